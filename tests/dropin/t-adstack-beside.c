@@ -117,7 +117,7 @@ static void test_dynamic(void)
 	initDynamicSchedule();
 	finalizeDynamicSchedule();
 	is_int(adStack_getCurrentStackSize(), 4, "a thread without iterations has a number only");
-	is_int(popped_integer4(), 0, "which is 0");
+	is_int(popped_integer4(), 0, "the number is 0");
 }
 
 static void test_nested_dynamic(void)
@@ -341,18 +341,18 @@ static void test_fixed_point(void)
 	for (iterations = 0; adFixedPoint_tooLarge(variation, 1e-3f);
 	     variation = 1.0 / (1 << iterations))
 		iterations++;
-	is_int(iterations, 10, "it ends when the variation is not above the bound");
+	is_int(iterations, 10, "a fixed point ends when the variation is not above the bound");
 	ok(adFixedPoint_tooLarge(-1, 2) && !adFixedPoint_tooLarge(2, 2),
 	   "a variation at the bound is small enough");
 	variation = -1;
 	for (iterations = 0; adFixedPoint_notReduced(variation, 0.01f);
 	     variation = 64.0 / (1 << iterations))
 		iterations++;
-	is_int(iterations, 8, "or when it is reduced by the factor");
+	is_int(iterations, 8, "a fixed point ends when the variation is reduced by the factor");
 	for (iterations = 0, variation = -1; adFixedPoint_notReduced(variation, 0.01f);
 	     variation = iterations < 8 ? 10 : 20)
 		iterations++;
-	is_int(iterations, 8, "or when it grows after some iterations");
+	is_int(iterations, 8, "a fixed point ends when the variation grows after some iterations");
 }
 
 static void test_nested_fixed_points(void)
@@ -366,7 +366,7 @@ static void test_nested_fixed_points(void)
 	ok(adFixedPoint_tooLarge(2, 1), "the innermost goes on");
 	while (depth > 0 && !adFixedPoint_tooLarge(0.5, 1))
 		depth--;
-	is_int(depth, 0, "and all end");
+	is_int(depth, 0, "all nested fixed points end");
 }
 
 /* ---- The profile ---- */

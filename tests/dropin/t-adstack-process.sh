@@ -46,7 +46,7 @@ ok $? 'types are compared in checked mode only'
 ok $? 'a handler that leaves by longjmp() keeps the program alive'
 printf '1 1\n0 wrong\n' >wanted
 diff wanted seen >difference
-is_empty difference 'and the stack serves on after a reset'
+is_empty difference 'the stack serves on after a reset'
 
 # ---- Spilling ----
 
@@ -55,7 +55,7 @@ spills() {
 	REEL_BUDGET=24M REEL_SPILL_DIR=spill MEBIBYTES=96 ./program heavy >seen 2>stderr
 	[ "$(cat seen)" = '0 wrong' ]
 	ok $? 'a stack four times the budget comes back, twice'
-	is_empty stderr 'without a word'
+	is_empty stderr 'the run says nothing'
 	(REEL_BUDGET=24M REEL_SPILL_DIR=spill MEBIBYTES=64 ./program heavy >one 2>&1) &
 	REEL_BUDGET=24M REEL_SPILL_DIR=spill MEBIBYTES=64 ./program heavy >two 2>&1
 	wait
@@ -114,7 +114,7 @@ ok $? 'a task without a segment is reported, once'
 sed 's/^/#   /' stderr
 ./program segment 2>stderr
 ok $? 'a task with a segment works'
-is_empty stderr 'and is not reported'
+is_empty stderr 'a task with a segment is not reported'
 fails 'more popped than pushed, unless by another thread or task (reel_adstack_segment_enter)' thread
 
 # ---- Names ----
@@ -171,7 +171,7 @@ if [ -f "$shared" ]; then
 		-e '^pop.*_dv*_*$' -e '^pushnarray' -e '^popnarray' -e '^REEL_ADSTACK' \
 		-e '^showErrorContext$' -e '^showstack_*$' -e '^printtraffic_*$' \
 		-e '^adstack_showtraffic_*$' >surplus
-	is_empty surplus 'and nothing else'
+	is_empty surplus 'the library exports nothing else'
 fi
 if [ -f "$static" ]; then
 	names "$static" | grep -v -e '^reel_' >defined
@@ -179,6 +179,6 @@ if [ -f "$static" ]; then
 	is_empty missing 'the static library has them, too'
 	comm -13 names defined | grep -v -e '^look' -e '^push' -e '^pop' -e '^showErrorContext$' \
 		-e '^showstack_*$' -e '^printtraffic_*$' -e '^adstack_showtraffic_*$' >foreign
-	is_empty foreign 'and no names but those and reel_'
+	is_empty foreign 'the library has no names but those and reel_'
 fi
 end

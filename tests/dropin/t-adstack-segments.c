@@ -100,7 +100,8 @@ static void test_errors(void)
 	   "what is on the thread's stack is not in the segment");
 	reel_adstack_reset();
 	reel_adstack_segment_leave(&second);
-	is_int(reel_adstack_bytes(), 8, "and is still there afterwards");
+	is_int(reel_adstack_bytes(), 8,
+	       "the value on the thread's stack is still there afterwards");
 	reel_adstack_reset();
 }
 
@@ -256,7 +257,7 @@ static void test_frozen(void)
 	for (int k = 0; k < 3; k++)
 		in_thread(reverse_frozen, &work);
 	is_int(work.wrong, 0, "a segment is reversed three times, by three threads");
-	ok(work.segment, "and is still there");
+	ok(work.segment, "the frozen segment is still there");
 	reel_adstack_segment_drop(&work.segment);
 
 	push_numbers(5, 30000);
@@ -268,9 +269,9 @@ static void test_frozen(void)
 		adStack_resetRepeat();
 	}
 	adStack_endRepeat();
-	is_int(work.wrong, 0, "as is the stack of a thread");
-	is_int(pop_numbers(5, 30000), 0, "which is popped at last");
-	is_int(reel_adstack_bytes(), 0, "and empty");
+	is_int(work.wrong, 0, "the stack of a thread is reversed, too");
+	is_int(pop_numbers(5, 30000), 0, "the thread's numbers are popped at last");
+	is_int(reel_adstack_bytes(), 0, "the stack is empty");
 }
 
 int main(void)

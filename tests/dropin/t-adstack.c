@@ -63,7 +63,7 @@ static void test_sizes(void)
 	is_int(adStack_getCurrentStackSize(), 57, "the 32nd sends them to the stack");
 	popBit();
 	seen = adStack_getCurrentStackSize();
-	is_int(seen, 53, "and comes back with all of them");
+	is_int(seen, 53, "a pop of the 32nd bit takes all of them back");
 	for (int i = 0; i < 31; i++)
 		popBit();
 	popReal8Array(array, 5);
@@ -80,14 +80,14 @@ static void test_bits(void)
 	tap_case("bits");
 	pushControl3b(5);
 	is_int(popBit(), 1, "the most significant bit of a control is popped first");
-	is_int(popBit(), 0, "then the one below it");
-	is_int(popBit(), 1, "and at last the least significant one");
+	is_int(popBit(), 0, "the bit below it is popped next");
+	is_int(popBit(), 1, "the least significant bit is popped last");
 	pushBoolean(-1);
 	pushControl1b(2);
 	pushBit(256);
 	is_int(popBit(), 1, "any value but 0 is a set bit");
-	is_int(popBit(), 1, "for a control of one bit, too");
-	is_int(popBit(), 1, "and a LOGICAL that is -1 for .TRUE.");
+	is_int(popBit(), 1, "any value but 0 is a set bit in a control of one bit, too");
+	is_int(popBit(), 1, "a LOGICAL that is -1 for .TRUE. is a set bit");
 	for (int i = 0; i < 40; i++) {
 		pushControl3b(i % 8);
 		pushReal8(i);
@@ -110,8 +110,8 @@ static void test_bytes(void)
 	pushReal8Array(numbers, 4);
 	is_double(popped_real8(), 4, "an array may be popped by values");
 	popReal8Array(numbers, 2);
-	is_double(numbers[1], 3, "or in parts");
-	is_double(popped_real8(), 1, "to its end");
+	is_double(numbers[1], 3, "an array may be popped in parts");
+	is_double(popped_real8(), 1, "an array is popped in parts to its end");
 	pushReal4(1.5f);
 	pushReal4(2.5f);
 	popReal4Array(halves, 2);
@@ -153,13 +153,13 @@ static void test_long_double(void)
 	pushReal16(&value.x);
 	memset(&value, 0xa5, sizeof value);
 	lookReal16(&value.x);
-	ok(value.x == 0.5L, "can be looked at");
+	ok(value.x == 0.5L, "a long double can be looked at");
 	value.x = 0;
 	popReal16(&value.x);
-	ok(value.x == 0.5L, "comes back");
+	ok(value.x == 0.5L, "a long double comes back");
 	for (unsigned i = 0; i < sizeof value.behind; i++)
 		touched += value.behind[i] != 0xa5;
-	is_int(touched, 0, "and nothing behind it is touched");
+	is_int(touched, 0, "nothing behind the value is touched");
 }
 
 static void test_tangent_pairs(void)
@@ -177,9 +177,9 @@ static void test_tangent_pairs(void)
 	memset(y, 0, sizeof y);
 	memset(yd, 0, sizeof yd);
 	popreal4array_dv(y, yd, &n, &directions);
-	ok(y[1] == 4 && yd[0] == 5 && yd[5] == 10, "they come back");
+	ok(y[1] == 4 && yd[0] == 5 && yd[5] == 10, "an array and its derivatives come back");
 	popreal8_d(&seen, &xd);
-	ok(seen == 1 && xd == 2, "so does a pair");
+	ok(seen == 1 && xd == 2, "a pair of a value and its derivative comes back");
 }
 
 /* ---- Repeat levels ---- */
@@ -218,11 +218,11 @@ static void test_repeat(void)
 	push_numbers(5000, 6000);
 	is_int(adStack_getCurrentStackSize(), 16000, "pushes stand above what is protected");
 	ok(right && pop_numbers(5000, 6000) && pop_numbers(800, 900),
-	   "and reading goes on where it was once they are popped");
+	   "reading goes on where it was once the pushes are popped");
 	adStack_endRepeat();
 	is_int(adStack_getCurrentStackSize(), 6400, "the end leaves the top where it is");
 	push_numbers(1, 3);
-	ok(pop_numbers(1, 3) && pop_numbers(0, 800), "and what is above is gone");
+	ok(pop_numbers(1, 3) && pop_numbers(0, 800), "values above the protected ones are gone");
 	is_int(adStack_getCurrentStackSize(), 0, "all is popped");
 }
 
@@ -262,9 +262,9 @@ static void test_end_with_pushes(void)
 	adStack_endRepeat();
 	push_numbers(800, 900);
 	ok(pop_numbers(700, 900), "what was pushed in a level outlives it");
-	is_int(adStack_getCurrentStackSize(), 2400, "below it is where reading was");
+	is_int(adStack_getCurrentStackSize(), 2400, "below the level reading is where it was");
 	push_numbers(300, 310);
-	is_int(adStack_getCurrentStackSize(), 2480, "and pushes go on there");
+	is_int(adStack_getCurrentStackSize(), 2480, "pushes go on where the level has ended");
 	ok(pop_numbers(0, 310), "all is popped");
 }
 
@@ -287,13 +287,14 @@ static void test_locations(void)
 	setCurLocation(places[2]);
 	is_int(getCurLocation(), places[2], "down to where it was");
 	ok(popped_control3b() == 5, "bits that wait stay");
-	ok(pop_numbers(600000, 900000), "and go on from there");
+	ok(pop_numbers(600000, 900000), "pops go on below the bits");
 	adStack_startRepeat();
-	ok(pop_numbers(300000, 600000), "in a repeat level");
+	ok(pop_numbers(300000, 600000), "numbers below are popped in a repeat level");
 	setCurLocation(places[0] + 8);
 	ok(pop_numbers(300000, 300001), "down, over slabs");
 	setCurLocation(places[1]);
-	ok(pop_numbers(0, 600000), "and up again to what it protects");
+	ok(pop_numbers(0, 600000),
+	   "a location above is reached again, up to what the level protects");
 	adStack_resetRepeat();
 	push_numbers(7, 9);
 	setCurLocation(places[0]);
@@ -320,10 +321,10 @@ static void test_look(void)
 	lookReal8(&x);
 	pushReal8(100);
 	lookReal8(&x);
-	is_double(x, 100, "so does a push");
+	is_double(x, 100, "a look after a push reads from the top again");
 	is_double(popped_real8(), 100, "a pop takes what is on top");
-	is_int(popped_control3b(), 3, "whatever was looked at");
-	ok(pop_numbers(0, 100), "and nothing is missing");
+	is_int(popped_control3b(), 3, "a pop takes what is on top, whatever was looked at");
+	ok(pop_numbers(0, 100), "no number is missing");
 }
 
 /* ---- Threads ---- */
@@ -349,7 +350,7 @@ static void test_threads(void)
 	pushReal8(7);
 	run_thread(push_and_leave, NULL);
 	is_double(popped_real8(), 7, "each thread has a stack of its own");
-	is_int(stackIsThreadSafe(), 1, "and the library says so");
+	is_int(stackIsThreadSafe(), 1, "the library says that it is safe for threads");
 }
 
 /* Each worker spills, as its parent did before. */
@@ -469,11 +470,11 @@ static void test_errors(void)
 	tap_case("errors");
 	ok(says(failure(pop_from_empty), "popReal8 of 8 bytes from a stack of 0"),
 	   "a pop of an empty stack is named");
-	is_int(caught.error, -ENODATA, "by its error, too");
+	is_int(caught.error, -ENODATA, "the pop of an empty stack has an error of its own");
 	ok(says(failure(pop_too_much_in_a_level), "popInteger4 of 4 bytes from a stack of 0"),
 	   "a pop below a repeat level's values is named");
 	ok(says(caught.message, "thread 1, repeat level 1, 0 bytes"),
-	   "with thread, level and bytes");
+	   "the message has thread, level and bytes");
 	ok(says(failure(end_no_level), "adStack_endRepeat: no repeat level is open"),
 	   "the end of a level that did not begin");
 	ok(says(failure(go_up_without_a_level),
@@ -484,7 +485,7 @@ static void test_errors(void)
 	pool = stack_on(&tight);
 	ok(says(failure(push_beyond_the_budget), "hard budget of 32768"),
 	   "a push beyond the budget is refused");
-	is_int(caught.error, -EDQUOT, "by its error, too");
+	is_int(caught.error, -EDQUOT, "the push beyond the budget has an error of its own");
 	ok(says(failure(push_huge_array), "hard budget"), "an array of 16 GiB is no small one");
 	stack_on(NULL);
 	close_pool(pool, "errors");
@@ -525,10 +526,10 @@ static void test_checked(void)
 	   "types of one size are told apart");
 	ok(says(failure(mismatch_of_bits),
 		"pop of Bit (1 bits) at popBit does not mirror the push of Control3b (3 bits)"),
-	   "so are numbers of bits");
+	   "numbers of bits are told apart");
 	ok(says(failure(mismatch_in_a_level),
 		"pop of Integer4 (4 bytes) at popInteger4 does not mirror the push of Real4"),
-	   "in a repeat level, too");
+	   "types of one size are told apart in a repeat level, too");
 	stack_on(NULL);
 	close_pool(pool, "checked mode");
 }

@@ -287,9 +287,9 @@ void one_tape_with_a_lock(int count)
 		true_ones += clad::pop(_cond0);
 	is_double(sum, double(count) * double(steps) * double(steps - 1) / 2,
 		  "each value was popped once");
-	is_double(true_ones, double(count) * double(steps) / 3, "and each bool");
-	is_int(_t2.size(), std::size_t(count) * steps / 2, "and each array");
-	ok(_t1.empty(), "and each string");
+	is_double(true_ones, double(count) * double(steps) / 3, "each bool was popped once");
+	is_int(_t2.size(), std::size_t(count) * steps / 2, "each array was popped once");
+	ok(_t1.empty(), "each string was popped once");
 	{
 		auto &mutex = _t2.mutex();
 		std::lock_guard<typename std::remove_reference<decltype(mutex)>::type> lock(mutex);

@@ -132,7 +132,7 @@ void nested_loops_are_reversed()
 	nested_gradient(x.data(), n, d.data());
 	for (int i = 0; i < n; i++)
 		wrong += d[i] != sum + x[i];
-	is_int(wrong, 0, "their gradient is exact");
+	is_int(wrong, 0, "the gradient is exact");
 }
 
 /* Branches, continue and break: case numbers and conditions on tapes. */
@@ -242,7 +242,7 @@ void calls_stand_anywhere()
 	clad::push(_t5, x);
 	is_double(clad::back(_t5) * clad::push(_t4, v[0]), 15, "a push is an operand");
 	clad::push(_t4, v[1]) = 7;
-	is_double(clad::back(_t4), 7, "and the new top");
+	is_double(clad::back(_t4), 7, "a push is the new top");
 	for (i = 0; i < 1000; clad::push(_t6, i), i++)
 		;
 	is_int(clad::pop(_t6) + clad::pop(_t6), 999 + 998, "a push is the step of a loop");
@@ -273,8 +273,8 @@ void tops_stay_where_they_are()
 	clad::push(b, false);
 	clad::back(b) = true;
 	is_pointer(&clad::back(a), top, "a top stays in place while others grow");
-	is_double(clad::pop(a), 198, "and is changed by the function that it is passed to");
-	ok(clad::pop(b), "so is a bool");
+	is_double(clad::pop(a), 198, "a top is changed by the function that it is passed to");
+	ok(clad::pop(b), "a top of a tape of bools is changed by that function");
 }
 
 /* ---- Types ---- */
@@ -450,7 +450,7 @@ void objects_are_moved_and_dropped()
 		clad::push(_t, std::move(x));
 		is_pointer(clad::back(_t).data(), data, "a vector is moved onto the tape");
 		x = clad::pop(_t);
-		is_pointer(x.data(), data, "and back");
+		is_pointer(x.data(), data, "a vector is moved back from the tape");
 		clad::back(_t)[7] = 2;
 		is_double(clad::pop(_t)[7], 2, "a copy can be changed");
 		clad::push(owners, new int(5));
@@ -512,7 +512,8 @@ void arrays_come_back()
 	clad::push(_t0, single);
 	ok(clad::back(_t0)[2] == 3, "floats are pushed as doubles");
 	clad::push(_t0, std::vector<int>{7, 8});
-	ok(clad::back(_t0)[1] == 8 && clad::back(_t0)[2] == 0, "so is what a loop goes through");
+	ok(clad::back(_t0)[1] == 8 && clad::back(_t0)[2] == 0,
+	   "a vector of ints is pushed as doubles");
 }
 
 /* Larger than any slab. */
@@ -587,7 +588,7 @@ void tapes_begin_and_end()
 		is_int(left.size(), 2, "two values are left on a tape");
 	}
 	clad::push(state->values, 3);
-	is_int(state->values.size(), 1, "they are not on the next one");
+	is_int(state->values.size(), 1, "the values left on one tape are not on the next one");
 	clad::pop(state->values);
 	ok(zeros_are_a_tape<double>() && zeros_are_a_tape<bool>() && zeros_are_a_tape<std::string>(),
 	   "all zero is an empty tape");
@@ -596,7 +597,8 @@ void tapes_begin_and_end()
 		clad::push(state->names, std::to_string(i));
 	}
 	is_double(clad::pop(state->values), 99999, "a tape is a member of a struct");
-	is_string(clad::pop(state->names).c_str(), "99999", "so is one of strings");
+	is_string(clad::pop(state->names).c_str(), "99999",
+		  "a tape of strings is a member of a struct");
 	delete state;
 }
 
@@ -653,11 +655,15 @@ void empty_tapes_throw()
 	clad::pop(bits);
 	clad::pop(objects);
 	ok(throws(-ENODATA, [&] { clad::back(values); }), "the top of an empty tape is a fault");
-	ok(throws(-ENODATA, [&] { clad::pop(values); }), "so is its pop");
-	ok(throws(-ENODATA, [&] { clad::back(bits); }), "the top of an empty tape of bools");
-	ok(throws(-ENODATA, [&] { clad::pop(bits); }), "its pop");
-	ok(throws(-ENODATA, [&] { clad::back(objects); }), "the top of an empty tape of objects");
-	ok(throws(-ENODATA, [&] { clad::pop(objects); }), "its pop");
+	ok(throws(-ENODATA, [&] { clad::pop(values); }), "a pop of an empty tape is a fault");
+	ok(throws(-ENODATA, [&] { clad::back(bits); }),
+	   "the top of an empty tape of bools is a fault");
+	ok(throws(-ENODATA, [&] { clad::pop(bits); }),
+	   "a pop of an empty tape of bools is a fault");
+	ok(throws(-ENODATA, [&] { clad::back(objects); }),
+	   "the top of an empty tape of objects is a fault");
+	ok(throws(-ENODATA, [&] { clad::pop(objects); }),
+	   "a pop of an empty tape of objects is a fault");
 	clad::push(bits, true);
 	ok(clad::pop(bits) && bits.empty(), "a tape of bools goes on");
 	reel_set_error_handler(nullptr, nullptr);
@@ -695,7 +701,7 @@ void throwing_elements_are_not_pushed()
 				wrong += clad::pop(_t).number != (i == height ? 7 : i);
 		}
 	is_int(wrong, 0, "an element that throws when it is copied is not pushed, nor popped");
-	is_int(counted::alive, 0, "and none is lost");
+	is_int(counted::alive, 0, "no element is lost");
 }
 
 void throwing_arrays_are_not_pushed()
@@ -713,7 +719,7 @@ void throwing_arrays_are_not_pushed()
 		wrong += counted::alive != there || int(_t.size()) != height;
 		clad::push(_t, source);
 	}
-	is_int(wrong, 0, "of an array that throws nothing is left");
+	is_int(wrong, 0, "nothing is left of an array that throws");
 }
 
 struct from_int {
@@ -746,7 +752,7 @@ void throwing_values_are_not_pushed()
 		clad::pop(pairs);
 	}
 	is_int(wrong, 0, "a value that throws when it is made is not pushed");
-	ok(_t.empty() && pairs.empty(), "and all others come back");
+	ok(_t.empty() && pairs.empty(), "all other values come back");
 }
 
 /* ---- Parameters and positions ---- */
@@ -785,10 +791,10 @@ void parameters_are_taken()
 	   "sizes and places of Clad's own tape can be named");
 	ok((deduces<clad::custom_tape<double, 64, 1024, true>>() &&
 	    deduces<clad::custom_tape<unsigned long, 1, 2, true, true, true>>()),
-	   "so can a lock");
+	   "a lock of Clad's own tape can be named");
 	ok((deduces_arrays<clad::custom_tape<double[2], 8, 8, false, true>>() &&
 	    deduces_arrays<clad::custom_tape<float[2], 64, 1024, true>>()),
-	   "and all of it for arrays");
+	   "sizes, places and a lock can be named for arrays");
 }
 
 /* Number n of a sequence in which neighbours differ. */
@@ -848,7 +854,7 @@ template <class T> void positions_are_found(const char *what)
 	   "loops and algorithms go through it");
 	ok(_t.begin() != _t.end() && ++_t.begin() != _t.begin() && _t.begin()++ == _t.begin() &&
 		   typename clad::tape<T>::iterator(&_t, model.size()) == _t.end(),
-	   "its iterators are where they are");
+	   "iterators are where positions are");
 }
 
 void values_are_changed_in_place()
@@ -965,7 +971,7 @@ template <class T> void budget_is_kept(const char *what)
 	} catch (const std::bad_alloc &) {
 	}
 	ok(pushed > 500000 && pushed < 100000000, "a tape of %s is refused more: %zu", what, pushed);
-	is_int(_t.size(), pushed, "all before that is there");
+	is_int(_t.size(), pushed, "all that was pushed before the refusal is there");
 	wrong += !throws(-ENOMEM, [&] {
 		for (int i = 0; i < 64; i++)
 			clad::push(_t, one_of<T>(int(pushed++)));
@@ -976,7 +982,7 @@ template <class T> void budget_is_kept(const char *what)
 		clad::push(_t, one_of<T>(i));
 	for (int i = 2000; i-- > 0;)
 		wrong += !(clad::pop(_t) == one_of<T>(i));
-	is_int(wrong, 0, "it comes back, and takes pushes again where there is room");
+	is_int(wrong, 0, "all comes back, and the tape takes pushes again where there is room");
 }
 
 void first_push_may_be_refused()
@@ -1052,7 +1058,7 @@ void spilled_tops_can_be_changed()
 			wrong += clad::pop(names) != std::to_string(i);
 	}
 	is_int(wrong, 0, "tops of a spilled tape are changed, covered and seen again");
-	is_int(changed, 4, "where slabs end");
+	is_int(changed, 4, "tops are changed where slabs end");
 }
 
 /* Each value is right, or refused; those that are changed come back changed. */

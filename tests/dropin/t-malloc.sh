@@ -85,7 +85,7 @@ under REEL_MALLOC_STATS=1 ./edges warm
 ok $? "what was served is reported at exit: $(cat stderr)"
 under REEL_MALLOC_STATS=1 REEL_MALLOC_BUDGET=4M ./edges over_budget
 [ "$(counted back)" -ge 40000000 ]
-ok $? "so is what was given back: $(cat stderr)"
+ok $? "memory that was given back is counted: $(cat stderr)"
 under REEL_MALLOC_STATS=1 REEL_MALLOC_MIN=3M ./edges warm
 [ "$(counted blocks)" -le 1 ]
 ok $? "smaller requests are the system's: $(cat stderr)"

@@ -145,7 +145,7 @@ void fixed_order()
 	is_int(others, 0, "emulated: sums in a fixed order have the same bits in every order of the lanes");
 	for (unsigned thread = 0; thread < 50; thread++)
 		whole += rough(thread);
-	ok(std::fabs(first[places] - whole) < 1e-12 * whole, "and are right");
+	ok(std::fabs(first[places] - whole) < 1e-12 * whole, "sums in a fixed order are right");
 }
 
 } // namespace

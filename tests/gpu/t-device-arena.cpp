@@ -106,16 +106,16 @@ void settled(uint64_t seed)
 	start(stream, &l);
 	is_int(reel_arena_read(arena, stream, &report), 0, "an arena is read");
 	is_int(report.faults, REEL_DEVICE_EXHAUSTED, "emulated: a kernel ran out of its two slabs");
-	is_int(report.slabs, 2, "that it had");
-	is_int(report.slabs_needed, 12, "and needs three for each of four warps");
+	is_int(report.slabs, 2, "the arena had two slabs");
+	is_int(report.slabs_needed, 12, "the launch needs three slabs for each of four warps");
 	is_int(reel_arena_settle(arena, stream), 1, "the arena grows, the launch is to be repeated");
 	wrong.n = 0;
 	l.arena = reel_arena_device(arena);
 	start(stream, &l);
 	is_int(reel_arena_settle(arena, stream), 0, "emulated: all is well then");
-	is_int(wrong.n, 0, "and every value came back");
+	is_int(wrong.n, 0, "every value came back");
 	is_int(reel_arena_read(arena, stream, &report), 0, "the arena is read again");
-	is_int(report.slabs, report.slabs_needed, "it has what was needed, exactly");
+	is_int(report.slabs, report.slabs_needed, "the arena has exactly what was needed");
 	reel_arena_close(arena);
 	close_stream(stream);
 	close_fake("a relaunch");
@@ -142,7 +142,7 @@ void handed_over(uint64_t seed)
 	is_int(wrong.n, 0, "all values came back");
 	start(stream, &reverse);
 	is_int(reel_arena_settle(first, stream), -EPROTO, "emulated: after a reset there is nothing to resume");
-	ok(strstr(reel_error_text(0), "not saved"), "which the problem says: %s",
+	ok(strstr(reel_error_text(0), "not saved"), "the problem says that nothing was saved: %s",
 	   reel_error_text(0));
 	reel_arena_close(first);
 	reel_arena_close(second);
@@ -192,7 +192,8 @@ void absent()
 
 	options.absent = true;
 	reel_driver_replace(fake_device_open(&options));
-	is_int(reel_arena_open(&arena, NULL), -ENODEV, "without a GPU: %s", reel_error_text(0));
+	is_int(reel_arena_open(&arena, NULL), -ENODEV,
+	       "no arena opens without a GPU: %s", reel_error_text(0));
 	ok(!arena, "there is no arena");
 	fake_device_close();
 	reel_driver_replace(NULL);
@@ -262,7 +263,7 @@ void every_call_fails()
 	}
 	reel_driver_replace(NULL);
 	is_int(unseen, 0, "a call of the driver that fails is told of, each of %u", calls);
-	is_int(left, 0, "and leaves nothing behind");
+	is_int(left, 0, "a call that fails leaves nothing behind");
 }
 
 } // namespace

@@ -203,7 +203,7 @@ void there_and_back(shape how, bool staged, uint64_t slabs, const char *name)
 	}
 	is_int(failed, 0, "emulated: %s: steps forward and back in an arena a fraction as large", name);
 	is_int(wrong, 0, "every value comes back");
-	ok(drained > 0 && grown == 0, "by way of the store: the arena does not grow");
+	ok(drained > 0 && grown == 0, "values go by way of the store: the arena does not grow");
 }
 
 /* What is needed is there before each launch: none is undone. */
@@ -229,9 +229,9 @@ void ahead()
 	       reel_error_text(0));
 	is_int(s.wrong.n, 0, "every value comes back");
 	reel_arena_get_stats(s.arena, &stats);
-	is_int(stats.undone, 0, "and no launch is undone");
+	is_int(stats.undone, 0, "no launch is undone");
 	is_int(reel_arena_drain(s.arena, program.stream, 25), -ENOMEM,
-	       "more than there are cannot be free: %s", reel_error_text(0));
+	       "a drain of more slabs than there are is refused: %s", reel_error_text(0));
 	reel_arena_close(s.arena);
 	is_int(program.end(), 0, "nothing is left on the device");
 }
@@ -292,8 +292,8 @@ void down_and_up(bool staged)
 	}
 	is_int(undone, 2, "emulated: %s tapes go down to slabs that are away, and up again: a second launch",
 	       staged ? "staged" : "plain");
-	is_int(wrong.n, 0, "finds them there");
-	is_int(s.reverse(0, STEPS), 0, "and all is reversed");
+	is_int(wrong.n, 0, "the second launch finds the slabs there");
+	is_int(s.reverse(0, STEPS), 0, "all steps are reversed");
 	is_int(s.wrong.n, 0, "value by value");
 	reel_arena_close(s.arena);
 	is_int(program.end(), 0, "nothing is left on the device");
@@ -343,18 +343,19 @@ void read_upwards()
 	is_int(reel_arena_drain(s.arena, program.stream, 140), 0, "most slabs go to the store");
 	program.launch(run_alone<read_kernel>, &reading);
 	is_int(reel_arena_read(s.arena, program.stream, &report), 0, "a kernel reads from the lowest on");
-	is_int(report.faults, REEL_DEVICE_DRAINED, "and finds that it is in the store");
-	ok(wrong.n > 0 && report.slabs_drained > 60, "which is %llu slabs",
+	is_int(report.faults, REEL_DEVICE_DRAINED,
+	       "the kernel finds that the lowest slab is in the store");
+	ok(wrong.n > 0 && report.slabs_drained > 60, "%llu slabs are in the store",
 	   (unsigned long long)report.slabs_drained);
-	is_int(reel_arena_settle(s.arena, program.stream), 1, "it is to be repeated");
+	is_int(reel_arena_settle(s.arena, program.stream), 1, "the launch is to be repeated");
 	wrong.n = 0;
 	program.launch(run_alone<read_kernel>, &reading);
-	is_int(reel_arena_settle(s.arena, program.stream), 0, "and reads them all then");
-	is_int(wrong.n, 0, "as they were pushed");
+	is_int(reel_arena_settle(s.arena, program.stream), 0, "the repeated launch reads them all");
+	is_int(wrong.n, 0, "values are as they were pushed");
 	is_int(reel_arena_drain(s.arena, program.stream, 100), 0, "some go once more");
 	program.launch(run_alone<trim_kernel>, &reading);
 	is_int(reel_arena_settle(s.arena, program.stream), 0, "emulated: warps give back what they have above");
-	is_int(s.forward(STEPS - 3, STEPS), 0, "and take others");
+	is_int(s.forward(STEPS - 3, STEPS), 0, "warps take other slabs");
 	is_int(s.reverse(0, STEPS), 0, "all is reversed");
 	is_int(wrong.n + s.wrong.n, 0, "value by value");
 	reel_arena_close(s.arena);
@@ -371,13 +372,15 @@ void refused()
 
 	is_int(reel_arena_drain(arena, program.stream, 1), -EINVAL, "no store: %s",
 	       reel_error_text(0));
-	is_int(reel_arena_refill(arena, program.stream, 1), -EINVAL, "nor can slabs come from there");
+	is_int(reel_arena_refill(arena, program.stream, 1), -EINVAL,
+	       "no slab can come from a store that is not there");
 	reel_gpu_store_options options = {};
 	options.slot_bytes = 2048;
 	is_int(reel_store_gpu_open(&small, &options), 0, "a store of small slots");
-	is_int(reel_arena_attach(arena, small), -EINVAL, "does not do: %s", reel_error_text(0));
+	is_int(reel_arena_attach(arena, small), -EINVAL,
+	       "a store of small slots is not attached: %s", reel_error_text(0));
 	reel_store_close(small);
-	is_int(reel_arena_attach(arena, store), 0, "another one does");
+	is_int(reel_arena_attach(arena, store), 0, "a store of large slots is attached");
 	is_int(reel_arena_attach(arena, store), -EBUSY, "a second one does not");
 	reel_arena_close(arena);
 
@@ -400,21 +403,22 @@ void too_much()
 
 	is_int(s.settle(0, false), 0, "emulated: an empty arena grows to what a launch needs");
 	reel_arena_get_stats(s.arena, &stats);
-	is_int(stats.grown, 1, "once");
+	is_int(stats.grown, 1, "the arena grew once");
 	is_int(s.settle(1, false), -ENOMEM, "one that is not empty does not: %s",
 	       reel_error_text(0));
-	is_int(reel_arena_settle(s.arena, program.stream), -ENOMEM, "however often it is asked");
+	is_int(reel_arena_settle(s.arena, program.stream), -ENOMEM,
+	       "the arena does not grow, however often it is asked");
 	is_int(reel_arena_drain(s.arena, program.stream, 1), -EPROTO,
-	       "nothing else is done meanwhile: %s", reel_error_text(0));
-	is_int(reel_arena_undo(s.arena, program.stream), 0, "until that launch is undone");
+	       "nothing else is done before the undo: %s", reel_error_text(0));
+	is_int(reel_arena_undo(s.arena, program.stream), 0, "that launch is undone");
 	s.how = EVEN;
-	is_int(s.forward(1, STEPS), 0, "then smaller steps go on");
-	is_int(s.reverse(1, STEPS), 0, "and are reversed");
+	is_int(s.forward(1, STEPS), 0, "smaller steps go on");
+	is_int(s.reverse(1, STEPS), 0, "smaller steps are reversed");
 	s.how = MORE;
 	is_int(s.settle(0, true), 0, "down to the first");
 	is_int(s.wrong.n, 0, "value by value");
-	is_int(reel_arena_reset(s.arena, program.stream), 0, "it is emptied");
-	is_int(s.settle(0, false), 0, "and used again");
+	is_int(reel_arena_reset(s.arena, program.stream), 0, "the arena is emptied");
+	is_int(s.settle(0, false), 0, "the emptied arena is used again");
 	reel_arena_close(s.arena);
 	is_int(program.end(), 0, "nothing is left on the device");
 }
@@ -465,7 +469,8 @@ void grown_with_bits()
 
 	is_int(settle_alone(program, arena, s), 0, "emulated: two bits on each tape");
 	s.number = 1;
-	is_int(settle_alone(program, arena, s), 0, "and more than the arena has, which grows");
+	is_int(settle_alone(program, arena, s), 0,
+	       "a launch that needs more than the arena has makes it grow");
 	s.reverse = true;
 	is_int(settle_alone(program, arena, s), 0, "all is reversed");
 	is_int(wrong.n, 0, "the bits, too");
@@ -489,9 +494,11 @@ void cannot_grow()
 	report.bytes_needed = (uint64_t)1 << 33;
 	is_int(reel_arena_grow(arena, &report), -ENOMEM, "an arena cannot grow: %s",
 	       reel_error_text(0));
-	ok(before.base == reel_arena_device(arena).base, "its memory is what it was");
+	ok(before.base == reel_arena_device(arena).base,
+	   "the memory of an arena that cannot grow is what it was");
 	s.number = 1;
-	is_int(settle_alone(program, arena, s), 0, "it goes on, and grows by less");
+	is_int(settle_alone(program, arena, s), 0,
+	       "the launch goes on, and the arena grows by less");
 	s.reverse = true;
 	is_int(settle_alone(program, arena, s), 0, "all is reversed");
 	is_int(wrong.n, 0, "value by value");
@@ -511,12 +518,12 @@ void reset_with_slabs_away()
 	ok(capacity.used_bytes > 0, "the store has slabs");
 	is_int(reel_arena_reset(s.arena, program.stream), 0, "the arena is emptied");
 	reel_store_get_capacity(store, &capacity);
-	is_int(capacity.used_bytes, 0, "and so is the store");
+	is_int(capacity.used_bytes, 0, "the store is empty after the reset");
 	is_int(s.forward(0, STEPS), 0, "all begins anew");
-	is_int(s.reverse(0, STEPS), 0, "and is reversed");
+	is_int(s.reverse(0, STEPS), 0, "all steps are reversed after the reset");
 	is_int(s.wrong.n, 0, "value by value");
 	reel_store_get_capacity(store, &capacity);
-	is_int(capacity.used_bytes, 0, "in the end the store is empty");
+	is_int(capacity.used_bytes, 0, "the store is empty in the end");
 	reel_arena_close(s.arena);
 	is_int(program.end(), 0, "nothing is left on the device");
 }
@@ -552,9 +559,9 @@ void full_store()
 	ok(steps > 2 && steps < STEPS, "after %u steps", steps);
 	for (unsigned n = 0; n < 100; n++)
 		error = reel_arena_settle(s.arena, program.stream);
-	is_int(error, -ENOSPC, "it stays full");
+	is_int(error, -ENOSPC, "the store stays full");
 	is_int(reel_arena_undo(s.arena, program.stream), 0, "the last step is undone, of those");
-	is_int(s.reverse(0, steps), 0, "which are reversed");
+	is_int(s.reverse(0, steps), 0, "the steps before it are reversed");
 	is_int(s.wrong.n, 0, "value by value");
 	reel_arena_close(s.arena);
 	is_int(program.end(), 0, "nothing is left on the device");
@@ -590,7 +597,7 @@ void failing_once(bool put)
 	}
 	ok(told >= 3 && told <= 6, "emulated: %s that fails is told of, %u times",
 	   put ? "a put" : "a get", told);
-	is_int(left, 0, "and the next time all is well");
+	is_int(left, 0, "the next run has no error");
 	is_int(wrong, 0, "value by value");
 }
 
@@ -636,7 +643,7 @@ void every_call_fails()
 	}
 	is_int(silent, 0, "no call that fails leads to wrong values");
 	ok(told > 10, "%u of them are told of", told);
-	is_int(left, 0, "and nothing is left on the device");
+	is_int(left, 0, "nothing is left on the device");
 }
 
 } // namespace

@@ -26,7 +26,7 @@ std::vector<unsigned> tickets(uint64_t seed)
 void orders_are_drawn()
 {
 	ok(tickets(1) == tickets(1), "emulated: a seed gives one order");
-	ok(tickets(1) != tickets(2), "and another one another");
+	ok(tickets(1) != tickets(2), "two seeds give two orders");
 }
 
 /* ---- Barriers ---- */
@@ -57,7 +57,7 @@ unsigned wrong_turns(bool with_barrier)
 void barriers_are_needed()
 {
 	is_int(wrong_turns(true), 0, "emulated: blocks have shared memory of their own");
-	ok(wrong_turns(false) > 0, "and a barrier that is missing shows");
+	ok(wrong_turns(false) > 0, "a barrier that is missing shows");
 }
 
 /* ---- Warps ---- */
@@ -88,7 +88,7 @@ void operations_of_a_warp()
 		emulator::launch(2, 64, [&] { warp_kernel(&wrong); }, order(n));
 	is_int(wrong.n, 0, "emulated: the operations of a warp give what they should");
 	emulator::launch(1, 32, [&] { warp_kernel(&wrong); }, order(1, true));
-	is_int(wrong.n, 0, "as threads, too");
+	is_int(wrong.n, 0, "the operations of threads give what they should");
 }
 
 /* ---- Errors ---- */

@@ -69,7 +69,8 @@ void exhausted(unsigned slabs, bool threads)
 	is_int(differences, 0, "emulated: with %u slabs the fault is noted, and what is needed is exact%s",
 	       slabs, threads ? ", as threads" : "");
 	is_int(wrong.n, 0, "no pop gives anything but what was pushed, or zero");
-	ok(lost.n > 0 && left.n == 0 && faults == 0, "and with as much memory all comes back");
+	ok(lost.n > 0 && left.n == 0 && faults == 0,
+	   "all comes back if there is as much memory as was needed");
 }
 
 void bits_kernel(reel_device_arena arena, wrongs *wrong)
@@ -93,7 +94,8 @@ void lost_bits()
 
 	emulator::launch(1, 32, [&] { bits_kernel(arena.device(), &wrong); });
 	is_int(wrong.n, 0, "emulated: bits that were refused are zero, and as many as were pushed");
-	is_int(arena.needed(), 5, "and counted: 31 words of 63 in slabs of 7 rows");
+	is_int(arena.needed(), 5,
+	       "the refused bits are counted: 31 words of 63 in slabs of 7 rows");
 }
 
 void underflow_kernel(reel_device_arena arena, wrongs *wrong, bool used)
@@ -123,7 +125,8 @@ void underflow()
 
 		emulator::launch(1, 32, [&] { underflow_kernel(arena.device(), &wrong, used); });
 		is_int(wrong.n, 0, "emulated: a pop that mirrors no push gives zeros");
-		is_int(arena.header->faults, REEL_DEVICE_UNDERFLOW, "and is noted");
+		is_int(arena.header->faults, REEL_DEVICE_UNDERFLOW,
+		       "the pop that mirrors no push is noted");
 	}
 }
 
@@ -144,8 +147,8 @@ void other_words()
 
 	emulator::launch(1, 32, [&] { words_kernel(arena.device(), &wrong); });
 	ok(arena.header->faults & REEL_DEVICE_WORD, "emulated: words of another size are a fault");
-	is_int(wrong.n, 0, "and nothing is kept");
-	is_int(arena.free_slabs(), arena.slabs(), "nor taken");
+	is_int(wrong.n, 0, "no word of another size is kept");
+	is_int(arena.free_slabs(), arena.slabs(), "words of another size take no slab");
 }
 
 void grid_kernel(reel_device_arena arena, wrongs *wrong)
@@ -166,7 +169,7 @@ void too_many_warps()
 	emulator::launch(5, 64, [&] { grid_kernel(arena.device(), &wrong); });
 	is_int(arena.header->faults & ~REEL_DEVICE_EXHAUSTED, REEL_DEVICE_WARPS,
 	       "emulated: a launch of more warps than the arena has is a fault");
-	is_int(arena.header->warps_needed, 10, "and it says of how many");
+	is_int(arena.header->warps_needed, 10, "the fault says how many warps are needed");
 	is_int(wrong.n, 0, "all others keep what they push");
 }
 

@@ -199,15 +199,15 @@ template <unsigned Word> void to_the_host()
 	record_there<Word>(program, arena);
 	is_int(reel_arena_fetch(arena, program.stream, h.lane.data(), LANES), 0,
 	       "emulated: words of %u: what a kernel recorded comes to the host", Word);
-	is_int(reel_arena_settle(arena, program.stream), 0, "without a fault");
-	is_int(reverse_here<Word>(h), 0, "which reverses it");
+	is_int(reel_arena_settle(arena, program.stream), 0, "the recording has no fault");
+	is_int(reverse_here<Word>(h), 0, "the host reverses what the kernel recorded");
 	reel_arena_get_stats(arena, &stats);
 	ok(stats.fetched_bytes > 1000, "%llu bytes", (unsigned long long)stats.fetched_bytes);
 	is_int(reel_arena_fetch(arena, program.stream, again.lane.data(), LANES / 3), 0,
 	       "fewer lanes than threads come as well");
 	reel_host_tape_of<Word> last(again.lane[LANES / 3 - 1]);
-	is_int(reverse(last, LANES / 3 - 1), 0, "as they are");
-	ok(reel_tape_is_empty(&again.tape[LANES / 3]), "and no others");
+	is_int(reverse(last, LANES / 3 - 1), 0, "fewer lanes are reversed as they are");
+	ok(reel_tape_is_empty(&again.tape[LANES / 3]), "other lanes are empty");
 	is_int(reverse_there<Word>(program, arena), 0, "the kernel has its tapes still");
 	reel_arena_close(arena);
 	is_int(program.end(), 0, "nothing is left on the device");
@@ -223,8 +223,8 @@ template <unsigned Word> void to_the_device()
 	record_here<Word>(h);
 	is_int(reel_arena_send(arena, program.stream, h.lane.data(), LANES, THREADS), 0,
 	       "emulated: words of %u: what the host recorded comes to the device", Word);
-	is_int(reverse_there<Word>(program, arena), 0, "where a kernel reverses it");
-	is_int(reel_arena_settle(arena, program.stream), 0, "without a fault");
+	is_int(reverse_there<Word>(program, arena), 0, "a kernel reverses what the host recorded");
+	is_int(reel_arena_settle(arena, program.stream), 0, "the reverse sweep has no fault");
 	unsigned left = 0;
 	for (unsigned n = 0; n < LANES; n++)
 		left += !reel_tape_is_empty(&h.tape[n]) || h.lane[n].bits != 1;
@@ -254,7 +254,8 @@ void to_and_fro()
 		record_there<8>(program, arena);
 		is_int(reel_arena_fetch(arena, program.stream, h.lane.data(), LANES), 0, "emulated: to the host");
 		is_int(reel_arena_send(arena, program.stream, h.lane.data(), LANES, THREADS), 0, "back");
-		is_int(reel_arena_fetch(arena, program.stream, h.lane.data(), LANES), 0, "and once more");
+		is_int(reel_arena_fetch(arena, program.stream, h.lane.data(), LANES), 0,
+		       "lanes come to the host once more");
 		is_int(reverse_here<8>(h), 0, "nothing is lost on the way");
 	}
 	is_int(reel_pool_close(pool), 0, "the pool is closed");
@@ -316,11 +317,12 @@ void refused()
 	});
 	is_int(reel_arena_fetch(arena, program.stream, h.lane.data(), LANES), -EINVAL,
 	       "a thread has not: %s", reel_error_text(0));
-	is_int(reel_arena_fetch(arena, program.stream, h.lane.data(), 77), 0, "those before it have");
+	is_int(reel_arena_fetch(arena, program.stream, h.lane.data(), 77), 0,
+	       "lanes of the threads before it come");
 	is_int(reel_arena_fetch(arena, program.stream, narrow.lane.data(), 10), -EINVAL,
 	       "other words: %s", reel_error_text(0));
 	is_int(reel_arena_send(arena, program.stream, narrow.lane.data(), 10, THREADS), -EINVAL,
-	       "either way");
+	       "words of another size are refused in both directions");
 	is_int(reel_arena_send(arena, program.stream, h.lane.data(), 10, 0), -EINVAL,
 	       "no blocks: %s", reel_error_text(0));
 
@@ -328,13 +330,17 @@ void refused()
 	reel_arena_attach(arena, store);
 	is_int(reel_arena_drain(arena, program.stream, 54), 0, "slabs go to the store");
 	is_int(reel_arena_fetch(arena, program.stream, h.lane.data(), 10), -EBUSY,
-	       "and cannot be fetched: %s", reel_error_text(0));
-	is_int(reel_arena_refill(arena, program.stream, UINT32_MAX), 0, "they come back");
+	       "slabs in the store cannot be fetched: %s", reel_error_text(0));
+	is_int(reel_arena_refill(arena, program.stream, UINT32_MAX), 0,
+	       "slabs come back from the store");
 	is_int((long long)reel_tape_bytes(&h.tape[9]), 40 * 8, "nothing was pushed meanwhile");
-	is_int(reel_arena_fetch(arena, program.stream, h.lane.data(), 10), 0, "then they can");
-	is_int((long long)reel_tape_bytes(&h.tape[9]), 80 * 8, "above what the tape has");
-	is_int(reel_arena_drain(arena, program.stream, 54), 0, "they go again");
-	is_int(reel_arena_send(arena, program.stream, h.lane.data(), 10, THREADS), 0, "others are sent instead");
+	is_int(reel_arena_fetch(arena, program.stream, h.lane.data(), 10), 0,
+	       "slabs that came back can be fetched");
+	is_int((long long)reel_tape_bytes(&h.tape[9]), 80 * 8,
+	       "the fetched values are above what the tape has");
+	is_int(reel_arena_drain(arena, program.stream, 54), 0, "slabs go to the store again");
+	is_int(reel_arena_send(arena, program.stream, h.lane.data(), 10, THREADS), 0,
+	       "lanes are sent while slabs are in the store");
 	reel_arena_report report;
 	reel_arena_read(arena, program.stream, &report);
 	is_int((long long)report.slabs_drained, 0, "the store's are given up");
@@ -362,8 +368,8 @@ void tape_with_an_error()
 		       "the host's tapes are out of memory: %s", reel_error_text(0));
 		for (reel_tape &tape : h.tape)
 			left += reel_tape_bytes(&tape) > 0;
-		is_int(left, 0, "and have nothing then");
-		is_int(reverse_there<8>(program, arena), 0, "which the kernel's still have");
+		is_int(left, 0, "the host's tapes have nothing after they ran out of memory");
+		is_int(reverse_there<8>(program, arena), 0, "the kernel's tapes still have all");
 	}
 	reel_pool_close(pool);
 	reel_set_error_handler(nullptr, nullptr);
@@ -473,7 +479,7 @@ void cancelled_thread()
 	record_here<8>(h);
 	ok(outlasts_cancellation(use_arena, &c), "no function of an arena is a cancellation point");
 	ok(c.right, "each returns 0");
-	is_int(reverse_here<8>(h), 0, "and the tapes come back");
+	is_int(reverse_here<8>(h), 0, "the tapes come back");
 	is_int(program.end(), 0, "nothing is left on the device");
 }
 

@@ -114,7 +114,7 @@ void random_steps(uint32_t word_bytes, void (*kernel)(reel_device_arena, wrongs 
 		faults |= arena.header->faults;
 	}
 	is_int(wrong.n, 0, "emulated: blocks of rows of words of %u come and go", word_bytes);
-	is_int(faults, 0, "and no fault is noted");
+	is_int(faults, 0, "no fault is noted");
 }
 
 void forward_kernel(reel_device_arena arena, unsigned most)
@@ -156,7 +156,7 @@ void handed_over()
 		faults |= arena.header->faults;
 	}
 	is_int(wrong.n, 0, "emulated: what one kernel saved another resumes");
-	is_int(faults, 0, "without a fault");
+	is_int(faults, 0, "no fault is noted");
 }
 
 /* Down into the lowest block, which is put once more. */
@@ -268,12 +268,13 @@ void exhausted()
 		}
 	}
 	is_int(differences, 0, "emulated: what is needed is exact when memory runs out");
-	is_int(wrong.n, 0, "and pops give what was pushed or zero");
-	ok(zeros > 0, "which is so for %u of them", zeros);
+	is_int(wrong.n, 0, "pops give what was pushed or zero");
+	ok(zeros > 0, "%u pops give zero", zeros);
 	zeros = 0;
 	host_arena enough(14, 2);
 	emulator::launch(1, 64, [&] { deep_kernel(enough.device(), 103, &zeros, &wrong); });
-	is_int(zeros + wrong.n + enough.header->faults, 0, "with as much memory all comes back");
+	is_int(zeros + wrong.n + enough.header->faults, 0,
+	       "all comes back if there is as much memory as was needed");
 }
 
 /* A tape after the other, and between them the stage is the program's. */
@@ -341,7 +342,7 @@ void misused()
 		       apart ? "lanes that do not push and pop together are"
 			     : "a pop that mirrors no push is");
 	}
-	is_int(wrong.n, 0, "and such pops give zero");
+	is_int(wrong.n, 0, "pops that are faults give zero");
 }
 
 } // namespace

@@ -59,7 +59,7 @@ template <unsigned Word> void random_steps(bool threads)
 	}
 	is_int(wrong.n, 0, "emulated: lanes that do different things get back what they pushed, "
 	       "words of %u%s", Word, threads ? ", as threads" : "");
-	is_int(faults, 0, "and no fault is noted");
+	is_int(faults, 0, "no fault is noted");
 }
 
 void large_kernel(reel_device_arena arena, wrongs *wrong)
@@ -121,7 +121,7 @@ void a_push_is_a_row()
 			wrong += *(uint64_t *)(arena.memory + slab + (row + 1) * 256 + lane * 8) !=
 				 step_number(lane, row);
 	is_int(wrong, 0, "emulated: what 32 lanes push together is one row, a word each");
-	is_int(arena.slabs() - arena.free_slabs(), 1, "and their warp took one slab");
+	is_int(arena.slabs() - arena.free_slabs(), 1, "the warp of 32 lanes took one slab");
 }
 
 /* ---- Slabs ---- */
@@ -156,8 +156,8 @@ void one_slab_for_all_lanes(bool threads)
 	}
 	is_int(wrong.n, 0, "emulated: all lanes of a warp climb in any order%s",
 	       threads ? ", as threads" : "");
-	is_int(taken, 0, "and a warp takes a slab once for all lanes");
-	is_int(faults, 0, "though no slab more is there than all of them need");
+	is_int(taken, 0, "a warp takes a slab once for all lanes");
+	is_int(faults, 0, "the slabs suffice, though there are no more than all lanes need");
 }
 
 void trim_kernel(reel_device_arena arena, wrongs *wrong, unsigned kept)
@@ -192,8 +192,8 @@ void trimmed()
 		faults |= arena.header->faults;
 	}
 	is_int(wrong.n, 0, "emulated: a trim keeps what is on the tapes");
-	ok(all, "and gives all else back");
-	is_int(faults, 0, "without a fault");
+	ok(all, "a trim gives all else back");
+	is_int(faults, 0, "no fault is noted");
 }
 
 /* Many warps take and give at once: what the free list is for. */
@@ -227,7 +227,7 @@ void churned(bool threads)
 		faults |= arena.header->faults;
 	}
 	is_int(wrong.n, 0, "emulated: warps take slabs and give them back%s", threads ? ", as threads" : "");
-	ok(all && !faults, "and none is lost or handed out twice");
+	ok(all && !faults, "no slab is lost or handed out twice");
 }
 
 /* ---- Places ---- */
@@ -285,7 +285,7 @@ void places()
 		faults |= arena.header->faults;
 	}
 	is_int(wrong.n, 0, "emulated: a tape is read forwards, reversed again and again, and cut back");
-	is_int(faults, 0, "without a fault");
+	is_int(faults, 0, "no fault is noted");
 }
 
 /* ---- Handing over ---- */
@@ -326,13 +326,13 @@ void handed_over()
 		faults |= arena.header->faults;
 	}
 	is_int(wrong.n, 0, "emulated: what one kernel pushed another pops");
-	is_int(faults, 0, "without a fault");
+	is_int(faults, 0, "no fault is noted");
 
 	host_arena arena(400, 6);
 	emulator::launch(2, 50, [&] { forward_kernel(arena.device(), 60); });
 	emulator::launch(3, 32, [&] { reverse_kernel(arena.device(), 1, &wrong); });
 	ok(arena.header->faults & REEL_DEVICE_RESUME, "emulated: blocks of another size are a fault");
-	is_int(wrong.n, 0, "and have empty tapes");
+	is_int(wrong.n, 0, "blocks of another size have empty tapes");
 }
 
 void two_arenas_kernel(reel_device_arena first, reel_device_arena second, wrongs *wrong)
@@ -357,7 +357,7 @@ void two_arenas()
 
 	emulator::launch(1, 32, [&] { two_arenas_kernel(first.device(), second.device(), &wrong); });
 	is_int(wrong.n, 0, "emulated: a kernel has two tapes, in two arenas");
-	is_int(first.header->faults | second.header->faults, 0, "without a fault");
+	is_int(first.header->faults | second.header->faults, 0, "no fault is noted");
 }
 
 } // namespace

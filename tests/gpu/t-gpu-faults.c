@@ -279,10 +279,11 @@ static void the_reason_is_kept(void)
 	is_int(reel_store_get_and_wait(store, &transfer), -ENODEV,
 	       "fake device: a get that finds the device lost");
 	calls = fake_device_calls();
-	is_int(reel_store_put_and_wait(store, &transfer), -ENODEV, "and a put after it");
-	is_int(fake_device_calls(), calls, "which does not ask the driver any more");
+	is_int(reel_store_put_and_wait(store, &transfer), -ENODEV,
+	       "a put after the device was lost is refused");
+	is_int(fake_device_calls(), calls, "the refused put does not ask the driver any more");
 	reel_gpu_get_stats(store, &stats);
-	is_int(stats.used_bytes, 512, "and takes no room");
+	is_int(stats.used_bytes, 512, "the refused put takes no room");
 	ok(strstr(stats.problem, "CUDA_ERROR_ILLEGAL_ADDRESS") && stats.failed_gets == 1,
 	   "the reason is in the store's figures: %s", stats.problem);
 	reel_store_close(store);
@@ -293,7 +294,8 @@ static void the_reason_is_kept(void)
 	is_int(reel_store_put_and_wait(store, &transfer), -ENODEV,
 	       "fake device: a put that finds the device lost");
 	reel_gpu_get_stats(store, &stats);
-	ok(stats.used_bytes == 0 && stats.failed_puts == 1, "takes no room either");
+	ok(stats.used_bytes == 0 && stats.failed_puts == 1,
+	   "a put that fails takes no room either");
 	reel_store_close(store);
 	close_fake();
 }

@@ -67,7 +67,7 @@ if [ -f "$libraries/libreel-core.a" ]; then
 	ok $? 'fake device: it finds libreel-cuda where the system looks'
 	LD_LIBRARY_PATH=none:$libraries ./static gpu=4M >said 2>&1
 	grep -q '^error No such device: no GPU: no NVIDIA driver' said
-	ok $? 'and says what that says'
+	ok $? 'the message says what that says'
 	sed 's/^/#   /' said
 fi
 
@@ -76,5 +76,5 @@ grep -q '^gpu_name: *fake device 0$' said
 ok $? 'fake device: reel info names it'
 LD_LIBRARY_PATH=none:$libraries "$BUILD_DIR/tools/reel" info >said
 grep -q '^gpu_problem: *no GPU: no NVIDIA driver' said
-ok $? 'and says why there is none'
+ok $? 'the message says why there is no GPU'
 end

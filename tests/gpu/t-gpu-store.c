@@ -186,20 +186,22 @@ static void adopted_memory_is_not_copied(void)
 	ok(capacity.registers,
 	   "fake device: a stack with a GPU in it says that it registers memory");
 	is_int(there_and_back(store, data, SLOT), 0, "fake device: memory that is not adopted");
-	is_int(stats_of(leaf).copied_bytes, 2 * SLOT, "is copied, to and fro");
+	is_int(stats_of(leaf).copied_bytes, 2 * SLOT,
+	       "memory that is not adopted is copied, to and fro");
 	is_int(reel_store_register(store, data, SLOT), 0, "fake device: memory is adopted");
-	is_int(reel_store_register(store, data, SLOT), 0, "also a second time");
+	is_int(reel_store_register(store, data, SLOT), 0, "memory is adopted a second time");
 	is_int(there_and_back(store, data, SLOT), 0, "fake device: it travels");
-	is_int(there_and_back(store, data + 4096, SLOT / 2), 0, "and pieces of it do");
-	is_int(stats_of(leaf).copied_bytes, 2 * SLOT, "without a copy");
-	is_int(there_and_back(store, data + SLOT, SLOT / 2), 0, "its neighbour travels");
-	is_int(stats_of(leaf).copied_bytes, 3 * SLOT, "and is copied");
+	is_int(there_and_back(store, data + 4096, SLOT / 2), 0, "pieces of adopted memory travel");
+	is_int(stats_of(leaf).copied_bytes, 2 * SLOT, "adopted memory travels without a copy");
+	is_int(there_and_back(store, data + SLOT, SLOT / 2), 0,
+	       "the neighbour of adopted memory travels");
+	is_int(stats_of(leaf).copied_bytes, 3 * SLOT, "the neighbour is copied");
 	is_int(fake_device_registered_bytes(), SLOT, "fake device: so much is pinned");
 	reel_store_unregister(store, data, SLOT);
 	reel_store_unregister(store, data + SLOT, SLOT);
 	is_int(fake_device_registered_bytes(), 0, "fake device: and nothing when it is released");
 	is_int(there_and_back(store, data, SLOT), 0, "fake device: released memory travels");
-	is_int(stats_of(leaf).copied_bytes, 5 * SLOT, "as a copy");
+	is_int(stats_of(leaf).copied_bytes, 5 * SLOT, "released memory is copied");
 	ok(reel_store_register(store, data + 1, SLOT), "what is not whole pages is not adopted");
 	is_int(reel_store_register(store, data + SLOT, SLOT), 0,
 	       "fake device: what is left adopted");
@@ -222,11 +224,11 @@ static void what_cannot_be_pinned_is_copied(void)
 	free(data);
 	data = suite_allocate(4 * SLOT);
 	is_int(reel_store_register(store, data, 4 * SLOT), -ENOMEM, "fake device: four do not");
-	is_int(stats_of(store).refused_adoptions, 1, "which is counted");
+	is_int(stats_of(store).refused_adoptions, 1, "the refused adoption is counted");
 	ok(strstr(stats_of(store).problem, "CUDA_ERROR_OUT_OF_MEMORY"), "with the reason: %s",
 	   stats_of(store).problem);
 	is_int(there_and_back(store, data, SLOT), 0, "fake device: they travel");
-	is_int(stats_of(store).copied_bytes, 2 * SLOT, "as copies");
+	is_int(stats_of(store).copied_bytes, 2 * SLOT, "memory that was refused travels as copies");
 	reel_store_close(store);
 	close_fake_after("a limit of pinned memory");
 	open_fake((struct fake_options){.pinned_bytes = 3 * SLOT});
@@ -250,8 +252,9 @@ static void memory_is_adopted_by_one_device_at_a_time(void)
 	is_int(reel_store_register(second, data, SLOT), -EBUSY,
 	       "fake device: another one does not");
 	reel_store_close(first);
-	is_int(there_and_back(second, data, SLOT), 0, "and copies it");
-	is_int(reel_store_register(second, data, SLOT), 0, "until the first one is closed");
+	is_int(there_and_back(second, data, SLOT), 0, "the second store copies the memory");
+	is_int(reel_store_register(second, data, SLOT), 0,
+	       "the second store adopts it once the first one is closed");
 	reel_store_close(second);
 	close_fake_after("two stores");
 	free(data);

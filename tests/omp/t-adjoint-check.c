@@ -40,20 +40,21 @@ static void a_conflict_is_named(void)
 	add_one(adjoint, 3, 17);
 	add_one(adjoint, 3, 17);
 	add_one(adjoint, 0, 18);
-	ok(!reel_adjoint_get_conflict(adjoint, &conflict), "there is none before");
+	ok(!reel_adjoint_get_conflict(adjoint, &conflict), "there is no conflict before");
 	add_one(adjoint, 1, 17);
 	add_one(adjoint, 2, 18);
-	ok(reel_adjoint_get_conflict(adjoint, &conflict), "it is found");
-	is_int(conflict.index, 17, "with its index");
+	ok(reel_adjoint_get_conflict(adjoint, &conflict), "the conflict is found");
+	is_int(conflict.index, 17, "the conflict has its index");
 	is_int(conflict.lanes[0], 3, "the lane that was first");
 	is_int(conflict.lanes[1], 1, "the one that came");
-	is_int(conflict.phase, -7, "and the phase");
-	is_int(stats_of(adjoint).conflicts, 2, "others are counted");
+	is_int(conflict.phase, -7, "the conflict has its phase");
+	is_int(stats_of(adjoint).conflicts, 2, "other conflicts are counted");
 	ok(reported.calls == 1 && strstr(reported.message,
 					 "x_bar: element 17 is used by lanes 3 and 1 in phase -7"),
-	   "it is reported once");
-	is_int(reel_adjoint_end(adjoint), -EADDRINUSE, "it is an error at the end");
-	is_string(reel_error_text(0), reported.message, "in these words");
+	   "the conflict is reported once");
+	is_int(reel_adjoint_end(adjoint), -EADDRINUSE, "the conflict is an error at the end");
+	is_string(reel_error_text(0), reported.message,
+		  "the error at the end has the words of the report");
 	is_double(array[17], 4, "the sum is right");
 	reel_adjoint_close(adjoint);
 }
@@ -76,13 +77,13 @@ static void phases_separate(void)
 		add_one(adjoint, 3, 0);
 		is_int(reel_adjoint_end(adjoint), 0, "no conflict");
 	}
-	ok(!reel_adjoint_get_conflict(adjoint, &conflict), "nor a report");
+	ok(!reel_adjoint_get_conflict(adjoint, &conflict), "there is no report of a conflict");
 	reel_adjoint_begin(adjoint, 2);
 	reel_adjoint_phase(adjoint, 1);
 	add_one(adjoint, 0, 5);
 	reel_adjoint_phase(adjoint, 1);
 	add_one(adjoint, 1, 5);
-	is_int(reel_adjoint_end(adjoint), -EADDRINUSE, "the same phase again is no other one");
+	is_int(reel_adjoint_end(adjoint), -EADDRINUSE, "the same phase again is no other phase");
 	reel_adjoint_close(adjoint);
 }
 
@@ -116,10 +117,10 @@ static void other_policies_may_share(enum reel_adjoint_policy policy)
 	reel_adjoint_begin(adjoint, 2);
 	add_one(adjoint, 0, 999);
 	add_one(adjoint, 1, 999);
-	is_int(reel_adjoint_end(adjoint), 0, "it is no error");
-	is_int(reported.calls, 0, "and nothing to report");
+	is_int(reel_adjoint_end(adjoint), 0, "two lanes at one element are no error");
+	is_int(reported.calls, 0, "there is nothing to report");
 	ok(reel_adjoint_get_conflict(adjoint, &conflict) && conflict.index == 999,
-	   "but OWNER would not do");
+	   "the conflict says that OWNER would not do");
 	is_double(array[999], 2, "the sum is right");
 	reel_adjoint_close(adjoint);
 }
@@ -139,8 +140,9 @@ static void spans_and_takes_are_uses(void)
 	view = reel_adjoint_lane(adjoint, 1);
 	reel_adjoint_add_span(&view, 100, 10, array);
 	is_double(reel_adjoint_take(&view, 99), 2, "what it takes is right");
-	ok(reel_adjoint_get_conflict(adjoint, &conflict), "are in conflict");
-	is_int(conflict.index, 99, "at its index");
+	ok(reel_adjoint_get_conflict(adjoint, &conflict),
+	   "a span and a take of its last element are in conflict");
+	is_int(conflict.index, 99, "the conflict has the index of the element that was taken");
 	reel_adjoint_end(adjoint);
 	reel_adjoint_close(adjoint);
 }
@@ -160,7 +162,7 @@ static void indices_are_checked(enum reel_adjoint_policy policy)
 	reel_adjoint_add(&view, SIZE_MAX, 1);
 	reel_adjoint_add_span(&view, ELEMENTS - 2, 3, values);
 	reel_adjoint_add(&view, ELEMENTS - 2, 1);
-	is_int(reel_adjoint_end(adjoint), -ERANGE, "it is an error at the end");
+	is_int(reel_adjoint_end(adjoint), -ERANGE, "the index out of range is an error at the end");
 	is_double(array[ELEMENTS], 0, "nothing is added there");
 	is_double(array[ELEMENTS - 2], 1, "what is in range is");
 	reel_adjoint_close(adjoint);
@@ -212,7 +214,7 @@ static void threads_conflict_or_do_not(void)
 		reel_adjoint_close(adjoint);
 	}
 	is_int(missed, 0, "each conflict is found, with its index");
-	is_int(false_alarms, 0, "and no other one");
+	is_int(false_alarms, 0, "no other conflict is reported");
 	is_int(wrong, 0, "sums are right");
 }
 

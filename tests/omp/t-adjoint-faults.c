@@ -73,7 +73,7 @@ static void each_allocation_fails(enum reel_adjoint_policy policy, unsigned flag
 	}
 	is_int(opened, LANES, "open needs what it needs");
 	is_int(others, 0, "PRIVATE has no memory, or it is ATOMIC instead");
-	is_int(silent, 0, "there is a message");
+	is_int(silent, 0, "each refusal has a message");
 	is_int(wrong, 0, "sums are right, or untouched");
 	is_int(later, 0, "the next sweep is PRIVATE");
 }
@@ -92,21 +92,23 @@ static void an_array_that_is_too_large(void)
 		return;
 	}
 	adjoint = open_adjoint(array, n, options);
-	is_int(reel_adjoint_begin(adjoint, 2), 0, "it begins");
-	is_int(stats_of(adjoint).policy, REEL_ADJOINT_ATOMIC, "as ATOMIC");
-	is_int(reel_adjoint_end(adjoint), 0, "it ends");
+	is_int(reel_adjoint_begin(adjoint, 2), 0, "a sweep without room for copies begins");
+	is_int(stats_of(adjoint).policy, REEL_ADJOINT_ATOMIC,
+	       "the sweep without room for copies is ATOMIC");
+	is_int(reel_adjoint_end(adjoint), 0, "the sweep without room for copies ends");
 	reel_adjoint_close(adjoint);
 	options.flags = REEL_ADJOINT_CHECKED;
 	is_int(reel_adjoint_open(&adjoint, array, n, &options), -ENOMEM,
-	       "there is no memory to check it");
+	       "there is no memory to check the array");
 	options.flags = 0;
 	options.policy = REEL_ADJOINT_PRIVATE;
 	adjoint = open_adjoint(array, n, options);
-	is_int(reel_adjoint_begin(adjoint, 2), -ENOMEM, "nor to make copies");
+	is_int(reel_adjoint_begin(adjoint, 2), -ENOMEM, "there is no memory to make copies");
 	reel_adjoint_close(adjoint);
 	options.budget = 0;
 	adjoint = open_adjoint(array, n, options);
-	is_int(reel_adjoint_begin(adjoint, 2), -EDQUOT, "which are beyond the budget that it has");
+	is_int(reel_adjoint_begin(adjoint, 2), -EDQUOT,
+	       "copies are beyond the budget that there is");
 	reel_adjoint_close(adjoint);
 }
 

@@ -247,9 +247,9 @@ static void spans(void)
 	is_int(reel_adjoint_begin(adjoint, 2), 0, "ATOMIC has");
 	view = reel_adjoint_lane(adjoint, 1);
 	is_pointer(reel_adjoint_span(&view, 0, 10), NULL, "no span");
-	is_pointer(reel_adjoint_span(&view, 0, 10), NULL, "nor later");
+	is_pointer(reel_adjoint_span(&view, 0, 10), NULL, "there is no span the second time");
 	ok(reported.calls == 1 && strstr(reported.message, "reel_adjoint_add_span"),
-	   "it says once what there is");
+	   "the report says once how to add instead");
 	is_int(reel_adjoint_end(adjoint), -EINVAL, "the end says so, too");
 	reel_adjoint_close(adjoint);
 }
@@ -296,7 +296,7 @@ static void adds_go_on_after_a_reduction(size_t n)
 		reel_adjoint_end(adjoint);
 		wrong += array[n - 1] != 3 * again + 3;
 	}
-	is_int(wrong, 0, "adds to %zu elements go on after a reduction", n);
+	is_int(wrong, 0, "additions to %zu elements go on after a reduction", n);
 	reel_adjoint_close(adjoint);
 	free(array);
 }
@@ -328,7 +328,7 @@ static void private_sums_have_one_value(void)
 	adjoint = open_adjoint(other, bits.n, options);
 	for (int again = 0; again < 3; again++)
 		sweep(adjoint, add_reals, &bits, 7, 2, 0);
-	ok(!memcmp(other, sums[0], sizeof other), "and in check mode");
+	ok(!memcmp(other, sums[0], sizeof other), "every bit is the same in check mode");
 	reel_adjoint_close(adjoint);
 }
 
@@ -401,13 +401,13 @@ static void memory_is_for_what_is_touched(void)
 		is_int(resident_pages(view.copy, n * sizeof *array), 5,
 		       "a copy takes the pages that were touched");
 		ok(resident_pages(view.touched, n >> view.shift) <= (n >> view.shift) / page + 1,
-		   "beside its flags");
-		is_int((uintptr_t)view.copy % 128, 0, "it is aligned");
+		   "the flags of a copy take the pages that were touched");
+		is_int((uintptr_t)view.copy % 128, 0, "the copy is aligned");
 	}
 	reel_adjoint_end(adjoint);
 	ok(stats_of(adjoint).copy_bytes >= 2 * n * sizeof *array, "copies are kept");
-	is_int(sweep(adjoint, add_to_five, &n, 3, 2, 2), 0, "and used again");
-	is_int((long long)array[0], 4, "and start at zero");
+	is_int(sweep(adjoint, add_to_five, &n, 3, 2, 2), 0, "copies are used again");
+	is_int((long long)array[0], 4, "copies start at zero");
 	reel_adjoint_close(adjoint);
 	munmap(array, n * sizeof *array);
 }
@@ -430,7 +430,7 @@ static void lanes_share_no_line(void)
 		for (unsigned other = 0; other < lane; other++)
 			near += view.copy == reel_adjoint_lane(adjoint, other).copy;
 	}
-	is_int(near, 0, "is not within 128 bytes of another lane's");
+	is_int(near, 0, "what a lane stores to is not within 128 bytes of another lane's");
 	reel_adjoint_end(adjoint);
 	reel_adjoint_close(adjoint);
 }
@@ -457,24 +457,25 @@ static void the_budget_decides(void)
 	reel_adjoint_close(adjoint);
 	adjoint = open_adjoint(array, 1000, options);
 	is_int(policy_of(adjoint, 1), REEL_ADJOINT_OWNER, "one lane needs none");
-	is_int(stats_of(adjoint).copies, 0, "and has none");
+	is_int(stats_of(adjoint).copies, 0, "one lane has no copies");
 	is_int(policy_of(adjoint, 4), REEL_ADJOINT_PRIVATE, "four lanes need three");
 	is_int(policy_of(adjoint, 5), REEL_ADJOINT_ATOMIC, "five lanes have no room");
 	ok(strstr(reel_error_text(-EDQUOT), "budget"), "the message says so");
 	is_int(stats_of(adjoint).refused, 1, "the statistics say so");
 	for (size_t i = 0; i < 1000; i++)
 		array[i] = (double)(i % 5);
-	is_int(sweep(adjoint, add_integers, &work, 5, 2, 2), 0, "they add all the same");
-	is_int(wrong_sums(array, &work, 5, 1), 0, "and get the right sums");
+	is_int(sweep(adjoint, add_integers, &work, 5, 2, 2), 0,
+	       "lanes without copies add all the same");
+	is_int(wrong_sums(array, &work, 5, 1), 0, "lanes without copies get the right sums");
 	is_int(policy_of(adjoint, 2), REEL_ADJOINT_PRIVATE, "two lanes have copies");
 	ok(stats_of(adjoint).copies == 3 && stats_of(adjoint).copy_bytes <= options.budget,
-	   "which were kept within the budget");
+	   "copies were kept within the budget");
 	reel_adjoint_close(adjoint);
 	options.policy = REEL_ADJOINT_PRIVATE;
 	adjoint = open_adjoint(array, 1000, options);
 	is_int(reel_adjoint_begin(adjoint, 5), -EDQUOT, "PRIVATE is refused where it has no room");
 	ok(strstr(reel_error_text(-EDQUOT), "budget"), "the message says why");
-	is_int(reel_adjoint_begin(adjoint, 4), 0, "it begins where it has");
+	is_int(reel_adjoint_begin(adjoint, 4), 0, "a sweep begins with the copies that it has");
 	reel_adjoint_end(adjoint);
 	reel_adjoint_close(adjoint);
 	options.policy = REEL_ADJOINT_ATOMIC;
@@ -521,13 +522,13 @@ static void arrays_are_independent(void)
 	reel_adjoint_add(&y, 7, 10);
 	reel_adjoint_add(&x, 7, 2);
 	is_int(reel_adjoint_end(inner), 0, "the inner one ends");
-	ok(b[7] == 10 && a[7] == 0, "with its sum");
+	ok(b[7] == 10 && a[7] == 0, "the inner sweep has its sum");
 	is_int(reel_adjoint_reduce(outer, 0, 2) | reel_adjoint_reduce(outer, 1, 2), 0,
 	       "the outer one is reduced");
 	is_int((long long)a[7], 3, "sums are complete before the end");
 	reel_adjoint_add(&x, 7, 4);
-	is_int(reel_adjoint_end(outer), 0, "and ends");
-	is_int((long long)a[7], 7, "with all that was added");
+	is_int(reel_adjoint_end(outer), 0, "the outer sweep ends");
+	is_int((long long)a[7], 7, "the outer sweep has all that was added");
 	reel_adjoint_close(outer);
 	reel_adjoint_close(inner);
 }
@@ -548,8 +549,8 @@ static void elements_are_taken(void)
 		view = reel_adjoint_lane(adjoint, 1);
 		reel_adjoint_add(&view, 1, 0.5);
 		is_double(reel_adjoint_take(&view, 1), 2.5, "OWNER gives the sum");
-		is_double(array[1], 0, "and clears it");
-		is_int(reel_adjoint_end(adjoint), 0, "without an error");
+		is_double(array[1], 0, "a take clears the element");
+		is_int(reel_adjoint_end(adjoint), 0, "a take leaves no error");
 		reel_adjoint_close(adjoint);
 	}
 	for (int policy = REEL_ADJOINT_PRIVATE; policy <= REEL_ADJOINT_ATOMIC; policy++) {
@@ -560,7 +561,8 @@ static void elements_are_taken(void)
 		view = reel_adjoint_lane(adjoint, 0);
 		ok(isnan(reel_adjoint_take(&view, 2)), "%s has none", policy_names[policy]);
 		is_double(array[2], 3, "nothing is cleared");
-		ok(reported.calls == 1 && strstr(reported.message, "OWNER"), "it says why");
+		ok(reported.calls == 1 && strstr(reported.message, "OWNER"),
+		   "the message says which policy can take");
 		is_int(reel_adjoint_end(adjoint), -EINVAL, "the end says so, too");
 		reel_adjoint_close(adjoint);
 	}
@@ -579,26 +581,27 @@ static void what_is_refused(void)
 
 	tap_case("what is refused");
 	for (size_t i = 0; i < COUNT(wrong); i++) {
-		is_int(reel_adjoint_open(&adjoint, array, 4, &wrong[i]), -EINVAL, "by open");
+		is_int(reel_adjoint_open(&adjoint, array, 4, &wrong[i]), -EINVAL,
+		       "open refuses wrong options");
 		ok(strstr(reel_error_text(-EINVAL), words[i]), "%s", words[i]);
 	}
 	is_int(reel_adjoint_open(&adjoint, NULL, 4, NULL), -EINVAL, "elements without an array");
 	is_int(reel_adjoint_open(&adjoint, array, SIZE_MAX / 8, NULL), -EOVERFLOW, "a huge array");
 	is_int(reel_adjoint_open_float(&adjoint, (float *)array, SIZE_MAX / 4, NULL), -EOVERFLOW,
-	       "and one of floats");
+	       "a huge array of floats");
 	for (size_t k = 0; k <= 8192; k++)
 		opened += reel_adjoint_open(&adjoint, array, SIZE_MAX - k, NULL) != -EOVERFLOW ||
 			  reel_adjoint_open_float(&adjoint, (float *)array, SIZE_MAX - k, NULL) !=
 				  -EOVERFLOW;
-	is_int(opened, 0, "and all from SIZE_MAX - 8192 elements on");
+	is_int(opened, 0, "all arrays from SIZE_MAX - 8192 elements on are refused");
 	is_pointer(adjoint, NULL, "nothing was opened");
-	is_int(reel_adjoint_close(NULL), 0, "there is nothing to close");
+	is_int(reel_adjoint_close(NULL), 0, "closing no adjoint is no error");
 	adjoint = open_adjoint(array, 4, (struct reel_adjoint_options){0});
 	is_int(reel_adjoint_end(adjoint), -EINVAL, "an end without a beginning");
 	is_int(reel_adjoint_begin(adjoint, 0), -EINVAL, "no lanes");
-	is_int(reel_adjoint_begin(adjoint, REEL_ADJOINT_MAX_LANES + 1), -EINVAL, "too many");
+	is_int(reel_adjoint_begin(adjoint, REEL_ADJOINT_MAX_LANES + 1), -EINVAL, "too many lanes");
 	is_int(reel_adjoint_begin(adjoint, 2), 0, "two lanes");
-	is_int(reel_adjoint_begin(adjoint, 2), -EBUSY, "twice");
+	is_int(reel_adjoint_begin(adjoint, 2), -EBUSY, "a second beginning");
 	ok(strstr(reel_error_text(0), "ended"), "the message says why");
 	is_int(reel_adjoint_close(adjoint), -EBUSY, "a close before the end");
 	is_int(reel_adjoint_reduce(adjoint, 2, 2), -EINVAL, "part 2 of 2");
@@ -619,26 +622,30 @@ static void lanes_that_do_not_exist(void)
 	record_reports();
 	reel_adjoint_begin(adjoint, 2);
 	view = reel_adjoint_lane(adjoint, 2);
-	is_string(reported.message, "x_bar: there is no lane 2: the sweep has 2", "is reported");
+	is_string(reported.message, "x_bar: there is no lane 2: the sweep has 2",
+		  "a lane that does not exist is reported");
 	reel_adjoint_add(&view, 1, 1);
 	reel_adjoint_add_span(&view, 0, 4, array);
-	is_pointer(reel_adjoint_span(&view, 0, 4), NULL, "has no span");
+	is_pointer(reel_adjoint_span(&view, 0, 4), NULL, "a lane that does not exist has no span");
 	reel_adjoint_lane_add(adjoint, 3, 1, 1);
-	is_int(reel_adjoint_end(adjoint), -EINVAL, "is an error at the end");
-	is_double(array[1], 0, "adds nothing");
+	is_int(reel_adjoint_end(adjoint), -EINVAL,
+	       "a lane that does not exist is an error at the end");
+	is_double(array[1], 0, "a lane that does not exist adds nothing");
 	reel_adjoint_close(adjoint);
 
 	record_reports();
 	adjoint = open_adjoint(array, 4, options);
 	reel_adjoint_begin(adjoint, 2);
 	other = reel_adjoint_lane_float(adjoint, 1);
-	ok(strstr(reported.message, "double"), "nor one of the other type");
+	ok(strstr(reported.message, "double"), "an add of the other type is reported");
 	reel_adjoint_add_float(&other, 1, 1);
 	reel_adjoint_lane_add_float(adjoint, 0, 1, 1);
-	is_int(reel_adjoint_end(adjoint), -EINVAL, "which is an error, too");
-	is_double(array[1], 0, "and adds nothing");
+	is_int(reel_adjoint_end(adjoint), -EINVAL,
+	       "an add of the other type is an error at the end, too");
+	is_double(array[1], 0, "an add of the other type adds nothing");
 	is_int(reported.calls, 1, "all that is reported once");
-	is_string(reel_error_text(0), reported.message, "and is the message");
+	is_string(reel_error_text(0), reported.message,
+		  "the message of the error is the one reported");
 	reel_adjoint_close(adjoint);
 }
 
@@ -662,7 +669,8 @@ static void arrays_without_elements(void)
 
 			is_int(sweep(adjoint, nothing, NULL, 3, 2, 2), 0, "%s, flags %u",
 			       policy_names[policy], flags);
-			is_int(stats_of(adjoint).copy_bytes, 0, "takes no memory");
+			is_int(stats_of(adjoint).copy_bytes, 0,
+			       "an array without elements takes no memory");
 			reel_adjoint_close(adjoint);
 		}
 }

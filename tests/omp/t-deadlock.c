@@ -35,7 +35,7 @@ static void end(const char *what)
 	alarm(0);
 	is_int(reel_lane_error(program.root) != 0, program.leaves_out, "%s: %s", what,
 	       program.leaves_out ? "nobody waits" : "all turns come");
-	is_int(awaited_report.came, program.leaves_out, "and why is told");
+	is_int(awaited_report.came, program.leaves_out, "a report comes where a turn is left out");
 	reel_set_error_handler(NULL, NULL);
 	reel_lane_close(program.root);
 }

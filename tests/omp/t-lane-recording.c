@@ -184,7 +184,8 @@ static void several_teams_read(reel_pool *pool)
 	if (reel_lane_reader_open(&root, recording))
 		abort();
 	reel_lane_recording_close(recording);
-	is_int(wrong_sweep(root), 0, "and so does one when the program has closed the recording");
+	is_int(wrong_sweep(root), 0,
+	       "a team reverses the root when the program has closed the recording");
 	reel_lane_close(root);
 }
 

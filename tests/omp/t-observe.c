@@ -124,23 +124,24 @@ static void test_events(void)
 		incomplete += !is_complete(&heard.event[i]);
 		homeless += !heard.event[i].caller;
 	}
-	is_int(wrong, 0, "in order");
-	is_int(incomplete, 0, "with what it is about");
+	is_int(wrong, 0, "all events come in order");
+	is_int(incomplete, 0, "each event has what it is about");
 #if defined(__GNUC__)
-	is_int(homeless, 0, "and from where");
+	is_int(homeless, 0, "each event says where it comes from");
 #endif
 }
 
 static void test_registration(void)
 {
 	tap_case("who hears");
-	is_int(reel_observe(hear_other, sizeof(reel_event)), -EBUSY, "there is one observer");
-	is_int(reel_observe(hear, sizeof(reel_event)), 0, "it may come again");
-	is_int(reel_observe(NULL, sizeof(reel_event)), 0, "and leave");
+	is_int(reel_observe(hear_other, sizeof(reel_event)), -EBUSY,
+	       "a second observer is refused");
+	is_int(reel_observe(hear, sizeof(reel_event)), 0, "the observer may come again");
+	is_int(reel_observe(NULL, sizeof(reel_event)), 0, "the observer may leave");
 	heard.count = 0;
 	reel_lane_open(&root, NULL, 0);
 	reel_lane_close(root);
-	is_int(heard.count, 0, "then it hears nothing");
+	is_int(heard.count, 0, "an observer that has left hears nothing");
 	is_int(reel_observe(hear_other, sizeof(reel_event)), 0, "another one may come");
 	is_int(reel_observe(NULL, sizeof(reel_event) - 8), -EINVAL,
 	       "one that knows other events is refused");

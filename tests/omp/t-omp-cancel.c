@@ -50,7 +50,7 @@ static void test_barrier(void)
 #pragma omp cancellation point parallel
 	}
 	is_int(reel_region_end(region), -EINVAL, "nobody waits");
-	ok(awaited_report.came, "and why is told");
+	ok(awaited_report.came, "the report says why");
 	reel_lane_close(root);
 }
 
@@ -90,7 +90,7 @@ static void test_turn(void)
 #pragma omp cancellation point parallel
 	}
 	is_int(reel_region_end(region), -EINVAL, "nobody waits");
-	ok(awaited_report.came, "and why is told");
+	ok(awaited_report.came, "the report says why");
 	reel_lane_close(root);
 }
 

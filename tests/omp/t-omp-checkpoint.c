@@ -307,12 +307,13 @@ static void any_plan_will_do(void)
 	unsigned wrong = 0;
 
 	tap_case("a plan of one's own");
-	is_int(reel_plan_open_actions(&plan, &problem, mixed_ranges, COUNT(mixed_ranges)), 0, "is opened");
+	is_int(reel_plan_open_actions(&plan, &problem, mixed_ranges, COUNT(mixed_ranges)), 0,
+	       "a plan of one's own is opened");
 	run = open_checkpoint(plan, &plain, &options);
 	for (int threads = 2; threads <= 4; threads++)
 		for (unsigned tapes = 1; tapes <= 4; tapes++)
 			wrong += !two_gradients(run, 60, threads, tapes);
-	is_int(wrong, 0, "gives the gradient");
+	is_int(wrong, 0, "a plan of one's own gives the gradient");
 	reel_run_close(run);
 	reel_plan_close(plan);
 }
@@ -342,7 +343,7 @@ static void it_does_what_the_plan_says(void)
 	}
 	is_int(stats.threads, 3, "the threads");
 	is_int(stats.dropped + stats.pauses, 0, "nothing wanted memory");
-	ok(stats.max_tapes >= 1 && stats.max_tapes <= 3, "at most three tapes at once");
+	ok(stats.max_tapes >= 1 && stats.max_tapes <= 3, "there are at most three tapes at once");
 	is_int(atomic_load(&shared.recorded), 160, "the model has counted the same");
 	is_int(sweep_both(run, &shared, &bar, 5, 2, &stats), 0, "five threads, and two tapes");
 	is_int(stats.threads, 3, "one thread more than tapes is used");
@@ -403,7 +404,7 @@ static void records_are_made_at_the_same_time(void)
 	is_int(reel_omp_run_reverse(run, &rendezvous, &field, &bar, &options, &stats), 0,
 	       "are made by two threads at once");
 	ok(is_right(&bar, &rendezvous.shared, 12), "the gradient is right");
-	ok(stats.ahead >= 2 && stats.max_tapes == 2, "as the counts say");
+	ok(stats.ahead >= 2 && stats.max_tapes == 2, "the counts say that two threads recorded");
 	reel_run_close(run);
 	reel_plan_close(plan);
 }
@@ -494,7 +495,7 @@ static void each_state_has_a_context(void)
 		recorded += of_state[i].recorded;
 		is_int(of_state[i].reversed, 0, "state %d reverses nothing", i);
 	}
-	is_int(recorded + serial.recorded, 60, "their records are all there are");
+	is_int(recorded + serial.recorded, 60, "the records of the threads are all there are");
 	is_int(serial.reversed, 60, "the reversals are the context's");
 	reel_run_close(run);
 	reel_plan_close(plan);
@@ -611,9 +612,9 @@ static void the_first_error_is_not_the_earliest(void)
 	record_reports();
 	is_int(reel_run_forward(run, &shared, &field), 0, "forward");
 	is_int(reel_omp_run_reverse(run, &shared, &field, &bar, &options, NULL), -EDOM,
-	       "of two, it is the first in order, though the other one was earlier");
+	       "the first of two errors in order is returned, though the other one was earlier");
 	is_int(shared.reversed, 1, "what was not recorded is not reversed");
-	is_int(reported.calls, 0, "and no tape has anything to report");
+	is_int(reported.calls, 0, "no tape has anything to report");
 	reel_set_error_handler(NULL, NULL);
 	reel_run_close(run);
 	reel_plan_close(plan);
@@ -649,10 +650,11 @@ static void the_restart_file_is_there_to_the_end(void)
 
 		shared.run.failing_reverse = failing;
 		is_int(sweep_both(run, &shared, &bar, 3, 4, NULL), failing < 0 ? 0 : -ERANGE,
-		       "of a sweep that fails at step %lld", (long long)failing);
-		is_int(access(RESTART, F_OK) == 0, failing >= 0, "is gone only where none does");
+		       "a sweep that fails at step %lld returns its error", (long long)failing);
+		is_int(access(RESTART, F_OK) == 0, failing >= 0,
+		       "the restart file is gone only if no step fails");
 	}
-	is_int(without_file, 0, "and is there while steps are reversed");
+	is_int(without_file, 0, "the restart file is there while steps are reversed");
 	unlink(RESTART);
 	reel_run_close(run);
 	reel_plan_close(plan);
@@ -1042,7 +1044,8 @@ static void a_store_that_has_no_memory(void)
 	shared.ballast = 10 * PAGE / 8;
 	reel_tape_open(&shared.glutton, pool, 0);
 	record_reports();
-	is_int(sweep_both(run, &shared, &bar, 2, 4, &stats), 0, "is done");
+	is_int(sweep_both(run, &shared, &bar, 2, 4, &stats), 0,
+	       "the sweep with a store without memory is done");
 	ok(is_right(&bar, &shared, 8), "the gradient is right");
 	ok(stats.pauses > 0 && stats.dropped > 0, "tapes were given up for it");
 	is_int(reported.calls, 1, "nothing was reported but what took up the memory");
@@ -1075,8 +1078,9 @@ static void what_is_wrong_is_reported(void)
 	model.reverse = reverse_too_far;
 	run = open_checkpoint(plan, &model, &options);
 	record_reports();
-	is_int(sweep_both(run, &shared, &bar, 3, 3, NULL), -ENODATA, "ends the sweep");
-	is_int(reported.calls, 1, "and is reported, though the tape was silent before");
+	is_int(sweep_both(run, &shared, &bar, 3, 3, NULL), -ENODATA,
+	       "a pop that mirrors no push ends the sweep");
+	is_int(reported.calls, 1, "the pop is reported, though the tape was silent before");
 	reel_set_error_handler(NULL, NULL);
 	reel_run_close(run);
 	reel_plan_close(plan);
@@ -1094,8 +1098,8 @@ static void checked_tapes_change_hands(void)
 
 	tap_case("checked mode");
 	record_reports();
-	ok(two_gradients(run, 60, 4, 3), "gives the gradient");
-	is_int(reported.calls, 0, "and has nothing to report");
+	ok(two_gradients(run, 60, 4, 3), "checked mode gives the gradient");
+	is_int(reported.calls, 0, "there is nothing to report in checked mode");
 	reel_set_error_handler(NULL, NULL);
 	reel_run_close(run);
 	reel_plan_close(plan);
@@ -1138,7 +1142,8 @@ static void sweeps_in_a_team(void)
 		reel_annotate_release(&jobs);
 		reel_omp_call(3, do_jobs, &jobs);
 		reel_annotate_acquire(&jobs);
-		is_int(atomic_load(&jobs.right), count, "does %d sweeps", count);
+		is_int(atomic_load(&jobs.right), count,
+		       "a team that is there already does %d sweeps", count);
 	}
 	reel_plan_close(plan);
 }
@@ -1149,8 +1154,9 @@ static void more_threads_than_processors(void)
 	reel_run *run = open_checkpoint(plan, &plain, NULL);
 
 	tap_case("many threads");
-	ok(two_gradients(run, 80, 24, 0), "give the gradient");
-	ok(two_gradients(run, 80, 24, REEL_OMP_MAX_TAPES), "with many tapes, too");
+	ok(two_gradients(run, 80, 24, 0), "many threads give the gradient");
+	ok(two_gradients(run, 80, 24, REEL_OMP_MAX_TAPES),
+	   "many threads with many tapes give the gradient");
 	reel_run_close(run);
 	reel_plan_close(plan);
 }
@@ -1273,7 +1279,7 @@ static void a_loop_in_a_loop(void)
 	is_int(reel_run_forward(run, &outer, &field), 0, "forward");
 	is_int(reel_omp_run_reverse(run, &outer, &field, &bar, &options, NULL), 0,
 	       "both by several threads");
-	ok(!memcmp(&bar, &right, sizeof bar), "give the gradient");
+	ok(!memcmp(&bar, &right, sizeof bar), "two loops, one in the other, give the gradient");
 	reel_run_close(run);
 	reel_plan_close(outer.plan);
 	reel_plan_close(plan);

@@ -55,10 +55,11 @@ static void test_tasks()
 	ok(throws(root, 1), "an exception leaves the body of a task");
 	is_int(reel_lane_error(root), -EINVAL, "the root has an error");
 	calls = 0;
-	is_int(reel_tasks_reverse(root, pop_one, nullptr, 1, 0), -EINVAL, "it cannot be gone on with");
+	is_int(reel_tasks_reverse(root, pop_one, nullptr, 1, 0), -EINVAL,
+	       "the root with an error cannot be gone on with");
 	is_int(calls, 0, "no body is called for it");
 	is_int(reel_tasks_reverse(other, pop_one, nullptr, 2, 0), 0, "another root is reversed");
-	is_int(calls, 8, "by its own bodies");
+	is_int(calls, 8, "the other root is reversed by its own bodies");
 	ok(reel_lane_is_empty(other), "nothing is left of it");
 	reel_lane_close(root);
 	reel_lane_close(other);
@@ -91,7 +92,8 @@ static void test_regions()
 	reel_lane_open(&root, nullptr, 0);
 	is_int(record_region(root, false), 0, "a lane is left behind its loop");
 	is_int(record_region(root, true), -EINVAL, "a lane is left in its loop");
-	is_int(reel_region_end(reel_region_reverse(root)), -EINVAL, "which cannot be reversed");
+	is_int(reel_region_end(reel_region_reverse(root)), -EINVAL,
+	       "the region that was left cannot be reversed");
 	reel_lane_close(root);
 
 	reel_lane_open(&root, nullptr, 0);

@@ -69,7 +69,7 @@ static void test_two_threads(void)
 	for (unsigned i = 0; i < COUNT(teams); i++) {
 		push_lanes(root, 2, 1000);
 		is_int(wrong_in_lanes(root, teams[i], 1000), 0,
-		       "of 2000 values none comes back wrong to %d threads", teams[i]);
+		       "none of 2000 values comes back wrong to %d threads", teams[i]);
 	}
 	reel_lane_close(root);
 }
@@ -124,7 +124,7 @@ static void test_two_threads_spill(void)
 		bool spilled;
 
 		is_int(spill_and_reverse(teams[i], &spilled), 0,
-		       "of %d values none comes back wrong to %d threads", 2 * SPILLED, teams[i]);
+		       "none of %d values comes back wrong to %d threads", 2 * SPILLED, teams[i]);
 		ok(spilled, "most of them were in a file");
 	}
 }
@@ -156,7 +156,7 @@ static void test_two_processes(void)
 		pid_t first = start_process(), second = start_process();
 
 		is_int(end_of(first), 0, "the first one gets its values back");
-		is_int(end_of(second), 0, "so does the second one");
+		is_int(end_of(second), 0, "the second process gets its values back");
 	}
 }
 
@@ -269,7 +269,8 @@ static void test_oversubscribed(void)
 	is_int(wrong_steps(reel_region_reverse(root), threads, steps), 0,
 	       "%d steps come back to %d threads", steps, threads);
 	push_steps(reel_region_begin(root, 0), threads, steps);
-	is_int(wrong_steps(reel_region_reverse(root), 3, steps), 0, "and to 3 of them");
+	is_int(wrong_steps(reel_region_reverse(root), 3, steps), 0,
+	       "%d steps of %d threads come back to 3 of them", steps, threads);
 	ok(reel_lane_is_empty(root), "nothing is left");
 	reel_lane_close(root);
 }
@@ -535,7 +536,7 @@ static void test_readers_meet(void)
 	is_int(reel_tasks_reverse(root, add_after_meeting, NULL, 2, REEL_TASKS_IN_ORDER), 0,
 	       "each thread may use the lane of its task");
 	is_int(pair.met, 2, "two tasks that add to one adjoint run at the same time");
-	is_double(pair.sum, 1 + 0x1p-60, "and the sum is that of one thread");
+	is_double(pair.sum, 1 + 0x1p-60, "the sum is that of one thread");
 	reel_lane_close(root);
 }
 

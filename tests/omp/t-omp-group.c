@@ -412,7 +412,8 @@ static void different_options(void)
 	}
 	for (int i = 0; i < 4; i++)
 		alike &= run_parts(parts) && members_right(parts) == MEMBERS;
-	ok(alike && members_ahead(parts) == MEMBERS, "take the fewest tapes of all");
+	ok(alike && members_ahead(parts) == MEMBERS,
+	   "processes with other threads and tapes take the fewest tapes of all");
 	parts[1].is_busy = true;
 	alike = true;
 	for (int i = 0; i < 4; i++)
@@ -436,7 +437,7 @@ static void different_options(void)
 		parts[m].may_duplicate = false;
 	alike = run_parts(parts);
 	ok(alike && members_right(parts) == MEMBERS && members_ahead(parts) == 0,
-	   "and processes whose threads may not all agree");
+	   "processes whose threads may not all agree make all serial");
 	alike = true;
 	for (failing_duplicate = 1; failing_duplicate <= 4; failing_duplicate++) {
 		make_parts(parts, REEL_BINOMIAL);
@@ -489,7 +490,8 @@ static void failures(void)
 			ended++;
 		}
 	}
-	ok(ended > 10 && !untold, "ends the sweep on all, which know the reason: %d of %d do not",
+	ok(ended > 10 && !untold,
+	   "a failed callback ends the sweep on all, which know the reason: %d of %d do not",
 	   untold, ended);
 	is_int(unlike_runs, 0, "after the same calls of all");
 }
@@ -533,7 +535,8 @@ static void budgets(void)
 			pauses += parts[0].stats.pauses;
 		}
 	}
-	ok(!wrong && right > 3, "gives the gradient, or an error on all: %d sweeps do not", wrong);
+	ok(!wrong && right > 3,
+	   "one budget gives the gradient, or an error on all: %d sweeps do not", wrong);
 	is_int(unlike_runs, 0, "after the same calls of all");
 	tap_note("%lld tapes dropped, %lld pauses", (long long)dropped, (long long)pauses);
 	make_parts(parts, REEL_BINOMIAL);
@@ -571,7 +574,8 @@ static void refusals(void)
 		refused_request += is_brief() ? 1 + refused_request / 16 : 1;
 	} while (refused_request <= requests);
 	refused_request = 0;
-	ok(!wrong && right > 3, "gives the gradient, or an error on all: %d sweeps do not", wrong);
+	ok(!wrong && right > 3,
+	   "refused memory gives the gradient, or an error on all: %d sweeps do not", wrong);
 	is_int(unlike_runs, 0, "after the same calls of all");
 	tap_note("%lld pauses", (long long)pauses);
 }
@@ -603,7 +607,7 @@ static void tapes_given_up(void)
 		}
 	}
 	atomic_store(&snapshots_to_go, INT_MAX);
-	is_int(wrong, 0, "ends with the gradient, or with an error on all");
+	is_int(wrong, 0, "the sweep ends with the gradient, or with an error on all");
 	ok(went_on > 0, "%d sweeps went on, without %lld tapes", went_on,
 	   (long long)given_up);
 }

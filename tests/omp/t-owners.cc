@@ -73,7 +73,7 @@ void test_values()
 	ok(moved.pop<bool>() && moved.pop<double>() == 1.5, "a bit and a number");
 	is_int(thrown([&] { moved.check(); }), 0, "no error is thrown");
 	ok(std::isnan(moved.pop<double>()), "a pop of an empty tape is not a number");
-	is_int(thrown([&] { moved.check(); }), ENODATA, "its error is thrown when it is asked for");
+	is_int(thrown([&] { moved.check(); }), ENODATA, "the error is thrown when it is asked for");
 }
 
 void test_checked()
@@ -89,8 +89,8 @@ void test_checked()
 		   what.find(place + std::to_string(line + 3)) != std::string::npos &&
 		   what.find("push of double (8 bytes) at ") != std::string::npos &&
 		   what.find(place + std::to_string(line + 2)) != std::string::npos,
-	   "its text names types and places: %s", what.c_str());
-	ok(reported.size() && what.find(reported) == 0, "as the report did");
+	   "the error's text names types and places: %s", what.c_str());
+	ok(reported.size() && what.find(reported) == 0, "the error's text is that of the report");
 }
 
 void test_pools()
@@ -154,7 +154,8 @@ void test_loops()
 	}
 	ok(is_caught, "an exception leaves the loop of a team");
 	is_int(moved.error(), -EINVAL, "the loop was left in the middle");
-	is_int(std::count(calls.begin(), calls.begin() + 500, 1), 500, "those before it were run once");
+	is_int(std::count(calls.begin(), calls.begin() + 500, 1), 500,
+	       "iterations before the exception were run once");
 	is_int(thrown([&] { gradient(moved, reel_static(0)); }), EINVAL, "the error sticks");
 }
 
@@ -209,7 +210,8 @@ void test_runs()
 	}
 	is_int(run.forward(&stop, &x), 0, "a forward sweep");
 	is_int(run.reverse(&stop, &x, &bar), 0, "a reverse sweep");
-	ok(std::fabs(bar - right) < 1e-14 * std::fabs(right), "its gradient");
+	ok(std::fabs(bar - right) < 1e-14 * std::fabs(right),
+	   "the gradient of the sweeps is right");
 	is_int(thrown([&] { run.reverse(&stop, &x, &bar); }), EINVAL, "a sweep that has no forward");
 	stop = 5;
 	run.forward(&stop, &x);
@@ -229,11 +231,11 @@ void test_parcels()
 	{
 		reel::pinned<double> numbers(parcel);
 
-		ok(numbers[2] == 5, "it is read while it is pinned");
-		is_int(thrown([&] { parcel.unseal(); }), EBUSY, "and not opened");
+		ok(numbers[2] == 5, "a sealed parcel is read while it is pinned");
+		is_int(thrown([&] { parcel.unseal(); }), EBUSY, "a pinned parcel is not opened");
 	}
 	parcel.unseal();
-	ok(static_cast<double *>(parcel.data())[2] == 5, "it is opened again");
+	ok(static_cast<double *>(parcel.data())[2] == 5, "an unpinned parcel is opened again");
 	is_int(thrown([&] { reel::pinned<double> none(parcel); }), EINVAL, "an open one is not pinned");
 	is_int(thrown([] { reel::parcel none(nullptr, 0); }), EINVAL, "a parcel of no bytes");
 	reel::parcel moved(std::move(parcel));

@@ -59,7 +59,8 @@ static void test_sums(void)
 	/* Some processors round to a double only what goes to memory. */
 	for (int i = 0; i < 4; i++)
 		sum += parts[i];
-	is_double(reduce_and_reverse(REEL_REDUCE_SUM, parts, bar, 4), sum, "are added in order");
+	is_double(reduce_and_reverse(REEL_REDUCE_SUM, parts, bar, 4), sum,
+		  "the parts of a sum are added in order");
 	ok(bar[0] == 3 && bar[1] == 3 && bar[2] == 3 && bar[3] == 3, "each has the adjoint");
 	ok(reel_lane_is_empty(root), "nothing is recorded");
 }
@@ -77,7 +78,7 @@ static void test_extremes(void)
 	ok(isnan(reduce_and_reverse(REEL_REDUCE_MAX, with_nan, bar, 3)) && bar[1] == 3 &&
 		   bar[2] == 0,
 	   "a NaN is the maximum");
-	ok(isnan(reduce_and_reverse(REEL_REDUCE_MIN, with_nan, bar, 3)), "and the minimum");
+	ok(isnan(reduce_and_reverse(REEL_REDUCE_MIN, with_nan, bar, 3)), "a NaN is the minimum");
 }
 
 /* log(exp(a) + exp(b)), as a pair of a maximum and a sum. */
@@ -158,9 +159,9 @@ static void test_refused(void)
 	reel_tape_give_up(reel_lane_tape(root), -5, "a fault");
 	is_int(reported.error, -5, "an error of a layer is reported: %s", reported.message);
 	reduce_and_reverse(REEL_REDUCE_PRODUCT, parts, bar, 3);
-	ok(isnan(bar[0]) && isnan(bar[2]), "of a product");
+	ok(isnan(bar[0]) && isnan(bar[2]), "the adjoints of a product are NaN after an error");
 	reduce_and_reverse(REEL_REDUCE_MAX, parts, bar, 3);
-	ok(isnan(bar[0]) && isnan(bar[2]), "of a maximum");
+	ok(isnan(bar[0]) && isnan(bar[2]), "the adjoints of a maximum are NaN after an error");
 	reel_set_error_handler(NULL, NULL);
 }
 

@@ -274,11 +274,11 @@ static void sweep(int (*run)(reel_pool *pool, int threads), reel_pool *pool, boo
 		silent += !error && program.wrong;
 	} while (requests >= k);
 	ok(k > 10, "memory is asked for %u times", k - 1);
-	ok(errors > k / 5, "of which %u give an error", errors);
+	ok(errors > k / 5, "%u refusals of memory give an error", errors);
 	is_int(reports.of_other_errors, 0, "no other error is reported first");
-	is_int(idle_reports, 0, "and none where the program has no error");
-	is_int(odd, 0, "that says there is no memory");
-	is_int(silent, 0, "and none a wrong value without one");
+	is_int(idle_reports, 0, "nothing is reported where the program has no error");
+	is_int(odd, 0, "each report says that there is no memory");
+	is_int(silent, 0, "no value is wrong without an error");
 }
 
 /* ---- A hold in a hold ---- */
@@ -322,8 +322,8 @@ static void test_holds(void)
 	do
 		refused += refuse_inner_hold(++k, &requests) == -ENOMEM;
 	while (requests >= k);
-	is_int(refused, k - 1, "is refused at each request for memory");
-	is_int(program.wrong, 0, "and no lane stays in it");
+	is_int(refused, k - 1, "a hold in a hold is refused at each request for memory");
+	is_int(program.wrong, 0, "no lane stays in a refused hold");
 }
 
 /* ---- The tasks of two waits ---- */
@@ -371,8 +371,8 @@ static void test_waits(void)
 		reel_lane_close(root);
 	} while (requests >= k);
 	ok(k > 2, "memory is asked for %u times", k - 1);
-	is_int(called, 0, "without it no body is called, then or later");
-	is_int(of_wrong_wait, 0, "with it each body gets tasks of its wait");
+	is_int(called, 0, "without memory no body is called, then or later");
+	is_int(of_wrong_wait, 0, "with memory each body gets tasks of its wait");
 }
 
 int main(void)
@@ -382,8 +382,8 @@ int main(void)
 	tap_begin();
 	pool = open_pool(TINY);
 	record_reports();
-	is_int(run_program(pool, 1), 0, "with memory it runs");
-	is_int(program.wrong, 0, "and all comes back");
+	is_int(run_program(pool, 1), 0, "the program runs when there is memory");
+	is_int(program.wrong, 0, "all comes back when there is memory");
 	for (int persistent = 0; persistent < 2; persistent++) {
 		tap_case(persistent ? "all requests from one on" : "one request");
 		for (int checked = 0; checked < 2; checked++) {
@@ -395,7 +395,7 @@ int main(void)
 			record_reports();
 		}
 		is_int(run_program(pool, 2), 0, "the next run has no error");
-		is_int(program.wrong, 0, "and all comes back");
+		is_int(program.wrong, 0, "all comes back in the next run");
 	}
 	test_holds();
 	test_waits();

@@ -161,13 +161,14 @@ static void test_notes(void)
 	loop.region = reel_region_begin(root, 3);
 	run_team(1, take_none, NULL);
 	is_int(reel_region_end(loop.region), 0, "a region in which nothing is pushed");
-	is_int(reel_lane_note_bytes(root), 32, "takes 32 bytes on its parent, and none in its lanes");
+	is_int(reel_lane_note_bytes(root), 32,
+	       "a region takes 32 bytes on its parent, and none in its lanes");
 	before = reel_lane_note_bytes(root);
 	loop.region = reel_region_begin(root, 1);
 	run_team(1, take_all, NULL);
 	is_int(reel_region_end(loop.region), 0, "a dynamic loop of one lane");
 	is_int(reel_lane_note_bytes(root) - before, 32 + 16 + 16 + 16,
-	       "is one run: 16 bytes for it, for the loop, and for the phase");
+	       "a loop of one lane is one run: 16 bytes for it, for the loop, and for the phase");
 	is_int(reel_lane_bytes(root), 0, "no note is on a lane's tape");
 	reel_lane_close(root);
 }
@@ -256,10 +257,11 @@ static void test_phases(void)
 			is_int(reel_region_end(phases.region), 0, "%d phases of 3 lanes by %d "
 			       "threads", STEPS + 1, teams[i]);
 			phases.region = reel_region_reverse(root);
-			is_int(reel_region_phases(phases.region), STEPS + 1, "are noted");
+			is_int(reel_region_phases(phases.region), STEPS + 1,
+			       "the phases are noted");
 			run_team(threads_back, phases_reverse, NULL);
-			is_int(reel_region_end(phases.region), 0, "and reversed by %d",
-			       threads_back);
+			is_int(reel_region_end(phases.region), 0,
+			       "the phases are reversed by %d threads", threads_back);
 			is_int(phases.wrong, 0, "no lane is ahead of another by a phase");
 			ok(reel_lane_is_empty(root), "nothing is left");
 		}
@@ -370,8 +372,10 @@ static void test_nested(void)
 	for (int round = 3; round-- > 0;) {
 		outer = reel_region_reverse(root);
 		run_team(1 + round, nested_reverse, NULL);
-		is_int(reel_region_end(outer), 0, "is reversed by %d threads", 1 + round);
-		is_int(reel_pop(reel_lane_tape(root), int), round, "so is what is between them");
+		is_int(reel_region_end(outer), 0,
+		       "the outer region is reversed by %d threads", 1 + round);
+		is_int(reel_pop(reel_lane_tape(root), int), round,
+		       "a value between two regions comes back");
 	}
 	is_int(loop.wrong, 0, "all values came back");
 	ok(reel_lane_is_empty(root), "nothing is left");
@@ -443,7 +447,8 @@ static void test_orders(void)
 		is_int(reel_region_threads(orders.region, 9), 9, "more of them may come");
 		run_team(enough[i], orders_reverse, NULL);
 		is_int(reel_region_end(orders.region), 0, "%d threads reverse them", enough[i]);
-		ok(orders.count == 0 && !orders.wrong, "in exactly the opposite order");
+		ok(orders.count == 0 && !orders.wrong,
+		   "turns are reversed in exactly the opposite order");
 		is_int(orders.order.count, 0, "the order is as it was");
 	}
 	record_orders(root);
@@ -453,7 +458,7 @@ static void test_orders(void)
 	is_int(reported.calls > 0, 1, "a message tells");
 	ok(strstr(reported.message, "reel_region_threads()") != NULL, "the remedy: %s",
 	   reported.message);
-	is_int(orders.count, 3 * TURNS, "and no lane is given out");
+	is_int(orders.count, 3 * TURNS, "no lane is given out");
 	reel_set_error_handler(NULL, NULL);
 	reel_lane_close(root);
 }
@@ -520,7 +525,7 @@ static void note_others(reel_lane *root)
 	orders.count = 0;
 	orders.region = reel_region_begin(root, 3);
 	run_team(3, orders_forward, NULL);
-	is_int(reel_region_end(orders.region), 0, "others are noted, to be dropped");
+	is_int(reel_region_end(orders.region), 0, "turns that a replay will drop are noted");
 	memcpy(orders.who, who, sizeof who);
 }
 
@@ -536,12 +541,13 @@ static void replay_orders(reel_lane *root, int depth)
 {
 	int count = orders.count;
 
-	is_int(reel_lane_hold(root), 0, "held, at depth %d", depth);
+	is_int(reel_lane_hold(root), 0, "the turns are held, at depth %d", depth);
 	for (int times = 0; times < 3; times++) {
 		orders.count = count;
-		is_int(reel_lane_replay(root), 0, "replayed");
-		is_int(reverse_orders(root), 0, "its turns are reversed");
-		ok(orders.count == 0 && !orders.wrong, "in exactly the opposite order");
+		is_int(reel_lane_replay(root), 0, "the turns are replayed");
+		is_int(reverse_orders(root), 0, "turns of a hold are reversed");
+		ok(orders.count == 0 && !orders.wrong,
+		   "turns of a hold are reversed in exactly the opposite order");
 		if (times == 1 && depth < 2) {
 			orders.count = count;
 			reel_lane_replay(root);
@@ -550,8 +556,8 @@ static void replay_orders(reel_lane *root, int depth)
 		note_others(root);
 	}
 	orders.count = count;
-	is_int(reel_lane_replay(root), 0, "replayed");
-	is_int(reel_lane_release(root), 0, "released");
+	is_int(reel_lane_replay(root), 0, "the turns are replayed again");
+	is_int(reel_lane_release(root), 0, "the turns are released");
 }
 
 static void test_orders_in_holds(void)
@@ -570,7 +576,8 @@ static void test_orders_in_holds(void)
 	reel_region_end(orders.region);
 	replay_orders(root, 1);
 	is_int(reverse_orders(root), 0, "reversed for good");
-	ok(orders.count == 0 && !orders.wrong, "in exactly the opposite order");
+	ok(orders.count == 0 && !orders.wrong,
+	   "turns are reversed for good in exactly the opposite order");
 	is_int(orders.order.count, 0, "the order is as it was");
 	ok(reel_lane_is_empty(root), "nothing is left");
 	reel_lane_hold(root);
@@ -833,10 +840,11 @@ static void test_lost_notes(void)
 	reel_worker_next(&worker);
 	for (int i = 0; i < 1000 && !reel_lane_error(worker.lane); i++)
 		REEL_SINGLE_REVERSE(worker.lane);
-	is_int(reel_lane_error(worker.lane), -EIO, "and cannot be read back");
+	is_int(reel_lane_error(worker.lane), -EIO, "stored notes cannot be read back");
 	is_int(reel_tape_error(reel_lane_tape(worker.lane)), -EIO,
 	       "are an error of the lane's tape");
-	ok(reel_pop(reel_lane_tape(worker.lane), uint64_t) == UINT64_MAX, "which pops all ones");
+	ok(reel_pop(reel_lane_tape(worker.lane), uint64_t) == UINT64_MAX,
+	   "the tape of the lane pops all ones");
 	is_int(reel_region_end(worker.region), -EIO, "the region ends with it");
 	reel_set_error_handler(NULL, NULL);
 	reel_lane_close(root);
@@ -864,7 +872,7 @@ static void test_many_notes(void)
 		reel_ordered_await(worker.lane, &orders.order);
 		reel_ordered_done(worker.lane, &orders.order);
 	}
-	is_int(reel_region_end(region), 0, "and reversed");
+	is_int(reel_region_end(region), 0, "many turns are reversed");
 	ok(reel_lane_is_empty(root), "nothing is left");
 	reel_lane_close(root);
 }
@@ -990,18 +998,18 @@ static void test_spilled_spans(unsigned flags)
 	spans.pressed = pool;
 	for (unsigned i = 0; i < COUNT(teams); i++) {
 		is_int(record_states(root, teams[i]), 0, "%d threads fill them", teams[i]);
-		is_int(reel_lane_hold(root), 0, "held");
+		is_int(reel_lane_hold(root), 0, "the many notes are held");
 		for (unsigned k = 0; k < 2; k++) {
-			is_int(reel_lane_replay(root), 0, "replayed");
+			is_int(reel_lane_replay(root), 0, "the many notes are replayed");
 			is_int(reverse_states(root, teams[k]), 0, "%d read them", teams[k]);
 		}
 		reel_lane_replay(root);
 		reel_lane_release(root);
 		is_int(reverse_states(root, 3), 0, "3 read them at the end");
 	}
-	is_int(spans.wrong, 0, "each state was there, and so was the one next to it");
+	is_int(spans.wrong, 0, "each state was there, with its neighbour");
 	reel_pool_get_stats(pool, &stats);
-	ok(stats.read_bytes > 0, "although they went to the store");
+	ok(stats.read_bytes > 0, "states went to the store");
 	ok(reel_lane_is_empty(root), "nothing is left");
 	spans.pressed = NULL;
 	reel_lane_close(root);
@@ -1037,7 +1045,7 @@ static void test_span_counts(void)
 			spans.region = reel_region_reverse(root);
 			run_team(2, take_spans, &popped);
 			is_int(reel_region_end(spans.region), popped == 3 ? 0 : -EBADMSG,
-			       "and %d are popped, flags %u", popped, flags);
+			       "%d of 3 spans are popped, flags %u", popped, flags);
 			ok(popped == 3 || strstr(reported.message, "t-region.c:"), "told: %s",
 			   reported.message);
 			reel_lane_close(root);
@@ -1060,7 +1068,7 @@ static void test_collective_spans(void)
 	record_reports();
 	is_int(record_states(root, 2), -EDQUOT, "refused where there is no room: %s",
 	       reported.message);
-	is_int(reverse_states(root, 2), -EDQUOT, "and nothing is popped for them");
+	is_int(reverse_states(root, 2), -EDQUOT, "no span is popped for the refused ones");
 	reel_set_error_handler(NULL, NULL);
 	reel_lane_close(root);
 	close_pool(pool, "collective spans that are refused");
@@ -1114,7 +1122,7 @@ static void test_stops(void)
 			wrong += reel_region_end(region) != 0 || !reel_lane_is_empty(root);
 		}
 	}
-	is_int(wrong, 0, "come back as far as they went, wherever they were left");
+	is_int(wrong, 0, "loops come back as far as they went, wherever they were left");
 	reel_lane_close(root);
 }
 
@@ -1154,13 +1162,14 @@ static void test_short_lanes(void)
 			run_short(worker.lane, reel_lane_index(worker.lane) == 1 ? 1 : 3, false);
 	is_int(reel_region_end(region), 0, "of three loops one lane did one, and one lane none");
 	is_int(run_without_loops(reel_region_begin(root, 3)), 0, "the next region has no loop");
-	is_int(run_without_loops(reel_region_reverse(root)), 0, "and is reversed");
+	is_int(run_without_loops(reel_region_reverse(root)), 0,
+	       "the region without loops is reversed");
 	region = reel_region_reverse(root);
 	worker = reel_worker_begin(region, 0, 1);
 	while (reel_worker_next(&worker))
 		run_short(worker.lane, 3, true);
-	is_int(reel_region_end(region), 0, "the same code reverses them all");
-	is_int(loop.wrong, 0, "and what was done comes back");
+	is_int(reel_region_end(region), 0, "the same code reverses all loops");
+	is_int(loop.wrong, 0, "the values of the loops come back");
 	ok(reel_lane_is_empty(root), "nothing is left");
 	reel_lane_close(root);
 }
@@ -1194,9 +1203,9 @@ static void test_lane_far_behind(void)
 		for (int64_t k = 0; k <= (reel_lane_index(worker.lane) ? 0 : loops); k++)
 			chunks[reel_lane_index(worker.lane)] +=
 				take_dynamic(worker.lane, k % step == 0);
-	is_int(reel_region_end(region), 0, "is no error");
+	is_int(reel_region_end(region), 0, "a lane that is far behind is no error");
 	is_int(chunks[0], 6, "the lane ahead has taken all chunks");
-	is_int(chunks[1], 0, "and the one behind takes none again");
+	is_int(chunks[1], 0, "the lane behind takes no chunk again");
 	reel_lane_close(root);
 }
 
@@ -1242,8 +1251,9 @@ static void test_notes_in_single(void)
 			}
 		}
 	}
-	is_int(reel_region_end(region), 0, "they are reversed in it");
-	ok(singles == 1 && !wrong && !loop.wrong && reel_lane_is_empty(root), "once, with all values");
+	is_int(reel_region_end(region), 0, "loops are reversed in a hold");
+	ok(singles == 1 && !wrong && !loop.wrong && reel_lane_is_empty(root),
+	   "singles and loops are reversed once, with all values");
 	reel_lane_close(root);
 }
 
@@ -1297,7 +1307,7 @@ static void test_recomputing(void)
 	       "are reversed, with a loop and a region recorded and reversed before each");
 	loop.low = 0;
 	loop.high = 20;
-	ok(each_ran(3), "whose iterations are dealt once each");
+	ok(each_ran(3), "the iterations of the loops are dealt once each");
 	is_int(loop.wrong, 0, "all values come back");
 	ok(reel_lane_is_empty(root), "nothing is left");
 	reel_lane_close(root);
@@ -1319,26 +1329,26 @@ static void test_replay(void)
 	loop.region = reel_region_begin(root, 3);
 	run_team(2, loop_forward, NULL);
 	is_int(reel_region_end(loop.region), 0, "recorded once");
-	is_int(reel_lane_hold(root), 0, "held");
+	is_int(reel_lane_hold(root), 0, "the loops are held");
 	for (int times = 0; times < 3; times++) {
-		is_int(reel_lane_replay(root), 0, "replayed");
+		is_int(reel_lane_replay(root), 0, "the loops are replayed");
 		loop.region = reel_region_reverse(root);
 		run_team(teams[times], loop_reverse, NULL);
 		is_int(reel_region_end(loop.region), 0, "reversed by %d threads", teams[times]);
 		ok(each_ran(0) && !loop.wrong, "all values, once more");
 		loop.region = reel_region_begin(root, 5);
 		run_team(2, loop_forward, NULL);
-		is_int(reel_region_end(loop.region), 0, "and more is recorded, by more lanes");
-		ok(each_ran(1), "to be dropped");
+		is_int(reel_region_end(loop.region), 0, "more lanes record more loops");
+		ok(each_ran(1), "the iterations to be dropped are dealt once each");
 	}
-	is_int(reel_lane_replay(root), 0, "replayed");
-	is_int(reel_lane_release(root), 0, "released");
+	is_int(reel_lane_replay(root), 0, "the loops are replayed again");
+	is_int(reel_lane_release(root), 0, "the loops are released");
 	loop.region = reel_region_reverse(root);
 	run_team(2, loop_reverse, NULL);
 	is_int(reel_region_end(loop.region), 0, "what was held is reversed");
 	ok(reel_lane_is_empty(root), "nothing is left");
 	record_reports();
-	is_int(reel_lane_release(root), -EINVAL, "there is no second hold");
+	is_int(reel_lane_release(root), -EINVAL, "a second release is refused");
 	reel_set_error_handler(NULL, NULL);
 	reel_lane_close(root);
 	close_pool(pool, "replay");
@@ -1508,10 +1518,11 @@ static void test_all_leave_early(void)
 		worker = reel_worker_begin(region, 0, 1);
 		while (reel_worker_next(&worker))
 			stop_at(worker.lane, reel_dynamic(1), 5 * reel_lane_index(worker.lane));
-		is_int(reel_region_end(region), 0, "in the first of two loops");
+		is_int(reel_region_end(region), 0, "lanes leave early in the first of two loops");
 		is_int(reel_region_loops(region), 1, "the region has one loop");
 		region = reel_region_reverse(root);
-		is_int(reel_region_loops(region), 1, "in the reverse sweep, too");
+		is_int(reel_region_loops(region), 1,
+		       "the region has one loop in the reverse sweep, too");
 		record_reports();
 		worker = reel_worker_begin(region, 0, 1);
 		while (reel_worker_next(&worker)) {
@@ -1520,24 +1531,26 @@ static void test_all_leave_early(void)
 			comes_back_from_stop(worker.lane, reel_dynamic(1));
 		}
 		is_int(reel_region_end(region), extra ? -EBADMSG : 0,
-		       extra ? "a loop that no lane came to is an error" : "which is reversed");
+		       extra ? "a loop that no lane came to is an error" : "the loop is reversed");
 	}
-	ok(strstr(reported.message, "reel_region_loops()") != NULL, "with a remedy: %s",
+	ok(strstr(reported.message, "reel_region_loops()") != NULL, "the report has a remedy: %s",
 	   reported.message);
 	reel_lane_close(root);
 	root = open_root(NULL);
-	is_int(run_lanes(reel_region_begin(root, 2), nothing), 0, "before the first of two loops");
+	is_int(run_lanes(reel_region_begin(root, 2), nothing), 0,
+	       "lanes leave before the first of two loops");
 	is_int(run_lanes(reel_region_reverse(root), loop_of_five_reverse), 0, "nothing is reversed");
 	record_reports();
-	is_int(run_lanes(reel_region_begin(root, 2), push_one), 0, "in the first phase");
+	is_int(run_lanes(reel_region_begin(root, 2), push_one), 0,
+	       "lanes leave early in the first phase");
 	worker = reel_worker_begin(reel_region_reverse(root), 0, 1);
 	is_int(reel_region_phases(worker.region), 1, "the region has one phase");
 	while (reel_worker_next(&worker))
 		(void)reel_pop(reel_lane_tape(worker.lane), double);
 	reel_worker_next_phase(&worker);
 	reel_worker_next(&worker);
-	is_int(reel_region_end(worker.region), -EBADMSG, "to reverse two is an error");
-	ok(strstr(reported.message, "reel_region_phases()") != NULL, "with a remedy: %s",
+	is_int(reel_region_end(worker.region), -EBADMSG, "to reverse two phases is an error");
+	ok(strstr(reported.message, "reel_region_phases()") != NULL, "the report has a remedy: %s",
 	   reported.message);
 	reel_set_error_handler(NULL, NULL);
 	reel_lane_close(root);
@@ -1556,8 +1569,8 @@ static void test_order_with_parent(void)
 	root = open_root(NULL);
 	record_reports();
 	is_int(run_lanes(reel_region_reverse(root), nothing), -EBADMSG,
-	       "nor is one that was never recorded: %s", reported.message);
-	ok(reel_pop(reel_lane_tape(root), double) != 0, "and all pops give all ones");
+	       "a region that was never recorded is not reversed: %s", reported.message);
+	ok(reel_pop(reel_lane_tape(root), double) != 0, "all pops give all ones");
 	reel_lane_close(root);
 	root = open_root(NULL);
 	record_reports();

@@ -54,11 +54,13 @@ static void test_by_hand(void)
 			reel_task_end(task);
 			good &= i == 0 || slabs_in_use(pool) < before;
 		}
-		ok(good, "they come in the opposite order, with what they pushed, and leave no slab");
+		ok(good,
+		   "tasks come in the opposite order, with what they pushed, and leave no slab");
 	}
 	is_int(reel_lane_error(root), 0, "no error");
 	ok(reel_lane_is_empty(root), "nothing is left");
-	ok(slabs_in_use(pool) <= 1, "their memory is back in the pool before the root is closed");
+	ok(slabs_in_use(pool) <= 1,
+	   "the memory of the tasks is back in the pool before the root is closed");
 	reel_lane_close(root);
 	close_pool(pool, "tasks");
 }
@@ -114,9 +116,9 @@ static void test_tree(void)
 		memset(&tree, 0, sizeof tree);
 		grow(root, 8, 1);
 		is_int(reel_tasks_reverse(root, shrink, NULL, teams[i], 0), 0,
-		       "is reversed by %d threads", teams[i]);
+		       "a tree of tasks is reversed by %d threads", teams[i]);
 		is_int(tree.tasks, 510, "every task once");
-		is_int(tree.wrong, 0, "with its values");
+		is_int(tree.wrong, 0, "every task has its values");
 		ok(reel_lane_is_empty(root), "nothing is left");
 	}
 	reel_lane_close(root);
@@ -163,7 +165,8 @@ static void test_readers_take_turns(void)
 			reel_task_begin(root, t, &use, 1);
 		reel_task_wait(root);
 		reel_tasks_reverse(root, stay_alone, NULL, 3, 0);
-		ok(!crowd.wrong && reel_lane_is_empty(root), "are reversed one at a time");
+		ok(!crowd.wrong && reel_lane_is_empty(root),
+		   "tasks that read one address are reversed one at a time");
 	}
 	reel_lane_close(root);
 }
@@ -343,7 +346,7 @@ static void test_graph(void)
 		ok(!graph.wrong && graph.ran == TASKS && reel_lane_is_empty(root),
 		   "%d threads keep to the dependences of %d tasks%s", threads, TASKS,
 		   graph.in_order ? ", in order" : "");
-		ok(has_sums_of_one_thread(), "and sums have the bits of one thread");
+		ok(has_sums_of_one_thread(), "sums have the bits of one thread");
 	}
 	reel_lane_close(root);
 }
@@ -403,8 +406,8 @@ static void test_address_twice(void)
 			reel_task_begin(root, 0, (reel_dependence[]){{&place, kinds[i]},
 								     {&place, kinds[k]}}, 2);
 	reel_task_wait(root);
-	is_int(reel_tasks_reverse(root, count_task, NULL, 2, 0), 0, "is no error");
-	is_int(tree.tasks, COUNT(kinds) * COUNT(kinds), "and every task is reversed");
+	is_int(reel_tasks_reverse(root, count_task, NULL, 2, 0), 0, "an address twice is no error");
+	is_int(tree.tasks, COUNT(kinds) * COUNT(kinds), "every task is reversed");
 	reel_lane_close(root);
 }
 
@@ -468,9 +471,9 @@ static void test_additions(void)
 		reel_task_end(task[2]);
 		ok(sums_are(parts[2]), "the turn is the second one's then");
 		add_part(task[1]);
-		ok(sums_are(0), "who adds at once");
+		ok(sums_are(0), "the task whose turn has come adds at once");
 		reel_task_end(task[1]);
-		ok(sums_are(1), "and after it the last one's part is added");
+		ok(sums_are(1), "the last task's part is added after it");
 	}
 	is_int(reel_lane_release(root), 0, "no error");
 	ok(reel_lane_is_empty(root), "nothing is left");
@@ -510,12 +513,12 @@ static void test_additions_given_up(void)
 		add_part(task[i]);
 		reel_task_end(task[i]);
 	}
-	ok(sums_are(1), "adds nothing to the next one");
+	ok(sums_are(1), "a sweep that is given up adds nothing to the next one");
 	reel_lane_replay(root);
 	take_tasks(root, task);
 	add_part(task[1]);
 	reel_lane_close(root);
-	ok(sums_are(0), "nor after the end of all");
+	ok(sums_are(0), "nothing is added after the end of all tasks");
 }
 
 static void test_wrong_additions(void)
@@ -529,9 +532,11 @@ static void test_wrong_additions(void)
 	task = reel_task_begin(root, 0, &use, 1);
 	sum[0] = 0;
 	reel_task_add(task, sum, sum, &parts[0], 1);
-	is_int(reel_lane_error(task), -EINVAL, "are refused: %s", reported.message);
+	is_int(reel_lane_error(task), -EINVAL,
+	       "additions that were not announced are refused: %s", reported.message);
 	reel_task_add(root, sum, sum, &parts[0], 1);
-	is_int(reel_tape_error(reel_lane_tape(root)), -EINVAL, "and those of a lane that is no task's");
+	is_int(reel_tape_error(reel_lane_tape(root)), -EINVAL,
+	       "additions of a lane that is no task's are refused");
 	ok(sum[0] == 0, "nothing is added");
 	reel_lane_close(root);
 	reel_set_error_handler(NULL, NULL);
@@ -553,14 +558,15 @@ static void test_replay(void)
 		reel_lane_replay(root);
 		reel_tasks_reverse(root, shrink, NULL, 2, 0);
 		is_int(reel_lane_error(root), 0, "no error");
-		ok(tree.tasks == 62 && !tree.wrong, "every task, once more");
+		ok(tree.tasks == 62 && !tree.wrong, "every task is reversed once more");
 		grow(root, 3, 1);
 	}
 	reel_lane_replay(root);
 	reel_lane_release(root);
 	memset(&tree, 0, sizeof tree);
 	reel_tasks_reverse(root, shrink, NULL, 2, 0);
-	ok(tree.tasks == 62 && !tree.wrong && reel_lane_is_empty(root), "and for the last time");
+	ok(tree.tasks == 62 && !tree.wrong && reel_lane_is_empty(root),
+	   "every task is reversed for the last time");
 	ok(slabs_in_use(pool) <= 1, "all memory is back, but for the root's own");
 	reel_lane_close(root);
 	close_pool(pool, "replay");
@@ -635,8 +641,9 @@ static void test_other_thread(void)
 	if (pthread_create(&thread, NULL, record_checked, root))
 		abort();
 	pthread_join(thread, NULL);
-	is_int(reel_tasks_reverse(root, pop_five, &popped, 1, 0), 0, "are reversed");
-	ok(popped == 5.0, "with its values");
+	is_int(reel_tasks_reverse(root, pop_five, &popped, 1, 0), 0,
+	       "the checked tasks are reversed");
+	ok(popped == 5.0, "the checked tasks pop their values");
 	reel_lane_close(root);
 }
 
@@ -685,14 +692,14 @@ static void test_tasks_made_in_hold(void)
 	reel_lane_hold(root);
 	ok(sums_to(root, 21), "the later ones are reversed");
 	make_tasks(root, 100, 102);
-	ok(sums_to(root, 201), "so are those made after that");
-	ok(sums_to(root, 6), "and the earlier ones");
+	ok(sums_to(root, 201), "tasks made after the first reversal are reversed");
+	ok(sums_to(root, 6), "tasks made before the hold are reversed last");
 	reel_lane_replay(root);
-	ok(sums_to(root, 21), "replayed, the later ones");
+	ok(sums_to(root, 21), "the later ones are reversed after a replay");
 	make_tasks(root, 100, 101);
-	ok(sums_to(root, 100), "another one");
+	ok(sums_to(root, 100), "the replayed hold takes another task");
 	reel_lane_release(root);
-	ok(sums_to(root, 6), "and after the hold the earlier ones");
+	ok(sums_to(root, 6), "tasks made before the hold are reversed after it");
 	ok(reel_lane_is_empty(root), "nothing is left");
 	reel_lane_close(root);
 }
@@ -709,13 +716,15 @@ static void test_errors(void)
 	reel_task_wait(root);
 	is_int(reel_tasks_reverse(root, leave_it, NULL, 2, 0), -EBADMSG,
 	       "a task that is not reversed is found");
-	ok(strstr(reported.message, "label 7") != NULL, "and named: %s", reported.message);
+	ok(strstr(reported.message, "label 7") != NULL,
+	   "the report names the task: %s", reported.message);
 	reel_lane_close(root);
 
 	reel_lane_open(&root, NULL, 0);
 	task = reel_task_reverse(root);
 	ok(isnan(reel_pop(reel_lane_tape(task), double)), "a task that was not begun gives ones");
-	is_int(reel_lane_error(root), -EBADMSG, "and an error: %s", reported.message);
+	is_int(reel_lane_error(root), -EBADMSG,
+	       "a task that was not begun is an error: %s", reported.message);
 	reel_lane_close(root);
 
 	reel_lane_open(&root, NULL, 0);
@@ -738,7 +747,7 @@ static void test_errors(void)
 	reel_task_end(reel_task_reverse(root));
 	is_int(reel_lane_error(root), -EBADMSG, "a task whose note is not the next one: %s",
 	       reported.message);
-	is_int(reel_tasks_left(root), 0, "and no task is left to wait for");
+	is_int(reel_tasks_left(root), 0, "no task is left to wait for");
 	reel_lane_close(root);
 	reel_set_error_handler(NULL, NULL);
 }
@@ -793,13 +802,14 @@ static void test_body_that_is_left(void)
 	alarm(60);
 	for (int wait = 0, done = calls; wait < 2; wait++, done += 4) {
 		is_int(reel_tasks_reverse(other, pop_it, &calls, 2, 0), 0, "another root is reversed");
-		is_int(calls - done, 4, "by its own bodies");
+		is_int(calls - done, 4, "the other root is reversed by its own bodies");
 	}
 	calls = 0;
 	is_int(reel_tasks_reverse(root, pop_it, &calls, 1, 0), -EINVAL, "the root goes on: %s",
 	       reported.message);
 	is_int(calls, 0, "no body is called for it");
-	ok(isnan(reel_pop(reel_lane_tape(root), double)), "and its tape gives all ones");
+	ok(isnan(reel_pop(reel_lane_tape(root), double)),
+	   "the tape of the root with an error gives all ones");
 	alarm(0);
 	reel_lane_close(root);
 	reel_lane_close(other);
@@ -862,7 +872,7 @@ static void test_loop_that_is_left(bool in_task)
 	if (in_task)
 		reel_task_end(lane);
 	reel_lane_close(root);
-	is_int(reported.error, -EINVAL, "and is left: %s", reported.message);
+	is_int(reported.error, -EINVAL, "the loop is left in the middle: %s", reported.message);
 	reel_set_error_handler(NULL, NULL);
 }
 

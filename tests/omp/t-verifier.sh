@@ -123,7 +123,7 @@ ok $? 'without debugging information addresses are told, on stderr'
 [ $? -gt 128 ] && grep -q '^reel-verify: error' stderr
 ok $? 'REEL_VERIFY=abort ends the program at an error'
 OMP_TOOL_LIBRARIES=$tool REEL_VERIFY=abort ./checked static >stdout 2>stderr
-ok $? 'but not at a warning'
+ok $? 'the program does not end at a warning'
 OMP_TOOL_LIBRARIES=$tool REEL_VERIFY=./no/such ./checked barrier 2>stderr
 grep -q 'REEL_VERIFY=./no/such: .*stderr' stderr && grep -q '^reel-verify: error' stderr
 ok $? 'a file that cannot be written is told'

@@ -229,7 +229,7 @@ static void cancel_and_join(pthread_t thread, struct held_store *held, const cha
 	ok(result == PTHREAD_CANCELED, "a thread that is cancelled in %s ends after it", what);
 	reel_tape_close(&tape);
 	use_tape(pool);
-	ok(pool_is_whole(pool), "others go on, and find the pool whole");
+	ok(pool_is_whole(pool), "other threads go on, and find the pool whole");
 }
 
 static struct held_store *begin_waiting(pthread_t *thread, void *(*body)(void *), bool gets)
@@ -301,7 +301,7 @@ static void reports(void)
 	outlasted = outlasts_cancellation(report_everything, NULL);
 	dup2(shown, STDERR_FILENO);
 	ok(outlasted, "no report on stderr is a cancellation point");
-	ok(lseek(hidden, 0, SEEK_END) > 100, "and all of it is written");
+	ok(lseek(hidden, 0, SEEK_END) > 100, "all of the reports is written");
 	close(shown);
 	close(hidden);
 }

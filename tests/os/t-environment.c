@@ -95,9 +95,10 @@ static void numbers_have_a_decimal_point_in_each_locale(void)
 		return;
 	}
 	is_double(reel_parse_number("0.5s", &end), 0.5, "a number has a point, whatever the locale");
-	is_string(end, "s", "and is read to its end");
+	is_string(end, "s", "a number is read to its end");
 	reel_fail(-EINVAL, "%g seconds", 1.25);
-	is_string(reel_error_text(-EINVAL), "1.25 seconds", "so has a number in a text");
+	is_string(reel_error_text(-EINVAL), "1.25 seconds",
+		  "a number in a text has a point, whatever the locale");
 	is_string(localeconv()->decimal_point, ",", "the program keeps its locale");
 	setlocale(LC_NUMERIC, "C");
 	unsetenv("LOCPATH");
@@ -193,7 +194,8 @@ static const char *behind_the_problem(size_t i, const char *text)
 		 (unsigned long long)percent_of_limit(AUTO));
 	ok(!strncmp(text, begins, strlen(begins)) && strstr(text, cases[i].problem),
 	   "the budget is refused: %s", text);
-	ok(line_end && strstr(text, ends) == line_end + 1 - strlen(ends), "with what is used");
+	ok(line_end && strstr(text, ends) == line_end + 1 - strlen(ends),
+	   "the line ends with the budget that is used");
 	return line_end ? line_end + 1 : text;
 }
 
@@ -319,11 +321,11 @@ static void refuse_at_the_first_push(const char *remedy)
 	reel_set_error_handler(keep_message, NULL);
 	is_pointer(reel_pool_default(), NULL, "there is no default pool");
 	is_int(reel_tape_open(&other, NULL, 0), -ENXIO, "no tape can be opened on it");
-	is_int(reel_run_open(&run, plan, &copied, NULL), -ENXIO, "and no run");
+	is_int(reel_run_open(&run, plan, &copied, NULL), -ENXIO, "no run can be opened on it");
 	reel_push(&tape, 1.0);
 	is_int(reel_tape_error(&tape), -ENXIO, "a tape that is not opened is told");
-	ok(strstr(told, remedy), "with the remedy: %s", told);
-	ok(reel_pop(&tape, double) != reel_pop(&tape, double), "its pops are no numbers");
+	ok(strstr(told, remedy), "the tape is told the remedy: %s", told);
+	ok(reel_pop(&tape, double) != reel_pop(&tape, double), "pops of the tape are no numbers");
 	reel_tape_close(&tape);
 	reel_plan_close(plan);
 }
@@ -349,8 +351,8 @@ static void spill_by_default(size_t i)
 	said_on_stderr(text, sizeof text, file);
 	ok(stores[i].said[0] ? strncmp(text, stores[i].said, strlen(stores[i].said)) == 0 : !text[0],
 	   "what is said on stderr: %s", text);
-	ok(strstr(text, stores[i].also), "with the reason: %s", text);
-	ok(!text[0] || strchr(text, '\n') == text + strlen(text) - 1, "in one line");
+	ok(strstr(text, stores[i].also), "the line has the reason: %s", text);
+	ok(!text[0] || strchr(text, '\n') == text + strlen(text) - 1, "all is said in one line");
 	if (strstr(text, REFUSED)) {
 		refuse_at_the_first_push(stores[i].also);
 		return;
@@ -362,7 +364,8 @@ static void spill_by_default(size_t i)
 	while (reel_tape_refused(&tape))
 		(void)reel_pop(&tape, uint64_t);
 	is_int(wrong_words(&tape, 0, taken), 0, "what was taken comes back");
-	is_int(stats_of(reel_pool_default()).written_bytes > 0, stores[i].stores, "it is stored");
+	is_int(stats_of(reel_pool_default()).written_bytes > 0, stores[i].stores,
+	       "values are stored if there is a store");
 	reel_tape_close(&tape);
 }
 
@@ -433,7 +436,7 @@ static void threads_agree_on_the_default_pool(void)
 	for (int i = 0; i < THREADS; i++)
 		agree &= seen[i] && seen[i] == seen[0];
 	ok(agree, "threads that come at once get the same default pool");
-	is_int(reel_pool_close(seen[0]), -EPERM, "which cannot be closed");
+	is_int(reel_pool_close(seen[0]), -EPERM, "the default pool cannot be closed");
 	pthread_barrier_destroy(&barrier);
 }
 
@@ -471,9 +474,10 @@ static void the_default_pool_is_tried_again(void)
 	if (child == 0) {
 		while (!pthread_key_create(&key[n], NULL))
 			n++;
-		is_pointer(reel_pool_default(), NULL, "there is none for want of a thread key");
+		is_pointer(reel_pool_default(), NULL,
+			   "there is no default pool for want of a thread key");
 		pthread_key_delete(key[0]);
-		ok(reel_pool_default(), "there is one when a key is free");
+		ok(reel_pool_default(), "there is a default pool when a key is free");
 		tap_child_end();
 	}
 	ok(tap_child_passed(child), "a default pool that could not be opened is tried again");

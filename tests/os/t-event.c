@@ -37,13 +37,13 @@ static void signals_are_kept(void)
 
 	tap_case("a signal");
 	reel_event_open(&event);
-	ok(!reel_event_wait_for(&event, 0), "there is none at first");
+	ok(!reel_event_wait_for(&event, 0), "there is no signal at first");
 	reel_event_signal(&event);
 	reel_event_signal(&event);
 	reel_event_wait(&event);
 	ok(!reel_event_wait_for(&event, 1), "two that nobody waited for are one");
 	reel_event_signal(&event);
-	ok(reel_event_wait_for(&event, 60000), "and the next one is kept, too");
+	ok(reel_event_wait_for(&event, 60000), "the next signal is kept, too");
 	reel_event_close(&event);
 }
 
@@ -57,13 +57,14 @@ static void a_wait_takes_its_time(void)
 	reel_event_open(&event);
 	for (size_t i = 0; i < sizeof milliseconds / sizeof *milliseconds; i++) {
 		clock_gettime(CLOCK_MONOTONIC, &start);
-		ok(!reel_event_wait_for(&event, milliseconds[i]), "ends without a signal");
+		ok(!reel_event_wait_for(&event, milliseconds[i]),
+		   "a wait for nothing ends without a signal");
 		ok(seconds_since(&start) >= 1e-3 * milliseconds[i], "after %u ms, not before",
 		   milliseconds[i]);
 	}
 #if HAVE_SEM_CLOCKWAIT
 	is_set_back = true;
-	ok(!reel_event_wait_for(&event, 5), "and ends though the clock is set back");
+	ok(!reel_event_wait_for(&event, 5), "a wait ends though the clock is set back");
 #else
 	tap_skip(1, "a clock that is set back: no sem_clockwait() here");
 #endif

@@ -77,11 +77,13 @@ static void limits_of_groups_are_found(void)
 				   trees[t].file[f].path);
 		reel_memory_limit(&limit, root);
 		is_int((long long)limit.bytes,
-		       (long long)(trees[t].bytes ? trees[t].bytes : machine.bytes), "its limit");
+		       (long long)(trees[t].bytes ? trees[t].bytes : machine.bytes),
+		       "the limit is the smallest one");
 		if (trees[t].bytes)
 			ok(ends_with(limit.source, trees[t].source), "read in %s", limit.source);
 		else
-			is_string(limit.source, machine.source, "where it was read");
+			is_string(limit.source, machine.source,
+				  "the limit was read where the machine's is");
 	}
 }
 
@@ -184,7 +186,7 @@ static void a_pool_of_the_program_takes_its_share(void)
 
 	is_int(reel_pool_open(&pool, &options), 0, "a pool with an automatic budget is opened");
 	is_int((long long)stats_of(pool).hard_budget, GROUP_LIMIT / 100 * 50,
-	       "which is half of the limit");
+	       "the budget is half of the limit");
 	reel_pool_close(pool);
 }
 
@@ -207,7 +209,7 @@ static void push_more_than_the_group_has(void)
 	ok(kept > n / 4, "%llu numbers are kept", (unsigned long long)kept);
 	for (uint64_t i = n; i > kept; i--)
 		(void)reel_pop(&tape, uint64_t);
-	is_int(wrong_words(&tape, 0, kept), 0, "and come back");
+	is_int(wrong_words(&tape, 0, kept), 0, "the kept numbers come back");
 	reel_tape_close(&tape);
 }
 
@@ -232,7 +234,7 @@ static void use_more_than_the_group_has(void)
 	is_int(reel_tape_error(&tape), 0, "a tape larger than its memory is pushed");
 	is_int((long long)stats_of(reel_pool_default()).hard_budget, GROUP_LIMIT / 100 * 50,
 	       "the budget is half of the limit");
-	is_int(wrong_words(&tape, 0, n), 0, "and comes back");
+	is_int(wrong_words(&tape, 0, n), 0, "the tape comes back");
 	reel_tape_close(&tape);
 	a_pool_of_the_program_takes_its_share();
 }

@@ -64,7 +64,7 @@ static void the_trigger_of_the_nearest_group_is_opened(void)
 			ok(pressure.file == -1 && !*pressure.source, "there is no trigger");
 		reel_memory_pressure_close(&pressure);
 	}
-	is_int(open_descriptors(), before, "and no descriptor is left");
+	is_int(open_descriptors(), before, "no descriptor is left");
 }
 
 static void a_refused_trigger_is_none(void)
@@ -93,14 +93,15 @@ static void an_event_is_seen(void)
 		tap_skip(4, "sockets have no data out of band here");
 		return;
 	}
-	is_int(reel_memory_pressure_look(&pressure), REEL_PRESSURE_NONE, "at first there is none");
+	is_int(reel_memory_pressure_look(&pressure), REEL_PRESSURE_NONE,
+	       "there is no event at first");
 	raise_trigger();
 	is_int(reel_memory_pressure_look(&pressure), REEL_PRESSURE_RAISED, "one is seen");
 	lower_trigger();
-	is_int(reel_memory_pressure_look(&pressure), REEL_PRESSURE_NONE, "and there is none again");
+	is_int(reel_memory_pressure_look(&pressure), REEL_PRESSURE_NONE, "an event is seen once");
 	remove_trigger();
 	is_int(reel_memory_pressure_look(&pressure), REEL_PRESSURE_GONE,
-	       "and none will come when the group is removed");
+	       "no event will come when the group is removed");
 	reel_memory_pressure_close(&pressure);
 }
 
@@ -118,7 +119,7 @@ static void the_kernel_takes_the_trigger(void)
 	ok(reel_memory_pressure_look(&pressure) != REEL_PRESSURE_GONE, "a trigger on %s",
 	   pressure.source);
 	reel_memory_pressure_close(&pressure);
-	is_int(open_descriptors(), before, "which is closed");
+	is_int(open_descriptors(), before, "the trigger is closed");
 }
 
 int main(void)

@@ -52,9 +52,11 @@ static void threads_are_not_bound_with_their_starter(void)
 		;
 	if (!bind_to(last))
 		abort();
-	ok(offload_thread_has(&all), "also if the thread that opens the pool is bound to one");
+	ok(offload_thread_has(&all),
+	   "an offload thread has all processors, though the thread that opens the pool has one");
 	pthread_getaffinity_np(pthread_self(), sizeof own, &own);
-	ok(CPU_COUNT(&own) == 1 && CPU_ISSET(last, &own), "which stays bound");
+	ok(CPU_COUNT(&own) == 1 && CPU_ISSET(last, &own),
+	   "the thread that opened the pool stays bound");
 	is_int(reel_os_thread_start(&thread, return_at_once, NULL, "short"), 0,
 	       "a thread that ends at once is started");
 	pthread_join(thread, NULL);

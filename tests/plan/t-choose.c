@@ -33,7 +33,7 @@ static void all_tapes_are_kept_where_they_fit(void)
 	struct reel_choice choice = choose(&costs);
 
 	is_int(choice.best.planner, REEL_STORE_ALL, "ten tapes of 100 bytes in 1000 bytes");
-	ok(!choice.best.spills && choice.best.segment_steps == 1, "in memory");
+	ok(!choice.best.spills && choice.best.segment_steps == 1, "the tapes are in memory");
 	ok(close_to(choice.best.makespan, 20), "a step is recorded in 1 s and reversed in 1 s");
 	is_int(choice.best.peak_memory_bytes, 1000, "all of the memory");
 	is_int(choice.best.problem.steps, 10, "ten steps");
@@ -88,8 +88,9 @@ static void memory_is_touched_once(void)
 	costs.memory_bytes = costs.tiers = 0;
 	costs.touch_seconds = 1;
 	choice = choose(&costs);
-	ok(choice.best.peak_memory_bytes < 2000, "where it takes long, less memory is taken");
-	ok(says(&choice, "for the first time"), "that is said");
+	ok(choice.best.peak_memory_bytes < 2000, "less memory is taken where it takes long");
+	ok(says(&choice, "for the first time"),
+	   "the reason says that memory is used for the first time");
 	costs.touch_seconds = -1;
 	is_int(refused(&costs, "below 0"), -EINVAL, "less than no time is refused");
 }
@@ -107,12 +108,13 @@ static void a_byte_less_and_one_step_is_run_again(void)
 	is_int(choice.best.peak_memory_bytes, 910, "nine tapes and a state");
 	is_int(choice.best.advances, 1, "one step is run again");
 	is_int(choice.runner_up.planner, REEL_BINOMIAL, "the runner-up");
-	is_int(choice.runner_up.segment_steps, 5, "has two segments");
-	ok(close_to(choice.runner_up.makespan, 25), "takes five seconds more than all tapes");
-	is_int(choice.runner_up.peak_memory_bytes, 510, "with little memory");
+	is_int(choice.runner_up.segment_steps, 5, "the runner-up has two segments");
+	ok(close_to(choice.runner_up.makespan, 25),
+	   "the runner-up takes five seconds more than all tapes");
+	is_int(choice.runner_up.peak_memory_bytes, 510, "two segments take little memory");
 	ok(says(&choice, "binomial takes 25 s, 4 s more: it runs 5 steps without recording them, "
 			 "not 1"),
-	   "it is said why it lost");
+	   "the reason says why it lost");
 }
 
 /* Tapes of as many steps as in 1,000 segments do not fit; with the disk it is a sixth faster. */
@@ -136,7 +138,7 @@ static void long_loops_use_the_disk(void)
 	costs.memory_bytes = (uint64_t)1 << 30;
 	choice = choose(&costs);
 	ok(choice.best.planner == REEL_BINOMIAL && says(&choice, "in as few segments as it is tried"),
-	   "where only more segments fit, that is said: %s", choice.reason);
+	   "the reason says where only more segments fit: %s", choice.reason);
 }
 
 static void a_sweep_that_spills_takes_the_longer_of_two_times(void)
@@ -152,11 +154,11 @@ static void a_sweep_that_spills_takes_the_longer_of_two_times(void)
 	ok(choice.best.planner == REEL_STORE_ALL && choice.best.spills, "no state fits: spilled");
 	ok(close_to(choice.best.makespan, 20), "500 bytes in 5 s and 10 s, beside 10 s and 10 s");
 	is_int(choice.best.written_bytes[1], 500, "what does not fit is written");
-	is_int(choice.best.read_bytes[1], 500, "and read");
-	is_int(choice.best.peak_memory_bytes, 500, "with all of the memory");
+	is_int(choice.best.read_bytes[1], 500, "what does not fit is read");
+	is_int(choice.best.peak_memory_bytes, 500, "spilled tapes take all of the memory");
 	is_int(choice.runner_up.segment_steps, 0, "there is no other way");
 	ok(says(&choice, "no other planner fits the memory: store-all takes 1000 bytes"),
-	   "and that is said");
+	   "the reason says that there is no other way");
 	costs.tier[0].latency = 1;
 	choice = choose(&costs);
 	ok(close_to(choice.best.makespan, 21), "a second of latency counts where reading is slow");
@@ -165,7 +167,7 @@ static void a_sweep_that_spills_takes_the_longer_of_two_times(void)
 	costs.tier[1] = (struct reel_cost_tier){.write_bandwidth = 10, .read_bandwidth = 10};
 	choice = choose(&costs);
 	ok(close_to(choice.best.makespan, 24 + 27), "a full tier passes the rest to the next one");
-	is_int(choice.best.written_bytes[2], 200, "which gets 200 bytes");
+	is_int(choice.best.written_bytes[2], 200, "the next tier gets 200 bytes");
 }
 
 static void workers_record_ahead_of_the_reverse_chain(void)
@@ -181,7 +183,7 @@ static void workers_record_ahead_of_the_reverse_chain(void)
 
 	is_int(choice.best.planner, REEL_BINOMIAL, "a state of each segment");
 	is_int(choice.best.tapes, 2, "two tapes");
-	is_int(choice.best.segment_steps, 1, "of one step each");
+	is_int(choice.best.segment_steps, 1, "each tape is of one step");
 	ok(close_to(choice.best.makespan, 7 + 3 + 16),
 	   "the sweep, one recording, half of the work");
 	is_int(choice.best.peak_memory_bytes, 27, "two tapes and seven states");
@@ -189,8 +191,9 @@ static void workers_record_ahead_of_the_reverse_chain(void)
 	costs.record_seconds = 1;
 	costs.reverse_seconds = 4;
 	choice = choose(&costs);
-	is_int(choice.best.tapes, 2, "where reversing is slow");
-	ok(close_to(choice.best.makespan, 7 + 1 + 32), "no more than recording is hidden");
+	is_int(choice.best.tapes, 2, "there are two tapes where reversing is slow");
+	ok(close_to(choice.best.makespan, 7 + 1 + 32),
+	   "no more than the time of recording is hidden");
 }
 
 /* Four steps, a state each in the slower tier: stores wait for the buffer, loads do not. */
@@ -204,7 +207,7 @@ static void workers_who_would_wait_are_not_asked_for(void)
 	costs.workers = UINT16_MAX;
 	all = choose(&costs);
 	ok(all.best.tapes == 2 && close_to(all.best.makespan, two.best.makespan),
-	   "and no more if there are 65,535 workers");
+	   "there are two tapes though there are 65,535 workers");
 }
 
 static void transfers_go_on_beside_the_loop(void)
@@ -230,12 +233,12 @@ static void transfers_go_on_beside_the_loop(void)
 	is_int(way.peak_memory_bytes, 210, "two buffers and a tape");
 	is_int(way.advances, 3, "three steps are run again");
 	is_int(way.written_bytes[1], 300, "three states are written");
-	is_int(way.read_bytes[1], 300, "and read");
+	is_int(way.read_bytes[1], 300, "three states are read");
 	costs.tier[0].read_bandwidth = 10;
 	is_int(reel_predict(&costs, &slow), 0, "slow reads");
 	ok(close_to(slow.makespan, 44), "each is waited for (%g s)", slow.makespan);
 	ahead.tapes = 2;
-	is_int(reel_predict(&costs, &ahead), 0, "with tapes ahead");
+	is_int(reel_predict(&costs, &ahead), 0, "a prediction with tapes ahead");
 	ok(close_to(ahead.makespan, 3 * 1.5 + 3 * 10.5), "the tier is what takes longest (%g s)",
 	   ahead.makespan);
 	is_int(ahead.peak_memory_bytes, 220, "a tape more");
@@ -265,14 +268,14 @@ static void segments_are_as_long_as_the_rule_says(void)
 	struct reel_choice choice = choose(&costs);
 
 	is_int(choice.best.planner, REEL_MIXED, "some tapes are kept");
-	is_int(choice.runner_up.segment_steps, 1000, "without them: ten segments");
+	is_int(choice.runner_up.segment_steps, 1000, "the runner-up keeps no tapes: ten segments");
 	ok(close_to(choice.runner_up.makespan, 20000 + 9000), "nine of them are run again");
 	is_int(choice.runner_up.peak_memory_bytes, 19000, "nine states and a segment's tape");
 	costs.state_bytes = 10;
 	costs.tape_bytes = 1000;
 	costs.memory_bytes = 5000;
 	choice = choose(&costs);
-	is_int(choice.best.segment_steps, 3, "with little memory they are shorter");
+	is_int(choice.best.segment_steps, 3, "segments are shorter with little memory");
 	is_int(choice.best.advances, 3 * (2 * 3334 - 202), "200 slots, 3334 segments");
 }
 
@@ -299,18 +302,21 @@ static void too_little_memory_is_refused_with_the_least_that_would_do(void)
 	is_int(refused(&costs, "at least 110 bytes are needed"), -ENOSPC, "a state and a tape");
 	costs.memory_bytes = 110;
 	choice = choose(&costs);
-	is_int(choice.best.peak_memory_bytes, 110, "they do");
-	is_int(choice.best.advances, 45, "with many steps run again");
+	is_int(choice.best.peak_memory_bytes, 110, "a state and a tape take 110 bytes");
+	is_int(choice.best.advances, 45, "little memory has many steps run again");
 	costs.state_bytes = 2000;
 	is_int(refused(&costs, "at least 1000 bytes"), -ENOSPC, "large states: all tapes");
 	costs.tiers = 1;
-	is_int(refused(&costs, "at least 200 bytes"), -ENOSPC, "or two, if others are spilled");
+	is_int(refused(&costs, "at least 200 bytes"), -ENOSPC,
+	       "two tapes of large states, if others are spilled");
 	costs.tier[0].bytes = 300;
-	is_int(refused(&costs, "at least 700 bytes"), -ENOSPC, "as far as the tier goes");
+	is_int(refused(&costs, "at least 700 bytes"), -ENOSPC,
+	       "spilled tapes need as much memory as the tier leaves");
 	costs.memory_bytes = 699;
-	is_int(refused(&costs, "at least 700 bytes"), -ENOSPC, "and not a byte less");
+	is_int(refused(&costs, "at least 700 bytes"), -ENOSPC,
+	       "a byte less than the smallest memory is refused");
 	costs.memory_bytes = 700;
-	ok(choose(&costs).best.spills, "those are enough");
+	ok(choose(&costs).best.spills, "the smallest memory is enough");
 	costs = (struct reel_costs){.steps = (int64_t)1 << 40, .tape_bytes = UINT64_MAX,
 				    .state_bytes = UINT64_MAX, .memory_bytes = UINT64_MAX - 1};
 	is_int(refused(&costs, "at least"), -ENOSPC, "more bytes than there are numbers");
@@ -408,11 +414,11 @@ static void the_shortest_loops_are_planned(void)
 	struct reel_choice choice = choose(&costs);
 
 	is_int(choice.best.segment_steps, 1, "no steps");
-	ok(choice.best.makespan == 0, "take no time");
+	ok(choice.best.makespan == 0, "no steps take no time");
 	costs.steps = 1;
 	choice = choose(&costs);
 	ok(choice.best.planner == REEL_STORE_ALL && close_to(choice.best.makespan, 2), "one step");
-	ok(says(&choice, "no other way for so short a loop"), "has one way");
+	ok(says(&choice, "no other way for so short a loop"), "one step has one way");
 	costs.steps = 2;
 	choice = choose(&costs);
 	ok(choice.best.planner == REEL_BINOMIAL && close_to(choice.best.makespan, 5),
@@ -662,7 +668,7 @@ static void nothing_is_better_for(struct reel_costs (*loop)(uint64_t), uint64_t 
 		better += all.better;
 	}
 	is_int(better, 0, "%s: none of %u alternatives takes less time", what, tried);
-	ok(tried > (is_exhaustive() ? 100 : 20), "there are many of them");
+	ok(tried > (is_exhaustive() ? 100 : 20), "there are many alternatives");
 }
 
 static void nothing_is_better_than_the_choice(void)
@@ -700,7 +706,7 @@ static void of_equal_times_the_one_with_less_memory_is_taken(void)
 
 	is_int(choice.best.planner, REEL_MIXED, "two tapes and a state");
 	is_int(choice.runner_up.planner, REEL_BINOMIAL, "the runner-up has two advances");
-	is_int(choice.runner_up.peak_memory_bytes, 22, "and the tape of one step");
+	is_int(choice.runner_up.peak_memory_bytes, 22, "the runner-up has the tape of one step");
 }
 
 static void long_loops_are_planned_too(void)
@@ -715,7 +721,7 @@ static void long_loops_are_planned_too(void)
 	costs.memory_bytes = (uint64_t)1 << 50;
 	choice = choose(&costs);
 	ok(is_kept(&costs, &choice.best), "2^40 steps");
-	ok(choice.best.problem.steps <= 1 << 20, "in at most 2^20 segments");
+	ok(choice.best.problem.steps <= 1 << 20, "a long loop has at most 2^20 segments");
 }
 
 int main(void)

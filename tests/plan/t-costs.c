@@ -221,7 +221,7 @@ static void loop_and_memory_limit_what_is_run(void)
 
 	is_int(outcome.error, 0, "a loop of five steps");
 	ok(run.last_step <= 5, "no step is run that the loop has not");
-	ok(is_seconds(outcome.costs.advance_seconds, 3000), "and the time is that of a step");
+	ok(is_seconds(outcome.costs.advance_seconds, 3000), "the time is that of a step");
 	run = usual;
 	outcome = measure(&run, &saved,
 			  (struct reel_costs){.steps = 1000, .memory_bytes = 100 * 8 * RECORDS},
@@ -232,7 +232,7 @@ static void loop_and_memory_limit_what_is_run(void)
 	run = (struct run){0};
 	outcome = measure(&run, &saved, (struct reel_costs){.steps = 1}, true);
 	is_int(outcome.error, 0, "a step that takes no time does not go on for ever");
-	ok(outcome.costs.advance_seconds == 0, "and takes none");
+	ok(outcome.costs.advance_seconds == 0, "a step that takes no time has none");
 }
 
 static void short_steps_are_run_until_their_tape_leaves_the_caches(void)
@@ -242,12 +242,12 @@ static void short_steps_are_run_until_their_tape_leaves_the_caches(void)
 
 	is_int(measure(&run, &copied, loop, true).error, 0, "steps of 5 us");
 	ok(run.recorded * run.record >= 8000000 && run.recorded * run.record < 32000000,
-	   "are run for 8 ms or a little longer: %lld", (long long)run.recorded);
+	   "steps of 5 us are run for 8 ms or a little longer: %lld", (long long)run.recorded);
 	run = usual;
 	run.advance = run.record = run.reverse = 2;
 	is_int(measure(&run, &copied, loop, true).error, 0, "steps of 2 ns");
 	ok(run.recorded * RECORDS * 8 >= 16 << 20 && run.recorded * RECORDS * 8 < 32 << 20,
-	   "are run for 16 MiB of tape: %lld", (long long)run.recorded);
+	   "steps of 2 ns are run for 16 MiB of tape: %lld", (long long)run.recorded);
 }
 
 /* A MB of new memory takes a millisecond: twenty are enough to know. */
@@ -259,7 +259,7 @@ static void new_memory_takes_time(void)
 	nanoseconds_of_kilobyte = 1000;
 	fresh_bytes = 0;
 	outcome = measure(&run, &copied, (struct reel_costs){.steps = 10}, true);
-	is_int(outcome.error, 0, "where memory that is new takes time");
+	is_int(outcome.error, 0, "a loop whose new memory takes time is measured");
 	ok(fabs(outcome.costs.touch_seconds * 1e9 - 1000.0 / 1024) < 0.2,
 	   "a byte takes about a nanosecond (%g)", outcome.costs.touch_seconds * 1e9);
 	/* Two magazines of the pool that is measured on, and not 64 MiB besides. */
@@ -270,7 +270,7 @@ static void new_memory_takes_time(void)
 	ok(outcome.costs.touch_seconds > 0, "a megabyte of four is enough, too");
 	nanoseconds_of_kilobyte = 0;
 	outcome = measure(&run, &copied, (struct reel_costs){.steps = 10}, true);
-	ok(outcome.costs.touch_seconds == 0, "else a byte takes none");
+	ok(outcome.costs.touch_seconds == 0, "where memory is not new a byte takes none");
 }
 
 /* The budget refuses a push after 2 MiB of the sample. */
@@ -309,7 +309,7 @@ static void errors_of_callbacks_end_it(void)
 			 outcome.costs.state_bytes != 0 || !is_as_before(&outcome);
 	}
 	is_int(wrong, 0, "each of %lld calls fails", (long long)calls - 1);
-	ok(calls > 50, "there are many");
+	ok(calls > 50, "many calls fail");
 }
 
 static void what_cannot_be_measured_is_refused(void)

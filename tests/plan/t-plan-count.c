@@ -195,20 +195,23 @@ static void the_longest_loops_are_counted(void)
 	struct reel_problem problem = one_tier(steps, 2);
 	struct reel_schedule_report report = counted(REEL_STORE_ALL, &problem, steps);
 
-	ok(report.peak_tape_steps == steps && report.actions == 2, "as one tape");
+	ok(report.peak_tape_steps == steps && report.actions == 2, "store-all has one tape");
 	for (int64_t slots = 2; slots <= REEL_MAX_SLOTS; slots *= 2) {
 		problem.tier[0].slots = slots;
 		report = counted(REEL_BINOMIAL, &problem, steps);
 		ok(report.loads[0] == steps - 1 && report.reversed == steps &&
-		   report.peak_slots[0] == slots, "with %lld slots", (long long)slots);
-		ok(report.actions == 4 * steps - 2 + 2 * report.stores[0], "and all actions");
+		   report.peak_slots[0] == slots,
+		   "binomial has the loads and reversals of %lld slots", (long long)slots);
+		ok(report.actions == 4 * steps - 2 + 2 * report.stores[0],
+		   "binomial counts all actions");
 	}
 	problem.steps = REEL_UNKNOWN_STEPS;
 	report = counted(REEL_ONLINE, &problem, steps);
-	ok(report.reversed == steps && report.loads[0] >= steps - 1, "and not knowing the end");
+	ok(report.reversed == steps && report.loads[0] >= steps - 1, "online does without the end");
 	problem = three_tiers(steps, 3, 4, 5);
 	report = counted(REEL_MULTISTAGE, &problem, steps);
-	ok(report.loads[0] + report.loads[1] + report.loads[2] == steps - 1, "in three tiers");
+	ok(report.loads[0] + report.loads[1] + report.loads[2] == steps - 1,
+	   "states of three tiers are loaded");
 	problem = problem_of(steps, 9, INT64_MAX, 1, 1);
 	problem.period = 1 << 12;
 	report = counted(REEL_TWO_LEVEL, &problem, steps);
@@ -226,18 +229,20 @@ static void what_cannot_be_counted_is_refused(void)
 	ok(report.advances == INT64_MAX - ((int64_t)1 << 31) + 1, "all of them are");
 	problem.steps++;
 	plan = open_plan(REEL_BINOMIAL, &problem);
-	is_int(reel_plan_count(plan, 0, &report), -EOVERFLOW, "with one more they cannot be");
-	ok(report.advances == INT64_MAX, "which the number says, too");
+	is_int(reel_plan_count(plan, 0, &report), -EOVERFLOW,
+	       "the advances of one step more cannot be counted");
+	ok(report.advances == INT64_MAX, "the number of advances is the largest one then");
 	reel_plan_close(plan);
 	problem = problem_of(REEL_MAX_STEPS, 0, INT64_MAX, 0, 0);
 	problem.period = (int64_t)1 << 31;
 	plan = open_plan(REEL_TWO_LEVEL, &problem);
-	is_int(reel_plan_count(plan, 0, &report), -EOVERFLOW, "nor those of many gaps");
+	is_int(reel_plan_count(plan, 0, &report), -EOVERFLOW,
+	       "the advances of many gaps cannot be counted");
 	reel_plan_close(plan);
 	problem.steps = REEL_UNKNOWN_STEPS;
 	plan = open_plan(REEL_TWO_LEVEL, &problem);
 	is_int(reel_plan_count(plan, -1, &report), -EINVAL, "an end below 0");
-	is_int(reel_plan_count(plan, REEL_MAX_STEPS + 1, &report), -EINVAL, "or above 2^40");
+	is_int(reel_plan_count(plan, REEL_MAX_STEPS + 1, &report), -EINVAL, "an end above 2^40");
 	reel_plan_close(plan);
 }
 
@@ -254,9 +259,11 @@ static void a_walk_that_runs_too_many_steps_is_wrong(void)
 
 	if (reel_plan_open_actions(&plan, &problem, actions, COUNT(actions)))
 		return;
-	is_int(reel_plan_count(plan, 0, &report), -EBADMSG, "more than 2^63 steps are no plan");
-	ok(report.wrong && strstr(report.wrong, "can be counted"), "which is said");
-	is_int(report.wrong_action, 3, "of the action");
+	is_int(reel_plan_count(plan, 0, &report), -EBADMSG,
+	       "a plan of more than 2^63 steps is refused");
+	ok(report.wrong && strstr(report.wrong, "can be counted"),
+	   "the report says that they cannot be counted");
+	is_int(report.wrong_action, 3, "the report has the number of the action");
 	reel_plan_close(plan);
 }
 

@@ -47,7 +47,8 @@ static void binomial_schedules_have_the_least_advances_and_stores(void)
 	is_int(reel_binomial_advances((int64_t)1 << 32, 1), 9223372034707292160, "2^32, 1 slot");
 	is_int(reel_binomial_advances(((int64_t)1 << 32) + 1, 1), INT64_MAX,
 	       "a step more, and they cannot be counted");
-	is_int(reel_binomial_advances(REEL_MAX_STEPS, 1), INT64_MAX, "nor those of 2^40 steps");
+	is_int(reel_binomial_advances(REEL_MAX_STEPS, 1), INT64_MAX,
+	       "advances of 2^40 steps cannot be counted");
 }
 
 static void a_schedule_of_a_million_steps_has_the_least_advances(void)
@@ -82,12 +83,12 @@ static void mixed_schedules_have_the_least_forward_steps(void)
 		judge(&table, mixed_runs(whole(&table, "n_steps"), whole(&table, "memory_units"),
 					 whole(&table, "tape_size_in_states")) ==
 				      whole(&table, "min_total_forward_steps"));
-	close_table(&table, 135, "with tapes of several sizes");
+	close_table(&table, 135, "rows with tapes of several sizes are reproduced");
 	open_table(&table, "mixed_optimum");
 	while (next_row(&table))
 		judge(&table, mixed_runs(whole(&table, "n_steps"), whole(&table, "s_units"), 1) ==
 				      whole(&table, "mixed_total_forward_steps"));
-	close_table(&table, 100, "with tapes of a state's size");
+	close_table(&table, 100, "rows with tapes of a state's size are reproduced");
 }
 
 /* ---- Tiers ---- */
@@ -156,7 +157,7 @@ static void an_unlimited_last_tier_gives_disk_revolve_and_its_period(void)
 	open_table(&table, "diskrevolve_costs");
 	while (next_row(&table))
 		judge(&table, periodic_row_is_right(&table));
-	close_table(&table, 144, "and of even gaps");
+	close_table(&table, 144, "makespan, advances, writes and reads of even gaps");
 }
 
 /* The table's program does not know the end in advance, and reads more from the last tier. */

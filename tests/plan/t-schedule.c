@@ -110,7 +110,7 @@ static void limited_last_tiers_make_the_period_longer(void)
 			wrong += checked(REEL_PERIODIC, &problem, steps).reversed != steps;
 			wrong += checked(REEL_TWO_LEVEL, &problem, steps).reversed != steps;
 		}
-	is_int(wrong, 0, "no more states in the last tier than it has slots");
+	is_int(wrong, 0, "the last tier has no more states than slots");
 }
 
 /* Where storing costs nothing; the last step but one has a state at most, the last one none. */
@@ -128,7 +128,7 @@ static void periods_are_no_longer_than_they_have_to_be(void)
 			wrong += checked(REEL_TWO_LEVEL, &problem, steps).stores[1] !=
 				 (steps - 2) / period + 1;
 		}
-	is_int(wrong, 0, "as many states in the last tier as even gaps allow");
+	is_int(wrong, 0, "the last tier has as many states as even gaps allow");
 }
 
 /* ---- Single actions ---- */
@@ -205,8 +205,8 @@ static void done_is_said_again(void)
 	reel_schedule_begin(&schedule, plan);
 	collect(&schedule, list);
 	is_int(reel_schedule_next(&schedule, &action), 0, "after the end");
-	is_int(action.kind, REEL_ACTION_DONE, "it is done");
-	is_int(action.first + action.last, 0, "with no steps");
+	is_int(action.kind, REEL_ACTION_DONE, "the action after the end is DONE");
+	is_int(action.first + action.last, 0, "DONE has no steps");
 	reel_plan_close(plan);
 }
 
@@ -267,7 +267,7 @@ static void is_found(const struct reel_problem *problem, size_t count, const cha
 		abort();
 	error = reel_plan_check(plan, NULL, 0, &report);
 	is_int(error, wrong ? -EBADMSG : 0, "the checker returns %s", wrong ? "an error" : "0");
-	is_string(report.wrong, wrong, "and says: %s", wrong ? wrong : "nothing");
+	is_string(report.wrong, wrong, "the report says: %s", wrong ? wrong : "nothing");
 	reel_plan_close(plan);
 }
 
@@ -355,7 +355,8 @@ static void a_list_is_walked_from_its_first_action_to_its_last(void)
 	unsigned wrong = 0;
 	reel_plan *plan;
 
-	is_int(reel_plan_open_actions(&plan, &broken_problem, list, count), 0, "it is a plan");
+	is_int(reel_plan_open_actions(&plan, &broken_problem, list, count), 0,
+	       "the list is a plan");
 	reel_schedule_begin(&schedule, plan);
 	for (size_t i = 0; i < count; i++)
 		wrong += reel_schedule_next(&schedule, &action) != 0 ||
@@ -369,10 +370,12 @@ static void a_list_for_no_problem_is_refused(void)
 	struct reel_problem problem = one_tier(-1, 3);
 	reel_plan *plan = NULL;
 
-	is_int(reel_plan_open_actions(&plan, &problem, list, 0), -EINVAL, "less than 0 steps");
+	is_int(reel_plan_open_actions(&plan, &problem, list, 0), -EINVAL,
+	       "a plan of less than 0 steps");
 	problem = one_tier(10, 3);
 	problem.tiers = 5;
-	is_int(reel_plan_open_actions(&plan, &problem, list, 0), -EINVAL, "more than 4 tiers");
+	is_int(reel_plan_open_actions(&plan, &problem, list, 0), -EINVAL,
+	       "a plan of more than 4 tiers");
 	problem.tiers = 1;
 	is_int(reel_plan_open_actions(&plan, NULL, list, 0), -EINVAL, "no problem");
 	is_int(reel_plan_open_actions(&plan, &problem, NULL, 1), -EINVAL, "no list");
@@ -396,13 +399,13 @@ static void store_all_wants_room_for_its_tapes_only(void)
 	problem.tape_states = 2;
 	ok(is_taken(REEL_STORE_ALL, problem), "9 tapes of two states fit 18 slots");
 	problem.tier[0].slots = 17;
-	ok(!is_taken(REEL_STORE_ALL, problem), "and not 17");
+	ok(!is_taken(REEL_STORE_ALL, problem), "9 tapes of two states do not fit 17 slots");
 	problem = one_tier(1, 0);
 	problem.tape_states = 2;
 	ok(is_taken(REEL_STORE_ALL, problem), "one step has no tape beside it");
 	problem.tiers = 0;
 	problem.steps = 10;
-	ok(is_taken(REEL_STORE_ALL, problem), "where there is no tier nothing is counted");
+	ok(is_taken(REEL_STORE_ALL, problem), "nothing is counted where there is no tier");
 }
 
 static void missing_actions_are_found(void)
@@ -624,7 +627,7 @@ static void the_largest_numbers_are_taken(void)
 	is_int(checked(REEL_HIERARCHICAL, &dear, 30).reversed, 30, "costs of 1e100");
 	dear.tier[1].slots = 30;
 	is_int(checked(REEL_DISK_REVOLVE, &dear, 30).reversed, 30,
-	       "where the last tier has no limit, too");
+	       "costs of 1e100, where the last tier has no limit");
 	is_int(checked(REEL_DISK_REVOLVE, &roomy, 10).reversed, 10, "as many slots as can be said");
 	roomy.tier[0].slots = 0;
 	is_refused(REEL_DISK_REVOLVE, roomy, "no tier but the last");
@@ -657,7 +660,8 @@ static void a_step_costs_one_unless_it_is_said(void)
 	       "ten steps are recorded and reversed in the time of twenty");
 	problem.record_cost = 3;
 	problem.reverse_cost = 4;
-	is_int((int64_t)makespan_of(&problem, plan), 70, "or of more");
+	is_int((int64_t)makespan_of(&problem, plan), 70,
+	       "steps are reversed in the time of more workers");
 	reel_plan_close(plan);
 }
 
@@ -775,9 +779,10 @@ static void an_end_that_cannot_be_is_refused(void)
 	is_int(reel_schedule_end(&schedule, 9, 7), -EINVAL, "a state passed long ago");
 	is_int(reel_schedule_end(&schedule, 20, 13), -EINVAL, "a state to come");
 	is_int(reel_schedule_end(&schedule, 8, 9), -EINVAL, "fewer steps than were run");
-	is_int(reel_schedule_end(&schedule, REEL_MAX_STEPS + 1, 9), -EINVAL, "too many steps");
+	is_int(reel_schedule_end(&schedule, REEL_MAX_STEPS + 1, 9), -EINVAL,
+	       "an end beyond the most steps");
 	is_int(reel_schedule_end(&schedule, 9, 9), 0, "a good one");
-	is_int(reel_schedule_end(&schedule, 9, 9), -EINVAL, "the same again");
+	is_int(reel_schedule_end(&schedule, 9, 9), -EINVAL, "a second end");
 	is_int(reel_plan_check(plan, NULL, -1, &report), -EINVAL, "a check with less than 0 steps");
 	reel_plan_close(plan);
 	plan = open_plan(REEL_ONLINE, &known);

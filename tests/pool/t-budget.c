@@ -81,7 +81,7 @@ static void a_refused_tape_goes_on_after_it_was_popped(void)
 	(void)reel_pop(&tape, uint64_t);
 	is_int(reel_tape_clear_error(&tape), -EDQUOT, "the error is the budget's");
 	ok(pop_values(&tape, 1, 0, n), "all before it was kept");
-	is_int(push_until_refused(&tape, 2), n, "as much goes onto the tape again");
+	is_int(push_until_refused(&tape, 2), n, "the tape takes as much again");
 	reel_tape_close(&tape);
 	reel_pool_close(pool);
 }
@@ -97,7 +97,7 @@ static void a_span_above_the_budget_is_refused_at_once(void)
 	resident = stats_of(pool).resident_bytes;
 	is_int(reel_pool_take(pool, REEL_SLAB_LARGE, 4 * small_slab() + 1, &slab), -EDQUOT,
 	       "what no giving back could make room for is refused");
-	is_int(stats_of(pool).resident_bytes, resident, "and costs no idle memory");
+	is_int(stats_of(pool).resident_bytes, resident, "a refusal costs no idle memory");
 	is_int(reel_pool_take(pool, REEL_SLAB_LARGE, 4 * small_slab(), &slab), 0,
 	       "what is all of the budget is taken");
 	reel_pool_give(pool, slab);
@@ -141,17 +141,18 @@ static void slabs_that_were_given_back_are_used_again(void)
 	reel_pool_trim(pool, 0);
 	take_and_give(pool, REEL_SLAB_WHOLE, 0, 4);
 	is_int(stats_of(pool).fresh_slabs, 4, "a slab without memory gets it again");
-	is_int(stats_of(pool).resident_bytes, 4 * small_slab(), "which is charged again");
+	is_int(stats_of(pool).resident_bytes, 4 * small_slab(),
+	       "memory that a slab gets again is charged again");
 	reel_pool_trim(pool, 0);
 	reel_pool_take(pool, REEL_SLAB_LARGE, 4 * small_slab(), &slab);
 	for (int i = 0; i < 3; i++) {
 		struct reel_slab *none;
 
 		is_int(reel_pool_take(pool, REEL_SLAB_WHOLE, 0, &none), -EDQUOT,
-		       "it does not where that is above the budget");
+		       "a slab does not get memory that is above the budget");
 	}
 	reel_pool_give(pool, slab);
-	ok(pool_is_whole(pool), "and is not lost by that");
+	ok(pool_is_whole(pool), "the slab without memory is not lost");
 	reel_pool_close(pool);
 }
 
@@ -170,7 +171,7 @@ static void at_most_so_much_is_resident_after(size_t keep, size_t left)
 	trimmed = reel_pool_trim(pool, keep);
 	is_int(stats_of(pool).resident_bytes, left, "trim to %zu bytes leaves %zu", keep, left);
 	ok(trimmed == before - left && trimmed == stats_of(pool).trimmed_bytes,
-	   "it returns and counts what it gave back");
+	   "a trim returns and counts what it gave back");
 	ok(pop_values(&used, 1, 0, n), "a tape keeps its values");
 	reel_tape_close(&used);
 	ok(pool_is_whole(pool), "the pool is whole");
@@ -197,8 +198,8 @@ static void trim_gives_giants_back(void)
 	take_and_give(pool, REEL_SLAB_LARGE, 5 * small_slab(), 2);
 	is_int(stats_of(pool).peak_resident_bytes, 10 * small_slab(), "two giants were resident");
 	is_int(reel_pool_trim(pool, 5 * small_slab()), 5 * small_slab(), "one giant is enough");
-	is_int(reel_pool_trim(pool, 0), 5 * small_slab(), "the other one goes, too");
-	is_int(reel_pool_trim(pool, 0), 0, "then there is nothing to give back");
+	is_int(reel_pool_trim(pool, 0), 5 * small_slab(), "the other giant goes, too");
+	is_int(reel_pool_trim(pool, 0), 0, "there is nothing left to give back");
 	reel_pool_close(pool);
 }
 
@@ -214,7 +215,7 @@ static void slabs_that_are_no_pages_stay(void)
 	memset(upper->frame, 7, bytes);
 	reel_pool_give(pool, lower);
 	is_int(reel_pool_trim(pool, 0), 0, "half a page cannot be given back");
-	is_int(stats_of(pool).resident_bytes, 2 * bytes, "and stays charged");
+	is_int(stats_of(pool).resident_bytes, 2 * bytes, "half a page stays charged");
 	is_int(upper->frame[0], 7, "the other half has another owner");
 	reel_pool_give(pool, upper);
 	ok(pool_is_whole(pool), "the pool is whole");
@@ -230,10 +231,12 @@ static void the_soft_budget_gives_back_and_refuses_nothing(void)
 	is_int(stats_of(pool).peak_resident_bytes, 16 * small_slab(), "a soft budget refuses none");
 	is_int(stats_of(pool).resident_bytes, 6 * small_slab(), "idle slabs above it go back");
 	take_and_give(pool, REEL_SLAB_LARGE, 8 * small_slab(), 1);
-	is_int(stats_of(pool).resident_bytes, 6 * small_slab(), "so does a giant");
+	is_int(stats_of(pool).resident_bytes, 6 * small_slab(),
+	       "an idle giant above the soft budget goes back");
 	take_and_give(pool, REEL_SLAB_WHOLE, 0, 6);
-	is_int(stats_of(pool).fresh_slabs, 16 + 1, "below it, slabs stay");
-	is_int(stats_of(pool).trimmed_bytes, 18 * small_slab(), "and are not given back");
+	is_int(stats_of(pool).fresh_slabs, 16 + 1, "slabs below the soft budget stay");
+	is_int(stats_of(pool).trimmed_bytes, 18 * small_slab(),
+	       "slabs below the soft budget are not given back");
 	reel_pool_close(pool);
 }
 
@@ -249,9 +252,11 @@ static void with_a_store_idle_slabs_stay_above_the_soft_budget(void)
 		abort();
 	pool = open_pool(options);
 	take_and_give(pool, REEL_SLAB_WHOLE, 0, 16);
-	is_int(stats_of(pool).resident_bytes, 16 * small_slab(), "with a store idle slabs stay");
+	is_int(stats_of(pool).resident_bytes, 16 * small_slab(),
+	       "idle slabs stay if there is a store");
 	take_and_give(pool, REEL_SLAB_LARGE, 8 * small_slab(), 1);
-	is_int(stats_of(pool).resident_bytes, 16 * small_slab(), "and a giant goes back");
+	is_int(stats_of(pool).resident_bytes, 16 * small_slab(),
+	       "an idle giant goes back if there is a store");
 	ok(pool_is_whole(pool), "the pool is whole");
 	reel_pool_close(pool);
 }
@@ -266,7 +271,7 @@ static void who_takes_one_slab_leaves_the_others_of_its_chain(void)
 	is_int(pool->warm_chains, 2, "four slabs are idle in chains of two");
 	one = reel_supply_take_one(pool);
 	ok(one && !one->below, "one of them is taken");
-	is_int(pool->warm_chains, 2, "the other one of its chain stays");
+	is_int(pool->warm_chains, 2, "the other slab of its chain stays");
 	reel_supply_push_warm(pool, one);
 	ok(pool_is_whole(pool), "the pool is whole");
 	reel_pool_close(pool);
@@ -278,7 +283,7 @@ static void first_slabs_stay_above_the_soft_budget(void)
 
 	take_and_give(pool, REEL_SLAB_FIRST, 0, 16);
 	is_int(stats_of(pool).resident_bytes, 4 * small_slab(), "first slabs are not given back");
-	ok(pool_is_whole(pool), "and lie where first slabs belong");
+	ok(pool_is_whole(pool), "first slabs lie where first slabs belong");
 	reel_pool_close(pool);
 }
 
@@ -307,8 +312,8 @@ static void a_size_that_wraps_is_refused(size_t hard, int error)
 	for (size_t k = 0; k <= 8192; k++)
 		wrong += reel_pool_take(pool, REEL_SLAB_LARGE, SIZE_MAX - k, &slab) != error;
 	is_int(wrong, 0, "sizes from SIZE_MAX - 8192 on are refused: %s", strerror(-error));
-	is_int(stats_of(pool).resident_bytes, 0, "and nothing is charged for them");
-	is_pointer(slab, NULL, "nor given");
+	is_int(stats_of(pool).resident_bytes, 0, "nothing is charged for refused sizes");
+	is_pointer(slab, NULL, "no slab is given for refused sizes");
 	reel_pool_close(pool);
 }
 
@@ -332,7 +337,8 @@ static void what_is_charged_is_resident(enum reel_slab_kind kind, size_t bytes, 
 	is_int(stats_of(pool).resident_bytes, resident_bytes(frame, bytes),
 	       "a %s slab in use is charged what is resident", name);
 	reel_pool_give(pool, slab);
-	is_int(stats_of(pool).resident_bytes, resident_bytes(frame, bytes), "and when it is idle");
+	is_int(stats_of(pool).resident_bytes, resident_bytes(frame, bytes),
+	       "an idle %s slab is charged what is resident", name);
 	if (kind == REEL_SLAB_WHOLE) {
 		reel_pool_trim(pool, 0);
 		is_int(resident_bytes(frame, bytes), 0, "nothing of it is after it was trimmed");
@@ -398,7 +404,7 @@ static void the_budget_holds_while_threads_race_for_it(void)
 	run_threads(RACING_THREADS, race_for_the_budget);
 	tap_note("%llu pushes refused", (unsigned long long)refusals);
 	ok(!exceeded && stats_of(raced).peak_resident_bytes <= RACING_BUDGET * small_slab(),
-	   "no more than the budget is ever resident");
+	   "never more than the budget is resident");
 	ok(!lost_values, "what was pushed before a refusal comes back");
 	is_int(stats_of(raced).refused, refusals, "refusals are those that the tapes saw");
 	ok(pool_is_whole(raced), "the pool is whole");
@@ -430,7 +436,7 @@ static void the_larger_figure_stays_whoever_comes_first(void)
 	run_threads(2, raise_each);
 	for (unsigned i = 0; i < RAISES; i++)
 		wrong += raised[i] && raised[i] != 2;
-	is_int(wrong, 0, "of two figures the larger one stays, whoever comes first");
+	is_int(wrong, 0, "the larger of two figures stays, whoever comes first");
 }
 
 int main(void)

@@ -43,11 +43,11 @@ static void a_child_goes_on_with_an_open_tape(void)
 		ok(pop_values(&tape, 1, 0, 2 * n), "the child's values are its own");
 		reel_tape_close(&tape);
 		ok(a_new_tape_works(), "the child opens a new tape");
-		is_int(stats_of(pool).lost_slabs, 0, "its own magazines are not lost to it");
-		ok(pool_is_whole(pool), "its pool is whole");
-		is_int(reel_pool_close(pool), 0, "it closes the pool");
+		is_int(stats_of(pool).lost_slabs, 0, "the child's magazines are not lost to it");
+		ok(pool_is_whole(pool), "the child's pool is whole");
+		is_int(reel_pool_close(pool), 0, "the child closes the pool");
 		pool = open_pool(small_options());
-		ok(a_new_tape_works(), "and opens another one");
+		ok(a_new_tape_works(), "the child opens another pool");
 		tap_child_end();
 	}
 	push_values(&tape, 2, n, n);
@@ -142,7 +142,7 @@ static void fork_and_look(void)
 		if (child == 0) {
 			ok(a_new_tape_works(), "the child's tape works");
 			reel_pool_trim(pool, 0);
-			ok(a_new_tape_works(), "and after trimming the pool");
+			ok(a_new_tape_works(), "the child's tape works after a trim of the pool");
 			tap_child_end();
 		}
 		failed_children += !tap_child_passed(child);
@@ -166,7 +166,7 @@ static void forks_while_threads_hammer_the_pool(void)
 	is_int(failed_children, 0, "each of %d children works, whatever the threads were doing",
 	       FORKS);
 	ok(pool_is_whole(pool), "the parent's pool is whole");
-	is_int(stats_of(pool).lost_slabs, 0, "and has lost nothing");
+	is_int(stats_of(pool).lost_slabs, 0, "the parent's pool has lost nothing");
 	reel_pool_close(pool);
 }
 
@@ -183,7 +183,7 @@ static void pools_come_and_go_around_a_fork(void)
 	if (child == 0) {
 		is_int(reel_pool_close(older), 0, "the oldest pool closes");
 		ok(a_new_tape_works(), "the newest one works");
-		is_int(reel_pool_close(pool), 0, "and closes");
+		is_int(reel_pool_close(pool), 0, "the newest pool closes");
 		tap_child_end();
 	}
 	ok(tap_child_passed(child), "a child finds the pools that were open, and no other");
@@ -234,7 +234,7 @@ static void a_held_stretch_is_right_twice(reel_tape *tape)
 	push_words(tape, 0, SPILLED_WORDS);
 	is_int(wrong_words(tape, 0, SPILLED_WORDS), 0, "a tape that begins a hold in the child");
 	reel_tape_release(tape);
-	is_int(reel_tape_error(tape), 0, "has no error");
+	is_int(reel_tape_error(tape), 0, "the tape with the hold has no error");
 }
 
 static void workers_spill(unsigned generations)
@@ -248,18 +248,21 @@ static void workers_spill(unsigned generations)
 	reel_tape_open(&checked, NULL, REEL_CHECKED);
 	ok(spills_right(&of_words) && an_array_spills_right(&of_arrays) && spills_right(&held) &&
 	   returns(&checked, CHECKED_WORDS), "tapes spill");
-	ok(stats_of(before).written_bytes, "to the store");
+	ok(stats_of(before).written_bytes, "the tapes spill to the store");
 	if (!generations)
 		return;
 	worker = fork_with_timeout();
 	if (worker == 0) {
 		ok(spills_right(&of_words), "an empty tape of the parent spills in the child");
-		ok(an_array_spills_right(&of_arrays), "so does one that was left with a slab");
-		ok(returns(&checked, CHECKED_WORDS), "and a checked one");
+		ok(an_array_spills_right(&of_arrays),
+		   "a tape that was left with a slab spills in the child");
+		ok(returns(&checked, CHECKED_WORDS),
+		   "a checked tape of the parent works in the child");
 		a_held_stretch_is_right_twice(&held);
-		ok(spills_right(&fresh), "and a tape that is all zero");
-		ok(reel_pool_default() != before, "their pool is the child's own");
-		is_int(reel_parcel_open(&parcel, NULL, 64, NULL, &data), 0, "it takes parcels");
+		ok(spills_right(&fresh), "a tape that is all zero spills in the child");
+		ok(reel_pool_default() != before, "the pool of these tapes is the child's own");
+		is_int(reel_parcel_open(&parcel, NULL, 64, NULL, &data), 0,
+		       "the child's pool takes parcels");
 		workers_spill(generations - 1);
 		tap_child_end();
 	}
@@ -281,7 +284,7 @@ static void a_tape_with_values_stays_with_the_parent(reel_tape *tape)
 		is_int(reel_tape_error(tape), -ECHILD, "the budget is used up, without the store");
 		ok(strstr(reported.message, "child of a fork"), "the text names the fork: %s",
 		   reported.message);
-		ok(strstr(reported.message, "begin it in the child"), "and the remedy");
+		ok(strstr(reported.message, "begin it in the child"), "the text has the remedy");
 		n = kept + (n - kept) - reel_tape_refused(tape) / 8;
 		while (reel_tape_refused(tape))
 			(void)reel_pop(tape, uint64_t);

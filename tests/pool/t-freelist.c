@@ -45,7 +45,8 @@ static void an_empty_list_gives_none(void)
 	freelist_push(&list, &table[0]);
 	is_pointer(freelist_pop(&list), &table[0], "the first slab of the table can be its only one");
 	is_pointer(freelist_pop(&list), NULL, "after that it is empty again");
-	is_pointer(freelist_pop(&list), NULL, "as often as it is asked");
+	is_pointer(freelist_pop(&list), NULL,
+		   "an empty list stays empty, however often it is asked");
 }
 
 static void it_leaves_the_chain_and_the_frame_alone(void)
@@ -66,10 +67,11 @@ static void it_leaves_the_chain_and_the_frame_alone(void)
 static void every_head_in_a_pool_is_aligned(void)
 {
 	ok(_Alignof(struct freelist) >= 16, "a list is aligned to 16 bytes");
-	ok(offsetof(struct reel_pool, warm) % 16 == 0, "so are the warm ones in a pool");
+	ok(offsetof(struct reel_pool, warm) % 16 == 0, "the warm lists of a pool are aligned");
 	ok(sizeof(struct freelist) % 16 == 0, "each of them");
 	ok(offsetof(struct reel_pool, cold) % 16 == 0, "the cold one");
-	ok(offsetof(struct reel_pool, frameless) % 16 == 0, "and the frameless one");
+	ok(offsetof(struct reel_pool, frameless) % 16 == 0,
+	   "the frameless list of a pool is aligned");
 }
 
 /* A pop between its load and its exchange. */
@@ -121,7 +123,7 @@ static void a_late_pop_of_an_unchanged_list_succeeds(void)
 	start_full();
 	pop = begin_pop();
 	ok(end_pop(pop), "a pop that nobody came between succeeds");
-	is_pointer(freelist_pop(&list), &table[SLABS - 2], "and leaves the next slab on top");
+	is_pointer(freelist_pop(&list), &table[SLABS - 2], "the pop leaves the next slab on top");
 }
 
 /* Else it would put slab 2, which somebody has, on top of the list. */
@@ -137,7 +139,8 @@ static void a_late_pop_fails_after_its_head_came_back(void)
 	freelist_push(&list, head);
 	ok(!end_pop(pop), "a pop fails whose head went and came back");
 	is_pointer(freelist_pop(&list), head, "the list is as it was left");
-	is_pointer(freelist_pop(&list), &table[SLABS - 3], "below its head, too");
+	is_pointer(freelist_pop(&list), &table[SLABS - 3],
+		   "the list below its head is as it was left");
 }
 
 static void a_late_pop_fails_after_the_list_was_emptied(void)

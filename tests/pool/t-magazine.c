@@ -132,12 +132,12 @@ static void a_thread_that_ends_leaves_its_slabs_to_others(void)
 
 	run_thread(use_both_kinds, pool);
 	is_int(shared(pool, REEL_SLAB_WHOLE).slabs, 4, "a thread's whole slabs outlive it");
-	is_int(shared(pool, REEL_SLAB_FIRST).slabs, 4, "and its first slabs");
-	is_int(count_caches(pool, true), 0, "it lets go of its cache");
+	is_int(shared(pool, REEL_SLAB_FIRST).slabs, 4, "a thread's first slabs outlive it");
+	is_int(count_caches(pool, true), 0, "a thread that ends lets go of its cache");
 	use_both_kinds(pool);
 	is_int(stats_of(pool).fresh_slabs, 8, "the next thread carves none");
-	is_int(count_caches(pool, false), 1, "and takes over the cache");
-	is_int(count_caches(pool, true), 1, "which nobody else gets meanwhile");
+	is_int(count_caches(pool, false), 1, "the next thread takes over the cache");
+	is_int(count_caches(pool, true), 1, "no other thread gets the cache meanwhile");
 	is_int(stats_of(pool).takes, 10, "the takes of both are counted");
 	ok(pool_is_whole(pool), "the pool is whole");
 	reel_pool_close(pool);
@@ -185,7 +185,7 @@ static void a_slab_may_be_given_by_another_thread_than_took_it(void)
 	pthread_join(thread, &slab);
 	is_int(stats_of(pool).slabs_in_use, 1, "a slab outlives the thread that took it");
 	reel_pool_give(pool, slab);
-	is_int(stats_of(pool).slabs_in_use, 0, "and is given back by another one");
+	is_int(stats_of(pool).slabs_in_use, 0, "the slab is given back by another thread");
 	ok(pool_is_whole(pool), "the pool is whole");
 	reel_pool_close(pool);
 }
@@ -221,7 +221,7 @@ static void a_tape_may_be_closed_by_a_destructor(void)
 	pthread_key_create(&thread.key, close_tape);
 	run_thread(leave_a_tape, &thread);
 	is_int(stats_of(thread.pool).slabs_in_use, 0, "a tape is closed as its thread ends");
-	is_int(count_caches(thread.pool, true), 0, "and the thread leaves no cache in use");
+	is_int(count_caches(thread.pool, true), 0, "the thread leaves no cache in use");
 	ok(pool_is_whole(thread.pool), "the pool is whole");
 	pthread_key_delete(thread.key);
 	reel_pool_close(thread.pool);
@@ -245,7 +245,7 @@ static void a_pool_may_end_before_its_threads(void)
 	pthread_barrier_wait(&meeting);
 	is_int(reel_pool_close(pool), 0, "a pool closes though a thread has magazines of it");
 	pthread_barrier_wait(&meeting);
-	is_int(pthread_join(thread, NULL), 0, "which ends later");
+	is_int(pthread_join(thread, NULL), 0, "the thread with magazines ends later");
 	pthread_barrier_destroy(&meeting);
 }
 
@@ -274,7 +274,7 @@ static void a_thread_may_end_after_its_pool(void)
 	pthread_barrier_wait(&meeting);
 	is_int(reel_pool_close(pool), 0, "a pool closes while a thread ends");
 	pthread_barrier_wait(&meeting);
-	is_int(pthread_join(thread, NULL), 0, "which finds it gone");
+	is_int(pthread_join(thread, NULL), 0, "the thread that ends finds the pool gone");
 	pthread_barrier_destroy(&meeting);
 }
 
@@ -294,7 +294,7 @@ static void a_thread_that_ends_leaves_the_caches_of_others(void)
 	run_thread(retire, cache);
 	is_int(cache->loaded[REEL_SLAB_WHOLE].count, 2,
 	       "memory of a pool that is gone may be a cache of another thread, which keeps its slabs");
-	is_int(count_caches(pool, true), 1, "and its cache");
+	is_int(count_caches(pool, true), 1, "the other thread keeps its cache");
 	reel_pool_close(pool);
 }
 
@@ -402,7 +402,7 @@ static void what_changes_hands_twice_is_found(void)
 	ok(is_aborted(close_a_copy, "was given back twice"),
 	   "a tape of which a copy was closed gives no slab back again");
 	ok(is_aborted(take_what_is_in_two_places, "was handed out twice"),
-	   "and one in two magazines is handed out once");
+	   "a slab in two magazines is handed out once");
 }
 
 /* Another one may wait for the frame. */
@@ -415,9 +415,11 @@ static void with_a_store_no_thread_keeps_whole_slabs(void)
 	reel_store_memory_open(&options.store, small_slab());
 	pool = open_pool(options);
 	use_both_kinds(pool);
-	is_int(shared(pool, REEL_SLAB_WHOLE).slabs, 4, "with a store whole slabs go to the shared list");
-	is_int(own_cache(pool)->loaded[REEL_SLAB_FIRST].count, 2, "and first slabs to magazines");
-	is_int(stats_of(pool).shared_takes, 1, "of which one take alone found none");
+	is_int(shared(pool, REEL_SLAB_WHOLE).slabs, 4,
+	       "whole slabs go to the shared list if there is a store");
+	is_int(own_cache(pool)->loaded[REEL_SLAB_FIRST].count, 2,
+	       "first slabs go to magazines if there is a store");
+	is_int(stats_of(pool).shared_takes, 1, "one take alone found no slab in the shared list");
 	reel_pool_close(pool);
 }
 

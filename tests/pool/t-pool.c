@@ -94,7 +94,8 @@ static void options_are_judged(void)
 static void no_more_is_mapped_than_there_are_addresses(void)
 {
 	ok(!reel_os_map(SIZE_MAX, 1), "the bytes of all addresses, rounded to pages");
-	ok(!reel_os_map(SIZE_MAX - 2 * MIB, 4 * MIB), "and what does not fit when it is aligned");
+	ok(!reel_os_map(SIZE_MAX - 2 * MIB, 4 * MIB),
+	   "memory that does not fit when it is aligned is refused");
 }
 
 static void a_store_wants_a_budget_and_its_alignment(void)
@@ -108,8 +109,9 @@ static void a_store_wants_a_budget_and_its_alignment(void)
 	ok(is_refused(&options, "a store needs a hard_budget"), "a store without a budget");
 	options.hard_budget = 192 * 8;
 	pool = open_pool(options);
-	is_int(stats_of(pool).soft_budget, 192 * 6, "with one, a quarter of it is for what comes back");
-	is_int(reel_pool_close(pool), 0, "and the pool closes it");
+	is_int(stats_of(pool).soft_budget, 192 * 6,
+	       "a pool with a store keeps a quarter of its budget for what comes back");
+	is_int(reel_pool_close(pool), 0, "the pool closes its store");
 }
 
 static void defaults_are_those_of_the_manual(void)
@@ -141,9 +143,10 @@ static void first_slabs_divide_slabs_by_default(void)
 {
 	is_int(first_slab_of(128 * KIB), 64 * KIB, "a slab of 128 KiB has first slabs of 64 KiB");
 	is_int(first_slab_of(4 * KIB), 4 * KIB, "a slab below 64 KiB is its own first slab");
-	is_int(first_slab_of(96 * KIB), 96 * KIB, "so is one that 64 KiB does not divide");
+	is_int(first_slab_of(96 * KIB), 96 * KIB,
+	       "a slab that 64 KiB does not divide is its own first slab");
 	is_int(first_slab_of(64 * MIB), 64 * KIB, "a slab of 64 MiB has 1024 first slabs");
-	is_int(first_slab_of(GIB), MIB, "and so has a slab of 1 GiB");
+	is_int(first_slab_of(GIB), MIB, "a slab of 1 GiB has 1024 first slabs");
 }
 
 static unsigned magazine_of(struct reel_pool_options options)
@@ -172,14 +175,15 @@ static void magazines_are_small_under_a_tight_budget(void)
 	is_int(magazine_of((struct reel_pool_options){.hard_budget = 511 * MIB}), 3,
 	       "3 under less");
 	is_int(magazine_of((struct reel_pool_options){.soft_budget = 512 * MIB}), 4,
-	       "and under such a soft budget");
+	       "a magazine has 4 slabs under a soft budget of 512 MiB");
 	is_int(magazine_of((struct reel_pool_options){.hard_budget = 2 * MIB}), 1,
 	       "one under a budget of one slab");
 	is_int(magazine_of((struct reel_pool_options){.hard_budget = 2 * MIB,
 						      .magazine_slabs = 7}),
-	       7, "and as many as asked for");
+	       7, "a magazine has as many slabs as asked for");
 	is_int(magazine_beside_a_store(2 * GIB), 2, "2 first slabs of 32 in a slab beside a store");
-	is_int(magazine_beside_a_store(160 * MIB), 0, "and none under 160 MiB");
+	is_int(magazine_beside_a_store(160 * MIB), 0,
+	       "a magazine has no slab beside a store under 160 MiB");
 }
 
 static void tapes_higher_than_the_cache_are_written_past_it(void)
@@ -202,9 +206,10 @@ static void a_pool_in_use_is_not_closed(void)
 	push_values(&tape, 1, 0, n);
 	is_int(reel_pool_close(pool), -EBUSY, "a pool with slabs on a tape is busy");
 	push_values(&tape, 1, n, n);
-	ok(pop_values(&tape, 1, 0, 2 * n), "its tape goes on as if nothing had been tried");
+	ok(pop_values(&tape, 1, 0, 2 * n),
+	   "the tape of a busy pool goes on as if nothing had been tried");
 	reel_tape_close(&tape);
-	is_int(reel_pool_close(pool), 0, "it closes after its tape");
+	is_int(reel_pool_close(pool), 0, "a pool closes after its tape");
 }
 
 static void no_pool_and_the_default_pool_are_not_closed(void)
@@ -213,7 +218,7 @@ static void no_pool_and_the_default_pool_are_not_closed(void)
 
 	is_int(reel_pool_close(NULL), 0, "closing no pool is no error");
 	is_pointer(reel_pool_default(), pool, "the default pool is always the same");
-	is_int(reel_pool_close(pool), -EPERM, "it cannot be closed");
+	is_int(reel_pool_close(pool), -EPERM, "the default pool cannot be closed");
 }
 
 static void pools_end_with_the_thread_keys(void)
@@ -229,11 +234,12 @@ static void pools_end_with_the_thread_keys(void)
 	before = address_space();
 	for (int i = 0; i < 4; i++)
 		error = reel_pool_open(&pool[n], NULL);
-	ok(address_space() < before + reel_supply_table_bytes(), "it leaves nothing mapped");
+	ok(address_space() < before + reel_supply_table_bytes(),
+	   "a pool that does not open leaves nothing mapped");
 	for (unsigned i = 0; i + 1 < n; i++)
 		error = reel_pool_close(pool[i]) ? 0 : error;
 	is_int(error, -ENOMEM, "the pools before it close");
-	ok(opens(NULL), "and the next one opens");
+	ok(opens(NULL), "the next pool opens");
 }
 
 /* Six slabs: four first ones, cut from one frame, and two whole ones. */
@@ -248,7 +254,7 @@ static void counters_are_exact(void)
 	push_values(&tape, 1, 0, n);
 	stats = stats_of(pool);
 	is_int(stats.takes, 6, "takes are counted");
-	is_int(stats.slabs_in_use, 6, "so are slabs in use");
+	is_int(stats.slabs_in_use, 6, "slabs in use are counted");
 	is_int(stats.slabs, 6, "slabs that exist");
 	is_int(stats.fresh_slabs, 6, "slabs carved");
 	is_int(stats.shared_takes, 4, "takes past the magazines: a pair of first slabs at once");
@@ -311,7 +317,7 @@ static void a_warm_gradient_takes_no_new_memory(void)
 	gradient(pool, n);
 	fresh = stats_of(pool).fresh_slabs;
 	is_int(fewest_page_faults(pool, n), 0, "a warm gradient takes no page fault");
-	is_int(stats_of(pool).fresh_slabs, fresh, "and carves no slab");
+	is_int(stats_of(pool).fresh_slabs, fresh, "a warm gradient carves no slab");
 	reel_pool_close(pool);
 }
 
@@ -422,7 +428,8 @@ static void memory_is_in_huge_pages(void)
 	ok(asks_for_huge_pages(large, REEL_SLAB_WHOLE), "a slab is a huge page");
 	ok(asks_for_huge_pages(large, REEL_SLAB_LARGE), "a giant has huge pages");
 	ok(!asks_for_huge_pages(small, REEL_SLAB_WHOLE), "a slab has not if it is not to");
-	ok(!asks_for_huge_pages(small, REEL_SLAB_LARGE), "nor has a giant");
+	ok(!asks_for_huge_pages(small, REEL_SLAB_LARGE),
+	   "a giant has no huge pages if it is not to");
 }
 
 /* Takes a large slab of so many pages and gives it back. Returns how large it was. */
@@ -443,12 +450,13 @@ static void giants_are_recycled(void)
 
 	use_giant(pool, 9);
 	is_int(use_giant(pool, 9), 9, "a giant serves again");
-	is_int(use_giant(pool, 8), 9, "and serves where one that is little smaller would do");
-	is_int(stats_of(pool).fresh_slabs, 1, "without another one");
-	is_int(use_giant(pool, 7), 7, "it does not serve where more than an eighth would be wasted");
+	is_int(use_giant(pool, 8), 9, "a giant serves where one that is little smaller would do");
+	is_int(stats_of(pool).fresh_slabs, 1, "the smaller giant takes no fresh slab");
+	is_int(use_giant(pool, 7), 7,
+	       "a giant does not serve where more than an eighth would be wasted");
 	is_int(use_giant(pool, 12), 12, "a larger one takes its place");
-	is_int(stats_of(pool).resident_bytes, 12 * small_slab(), "and the smaller ones are unmapped");
-	is_int(stats_of(pool).trimmed_bytes, 16 * small_slab(), "which counts as trimmed");
+	is_int(stats_of(pool).resident_bytes, 12 * small_slab(), "smaller giants are unmapped");
+	is_int(stats_of(pool).trimmed_bytes, 16 * small_slab(), "unmapped giants count as trimmed");
 	ok(pool_is_whole(pool), "the pool is whole");
 	is_int(stats_of(pool).slabs, 1, "one descriptor served all");
 	reel_pool_close(pool);
@@ -461,7 +469,8 @@ static void giants_are_whole_pages(void)
 
 	reel_pool_take(pool, REEL_SLAB_LARGE, 3 * small_slab() + 1, &slab);
 	is_int(slab->bytes, 4 * small_slab(), "a giant is rounded up to a page");
-	is_int(stats_of(pool).resident_bytes, 4 * small_slab(), "which is what it is charged");
+	is_int(stats_of(pool).resident_bytes, 4 * small_slab(),
+	       "a giant is charged what it is rounded up to");
 	memset(slab->frame, 1, slab->bytes);
 	reel_pool_give(pool, slab);
 	reel_pool_close(pool);
@@ -480,7 +489,7 @@ static void a_span_of_a_whole_slab_comes_and_goes_without_the_pool(void)
 		fill(reel_push_span(&tape, char, bytes), bytes, i);
 		takes = i ? takes : stats_of(pool).takes;
 		ok(is_filled(reel_pop_span(&tape, char, bytes), bytes, i), "a span comes back");
-		is_int(reel_pop(&tape, uint64_t), i, "and what is below it");
+		is_int(reel_pop(&tape, uint64_t), i, "the value below a span comes back");
 	}
 	is_int(stats_of(pool).takes, takes, "no other slab was taken for it");
 	reel_tape_close(&tape);
@@ -500,8 +509,10 @@ static void descriptors_run_out(void)
 	       "a frame that cannot be cut up for want of descriptors is refused");
 	reel_pool_take(pool, REEL_SLAB_WHOLE, 0, &slab[0]);
 	is_int(reel_pool_take(pool, REEL_SLAB_LARGE, 1, &slab[1]), 0, "the last descriptor serves");
-	is_int(reel_pool_take(pool, REEL_SLAB_WHOLE, 0, &slab[2]), -ENOMEM, "there is no other");
-	is_int(reel_pool_take(pool, REEL_SLAB_LARGE, 1, &slab[2]), -ENOMEM, "for giants neither");
+	is_int(reel_pool_take(pool, REEL_SLAB_WHOLE, 0, &slab[2]), -ENOMEM,
+	       "there is no descriptor for another slab");
+	is_int(reel_pool_take(pool, REEL_SLAB_LARGE, 1, &slab[2]), -ENOMEM,
+	       "there is no descriptor for another giant");
 	is_int(stats_of(pool).resident_bytes, 2 * small_slab(), "refused slabs are not charged");
 	is_int(stats_of(pool).refused, 0, "a want of memory is no refusal by the budget");
 	reel_pool_give(pool, slab[0]);
@@ -552,11 +563,12 @@ static void many_short_tapes_take_little(void)
 	for (unsigned i = 0; i < TAPES; i++)
 		reel_tape_open(&tapes[i], pool, 0);
 	is_int(push_to_all(tapes, TAPES), 0, "%d tapes of %d values", TAPES, WORDS);
-	ok(stats_of(pool).resident_bytes <= TAPES * 4 * KIB + 2 * MIB, "take a page each: %g MiB",
+	ok(stats_of(pool).resident_bytes <= TAPES * 4 * KIB + 2 * MIB,
+	   "each tape takes a page: %g MiB",
 	   (double)stats_of(pool).resident_bytes / MIB);
-	is_int(wrong_on_all(tapes, TAPES), 0, "their values come back");
+	is_int(wrong_on_all(tapes, TAPES), 0, "the values of all tapes come back");
 	ok(pool_is_whole(pool), "the pool is whole");
-	is_int(reel_pool_close(pool), 0, "and closes");
+	is_int(reel_pool_close(pool), 0, "the pool of all tapes closes");
 }
 
 static void too_many_short_tapes_are_named(void)
@@ -574,9 +586,9 @@ static void too_many_short_tapes_are_named(void)
 	is_int(push_to_all(tapes, 2 * TAPES), -EDQUOT, "%d tapes do not fit in 4 MiB", 2 * TAPES);
 	reel_set_error_handler(NULL, NULL);
 	ok(strstr(reported.message, "first slabs of tapes and large spans in use have"),
-	   "which is told: %s", reported.message);
-	is_int(wrong_on_all(tapes, 2 * TAPES), 0, "those that fit come back");
-	is_int(reel_pool_close(pool), 0, "and the pool closes");
+	   "the report tells why: %s", reported.message);
+	is_int(wrong_on_all(tapes, 2 * TAPES), 0, "the values that fit come back");
+	is_int(reel_pool_close(pool), 0, "the pool of the refused tapes closes");
 }
 
 /* ---- Mappings ---- */
@@ -615,7 +627,7 @@ static void large_slabs_share_mappings(void)
 		right += *reel_pop_span(&tape, char, bytes) == (char)i;
 	is_int(right, LARGE, "each keeps what is its own");
 	reel_tape_close(&tape);
-	is_int(reel_pool_close(pool), 0, "and their pool is closed");
+	is_int(reel_pool_close(pool), 0, "the pool closes");
 }
 
 /* Every other page may not be read, so that no two mappings merge. */
@@ -672,10 +684,12 @@ static void the_limit_of_mappings_is_named(void)
 		munmap(range, bytes);
 	if (used_up) {
 		is_int(reel_tape_error(&tape), -ENOMEM, "a push is refused without mappings");
-		ok(strstr(reported.message, "vm.max_map_count"), "which are named: %s",
+		ok(strstr(reported.message, "vm.max_map_count"),
+		   "the report names the mappings: %s",
 		   reported.message);
-		is_int(error, -ENOMEM, "so is a parcel");
-		ok(strstr(reel_error_text(error), "vm.max_map_count"), "with the same remedy");
+		is_int(error, -ENOMEM, "a parcel is refused without mappings");
+		ok(strstr(reel_error_text(error), "vm.max_map_count"),
+		   "the parcel's error names the mappings");
 	} else {
 		tap_skip(4, "a tool, or a limit above %d mappings", MAX_MAPPINGS);
 	}

@@ -115,11 +115,12 @@ static void test_wrong_moves(void)
 		tap_skip(3, "built without --enable-assertions");
 		return;
 	}
-	ok(WIFSIGNALED(run_in_child(evict_an_open_slab, text, sizeof text)), "ends the program");
+	ok(WIFSIGNALED(run_in_child(evict_an_open_slab, text, sizeof text)),
+	   "a change that is not in the table ends the program");
 	ok(strstr(text, "reel_slab_move") && strstr(text, "reel_slab_may_become(from, to)"),
-	   "and is named: %s", text);
+	   "the transition is named: %s", text);
 	ok(WIFSIGNALED(run_in_child(empty_a_stored_slab, text, sizeof text)),
-	   "also where nobody else could move the slab");
+	   "the program ends where nobody else could move the slab, too");
 }
 
 int main(void)

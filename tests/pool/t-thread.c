@@ -54,7 +54,7 @@ static void close_whole_pool(void)
 {
 	is_int(wrong_tapes, 0, "every value comes back to its tape");
 	ok(pool_is_whole(pool), "the pool is whole");
-	is_int(reel_pool_close(pool), 0, "it closes");
+	is_int(reel_pool_close(pool), 0, "the pool closes");
 }
 
 static void *sweep_own_tape(void *number)

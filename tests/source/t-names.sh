@@ -50,7 +50,7 @@ printf '%s\n' config.h cuda.h magic.h file.c gradient.c program.c x.c >"$work/ex
 sort -u "$work/files" "$work/system" "$work/examples" >"$work/known"
 cat "$work/text" "$@" | grep -ohE '\<[a-z0-9-]+(/[a-z0-9-]+)*\.(c|h|cuh|cu|pml)\>' | sed 's|.*/||' | sort -u |
 	comm -23 - "$work/known" >"$work/unknown"
-is_empty "$work/unknown" 'so is each file'
+is_empty "$work/unknown" 'each file that is named is there'
 
 # A script that goes to the folder of the sources finds there what it sources.
 grep -s -l '^cd "$(dirname "$0")' check demo */*.sh */*/*.sh >"$work/scripts"

@@ -11,7 +11,7 @@ done
 
 sh "$SOURCE_DIR/doc/reference/site.sh" "$SOURCE_DIR" "$manual" site 0 >messages 2>&1
 ok $? 'the site is made'
-is_empty messages 'without a message'
+is_empty messages 'the site is made without a message'
 
 cd site || exit
 find . -type f | sed 's|^\./||' >../files

@@ -155,6 +155,6 @@ if [ -f "$shared" ]; then
 	ok $? 'libreel-fortran exports what its module calls'
 	$NM -P -g -D "$shared" | awk '$2 ~ /^[A-TV-Z]$/ { print $1 }' |
 		grep -v -i -e '^reel_fortran_' -e '^_*reel_m' -e '^_QMreel' >foreign
-	is_empty foreign 'and nothing but that and the module'
+	is_empty foreign 'the library exports nothing but that and the module'
 fi
 end

@@ -60,9 +60,9 @@ static void all_ways_agree(void)
 		pieces += crc != reel_crc32c(first, at + half, bytes - half) ||
 			  crc != reel_crc32c_software(first, at + half, bytes - half);
 	}
-	is_int(defined, 0, "it is what the polynomial defines");
-	is_int(software, 0, "it is the same with and without the instruction");
-	is_int(pieces, 0, "it is the same in two pieces");
+	is_int(defined, 0, "the checksum is what the polynomial defines");
+	is_int(software, 0, "the checksum is the same with and without the instruction");
+	is_int(pieces, 0, "the checksum is the same in two pieces");
 	free(data);
 }
 

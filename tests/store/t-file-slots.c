@@ -308,7 +308,7 @@ static void units_divide_the_largest_slot(void)
 		reel_file_slots_close(&slots);
 	}
 	is_int(uneven, 0, "the largest slot is whole units, a unit is whole blocks");
-	is_int(coarse, 0, "and at most a 128th part of it");
+	is_int(coarse, 0, "a unit is at most a 128th part of the largest slot");
 	reel_file_slots_open(&slots, -1, NULL, 513 * 4096, 4096, UINT64_MAX);
 	is_int(slots.unit_bytes, 3 * 4096, "of 2 MiB and a header 171 units");
 	reel_file_slots_close(&slots);

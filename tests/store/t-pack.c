@@ -109,11 +109,12 @@ static void ratios_are_reached(void)
 {
 	fill_with_field(5);
 	ratio_is(ratio_of(8, 0), 1.39, "a field of doubles");
-	ratio_is(ratio_of(8, CELLS), 2.6, "with second differences from step to step");
+	ratio_is(ratio_of(8, CELLS), 2.6,
+		 "a field of doubles, with second differences from step to step");
 	fill_with_ids();
 	ratio_is(ratio_of(1, 0), 2, "bytes as they are");
 	ratio_is(ratio_of(4, 0), 6.1, "32-bit ids");
-	ratio_is(ratio_of(2, 0), 5.6, "and their halves");
+	ratio_is(ratio_of(2, 0), 5.6, "16-bit halves of 32-bit ids");
 }
 
 static void all_shapes_come_back(void)
@@ -152,7 +153,7 @@ static void what_does_not_fit_is_not_packed(void)
 		wrong += reel_pack(space, 8, CELLS, packed, room, data, 300000) != 0;
 	for (size_t room = length - 100; room < length; room++)
 		wrong += reel_pack(space, 8, CELLS, packed, room, data, 300000) > room;
-	is_int(wrong, 0, "no more than the room is used");
+	is_int(wrong, 0, "packing uses no more than the room");
 	is_int(reel_pack(space, 8, CELLS, packed, length, data, 300000), length,
 	       "what fits exactly is packed");
 }
@@ -167,7 +168,7 @@ static void a_block_without_pattern_stays(void)
 	ok(length && length < 3 * REEL_PACK_BLOCK_BYTES,
 	   "blocks around one without pattern are packed");
 	is_int(reel_unpack(space, back, 4 * REEL_PACK_BLOCK_BYTES, packed, length), 0,
-	       "it is unpacked");
+	       "blocks around one without pattern are unpacked");
 	ok(memcmp(back, data, 4 * REEL_PACK_BLOCK_BYTES) == 0, "all come back");
 }
 
@@ -199,7 +200,7 @@ static void nothing_takes_a_head_alone(void)
 {
 	is_int(reel_pack(space, 8, 0, packed, HEAD_BYTES, data, 0), HEAD_BYTES,
 	       "nothing takes a head alone");
-	is_int(reel_unpack(space, back, 0, packed, HEAD_BYTES), 0, "and comes back");
+	is_int(reel_unpack(space, back, 0, packed, HEAD_BYTES), 0, "a head alone comes back");
 }
 
 /* Of these LZ4 makes anything from a few bytes more to a few less, none of which is another. */
@@ -326,7 +327,7 @@ static void a_damaged_length_is_refused(void)
 	}
 	is_int(wrong, 0, "a damaged length of a block is refused");
 	is_int(blocks, (DAMAGED_BYTES + REEL_PACK_BLOCK_BYTES - 1) / REEL_PACK_BLOCK_BYTES,
-	       "of all blocks");
+	       "a length that is damaged is refused in all blocks");
 	free_piece(piece);
 }
 
@@ -342,7 +343,7 @@ static void what_is_cut_or_longer_is_refused(void)
 				     piece.length - less) != -EBADMSG;
 	is_int(wrong, 0, "a piece cut short is refused");
 	is_int(reel_unpack(space, piece.back, DAMAGED_BYTES, piece.packed, HEAD_BYTES - 1), -EBADMSG,
-	       "so is less than a head");
+	       "a piece of less than a head is refused");
 	for (uint64_t left = 0; left < 5; left++) {
 		unsigned char *cut = guarded(HEAD_BYTES + (size_t)left);
 
@@ -352,7 +353,7 @@ static void what_is_cut_or_longer_is_refused(void)
 				     HEAD_BYTES + (size_t)left) != -EBADMSG;
 		free_guarded(cut, HEAD_BYTES + (size_t)left);
 	}
-	is_int(wrong, 0, "and a head that has less than a block behind it");
+	is_int(wrong, 0, "a head that has less than a block behind it is refused");
 	memcpy(packed, piece.packed, piece.length);
 	is_int(reel_unpack(space, piece.back, DAMAGED_BYTES - 1, piece.packed, piece.length),
 	       -EBADMSG, "a piece of another length is refused");
@@ -362,7 +363,7 @@ static void what_is_cut_or_longer_is_refused(void)
 	longer = piece.length - HEAD_BYTES + 8;
 	memcpy(packed + PACKED_BYTES_AT, &longer, sizeof longer);
 	is_int(reel_unpack(space, back, DAMAGED_BYTES, packed, piece.length + 64), -EBADMSG,
-	       "but not within the piece");
+	       "zeros may not follow within the piece");
 	free_piece(piece);
 }
 

@@ -141,7 +141,7 @@ static void each_bit_counts(void)
 	       "each bit of the header that is written wrong is reported");
 	is_int(unseen_flips(false, HEADER_BITS, 64, 64) +
 		       unseen_flips(false, HEADER_BITS + DATA_BITS - 64, 64, 64),
-	       0, "so is each bit at the beginning and the end of the data");
+	       0, "each bit at both ends of the data that is written wrong is reported");
 	is_int(unseen_flips(false, HEADER_BITS, DATA_BITS, 1000), 0,
 	       "1000 bits of the data that are read wrong are reported");
 	is_int(unseen_flips(true, HEADER_BITS, DATA_BITS, 1000), 0,
@@ -156,7 +156,7 @@ static void a_second_read_heals(void)
 	struct reel_extent extent;
 
 	is_int(verdict(once), 0, "a bit that is read wrong once is healed by a second read");
-	is_int(put(store, 2, &extent), 0, "of another piece");
+	is_int(put(store, 2, &extent), 0, "another piece is put");
 	is_int(get(store, 2, extent), -EIO, "the second read fails, and that is the error");
 	is_int(get(store, 2, extent), 0, "the next get is good");
 	reel_store_close(store);
@@ -209,7 +209,7 @@ static void damage_in_either_store_of_a_tier_is_reported(void)
 
 	for (unsigned i = 0; i < COUNT(stores); i++) {
 		is_int(put(stores[i], 2, &extent), 0, "a piece goes to a store without a checksum");
-		is_int(get(stores[i], 2, extent), -EBADMSG, "where damage is reported");
+		is_int(get(stores[i], 2, extent), -EBADMSG, "damage in that store is reported");
 		reel_store_close(stores[i]);
 	}
 }
@@ -246,10 +246,12 @@ static void misplaced_pieces_are_reported(void)
 		wrong += put(store, n, &extent[n]) != 0;
 	is_int(wrong, 0, "three pieces are put");
 	is_int(get(store, 0, extent[0]), 0, "the first one is where it was put");
-	is_int(get(store, 1, extent[1]), -EBADMSG, "in the second one's place it is reported");
-	is_int(get(store, 2, extent[2]), -EBADMSG, "and in the third one's");
+	is_int(get(store, 1, extent[1]), -EBADMSG,
+	       "the first piece in the second one's place is reported");
+	is_int(get(store, 2, extent[2]), -EBADMSG,
+	       "the first piece in the third one's place is reported");
 	reel_store_drop(store, extent[0]);
-	is_int(get(store, 2, extent[2]), 0, "it is not read any more once it is dropped");
+	is_int(get(store, 2, extent[2]), 0, "a dropped piece is not read any more");
 	reel_store_close(store);
 }
 
@@ -347,8 +349,8 @@ static void the_second_error_is_reported(void)
 	reel_store *store = tier(checked(full), checked(broken));
 	struct reel_extent extent;
 
-	is_int(put(store, 1, &extent), -EIO, "if both stores refuse, the second one's error is it");
-	ok(suite_is_filled(data, sizeof data, 1), "and the data is as it was");
+	is_int(put(store, 1, &extent), -EIO, "the second store's error is returned if both refuse");
+	ok(suite_is_filled(data, sizeof data, 1), "the data is as it was");
 	reel_store_close(store);
 }
 
@@ -397,12 +399,13 @@ static void late_transfers_end_once(void)
 	reel_store_put(store, &transfer[0]);
 	is_int(ends[0], 0, "a late put is not over at once");
 	reel_store_put(store, &transfer[1]);
-	ok(ends[0] == 1 && ends[1] == 1, "it is over when the next transfer comes");
+	ok(ends[0] == 1 && ends[1] == 1, "a late put is over when the next transfer comes");
 	reel_store_put(store, &transfer[2]);
 	is_int(ends[2], 0, "another one is late");
 	is_int(reel_store_sync(store, -1), 0, "sync waits");
 	ok(ends[0] == 1 && ends[1] == 1 && ends[2] == 1, "each is over once");
-	ok(!transfer[0].error && !transfer[1].error && !transfer[2].error, "and was good");
+	ok(!transfer[0].error && !transfer[1].error && !transfer[2].error,
+	   "each late put was good");
 	for (unsigned i = 0; i < 3; i++)
 		reel_store_get(store, &transfer[i]);
 	is_int(reel_store_sync(store, -1), 0, "sync waits for gets");
@@ -427,9 +430,9 @@ static void late_and_wrong_is_healed_at_sync(void)
 	transfer.context = &ends;
 	reel_store_get(store, &transfer);
 	is_int(ends, 0, "a get is late");
-	is_int(reel_store_sync(store, -1), 0, "and sync waits for its second read, too");
+	is_int(reel_store_sync(store, -1), 0, "sync waits for the second read of a late get, too");
 	ok(ends == 1 && !transfer.error && suite_is_filled(data, sizeof data, 3),
-	   "which heals it");
+	   "the second read heals the piece");
 	reel_store_close(store);
 }
 
@@ -445,8 +448,8 @@ static void late_transfers_are_waited_for(void)
 	struct reel_extent extent;
 
 	is_int(put(store, 1, &extent), 0, "a put that is late is waited for");
-	is_int(get(store, 1, extent), 0, "so is a get, and its second read");
-	ok(suite_is_filled(data, sizeof data, 1), "which is right");
+	is_int(get(store, 1, extent), 0, "a late get is waited for, with its second read");
+	ok(suite_is_filled(data, sizeof data, 1), "the piece of a late get is right");
 	reel_store_close(store);
 }
 
@@ -502,7 +505,7 @@ static void gets_need_no_free_buffer(void)
 		wrong += ends != i + 1 || transfer[i].error ||
 			 transfer[i].extent.bytes >= PIECE_BYTES;
 	}
-	is_int(wrong, 0, "it is unpacked while puts have all buffers");
+	is_int(wrong, 0, "a piece is unpacked while puts have all buffers");
 	reel_store_close(store);
 	free(more);
 }
@@ -519,11 +522,11 @@ static void errors_pass_a_codec(void)
 	must(reel_store_codec_open(&store, faults(memory(), rules, 2),
 				   &(struct reel_codec_options){.buffers = 1}));
 	is_int(put(store, 1, &extent), -EIO, "a codec passes on that a put failed");
-	is_int(put(store, 1, &extent), 0, "its buffer is free for the next one");
-	ok(extent.bytes < PIECE_BYTES, "which is packed");
-	is_int(get(store, 1, extent), -EIO, "it passes on that a get failed");
+	is_int(put(store, 1, &extent), 0, "the buffer of a failed put is free for the next one");
+	ok(extent.bytes < PIECE_BYTES, "the next piece is packed");
+	is_int(get(store, 1, extent), -EIO, "a codec passes on that a get failed");
 	is_int(get(store, 1, extent), 0, "the next one succeeds");
-	ok(suite_is_filled(data, sizeof data, 1), "and is right");
+	ok(suite_is_filled(data, sizeof data, 1), "the piece of the next get is right");
 	extent.bytes = 8;
 	is_int(get(store, 1, extent), -EINVAL, "a place of another length is refused below");
 	extent.bytes = PIECE_BYTES + 8;
@@ -722,8 +725,8 @@ static void a_codec_is_not_verified(void)
 
 	reel_store_get_capacity(codec, &capacity);
 	ok(!capacity.verified, "a codec on a store with a checksum is not verified");
-	ok(store != codec, "so it gets a checksum of its own");
-	is_int(put_and_get(store), 0, "and what is put comes back");
+	ok(store != codec, "a codec that is not verified gets a checksum of its own");
+	is_int(put_and_get(store), 0, "a piece behind it comes back");
 	reel_store_close(store);
 }
 

@@ -822,9 +822,9 @@ static void the_last_slot_of_a_disk_is_used(void)
 	while (!put_one(store, n, &extent) && n <= SLOTS)
 		n++;
 	is_int(n, SLOTS, "every slot that a disk has room for is used");
-	is_int(tickets[0].error, -ENOSPC, "and then it is full");
+	is_int(tickets[0].error, -ENOSPC, "the disk is full after its last slot");
 	lacks.bytes *= 2;
-	is_int(put_one(store, n, &extent), 0, "until it has room again");
+	is_int(put_one(store, n, &extent), 0, "a slot is used when the disk has room again");
 	reel_store_close(store);
 	memset(&lacks, 0, sizeof lacks);
 }
@@ -863,12 +863,12 @@ static void a_slot_that_cannot_be_written_is_not_used_again(void)
 	arm(ring ? RESULT : WRITE, -EIO, 1, false);
 	is_int(put_one(store, 0, &extent), -EIO, "a slot that cannot be written is an error");
 	disarm();
-	is_int(capacity_of(store).used_bytes, 0, "and counts as unused");
+	is_int(capacity_of(store).used_bytes, 0, "a slot that cannot be written counts as unused");
 	is_int(put_one(store, 1, &extent), 0, "the next put succeeds");
-	is_int(slot_number(store, extent), 1, "in another slot");
+	is_int(slot_number(store, extent), 1, "the next put takes another slot");
 	reel_store_drop(store, extent);
 	is_int(put_one(store, 2, &extent), 0, "a put that succeeded");
-	is_int(slot_number(store, extent), 1, "leaves its slot for the next");
+	is_int(slot_number(store, extent), 1, "a put that succeeded leaves its slot for the next");
 	reel_store_close(store);
 }
 
@@ -924,18 +924,22 @@ static void bad_slots_are_tried_again_before_there_is_no_room(void)
 	for (unsigned i = 0; i < SLOTS; i++) {
 		is_int(put_one(store, i, &extent), -EIO, "a slot that cannot be written");
 		is_int(capacity_of(store).total_bytes, (SLOTS - 1 - i) * slot_bytes,
-		       "is no room any more");
+		       "a slot that cannot be written is no room any more");
 	}
-	is_int(put_one(store, 0, &extent), -EIO, "without another one it is tried again");
-	is_int(capacity_of(store).total_bytes, 0, "and is no room as before");
+	is_int(put_one(store, 0, &extent), -EIO,
+	       "a slot that cannot be written is tried again where there is no other one");
+	is_int(capacity_of(store).total_bytes, 0,
+	       "a slot that cannot be written is no room as before");
 	disarm();
 	for (unsigned i = 0; i < SLOTS; i++) {
-		is_int(put_one(store, i, &extent), 0, "once it can be written");
+		is_int(put_one(store, i, &extent), 0, "a slot is used once it can be written");
 		is_int(slot_number(store, extent), order[i], "each is tried in its turn");
-		is_int(capacity_of(store).total_bytes, (i + 1) * slot_bytes, "and is room again");
+		is_int(capacity_of(store).total_bytes, (i + 1) * slot_bytes,
+		       "a slot that can be written is room again");
 	}
-	is_int(put_one(store, 0, &extent), -ENOSPC, "then the file is full");
-	ok(get_one(store, SLOTS - 1, (struct reel_extent){0, SLOT}), "and has what was put");
+	is_int(put_one(store, 0, &extent), -ENOSPC, "the file is full when all slots are used");
+	ok(get_one(store, SLOTS - 1, (struct reel_extent){0, SLOT}),
+	   "the full file has what was put");
 	reel_store_close(store);
 }
 

@@ -50,10 +50,10 @@ static void use_no_directory(void)
 	unsetenv("REEL_SPILL_DIR");
 	unsetenv("TMPDIR");
 	is_int(open_error(NULL), -EINVAL, "no directory is named");
-	ok(tells_of("directory", "REEL_SPILL_DIR"), "and the remedy is told");
+	ok(tells_of("directory", "REEL_SPILL_DIR"), "the remedy is told");
 	setenv("TMPDIR", "", 1);
 	is_int(open_error(NULL), -EINVAL, "an empty one is none");
-	is_int(error_in(""), -EINVAL, "nor is an empty option");
+	is_int(error_in(""), -EINVAL, "an empty option is no directory");
 }
 
 static void use_directories_of_the_environment(void)
@@ -65,18 +65,19 @@ static void use_directories_of_the_environment(void)
 	is_int(open_error(&options), 0, "TMPDIR is used");
 	setenv("REEL_SPILL_DIR", "absent", 1);
 	is_int(open_error(&options), -ENOENT, "REEL_SPILL_DIR is used before it");
-	ok(tells_of("absent", "REEL_SPILL_DIR"), "it is told which");
+	ok(tells_of("absent", "REEL_SPILL_DIR"),
+	   "the error names the directory and REEL_SPILL_DIR");
 	options.directory = ".";
-	is_int(open_error(&options), 0, "and the option before both");
+	is_int(open_error(&options), 0, "the option is taken before both variables");
 }
 
 static void directories_are_refused(void)
 {
 	close(open("plain", O_CREAT | O_WRONLY, 0600));
 	is_int(error_in("absent"), -ENOENT, "a directory that does not exist");
-	ok(problem_names("absent"), "it is told which");
+	ok(problem_names("absent"), "the error names the absent directory");
 	is_int(error_in("plain"), -ENOTDIR, "a plain file");
-	ok(problem_names("plain"), "it is told which");
+	ok(problem_names("plain"), "the error names the plain file");
 	in_child(use_no_directory, "no directory");
 	in_child(use_directories_of_the_environment, "the directory comes from the environment");
 }
@@ -86,7 +87,7 @@ static void use_directory_of_another(void)
 	if (getuid() == 0 && (setgroups(0, NULL) || setgid(NOBODY) || setuid(NOBODY)))
 		return;
 	is_int(error_in("closed"), -EACCES, "a directory without permission");
-	ok(problem_names("closed"), "it is told which");
+	ok(problem_names("closed"), "the error names the closed directory");
 }
 
 static void permission_is_wanting(void)
@@ -127,12 +128,13 @@ static void memory_is_no_disk(void)
 		return;
 	}
 	is_int(open_error(&options), -EINVAL, "a directory in memory");
-	ok(problem_names(directory), "it is told which");
+	ok(problem_names(directory), "the error names the directory in memory");
 	is_int(open_descriptors(), descriptors, "no descriptor is left open");
 	options.flags = REEL_FILE_TMPFS;
 	store = open_store(options);
-	is_int(put_one(store, 1, &place), 0, "unless it was asked for: a put");
-	ok(get_one(store, 1, place), "and a get");
+	is_int(put_one(store, 1, &place), 0,
+	       "a directory in memory is taken if it was asked for: a put");
+	ok(get_one(store, 1, place), "a get from a directory in memory");
 	reel_store_close(store);
 }
 
@@ -142,7 +144,7 @@ static void options_are_checked(void)
 
 	options.threads = 1000;
 	is_int(open_error(&options), -EINVAL, "too many threads");
-	ok(strstr(reel_error_text(0), "threads"), "it is told that it is that");
+	ok(strstr(reel_error_text(0), "threads"), "the error names the threads");
 	options = options_of(&ways[0]);
 	options.slot_bytes = SIZE_MAX;
 	is_int(open_error(&options), -EINVAL, "a slot without measure");
@@ -155,7 +157,7 @@ static void options_are_checked(void)
 	options = options_of(&ways[0]);
 	options.max_bytes = SLOT;
 	is_int(open_error(&options), -EINVAL, "no room for one slot and its header");
-	ok(strstr(reel_error_text(0), "max_bytes"), "it is told that it is that");
+	ok(strstr(reel_error_text(0), "max_bytes"), "the error names max_bytes");
 }
 
 static unsigned names_in(const char *directory)
@@ -188,8 +190,8 @@ static void the_file_is_ours_alone(void)
 	descriptor = file_of(store)->descriptor;
 	fstat(descriptor, &status);
 	is_int(status.st_mode & 07777, 0600, "nobody else may open it");
-	is_int(status.st_nlink, 0, "nor link to it");
-	ok(fcntl(descriptor, F_GETFD) & FD_CLOEXEC, "nor does a program that is executed have it");
+	is_int(status.st_nlink, 0, "nobody else may link to the file");
+	ok(fcntl(descriptor, F_GETFD) & FD_CLOEXEC, "no program that is executed has the file");
 	reel_store_close(store);
 }
 
@@ -223,7 +225,7 @@ static void nothing_is_left_by_a_kill(void)
 	is_int(names_in("ours"), 0, "no name while it does");
 	kill(child, SIGKILL);
 	waitpid(child, &status, 0);
-	ok(WIFSIGNALED(status), "it is killed");
+	ok(WIFSIGNALED(status), "the child is killed");
 	is_int(names_in("ours"), 0, "no name after that");
 	close(pipe_ends[0]);
 }
@@ -266,7 +268,7 @@ static void expect_full(reel_store *store, uint64_t bytes, int wanted)
 	is_int(wrong_of(store, places, n), 0, "all others come back");
 	reel_store_drop(store, places[n / 2]);
 	is_int(put_one(store, n / 2, &places[n / 2]), 0, "a put to a dropped slot");
-	is_int(wrong_of(store, places, n), 0, "comes back, too");
+	is_int(wrong_of(store, places, n), 0, "the put to a dropped slot comes back, too");
 	for (unsigned i = 0; i < n; i++)
 		reel_store_drop(store, places[i]);
 	is_int(capacity_of(store).used_bytes, 0, "no slot is lost");
@@ -307,7 +309,7 @@ static void open_without_descriptors(void)
 	store = open_store(options);
 	is_pointer(file_of(store)->engine, &reel_file_threads, "threads need but one");
 	is_int(put_one(store, 1, &place), 0, "a put");
-	ok(get_one(store, 1, place), "and a get");
+	ok(get_one(store, 1, place), "a get by threads");
 	reel_store_close(store);
 }
 

@@ -196,7 +196,7 @@ static void no_random_sequence_differs(void)
 		wrong += more;
 	}
 	is_int(wrong, 0, "%llu random sequences are as the model says", (unsigned long long)n);
-	is_int(capacity_of(store).used_bytes, 0, "and leave nothing");
+	is_int(capacity_of(store).used_bytes, 0, "random sequences leave nothing");
 	reel_store_close(store);
 }
 
@@ -222,7 +222,7 @@ static void what_cannot_be_is_refused(void)
 	prepare_get(0, 1, (struct reel_extent){last, SLOT});
 	is_int(reel_store_get_and_wait(store, &tickets[0]), -EIO, "a get above the file's end");
 	is_int(put_one(store, 1, &extent), 0, "after all of that, a put");
-	ok(get_one(store, 1, extent), "and a get of it");
+	ok(get_one(store, 1, extent), "a get after all of that");
 	reel_store_close(store);
 }
 
@@ -238,11 +238,11 @@ static void no_more_is_stored_than_was_allowed(void)
 	is_int(capacity_of(store).total_bytes, options.max_bytes, "the capacity is max_bytes");
 	for (unsigned i = 0; i < 3; i++)
 		put_one(store, i, &extent);
-	is_int(tickets[0].error, 0, "as many slots as max_bytes allows");
+	is_int(tickets[0].error, 0, "a file has as many slots as max_bytes allows");
 	reel_store_put_and_wait(store, &tickets[0]);
-	is_int(tickets[0].error, -ENOSPC, "and no more");
+	is_int(tickets[0].error, -ENOSPC, "a slot more than max_bytes allows is refused");
 	reel_store_drop(store, extent);
-	is_int(put_one(store, 4, &extent), 0, "unless one is dropped");
+	is_int(put_one(store, 4, &extent), 0, "a slot is free after a drop");
 	reel_store_close(store);
 }
 
@@ -261,7 +261,8 @@ static void a_put_takes_the_room_that_it_needs(void)
 		used = capacity_of(store).used_bytes;
 	}
 	reel_store_drop(store, extent);
-	is_int(capacity_of(store).used_bytes, used - BLOCK - SLOT, "and gives them back");
+	is_int(capacity_of(store).used_bytes, used - BLOCK - SLOT,
+	       "a dropped put gives its blocks back");
 	reel_store_close(store);
 }
 
@@ -318,7 +319,7 @@ static void what_is_compressed_well_takes_little_room(void)
 		failed += reel_store_put_and_wait(codec, &transfer) != 0;
 	is_int(failed, 0, "300 MiB of zeros are compressed and put");
 	is_int(fstat(file_of(file)->descriptor, &status), 0, "their file");
-	ok(status.st_size <= 4 << 20, "takes at most 4 MiB, and has %lld bytes",
+	ok(status.st_size <= 4 << 20, "the file of zeros takes at most 4 MiB, and has %lld bytes",
 	   (long long)status.st_size);
 	free(transfer.data);
 	reel_store_close(codec);
@@ -332,7 +333,7 @@ static void no_room_is_lost_between_small_puts(void)
 
 	for (unsigned i = 0; i < COUNT(large); i++)
 		is_int(put_one(store, 100 + i, &large[i]), 0, "a put is stored in parts");
-	is_int(put_one(store, 99, &none), -ENOSPC, "until there is no room");
+	is_int(put_one(store, 99, &none), -ENOSPC, "a put is refused when there is no room");
 	for (unsigned i = 0; i < COUNT(large); i++)
 		wrong += !get_one(store, 100 + i, large[i]);
 	for (unsigned i = 0; i < SMALL; i += 2)
@@ -340,11 +341,11 @@ static void no_room_is_lost_between_small_puts(void)
 	is_int(wrong, 0, "all of them come back");
 	prepare_get(0, 100, large[0]);
 	tickets[0].bytes = BLOCK;
-	is_int(reel_store_get_and_wait(store, &tickets[0]), 0, "so does a part");
+	is_int(reel_store_get_and_wait(store, &tickets[0]), 0, "a part of a put comes back");
 	reel_store_drop(store, large[3]);
 	reel_store_drop(store, large[3]);
 	is_int(put_one(store, 103, &large[3]), 0, "there is room again after a drop");
-	ok(get_one(store, 103, large[3]), "for what comes back");
+	ok(get_one(store, 103, large[3]), "a put after a drop comes back");
 	reel_store_drop(store, large[5]);
 	for (unsigned i = 0; i < SMALL; i += 2)
 		reel_store_drop(store, small[i]);
@@ -363,7 +364,7 @@ static void a_slot_in_parts_may_begin_at_the_end(void)
 	reel_store_drop(store, small[SMALL - 2]);
 	reel_store_drop(store, small[SMALL - 1]);
 	is_int(put_one(store, 100, &extent), 0, "a put is stored in parts");
-	ok(get_one(store, 100, extent), "and comes back");
+	ok(get_one(store, 100, extent), "a put in parts comes back");
 	reel_store_close(store);
 }
 
@@ -453,7 +454,7 @@ static void a_child_only_closes(void)
 	sem_post(&go_on);
 	reel_store_sync(store, -1);
 	is_int(tickets[0].error, 0, "what was under way goes on in the parent");
-	ok(get_one(store, 1, extent), "whose store is as it was");
+	ok(get_one(store, 1, extent), "the parent's store is as it was");
 	reel_store_close(store);
 	sem_destroy(&go_on);
 }
@@ -481,7 +482,7 @@ static void expect_results(int descriptor)
 
 	is_int(pread(descriptor, text, sizeof text, 0), sizeof results,
 	       "the program's file is as long as it was, and open");
-	is_string(text, results, "and as it was");
+	is_string(text, results, "the program's file has what it had");
 	close(descriptor);
 	unlink("results");
 }
@@ -499,13 +500,13 @@ static void a_file_of_the_program_is_not_written(void)
 	put_one(store, 1, &first);
 	take_descriptor(descriptor);
 	is_int(put_one(store, 2, &last), ring ? 0 : -EBADF, "a put without the descriptor");
-	is_int(get_one(store, 1, first), ring, "and a get");
+	is_int(get_one(store, 1, first), ring, "a get without the descriptor");
 	if (!ring)
-		is_int(tickets[0].error, -EBADF, "which fails likewise");
+		is_int(tickets[0].error, -EBADF, "the get without the descriptor has its error");
 	while (!error && (size = reel_file_slots_bytes(&file_of(store)->slots)) < 64 << 20)
 		error = put_one(store, 3, &last);
 	is_int(error, -EBADF, "the file grows no more");
-	ok(size < 4 << 20, "than it had");
+	ok(size < 4 << 20, "the file has less than 4 MiB");
 	reel_store_close(store);
 	expect_results(descriptor);
 }
@@ -577,7 +578,7 @@ static void signals_stay_with_the_program(void)
 	usleep(10000);
 	sigaction(SIGALRM, &before, NULL);
 	is_int(wrong, 0, "signals disturb no transfer");
-	is_int(signals_elsewhere, 0, "and none is handled in a thread of the store");
+	is_int(signals_elsewhere, 0, "no signal is handled in a thread of the store");
 	reel_store_close(store);
 }
 
@@ -666,7 +667,7 @@ static void no_verb_is_a_cancellation_point(void)
 	reel_store *store = open_store(options_of(way));
 
 	ok(outlasts_cancellation(put_and_get_back, store), "no verb is a cancellation point");
-	ok(came_back(0), "and what such a thread puts comes back");
+	ok(came_back(0), "a cancelled thread's put comes back");
 	reel_store_close(store);
 }
 

@@ -110,7 +110,8 @@ static void bad_descriptions_are_refused(void)
 		int error = reel_store_open(&store, bad[i].description, NULL);
 
 		ok(error == -EINVAL && !store, "\"%s\" is refused", bad[i].description);
-		ok(strstr(reel_error_text(0), bad[i].named), "and why: %s", reel_error_text(0));
+		ok(strstr(reel_error_text(0), bad[i].named),
+		   "the error says why: %s", reel_error_text(0));
 	}
 }
 
@@ -125,7 +126,7 @@ static void what_cannot_open_is_closed(void)
 
 		ok(error && !store, "%s: a directory that is not there is refused",
 		   descriptions[i]);
-		ok(*reel_error_text(0), "and why: %s", reel_error_text(0));
+		ok(*reel_error_text(0), "the error says why: %s", reel_error_text(0));
 	}
 }
 
@@ -140,7 +141,7 @@ static void memory_goes_first(void)
 	if (!ok(!reel_store_open(&store, "memory=8K,memory=64K", NULL), "two memories open"))
 		return;
 	reel_store_get_capacity(store, &capacity);
-	is_int(capacity.total_bytes, (8 + 64) << 10, "they have the room of both");
+	is_int(capacity.total_bytes, (8 + 64) << 10, "two memories have the room of both");
 	for (unsigned i = 0; i < 18; i++) {
 		failed += reel_store_put_and_wait(store, &transfer) != 0;
 		in_second += transfer.extent.location % 2;
@@ -148,7 +149,8 @@ static void memory_goes_first(void)
 			is_int(in_second, 0, "the first two pieces are in the first one");
 	}
 	ok(!failed && in_second == 16, "all that follow are in the second one");
-	is_int(reel_store_put_and_wait(store, &transfer), -ENOSPC, "then both are full");
+	is_int(reel_store_put_and_wait(store, &transfer), -ENOSPC,
+	       "the next piece is refused when both are full");
 	reel_store_close(store);
 }
 
@@ -158,9 +160,9 @@ static void a_store_can_say_its_problem(void)
 	reel_store *store;
 
 	is_int(reel_fail(-EIO, "drive %d is on fire", 3), -EIO, "a store refuses");
-	is_string(reel_error_text(0), "drive 3 is on fire", "and says why");
+	is_string(reel_error_text(0), "drive 3 is on fire", "the store says why it refuses");
 	is_int(reel_store_open(&store, "memory=1M", NULL), 0, "another one opens");
-	is_string(reel_error_text(0), "no error", "which lacks nothing");
+	is_string(reel_error_text(0), "no error", "a store that opens lacks nothing");
 	reel_store_close(store);
 }
 

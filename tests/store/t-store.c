@@ -415,7 +415,7 @@ static void a_second_checksum_is_the_first(void)
 	reel_store *again;
 
 	is_int(reel_store_checksum_open(&again, store), 0, "a checksum over a checksum opens");
-	is_pointer(again, store, "and is the same store");
+	is_pointer(again, store, "a checksum over a checksum is the same store");
 	reel_store_close(again);
 }
 
@@ -431,7 +431,7 @@ static void a_header_that_does_not_come_back_is_missed(void)
 	is_int(reel_store_put_and_wait(store, &transfer), 0,
 	       "a store without headers takes a piece");
 	is_int(reel_store_get_and_wait(store, &transfer), -EBADMSG,
-	       "and does not pass for a good one");
+	       "a piece of a store without headers does not pass for a good one");
 	reel_store_close(store);
 	free(data);
 }
@@ -501,7 +501,7 @@ static void two_stores_take_what_both_take(void)
 	ok(both.total_bytes == 1100 && both.used_bytes == 30, "rooms are added");
 	ok(both.registers, "memory is adopted if one of them does");
 	ok(both.align == 64 && both.best_bytes == 4096 && both.best_depth == 4,
-	   "and needs are those of the one that needs more");
+	   "the needs of two stores are those of the one that needs more");
 	ok(both.verified, "two that verify do so together");
 	for (int which = 0; which < 2; which++) {
 		one.verified = which;
@@ -531,11 +531,11 @@ static void two_stores_share_the_time(void)
 	ok(second.timeout_ns >= 0 && second.timeout_ns <= 3600000000000 - 2000000,
 	   "the second one what is left of it");
 	reel_store_sync(store, 1000000);
-	is_int(second.timeout_ns, 0, "which may be none");
+	is_int(second.timeout_ns, 0, "the second store may have no time left");
 	first.error = -EIO;
 	second.timeout_ns = 77;
 	is_int(reel_store_sync(store, 5), -EIO, "the error of the first is returned");
-	is_int(second.timeout_ns, 77, "and the second one not asked");
+	is_int(second.timeout_ns, 77, "the second store is not asked");
 	reel_store_close(store);
 }
 
@@ -582,14 +582,16 @@ static void what_is_not_aligned_is_refused(void)
 		else
 			memset(data, 0, BYTES + ARRAY_ALIGN);
 		is_int(reel_store_put_and_wait(store, &good), 0, "a put that is aligned");
-		ok((good.extent.bytes < BYTES) == !pattern, "is packed, if it can be");
+		ok((good.extent.bytes < BYTES) == !pattern,
+		   "an aligned put is packed, if it can be");
 		shifted.data = data + 8;
 		is_int(reel_store_put_and_wait(store, &shifted), -EINVAL, "data not aligned");
 		shorter.bytes = BYTES - 8;
 		is_int(reel_store_put_and_wait(store, &shorter), -EINVAL, "a length not aligned");
 		shifted.extent = shorter.extent = good.extent;
 		is_int(reel_store_get_and_wait(store, &shifted), -EINVAL, "a get to such data");
-		is_int(reel_store_get_and_wait(store, &shorter), -EINVAL, "of such a length");
+		is_int(reel_store_get_and_wait(store, &shorter), -EINVAL,
+		       "a get of a length not aligned");
 		is_int(reel_store_get_and_wait(store, &good), 0, "a get that is aligned");
 		reel_store_drop(store, good.extent);
 	}
@@ -687,7 +689,7 @@ static void a_tier_is_the_parents(void)
 	sem_post(&slow.go_on);
 	pthread_join(thread, NULL);
 	is_int(forked.error, 0, "what was under way goes on in the parent");
-	is_int(reel_store_get_and_wait(store, &transfer), 0, "whose store is as it was");
+	is_int(reel_store_get_and_wait(store, &transfer), 0, "the parent's store is as it was");
 	reel_store_close(store);
 }
 
@@ -705,7 +707,7 @@ static void a_codec_is_the_parents(void)
 		use_in_child(store, transfer);
 		tap_child_end();
 	}
-	ok(tap_child_passed(child), "in the child of a fork it is the parent's");
+	ok(tap_child_passed(child), "the piece is the parent's in the child of a fork");
 	reel_store_close(store);
 }
 
@@ -737,9 +739,11 @@ static void stores_that_are_missing_are_refused(void)
 	       "a codec on nothing");
 	is_int(reel_store_overflow_open(&store, one, NULL), -EINVAL,
 	       "an overflow store without its second store");
-	is_int(reel_store_overflow_open(&store, NULL, one), -EINVAL, "or without its first one");
-	is_int(reel_store_overflow_open(&store, one, one), -EINVAL, "or of one store twice");
-	ok(*reel_error_text(0), "it is said why: %s", reel_error_text(0));
+	is_int(reel_store_overflow_open(&store, NULL, one), -EINVAL,
+	       "an overflow store without its first store");
+	is_int(reel_store_overflow_open(&store, one, one), -EINVAL,
+	       "an overflow store of one store twice");
+	ok(*reel_error_text(0), "the error says why: %s", reel_error_text(0));
 	reel_store_close(one);
 }
 
@@ -755,7 +759,7 @@ static void options_that_are_missing_are_the_defaults(void)
 		return;
 	}
 	reel_store_get_capacity(codec, &capacity);
-	is_int(capacity.max_bytes, 2 << 20, "takes 2 MiB at once");
+	is_int(capacity.max_bytes, 2 << 20, "a codec without options takes 2 MiB at once");
 	reel_store_close(codec);
 }
 

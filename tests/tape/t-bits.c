@@ -231,12 +231,12 @@ static void more_than_32_bits_are_refused(unsigned flags)
 		push_single_bits(&tape, 50);
 		reel_push_bits(&tape, 1, n);
 		is_int(reel_tape_error(&tape), -EINVAL, "a push of %u bits is an error", n);
-		is_int(reel_tape_refused(&tape), ((uint64_t)n + 7) / 8, "they are counted");
+		is_int(reel_tape_refused(&tape), ((uint64_t)n + 7) / 8, "refused bits are counted");
 		ok(reel_pop_bits(&tape, n) == (n < WORD ? low(~(uint64_t)0, n) : ~(uint64_t)0),
-		   "their pop gives all ones");
+		   "a pop of refused bits gives all ones");
 		is_int(wrong_single_bits(&tape, 50) + wrong_words(&tape, 0, 20), 0,
 		       "all before comes back");
-		is_int(reported.calls, 1, "it was reported once");
+		is_int(reported.calls, 1, "the refusal was reported once");
 		is_int(reel_tape_clear_error(&tape), -EINVAL, "the tape can go on");
 		reel_tape_close(&tape);
 	}
@@ -248,9 +248,9 @@ static void a_pop_of_more_than_32_bits_is_an_error(void)
 
 	record_reports();
 	push_single_bits(&tape, 50);
-	ok(reel_pop_bits(&tape, 33) == low(~(uint64_t)0, 33), "it gives all ones");
-	is_int(reel_tape_error(&tape), -EINVAL, "and is an error");
-	ok(reel_pop_bits(&tape, 5) == 31, "out of step, the tape gives nothing else");
+	ok(reel_pop_bits(&tape, 33) == low(~(uint64_t)0, 33), "a pop of 33 bits gives all ones");
+	is_int(reel_tape_error(&tape), -EINVAL, "a pop of 33 bits is an error");
+	ok(reel_pop_bits(&tape, 5) == 31, "a tape out of step gives nothing else");
 	reel_tape_close(&tape);
 }
 

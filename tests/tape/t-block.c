@@ -81,9 +81,10 @@ static void the_chosen_block_fits_the_cache(void)
 
 	ok(block > 1 && bytes <= (uint64_t)64 << 20, "%lld steps are chosen", (long long)block);
 	ok(!memcmp(&state, &start, sizeof state), "the state is as before");
-	ok(reel_tape_is_empty(&tape), "and so is the tape");
-	is_int(reel_block_steps(&tape, &copied, &run, &state, 3), 3, "no more than there are");
-	is_int(reel_block_steps(&tape, &copied, &run, &state, 1), 1, "which may be one");
+	ok(reel_tape_is_empty(&tape), "the tape is as before");
+	is_int(reel_block_steps(&tape, &copied, &run, &state, 3), 3,
+	       "no more steps are chosen than there are");
+	is_int(reel_block_steps(&tape, &copied, &run, &state, 1), 1, "one step may be chosen");
 	reel_tape_close(&tape);
 }
 
@@ -101,8 +102,9 @@ static void the_chosen_block_fills_half_the_cache(void)
 	}
 	push_words(&tape, 0, 100);
 	block = (uint64_t)reel_block_steps(&tape, &copied, &run, &state, INT64_MAX);
-	ok((block + 1) * sizeof(struct state) <= cache / 2, "with its state and no more");
-	ok((block + 2) * sizeof(struct state) > cache / 2, "and no less");
+	ok((block + 1) * sizeof(struct state) <= cache / 2,
+	   "the chosen block fits half of the cache with its state");
+	ok((block + 2) * sizeof(struct state) > cache / 2, "one step more would not fit");
 	reel_tape_close(&tape);
 }
 
@@ -146,10 +148,10 @@ static void a_state_may_end_within_a_word(void)
 	struct run run = no_failure;
 	reel_tape tape = {0};
 
-	is_int(reel_block_forward(&tape, &odd, &run, &state, 40, 7), 0, "it goes forward");
-	ok(is_after(&state, 40), "to the last step");
-	is_int(reel_block_reverse(&tape, &odd, &run, &state, &bar, 40, 7), 0, "and back");
-	ok(!memcmp(&bar, &wanted, sizeof bar), "with the gradient of one tape");
+	is_int(reel_block_forward(&tape, &odd, &run, &state, 40, 7), 0, "blocks go forward");
+	ok(is_after(&state, 40), "blocks go to the last step");
+	is_int(reel_block_reverse(&tape, &odd, &run, &state, &bar, 40, 7), 0, "blocks go back");
+	ok(!memcmp(&bar, &wanted, sizeof bar), "blocks give the gradient of one tape");
 	ok(reel_tape_is_empty(&tape), "the tape is empty");
 	reel_tape_close(&tape);
 }
@@ -284,16 +286,20 @@ static void an_error_of_save_or_load_is_returned(void)
 	reel_tape tape = {0};
 
 	model.save = fail_to_save;
-	is_int(reel_block_forward(&tape, &model, &run, &state, 9, 3), -ENOSPC, "of a save");
+	is_int(reel_block_forward(&tape, &model, &run, &state, 9, 3), -ENOSPC,
+	       "an error of a save ends the sweep");
 	is_int(run.advanced, 0, "no step is run after it");
-	is_int(reel_block_steps(&tape, &model, &run, &state, 9), -ENOSPC, "of a save to choose");
+	is_int(reel_block_steps(&tape, &model, &run, &state, 9), -ENOSPC,
+	       "an error of a save ends the choice");
 	reel_tape_close(&tape);
 	model = saved;
 	model.load = fail_to_load;
 	is_int(reel_block_forward(&tape, &model, &run, &state, 9, 3), 0, "forward");
-	is_int(reel_block_reverse(&tape, &model, &run, &state, &bar, 9, 3), -EIO, "of a load");
+	is_int(reel_block_reverse(&tape, &model, &run, &state, &bar, 9, 3), -EIO,
+	       "an error of a load ends the sweep");
 	is_int(run.reversed, 3, "no step is reversed after it");
-	is_int(reel_block_steps(&tape, &model, &run, &state, 9), -EIO, "of a load to choose");
+	is_int(reel_block_steps(&tape, &model, &run, &state, 9), -EIO,
+	       "an error of a load ends the choice");
 	reel_tape_close(&tape);
 }
 
@@ -313,7 +319,8 @@ static void an_error_ends_the_choice(void)
 	reel_tape_close(&tape);
 	tape = open_tape(pool, 0);
 	run.failing_record = 0;
-	is_int(reel_block_steps(&tape, &copied, &run, &state, 9), -ECANCELED, "of record");
+	is_int(reel_block_steps(&tape, &copied, &run, &state, 9), -ECANCELED,
+	       "an error of record ends the choice");
 	reel_tape_close(&tape);
 	reel_set_error_handler(NULL, NULL);
 	close_pool(pool, "choices that failed");

@@ -248,7 +248,7 @@ static void the_first_wrong_pop_is_the_one_found(void)
 	push_double(&tape);
 	push_words(&tape, 10, 30);
 	is_int(wrong_words(&tape, 10, 30), 0, "right pops before it give what was pushed");
-	is_int(reel_tape_error(&tape), 0, "and are no error");
+	is_int(reel_tape_error(&tape), 0, "right pops are no error");
 	pop_long(&tape);
 	is_int(reel_tape_error(&tape), -EBADMSG, "the first wrong one is an error");
 	is_int(reel_pop(&tape, int64_t), -1, "nothing is popped after it");
@@ -263,9 +263,9 @@ static void a_look_is_checked_and_leaves_the_value(void)
 	reel_push(&tape, 1.5);
 	reel_push_bit(&tape, true);
 	ok(reel_look(&tape, bool) && reel_pop_bit(&tape), "a bit looked at is there");
-	is_double(reel_look(&tape, double), 1.5, "so is a value looked at");
-	is_double(reel_pop(&tape, double), 1.5, "when popped");
-	is_int(reel_tape_error(&tape), 0, "without an error");
+	is_double(reel_look(&tape, double), 1.5, "a value looked at is there");
+	is_double(reel_pop(&tape, double), 1.5, "a value looked at is there when popped");
+	is_int(reel_tape_error(&tape), 0, "looking is no error");
 	reel_tape_close(&tape);
 }
 
@@ -383,8 +383,8 @@ static void a_type_may_have_several_names(void)
 	(void)reel_pop(&tape, uint64_t);
 	reel_push_array(&tape, rows, 2);
 	reel_pop_array(&tape, &popped[0], 6);
-	is_int(reel_tape_error(&tape), 0, "by another name it is the same");
-	is_int(memcmp(rows, popped, sizeof popped), 0, "so are an array's rows");
+	is_int(reel_tape_error(&tape), 0, "a type by another name is the same");
+	is_int(memcmp(rows, popped, sizeof popped), 0, "an array's rows come back by another name");
 	reel_tape_close(&tape);
 }
 
@@ -425,7 +425,7 @@ static void refused_pushes_of_nothing_keep_in_step(unsigned flags)
 	is_int(reel_tape_refused(&tape), 0, "all refused pushes were popped");
 	is_double(reel_pop(&tape, double), 1.5, "what is below comes back");
 	is_int(reel_tape_clear_error(&tape), -EINVAL, "the only error is the first");
-	is_int(reported.calls, 1, "and was reported once");
+	is_int(reported.calls, 1, "the first error was reported once");
 	reel_tape_close(&tape);
 }
 
@@ -440,15 +440,15 @@ static void notes_without_memory_refuse_the_push(void)
 		push_words(&tape, pushed, pushed + 1);
 	push_words(&tape, pushed, 200);
 	is_int(reel_tape_error(&tape), -EDQUOT, "notes count for the budget");
-	is_int(reported.calls, 1, "it is reported once");
+	is_int(reported.calls, 1, "the refusal is reported once");
 	for (unsigned i = 200; i > pushed - 1; i--)
 		wrong += reel_pop(&tape, int64_t) != -1;
 	wrong += wrong_words(&tape, 0, pushed - 1);
 	is_int(wrong, 0, "refused pushes give all ones, and all before comes back");
 	is_int(reel_tape_clear_error(&tape), -EDQUOT, "the error can be cleared");
 	push_words(&tape, 0, 5);
-	is_int(wrong_words(&tape, 0, 5), 0, "and the tape goes on");
-	is_int(reel_tape_error(&tape), 0, "in step");
+	is_int(wrong_words(&tape, 0, 5), 0, "the tape goes on after the error was cleared");
+	is_int(reel_tape_error(&tape), 0, "the tape is in step");
 	reel_tape_close(&tape);
 	close_pool(pool, "notes were refused");
 }
@@ -498,8 +498,8 @@ static void a_tape_can_be_handed_over(void)
 	reel_tape_hand_over(&tape);
 	in_another_thread(push_in_a_thread, &tape);
 	is_int(reel_tape_error(&tape), 0, "handed over, another thread may use it");
-	is_int(reel_pop(&tape, int64_t), -1, "not so the former owner");
-	is_int(reel_tape_error(&tape), -EPERM, "which is found");
+	is_int(reel_pop(&tape, int64_t), -1, "the former owner may not use the tape");
+	is_int(reel_tape_error(&tape), -EPERM, "the former owner's use is found");
 	reel_tape_close(&tape);
 }
 
@@ -559,10 +559,10 @@ static void a_copy_is_found(unsigned words, unsigned flags, enum use use)
 	push_words(&tape, 0, words);
 	memcpy(&copy, &tape, sizeof copy);
 	use_copy(&copy, use);
-	is_int(reported.calls, 1, "it is reported once");
-	ok(strstr(reported.message, "reel_tape_move"), "with the remedy");
+	is_int(reported.calls, 1, "the copy is reported once");
+	ok(strstr(reported.message, "reel_tape_move"), "the report has the remedy");
 	is_int(wrong_words(&tape, 0, words), 0, "the tape of %u words has all its values", words);
-	is_int(reel_tape_error(&tape), 0, "and no error");
+	is_int(reel_tape_error(&tape), 0, "the tape has no error");
 	reel_tape_close(&tape);
 	close_pool(pool, "a tape was copied");
 }

@@ -77,9 +77,9 @@ void structs_come_back(reel_tape *tape)
 	reel_push(tape, (point{1.5, 2.5, 3.5f}));
 	reel_push(tape, pushed);
 	is_int(reel_look(tape, wide).bytes[95], 7, "an over-aligned struct, looked at");
-	is_int(reel_pop(tape, wide).bytes[95], 7, "comes back");
+	is_int(reel_pop(tape, wide).bytes[95], 7, "an over-aligned struct comes back");
 	point p = reel_pop(tape, point);
-	ok(p.x == 1.5 && p.y == 2.5 && p.weight == 3.5f, "so does a struct of doubles");
+	ok(p.x == 1.5 && p.y == 2.5 && p.weight == 3.5f, "a struct of doubles comes back");
 }
 
 void bools_are_bits(reel_tape *tape)
@@ -90,7 +90,7 @@ void bools_are_bits(reel_tape *tape)
 	reel_push(tape, false);
 	is_int(reel_tape_bytes(tape), bytes, "bools take no bytes of their own");
 	ok(!reel_look(tape, bool) && !reel_pop(tape, bool) && reel_pop_bits(tape, 1) == 1,
-	   "they come back, as bits, too");
+	   "bools come back, as bits, too");
 }
 
 void spans_and_arrays_come_back(reel_tape *tape)
@@ -175,7 +175,7 @@ void checked_mode_tells_types_apart()
 	reel_tape_open(&tape, nullptr, REEL_CHECKED);
 	reel_push(&tape, 1L);
 	ok(std::isnan(reel_pop(&tape, double)), "a long popped as a double is a NaN");
-	ok(reel_tape_error(&tape) != 0, "and an error");
+	ok(reel_tape_error(&tape) != 0, "a long popped as a double is an error");
 	reel_tape_close(&tape);
 	reel_tape_open(&tape, nullptr, REEL_CHECKED);
 	reel_push(&tape, cell{1.0});
@@ -269,7 +269,8 @@ void a_callback_may_throw()
 	}
 	steps_to_go = -1;
 	is_int(thrown, 33, "a callback of a run throws");
-	ok(reel_run_reverse(run, nullptr, &sum, &sum) < 0, "its sweep cannot be gone on with");
+	ok(reel_run_reverse(run, nullptr, &sum, &sum) < 0,
+	   "a sweep with an exception cannot be gone on with");
 	ok(!sweep(run, &sum) && sum == 40 * 39 / 2, "the next sweep is right");
 	reel_run_close(run);
 	reel_plan_close(plan);

@@ -93,7 +93,7 @@ static void types_mix(unsigned flags)
 	reel_cursor_close(&tape, c);
 	is_int(wrong, 0, "one cursor takes values of many types%s",
 	       flags ? ", in checked mode" : "");
-	ok(reel_tape_is_empty(&tape), "and leaves nothing");
+	ok(reel_tape_is_empty(&tape), "a cursor leaves nothing");
 	reel_tape_close(&tape);
 	close_pool(pool, "cursors of many types");
 }
@@ -108,7 +108,7 @@ static void an_unused_cursor_changes_nothing(void)
 	push_words(&tape, 0, 30);
 	reel_cursor_close(&tape, reel_push_cursor(&tape));
 	reel_cursor_close(&tape, reel_pop_cursor(&tape));
-	is_int(wrong_words(&tape, 0, 30), 0, "and on one with values");
+	is_int(wrong_words(&tape, 0, 30), 0, "a cursor opened and closed on a tape with values");
 	reel_tape_close(&tape);
 }
 
@@ -148,11 +148,12 @@ static void a_cursor_stops_at_the_bottom(unsigned flags)
 	c = reel_cursor_pop(&tape, c, &x);
 	is_double(x, 1.5, "the only value comes back by cursor");
 	c = reel_cursor_pop(&tape, c, &x);
-	ok(all_ones(&x, sizeof x), "one more gives all ones");
+	ok(all_ones(&x, sizeof x), "one more pop by cursor gives all ones");
 	c = reel_cursor_pop(&tape, c, &x);
 	reel_cursor_close(&tape, c);
-	is_int(reel_tape_error(&tape), -ENODATA, "and is a pop of an empty tape");
-	is_int(reported.calls, 1, "reported once");
+	is_int(reel_tape_error(&tape), -ENODATA,
+	       "one more pop by cursor is a pop of an empty tape");
+	is_int(reported.calls, 1, "the pop of an empty tape is reported once");
 	reel_tape_close(&tape);
 }
 

@@ -265,7 +265,7 @@ static void mixed_shapes_keep_in_step(unsigned slabs, unsigned flags)
 	}
 	is_int(wrong, 0, "refused pushes give all ones, all before comes back");
 	ok(reel_tape_is_empty(&tape), "nothing is left");
-	is_int(reported.calls, 1, "it was reported once");
+	is_int(reported.calls, 1, "the refusal was reported once");
 	is_int(reel_tape_clear_error(&tape), -EDQUOT, "the error can be cleared");
 	push_words(&tape, 0, 5);
 	is_int(wrong_words(&tape, 0, 5), 0, "the tape goes on");
@@ -367,9 +367,10 @@ static void everything_after_a_refusal_is_refused(void)
 	ok(!reel_push_span(&tape, double, 1000), "a span beyond the budget is refused");
 	reel_push(&tape, 1.5);
 	reel_push_bit(&tape, false);
-	is_int(reel_tape_refused(&tape), 8000 + 8 + 1, "so is all after it");
+	is_int(reel_tape_refused(&tape), 8000 + 8 + 1,
+	       "all that is pushed after the span is refused");
 	ok(!reel_reserve(&tape, double, 1), "nothing is reserved");
-	is_int(reel_tape_refused(&tape), 8000 + 8 + 1, "and that is not counted");
+	is_int(reel_tape_refused(&tape), 8000 + 8 + 1, "the refused reservation is not counted");
 	ok(reel_pop_bit(&tape), "the bit gives one");
 	ok(isnan(reel_pop(&tape, double)), "the value gives a NaN");
 	ok(!reel_pop_span(&tape, double, 1000), "the span gives NULL");
@@ -388,7 +389,7 @@ static void a_refused_reservation_counts_nothing(void)
 	ok(!reel_reserve(&tape, double, 1000), "room beyond the budget is refused");
 	ok(strstr(reported.message, "or give the pool a store (REEL_SPILL_DIR)") &&
 		   !strstr(reported.message, "beside the store"),
-	   "and a store is the remedy where there is none");
+	   "a store is the remedy where there is none");
 	is_int(reel_tape_error(&tape), -EDQUOT, "the error sticks");
 	is_int(reel_tape_refused(&tape), 0, "nothing is counted");
 	is_int(wrong_words(&tape, 0, 3), 0, "all before comes back");
@@ -407,15 +408,16 @@ static void room_given_back_is_taken_again(void)
 	push_words(&first, 0, INLINE_WORDS + 4 * 8 + 2 * 16);
 	is_int(reel_tape_error(&first), 0, "one tape has the whole budget");
 	push_words(&second, 0, 30);
-	is_int(reel_tape_error(&second), -EDQUOT, "the other is refused");
+	is_int(reel_tape_error(&second), -EDQUOT, "the other tape is refused");
 	reel_tape_close(&first);
 	reel_push(&second, 1.5);
 	for (unsigned i = 31; i > INLINE_WORDS; i--)
 		wrong += reel_pop(&second, int64_t) != -1;
-	is_int(wrong, 0, "still so when there is room, until the refused pushes are popped");
-	is_int(reel_tape_clear_error(&second), -EDQUOT, "and the error is cleared");
+	is_int(wrong, 0,
+	       "the other tape refuses until its refused pushes are popped, though there is room");
+	is_int(reel_tape_clear_error(&second), -EDQUOT, "the error of the other tape is cleared");
 	push_words(&second, INLINE_WORDS, 30);
-	is_int(wrong_words(&second, 0, 30), 0, "then pushes are taken again");
+	is_int(wrong_words(&second, 0, 30), 0, "the other tape takes pushes again");
 	reel_tape_close(&second);
 	close_pool(pool, "a budget was shared");
 }
@@ -468,7 +470,8 @@ static void a_handler_may_leave_a_push(unsigned flags)
 		wrong += !shapes[s].pop(&tape, pushes, true);
 		for (unsigned i = pushes; i-- > 0;)
 			wrong += !shapes[s].pop(&tape, i, false);
-		is_int(wrong, 0, "it pops as all ones, and what was pushed before it comes back");
+		is_int(wrong, 0,
+		       "the refused push pops as all ones, and what was pushed before comes back");
 		ok(reel_tape_is_empty(&tape) && !reported.calls, "nothing is left, or reported again");
 		reel_tape_close(&tape);
 		close_pool(pool, "a handler that left a push");
@@ -502,9 +505,10 @@ static void a_pop_of_an_empty_tape_gives_all_ones(unsigned flags, bool used)
 		}
 		ok(shapes[s].pop(&tape, 2, true), "%s popped of an empty tape%s%s is all ones",
 		   shapes[s].name, used ? " that was full once" : "", flags ? ", checked," : "");
-		is_int(reel_tape_error(&tape), -ENODATA, "and an error");
-		is_int(reported.calls, 1, "reported once");
-		is_int(reel_tape_clear_error(&tape), -EBUSY, "which no clearing can mend");
+		is_int(reel_tape_error(&tape), -ENODATA, "a pop of an empty tape is an error");
+		is_int(reported.calls, 1, "the pop of an empty tape is reported once");
+		is_int(reel_tape_clear_error(&tape), -EBUSY,
+		       "no clearing can mend a pop of an empty tape");
 		push_word(&tape, 1);
 		ok(pop_word(&tape, 1, true), "pushes are refused");
 		reel_tape_close(&tape);
@@ -521,13 +525,15 @@ static void a_pop_of_more_than_there_is_gives_all_ones(void)
 	push_words(&tape, 0, 2);
 	x = reel_pop_record(&tape, wide);
 	ok(all_ones(&x, sizeof x), "a record larger than what is on the tape is all ones");
-	is_int(reel_tape_error(&tape), -EBADMSG, "and an error");
+	is_int(reel_tape_error(&tape), -EBADMSG,
+	       "a record larger than what is on the tape is an error");
 	is_int(reel_pop(&tape, int64_t), -1, "nothing stale comes after it");
 	reel_tape_close(&tape);
 	push_words(&tape, 0, 2);
 	reel_pop_array(&tape, array, sizeof array);
 	ok(all_ones(array, sizeof array), "an array larger than what is on the tape is all ones");
-	is_int(reel_tape_error(&tape), -ENODATA, "and an error");
+	is_int(reel_tape_error(&tape), -ENODATA,
+	       "an array larger than what is on the tape is an error");
 	reel_tape_close(&tape);
 }
 
@@ -537,11 +543,11 @@ static void all_ones_in_every_type(void)
 
 	record_reports();
 	ok(isnan(reel_pop(&tape, float)), "a float of all ones is a NaN");
-	ok(isnan(reel_pop(&tape, double)), "so is a double");
-	ok(isnan(reel_pop(&tape, long double)), "and a long double");
+	ok(isnan(reel_pop(&tape, double)), "a double of all ones is a NaN");
+	ok(isnan(reel_pop(&tape, long double)), "a long double of all ones is a NaN");
 	is_int(reel_pop(&tape, short), -1, "a short is -1");
 	is_int(reel_pop(&tape, unsigned char), UCHAR_MAX, "an unsigned char is the largest");
-	is_int(reel_pop_bits(&tape, 8), UINT8_MAX, "so is a byte");
+	is_int(reel_pop_bits(&tape, 8), UINT8_MAX, "a byte is the largest");
 	is_int(reel_pop(&tape, bool), true, "a bool is true");
 	ok((uintptr_t)reel_pop(&tape, void *) == UINTPTR_MAX, "a pointer is invalid");
 	reel_tape_close(&tape);
@@ -560,7 +566,7 @@ static void the_first_error_stays(void)
 	reel_pop_bits(&tape, 40);
 	reel_pop(&tape, double);
 	is_int(reel_tape_error(&tape), -EINVAL, "the first of three errors stays");
-	is_int(reported.calls, 1, "and is the only one reported");
+	is_int(reported.calls, 1, "the first of three errors is the only one reported");
 	reel_tape_close(&tape);
 	reel_pop(&tape, double);
 	is_int(reported.calls, 2, "a closed tape has its own first error");
@@ -576,7 +582,7 @@ static void an_error_after_clearing_is_reported_again(void)
 	reel_tape_clear_error(&tape);
 	reel_tape_release(&tape);
 	is_int(reported.calls, 2, "an error after the first was cleared is reported");
-	is_int(reel_tape_error(&tape), -EINVAL, "and sticks");
+	is_int(reel_tape_error(&tape), -EINVAL, "the error that was reported sticks");
 	reel_tape_close(&tape);
 }
 
@@ -621,7 +627,7 @@ static void without_a_handler_errors_go_to_stderr(void)
 		tap_note("nothing in the file");
 	ok(!strncmp(line, "reel: ", 6) && strstr(line, "t-error.c:"),
 	   "the default handler writes a line that names the place");
-	ok(file && fgetc(file) == EOF, "and only one");
+	ok(file && fgetc(file) == EOF, "the default handler writes only one line");
 	if (file)
 		fclose(file);
 	reel_tape_close(&tape);
@@ -654,7 +660,8 @@ static void errors_have_words(void)
 				(i != j &&
 				 !strcmp(reel_error_text(errors[i]), reel_error_text(errors[j])));
 	is_int(same, 0, "each error has words of its own");
-	is_string(reel_error_text(-EINTR), strerror(EINTR), "others have strerror()'s");
+	is_string(reel_error_text(-EINTR), strerror(EINTR),
+		  "errors of the system have strerror()'s words");
 }
 
 int main(void)

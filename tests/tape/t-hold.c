@@ -135,7 +135,7 @@ static void a_release_gives_popped_slabs_back(void)
 	is_int(slabs_in_use(pool), before + 1, "a push takes one more");
 	reel_tape_release(&tape);
 	is_int(slabs_in_use(pool), 1, "the release gives back all that were popped");
-	is_int(wrong_words(&tape, 0, 1), 0, "and not the one pushed on");
+	is_int(wrong_words(&tape, 0, 1), 0, "the release keeps the slab pushed on");
 	reel_tape_close(&tape);
 	close_pool(pool, "a release");
 }
@@ -242,7 +242,7 @@ static void many_holds_nest(void)
 		wrong += wrong_words(&tape, 10 * i, 10 * i + 10);
 	}
 	is_int(wrong, 0, "thirty holds nest");
-	ok(reel_tape_is_empty(&tape), "and leave nothing");
+	ok(reel_tape_is_empty(&tape), "thirty holds leave nothing");
 	reel_tape_close(&tape);
 	close_pool(pool, "thirty holds");
 }
@@ -319,13 +319,14 @@ static void without_a_hold(unsigned flags)
 
 		record_reports();
 		is_int(calls[i](&tape), -EINVAL, "a %s without a hold", i ? "release" : "replay");
-		is_int(reel_tape_error(&tape), -EINVAL, "is an error that sticks");
-		is_int(reel_tape_clear_error(&tape), -EINVAL, "until it is cleared");
+		is_int(reel_tape_error(&tape), -EINVAL, "the error sticks");
+		is_int(reel_tape_clear_error(&tape), -EINVAL, "the error can be cleared");
 		push_words(&tape, 0, 50);
 		reel_tape_hold(&tape);
 		reel_tape_release(&tape);
-		is_int(calls[i](&tape), -EINVAL, "also after one has ended");
-		is_int(wrong_words(&tape, 0, 50), 0, "and loses nothing");
+		is_int(calls[i](&tape), -EINVAL, "a %s after a hold has ended",
+		       i ? "release" : "replay");
+		is_int(wrong_words(&tape, 0, 50), 0, "the error loses no value");
 		reel_tape_close(&tape);
 	}
 }
@@ -342,12 +343,12 @@ static void refusals_in_a_hold_go_with_a_replay(unsigned flags)
 	is_int(reel_tape_error(&tape), -EDQUOT, "the budget ends in a hold");
 	is_int(reel_pop(&tape, int64_t), -1, "a refused push gives all ones");
 	is_int(reel_tape_replay(&tape), 0, "a replay goes back to before");
-	is_int(reel_tape_refused(&tape), 0, "where nothing was refused");
-	is_int(wrong_words(&tape, 0, 40), 0, "and all is there");
+	is_int(reel_tape_refused(&tape), 0, "nothing was refused before the hold");
+	is_int(wrong_words(&tape, 0, 40), 0, "all that was pushed before the hold is there");
 	is_int(reel_tape_clear_error(&tape), -EDQUOT, "the error sticks until it is cleared");
 	reel_tape_replay(&tape);
 	push_words(&tape, 40, 50);
-	is_int(wrong_words(&tape, 0, 50), 0, "then pushes are taken again");
+	is_int(wrong_words(&tape, 0, 50), 0, "pushes are taken again");
 	reel_tape_close(&tape);
 	close_pool(pool, "the budget ended in a hold");
 }
@@ -364,13 +365,14 @@ static void refusals_before_a_hold_come_back(void)
 		push_words(&tape, pushed, pushed + 1);
 	reel_tape_hold(&tape);
 	is_int(reel_pop(&tape, int64_t), -1, "a refused push is popped in a hold");
-	is_int(reel_tape_refused(&tape), 0, "it was the only one");
+	is_int(reel_tape_refused(&tape), 0, "the refused push was the only one");
 	is_int(reel_tape_clear_error(&tape), -EBUSY, "the hold keeps it");
 	reel_tape_replay(&tape);
 	is_int(reel_pop(&tape, int64_t), -1, "a replay brings it back");
-	is_int(wrong_words(&tape, 0, pushed - 1), 0, "on top of all the others");
+	is_int(wrong_words(&tape, 0, pushed - 1), 0,
+	       "the refused push is on top of all the others");
 	reel_tape_release(&tape);
-	is_int(reel_tape_clear_error(&tape), -EDQUOT, "after the hold the error can be cleared");
+	is_int(reel_tape_clear_error(&tape), -EDQUOT, "the error can be cleared after the hold");
 	reel_tape_close(&tape);
 	close_pool(pool, "a refused push was held");
 }
@@ -384,7 +386,7 @@ static void a_replay_brings_the_tape_back_in_step(void)
 	reel_tape_hold(&tape);
 	wrong_words(&tape, 0, 30);
 	is_int(reel_pop(&tape, int64_t), -1, "one pop too many in a hold");
-	is_int(reel_tape_error(&tape), -ENODATA, "is an error");
+	is_int(reel_tape_error(&tape), -ENODATA, "one pop too many is an error");
 	reel_tape_replay(&tape);
 	is_int(wrong_words(&tape, 0, 30), 0, "a replay brings all back");
 	reel_tape_close(&tape);
@@ -400,7 +402,7 @@ static void nothing_is_reserved_in_a_hold(void)
 	reel_tape_hold(&tape);
 	ok(reel_reserve(&tape, double, 0), "a span of nothing is reserved in a hold");
 	reel_commit(&tape, double, 0);
-	ok(reel_pop_span(&tape, double, 0), "and popped");
+	ok(reel_pop_span(&tape, double, 0), "a span of nothing is popped in a hold");
 	reel_tape_release(&tape);
 	is_int(wrong_words(&tape, 0, 3), 0, "what is below it comes back");
 	reel_tape_close(&tape);

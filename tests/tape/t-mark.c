@@ -169,7 +169,7 @@ static void a_tape_out_of_step_has_no_windows(void)
 	for (unsigned i = 0; i < 50; i++)
 		reel_pop(&tape, uint64_t);
 	is_int(reel_tape_window(&tape, 0, &window), -ENODATA, "a tape popped too far has none");
-	is_int(reported.calls, 1, "which is not told again");
+	is_int(reported.calls, 1, "a tape popped too far is not told again");
 	reel_tape_close(&tape);
 	close_pool(pool, "pops too many");
 }
@@ -223,9 +223,9 @@ static void a_mark_of_an_unused_tape_is_its_bottom(unsigned flags)
 	push_words(&tape, 0, 50);
 	reel_push_bits(&tape, 9, 4);
 	is_int(reel_tape_rewind(&tape, mark), 0, "rewinding to the bottom");
-	ok(reel_tape_is_empty(&tape), "leaves nothing");
+	ok(reel_tape_is_empty(&tape), "rewinding to the bottom leaves nothing");
 	push_words(&tape, 0, 50);
-	is_int(wrong_words(&tape, 0, 50), 0, "and the tape goes on");
+	is_int(wrong_words(&tape, 0, 50), 0, "the tape goes on at the bottom");
 	reel_tape_close(&tape);
 }
 
@@ -271,7 +271,7 @@ static void a_mark_on_an_empty_slab_stays(unsigned flags)
 	ok(reel_push_span(&tape, double, 1000) != NULL, "a span too large for the empty slab");
 	push_words(&tape, 0, 50);
 	is_int(reel_tape_rewind(&tape, mark), 0, "the mark from before it is on the tape");
-	is_int(wrong_words(&tape, 0, INLINE_WORDS), 0, "with all that is below");
+	is_int(wrong_words(&tape, 0, INLINE_WORDS), 0, "all below the mark is on the tape");
 	reel_tape_close(&tape);
 	close_pool(pool, "a mark on an empty slab");
 }
@@ -317,7 +317,7 @@ static void a_mark_on_a_slab_left_is_found(unsigned flags)
 	is_int(reel_tape_rewind(&tape, mark), -EINVAL, "a mark on a slab that was left is found");
 	reel_tape_clear_error(&tape);
 	is_int(wrong_words(&tape, 100, 120), 0, "what is on the slab now stays");
-	is_int(wrong_words(&tape, 0, INLINE_WORDS - 1), 0, "and what is below it");
+	is_int(wrong_words(&tape, 0, INLINE_WORDS - 1), 0, "what is below that slab stays");
 	reel_tape_close(&tape);
 	close_pool(pool, "a slab was left");
 }
@@ -334,9 +334,10 @@ static void a_checked_tape_knows_values_that_were_pushed_anew(void)
 	mark = reel_tape_mark(&tape);
 	is_int(wrong_words(&tape, 0, INLINE_WORDS), 0, "all below a mark is popped");
 	push_words(&tape, 0, INLINE_WORDS);
-	is_int(reel_tape_rewind(&tape, mark), -EINVAL, "and pushed again, which is found");
+	is_int(reel_tape_rewind(&tape, mark), -EINVAL,
+	       "a mark that was popped and pushed over is found");
 	is_int(reel_tape_clear_error(&tape), -EINVAL, "the tape goes on");
-	is_int(wrong_words(&tape, 0, INLINE_WORDS), 0, "with what is on it now");
+	is_int(wrong_words(&tape, 0, INLINE_WORDS), 0, "the tape pops what was pushed anew");
 	reel_tape_close(&tape);
 	close_pool(pool, "values were pushed anew");
 }
@@ -383,14 +384,14 @@ static void rewinding_drops_refused_pushes(unsigned flags)
 	is_int(reel_tape_error(&tape), -EDQUOT, "the budget ends");
 	is_int(reel_tape_clear_error(&tape), -EBUSY, "the error stays while pushes are refused");
 	is_int(reel_tape_rewind(&tape, later), 0, "a mark among refused pushes");
-	ok(reel_tape_refused(&tape) > 0, "keeps those before it refused");
-	is_int(reel_pop(&tape, int64_t), -1, "their pops give all ones");
+	ok(reel_tape_refused(&tape) > 0, "the pushes before that mark stay refused");
+	is_int(reel_pop(&tape, int64_t), -1, "pops of the refused pushes give all ones");
 	is_int(reel_tape_rewind(&tape, mark), 0, "a mark from before the refusals");
-	is_int(reel_tape_refused(&tape), 0, "drops them");
+	is_int(reel_tape_refused(&tape), 0, "a mark from before the refusals drops them");
 	is_int(reel_tape_error(&tape), -EDQUOT, "the error sticks");
-	is_int(reel_tape_clear_error(&tape), -EDQUOT, "until it is cleared");
+	is_int(reel_tape_clear_error(&tape), -EDQUOT, "the error can be cleared");
 	push_words(&tape, 20, 30);
-	is_int(wrong_words(&tape, 0, 30), 0, "then the tape goes on");
+	is_int(wrong_words(&tape, 0, 30), 0, "the tape goes on when the error is cleared");
 	reel_tape_close(&tape);
 	close_pool(pool, "refused pushes were dropped");
 }
@@ -423,12 +424,12 @@ static void rewinding_brings_the_tape_back_in_step(void)
 	reel_pop(&tape, long double _Complex);
 	reel_pop(&tape, long double _Complex);
 	reel_pop(&tape, long double _Complex);
-	is_int(reel_tape_error(&tape), -EBADMSG, "too much is popped");
-	is_int(reel_tape_rewind(&tape, mark), -EINVAL, "below a mark");
+	is_int(reel_tape_error(&tape), -EBADMSG, "a pop of too much is an error");
+	is_int(reel_tape_rewind(&tape, mark), -EINVAL, "a mark above what was popped is refused");
 	is_int(reel_tape_rewind(&tape, bottom), 0, "the one at the bottom stays");
-	is_int(reel_tape_clear_error(&tape), -EBADMSG, "and the tape goes on");
+	is_int(reel_tape_clear_error(&tape), -EBADMSG, "the error can be cleared at the bottom");
 	push_words(&tape, 0, 40);
-	is_int(wrong_words(&tape, 0, 40), 0, "from there");
+	is_int(wrong_words(&tape, 0, 40), 0, "the tape goes on from the bottom");
 	reel_tape_close(&tape);
 }
 
@@ -444,7 +445,7 @@ static void a_span_that_was_not_pushed_leaves_the_tape_as_it_is(void)
 	is_pointer(reel_pop_span(&tape, uint64_t, 9), NULL, "a span of more than there is");
 	is_int(reel_tape_rewind(&tape, mark), 0, "a mark from before it");
 	is_int(reel_tape_clear_error(&tape), -EBADMSG, "the tape is in step again");
-	is_int(wrong_words(&tape, 0, 5), 0, "and goes on from there");
+	is_int(wrong_words(&tape, 0, 5), 0, "the tape goes on from the mark");
 	reel_tape_close(&tape);
 }
 
@@ -459,9 +460,9 @@ static void marks_and_holds(void)
 	outside = reel_tape_mark(&tape);
 	reel_tape_hold(&tape);
 	is_int(reel_tape_rewind(&tape, outside), -EBUSY, "a mark from outside of the hold");
-	is_int(reel_tape_error(&tape), -EBUSY, "is an error that sticks");
-	is_int(reel_tape_clear_error(&tape), -EBUSY, "until it is cleared");
-	is_int(wrong_words(&tape, 30, 40), 0, "and loses nothing");
+	is_int(reel_tape_error(&tape), -EBUSY, "the error sticks");
+	is_int(reel_tape_clear_error(&tape), -EBUSY, "the error can be cleared");
+	is_int(wrong_words(&tape, 30, 40), 0, "the error loses no value");
 	inside = reel_tape_mark(&tape);
 	push_words(&tape, 100, 130);
 	is_int(reel_tape_rewind(&tape, inside), 0, "a mark from inside leads back");
@@ -469,8 +470,9 @@ static void marks_and_holds(void)
 	branch = reel_tape_mark(&tape);
 	push_words(&tape, 50, 70);
 	reel_tape_release(&tape);
-	is_int(reel_tape_rewind(&tape, branch), 0, "it stays when the hold has ended");
-	is_int(wrong_words(&tape, 0, 50), 0, "with all that is below it");
+	is_int(reel_tape_rewind(&tape, branch), 0,
+	       "a mark from inside stays when the hold has ended");
+	is_int(wrong_words(&tape, 0, 50), 0, "the tape has all below the mark from inside");
 	is_int(reel_tape_rewind(&tape, outside), -EINVAL, "the one from outside was popped below");
 	reel_tape_close(&tape);
 	close_pool(pool, "marks and holds");

@@ -128,7 +128,7 @@ static void all_shapes_come_back(unsigned flags)
 	is_int(wrong_shapes(&first, 50) + wrong_shapes(&second, 50), 0,
 	       "bits, spans and arrays come back%s", flags ? ", in checked mode" : "");
 	is_int(reel_tape_replay(&first), 0, "a reader can be replayed");
-	is_int(wrong_shapes(&first, 50), 0, "it has all of them again");
+	is_int(wrong_shapes(&first, 50), 0, "a replayed reader has all values again");
 	reel_tape_close(&first);
 	ok(slabs_in_use(pool) > 0, "the recording lives as long as a reader");
 	reel_tape_close(&second);
@@ -159,11 +159,11 @@ static void pushes_are_the_readers_own(unsigned flags)
 		wrong += wrong_words(&second, depth - 13, depth);
 		wrong += wrong_words(&first, 2000, 2030);
 	}
-	is_int(wrong, 0, "another reader does not see them");
+	is_int(wrong, 0, "another reader does not see the pushes of a reader");
 	push_words(&first, 0, 100);
 	reel_tape_close(&first);
-	is_int(reel_tape_replay(&second), 0, "it goes back");
-	is_int(wrong_words(&second, 0, 130), 0, "and sees the recording as it was");
+	is_int(reel_tape_replay(&second), 0, "the other reader goes back");
+	is_int(wrong_words(&second, 0, 130), 0, "the other reader sees the recording as it was");
 	reel_tape_close(&second);
 	reel_recording_close(recording);
 	close_pool(pool, "pushes on readers");
@@ -187,13 +187,13 @@ static void readers_hold(unsigned flags)
 		push_words(&reader, 0, 40);
 	}
 	is_int(wrong, 0, "a reader replays what it holds");
-	is_int(reel_tape_release(&reader), 0, "it releases it");
+	is_int(reel_tape_release(&reader), 0, "a reader releases its hold");
 	is_int(wrong_words(&reader, 0, 40) + wrong_words(&reader, 0, 60), 0,
-	       "and goes on where it was");
+	       "the reader goes on where it was");
 	record_reports();
-	is_int(reel_tape_release(&reader), -EINVAL, "it cannot release the recording");
-	is_int(reel_tape_replay(&reader), 0, "and still goes back to the beginning");
-	is_int(wrong_words(&reader, 0, 130), 0, "where all of it is");
+	is_int(reel_tape_release(&reader), -EINVAL, "a reader cannot release the recording");
+	is_int(reel_tape_replay(&reader), 0, "the reader goes back to the beginning");
+	is_int(wrong_words(&reader, 0, 130), 0, "all of the recording is there");
 	reel_tape_close(&reader);
 	open_reader(&reader, recording);
 	reel_tape_hold(&reader);
@@ -214,9 +214,9 @@ static void a_reader_moves(void)
 
 	tap_case("a reader that is moved");
 	open_reader(&reader, recording);
-	is_int(wrong_words(&reader, 30, 60), 0, "pops");
+	is_int(wrong_words(&reader, 30, 60), 0, "a reader pops before it is moved");
 	reel_tape_move(&moved, &reader);
-	is_int(wrong_words(&moved, 0, 30), 0, "and pops on elsewhere");
+	is_int(wrong_words(&moved, 0, 30), 0, "a moved reader pops on elsewhere");
 	reel_tape_close(&moved);
 	reel_recording_close(recording);
 	reel_recording_close(NULL);
@@ -238,7 +238,7 @@ static void wrong_calls_are_told(void)
 	is_string(reel_error_text(-EBUSY),
 	       "freeze refused: a hold is open on the tape; release it first", "says why");
 	reel_tape_release(&tape);
-	is_int(wrong_words(&tape, 0, 60), 0, "and is as it was");
+	is_int(wrong_words(&tape, 0, 60), 0, "the tape with a hold is as it was");
 	record_reports();
 	reel_pop(&tape, double);
 	is_int(reel_tape_freeze(&tape, &recording), -ENODATA, "one with an error");
@@ -260,8 +260,9 @@ static void a_wrong_pop_is_told_in_checked_mode(void)
 		open_reader(&reader, recording);
 		record_reports();
 		reel_pop(&reader, double);
-		is_int(reported.error, -EBADMSG, "is told");
-		ok(strstr(reported.message, "t-recording.c"), "with the place of the push");
+		is_int(reported.error, -EBADMSG, "a pop that does not mirror is told");
+		ok(strstr(reported.message, "t-recording.c"),
+		   "the report has the place of the push");
 		reel_tape_close(&reader);
 	}
 	reel_recording_close(recording);
@@ -369,9 +370,10 @@ static void a_lost_slab_is_told_to_each_reader(enum reel_fault fault, int error)
 							  : value != scramble(at - 1);
 		}
 		ok(at > 0 && at < words, "reader %u loses the lower part", i);
-		is_int(reel_tape_error(&reader), error, "it is told why");
-		is_int(stale, 0, "it sees no wrong value");
-		ok(reel_pop(&reader, uint64_t) == UINT64_MAX, "and all ones from then on");
+		is_int(reel_tape_error(&reader), error, "the reader is told why");
+		is_int(stale, 0, "the reader sees no wrong value");
+		ok(reel_pop(&reader, uint64_t) == UINT64_MAX,
+		   "the reader sees all ones from then on");
 		reel_tape_close(&reader);
 	}
 	reel_tape_close(&top);
@@ -453,7 +455,8 @@ static void threads_read_at_random(unsigned failing, uint64_t slabs)
 	wrong_in_threads = 0;
 	run_threads(THREADS, read_at_random);
 	is_int(wrong_in_threads, 0, "all of them see what was pushed");
-	is_int(wrong_words_of_reader(shared, shared_words), 0, "and so does one more");
+	is_int(wrong_words_of_reader(shared, shared_words), 0,
+	       "one more reader sees what was pushed");
 	reel_recording_close(shared);
 	close_all(pool, late, "readers at random");
 }

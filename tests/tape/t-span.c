@@ -131,8 +131,8 @@ static void a_large_span_has_a_slab_of_its_own(void)
 	is_int(slabs_in_use(pool), 1, "onto one slab");
 	reel_push(&tape, 1.5);
 	is_int(reel_tape_bytes(&tape), 800008, "values follow it");
-	is_double(reel_pop(&tape, double), 1.5, "and are popped before it");
-	ok(is_filled(reel_pop_span(&tape, double, 100000), 800000, 1), "it comes back");
+	is_double(reel_pop(&tape, double), 1.5, "values that follow a span are popped before it");
+	ok(is_filled(reel_pop_span(&tape, double, 100000), 800000, 1), "the span comes back");
 	reel_tape_close(&tape);
 	close_pool(pool, "a large span");
 }
@@ -151,7 +151,7 @@ static void a_large_slab_does_not_stay_for_small_values(void)
 	is_int(slabs_in_use(pool), 1, "when small values follow its slab is given back");
 	reel_pool_trim(pool, 0);
 	reel_pool_get_stats(pool, &stats);
-	is_int(stats.resident_bytes, 128, "they lie on a small one");
+	is_int(stats.resident_bytes, 128, "small values lie on a small slab");
 	reel_tape_close(&tape);
 	close_pool(pool, "a large slab was left");
 }
@@ -258,7 +258,7 @@ static void too_large_spans_are_refused(unsigned flags)
 		push_words(&tape, 0, 30);
 		ok(!reel_push_span(&tape, double, absurd[i]), "a span of %zu elements is refused",
 		   absurd[i]);
-		is_int(reel_tape_error(&tape), -EOVERFLOW, "it would overflow");
+		is_int(reel_tape_error(&tape), -EOVERFLOW, "the refused span would overflow");
 		wrong = reel_push_span(&tape, struct align64, absurd[i]) != NULL;
 		wrong += reel_pop_span(&tape, struct align64, absurd[i]) != NULL;
 		wrong += reel_pop_span(&tape, double, absurd[i]) != NULL;
@@ -267,7 +267,8 @@ static void too_large_spans_are_refused(unsigned flags)
 		wrong += reel_tape_refused(&tape) != 0;
 		wrong += reel_tape_clear_error(&tape) != -EOVERFLOW;
 		wrong += wrong_words(&tape, 0, 30);
-		is_int(wrong, 0, "it can be popped, which brings the tape back in step");
+		is_int(wrong, 0,
+		       "the refused span can be popped, which brings the tape back in step");
 		reel_tape_close(&tape);
 	}
 }
@@ -283,10 +284,10 @@ static void too_large_arrays_are_refused(unsigned flags)
 	reel_push_array(&tape, &x, SIZE_MAX / 8 + 2);
 	is_int(reel_tape_error(&tape), -EOVERFLOW, "an array too large is refused");
 	reel_pop_array(&tape, &x, SIZE_MAX / 8 + 2);
-	is_double(x, 1.5, "its pop writes nothing");
+	is_double(x, 1.5, "the pop of a refused array writes nothing");
 	wrong = reel_tape_clear_error(&tape) != -EOVERFLOW;
 	wrong += wrong_words(&tape, 0, 30);
-	is_int(wrong, 0, "and brings the tape back in step");
+	is_int(wrong, 0, "the pop of a refused array brings the tape back in step");
 	reel_tape_close(&tape);
 }
 
@@ -307,7 +308,7 @@ static void sizes_that_wrap_are_refused(unsigned flags)
 		wrong += x != 1 || reel_tape_clear_error(&tape) != -EOVERFLOW;
 	}
 	is_int(wrong, 0, "spans and arrays from SIZE_MAX - 8192 bytes on are refused");
-	ok(reel_tape_is_empty(&tape), "and leave nothing");
+	ok(reel_tape_is_empty(&tape), "refused spans and arrays leave nothing");
 	reel_tape_close(&tape);
 }
 
@@ -321,7 +322,7 @@ static void too_many_refusals_never_end(void)
 	for (int i = 0; i < 4; i++)
 		(void)reel_push_span(&tape, double, SIZE_MAX);
 	is_int(reel_pop(&tape, int64_t), -1, "refusals beyond counting are not forgotten");
-	is_int(reel_tape_clear_error(&tape), -EBUSY, "nor cleared");
+	is_int(reel_tape_clear_error(&tape), -EBUSY, "refusals beyond counting are not cleared");
 	reel_tape_close(&tape);
 }
 
@@ -339,11 +340,11 @@ static void a_span_of_exabytes_is_refused(void)
 	record_reports();
 	push_words(&tape, 0, 30);
 	ok(!reel_push_span(&tape, double, n), "a span of 2 EiB is refused");
-	ok(reel_tape_error(&tape) != 0, "with an error");
+	ok(reel_tape_error(&tape) != 0, "the refused span is an error");
 	wrong = reel_pop_span(&tape, double, n) != NULL;
 	wrong += reel_tape_clear_error(&tape) == -EBUSY;
 	wrong += wrong_words(&tape, 0, 30);
-	is_int(wrong, 0, "its pop brings the tape back in step");
+	is_int(wrong, 0, "the pop of the refused span brings the tape back in step");
 	reel_tape_close(&tape);
 }
 
@@ -355,7 +356,7 @@ static void unmirrored_pops_of_too_much_are_errors(void)
 	record_reports();
 	push_words(&tape, 0, 30);
 	ok(!reel_pop_span(&tape, double, SIZE_MAX / 8 + 2), "a pop of a span too large gives NULL");
-	is_int(reel_tape_error(&tape), -EBADMSG, "and mirrors no push");
+	is_int(reel_tape_error(&tape), -EBADMSG, "a pop of a span too large mirrors no push");
 	reel_tape_close(&tape);
 	push_words(&tape, 0, 30);
 	reel_pop_array(&tape, &x, SIZE_MAX / 8 + 2);
@@ -390,7 +391,8 @@ static void unmirrored_pops_below_the_bottom_are_errors(void)
 	push_words(&tape, 0, 3);
 	reel_push(&tape, n * sizeof(struct align32));
 	ok(!reel_pop_span(&tape, struct align32, n), "a span that would begin below the bottom");
-	is_int(reel_tape_error(&tape), -EBADMSG, "is an error");
+	is_int(reel_tape_error(&tape), -EBADMSG,
+	       "a span that would begin below the bottom is an error");
 	reel_tape_close(&tape);
 }
 
@@ -458,9 +460,9 @@ static void an_array_is_spread_over_slabs(void)
 	push_words(&tape, 0, INLINE_WORDS - 1);
 	reel_push_array(&tape, source, 10);
 	is_int(slabs_in_use(pool), 4 + (640 - 8 - 256 + 127) / 128,
-	       "it fills the window and then as many slabs as it needs");
+	       "an array fills the window and then as many slabs as it needs");
 	reel_pop_array(&tape, target, 10);
-	ok(!memcmp(source, target, sizeof source), "and comes back");
+	ok(!memcmp(source, target, sizeof source), "the array comes back");
 	reel_tape_close(&tape);
 	close_pool(pool, "an array was spread");
 }
@@ -477,17 +479,17 @@ static void an_array_refused_midway_leaves_nothing(unsigned flags)
 	reel_push_bits(&tape, 5, 3);
 	reel_push_array(&tape, source, sizeof source);
 	is_int(reel_tape_error(&tape), -EDQUOT, "an array beyond the budget is refused");
-	is_int(reel_tape_bytes(&tape), (INLINE_WORDS + 3) * 8, "as a whole");
-	is_int(reel_tape_refused(&tape), sizeof source, "and counted");
+	is_int(reel_tape_bytes(&tape), (INLINE_WORDS + 3) * 8, "the array is refused as a whole");
+	is_int(reel_tape_refused(&tape), sizeof source, "the refused array is counted");
 	reel_pop_array(&tape, source, sizeof source);
-	ok(all_ones(source, sizeof source), "its pop gives all ones");
+	ok(all_ones(source, sizeof source), "the pop of the refused array gives all ones");
 	is_int(reel_tape_clear_error(&tape), -EDQUOT, "the tape goes on");
 	reel_push_array(&tape, source, 100);
 	wrong = reel_tape_error(&tape) != 0;
 	reel_pop_array(&tape, source, 100);
 	wrong += reel_pop_bits(&tape, 3) != 5;
 	wrong += wrong_words(&tape, 0, INLINE_WORDS + 3);
-	is_int(wrong, 0, "with what was on it before");
+	is_int(wrong, 0, "the tape goes on with what was on it before");
 	reel_tape_close(&tape);
 	close_pool(pool, "an array was refused");
 }
@@ -508,7 +510,8 @@ static void an_array_refused_in_a_hold_leaves_nothing(void)
 	reel_pop_array(&tape, source, sizeof source);
 	is_int(wrong_words(&tape, 0, INLINE_WORDS), 0, "what was below comes back");
 	reel_tape_replay(&tape);
-	is_int(wrong_words(&tape, 0, INLINE_WORDS), 0, "and again after a replay");
+	is_int(wrong_words(&tape, 0, INLINE_WORDS), 0,
+	       "all that was below comes back again after a replay");
 	reel_tape_close(&tape);
 	close_pool(pool, "an array was refused in a hold");
 }

@@ -38,9 +38,10 @@ static void known_sums(void)
 	is_double(SUM(-DBL_MAX, -ldexp(1, 970)), -INFINITY, "half an ulp too large");
 	is_double(SUM(DBL_MAX, ldexp(1, 969)), DBL_MAX, "a quarter of an ulp is not");
 	is_double(SUM(1, ulp / 2), 1, "a tie goes to the even double below");
-	is_double(SUM(1 + ulp, ulp / 2), 1 + 2 * ulp, "or above");
+	is_double(SUM(1 + ulp, ulp / 2), 1 + 2 * ulp, "a tie goes to the even double above");
 	is_double(SUM(1, ulp / 2, DBL_TRUE_MIN), 1 + ulp, "the smallest number decides a tie");
-	is_double(SUM(-1, -ulp / 2, -DBL_TRUE_MIN), -1 - ulp, "of negative numbers, too");
+	is_double(SUM(-1, -ulp / 2, -DBL_TRUE_MIN), -1 - ulp,
+		  "the smallest number decides a tie of negative numbers, too");
 	is_double(SUM(2 - ulp, ulp / 2), 2, "rounding carries into the exponent");
 	is_double(SUM(DBL_MIN, -DBL_TRUE_MIN), DBL_MIN - DBL_TRUE_MIN, "the largest subnormal number");
 	is_double(SUM(-DBL_TRUE_MIN, -DBL_TRUE_MIN), -2 * DBL_TRUE_MIN, "subnormal numbers");
@@ -85,7 +86,7 @@ static void any_order(void)
 		wrong += reel_sum_value(&forward) != reel_sum_value(&backward) ||
 			 reel_sum_value(&forward) != reel_sum_value(&parts[2]);
 	}
-	is_int(wrong, 0, "have the same sum");
+	is_int(wrong, 0, "random numbers in another order have the same sum");
 }
 
 /* The sum of numbers of one exponent against that of integers. */
@@ -107,7 +108,7 @@ static void same_as_integers(void)
 		}
 		wrong += reel_sum_value(&sum) != ldexp((double)total, exponent);
 	}
-	is_int(wrong, 0, "are those of the integers");
+	is_int(wrong, 0, "sums of such numbers are those of the integers");
 }
 
 /* Sets the count of additions to its limit: a test has no time for 2^30 additions. */
@@ -120,12 +121,13 @@ static void carries(void)
 	for (int i = 0; i < 3; i++)
 		sum.digit[i] = INT64_MAX - 2 * (int64_t)UINT32_MAX;
 	reel_sum_add(&sum, ldexp(UINT32_MAX, -1074));
-	is_int(sum.uncarried, 0, "are made when the additions could overflow a digit");
-	ok(sum.digit[0] >= 0 && sum.digit[0] <= UINT32_MAX && sum.digit[3] > 0, "into the next digits");
+	is_int(sum.uncarried, 0, "carries are made when the additions could overflow a digit");
+	ok(sum.digit[0] >= 0 && sum.digit[0] <= UINT32_MAX && sum.digit[3] > 0,
+	   "carries go into the next digits");
 	for (int i = 0; i < 100; i++)
 		reel_sum_merge(&other, &sum);
 	is_int(other.uncarried, 100, "a merged sum counts as one addition");
-	is_double(reel_sum_value(&other), 100 * reel_sum_value(&sum), "and is right");
+	is_double(reel_sum_value(&other), 100 * reel_sum_value(&sum), "a merged sum is right");
 }
 
 int main(void)

@@ -31,7 +31,8 @@ static void all_zero_tapes_work(void)
 	reel_tape_close(&thread_tape);
 	reel_tape_close(allocated);
 	free(allocated);
-	is_int(slabs_in_use(reel_pool_default()), 0, "they gave their slabs to the default pool");
+	is_int(slabs_in_use(reel_pool_default()), 0,
+	       "the tapes gave their slabs to the default pool");
 }
 
 static void an_unused_tape_needs_no_closing(void)
@@ -39,10 +40,10 @@ static void an_unused_tape_needs_no_closing(void)
 	reel_tape tape = {0};
 
 	ok(reel_tape_is_empty(&tape), "an all-zero tape is empty");
-	is_int(reel_tape_bytes(&tape), 0, "it has no bytes");
-	is_int(reel_tape_error(&tape), 0, "it has no error");
-	is_int(reel_tape_refused(&tape), 0, "it has refused nothing");
-	is_int(reel_tape_clear_error(&tape), 0, "there is no error to clear");
+	is_int(reel_tape_bytes(&tape), 0, "an all-zero tape has no bytes");
+	is_int(reel_tape_error(&tape), 0, "an all-zero tape has no error");
+	is_int(reel_tape_refused(&tape), 0, "an all-zero tape has refused nothing");
+	is_int(reel_tape_clear_error(&tape), 0, "an all-zero tape has no error to clear");
 	reel_tape_hand_over(&tape);
 	ok(is_zero(&tape), "asking changed nothing");
 	reel_tape_close(&tape);
@@ -72,7 +73,8 @@ static void opening_without_a_pool_uses_the_default_one(void)
 
 	is_int(reel_tape_open(&tape, NULL, 0), 0, "a tape is opened without a pool");
 	push_words(&tape, 0, INLINE_WORDS + 1);
-	is_int(slabs_in_use(reel_pool_default()), 1, "its slab is the default pool's");
+	is_int(slabs_in_use(reel_pool_default()), 1,
+	       "the slab of a tape without a pool is the default pool's");
 	reel_tape_close(&tape);
 }
 
@@ -122,8 +124,8 @@ static void a_closed_tape_can_be_used_again(void)
 
 	push_words(&tape, 0, 50);
 	reel_tape_close(&tape);
-	is_int(wrong_after_a_round(&tape), 0, "it is a tape on the default pool");
-	is_int(slabs_in_use(pool), 0, "and does not touch its former pool");
+	is_int(wrong_after_a_round(&tape), 0, "a closed tape is a tape on the default pool");
+	is_int(slabs_in_use(pool), 0, "a closed tape does not touch its former pool");
 	reel_tape_close(&tape);
 	close_pool(pool, "its tape was used again");
 }
@@ -163,7 +165,7 @@ static void gaps_at_slab_ends_do_not_count(void)
 	ok(span != NULL, "two values where one has room");
 	is_int(reel_tape_bytes(&tape), 17 * 8, "the gap does not count");
 	reel_pop_span(&tape, double, 2);
-	is_int(reel_tape_bytes(&tape), 15 * 8, "nor after popping");
+	is_int(reel_tape_bytes(&tape), 15 * 8, "the gap does not count after popping");
 	is_int(wrong_words(&tape, 0, 15), 0, "what lies before the gap comes back");
 	reel_tape_close(&tape);
 	close_pool(pool, "there was a gap");
@@ -174,16 +176,16 @@ static void is_empty_sees_values_and_bits(void)
 	reel_tape tape = {0};
 
 	reel_push(&tape, 1);
-	ok(!reel_tape_is_empty(&tape), "not empty with a value");
+	ok(!reel_tape_is_empty(&tape), "a tape with a value is not empty");
 	reel_pop(&tape, int);
-	ok(reel_tape_is_empty(&tape), "empty without");
+	ok(reel_tape_is_empty(&tape), "a tape without values is empty");
 	reel_push_bit(&tape, false);
-	ok(!reel_tape_is_empty(&tape), "not empty with one bit");
+	ok(!reel_tape_is_empty(&tape), "a tape with one bit is not empty");
 	reel_pop_bit(&tape);
-	ok(reel_tape_is_empty(&tape), "empty without");
+	ok(reel_tape_is_empty(&tape), "a tape without bits is empty");
 	push_words(&tape, 0, INLINE_WORDS + 1);
 	wrong_words(&tape, 0, INLINE_WORDS + 1);
-	ok(reel_tape_is_empty(&tape), "empty though it has been on a slab");
+	ok(reel_tape_is_empty(&tape), "a tape that has been on a slab is empty");
 	reel_tape_close(&tape);
 }
 
@@ -193,9 +195,9 @@ static void is_empty_sees_refused_pushes(void)
 
 	record_reports();
 	reel_push_bits(&tape, 0, 33);
-	ok(!reel_tape_is_empty(&tape), "not empty with a refused push");
+	ok(!reel_tape_is_empty(&tape), "a tape with a refused push is not empty");
 	reel_pop_bits(&tape, 33);
-	ok(reel_tape_is_empty(&tape), "empty without");
+	ok(reel_tape_is_empty(&tape), "a tape without refused pushes is empty");
 	reel_tape_close(&tape);
 }
 
@@ -215,17 +217,17 @@ static void false_limits_do_not_last(void)
 	ok(is_fast(&tape), "a tape in use is fast");
 	reel_tape_hold(&tape);
 	reel_tape_release(&tape);
-	ok(is_fast(&tape), "so it is after a hold");
+	ok(is_fast(&tape), "a tape is fast after a hold");
 	reel_push_bits(&tape, 0, 33);
-	ok(!is_fast(&tape), "not after an error");
+	ok(!is_fast(&tape), "a tape is not fast after an error");
 	reel_pop_bits(&tape, 33);
-	ok(tape.floor != REEL_FALSE_FLOOR, "pops are when what was refused is popped");
+	ok(tape.floor != REEL_FALSE_FLOOR, "pops are fast when what was refused is popped");
 	reel_tape_clear_error(&tape);
-	ok(is_fast(&tape), "and pushes when the error is cleared");
+	ok(is_fast(&tape), "pushes are fast when the error is cleared");
 	mark = reel_tape_mark(&tape);
 	reel_push_bits(&tape, 0, 33);
 	reel_tape_rewind(&tape, mark);
-	ok(tape.floor != REEL_FALSE_FLOOR, "pops are when what was refused is rewound");
+	ok(tape.floor != REEL_FALSE_FLOOR, "pops are fast when what was refused is rewound");
 	reel_tape_close(&tape);
 }
 
@@ -266,9 +268,10 @@ static void moving_leaves_all_zero(void)
 	push_words(&from, 0, INLINE_WORDS + 1);
 	reel_tape_move(&to, &from);
 	ok(is_zero(&from), "what a tape was moved from is all zero");
-	is_int(wrong_after_a_round(&from), 0, "and a tape of its own");
+	is_int(wrong_after_a_round(&from), 0, "a tape that was moved from is a tape of its own");
 	reel_tape_close(&from);
-	is_int(wrong_words(&to, 0, INLINE_WORDS + 1), 0, "which does not touch the moved one");
+	is_int(wrong_words(&to, 0, INLINE_WORDS + 1), 0,
+	       "a tape that was moved from does not touch the moved one");
 	reel_tape_close(&to);
 	reel_tape_move(&to, &from);
 	ok(is_zero(&to) && is_zero(&from), "an all-zero tape moves to an all-zero one");
@@ -290,14 +293,14 @@ static void moving_keeps_marks_and_holds(unsigned words)
 	push_words(&from, 500, 600);
 	reel_tape_move(&to, &from);
 	is_int(reel_tape_rewind(&to, inside), 0, "a mark moves with %u words", words);
-	is_int(wrong_words(&to, 0, words / 2), 0, "and leads to what it led to");
+	is_int(wrong_words(&to, 0, words / 2), 0, "a mark that moved leads to what it led to");
 	is_int(reel_tape_replay(&to), 0, "a hold moves, too");
-	is_int(reel_pop_bits(&to, 5), 21, "with bits");
-	is_int(wrong_words(&to, 0, words), 0, "and values");
+	is_int(reel_pop_bits(&to, 5), 21, "a hold moves with its bits");
+	is_int(wrong_words(&to, 0, words), 0, "a hold moves with its values");
 	reel_tape_replay(&to);
 	reel_tape_release(&to);
-	is_int(reel_tape_rewind(&to, outside), 0, "so does the mark from before it");
-	is_int(wrong_words(&to, 0, words), 0, "with the values below it");
+	is_int(reel_tape_rewind(&to, outside), 0, "a mark from before the hold moves");
+	is_int(wrong_words(&to, 0, words), 0, "the values below that mark move");
 	reel_tape_close(&to);
 	close_pool(pool, "a tape with marks and holds was moved");
 }
@@ -311,7 +314,7 @@ static void moving_keeps_errors(void)
 	reel_push_bits(&from, 1, 33);
 	reel_tape_move(&to, &from);
 	is_int(reel_tape_error(&to), -EINVAL, "the error moves");
-	is_int(reel_tape_error(&from), 0, "and is gone from where it was");
+	is_int(reel_tape_error(&from), 0, "the error is gone from where it was");
 	is_int(reel_tape_refused(&to), 5, "what was refused moves");
 	ok(reel_push_span(&to, double, 1) == NULL, "pushes are refused still");
 	reel_pop_span(&to, double, 1);
@@ -364,7 +367,8 @@ static void handing_over_by_join(reel_pool *pool, unsigned flags)
 	pthread_create(&thread, NULL, push_in_a_thread, &tape);
 	pthread_join(thread, NULL);
 	is_int(wrong_words(&tape, 0, 100), 0, "pushed by a thread that was joined");
-	is_int(reel_tape_error(&tape), 0, "without an error%s", flags ? " in checked mode" : "");
+	is_int(reel_tape_error(&tape), 0,
+	       "a thread that was joined leaves no error%s", flags ? " in checked mode" : "");
 	reel_tape_close(&tape);
 }
 
@@ -404,7 +408,7 @@ static void handing_over_by_mutex(reel_pool *pool, unsigned flags)
 	pthread_join(thread, NULL);
 	is_int(wrong_words(&shared.tape, 0, TURNS * WORDS_A_TURN), 0,
 	       "two threads that took turns pushed in order");
-	is_int(reel_tape_error(&shared.tape), 0, "without an error%s",
+	is_int(reel_tape_error(&shared.tape), 0, "two threads that took turns leave no error%s",
 	       flags ? " in checked mode" : "");
 	reel_tape_close(&shared.tape);
 }

@@ -142,7 +142,7 @@ static void bools_are_bits(reel_tape *tape)
 	first = reel_pop(tape, bool);
 	looked = reel_look(tape, bool);
 	second = reel_pop(tape, bool);
-	ok(!first && looked && second, "and come back");
+	ok(!first && looked && second, "bools come back");
 }
 
 static void pointers_come_back(reel_tape *tape)
@@ -175,7 +175,7 @@ static void types_are_the_values_own(reel_tape *tape)
 	is_double(reel_pop(tape, double), 2.5, "a const double is a double");
 	is_int(reel_pop(tape, short), -7, "a volatile short is a short");
 	is_int(reel_pop(tape, int), 'c', "a character constant is an int");
-	is_int(reel_tape_error(tape), 0, "without an error");
+	is_int(reel_tape_error(tape), 0, "promoted types leave no error");
 }
 
 static void all_types_at(unsigned words, unsigned flags, const char *place)
@@ -332,7 +332,7 @@ static void a_record_may_fill_a_slab(void)
 	reel_push_span(&tape, char, 64);
 	reel_pool_get_stats(pool, &stats);
 	is_int(stats.slabs_in_use, 2, "two records of a first slab's size take two");
-	is_int(stats.resident_bytes, 128, "which are the pieces of one slab");
+	is_int(stats.resident_bytes, 128, "two records are the pieces of one slab");
 	reel_push_span(&tape, char, 128);
 	reel_pool_get_stats(pool, &stats);
 	is_int(stats.resident_bytes, 256, "one of a slab's size takes a slab");

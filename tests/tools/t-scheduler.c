@@ -296,7 +296,7 @@ static void a_wait_ends_by_its_time(void)
 	scheduler_end();
 	sem_destroy(&never);
 	is_int(error, ETIMEDOUT, "an hour's wait ends when nobody can run");
-	ok(after.tv_sec >= before.tv_sec, "and the hour is over");
+	ok(after.tv_sec >= before.tv_sec, "the wait does not end before its hour");
 }
 
 static pthread_key_t key;
@@ -351,7 +351,8 @@ static void a_thread_that_stops_goes_on_if_it_is_needed(void)
 	sem_init(&wanted, 0, 0);
 	begin(SCHEDULE_RANDOM, 3);
 	run_threads(2, stop_or_wait);
-	ok(scheduler_was_needed(), "others that wait for a stopped thread need it");
+	ok(scheduler_was_needed(),
+	   "other threads that wait for a stopped thread need the scheduler");
 	scheduler_end();
 	sem_destroy(&wanted);
 }

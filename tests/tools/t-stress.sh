@@ -67,7 +67,7 @@ ok $? 'the seed is said first'
 [ "$(grep -c '^ok [1-5] - ' out)" -eq 5 ] && grep -qx '1\.\.5' out
 ok $? 'the summary has each case'
 grep -q "\"seed\": $seed, \"failed\": null" summary && [ "$(grep -c '"case": ' summary)" -eq 5 ]
-ok $? 'and so has the one in JSON'
+ok $? 'the summary in JSON has each case'
 
 operations=$((operations / 20))
 runs 'each pair of operations, by 2, 3 and 8 threads' --seed "$seed" --seconds 0 --only pairs
@@ -101,7 +101,7 @@ for case in tapes parcels; do
 	sed 's/^/# /' out
 	faults=$(sed -n 's/^ok.*operations, \([0-9]*\) faults as told/\1/p' out)
 	[ "${faults:-0}" -gt 10 ]
-	ok $? "since they are told: $faults"
+	ok $? "the faults of the round are told: $faults"
 done
 
 "$stress" --seed 2 --rounds 1 --only '^parcels$' --threads 3 --store none --pool-slabs 0 \
@@ -124,7 +124,7 @@ sed -n 's/^# to run it again: reel-stress //p' out >again
 [ -s again ] && eval "$stress $(cat again)" >out 2>&1
 ok $? 'the command that runs it again is one'
 grep -q -e '--seed 2,' out
-ok $? 'and has the seed'
+ok $? 'the command that runs it again has the seed'
 
 refuses 'an unknown schedule' --schedule often
 

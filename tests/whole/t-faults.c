@@ -308,7 +308,7 @@ static void who_sees_a_give_sees_what_was_before_it(bool cached)
 	for (unsigned i = 0; i < 100000 && stats_of(shared_pool).slabs_in_use; i++)
 		sched_yield();
 	ok(!slabs_in_use(shared_pool) && written,
-	   "who sees a give sees what was before it, of a thread %s magazines",
+	   "a thread that sees a give sees what was before it, of a thread %s magazines",
 	   cached ? "with" : "without");
 	pthread_join(thread, NULL);
 	refusal.key = NULL;
@@ -333,12 +333,13 @@ static void the_default_pool_is_wanting(void)
 	is_pointer(reel_pool_default(), NULL, "there is no default pool without memory");
 	is_int(reel_tape_open(&tape, NULL, 0), -ENOMEM, "a tape on it does not open");
 	taken = push_some(&tape, 1, n);
-	is_int(reel_tape_error(&tape), -ENOMEM, "nor does an all-zero one take values");
+	is_int(reel_tape_error(&tape), -ENOMEM, "an all-zero tape takes no values without memory");
 	arm(0, false);
 	pop_some(&tape, 1, n, taken);
-	is_int(reel_tape_clear_error(&tape), -ENOMEM, "its error can be cleared");
+	is_int(reel_tape_clear_error(&tape), -ENOMEM,
+	       "the error of an all-zero tape can be cleared");
 	ok(push_some(&tape, 1, n) == n && pop_values(&tape, 1, 0, n),
-	   "it takes values once there is memory");
+	   "an all-zero tape takes values once there is memory");
 	reel_tape_close(&tape);
 }
 
@@ -498,8 +499,10 @@ static void *have_no_text(void *unused)
 	refuse(REFUSE_MEMORY, 1, true);
 	reel_fail(-EINVAL, "there is no memory for this");
 	stop_refusing();
-	is_string(reel_error_text(0), general, "without memory for a text it is what the error means");
-	is_string(reel_error_text(-EINVAL), general, "also if the error is given");
+	is_string(reel_error_text(0), general,
+		  "an error without memory for a text has the text of its number");
+	is_string(reel_error_text(-EINVAL), general,
+		  "an error that is given has the text of its number");
 	reel_fail(-EINVAL, "there is memory for this");
 	is_string(reel_error_text(0), "there is memory for this", "the next error has a text");
 	return unused;

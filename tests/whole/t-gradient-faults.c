@@ -172,10 +172,11 @@ static void the_program_uses_everything(void)
 
 	tap_case("the program");
 	is_int(gradient_run(&options, &gradient, &report), 0, "runs");
-	ok(is_right(&gradient), "gives the gradient that arrays give");
-	ok(report.written_bytes && report.read_bytes, "spills %llu bytes and reads %llu",
+	ok(is_right(&gradient), "the program gives the gradient that arrays give");
+	ok(report.written_bytes && report.read_bytes,
+	   "the program spills %llu bytes and reads %llu",
 	   (unsigned long long)report.written_bytes, (unsigned long long)report.read_bytes);
-	ok(report.saves && !report.failed_saves, "and writes its restart file");
+	ok(report.saves && !report.failed_saves, "the run writes its restart file");
 }
 
 int main(void)

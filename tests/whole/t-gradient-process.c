@@ -172,13 +172,13 @@ static void processes_are_killed(void)
 	max_ns = 2 * run_ns();
 	for (unsigned i = 0; i < wanted; i++)
 		kill_one(first + i, max_ns);
-	is_int(kills.killed, wanted, "so many");
+	is_int(kills.killed, wanted, "as many processes as wanted are killed");
 	is_int(kills.wrong, 0, "those that go on, and those beside them, have the right gradient");
 	if (files_have_no_name())
 		is_int(kills.left, 0, "nothing but restart files is left, and those are used up");
 	else
 		tap_skip(1, "a file has a name here until it is unlinked");
-	is_int(names_shared(), shared, "nor is shared memory");
+	is_int(names_shared(), shared, "no shared memory is left");
 	tap_note("kills %u resumed %u torn %u", kills.killed, kills.resumed, kills.torn);
 	rmdir("beside");
 }
@@ -274,9 +274,9 @@ static void be_interrupted(void)
 static void signals_interrupt_everything(void)
 {
 	tap_case("a signal every 200 us");
-	is_int(end_of(start(be_interrupted)), 0, "is no error");
+	is_int(end_of(start(be_interrupted)), 0, "a signal is no error");
 	options.engine = REEL_FILE_THREADS;
-	is_int(end_of(start(be_interrupted)), 0, "nor is it with threads");
+	is_int(end_of(start(be_interrupted)), 0, "a signal is no error to threads");
 	options.engine = REEL_FILE_IO_URING;
 }
 

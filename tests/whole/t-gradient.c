@@ -160,8 +160,9 @@ static void a_cancelled_thread_comes_to_the_end(const struct gradient *expected)
 
 	run.options.threads = 1;
 	tap_case("a thread that is cancelled");
-	ok(outlasts_cancellation(run_program, &run), "ends after the program");
-	is_int(run.error, 0, "which runs");
+	ok(outlasts_cancellation(run_program, &run),
+	   "a thread that is cancelled ends after the program");
+	is_int(run.error, 0, "the program of a cancelled thread runs");
 	ok(!memcmp(&run.gradient, expected, sizeof *expected), "the same gradient");
 }
 

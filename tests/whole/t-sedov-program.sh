@@ -16,7 +16,7 @@ run() {
 run --verify
 ok $? "the gradient verifies: $(cat stderr)"
 [ "$(key taylor_decades)" -ge 2 ]
-ok $? "and the remainder falls as the square over $(key taylor_decades) decades"
+ok $? "the remainder falls as the square over $(key taylor_decades) decades"
 [ "$(key steps) $(key origin_energy)" = '72 7.853665e+03' ]
 ok $? 'the summary has the published steps and energy'
 [ -s out/pressure.svg ] && [ -s out/sensitivity.svg ]
@@ -29,9 +29,9 @@ gradient=gradient.nc
 ok $? "the gradient is in $gradient"
 if [ $gradient = gradient.nc ] && command -v ncdump >/dev/null; then
 	[ "$(ncdump -v mesh_node,linear_viscosity reference/gradient.nc | grep -cE 'element = 125 ;|node = 216 ;| = -?[0-9.e+]+ ;')" -ge 3 ]
-	ok $? 'which has the mesh, too'
+	ok $? "the gradient's file has the mesh, too"
 else
-	skip 'which has the mesh, too: no ncdump'
+	skip "the gradient's file has the mesh, too: no ncdump"
 fi
 
 run --threads 3 --budget 16M --spill . && cmp reference/$gradient out/$gradient
@@ -46,7 +46,7 @@ ok $? 'a plan with states on the disk gives the same bits'
 run --checkpoint auto --budget 500K --spill . && cmp reference/$gradient out/$gradient
 ok $? "a plan that is chosen gives the same bits: $(key planner), $(key steps_run_again) steps again"
 run --checkpoint auto && cmp reference/$gradient out/$gradient
-ok $? "as one that is chosen for the memory of the machine does: $(key planner)"
+ok $? "a plan that is chosen for the memory of the machine gives the same bits: $(key planner)"
 if run --checkpoint binomial:6 --look-ahead; then
 	cmp reference/$gradient out/$gradient
 	ok $? 'segments that are recorded ahead give the same bits'

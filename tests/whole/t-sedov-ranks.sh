@@ -46,7 +46,7 @@ is_same kinetic $? '8 ranks, in memory'
 [ "$(grep -c '^Blast  ' stdout)" -eq 1 ] && [ "$(key ranks)" -eq 8 ]
 ok $? 'they speak with one voice'
 cmp kinetic/pressure.svg out/pressure.svg && cmp kinetic/sensitivity.svg out/sensitivity.svg
-ok $? 'and draw what one process draws'
+ok $? 'ranks draw what one process draws'
 
 # The sensor, by its default, is not in the part of rank 0. Some states are on a disk.
 sensor="--size $size --objective sensor"
@@ -112,7 +112,7 @@ one_process spilled --size 14
 on_ranks 8 --quiet --size 14 --threads 1 --budget 8M --spill .
 is_same spilled $? '8 ranks that spill tapes'
 [ "$(key spilled_bytes)" -gt 0 ]
-ok $? "and $(key spilled_bytes) bytes are spilled"
+ok $? "$(key spilled_bytes) bytes are spilled"
 one_process large --size 30 --checkpoint binomial:30
 on_ranks 8 --quiet --size 30 --threads 1 --checkpoint binomial:30
 is_same large $? '8 ranks of 15^3 elements each'

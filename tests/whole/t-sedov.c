@@ -216,7 +216,7 @@ static void test_parts(int size, int edge)
 	is_int(wrong, 0, "%d parts of %d^3 elements: copies of a node have its corners in one order",
 	       parts, size);
 	is_int(beside, 0, "each element has its neighbours");
-	is_int(counted, whole.nodes, "and sums count each node once");
+	is_int(counted, whole.nodes, "sums count each node once");
 	for (int p = 0; p < parts; p++) {
 		mesh_destroy(&mesh[p]);
 		free(corner[p]);
@@ -263,7 +263,8 @@ static void test_refusal(void (*spoil)(struct blast *blast), const char *wanted)
 	waitpid(child, &status, 0);
 	is_int(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 2, "it ends with status 2");
 	file = open("message", O_RDONLY);
-	ok(read(file, line, sizeof line - 1) > 0 && strstr(line, wanted), "and says: %s", wanted);
+	ok(read(file, line, sizeof line - 1) > 0 && strstr(line, wanted),
+	   "the message says: %s", wanted);
 	close(file);
 }
 

@@ -29,7 +29,7 @@ gives_the_gradient() {
 	run "$@" && cmp $reference/gradient.nc out/gradient.nc
 	ok $? "the gradient of $what is bitwise that of all steps on tape"
 	did_as_planned
-	ok $? "and the run is as planned: $(key advanced) steps, $(key memory_stores) + $(key disk_stores) states"
+	ok $? "the run is as planned: $(key advanced) steps, $(key memory_stores) + $(key disk_stores) states"
 }
 
 mkdir spill
@@ -67,7 +67,7 @@ for segment in 1 10 126 127; do
 	gives_the_gradient "segments of $segment steps" --steps 127 --hours 10 \
 		--checkpoint binomial:3 --segment $segment
 	[ "$(key segment_steps)" = $segment ] && [ "$(key tape_bytes)" = $((24 * $(key cells) * segment)) ]
-	ok $? 'whose tape has no more than them'
+	ok $? "the tape has no more than segments of $segment steps"
 done
 gives_the_gradient 'segments of an unknown end' --steps 127 --hours 10 --checkpoint online:4 --segment 10
 gives_the_gradient 'auto' --steps 127 --hours 10 --checkpoint auto
@@ -83,7 +83,7 @@ else
 				--steps 127 --hours 10 --threads $threads --checkpoint $planner \
 				--look-ahead
 			[ "$(key look_ahead_threads)" = $threads ]
-			ok $? "which are $(key look_ahead_threads)"
+			ok $? "$(key look_ahead_threads) threads look ahead"
 		done
 	done
 	[ -n "$disk" ] && gives_the_gradient 'a look ahead at states on the disk' --steps 127 \
@@ -93,7 +93,7 @@ else
 		cmp $reference/gradient.nc out/gradient.nc
 	ok $? 'a look ahead within a budget gives the gradient'
 	[ "$(key tape_resident_bytes)" -le $((2 << 20)) ]
-	ok $? "which it keeps: $(key tape_resident_bytes) bytes"
+	ok $? "a look ahead keeps the budget: $(key tape_resident_bytes) bytes"
 	run --steps 127 --hours 10 --threads 2 --checkpoint binomial:4 --look-ahead --verify
 	ok $? 'a look ahead verifies: its second gradient is right, too'
 fi

@@ -55,11 +55,11 @@ for number in $numbers; do
 			case $kind in
 			spilled)
 				[ $number -eq 8 ] || [ "$(key tape_spilled_bytes)" -gt 0 ]
-				ok $? "and $(key tape_spilled_bytes) bytes are spilled"
+				ok $? "$(key tape_spilled_bytes) bytes are spilled"
 				;;
 			look-ahead)
 				[ "$(key recorded_ahead)" -gt 0 ]
-				ok $? "and $(key recorded_ahead) segments are recorded ahead"
+				ok $? "$(key recorded_ahead) segments are recorded ahead"
 				;;
 			esac
 		done
@@ -104,7 +104,7 @@ ok $? "$ends of them ended early, and their files are gone"
 on_ranks 3 --threads 1 --verify
 ok $? 'three ranks verify the gradient'
 [ "$(grep -c '^Ranks  ' stdout)" -eq 1 ] && [ "$(grep -c '^Written to  ' stdout)" -eq 1 ]
-ok $? 'and speak with one voice'
+ok $? 'three ranks speak with one voice'
 awk '/"taylor_slope"/ { found = $2 + 0 >= 1.95 && $2 + 0 <= 2.05 } END { exit !found }' out/summary.json
 ok $? "the Taylor remainder falls with slope 2: $(key taylor_slope)"
 

@@ -78,7 +78,7 @@ refuses 'the file of another plan' 'remove the file' $short --checkpoint binomia
 echo precious >mine
 refuses 'a file of another kind' 'not a restart file' $short --checkpoint binomial:4 --restart mine
 [ "$(cat mine)" = precious ]
-ok $? 'and stays as it is'
+ok $? 'a file of another kind stays as it is'
 refuses 'a restart without a plan' 'checkpoint' --restart file
 refuses 'a restart of auto' 'name the planner' --checkpoint auto --restart file
 refuses 'a restart of tapes' 'binomial' --checkpoint store-all --restart file

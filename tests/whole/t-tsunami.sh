@@ -78,7 +78,7 @@ else
 		[ "$(key tape_spilled_bytes)" -ge $(($(key tape_bytes) - (13 << 20))) ]
 	ok $? "what exceeds it was spilled: $(key tape_spilled_bytes)"
 	[ -z "$(ls -A spill)" ]
-	ok $? 'and nothing is left of it'
+	ok $? 'nothing is left of what was spilled'
 fi
 
 if [ -r $relief ]; then
