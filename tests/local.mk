@@ -58,7 +58,7 @@ check_PROGRAMS += \
 	%D%/checkpoint/t-checkpoint-memory \
 	%D%/checkpoint/t-snapshot \
 	%D%/checkpoint/t-restart $(one_thread) \
-	%D%/checkpoint/t-drive \
+	%D%/checkpoint/t-drive $(one_thread) \
 	%D%/checkpoint/t-save-now \
 	%D%/checkpoint/t-run-group \
 	%D%/plan/t-plan-count $(one_thread) \
