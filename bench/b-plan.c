@@ -24,7 +24,7 @@ static reel_plan *open_plan(enum reel_planner planner)
 /* A schedule of many actions, of which a run takes n; from the start when it is done. */
 struct walk {
 	reel_plan *plan;
-	reel_schedule schedule;
+	reel_schedule *schedule;
 };
 
 static double run_walk(void *context, size_t n)
@@ -34,10 +34,10 @@ static double run_walk(void *context, size_t n)
 	int64_t mix = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		reel_schedule_next(&walk->schedule, &action);
+		reel_schedule_next(walk->schedule, &action);
 		mix ^= action.last;
 		if (action.kind == REEL_ACTION_DONE)
-			reel_schedule_begin(&walk->schedule, walk->plan);
+			reel_schedule_begin(walk->schedule);
 	}
 	return (double)mix;
 }
@@ -45,7 +45,8 @@ static double run_walk(void *context, size_t n)
 static void open_walk(struct walk *walk, enum reel_planner planner)
 {
 	walk->plan = open_plan(planner);
-	reel_schedule_begin(&walk->schedule, walk->plan);
+	if (reel_schedule_open(&walk->schedule, walk->plan))
+		abort();
 }
 
 static void measure_next(void)

@@ -248,15 +248,17 @@ static int put_action(struct drawing *drawing, const reel_action *action)
 
 static int put_plan(struct drawing *drawing, const reel_plan *plan)
 {
-	reel_schedule schedule;
+	reel_schedule *schedule;
 	reel_action action;
-	int error = 0;
+	int error = reel_schedule_open(&schedule, plan);
 
-	reel_schedule_begin(&schedule, plan);
+	if (error)
+		return error;
 	do {
-		plan_next_action(&schedule, drawing->steps, &action);
+		plan_next_action(schedule, drawing->steps, &action);
 		error = put_action(drawing, &action);
 	} while (!error && action.kind != REEL_ACTION_DONE);
+	reel_schedule_close(schedule);
 	return error;
 }
 

@@ -131,25 +131,29 @@ void plan_next_action(reel_schedule *schedule, int64_t steps, reel_action *actio
 	while (action->kind == REEL_ACTION_ADVANCE && action->first == action->last);
 }
 
-static void show_actions(const reel_plan *plan, int64_t steps, bool json)
+static int show_actions(const reel_plan *plan, int64_t steps, bool json)
 {
-	reel_schedule schedule;
+	reel_schedule *schedule;
 	reel_action action;
+	int error = reel_schedule_open(&schedule, plan);
 
-	reel_schedule_begin(&schedule, plan);
+	if (error)
+		return error;
 	do {
-		plan_next_action(&schedule, steps, &action);
+		plan_next_action(schedule, steps, &action);
 		show_action(&action, json);
 	} while (action.kind != REEL_ACTION_DONE && !ferror(stdout));
+	reel_schedule_close(schedule);
+	return 0;
 }
 
 int plan_show_parts(const struct request *request, const reel_plan *plan,
 		    const struct reel_problem *problem, int64_t steps)
 {
-	int error;
+	int error = request->actions ? show_actions(plan, steps, request->json) : 0;
 
-	if (request->actions)
-		show_actions(plan, steps, request->json);
+	if (error)
+		return plan_status(error);
 	error = request->plot ? plan_draw(plan, problem, steps, request->plot) : 0;
 	if (error)
 		fprintf(stderr, "reel plan: cannot draw to %s: %s\n", request->plot,

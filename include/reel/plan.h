@@ -5,15 +5,16 @@
  *
  *	struct reel_problem problem = {.steps = 1000, .tiers = 1, .tier = {{.slots = 10}}};
  *	reel_plan *plan;
- *	reel_schedule schedule;
+ *	reel_schedule *schedule;
  *	reel_action action;
  *
  *	error = reel_plan_open(&plan, REEL_BINOMIAL, &problem);
- *	reel_schedule_begin(&schedule, plan);
+ *	error = reel_schedule_open(&schedule, plan);
  *	do {
- *		error = reel_schedule_next(&schedule, &action);
+ *		error = reel_schedule_next(schedule, &action);
  *		carry it out
  *	} while (!error && action.kind != REEL_ACTION_DONE);
+ *	reel_schedule_close(schedule);
  *	reel_plan_close(plan);
  *
  * The loop has steps 0 to steps - 1; state i is the state before step i. There is one working
@@ -21,9 +22,9 @@
  * tiers. A step is recorded from the working state and leaves a tape, which is gone when the step
  * is reversed. The number of slots includes the slot of state 0.
  *
- * A plan holds what was computed for a problem. A schedule walks through it with integers alone,
- * without allocations and system calls. A copy of the struct is another schedule, with which a
- * program can look ahead.
+ * A plan holds what was computed for a problem. A schedule walks through it with integers alone;
+ * but for opening one, without allocations and system calls. A copy is another schedule, with which
+ * a program can look ahead.
  *
  * Threads. A plan does not change after it was opened. Any number of threads may walk through it,
  * each with a schedule of its own.
@@ -44,9 +45,11 @@ extern "C" {
 /*
  * Maximum number of slots in all tiers together. REEL_TWO_LEVEL, REEL_PERIODIC and
  * REEL_DISK_REVOLVE do not count the last tier, which is unlimited, and may use one slot less. A
- * loop that could use more slots is grouped into segments.
+ * loop that could use more slots is grouped into segments. REEL_MIXED, REEL_HIERARCHICAL and
+ * REEL_DISK_REVOLVE compute a table, and have at most REEL_MAX_TABLE_SLOTS.
  */
-#define REEL_MAX_SLOTS 256
+#define REEL_MAX_SLOTS 4096
+#define REEL_MAX_TABLE_SLOTS 256
 #define REEL_MAX_STEPS ((int64_t)1 << 40)
 /*
  * Maximum of steps for REEL_MIXED, REEL_HIERARCHICAL and REEL_DISK_REVOLVE, which compute a table.
@@ -73,30 +76,8 @@ typedef struct reel_action {
 	bool last_use; /* of a LOAD: the DROP of this slot is the next action */
 } reel_action;
 
-/* A walk through a plan. Copied by assignment; its members are the library's own. */
-typedef struct reel_schedule {
-	const reel_plan *plan;
-	int64_t steps;
-	int64_t at;     /* the working state */
-	int64_t end;    /* the steps from here on have been reversed */
-	int64_t passed; /* where the last ADVANCE with an unknown end began */
-	int64_t ahead;
-	int64_t stride;
-	int64_t sites;
-	int64_t tape_steps;
-	struct {
-		int64_t first; /* a state in a slot, or the first step of a tape */
-		int64_t last;  /* of a tape */
-		uint32_t tier;
-		uint32_t slot;
-	} level[REEL_MAX_SLOTS];
-	unsigned levels;
-	unsigned phase;
-	unsigned stale;
-	uint16_t in_use[REEL_MAX_TIERS];
-	uint64_t used[REEL_MAX_SLOTS / 64];
-	uint64_t reserved[2];
-} reel_schedule;
+/* A walk through a plan. */
+typedef struct reel_schedule reel_schedule;
 
 /*
  * Opens a plan that the caller made: `count` actions, which are not copied and outlive the plan.
@@ -111,8 +92,18 @@ int reel_plan_open_actions(reel_plan **plan, const struct reel_problem *problem,
 const char *reel_planner_name(enum reel_planner planner);
 int reel_planner_by_name(const char *name, enum reel_planner *planner);
 
-/* Begins a walk at the first action of the plan. */
-void reel_schedule_begin(reel_schedule *schedule, const reel_plan *plan);
+/*
+ * Opens a schedule, which is at the first action of the plan; the plan outlives it. Returns 0 or
+ * -ENOMEM. NULL can be closed.
+ */
+int reel_schedule_open(reel_schedule **schedule, const reel_plan *plan);
+void reel_schedule_close(reel_schedule *schedule);
+
+/* Goes back to the first action of the plan. */
+void reel_schedule_begin(reel_schedule *schedule);
+
+/* Makes `to` stand where `from` stands. Returns 0, or -EINVAL: they are of different plans. */
+int reel_schedule_copy(reel_schedule *to, const reel_schedule *from);
 
 /*
  * Gives the next action; after REEL_ACTION_DONE again REEL_ACTION_DONE. Returns 0, or -EAGAIN if
@@ -121,6 +112,13 @@ void reel_schedule_begin(reel_schedule *schedule, const reel_plan *plan);
  * nanoseconds.
  */
 int reel_schedule_next(reel_schedule *schedule, reel_action *action);
+
+/*
+ * Gives up to `n` actions at once, for callers to whom a call costs more than an action. Returns
+ * their number. It is less than n after REEL_ACTION_DONE, and after an ADVANCE on which the loop may
+ * end: these are the last ones given.
+ */
+size_t reel_schedule_take(reel_schedule *schedule, reel_action *actions, size_t n);
 
 /*
  * Tells the schedule that the loop ends after `steps` steps, and that the working state is state

@@ -185,10 +185,21 @@ static int open_files(reel_run *run)
 	return error;
 }
 
+static int open_schedules(reel_run *run)
+{
+	int error = reel_schedule_open(&run->schedule, run->plan);
+
+	if (!error)
+		error = reel_schedule_open(&run->ahead, run->plan);
+	return error ? error : reel_schedule_open(&run->later, run->plan);
+}
+
 static int fill(reel_run *run)
 {
-	int error = open_files(run);
+	int error = open_schedules(run);
 
+	if (!error)
+		error = open_files(run);
 	if (!error)
 		error = complete(&run->options);
 	if (!error)
@@ -233,6 +244,9 @@ static int own_parts(reel_run *run)
 static void free_run(reel_run *run)
 {
 	reel_group_close(run);
+	reel_schedule_close(run->schedule);
+	reel_schedule_close(run->ahead);
+	reel_schedule_close(run->later);
 	free(run->part);
 	free(run);
 }

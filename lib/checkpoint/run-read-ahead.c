@@ -8,6 +8,7 @@
  */
 #include "config.h"
 
+#include "plan/plan.h"
 #include "run.h"
 
 /* Number of actions looked at for each action that is taken: more than 1, to get ahead. */
@@ -34,7 +35,7 @@ static bool comes_from_store(const reel_run *run, const reel_action *action)
 static bool look(reel_run *run, reel_action *action)
 {
 	return run->looked < run->taken + FARTHEST &&
-	       !reel_schedule_next(&run->ahead, action) && action->kind != REEL_ACTION_DONE;
+	       !reel_schedule_next(run->ahead, action) && action->kind != REEL_ACTION_DONE;
 }
 
 static bool has_stores(const reel_run *run)
@@ -47,8 +48,8 @@ static bool has_stores(const reel_run *run)
 
 void reel_ahead_begin(reel_run *run)
 {
-	REEL_ASSERT(run->schedule.plan == run->plan);
-	run->ahead = run->schedule;
+	REEL_ASSERT(run->schedule->plan == run->plan);
+	reel_schedule_copy(run->ahead, run->schedule);
 	run->taken = run->looked = 0;
 	run->wants = false;
 }
@@ -60,7 +61,7 @@ void reel_ahead_begin(reel_run *run)
  */
 void reel_ahead_follow(reel_run *run)
 {
-	if (!has_stores(run) || run->schedule.steps == REEL_UNKNOWN_STEPS)
+	if (!has_stores(run) || run->schedule->steps == REEL_UNKNOWN_STEPS)
 		return;
 	run->taken++;
 	REEL_ASSERT(!run->wants || run->wanted.kind == REEL_ACTION_LOAD);

@@ -361,7 +361,6 @@ static void note_save(reel_run *run, int error)
  */
 static bool can_be_saved(const reel_run *run)
 {
-	reel_schedule later = run->schedule;
 	reel_action action;
 
 	REEL_ASSERT(run->phase != REEL_RUN_IDLE && run->actions > 0);
@@ -369,8 +368,9 @@ static bool can_be_saved(const reel_run *run)
 		return false;
 	if (run->phase != REEL_RUN_REVERSE)
 		return true;
+	reel_schedule_copy(run->later, run->schedule);
 	do
-		reel_schedule_next(&later, &action);
+		reel_schedule_next(run->later, &action);
 	while (action.kind == REEL_ACTION_DROP ||
 	       (action.kind == REEL_ACTION_REVERSE && !run->plan->planner));
 	return run->plan->planner
@@ -535,7 +535,7 @@ static int walk(reel_run *run, const struct run_record *record)
 	bool reverses = false;
 
 	for (run->actions = 0; run->actions < record->actions; run->actions++) {
-		bool open = reel_schedule_next(&run->schedule, &action) == -EAGAIN;
+		bool open = reel_schedule_next(run->schedule, &action) == -EAGAIN;
 
 		if (action.kind == REEL_ACTION_DONE || (open && meet_end(run, &action, record->steps)))
 			return -EBADMSG;

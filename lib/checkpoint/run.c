@@ -30,7 +30,7 @@ static const uint8_t next_phases[REEL_RUN_PHASES] = {
 void reel_run_enter(reel_run *run, enum reel_run_phase phase)
 {
 	REEL_ASSERT(next_phases[run->phase] >> phase & 1);
-	REEL_ASSERT(phase != REEL_RUN_REVERSE || run->schedule.steps != REEL_UNKNOWN_STEPS);
+	REEL_ASSERT(phase != REEL_RUN_REVERSE || run->schedule->steps != REEL_UNKNOWN_STEPS);
 	run->phase = phase;
 }
 
@@ -93,10 +93,10 @@ int reel_run_carry_out(reel_run *run, const reel_action *action, void *context, 
 static void take_action(reel_run *run, reel_action *action)
 {
 	/* The result -EAGAIN needs no care: `run->steps` says that the end is unknown, too. */
-	reel_schedule_next(&run->schedule, action);
+	reel_schedule_next(run->schedule, action);
 	REEL_ASSERT(action->kind > REEL_ACTION_REVERSE || action->first <= action->last);
 	REEL_ASSERT(action->kind != REEL_ACTION_RECORD || run->phase == REEL_RUN_FORWARD ||
-		    action->last <= run->schedule.steps);
+		    action->last <= run->schedule->steps);
 	REEL_ASSERT(action->kind < REEL_ACTION_STORE || action->kind == REEL_ACTION_DONE ||
 		    action->tier < run->snapshots.tiers);
 	run->actions++;
@@ -105,7 +105,7 @@ static void take_action(reel_run *run, reel_action *action)
 
 bool reel_run_turns_after(const reel_run *run, const reel_action *action)
 {
-	return action->kind == REEL_ACTION_RECORD && action->last == run->schedule.steps;
+	return action->kind == REEL_ACTION_RECORD && action->last == run->schedule->steps;
 }
 
 /*
@@ -149,10 +149,10 @@ void reel_run_begin(reel_run *run)
 		atomic_store_explicit(&run->ns[kind], 0, memory_order_relaxed);
 	reel_audit_begin(run);
 	reel_restart_begin(run);
-	reel_schedule_begin(&run->schedule, run->plan);
+	reel_schedule_begin(run->schedule);
 	reel_ahead_begin(run);
 	REEL_ASSERT(run->steps == REEL_UNKNOWN_STEPS ||
-		    reel_run_step_of(run, run->schedule.steps) == run->steps);
+		    reel_run_step_of(run, run->schedule->steps) == run->steps);
 }
 
 static int begin_forward(reel_run *run, void *context, void *state)
@@ -181,9 +181,9 @@ int reel_run_meet_end(reel_run *run, int64_t step)
 	int64_t segments = (step + run->options.segment_steps - 1) / run->options.segment_steps;
 
 	REEL_ASSERT(step >= 0 && run->steps == REEL_UNKNOWN_STEPS);
-	if (reel_schedule_end(&run->schedule, segments, segments))
+	if (reel_schedule_end(run->schedule, segments, segments))
 		return -ERANGE;
-	REEL_ASSERT(run->schedule.steps == segments);
+	REEL_ASSERT(run->schedule->steps == segments);
 	run->steps = step;
 	reel_ahead_begin(run);
 	return 0;
@@ -270,7 +270,7 @@ static int conclude(reel_run *run, int error)
 static bool has_turned(const reel_run *run)
 {
 	return run->phase == REEL_RUN_FORWARD &&
-	       (run->schedule.steps == 0 || reel_run_turns_after(run, &run->sweep.action));
+	       (run->schedule->steps == 0 || reel_run_turns_after(run, &run->sweep.action));
 }
 
 /*

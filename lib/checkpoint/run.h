@@ -87,7 +87,7 @@ struct reel_run {
 	struct reel_part *part; /* those of the options, of the state first; or NULL */
 	reel_tape tape;
 	struct reel_snapshots snapshots;
-	reel_schedule schedule;
+	reel_schedule *schedule;
 	enum reel_run_phase phase;
 	struct reel_sweep sweep;
 	/*
@@ -101,7 +101,7 @@ struct reel_run {
 	int64_t steps_on_tape;  /* number of steps recorded on `tape` and not yet reversed */
 
 	/* Reading ahead: a copy of `schedule` that is up to some thousand actions ahead of it. */
-	reel_schedule ahead;
+	reel_schedule *ahead;
 	reel_action wanted;     /* if `wants`: the LOAD of `ahead` that no read was started for */
 	uint64_t taken, looked; /* number of actions taken from `schedule`, and from `ahead` */
 	bool wants;
@@ -114,6 +114,7 @@ struct reel_run {
 
 	/* Restart files. */
 	uint64_t saved_at;     /* time of the last restart file, in ns */
+	reel_schedule *later;  /* a copy of `schedule`, to look whether a file can be written */
 	reel_action stored;    /* resumed in a forward sweep: the STORE of the working state */
 	/*
 	 * The buffer of save_adjoint() or load_adjoint(), or NULL. The run owns it, so that it is

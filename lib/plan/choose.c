@@ -174,7 +174,7 @@ static int64_t slots_of_tier(const struct search *search, unsigned tier, int64_t
 /* Maximum number of slots: more are never used, or a plan cannot have them. */
 static int64_t max_slots(const struct segments *segments)
 {
-	return segments->count - 1 < REEL_MAX_SLOTS ? segments->count - 1 : REEL_MAX_SLOTS;
+	return segments->count - 1 < REEL_MAX_TABLE_SLOTS ? segments->count - 1 : REEL_MAX_TABLE_SLOTS;
 }
 
 static int64_t slots_of_memory(const struct search *search, const struct segments *segments,
@@ -217,7 +217,7 @@ static struct reel_prediction candidate(const struct search *search,
 	struct reel_problem *problem = &prediction.problem;
 
 	REEL_ASSERT(tiers > 0 && tiers <= search->costs.tiers + 1);
-	REEL_ASSERT(memory_slots >= 0 && memory_slots <= REEL_MAX_SLOTS);
+	REEL_ASSERT(memory_slots >= 0 && memory_slots <= REEL_MAX_TABLE_SLOTS);
 	problem->steps = segments->count;
 	problem->advance_cost = each * search->costs.advance_seconds;
 	problem->record_cost = each * search->costs.record_seconds;
@@ -341,8 +341,8 @@ static uint64_t mixed_room(const struct search *search, const struct segments *s
 static void try_mixed(struct search *search, const struct segments *segments)
 {
 	double work = (double)segments->count * (double)segments->count / 2;
-	int64_t most = work * REEL_MAX_SLOTS > MAX_MIXED_WORK ? (int64_t)(MAX_MIXED_WORK / work)
-								: REEL_MAX_SLOTS;
+	int64_t most = work * REEL_MAX_TABLE_SLOTS > MAX_MIXED_WORK ? (int64_t)(MAX_MIXED_WORK / work)
+								: REEL_MAX_TABLE_SLOTS;
 	uint64_t slot = search->costs.state_bytes ? search->costs.state_bytes : 1;
 	uint64_t room = mixed_room(search, segments);
 
@@ -403,7 +403,7 @@ static void try_last_tier(struct search *search, const struct segments *segments
 	int64_t slots = slots_of_tier(search, tiers - 1, segments->count);
 	struct reel_prediction prediction =
 		candidate(search, segments, planner, tiers,
-			  reel_min_i64(reel_min_i64(memory_slots, most), REEL_MAX_SLOTS - 1));
+			  reel_min_i64(reel_min_i64(memory_slots, most), REEL_MAX_TABLE_SLOTS - 1));
 
 	REEL_ASSERT(tiers > 1 && period >= 0);
 	prediction.problem.tier[tiers - 1].slots = slots;

@@ -13,7 +13,8 @@
  */
 #include "config.h"
 
-#include <string.h>
+#include <errno.h>
+#include <stdlib.h>
 
 #include "plan.h"
 
@@ -113,10 +114,9 @@ static const char *problem_of_first_tier(const struct reel_problem *problem)
 	return problem->tier[0].slots < 1 ? "the first tier has no slot: give it one or more" : NULL;
 }
 
-static void count_binomial(const reel_plan *plan, int64_t steps,
-			   struct reel_schedule_report *report)
+static int count_binomial(const reel_plan *plan, int64_t steps, struct reel_schedule_report *report)
 {
-	reel_count_free(plan, 1, steps, plan->problem.tier[0].slots, report);
+	return reel_count_free(plan, 1, steps, plan->problem.tier[0].slots, report);
 }
 
 const struct planner reel_planner_binomial = {
@@ -188,11 +188,10 @@ static int64_t sum_of(const int64_t *counts, int64_t depths)
 	return sum;
 }
 
-void reel_binomial_accesses(int64_t steps, int64_t slots, struct accesses *accesses)
+static void count_accesses(int64_t steps, int64_t slots, struct accesses *accesses)
 {
 	struct binomial beta;
 
-	memset(accesses, 0, sizeof *accesses);
 	if (steps < 2)
 		return;
 	if (slots == 1) {
@@ -212,6 +211,17 @@ void reel_binomial_accesses(int64_t steps, int64_t slots, struct accesses *acces
 	/* The last step is recorded in the forward sweep, each other step after one LOAD. */
 	REEL_ASSERT_EXPENSIVE(sum_of(accesses->loads, slots) == steps - 1);
 	REEL_ASSERT_EXPENSIVE(sum_of(accesses->stores, slots) <= steps - 1);
+}
+
+int reel_binomial_accesses(int64_t steps, int64_t slots, struct accesses *accesses)
+{
+	REEL_ASSERT(slots > 0);
+	accesses->stores = calloc(2 * (size_t)slots, sizeof *accesses->stores);
+	if (!accesses->stores)
+		return -ENOMEM;
+	accesses->loads = accesses->stores + slots;
+	count_accesses(steps, slots, accesses);
+	return 0;
 }
 
 /* ---- One binomial schedule over the slots of all tiers ---- */
@@ -246,9 +256,12 @@ static int compute_multistage(reel_plan *plan)
 {
 	unsigned depths = (unsigned)reel_plan_all_slots(&plan->problem);
 	struct accesses accesses;
-	bool placed[REEL_MAX_SLOTS] = {false};
+	bool *placed = calloc(depths, sizeof *placed);
 
-	reel_binomial_accesses(plan->problem.steps, depths, &accesses);
+	if (!placed || reel_binomial_accesses(plan->problem.steps, depths, &accesses)) {
+		free(placed);
+		return -ENOMEM;
+	}
 	for (unsigned t = 0; t < plan->problem.tiers; t++)
 		for (int64_t i = 0; i < plan->problem.tier[t].slots; i++) {
 			unsigned depth = busiest(&accesses, placed, depths);
@@ -257,13 +270,15 @@ static int compute_multistage(reel_plan *plan)
 			placed[depth] = true;
 			plan->tier_of_depth[depth] = (uint8_t)t;
 		}
+	free(accesses.stores);
+	free(placed);
 	return 0;
 }
 
-static void count_multistage(const reel_plan *plan, int64_t steps,
-			     struct reel_schedule_report *report)
+static int count_multistage(const reel_plan *plan, int64_t steps,
+			    struct reel_schedule_report *report)
 {
-	reel_count_free(plan, 1, steps, reel_plan_all_slots(&plan->problem), report);
+	return reel_count_free(plan, 1, steps, reel_plan_all_slots(&plan->problem), report);
 }
 
 static const char *problem_of_multistage(const struct reel_problem *problem)

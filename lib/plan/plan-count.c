@@ -10,6 +10,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "plan.h"
@@ -47,16 +48,17 @@ static void count_steps(int64_t times, int64_t steps, struct reel_schedule_repor
 	report->peak_tape_steps = 1;
 }
 
-void reel_count_held(const reel_plan *plan, int64_t times, int64_t steps, int64_t slots,
-		     int64_t below, struct reel_schedule_report *report)
+int reel_count_held(const reel_plan *plan, int64_t times, int64_t steps, int64_t slots,
+		    int64_t below, struct reel_schedule_report *report)
 {
 	int64_t used = steps - 1 < slots ? steps - 1 : slots;
 	struct accesses accesses;
 
 	if (times == 0)
-		return;
+		return 0;
 	REEL_ASSERT(times > 0 && steps > 0 && slots > 0 && below >= 0);
-	reel_binomial_accesses(steps, slots, &accesses);
+	if (reel_binomial_accesses(steps, slots, &accesses))
+		return -ENOMEM;
 	accesses.stores[0] = 0;
 	for (int64_t d = 0; d < used; d++) {
 		unsigned tier = plan->tier_of_depth[d];
@@ -65,24 +67,26 @@ void reel_count_held(const reel_plan *plan, int64_t times, int64_t steps, int64_
 		report->loads[tier] += times * accesses.loads[d];
 		report->actions += times * (2 * accesses.stores[d] + accesses.loads[d]);
 	}
+	free(accesses.stores);
 	report->actions += times;
 	add_advances(times, reel_binomial_advances(steps, slots), report);
 	count_steps(times, steps, report);
 	note_peaks(plan, used > 1 ? used : 1, below, report);
+	return 0;
 }
 
-void reel_count_free(const reel_plan *plan, int64_t times, int64_t steps, int64_t slots,
-		     struct reel_schedule_report *report)
+int reel_count_free(const reel_plan *plan, int64_t times, int64_t steps, int64_t slots,
+		    struct reel_schedule_report *report)
 {
 	if (times == 0 || steps == 0)
-		return;
+		return 0;
 	if (steps == 1) {
 		count_steps(times, 1, report);
-		return;
+		return 0;
 	}
 	report->stores[plan->tier_of_depth[0]] += times;
 	report->actions += times;
-	reel_count_held(plan, times, steps, slots, 0, report);
+	return reel_count_held(plan, times, steps, slots, 0, report);
 }
 
 int reel_plan_count(const reel_plan *plan, int64_t steps, struct reel_schedule_report *report)
@@ -94,7 +98,8 @@ int reel_plan_count(const reel_plan *plan, int64_t steps, struct reel_schedule_r
 		steps = plan->problem.steps;
 	if (steps < 0 || steps > REEL_MAX_STEPS)
 		return -EINVAL;
-	plan->planner->count(plan, steps, report);
+	if (plan->planner->count(plan, steps, report))
+		return -ENOMEM;
 	REEL_ASSERT(report->recorded == steps && report->reversed == steps);
 	report->makespan = reel_plan_makespan(&plan->problem, report);
 	return report->advances == INT64_MAX ? -EOVERFLOW : 0;

@@ -85,34 +85,37 @@ static void walk_sweep(reel_schedule *schedule, int64_t steps, struct reel_sched
 }
 
 /* Counts the gap from the topmost state to the end. A state at the end is only dropped. */
-static void count_gap(reel_schedule *schedule, struct reel_schedule_report *report)
+static int count_gap(reel_schedule *schedule, struct reel_schedule_report *report)
 {
 	int64_t first = schedule->level[--schedule->levels].first, steps = schedule->end - first;
 	int64_t slots = schedule->plan->problem.tier[0].slots;
 
 	REEL_ASSERT(steps >= 0 && schedule->levels < slots);
 	report->actions++;
-	if (steps == 0)
-		return;
-	report->loads[0]++;
-	reel_count_held(schedule->plan, 1, steps, slots - schedule->levels, schedule->levels,
-			report);
 	schedule->end = first;
+	if (steps == 0)
+		return 0;
+	report->loads[0]++;
+	return reel_count_held(schedule->plan, 1, steps, slots - schedule->levels,
+			       schedule->levels, report);
 }
 
-static void count_online(const reel_plan *plan, int64_t steps, struct reel_schedule_report *report)
+static int count_online(const reel_plan *plan, int64_t steps, struct reel_schedule_report *report)
 {
-	reel_schedule schedule;
+	reel_schedule *schedule;
+	int error;
 
-	if (plan->problem.steps != REEL_UNKNOWN_STEPS) {
-		reel_count_free(plan, 1, steps, plan->problem.tier[0].slots, report);
-		return;
-	}
-	reel_schedule_begin(&schedule, plan);
-	walk_sweep(&schedule, steps, report);
-	while (schedule.levels > 0)
-		count_gap(&schedule, report);
-	REEL_ASSERT(schedule.end == 0);
+	if (plan->problem.steps != REEL_UNKNOWN_STEPS)
+		return reel_count_free(plan, 1, steps, plan->problem.tier[0].slots, report);
+	error = reel_schedule_open(&schedule, plan);
+	if (error)
+		return error;
+	walk_sweep(schedule, steps, report);
+	while (!error && schedule->levels > 0)
+		error = count_gap(schedule, report);
+	REEL_ASSERT(error || schedule->end == 0);
+	reel_schedule_close(schedule);
+	return error;
 }
 
 static const char *problem_of_online(const struct reel_problem *problem)

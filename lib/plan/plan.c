@@ -30,12 +30,13 @@ static const char *problem_of_store_all(const struct reel_problem *problem)
 	return NULL;
 }
 
-static void count_store_all(const reel_plan *plan, int64_t steps,
-			    struct reel_schedule_report *report)
+static int count_store_all(const reel_plan *plan, int64_t steps,
+			   struct reel_schedule_report *report)
 {
 	(void)plan;
 	report->recorded = report->reversed = report->peak_tape_steps = steps;
 	report->actions = steps > 0 ? 2 : 0;
+	return 0;
 }
 
 static const struct planner store_all = {
@@ -90,14 +91,16 @@ static const char *problem_of_slots(const struct planner *planner,
 {
 	unsigned tiers = problem->tiers - planner->unlimited_last_tier;
 	int64_t slots = planner->unlimited_last_tier;
+	int64_t most = planner->uses_table ? REEL_MAX_TABLE_SLOTS : REEL_MAX_SLOTS;
 
 	for (unsigned t = 0; t < tiers; t++) {
-		if (problem->tier[t].slots > REEL_MAX_SLOTS - slots)
-			return planner->unlimited_last_tier
-				       ? "there are more than 255 slots besides the last tier's: "
-					 "group the steps into segments"
-				       : "there are more than 256 slots: group the steps into "
-					 "segments";
+		if (problem->tier[t].slots > most - slots)
+			return planner->uses_table
+				       ? "there are more than 256 slots, one of them for all of an "
+					 "unlimited last tier, too many for a table: group the steps "
+					 "into segments"
+				       : "there are more than 4,096 slots, one of them for all of an "
+					 "unlimited last tier: group the steps into segments";
 		slots += problem->tier[t].slots;
 	}
 	return NULL;
@@ -202,10 +205,31 @@ static double or_one(double cost)
 	return cost > 0 ? cost : 1;
 }
 
+/* Neither a list of the caller's own actions nor a plan that keeps all tapes has levels. */
+static bool has_levels(const struct planner *planner)
+{
+	return planner && planner != &store_all;
+}
+
+static void number_slots(reel_plan *plan)
+{
+	const struct planner *planner = plan->planner;
+	unsigned limited = plan->problem.tiers - planner->unlimited_last_tier;
+	unsigned slots = 0;
+
+	for (unsigned t = 0; t < plan->problem.tiers; t++) {
+		plan->first_slot[t] = slots;
+		if (t < limited)
+			slots += (unsigned)plan->problem.tier[t].slots;
+	}
+	plan->slot_words = (slots + 63) / 64;
+	plan->max_levels = slots + planner->unlimited_last_tier;
+	REEL_ASSERT(plan->max_levels <= REEL_MAX_SLOTS);
+}
+
 static reel_plan *new_plan(const struct planner *planner, const struct reel_problem *problem)
 {
 	reel_plan *plan = calloc(1, sizeof *plan);
-	unsigned slots = 0;
 
 	if (!plan)
 		return NULL;
@@ -215,12 +239,14 @@ static reel_plan *new_plan(const struct planner *planner, const struct reel_prob
 	plan->problem.advance_cost = or_one(problem->advance_cost);
 	plan->problem.record_cost = or_one(problem->record_cost);
 	plan->problem.reverse_cost = or_one(problem->reverse_cost);
-	for (unsigned t = 0; t < problem->tiers; t++) {
-		plan->first_slot[t] = slots;
-		slots += (unsigned)problem->tier[t].slots;
-	}
 	REEL_ASSERT(reel_is_cost(plan->problem.advance_cost) || !planner);
-	return plan;
+	if (has_levels(planner))
+		number_slots(plan);
+	plan->tier_of_depth = calloc(plan->max_levels + 1, sizeof *plan->tier_of_depth);
+	if (plan->tier_of_depth)
+		return plan;
+	free(plan);
+	return NULL;
 }
 
 int reel_plan_open(reel_plan **plan, enum reel_planner planner, const struct reel_problem *problem)
@@ -275,6 +301,7 @@ void reel_plan_close(reel_plan *plan)
 	free(plan->split);
 	free(plan->store_tier);
 	free(plan->site);
+	free(plan->tier_of_depth);
 	free(plan);
 }
 

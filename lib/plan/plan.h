@@ -36,6 +36,32 @@ struct decision {
 	unsigned tier; /* STORE: tier to store the working state in */
 };
 
+/* A state in a slot, or the tape of some steps. */
+struct level {
+	int64_t first; /* the state, or the first step of the tape */
+	int64_t last;  /* of a tape; else `first` */
+	uint32_t tier;
+	uint32_t slot;
+};
+
+struct reel_schedule {
+	const reel_plan *plan;
+	int64_t steps;
+	int64_t at;     /* the working state */
+	int64_t end;    /* the steps from here on have been reversed */
+	int64_t passed; /* where the last ADVANCE with an unknown end began */
+	int64_t ahead;
+	int64_t stride;
+	int64_t sites;
+	int64_t tape_steps;
+	unsigned phase;
+	unsigned stale;
+	unsigned levels;
+	uint32_t in_use[REEL_MAX_TIERS];
+	uint64_t *used;       /* a bit for each slot of all limited tiers; plan->slot_words */
+	struct level level[]; /* plan->max_levels */
+};
+
 struct planner {
 	const char *name;
 	/* Says what this planner refuses in a problem that is right in general, or NULL. */
@@ -57,8 +83,9 @@ struct planner {
 	/*
 	 * Adds the counts of the whole plan to *report, which is all 0, for reel_plan_count().
 	 * NULL: the plan is replayed instead, which takes little time for a plan with a table.
+	 * Returns 0 or -ENOMEM.
 	 */
-	void (*count)(const reel_plan *plan, int64_t steps, struct reel_schedule_report *report);
+	int (*count)(const reel_plan *plan, int64_t steps, struct reel_schedule_report *report);
 	bool last_gap_has_site;   /* the last gap begins at a site, not at the working state */
 	bool uses_table;          /* limited to REEL_MAX_TABLE_STEPS steps */
 	bool unlimited_last_tier; /* the slots of the last tier are not claimed one by one */
@@ -76,8 +103,16 @@ struct reel_plan {
 	int64_t period; /* steps between two sites */
 	/* Number of the first bit of each tier in reel_schedule.used. */
 	unsigned first_slot[REEL_MAX_TIERS];
-	/* REEL_MULTISTAGE, REEL_TWO_LEVEL: tier of a state by the number of levels below it. */
-	uint8_t tier_of_depth[REEL_MAX_SLOTS];
+	/*
+	 * Number of levels that a schedule has at most: one for each slot of a limited tier, and one
+	 * for all of an unlimited tier. Number of words of reel_schedule.used.
+	 */
+	unsigned max_levels, slot_words;
+	/*
+	 * REEL_MULTISTAGE, REEL_TWO_LEVEL: tier of a state by the number of levels below it. All 0
+	 * of other planners, for `max_levels` levels and one more.
+	 */
+	uint8_t *tier_of_depth;
 
 	/*
 	 * Tables with rows of steps + 1 entries. REEL_MIXED has a row of `split` for each unit of
@@ -116,24 +151,27 @@ struct decision reel_binomial_decide_of(int64_t steps, int64_t slots, bool held)
 
 /* Numbers of stores and loads of states, by the number of states held below them. */
 struct accesses {
-	int64_t stores[REEL_MAX_SLOTS];
-	int64_t loads[REEL_MAX_SLOTS];
+	int64_t *stores; /* and all of its memory */
+	int64_t *loads;
 };
 
-/* Counts the accesses of a binomial schedule of `steps` steps with `slots` slots, at least 1. */
-void reel_binomial_accesses(int64_t steps, int64_t slots, struct accesses *accesses);
+/*
+ * Counts the accesses of a binomial schedule of `steps` steps with `slots` slots, at least 1. The
+ * caller frees accesses->stores. Returns 0 or -ENOMEM.
+ */
+int reel_binomial_accesses(int64_t steps, int64_t slots, struct accesses *accesses);
 
 /*
  * plan-count.c: adds the counts of `times` binomial reversals of `steps` steps each to *report.
  * A held reversal begins in a state that is in one of the `slots` slots already, and ends with the
  * DROP of this state; `below` other slots are in use. A free reversal begins in the working state,
  * which it stores if there are more steps than one. report->advances stays at INT64_MAX once the
- * number is larger.
+ * number is larger. Returns 0 or -ENOMEM.
  */
-void reel_count_held(const reel_plan *plan, int64_t times, int64_t steps, int64_t slots,
-		     int64_t below, struct reel_schedule_report *report);
-void reel_count_free(const reel_plan *plan, int64_t times, int64_t steps, int64_t slots,
-		     struct reel_schedule_report *report);
+int reel_count_held(const reel_plan *plan, int64_t times, int64_t steps, int64_t slots,
+		    int64_t below, struct reel_schedule_report *report);
+int reel_count_free(const reel_plan *plan, int64_t times, int64_t steps, int64_t slots,
+		    struct reel_schedule_report *report);
 
 /* Returns the time that one worker takes by the costs of the problem. */
 double reel_plan_makespan(const struct reel_problem *problem,

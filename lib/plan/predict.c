@@ -24,14 +24,15 @@ struct tier_clock {
 	double written_at;      /* time from which the buffer for writing is free */
 	double read_at;         /* time from which the state that was read ahead is in memory */
 	int64_t readable_after; /* number of the action after which the next state can be read */
-	reel_schedule ahead;    /* stands behind the next LOAD from this tier */
+	reel_schedule *ahead;   /* stands behind the next LOAD from this tier */
 	int64_t ahead_actions;  /* number of actions taken from `ahead` */
 };
 
 struct walk {
 	const struct reel_costs *costs;
 	struct reel_prediction *prediction;
-	reel_schedule schedule;
+	reel_schedule *schedule;
+	reel_schedule *from; /* of look_for_load() */
 	double now;
 	double first_record; /* time at which the first RECORD began; below 0: not yet */
 	int64_t actions;
@@ -81,14 +82,14 @@ static bool is_of(const reel_action *action, enum reel_action_kind kind, unsigne
  * Returns the number of the last action from `first` to `last` - 1 that stores a state in the slot;
  * AT_ONCE: there is none, so the state was stored before.
  */
-static int64_t last_store(reel_schedule from, int64_t first, int64_t last, unsigned tier,
+static int64_t last_store(reel_schedule *from, int64_t first, int64_t last, unsigned tier,
 			  unsigned slot)
 {
 	int64_t stored = AT_ONCE;
 	reel_action action;
 
 	for (int64_t i = first; i < last; i++) {
-		reel_schedule_next(&from, &action);
+		reel_schedule_next(from, &action);
 		if (is_of(&action, REEL_ACTION_STORE, tier) && action.slot == slot)
 			stored = i;
 	}
@@ -99,19 +100,19 @@ static int64_t last_store(reel_schedule from, int64_t first, int64_t last, unsig
 static void look_for_load(struct walk *walk, unsigned tier)
 {
 	struct tier_clock *clock = &walk->tier[tier];
-	reel_schedule from = clock->ahead;
 	int64_t first = clock->ahead_actions;
 	reel_action action;
 
 	REEL_ASSERT(first >= walk->actions);
+	reel_schedule_copy(walk->from, clock->ahead);
 	do {
-		reel_schedule_next(&clock->ahead, &action);
+		reel_schedule_next(clock->ahead, &action);
 		clock->ahead_actions++;
 	} while (action.kind != REEL_ACTION_DONE && !is_of(&action, REEL_ACTION_LOAD, tier));
 	clock->readable_after = NEVER;
 	if (action.kind == REEL_ACTION_DONE)
 		return;
-	clock->readable_after = last_store(from, first, clock->ahead_actions, tier, action.slot);
+	clock->readable_after = last_store(walk->from, first, clock->ahead_actions, tier, action.slot);
 	if (clock->readable_after == AT_ONCE)
 		read_ahead(walk, tier);
 }
@@ -242,11 +243,11 @@ static void walk_through(struct walk *walk)
 	reel_action action;
 
 	for (unsigned t = 1; t < tiers; t++) {
-		walk->tier[t].ahead = walk->schedule;
+		reel_schedule_copy(walk->tier[t].ahead, walk->schedule);
 		look_for_load(walk, t);
 	}
 	do {
-		reel_schedule_next(&walk->schedule, &action);
+		reel_schedule_next(walk->schedule, &action);
 		carry_out(walk, &action);
 		for (unsigned t = 1; t < tiers; t++)
 			if (walk->tier[t].readable_after == walk->actions)
@@ -318,25 +319,40 @@ static int conclude(const struct walk *walk)
 	return 0;
 }
 
+static int open_schedules(struct walk *walk, const reel_plan *plan)
+{
+	int error = reel_schedule_open(&walk->schedule, plan);
+
+	if (!error)
+		error = reel_schedule_open(&walk->from, plan);
+	for (unsigned t = 1; t < walk->prediction->problem.tiers && !error; t++)
+		error = reel_schedule_open(&walk->tier[t].ahead, plan);
+	return error;
+}
+
+static void close_schedules(struct walk *walk)
+{
+	reel_schedule_close(walk->schedule);
+	reel_schedule_close(walk->from);
+	for (unsigned t = 1; t < walk->prediction->problem.tiers; t++)
+		reel_schedule_close(walk->tier[t].ahead);
+}
+
 int reel_predict(const struct reel_costs *costs, struct reel_prediction *prediction)
 {
-	struct walk *walk;
+	struct walk walk = {.costs = costs, .prediction = prediction, .first_record = -1};
 	reel_plan *plan;
 	int error = reel_plan_open(&plan, prediction->planner, &prediction->problem);
 
 	REEL_ASSERT(prediction->segment_steps > 0 && prediction->tapes > 0);
 	if (error)
 		return error;
-	walk = calloc(1, sizeof *walk);
-	if (walk) {
-		walk->costs = costs;
-		walk->prediction = prediction;
-		walk->first_record = -1;
-		reel_schedule_begin(&walk->schedule, plan);
-		walk_through(walk);
+	error = open_schedules(&walk, plan);
+	if (!error) {
+		walk_through(&walk);
+		error = conclude(&walk);
 	}
-	error = walk ? conclude(walk) : -ENOMEM;
-	free(walk);
+	close_schedules(&walk);
 	reel_plan_close(plan);
 	return error;
 }

@@ -374,16 +374,20 @@ double reel_plan_makespan(const struct reel_problem *problem,
 int reel_plan_check(const reel_plan *plan, const struct reel_problem *problem, int64_t steps,
 		    struct reel_schedule_report *report)
 {
-	reel_schedule schedule;
 	struct replay replay = {.problem = problem ? problem : &plan->problem, .report = report};
+	reel_schedule *schedule;
+	int error;
 
 	memset(report, 0, sizeof *report);
 	replay.steps = plan->problem.steps == REEL_UNKNOWN_STEPS ? steps : plan->problem.steps;
 	replay.end = replay.steps;
 	if (replay.steps < 0)
 		return -EINVAL;
-	reel_schedule_begin(&schedule, plan);
-	replay_all(&replay, &schedule);
+	error = reel_schedule_open(&schedule, plan);
+	if (error)
+		return error;
+	replay_all(&replay, schedule);
+	reel_schedule_close(schedule);
 	report->makespan = reel_plan_makespan(replay.problem, report);
 	for (unsigned t = 0; t < REEL_MAX_TIERS; t++)
 		free(replay.shelf[t].state);

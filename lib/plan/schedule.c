@@ -9,8 +9,10 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "os/error.h"
 #include "plan.h"
 
 /*
@@ -69,10 +71,10 @@ static bool slots_agree(const reel_schedule *schedule)
 {
 	int used = 0;
 
-	for (unsigned word = 0; word < REEL_MAX_SLOTS / 64; word++)
+	for (unsigned word = 0; word < schedule->plan->slot_words; word++)
 		used += __builtin_popcountll(schedule->used[word]);
 	for (unsigned tier = 0; tier < REEL_MAX_TIERS; tier++)
-		used -= schedule->in_use[tier];
+		used -= (int)schedule->in_use[tier];
 	return used == 0;
 }
 
@@ -108,8 +110,10 @@ static unsigned claim_slot(reel_schedule *schedule, unsigned tier)
 
 	REEL_ASSERT(tier < schedule->plan->problem.tiers);
 	REEL_ASSERT(schedule->in_use[tier] < schedule->plan->problem.tier[tier].slots);
-	while (!unused)
+	while (!unused) {
+		REEL_ASSERT(word + 1 < schedule->plan->slot_words);
 		unused = ~schedule->used[++word];
+	}
 	bit = word * 64 + (unsigned)__builtin_ctzll(unused);
 	schedule->used[word] |= (uint64_t)1 << bit % 64;
 	schedule->in_use[tier]++;
@@ -131,7 +135,7 @@ static void push_level(reel_schedule *schedule, int64_t first, int64_t last, uns
 {
 	unsigned level = schedule->levels++;
 
-	REEL_ASSERT(level < REEL_MAX_SLOTS && first <= last);
+	REEL_ASSERT(level < schedule->plan->max_levels && first <= last);
 	REEL_ASSERT(level == 0 || schedule->level[level - 1].last <= first);
 	schedule->level[level].first = first;
 	schedule->level[level].last = last;
@@ -352,13 +356,51 @@ static void next_of_list(reel_schedule *schedule, reel_action *action)
 		make(action, REEL_ACTION_DONE, 0, 0);
 }
 
-void reel_schedule_begin(reel_schedule *schedule, const reel_plan *plan)
+int reel_schedule_open(reel_schedule **opened, const reel_plan *plan)
 {
+	size_t levels = plan->max_levels * sizeof(struct level);
+	reel_schedule *schedule =
+		malloc(sizeof *schedule + levels + plan->slot_words * sizeof(uint64_t));
+
+	if (!schedule)
+		return reel_fail(-ENOMEM, "no memory for a schedule");
+	schedule->plan = plan;
+	schedule->used = (uint64_t *)&schedule->level[plan->max_levels];
+	reel_schedule_begin(schedule);
+	*opened = schedule;
+	return 0;
+}
+
+void reel_schedule_close(reel_schedule *schedule)
+{
+	free(schedule);
+}
+
+void reel_schedule_begin(reel_schedule *schedule)
+{
+	const reel_plan *plan = schedule->plan;
+	uint64_t *used = schedule->used;
+
 	*schedule = (reel_schedule){.plan = plan,
 				    .steps = plan->problem.steps,
 				    .end = plan->problem.steps,
 				    .stride = 1,
-				    .phase = SWEEP};
+				    .phase = SWEEP,
+				    .used = used};
+	memset(used, 0, plan->slot_words * sizeof *used);
+}
+
+int reel_schedule_copy(reel_schedule *to, const reel_schedule *from)
+{
+	uint64_t *used = to->used;
+
+	if (to->plan != from->plan)
+		return reel_fail(-EINVAL, "a copy of a schedule is of the same plan");
+	memcpy(used, from->used, from->plan->slot_words * sizeof *used);
+	memcpy(to->level, from->level, from->levels * sizeof *from->level);
+	*to = *from;
+	to->used = used;
+	return 0;
 }
 
 int reel_schedule_next(reel_schedule *schedule, reel_action *action)
@@ -368,7 +410,7 @@ int reel_schedule_next(reel_schedule *schedule, reel_action *action)
 		next_of_list(schedule, action);
 		return 0;
 	}
-	REEL_ASSERT(slots_agree(schedule));
+	REEL_ASSERT_EXPENSIVE(slots_agree(schedule));
 	switch ((enum phase)schedule->phase) {
 	case SWEEP:
 		return sweep(schedule, action);
@@ -389,6 +431,19 @@ int reel_schedule_next(reel_schedule *schedule, reel_action *action)
 		break;
 	}
 	return 0;
+}
+
+size_t reel_schedule_take(reel_schedule *schedule, reel_action *actions, size_t n)
+{
+	size_t taken = 0;
+	int error = 0;
+
+	while (taken < n && !error) {
+		error = reel_schedule_next(schedule, &actions[taken]);
+		if (actions[taken++].kind == REEL_ACTION_DONE)
+			break;
+	}
+	return taken;
 }
 
 int reel_schedule_end(reel_schedule *schedule, int64_t steps, int64_t at)

@@ -1209,14 +1209,16 @@ static void a_plan_of_ones_own_goes_on(void)
 	for (int pass = 0; pass < 2; pass++) {
 		struct run run = no_failure;
 		reel_run *checkpoint;
-		reel_schedule schedule;
+		reel_schedule *schedule;
 		reel_action action;
 		struct state bar;
 		size_t count = 0;
 
-		reel_schedule_begin(&schedule, binomial);
-		while (!reel_schedule_next(&schedule, &action) && action.kind != REEL_ACTION_DONE)
+		if (reel_schedule_open(&schedule, binomial))
+			abort();
+		while (!reel_schedule_next(schedule, &action) && action.kind != REEL_ACTION_DONE)
 			fill_in(&actions[count++], &action, pass ? 0 : 0xff);
+		reel_schedule_close(schedule);
 		if (pass)
 			other_actions_are_refused(&problem, actions, count);
 		reel_plan_open_actions(&plan, &problem, actions, count);

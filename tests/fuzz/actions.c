@@ -31,16 +31,17 @@ static struct reel_problem draw_problem(struct fuzz_input *input)
 /* Those of a planner to begin with. */
 static void take_plan(enum reel_planner planner, const struct reel_problem *problem)
 {
-	reel_schedule schedule;
+	reel_schedule *schedule;
 	reel_plan *plan;
 	reel_action action;
 
 	if (reel_plan_open(&plan, planner, problem))
 		return;
-	reel_schedule_begin(&schedule, plan);
-	while (count < MAX_ACTIONS && !reel_schedule_next(&schedule, &action) &&
+	FUZZ_EXPECT(!reel_schedule_open(&schedule, plan));
+	while (count < MAX_ACTIONS && !reel_schedule_next(schedule, &action) &&
 	       action.kind != REEL_ACTION_DONE)
 		actions[count++] = action;
+	reel_schedule_close(schedule);
 	reel_plan_close(plan);
 }
 

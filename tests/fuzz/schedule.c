@@ -85,22 +85,23 @@ static void meet_end(struct fuzz_input *input, reel_schedule *schedule, reel_act
 
 static void carry_out(struct fuzz_input *input, const reel_plan *plan, struct walk *walk)
 {
-	reel_schedule schedule;
+	reel_schedule *schedule;
 	reel_action action;
 	unsigned count = 0;
 
-	reel_schedule_begin(&schedule, plan);
+	FUZZ_EXPECT(!reel_schedule_open(&schedule, plan));
 	do {
-		int error = reel_schedule_next(&schedule, &action);
+		int error = reel_schedule_next(schedule, &action);
 
 		FUZZ_EXPECT(error == 0 || (error == -EAGAIN && action.kind == REEL_ACTION_ADVANCE));
 		FUZZ_EXPECT(++count < MAX_ACTIONS);
 		if (error)
-			meet_end(input, &schedule, &action, walk->steps);
+			meet_end(input, schedule, &action, walk->steps);
 		if (action.kind != REEL_ACTION_ADVANCE || action.first != action.last)
 			FUZZ_EXPECT(walk_action(walk, &action));
 	} while (action.kind != REEL_ACTION_DONE);
-	FUZZ_EXPECT(reel_schedule_next(&schedule, &action) == 0 && action.kind == REEL_ACTION_DONE);
+	FUZZ_EXPECT(reel_schedule_next(schedule, &action) == 0 && action.kind == REEL_ACTION_DONE);
+	reel_schedule_close(schedule);
 }
 
 static bool same_counts(const struct reel_schedule_report *a, const struct reel_schedule_report *b)

@@ -56,6 +56,17 @@ static inline reel_plan *open_plan(enum reel_planner planner, const struct reel_
 	return plan;
 }
 
+static inline reel_schedule *open_schedule(const reel_plan *plan)
+{
+	reel_schedule *schedule;
+
+	if (reel_schedule_open(&schedule, plan)) {
+		printf("Bail out! no schedule\n");
+		exit(EXIT_FAILURE);
+	}
+	return schedule;
+}
+
 /* The report of a plan that the checker finds right; all 0 if not. */
 static inline struct reel_schedule_report checked(enum reel_planner planner,
 						  const struct reel_problem *problem,

@@ -243,21 +243,22 @@ static bool online_row_is_right(const struct table *table)
 	struct reel_problem problem = one_tier(REEL_UNKNOWN_STEPS, slots);
 	reel_plan *plan = open_plan(REEL_ONLINE, &problem);
 	int64_t advances = 0, stores = 0, stores_on_the_way = 0;
-	reel_schedule schedule;
+	reel_schedule *schedule;
 	reel_action action;
 
-	reel_schedule_begin(&schedule, plan);
+	schedule = open_schedule(plan);
 	do {
-		if (reel_schedule_next(&schedule, &action) == -EAGAIN &&
+		if (reel_schedule_next(schedule, &action) == -EAGAIN &&
 		    action.last >= steps - 1) {
 			action.last = steps - 1;
-			reel_schedule_end(&schedule, steps, steps - 1);
+			reel_schedule_end(schedule, steps, steps - 1);
 			stores_on_the_way = stores;
 		}
 		if (action.kind == REEL_ACTION_ADVANCE)
 			advances += action.last - action.first;
 		stores += action.kind == REEL_ACTION_STORE;
 	} while (action.kind != REEL_ACTION_DONE);
+	reel_schedule_close(schedule);
 	reel_plan_close(plan);
 	return advances == whole(table, "half_reserved_doubling_then_optimal_reverse") &&
 	       stores_on_the_way == whole(table, "half_reserved_stores");

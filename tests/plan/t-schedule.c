@@ -70,6 +70,62 @@ static void many_slots_are_no_trouble(void)
 	}
 }
 
+/* Planners with a closed form have thousands of slots. */
+static void thousands_of_slots(void)
+{
+	static const enum reel_planner planners[] = {REEL_BINOMIAL, REEL_MULTISTAGE, REEL_TWO_LEVEL,
+						     REEL_PERIODIC, REEL_ONLINE};
+
+	for (size_t i = 0; i < COUNT(planners); i++) {
+		struct reel_problem problem = one_tier(20000, 3000);
+		struct reel_schedule_report report, counted;
+		reel_plan *plan;
+
+		problem.tiers = 2;
+		problem.tier[1] = (struct reel_tier){1000, 1, 1};
+		report = checked(planners[i], &problem, 20000);
+		is_int(report.reversed, 20000, "%s: 4,000 slots", reel_planner_name(planners[i]));
+		plan = open_plan(planners[i], &problem);
+		is_int(reel_plan_count(plan, 0, &counted), 0, "they are counted");
+		is_int(counted.advances, report.advances, "with as many advances as in a walk");
+		is_int(counted.actions, report.actions, "and as many actions");
+		reel_plan_close(plan);
+	}
+}
+
+/* Several actions a call: up to the end, or to where the loop may end. */
+static void actions_are_taken_together(void)
+{
+	struct reel_problem problem = one_tier(300, 7), unknown = one_tier(REEL_UNKNOWN_STEPS, 7);
+	reel_plan *plan = open_plan(REEL_BINOMIAL, &problem);
+	reel_plan *open_end = open_plan(REEL_ONLINE, &unknown);
+	reel_schedule *one = open_schedule(plan), *many = open_schedule(plan);
+	reel_schedule *online = open_schedule(open_end);
+	reel_action actions[64], action;
+	unsigned wrong = 0;
+	size_t n;
+
+	do {
+		n = reel_schedule_take(many, actions, COUNT(actions));
+		for (size_t i = 0; i < n; i++)
+			wrong += reel_schedule_next(one, &action) ||
+				 !same_action(&action, &actions[i]);
+		wrong += n < COUNT(actions) && actions[n - 1].kind != REEL_ACTION_DONE;
+	} while (n == COUNT(actions) && !wrong);
+	is_int(wrong, 0, "64 actions a call are those of single calls");
+	is_int(reel_schedule_take(many, actions, 5), 1, "after the end there is one");
+	is_int(actions[0].kind, REEL_ACTION_DONE, "which is DONE");
+	n = reel_schedule_take(online, actions, COUNT(actions));
+	ok(n > 0 && n < COUNT(actions) && actions[n - 1].kind == REEL_ACTION_ADVANCE,
+	   "an ADVANCE on which the loop may end is the last of a call");
+	is_int(reel_schedule_copy(online, one), -EINVAL, "a copy is of the same plan");
+	reel_schedule_close(one);
+	reel_schedule_close(many);
+	reel_schedule_close(online);
+	reel_plan_close(plan);
+	reel_plan_close(open_end);
+}
+
 static void is_refused(enum reel_planner planner, struct reel_problem problem, const char *remedy)
 {
 	reel_plan *plan = NULL;
@@ -90,8 +146,13 @@ static void an_unlimited_tier_takes_up_one_slot(void)
 		struct reel_problem problem = problem_of(600, 255, 600, 0.1, 0.1);
 		const char *name = reel_planner_name(planners[i]);
 
-		is_int(checked(planners[i], &problem, 600).reversed, 600, "%s: 255 slots", name);
-		problem.tier[0].slots = 256;
+		bool has_table = planners[i] == REEL_DISK_REVOLVE;
+		int64_t most = has_table ? REEL_MAX_TABLE_SLOTS : REEL_MAX_SLOTS;
+
+		problem.tier[0].slots = most - 1;
+		is_int(checked(planners[i], &problem, 600).reversed, 600,
+		       "%s: all slots but one", name);
+		problem.tier[0].slots = most;
 		is_refused(planners[i], problem, "slots");
 	}
 }
@@ -148,11 +209,12 @@ static size_t actions_of(enum reel_planner planner, const struct reel_problem *p
 			 reel_action *actions)
 {
 	reel_plan *plan = open_plan(planner, problem);
-	reel_schedule schedule;
+	reel_schedule *schedule;
 	size_t count;
 
-	reel_schedule_begin(&schedule, plan);
-	count = collect(&schedule, actions);
+	schedule = open_schedule(plan);
+	count = collect(schedule, actions);
+	reel_schedule_close(schedule);
 	reel_plan_close(plan);
 	return count;
 }
@@ -199,14 +261,15 @@ static void done_is_said_again(void)
 {
 	struct reel_problem problem = one_tier(5, 2);
 	reel_plan *plan = open_plan(REEL_BINOMIAL, &problem);
-	reel_schedule schedule;
+	reel_schedule *schedule;
 	reel_action action;
 
-	reel_schedule_begin(&schedule, plan);
-	collect(&schedule, list);
-	is_int(reel_schedule_next(&schedule, &action), 0, "after the end");
+	schedule = open_schedule(plan);
+	collect(schedule, list);
+	is_int(reel_schedule_next(schedule, &action), 0, "after the end");
 	is_int(action.kind, REEL_ACTION_DONE, "the action after the end is DONE");
 	is_int(action.first + action.last, 0, "DONE has no steps");
+	reel_schedule_close(schedule);
 	reel_plan_close(plan);
 }
 
@@ -216,29 +279,35 @@ static unsigned differences_of_copies(enum reel_planner planner, uint64_t seed)
 {
 	struct reel_problem problem = problem_for(planner, 40 + (int64_t)(seed % 40), 5);
 	reel_plan *plan = open_plan(planner, &problem);
-	reel_schedule schedule;
+	reel_schedule *schedule;
 	size_t count;
 	unsigned wrong = 0;
 
-	reel_schedule_begin(&schedule, plan);
-	count = collect(&schedule, list);
-	reel_schedule_begin(&schedule, plan);
+	schedule = open_schedule(plan);
+	count = collect(schedule, list);
+	reel_schedule_begin(schedule);
 	for (size_t i = 0; i < count; i++) {
 		reel_action action;
 
 		if (scramble(seed + i) % 8 == 0) {
-			reel_schedule copy = schedule;
+			reel_schedule *copy = open_schedule(plan);
 
-			memset(&schedule, 0xff, sizeof schedule);
+			wrong += reel_schedule_copy(copy, schedule) != 0;
+			/* They have nothing in common. */
+			while (!reel_schedule_next(schedule, &action) &&
+			       action.kind != REEL_ACTION_DONE)
+				;
 			for (size_t c = i; c < count; c++)
-				wrong += reel_schedule_next(&copy, &action) ||
+				wrong += reel_schedule_next(copy, &action) ||
 					 !same_action(&action, &list[c]);
-			reel_schedule_begin(&schedule, plan);
+			reel_schedule_close(copy);
+			reel_schedule_begin(schedule);
 			for (size_t c = 0; c < i; c++)
-				reel_schedule_next(&schedule, &action);
+				reel_schedule_next(schedule, &action);
 		}
-		wrong += reel_schedule_next(&schedule, &action) || !same_action(&action, &list[i]);
+		wrong += reel_schedule_next(schedule, &action) || !same_action(&action, &list[i]);
 	}
+	reel_schedule_close(schedule);
 	reel_plan_close(plan);
 	return wrong;
 }
@@ -350,18 +419,19 @@ static void steps_are_reversed_at_once(void)
 static void a_list_is_walked_from_its_first_action_to_its_last(void)
 {
 	size_t count = sound_list();
-	reel_schedule schedule;
+	reel_schedule *schedule;
 	reel_action action;
 	unsigned wrong = 0;
 	reel_plan *plan;
 
 	is_int(reel_plan_open_actions(&plan, &broken_problem, list, count), 0,
 	       "the list is a plan");
-	reel_schedule_begin(&schedule, plan);
+	schedule = open_schedule(plan);
 	for (size_t i = 0; i < count; i++)
-		wrong += reel_schedule_next(&schedule, &action) != 0 ||
+		wrong += reel_schedule_next(schedule, &action) != 0 ||
 			 action.kind != list[i].kind || action.first != list[i].first;
 	is_int(wrong, 0, "a list is walked as it is");
+	reel_schedule_close(schedule);
 	reel_plan_close(plan);
 }
 
@@ -559,7 +629,8 @@ static void bad_problems_are_refused(void)
 	is_refused(REEL_BINOMIAL, one_tier(-2, 3), "less than 0 steps");
 	is_refused(REEL_BINOMIAL, one_tier(REEL_MAX_STEPS + 1, 3), "segments");
 	is_refused(REEL_BINOMIAL, one_tier(10, 0), "no slot");
-	is_refused(REEL_BINOMIAL, one_tier(10, 257), "segments");
+	is_refused(REEL_BINOMIAL, one_tier(10, REEL_MAX_SLOTS + 1), "segments");
+	is_refused(REEL_MIXED, one_tier(10, REEL_MAX_TABLE_SLOTS + 1), "segments");
 	is_refused(REEL_BINOMIAL, one_tier(10, -1), "less than 0 slots");
 	is_refused(REEL_BINOMIAL, one_tier(REEL_UNKNOWN_STEPS, 3), "online");
 	is_refused(REEL_MIXED, one_tier(REEL_MAX_TABLE_STEPS + 1, 3), "segments");
@@ -570,7 +641,7 @@ static void bad_problems_are_refused(void)
 	is_refused(REEL_HIERARCHICAL, problem_of(10, 3, 3, -1, 0), "cost of a tier");
 	is_refused(REEL_HIERARCHICAL, problem_of(10, 3, 3, NAN, 0), "cost of a tier");
 	is_refused(REEL_TWO_LEVEL, one_tier(10, 3), "second tier");
-	is_refused(REEL_TWO_LEVEL, problem_of(10, 256, 9, 0, 0), "255");
+	is_refused(REEL_TWO_LEVEL, problem_of(10, REEL_MAX_SLOTS, 9, 0, 0), "4,096");
 	is_refused(REEL_PERIODIC, problem_of(10, 3, 0, 0, 0), "no slot");
 	is_refused(REEL_PERIODIC, problem_of(10, 0, 3, 0, 0), "no slot");
 	is_refused(REEL_DISK_REVOLVE, problem_of(10, 3, 3, 0, 0), "as many slots");
@@ -705,7 +776,7 @@ static bool unknown_end_is_right(enum reel_planner planner, int64_t steps, int64
 	struct reel_problem problem = problem_for(planner, REEL_UNKNOWN_STEPS, slots);
 	struct reel_schedule_report report = {0};
 	reel_plan *plan, *replayed;
-	reel_schedule schedule;
+	reel_schedule *schedule;
 	size_t count;
 	bool right;
 
@@ -713,8 +784,8 @@ static bool unknown_end_is_right(enum reel_planner planner, int64_t steps, int64
 		problem.tier[1].slots = slots % 2 ? UNLIMITED : 3;
 	problem.period = slots;
 	plan = open_plan(planner, &problem);
-	reel_schedule_begin(&schedule, plan);
-	count = collect_until(&schedule, steps, at);
+	schedule = open_schedule(plan);
+	count = collect_until(schedule, steps, at);
 	problem.steps = steps;
 	if (reel_plan_open_actions(&replayed, &problem, list, count))
 		abort();
@@ -725,6 +796,7 @@ static bool unknown_end_is_right(enum reel_planner planner, int64_t steps, int64
 			 reel_planner_name(planner), (long long)steps, (long long)at,
 			 (long long)report.wrong_action, report.wrong);
 	reel_plan_close(replayed);
+	reel_schedule_close(schedule);
 	reel_plan_close(plan);
 	return right;
 }
@@ -751,17 +823,18 @@ static void what_is_stored_depends_on_nothing_to_come(void)
 	static reel_action shorter[MAX_ACTIONS];
 	struct reel_problem problem = one_tier(REEL_UNKNOWN_STEPS, 6);
 	reel_plan *plan = open_plan(REEL_ONLINE, &problem);
-	reel_schedule schedule;
+	reel_schedule *schedule;
 	size_t same = 0;
 
-	reel_schedule_begin(&schedule, plan);
-	memcpy(shorter, list, collect_until(&schedule, 30, 30) * sizeof list[0]);
-	reel_schedule_begin(&schedule, plan);
-	collect_until(&schedule, 300, 300);
+	schedule = open_schedule(plan);
+	memcpy(shorter, list, collect_until(schedule, 30, 30) * sizeof list[0]);
+	reel_schedule_begin(schedule);
+	collect_until(schedule, 300, 300);
 	while (same_action(&shorter[same], &list[same]))
 		same++;
 	is_int(list[same].kind == REEL_ACTION_ADVANCE ? list[same].first : list[same - 1].last, 24,
 	       "30 and 300 steps begin alike, up to the ADVANCE that meets the first end");
+	reel_schedule_close(schedule);
 	reel_plan_close(plan);
 }
 
@@ -770,24 +843,26 @@ static void an_end_that_cannot_be_is_refused(void)
 	struct reel_problem unknown = one_tier(REEL_UNKNOWN_STEPS, 6), known = one_tier(9, 6);
 	reel_plan *plan = open_plan(REEL_ONLINE, &unknown);
 	struct reel_schedule_report report;
-	reel_schedule schedule;
+	reel_schedule *schedule;
 	reel_action action = {0};
 
-	reel_schedule_begin(&schedule, plan);
+	schedule = open_schedule(plan);
 	while (action.last < 10)
-		reel_schedule_next(&schedule, &action);
-	is_int(reel_schedule_end(&schedule, 9, 7), -EINVAL, "a state passed long ago");
-	is_int(reel_schedule_end(&schedule, 20, 13), -EINVAL, "a state to come");
-	is_int(reel_schedule_end(&schedule, 8, 9), -EINVAL, "fewer steps than were run");
-	is_int(reel_schedule_end(&schedule, REEL_MAX_STEPS + 1, 9), -EINVAL,
+		reel_schedule_next(schedule, &action);
+	is_int(reel_schedule_end(schedule, 9, 7), -EINVAL, "a state passed long ago");
+	is_int(reel_schedule_end(schedule, 20, 13), -EINVAL, "a state to come");
+	is_int(reel_schedule_end(schedule, 8, 9), -EINVAL, "fewer steps than were run");
+	is_int(reel_schedule_end(schedule, REEL_MAX_STEPS + 1, 9), -EINVAL,
 	       "an end beyond the most steps");
-	is_int(reel_schedule_end(&schedule, 9, 9), 0, "a good one");
-	is_int(reel_schedule_end(&schedule, 9, 9), -EINVAL, "a second end");
+	is_int(reel_schedule_end(schedule, 9, 9), 0, "a good one");
+	is_int(reel_schedule_end(schedule, 9, 9), -EINVAL, "a second end");
 	is_int(reel_plan_check(plan, NULL, -1, &report), -EINVAL, "a check with less than 0 steps");
+	reel_schedule_close(schedule);
 	reel_plan_close(plan);
 	plan = open_plan(REEL_ONLINE, &known);
-	reel_schedule_begin(&schedule, plan);
-	is_int(reel_schedule_end(&schedule, 9, 0), -EINVAL, "an end that is known");
+	schedule = open_schedule(plan);
+	is_int(reel_schedule_end(schedule, 9, 0), -EINVAL, "an end that is known");
+	reel_schedule_close(schedule);
 	reel_plan_close(plan);
 }
 
@@ -830,15 +905,16 @@ static int64_t walked_advances(int64_t steps, int64_t slots)
 {
 	struct reel_problem problem = one_tier(REEL_UNKNOWN_STEPS, slots);
 	reel_plan *plan = open_plan(REEL_ONLINE, &problem);
-	reel_schedule schedule;
+	reel_schedule *schedule;
 	size_t count;
 	int64_t advances = 0;
 
-	reel_schedule_begin(&schedule, plan);
-	count = collect_until(&schedule, steps, steps - 1);
+	schedule = open_schedule(plan);
+	count = collect_until(schedule, steps, steps - 1);
 	for (size_t i = 0; i < count; i++)
 		if (list[i].kind == REEL_ACTION_ADVANCE)
 			advances += list[i].last - list[i].first;
+	reel_schedule_close(schedule);
 	reel_plan_close(plan);
 	return advances;
 }
@@ -881,6 +957,8 @@ int main(void)
 	tap_begin();
 	every_plan_is_right();
 	many_slots_are_no_trouble();
+	thousands_of_slots();
+	actions_are_taken_together();
 	an_unlimited_tier_takes_up_one_slot();
 	limited_last_tiers_make_the_period_longer();
 	periods_are_no_longer_than_they_have_to_be();

@@ -58,7 +58,6 @@ static const struct {
 	{"reel_model", sizeof(reel_model), 48},
 	{"struct reel_problem", sizeof(struct reel_problem), 176},
 	{"reel_action", sizeof(reel_action), 40},
-	{"reel_schedule", sizeof(reel_schedule), 6288},
 	{"struct reel_schedule_report", sizeof(struct reel_schedule_report), 192},
 	{"struct reel_run_options", sizeof(struct reel_run_options), 168},
 	{"struct reel_run_stats", sizeof(struct reel_run_stats), 216},

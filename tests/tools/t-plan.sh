@@ -72,7 +72,7 @@ claim 'too large a number is refused' refuses 'whole number' --steps 99999999999
 claim 'a cost that is none is refused' refuses 'takes a number' --steps 9 --read-cost dear
 claim 'an unknown planner is refused' refuses 'no planner revolve' --steps 9 --planner revolve
 claim 'no slots are refused' refuses 'give it one' --steps 10
-claim 'too many slots are refused' refuses 'segments' --steps 10 --slots 300
+claim 'too many slots are refused' refuses 'segments' --steps 10 --slots 5000
 claim 'a planner that needs a disk says so' refuses 'second tier' --steps 9 --slots 3 \
 	--planner periodic
 claim 'a choice by cost takes no slots' refuses 'slots is what the costs are to choose' \

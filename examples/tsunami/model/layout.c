@@ -182,6 +182,15 @@ static int64_t steps_of(const struct layout *layout, const reel_action *action)
 	return step_of(layout, action->last) - step_of(layout, action->first);
 }
 
+static reel_schedule *open_schedule(const reel_plan *plan)
+{
+	reel_schedule *schedule;
+
+	if (reel_schedule_open(&schedule, plan))
+		fail("%s", reel_error_text(0));
+	return schedule;
+}
+
 /* The next action, where the end is not known before the loop meets it. */
 static void next_action(const struct layout *layout, reel_schedule *schedule, reel_action *action)
 {
@@ -216,16 +225,16 @@ static void carry_out(const struct layout *layout, const reel_action *action,
 static struct content largest_content(const struct layout *layout, const reel_plan *plan)
 {
 	struct content now = {.states = states_besides(layout)}, largest = now;
-	reel_schedule schedule;
+	reel_schedule *schedule = open_schedule(plan);
 	reel_action action;
 
-	reel_schedule_begin(&schedule, plan);
 	do {
-		next_action(layout, &schedule, &action);
+		next_action(layout, schedule, &action);
 		carry_out(layout, &action, &now);
 		if (now.bytes > largest.bytes)
 			largest = now;
 	} while (action.kind != REEL_ACTION_DONE);
+	reel_schedule_close(schedule);
 	return largest;
 }
 
@@ -284,13 +293,13 @@ static void count_action(const struct layout *layout, const reel_action *action,
 struct counts layout_count(const struct layout *layout, const reel_plan *plan)
 {
 	struct counts counts = {0};
-	reel_schedule schedule;
+	reel_schedule *schedule = open_schedule(plan);
 	reel_action action;
 
-	reel_schedule_begin(&schedule, plan);
 	do {
-		next_action(layout, &schedule, &action);
+		next_action(layout, schedule, &action);
 		count_action(layout, &action, &counts);
 	} while (action.kind != REEL_ACTION_DONE);
+	reel_schedule_close(schedule);
 	return counts;
 }
