@@ -8,6 +8,7 @@ core_headers = \
 	include/reel/error.h \
 	include/reel/extend.h \
 	include/reel/inline.h \
+	include/reel/layout.h \
 	include/reel/model.h \
 	include/reel/pool.h \
 	include/reel/parcel.h \
@@ -52,7 +53,6 @@ libreel_core_la_SOURCES = \
 	%D%/os/counter.h \
 	%D%/os/environment.c %D%/os/environment.h \
 	%D%/os/error.c %D%/os/error.h \
-	%D%/os/event.h \
 	%D%/os/integer.h \
 	%D%/os/memory-limit.c %D%/os/memory-limit.h \
 	%D%/os/memory-pressure.c %D%/os/memory-pressure.h \
@@ -60,6 +60,7 @@ libreel_core_la_SOURCES = \
 	%D%/os/os-file.c %D%/os/os-file.h \
 	%D%/os/process.h \
 	%D%/os/stream.h \
+	%D%/os/wakeup.h \
 	%D%/os/yield.h \
 	%D%/plan/choose.c \
 	%D%/plan/choose-reason.c \

@@ -120,8 +120,8 @@ mutant budget-charged-blindly 'tapes|pairs/grow/grow' os/counter.h '
 		/^	*memory_order_relaxed));$/d
 	}'
 
-mutant event-raised-after-its-post "$stored" os/event.h '
-	/^static inline void reel_event_signal/,/^}/ {
+mutant event-raised-after-its-post "$stored" os/wakeup.h '
+	/^static inline void reel_wakeup_signal/,/^}/ {
 		s/raised = atomic_exchange_explicit.*/raised = event->raised;/
 		s/^		sem_post.*/		sem_post(\&event->count);\
 			event->raised = true;/
@@ -148,7 +148,7 @@ mutant given-while-written "$stored" spill/slab-owner.c '
 		case REEL_SLAB_WRITING:/'
 
 mutant pause-forgets-what-it-drained "$forks" spill/offload.c '
-	/^static void rest/,/^}/ s/^	reel_event_signal.*//'
+	/^static void rest/,/^}/ s/^	reel_wakeup_signal.*//'
 
 if [ "$RESULTS" = yes ]; then
 	mkdir -p "$SOURCE_DIR/tests/results"

@@ -73,7 +73,7 @@ check_PROGRAMS += \
 	%D%/pool/t-pool \
 	%D%/pool/t-magazine \
 	%D%/pool/t-budget \
-	%D%/os/t-event \
+	%D%/os/t-wakeup \
 	%D%/pool/t-slab $(one_thread) \
 	%D%/spill/t-slab-owner \
 	%D%/spill/t-prefetch \

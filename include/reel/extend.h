@@ -5,7 +5,7 @@
  *
  * A store keeps pieces of memory: put one, get it back, drop it. Leaves keep
  * them somewhere (a file, memory, what you write); layers stand on another
- * store and change what goes through (checksum, codec, overflow, fault, count).
+ * store and change what goes through (checksum, codec, overflow).
  *
  * Transfers. put and get start a transfer and may return before it is complete. The caller owns the
  * ticket that describes the transfer. The store completes each transfer exactly once, by

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include <reel/compiler.h>
+#include <reel/layout.h>
 #include <reel/tape.h>
 
 #ifdef __cplusplus
@@ -21,14 +22,6 @@ extern "C++" {
 }
 extern "C" {
 #endif
-
-/* See reel_tape_set_layout() (reel/extend.h). */
-struct reel_layout {
-	uint32_t element; /* 1 to 16 bytes, 0 or REEL_INCOMPRESSIBLE */
-	uint32_t stride;  /* 0, or the number of elements of 8 bytes between two that are alike */
-};
-
-#define REEL_INCOMPRESSIBLE UINT32_MAX
 
 /* ---- Within ---- */
 

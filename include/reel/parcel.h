@@ -48,7 +48,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <reel/extend.h>
+#include <reel/layout.h>
 #include <reel/pool.h>
 
 #ifdef __cplusplus

@@ -29,7 +29,7 @@ static struct reel_snapshot_buffer *new_buffer(struct reel_snapshots *snapshots)
 	struct reel_snapshot_buffer *buffer = calloc(1, sizeof *buffer + tickets);
 
 	if (buffer)
-		reel_event_open(&buffer->arrival);
+		reel_wakeup_open(&buffer->arrival);
 	return buffer;
 }
 
@@ -51,7 +51,7 @@ static void free_all(struct reel_snapshots *snapshots, struct reel_snapshot_buff
 		REEL_ASSERT(!reel_snapshot_buffer_is_moving(buffer));
 		if (buffer->slab)
 			reel_pool_give(snapshots->pool, buffer->slab);
-		reel_event_close(&buffer->arrival);
+		reel_wakeup_close(&buffer->arrival);
 		free(buffer);
 		buffer = next;
 	}
@@ -188,7 +188,7 @@ static void finish(reel_transfer *transfer)
 	 * before the signal.
 	 */
 	if (atomic_fetch_sub_explicit(&buffer->moving, 1, memory_order_acq_rel) == 1)
-		reel_event_signal(&buffer->arrival);
+		reel_wakeup_signal(&buffer->arrival);
 }
 
 bool reel_snapshot_buffer_is_moving(struct reel_snapshot_buffer *buffer)
@@ -294,7 +294,7 @@ void reel_snapshot_buffer_await(struct reel_snapshots *snapshots,
 		return;
 	}
 	while (reel_snapshot_buffer_is_moving(buffer))
-		if (!reel_event_wait_for(&buffer->arrival, REEL_PATIENCE_MS))
+		if (!reel_wakeup_wait_for(&buffer->arrival, REEL_PATIENCE_MS))
 			sync_stores(snapshots);
 	reel_snapshots_lock(snapshots);
 	snapshots->waits++;

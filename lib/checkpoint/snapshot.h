@@ -37,7 +37,7 @@
 #include <reel/extend.h>
 
 #include "os/cancel.h"
-#include "os/event.h"
+#include "os/wakeup.h"
 #include "spill/parcel.h"
 #include "pool/pool.h"
 #include "os/yield.h"
@@ -48,7 +48,7 @@
 struct reel_snapshot_buffer {
 	struct reel_snapshot_buffer *next;
 	struct reel_slab *slab;
-	struct reel_event arrival;
+	struct reel_wakeup arrival;
 	_Atomic unsigned moving; /* number of transfers that are not complete */
 	_Atomic int error;       /* error of a transfer that failed, or 0 */
 	reel_transfer transfer[];

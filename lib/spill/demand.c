@@ -65,7 +65,7 @@ static struct reel_demand *add_demand(struct reel_offload *offload)
 
 	if (!demand)
 		return NULL;
-	reel_event_open(&demand->arrival);
+	reel_wakeup_open(&demand->arrival);
 	atomic_store_explicit(&demand->in_use, true, memory_order_relaxed);
 	demand->next = atomic_load_explicit(&offload->demands, memory_order_relaxed);
 	reel_yield_point();
@@ -226,7 +226,7 @@ bool reel_demand_request(struct reel_demand *demand, struct reel_slab *slab)
 void reel_demand_end_requests(struct reel_offload *offload, const struct reel_demand *demand)
 {
 	if (requests_open(demand))
-		reel_event_signal(&offload->work);
+		reel_wakeup_signal(&offload->work);
 }
 
 void reel_demand_give(struct reel_offload *offload, struct reel_demand *demand)
@@ -243,7 +243,7 @@ void reel_demand_free_all(struct reel_offload *offload)
 	while (demand) {
 		struct reel_demand *next = demand->next;
 
-		reel_event_close(&demand->arrival);
+		reel_wakeup_close(&demand->arrival);
 		free(demand);
 		demand = next;
 	}

@@ -102,7 +102,7 @@ bool reel_offload_await_frame(struct reel_offload *offload, bool needs_eviction,
 	offload->asked++;
 	freed = offload->freed;
 	refused = offload->refused;
-	reel_event_signal(&offload->work);
+	reel_wakeup_signal(&offload->work);
 	while (offload->freed == freed && offload->refused == refused)
 		pthread_cond_wait(&offload->answered, &offload->lock);
 	refusal = offload->freed == freed;
@@ -252,16 +252,16 @@ static void await_change(struct reel_offload *offload)
 	uint32_t look_after = reel_pressure_look_after(offload);
 
 	if (look_after)
-		reel_event_wait_for(&offload->work, look_after);
+		reel_wakeup_wait_for(&offload->work, look_after);
 	else
-		reel_event_wait(&offload->work);
+		reel_wakeup_wait(&offload->work);
 }
 
 static void await_work(struct reel_offload *offload)
 {
 	if (!under_way(offload) && !waits_for_frame(offload))
 		await_change(offload);
-	else if (!reel_event_wait_for(&offload->work, REEL_PATIENCE_MS) && under_way(offload))
+	else if (!reel_wakeup_wait_for(&offload->work, REEL_PATIENCE_MS) && under_way(offload))
 		reel_store_sync(offload->store, 0);
 }
 
@@ -279,7 +279,7 @@ static void rest(struct reel_offload *offload)
 {
 	while (sem_wait(&offload->resumed) && errno == EINTR)
 		;
-	reel_event_signal(&offload->work);
+	reel_wakeup_signal(&offload->work);
 }
 
 /* Returns the command that was obeyed. */
@@ -305,7 +305,7 @@ static void *run(void *argument)
 	struct reel_offload *offload = argument;
 
 	/* Not for a time only: the pool and its store are complete when the first signal comes. */
-	reel_event_wait(&offload->work);
+	reel_wakeup_wait(&offload->work);
 	for (;;) {
 		reel_pressure_look(offload);
 		work_off(offload);
@@ -326,7 +326,7 @@ static void command(struct reel_offload *offload, enum reel_offload_command comm
 	/* Release: pairs with the acquire in obey(). Makes this thread's writes visible. */
 	atomic_store_explicit(&offload->command, command, memory_order_release);
 	reel_yield_point();
-	reel_event_signal(&offload->work);
+	reel_wakeup_signal(&offload->work);
 	while (sem_wait(&offload->obeyed) && errno == EINTR)
 		;
 }
@@ -369,7 +369,7 @@ static void close_signals(struct reel_offload *offload)
 	if (offload->orphaned)
 		return;
 	REEL_ASSERT(!offload->waiting);
-	reel_event_close(&offload->work);
+	reel_wakeup_close(&offload->work);
 	sem_destroy(&offload->obeyed);
 	sem_destroy(&offload->resumed);
 	pthread_mutex_destroy(&offload->lock);
@@ -389,7 +389,7 @@ static void close_parts(struct reel_offload *offload)
 static void open_parts(struct reel_offload *offload, struct reel_pool *pool)
 {
 	offload->pool = pool;
-	reel_event_open(&offload->work);
+	reel_wakeup_open(&offload->work);
 	sem_init(&offload->obeyed, 0, 0);
 	sem_init(&offload->resumed, 0, 0);
 	pthread_mutex_init(&offload->lock, NULL);

@@ -27,7 +27,7 @@
 #include <reel/extend.h>
 
 #include "os/clock.h"
-#include "os/event.h"
+#include "os/wakeup.h"
 #include "os/memory-pressure.h"
 #include "pool/pool.h"
 #include "pool/slab.h"
@@ -74,7 +74,7 @@ struct reel_demand {
 	 * tape overdraws the budget; any other wait is refused, and `refused` is the slab then.
 	 */
 	_Atomic(struct reel_slab *) awaited;
-	struct reel_event arrival;
+	struct reel_wakeup arrival;
 	_Atomic bool overdraws;
 	_Atomic(const struct reel_slab *) refused;
 	/* Ring of slabs that the owner will need, the next one first. */
@@ -167,7 +167,7 @@ struct reel_offload {
 	bool registers; /* frames are registered with the store before their first transfer */
 	unsigned put_depth;
 	pthread_t thread;
-	struct reel_event work;
+	struct reel_wakeup work;
 	_Atomic int command;
 	sem_t obeyed;
 	sem_t resumed;

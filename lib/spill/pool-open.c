@@ -29,7 +29,7 @@ static void wake(struct reel_pool *pool)
 	struct reel_offload *offload = reel_offload_of(pool);
 
 	if (!reel_offload_is_this_thread(offload))
-		reel_event_signal(&offload->work);
+		reel_wakeup_signal(&offload->work);
 }
 
 static void release_frame(struct reel_pool *pool, const struct reel_slab *slab)
@@ -90,7 +90,7 @@ static int use_store(struct reel_pool *pool, reel_store *store)
 	pool->reclaim = &by_store;
 	/* From its first signal on, the offload thread looks at the trigger. */
 	if (reel_pressure_look_after(reel_offload_of(pool)))
-		reel_event_signal(&reel_offload_of(pool)->work);
+		reel_wakeup_signal(&reel_offload_of(pool)->work);
 	return 0;
 }
 

@@ -123,7 +123,7 @@ void reel_read_wake(struct reel_offload *offload, const struct reel_slab *slab)
 
 	for (; demand; demand = demand->next)
 		if (awaited_by(demand) == slab)
-			reel_event_signal(&demand->arrival);
+			reel_wakeup_signal(&demand->arrival);
 }
 
 /*
@@ -187,7 +187,7 @@ static struct reel_slab *awaited_slab(struct reel_demand *demand)
 	state = reel_slab_state_of(slab);
 	/* The slab may have come before the owner began to wait. */
 	if (!reel_slab_is_away(state) && state != REEL_SLAB_PINNED_WRITING)
-		reel_event_signal(&demand->arrival);
+		reel_wakeup_signal(&demand->arrival);
 	return state == REEL_SLAB_READ_QUEUED ? slab : NULL;
 }
 
@@ -208,11 +208,11 @@ static bool give_fresh_frame(struct reel_offload *offload, struct reel_slab *sla
 	return false;
 }
 
-/* Relaxed is enough: the event makes `refused` visible. */
+/* Relaxed is enough: the wake-up makes `refused` visible. */
 static void refuse(struct reel_demand *demand, const struct reel_slab *slab)
 {
 	atomic_store_explicit(&demand->refused, slab, memory_order_relaxed);
-	reel_event_signal(&demand->arrival);
+	reel_wakeup_signal(&demand->arrival);
 }
 
 /* A pop is never refused, so it overdraws the budget if no frame will come. */

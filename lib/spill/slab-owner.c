@@ -71,12 +71,12 @@ void reel_slab_tell_of_growth(struct reel_pool *pool)
 {
 	struct reel_offload *offload = reel_offload_of(pool);
 
-	/* Relaxed is enough for both: the event makes the hint visible to the offload thread. */
+	/* Relaxed is enough for both: the wake-up makes the hint visible to the offload thread. */
 	if (atomic_load_explicit(&pool->resident, memory_order_relaxed) <=
 	    reel_soft_budget(pool))
 		return;
 	atomic_store_explicit(&offload->growth_hint, true, memory_order_relaxed);
-	reel_event_signal(&offload->work);
+	reel_wakeup_signal(&offload->work);
 }
 
 /* ---- Acquiring ---- */
@@ -100,7 +100,7 @@ static uint32_t milliseconds_to(uint64_t until)
 static int await(struct reel_offload *offload, struct reel_slab *slab, struct reel_demand *demand,
 		 uint64_t until)
 {
-	/* Relaxed: only this thread waits here, and the event orders what the other one sets. */
+	/* Relaxed: only this thread waits here, and the wake-up orders what the other one sets. */
 	atomic_store_explicit(&demand->refused, NULL, memory_order_relaxed);
 	for (;;) {
 		enum reel_slab_state state;
@@ -119,11 +119,11 @@ static int await(struct reel_offload *offload, struct reel_slab *slab, struct re
 		 * state visible to the offload thread, which reads the slab.
 		 */
 		atomic_store_explicit(&demand->awaited, slab, memory_order_release);
-		reel_event_signal(&offload->work);
+		reel_wakeup_signal(&offload->work);
 		if (until == FOREVER)
-			reel_event_wait(&demand->arrival);
+			reel_wakeup_wait(&demand->arrival);
 		else
-			reel_event_wait_for(&demand->arrival, milliseconds_to(until));
+			reel_wakeup_wait_for(&demand->arrival, milliseconds_to(until));
 	}
 }
 

@@ -51,7 +51,7 @@ static void finish(reel_transfer *transfer)
 	REEL_ASSERT(&ticket->transfer == transfer);
 	reel_yield_point();
 	reel_ticket_enter(ticket, REEL_TICKET_FINISHED);
-	reel_event_signal(&offload->work);
+	reel_wakeup_signal(&offload->work);
 }
 
 static bool is_busy(const struct reel_ticket *ticket)

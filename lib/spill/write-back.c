@@ -311,7 +311,7 @@ bool reel_write_round(struct reel_offload *offload)
 {
 	bool moved;
 
-	/* Relaxed: the event that the owner signals after the seal orders the slab's members. */
+	/* Relaxed: the wake-up that the owner signals after the seal orders the slab's members. */
 	offload->frames_needed =
 		atomic_exchange_explicit(&offload->growth_hint, false, memory_order_relaxed);
 	moved = write_behind(offload);

@@ -12,7 +12,7 @@
 
 #include "os/assert.h"
 #include "os/cancel.h"
-#include "os/event.h"
+#include "os/wakeup.h"
 #include "shuffle.h"
 
 int reel_store_error(int error)
@@ -94,22 +94,22 @@ void reel_transfer_complete(reel_transfer *transfer, int error)
 
 static void signal_end(reel_transfer *transfer)
 {
-	reel_event_signal(transfer->context);
+	reel_wakeup_signal(transfer->context);
 }
 
 static int start_and_wait(reel_store *store, reel_transfer *transfer,
 			  void (*start)(reel_store *, reel_transfer *))
 {
 	REEL_UNCANCELLED;
-	struct reel_event end;
+	struct reel_wakeup end;
 
-	reel_event_open(&end);
+	reel_wakeup_open(&end);
 	transfer->done = signal_end;
 	transfer->context = &end;
 	start(store, transfer);
-	while (!reel_event_wait_for(&end, REEL_PATIENCE_MS))
+	while (!reel_wakeup_wait_for(&end, REEL_PATIENCE_MS))
 		reel_store_sync(store, 0);
-	reel_event_close(&end);
+	reel_wakeup_close(&end);
 	return transfer->error;
 }
 

@@ -119,7 +119,7 @@ void reel_below_end(reel_tape *tape)
 	if (!tape->demand)
 		return;
 	REEL_ASSERT(!tape->slab && !tape->spare);
-	reel_event_signal(&reel_offload_of(tape->pool)->work);
+	reel_wakeup_signal(&reel_offload_of(tape->pool)->work);
 	reel_demand_give(reel_offload_of(tape->pool), tape->demand);
 	tape->demand = NULL;
 }

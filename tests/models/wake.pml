@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Going to sleep and being woken: events (lib/os/event.h), with raising and posting as two steps, and
+ * Going to sleep and being woken: events (lib/os/wakeup.h), with raising and posting as two steps, and
  * the offload thread's loop (lib/spill/offload.c), with commands that pause and stop it, and owners that
  * wait for what only a transfer can bring. Checked is that nobody waits for ever: no deadlock.
  *

@@ -43,7 +43,7 @@ static void pause_offload(struct reel_offload *offload)
 {
 	reel_offload_settle(offload);
 	reel_offload_pause(offload);
-	reel_event_lower(&offload->work);
+	reel_wakeup_lower(&offload->work);
 }
 
 static void begin(struct taped *taped, unsigned hard, unsigned slabs)
@@ -153,7 +153,7 @@ static void the_next_slabs_are_asked_for(void)
 	taped.tape.demand->ahead = REEL_MIN_AHEAD;
 	before = requested(&taped);
 	popped = taped.tape.demand->popped;
-	reel_event_lower(&taped.offload->work);
+	reel_wakeup_lower(&taped.offload->work);
 	step_down(&taped);
 	is_int(requested(&taped), before, "its first step down asks for nothing");
 	ok(!taped.offload->work.raised, "and wakes nobody");

@@ -20,7 +20,7 @@ static inline int read_clock(clockid_t clock, struct timespec *time)
 }
 
 #define clock_gettime read_clock
-#include "os/event.h"
+#include "os/wakeup.h"
 #undef clock_gettime
 
 static double seconds_since(const struct timespec *start)
@@ -33,57 +33,57 @@ static double seconds_since(const struct timespec *start)
 
 static void signals_are_kept(void)
 {
-	struct reel_event event;
+	struct reel_wakeup event;
 
 	tap_case("a signal");
-	reel_event_open(&event);
-	ok(!reel_event_wait_for(&event, 0), "there is no signal at first");
-	reel_event_signal(&event);
-	reel_event_signal(&event);
-	reel_event_wait(&event);
-	ok(!reel_event_wait_for(&event, 1), "two that nobody waited for are one");
-	reel_event_signal(&event);
-	ok(reel_event_wait_for(&event, 60000), "the next signal is kept, too");
-	reel_event_close(&event);
+	reel_wakeup_open(&event);
+	ok(!reel_wakeup_wait_for(&event, 0), "there is no signal at first");
+	reel_wakeup_signal(&event);
+	reel_wakeup_signal(&event);
+	reel_wakeup_wait(&event);
+	ok(!reel_wakeup_wait_for(&event, 1), "two that nobody waited for are one");
+	reel_wakeup_signal(&event);
+	ok(reel_wakeup_wait_for(&event, 60000), "the next signal is kept, too");
+	reel_wakeup_close(&event);
 }
 
 static void a_wait_takes_its_time(void)
 {
 	static const uint32_t milliseconds[] = {1, 20, 999, 1001};
 	struct timespec start;
-	struct reel_event event;
+	struct reel_wakeup event;
 
 	tap_case("a wait for nothing");
-	reel_event_open(&event);
+	reel_wakeup_open(&event);
 	for (size_t i = 0; i < sizeof milliseconds / sizeof *milliseconds; i++) {
 		clock_gettime(CLOCK_MONOTONIC, &start);
-		ok(!reel_event_wait_for(&event, milliseconds[i]),
+		ok(!reel_wakeup_wait_for(&event, milliseconds[i]),
 		   "a wait for nothing ends without a signal");
 		ok(seconds_since(&start) >= 1e-3 * milliseconds[i], "after %u ms, not before",
 		   milliseconds[i]);
 	}
 #if HAVE_SEM_CLOCKWAIT
 	is_set_back = true;
-	ok(!reel_event_wait_for(&event, 5), "a wait ends though the clock is set back");
+	ok(!reel_wakeup_wait_for(&event, 5), "a wait ends though the clock is set back");
 #else
 	tap_skip(1, "a clock that is set back: no sem_clockwait() here");
 #endif
-	reel_event_close(&event);
+	reel_wakeup_close(&event);
 }
 
 /* ---- Two threads ---- */
 
 enum { ROUNDS = 20000 };
 
-static struct reel_event there, back;
+static struct reel_wakeup there, back;
 static unsigned ball;
 
 static void *return_the_ball(void *unused)
 {
 	for (unsigned i = 0; i < ROUNDS; i++) {
-		reel_event_wait(&there);
+		reel_wakeup_wait(&there);
 		ball++;
-		reel_event_signal(&back);
+		reel_wakeup_signal(&back);
 	}
 	return unused;
 }
@@ -94,20 +94,20 @@ static void what_was_done_before_is_seen(void)
 	unsigned wrong = 0;
 
 	tap_case("two threads");
-	reel_event_open(&there);
-	reel_event_open(&back);
+	reel_wakeup_open(&there);
+	reel_wakeup_open(&back);
 	pthread_create(&thread, NULL, return_the_ball, NULL);
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		ball++;
-		reel_event_signal(&there);
-		while (!reel_event_wait_for(&back, 10))
+		reel_wakeup_signal(&there);
+		while (!reel_wakeup_wait_for(&back, 10))
 			;
 		wrong += ball != 2 * i + 2;
 	}
 	pthread_join(thread, NULL);
 	is_int(wrong, 0, "each sees what the other has done before it signalled");
-	reel_event_close(&there);
-	reel_event_close(&back);
+	reel_wakeup_close(&there);
+	reel_wakeup_close(&back);
 }
 
 int main(void)
