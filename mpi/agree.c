@@ -127,7 +127,7 @@ static int explain(const struct reel_mpi_attached *attached, const struct said *
 
 	if (!all)
 		return reel_fail(-EBADMSG, "the ranks do not match; here, %s", own->text);
-	error = reel_mpi_check(MPI_Allgather(own, (int)sizeof *own, MPI_BYTE, all, (int)sizeof *own,
+	error = reel_mpi_error(MPI_Allgather(own, (int)sizeof *own, MPI_BYTE, all, (int)sizeof *own,
 					     MPI_BYTE, attached->sums),
 			       "comparing calls");
 	if (!error)

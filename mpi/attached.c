@@ -23,7 +23,7 @@
 static pthread_mutex_t keyval_lock = PTHREAD_MUTEX_INITIALIZER;
 static int keyval = MPI_KEYVAL_INVALID;
 
-int reel_mpi_check(int code, const char *call)
+int reel_mpi_error(int code, const char *call)
 {
 	char text[MPI_MAX_ERROR_STRING + 1] = "";
 	int length, class = MPI_ERR_OTHER;
@@ -112,7 +112,7 @@ static int reap(struct reel_mpi_attached *attached)
 		int complete = 1, code = MPI_Test(&buffer->request, &complete, MPI_STATUS_IGNORE);
 
 		if (!error)
-			error = reel_mpi_check(code, "sending an adjoint");
+			error = reel_mpi_error(code, "sending an adjoint");
 		if (!complete)
 			break;
 		first_sent(attached);
@@ -293,7 +293,7 @@ static int make_keyval(void)
 
 	pthread_mutex_lock(&keyval_lock);
 	if (keyval == MPI_KEYVAL_INVALID)
-		error = reel_mpi_check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN,
+		error = reel_mpi_error(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN,
 							      delete_attribute, &keyval, NULL),
 				       "reel_mpi_attach");
 	pthread_mutex_unlock(&keyval_lock);
@@ -302,7 +302,7 @@ static int make_keyval(void)
 
 int reel_mpi_duplicate(MPI_Comm comm, MPI_Comm *to)
 {
-	int error = reel_mpi_check(MPI_Comm_dup(comm, to), "reel_mpi_attach");
+	int error = reel_mpi_error(MPI_Comm_dup(comm, to), "reel_mpi_attach");
 
 	/* Errors in adjoint messages are the library's to report. */
 	if (!error)
@@ -350,7 +350,7 @@ int reel_mpi_watch(MPI_Comm comm, double seconds)
 static int open_checks(struct reel_mpi_attached *attached, MPI_Comm comm, unsigned flags)
 {
 	int asked = flags & REEL_MPI_CHECKED || is_checked_by_environment(), any = 0;
-	int error = reel_mpi_check(MPI_Allreduce(&asked, &any, 1, MPI_INT, MPI_MAX, attached->sums),
+	int error = reel_mpi_error(MPI_Allreduce(&asked, &any, 1, MPI_INT, MPI_MAX, attached->sums),
 				   "reel_mpi_attach");
 
 	return error || !any ? error : reel_mpi_checks_open(attached, comm);
@@ -390,7 +390,7 @@ int (reel_mpi_attach)(MPI_Comm comm, unsigned flags)
 	if (!error)
 		error = open_checks(attached, comm, flags);
 	if (!error)
-		error = reel_mpi_check(MPI_Comm_set_attr(comm, keyval, attached),
+		error = reel_mpi_error(MPI_Comm_set_attr(comm, keyval, attached),
 				       "reel_mpi_attach");
 	if (error) {
 		/* Other ranks need not have failed: wait for none of them. */
@@ -462,7 +462,7 @@ int reel_mpi_seed(double *J_bar, enum reel_mpi_objective objective, int root, MP
 	said[1] = -said[0];
 	said[2] = root;
 	said[3] = -root;
-	error = reel_mpi_check(MPI_Allreduce(said, most, 4, MPI_INT, MPI_MAX, attached->sums),
+	error = reel_mpi_error(MPI_Allreduce(said, most, 4, MPI_INT, MPI_MAX, attached->sums),
 			       "reel_mpi_seed");
 	if (error)
 		return error;

@@ -85,7 +85,10 @@ static inline void reel_mpi_count(_Atomic uint64_t *counter, uint64_t by)
 	atomic_fetch_add_explicit(counter, by, memory_order_relaxed);
 }
 
-/* Returns 0 if `code` is MPI_SUCCESS; otherwise leaves MPI's text, with `call` before it. */
-int reel_mpi_check(int code, const char *call);
+/*
+ * Returns 0 if `code` is MPI_SUCCESS; -ENOMEM, -EMSGSIZE (a receive was too small) or -EIO with the
+ * text of MPI, with `call` before it.
+ */
+int reel_mpi_error(int code, const char *call);
 
 #endif

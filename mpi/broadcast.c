@@ -27,7 +27,7 @@ static int send_to(struct reel_mpi_message *m, int peer)
 	m->through = m->attached->sums;
 	if (m->attached->watch_ns)
 		return reel_mpi_send_copy(m);
-	error = reel_mpi_check(MPI_Isend(m->buffer, m->count, m->type, peer, TREE_TAG, m->through,
+	error = reel_mpi_error(MPI_Isend(m->buffer, m->count, m->type, peer, TREE_TAG, m->through,
 					 &request),
 			       m->call);
 	return error ? error : reel_mpi_await(m, REEL_MPI_TO_PEER, &request, MPI_STATUS_IGNORE);
@@ -75,7 +75,7 @@ int reel_mpi_bcast_at(reel_tape *tape, const char *site, void *buffer, int count
 	call = reel_mpi_bcast_call(&m, root, false);
 	error = reel_mpi_agree(&call);
 	if (!error)
-		error = reel_mpi_check(MPI_Bcast(buffer, count, type, root, comm), m.call);
+		error = reel_mpi_error(MPI_Bcast(buffer, count, type, root, comm), m.call);
 	return reel_mpi_stick(tape, reel_mpi_note_agreed(&call, error));
 }
 
@@ -129,7 +129,7 @@ int reel_mpi_barrier_at(reel_tape *tape, const char *site, MPI_Comm comm)
 	int error = agree_on_barrier(site, tape, comm, false, &attached);
 
 	if (!error)
-		error = reel_mpi_check(MPI_Barrier(comm), "reel_mpi_barrier");
+		error = reel_mpi_error(MPI_Barrier(comm), "reel_mpi_barrier");
 	return reel_mpi_stick(tape, error);
 }
 
@@ -142,7 +142,7 @@ int reel_mpi_barrier_reverse_at(reel_tape *tape, const char *site, MPI_Comm comm
 	if (error)
 		return reel_mpi_stick(tape, error);
 	if (!m.attached)
-		return reel_mpi_stick(tape, reel_mpi_check(MPI_Barrier(comm), m.call));
+		return reel_mpi_stick(tape, reel_mpi_error(MPI_Barrier(comm), m.call));
 	error = reel_mpi_await_all(&m, MPI_Ibarrier(m.attached->sums, &request), &request);
 	reel_mpi_give_up(m.attached, &request);
 	return reel_mpi_stick(tape, error);

@@ -425,7 +425,7 @@ static int post_header(struct reel_mpi_attached *attached, int peer, int tag, co
 	buffer->peer = peer;
 	buffer->tag = tag;
 	buffer->site = site;
-	error = reel_mpi_check(MPI_Isend(buffer->data, (int)sizeof *header, MPI_BYTE, peer, tag,
+	error = reel_mpi_error(MPI_Isend(buffer->data, (int)sizeof *header, MPI_BYTE, peer, tag,
 					 attached->checks->headers, &buffer->request),
 			       "header of an adjoint");
 	if (error)
@@ -473,7 +473,7 @@ void reel_mpi_tell_of_note(struct reel_mpi_attached *attached,
 int reel_mpi_post_header(const struct reel_mpi_message *m, struct reel_mpi_header *header,
 			 MPI_Request *request)
 {
-	return reel_mpi_check(MPI_Irecv(header, (int)sizeof *header, MPI_BYTE, m->peer, m->tag,
+	return reel_mpi_error(MPI_Irecv(header, (int)sizeof *header, MPI_BYTE, m->peer, m->tag,
 					m->attached->checks->headers, request),
 			      m->call);
 }

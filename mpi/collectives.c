@@ -317,7 +317,7 @@ static int call_and_wait(const struct move *move, enum reel_mpi_move kind,
 		return error;
 	error = reel_mpi_agree(&call);
 	if (!error)
-		error = reel_mpi_check(call_mpi(kind, from, to, move->root, comm),
+		error = reel_mpi_error(call_mpi(kind, from, to, move->root, comm),
 				       move->pattern->name);
 	return reel_mpi_note_agreed(&call, error);
 }
@@ -333,7 +333,7 @@ static int start(const struct move *move, enum reel_mpi_move kind, const struct 
 	if (!error)
 		error = describe(&call, move, tape, site, comm, false);
 	if (!error)
-		error = reel_mpi_check(reel_mpi_start_move(kind, from, to, move->root, comm,
+		error = reel_mpi_error(reel_mpi_start_move(kind, from, to, move->root, comm,
 							   &started),
 				       move->pattern->name);
 	reel_mpi_make_request(request, started, comm, site, error);

@@ -322,7 +322,7 @@ int reel_mpi_layout_of(MPI_Datatype type, const char *call, const struct reel_mp
 		return reel_fail(-EINVAL, "%s: MPI_DATATYPE_NULL", call);
 	pthread_mutex_lock(&lock);
 	if (keyval == MPI_KEYVAL_INVALID)
-		error = reel_mpi_check(MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, delete_layout,
+		error = reel_mpi_error(MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, delete_layout,
 							      &keyval, NULL),
 				       call);
 	if (!error)

@@ -180,9 +180,9 @@ static int measure(enum reel_mpi_matching matching, int neighbours, int *receive
 		b.type[i] = MPI_INT;
 	}
 	if (!error)
-		error = reel_mpi_check(call_mpi(matching, &b, received, comm, &request), call);
+		error = reel_mpi_error(call_mpi(matching, &b, received, comm, &request), call);
 	if (!error)
-		error = reel_mpi_check(MPI_Wait(&request, MPI_STATUS_IGNORE), call);
+		error = reel_mpi_error(MPI_Wait(&request, MPI_STATUS_IGNORE), call);
 	free(b.number);
 	free(b.one);
 	free(b.bytes);

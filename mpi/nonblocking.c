@@ -197,7 +197,7 @@ int reel_mpi_ibcast_at(reel_tape *tape, const char *site, void *buffer, int coun
 	int error = reel_mpi_open_message(&m, comm);
 
 	if (!error)
-		error = reel_mpi_check(MPI_Ibcast(buffer, count, type, root, comm, &started),
+		error = reel_mpi_error(MPI_Ibcast(buffer, count, type, root, comm, &started),
 				       m.call);
 	reel_mpi_make_request(request, started, comm, site, error);
 	if (!error) {
@@ -238,7 +238,7 @@ int reel_mpi_ibarrier_at(reel_tape *tape, const char *site, MPI_Comm comm,
 	int error = reel_mpi_find(comm, call, &attached);
 
 	if (!error)
-		error = reel_mpi_check(MPI_Ibarrier(comm, &started), call);
+		error = reel_mpi_error(MPI_Ibarrier(comm, &started), call);
 	return reel_mpi_stick(tape, reel_mpi_make_request(request, started, comm, site, error));
 }
 

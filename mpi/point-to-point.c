@@ -33,7 +33,7 @@ int reel_mpi_send_at(reel_tape *tape, const char *site, enum reel_mpi_mode mode,
 	if (!error)
 		error = reel_mpi_check_order(&m, false, NULL);
 	if (!error)
-		error = reel_mpi_check(send_by_mode(&m, mode, comm), m.call);
+		error = reel_mpi_error(send_by_mode(&m, mode, comm), m.call);
 	if (!error)
 		error = reel_mpi_note_call(&m, false);
 	return reel_mpi_stick(tape, error);
@@ -83,7 +83,7 @@ static int received(struct reel_mpi_message *m, const MPI_Status *own, MPI_Statu
 /* The error of a receive; `own` is its status. */
 static int check_received(const struct reel_mpi_message *m, int code, const MPI_Status *own)
 {
-	int error = reel_mpi_check(code, m->call);
+	int error = reel_mpi_error(code, m->call);
 
 	if (error == -EMSGSIZE)
 		reel_mpi_count_truncated(m, own);
@@ -181,7 +181,7 @@ static int exchanged(struct reel_mpi_message *out, struct reel_mpi_message *in, 
 		return error;
 	noted = reel_mpi_note_call(out, false);
 	if (error)
-		return reel_mpi_check(code, out->call);
+		return reel_mpi_error(code, out->call);
 	after = received(in, own, status);
 	return noted ? noted : after;
 }

@@ -302,7 +302,7 @@ int reel_mpi_reduction_at(reel_tape *tape, const char *site, enum reel_mpi_reduc
 			error = -ENOMEM;
 	}
 	if (!error)
-		error = reel_mpi_check(call_mpi(&r, sent, count, comm), r.m.call);
+		error = reel_mpi_error(call_mpi(&r, sent, count, comm), r.m.call);
 	if (!error && noted)
 		error = note(&r, copy ? (char *)copy->data : r.m.buffer);
 	if (copy)
@@ -349,7 +349,7 @@ int reel_mpi_ireduction_at(reel_tape *tape, const char *site, enum reel_mpi_redu
 	}
 	/* Starts the call with an error of the tape, too: the other ranks wait for it. */
 	if (!error)
-		error = reel_mpi_check(start_mpi(&r, sent, count, comm, &started), r.m.call);
+		error = reel_mpi_error(start_mpi(&r, sent, count, comm, &started), r.m.call);
 	reel_mpi_make_request(request, started, comm, site, error);
 	return reel_mpi_stick(tape, error ? error : noted);
 }

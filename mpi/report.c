@@ -157,7 +157,7 @@ static int reduce(struct table *table, const struct statistics *own,
 	if (code == MPI_SUCCESS)
 		code = MPI_Reduce(from.most, table->most, FIGURES, MPI_DOUBLE_INT, MPI_MAXLOC, 0,
 				  comm);
-	return reel_mpi_check(code, "reel_mpi_report");
+	return reel_mpi_error(code, "reel_mpi_report");
 }
 
 static void print_value(FILE *file, double value, int decimals)
@@ -198,7 +198,7 @@ static int agree(const struct reel_mpi_attached *attached, const reel_pool *pool
 		 const reel_run *run)
 {
 	int said[] = {pool != NULL, run != NULL, run == NULL}, least[3];
-	int error = reel_mpi_check(MPI_Allreduce(said, least, 3, MPI_INT, MPI_MIN, attached->sums),
+	int error = reel_mpi_error(MPI_Allreduce(said, least, 3, MPI_INT, MPI_MIN, attached->sums),
 				   "reel_mpi_report");
 
 	if (error)

@@ -175,7 +175,7 @@ int reel_mpi_start_at(reel_tape *tape, const char *site, struct reel_mpi_request
 	if (!error && r->state != IDLE)
 		error = reel_fail(-EINVAL, "%s: the request has begun already (%s)", call, r->site);
 	if (!error)
-		error = reel_mpi_check(start_by_mode(r), call);
+		error = reel_mpi_error(start_by_mode(r), call);
 	if (!error) {
 		r->state = STARTED;
 		r->site = site;
@@ -244,7 +244,7 @@ static int finish(struct reel_mpi_request *r, const char *call, reel_tape *tape,
 		return error;
 	active = reel_mpi_is_active(&m);
 	if (r->state == STARTED)
-		error = reel_mpi_check(MPI_Wait(&r->request, &r->status), call);
+		error = reel_mpi_error(MPI_Wait(&r->request, &r->status), call);
 	if (error == -EMSGSIZE)
 		reel_mpi_count_truncated(&m, &r->status);
 	if (!error)
@@ -357,7 +357,7 @@ static int choose(int n, struct reel_mpi_request *requests, const char *call, in
 		return reel_fail(-ENOMEM, "%s: no memory for %d requests", call, n);
 	for (int i = 0; i < n; i++)
 		own[i] = has_begun(&requests[i]) ? requests[i].request : MPI_REQUEST_NULL;
-	error = reel_mpi_check(MPI_Waitany(n, own, index, &status), call);
+	error = reel_mpi_error(MPI_Waitany(n, own, index, &status), call);
 	if (!error && *index != MPI_UNDEFINED) {
 		struct reel_mpi_request *r = &requests[*index];
 
@@ -395,7 +395,7 @@ static int probe(struct reel_mpi_request *r, const char *call, int *flag)
 
 	*flag = r->state == COMPLETE;
 	if (r->state == STARTED) {
-		error = reel_mpi_check(MPI_Test(&r->request, flag, &r->status), call);
+		error = reel_mpi_error(MPI_Test(&r->request, flag, &r->status), call);
 		if (!error && *flag)
 			r->state = COMPLETE;
 	}
@@ -497,7 +497,7 @@ static int receive_adjoint(struct reel_mpi_request *r, struct reel_mpi_message *
 		error = reel_mpi_post_header(m, (struct reel_mpi_header *)(void *)buffer->data,
 					     &buffer->request);
 	if (!error)
-		error = reel_mpi_check(MPI_Irecv(adjoint_in(m, buffer), m->count, m->type, m->peer,
+		error = reel_mpi_error(MPI_Irecv(adjoint_in(m, buffer), m->count, m->type, m->peer,
 						 m->tag, m->attached->messages, &r->request),
 				       m->call);
 	if (error)
@@ -516,7 +516,7 @@ static int send_adjoint(struct reel_mpi_request *r, struct reel_mpi_message *m)
 	MPI_Type_size(m->type, &bytes);
 	reel_mpi_count(&m->attached->counters.adjoints, 1);
 	reel_mpi_count(&m->attached->counters.adjoint_bytes, (uint64_t)bytes * (uint64_t)m->count);
-	return reel_mpi_check(MPI_Isend(m->buffer, m->count, m->type, m->peer, m->tag,
+	return reel_mpi_error(MPI_Isend(m->buffer, m->count, m->type, m->peer, m->tag,
 					m->attached->messages, &r->request),
 			      m->call);
 }

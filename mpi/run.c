@@ -55,7 +55,7 @@ static int largest(void *context, int64_t *values, int count)
 	if (group->given_up)
 		return time_out(group);
 	memcpy(group->values, values, (size_t)count * sizeof *values);
-	error = reel_mpi_check(MPI_Iallreduce(MPI_IN_PLACE, group->values, count, MPI_INT64_T,
+	error = reel_mpi_error(MPI_Iallreduce(MPI_IN_PLACE, group->values, count, MPI_INT64_T,
 					      MPI_MAX, group->comm, &request),
 			       call);
 	if (!error)
@@ -87,7 +87,7 @@ static int open_group(struct reel_run_group *opened, MPI_Comm of, uint64_t watch
 {
 	struct group local = {.watch_ns = watch_ns}, *group = malloc(sizeof *group);
 	int64_t failed = !group;
-	int error = reel_mpi_check(MPI_Comm_dup(of, &local.comm), "a communicator of a run");
+	int error = reel_mpi_error(MPI_Comm_dup(of, &local.comm), "a communicator of a run");
 
 	if (error) {
 		free(group);
@@ -163,7 +163,7 @@ static double or_zero(double number)
 
 static int largest_costs(double *values, int count, MPI_Comm comm)
 {
-	return reel_mpi_check(MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_DOUBLE, MPI_MAX, comm),
+	return reel_mpi_error(MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_DOUBLE, MPI_MAX, comm),
 			      "reel_mpi_costs_choose");
 }
 
@@ -228,9 +228,9 @@ int reel_mpi_costs_choose(struct reel_costs *costs, MPI_Comm comm, struct reel_c
 	MPI_Comm_rank(comm, &rank);
 	if (rank == 0)
 		chosen = reel_costs_choose(costs, choice);
-	error = reel_mpi_check(MPI_Bcast(&chosen, 1, MPI_INT, 0, comm), "reel_mpi_costs_choose");
+	error = reel_mpi_error(MPI_Bcast(&chosen, 1, MPI_INT, 0, comm), "reel_mpi_costs_choose");
 	if (!error)
-		error = reel_mpi_check(MPI_Bcast(choice, sizeof *choice, MPI_BYTE, 0, comm),
+		error = reel_mpi_error(MPI_Bcast(choice, sizeof *choice, MPI_BYTE, 0, comm),
 				       "reel_mpi_costs_choose");
 	if (error || !chosen)
 		return error;

@@ -115,7 +115,7 @@ int reel_mpi_scan_at(reel_tape *tape, const char *site, bool exclusive, const vo
 			error = -ENOMEM;
 	}
 	if (!error)
-		error = reel_mpi_check(exclusive ? MPI_Exscan(sent, received, count, type, op, comm)
+		error = reel_mpi_error(exclusive ? MPI_Exscan(sent, received, count, type, op, comm)
 						 : MPI_Scan(sent, received, count, type, op, comm),
 				       m.call);
 	if (!error && buffer && reel_mpi_is_lost(m.attached, tape))
@@ -148,7 +148,7 @@ int reel_mpi_iscan_at(reel_tape *tape, const char *site, bool exclusive, const v
 	}
 	/* Starts the call with an error of the tape, too: the other ranks wait for it. */
 	if (!error)
-		error = reel_mpi_check(exclusive ? MPI_Iexscan(sent, received, count, type, op,
+		error = reel_mpi_error(exclusive ? MPI_Iexscan(sent, received, count, type, op,
 							       comm, &started)
 						 : MPI_Iscan(sent, received, count, type, op, comm,
 							     &started),

@@ -95,7 +95,7 @@ static int cancel(const struct reel_mpi_message *m, MPI_Request *request, MPI_St
 		return time_out(m, REEL_MPI_FROM_PEER);
 	if (status != MPI_STATUS_IGNORE)
 		*status = own;
-	return reel_mpi_check(code, m->call);
+	return reel_mpi_error(code, m->call);
 }
 
 int reel_mpi_poll(const char *call, MPI_Request *request, MPI_Status *status, uint64_t end,
@@ -104,7 +104,7 @@ int reel_mpi_poll(const char *call, MPI_Request *request, MPI_Status *status, ui
 	for (;;) {
 		/* Read before the test: what is complete by then is never given up. */
 		bool ended = reel_clock_ns() >= end;
-		int error = reel_mpi_check(MPI_Test(request, complete, status), call);
+		int error = reel_mpi_error(MPI_Test(request, complete, status), call);
 
 		if (error || *complete || ended)
 			return error;
@@ -116,7 +116,7 @@ int reel_mpi_await(const struct reel_mpi_message *m, enum reel_mpi_wait what, MP
 		   MPI_Status *status)
 {
 	uint64_t limit = m->forward && !m->notes ? 0 : m->attached->watch_ns, begin;
-	int complete, error = reel_mpi_check(MPI_Test(request, &complete, status), m->call);
+	int complete, error = reel_mpi_error(MPI_Test(request, &complete, status), m->call);
 
 	if (error || complete)
 		return error;
@@ -134,7 +134,7 @@ int reel_mpi_await(const struct reel_mpi_message *m, enum reel_mpi_wait what, MP
 
 int reel_mpi_await_all(const struct reel_mpi_message *m, int code, MPI_Request *request)
 {
-	int error = reel_mpi_check(code, m->call);
+	int error = reel_mpi_error(code, m->call);
 
 	return error ? error : reel_mpi_await(m, REEL_MPI_FOR_ALL, request, MPI_STATUS_IGNORE);
 }
@@ -242,7 +242,7 @@ int reel_mpi_send_copy(struct reel_mpi_message *message)
 	if (error)
 		return error;
 	/* Packed: a temporary needs no gaps, and whatever type the other rank names fits. */
-	error = reel_mpi_check(MPI_Pack_size(message->count, message->type, message->through,
+	error = reel_mpi_error(MPI_Pack_size(message->count, message->type, message->through,
 					     &bytes),
 			       message->call);
 	if (error)
@@ -253,11 +253,11 @@ int reel_mpi_send_copy(struct reel_mpi_message *message)
 	buffer->peer = message->peer;
 	buffer->tag = message->tag;
 	buffer->site = message->site;
-	error = reel_mpi_check(MPI_Pack(message->buffer, message->count, message->type,
+	error = reel_mpi_error(MPI_Pack(message->buffer, message->count, message->type,
 					buffer->data, bytes, &place, message->through),
 			       message->call);
 	if (!error)
-		error = reel_mpi_check(MPI_Isend(buffer->data, place, MPI_PACKED, message->peer,
+		error = reel_mpi_error(MPI_Isend(buffer->data, place, MPI_PACKED, message->peer,
 						 message->tag, message->through,
 						 &buffer->request),
 				       message->call);
@@ -328,7 +328,7 @@ static int receive_adjoint(struct reel_mpi_message *message, char *place)
 	if (reel_mpi_has_header(message))
 		error = reel_mpi_receive_header(message);
 	if (!error)
-		error = reel_mpi_check(MPI_Irecv(place, message->count, message->type,
+		error = reel_mpi_error(MPI_Irecv(place, message->count, message->type,
 						 message->peer, message->tag, message->through,
 						 &request),
 				       message->call);

@@ -42,7 +42,7 @@ static int make_keyval(const char *call)
 
 	pthread_mutex_lock(&lock);
 	if (keyval == MPI_KEYVAL_INVALID)
-		error = reel_mpi_check(MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, delete_window,
+		error = reel_mpi_error(MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, delete_window,
 							     &keyval, NULL),
 				       call);
 	pthread_mutex_unlock(&lock);
@@ -99,7 +99,7 @@ int reel_mpi_win_attach(MPI_Win win, MPI_Comm comm)
 	if (!window)
 		return reel_fail(-ENOMEM, "%s: no memory", call);
 	window->attached = attached;
-	error = reel_mpi_check(MPI_Win_set_attr(win, keyval, window), call);
+	error = reel_mpi_error(MPI_Win_set_attr(win, keyval, window), call);
 	if (error)
 		free(window);
 	return error;
@@ -115,7 +115,7 @@ int reel_mpi_win_fence_at(reel_tape *tape, const char *site, int assertion, MPI_
 
 	(void)site;
 	if (!error)
-		error = reel_mpi_check(MPI_Win_fence(assertion, win), call);
+		error = reel_mpi_error(MPI_Win_fence(assertion, win), call);
 	if (!error)
 		window->fenced = !(assertion & MPI_MODE_NOSUCCEED);
 	return reel_mpi_stick(tape, error);
@@ -127,7 +127,7 @@ static int lock_window(struct window *window, MPI_Win win, const char *call)
 
 	if (window->locked)
 		return 0;
-	error = reel_mpi_check(MPI_Win_lock_all(0, win), call);
+	error = reel_mpi_error(MPI_Win_lock_all(0, win), call);
 	window->locked = !error;
 	return error;
 }
@@ -148,9 +148,9 @@ int reel_mpi_win_fence_reverse_at(reel_tape *tape, const char *site, int asserti
 		/* After the barrier the other ranks see the values that this rank has stored. */
 		MPI_Win_sync(win_bar);
 		window->locked = false;
-		error = reel_mpi_check(MPI_Win_unlock_all(win_bar), call);
+		error = reel_mpi_error(MPI_Win_unlock_all(win_bar), call);
 	}
-	own = reel_mpi_check(MPI_Ibarrier(window->attached->sums, &request), call);
+	own = reel_mpi_error(MPI_Ibarrier(window->attached->sums, &request), call);
 	if (!own)
 		own = reel_mpi_poll(call, &request, MPI_STATUS_IGNORE, UINT64_MAX, &complete);
 	return reel_mpi_stick(tape, error ? error : own);
@@ -233,7 +233,7 @@ int reel_mpi_put_at(reel_tape *tape, const char *site, const void *origin, int n
 	int error = check_epoch(&a);
 
 	if (!error)
-		error = reel_mpi_check(MPI_Put(origin, n, type, target, at, target_count,
+		error = reel_mpi_error(MPI_Put(origin, n, type, target, at, target_count,
 					       target_type, win),
 				       a.m.call);
 	return reel_mpi_stick(tape, error);
@@ -246,7 +246,7 @@ int reel_mpi_get_at(reel_tape *tape, const char *site, void *origin, int n, MPI_
 	int error = check_epoch(&a);
 
 	if (!error)
-		error = reel_mpi_check(MPI_Get(origin, n, type, target, at, target_count,
+		error = reel_mpi_error(MPI_Get(origin, n, type, target, at, target_count,
 					       target_type, win),
 				       a.m.call);
 	return reel_mpi_stick(tape, error);
@@ -265,7 +265,7 @@ int reel_mpi_accumulate_at(reel_tape *tape, const char *site, const void *origin
 					    "does not tell; use reel_mpi_reduce()",
 				  a.m.call);
 	if (!error)
-		error = reel_mpi_check(MPI_Accumulate(origin, n, type, target, at, target_count,
+		error = reel_mpi_error(MPI_Accumulate(origin, n, type, target, at, target_count,
 						      target_type, op, win),
 				       a.m.call);
 	return reel_mpi_stick(tape, error);
@@ -297,7 +297,7 @@ static int fetch(struct access *a, bool leave_zero)
 
 		place = reel_mpi_layout_place(m->layout, m->count, got->data);
 		memset(zeros->data, 0, bytes);
-		error = reel_mpi_check(leave_zero
+		error = reel_mpi_error(leave_zero
 					       ? MPI_Get_accumulate(zero, m->count, m->type, place,
 								    m->count, m->type, m->peer,
 								    a->at, a->count, a->type,
@@ -306,7 +306,7 @@ static int fetch(struct access *a, bool leave_zero)
 							 a->count, a->type, a->win),
 				       m->call);
 		if (!error)
-			error = reel_mpi_check(MPI_Win_flush(m->peer, a->win), m->call);
+			error = reel_mpi_error(MPI_Win_flush(m->peer, a->win), m->call);
 		if (!error)
 			reel_mpi_layout_add(m->layout, m->count, m->buffer, place);
 		reel_mpi_give_buffer(m->attached, zeros);
@@ -319,12 +319,12 @@ static int fetch(struct access *a, bool leave_zero)
 static int add_at_target(struct access *a)
 {
 	struct reel_mpi_message *m = &a->m;
-	int error = reel_mpi_check(MPI_Accumulate(m->buffer, m->count, m->type, m->peer, a->at,
+	int error = reel_mpi_error(MPI_Accumulate(m->buffer, m->count, m->type, m->peer, a->at,
 						  a->count, a->type, MPI_SUM, a->win),
 				   m->call);
 
 	if (!error)
-		error = reel_mpi_check(MPI_Win_flush(m->peer, a->win), m->call);
+		error = reel_mpi_error(MPI_Win_flush(m->peer, a->win), m->call);
 	if (!error)
 		reel_mpi_layout_zero(m->layout, m->count, m->buffer);
 	return error;
