@@ -5,27 +5,33 @@ mpi_headers = include/reel/mpi.h
 reelinclude_HEADERS += $(mpi_headers)
 
 noinst_LTLIBRARIES += libreel-mpi-core.la
+libreel_mpi_core_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/%D%
 libreel_mpi_core_la_CFLAGS = $(AM_CFLAGS) $(LIBRARY_CFLAGS) $(MPI_CFLAGS)
 libreel_mpi_core_la_SOURCES = \
-	%D%/attached.c %D%/attached.h \
-	%D%/check.c %D%/check.h \
-	%D%/agree.c \
-	%D%/layout.c %D%/layout.h \
-	%D%/transfer.c %D%/transfer.h \
-	%D%/point-to-point.c \
-	%D%/requests.c \
-	%D%/broadcast.c \
-	%D%/neighbours.c %D%/neighbours.h \
-	%D%/collectives.c \
-	%D%/nonblocking.c %D%/nonblocking.h \
-	%D%/reduce.c %D%/reduce.h \
-	%D%/factor.c \
-	%D%/operation.c %D%/operation.h \
-	%D%/scan.c \
-	%D%/sum.c \
-	%D%/window.c \
+	%D%/attach.c \
+	%D%/collective/broadcast.c %D%/collective/broadcast.h \
+	%D%/collective/collectives.c \
+	%D%/collective/nonblocking.c %D%/collective/nonblocking.h \
+	%D%/collective/reduce.c \
+	%D%/collective/scan.c %D%/collective/scan.h \
+	%D%/collective/sum.c \
+	%D%/comm/attached.c %D%/comm/attached.h \
+	%D%/comm/error.c %D%/comm/error.h \
+	%D%/comm/factor.c %D%/comm/factor.h \
+	%D%/comm/layout.c %D%/comm/layout.h \
+	%D%/comm/neighbours.c %D%/comm/neighbours.h \
+	%D%/comm/operation.c %D%/comm/operation.h \
+	%D%/message/agree.c %D%/message/agree.h \
+	%D%/message/check.c %D%/message/check.h \
+	%D%/message/message.c %D%/message/message.h \
+	%D%/message/order.c %D%/message/order.h \
+	%D%/message/point-to-point.c \
+	%D%/message/requests.c \
+	%D%/message/transfer.c %D%/message/transfer.h \
+	%D%/message/wait.c %D%/message/wait.h \
+	%D%/report.c \
 	%D%/run.c \
-	%D%/report.c
+	%D%/window.c
 
 lib_LTLIBRARIES += libreel-mpi.la
 libreel_mpi_la_SOURCES =

@@ -2,14 +2,14 @@
 /* The statistics of all ranks in one table. */
 #include "config.h"
 
-#include "attached.h"
-
 #include <errno.h>
 #include <stdlib.h>
 
 #include <reel/extend.h>
 #include <reel/run.h>
 
+#include "comm/attached.h"
+#include "comm/error.h"
 #include "os/numerals.h"
 
 /* Figures of the adjoints that travel on one communicator. */

@@ -16,9 +16,10 @@
 #include <reel/plan.h>
 
 #include "checkpoint/run-group.h"
+#include "comm/error.h"
+#include "message/wait.h"
 #include "os/assert.h"
 #include "os/clock.h"
-#include "transfer.h"
 
 /* ---- Runs ---- */
 

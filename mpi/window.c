@@ -13,7 +13,8 @@
 
 #include <reel/extend.h>
 
-#include "transfer.h"
+#include "comm/error.h"
+#include "message/wait.h"
 
 /* An attribute of the window. */
 struct window {

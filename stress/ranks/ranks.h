@@ -182,7 +182,7 @@ struct exchange {
 enum move { GATHER, GATHERV, SCATTER, SCATTERV, ALLGATHER, ALLGATHERV, ALLTOALL, ALLTOALLV,
 	    ALLTOALLW, MOVES };
 
-/* Between whom blocks travel; as the table of mpi/collectives.c, but from the standard. */
+/* Between whom blocks travel; as the table of mpi/collective/collectives.c, but from the standard. */
 struct move_pattern {
 	bool rooted_send, rooted_receive; /* only the root sends; only the root receives */
 	bool in_blocks, out_blocks;	  /* received, sent: one block for each rank */

@@ -40,7 +40,8 @@ includes_only include/ '' "$SOURCE_DIR"/include/reel.h "$SOURCE_DIR"/include/ree
 includes_only 'include/ and lib/' "-I$SOURCE_DIR/lib" "$SOURCE_DIR"/lib/*/*.c
 includes_only 'include/, lib/ and omp/' "$headers" "$SOURCE_DIR"/omp/*/*.c
 includes_only 'include/, lib/ and gpu/' "$headers" "$SOURCE_DIR"/gpu/*/*.c
-includes_only 'include/, lib/ and mpi/' "-I$SOURCE_DIR/lib" "$SOURCE_DIR"/mpi/*.c
+includes_only 'include/, lib/ and mpi/' "-I$SOURCE_DIR/lib -I$SOURCE_DIR/mpi" "$SOURCE_DIR"/mpi/*.c \
+	"$SOURCE_DIR"/mpi/*/*.c
 
 # floors PARENT PREFIX FLOOR...: each floor is folders of PARENT, which include each their own files
 # and those of lower floors, by names that begin with PREFIX. The lowest floor comes first.
@@ -49,10 +50,11 @@ floors() {
 	shift 2
 	ls -d "$SOURCE_DIR/$parent"/*/ | sed 's|/$||; s|.*/||' | sort >folders
 	echo "$@" | tr ' ' '\n' | sort | diff - folders >unknown
+	all=$(echo "$@" | tr ' ' '|')
 	is_empty unknown "the folders of $parent/ are those that have an order"
 	for floor; do
 		for folder in $floor; do
-			grep -n "#include \"$prefix[a-z]*/" "$SOURCE_DIR/$parent/$folder"/*.[ch] |
+			grep -n -E "#include \"$prefix($all)/" "$SOURCE_DIR/$parent/$folder"/*.[ch] |
 				grep -v -E "#include \"$prefix($folder$lower)/" >higher
 			is_empty higher "$parent/$folder/ includes only itself and lower floors"
 		done
@@ -62,6 +64,25 @@ floors() {
 floors lib '' os store pool spill tape plan checkpoint
 floors omp omp/ runtime 'region adjoint lookahead verifier'
 floors gpu gpu/ driver 'store tape'
+floors mpi '' comm message collective
+
+# acyclic PARENT: a module is a file of PARENT with its header. None includes itself by way of others.
+acyclic() {
+	(cd "$SOURCE_DIR/$1" && find . -name '*.[ch]' | sed 's|^\./||') | while read -r file; do
+		sed -n 's/^#include "\(.*\)\.h"/\1/p' "$SOURCE_DIR/$1/$file" | while read -r included; do
+			for module in "${file%/*}/$included" "$included"; do
+				[ -f "$SOURCE_DIR/$1/$module.h" ] || continue
+				[ "$module" = "${file%.?}" ] || echo "${file%.?} $module"
+				break
+			done
+		done
+	done >edges
+	[ "$(wc -l <edges)" -gt 20 ]
+	ok $? "the modules of $1/ include each other"
+	tsort edges 2>&1 >order | sed 's/^tsort: //' >loops
+	is_empty loops "no module of $1/ includes itself by way of others"
+}
+acyclic mpi
 
 # stand_alone FOLDER: what its files include by name lies beside them, in include/ or in lib/.
 stand_alone() {

@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Requests. They are the program's. Those that carry adjoints and have begun are in a list of their
- * communicator until they have ended, so that the order of messages between two ranks is known.
- *
- *	IDLE      --start-->           STARTED   --wait-->           IDLE    forward sweep
- *	STARTED   --another's wait-->  COMPLETE  --wait-->           IDLE
- *	IDLE      --wait_reverse-->    REVERSED  --start_reverse-->  IDLE    reverse sweep
- */
+/* Calls on requests of messages: the states, and the order of messages, are in order.h. */
 #include "config.h"
 
 #include <errno.h>
@@ -15,104 +8,11 @@
 
 #include <reel/extend.h>
 
-#include "check.h"
-
-enum { IDLE, STARTED = REEL_MPI_STARTED, COMPLETE, REVERSED };
-
-static bool is_receive(const struct reel_mpi_request *r)
-{
-	return r->mode == REEL_MPI_RECEIVE;
-}
-
-/* Makes the message of a request. */
-static int message_of(struct reel_mpi_message *m, const struct reel_mpi_request *r,
-		      const char *call, const char *site, reel_tape *tape)
-{
-	*m = (struct reel_mpi_message){.call = call, .site = site, .tape = tape,
-				       .buffer = r->buffer, .count = r->count, .peer = r->peer,
-				       .tag = r->tag, .type = r->type};
-	return reel_mpi_open_message(m, r->comm);
-}
-
-/* ---- The list, and order ---- */
-
-/* Requires the lock. Ends the transfer of a request before the program waits for it. */
-static void settle(struct reel_mpi_request *r)
-{
-	if (r->state != STARTED)
-		return;
-	MPI_Wait(&r->request, &r->status);
-	r->state = COMPLETE;
-}
-
-/*
- * Requires the lock. Returns the first request from `r` on, and before `end`, that carries a
- * message of the same rank and tag. A receive with wildcards began before the one whose message
- * has come, and could have taken it; so it has taken an earlier one, and waiting for it is no
- * deadlock.
- */
-static struct reel_mpi_request *same_way(struct reel_mpi_request *r,
-					 const struct reel_mpi_request *end, bool receive, int peer,
-					 int tag)
-{
-	for (; r && r != end; r = r->next) {
-		bool wild = r->peer == MPI_ANY_SOURCE || r->tag == MPI_ANY_TAG;
-
-		if (is_receive(r) != receive ||
-		    (r->peer != peer && !(receive && r->peer == MPI_ANY_SOURCE)) ||
-		    (r->tag != tag && !(receive && r->tag == MPI_ANY_TAG)))
-			continue;
-		if (!receive || !wild)
-			return r;
-		settle(r);
-		if (r->status.MPI_SOURCE == peer && r->status.MPI_TAG == tag)
-			return r;
-	}
-	return NULL;
-}
-
-int reel_mpi_check_order(const struct reel_mpi_message *m, bool receive,
-			 const struct reel_mpi_request *request)
-{
-	struct reel_mpi_attached *attached = m->attached;
-	const struct reel_mpi_request *older = NULL;
-
-	if (!reel_mpi_is_active(m))
-		return 0;
-	pthread_mutex_lock(&attached->lock);
-	if (attached->oldest)
-		older = same_way(attached->oldest, request, receive, m->peer, m->tag);
-	pthread_mutex_unlock(&attached->lock);
-	if (!older)
-		return 0;
-	return reel_fail(-ENOTSUP, "%s: a request with rank %d and tag %d that began before (%s) has "
-				   "not ended, and adjoints return in the reverse order; wait for it "
-				   "first, or use another tag",
-			 m->call, m->peer, m->tag, older->site);
-}
-
-static void append(struct reel_mpi_attached *attached, struct reel_mpi_request *r)
-{
-	struct reel_mpi_request **link = &attached->oldest;
-
-	r->next = NULL;
-	pthread_mutex_lock(&attached->lock);
-	while (*link)
-		link = &(*link)->next;
-	*link = r;
-	pthread_mutex_unlock(&attached->lock);
-}
-
-static void unlink_request(struct reel_mpi_attached *attached, const struct reel_mpi_request *r)
-{
-	pthread_mutex_lock(&attached->lock);
-	for (struct reel_mpi_request **link = &attached->oldest; *link; link = &(*link)->next)
-		if (*link == r) {
-			*link = r->next;
-			break;
-		}
-	pthread_mutex_unlock(&attached->lock);
-}
+#include "agree.h"
+#include "comm/error.h"
+#include "order.h"
+#include "transfer.h"
+#include "wait.h"
 
 /* ---- Forward: beginning ---- */
 
@@ -171,16 +71,16 @@ int reel_mpi_start_at(reel_tape *tape, const char *site, struct reel_mpi_request
 
 	if (r->mode == REEL_MPI_NULL)
 		return 0;
-	error = message_of(&m, r, call, site, tape);
-	if (!error && r->state != IDLE)
+	error = reel_mpi_message_of(&m, r, call, site, tape);
+	if (!error && r->state != REEL_MPI_IDLE)
 		error = reel_fail(-EINVAL, "%s: the request has begun already (%s)", call, r->site);
 	if (!error)
 		error = reel_mpi_error(start_by_mode(r), call);
 	if (!error) {
-		r->state = STARTED;
+		r->state = REEL_MPI_STARTED;
 		r->site = site;
 		if (reel_mpi_is_active(&m))
-			append(m.attached, r);
+			reel_mpi_append_request(m.attached, r);
 	}
 	return reel_mpi_stick(tape, error);
 }
@@ -206,7 +106,7 @@ int reel_mpi_irecv_at(reel_tape *tape, const char *site, void *buffer, int count
 
 static bool has_begun(const struct reel_mpi_request *r)
 {
-	return r->mode != REEL_MPI_NULL && (r->state == STARTED || r->state == COMPLETE);
+	return r->mode != REEL_MPI_NULL && (r->state == REEL_MPI_STARTED || r->state == REEL_MPI_COMPLETE);
 }
 
 /* The status of a request for which there is nothing to wait. */
@@ -237,13 +137,13 @@ static int finish(struct reel_mpi_request *r, const char *call, reel_tape *tape,
 		  MPI_Status *status, int index)
 {
 	struct reel_mpi_message m;
-	int error = message_of(&m, r, call, site, tape), wrong_order;
-	bool receive = is_receive(r), active;
+	int error = reel_mpi_message_of(&m, r, call, site, tape), wrong_order;
+	bool receive = reel_mpi_is_receive(r), active;
 
 	if (error)
 		return error;
 	active = reel_mpi_is_active(&m);
-	if (r->state == STARTED)
+	if (r->state == REEL_MPI_STARTED)
 		error = reel_mpi_error(MPI_Wait(&r->request, &r->status), call);
 	if (error == -EMSGSIZE)
 		reel_mpi_count_truncated(&m, &r->status);
@@ -256,8 +156,8 @@ static int finish(struct reel_mpi_request *r, const char *call, reel_tape *tape,
 	if (status)
 		*status = r->status;
 	if (active)
-		unlink_request(m.attached, r);
-	r->state = IDLE;
+		reel_mpi_unlink_request(m.attached, r);
+	r->state = REEL_MPI_IDLE;
 	if (!r->kept)
 		r->mode = REEL_MPI_NULL;
 	return error ? error : wrong_order;
@@ -301,42 +201,6 @@ int reel_mpi_waitall_at(reel_tape *tape, const char *site, int n, struct reel_mp
 
 /* ---- Forward: choosing ---- */
 
-/*
- * The first one among `requests` whose message came before that of r, which is complete, or r; it
- * is complete, too.
- */
-static struct reel_mpi_request *oldest_same(struct reel_mpi_request *r, int n,
-					    struct reel_mpi_request *requests)
-{
-	struct reel_mpi_attached *attached;
-	struct reel_mpi_request *older;
-	struct reel_mpi_message m;
-
-	/* A request without an adjoint is not in the list, and has no order. */
-	if (message_of(&m, r, "", NULL, NULL) || !reel_mpi_is_active(&m))
-		return r;
-	attached = m.attached;
-	pthread_mutex_lock(&attached->lock);
-	settle(r);
-	older = attached->oldest;
-	while (older && older != r) {
-		bool receive = is_receive(r);
-
-		older = same_way(older, r, receive, receive ? r->status.MPI_SOURCE : r->peer,
-				 receive ? r->status.MPI_TAG : r->tag);
-		if (!older)
-			break;
-		if (older >= requests && older < requests + n) {
-			settle(older);
-			r = older;
-			break;
-		}
-		older = older->next;
-	}
-	pthread_mutex_unlock(&attached->lock);
-	return r;
-}
-
 /* Copies MPI's requests out, lets MPI choose, and returns its choice: an index or MPI_UNDEFINED. */
 static int choose(int n, struct reel_mpi_request *requests, const char *call, int *index)
 {
@@ -348,7 +212,7 @@ static int choose(int n, struct reel_mpi_request *requests, const char *call, in
 	if (error)
 		return error;
 	for (int i = 0; i < n; i++)
-		if (has_begun(&requests[i]) && requests[i].state == COMPLETE) {
+		if (has_begun(&requests[i]) && requests[i].state == REEL_MPI_COMPLETE) {
 			*index = i;
 			return 0;
 		}
@@ -363,7 +227,7 @@ static int choose(int n, struct reel_mpi_request *requests, const char *call, in
 
 		r->request = MPI_REQUEST_NULL;
 		r->status = status;
-		r->state = COMPLETE;
+		r->state = REEL_MPI_COMPLETE;
 	}
 	free(own);
 	return error;
@@ -380,7 +244,7 @@ int reel_mpi_waitany_at(reel_tape *tape, const char *site, int n, struct reel_mp
 		if (tape)
 			reel_mpi_push_note(tape, site, (struct reel_mpi_note){.index = -1});
 	} else if (!error) {
-		struct reel_mpi_request *r = oldest_same(&requests[*index], n, requests);
+		struct reel_mpi_request *r = reel_mpi_oldest_same(&requests[*index], n, requests);
 
 		*index = (int)(r - requests);
 		error = finish(r, call, tape, site, asked_for(status), *index);
@@ -393,11 +257,11 @@ static int probe(struct reel_mpi_request *r, const char *call, int *flag)
 {
 	int error = 0;
 
-	*flag = r->state == COMPLETE;
-	if (r->state == STARTED) {
+	*flag = r->state == REEL_MPI_COMPLETE;
+	if (r->state == REEL_MPI_STARTED) {
 		error = reel_mpi_error(MPI_Test(&r->request, flag, &r->status), call);
 		if (!error && *flag)
-			r->state = COMPLETE;
+			r->state = REEL_MPI_COMPLETE;
 	}
 	return error;
 }
@@ -422,7 +286,7 @@ int reel_mpi_waitsome_at(reel_tape *tape, const char *site, int n,
 			i++;
 			continue;
 		}
-		r = oldest_same(r, n, requests);
+		r = reel_mpi_oldest_same(r, n, requests);
 		indices[*done] = (int)(r - requests);
 		error = finish(r, call, tape, site, one_of(statuses, *done), indices[*done]);
 		++*done;
@@ -444,12 +308,12 @@ int reel_mpi_test_at(reel_tape *tape, const char *site, struct reel_mpi_request 
 
 		error = probe(r, call, flag);
 		if (!error && *flag)
-			error = message_of(&m, r, call, site, tape);
-		if (!error && *flag && is_receive(r)) {
+			error = reel_mpi_message_of(&m, r, call, site, tape);
+		if (!error && *flag && reel_mpi_is_receive(r)) {
 			m.peer = r->status.MPI_SOURCE;
 			m.tag = r->status.MPI_TAG;
 		}
-		if (!error && *flag && reel_mpi_check_order(&m, is_receive(r), r))
+		if (!error && *flag && reel_mpi_check_order(&m, reel_mpi_is_receive(r), r))
 			*flag = 0;
 		if (!error && *flag)
 			error = finish(r, call, tape, site, asked_for(status), -1);
@@ -525,7 +389,7 @@ static int send_adjoint(struct reel_mpi_request *r, struct reel_mpi_message *m)
 static int begin_reverse(struct reel_mpi_request *r, const char *call, reel_tape *tape,
 			 const char *site, MPI_Status *status, const struct reel_mpi_note *given)
 {
-	bool receive = is_receive(r);
+	bool receive = reel_mpi_is_receive(r);
 	struct reel_mpi_note own;
 	struct reel_mpi_message m;
 	int error;
@@ -534,8 +398,8 @@ static int begin_reverse(struct reel_mpi_request *r, const char *call, reel_tape
 		set_empty(status);
 		return 0;
 	}
-	error = message_of(&m, r, call, site, tape);
-	if (!error && r->state != IDLE)
+	error = reel_mpi_message_of(&m, r, call, site, tape);
+	if (!error && r->state != REEL_MPI_IDLE)
 		error = reel_fail(-EINVAL, "%s: the request is in use", call);
 	if (error)
 		return error;
@@ -559,7 +423,7 @@ static int begin_reverse(struct reel_mpi_request *r, const char *call, reel_tape
 		r->moved_tag = m.tag;
 		r->serial = m.serial;
 	}
-	r->state = REVERSED;
+	r->state = REEL_MPI_REVERSED;
 	r->site = site;
 	count_reversing(m.attached, 1);
 	if (error)
@@ -714,8 +578,8 @@ int reel_mpi_start_reverse_at(reel_tape *tape, const char *site, struct reel_mpi
 
 	if (r->mode == REEL_MPI_NULL)
 		return 0;
-	error = message_of(&m, r, call, site, tape);
-	if (!error && r->state != REVERSED)
+	error = reel_mpi_message_of(&m, r, call, site, tape);
+	if (!error && r->state != REEL_MPI_REVERSED)
 		error = reel_fail(-EINVAL, "%s: its wait was not reversed", call);
 	if (error)
 		return reel_mpi_stick(tape, error);
@@ -731,7 +595,7 @@ int reel_mpi_start_reverse_at(reel_tape *tape, const char *site, struct reel_mpi
 	if (buffer)
 		reel_mpi_give_buffer(m.attached, buffer);
 	r->temporary = NULL;
-	r->state = IDLE;
+	r->state = REEL_MPI_IDLE;
 	count_reversing(m.attached, -1);
 	return reel_mpi_stick(tape, error);
 }

@@ -11,12 +11,13 @@
 
 #include <reel/extend.h>
 
-#include "reduce.h"
+#include "comm/error.h"
+#include "comm/factor.h"
+#include "wait.h"
 
 REEL_RECORD(call_note, struct reel_mpi_call_note);
 
 enum { MARK = -0x5eed };
-
 
 int reel_mpi_checks_open(struct reel_mpi_attached *attached, MPI_Comm comm)
 {
@@ -83,8 +84,8 @@ int reel_mpi_checks_left(const struct reel_mpi_attached *attached)
 	int64_t messages, calls;
 	char which[120] = "";
 
-	/* Relaxed: see `told`. */
-	if (!checks || atomic_load_explicit(&checks->told, memory_order_relaxed))
+	/* Relaxed: see `failed`. */
+	if (!checks || atomic_load_explicit(&attached->failed, memory_order_relaxed))
 		return 0;
 	messages = count_open(checks, &one);
 	calls = (checks->open_calls > 0 ? checks->open_calls : 0) +
@@ -103,24 +104,9 @@ int reel_mpi_checks_left(const struct reel_mpi_attached *attached)
 			 (long long)calls, calls == 1 ? "" : "s", which);
 }
 
-void reel_mpi_checks_tell(struct reel_mpi_attached *attached)
-{
-	/* Relaxed: see `told`. */
-	if (attached->checks)
-		atomic_store_explicit(&attached->checks->told, true, memory_order_relaxed);
-}
-
 bool reel_mpi_has_header(const struct reel_mpi_message *m)
 {
 	return m->attached->checks && m->through == m->attached->messages;
-}
-
-bool reel_mpi_is_lost(const struct reel_mpi_attached *attached, const reel_tape *tape)
-{
-	int error = tape ? reel_tape_error(tape) : 0;
-
-	return (attached->checks || attached->watch_ns) &&
-	       (error == -EBADMSG || error == -ENODATA || error == -ETIMEDOUT);
 }
 
 /* ---- Channels ---- */
@@ -163,8 +149,7 @@ static uint64_t count_message(const struct reel_mpi_message *m, bool receive)
 	return serial;
 }
 
-/* Counts a message as reversed. Returns whether it was noted, so that a rank waits for a header. */
-static bool close_message(struct reel_mpi_attached *attached, int peer, int tag, bool receive)
+bool reel_mpi_close_message(struct reel_mpi_attached *attached, int peer, int tag, bool receive)
 {
 	struct reel_mpi_channel *channel;
 	bool waits;
@@ -179,24 +164,6 @@ static bool close_message(struct reel_mpi_attached *attached, int peer, int tag,
 }
 
 /* ---- Notes of calls ---- */
-
-int64_t reel_mpi_numbers_of(const struct reel_mpi_message *m)
-{
-	int64_t numbers = 0;
-
-	for (size_t i = 0; i < m->layout->runs; i++)
-		numbers += m->layout->run[i].count;
-	return numbers * m->count;
-}
-
-uint32_t reel_mpi_kinds_of(const struct reel_mpi_message *m)
-{
-	uint32_t kinds = 0;
-
-	for (size_t i = 0; i < m->layout->runs && m->count; i++)
-		kinds |= 1u << m->layout->run[i].number;
-	return kinds;
-}
 
 const char *reel_mpi_kinds_name(uint32_t kinds)
 {
@@ -226,7 +193,7 @@ uint32_t reel_mpi_hash_numbers(uint32_t hash, const struct reel_mpi_message *m)
 	return hash;
 }
 
-static struct reel_mpi_call_note note_of(const struct reel_mpi_message *m, bool receive)
+struct reel_mpi_call_note reel_mpi_message_note(const struct reel_mpi_message *m, bool receive)
 {
 	struct reel_mpi_call_note note = {
 		.serial = m->serial, .numbers = reel_mpi_numbers_of(m), .peer = m->peer,
@@ -253,7 +220,7 @@ int reel_mpi_note_call(struct reel_mpi_message *m, bool receive)
 
 	if (!m->attached->checks || !reel_mpi_is_active(m))
 		return 0;
-	note = note_of(m, receive);
+	note = reel_mpi_message_note(m, receive);
 	note.serial = count_message(m, receive);
 	if (!note.serial)
 		return reel_fail(-ENOMEM, "%s: no memory for a serial number", m->call);
@@ -376,30 +343,7 @@ int reel_mpi_pop_call_note(struct reel_mpi_attached *attached, reel_tape *tape, 
 	int error = pop_call_note(attached, tape, call, own, note);
 
 	if (error)
-		reel_mpi_checks_tell(attached);
-	return error;
-}
-
-int reel_mpi_mirror(struct reel_mpi_message *m, bool receive)
-{
-	struct reel_mpi_call_note own, note;
-	int error;
-
-	m->serial = 0;
-	if (!m->attached->checks || !m->tape || !reel_mpi_is_active(m))
-		return 0;
-	own = note_of(m, receive);
-	error = reel_mpi_pop_call_note(m->attached, m->tape, m->call, &own, &note);
-	m->serial = own.serial;
-	if (!error && !receive && !close_message(m->attached, m->peer, m->tag, false))
-		reel_mpi_checks_credit();
-	if (!error)
-		return 0;
-	reel_mpi_tell_of_note(m->attached, &note, error);
-	if (receive)
-		reel_mpi_tell(m, error);
-	if (note.said.kind == REEL_MPI_COLLECTIVE_CALL)
-		reel_mpi_tell_all(m->attached, m->site, error);
+		reel_mpi_set_failed(attached);
 	return error;
 }
 
@@ -441,7 +385,7 @@ int reel_mpi_send_header(const struct reel_mpi_message *m)
 					 .kinds = reel_mpi_kinds_of(m)};
 
 	reel_mpi_copy_end(header.text, sizeof header.text, m->site);
-	if (m->tape && !close_message(m->attached, m->peer, m->tag, true))
+	if (m->tape && !reel_mpi_close_message(m->attached, m->peer, m->tag, true))
 		reel_mpi_checks_credit();
 	return post_header(m->attached, m->peer, m->tag, m->site, &header);
 }
@@ -451,7 +395,7 @@ static void tell(struct reel_mpi_attached *attached, int peer, int tag, const ch
 {
 	struct reel_mpi_header header = {.error = error};
 
-	if (!close_message(attached, peer, tag, true))
+	if (!reel_mpi_close_message(attached, peer, tag, true))
 		return;
 	snprintf(header.text, sizeof header.text, "%s", reel_error_text(error));
 	post_header(attached, peer, tag, site, &header);
@@ -508,7 +452,7 @@ int reel_mpi_compare_header(const struct reel_mpi_message *m, const struct reel_
 	int error = compare_header(m, header);
 
 	if (error)
-		reel_mpi_checks_tell(m->attached);
+		reel_mpi_set_failed(m->attached);
 	return error;
 }
 

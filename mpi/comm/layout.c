@@ -11,7 +11,7 @@
 
 #include <reel/extend.h>
 
-#include "attached.h"
+#include "error.h"
 
 /* ---- MPI's own types ---- */
 

@@ -8,7 +8,11 @@
 
 #include <reel/extend.h>
 
-#include "reduce.h"
+#include "broadcast.h"
+#include "comm/error.h"
+#include "message/order.h"
+#include "message/transfer.h"
+#include "message/wait.h"
 
 /* ---- Requests and operands ---- */
 

@@ -5,6 +5,8 @@
  */
 #include "config.h"
 
+#include "agree.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -13,8 +15,9 @@
 
 #include <reel/extend.h>
 
-#include "check.h"
-#include "reduce.h"
+#include "comm/error.h"
+#include "comm/factor.h"
+#include "wait.h"
 
 /* The words that ranks compare. UNKNOWN equals every value. */
 enum { ERROR, NAME, ROOT, NUMBERS, KINDS, OPERATION, TAPE, SERIAL, SAID };
@@ -182,7 +185,7 @@ static int compare(const struct reel_mpi_call *call, uint64_t serial, int error)
 	checks->failed = !same || most[ERROR];
 	if (!checks->failed)
 		return 0;
-	reel_mpi_checks_tell(call->attached);
+	reel_mpi_set_failed(call->attached);
 	failed = explain(call->attached, &own);
 	return error ? reel_fail(error, "%s", text) : failed;
 }
@@ -232,7 +235,8 @@ int reel_mpi_agree(const struct reel_mpi_call *call)
 	return compare(call, own.serial, error);
 }
 
-void reel_mpi_tell_all(struct reel_mpi_attached *attached, const char *site, int error)
+/* Tells the other ranks of an error: they wait in a collective call that this rank should make. */
+static void tell_all(struct reel_mpi_attached *attached, const char *site, int error)
 {
 	struct reel_mpi_call call = {.attached = attached, .name = "reverse call", .site = site,
 				     .reverse = true};
@@ -292,6 +296,29 @@ int reel_mpi_mirror_started(const struct reel_mpi_call *call)
 	    call->attached->checks->open_starts-- <= 0)
 		reel_mpi_checks_credit();
 	if (error && note.said.kind == REEL_MPI_COLLECTIVE_CALL)
-		reel_mpi_tell_all(call->attached, call->site, error);
+		tell_all(call->attached, call->site, error);
+	return error;
+}
+
+int reel_mpi_mirror(struct reel_mpi_message *m, bool receive)
+{
+	struct reel_mpi_call_note own, note;
+	int error;
+
+	m->serial = 0;
+	if (!m->attached->checks || !m->tape || !reel_mpi_is_active(m))
+		return 0;
+	own = reel_mpi_message_note(m, receive);
+	error = reel_mpi_pop_call_note(m->attached, m->tape, m->call, &own, &note);
+	m->serial = own.serial;
+	if (!error && !receive && !reel_mpi_close_message(m->attached, m->peer, m->tag, false))
+		reel_mpi_checks_credit();
+	if (!error)
+		return 0;
+	reel_mpi_tell_of_note(m->attached, &note, error);
+	if (receive)
+		reel_mpi_tell(m, error);
+	if (note.said.kind == REEL_MPI_COLLECTIVE_CALL)
+		tell_all(m->attached, m->site, error);
 	return error;
 }

@@ -4,7 +4,10 @@
 
 #include <errno.h>
 
-#include "check.h"
+#include "agree.h"
+#include "comm/error.h"
+#include "order.h"
+#include "transfer.h"
 
 static int send_by_mode(const struct reel_mpi_message *m, enum reel_mpi_mode mode, MPI_Comm comm)
 {

@@ -9,7 +9,9 @@
 #include <reel/extend.h>
 #include <reel/sum.h>
 
-#include "check.h"
+#include "comm/error.h"
+#include "message/agree.h"
+#include "message/wait.h"
 
 /* A sum is sent as integers, which MPI adds without rounding, in any order. */
 enum { WORDS = sizeof(reel_sum) / sizeof(int64_t) };

@@ -10,7 +10,7 @@
 #ifndef REEL_MPI_CHECK_H
 #define REEL_MPI_CHECK_H
 
-#include "transfer.h"
+#include "message.h"
 
 /* The message that travels before an adjoint. */
 struct reel_mpi_header {
@@ -74,11 +74,6 @@ struct reel_mpi_checks {
 	int64_t open_starts; /* I-forms that are noted on tapes, and not reversed */
 	const char *site;    /* of the last collective call that was noted */
 	bool failed;	     /* the last comparison failed, as all ranks know */
-	/*
-	 * A reverse call has failed, and what is not reversed is no other mistake. Relaxed is
-	 * enough: detaching reads it, after all calls on the communicator.
-	 */
-	atomic_bool told;
 };
 
 /* Collective, in reel_mpi_attach(). Returns 0 or an error. */
@@ -90,15 +85,6 @@ int reel_mpi_checks_left(const struct reel_mpi_attached *attached);
 
 /* Counts a reverse call whose forward call was not noted on its communicator. */
 void reel_mpi_checks_credit(void);
-
-/* An error of a reverse call that has told the program that calls do not match. */
-void reel_mpi_checks_tell(struct reel_mpi_attached *attached);
-
-/* Number of floating-point numbers of a message. */
-int64_t reel_mpi_numbers_of(const struct reel_mpi_message *message);
-
-/* Which kinds of numbers a message has, as in struct reel_mpi_said; 0 if it has none. */
-uint32_t reel_mpi_kinds_of(const struct reel_mpi_message *message);
 
 /* The name of such kinds, for texts. */
 const char *reel_mpi_kinds_name(uint32_t kinds);
@@ -137,12 +123,8 @@ int reel_mpi_note_call(struct reel_mpi_message *message, bool receive);
  */
 void reel_mpi_count_truncated(const struct reel_mpi_message *message, const MPI_Status *status);
 
-/*
- * Reverse, before anything is sent: compares the call with the note on the tape, and sets the
- * serial number. If they differ, the ranks that wait for an adjoint of either get a header that
- * says so. Returns 0, -EBADMSG, or the error by which the tape was lost before.
- */
-int reel_mpi_mirror(struct reel_mpi_message *message, bool receive);
+/* Counts a message as reversed. Returns whether it was noted, so that a rank waits for a header. */
+bool reel_mpi_close_message(struct reel_mpi_attached *attached, int peer, int tag, bool receive);
 
 /* Tells the rank that waits for the adjoint of a received message that there is none. */
 void reel_mpi_tell(const struct reel_mpi_message *message, int error);
@@ -164,6 +146,10 @@ int reel_mpi_compare_header(const struct reel_mpi_message *message,
 
 /* ---- Notes of calls ---- */
 
+/* Returns the note that the call of a message leaves; the serial number is that of the message. */
+struct reel_mpi_call_note reel_mpi_message_note(const struct reel_mpi_message *message,
+						bool receive);
+
 int reel_mpi_push_call_note(reel_tape *tape, const struct reel_mpi_call_note *note);
 
 /*
@@ -179,48 +165,7 @@ int reel_mpi_pop_call_note(struct reel_mpi_attached *attached, reel_tape *tape, 
 void reel_mpi_tell_of_note(struct reel_mpi_attached *attached,
 			   const struct reel_mpi_call_note *note, int error);
 
-/* Tells the other ranks of an error: they wait in a collective call that this rank should make. */
-void reel_mpi_tell_all(struct reel_mpi_attached *attached, const char *site, int error);
-
 /* Copies the end of a text that is too long. */
 void reel_mpi_copy_end(char *to, size_t bytes, const char *text);
-
-/* ---- Collective calls ---- */
-
-struct reel_mpi_call {
-	struct reel_mpi_attached *attached;
-	reel_tape *tape;
-	const char *name; /* of the forward call */
-	const char *site;
-	int root;
-	int64_t numbers; /* the same on all ranks; -1: need not be; 0: has no adjoint, and no note */
-	struct reel_mpi_said said; /* the same on all ranks but for `own` */
-	bool reverse;
-	bool notes; /* notes what the ranks have worked out together: all have a tape, or none has */
-};
-
-/*
- * Compares the call with those of the other ranks, and in the reverse sweep with the note before.
- * Returns 0, or -EBADMSG on all ranks, if it does not mirror the forward call on one of them, or
- * if they differ.
- */
-int reel_mpi_agree(const struct reel_mpi_call *call);
-
-/*
- * Sets what ranks compare of a reduction: its operation for all ranks, and for each rank alone a
- * hash, which extends `own` by the handle of the operation and by whether the call is in place.
- */
-void reel_mpi_say_operation(struct reel_mpi_call *call, MPI_Op op, bool in_place, uint32_t own);
-
-/* Forward, when all else is on the tape: notes the call. Returns `error`, or the tape's. */
-int reel_mpi_note_agreed(const struct reel_mpi_call *call, int error);
-
-/*
- * These two do the same for an I-form. A rank may start or reverse it long before the others do, so
- * each rank compares its reverse call with its own note alone. Returns `error`, or as
- * reel_mpi_mirror().
- */
-int reel_mpi_note_started(const struct reel_mpi_call *call, int error);
-int reel_mpi_mirror_started(const struct reel_mpi_call *call);
 
 #endif

@@ -8,7 +8,7 @@
 #ifndef REEL_MPI_NONBLOCKING_H
 #define REEL_MPI_NONBLOCKING_H
 
-#include "transfer.h"
+#include "message/message.h"
 
 /* The blocks of a rank on one side of a call that moves blocks. */
 struct reel_mpi_side {

@@ -2,142 +2,17 @@
 /* Messages: their notes, and their adjoints. */
 #include "config.h"
 
-#include "check.h"
+#include "transfer.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <sched.h>
 
 #include <reel/extend.h>
 
-#include "os/clock.h"
-#include "os/error.h"
+#include "check.h"
+#include "comm/error.h"
+#include "wait.h"
 
 REEL_RECORD(message_note, struct reel_mpi_note);
-int reel_mpi_open_message(struct reel_mpi_message *message, MPI_Comm comm)
-{
-	int error = reel_mpi_find(comm, message->call, &message->attached);
-
-	if (!error)
-		error = reel_mpi_layout_of(message->type, message->call, &message->layout);
-	if (!error)
-		message->through = message->attached->messages;
-	if (!error)
-		error = reel_mpi_check_count(message->layout, message->count, 1, message->call);
-	return error;
-}
-
-int reel_mpi_check_packed(const struct reel_mpi_message *m)
-{
-	int size;
-
-	if (!reel_mpi_is_active(m))
-		return 0;
-	MPI_Type_size(m->type, &size);
-	/* MPI may add a header to what it packs. */
-	if ((int64_t)size * m->count <= INT_MAX - 4096)
-		return 0;
-	return reel_fail(-EOVERFLOW, "%s: the adjoint of %lld bytes cannot be sent at once, since MPI "
-				     "counts packed bytes by an int; send less than 2 GiB, or use a "
-				     "request",
-			 m->call, (long long)size * m->count);
-}
-
-bool reel_mpi_is_active(const struct reel_mpi_message *message)
-{
-	return message->layout->runs > 0 && message->count > 0 && message->peer != MPI_PROC_NULL;
-}
-
-int reel_mpi_stick(reel_tape *tape, int error)
-{
-	if (error && tape && !reel_tape_error(tape))
-		reel_tape_give_up(tape, error, reel_error_text(error));
-	return error;
-}
-
-/* ---- Waiting ---- */
-
-static int time_out(const struct reel_mpi_message *m, enum reel_mpi_wait what)
-{
-	double seconds = 1e-9 * (double)m->attached->watch_ns;
-	int error;
-
-	reel_mpi_checks_tell(m->attached);
-	if (what == REEL_MPI_FOR_ALL)
-		error = reel_fail(-ETIMEDOUT, "rank %d, %s: %s() has waited %g s for the other ranks of "
-					      "the communicator%s",
-				  m->attached->rank, m->site, m->call, seconds,
-				  m->forward ? ", to note what they have; all ranks need a tape for "
-					       "this operation, or none has one"
-					     : "");
-	else
-		error = reel_fail(-ETIMEDOUT, "rank %d, %s: %s() has waited %g s for %s rank %d, tag %d",
-				  m->attached->rank, m->site, m->call, seconds,
-				  what == REEL_MPI_FROM_PEER ? "the adjoint from"
-							     : "its adjoint to be taken by",
-				  m->peer, m->tag);
-	/* A tape reports the first error, which sticks to it. */
-	if (m->tape && !reel_tape_error(m->tape))
-		return error;
-	return reel_report(m->tape, error, reel_error_text(error));
-}
-
-/* Cancels a receive. Returns 0 if the message came at last. */
-static int cancel(const struct reel_mpi_message *m, MPI_Request *request, MPI_Status *status)
-{
-	MPI_Status own;
-	int cancelled, code;
-
-	MPI_Cancel(request);
-	code = MPI_Wait(request, &own);
-	MPI_Test_cancelled(&own, &cancelled);
-	if (cancelled)
-		return time_out(m, REEL_MPI_FROM_PEER);
-	if (status != MPI_STATUS_IGNORE)
-		*status = own;
-	return reel_mpi_error(code, m->call);
-}
-
-int reel_mpi_poll(const char *call, MPI_Request *request, MPI_Status *status, uint64_t end,
-		  int *complete)
-{
-	for (;;) {
-		/* Read before the test: what is complete by then is never given up. */
-		bool ended = reel_clock_ns() >= end;
-		int error = reel_mpi_error(MPI_Test(request, complete, status), call);
-
-		if (error || *complete || ended)
-			return error;
-		sched_yield();
-	}
-}
-
-int reel_mpi_await(const struct reel_mpi_message *m, enum reel_mpi_wait what, MPI_Request *request,
-		   MPI_Status *status)
-{
-	uint64_t limit = m->forward && !m->notes ? 0 : m->attached->watch_ns, begin;
-	int complete, error = reel_mpi_error(MPI_Test(request, &complete, status), m->call);
-
-	if (error || complete)
-		return error;
-	begin = reel_clock_ns();
-	error = reel_mpi_poll(m->call, request, status, limit ? begin + limit : UINT64_MAX,
-			      &complete);
-	if (!error && !complete)
-		error = what == REEL_MPI_FROM_PEER ? cancel(m, request, status) : time_out(m, what);
-	if (!m->forward) {
-		reel_mpi_count(&m->attached->counters.waits, 1);
-		reel_mpi_count(&m->attached->counters.wait_ns, reel_clock_ns() - begin);
-	}
-	return error;
-}
-
-int reel_mpi_await_all(const struct reel_mpi_message *m, int code, MPI_Request *request)
-{
-	int error = reel_mpi_error(code, m->call);
-
-	return error ? error : reel_mpi_await(m, REEL_MPI_FOR_ALL, request, MPI_STATUS_IGNORE);
-}
 
 /* ---- Notes ---- */
 
@@ -229,6 +104,20 @@ int reel_mpi_recall_message(struct reel_mpi_message *message, MPI_Status *status
 	MPI_Type_size(message->type, &size);
 	MPI_Status_set_elements_x(status, MPI_BYTE, null ? 0 : (MPI_Count)message->count * size);
 	return 0;
+}
+
+void reel_mpi_push_numbers(const struct reel_mpi_message *m, const void *numbers)
+{
+	reel_push_array_at(m->tape, numbers, (size_t)m->count, (size_t)m->layout->extent,
+			   REEL_FLOATING, m->site);
+	reel_mpi_count(&m->attached->counters.note_bytes,
+		       (uint64_t)m->count * (uint64_t)m->layout->extent);
+}
+
+void reel_mpi_pop_numbers(const struct reel_mpi_message *m, void *numbers)
+{
+	reel_pop_array_at(m->tape, numbers, (size_t)m->count, (size_t)m->layout->extent,
+			  REEL_FLOATING, m->site);
 }
 
 /* ---- Adjoints ---- */

@@ -50,12 +50,28 @@ struct reel_mpi_attached {
 	struct reel_mpi_operation *operations;	/* of the program, with their adjoints */
 	int reversing; /* number of requests whose wait was reversed, and not their start */
 	struct reel_mpi_buffer *given_up;  /* MPI uses them until the end */
-	struct reel_mpi_checks *checks;	   /* checked mode, check.c; or NULL */
+	struct reel_mpi_checks *checks;	   /* checked mode (message/check.h), or NULL */
+	/*
+	 * Checked mode: a reverse call has failed, and what is not reversed is no other mistake.
+	 * Relaxed is enough: detaching reads it, after all calls on the communicator.
+	 */
+	atomic_bool failed;
 	uint64_t watch_ns;		   /* 0: no watchdog. Set while no other call runs. */
 	struct reel_mpi_counters counters;
 };
 
-/* Finds what belongs to `comm`. Returns 0 or -EINVAL: it is not attached; `call` is in the text. */
+/*
+ * Makes the state the attribute of `comm`; `end` frees it, with the communicator or in
+ * reel_mpi_delete_attached(). All calls give the same function. Returns 0 or an error of MPI.
+ */
+int reel_mpi_set_attached(MPI_Comm comm, struct reel_mpi_attached *attached,
+			  MPI_Comm_delete_attr_function *end);
+void reel_mpi_delete_attached(MPI_Comm comm);
+
+/* Returns true, and sets *attached, if `comm` is attached. */
+bool reel_mpi_is_attached(MPI_Comm comm, struct reel_mpi_attached **attached);
+
+/* Finds the state of `comm`. Returns 0 or -EINVAL: it is not attached; `call` is in the text. */
 int reel_mpi_find(MPI_Comm comm, const char *call, struct reel_mpi_attached **attached);
 
 /* Nanoseconds of REEL_MPI_WATCH, or 0. */
@@ -76,19 +92,29 @@ void reel_mpi_give_up(struct reel_mpi_attached *attached, MPI_Request *request);
 /* Keeps a buffer until its request is complete. */
 void reel_mpi_keep_sending(struct reel_mpi_attached *attached, struct reel_mpi_buffer *buffer);
 
+/* Takes the buffer that was sent first off the list. Requires `attached->lock`. */
+struct reel_mpi_buffer *reel_mpi_first_sent(struct reel_mpi_attached *attached);
+
+/*
+ * Moves buffers that MPI has sent to the spare ones. Returns the first error of MPI, or 0. Requires
+ * `attached->lock`.
+ */
+int reel_mpi_reap(struct reel_mpi_attached *attached);
+
 /* A duplicate of `comm` that returns its errors. Returns 0 or an error. */
 int reel_mpi_duplicate(MPI_Comm comm, MPI_Comm *duplicate);
+
+/* An error of a reverse call has told the program that its calls do not match. */
+static inline void reel_mpi_set_failed(struct reel_mpi_attached *attached)
+{
+	/* Relaxed: see `failed`. */
+	atomic_store_explicit(&attached->failed, true, memory_order_relaxed);
+}
 
 static inline void reel_mpi_count(_Atomic uint64_t *counter, uint64_t by)
 {
 	/* Relaxed: see struct reel_mpi_counters. */
 	atomic_fetch_add_explicit(counter, by, memory_order_relaxed);
 }
-
-/*
- * Returns 0 if `code` is MPI_SUCCESS; -ENOMEM, -EMSGSIZE (a receive was too small) or -EIO with the
- * text of MPI, with `call` before it.
- */
-int reel_mpi_error(int code, const char *call);
 
 #endif

@@ -9,6 +9,8 @@
 
 #include <reel/extend.h>
 
+#include "error.h"
+
 /* ---- The neighbours ---- */
 
 /* Makes room for the numbers of neighbours that are set. */

@@ -10,8 +10,10 @@
 
 #include <reel/extend.h>
 
-#include "check.h"
-#include "neighbours.h"
+#include "comm/error.h"
+#include "comm/neighbours.h"
+#include "message/agree.h"
+#include "message/transfer.h"
 #include "nonblocking.h"
 
 /*

@@ -12,9 +12,12 @@
 
 #include <reel/extend.h>
 
-#include "check.h"
+#include "broadcast.h"
+#include "comm/error.h"
+#include "message/transfer.h"
+#include "message/wait.h"
 #include "nonblocking.h"
-#include "reduce.h"
+#include "scan.h"
 
 struct reduction {
 	struct reel_mpi_message m; /* the operand: all elements of a rank */
@@ -85,7 +88,8 @@ static int open_reduction(struct reduction *r, int count, MPI_Comm comm)
 					     m->attached->size + 1 + REEL_MPI_CHAIN_SPARE, m->call);
 	if (error)
 		return error;
-	return reel_mpi_is_active(m) ? reel_mpi_factor_of(r->op, m, &r->factor) : 0;
+	return reel_mpi_is_active(m) ? reel_mpi_factor_of(m->attached, r->op, m->layout, m->call,
+							&r->factor) : 0;
 }
 
 static struct reel_mpi_call call_of(const struct reduction *r, bool reverse)
@@ -203,7 +207,7 @@ static int note_winners(struct reduction *r, const char *operand, const char *re
 	for (int k = 0; k < m->count; k++) {
 		size_t at = bytes_of(r, k);
 
-		winner[k] = reel_mpi_is_same(m, operand + at, result + at) ? m->attached->rank
+		winner[k] = reel_mpi_is_same(m->layout, operand + at, result + at) ? m->attached->rank
 									  : INT_MAX;
 	}
 	error = reel_mpi_await_all(m, MPI_Iallreduce(MPI_IN_PLACE, winner, m->count, MPI_INT,
@@ -239,7 +243,7 @@ static int note_others(struct reduction *r, const char *operand)
 		if (i == m->attached->rank)
 			continue;
 		if (product)
-			reel_mpi_multiply(m, m->count, product, factors);
+			reel_mpi_multiply(m->layout, m->count, product, factors);
 		else
 			product = factors;
 	}
@@ -369,7 +373,7 @@ static int multiply(struct reduction *r, char *signal, char *spare)
 				memset(signal + bytes_of(r, k), 0, (size_t)m->layout->extent);
 	} else if (r->factor == REEL_MPI_FACTOR_NUMBER && m->attached->size > 1) {
 		reel_mpi_pop_numbers(m, spare);
-		reel_mpi_multiply(m, m->count, signal, spare);
+		reel_mpi_multiply(m->layout, m->count, signal, spare);
 	}
 	/* If notes were lost, each rank pops "won": the error of the tape says so. */
 	return r->factor == REEL_MPI_FACTOR_ONE ? 0 : reel_tape_error(m->tape);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Communicators: attaching, duplicates, temporaries; and the objective of all ranks. */
+/* Attaching and detaching; the end of a reverse sweep; the objective of all ranks. */
 #include "config.h"
-
-#include "attached.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -12,115 +10,15 @@
 
 #include <reel/extend.h>
 
-#include "check.h"
-#include "neighbours.h"
+#include "comm/error.h"
+#include "comm/neighbours.h"
+#include "comm/operation.h"
+#include "message/check.h"
+#include "message/wait.h"
 #include "os/environment.h"
 #include "os/error.h"
-#include "os/numerals.h"
-#include "operation.h"
 
-/* Both are set by the first reel_mpi_attach(), and not changed after that. */
-static pthread_mutex_t keyval_lock = PTHREAD_MUTEX_INITIALIZER;
-static int keyval = MPI_KEYVAL_INVALID;
-
-int reel_mpi_error(int code, const char *call)
-{
-	char text[MPI_MAX_ERROR_STRING + 1] = "";
-	int length, class = MPI_ERR_OTHER;
-
-	if (code == MPI_SUCCESS)
-		return 0;
-	MPI_Error_string(code, text, &length);
-	MPI_Error_class(code, &class);
-	return reel_fail(class == MPI_ERR_NO_MEM     ? -ENOMEM
-			 : class == MPI_ERR_TRUNCATE ? -EMSGSIZE
-						     : -EIO,
-			 "%s: %s", call, text);
-}
-
-/* ---- Temporaries ---- */
-
-struct reel_mpi_buffer *reel_mpi_take_buffer(struct reel_mpi_attached *attached, size_t bytes)
-{
-	struct reel_mpi_buffer *buffer = NULL, **link;
-
-	pthread_mutex_lock(&attached->lock);
-	for (link = &attached->spare; *link; link = &(*link)->next)
-		if ((*link)->bytes >= bytes) {
-			buffer = *link;
-			*link = buffer->next;
-			break;
-		}
-	pthread_mutex_unlock(&attached->lock);
-	if (!buffer) {
-		buffer = bytes < PTRDIFF_MAX - sizeof *buffer ? malloc(sizeof *buffer + bytes)
-							      : NULL;
-		if (!buffer) {
-			reel_fail(-ENOMEM, "no memory for an adjoint message of %zu bytes", bytes);
-			return NULL;
-		}
-		buffer->bytes = bytes;
-	}
-	buffer->next = NULL;
-	buffer->request = MPI_REQUEST_NULL;
-	return buffer;
-}
-
-void reel_mpi_give_buffer(struct reel_mpi_attached *attached, struct reel_mpi_buffer *buffer)
-{
-	struct reel_mpi_buffer **list =
-		buffer->request == MPI_REQUEST_NULL ? &attached->spare : &attached->given_up;
-
-	pthread_mutex_lock(&attached->lock);
-	buffer->next = *list;
-	*list = buffer;
-	pthread_mutex_unlock(&attached->lock);
-}
-
-void reel_mpi_give_up(struct reel_mpi_attached *attached, MPI_Request *request)
-{
-	struct reel_mpi_buffer *buffer;
-
-	if (*request == MPI_REQUEST_NULL)
-		return;
-	buffer = reel_mpi_take_buffer(attached, 0);
-	if (!buffer)
-		return;
-	buffer->request = *request;
-	*request = MPI_REQUEST_NULL;
-	reel_mpi_give_buffer(attached, buffer);
-}
-
-/* Takes the buffer that was sent first off the list. Requires `attached->lock`. */
-static struct reel_mpi_buffer *first_sent(struct reel_mpi_attached *attached)
-{
-	struct reel_mpi_buffer *buffer = attached->sending;
-
-	attached->sending = buffer->next;
-	if (!attached->sending)
-		attached->last_sent = &attached->sending;
-	return buffer;
-}
-
-/* Moves buffers that have left to the spare ones. Requires `attached->lock`. */
-static int reap(struct reel_mpi_attached *attached)
-{
-	int error = 0;
-
-	while (attached->sending) {
-		struct reel_mpi_buffer *buffer = attached->sending;
-		int complete = 1, code = MPI_Test(&buffer->request, &complete, MPI_STATUS_IGNORE);
-
-		if (!error)
-			error = reel_mpi_error(code, "sending an adjoint");
-		if (!complete)
-			break;
-		first_sent(attached);
-		buffer->next = attached->spare;
-		attached->spare = buffer;
-	}
-	return error;
-}
+/* ---- The end of a reverse sweep ---- */
 
 /* Waits for all that was sent. What no rank takes in the time of the watchdog is given up. */
 static int reap_all(struct reel_mpi_attached *attached)
@@ -134,7 +32,7 @@ static int reap_all(struct reel_mpi_attached *attached)
 
 		pthread_mutex_lock(&attached->lock);
 		if (attached->sending)
-			buffer = first_sent(attached);
+			buffer = reel_mpi_first_sent(attached);
 		pthread_mutex_unlock(&attached->lock);
 		if (!buffer)
 			return error;
@@ -145,15 +43,6 @@ static int reap_all(struct reel_mpi_attached *attached)
 		error = error ? error : own;
 		reel_mpi_give_buffer(attached, buffer);
 	}
-}
-
-void reel_mpi_keep_sending(struct reel_mpi_attached *attached, struct reel_mpi_buffer *buffer)
-{
-	pthread_mutex_lock(&attached->lock);
-	*attached->last_sent = buffer;
-	attached->last_sent = &buffer->next;
-	reap(attached);
-	pthread_mutex_unlock(&attached->lock);
 }
 
 static int check_reversing(struct reel_mpi_attached *attached)
@@ -180,7 +69,7 @@ int reel_mpi_reverse_end(MPI_Comm comm)
 	return error ? error : check_reversing(attached);
 }
 
-/* ---- Attaching ---- */
+/* ---- Detaching ---- */
 
 static void free_buffers(struct reel_mpi_buffer *buffer)
 {
@@ -241,7 +130,7 @@ static void settle(struct reel_mpi_attached *attached)
 
 	while (attached->sending) {
 		pthread_mutex_lock(&attached->lock);
-		reap(attached);
+		reel_mpi_reap(attached);
 		pthread_mutex_unlock(&attached->lock);
 		drain_all(attached);
 		sched_yield();
@@ -287,28 +176,24 @@ static int delete_attribute(MPI_Comm comm, int key, void *value, void *extra)
 	return MPI_SUCCESS;
 }
 
-static int make_keyval(void)
+int reel_mpi_detach(MPI_Comm comm)
 {
-	int error = 0;
+	struct reel_mpi_attached *attached;
+	int error = reel_mpi_find(comm, "reel_mpi_detach", &attached);
 
-	pthread_mutex_lock(&keyval_lock);
-	if (keyval == MPI_KEYVAL_INVALID)
-		error = reel_mpi_error(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN,
-							      delete_attribute, &keyval, NULL),
-				       "reel_mpi_attach");
-	pthread_mutex_unlock(&keyval_lock);
-	return error;
-}
-
-int reel_mpi_duplicate(MPI_Comm comm, MPI_Comm *to)
-{
-	int error = reel_mpi_error(MPI_Comm_dup(comm, to), "reel_mpi_attach");
-
-	/* Errors in adjoint messages are the library's to report. */
+	if (error)
+		return error;
+	/* In checked mode what no rank wants is taken by all. */
+	error = attached->checks ? 0 : reap_all(attached);
 	if (!error)
-		MPI_Comm_set_errhandler(*to, MPI_ERRORS_RETURN);
+		error = check_reversing(attached);
+	if (!error)
+		error = reel_mpi_checks_left(attached);
+	reel_mpi_delete_attached(comm);
 	return error;
 }
+
+/* ---- Attaching ---- */
 
 /* Returns true if the environment asks for checked mode, as it does for tapes (pool.h). */
 static bool is_checked_by_environment(void)
@@ -316,34 +201,6 @@ static bool is_checked_by_environment(void)
 	const char *text = reel_environment("REEL_CHECKED");
 
 	return text && !strcmp(text, "1");
-}
-
-uint64_t reel_mpi_watch_of_environment(void)
-{
-	const char *text = reel_environment("REEL_MPI_WATCH");
-	char *end;
-	double seconds;
-
-	if (!text)
-		return 0;
-	seconds = reel_parse_number(text, &end);
-	if (!*end && seconds >= 0 && seconds <= REEL_MPI_MAX_WATCH)
-		return (uint64_t)(1e9 * seconds);
-	reel_environment_refuse("REEL_MPI_WATCH", text, "it must be a number of seconds");
-	return 0;
-}
-
-int reel_mpi_watch(MPI_Comm comm, double seconds)
-{
-	struct reel_mpi_attached *attached;
-	int error = reel_mpi_find(comm, "reel_mpi_watch", &attached);
-
-	if (error)
-		return error;
-	if (!(seconds >= 0 && seconds <= REEL_MPI_MAX_WATCH))
-		return reel_fail(-EINVAL, "reel_mpi_watch: %g seconds", seconds);
-	attached->watch_ns = (uint64_t)(1e9 * seconds);
-	return 0;
 }
 
 /* Collective: checked mode is that of all ranks. */
@@ -366,15 +223,12 @@ int (reel_mpi_attach)(MPI_Comm comm, unsigned flags)
 		return reel_fail(-EINVAL, "reel_mpi_attach: unknown flags 0x%x", flags);
 	if (comm == MPI_COMM_NULL)
 		return reel_fail(-EINVAL, "reel_mpi_attach: MPI_COMM_NULL");
-	if (keyval != MPI_KEYVAL_INVALID && !reel_mpi_find(comm, "", &attached))
+	if (reel_mpi_is_attached(comm, &attached))
 		return 0;
 	MPI_Comm_test_inter(comm, &between);
 	if (between)
 		return reel_fail(-ENOTSUP, "reel_mpi_attach: calls between two groups cannot be "
 					   "reversed; merge them by MPI_Intercomm_merge()");
-	error = make_keyval();
-	if (error)
-		return error;
 	attached = calloc(1, sizeof *attached);
 	if (!attached)
 		return reel_fail(-ENOMEM, "reel_mpi_attach: no memory");
@@ -390,8 +244,7 @@ int (reel_mpi_attach)(MPI_Comm comm, unsigned flags)
 	if (!error)
 		error = open_checks(attached, comm, flags);
 	if (!error)
-		error = reel_mpi_error(MPI_Comm_set_attr(comm, keyval, attached),
-				       "reel_mpi_attach");
+		error = reel_mpi_set_attached(comm, attached, delete_attribute);
 	if (error) {
 		/* Other ranks need not have failed: wait for none of them. */
 		reel_mpi_checks_close(attached);
@@ -417,34 +270,17 @@ int reel_mpi_attach_for(enum reel_mpi_implementation implementation, MPI_Comm co
 	return reel_report(NULL, -EINVAL, text);
 }
 
-int reel_mpi_find(MPI_Comm comm, const char *call, struct reel_mpi_attached **attached)
-{
-	int found = 0;
-
-	if (comm != MPI_COMM_NULL && keyval != MPI_KEYVAL_INVALID)
-		MPI_Comm_get_attr(comm, keyval, attached, &found);
-	return found ? 0
-		     : reel_fail(-EINVAL,
-				 "%s: the communicator is not attached; call reel_mpi_attach() on "
-				 "all of its ranks first",
-				 call);
-}
-
-int reel_mpi_detach(MPI_Comm comm)
+int reel_mpi_watch(MPI_Comm comm, double seconds)
 {
 	struct reel_mpi_attached *attached;
-	int error = reel_mpi_find(comm, "reel_mpi_detach", &attached);
+	int error = reel_mpi_find(comm, "reel_mpi_watch", &attached);
 
 	if (error)
 		return error;
-	/* In checked mode what no rank wants is taken by all. */
-	error = attached->checks ? 0 : reap_all(attached);
-	if (!error)
-		error = check_reversing(attached);
-	if (!error)
-		error = reel_mpi_checks_left(attached);
-	MPI_Comm_delete_attr(comm, keyval);
-	return error;
+	if (!(seconds >= 0 && seconds <= REEL_MPI_MAX_WATCH))
+		return reel_fail(-EINVAL, "reel_mpi_watch: %g seconds", seconds);
+	attached->watch_ns = (uint64_t)(1e9 * seconds);
+	return 0;
 }
 
 /* ---- The objective ---- */

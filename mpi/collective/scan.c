@@ -8,15 +8,19 @@
  */
 #include "config.h"
 
+#include "scan.h"
+
 #include <errno.h>
 #include <string.h>
 
 #include <reel/extend.h>
 
-#include "check.h"
+#include "comm/error.h"
+#include "comm/operation.h"
+#include "message/agree.h"
+#include "message/transfer.h"
+#include "message/wait.h"
 #include "nonblocking.h"
-#include "operation.h"
-#include "reduce.h"
 
 enum { CHAIN_TAG = 2 };
 
@@ -34,7 +38,7 @@ static int open_scan(struct reel_mpi_message *m, enum reel_mpi_factor *factor, M
 		error = reel_mpi_check_packed(m);
 	if (error || !reel_mpi_is_active(m))
 		return error;
-	return reel_mpi_factor_of(op, m, factor);
+	return reel_mpi_factor_of(m->attached, op, m->layout, m->call, factor);
 }
 
 static struct reel_mpi_call call_of(const struct reel_mpi_message *m, enum reel_mpi_factor factor,
@@ -66,7 +70,7 @@ static void push_chain(struct reel_mpi_message *m, enum reel_mpi_factor factor, 
 	}
 	MPI_Reduce_local(below, x, m->count, m->type, op);
 	for (size_t at = 0; at < bytes_of(m); at += (size_t)m->layout->extent)
-		reel_push_bool_at(m->tape, !reel_mpi_is_same(m, x + at, below + at), m->site);
+		reel_push_bool_at(m->tape, !reel_mpi_is_same(m->layout, x + at, below + at), m->site);
 }
 
 int reel_mpi_note_chain(struct reel_mpi_message *m, enum reel_mpi_factor factor, MPI_Op op,
@@ -186,9 +190,9 @@ static int divide(struct reel_mpi_message *m, enum reel_mpi_factor factor, MPI_O
 		return reel_fail(-EINVAL, "%s: there is no tape", m->call);
 	if (factor == REEL_MPI_FACTOR_NUMBER) {
 		reel_mpi_pop_numbers(m, to_x);
-		reel_mpi_multiply(m, m->count, to_x, u);
+		reel_mpi_multiply(m->layout, m->count, to_x, u);
 		reel_mpi_pop_numbers(m, to_below);
-		reel_mpi_multiply(m, m->count, to_below, u);
+		reel_mpi_multiply(m->layout, m->count, to_below, u);
 	} else if (factor == REEL_MPI_FACTOR_OPERANDS) {
 		divide_by_program(m, op, u, to_x, to_below, to_below + bytes_of(m));
 	} else {

@@ -2,8 +2,11 @@
 /* Bcast, Barrier, and the tree by which adjoints of all ranks are summed. */
 #include "config.h"
 
-#include "check.h"
-#include "reduce.h"
+#include "broadcast.h"
+
+#include "comm/error.h"
+#include "message/transfer.h"
+#include "message/wait.h"
 
 enum { TREE_TAG = 1 };
 

@@ -2,13 +2,14 @@
 /* Operations on the numbers of MPI's own types, and what is noted of them. */
 #include "config.h"
 
+#include "factor.h"
+
 #include <errno.h>
 #include <string.h>
 
 #include <reel/extend.h>
 
 #include "operation.h"
-#include "reduce.h"
 
 static const struct {
 	MPI_Op op;
@@ -43,36 +44,37 @@ const char *reel_mpi_operation_name(uint32_t number)
 }
 
 /* The operation of a program moves whole elements, which must not overlap. */
-static int own_operation(const struct reel_mpi_message *m, enum reel_mpi_factor *factor)
+static int own_operation(const struct reel_mpi_layout *layout, const char *call,
+			 enum reel_mpi_factor *factor)
 {
-	const struct reel_mpi_layout *layout = m->layout;
-
 	*factor = REEL_MPI_FACTOR_OPERANDS;
 	if (layout->true_offset == 0 && layout->true_extent <= layout->extent)
 		return 0;
 	return reel_fail(-ENOTSUP, "%s: the elements of this type begin before their address or "
 				   "overlap; use a type made by MPI_Type_create_resized()",
-			 m->call);
+			 call);
 }
 
-int reel_mpi_factor_of(MPI_Op op, const struct reel_mpi_message *m, enum reel_mpi_factor *factor)
+int reel_mpi_factor_of(struct reel_mpi_attached *attached, MPI_Op op,
+		       const struct reel_mpi_layout *layout, const char *call,
+		       enum reel_mpi_factor *factor)
 {
 	for (size_t i = 0; i < OPERATIONS; i++) {
 		if (operations[i].op != op)
 			continue;
 		*factor = operations[i].factor;
-		if (*factor == REEL_MPI_FACTOR_NUMBER && m->layout->run[0].count > 1)
+		if (*factor == REEL_MPI_FACTOR_NUMBER && layout->run[0].count > 1)
 			return reel_fail(-ENOTSUP, "%s: the product of complex numbers cannot be "
 						   "reversed; gather the factors",
-					 m->call);
+					 call);
 		return 0;
 	}
-	if (reel_mpi_find_operation(m->attached, op))
-		return own_operation(m, factor);
+	if (reel_mpi_find_operation(attached, op))
+		return own_operation(layout, call, factor);
 	return reel_fail(-ENOTSUP, "%s: the adjoint of this operation is not known; there are MPI_SUM, "
 				   "MPI_PROD, MPI_MIN, MPI_MAX, MPI_MINLOC and MPI_MAXLOC, and those "
 				   "of your own that were given to reel_mpi_op_set_adjoint()",
-			 m->call);
+			 call);
 }
 
 /* For each type of numbers, `do_this` with NUMBER as its name. */
@@ -95,9 +97,9 @@ int reel_mpi_factor_of(MPI_Op op, const struct reel_mpi_message *m, enum reel_mp
 	}                                                                                          \
 	}
 
-bool reel_mpi_is_same(const struct reel_mpi_message *m, const char *a, const char *b)
+bool reel_mpi_is_same(const struct reel_mpi_layout *layout, const char *a, const char *b)
 {
-	const struct reel_mpi_run *run = &m->layout->run[0];
+	const struct reel_mpi_run *run = &layout->run[0];
 	bool same = true;
 	size_t bytes = 0;
 
@@ -109,31 +111,17 @@ bool reel_mpi_is_same(const struct reel_mpi_message *m, const char *a, const cha
 		bytes = (size_t)run->count * sizeof(NUMBER);
 	})
 	/* The index of MPI_DOUBLE_INT and its like. */
-	if ((size_t)m->layout->true_extent > bytes)
+	if ((size_t)layout->true_extent > bytes)
 		same = same && !memcmp(a + bytes, b + bytes, sizeof(int));
 	return same;
 }
 
-void reel_mpi_multiply(const struct reel_mpi_message *m, int count, void *to, const void *by)
+void reel_mpi_multiply(const struct reel_mpi_layout *layout, int count, void *to, const void *by)
 {
-	BY_NUMBER(m->layout->run[0].number, {
+	BY_NUMBER(layout->run[0].number, {
 		NUMBER *x = (NUMBER *)to;
 		const NUMBER *y = (const NUMBER *)by;
 		for (int k = 0; k < count; k++)
 			x[k] *= y[k];
 	})
-}
-
-void reel_mpi_push_numbers(const struct reel_mpi_message *m, const void *numbers)
-{
-	reel_push_array_at(m->tape, numbers, (size_t)m->count, (size_t)m->layout->extent,
-			   REEL_FLOATING, m->site);
-	reel_mpi_count(&m->attached->counters.note_bytes,
-		       (uint64_t)m->count * (uint64_t)m->layout->extent);
-}
-
-void reel_mpi_pop_numbers(const struct reel_mpi_message *m, void *numbers)
-{
-	reel_pop_array_at(m->tape, numbers, (size_t)m->count, (size_t)m->layout->extent,
-			  REEL_FLOATING, m->site);
 }

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* The chain of ranks: of each rank, what the ranks below have made of their operands. */
+#ifndef REEL_MPI_SCAN_H
+#define REEL_MPI_SCAN_H
+
+#include "comm/factor.h"
+#include "message/message.h"
+
+/*
+ * Notes the operand and what the ranks below have made of theirs; or
+ * of a minimum, one bit: whether the operand is below the minimum of the ranks below.
+ */
+int reel_mpi_note_chain(struct reel_mpi_message *message, enum reel_mpi_factor factor, MPI_Op op,
+			const char *operand);
+
+/*
+ * The reverse of Scan, or of Exscan, which is exclusive: adds to the message's buffer, and sets
+ * result_bar to 0. `spare` has room for REEL_MPI_CHAIN_SPARE operands.
+ */
+enum { REEL_MPI_CHAIN_SPARE = 5 };
+int reel_mpi_reverse_chain(struct reel_mpi_message *message, enum reel_mpi_factor factor, MPI_Op op,
+			   bool exclusive, char *result_bar, char *spare);
+
+#endif

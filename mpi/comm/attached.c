@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* Communicators that were attached: their state, its duplicates and its temporaries. */
+#include "config.h"
+
+#include "attached.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <reel/extend.h>
+
+#include "error.h"
+#include "os/environment.h"
+#include "os/numerals.h"
+
+/* Both are set by the first reel_mpi_attach(), and not changed after that. */
+static pthread_mutex_t keyval_lock = PTHREAD_MUTEX_INITIALIZER;
+static int keyval = MPI_KEYVAL_INVALID;
+
+/* ---- Temporaries ---- */
+
+struct reel_mpi_buffer *reel_mpi_take_buffer(struct reel_mpi_attached *attached, size_t bytes)
+{
+	struct reel_mpi_buffer *buffer = NULL, **link;
+
+	pthread_mutex_lock(&attached->lock);
+	for (link = &attached->spare; *link; link = &(*link)->next)
+		if ((*link)->bytes >= bytes) {
+			buffer = *link;
+			*link = buffer->next;
+			break;
+		}
+	pthread_mutex_unlock(&attached->lock);
+	if (!buffer) {
+		buffer = bytes < PTRDIFF_MAX - sizeof *buffer ? malloc(sizeof *buffer + bytes)
+							      : NULL;
+		if (!buffer) {
+			reel_fail(-ENOMEM, "no memory for an adjoint message of %zu bytes", bytes);
+			return NULL;
+		}
+		buffer->bytes = bytes;
+	}
+	buffer->next = NULL;
+	buffer->request = MPI_REQUEST_NULL;
+	return buffer;
+}
+
+void reel_mpi_give_buffer(struct reel_mpi_attached *attached, struct reel_mpi_buffer *buffer)
+{
+	struct reel_mpi_buffer **list =
+		buffer->request == MPI_REQUEST_NULL ? &attached->spare : &attached->given_up;
+
+	pthread_mutex_lock(&attached->lock);
+	buffer->next = *list;
+	*list = buffer;
+	pthread_mutex_unlock(&attached->lock);
+}
+
+void reel_mpi_give_up(struct reel_mpi_attached *attached, MPI_Request *request)
+{
+	struct reel_mpi_buffer *buffer;
+
+	if (*request == MPI_REQUEST_NULL)
+		return;
+	buffer = reel_mpi_take_buffer(attached, 0);
+	if (!buffer)
+		return;
+	buffer->request = *request;
+	*request = MPI_REQUEST_NULL;
+	reel_mpi_give_buffer(attached, buffer);
+}
+
+struct reel_mpi_buffer *reel_mpi_first_sent(struct reel_mpi_attached *attached)
+{
+	struct reel_mpi_buffer *buffer = attached->sending;
+
+	attached->sending = buffer->next;
+	if (!attached->sending)
+		attached->last_sent = &attached->sending;
+	return buffer;
+}
+
+int reel_mpi_reap(struct reel_mpi_attached *attached)
+{
+	int error = 0;
+
+	while (attached->sending) {
+		struct reel_mpi_buffer *buffer = attached->sending;
+		int complete = 1, code = MPI_Test(&buffer->request, &complete, MPI_STATUS_IGNORE);
+
+		if (!error)
+			error = reel_mpi_error(code, "sending an adjoint");
+		if (!complete)
+			break;
+		reel_mpi_first_sent(attached);
+		buffer->next = attached->spare;
+		attached->spare = buffer;
+	}
+	return error;
+}
+
+void reel_mpi_keep_sending(struct reel_mpi_attached *attached, struct reel_mpi_buffer *buffer)
+{
+	pthread_mutex_lock(&attached->lock);
+	*attached->last_sent = buffer;
+	attached->last_sent = &buffer->next;
+	reel_mpi_reap(attached);
+	pthread_mutex_unlock(&attached->lock);
+}
+
+/* ---- The attribute ---- */
+
+static int make_keyval(MPI_Comm_delete_attr_function *end)
+{
+	int error = 0;
+
+	pthread_mutex_lock(&keyval_lock);
+	if (keyval == MPI_KEYVAL_INVALID)
+		error = reel_mpi_error(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN,
+							      end, &keyval, NULL),
+				       "reel_mpi_attach");
+	pthread_mutex_unlock(&keyval_lock);
+	return error;
+}
+
+int reel_mpi_set_attached(MPI_Comm comm, struct reel_mpi_attached *attached,
+			  MPI_Comm_delete_attr_function *end)
+{
+	int error = make_keyval(end);
+
+	return error ? error
+		     : reel_mpi_error(MPI_Comm_set_attr(comm, keyval, attached), "reel_mpi_attach");
+}
+
+void reel_mpi_delete_attached(MPI_Comm comm)
+{
+	MPI_Comm_delete_attr(comm, keyval);
+}
+
+bool reel_mpi_is_attached(MPI_Comm comm, struct reel_mpi_attached **attached)
+{
+	int found = 0;
+
+	if (comm != MPI_COMM_NULL && keyval != MPI_KEYVAL_INVALID)
+		MPI_Comm_get_attr(comm, keyval, attached, &found);
+	return found;
+}
+
+int reel_mpi_find(MPI_Comm comm, const char *call, struct reel_mpi_attached **attached)
+{
+	return reel_mpi_is_attached(comm, attached)
+		       ? 0
+		       : reel_fail(-EINVAL,
+				   "%s: the communicator is not attached; call reel_mpi_attach() on "
+				   "all of its ranks first",
+				   call);
+}
+
+int reel_mpi_duplicate(MPI_Comm comm, MPI_Comm *to)
+{
+	int error = reel_mpi_error(MPI_Comm_dup(comm, to), "reel_mpi_attach");
+
+	/* Errors in adjoint messages are the library's to report. */
+	if (!error)
+		MPI_Comm_set_errhandler(*to, MPI_ERRORS_RETURN);
+	return error;
+}
+
+uint64_t reel_mpi_watch_of_environment(void)
+{
+	const char *text = reel_environment("REEL_MPI_WATCH");
+	char *end;
+	double seconds;
+
+	if (!text)
+		return 0;
+	seconds = reel_parse_number(text, &end);
+	if (!*end && seconds >= 0 && seconds <= REEL_MPI_MAX_WATCH)
+		return (uint64_t)(1e9 * seconds);
+	reel_environment_refuse("REEL_MPI_WATCH", text, "it must be a number of seconds");
+	return 0;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* Checked mode for collective calls: the ranks compare what they call. */
+#ifndef REEL_MPI_AGREE_H
+#define REEL_MPI_AGREE_H
+
+#include "check.h"
+
+struct reel_mpi_call {
+	struct reel_mpi_attached *attached;
+	reel_tape *tape;
+	const char *name; /* of the forward call */
+	const char *site;
+	int root;
+	int64_t numbers; /* the same on all ranks; -1: need not be; 0: has no adjoint, and no note */
+	struct reel_mpi_said said; /* the same on all ranks but for `own` */
+	bool reverse;
+	bool notes; /* notes what the ranks have worked out together: all have a tape, or none has */
+};
+
+/*
+ * Compares the call with those of the other ranks, and in the reverse sweep with the note before.
+ * Returns 0, or -EBADMSG on all ranks, if it does not mirror the forward call on one of them, or
+ * if they differ.
+ */
+int reel_mpi_agree(const struct reel_mpi_call *call);
+
+/*
+ * Sets what ranks compare of a reduction: its operation for all ranks, and for each rank alone a
+ * hash, which extends `own` by the handle of the operation and by whether the call is in place.
+ */
+void reel_mpi_say_operation(struct reel_mpi_call *call, MPI_Op op, bool in_place, uint32_t own);
+
+/* Forward, when all else is on the tape: notes the call. Returns `error`, or the tape's. */
+int reel_mpi_note_agreed(const struct reel_mpi_call *call, int error);
+
+/*
+ * These two do the same for an I-form. A rank may start or reverse it long before the others do, so
+ * each rank compares its reverse call with its own note alone. Returns `error`, or as
+ * reel_mpi_mirror().
+ */
+int reel_mpi_note_started(const struct reel_mpi_call *call, int error);
+int reel_mpi_mirror_started(const struct reel_mpi_call *call);
+
+/*
+ * Reverse, before anything is sent: compares the call with the note on the tape, and sets the
+ * serial number. If they differ, the ranks that wait for an adjoint of either get a header that
+ * says so. Returns 0, -EBADMSG, or the error by which the tape was lost before.
+ */
+int reel_mpi_mirror(struct reel_mpi_message *message, bool receive);
+
+#endif

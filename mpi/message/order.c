@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/* Requests that have begun, and the order of messages between two ranks. */
+#include "config.h"
+
+#include "order.h"
+
+#include <errno.h>
+
+#include <reel/extend.h>
+
+bool reel_mpi_is_receive(const struct reel_mpi_request *r)
+{
+	return r->mode == REEL_MPI_RECEIVE;
+}
+
+int reel_mpi_message_of(struct reel_mpi_message *m, const struct reel_mpi_request *r,
+			const char *call, const char *site, reel_tape *tape)
+{
+	*m = (struct reel_mpi_message){.call = call, .site = site, .tape = tape,
+				       .buffer = r->buffer, .count = r->count, .peer = r->peer,
+				       .tag = r->tag, .type = r->type};
+	return reel_mpi_open_message(m, r->comm);
+}
+
+/* Ends the transfer of a request before the program waits for it. Requires `attached->lock`. */
+static void settle(struct reel_mpi_request *r)
+{
+	if (r->state != REEL_MPI_STARTED)
+		return;
+	MPI_Wait(&r->request, &r->status);
+	r->state = REEL_MPI_COMPLETE;
+}
+
+/*
+ * Returns the first request from `r` on, and before `end`, that carries a message of the same rank
+ * and tag. A receive with wildcards began before the one whose message has come, and could have
+ * taken it; so it has taken an earlier one, and waiting for it is no deadlock. Requires
+ * `attached->lock`.
+ */
+static struct reel_mpi_request *same_way(struct reel_mpi_request *r,
+					 const struct reel_mpi_request *end, bool receive, int peer,
+					 int tag)
+{
+	for (; r && r != end; r = r->next) {
+		bool wild = r->peer == MPI_ANY_SOURCE || r->tag == MPI_ANY_TAG;
+
+		if (reel_mpi_is_receive(r) != receive ||
+		    (r->peer != peer && !(receive && r->peer == MPI_ANY_SOURCE)) ||
+		    (r->tag != tag && !(receive && r->tag == MPI_ANY_TAG)))
+			continue;
+		if (!receive || !wild)
+			return r;
+		settle(r);
+		if (r->status.MPI_SOURCE == peer && r->status.MPI_TAG == tag)
+			return r;
+	}
+	return NULL;
+}
+
+int reel_mpi_check_order(const struct reel_mpi_message *m, bool receive,
+			 const struct reel_mpi_request *request)
+{
+	struct reel_mpi_attached *attached = m->attached;
+	const struct reel_mpi_request *older = NULL;
+
+	if (!reel_mpi_is_active(m))
+		return 0;
+	pthread_mutex_lock(&attached->lock);
+	if (attached->oldest)
+		older = same_way(attached->oldest, request, receive, m->peer, m->tag);
+	pthread_mutex_unlock(&attached->lock);
+	if (!older)
+		return 0;
+	return reel_fail(-ENOTSUP, "%s: a request with rank %d and tag %d that began before (%s) has "
+				   "not ended, and adjoints return in the reverse order; wait for it "
+				   "first, or use another tag",
+			 m->call, m->peer, m->tag, older->site);
+}
+
+void reel_mpi_append_request(struct reel_mpi_attached *attached, struct reel_mpi_request *r)
+{
+	struct reel_mpi_request **link = &attached->oldest;
+
+	r->next = NULL;
+	pthread_mutex_lock(&attached->lock);
+	while (*link)
+		link = &(*link)->next;
+	*link = r;
+	pthread_mutex_unlock(&attached->lock);
+}
+
+void reel_mpi_unlink_request(struct reel_mpi_attached *attached, const struct reel_mpi_request *r)
+{
+	pthread_mutex_lock(&attached->lock);
+	for (struct reel_mpi_request **link = &attached->oldest; *link; link = &(*link)->next)
+		if (*link == r) {
+			*link = r->next;
+			break;
+		}
+	pthread_mutex_unlock(&attached->lock);
+}
+
+struct reel_mpi_request *reel_mpi_oldest_same(struct reel_mpi_request *r, int n,
+					      struct reel_mpi_request *requests)
+{
+	struct reel_mpi_attached *attached;
+	struct reel_mpi_request *older;
+	struct reel_mpi_message m;
+
+	/* A request without an adjoint is not in the list, and has no order. */
+	if (reel_mpi_message_of(&m, r, "", NULL, NULL) || !reel_mpi_is_active(&m))
+		return r;
+	attached = m.attached;
+	pthread_mutex_lock(&attached->lock);
+	settle(r);
+	older = attached->oldest;
+	while (older && older != r) {
+		bool receive = reel_mpi_is_receive(r);
+
+		older = same_way(older, r, receive, receive ? r->status.MPI_SOURCE : r->peer,
+				 receive ? r->status.MPI_TAG : r->tag);
+		if (!older)
+			break;
+		if (older >= requests && older < requests + n) {
+			settle(older);
+			r = older;
+			break;
+		}
+		older = older->next;
+	}
+	pthread_mutex_unlock(&attached->lock);
+	return r;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* Waiting for what MPI has begun. */
+#include "config.h"
+
+#include "wait.h"
+
+#include <errno.h>
+#include <sched.h>
+
+#include <reel/extend.h>
+
+#include "comm/error.h"
+#include "os/clock.h"
+#include "os/error.h"
+
+static int time_out(const struct reel_mpi_message *m, enum reel_mpi_wait what)
+{
+	double seconds = 1e-9 * (double)m->attached->watch_ns;
+	int error;
+
+	reel_mpi_set_failed(m->attached);
+	if (what == REEL_MPI_FOR_ALL)
+		error = reel_fail(-ETIMEDOUT, "rank %d, %s: %s() has waited %g s for the other ranks of "
+					      "the communicator%s",
+				  m->attached->rank, m->site, m->call, seconds,
+				  m->forward ? ", to note what they have; all ranks need a tape for "
+					       "this operation, or none has one"
+					     : "");
+	else
+		error = reel_fail(-ETIMEDOUT, "rank %d, %s: %s() has waited %g s for %s rank %d, tag %d",
+				  m->attached->rank, m->site, m->call, seconds,
+				  what == REEL_MPI_FROM_PEER ? "the adjoint from"
+							     : "its adjoint to be taken by",
+				  m->peer, m->tag);
+	/* A tape reports the first error, which sticks to it. */
+	if (m->tape && !reel_tape_error(m->tape))
+		return error;
+	return reel_report(m->tape, error, reel_error_text(error));
+}
+
+/* Cancels a receive. Returns 0 if the message came at last. */
+static int cancel(const struct reel_mpi_message *m, MPI_Request *request, MPI_Status *status)
+{
+	MPI_Status own;
+	int cancelled, code;
+
+	MPI_Cancel(request);
+	code = MPI_Wait(request, &own);
+	MPI_Test_cancelled(&own, &cancelled);
+	if (cancelled)
+		return time_out(m, REEL_MPI_FROM_PEER);
+	if (status != MPI_STATUS_IGNORE)
+		*status = own;
+	return reel_mpi_error(code, m->call);
+}
+
+int reel_mpi_poll(const char *call, MPI_Request *request, MPI_Status *status, uint64_t end,
+		  int *complete)
+{
+	for (;;) {
+		/* Read before the test: what is complete by then is never given up. */
+		bool ended = reel_clock_ns() >= end;
+		int error = reel_mpi_error(MPI_Test(request, complete, status), call);
+
+		if (error || *complete || ended)
+			return error;
+		sched_yield();
+	}
+}
+
+int reel_mpi_await(const struct reel_mpi_message *m, enum reel_mpi_wait what, MPI_Request *request,
+		   MPI_Status *status)
+{
+	uint64_t limit = m->forward && !m->notes ? 0 : m->attached->watch_ns, begin;
+	int complete, error = reel_mpi_error(MPI_Test(request, &complete, status), m->call);
+
+	if (error || complete)
+		return error;
+	begin = reel_clock_ns();
+	error = reel_mpi_poll(m->call, request, status, limit ? begin + limit : UINT64_MAX,
+			      &complete);
+	if (!error && !complete)
+		error = what == REEL_MPI_FROM_PEER ? cancel(m, request, status) : time_out(m, what);
+	if (!m->forward) {
+		reel_mpi_count(&m->attached->counters.waits, 1);
+		reel_mpi_count(&m->attached->counters.wait_ns, reel_clock_ns() - begin);
+	}
+	return error;
+}
+
+int reel_mpi_await_all(const struct reel_mpi_message *m, int code, MPI_Request *request)
+{
+	int error = reel_mpi_error(code, m->call);
+
+	return error ? error : reel_mpi_await(m, REEL_MPI_FOR_ALL, request, MPI_STATUS_IGNORE);
+}
