@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Bcast, Barrier, and the tree by which adjoints of all ranks are summed. */
+/* Bcast, Barrier, their I-forms, and the tree by which adjoints of all ranks are summed. */
 #include "config.h"
 
 #include "broadcast.h"
 
 #include "comm/error.h"
+#include "message/agree.h"
 #include "message/transfer.h"
 #include "message/wait.h"
+#include "nonblocking.h"
 
 enum { TREE_TAG = 1 };
 
@@ -56,7 +58,8 @@ int reel_mpi_sum_to(struct reel_mpi_message *m, int root)
 	return error;
 }
 
-struct reel_mpi_call reel_mpi_bcast_call(const struct reel_mpi_message *m, int root, bool reverse)
+/* Describes a Bcast for checked mode. */
+static struct reel_mpi_call bcast_call(const struct reel_mpi_message *m, int root, bool reverse)
 {
 	return (struct reel_mpi_call){.attached = m->attached, .tape = m->tape,
 				      .name = "reel_mpi_bcast", .site = m->site, .root = root,
@@ -68,24 +71,50 @@ struct reel_mpi_call reel_mpi_bcast_call(const struct reel_mpi_message *m, int r
 int reel_mpi_bcast_at(reel_tape *tape, const char *site, void *buffer, int count, MPI_Datatype type,
 		      int root, MPI_Comm comm)
 {
-	struct reel_mpi_message m = {.call = "reel_mpi_bcast", .site = site, .tape = tape,
-				     .buffer = buffer, .count = count, .type = type};
+	struct reel_mpi_message m = REEL_MPI_MESSAGE("reel_mpi_bcast", buffer, count, 0, 0);
 	int error = reel_mpi_open_message(&m, comm);
 	struct reel_mpi_call call;
 
 	if (error)
 		return reel_mpi_stick(tape, error);
-	call = reel_mpi_bcast_call(&m, root, false);
+	call = bcast_call(&m, root, false);
 	error = reel_mpi_agree(&call);
 	if (!error)
 		error = reel_mpi_error(MPI_Bcast(buffer, count, type, root, comm), m.call);
 	return reel_mpi_stick(tape, reel_mpi_note_agreed(&call, error));
 }
 
-int reel_mpi_reverse_bcast(struct reel_mpi_message *m, int root)
+int reel_mpi_ibcast_at(reel_tape *tape, const char *site, void *buffer, int count,
+		       MPI_Datatype type, int root, MPI_Comm comm, struct reel_mpi_request *request)
 {
-	int error = reel_mpi_is_active(m) ? reel_mpi_sum_to(m, root) : 0;
+	struct reel_mpi_message m = REEL_MPI_MESSAGE("reel_mpi_ibcast", buffer, count, 0, 0);
+	MPI_Request started = MPI_REQUEST_NULL;
+	int error = reel_mpi_open_message(&m, comm);
 
+	if (!error)
+		error = reel_mpi_error(MPI_Ibcast(buffer, count, type, root, comm, &started),
+				       m.call);
+	reel_mpi_make_request(request, started, comm, site, error);
+	if (!error) {
+		struct reel_mpi_call call = bcast_call(&m, root, false);
+
+		error = reel_mpi_note_started(&call, 0);
+	}
+	return reel_mpi_stick(tape, error);
+}
+
+/* Sums the adjoints, and sets all but that of root to 0. `started`: of an I-form. */
+static int reverse_bcast(struct reel_mpi_message *m, int root, MPI_Comm comm, bool started)
+{
+	int error = reel_mpi_open_message(m, comm);
+	struct reel_mpi_call call;
+
+	if (error)
+		return error;
+	call = bcast_call(m, root, true);
+	error = started ? reel_mpi_mirror_started(&call) : reel_mpi_agree(&call);
+	if (!error && reel_mpi_is_active(m))
+		error = reel_mpi_sum_to(m, root);
 	if (error)
 		reel_mpi_layout_poison(m->layout, m->count, m->buffer);
 	else if (m->attached->rank != root)
@@ -96,20 +125,21 @@ int reel_mpi_reverse_bcast(struct reel_mpi_message *m, int root)
 int reel_mpi_bcast_reverse_at(reel_tape *tape, const char *site, void *buffer_bar, int count,
 			      MPI_Datatype type, int root, MPI_Comm comm)
 {
-	struct reel_mpi_message m = {.call = "reel_mpi_bcast_reverse", .site = site, .tape = tape,
-				     .buffer = buffer_bar, .count = count, .type = type};
-	int error = reel_mpi_open_message(&m, comm);
-	struct reel_mpi_call call;
+	struct reel_mpi_message m =
+		REEL_MPI_MESSAGE("reel_mpi_bcast_reverse", buffer_bar, count, 0, 0);
 
-	if (error)
-		return reel_mpi_stick(tape, error);
-	call = reel_mpi_bcast_call(&m, root, true);
-	error = reel_mpi_agree(&call);
-	if (error)
-		reel_mpi_layout_poison(m.layout, count, buffer_bar);
-	else
-		error = reel_mpi_reverse_bcast(&m, root);
-	return reel_mpi_stick(tape, error);
+	return reel_mpi_stick(tape, reverse_bcast(&m, root, comm, false));
+}
+
+int reel_mpi_ibcast_reverse_at(reel_tape *tape, const char *site, void *buffer_bar, int count,
+			       MPI_Datatype type, int root, MPI_Comm comm,
+			       const struct reel_mpi_request *request)
+{
+	struct reel_mpi_message m =
+		REEL_MPI_MESSAGE("reel_mpi_ibcast_reverse", buffer_bar, count, 0, 0);
+	int error = reel_mpi_check_unused(request, m.call);
+
+	return reel_mpi_stick(tape, error ? error : reverse_bcast(&m, root, comm, true));
 }
 
 /* A Barrier has no adjoint, so it has no note: a program may leave out its reverse. */
@@ -149,4 +179,25 @@ int reel_mpi_barrier_reverse_at(reel_tape *tape, const char *site, MPI_Comm comm
 	error = reel_mpi_await_all(&m, MPI_Ibarrier(m.attached->sums, &request), &request);
 	reel_mpi_give_up(m.attached, &request);
 	return reel_mpi_stick(tape, error);
+}
+
+int reel_mpi_ibarrier_at(reel_tape *tape, const char *site, MPI_Comm comm,
+			 struct reel_mpi_request *request)
+{
+	static const char call[] = "reel_mpi_ibarrier";
+	struct reel_mpi_attached *attached;
+	MPI_Request started = MPI_REQUEST_NULL;
+	int error = reel_mpi_find(comm, call, &attached);
+
+	if (!error)
+		error = reel_mpi_error(MPI_Ibarrier(comm, &started), call);
+	return reel_mpi_stick(tape, reel_mpi_make_request(request, started, comm, site, error));
+}
+
+int reel_mpi_ibarrier_reverse_at(reel_tape *tape, const char *site, MPI_Comm comm,
+				 const struct reel_mpi_request *request)
+{
+	int error = reel_mpi_check_unused(request, "reel_mpi_ibarrier_reverse");
+
+	return error ? reel_mpi_stick(tape, error) : reel_mpi_barrier_reverse_at(tape, site, comm);
 }

@@ -16,6 +16,17 @@
 #include "message/transfer.h"
 #include "nonblocking.h"
 
+/* The blocks of a rank on one side of a call that moves blocks. */
+struct side {
+	char *base;
+	int count;
+	const int *counts, *displacements; /* of Alltoallw, displacements are in bytes */
+	MPI_Datatype type;
+	const MPI_Datatype *types;
+	const MPI_Aint *bytes; /* displacements of Neighbor_alltoallw, which has no others */
+	bool in_blocks;
+};
+
 /*
  * The ranks between which the blocks of a call travel. If no member says otherwise, each rank sends
  * a block to each rank, or each neighbour to each neighbour, which then stands where a rank does.
@@ -45,7 +56,7 @@ static const struct pattern {
 };
 
 /* Adds to the message what block i is. */
-static int block_of(struct reel_mpi_message *m, const struct reel_mpi_side *side, int i,
+static int block_of(struct reel_mpi_message *m, const struct side *side, int i,
 		    MPI_Comm comm)
 {
 	MPI_Aint lower, extent, at = 0;
@@ -73,7 +84,7 @@ static int block_of(struct reel_mpi_message *m, const struct reel_mpi_side *side
 /* A call of a rank. */
 struct move {
 	const struct pattern *pattern;
-	struct reel_mpi_side sent, received;
+	struct side sent, received;
 	int rank, size, root;
 	bool in_place;
 	bool own_stays; /* the block from the rank to itself is in its place already */
@@ -108,7 +119,7 @@ static void resolve_in_place(struct move *move)
 		move->sent = move->received;
 	} else if (sent && !move->pattern->sent_to_root) {
 		/* Each rank gets what lies in the rank's own block. */
-		const struct reel_mpi_side *to = &move->received;
+		const struct side *to = &move->received;
 		MPI_Aint lower, extent;
 
 		MPI_Type_get_extent(to->type, &lower, &extent);
@@ -141,7 +152,7 @@ static void address(struct reel_mpi_message *m, const struct move *move, bool se
 static int each_block(const struct move *move, reel_tape *tape, const char *site, bool sent,
 		      MPI_Comm comm, int (*act)(struct reel_mpi_message *message))
 {
-	const struct reel_mpi_side *side = sent ? &move->sent : &move->received;
+	const struct side *side = sent ? &move->sent : &move->received;
 	int error = 0;
 
 	for (int i = 0; i < blocks_on(move, sent); i++) {
@@ -171,8 +182,8 @@ static int poison(struct reel_mpi_message *m)
 	return 0;
 }
 
-static int open_move(struct move *move, enum reel_mpi_move kind, const struct reel_mpi_side *sent,
-		     const struct reel_mpi_side *received, int root, MPI_Comm comm)
+static int open_move(struct move *move, enum reel_mpi_move kind, const struct side *sent,
+		     const struct side *received, int root, MPI_Comm comm)
 {
 	int error;
 
@@ -202,7 +213,7 @@ static int open_move(struct move *move, enum reel_mpi_move kind, const struct re
 }
 
 /* The side of a call that a rank has whatever it has in place. */
-static const struct reel_mpi_side *own_side(const struct move *move)
+static const struct side *own_side(const struct move *move)
 {
 	bool is_root = move->rank == move->root;
 
@@ -214,7 +225,7 @@ static const struct reel_mpi_side *own_side(const struct move *move)
 /* Extends a hash by the numbers in each block of a side. */
 static uint32_t hash_blocks(uint32_t hash, const struct move *move, bool sent, MPI_Comm comm)
 {
-	const struct reel_mpi_side *side = sent ? &move->sent : &move->received;
+	const struct side *side = sent ? &move->sent : &move->received;
 
 	for (int i = 0; i < blocks_on(move, sent); i++) {
 		struct reel_mpi_message m = {.call = move->pattern->name};
@@ -244,7 +255,7 @@ static struct reel_mpi_said say(const struct move *move, const struct reel_mpi_m
 static int describe(struct reel_mpi_call *call, const struct move *move, reel_tape *tape,
 		    const char *site, MPI_Comm comm, bool reverse)
 {
-	const struct reel_mpi_side *side = own_side(move);
+	const struct side *side = own_side(move);
 	bool uneven = move->pattern->uneven;
 	struct reel_mpi_message m = {.call = move->pattern->name, .type = side->type,
 				     .count = uneven ? 1 : side->count};
@@ -262,54 +273,64 @@ static int describe(struct reel_mpi_call *call, const struct move *move, reel_ta
 	return error;
 }
 
-static int call_mpi(enum reel_mpi_move kind, const struct reel_mpi_side *s,
-		    const struct reel_mpi_side *r, int root, MPI_Comm comm)
+/* The arguments of MPI for one side of a call. */
+#define EVEN(side) (side)->base, (side)->count, (side)->type
+#define UNEVEN(side) (side)->base, (side)->counts, (side)->displacements, (side)->type
+#define TYPED(side) (side)->base, (side)->counts, (side)->displacements, (side)->types
+#define TYPED_BYTES(side) (side)->base, (side)->counts, (side)->bytes, (side)->types
+
+/* Calls MPI; with a request, the I-form. */
+static int call_mpi(enum reel_mpi_move kind, const struct side *from, const struct side *to,
+		    int root, MPI_Comm comm, MPI_Request *request)
 {
 	switch (kind) {
 	case REEL_MPI_GATHER:
-		return MPI_Gather(s->base, s->count, s->type, r->base, r->count, r->type, root, comm);
+		return REEL_MPI_CALL(request, MPI_Gather, MPI_Igather, EVEN(from), EVEN(to),
+				     root, comm);
 	case REEL_MPI_GATHERV:
-		return MPI_Gatherv(s->base, s->count, s->type, r->base, r->counts, r->displacements,
-				   r->type, root, comm);
+		return REEL_MPI_CALL(request, MPI_Gatherv, MPI_Igatherv, EVEN(from), UNEVEN(to),
+				     root, comm);
 	case REEL_MPI_SCATTER:
-		return MPI_Scatter(s->base, s->count, s->type, r->base, r->count, r->type, root,
-				   comm);
+		return REEL_MPI_CALL(request, MPI_Scatter, MPI_Iscatter, EVEN(from), EVEN(to),
+				     root, comm);
 	case REEL_MPI_SCATTERV:
-		return MPI_Scatterv(s->base, s->counts, s->displacements, s->type, r->base, r->count,
-				    r->type, root, comm);
+		return REEL_MPI_CALL(request, MPI_Scatterv, MPI_Iscatterv, UNEVEN(from), EVEN(to),
+				     root, comm);
 	case REEL_MPI_ALLGATHER:
-		return MPI_Allgather(s->base, s->count, s->type, r->base, r->count, r->type, comm);
+		return REEL_MPI_CALL(request, MPI_Allgather, MPI_Iallgather, EVEN(from), EVEN(to),
+				     comm);
 	case REEL_MPI_ALLGATHERV:
-		return MPI_Allgatherv(s->base, s->count, s->type, r->base, r->counts,
-				      r->displacements, r->type, comm);
+		return REEL_MPI_CALL(request, MPI_Allgatherv, MPI_Iallgatherv, EVEN(from),
+				     UNEVEN(to), comm);
 	case REEL_MPI_ALLTOALL:
-		return MPI_Alltoall(s->base, s->count, s->type, r->base, r->count, r->type, comm);
+		return REEL_MPI_CALL(request, MPI_Alltoall, MPI_Ialltoall, EVEN(from), EVEN(to),
+				     comm);
 	case REEL_MPI_ALLTOALLV:
-		return MPI_Alltoallv(s->base, s->counts, s->displacements, s->type, r->base,
-				     r->counts, r->displacements, r->type, comm);
+		return REEL_MPI_CALL(request, MPI_Alltoallv, MPI_Ialltoallv, UNEVEN(from),
+				     UNEVEN(to), comm);
+	case REEL_MPI_ALLTOALLW:
+		return REEL_MPI_CALL(request, MPI_Alltoallw, MPI_Ialltoallw, TYPED(from), TYPED(to),
+				     comm);
 	case REEL_MPI_NEIGHBOR_ALLGATHER:
-		return MPI_Neighbor_allgather(s->base, s->count, s->type, r->base, r->count,
-					      r->type, comm);
+		return REEL_MPI_CALL(request, MPI_Neighbor_allgather, MPI_Ineighbor_allgather, EVEN(from),
+				     EVEN(to), comm);
 	case REEL_MPI_NEIGHBOR_ALLGATHERV:
-		return MPI_Neighbor_allgatherv(s->base, s->count, s->type, r->base, r->counts,
-					       r->displacements, r->type, comm);
+		return REEL_MPI_CALL(request, MPI_Neighbor_allgatherv, MPI_Ineighbor_allgatherv, EVEN(from),
+				     UNEVEN(to), comm);
 	case REEL_MPI_NEIGHBOR_ALLTOALL:
-		return MPI_Neighbor_alltoall(s->base, s->count, s->type, r->base, r->count, r->type,
-					     comm);
+		return REEL_MPI_CALL(request, MPI_Neighbor_alltoall, MPI_Ineighbor_alltoall, EVEN(from),
+				     EVEN(to), comm);
 	case REEL_MPI_NEIGHBOR_ALLTOALLV:
-		return MPI_Neighbor_alltoallv(s->base, s->counts, s->displacements, s->type,
-					      r->base, r->counts, r->displacements, r->type, comm);
-	case REEL_MPI_NEIGHBOR_ALLTOALLW:
-		return MPI_Neighbor_alltoallw(s->base, s->counts, s->bytes, s->types, r->base,
-					      r->counts, r->bytes, r->types, comm);
+		return REEL_MPI_CALL(request, MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv, UNEVEN(from),
+				     UNEVEN(to), comm);
 	default:
-		return MPI_Alltoallw(s->base, s->counts, s->displacements, s->types, r->base,
-				     r->counts, r->displacements, r->types, comm);
+		return REEL_MPI_CALL(request, MPI_Neighbor_alltoallw, MPI_Ineighbor_alltoallw, TYPED_BYTES(from),
+				     TYPED_BYTES(to), comm);
 	}
 }
 
 static int call_and_wait(const struct move *move, enum reel_mpi_move kind,
-			 const struct reel_mpi_side *from, const struct reel_mpi_side *to,
+			 const struct side *from, const struct side *to,
 			 reel_tape *tape, const char *site, MPI_Comm comm)
 {
 	struct reel_mpi_call call;
@@ -319,14 +340,14 @@ static int call_and_wait(const struct move *move, enum reel_mpi_move kind,
 		return error;
 	error = reel_mpi_agree(&call);
 	if (!error)
-		error = reel_mpi_error(call_mpi(kind, from, to, move->root, comm),
+		error = reel_mpi_error(call_mpi(kind, from, to, move->root, comm, NULL),
 				       move->pattern->name);
 	return reel_mpi_note_agreed(&call, error);
 }
 
 /* Ranks start calls where others may not be yet, so they do not compare them. */
-static int start(const struct move *move, enum reel_mpi_move kind, const struct reel_mpi_side *from,
-		 const struct reel_mpi_side *to, reel_tape *tape, const char *site, MPI_Comm comm,
+static int start(const struct move *move, enum reel_mpi_move kind, const struct side *from,
+		 const struct side *to, reel_tape *tape, const char *site, MPI_Comm comm,
 		 struct reel_mpi_request *request, int error)
 {
 	MPI_Request started = MPI_REQUEST_NULL;
@@ -335,16 +356,16 @@ static int start(const struct move *move, enum reel_mpi_move kind, const struct 
 	if (!error)
 		error = describe(&call, move, tape, site, comm, false);
 	if (!error)
-		error = reel_mpi_error(reel_mpi_start_move(kind, from, to, move->root, comm,
-							   &started),
+		error = reel_mpi_error(call_mpi(kind, from, to, move->root, comm, &started),
 				       move->pattern->name);
 	reel_mpi_make_request(request, started, comm, site, error);
 	return error ? error : reel_mpi_note_started(&call, 0);
 }
 
-int reel_mpi_forward_move(reel_tape *tape, const char *site, enum reel_mpi_move kind,
-			  const struct reel_mpi_side *from, const struct reel_mpi_side *to,
-			  int root, MPI_Comm comm, struct reel_mpi_request *request)
+/* `request` is NULL if the call waits. */
+static int forward(reel_tape *tape, const char *site, enum reel_mpi_move kind,
+		   const struct side *from, const struct side *to, int root, MPI_Comm comm,
+		   struct reel_mpi_request *request)
 {
 	struct move move;
 	int error = open_move(&move, kind, from, to, root, comm);
@@ -388,9 +409,9 @@ static int compare_reversed(const struct move *move, reel_tape *tape, const char
 	return nonblocking ? reel_mpi_mirror_started(&call) : reel_mpi_agree(&call);
 }
 
-int reel_mpi_reverse_move(reel_tape *tape, const char *site, enum reel_mpi_move kind,
-			  const struct reel_mpi_side *from, const struct reel_mpi_side *to,
-			  int root, MPI_Comm comm, bool nonblocking)
+static int reverse(reel_tape *tape, const char *site, enum reel_mpi_move kind,
+		   const struct side *from, const struct side *to, int root, MPI_Comm comm,
+		   bool nonblocking)
 {
 	struct move move;
 	int error = open_move(&move, kind, from, to, root, comm), own;
@@ -410,18 +431,26 @@ int reel_mpi_reverse_move(reel_tape *tape, const char *site, enum reel_mpi_move 
 	return reel_mpi_stick(tape, error ? error : own);
 }
 
+/* ---- Calls ---- */
+
+/* One side of a call, of the parameters whose names begin with `prefix`. */
+#define SIDE(at, prefix)                                                                           \
+	{.base = (char *)(uintptr_t)(at), .count = prefix##count, .counts = prefix##counts,        \
+	 .displacements = prefix##displacements, .type = prefix##type, .types = prefix##types}
+#define TYPED_SIDE(at, counts_of, bytes_of, types_of)                                              \
+	{.base = (char *)(uintptr_t)(at), .counts = (counts_of), .bytes = (bytes_of),              \
+	 .type = MPI_DATATYPE_NULL, .types = (types_of)}
+
 int reel_mpi_move_at(reel_tape *tape, const char *site, enum reel_mpi_move kind, const void *sent,
 		     int sent_count, const int *sent_counts, const int *sent_displacements,
 		     MPI_Datatype sent_type, const MPI_Datatype *sent_types, void *received,
 		     int count, const int *counts, const int *displacements, MPI_Datatype type,
 		     const MPI_Datatype *types, int root, MPI_Comm comm)
 {
-	struct reel_mpi_side from = {(void *)(uintptr_t)sent, sent_count, sent_counts,
-				     sent_displacements, sent_type, sent_types, NULL, false};
-	struct reel_mpi_side to = {received, count, counts, displacements, type, types, NULL,
-				   false};
+	struct side from = SIDE(sent, sent_);
+	struct side to = SIDE(received, );
 
-	return reel_mpi_forward_move(tape, site, kind, &from, &to, root, comm, NULL);
+	return forward(tape, site, kind, &from, &to, root, comm, NULL);
 }
 
 int reel_mpi_move_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_move kind,
@@ -431,12 +460,10 @@ int reel_mpi_move_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_mo
 			     const int *counts, const int *displacements, MPI_Datatype type,
 			     const MPI_Datatype *types, int root, MPI_Comm comm)
 {
-	struct reel_mpi_side from = {sent_bar, sent_count, sent_counts, sent_displacements,
-				     sent_type, sent_types, NULL, false};
-	struct reel_mpi_side to = {received_bar, count, counts, displacements, type, types, NULL,
-				   false};
+	struct side from = SIDE(sent_bar, sent_);
+	struct side to = SIDE(received_bar, );
 
-	return reel_mpi_reverse_move(tape, site, kind, &from, &to, root, comm, false);
+	return reverse(tape, site, kind, &from, &to, root, comm, false);
 }
 
 int reel_mpi_neighbor_alltoallw_at(reel_tape *tape, const char *site, const void *sent,
@@ -445,13 +472,10 @@ int reel_mpi_neighbor_alltoallw_at(reel_tape *tape, const char *site, const void
 				   const int *counts, const MPI_Aint *bytes,
 				   const MPI_Datatype *types, MPI_Comm comm)
 {
-	struct reel_mpi_side from = {(void *)(uintptr_t)sent, 0, sent_counts, NULL,
-				     MPI_DATATYPE_NULL, sent_types, sent_bytes, false};
-	struct reel_mpi_side to = {received, 0, counts, NULL, MPI_DATATYPE_NULL, types, bytes,
-				   false};
+	struct side from = TYPED_SIDE(sent, sent_counts, sent_bytes, sent_types);
+	struct side to = TYPED_SIDE(received, counts, bytes, types);
 
-	return reel_mpi_forward_move(tape, site, REEL_MPI_NEIGHBOR_ALLTOALLW, &from, &to, 0, comm,
-				     NULL);
+	return forward(tape, site, REEL_MPI_NEIGHBOR_ALLTOALLW, &from, &to, 0, comm, NULL);
 }
 
 int reel_mpi_neighbor_alltoallw_reverse_at(reel_tape *tape, const char *site, void *sent_bar,
@@ -460,11 +484,65 @@ int reel_mpi_neighbor_alltoallw_reverse_at(reel_tape *tape, const char *site, vo
 					   const int *counts, const MPI_Aint *bytes,
 					   const MPI_Datatype *types, MPI_Comm comm)
 {
-	struct reel_mpi_side from = {sent_bar, 0, sent_counts, NULL, MPI_DATATYPE_NULL, sent_types,
-				     sent_bytes, false};
-	struct reel_mpi_side to = {received_bar, 0, counts, NULL, MPI_DATATYPE_NULL, types, bytes,
-				   false};
+	struct side from = TYPED_SIDE(sent_bar, sent_counts, sent_bytes, sent_types);
+	struct side to = TYPED_SIDE(received_bar, counts, bytes, types);
 
-	return reel_mpi_reverse_move(tape, site, REEL_MPI_NEIGHBOR_ALLTOALLW, &from, &to, 0, comm,
-				     false);
+	return reverse(tape, site, REEL_MPI_NEIGHBOR_ALLTOALLW, &from, &to, 0, comm, false);
+}
+
+int reel_mpi_imove_at(reel_tape *tape, const char *site, enum reel_mpi_move kind, const void *sent,
+		      int sent_count, const int *sent_counts, const int *sent_displacements,
+		      MPI_Datatype sent_type, const MPI_Datatype *sent_types, void *received,
+		      int count, const int *counts, const int *displacements, MPI_Datatype type,
+		      const MPI_Datatype *types, int root, MPI_Comm comm,
+		      struct reel_mpi_request *request)
+{
+	struct side from = SIDE(sent, sent_);
+	struct side to = SIDE(received, );
+
+	return forward(tape, site, kind, &from, &to, root, comm, request);
+}
+
+int reel_mpi_imove_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_move kind,
+			      void *sent_bar, int sent_count, const int *sent_counts,
+			      const int *sent_displacements, MPI_Datatype sent_type,
+			      const MPI_Datatype *sent_types, void *received_bar, int count,
+			      const int *counts, const int *displacements, MPI_Datatype type,
+			      const MPI_Datatype *types, int root, MPI_Comm comm,
+			      const struct reel_mpi_request *request)
+{
+	struct side from = SIDE(sent_bar, sent_);
+	struct side to = SIDE(received_bar, );
+	int error = reel_mpi_check_unused(request, "the reverse of a collective call");
+
+	return error ? reel_mpi_stick(tape, error)
+		     : reverse(tape, site, kind, &from, &to, root, comm, true);
+}
+
+int reel_mpi_ineighbor_alltoallw_at(reel_tape *tape, const char *site, const void *sent,
+				    const int *sent_counts, const MPI_Aint *sent_bytes,
+				    const MPI_Datatype *sent_types, void *received,
+				    const int *counts, const MPI_Aint *bytes,
+				    const MPI_Datatype *types, MPI_Comm comm,
+				    struct reel_mpi_request *request)
+{
+	struct side from = TYPED_SIDE(sent, sent_counts, sent_bytes, sent_types);
+	struct side to = TYPED_SIDE(received, counts, bytes, types);
+
+	return forward(tape, site, REEL_MPI_NEIGHBOR_ALLTOALLW, &from, &to, 0, comm, request);
+}
+
+int reel_mpi_ineighbor_alltoallw_reverse_at(reel_tape *tape, const char *site, void *sent_bar,
+					    const int *sent_counts, const MPI_Aint *sent_bytes,
+					    const MPI_Datatype *sent_types, void *received_bar,
+					    const int *counts, const MPI_Aint *bytes,
+					    const MPI_Datatype *types, MPI_Comm comm,
+					    const struct reel_mpi_request *request)
+{
+	struct side from = TYPED_SIDE(sent_bar, sent_counts, sent_bytes, sent_types);
+	struct side to = TYPED_SIDE(received_bar, counts, bytes, types);
+	int error = reel_mpi_check_unused(request, "reel_mpi_ineighbor_alltoallw_reverse");
+
+	return error ? reel_mpi_stick(tape, error)
+		     : reverse(tape, site, REEL_MPI_NEIGHBOR_ALLTOALLW, &from, &to, 0, comm, true);
 }

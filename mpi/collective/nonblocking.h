@@ -10,31 +10,6 @@
 
 #include "message/message.h"
 
-/* The blocks of a rank on one side of a call that moves blocks. */
-struct reel_mpi_side {
-	char *base;
-	int count;
-	const int *counts, *displacements; /* of Alltoallw, displacements are in bytes */
-	MPI_Datatype type;
-	const MPI_Datatype *types;
-	const MPI_Aint *bytes; /* displacements of Neighbor_alltoallw, which has no others */
-	bool in_blocks;
-};
-
-/* In collectives.c. `request` is NULL if the call waits. */
-int reel_mpi_forward_move(reel_tape *tape, const char *site, enum reel_mpi_move kind,
-			  const struct reel_mpi_side *sent, const struct reel_mpi_side *received,
-			  int root, MPI_Comm comm, struct reel_mpi_request *request);
-int reel_mpi_reverse_move(reel_tape *tape, const char *site, enum reel_mpi_move kind,
-			  const struct reel_mpi_side *sent_bar,
-			  const struct reel_mpi_side *received_bar, int root, MPI_Comm comm,
-			  bool nonblocking);
-
-/* Calls MPI's I-form. Returns MPI's code. */
-int reel_mpi_start_move(enum reel_mpi_move kind, const struct reel_mpi_side *sent,
-			const struct reel_mpi_side *received, int root, MPI_Comm comm,
-			MPI_Request *request);
-
 /* Makes the program's request of one that MPI has started, or leaves it null if `error`. */
 int reel_mpi_make_request(struct reel_mpi_request *request, MPI_Request started, MPI_Comm comm,
 			  const char *site, int error);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reduce, Allreduce, Reduce_scatter. Forward: MPI's call, and what is noted of the operation.
- * Reverse: the adjoint of the result goes to all ranks, is multiplied by what was noted, and added.
+ * Reduce, Allreduce, Reduce_scatter, Scan and Exscan. Forward: MPI's call, and what is noted of the
+ * operation. Reverse: the adjoint of the result goes to all ranks, is multiplied by what was noted,
+ * and added; that of a Scan goes along the chain of ranks (scan.h).
  */
 #include "config.h"
 
@@ -14,10 +15,13 @@
 
 #include "broadcast.h"
 #include "comm/error.h"
+#include "message/agree.h"
 #include "message/transfer.h"
 #include "message/wait.h"
 #include "nonblocking.h"
 #include "scan.h"
+
+enum { SCAN = REEL_MPI_REDUCE_SCATTER_BLOCK + 1, EXSCAN };
 
 struct reduction {
 	struct reel_mpi_message m; /* the operand: all elements of a rank */
@@ -25,7 +29,7 @@ struct reduction {
 	int result_count; /* 0: the rank has none */
 	const int *counts;
 	bool in_place;
-	enum reel_mpi_reduction kind;
+	int kind; /* enum reel_mpi_reduction, SCAN or EXSCAN */
 	enum reel_mpi_factor factor;
 	MPI_Op op;
 	int root;
@@ -37,7 +41,14 @@ static const char *const names[] = {
 	[REEL_MPI_ALLREDUCE] = "reel_mpi_allreduce",
 	[REEL_MPI_REDUCE_SCATTER] = "reel_mpi_reduce_scatter",
 	[REEL_MPI_REDUCE_SCATTER_BLOCK] = "reel_mpi_reduce_scatter_block",
+	[SCAN] = "reel_mpi_scan",
+	[EXSCAN] = "reel_mpi_exscan",
 };
+
+static bool is_scan(const struct reduction *r)
+{
+	return r->kind >= SCAN;
+}
 
 /* Sets the number of elements of the operand to the sum of counts[]. */
 static int add_counts(struct reduction *r, int count)
@@ -59,11 +70,23 @@ static int add_counts(struct reduction *r, int count)
 	return 0;
 }
 
+/* Sets the number of elements of the operand and of the result. */
+static int set_counts(struct reduction *r, int count)
+{
+	r->m.count = count;
+	r->result_count = count;
+	if (r->kind == REEL_MPI_REDUCE && r->m.attached->rank != r->root)
+		r->result_count = 0;
+	if (r->kind != REEL_MPI_REDUCE_SCATTER && r->kind != REEL_MPI_REDUCE_SCATTER_BLOCK)
+		return 0;
+	if (r->counts)
+		r->result_count = r->counts[r->m.attached->rank];
+	return add_counts(r, count);
+}
+
 static int open_reduction(struct reduction *r, int count, MPI_Comm comm)
 {
 	struct reel_mpi_message *m = &r->m;
-	bool scattered = r->kind == REEL_MPI_REDUCE_SCATTER ||
-			 r->kind == REEL_MPI_REDUCE_SCATTER_BLOCK;
 	int error;
 
 	m->count = 0;
@@ -73,29 +96,23 @@ static int open_reduction(struct reduction *r, int count, MPI_Comm comm)
 	r->in_place = m->buffer == MPI_IN_PLACE;
 	if (r->in_place)
 		m->buffer = r->result;
-	m->count = count;
-	r->result_count = count;
-	if (scattered) {
-		error = add_counts(r, count);
-		if (r->counts)
-			r->result_count = r->counts[m->attached->rank];
-	} else if (r->kind == REEL_MPI_REDUCE && m->attached->rank != r->root) {
-		r->result_count = 0;
-	}
+	error = set_counts(r, count);
 	/* A product gathers the operands of all ranks. */
 	if (!error)
 		error = reel_mpi_check_count(m->layout, m->count,
 					     m->attached->size + 1 + REEL_MPI_CHAIN_SPARE, m->call);
-	if (error)
+	/* In a chain, adjoints go from rank to rank as messages. */
+	if (!error && is_scan(r))
+		error = reel_mpi_check_packed(m);
+	if (error || !reel_mpi_is_active(m))
 		return error;
-	return reel_mpi_is_active(m) ? reel_mpi_factor_of(m->attached, r->op, m->layout, m->call,
-							&r->factor) : 0;
+	return reel_mpi_factor_of(m->attached, r->op, m->layout, m->call, &r->factor);
 }
 
 static struct reel_mpi_call call_of(const struct reduction *r, bool reverse)
 {
 	struct reel_mpi_call call = {.attached = r->m.attached, .tape = r->m.tape,
-				     .name = r->m.call, .site = r->m.site, .root = r->root,
+				     .name = names[r->kind], .site = r->m.site, .root = r->root,
 				     .numbers = reel_mpi_numbers_of(&r->m),
 				     .said = reel_mpi_say(reel_mpi_kinds_of(&r->m), 0, 0),
 				     .reverse = reverse, .notes = r->factor != REEL_MPI_FACTOR_ONE};
@@ -179,17 +196,32 @@ static int spread(struct reduction *r, void *to)
 
 /* ---- Forward ---- */
 
-static int call_mpi(const struct reduction *r, const void *sent, int count, MPI_Comm comm)
+/* Calls MPI; with a request, the I-form. */
+static int call_mpi(const struct reduction *r, const void *sent, int count, MPI_Comm comm,
+		    MPI_Request *request)
 {
+	void *to = r->result;
+	MPI_Datatype type = r->m.type;
+
 	switch (r->kind) {
 	case REEL_MPI_REDUCE:
-		return MPI_Reduce(sent, r->result, count, r->m.type, r->op, r->root, comm);
+		return REEL_MPI_CALL(request, MPI_Reduce, MPI_Ireduce, sent, to, count, type, r->op,
+				     r->root, comm);
 	case REEL_MPI_ALLREDUCE:
-		return MPI_Allreduce(sent, r->result, count, r->m.type, r->op, comm);
+		return REEL_MPI_CALL(request, MPI_Allreduce, MPI_Iallreduce, sent, to, count, type,
+				     r->op, comm);
 	case REEL_MPI_REDUCE_SCATTER:
-		return MPI_Reduce_scatter(sent, r->result, r->counts, r->m.type, r->op, comm);
+		return REEL_MPI_CALL(request, MPI_Reduce_scatter, MPI_Ireduce_scatter, sent, to,
+				     r->counts, type, r->op, comm);
+	case SCAN:
+		return REEL_MPI_CALL(request, MPI_Scan, MPI_Iscan, sent, to, count, type, r->op,
+				     comm);
+	case EXSCAN:
+		return REEL_MPI_CALL(request, MPI_Exscan, MPI_Iexscan, sent, to, count, type, r->op,
+				     comm);
 	default:
-		return MPI_Reduce_scatter_block(sent, r->result, count, r->m.type, r->op, comm);
+		return REEL_MPI_CALL(request, MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block,
+				     sent, to, count, type, r->op, comm);
 	}
 }
 
@@ -262,12 +294,12 @@ static int note(struct reduction *r, const char *operand)
 	if (reel_mpi_is_lost(r->m.attached, r->m.tape))
 		return reel_tape_error(r->m.tape);
 	r->m.notes = true;
+	if (is_scan(r) || r->factor == REEL_MPI_FACTOR_OPERANDS)
+		return reel_mpi_note_chain(&r->m, r->factor, r->op, operand);
 	if (r->factor == REEL_MPI_FACTOR_NUMBER)
 		return note_others(r, operand);
 	if (r->factor == REEL_MPI_FACTOR_BIT && r->kind == REEL_MPI_ALLREDUCE)
 		return note_winners(r, operand, r->result);
-	if (r->factor == REEL_MPI_FACTOR_OPERANDS)
-		return reel_mpi_note_chain(&r->m, r->factor, r->op, operand);
 	buffer = temporary(r, 1);
 	if (!buffer)
 		return -ENOMEM;
@@ -280,82 +312,57 @@ static int note(struct reduction *r, const char *operand)
 	return error;
 }
 
-int reel_mpi_reduction_at(reel_tape *tape, const char *site, enum reel_mpi_reduction kind,
-			  const void *sent, void *received, int count, const int *counts,
-			  MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
+/* A call that waits. `sent` is the operand as the program gives it. */
+static int forward(struct reduction *r, const void *sent, int count, MPI_Comm comm)
 {
-	struct reduction r = {.m = {.call = names[kind], .site = site, .tape = tape,
-				    .buffer = (void *)(uintptr_t)sent, .type = type,
-				    .forward = true},
-			      .result = received, .counts = counts, .kind = kind, .op = op,
-			      .root = root};
 	struct reel_mpi_buffer *copy = NULL;
-	int error = open_reduction(&r, count, comm);
-	bool noted = !error && tape && reel_mpi_is_active(&r.m) && r.factor != REEL_MPI_FACTOR_ONE;
 	struct reel_mpi_call call;
+	bool noted;
+	int error;
 
+	r->m.forward = true;
+	error = open_reduction(r, count, comm);
 	if (error)
-		return reel_mpi_stick(tape, error);
-	call = call_of(&r, false);
+		return reel_mpi_stick(r->m.tape, error);
+	noted = r->m.tape && r->factor != REEL_MPI_FACTOR_ONE;
+	call = call_of(r, false);
 	error = reel_mpi_agree(&call);
-	if (!error && noted && r.in_place) {
-		copy = temporary(&r, 1);
+	/* MPI overwrites an operand that is in place. */
+	if (!error && noted && r->in_place) {
+		copy = temporary(r, 1);
 		if (copy)
-			memcpy(copy->data, r.m.buffer, bytes_of(&r, r.m.count));
+			memcpy(copy->data, r->m.buffer, bytes_of(r, r->m.count));
 		else
 			error = -ENOMEM;
 	}
 	if (!error)
-		error = reel_mpi_error(call_mpi(&r, sent, count, comm), r.m.call);
+		error = reel_mpi_error(call_mpi(r, sent, count, comm, NULL), r->m.call);
 	if (!error && noted)
-		error = note(&r, copy ? (char *)copy->data : r.m.buffer);
+		error = note(r, copy ? (char *)copy->data : r->m.buffer);
 	if (copy)
-		reel_mpi_give_buffer(r.m.attached, copy);
-	return reel_mpi_stick(tape, reel_mpi_note_agreed(&call, error));
+		reel_mpi_give_buffer(r->m.attached, copy);
+	return reel_mpi_stick(r->m.tape, reel_mpi_note_agreed(&call, error));
 }
 
-static int start_mpi(const struct reduction *r, const void *sent, int count, MPI_Comm comm,
-		     MPI_Request *request)
+/* An I-form. Notes the operand, from which the reverse finds the factors. */
+static int start(struct reduction *r, const void *sent, int count, MPI_Comm comm,
+		 struct reel_mpi_request *request)
 {
-	switch (r->kind) {
-	case REEL_MPI_REDUCE:
-		return MPI_Ireduce(sent, r->result, count, r->m.type, r->op, r->root, comm, request);
-	case REEL_MPI_ALLREDUCE:
-		return MPI_Iallreduce(sent, r->result, count, r->m.type, r->op, comm, request);
-	case REEL_MPI_REDUCE_SCATTER:
-		return MPI_Ireduce_scatter(sent, r->result, r->counts, r->m.type, r->op, comm,
-					   request);
-	default:
-		return MPI_Ireduce_scatter_block(sent, r->result, count, r->m.type, r->op, comm,
-						 request);
-	}
-}
-
-int reel_mpi_ireduction_at(reel_tape *tape, const char *site, enum reel_mpi_reduction kind,
-			   const void *sent, void *received, int count, const int *counts,
-			   MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
-			   struct reel_mpi_request *request)
-{
-	struct reduction r = {.m = {.call = names[kind], .site = site, .tape = tape,
-				    .buffer = (void *)(uintptr_t)sent, .type = type},
-			      .result = received, .counts = counts, .kind = kind, .op = op,
-			      .root = root};
 	MPI_Request started = MPI_REQUEST_NULL;
-	struct reel_mpi_call call;
-	int error = open_reduction(&r, count, comm), noted = 0;
+	int error = open_reduction(r, count, comm), noted = 0;
 
-	if (!error && tape && reel_mpi_is_active(&r.m)) {
-		/* MPI overwrites an operand that is in place. */
-		if (r.factor != REEL_MPI_FACTOR_ONE)
-			reel_mpi_push_numbers(&r.m, r.m.buffer);
-		call = call_of(&r, false);
-		noted = reel_mpi_note_started(&call, reel_tape_error(tape));
+	if (!error && r->m.tape && reel_mpi_is_active(&r->m)) {
+		struct reel_mpi_call call = call_of(r, false);
+
+		if (r->factor != REEL_MPI_FACTOR_ONE)
+			reel_mpi_push_numbers(&r->m, r->m.buffer);
+		noted = reel_mpi_note_started(&call, reel_tape_error(r->m.tape));
 	}
 	/* Starts the call with an error of the tape, too: the other ranks wait for it. */
 	if (!error)
-		error = reel_mpi_error(start_mpi(&r, sent, count, comm, &started), r.m.call);
-	reel_mpi_make_request(request, started, comm, site, error);
-	return reel_mpi_stick(tape, error ? error : noted);
+		error = reel_mpi_error(call_mpi(r, sent, count, comm, &started), r->m.call);
+	reel_mpi_make_request(request, started, comm, r->m.site, error);
+	return reel_mpi_stick(r->m.tape, error ? error : noted);
 }
 
 /* ---- Reverse ---- */
@@ -399,8 +406,12 @@ static int reverse_own(struct reduction *r, char *signal, char *spare, int error
 static int reverse(struct reduction *r, char *signal, char *spare)
 {
 	struct reel_mpi_message whole = r->m;
-	int error = spread(r, signal), own;
+	int error, own;
 
+	if (is_scan(r))
+		return reel_mpi_reverse_chain(&r->m, r->factor, r->op, r->kind == EXSCAN, r->result,
+					      spare);
+	error = spread(r, signal);
 	if (!error && r->kind == REEL_MPI_ALLREDUCE) {
 		whole.buffer = signal;
 		error = reel_mpi_sum_to(&whole, 0);
@@ -419,51 +430,13 @@ static int reverse(struct reduction *r, char *signal, char *spare)
 	return 0;
 }
 
-/* Runs reverse() or reverse_noted() with the temporary that it needs. */
-static int reverse_with_spare(struct reduction *r,
-			      int (*act)(struct reduction *, char *signal, char *spare))
-{
-	struct reel_mpi_buffer *buffer = temporary(r, 1 + REEL_MPI_CHAIN_SPARE);
-	int error;
-
-	if (!buffer)
-		return -ENOMEM;
-	r->pending = MPI_REQUEST_NULL;
-	error = act(r, (char *)buffer->data, (char *)buffer->data + bytes_of(r, r->m.count));
-	buffer->request = r->pending;
-	reel_mpi_give_buffer(r->m.attached, buffer);
-	return error;
-}
-
-int reel_mpi_reduction_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_reduction kind,
-				  void *sent_bar, void *received_bar, int count, const int *counts,
-				  MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
-{
-	struct reduction r = {.m = {.call = names[kind], .site = site, .tape = tape,
-				    .buffer = sent_bar, .type = type},
-			      .result = received_bar, .counts = counts, .kind = kind, .op = op,
-			      .root = root};
-	int error = open_reduction(&r, count, comm);
-	struct reel_mpi_call call;
-
-	if (error)
-		return reel_mpi_stick(tape, error);
-	call = call_of(&r, true);
-	error = reel_mpi_agree(&call);
-	if (error)
-		reel_mpi_layout_poison(r.m.layout, r.m.count, r.m.buffer);
-	if (!error && reel_mpi_is_active(&r.m))
-		error = reverse_with_spare(&r, reverse);
-	return reel_mpi_stick(tape, error);
-}
-
 /* Notes on m.tape what the call that waits would have noted. `result` has room for all elements. */
 static int note_again(struct reduction *r, const char *operand, char *result)
 {
 	struct reel_mpi_message *m = &r->m;
 	int error;
 
-	if (r->factor != REEL_MPI_FACTOR_BIT)
+	if (is_scan(r) || r->factor != REEL_MPI_FACTOR_BIT)
 		return note(r, operand);
 	error = await_pending(r, MPI_Iallreduce(operand, result, m->count, m->type, r->op,
 						m->attached->sums, &r->pending));
@@ -488,28 +461,124 @@ static int reverse_noted(struct reduction *r, char *operand, char *spare)
 	return error;
 }
 
+/* The reverse of a call that waits, or of an I-form. */
+static int reverse_call(struct reduction *r, int count, MPI_Comm comm, bool started)
+{
+	struct reel_mpi_buffer *buffer;
+	struct reel_mpi_call call;
+	char *signal, *spare;
+	int error = open_reduction(r, count, comm);
+
+	if (error)
+		return error;
+	call = call_of(r, true);
+	error = started ? reel_mpi_mirror_started(&call) : reel_mpi_agree(&call);
+	if (error)
+		reel_mpi_layout_poison(r->m.layout, r->m.count, r->m.buffer);
+	if (error || !reel_mpi_is_active(&r->m))
+		return error;
+	buffer = temporary(r, 1 + REEL_MPI_CHAIN_SPARE);
+	if (!buffer)
+		return -ENOMEM;
+	r->pending = MPI_REQUEST_NULL;
+	signal = (char *)buffer->data;
+	spare = signal + bytes_of(r, r->m.count);
+	error = started && r->factor != REEL_MPI_FACTOR_ONE ? reverse_noted(r, signal, spare)
+							    : reverse(r, signal, spare);
+	buffer->request = r->pending;
+	reel_mpi_give_buffer(r->m.attached, buffer);
+	return error;
+}
+
+static int reverse_started(struct reduction *r, int count, MPI_Comm comm,
+			   const struct reel_mpi_request *request)
+{
+	int error = reel_mpi_check_unused(request, r->m.call);
+
+	return reel_mpi_stick(r->m.tape, error ? error : reverse_call(r, count, comm, true));
+}
+
+/* ---- Calls ---- */
+
+#define REDUCTION(name, operand, result_at, counts_of, kind_of, root_of)                           \
+	{.m = REEL_MPI_MESSAGE(name, operand, 0, 0, 0), .result = (result_at),                      \
+	 .counts = (counts_of), .kind = (int)(kind_of), .op = op, .root = (root_of)}
+
+int reel_mpi_reduction_at(reel_tape *tape, const char *site, enum reel_mpi_reduction kind,
+			  const void *sent, void *received, int count, const int *counts,
+			  MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
+{
+	struct reduction r = REDUCTION(names[kind], sent, received, counts, kind, root);
+
+	return forward(&r, sent, count, comm);
+}
+
+int reel_mpi_reduction_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_reduction kind,
+				  void *sent_bar, void *received_bar, int count, const int *counts,
+				  MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
+{
+	struct reduction r = REDUCTION(names[kind], sent_bar, received_bar, counts, kind, root);
+
+	return reel_mpi_stick(tape, reverse_call(&r, count, comm, false));
+}
+
+int reel_mpi_ireduction_at(reel_tape *tape, const char *site, enum reel_mpi_reduction kind,
+			   const void *sent, void *received, int count, const int *counts,
+			   MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
+			   struct reel_mpi_request *request)
+{
+	struct reduction r = REDUCTION(names[kind], sent, received, counts, kind, root);
+
+	return start(&r, sent, count, comm, request);
+}
+
 int reel_mpi_ireduction_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_reduction kind,
 				   void *sent_bar, void *received_bar, int count, const int *counts,
 				   MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
 				   const struct reel_mpi_request *request)
 {
-	struct reduction r = {.m = {.call = names[kind], .site = site, .tape = tape,
-				    .buffer = sent_bar, .type = type},
-			      .result = received_bar, .counts = counts, .kind = kind, .op = op,
-			      .root = root};
-	struct reel_mpi_call call;
-	int error = reel_mpi_check_unused(request, r.m.call);
+	struct reduction r = REDUCTION(names[kind], sent_bar, received_bar, counts, kind, root);
 
-	if (!error)
-		error = open_reduction(&r, count, comm);
-	if (error)
-		return reel_mpi_stick(tape, error);
-	call = call_of(&r, true);
-	error = reel_mpi_mirror_started(&call);
-	if (error)
-		reel_mpi_layout_poison(r.m.layout, r.m.count, r.m.buffer);
-	if (!error && reel_mpi_is_active(&r.m))
-		error = reverse_with_spare(&r, r.factor == REEL_MPI_FACTOR_ONE ? reverse
-									       : reverse_noted);
-	return reel_mpi_stick(tape, error);
+	return reverse_started(&r, count, comm, request);
+}
+
+int reel_mpi_scan_at(reel_tape *tape, const char *site, bool exclusive, const void *sent,
+		     void *received, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+	struct reduction r = REDUCTION(names[SCAN + exclusive], sent, received, NULL,
+				       SCAN + exclusive, 0);
+
+	return forward(&r, sent, count, comm);
+}
+
+int reel_mpi_scan_reverse_at(reel_tape *tape, const char *site, bool exclusive, void *sent_bar,
+			     void *received_bar, int count, MPI_Datatype type, MPI_Op op,
+			     MPI_Comm comm)
+{
+	struct reduction r = REDUCTION(exclusive ? "reel_mpi_exscan_reverse"
+						 : "reel_mpi_scan_reverse",
+				       sent_bar, received_bar, NULL, SCAN + exclusive, 0);
+
+	return reel_mpi_stick(tape, reverse_call(&r, count, comm, false));
+}
+
+int reel_mpi_iscan_at(reel_tape *tape, const char *site, bool exclusive, const void *sent,
+		      void *received, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+		      struct reel_mpi_request *request)
+{
+	struct reduction r = REDUCTION(exclusive ? "reel_mpi_iexscan" : "reel_mpi_iscan", sent,
+				       received, NULL, SCAN + exclusive, 0);
+
+	return start(&r, sent, count, comm, request);
+}
+
+int reel_mpi_iscan_reverse_at(reel_tape *tape, const char *site, bool exclusive, void *sent_bar,
+			      void *received_bar, int count, MPI_Datatype type, MPI_Op op,
+			      MPI_Comm comm, const struct reel_mpi_request *request)
+{
+	struct reduction r = REDUCTION(exclusive ? "reel_mpi_iexscan_reverse"
+						 : "reel_mpi_iscan_reverse",
+				       sent_bar, received_bar, NULL, SCAN + exclusive, 0);
+
+	return reverse_started(&r, count, comm, request);
 }

@@ -17,42 +17,10 @@
 
 #include "comm/error.h"
 #include "comm/operation.h"
-#include "message/agree.h"
 #include "message/transfer.h"
 #include "message/wait.h"
-#include "nonblocking.h"
 
 enum { CHAIN_TAG = 2 };
-
-static int open_scan(struct reel_mpi_message *m, enum reel_mpi_factor *factor, MPI_Op op,
-		     const void *result, MPI_Comm comm)
-{
-	int error = reel_mpi_open_message(m, comm);
-
-	if (m->buffer == MPI_IN_PLACE)
-		m->buffer = (void *)(uintptr_t)result;
-	if (!error)
-		error = reel_mpi_check_count(m->layout, m->count, REEL_MPI_CHAIN_SPARE, m->call);
-	/* Adjoints go from rank to rank as messages. */
-	if (!error)
-		error = reel_mpi_check_packed(m);
-	if (error || !reel_mpi_is_active(m))
-		return error;
-	return reel_mpi_factor_of(m->attached, op, m->layout, m->call, factor);
-}
-
-static struct reel_mpi_call call_of(const struct reel_mpi_message *m, enum reel_mpi_factor factor,
-				    MPI_Op op, bool in_place, bool exclusive, bool reverse)
-{
-	struct reel_mpi_call call = {.attached = m->attached, .tape = m->tape,
-				     .name = exclusive ? "reel_mpi_exscan" : "reel_mpi_scan",
-				     .site = m->site, .numbers = reel_mpi_numbers_of(m),
-				     .said = reel_mpi_say(reel_mpi_kinds_of(m), 0, 0),
-				     .reverse = reverse, .notes = factor != REEL_MPI_FACTOR_ONE};
-
-	reel_mpi_say_operation(&call, op, in_place, REEL_MPI_HASH);
-	return call;
-}
 
 static size_t bytes_of(const struct reel_mpi_message *m)
 {
@@ -93,72 +61,6 @@ int reel_mpi_note_chain(struct reel_mpi_message *m, enum reel_mpi_factor factor,
 		push_chain(m, factor, op, below, x);
 	reel_mpi_give_buffer(m->attached, buffer);
 	return error;
-}
-
-int reel_mpi_scan_at(reel_tape *tape, const char *site, bool exclusive, const void *sent,
-		     void *received, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
-{
-	struct reel_mpi_message m = {.call = exclusive ? "reel_mpi_exscan" : "reel_mpi_scan",
-				     .site = site, .tape = tape,
-				     .buffer = (void *)(uintptr_t)sent, .count = count,
-				     .type = type, .forward = true};
-	enum reel_mpi_factor factor = REEL_MPI_FACTOR_ONE;
-	struct reel_mpi_buffer *buffer = NULL;
-	int error = open_scan(&m, &factor, op, received, comm);
-	struct reel_mpi_call call;
-
-	if (error)
-		return reel_mpi_stick(tape, error);
-	call = call_of(&m, factor, op, sent == MPI_IN_PLACE, exclusive, false);
-	error = reel_mpi_agree(&call);
-	if (!error && tape && factor != REEL_MPI_FACTOR_ONE) {
-		buffer = reel_mpi_take_buffer(m.attached, bytes_of(&m));
-		if (buffer)
-			memcpy(buffer->data, m.buffer, bytes_of(&m));
-		else
-			error = -ENOMEM;
-	}
-	if (!error)
-		error = reel_mpi_error(exclusive ? MPI_Exscan(sent, received, count, type, op, comm)
-						 : MPI_Scan(sent, received, count, type, op, comm),
-				       m.call);
-	if (!error && buffer && reel_mpi_is_lost(m.attached, tape))
-		error = reel_tape_error(tape);
-	if (!error && buffer)
-		error = reel_mpi_note_chain(&m, factor, op, (char *)buffer->data);
-	if (buffer)
-		reel_mpi_give_buffer(m.attached, buffer);
-	return reel_mpi_stick(tape, reel_mpi_note_agreed(&call, error));
-}
-
-int reel_mpi_iscan_at(reel_tape *tape, const char *site, bool exclusive, const void *sent,
-		      void *received, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-		      struct reel_mpi_request *request)
-{
-	struct reel_mpi_message m = {.call = exclusive ? "reel_mpi_iexscan" : "reel_mpi_iscan",
-				     .site = site, .tape = tape,
-				     .buffer = (void *)(uintptr_t)sent, .count = count,
-				     .type = type};
-	enum reel_mpi_factor factor = REEL_MPI_FACTOR_ONE;
-	MPI_Request started = MPI_REQUEST_NULL;
-	struct reel_mpi_call call;
-	int error = open_scan(&m, &factor, op, received, comm), noted = 0;
-
-	if (!error && tape && reel_mpi_is_active(&m)) {
-		if (factor != REEL_MPI_FACTOR_ONE)
-			reel_mpi_push_numbers(&m, m.buffer);
-		call = call_of(&m, factor, op, sent == MPI_IN_PLACE, exclusive, false);
-		noted = reel_mpi_note_started(&call, reel_tape_error(tape));
-	}
-	/* Starts the call with an error of the tape, too: the other ranks wait for it. */
-	if (!error)
-		error = reel_mpi_error(exclusive ? MPI_Iexscan(sent, received, count, type, op,
-							       comm, &started)
-						 : MPI_Iscan(sent, received, count, type, op, comm,
-							     &started),
-				       m.call);
-	reel_mpi_make_request(request, started, comm, site, error);
-	return reel_mpi_stick(tape, error ? error : noted);
 }
 
 /* Calls the program's adjoint. `spare` has room for two operands. */
@@ -243,91 +145,4 @@ int reel_mpi_reverse_chain(struct reel_mpi_message *m, enum reel_mpi_factor fact
 		reel_mpi_layout_zero(m->layout, m->count, result_bar);
 	reel_mpi_layout_add(m->layout, m->count, m->buffer, to_x);
 	return 0;
-}
-
-/* Runs reel_mpi_reverse_chain() or reverse_noted() with the temporary that it needs. */
-static int reverse_with_spare(struct reel_mpi_message *m, enum reel_mpi_factor factor, MPI_Op op,
-			      bool exclusive, char *result_bar,
-			      int (*reverse)(struct reel_mpi_message *, enum reel_mpi_factor, MPI_Op,
-					     bool, char *, char *))
-{
-	struct reel_mpi_buffer *buffer =
-		reel_mpi_take_buffer(m->attached, REEL_MPI_CHAIN_SPARE * bytes_of(m));
-	int error;
-
-	if (!buffer)
-		return -ENOMEM;
-	error = reverse(m, factor, op, exclusive, result_bar, (char *)buffer->data);
-	reel_mpi_give_buffer(m->attached, buffer);
-	return error;
-}
-
-int reel_mpi_scan_reverse_at(reel_tape *tape, const char *site, bool exclusive, void *sent_bar,
-			     void *received_bar, int count, MPI_Datatype type, MPI_Op op,
-			     MPI_Comm comm)
-{
-	struct reel_mpi_message m = {.call = exclusive ? "reel_mpi_exscan_reverse"
-						       : "reel_mpi_scan_reverse",
-				     .site = site, .tape = tape, .buffer = sent_bar, .count = count,
-				     .type = type};
-	enum reel_mpi_factor factor = REEL_MPI_FACTOR_ONE;
-	int error = open_scan(&m, &factor, op, received_bar, comm);
-	struct reel_mpi_call call;
-
-	if (error)
-		return reel_mpi_stick(tape, error);
-	call = call_of(&m, factor, op, sent_bar == MPI_IN_PLACE, exclusive, true);
-	error = reel_mpi_agree(&call);
-	if (error)
-		reel_mpi_layout_poison(m.layout, m.count, m.buffer);
-	if (!error && reel_mpi_is_active(&m))
-		error = reverse_with_spare(&m, factor, op, exclusive, received_bar,
-					   reel_mpi_reverse_chain);
-	return reel_mpi_stick(tape, error);
-}
-
-/* `spare` has room for REEL_MPI_CHAIN_SPARE operands. */
-static int reverse_noted(struct reel_mpi_message *m, enum reel_mpi_factor factor, MPI_Op op,
-			 bool exclusive, char *result_bar, char *spare)
-{
-	reel_tape *tape = m->tape, local = {0};
-	int error = reel_mpi_pop_operands(m, spare);
-
-	m->tape = &local;
-	if (!error)
-		error = reel_mpi_note_chain(m, factor, op, spare);
-	if (!error)
-		error = reel_mpi_reverse_chain(m, factor, op, exclusive, result_bar, spare);
-	else
-		reel_mpi_layout_poison(m->layout, m->count, m->buffer);
-	reel_tape_close(&local);
-	m->tape = tape;
-	return error;
-}
-
-int reel_mpi_iscan_reverse_at(reel_tape *tape, const char *site, bool exclusive, void *sent_bar,
-			      void *received_bar, int count, MPI_Datatype type, MPI_Op op,
-			      MPI_Comm comm, const struct reel_mpi_request *request)
-{
-	struct reel_mpi_message m = {.call = exclusive ? "reel_mpi_iexscan_reverse"
-						       : "reel_mpi_iscan_reverse",
-				     .site = site, .tape = tape, .buffer = sent_bar, .count = count,
-				     .type = type};
-	enum reel_mpi_factor factor = REEL_MPI_FACTOR_ONE;
-	struct reel_mpi_call call;
-	int error = reel_mpi_check_unused(request, m.call);
-
-	if (!error)
-		error = open_scan(&m, &factor, op, received_bar, comm);
-	if (error)
-		return reel_mpi_stick(tape, error);
-	call = call_of(&m, factor, op, sent_bar == MPI_IN_PLACE, exclusive, true);
-	error = reel_mpi_mirror_started(&call);
-	if (error)
-		reel_mpi_layout_poison(m.layout, m.count, m.buffer);
-	if (!error && reel_mpi_is_active(&m))
-		error = reverse_with_spare(&m, factor, op, exclusive, received_bar,
-					   factor == REEL_MPI_FACTOR_ONE ? reel_mpi_reverse_chain
-									 : reverse_noted);
-	return reel_mpi_stick(tape, error);
 }

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The errors of MPI's calls. */
+/* The calls of MPI, and their errors. */
 #ifndef REEL_MPI_ERROR_H
 #define REEL_MPI_ERROR_H
+
+/* Calls MPI: `call`, or if there is a request its I-form, which has the request as last argument. */
+#define REEL_MPI_CALL(request, call, i_form, ...)                                                  \
+	((request) ? i_form(__VA_ARGS__, (request)) : call(__VA_ARGS__))
 
 /*
  * Returns 0 if `code` is MPI_SUCCESS; -ENOMEM, -EMSGSIZE (a receive was too small) or -EIO with the

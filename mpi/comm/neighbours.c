@@ -139,27 +139,24 @@ struct blocks {
 	MPI_Datatype *type;
 };
 
+/* `request` is NULL for the calls that wait. */
 static int call_mpi(enum reel_mpi_matching matching, const struct blocks *b, int *received,
 		    MPI_Comm comm, MPI_Request *request)
 {
 	switch (matching) {
 	case REEL_MPI_MATCH_ALLTOALL:
-		return MPI_Neighbor_alltoall(b->number, 1, MPI_INT, received, 1, MPI_INT, comm);
-	case REEL_MPI_MATCH_ALLTOALLV:
-		return MPI_Neighbor_alltoallv(b->number, b->one, b->number, MPI_INT, received,
-					      b->one, b->number, MPI_INT, comm);
-	case REEL_MPI_MATCH_ALLTOALLW:
-		return MPI_Neighbor_alltoallw(b->number, b->one, b->bytes, b->type, received,
-					      b->one, b->bytes, b->type, comm);
 	case REEL_MPI_MATCH_IALLTOALL:
-		return MPI_Ineighbor_alltoall(b->number, 1, MPI_INT, received, 1, MPI_INT, comm,
-					      request);
+		return REEL_MPI_CALL(request, MPI_Neighbor_alltoall, MPI_Ineighbor_alltoall,
+				     b->number, 1, MPI_INT, received, 1, MPI_INT, comm);
+	case REEL_MPI_MATCH_ALLTOALLV:
 	case REEL_MPI_MATCH_IALLTOALLV:
-		return MPI_Ineighbor_alltoallv(b->number, b->one, b->number, MPI_INT, received,
-					       b->one, b->number, MPI_INT, comm, request);
+		return REEL_MPI_CALL(request, MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv,
+				     b->number, b->one, b->number, MPI_INT, received, b->one,
+				     b->number, MPI_INT, comm);
 	default:
-		return MPI_Ineighbor_alltoallw(b->number, b->one, b->bytes, b->type, received,
-					       b->one, b->bytes, b->type, comm, request);
+		return REEL_MPI_CALL(request, MPI_Neighbor_alltoallw, MPI_Ineighbor_alltoallw,
+				     b->number, b->one, b->bytes, b->type, received, b->one,
+				     b->bytes, b->type, comm);
 	}
 }
 
@@ -182,7 +179,10 @@ static int measure(enum reel_mpi_matching matching, int neighbours, int *receive
 		b.type[i] = MPI_INT;
 	}
 	if (!error)
-		error = reel_mpi_error(call_mpi(matching, &b, received, comm, &request), call);
+		error = reel_mpi_error(call_mpi(matching, &b, received, comm,
+						matching >= REEL_MPI_MATCH_IALLTOALL ? &request
+										     : NULL),
+				       call);
 	if (!error)
 		error = reel_mpi_error(MPI_Wait(&request, MPI_STATUS_IGNORE), call);
 	free(b.number);

@@ -24,6 +24,11 @@ struct reel_mpi_message {
 	bool notes; /* but not for what it notes: the other ranks have made the call, too */
 };
 
+/* The initialiser of a message in a call that has the parameters `tape`, `site` and `type`. */
+#define REEL_MPI_MESSAGE(name, begin, elements, rank, number)                                      \
+	{.call = (name), .site = site, .tape = tape, .buffer = (void *)(uintptr_t)(begin),         \
+	 .count = (elements), .peer = (rank), .tag = (number), .type = type}
+
 /* Sets `attached`, `layout` and `through`. Returns 0 or what makes the call impossible. */
 int reel_mpi_open_message(struct reel_mpi_message *message, MPI_Comm comm);
 

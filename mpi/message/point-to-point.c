@@ -9,37 +9,40 @@
 #include "order.h"
 #include "transfer.h"
 
-static int send_by_mode(const struct reel_mpi_message *m, enum reel_mpi_mode mode, MPI_Comm comm)
+/* The calls of MPI by enum reel_mpi_mode. */
+static int (*const send_by_mode[])(const void *, int, MPI_Datatype, int, int, MPI_Comm) = {
+	[REEL_MPI_STANDARD] = MPI_Send,
+	[REEL_MPI_SYNCHRONOUS] = MPI_Ssend,
+	[REEL_MPI_BUFFERED] = MPI_Bsend,
+	[REEL_MPI_READY] = MPI_Rsend,
+};
+
+/* Returns true if source and tag are known before the receive. */
+static bool is_fixed(const struct reel_mpi_message *m)
 {
-	switch (mode) {
-	case REEL_MPI_SYNCHRONOUS:
-		return MPI_Ssend(m->buffer, m->count, m->type, m->peer, m->tag, comm);
-	case REEL_MPI_BUFFERED:
-		return MPI_Bsend(m->buffer, m->count, m->type, m->peer, m->tag, comm);
-	case REEL_MPI_READY:
-		return MPI_Rsend(m->buffer, m->count, m->type, m->peer, m->tag, comm);
-	default:
-		return MPI_Send(m->buffer, m->count, m->type, m->peer, m->tag, comm);
-	}
+	return m->peer != MPI_ANY_SOURCE && m->tag != MPI_ANY_TAG;
+}
+
+/* Opens a message before it travels, and refuses one whose adjoint could not return in order. */
+static int open_in_order(struct reel_mpi_message *m, bool receive, MPI_Comm comm)
+{
+	int error = reel_mpi_open_message(m, comm);
+
+	if (!error && !receive)
+		error = reel_mpi_check_packed(m);
+	return error || !is_fixed(m) ? error : reel_mpi_check_order(m, receive, NULL);
 }
 
 int reel_mpi_send_at(reel_tape *tape, const char *site, enum reel_mpi_mode mode, const void *buffer,
 		     int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
 {
-	struct reel_mpi_message m = {.call = "reel_mpi_send", .site = site, .tape = tape,
-				     .buffer = (void *)(uintptr_t)buffer, .count = count,
-				     .peer = dest, .tag = tag, .type = type};
-	int error = reel_mpi_open_message(&m, comm);
+	struct reel_mpi_message m = REEL_MPI_MESSAGE("reel_mpi_send", buffer, count, dest, tag);
+	int error = open_in_order(&m, false, comm);
 
 	if (!error)
-		error = reel_mpi_check_packed(&m);
-	if (!error)
-		error = reel_mpi_check_order(&m, false, NULL);
-	if (!error)
-		error = reel_mpi_error(send_by_mode(&m, mode, comm), m.call);
-	if (!error)
-		error = reel_mpi_note_call(&m, false);
-	return reel_mpi_stick(tape, error);
+		error = reel_mpi_error(send_by_mode[mode](buffer, count, type, dest, tag, comm),
+				       m.call);
+	return reel_mpi_stick(tape, error ? error : reel_mpi_note_call(&m, false));
 }
 
 /* Takes back the adjoint of what was sent. */
@@ -56,20 +59,11 @@ static int take_back(struct reel_mpi_message *m)
 int reel_mpi_send_reverse_at(reel_tape *tape, const char *site, void *buffer_bar, int count,
 			     MPI_Datatype type, int dest, int tag, MPI_Comm comm)
 {
-	struct reel_mpi_message m = {.call = "reel_mpi_send_reverse", .site = site, .tape = tape,
-				     .buffer = buffer_bar, .count = count, .peer = dest, .tag = tag,
-				     .type = type};
+	struct reel_mpi_message m =
+		REEL_MPI_MESSAGE("reel_mpi_send_reverse", buffer_bar, count, dest, tag);
 	int error = reel_mpi_open_message(&m, comm);
 
-	if (!error)
-		error = take_back(&m);
-	return reel_mpi_stick(tape, error);
-}
-
-/* Returns true if source and tag are known before the receive. */
-static bool is_fixed(const struct reel_mpi_message *m)
-{
-	return m->peer != MPI_ANY_SOURCE && m->tag != MPI_ANY_TAG;
+	return reel_mpi_stick(tape, error ? error : take_back(&m));
 }
 
 /* After a receive: notes it, if its adjoint is in order. */
@@ -96,20 +90,14 @@ static int check_received(const struct reel_mpi_message *m, int code, const MPI_
 int reel_mpi_recv_at(reel_tape *tape, const char *site, void *buffer, int count, MPI_Datatype type,
 		     int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
-	struct reel_mpi_message m = {.call = "reel_mpi_recv", .site = site, .tape = tape,
-				     .buffer = buffer, .count = count, .peer = source, .tag = tag,
-				     .type = type};
-	int error = reel_mpi_open_message(&m, comm);
+	struct reel_mpi_message m = REEL_MPI_MESSAGE("reel_mpi_recv", buffer, count, source, tag);
+	int error = open_in_order(&m, true, comm);
 	MPI_Status own;
 
-	if (!error && is_fixed(&m))
-		error = reel_mpi_check_order(&m, true, NULL);
 	if (!error)
 		error = check_received(&m, MPI_Recv(buffer, count, type, source, tag, comm, &own),
 				       &own);
-	if (!error)
-		error = received(&m, &own, status);
-	return reel_mpi_stick(tape, error);
+	return reel_mpi_stick(tape, error ? error : received(&m, &own, status));
 }
 
 /* Recalls the message, and sends its adjoint. What cannot be sent is poisoned. */
@@ -140,35 +128,11 @@ int reel_mpi_recv_reverse_at(reel_tape *tape, const char *site, void *buffer_bar
 			     MPI_Datatype type, int source, int tag, MPI_Comm comm,
 			     MPI_Status *status)
 {
-	struct reel_mpi_message m = {.call = "reel_mpi_recv_reverse", .site = site, .tape = tape,
-				     .buffer = buffer_bar, .count = count, .peer = source,
-				     .tag = tag, .type = type};
+	struct reel_mpi_message m =
+		REEL_MPI_MESSAGE("reel_mpi_recv_reverse", buffer_bar, count, source, tag);
 	int error = reel_mpi_open_message(&m, comm);
 
-	if (!error)
-		error = return_message(&m, status);
-	return reel_mpi_stick(tape, error);
-}
-
-static int open_both(struct reel_mpi_message *out, struct reel_mpi_message *in, MPI_Comm comm)
-{
-	int error = reel_mpi_open_message(out, comm);
-
-	return error ? error : reel_mpi_open_message(in, comm);
-}
-
-/* Before the messages travel: refuses those whose adjoints could not return in order. */
-static int begin_exchange(struct reel_mpi_message *out, struct reel_mpi_message *in, MPI_Comm comm)
-{
-	int error = open_both(out, in, comm);
-
-	if (!error)
-		error = reel_mpi_check_packed(out);
-	if (!error)
-		error = reel_mpi_check_order(out, false, NULL);
-	if (!error && is_fixed(in))
-		error = reel_mpi_check_order(in, true, NULL);
-	return error;
+	return reel_mpi_stick(tape, error ? error : return_message(&m, status));
 }
 
 /*
@@ -189,61 +153,64 @@ static int exchanged(struct reel_mpi_message *out, struct reel_mpi_message *in, 
 	return noted ? noted : after;
 }
 
+/* `replaces`: both messages have one buffer. */
+static int exchange(struct reel_mpi_message *out, struct reel_mpi_message *in, bool replaces,
+		    MPI_Comm comm, MPI_Status *status)
+{
+	int error = open_in_order(out, false, comm), code;
+	MPI_Status own;
+
+	if (!error)
+		error = open_in_order(in, true, comm);
+	if (error)
+		return error;
+	code = replaces
+		       ? MPI_Sendrecv_replace(in->buffer, in->count, in->type, out->peer, out->tag,
+					      in->peer, in->tag, comm, &own)
+		       : MPI_Sendrecv(out->buffer, out->count, out->type, out->peer, out->tag,
+				      in->buffer, in->count, in->type, in->peer, in->tag, comm,
+				      &own);
+	return exchanged(out, in, code, &own, status);
+}
+
 int reel_mpi_sendrecv_at(reel_tape *tape, const char *site, const void *sent, int sent_count,
 			 MPI_Datatype sent_type, int dest, int sent_tag, void *received_at,
 			 int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
 			 MPI_Status *status)
 {
-	struct reel_mpi_message out = {.call = "reel_mpi_sendrecv", .site = site, .tape = tape,
-				       .buffer = (void *)(uintptr_t)sent, .count = sent_count,
-				       .peer = dest, .tag = sent_tag, .type = sent_type};
-	struct reel_mpi_message in = {.call = out.call, .site = site, .tape = tape,
-				      .buffer = received_at, .count = count, .peer = source,
-				      .tag = tag, .type = type};
-	int error = begin_exchange(&out, &in, comm), code;
-	MPI_Status own;
+	struct reel_mpi_message in =
+		REEL_MPI_MESSAGE("reel_mpi_sendrecv", received_at, count, source, tag);
+	struct reel_mpi_message out =
+		REEL_MPI_MESSAGE("reel_mpi_sendrecv", sent, sent_count, dest, sent_tag);
 
-	if (error)
-		return reel_mpi_stick(tape, error);
-	code = MPI_Sendrecv(sent, sent_count, sent_type, dest, sent_tag, received_at, count, type,
-			    source, tag, comm, &own);
-	return reel_mpi_stick(tape, exchanged(&out, &in, code, &own, status));
+	out.type = sent_type;
+	return reel_mpi_stick(tape, exchange(&out, &in, false, comm, status));
 }
 
 int reel_mpi_sendrecv_replace_at(reel_tape *tape, const char *site, void *buffer, int count,
 				 MPI_Datatype type, int dest, int sent_tag, int source, int tag,
 				 MPI_Comm comm, MPI_Status *status)
 {
-	struct reel_mpi_message out = {.call = "reel_mpi_sendrecv_replace", .site = site,
-				       .tape = tape, .buffer = buffer, .count = count, .peer = dest,
-				       .tag = sent_tag, .type = type};
-	struct reel_mpi_message in = out;
-	MPI_Status own;
-	int error, code;
+	struct reel_mpi_message in =
+		REEL_MPI_MESSAGE("reel_mpi_sendrecv_replace", buffer, count, source, tag);
+	struct reel_mpi_message out = in;
 
-	in.peer = source;
-	in.tag = tag;
-	error = begin_exchange(&out, &in, comm);
-	if (error)
-		return reel_mpi_stick(tape, error);
-	code = MPI_Sendrecv_replace(buffer, count, type, dest, sent_tag, source, tag, comm, &own);
-	return reel_mpi_stick(tape, exchanged(&out, &in, code, &own, status));
+	out.peer = dest;
+	out.tag = sent_tag;
+	return reel_mpi_stick(tape, exchange(&out, &in, true, comm, status));
 }
 
 int reel_mpi_mrecv_at(reel_tape *tape, const char *site, void *buffer, int count, MPI_Datatype type,
 		      MPI_Message *message, MPI_Comm comm, MPI_Status *status)
 {
-	struct reel_mpi_message m = {.call = "reel_mpi_mrecv", .site = site, .tape = tape,
-				     .buffer = buffer, .count = count, .peer = MPI_ANY_SOURCE,
-				     .tag = MPI_ANY_TAG, .type = type};
+	struct reel_mpi_message m =
+		REEL_MPI_MESSAGE("reel_mpi_mrecv", buffer, count, MPI_ANY_SOURCE, MPI_ANY_TAG);
 	int error = reel_mpi_open_message(&m, comm);
 	MPI_Status own;
 
 	if (!error)
 		error = check_received(&m, MPI_Mrecv(buffer, count, type, message, &own), &own);
-	if (!error)
-		error = received(&m, &own, status);
-	return reel_mpi_stick(tape, error);
+	return reel_mpi_stick(tape, error ? error : received(&m, &own, status));
 }
 
 int reel_mpi_mrecv_reverse_at(reel_tape *tape, const char *site, void *buffer_bar, int count,
@@ -258,20 +225,20 @@ int reel_mpi_sendrecv_reverse_at(reel_tape *tape, const char *site, void *sent_b
 				 int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
 				 MPI_Status *status)
 {
-	struct reel_mpi_message out = {.call = "reel_mpi_sendrecv_reverse", .site = site,
-				       .tape = tape, .buffer = sent_bar, .count = sent_count,
-				       .peer = dest, .tag = sent_tag, .type = sent_type};
-	struct reel_mpi_message in = {.call = out.call, .site = site, .tape = tape,
-				      .buffer = received_bar, .count = count, .peer = source,
-				      .tag = tag, .type = type};
-	int error = open_both(&out, &in, comm);
+	struct reel_mpi_message in =
+		REEL_MPI_MESSAGE("reel_mpi_sendrecv_reverse", received_bar, count, source, tag);
+	struct reel_mpi_message out =
+		REEL_MPI_MESSAGE("reel_mpi_sendrecv_reverse", sent_bar, sent_count, dest, sent_tag);
+	int error;
 
+	out.type = sent_type;
+	error = reel_mpi_open_message(&out, comm);
+	if (!error)
+		error = reel_mpi_open_message(&in, comm);
 	if (error)
 		return reel_mpi_stick(tape, error);
 	error = return_message(&in, status);
 	if (error)
 		reel_mpi_layout_poison(out.layout, out.count, out.buffer);
-	else
-		error = take_back(&out);
-	return reel_mpi_stick(tape, error);
+	return reel_mpi_stick(tape, error ? error : take_back(&out));
 }

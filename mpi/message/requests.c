@@ -42,25 +42,21 @@ void reel_mpi_recv_init(void *buffer, int count, MPI_Datatype type, int source, 
 	describe(request, REEL_MPI_RECEIVE, buffer, count, type, source, tag, comm);
 }
 
+/* The calls of MPI that send, by enum reel_mpi_mode. */
+static int (*const send_by_mode[])(const void *, int, MPI_Datatype, int, int, MPI_Comm,
+				   MPI_Request *) = {
+	[REEL_MPI_STANDARD] = MPI_Isend,
+	[REEL_MPI_SYNCHRONOUS] = MPI_Issend,
+	[REEL_MPI_BUFFERED] = MPI_Ibsend,
+	[REEL_MPI_READY] = MPI_Irsend,
+};
+
 static int start_by_mode(struct reel_mpi_request *r)
 {
-	switch (r->mode) {
-	case REEL_MPI_RECEIVE:
-		return MPI_Irecv(r->buffer, r->count, r->type, r->peer, r->tag, r->comm,
-				 &r->request);
-	case REEL_MPI_SYNCHRONOUS:
-		return MPI_Issend(r->buffer, r->count, r->type, r->peer, r->tag, r->comm,
-				  &r->request);
-	case REEL_MPI_BUFFERED:
-		return MPI_Ibsend(r->buffer, r->count, r->type, r->peer, r->tag, r->comm,
-				  &r->request);
-	case REEL_MPI_READY:
-		return MPI_Irsend(r->buffer, r->count, r->type, r->peer, r->tag, r->comm,
-				  &r->request);
-	default:
-		return MPI_Isend(r->buffer, r->count, r->type, r->peer, r->tag, r->comm,
-				 &r->request);
-	}
+	return reel_mpi_is_receive(r) ? MPI_Irecv(r->buffer, r->count, r->type, r->peer, r->tag,
+						  r->comm, &r->request)
+				      : send_by_mode[r->mode](r->buffer, r->count, r->type, r->peer,
+							      r->tag, r->comm, &r->request);
 }
 
 int reel_mpi_start_at(reel_tape *tape, const char *site, struct reel_mpi_request *r)
