@@ -18,9 +18,10 @@ int reel_mpi_make_request(struct reel_mpi_request *request, MPI_Request started,
 {
 	/* It has no numbers and no rank: its wait has nothing to note, and no order to keep. */
 	*request = (struct reel_mpi_request){.mode = error ? REEL_MPI_NULL : REEL_MPI_COLLECTIVE,
-					     .state = REEL_MPI_STARTED, .peer = MPI_PROC_NULL,
-					     .type = MPI_INT, .comm = comm, .request = started,
-					     .site = site};
+					     .peer = MPI_PROC_NULL, .type = MPI_INT, .comm = comm,
+					     .request = started, .site = site};
+	if (!error)
+		reel_mpi_move_request(request, REEL_MPI_STARTED);
 	return error;
 }
 

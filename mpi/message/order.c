@@ -8,6 +8,36 @@
 
 #include <reel/extend.h>
 
+#include "os/assert.h"
+
+#define TO(state) (1u << REEL_MPI_##state)
+
+/* The table of order.h: the states that may follow each state. */
+static const uint8_t next_states[REEL_MPI_REQUEST_STATES] = {
+	[REEL_MPI_IDLE] = TO(STARTED) | TO(REVERSED),
+	[REEL_MPI_STARTED] = TO(COMPLETE),
+	[REEL_MPI_COMPLETE] = TO(IDLE),
+	[REEL_MPI_REVERSED] = TO(IDLE),
+};
+
+void reel_mpi_move_request(struct reel_mpi_request *r, enum reel_mpi_request_state to)
+{
+	REEL_ASSERT(r->state >= REEL_MPI_IDLE && r->state < REEL_MPI_REQUEST_STATES);
+	REEL_ASSERT(next_states[r->state] >> to & 1);
+	r->state = (int)to;
+}
+
+int reel_mpi_complete_request(struct reel_mpi_request *r)
+{
+	int code;
+
+	if (r->state != REEL_MPI_STARTED)
+		return MPI_SUCCESS;
+	code = MPI_Wait(&r->request, &r->status);
+	reel_mpi_move_request(r, REEL_MPI_COMPLETE);
+	return code;
+}
+
 bool reel_mpi_is_receive(const struct reel_mpi_request *r)
 {
 	return r->mode == REEL_MPI_RECEIVE;
@@ -20,15 +50,6 @@ int reel_mpi_message_of(struct reel_mpi_message *m, const struct reel_mpi_reques
 				       .buffer = r->buffer, .count = r->count, .peer = r->peer,
 				       .tag = r->tag, .type = r->type};
 	return reel_mpi_open_message(m, r->comm);
-}
-
-/* Ends the transfer of a request before the program waits for it. Requires `attached->lock`. */
-static void settle(struct reel_mpi_request *r)
-{
-	if (r->state != REEL_MPI_STARTED)
-		return;
-	MPI_Wait(&r->request, &r->status);
-	r->state = REEL_MPI_COMPLETE;
 }
 
 /*
@@ -50,7 +71,7 @@ static struct reel_mpi_request *same_way(struct reel_mpi_request *r,
 			continue;
 		if (!receive || !wild)
 			return r;
-		settle(r);
+		reel_mpi_complete_request(r);
 		if (r->status.MPI_SOURCE == peer && r->status.MPI_TAG == tag)
 			return r;
 	}
@@ -112,7 +133,7 @@ struct reel_mpi_request *reel_mpi_oldest_same(struct reel_mpi_request *r, int n,
 		return r;
 	attached = m.attached;
 	pthread_mutex_lock(&attached->lock);
-	settle(r);
+	reel_mpi_complete_request(r);
 	older = attached->oldest;
 	while (older && older != r) {
 		bool receive = reel_mpi_is_receive(r);
@@ -122,7 +143,7 @@ struct reel_mpi_request *reel_mpi_oldest_same(struct reel_mpi_request *r, int n,
 		if (!older)
 			break;
 		if (older >= requests && older < requests + n) {
-			settle(older);
+			reel_mpi_complete_request(older);
 			r = older;
 			break;
 		}

@@ -2,18 +2,34 @@
 /*
  * The states of requests, and the order of messages. Requests are the program's. Those that carry
  * adjoints and have begun are in a list of their communicator until they have ended, so that the
- * order of messages between two ranks is known.
+ * order of messages between two ranks is known. reel_mpi_move_request() alone changes a state.
  *
- *	IDLE      --start-->           STARTED   --wait-->           IDLE    forward sweep
- *	STARTED   --another's wait-->  COMPLETE  --wait-->           IDLE
- *	IDLE      --wait_reverse-->    REVERSED  --start_reverse-->  IDLE    reverse sweep
+ *	IDLE --start--> STARTED --MPI has ended it--> COMPLETE --wait--> IDLE    forward sweep
+ *	IDLE --wait_reverse--> REVERSED --start_reverse--> IDLE                  reverse sweep
+ *
+ * The wait of a request completes it, or that of another request that has to be waited for first.
  */
 #ifndef REEL_MPI_ORDER_H
 #define REEL_MPI_ORDER_H
 
 #include "message.h"
 
-enum { REEL_MPI_IDLE, REEL_MPI_STARTED, REEL_MPI_COMPLETE, REEL_MPI_REVERSED };
+enum reel_mpi_request_state {
+	REEL_MPI_IDLE,
+	REEL_MPI_STARTED,  /* MPI has it */
+	REEL_MPI_COMPLETE, /* MPI has ended it, and the program has not waited for it */
+	REEL_MPI_REVERSED, /* its adjoint is under way */
+	REEL_MPI_REQUEST_STATES
+};
+
+/* Changes the state of a request to one that may follow. */
+void reel_mpi_move_request(struct reel_mpi_request *request, enum reel_mpi_request_state to);
+
+/*
+ * Waits for MPI to end a request that is STARTED, which then is COMPLETE, whatever code MPI returns.
+ * Returns that code, or MPI_SUCCESS if the request was COMPLETE.
+ */
+int reel_mpi_complete_request(struct reel_mpi_request *request);
 
 bool reel_mpi_is_receive(const struct reel_mpi_request *request);
 

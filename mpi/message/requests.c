@@ -73,7 +73,7 @@ int reel_mpi_start_at(reel_tape *tape, const char *site, struct reel_mpi_request
 	if (!error)
 		error = reel_mpi_error(start_by_mode(r), call);
 	if (!error) {
-		r->state = REEL_MPI_STARTED;
+		reel_mpi_move_request(r, REEL_MPI_STARTED);
 		r->site = site;
 		if (reel_mpi_is_active(&m))
 			reel_mpi_append_request(m.attached, r);
@@ -139,8 +139,7 @@ static int finish(struct reel_mpi_request *r, const char *call, reel_tape *tape,
 	if (error)
 		return error;
 	active = reel_mpi_is_active(&m);
-	if (r->state == REEL_MPI_STARTED)
-		error = reel_mpi_error(MPI_Wait(&r->request, &r->status), call);
+	error = reel_mpi_error(reel_mpi_complete_request(r), call);
 	if (error == -EMSGSIZE)
 		reel_mpi_count_truncated(&m, &r->status);
 	if (!error)
@@ -153,7 +152,7 @@ static int finish(struct reel_mpi_request *r, const char *call, reel_tape *tape,
 		*status = r->status;
 	if (active)
 		reel_mpi_unlink_request(m.attached, r);
-	r->state = REEL_MPI_IDLE;
+	reel_mpi_move_request(r, REEL_MPI_IDLE);
 	if (!r->kept)
 		r->mode = REEL_MPI_NULL;
 	return error ? error : wrong_order;
@@ -223,7 +222,7 @@ static int choose(int n, struct reel_mpi_request *requests, const char *call, in
 
 		r->request = MPI_REQUEST_NULL;
 		r->status = status;
-		r->state = REEL_MPI_COMPLETE;
+		reel_mpi_move_request(r, REEL_MPI_COMPLETE);
 	}
 	free(own);
 	return error;
@@ -257,7 +256,7 @@ static int probe(struct reel_mpi_request *r, const char *call, int *flag)
 	if (r->state == REEL_MPI_STARTED) {
 		error = reel_mpi_error(MPI_Test(&r->request, flag, &r->status), call);
 		if (!error && *flag)
-			r->state = REEL_MPI_COMPLETE;
+			reel_mpi_move_request(r, REEL_MPI_COMPLETE);
 	}
 	return error;
 }
@@ -419,7 +418,7 @@ static int begin_reverse(struct reel_mpi_request *r, const char *call, reel_tape
 		r->moved_tag = m.tag;
 		r->serial = m.serial;
 	}
-	r->state = REEL_MPI_REVERSED;
+	reel_mpi_move_request(r, REEL_MPI_REVERSED);
 	r->site = site;
 	count_reversing(m.attached, 1);
 	if (error)
@@ -591,7 +590,7 @@ int reel_mpi_start_reverse_at(reel_tape *tape, const char *site, struct reel_mpi
 	if (buffer)
 		reel_mpi_give_buffer(m.attached, buffer);
 	r->temporary = NULL;
-	r->state = REEL_MPI_IDLE;
+	reel_mpi_move_request(r, REEL_MPI_IDLE);
 	count_reversing(m.attached, -1);
 	return reel_mpi_stick(tape, error);
 }
