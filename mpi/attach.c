@@ -123,7 +123,7 @@ static void drain_all(struct reel_mpi_attached *attached)
  * In checked mode, where all ranks come here: each one takes what others cannot get rid of, until
  * all have sent what they have.
  */
-static void settle(struct reel_mpi_attached *attached)
+static void drain_until_sent(struct reel_mpi_attached *attached)
 {
 	MPI_Request request;
 	int complete = 0;
@@ -146,7 +146,7 @@ static void settle(struct reel_mpi_attached *attached)
 static void free_attached(struct reel_mpi_attached *attached)
 {
 	if (attached->checks && attached->messages != MPI_COMM_NULL)
-		settle(attached);
+		drain_until_sent(attached);
 	else
 		reap_all(attached);
 	drain_all(attached);

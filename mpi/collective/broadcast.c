@@ -58,16 +58,6 @@ int reel_mpi_sum_to(struct reel_mpi_message *m, int root)
 	return error;
 }
 
-/* Describes a Bcast for checked mode. */
-static struct reel_mpi_call bcast_call(const struct reel_mpi_message *m, int root, bool reverse)
-{
-	return (struct reel_mpi_call){.attached = m->attached, .tape = m->tape,
-				      .name = "reel_mpi_bcast", .site = m->site, .root = root,
-				      .numbers = reel_mpi_numbers_of(m),
-				      .said = reel_mpi_say(reel_mpi_kinds_of(m), 0, 0),
-				      .reverse = reverse};
-}
-
 int reel_mpi_bcast_at(reel_tape *tape, const char *site, void *buffer, int count, MPI_Datatype type,
 		      int root, MPI_Comm comm)
 {
@@ -77,7 +67,7 @@ int reel_mpi_bcast_at(reel_tape *tape, const char *site, void *buffer, int count
 
 	if (error)
 		return reel_mpi_stick(tape, error);
-	call = bcast_call(&m, root, false);
+	call = reel_mpi_call_of(&m, "reel_mpi_bcast", root, false);
 	error = reel_mpi_agree(&call);
 	if (!error)
 		error = reel_mpi_error(MPI_Bcast(buffer, count, type, root, comm), m.call);
@@ -96,9 +86,10 @@ int reel_mpi_ibcast_at(reel_tape *tape, const char *site, void *buffer, int coun
 				       m.call);
 	reel_mpi_make_request(request, started, comm, site, error);
 	if (!error) {
-		struct reel_mpi_call call = bcast_call(&m, root, false);
+		struct reel_mpi_call call = reel_mpi_call_of(&m, "reel_mpi_bcast", root, false);
 
-		error = reel_mpi_note_started(&call, 0);
+		call.started = true;
+		error = reel_mpi_note_agreed(&call, 0);
 	}
 	return reel_mpi_stick(tape, error);
 }
@@ -111,8 +102,9 @@ static int reverse_bcast(struct reel_mpi_message *m, int root, MPI_Comm comm, bo
 
 	if (error)
 		return error;
-	call = bcast_call(m, root, true);
-	error = started ? reel_mpi_mirror_started(&call) : reel_mpi_agree(&call);
+	call = reel_mpi_call_of(m, "reel_mpi_bcast", root, true);
+	call.started = started;
+	error = reel_mpi_agree(&call);
 	if (!error && reel_mpi_is_active(m))
 		error = reel_mpi_sum_to(m, root);
 	if (error)

@@ -56,8 +56,7 @@ static const struct pattern {
 };
 
 /* Adds to the message what block i is. */
-static int block_of(struct reel_mpi_message *m, const struct side *side, int i,
-		    MPI_Comm comm)
+static int block_of(struct reel_mpi_message *m, const struct side *side, int i, MPI_Comm comm)
 {
 	MPI_Aint lower, extent, at = 0;
 	int error;
@@ -83,9 +82,17 @@ static int block_of(struct reel_mpi_message *m, const struct side *side, int i,
 
 /* A call of a rank. */
 struct move {
+	reel_tape *tape;
+	const char *site;
+	enum reel_mpi_move kind;
+	int root;
+	MPI_Comm comm;
+	bool started;	      /* an I-form */
+	struct side from, to; /* as the program gives them */
+	/* Set by open_move(): */
 	const struct pattern *pattern;
 	struct side sent, received;
-	int rank, size, root;
+	int rank, size;
 	bool in_place;
 	bool own_stays; /* the block from the rank to itself is in its place already */
 	struct reel_mpi_attached *attached;
@@ -149,24 +156,24 @@ static void address(struct reel_mpi_message *m, const struct move *move, bool se
 }
 
 /* Calls `act` for each block that there is. */
-static int each_block(const struct move *move, reel_tape *tape, const char *site, bool sent,
-		      MPI_Comm comm, int (*act)(struct reel_mpi_message *message))
+static int each_block(const struct move *move, bool sent,
+		      int (*act)(struct reel_mpi_message *message))
 {
 	const struct side *side = sent ? &move->sent : &move->received;
 	int error = 0;
 
 	for (int i = 0; i < blocks_on(move, sent); i++) {
-		struct reel_mpi_message m = {.call = move->pattern->name, .site = site, .tape = tape};
+		struct reel_mpi_message m = {.call = move->pattern->name, .site = move->site,
+					     .tape = move->tape};
 		int own;
 
 		if (!(sent ? sends_to(move, i) : receives_from(move, i)))
 			continue;
 		address(&m, move, sent, i);
-		own = block_of(&m, side, i, comm);
+		own = block_of(&m, side, i, move->comm);
 		if (!own)
 			own = act(&m);
-		if (!error)
-			error = own;
+		error = error ? error : own;
 	}
 	return error;
 }
@@ -182,33 +189,30 @@ static int poison(struct reel_mpi_message *m)
 	return 0;
 }
 
-static int open_move(struct move *move, enum reel_mpi_move kind, const struct side *sent,
-		     const struct side *received, int root, MPI_Comm comm)
+static int open_move(struct move *move)
 {
 	int error;
 
-	if ((size_t)kind >= sizeof patterns / sizeof *patterns)
-		return reel_fail(-EINVAL, "unknown collective call %d", (int)kind);
-	move->pattern = &patterns[kind];
-	move->neighbours = NULL;
-	move->number = NULL;
-	error = reel_mpi_find(comm, move->pattern->name, &move->attached);
-	if (!error && kind >= REEL_MPI_NEIGHBOR_ALLGATHER)
+	if ((size_t)move->kind >= sizeof patterns / sizeof *patterns)
+		return reel_fail(-EINVAL, "unknown collective call %d", (int)move->kind);
+	move->pattern = &patterns[move->kind];
+	error = reel_mpi_find(move->comm, move->pattern->name, &move->attached);
+	if (!error && move->kind >= REEL_MPI_NEIGHBOR_ALLGATHER)
 		error = reel_mpi_find_neighbours(move->attached, move->pattern->name,
 						 &move->neighbours);
 	if (error)
 		return error;
-	move->sent = *sent;
-	move->received = *received;
+	move->sent = move->from;
+	move->received = move->to;
 	move->sent.in_blocks = move->pattern->sent_in_blocks;
 	move->received.in_blocks = move->pattern->received_in_blocks;
 	move->rank = move->attached->rank;
 	move->size = move->attached->size;
-	move->root = root;
-	if (move->neighbours && (sent->base == MPI_IN_PLACE || received->base == MPI_IN_PLACE))
+	if (!move->neighbours)
+		resolve_in_place(move);
+	else if (move->from.base == MPI_IN_PLACE || move->to.base == MPI_IN_PLACE)
 		return reel_fail(-EINVAL, "%s: MPI_IN_PLACE stands in no call among neighbours",
 				 move->pattern->name);
-	resolve_in_place(move);
 	return 0;
 }
 
@@ -223,7 +227,7 @@ static const struct side *own_side(const struct move *move)
 }
 
 /* Extends a hash by the numbers in each block of a side. */
-static uint32_t hash_blocks(uint32_t hash, const struct move *move, bool sent, MPI_Comm comm)
+static uint32_t hash_blocks(uint32_t hash, const struct move *move, bool sent)
 {
 	const struct side *side = sent ? &move->sent : &move->received;
 
@@ -231,46 +235,41 @@ static uint32_t hash_blocks(uint32_t hash, const struct move *move, bool sent, M
 		struct reel_mpi_message m = {.call = move->pattern->name};
 
 		if ((sent ? sends_to(move, i) : receives_from(move, i)) &&
-		    !block_of(&m, side, i, comm))
+		    !block_of(&m, side, i, move->comm))
 			hash = reel_mpi_hash_numbers(hash, &m);
 	}
 	return reel_mpi_hash(hash, move->in_place);
 }
 
-/* Says which kinds of numbers travel, if all ranks have to say the same, and what this rank has. */
-static struct reel_mpi_said say(const struct move *move, const struct reel_mpi_message *own,
-				MPI_Comm comm)
-{
-	uint32_t hash = REEL_MPI_HASH;
-
-	hash = hash_blocks(hash, move, true, comm);
-	hash = hash_blocks(hash, move, false, comm);
-	return reel_mpi_say(move->pattern->uneven ? 0 : reel_mpi_kinds_of(own), 0, hash);
-}
-
 /*
  * Describes the call for checked mode. Where counts differ between ranks, the ranks do not compare
- * them: each one compares its own with its note.
+ * them, nor the kinds of numbers: each one compares its own with its note.
  */
-static int describe(struct reel_mpi_call *call, const struct move *move, reel_tape *tape,
-		    const char *site, MPI_Comm comm, bool reverse)
+static int describe(struct reel_mpi_call *call, const struct move *move, bool reverse)
 {
 	const struct side *side = own_side(move);
 	bool uneven = move->pattern->uneven;
 	struct reel_mpi_message m = {.call = move->pattern->name, .type = side->type,
 				     .count = uneven ? 1 : side->count};
-	int error = side->types ? 0 : reel_mpi_open_message(&m, comm);
+	int error = side->types ? 0 : reel_mpi_open_message(&m, move->comm);
+	uint32_t hash = REEL_MPI_HASH;
 
-	*call = (struct reel_mpi_call){.attached = move->attached, .tape = tape, .name = m.call,
-				       .site = site, .root = move->root, .numbers = -1,
-				       .reverse = reverse};
-	if (!error && !side->types)
+	*call = (struct reel_mpi_call){.attached = move->attached, .tape = move->tape,
+				       .name = m.call, .site = move->site, .root = move->root,
+				       .numbers = -1, .reverse = reverse,
+				       .started = move->started};
+	if (error)
+		return error;
+	if (!side->types)
 		call->numbers = reel_mpi_numbers_of(&m);
 	if (uneven && call->numbers)
 		call->numbers = -1;
-	if (!error && move->attached->checks)
-		call->said = say(move, &m, comm);
-	return error;
+	if (move->attached->checks) {
+		hash = hash_blocks(hash_blocks(hash, move, true), move, false);
+		call->signature = reel_mpi_make_signature(uneven ? 0 : reel_mpi_kinds_of(&m), 0,
+							  hash);
+	}
+	return 0;
 }
 
 /* The arguments of MPI for one side of a call. */
@@ -280,10 +279,13 @@ static int describe(struct reel_mpi_call *call, const struct move *move, reel_ta
 #define TYPED_BYTES(side) (side)->base, (side)->counts, (side)->bytes, (side)->types
 
 /* Calls MPI; with a request, the I-form. */
-static int call_mpi(enum reel_mpi_move kind, const struct side *from, const struct side *to,
-		    int root, MPI_Comm comm, MPI_Request *request)
+static int call_mpi(const struct move *move, MPI_Request *request)
 {
-	switch (kind) {
+	const struct side *from = &move->from, *to = &move->to;
+	MPI_Comm comm = move->comm;
+	int root = move->root;
+
+	switch (move->kind) {
 	case REEL_MPI_GATHER:
 		return REEL_MPI_CALL(request, MPI_Gather, MPI_Igather, EVEN(from), EVEN(to),
 				     root, comm);
@@ -329,106 +331,86 @@ static int call_mpi(enum reel_mpi_move kind, const struct side *from, const stru
 	}
 }
 
-static int call_and_wait(const struct move *move, enum reel_mpi_move kind,
-			 const struct side *from, const struct side *to,
-			 reel_tape *tape, const char *site, MPI_Comm comm)
+static int call_and_wait(const struct move *move)
 {
 	struct reel_mpi_call call;
-	int error = describe(&call, move, tape, site, comm, false);
+	int error = describe(&call, move, false);
 
 	if (error)
 		return error;
 	error = reel_mpi_agree(&call);
 	if (!error)
-		error = reel_mpi_error(call_mpi(kind, from, to, move->root, comm, NULL),
-				       move->pattern->name);
+		error = reel_mpi_error(call_mpi(move, NULL), move->pattern->name);
 	return reel_mpi_note_agreed(&call, error);
 }
 
 /* Ranks start calls where others may not be yet, so they do not compare them. */
-static int start(const struct move *move, enum reel_mpi_move kind, const struct side *from,
-		 const struct side *to, reel_tape *tape, const char *site, MPI_Comm comm,
-		 struct reel_mpi_request *request, int error)
+static int start(const struct move *move, struct reel_mpi_request *request, int error)
 {
 	MPI_Request started = MPI_REQUEST_NULL;
 	struct reel_mpi_call call;
 
 	if (!error)
-		error = describe(&call, move, tape, site, comm, false);
+		error = describe(&call, move, false);
 	if (!error)
-		error = reel_mpi_error(call_mpi(kind, from, to, move->root, comm, &started),
-				       move->pattern->name);
-	reel_mpi_make_request(request, started, comm, site, error);
-	return error ? error : reel_mpi_note_started(&call, 0);
+		error = reel_mpi_error(call_mpi(move, &started), move->pattern->name);
+	reel_mpi_make_request(request, started, move->comm, move->site, error);
+	return error ? error : reel_mpi_note_agreed(&call, 0);
 }
 
 /* `request` is NULL if the call waits. */
-static int forward(reel_tape *tape, const char *site, enum reel_mpi_move kind,
-		   const struct side *from, const struct side *to, int root, MPI_Comm comm,
-		   struct reel_mpi_request *request)
+static int forward(struct move *move, struct reel_mpi_request *request)
 {
-	struct move move;
-	int error = open_move(&move, kind, from, to, root, comm);
+	int error = open_move(move);
 
 	/* A type that hides its numbers, or a wrong count, is refused before any rank waits. */
 	if (!error)
-		error = each_block(&move, tape, site, true, comm, check_packed);
+		error = each_block(move, true, check_packed);
 	if (!error)
-		error = each_block(&move, tape, site, false, comm, check_packed);
+		error = each_block(move, false, check_packed);
 	if (request)
-		error = start(&move, kind, from, to, tape, site, comm, request, error);
+		error = start(move, request, error);
 	else if (!error)
-		error = call_and_wait(&move, kind, from, to, tape, site, comm);
-	return reel_mpi_stick(tape, error);
+		error = call_and_wait(move);
+	return reel_mpi_stick(move->tape, error);
 }
 
 /* Finds which block of a neighbour came as which block. */
-static int match(struct move *move, enum reel_mpi_move kind, bool nonblocking)
+static int match(struct move *move)
 {
 	enum reel_mpi_matching matching;
 	int error;
 
 	if (!move->neighbours || !move->pattern->sent_in_blocks)
 		return 0;
-	matching = (enum reel_mpi_matching)(kind - REEL_MPI_NEIGHBOR_ALLTOALL +
-					    (nonblocking ? REEL_MPI_MATCH_IALLTOALL
-							 : REEL_MPI_MATCH_ALLTOALL));
+	matching = (enum reel_mpi_matching)(move->kind - REEL_MPI_NEIGHBOR_ALLTOALL +
+					    (move->started ? REEL_MPI_MATCH_IALLTOALL
+							   : REEL_MPI_MATCH_ALLTOALL));
 	error = reel_mpi_match_neighbours(move->attached, move->pattern->name, matching);
 	move->number = move->neighbours->block[matching];
 	return error;
 }
 
-static int compare_reversed(const struct move *move, reel_tape *tape, const char *site,
-			    MPI_Comm comm, bool nonblocking)
+static int reverse(struct move *move)
 {
 	struct reel_mpi_call call;
-	int error = describe(&call, move, tape, site, comm, true);
-
-	if (error)
-		return error;
-	return nonblocking ? reel_mpi_mirror_started(&call) : reel_mpi_agree(&call);
-}
-
-static int reverse(reel_tape *tape, const char *site, enum reel_mpi_move kind,
-		   const struct side *from, const struct side *to, int root, MPI_Comm comm,
-		   bool nonblocking)
-{
-	struct move move;
-	int error = open_move(&move, kind, from, to, root, comm), own;
+	int error = open_move(move), own;
 
 	if (!error)
-		error = match(&move, kind, nonblocking);
+		error = match(move);
 	if (error)
-		return reel_mpi_stick(tape, error);
-	error = compare_reversed(&move, tape, site, comm, nonblocking);
+		return reel_mpi_stick(move->tape, error);
+	error = describe(&call, move, true);
+	if (!error)
+		error = reel_mpi_agree(&call);
 	if (error) {
-		each_block(&move, tape, site, true, comm, poison);
-		each_block(&move, tape, site, false, comm, poison);
-		return reel_mpi_stick(tape, error);
+		each_block(move, true, poison);
+		each_block(move, false, poison);
+		return reel_mpi_stick(move->tape, error);
 	}
-	error = each_block(&move, tape, site, false, comm, reel_mpi_send_adjoint);
-	own = each_block(&move, tape, site, true, comm, reel_mpi_add_adjoint);
-	return reel_mpi_stick(tape, error ? error : own);
+	error = each_block(move, false, reel_mpi_send_adjoint);
+	own = each_block(move, true, reel_mpi_add_adjoint);
+	return reel_mpi_stick(move->tape, error ? error : own);
 }
 
 /* ---- Calls ---- */
@@ -440,6 +422,9 @@ static int reverse(reel_tape *tape, const char *site, enum reel_mpi_move kind,
 #define TYPED_SIDE(at, counts_of, bytes_of, types_of)                                              \
 	{.base = (char *)(uintptr_t)(at), .counts = (counts_of), .bytes = (bytes_of),              \
 	 .type = MPI_DATATYPE_NULL, .types = (types_of)}
+#define MOVE(kind_of, root_of, is_started, sent_side, received_side)                               \
+	{.tape = tape, .site = site, .kind = (kind_of), .root = (root_of), .comm = comm,           \
+	 .started = (is_started), .from = sent_side, .to = received_side}
 
 int reel_mpi_move_at(reel_tape *tape, const char *site, enum reel_mpi_move kind, const void *sent,
 		     int sent_count, const int *sent_counts, const int *sent_displacements,
@@ -447,10 +432,9 @@ int reel_mpi_move_at(reel_tape *tape, const char *site, enum reel_mpi_move kind,
 		     int count, const int *counts, const int *displacements, MPI_Datatype type,
 		     const MPI_Datatype *types, int root, MPI_Comm comm)
 {
-	struct side from = SIDE(sent, sent_);
-	struct side to = SIDE(received, );
+	struct move move = MOVE(kind, root, false, SIDE(sent, sent_), SIDE(received, ));
 
-	return forward(tape, site, kind, &from, &to, root, comm, NULL);
+	return forward(&move, NULL);
 }
 
 int reel_mpi_move_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_move kind,
@@ -460,10 +444,9 @@ int reel_mpi_move_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_mo
 			     const int *counts, const int *displacements, MPI_Datatype type,
 			     const MPI_Datatype *types, int root, MPI_Comm comm)
 {
-	struct side from = SIDE(sent_bar, sent_);
-	struct side to = SIDE(received_bar, );
+	struct move move = MOVE(kind, root, false, SIDE(sent_bar, sent_), SIDE(received_bar, ));
 
-	return reverse(tape, site, kind, &from, &to, root, comm, false);
+	return reverse(&move);
 }
 
 int reel_mpi_neighbor_alltoallw_at(reel_tape *tape, const char *site, const void *sent,
@@ -472,10 +455,12 @@ int reel_mpi_neighbor_alltoallw_at(reel_tape *tape, const char *site, const void
 				   const int *counts, const MPI_Aint *bytes,
 				   const MPI_Datatype *types, MPI_Comm comm)
 {
-	struct side from = TYPED_SIDE(sent, sent_counts, sent_bytes, sent_types);
-	struct side to = TYPED_SIDE(received, counts, bytes, types);
+	struct move move =
+		MOVE(REEL_MPI_NEIGHBOR_ALLTOALLW, 0, false,
+		     TYPED_SIDE(sent, sent_counts, sent_bytes, sent_types),
+		     TYPED_SIDE(received, counts, bytes, types));
 
-	return forward(tape, site, REEL_MPI_NEIGHBOR_ALLTOALLW, &from, &to, 0, comm, NULL);
+	return forward(&move, NULL);
 }
 
 int reel_mpi_neighbor_alltoallw_reverse_at(reel_tape *tape, const char *site, void *sent_bar,
@@ -484,10 +469,12 @@ int reel_mpi_neighbor_alltoallw_reverse_at(reel_tape *tape, const char *site, vo
 					   const int *counts, const MPI_Aint *bytes,
 					   const MPI_Datatype *types, MPI_Comm comm)
 {
-	struct side from = TYPED_SIDE(sent_bar, sent_counts, sent_bytes, sent_types);
-	struct side to = TYPED_SIDE(received_bar, counts, bytes, types);
+	struct move move =
+		MOVE(REEL_MPI_NEIGHBOR_ALLTOALLW, 0, false,
+		     TYPED_SIDE(sent_bar, sent_counts, sent_bytes, sent_types),
+		     TYPED_SIDE(received_bar, counts, bytes, types));
 
-	return reverse(tape, site, REEL_MPI_NEIGHBOR_ALLTOALLW, &from, &to, 0, comm, false);
+	return reverse(&move);
 }
 
 int reel_mpi_imove_at(reel_tape *tape, const char *site, enum reel_mpi_move kind, const void *sent,
@@ -497,10 +484,9 @@ int reel_mpi_imove_at(reel_tape *tape, const char *site, enum reel_mpi_move kind
 		      const MPI_Datatype *types, int root, MPI_Comm comm,
 		      struct reel_mpi_request *request)
 {
-	struct side from = SIDE(sent, sent_);
-	struct side to = SIDE(received, );
+	struct move move = MOVE(kind, root, true, SIDE(sent, sent_), SIDE(received, ));
 
-	return forward(tape, site, kind, &from, &to, root, comm, request);
+	return forward(&move, request);
 }
 
 int reel_mpi_imove_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_move kind,
@@ -511,12 +497,10 @@ int reel_mpi_imove_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_m
 			      const MPI_Datatype *types, int root, MPI_Comm comm,
 			      const struct reel_mpi_request *request)
 {
-	struct side from = SIDE(sent_bar, sent_);
-	struct side to = SIDE(received_bar, );
+	struct move move = MOVE(kind, root, true, SIDE(sent_bar, sent_), SIDE(received_bar, ));
 	int error = reel_mpi_check_unused(request, "the reverse of a collective call");
 
-	return error ? reel_mpi_stick(tape, error)
-		     : reverse(tape, site, kind, &from, &to, root, comm, true);
+	return error ? reel_mpi_stick(tape, error) : reverse(&move);
 }
 
 int reel_mpi_ineighbor_alltoallw_at(reel_tape *tape, const char *site, const void *sent,
@@ -526,10 +510,12 @@ int reel_mpi_ineighbor_alltoallw_at(reel_tape *tape, const char *site, const voi
 				    const MPI_Datatype *types, MPI_Comm comm,
 				    struct reel_mpi_request *request)
 {
-	struct side from = TYPED_SIDE(sent, sent_counts, sent_bytes, sent_types);
-	struct side to = TYPED_SIDE(received, counts, bytes, types);
+	struct move move =
+		MOVE(REEL_MPI_NEIGHBOR_ALLTOALLW, 0, true,
+		     TYPED_SIDE(sent, sent_counts, sent_bytes, sent_types),
+		     TYPED_SIDE(received, counts, bytes, types));
 
-	return forward(tape, site, REEL_MPI_NEIGHBOR_ALLTOALLW, &from, &to, 0, comm, request);
+	return forward(&move, request);
 }
 
 int reel_mpi_ineighbor_alltoallw_reverse_at(reel_tape *tape, const char *site, void *sent_bar,
@@ -539,10 +525,11 @@ int reel_mpi_ineighbor_alltoallw_reverse_at(reel_tape *tape, const char *site, v
 					    const MPI_Datatype *types, MPI_Comm comm,
 					    const struct reel_mpi_request *request)
 {
-	struct side from = TYPED_SIDE(sent_bar, sent_counts, sent_bytes, sent_types);
-	struct side to = TYPED_SIDE(received_bar, counts, bytes, types);
+	struct move move =
+		MOVE(REEL_MPI_NEIGHBOR_ALLTOALLW, 0, true,
+		     TYPED_SIDE(sent_bar, sent_counts, sent_bytes, sent_types),
+		     TYPED_SIDE(received_bar, counts, bytes, types));
 	int error = reel_mpi_check_unused(request, "reel_mpi_ineighbor_alltoallw_reverse");
 
-	return error ? reel_mpi_stick(tape, error)
-		     : reverse(tape, site, REEL_MPI_NEIGHBOR_ALLTOALLW, &from, &to, 0, comm, true);
+	return error ? reel_mpi_stick(tape, error) : reverse(&move);
 }

@@ -34,36 +34,16 @@ int reel_mpi_check_unused(const struct reel_mpi_request *request, const char *ca
 			 call);
 }
 
-/* Waits for all ranks, and sets *lost to whether the operands of any are lost. */
-static int agree_on_loss(const struct reel_mpi_message *m, bool *lost)
-{
-	struct reel_mpi_buffer *buffer = reel_mpi_take_buffer(m->attached, sizeof(int));
-	int *any, error;
-
-	if (!buffer)
-		return -ENOMEM;
-	any = (int *)(void *)buffer->data;
-	*any = *lost;
-	error = reel_mpi_await_all(m, MPI_Iallreduce(MPI_IN_PLACE, any, 1, MPI_INT, MPI_MAX,
-						     m->attached->sums, &buffer->request),
-				   &buffer->request);
-	if (!error)
-		*lost = *any;
-	reel_mpi_give_buffer(m->attached, buffer);
-	return error;
-}
-
 int reel_mpi_pop_operands(struct reel_mpi_message *m, void *operands)
 {
-	int own = -EINVAL, error;
-	bool lost;
+	int own = -EINVAL, lost, error;
 
 	if (m->tape) {
 		reel_mpi_pop_numbers(m, operands);
 		own = reel_tape_error(m->tape);
 	}
 	lost = own != 0;
-	error = agree_on_loss(m, &lost);
+	error = reel_mpi_combine(m, &lost, 1, MPI_INT, MPI_MAX);
 	if (error || !lost)
 		return error;
 	return reel_fail(own ? own : -EBADMSG, "%s: the operands are lost that the start of the "

@@ -109,18 +109,16 @@ static int open_reduction(struct reduction *r, int count, MPI_Comm comm)
 	return reel_mpi_factor_of(m->attached, r->op, m->layout, m->call, &r->factor);
 }
 
-static struct reel_mpi_call call_of(const struct reduction *r, bool reverse)
+static struct reel_mpi_call call_of(const struct reduction *r, bool reverse, bool started)
 {
-	struct reel_mpi_call call = {.attached = r->m.attached, .tape = r->m.tape,
-				     .name = names[r->kind], .site = r->m.site, .root = r->root,
-				     .numbers = reel_mpi_numbers_of(&r->m),
-				     .said = reel_mpi_say(reel_mpi_kinds_of(&r->m), 0, 0),
-				     .reverse = reverse, .notes = r->factor != REEL_MPI_FACTOR_ONE};
+	struct reel_mpi_call call = reel_mpi_call_of(&r->m, names[r->kind], r->root, reverse);
 	uint32_t own = REEL_MPI_HASH;
 
+	call.started = started;
+	call.notes = r->factor != REEL_MPI_FACTOR_ONE;
 	for (int i = 0; r->counts && i < r->m.attached->size; i++)
 		own = reel_mpi_hash(own, (uint64_t)r->counts[i]);
-	reel_mpi_say_operation(&call, r->op, r->in_place, own);
+	reel_mpi_sign_operation(&call, r->op, r->in_place, own);
 	return call;
 }
 
@@ -325,7 +323,7 @@ static int forward(struct reduction *r, const void *sent, int count, MPI_Comm co
 	if (error)
 		return reel_mpi_stick(r->m.tape, error);
 	noted = r->m.tape && r->factor != REEL_MPI_FACTOR_ONE;
-	call = call_of(r, false);
+	call = call_of(r, false, false);
 	error = reel_mpi_agree(&call);
 	/* MPI overwrites an operand that is in place. */
 	if (!error && noted && r->in_place) {
@@ -352,11 +350,11 @@ static int start(struct reduction *r, const void *sent, int count, MPI_Comm comm
 	int error = open_reduction(r, count, comm), noted = 0;
 
 	if (!error && r->m.tape && reel_mpi_is_active(&r->m)) {
-		struct reel_mpi_call call = call_of(r, false);
+		struct reel_mpi_call call = call_of(r, false, true);
 
 		if (r->factor != REEL_MPI_FACTOR_ONE)
 			reel_mpi_push_numbers(&r->m, r->m.buffer);
-		noted = reel_mpi_note_started(&call, reel_tape_error(r->m.tape));
+		noted = reel_mpi_note_agreed(&call, reel_tape_error(r->m.tape));
 	}
 	/* Starts the call with an error of the tape, too: the other ranks wait for it. */
 	if (!error)
@@ -471,8 +469,8 @@ static int reverse_call(struct reduction *r, int count, MPI_Comm comm, bool star
 
 	if (error)
 		return error;
-	call = call_of(r, true);
-	error = started ? reel_mpi_mirror_started(&call) : reel_mpi_agree(&call);
+	call = call_of(r, true, started);
+	error = reel_mpi_agree(&call);
 	if (error)
 		reel_mpi_layout_poison(r->m.layout, r->m.count, r->m.buffer);
 	if (error || !reel_mpi_is_active(&r->m))

@@ -38,10 +38,7 @@ static int open_sum(struct reel_mpi_message *m, MPI_Comm comm, struct reel_mpi_b
 static int add_ranks(struct reel_mpi_message *m, struct reel_mpi_buffer *buffer, bool reverse,
 		     double *values)
 {
-	struct reel_mpi_call call = {.attached = m->attached, .tape = m->tape,
-				     .name = "reel_mpi_sum", .site = m->site, .numbers = m->count,
-				     .said = reel_mpi_say(reel_mpi_kinds_of(m), 0, 0),
-				     .reverse = reverse};
+	struct reel_mpi_call call = reel_mpi_call_of(m, "reel_mpi_sum", 0, reverse);
 	reel_sum *sums = (reel_sum *)(void *)buffer->data;
 	int error = reel_mpi_agree(&call);
 

@@ -8,7 +8,6 @@
 #include "agree.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,12 +19,12 @@
 #include "wait.h"
 
 /* The words that ranks compare. UNKNOWN equals every value. */
-enum { ERROR, NAME, ROOT, NUMBERS, KINDS, OPERATION, TAPE, SERIAL, SAID };
+enum { ERROR, NAME, ROOT, NUMBERS, KINDS, OPERATION, TAPE, SERIAL, WORDS };
 
 #define UNKNOWN INT64_MIN
 
-struct said {
-	int64_t value[SAID];
+struct summary {
+	int64_t value[WORDS];
 	char text[256];
 };
 
@@ -41,47 +40,44 @@ static int64_t number_of(const char *name, bool reverse)
 
 static const char *describe(const struct reel_mpi_call *call, char *text, size_t bytes)
 {
-	char numbers[60] = "", operation[40] = "";
+	char numbers[REEL_MPI_NUMBERS_TEXT], operation[40] = "";
+	uint32_t kinds = call->signature.numbers;
 
-	if (call->numbers >= 0)
-		snprintf(numbers, sizeof numbers, " of %lld number%s", (long long)call->numbers,
-			 call->numbers == 1 ? "" : "s");
-	if (call->said.numbers)
-		snprintf(numbers + strlen(numbers), sizeof numbers - strlen(numbers), " (%s)",
-			 reel_mpi_kinds_name(call->said.numbers));
-	if (call->said.operation)
+	reel_mpi_describe_numbers(numbers, call->numbers, kinds ? reel_mpi_kinds_name(kinds) : NULL);
+	if (call->signature.operation)
 		snprintf(operation, sizeof operation, " by %s",
-			 reel_mpi_operation_name(call->said.operation));
+			 reel_mpi_operation_name(call->signature.operation));
 	snprintf(text, bytes, "%s%s%s%s with root %d%s", call->reverse ? "reverse of " : "",
 		 call->name, numbers, operation, call->root,
 		 call->notes && !call->tape ? " without a tape" : "");
 	return text;
 }
 
-static void say(struct said *said, const struct reel_mpi_call *call, uint64_t serial, int error)
+static void summarise(struct summary *summary, const struct reel_mpi_call *call, uint64_t serial,
+		      int error)
 {
 	char what[200], text[400];
 
-	said->value[NAME] = error ? UNKNOWN : number_of(call->name, call->reverse);
-	said->value[ROOT] = error ? UNKNOWN : call->root;
-	said->value[NUMBERS] = error || call->numbers < 0 ? UNKNOWN : call->numbers;
-	said->value[KINDS] = error ? UNKNOWN : call->said.numbers;
-	said->value[OPERATION] = error ? UNKNOWN : call->said.operation;
-	said->value[TAPE] = error || !call->notes ? UNKNOWN : call->tape != NULL;
-	said->value[SERIAL] = error || !serial ? UNKNOWN : (int64_t)serial;
-	said->value[ERROR] = error ? 1 : 0;
+	summary->value[NAME] = error ? UNKNOWN : number_of(call->name, call->reverse);
+	summary->value[ROOT] = error ? UNKNOWN : call->root;
+	summary->value[NUMBERS] = error || call->numbers < 0 ? UNKNOWN : call->numbers;
+	summary->value[KINDS] = error ? UNKNOWN : call->signature.numbers;
+	summary->value[OPERATION] = error ? UNKNOWN : call->signature.operation;
+	summary->value[TAPE] = error || !call->notes ? UNKNOWN : call->tape != NULL;
+	summary->value[SERIAL] = error || !serial ? UNKNOWN : (int64_t)serial;
+	summary->value[ERROR] = error ? 1 : 0;
 	if (error)
 		snprintf(text, sizeof text, "%s", reel_error_text(error));
-	else if (serial)
-		snprintf(text, sizeof text, "%s: %s, call %llu", call->site,
-			 describe(call, what, sizeof what), (unsigned long long)serial);
 	else
 		snprintf(text, sizeof text, "%s: %s", call->site, describe(call, what, sizeof what));
-	reel_mpi_copy_end(said->text, sizeof said->text, text);
+	if (!error && serial)
+		snprintf(text + strlen(text), sizeof text - strlen(text), ", call %llu",
+			 (unsigned long long)serial);
+	reel_mpi_copy_end(summary->text, sizeof summary->text, text);
 }
 
 /* The first rank whose value is known and is not that of rank `not` (-1: any value). */
-static int find_rank(const struct said *all, int size, int what, int not)
+static int find_rank(const struct summary *all, int size, int what, int not)
 {
 	for (int i = 0; i < size; i++)
 		if (all[i].value[what] != UNKNOWN &&
@@ -90,7 +86,7 @@ static int find_rank(const struct said *all, int size, int what, int not)
 	return -1;
 }
 
-static int count_ranks(const struct said *all, int size, int what, int like)
+static int count_ranks(const struct summary *all, int size, int what, int like)
 {
 	int n = 0;
 
@@ -100,12 +96,12 @@ static int count_ranks(const struct said *all, int size, int what, int like)
 }
 
 /* Says which ranks differ. Their number comes with the first one of each group. */
-static int report(const struct reel_mpi_attached *attached, const struct said *own,
-		  const struct said *all)
+static int report(const struct reel_mpi_attached *attached, const struct summary *own,
+		  const struct summary *all)
 {
 	int size = attached->size;
 
-	for (int what = ERROR; what < SAID; what++) {
+	for (int what = ERROR; what < WORDS; what++) {
 		int a = find_rank(all, size, what, -1), b = a < 0 ? -1 : find_rank(all, size, what, a);
 
 		if (b < 0)
@@ -123,9 +119,9 @@ static int report(const struct reel_mpi_attached *attached, const struct said *o
 	return reel_fail(-EBADMSG, "rank %d, %s", attached->rank, own->text);
 }
 
-static int explain(const struct reel_mpi_attached *attached, const struct said *own)
+static int explain(const struct reel_mpi_attached *attached, const struct summary *own)
 {
-	struct said *all = malloc((size_t)attached->size * sizeof *all);
+	struct summary *all = malloc((size_t)attached->size * sizeof *all);
 	int error;
 
 	if (!all)
@@ -140,29 +136,16 @@ static int explain(const struct reel_mpi_attached *attached, const struct said *
 }
 
 /* Sets most[] to the largest value of all ranks, and of its negative. */
-static int reduce(const struct reel_mpi_call *call, const struct said *own, int64_t *most)
+static int reduce(const struct reel_mpi_call *call, const struct summary *own, int64_t *most)
 {
 	struct reel_mpi_message m = {.call = call->name, .site = call->site, .tape = call->tape,
 				     .attached = call->attached, .forward = !call->reverse};
-	struct reel_mpi_buffer *buffer =
-		reel_mpi_take_buffer(call->attached, 2 * SAID * sizeof *most);
-	int64_t *values;
-	int error;
 
-	if (!buffer)
-		return -ENOMEM;
-	values = (int64_t *)(void *)buffer->data;
-	for (int i = 0; i < SAID; i++) {
-		values[i] = own->value[i];
-		values[SAID + i] = own->value[i] == UNKNOWN ? UNKNOWN : -own->value[i];
+	for (int i = 0; i < WORDS; i++) {
+		most[i] = own->value[i];
+		most[WORDS + i] = own->value[i] == UNKNOWN ? UNKNOWN : -own->value[i];
 	}
-	error = reel_mpi_await_all(&m, MPI_Iallreduce(MPI_IN_PLACE, values, 2 * SAID, MPI_INT64_T,
-						      MPI_MAX, call->attached->sums,
-						      &buffer->request),
-				   &buffer->request);
-	memcpy(most, values, 2 * SAID * sizeof *most);
-	reel_mpi_give_buffer(call->attached, buffer);
-	return error;
+	return reel_mpi_combine(&m, most, 2 * WORDS, MPI_INT64_T, MPI_MAX);
 }
 
 /* `error` is that of this rank, with the last text. Returns it, or that of the comparison. */
@@ -170,18 +153,18 @@ static int compare(const struct reel_mpi_call *call, uint64_t serial, int error)
 {
 	struct reel_mpi_checks *checks = call->attached->checks;
 	bool same = true;
-	int64_t most[2 * SAID];
+	int64_t most[2 * WORDS];
 	char text[512];
-	struct said own;
+	struct summary own;
 	int failed;
 
 	snprintf(text, sizeof text, "%s", error ? reel_error_text(error) : "");
-	say(&own, call, serial, error);
+	summarise(&own, call, serial, error);
 	failed = reduce(call, &own, most);
 	if (failed)
 		return error ? reel_fail(error, "%s", text) : failed;
-	for (int i = 0; i < SAID; i++)
-		same = same && (most[i] == UNKNOWN || most[i] == -most[SAID + i]);
+	for (int i = 0; i < WORDS; i++)
+		same = same && (most[i] == UNKNOWN || most[i] == -most[WORDS + i]);
 	checks->failed = !same || most[ERROR];
 	if (!checks->failed)
 		return 0;
@@ -190,53 +173,8 @@ static int compare(const struct reel_mpi_call *call, uint64_t serial, int error)
 	return error ? reel_fail(error, "%s", text) : failed;
 }
 
-static struct reel_mpi_call_note note_of(const struct reel_mpi_call *call, enum reel_mpi_kind kind)
-{
-	struct reel_mpi_call_note note = {.numbers = call->numbers, .peer = call->root,
-					  .name = call->name, .site = call->site,
-					  .said = call->said};
-
-	note.said.kind = kind;
-	return note;
-}
-
-/* Compares the reverse call with the note on the tape, which *note then is; or it has the kind 0. */
-static int mirror(const struct reel_mpi_call *call, struct reel_mpi_call_note *own,
-		  struct reel_mpi_call_note *note)
-{
-	int error;
-
-	*note = (struct reel_mpi_call_note){0};
-	if (!call->tape || !call->numbers)
-		return 0;
-	error = reel_mpi_pop_call_note(call->attached, call->tape, call->name, own, note);
-	if (error)
-		reel_mpi_tell_of_note(call->attached, note, error);
-	return error;
-}
-
-int reel_mpi_agree(const struct reel_mpi_call *call)
-{
-	struct reel_mpi_checks *checks = call->attached->checks;
-	struct reel_mpi_call_note own = note_of(call, REEL_MPI_COLLECTIVE_CALL), note;
-	int error;
-
-	if (!checks)
-		return 0;
-	if (!call->reverse)
-		return compare(call, ++checks->calls, 0);
-	error = mirror(call, &own, &note);
-	/* All ranks know that the sweep has failed, or none is going to wait for this call. */
-	if (error && (checks->open_calls <= 0 ||
-		      (checks->failed && reel_tape_error(call->tape) == -EBADMSG)))
-		return error;
-	if (call->tape && call->numbers && checks->open_calls-- <= 0)
-		reel_mpi_checks_credit();
-	return compare(call, own.serial, error);
-}
-
 /* Tells the other ranks of an error: they wait in a collective call that this rank should make. */
-static void tell_all(struct reel_mpi_attached *attached, const char *site, int error)
+static void fail_all(struct reel_mpi_attached *attached, const char *site, int error)
 {
 	struct reel_mpi_call call = {.attached = attached, .name = "reverse call", .site = site,
 				     .reverse = true};
@@ -245,7 +183,57 @@ static void tell_all(struct reel_mpi_attached *attached, const char *site, int e
 	compare(&call, 0, error);
 }
 
-void reel_mpi_say_operation(struct reel_mpi_call *call, MPI_Op op, bool in_place, uint32_t own)
+/*
+ * Compares a reverse call, whose note is `own`, with the note on the tape, and sets the serial
+ * number. If they differ, the ranks that wait for the adjoint of either get a header that says so,
+ * and so do those that wait in the collective call of the other note.
+ */
+static int match_note(struct reel_mpi_attached *attached, reel_tape *tape, const char *call,
+		      struct reel_mpi_call_note *own)
+{
+	struct reel_mpi_call_note note;
+	int error = reel_mpi_pop_call_note(attached, tape, call, own, &note);
+
+	if (!error)
+		return 0;
+	reel_mpi_refuse_note(attached, &note, error);
+	reel_mpi_refuse_note(attached, own, error);
+	if (note.signature.kind == REEL_MPI_COLLECTIVE_CALL &&
+	    own->signature.kind != REEL_MPI_COLLECTIVE_CALL)
+		fail_all(attached, own->site, error);
+	return error;
+}
+
+int reel_mpi_mirror(struct reel_mpi_message *m, bool receive)
+{
+	struct reel_mpi_call_note own;
+	int error;
+
+	m->serial = 0;
+	if (!m->attached->checks || !m->tape || !reel_mpi_is_active(m))
+		return 0;
+	own = reel_mpi_message_note(m, receive);
+	error = match_note(m->attached, m->tape, m->call, &own);
+	m->serial = own.serial;
+	if (!error && !receive && !reel_mpi_close_message(m->attached, m->peer, m->tag, false))
+		reel_mpi_checks_count_elsewhere();
+	return error;
+}
+
+/* ---- Collective calls ---- */
+
+struct reel_mpi_call reel_mpi_call_of(const struct reel_mpi_message *m, const char *name, int root,
+				      bool reverse)
+{
+	uint32_t kinds = reel_mpi_kinds_of(m);
+
+	return (struct reel_mpi_call){.attached = m->attached, .tape = m->tape, .name = name,
+				      .site = m->site, .root = root,
+				      .numbers = reel_mpi_numbers_of(m), .reverse = reverse,
+				      .signature = reel_mpi_make_signature(kinds, 0, 0)};
+}
+
+void reel_mpi_sign_operation(struct reel_mpi_call *call, MPI_Op op, bool in_place, uint32_t own)
 {
 	unsigned char handle[sizeof op];
 
@@ -255,70 +243,63 @@ void reel_mpi_say_operation(struct reel_mpi_call *call, MPI_Op op, bool in_place
 	for (size_t byte = 0; byte < sizeof handle; byte++)
 		own = reel_mpi_hash(own, handle[byte]);
 	own = reel_mpi_hash(own, in_place);
-	call->said = reel_mpi_say(call->said.numbers, reel_mpi_operation_number(op), own);
+	call->signature = reel_mpi_make_signature(call->signature.numbers,
+						  reel_mpi_operation_number(op), own);
 }
 
-static int push_note(const struct reel_mpi_call *call, const struct reel_mpi_call_note *note)
+static struct reel_mpi_call_note note_of(const struct reel_mpi_call *call)
 {
-	reel_mpi_count(&call->attached->counters.note_bytes, sizeof *note);
-	return reel_mpi_push_call_note(call->tape, note);
+	struct reel_mpi_call_note note = {.numbers = call->numbers, .peer = call->root,
+					  .name = call->name, .site = call->site,
+					  .signature = call->signature};
+
+	note.signature.kind = call->started ? REEL_MPI_STARTED_CALL : REEL_MPI_COLLECTIVE_CALL;
+	return note;
+}
+
+static bool has_note(const struct reel_mpi_call *call)
+{
+	return call->attached->checks && call->tape && call->numbers;
+}
+
+/* The number of calls of its kind that are noted on tapes and not reversed. */
+static int64_t *open_of(const struct reel_mpi_call *call)
+{
+	struct reel_mpi_checks *checks = call->attached->checks;
+
+	return call->started ? &checks->open_starts : &checks->open_calls;
+}
+
+int reel_mpi_agree(const struct reel_mpi_call *call)
+{
+	struct reel_mpi_checks *checks = call->attached->checks;
+	struct reel_mpi_call_note own = note_of(call);
+	int error = 0;
+
+	if (!checks || (call->started && !call->reverse))
+		return 0;
+	if (!call->reverse)
+		return compare(call, ++checks->calls, 0);
+	if (has_note(call))
+		error = match_note(call->attached, call->tape, call->name, &own);
+	/* All ranks know that the sweep has failed, or none is going to wait for this call. */
+	if (error && (call->started || checks->open_calls <= 0 ||
+		      (checks->failed && reel_tape_error(call->tape) == -EBADMSG)))
+		return error;
+	if (has_note(call) && (*open_of(call))-- <= 0)
+		reel_mpi_checks_count_elsewhere();
+	return call->started ? 0 : compare(call, own.serial, error);
 }
 
 int reel_mpi_note_agreed(const struct reel_mpi_call *call, int error)
 {
-	struct reel_mpi_call_note note = note_of(call, REEL_MPI_COLLECTIVE_CALL);
+	struct reel_mpi_call_note note = note_of(call);
 
-	if (error || !call->attached->checks || !call->tape || !call->numbers)
+	if (error || !has_note(call))
 		return error;
-	note.serial = call->attached->checks->calls;
-	call->attached->checks->open_calls++;
+	note.serial = call->started ? 0 : call->attached->checks->calls;
+	++*open_of(call);
 	call->attached->checks->site = call->site;
-	return push_note(call, &note);
-}
-
-int reel_mpi_note_started(const struct reel_mpi_call *call, int error)
-{
-	struct reel_mpi_call_note note = note_of(call, REEL_MPI_STARTED_CALL);
-
-	if (error || !call->attached->checks || !call->tape || !call->numbers)
-		return error;
-	call->attached->checks->open_starts++;
-	call->attached->checks->site = call->site;
-	return push_note(call, &note);
-}
-
-int reel_mpi_mirror_started(const struct reel_mpi_call *call)
-{
-	struct reel_mpi_call_note own = note_of(call, REEL_MPI_STARTED_CALL), note;
-	int error = call->attached->checks ? mirror(call, &own, &note) : 0;
-
-	if (!error && call->attached->checks && call->tape && call->numbers &&
-	    call->attached->checks->open_starts-- <= 0)
-		reel_mpi_checks_credit();
-	if (error && note.said.kind == REEL_MPI_COLLECTIVE_CALL)
-		tell_all(call->attached, call->site, error);
-	return error;
-}
-
-int reel_mpi_mirror(struct reel_mpi_message *m, bool receive)
-{
-	struct reel_mpi_call_note own, note;
-	int error;
-
-	m->serial = 0;
-	if (!m->attached->checks || !m->tape || !reel_mpi_is_active(m))
-		return 0;
-	own = reel_mpi_message_note(m, receive);
-	error = reel_mpi_pop_call_note(m->attached, m->tape, m->call, &own, &note);
-	m->serial = own.serial;
-	if (!error && !receive && !reel_mpi_close_message(m->attached, m->peer, m->tag, false))
-		reel_mpi_checks_credit();
-	if (!error)
-		return 0;
-	reel_mpi_tell_of_note(m->attached, &note, error);
-	if (receive)
-		reel_mpi_tell(m, error);
-	if (note.said.kind == REEL_MPI_COLLECTIVE_CALL)
-		tell_all(m->attached, m->site, error);
-	return error;
+	reel_mpi_count(&call->attached->counters.note_bytes, sizeof note);
+	return reel_mpi_push_call_note(call->tape, &note);
 }

@@ -12,34 +12,32 @@ struct reel_mpi_call {
 	const char *site;
 	int root;
 	int64_t numbers; /* the same on all ranks; -1: need not be; 0: has no adjoint, and no note */
-	struct reel_mpi_said said; /* the same on all ranks but for `own` */
+	struct reel_mpi_signature signature; /* the same on all ranks but for `own` */
 	bool reverse;
+	bool started; /* an I-form: ranks may start and reverse it long before the others do */
 	bool notes; /* notes what the ranks have worked out together: all have a tape, or none has */
 };
 
-/*
- * Compares the call with those of the other ranks, and in the reverse sweep with the note before.
- * Returns 0, or -EBADMSG on all ranks, if it does not mirror the forward call on one of them, or
- * if they differ.
- */
-int reel_mpi_agree(const struct reel_mpi_call *call);
+/* Returns the description of a call whose message all ranks have alike. */
+struct reel_mpi_call reel_mpi_call_of(const struct reel_mpi_message *message, const char *name,
+				      int root, bool reverse);
 
 /*
  * Sets what ranks compare of a reduction: its operation for all ranks, and for each rank alone a
  * hash, which extends `own` by the handle of the operation and by whether the call is in place.
  */
-void reel_mpi_say_operation(struct reel_mpi_call *call, MPI_Op op, bool in_place, uint32_t own);
+void reel_mpi_sign_operation(struct reel_mpi_call *call, MPI_Op op, bool in_place, uint32_t own);
+
+/*
+ * Compares the call with those of the other ranks, and in the reverse sweep with the note before.
+ * Returns 0, or -EBADMSG on all ranks, if it does not mirror the forward call on one of them, or
+ * if they differ. Of an I-form each rank compares the reverse call with its own note alone, and
+ * nothing else: it returns as reel_mpi_mirror().
+ */
+int reel_mpi_agree(const struct reel_mpi_call *call);
 
 /* Forward, when all else is on the tape: notes the call. Returns `error`, or the tape's. */
 int reel_mpi_note_agreed(const struct reel_mpi_call *call, int error);
-
-/*
- * These two do the same for an I-form. A rank may start or reverse it long before the others do, so
- * each rank compares its reverse call with its own note alone. Returns `error`, or as
- * reel_mpi_mirror().
- */
-int reel_mpi_note_started(const struct reel_mpi_call *call, int error);
-int reel_mpi_mirror_started(const struct reel_mpi_call *call);
 
 /*
  * Reverse, before anything is sent: compares the call with the note on the tape, and sets the

@@ -71,7 +71,7 @@ static int64_t count_open(const struct reel_mpi_checks *checks, const struct ree
  */
 static _Atomic int64_t reversed_elsewhere;
 
-void reel_mpi_checks_credit(void)
+void reel_mpi_checks_count_elsewhere(void)
 {
 	/* Relaxed: see above. */
 	atomic_fetch_add_explicit(&reversed_elsewhere, 1, memory_order_relaxed);
@@ -181,6 +181,20 @@ const char *reel_mpi_kinds_name(uint32_t kinds)
 	}
 }
 
+void reel_mpi_describe_numbers(char text[static REEL_MPI_NUMBERS_TEXT], int64_t numbers,
+			       const char *kinds)
+{
+	char of_kinds[REEL_MPI_NUMBERS_TEXT / 2] = "";
+
+	if (kinds)
+		snprintf(of_kinds, sizeof of_kinds, " (%s)", kinds);
+	if (numbers < 0)
+		snprintf(text, REEL_MPI_NUMBERS_TEXT, "%s", of_kinds);
+	else
+		snprintf(text, REEL_MPI_NUMBERS_TEXT, " of %lld number%s%s", (long long)numbers,
+			 numbers == 1 ? "" : "s", of_kinds);
+}
+
 /* Totals, and not the numbers in turn: the adjoint of a buffer may be of another type. */
 uint32_t reel_mpi_hash_numbers(uint32_t hash, const struct reel_mpi_message *m)
 {
@@ -198,10 +212,10 @@ struct reel_mpi_call_note reel_mpi_message_note(const struct reel_mpi_message *m
 	struct reel_mpi_call_note note = {
 		.serial = m->serial, .numbers = reel_mpi_numbers_of(m), .peer = m->peer,
 		.tag = m->tag, .name = m->call, .site = m->site, .mark = MARK,
-		.said = reel_mpi_say(reel_mpi_kinds_of(m), 0,
-				     reel_mpi_hash_numbers(REEL_MPI_HASH, m))};
+		.signature = reel_mpi_make_signature(reel_mpi_kinds_of(m), 0,
+						     reel_mpi_hash_numbers(REEL_MPI_HASH, m))};
 
-	note.said.kind = receive ? REEL_MPI_RECEIVE_CALL : REEL_MPI_SEND_CALL;
+	note.signature.kind = receive ? REEL_MPI_RECEIVE_CALL : REEL_MPI_SEND_CALL;
 	return note;
 }
 
@@ -246,47 +260,44 @@ enum { DESCRIPTION = 120 };
 
 static bool is_message(const struct reel_mpi_call_note *note)
 {
-	return note->said.kind == REEL_MPI_SEND_CALL || note->said.kind == REEL_MPI_RECEIVE_CALL;
+	return note->signature.kind == REEL_MPI_SEND_CALL || note->signature.kind == REEL_MPI_RECEIVE_CALL;
 }
 
 /* Names the type of the numbers if the other call of a pair has another one. */
 static const char *describe(const struct reel_mpi_call_note *note,
 			    const struct reel_mpi_call_note *other, char text[static DESCRIPTION])
 {
-	char numbers[60] = "";
+	bool differ = other && other->signature.numbers != note->signature.numbers;
+	bool send = note->signature.kind == REEL_MPI_SEND_CALL;
+	char numbers[REEL_MPI_NUMBERS_TEXT];
 
-	if (note->numbers >= 0)
-		snprintf(numbers, sizeof numbers, " of %lld number%s", (long long)note->numbers,
-			 note->numbers == 1 ? "" : "s");
-	if (other && other->said.numbers != note->said.numbers)
-		snprintf(numbers + strlen(numbers), sizeof numbers - strlen(numbers), " (%s)",
-			 reel_mpi_kinds_name(note->said.numbers));
+	reel_mpi_describe_numbers(numbers, note->numbers,
+				  differ ? reel_mpi_kinds_name(note->signature.numbers) : NULL);
 	if (!is_message(note))
 		snprintf(text, DESCRIPTION, "%s%s with root %d", note->name, numbers, note->peer);
 	else
-		snprintf(text, DESCRIPTION, "a %s%s %s rank %d, tag %d",
-			 note->said.kind == REEL_MPI_SEND_CALL ? "send" : "receive", numbers,
-			 note->said.kind == REEL_MPI_SEND_CALL ? "to" : "from", note->peer, note->tag);
+		snprintf(text, DESCRIPTION, "a %s%s %s rank %d, tag %d", send ? "send" : "receive",
+			 numbers, send ? "to" : "from", note->peer, note->tag);
 	return text;
 }
 
 static bool is_same_call(const struct reel_mpi_call_note *a, const struct reel_mpi_call_note *b)
 {
-	return a->said.kind == b->said.kind && a->peer == b->peer && a->tag == b->tag &&
+	return a->signature.kind == b->signature.kind && a->peer == b->peer && a->tag == b->tag &&
 	       a->numbers == b->numbers && (is_message(a) || !strcmp(a->name, b->name));
 }
 
 static bool is_same(const struct reel_mpi_call_note *a, const struct reel_mpi_call_note *b)
 {
-	return is_same_call(a, b) && a->said.operation == b->said.operation &&
-	       a->said.numbers == b->said.numbers && a->said.own == b->said.own;
+	return is_same_call(a, b) && a->signature.operation == b->signature.operation &&
+	       a->signature.numbers == b->signature.numbers && a->signature.own == b->signature.own;
 }
 
 /* Says in what two calls differ that describe() describes alike. `own` is the reverse call. */
 static const char *difference(const struct reel_mpi_call_note *own,
 			      const struct reel_mpi_call_note *note, char text[static DESCRIPTION])
 {
-	const struct reel_mpi_said *here = &own->said, *there = &note->said;
+	const struct reel_mpi_signature *here = &own->signature, *there = &note->signature;
 
 	*text = 0;
 	if (!is_same_call(own, note) || here->numbers != there->numbers)
@@ -386,12 +397,12 @@ int reel_mpi_send_header(const struct reel_mpi_message *m)
 
 	reel_mpi_copy_end(header.text, sizeof header.text, m->site);
 	if (m->tape && !reel_mpi_close_message(m->attached, m->peer, m->tag, true))
-		reel_mpi_checks_credit();
+		reel_mpi_checks_count_elsewhere();
 	return post_header(m->attached, m->peer, m->tag, m->site, &header);
 }
 
 /* Sends a header with the text of the last error, unless nobody waits for one. */
-static void tell(struct reel_mpi_attached *attached, int peer, int tag, const char *site, int error)
+static void refuse(struct reel_mpi_attached *attached, int peer, int tag, const char *site, int error)
 {
 	struct reel_mpi_header header = {.error = error};
 
@@ -401,17 +412,17 @@ static void tell(struct reel_mpi_attached *attached, int peer, int tag, const ch
 	post_header(attached, peer, tag, site, &header);
 }
 
-void reel_mpi_tell(const struct reel_mpi_message *m, int error)
+void reel_mpi_refuse_adjoint(const struct reel_mpi_message *m, int error)
 {
 	if (m->attached->checks && m->tape && m->peer >= 0 && m->tag >= 0)
-		tell(m->attached, m->peer, m->tag, m->site, error);
+		refuse(m->attached, m->peer, m->tag, m->site, error);
 }
 
-void reel_mpi_tell_of_note(struct reel_mpi_attached *attached,
-			   const struct reel_mpi_call_note *note, int error)
+void reel_mpi_refuse_note(struct reel_mpi_attached *attached,
+			  const struct reel_mpi_call_note *note, int error)
 {
-	if (note->said.kind == REEL_MPI_RECEIVE_CALL)
-		tell(attached, note->peer, note->tag, note->site, error);
+	if (note->signature.kind == REEL_MPI_RECEIVE_CALL)
+		refuse(attached, note->peer, note->tag, note->site, error);
 }
 
 int reel_mpi_post_header(const struct reel_mpi_message *m, struct reel_mpi_header *header,

@@ -32,7 +32,7 @@ enum reel_mpi_kind {
  * The part of a call's description that notes and comparisons share. The number of numbers, the
  * rank or root, and the tag stand beside it.
  */
-struct reel_mpi_said {
+struct reel_mpi_signature {
 	uint32_t kind : 3;	/* enum reel_mpi_kind */
 	uint32_t numbers : 3;	/* kinds of numbers, bits 1 << enum reel_mpi_number */
 	uint32_t operation : 3; /* of a reduction: reel_mpi_operation_number(); otherwise 0 */
@@ -50,7 +50,7 @@ struct reel_mpi_call_note {
 	const char *name;
 	const char *site;
 	int32_t mark;
-	struct reel_mpi_said said;
+	struct reel_mpi_signature signature;
 };
 
 /* Messages of one direction, rank and tag. */
@@ -84,10 +84,18 @@ void reel_mpi_checks_close(struct reel_mpi_attached *attached);
 int reel_mpi_checks_left(const struct reel_mpi_attached *attached);
 
 /* Counts a reverse call whose forward call was not noted on its communicator. */
-void reel_mpi_checks_credit(void);
+void reel_mpi_checks_count_elsewhere(void);
 
 /* The name of such kinds, for texts. */
 const char *reel_mpi_kinds_name(uint32_t kinds);
+
+/*
+ * Sets `text` to how many numbers a call has, if `numbers` is not negative, and to the name of their
+ * kinds, if that is not NULL.
+ */
+enum { REEL_MPI_NUMBERS_TEXT = 80 };
+void reel_mpi_describe_numbers(char text[static REEL_MPI_NUMBERS_TEXT], int64_t numbers,
+			       const char *kinds);
 
 /* Extends a hash, which begins with REEL_MPI_HASH, by one word. */
 #define REEL_MPI_HASH 2166136261u
@@ -99,10 +107,11 @@ static inline uint32_t reel_mpi_hash(uint32_t hash, uint64_t word)
 }
 
 /* Returns a description that has the low bits of the hash, and 0 as kind, which the caller sets. */
-static inline struct reel_mpi_said reel_mpi_say(uint32_t kinds, uint32_t operation, uint32_t hash)
+static inline struct reel_mpi_signature reel_mpi_make_signature(uint32_t kinds, uint32_t operation,
+								uint32_t hash)
 {
-	return (struct reel_mpi_said){.numbers = kinds & 7u, .operation = operation & 7u,
-				      .own = hash & 0x7fffffu};
+	return (struct reel_mpi_signature){.numbers = kinds & 7u, .operation = operation & 7u,
+					   .own = hash & 0x7fffffu};
 }
 
 /* Extends a hash by how many numbers of each kind a message has. */
@@ -127,7 +136,7 @@ void reel_mpi_count_truncated(const struct reel_mpi_message *message, const MPI_
 bool reel_mpi_close_message(struct reel_mpi_attached *attached, int peer, int tag, bool receive);
 
 /* Tells the rank that waits for the adjoint of a received message that there is none. */
-void reel_mpi_tell(const struct reel_mpi_message *message, int error);
+void reel_mpi_refuse_adjoint(const struct reel_mpi_message *message, int error);
 
 /* Sends the header of an adjoint that is about to be sent. Does not wait. */
 int reel_mpi_send_header(const struct reel_mpi_message *message);
@@ -161,9 +170,9 @@ int reel_mpi_push_call_note(reel_tape *tape, const struct reel_mpi_call_note *no
 int reel_mpi_pop_call_note(struct reel_mpi_attached *attached, reel_tape *tape, const char *call,
 			   struct reel_mpi_call_note *own, struct reel_mpi_call_note *note);
 
-/* Does the same as reel_mpi_tell() for the message of a note, if that message was received. */
-void reel_mpi_tell_of_note(struct reel_mpi_attached *attached,
-			   const struct reel_mpi_call_note *note, int error);
+/* Does the same as reel_mpi_refuse_adjoint() for the message of a note, if that message was received. */
+void reel_mpi_refuse_note(struct reel_mpi_attached *attached,
+			  const struct reel_mpi_call_note *note, int error);
 
 /* Copies the end of a text that is too long. */
 void reel_mpi_copy_end(char *to, size_t bytes, const char *text);

@@ -114,7 +114,7 @@ static int return_message(struct reel_mpi_message *m, MPI_Status *status)
 	if (!error)
 		error = reel_mpi_recall_message(m, asked ? status : NULL, noted ? &note : NULL);
 	if (error)
-		reel_mpi_tell(m, error);
+		reel_mpi_refuse_adjoint(m, error);
 	else
 		error = reel_mpi_mirror(m, true);
 	if (!error)

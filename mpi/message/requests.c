@@ -407,7 +407,7 @@ static int begin_reverse(struct reel_mpi_request *r, const char *call, reel_tape
 	if (!error)
 		error = reel_mpi_recall_message(&m, status, given);
 	if (error && receive && error != -EMSGSIZE)
-		reel_mpi_tell(&m, error);
+		reel_mpi_refuse_adjoint(&m, error);
 	if (!error)
 		error = reel_mpi_mirror(&m, receive);
 	r->moved = 0;

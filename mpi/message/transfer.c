@@ -188,7 +188,7 @@ int reel_mpi_refuse_truncated(struct reel_mpi_message *m)
 	error = reel_fail(-EMSGSIZE, "rank %d, %s: %s follows a receive that had no room for its "
 				     "message, so its adjoint is NaN",
 			  m->attached->rank, m->site, m->call);
-	reel_mpi_tell(m, error);
+	reel_mpi_refuse_adjoint(m, error);
 	return error;
 }
 

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <string.h>
 
 #include <reel/extend.h>
 
@@ -93,4 +94,24 @@ int reel_mpi_await_all(const struct reel_mpi_message *m, int code, MPI_Request *
 	int error = reel_mpi_error(code, m->call);
 
 	return error ? error : reel_mpi_await(m, REEL_MPI_FOR_ALL, request, MPI_STATUS_IGNORE);
+}
+
+int reel_mpi_combine(const struct reel_mpi_message *m, void *values, int count, MPI_Datatype type,
+		     MPI_Op op)
+{
+	struct reel_mpi_buffer *buffer;
+	int size, error;
+
+	MPI_Type_size(type, &size);
+	buffer = reel_mpi_take_buffer(m->attached, (size_t)count * (size_t)size);
+	if (!buffer)
+		return -ENOMEM;
+	memcpy(buffer->data, values, (size_t)count * (size_t)size);
+	error = reel_mpi_await_all(m, MPI_Iallreduce(MPI_IN_PLACE, buffer->data, count, type, op,
+						     m->attached->sums, &buffer->request),
+				   &buffer->request);
+	if (!error)
+		memcpy(values, buffer->data, (size_t)count * (size_t)size);
+	reel_mpi_give_buffer(m->attached, buffer);
+	return error;
 }
