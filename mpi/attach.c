@@ -94,21 +94,14 @@ static void drain(struct reel_mpi_attached *attached, MPI_Comm comm)
 {
 	MPI_Message matched;
 	MPI_Status status;
-	int flag, bytes;
+	int flag;
 
 	while (comm != MPI_COMM_NULL &&
 	       MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &flag, &matched, &status) ==
 		       MPI_SUCCESS &&
-	       flag) {
-		struct reel_mpi_buffer *buffer;
-
-		MPI_Get_count(&status, MPI_BYTE, &bytes);
-		buffer = reel_mpi_take_buffer(attached, (size_t)bytes);
-		if (!buffer)
+	       flag)
+		if (reel_mpi_drop_matched(attached, &matched, &status))
 			return;
-		MPI_Mrecv(buffer->data, bytes, MPI_BYTE, &matched, MPI_STATUS_IGNORE);
-		reel_mpi_give_buffer(attached, buffer);
-	}
 }
 
 static void drain_all(struct reel_mpi_attached *attached)
@@ -289,16 +282,13 @@ int reel_mpi_seed(double *J_bar, enum reel_mpi_objective objective, int root, MP
 {
 	struct reel_mpi_attached *attached;
 	int error = reel_mpi_find(comm, "reel_mpi_seed", &attached);
-	int said[4], most[4];
+	/* The largest of a number and of its negative are opposite if all ranks have the same. */
+	int most[] = {(int)objective, -(int)objective, root, -root};
 
 	if (error)
 		return error;
-	/* The largest of a number and of its negative are equal and opposite if all are the same. */
-	said[0] = (int)objective;
-	said[1] = -said[0];
-	said[2] = root;
-	said[3] = -root;
-	error = reel_mpi_error(MPI_Allreduce(said, most, 4, MPI_INT, MPI_MAX, attached->sums),
+	error = reel_mpi_error(MPI_Allreduce(MPI_IN_PLACE, most, 4, MPI_INT, MPI_MAX,
+					     attached->sums),
 			       "reel_mpi_seed");
 	if (error)
 		return error;

@@ -31,62 +31,28 @@ struct figure {
 	bool of_tier; /* left out if it is 0 on all ranks */
 };
 
-#define OF_POOL(member) {#member, offsetof(struct statistics, pool.member), false, false}
-#define OF_MESSAGES(member) {#member, offsetof(struct statistics, messages.member), false, false}
-#define OF_RUN(member) {#member, offsetof(struct statistics, run.member), false, false}
-#define STEPS(member) {#member, offsetof(struct statistics, run.member), true, false}
-#define OF_TIER(member) {#member, offsetof(struct statistics, run.member), false, true}
+#define OF(part, member, ...) {#member, offsetof(struct statistics, part.member), __VA_ARGS__},
+#define OF_POOL(member) OF(pool, member, false, false)
+#define OF_MESSAGES(member) OF(messages, member, false, false)
+#define OF_RUN(member) OF(run, member, false, false)
+#define STEPS(member) OF(run, member, true, false)
+#define OF_TIER(member) OF(run, member, false, true)
 
 static const struct figure figures[] = {
-	OF_POOL(hard_budget),
-	OF_POOL(soft_budget),
-	OF_POOL(slab_bytes),
-	OF_POOL(first_slab_bytes),
-	OF_POOL(resident_bytes),
-	OF_POOL(peak_resident_bytes),
-	OF_POOL(slabs),
-	OF_POOL(slabs_in_use),
-	OF_POOL(takes),
-	OF_POOL(shared_takes),
-	OF_POOL(fresh_slabs),
-	OF_POOL(refused),
-	OF_POOL(trimmed_bytes),
-	OF_POOL(lost_slabs),
-	OF_POOL(stalls),
-	OF_POOL(stall_ns),
-	OF_POOL(written_bytes),
-	OF_POOL(stored_bytes),
-	OF_POOL(read_bytes),
-	OF_POOL(failed_puts),
-	OF_POOL(failed_gets),
-	OF_POOL(pressure_events),
-	OF_MESSAGES(adjoints),
-	OF_MESSAGES(adjoint_bytes),
-	OF_MESSAGES(waits),
-	OF_MESSAGES(wait_ns),
-	OF_MESSAGES(note_bytes),
-	STEPS(advanced),
-	STEPS(recorded),
-	STEPS(reversed),
-	OF_TIER(stores[0]),
-	OF_TIER(stores[1]),
-	OF_TIER(stores[2]),
-	OF_TIER(stores[3]),
-	OF_TIER(loads[0]),
-	OF_TIER(loads[1]),
-	OF_TIER(loads[2]),
-	OF_TIER(loads[3]),
-	OF_RUN(put_bytes),
-	OF_RUN(got_bytes),
-	OF_RUN(failed_puts),
-	OF_RUN(fetched),
-	OF_RUN(waits),
-	OF_RUN(wait_ns),
-	OF_RUN(peak_snapshot_bytes),
-	OF_RUN(peak_tape_bytes),
-	STEPS(unlike_step),
-	OF_RUN(saves),
-	OF_RUN(failed_saves),
+	OF_POOL(hard_budget) OF_POOL(soft_budget) OF_POOL(slab_bytes) OF_POOL(first_slab_bytes)
+	OF_POOL(resident_bytes) OF_POOL(peak_resident_bytes) OF_POOL(slabs) OF_POOL(slabs_in_use)
+	OF_POOL(takes) OF_POOL(shared_takes) OF_POOL(fresh_slabs) OF_POOL(refused)
+	OF_POOL(trimmed_bytes) OF_POOL(lost_slabs) OF_POOL(stalls) OF_POOL(stall_ns)
+	OF_POOL(written_bytes) OF_POOL(stored_bytes) OF_POOL(read_bytes)
+	OF_POOL(failed_puts) OF_POOL(failed_gets) OF_POOL(pressure_events)
+	OF_MESSAGES(adjoints) OF_MESSAGES(adjoint_bytes)
+	OF_MESSAGES(waits) OF_MESSAGES(wait_ns) OF_MESSAGES(note_bytes)
+	STEPS(advanced) STEPS(recorded) STEPS(reversed)
+	OF_TIER(stores[0]) OF_TIER(stores[1]) OF_TIER(stores[2]) OF_TIER(stores[3])
+	OF_TIER(loads[0]) OF_TIER(loads[1]) OF_TIER(loads[2]) OF_TIER(loads[3])
+	OF_RUN(put_bytes) OF_RUN(got_bytes) OF_RUN(failed_puts) OF_RUN(fetched)
+	OF_RUN(waits) OF_RUN(wait_ns) OF_RUN(peak_snapshot_bytes) OF_RUN(peak_tape_bytes)
+	STEPS(unlike_step) OF_RUN(saves) OF_RUN(failed_saves)
 };
 
 _Static_assert(REEL_MAX_TIERS == 4, "each tier has its rows above");
@@ -119,24 +85,16 @@ static void collect(struct statistics *statistics, struct reel_mpi_attached *att
 		    reel_pool *pool, reel_run *run)
 {
 	struct reel_mpi_counters *counters = &attached->counters;
-	const struct {
-		_Atomic uint64_t *from;
-		uint64_t *to;
-	} copies[] = {
-		{&counters->adjoints, &statistics->messages.adjoints},
-		{&counters->adjoint_bytes, &statistics->messages.adjoint_bytes},
-		{&counters->waits, &statistics->messages.waits},
-		{&counters->wait_ns, &statistics->messages.wait_ns},
-		{&counters->note_bytes, &statistics->messages.note_bytes},
-	};
 
-	*statistics = (struct statistics){0};
+/* Relaxed: see struct reel_mpi_counters. */
+#define LOAD(member) .member = atomic_load_explicit(&counters->member, memory_order_relaxed)
+	*statistics = (struct statistics){.messages = {LOAD(adjoints), LOAD(adjoint_bytes),
+						       LOAD(waits), LOAD(wait_ns),
+						       LOAD(note_bytes)}};
+#undef LOAD
 	reel_pool_get_stats(pool, &statistics->pool);
 	if (run)
 		reel_run_get_stats(run, &statistics->run);
-	for (size_t i = 0; i < sizeof copies / sizeof *copies; i++)
-		/* Relaxed: see struct reel_mpi_counters. */
-		*copies[i].to = atomic_load_explicit(copies[i].from, memory_order_relaxed);
 }
 
 /* Reduces the figures of all ranks to rank 0. */
@@ -197,8 +155,8 @@ static int print(FILE *file, const struct table *table, bool has_run, int ranks)
 static int agree(const struct reel_mpi_attached *attached, const reel_pool *pool,
 		 const reel_run *run)
 {
-	int said[] = {pool != NULL, run != NULL, run == NULL}, least[3];
-	int error = reel_mpi_error(MPI_Allreduce(said, least, 3, MPI_INT, MPI_MIN, attached->sums),
+	int own[] = {pool != NULL, run != NULL, run == NULL}, least[3];
+	int error = reel_mpi_error(MPI_Allreduce(own, least, 3, MPI_INT, MPI_MIN, attached->sums),
 				   "reel_mpi_report");
 
 	if (error)

@@ -170,20 +170,24 @@ struct access {
 };
 
 /* MPI adds and replaces elements of one type of number only. */
-static int check_type(MPI_Datatype type, const char *call)
+static int check_type(MPI_Datatype type, int count, const char *call,
+		      const struct reel_mpi_layout **layout)
 {
 	static const int bytes[] = {sizeof(float), sizeof(double), sizeof(long double)};
-	const struct reel_mpi_layout *layout;
+	const struct reel_mpi_run *run;
 	int64_t active = 0;
-	int size, error = reel_mpi_layout_of(type, call, &layout);
+	int size, error = reel_mpi_layout_of(type, call, layout);
 
+	if (!error)
+		error = reel_mpi_check_count(*layout, count, 1, call);
 	if (error)
 		return error;
 	MPI_Type_size(type, &size);
-	for (size_t i = 0; i < layout->runs; i++)
-		if (layout->run[i].number == layout->run[0].number)
-			active += layout->run[i].count * bytes[layout->run[i].number];
-	if (!layout->runs || active == size)
+	run = (*layout)->run;
+	for (size_t i = 0; i < (*layout)->runs; i++)
+		if (run[i].number == run[0].number)
+			active += run[i].count * bytes[run[i].number];
+	if (!(*layout)->runs || active == size)
 		return 0;
 	return reel_fail(-ENOTSUP, "%s: a type of several kinds of numbers cannot be reversed in a "
 				   "window; move each kind by a call of its own",
@@ -196,92 +200,77 @@ static int open_access(struct access *a)
 	int error = find_window(a->win, a->m.call, &a->window);
 
 	if (!error)
-		error = check_type(a->m.type, a->m.call);
+		error = check_type(a->m.type, a->m.count, a->m.call, &a->m.layout);
 	if (!error)
-		error = check_type(a->type, a->m.call);
-	if (error)
-		return error;
-	a->m.attached = a->window->attached;
-	error = reel_mpi_layout_of(a->type, a->m.call, &target);
+		error = check_type(a->type, a->count, a->m.call, &target);
 	if (!error)
-		error = reel_mpi_check_count(target, a->count, 1, a->m.call);
-	if (!error)
-		error = reel_mpi_layout_of(a->m.type, a->m.call, &a->m.layout);
-	return error ? error : reel_mpi_check_count(a->m.layout, a->m.count, 1, a->m.call);
+		a->m.attached = a->window->attached;
+	return error;
 }
 
+enum one_sided { PUT, GET, ACCUMULATE };
+
 #define ACCESS(name, buffer_at)                                                                    \
-	{.m = {.call = (name), .site = site, .tape = tape, .buffer = (buffer_at), .count = n,      \
-	       .peer = target, .type = type},                                                      \
-	 .at = at, .count = target_count, .type = target_type, .win = win}
+	{.m = REEL_MPI_MESSAGE(name, buffer_at, n, target, 0), .at = at, .count = target_count,    \
+	 .type = target_type, .win = win}
 
-static int check_epoch(struct access *a)
+/* `op` is that of an Accumulate. */
+static int forward(struct access *a, enum one_sided call, MPI_Op op)
 {
-	int error = open_access(a);
+	struct reel_mpi_message *m = &a->m;
+	int error = open_access(a), code;
 
-	if (error || a->window->fenced)
-		return error;
-	return reel_fail(-ENOTSUP, "%s: no reel_mpi_win_fence() has begun an epoch; accesses under a "
-				   "lock, or between post, start, complete and wait, have no order "
-				   "that could be reversed: use fences, or messages",
-			 a->m.call);
+	if (!error && !a->window->fenced)
+		error = reel_fail(-ENOTSUP, "%s: no reel_mpi_win_fence() has begun an epoch; accesses "
+					    "under a lock, or between post, start, complete and wait, "
+					    "have no order that could be reversed: use fences, or "
+					    "messages",
+				  m->call);
+	if (!error && call == ACCUMULATE && op != MPI_SUM && m->layout->runs)
+		error = reel_fail(-ENOTSUP, "%s: only MPI_SUM can be reversed: of other operations "
+					    "the adjoint depends on which rank came last, which MPI "
+					    "does not tell; use reel_mpi_reduce()",
+				  m->call);
+	if (error)
+		return reel_mpi_stick(m->tape, error);
+	if (call == PUT)
+		code = MPI_Put(m->buffer, m->count, m->type, m->peer, a->at, a->count, a->type,
+			       a->win);
+	else if (call == GET)
+		code = MPI_Get(m->buffer, m->count, m->type, m->peer, a->at, a->count, a->type,
+			       a->win);
+	else
+		code = MPI_Accumulate(m->buffer, m->count, m->type, m->peer, a->at, a->count,
+				      a->type, op, a->win);
+	return reel_mpi_stick(m->tape, reel_mpi_error(code, m->call));
 }
 
 int reel_mpi_put_at(reel_tape *tape, const char *site, const void *origin, int n, MPI_Datatype type,
 		    int target, MPI_Aint at, int target_count, MPI_Datatype target_type, MPI_Win win)
 {
-	struct access a = ACCESS("reel_mpi_put", (void *)(uintptr_t)origin);
-	int error = check_epoch(&a);
+	struct access a = ACCESS("reel_mpi_put", origin);
 
-	if (!error)
-		error = reel_mpi_error(MPI_Put(origin, n, type, target, at, target_count,
-					       target_type, win),
-				       a.m.call);
-	return reel_mpi_stick(tape, error);
+	return forward(&a, PUT, MPI_OP_NULL);
 }
 
 int reel_mpi_get_at(reel_tape *tape, const char *site, void *origin, int n, MPI_Datatype type,
 		    int target, MPI_Aint at, int target_count, MPI_Datatype target_type, MPI_Win win)
 {
 	struct access a = ACCESS("reel_mpi_get", origin);
-	int error = check_epoch(&a);
 
-	if (!error)
-		error = reel_mpi_error(MPI_Get(origin, n, type, target, at, target_count,
-					       target_type, win),
-				       a.m.call);
-	return reel_mpi_stick(tape, error);
+	return forward(&a, GET, MPI_OP_NULL);
 }
 
 int reel_mpi_accumulate_at(reel_tape *tape, const char *site, const void *origin, int n,
 			   MPI_Datatype type, int target, MPI_Aint at, int target_count,
 			   MPI_Datatype target_type, MPI_Op op, MPI_Win win)
 {
-	struct access a = ACCESS("reel_mpi_accumulate", (void *)(uintptr_t)origin);
-	int error = check_epoch(&a);
+	struct access a = ACCESS("reel_mpi_accumulate", origin);
 
-	if (!error && op != MPI_SUM && a.m.layout->runs)
-		error = reel_fail(-ENOTSUP, "%s: only MPI_SUM can be reversed: of other operations "
-					    "the adjoint depends on which rank came last, which MPI "
-					    "does not tell; use reel_mpi_reduce()",
-				  a.m.call);
-	if (!error)
-		error = reel_mpi_error(MPI_Accumulate(origin, n, type, target, at, target_count,
-						      target_type, op, win),
-				       a.m.call);
-	return reel_mpi_stick(tape, error);
+	return forward(&a, ACCUMULATE, op);
 }
 
 /* ---- Reverse ---- */
-
-/* Finds the window, and locks it. Returns 0; *active: there is an adjoint to move. */
-static int open_reverse(struct access *a, bool *active)
-{
-	int error = open_access(a);
-
-	*active = !error && reel_mpi_is_active(&a->m);
-	return *active ? lock_window(a->window, a->win, a->m.call) : error;
-}
 
 /* Gets the adjoint at the target, and adds it; if `leave_zero`, 0 stays there. */
 static int fetch(struct access *a, bool leave_zero)
@@ -291,12 +280,11 @@ static int fetch(struct access *a, bool leave_zero)
 	struct reel_mpi_buffer *got = reel_mpi_take_buffer(m->attached, bytes);
 	struct reel_mpi_buffer *zeros = got ? reel_mpi_take_buffer(m->attached, bytes) : NULL;
 	int error = zeros ? 0 : -ENOMEM;
-	char *place;
 
 	if (!error) {
 		char *zero = reel_mpi_layout_place(m->layout, m->count, zeros->data);
+		char *place = reel_mpi_layout_place(m->layout, m->count, got->data);
 
-		place = reel_mpi_layout_place(m->layout, m->count, got->data);
 		memset(zeros->data, 0, bytes);
 		error = reel_mpi_error(leave_zero
 					       ? MPI_Get_accumulate(zero, m->count, m->type, place,
@@ -331,19 +319,20 @@ static int add_at_target(struct access *a)
 	return error;
 }
 
-enum one_sided { PUT, GET, ACCUMULATE };
-
 static int reverse(struct access *a, enum one_sided call)
 {
-	bool active;
-	int error = open_reverse(a, &active);
+	struct reel_mpi_message *m = &a->m;
+	int error = open_access(a);
 
-	if (error || !active)
-		return reel_mpi_stick(a->m.tape, error);
+	if (error || !reel_mpi_is_active(m))
+		return reel_mpi_stick(m->tape, error);
+	error = lock_window(a->window, a->win, m->call);
+	if (error)
+		return reel_mpi_stick(m->tape, error);
 	error = call == GET ? add_at_target(a) : fetch(a, call == PUT);
 	if (error)
-		reel_mpi_layout_poison(a->m.layout, a->m.count, a->m.buffer);
-	return reel_mpi_stick(a->m.tape, error);
+		reel_mpi_layout_poison(m->layout, m->count, m->buffer);
+	return reel_mpi_stick(m->tape, error);
 }
 
 int reel_mpi_put_reverse_at(reel_tape *tape, const char *site, void *origin_bar, int n,

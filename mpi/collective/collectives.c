@@ -178,11 +178,6 @@ static int each_block(const struct move *move, bool sent,
 	return error;
 }
 
-static int check_packed(struct reel_mpi_message *m)
-{
-	return reel_mpi_check_packed(m);
-}
-
 static int poison(struct reel_mpi_message *m)
 {
 	reel_mpi_layout_poison(m->layout, m->count, m->buffer);
@@ -365,9 +360,9 @@ static int forward(struct move *move, struct reel_mpi_request *request)
 
 	/* A type that hides its numbers, or a wrong count, is refused before any rank waits. */
 	if (!error)
-		error = each_block(move, true, check_packed);
+		error = each_block(move, true, reel_mpi_check_packed);
 	if (!error)
-		error = each_block(move, false, check_packed);
+		error = each_block(move, false, reel_mpi_check_packed);
 	if (request)
 		error = start(move, request, error);
 	else if (!error)

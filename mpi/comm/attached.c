@@ -108,6 +108,21 @@ void reel_mpi_keep_sending(struct reel_mpi_attached *attached, struct reel_mpi_b
 	pthread_mutex_unlock(&attached->lock);
 }
 
+int reel_mpi_drop_matched(struct reel_mpi_attached *attached, MPI_Message *matched,
+			  const MPI_Status *status)
+{
+	struct reel_mpi_buffer *buffer;
+	int bytes;
+
+	MPI_Get_count(status, MPI_BYTE, &bytes);
+	buffer = reel_mpi_take_buffer(attached, (size_t)bytes);
+	if (!buffer)
+		return -ENOMEM;
+	MPI_Mrecv(buffer->data, bytes, MPI_BYTE, matched, MPI_STATUS_IGNORE);
+	reel_mpi_give_buffer(attached, buffer);
+	return 0;
+}
+
 /* ---- The attribute ---- */
 
 static int make_keyval(MPI_Comm_delete_attr_function *end)

@@ -101,6 +101,10 @@ struct reel_mpi_buffer *reel_mpi_first_sent(struct reel_mpi_attached *attached);
  */
 int reel_mpi_reap(struct reel_mpi_attached *attached);
 
+/* Receives a message that MPI has matched, and drops it. Returns 0 or -ENOMEM. */
+int reel_mpi_drop_matched(struct reel_mpi_attached *attached, MPI_Message *matched,
+			  const MPI_Status *status);
+
 /* A duplicate of `comm` that returns its errors. Returns 0 or an error. */
 int reel_mpi_duplicate(MPI_Comm comm, MPI_Comm *duplicate);
 

@@ -77,33 +77,13 @@ int reel_mpi_factor_of(struct reel_mpi_attached *attached, MPI_Op op,
 			 call);
 }
 
-/* For each type of numbers, `do_this` with NUMBER as its name. */
-#define BY_NUMBER(number, do_this)                                                                 \
-	switch (number) {                                                                          \
-	case REEL_MPI_FLOAT: {                                                                     \
-		typedef float NUMBER;                                                              \
-		do_this;                                                                           \
-		break;                                                                             \
-	}                                                                                          \
-	case REEL_MPI_DOUBLE: {                                                                    \
-		typedef double NUMBER;                                                             \
-		do_this;                                                                           \
-		break;                                                                             \
-	}                                                                                          \
-	case REEL_MPI_LONG_DOUBLE: {                                                               \
-		typedef long double NUMBER;                                                        \
-		do_this;                                                                           \
-		break;                                                                             \
-	}                                                                                          \
-	}
-
 bool reel_mpi_is_same(const struct reel_mpi_layout *layout, const char *a, const char *b)
 {
 	const struct reel_mpi_run *run = &layout->run[0];
 	bool same = true;
 	size_t bytes = 0;
 
-	BY_NUMBER(run->number, {
+	REEL_MPI_BY_NUMBER(run->number, {
 		const NUMBER *x = (const NUMBER *)(const void *)a;
 		const NUMBER *y = (const NUMBER *)(const void *)b;
 		for (int64_t k = 0; k < run->count; k++)
@@ -118,7 +98,7 @@ bool reel_mpi_is_same(const struct reel_mpi_layout *layout, const char *a, const
 
 void reel_mpi_multiply(const struct reel_mpi_layout *layout, int count, void *to, const void *by)
 {
-	BY_NUMBER(layout->run[0].number, {
+	REEL_MPI_BY_NUMBER(layout->run[0].number, {
 		NUMBER *x = (NUMBER *)to;
 		const NUMBER *y = (const NUMBER *)by;
 		for (int k = 0; k < count; k++)

@@ -375,84 +375,62 @@ char *reel_mpi_layout_place(const struct reel_mpi_layout *layout, int count, voi
 /* ---- Number by number ---- */
 
 /*
- * By fours, which compilers make vectors of: large adjoints are added as fast as they come. `from` is a
- * temporary, and has no number of `to`.
+ * By fours, which compilers make vectors of: large adjoints are added as fast as they come. `from` is
+ * a temporary, and has no number of `to`.
  */
-#define DEFINE_ADD(name, type)                                                                     \
-	static void name(type *restrict to, const type *restrict from, int64_t n)                  \
-	{                                                                                          \
-		int64_t k = 0;                                                                     \
-                                                                                                   \
-		for (; k + 4 <= n; k += 4) {                                                       \
-			to[k] += from[k];                                                          \
-			to[k + 1] += from[k + 1];                                                  \
-			to[k + 2] += from[k + 2];                                                  \
-			to[k + 3] += from[k + 3];                                                  \
-		}                                                                                  \
-		for (; k < n; k++)                                                                 \
-			to[k] += from[k];                                                          \
-	}
-
-DEFINE_ADD(add_floats, float)
-DEFINE_ADD(add_doubles, double)
-DEFINE_ADD(add_long_doubles, long double)
-
 static void add_numbers(char *to, const char *from, MPI_Aint offset, int64_t n,
 			enum reel_mpi_number number)
 {
-	void *place = to + offset;
-	const void *other = from + offset;
+	REEL_MPI_BY_NUMBER(number, {
+		NUMBER *restrict x = (NUMBER *)(void *)(to + offset);
+		const NUMBER *restrict y = (const NUMBER *)(const void *)(from + offset);
+		int64_t k = 0;
 
-	switch (number) {
-	case REEL_MPI_FLOAT:
-		add_floats(place, other, n);
-		break;
-	case REEL_MPI_DOUBLE:
-		add_doubles(place, other, n);
-		break;
-	case REEL_MPI_LONG_DOUBLE:
-		add_long_doubles(place, other, n);
-		break;
-	}
+		for (; k + 4 <= n; k += 4) {
+			x[k] += y[k];
+			x[k + 1] += y[k + 1];
+			x[k + 2] += y[k + 2];
+			x[k + 3] += y[k + 3];
+		}
+		for (; k < n; k++)
+			x[k] += y[k];
+	})
 }
 
-/* Elements that are one run without a gap are as one long run. */
-static bool is_dense(const struct reel_mpi_layout *layout)
+/* Elements that are one run without a gap are as one element with one long run. */
+static int64_t join(const struct reel_mpi_layout *layout, int *count)
 {
-	return layout->runs == 1 && layout->extent == (MPI_Aint)number_bytes[layout->run[0].number] *
-							      (MPI_Aint)layout->run[0].count;
+	int64_t joined = *count;
+
+	if (layout->runs != 1 ||
+	    layout->extent !=
+		    (MPI_Aint)number_bytes[layout->run->number] * (MPI_Aint)layout->run->count)
+		return 1;
+	*count = *count > 0;
+	return joined;
 }
 
 void reel_mpi_layout_add(const struct reel_mpi_layout *layout, int count, void *to,
 			 const void *from)
 {
-	const struct reel_mpi_run *run = layout->run;
+	int64_t joined = join(layout, &count);
 
-	if (is_dense(layout)) {
-		add_numbers(to, from, run->offset, run->count * count, run->number);
-		return;
-	}
 	for (int i = 0; i < count; i++)
 		for (size_t r = 0; r < layout->runs; r++)
-			add_numbers(to, from, run[r].offset + i * layout->extent, run[r].count,
-				    run[r].number);
+			add_numbers(to, from, layout->run[r].offset + i * layout->extent,
+				    layout->run[r].count * joined, layout->run[r].number);
 }
 
 static void set_bytes(const struct reel_mpi_layout *layout, int count, char *to, int byte)
 {
-	const struct reel_mpi_run *dense = layout->run;
+	int64_t joined = join(layout, &count);
 
-	if (is_dense(layout) && count > 0) {
-		memset(to + dense->offset, byte,
-		       (size_t)dense->count * (size_t)count * number_bytes[dense->number]);
-		return;
-	}
 	for (int i = 0; i < count; i++)
 		for (size_t r = 0; r < layout->runs; r++) {
 			const struct reel_mpi_run *run = &layout->run[r];
 
 			memset(to + run->offset + i * layout->extent, byte,
-			       (size_t)run->count * number_bytes[run->number]);
+			       (size_t)(run->count * joined) * number_bytes[run->number]);
 		}
 }
 

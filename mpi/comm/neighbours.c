@@ -165,30 +165,30 @@ static int measure(enum reel_mpi_matching matching, int neighbours, int *receive
 		   const char *call)
 {
 	size_t n = (size_t)neighbours + 1;
-	struct blocks b = {malloc(n * sizeof *b.number), malloc(n * sizeof *b.one),
-			   malloc(n * sizeof *b.bytes), malloc(n * sizeof *b.type)};
+	MPI_Aint *bytes = malloc(n * (sizeof *bytes + sizeof(MPI_Datatype) + 2 * sizeof(int)));
 	MPI_Request request = MPI_REQUEST_NULL;
-	int error = 0;
+	bool starts = matching >= REEL_MPI_MATCH_IALLTOALL;
+	struct blocks b = {.bytes = bytes};
+	int error;
 
-	if (!b.number || !b.one || !b.bytes || !b.type || !received)
-		error = reel_fail(-ENOMEM, "%s: no memory for the neighbours", call);
-	for (int i = 0; i < neighbours && !error; i++) {
+	if (!bytes || !received) {
+		free(bytes);
+		return reel_fail(-ENOMEM, "%s: no memory for the neighbours", call);
+	}
+	b.type = (MPI_Datatype *)(void *)(bytes + n);
+	b.number = (int *)(void *)(b.type + n);
+	b.one = b.number + n;
+	for (int i = 0; i < neighbours; i++) {
 		b.number[i] = i;
 		b.one[i] = 1;
 		b.bytes[i] = (MPI_Aint)sizeof(int) * i;
 		b.type[i] = MPI_INT;
 	}
-	if (!error)
-		error = reel_mpi_error(call_mpi(matching, &b, received, comm,
-						matching >= REEL_MPI_MATCH_IALLTOALL ? &request
-										     : NULL),
-				       call);
+	error = reel_mpi_error(call_mpi(matching, &b, received, comm, starts ? &request : NULL),
+			       call);
 	if (!error)
 		error = reel_mpi_error(MPI_Wait(&request, MPI_STATUS_IGNORE), call);
-	free(b.number);
-	free(b.one);
-	free(b.bytes);
-	free(b.type);
+	free(bytes);
 	return error;
 }
 

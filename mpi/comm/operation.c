@@ -9,14 +9,24 @@
 
 #include <reel/extend.h>
 
+/* Finds an operation, or its place at the end of the list. Requires `attached->lock`. */
+static struct reel_mpi_operation **place_of(struct reel_mpi_attached *attached, MPI_Op op)
+{
+	struct reel_mpi_operation **link = &attached->operations;
+
+	while (*link && (*link)->op != op)
+		link = &(*link)->next;
+	return link;
+}
+
 struct reel_mpi_operation *reel_mpi_find_operation(struct reel_mpi_attached *attached, MPI_Op op)
 {
 	struct reel_mpi_operation *operation;
 
 	pthread_mutex_lock(&attached->lock);
-	operation = attached->operations;
-	while (operation && operation->op != op)
-		operation = operation->next;
+	operation = *place_of(attached, op);
+	if (operation && !operation->adjoint)
+		operation = NULL;
 	pthread_mutex_unlock(&attached->lock);
 	return operation;
 }
@@ -31,40 +41,25 @@ void reel_mpi_free_operations(struct reel_mpi_attached *attached)
 	}
 }
 
-static void drop(struct reel_mpi_attached *attached, struct reel_mpi_operation *operation)
-{
-	struct reel_mpi_operation **link = &attached->operations;
-
-	pthread_mutex_lock(&attached->lock);
-	while (*link != operation)
-		link = &(*link)->next;
-	*link = operation->next;
-	pthread_mutex_unlock(&attached->lock);
-	free(operation);
-}
-
 int reel_mpi_op_set_adjoint(MPI_Comm comm, MPI_Op op, reel_mpi_op_adjoint *adjoint, void *context)
 {
 	static const char call[] = "reel_mpi_op_set_adjoint";
 	struct reel_mpi_attached *attached;
-	struct reel_mpi_operation *operation;
+	struct reel_mpi_operation **place;
 	int error = reel_mpi_find(comm, call, &attached);
 
 	if (error)
 		return error;
 	if (op == MPI_OP_NULL)
 		return reel_fail(-EINVAL, "%s: MPI_OP_NULL", call);
-	operation = reel_mpi_find_operation(attached, op);
-	if (operation)
-		drop(attached, operation);
-	if (!adjoint)
-		return 0;
-	operation = malloc(sizeof *operation);
-	if (!operation)
-		return reel_fail(-ENOMEM, "%s: no memory", call);
 	pthread_mutex_lock(&attached->lock);
-	*operation = (struct reel_mpi_operation){attached->operations, op, adjoint, context};
-	attached->operations = operation;
+	place = place_of(attached, op);
+	if (!*place)
+		*place = calloc(1, sizeof **place);
+	if (*place)
+		**place = (struct reel_mpi_operation){(*place)->next, op, adjoint, context};
+	else
+		error = reel_fail(-ENOMEM, "%s: no memory", call);
 	pthread_mutex_unlock(&attached->lock);
-	return 0;
+	return error;
 }

@@ -472,17 +472,9 @@ static void drop_adjoint(const struct reel_mpi_message *m)
 {
 	MPI_Message matched;
 	MPI_Status status;
-	struct reel_mpi_buffer *buffer;
-	int bytes;
 
-	if (MPI_Mprobe(m->peer, m->tag, m->through, &matched, &status) != MPI_SUCCESS)
-		return;
-	MPI_Get_count(&status, MPI_BYTE, &bytes);
-	buffer = reel_mpi_take_buffer(m->attached, bytes > 0 ? (size_t)bytes : 1);
-	if (!buffer)
-		return;
-	MPI_Mrecv(buffer->data, bytes, MPI_BYTE, &matched, MPI_STATUS_IGNORE);
-	reel_mpi_give_buffer(m->attached, buffer);
+	if (MPI_Mprobe(m->peer, m->tag, m->through, &matched, &status) == MPI_SUCCESS)
+		reel_mpi_drop_matched(m->attached, &matched, &status);
 }
 
 int reel_mpi_receive_header(const struct reel_mpi_message *m)

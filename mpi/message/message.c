@@ -22,7 +22,7 @@ int reel_mpi_open_message(struct reel_mpi_message *message, MPI_Comm comm)
 	return error;
 }
 
-int reel_mpi_check_packed(const struct reel_mpi_message *m)
+int reel_mpi_check_packed(struct reel_mpi_message *m)
 {
 	int size;
 

@@ -36,7 +36,7 @@ int reel_mpi_open_message(struct reel_mpi_message *message, MPI_Comm comm);
  * The adjoint of a message is packed to be sent, but for that of a request, and MPI counts packed
  * bytes by an int. Returns 0, or -EOVERFLOW: there are more.
  */
-int reel_mpi_check_packed(const struct reel_mpi_message *message);
+int reel_mpi_check_packed(struct reel_mpi_message *message);
 
 /* Returns true if the message has an adjoint that travels. */
 bool reel_mpi_is_active(const struct reel_mpi_message *message);

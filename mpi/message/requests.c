@@ -188,8 +188,7 @@ int reel_mpi_waitall_at(reel_tape *tape, const char *site, int n, struct reel_mp
 		int own = wait_for(&requests[i], "reel_mpi_waitall", tape, site,
 				   one_of(statuses, i));
 
-		if (!error)
-			error = own;
+		error = error ? error : own;
 	}
 	return reel_mpi_stick(tape, error);
 }
@@ -442,8 +441,7 @@ int reel_mpi_waitall_reverse_at(reel_tape *tape, const char *site, int n,
 		int own = begin_reverse(&requests[i], "reel_mpi_waitall_reverse", tape, site,
 					one_of(statuses, i), NULL);
 
-		if (!error)
-			error = own;
+		error = error ? error : own;
 	}
 	return reel_mpi_stick(tape, error);
 }
