@@ -51,6 +51,7 @@ static int check_reversing(struct reel_mpi_attached *attached)
 
 	pthread_mutex_lock(&attached->lock);
 	reversing = attached->reversing;
+	REEL_ASSERT(reversing >= 0);
 	pthread_mutex_unlock(&attached->lock);
 	return reversing ? reel_fail(-EBUSY,
 				     "reel_mpi_reverse_end: the wait of %d requests was reversed, and "
@@ -121,6 +122,7 @@ static void drain_until_sent(struct reel_mpi_attached *attached)
 	MPI_Request request;
 	int complete = 0;
 
+	REEL_ASSERT(attached->checks);
 	while (attached->sending) {
 		pthread_mutex_lock(&attached->lock);
 		reel_mpi_reap(attached);
@@ -142,6 +144,7 @@ static void free_attached(struct reel_mpi_attached *attached)
 		drain_until_sent(attached);
 	else
 		reap_all(attached);
+	REEL_ASSERT(!attached->sending);
 	drain_all(attached);
 	free_buffers(attached->spare);
 	free_buffers(attached->given_up);

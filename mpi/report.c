@@ -3,7 +3,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include <reel/extend.h>
 #include <reel/run.h>
@@ -72,6 +71,8 @@ static double value_of(const struct figure *figure, const struct statistics *sta
 {
 	const char *member = (const char *)statistics + figure->offset;
 
+	REEL_ASSERT(figure->offset % sizeof(uint64_t) == 0);
+	REEL_ASSERT(figure->offset < sizeof *statistics);
 	return figure->is_signed ? (double)*(const int64_t *)(const void *)member
 				 : (double)*(const uint64_t *)(const void *)member;
 }
@@ -136,6 +137,7 @@ static int print(FILE *file, const struct table *table, bool has_run, int ranks)
 		const struct figure *figure = &figures[i];
 		bool of_run = is_of_run(figure);
 
+		REEL_ASSERT(table->most[i].rank >= 0 && table->most[i].rank < ranks);
 		if ((of_run && !has_run) || (figure->of_tier && table->most[i].value == 0))
 			continue;
 		fprintf(file, "%-7s %-19s",

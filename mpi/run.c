@@ -18,7 +18,6 @@
 #include "checkpoint/run-group.h"
 #include "comm/error.h"
 #include "message/wait.h"
-#include "os/assert.h"
 #include "os/clock.h"
 
 /* ---- Runs ---- */
@@ -38,6 +37,7 @@ static int time_out(const struct group *group)
 {
 	int rank;
 
+	REEL_ASSERT(group->watch_ns);
 	MPI_Comm_rank(group->comm, &rank);
 	return reel_fail(-ETIMEDOUT, "rank %d has waited %g s for the ranks of the run to agree: another "
 				     "rank is in a callback, or has left the sweep",
@@ -52,7 +52,7 @@ static int largest(void *context, int64_t *values, int count)
 	MPI_Request request;
 	int complete, error;
 
-	REEL_ASSERT(count <= MAX_VALUES);
+	REEL_ASSERT(count > 0 && count <= MAX_VALUES);
 	if (group->given_up)
 		return time_out(group);
 	memcpy(group->values, values, (size_t)count * sizeof *values);
@@ -75,6 +75,7 @@ static void close_group(void *context)
 {
 	struct group *group = context;
 
+	REEL_ASSERT(group->comm != MPI_COMM_NULL);
 	MPI_Comm_free(&group->comm);
 	/* The memory that MPI may still write to stays. */
 	if (!group->given_up)
@@ -112,6 +113,7 @@ static int open_group(struct reel_run_group *opened, MPI_Comm of, uint64_t watch
 		.max = largest, .duplicate = duplicate, .close = close_group, .context = group};
 	MPI_Comm_rank(local.comm, &opened->rank);
 	MPI_Comm_size(local.comm, &opened->ranks);
+	REEL_ASSERT(opened->rank >= 0 && opened->rank < opened->ranks);
 	return 0;
 }
 
@@ -207,6 +209,7 @@ static int agree_on_loop(struct reel_costs *costs, MPI_Comm comm)
 	costs->tape_bytes = (uint64_t)values[6];
 	costs->memory_bytes = (uint64_t)or_zero(-values[7]);
 	costs->workers = (unsigned)-values[8];
+	REEL_ASSERT(costs->workers > 0);
 	return 0;
 }
 

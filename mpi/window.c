@@ -148,6 +148,7 @@ int reel_mpi_win_fence_reverse_at(reel_tape *tape, const char *site, int asserti
 	if (!error) {
 		/* After the barrier the other ranks see the values that this rank has stored. */
 		MPI_Win_sync(win_bar);
+		REEL_ASSERT(window->locked);
 		window->locked = false;
 		error = reel_mpi_error(MPI_Win_unlock_all(win_bar), call);
 	}
@@ -205,6 +206,7 @@ static int open_access(struct access *a)
 		error = check_type(a->type, a->count, a->m.call, &target);
 	if (!error)
 		a->m.attached = a->window->attached;
+	REEL_ASSERT(error || (a->m.attached && a->m.layout));
 	return error;
 }
 
@@ -281,6 +283,7 @@ static int fetch(struct access *a, bool leave_zero)
 	struct reel_mpi_buffer *zeros = got ? reel_mpi_take_buffer(m->attached, bytes) : NULL;
 	int error = zeros ? 0 : -ENOMEM;
 
+	REEL_ASSERT(a->window->locked);
 	if (!error) {
 		char *zero = reel_mpi_layout_place(m->layout, m->count, zeros->data);
 		char *place = reel_mpi_layout_place(m->layout, m->count, got->data);
@@ -312,6 +315,7 @@ static int add_at_target(struct access *a)
 						  a->count, a->type, MPI_SUM, a->win),
 				   m->call);
 
+	REEL_ASSERT(a->window->locked);
 	if (!error)
 		error = reel_mpi_error(MPI_Win_flush(m->peer, a->win), m->call);
 	if (!error)

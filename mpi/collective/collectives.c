@@ -120,6 +120,7 @@ static void resolve_in_place(struct move *move)
 	bool sent = move->sent.base == MPI_IN_PLACE, received = move->received.base == MPI_IN_PLACE;
 	bool in_blocks = move->pattern->sent_in_blocks;
 
+	REEL_ASSERT(!move->neighbours);
 	move->in_place = sent || received;
 	move->own_stays = received || (sent && !in_blocks);
 	if (sent && in_blocks) {
@@ -151,6 +152,7 @@ static void address(struct reel_mpi_message *m, const struct move *move, bool se
 {
 	const struct reel_mpi_neighbours *n = move->neighbours;
 
+	REEL_ASSERT(i >= 0 && i < blocks_on(move, sent));
 	m->peer = !n ? i : sent ? n->destination[i] : n->source[i];
 	m->tag = !move->number ? 0 : sent ? i : move->number[i];
 }
@@ -202,6 +204,7 @@ static int open_move(struct move *move)
 	move->sent.in_blocks = move->pattern->sent_in_blocks;
 	move->received.in_blocks = move->pattern->received_in_blocks;
 	move->rank = move->attached->rank;
+	REEL_ASSERT(!move->number && !move->in_place && !move->own_stays);
 	move->size = move->attached->size;
 	if (!move->neighbours)
 		resolve_in_place(move);
@@ -259,6 +262,7 @@ static int describe(struct reel_mpi_call *call, const struct move *move, bool re
 		call->numbers = reel_mpi_numbers_of(&m);
 	if (uneven && call->numbers)
 		call->numbers = -1;
+	REEL_ASSERT(call->numbers >= -1);
 	if (move->attached->checks) {
 		hash = hash_blocks(hash_blocks(hash, move, true), move, false);
 		call->signature = reel_mpi_make_signature(uneven ? 0 : reel_mpi_kinds_of(&m), 0,
@@ -309,20 +313,20 @@ static int call_mpi(const struct move *move, MPI_Request *request)
 		return REEL_MPI_CALL(request, MPI_Alltoallw, MPI_Ialltoallw, TYPED(from), TYPED(to),
 				     comm);
 	case REEL_MPI_NEIGHBOR_ALLGATHER:
-		return REEL_MPI_CALL(request, MPI_Neighbor_allgather, MPI_Ineighbor_allgather, EVEN(from),
-				     EVEN(to), comm);
+		return REEL_MPI_CALL(request, MPI_Neighbor_allgather, MPI_Ineighbor_allgather,
+				     EVEN(from), EVEN(to), comm);
 	case REEL_MPI_NEIGHBOR_ALLGATHERV:
-		return REEL_MPI_CALL(request, MPI_Neighbor_allgatherv, MPI_Ineighbor_allgatherv, EVEN(from),
-				     UNEVEN(to), comm);
+		return REEL_MPI_CALL(request, MPI_Neighbor_allgatherv, MPI_Ineighbor_allgatherv,
+				     EVEN(from), UNEVEN(to), comm);
 	case REEL_MPI_NEIGHBOR_ALLTOALL:
-		return REEL_MPI_CALL(request, MPI_Neighbor_alltoall, MPI_Ineighbor_alltoall, EVEN(from),
-				     EVEN(to), comm);
+		return REEL_MPI_CALL(request, MPI_Neighbor_alltoall, MPI_Ineighbor_alltoall,
+				     EVEN(from), EVEN(to), comm);
 	case REEL_MPI_NEIGHBOR_ALLTOALLV:
-		return REEL_MPI_CALL(request, MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv, UNEVEN(from),
-				     UNEVEN(to), comm);
+		return REEL_MPI_CALL(request, MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv,
+				     UNEVEN(from), UNEVEN(to), comm);
 	default:
-		return REEL_MPI_CALL(request, MPI_Neighbor_alltoallw, MPI_Ineighbor_alltoallw, TYPED_BYTES(from),
-				     TYPED_BYTES(to), comm);
+		return REEL_MPI_CALL(request, MPI_Neighbor_alltoallw, MPI_Ineighbor_alltoallw,
+				     TYPED_BYTES(from), TYPED_BYTES(to), comm);
 	}
 }
 
@@ -358,6 +362,7 @@ static int forward(struct move *move, struct reel_mpi_request *request)
 {
 	int error = open_move(move);
 
+	REEL_ASSERT(!request || move->started);
 	/* A type that hides its numbers, or a wrong count, is refused before any rank waits. */
 	if (!error)
 		error = each_block(move, true, reel_mpi_check_packed);
@@ -383,6 +388,7 @@ static int match(struct move *move)
 							   : REEL_MPI_MATCH_ALLTOALL));
 	error = reel_mpi_match_neighbours(move->attached, move->pattern->name, matching);
 	move->number = move->neighbours->block[matching];
+	REEL_ASSERT(error || move->number);
 	return error;
 }
 

@@ -8,7 +8,6 @@
 
 #include <reel/extend.h>
 
-#include "comm/error.h"
 #include "message/order.h"
 #include "message/transfer.h"
 #include "message/wait.h"
@@ -22,6 +21,7 @@ int reel_mpi_make_request(struct reel_mpi_request *request, MPI_Request started,
 					     .request = started, .site = site};
 	if (!error)
 		reel_mpi_move_request(request, REEL_MPI_STARTED);
+	REEL_ASSERT(error <= 0);
 	return error;
 }
 
@@ -44,6 +44,7 @@ int reel_mpi_pop_operands(struct reel_mpi_message *m, void *operands)
 	}
 	lost = own != 0;
 	error = reel_mpi_combine(m, &lost, 1, MPI_INT, MPI_MAX);
+	REEL_ASSERT(error || lost == 0 || lost == 1);
 	if (error || !lost)
 		return error;
 	return reel_fail(own ? own : -EBADMSG, "%s: the operands are lost that the start of the "

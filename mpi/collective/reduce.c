@@ -66,6 +66,7 @@ static int add_counts(struct reduction *r, int count)
 	if (sum > INT_MAX)
 		return reel_fail(-EOVERFLOW, "%s: an operand of %lld elements; MPI counts them by an int",
 				 m->call, (long long)sum);
+	REEL_ASSERT(sum >= 0);
 	m->count = (int)sum;
 	return 0;
 }
@@ -89,6 +90,7 @@ static int open_reduction(struct reduction *r, int count, MPI_Comm comm)
 	struct reel_mpi_message *m = &r->m;
 	int error;
 
+	REEL_ASSERT(r->kind >= 0 && r->kind <= EXSCAN && m->call);
 	m->count = 0;
 	error = reel_mpi_open_message(m, comm);
 	if (error)
@@ -124,12 +126,15 @@ static struct reel_mpi_call call_of(const struct reduction *r, bool reverse, boo
 
 static size_t bytes_of(const struct reduction *r, int count)
 {
+	REEL_ASSERT(count >= 0 && r->m.layout->extent >= 0);
+	REEL_ASSERT(!count || r->m.layout->extent <= PTRDIFF_MAX / count);
 	return (size_t)count * (size_t)r->m.layout->extent;
 }
 
 /* A temporary for all elements of a rank, `times` times. */
 static struct reel_mpi_buffer *temporary(struct reduction *r, int times)
 {
+	REEL_ASSERT(times > 0 && times <= r->m.attached->size + 1 + REEL_MPI_CHAIN_SPARE);
 	return reel_mpi_take_buffer(r->m.attached, bytes_of(r, r->m.count) * (size_t)times + 1);
 }
 
@@ -167,6 +172,7 @@ static int spread_uneven(struct reduction *r, void *to)
 		begins[i] = at;
 		at += r->counts[i];
 	}
+	REEL_ASSERT(at == m->count);
 	error = await_pending(r, MPI_Iallgatherv(r->result, r->result_count, m->type, to, r->counts,
 						 begins, m->type, m->attached->sums, &r->pending));
 	/* A call that was given up may read `begins` until the program ends. */
@@ -231,14 +237,16 @@ static int note_winners(struct reduction *r, const char *operand, const char *re
 		reel_mpi_take_buffer(m->attached, (size_t)m->count * sizeof(int));
 	int *winner, error;
 
+	REEL_ASSERT(m->tape && r->factor == REEL_MPI_FACTOR_BIT);
 	if (!buffer)
 		return -ENOMEM;
 	winner = (int *)(void *)buffer->data;
 	for (int k = 0; k < m->count; k++) {
 		size_t at = bytes_of(r, k);
 
-		winner[k] = reel_mpi_is_same(m->layout, operand + at, result + at) ? m->attached->rank
-									  : INT_MAX;
+		winner[k] = reel_mpi_is_same(m->layout, operand + at, result + at)
+				    ? m->attached->rank
+				    : INT_MAX;
 	}
 	error = reel_mpi_await_all(m, MPI_Iallreduce(MPI_IN_PLACE, winner, m->count, MPI_INT,
 						     MPI_MIN, m->attached->sums,
@@ -259,6 +267,7 @@ static int note_others(struct reduction *r, const char *operand)
 	char *all, *product = NULL;
 	int error;
 
+	REEL_ASSERT(m->tape && r->factor == REEL_MPI_FACTOR_NUMBER);
 	if (!buffer)
 		return -ENOMEM;
 	all = (char *)buffer->data;
@@ -289,6 +298,7 @@ static int note(struct reduction *r, const char *operand)
 	struct reel_mpi_buffer *buffer;
 	int error;
 
+	REEL_ASSERT(r->factor != REEL_MPI_FACTOR_ONE);
 	if (reel_mpi_is_lost(r->m.attached, r->m.tape))
 		return reel_tape_error(r->m.tape);
 	r->m.notes = true;
@@ -323,6 +333,7 @@ static int forward(struct reduction *r, const void *sent, int count, MPI_Comm co
 	if (error)
 		return reel_mpi_stick(r->m.tape, error);
 	noted = r->m.tape && r->factor != REEL_MPI_FACTOR_ONE;
+	REEL_ASSERT(!noted || reel_mpi_is_active(&r->m));
 	call = call_of(r, false, false);
 	error = reel_mpi_agree(&call);
 	/* MPI overwrites an operand that is in place. */
@@ -370,6 +381,7 @@ static int multiply(struct reduction *r, char *signal, char *spare)
 {
 	struct reel_mpi_message *m = &r->m;
 
+	REEL_ASSERT(r->factor != REEL_MPI_FACTOR_OPERANDS && !is_scan(r));
 	if (r->factor != REEL_MPI_FACTOR_ONE && !m->tape)
 		return reel_fail(-EINVAL, "%s: there is no tape", m->call);
 	if (r->factor == REEL_MPI_FACTOR_BIT) {
@@ -390,6 +402,7 @@ static int reverse_own(struct reduction *r, char *signal, char *spare, int error
 	struct reel_mpi_message *m = &r->m;
 	int own;
 
+	REEL_ASSERT(r->factor == REEL_MPI_FACTOR_OPERANDS);
 	if (m->attached->rank + 1 < m->attached->size)
 		memset(signal, 0, bytes_of(r, m->count));
 	/* All ranks get NaN then, and none is left waiting. */
@@ -454,6 +467,7 @@ static int reverse_noted(struct reduction *r, char *operand, char *spare)
 		error = reverse(r, operand, spare);
 	else
 		reel_mpi_layout_poison(r->m.layout, r->m.count, r->m.buffer);
+	REEL_ASSERT(error || reel_tape_is_empty(&local));
 	reel_tape_close(&local);
 	r->m.tape = tape;
 	return error;
@@ -499,7 +513,7 @@ static int reverse_started(struct reduction *r, int count, MPI_Comm comm,
 /* ---- Calls ---- */
 
 #define REDUCTION(name, operand, result_at, counts_of, kind_of, root_of)                           \
-	{.m = REEL_MPI_MESSAGE(name, operand, 0, 0, 0), .result = (result_at),                      \
+	{.m = REEL_MPI_MESSAGE(name, operand, 0, 0, 0), .result = (result_at),                     \
 	 .counts = (counts_of), .kind = (int)(kind_of), .op = op, .root = (root_of)}
 
 int reel_mpi_reduction_at(reel_tape *tape, const char *site, enum reel_mpi_reduction kind,

@@ -15,7 +15,6 @@
 
 #include <reel/extend.h>
 
-#include "comm/error.h"
 #include "comm/operation.h"
 #include "message/transfer.h"
 #include "message/wait.h"
@@ -24,6 +23,8 @@ enum { CHAIN_TAG = 2 };
 
 static size_t bytes_of(const struct reel_mpi_message *m)
 {
+	REEL_ASSERT(m->count > 0 && m->layout->extent > 0);
+	REEL_ASSERT(m->layout->extent <= PTRDIFF_MAX / m->count);
 	return (size_t)m->count * (size_t)m->layout->extent;
 }
 
@@ -31,6 +32,7 @@ static size_t bytes_of(const struct reel_mpi_message *m)
 static void push_chain(struct reel_mpi_message *m, enum reel_mpi_factor factor, MPI_Op op,
 		       const char *below, char *x)
 {
+	REEL_ASSERT(m->attached->rank > 0);
 	if (factor != REEL_MPI_FACTOR_BIT) {
 		reel_mpi_push_numbers(m, x);
 		reel_mpi_push_numbers(m, below);
@@ -38,7 +40,8 @@ static void push_chain(struct reel_mpi_message *m, enum reel_mpi_factor factor, 
 	}
 	MPI_Reduce_local(below, x, m->count, m->type, op);
 	for (size_t at = 0; at < bytes_of(m); at += (size_t)m->layout->extent)
-		reel_push_bool_at(m->tape, !reel_mpi_is_same(m->layout, x + at, below + at), m->site);
+		reel_push_bool_at(m->tape, !reel_mpi_is_same(m->layout, x + at, below + at),
+				  m->site);
 }
 
 int reel_mpi_note_chain(struct reel_mpi_message *m, enum reel_mpi_factor factor, MPI_Op op,
@@ -48,6 +51,7 @@ int reel_mpi_note_chain(struct reel_mpi_message *m, enum reel_mpi_factor factor,
 	char *x, *below;
 	int error;
 
+	REEL_ASSERT(m->tape && factor != REEL_MPI_FACTOR_ONE);
 	if (!buffer)
 		return -ENOMEM;
 	m->notes = true;
@@ -70,6 +74,7 @@ static void divide_by_program(struct reel_mpi_message *m, MPI_Op op, const char 
 	const struct reel_mpi_operation *operation = reel_mpi_find_operation(m->attached, op);
 	char *below = spare, *x = spare + bytes_of(m);
 
+	REEL_ASSERT(operation);
 	reel_mpi_pop_numbers(m, below);
 	reel_mpi_pop_numbers(m, x);
 	operation->adjoint(below, x, u, to_below, to_x, m->count, m->type, operation->context);
@@ -84,6 +89,7 @@ static int divide(struct reel_mpi_message *m, enum reel_mpi_factor factor, MPI_O
 {
 	size_t extent = (size_t)m->layout->extent;
 
+	REEL_ASSERT(to_below == to_x + bytes_of(m));
 	memcpy(to_x, u, bytes_of(m));
 	memcpy(to_below, u, bytes_of(m));
 	if (m->attached->rank == 0 || factor == REEL_MPI_FACTOR_ONE)

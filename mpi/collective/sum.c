@@ -9,7 +9,6 @@
 #include <reel/extend.h>
 #include <reel/sum.h>
 
-#include "comm/error.h"
 #include "message/agree.h"
 #include "message/wait.h"
 
@@ -42,6 +41,8 @@ static int add_ranks(struct reel_mpi_message *m, struct reel_mpi_buffer *buffer,
 	reel_sum *sums = (reel_sum *)(void *)buffer->data;
 	int error = reel_mpi_agree(&call);
 
+	REEL_ASSERT(m->count <= INT_MAX / WORDS);
+	REEL_ASSERT(buffer->bytes >= (size_t)m->count * sizeof *sums);
 	/* Digits of 32 bits: the sum of 2^31 of them fits into a word. */
 	for (int i = 0; i < m->count; i++)
 		reel_sum_carry(&sums[i]);

@@ -40,6 +40,7 @@ struct reel_mpi_buffer *reel_mpi_take_buffer(struct reel_mpi_attached *attached,
 		}
 		buffer->bytes = bytes;
 	}
+	REEL_ASSERT(buffer->bytes >= bytes);
 	buffer->next = NULL;
 	buffer->request = MPI_REQUEST_NULL;
 	return buffer;
@@ -51,6 +52,7 @@ void reel_mpi_give_buffer(struct reel_mpi_attached *attached, struct reel_mpi_bu
 		buffer->request == MPI_REQUEST_NULL ? &attached->spare : &attached->given_up;
 
 	pthread_mutex_lock(&attached->lock);
+	REEL_ASSERT(*list != buffer && attached->sending != buffer);
 	buffer->next = *list;
 	*list = buffer;
 	pthread_mutex_unlock(&attached->lock);
@@ -74,6 +76,7 @@ struct reel_mpi_buffer *reel_mpi_first_sent(struct reel_mpi_attached *attached)
 {
 	struct reel_mpi_buffer *buffer = attached->sending;
 
+	REEL_ASSERT(reel_mpi_is_locked(attached) && buffer);
 	attached->sending = buffer->next;
 	if (!attached->sending)
 		attached->last_sent = &attached->sending;
@@ -84,6 +87,8 @@ int reel_mpi_reap(struct reel_mpi_attached *attached)
 {
 	int error = 0;
 
+	REEL_ASSERT(reel_mpi_is_locked(attached));
+	REEL_ASSERT(!attached->sending == (attached->last_sent == &attached->sending));
 	while (attached->sending) {
 		struct reel_mpi_buffer *buffer = attached->sending;
 		int complete = 1, code = MPI_Test(&buffer->request, &complete, MPI_STATUS_IGNORE);
@@ -102,6 +107,7 @@ int reel_mpi_reap(struct reel_mpi_attached *attached)
 void reel_mpi_keep_sending(struct reel_mpi_attached *attached, struct reel_mpi_buffer *buffer)
 {
 	pthread_mutex_lock(&attached->lock);
+	REEL_ASSERT(!*attached->last_sent && !buffer->next);
 	*attached->last_sent = buffer;
 	attached->last_sent = &buffer->next;
 	reel_mpi_reap(attached);
@@ -115,6 +121,7 @@ int reel_mpi_drop_matched(struct reel_mpi_attached *attached, MPI_Message *match
 	int bytes;
 
 	MPI_Get_count(status, MPI_BYTE, &bytes);
+	REEL_ASSERT(bytes >= 0);
 	buffer = reel_mpi_take_buffer(attached, (size_t)bytes);
 	if (!buffer)
 		return -ENOMEM;
@@ -143,12 +150,15 @@ int reel_mpi_set_attached(MPI_Comm comm, struct reel_mpi_attached *attached,
 {
 	int error = make_keyval(end);
 
+	REEL_ASSERT(attached->rank >= 0 && attached->rank < attached->size);
+	REEL_ASSERT(attached->messages != MPI_COMM_NULL && attached->sums != MPI_COMM_NULL);
 	return error ? error
 		     : reel_mpi_error(MPI_Comm_set_attr(comm, keyval, attached), "reel_mpi_attach");
 }
 
 void reel_mpi_delete_attached(MPI_Comm comm)
 {
+	REEL_ASSERT(keyval != MPI_KEYVAL_INVALID);
 	MPI_Comm_delete_attr(comm, keyval);
 }
 
@@ -158,6 +168,7 @@ bool reel_mpi_is_attached(MPI_Comm comm, struct reel_mpi_attached **attached)
 
 	if (comm != MPI_COMM_NULL && keyval != MPI_KEYVAL_INVALID)
 		MPI_Comm_get_attr(comm, keyval, attached, &found);
+	REEL_ASSERT(!found || *attached);
 	return found;
 }
 
@@ -178,6 +189,7 @@ int reel_mpi_duplicate(MPI_Comm comm, MPI_Comm *to)
 	/* Errors in adjoint messages are the library's to report. */
 	if (!error)
 		MPI_Comm_set_errhandler(*to, MPI_ERRORS_RETURN);
+	REEL_ASSERT(error || *to != MPI_COMM_NULL);
 	return error;
 }
 

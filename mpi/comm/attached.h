@@ -14,6 +14,8 @@
 
 #include <reel/mpi.h>
 
+#include "os/assert.h"
+
 /* A temporary for adjoints; `data` is aligned as malloc() aligns. */
 struct reel_mpi_buffer {
 	struct reel_mpi_buffer *next;
@@ -107,6 +109,15 @@ int reel_mpi_drop_matched(struct reel_mpi_attached *attached, MPI_Message *match
 
 /* A duplicate of `comm` that returns its errors. Returns 0 or an error. */
 int reel_mpi_duplicate(MPI_Comm comm, MPI_Comm *duplicate);
+
+/* For assertions: returns true if a thread holds `attached->lock`. */
+static inline bool reel_mpi_is_locked(struct reel_mpi_attached *attached)
+{
+	if (pthread_mutex_trylock(&attached->lock))
+		return true;
+	pthread_mutex_unlock(&attached->lock);
+	return false;
+}
 
 /* An error of a reverse call has told the program that its calls do not match. */
 static inline void reel_mpi_set_failed(struct reel_mpi_attached *attached)

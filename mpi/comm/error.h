@@ -3,7 +3,9 @@
 #ifndef REEL_MPI_ERROR_H
 #define REEL_MPI_ERROR_H
 
-/* Calls MPI: `call`, or if there is a request its I-form, which has the request as last argument. */
+#include "os/assert.h"
+
+/* Calls MPI: `call`, or with a request its I-form, whose last argument is the request. */
 #define REEL_MPI_CALL(request, call, i_form, ...)                                                  \
 	((request) ? i_form(__VA_ARGS__, (request)) : call(__VA_ARGS__))
 

@@ -59,6 +59,7 @@ int reel_mpi_factor_of(struct reel_mpi_attached *attached, MPI_Op op,
 		       const struct reel_mpi_layout *layout, const char *call,
 		       enum reel_mpi_factor *factor)
 {
+	REEL_ASSERT(layout->runs > 0);
 	for (size_t i = 0; i < OPERATIONS; i++) {
 		if (operations[i].op != op)
 			continue;
@@ -83,6 +84,7 @@ bool reel_mpi_is_same(const struct reel_mpi_layout *layout, const char *a, const
 	bool same = true;
 	size_t bytes = 0;
 
+	REEL_ASSERT(layout->runs > 0 && run->count > 0);
 	REEL_MPI_BY_NUMBER(run->number, {
 		const NUMBER *x = (const NUMBER *)(const void *)a;
 		const NUMBER *y = (const NUMBER *)(const void *)b;
@@ -98,6 +100,7 @@ bool reel_mpi_is_same(const struct reel_mpi_layout *layout, const char *a, const
 
 void reel_mpi_multiply(const struct reel_mpi_layout *layout, int count, void *to, const void *by)
 {
+	REEL_ASSERT(count >= 0 && layout->runs > 0 && layout->run[0].count == 1);
 	REEL_MPI_BY_NUMBER(layout->run[0].number, {
 		NUMBER *x = (NUMBER *)to;
 		const NUMBER *y = (const NUMBER *)by;

@@ -76,6 +76,7 @@ static void add_run(struct runs *runs, MPI_Aint offset, int64_t count, enum reel
 {
 	struct reel_mpi_run *top = runs->count ? &runs->run[runs->count - 1] : NULL;
 
+	REEL_ASSERT(count > 0 && number <= REEL_MPI_LONG_DOUBLE);
 	if (runs->error)
 		return;
 	runs->numbers += count;
@@ -95,6 +96,7 @@ static void add_run(struct runs *runs, MPI_Aint offset, int64_t count, enum reel
 		runs->run = larger;
 		runs->room = room;
 	}
+	REEL_ASSERT(runs->count < runs->room);
 	runs->run[runs->count++] = (struct reel_mpi_run){offset, count, number};
 }
 
@@ -160,6 +162,7 @@ static void add_subarray(struct runs *runs, MPI_Aint offset, int dimensions, con
 {
 	MPI_Aint lower, extent, row = 1;
 
+	REEL_ASSERT(dimensions >= 0 && (stride == 1 || stride == -1));
 	MPI_Type_get_extent(type, &lower, &extent);
 	if (dimensions == 0) {
 		add_type(runs, offset, type);
@@ -187,6 +190,7 @@ static void add_contents(struct runs *runs, MPI_Aint at, const struct contents *
 	MPI_Aint lower, extent = 0;
 	int last;
 
+	REEL_ASSERT(c->combiner != MPI_COMBINER_NAMED);
 	if (c->combiner != MPI_COMBINER_STRUCT)
 		MPI_Type_get_extent(c->t[0], &lower, &extent);
 	switch (c->combiner) {
@@ -293,6 +297,7 @@ static int make_layout(MPI_Datatype type, const char *call, struct reel_mpi_layo
 	MPI_Aint lower;
 
 	add_type(&runs, 0, type);
+	REEL_ASSERT(runs.error || (runs.count <= runs.room && !runs.count == !runs.numbers));
 	layout = runs.error ? NULL : malloc(sizeof *layout + runs.count * sizeof *runs.run);
 	if (layout) {
 		layout->runs = runs.count;
@@ -309,6 +314,7 @@ static int make_layout(MPI_Datatype type, const char *call, struct reel_mpi_layo
 		runs.error = reel_fail(-ENOMEM, "no memory for the layout of a datatype");
 	}
 	free(runs.run);
+	REEL_ASSERT(!layout == (runs.error != 0));
 	*made = layout;
 	return runs.error ? reel_fail(runs.error, "%s: %s", call, reel_error_text(0)) : 0;
 }
@@ -330,6 +336,7 @@ int reel_mpi_layout_of(MPI_Datatype type, const char *call, const struct reel_mp
 	if (!error && !found)
 		error = make_layout(type, call, &kept);
 	pthread_mutex_unlock(&lock);
+	REEL_ASSERT(error || kept);
 	*layout = kept;
 	return error;
 }
@@ -341,6 +348,7 @@ int reel_mpi_check_count(const struct reel_mpi_layout *layout, int count, int ti
 	/* The last element may reach beyond its extent, and the first one is aligned. */
 	MPI_Aint left = PTRDIFF_MAX / times - 2 * ALIGN;
 
+	REEL_ASSERT(times > 0 && left > 0);
 	if (count < 0)
 		return reel_fail(-EINVAL, "%s: a count of %d", call, count);
 	if (!count ||
@@ -364,11 +372,13 @@ size_t reel_mpi_layout_bytes(const struct reel_mpi_layout *layout, int count)
 {
 	MPI_Aint extent = layout->extent < 0 ? -layout->extent : layout->extent;
 
+	REEL_ASSERT(count > 0);
 	return (size_t)(layout->true_extent + (count - 1) * extent + ALIGN);
 }
 
 char *reel_mpi_layout_place(const struct reel_mpi_layout *layout, int count, void *memory)
 {
+	REEL_ASSERT(count > 0);
 	return (char *)memory - lowest(layout, count);
 }
 
@@ -381,6 +391,7 @@ char *reel_mpi_layout_place(const struct reel_mpi_layout *layout, int count, voi
 static void add_numbers(char *to, const char *from, MPI_Aint offset, int64_t n,
 			enum reel_mpi_number number)
 {
+	REEL_ASSERT(n > 0 && number <= REEL_MPI_LONG_DOUBLE);
 	REEL_MPI_BY_NUMBER(number, {
 		NUMBER *restrict x = (NUMBER *)(void *)(to + offset);
 		const NUMBER *restrict y = (const NUMBER *)(const void *)(from + offset);
@@ -402,6 +413,7 @@ static int64_t join(const struct reel_mpi_layout *layout, int *count)
 {
 	int64_t joined = *count;
 
+	REEL_ASSERT(*count >= 0);
 	if (layout->runs != 1 ||
 	    layout->extent !=
 		    (MPI_Aint)number_bytes[layout->run->number] * (MPI_Aint)layout->run->count)

@@ -50,7 +50,7 @@ void reel_mpi_layout_zero(const struct reel_mpi_layout *layout, int count, void 
 void reel_mpi_layout_poison(const struct reel_mpi_layout *layout, int count, void *to);
 
 /* For each type of numbers, `do_this` with NUMBER as its name. */
-#define REEL_MPI_BY_NUMBER(number, do_this)                                                                 \
+#define REEL_MPI_BY_NUMBER(number, do_this)                                                        \
 	switch (number) {                                                                          \
 	case REEL_MPI_FLOAT: {                                                                     \
 		typedef float NUMBER;                                                              \

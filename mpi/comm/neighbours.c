@@ -16,6 +16,8 @@
 /* Makes room for the numbers of neighbours that are set. */
 static int make_room(struct reel_mpi_neighbours *n)
 {
+	REEL_ASSERT(n->sources >= 0 && n->destinations >= 0);
+	REEL_ASSERT(!n->source && !n->destination);
 	n->source = malloc((size_t)n->sources * sizeof *n->source + 1);
 	n->destination = malloc((size_t)n->destinations * sizeof *n->destination + 1);
 	return n->source && n->destination ? 0 : -ENOMEM;
@@ -27,6 +29,7 @@ static int read_grid(struct reel_mpi_neighbours *n, MPI_Comm comm)
 	int dimensions, error;
 
 	MPI_Cartdim_get(comm, &dimensions);
+	REEL_ASSERT(dimensions >= 0);
 	n->sources = n->destinations = 2 * dimensions;
 	error = make_room(n);
 	for (int d = 0; d < dimensions && !error; d++) {
@@ -90,6 +93,7 @@ static int find(struct reel_mpi_attached *attached, const char *call)
 	struct reel_mpi_neighbours *n;
 	int error;
 
+	REEL_ASSERT(reel_mpi_is_locked(attached));
 	if (attached->neighbours)
 		return 0;
 	n = calloc(1, sizeof *n);
@@ -116,6 +120,7 @@ int reel_mpi_find_neighbours(struct reel_mpi_attached *attached, const char *cal
 	error = find(attached, call);
 	*neighbours = attached->neighbours;
 	pthread_mutex_unlock(&attached->lock);
+	REEL_ASSERT(error || *neighbours);
 	return error;
 }
 
@@ -171,6 +176,7 @@ static int measure(enum reel_mpi_matching matching, int neighbours, int *receive
 	struct blocks b = {.bytes = bytes};
 	int error;
 
+	REEL_ASSERT(neighbours >= 0 && matching < REEL_MPI_MATCHINGS);
 	if (!bytes || !received) {
 		free(bytes);
 		return reel_fail(-ENOMEM, "%s: no memory for the neighbours", call);
@@ -199,6 +205,7 @@ int reel_mpi_match_neighbours(struct reel_mpi_attached *attached, const char *ca
 	int most = n->sources > n->destinations ? n->sources : n->destinations;
 	int *received, error;
 
+	REEL_ASSERT(most >= 0);
 	/* Collective calls on one communicator come one after the other: no lock is needed. */
 	if (n->block[matching])
 		return 0;

@@ -14,6 +14,7 @@ static struct reel_mpi_operation **place_of(struct reel_mpi_attached *attached, 
 {
 	struct reel_mpi_operation **link = &attached->operations;
 
+	REEL_ASSERT(reel_mpi_is_locked(attached));
 	while (*link && (*link)->op != op)
 		link = &(*link)->next;
 	return link;

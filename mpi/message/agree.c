@@ -58,6 +58,7 @@ static void summarise(struct summary *summary, const struct reel_mpi_call *call,
 {
 	char what[200], text[400];
 
+	REEL_ASSERT(call->name && error <= 0);
 	summary->value[NAME] = error ? UNKNOWN : number_of(call->name, call->reverse);
 	summary->value[ROOT] = error ? UNKNOWN : call->root;
 	summary->value[NUMBERS] = error || call->numbers < 0 ? UNKNOWN : call->numbers;
@@ -92,6 +93,7 @@ static int count_ranks(const struct summary *all, int size, int what, int like)
 
 	for (int i = 0; i < size; i++)
 		n += all[i].value[what] == all[like].value[what];
+	REEL_ASSERT(n > 0 && n <= size);
 	return n;
 }
 
@@ -158,6 +160,7 @@ static int compare(const struct reel_mpi_call *call, uint64_t serial, int error)
 	struct summary own;
 	int failed;
 
+	REEL_ASSERT(checks && error <= 0);
 	snprintf(text, sizeof text, "%s", error ? reel_error_text(error) : "");
 	summarise(&own, call, serial, error);
 	failed = reduce(call, &own, most);
@@ -179,6 +182,7 @@ static void fail_all(struct reel_mpi_attached *attached, const char *site, int e
 	struct reel_mpi_call call = {.attached = attached, .name = "reverse call", .site = site,
 				     .reverse = true};
 
+	REEL_ASSERT(error < 0);
 	attached->checks->open_calls--;
 	compare(&call, 0, error);
 }
@@ -227,6 +231,7 @@ struct reel_mpi_call reel_mpi_call_of(const struct reel_mpi_message *m, const ch
 {
 	uint32_t kinds = reel_mpi_kinds_of(m);
 
+	REEL_ASSERT(m->attached && m->layout);
 	return (struct reel_mpi_call){.attached = m->attached, .tape = m->tape, .name = name,
 				      .site = m->site, .root = root,
 				      .numbers = reel_mpi_numbers_of(m), .reverse = reverse,
@@ -237,6 +242,7 @@ void reel_mpi_sign_operation(struct reel_mpi_call *call, MPI_Op op, bool in_plac
 {
 	unsigned char handle[sizeof op];
 
+	REEL_ASSERT(!call->signature.operation);
 	if (!call->numbers)
 		return;
 	memcpy(handle, &op, sizeof op);
@@ -267,6 +273,7 @@ static int64_t *open_of(const struct reel_mpi_call *call)
 {
 	struct reel_mpi_checks *checks = call->attached->checks;
 
+	REEL_ASSERT(checks);
 	return call->started ? &checks->open_starts : &checks->open_calls;
 }
 
@@ -298,6 +305,7 @@ int reel_mpi_note_agreed(const struct reel_mpi_call *call, int error)
 	if (error || !has_note(call))
 		return error;
 	note.serial = call->started ? 0 : call->attached->checks->calls;
+	REEL_ASSERT(note.serial || call->started);
 	++*open_of(call);
 	call->attached->checks->site = call->site;
 	reel_mpi_count(&call->attached->counters.note_bytes, sizeof note);

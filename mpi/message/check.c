@@ -23,6 +23,7 @@ int reel_mpi_checks_open(struct reel_mpi_attached *attached, MPI_Comm comm)
 {
 	struct reel_mpi_checks *checks = calloc(1, sizeof *checks);
 
+	REEL_ASSERT(!attached->checks);
 	if (!checks)
 		return reel_fail(-ENOMEM, "reel_mpi_attach: no memory");
 	checks->headers = MPI_COMM_NULL;
@@ -57,6 +58,7 @@ static int64_t count_open(const struct reel_mpi_checks *checks, const struct ree
 	*one = NULL;
 	for (int i = 0; i < REEL_MPI_CHANNEL_LISTS; i++)
 		for (const struct reel_mpi_channel *c = checks->channels[i]; c; c = c->next) {
+			REEL_ASSERT(c->open >= 0);
 			if (c->open > 0 && !*one)
 				*one = c;
 			open += c->open > 0 ? c->open : 0;
@@ -119,6 +121,7 @@ static struct reel_mpi_channel *channel_of(struct reel_mpi_attached *attached, i
 	struct reel_mpi_channel **link =
 		&attached->checks->channels[hash % REEL_MPI_CHANNEL_LISTS], *channel;
 
+	REEL_ASSERT(reel_mpi_is_locked(attached) && attached->checks);
 	for (channel = *link; channel; channel = channel->next)
 		if (channel->peer == peer && channel->tag == tag && channel->receive == receive)
 			return channel;
@@ -137,6 +140,7 @@ static uint64_t count_message(const struct reel_mpi_message *m, bool receive)
 	struct reel_mpi_channel *channel;
 	uint64_t serial = 0;
 
+	REEL_ASSERT(m->peer >= 0 && m->tag >= 0);
 	pthread_mutex_lock(&m->attached->lock);
 	channel = channel_of(m->attached, m->peer, m->tag, receive);
 	if (channel) {
@@ -156,6 +160,7 @@ bool reel_mpi_close_message(struct reel_mpi_attached *attached, int peer, int ta
 
 	pthread_mutex_lock(&attached->lock);
 	channel = channel_of(attached, peer, tag, receive);
+	REEL_ASSERT(!channel || channel->open >= 0);
 	waits = channel && channel->open > 0;
 	if (waits)
 		channel->open--;
@@ -223,6 +228,7 @@ int reel_mpi_push_call_note(reel_tape *tape, const struct reel_mpi_call_note *no
 {
 	struct reel_mpi_call_note marked = *note;
 
+	REEL_ASSERT(tape && note->name && note->signature.kind);
 	marked.mark = MARK;
 	reel_push_call_note_at(tape, marked, note->site);
 	return reel_tape_error(tape);
@@ -253,6 +259,7 @@ void reel_mpi_count_truncated(const struct reel_mpi_message *m, const MPI_Status
 		return;
 	came.peer = status->MPI_SOURCE;
 	came.tag = status->MPI_TAG;
+	REEL_ASSERT(came.peer < m->attached->size);
 	count_message(&came, true);
 }
 
@@ -260,7 +267,8 @@ enum { DESCRIPTION = 120 };
 
 static bool is_message(const struct reel_mpi_call_note *note)
 {
-	return note->signature.kind == REEL_MPI_SEND_CALL || note->signature.kind == REEL_MPI_RECEIVE_CALL;
+	return note->signature.kind == REEL_MPI_SEND_CALL ||
+	       note->signature.kind == REEL_MPI_RECEIVE_CALL;
 }
 
 /* Names the type of the numbers if the other call of a pair has another one. */
@@ -271,6 +279,7 @@ static const char *describe(const struct reel_mpi_call_note *note,
 	bool send = note->signature.kind == REEL_MPI_SEND_CALL;
 	char numbers[REEL_MPI_NUMBERS_TEXT];
 
+	REEL_ASSERT(note->signature.kind && (!other || other->signature.kind));
 	reel_mpi_describe_numbers(numbers, note->numbers,
 				  differ ? reel_mpi_kinds_name(note->signature.numbers) : NULL);
 	if (!is_message(note))
@@ -320,6 +329,7 @@ static int pop_call_note(const struct reel_mpi_attached *attached, reel_tape *ta
 {
 	char here[DESCRIPTION], there[DESCRIPTION], differ[DESCRIPTION];
 
+	REEL_ASSERT(tape && own->signature.kind);
 	*note = (struct reel_mpi_call_note){0};
 	own->serial = 0;
 	if (reel_mpi_is_lost(attached, tape))
@@ -364,6 +374,7 @@ void reel_mpi_copy_end(char *to, size_t bytes, const char *text)
 {
 	size_t length = strlen(text);
 
+	REEL_ASSERT(bytes > 0);
 	memcpy(to, length < bytes ? text : text + length - bytes + 1,
 	       length < bytes ? length + 1 : bytes);
 }
@@ -374,6 +385,7 @@ static int post_header(struct reel_mpi_attached *attached, int peer, int tag, co
 	struct reel_mpi_buffer *buffer = reel_mpi_take_buffer(attached, sizeof *header);
 	int error;
 
+	REEL_ASSERT(attached->checks);
 	if (!buffer)
 		return -ENOMEM;
 	memcpy(buffer->data, header, sizeof *header);
@@ -395,6 +407,7 @@ int reel_mpi_send_header(const struct reel_mpi_message *m)
 	struct reel_mpi_header header = {.serial = m->serial, .numbers = reel_mpi_numbers_of(m),
 					 .kinds = reel_mpi_kinds_of(m)};
 
+	REEL_ASSERT(reel_mpi_has_header(m));
 	reel_mpi_copy_end(header.text, sizeof header.text, m->site);
 	if (m->tape && !reel_mpi_close_message(m->attached, m->peer, m->tag, true))
 		reel_mpi_checks_count_elsewhere();
@@ -402,10 +415,12 @@ int reel_mpi_send_header(const struct reel_mpi_message *m)
 }
 
 /* Sends a header with the text of the last error, unless nobody waits for one. */
-static void refuse(struct reel_mpi_attached *attached, int peer, int tag, const char *site, int error)
+static void refuse(struct reel_mpi_attached *attached, int peer, int tag, const char *site,
+		   int error)
 {
 	struct reel_mpi_header header = {.error = error};
 
+	REEL_ASSERT(error < 0);
 	if (!reel_mpi_close_message(attached, peer, tag, true))
 		return;
 	snprintf(header.text, sizeof header.text, "%s", reel_error_text(error));
@@ -428,6 +443,7 @@ void reel_mpi_refuse_note(struct reel_mpi_attached *attached,
 int reel_mpi_post_header(const struct reel_mpi_message *m, struct reel_mpi_header *header,
 			 MPI_Request *request)
 {
+	REEL_ASSERT(reel_mpi_has_header(m));
 	return reel_mpi_error(MPI_Irecv(header, (int)sizeof *header, MPI_BYTE, m->peer, m->tag,
 					m->attached->checks->headers, request),
 			      m->call);
@@ -437,6 +453,7 @@ static int compare_header(const struct reel_mpi_message *m, const struct reel_mp
 {
 	bool numbered = m->serial && header->serial;
 
+	REEL_ASSERT(header->error <= 0);
 	if (header->error)
 		return reel_fail(-EBADMSG, "rank %d, %s: %s gets no adjoint from rank %d, tag %d: %s",
 				 m->attached->rank, m->site, m->call, m->peer, m->tag, header->text);

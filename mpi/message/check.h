@@ -170,7 +170,7 @@ int reel_mpi_push_call_note(reel_tape *tape, const struct reel_mpi_call_note *no
 int reel_mpi_pop_call_note(struct reel_mpi_attached *attached, reel_tape *tape, const char *call,
 			   struct reel_mpi_call_note *own, struct reel_mpi_call_note *note);
 
-/* Does the same as reel_mpi_refuse_adjoint() for the message of a note, if that message was received. */
+/* Does the same for the message of a note, if that message was received. */
 void reel_mpi_refuse_note(struct reel_mpi_attached *attached,
 			  const struct reel_mpi_call_note *note, int error);
 

@@ -19,6 +19,8 @@ int reel_mpi_open_message(struct reel_mpi_message *message, MPI_Comm comm)
 		message->through = message->attached->messages;
 	if (!error)
 		error = reel_mpi_check_count(message->layout, message->count, 1, message->call);
+	REEL_ASSERT(error || (message->attached && message->layout));
+	REEL_ASSERT(error || message->count >= 0);
 	return error;
 }
 
@@ -40,11 +42,13 @@ int reel_mpi_check_packed(struct reel_mpi_message *m)
 
 bool reel_mpi_is_active(const struct reel_mpi_message *message)
 {
+	REEL_ASSERT(message->layout);
 	return message->layout->runs > 0 && message->count > 0 && message->peer != MPI_PROC_NULL;
 }
 
 int reel_mpi_stick(reel_tape *tape, int error)
 {
+	REEL_ASSERT(error <= 0);
 	if (error && tape && !reel_tape_error(tape))
 		reel_tape_give_up(tape, error, reel_error_text(error));
 	return error;
@@ -64,6 +68,7 @@ int64_t reel_mpi_numbers_of(const struct reel_mpi_message *m)
 
 	for (size_t i = 0; i < m->layout->runs; i++)
 		numbers += m->layout->run[i].count;
+	REEL_ASSERT(numbers >= 0 && (!m->count || numbers <= INT64_MAX / m->count));
 	return numbers * m->count;
 }
 
@@ -73,5 +78,6 @@ uint32_t reel_mpi_kinds_of(const struct reel_mpi_message *m)
 
 	for (size_t i = 0; i < m->layout->runs && m->count; i++)
 		kinds |= 1u << m->layout->run[i].number;
+	REEL_ASSERT(kinds < 1u << REEL_MPI_NUMBERS);
 	return kinds;
 }

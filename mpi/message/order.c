@@ -8,8 +8,6 @@
 
 #include <reel/extend.h>
 
-#include "os/assert.h"
-
 #define TO(state) (1u << REEL_MPI_##state)
 
 /* The table of order.h: the states that may follow each state. */
@@ -31,6 +29,7 @@ int reel_mpi_complete_request(struct reel_mpi_request *r)
 {
 	int code;
 
+	REEL_ASSERT(r->state == REEL_MPI_STARTED || r->state == REEL_MPI_COMPLETE);
 	if (r->state != REEL_MPI_STARTED)
 		return MPI_SUCCESS;
 	code = MPI_Wait(&r->request, &r->status);
@@ -84,6 +83,7 @@ int reel_mpi_check_order(const struct reel_mpi_message *m, bool receive,
 	struct reel_mpi_attached *attached = m->attached;
 	const struct reel_mpi_request *older = NULL;
 
+	REEL_ASSERT(!request || request->state == REEL_MPI_COMPLETE);
 	if (!reel_mpi_is_active(m))
 		return 0;
 	pthread_mutex_lock(&attached->lock);
@@ -102,6 +102,7 @@ void reel_mpi_append_request(struct reel_mpi_attached *attached, struct reel_mpi
 {
 	struct reel_mpi_request **link = &attached->oldest;
 
+	REEL_ASSERT(r->state == REEL_MPI_STARTED);
 	r->next = NULL;
 	pthread_mutex_lock(&attached->lock);
 	while (*link)
@@ -112,6 +113,7 @@ void reel_mpi_append_request(struct reel_mpi_attached *attached, struct reel_mpi
 
 void reel_mpi_unlink_request(struct reel_mpi_attached *attached, const struct reel_mpi_request *r)
 {
+	REEL_ASSERT(r->state == REEL_MPI_COMPLETE);
 	pthread_mutex_lock(&attached->lock);
 	for (struct reel_mpi_request **link = &attached->oldest; *link; link = &(*link)->next)
 		if (*link == r) {
@@ -128,6 +130,7 @@ struct reel_mpi_request *reel_mpi_oldest_same(struct reel_mpi_request *r, int n,
 	struct reel_mpi_request *older;
 	struct reel_mpi_message m;
 
+	REEL_ASSERT(r >= requests && r < requests + n);
 	/* A request without an adjoint is not in the list, and has no order. */
 	if (reel_mpi_message_of(&m, r, "", NULL, NULL) || !reel_mpi_is_active(&m))
 		return r;
@@ -149,6 +152,7 @@ struct reel_mpi_request *reel_mpi_oldest_same(struct reel_mpi_request *r, int n,
 		}
 		older = older->next;
 	}
+	REEL_ASSERT(r->state == REEL_MPI_COMPLETE);
 	pthread_mutex_unlock(&attached->lock);
 	return r;
 }

@@ -39,6 +39,7 @@ int reel_mpi_send_at(reel_tape *tape, const char *site, enum reel_mpi_mode mode,
 	struct reel_mpi_message m = REEL_MPI_MESSAGE("reel_mpi_send", buffer, count, dest, tag);
 	int error = open_in_order(&m, false, comm);
 
+	REEL_ASSERT(mode >= REEL_MPI_STANDARD && mode <= REEL_MPI_READY);
 	if (!error)
 		error = reel_mpi_error(send_by_mode[mode](buffer, count, type, dest, tag, comm),
 				       m.call);
@@ -72,6 +73,7 @@ static int received(struct reel_mpi_message *m, const MPI_Status *own, MPI_Statu
 	bool asked = status != MPI_STATUS_IGNORE, fixed = is_fixed(m);
 	int error = reel_mpi_note_message(m, own, reel_mpi_is_noted(m, asked), 0);
 
+	REEL_ASSERT(error || m->peer >= 0 || m->peer == MPI_PROC_NULL);
 	if (asked)
 		*status = *own;
 	return error || fixed ? error : reel_mpi_check_order(m, true, NULL);
@@ -144,6 +146,7 @@ static int exchanged(struct reel_mpi_message *out, struct reel_mpi_message *in, 
 {
 	int error = check_received(in, code, own), noted, after;
 
+	REEL_ASSERT(out->attached == in->attached);
 	if (error && error != -EMSGSIZE)
 		return error;
 	noted = reel_mpi_note_call(out, false);

@@ -53,6 +53,7 @@ static int (*const send_by_mode[])(const void *, int, MPI_Datatype, int, int, MP
 
 static int start_by_mode(struct reel_mpi_request *r)
 {
+	REEL_ASSERT(r->mode >= REEL_MPI_STANDARD && r->mode <= REEL_MPI_RECEIVE);
 	return reel_mpi_is_receive(r) ? MPI_Irecv(r->buffer, r->count, r->type, r->peer, r->tag,
 						  r->comm, &r->request)
 				      : send_by_mode[r->mode](r->buffer, r->count, r->type, r->peer,
@@ -102,7 +103,8 @@ int reel_mpi_irecv_at(reel_tape *tape, const char *site, void *buffer, int count
 
 static bool has_begun(const struct reel_mpi_request *r)
 {
-	return r->mode != REEL_MPI_NULL && (r->state == REEL_MPI_STARTED || r->state == REEL_MPI_COMPLETE);
+	return r->mode != REEL_MPI_NULL &&
+	       (r->state == REEL_MPI_STARTED || r->state == REEL_MPI_COMPLETE);
 }
 
 /* The status of a request for which there is nothing to wait. */
@@ -136,6 +138,7 @@ static int finish(struct reel_mpi_request *r, const char *call, reel_tape *tape,
 	int error = reel_mpi_message_of(&m, r, call, site, tape), wrong_order;
 	bool receive = reel_mpi_is_receive(r), active;
 
+	REEL_ASSERT(has_begun(r));
 	if (error)
 		return error;
 	active = reel_mpi_is_active(&m);
@@ -219,6 +222,7 @@ static int choose(int n, struct reel_mpi_request *requests, const char *call, in
 	if (!error && *index != MPI_UNDEFINED) {
 		struct reel_mpi_request *r = &requests[*index];
 
+		REEL_ASSERT(*index >= 0 && *index < n && r->state == REEL_MPI_STARTED);
 		r->request = MPI_REQUEST_NULL;
 		r->status = status;
 		reel_mpi_move_request(r, REEL_MPI_COMPLETE);
@@ -241,6 +245,7 @@ int reel_mpi_waitany_at(reel_tape *tape, const char *site, int n, struct reel_mp
 		struct reel_mpi_request *r = reel_mpi_oldest_same(&requests[*index], n, requests);
 
 		*index = (int)(r - requests);
+		REEL_ASSERT(*index >= 0 && *index < n);
 		error = finish(r, call, tape, site, asked_for(status), *index);
 	}
 	return reel_mpi_stick(tape, error);
@@ -251,6 +256,7 @@ static int probe(struct reel_mpi_request *r, const char *call, int *flag)
 {
 	int error = 0;
 
+	REEL_ASSERT(has_begun(r));
 	*flag = r->state == REEL_MPI_COMPLETE;
 	if (r->state == REEL_MPI_STARTED) {
 		error = reel_mpi_error(MPI_Test(&r->request, flag, &r->status), call);
@@ -285,6 +291,7 @@ int reel_mpi_waitsome_at(reel_tape *tape, const char *site, int n,
 		error = finish(r, call, tape, site, one_of(statuses, *done), indices[*done]);
 		++*done;
 	}
+	REEL_ASSERT(*done <= n);
 	if (tape && !error)
 		reel_push_number_of_requests_at(tape, *done, site);
 	return reel_mpi_stick(tape, error);
@@ -326,6 +333,7 @@ static void count_reversing(struct reel_mpi_attached *attached, int change)
 {
 	pthread_mutex_lock(&attached->lock);
 	attached->reversing += change;
+	REEL_ASSERT(attached->reversing >= 0);
 	pthread_mutex_unlock(&attached->lock);
 }
 
@@ -349,6 +357,7 @@ static int receive_adjoint(struct reel_mpi_request *r, struct reel_mpi_message *
 		m->attached, header_bytes(m) + reel_mpi_layout_bytes(m->layout, m->count));
 	int error = 0;
 
+	REEL_ASSERT(!r->temporary && m->count > 0);
 	if (!buffer)
 		return -ENOMEM;
 	if (reel_mpi_has_header(m))
@@ -418,6 +427,7 @@ static int begin_reverse(struct reel_mpi_request *r, const char *call, reel_tape
 		r->serial = m.serial;
 	}
 	reel_mpi_move_request(r, REEL_MPI_REVERSED);
+	REEL_ASSERT(r->moved >= 0 && r->moved <= r->count);
 	r->site = site;
 	count_reversing(m.attached, 1);
 	if (error)
@@ -513,6 +523,7 @@ static int drop_all(struct reel_mpi_request *r, const struct reel_mpi_message *m
 {
 	struct reel_mpi_buffer *buffer = r->temporary;
 
+	REEL_ASSERT(buffer);
 	drop(r, false);
 	if (buffer->request != MPI_REQUEST_NULL) {
 		MPI_Cancel(&buffer->request);
@@ -530,6 +541,7 @@ static int await_header(struct reel_mpi_request *r, const struct reel_mpi_messag
 	bool comes = false;
 	int error;
 
+	REEL_ASSERT(buffer && reel_mpi_has_header(m));
 	error = reel_mpi_await(m, REEL_MPI_FROM_PEER, &buffer->request, MPI_STATUS_IGNORE);
 	if (!error) {
 		comes = !header->error;
@@ -545,6 +557,7 @@ static int finish_reverse(struct reel_mpi_request *r, struct reel_mpi_message *m
 	struct reel_mpi_buffer *buffer = r->temporary;
 	int error = 0;
 
+	REEL_ASSERT(!buffer || r->moved > 0);
 	if (r->moved <= 0)
 		return 0;
 	m->peer = r->moved_peer;

@@ -24,6 +24,7 @@ bool reel_mpi_is_noted(const struct reel_mpi_message *message, bool asked)
 
 void reel_mpi_push_note(reel_tape *tape, const char *site, struct reel_mpi_note note)
 {
+	REEL_ASSERT(tape);
 	reel_push_message_note_at(tape, note, site);
 }
 
@@ -32,11 +33,13 @@ int reel_mpi_note_message(struct reel_mpi_message *message, const MPI_Status *st
 {
 	int wanted = message->count, error;
 
+	REEL_ASSERT(wanted >= 0);
 	if (status && message->peer != MPI_PROC_NULL) {
 		MPI_Get_count(status, message->type, &message->count);
 		message->peer = status->MPI_SOURCE;
 		message->tag = status->MPI_TAG;
 	}
+	REEL_ASSERT(message->peer < message->attached->size);
 	/* The message has come, whatever is wrong with it: the other rank counts it, too. */
 	error = reel_mpi_note_call(message, status != NULL);
 	if (status && message->peer != MPI_PROC_NULL) {
@@ -83,6 +86,7 @@ int reel_mpi_recall_message(struct reel_mpi_message *message, MPI_Status *status
 	bool null;
 	int size;
 
+	REEL_ASSERT(message->count >= 0);
 	if (note) {
 		if (note->count > message->count || note->source >= message->attached->size ||
 		    (note->source < 0 && note->source != MPI_PROC_NULL))
@@ -108,6 +112,7 @@ int reel_mpi_recall_message(struct reel_mpi_message *message, MPI_Status *status
 
 void reel_mpi_push_numbers(const struct reel_mpi_message *m, const void *numbers)
 {
+	REEL_ASSERT(m->tape && m->count >= 0 && m->layout->extent > 0);
 	reel_push_array_at(m->tape, numbers, (size_t)m->count, (size_t)m->layout->extent,
 			   REEL_FLOATING, m->site);
 	reel_mpi_count(&m->attached->counters.note_bytes,
@@ -116,6 +121,7 @@ void reel_mpi_push_numbers(const struct reel_mpi_message *m, const void *numbers
 
 void reel_mpi_pop_numbers(const struct reel_mpi_message *m, void *numbers)
 {
+	REEL_ASSERT(m->tape && m->count >= 0 && m->layout->extent > 0);
 	reel_pop_array_at(m->tape, numbers, (size_t)m->count, (size_t)m->layout->extent,
 			  REEL_FLOATING, m->site);
 }
@@ -154,6 +160,7 @@ int reel_mpi_send_copy(struct reel_mpi_message *message)
 		reel_mpi_give_buffer(attached, buffer);
 		return error;
 	}
+	REEL_ASSERT(place > 0 && place <= bytes);
 	reel_mpi_count(&attached->counters.adjoints, 1);
 	reel_mpi_count(&attached->counters.adjoint_bytes, (uint64_t)place);
 	reel_mpi_keep_sending(attached, buffer);
@@ -196,6 +203,7 @@ int reel_mpi_check_adjoint(const struct reel_mpi_message *message, const MPI_Sta
 {
 	int count;
 
+	REEL_ASSERT(message->count > 0);
 	MPI_Get_count(status, message->type, &count);
 	if (count == message->count)
 		return 0;
@@ -211,6 +219,7 @@ static int receive_adjoint(struct reel_mpi_message *message, char *place)
 	MPI_Status status;
 	int error = 0;
 
+	REEL_ASSERT(reel_mpi_is_active(message));
 	if (reel_mpi_is_lost(message->attached, message->tape))
 		return reel_fail(reel_tape_error(message->tape), "%s follows a call that failed",
 				 message->call);

@@ -19,6 +19,7 @@ static int time_out(const struct reel_mpi_message *m, enum reel_mpi_wait what)
 	double seconds = 1e-9 * (double)m->attached->watch_ns;
 	int error;
 
+	REEL_ASSERT(m->attached->watch_ns);
 	reel_mpi_set_failed(m->attached);
 	if (what == REEL_MPI_FOR_ALL)
 		error = reel_fail(-ETIMEDOUT, "rank %d, %s: %s() has waited %g s for the other ranks of "
@@ -45,6 +46,7 @@ static int cancel(const struct reel_mpi_message *m, MPI_Request *request, MPI_St
 	MPI_Status own;
 	int cancelled, code;
 
+	REEL_ASSERT(*request != MPI_REQUEST_NULL);
 	MPI_Cancel(request);
 	code = MPI_Wait(request, &own);
 	MPI_Test_cancelled(&own, &cancelled);
@@ -80,6 +82,7 @@ int reel_mpi_await(const struct reel_mpi_message *m, enum reel_mpi_wait what, MP
 	begin = reel_clock_ns();
 	error = reel_mpi_poll(m->call, request, status, limit ? begin + limit : UINT64_MAX,
 			      &complete);
+	REEL_ASSERT(error || complete || limit);
 	if (!error && !complete)
 		error = what == REEL_MPI_FROM_PEER ? cancel(m, request, status) : time_out(m, what);
 	if (!m->forward) {
@@ -103,6 +106,7 @@ int reel_mpi_combine(const struct reel_mpi_message *m, void *values, int count, 
 	int size, error;
 
 	MPI_Type_size(type, &size);
+	REEL_ASSERT(count > 0 && size > 0);
 	buffer = reel_mpi_take_buffer(m->attached, (size_t)count * (size_t)size);
 	if (!buffer)
 		return -ENOMEM;
