@@ -151,6 +151,26 @@ int reel_mpi_run_open(reel_run **run, const reel_plan *plan, const reel_model *m
 	return error;
 }
 
+/* ---- What programs agree on ---- */
+
+static int largest_in(void *comm, int64_t *values, int count)
+{
+	return reel_mpi_error(MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_INT64_T, MPI_MAX,
+					    *(MPI_Comm *)comm),
+			      "reel_mpi_agree");
+}
+
+/* After an error all ranks return here, since they have agreed on it. */
+int reel_mpi_agree(MPI_Comm comm, int error, int64_t *value)
+{
+	struct reel_run_group group = {.max = largest_in, .context = &comm};
+
+	MPI_Comm_rank(comm, &group.rank);
+	MPI_Comm_size(comm, &group.ranks);
+	error = reel_group_agree(&group, error, NULL);
+	return error || !value ? error : reel_group_max(&group, value, 1);
+}
+
 /* ---- Costs ---- */
 
 /* The members of struct reel_costs by which 0 means no limit: as 1 / 0 they can be compared. */

@@ -1099,6 +1099,18 @@ int reel_mpi_run_open(reel_run **run, const reel_plan *plan, const reel_model *m
 		      int (*route)(const char *name, char *path), MPI_Comm comm);
 
 /*
+ * Tells the ranks of the communicator, which need not be attached, the error of this one, and sets
+ * *value to the largest that any of them gives; `value` may be NULL. Collective: each rank calls it,
+ * also one that has failed, so that none waits for one that has left. For programs that drive their
+ * runs, and for whatever else all ranks do or none.
+ *
+ * Returns `error` if it is below 0; -ECANCELED, if that of another rank is: the text names it; or
+ * the largest of all, 0 if no rank has one; -EIO, MPI failed. *value is set if it returns 0. Costs
+ * an MPI_Allreduce() of five integers, and one of *value.
+ */
+int reel_mpi_agree(MPI_Comm comm, int error, int64_t *value);
+
+/*
  * reel_costs_choose() (plan.h) for all ranks: sets *costs to the largest times and sizes, and to
  * the smallest memory and bandwidths, that any rank has, and *choice to one choice from these.
  * Collective. Returns the same on all ranks; -EINVAL, too, if steps or the number of tiers differ.

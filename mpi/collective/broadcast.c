@@ -68,7 +68,7 @@ int reel_mpi_bcast_at(reel_tape *tape, const char *site, void *buffer, int count
 	if (error)
 		return reel_mpi_stick(tape, error);
 	call = reel_mpi_call_of(&m, "reel_mpi_bcast", root, false);
-	error = reel_mpi_agree(&call);
+	error = reel_mpi_agree_on_call(&call);
 	if (!error)
 		error = reel_mpi_error(MPI_Bcast(buffer, count, type, root, comm), m.call);
 	return reel_mpi_stick(tape, reel_mpi_note_agreed(&call, error));
@@ -104,7 +104,7 @@ static int reverse_bcast(struct reel_mpi_message *m, int root, MPI_Comm comm, bo
 		return error;
 	call = reel_mpi_call_of(m, "reel_mpi_bcast", root, true);
 	call.started = started;
-	error = reel_mpi_agree(&call);
+	error = reel_mpi_agree_on_call(&call);
 	if (!error && reel_mpi_is_active(m))
 		error = reel_mpi_sum_to(m, root);
 	if (error)
@@ -145,7 +145,7 @@ static int agree_on_barrier(const char *site, reel_tape *tape, MPI_Comm comm, bo
 	if (reel_mpi_find(comm, call.name, attached))
 		return 0;
 	call.attached = *attached;
-	return reel_mpi_agree(&call);
+	return reel_mpi_agree_on_call(&call);
 }
 
 int reel_mpi_barrier_at(reel_tape *tape, const char *site, MPI_Comm comm)

@@ -337,7 +337,7 @@ static int call_and_wait(const struct move *move)
 
 	if (error)
 		return error;
-	error = reel_mpi_agree(&call);
+	error = reel_mpi_agree_on_call(&call);
 	if (!error)
 		error = reel_mpi_error(call_mpi(move, NULL), move->pattern->name);
 	return reel_mpi_note_agreed(&call, error);
@@ -403,7 +403,7 @@ static int reverse(struct move *move)
 		return reel_mpi_stick(move->tape, error);
 	error = describe(&call, move, true);
 	if (!error)
-		error = reel_mpi_agree(&call);
+		error = reel_mpi_agree_on_call(&call);
 	if (error) {
 		each_block(move, true, poison);
 		each_block(move, false, poison);

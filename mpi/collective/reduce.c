@@ -335,7 +335,7 @@ static int forward(struct reduction *r, const void *sent, int count, MPI_Comm co
 	noted = r->m.tape && r->factor != REEL_MPI_FACTOR_ONE;
 	REEL_ASSERT(!noted || reel_mpi_is_active(&r->m));
 	call = call_of(r, false, false);
-	error = reel_mpi_agree(&call);
+	error = reel_mpi_agree_on_call(&call);
 	/* MPI overwrites an operand that is in place. */
 	if (!error && noted && r->in_place) {
 		copy = temporary(r, 1);
@@ -484,7 +484,7 @@ static int reverse_call(struct reduction *r, int count, MPI_Comm comm, bool star
 	if (error)
 		return error;
 	call = call_of(r, true, started);
-	error = reel_mpi_agree(&call);
+	error = reel_mpi_agree_on_call(&call);
 	if (error)
 		reel_mpi_layout_poison(r->m.layout, r->m.count, r->m.buffer);
 	if (error || !reel_mpi_is_active(&r->m))

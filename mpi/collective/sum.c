@@ -39,7 +39,7 @@ static int add_ranks(struct reel_mpi_message *m, struct reel_mpi_buffer *buffer,
 {
 	struct reel_mpi_call call = reel_mpi_call_of(m, "reel_mpi_sum", 0, reverse);
 	reel_sum *sums = (reel_sum *)(void *)buffer->data;
-	int error = reel_mpi_agree(&call);
+	int error = reel_mpi_agree_on_call(&call);
 
 	REEL_ASSERT(m->count <= INT_MAX / WORDS);
 	REEL_ASSERT(buffer->bytes >= (size_t)m->count * sizeof *sums);

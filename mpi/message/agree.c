@@ -277,7 +277,7 @@ static int64_t *open_of(const struct reel_mpi_call *call)
 	return call->started ? &checks->open_starts : &checks->open_calls;
 }
 
-int reel_mpi_agree(const struct reel_mpi_call *call)
+int reel_mpi_agree_on_call(const struct reel_mpi_call *call)
 {
 	struct reel_mpi_checks *checks = call->attached->checks;
 	struct reel_mpi_call_note own = note_of(call);

@@ -34,7 +34,7 @@ void reel_mpi_sign_operation(struct reel_mpi_call *call, MPI_Op op, bool in_plac
  * if they differ. Of an I-form each rank compares the reverse call with its own note alone, and
  * nothing else: it returns as reel_mpi_mirror().
  */
-int reel_mpi_agree(const struct reel_mpi_call *call);
+int reel_mpi_agree_on_call(const struct reel_mpi_call *call);
 
 /* Forward, when all else is on the tape: notes the call. Returns `error`, or the tape's. */
 int reel_mpi_note_agreed(const struct reel_mpi_call *call, int error);

@@ -265,6 +265,20 @@ static bool driven(void)
 	       holds(drive(&state, &bar, STEPS / 2) == (rank == ranks - 1 ? -EDOM : -ECANCELED));
 }
 
+static bool agreements(void)
+{
+	int64_t value = rank == 1 ? 77 : -rank;
+	bool passed = holds(!reel_mpi_agree(MPI_COMM_WORLD, 0, &value)) && holds(value == 77);
+	int error = reel_mpi_agree(MPI_COMM_WORLD, rank == ranks - 1 ? -EDOM : 0, &value);
+
+	passed &= holds(error == (rank == ranks - 1 ? -EDOM : -ECANCELED));
+	passed &= holds(rank == ranks - 1 || strstr(reel_error_text(error), "failed"));
+	passed &= holds(reel_mpi_agree(MPI_COMM_WORLD, rank, NULL) == ranks - 1);
+	value = 5;
+	passed &= holds(!reel_mpi_agree(MPI_COMM_SELF, 0, &value)) && holds(value == 5);
+	return passed & holds(reel_mpi_agree(MPI_COMM_SELF, -EDOM, NULL) == -EDOM);
+}
+
 static bool different_plans(void)
 {
 	struct state bar;
@@ -362,6 +376,7 @@ static const struct rank_case cases[] = {
 	{"so does one whose threads look ahead", looks_ahead},
 	{"a rank that fails ends the sweep of all, and is named", failures},
 	{"ranks drive their runs, and end where one of them says", driven},
+	{"programs agree on an error and on a value", agreements},
 	{"ranks with different plans are refused", different_plans},
 	{"costs and a choice are agreed on", costs},
 	{"ranks end the wait for one that has left the sweep", a_rank_leaves},
