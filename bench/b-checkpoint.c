@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs of plans whose snapshots are on a disk: written behind and read ahead, against
- * the same in memory, and against a store that has each transfer waited for.
+ * Runs of plans whose snapshots are on a disk: written behind and read ahead, against the same in
+ * memory, and against a store that has each transfer waited for. And what a run takes by itself,
+ * with steps of next to nothing, by callbacks and driven by the program.
  */
 #include "config.h"
 
@@ -150,7 +151,7 @@ static reel_store *file(void)
 	return store;
 }
 
-void bench_checkpoint(void)
+static void measure_tiers(void)
 {
 	static struct loop memory, disk, waiting;
 	static const struct measure_variant variants[] = {
@@ -170,4 +171,104 @@ void bench_checkpoint(void)
 	close_loop(&memory);
 	close_loop(&disk);
 	close_loop(&waiting);
+}
+
+/* ---- Steps of next to nothing ---- */
+
+enum { SHORT_STEPS = 1000, SHORT_SLOTS = 20 };
+
+struct short_loop {
+	reel_plan *plan;
+	reel_run *run;
+	double state;
+};
+
+static int short_advance(void *context, void *state, int64_t first, int64_t last)
+{
+	(void)context;
+	*(double *)state += (double)(last - first);
+	return 0;
+}
+
+static int short_record(void *context, void *state, int64_t first, int64_t last, reel_tape *tape)
+{
+	(void)tape;
+	return short_advance(context, state, first, last);
+}
+
+static int short_reverse(void *context, void *adjoint, int64_t first, int64_t last, reel_tape *tape)
+{
+	(void)tape;
+	return short_advance(context, adjoint, first, last);
+}
+
+static double run_by_callbacks(void *context, size_t n)
+{
+	struct short_loop *loop = context;
+	double bar = 0;
+
+	(void)n;
+	loop->state = 0;
+	if (reel_run_forward(loop->run, NULL, &loop->state) ||
+	    reel_run_reverse(loop->run, NULL, &loop->state, &bar))
+		abort();
+	return bar;
+}
+
+static double run_driven(void *context, size_t n)
+{
+	struct short_loop *loop = context;
+	reel_action action;
+	double bar = 0;
+
+	(void)n;
+	loop->state = 0;
+	if (reel_run_start(loop->run, NULL, &loop->state, &bar))
+		abort();
+	for (;;) {
+		if (reel_run_next(loop->run, &action))
+			abort();
+		if (action.kind == REEL_ACTION_DONE)
+			return bar;
+		if (action.kind == REEL_ACTION_REVERSE)
+			bar += (double)(action.last - action.first);
+		else
+			loop->state += (double)(action.last - action.first);
+	}
+}
+
+static void open_short(struct short_loop *loop)
+{
+	static const reel_model model = {.state_bytes = sizeof(double), .advance = short_advance,
+					 .record = short_record, .reverse = short_reverse};
+	struct reel_problem problem = {.steps = SHORT_STEPS, .tiers = 1,
+				       .tier = {{.slots = SHORT_SLOTS}}};
+
+	if (reel_plan_open(&loop->plan, REEL_BINOMIAL, &problem) ||
+	    reel_run_open(&loop->run, loop->plan, &model, NULL))
+		abort();
+}
+
+static void measure_short_steps(void)
+{
+	static struct short_loop loop;
+	static const struct measure_variant variants[] = {
+		{.name = "callbacks", .run = run_by_callbacks, .context = &loop},
+		{.name = "driven", .run = run_driven, .context = &loop},
+	};
+	static const struct bench_case one = {"checkpoint/short steps", variants,
+					      COUNT_OF(variants), 0, {SHORT_STEPS}, SHORT_STEPS, 15};
+
+	if (!bench_wants(&one, 1))
+		return;
+	open_short(&loop);
+	bench_run(&one);
+	reel_run_close(loop.run);
+	reel_plan_close(loop.plan);
+}
+
+void bench_checkpoint(void)
+{
+	measure_short_steps();
+	measure_tiers();
 }
