@@ -132,7 +132,7 @@ libreel_core_la_SOURCES = \
 	%D%/tape/pop.c \
 	%D%/tape/push.c \
 	%D%/tape/recording.c \
-	%D%/tape/seal.c \
+	%D%/tape/room.c \
 	%D%/tape/span.c \
 	%D%/tape/sum.c \
 	%D%/tape/tape.c %D%/tape/tape.h \

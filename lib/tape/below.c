@@ -54,9 +54,14 @@ void reel_below_retain(reel_tape *tape, struct reel_slab *slab)
 			       worth_storing(tape, slab), tape->layout);
 }
 
-void reel_below_seal(reel_tape *tape, struct reel_slab *slab)
+void reel_below_seal(reel_tape *tape)
 {
-	REEL_ASSERT(slab == tape->slab || slab == tape->slab->below);
+	struct reel_slab *slab = tape->slab;
+
+	if (slab && tape->flags & REEL_TAPE_KEEPS_BELOW)
+		slab = slab->below;
+	if (!slab)
+		return;
 	reel_below_retain(tape, slab);
 	if (is_shared(tape, slab) || reel_slab_is_readable(slab))
 		return;

@@ -8,8 +8,11 @@
 
 #include "tape.h"
 
-/* Leave the top slab, or the slab below it, to the offload thread before another slab covers it. */
-void reel_below_seal(reel_tape *tape, struct reel_slab *slab);
+/*
+ * Before another slab covers the top slab: leave it to the offload thread, or the slab below it, if
+ * the tape keeps the one below its top.
+ */
+void reel_below_seal(reel_tape *tape);
 /* Leave a slab to the offload thread that the tape was popped through and that a hold keeps. */
 void reel_below_retain(reel_tape *tape, struct reel_slab *slab);
 /* As reel_slab_acquire(), for the slab that is the top slab now. */

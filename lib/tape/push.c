@@ -3,6 +3,9 @@
  * The slow path of a push: the inline push comes here if the tape is new, its window is full, a
  * hold keeps the window, an error sticks or the tape is checked. The owner of the tape runs these
  * functions. `refused` counts the bits of refused pushes, whose pops give all ones.
+ *
+ * A push can wait twice: for a frame; and, after pops that have emptied the top slab, for a read,
+ * since it leaves that slab first and goes on with the one below, which may be in the store.
  */
 #include "config.h"
 

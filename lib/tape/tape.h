@@ -109,7 +109,7 @@ bool reel_tape_is_copy(reel_tape *tape);
 /* push.c: count a refused push, so that its pop is refused too; 0 bits count as one bit. */
 void reel_tape_refuse(reel_tape *tape, uint64_t bits);
 
-/* seal.c: whether no error sticks; begins the inline window of a new tape. */
+/* room.c: whether no error sticks; begins the inline window of a new tape. */
 bool reel_tape_takes_pushes(reel_tape *tape);
 /*
  * Make room for `bytes` at the top, on another slab if the window has too little. `bytes` is a

@@ -524,7 +524,7 @@ static void a_visit_finds_a_slab_that_is_written_or_not(void)
 		reel_below_acquire(&taped.tape, slab);
 		state = reel_slab_state_of(slab);
 		wrong += state != REEL_SLAB_OPEN && state != REEL_SLAB_PINNED_WRITING;
-		reel_below_seal(&taped.tape, slab);
+		reel_below_retain(&taped.tape, slab);
 	}
 	end_play(player);
 	is_int(wrong, 0, "is its owner's whenever it is visited");

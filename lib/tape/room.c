@@ -188,17 +188,6 @@ static struct reel_slab *next_slab(reel_tape *tape, size_t bytes)
 	return NULL;
 }
 
-/* Seal the slab that is below the top from now on; the offload thread may write and evict it. */
-static void cover_below(reel_tape *tape)
-{
-	struct reel_slab *slab = tape->slab;
-
-	if (slab && tape->flags & REEL_TAPE_KEEPS_BELOW)
-		slab = slab->below;
-	if (slab)
-		reel_below_seal(tape, slab);
-}
-
 static void put_on_top(reel_tape *tape, struct reel_slab *slab)
 {
 	REEL_ASSERT(reel_slab_is_open(slab) && slab != tape->slab && slab != tape->spare);
@@ -206,7 +195,7 @@ static void put_on_top(reel_tape *tape, struct reel_slab *slab)
 	slab->slab_index = next_slab_index(tape);
 	slab->below = tape->slab;
 	slab->below_offset = reel_window_filled(tape);
-	cover_below(tape);
+	reel_below_seal(tape);
 	slab->serial = ++tape->serial;
 	slab->holds = tape->holds;
 	tape->below += slab->below_offset;
