@@ -98,7 +98,7 @@ function put_navigation(   list, n, i) {
 	print "</ul>\n<p>Headers</p>\n<ul>"
 	n = split("tape run pool store error version model block parcel recording sum plan extend " \
 		  "region task adjoint reduction omp observe mpi " \
-		  "gpu arena host-tape device device-staged device-add", list, " ")
+		  "gpu arena host-tape device device-add", list, " ")
 	for (i = 1; i <= n; i++)
 		if ("reel/" list[i] ".h" in headers || "reel/" list[i] ".cuh" in headers)
 			put_entry("man/reel-" list[i] ".7.html " list[i])
