@@ -108,6 +108,10 @@ static int open_reduction(struct reduction *r, int count, MPI_Comm comm)
 		error = reel_mpi_check_packed(m);
 	if (error || !reel_mpi_is_active(m))
 		return error;
+	if (m->layout->extent <= 0)
+		return reel_fail(-ENOTSUP, "%s: elements of a type whose extent is not above 0 are "
+					   "not reduced",
+				 m->call);
 	return reel_mpi_factor_of(m->attached, r->op, m->layout, m->call, &r->factor);
 }
 

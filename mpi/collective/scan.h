@@ -7,8 +7,8 @@
 #include "message/message.h"
 
 /*
- * Notes the operand and what the ranks below have made of theirs; or
- * of a minimum, one bit: whether the operand is below the minimum of the ranks below.
+ * Notes the operand and what the ranks below have made of theirs; or of a minimum one bit: whether
+ * the operand is below the minimum of the ranks below.
  */
 int reel_mpi_note_chain(struct reel_mpi_message *message, enum reel_mpi_factor factor, MPI_Op op,
 			const char *operand);

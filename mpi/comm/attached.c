@@ -5,6 +5,7 @@
 #include "attached.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 
 #include <reel/extend.h>
@@ -114,18 +115,27 @@ void reel_mpi_keep_sending(struct reel_mpi_attached *attached, struct reel_mpi_b
 	pthread_mutex_unlock(&attached->lock);
 }
 
+/* A message that is dropped is received in blocks of this size. */
+enum { DROP_BYTES = 4096 };
+
 int reel_mpi_drop_matched(struct reel_mpi_attached *attached, MPI_Message *matched,
 			  const MPI_Status *status)
 {
 	struct reel_mpi_buffer *buffer;
-	int bytes;
+	MPI_Datatype block;
+	MPI_Count bytes, blocks;
 
-	MPI_Get_count(status, MPI_BYTE, &bytes);
-	REEL_ASSERT(bytes >= 0);
-	buffer = reel_mpi_take_buffer(attached, (size_t)bytes);
+	MPI_Get_elements_x(status, MPI_BYTE, &bytes);
+	/* Adjoints of requests may have more bytes than an int can count. */
+	blocks = bytes / DROP_BYTES + 1;
+	REEL_ASSERT(bytes >= 0 && blocks <= INT_MAX);
+	buffer = reel_mpi_take_buffer(attached, (size_t)blocks * DROP_BYTES);
 	if (!buffer)
 		return -ENOMEM;
-	MPI_Mrecv(buffer->data, bytes, MPI_BYTE, matched, MPI_STATUS_IGNORE);
+	MPI_Type_contiguous(DROP_BYTES, MPI_BYTE, &block);
+	MPI_Type_commit(&block);
+	MPI_Mrecv(buffer->data, (int)blocks, block, matched, MPI_STATUS_IGNORE);
+	MPI_Type_free(&block);
 	reel_mpi_give_buffer(attached, buffer);
 	return 0;
 }

@@ -42,7 +42,7 @@ struct reel_mpi_attached {
 	MPI_Comm messages; /* adjoints of messages, with the tags of the program's */
 	MPI_Comm sums;	   /* adjoints in collective calls */
 	int rank, size;
-	/* Guards what follows, where MPI was initialised for several threads at once. */
+	/* Guards the members below, where MPI was initialised for several threads at once. */
 	pthread_mutex_t lock;
 	struct reel_mpi_request *oldest;   /* begun and not ended, in the order of beginning */
 	struct reel_mpi_buffer *sending;   /* in the order of sending */
@@ -79,7 +79,7 @@ int reel_mpi_find(MPI_Comm comm, const char *call, struct reel_mpi_attached **at
 /* Nanoseconds of REEL_MPI_WATCH, or 0. */
 uint64_t reel_mpi_watch_of_environment(void);
 
-/* Takes a temporary of at least so many bytes. NULL: there is no memory, which the text says. */
+/* Takes a temporary of at least `bytes` bytes. NULL: there is no memory, which the text says. */
 struct reel_mpi_buffer *reel_mpi_take_buffer(struct reel_mpi_attached *attached, size_t bytes);
 
 /* Gives a temporary back. If its request is not MPI_REQUEST_NULL, MPI still uses it: given up. */

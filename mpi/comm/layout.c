@@ -385,27 +385,45 @@ char *reel_mpi_layout_place(const struct reel_mpi_layout *layout, int count, voi
 /* ---- Number by number ---- */
 
 /*
- * By fours, which compilers make vectors of: large adjoints are added as fast as they come. `from` is
- * a temporary, and has no number of `to`.
+ * By fours, which compilers make vectors of, since the parameters are `restrict`: large adjoints are
+ * added as fast as they come. `from` is a temporary, and has no number of `to`.
  */
+#define DEFINE_ADD(name, NUMBER)                                                                   \
+	static void name(NUMBER *restrict to, const NUMBER *restrict from, int64_t n)              \
+	{                                                                                          \
+		int64_t k = 0;                                                                     \
+                                                                                                   \
+		for (; k + 4 <= n; k += 4) {                                                       \
+			to[k] += from[k];                                                          \
+			to[k + 1] += from[k + 1];                                                  \
+			to[k + 2] += from[k + 2];                                                  \
+			to[k + 3] += from[k + 3];                                                  \
+		}                                                                                  \
+		for (; k < n; k++)                                                                 \
+			to[k] += from[k];                                                          \
+	}
+DEFINE_ADD(add_floats, float)
+DEFINE_ADD(add_doubles, double)
+DEFINE_ADD(add_long_doubles, long double)
+
 static void add_numbers(char *to, const char *from, MPI_Aint offset, int64_t n,
 			enum reel_mpi_number number)
 {
-	REEL_ASSERT(n > 0 && number <= REEL_MPI_LONG_DOUBLE);
-	REEL_MPI_BY_NUMBER(number, {
-		NUMBER *restrict x = (NUMBER *)(void *)(to + offset);
-		const NUMBER *restrict y = (const NUMBER *)(const void *)(from + offset);
-		int64_t k = 0;
+	void *x = to + offset;
+	const void *y = from + offset;
 
-		for (; k + 4 <= n; k += 4) {
-			x[k] += y[k];
-			x[k + 1] += y[k + 1];
-			x[k + 2] += y[k + 2];
-			x[k + 3] += y[k + 3];
-		}
-		for (; k < n; k++)
-			x[k] += y[k];
-	})
+	REEL_ASSERT(n > 0 && number <= REEL_MPI_LONG_DOUBLE);
+	switch (number) {
+	case REEL_MPI_FLOAT:
+		add_floats(x, y, n);
+		break;
+	case REEL_MPI_DOUBLE:
+		add_doubles(x, y, n);
+		break;
+	case REEL_MPI_LONG_DOUBLE:
+		add_long_doubles(x, y, n);
+		break;
+	}
 }
 
 /* Elements that are one run without a gap are as one element with one long run. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Checked mode for collective calls: the ranks compare what they call by one small Allreduce before
- * they go on. If they differ, all ranks get what all of them said, and each one reports it.
+ * they go on. If they differ, all ranks get the descriptions of all, and each one reports them.
  */
 #include "config.h"
 

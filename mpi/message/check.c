@@ -414,7 +414,7 @@ int reel_mpi_send_header(const struct reel_mpi_message *m)
 	return post_header(m->attached, m->peer, m->tag, m->site, &header);
 }
 
-/* Sends a header with the text of the last error, unless nobody waits for one. */
+/* Sends a header with the text of the last error, if a rank waits for one. */
 static void refuse(struct reel_mpi_attached *attached, int peer, int tag, const char *site,
 		   int error)
 {

@@ -36,7 +36,7 @@ struct reel_mpi_signature {
 	uint32_t kind : 3;	/* enum reel_mpi_kind */
 	uint32_t numbers : 3;	/* kinds of numbers, bits 1 << enum reel_mpi_number */
 	uint32_t operation : 3; /* of a reduction: reel_mpi_operation_number(); otherwise 0 */
-	uint32_t own : 23;	/* hash of what other ranks need not say: counts, MPI_IN_PLACE */
+	uint32_t own : 23;	/* hash of what may differ between ranks: counts, MPI_IN_PLACE */
 };
 
 /*
@@ -170,7 +170,10 @@ int reel_mpi_push_call_note(reel_tape *tape, const struct reel_mpi_call_note *no
 int reel_mpi_pop_call_note(struct reel_mpi_attached *attached, reel_tape *tape, const char *call,
 			   struct reel_mpi_call_note *own, struct reel_mpi_call_note *note);
 
-/* Does the same for the message of a note, if that message was received. */
+/*
+ * Tells the rank that waits for the adjoint of the note's message that there is none, if that message
+ * was received.
+ */
 void reel_mpi_refuse_note(struct reel_mpi_attached *attached,
 			  const struct reel_mpi_call_note *note, int error);
 

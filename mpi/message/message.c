@@ -9,6 +9,13 @@
 
 #include <reel/extend.h>
 
+int reel_mpi_check_mode(int mode, int modes, const char *call)
+{
+	return mode >= 0 && mode < modes
+		       ? 0
+		       : reel_fail(-EINVAL, "%s: there is no mode %d of sending", call, mode);
+}
+
 int reel_mpi_open_message(struct reel_mpi_message *message, MPI_Comm comm)
 {
 	int error = reel_mpi_find(comm, message->call, &message->attached);

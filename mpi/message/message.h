@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One message: what it is made of. All calls on messages and blocks begin with one. */
+/* One message, and what it is made of. Each call begins with it, also one on a block of elements. */
 #ifndef REEL_MPI_MESSAGE_H
 #define REEL_MPI_MESSAGE_H
 
@@ -21,13 +21,16 @@ struct reel_mpi_message {
 	MPI_Comm through; /* the duplicate that its adjoint travels in */
 	uint64_t serial;  /* checked mode, reverse sweep: see check.h; 0: not known */
 	bool forward;	  /* a call of the forward sweep: the watchdog lets it wait for ever */
-	bool notes; /* but not for what it notes: the other ranks have made the call, too */
+	bool notes;	  /* the call notes values of all ranks: the watchdog limits its wait */
 };
 
 /* The initialiser of a message in a call that has the parameters `tape`, `site` and `type`. */
 #define REEL_MPI_MESSAGE(name, begin, elements, rank, number)                                      \
 	{.call = (name), .site = site, .tape = tape, .buffer = (void *)(uintptr_t)(begin),         \
 	 .count = (elements), .peer = (rank), .tag = (number), .type = type}
+
+/* Returns 0, or -EINVAL: `mode`, which a caller gives, is not one of the first `modes`. */
+int reel_mpi_check_mode(int mode, int modes, const char *call);
 
 /* Sets `attached`, `layout` and `through`. Returns 0 or what makes the call impossible. */
 int reel_mpi_open_message(struct reel_mpi_message *message, MPI_Comm comm);

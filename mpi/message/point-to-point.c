@@ -37,9 +37,10 @@ int reel_mpi_send_at(reel_tape *tape, const char *site, enum reel_mpi_mode mode,
 		     int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
 {
 	struct reel_mpi_message m = REEL_MPI_MESSAGE("reel_mpi_send", buffer, count, dest, tag);
-	int error = open_in_order(&m, false, comm);
+	int error = reel_mpi_check_mode(mode, REEL_MPI_READY + 1, m.call);
 
-	REEL_ASSERT(mode >= REEL_MPI_STANDARD && mode <= REEL_MPI_READY);
+	if (!error)
+		error = open_in_order(&m, false, comm);
 	if (!error)
 		error = reel_mpi_error(send_by_mode[mode](buffer, count, type, dest, tag, comm),
 				       m.call);
@@ -79,6 +80,9 @@ static int received(struct reel_mpi_message *m, const MPI_Status *own, MPI_Statu
 	return error || fixed ? error : reel_mpi_check_order(m, true, NULL);
 }
 
+/* MPI need not set the status of a call that fails. */
+#define NO_MESSAGE {.MPI_SOURCE = MPI_ANY_SOURCE, .MPI_TAG = MPI_ANY_TAG}
+
 /* The error of a receive; `own` is its status. */
 static int check_received(const struct reel_mpi_message *m, int code, const MPI_Status *own)
 {
@@ -94,7 +98,7 @@ int reel_mpi_recv_at(reel_tape *tape, const char *site, void *buffer, int count,
 {
 	struct reel_mpi_message m = REEL_MPI_MESSAGE("reel_mpi_recv", buffer, count, source, tag);
 	int error = open_in_order(&m, true, comm);
-	MPI_Status own;
+	MPI_Status own = NO_MESSAGE;
 
 	if (!error)
 		error = check_received(&m, MPI_Recv(buffer, count, type, source, tag, comm, &own),
@@ -161,7 +165,7 @@ static int exchange(struct reel_mpi_message *out, struct reel_mpi_message *in, b
 		    MPI_Comm comm, MPI_Status *status)
 {
 	int error = open_in_order(out, false, comm), code;
-	MPI_Status own;
+	MPI_Status own = NO_MESSAGE;
 
 	if (!error)
 		error = open_in_order(in, true, comm);
@@ -209,7 +213,7 @@ int reel_mpi_mrecv_at(reel_tape *tape, const char *site, void *buffer, int count
 	struct reel_mpi_message m =
 		REEL_MPI_MESSAGE("reel_mpi_mrecv", buffer, count, MPI_ANY_SOURCE, MPI_ANY_TAG);
 	int error = reel_mpi_open_message(&m, comm);
-	MPI_Status own;
+	MPI_Status own = NO_MESSAGE;
 
 	if (!error)
 		error = check_received(&m, MPI_Mrecv(buffer, count, type, message, &own), &own);

@@ -53,7 +53,6 @@ static int (*const send_by_mode[])(const void *, int, MPI_Datatype, int, int, MP
 
 static int start_by_mode(struct reel_mpi_request *r)
 {
-	REEL_ASSERT(r->mode >= REEL_MPI_STANDARD && r->mode <= REEL_MPI_RECEIVE);
 	return reel_mpi_is_receive(r) ? MPI_Irecv(r->buffer, r->count, r->type, r->peer, r->tag,
 						  r->comm, &r->request)
 				      : send_by_mode[r->mode](r->buffer, r->count, r->type, r->peer,
@@ -71,6 +70,8 @@ int reel_mpi_start_at(reel_tape *tape, const char *site, struct reel_mpi_request
 	error = reel_mpi_message_of(&m, r, call, site, tape);
 	if (!error && r->state != REEL_MPI_IDLE)
 		error = reel_fail(-EINVAL, "%s: the request has begun already (%s)", call, r->site);
+	if (!error)
+		error = reel_mpi_check_mode(r->mode, REEL_MPI_RECEIVE + 1, call);
 	if (!error)
 		error = reel_mpi_error(start_by_mode(r), call);
 	if (!error) {

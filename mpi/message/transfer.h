@@ -48,7 +48,7 @@ void reel_mpi_pop_numbers(const struct reel_mpi_message *message, void *numbers)
 int reel_mpi_send_adjoint(struct reel_mpi_message *message);
 
 /*
- * Before the reverse of a receive: if a receive of the tape was too small, nobody knows what the
+ * Before the reverse of a receive: if a receive of the tape was too small, it is not known what the
  * forward sweep has calculated from it. Makes the adjoint NaN, sends it so that its rank does not
  * wait, or tells that rank in checked mode, and returns -EMSGSIZE. Otherwise returns 0.
  */

@@ -18,7 +18,7 @@ int reel_mpi_poll(const char *call, MPI_Request *request, MPI_Status *status, ui
 
 /*
  * Waits until the request is complete. With a watchdog, a reverse call, and a forward call that
- * notes something, waits as long as that says, and then returns -ETIMEDOUT; a receive has been
+ * notes something, waits at most `watch_ns`, and then returns -ETIMEDOUT; a receive has been
  * cancelled then, and another request is not MPI_REQUEST_NULL: what it uses is MPI's until it is
  * complete.
  */
