@@ -1057,7 +1057,8 @@ int reel_mpi_accumulate_reverse_at(reel_tape *tape, const char *site, void *orig
  * Every rank has its own part of the state and of the adjoint, of any size, and its own stores and
  * budget. The callbacks exchange what they need by the calls above. Opening, the two sweeps,
  * resuming and closing are collective, and so are reel_run_start() and reel_run_next() of a run that
- * is driven. reel_run_take() is not, and its caller has to agree on errors himself.
+ * is driven. reel_run_take() is collective at DONE only, and its caller has to agree on errors himself
+ * (reel_mpi_agree()).
  *
  * One plan. The plan, segment_steps and steps are the same on all ranks, or else it is -EINVAL on
  * all. So all ranks carry out the same actions in the same order. A loop of an unknown end ends on

@@ -97,8 +97,8 @@ int reel_parcel_seal(reel_parcel *parcel);
 
 /*
  * Seals a parcel whose contents are what they were when it was unsealed: what the store has of them
- * stays valid, and is not written again. The program answers for it: if the contents have changed, a
- * later pin may find either. Of a parcel that was not unsealed, and of a scratch parcel, as
+ * stays valid, and is not written again. If the contents have changed after all, a later pin may
+ * find the old ones. Of a parcel that was not unsealed, and of a scratch parcel, as
  * reel_parcel_seal(). Returns as that.
  */
 int reel_parcel_seal_unchanged(reel_parcel *parcel);
@@ -128,9 +128,10 @@ int reel_parcel_unseal(reel_parcel *parcel, void **data);
 int reel_parcel_announce(reel_parcel *const *parcels, size_t n);
 
 /*
- * Takes back, for each of these parcels, the next pin that was announced and has not come: it is not
- * read ahead for its sake, and leaves memory as one that was not announced. A parcel without an
- * announcement is left alone. Cost: O(n).
+ * Takes back what was announced: for each of these parcels, the next pin of the slab in which it
+ * lies. The slab is then not read ahead for that pin, and leaves memory as one that was not
+ * announced. Parcels that share a slab are announced together, so take back all of them, or pin
+ * none of them late. Cost: O(n).
  */
 void reel_parcel_withdraw(reel_parcel *const *parcels, size_t n);
 
@@ -152,10 +153,10 @@ int reel_parcel_pin(reel_parcel *parcel, const void **data);
 void reel_parcel_unpin(reel_parcel *parcel);
 
 /*
- * The same, but waits for so many milliseconds at most; 0: not at all. Returns -EAGAIN, too: the
- * contents are not in memory, and were asked for, so that a later call finds them. What looks at
- * signals or at other threads while it waits calls it in a loop. A parcel that is asked for out of
- * the turn of an announcement may take a call that waits, if memory is full of what comes before it.
+ * The same, but waits for `milliseconds` at most; 0: not at all. Returns -EAGAIN, too: the contents
+ * are not in memory, and were asked for, so that a later call finds them. A program that has to look
+ * at signals or at other threads while it waits calls it in a loop, with some tens of milliseconds.
+ * -EDQUOT comes with the call after the one whose request found no room.
  */
 int reel_parcel_pin_for(reel_parcel *parcel, const void **data, uint32_t milliseconds);
 

@@ -109,14 +109,14 @@ int reel_schedule_copy(reel_schedule *to, const reel_schedule *from);
  * Gives the next action; after REEL_ACTION_DONE again REEL_ACTION_DONE. Returns 0, or -EAGAIN if
  * the end of the loop is not known. Then the action is an ADVANCE to a state that may have to be
  * stored. If the caller meets the end on the way, it calls reel_schedule_end(). Cost: some tens of
- * nanoseconds.
+ * nanoseconds; REEL_ONLINE moves the levels above a state that it drops.
  */
 int reel_schedule_next(reel_schedule *schedule, reel_action *action);
 
 /*
- * Gives up to `n` actions at once, for callers to whom a call costs more than an action. Returns
- * their number. It is less than n after REEL_ACTION_DONE, and after an ADVANCE on which the loop may
- * end: these are the last ones given.
+ * Gives up to `n` actions at once, for callers to whom a call costs more than an action, and returns
+ * how many. It stops after REEL_ACTION_DONE and, while the end of the loop is not known, after an
+ * ADVANCE, on which the loop may end: either is the last action given.
  */
 size_t reel_schedule_take(reel_schedule *schedule, reel_action *actions, size_t n);
 
@@ -160,7 +160,8 @@ int reel_plan_check(const reel_plan *plan, const struct reel_problem *problem, i
  * Returns 0; -EINVAL: an unknown end that is met in a state below 0 or above REEL_MAX_STEPS;
  * -EOVERFLOW: the plan advances by more than INT64_MAX steps, then `advances` is INT64_MAX and
  * `makespan` has no meaning; or an error of reel_plan_check(). Any thread may call it.
- * Cost: at most some hundredths of a second, for any number of steps.
+ * Cost: at most some hundredths of a second for any number of steps, with up to some hundred slots;
+ * of an unknown end, O(slots^2).
  */
 int reel_plan_count(const reel_plan *plan, int64_t steps, struct reel_schedule_report *report);
 
@@ -181,22 +182,26 @@ int reel_plan_count(const reel_plan *plan, int64_t steps, struct reel_schedule_r
  * After reel_run_resume() it goes on where that run was, and `state` is overwritten. The model's
  * save and load, finished and save_adjoint are called with these arguments until the sweeps end,
  * from reel_run_next(). `state` is NULL if it is in parts; `adjoint` is needed for restart files
- * alone. A run with callbacks may be driven, too. Returns as reel_run_forward().
+ * alone. A run with callbacks may be driven, too.
+ *
+ * Returns as reel_run_forward(); or -EINVAL, the run writes restart files and `adjoint` is NULL.
  */
 int reel_run_start(reel_run *run, void *context, void *state, void *adjoint);
 
 /*
  * Says that the last action was carried out, and gives the next one: an ADVANCE, a RECORD, a REVERSE
- * or DONE. Steps are the model's. States are stored and loaded in here, and restart files written:
- * when it returns the state is state action->first of an ADVANCE and of a RECORD, which is the state
- * that the last one of them has led to, or one that was loaded. The first REVERSE ends the forward
- * sweep, and the state is the last state then. What RECORD keeps for its REVERSE is the program's own,
- * or is on reel_run_tape(), which is then looked at as after the callbacks. With REEL_RUN_AUDIT, and
- * while the end of the loop is not known, an ADVANCE is of one step.
+ * or DONE. Steps are the model's. This function stores and loads states itself, and writes restart
+ * files.
+ *
+ * An ADVANCE and a RECORD begin in state action->first: when the function returns, the program's
+ * state is that one. The first REVERSE comes when the state is the last state. What a RECORD keeps
+ * for its REVERSE is the program's own affair, or lies on reel_run_tape(), which is then checked as
+ * it is for callbacks. With REEL_RUN_AUDIT, and while the end of the loop is not known, an ADVANCE
+ * has one step.
  *
  * Returns 0; what reel_run_stop() was called with; as reel_run_forward() and reel_run_reverse(); or
- * -EINVAL, no sweep was started, or one has ended. After an error the sweeps have ended; so they
- * have after DONE. On several ranks (mpi.h) it is collective, and the ranks agree on errors. The
+ * -EINVAL, no sweep was started, or the last one has ended. An error and DONE end the sweeps; after
+ * an error *action is DONE, too. Collective on several ranks (mpi.h), which agree on errors. The
  * look-ahead of omp.h does not go on with sweeps that are driven (-EINVAL).
  *
  * Cost: some tens of nanoseconds beside stores and loads, and two looks at the clock.
@@ -204,22 +209,23 @@ int reel_run_start(reel_run *run, void *context, void *state, void *adjoint);
 int reel_run_next(reel_run *run, reel_action *action);
 
 /*
- * Says, before reel_run_next(), that the loop of a plan of REEL_UNKNOWN_STEPS ends in the state that
- * the last ADVANCE has led to, or before the first one, in state 0. Returns 0; or -EINVAL, the end is
- * known, or no forward sweep is driven. On several ranks it ends all loops here when one says so.
+ * Says, before reel_run_next(), that the loop of a plan of REEL_UNKNOWN_STEPS ends in the state to
+ * which the last ADVANCE has led; or before the first action, in state 0. On several ranks one that
+ * says so ends the loops of all. Returns 0; or -EINVAL, the end is known, or no forward sweep is
+ * driven.
  */
 int reel_run_end_loop(reel_run *run);
 
 /*
  * Says that the last action could not be carried out, or that the sweeps end here: the next
- * reel_run_next() returns `error`. Below 0 it is an error; above 0 it stops early. On several ranks
- * it ends the sweeps of all, which return -ECANCELED.
+ * reel_run_next() returns `error`. Below 0 it is an error, which the other ranks learn of: they
+ * return -ECANCELED. Above 0 it stops early; all ranks return the largest that one has given.
  */
 void reel_run_stop(reel_run *run, int error);
 
 /*
- * Says how long the last action has taken, for the statistics, where the program knows better than a
- * clock that runs from one reel_run_next() to the next: on a device, or with other work in between.
+ * Says how long the last action has taken, for the statistics. Without it that is the time from one
+ * reel_run_next() to the next, which is not right for a device, or with other work in between.
  */
 void reel_run_set_time(reel_run *run, uint64_t ns);
 
@@ -235,7 +241,8 @@ reel_tape *reel_run_tape(reel_run *run);
  * Gives the next action of the reverse sweep to a program that carries actions out itself, several
  * at a time for example; REEL_ACTION_DONE at the end. Starts to read snapshots that later actions
  * need. REEL_ACTION_DONE removes the restart file, so a program that carries out several actions at
- * a time has finished all of them before. A program that carries out one at a time drives the run. Returns 0 or as reel_run_reverse(). One thread.
+ * a time has finished all of them before. A program that carries out one at a time drives the run
+ * instead. Returns 0 or as reel_run_reverse(). One thread. Collective on several ranks at DONE.
  */
 int reel_run_take(reel_run *run, reel_action *action);
 
@@ -247,8 +254,8 @@ int reel_run_take(reel_run *run, reel_action *action);
  * Not with REEL_RUN_AUDIT.
  *
  * Returns as reel_run_reverse(). A STORE or LOAD that failed was not carried out. After -EDQUOT or
- * -ENOMEM it may be tried again while other actions are under way, since they give memory back; if none
- * is, the error is final.
+ * -ENOMEM it may be tried again while other actions are under way, since they give memory back; if
+ * none is, the error is final. -EINVAL, too: the model has no callbacks.
  */
 int reel_run_carry_out(reel_run *run, const reel_action *action, void *context, void *state,
 		       void *adjoint, reel_tape *tape);

@@ -77,8 +77,8 @@ struct reel_tier {
 };
 
 /*
- * A flag of a problem: each step that is recorded is reversed by the next action, as where what a
- * RECORD leaves is lost with the next step. REEL_STORE_ALL and REEL_MIXED keep tapes, and are refused.
+ * A flag of a problem: each step that is recorded is reversed by the next action. For programs that
+ * keep the data of one recorded step only. REEL_STORE_ALL and REEL_MIXED are refused with it.
  */
 #define REEL_REVERSE_AT_ONCE 1u
 
@@ -124,7 +124,8 @@ typedef struct reel_plan reel_plan;
 
 /*
  * Compute a plan. Returns 0, -ENOMEM, or -EINVAL.
- * Cost: none for the planners with a closed form; O(steps^2 slots) for REEL_MIXED,
+ * Cost: none for the planners with a closed form, but O(slots^2) for REEL_MULTISTAGE;
+ * O(steps^2 slots) for REEL_MIXED,
  * REEL_HIERARCHICAL and REEL_DISK_REVOLVE, slots being those of all tiers with limited
  * ones: group long loops into at most 1,000 segments.
  */

@@ -74,6 +74,12 @@ static void end_if_left(reel_run *run)
 
 /* ---- Actions ---- */
 
+static int no_callbacks(void)
+{
+	return reel_fail(-EINVAL, "the model has no advance(), record() and reverse(): call "
+				  "reel_run_start() and reel_run_next()");
+}
+
 bool reel_run_audits(const reel_run *run)
 {
 	return run->options.flags & REEL_RUN_AUDIT;
@@ -84,6 +90,8 @@ int reel_run_carry_out(reel_run *run, const reel_action *action, void *context, 
 {
 	int error;
 
+	if (!run->model.advance)
+		return no_callbacks();
 	enter_function(run);
 	error = reel_run_act(run, action, context, state, adjoint, tape);
 	leave_function(run);
@@ -248,16 +256,17 @@ static bool cut_advance(reel_run *run, reel_action *piece, int *error)
 
 /*
  * The end of an action: the processes of the run agree on its error, and write restart files if one
- * of them wants to.
+ * of them wants to. Before the first action only a program that drives the run may have an error.
  */
 static int conclude(reel_run *run, int error)
 {
 	struct reel_sweep *sweep = &run->sweep;
+	bool is_first = sweep->action.kind == REEL_ACTION_DONE;
 	unsigned wishes;
 
-	if (sweep->action.kind == REEL_ACTION_DONE)
+	if (is_first && !sweep->driven)
 		return error;
-	wishes = error ? 0 : reel_restart_wishes(run, &sweep->action);
+	wishes = error || is_first ? 0 : reel_restart_wishes(run, &sweep->action);
 	error = reel_group_agree(&run->group, error, &wishes);
 	if (error || !wishes)
 		return error;
@@ -353,12 +362,6 @@ static int sweep_by_callbacks(reel_run *run)
 	}
 }
 
-static int no_callbacks(void)
-{
-	return reel_fail(-EINVAL, "the model has no advance(), record() and reverse(): call "
-				  "reel_run_start() and reel_run_next()");
-}
-
 int reel_run_forward(reel_run *run, void *context, void *state)
 {
 	int error;
@@ -387,6 +390,20 @@ static int no_reverse_sweep(const reel_run *run)
 				  "longjmp(): call reel_run_forward() first");
 }
 
+/* Whether a restart file of the reverse sweep would lack the adjoint. */
+static bool lacks_adjoint(const reel_run *run, const void *adjoint)
+{
+	const struct reel_run_options *options = &run->options;
+
+	return options->restart && options->adjoint_bytes && !options->adjoint_parts &&
+	       !options->save_adjoint && !adjoint;
+}
+
+static int no_adjoint(void)
+{
+	return reel_fail(-EINVAL, "a run with a restart file needs the adjoint, which is written to it");
+}
+
 static bool may_reverse(const reel_run *run)
 {
 	return reel_run_is_reversing(run) && !run->sweep.driven;
@@ -401,6 +418,8 @@ int reel_run_reverse(reel_run *run, void *context, void *state, void *adjoint)
 	end_if_left(run);
 	if (!may_reverse(run))
 		return no_reverse_sweep(run);
+	if (lacks_adjoint(run, adjoint))
+		return no_adjoint();
 	enter_function(run);
 	begin_sweep(run, context, state, adjoint);
 	error = sweep_by_callbacks(run);
@@ -410,8 +429,11 @@ int reel_run_reverse(reel_run *run, void *context, void *state, void *adjoint)
 
 int reel_run_take(reel_run *run, reel_action *action)
 {
+	if (!run->model.reverse)
+		return no_callbacks();
 	if (!may_reverse(run))
 		return no_reverse_sweep(run);
+	run->sweep.resumed = false;
 	take_action(run, action);
 	return action->kind == REEL_ACTION_DONE ? complete(run, 0) : 0;
 }
@@ -423,6 +445,8 @@ int reel_run_start(reel_run *run, void *context, void *state, void *adjoint)
 	bool goes_on;
 	int error = 0;
 
+	if (lacks_adjoint(run, adjoint))
+		return no_adjoint();
 	end_if_left(run);
 	enter_function(run);
 	goes_on = run->sweep.resumed && reel_run_is_reversing(run);
@@ -461,8 +485,10 @@ int reel_run_next(reel_run *run, reel_action *action)
 					  "reel_run_start() first");
 	enter_function(run);
 	error = go_on(run, action, end_piece(run));
-	if (error)
+	if (error) {
 		reel_run_enter(run, REEL_RUN_IDLE);
+		*action = (reel_action){.kind = REEL_ACTION_DONE};
+	}
 	sweep->driven = !error && action->kind != REEL_ACTION_DONE;
 	sweep->piece = *action;
 	sweep->since = reel_clock_ns();

@@ -122,6 +122,8 @@ static const char *problem_of_steps(const struct planner *planner, int64_t steps
 	return NULL;
 }
 
+#define UNKNOWN_FLAGS "flags must be REEL_REVERSE_AT_ONCE, or 0"
+
 static const char *problem_of_numbers(const struct reel_problem *problem)
 {
 	if (!reel_is_cost(problem->advance_cost) || !reel_is_cost(problem->record_cost) ||
@@ -134,7 +136,7 @@ static const char *problem_of_numbers(const struct reel_problem *problem)
 	if (problem->period > REEL_MAX_STEPS)
 		return "the period is above 2^40 steps";
 	if (problem->flags & ~REEL_REVERSE_AT_ONCE)
-		return "flags must be REEL_REVERSE_AT_ONCE, or 0";
+		return UNKNOWN_FLAGS;
 	return NULL;
 }
 
@@ -284,6 +286,8 @@ int reel_plan_open_actions(reel_plan **plan, const struct reel_problem *problem,
 		return reel_fail(-EINVAL,
 				 "a plan of actions needs a problem of 0 or more steps and "
 				 "at most 4 tiers, and a list");
+	if (problem->flags & ~REEL_REVERSE_AT_ONCE)
+		return reel_fail(-EINVAL, UNKNOWN_FLAGS);
 	opened = new_plan(NULL, problem);
 	if (!opened)
 		return reel_fail(-ENOMEM, NO_MEMORY);

@@ -33,7 +33,8 @@
  *	STORED           LOST             owner    reel_slab_acquire (in the child of a fork)
  *	READ_QUEUED      READING          offload  reel_read_round
  *	READ_QUEUED      OPEN             owner    reel_slab_free
- *	READ_QUEUED      STORED           owner    reel_slab_acquire (refused)
+ *	READ_QUEUED      STORED           owner    reel_slab_acquire (refused, or no more time)
+ *	READ_QUEUED      STORED           offload  reel_read_overdrawn (refused)
  *	READ_QUEUED      LOST             owner    reel_slab_acquire (in the child of a fork)
  *	READING          CLEAN            offload  reel_read_done
  *	READING          LOST             offload  reel_read_done
@@ -62,9 +63,9 @@ enum reel_slab_state {
 	REEL_SLAB_OPEN,           /* the owner pushes and pops here, or keeps it as spare */
 	REEL_SLAB_DIRTY,          /* sealed; in memory only */
 	REEL_SLAB_WRITING,        /* a put is under way; readable */
-	REEL_SLAB_PINNED_WRITING, /* a put is under way, and the owner pops here */
+	REEL_SLAB_PINNED_WRITING, /* a put is under way, and the owner reads here */
 	REEL_SLAB_CLEAN,          /* in memory and in the store */
-	REEL_SLAB_PINNED,         /* in memory and in the store, and the owner pops here */
+	REEL_SLAB_PINNED,         /* in memory and in the store, and the owner uses it */
 	REEL_SLAB_EVICTING,       /* losing its frame */
 	REEL_SLAB_STORED,         /* in the store only, without a frame */
 	REEL_SLAB_READ_QUEUED,    /* in the store only, and the owner needs it soon */

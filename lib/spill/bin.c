@@ -151,7 +151,7 @@ static int acquire(void *context)
 		pin->has_advanced = true;
 	}
 	error = reel_slab_acquire_until(parcels->pool, bin->slab, pin->until);
-	if (away && error != -EAGAIN)
+	if (away && pin->until)
 		note_wait(parcels, since);
 	if (reel_slab_state_of(bin->slab) == REEL_SLAB_LOST) {
 		bin->lost = error;
@@ -173,21 +173,32 @@ int reel_bin_pin(struct reel_bin *bin)
 	return error;
 }
 
+/* Returns -EAGAIN; or -EDQUOT: the bin was asked for before, and there was no room for it. */
+static int ask_for(struct reel_bin *bin)
+{
+	struct reel_parcels *parcels = bin->parcels;
+	int error = 0;
+
+	pthread_mutex_lock(&parcels->lock);
+	if (bin->slab && reel_slab_is_away(reel_slab_state_of(bin->slab)))
+		error = reel_demand_hurry(reel_offload_of(parcels->pool), parcels->hurried,
+					  bin->slab);
+	pthread_mutex_unlock(&parcels->lock);
+	return error ? error : -EAGAIN;
+}
+
 int reel_bin_pin_until(struct reel_bin *bin, uint64_t until)
 {
 	struct pin pin = {.bin = bin, .until = until};
 	int error;
 
-	do
+	do {
 		error = reel_pins_add_until(&bin->pins, acquire, &pin, until);
-	while (error == -EDQUOT && reel_parcels_let_go(bin->parcels));
+		if (error == -EAGAIN)
+			error = ask_for(bin);
+	} while (error == -EDQUOT && reel_parcels_let_go(bin->parcels));
 	if (!error)
 		advance(bin, pin.waited);
-	if (error != -EAGAIN)
-		return error;
-	pthread_mutex_lock(&bin->parcels->lock);
-	reel_order_hurry(bin);
-	pthread_mutex_unlock(&bin->parcels->lock);
 	return error;
 }
 

@@ -7,6 +7,7 @@
  */
 #include "config.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "offload.h"
@@ -207,20 +208,51 @@ static uint32_t requests_open(const struct reel_demand *demand)
 	       atomic_load_explicit(&demand->served, memory_order_acquire);
 }
 
-bool reel_demand_request(struct reel_demand *demand, struct reel_slab *slab)
+static void add_request(struct reel_demand *demand, struct reel_slab *slab)
 {
 	uint32_t extent = atomic_load_explicit(&demand->requested, memory_order_relaxed);
 
+	demand->request[extent % REEL_REQUESTS] = slab;
+	reel_yield_point();
+	/* Release: pairs with the acquire in first_request() (read-ahead.c). Shows the entry. */
+	atomic_store_explicit(&demand->requested, extent + 1, memory_order_release);
+}
+
+bool reel_demand_request(struct reel_demand *demand, struct reel_slab *slab)
+{
 	REEL_ASSERT(requests_open(demand) <= REEL_REQUESTS);
 	if (requests_open(demand) == REEL_REQUESTS)
 		return false;
 	if (!reel_slab_move(slab, REEL_SLAB_STORED, REEL_SLAB_READ_QUEUED))
 		return true;
-	demand->request[extent % REEL_REQUESTS] = slab;
-	reel_yield_point();
-	/* Release: pairs with the acquire in first_request() (read-ahead.c). Shows the entry. */
-	atomic_store_explicit(&demand->requested, extent + 1, memory_order_release);
+	add_request(demand, slab);
 	return true;
+}
+
+static bool is_requested(const struct reel_demand *demand, const struct reel_slab *slab)
+{
+	uint32_t requested = atomic_load_explicit(&demand->requested, memory_order_relaxed);
+	uint32_t open = requests_open(demand);
+
+	for (uint32_t i = requested - open; i != requested; i++)
+		if (demand->request[i % REEL_REQUESTS] == slab)
+			return true;
+	return false;
+}
+
+int reel_demand_hurry(struct reel_offload *offload, struct reel_demand *demand,
+		      struct reel_slab *slab)
+{
+	const struct reel_slab *refused = slab;
+
+	/* Relaxed: the refusal guards no data. */
+	if (atomic_compare_exchange_strong_explicit(&demand->refused, &refused, NULL,
+						    memory_order_relaxed, memory_order_relaxed))
+		return -EDQUOT;
+	if (requests_open(demand) < REEL_REQUESTS && !is_requested(demand, slab))
+		add_request(demand, slab);
+	reel_wakeup_signal(&offload->work);
+	return 0;
 }
 
 void reel_demand_end_requests(struct reel_offload *offload, const struct reel_demand *demand)

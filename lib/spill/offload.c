@@ -219,8 +219,10 @@ static bool tidy(struct reel_offload *offload, size_t most)
 static void note_needs(struct reel_offload *offload)
 {
 	bool waits = anybody_waits(offload);
+	bool is_needed = waits || reel_read_is_awaited(offload);
 
-	offload->has_waiters = waits || reel_read_is_awaited(offload);
+	offload->is_hurried = !is_needed && reel_read_is_hurried(offload);
+	offload->has_waiters = is_needed || offload->is_hurried;
 	/* Relaxed: this thread reads the hint in the same round. */
 	if (waits)
 		atomic_store_explicit(&offload->growth_hint, true, memory_order_relaxed);

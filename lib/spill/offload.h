@@ -49,7 +49,12 @@ enum reel_demand_kind {
 	/* A recording: its slabs are needed when the nearest of its readers needs them. */
 	REEL_DEMAND_READERS,
 	/* In no known order: `slab_index` says when a slab was used last (ms). */
-	REEL_DEMAND_AGE
+	REEL_DEMAND_AGE,
+	/*
+	 * Has no slabs, but requests of slabs that belong to others: a thread has asked for them
+	 * and does not wait. When no thread waits, they are read, or refused, as if it did.
+	 */
+	REEL_DEMAND_HURRIED
 };
 
 /*
@@ -202,7 +207,8 @@ struct reel_offload {
 	unsigned gets;
 	struct reel_victims dirty_victims;
 	struct reel_victims clean_victims;
-	bool has_waiters;      /* a thread waits for a frame or a slab */
+	bool has_waiters;      /* a thread waits for a frame or a slab, or `is_hurried` */
+	bool is_hurried;       /* no thread waits, but one has asked for a slab */
 	bool frames_needed;    /* a push waits, or a slab was sealed since the last round */
 	bool lacks_frame;      /* there is no frame, and only a transfer can free one */
 	bool made_room;        /* a large slab was evicted since the last answer */
@@ -359,6 +365,8 @@ bool reel_read_overdrawn(struct reel_offload *offload);
 void reel_read_done(struct reel_offload *offload, struct reel_slab *slab, int error);
 /* Whether an owner waits for a slab that has no frame yet. */
 bool reel_read_is_awaited(struct reel_offload *offload);
+/* Whether a thread has asked for a slab that has no frame yet, and does not wait. */
+bool reel_read_is_hurried(struct reel_offload *offload);
 /* Whether an owner waits for this slab. */
 bool reel_read_is_awaited_for(struct reel_offload *offload, const struct reel_slab *slab);
 /* Wake the owners who wait for this slab. */
@@ -384,6 +392,13 @@ unsigned reel_demand_slabs_ahead(const struct reel_offload *offload,
 				 const struct reel_demand *demand);
 /* Request more slabs in advance from now on, since the owner has had to wait. */
 void reel_demand_note_stall(struct reel_demand *demand);
+/*
+ * Of a REEL_DEMAND_HURRIED, whose callers are one at a time: requests a slab that is away, unless it
+ * is requested already. Returns 0; or -EDQUOT: the last request was one of this slab, and there was
+ * no room.
+ */
+int reel_demand_hurry(struct reel_offload *offload, struct reel_demand *demand,
+		      struct reel_slab *slab);
 /* Request a slab if it is in the store only. False: too many requests are open. */
 bool reel_demand_request(struct reel_demand *demand, struct reel_slab *slab);
 /*

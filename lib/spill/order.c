@@ -137,15 +137,6 @@ void reel_order_leave(struct reel_bin *bin)
 
 /* ---- Announcing ---- */
 
-static void add_entry(struct reel_order *order, struct reel_bin *bin)
-{
-	order->entry[order->entries].bin = bin;
-	order->entry[order->entries].pins = 1;
-	order->entry[order->entries].before = order->slabs;
-	order->slabs += slabs_of(bin);
-	order->entries++;
-}
-
 /* Bins of neighbouring parcels that are the same are one entry. */
 static void fill(struct reel_order *order, reel_parcel *const *parcels, size_t n)
 {
@@ -156,7 +147,11 @@ static void fill(struct reel_order *order, reel_parcel *const *parcels, size_t n
 			order->entry[order->entries - 1].pins++;
 			continue;
 		}
-		add_entry(order, bin);
+		order->entry[order->entries].bin = bin;
+		order->entry[order->entries].pins = 1;
+		order->entry[order->entries].before = order->slabs;
+		order->slabs += slabs_of(bin);
+		order->entries++;
 	}
 }
 
@@ -252,7 +247,7 @@ void reel_parcel_withdraw(reel_parcel *const *withdrawn, size_t n)
 	}
 }
 
-/* ---- Taking back, and asking out of turn ---- */
+/* ---- Taking back ---- */
 
 /* The use of the bin at the entry does not come. */
 static void skip(struct reel_order *order, uint32_t index)
@@ -275,28 +270,6 @@ void reel_order_withdraw(struct reel_bin *bin)
 		return;
 	skip(order, bin->index);
 	end_if_unused(order);
-}
-
-/* Without memory to announce it, a pin that waits reads it. */
-void reel_order_hurry(struct reel_bin *bin)
-{
-	struct reel_parcels *parcels = bin->parcels;
-	struct reel_order *order = order_of(bin);
-
-	if (!bin->slab || !parcels->unordered || reel_offload_of(parcels->pool)->orphaned)
-		return;
-	if (order) {
-		reel_demand_request(order->demand, bin->slab);
-		reel_demand_end_requests(reel_offload_of(parcels->pool), order->demand);
-		return;
-	}
-	order = new_order(parcels, 1);
-	if (!order)
-		return;
-	add_entry(order, bin);
-	adopt(order);
-	tell(order);
-	request(order);
 }
 
 /* ---- Using ---- */

@@ -88,6 +88,21 @@ static unsigned slots_of(const struct reel_pool *pool)
 	return slots < 2 ? 2 : (unsigned)reel_min_size(slots, REEL_MAX_OPEN_BINS);
 }
 
+static int take_demands(struct reel_parcels *parcels, struct reel_offload *offload)
+{
+	parcels->unordered = reel_demand_take_silent(offload, REEL_DEMAND_AGE);
+	if (!parcels->unordered)
+		return -ENOMEM;
+	parcels->hurried = reel_demand_take_silent(offload, REEL_DEMAND_HURRIED);
+	if (parcels->hurried) {
+		/* Relaxed: the offload thread reads it after the first request. */
+		atomic_store_explicit(&parcels->hurried->overdraws, false, memory_order_relaxed);
+		return 0;
+	}
+	reel_demand_give_silent(offload, parcels->unordered);
+	return -ENOMEM;
+}
+
 static struct reel_parcels *new_parcels(struct reel_pool *pool)
 {
 	struct reel_offload *offload = reel_offload_of(pool);
@@ -98,9 +113,7 @@ static struct reel_parcels *new_parcels(struct reel_pool *pool)
 	parcels->client.verbs = &verbs;
 	parcels->pool = pool;
 	parcels->slots = slots_of(pool);
-	parcels->unordered =
-		offload ? reel_demand_take_silent(offload, REEL_DEMAND_AGE) : NULL;
-	if (offload && !parcels->unordered) {
+	if (offload && take_demands(parcels, offload)) {
 		free(parcels);
 		return NULL;
 	}
@@ -131,8 +144,10 @@ static struct reel_parcels *parcels_of(struct reel_pool *pool)
 	reel_fork_unlock_pools();
 	if (!client)
 		return parcels;
-	if (parcels->unordered)
+	if (parcels->unordered) {
 		reel_demand_give_silent(reel_offload_of(pool), parcels->unordered);
+		reel_demand_give_silent(reel_offload_of(pool), parcels->hurried);
+	}
 	close_parcels(&parcels->client);
 	return of_client(client);
 }

@@ -63,6 +63,8 @@ struct reel_parcels {
 	struct reel_pool *pool;
 	/* Where bins without an announced use are described; NULL: the pool has no store. */
 	struct reel_demand *unordered;
+	/* Of bins that a pin has asked for and does not wait for; with the lock. NULL as well. */
+	struct reel_demand *hurried;
 	pthread_mutex_t lock;
 	struct reel_bin *bins;
 	size_t empty; /* number of scratch parcels that are sealed */
@@ -108,7 +110,7 @@ void reel_bin_close(struct reel_bin *bin);
 int reel_bin_pin(struct reel_bin *bin);
 /*
  * The same, but waits at most until `until`, a time in ns. Returns -EAGAIN, too: the frame is not
- * in memory, and was asked for.
+ * in memory, and was asked for. If there is no room for it, the next call returns -EDQUOT.
  */
 int reel_bin_pin_until(struct reel_bin *bin, uint64_t until);
 void reel_bin_unpin(struct reel_bin *bin);
@@ -116,7 +118,7 @@ void reel_bin_unpin(struct reel_bin *bin);
 bool reel_bin_is_in_memory(struct reel_bin *bin);
 /* Waits until no put of a bin that the caller has pinned is under way. Returns 0 or -ENOMEM. */
 int reel_bin_await_put(struct reel_bin *bin);
-/* The contents of a bin that the caller has pinned, and awaited the put of, differ from its copy. */
+/* The caller has pinned the bin, awaited its put, and changed what it has: its copy is void. */
 void reel_bin_note_change(struct reel_bin *bin);
 
 /* ---- order.c: requires parcels->lock ---- */
@@ -129,7 +131,5 @@ void reel_order_describe(struct reel_bin *bin);
 void reel_order_leave(struct reel_bin *bin);
 /* Takes one pin of the bin back that was announced, and its use with the last of them. */
 void reel_order_withdraw(struct reel_bin *bin);
-/* Asks for the bin soon, whatever its place in an order is. */
-void reel_order_hurry(struct reel_bin *bin);
 
 #endif

@@ -175,6 +175,35 @@ void reel_read_done(struct reel_offload *offload, struct reel_slab *slab, int er
 
 /* ---- Rounds ---- */
 
+static struct reel_slab *first_request(struct reel_demand *demand)
+{
+	uint32_t served = atomic_load_explicit(&demand->served, memory_order_relaxed);
+
+	/* Acquire: pairs with the release in reel_demand_request(). Makes the entry visible. */
+	if (served == atomic_load_explicit(&demand->requested, memory_order_acquire))
+		return NULL;
+	REEL_ASSERT(atomic_load_explicit(&demand->requested, memory_order_relaxed) - served <=
+		    REEL_REQUESTS);
+	return demand->request[served % REEL_REQUESTS];
+}
+
+static void drop_request(struct reel_demand *demand)
+{
+	REEL_ASSERT(atomic_load_explicit(&demand->served, memory_order_relaxed) !=
+		    atomic_load_explicit(&demand->requested, memory_order_relaxed));
+	reel_yield_point();
+	/*
+	 * Release: pairs with the acquire in requests_open() (demand.c). The owner overwrites
+	 * the entry only after this read.
+	 */
+	atomic_fetch_add_explicit(&demand->served, 1, memory_order_release);
+}
+
+static bool is_hurried(const struct reel_demand *demand)
+{
+	return atomic_load_explicit(&demand->kind, memory_order_relaxed) == REEL_DEMAND_HURRIED;
+}
+
 static struct reel_slab *awaited_slab(struct reel_demand *demand)
 {
 	struct reel_slab *slab = awaited_by(demand);
@@ -238,29 +267,61 @@ static bool read_overdrawn(struct reel_offload *offload, struct reel_demand *dem
 	return true;
 }
 
-static struct reel_slab *first_request(struct reel_demand *demand)
-{
-	uint32_t served = atomic_load_explicit(&demand->served, memory_order_relaxed);
+/* ---- Slabs that a thread has asked for and does not wait for ---- */
 
-	/* Acquire: pairs with the release in reel_demand_request(). Makes the entry visible. */
-	if (served == atomic_load_explicit(&demand->requested, memory_order_acquire))
-		return NULL;
-	REEL_ASSERT(atomic_load_explicit(&demand->requested, memory_order_relaxed) - served <=
-		    REEL_REQUESTS);
-	return demand->request[served % REEL_REQUESTS];
+/*
+ * The first slab of these that has no frame yet. What has come, is on its way or was freed is not
+ * asked for any more: who finds it gone again asks again.
+ */
+static struct reel_slab *hurried_slab(struct reel_demand *demand)
+{
+	struct reel_slab *slab;
+
+	while (is_hurried(demand) && (slab = first_request(demand))) {
+		enum reel_slab_state state;
+
+		reel_slab_move(slab, REEL_SLAB_STORED, REEL_SLAB_READ_QUEUED);
+		state = reel_slab_state_of(slab);
+		if (state == REEL_SLAB_READ_QUEUED)
+			return slab;
+		if (state == REEL_SLAB_EVICTING)
+			return NULL;
+		drop_request(demand);
+	}
+	return NULL;
 }
 
-static void drop_request(struct reel_demand *demand)
+static bool has_hurried(struct reel_offload *offload, struct reel_demand *demand)
 {
-	REEL_ASSERT(atomic_load_explicit(&demand->served, memory_order_relaxed) !=
-		    atomic_load_explicit(&demand->requested, memory_order_relaxed));
-	reel_yield_point();
-	/*
-	 * Release: pairs with the acquire in requests_open() (demand.c). The owner overwrites
-	 * the entry only after this read.
-	 */
-	atomic_fetch_add_explicit(&demand->served, 1, memory_order_release);
+	(void)offload;
+	return hurried_slab(demand) != NULL;
 }
+
+static bool read_hurried(struct reel_offload *offload, struct reel_demand *demand)
+{
+	struct reel_slab *slab = hurried_slab(demand);
+	struct reel_ticket *ticket = slab ? reel_offload_ticket(offload, slab, true) : NULL;
+
+	if (!ticket || !read_slab(offload, slab, ticket, REEL_MIN_DISTANCE))
+		return false;
+	drop_request(demand);
+	return true;
+}
+
+static bool refuse_hurried(struct reel_offload *offload, struct reel_demand *demand)
+{
+	struct reel_slab *slab = hurried_slab(demand);
+
+	(void)offload;
+	if (!slab)
+		return false;
+	reel_slab_move(slab, REEL_SLAB_READ_QUEUED, REEL_SLAB_STORED);
+	refuse(demand, slab);
+	drop_request(demand);
+	return false;
+}
+
+/* ---- Requests ---- */
 
 /*
  * A slab that is no longer READ_QUEUED was read for a waiting owner, or was freed. While memory is
@@ -271,7 +332,7 @@ static bool read_requested(struct reel_offload *offload, struct reel_demand *dem
 	struct reel_slab *slab = first_request(demand);
 	struct reel_ticket *ticket;
 
-	if (!slab || offload->gets >= REEL_MAX_GETS)
+	if (!slab || is_hurried(demand) || offload->gets >= REEL_MAX_GETS)
 		return false;
 	if (reel_slab_state_of(slab) != REEL_SLAB_READ_QUEUED) {
 		drop_request(demand);
@@ -309,8 +370,15 @@ bool reel_read_is_awaited(struct reel_offload *offload)
 	return for_all_demands(offload, has_awaited);
 }
 
+bool reel_read_is_hurried(struct reel_offload *offload)
+{
+	return for_all_demands(offload, has_hurried);
+}
+
 bool reel_read_overdrawn(struct reel_offload *offload)
 {
+	if (offload->is_hurried)
+		return for_all_demands(offload, refuse_hurried);
 	return for_all_demands(offload, read_overdrawn);
 }
 
@@ -321,6 +389,8 @@ bool reel_read_round(struct reel_offload *offload)
 
 	offload->lacks_room = false;
 	moved = for_all_demands(offload, read_awaited);
+	if (offload->is_hurried)
+		moved |= for_all_demands(offload, read_hurried);
 	if (!offload->has_waiters)
 		moved |= for_all_demands(offload, read_requested);
 	return moved;

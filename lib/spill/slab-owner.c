@@ -3,8 +3,9 @@
  * The changes of a slab's state by its owner; slab.h (lib/pool) has the table of all changes. The
  * owner runs these functions while the offload thread runs the others of this folder.
  *
- * In the states OPEN, PINNED and PINNED_WRITING the owner may read the frame, and only in OPEN it
- * may write there.
+ * In the states OPEN, PINNED and PINNED_WRITING the owner may read the frame. In PINNED_WRITING it
+ * must not write there, since a put reads it. In PINNED it may, if it calls
+ * reel_slab_make_writable() before it seals the slab: the copy in the store is out of date then.
  */
 #include "config.h"
 

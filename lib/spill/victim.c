@@ -76,6 +76,7 @@ double reel_reuse_distance(const struct reel_offload *offload, const struct reel
 	case REEL_DEMAND_READERS:
 		return distance_on_recording(demand, slab_index);
 	case REEL_DEMAND_STACK:
+	case REEL_DEMAND_HURRIED:
 		break;
 	}
 	return distance_on(demand, slab_index);

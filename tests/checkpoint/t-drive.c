@@ -326,6 +326,15 @@ static void what_is_refused(void)
 	ok(strstr(reel_error_text(-EINVAL), "reel_run_next()"), "and says: %s",
 	   reel_error_text(-EINVAL));
 	reel_run_close(run);
+	run = open_checkpoint(plan, &(reel_model){.state_bytes = 8},
+			      &(struct reel_run_options){.restart = PATH, .adjoint_bytes = 8});
+	is_int(reel_run_start(run, NULL, &state, NULL), -EINVAL, "no adjoint for a restart file");
+	ok(strstr(reel_error_text(-EINVAL), "adjoint"), "the reason is: %s",
+	   reel_error_text(-EINVAL));
+	action = (reel_action){.kind = REEL_ACTION_ADVANCE, .last = 1};
+	is_int(reel_run_carry_out(run, &action, NULL, &state, NULL, NULL), -EINVAL,
+	       "an action to carry out without callbacks");
+	reel_run_close(run);
 	is_int(reel_run_open(&run, plan, &(reel_model){0}, NULL), -EINVAL, "no state at all");
 	is_int(reel_run_open(&run, plan, NULL, &(struct reel_run_options){.state_part = parts,
 			     .state_parts = 3}), -EOVERFLOW, "more parts than can be addressed");

@@ -218,6 +218,9 @@ static bool failures(void)
 	return holds(error == (rank == ranks - 1 ? -EDOM : -ECANCELED)) && holds(names);
 }
 
+/* Before the first action. */
+enum { AT_ONCE = -2 };
+
 /* A run whose loop each rank drives itself; the end, and a stop, are known to one of them only. */
 static int drive(struct state *state, struct state *bar, int64_t stops_at)
 {
@@ -235,6 +238,8 @@ static int drive(struct state *state, struct state *bar, int64_t stops_at)
 	error = reel_mpi_run_open(&run, plan, NULL, &options, NULL, MPI_COMM_WORLD);
 	if (!error)
 		error = reel_run_start(run, NULL, NULL, NULL);
+	if (!error && rank == ranks - 1 && stops_at == AT_ONCE)
+		reel_run_stop(run, -EDOM);
 	while (!error && !(error = reel_run_next(run, &action)) &&
 	       action.kind != REEL_ACTION_DONE) {
 		reel_tape *tape = reel_run_tape(run);
@@ -261,6 +266,7 @@ static bool driven(void)
 	bool passed = holds(!drive(&state, &bar, -1)) && holds(is_gradient(&bar));
 
 	state = first_state();
+	passed &= holds(drive(&state, &bar, AT_ONCE) == (rank == ranks - 1 ? -EDOM : -ECANCELED));
 	return passed &
 	       holds(drive(&state, &bar, STEPS / 2) == (rank == ranks - 1 ? -EDOM : -ECANCELED));
 }

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <reel/parcel.h>
@@ -903,10 +904,55 @@ static void who_cannot_wait_comes_again(void)
 	close_all(pool, late, "pins that do not wait");
 }
 
+/* Pins without a wait, until it comes to something else than "not yet". */
+static int ask_until_told(reel_parcel *parcel, const void **data)
+{
+	int error = -EAGAIN;
+
+	for (unsigned tries = 0; error == -EAGAIN && tries < 20000; tries++) {
+		struct timespec pause = {.tv_nsec = 100000};
+
+		error = reel_parcel_pin_for(parcel, data, 0);
+		nanosleep(&pause, NULL);
+	}
+	return error;
+}
+
+/* Nothing is written behind below the hard budget, unless somebody needs the memory. */
+static void who_only_asks_gets_room(void)
+{
+	struct late_store *late = late_open(29);
+	reel_pool *pool = open_pool(spilling(&late->store, BUDGET, BUDGET));
+	reel_parcel *parcel = sealed(pool, 3 * SLAB, 1), *full[2], *open;
+	const void *data;
+	void *own;
+
+	tap_case("a pin that does not wait, where memory is full");
+	push_out(pool);
+	full[0] = sealed(pool, 14 * SLAB, 2);
+	full[1] = sealed(pool, 10 * SLAB, 3);
+	ok(!reel_parcel_is_in_memory(parcel), "of what was never written");
+	is_int(ask_until_told(parcel, &data), 0, "makes room in the end");
+	ok(has_bytes(data, 3 * SLAB, 1), "and finds the contents");
+	reel_parcel_unpin(parcel);
+	reel_parcel_close(full[0]);
+	reel_parcel_close(full[1]);
+	reel_parcel_open(&open, pool, 22 * SLAB, NULL, &own);
+	ok(!reel_parcel_is_in_memory(parcel), "where memory is full of what is open");
+	is_int(ask_until_told(parcel, &data), -EDQUOT, "there is none");
+	ok(strstr(reel_error_text(-EDQUOT), "unpin some"), "the reason is: %s",
+	   reel_error_text(-EDQUOT));
+	reel_parcel_close(open);
+	is_int(ask_until_told(parcel, &data), 0, "until some is closed");
+	reel_parcel_unpin(parcel);
+	reel_parcel_close(parcel);
+	close_all(pool, late, "asking for room");
+}
+
 /* The store has begun to read the parcel, and holds it back. */
 static void a_wait_has_an_end(void)
 {
-	enum { BYTES = SLAB };
+	enum { BYTES = 3 * SLAB };
 	struct held_store *held = held_open();
 	reel_pool *pool = open_pool(spilling(&held->store, BUDGET, 2));
 	reel_parcel *parcel;
@@ -1234,6 +1280,7 @@ int main(void)
 	orders_may_be_changed();
 	announcements_can_be_taken_back();
 	who_cannot_wait_comes_again();
+	who_only_asks_gets_room();
 	a_wait_has_an_end();
 	some_wait_and_some_do_not();
 	many_read_at_once(SLAB);

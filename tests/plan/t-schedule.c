@@ -390,6 +390,7 @@ static void a_list_of_ones_own_is_a_plan(void)
 static void steps_are_reversed_at_once(void)
 {
 	reel_action record = {.kind = REEL_ACTION_RECORD, .first = 0, .last = 2};
+	reel_plan *plan = NULL;
 	size_t count;
 
 	for (int p = 0; p < REEL_PLANNERS; p++) {
@@ -414,6 +415,8 @@ static void steps_are_reversed_at_once(void)
 	is_found(&broken_problem, 2, "a step is recorded that the next action does not reverse");
 	broken_problem.flags = 2;
 	is_refused(REEL_BINOMIAL, broken_problem, "flags");
+	is_int(reel_plan_open_actions(&plan, &broken_problem, list, 2), -EINVAL,
+	       "a list with an unknown flag is refused");
 }
 
 static void a_list_is_walked_from_its_first_action_to_its_last(void)
