@@ -124,8 +124,8 @@ static int complete(reel_run *run, unsigned entered)
 {
 	reel_run_enter(run, REEL_RUN_IDLE);
 	if (was_left(run, entered))
-		return reel_fail(-EINVAL, "a callback of the reverse sweep was left by an exception or by "
-					  "longjmp(): call reel_run_forward() first");
+		return reel_fail(-EINVAL, "a callback of the reverse sweep was left by an exception "
+					  "or by longjmp(): call reel_run_forward() first");
 	reel_restart_remove(run);
 	return 0;
 }
@@ -401,7 +401,8 @@ static bool lacks_adjoint(const reel_run *run, const void *adjoint)
 
 static int no_adjoint(void)
 {
-	return reel_fail(-EINVAL, "a run with a restart file needs the adjoint, which is written to it");
+	return reel_fail(-EINVAL, "a run with a restart file needs the adjoint, which is written "
+				  "to it");
 }
 
 static bool may_reverse(const reel_run *run)

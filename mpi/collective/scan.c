@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The chain of ranks, of Scan, Exscan and Reduce by the program's operation. With S the result of
- * Scan, S of a rank is S of the rank below times x, for any operation "times". In the reverse sweep adjoints go down from the last rank:
+ * Scan, S of a rank is S of the rank below times x, for any operation "times". In the reverse sweep
+ * adjoints go down from the last rank:
  *
  *	u = adjoint of S = what the rank above sends, and y_bar of Scan
  *	x_bar += u * dS/dx;  to the rank below: u * dS/dS below, and y_bar of Exscan

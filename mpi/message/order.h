@@ -44,8 +44,8 @@ void reel_mpi_unlink_request(struct reel_mpi_attached *attached,
 
 /*
  * Returns 0 if the requests that began before `request` (NULL: all) leave the message's adjoint in
- * order, or -ENOTSUP. A receive with a wildcard that may have taken an earlier message is waited for, to see
- * which one it took.
+ * order, or -ENOTSUP. A receive with a wildcard that may have taken an earlier message is waited
+ * for, to see which one it took.
  */
 int reel_mpi_check_order(const struct reel_mpi_message *message, bool receive,
 			 const struct reel_mpi_request *request);
