@@ -13,6 +13,7 @@
 #include <reel/reduction.h>
 #include <reel/task.h>
 #include <reel/extend.h>
+#include <reel/parcel.h>
 #include <reel/plan.h>
 
 #include "tap/tap.h"
@@ -88,6 +89,39 @@ static const struct {
 	{"struct reel_adjoint_stats", sizeof(struct reel_adjoint_stats), 96},
 	{"struct reel_adjoint_conflict", sizeof(struct reel_adjoint_conflict), 24},
 	{"reel_event", sizeof(reel_event), 64},
+	{"struct reel_part", sizeof(struct reel_part), 16},
+	{"struct reel_parcel_options", sizeof(struct reel_parcel_options), 32},
+	{"struct reel_parcel_stats", sizeof(struct reel_parcel_stats), 96},
+	MEMBER(reel_action, first, 8),
+	MEMBER(reel_action, last, 16),
+	MEMBER(reel_action, tier, 24),
+	MEMBER(reel_action, slot, 28),
+	MEMBER(reel_action, last_use, 32),
+	/* Values that bindings repeat. */
+	{"REEL_ACTION_ADVANCE", REEL_ACTION_ADVANCE, 0},
+	{"REEL_ACTION_RECORD", REEL_ACTION_RECORD, 1},
+	{"REEL_ACTION_REVERSE", REEL_ACTION_REVERSE, 2},
+	{"REEL_ACTION_STORE", REEL_ACTION_STORE, 3},
+	{"REEL_ACTION_LOAD", REEL_ACTION_LOAD, 4},
+	{"REEL_ACTION_DROP", REEL_ACTION_DROP, 5},
+	{"REEL_ACTION_DONE", REEL_ACTION_DONE, 6},
+	{"REEL_STORE_ALL", REEL_STORE_ALL, 0},
+	{"REEL_BINOMIAL", REEL_BINOMIAL, 1},
+	{"REEL_MIXED", REEL_MIXED, 2},
+	{"REEL_MULTISTAGE", REEL_MULTISTAGE, 3},
+	{"REEL_TWO_LEVEL", REEL_TWO_LEVEL, 4},
+	{"REEL_HIERARCHICAL", REEL_HIERARCHICAL, 5},
+	{"REEL_DISK_REVOLVE", REEL_DISK_REVOLVE, 6},
+	{"REEL_PERIODIC", REEL_PERIODIC, 7},
+	{"REEL_ONLINE", REEL_ONLINE, 8},
+	{"REEL_MAX_TIERS", REEL_MAX_TIERS, 4},
+	{"REEL_RUN_AUDIT", REEL_RUN_AUDIT, 1},
+	{"REEL_REVERSE_AT_ONCE", REEL_REVERSE_AT_ONCE, 1},
+	{"REEL_PARCEL_SCRATCH", REEL_PARCEL_SCRATCH, 1},
+	{"REEL_POOL_CHECKED", REEL_POOL_CHECKED, 1},
+	{"REEL_POOL_SMALL_PAGES", REEL_POOL_SMALL_PAGES, 2},
+	{"REEL_POOL_OBEY_LIMITS", REEL_POOL_OBEY_LIMITS, 4},
+	{"-REEL_UNKNOWN_STEPS", (size_t)-REEL_UNKNOWN_STEPS, 1},
 };
 
 int main(void)
