@@ -97,7 +97,7 @@ static const char *in_slot(_Atomic(struct place *) *slot, const void *address)
 	return there->address == address ? there->text : NULL;
 }
 
-const char *reel_caller_site(const void *return_address)
+const char *reel_call_site_of_return(const void *return_address)
 {
 	size_t start = (size_t)(((uint64_t)(uintptr_t)return_address * 0x9e3779b97f4a7c15u) >> 32);
 

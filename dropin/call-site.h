@@ -12,7 +12,7 @@
 #if defined(__GNUC__)
 __attribute__((visibility("hidden")))
 #endif
-const char *reel_caller_site(const void *return_address);
+const char *reel_call_site_of_return(const void *return_address);
 
 #if defined(__GNUC__)
 #define REEL_RETURN_ADDRESS __builtin_return_address(0)

@@ -36,7 +36,7 @@ static int reap_all(struct reel_mpi_attached *attached)
 		pthread_mutex_unlock(&attached->lock);
 		if (!buffer)
 			return error;
-		m.site = buffer->site;
+		m.call_site = buffer->call_site;
 		m.peer = buffer->peer;
 		m.tag = buffer->tag;
 		own = reel_mpi_await(&m, REEL_MPI_TO_PEER, &buffer->request, MPI_STATUS_IGNORE);

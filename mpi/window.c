@@ -108,13 +108,13 @@ int reel_mpi_win_attach(MPI_Win win, MPI_Comm comm)
 
 /* ---- Fences ---- */
 
-int reel_mpi_win_fence_at(reel_tape *tape, const char *site, int assertion, MPI_Win win)
+int reel_mpi_win_fence_at(reel_tape *tape, const char *call_site, int assertion, MPI_Win win)
 {
 	static const char call[] = "reel_mpi_win_fence";
 	struct window *window;
 	int error = find_window(win, call, &window);
 
-	(void)site;
+	(void)call_site;
 	if (!error)
 		error = reel_mpi_error(MPI_Win_fence(assertion, win), call);
 	if (!error)
@@ -133,14 +133,15 @@ static int lock_window(struct window *window, MPI_Win win, const char *call)
 	return error;
 }
 
-int reel_mpi_win_fence_reverse_at(reel_tape *tape, const char *site, int assertion, MPI_Win win_bar)
+int reel_mpi_win_fence_reverse_at(reel_tape *tape, const char *call_site, int assertion,
+				  MPI_Win win_bar)
 {
 	static const char call[] = "reel_mpi_win_fence_reverse";
 	struct window *window;
 	MPI_Request request;
 	int error = find_window(win_bar, call, &window), own, complete;
 
-	(void)site;
+	(void)call_site;
 	(void)assertion;
 	if (error)
 		return reel_mpi_stick(tape, error);
@@ -247,15 +248,16 @@ static int forward(struct access *a, enum one_sided call, MPI_Op op)
 	return reel_mpi_stick(m->tape, reel_mpi_error(code, m->call));
 }
 
-int reel_mpi_put_at(reel_tape *tape, const char *site, const void *origin, int n, MPI_Datatype type,
-		    int target, MPI_Aint at, int target_count, MPI_Datatype target_type, MPI_Win win)
+int reel_mpi_put_at(reel_tape *tape, const char *call_site, const void *origin, int n,
+		    MPI_Datatype type, int target, MPI_Aint at, int target_count,
+		    MPI_Datatype target_type, MPI_Win win)
 {
 	struct access a = ACCESS("reel_mpi_put", origin);
 
 	return forward(&a, PUT, MPI_OP_NULL);
 }
 
-int reel_mpi_get_at(reel_tape *tape, const char *site, void *origin, int n, MPI_Datatype type,
+int reel_mpi_get_at(reel_tape *tape, const char *call_site, void *origin, int n, MPI_Datatype type,
 		    int target, MPI_Aint at, int target_count, MPI_Datatype target_type, MPI_Win win)
 {
 	struct access a = ACCESS("reel_mpi_get", origin);
@@ -263,7 +265,7 @@ int reel_mpi_get_at(reel_tape *tape, const char *site, void *origin, int n, MPI_
 	return forward(&a, GET, MPI_OP_NULL);
 }
 
-int reel_mpi_accumulate_at(reel_tape *tape, const char *site, const void *origin, int n,
+int reel_mpi_accumulate_at(reel_tape *tape, const char *call_site, const void *origin, int n,
 			   MPI_Datatype type, int target, MPI_Aint at, int target_count,
 			   MPI_Datatype target_type, MPI_Op op, MPI_Win win)
 {
@@ -339,7 +341,7 @@ static int reverse(struct access *a, enum one_sided call)
 	return reel_mpi_stick(m->tape, error);
 }
 
-int reel_mpi_put_reverse_at(reel_tape *tape, const char *site, void *origin_bar, int n,
+int reel_mpi_put_reverse_at(reel_tape *tape, const char *call_site, void *origin_bar, int n,
 			    MPI_Datatype type, int target, MPI_Aint at, int target_count,
 			    MPI_Datatype target_type, MPI_Win win)
 {
@@ -348,7 +350,7 @@ int reel_mpi_put_reverse_at(reel_tape *tape, const char *site, void *origin_bar,
 	return reverse(&a, PUT);
 }
 
-int reel_mpi_get_reverse_at(reel_tape *tape, const char *site, void *origin_bar, int n,
+int reel_mpi_get_reverse_at(reel_tape *tape, const char *call_site, void *origin_bar, int n,
 			    MPI_Datatype type, int target, MPI_Aint at, int target_count,
 			    MPI_Datatype target_type, MPI_Win win)
 {
@@ -357,7 +359,7 @@ int reel_mpi_get_reverse_at(reel_tape *tape, const char *site, void *origin_bar,
 	return reverse(&a, GET);
 }
 
-int reel_mpi_accumulate_reverse_at(reel_tape *tape, const char *site, void *origin_bar, int n,
+int reel_mpi_accumulate_reverse_at(reel_tape *tape, const char *call_site, void *origin_bar, int n,
 				   MPI_Datatype type, int target, MPI_Aint at, int target_count,
 				   MPI_Datatype target_type, MPI_Op op, MPI_Win win)
 {

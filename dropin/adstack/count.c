@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * REEL_STATS=1: counts what each thread pushes and pops, by type and place of the call, and the
+ * REEL_STATS=1: counts what each thread pushes and pops, by type and call site, and the
  * maximum height of its stack. A thread writes its own counts only. The report runs at exit and
  * reads the counts of all threads; a thread that still pushes then is counted in part.
  */
@@ -21,7 +21,7 @@ struct adstack_counts {
 	uint64_t peak;
 	struct adstack_count all;
 	struct adstack_count type[REEL_ADSTACK_TYPES];
-	struct adstack_sites sites;
+	struct adstack_call_sites call_sites;
 };
 
 static bool counting;
@@ -65,21 +65,21 @@ static void report_thread(const struct adstack_counts *counts)
 				     &counts->type[type]);
 }
 
-static void report_sites(struct adstack_counts *first)
+static void report_call_sites(struct adstack_counts *first)
 {
-	struct adstack_sites **sites;
+	struct adstack_call_sites **call_sites;
 	size_t n = 0;
 
 	for (struct adstack_counts *counts = first; counts; counts = counts->next)
 		n++;
-	sites = calloc(n, sizeof(struct adstack_sites *));
-	if (!sites)
+	call_sites = calloc(n, sizeof(struct adstack_call_sites *));
+	if (!call_sites)
 		return;
 	n = 0;
 	for (struct adstack_counts *counts = first; counts; counts = counts->next)
-		sites[n++] = &counts->sites;
-	reel_adstack_report_sites(sites, n);
-	free(sites);
+		call_sites[n++] = &counts->call_sites;
+	reel_adstack_report_call_sites(call_sites, n);
+	free(call_sites);
 }
 
 /* The list has the newest thread first; the report begins with the lowest number. */
@@ -98,7 +98,7 @@ static void report(void)
 			if (counts->thread == thread)
 				report_thread(counts);
 	if (first)
-		report_sites(first);
+		report_call_sites(first);
 }
 
 void reel_adstack_counts_start(void)
@@ -138,7 +138,7 @@ void reel_adstack_count_push(enum reel_adstack_type type, size_t bytes, const vo
 
 	add_push(&counts->all, bytes);
 	add_push(&counts->type[type], bytes);
-	add_push(reel_adstack_site(&counts->sites, from), bytes);
+	add_push(reel_adstack_call_site(&counts->call_sites, from), bytes);
 	note_peak(counts, reel_adstack_height() + bytes);
 }
 
@@ -148,7 +148,7 @@ void reel_adstack_count_pop(enum reel_adstack_type type, size_t bytes, const voi
 
 	add_pop(&counts->all, bytes);
 	add_pop(&counts->type[type], bytes);
-	add_pop(reel_adstack_site(&counts->sites, from), bytes);
+	add_pop(reel_adstack_call_site(&counts->call_sites, from), bytes);
 }
 
 uint64_t reel_adstack_counted_traffic(void)

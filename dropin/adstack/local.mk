@@ -11,7 +11,7 @@ adstack_sources = \
 	%D%/segment.c \
 	%D%/types.c \
 	%D%/count.c \
-	%D%/sites.c \
+	%D%/call-sites.c \
 	dropin/call-site.c dropin/call-site.h \
 	%D%/fail.c \
 	%D%/forms.h \

@@ -3,12 +3,13 @@
  * Estimates what would change if a call were not checkpointed. The program would save time, because
  * it neither writes nor reads the snapshot and does not run the call twice. It would need more
  * memory, because the values that the call pushes stay on the stack until the caller's turn. Code
- * that was generated with -profile calls these functions; a site is a callee, a file and a line.
+ * that was generated with -profile calls these functions; a call site is a callee, a file and a
+ * line.
  *
  * A frame is a running adjoint procedure. It has the height of the stack at its turn, the maximum
- * height, and by how much both would change without the checkpoint of each site. When a
- * checkpointed call C ends, its figures join those of its caller D. For each site X, with `more`
- * being 0 unless C is a call of X:
+ * height, and by how much both would change without the checkpoint of each call site. When a
+ * checkpointed call C ends, its figures join those of its caller D. For each call site X, with
+ * `more` being 0 unless C is a call of X:
  *
  *	more      = turn(C) + turn change(C, X) - height behind C's snapshot
  *	peak(D)'  = max(peak(D) + peak change(D, X) + more, peak(C) + peak change(C, X))
@@ -28,7 +29,7 @@
 #include <string.h>
 #include <time.h>
 
-struct site {
+struct call_site {
 	char *callee;
 	char *file;
 	unsigned line;
@@ -48,7 +49,7 @@ struct call {
 	struct call *next_taken;
 	bool taken;
 	bool stays;
-	size_t site;
+	size_t call_site;
 	uint64_t began;
 	uint64_t nanoseconds;
 	int64_t snapshot;
@@ -66,13 +67,13 @@ struct frame {
 	struct level *levels;
 	int64_t peak;
 	int64_t turn;
-	/* Indexed by site; sites that are newer than the array have no change. */
+	/* Indexed by call site; call sites that are newer than the array have no change. */
 	struct change *changes;
 	size_t count;
 };
 
 struct adstack_profile {
-	struct site *sites;
+	struct call_site *call_sites;
 	size_t count;
 	struct frame *frame;
 };
@@ -118,44 +119,47 @@ static char *copy(const char *text)
 	return memcpy(reel_adstack_allocate(bytes, "the profile"), text, bytes);
 }
 
-static bool is_site(const struct site *site, const char *callee, const char *file, unsigned line)
+static bool is_call_site(const struct call_site *call_site, const char *callee, const char *file,
+			 unsigned line)
 {
-	return site->line == line && !strcmp(site->callee, callee) && !strcmp(site->file, file);
+	return call_site->line == line && !strcmp(call_site->callee,
+						  callee) && !strcmp(call_site->file, file);
 }
 
-static size_t site_of(const char *callee, const char *file, unsigned line)
+static size_t call_site_of(const char *callee, const char *file, unsigned line)
 {
 	struct adstack_profile *known = profile();
-	size_t site = 0;
+	size_t at = 0;
 
-	while (site < known->count && !is_site(&known->sites[site], callee, file, line))
-		site++;
-	if (site < known->count)
-		return site;
-	known->sites = grown(known->sites, known->count, known->count + 1, sizeof *known->sites);
-	known->sites[known->count++] = (struct site){copy(callee), copy(file), line, 0};
-	return site;
+	while (at < known->count && !is_call_site(&known->call_sites[at], callee, file, line))
+		at++;
+	if (at < known->count)
+		return at;
+	known->call_sites = grown(known->call_sites, known->count, known->count + 1,
+				  sizeof *known->call_sites);
+	known->call_sites[known->count++] = (struct call_site){copy(callee), copy(file), line, 0};
+	return at;
 }
 
-static struct change *change_of(struct frame *frame, size_t site)
+static struct change *change_of(struct frame *frame, size_t at)
 {
-	if (site >= frame->count) {
-		frame->changes = grown(frame->changes, frame->count, site + 1,
+	if (at >= frame->count) {
+		frame->changes = grown(frame->changes, frame->count, at + 1,
 				       sizeof *frame->changes);
-		frame->count = site + 1;
+		frame->count = at + 1;
 	}
-	return &frame->changes[site];
+	return &frame->changes[at];
 }
 
 /* ---- Calls ---- */
 
 static void write_snapshot(const char *callee, const char *file, unsigned line)
 {
-	size_t site = site_of(callee, file, line);
+	size_t at = call_site_of(callee, file, line);
 	struct frame *frame = profile()->frame;
 	struct call *call = reel_adstack_allocate(sizeof *call, "the profile");
 
-	call->site = site;
+	call->call_site = at;
 	call->previous = frame->calls;
 	call->began = processor_ns();
 	frame->calls = call;
@@ -165,7 +169,7 @@ static struct call *present_call(const char *callee, const char *file, unsigned 
 {
 	struct call *call = profile()->frame->calls;
 
-	if (!call || !is_site(&profile()->sites[call->site], callee, file, line))
+	if (!call || !is_call_site(&profile()->call_sites[call->call_site], callee, file, line))
 		reel_adstack_fail(-EINVAL, "adProfileAdj: the call of %s at %s:%u is not the one "
 				  "whose turn it is", callee, file, line);
 	return call;
@@ -194,7 +198,7 @@ static void begin_reverse(const char *callee, const char *file, unsigned line)
 	struct frame *frame = reel_adstack_allocate(sizeof *frame, "the profile");
 
 	call->nanoseconds += processor_ns() - call->began;
-	profile()->sites[call->site].calls++;
+	profile()->call_sites[call->call_site].calls++;
 	frame->caller = profile()->frame;
 	profile()->frame = frame;
 }
@@ -210,15 +214,15 @@ static void turn(void)
 	frame->turn = height;
 }
 
-/* Join the figures of an ended call to those of its caller, if `site` had no checkpoint. */
-static void join(struct frame *caller, const struct call *call, struct frame *ended, size_t site)
+/* Join an ended call's figures to its caller's as if call site `at` had no checkpoint. */
+static void join(struct frame *caller, const struct call *call, struct frame *ended, size_t at)
 {
-	struct change *change = change_of(caller, site);
-	const struct change *inner = change_of(ended, site);
-	int64_t more = site == call->site ? ended->turn + inner->turn - call->snapshot : 0;
+	struct change *change = change_of(caller, at);
+	const struct change *inner = change_of(ended, at);
+	int64_t more = at == call->call_site ? ended->turn + inner->turn - call->snapshot : 0;
 	int64_t peak = reel_max_i64(caller->peak + change->peak + more, ended->peak + inner->peak);
 
-	change->nanoseconds += inner->nanoseconds + (site == call->site ? call->nanoseconds : 0);
+	change->nanoseconds += inner->nanoseconds + (at == call->call_site ? call->nanoseconds : 0);
 	change->turn += more;
 	change->peak = peak - reel_max_i64(caller->peak, ended->peak);
 }
@@ -296,8 +300,8 @@ static void end_reverse(const char *callee, const char *file, unsigned line)
 		ended->peak = (int64_t)reel_adstack_height();
 	profile()->frame = caller;
 	present_call(callee, file, line);
-	for (size_t site = 0; site < profile()->count; site++)
-		join(caller, caller->calls, ended, site);
+	for (size_t at = 0; at < profile()->count; at++)
+		join(caller, caller->calls, ended, at);
 	caller->peak = reel_max_i64(caller->peak, ended->peak);
 	take_call(caller);
 	drop_frame(ended);
@@ -342,7 +346,7 @@ static void end_repeat(void)
 /* ---- The report ---- */
 
 struct line {
-	const struct site *site;
+	const struct call_site *call_site;
 	struct change change;
 };
 
@@ -369,8 +373,8 @@ static void show_line(FILE *file, const struct line *line)
 
 	fprintf(file, "  %.6f s less, %+lld bytes at the peak: %s, called %llu times at %s:%u\n",
 		(double)line->change.nanoseconds * 1e-9, (long long)line->change.peak,
-		line->site->callee, (unsigned long long)line->site->calls, line->site->file,
-		line->site->line);
+		line->call_site->callee, (unsigned long long)line->call_site->calls,
+		line->call_site->file, line->call_site->line);
 }
 
 static void show(FILE *file)
@@ -382,8 +386,8 @@ static void show(FILE *file)
 
 	while (outermost->caller)
 		outermost = outermost->caller;
-	for (size_t site = 0; site < known->count; site++)
-		lines[site] = (struct line){&known->sites[site], *change_of(outermost, site)};
+	for (size_t at = 0; at < known->count; at++)
+		lines[at] = (struct line){&known->call_sites[at], *change_of(outermost, at)};
 	qsort(lines, known->count, sizeof *lines, compare_lines);
 	fprintf(file, "Peak of the stack: %lld bytes\nWithout the checkpoint of a call:\n",
 		(long long)outermost->peak);
@@ -416,12 +420,12 @@ void reel_adstack_profile_end(void)
 		known->frame = frame->caller;
 		drop_frame(frame);
 	}
-	for (size_t site = 0; known && site < known->count; site++) {
-		free(known->sites[site].callee);
-		free(known->sites[site].file);
+	for (size_t at = 0; known && at < known->count; at++) {
+		free(known->call_sites[at].callee);
+		free(known->call_sites[at].file);
 	}
 	if (known)
-		free(known->sites);
+		free(known->call_sites);
 	free(known);
 	reel_adstack.profile = NULL;
 }

@@ -23,7 +23,7 @@
  *	repeat.c   repeat levels and looks
  *	location.c returning to a height
  *	segment.c  stacks of OpenMP's tasks
- *	count.c    REEL_STATS; sites.c, by place of the call; types.c, the names of the types
+ *	count.c    REEL_STATS; call-sites.c, by call site; types.c, the names of the types
  *	fail.c     the end of the program
  *	scalars.c, looks.c, arrays.c, tangent.c, manage.c, show.c: the original's functions
  *	openmp.c, binomial.c, fixedpoint.c, profile.c: the original's functions beside the stack
@@ -197,7 +197,7 @@ void reel_adstack_count_pop(enum reel_adstack_type type, size_t bytes, const voi
 uint64_t reel_adstack_counted_traffic(void);
 uint64_t reel_adstack_counted_peak(void);
 
-/* sites.c: the pushes and pops of one thread by place of the call; all zero is empty. */
+/* call-sites.c: the pushes and pops of one thread by call site; all zero is empty. */
 struct adstack_count {
 	uint64_t pushes;
 	uint64_t pops;
@@ -205,16 +205,17 @@ struct adstack_count {
 	uint64_t popped_bytes;
 };
 
-#define REEL_ADSTACK_SITE_LISTS 256
+#define REEL_ADSTACK_CALL_SITE_LISTS 256
 
-struct adstack_sites {
-	_Atomic(struct adstack_site *) list[REEL_ADSTACK_SITE_LISTS];
+struct adstack_call_sites {
+	_Atomic(struct adstack_call_site *) list[REEL_ADSTACK_CALL_SITE_LISTS];
 };
 
-/* The count of this place, which only the calling thread changes. */
-struct adstack_count *reel_adstack_site(struct adstack_sites *sites, const void *from);
-/* Write the places of all these threads to stderr, those that pushed most first. */
-void reel_adstack_report_sites(struct adstack_sites *const *sites, size_t threads);
+/* The count of this call site, which only the calling thread changes. */
+struct adstack_count *reel_adstack_call_site(struct adstack_call_sites *call_sites,
+					     const void *from);
+/* Write the call sites of all these threads to stderr, those that pushed most first. */
+void reel_adstack_report_call_sites(struct adstack_call_sites *const *call_sites, size_t threads);
 
 /* Free the memory that openmp.c, binomial.c, fixedpoint.c and profile.c have for this thread. */
 void reel_adstack_schedules_end(void);

@@ -30,7 +30,7 @@ static char *whole_copy(const reel_tape *tape, size_t bytes)
 }
 
 static bool push_pieces(reel_tape *tape, const struct section *section, size_t bytes,
-			const char *site)
+			const char *call_site)
 {
 	_Alignas(16) char piece[PIECE_BYTES];
 	size_t size;
@@ -38,13 +38,13 @@ static bool push_pieces(reel_tape *tape, const struct section *section, size_t b
 	for (size_t done = 0; done < bytes && !reel_tape_error(tape); done += size) {
 		size = bytes - done < PIECE_BYTES ? bytes - done : PIECE_BYTES;
 		reel_fortran_gather(section, done, piece, size);
-		reel_push_array_at(tape, piece, size, 1, REEL_STRUCT, site);
+		reel_push_array_at(tape, piece, size, 1, REEL_STRUCT, call_site);
 	}
 	return !reel_tape_error(tape);
 }
 
 /* Pushes all of the section or refuses all of it. After an error the section is not read. */
-static void push_section(reel_tape *tape, const CFI_cdesc_t *array, size_t n, const char *site)
+static void push_section(reel_tape *tape, const CFI_cdesc_t *array, size_t n, const char *call_site)
 {
 	size_t size = array->elem_len;
 	char *whole = whole_copy(tape, n * size);
@@ -53,22 +53,22 @@ static void push_section(reel_tape *tape, const CFI_cdesc_t *array, size_t n, co
 	reel_fortran_section(array, &section);
 	if (whole) {
 		reel_fortran_gather(&section, 0, whole, n * size);
-		reel_push_array_at(tape, whole, n, size, kind_of(tape, array), site);
+		reel_push_array_at(tape, whole, n, size, kind_of(tape, array), call_site);
 		free(whole);
 		return;
 	}
 	if (!reel_tape_error(tape)) {
 		reel_mark before = reel_tape_mark(tape);
 
-		if (push_pieces(tape, &section, n * size, site))
+		if (push_pieces(tape, &section, n * size, call_site))
 			return;
 		reel_tape_rewind(tape, before);
 	}
-	reel_push_array_at(tape, array->base_addr, n, size, kind_of(tape, array), site);
+	reel_push_array_at(tape, array->base_addr, n, size, kind_of(tape, array), call_site);
 }
 
 static void pop_pieces(reel_tape *tape, const struct section *section, size_t bytes,
-		       const char *site)
+		       const char *call_site)
 {
 	_Alignas(16) char piece[PIECE_BYTES];
 
@@ -76,12 +76,12 @@ static void pop_pieces(reel_tape *tape, const struct section *section, size_t by
 		size_t size = bytes % PIECE_BYTES ? bytes % PIECE_BYTES : PIECE_BYTES;
 
 		bytes -= size;
-		reel_pop_array_at(tape, piece, size, 1, REEL_STRUCT, site);
+		reel_pop_array_at(tape, piece, size, 1, REEL_STRUCT, call_site);
 		reel_fortran_scatter(section, bytes, piece, size);
 	}
 }
 
-static void pop_section(reel_tape *tape, const CFI_cdesc_t *array, size_t n, const char *site)
+static void pop_section(reel_tape *tape, const CFI_cdesc_t *array, size_t n, const char *call_site)
 {
 	size_t size = array->elem_len;
 	char *whole = whole_copy(tape, n * size);
@@ -89,32 +89,34 @@ static void pop_section(reel_tape *tape, const CFI_cdesc_t *array, size_t n, con
 
 	reel_fortran_section(array, &section);
 	if (!whole) {
-		pop_pieces(tape, &section, n * size, site);
+		pop_pieces(tape, &section, n * size, call_site);
 		return;
 	}
-	reel_pop_array_at(tape, whole, n, size, kind_of(tape, array), site);
+	reel_pop_array_at(tape, whole, n, size, kind_of(tape, array), call_site);
 	reel_fortran_scatter(&section, 0, whole, n * size);
 	free(whole);
 }
 
 void reel_fortran_push_array(reel_tape *tape, const CFI_cdesc_t *array)
 {
-	const char *site = FORTRAN_SITE(tape);
+	const char *call_site = FORTRAN_CALL_SITE(tape);
 	size_t n = reel_fortran_elements(array);
 
 	if (reel_fortran_is_contiguous(array) || n == 0 || n == SIZE_MAX)
-		reel_push_array_at(tape, array->base_addr, n, array->elem_len, kind_of(tape, array), site);
+		reel_push_array_at(tape, array->base_addr, n, array->elem_len, kind_of(tape, array),
+				   call_site);
 	else
-		push_section(tape, array, n, site);
+		push_section(tape, array, n, call_site);
 }
 
 void reel_fortran_pop_array(reel_tape *tape, const CFI_cdesc_t *array)
 {
-	const char *site = FORTRAN_SITE(tape);
+	const char *call_site = FORTRAN_CALL_SITE(tape);
 	size_t n = reel_fortran_elements(array);
 
 	if (reel_fortran_is_contiguous(array) || n == 0 || n == SIZE_MAX)
-		reel_pop_array_at(tape, array->base_addr, n, array->elem_len, kind_of(tape, array), site);
+		reel_pop_array_at(tape, array->base_addr, n, array->elem_len, kind_of(tape, array),
+				  call_site);
 	else
-		pop_section(tape, array, n, site);
+		pop_section(tape, array, n, call_site);
 }

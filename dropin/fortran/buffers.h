@@ -18,8 +18,8 @@
 #define COMM(handle) MPI_Comm_f2c(*(handle))
 #define TYPE(handle) MPI_Type_f2c(*(handle))
 
-/* The site of Fortran's call, in a function that Fortran calls. */
-#define MPI_SITE reel_caller_site(REEL_RETURN_ADDRESS)
+/* The call site in Fortran, in a function that Fortran calls. */
+#define MPI_CALL_SITE reel_call_site_of_return(REEL_RETURN_ADDRESS)
 
 struct reel_fortran_buffer {
 	void *at; /* what MPI is given */

@@ -19,7 +19,7 @@ struct side {
 				    const MPI_Fint *type, int root, const MPI_Fint *comm)          \
 	{                                                                                          \
 		RETURN_WITH_BUFFER(buf, true,                                                      \
-				   reel_mpi_##NAME##_at(tape, MPI_SITE, buffer.at, count,          \
+				   reel_mpi_##NAME##_at(tape, MPI_CALL_SITE, buffer.at, count,     \
 							TYPE(type), root, COMM(comm)));            \
 	}
 
@@ -30,35 +30,35 @@ int reel_fortran_mpi_barrier(reel_tape *tape, const MPI_Fint *comm);
 int reel_fortran_mpi_barrier_reverse(reel_tape *tape, const MPI_Fint *comm);
 int reel_fortran_mpi_barrier(reel_tape *tape, const MPI_Fint *comm)
 {
-	return reel_mpi_barrier_at(tape, MPI_SITE, COMM(comm));
+	return reel_mpi_barrier_at(tape, MPI_CALL_SITE, COMM(comm));
 }
 
 int reel_fortran_mpi_barrier_reverse(reel_tape *tape, const MPI_Fint *comm)
 {
-	return reel_mpi_barrier_at(tape, MPI_SITE, COMM(comm));
+	return reel_mpi_barrier_at(tape, MPI_CALL_SITE, COMM(comm));
 }
 
 /* ---- Calls that move blocks ---- */
 
-static int move(reel_tape *tape, const char *site, enum reel_mpi_move kind, struct side s,
+static int move(reel_tape *tape, const char *call_site, enum reel_mpi_move kind, struct side s,
 		struct side r, int root, const MPI_Fint *comm)
 {
 	RETURN_WITH_BUFFERS(s.array, r.array, false,
-			    reel_mpi_move_at(tape, site, kind, buffers.sent.at, s.count, s.counts,
-					     s.displacements, TYPE(s.type), NULL,
+			    reel_mpi_move_at(tape, call_site, kind, buffers.sent.at, s.count,
+					     s.counts, s.displacements, TYPE(s.type), NULL,
 					     buffers.received.at, r.count, r.counts, r.displacements,
 					     TYPE(r.type), NULL, root, COMM(comm)));
 }
 
-static int move_reverse(reel_tape *tape, const char *site, enum reel_mpi_move kind, struct side s,
-			struct side r, int root, const MPI_Fint *comm)
+static int move_reverse(reel_tape *tape, const char *call_site, enum reel_mpi_move kind,
+			struct side s, struct side r, int root, const MPI_Fint *comm)
 {
 	RETURN_WITH_BUFFERS(s.array, r.array, true,
-			    reel_mpi_move_reverse_at(tape, site, kind, buffers.sent.at, s.count,
-						     s.counts, s.displacements, TYPE(s.type), NULL,
-						     buffers.received.at, r.count, r.counts,
-						     r.displacements, TYPE(r.type), NULL, root,
-						     COMM(comm)));
+			    reel_mpi_move_reverse_at(tape, call_site, kind, buffers.sent.at,
+						     s.count, s.counts, s.displacements,
+						     TYPE(s.type), NULL, buffers.received.at,
+						     r.count, r.counts, r.displacements,
+						     TYPE(r.type), NULL, root, COMM(comm)));
 }
 
 /*
@@ -70,12 +70,12 @@ static int move_reverse(reel_tape *tape, const char *site, enum reel_mpi_move ki
 	int reel_fortran_mpi_##NAME##_reverse ARGUMENTS;                                           \
 	int reel_fortran_mpi_##NAME ARGUMENTS                                                      \
 	{                                                                                          \
-		return FUNCTION(tape, MPI_SITE, __VA_ARGS__, comm);                                \
+		return FUNCTION(tape, MPI_CALL_SITE, __VA_ARGS__, comm);                           \
 	}                                                                                          \
                                                                                                    \
 	int reel_fortran_mpi_##NAME##_reverse ARGUMENTS                                            \
 	{                                                                                          \
-		return FUNCTION##_reverse(tape, MPI_SITE, __VA_ARGS__, comm);                      \
+		return FUNCTION##_reverse(tape, MPI_CALL_SITE, __VA_ARGS__, comm);                 \
 	}
 
 #define SENT(...) ((struct side){sent, __VA_ARGS__, sent_type})
@@ -136,42 +136,42 @@ BOTH(alltoallv, ALLTOALLV, move, REEL_MPI_ALLTOALLV, SENT(0, sent_counts, sent_d
 
 #define OP(handle) MPI_Op_f2c(*(handle))
 
-static int reduce(reel_tape *tape, const char *site, enum reel_mpi_reduction kind,
+static int reduce(reel_tape *tape, const char *call_site, enum reel_mpi_reduction kind,
 		  const CFI_cdesc_t *sent, const CFI_cdesc_t *received, int count,
 		  const MPI_Fint *type, const MPI_Fint *op, int root, const MPI_Fint *comm)
 {
 	RETURN_WITH_BUFFERS(sent, received, false,
-			    reel_mpi_reduction_at(tape, site, kind, buffers.sent.at,
+			    reel_mpi_reduction_at(tape, call_site, kind, buffers.sent.at,
 						  buffers.received.at, count, NULL, TYPE(type),
 						  OP(op), root, COMM(comm)));
 }
 
-static int reduce_reverse(reel_tape *tape, const char *site, enum reel_mpi_reduction kind,
+static int reduce_reverse(reel_tape *tape, const char *call_site, enum reel_mpi_reduction kind,
 			  const CFI_cdesc_t *sent, const CFI_cdesc_t *received, int count,
 			  const MPI_Fint *type, const MPI_Fint *op, int root, const MPI_Fint *comm)
 {
 	RETURN_WITH_BUFFERS(sent, received, true,
-			    reel_mpi_reduction_reverse_at(tape, site, kind, buffers.sent.at,
+			    reel_mpi_reduction_reverse_at(tape, call_site, kind, buffers.sent.at,
 							  buffers.received.at, count, NULL,
 							  TYPE(type), OP(op), root, COMM(comm)));
 }
 
-static int scan(reel_tape *tape, const char *site, bool exclusive, const CFI_cdesc_t *sent,
+static int scan(reel_tape *tape, const char *call_site, bool exclusive, const CFI_cdesc_t *sent,
 		const CFI_cdesc_t *received, int count, const MPI_Fint *type, const MPI_Fint *op,
 		const MPI_Fint *comm)
 {
 	RETURN_WITH_BUFFERS(sent, received, false,
-			    reel_mpi_scan_at(tape, site, exclusive, buffers.sent.at,
+			    reel_mpi_scan_at(tape, call_site, exclusive, buffers.sent.at,
 					     buffers.received.at, count, TYPE(type), OP(op),
 					     COMM(comm)));
 }
 
-static int scan_reverse(reel_tape *tape, const char *site, bool exclusive, const CFI_cdesc_t *sent,
-			const CFI_cdesc_t *received, int count, const MPI_Fint *type,
-			const MPI_Fint *op, const MPI_Fint *comm)
+static int scan_reverse(reel_tape *tape, const char *call_site, bool exclusive,
+			const CFI_cdesc_t *sent, const CFI_cdesc_t *received, int count,
+			const MPI_Fint *type, const MPI_Fint *op, const MPI_Fint *comm)
 {
 	RETURN_WITH_BUFFERS(sent, received, true,
-			    reel_mpi_scan_reverse_at(tape, site, exclusive, buffers.sent.at,
+			    reel_mpi_scan_reverse_at(tape, call_site, exclusive, buffers.sent.at,
 						     buffers.received.at, count, TYPE(type), OP(op),
 						     COMM(comm)));
 }

@@ -28,16 +28,16 @@ _Static_assert(sizeof(reel_tape) <= 32 * sizeof(int64_t), "type(reel_tape) has r
 _Static_assert(sizeof(reel_mark) == 14 * sizeof(int64_t), "type(reel_mark) is a mark");
 _Static_assert(_Alignof(reel_tape) <= _Alignof(int64_t), "type(reel_tape) is aligned for a tape");
 
-/* values.c: the site of the call with this return address if the tape is checked. */
-const char *reel_fortran_site(reel_tape *tape, const void *return_address);
+/* values.c: the call site with this return address if the tape is checked. */
+const char *reel_fortran_call_site(reel_tape *tape, const void *return_address);
 
 /*
- * The site of Fortran's call, in a function that Fortran calls; for checked tapes only. A new tape
+ * The call site in Fortran, in a function that Fortran calls; for checked tapes only. A new tape
  * counts as checked: as long as it has no top, it is not known whether its pool is.
  */
-#define FORTRAN_SITE(tape)                                                                         \
+#define FORTRAN_CALL_SITE(tape)                                                                    \
 	(REEL_UNLIKELY((tape)->ledger || !(tape)->top)                                             \
-		 ? reel_fortran_site((tape), REEL_RETURN_ADDRESS)                                  \
+		 ? reel_fortran_call_site((tape), REEL_RETURN_ADDRESS)                             \
 		 : "a Fortran call")
 
 /* values.c: the type of the elements if scalars may have this type; or NULL. */

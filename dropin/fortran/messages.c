@@ -50,7 +50,7 @@ int reel_fortran_mpi_seed(double *J_bar, int objective, int root, const MPI_Fint
 				    const MPI_Fint *type, int dest, int tag, const MPI_Fint *comm) \
 	{                                                                                          \
 		RETURN_WITH_BUFFER(buf, false,                                                     \
-				   reel_mpi_send_at(tape, MPI_SITE, MODE, buffer.at, count,        \
+				   reel_mpi_send_at(tape, MPI_CALL_SITE, MODE, buffer.at, count,   \
 						    TYPE(type), dest, tag, COMM(comm)));           \
 	}
 
@@ -64,8 +64,8 @@ int reel_fortran_mpi_send_reverse(reel_tape *tape, const CFI_cdesc_t *buf, int c
 				  const MPI_Fint *type, int dest, int tag, const MPI_Fint *comm)
 {
 	RETURN_WITH_BUFFER(buf, true,
-			   reel_mpi_send_reverse_at(tape, MPI_SITE, buffer.at, count, TYPE(type),
-						    dest, tag, COMM(comm)));
+			   reel_mpi_send_reverse_at(tape, MPI_CALL_SITE, buffer.at, count,
+						    TYPE(type), dest, tag, COMM(comm)));
 }
 
 #define RECEIVE(NAME)                                                                              \
@@ -75,7 +75,7 @@ int reel_fortran_mpi_send_reverse(reel_tape *tape, const CFI_cdesc_t *buf, int c
 				    const MPI_Fint *comm, MPI_Status *status)                      \
 	{                                                                                          \
 		RETURN_WITH_BUFFER(buf, true,                                                      \
-				   reel_mpi_##NAME##_at(tape, MPI_SITE, buffer.at, count,          \
+				   reel_mpi_##NAME##_at(tape, MPI_CALL_SITE, buffer.at, count,     \
 							TYPE(type), source, tag, COMM(comm),       \
 							reel_fortran_status(status)));             \
 	}
@@ -89,9 +89,9 @@ int reel_fortran_mpi_sendrecv_replace(reel_tape *tape, const CFI_cdesc_t *buf, i
 				      int tag, const MPI_Fint *comm, MPI_Status *status)
 {
 	RETURN_WITH_BUFFER(buf, true,
-			   reel_mpi_sendrecv_replace_at(tape, MPI_SITE, buffer.at, count, TYPE(type),
-							dest, sent_tag, source, tag, COMM(comm),
-							reel_fortran_status(status)));
+			   reel_mpi_sendrecv_replace_at(tape, MPI_CALL_SITE, buffer.at, count,
+							TYPE(type), dest, sent_tag, source, tag,
+							COMM(comm), reel_fortran_status(status)));
 }
 
 int reel_fortran_mpi_sendrecv_replace_reverse(reel_tape *tape, const CFI_cdesc_t *buf, int count,
@@ -100,9 +100,9 @@ int reel_fortran_mpi_sendrecv_replace_reverse(reel_tape *tape, const CFI_cdesc_t
 					      MPI_Status *status)
 {
 	RETURN_WITH_BUFFER(buf, true,
-			   reel_mpi_sendrecv_reverse_at(tape, MPI_SITE, buffer.at, count, TYPE(type),
-							dest, sent_tag, buffer.at, count, TYPE(type),
-							source, tag, COMM(comm),
+			   reel_mpi_sendrecv_reverse_at(tape, MPI_CALL_SITE, buffer.at, count,
+							TYPE(type), dest, sent_tag, buffer.at,
+							count, TYPE(type), source, tag, COMM(comm),
 							reel_fortran_status(status)));
 }
 
@@ -116,7 +116,7 @@ int reel_fortran_mpi_sendrecv_replace_reverse(reel_tape *tape, const CFI_cdesc_t
 				    int source, int tag, const MPI_Fint *comm, MPI_Status *status) \
 	{                                                                                          \
 		RETURN_WITH_BUFFERS(sent, received, REVERSE,                                       \
-				    reel_mpi_##NAME##_at(tape, MPI_SITE, buffers.sent.at,          \
+				    reel_mpi_##NAME##_at(tape, MPI_CALL_SITE, buffers.sent.at,     \
 							 sent_count, TYPE(sent_type), dest,        \
 							 sent_tag, buffers.received.at, count,     \
 							 TYPE(type), source, tag, COMM(comm),      \

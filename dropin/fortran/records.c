@@ -35,14 +35,14 @@ static reel_type type_of(reel_tape *tape, const CFI_cdesc_t *record)
 
 void reel_fortran_push_record(reel_tape *tape, const CFI_cdesc_t *record)
 {
-	const char *site = FORTRAN_SITE(tape);
+	const char *call_site = FORTRAN_CALL_SITE(tape);
 	reel_type type = type_of(tape, record);
 	char *slot = tape->top;
 
 	if (!type.size)
 		return;
 	if (REEL_UNLIKELY(reel_above(slot, REEL_ROUND(type.size), tape->ceiling)))
-		slot = reel_push_slow(tape, &type, site);
+		slot = reel_push_slow(tape, &type, call_site);
 	if (!slot)
 		return;
 	memcpy(slot, record->base_addr, type.size);
@@ -51,14 +51,14 @@ void reel_fortran_push_record(reel_tape *tape, const CFI_cdesc_t *record)
 
 void reel_fortran_pop_record(reel_tape *tape, const CFI_cdesc_t *record)
 {
-	const char *site = FORTRAN_SITE(tape);
+	const char *call_site = FORTRAN_CALL_SITE(tape);
 	reel_type type = type_of(tape, record);
 	const void *slot;
 
 	if (!type.size)
 		return;
 	if (REEL_UNLIKELY(reel_under(tape->top, REEL_ROUND(type.size), tape->floor))) {
-		slot = reel_pop_slow(tape, &type, site);
+		slot = reel_pop_slow(tape, &type, call_site);
 		if (slot != tape->top) {
 			memset(record->base_addr, 0xff, type.size);
 			return;
@@ -72,14 +72,14 @@ void reel_fortran_pop_record(reel_tape *tape, const CFI_cdesc_t *record)
 
 void reel_fortran_look_record(reel_tape *tape, const CFI_cdesc_t *record)
 {
-	const char *site = FORTRAN_SITE(tape);
+	const char *call_site = FORTRAN_CALL_SITE(tape);
 	reel_type type = type_of(tape, record);
 	const void *slot;
 
 	if (!type.size)
 		return;
 	if (REEL_UNLIKELY(reel_under(tape->top, REEL_ROUND(type.size), tape->floor)))
-		slot = reel_look_slow(tape, &type, site);
+		slot = reel_look_slow(tape, &type, call_site);
 	else
 		slot = tape->top - REEL_ROUND(type.size);
 	if (slot)

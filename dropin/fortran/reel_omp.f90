@@ -253,22 +253,22 @@ module reel_omp
       type(reel_worker), intent(inout) :: worker
     end subroutine
 
-    type(c_ptr) function c_worker_push_span(worker, element, n, site) &
+    type(c_ptr) function c_worker_push_span(worker, element, n, call_site) &
       bind(C, name="reel_worker_push_span_at")
       import
       type(reel_worker), intent(inout) :: worker
       type(c_type), value :: element
       integer(c_size_t), value :: n
-      type(c_ptr), value :: site
+      type(c_ptr), value :: call_site
     end function
 
-    type(c_ptr) function c_worker_pop_span(worker, element, n, site) &
+    type(c_ptr) function c_worker_pop_span(worker, element, n, call_site) &
       bind(C, name="reel_worker_pop_span_at")
       import
       type(reel_worker), intent(inout) :: worker
       type(c_type), value :: element
       integer(c_size_t), value :: n
-      type(c_ptr), value :: site
+      type(c_ptr), value :: call_site
     end function
 
     subroutine reel_worker_leave(worker) bind(C)

@@ -51,8 +51,8 @@ DESCRIBE(recv_init)
 		int error = reel_fortran_lasting_buffer(&at, buf, tape);                           \
                                                                                                    \
 		return error ? error                                                               \
-			     : begin(tape, MPI_SITE, __VA_ARGS__ at, count, TYPE(type), peer, tag, \
-				     COMM(comm), request);                                         \
+			     : begin(tape, MPI_CALL_SITE, __VA_ARGS__ at, count, TYPE(type), peer, \
+				     tag, COMM(comm), request);                                    \
 	}
 #define MODE(mode) mode,
 
@@ -65,12 +65,12 @@ BEGIN(irecv, reel_mpi_irecv_at, )
 start_call reel_fortran_mpi_start, reel_fortran_mpi_start_reverse;
 int reel_fortran_mpi_start(reel_tape *tape, struct reel_mpi_request *request)
 {
-	return reel_mpi_start_at(tape, MPI_SITE, request);
+	return reel_mpi_start_at(tape, MPI_CALL_SITE, request);
 }
 
 int reel_fortran_mpi_start_reverse(reel_tape *tape, struct reel_mpi_request *request)
 {
-	return reel_mpi_start_reverse_at(tape, MPI_SITE, request);
+	return reel_mpi_start_reverse_at(tape, MPI_CALL_SITE, request);
 }
 
 /* ---- Waiting ---- */
@@ -78,13 +78,13 @@ int reel_fortran_mpi_start_reverse(reel_tape *tape, struct reel_mpi_request *req
 wait_call reel_fortran_mpi_wait, reel_fortran_mpi_wait_reverse;
 int reel_fortran_mpi_wait(reel_tape *tape, struct reel_mpi_request *request, MPI_Status *status)
 {
-	return reel_mpi_wait_at(tape, MPI_SITE, request, reel_fortran_status(status));
+	return reel_mpi_wait_at(tape, MPI_CALL_SITE, request, reel_fortran_status(status));
 }
 
 int reel_fortran_mpi_wait_reverse(reel_tape *tape, struct reel_mpi_request *request,
 				  MPI_Status *status)
 {
-	return reel_mpi_wait_reverse_at(tape, MPI_SITE, request, reel_fortran_status(status));
+	return reel_mpi_wait_reverse_at(tape, MPI_CALL_SITE, request, reel_fortran_status(status));
 }
 
 /* Returns 0, or -EINVAL, which sticks to the tape: there are no n requests in a row. */
@@ -108,7 +108,7 @@ static int check_requests(const CFI_cdesc_t *requests, int n, reel_tape *tape)
 		int error = check_requests(requests, n, tape);                                     \
                                                                                                    \
 		return error ? error                                                               \
-			     : reel_mpi_##NAME##_at(tape, MPI_SITE, n, requests->base_addr,        \
+			     : reel_mpi_##NAME##_at(tape, MPI_CALL_SITE, n, requests->base_addr,   \
 						    reel_fortran_statuses(statuses));              \
 	}
 
@@ -125,7 +125,7 @@ WAITALL(waitall_reverse)
                                                                                                    \
 		*index = MPI_UNDEFINED;                                                            \
 		if (!error)                                                                        \
-			error = reel_mpi_##NAME##_at(tape, MPI_SITE, n, requests->base_addr,       \
+			error = reel_mpi_##NAME##_at(tape, MPI_CALL_SITE, n, requests->base_addr,  \
 						     index, reel_fortran_status(status));          \
 		if (*index != MPI_UNDEFINED)                                                       \
 			++*index;                                                                  \

@@ -11,13 +11,13 @@
 #include <complex.h>
 #include <errno.h>
 
-const char *reel_fortran_site(reel_tape *tape, const void *return_address)
+const char *reel_fortran_call_site(reel_tape *tape, const void *return_address)
 {
 	static const reel_type word = {"word", sizeof(uint64_t), _Alignof(uint64_t), REEL_INTEGER};
 
 	if (!tape->top)
 		(void)reel_reserve_at(tape, 1, word, "a Fortran call");
-	return tape->ledger ? reel_caller_site(return_address) : "a Fortran call";
+	return tape->ledger ? reel_call_site_of_return(return_address) : "a Fortran call";
 }
 
 #define SCALARS(X)                                                                                 \
@@ -38,7 +38,7 @@ const char *reel_fortran_site(reel_tape *tape, const void *return_address)
                                                                                                    \
 	REEL_COLD static void push_rare_##name(reel_tape *tape, c_type x, const void *address)     \
 	{                                                                                          \
-		reel_push_fortran_##name##_at(tape, x, reel_fortran_site(tape, address));          \
+		reel_push_fortran_##name##_at(tape, x, reel_fortran_call_site(tape, address));     \
 	}                                                                                          \
                                                                                                    \
 	void reel_fortran_push_##name(reel_tape *tape, c_type x);                                  \
@@ -52,7 +52,7 @@ const char *reel_fortran_site(reel_tape *tape, const void *return_address)
                                                                                                    \
 	REEL_COLD static void pop_rare_##name(reel_tape *tape, c_type *x, const void *address)     \
 	{                                                                                          \
-		*x = reel_pop_fortran_##name##_at(tape, reel_fortran_site(tape, address));         \
+		*x = reel_pop_fortran_##name##_at(tape, reel_fortran_call_site(tape, address));    \
 	}                                                                                          \
                                                                                                    \
 	void reel_fortran_pop_##name(reel_tape *tape, c_type *x);                                  \
@@ -67,7 +67,7 @@ const char *reel_fortran_site(reel_tape *tape, const void *return_address)
 	void reel_fortran_look_##name(reel_tape *tape, c_type *x);                                 \
 	void reel_fortran_look_##name(reel_tape *tape, c_type *x)                                  \
 	{                                                                                          \
-		*x = reel_look_fortran_##name##_at(tape, FORTRAN_SITE(tape));                      \
+		*x = reel_look_fortran_##name##_at(tape, FORTRAN_CALL_SITE(tape));                 \
 	}
 
 SCALARS(SCALAR)
@@ -77,19 +77,19 @@ SCALARS(SCALAR)
 void reel_fortran_push_bits(reel_tape *tape, int64_t value, int n);
 void reel_fortran_push_bits(reel_tape *tape, int64_t value, int n)
 {
-	reel_push_bits_at(tape, (uint64_t)value, (unsigned)n, FORTRAN_SITE(tape));
+	reel_push_bits_at(tape, (uint64_t)value, (unsigned)n, FORTRAN_CALL_SITE(tape));
 }
 
 int64_t reel_fortran_pop_bits(reel_tape *tape, int n);
 int64_t reel_fortran_pop_bits(reel_tape *tape, int n)
 {
-	return (int64_t)reel_pop_bits_at(tape, (unsigned)n, FORTRAN_SITE(tape));
+	return (int64_t)reel_pop_bits_at(tape, (unsigned)n, FORTRAN_CALL_SITE(tape));
 }
 
 bool reel_fortran_look_bit(reel_tape *tape);
 bool reel_fortran_look_bit(reel_tape *tape)
 {
-	return reel_look_bool_at(tape, FORTRAN_SITE(tape));
+	return reel_look_bool_at(tape, FORTRAN_CALL_SITE(tape));
 }
 
 /* ---- Spans ---- */
@@ -106,19 +106,19 @@ static size_t count(int64_t n)
 void *reel_fortran_push_span(reel_tape *tape, int64_t n, int type);
 void *reel_fortran_push_span(reel_tape *tape, int64_t n, int type)
 {
-	return reel_push_span_at(tape, count(n), types[type], FORTRAN_SITE(tape));
+	return reel_push_span_at(tape, count(n), types[type], FORTRAN_CALL_SITE(tape));
 }
 
 const void *reel_fortran_pop_span(reel_tape *tape, int64_t n, int type);
 const void *reel_fortran_pop_span(reel_tape *tape, int64_t n, int type)
 {
-	return reel_pop_span_at(tape, count(n), types[type], FORTRAN_SITE(tape));
+	return reel_pop_span_at(tape, count(n), types[type], FORTRAN_CALL_SITE(tape));
 }
 
 void *reel_fortran_reserve(reel_tape *tape, int64_t n, int type);
 void *reel_fortran_reserve(reel_tape *tape, int64_t n, int type)
 {
-	return reel_reserve_at(tape, count(n), types[type], FORTRAN_SITE(tape));
+	return reel_reserve_at(tape, count(n), types[type], FORTRAN_CALL_SITE(tape));
 }
 
 /* Must be in the order of `types`. */
@@ -138,7 +138,7 @@ void reel_fortran_commit(reel_tape *tape, const CFI_cdesc_t *span, int64_t n);
 void reel_fortran_commit(reel_tape *tape, const CFI_cdesc_t *span, int64_t n)
 {
 	const reel_type *type = reel_fortran_type(span);
-	const char *site = FORTRAN_SITE(tape);
+	const char *call_site = FORTRAN_CALL_SITE(tape);
 
 	/* A refused span has its error already. */
 	if (!span->base_addr)
@@ -148,5 +148,5 @@ void reel_fortran_commit(reel_tape *tape, const CFI_cdesc_t *span, int64_t n)
 				  type ? "reel_commit: more elements than were reserved"
 				       : "reel_commit: not a span of reel_reserve");
 	else
-		reel_commit_at(tape, count(n), *type, site);
+		reel_commit_at(tape, count(n), *type, call_site);
 }

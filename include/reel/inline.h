@@ -89,27 +89,28 @@ typedef struct reel_type {
 } reel_type;
 
 /* Where the value is to be stored, or NULL: it is refused. */
-REEL_COLD void *reel_push_slow(reel_tape *tape, const reel_type *type, const char *site);
+REEL_COLD void *reel_push_slow(reel_tape *tape, const reel_type *type, const char *call_site);
 /*
  * Takes the value off the tape and returns where it lies, which is the tape's top then; or
  * returns where REEL_ONES_BYTES of all ones lie, which is not. Never NULL.
  */
 #define REEL_ONES_BYTES 64
-REEL_COLD const void *reel_pop_slow(reel_tape *tape, const reel_type *type, const char *site);
+REEL_COLD const void *reel_pop_slow(reel_tape *tape, const reel_type *type, const char *call_site);
 /* Where the value lies, or NULL: it is all ones. */
-REEL_COLD const void *reel_look_slow(reel_tape *tape, const reel_type *type, const char *site);
+REEL_COLD const void *reel_look_slow(reel_tape *tape, const reel_type *type, const char *call_site);
 
-REEL_COLD void reel_push_bits_slow(reel_tape *tape, uint64_t value, unsigned n, const char *site);
-REEL_COLD uint64_t reel_pop_bits_slow(reel_tape *tape, unsigned n, const char *site);
-REEL_COLD bool reel_look_bit_slow(reel_tape *tape, const char *site);
+REEL_COLD void reel_push_bits_slow(reel_tape *tape, uint64_t value, unsigned n,
+				   const char *call_site);
+REEL_COLD uint64_t reel_pop_bits_slow(reel_tape *tape, unsigned n, const char *call_site);
+REEL_COLD bool reel_look_bit_slow(reel_tape *tape, const char *call_site);
 REEL_COLD void *reel_push_span_slow(reel_tape *tape, const reel_type *type, size_t n,
-				    const char *site);
+				    const char *call_site);
 REEL_COLD const void *reel_pop_span_slow(reel_tape *tape, const reel_type *type, size_t n,
-					 const char *site);
+					 const char *call_site);
 REEL_COLD void *reel_reserve_slow(reel_tape *tape, const reel_type *type, size_t n,
-				  const char *site);
+				  const char *call_site);
 REEL_COLD void reel_commit_slow(reel_tape *tape, const reel_type *type, size_t n,
-				const char *site);
+				const char *call_site);
 /*
  * The text "file:line", for a call that has no such literal. It is kept until the process ends;
  * without memory for it the text is `file`. Any thread; takes no lock but that of malloc().
@@ -117,9 +118,9 @@ REEL_COLD void reel_commit_slow(reel_tape *tape, const reel_type *type, size_t n
 const char *reel_call_site_of(const char *file, int line);
 /* Arrays of elements of so many bytes, of this kind. */
 REEL_COLD void reel_push_array_slow(reel_tape *tape, const void *source, size_t n, size_t size,
-				    enum reel_kind kind, const char *site);
+				    enum reel_kind kind, const char *call_site);
 REEL_COLD void reel_pop_array_slow(reel_tape *tape, void *target, size_t n, size_t size,
-				   enum reel_kind kind, const char *site);
+				   enum reel_kind kind, const char *call_site);
 
 #ifdef __cplusplus
 }
@@ -251,11 +252,11 @@ template <class T> constexpr reel_kind reel_kind_of_elements(const T *)
 	typedef type reel_record_##name;                                                           \
                                                                                                    \
 	REEL_ALWAYS_INLINE void reel_push_##name##_at(reel_tape *tape, reel_record_##name x,       \
-						      reel_call_site site)                         \
+						      reel_call_site call_site)                    \
 	{                                                                                          \
 		char *slot = tape->top;                                                            \
 		if (REEL_UNLIKELY(reel_above(slot, REEL_ROUND(sizeof x), tape->ceiling))) {        \
-			slot = (char *)reel_push_slow(tape, descriptor, site);                     \
+			slot = (char *)reel_push_slow(tape, descriptor, call_site);                \
 			if (!slot)                                                                 \
 				return;                                                            \
 		}                                                                                  \
@@ -264,13 +265,13 @@ template <class T> constexpr reel_kind reel_kind_of_elements(const T *)
 	}                                                                                          \
                                                                                                    \
 	REEL_ALWAYS_INLINE reel_record_##name reel_pop_##name##_at(reel_tape *tape,                \
-								   reel_call_site site)            \
+								   reel_call_site call_site)       \
 	{                                                                                          \
 		reel_record_##name x;                                                              \
 		char *top = tape->top;                                                             \
 		const char *slot;                                                                  \
 		if (REEL_UNLIKELY(reel_under(top, REEL_ROUND(sizeof x), tape->floor))) {           \
-			slot = (const char *)reel_pop_slow(tape, descriptor, site);                \
+			slot = (const char *)reel_pop_slow(tape, descriptor, call_site);           \
 			top = tape->top;                                                           \
 			if (sizeof x > REEL_ONES_BYTES && slot != top) {                           \
 				memset((void *)&x, 0xff, sizeof x);                                \
@@ -286,12 +287,12 @@ template <class T> constexpr reel_kind reel_kind_of_elements(const T *)
 	}                                                                                          \
                                                                                                    \
 	REEL_ALWAYS_INLINE reel_record_##name reel_look_##name##_at(reel_tape *tape,               \
-								    reel_call_site site)           \
+								    reel_call_site call_site)      \
 	{                                                                                          \
 		reel_record_##name x;                                                              \
 		const char *slot;                                                                  \
 		if (REEL_UNLIKELY(reel_under(tape->top, REEL_ROUND(sizeof x), tape->floor))) {     \
-			slot = (const char *)reel_look_slow(tape, descriptor, site);               \
+			slot = (const char *)reel_look_slow(tape, descriptor, call_site);          \
 			if (!slot) {                                                               \
 				memset((void *)&x, 0xff, sizeof x);                                \
 				return x;                                                          \
@@ -304,11 +305,12 @@ template <class T> constexpr reel_kind reel_kind_of_elements(const T *)
 	}                                                                                          \
                                                                                                    \
 	REEL_ALWAYS_INLINE reel_cursor reel_cursor_push_##name##_at(                               \
-		reel_tape *tape, reel_cursor cursor, reel_record_##name x, reel_call_site site)    \
+		reel_tape *tape, reel_cursor cursor, reel_record_##name x,                         \
+		reel_call_site call_site)                                                          \
 	{                                                                                          \
 		if (REEL_UNLIKELY(reel_above(cursor.top, REEL_ROUND(sizeof x), cursor.limit))) {   \
 			tape->top = cursor.top;                                                    \
-			reel_push_##name##_at(tape, x, site);                                      \
+			reel_push_##name##_at(tape, x, call_site);                                 \
 			return reel_push_cursor(tape);                                             \
 		}                                                                                  \
 		REEL_STORE(cursor.top, reel_record_##name, x);                                     \
@@ -317,13 +319,14 @@ template <class T> constexpr reel_kind reel_kind_of_elements(const T *)
 	}                                                                                          \
                                                                                                    \
 	REEL_ALWAYS_INLINE reel_cursor reel_cursor_pop_##name##_at(                                \
-		reel_tape *tape, reel_cursor cursor, reel_record_##name *x, reel_call_site site)   \
+		reel_tape *tape, reel_cursor cursor, reel_record_##name *x,                        \
+		reel_call_site call_site)                                                          \
 	{                                                                                          \
 		if (REEL_UNLIKELY(reel_under(cursor.top, REEL_ROUND(sizeof *x), cursor.limit))) {  \
 			reel_record_##name copy;                                                   \
 			const char *slot;                                                          \
 			tape->top = cursor.top;                                                    \
-			slot = (const char *)reel_pop_slow(tape, descriptor, site);                \
+			slot = (const char *)reel_pop_slow(tape, descriptor, call_site);           \
 			if (slot == tape->top)                                                     \
 				REEL_LOAD(copy, reel_record_##name, slot);                         \
 			else                                                                       \
@@ -351,42 +354,42 @@ template <class T> constexpr reel_kind reel_kind_of_elements(const T *)
  * record. A false limit sends bits, too, the slow way.
  */
 REEL_ALWAYS_INLINE void reel_push_bits_at(reel_tape *tape, uint64_t value, unsigned n,
-					  reel_call_site site)
+					  reel_call_site call_site)
 {
 	if (REEL_UNLIKELY(n >= 64 - tape->bit_count || n > 32 ||
 			  tape->ceiling == REEL_FALSE_CEILING)) {
-		reel_push_bits_slow(tape, value, n, site);
+		reel_push_bits_slow(tape, value, n, call_site);
 		return;
 	}
 	tape->bits = tape->bits << n | (value & (((uint64_t)1 << n) - 1));
 	tape->bit_count += n;
 }
 
-REEL_ALWAYS_INLINE uint64_t reel_pop_bits_at(reel_tape *tape, unsigned n, reel_call_site site)
+REEL_ALWAYS_INLINE uint64_t reel_pop_bits_at(reel_tape *tape, unsigned n, reel_call_site call_site)
 {
 	uint64_t value;
 
 	if (REEL_UNLIKELY(n > tape->bit_count || n > 32 || tape->floor == REEL_FALSE_FLOOR))
-		return reel_pop_bits_slow(tape, n, site);
+		return reel_pop_bits_slow(tape, n, call_site);
 	value = tape->bits & (((uint64_t)1 << n) - 1);
 	tape->bits >>= n;
 	tape->bit_count -= n;
 	return value;
 }
 
-REEL_ALWAYS_INLINE void reel_push_bool_at(reel_tape *tape, bool bit, reel_call_site site)
+REEL_ALWAYS_INLINE void reel_push_bool_at(reel_tape *tape, bool bit, reel_call_site call_site)
 {
-	reel_push_bits_at(tape, bit, 1, site);
+	reel_push_bits_at(tape, bit, 1, call_site);
 }
 
-REEL_ALWAYS_INLINE bool reel_pop_bool_at(reel_tape *tape, reel_call_site site)
+REEL_ALWAYS_INLINE bool reel_pop_bool_at(reel_tape *tape, reel_call_site call_site)
 {
-	return reel_pop_bits_at(tape, 1, site) != 0;
+	return reel_pop_bits_at(tape, 1, call_site) != 0;
 }
 
-REEL_ALWAYS_INLINE bool reel_look_bool_at(reel_tape *tape, reel_call_site site)
+REEL_ALWAYS_INLINE bool reel_look_bool_at(reel_tape *tape, reel_call_site call_site)
 {
-	return reel_look_bit_slow(tape, site);
+	return reel_look_bit_slow(tape, call_site);
 }
 
 #define reel_push_bits(tape, value, n) reel_push_bits_at((tape), (value), (n), REEL_HERE)
@@ -405,7 +408,7 @@ REEL_ALWAYS_INLINE bool reel_look_bool_at(reel_tape *tape, reel_call_site site)
 #define REEL_TOO_MANY(n, size) ((size) && (n) > (SIZE_MAX / 4) / ((size) ? (size) : 1))
 
 REEL_ALWAYS_INLINE void *reel_push_span_at(reel_tape *tape, size_t n, reel_type type,
-					   reel_call_site site)
+					   reel_call_site call_site)
 {
 	char *slot = tape->top;
 
@@ -413,14 +416,14 @@ REEL_ALWAYS_INLINE void *reel_push_span_at(reel_tape *tape, size_t n, reel_type 
 			  reel_above(slot, REEL_ROUND(n * type.size), tape->ceiling))) {
 		reel_type copy = type;
 
-		return reel_push_span_slow(tape, &copy, n, site);
+		return reel_push_span_slow(tape, &copy, n, call_site);
 	}
 	tape->top = slot + REEL_ROUND(n * type.size);
 	return slot;
 }
 
 REEL_ALWAYS_INLINE const void *reel_pop_span_at(reel_tape *tape, size_t n, reel_type type,
-						reel_call_site site)
+						reel_call_site call_site)
 {
 	char *top = tape->top;
 
@@ -428,7 +431,7 @@ REEL_ALWAYS_INLINE const void *reel_pop_span_at(reel_tape *tape, size_t n, reel_
 			  reel_under(top, REEL_ROUND(n * type.size), tape->floor))) {
 		reel_type copy = type;
 
-		return reel_pop_span_slow(tape, &copy, n, site);
+		return reel_pop_span_slow(tape, &copy, n, call_site);
 	}
 	top -= REEL_ROUND(n * type.size);
 	tape->top = top;
@@ -436,25 +439,25 @@ REEL_ALWAYS_INLINE const void *reel_pop_span_at(reel_tape *tape, size_t n, reel_
 }
 
 REEL_ALWAYS_INLINE void *reel_reserve_at(reel_tape *tape, size_t n, reel_type type,
-					 reel_call_site site)
+					 reel_call_site call_site)
 {
 	if (REEL_UNLIKELY(n == 0 || REEL_TOO_MANY(n, type.size) || type.align > 8 ||
 			  reel_above(tape->top, REEL_ROUND(n * type.size), tape->ceiling))) {
 		reel_type copy = type;
 
-		return reel_reserve_slow(tape, &copy, n, site);
+		return reel_reserve_slow(tape, &copy, n, call_site);
 	}
 	return tape->top;
 }
 
 REEL_ALWAYS_INLINE void reel_commit_at(reel_tape *tape, size_t n, reel_type type,
-				       reel_call_site site)
+				       reel_call_site call_site)
 {
 	if (REEL_UNLIKELY(n == 0 || REEL_TOO_MANY(n, type.size) || type.align > 8 ||
 			  reel_above(tape->top, REEL_ROUND(n * type.size), tape->ceiling))) {
 		reel_type copy = type;
 
-		reel_commit_slow(tape, &copy, n, site);
+		reel_commit_slow(tape, &copy, n, call_site);
 	} else {
 		tape->top += REEL_ROUND(n * type.size);
 	}
@@ -465,11 +468,11 @@ REEL_ALWAYS_INLINE void reel_commit_at(reel_tape *tape, size_t n, reel_type type
 
 REEL_ALWAYS_INLINE void reel_push_array_at(reel_tape *tape, const void *source, size_t n,
 					   size_t size, enum reel_kind kind,
-					   reel_call_site site)
+					   reel_call_site call_site)
 {
 	if (REEL_UNLIKELY(n == 0 || REEL_TOO_MANY(n, size) || n * size >= REEL_LARGE_ARRAY ||
 			  reel_above(tape->top, REEL_ROUND(n * size), tape->ceiling))) {
-		reel_push_array_slow(tape, source, n, size, kind, site);
+		reel_push_array_slow(tape, source, n, size, kind, call_site);
 		return;
 	}
 	memcpy(tape->top, source, n * size);
@@ -477,11 +480,11 @@ REEL_ALWAYS_INLINE void reel_push_array_at(reel_tape *tape, const void *source, 
 }
 
 REEL_ALWAYS_INLINE void reel_pop_array_at(reel_tape *tape, void *target, size_t n, size_t size,
-					  enum reel_kind kind, reel_call_site site)
+					  enum reel_kind kind, reel_call_site call_site)
 {
 	if (REEL_UNLIKELY(n == 0 || REEL_TOO_MANY(n, size) ||
 			  reel_under(tape->top, REEL_ROUND(n * size), tape->floor))) {
-		reel_pop_array_slow(tape, target, n, size, kind, site);
+		reel_pop_array_slow(tape, target, n, size, kind, call_site);
 		return;
 	}
 	tape->top -= REEL_ROUND(n * size);
@@ -581,39 +584,40 @@ template <class T> struct reel_record_of {
 };
 
 template <> struct reel_record_of<bool> {
-	REEL_ALWAYS_INLINE void reel_push_value_at(reel_tape *tape, bool x, reel_call_site site)
+	REEL_ALWAYS_INLINE void reel_push_value_at(reel_tape *tape, bool x,
+						   reel_call_site call_site)
 	{
-		reel_push_bool_at(tape, x, site);
+		reel_push_bool_at(tape, x, call_site);
 	}
 
-	REEL_ALWAYS_INLINE bool reel_pop_value_at(reel_tape *tape, reel_call_site site)
+	REEL_ALWAYS_INLINE bool reel_pop_value_at(reel_tape *tape, reel_call_site call_site)
 	{
-		return reel_pop_bool_at(tape, site);
+		return reel_pop_bool_at(tape, call_site);
 	}
 
-	REEL_ALWAYS_INLINE bool reel_look_value_at(reel_tape *tape, reel_call_site site)
+	REEL_ALWAYS_INLINE bool reel_look_value_at(reel_tape *tape, reel_call_site call_site)
 	{
-		return reel_look_bool_at(tape, site);
+		return reel_look_bool_at(tape, call_site);
 	}
 };
 
-template <class T> inline void reel_push_at(reel_tape *tape, T x, reel_call_site site)
+template <class T> inline void reel_push_at(reel_tape *tape, T x, reel_call_site call_site)
 {
-	reel_record_of<T>::reel_push_value_at(tape, x, site);
+	reel_record_of<T>::reel_push_value_at(tape, x, call_site);
 }
 
 template <class T>
 inline reel_cursor reel_cursor_push_at(reel_tape *tape, reel_cursor cursor, T x,
-				       reel_call_site site)
+				       reel_call_site call_site)
 {
-	return reel_record_of<T>::reel_cursor_push_value_at(tape, cursor, x, site);
+	return reel_record_of<T>::reel_cursor_push_value_at(tape, cursor, x, call_site);
 }
 
 template <class T>
 inline reel_cursor reel_cursor_pop_at(reel_tape *tape, reel_cursor cursor, T *x,
-				       reel_call_site site)
+				       reel_call_site call_site)
 {
-	return reel_record_of<T>::reel_cursor_pop_value_at(tape, cursor, x, site);
+	return reel_record_of<T>::reel_cursor_pop_value_at(tape, cursor, x, call_site);
 }
 
 } /* extern "C++" */

@@ -295,29 +295,30 @@ enum reel_mpi_mode {
 	REEL_MPI_COLLECTIVE
 };
 
-int reel_mpi_send_at(reel_tape *tape, const char *site, enum reel_mpi_mode mode, const void *buffer,
-		     int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm);
-int reel_mpi_send_reverse_at(reel_tape *tape, const char *site, void *buffer_bar, int count,
+int reel_mpi_send_at(reel_tape *tape, const char *call_site, enum reel_mpi_mode mode,
+		     const void *buffer, int count, MPI_Datatype type, int dest, int tag,
+		     MPI_Comm comm);
+int reel_mpi_send_reverse_at(reel_tape *tape, const char *call_site, void *buffer_bar, int count,
 			     MPI_Datatype type, int dest, int tag, MPI_Comm comm);
-int reel_mpi_recv_at(reel_tape *tape, const char *site, void *buffer, int count, MPI_Datatype type,
-		     int source, int tag, MPI_Comm comm, MPI_Status *status);
-int reel_mpi_recv_reverse_at(reel_tape *tape, const char *site, void *buffer_bar, int count,
+int reel_mpi_recv_at(reel_tape *tape, const char *call_site, void *buffer, int count,
+		     MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status);
+int reel_mpi_recv_reverse_at(reel_tape *tape, const char *call_site, void *buffer_bar, int count,
 			     MPI_Datatype type, int source, int tag, MPI_Comm comm,
 			     MPI_Status *status);
-int reel_mpi_sendrecv_at(reel_tape *tape, const char *site, const void *sent, int sent_count,
+int reel_mpi_sendrecv_at(reel_tape *tape, const char *call_site, const void *sent, int sent_count,
 			 MPI_Datatype sent_type, int dest, int sent_tag, void *received, int count,
 			 MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status);
-int reel_mpi_sendrecv_reverse_at(reel_tape *tape, const char *site, void *sent_bar, int sent_count,
-				 MPI_Datatype sent_type, int dest, int sent_tag, void *received_bar,
-				 int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
-				 MPI_Status *status);
+int reel_mpi_sendrecv_reverse_at(reel_tape *tape, const char *call_site, void *sent_bar,
+				 int sent_count, MPI_Datatype sent_type, int dest, int sent_tag,
+				 void *received_bar, int count, MPI_Datatype type, int source,
+				 int tag, MPI_Comm comm, MPI_Status *status);
 
-int reel_mpi_sendrecv_replace_at(reel_tape *tape, const char *site, void *buffer, int count,
+int reel_mpi_sendrecv_replace_at(reel_tape *tape, const char *call_site, void *buffer, int count,
 				 MPI_Datatype type, int dest, int sent_tag, int source, int tag,
 				 MPI_Comm comm, MPI_Status *status);
-int reel_mpi_mrecv_at(reel_tape *tape, const char *site, void *buffer, int count, MPI_Datatype type,
-		      MPI_Message *message, MPI_Comm comm, MPI_Status *status);
-int reel_mpi_mrecv_reverse_at(reel_tape *tape, const char *site, void *buffer_bar, int count,
+int reel_mpi_mrecv_at(reel_tape *tape, const char *call_site, void *buffer, int count,
+		      MPI_Datatype type, MPI_Message *message, MPI_Comm comm, MPI_Status *status);
+int reel_mpi_mrecv_reverse_at(reel_tape *tape, const char *call_site, void *buffer_bar, int count,
 			      MPI_Datatype type, MPI_Comm comm, MPI_Status *status);
 
 /* ---- Requests ---------------------------------------------------------------------- */
@@ -356,7 +357,7 @@ struct reel_mpi_request {
 	MPI_Comm comm;
 	MPI_Request request;
 	MPI_Status status;
-	const char *site;
+	const char *call_site;
 	struct reel_mpi_request *next;
 	int moved_peer, moved_tag; /* the other rank's, and the tag, of the adjoint */
 	uint64_t serial;	   /* checked mode */
@@ -403,13 +404,15 @@ void reel_mpi_recv_init(void *buffer, int count, MPI_Datatype type, int source, 
 #define reel_mpi_start_reverse(tape, request) \
 	reel_mpi_start_reverse_at((tape), REEL_HERE, (request))
 
-int reel_mpi_start_at(reel_tape *tape, const char *site, struct reel_mpi_request *request);
-int reel_mpi_isend_at(reel_tape *tape, const char *site, enum reel_mpi_mode mode,
+int reel_mpi_start_at(reel_tape *tape, const char *call_site, struct reel_mpi_request *request);
+int reel_mpi_isend_at(reel_tape *tape, const char *call_site, enum reel_mpi_mode mode,
 		      const void *buffer, int count, MPI_Datatype type, int dest, int tag,
 		      MPI_Comm comm, struct reel_mpi_request *request);
-int reel_mpi_irecv_at(reel_tape *tape, const char *site, void *buffer, int count, MPI_Datatype type,
-		      int source, int tag, MPI_Comm comm, struct reel_mpi_request *request);
-int reel_mpi_start_reverse_at(reel_tape *tape, const char *site, struct reel_mpi_request *request);
+int reel_mpi_irecv_at(reel_tape *tape, const char *call_site, void *buffer, int count,
+		      MPI_Datatype type, int source, int tag, MPI_Comm comm,
+		      struct reel_mpi_request *request);
+int reel_mpi_start_reverse_at(reel_tape *tape, const char *call_site,
+			      struct reel_mpi_request *request);
 
 /*
  * Waits for requests, and tests of them.
@@ -450,28 +453,28 @@ int reel_mpi_start_reverse_at(reel_tape *tape, const char *site, struct reel_mpi
 #define reel_mpi_test(tape, ...) reel_mpi_test_at((tape), REEL_HERE, __VA_ARGS__)
 #define reel_mpi_test_reverse(tape, ...) reel_mpi_test_reverse_at((tape), REEL_HERE, __VA_ARGS__)
 
-int reel_mpi_wait_at(reel_tape *tape, const char *site, struct reel_mpi_request *request,
+int reel_mpi_wait_at(reel_tape *tape, const char *call_site, struct reel_mpi_request *request,
 		     MPI_Status *status);
-int reel_mpi_wait_reverse_at(reel_tape *tape, const char *site, struct reel_mpi_request *request,
-			     MPI_Status *status);
-int reel_mpi_waitall_at(reel_tape *tape, const char *site, int n, struct reel_mpi_request *requests,
-			MPI_Status *statuses);
-int reel_mpi_waitall_reverse_at(reel_tape *tape, const char *site, int n,
+int reel_mpi_wait_reverse_at(reel_tape *tape, const char *call_site,
+			     struct reel_mpi_request *request, MPI_Status *status);
+int reel_mpi_waitall_at(reel_tape *tape, const char *call_site, int n,
+			struct reel_mpi_request *requests, MPI_Status *statuses);
+int reel_mpi_waitall_reverse_at(reel_tape *tape, const char *call_site, int n,
 				struct reel_mpi_request *requests, MPI_Status *statuses);
-int reel_mpi_waitany_at(reel_tape *tape, const char *site, int n, struct reel_mpi_request *requests,
-			int *index, MPI_Status *status);
-int reel_mpi_waitany_reverse_at(reel_tape *tape, const char *site, int n,
+int reel_mpi_waitany_at(reel_tape *tape, const char *call_site, int n,
+			struct reel_mpi_request *requests, int *index, MPI_Status *status);
+int reel_mpi_waitany_reverse_at(reel_tape *tape, const char *call_site, int n,
 				struct reel_mpi_request *requests, int *index, MPI_Status *status);
-int reel_mpi_waitsome_at(reel_tape *tape, const char *site, int n,
+int reel_mpi_waitsome_at(reel_tape *tape, const char *call_site, int n,
 			 struct reel_mpi_request *requests, int *done, int *indices,
 			 MPI_Status *statuses);
-int reel_mpi_waitsome_reverse_at(reel_tape *tape, const char *site, int n,
+int reel_mpi_waitsome_reverse_at(reel_tape *tape, const char *call_site, int n,
 				 struct reel_mpi_request *requests, int *done, int *indices,
 				 MPI_Status *statuses);
-int reel_mpi_test_at(reel_tape *tape, const char *site, struct reel_mpi_request *request, int *flag,
-		     MPI_Status *status);
-int reel_mpi_test_reverse_at(reel_tape *tape, const char *site, struct reel_mpi_request *request,
-			     int *flag, MPI_Status *status);
+int reel_mpi_test_at(reel_tape *tape, const char *call_site, struct reel_mpi_request *request,
+		     int *flag, MPI_Status *status);
+int reel_mpi_test_reverse_at(reel_tape *tape, const char *call_site,
+			     struct reel_mpi_request *request, int *flag, MPI_Status *status);
 
 /* ---- Collective calls that move data ---------------------------------------------------- */
 
@@ -609,30 +612,31 @@ enum reel_mpi_move {
 #define reel_mpi_neighbor_alltoallw_reverse(tape, ...) \
 	reel_mpi_neighbor_alltoallw_reverse_at((tape), REEL_HERE, __VA_ARGS__)
 
-int reel_mpi_bcast_at(reel_tape *tape, const char *site, void *buffer, int count, MPI_Datatype type,
-		      int root, MPI_Comm comm);
-int reel_mpi_bcast_reverse_at(reel_tape *tape, const char *site, void *buffer_bar, int count,
+int reel_mpi_bcast_at(reel_tape *tape, const char *call_site, void *buffer, int count,
+		      MPI_Datatype type, int root, MPI_Comm comm);
+int reel_mpi_bcast_reverse_at(reel_tape *tape, const char *call_site, void *buffer_bar, int count,
 			      MPI_Datatype type, int root, MPI_Comm comm);
-int reel_mpi_barrier_at(reel_tape *tape, const char *site, MPI_Comm comm);
-int reel_mpi_barrier_reverse_at(reel_tape *tape, const char *site, MPI_Comm comm);
+int reel_mpi_barrier_at(reel_tape *tape, const char *call_site, MPI_Comm comm);
+int reel_mpi_barrier_reverse_at(reel_tape *tape, const char *call_site, MPI_Comm comm);
 /* What a call does not have is NULL, 0 or MPI_DATATYPE_NULL. */
-int reel_mpi_move_at(reel_tape *tape, const char *site, enum reel_mpi_move kind, const void *sent,
-		     int sent_count, const int *sent_counts, const int *sent_displacements,
-		     MPI_Datatype sent_type, const MPI_Datatype *sent_types, void *received,
-		     int count, const int *counts, const int *displacements, MPI_Datatype type,
-		     const MPI_Datatype *types, int root, MPI_Comm comm);
-int reel_mpi_move_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_move kind,
+int reel_mpi_move_at(reel_tape *tape, const char *call_site, enum reel_mpi_move kind,
+		     const void *sent, int sent_count, const int *sent_counts,
+		     const int *sent_displacements, MPI_Datatype sent_type,
+		     const MPI_Datatype *sent_types, void *received, int count, const int *counts,
+		     const int *displacements, MPI_Datatype type, const MPI_Datatype *types,
+		     int root, MPI_Comm comm);
+int reel_mpi_move_reverse_at(reel_tape *tape, const char *call_site, enum reel_mpi_move kind,
 			     void *sent_bar, int sent_count, const int *sent_counts,
 			     const int *sent_displacements, MPI_Datatype sent_type,
 			     const MPI_Datatype *sent_types, void *received_bar, int count,
 			     const int *counts, const int *displacements, MPI_Datatype type,
 			     const MPI_Datatype *types, int root, MPI_Comm comm);
-int reel_mpi_neighbor_alltoallw_at(reel_tape *tape, const char *site, const void *sent,
+int reel_mpi_neighbor_alltoallw_at(reel_tape *tape, const char *call_site, const void *sent,
 				   const int *sent_counts, const MPI_Aint *sent_displacements,
 				   const MPI_Datatype *sent_types, void *received,
 				   const int *counts, const MPI_Aint *displacements,
 				   const MPI_Datatype *types, MPI_Comm comm);
-int reel_mpi_neighbor_alltoallw_reverse_at(reel_tape *tape, const char *site, void *sent_bar,
+int reel_mpi_neighbor_alltoallw_reverse_at(reel_tape *tape, const char *call_site, void *sent_bar,
 					   const int *sent_counts,
 					   const MPI_Aint *sent_displacements,
 					   const MPI_Datatype *sent_types, void *received_bar,
@@ -730,15 +734,16 @@ int reel_mpi_op_set_adjoint(MPI_Comm comm, MPI_Op op, reel_mpi_op_adjoint *adjoi
 #define reel_mpi_exscan_reverse(tape, ...) \
 	reel_mpi_scan_reverse_at((tape), REEL_HERE, true, __VA_ARGS__)
 
-int reel_mpi_reduction_at(reel_tape *tape, const char *site, enum reel_mpi_reduction kind,
+int reel_mpi_reduction_at(reel_tape *tape, const char *call_site, enum reel_mpi_reduction kind,
 			  const void *sent, void *received, int count, const int *counts,
 			  MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm);
-int reel_mpi_reduction_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_reduction kind,
-				  void *sent_bar, void *received_bar, int count, const int *counts,
-				  MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm);
-int reel_mpi_scan_at(reel_tape *tape, const char *site, bool exclusive, const void *sent,
+int reel_mpi_reduction_reverse_at(reel_tape *tape, const char *call_site,
+				  enum reel_mpi_reduction kind, void *sent_bar, void *received_bar,
+				  int count, const int *counts, MPI_Datatype type, MPI_Op op,
+				  int root, MPI_Comm comm);
+int reel_mpi_scan_at(reel_tape *tape, const char *call_site, bool exclusive, const void *sent,
 		     void *received, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
-int reel_mpi_scan_reverse_at(reel_tape *tape, const char *site, bool exclusive, void *sent_bar,
+int reel_mpi_scan_reverse_at(reel_tape *tape, const char *call_site, bool exclusive, void *sent_bar,
 			     void *received_bar, int count, MPI_Datatype type, MPI_Op op,
 			     MPI_Comm comm);
 
@@ -768,10 +773,10 @@ int reel_mpi_scan_reverse_at(reel_tape *tape, const char *site, bool exclusive, 
 #define reel_mpi_sum(tape, ...) reel_mpi_sum_at((tape), REEL_HERE, __VA_ARGS__)
 #define reel_mpi_sum_reverse(tape, ...) reel_mpi_sum_reverse_at((tape), REEL_HERE, __VA_ARGS__)
 
-int reel_mpi_sum_at(reel_tape *tape, const char *site, const reel_sum *sums, double *values,
+int reel_mpi_sum_at(reel_tape *tape, const char *call_site, const reel_sum *sums, double *values,
 		    int count, MPI_Comm comm);
-int reel_mpi_sum_reverse_at(reel_tape *tape, const char *site, double *sums_bar, double *values_bar,
-			    int count, MPI_Comm comm);
+int reel_mpi_sum_reverse_at(reel_tape *tape, const char *call_site, double *sums_bar,
+			    double *values_bar, int count, MPI_Comm comm);
 
 /* ---- Collective calls that begin and end -------------------------------------------------- */
 
@@ -931,55 +936,56 @@ int reel_mpi_sum_reverse_at(reel_tape *tape, const char *site, double *sums_bar,
 #define reel_mpi_iexscan_reverse(tape, ...) \
 	reel_mpi_iscan_reverse_at((tape), REEL_HERE, true, __VA_ARGS__)
 
-int reel_mpi_ibcast_at(reel_tape *tape, const char *site, void *buffer, int count, MPI_Datatype type,
-		       int root, MPI_Comm comm, struct reel_mpi_request *request);
-int reel_mpi_ibcast_reverse_at(reel_tape *tape, const char *site, void *buffer_bar, int count,
+int reel_mpi_ibcast_at(reel_tape *tape, const char *call_site, void *buffer, int count,
+		       MPI_Datatype type, int root, MPI_Comm comm,
+		       struct reel_mpi_request *request);
+int reel_mpi_ibcast_reverse_at(reel_tape *tape, const char *call_site, void *buffer_bar, int count,
 			       MPI_Datatype type, int root, MPI_Comm comm,
 			       const struct reel_mpi_request *request);
-int reel_mpi_ibarrier_at(reel_tape *tape, const char *site, MPI_Comm comm,
+int reel_mpi_ibarrier_at(reel_tape *tape, const char *call_site, MPI_Comm comm,
 			 struct reel_mpi_request *request);
-int reel_mpi_ibarrier_reverse_at(reel_tape *tape, const char *site, MPI_Comm comm,
+int reel_mpi_ibarrier_reverse_at(reel_tape *tape, const char *call_site, MPI_Comm comm,
 				 const struct reel_mpi_request *request);
-int reel_mpi_imove_at(reel_tape *tape, const char *site, enum reel_mpi_move kind, const void *sent,
-		      int sent_count, const int *sent_counts, const int *sent_displacements,
-		      MPI_Datatype sent_type, const MPI_Datatype *sent_types, void *received,
-		      int count, const int *counts, const int *displacements, MPI_Datatype type,
-		      const MPI_Datatype *types, int root, MPI_Comm comm,
-		      struct reel_mpi_request *request);
-int reel_mpi_imove_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_move kind,
+int reel_mpi_imove_at(reel_tape *tape, const char *call_site, enum reel_mpi_move kind,
+		      const void *sent, int sent_count, const int *sent_counts,
+		      const int *sent_displacements, MPI_Datatype sent_type,
+		      const MPI_Datatype *sent_types, void *received, int count, const int *counts,
+		      const int *displacements, MPI_Datatype type, const MPI_Datatype *types,
+		      int root, MPI_Comm comm, struct reel_mpi_request *request);
+int reel_mpi_imove_reverse_at(reel_tape *tape, const char *call_site, enum reel_mpi_move kind,
 			      void *sent_bar, int sent_count, const int *sent_counts,
 			      const int *sent_displacements, MPI_Datatype sent_type,
 			      const MPI_Datatype *sent_types, void *received_bar, int count,
 			      const int *counts, const int *displacements, MPI_Datatype type,
 			      const MPI_Datatype *types, int root, MPI_Comm comm,
 			      const struct reel_mpi_request *request);
-int reel_mpi_ineighbor_alltoallw_at(reel_tape *tape, const char *site, const void *sent,
+int reel_mpi_ineighbor_alltoallw_at(reel_tape *tape, const char *call_site, const void *sent,
 				    const int *sent_counts, const MPI_Aint *sent_displacements,
 				    const MPI_Datatype *sent_types, void *received,
 				    const int *counts, const MPI_Aint *displacements,
 				    const MPI_Datatype *types, MPI_Comm comm,
 				    struct reel_mpi_request *request);
-int reel_mpi_ineighbor_alltoallw_reverse_at(reel_tape *tape, const char *site, void *sent_bar,
+int reel_mpi_ineighbor_alltoallw_reverse_at(reel_tape *tape, const char *call_site, void *sent_bar,
 					    const int *sent_counts,
 					    const MPI_Aint *sent_displacements,
 					    const MPI_Datatype *sent_types, void *received_bar,
 					    const int *counts, const MPI_Aint *displacements,
 					    const MPI_Datatype *types, MPI_Comm comm,
 					    const struct reel_mpi_request *request);
-int reel_mpi_ireduction_at(reel_tape *tape, const char *site, enum reel_mpi_reduction kind,
+int reel_mpi_ireduction_at(reel_tape *tape, const char *call_site, enum reel_mpi_reduction kind,
 			   const void *sent, void *received, int count, const int *counts,
 			   MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
 			   struct reel_mpi_request *request);
-int reel_mpi_ireduction_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_reduction kind,
-				   void *sent_bar, void *received_bar, int count, const int *counts,
-				   MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
-				   const struct reel_mpi_request *request);
-int reel_mpi_iscan_at(reel_tape *tape, const char *site, bool exclusive, const void *sent,
+int reel_mpi_ireduction_reverse_at(reel_tape *tape, const char *call_site,
+				   enum reel_mpi_reduction kind, void *sent_bar, void *received_bar,
+				   int count, const int *counts, MPI_Datatype type, MPI_Op op,
+				   int root, MPI_Comm comm, const struct reel_mpi_request *request);
+int reel_mpi_iscan_at(reel_tape *tape, const char *call_site, bool exclusive, const void *sent,
 		      void *received, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
 		      struct reel_mpi_request *request);
-int reel_mpi_iscan_reverse_at(reel_tape *tape, const char *site, bool exclusive, void *sent_bar,
-			      void *received_bar, int count, MPI_Datatype type, MPI_Op op,
-			      MPI_Comm comm, const struct reel_mpi_request *request);
+int reel_mpi_iscan_reverse_at(reel_tape *tape, const char *call_site, bool exclusive,
+			      void *sent_bar, void *received_bar, int count, MPI_Datatype type,
+			      MPI_Op op, MPI_Comm comm, const struct reel_mpi_request *request);
 
 /* ---- One-sided calls ------------------------------------------------------------------------ */
 
@@ -1027,26 +1033,26 @@ int reel_mpi_win_attach(MPI_Win win, MPI_Comm comm);
 #define reel_mpi_accumulate_reverse(tape, ...) \
 	reel_mpi_accumulate_reverse_at((tape), REEL_HERE, __VA_ARGS__)
 
-int reel_mpi_win_fence_at(reel_tape *tape, const char *site, int assertion, MPI_Win win);
-int reel_mpi_win_fence_reverse_at(reel_tape *tape, const char *site, int assertion,
+int reel_mpi_win_fence_at(reel_tape *tape, const char *call_site, int assertion, MPI_Win win);
+int reel_mpi_win_fence_reverse_at(reel_tape *tape, const char *call_site, int assertion,
 				  MPI_Win win_bar);
-int reel_mpi_put_at(reel_tape *tape, const char *site, const void *origin, int count,
+int reel_mpi_put_at(reel_tape *tape, const char *call_site, const void *origin, int count,
 		    MPI_Datatype type, int target, MPI_Aint displacement, int target_count,
 		    MPI_Datatype target_type, MPI_Win win);
-int reel_mpi_put_reverse_at(reel_tape *tape, const char *site, void *origin_bar, int count,
+int reel_mpi_put_reverse_at(reel_tape *tape, const char *call_site, void *origin_bar, int count,
 			    MPI_Datatype type, int target, MPI_Aint displacement, int target_count,
 			    MPI_Datatype target_type, MPI_Win win_bar);
-int reel_mpi_get_at(reel_tape *tape, const char *site, void *origin, int count, MPI_Datatype type,
-		    int target, MPI_Aint displacement, int target_count, MPI_Datatype target_type,
-		    MPI_Win win);
-int reel_mpi_get_reverse_at(reel_tape *tape, const char *site, void *origin_bar, int count,
+int reel_mpi_get_at(reel_tape *tape, const char *call_site, void *origin, int count,
+		    MPI_Datatype type, int target, MPI_Aint displacement, int target_count,
+		    MPI_Datatype target_type, MPI_Win win);
+int reel_mpi_get_reverse_at(reel_tape *tape, const char *call_site, void *origin_bar, int count,
 			    MPI_Datatype type, int target, MPI_Aint displacement, int target_count,
 			    MPI_Datatype target_type, MPI_Win win_bar);
-int reel_mpi_accumulate_at(reel_tape *tape, const char *site, const void *origin, int count,
+int reel_mpi_accumulate_at(reel_tape *tape, const char *call_site, const void *origin, int count,
 			   MPI_Datatype type, int target, MPI_Aint displacement, int target_count,
 			   MPI_Datatype target_type, MPI_Op op, MPI_Win win);
-int reel_mpi_accumulate_reverse_at(reel_tape *tape, const char *site, void *origin_bar, int count,
-				   MPI_Datatype type, int target, MPI_Aint displacement,
+int reel_mpi_accumulate_reverse_at(reel_tape *tape, const char *call_site, void *origin_bar,
+				   int count, MPI_Datatype type, int target, MPI_Aint displacement,
 				   int target_count, MPI_Datatype target_type, MPI_Op op,
 				   MPI_Win win_bar);
 

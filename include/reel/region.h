@@ -333,9 +333,10 @@ void reel_worker_barrier(reel_worker *worker);
 #define reel_worker_pop_span(worker, type, n) \
 	((const type *)reel_worker_pop_span_at((worker), REEL_TYPE_OF(type), (n), REEL_HERE))
 
-void *reel_worker_push_span_at(reel_worker *worker, reel_type type, size_t n, const char *site);
+void *reel_worker_push_span_at(reel_worker *worker, reel_type type, size_t n,
+			       const char *call_site);
 const void *reel_worker_pop_span_at(reel_worker *worker, reel_type type, size_t n,
-				    const char *site);
+				    const char *call_site);
 
 /*
  * Ends the phase of a lane, after the barrier, in place of reel_worker_next_phase(). For forward

@@ -73,17 +73,17 @@ static uint64_t refused_bits(size_t n, size_t size)
 
 /* False: nothing of the array is on the tape. */
 static bool push(reel_tape *tape, const void *source, size_t n, size_t size, enum reel_kind kind,
-		 const char *site)
+		 const char *call_site)
 {
 	const reel_type type = array_of(size, kind);
 
 	if (REEL_TOO_MANY(n, size)) {
 		reel_tape_fail(tape, -EOVERFLOW,
 			       "array of %zu elements of %zu bytes at %s is too large", n, size,
-			       site);
+			       call_site);
 		return false;
 	}
-	if (!reel_tape_takes_pushes(tape) || !reel_check_push(tape, &type, n, site))
+	if (!reel_tape_takes_pushes(tape) || !reel_check_push(tape, &type, n, call_site))
 		return false;
 	if (push_whole(tape, source, n * size))
 		return true;
@@ -92,22 +92,22 @@ static bool push(reel_tape *tape, const void *source, size_t n, size_t size, enu
 }
 
 void reel_push_array_slow(reel_tape *tape, const void *source, size_t n, size_t size,
-			  enum reel_kind kind, const char *site)
+			  enum reel_kind kind, const char *call_site)
 {
-	if (push(tape, source, n, size, kind, site))
+	if (push(tape, source, n, size, kind, call_site))
 		return;
 	reel_tape_refuse(tape, refused_bits(n, size));
 	reel_tape_report(tape);
 }
 
-static bool pop_pieces(reel_tape *tape, char *target, size_t bytes, const char *site)
+static bool pop_pieces(reel_tape *tape, char *target, size_t bytes, const char *call_site)
 {
 	size_t left = REEL_ROUND(bytes);
 
 	while (left) {
 		size_t piece;
 
-		if (!reel_tape_topmost(tape, sizeof(uint64_t), site))
+		if (!reel_tape_topmost(tape, sizeof(uint64_t), call_site))
 			return false;
 		piece = reel_min_size((size_t)reel_window_filled(tape), left);
 		tape->top -= piece;
@@ -119,7 +119,7 @@ static bool pop_pieces(reel_tape *tape, char *target, size_t bytes, const char *
 }
 
 void reel_pop_array_slow(reel_tape *tape, void *target, size_t n, size_t size,
-			 enum reel_kind kind, const char *site)
+			 enum reel_kind kind, const char *call_site)
 {
 	const reel_type type = array_of(size, kind);
 	bool absurd = REEL_TOO_MANY(n, size);
@@ -128,9 +128,10 @@ void reel_pop_array_slow(reel_tape *tape, void *target, size_t n, size_t size,
 		if (absurd)
 			reel_tape_fail_out_of_step(tape, -EBADMSG,
 						   "pop of an array of %zu elements of %zu bytes "
-						   "at %s does not mirror its push", n, size, site);
-		else if (reel_check_pop(tape, &type, n, site) &&
-			 pop_pieces(tape, target, n * size, site))
+						   "at %s does not mirror its push", n, size,
+						   call_site);
+		else if (reel_check_pop(tape, &type, n, call_site) &&
+			 pop_pieces(tape, target, n * size, call_site))
 			return;
 	}
 	if (n > 0 && !absurd)

@@ -35,9 +35,9 @@ static bool push_word(reel_tape *tape, uint64_t word)
 	return true;
 }
 
-static bool pop_word(reel_tape *tape, uint64_t *word, const char *site)
+static bool pop_word(reel_tape *tape, uint64_t *word, const char *call_site)
 {
-	char *slot = reel_tape_topmost(tape, sizeof *word, site);
+	char *slot = reel_tape_topmost(tape, sizeof *word, call_site);
 
 	if (!slot)
 		return false;
@@ -67,13 +67,13 @@ static bool push_parts(reel_tape *tape, uint64_t value, unsigned n)
 	return true;
 }
 
-void reel_push_bits_slow(reel_tape *tape, uint64_t value, unsigned n, const char *site)
+void reel_push_bits_slow(reel_tape *tape, uint64_t value, unsigned n, const char *call_site)
 {
 	if (n > LARGEST)
 		reel_tape_fail(tape, -EINVAL, "push of %u bits at %s: at most 32 at once", n,
-			       site);
+			       call_site);
 	if (reel_tape_takes_pushes(tape) &&
-	    reel_check_push(tape, &bits_type, n, site)) {
+	    reel_check_push(tape, &bits_type, n, call_site)) {
 		if (push_parts(tape, low(value, n), n))
 			return;
 		reel_check_undo(tape);
@@ -82,7 +82,7 @@ void reel_push_bits_slow(reel_tape *tape, uint64_t value, unsigned n, const char
 	reel_tape_report(tape);
 }
 
-static bool pop_parts(reel_tape *tape, uint64_t *value, unsigned n, const char *site)
+static bool pop_parts(reel_tape *tape, uint64_t *value, unsigned n, const char *call_site)
 {
 	unsigned held = tape->bit_count;
 	uint64_t word;
@@ -94,7 +94,7 @@ static bool pop_parts(reel_tape *tape, uint64_t *value, unsigned n, const char *
 		tape->bit_count -= n;
 		return true;
 	}
-	if (!pop_word(tape, &word, site))
+	if (!pop_word(tape, &word, call_site))
 		return false;
 	n -= held;
 	*value = low(word, n) << held | low(tape->bits, held);
@@ -103,7 +103,7 @@ static bool pop_parts(reel_tape *tape, uint64_t *value, unsigned n, const char *
 	return true;
 }
 
-uint64_t reel_pop_bits_slow(reel_tape *tape, unsigned n, const char *site)
+uint64_t reel_pop_bits_slow(reel_tape *tape, unsigned n, const char *call_site)
 {
 	uint64_t value = UINT64_MAX;
 
@@ -111,21 +111,24 @@ uint64_t reel_pop_bits_slow(reel_tape *tape, unsigned n, const char *site)
 		return low(UINT64_MAX, n);
 	if (n > LARGEST)
 		reel_tape_fail_out_of_step(tape, -EINVAL,
-					   "pop of %u bits at %s: at most 32 at once", n, site);
-	else if (reel_check_pop(tape, &bits_type, n, site) && pop_parts(tape, &value, n, site))
+					   "pop of %u bits at %s: at most 32 at once", n,
+					   call_site);
+	else if (reel_check_pop(tape, &bits_type, n, call_site) &&
+		 pop_parts(tape, &value, n, call_site))
 		return value;
 	reel_tape_report(tape);
 	return low(UINT64_MAX, n);
 }
 
-bool reel_look_bit_slow(reel_tape *tape, const char *site)
+bool reel_look_bit_slow(reel_tape *tape, const char *call_site)
 {
 	uint64_t bits = tape->bits;
 	uint32_t bit_count = tape->bit_count;
 	uint64_t value;
 
-	if (reel_tape_is_copy(tape) || tape->refused || !reel_check_look(tape, &bits_type, 1, site) ||
-	    !pop_parts(tape, &value, 1, site)) {
+	if (reel_tape_is_copy(tape) || tape->refused ||
+	    !reel_check_look(tape, &bits_type, 1, call_site) ||
+	    !pop_parts(tape, &value, 1, call_site)) {
 		reel_tape_report(tape);
 		return true;
 	}

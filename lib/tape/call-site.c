@@ -26,39 +26,40 @@ struct call_site {
 static _Atomic(struct call_site *) buckets[BUCKETS];
 
 /* Compares names by their letters: the string of an earlier call may be gone. */
-static struct call_site *call_site_in(struct call_site *site, const char *file, size_t length,
+static struct call_site *call_site_in(struct call_site *call_site, const char *file, size_t length,
 				      int line)
 {
-	while (site && (site->line != line || site->length != length ||
-			memcmp(site->text, file, length) != 0))
-		site = site->next;
-	return site;
+	while (call_site && (call_site->line != line || call_site->length != length ||
+			     memcmp(call_site->text, file, length) != 0))
+		call_site = call_site->next;
+	return call_site;
 }
 
 static struct call_site *new_call_site(const char *file, size_t length, int line)
 {
 	size_t room = length + sizeof ":-2147483648";
-	struct call_site *site = malloc(sizeof *site + room);
+	struct call_site *call_site = malloc(sizeof *call_site + room);
 
-	if (site) {
-		site->line = line;
-		site->length = length;
-		snprintf(site->text, room, "%s:%d", file, line);
+	if (call_site) {
+		call_site->line = line;
+		call_site->length = length;
+		snprintf(call_site->text, room, "%s:%d", file, line);
 	}
-	return site;
+	return call_site;
 }
 
 /*
- * Puts a site before *first. If other threads have put theirs there, *first is the last of these.
+ * Puts a call site before *first. If other threads have put theirs there, *first is the last of
+ * these.
  * Release: pairs with the acquires of reel_call_site_of() and of a failed exchange here. Whoever
- * finds the site sees its members.
+ * finds the call site sees its members.
  */
-static bool publish(_Atomic(struct call_site *) *bucket, struct call_site *site,
+static bool publish(_Atomic(struct call_site *) *bucket, struct call_site *call_site,
 		    struct call_site **first)
 {
-	site->next = *first;
-	return atomic_compare_exchange_strong_explicit(bucket, first, site, memory_order_acq_rel,
-						       memory_order_acquire);
+	call_site->next = *first;
+	return atomic_compare_exchange_strong_explicit(bucket, first, call_site,
+						       memory_order_acq_rel, memory_order_acquire);
 }
 
 const char *reel_call_site_of(const char *file, int line)
@@ -67,17 +68,17 @@ const char *reel_call_site_of(const char *file, int line)
 	size_t length = strlen(file);
 	/* Acquire: pairs with the release in publish(). */
 	struct call_site *first = atomic_load_explicit(bucket, memory_order_acquire);
-	struct call_site *site = call_site_in(first, file, length, line), *mine = NULL;
+	struct call_site *call_site = call_site_in(first, file, length, line), *mine = NULL;
 
-	while (!site) {
+	while (!call_site) {
 		if (!mine)
 			mine = new_call_site(file, length, line);
 		if (!mine)
 			return file;
 		if (publish(bucket, mine, &first))
 			return mine->text;
-		site = call_site_in(first, file, length, line);
+		call_site = call_site_in(first, file, length, line);
 	}
 	free(mine);
-	return site->text;
+	return call_site->text;
 }

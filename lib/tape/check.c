@@ -19,7 +19,7 @@
 #include "tape.h"
 
 struct note {
-	const char *site;
+	const char *call_site;
 	const char *name;
 	uint64_t size;
 	/* Bytes of one element of a span or an array. */
@@ -43,7 +43,7 @@ struct reel_ledger {
 	pthread_t owner;
 	bool owned;
 	/* The line of the program in which the owner used the tape last. */
-	const char *last_site;
+	const char *last_call_site;
 };
 
 int reel_check_start(reel_tape *tape)
@@ -100,7 +100,7 @@ void reel_check_clear_error(reel_tape *tape)
 		reel_tape_clear_error(&tape->ledger->entries);
 }
 
-static bool owns(reel_tape *tape, const char *site)
+static bool owns(reel_tape *tape, const char *call_site)
 {
 	struct reel_ledger *ledger = tape->ledger;
 
@@ -108,12 +108,12 @@ static bool owns(reel_tape *tape, const char *site)
 		reel_tape_fail_out_of_step(tape, -EPERM,
 					   "tape used at %s by a thread that does not own it; its "
 					   "owner used it last at %s (see reel_tape_hand_over)",
-					   site, ledger->last_site);
+					   call_site, ledger->last_call_site);
 		return false;
 	}
 	ledger->owner = pthread_self();
 	ledger->owned = true;
-	ledger->last_site = site;
+	ledger->last_call_site = call_site;
 	return true;
 }
 
@@ -121,7 +121,7 @@ static bool owns(reel_tape *tape, const char *site)
  * If notes are lost, they stay lost until a rewind or a replay: new notes above the gap would be
  * compared with the pops of older pushes.
  */
-static bool cannot_note(reel_tape *tape, const char *site)
+static bool cannot_note(reel_tape *tape, const char *call_site)
 {
 	reel_tape *entries = reel_check_entries(tape);
 	char push[REFUSED_PUSH];
@@ -130,19 +130,20 @@ static bool cannot_note(reel_tape *tape, const char *site)
 	if (entries->refused == REEL_OUT_OF_STEP) {
 		reel_tape_fail(tape, entries->error,
 			       "push at %s refused: notes of earlier pushes could not be read back "
-			       "from the store: %s", site, reel_store_strerror(entries->error));
+			       "from the store: %s", call_site,
+			       reel_store_strerror(entries->error));
 		return false;
 	}
 	entries->refused = 0;
 	reel_tape_limits(entries);
-	snprintf(push, sizeof push, "push at %s refused, there is no room to note it", site);
+	snprintf(push, sizeof push, "push at %s refused, there is no room to note it", call_site);
 	reel_tape_fail_for_room(tape, entries->error, push, tape->pool->slab_bytes);
 	return false;
 }
 
-static struct note note_of(const reel_type *type, size_t n, const char *site)
+static struct note note_of(const reel_type *type, size_t n, const char *call_site)
 {
-	return (struct note){.site = site,
+	return (struct note){.call_site = call_site,
 			     .name = type->name,
 			     .size = (uint64_t)n * type->size,
 			     .element_size = (uint32_t)type->size,
@@ -150,18 +151,18 @@ static struct note note_of(const reel_type *type, size_t n, const char *site)
 			     .is_array = type->align == 0};
 }
 
-bool reel_check_push(reel_tape *tape, const reel_type *type, size_t n, const char *site)
+bool reel_check_push(reel_tape *tape, const reel_type *type, size_t n, const char *call_site)
 {
-	struct note note = note_of(type, n, site);
+	struct note note = note_of(type, n, call_site);
 	reel_tape *entries = reel_check_entries(tape);
 
 	if (!entries)
 		return true;
-	if (!owns(tape, site))
+	if (!owns(tape, call_site))
 		return false;
 	REEL_ASSERT(tape->ceiling == REEL_FALSE_CEILING && tape->floor == REEL_FALSE_FLOOR);
 	reel_push_record(entries, note, note);
-	return !entries->error || cannot_note(tape, site);
+	return !entries->error || cannot_note(tape, call_site);
 }
 
 void reel_check_undo(reel_tape *tape)
@@ -244,12 +245,12 @@ static bool mirrors(reel_tape *tape, const struct note *push, const struct note 
 		return true;
 	reel_tape_fail_out_of_step(tape, -EBADMSG,
 				   "pop of %s at %s does not mirror the push of %s at %s",
-				   describe(pop, popped), pop->site, describe(push, pushed),
-				   push->site);
+				   describe(pop, popped), pop->call_site, describe(push, pushed),
+				   push->call_site);
 	return false;
 }
 
-static bool notes_are_lost(reel_tape *tape, const reel_type *type, const char *site)
+static bool notes_are_lost(reel_tape *tape, const reel_type *type, const char *call_site)
 {
 	char name[TYPE_NAME];
 	int error = reel_check_entries(tape)->error;
@@ -258,38 +259,39 @@ static bool notes_are_lost(reel_tape *tape, const reel_type *type, const char *s
 	reel_tape_fail_out_of_step(tape, error,
 				   "pop of %s at %s: the note of its push could not be read back "
 				   "from the store: %s",
-				   type_name(type->name, name), site, reel_store_strerror(error));
+				   type_name(type->name, name), call_site,
+				   reel_store_strerror(error));
 	return false;
 }
 
-static bool compare(reel_tape *tape, const reel_type *type, size_t n, const char *site,
+static bool compare(reel_tape *tape, const reel_type *type, size_t n, const char *call_site,
 		    bool remove)
 {
 	reel_tape *entries = reel_check_entries(tape);
-	struct note push, pop = note_of(type, n, site);
+	struct note push, pop = note_of(type, n, call_site);
 	char name[TYPE_NAME];
 
 	if (!entries)
 		return true;
-	if (!owns(tape, site))
+	if (!owns(tape, call_site))
 		return false;
 	if (reel_tape_is_empty(entries)) {
 		reel_tape_fail_out_of_step(tape, -ENODATA, "pop of %s at %s: the tape is empty",
-					   type_name(type->name, name), site);
+					   type_name(type->name, name), call_site);
 		return false;
 	}
 	push = remove ? reel_pop_record(entries, note) : reel_look_record(entries, note);
 	if (entries->refused)
-		return notes_are_lost(tape, type, site);
+		return notes_are_lost(tape, type, call_site);
 	return mirrors(tape, &push, &pop);
 }
 
-bool reel_check_pop(reel_tape *tape, const reel_type *type, size_t n, const char *site)
+bool reel_check_pop(reel_tape *tape, const reel_type *type, size_t n, const char *call_site)
 {
-	return compare(tape, type, n, site, true);
+	return compare(tape, type, n, call_site, true);
 }
 
-bool reel_check_look(reel_tape *tape, const reel_type *type, size_t n, const char *site)
+bool reel_check_look(reel_tape *tape, const reel_type *type, size_t n, const char *call_site)
 {
-	return compare(tape, type, n, site, false);
+	return compare(tape, type, n, call_site, false);
 }

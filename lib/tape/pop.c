@@ -94,13 +94,13 @@ bool reel_tape_step_down(reel_tape *tape)
 	return true;
 }
 
-char *reel_tape_topmost(reel_tape *tape, size_t bytes, const char *site)
+char *reel_tape_topmost(reel_tape *tape, size_t bytes, const char *call_site)
 {
 	REEL_ASSERT(bytes > 0 && (bytes % 8 == 0 || tape->flags & REEL_TAPE_DROPIN));
 	while (reel_window_filled(tape) == 0) {
 		if (!reel_tape_step_down(tape))
 			reel_tape_fail_out_of_step(tape, -ENODATA, "pop at %s: the tape is empty",
-						   site);
+						   call_site);
 		if (tape->refused)
 			return NULL;
 	}
@@ -109,7 +109,7 @@ char *reel_tape_topmost(reel_tape *tape, size_t bytes, const char *site)
 	reel_tape_fail_out_of_step(tape, -EBADMSG,
 				   "pop of %zu bytes at %s does not mirror its push "
 				   "(REEL_CHECKED=1 names the push)",
-				   bytes, site);
+				   bytes, call_site);
 	return NULL;
 }
 
@@ -132,13 +132,13 @@ static const uint64_t ones[] = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX,
 
 _Static_assert(sizeof ones == REEL_ONES_BYTES, "inline pops load at most REEL_ONES_BYTES");
 
-const void *reel_pop_slow(reel_tape *tape, const reel_type *type, const char *site)
+const void *reel_pop_slow(reel_tape *tape, const reel_type *type, const char *call_site)
 {
 	size_t bytes = REEL_ROUND(type->size);
 	char *slot = NULL;
 
-	if (!reel_tape_pops_refused(tape, bytes * 8) && reel_check_pop(tape, type, 1, site))
-		slot = reel_tape_topmost(tape, bytes, site);
+	if (!reel_tape_pops_refused(tape, bytes * 8) && reel_check_pop(tape, type, 1, call_site))
+		slot = reel_tape_topmost(tape, bytes, call_site);
 	if (!slot) {
 		reel_tape_report(tape);
 		return ones;
@@ -148,12 +148,12 @@ const void *reel_pop_slow(reel_tape *tape, const reel_type *type, const char *si
 	return slot;
 }
 
-const void *reel_look_slow(reel_tape *tape, const reel_type *type, const char *site)
+const void *reel_look_slow(reel_tape *tape, const reel_type *type, const char *call_site)
 {
 	const void *slot = NULL;
 
-	if (!reel_tape_is_copy(tape) && !tape->refused && reel_check_look(tape, type, 1, site))
-		slot = reel_tape_topmost(tape, REEL_ROUND(type->size), site);
+	if (!reel_tape_is_copy(tape) && !tape->refused && reel_check_look(tape, type, 1, call_site))
+		slot = reel_tape_topmost(tape, REEL_ROUND(type->size), call_site);
 	reel_tape_report(tape);
 	return slot;
 }

@@ -54,13 +54,13 @@ static uint64_t refused_bits(const reel_type *type, size_t n)
 	return too_many(type, n) ? (uint64_t)1 << 62 : (uint64_t)element_bytes(type, n) * 8;
 }
 
-static char *room(reel_tape *tape, const reel_type *type, size_t n, const char *site)
+static char *room(reel_tape *tape, const reel_type *type, size_t n, const char *call_site)
 {
 	if (!too_many(type, n))
 		return over_aligned(type) ? reel_tape_room_on_slab(tape, max_bytes(type, n))
 					  : reel_tape_room(tape, max_bytes(type, n));
 	reel_tape_fail(tape, -EOVERFLOW, "span of %zu elements of %zu bytes at %s is too large", n,
-		       type->size, site);
+		       type->size, call_site);
 	return NULL;
 }
 
@@ -80,27 +80,27 @@ static void advance(reel_tape *tape, const reel_type *type, size_t n)
 	REEL_ASSERT(reel_window_is_sound(tape));
 }
 
-static char *reserve(reel_tape *tape, const reel_type *type, size_t n, const char *site)
+static char *reserve(reel_tape *tape, const reel_type *type, size_t n, const char *call_site)
 {
-	char *top = room(tape, type, n, site);
+	char *top = room(tape, type, n, call_site);
 
 	REEL_ASSERT(!top || (size_t)(reel_window_end(tape) - top) >= max_bytes(type, n));
 	return top ? elements(type, top) : NULL;
 }
 
-void *reel_reserve_slow(reel_tape *tape, const reel_type *type, size_t n, const char *site)
+void *reel_reserve_slow(reel_tape *tape, const reel_type *type, size_t n, const char *call_site)
 {
-	char *span = reserve(tape, type, n, site);
+	char *span = reserve(tape, type, n, call_site);
 
 	reel_tape_report(tape);
 	return span;
 }
 
-static bool commit(reel_tape *tape, const reel_type *type, size_t n, const char *site)
+static bool commit(reel_tape *tape, const reel_type *type, size_t n, const char *call_site)
 {
-	char *top = room(tape, type, n, site);
+	char *top = room(tape, type, n, call_site);
 
-	if (top && reel_check_push(tape, type, n, site)) {
+	if (top && reel_check_push(tape, type, n, call_site)) {
 		advance(tape, type, n);
 		return true;
 	}
@@ -109,30 +109,31 @@ static bool commit(reel_tape *tape, const reel_type *type, size_t n, const char 
 	return false;
 }
 
-void reel_commit_slow(reel_tape *tape, const reel_type *type, size_t n, const char *site)
+void reel_commit_slow(reel_tape *tape, const reel_type *type, size_t n, const char *call_site)
 {
-	commit(tape, type, n, site);
+	commit(tape, type, n, call_site);
 }
 
-void *reel_push_span_slow(reel_tape *tape, const reel_type *type, size_t n, const char *site)
+void *reel_push_span_slow(reel_tape *tape, const reel_type *type, size_t n, const char *call_site)
 {
-	char *span = reserve(tape, type, n, site);
+	char *span = reserve(tape, type, n, call_site);
 
-	return commit(tape, type, n, site) ? span : NULL;
+	return commit(tape, type, n, call_site) ? span : NULL;
 }
 
-static void *does_not_mirror(reel_tape *tape, const reel_type *type, size_t n, const char *site)
+static void *does_not_mirror(reel_tape *tape, const reel_type *type, size_t n,
+			     const char *call_site)
 {
 	reel_tape_fail_out_of_step(tape, -EBADMSG,
 				   "pop of a span of %zu elements of %zu bytes at %s does not "
 				   "mirror its push (REEL_CHECKED=1 names the push)",
-				   n, type->size, site);
+				   n, type->size, call_site);
 	return NULL;
 }
 
-static char *pop_padded(reel_tape *tape, const reel_type *type, size_t n, const char *site)
+static char *pop_padded(reel_tape *tape, const reel_type *type, size_t n, const char *call_site)
 {
-	char *end = reel_tape_topmost(tape, sizeof(extent_word), site);
+	char *end = reel_tape_topmost(tape, sizeof(extent_word), call_site);
 	size_t bytes = element_bytes(type, n);
 	extent_word extent;
 
@@ -145,15 +146,15 @@ static char *pop_padded(reel_tape *tape, const reel_type *type, size_t n, const 
 	 */
 	if (extent - bytes >= type->align || extent % sizeof extent ||
 	    extent + sizeof extent > reel_window_filled(tape))
-		return does_not_mirror(tape, type, n, site);
+		return does_not_mirror(tape, type, n, call_site);
 	tape->top = end - extent;
 	REEL_ASSERT(reel_window_is_sound(tape) && tape->slab);
 	return end - bytes;
 }
 
-static char *pop_plain(reel_tape *tape, size_t bytes, const char *site)
+static char *pop_plain(reel_tape *tape, size_t bytes, const char *call_site)
 {
-	char *span = bytes ? reel_tape_topmost(tape, bytes, site) : tape->top;
+	char *span = bytes ? reel_tape_topmost(tape, bytes, call_site) : tape->top;
 
 	if (bytes && span)
 		tape->top = span;
@@ -161,21 +162,22 @@ static char *pop_plain(reel_tape *tape, size_t bytes, const char *site)
 	return span;
 }
 
-static const void *pop_span(reel_tape *tape, const reel_type *type, size_t n, const char *site)
+static const void *pop_span(reel_tape *tape, const reel_type *type, size_t n, const char *call_site)
 {
 	if (reel_tape_pops_refused(tape, refused_bits(type, n)) ||
-	    !reel_check_pop(tape, type, n, site))
+	    !reel_check_pop(tape, type, n, call_site))
 		return NULL;
 	if (too_many(type, n))
-		return does_not_mirror(tape, type, n, site);
+		return does_not_mirror(tape, type, n, call_site);
 	if (over_aligned(type))
-		return pop_padded(tape, type, n, site);
-	return pop_plain(tape, element_bytes(type, n), site);
+		return pop_padded(tape, type, n, call_site);
+	return pop_plain(tape, element_bytes(type, n), call_site);
 }
 
-const void *reel_pop_span_slow(reel_tape *tape, const reel_type *type, size_t n, const char *site)
+const void *reel_pop_span_slow(reel_tape *tape, const reel_type *type, size_t n,
+			       const char *call_site)
 {
-	const void *span = pop_span(tape, type, n, site);
+	const void *span = pop_span(tape, type, n, call_site);
 
 	reel_tape_report(tape);
 	return span;

@@ -136,7 +136,7 @@ void reel_tape_leave_slab(reel_tape *tape);
 /* Enter the window of `tape->slab`, which is filled up to `filled` bytes. */
 void reel_tape_enter(reel_tape *tape, uint64_t filled);
 /* Returns where the topmost `bytes` begin; NULL after an error. */
-char *reel_tape_topmost(reel_tape *tape, size_t bytes, const char *site);
+char *reel_tape_topmost(reel_tape *tape, size_t bytes, const char *call_site);
 /*
  * Whether a pop of `bits` bits must give all ones, because it mirrors a refused push or because
  * the tape is out of step. If so, counts the pop.
@@ -181,10 +181,10 @@ bool reel_check_is_copy(const reel_tape *tape);
 /* The tape has been moved to this struct. */
 void reel_check_move(reel_tape *tape);
 /* Note a push of n elements; false: refused, and the error sticks. */
-bool reel_check_push(reel_tape *tape, const reel_type *type, size_t n, const char *site);
+bool reel_check_push(reel_tape *tape, const reel_type *type, size_t n, const char *call_site);
 /* Compare a pop with the push it mirrors; false: they differ, and the error sticks. */
-bool reel_check_pop(reel_tape *tape, const reel_type *type, size_t n, const char *site);
-bool reel_check_look(reel_tape *tape, const reel_type *type, size_t n, const char *site);
+bool reel_check_pop(reel_tape *tape, const reel_type *type, size_t n, const char *call_site);
+bool reel_check_look(reel_tape *tape, const reel_type *type, size_t n, const char *call_site);
 /* Remove the note of the last reel_check_push(). */
 void reel_check_undo(reel_tape *tape);
 void reel_check_hand_over(reel_tape *tape);

@@ -58,8 +58,8 @@ int reel_mpi_sum_to(struct reel_mpi_message *m, int root)
 	return error;
 }
 
-int reel_mpi_bcast_at(reel_tape *tape, const char *site, void *buffer, int count, MPI_Datatype type,
-		      int root, MPI_Comm comm)
+int reel_mpi_bcast_at(reel_tape *tape, const char *call_site, void *buffer, int count,
+		      MPI_Datatype type, int root, MPI_Comm comm)
 {
 	struct reel_mpi_message m = REEL_MPI_MESSAGE("reel_mpi_bcast", buffer, count, 0, 0);
 	int error = reel_mpi_open_message(&m, comm);
@@ -74,7 +74,7 @@ int reel_mpi_bcast_at(reel_tape *tape, const char *site, void *buffer, int count
 	return reel_mpi_stick(tape, reel_mpi_note_agreed(&call, error));
 }
 
-int reel_mpi_ibcast_at(reel_tape *tape, const char *site, void *buffer, int count,
+int reel_mpi_ibcast_at(reel_tape *tape, const char *call_site, void *buffer, int count,
 		       MPI_Datatype type, int root, MPI_Comm comm, struct reel_mpi_request *request)
 {
 	struct reel_mpi_message m = REEL_MPI_MESSAGE("reel_mpi_ibcast", buffer, count, 0, 0);
@@ -84,7 +84,7 @@ int reel_mpi_ibcast_at(reel_tape *tape, const char *site, void *buffer, int coun
 	if (!error)
 		error = reel_mpi_error(MPI_Ibcast(buffer, count, type, root, comm, &started),
 				       m.call);
-	reel_mpi_make_request(request, started, comm, site, error);
+	reel_mpi_make_request(request, started, comm, call_site, error);
 	if (!error) {
 		struct reel_mpi_call call = reel_mpi_call_of(&m, "reel_mpi_bcast", root, false);
 
@@ -114,7 +114,7 @@ static int reverse_bcast(struct reel_mpi_message *m, int root, MPI_Comm comm, bo
 	return error;
 }
 
-int reel_mpi_bcast_reverse_at(reel_tape *tape, const char *site, void *buffer_bar, int count,
+int reel_mpi_bcast_reverse_at(reel_tape *tape, const char *call_site, void *buffer_bar, int count,
 			      MPI_Datatype type, int root, MPI_Comm comm)
 {
 	struct reel_mpi_message m =
@@ -123,7 +123,7 @@ int reel_mpi_bcast_reverse_at(reel_tape *tape, const char *site, void *buffer_ba
 	return reel_mpi_stick(tape, reverse_bcast(&m, root, comm, false));
 }
 
-int reel_mpi_ibcast_reverse_at(reel_tape *tape, const char *site, void *buffer_bar, int count,
+int reel_mpi_ibcast_reverse_at(reel_tape *tape, const char *call_site, void *buffer_bar, int count,
 			       MPI_Datatype type, int root, MPI_Comm comm,
 			       const struct reel_mpi_request *request)
 {
@@ -135,11 +135,11 @@ int reel_mpi_ibcast_reverse_at(reel_tape *tape, const char *site, void *buffer_b
 }
 
 /* A Barrier has no adjoint, so it has no note: a program may leave out its reverse. */
-static int agree_on_barrier(const char *site, reel_tape *tape, MPI_Comm comm, bool reverse,
+static int agree_on_barrier(const char *call_site, reel_tape *tape, MPI_Comm comm, bool reverse,
 			    struct reel_mpi_attached **attached)
 {
-	struct reel_mpi_call call = {.tape = tape, .name = "reel_mpi_barrier", .site = site,
-				     .reverse = reverse};
+	struct reel_mpi_call call = {.tape = tape, .name = "reel_mpi_barrier",
+				     .call_site = call_site, .reverse = reverse};
 
 	*attached = NULL;
 	if (reel_mpi_find(comm, call.name, attached))
@@ -148,20 +148,21 @@ static int agree_on_barrier(const char *site, reel_tape *tape, MPI_Comm comm, bo
 	return reel_mpi_agree_on_call(&call);
 }
 
-int reel_mpi_barrier_at(reel_tape *tape, const char *site, MPI_Comm comm)
+int reel_mpi_barrier_at(reel_tape *tape, const char *call_site, MPI_Comm comm)
 {
 	struct reel_mpi_attached *attached;
-	int error = agree_on_barrier(site, tape, comm, false, &attached);
+	int error = agree_on_barrier(call_site, tape, comm, false, &attached);
 
 	if (!error)
 		error = reel_mpi_error(MPI_Barrier(comm), "reel_mpi_barrier");
 	return reel_mpi_stick(tape, error);
 }
 
-int reel_mpi_barrier_reverse_at(reel_tape *tape, const char *site, MPI_Comm comm)
+int reel_mpi_barrier_reverse_at(reel_tape *tape, const char *call_site, MPI_Comm comm)
 {
-	struct reel_mpi_message m = {.call = "reel_mpi_barrier_reverse", .site = site, .tape = tape};
-	int error = agree_on_barrier(site, tape, comm, true, &m.attached);
+	struct reel_mpi_message m = {.call = "reel_mpi_barrier_reverse", .call_site = call_site,
+				     .tape = tape};
+	int error = agree_on_barrier(call_site, tape, comm, true, &m.attached);
 	MPI_Request request;
 
 	if (error)
@@ -173,7 +174,7 @@ int reel_mpi_barrier_reverse_at(reel_tape *tape, const char *site, MPI_Comm comm
 	return reel_mpi_stick(tape, error);
 }
 
-int reel_mpi_ibarrier_at(reel_tape *tape, const char *site, MPI_Comm comm,
+int reel_mpi_ibarrier_at(reel_tape *tape, const char *call_site, MPI_Comm comm,
 			 struct reel_mpi_request *request)
 {
 	static const char call[] = "reel_mpi_ibarrier";
@@ -183,13 +184,15 @@ int reel_mpi_ibarrier_at(reel_tape *tape, const char *site, MPI_Comm comm,
 
 	if (!error)
 		error = reel_mpi_error(MPI_Ibarrier(comm, &started), call);
-	return reel_mpi_stick(tape, reel_mpi_make_request(request, started, comm, site, error));
+	return reel_mpi_stick(tape, reel_mpi_make_request(request, started, comm, call_site,
+							  error));
 }
 
-int reel_mpi_ibarrier_reverse_at(reel_tape *tape, const char *site, MPI_Comm comm,
+int reel_mpi_ibarrier_reverse_at(reel_tape *tape, const char *call_site, MPI_Comm comm,
 				 const struct reel_mpi_request *request)
 {
 	int error = reel_mpi_check_unused(request, "reel_mpi_ibarrier_reverse");
 
-	return error ? reel_mpi_stick(tape, error) : reel_mpi_barrier_reverse_at(tape, site, comm);
+	return error ? reel_mpi_stick(tape, error) : reel_mpi_barrier_reverse_at(tape, call_site,
+										 comm);
 }

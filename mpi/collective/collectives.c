@@ -83,7 +83,7 @@ static int block_of(struct reel_mpi_message *m, const struct side *side, int i, 
 /* A call of a rank. */
 struct move {
 	reel_tape *tape;
-	const char *site;
+	const char *call_site;
 	enum reel_mpi_move kind;
 	int root;
 	MPI_Comm comm;
@@ -165,8 +165,8 @@ static int each_block(const struct move *move, bool sent,
 	int error = 0;
 
 	for (int i = 0; i < blocks_on(move, sent); i++) {
-		struct reel_mpi_message m = {.call = move->pattern->name, .site = move->site,
-					     .tape = move->tape};
+		struct reel_mpi_message m = {.call = move->pattern->name,
+					     .call_site = move->call_site, .tape = move->tape};
 		int own;
 
 		if (!(sent ? sends_to(move, i) : receives_from(move, i)))
@@ -253,8 +253,8 @@ static int describe(struct reel_mpi_call *call, const struct move *move, bool re
 	uint32_t hash = REEL_MPI_HASH;
 
 	*call = (struct reel_mpi_call){.attached = move->attached, .tape = move->tape,
-				       .name = m.call, .site = move->site, .root = move->root,
-				       .numbers = -1, .reverse = reverse,
+				       .name = m.call, .call_site = move->call_site,
+				       .root = move->root, .numbers = -1, .reverse = reverse,
 				       .started = move->started};
 	if (error)
 		return error;
@@ -353,7 +353,7 @@ static int start(const struct move *move, struct reel_mpi_request *request, int 
 		error = describe(&call, move, false);
 	if (!error)
 		error = reel_mpi_error(call_mpi(move, &started), move->pattern->name);
-	reel_mpi_make_request(request, started, move->comm, move->site, error);
+	reel_mpi_make_request(request, started, move->comm, move->call_site, error);
 	return error ? error : reel_mpi_note_agreed(&call, 0);
 }
 
@@ -424,21 +424,22 @@ static int reverse(struct move *move)
 	{.base = (char *)(uintptr_t)(at), .counts = (counts_of), .bytes = (bytes_of),              \
 	 .type = MPI_DATATYPE_NULL, .types = (types_of)}
 #define MOVE(kind_of, root_of, is_started, sent_side, received_side)                               \
-	{.tape = tape, .site = site, .kind = (kind_of), .root = (root_of), .comm = comm,           \
+	{.tape = tape, .call_site = call_site, .kind = (kind_of), .root = (root_of), .comm = comm, \
 	 .started = (is_started), .from = sent_side, .to = received_side}
 
-int reel_mpi_move_at(reel_tape *tape, const char *site, enum reel_mpi_move kind, const void *sent,
-		     int sent_count, const int *sent_counts, const int *sent_displacements,
-		     MPI_Datatype sent_type, const MPI_Datatype *sent_types, void *received,
-		     int count, const int *counts, const int *displacements, MPI_Datatype type,
-		     const MPI_Datatype *types, int root, MPI_Comm comm)
+int reel_mpi_move_at(reel_tape *tape, const char *call_site, enum reel_mpi_move kind,
+		     const void *sent, int sent_count, const int *sent_counts,
+		     const int *sent_displacements, MPI_Datatype sent_type,
+		     const MPI_Datatype *sent_types, void *received, int count, const int *counts,
+		     const int *displacements, MPI_Datatype type, const MPI_Datatype *types,
+		     int root, MPI_Comm comm)
 {
 	struct move move = MOVE(kind, root, false, SIDE(sent, sent_), SIDE(received, ));
 
 	return forward(&move, NULL);
 }
 
-int reel_mpi_move_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_move kind,
+int reel_mpi_move_reverse_at(reel_tape *tape, const char *call_site, enum reel_mpi_move kind,
 			     void *sent_bar, int sent_count, const int *sent_counts,
 			     const int *sent_displacements, MPI_Datatype sent_type,
 			     const MPI_Datatype *sent_types, void *received_bar, int count,
@@ -450,7 +451,7 @@ int reel_mpi_move_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_mo
 	return reverse(&move);
 }
 
-int reel_mpi_neighbor_alltoallw_at(reel_tape *tape, const char *site, const void *sent,
+int reel_mpi_neighbor_alltoallw_at(reel_tape *tape, const char *call_site, const void *sent,
 				   const int *sent_counts, const MPI_Aint *sent_bytes,
 				   const MPI_Datatype *sent_types, void *received,
 				   const int *counts, const MPI_Aint *bytes,
@@ -464,7 +465,7 @@ int reel_mpi_neighbor_alltoallw_at(reel_tape *tape, const char *site, const void
 	return forward(&move, NULL);
 }
 
-int reel_mpi_neighbor_alltoallw_reverse_at(reel_tape *tape, const char *site, void *sent_bar,
+int reel_mpi_neighbor_alltoallw_reverse_at(reel_tape *tape, const char *call_site, void *sent_bar,
 					   const int *sent_counts, const MPI_Aint *sent_bytes,
 					   const MPI_Datatype *sent_types, void *received_bar,
 					   const int *counts, const MPI_Aint *bytes,
@@ -478,19 +479,19 @@ int reel_mpi_neighbor_alltoallw_reverse_at(reel_tape *tape, const char *site, vo
 	return reverse(&move);
 }
 
-int reel_mpi_imove_at(reel_tape *tape, const char *site, enum reel_mpi_move kind, const void *sent,
-		      int sent_count, const int *sent_counts, const int *sent_displacements,
-		      MPI_Datatype sent_type, const MPI_Datatype *sent_types, void *received,
-		      int count, const int *counts, const int *displacements, MPI_Datatype type,
-		      const MPI_Datatype *types, int root, MPI_Comm comm,
-		      struct reel_mpi_request *request)
+int reel_mpi_imove_at(reel_tape *tape, const char *call_site, enum reel_mpi_move kind,
+		      const void *sent, int sent_count, const int *sent_counts,
+		      const int *sent_displacements, MPI_Datatype sent_type,
+		      const MPI_Datatype *sent_types, void *received, int count, const int *counts,
+		      const int *displacements, MPI_Datatype type, const MPI_Datatype *types,
+		      int root, MPI_Comm comm, struct reel_mpi_request *request)
 {
 	struct move move = MOVE(kind, root, true, SIDE(sent, sent_), SIDE(received, ));
 
 	return forward(&move, request);
 }
 
-int reel_mpi_imove_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_move kind,
+int reel_mpi_imove_reverse_at(reel_tape *tape, const char *call_site, enum reel_mpi_move kind,
 			      void *sent_bar, int sent_count, const int *sent_counts,
 			      const int *sent_displacements, MPI_Datatype sent_type,
 			      const MPI_Datatype *sent_types, void *received_bar, int count,
@@ -504,7 +505,7 @@ int reel_mpi_imove_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_m
 	return error ? reel_mpi_stick(tape, error) : reverse(&move);
 }
 
-int reel_mpi_ineighbor_alltoallw_at(reel_tape *tape, const char *site, const void *sent,
+int reel_mpi_ineighbor_alltoallw_at(reel_tape *tape, const char *call_site, const void *sent,
 				    const int *sent_counts, const MPI_Aint *sent_bytes,
 				    const MPI_Datatype *sent_types, void *received,
 				    const int *counts, const MPI_Aint *bytes,
@@ -519,7 +520,7 @@ int reel_mpi_ineighbor_alltoallw_at(reel_tape *tape, const char *site, const voi
 	return forward(&move, request);
 }
 
-int reel_mpi_ineighbor_alltoallw_reverse_at(reel_tape *tape, const char *site, void *sent_bar,
+int reel_mpi_ineighbor_alltoallw_reverse_at(reel_tape *tape, const char *call_site, void *sent_bar,
 					    const int *sent_counts, const MPI_Aint *sent_bytes,
 					    const MPI_Datatype *sent_types, void *received_bar,
 					    const int *counts, const MPI_Aint *bytes,

@@ -13,12 +13,12 @@
 #include "message/wait.h"
 
 int reel_mpi_make_request(struct reel_mpi_request *request, MPI_Request started, MPI_Comm comm,
-			  const char *site, int error)
+			  const char *call_site, int error)
 {
 	/* It has no numbers and no rank: its wait has nothing to note, and no order to keep. */
 	*request = (struct reel_mpi_request){.mode = error ? REEL_MPI_NULL : REEL_MPI_COLLECTIVE,
 					     .peer = MPI_PROC_NULL, .type = MPI_INT, .comm = comm,
-					     .request = started, .site = site};
+					     .request = started, .call_site = call_site};
 	if (!error)
 		reel_mpi_move_request(request, REEL_MPI_STARTED);
 	REEL_ASSERT(error <= 0);

@@ -12,7 +12,7 @@
 
 /* Makes the program's request of one that MPI has started, or leaves it null if `error`. */
 int reel_mpi_make_request(struct reel_mpi_request *request, MPI_Request started, MPI_Comm comm,
-			  const char *site, int error);
+			  const char *call_site, int error);
 
 /* Returns 0, or -EINVAL: a request of the program has begun and not ended. */
 int reel_mpi_check_unused(const struct reel_mpi_request *request, const char *call);

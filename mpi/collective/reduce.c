@@ -257,7 +257,7 @@ static int note_winners(struct reduction *r, const char *operand, const char *re
 						     &buffer->request),
 				   &buffer->request);
 	for (int k = 0; k < m->count && !error; k++)
-		reel_push_bool_at(m->tape, winner[k] == m->attached->rank, m->site);
+		reel_push_bool_at(m->tape, winner[k] == m->attached->rank, m->call_site);
 	reel_mpi_give_buffer(m->attached, buffer);
 	return error;
 }
@@ -374,7 +374,7 @@ static int start(struct reduction *r, const void *sent, int count, MPI_Comm comm
 	/* Starts the call with an error of the tape, too: the other ranks wait for it. */
 	if (!error)
 		error = reel_mpi_error(call_mpi(r, sent, count, comm, &started), r->m.call);
-	reel_mpi_make_request(request, started, comm, r->m.site, error);
+	reel_mpi_make_request(request, started, comm, r->m.call_site, error);
 	return reel_mpi_stick(r->m.tape, error ? error : noted);
 }
 
@@ -390,7 +390,7 @@ static int multiply(struct reduction *r, char *signal, char *spare)
 		return reel_fail(-EINVAL, "%s: there is no tape", m->call);
 	if (r->factor == REEL_MPI_FACTOR_BIT) {
 		for (int k = m->count; k-- > 0;)
-			if (!reel_pop_bool_at(m->tape, m->site))
+			if (!reel_pop_bool_at(m->tape, m->call_site))
 				memset(signal + bytes_of(r, k), 0, (size_t)m->layout->extent);
 	} else if (r->factor == REEL_MPI_FACTOR_NUMBER && m->attached->size > 1) {
 		reel_mpi_pop_numbers(m, spare);
@@ -520,7 +520,7 @@ static int reverse_started(struct reduction *r, int count, MPI_Comm comm,
 	{.m = REEL_MPI_MESSAGE(name, operand, 0, 0, 0), .result = (result_at),                     \
 	 .counts = (counts_of), .kind = (int)(kind_of), .op = op, .root = (root_of)}
 
-int reel_mpi_reduction_at(reel_tape *tape, const char *site, enum reel_mpi_reduction kind,
+int reel_mpi_reduction_at(reel_tape *tape, const char *call_site, enum reel_mpi_reduction kind,
 			  const void *sent, void *received, int count, const int *counts,
 			  MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
 {
@@ -529,16 +529,17 @@ int reel_mpi_reduction_at(reel_tape *tape, const char *site, enum reel_mpi_reduc
 	return forward(&r, sent, count, comm);
 }
 
-int reel_mpi_reduction_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_reduction kind,
-				  void *sent_bar, void *received_bar, int count, const int *counts,
-				  MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
+int reel_mpi_reduction_reverse_at(reel_tape *tape, const char *call_site,
+				  enum reel_mpi_reduction kind, void *sent_bar, void *received_bar,
+				  int count, const int *counts, MPI_Datatype type, MPI_Op op,
+				  int root, MPI_Comm comm)
 {
 	struct reduction r = REDUCTION(names[kind], sent_bar, received_bar, counts, kind, root);
 
 	return reel_mpi_stick(tape, reverse_call(&r, count, comm, false));
 }
 
-int reel_mpi_ireduction_at(reel_tape *tape, const char *site, enum reel_mpi_reduction kind,
+int reel_mpi_ireduction_at(reel_tape *tape, const char *call_site, enum reel_mpi_reduction kind,
 			   const void *sent, void *received, int count, const int *counts,
 			   MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
 			   struct reel_mpi_request *request)
@@ -548,17 +549,17 @@ int reel_mpi_ireduction_at(reel_tape *tape, const char *site, enum reel_mpi_redu
 	return start(&r, sent, count, comm, request);
 }
 
-int reel_mpi_ireduction_reverse_at(reel_tape *tape, const char *site, enum reel_mpi_reduction kind,
-				   void *sent_bar, void *received_bar, int count, const int *counts,
-				   MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
-				   const struct reel_mpi_request *request)
+int reel_mpi_ireduction_reverse_at(reel_tape *tape, const char *call_site,
+				   enum reel_mpi_reduction kind, void *sent_bar, void *received_bar,
+				   int count, const int *counts, MPI_Datatype type, MPI_Op op,
+				   int root, MPI_Comm comm, const struct reel_mpi_request *request)
 {
 	struct reduction r = REDUCTION(names[kind], sent_bar, received_bar, counts, kind, root);
 
 	return reverse_started(&r, count, comm, request);
 }
 
-int reel_mpi_scan_at(reel_tape *tape, const char *site, bool exclusive, const void *sent,
+int reel_mpi_scan_at(reel_tape *tape, const char *call_site, bool exclusive, const void *sent,
 		     void *received, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
 	struct reduction r = REDUCTION(names[SCAN + exclusive], sent, received, NULL,
@@ -567,7 +568,7 @@ int reel_mpi_scan_at(reel_tape *tape, const char *site, bool exclusive, const vo
 	return forward(&r, sent, count, comm);
 }
 
-int reel_mpi_scan_reverse_at(reel_tape *tape, const char *site, bool exclusive, void *sent_bar,
+int reel_mpi_scan_reverse_at(reel_tape *tape, const char *call_site, bool exclusive, void *sent_bar,
 			     void *received_bar, int count, MPI_Datatype type, MPI_Op op,
 			     MPI_Comm comm)
 {
@@ -578,7 +579,7 @@ int reel_mpi_scan_reverse_at(reel_tape *tape, const char *site, bool exclusive, 
 	return reel_mpi_stick(tape, reverse_call(&r, count, comm, false));
 }
 
-int reel_mpi_iscan_at(reel_tape *tape, const char *site, bool exclusive, const void *sent,
+int reel_mpi_iscan_at(reel_tape *tape, const char *call_site, bool exclusive, const void *sent,
 		      void *received, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
 		      struct reel_mpi_request *request)
 {
@@ -588,9 +589,9 @@ int reel_mpi_iscan_at(reel_tape *tape, const char *site, bool exclusive, const v
 	return start(&r, sent, count, comm, request);
 }
 
-int reel_mpi_iscan_reverse_at(reel_tape *tape, const char *site, bool exclusive, void *sent_bar,
-			      void *received_bar, int count, MPI_Datatype type, MPI_Op op,
-			      MPI_Comm comm, const struct reel_mpi_request *request)
+int reel_mpi_iscan_reverse_at(reel_tape *tape, const char *call_site, bool exclusive,
+			      void *sent_bar, void *received_bar, int count, MPI_Datatype type,
+			      MPI_Op op, MPI_Comm comm, const struct reel_mpi_request *request)
 {
 	struct reduction r = REDUCTION(exclusive ? "reel_mpi_iexscan_reverse"
 						 : "reel_mpi_iscan_reverse",

@@ -42,7 +42,7 @@ static void push_chain(struct reel_mpi_message *m, enum reel_mpi_factor factor, 
 	MPI_Reduce_local(below, x, m->count, m->type, op);
 	for (size_t at = 0; at < bytes_of(m); at += (size_t)m->layout->extent)
 		reel_push_bool_at(m->tape, !reel_mpi_is_same(m->layout, x + at, below + at),
-				  m->site);
+				  m->call_site);
 }
 
 int reel_mpi_note_chain(struct reel_mpi_message *m, enum reel_mpi_factor factor, MPI_Op op,
@@ -107,7 +107,7 @@ static int divide(struct reel_mpi_message *m, enum reel_mpi_factor factor, MPI_O
 	} else {
 		for (size_t at = bytes_of(m); at > 0;) {
 			at -= extent;
-			memset((reel_pop_bool_at(m->tape, m->site) ? to_below : to_x) + at, 0,
+			memset((reel_pop_bool_at(m->tape, m->call_site) ? to_below : to_x) + at, 0,
 			       extent);
 		}
 	}

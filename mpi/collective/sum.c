@@ -57,10 +57,10 @@ static int add_ranks(struct reel_mpi_message *m, struct reel_mpi_buffer *buffer,
 	return reverse ? error : reel_mpi_note_agreed(&call, error);
 }
 
-int reel_mpi_sum_at(reel_tape *tape, const char *site, const reel_sum *sums, double *values,
+int reel_mpi_sum_at(reel_tape *tape, const char *call_site, const reel_sum *sums, double *values,
 		    int count, MPI_Comm comm)
 {
-	struct reel_mpi_message m = {.call = "reel_mpi_sum", .site = site, .tape = tape,
+	struct reel_mpi_message m = {.call = "reel_mpi_sum", .call_site = call_site, .tape = tape,
 				     .count = count, .type = MPI_DOUBLE, .forward = true};
 	struct reel_mpi_buffer *buffer;
 	int error = open_sum(&m, comm, &buffer);
@@ -71,11 +71,11 @@ int reel_mpi_sum_at(reel_tape *tape, const char *site, const reel_sum *sums, dou
 	return reel_mpi_stick(tape, add_ranks(&m, buffer, false, values));
 }
 
-int reel_mpi_sum_reverse_at(reel_tape *tape, const char *site, double *sums_bar, double *values_bar,
-			    int count, MPI_Comm comm)
+int reel_mpi_sum_reverse_at(reel_tape *tape, const char *call_site, double *sums_bar,
+			    double *values_bar, int count, MPI_Comm comm)
 {
-	struct reel_mpi_message m = {.call = "reel_mpi_sum_reverse", .site = site, .tape = tape,
-				     .count = count, .type = MPI_DOUBLE};
+	struct reel_mpi_message m = {.call = "reel_mpi_sum_reverse", .call_site = call_site,
+				     .tape = tape, .count = count, .type = MPI_DOUBLE};
 	struct reel_mpi_buffer *buffer;
 	int error = open_sum(&m, comm, &buffer);
 

@@ -22,7 +22,7 @@ struct reel_mpi_buffer {
 	size_t bytes;
 	MPI_Request request;
 	int peer, tag; /* where an adjoint is sent, for the watchdog */
-	const char *site;
+	const char *call_site;
 	max_align_t data[];
 };
 

@@ -70,7 +70,8 @@ static void summarise(struct summary *summary, const struct reel_mpi_call *call,
 	if (error)
 		snprintf(text, sizeof text, "%s", reel_error_text(error));
 	else
-		snprintf(text, sizeof text, "%s: %s", call->site, describe(call, what, sizeof what));
+		snprintf(text, sizeof text, "%s: %s", call->call_site,
+			 describe(call, what, sizeof what));
 	if (!error && serial)
 		snprintf(text + strlen(text), sizeof text - strlen(text), ", call %llu",
 			 (unsigned long long)serial);
@@ -140,8 +141,9 @@ static int explain(const struct reel_mpi_attached *attached, const struct summar
 /* Sets most[] to the largest value of all ranks, and of its negative. */
 static int reduce(const struct reel_mpi_call *call, const struct summary *own, int64_t *most)
 {
-	struct reel_mpi_message m = {.call = call->name, .site = call->site, .tape = call->tape,
-				     .attached = call->attached, .forward = !call->reverse};
+	struct reel_mpi_message m = {.call = call->name, .call_site = call->call_site,
+				     .tape = call->tape, .attached = call->attached,
+				     .forward = !call->reverse};
 
 	for (int i = 0; i < WORDS; i++) {
 		most[i] = own->value[i];
@@ -177,10 +179,10 @@ static int compare(const struct reel_mpi_call *call, uint64_t serial, int error)
 }
 
 /* Tells the other ranks of an error: they wait in a collective call that this rank should make. */
-static void fail_all(struct reel_mpi_attached *attached, const char *site, int error)
+static void fail_all(struct reel_mpi_attached *attached, const char *call_site, int error)
 {
-	struct reel_mpi_call call = {.attached = attached, .name = "reverse call", .site = site,
-				     .reverse = true};
+	struct reel_mpi_call call = {.attached = attached, .name = "reverse call",
+				     .call_site = call_site, .reverse = true};
 
 	REEL_ASSERT(error < 0);
 	attached->checks->open_calls--;
@@ -204,7 +206,7 @@ static int match_note(struct reel_mpi_attached *attached, reel_tape *tape, const
 	reel_mpi_refuse_note(attached, own, error);
 	if (note.signature.kind == REEL_MPI_COLLECTIVE_CALL &&
 	    own->signature.kind != REEL_MPI_COLLECTIVE_CALL)
-		fail_all(attached, own->site, error);
+		fail_all(attached, own->call_site, error);
 	return error;
 }
 
@@ -233,7 +235,7 @@ struct reel_mpi_call reel_mpi_call_of(const struct reel_mpi_message *m, const ch
 
 	REEL_ASSERT(m->attached && m->layout);
 	return (struct reel_mpi_call){.attached = m->attached, .tape = m->tape, .name = name,
-				      .site = m->site, .root = root,
+				      .call_site = m->call_site, .root = root,
 				      .numbers = reel_mpi_numbers_of(m), .reverse = reverse,
 				      .signature = reel_mpi_make_signature(kinds, 0, 0)};
 }
@@ -256,7 +258,7 @@ void reel_mpi_sign_operation(struct reel_mpi_call *call, MPI_Op op, bool in_plac
 static struct reel_mpi_call_note note_of(const struct reel_mpi_call *call)
 {
 	struct reel_mpi_call_note note = {.numbers = call->numbers, .peer = call->root,
-					  .name = call->name, .site = call->site,
+					  .name = call->name, .call_site = call->call_site,
 					  .signature = call->signature};
 
 	note.signature.kind = call->started ? REEL_MPI_STARTED_CALL : REEL_MPI_COLLECTIVE_CALL;
@@ -307,7 +309,7 @@ int reel_mpi_note_agreed(const struct reel_mpi_call *call, int error)
 	note.serial = call->started ? 0 : call->attached->checks->calls;
 	REEL_ASSERT(note.serial || call->started);
 	++*open_of(call);
-	call->attached->checks->site = call->site;
+	call->attached->checks->call_site = call->call_site;
 	reel_mpi_count(&call->attached->counters.note_bytes, sizeof note);
 	return reel_mpi_push_call_note(call->tape, &note);
 }

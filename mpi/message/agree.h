@@ -9,7 +9,7 @@ struct reel_mpi_call {
 	struct reel_mpi_attached *attached;
 	reel_tape *tape;
 	const char *name; /* of the forward call */
-	const char *site;
+	const char *call_site;
 	int root;
 	int64_t numbers; /* the same on all ranks; -1: need not be; 0: has no adjoint, and no note */
 	struct reel_mpi_signature signature; /* the same on all ranks but for `own` */

@@ -97,9 +97,10 @@ int reel_mpi_checks_left(const struct reel_mpi_attached *attached)
 		return 0;
 	if (one)
 		snprintf(which, sizeof which, "a %s rank %d with tag %d, %s",
-			 one->receive ? "receive from" : "send to", one->peer, one->tag, one->site);
+			 one->receive ? "receive from" : "send to", one->peer, one->tag,
+			 one->call_site);
 	else
-		snprintf(which, sizeof which, "the last call, %s", checks->site);
+		snprintf(which, sizeof which, "the last call, %s", checks->call_site);
 	return reel_fail(-EBADMSG, "rank %d: %lld message%s and %lld collective call%s were recorded and "
 				   "not reversed: %s; adjoints lack what they would have sent",
 			 attached->rank, (long long)messages, messages == 1 ? "" : "s",
@@ -147,7 +148,7 @@ static uint64_t count_message(const struct reel_mpi_message *m, bool receive)
 		serial = ++channel->serial;
 		channel->open += m->tape != NULL;
 		if (m->tape)
-			channel->site = m->site;
+			channel->call_site = m->call_site;
 	}
 	pthread_mutex_unlock(&m->attached->lock);
 	return serial;
@@ -216,7 +217,7 @@ struct reel_mpi_call_note reel_mpi_message_note(const struct reel_mpi_message *m
 {
 	struct reel_mpi_call_note note = {
 		.serial = m->serial, .numbers = reel_mpi_numbers_of(m), .peer = m->peer,
-		.tag = m->tag, .name = m->call, .site = m->site, .mark = MARK,
+		.tag = m->tag, .name = m->call, .call_site = m->call_site, .mark = MARK,
 		.signature = reel_mpi_make_signature(reel_mpi_kinds_of(m), 0,
 						     reel_mpi_hash_numbers(REEL_MPI_HASH, m))};
 
@@ -230,7 +231,7 @@ int reel_mpi_push_call_note(reel_tape *tape, const struct reel_mpi_call_note *no
 
 	REEL_ASSERT(tape && note->name && note->signature.kind);
 	marked.mark = MARK;
-	reel_push_call_note_at(tape, marked, note->site);
+	reel_push_call_note_at(tape, marked, note->call_site);
 	return reel_tape_error(tape);
 }
 
@@ -334,11 +335,11 @@ static int pop_call_note(const struct reel_mpi_attached *attached, reel_tape *ta
 	own->serial = 0;
 	if (reel_mpi_is_lost(attached, tape))
 		return reel_fail(reel_tape_error(tape), "rank %d, %s: %s follows a call that failed",
-				 attached->rank, own->site, call);
+				 attached->rank, own->call_site, call);
 	if (reel_tape_is_empty(tape))
 		return reel_fail(-EBADMSG, "rank %d, %s: %s reverses %s, and the tape is empty",
-				 attached->rank, own->site, call, describe(own, NULL, here));
-	*note = reel_pop_call_note_at(tape, own->site);
+				 attached->rank, own->call_site, call, describe(own, NULL, here));
+	*note = reel_pop_call_note_at(tape, own->call_site);
 	if (note->mark != MARK) {
 		int error = reel_tape_error(tape);
 
@@ -347,15 +348,16 @@ static int pop_call_note(const struct reel_mpi_attached *attached, reel_tape *ta
 			return 0;
 		return reel_fail(-EBADMSG, "rank %d, %s: %s reverses %s, and what is on the tape is "
 					   "not the note of a call",
-				 attached->rank, own->site, call, describe(own, NULL, here));
+				 attached->rank, own->call_site, call, describe(own, NULL, here));
 	}
 	own->serial = note->serial;
 	if (is_same(own, note))
 		return 0;
 	return reel_fail(-EBADMSG, "rank %d, %s: %s reverses %s, but the last call that is not "
 				   "reversed is at %s: %s%s",
-			 attached->rank, own->site, call, describe(own, note, here), note->site,
-			 describe(note, own, there), difference(own, note, differ));
+			 attached->rank, own->call_site, call, describe(own, note, here),
+			 note->call_site, describe(note, own, there),
+			 difference(own, note, differ));
 }
 
 int reel_mpi_pop_call_note(struct reel_mpi_attached *attached, reel_tape *tape, const char *call,
@@ -379,7 +381,7 @@ void reel_mpi_copy_end(char *to, size_t bytes, const char *text)
 	       length < bytes ? length + 1 : bytes);
 }
 
-static int post_header(struct reel_mpi_attached *attached, int peer, int tag, const char *site,
+static int post_header(struct reel_mpi_attached *attached, int peer, int tag, const char *call_site,
 		       const struct reel_mpi_header *header)
 {
 	struct reel_mpi_buffer *buffer = reel_mpi_take_buffer(attached, sizeof *header);
@@ -391,7 +393,7 @@ static int post_header(struct reel_mpi_attached *attached, int peer, int tag, co
 	memcpy(buffer->data, header, sizeof *header);
 	buffer->peer = peer;
 	buffer->tag = tag;
-	buffer->site = site;
+	buffer->call_site = call_site;
 	error = reel_mpi_error(MPI_Isend(buffer->data, (int)sizeof *header, MPI_BYTE, peer, tag,
 					 attached->checks->headers, &buffer->request),
 			       "header of an adjoint");
@@ -408,14 +410,14 @@ int reel_mpi_send_header(const struct reel_mpi_message *m)
 					 .kinds = reel_mpi_kinds_of(m)};
 
 	REEL_ASSERT(reel_mpi_has_header(m));
-	reel_mpi_copy_end(header.text, sizeof header.text, m->site);
+	reel_mpi_copy_end(header.text, sizeof header.text, m->call_site);
 	if (m->tape && !reel_mpi_close_message(m->attached, m->peer, m->tag, true))
 		reel_mpi_checks_count_elsewhere();
-	return post_header(m->attached, m->peer, m->tag, m->site, &header);
+	return post_header(m->attached, m->peer, m->tag, m->call_site, &header);
 }
 
 /* Sends a header with the text of the last error, if a rank waits for one. */
-static void refuse(struct reel_mpi_attached *attached, int peer, int tag, const char *site,
+static void refuse(struct reel_mpi_attached *attached, int peer, int tag, const char *call_site,
 		   int error)
 {
 	struct reel_mpi_header header = {.error = error};
@@ -424,20 +426,20 @@ static void refuse(struct reel_mpi_attached *attached, int peer, int tag, const 
 	if (!reel_mpi_close_message(attached, peer, tag, true))
 		return;
 	snprintf(header.text, sizeof header.text, "%s", reel_error_text(error));
-	post_header(attached, peer, tag, site, &header);
+	post_header(attached, peer, tag, call_site, &header);
 }
 
 void reel_mpi_refuse_adjoint(const struct reel_mpi_message *m, int error)
 {
 	if (m->attached->checks && m->tape && m->peer >= 0 && m->tag >= 0)
-		refuse(m->attached, m->peer, m->tag, m->site, error);
+		refuse(m->attached, m->peer, m->tag, m->call_site, error);
 }
 
 void reel_mpi_refuse_note(struct reel_mpi_attached *attached,
 			  const struct reel_mpi_call_note *note, int error)
 {
 	if (note->signature.kind == REEL_MPI_RECEIVE_CALL)
-		refuse(attached, note->peer, note->tag, note->site, error);
+		refuse(attached, note->peer, note->tag, note->call_site, error);
 }
 
 int reel_mpi_post_header(const struct reel_mpi_message *m, struct reel_mpi_header *header,
@@ -456,12 +458,13 @@ static int compare_header(const struct reel_mpi_message *m, const struct reel_mp
 	REEL_ASSERT(header->error <= 0);
 	if (header->error)
 		return reel_fail(-EBADMSG, "rank %d, %s: %s gets no adjoint from rank %d, tag %d: %s",
-				 m->attached->rank, m->site, m->call, m->peer, m->tag, header->text);
+				 m->attached->rank, m->call_site, m->call, m->peer, m->tag,
+				 header->text);
 	if (header->numbers == reel_mpi_numbers_of(m) && header->kinds != reel_mpi_kinds_of(m))
 		return reel_fail(-EBADMSG, "rank %d, %s: the adjoint of a send of numbers (%s) to "
 					   "rank %d, tag %d, meets rank %d, %s: that of a receive of "
 					   "numbers (%s)",
-				 m->attached->rank, m->site,
+				 m->attached->rank, m->call_site,
 				 reel_mpi_kinds_name(reel_mpi_kinds_of(m)), m->peer, m->tag, m->peer,
 				 header->text, reel_mpi_kinds_name(header->kinds));
 	if (header->numbers == reel_mpi_numbers_of(m) && (!numbered || header->serial == m->serial))
@@ -470,8 +473,8 @@ static int compare_header(const struct reel_mpi_message *m, const struct reel_mp
 				   "tag %d, message %llu of these, meets rank %d, %s: that of a receive "
 				   "of %lld numbers, message %llu; the ranks do not reverse their calls "
 				   "in the same order",
-			 m->attached->rank, m->site, (long long)reel_mpi_numbers_of(m), m->peer, m->tag,
-			 (unsigned long long)m->serial, m->peer, header->text,
+			 m->attached->rank, m->call_site, (long long)reel_mpi_numbers_of(m),
+			 m->peer, m->tag, (unsigned long long)m->serial, m->peer, header->text,
 			 (long long)header->numbers, (unsigned long long)header->serial);
 }
 

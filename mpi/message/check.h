@@ -48,7 +48,7 @@ struct reel_mpi_call_note {
 	int64_t numbers;   /* floating-point numbers; -1: the call does not say */
 	int32_t peer, tag; /* of a collective call, the root and 0 */
 	const char *name;
-	const char *site;
+	const char *call_site;
 	int32_t mark;
 	struct reel_mpi_signature signature;
 };
@@ -60,7 +60,7 @@ struct reel_mpi_channel {
 	bool receive;
 	uint64_t serial;  /* number of messages of the forward sweep */
 	int64_t open;	  /* noted on tapes, and not reversed; of receives, no header was sent */
-	const char *site; /* of the last one that was noted */
+	const char *call_site; /* of the last one that was noted */
 };
 
 enum { REEL_MPI_CHANNEL_LISTS = 256 };
@@ -72,7 +72,7 @@ struct reel_mpi_checks {
 	uint64_t calls;
 	int64_t open_calls; /* noted on tapes, and not compared in the reverse sweep */
 	int64_t open_starts; /* I-forms that are noted on tapes, and not reversed */
-	const char *site;    /* of the last collective call that was noted */
+	const char *call_site;    /* of the last collective call that was noted */
 	bool failed;	     /* the last comparison failed, as all ranks know */
 };
 

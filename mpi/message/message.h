@@ -11,7 +11,7 @@
 /* `peer` and `tag` may be wildcards until the message has come. */
 struct reel_mpi_message {
 	const char *call; /* for texts of errors */
-	const char *site;
+	const char *call_site;
 	reel_tape *tape;
 	void *buffer; /* of the forward call, or its adjoint */
 	int count, peer, tag;
@@ -24,10 +24,11 @@ struct reel_mpi_message {
 	bool notes;	  /* the call notes values of all ranks: the watchdog limits its wait */
 };
 
-/* The initialiser of a message in a call that has the parameters `tape`, `site` and `type`. */
+/* The initialiser of a message in a call that has the parameters `tape`, `call_site` and `type`. */
 #define REEL_MPI_MESSAGE(name, begin, elements, rank, number)                                      \
-	{.call = (name), .site = site, .tape = tape, .buffer = (void *)(uintptr_t)(begin),         \
-	 .count = (elements), .peer = (rank), .tag = (number), .type = type}
+	{.call = (name), .call_site = call_site, .tape = tape,                                     \
+	 .buffer = (void *)(uintptr_t)(begin), .count = (elements), .peer = (rank),                \
+	 .tag = (number), .type = type}
 
 /* Returns 0, or -EINVAL: `mode`, which a caller gives, is not one of the first `modes`. */
 int reel_mpi_check_mode(int mode, int modes, const char *call);

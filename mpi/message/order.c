@@ -43,9 +43,9 @@ bool reel_mpi_is_receive(const struct reel_mpi_request *r)
 }
 
 int reel_mpi_message_of(struct reel_mpi_message *m, const struct reel_mpi_request *r,
-			const char *call, const char *site, reel_tape *tape)
+			const char *call, const char *call_site, reel_tape *tape)
 {
-	*m = (struct reel_mpi_message){.call = call, .site = site, .tape = tape,
+	*m = (struct reel_mpi_message){.call = call, .call_site = call_site, .tape = tape,
 				       .buffer = r->buffer, .count = r->count, .peer = r->peer,
 				       .tag = r->tag, .type = r->type};
 	return reel_mpi_open_message(m, r->comm);
@@ -95,7 +95,7 @@ int reel_mpi_check_order(const struct reel_mpi_message *m, bool receive,
 	return reel_fail(-ENOTSUP, "%s: a request with rank %d and tag %d that began before (%s) has "
 				   "not ended, and adjoints return in the reverse order; wait for it "
 				   "first, or use another tag",
-			 m->call, m->peer, m->tag, older->site);
+			 m->call, m->peer, m->tag, older->call_site);
 }
 
 void reel_mpi_append_request(struct reel_mpi_attached *attached, struct reel_mpi_request *r)

@@ -35,7 +35,7 @@ bool reel_mpi_is_receive(const struct reel_mpi_request *request);
 
 /* Makes the message of a request. Returns as reel_mpi_open_message(). */
 int reel_mpi_message_of(struct reel_mpi_message *message, const struct reel_mpi_request *request,
-			const char *call, const char *site, reel_tape *tape);
+			const char *call, const char *call_site, reel_tape *tape);
 
 /* Add a request to the end of the list, and remove one that is in it. */
 void reel_mpi_append_request(struct reel_mpi_attached *attached, struct reel_mpi_request *request);

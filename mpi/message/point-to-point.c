@@ -33,8 +33,9 @@ static int open_in_order(struct reel_mpi_message *m, bool receive, MPI_Comm comm
 	return error || !is_fixed(m) ? error : reel_mpi_check_order(m, receive, NULL);
 }
 
-int reel_mpi_send_at(reel_tape *tape, const char *site, enum reel_mpi_mode mode, const void *buffer,
-		     int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm)
+int reel_mpi_send_at(reel_tape *tape, const char *call_site, enum reel_mpi_mode mode,
+		     const void *buffer, int count, MPI_Datatype type, int dest, int tag,
+		     MPI_Comm comm)
 {
 	struct reel_mpi_message m = REEL_MPI_MESSAGE("reel_mpi_send", buffer, count, dest, tag);
 	int error = reel_mpi_check_mode(mode, REEL_MPI_READY + 1, m.call);
@@ -58,7 +59,7 @@ static int take_back(struct reel_mpi_message *m)
 	return error;
 }
 
-int reel_mpi_send_reverse_at(reel_tape *tape, const char *site, void *buffer_bar, int count,
+int reel_mpi_send_reverse_at(reel_tape *tape, const char *call_site, void *buffer_bar, int count,
 			     MPI_Datatype type, int dest, int tag, MPI_Comm comm)
 {
 	struct reel_mpi_message m =
@@ -93,8 +94,8 @@ static int check_received(const struct reel_mpi_message *m, int code, const MPI_
 	return error;
 }
 
-int reel_mpi_recv_at(reel_tape *tape, const char *site, void *buffer, int count, MPI_Datatype type,
-		     int source, int tag, MPI_Comm comm, MPI_Status *status)
+int reel_mpi_recv_at(reel_tape *tape, const char *call_site, void *buffer, int count,
+		     MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
 	struct reel_mpi_message m = REEL_MPI_MESSAGE("reel_mpi_recv", buffer, count, source, tag);
 	int error = open_in_order(&m, true, comm);
@@ -116,7 +117,7 @@ static int return_message(struct reel_mpi_message *m, MPI_Status *status)
 	if (error)
 		return error;
 	if (noted)
-		error = reel_mpi_pop_note(m->tape, m->site, m->call, &note);
+		error = reel_mpi_pop_note(m->tape, m->call_site, m->call, &note);
 	if (!error)
 		error = reel_mpi_recall_message(m, asked ? status : NULL, noted ? &note : NULL);
 	if (error)
@@ -130,7 +131,7 @@ static int return_message(struct reel_mpi_message *m, MPI_Status *status)
 	return error;
 }
 
-int reel_mpi_recv_reverse_at(reel_tape *tape, const char *site, void *buffer_bar, int count,
+int reel_mpi_recv_reverse_at(reel_tape *tape, const char *call_site, void *buffer_bar, int count,
 			     MPI_Datatype type, int source, int tag, MPI_Comm comm,
 			     MPI_Status *status)
 {
@@ -180,7 +181,7 @@ static int exchange(struct reel_mpi_message *out, struct reel_mpi_message *in, b
 	return exchanged(out, in, code, &own, status);
 }
 
-int reel_mpi_sendrecv_at(reel_tape *tape, const char *site, const void *sent, int sent_count,
+int reel_mpi_sendrecv_at(reel_tape *tape, const char *call_site, const void *sent, int sent_count,
 			 MPI_Datatype sent_type, int dest, int sent_tag, void *received_at,
 			 int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
 			 MPI_Status *status)
@@ -194,7 +195,7 @@ int reel_mpi_sendrecv_at(reel_tape *tape, const char *site, const void *sent, in
 	return reel_mpi_stick(tape, exchange(&out, &in, false, comm, status));
 }
 
-int reel_mpi_sendrecv_replace_at(reel_tape *tape, const char *site, void *buffer, int count,
+int reel_mpi_sendrecv_replace_at(reel_tape *tape, const char *call_site, void *buffer, int count,
 				 MPI_Datatype type, int dest, int sent_tag, int source, int tag,
 				 MPI_Comm comm, MPI_Status *status)
 {
@@ -207,8 +208,8 @@ int reel_mpi_sendrecv_replace_at(reel_tape *tape, const char *site, void *buffer
 	return reel_mpi_stick(tape, exchange(&out, &in, true, comm, status));
 }
 
-int reel_mpi_mrecv_at(reel_tape *tape, const char *site, void *buffer, int count, MPI_Datatype type,
-		      MPI_Message *message, MPI_Comm comm, MPI_Status *status)
+int reel_mpi_mrecv_at(reel_tape *tape, const char *call_site, void *buffer, int count,
+		      MPI_Datatype type, MPI_Message *message, MPI_Comm comm, MPI_Status *status)
 {
 	struct reel_mpi_message m =
 		REEL_MPI_MESSAGE("reel_mpi_mrecv", buffer, count, MPI_ANY_SOURCE, MPI_ANY_TAG);
@@ -220,17 +221,17 @@ int reel_mpi_mrecv_at(reel_tape *tape, const char *site, void *buffer, int count
 	return reel_mpi_stick(tape, error ? error : received(&m, &own, status));
 }
 
-int reel_mpi_mrecv_reverse_at(reel_tape *tape, const char *site, void *buffer_bar, int count,
+int reel_mpi_mrecv_reverse_at(reel_tape *tape, const char *call_site, void *buffer_bar, int count,
 			      MPI_Datatype type, MPI_Comm comm, MPI_Status *status)
 {
-	return reel_mpi_recv_reverse_at(tape, site, buffer_bar, count, type, MPI_ANY_SOURCE,
+	return reel_mpi_recv_reverse_at(tape, call_site, buffer_bar, count, type, MPI_ANY_SOURCE,
 					MPI_ANY_TAG, comm, status);
 }
 
-int reel_mpi_sendrecv_reverse_at(reel_tape *tape, const char *site, void *sent_bar, int sent_count,
-				 MPI_Datatype sent_type, int dest, int sent_tag, void *received_bar,
-				 int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
-				 MPI_Status *status)
+int reel_mpi_sendrecv_reverse_at(reel_tape *tape, const char *call_site, void *sent_bar,
+				 int sent_count, MPI_Datatype sent_type, int dest, int sent_tag,
+				 void *received_bar, int count, MPI_Datatype type, int source,
+				 int tag, MPI_Comm comm, MPI_Status *status)
 {
 	struct reel_mpi_message in =
 		REEL_MPI_MESSAGE("reel_mpi_sendrecv_reverse", received_bar, count, source, tag);

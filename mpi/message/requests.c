@@ -59,7 +59,7 @@ static int start_by_mode(struct reel_mpi_request *r)
 							      r->tag, r->comm, &r->request);
 }
 
-int reel_mpi_start_at(reel_tape *tape, const char *site, struct reel_mpi_request *r)
+int reel_mpi_start_at(reel_tape *tape, const char *call_site, struct reel_mpi_request *r)
 {
 	static const char call[] = "reel_mpi_start";
 	struct reel_mpi_message m;
@@ -67,37 +67,39 @@ int reel_mpi_start_at(reel_tape *tape, const char *site, struct reel_mpi_request
 
 	if (r->mode == REEL_MPI_NULL)
 		return 0;
-	error = reel_mpi_message_of(&m, r, call, site, tape);
+	error = reel_mpi_message_of(&m, r, call, call_site, tape);
 	if (!error && r->state != REEL_MPI_IDLE)
-		error = reel_fail(-EINVAL, "%s: the request has begun already (%s)", call, r->site);
+		error = reel_fail(-EINVAL, "%s: the request has begun already (%s)", call,
+				  r->call_site);
 	if (!error)
 		error = reel_mpi_check_mode(r->mode, REEL_MPI_RECEIVE + 1, call);
 	if (!error)
 		error = reel_mpi_error(start_by_mode(r), call);
 	if (!error) {
 		reel_mpi_move_request(r, REEL_MPI_STARTED);
-		r->site = site;
+		r->call_site = call_site;
 		if (reel_mpi_is_active(&m))
 			reel_mpi_append_request(m.attached, r);
 	}
 	return reel_mpi_stick(tape, error);
 }
 
-int reel_mpi_isend_at(reel_tape *tape, const char *site, enum reel_mpi_mode mode, const void *buffer,
-		      int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
-		      struct reel_mpi_request *request)
+int reel_mpi_isend_at(reel_tape *tape, const char *call_site, enum reel_mpi_mode mode,
+		      const void *buffer, int count, MPI_Datatype type, int dest, int tag,
+		      MPI_Comm comm, struct reel_mpi_request *request)
 {
 	describe(request, mode, (void *)(uintptr_t)buffer, count, type, dest, tag, comm);
 	request->kept = 0;
-	return reel_mpi_start_at(tape, site, request);
+	return reel_mpi_start_at(tape, call_site, request);
 }
 
-int reel_mpi_irecv_at(reel_tape *tape, const char *site, void *buffer, int count, MPI_Datatype type,
-		      int source, int tag, MPI_Comm comm, struct reel_mpi_request *request)
+int reel_mpi_irecv_at(reel_tape *tape, const char *call_site, void *buffer, int count,
+		      MPI_Datatype type, int source, int tag, MPI_Comm comm,
+		      struct reel_mpi_request *request)
 {
 	describe(request, REEL_MPI_RECEIVE, buffer, count, type, source, tag, comm);
 	request->kept = 0;
-	return reel_mpi_start_at(tape, site, request);
+	return reel_mpi_start_at(tape, call_site, request);
 }
 
 /* ---- Forward: ending ---- */
@@ -132,11 +134,11 @@ static MPI_Status *one_of(MPI_Status *statuses, int i)
 }
 
 /* Ends a request that has begun. `index` is noted if it is not negative. */
-static int finish(struct reel_mpi_request *r, const char *call, reel_tape *tape, const char *site,
-		  MPI_Status *status, int index)
+static int finish(struct reel_mpi_request *r, const char *call, reel_tape *tape,
+		  const char *call_site, MPI_Status *status, int index)
 {
 	struct reel_mpi_message m;
-	int error = reel_mpi_message_of(&m, r, call, site, tape), wrong_order;
+	int error = reel_mpi_message_of(&m, r, call, call_site, tape), wrong_order;
 	bool receive = reel_mpi_is_receive(r), active;
 
 	REEL_ASSERT(has_begun(r));
@@ -162,19 +164,19 @@ static int finish(struct reel_mpi_request *r, const char *call, reel_tape *tape,
 	return error ? error : wrong_order;
 }
 
-static int wait_for(struct reel_mpi_request *r, const char *call, reel_tape *tape, const char *site,
-		    MPI_Status *status)
+static int wait_for(struct reel_mpi_request *r, const char *call, reel_tape *tape,
+		    const char *call_site, MPI_Status *status)
 {
 	if (has_begun(r))
-		return finish(r, call, tape, site, status, -1);
+		return finish(r, call, tape, call_site, status, -1);
 	set_empty(status);
 	return 0;
 }
 
-int reel_mpi_wait_at(reel_tape *tape, const char *site, struct reel_mpi_request *request,
+int reel_mpi_wait_at(reel_tape *tape, const char *call_site, struct reel_mpi_request *request,
 		     MPI_Status *status)
 {
-	return reel_mpi_stick(tape, wait_for(request, "reel_mpi_wait", tape, site,
+	return reel_mpi_stick(tape, wait_for(request, "reel_mpi_wait", tape, call_site,
 					     asked_for(status)));
 }
 
@@ -183,13 +185,13 @@ static int check_number(int n, const char *call)
 	return n < 0 ? reel_fail(-EINVAL, "%s: %d requests", call, n) : 0;
 }
 
-int reel_mpi_waitall_at(reel_tape *tape, const char *site, int n, struct reel_mpi_request *requests,
-			MPI_Status *statuses)
+int reel_mpi_waitall_at(reel_tape *tape, const char *call_site, int n,
+			struct reel_mpi_request *requests, MPI_Status *statuses)
 {
 	int error = check_number(n, "reel_mpi_waitall");
 
 	for (int i = 0; i < n; i++) {
-		int own = wait_for(&requests[i], "reel_mpi_waitall", tape, site,
+		int own = wait_for(&requests[i], "reel_mpi_waitall", tape, call_site,
 				   one_of(statuses, i));
 
 		error = error ? error : own;
@@ -232,8 +234,8 @@ static int choose(int n, struct reel_mpi_request *requests, const char *call, in
 	return error;
 }
 
-int reel_mpi_waitany_at(reel_tape *tape, const char *site, int n, struct reel_mpi_request *requests,
-			int *index, MPI_Status *status)
+int reel_mpi_waitany_at(reel_tape *tape, const char *call_site, int n,
+			struct reel_mpi_request *requests, int *index, MPI_Status *status)
 {
 	static const char call[] = "reel_mpi_waitany";
 	int error = choose(n, requests, call, index);
@@ -241,13 +243,13 @@ int reel_mpi_waitany_at(reel_tape *tape, const char *site, int n, struct reel_mp
 	if (!error && *index == MPI_UNDEFINED) {
 		set_empty(asked_for(status));
 		if (tape)
-			reel_mpi_push_note(tape, site, (struct reel_mpi_note){.index = -1});
+			reel_mpi_push_note(tape, call_site, (struct reel_mpi_note){.index = -1});
 	} else if (!error) {
 		struct reel_mpi_request *r = reel_mpi_oldest_same(&requests[*index], n, requests);
 
 		*index = (int)(r - requests);
 		REEL_ASSERT(*index >= 0 && *index < n);
-		error = finish(r, call, tape, site, asked_for(status), *index);
+		error = finish(r, call, tape, call_site, asked_for(status), *index);
 	}
 	return reel_mpi_stick(tape, error);
 }
@@ -269,7 +271,7 @@ static int probe(struct reel_mpi_request *r, const char *call, int *flag)
 
 REEL_RECORD(number_of_requests, int64_t);
 
-int reel_mpi_waitsome_at(reel_tape *tape, const char *site, int n,
+int reel_mpi_waitsome_at(reel_tape *tape, const char *call_site, int n,
 			 struct reel_mpi_request *requests, int *done, int *indices,
 			 MPI_Status *statuses)
 {
@@ -289,16 +291,16 @@ int reel_mpi_waitsome_at(reel_tape *tape, const char *site, int n,
 		}
 		r = reel_mpi_oldest_same(r, n, requests);
 		indices[*done] = (int)(r - requests);
-		error = finish(r, call, tape, site, one_of(statuses, *done), indices[*done]);
+		error = finish(r, call, tape, call_site, one_of(statuses, *done), indices[*done]);
 		++*done;
 	}
 	REEL_ASSERT(*done <= n);
 	if (tape && !error)
-		reel_push_number_of_requests_at(tape, *done, site);
+		reel_push_number_of_requests_at(tape, *done, call_site);
 	return reel_mpi_stick(tape, error);
 }
 
-int reel_mpi_test_at(reel_tape *tape, const char *site, struct reel_mpi_request *r, int *flag,
+int reel_mpi_test_at(reel_tape *tape, const char *call_site, struct reel_mpi_request *r, int *flag,
 		     MPI_Status *status)
 {
 	static const char call[] = "reel_mpi_test";
@@ -310,7 +312,7 @@ int reel_mpi_test_at(reel_tape *tape, const char *site, struct reel_mpi_request 
 
 		error = probe(r, call, flag);
 		if (!error && *flag)
-			error = reel_mpi_message_of(&m, r, call, site, tape);
+			error = reel_mpi_message_of(&m, r, call, call_site, tape);
 		if (!error && *flag && reel_mpi_is_receive(r)) {
 			m.peer = r->status.MPI_SOURCE;
 			m.tag = r->status.MPI_TAG;
@@ -318,12 +320,12 @@ int reel_mpi_test_at(reel_tape *tape, const char *site, struct reel_mpi_request 
 		if (!error && *flag && reel_mpi_check_order(&m, reel_mpi_is_receive(r), r))
 			*flag = 0;
 		if (!error && *flag)
-			error = finish(r, call, tape, site, asked_for(status), -1);
+			error = finish(r, call, tape, call_site, asked_for(status), -1);
 	} else {
 		set_empty(asked_for(status));
 	}
 	if (tape)
-		reel_push_bool_at(tape, *flag, site);
+		reel_push_bool_at(tape, *flag, call_site);
 	return reel_mpi_stick(tape, error);
 }
 
@@ -391,7 +393,8 @@ static int send_adjoint(struct reel_mpi_request *r, struct reel_mpi_message *m)
 
 /* `given` is the note, if it was popped already. */
 static int begin_reverse(struct reel_mpi_request *r, const char *call, reel_tape *tape,
-			 const char *site, MPI_Status *status, const struct reel_mpi_note *given)
+			 const char *call_site, MPI_Status *status,
+			 const struct reel_mpi_note *given)
 {
 	bool receive = reel_mpi_is_receive(r);
 	struct reel_mpi_note own;
@@ -402,7 +405,7 @@ static int begin_reverse(struct reel_mpi_request *r, const char *call, reel_tape
 		set_empty(status);
 		return 0;
 	}
-	error = reel_mpi_message_of(&m, r, call, site, tape);
+	error = reel_mpi_message_of(&m, r, call, call_site, tape);
 	if (!error && r->state != REEL_MPI_IDLE)
 		error = reel_fail(-EINVAL, "%s: the request is in use", call);
 	if (error)
@@ -410,7 +413,7 @@ static int begin_reverse(struct reel_mpi_request *r, const char *call, reel_tape
 	if (receive)
 		error = reel_mpi_refuse_truncated(&m);
 	if (!error && !given && receive && reel_mpi_is_noted(&m, status)) {
-		error = reel_mpi_pop_note(tape, site, call, &own);
+		error = reel_mpi_pop_note(tape, call_site, call, &own);
 		given = &own;
 	}
 	if (!error)
@@ -429,27 +432,27 @@ static int begin_reverse(struct reel_mpi_request *r, const char *call, reel_tape
 	}
 	reel_mpi_move_request(r, REEL_MPI_REVERSED);
 	REEL_ASSERT(r->moved >= 0 && r->moved <= r->count);
-	r->site = site;
+	r->call_site = call_site;
 	count_reversing(m.attached, 1);
 	if (error)
 		reel_mpi_layout_poison(m.layout, m.count, m.buffer);
 	return error;
 }
 
-int reel_mpi_wait_reverse_at(reel_tape *tape, const char *site, struct reel_mpi_request *request,
-			     MPI_Status *status)
+int reel_mpi_wait_reverse_at(reel_tape *tape, const char *call_site,
+			     struct reel_mpi_request *request, MPI_Status *status)
 {
-	return reel_mpi_stick(tape, begin_reverse(request, "reel_mpi_wait_reverse", tape, site,
+	return reel_mpi_stick(tape, begin_reverse(request, "reel_mpi_wait_reverse", tape, call_site,
 						  asked_for(status), NULL));
 }
 
-int reel_mpi_waitall_reverse_at(reel_tape *tape, const char *site, int n,
+int reel_mpi_waitall_reverse_at(reel_tape *tape, const char *call_site, int n,
 				struct reel_mpi_request *requests, MPI_Status *statuses)
 {
 	int error = check_number(n, "reel_mpi_waitall_reverse");
 
 	for (int i = n; i-- > 0;) {
-		int own = begin_reverse(&requests[i], "reel_mpi_waitall_reverse", tape, site,
+		int own = begin_reverse(&requests[i], "reel_mpi_waitall_reverse", tape, call_site,
 					one_of(statuses, i), NULL);
 
 		error = error ? error : own;
@@ -457,12 +460,12 @@ int reel_mpi_waitall_reverse_at(reel_tape *tape, const char *site, int n,
 	return reel_mpi_stick(tape, error);
 }
 
-int reel_mpi_waitany_reverse_at(reel_tape *tape, const char *site, int n,
+int reel_mpi_waitany_reverse_at(reel_tape *tape, const char *call_site, int n,
 				struct reel_mpi_request *requests, int *index, MPI_Status *status)
 {
 	static const char call[] = "reel_mpi_waitany_reverse";
 	struct reel_mpi_note note;
-	int error = reel_mpi_pop_note(tape, site, call, &note);
+	int error = reel_mpi_pop_note(tape, call_site, call, &note);
 
 	*index = MPI_UNDEFINED;
 	if (!error && note.index == -1)
@@ -472,16 +475,16 @@ int reel_mpi_waitany_reverse_at(reel_tape *tape, const char *site, int n,
 					    "the reverse calls do not mirror the forward calls",
 				  call);
 	else if (!error)
-		error = begin_reverse(&requests[*index = note.index], call, tape, site,
+		error = begin_reverse(&requests[*index = note.index], call, tape, call_site,
 				      asked_for(status), &note);
 	return reel_mpi_stick(tape, error);
 }
 
-int reel_mpi_waitsome_reverse_at(reel_tape *tape, const char *site, int n,
+int reel_mpi_waitsome_reverse_at(reel_tape *tape, const char *call_site, int n,
 				 struct reel_mpi_request *requests, int *done, int *indices,
 				 MPI_Status *statuses)
 {
-	int64_t number = tape ? reel_pop_number_of_requests_at(tape, site) : -1;
+	int64_t number = tape ? reel_pop_number_of_requests_at(tape, call_site) : -1;
 	int error = 0;
 
 	*done = MPI_UNDEFINED;
@@ -493,18 +496,18 @@ int reel_mpi_waitsome_reverse_at(reel_tape *tape, const char *site, int n,
 						      "is not a number of requests"));
 	*done = (int)number;
 	for (int i = *done; i-- > 0 && !error;)
-		error = reel_mpi_waitany_reverse_at(tape, site, n, requests, &indices[i],
+		error = reel_mpi_waitany_reverse_at(tape, call_site, n, requests, &indices[i],
 						    statuses == MPI_STATUSES_IGNORE
 							    ? MPI_STATUS_IGNORE
 							    : statuses + i);
 	return error;
 }
 
-int reel_mpi_test_reverse_at(reel_tape *tape, const char *site, struct reel_mpi_request *request,
-			     int *flag, MPI_Status *status)
+int reel_mpi_test_reverse_at(reel_tape *tape, const char *call_site,
+			     struct reel_mpi_request *request, int *flag, MPI_Status *status)
 {
-	*flag = tape && reel_pop_bool_at(tape, site);
-	return *flag ? reel_mpi_wait_reverse_at(tape, site, request, status) : 0;
+	*flag = tape && reel_pop_bool_at(tape, call_site);
+	return *flag ? reel_mpi_wait_reverse_at(tape, call_site, request, status) : 0;
 }
 
 /* ---- Reverse: the start ends it ---- */
@@ -576,7 +579,7 @@ static int finish_reverse(struct reel_mpi_request *r, struct reel_mpi_message *m
 	return error;
 }
 
-int reel_mpi_start_reverse_at(reel_tape *tape, const char *site, struct reel_mpi_request *r)
+int reel_mpi_start_reverse_at(reel_tape *tape, const char *call_site, struct reel_mpi_request *r)
 {
 	static const char call[] = "reel_mpi_start_reverse";
 	struct reel_mpi_buffer *buffer = r->temporary;
@@ -585,7 +588,7 @@ int reel_mpi_start_reverse_at(reel_tape *tape, const char *site, struct reel_mpi
 
 	if (r->mode == REEL_MPI_NULL)
 		return 0;
-	error = reel_mpi_message_of(&m, r, call, site, tape);
+	error = reel_mpi_message_of(&m, r, call, call_site, tape);
 	if (!error && r->state != REEL_MPI_REVERSED)
 		error = reel_fail(-EINVAL, "%s: its wait was not reversed", call);
 	if (error)

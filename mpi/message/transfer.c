@@ -22,10 +22,10 @@ bool reel_mpi_is_noted(const struct reel_mpi_message *message, bool asked)
 	       (message->peer == MPI_ANY_SOURCE || message->tag == MPI_ANY_TAG || asked);
 }
 
-void reel_mpi_push_note(reel_tape *tape, const char *site, struct reel_mpi_note note)
+void reel_mpi_push_note(reel_tape *tape, const char *call_site, struct reel_mpi_note note)
 {
 	REEL_ASSERT(tape);
-	reel_push_message_note_at(tape, note, site);
+	reel_push_message_note_at(tape, note, call_site);
 }
 
 int reel_mpi_note_message(struct reel_mpi_message *message, const MPI_Status *status, bool noted,
@@ -57,21 +57,21 @@ int reel_mpi_note_message(struct reel_mpi_message *message, const MPI_Status *st
 	if (noted && message->tape) {
 		struct reel_mpi_note note = {message->peer, message->tag, message->count, index};
 
-		reel_mpi_push_note(message->tape, message->site, note);
+		reel_mpi_push_note(message->tape, message->call_site, note);
 		reel_mpi_count(&message->attached->counters.note_bytes, sizeof note);
 		return reel_tape_error(message->tape);
 	}
 	return error;
 }
 
-int reel_mpi_pop_note(reel_tape *tape, const char *site, const char *call,
+int reel_mpi_pop_note(reel_tape *tape, const char *call_site, const char *call,
 		      struct reel_mpi_note *note)
 {
 	int error;
 
 	if (!tape)
 		return reel_fail(-EINVAL, "%s: there is no tape", call);
-	*note = reel_pop_message_note_at(tape, site);
+	*note = reel_pop_message_note_at(tape, call_site);
 	error = reel_tape_error(tape);
 	if (note->count >= 0)
 		return 0;
@@ -114,7 +114,7 @@ void reel_mpi_push_numbers(const struct reel_mpi_message *m, const void *numbers
 {
 	REEL_ASSERT(m->tape && m->count >= 0 && m->layout->extent > 0);
 	reel_push_array_at(m->tape, numbers, (size_t)m->count, (size_t)m->layout->extent,
-			   REEL_FLOATING, m->site);
+			   REEL_FLOATING, m->call_site);
 	reel_mpi_count(&m->attached->counters.note_bytes,
 		       (uint64_t)m->count * (uint64_t)m->layout->extent);
 }
@@ -123,7 +123,7 @@ void reel_mpi_pop_numbers(const struct reel_mpi_message *m, void *numbers)
 {
 	REEL_ASSERT(m->tape && m->count >= 0 && m->layout->extent > 0);
 	reel_pop_array_at(m->tape, numbers, (size_t)m->count, (size_t)m->layout->extent,
-			  REEL_FLOATING, m->site);
+			  REEL_FLOATING, m->call_site);
 }
 
 /* ---- Adjoints ---- */
@@ -147,7 +147,7 @@ int reel_mpi_send_copy(struct reel_mpi_message *message)
 		return -ENOMEM;
 	buffer->peer = message->peer;
 	buffer->tag = message->tag;
-	buffer->site = message->site;
+	buffer->call_site = message->call_site;
 	error = reel_mpi_error(MPI_Pack(message->buffer, message->count, message->type,
 					buffer->data, bytes, &place, message->through),
 			       message->call);
@@ -194,7 +194,7 @@ int reel_mpi_refuse_truncated(struct reel_mpi_message *m)
 		reel_mpi_send_copy(m);
 	error = reel_fail(-EMSGSIZE, "rank %d, %s: %s follows a receive that had no room for its "
 				     "message, so its adjoint is NaN",
-			  m->attached->rank, m->site, m->call);
+			  m->attached->rank, m->call_site, m->call);
 	reel_mpi_refuse_adjoint(m, error);
 	return error;
 }

@@ -25,10 +25,10 @@ bool reel_mpi_is_noted(const struct reel_mpi_message *message, bool asked);
 int reel_mpi_note_message(struct reel_mpi_message *message, const MPI_Status *status, bool noted,
 			  int index);
 
-void reel_mpi_push_note(reel_tape *tape, const char *site, struct reel_mpi_note note);
+void reel_mpi_push_note(reel_tape *tape, const char *call_site, struct reel_mpi_note note);
 
 /* Pops a note. Returns 0, or the error that lost it. */
-int reel_mpi_pop_note(reel_tape *tape, const char *site, const char *call,
+int reel_mpi_pop_note(reel_tape *tape, const char *call_site, const char *call,
 		      struct reel_mpi_note *note);
 
 /*

@@ -24,13 +24,13 @@ static int time_out(const struct reel_mpi_message *m, enum reel_mpi_wait what)
 	if (what == REEL_MPI_FOR_ALL)
 		error = reel_fail(-ETIMEDOUT, "rank %d, %s: %s() has waited %g s for the other ranks of "
 					      "the communicator%s",
-				  m->attached->rank, m->site, m->call, seconds,
+				  m->attached->rank, m->call_site, m->call, seconds,
 				  m->forward ? ", to note what they have; all ranks need a tape for "
 					       "this operation, or none has one"
 					     : "");
 	else
 		error = reel_fail(-ETIMEDOUT, "rank %d, %s: %s() has waited %g s for %s rank %d, tag %d",
-				  m->attached->rank, m->site, m->call, seconds,
+				  m->attached->rank, m->call_site, m->call, seconds,
 				  what == REEL_MPI_FROM_PEER ? "the adjoint from"
 							     : "its adjoint to be taken by",
 				  m->peer, m->tag);

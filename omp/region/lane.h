@@ -143,7 +143,7 @@ struct reel_region {
 	 * Line of the program that pushed or popped the span. Only thread 0 writes it, and the
 	 * thread that ends the region reads it.
 	 */
-	const char *span_site;
+	const char *span_call_site;
 	/* Height of the parent's tape where the recording began, and where the reversal ends. */
 	uint64_t height;
 };

@@ -211,7 +211,7 @@ static reel_region *start(reel_lane *parent, enum reel_region_state state, const
 	atomic_store_explicit(&region->lacks_lane, false, memory_order_relaxed);
 	atomic_store_explicit(&region->newest, 0, memory_order_relaxed);
 	atomic_store_explicit(&region->dispatch, 0, memory_order_relaxed);
-	region->span_site = NULL;
+	region->span_call_site = NULL;
 	clear_barriers(region);
 	forget_team(region);
 	return region;
@@ -425,7 +425,7 @@ static void check_height(const reel_region *region)
 		       (height > region->height ? height - region->height
 						: region->height - height) / 64,
 		       height > region->height ? "less" : "more",
-		       region->span_site ? region->span_site : "no place in the region");
+		       region->span_call_site ? region->span_call_site : "no place in the region");
 }
 
 int reel_region_end(reel_region *region)

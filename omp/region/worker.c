@@ -302,27 +302,29 @@ void reel_worker_barrier(reel_worker *worker)
 
 /* ---- Collective spans ---- */
 
-typedef const void *tape_action(reel_tape *tape, const reel_type *type, size_t n, const char *site);
+typedef const void *tape_action(reel_tape *tape, const reel_type *type, size_t n,
+				const char *call_site);
 
-static const void *push_span(reel_tape *tape, const reel_type *type, size_t n, const char *site)
+static const void *push_span(reel_tape *tape, const reel_type *type, size_t n,
+			     const char *call_site)
 {
 	/* All lanes go on reading the span before. */
 	tape->flags |= REEL_TAPE_KEEPS_BELOW;
-	return reel_push_span_slow(tape, type, n, site);
+	return reel_push_span_slow(tape, type, n, call_site);
 }
 
 /* The span below belongs to the program before the region, which may have other elements. */
-static const void *pop_span(reel_tape *tape, const reel_type *type, size_t n, const char *site)
+static const void *pop_span(reel_tape *tape, const reel_type *type, size_t n, const char *call_site)
 {
 	reel_lane *parent = (reel_lane *)((char *)tape - offsetof(reel_lane, tape));
-	const void *span = reel_pop_span_slow(tape, type, n, site);
+	const void *span = reel_pop_span_slow(tape, type, n, call_site);
 
 	if (parent->region->state != REEL_REGION_REVERSE ||
 	    reel_lane_height(tape) >= parent->region->height)
 		return span;
 	reel_lane_fail(parent, -EBADMSG,
 		       "a collective span is popped at %s where the region pushed none: pop as many "
-		       "as were pushed", site);
+		       "as were pushed", call_site);
 	return NULL;
 }
 
@@ -331,7 +333,7 @@ static const void *pop_span(reel_tape *tape, const reel_type *type, size_t n, co
  * spans any more. It is always the same thread, so that the tape stays in its cache.
  */
 static void lead(reel_worker *worker, tape_action *act, const reel_type *type, size_t n,
-		 const char *site)
+		 const char *call_site)
 {
 	reel_region *region = worker->region;
 	reel_tape *tape = &region->parent->tape;
@@ -340,8 +342,8 @@ static void lead(reel_worker *worker, tape_action *act, const reel_type *type, s
 	    !wait_until(worker, &region->arrivals, worker->barriers * (uint64_t)worker->threads))
 		return;
 	reel_tape_hand_over(tape);
-	region->span_site = site;
-	region->span = act(tape, type, n, site);
+	region->span_call_site = call_site;
+	region->span = act(tape, type, n, call_site);
 	reel_tape_hand_over(tape);
 	open_barrier(worker);
 }
@@ -356,24 +358,25 @@ static void follow(reel_worker *worker)
 }
 
 static const void *act_together(reel_worker *worker, tape_action *act, const reel_type *type,
-				size_t n, const char *site)
+				size_t n, const char *call_site)
 {
 	REEL_OBSERVE(REEL_EVENT_BARRIER, .region = worker->region);
 	let_go(worker);
 	if (worker->thread == 0)
-		lead(worker, act, type, n, site);
+		lead(worker, act, type, n, call_site);
 	else
 		follow(worker);
 	next_phase(worker);
 	return reel_region_has_mistake(worker->region) ? NULL : worker->region->span;
 }
 
-void *reel_worker_push_span_at(reel_worker *worker, reel_type type, size_t n, const char *site)
+void *reel_worker_push_span_at(reel_worker *worker, reel_type type, size_t n, const char *call_site)
 {
-	return (void *)(uintptr_t)act_together(worker, push_span, &type, n, site);
+	return (void *)(uintptr_t)act_together(worker, push_span, &type, n, call_site);
 }
 
-const void *reel_worker_pop_span_at(reel_worker *worker, reel_type type, size_t n, const char *site)
+const void *reel_worker_pop_span_at(reel_worker *worker, reel_type type, size_t n,
+				    const char *call_site)
 {
-	return act_together(worker, pop_span, &type, n, site);
+	return act_together(worker, pop_span, &type, n, call_site);
 }

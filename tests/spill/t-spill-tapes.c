@@ -362,7 +362,7 @@ static void notes_come_back_from_the_store(void)
 	struct late_store *late = late_open(5);
 	reel_pool *pool = pool_of(1024, 12, &late->store);
 	reel_tape tape = open_tape(pool, REEL_CHECKED);
-	char site[32];
+	char call_site[32];
 	int line;
 
 	record_reports();
@@ -374,9 +374,9 @@ static void notes_come_back_from_the_store(void)
 	is_int(wrong_words(&tape, 100, 5000), 0, "what mirrors comes back");
 	(void)reel_pop(&tape, uint64_t);
 	is_int(reported.error, -EBADMSG, "what does not is reported");
-	snprintf(site, sizeof site, "t-spill-tapes.c:%d", line);
-	ok(strstr(reported.message, site) && strstr(reported.message, "double"),
-	   "with the site and the type of its push: %s", reported.message);
+	snprintf(call_site, sizeof call_site, "t-spill-tapes.c:%d", line);
+	ok(strstr(reported.message, call_site) && strstr(reported.message, "double"),
+	   "with the call site and the type of its push: %s", reported.message);
 	reel_tape_close(&tape);
 	close_all(pool, late, "a checked tape");
 	reel_set_error_handler(note_error, NULL);

@@ -567,33 +567,33 @@ static void a_copy_is_found(unsigned words, unsigned flags, enum use use)
 	close_pool(pool, "a tape was copied");
 }
 
-#define SITES 500
+#define CALL_SITES 500
 
-static void find_sites(const struct member *member)
+static void find_call_sites(const struct member *member)
 {
-	const char **found = (const char **)member->team->context + member->number * SITES;
+	const char **found = (const char **)member->team->context + member->number * CALL_SITES;
 	char file[] = "dir/name.cc"; /* a copy that is gone when the thread ends */
 
 	team_barrier(member);
-	for (int line = 0; line < SITES; line++)
+	for (int line = 0; line < CALL_SITES; line++)
 		found[line] = reel_call_site_of(file, line);
 }
 
 static void a_call_site_has_one_text(void)
 {
-	static const char *found[4 * SITES];
+	static const char *found[4 * CALL_SITES];
 	char text[32];
 	int same = 0, right = 0;
 
-	run_team(4, find_sites, (void *)found);
-	for (int line = 0; line < SITES; line++) {
+	run_team(4, find_call_sites, (void *)found);
+	for (int line = 0; line < CALL_SITES; line++) {
 		snprintf(text, sizeof text, "dir/name.cc:%d", line);
 		right += strcmp(found[line], text) == 0;
 		for (int t = 1; t < 4; t++)
-			same += found[t * SITES + line] == found[line];
+			same += found[t * CALL_SITES + line] == found[line];
 	}
-	is_int(right, SITES, "the text of a call site names file and line");
-	is_int(same, 3 * SITES, "all threads have the same one");
+	is_int(right, CALL_SITES, "the text of a call site names file and line");
+	is_int(same, 3 * CALL_SITES, "all threads have the same one");
 	ok(strcmp(reel_call_site_of("dir/name.c", 7), "dir/name.c:7") == 0,
 	   "a name that begins another is its own");
 }

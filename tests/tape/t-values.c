@@ -385,18 +385,18 @@ static void a_look_leaves_the_value(void)
 
 typedef struct {
 	int x, tape, slot;
-} site;
+} call_site;
 
-REEL_RECORD(top, site);
+REEL_RECORD(top, call_site);
 
 #pragma GCC diagnostic pop
 
 static void a_type_may_have_any_name(void)
 {
 	reel_tape tape = {0};
-	site seen;
+	call_site seen;
 
-	reel_push_record(&tape, top, (site){1, 2, 3});
+	reel_push_record(&tape, top, (call_site){1, 2, 3});
 	seen = reel_pop_record(&tape, top);
 	ok(seen.x == 1 && seen.tape == 2 && seen.slot == 3, "a type may have any name");
 	reel_tape_close(&tape);
