@@ -105,9 +105,9 @@ libreel_core_la_SOURCES = \
 	%D%/store/crc32c.c %D%/store/crc32c.h \
 	%D%/store/difference.c %D%/store/difference.h \
 	%D%/store/file-open.c \
+	%D%/store/file-ranges.c %D%/store/file-ranges.h \
 	%D%/store/file-request.c %D%/store/file-request.h \
 	%D%/store/file-ring.c \
-	%D%/store/file-runs.c %D%/store/file-runs.h \
 	%D%/store/file-slots.c %D%/store/file-slots.h \
 	%D%/store/file-threads.c \
 	%D%/store/shuffle.c %D%/store/shuffle.h \

@@ -176,7 +176,7 @@ static int check_type(MPI_Datatype type, int count, const char *call,
 		      const struct reel_mpi_layout **layout)
 {
 	static const int bytes[] = {sizeof(float), sizeof(double), sizeof(long double)};
-	const struct reel_mpi_run *run;
+	const struct reel_mpi_range *range;
 	int64_t active = 0;
 	int size, error = reel_mpi_layout_of(type, call, layout);
 
@@ -185,11 +185,11 @@ static int check_type(MPI_Datatype type, int count, const char *call,
 	if (error)
 		return error;
 	MPI_Type_size(type, &size);
-	run = (*layout)->run;
-	for (size_t i = 0; i < (*layout)->runs; i++)
-		if (run[i].number == run[0].number)
-			active += run[i].count * bytes[run[i].number];
-	if (!(*layout)->runs || active == size)
+	range = (*layout)->range;
+	for (size_t i = 0; i < (*layout)->ranges; i++)
+		if (range[i].number == range[0].number)
+			active += range[i].count * bytes[range[i].number];
+	if (!(*layout)->ranges || active == size)
 		return 0;
 	return reel_fail(-ENOTSUP, "%s: a type of several kinds of numbers cannot be reversed in a "
 				   "window; move each kind by a call of its own",
@@ -229,7 +229,7 @@ static int forward(struct access *a, enum one_sided call, MPI_Op op)
 					    "have no order that could be reversed: use fences, or "
 					    "messages",
 				  m->call);
-	if (!error && call == ACCUMULATE && op != MPI_SUM && m->layout->runs)
+	if (!error && call == ACCUMULATE && op != MPI_SUM && m->layout->ranges)
 		error = reel_fail(-ENOTSUP, "%s: only MPI_SUM can be reversed: of other operations "
 					    "the adjoint depends on which rank came last, which MPI "
 					    "does not tell; use reel_mpi_reduce()",

@@ -2,7 +2,7 @@
 /*
  * Schedules of OpenMP loops that the reverse sweep repeats, as adOMP offers them. A static schedule
  * is computed again. A dynamic schedule is recorded: each thread pushes the first and the last
- * iteration of each of its runs of iterations onto its own stack, then the number of runs.
+ * iteration of each of its intervals onto its own stack, then the number of intervals.
  *
  * The library does not need an OpenMP runtime: a program without a runtime has one thread.
  */
@@ -37,7 +37,7 @@ static int64_t trip_count(int64_t low, int64_t high, int64_t stride)
 	return trips > 0 ? trips : 0;
 }
 
-/* Each thread has one contiguous run; the first trips % threads threads have one iteration more. */
+/* Each thread has one interval; the first trips % threads threads have one iteration more. */
 static void static_schedule(int low, int high, int stride, int *first, int *last)
 {
 	int64_t trips, threads = thread_count(), thread = thread_number();
@@ -66,7 +66,7 @@ FORTRAN(void, getstaticschedule,
  */
 struct adstack_schedule {
 	struct adstack_schedule *outer;
-	int64_t runs;
+	int64_t intervals;
 	int64_t previous;
 	int first;
 };
@@ -92,15 +92,15 @@ static struct adstack_schedule *innermost(const char *caller)
 static void record(int iteration, int stride)
 {
 	struct adstack_schedule *schedule = innermost("recordDynamicSchedule");
-	bool goes_on = schedule->runs && schedule->previous + stride == iteration;
+	bool goes_on = schedule->intervals && schedule->previous + stride == iteration;
 
 	if (!goes_on) {
-		if (schedule->runs) {
+		if (schedule->intervals) {
 			reel_adstack_push_Integer4(schedule->first);
 			reel_adstack_push_Integer4((int)schedule->previous);
 		}
 		schedule->first = iteration;
-		schedule->runs++;
+		schedule->intervals++;
 	}
 	schedule->previous = iteration;
 }
@@ -117,11 +117,11 @@ static void end_schedule(void)
 {
 	struct adstack_schedule *schedule = innermost("finalizeDynamicSchedule");
 
-	if (schedule->runs) {
+	if (schedule->intervals) {
 		reel_adstack_push_Integer4(schedule->first);
 		reel_adstack_push_Integer4((int)schedule->previous);
 	}
-	reel_adstack_push_Integer4((int)schedule->runs);
+	reel_adstack_push_Integer4((int)schedule->intervals);
 	drop_schedule();
 }
 

@@ -51,11 +51,11 @@ bool reel_fortran_is_contiguous(const CFI_cdesc_t *array);
 /* Returns what is wrong with an argument whose address C gets, as a part of a message, or NULL. */
 const char *reel_fortran_wrong_argument(const CFI_cdesc_t *argument, size_t min_bytes);
 
-/* A section that is not contiguous, as runs of contiguous bytes. */
+/* A section that is not contiguous, as ranges of contiguous bytes. */
 struct section {
 	char *base;
-	size_t run_bytes;
-	int outer; /* number of dimensions of runs, the innermost first */
+	size_t range_bytes;
+	int outer; /* number of dimensions of ranges, the innermost first */
 	size_t extent[CFI_MAX_RANK];
 	ptrdiff_t stride[CFI_MAX_RANK];
 };

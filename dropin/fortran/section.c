@@ -49,19 +49,19 @@ const char *reel_fortran_wrong_argument(const CFI_cdesc_t *argument, size_t min_
 	return NULL;
 }
 
-/* The leading dimensions whose elements follow each other without gaps make up one run. */
+/* The leading dimensions whose elements follow each other without gaps make up one range. */
 void reel_fortran_section(const CFI_cdesc_t *array, struct section *section)
 {
 	section->base = array->base_addr;
-	section->run_bytes = array->elem_len;
+	section->range_bytes = array->elem_len;
 	section->outer = 0;
 	for (int i = 0; i < array->rank; i++) {
 		size_t extent = (size_t)array->dim[i].extent;
 
 		if (extent == 1)
 			continue;
-		if (section->outer == 0 && array->dim[i].sm == (CFI_index_t)section->run_bytes) {
-			section->run_bytes *= extent;
+		if (section->outer == 0 && array->dim[i].sm == (CFI_index_t)section->range_bytes) {
+			section->range_bytes *= extent;
 			continue;
 		}
 		section->extent[section->outer] = extent;
@@ -70,15 +70,15 @@ void reel_fortran_section(const CFI_cdesc_t *array, struct section *section)
 	}
 }
 
-/* Returns the start of run number `run`; `*row` is the number of runs from it on in its row. */
-static char *find_run(const struct section *section, size_t run, size_t *row)
+/* Returns the start of range number `range`; `*row`: number of ranges from it to its row's end. */
+static char *find_range(const struct section *section, size_t range, size_t *row)
 {
 	char *at = section->base;
 
-	*row = section->extent[0] - run % section->extent[0];
+	*row = section->extent[0] - range % section->extent[0];
 	for (int i = 0; i < section->outer; i++) {
-		at += (ptrdiff_t)(run % section->extent[i]) * section->stride[i];
-		run /= section->extent[i];
+		at += (ptrdiff_t)(range % section->extent[i]) * section->stride[i];
+		range /= section->extent[i];
 	}
 	return at;
 }
@@ -92,42 +92,43 @@ static void copy(char *at, char *packed, size_t bytes, bool gather)
 }
 
 /* For common sizes memcpy() has a constant size, which needs no call. */
-static void copy_runs(char *at, ptrdiff_t stride, char *packed, size_t runs, size_t run_bytes,
-		      bool gather)
+static void copy_ranges(char *at, ptrdiff_t stride, char *packed, size_t ranges, size_t range_bytes,
+			bool gather)
 {
-	switch (run_bytes) {
+	switch (range_bytes) {
 	case 4:
-		for (size_t i = 0; i < runs; i++)
+		for (size_t i = 0; i < ranges; i++)
 			copy(at + (ptrdiff_t)i * stride, packed + i * 4, 4, gather);
 		break;
 	case 8:
-		for (size_t i = 0; i < runs; i++)
+		for (size_t i = 0; i < ranges; i++)
 			copy(at + (ptrdiff_t)i * stride, packed + i * 8, 8, gather);
 		break;
 	default:
-		for (size_t i = 0; i < runs; i++)
-			copy(at + (ptrdiff_t)i * stride, packed + i * run_bytes, run_bytes, gather);
+		for (size_t i = 0; i < ranges; i++)
+			copy(at + (ptrdiff_t)i * stride, packed + i * range_bytes, range_bytes,
+			     gather);
 	}
 }
 
-/* Copies `bytes` bytes from byte `offset` of the section on; both may lie inside of a run. */
+/* Copies `bytes` bytes from byte `offset` of the section on; both may lie inside of a range. */
 static void walk(const struct section *section, size_t offset, char *packed, size_t bytes,
 		 bool gather)
 {
-	size_t run_bytes = section->run_bytes;
+	size_t range_bytes = section->range_bytes;
 
 	while (bytes) {
-		size_t within = offset % run_bytes, row;
-		char *at = find_run(section, offset / run_bytes, &row);
+		size_t within = offset % range_bytes, row;
+		char *at = find_range(section, offset / range_bytes, &row);
 		size_t done;
 
-		if (within || bytes < run_bytes) {
-			done = run_bytes - within < bytes ? run_bytes - within : bytes;
+		if (within || bytes < range_bytes) {
+			done = range_bytes - within < bytes ? range_bytes - within : bytes;
 			copy(at + within, packed, done, gather);
 		} else {
-			row = bytes / run_bytes < row ? bytes / run_bytes : row;
-			copy_runs(at, section->stride[0], packed, row, run_bytes, gather);
-			done = row * run_bytes;
+			row = bytes / range_bytes < row ? bytes / range_bytes : row;
+			copy_ranges(at, section->stride[0], packed, row, range_bytes, gather);
+			done = row * range_bytes;
 		}
 		packed += done;
 		offset += done;

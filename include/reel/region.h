@@ -55,7 +55,7 @@
  * Notes, and their size on a lane that recorded something:
  *
  *	static loop     nothing: the bounds are computed again
- *	dynamic loop    16 bytes for each run of consecutive iterations, and 16 bytes
+ *	dynamic loop    16 bytes for each interval of consecutive iterations, and 16 bytes
  *	phase, region   16 bytes each; a region takes 32 bytes on its parent, 48 with collective
  *	                spans
  *
@@ -397,7 +397,7 @@ typedef struct reel_loop {
 	/* The library's own. */
 	reel_lane *lane;
 	int64_t low, high, chunk, at;
-	int64_t run_first, run_end, runs;
+	int64_t interval_first, interval_end, intervals;
 	int16_t state;
 	int16_t in_chunk; /* not 0 while REEL_FOR runs a chunk: a break leaves it so */
 	int32_t kind;
@@ -416,7 +416,7 @@ reel_loop reel_loop_reverse(reel_lane *lane, reel_chunking chunking, int64_t low
 
 /*
  * Sets loop->first and loop->end to the lane's next chunk. False: there is no more. A dynamic chunk
- * costs one atomic operation. Consecutive chunks are noted as one run.
+ * costs one atomic operation. Consecutive chunks are noted as one interval.
  */
 bool reel_loop_next(reel_loop *loop);
 

@@ -48,7 +48,7 @@ int reel_file_slots_open(struct reel_file_slots *slots, int file,
 	slots->max_growth = MAX_GROWTH_BYTES / slots->unit_bytes;
 	slots->allocates = true;
 	slots->last_retired = &slots->retired_parts;
-	reel_file_runs_open(&slots->runs, (uint32_t)(slot_bytes / slots->unit_bytes));
+	reel_file_ranges_open(&slots->ranges, (uint32_t)(slot_bytes / slots->unit_bytes));
 	return -pthread_mutex_init(&slots->lock, NULL);
 }
 
@@ -73,7 +73,7 @@ void reel_file_slots_close(struct reel_file_slots *slots)
 		}
 	}
 	forget_parts(slots->retired_parts);
-	reel_file_runs_close(&slots->runs);
+	reel_file_ranges_close(&slots->ranges);
 }
 
 /* ---- Units ---- */
@@ -100,20 +100,20 @@ static uint64_t free_units(struct reel_file_slots *slots)
 	return value_of(&slots->count) - value_of(&slots->used) - value_of(&slots->retired);
 }
 
-static void take_run(struct reel_file_slots *slots, uint64_t units, struct reel_file_part *part)
+static void take_range(struct reel_file_slots *slots, uint64_t units, struct reel_file_part *part)
 {
 	*part = (struct reel_file_part){
-		.unit = reel_file_runs_find(&slots->runs, (uint32_t)units), .units = units};
-	REEL_ASSERT(part->unit != REEL_NO_RUN && part->unit + units <= value_of(&slots->count));
-	reel_file_runs_set(&slots->runs, part->unit, units, false);
+		.unit = reel_file_ranges_find(&slots->ranges, (uint32_t)units), .units = units};
+	REEL_ASSERT(part->unit != REEL_NO_RANGE && part->unit + units <= value_of(&slots->count));
+	reel_file_ranges_set(&slots->ranges, part->unit, units, false);
 	count(&slots->used, units);
 }
 
-static void give_run(struct reel_file_slots *slots, uint64_t unit, uint64_t units)
+static void give_range(struct reel_file_slots *slots, uint64_t unit, uint64_t units)
 {
 	REEL_ASSERT(value_of(&slots->used) >= units &&
-		    reel_file_runs_are_taken(&slots->runs, unit, units));
-	reel_file_runs_set(&slots->runs, unit, units, true);
+		    reel_file_ranges_are_taken(&slots->ranges, unit, units));
+	reel_file_ranges_set(&slots->ranges, unit, units, true);
 	count(&slots->used, -units);
 }
 
@@ -140,7 +140,7 @@ static int allocate(struct reel_file_slots *slots, uint64_t more)
 static int grow_by(struct reel_file_slots *slots, uint64_t more)
 {
 	uint64_t old = value_of(&slots->count);
-	int error = reel_file_runs_reserve(&slots->runs, old + more);
+	int error = reel_file_ranges_reserve(&slots->ranges, old + more);
 
 	if (!error)
 		error = allocate(slots, more);
@@ -148,7 +148,7 @@ static int grow_by(struct reel_file_slots *slots, uint64_t more)
 		return error;
 	REEL_ASSERT(old + more <= slots->most);
 	count(&slots->count, more);
-	reel_file_runs_set(&slots->runs, old, more, true);
+	reel_file_ranges_set(&slots->ranges, old, more, true);
 	return 0;
 }
 
@@ -211,24 +211,24 @@ static struct reel_file_part *take_scattered(struct reel_file_slots *slots, uint
 static void give_parts(struct reel_file_slots *slots, struct reel_file_part *part)
 {
 	for (struct reel_file_part *one = part; one; one = one->next)
-		give_run(slots, one->unit, one->units);
+		give_range(slots, one->unit, one->units);
 	forget_parts(part);
 }
 
-/* Takes the longest runs first, so that there are few parts. Requires that many free units. */
+/* Takes the longest ranges first, so that there are few parts. Requires that many free units. */
 static int scatter(struct reel_file_slots *slots, uint64_t units, struct reel_file_part **first)
 {
 	struct reel_file_part **last = first;
 
 	for (; units; units -= (*last)->units, last = &(*last)->next) {
-		uint64_t longest = reel_file_runs_longest(&slots->runs);
+		uint64_t longest = reel_file_ranges_longest(&slots->ranges);
 
 		*last = malloc(sizeof **last);
 		if (!*last) {
 			give_parts(slots, *first);
 			return -ENOMEM;
 		}
-		take_run(slots, units < longest ? units : longest, *last);
+		take_range(slots, units < longest ? units : longest, *last);
 	}
 	return 0;
 }
@@ -259,19 +259,19 @@ static bool free_a_retired_part(struct reel_file_slots *slots)
 	slots->retired_parts = part->next;
 	if (!part->next)
 		slots->last_retired = &slots->retired_parts;
-	reel_file_runs_set(&slots->runs, part->unit, part->units, true);
+	reel_file_ranges_set(&slots->ranges, part->unit, part->units, true);
 	count(&slots->retired, -part->units);
 	free(part);
 	return true;
 }
 
 /*
- * Makes sure that there is a free run of `units` units or, if there can be none, that number of
+ * Makes sure that there is a free range of `units` units or, if there can be none, that number of
  * free units. What the disk could not write once it may write later, which is better than no room.
  */
 static int make_room(struct reel_file_slots *slots, uint64_t units)
 {
-	while (reel_file_runs_longest(&slots->runs) < units) {
+	while (reel_file_ranges_longest(&slots->ranges) < units) {
 		uint64_t unused = free_units(slots);
 		int error = grow(slots, unused < units ? units - unused : units);
 
@@ -295,8 +295,8 @@ int reel_file_slots_take(struct reel_file_slots *slots, uint64_t bytes,
 
 	pthread_mutex_lock(&slots->lock);
 	error = make_room(slots, units);
-	if (!error && reel_file_runs_longest(&slots->runs) >= units)
-		take_run(slots, units, part);
+	if (!error && reel_file_ranges_longest(&slots->ranges) >= units)
+		take_range(slots, units, part);
 	else if (!error)
 		error = take_parts(slots, units, part);
 	pthread_mutex_unlock(&slots->lock);
@@ -324,7 +324,7 @@ static bool is_taken(struct reel_file_slots *slots, uint64_t slot, uint64_t unit
 	uint64_t all = value_of(&slots->count);
 
 	return slot < all && units <= all - slot &&
-	       reel_file_runs_are_taken(&slots->runs, slot, units);
+	       reel_file_ranges_are_taken(&slots->ranges, slot, units);
 }
 
 void reel_file_slots_give(struct reel_file_slots *slots, uint64_t slot, uint64_t bytes)
@@ -337,7 +337,7 @@ void reel_file_slots_give(struct reel_file_slots *slots, uint64_t slot, uint64_t
 	if (part)
 		give_parts(slots, part);
 	else if (is_taken(slots, slot, units))
-		give_run(slots, slot, units);
+		give_range(slots, slot, units);
 	pthread_mutex_unlock(&slots->lock);
 }
 
@@ -361,7 +361,7 @@ void reel_file_slots_retire(struct reel_file_slots *slots, uint64_t slot, uint64
 	if (!part)
 		part = new_part(slot, units);
 	if (!part)
-		give_run(slots, slot, units);
+		give_range(slots, slot, units);
 	for (*slots->last_retired = part; part; part = part->next) {
 		count(&slots->used, -part->units);
 		count(&slots->retired, part->units);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The slots of a file: each holds one put. A slot is the lowest run of free units that is long
- * enough for its put; the largest slot has more than a hundred units. If no run is long enough and
- * the file cannot grow, the slot has several parts, so a put has a slot as long as enough units
+ * The slots of a file: each holds one put. A slot is the lowest range of free units that is long
+ * enough for its put; the largest slot has more than a hundred units. If no range is long enough
+ * and the file cannot grow, the slot has several parts, so a put has a slot as long as enough units
  * are free. Any thread. Taking a slot does not allocate memory unless the file grows or the
  * slot has several parts.
  */
@@ -12,12 +12,12 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "file-runs.h"
+#include "file-ranges.h"
 #include "os/os-file.h"
 
 #define REEL_FILE_BUCKETS 1024
 
-/* A run of units. */
+/* A range of units. */
 struct reel_file_part {
 	uint64_t unit;
 	uint64_t units;
@@ -34,7 +34,7 @@ struct reel_file_slots {
 	uint64_t most;       /* units that the file may have */
 	uint64_t max_growth; /* units by which it grows at once, unless one slot needs more */
 	bool allocates;      /* the file system can allocate room in advance */
-	struct reel_file_runs runs;
+	struct reel_file_ranges ranges;
 	struct reel_file_part *scattered[REEL_FILE_BUCKETS]; /* slots of several parts */
 	struct reel_file_part *retired_parts, **last_retired;
 	/* In units. */

@@ -5,7 +5,7 @@
  *	store-file.c    its verbs
  *	file-open.c     the file: where it is, and how it is read and written
  *	file-slots.c    its slots: each put has a slot, as large as it needs
- *	file-runs.c     which units of the file are free
+ *	file-ranges.c   which units of the file are free
  *	file-request.c  one transfer, which may take several reads or writes
  *	file-threads.c  engine: threads
  *	file-ring.c     engine: io_uring

@@ -59,12 +59,12 @@ int reel_mpi_factor_of(struct reel_mpi_attached *attached, MPI_Op op,
 		       const struct reel_mpi_layout *layout, const char *call,
 		       enum reel_mpi_factor *factor)
 {
-	REEL_ASSERT(layout->runs > 0);
+	REEL_ASSERT(layout->ranges > 0);
 	for (size_t i = 0; i < OPERATIONS; i++) {
 		if (operations[i].op != op)
 			continue;
 		*factor = operations[i].factor;
-		if (*factor == REEL_MPI_FACTOR_NUMBER && layout->run[0].count > 1)
+		if (*factor == REEL_MPI_FACTOR_NUMBER && layout->range[0].count > 1)
 			return reel_fail(-ENOTSUP, "%s: the product of complex numbers cannot be "
 						   "reversed; gather the factors",
 					 call);
@@ -80,17 +80,17 @@ int reel_mpi_factor_of(struct reel_mpi_attached *attached, MPI_Op op,
 
 bool reel_mpi_is_same(const struct reel_mpi_layout *layout, const char *a, const char *b)
 {
-	const struct reel_mpi_run *run = &layout->run[0];
+	const struct reel_mpi_range *range = &layout->range[0];
 	bool same = true;
 	size_t bytes = 0;
 
-	REEL_ASSERT(layout->runs > 0 && run->count > 0);
-	REEL_MPI_BY_NUMBER(run->number, {
+	REEL_ASSERT(layout->ranges > 0 && range->count > 0);
+	REEL_MPI_BY_NUMBER(range->number, {
 		const NUMBER *x = (const NUMBER *)(const void *)a;
 		const NUMBER *y = (const NUMBER *)(const void *)b;
-		for (int64_t k = 0; k < run->count; k++)
+		for (int64_t k = 0; k < range->count; k++)
 			same = same && (x[k] == y[k] || (x[k] != x[k] && y[k] != y[k]));
-		bytes = (size_t)run->count * sizeof(NUMBER);
+		bytes = (size_t)range->count * sizeof(NUMBER);
 	})
 	/* The index of MPI_DOUBLE_INT and its like. */
 	if ((size_t)layout->true_extent > bytes)
@@ -100,8 +100,8 @@ bool reel_mpi_is_same(const struct reel_mpi_layout *layout, const char *a, const
 
 void reel_mpi_multiply(const struct reel_mpi_layout *layout, int count, void *to, const void *by)
 {
-	REEL_ASSERT(count >= 0 && layout->runs > 0 && layout->run[0].count == 1);
-	REEL_MPI_BY_NUMBER(layout->run[0].number, {
+	REEL_ASSERT(count >= 0 && layout->ranges > 0 && layout->range[0].count == 1);
+	REEL_MPI_BY_NUMBER(layout->range[0].number, {
 		NUMBER *x = (NUMBER *)to;
 		const NUMBER *y = (const NUMBER *)by;
 		for (int k = 0; k < count; k++)

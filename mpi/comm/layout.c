@@ -64,43 +64,45 @@ static const MPI_Datatype discrete[] = {
 
 /* ---- Derived types ---- */
 
-/* The runs of a type while they are found. */
-struct runs {
-	struct reel_mpi_run *run;
+/* The ranges of a type while they are found. */
+struct ranges {
+	struct reel_mpi_range *range;
 	size_t count, room;
 	int64_t numbers; /* number of floating-point numbers in them */
 	int error;
 };
 
-static void add_run(struct runs *runs, MPI_Aint offset, int64_t count, enum reel_mpi_number number)
+static void add_range(struct ranges *ranges, MPI_Aint offset, int64_t count,
+		      enum reel_mpi_number number)
 {
-	struct reel_mpi_run *top = runs->count ? &runs->run[runs->count - 1] : NULL;
+	struct reel_mpi_range *top = ranges->count ? &ranges->range[ranges->count - 1] : NULL;
 
 	REEL_ASSERT(count > 0 && number <= REEL_MPI_LONG_DOUBLE);
-	if (runs->error)
+	if (ranges->error)
 		return;
-	runs->numbers += count;
+	ranges->numbers += count;
 	if (top && top->number == number &&
 	    top->offset + (MPI_Aint)number_bytes[number] * (MPI_Aint)top->count == offset) {
 		top->count += count;
 		return;
 	}
-	if (runs->count == runs->room) {
-		size_t room = 2 * runs->room + 4;
-		struct reel_mpi_run *larger = realloc(runs->run, room * sizeof *larger);
+	if (ranges->count == ranges->room) {
+		size_t room = 2 * ranges->room + 4;
+		struct reel_mpi_range *larger = realloc(ranges->range, room * sizeof *larger);
 
 		if (!larger) {
-			runs->error = reel_fail(-ENOMEM, "no memory for the layout of a datatype");
+			ranges->error = reel_fail(-ENOMEM,
+						  "no memory for the layout of a datatype");
 			return;
 		}
-		runs->run = larger;
-		runs->room = room;
+		ranges->range = larger;
+		ranges->room = room;
 	}
-	REEL_ASSERT(runs->count < runs->room);
-	runs->run[runs->count++] = (struct reel_mpi_run){offset, count, number};
+	REEL_ASSERT(ranges->count < ranges->room);
+	ranges->range[ranges->count++] = (struct reel_mpi_range){offset, count, number};
 }
 
-static void add_type(struct runs *runs, MPI_Aint offset, MPI_Datatype type);
+static void add_type(struct ranges *ranges, MPI_Aint offset, MPI_Datatype type);
 
 /* The index in floating[], or COUNT(floating). */
 static size_t find_floating(MPI_Datatype type)
@@ -113,9 +115,9 @@ static size_t find_floating(MPI_Datatype type)
 }
 
 /* Adds `count` elements of a type, one after the other. */
-static void add_block(struct runs *runs, MPI_Aint offset, MPI_Aint count, MPI_Datatype type)
+static void add_block(struct ranges *ranges, MPI_Aint offset, MPI_Aint count, MPI_Datatype type)
 {
-	int64_t before = runs->numbers;
+	int64_t before = ranges->numbers;
 	size_t f = find_floating(type);
 	MPI_Aint lower, extent;
 
@@ -123,41 +125,41 @@ static void add_block(struct runs *runs, MPI_Aint offset, MPI_Aint count, MPI_Da
 	if (f < COUNT(floating) &&
 	    (MPI_Aint)number_bytes[floating[f].number] * floating[f].count == extent) {
 		if (count > 0)
-			add_run(runs, offset, count * floating[f].count, floating[f].number);
+			add_range(ranges, offset, count * floating[f].count, floating[f].number);
 		return;
 	}
-	for (MPI_Aint i = 0; i < count && !runs->error; i++) {
-		add_type(runs, offset + i * extent, type);
+	for (MPI_Aint i = 0; i < count && !ranges->error; i++) {
+		add_type(ranges, offset + i * extent, type);
 		/* Integers alone: the others are like the first one. */
-		if (i == 0 && runs->numbers == before)
+		if (i == 0 && ranges->numbers == before)
 			break;
 	}
 }
 
-static void add_named(struct runs *runs, MPI_Aint offset, MPI_Datatype type)
+static void add_named(struct ranges *ranges, MPI_Aint offset, MPI_Datatype type)
 {
 	char name[MPI_MAX_OBJECT_NAME] = "";
 	size_t f = find_floating(type);
 	int length;
 
 	if (f < COUNT(floating)) {
-		add_run(runs, offset, floating[f].count, floating[f].number);
+		add_range(ranges, offset, floating[f].count, floating[f].number);
 		return;
 	}
 	for (size_t i = 0; i < COUNT(discrete); i++)
 		if (discrete[i] == type)
 			return;
-	if (runs->error)
+	if (ranges->error)
 		return;
 	MPI_Type_get_name(type, name, &length);
-	runs->error = reel_fail(-ENOTSUP,
-				"what is sent as %s has no known adjoint; send it with the type of "
-				"its numbers, or by MPI's own call if it needs no adjoint",
-				name);
+	ranges->error = reel_fail(-ENOTSUP,
+				  "what is sent as %s has no known adjoint; send it with the type "
+				  "of its numbers, or by MPI's own call if it needs no adjoint",
+				  name);
 }
 
 /* Adds the elements of a rectangle in an array, from the slowest dimension to the fastest one. */
-static void add_subarray(struct runs *runs, MPI_Aint offset, int dimensions, const int *sizes,
+static void add_subarray(struct ranges *ranges, MPI_Aint offset, int dimensions, const int *sizes,
 			 const int *widths, const int *starts, int stride, MPI_Datatype type)
 {
 	MPI_Aint lower, extent, row = 1;
@@ -165,14 +167,14 @@ static void add_subarray(struct runs *runs, MPI_Aint offset, int dimensions, con
 	REEL_ASSERT(dimensions >= 0 && (stride == 1 || stride == -1));
 	MPI_Type_get_extent(type, &lower, &extent);
 	if (dimensions == 0) {
-		add_type(runs, offset, type);
+		add_type(ranges, offset, type);
 		return;
 	}
 	/* `stride` is 1 where the first dimension is the slowest, as in C, and -1 otherwise. */
 	for (int d = 1; d < dimensions; d++)
 		row *= sizes[stride * d];
-	for (int i = 0; i < widths[0] && !runs->error; i++)
-		add_subarray(runs, offset + (starts[0] + i) * row * extent, dimensions - 1,
+	for (int i = 0; i < widths[0] && !ranges->error; i++)
+		add_subarray(ranges, offset + (starts[0] + i) * row * extent, dimensions - 1,
 			     sizes + stride, widths + stride, starts + stride, stride, type);
 }
 
@@ -184,7 +186,7 @@ struct contents {
 	MPI_Datatype *t;
 };
 
-static void add_contents(struct runs *runs, MPI_Aint at, const struct contents *c)
+static void add_contents(struct ranges *ranges, MPI_Aint at, const struct contents *c)
 {
 	const int *i = c->i;
 	MPI_Aint lower, extent = 0;
@@ -196,62 +198,62 @@ static void add_contents(struct runs *runs, MPI_Aint at, const struct contents *
 	switch (c->combiner) {
 	case MPI_COMBINER_DUP:
 	case MPI_COMBINER_RESIZED:
-		add_type(runs, at, c->t[0]);
+		add_type(ranges, at, c->t[0]);
 		break;
 	case MPI_COMBINER_CONTIGUOUS:
-		add_block(runs, at, i[0], c->t[0]);
+		add_block(ranges, at, i[0], c->t[0]);
 		break;
 	case MPI_COMBINER_VECTOR:
 		for (int k = 0; k < i[0]; k++)
-			add_block(runs, at + (MPI_Aint)k * i[2] * extent, i[1], c->t[0]);
+			add_block(ranges, at + (MPI_Aint)k * i[2] * extent, i[1], c->t[0]);
 		break;
 	case MPI_COMBINER_HVECTOR:
 		for (int k = 0; k < i[0]; k++)
-			add_block(runs, at + k * c->a[0], i[1], c->t[0]);
+			add_block(ranges, at + k * c->a[0], i[1], c->t[0]);
 		break;
 	case MPI_COMBINER_INDEXED:
 		for (int k = 0; k < i[0]; k++)
-			add_block(runs, at + i[1 + i[0] + k] * extent, i[1 + k], c->t[0]);
+			add_block(ranges, at + i[1 + i[0] + k] * extent, i[1 + k], c->t[0]);
 		break;
 	case MPI_COMBINER_HINDEXED:
 		for (int k = 0; k < i[0]; k++)
-			add_block(runs, at + c->a[k], i[1 + k], c->t[0]);
+			add_block(ranges, at + c->a[k], i[1 + k], c->t[0]);
 		break;
 	case MPI_COMBINER_INDEXED_BLOCK:
 		for (int k = 0; k < i[0]; k++)
-			add_block(runs, at + i[2 + k] * extent, i[1], c->t[0]);
+			add_block(ranges, at + i[2 + k] * extent, i[1], c->t[0]);
 		break;
 	case MPI_COMBINER_HINDEXED_BLOCK:
 		for (int k = 0; k < i[0]; k++)
-			add_block(runs, at + c->a[k], i[1], c->t[0]);
+			add_block(ranges, at + c->a[k], i[1], c->t[0]);
 		break;
 	case MPI_COMBINER_STRUCT:
 		for (int k = 0; k < i[0]; k++)
-			add_block(runs, at + c->a[k], i[1 + k], c->t[k]);
+			add_block(ranges, at + c->a[k], i[1 + k], c->t[k]);
 		break;
 	case MPI_COMBINER_SUBARRAY:
 		last = i[3 * i[0] + 1] == MPI_ORDER_C ? 0 : i[0] - 1;
-		add_subarray(runs, at, i[0], i + 1 + last, i + 1 + i[0] + last,
+		add_subarray(ranges, at, i[0], i + 1 + last, i + 1 + i[0] + last,
 			     i + 1 + 2 * i[0] + last, last ? -1 : 1, c->t[0]);
 		break;
 	default:
-		if (!runs->error)
-			runs->error = reel_fail(-ENOTSUP, "the adjoint of a datatype made by "
+		if (!ranges->error)
+			ranges->error = reel_fail(-ENOTSUP, "the adjoint of a datatype made by "
 							  "MPI_Type_create_darray() or of a class "
 							  "of types is not known");
 	}
 }
 
-static void add_type(struct runs *runs, MPI_Aint offset, MPI_Datatype type)
+static void add_type(struct ranges *ranges, MPI_Aint offset, MPI_Datatype type)
 {
 	struct contents c;
 	int integers, addresses, types;
 
-	if (runs->error)
+	if (ranges->error)
 		return;
 	MPI_Type_get_envelope(type, &integers, &addresses, &types, &c.combiner);
 	if (c.combiner == MPI_COMBINER_NAMED) {
-		add_named(runs, offset, type);
+		add_named(ranges, offset, type);
 		return;
 	}
 	c.i = malloc((size_t)integers * sizeof *c.i + 1);
@@ -259,7 +261,7 @@ static void add_type(struct runs *runs, MPI_Aint offset, MPI_Datatype type)
 	c.t = malloc((size_t)types * sizeof *c.t + 1);
 	if (c.i && c.a && c.t) {
 		MPI_Type_get_contents(type, integers, addresses, types, c.i, c.a, c.t);
-		add_contents(runs, offset, &c);
+		add_contents(ranges, offset, &c);
 		for (int k = 0; k < types; k++) {
 			int own, unused;
 
@@ -268,7 +270,7 @@ static void add_type(struct runs *runs, MPI_Aint offset, MPI_Datatype type)
 				MPI_Type_free(&c.t[k]);
 		}
 	} else {
-		runs->error = reel_fail(-ENOMEM, "no memory for the layout of a datatype");
+		ranges->error = reel_fail(-ENOMEM, "no memory for the layout of a datatype");
 	}
 	free(c.i);
 	free(c.a);
@@ -292,31 +294,32 @@ static int delete_layout(MPI_Datatype type, int key, void *value, void *extra)
 /* Requires `lock`. */
 static int make_layout(MPI_Datatype type, const char *call, struct reel_mpi_layout **made)
 {
-	struct runs runs = {NULL, 0, 0, 0, 0};
+	struct ranges ranges = {NULL, 0, 0, 0, 0};
 	struct reel_mpi_layout *layout;
 	MPI_Aint lower;
 
-	add_type(&runs, 0, type);
-	REEL_ASSERT(runs.error || (runs.count <= runs.room && !runs.count == !runs.numbers));
-	layout = runs.error ? NULL : malloc(sizeof *layout + runs.count * sizeof *runs.run);
+	add_type(&ranges, 0, type);
+	REEL_ASSERT(ranges.error || (ranges.count <= ranges.room &&
+				     !ranges.count == !ranges.numbers));
+	layout = ranges.error ? NULL : malloc(sizeof *layout + ranges.count * sizeof *ranges.range);
 	if (layout) {
-		layout->runs = runs.count;
-		if (runs.count)
-			memcpy(layout->run, runs.run, runs.count * sizeof *runs.run);
+		layout->ranges = ranges.count;
+		if (ranges.count)
+			memcpy(layout->range, ranges.range, ranges.count * sizeof *ranges.range);
 		MPI_Type_get_extent(type, &lower, &layout->extent);
 		MPI_Type_get_true_extent(type, &layout->true_offset, &layout->true_extent);
 		if (MPI_Type_set_attr(type, keyval, layout) != MPI_SUCCESS) {
 			free(layout);
 			layout = NULL;
-			runs.error = reel_fail(-EIO, "a datatype takes no attribute");
+			ranges.error = reel_fail(-EIO, "a datatype takes no attribute");
 		}
-	} else if (!runs.error) {
-		runs.error = reel_fail(-ENOMEM, "no memory for the layout of a datatype");
+	} else if (!ranges.error) {
+		ranges.error = reel_fail(-ENOMEM, "no memory for the layout of a datatype");
 	}
-	free(runs.run);
-	REEL_ASSERT(!layout == (runs.error != 0));
+	free(ranges.range);
+	REEL_ASSERT(!layout == (ranges.error != 0));
 	*made = layout;
-	return runs.error ? reel_fail(runs.error, "%s: %s", call, reel_error_text(0)) : 0;
+	return ranges.error ? reel_fail(ranges.error, "%s: %s", call, reel_error_text(0)) : 0;
 }
 
 int reel_mpi_layout_of(MPI_Datatype type, const char *call, const struct reel_mpi_layout **layout)
@@ -426,15 +429,15 @@ static void add_numbers(char *to, const char *from, MPI_Aint offset, int64_t n,
 	}
 }
 
-/* Elements that are one run without a gap are as one element with one long run. */
+/* Elements that are one range without a gap are as one element with one long range. */
 static int64_t join(const struct reel_mpi_layout *layout, int *count)
 {
 	int64_t joined = *count;
 
 	REEL_ASSERT(*count >= 0);
-	if (layout->runs != 1 ||
+	if (layout->ranges != 1 ||
 	    layout->extent !=
-		    (MPI_Aint)number_bytes[layout->run->number] * (MPI_Aint)layout->run->count)
+		    (MPI_Aint)number_bytes[layout->range->number] * (MPI_Aint)layout->range->count)
 		return 1;
 	*count = *count > 0;
 	return joined;
@@ -446,9 +449,9 @@ void reel_mpi_layout_add(const struct reel_mpi_layout *layout, int count, void *
 	int64_t joined = join(layout, &count);
 
 	for (int i = 0; i < count; i++)
-		for (size_t r = 0; r < layout->runs; r++)
-			add_numbers(to, from, layout->run[r].offset + i * layout->extent,
-				    layout->run[r].count * joined, layout->run[r].number);
+		for (size_t r = 0; r < layout->ranges; r++)
+			add_numbers(to, from, layout->range[r].offset + i * layout->extent,
+				    layout->range[r].count * joined, layout->range[r].number);
 }
 
 static void set_bytes(const struct reel_mpi_layout *layout, int count, char *to, int byte)
@@ -456,11 +459,11 @@ static void set_bytes(const struct reel_mpi_layout *layout, int count, char *to,
 	int64_t joined = join(layout, &count);
 
 	for (int i = 0; i < count; i++)
-		for (size_t r = 0; r < layout->runs; r++) {
-			const struct reel_mpi_run *run = &layout->run[r];
+		for (size_t r = 0; r < layout->ranges; r++) {
+			const struct reel_mpi_range *range = &layout->range[r];
 
-			memset(to + run->offset + i * layout->extent, byte,
-			       (size_t)(run->count * joined) * number_bytes[run->number]);
+			memset(to + range->offset + i * layout->extent, byte,
+			       (size_t)(range->count * joined) * number_bytes[range->number]);
 		}
 }
 

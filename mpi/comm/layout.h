@@ -14,7 +14,7 @@ enum reel_mpi_number { REEL_MPI_FLOAT, REEL_MPI_DOUBLE, REEL_MPI_LONG_DOUBLE };
 enum { REEL_MPI_NUMBERS = REEL_MPI_LONG_DOUBLE + 1 };
 
 /* `count` numbers in a row, `offset` bytes from the beginning of an element. */
-struct reel_mpi_run {
+struct reel_mpi_range {
 	MPI_Aint offset;
 	int64_t count;
 	enum reel_mpi_number number;
@@ -22,8 +22,8 @@ struct reel_mpi_run {
 
 struct reel_mpi_layout {
 	MPI_Aint extent, true_offset, true_extent; /* as MPI_Type_get_extent() and _true_extent() */
-	size_t runs;				   /* 0: nothing has an adjoint */
-	struct reel_mpi_run run[];
+	size_t ranges;				   /* 0: nothing has an adjoint */
+	struct reel_mpi_range range[];
 };
 
 /* Returns 0; -ENOTSUP: the type hides what is in it; -EINVAL; -ENOMEM. */

@@ -206,8 +206,8 @@ uint32_t reel_mpi_hash_numbers(uint32_t hash, const struct reel_mpi_message *m)
 {
 	int64_t total[REEL_MPI_NUMBERS] = {0};
 
-	for (size_t i = 0; i < m->layout->runs; i++)
-		total[m->layout->run[i].number] += m->layout->run[i].count * m->count;
+	for (size_t i = 0; i < m->layout->ranges; i++)
+		total[m->layout->range[i].number] += m->layout->range[i].count * m->count;
 	for (int number = 0; number < REEL_MPI_NUMBERS; number++)
 		hash = reel_mpi_hash(hash, (uint64_t)total[number]);
 	return hash;
@@ -255,7 +255,7 @@ void reel_mpi_count_truncated(const struct reel_mpi_message *m, const MPI_Status
 {
 	struct reel_mpi_message came = *m;
 
-	if (!m->attached->checks || !m->layout->runs || status->MPI_SOURCE < 0 ||
+	if (!m->attached->checks || !m->layout->ranges || status->MPI_SOURCE < 0 ||
 	    status->MPI_TAG < 0)
 		return;
 	came.peer = status->MPI_SOURCE;

@@ -50,7 +50,7 @@ int reel_mpi_check_packed(struct reel_mpi_message *m)
 bool reel_mpi_is_active(const struct reel_mpi_message *message)
 {
 	REEL_ASSERT(message->layout);
-	return message->layout->runs > 0 && message->count > 0 && message->peer != MPI_PROC_NULL;
+	return message->layout->ranges > 0 && message->count > 0 && message->peer != MPI_PROC_NULL;
 }
 
 int reel_mpi_stick(reel_tape *tape, int error)
@@ -73,8 +73,8 @@ int64_t reel_mpi_numbers_of(const struct reel_mpi_message *m)
 {
 	int64_t numbers = 0;
 
-	for (size_t i = 0; i < m->layout->runs; i++)
-		numbers += m->layout->run[i].count;
+	for (size_t i = 0; i < m->layout->ranges; i++)
+		numbers += m->layout->range[i].count;
 	REEL_ASSERT(numbers >= 0 && (!m->count || numbers <= INT64_MAX / m->count));
 	return numbers * m->count;
 }
@@ -83,8 +83,8 @@ uint32_t reel_mpi_kinds_of(const struct reel_mpi_message *m)
 {
 	uint32_t kinds = 0;
 
-	for (size_t i = 0; i < m->layout->runs && m->count; i++)
-		kinds |= 1u << m->layout->run[i].number;
+	for (size_t i = 0; i < m->layout->ranges && m->count; i++)
+		kinds |= 1u << m->layout->range[i].number;
 	REEL_ASSERT(kinds < 1u << REEL_MPI_NUMBERS);
 	return kinds;
 }

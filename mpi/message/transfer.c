@@ -47,7 +47,7 @@ int reel_mpi_note_message(struct reel_mpi_message *message, const MPI_Status *st
 			return reel_fail(-ENOTSUP, "%s: the message from rank %d with tag %d ends "
 						   "within an element of its type",
 					 message->call, message->peer, message->tag);
-		if (message->count != wanted && !noted && message->layout->runs)
+		if (message->count != wanted && !noted && message->layout->ranges)
 			return reel_fail(-EMSGSIZE, "%s: the message from rank %d with tag %d has "
 						    "%d of %d elements; give a status, so that "
 						    "their number is noted",

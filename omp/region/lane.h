@@ -38,7 +38,7 @@
 enum reel_note_kind {
 	REEL_NOTE_PHASE, /* number of a phase and of its notes; height at which its values begin */
 	REEL_NOTE_STOPPED,   /* of a static loop that was left: its chunk; a pair lies below */
-	REEL_NOTE_RUNS,      /* of a noted loop: number of intervals that lie below */
+	REEL_NOTE_INTERVALS, /* of a noted loop: number of intervals that lie below */
 	REEL_NOTE_BOUNDS,    /* of a static loop, in checked mode: a hash of its bounds */
 	REEL_NOTE_REGION,    /* number of lanes; number of phases; one pair or two lie below */
 	REEL_NOTE_UNREACHED, /* number of loops at the end of a region that the lane did not reach */

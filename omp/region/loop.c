@@ -131,29 +131,31 @@ static int64_t last_computed(const reel_loop *loop)
 
 /* ---- Notes ---- */
 
-static void note_run(reel_loop *loop)
+static void note_interval(reel_loop *loop)
 {
-	if (loop->run_end <= loop->run_first)
+	if (loop->interval_end <= loop->interval_first)
 		return;
-	reel_lane_note_pair(loop->lane, (uint64_t)loop->run_first, (uint64_t)loop->run_end);
-	loop->runs++;
+	reel_lane_note_pair(loop->lane, (uint64_t)loop->interval_first,
+			    (uint64_t)loop->interval_end);
+	loop->intervals++;
 }
 
 /* Joins consecutive chunks into one interval. */
-static void add_to_run(reel_loop *loop)
+static void add_to_interval(reel_loop *loop)
 {
-	if (loop->first != loop->run_end) {
-		note_run(loop);
-		loop->run_first = loop->first;
+	if (loop->first != loop->interval_end) {
+		note_interval(loop);
+		loop->interval_first = loop->first;
 	}
-	loop->run_end = loop->end;
+	loop->interval_end = loop->end;
 }
 
-static void note_runs(reel_loop *loop)
+static void note_intervals(reel_loop *loop)
 {
-	note_run(loop);
-	if (loop->runs)
-		reel_lane_note(loop->lane, REEL_NOTE_RUNS, loop->lane->loop, (uint64_t)loop->runs);
+	note_interval(loop);
+	if (loop->intervals)
+		reel_lane_note(loop->lane, REEL_NOTE_INTERVALS, loop->lane->loop,
+			       (uint64_t)loop->intervals);
 }
 
 static uint64_t bounds_of(const reel_loop *loop)
@@ -236,12 +238,12 @@ reel_loop reel_loop_begin(reel_lane *lane, reel_chunking chunking, int64_t low, 
 	return loop;
 }
 
-static void reverse_runs(reel_loop *loop)
+static void reverse_intervals(reel_loop *loop)
 {
-	uint64_t runs = 0;
+	uint64_t intervals = 0;
 
-	reel_lane_take(loop->lane, REEL_NOTE_RUNS, loop->lane->loop, &runs);
-	loop->runs = (int64_t)runs;
+	reel_lane_take(loop->lane, REEL_NOTE_INTERVALS, loop->lane->loop, &intervals);
+	loop->intervals = (int64_t)intervals;
 	loop->state = POP;
 }
 
@@ -256,8 +258,8 @@ static void reverse_computed(reel_loop *loop)
 	if (!reel_lane_take(loop->lane, REEL_NOTE_STOPPED, loop->lane->loop, &at))
 		return;
 	loop->at = (int64_t)at;
-	loop->run_end = (int64_t)reel_lane_pop(loop->lane).value;
-	loop->runs = 1;
+	loop->interval_end = (int64_t)reel_lane_pop(loop->lane).value;
+	loop->intervals = 1;
 }
 
 /*
@@ -308,7 +310,7 @@ reel_loop reel_loop_reverse(reel_lane *lane, reel_chunking chunking, int64_t low
 	if (is_unreached(lane))
 		end_reverse(&loop);
 	else if (loop.noted)
-		reverse_runs(&loop);
+		reverse_intervals(&loop);
 	else
 		reverse_computed(&loop);
 	lane->loop--;
@@ -320,7 +322,7 @@ reel_loop reel_loop_reverse(reel_lane *lane, reel_chunking chunking, int64_t low
 static bool end_forward(reel_loop *loop)
 {
 	if (loop->noted)
-		note_runs(loop);
+		note_intervals(loop);
 	else
 		note_bounds(loop);
 	loop->state = FINISHED;
@@ -335,7 +337,7 @@ static bool compute(reel_loop *loop)
 	set_computed(loop);
 	loop->at += loop->lanes;
 	if (loop->noted)
-		add_to_run(loop);
+		add_to_interval(loop);
 	return loop->end > loop->first || compute(loop);
 }
 
@@ -346,7 +348,7 @@ static bool take_shared(reel_loop *loop)
 	if (!take_chunks(loop, &first, &many))
 		return end_forward(loop);
 	set_chunks(loop, first, many);
-	add_to_run(loop);
+	add_to_interval(loop);
 	return true;
 }
 
@@ -355,9 +357,9 @@ static bool compute_reverse(reel_loop *loop)
 	if (loop->at < 0)
 		return end_reverse(loop);
 	set_computed(loop);
-	if (loop->runs)
-		loop->end = loop->run_end;
-	loop->runs = 0;
+	if (loop->intervals)
+		loop->end = loop->interval_end;
+	loop->intervals = 0;
 	loop->at -= loop->lanes;
 	return loop->end > loop->first || compute_reverse(loop);
 }
@@ -366,9 +368,9 @@ static bool compute_reverse(reel_loop *loop)
  * Whether what was popped can be an interval of the loop. If the iteration above has left out a
  * turn, a region or a task, it is a note of these, and the program has no such iterations.
  */
-static bool is_interval(const reel_loop *loop, struct reel_note run)
+static bool is_interval(const reel_loop *loop, struct reel_note interval)
 {
-	int64_t first = (int64_t)run.key, end = (int64_t)run.value;
+	int64_t first = (int64_t)interval.key, end = (int64_t)interval.value;
 
 	if (first >= loop->low && first <= end && end <= loop->high)
 		return true;
@@ -380,17 +382,17 @@ static bool is_interval(const reel_loop *loop, struct reel_note run)
 
 static bool pop(reel_loop *loop)
 {
-	struct reel_note run;
+	struct reel_note interval;
 
-	REEL_ASSERT(loop->runs >= 0);
-	if (!loop->runs)
+	REEL_ASSERT(loop->intervals >= 0);
+	if (!loop->intervals)
 		return end_reverse(loop);
-	loop->runs--;
-	run = reel_lane_pop(loop->lane);
-	if (!is_interval(loop, run))
+	loop->intervals--;
+	interval = reel_lane_pop(loop->lane);
+	if (!is_interval(loop, interval))
 		return end_reverse(loop);
-	loop->first = (int64_t)run.key;
-	loop->end = (int64_t)run.value;
+	loop->first = (int64_t)interval.key;
+	loop->end = (int64_t)interval.value;
 	return loop->end > loop->first || end_reverse(loop);
 }
 
@@ -439,7 +441,7 @@ void reel_loop_stop(reel_loop *loop, int64_t end)
 {
 	if (loop->state == FINISHED || out_of_chunk(loop, end))
 		return;
-	loop->run_end = end;
+	loop->interval_end = end;
 	if (!loop->noted) {
 		reel_lane_note_pair(loop->lane, (uint64_t)loop->first, (uint64_t)end);
 		reel_lane_note(loop->lane, REEL_NOTE_STOPPED, loop->lane->loop,

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reverses the tasks of one wait, a group, by their dependences. The uses of one address form a row
- * of runs in the order of the reverse sweep: a run is a single use, or neighbours of one kind that
- * need no order. A run opens when all tasks of the run before have ended. A task may run when all
- * of its runs are open. If a run takes one task at a time, the others wait for it without a thread.
+ * of sets in the order of the reverse sweep: a set is a single use, or neighbours of one kind that
+ * need no order. A set opens when all tasks of the set before have ended. A task may run when all
+ * of its sets are open. If a set takes one task at a time, the others wait for it without a thread.
  * Threads take the task that became ready last; a thread that waits for its own group, in a body,
  * helps with any.
  *
  * One lock guards all: a task takes longer than what is done under the lock. Threads wait at a
  * condition and not in a task of OpenMP (DESIGN.md, chapter 9). A job is ready once, when `waits`
- * falls to 0; `left` of runs and groups falls to 0 once.
+ * falls to 0; `left` of sets and groups falls to 0 once.
  */
 #include "config.h"
 
@@ -24,14 +24,14 @@
 struct job;
 
 /* Uses of one address by tasks that need no order among each other. */
-struct run {
+struct use_set {
 	struct use *use;
-	int64_t uses, left;  /* number of uses; of those whose tasks have not ended */
-	struct run *next;    /* opens when `left` is 0 */
-	bool is_open;        /* from the beginning: the first run of its address */
+	int64_t uses, left;   /* number of uses; of those whose tasks have not ended */
+	struct use_set *next; /* opens when `left` is 0 */
+	bool is_open;         /* from the beginning: the first set of its address */
 	bool one_at_a_time;
-	bool held;           /* a task of a run of one at a time is running */
-	struct job *blocked; /* jobs that wait only for the task that holds the run */
+	bool held;            /* a task of a set of one at a time is running */
+	struct job *blocked;  /* jobs that wait only for the task that holds the set */
 };
 
 /* What a task does with one address. */
@@ -39,7 +39,7 @@ struct use {
 	const void *address;
 	struct job *job;
 	enum reel_dependence_kind kind;
-	struct run *run;
+	struct use_set *set;
 	struct use *next; /* of the same job */
 };
 
@@ -50,7 +50,7 @@ struct job {
 	/* While its body waits for the tasks of this group, which the same team reverses. */
 	const struct group *inner;
 	struct use *use;
-	int64_t waits; /* number of runs that have to open, plus 1 until the group begins */
+	int64_t waits; /* number of sets that have to open, plus 1 until the group begins */
 };
 
 struct group {
@@ -59,8 +59,8 @@ struct group {
 	struct reel_task_team *team;
 	struct job *job;
 	struct use *use;
-	struct run *run;
-	int64_t jobs, uses, runs;
+	struct use_set *set;
+	int64_t jobs, uses, sets;
 	int64_t left; /* number of jobs that have not ended */
 	bool in_order;
 };
@@ -106,7 +106,7 @@ static struct reel_task_team *team_for(const reel_lane *parent)
 	return NULL;
 }
 
-/* ---- Runs ---- */
+/* ---- Sets of uses ---- */
 
 static int by_address(const void *one, const void *other)
 {
@@ -141,44 +141,44 @@ static bool needs_no_order(const struct group *group, enum reel_dependence_kind 
 	return kind == REEL_TASK_IN_SHARED || kind == REEL_TASK_IN_ADD;
 }
 
-/* Returns the run of the neighbour before, or a new run. */
-static struct run *run_for(struct group *group, struct use *use)
+/* Returns the set of the neighbour before, or a new set. */
+static struct use_set *set_for(struct group *group, struct use *use)
 {
-	struct run *last = group->runs ? &group->run[group->runs - 1] : NULL;
-	struct run *run = &group->run[group->runs];
+	struct use_set *last = group->sets ? &group->set[group->sets - 1] : NULL;
+	struct use_set *set = &group->set[group->sets];
 	bool is_first = !last || last->use->address != use->address;
 
 	if (!is_first && last->use->kind == use->kind && needs_no_order(group, use->kind))
 		return last;
-	*run = (struct run){.use = use, .is_open = is_first};
-	run->one_at_a_time = use->kind == REEL_TASK_IN || use->kind == REEL_TASK_COMMUTES;
+	*set = (struct use_set){.use = use, .is_open = is_first};
+	set->one_at_a_time = use->kind == REEL_TASK_IN || use->kind == REEL_TASK_COMMUTES;
 	if (!is_first)
-		last->next = run;
-	group->runs++;
-	return run;
+		last->next = set;
+	group->sets++;
+	return set;
 }
 
-static void join_run(struct run *run, struct use *use)
+static void join_set(struct use_set *set, struct use *use)
 {
-	REEL_ASSERT(run->use->address == use->address && run->use <= use);
-	run->uses = ++run->left;
-	use->run = run;
+	REEL_ASSERT(set->use->address == use->address && set->use <= use);
+	set->uses = ++set->left;
+	use->set = set;
 	use->next = use->job->use;
 	use->job->use = use;
-	use->job->waits += !run->is_open;
+	use->job->waits += !set->is_open;
 }
 
 /* Returns false if there is no memory. */
-static bool make_runs(struct group *group)
+static bool make_sets(struct group *group)
 {
-	group->run = malloc((size_t)(group->uses + 1) * sizeof *group->run);
-	if (!group->run)
+	group->set = malloc((size_t)(group->uses + 1) * sizeof *group->set);
+	if (!group->set)
 		return false;
 	qsort(group->use, (size_t)group->uses, sizeof *group->use, by_address);
 	merge_uses(group);
 	for (int64_t i = 0; i < group->uses; i++)
-		join_run(run_for(group, &group->use[i]), &group->use[i]);
-	REEL_ASSERT(group->runs <= group->uses);
+		join_set(set_for(group, &group->use[i]), &group->use[i]);
+	REEL_ASSERT(group->sets <= group->uses);
 	return true;
 }
 
@@ -217,7 +217,7 @@ static void close_group(struct group *group)
 {
 	free(group->job);
 	free(group->use);
-	free(group->run);
+	free(group->set);
 }
 
 static int no_memory(struct group *group, reel_lane *parent)
@@ -241,17 +241,17 @@ static int open_group(struct group *group, reel_lane *parent)
 	if (!group->use)
 		return no_memory(group, parent);
 	add_uses(group);
-	return make_runs(group) ? 0 : no_memory(group, parent);
+	return make_sets(group) ? 0 : no_memory(group, parent);
 }
 
 /* ---- Ready jobs. All of these functions require team->lock. ---- */
 
-/* Returns a run of the job that a running task holds, or NULL. */
-static struct run *held_run(const struct job *job)
+/* Returns a set of the job that a running task holds, or NULL. */
+static struct use_set *held_set(const struct job *job)
 {
 	for (const struct use *use = job->use; use; use = use->next)
-		if (use->run->held)
-			return use->run;
+		if (use->set->held)
+			return use->set;
 	return NULL;
 }
 
@@ -259,12 +259,12 @@ static struct run *held_run(const struct job *job)
 static void make_ready(struct job *job)
 {
 	struct reel_task_team *team = job->group->team;
-	struct run *held = held_run(job);
+	struct use_set *held = held_set(job);
 	struct job **list = held ? &held->blocked : &team->ready;
 
 	REEL_ASSERT(!job->waits && job->group->left > 0);
 	for (struct use *use = job->use; use && !held; use = use->next)
-		use->run->held = use->run->one_at_a_time;
+		use->set->held = use->set->one_at_a_time;
 	if (!held && team->ready && team->waiters)
 		pthread_cond_signal(&team->changed);
 	job->next = *list;
@@ -279,24 +279,24 @@ static void come_nearer(struct job *job)
 }
 
 /* Goes from the last use to the first, since the task that becomes ready last is taken first. */
-static void open_run(struct run *run)
+static void open_set(struct use_set *set)
 {
-	for (int64_t i = run->uses; i-- > 0;)
-		come_nearer(run->use[i].job);
+	for (int64_t i = set->uses; i-- > 0;)
+		come_nearer(set->use[i].job);
 }
 
-static void end_use(struct run *run)
+static void end_use(struct use_set *set)
 {
-	REEL_ASSERT(run->left > 0 && (run->held || !run->one_at_a_time));
-	run->held = false;
-	while (run->blocked && !run->held) {
-		struct job *job = run->blocked;
+	REEL_ASSERT(set->left > 0 && (set->held || !set->one_at_a_time));
+	set->held = false;
+	while (set->blocked && !set->held) {
+		struct job *job = set->blocked;
 
-		run->blocked = job->next;
+		set->blocked = job->next;
 		make_ready(job);
 	}
-	if (--run->left == 0 && run->next)
-		open_run(run->next);
+	if (--set->left == 0 && set->next)
+		open_set(set->next);
 }
 
 static void end_job(struct job *job)
@@ -305,7 +305,7 @@ static void end_job(struct job *job)
 
 	REEL_ASSERT(group->left > 0);
 	for (const struct use *use = job->use; use; use = use->next)
-		end_use(use->run);
+		end_use(use->set);
 	if (--group->left == 0)
 		pthread_cond_broadcast(&group->team->changed);
 }
@@ -467,7 +467,7 @@ static void own_memory(reel_lane *parent, const struct group *group, struct reel
 {
 	parent->bodies_memory[0] = group->job;
 	parent->bodies_memory[1] = group->use;
-	parent->bodies_memory[2] = group->run;
+	parent->bodies_memory[2] = group->set;
 	parent->bodies_memory[3] = team;
 }
 

@@ -168,7 +168,7 @@ static void test_notes(void)
 	run_team(1, take_all, NULL);
 	is_int(reel_region_end(loop.region), 0, "a dynamic loop of one lane");
 	is_int(reel_lane_note_bytes(root) - before, 32 + 16 + 16 + 16,
-	       "a loop of one lane is one run: 16 bytes for it, for the loop, and for the phase");
+	       "a loop of one lane is one interval: 16 bytes for it, the loop and the phase");
 	is_int(reel_lane_bytes(root), 0, "no note is on a lane's tape");
 	reel_lane_close(root);
 }

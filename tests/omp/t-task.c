@@ -268,7 +268,7 @@ static bool is_one_at_a_time(enum reel_dependence_kind kind)
 /* A later task that is no neighbour of the same kind, or that is in order, has to have ended. */
 static bool comes_too_early(int task, const reel_dependence *use)
 {
-	bool in_run = use->kind != REEL_TASK_OUT &&
+	bool in_set = use->kind != REEL_TASK_OUT &&
 		      !(graph.in_order && is_one_at_a_time(use->kind));
 
 	for (int t = task + 1; t < TASKS; t++)
@@ -277,8 +277,8 @@ static bool comes_too_early(int task, const reel_dependence *use)
 
 			if (other->address != use->address)
 				continue;
-			in_run &= other->kind == use->kind;
-			if (!in_run && !atomic_load(&graph.ended[t]))
+			in_set &= other->kind == use->kind;
+			if (!in_set && !atomic_load(&graph.ended[t]))
 				return true;
 		}
 	return false;

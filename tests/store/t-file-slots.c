@@ -66,7 +66,7 @@ static bool is_whole(uint64_t unit, uint64_t units, uint16_t owner)
 	return true;
 }
 
-static uint64_t lowest_run(uint64_t units)
+static uint64_t lowest_range(uint64_t units)
 {
 	uint64_t length = 0;
 
@@ -75,7 +75,7 @@ static uint64_t lowest_run(uint64_t units)
 		if (length == units)
 			return unit + 1 - units;
 	}
-	return REEL_NO_RUN;
+	return REEL_NO_RANGE;
 }
 
 static uint64_t free_units(void)
@@ -91,13 +91,15 @@ static void free_first_retired(void)
 	model.retired_units -= model.retired[first].units;
 }
 
-/* Returns the run that is to be taken, or REEL_NO_RUN: several parts, if enough units are free. */
+/*
+ * Returns the range that is to be taken, or REEL_NO_RANGE: several parts, if enough units are free.
+ */
 static uint64_t make_room(uint64_t units)
 {
-	while (lowest_run(units) == REEL_NO_RUN && free_units() < units &&
+	while (lowest_range(units) == REEL_NO_RANGE && free_units() < units &&
 	       model.first_retired < model.last_retired)
 		free_first_retired();
-	return lowest_run(units);
+	return lowest_range(units);
 }
 
 /* The parts have this number of units, all of which change their owner. */
@@ -142,19 +144,19 @@ static void take(uint16_t number, uint64_t bytes)
 {
 	struct held *held = &model.held[number];
 	uint64_t units = (bytes + slots.unit_bytes - 1) / slots.unit_bytes;
-	uint64_t run = make_room(units);
+	uint64_t range = make_room(units);
 	struct reel_file_part part;
 	int error;
 
-	if (run == REEL_NO_RUN && free_units() >= units)
+	if (range == REEL_NO_RANGE && free_units() >= units)
 		expect_no_memory(bytes);
 	error = reel_file_slots_take(&slots, bytes, &part);
 	refused += error != 0;
 	expect(error == (free_units() < units ? -ENOSPC : 0), "a slot is refused for want of room");
 	if (error)
 		return;
-	expect(run == REEL_NO_RUN ? part.next != NULL : part.unit == run && !part.next,
-	       "a slot is the lowest run, or has several parts");
+	expect(range == REEL_NO_RANGE ? part.next != NULL : part.unit == range && !part.next,
+	       "a slot is the lowest range, or has several parts");
 	expect_parts(&part, units, FREE, number);
 	*held = (struct held){true, part.unit, bytes, units};
 	model.used += units;

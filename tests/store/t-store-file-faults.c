@@ -384,7 +384,7 @@ static void expect(bool condition)
 
 enum { PUTS = 6 };
 
-/* The file has no run of two free units, so that each put is stored in parts. */
+/* The file has no range of two free units, so that each put is stored in parts. */
 static bool in_parts;
 
 static uint64_t bytes_between_parts(reel_store *store)
