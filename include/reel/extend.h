@@ -268,8 +268,8 @@ uint64_t reel_tape_refused(const reel_tape *tape);
  */
 
 /*
- * A stretch of a tape that lies in one piece of memory. A height is what reel_tape_bytes() returned
- * before a push: the value of that push begins there.
+ * A window: the values of a tape that lie in one slab, or in the buffer inside the struct. A height
+ * is what reel_tape_bytes() returned before a push: the value of that push begins there.
  */
 typedef struct reel_window {
 	char *start;     /* where its lowest byte lies */

@@ -17,7 +17,7 @@
 /* Number of records without a refusal after which one tape more is tried. */
 #define CALM 32
 
-/* Size of the window. In a plan with few slots several actions lead to each RECORD. */
+/* Size of the queue. In a plan with few slots several actions lead to each RECORD. */
 #define MIN_PLACES 32
 #define PLACES_OF_LANE 12
 
@@ -197,8 +197,8 @@ static bool allocate(struct ahead_sweep *sweep, unsigned ahead_tapes)
 	REEL_ASSERT(ahead_tapes > 0 && ahead_tapes <= REEL_OMP_MAX_TAPES);
 	sweep->ahead_tape = calloc(ahead_tapes, sizeof *sweep->ahead_tape);
 	sweep->state = calloc(ahead_tapes + 1, sizeof *sweep->state);
-	sweep->window = calloc((size_t)places_for(ahead_tapes), sizeof *sweep->window);
-	return sweep->ahead_tape && sweep->state && sweep->window;
+	sweep->queue = calloc((size_t)places_for(ahead_tapes), sizeof *sweep->queue);
+	return sweep->ahead_tape && sweep->state && sweep->queue;
 }
 
 static void release_tapes_from(struct ahead_sweep *sweep, unsigned number)
@@ -217,7 +217,7 @@ static void release(struct ahead_sweep *sweep)
 	close_tape(&sweep->kept);
 	free(sweep->ahead_tape);
 	free(sweep->state);
-	free(sweep->window);
+	free(sweep->queue);
 }
 
 /* ---- What the processes of a run agree on ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Walks through a plan and gives its actions to the threads of a sweep. All threads of the sweep
- * run work(); one of them at a time walks. An action is in the window from walk() until it and all
+ * run work(); one of them at a time walks. An action is in the queue from walk() until it and all
  * earlier actions are done. A thread sleeps only while another thread runs an action or walks, so
  * the sweep never waits for itself. The results are those of a serial sweep, to the last bit.
  */
@@ -129,7 +129,7 @@ static bool prepare(struct ahead_sweep *sweep, struct ahead_action *entry)
 
 static struct ahead_action *entry_at(struct ahead_sweep *sweep, int64_t number)
 {
-	return &sweep->window[number % sweep->places];
+	return &sweep->queue[number % sweep->places];
 }
 
 /*
@@ -196,7 +196,7 @@ static void let_others_go(struct ahead_action *entry)
 	}
 }
 
-/* Actions that were skipped or have failed stay in the window, and so do all after them. */
+/* Actions that were skipped or have failed stay in the queue, and so do all after them. */
 static void retire(struct ahead_sweep *sweep)
 {
 	while (sweep->oldest < sweep->number && entry_at(sweep, sweep->oldest)->done)

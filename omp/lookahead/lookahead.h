@@ -12,7 +12,7 @@
  * waits only for actions whose results it needs. An action uses at most two resources (a state, an
  * ahead tape, a slot, the reverse chain), and it starts when all earlier actions that use them are
  * done. The thread that finishes an action makes ready the actions that waited for it. Then it
- * walks on in the plan while the window of actions under way has room.
+ * walks on in the plan while the queue of actions under way has room.
  *
  * If an action gets no memory, the sweep pauses: later actions are skipped, and when no action runs
  * any more, one thread carries out alone, in order, the actions that are not done.
@@ -29,15 +29,15 @@
  *
  *   No deadlock. A free thread takes the REVERSE that is ready (there is one at most), or else the
  *   first ready action of the plan. Let F be the first action that some process has neither done nor
- *   skipped. All before it are finished, so on each process F is in the window and waits for nothing.
+ *   skipped. All before it are finished, so on each process F is in the queue and waits for none.
  *   Some thread takes it, unless it takes a REVERSE. What a REVERSE waits for, the REVERSE before it
  *   and the last RECORD on its tape, has been agreed on, so all processes come to it, and take it
  *   first. So F or a REVERSE always goes on, with any number of threads, although RECORDs may wait
  *   for different tapes.
  *
- *   One window. A sweep that pauses or fails walks on until the window is full or has the last
+ *   One queue. A sweep that pauses or fails walks on until the queue is full or has the last
  *   REVERSE, and skips what it adds. The first action that is not done has failed, or had no memory,
- *   on all processes, and all windows have as many places. So the windows are the same, and the
+ *   on all processes, and all queues have as many places. So the queues are the same, and the
  *   threads that go on alone carry out the same actions.
  */
 #ifndef REEL_OMP_LOOKAHEAD_H
@@ -139,7 +139,7 @@ struct ahead_sweep {
 
 	/* Guards the members below up to `changed`, and in each action the members for waiting. */
 	pthread_mutex_t lock;
-	struct ahead_action *window;
+	struct ahead_action *queue; /* a ring of `places` actions */
 	int64_t places;
 	int64_t number, oldest; /* of the next action; of the first that is not done */
 	bool walking;

@@ -25,7 +25,7 @@ static const char *const leaf_names[] = {"memory", "memory that answers late", "
 					 "memory that falls over to memory"};
 
 /* Memory for so many slabs; a checked tape is two. */
-#define WINDOW ((size_t)6)
+#define BUDGET_SLABS ((size_t)6)
 
 /* The smallest slab that the file takes is a block. */
 static size_t slab_bytes(enum leaf leaf)
@@ -75,7 +75,7 @@ static struct stack open_stack(enum leaf leaf, unsigned flags, const struct reel
 	struct reel_pool_options options = {
 		.slab_bytes = slab_bytes(leaf),
 		.first_slab_bytes = slab_bytes(leaf) / 2,
-		.hard_budget = (flags ? 2 : 1) * WINDOW * slab_bytes(leaf),
+		.hard_budget = (flags ? 2 : 1) * BUDGET_SLABS * slab_bytes(leaf),
 	};
 	struct reel_codec_options codec = {.max_bytes = slab_bytes(leaf)};
 	struct stack stack;
@@ -187,7 +187,7 @@ static void gradient(reel_pool *pool, unsigned flags, uint64_t n)
 /* The second gradient's tape is closed before it has been popped. */
 static void program(reel_pool *pool, unsigned flags)
 {
-	uint64_t n = 3 * WINDOW * pool->slab_bytes / 8;
+	uint64_t n = 3 * BUDGET_SLABS * pool->slab_bytes / 8;
 	reel_tape tape;
 
 	gradient(pool, flags, n);
@@ -353,8 +353,8 @@ static void nothing_fails(enum leaf leaf)
 	tap_case(leaf_names[leaf]);
 	ok(run(stack.pool, 0) && !seen.told && !seen.wrong && !seen.ones,
 	   "without a fault all comes back, and nothing is left");
-	ok(transfers(&stack, true) > 3 * WINDOW && transfers(&stack, false) > 2 * WINDOW,
-	   "and most of it was put and got");
+	ok(transfers(&stack, true) > 3 * BUDGET_SLABS &&
+	   transfers(&stack, false) > 2 * BUDGET_SLABS, "and most of it was put and got");
 	is_int(reel_pool_close(stack.pool), 0, "the pool closes");
 }
 

@@ -47,15 +47,15 @@ static void no_transfer_below_the_soft_budget(void)
 	close_all(pool, late, "a small tape");
 }
 
-/* The window is what lies above the deepest slab that is not resident. */
-static void oscillate(unsigned percent_of_window)
+/* RESIDENT slabs lie above the deepest slab that is not resident. */
+static void oscillate(unsigned percent_of_resident)
 {
-	enum { HARD = 32, SOFT = 24, WINDOW = HARD };
+	enum { HARD = 32, SOFT = 24, RESIDENT = HARD };
 	struct late_store *late = late_open(3);
 	reel_pool *pool = open_pool(spilling(&late->store, HARD, SOFT));
 	reel_tape tape = open_tape(pool, 0);
 	uint64_t top = 100 * SLAB_WORDS;
-	uint64_t low = top - WINDOW * SLAB_WORDS * percent_of_window / 100;
+	uint64_t low = top - RESIDENT * SLAB_WORDS * percent_of_resident / 100;
 	unsigned puts = 0, gets = 0, wrong = 0;
 
 	tap_case("an oscillation");
@@ -73,18 +73,20 @@ static void oscillate(unsigned percent_of_window)
 	}
 	reel_offload_settle(reel_offload_of(pool));
 	is_int(wrong, 0, "all comes back");
-	if (percent_of_window <= 60) {
-		is_int(late->puts - puts, 0, "of %u %% of the window puts nothing", percent_of_window);
-		is_int(late->gets - gets, 0, "of %u %% of the window gets nothing", percent_of_window);
+	if (percent_of_resident <= 60) {
+		is_int(late->puts - puts, 0, "of %u %% of what is resident puts nothing",
+		       percent_of_resident);
+		is_int(late->gets - gets, 0, "of %u %% of what is resident gets nothing",
+		       percent_of_resident);
 	} else {
-		tap_note("%u %%: %u puts, %u gets in 11 oscillations of %u slabs", percent_of_window,
-			 late->puts - puts, late->gets - gets,
+		tap_note("%u %%: %u puts, %u gets in 11 oscillations of %u slabs",
+			 percent_of_resident, late->puts - puts, late->gets - gets,
 			 (unsigned)((top - low) / SLAB_WORDS));
 		ok(late->puts - puts <= 11 * (top - low) / SLAB_WORDS + 11,
-		   "of %u %% puts no slab twice", percent_of_window);
+		   "of %u %% puts no slab twice", percent_of_resident);
 		/* But for those that were asked for in advance when it turned round. */
 		ok(late->gets - gets <= 11 * ((top - low) / SLAB_WORDS + 32),
-		   "of %u %% gets no slab twice", percent_of_window);
+		   "of %u %% gets no slab twice", percent_of_resident);
 	}
 	is_int(wrong_words(&tape, 0, top), 0, "and so does the rest");
 	reel_tape_close(&tape);
