@@ -11,7 +11,7 @@ void forward_replay(reel_lane *root, double *x, const double *a)
 	forward_phases(root, x, a);
 }
 
-/* One record, many reverse sweeps: here one for each half of x_bar. */
+/* One recording, many reverse sweeps: here one for each half of x_bar. */
 int reverse_replay(reel_lane *root, double *x_bar, const double *a, double *a_bar)
 {
 	double sum[N] = {0};

@@ -11,7 +11,7 @@
  *	           load, record, reverse
  *
  * It costs one more run of the primal and saves the traffic of the tape: for n
- * steps in blocks of B the tape holds n / B snapshots and B steps' records. It is
+ * steps in blocks of B the tape holds n / B snapshots and B steps' values. It is
  * the smallest kind of checkpointing: one level, even blocks.
  */
 #ifndef REEL_BLOCK_H
@@ -25,7 +25,7 @@ extern "C" {
 
 /*
  * Choose the steps of a block: as many as fit half of the second-level cache
- * with their records and a snapshot, at least 1, at most `steps`. The records of
+ * with their values and a snapshot, at least 1, at most `steps`. The values of
  * a step are measured by recording the first one and dropping it again; `state`
  * is as it was afterwards.
  *

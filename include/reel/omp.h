@@ -73,7 +73,7 @@ struct reel_omp_options {
 struct reel_omp_stats {
 	int threads;            /* at most one more than there were tapes and memory for */
 	int64_t actions;        /* carried out */
-	int64_t ahead;          /* records made before the segment above was reversed */
+	int64_t ahead;          /* RECORDs that were done before the segment above was reversed */
 	int64_t dropped;        /* for want of memory: made again, or made late */
 	int64_t pauses;         /* all waited until what had no memory was done in order */
 	int64_t max_tapes;     /* with something on them, at once */

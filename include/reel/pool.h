@@ -2,7 +2,7 @@
 /*
  * The pool: where tapes get their slabs.
  *
- * A pool carves slabs from large, huge-page backed arenas, hands them to
+ * A pool carves slabs from large mappings, which huge pages back, hands them to
  * tapes, and keeps those given back for the next tape: a warm gradient maps
  * nothing and faults nothing. A thread keeps a few empty slabs of its own (two
  * magazines), so that most takes touch no shared memory; magazines travel

@@ -2,8 +2,8 @@
 /*
  * Saves a run to a restart file and resumes it. The thread that owns the run runs these
  * functions. A run is saved between two actions where it consists of snapshots and an adjoint
- * only. The file is a record of the run, a record and the data of each snapshot, and the adjoint.
- * Its numbers are laid out as on the machine that wrote it, and the first record says how. It
+ * only. The file is a header of the run, a header and the data of each snapshot, and the adjoint.
+ * Its numbers are laid out as on the machine that wrote it, and the first header says how. It
  * holds the number of actions that the run has taken: a run that resumes takes as many actions
  * from the plan without carrying them out.
  */
@@ -28,16 +28,16 @@
 #include "tape/tape.h"
 
 #define MAGIC "ReelRun\n"
-#define RECORD_VERSION 2
+#define HEADER_VERSION 2
 #define BYTE_ORDER_MARK 0x01020304u
 /* Default of options.restart_seconds. */
 #define SECONDS 600
 #define RETRY_SECONDS 1
 
-struct run_record {
+struct run_header {
 	uint32_t version;
 	uint32_t byte_order;
-	uint32_t record_bytes;
+	uint32_t header_bytes;
 	/* The process that wrote it: 0 of 1, if there is no group. */
 	uint32_t rank, ranks;
 	uint32_t reserved;
@@ -56,7 +56,7 @@ struct run_record {
 	struct reel_run_counts counts;
 };
 
-struct snapshot_record {
+struct snapshot_header {
 	uint32_t tier;
 	uint32_t slot;
 	int64_t state;
@@ -93,34 +93,34 @@ static void describe_problem(const struct reel_problem *problem, struct reel_pro
 }
 
 /* Fills in all but the position of the run: equal in a run that may resume. */
-static void describe(const reel_run *run, struct run_record *record)
+static void describe(const reel_run *run, struct run_header *header)
 {
-	memset(record, 0, sizeof *record);
-	record->version = RECORD_VERSION;
-	record->byte_order = BYTE_ORDER_MARK;
-	record->record_bytes = sizeof *record;
-	record->rank = (uint32_t)run->group.rank;
-	record->ranks = run->group.ranks ? (uint32_t)run->group.ranks : 1;
-	snprintf(record->planner, sizeof record->planner, "%s",
+	memset(header, 0, sizeof *header);
+	header->version = HEADER_VERSION;
+	header->byte_order = BYTE_ORDER_MARK;
+	header->header_bytes = sizeof *header;
+	header->rank = (uint32_t)run->group.rank;
+	header->ranks = run->group.ranks ? (uint32_t)run->group.ranks : 1;
+	snprintf(header->planner, sizeof header->planner, "%s",
 		 run->plan->planner ? run->plan->planner->name : "actions");
-	describe_problem(&run->plan->problem, &record->problem);
-	record->actions_crc = actions_crc(run->plan);
-	record->segment_steps = run->options.segment_steps;
-	record->state_bytes = run->model.state_bytes;
-	record->adjoint_bytes = run->options.adjoint_bytes;
-	REEL_ASSERT(record->segment_steps > 0 && record->planner[0]);
+	describe_problem(&run->plan->problem, &header->problem);
+	header->actions_crc = actions_crc(run->plan);
+	header->segment_steps = run->options.segment_steps;
+	header->state_bytes = run->model.state_bytes;
+	header->adjoint_bytes = run->options.adjoint_bytes;
+	REEL_ASSERT(header->segment_steps > 0 && header->planner[0]);
 }
 
 uint32_t reel_restart_plan_crc(const reel_run *run)
 {
-	struct run_record record;
+	struct run_header header;
 
-	describe(run, &record);
-	record.rank = 0;
-	record.state_bytes = 0;
+	describe(run, &header);
+	header.rank = 0;
+	header.state_bytes = 0;
 	/* All processes write restart files, or none does. */
-	record.adjoint_bytes = !!run->options.restart;
-	return reel_crc32c(0, &record, sizeof record);
+	header.adjoint_bytes = !!run->options.restart;
+	return reel_crc32c(0, &header, sizeof header);
 }
 
 /* ---- Writing ---- */
@@ -131,7 +131,7 @@ uint32_t reel_restart_plan_crc(const reel_run *run)
  */
 static int for_all_snapshots(reel_run *run, struct reel_restart_file *file,
 			     int (*visit)(reel_run *run, struct reel_restart_file *file,
-					  const struct snapshot_record *record),
+					  const struct snapshot_header *header),
 			     uint64_t *count)
 {
 	int error = 0;
@@ -139,44 +139,44 @@ static int for_all_snapshots(reel_run *run, struct reel_restart_file *file,
 	*count = 0;
 	for (uint32_t tier = 0; tier < run->snapshots.tiers; tier++) {
 		for (uint32_t i = 0; i < run->snapshots.tier[tier].slots && !error; i++) {
-			struct snapshot_record record = {tier, i, reel_snapshot_state(
+			struct snapshot_header header = {tier, i, reel_snapshot_state(
 								&run->snapshots, tier, i)};
 
-			if (record.state < 0)
+			if (header.state < 0)
 				continue;
 			++*count;
-			error = visit ? visit(run, file, &record) : 0;
+			error = visit ? visit(run, file, &header) : 0;
 		}
 	}
 	return error;
 }
 
 static int write_snapshot(reel_run *run, struct reel_restart_file *file,
-			  const struct snapshot_record *record)
+			  const struct snapshot_header *header)
 {
 	const void *data;
-	int error = reel_snapshot_pin(&run->snapshots, record->tier, record->slot, record->state,
+	int error = reel_snapshot_pin(&run->snapshots, header->tier, header->slot, header->state,
 				      &data);
 
 	if (error)
 		return error;
-	reel_restart_file_write(file, record, sizeof *record);
+	reel_restart_file_write(file, header, sizeof *header);
 	reel_restart_file_write(file, data, run->model.state_bytes);
-	reel_snapshot_unpin(&run->snapshots, record->tier, record->slot);
+	reel_snapshot_unpin(&run->snapshots, header->tier, header->slot);
 	return file->error;
 }
 
 static void write_run(reel_run *run, struct reel_restart_file *file)
 {
-	struct run_record record;
+	struct run_header header;
 
-	describe(run, &record);
-	record.steps = run->steps;
-	record.actions = run->actions;
-	record.epoch = run->epoch + 1;
-	for_all_snapshots(run, NULL, NULL, &record.snapshots);
-	record.counts = reel_run_get_counts(run);
-	reel_restart_file_write(file, &record, sizeof record);
+	describe(run, &header);
+	header.steps = run->steps;
+	header.actions = run->actions;
+	header.epoch = run->epoch + 1;
+	for_all_snapshots(run, NULL, NULL, &header.snapshots);
+	header.counts = reel_run_get_counts(run);
+	reel_restart_file_write(file, &header, sizeof header);
 }
 
 /*
@@ -463,53 +463,53 @@ static int refuse(const char *path, int error, const char *why)
 	return reel_fail(error, "%s %s", path, why);
 }
 
-static int check_record(const reel_run *run, const char *path, const struct run_record *record)
+static int check_header(const reel_run *run, const char *path, const struct run_header *header)
 {
-	struct run_record own;
+	struct run_header own;
 
 	describe(run, &own);
-	if (record->version != own.version || record->byte_order != own.byte_order ||
-	    record->record_bytes != own.record_bytes)
+	if (header->version != own.version || header->byte_order != own.byte_order ||
+	    header->header_bytes != own.header_bytes)
 		return refuse(path, -EPROTO,
 			      "was written by another version, or on another kind of machine");
-	if (record->rank != own.rank || record->ranks != own.ranks)
+	if (header->rank != own.rank || header->ranks != own.ranks)
 		return reel_fail(-EINVAL, "%s was written by rank %u of %u, and this is rank %u of %u",
-				 path, record->rank, record->ranks, own.rank, own.ranks);
-	if (memcmp(record->planner, own.planner, sizeof own.planner) ||
-	    memcmp(&record->problem, &own.problem, sizeof own.problem) ||
-	    record->actions_crc != own.actions_crc)
+				 path, header->rank, header->ranks, own.rank, own.ranks);
+	if (memcmp(header->planner, own.planner, sizeof own.planner) ||
+	    memcmp(&header->problem, &own.problem, sizeof own.problem) ||
+	    header->actions_crc != own.actions_crc)
 		return refuse(path, -EINVAL, "belongs to another plan");
-	if (record->segment_steps != own.segment_steps || record->state_bytes != own.state_bytes ||
-	    record->adjoint_bytes != own.adjoint_bytes ||
-	    (run->steps != REEL_UNKNOWN_STEPS && record->steps != run->steps))
+	if (header->segment_steps != own.segment_steps || header->state_bytes != own.state_bytes ||
+	    header->adjoint_bytes != own.adjoint_bytes ||
+	    (run->steps != REEL_UNKNOWN_STEPS && header->steps != run->steps))
 		return refuse(path, -EINVAL,
 			      "belongs to a run with other segments, steps, states or adjoints");
 	return 0;
 }
 
-static bool has_slot(const reel_run *run, const struct snapshot_record *record)
+static bool has_slot(const reel_run *run, const struct snapshot_header *header)
 {
 	REEL_ASSERT(run->snapshots.tiers == run->plan->problem.tiers);
-	return record->tier < run->snapshots.tiers && record->state >= 0 &&
-	       record->slot < run->plan->problem.tier[record->tier].slots;
+	return header->tier < run->snapshots.tiers && header->state >= 0 &&
+	       header->slot < run->plan->problem.tier[header->tier].slots;
 }
 
 static int read_snapshot(reel_run *run, struct reel_restart_file *file)
 {
-	struct snapshot_record record;
+	struct snapshot_header header;
 	void *data;
-	int error = reel_restart_file_read(file, &record, sizeof record);
+	int error = reel_restart_file_read(file, &header, sizeof header);
 
-	if (!error && !has_slot(run, &record))
+	if (!error && !has_slot(run, &header))
 		error = -EBADMSG;
 	if (!error)
-		error = reel_snapshot_reserve(&run->snapshots, record.tier, record.slot,
-					      record.state, &data);
+		error = reel_snapshot_reserve(&run->snapshots, header.tier, header.slot,
+					      header.state, &data);
 	if (error)
 		return error;
-	REEL_ASSERT(reel_snapshot_state(&run->snapshots, record.tier, record.slot) == record.state);
+	REEL_ASSERT(reel_snapshot_state(&run->snapshots, header.tier, header.slot) == header.state);
 	error = reel_restart_file_read(file, data, run->model.state_bytes);
-	reel_snapshot_commit(&run->snapshots, record.tier, record.slot);
+	reel_snapshot_commit(&run->snapshots, header.tier, header.slot);
 	return error;
 }
 
@@ -529,20 +529,21 @@ static int meet_end(reel_run *run, const reel_action *action, int64_t steps)
  * Takes the actions that the saved run had taken, and enters its phase. The last one is a STORE
  * of the forward sweep or a REVERSE of the reverse sweep; otherwise the file is wrong.
  */
-static int walk(reel_run *run, const struct run_record *record)
+static int walk(reel_run *run, const struct run_header *header)
 {
 	reel_action action = {.kind = REEL_ACTION_DONE};
 	bool reverses = false;
 
-	for (run->actions = 0; run->actions < record->actions; run->actions++) {
+	for (run->actions = 0; run->actions < header->actions; run->actions++) {
 		bool open = reel_schedule_next(run->schedule, &action) == -EAGAIN;
 
-		if (action.kind == REEL_ACTION_DONE || (open && meet_end(run, &action, record->steps)))
+		if (action.kind == REEL_ACTION_DONE ||
+		    (open && meet_end(run, &action, header->steps)))
 			return -EBADMSG;
 		reverses |= reel_run_turns_after(run, &action);
 	}
 	if (action.kind != (reverses ? REEL_ACTION_REVERSE : REEL_ACTION_STORE) ||
-	    run->steps != record->steps)
+	    run->steps != header->steps)
 		return -EBADMSG;
 	REEL_ASSERT(run->steps != REEL_UNKNOWN_STEPS || !reverses);
 	run->stored = action;
@@ -573,27 +574,27 @@ static int read_adjoint(reel_run *run, struct reel_restart_file *file, void *adj
 
 /* The adjoint comes last, so that it is as it was unless all else is whole. */
 static int read_run(reel_run *run, struct reel_restart_file *file, void *adjoint,
-		    const struct run_record *record)
+		    const struct run_header *header)
 {
-	int error = walk(run, record);
+	int error = walk(run, header);
 
-	REEL_ASSERT(error || run->actions == record->actions);
-	for (uint64_t i = 0; i < record->snapshots && !error; i++)
+	REEL_ASSERT(error || run->actions == header->actions);
+	for (uint64_t i = 0; i < header->snapshots && !error; i++)
 		error = read_snapshot(run, file);
 	return error ? error : read_adjoint(run, file, adjoint);
 }
 
-/* Opens a whole restart file and reads its first record. On failure it is closed. */
+/* Opens a whole restart file and reads its first header. On failure it is closed. */
 static int open_file(const reel_run *run, const char *path, struct reel_restart_file *file,
-		     struct run_record *record)
+		     struct run_header *header)
 {
 	const char *wrong;
 	int error = reel_restart_file_open(file, path, MAGIC, &wrong);
 
 	if (error)
 		return refuse(path, error, wrong ? wrong : strerror(-error));
-	error = reel_restart_file_read(file, record, sizeof *record);
-	error = error ? refuse(path, error, "is too short") : check_record(run, path, record);
+	error = reel_restart_file_read(file, header, sizeof *header);
+	error = error ? refuse(path, error, "is too short") : check_header(run, path, header);
 	if (error)
 		reel_restart_file_close(file);
 	return error;
@@ -604,17 +605,17 @@ static int read_file(reel_run *run, void *adjoint)
 	REEL_UNCANCELLED;
 	const char *path = reel_group_path(run, run->epoch);
 	struct reel_restart_file file;
-	struct run_record record;
-	int error = open_file(run, path, &file, &record);
+	struct run_header header;
+	int error = open_file(run, path, &file, &header);
 
 	if (error)
 		return error;
 	REEL_ASSERT(run->phase == REEL_RUN_IDLE && !run->snapshots.memory_bytes);
-	error = read_run(run, &file, adjoint, &record);
+	error = read_run(run, &file, adjoint, &header);
 	reel_restart_file_close(&file);
 	if (error)
 		return refuse(path, error, reel_store_strerror(error));
-	reel_run_set_counts(run, &record.counts);
+	reel_run_set_counts(run, &header.counts);
 	return 0;
 }
 
@@ -635,10 +636,10 @@ int reel_restart_find(const reel_run *run, const char *path, int64_t *epoch)
 {
 	REEL_UNCANCELLED;
 	struct reel_restart_file file;
-	struct run_record record;
-	int error = open_file(run, path, &file, &record);
+	struct run_header header;
+	int error = open_file(run, path, &file, &header);
 
-	*epoch = error ? 0 : (int64_t)record.epoch;
+	*epoch = error ? 0 : (int64_t)header.epoch;
 	if (!error)
 		reel_restart_file_close(&file);
 	return error == -ENOENT || error == -EBADMSG ? 0 : error;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The bit word, which collects up to 63 bits. The push of the 64th bit pushes the word as a record
- * of 8 bytes, and the pop of that bit pops the record. Bits and other values keep their common
+ * The bit word, which collects up to 63 bits. The push of the 64th bit pushes the word as a value
+ * of 8 bytes, and the pop of that bit pops the value. Bits and other values keep their common
  * order, because both happen within one call at the same number of bits.
  *
  * The owner of the tape runs these functions. The bits of the word above `bit_count` are 0.

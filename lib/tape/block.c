@@ -5,7 +5,7 @@
  * and the callbacks of the model.
  *
  * The tape holds the snapshots of all blocks but the last, in the order of the blocks, then a floor
- * word and the records of the last block.
+ * word and the values of the last block.
  */
 #include "config.h"
 
@@ -53,7 +53,7 @@ static int pop_snapshot(reel_tape *tape, const reel_model *model, void *context,
 }
 
 /*
- * The word below the records of the last block, whose height the reverse sweep does not know. A
+ * The word below the values of the last block, whose height the reverse sweep does not know. A
  * sweep that pops too few values does not find this word on the top; a sweep that pops too many
  * pops this word, which is a NaN.
  */
@@ -81,7 +81,7 @@ static int reverse(reel_tape *tape, const reel_model *model, void *context, void
 	return error ? error : reel_tape_error(tape);
 }
 
-/* Store the size of the first step's records to `*bytes`. Restores the tape and the state. */
+/* Store the size of the first step's values to `*bytes`. Restores the tape and the state. */
 static int measure_step(reel_tape *tape, const reel_model *model, void *context, void *state,
 			uint64_t *bytes)
 {

@@ -324,7 +324,7 @@ static int reverse(struct ahead_action *entry, bool again)
 	is_recorded = ahead_tape->contents == AHEAD_RECORDED;
 	REEL_ASSERT(ahead_tape == &entry->sweep->kept || is_recorded);
 	error = perform(entry, &entry->action, entry->state, ahead_tape->tape, true);
-	/* An ahead tape has the records of one action only, so it is empty now. */
+	/* An ahead tape has the values of one action only, so it is empty now. */
 	if (!error && is_recorded)
 		error = reel_run_check_balance(entry->sweep->run, &entry->action, ahead_tape->tape);
 	if (is_recorded)

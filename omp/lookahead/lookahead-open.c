@@ -2,7 +2,7 @@
 /*
  * Opens and closes the states and tapes of a sweep that looks ahead, and decides how many tapes its
  * threads use in turn. The thread that began the sweep opens and closes; all threads of the sweep
- * note records and refusals. There is one state more than ahead tapes, and `limit` and `cap` are
+ * note RECORDs and refusals. There is one state more than ahead tapes, and `limit` and `cap` are
  * between 1 and the number of ahead tapes.
  */
 #include "config.h"
@@ -14,7 +14,7 @@
 
 #include "os/assert.h"
 
-/* Number of records without a refusal after which one tape more is tried. */
+/* Number of RECORDs without a refusal after which one tape more is tried. */
 #define CALM 32
 
 /* Size of the queue. In a plan with few slots several actions lead to each RECORD. */

@@ -382,7 +382,7 @@ static void a_failing_callback(int64_t steps, size_t member, const char *name)
 	reel_plan_close(plan);
 }
 
-/* Whatever the plan, and where several records are on the tape. */
+/* Whatever the plan, and where several RECORDs are on the tape. */
 static void what_reverse_does_not_pop_is_seen(void)
 {
 	tap_case("a value that is left on the tape");

@@ -1065,7 +1065,7 @@ static void forged_files(void)
 	struct reel_run_options options = eager(REEL_BINOMIAL);
 	static char data[1 << 16];
 	size_t bytes = make_file(plan, data, sizeof data);
-	/* Magic, run, then a record and a state for each snapshot, adjoint, trailer. */
+	/* Magic, run, then a header and a state for each snapshot, adjoint, trailer. */
 	size_t end =
 		bytes - REEL_RESTART_MAGIC_BYTES - 16 - sizeof(struct state) - sizeof(struct state);
 	unsigned wrong = 0, refused = 0;
@@ -1132,7 +1132,7 @@ static void fill_in(reel_action *to, const reel_action *from, int padding)
 	to->last_use = from->last_use;
 }
 
-/* Where the record of the run, behind the magic, has the number of actions. */
+/* Where the header of the run, behind the magic, has the number of actions. */
 #define ACTIONS_AT (24 + 32 + sizeof(struct reel_problem) + 6 * sizeof(uint64_t))
 
 /* Between two actions whose working state, or tape, no restart file has. */

@@ -399,7 +399,7 @@ static void records_are_made_at_the_same_time(void)
 	struct reel_omp_stats stats;
 	struct state bar = seed;
 
-	tap_case("records that wait for each other");
+	tap_case("RECORDs that wait for each other");
 	is_int(reel_run_forward(run, &rendezvous, &field), 0, "forward");
 	is_int(reel_omp_run_reverse(run, &rendezvous, &field, &bar, &options, &stats), 0,
 	       "are made by two threads at once");
@@ -495,7 +495,7 @@ static void each_state_has_a_context(void)
 		recorded += of_state[i].recorded;
 		is_int(of_state[i].reversed, 0, "state %d reverses nothing", i);
 	}
-	is_int(recorded + serial.recorded, 60, "the records of the threads are all there are");
+	is_int(recorded + serial.recorded, 60, "the RECORDs of the threads are all there are");
 	is_int(serial.reversed, 60, "the reversals are the context's");
 	reel_run_close(run);
 	reel_plan_close(plan);
@@ -891,7 +891,7 @@ static void who_has_no_memory_waits(void)
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 6, 6);
 	reel_model model = plain;
 
-	tap_case("a record without memory");
+	tap_case("a RECORD without memory");
 	model.record = record_too_late;
 	a_sweep_pauses(plan, &model, 6, 80, 40);
 	reel_plan_close(plan);

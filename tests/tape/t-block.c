@@ -66,7 +66,7 @@ static void the_tape_holds_snapshots_and_one_block(void)
 
 	reel_block_forward(&tape, &copied, &run, &state, 100, 10);
 	is_int(reel_tape_bytes(&tape), (9 + 10) * sizeof(struct state) + 8,
-	       "9 snapshots, the records of 10 steps and a word below them are on the tape");
+	       "9 snapshots, the values of 10 steps and a word below them are on the tape");
 	reel_block_reverse(&tape, &copied, &run, &state, &bar, 100, 10);
 	reel_tape_close(&tape);
 }
