@@ -61,7 +61,7 @@ FORTRAN(void, getstaticschedule,
 /* ---- Dynamic ---- */
 
 /*
- * A loop that is being recorded. They nest: the thread may lead an inner team before the loop ends,
+ * A loop that is being recorded. They nest: the thread may begin a team before the loop ends,
  * and records the loops of that team.
  */
 struct adstack_schedule {

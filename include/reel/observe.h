@@ -2,9 +2,9 @@
 /*
  * What a program tells libreel-omp, for tools that look on: a verifier, a profiler.
  *
- * One observer hears of regions, workers, phases, tasks and ordered sections, in the thread that
- * calls, before or after the library has done it, as said below; of pushes, pops and loops it hears
- * nothing. It may call what only reads (reel_lane_index(), reel_tape_bytes(), ...) on a lane that
+ * One observer gets events of regions, workers, phases, tasks and ordered sections, in the thread
+ * that calls, before or after the library has done it, as said below; pushes, pops and loops have
+ * no events. It may call what only reads (reel_lane_index(), reel_tape_bytes(), ...) on a lane that
  * the calling thread has.
  *
  * omp/verifier/ is one, which compares this with what OpenMP's runtime does.

@@ -38,9 +38,9 @@ static int64_t own_rank_if(const struct reel_run_group *group, bool condition)
 	return condition ? group->rank + 1 : 0;
 }
 
-int reel_group_agree(const struct reel_run_group *group, int error, unsigned *wishes)
+int reel_group_agree(const struct reel_run_group *group, int error, unsigned *requests)
 {
-	unsigned wanted = wishes ? *wishes : 0;
+	unsigned wanted = requests ? *requests : 0;
 	int64_t values[] = {own_rank_if(group, error < 0), error, wanted & 1, wanted & 2, wanted & 4};
 	int failure;
 
@@ -48,8 +48,8 @@ int reel_group_agree(const struct reel_run_group *group, int error, unsigned *wi
 	if (is_alone(group))
 		return error;
 	failure = group->max(group->context, values, sizeof values / sizeof *values);
-	if (wishes)
-		*wishes = failure ? 0 : (unsigned)(values[2] | values[3] | values[4]);
+	if (requests)
+		*requests = failure ? 0 : (unsigned)(values[2] | values[3] | values[4]);
 	if (failure || error < 0)
 		return error < 0 ? error : failure;
 	if (values[0])

@@ -59,7 +59,7 @@ void reel_ahead_begin(reel_run *run)
  * snapshot itself. So does the LOAD of a snapshot that is not stored yet when the walk comes to
  * it.
  */
-void reel_ahead_follow(reel_run *run)
+void reel_ahead_extend(reel_run *run)
 {
 	if (!has_stores(run) || run->schedule->steps == REEL_UNKNOWN_STEPS)
 		return;

@@ -388,7 +388,7 @@ static bool is_due(const reel_run *run, bool requested)
 }
 
 /* In the forward sweep a run can be saved after a STORE, in the reverse sweep after a REVERSE. */
-unsigned reel_restart_wishes(const reel_run *run, const reel_action *action)
+unsigned reel_restart_requests(const reel_run *run, const reel_action *action)
 {
 	bool reverses = run->phase == REEL_RUN_REVERSE;
 	uint32_t requests;
@@ -401,7 +401,7 @@ unsigned reel_restart_wishes(const reel_run *run, const reel_action *action)
 	ends = reel_save_ends();
 	if (!is_due(run, ends || requests != run->served) || !can_be_saved(run))
 		return 0;
-	return REEL_WISH_SAVE | (ends ? REEL_WISH_END : 0);
+	return REEL_REQUEST_SAVE | (ends ? REEL_REQUEST_END : 0);
 }
 
 /*

@@ -108,7 +108,7 @@ static void take_action(reel_run *run, reel_action *action)
 	REEL_ASSERT(action->kind < REEL_ACTION_STORE || action->kind == REEL_ACTION_DONE ||
 		    action->tier < run->snapshots.tiers);
 	run->actions++;
-	reel_ahead_follow(run);
+	reel_ahead_extend(run);
 }
 
 bool reel_run_turns_after(const reel_run *run, const reel_action *action)
@@ -213,13 +213,13 @@ static bool is_at_end(const reel_run *run)
  */
 static int look_for_end(reel_run *run, int error, bool *ends)
 {
-	unsigned wishes = !error && is_at_end(run) ? REEL_WISH_FINISH : 0;
+	unsigned requests = !error && is_at_end(run) ? REEL_REQUEST_FINISH : 0;
 
-	error = reel_group_agree(&run->group, error, &wishes);
-	*ends = wishes;
+	error = reel_group_agree(&run->group, error, &requests);
+	*ends = requests;
 	if (error)
 		return error;
-	if (wishes)
+	if (requests)
 		return reel_run_meet_end(run, run->sweep.at);
 	return run->sweep.at == REEL_MAX_STEPS
 		       ? reel_fail(-ERANGE, "the loop has more than 2^40 steps")
@@ -262,17 +262,17 @@ static int conclude(reel_run *run, int error)
 {
 	struct reel_sweep *sweep = &run->sweep;
 	bool is_first = sweep->action.kind == REEL_ACTION_DONE;
-	unsigned wishes;
+	unsigned requests;
 
 	if (is_first && !sweep->driven)
 		return error;
-	wishes = error || is_first ? 0 : reel_restart_wishes(run, &sweep->action);
-	error = reel_group_agree(&run->group, error, &wishes);
-	if (error || !wishes)
+	requests = error || is_first ? 0 : reel_restart_requests(run, &sweep->action);
+	error = reel_group_agree(&run->group, error, &requests);
+	if (error || !requests)
 		return error;
 	return reel_restart_save(run, sweep->context,
 				 run->phase == REEL_RUN_REVERSE ? sweep->adjoint : NULL,
-				 wishes & REEL_WISH_END);
+				 requests & REEL_REQUEST_END);
 }
 
 /* Whether the forward sweep has come to its end. A loop of no steps has no last action. */

@@ -48,11 +48,11 @@ enum reel_run_phase {
 /* The epochs of a group's restart files that exist at the same time. */
 #define REEL_GROUP_EPOCHS 2
 
-/* Wishes of one process after an action, which all processes of a run then follow. */
-enum reel_wish {
-	REEL_WISH_FINISH = 1, /* the loop ends in this state */
-	REEL_WISH_SAVE = 2,   /* a restart file is due */
-	REEL_WISH_END = 4     /* the sweep ends when it is saved */
+/* Requests of one process after an action, which all processes of a run then carry out. */
+enum reel_run_request {
+	REEL_REQUEST_FINISH = 1, /* the loop ends in this state */
+	REEL_REQUEST_SAVE = 2,   /* a restart file is due */
+	REEL_REQUEST_END = 4     /* the sweep ends when it is saved */
 };
 
 /* Numbers of steps of the model, and of stores and loads of each tier. */
@@ -181,7 +181,7 @@ int reel_run_save_state(const reel_run *run, void *context, const void *state, v
 /* run-read-ahead.c: begins at the next action of `run->schedule`. */
 void reel_ahead_begin(reel_run *run);
 /* Looks some actions further after an action was taken from `run->schedule`. */
-void reel_ahead_follow(reel_run *run);
+void reel_ahead_extend(reel_run *run);
 
 /*
  * run-audit.c: compares state `step` with what it was before, if the run has seen it before. A
@@ -194,8 +194,8 @@ void reel_audit_end(reel_run *run);
 
 /* run-restart.c: a run can be saved when it consists of snapshots and an adjoint only. */
 void reel_restart_begin(reel_run *run);
-/* REEL_WISH_SAVE and REEL_WISH_END, if a restart file is due after this action, or 0. */
-unsigned reel_restart_wishes(const reel_run *run, const reel_action *action);
+/* REEL_REQUEST_SAVE and REEL_REQUEST_END, if a restart file is due after this action, or 0. */
+unsigned reel_restart_requests(const reel_run *run, const reel_action *action);
 /* Saves the run. Returns 0, also if that fails; or -EINTR: it is saved, and `ends` is true. */
 int reel_restart_save(reel_run *run, void *context, const void *adjoint, bool ends);
 void reel_restart_remove(reel_run *run);

@@ -289,12 +289,12 @@ static bool needs_eviction(enum reel_slab_kind kind, int error)
 	return kind == REEL_SLAB_LARGE || error == -ENOMEM;
 }
 
-static bool client_lets_go(struct reel_pool *pool)
+static bool client_retires_idle(struct reel_pool *pool)
 {
 	/* Acquire: pairs with the release in parcels_of() (parcel.c). Makes the struct visible. */
 	struct reel_pool_client *client = atomic_load_explicit(&pool->parcels, memory_order_acquire);
 
-	return client && client->verbs->let_go(client);
+	return client && client->verbs->retire_idle(client);
 }
 
 /* True: the caller may try again after this error. */
@@ -302,7 +302,7 @@ static bool await_frame(struct reel_pool *pool, enum reel_slab_kind kind, size_t
 {
 	return store_helps(pool, kind, bytes, *error) &&
 	       (pool->reclaim->await_frame(pool, needs_eviction(kind, *error), error) ||
-		client_lets_go(pool));
+		client_retires_idle(pool));
 }
 
 int reel_pool_take(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes,

@@ -70,7 +70,7 @@ struct reel_pool_client_verbs {
 	 * Any thread, when the store frees no frame: give up memory that is kept for later. True:
 	 * there was some, and the store may free a frame.
 	 */
-	bool (*let_go)(struct reel_pool_client *client);
+	bool (*retire_idle)(struct reel_pool_client *client);
 	/* When the pool is destroyed. */
 	void (*close)(struct reel_pool_client *client);
 };

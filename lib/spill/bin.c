@@ -167,7 +167,7 @@ int reel_bin_pin(struct reel_bin *bin)
 
 	do
 		error = reel_pins_add(&bin->pins, acquire, &pin);
-	while (error == -EDQUOT && reel_parcels_let_go(bin->parcels));
+	while (error == -EDQUOT && reel_parcels_retire_idle(bin->parcels));
 	if (!error && !pin.has_advanced)
 		advance(bin, false);
 	return error;
@@ -196,7 +196,7 @@ int reel_bin_pin_until(struct reel_bin *bin, uint64_t until)
 		error = reel_pins_add_until(&bin->pins, acquire, &pin, until);
 		if (error == -EAGAIN)
 			error = ask_for(bin);
-	} while (error == -EDQUOT && reel_parcels_let_go(bin->parcels));
+	} while (error == -EDQUOT && reel_parcels_retire_idle(bin->parcels));
 	if (!error)
 		advance(bin, pin.waited);
 	return error;

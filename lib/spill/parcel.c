@@ -66,9 +66,9 @@ static void close_parcels(struct reel_pool_client *client)
 	free(parcels);
 }
 
-static bool let_go(struct reel_pool_client *client)
+static bool retire_idle(struct reel_pool_client *client)
 {
-	return reel_parcels_let_go(of_client(client));
+	return reel_parcels_retire_idle(of_client(client));
 }
 
 static const struct reel_pool_client_verbs verbs = {
@@ -76,7 +76,7 @@ static const struct reel_pool_client_verbs verbs = {
 	.unlock = unlock,
 	.orphan = orphan,
 	.is_in_use = is_in_use,
-	.let_go = let_go,
+	.retire_idle = retire_idle,
 	.close = close_parcels,
 };
 
@@ -303,7 +303,7 @@ static struct reel_bin *take_out_idle(struct reel_parcels *parcels)
 	return NULL;
 }
 
-bool reel_parcels_let_go(struct reel_parcels *parcels)
+bool reel_parcels_retire_idle(struct reel_parcels *parcels)
 {
 	struct reel_bin *idle;
 

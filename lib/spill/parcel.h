@@ -88,7 +88,7 @@ struct reel_parcels {
  * parcel.c: gives up the pins of open bins of which nothing is open or pinned. True: there was one,
  * and its slab can be spilled. Any thread, without a lock of parcels.
  */
-bool reel_parcels_let_go(struct reel_parcels *parcels);
+bool reel_parcels_retire_idle(struct reel_parcels *parcels);
 
 /*
  * parcel.c: as reel_parcel_open(). For parcels that are closed in another order than they are

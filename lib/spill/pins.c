@@ -122,7 +122,7 @@ int reel_pins_add_until(struct reel_pins *pins, int (*acquire)(void *context), v
 	return error;
 }
 
-static void let_go(struct reel_pins *pins, void (*seal)(void *context), void *context)
+static void release(struct reel_pins *pins, void (*seal)(void *context), void *context)
 {
 	uint32_t unpinned = REEL_PINS_HELD;
 
@@ -142,9 +142,9 @@ void reel_pins_drop(struct reel_pins *pins, void (*seal)(void *context), void *c
 	uint32_t before;
 
 	reel_yield_point();
-	/* Release: pairs with the acquire in let_go(). The reads of this thread come before. */
+	/* Release: pairs with the acquire in release(). The reads of this thread come before. */
 	before = atomic_fetch_sub_explicit(&pins->count, 1, memory_order_release);
 	REEL_ASSERT((before & ~REEL_PINS_HELD) > 0);
 	if (before == (REEL_PINS_HELD | 1) && seal)
-		let_go(pins, seal, context);
+		release(pins, seal, context);
 }

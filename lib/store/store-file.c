@@ -194,7 +194,7 @@ static int open_slots(struct reel_file *file, const struct reel_file_options *op
 				    file->header_bytes, file->max_bytes);
 }
 
-/* Uses io_uring only past the page cache, of whose errors it does not hear. */
+/* Uses io_uring only past the page cache, whose errors it does not report. */
 static int start_engine(struct reel_file *file, const struct reel_file_options *options)
 {
 	unsigned transfers = options->threads ? options->threads : DEFAULT_THREADS;

@@ -42,8 +42,8 @@ static uint32_t depth(const struct reel_hold *hold)
 	return holds;
 }
 
-/* Allow the offload thread to write and evict the kept slab that was left last. */
-static void let_go(reel_tape *tape)
+/* Lets the offload thread write and evict the kept slab that was left last. */
+static void seal_left_slab(reel_tape *tape)
 {
 	if (tape->hold && tape->hold->left)
 		reel_below_retain(tape, tape->hold->left);
@@ -54,7 +54,7 @@ static void let_go(reel_tape *tape)
 void reel_hold_retain(reel_tape *tape, struct reel_slab *slab)
 {
 	REEL_ASSERT(tape->hold && slab->holds < tape->holds);
-	let_go(tape);
+	seal_left_slab(tape);
 	tape->hold->left = slab;
 }
 
@@ -64,7 +64,7 @@ static bool begin(reel_tape *tape)
 
 	if (!hold)
 		return false;
-	let_go(tape);
+	seal_left_slab(tape);
 	hold->at = reel_tape_position(tape);
 	hold->left = NULL;
 	hold->outer = tape->hold;
@@ -92,7 +92,7 @@ static void go_back(reel_tape *tape)
 	REEL_ASSERT(at->holds == tape->holds - 1);
 	REEL_ASSERT(!at->slab || at->slab->serial == at->serial);
 	leave_branches(tape);
-	let_go(tape);
+	seal_left_slab(tape);
 	if (tape->slab && tape->slab != at->slab)
 		reel_below_retain(tape, tape->slab);
 	tape->slab = at->slab;
@@ -137,7 +137,7 @@ static void end(reel_tape *tape)
 	struct reel_hold *hold = tape->hold;
 
 	REEL_ASSERT_EXPENSIVE(depth(hold) == tape->holds);
-	let_go(tape);
+	seal_left_slab(tape);
 	give_popped(tape, keep_branches(tape));
 	/* A slab that stays with a hold that has ended could never leave memory. */
 	REEL_ASSERT(!hold->left);
@@ -171,7 +171,7 @@ void reel_hold_end_reader(reel_tape *tape)
 {
 	REEL_ASSERT(tape->hold->reader && tape->holds == 1);
 	leave_branches(tape);
-	let_go(tape);
+	seal_left_slab(tape);
 	reel_reader_end(tape);
 	free(tape->hold);
 	tape->hold = NULL;
@@ -202,7 +202,7 @@ static int hold(reel_tape *tape)
 
 	if (!tape->top && reel_tape_start(tape))
 		return tape->error;
-	reel_tape_follow_fork(tape);
+	reel_tape_leave_parent_pool(tape);
 	entries = reel_check_entries(tape);
 	if (!begin(tape))
 		return reel_tape_fail(tape, -ENOMEM, "hold refused: out of memory");

@@ -156,7 +156,7 @@ static bool is_left_behind(const struct reel_pool *pool)
  * popped through, so a tape in a hold stays. If the child's pool cannot be opened, the tape stays,
  * too.
  */
-void reel_tape_follow_fork(reel_tape *tape)
+void reel_tape_leave_parent_pool(reel_tape *tape)
 {
 	reel_pool *own;
 
@@ -211,7 +211,7 @@ static void put_on_top(reel_tape *tape, struct reel_slab *slab)
 /* The first push on a window that the store has a copy of makes that copy stale. */
 static bool window_serves(reel_tape *tape, size_t bytes)
 {
-	/* An empty slab at the bottom: the tape may leave it, and follow a fork. */
+	/* An empty slab at the bottom: the tape may leave it and, after a fork, the pool. */
 	if (tape->slab && reel_window_filled(tape) == 0 && !tape->below &&
 	    is_left_behind(tape->pool))
 		return false;
@@ -238,7 +238,7 @@ static char *fresh_window(reel_tape *tape, size_t bytes)
 	while (reel_window_filled(tape) == 0 && reel_tape_step_down(tape))
 		if (tape->refused)
 			return NULL;
-	reel_tape_follow_fork(tape);
+	reel_tape_leave_parent_pool(tape);
 	slab = next_slab(tape, bytes);
 	if (!slab)
 		return NULL;

@@ -120,7 +120,7 @@ char *reel_tape_room(reel_tape *tape, size_t bytes);
 /* The same, but not in the buffer inside the struct, which moves with the tape. */
 char *reel_tape_room_on_slab(reel_tape *tape, size_t bytes);
 /* In the child of a fork: let an empty tape leave its parent's default pool for the child's. */
-void reel_tape_follow_fork(reel_tape *tape);
+void reel_tape_leave_parent_pool(reel_tape *tape);
 /* Give the spare back to the pool. */
 void reel_tape_drop_spare(reel_tape *tape);
 /*

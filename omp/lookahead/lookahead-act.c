@@ -20,10 +20,10 @@
 /* ---- Agreement with the other processes ---- */
 
 /*
- * A process tells the others what it wishes before an action, or what it has lacked in one. If one of
- * them does, all act alike.
+ * A process tells the others what it requests before an action, or what it has lacked in one. If
+ * one of them does, all act alike.
  */
-enum ahead_wish {
+enum ahead_request {
 	AHEAD_SKIP = 1,  /* an earlier action had no memory, or failed */
 	AHEAD_AGAIN = 2, /* the steps are recorded when the sweep needs them */
 	AHEAD_MEMORY = 4 /* a tape failed, or there was no memory: the action can be tried again */
@@ -33,15 +33,15 @@ enum ahead_wish {
  * A DROP sends nothing, and fails only if the plan is wrong, which is the same on all processes: each
  * drops its snapshot for itself.
  */
-static int agree(const struct ahead_action *entry, int error, unsigned *wishes)
+static int agree(const struct ahead_action *entry, int error, unsigned *requests)
 {
 	switch (entry->action.kind) {
 	case REEL_ACTION_DROP:
 		return error;
 	case REEL_ACTION_REVERSE:
-		return reel_group_agree(&entry->sweep->reverse_group, error, wishes);
+		return reel_group_agree(&entry->sweep->reverse_group, error, requests);
 	default:
-		return reel_group_agree(&entry->state->group, error, wishes);
+		return reel_group_agree(&entry->state->group, error, requests);
 	}
 }
 
@@ -372,7 +372,7 @@ static int act(struct ahead_action *entry, bool again)
 }
 
 /* Counts the ahead tape of a RECORD, so that no two threads take the last one within the limit. */
-static unsigned wishes_before(struct ahead_action *entry)
+static unsigned requests_before(struct ahead_action *entry)
 {
 	struct ahead_sweep *sweep = entry->sweep;
 	const struct ahead_tape *ahead_tape = entry->ahead_tape;
@@ -403,20 +403,20 @@ static void stop_at(struct ahead_sweep *sweep, int64_t number)
 bool reel_omp_carry_out(struct ahead_action *entry)
 {
 	struct ahead_sweep *sweep = entry->sweep;
-	unsigned wishes = wishes_before(entry);
+	unsigned requests = requests_before(entry);
 	int error;
 
 	REEL_ASSERT(!entry->done);
-	error = agree(entry, 0, &wishes);
-	if (entry->counted && (error || wishes & AHEAD_SKIP))
+	error = agree(entry, 0, &requests);
+	if (entry->counted && (error || requests & AHEAD_SKIP))
 		uncount_tape(sweep);
-	if (!error && wishes & AHEAD_SKIP) {
+	if (!error && requests & AHEAD_SKIP) {
 		/* Also if another process wanted it: a DROP after it, which is not agreed on, waits, too. */
 		stop_at(sweep, entry->number);
 		return false;
 	}
 	if (!error)
-		error = act(entry, wishes & AHEAD_AGAIN);
+		error = act(entry, requests & AHEAD_AGAIN);
 	if (!error) {
 		atomic_fetch_add_explicit(&sweep->actions, 1, memory_order_relaxed);
 		return true;

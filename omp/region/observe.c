@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The one observer that hears of events. Any thread installs or removes it; each public function of
+ * The one observer that gets events. Any thread installs or removes it; each public function of
  * libreel-omp that has an event asks for it, with one load.
  */
 #include "config.h"

@@ -242,7 +242,7 @@ void reel_adders_end(struct reel_task *task)
 			struct reel_adder *next = adder->next;
 
 			add_kept(adder);
-			reel_task_let_go(adder->task);
+			reel_task_release(adder->task);
 			adder = next;
 			event = TURN;
 		}

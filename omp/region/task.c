@@ -23,7 +23,7 @@
 
 static bool has_ended(const struct reel_task *task)
 {
-	/* Acquire: pairs with the release in reel_task_let_go(). What the task did is visible. */
+	/* Acquire: pairs with the release in reel_task_release(). What the task did is visible. */
 	return atomic_load_explicit(&task->left, memory_order_acquire) == 0;
 }
 
@@ -46,7 +46,7 @@ static void set_left(struct reel_task *task)
 	atomic_store_explicit(&task->left, 1 + task->adders, memory_order_relaxed);
 }
 
-void reel_task_let_go(struct reel_task *task)
+void reel_task_release(struct reel_task *task)
 {
 	/*
 	 * Release: pairs with the acquire in has_ended(). All uses of the task come before its
@@ -366,5 +366,5 @@ void reel_task_end(reel_lane *lane)
 		give_memory_back(lane);
 	REEL_ASSERT(lane->task == task);
 	reel_adders_end(task);
-	reel_task_let_go(task);
+	reel_task_release(task);
 }

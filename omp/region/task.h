@@ -30,7 +30,7 @@ struct reel_task {
 	int32_t born; /* number of holds in which it was made */
 	/*
 	 * 1 until it has been reversed, plus the number of its adders whose turn has not passed. At
-	 * 0 the parent may free the task. Release in reel_task_let_go(), acquire in has_ended().
+	 * 0 the parent may free the task. Release in reel_task_release(), acquire in has_ended().
 	 */
 	_Atomic int32_t left;
 	int32_t adders;
@@ -62,8 +62,8 @@ struct reel_task *reel_task_take(reel_lane *parent);
  */
 bool reel_task_team_is_stuck(struct reel_task_team *team,
 			     bool (*lane_is_stuck)(const reel_lane *lane));
-/* Lowers task->left. The task may be freed by its parent then. */
-void reel_task_let_go(struct reel_task *task);
+/* Lowers task->left. The parent may free the task then. */
+void reel_task_release(struct reel_task *task);
 
 /* ---- task-add.c ---- */
 

@@ -141,7 +141,7 @@ static int32_t next_free(reel_worker *worker, int32_t lanes)
  * Leaves the phase of the lane that the thread is done with, while the lines of the lane are in its
  * cache. Not if the lane has tasks, which may still run.
  */
-static void let_go(reel_worker *worker)
+static void leave_lane(reel_worker *worker)
 {
 	reel_lane *lane = worker->lane;
 
@@ -164,14 +164,14 @@ void reel_worker_leave(reel_worker *worker)
 	/* Relaxed is enough: a number that guards no memory. */
 	if (atomic_load_explicit(&region->left, memory_order_relaxed) <= worker->round)
 		atomic_store_explicit(&region->left, worker->round + 1, memory_order_relaxed);
-	let_go(worker);
+	leave_lane(worker);
 }
 
 bool reel_worker_next(reel_worker *worker)
 {
 	int32_t lanes = reel_region_lanes(worker->region), index;
 
-	let_go(worker);
+	leave_lane(worker);
 	if (worker->tried > lanes && worker->tried != INT32_MAX)
 		reel_region_note_mistake(worker->region, REEL_MISTAKE_NO_PHASE, worker->thread);
 	index = worker->threads < lanes ? next_free(worker, lanes) : own(worker, lanes);
@@ -288,7 +288,7 @@ static void pass_barrier(reel_worker *worker)
 
 static void end_phase(reel_worker *worker)
 {
-	let_go(worker);
+	leave_lane(worker);
 	if (worker->threads > 1)
 		pass_barrier(worker);
 	next_phase(worker);
@@ -332,8 +332,8 @@ static const void *pop_span(reel_tape *tape, const reel_type *type, size_t n, co
  * Passes a barrier. Thread 0 pushes or pops when all threads have come and none reads the earlier
  * spans any more. It is always the same thread, so that the tape stays in its cache.
  */
-static void lead(reel_worker *worker, tape_action *act, const reel_type *type, size_t n,
-		 const char *call_site)
+static void act_for_all(reel_worker *worker, tape_action *act, const reel_type *type, size_t n,
+			const char *call_site)
 {
 	reel_region *region = worker->region;
 	reel_tape *tape = &region->parent->tape;
@@ -348,7 +348,7 @@ static void lead(reel_worker *worker, tape_action *act, const reel_type *type, s
 	open_barrier(worker);
 }
 
-static void follow(reel_worker *worker)
+static void wait_for_act(reel_worker *worker)
 {
 	reel_region *region = worker->region;
 
@@ -361,11 +361,11 @@ static const void *act_together(reel_worker *worker, tape_action *act, const ree
 				size_t n, const char *call_site)
 {
 	REEL_OBSERVE(REEL_EVENT_BARRIER, .region = worker->region);
-	let_go(worker);
+	leave_lane(worker);
 	if (worker->thread == 0)
-		lead(worker, act, type, n, call_site);
+		act_for_all(worker, act, type, n, call_site);
 	else
-		follow(worker);
+		wait_for_act(worker);
 	next_phase(worker);
 	return reel_region_has_mistake(worker->region) ? NULL : worker->region->span;
 }

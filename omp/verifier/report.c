@@ -172,6 +172,6 @@ void summarise(bool saw_reel)
 
 void report_no_runtime(void)
 {
-	fputs("reel-verify: nothing was heard of OpenMP: only LLVM's runtime, libomp, tells tools; "
-	      "link with clang -fopenmp\n", output());
+	fputs("reel-verify: OpenMP has reported no event: only LLVM's runtime, libomp, tells "
+	      "tools; link with clang -fopenmp\n", output());
 }

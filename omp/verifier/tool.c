@@ -39,7 +39,7 @@ static void root_closes(const reel_event *event)
 	forget_lane(event->lane);
 }
 
-static void hear(struct task *task, const reel_event *event)
+static void dispatch(struct task *task, const reel_event *event)
 {
 	switch (event->kind) {
 	case REEL_EVENT_LANE_OPEN:
@@ -105,7 +105,7 @@ static void observe(const reel_event *event)
 	if (!atomic_load_explicit(&saw_reel, memory_order_relaxed))
 		atomic_store_explicit(&saw_reel, true, memory_order_relaxed);
 	if (task)
-		hear(task, event);
+		dispatch(task, event);
 }
 
 /* ---- Events of OpenMP ---- */

@@ -58,7 +58,7 @@ static void begin(unsigned max_snapshots)
 
 static void end(const char *after)
 {
-	held_let_go(held);
+	held_release(held);
 	reel_snapshots_close(&snapshots);
 	close_pool(memory, after);
 }
@@ -89,7 +89,7 @@ static bool load_one(unsigned tier, unsigned slot)
 
 static void end_the_put(void)
 {
-	held_let_go(held);
+	held_release(held);
 }
 
 static void a_put_ends_after_a_refusal(void)
@@ -146,7 +146,7 @@ static void many_puts_at_once(void)
 	}
 	reel_snapshot_commit(&snapshots, 1, REEL_MAX_PUTS);
 	is_int(held_transfers(held), REEL_MAX_PUTS, "the list is full");
-	held_let_go(held);
+	held_release(held);
 	reel_snapshot_commit(&snapshots, 1, REEL_MAX_PUTS + 1);
 	is_int(held_transfers(held), REEL_MAX_PUTS + 1,
 	       "when they have ended, it is not, and the next one is put as well");
@@ -154,11 +154,11 @@ static void many_puts_at_once(void)
 	end("many puts");
 }
 
-static void *let_go_when_two_are_held(void *unused)
+static void *release_when_two_are_held(void *unused)
 {
 	while (held_transfers(held) < 2)
 		sched_yield();
-	held_let_go(held);
+	held_release(held);
 	return unused;
 }
 
@@ -172,7 +172,7 @@ static void puts_wait_for_others(void)
 	begin(0);
 	snapshots.max_puts = 2;
 	is_int(store_one(1, 0), 0, "one is started");
-	if (pthread_create(&thread, NULL, let_go_when_two_are_held, NULL))
+	if (pthread_create(&thread, NULL, release_when_two_are_held, NULL))
 		abort();
 	is_int(store_one(1, 1), 0, "and another one");
 	is_int(reel_snapshot_reserve(&snapshots, 1, 2, 2, &data), 0, "a third is prepared");
@@ -199,7 +199,7 @@ static void the_last_load_lets_go(void)
 		   reel_snapshot_read_ahead(&snapshots, 1, 0, 0),
 	   "two loads of it are to come");
 	ok(load_one(1, 0), "the first one");
-	held_let_go(held);
+	held_release(held);
 	look_at_puts();
 	is_int(snapshots.gets, 1, "when it has been put it stays in memory for the second one");
 	ok(load_one(1, 0), "the second one");
@@ -208,7 +208,7 @@ static void the_last_load_lets_go(void)
 	is_int(store_one(1, 1), 0, "of another one");
 	ok(reel_snapshot_read_ahead(&snapshots, 1, 1, 1) && load_one(1, 1),
 	   "the last load comes first");
-	held_let_go(held);
+	held_release(held);
 	look_at_puts();
 	is_int(snapshots.gets + snapshots.memory_bytes, 0, "its memory is free after the put");
 	end("loads before puts");

@@ -157,7 +157,7 @@ static void memory_is_freed_twice(void)
 	driver->cuMemFree(short_lived);
 }
 
-static void let_go(void *argument)
+static void release(void *argument)
 {
 	while (!*(_Atomic bool *)argument)
 		;
@@ -170,7 +170,7 @@ static void memory_is_unregistered_too_early(void)
 
 	memset(registered, 0, BYTES);
 	driver->cuMemHostRegister(registered, BYTES, 0);
-	driver->cuLaunchHostFunc(stream, let_go, &goes_on);
+	driver->cuLaunchHostFunc(stream, release, &goes_on);
 	driver->cuMemcpyHtoDAsync(memory, registered, BYTES, stream);
 	driver->cuMemHostUnregister(registered);
 	goes_on = true;

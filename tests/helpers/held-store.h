@@ -129,7 +129,7 @@ static inline void held_end(struct held_store *held, int error)
 	held_complete(puts, error);
 }
 
-static inline void held_let_go(struct held_store *held)
+static inline void held_release(struct held_store *held)
 {
 	held_end(held, 0);
 }

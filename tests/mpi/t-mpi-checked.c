@@ -1038,7 +1038,7 @@ static bool report_of_runs(void)
 }
 
 static const struct rank_case cases[] = {
-	{"right pairs pass, and one rank's wish is all ranks' mode", right_pairs_pass},
+	{"right pairs pass, and one rank's request is all ranks' mode", right_pairs_pass},
 	{"a wrong count is named by both ranks", wrong_count},
 	{"a reverse call of the wrong kind is named by both ranks", wrong_kind},
 	{"a missing reverse call is named by both ranks", missing_call},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The observer hears what a program tells, in order, with the caller's address. */
+/* The observer gets what a program tells, in order, with the caller's address. */
 #include "config.h"
 
 #include "helpers/support.h"
@@ -13,12 +13,12 @@
 static struct {
 	int count;
 	reel_event event[MOST];
-} heard;
+} observed;
 
-static void hear(const reel_event *event)
+static void note_event(const reel_event *event)
 {
-	if (heard.count < MOST)
-		heard.event[heard.count++] = *event;
+	if (observed.count < MOST)
+		observed.event[observed.count++] = *event;
 }
 
 static void hear_other(const reel_event *event)
@@ -113,16 +113,16 @@ static void test_events(void)
 	int wrong = 0, incomplete = 0, homeless = 0;
 
 	tap_case("events");
-	is_int(reel_observe(hear, sizeof(reel_event)), 0, "an observer");
+	is_int(reel_observe(note_event, sizeof(reel_event)), 0, "an observer");
 	reel_lane_open(&root, NULL, 0);
 	forward();
 	is_int(reel_lane_error(root), 0, "a program without a mistake");
 	reel_lane_close(root);
-	is_int(heard.count, COUNT(wanted), "all of it is told");
-	for (int i = 0; i < heard.count && i < (int)COUNT(wanted); i++) {
-		wrong += heard.event[i].kind != wanted[i];
-		incomplete += !is_complete(&heard.event[i]);
-		homeless += !heard.event[i].caller;
+	is_int(observed.count, COUNT(wanted), "all of it is told");
+	for (int i = 0; i < observed.count && i < (int)COUNT(wanted); i++) {
+		wrong += observed.event[i].kind != wanted[i];
+		incomplete += !is_complete(&observed.event[i]);
+		homeless += !observed.event[i].caller;
 	}
 	is_int(wrong, 0, "all events come in order");
 	is_int(incomplete, 0, "each event has what it is about");
@@ -133,15 +133,15 @@ static void test_events(void)
 
 static void test_registration(void)
 {
-	tap_case("who hears");
+	tap_case("who is told");
 	is_int(reel_observe(hear_other, sizeof(reel_event)), -EBUSY,
 	       "a second observer is refused");
-	is_int(reel_observe(hear, sizeof(reel_event)), 0, "the observer may come again");
+	is_int(reel_observe(note_event, sizeof(reel_event)), 0, "the observer may come again");
 	is_int(reel_observe(NULL, sizeof(reel_event)), 0, "the observer may leave");
-	heard.count = 0;
+	observed.count = 0;
 	reel_lane_open(&root, NULL, 0);
 	reel_lane_close(root);
-	is_int(heard.count, 0, "an observer that has left hears nothing");
+	is_int(observed.count, 0, "an observer that has left gets no event");
 	is_int(reel_observe(hear_other, sizeof(reel_event)), 0, "another one may come");
 	is_int(reel_observe(NULL, sizeof(reel_event) - 8), -EINVAL,
 	       "one that knows other events is refused");

@@ -148,7 +148,7 @@ grep -q 'no call of libreel-omp was seen' stderr
 ok $? 'a program without libreel-omp'
 if [ -z "$sanitize" ] && compile gcc other "$program" -lreel-omp -lreel >messages 2>&1; then
 	LD_PRELOAD=$tool ./other right-steps 2>stderr
-	grep -q 'nothing was heard of OpenMP' stderr
+	grep -q 'OpenMP has reported no event' stderr
 	ok $? "a program with gcc's runtime"
 else
 	skip "a program with gcc's runtime"

@@ -223,7 +223,7 @@ static void cancel_and_join(pthread_t thread, struct held_store *held, const cha
 	void *result;
 
 	pthread_cancel(thread);
-	held_let_go(held);
+	held_release(held);
 	held_end_gets(held, 0);
 	pthread_join(thread, &result);
 	ok(result == PTHREAD_CANCELED, "a thread that is cancelled in %s ends after it", what);

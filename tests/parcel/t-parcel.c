@@ -312,7 +312,7 @@ static void unsealing_waits_for_a_put(void)
 	is_int(reel_parcel_pin(parcel, &read), 0, "can be pinned");
 	ok(has_bytes(read, 3 * SLAB, 1), "and read");
 	reel_parcel_unpin(parcel);
-	held_let_go(held);
+	held_release(held);
 	is_int(reel_parcel_unseal(parcel, &data), 0, "and be unsealed when that has ended");
 	write_bytes(data, 3 * SLAB, 2);
 	reel_parcel_seal(parcel);
@@ -959,7 +959,7 @@ static void a_wait_has_an_end(void)
 	const void *data;
 
 	tap_case("a pin that waits for some time");
-	held_let_go(held);
+	held_release(held);
 	parcel = sealed(pool, BYTES, 1);
 	push_out(pool);
 	held_hold_gets(held);

@@ -133,7 +133,7 @@ static void a_thread_that_ends_leaves_its_slabs_to_others(void)
 	run_thread(use_both_kinds, pool);
 	is_int(shared(pool, REEL_SLAB_WHOLE).slabs, 4, "a thread's whole slabs outlive it");
 	is_int(shared(pool, REEL_SLAB_FIRST).slabs, 4, "a thread's first slabs outlive it");
-	is_int(count_caches(pool, true), 0, "a thread that ends lets go of its cache");
+	is_int(count_caches(pool, true), 0, "a thread that ends gives up its cache");
 	use_both_kinds(pool);
 	is_int(stats_of(pool).fresh_slabs, 8, "the next thread carves none");
 	is_int(count_caches(pool, false), 1, "the next thread takes over the cache");
@@ -195,7 +195,7 @@ static void close_tape(void *tape)
 	reel_tape_close(tape);
 }
 
-/* The tape is closed after the thread's cache was let go of, which gets it one again. */
+/* The tape is closed after the thread's cache was given up, which gets it one again. */
 static void *leave_a_tape(void *context)
 {
 	struct {

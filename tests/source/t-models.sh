@@ -152,7 +152,7 @@ is_found KEEP_FAILED 'what could not be read is kept for the next load'
 is_found FETCH_BLIND 'a slot changes between a look and the get'
 
 is_found COUNT_UNLOCKED 'a lane looks for its turn before it counts as asleep'
-is_found WAIT_UNLOCKED 'a lane falls asleep after it let go of the lock'
+is_found WAIT_UNLOCKED 'a lane falls asleep after it released the lock'
 is_found NO_SECOND_LOOK 'a lane that is woken takes it for its turn'
 is_found WAKE_FIRST 'others are woken before the turn has ended'
 
@@ -184,7 +184,7 @@ is_found OVERWRITE 'a full magazine is filled'
 is_found CHILD_TRUSTS 'the child of a fork uses magazines of others'
 is_found CHILD_FORGETS_OWN 'the child of a fork forgets its own magazines'
 is_found RETIRE_UNLOCKED 'a thread ends without the lock of the list of pools'
-is_found UNLOCK_FIRST 'a thread that ends lets go of the lock before its flush'
+is_found UNLOCK_FIRST 'a thread that ends releases the lock before its flush'
 is_found CLOSE_LISTED 'a pool is freed before it has left the list'
 
 if [ "$MODELS" = full ]; then

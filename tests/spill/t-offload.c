@@ -158,7 +158,7 @@ static void a_get_fails_when_its_slab_was_left(void)
 	unsigned slabs = 40, wrong = 0;
 
 	tap_case("a slab that is being read in advance");
-	held_let_go(held);
+	held_release(held);
 	push_words(&tape, 0, words_on(slabs) - 1);
 	settle(pool);
 	held_hold_gets(held);
@@ -210,7 +210,7 @@ static void a_round_says_whether_anything_was_done(void)
 	is_int(held_transfers(held), 4, "and puts as many as the store wants at once");
 	ok(!reel_write_round(reel_offload_of(pool)), "the next one has to wait");
 	reel_offload_resume(reel_offload_of(pool));
-	held_let_go(held);
+	held_release(held);
 	settle(pool);
 	reel_offload_pause(reel_offload_of(pool));
 	rounds_that_evict(pool);
@@ -239,7 +239,7 @@ static void more_is_written_where_memory_is_used_up(void)
 	reel_write_round(reel_offload_of(pool));
 	is_int(reel_offload_of(pool)->dirty_bytes, 10 * SLAB, "and more while the tape grows");
 	reel_offload_resume(reel_offload_of(pool));
-	held_let_go(held);
+	held_release(held);
 	is_int(wrong_words(&tape, 0, words_on(15)), 0, "all comes back");
 	reel_tape_close(&tape);
 	close_pool_at_rest(pool, "memory that is used up");
@@ -550,7 +550,7 @@ static void tickets_run_out(void)
 	unsigned number[COUNT(waiting)];
 
 	tap_case("as many pops that wait as there are tickets");
-	held_let_go(held);
+	held_release(held);
 	open_waiting(pool);
 	held_hold_gets(held);
 	for (unsigned i = 0; i < COUNT(waiting); i++) {

@@ -61,7 +61,7 @@ static void gate_open(struct gate_store *gate)
 		abort();
 }
 
-static void let_go(struct gate_store *gate)
+static void open_gate(struct gate_store *gate)
 {
 	reel_transfer *transfer = gate->held;
 
@@ -191,7 +191,7 @@ static void a_push_is_not_refused_while_a_pop_reads(void)
 		sched_yield();
 	ok(somebody_waits(reel_offload_of(pool)), "it waits on while the pop is served");
 	ok(close_others(pool, other, 1, 2), "others end meanwhile");
-	let_go(&gate);
+	open_gate(&gate);
 	pthread_join(pops, NULL);
 	pthread_join(pushes, NULL);
 	ok(popper.good, "what is popped comes back");

@@ -401,7 +401,7 @@ static void a_slab_is_popped_and_pushed_while_it_is_written(void)
 		sched_yield();
 	ok(pop_values(&tape, 1, 60, 100), "what is being written can be popped");
 	push_values(&tape, 2, 60, 40);
-	held_let_go(held);
+	held_release(held);
 	push_values(&tape, 2, 100, 900);
 	ok(pop_values(&tape, 2, 60, 940) && pop_values(&tape, 1, 0, 60),
 	   "what is pushed meanwhile comes back, and what was below it");

@@ -258,10 +258,10 @@ static void *push_all(void *tape)
 	return NULL;
 }
 
-static void *let_go_later(void *held)
+static void *release_later(void *held)
 {
 	sleep_us(20000);
-	held_let_go(held);
+	held_release(held);
 	return NULL;
 }
 
@@ -277,7 +277,7 @@ static void a_fork_while_a_push_waits(void)
 	pthread_create(&pusher, NULL, push_all, &tape);
 	while (!held_transfers(held) || !somebody_waits(reel_offload_of(pool)))
 		sched_yield();
-	pthread_create(&helper, NULL, let_go_later, held);
+	pthread_create(&helper, NULL, release_later, held);
 	child = fork_with_timeout();
 	if (child == 0)
 		tap_child_end();

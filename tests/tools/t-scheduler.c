@@ -165,7 +165,7 @@ static void lock_in_two_orders(void)
 	run_threads(2, lock_both);
 }
 
-/* Looks, and falls asleep after it has let go of the lock. */
+/* Looks, and falls asleep after it has released the lock. */
 static void *sleep_unlocked(void *unused)
 {
 	bool there;
