@@ -193,6 +193,7 @@ dist_check_SCRIPTS += \
 	%D%/source/t-site.sh \
 	%D%/source/t-stages.sh \
 	%D%/source/t-symbols.sh \
+	%D%/source/t-words.sh \
 	%D%/whole/t-sedov-program.sh $(one_thread) \
 	%D%/whole/t-sedov-ranks.sh $(once_more) \
 	%D%/whole/t-tsunami.sh $(one_thread) \

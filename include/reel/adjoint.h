@@ -3,8 +3,8 @@
  * Adjoint accumulation: several lanes of a parallel reverse sweep add to one array.
  *
  * Where a loop reads x[i] in several iterations, its adjoint adds to x_bar[i] in several,
- * and iterations run by different threads then add to the same element. One object per
- * array knows how they do it; the code that adds is the same for all policies.
+ * and iterations run by different threads then add to the same element. One adjoint object
+ * per array knows how they do it; the code that adds is the same for all policies.
  *
  *	reel_adjoint_open(&adjoint, x_bar, n, &(struct reel_adjoint_options){.name = "x_bar"});
  *	for each reverse sweep:

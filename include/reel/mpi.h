@@ -1108,8 +1108,8 @@ int reel_mpi_run_open(reel_run **run, const reel_plan *plan, const reel_model *m
 /*
  * Tells the ranks of the communicator, which need not be attached, the error of this one, and sets
  * *value to the largest that any of them gives; `value` may be NULL. Collective: each rank calls it,
- * also one that has failed, so that none waits for one that has left. For programs that drive their
- * runs, and for whatever else all ranks do or none.
+ * also one that has failed, so that none waits for one that has left. For driven runs,
+ * and for whatever else all ranks do or none.
  *
  * Returns `error` if it is below 0; -ECANCELED, if that of another rank is: the text names it; or
  * the largest of all, 0 if no rank has one; -EIO, MPI failed. *value is set if it returns 0. Costs

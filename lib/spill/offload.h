@@ -6,7 +6,7 @@
  *	offload.c      the rounds of the thread; threads that wait for a frame
  *	victim.c       chooses the slabs that are needed last
  *	transfer.c     tickets, and the pieces of large slabs
- *	write-back.c   writes behind and evicts
+ *	write-back.c   write behind, and eviction
  *	read-ahead.c   reads back
  *	pressure.c     less memory while the system is short of it
  *	demand.c       who needs which slab when, and the owners' requests
