@@ -33,8 +33,8 @@
  *	STORED           LOST             owner    reel_slab_acquire (in the child of a fork)
  *	READ_QUEUED      READING          offload  reel_read_round
  *	READ_QUEUED      OPEN             owner    reel_slab_free
- *	READ_QUEUED      STORED           owner    reel_slab_acquire (refused, or no more time)
- *	READ_QUEUED      STORED           offload  reel_read_overdrawn (refused)
+ *	READ_QUEUED      STORED           both     reel_slab_acquire (refused, or no more time),
+ *	                                           reel_read_overdrawn (refused)
  *	READ_QUEUED      LOST             owner    reel_slab_acquire (in the child of a fork)
  *	READING          CLEAN            offload  reel_read_done
  *	READING          LOST             offload  reel_read_done
