@@ -242,6 +242,7 @@ module reel
   public :: reel_run_is_reversing, reel_run_steps
   public :: reel_run_get_stats
   public :: reel_run_take, reel_run_carry_out, reel_run_tape
+  public :: reel_run_start, reel_run_next, reel_run_end_loop, reel_run_stop, reel_run_set_time
   public :: reel_run_give_up
   public :: reel_block_steps, reel_block_forward, reel_block_reverse
   public :: reel_costs_measure, reel_costs_choose, reel_choice_reason
@@ -645,6 +646,38 @@ module reel
       type(*) :: context(..)
       type(*), intent(inout) :: state(..), adjoint(..)
     end function
+
+    ! For a run that the program drives; context, state and adjoint stay where they are.
+    integer(c_int) function reel_run_start(run, context, state, adjoint) &
+      bind(C, name="reel_fortran_run_start")
+      import
+      type(reel_run), intent(in) :: run
+      type(*) :: context(..)
+      type(*), intent(inout) :: state(..), adjoint(..)
+    end function
+
+    integer(c_int) function run_next(run, action) bind(C, name="reel_run_next")
+      import
+      type(c_ptr), value :: run
+      type(reel_action), intent(inout) :: action
+    end function
+
+    integer(c_int) function run_end_loop(run) bind(C, name="reel_run_end_loop")
+      import
+      type(c_ptr), value :: run
+    end function
+
+    subroutine run_stop(run, error) bind(C, name="reel_run_stop")
+      import
+      type(c_ptr), value :: run
+      integer(c_int), value :: error
+    end subroutine
+
+    subroutine run_set_time(run, ns) bind(C, name="reel_run_set_time")
+      import
+      type(c_ptr), value :: run
+      integer(c_int64_t), value :: ns
+    end subroutine
 
     integer(c_int) function reel_run_resume(run, context, adjoint) &
       bind(C, name="reel_fortran_run_resume")
@@ -1418,6 +1451,34 @@ contains
     type(reel_run_stats), intent(inout) :: stats
 
     call run_get_stats(run%handle, stats)
+  end subroutine
+
+  ! The next action of a run that the program drives.
+  integer function reel_run_next(run, action) result(error)
+    type(reel_run), intent(in) :: run
+    type(reel_action), intent(inout) :: action
+
+    error = run_next(run%handle, action)
+  end function
+
+  integer function reel_run_end_loop(run) result(error)
+    type(reel_run), intent(in) :: run
+
+    error = run_end_loop(run%handle)
+  end function
+
+  subroutine reel_run_stop(run, error)
+    type(reel_run), intent(in) :: run
+    integer, intent(in) :: error
+
+    call run_stop(run%handle, int(error, c_int))
+  end subroutine
+
+  subroutine reel_run_set_time(run, ns)
+    type(reel_run), intent(in) :: run
+    integer(c_int64_t), intent(in) :: ns
+
+    call run_set_time(run%handle, ns)
   end subroutine
 
   ! The next action of the reverse sweep.

@@ -27,6 +27,8 @@ int reel_fortran_run_open_packed(reel_run **run, const reel_plan *const *plan,
 int reel_fortran_run_forward(reel_run **run, const CFI_cdesc_t *context, const CFI_cdesc_t *state);
 int reel_fortran_run_reverse(reel_run **run, const CFI_cdesc_t *context, const CFI_cdesc_t *state,
 			     const CFI_cdesc_t *adjoint);
+int reel_fortran_run_start(reel_run **run, const CFI_cdesc_t *context, const CFI_cdesc_t *state,
+			   const CFI_cdesc_t *adjoint);
 int reel_fortran_run_resume(reel_run **run, const CFI_cdesc_t *context,
 			    const CFI_cdesc_t *adjoint);
 int reel_fortran_run_carry_out(reel_run **run, const reel_action *action,
@@ -93,6 +95,19 @@ int reel_fortran_run_reverse(reel_run **run, const CFI_cdesc_t *context, const C
 	return error ? error
 		     : reel_run_reverse(*run, context->base_addr, state->base_addr,
 					adjoint->base_addr);
+}
+
+int reel_fortran_run_start(reel_run **run, const CFI_cdesc_t *context, const CFI_cdesc_t *state,
+			   const CFI_cdesc_t *adjoint)
+{
+	int error = check(*run, context, state);
+	const char *why = error ? NULL : reel_fortran_wrong_argument(adjoint, 0);
+
+	if (why)
+		error = refuse(*run, "the adjoint", why);
+	return error ? error
+		     : reel_run_start(*run, context->base_addr, state->base_addr,
+				      adjoint->base_addr);
 }
 
 int reel_fortran_run_resume(reel_run **run, const CFI_cdesc_t *context, const CFI_cdesc_t *adjoint)

@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: MIT
-! Block replay, the choice of a plan by what the loop costs, and reverse sweeps in pieces.
+! Block replay, the choice of a plan by what the loop costs, reverse sweeps in pieces, driven runs.
 module growth
   use, intrinsic :: iso_c_binding
   use reel
@@ -67,6 +67,8 @@ program pieces
   call blocks()
   call costs()
   call actions()
+  call driven(.false.)
+  call driven(.true.)
   call refused()
 
 contains
@@ -241,6 +243,54 @@ contains
     if (reel_run_forward(run, a, x) /= 0) error stop
     call reel_run_give_up(run)
     call ok(.not. reel_run_is_reversing(run), 'a sweep is given up')
+    call reel_run_close(run)
+    call reel_plan_close(plan)
+  end subroutine
+
+  ! The program owns the loop: a known end, an end that it meets, and an end that it makes.
+  subroutine driven(unknown)
+    logical, intent(in) :: unknown
+    type(reel_problem) :: problem
+    type(reel_plan) :: plan
+    type(reel_run) :: run
+    type(reel_action) :: action
+    type(reel_run_stats) :: stats
+    type(reel_tape), pointer :: tape
+    real(c_double), target :: x(cells), bar(cells, 2)
+    integer :: error
+
+    problem%steps = steps
+    if (unknown) problem%steps = REEL_UNKNOWN_STEPS
+    problem%tier(1)%slots = 8
+    if (reel_plan_open(plan, merge(REEL_ONLINE, REEL_BINOMIAL, unknown), problem) /= 0) error stop
+    if (reel_run_open(run, plan, x, c_null_funptr, c_null_funptr, c_null_funptr) /= 0) error stop
+    call begin(x)
+    call seed(bar)
+    tape => reel_run_tape(run)
+    error = reel_run_start(run, a, x, bar)
+    do
+      if (error == 0) error = reel_run_next(run, action)
+      if (error /= 0 .or. action%kind == REEL_ACTION_DONE) exit
+      select case (action%kind)
+      case (REEL_ACTION_ADVANCE)
+        error = advance(a, x, action%first, action%last)
+        if (unknown .and. action%last == steps .and. .not. reel_run_is_reversing(run)) &
+          error = reel_run_end_loop(run)
+        call reel_run_set_time(run, 1000_c_int64_t)
+      case (REEL_ACTION_RECORD)
+        error = record(a, x, action%first, action%last, tape)
+      case default
+        error = reverse(a, bar, action%first, action%last, tape)
+      end select
+    end do
+    call ok(error == 0 .and. all(bar == wanted), 'a run that is driven gives the gradient of one tape')
+    call reel_run_get_stats(run, stats)
+    call ok(stats%advance_ns > 0 .and. mod(stats%advance_ns, 1000_c_int64_t) == 0, &
+      'the time of an action is what the program says')
+    call begin(x)
+    error = reel_run_start(run, a, x, bar)
+    call reel_run_stop(run, 7)
+    call ok(error == 0 .and. reel_run_next(run, action) == 7, 'a sweep ends where the program stops')
     call reel_run_close(run)
     call reel_plan_close(plan)
   end subroutine
