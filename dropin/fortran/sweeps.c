@@ -77,6 +77,13 @@ static int check(reel_run *run, const CFI_cdesc_t *context, const CFI_cdesc_t *s
 	return why ? refuse(run, "the state", why) : 0;
 }
 
+static int check_adjoint(reel_run *run, const CFI_cdesc_t *adjoint)
+{
+	const char *why = reel_fortran_wrong_argument(adjoint, 0);
+
+	return why ? refuse(run, "the adjoint", why) : 0;
+}
+
 int reel_fortran_run_forward(reel_run **run, const CFI_cdesc_t *context, const CFI_cdesc_t *state)
 {
 	int error = check(*run, context, state);
@@ -88,10 +95,9 @@ int reel_fortran_run_reverse(reel_run **run, const CFI_cdesc_t *context, const C
 			     const CFI_cdesc_t *adjoint)
 {
 	int error = check(*run, context, state);
-	const char *why = error ? NULL : reel_fortran_wrong_argument(adjoint, 0);
 
-	if (why)
-		error = refuse(*run, "the adjoint", why);
+	if (!error)
+		error = check_adjoint(*run, adjoint);
 	return error ? error
 		     : reel_run_reverse(*run, context->base_addr, state->base_addr,
 					adjoint->base_addr);
@@ -101,10 +107,9 @@ int reel_fortran_run_start(reel_run **run, const CFI_cdesc_t *context, const CFI
 			   const CFI_cdesc_t *adjoint)
 {
 	int error = check(*run, context, state);
-	const char *why = error ? NULL : reel_fortran_wrong_argument(adjoint, 0);
 
-	if (why)
-		error = refuse(*run, "the adjoint", why);
+	if (!error)
+		error = check_adjoint(*run, adjoint);
 	return error ? error
 		     : reel_run_start(*run, context->base_addr, state->base_addr,
 				      adjoint->base_addr);
@@ -113,13 +118,9 @@ int reel_fortran_run_start(reel_run **run, const CFI_cdesc_t *context, const CFI
 int reel_fortran_run_resume(reel_run **run, const CFI_cdesc_t *context, const CFI_cdesc_t *adjoint)
 {
 	const char *why = reel_fortran_wrong_argument(context, 0);
+	int error = why ? refuse(*run, "the context", why) : check_adjoint(*run, adjoint);
 
-	if (why)
-		return refuse(*run, "the context", why);
-	why = reel_fortran_wrong_argument(adjoint, 0);
-	if (why)
-		return refuse(*run, "the adjoint", why);
-	return reel_run_resume(*run, context->base_addr, adjoint->base_addr);
+	return error ? error : reel_run_resume(*run, context->base_addr, adjoint->base_addr);
 }
 
 /* Arguments that the program left out are NULL. */

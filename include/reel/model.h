@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a loop is to those who run its steps again: runs (run.h) and block replay (block.h). */
+/* The callbacks of a loop. Runs (run.h) and block replay (block.h) call them to run steps again. */
 #ifndef REEL_MODEL_H
 #define REEL_MODEL_H
 

@@ -153,16 +153,17 @@ int reel_parcel_pin(reel_parcel *parcel, const void **data);
 void reel_parcel_unpin(reel_parcel *parcel);
 
 /*
- * The same, but waits for `milliseconds` at most; 0: not at all. Returns -EAGAIN, too: the contents
- * are not in memory, and were asked for, so that a later call finds them. A program that has to look
- * at signals or at other threads while it waits calls it in a loop, with some tens of milliseconds.
- * -EDQUOT comes with the call after the one whose request found no room.
+ * Pins as reel_parcel_pin() does, but waits for `milliseconds` at most; 0: not at all. Returns as
+ * that; or -EAGAIN: the contents are not in memory, and were asked for, so that a later call finds
+ * them. A program that has to look at signals or at other threads while it waits calls it in a loop,
+ * with some tens of milliseconds. -EDQUOT comes with the call after the one whose request found no
+ * room.
  */
 int reel_parcel_pin_for(reel_parcel *parcel, const void **data, uint32_t milliseconds);
 
 /*
- * Whether the contents are in memory, and a pin would not wait. That may change at any time, unless
- * the parcel is open or pinned.
+ * Returns true if the contents are in memory, so that a pin would not wait. That may change at any
+ * time, unless the parcel is open or pinned.
  */
 bool reel_parcel_is_in_memory(const reel_parcel *parcel);
 

@@ -202,7 +202,7 @@ struct reel_run_options {
 	int (*save_adjoint)(void *context, const void *adjoint, void *bytes);
 	int (*load_adjoint)(void *context, void *adjoint, const void *bytes);
 	/*
-	 * Of a run that is driven: the arrays of its state, and those of its adjoint, in place of
+	 * A run that is driven may have its state, and its adjoint, in several arrays, in place of
 	 * one piece of memory or of callbacks. The lists are copied; the arrays outlive the run.
 	 * state_bytes and adjoint_bytes are then 0, or the size of all parts.
 	 */

@@ -25,7 +25,7 @@ extern "C" {
  */
 const char *reel_version(void);
 
-/* The same as a number, as REEL_VERSION: for bindings, which have no headers. */
+/* Returns the version of the library that runs as a number like REEL_VERSION. */
 int reel_version_number(void);
 
 #ifdef __cplusplus

@@ -191,7 +191,8 @@ static int open_schedules(reel_run *run)
 
 	if (!error)
 		error = reel_schedule_open(&run->ahead, run->plan);
-	return error ? error : reel_schedule_open(&run->later, run->plan);
+	return error || !run->options.restart ? error
+					      : reel_schedule_open(&run->later, run->plan);
 }
 
 static int fill(reel_run *run)

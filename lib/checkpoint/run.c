@@ -197,7 +197,7 @@ int reel_run_meet_end(reel_run *run, int64_t step)
 	return 0;
 }
 
-/* Whether the loop ends in the state that the sweep has reached. */
+/* Returns true if the loop ends in the state that the sweep has reached. */
 static bool is_at_end(const reel_run *run)
 {
 	const struct reel_sweep *sweep = &run->sweep;
@@ -275,7 +275,7 @@ static int conclude(reel_run *run, int error)
 				 requests & REEL_REQUEST_END);
 }
 
-/* Whether the forward sweep has come to its end. A loop of no steps has no last action. */
+/* Returns true at the end of the forward sweep. A loop of no steps has no last action. */
 static bool has_turned(const reel_run *run)
 {
 	return run->phase == REEL_RUN_FORWARD &&
@@ -390,17 +390,14 @@ static int no_reverse_sweep(const reel_run *run)
 				  "longjmp(): call reel_run_forward() first");
 }
 
-/* Whether a restart file of the reverse sweep would lack the adjoint. */
-static bool lacks_adjoint(const reel_run *run, const void *adjoint)
+/* Returns 0, or -EINVAL: the restart files of the reverse sweep would lack the adjoint. */
+static int check_adjoint(const reel_run *run, const void *adjoint)
 {
 	const struct reel_run_options *options = &run->options;
 
-	return options->restart && options->adjoint_bytes && !options->adjoint_parts &&
-	       !options->save_adjoint && !adjoint;
-}
-
-static int no_adjoint(void)
-{
+	if (!options->restart || !options->adjoint_bytes || options->adjoint_parts ||
+	    options->save_adjoint || adjoint)
+		return 0;
 	return reel_fail(-EINVAL, "a run with a restart file needs the adjoint, which is written "
 				  "to it");
 }
@@ -419,8 +416,9 @@ int reel_run_reverse(reel_run *run, void *context, void *state, void *adjoint)
 	end_if_left(run);
 	if (!may_reverse(run))
 		return no_reverse_sweep(run);
-	if (lacks_adjoint(run, adjoint))
-		return no_adjoint();
+	error = check_adjoint(run, adjoint);
+	if (error)
+		return error;
 	enter_function(run);
 	begin_sweep(run, context, state, adjoint);
 	error = sweep_by_callbacks(run);
@@ -443,11 +441,11 @@ int reel_run_take(reel_run *run, reel_action *action)
 
 int reel_run_start(reel_run *run, void *context, void *state, void *adjoint)
 {
+	int error = check_adjoint(run, adjoint);
 	bool goes_on;
-	int error = 0;
 
-	if (lacks_adjoint(run, adjoint))
-		return no_adjoint();
+	if (error)
+		return error;
 	end_if_left(run);
 	enter_function(run);
 	goes_on = run->sweep.resumed && reel_run_is_reversing(run);

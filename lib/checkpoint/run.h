@@ -61,20 +61,20 @@ struct reel_run_counts {
 	uint64_t stores[REEL_MAX_TIERS], loads[REEL_MAX_TIERS];
 };
 
-/* What is under way of a sweep. */
+/* The sweep that is under way: where it stands, and the arguments that it was begun with. */
 struct reel_sweep {
 	void *context, *state, *adjoint;
-	reel_action action; /* of the plan; DONE: none is under way */
+	reel_action action; /* the action of the plan that is under way; DONE: none */
 	int64_t at;         /* the state that the pieces of an ADVANCE have reached */
 	bool resumed;       /* reel_run_resume() has succeeded, and no sweep has begun since */
 	bool driven;        /* reel_run_next() goes on with it, and no callbacks */
 
-	/* Of a sweep that is driven. */
-	reel_action piece; /* that the program carries out; DONE: none */
-	uint64_t since;    /* time at which it was handed out */
-	uint64_t ns;       /* that it has taken, as the program says, or 0 */
+	/* The members below belong to a sweep that is driven. */
+	reel_action piece; /* the piece that the program carries out; DONE: none */
+	uint64_t since;    /* the time at which the piece was handed out */
+	uint64_t ns;       /* how long the piece took, by reel_run_set_time(); 0: not set */
 	bool ends;         /* reel_run_end_loop() was called */
-	int error;         /* of reel_run_stop() */
+	int error;         /* what reel_run_stop() was called with */
 };
 
 /* ADVANCE, RECORD and REVERSE. */
@@ -84,7 +84,7 @@ struct reel_run {
 	const reel_plan *plan;
 	reel_model model;
 	struct reel_run_options options;
-	struct reel_part *part; /* those of the options, of the state first; or NULL */
+	struct reel_part *part; /* memory of the options' lists, the state's first; or NULL */
 	reel_tape tape;
 	struct reel_snapshots snapshots;
 	reel_schedule *schedule;
@@ -147,7 +147,7 @@ int64_t reel_run_steps_at_first(const reel_run *run);
 int reel_run_meet_end(reel_run *run, int64_t step);
 /* Whether the forward sweep ends with this action. */
 bool reel_run_turns_after(const reel_run *run, const reel_action *action);
-/* Whether states are compared with what they were (REEL_RUN_AUDIT). */
+/* Returns true if the run compares states with what they were (REEL_RUN_AUDIT). */
 bool reel_run_audits(const reel_run *run);
 
 /* run-action.c: no other thread carries actions out while reel_run_set_counts() runs. */
@@ -159,7 +159,7 @@ void reel_run_set_counts(reel_run *run, const struct reel_run_counts *counts);
  * does not overflow.
  */
 int64_t reel_run_step_of(const reel_run *run, int64_t segment);
-/* The same action in steps of the model. */
+/* Returns the action with its steps counted in those of the model. */
 reel_action reel_run_piece_of(const reel_run *run, const reel_action *action);
 /* Carries an action of the plan out; `tape` NULL: that of the run. As reel_run_carry_out(). */
 int reel_run_act(reel_run *run, const reel_action *action, void *context, void *state,

@@ -10,6 +10,9 @@
 
 #define REEL_SECOND_NS 1000000000
 
+/* As the time at which a wait ends: it has no limit. */
+#define REEL_FOREVER UINT64_MAX
+
 static inline uint64_t reel_clock_ns(void)
 {
 	struct timespec now;

@@ -116,9 +116,6 @@ static void leave_order(struct reel_bin *bin)
 	pthread_mutex_unlock(&bin->parcels->lock);
 }
 
-/* No limit of a wait. */
-#define FOREVER UINT64_MAX
-
 struct pin {
 	struct reel_bin *bin;
 	uint64_t until;
@@ -146,7 +143,7 @@ static int acquire(void *context)
 	 * First, so that the bins that come next are read while this thread waits. A pin whose wait
 	 * has a limit may come to nothing, and then its use is still to come.
 	 */
-	if (!pin->has_advanced && pin->until == FOREVER) {
+	if (!pin->has_advanced && pin->until == REEL_FOREVER) {
 		advance(bin, away);
 		pin->has_advanced = true;
 	}
@@ -162,7 +159,7 @@ static int acquire(void *context)
 
 int reel_bin_pin(struct reel_bin *bin)
 {
-	struct pin pin = {.bin = bin, .until = FOREVER};
+	struct pin pin = {.bin = bin, .until = REEL_FOREVER};
 	int error;
 
 	do

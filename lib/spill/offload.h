@@ -9,7 +9,7 @@
  *	write-back.c   write behind, and eviction
  *	read-ahead.c   reads back
  *	pressure.c     less memory while the system is short of it
- *	demand.c       who needs which slab when, and the owners' requests
+ *	demand.c       what owners need, and their requests
  *	slab-owner.c   the owner's side: seals, acquires and frees slabs
  *	pins.c         several threads are the owner of one slab
  *	parcel.c       parcels, which programs call; bin.c and order.c: parcel.h
@@ -58,8 +58,8 @@ enum reel_demand_kind {
 };
 
 /*
- * Who needs which slab when: what the owner of slabs tells the offload thread. It lives as long as
- * the pool: after its tape is closed, it serves another one.
+ * A demand tells the offload thread which slabs their owner needs, and when. It lives as long as the
+ * pool: after its owner has given it back, it serves another one.
  */
 struct reel_demand {
 	struct reel_demand *next;
@@ -71,7 +71,7 @@ struct reel_demand {
 	_Atomic uint32_t top;
 	_Atomic uint32_t highest;
 	_Atomic uint64_t popped;
-	/* Of a recording. */
+	/* The readers of a recording. */
 	_Atomic(struct reel_demand *) reader[REEL_RANKED_READERS];
 
 	/*
@@ -365,7 +365,7 @@ bool reel_read_overdrawn(struct reel_offload *offload);
 void reel_read_done(struct reel_offload *offload, struct reel_slab *slab, int error);
 /* Whether an owner waits for a slab that has no frame yet. */
 bool reel_read_is_awaited(struct reel_offload *offload);
-/* Whether a thread has asked for a slab that has no frame yet, and does not wait. */
+/* Returns true if a thread that does not wait has asked for a slab without a frame. */
 bool reel_read_is_hurried(struct reel_offload *offload);
 /* Whether an owner waits for this slab. */
 bool reel_read_is_awaited_for(struct reel_offload *offload, const struct reel_slab *slab);
@@ -376,7 +376,7 @@ void reel_read_wake(struct reel_offload *offload, const struct reel_slab *slab);
 
 struct reel_demand *reel_demand_take(struct reel_offload *offload);
 void reel_demand_give(struct reel_offload *offload, struct reel_demand *demand);
-/* The same for a demand without requests: it does not count among those that share the frames. */
+/* These do the same for a demand without requests, to which no share of the frames is counted. */
 struct reel_demand *reel_demand_take_silent(struct reel_offload *offload,
 					    enum reel_demand_kind kind);
 void reel_demand_give_silent(struct reel_offload *offload, struct reel_demand *demand);
@@ -393,8 +393,8 @@ unsigned reel_demand_slabs_ahead(const struct reel_offload *offload,
 /* Request more slabs in advance from now on, since the owner has had to wait. */
 void reel_demand_note_stall(struct reel_demand *demand);
 /*
- * Of a REEL_DEMAND_HURRIED, whose callers are one at a time: requests a slab that is away, unless it
- * is requested already. Returns 0; or -EDQUOT: the last request was one of this slab, and there was
+ * Requests a slab that is away, unless it is requested already. The demand is a REEL_DEMAND_HURRIED,
+ * and one thread at a time calls this. Returns 0, or -EDQUOT: an earlier request of this slab found
  * no room.
  */
 int reel_demand_hurry(struct reel_offload *offload, struct reel_demand *demand,

@@ -94,11 +94,8 @@ static int take_demands(struct reel_parcels *parcels, struct reel_offload *offlo
 	if (!parcels->unordered)
 		return -ENOMEM;
 	parcels->hurried = reel_demand_take_silent(offload, REEL_DEMAND_HURRIED);
-	if (parcels->hurried) {
-		/* Relaxed: the offload thread reads it after the first request. */
-		atomic_store_explicit(&parcels->hurried->overdraws, false, memory_order_relaxed);
+	if (parcels->hurried)
 		return 0;
-	}
 	reel_demand_give_silent(offload, parcels->unordered);
 	return -ENOMEM;
 }

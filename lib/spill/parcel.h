@@ -63,7 +63,7 @@ struct reel_parcels {
 	struct reel_pool *pool;
 	/* Where bins without an announced use are described; NULL: the pool has no store. */
 	struct reel_demand *unordered;
-	/* Of bins that a pin has asked for and does not wait for; with the lock. NULL as well. */
+	/* Requests the bins of pins that do not wait; requires `lock`. NULL: there is no store. */
 	struct reel_demand *hurried;
 	pthread_mutex_t lock;
 	struct reel_bin *bins;
@@ -109,12 +109,13 @@ void reel_bin_close(struct reel_bin *bin);
 /* Keeps the frame in memory. Returns 0, or as reel_slab_acquire(). */
 int reel_bin_pin(struct reel_bin *bin);
 /*
- * The same, but waits at most until `until`, a time in ns. Returns -EAGAIN, too: the frame is not
- * in memory, and was asked for. If there is no room for it, the next call returns -EDQUOT.
+ * Pins the bin as reel_bin_pin() does, but waits at most until `until`, a time in ns. Returns
+ * -EAGAIN, too: the frame is not in memory, and was requested. If that request finds no room, the
+ * next call returns -EDQUOT.
  */
 int reel_bin_pin_until(struct reel_bin *bin, uint64_t until);
 void reel_bin_unpin(struct reel_bin *bin);
-/* Whether the frame is in memory: an estimate, unless it is pinned. */
+/* Returns true if the frame is in memory: an estimate, unless the bin is pinned. */
 bool reel_bin_is_in_memory(struct reel_bin *bin);
 /* Waits until no put of a bin that the caller has pinned is under way. Returns 0 or -ENOMEM. */
 int reel_bin_await_put(struct reel_bin *bin);

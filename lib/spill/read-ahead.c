@@ -220,12 +220,17 @@ static struct reel_slab *awaited_slab(struct reel_demand *demand)
 	return state == REEL_SLAB_READ_QUEUED ? slab : NULL;
 }
 
-static bool read_awaited(struct reel_offload *offload, struct reel_demand *demand)
+/* Reads the slab, if it is not NULL, and evicts whatever slab can be evicted for it. */
+static bool read_at_once(struct reel_offload *offload, struct reel_slab *slab)
 {
-	struct reel_slab *slab = awaited_slab(demand);
 	struct reel_ticket *ticket = slab ? reel_offload_ticket(offload, slab, true) : NULL;
 
 	return ticket && read_slab(offload, slab, ticket, REEL_MIN_DISTANCE);
+}
+
+static bool read_awaited(struct reel_offload *offload, struct reel_demand *demand)
+{
+	return read_at_once(offload, awaited_slab(demand));
 }
 
 /* Carves a frame beyond the budget, without a carrier: there may be no descriptor left. */
@@ -270,8 +275,8 @@ static bool read_overdrawn(struct reel_offload *offload, struct reel_demand *dem
 /* ---- Slabs that a thread has asked for and does not wait for ---- */
 
 /*
- * The first slab of these that has no frame yet. What has come, is on its way or was freed is not
- * asked for any more: who finds it gone again asks again.
+ * Returns the first of these slabs that has no frame yet. A slab that has come, is on its way or was
+ * freed leaves the requests: a thread that finds it evicted again asks for it again.
  */
 static struct reel_slab *hurried_slab(struct reel_demand *demand)
 {
@@ -299,10 +304,7 @@ static bool has_hurried(struct reel_offload *offload, struct reel_demand *demand
 
 static bool read_hurried(struct reel_offload *offload, struct reel_demand *demand)
 {
-	struct reel_slab *slab = hurried_slab(demand);
-	struct reel_ticket *ticket = slab ? reel_offload_ticket(offload, slab, true) : NULL;
-
-	if (!ticket || !read_slab(offload, slab, ticket, REEL_MIN_DISTANCE))
+	if (!read_at_once(offload, hurried_slab(demand)))
 		return false;
 	drop_request(demand);
 	return true;

@@ -82,9 +82,6 @@ void reel_slab_tell_of_growth(struct reel_pool *pool)
 
 /* ---- Acquiring ---- */
 
-/* No limit of a wait. */
-#define FOREVER UINT64_MAX
-
 /* Rounded up, and at least 1. */
 static uint32_t milliseconds_to(uint64_t until)
 {
@@ -112,7 +109,7 @@ static int await(struct reel_offload *offload, struct reel_slab *slab, struct re
 			return 0;
 		if (atomic_load_explicit(&demand->refused, memory_order_relaxed) == slab)
 			return -EDQUOT;
-		if (until != FOREVER && reel_clock_ns() >= until)
+		if (until != REEL_FOREVER && reel_clock_ns() >= until)
 			return -EAGAIN;
 		reel_yield_point();
 		/*
@@ -121,7 +118,7 @@ static int await(struct reel_offload *offload, struct reel_slab *slab, struct re
 		 */
 		atomic_store_explicit(&demand->awaited, slab, memory_order_release);
 		reel_wakeup_signal(&offload->work);
-		if (until == FOREVER)
+		if (until == REEL_FOREVER)
 			reel_wakeup_wait(&demand->arrival);
 		else
 			reel_wakeup_wait_for(&demand->arrival, milliseconds_to(until));
@@ -154,7 +151,7 @@ static int await_arrival(struct reel_offload *offload, struct reel_slab *slab,
 	if (demand)
 		return await_with(offload, slab, demand, until);
 	/* Whoever does not wait needs no demand. */
-	if (until != FOREVER && reel_clock_ns() >= until)
+	if (until != REEL_FOREVER && reel_clock_ns() >= until)
 		return -EAGAIN;
 	demand = reel_demand_take_silent(offload, REEL_DEMAND_STACK);
 	if (!demand)
@@ -229,7 +226,7 @@ static int acquire(struct reel_pool *pool, struct reel_slab *slab, struct reel_d
 int reel_slab_acquire(struct reel_pool *pool, struct reel_slab *slab,
 		      struct reel_demand *demand)
 {
-	return acquire(pool, slab, demand, FOREVER);
+	return acquire(pool, slab, demand, REEL_FOREVER);
 }
 
 int reel_slab_acquire_until(struct reel_pool *pool, struct reel_slab *slab, uint64_t until)
@@ -265,7 +262,7 @@ int reel_slab_await_put(struct reel_pool *pool, struct reel_slab *slab)
 {
 	REEL_ASSERT(reel_slab_is_readable(slab));
 	return reel_slab_state_of(slab) == REEL_SLAB_PINNED_WRITING
-		       ? await_arrival(reel_offload_of(pool), slab, NULL, FOREVER)
+		       ? await_arrival(reel_offload_of(pool), slab, NULL, REEL_FOREVER)
 		       : 0;
 }
 

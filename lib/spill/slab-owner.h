@@ -35,8 +35,8 @@ void reel_slab_tell_of_growth(struct reel_pool *pool);
 int reel_slab_acquire(struct reel_pool *pool, struct reel_slab *slab,
 		      struct reel_demand *demand);
 /*
- * The same for an owner without a demand, that waits at most until `until`, a time in ns. Returns
- * -EAGAIN, too: the slab is as it was.
+ * Acquires a slab for an owner without a demand, and waits at most until `until`, a time in ns.
+ * Returns as reel_slab_acquire(); or -EAGAIN, the time has come and the slab is as it was.
  */
 int reel_slab_acquire_until(struct reel_pool *pool, struct reel_slab *slab, uint64_t until);
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the I-forms of collective calls have in common. */
+/* The I-forms of collective calls begin and end by these functions. */
 #include "config.h"
 
 #include "nonblocking.h"

@@ -60,7 +60,8 @@ for target in "${targets[@]}"; do
 	grep -qxF -e "$target" <<<"$known" || die "$target is no target: it may be ${known//$'\n'/, }"
 done
 
-# What was found, and what is distributed, as files.
+# corpora TARGET: prints the folders with inputs of the target: those that were found, and those of the sources, which
+# it unpacks.
 corpora() {
 	mkdir -p "found/$1" "crashes/$1"
 	echo "found/$1"
