@@ -297,23 +297,37 @@ static bool client_retires_idle(struct reel_pool *pool)
 	return client && client->verbs->retire_idle(client);
 }
 
-/* True: the caller may try again after this error. */
-static bool await_frame(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes, int *error)
+/* False: nothing moves that could free a frame, and `error` says why. */
+static bool await_frame(struct reel_pool *pool, enum reel_slab_kind kind, int *error)
 {
-	return store_helps(pool, kind, bytes, *error) &&
-	       (pool->reclaim->await_frame(pool, needs_eviction(kind, *error), error) ||
-		client_retires_idle(pool));
+	return pool->reclaim->await_frame(pool, needs_eviction(kind, *error), error) ||
+	       client_retires_idle(pool);
+}
+
+static int take_or_wait(struct reel_pool *pool, struct reel_cache *cache,
+			enum reel_slab_kind kind, size_t bytes, struct reel_slab **taken)
+{
+	int error = take(pool, cache, kind, bytes, taken);
+	bool refused = false;
+
+	while (!refused && store_helps(pool, kind, bytes, error)) {
+		int refusal = error;
+
+		refused = !await_frame(pool, kind, &refusal);
+		/* After a refusal, too: another thread may have given memory back meanwhile. */
+		error = take(pool, cache, kind, bytes, taken);
+		if (error && refused)
+			error = refusal;
+	}
+	return error;
 }
 
 int reel_pool_take(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
 		   struct reel_slab **taken)
 {
 	struct reel_cache *cache = own_cache(pool);
-	int error;
+	int error = take_or_wait(pool, cache, kind, bytes, taken);
 
-	do
-		error = take(pool, cache, kind, bytes, taken);
-	while (error && await_frame(pool, kind, bytes, &error));
 	if (error == -EDQUOT)
 		atomic_fetch_add_explicit(&pool->refused, 1, memory_order_relaxed);
 	if (error)

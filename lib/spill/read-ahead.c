@@ -258,6 +258,9 @@ static bool read_overdrawn(struct reel_offload *offload, struct reel_demand *dem
 	struct reel_ticket *ticket;
 
 	REEL_ASSERT(!offload->puts);
+	/* Another thread may have given memory back since this round tried to read the slab. */
+	if (read_at_once(offload, slab))
+		return true;
 	if (slab && !overdraws)
 		refuse(demand, slab);
 	ticket = slab && overdraws ? reel_offload_ticket(offload, slab, true) : NULL;
@@ -312,9 +315,11 @@ static bool read_hurried(struct reel_offload *offload, struct reel_demand *deman
 
 static bool refuse_hurried(struct reel_offload *offload, struct reel_demand *demand)
 {
-	struct reel_slab *slab = hurried_slab(demand);
+	struct reel_slab *slab;
 
-	(void)offload;
+	if (read_hurried(offload, demand))
+		return true;
+	slab = hurried_slab(demand);
 	if (!slab)
 		return false;
 	reel_slab_move(slab, REEL_SLAB_READ_QUEUED, REEL_SLAB_STORED);

@@ -641,6 +641,44 @@ static void a_used_up_budget_is_said(void)
 	close_all(pool, late, "a budget that was used up");
 }
 
+struct opening {
+	reel_pool *pool;
+	reel_parcel *parcel;
+	int error;
+};
+
+static void *open_large(void *argument)
+{
+	struct opening *opening = argument;
+	void *data;
+
+	opening->error =
+		reel_parcel_open(&opening->parcel, opening->pool, 14 * SLAB, NULL, &data);
+	return NULL;
+}
+
+/* Its put keeps the memory of a closed parcel, for which another thread waits. */
+static void a_closed_parcel_makes_room_when_its_put_ends(void)
+{
+	struct held_store *held = held_open();
+	struct opening opening = {.pool = open_pool(spilling(&held->store, BUDGET, 2))};
+	pthread_t thread;
+
+	tap_case("a parcel that is closed while it is being put");
+	opening.parcel = sealed(opening.pool, 14 * SLAB, 1);
+	while (!held_transfers(held))
+		sched_yield();
+	reel_parcel_close(opening.parcel);
+	pthread_create(&thread, NULL, open_large, &opening);
+	while (!somebody_waits(reel_offload_of(opening.pool)))
+		sched_yield();
+	held_release(held);
+	pthread_join(thread, NULL);
+	if (is_int(opening.error, 0, "another one is opened in its memory"))
+		reel_parcel_close(opening.parcel);
+	close_pool_at_rest(opening.pool, "a parcel that was closed while it was being put");
+}
+
 /* ---- What is lost ---- */
 
 static void a_lost_parcel_is_an_error(enum reel_fault fault, int error)
@@ -1267,6 +1305,7 @@ int main(void)
 	a_sealed_parcel_holds_no_slab(3);
 	a_pin_finds_the_slab_of_a_sealed_parcel();
 	a_used_up_budget_is_said();
+	a_closed_parcel_makes_room_when_its_put_ends();
 	a_lost_parcel_is_an_error(REEL_FAULT_ERROR, -EIO);
 	a_lost_parcel_is_an_error(REEL_FAULT_MISPLACE, -EBADMSG);
 	a_child_has_what_is_in_memory();
