@@ -57,6 +57,7 @@ size_t reel_trim_large(struct reel_pool *pool, struct reel_slab *slab)
 	size_t trimmed = slab->bytes;
 
 	REEL_ASSERT(slab->kind == REEL_SLAB_LARGE && slab->frame);
+	pool->reclaim->release_frame(pool, slab);
 	reel_annotate_allow(slab->frame, slab->bytes);
 	reel_os_unmap(slab->frame, slab->bytes);
 	/* Relaxed: the number guards no other data. */

@@ -155,6 +155,7 @@ int reel_pool_close(reel_pool *pool)
 	REEL_ASSERT(!reel_offload_of(pool) == !pool->reclaim->moves_frames);
 	if (reel_offload_of(pool))
 		reel_offload_close(reel_offload_of(pool));
+	pool->reclaim = &reel_reclaim_nothing;
 	reel_pool_destroy(pool);
 	return 0;
 }

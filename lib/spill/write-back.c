@@ -196,7 +196,6 @@ static void place(struct reel_offload *offload, struct reel_slab *carrier)
 		reel_supply_push_warm(offload->pool, carrier);
 		return;
 	}
-	reel_offload_unregister_frame(offload, carrier);
 	reel_trim_large(offload->pool, carrier);
 	offload->made_room = true;
 }

@@ -679,6 +679,62 @@ static void a_closed_parcel_makes_room_when_its_put_ends(void)
 	close_pool_at_rest(opening.pool, "a parcel that was closed while it was being put");
 }
 
+/* ---- Memory that a store knows ---- */
+
+static _Atomic int64_t registered_bytes;
+
+static int count_registered(reel_store *store, void *memory, size_t bytes)
+{
+	(void)store;
+	(void)memory;
+	registered_bytes += (int64_t)bytes;
+	return 0;
+}
+
+static void count_unregistered(reel_store *store, void *memory, size_t bytes)
+{
+	(void)store;
+	(void)memory;
+	registered_bytes -= (int64_t)bytes;
+}
+
+static void registering_capacity(reel_store *store, struct reel_store_capacity *capacity)
+{
+	(void)store;
+	*capacity = (struct reel_store_capacity){.total_bytes = UINT64_MAX, .align = 1,
+						 .best_depth = 4, .verified = true,
+						 .registers = true};
+}
+
+/* Whoever gives the memory back to the system: a thread that closes a parcel, or a trim. */
+static void memory_is_registered_no_longer_than_it_is_there(void)
+{
+	struct late_store *late = late_open(19);
+	struct reel_store_verbs verbs = *late->store.verbs;
+	reel_parcel *parcel;
+	reel_pool *pool;
+
+	tap_case("a store that has to know memory");
+	verbs.capacity = registering_capacity;
+	verbs.register_memory = count_registered;
+	verbs.unregister_memory = count_unregistered;
+	late->store.verbs = &verbs;
+	pool = open_pool(spilling(&late->store, BUDGET, 2));
+	parcel = sealed(pool, 9 * SLAB, 1);
+	settle(pool);
+	is_int(registered_bytes, 9 * SLAB, "knows what it has been given");
+	reel_parcel_close(parcel);
+	is_int(registered_bytes, 0, "until that has gone back to the system");
+	parcel = sealed(pool, 2 * SLAB, 1);
+	settle(pool);
+	push_out(pool);
+	ok(reads(parcel, 1), "what comes back");
+	reel_parcel_close(parcel);
+	reel_pool_trim(pool, 0);
+	is_int(registered_bytes, 0, "is forgotten with its memory, too");
+	close_all(pool, late, "memory that a store knows");
+}
+
 /* ---- What is lost ---- */
 
 static void a_lost_parcel_is_an_error(enum reel_fault fault, int error)
@@ -1306,6 +1362,7 @@ int main(void)
 	a_pin_finds_the_slab_of_a_sealed_parcel();
 	a_used_up_budget_is_said();
 	a_closed_parcel_makes_room_when_its_put_ends();
+	memory_is_registered_no_longer_than_it_is_there();
 	a_lost_parcel_is_an_error(REEL_FAULT_ERROR, -EIO);
 	a_lost_parcel_is_an_error(REEL_FAULT_MISPLACE, -EBADMSG);
 	a_child_has_what_is_in_memory();
