@@ -45,7 +45,6 @@ libreel_core_la_SOURCES = \
 	%D%/checkpoint/run-restart.c \
 	%D%/checkpoint/save-request.c %D%/checkpoint/save-request.h \
 	%D%/checkpoint/snapshot.c %D%/checkpoint/snapshot.h \
-	%D%/checkpoint/snapshot-buffer.c \
 	%D%/os/annotate.h \
 	%D%/os/assert.c %D%/os/assert.h \
 	%D%/os/cancel.h \

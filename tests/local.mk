@@ -469,7 +469,7 @@ file_refusals_ldflags = $(refusals_ldflags) \
 # The models of t-models.sh within larger bounds; with RESULTS=yes tests/results/models.txt says how
 # many states they have.
 EXTRA_DIST += %D%/models/dispatch.pml %D%/models/magazine.pml %D%/models/offload.pml \
-	%D%/models/order.pml %D%/models/parcel.pml %D%/models/pool.pml %D%/models/snapshot.pml %D%/models/wake.pml
+	%D%/models/order.pml %D%/models/parcel.pml %D%/models/pool.pml %D%/models/wake.pml
 .PHONY: check-models
 check-models:
 	$(AM_TESTS_ENVIRONMENT) MODELS=full RESULTS=$(RESULTS) $(SHELL) $(srcdir)/%D%/source/t-models.sh

@@ -37,11 +37,11 @@
  * added to the adjoint is in it. With look-ahead (omp.h) and on several ranks (mpi.h) callbacks
  * must return.
  *
- * Tiers. A tier of the plan is memory, or a store (store.h): a snapshot for a store is
- * saved to a buffer, written behind while the sweep goes on, and read ahead of the LOAD
- * that will need it. A snapshot that its store refuses stays in memory. Snapshots of a tier
- * in memory are parcels (parcel.h): on a pool with a store they leave memory, too, and are
- * read ahead. Snapshots and buffers are the pool's memory, under its budget, as tapes are.
+ * Tiers. A tier of the plan is memory, or a store (store.h). Snapshots are parcels (parcel.h).
+ * One for a store is written while the sweep goes on, leaves memory then, and is read ahead of the
+ * LOAD that will need it; one that its store refuses stays in memory until the store takes it.
+ * Those of a tier in memory leave memory, too, on a pool with a store, and are read ahead. All of
+ * them are the pool's memory, under its budget, as tapes are.
  *
  * A program that owns its time loop, as a solver's library or an interpreter does, gives no
  * callbacks: it asks the run what to do next and does it itself. Such a run is driven (plan.h). It
@@ -166,7 +166,7 @@ struct reel_run_options {
 	 * driven (plan.h), and the program calls reel_run_end_loop().
 	 */
 	bool (*finished)(void *context, const void *state, int64_t step);
-	/* Snapshots that are on their way to stores, and from them, at once; 0: 2. */
+	/* Snapshots that are on their way to a store, and that are read ahead, at once; 0: 2. */
 	unsigned puts;
 	unsigned gets;
 	unsigned flags;
@@ -217,10 +217,10 @@ struct reel_run_stats {
 	int64_t advanced, recorded, reversed;
 	uint64_t stores[REEL_MAX_TIERS], loads[REEL_MAX_TIERS];
 	uint64_t put_bytes, got_bytes; /* to stores and from them */
-	uint64_t failed_puts;          /* snapshots that stayed in memory */
+	uint64_t failed_puts;          /* transfers: what was not written stayed in memory */
 	uint64_t fetched;              /* loads that found what was read ahead */
 	uint64_t waits, wait_ns;       /* for a store */
-	uint64_t peak_snapshot_bytes;  /* in memory, buffers included */
+	uint64_t peak_snapshot_bytes;  /* in memory, with what is kept for the next ones of stores */
 	uint64_t peak_tape_bytes;
 	/* Time of advance, record and reverse, of all threads together. */
 	uint64_t advance_ns, record_ns, reverse_ns;

@@ -310,7 +310,7 @@ int reel_run_open_in_group(reel_run **opened, const reel_plan *plan, const reel_
 	error = reel_group_check_same(group, error, run ? reel_restart_plan_crc(run) : 0,
 				      "plans or segments");
 	if (error && run) {
-		reel_snapshots_leave(&run->snapshots, run->options.store);
+		reel_snapshots_leave(&run->snapshots);
 		run->group.close = NULL;
 		reel_run_close(run);
 	}
@@ -325,7 +325,6 @@ void reel_run_close(reel_run *run)
 		return;
 	reel_tape_close(&run->tape);
 	reel_snapshots_close(&run->snapshots);
-	REEL_ASSERT(!run->snapshots.puts && !run->snapshots.memory_bytes);
 	reel_audit_end(run);
 	reel_restart_drop_packed(run);
 	free_run(run);

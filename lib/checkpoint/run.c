@@ -580,7 +580,6 @@ reel_tape *reel_run_tape(reel_run *run)
 
 void reel_run_get_stats(reel_run *run, struct reel_run_stats *stats)
 {
-	struct reel_snapshots *snapshots = &run->snapshots;
 	struct reel_run_counts counts = reel_run_get_counts(run);
 
 	*stats = (struct reel_run_stats){
@@ -602,13 +601,5 @@ void reel_run_get_stats(reel_run *run, struct reel_run_stats *stats)
 	};
 	memcpy(stats->stores, counts.stores, sizeof stats->stores);
 	memcpy(stats->loads, counts.loads, sizeof stats->loads);
-	pthread_mutex_lock(&snapshots->lock);
-	stats->put_bytes = snapshots->put_bytes;
-	stats->got_bytes = snapshots->got_bytes;
-	stats->failed_puts = snapshots->failed_puts;
-	stats->fetched = snapshots->fetched;
-	stats->waits = snapshots->waits;
-	stats->wait_ns = snapshots->wait_ns;
-	stats->peak_snapshot_bytes = snapshots->peak_bytes;
-	pthread_mutex_unlock(&snapshots->lock);
+	reel_snapshots_get_stats(&run->snapshots, stats);
 }

@@ -11,7 +11,6 @@
  *	run-group.c        what the processes of a run agree on
  *	save-request.c     requests to save all runs of the process
  *	snapshot.c         slots of snapshots
- *	snapshot-buffer.c  memory of snapshots, and their transfers
  *
  * One thread at a time uses a run, but several threads may carry its actions out at the same time
  * (reel_run_carry_out()). These threads share the snapshots and the counters.

@@ -265,7 +265,7 @@ static int take(struct reel_pool *pool, struct reel_cache *cache, enum reel_slab
 static bool large_may_fit(struct reel_pool *pool, size_t bytes)
 {
 	return reel_supply_large_bytes(bytes) <= pool->hard_budget &&
-	       pool->slab_bytes % reel_os_page_bytes() == 0 &&
+	       (pool->parent || pool->slab_bytes % reel_os_page_bytes() == 0) &&
 	       /* Relaxed: the flag guards no other data. */
 	       !atomic_load_explicit(&pool->frames_are_locked, memory_order_relaxed);
 }

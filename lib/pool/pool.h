@@ -94,6 +94,14 @@ struct reel_pool {
 	_Atomic(struct reel_cache *) caches;
 	pthread_key_t cache_key;
 
+	/*
+	 * Where the frames of this pool come from, each of which is a large slab there; NULL: from
+	 * the system. Such a pool has large slabs only, and no limit but its parent's budget.
+	 */
+	struct reel_pool *parent;
+	/* In a pool with a parent: the resident bytes up to which idle frames stay for the next slab. */
+	size_t idle_bytes;
+
 	size_t hard_budget;
 	/*
 	 * Relaxed: the number says how much to write and to keep, and guards no data. Only the

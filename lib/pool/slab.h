@@ -100,8 +100,12 @@ struct reel_slab {
 	struct reel_slab *below;
 	/* Number of bytes filled in the slab below when this slab was put on top of it. */
 	uint64_t below_offset;
-	/* Serial number of this stay on a tape. A mark compares it. */
-	uint64_t serial;
+	union {
+		/* Serial number of this stay on a tape. A mark compares it. */
+		uint64_t serial;
+		/* In a pool with a parent: the parent's slab, whose frame this is. */
+		struct reel_slab *lender;
+	};
 	/* Number of holds that were open when the slab was put on the tape. */
 	uint32_t holds;
 	/* Number of slabs of the tape below this one. */

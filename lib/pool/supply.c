@@ -276,6 +276,8 @@ int reel_supply_take(struct reel_pool *pool, enum reel_slab_kind kind, struct re
  */
 static size_t max_warm(const struct reel_pool *pool, enum reel_slab_kind kind)
 {
+	if (pool->parent)
+		return pool->idle_bytes;
 	return pool->reclaim->moves_frames && kind == REEL_SLAB_WHOLE ? pool->hard_budget
 								      : reel_soft_budget(pool);
 }
@@ -316,43 +318,67 @@ struct reel_slab *reel_supply_take_frameless(struct reel_pool *pool)
  * Maps the frame of a large slab. Frames below the size of a huge page are not aligned either,
  * since no huge page can back them.
  */
-static char *map(struct reel_pool *pool, size_t bytes)
+static int map(struct reel_pool *pool, size_t bytes, struct reel_slab *slab)
 {
 	/* Relaxed: the number guards no other data. */
 	bool few = atomic_load_explicit(&pool->large_frames, memory_order_relaxed) < MAX_ALIGNED;
 	bool huge = bytes >= REEL_HUGE_PAGE;
-	char *frame = reel_os_map(bytes, huge && few ? REEL_HUGE_PAGE : 1);
 
-	if (!frame)
-		return NULL;
+	slab->frame = reel_os_map(bytes, huge && few ? REEL_HUGE_PAGE : 1);
+	if (!slab->frame)
+		return -ENOMEM;
 	if (huge && !(pool->flags & REEL_POOL_SMALL_PAGES))
-		reel_os_want_huge_pages(frame, bytes);
+		reel_os_want_huge_pages(slab->frame, bytes);
 	atomic_fetch_add_explicit(&pool->large_frames, 1, memory_order_relaxed);
-	return frame;
+	return 0;
+}
+
+/*
+ * Takes a slab of the parent's, which has the room in its budget; a charge of this pool's own, which
+ * has no limit, only counts. May wait for the parent's store.
+ */
+static int borrow(struct reel_pool *pool, size_t bytes, struct reel_slab *slab)
+{
+	int error = reel_pool_take(pool->parent, REEL_SLAB_LARGE, bytes, &slab->lender);
+
+	if (error)
+		return error;
+	slab->frame = slab->lender->frame;
+	return reel_budget_charge(pool, bytes);
 }
 
 bool reel_supply_overdraw(struct reel_pool *pool, struct reel_slab *slab)
 {
-	REEL_ASSERT(!slab->frame);
-	slab->frame = slab->kind == REEL_SLAB_LARGE ? map(pool, slab->bytes)
-						    : reel_mapping_carve(pool, slab->bytes);
+	REEL_ASSERT(!slab->frame && !pool->parent);
+	if (slab->kind != REEL_SLAB_LARGE)
+		slab->frame = reel_mapping_carve(pool, slab->bytes);
+	else if (map(pool, slab->bytes, slab))
+		return false;
 	if (slab->frame)
 		reel_budget_overdraw(pool, slab->bytes);
 	return slab->frame;
 }
 
-static int map_large(struct reel_pool *pool, size_t bytes, struct reel_slab *slab)
+static int charge_and_map(struct reel_pool *pool, size_t bytes, struct reel_slab *slab)
 {
 	int error = charge(pool, bytes);
 
-	REEL_ASSERT(!slab->frame && bytes == reel_supply_large_bytes(bytes));
 	if (error)
 		return error;
-	slab->frame = map(pool, bytes);
-	if (!slab->frame) {
+	error = map(pool, bytes, slab);
+	if (error)
 		reel_budget_refund(pool, bytes);
-		return -ENOMEM;
-	}
+	return error;
+}
+
+static int map_large(struct reel_pool *pool, size_t bytes, struct reel_slab *slab)
+{
+	int error;
+
+	REEL_ASSERT(!slab->frame && bytes == reel_supply_large_bytes(bytes));
+	error = pool->parent ? borrow(pool, bytes, slab) : charge_and_map(pool, bytes, slab);
+	if (error)
+		return error;
 	reel_budget_note_peak(pool);
 	slab->bytes = bytes;
 	slab->kind = REEL_SLAB_LARGE;

@@ -52,17 +52,26 @@ size_t reel_trim_chain(struct reel_pool *pool, struct reel_slab *chain, size_t k
 	return trimmed;
 }
 
+static void unmap(struct reel_pool *pool, struct reel_slab *slab)
+{
+	reel_annotate_allow(slab->frame, slab->bytes);
+	reel_os_unmap(slab->frame, slab->bytes);
+	/* Relaxed: the number guards no other data. */
+	atomic_fetch_sub_explicit(&pool->large_frames, 1, memory_order_relaxed);
+}
+
 size_t reel_trim_large(struct reel_pool *pool, struct reel_slab *slab)
 {
 	size_t trimmed = slab->bytes;
 
 	REEL_ASSERT(slab->kind == REEL_SLAB_LARGE && slab->frame);
 	pool->reclaim->release_frame(pool, slab);
-	reel_annotate_allow(slab->frame, slab->bytes);
-	reel_os_unmap(slab->frame, slab->bytes);
-	/* Relaxed: the number guards no other data. */
-	atomic_fetch_sub_explicit(&pool->large_frames, 1, memory_order_relaxed);
+	if (!pool->parent)
+		unmap(pool, slab);
 	count_trimmed(pool, slab->bytes);
+	/* Last: whoever takes the frame next counts it for this pool again, or for another one. */
+	if (pool->parent)
+		reel_pool_give(pool->parent, slab->lender);
 	slab->frame = NULL;
 	slab->bytes = 0;
 	freelist_push(&pool->frameless, slab);

@@ -223,7 +223,8 @@ static void seal(void *context)
 		reel_order_describe(bin);
 		pthread_mutex_unlock(&parcels->lock);
 	}
-	if (reel_slab_state_of(bin->slab) == REEL_SLAB_DIRTY)
+	/* A pool with a parent evicts what is not announced. */
+	if (reel_slab_state_of(bin->slab) == REEL_SLAB_DIRTY || parcels->pool->parent)
 		reel_slab_tell_of_growth(parcels->pool);
 }
 

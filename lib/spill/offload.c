@@ -36,7 +36,7 @@ void reel_offload_note_stall(struct reel_offload *offload, uint64_t since)
 
 void reel_offload_forget_failures(struct reel_offload *offload)
 {
-	offload->failure = 0;
+	atomic_store_explicit(&offload->failure, 0, memory_order_relaxed);
 	offload->failed_puts_in_row = 0;
 }
 
@@ -113,6 +113,52 @@ bool reel_offload_await_frame(struct reel_offload *offload, bool needs_eviction,
 	return !refusal;
 }
 
+/* ---- Threads that wait for puts ---- */
+
+static bool has_more_to_put(const struct reel_offload *offload, size_t most)
+{
+	size_t dirty = atomic_load_explicit(&offload->dirty_bytes, memory_order_relaxed);
+	size_t writing = atomic_load_explicit(&offload->writing_bytes, memory_order_relaxed);
+
+	return dirty + writing > most && !reel_offload_failure(offload) && !offload->orphaned;
+}
+
+/* Another thread may free a slab before it is put, which nobody tells; so it looks at intervals. */
+static void wait_for_put(struct reel_offload *offload)
+{
+	struct timespec end = reel_clock_after(CLOCK_REALTIME, REEL_PATIENCE_MS * 1000000);
+
+	pthread_mutex_lock(&offload->lock);
+	offload->waiting_for_puts++;
+	pthread_cond_timedwait(&offload->answered, &offload->lock, &end);
+	offload->waiting_for_puts--;
+	pthread_mutex_unlock(&offload->lock);
+}
+
+void reel_offload_await_puts(struct reel_offload *offload, size_t most)
+{
+	REEL_UNCANCELLED;
+	uint64_t since = reel_clock_ns();
+
+	REEL_ASSERT(!reel_offload_is_this_thread(offload));
+	if (!has_more_to_put(offload, most))
+		return;
+	do
+		wait_for_put(offload);
+	while (has_more_to_put(offload, most));
+	reel_offload_note_stall(offload, since);
+}
+
+void reel_offload_note_put(struct reel_offload *offload)
+{
+	pthread_mutex_lock(&offload->lock);
+	if (offload->waiting_for_puts)
+		pthread_cond_broadcast(&offload->answered);
+	pthread_mutex_unlock(&offload->lock);
+}
+
+/* ---- Answers ---- */
+
 static bool anybody_waits(struct reel_offload *offload)
 {
 	bool waiting;
@@ -174,7 +220,7 @@ static bool answer(struct reel_offload *offload, bool nothing_moves)
 		   nothing_moves && !trimmed) {
 		REEL_ASSERT(!under_way(offload));
 		offload->refused++;
-		offload->refusal = reel_store_error(offload->failure);
+		offload->refusal = reel_store_error(reel_offload_failure(offload));
 		reel_offload_forget_failures(offload);
 		wake_all(offload);
 	}
@@ -234,7 +280,7 @@ static void work_off(struct reel_offload *offload)
 
 	do {
 		moved = reel_transfers_collect(offload);
-		moved |= tidy(offload, offload->failure ? 0 : MAX_STALE);
+		moved |= tidy(offload, reel_offload_failure(offload) ? 0 : MAX_STALE);
 		note_needs(offload);
 		moved |= reel_read_round(offload);
 		moved |= reel_write_round(offload);
@@ -406,6 +452,9 @@ static void stop_thread(struct reel_offload *offload)
 		return;
 	command(offload, REEL_OFFLOAD_STOP);
 	pthread_join(offload->thread, NULL);
+	/* A thread of the store that has completed a transfer may still be about to signal. */
+	if (offload->store)
+		reel_store_sync(offload->store, -1);
 	REEL_ASSERT(!offload->puts && !offload->gets);
 }
 
@@ -415,8 +464,10 @@ static int use_store(struct reel_offload *offload, reel_store *store)
 
 	if (reel_store_checksum_open(&offload->store, store))
 		return -ENOMEM;
+	offload->checks = offload->store != store;
 	reel_store_get_capacity(store, &capacity);
-	offload->align = capacity.align;
+	/* A store that run options name may leave it 0; that of a pool may not. */
+	offload->align = capacity.align ? capacity.align : 1;
 	offload->registers = capacity.registers;
 	offload->put_depth = capacity.best_depth ? capacity.best_depth : PUT_DEPTH;
 	if (offload->put_depth > MAX_PUTS)
@@ -461,11 +512,14 @@ no_thread:
 }
 
 /* Closes the store first: a thread of the store may still signal. */
-void reel_offload_close(struct reel_offload *offload)
+void reel_offload_close(struct reel_offload *offload, bool closes_store)
 {
 	stop_thread(offload);
 	/* Each slab that was counted here has left its state. */
 	REEL_ASSERT(offload->orphaned || (!offload->dirty_bytes && !offload->clean));
-	reel_store_close(offload->store);
+	if (closes_store)
+		reel_store_close(offload->store);
+	else if (offload->checks)
+		reel_store_checksum_leave(offload->store);
 	close_parts(offload);
 }

@@ -108,6 +108,8 @@ struct reel_slab_io {
 	int error;
 	struct reel_label label; /* of the last put of this slab */
 	bool stored;             /* the store holds a copy, of present or of former values */
+	/* Its owner has used it since it came to memory. Relaxed: the state orders it. */
+	_Atomic bool was_used;
 	size_t stored_bytes;
 	struct reel_extent extent;   /* of a copy in one piece */
 	struct reel_extent *extents; /* of a copy in several pieces, one for each; or NULL */
@@ -169,6 +171,7 @@ struct reel_offload {
 	reel_store *store;
 	struct reel_slab_io *slab_io;
 	size_t align;
+	bool checks;    /* `store` is a checksum on the store that the pool was opened with */
 	bool registers; /* frames are registered with the store before their first transfer */
 	unsigned put_depth;
 	pthread_t thread;
@@ -182,9 +185,12 @@ struct reel_offload {
 	_Atomic(struct reel_demand *) demands;
 	_Atomic uint64_t last_tape_id;
 	_Atomic unsigned demands_in_use;
-	/* Bytes of the DIRTY slabs, and number of the CLEAN slabs. */
+	/* Bytes of the DIRTY slabs and of those that are being put, and number of the CLEAN slabs. */
 	_Atomic size_t dirty_bytes;
+	_Atomic size_t writing_bytes;
 	_Atomic size_t clean;
+	/* Error of the last put, or 0. Relaxed: it guards no data. */
+	_Atomic int failure;
 	/* Number of freed or reopened slabs of which the store has a copy. */
 	_Atomic size_t stale;
 	/* Set when a slab is sealed: the tape will need frames. */
@@ -195,6 +201,7 @@ struct reel_offload {
 	pthread_cond_t answered;
 	unsigned waiting;
 	unsigned waiting_for_eviction; /* number of these whom room in the budget does not help */
+	unsigned waiting_for_puts;     /* number of threads in reel_offload_await_puts() */
 	uint64_t asked;
 	uint64_t freed;
 	uint64_t refused;
@@ -214,7 +221,6 @@ struct reel_offload {
 	bool made_room;        /* a large slab was evicted since the last answer */
 	bool lacks_room;       /* an owner waits for a large slab, for which there is no room */
 	uint64_t asked_before; /* `asked` at the beginning of the round */
-	int failure;           /* error of the last put, or 0 */
 	/* Number of failed puts while a thread waits, since the last successful put. */
 	unsigned failed_puts_in_row;
 	uint64_t ranked_at;
@@ -258,9 +264,16 @@ static inline struct reel_demand *reel_demand_of(const struct reel_offload *offl
 				    memory_order_acquire);
 }
 
+/* The error of the last put, or 0. */
+static inline int reel_offload_failure(const struct reel_offload *offload)
+{
+	return atomic_load_explicit(&offload->failure, memory_order_relaxed);
+}
+
 /* offload.c: on success the pool owns the store. Returns 0 or -ENOMEM. */
 int reel_offload_open(struct reel_pool *pool, reel_store *store);
-void reel_offload_close(struct reel_offload *offload);
+/* Also closes the store; or leaves it, as it was when the pool was opened, to the caller. */
+void reel_offload_close(struct reel_offload *offload, bool closes_store);
 /* Whether the offload thread calls. */
 bool reel_offload_is_this_thread(const struct reel_offload *offload);
 /*
@@ -269,6 +282,11 @@ bool reel_offload_is_this_thread(const struct reel_offload *offload);
  * Any thread but the offload thread.
  */
 bool reel_offload_await_frame(struct reel_offload *offload, bool needs_eviction, int *error);
+/*
+ * Wait while more than `most` bytes are on their way to the store, unless it has refused the last
+ * put. Any thread but the offload thread.
+ */
+void reel_offload_await_puts(struct reel_offload *offload, size_t most);
 /* Wait until the offload thread has nothing to do. */
 void reel_offload_settle(struct reel_offload *offload);
 /* Any thread, before the memory of this slab's frame goes back to the system. */
@@ -280,6 +298,16 @@ void reel_offload_resume(struct reel_offload *offload);
 void reel_offload_orphan(struct reel_offload *offload);
 /* Count a wait that began at `since`. Any thread. */
 void reel_offload_note_stall(struct reel_offload *offload, uint64_t since);
+
+/*
+ * pool-open.c: open a pool whose frames are large slabs of the parent's, for parcels that are opened
+ * by reel_parcel_open_alone(). What is sealed is written to the store at once and leaves memory,
+ * unless it is announced. Frames stay for the next parcels up to `idle_bytes`. On success the pool
+ * owns the store. Returns 0 or -ENOMEM. Closing it may leave the store to the caller; -EBUSY: it has
+ * parcels.
+ */
+int reel_pool_open_child(reel_pool **pool, reel_pool *parent, reel_store *store, size_t idle_bytes);
+int reel_pool_close_child(reel_pool *pool, bool closes_store);
 
 /* pressure.c: while no offload thread runs. Closing restores the soft budget. */
 void reel_pressure_open(struct reel_offload *offload);
@@ -319,6 +347,8 @@ void reel_offload_free_deferred(struct reel_offload *offload, struct reel_slab *
 void reel_offload_drop_copy(struct reel_offload *offload, struct reel_slab *slab);
 /* Forget failed puts, since the store may take slabs again. */
 void reel_offload_forget_failures(struct reel_offload *offload);
+/* A put has ended: wake who waits for puts. */
+void reel_offload_note_put(struct reel_offload *offload);
 
 /* victim.c: the slab in this state with the greatest reuse distance above min_distance, or NULL. */
 struct reel_slab *reel_victim_next(struct reel_offload *offload, enum reel_slab_state state,

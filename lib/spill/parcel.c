@@ -423,19 +423,21 @@ static void *data_of(const struct reel_parcel *parcel)
 
 static int fail_for_room(struct reel_parcels *parcels, const char *what, size_t bytes, int error)
 {
+	const reel_pool *parent = parcels->pool->parent;
+	size_t hard_budget = parent ? parent->hard_budget : parcels->pool->hard_budget;
 	struct reel_parcel_stats stats;
 
-	if (error == -EDQUOT && reel_supply_large_bytes(bytes) > parcels->pool->hard_budget)
+	if (error == -EDQUOT && reel_supply_large_bytes(bytes) > hard_budget)
 		return reel_fail(error,
 				 "%s of %zu bytes never fits into the hard budget of %zu bytes; "
 				 "raise it, or divide the parcel",
-				 what, bytes, parcels->pool->hard_budget);
+				 what, bytes, hard_budget);
 	reel_parcel_get_stats(parcels->pool, &stats);
 	if (error == -EDQUOT)
 		return reel_fail(error,
 				 "%s of %zu bytes: the hard budget of %zu bytes is used up, and %llu "
 				 "bytes of parcels are open or pinned; seal or unpin some, raise it, or %s",
-				 what, bytes, parcels->pool->hard_budget,
+				 what, bytes, hard_budget,
 				 (unsigned long long)stats.pinned_bytes,
 				 reel_offload_of(parcels->pool)
 					 ? "see whether the store is full"

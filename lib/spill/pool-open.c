@@ -11,6 +11,7 @@
 #include "offload.h"
 #include "os/cancel.h"
 #include "os/error.h"
+#include "os/integer.h"
 #include "os/memory-limit.h"
 
 /* ---- What the pool calls ---- */
@@ -131,6 +132,44 @@ int reel_pool_open(reel_pool **opened, const struct reel_pool_options *options)
 	return 0;
 }
 
+/* Of a large slab. The store need not take more at once. */
+static size_t piece_bytes(const struct reel_pool *pool, reel_store *store)
+{
+	struct reel_store_capacity capacity;
+
+	reel_store_get_capacity(store, &capacity);
+	if (!capacity.max_bytes)
+		return pool->slab_bytes;
+	return reel_min_size(pool->slab_bytes, (size_t)capacity.max_bytes);
+}
+
+/*
+ * The parent's budget is the limit: a hard budget of its own would refuse threads that use several
+ * slabs at once. With a soft budget of 0 all that is sealed is written at once.
+ */
+int reel_pool_open_child(reel_pool **opened, reel_pool *parent, reel_store *store, size_t idle_bytes)
+{
+	REEL_UNCANCELLED;
+	struct reel_pool_options options = {.hard_budget = SIZE_MAX, .store = store};
+	reel_pool *pool;
+	int error = reel_pool_create(&pool, &options);
+
+	if (error)
+		return error;
+	pool->slab_bytes = piece_bytes(pool, store);
+	pool->parent = parent;
+	pool->idle_bytes = idle_bytes;
+	atomic_store_explicit(&pool->soft_budget, 0, memory_order_relaxed);
+	error = use_store(pool, store);
+	if (error) {
+		reel_pool_destroy(pool);
+		return error;
+	}
+	reel_fork_watch(pool);
+	*opened = pool;
+	return 0;
+}
+
 static bool has_parcels(struct reel_pool *pool)
 {
 	/* Acquire: pairs with the release in parcels_of() (parcel.c). Makes the struct visible. */
@@ -139,23 +178,32 @@ static bool has_parcels(struct reel_pool *pool)
 	return client && client->verbs->is_in_use(client);
 }
 
-int reel_pool_close(reel_pool *pool)
+static int close_pool(reel_pool *pool, bool closes_store)
 {
 	REEL_UNCANCELLED;
 	struct reel_pool_stats stats;
 
-	if (!pool)
-		return 0;
-	if (pool->flags & REEL_POOL_PERMANENT)
-		return -EPERM;
 	reel_pool_get_stats(pool, &stats);
 	if (stats.slabs_in_use || has_parcels(pool))
 		return -EBUSY;
 	reel_fork_unwatch(pool);
 	REEL_ASSERT(!reel_offload_of(pool) == !pool->reclaim->moves_frames);
 	if (reel_offload_of(pool))
-		reel_offload_close(reel_offload_of(pool));
+		reel_offload_close(reel_offload_of(pool), closes_store);
 	pool->reclaim = &reel_reclaim_nothing;
 	reel_pool_destroy(pool);
 	return 0;
+}
+
+int reel_pool_close(reel_pool *pool)
+{
+	if (!pool)
+		return 0;
+	return pool->flags & REEL_POOL_PERMANENT ? -EPERM : close_pool(pool, true);
+}
+
+int reel_pool_close_child(reel_pool *pool, bool closes_store)
+{
+	REEL_ASSERT(pool->parent);
+	return close_pool(pool, closes_store);
 }

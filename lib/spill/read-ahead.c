@@ -24,6 +24,8 @@ static void give_frame(struct reel_offload *offload, struct reel_slab *slab,
 	REEL_ASSERT(carrier->bytes == slab->bytes && !carrier->below);
 	reel_yield_point();
 	slab->frame = carrier->frame;
+	if (offload->pool->parent)
+		slab->lender = carrier->lender;
 	carrier->frame = NULL;
 	freelist_push(&offload->pool->frameless, carrier);
 	reel_annotate_allow(slab->frame, slab->bytes);
@@ -79,6 +81,8 @@ static bool read_slab(struct reel_offload *offload, struct reel_slab *slab,
 		carrier = take_carrier(offload, slab, min_distance);
 	if (carrier) {
 		give_frame(offload, slab, carrier);
+		atomic_store_explicit(&reel_slab_io_of(offload, slab)->was_used, false,
+				      memory_order_relaxed);
 		reel_pieces_get(offload, ticket);
 		return true;
 	}

@@ -62,6 +62,7 @@ void reel_slab_seal(struct reel_pool *pool, struct reel_slab *slab, struct reel_
 		atomic_store_explicit(&demand->highest, slab_index, memory_order_relaxed);
 	if (!reel_slab_is_readable(slab))
 		return;
+	atomic_store_explicit(&slab_io->was_used, true, memory_order_relaxed);
 	reel_budget_end_use(pool, slab);
 	while (!try_seal(offload, slab, filled, layout))
 		;

@@ -114,6 +114,8 @@ static bool write_farthest(struct reel_offload *offload)
 	}
 	REEL_ASSERT(atomic_load_explicit(&offload->dirty_bytes, memory_order_relaxed) >=
 		    slab->bytes);
+	/* First: a thread that waits for puts must not miss the slab between the two. */
+	atomic_fetch_add_explicit(&offload->writing_bytes, slab->bytes, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&offload->dirty_bytes, slab->bytes, memory_order_relaxed);
 	write_slab(offload, slab, ticket);
 	return true;
@@ -157,11 +159,12 @@ static void end_failed_write(struct reel_offload *offload, struct reel_slab *sla
 void reel_write_done(struct reel_offload *offload, struct reel_slab *slab, int error)
 {
 	struct reel_slab_io *slab_io = reel_slab_io_of(offload, slab);
+	size_t bytes = slab->bytes;
 
 	REEL_ASSERT(!slab_io->stored);
 	reel_yield_point();
 	if (error) {
-		offload->failure = error;
+		atomic_store_explicit(&offload->failure, error, memory_order_relaxed);
 		reel_pieces_drop(offload, slab);
 		end_failed_write(offload, slab);
 	} else {
@@ -169,6 +172,8 @@ void reel_write_done(struct reel_offload *offload, struct reel_slab *slab, int e
 		reel_offload_forget_failures(offload);
 		end_writing(offload, slab);
 	}
+	atomic_fetch_sub_explicit(&offload->writing_bytes, bytes, memory_order_relaxed);
+	reel_offload_note_put(offload);
 }
 
 /* ---- Evicting ---- */
@@ -181,6 +186,7 @@ static void take_frame(struct reel_slab *slab, struct reel_slab *carrier)
 	carrier->frame = slab->frame;
 	carrier->bytes = slab->bytes;
 	carrier->kind = slab->kind;
+	carrier->lender = slab->lender;
 	carrier->below = NULL;
 	slab->frame = NULL;
 	reel_annotate_forbid(carrier->frame, carrier->bytes);
@@ -188,7 +194,7 @@ static void take_frame(struct reel_slab *slab, struct reel_slab *carrier)
 
 /*
  * A large frame goes back to the system: only there do a push that needs a whole slab and one that
- * needs a larger frame find its room.
+ * needs a larger frame find its room. In a pool with a parent all slabs have the same size.
  */
 static void place(struct reel_offload *offload, struct reel_slab *carrier)
 {
@@ -196,7 +202,10 @@ static void place(struct reel_offload *offload, struct reel_slab *carrier)
 		reel_supply_push_warm(offload->pool, carrier);
 		return;
 	}
-	reel_trim_large(offload->pool, carrier);
+	if (offload->pool->parent)
+		reel_supply_give(offload->pool, REEL_SLAB_LARGE, carrier);
+	else
+		reel_trim_large(offload->pool, carrier);
 	offload->made_room = true;
 }
 
@@ -223,30 +232,39 @@ static struct reel_slab *clean_victims(struct reel_offload *offload, double min_
 	return reel_victim_next(offload, REEL_SLAB_CLEAN, min_distance);
 }
 
-bool reel_evict_for(struct reel_offload *offload, double min_distance, size_t bytes,
-		    struct reel_slab **kept)
+/*
+ * Takes the frame of a slab that was CLEAN. *carrier has it, or is NULL: the slab has changed. False:
+ * there is no descriptor for a carrier.
+ */
+static bool evict(struct reel_offload *offload, struct reel_slab *slab, struct reel_slab **carrier)
 {
-	struct reel_slab *slab = clean_victims(offload, min_distance);
-	struct reel_slab *carrier;
-
-	*kept = NULL;
-	if (!slab)
-		return false;
-	carrier = reel_supply_take_frameless(offload->pool);
-	if (!carrier)
+	*carrier = reel_supply_take_frameless(offload->pool);
+	if (!*carrier)
 		return false;
 	if (!reel_slab_move(slab, REEL_SLAB_CLEAN, REEL_SLAB_EVICTING)) {
-		freelist_push(&offload->pool->frameless, carrier);
+		freelist_push(&offload->pool->frameless, *carrier);
+		*carrier = NULL;
 		return true;
 	}
 	REEL_ASSERT(reel_slab_io_of(offload, slab)->stored);
 	REEL_ASSERT(atomic_load_explicit(&offload->clean, memory_order_relaxed) > 0);
 	atomic_fetch_sub_explicit(&offload->clean, 1, memory_order_relaxed);
-	leave_frame(offload, slab, carrier, REEL_SLAB_EVICTING);
-	if (carrier->kind == REEL_SLAB_LARGE && carrier->bytes == bytes)
-		*kept = carrier;
-	else
-		place(offload, carrier);
+	leave_frame(offload, slab, *carrier, REEL_SLAB_EVICTING);
+	return true;
+}
+
+bool reel_evict_for(struct reel_offload *offload, double min_distance, size_t bytes,
+		    struct reel_slab **kept)
+{
+	struct reel_slab *slab = clean_victims(offload, min_distance);
+
+	*kept = NULL;
+	if (!slab || !evict(offload, slab, kept))
+		return false;
+	if (*kept && ((*kept)->kind != REEL_SLAB_LARGE || (*kept)->bytes != bytes)) {
+		place(offload, *kept);
+		*kept = NULL;
+	}
 	return true;
 }
 
@@ -268,13 +286,52 @@ static bool keep_frames_ready(struct reel_offload *offload)
 	return moved;
 }
 
+/* Whether a use of the slab is announced. */
+static bool is_announced(const struct reel_offload *offload, const struct reel_slab *slab)
+{
+	const struct reel_demand *demand = reel_demand_of(offload, slab);
+
+	return atomic_load_explicit(&demand->kind, memory_order_relaxed) != REEL_DEMAND_AGE;
+}
+
+/* False: it was read for an owner who has yet to use it. */
+static bool was_used(const struct reel_offload *offload, const struct reel_slab *slab)
+{
+	return atomic_load_explicit(&reel_slab_io_of(offload, slab)->was_used,
+				    memory_order_relaxed);
+}
+
+/*
+ * A pool with a parent keeps in memory only what is announced, since its parent has better uses for
+ * the memory of the rest.
+ */
+static bool evict_unannounced(struct reel_offload *offload)
+{
+	size_t slabs = atomic_load_explicit(&offload->pool->table_used, memory_order_relaxed);
+	bool moved = false;
+
+	if (!offload->pool->parent || !atomic_load_explicit(&offload->clean, memory_order_relaxed))
+		return false;
+	for (size_t i = 0; i < slabs; i++) {
+		struct reel_slab *slab = &offload->pool->table[i], *carrier;
+
+		if (reel_slab_state_of(slab) != REEL_SLAB_CLEAN || !was_used(offload, slab) ||
+		    is_announced(offload, slab) || !evict(offload, slab, &carrier))
+			continue;
+		if (carrier)
+			place(offload, carrier);
+		moved = true;
+	}
+	return moved;
+}
+
 /* ---- Both ---- */
 
 static bool write_behind(struct reel_offload *offload)
 {
 	bool moved = false;
 
-	while (!offload->failure && has_too_many_dirty(offload) && write_farthest(offload))
+	while (!reel_offload_failure(offload) && has_too_many_dirty(offload) && write_farthest(offload))
 		moved = true;
 	return moved;
 }
@@ -318,5 +375,6 @@ bool reel_write_round(struct reel_offload *offload)
 		moved |= relieve(offload);
 	else
 		offload->failed_puts_in_row = 0;
+	moved |= evict_unannounced(offload);
 	return moved | keep_frames_ready(offload);
 }

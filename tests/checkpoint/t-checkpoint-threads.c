@@ -418,7 +418,7 @@ static void slots_side_by_side(unsigned fails_every)
 	is_int(use_side_by_side(), 0, "give back what was stored in them");
 	reel_snapshots_empty(&snapshots);
 	is_int(snapshots.memory_bytes, 0, "and have no buffer when they are empty");
-	is_int(snapshots.gets, 0, "nothing counts as read ahead");
+	is_int(snapshots.ahead, 0, "nothing counts as read ahead");
 	reel_snapshots_close(&snapshots);
 	for (unsigned tier = 0; tier < TIERS; tier++) {
 		is_int(late[tier]->wrongs + late[tier]->used, 0, "store %u was used rightly", tier);

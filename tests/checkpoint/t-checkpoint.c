@@ -6,6 +6,7 @@
 #include <config.h>
 
 
+#include "checkpoint/run.h"
 #include "helpers/late-store.h"
 #include "helpers/recurrence.h"
 #include "helpers/store-count.h"
@@ -831,12 +832,12 @@ static void buffers_stay_within_the_budget(void)
 	struct run run = no_failure;
 	struct state bar;
 
-	tap_case("twenty snapshots in a store, with memory for four");
+	tap_case("twenty snapshots in a store, with memory for five");
 	reel_run_open(&checkpoint, plan, &copied, &options);
 	is_int(sweep_both(checkpoint, &run, &bar), 0, "are no error");
 	ok(is_right(&bar, &run, 60), "the gradient is right");
 	reel_run_get_stats(checkpoint, &stats);
-	ok(stats.peak_snapshot_bytes <= 4 * page, "the memory sufficed");
+	ok(stats.peak_snapshot_bytes <= 5 * page, "the memory sufficed");
 	ok(stats.fetched > 0, "some were read ahead");
 	ok(end_run(checkpoint), "the store was used rightly");
 	reel_plan_close(plan);
@@ -911,70 +912,60 @@ static reel_plan *plan_with_late_load(void)
 	return plan;
 }
 
-/* Takes all memory that the budget of the pool leaves. */
-static void take_the_rest(reel_tape *tape)
+/* Twice: the first time may end a look that began before the last state was stored. */
+static void let_states_leave(reel_run *checkpoint)
 {
-	while (!reel_tape_error(tape))
-		reel_push(tape, 1.0);
-	(void)reel_pop(tape, double);
-	reel_tape_clear_error(tape);
-}
-
-/* Nobody else has memory before the LOAD. Returns how many snapshots were read before it. */
-static uint64_t reverse_in_want(reel_pool *pool, reel_run *checkpoint, struct run *run,
-				struct state *state, struct state *bar, reel_store *counted)
-{
-	struct reel_store_counts counts = {0};
-	reel_tape others = open_tape(pool, 0);
-	reel_action action;
-
-	while (!reel_run_take(checkpoint, &action) && action.kind != REEL_ACTION_DONE) {
-		if (action.kind == REEL_ACTION_LOAD)
-			reel_store_get_counts(counted, &counts);
-		else if (action.kind == REEL_ACTION_DROP)
-			reel_tape_close(&others);
-		if (reel_run_carry_out(checkpoint, &action, run, state, bar, NULL))
-			break;
-		if (action.kind == REEL_ACTION_REVERSE && action.first > 0)
-			take_the_rest(&others);
-	}
-	reel_tape_close(&others);
-	return counts.gets;
+	for (unsigned i = 0; i < 2; i++)
+		reel_offload_settle(reel_offload_of(checkpoint->snapshots.tier[0].pool));
 }
 
 /*
- * The put of state 1 keeps the only buffer until the LOAD of state 0 waits for it. Before, there is
- * no buffer to read state 0 ahead; after the LOAD there is one, which nobody needs.
+ * Nothing can be announced until the LOAD has been taken; then it is too late. Returns how many
+ * snapshots were read before it.
  */
+static uint64_t reverse_unannounced(reel_run *checkpoint, struct run *run, struct state *state,
+				    struct state *bar, reel_store *counted)
+{
+	struct reel_store_counts counts = {0};
+	reel_action action;
+
+	while (!reel_run_take(checkpoint, &action) && action.kind != REEL_ACTION_DONE) {
+		if (action.kind == REEL_ACTION_LOAD) {
+			reel_store_get_counts(counted, &counts);
+			checkpoint->snapshots.max_ahead = 1;
+		}
+		if (reel_run_carry_out(checkpoint, &action, run, state, bar, NULL))
+			break;
+	}
+	return counts.gets;
+}
+
 static void a_load_that_was_taken_is_not_read_ahead(void)
 {
-	struct reel_fault_rule late = {.fault = REEL_FAULT_LATE, .put = true, .at = 1};
-	struct reel_pool_options tight = {
-		.slab_bytes = 4096, .first_slab_bytes = 64, .hard_budget = 16 * 4096};
 	struct reel_store_counts counts;
-	struct reel_run_options options = {.pool = open_pool(tight)};
+	struct reel_run_options options = {.pool = NULL};
 	reel_plan *plan = plan_with_late_load();
 	struct run run = no_failure;
 	struct state state = start, bar = seed;
 	reel_store *memory, *counted;
 	reel_run *checkpoint;
 
-	tap_case("a load without memory to read it ahead");
-	if (reel_store_memory_open(&memory, 1 << 20) || reel_store_count_open(&counted, memory) ||
-	    reel_store_fault_open(&options.store[0], counted, &late, 1))
+	tap_case("a load that was not announced");
+	if (reel_store_memory_open(&memory, 1 << 20) || reel_store_count_open(&counted, memory))
 		abort();
+	options.store[0] = counted;
 	checkpoint = open_checkpoint(plan, &copied, &options);
-	reel_set_error_handler(record_report, NULL);
+	checkpoint->snapshots.max_ahead = 0;
 	is_int(reel_run_forward(checkpoint, &run, &state), 0, "the sweep goes forward");
-	is_int(reverse_in_want(options.pool, checkpoint, &run, &state, &bar, counted), 0,
+	let_states_leave(checkpoint);
+	is_int(reverse_unannounced(checkpoint, &run, &state, &bar, counted), 0,
 	       "it is not read ahead");
-	reel_set_error_handler(NULL, NULL);
 	ok(is_right(&bar, &run, 2 + REVERSES), "the gradient is right");
+	let_states_leave(checkpoint);
 	reel_store_get_counts(counted, &counts);
 	is_int(counts.gets, 1, "the load reads the snapshot, and nobody after it");
 	reel_run_close(checkpoint);
 	reel_plan_close(plan);
-	close_pool(options.pool, "a load without memory to read it ahead");
 }
 
 /* ---- Audit ---- */

@@ -78,12 +78,12 @@ static void memory_of_snapshots_is_released(void)
 	struct reel_run_stats of_run;
 	bool right = gradient_is_right(8, REEL_MULTISTAGE, 1, NOTHING, &of_run);
 
-	ok(right && of_run.failed_puts > 3,
-	   "fake device: %llu snapshots that it refuses stay in memory",
+	ok(right && of_run.failed_puts > 0,
+	   "fake device: snapshots that it refuses stay in memory, after %llu puts in vain",
 	   (unsigned long long)of_run.failed_puts);
-	/* Four idle ones, and that of the last put, whose end nobody has asked for. */
+	/* Four idle ones, and that of a snapshot that is on its way to be dropped. */
 	ok(registered_bytes <= 5 * reel_os_page_bytes(),
-	   "fake device: in the end only buffers that are kept are pinned: %zu bytes",
+	   "fake device: in the end only memory that is kept is pinned: %zu bytes",
 	   registered_bytes);
 }
 

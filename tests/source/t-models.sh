@@ -67,7 +67,6 @@ low="$one -DHEIGHT=2"
 	explore tape offload $low $failing
 	explore tapes offload $two
 	explore wake wake
-	explore snapshot snapshot
 	explore order order
 	explore parcel parcel
 	explore dispatch dispatch
@@ -90,9 +89,6 @@ for fault in READY_GONE LATE_ASKER; do
 done
 for fault in LOWER_LATE RAISE_LATE DRAIN_FORGETS STOP_READ_TWICE; do
 	explore $fault wake -DBREAK_$fault
-done
-for fault in IN_USE DROP_FORGETS DROP_READING FETCH_BLIND KEEP_FAILED; do
-	explore $fault snapshot -DBREAK_$fault
 done
 for fault in COUNT_UNLOCKED WAIT_UNLOCKED NO_SECOND_LOOK WAKE_FIRST; do
 	explore $fault order -DBREAK_$fault
@@ -119,7 +115,6 @@ is_right tape 'a tape, its offload thread, and a store that fails'
 is_right tapes 'two tapes under one budget'
 is_right wake 'events, pauses, the end of the offload thread'
 
-is_right snapshot 'a slot, its snapshots on their way, and a store that fails'
 is_right order 'lanes that wait for their turns'
 is_right parcel 'bins that are pinned, announced, rewritten and closed'
 is_right dispatch 'lanes that take chunks of loops'
@@ -145,11 +140,6 @@ is_found RAISE_LATE 'an event is raised after it was posted'
 is_found DRAIN_FORGETS 'what was signalled during a pause is forgotten'
 is_found STOP_READ_TWICE 'a command comes between two looks at it'
 
-is_found IN_USE 'a buffer is given back while it is looked at'
-is_found DROP_FORGETS 'a slot is dropped while it is put, and its buffer given back'
-is_found DROP_READING 'a slot is dropped while it is got'
-is_found KEEP_FAILED 'what could not be read is kept for the next load'
-is_found FETCH_BLIND 'a slot changes between a look and the get'
 
 is_found COUNT_UNLOCKED 'a lane looks for its turn before it counts as asleep'
 is_found WAIT_UNLOCKED 'a lane falls asleep after it released the lock'
