@@ -143,7 +143,7 @@ function page_faults(   i, most, faults) {
 	missing = 1
 	for (i = 1; i <= rows; i++)
 		if (field[i, "case"] ~ /^kernel/ &&
-		    field[i, "variant"] ~ /^(plain|best|least|block)$/) {
+		    field[i, "variant"] ~ /^(plain|best|least|segments)$/) {
 			missing = 0
 			faults = field[i, "faults"] + 0
 			most = faults > most ? faults : most
@@ -281,7 +281,7 @@ function gains() {
 	arrays(); other_tapes()
 	print "\nWhat the kernels' columns compare: `soa-fresh` pays page faults, which is most of its distance."
 	print "In nn, lenet5 and massspring, large, `best` also prefetches the row below and the arrays do not;"
-	print "that, not the layout, is most of what separates it from `soa-warm` there. `least` and `block`"
+	print "that, not the layout, is most of what separates it from `soa-warm` there. `least` and `segments`"
 	print "record less or run the primal twice.\n"
 	kernels("paper"); kernels("large")
 }
@@ -332,21 +332,18 @@ function spilling(   q, reversed) {
 # ---- When does it pay to run steps again? ----
 
 function less_memory(name) {
-	return quotient("memory/massspring/" name, "best", "block")
+	return quotient("memory/massspring/" name, "best", "segments")
 }
 
 function replays(   q, small) {
 	section("When does it pay to run steps again?", "Where the tape leaves the cache, the memory or the" \
 		" disk.", "^(kernel/massspring|memory|checkpoint|lookahead|sedov)")
-	q = quotient("kernel/massspring/large", "best", "block")
-	figure("mass spring, large: full tape over block replay, time", times(q), q >= 1.8,
+	q = quotient("kernel/massspring/large", "best", "segments")
+	figure("mass spring, large: full tape over segments in the cache, time", times(q), q >= 1.8,
 		"It runs the primal once more, which is a larger part of the whole here.")
-	q = less_memory("tape")
-	figure("mass spring, large: full tape over block replay, bytes on the tape", times(q), q >= 50,
-		"A block is what fits half of L2, and this L2 is large.")
 	small = less_memory("pool-256K")
 	q = less_memory("pool")
-	figure("mass spring, large: full tape over block replay, bytes of the pool", times(q), q >= 50,
+	figure("mass spring, large: full tape over segments in the cache, bytes of the pool", times(q), q >= 50,
 		"A pool holds whole slabs, of 2 MiB; with slabs of 256 KiB it is " times(small) ".")
 	q = quotient("checkpoint/tiers", "disk", "in memory")
 	figure("checkpoints on a disk over checkpoints in memory", times(q), q <= 1.15,

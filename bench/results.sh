@@ -34,7 +34,7 @@ huge pages $(fact transparent_huge_pages). Compiler $(fact compiler), pool list 
 ![Time of each kernel's gradient over its primal](kernels.svg)
 
 \`plain\` pushes and pops value by value, as a tool's code does; \`best\` is the same record in the shape that suits the
-kernel; \`least\` the smallest record, where that is smaller; \`block\` is \`best\`, replayed block by block. The others keep
+kernel; \`least\` the smallest record, where that is smaller; \`segments\` is \`best\`, recorded again segment by segment, within the cache. The others keep
 the record of \`best\` in arrays in place of a tape: \`soa-fresh\` by \`malloc()\` in each gradient, \`soa-warm\` allocated once,
 \`soa-page\` allocated once, each at the beginning of a page.
 

@@ -8,9 +8,9 @@ function over_best(name, variant) {
 }
 
 function kernels(size,   i, j, q, name, variants, columns, shown, count, logs, line) {
-	columns = split("primal plain least block soa-fresh soa-warm soa-page", variants, " ")
+	columns = split("primal plain least segments soa-fresh soa-warm soa-page", variants, " ")
 	printf "### Kernels, %s: time over that of the best shape\n\n", size
-	print "| kernel | primal | plain | least | block | soa-fresh | soa-warm | soa-page |"
+	print "| kernel | primal | plain | least | segments | soa-fresh | soa-warm | soa-page |"
 	print "|---|---|---|---|---|---|---|---|"
 	for (i = 1; i <= rows; i++) {
 		name = field[i, "case"]

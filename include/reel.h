@@ -12,7 +12,6 @@
  *
  * reel/parcel.h     buffers of any size, read in any order, that leave memory as slabs do
  * reel/recording.h  finished tapes that several threads reverse at the same time
- * reel/block.h      long loops reversed block by block, in the cache
  * reel/plan.h       plans and their costs; runs that the program drives, as it owns the loop
  * reel/omp.h        OpenMP: region.h, task.h, adjoint.h, reduction.h (-lreel-omp)
  * reel/mpi.h        messages between the ranks of MPI (-lreel-mpi)

@@ -2,7 +2,6 @@
 include_HEADERS = include/reel.h include/reel.hpp
 reelincludedir = $(includedir)/reel
 core_headers = \
-	include/reel/block.h \
 	include/reel/run.h \
 	include/reel/compiler.h \
 	include/reel/error.h \
@@ -121,7 +120,6 @@ libreel_core_la_SOURCES = \
 	%D%/tape/array.c \
 	%D%/tape/below.c %D%/tape/below.h \
 	%D%/tape/bits.c \
-	%D%/tape/block.c \
 	%D%/tape/call-site.c \
 	%D%/tape/check.c \
 	%D%/tape/error.c \

@@ -51,7 +51,6 @@ check_PROGRAMS += \
 	%D%/tape/t-hold $(one_thread) $(locks) \
 	%D%/tape/t-sum \
 	%D%/tape/t-recording $(parts) \
-	%D%/tape/t-block $(one_thread) \
 	%D%/plan/t-schedule $(one_thread) \
 	%D%/checkpoint/t-checkpoint \
 	%D%/checkpoint/t-checkpoint-threads \

@@ -33,10 +33,11 @@
 #include <math.h>
 #include <string.h>
 
-#include <reel/block.h>
+#include <reel/plan.h>
 
 #include "exponential.h"
 #include "lanes.h"
+#include "os/os.h"
 #include "random.h"
 
 #define MASSES ((size_t)128)
@@ -59,8 +60,9 @@ struct springs {
 
 struct massspring {
 	size_t steps;
-	/* Of a block, in the variant that replays. */
-	int64_t block_steps;
+	/* Of the variant that records segment by segment, between its two sweeps. */
+	reel_plan *plan;
+	reel_run *run;
 	/* w, b, u, c, one row of w or u for each neuron. */
 	double *hidden_weights, *hidden_weights_bar;
 	double *hidden_bias, *hidden_bias_bar;
@@ -544,7 +546,7 @@ static void reverse_best(void *data, const struct records *records)
 		reverse_step(g, records->tape, prefetch);
 }
 
-/* ---- The same record, replayed block by block ---- */
+/* ---- The same record, segment by segment, each within the cache ---- */
 
 static int advance_steps(void *context, void *state, int64_t first, int64_t last)
 {
@@ -578,27 +580,48 @@ static const reel_model model = {
 	.reverse = reverse_steps,
 };
 
-static double forward_block(void *data, const struct records *records)
+/* As many steps as fit half of the second-level cache. */
+static int64_t steps_of_segment(struct massspring *g, reel_tape *tape)
 {
-	struct massspring *g = data;
-	int64_t steps = (int64_t)g->steps;
+	reel_mark before = reel_tape_mark(tape);
+	size_t cache = reel_os_cache_bytes(2), bytes = reel_tape_bytes(tape);
 
 	start(g);
-	g->block_steps = reel_block_steps(records->tape, &model, g, g->state, steps);
-	if (g->block_steps < 1 || reel_block_forward(records->tape, &model, g, g->state, steps,
-						     g->block_steps))
+	record_step(g, tape);
+	bytes = reel_tape_bytes(tape) - bytes;
+	if (reel_tape_rewind(tape, before))
+		kernel_refused(tape, REEL_HERE);
+	return cache > 2 * bytes ? (int64_t)(cache / 2 / bytes) : 1;
+}
+
+/* With a slot for each segment, each is run once more. */
+static double forward_segments(void *data, const struct records *records)
+{
+	struct massspring *g = data;
+	struct reel_run_options options = {.pool = records->tape->pool,
+					   .segment_steps = steps_of_segment(g, records->tape),
+					   .steps = (int64_t)g->steps};
+	struct reel_problem problem = {.tiers = 1};
+
+	problem.steps = (options.steps + options.segment_steps - 1) / options.segment_steps;
+	problem.tier[0].slots = problem.steps;
+	start(g);
+	if (reel_plan_open(&g->plan, REEL_BINOMIAL, &problem) ||
+	    reel_run_open(&g->run, g->plan, &model, &options) ||
+	    reel_run_forward(g->run, g, g->state))
 		kernel_refused(records->tape, REEL_HERE);
 	return objective(g);
 }
 
-static void reverse_block(void *data, const struct records *records)
+static void reverse_segments(void *data, const struct records *records)
 {
 	struct massspring *g = data;
 
 	start_adjoint(g);
-	if (reel_block_reverse(records->tape, &model, g, g->state, g->state_bar,
-			       (int64_t)g->steps, g->block_steps))
+	if (reel_run_reverse(g->run, g, g->state, g->state_bar))
 		kernel_refused(records->tape, REEL_HERE);
+	reel_run_close(g->run);
+	reel_plan_close(g->plan);
 }
 
 /* ---- Nine columns ---- */
@@ -762,7 +785,7 @@ static const struct kernel_variant variants[] = {
 	{"plain", ON_TAPE, forward_plain, reverse_plain},
 	{"best", ON_TAPE, forward_best, reverse_best},
 	{"least", ON_TAPE, forward_least, reverse_least},
-	{"block", ON_TAPE, forward_block, reverse_block},
+	{"segments", ON_TAPE, forward_segments, reverse_segments},
 	{"soa-fresh", IN_FRESH_COLUMNS, forward_columns, reverse_columns},
 	{"soa-warm", IN_WARM_COLUMNS, forward_columns, reverse_columns},
 };

@@ -96,7 +96,7 @@ function put_navigation(   list, n, i) {
 	for (i = 1; i <= n; i++)
 		put_entry(list[i])
 	print "</ul>\n<p>Headers</p>\n<ul>"
-	n = split("tape run pool store error version model block parcel recording sum plan extend " \
+	n = split("tape run pool store error version model parcel recording sum plan extend " \
 		  "region task adjoint reduction omp observe mpi " \
 		  "gpu arena host-tape device device-add", list, " ")
 	for (i = 1; i <= n; i++)

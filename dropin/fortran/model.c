@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Block replay and the measuring of costs, for states, adjoints and contexts of any type. The owner
- * of the tape runs these functions. They test the arguments, because C gets their addresses only.
+ * The measuring of costs, for states, adjoints and contexts of any type. The owner of the tape runs
+ * it. It tests the arguments, because C gets their addresses only.
  */
-#include <reel/block.h>
 #include <reel/extend.h>
 #include <reel/plan.h>
 
@@ -12,15 +11,6 @@
 #include <errno.h>
 #include <stdio.h>
 
-int64_t reel_fortran_block_steps(reel_tape *tape, const reel_model *model,
-				 const CFI_cdesc_t *context, const CFI_cdesc_t *state,
-				 int64_t steps);
-int reel_fortran_block_forward(reel_tape *tape, const reel_model *model,
-			       const CFI_cdesc_t *context, const CFI_cdesc_t *state, int64_t steps,
-			       int64_t block);
-int reel_fortran_block_reverse(reel_tape *tape, const reel_model *model,
-			       const CFI_cdesc_t *context, const CFI_cdesc_t *state,
-			       const CFI_cdesc_t *adjoint, int64_t steps, int64_t block);
 int reel_fortran_costs_measure(struct reel_costs *costs, reel_tape *tape, const reel_model *model,
 			       const CFI_cdesc_t *context, const CFI_cdesc_t *state,
 			       const CFI_cdesc_t *adjoint);
@@ -57,38 +47,6 @@ static int check(reel_tape *tape, const char *function, const reel_model *model,
 		return refuse(tape, function, "state", why);
 	why = adjoint ? reel_fortran_wrong_argument(adjoint, 0) : NULL;
 	return why ? refuse(tape, function, "adjoint", why) : 0;
-}
-
-int64_t reel_fortran_block_steps(reel_tape *tape, const reel_model *model,
-				 const CFI_cdesc_t *context, const CFI_cdesc_t *state,
-				 int64_t steps)
-{
-	int error = check(tape, "reel_block_steps", model, context, state, NULL);
-
-	return error ? error
-		     : reel_block_steps(tape, model, context->base_addr, state->base_addr, steps);
-}
-
-int reel_fortran_block_forward(reel_tape *tape, const reel_model *model,
-			       const CFI_cdesc_t *context, const CFI_cdesc_t *state, int64_t steps,
-			       int64_t block)
-{
-	int error = check(tape, "reel_block_forward", model, context, state, NULL);
-
-	return error ? error
-		     : reel_block_forward(tape, model, context->base_addr, state->base_addr, steps,
-					  block);
-}
-
-int reel_fortran_block_reverse(reel_tape *tape, const reel_model *model,
-			       const CFI_cdesc_t *context, const CFI_cdesc_t *state,
-			       const CFI_cdesc_t *adjoint, int64_t steps, int64_t block)
-{
-	int error = check(tape, "reel_block_reverse", model, context, state, adjoint);
-
-	return error ? error
-		     : reel_block_reverse(tape, model, context->base_addr, state->base_addr,
-					  adjoint->base_addr, steps, block);
 }
 
 int reel_fortran_costs_measure(struct reel_costs *costs, reel_tape *tape, const reel_model *model,

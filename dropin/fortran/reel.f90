@@ -23,7 +23,7 @@ module reel
     integer(c_int64_t), private :: storage(14) = 0
   end type
 
-  ! The steps of a loop and how to reverse them: reel/block.h.
+  ! The steps of a loop and how to reverse them: reel/model.h.
   type, bind(C), public :: reel_model
     integer(c_size_t) :: state_bytes = 0
     type(c_funptr) :: advance = c_null_funptr
@@ -244,7 +244,6 @@ module reel
   public :: reel_run_take, reel_run_carry_out, reel_run_tape
   public :: reel_run_start, reel_run_next, reel_run_end_loop, reel_run_stop, reel_run_set_time
   public :: reel_run_give_up
-  public :: reel_block_steps, reel_block_forward, reel_block_reverse
   public :: reel_costs_measure, reel_costs_choose, reel_choice_reason
 
   ! ---- Tapes ----
@@ -737,39 +736,9 @@ module reel
     end subroutine
   end interface
 
-  ! ---- Block replay, and what a loop costs ----
+  ! ---- What a loop costs ----
 
   interface
-    integer(c_int64_t) function reel_block_steps(tape, model, context, state, steps) &
-      bind(C, name="reel_fortran_block_steps")
-      import
-      type(reel_tape), intent(inout) :: tape
-      type(reel_model), intent(in) :: model
-      type(*) :: context(..)
-      type(*), intent(inout) :: state(..)
-      integer(c_int64_t), value :: steps
-    end function
-
-    integer(c_int) function reel_block_forward(tape, model, context, state, steps, block) &
-      bind(C, name="reel_fortran_block_forward")
-      import
-      type(reel_tape), intent(inout) :: tape
-      type(reel_model), intent(in) :: model
-      type(*) :: context(..)
-      type(*), intent(inout) :: state(..)
-      integer(c_int64_t), value :: steps, block
-    end function
-
-    integer(c_int) function reel_block_reverse(tape, model, context, state, adjoint, steps, block) &
-      bind(C, name="reel_fortran_block_reverse")
-      import
-      type(reel_tape), intent(inout) :: tape
-      type(reel_model), intent(in) :: model
-      type(*) :: context(..)
-      type(*), intent(inout) :: state(..), adjoint(..)
-      integer(c_int64_t), value :: steps, block
-    end function
-
     integer(c_int) function reel_costs_measure(costs, tape, model, context, state, adjoint) &
       bind(C, name="reel_fortran_costs_measure")
       import

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The callbacks of a loop. Runs (run.h) and block replay (block.h) call them to run steps again. */
+/* The callbacks of a loop. Runs (run.h) call them to run steps again. */
 #ifndef REEL_MODEL_H
 #define REEL_MODEL_H
 
@@ -11,8 +11,7 @@
  * and is returned. `context` is what the caller passed; what changes from step
  * to step must be in `state`, so that a step can be run again.
  *
- * A callback may leave by an exception of C++ or by longjmp(). In block replay, close the tape
- * then: a reverse sweep that goes on does not find the values that it pops, which is an error.
+ * A callback may leave by an exception of C++ or by longjmp(), as run.h says.
  */
 typedef struct reel_model {
 	/* The bytes of a snapshot; of the state itself if save and load are NULL. */
@@ -24,10 +23,7 @@ typedef struct reel_model {
 	/* Reverse steps last - 1 down to first: pop what record pushed. */
 	int (*reverse)(void *context, void *adjoint, int64_t first, int64_t last,
 		       reel_tape *tape);
-	/*
-	 * Copy the state to a snapshot and back. NULL: by memcpy(). In block replay snapshots
-	 * lie on the tape, aligned to 8 bytes: what wants more is copied by memcpy().
-	 */
+	/* Copy the state to a snapshot and back. NULL: by memcpy(). */
 	int (*save)(void *context, const void *state, void *snapshot);
 	int (*load)(void *context, void *state, const void *snapshot);
 } reel_model;

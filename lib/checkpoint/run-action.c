@@ -125,7 +125,7 @@ static int end_reverse(reel_run *run, const reel_action *piece, reel_tape *tape)
 {
 	count(&run->reversed, piece->last - piece->first);
 	if (tape == &run->tape && run->steps_on_tape == 0)
-		reel_tape_check_balance(tape, 0, piece->first, piece->last);
+		reel_tape_check_balance(tape, piece->first, piece->last);
 	return tape_error(tape, piece);
 }
 
@@ -208,7 +208,7 @@ int reel_run_check_balance(reel_run *run, const reel_action *reversed, reel_tape
 {
 	reel_action piece = reel_run_piece_of(run, reversed);
 
-	reel_tape_check_balance(tape, 0, piece.first, piece.last);
+	reel_tape_check_balance(tape, piece.first, piece.last);
 	return tape_error(tape, &piece);
 }
 

@@ -95,17 +95,16 @@ int reel_tape_fail_out_of_step(reel_tape *tape, int error, const char *format, .
 	return error;
 }
 
-int reel_tape_check_balance(reel_tape *tape, uint64_t before, int64_t first, int64_t last)
+int reel_tape_check_balance(reel_tape *tape, int64_t first, int64_t last)
 {
-	uint64_t now = reel_tape_bytes(tape);
-	bool left = now > before;
+	uint64_t left = reel_tape_bytes(tape);
 
-	if (tape->error || now == before)
+	if (tape->error || !left)
 		return tape->error;
 	reel_tape_fail_out_of_step(
-		tape, -EBADMSG, "reverse of steps %lld to %lld popped %llu bytes %s than record pushed",
-		(long long)first, (long long)last - 1,
-		(unsigned long long)(left ? now - before : before - now), left ? "less" : "more");
+		tape, -EBADMSG,
+		"reverse of steps %lld to %lld popped %llu bytes less than record pushed",
+		(long long)first, (long long)last - 1, (unsigned long long)left);
 	reel_tape_report(tape);
 	return tape->error;
 }

@@ -216,10 +216,10 @@ int reel_tape_fail_out_of_step(reel_tape *tape, int error, const char *format, .
 #endif
 	;
 /*
- * error.c: compare the height of the tape with `before`, its height before the steps were recorded
- * that are all reversed now. If the heights differ, -EBADMSG sticks. The message names the steps
- * that were reversed last: `first` up to, but not including, `last`. Returns the tape's error.
+ * error.c: all steps that were recorded are reversed now. If the tape is not empty, -EBADMSG sticks.
+ * The message names the steps that were reversed last: `first` up to, but not including, `last`.
+ * Returns the tape's error.
  */
-int reel_tape_check_balance(reel_tape *tape, uint64_t before, int64_t first, int64_t last);
+int reel_tape_check_balance(reel_tape *tape, int64_t first, int64_t last);
 
 #endif

@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: MIT
-! Block replay, the choice of a plan by what the loop costs, reverse sweeps in pieces, driven runs.
+! The choice of a plan by what the loop costs, reverse sweeps in pieces, driven runs.
 module growth
   use, intrinsic :: iso_c_binding
   use reel
@@ -64,7 +64,6 @@ program pieces
   a = [(1 + 0.01_c_double * i, i=1, cells)]
   model = reel_model(c_sizeof(last_state), c_funloc(advance), c_funloc(record), c_funloc(reverse))
   call one_tape()
-  call blocks()
   call costs()
   call actions()
   call driven(.false.)
@@ -96,31 +95,6 @@ contains
     call seed(wanted)
     if (reverse(a, wanted, 0_c_int64_t, steps, tape) /= 0) error stop
     call ok(reel_tape_is_empty(tape), 'one tape for the whole loop')
-    call reel_tape_close(tape)
-  end subroutine
-
-  subroutine blocks()
-    type(reel_tape) :: tape
-    real(c_double) :: x(cells), before(cells), bar(cells, 2)
-    integer(c_int64_t) :: block, lengths(4)
-    integer :: j, error
-
-    call begin(x)
-    before = x
-    block = reel_block_steps(tape, model, a, x, steps)
-    call ok(block >= 1 .and. block <= steps .and. all(x == before), &
-      'the steps of a block are chosen, and the state stays as it was')
-    lengths = [1_c_int64_t, 7_c_int64_t, block, steps]
-    do j = 1, size(lengths)
-      call begin(x)
-      error = reel_block_forward(tape, model, a, x, steps, lengths(j))
-      call ok(error == 0 .and. all(x == last_state), &
-        'the forward sweep in blocks comes to the last state')
-      call seed(bar)
-      error = reel_block_reverse(tape, model, a, x, bar, steps, lengths(j))
-      call ok(error == 0 .and. all(bar == wanted) .and. reel_tape_is_empty(tape), &
-        'and the gradient is that of one tape')
-    end do
     call reel_tape_close(tape)
   end subroutine
 
@@ -296,20 +270,19 @@ contains
   end subroutine
 
   subroutine refused()
+    type(reel_costs) :: unknown
     type(reel_tape) :: tape
     real(c_double) :: small(cells - 1), wide(2, cells)
 
     call reel_set_error_handler(print_error)
+    unknown%steps = steps
     small = 0
-    call ok(reel_block_forward(tape, model, a, small, steps, 10_c_int64_t) == -22 .and. &
+    call ok(reel_costs_measure(unknown, tape, model, a, small) == -22 .and. &
       reel_tape_error(tape) == -22, 'a state that is too small is refused')
     call reel_tape_close(tape)
     wide = 0
-    call ok(reel_block_forward(tape, model, a, wide(1, :), steps, 10_c_int64_t) == -22, &
+    call ok(reel_costs_measure(unknown, tape, model, a, wide(1, :)) == -22, &
       'a section as a state is refused')
-    call reel_tape_close(tape)
-    call ok(reel_block_forward(tape, model, a, last_state, steps, 0_c_int64_t) == -22, &
-      'a block of no steps is refused')
     call reel_tape_close(tape)
     call reel_set_error_handler()
   end subroutine

@@ -11,7 +11,6 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include <reel/block.h>
 #include <reel/parcel.h>
 
 #include "helpers/cancel-support.h"
@@ -389,25 +388,6 @@ static void run_and_resume(void *unused)
 	reel_plan_close(plan);
 }
 
-static void ask_for_block(void *unused)
-{
-	struct run counts = no_failure;
-	struct state state = start;
-	reel_tape own;
-
-	(void)unused;
-	reel_tape_open(&own, NULL, 0);
-	if (reel_block_steps(&own, &copied, &counts, &state, 3) != 3)
-		abort();
-	reel_tape_close(&own);
-}
-
-static void blocks(void)
-{
-	ok(outlasts_cancellation(ask_for_block, NULL),
-	   "the choice of a block is no cancellation point");
-}
-
 static void runs(void)
 {
 	ok(outlasts_cancellation(run_and_resume, NULL),
@@ -465,7 +445,6 @@ int main(void)
 	reports();
 	a_report_before_the_end();
 	transfers_that_are_waited_for();
-	blocks();
 	runs();
 	a_run_that_is_left();
 	return tap_end();

@@ -47,7 +47,7 @@ sed -n '/^REEL_PRIVATE {/,/^}/s/^[[:space:]]*\(reel_[a-z0-9_]*\);$/\1/p' "$SOURC
 	sort -u | diff private - >difference
 is_empty difference 'REEL_PRIVATE is what headers of lib declare'
 
-for header in reel.h reel/block.h reel/plan.h reel/parcel.h reel/recording.h reel/sum.h reel/extend.h; do
+for header in reel.h reel/plan.h reel/parcel.h reel/recording.h reel/sum.h reel/extend.h; do
 	declared_in $header ''
 done | sort -u - private >declared
 mapped_in lib/libreel.map >mapped

@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#include <reel/block.h>
+#include <reel/model.h>
 
 #include "model/shallow.h"
 
