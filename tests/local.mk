@@ -185,6 +185,7 @@ dist_check_SCRIPTS += \
 	%D%/source/t-packaging.sh \
 	%D%/omp/t-omp-runtimes.sh \
 	%D%/tools/t-plan.sh $(one_thread) $(slow) \
+	%D%/python/t-python.sh $(one_thread) \
 	%D%/tools/t-scale.sh $(measures) $(any_build) \
 	%D%/tools/t-stress.sh $(measures) $(parts) \
 	%D%/source/t-recipes.sh $(compiles) \
@@ -388,6 +389,7 @@ EXTRA_DIST += \
 	%D%/adstack-programs/tasks.f90
 
 EXTRA_DIST += \
+	%D%/python/test_library.py %D%/python/test_plan.py %D%/python/test_pool.py %D%/python/test_run.py \
 	%D%/helpers/fortran.sh \
 	%D%/helpers/ranks.sh \
 	%D%/fortran-programs/arrays.f90 \

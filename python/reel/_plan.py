@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: MIT
+"""Plans: which states of a loop are kept, and which steps are run again, to reverse it."""
+
+import ctypes
+import errno
+import weakref
+from ctypes import byref, c_int, c_void_p
+from typing import Any, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+from ._errors import Error, check, error_of
+from ._library import (
+    MAX_TIERS, REVERSE_AT_ONCE, UNKNOWN_STEPS, Action as _Action, Choice as _Choice, Costs, Problem, ScheduleReport,
+    lib,
+)
+from ._sizes import Size, to_bytes
+
+KINDS = ("advance", "record", "reverse", "store", "load", "drop", "done")
+_AT_ONCE = 256
+"""Actions for each call of the library: a call costs more than an action."""
+
+
+class Action(NamedTuple):
+    """One action of a plan. `kind` is one of KINDS; steps first to last - 1, or state first."""
+
+    kind: str
+    first: int
+    last: int
+    tier: int = 0
+    slot: int = 0
+    last_use: bool = False
+
+
+class Tier(NamedTuple):
+    """A level of storage for states: its slots, and what a store and a load cost, in steps."""
+
+    slots: int
+    store_cost: float = 0
+    load_cost: float = 0
+
+
+class Counts(NamedTuple):
+    """What a plan does: numbers of steps, and of states for each tier."""
+
+    advances: int
+    recorded: int
+    reversed: int
+    stores: Tuple[int, ...]
+    loads: Tuple[int, ...]
+    peak_slots: Tuple[int, ...]
+    peak_tape_steps: int
+    actions: int
+    makespan: float
+
+
+def planners() -> List[str]:
+    """The names of all planners."""
+    names = []
+    while True:
+        name = lib.reel_planner_name(len(names))
+        number = c_int()
+        if not name or lib.reel_planner_by_name(name, byref(number)) or number.value != len(names):
+            return names
+        names.append(name.decode())
+
+
+def _problem(steps: Optional[int], tiers: Sequence[Union[int, Tier, Tuple[int, float, float]]], *, period: int = 0,
+             tape_states: int = 0, advance_cost: float = 0, record_cost: float = 0, reverse_cost: float = 0,
+             reverse_at_once: bool = False) -> Problem:
+    if len(tiers) > MAX_TIERS:
+        raise ValueError(f"a plan has at most {MAX_TIERS} tiers, and not {len(tiers)}")
+    problem = Problem(
+        steps=UNKNOWN_STEPS if steps is None else steps, tiers=len(tiers), period=period, tape_states=tape_states,
+        advance_cost=advance_cost, record_cost=record_cost, reverse_cost=reverse_cost,
+        flags=REVERSE_AT_ONCE if reverse_at_once else 0)
+    for i, tier in enumerate(tiers):
+        slots, store_cost, load_cost = Tier(tier) if isinstance(tier, int) else Tier(*tier)
+        problem.tier[i] = (slots, store_cost, load_cost)
+    return problem
+
+
+def _counts(report: ScheduleReport, tiers: int) -> Counts:
+    return Counts(report.advances, report.recorded, report.reversed, tuple(report.stores[:tiers]),
+                  tuple(report.loads[:tiers]), tuple(report.peak_slots[:tiers]), report.peak_tape_steps,
+                  report.actions, report.makespan)
+
+
+class Plan:
+    """A plan for a loop of `steps` steps; None: nobody knows yet how many there are.
+
+    `tiers` has the slots of memory, then those of slower tiers, each a number or a Tier. The other arguments are
+    members of `struct reel_problem` (`reel/run.h`). Iterating over a plan gives its actions.
+
+    >>> plan = Plan("binomial", 10, [3])
+    >>> plan.counts().advances
+    15
+    >>> next(iter(plan))
+    Action(kind='store', first=0, last=0, tier=0, slot=0, last_use=False)
+    """
+
+    def __init__(self, planner: str, steps: Optional[int], tiers: Sequence[Any], **problem: Any) -> None:
+        number = c_int()
+        if lib.reel_planner_by_name(planner.encode(), byref(number)):
+            raise ValueError(f"there is no planner {planner!r}; there are {', '.join(planners())}")
+        self._adopt(planner, _problem(steps, tiers, **problem))
+        handle = c_void_p()
+        check(lib.reel_plan_open(byref(handle), number, byref(self._problem)))
+        self._own(handle)
+
+    @classmethod
+    def of_actions(cls, steps: Optional[int], tiers: Sequence[Any], actions: Iterable[Action],
+                   **problem: Any) -> "Plan":
+        """A plan of one's own: a list of actions, without the last "done". check() says whether it is right."""
+        plan = cls.__new__(cls)
+        listed = [action for action in actions if action[0] != "done"]
+        plan._adopt("actions", _problem(steps, tiers, **problem))
+        plan._actions = (_Action * len(listed))(*[
+            (KINDS.index(kind), first, last, tier, slot, last_use) for kind, first, last, tier, slot, last_use in listed])
+        handle = c_void_p()
+        check(lib.reel_plan_open_actions(byref(handle), byref(plan._problem), plan._actions, len(listed)))
+        plan._own(handle)
+        return plan
+
+    def _adopt(self, planner: str, problem: Problem) -> None:
+        self._planner = planner
+        self._problem = problem
+
+    def _own(self, handle: c_void_p) -> None:
+        self._handle = handle
+        weakref.finalize(self, lib.reel_plan_close, handle)
+
+    @property
+    def planner(self) -> str:
+        return self._planner
+
+    @property
+    def steps(self) -> Optional[int]:
+        return None if self._problem.steps == UNKNOWN_STEPS else self._problem.steps
+
+    @property
+    def tiers(self) -> Tuple[Tier, ...]:
+        return tuple(Tier(tier.slots, tier.store_cost, tier.load_cost)
+                     for tier in self._problem.tier[:self._problem.tiers])
+
+    def schedule(self) -> "Schedule":
+        """A walk through the plan, from its first action."""
+        return Schedule(self)
+
+    def __iter__(self) -> Iterator[Action]:
+        if self.steps is None:
+            raise ValueError("the loop's end is not known: use schedule(), and tell it the end")
+        return iter(self.schedule())
+
+    def counts(self, steps: Optional[int] = None) -> Counts:
+        """What the plan does, in closed form. With an unknown end, `steps` is where it is met."""
+        report = ScheduleReport()
+        check(lib.reel_plan_count(self._handle, self._end(steps), byref(report)))
+        return _counts(report, self._problem.tiers)
+
+    def check(self, steps: Optional[int] = None) -> Counts:
+        """Replay the plan. Returns its counts, or raises an Error that names the first wrong action."""
+        report = ScheduleReport()
+        result = lib.reel_plan_check(self._handle, None, self._end(steps), byref(report))
+        if result == -errno.EBADMSG:
+            raise Error(errno.EBADMSG, f"action {report.wrong_action}: {report.wrong.decode()}")
+        check(result)
+        return _counts(report, self._problem.tiers)
+
+    def _end(self, steps: Optional[int]) -> int:
+        if steps is None and self.steps is None:
+            raise ValueError("the loop's end is not known: say at how many steps it is met")
+        return self._problem.steps if steps is None else steps
+
+    def __repr__(self) -> str:
+        steps = "unknown" if self.steps is None else self.steps
+        slots = " + ".join(str(tier.slots) for tier in self.tiers)
+        return f"<reel.Plan {self.planner}: {steps} steps, {slots} slots>"
+
+    def _repr_html_(self) -> str:
+        rows = [("planner", self.planner), ("steps", "unknown" if self.steps is None else f"{self.steps:,}"),
+                ("slots", " + ".join(f"{tier.slots:,}" for tier in self.tiers))]
+        if self.steps is not None:
+            counts = self.counts()
+            rows += [("steps run and not recorded", f"{counts.advances:,}"),
+                     ("states stored", " + ".join(f"{n:,}" for n in counts.stores)),
+                     ("states loaded", " + ".join(f"{n:,}" for n in counts.loads)),
+                     ("makespan", f"{counts.makespan:,.6g}")]
+        return "<table>" + "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in rows) + "</table>"
+
+    def draw(self, axes: Any = None) -> Any:
+        """Draw the plan with matplotlib: the step that is run, recorded or reversed, over the actions."""
+        import matplotlib.pyplot as pyplot  # type: ignore[import-not-found]
+
+        axes = axes if axes is not None else pyplot.subplots()[1]
+        colours = {"advance": "tab:blue", "record": "tab:green", "reverse": "tab:red"}
+        for x, action in enumerate(self):
+            if action.kind in colours:
+                ends = (action.first, action.last) if action.kind != "reverse" else (action.last, action.first)
+                axes.plot((x, x + 1), ends, color=colours[action.kind])
+            elif action.kind in ("store", "load"):
+                axes.plot(x, action.first, "." if action.kind == "store" else "x", color=f"C{action.tier + 4}")
+        axes.set_xlabel("action")
+        axes.set_ylabel("step")
+        return axes
+
+
+class Schedule:
+    """A walk through a plan. Each iteration gives an action; the last one is "done".
+
+    While the end of the loop is not known, an "advance" may lead beyond it: end() says where it is.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        handle = c_void_p()
+        check(lib.reel_schedule_open(byref(handle), plan._handle))
+        self._plan = plan
+        self._handle = handle
+        self._actions = (_Action * _AT_ONCE)()
+        self._next: List[Action] = []
+        self._ended = False
+        weakref.finalize(self, lib.reel_schedule_close, handle)
+
+    def __iter__(self) -> "Schedule":
+        return self
+
+    def __next__(self) -> Action:
+        if not self._next:
+            if self._ended:
+                raise StopIteration
+            self._take()
+        action = self._next.pop()
+        self._ended = action.kind == "done"
+        return action
+
+    def _take(self) -> None:
+        n = lib.reel_schedule_take(self._handle, self._actions, _AT_ONCE)
+        self._next = [
+            Action(KINDS[action.kind], action.first, action.last, action.tier, action.slot, action.last_use)
+            for action in self._actions[:n]]
+        self._next.reverse()
+
+    def end(self, steps: int, at: Optional[int] = None) -> None:
+        """The loop ends after `steps` steps; the working state is state `at`, which is `steps` if it is None."""
+        check(lib.reel_schedule_end(self._handle, steps, steps if at is None else at))
+
+
+class Prediction(NamedTuple):
+    """One way to reverse a loop, and what it is expected to take."""
+
+    planner: str
+    segment_steps: int
+    tapes: int
+    spills: bool
+    makespan: float
+    peak_memory_bytes: int
+    advances: int
+    tiers: Tuple[Tier, ...]
+    reason: str
+
+
+def choose(steps: int, *, state: Size, tape: Size, memory: Size, advance: float = 0, record: float = 0,
+           reverse: float = 0, copy: float = 0, workers: int = 1,
+           disks: Sequence[Tuple[Size, float, float]] = ()) -> Prediction:
+    """The way to reverse a loop in the least time (`reel_costs_choose()`).
+
+    `state` and `tape` are bytes, of a state and of the tape of a step; `memory` is what both may have together.
+    Times are seconds of a step; `disks` are slower tiers: bytes, and bytes a second that they take and give.
+
+    >>> choose(1000, state="1M", tape="64M", memory="1G").planner
+    'binomial'
+    """
+    costs = Costs(steps=steps, advance_seconds=advance, record_seconds=record, reverse_seconds=reverse,
+                  copy_seconds=copy, state_bytes=to_bytes(state, "state"), tape_bytes=to_bytes(tape, "tape"),
+                  memory_bytes=to_bytes(memory, "memory"), workers=workers, tiers=len(disks))
+    if len(disks) > MAX_TIERS - 1:
+        raise ValueError(f"there are at most {MAX_TIERS - 1} slower tiers")
+    for i, (size, write, read) in enumerate(disks):
+        costs.tier[i].bytes = to_bytes(size, "disks")
+        costs.tier[i].write_bandwidth, costs.tier[i].read_bandwidth = write, read
+    choice = _Choice()
+    result = lib.reel_costs_choose(byref(costs), byref(choice))
+    reason = choice.reason.decode()
+    if result < 0:
+        error = error_of(result)
+        raise type(error)(error.errno, reason or error.args[0])
+    best = choice.best
+    return Prediction(
+        lib.reel_planner_name(best.planner).decode(), best.segment_steps, best.tapes, best.spills, best.makespan,
+        best.peak_memory_bytes, best.advances,
+        tuple(Tier(tier.slots, tier.store_cost, tier.load_cost) for tier in best.problem.tier[:best.problem.tiers]),
+        reason)

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: MIT
+"""Pools and parcels: arrays that leave memory for a store, and come back."""
+
+import ctypes
+import errno
+import os
+import weakref
+from ctypes import byref, c_char, c_void_p
+from typing import Any, Dict, Iterable, Optional, Tuple, Union
+
+import numpy as np
+
+from ._errors import check, error_of
+from ._library import ParcelOptions, ParcelStats, PoolOptions, PoolStats, lib
+from ._sizes import Size, to_bytes
+
+_LOOK_MS = 100
+"""A wait for a store ends so often, for the interpreter to look at signals such as that of Ctrl-C."""
+
+
+def _numbers(struct: ctypes.Structure) -> Dict[str, int]:
+    return {name: getattr(struct, name) for name, *_ in struct._fields_ if name != "reserved"}
+
+
+class Pool:
+    """Memory under a budget, and a store for what has no room in it.
+
+    `budget` is what may be in memory, a number of bytes or a text such as "4G". With a `directory`, parcels
+    that are not needed soon go to a file there, which has no name and is gone with the process. `store`
+    describes other stores, as "lz4,file" or "memory=2G,file" (`reel/store.h`). Without either, a parcel that has
+    no room is refused.
+
+    Any thread may use a pool. It is closed with the last object that uses it, or by close().
+    """
+
+    def __init__(self, budget: Size, *, directory: Union[str, "os.PathLike[str]", None] = None,
+                 store: Optional[str] = None, soft_budget: Size = 0, slab: Size = 0) -> None:
+        options = PoolOptions(
+            hard_budget=to_bytes(budget, "budget"), soft_budget=to_bytes(soft_budget, "soft_budget"),
+            slab_bytes=to_bytes(slab, "slab"))
+        handle, opened = c_void_p(), c_void_p()
+        if directory is not None or store is not None:
+            check(lib.reel_store_open(byref(opened), store.encode() if store is not None else None,
+                                      os.fsencode(directory) if directory is not None else None))
+            options.store = opened
+        result = lib.reel_pool_open(byref(handle), byref(options))
+        if result < 0:
+            error = error_of(result)
+            lib.reel_store_close(opened)
+            raise error
+        self._handle = handle
+        self._finalizer = weakref.finalize(self, lib.reel_pool_close, handle)
+
+    def close(self) -> None:
+        """Close the pool and its store now. BufferError: there are parcels of it."""
+        if not self._finalizer.alive:
+            return
+        result = lib.reel_pool_close(self._handle)
+        if result == -errno.EBUSY:
+            raise BufferError("the pool has parcels, which are to be closed first")
+        check(result)
+        self._finalizer.detach()
+
+    def __enter__(self) -> "Pool":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def _open(self) -> c_void_p:
+        if not self._finalizer.alive:
+            raise ValueError("the pool is closed")
+        return self._handle
+
+    def empty(self, shape: Union[int, Tuple[int, ...]], dtype: Any = float) -> "Parcel":
+        """A parcel that is open: view() is a writable array of this shape, whose contents are undefined."""
+        return Parcel(self, shape, dtype)
+
+    def keep(self, array: Any) -> "Parcel":
+        """A sealed parcel with a copy of the array."""
+        array = np.asanyarray(array)
+        parcel = Parcel(self, array.shape, array.dtype)
+        parcel.write(array)
+        return parcel
+
+    def announce(self, parcels: Iterable["Parcel"]) -> None:
+        """Say in which order these parcels are viewed next, each once for each time that it is named.
+
+        They are read ahead in this order, as far as the budget goes.
+        """
+        handles = [parcel._sealed() for parcel in parcels]
+        if handles:
+            check(lib.reel_parcel_announce((c_void_p * len(handles))(*handles), len(handles)))
+
+    def withdraw(self, parcels: Iterable["Parcel"]) -> None:
+        """Take an announcement back for these parcels, of one view each."""
+        handles = [parcel._sealed() for parcel in parcels]
+        lib.reel_parcel_withdraw((c_void_p * len(handles))(*handles), len(handles))
+
+    def trim(self, keep: Size = 0) -> int:
+        """Give idle memory above `keep` bytes back to the system; the number of bytes that went."""
+        return lib.reel_pool_trim(self._open(), to_bytes(keep, "keep"))
+
+    def stats(self) -> Dict[str, int]:
+        """What the pool has in memory and has written and read: the members of `struct reel_pool_stats`."""
+        stats = PoolStats()
+        lib.reel_pool_get_stats(self._open(), byref(stats))
+        return _numbers(stats)
+
+    def parcel_stats(self) -> Dict[str, int]:
+        """The same of its parcels: `struct reel_parcel_stats`."""
+        stats = ParcelStats()
+        lib.reel_parcel_get_stats(self._open(), byref(stats))
+        return _numbers(stats)
+
+
+class _Pin:
+    """Keeps a parcel in memory. Lives as long as the memory of the arrays that show the parcel."""
+
+    __slots__ = ("parcel",)
+
+    def __init__(self, parcel: "Parcel") -> None:
+        self.parcel = parcel
+
+    def __del__(self) -> None:
+        lib.reel_parcel_unpin(self.parcel._handle)
+
+
+def _element(dtype: "np.dtype[Any]") -> int:
+    """The size of what a codec takes for one value; 0: it is not known."""
+    return dtype.itemsize if dtype.kind in "fiub" and dtype.itemsize <= 16 else 0
+
+
+class Parcel:
+    """An array that may leave memory while nobody looks at it.
+
+    A parcel is open first: view() is a writable array. seal() ends that; from then on the array may leave
+    memory, and view() brings it back and gives a read-only array, which stays in memory as long as it, or an
+    array that was made of it, lives. Arrays share the memory of the parcel; nothing is copied.
+
+    One thread at a time opens, seals and closes a parcel; any thread may view it while it is sealed.
+    """
+
+    __slots__ = ("_pool", "_handle", "_shape", "_dtype", "_address", "_writable", "__weakref__")
+
+    def __init__(self, pool: Pool, shape: Union[int, Tuple[int, ...]], dtype: Any = float) -> None:
+        self._handle: Optional[int] = None
+        self._dtype = np.dtype(dtype)
+        if self._dtype.hasobject:
+            raise TypeError("a parcel holds numbers and texts of fixed size, and no Python objects")
+        self._shape = (shape,) if isinstance(shape, int) else tuple(int(n) for n in shape)
+        if any(n < 0 for n in self._shape):
+            raise ValueError(f"an array has no shape {self._shape}")
+        self._pool = pool
+        self._writable: Optional["weakref.ref[Any]"] = None
+        options = ParcelOptions()
+        options.layout.element = _element(self._dtype)
+        handle, address = c_void_p(), c_void_p()
+        check(lib.reel_parcel_open(byref(handle), pool._open(), self.nbytes, byref(options), byref(address)))
+        self._handle, self._address = handle.value, address.value
+
+    @property
+    def shape(self) -> Tuple[int, ...]:
+        return self._shape
+
+    @property
+    def dtype(self) -> "np.dtype[Any]":
+        return self._dtype
+
+    @property
+    def nbytes(self) -> int:
+        n = self._dtype.itemsize
+        for extent in self._shape:
+            n *= extent
+        return n
+
+    @property
+    def is_open(self) -> bool:
+        return self._handle is not None and self._address is not None
+
+    @property
+    def is_in_memory(self) -> bool:
+        """An estimate: the next moment it may leave, or have come."""
+        return self.is_open or lib.reel_parcel_is_in_memory(self._live())
+
+    def _live(self) -> int:
+        if self._handle is None:
+            raise ValueError("the parcel is closed")
+        return self._handle
+
+    def _sealed(self) -> int:
+        if self.is_open:
+            raise ValueError("the parcel is open; seal it first")
+        return self._live()
+
+    def _array(self, address: int, owner: Any, writable: bool) -> Tuple[np.ndarray, Any]:
+        memory = (c_char * max(self.nbytes, 1)).from_address(address)
+        # Keeps the parcel, or a pin of it, until the last array on this memory is gone.
+        memory._owner = owner  # type: ignore[attr-defined]
+        if writable or not self.nbytes:
+            return np.ndarray(self._shape, self._dtype, memory), memory
+        # numpy.ndarray() would look through the memoryview, and the array could be made writable.
+        return np.frombuffer(memoryview(memory).toreadonly(), self._dtype).reshape(self._shape), memory
+
+    def view(self) -> np.ndarray:
+        """The array: writable while the parcel is open, read-only when it is sealed.
+
+        Waits for the store if a sealed parcel is not in memory; Ctrl-C ends the wait.
+        """
+        if self._address is not None:
+            memory = self._writable() if self._writable else None
+            if memory is not None:
+                return np.ndarray(self._shape, self._dtype, memory)
+            array, memory = self._array(self._address, self, True)
+            self._writable = weakref.ref(memory)
+            return array
+        address = c_void_p()
+        while True:
+            result = lib.reel_parcel_pin_for(self._live(), byref(address), _LOOK_MS)
+            if result != -errno.EAGAIN:
+                break
+        check(result)
+        return self._array(address.value, _Pin(self), False)[0]
+
+    def seal(self, *, changed: bool = True) -> None:
+        """End the writing. BufferError: an array through which the parcel could be written is alive.
+
+        With changed=False a parcel that was opened again is as it was, and is not written to the store again.
+        """
+        if self._writable and self._writable() is not None:
+            raise BufferError("a writable array of the parcel is alive; delete it before the parcel is sealed")
+        self._live()
+        check(lib.reel_parcel_seal(self._handle) if changed else lib.reel_parcel_seal_unchanged(self._handle))
+        self._address = self._writable = None
+
+    def unseal(self) -> None:
+        """Open the parcel again. BufferError: an array that shows it is alive."""
+        address = c_void_p()
+        result = lib.reel_parcel_unseal(self._sealed(), byref(address))
+        if result == -errno.EBUSY:
+            raise BufferError("an array of the parcel is alive; delete it before the parcel is unsealed")
+        check(result)
+        self._address = address.value
+
+    def write(self, array: Any) -> None:
+        """Copy an array into the parcel and seal it."""
+        if not self.is_open:
+            self.unseal()
+        np.copyto(self.view(), array, casting="no")
+        self.seal()
+
+    def close(self) -> None:
+        """Give the parcel up. BufferError: an array that shows it is alive."""
+        if self._handle is None:
+            return
+        writable = self._writable and self._writable() is not None
+        if writable or lib.reel_parcel_close(self._handle) == -errno.EBUSY:
+            raise BufferError("an array of the parcel is alive; delete it before the parcel is closed")
+        self._handle = self._address = None
+
+    def __del__(self) -> None:
+        # Nobody has an array: each keeps the parcel.
+        if self._handle is not None:
+            lib.reel_parcel_close(self._handle)
+
+    def __repr__(self) -> str:
+        state = "closed" if self._handle is None else "open" if self.is_open else "sealed"
+        return f"<reel.Parcel {self._shape} {self._dtype} {state}>"

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: MIT
+"""Runs: a plan carried out over a loop of Python."""
+
+import ctypes
+import errno
+import os
+import weakref
+from ctypes import byref, c_void_p
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from ._errors import check, error_of
+from ._library import MAX_TIERS, Action as _Action, Part, RunOptions, RunStats, lib
+from ._plan import KINDS, Plan
+from ._pool import Pool
+
+Store = Optional[str]
+State = Union[np.ndarray, Sequence[np.ndarray]]
+
+
+class Step(NamedTuple):
+    """What a run asks for: to "advance", "record" or "reverse" steps first to last - 1 of the loop."""
+
+    kind: str
+    first: int
+    last: int
+
+
+def _parts(arrays: State, what: str) -> Tuple[List[np.ndarray], Any]:
+    listed = [arrays] if isinstance(arrays, np.ndarray) else list(arrays)
+    for array in listed:
+        if not isinstance(array, np.ndarray) or array.dtype.hasobject:
+            raise TypeError(f"{what} is made of arrays of numbers")
+        if not array.flags.c_contiguous or not array.flags.writeable:
+            raise ValueError(f"{what} is made of arrays that are contiguous and writable: they are overwritten in place")
+    parts = (Part * max(len(listed), 1))(*[(array.ctypes.data, array.nbytes) for array in listed])
+    return listed, parts
+
+
+class Run:
+    """Carries a plan out over a loop that the program owns.
+
+    `state` is an array, or a list of arrays, that is all that changes from step to step; the run copies it to
+    snapshots and back, in place. Iterating over a run gives what is to be done next:
+
+        for action in run:
+            for step in range(action.first, action.last):
+                ...
+
+    "advance" runs steps; "record" runs them and keeps what their reversal needs; "reverse" reverses them, from
+    the last one to the first. Snapshots are parcels of `pool`; the tiers of the plan are memory or, by
+    `stores`, what `reel.Pool` takes as `store`, in `directory`.
+
+    With a file `restart` a run that was killed goes on where it was: resume() says whether there was one. The
+    file needs `adjoint`, all arrays to which the reverse sweep adds.
+    """
+
+    def __init__(self, plan: Plan, state: State, *, pool: Optional[Pool] = None, stores: Sequence[Store] = (),
+                 directory: Union[str, "os.PathLike[str]", None] = None, segment_steps: int = 0, steps: int = 0,
+                 adjoint: Optional[State] = None, restart: Union[str, "os.PathLike[str]", None] = None,
+                 restart_seconds: float = 0, audit: bool = False) -> None:
+        if len(stores) > MAX_TIERS:
+            raise ValueError(f"a plan has at most {MAX_TIERS} tiers")
+        self._state, parts = _parts(state, "the state")
+        self._adjoint, adjoint_parts = _parts(() if adjoint is None else adjoint, "the adjoint")
+        self._plan, self._pool = plan, pool
+        self._restart = None if restart is None else os.fsencode(restart)
+        options = RunOptions(
+            pool=pool._open() if pool else None, segment_steps=segment_steps, steps=steps, flags=1 if audit else 0,
+            restart=self._restart, restart_seconds=restart_seconds, state_part=parts, state_parts=len(self._state),
+            adjoint_part=adjoint_parts, adjoint_parts=len(self._adjoint))
+        handle = c_void_p()
+        opened: List[c_void_p] = []
+        try:
+            for tier, description in enumerate(stores):
+                if description is not None:
+                    store = c_void_p()
+                    check(lib.reel_store_open(byref(store), description.encode(),
+                                              None if directory is None else os.fsencode(directory)))
+                    opened.append(store)
+                    options.store[tier] = store.value
+            check(lib.reel_run_open(byref(handle), plan._handle, None, byref(options)))
+        except BaseException:
+            for store in opened:
+                lib.reel_store_close(store)
+            raise
+        self._handle = handle
+        self._finalizer = weakref.finalize(self, lib.reel_run_close, handle)
+
+    def close(self) -> None:
+        """Give the snapshots and the stores up now."""
+        self._finalizer()
+
+    def __enter__(self) -> "Run":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def _live(self) -> c_void_p:
+        if not self._finalizer.alive:
+            raise ValueError("the run is closed")
+        return self._handle
+
+    def resume(self) -> bool:
+        """Go on where the run that wrote the restart file was. False: there is no such file."""
+        result = lib.reel_run_resume(self._live(), None, self._adjoint_address())
+        if result == -errno.ENOENT:
+            return False
+        check(result)
+        return True
+
+    def _adjoint_address(self) -> Optional[int]:
+        return self._adjoint[0].ctypes.data if self._adjoint else None
+
+    def __iter__(self) -> Iterator[Step]:
+        check(lib.reel_run_start(self._live(), None, None, self._adjoint_address()))
+        action = _Action()
+        while True:
+            result = lib.reel_run_next(self._live(), byref(action))
+            if result:
+                raise error_of(result)
+            if KINDS[action.kind] == "done":
+                return
+            yield Step(KINDS[action.kind], action.first, action.last)
+
+    def end_loop(self) -> None:
+        """Of a plan without a known end: the loop ends in the state to which the last "advance" has led."""
+        check(lib.reel_run_end_loop(self._live()))
+
+    @property
+    def is_reversing(self) -> bool:
+        """Whether the forward sweep has come to its end, and the reverse sweep has not."""
+        return lib.reel_run_is_reversing(self._live())
+
+    def gradient(self, step: Callable[[int], Any], adjoint_step: Callable[[int, Any], Any],
+                 at_end: Optional[Callable[[], Any]] = None) -> None:
+        """Both sweeps: step(i) runs step i on the state, in place, and returns what adjoint_step(i, kept) needs.
+
+        at_end() is called between the sweeps, when the state is the last one, to set the adjoint.
+        """
+        kept: Dict[int, Any] = {}
+        begun = False
+        for action in self:
+            if action.kind == "reverse":
+                if not begun and at_end is not None and action.last == self.steps:
+                    at_end()
+                begun = True
+                for i in reversed(range(action.first, action.last)):
+                    adjoint_step(i, kept.pop(i))
+            elif action.kind == "record":
+                for i in range(action.first, action.last):
+                    kept[i] = step(i)
+            else:
+                for i in range(action.first, action.last):
+                    step(i)
+
+    @property
+    def steps(self) -> Optional[int]:
+        """The number of steps of the loop; None: nobody knows it yet."""
+        steps = lib.reel_run_steps(self._live())
+        return None if steps < 0 else steps
+
+    def stats(self) -> Dict[str, Any]:
+        """What the run has done: the members of `struct reel_run_stats`."""
+        stats = RunStats()
+        lib.reel_run_get_stats(self._live(), byref(stats))
+        return {name: tuple(value) if isinstance(value, ctypes.Array) else value
+                for name, value in ((name, getattr(stats, name)) for name, *_ in stats._fields_)
+                if name != "reserved"}
+
+
+def save_now(end: bool = False) -> None:
+    """Ask each run of this process that has a restart file to write it as soon as it can, and then to end."""
+    lib.reel_save_now(1 if end else 0)

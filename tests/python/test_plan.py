@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT
+"""Plans: counts, actions, ends that come later, lists of one's own, the choice by costs."""
+
+import pytest
+
+import reel
+
+
+def tiers_of(planner):
+    if planner in ("binomial", "mixed", "online", "store-all"):
+        return [4]
+    return [3, reel.Tier(300 if planner == "disk-revolve" else 40, 2, 2)]
+
+
+KNOWN = [planner for planner in reel.planners() if planner != "online"]
+
+
+@pytest.mark.parametrize("planner", KNOWN)
+@pytest.mark.parametrize("steps", [0, 1, 2, 17, 300])
+def test_a_plan_is_right_and_counted(planner, steps):
+    plan = reel.Plan(planner, steps, tiers_of(planner))
+    counts = plan.check()
+    assert counts == plan.counts()
+    assert counts.recorded == counts.reversed == steps
+    actions = list(plan)
+    assert len(actions) == counts.actions or len(actions) == counts.actions + 1
+    assert actions[-1].kind == "done"
+    assert sum(a.last - a.first for a in actions if a.kind == "advance") == counts.advances
+    assert sum(a.kind == "load" for a in actions) == sum(counts.loads)
+
+
+def test_the_least_number_of_advances():
+    # (s + r)! / (s! r!) steps with s states and r runs of each: Griewank and Walther 2000.
+    assert reel.Plan("binomial", 10, [3]).counts().advances == 15
+    assert reel.Plan("binomial", 1, [1]).counts().advances == 0
+
+
+def test_names_are_checked():
+    with pytest.raises(ValueError, match="binomial, mixed"):
+        reel.Plan("bionomial", 10, [3])
+    with pytest.raises(ValueError, match="at most 4"):
+        reel.Plan("binomial", 10, [3] * 5)
+    with pytest.raises(reel.Error):
+        reel.Plan("binomial", 10, [0])
+    with pytest.raises(reel.Error):
+        reel.Plan("store-all", 10, [3], reverse_at_once=True)
+
+
+@pytest.mark.parametrize("end", [1, 2, 30, 100])
+def test_an_end_that_nobody_knows(end):
+    plan = reel.Plan("online", None, [5])
+    with pytest.raises(ValueError, match="not known"):
+        iter(plan)
+    with pytest.raises(ValueError, match="not known"):
+        plan.counts()
+    schedule = plan.schedule()
+    state, done, reversed_steps = 0, False, []
+    for action in schedule:
+        if action.kind == "advance" and not done:
+            state = min(action.last, end)
+            if action.last >= end:
+                schedule.end(end)
+                done = True
+        elif action.kind == "reverse":
+            reversed_steps += range(action.last - 1, action.first - 1, -1)
+    assert done and reversed_steps == list(range(end - 1, -1, -1))
+    assert plan.check(end).reversed == end
+
+
+def test_a_list_of_ones_own_is_checked():
+    good = list(reel.Plan("binomial", 12, [3]))
+    own = reel.Plan.of_actions(12, [3], good)
+    assert own.check() == reel.Plan("binomial", 12, [3]).check()
+    assert list(own) == good
+    bad = [action for action in good if action.kind != "load"]
+    with pytest.raises(reel.Error, match="action"):
+        reel.Plan.of_actions(12, [3], bad).check()
+
+
+def test_a_schedule_outlives_its_plan():
+    schedule = reel.Plan("binomial", 2000, [5]).schedule()
+    assert sum(action.kind == "reverse" for action in schedule) == 2000
+    with pytest.raises(StopIteration):
+        next(schedule)
+
+
+def test_the_choice_by_costs():
+    best = reel.choose(1000, state="1M", tape="64M", memory="1G")
+    assert best.peak_memory_bytes <= 1 << 30 and best.reason
+    assert reel.choose(1000, state="1M", tape="1M", memory="10G").planner == "store-all"
+    with pytest.raises(reel.Error, match="memory"):
+        reel.choose(1000, state="1M", tape="64M", memory=1000)
+
+
+def test_what_a_notebook_shows():
+    html = reel.Plan("multistage", 1000, [5, 20])._repr_html_()
+    assert "multistage" in html and "1,000" in html
+    assert "unknown" in reel.Plan("online", None, [5])._repr_html_()
+    assert repr(reel.Plan("binomial", 10, [3])) == "<reel.Plan binomial: 10 steps, 3 slots>"

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: MIT
+"""Parcels as NumPy arrays: their lives, what is alive beside them, orders, threads, forks, chance."""
+
+import gc
+import os
+import random
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import reel
+
+BIG = 1 << 17
+"""Numbers of a parcel of 1 MiB."""
+
+
+@pytest.fixture
+def small_pool(tmp_path):
+    """Room for eight big parcels, and a disk."""
+    return reel.Pool("16M", directory=tmp_path)
+
+
+def test_a_parcel_is_written_sealed_read_and_closed():
+    pool = reel.Pool("8M")
+    parcel = pool.empty((3, 4), "i4")
+    assert parcel.is_open and parcel.shape == (3, 4) and parcel.nbytes == 48
+    parcel.view()[:] = 5
+    parcel.seal()
+    array = parcel.view()
+    assert array.dtype == np.int32 and (array == 5).all() and not array.flags.writeable
+    del array
+    parcel.unseal()
+    parcel.view()[0] = 6
+    parcel.seal()
+    assert parcel.view()[0, 0] == 6 and parcel.view()[1, 0] == 5
+    parcel.close()
+    with pytest.raises(ValueError, match="closed"):
+        parcel.view()
+    pool.close()
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "c16", "i1", "?", "S3", "U5", "M8[s]", [("a", "f8"), ("b", "i2")]])
+@pytest.mark.parametrize("shape", [(), (0,), (5,), (2, 0, 3), (2, 3, 4)])
+def test_all_types_and_shapes(dtype, shape):
+    pool = reel.Pool("8M")
+    raw = np.arange(int(np.prod(shape)) * np.dtype(dtype).itemsize) % 97 + 1
+    wanted = np.frombuffer(raw.astype("u1").tobytes(), dtype).reshape(shape) if raw.size else np.empty(shape, dtype)
+    if np.dtype(dtype).kind == "U":
+        wanted = np.full(shape, "abc", dtype)
+    parcel = pool.keep(wanted)
+    seen = parcel.view()
+    assert seen.shape == shape and seen.dtype == np.dtype(dtype) and seen.tobytes() == wanted.tobytes()
+
+
+def test_an_array_in_another_order_is_copied():
+    wanted = np.arange(24.0).reshape(4, 6)
+    assert (reel.Pool("8M").keep(wanted.T[::2]).view() == wanted.T[::2]).all()
+
+
+def test_objects_and_wrong_shapes_are_refused():
+    pool = reel.Pool("8M")
+    with pytest.raises(TypeError, match="objects"):
+        pool.keep(np.array([{}, []], dtype=object))
+    with pytest.raises(ValueError, match="shape"):
+        pool.empty((3, -1))
+    with pytest.raises(ValueError):
+        pool.empty(3).write(np.zeros(4))
+
+
+def test_an_array_that_could_change_a_sealed_parcel_must_be_gone():
+    parcel = reel.Pool("8M").empty(4)
+    array = parcel.view()
+    part = array[1:3]
+    del array
+    for forbidden in (parcel.seal, parcel.close):
+        with pytest.raises(BufferError, match="alive"):
+            forbidden()
+    part[:] = 1
+    assert parcel.view()[1] == 1
+    del part
+    parcel.seal()
+
+
+def test_an_array_keeps_what_it_shows(small_pool):
+    parcel = small_pool.keep(np.full(BIG, 3.0))
+    part = parcel.view()[5:10]
+    for forbidden in (parcel.unseal, parcel.close):
+        with pytest.raises(BufferError, match="alive"):
+            forbidden()
+    with pytest.raises(BufferError, match="parcels"):
+        small_pool.close()
+    del parcel
+    gc.collect()
+    others = [small_pool.keep(np.full(BIG, float(i))) for i in range(40)]
+    assert (part == 3).all()
+    assert all((other.view() == i).all() for i, other in enumerate(others))
+
+
+@pytest.mark.parametrize("change", [
+    lambda array: array.setflags(write=True), lambda array: array[1:].setflags(write=True),
+    lambda array: array.reshape(2, 4).setflags(write=True), lambda array: array.fill(0),
+    lambda array: memoryview(array).cast("B").__setitem__(0, 1),
+])
+def test_a_sealed_parcel_is_not_changed_through_an_array(change):
+    array = reel.Pool("8M").keep(np.arange(8.0)).view()
+    with pytest.raises((ValueError, TypeError)):
+        change(array)
+
+
+def test_what_is_unchanged_keeps_its_copy(small_pool):
+    parcel = small_pool.keep(np.full(BIG, 1.0))
+    others = [small_pool.keep(np.zeros(BIG)) for _ in range(40)]
+    assert not parcel.is_in_memory and len(others) == 40
+    del others
+    parcel.unseal()
+    assert parcel.view()[7] == 1
+    parcel.seal(changed=False)
+    assert small_pool.parcel_stats()["stored_bytes"] > 0
+    parcel.unseal()
+    parcel.view()[7] = 2
+    parcel.seal()
+    assert parcel.view()[7] == 2
+
+
+def test_an_announced_order_is_read_ahead(small_pool):
+    parcels = [small_pool.keep(np.full(BIG, float(i))) for i in range(40)]
+    small_pool.announce(reversed(parcels))
+    for i, parcel in reversed(list(enumerate(parcels))):
+        assert (parcel.view() == i).all()
+        time.sleep(0.002)
+    stats = small_pool.parcel_stats()
+    assert stats["announced"] == 40 and stats["hits"] > 20
+    small_pool.announce(parcels)
+    small_pool.withdraw(parcels)
+    with pytest.raises(ValueError, match="open"):
+        small_pool.announce([small_pool.empty(3)])
+
+
+def test_the_budget_is_kept(small_pool):
+    parcels = [small_pool.keep(np.full(BIG, float(i))) for i in range(60)]
+    assert all((parcel.view() == i).all() for i, parcel in enumerate(parcels))
+    assert small_pool.stats()["peak_resident_bytes"] <= 16 << 20
+
+
+def test_a_used_up_budget_is_an_exception_and_nothing_is_lost():
+    pool = reel.Pool("8M")
+    kept = [pool.keep(np.full(BIG, 2.0)) for _ in range(4)]
+    with pytest.raises(MemoryError, match="REEL_SPILL_DIR"):
+        for _ in range(20):
+            kept.append(pool.keep(np.full(BIG, 2.0)))
+    assert all((parcel.view() == 2).all() for parcel in kept)
+    # Two share a slab.
+    del kept[-2:]
+    kept.append(pool.keep(np.full(BIG, 2.0)))
+
+
+def test_threads_view_the_same_parcels(small_pool):
+    parcels = [small_pool.keep(np.full(BIG, float(i))) for i in range(24)]
+    wrong = []
+
+    def look(seed):
+        chance = random.Random(seed)
+        for _ in range(150):
+            i = chance.randrange(len(parcels))
+            if not (parcels[i].view()[::997] == i).all():
+                wrong.append(i)
+
+    threads = [threading.Thread(target=look, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_a_child_reads_what_is_in_memory_and_is_told_of_the_rest(small_pool):
+    away = [small_pool.keep(np.full(BIG, float(i))) for i in range(40)]
+    here = small_pool.keep(np.arange(10.0))
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            code = 2 if here.view()[3] != 3 else 3
+            away[0].view()
+        except reel.Error:
+            code = 0 if code == 3 else code
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert all((parcel.view() == i).all() for i, parcel in enumerate(away))
+
+
+def test_an_exception_in_a_signal_handler_ends_a_view_or_comes_after_it(small_pool):
+    parcels = [small_pool.keep(np.full(BIG, float(i))) for i in range(40)]
+
+    class Stop(Exception):
+        pass
+
+    def stop(*_):
+        raise Stop
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    try:
+        with pytest.raises(Stop):
+            while True:
+                for parcel in parcels:
+                    parcel.view()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    gc.collect()
+    assert all((parcel.view() == i).all() for i, parcel in enumerate(parcels))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_programs_of_chance_have_the_values_of_numpy(seed, tmp_path):
+    chance = random.Random(seed)
+    pool = reel.Pool("16M", directory=tmp_path, slab="64K")
+    parcels, wanted, views = [], [], []
+    for turn in range(400):
+        choice = chance.random()
+        if choice < 0.4 or not parcels:
+            shape = (chance.randrange(40), chance.choice([1, 7, 3000]))
+            array = np.random.default_rng(turn).random(shape).astype(chance.choice(["f8", "f4", "c16"]))
+            parcels.append(pool.keep(array))
+            wanted.append(array)
+            continue
+        i = chance.randrange(len(parcels))
+        if choice < 0.7:
+            seen = parcels[i].view()
+            assert (seen == wanted[i]).all()
+            if choice < 0.45:
+                views.append((seen, wanted[i]))
+            del seen
+        elif choice < 0.8:
+            try:
+                parcels[i].write(wanted[i] + 1)
+                wanted[i] = wanted[i] + 1
+            except BufferError:
+                assert any(array is wanted[i] for _, array in views)
+        elif choice < 0.9:
+            del parcels[i], wanted[i]
+        elif choice < 0.95:
+            views.clear()
+        else:
+            pool.announce(chance.sample(parcels, len(parcels) // 2))
+        if len(views) > 4:
+            views.pop(0)
+        if turn % 50 == 0:
+            gc.collect()
+    assert all((seen == array).all() for seen, array in views)
+    assert all((parcel.view() == array).all() for parcel, array in zip(parcels, wanted))
+    views.clear()
+    parcels.clear()
+    gc.collect()
+    assert pool.parcel_stats()["parcels"] == 0
+    pool.close()
+
+
+def test_nothing_is_left_where_the_store_was(tmp_path):
+    pool = reel.Pool("16M", directory=tmp_path)
+    parcels = [pool.keep(np.zeros(BIG)) for _ in range(40)]
+    assert pool.stats()["written_bytes"] > 0 and len(parcels) == 40
+    assert os.listdir(tmp_path) == []

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: MIT
+"""Runs over loops of NumPy: the gradient of every plan is that of a tape of all steps, to the last bit."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import reel
+
+CELLS, STEPS = 40, 60
+
+
+class Growth:
+    """x_i <- x_i + h a_i sin(x_i), and the adjoints of x and a."""
+
+    def __init__(self):
+        self.a = 1 + 0.01 * np.arange(CELLS)
+        self.x = np.linspace(0.1, 1.5, CELLS)
+        self.x_bar, self.a_bar = np.zeros(CELLS), np.zeros(CELLS)
+        self.run_steps = self.reversed = 0
+
+    def step(self, i):
+        before = self.x.copy()
+        self.x += 0.01 * self.a * np.sin(self.x) * (1 + i % 3)
+        self.run_steps += 1
+        return before
+
+    def at_end(self):
+        self.x_bar[:] = 2 * self.x
+        self.a_bar[:] = 0
+
+    def adjoint_step(self, i, x):
+        self.a_bar += 0.01 * np.sin(x) * self.x_bar * (1 + i % 3)
+        self.x_bar += 0.01 * self.a * np.cos(x) * self.x_bar * (1 + i % 3)
+        self.reversed += 1
+
+    def gradient(self):
+        return np.concatenate([self.x_bar, self.a_bar])
+
+
+def by_one_tape(steps=STEPS):
+    growth = Growth()
+    kept = [growth.step(i) for i in range(steps)]
+    growth.at_end()
+    for i in reversed(range(steps)):
+        growth.adjoint_step(i, kept[i])
+    return growth.gradient()
+
+
+def tiers_of(planner):
+    if planner in ("binomial", "mixed", "online", "store-all"):
+        return [4]
+    return [3, reel.Tier(100 if planner == "disk-revolve" else 20, 2, 2)]
+
+
+@pytest.mark.parametrize("stores", [[], [None, "file"], ["file", "memory=16M"]])
+@pytest.mark.parametrize("planner", [planner for planner in reel.planners() if planner != "online"])
+def test_every_plan_has_the_bits_of_one_tape(planner, stores, tmp_path):
+    growth = Growth()
+    plan = reel.Plan(planner, STEPS, tiers_of(planner))
+    with reel.Run(plan, growth.x, stores=stores[:len(plan.tiers)], directory=tmp_path) as run:
+        for _ in range(2):
+            growth.x[:] = np.linspace(0.1, 1.5, CELLS)
+            run.gradient(growth.step, growth.adjoint_step, growth.at_end)
+            assert (growth.gradient() == by_one_tape()).all()
+        stats = run.stats()
+    counts = plan.counts()
+    assert (stats["advanced"], stats["recorded"], stats["reversed"]) == (counts.advances, STEPS, STEPS)
+    assert stats["stores"][:len(plan.tiers)] == counts.stores and stats["loads"][:len(plan.tiers)] == counts.loads
+    assert growth.run_steps == 2 * (counts.advances + STEPS) and growth.reversed == 2 * STEPS
+
+
+def test_a_loop_that_asks_what_comes_next():
+    growth = Growth()
+    kept, kinds = {}, set()
+    for action in reel.Run(reel.Plan("binomial", STEPS, [5]), growth.x):
+        kinds.add(action.kind)
+        if action.kind == "reverse":
+            if action.last == STEPS:
+                growth.at_end()
+            for i in reversed(range(action.first, action.last)):
+                growth.adjoint_step(i, kept.pop(i))
+        for i in range(action.first, action.last) if action.kind != "reverse" else ():
+            before = growth.step(i)
+            if action.kind == "record":
+                kept[i] = before
+    assert kinds == {"advance", "record", "reverse"} and not kept
+    assert (growth.gradient() == by_one_tape()).all()
+
+
+@pytest.mark.parametrize("end", [1, 7, 41])
+def test_an_end_that_comes_on_the_way(end):
+    growth = Growth()
+    run = reel.Run(reel.Plan("online", None, [5]), growth.x)
+    kept, done = {}, 0
+    for action in run:
+        for i in range(action.first, action.last) if action.kind != "reverse" else ():
+            before = growth.step(i)
+            if action.kind == "record":
+                kept[i] = before
+        if action.kind == "advance" and action.last == end and not done:
+            run.end_loop()
+            done = end
+        if action.kind == "reverse":
+            if action.last == end:
+                growth.at_end()
+            for i in reversed(range(action.first, action.last)):
+                growth.adjoint_step(i, kept.pop(i))
+    assert run.steps == end and (growth.gradient() == by_one_tape(end)).all()
+
+
+def test_segments_and_states_of_several_arrays():
+    growth = Growth()
+    other = np.zeros((3, 2), "f4")
+
+    def step(i):
+        other[:] += 1
+        return growth.step(i), float(other[0, 0])
+
+    def adjoint_step(i, kept):
+        assert kept[1] == i + 1
+        growth.adjoint_step(i, kept[0])
+
+    plan = reel.Plan("binomial", 8, [3])
+    reel.Run(plan, [growth.x, other], segment_steps=8, steps=STEPS).gradient(step, adjoint_step, growth.at_end)
+    assert (growth.gradient() == by_one_tape()).all()
+
+
+def test_an_exception_comes_out_as_itself_and_the_next_sweep_is_right():
+    growth = Growth()
+    run = reel.Run(reel.Plan("binomial", STEPS, [5]), growth.x)
+
+    class Broken(Exception):
+        pass
+
+    def breaks(i):
+        if i == 17:
+            raise Broken
+        return growth.step(i)
+
+    with pytest.raises(Broken):
+        run.gradient(breaks, growth.adjoint_step, growth.at_end)
+    growth.x[:] = np.linspace(0.1, 1.5, CELLS)
+    run.gradient(growth.step, growth.adjoint_step, growth.at_end)
+    assert (growth.gradient() == by_one_tape()).all()
+
+
+def test_a_step_that_does_not_replay_is_found():
+    x = np.zeros(4)
+    seen = []
+
+    def step(i):
+        x[0] += 1 if i not in seen else 2
+        seen.append(i)
+
+    with pytest.raises(reel.Error, match="step"):
+        reel.Run(reel.Plan("binomial", 20, [2]), x, audit=True).gradient(step, lambda *_: None)
+
+
+@pytest.mark.parametrize("state, error", [
+    (np.zeros((4, 4))[:, 1], ValueError), (np.broadcast_to(1.0, 4), ValueError), ([1.0], TypeError),
+    (np.array([{}]), TypeError)])
+def test_states_that_cannot_be_copied_in_place(state, error):
+    with pytest.raises(error, match="array"):
+        reel.Run(reel.Plan("binomial", 4, [2]), state)
+
+
+def test_wrong_stores_are_refused():
+    plan = reel.Plan("binomial", 4, [2])
+    with pytest.raises(ValueError, match="not understood"):
+        reel.Run(plan, np.zeros(2), stores=["nonsense"])
+    with pytest.raises(ValueError, match="closed"):
+        run = reel.Run(plan, np.zeros(2), stores=["memory=1M"])
+        run.close()
+        next(iter(run))
+
+
+KILLED = """
+import os, sys
+import numpy as np
+import reel
+from test_run import Growth, STEPS, by_one_tape
+
+growth = Growth()
+dies_at, path = int(sys.argv[1]), sys.argv[2]
+
+def step(i):
+    if growth.run_steps == dies_at:
+        os._exit(9)
+    return growth.step(i)
+
+def adjoint_step(i, kept):
+    growth.adjoint_step(i, kept)
+    if STEPS + growth.reversed == dies_at:
+        os._exit(9)
+
+adjoint = [growth.x_bar, growth.a_bar]
+run = reel.Run(reel.Plan("binomial", STEPS, [4]), growth.x, adjoint=adjoint, restart=path, restart_seconds=1e-9)
+resumed = run.resume()
+run.gradient(step, adjoint_step, growth.at_end)
+print("resumed" if resumed else "anew", (growth.gradient() == by_one_tape()).all())
+"""
+
+
+@pytest.mark.parametrize("dies_at", [30, 75, 110])
+def test_a_run_that_was_killed_goes_on(dies_at, tmp_path):
+    def go(dies_at):
+        environment = {**os.environ, "PYTHONPATH": os.environ["PYTHONPATH"] + os.pathsep + os.path.dirname(__file__)}
+        return subprocess.run([sys.executable, "-c", KILLED, str(dies_at), str(tmp_path / "restart")],
+                              env=environment, capture_output=True, text=True)
+
+    assert go(dies_at).returncode == 9 and (tmp_path / "restart").exists()
+    again = go(-1)
+    assert again.stdout == "resumed True\n", again.stdout + again.stderr
+    assert os.listdir(tmp_path) == []
