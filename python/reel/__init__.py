@@ -13,9 +13,10 @@ from ._library import lib as _lib
 from ._plan import KINDS, Action, Counts, Plan, Prediction, Schedule, Tier, choose, planners
 from ._pool import Parcel, Pool
 from ._run import Run, Step, save_now
+from .schedules import check_schedule, schedule
 
 __version__ = _lib.reel_version().decode()
 __all__ = [
     "Action", "ArgumentError", "Counts", "Error", "KINDS", "MemoryError", "Parcel", "Plan", "Pool", "Prediction",
-    "Run", "Schedule", "Step", "StoreError", "Tier", "choose", "planners", "save_now",
+    "Run", "Schedule", "check_schedule", "Step", "StoreError", "Tier", "choose", "planners", "save_now", "schedule",
 ]

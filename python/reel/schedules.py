@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: MIT
+"""Plans as schedules of checkpoint_schedules, which pyadjoint and other tools take; and a checker of such schedules."""
+
+from typing import Any, Dict, Iterator, NamedTuple, Optional, Set, Tuple
+
+from ._actions import (
+    CheckpointSchedule, Copy, EndForward, EndReverse, Forward, Move, Reverse, StorageType)
+from ._plan import Action, Plan
+
+_REFUSED = {
+    "online": "it drops states of which those that stay do not take over the steps; take 'periodic' or 'two-level'",
+}
+
+
+class PlanSchedule(CheckpointSchedule):
+    """A plan, in the words of checkpoint_schedules: its first tier is RAM, the others are DISK.
+
+    A schedule is gone through once: a second gradient needs a new one, and a new forward sweep.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        if plan.planner in _REFUSED:
+            raise ValueError(f"a plan of {plan.planner!r} is no schedule: {_REFUSED[plan.planner]}")
+        if plan.steps == 0:
+            raise ValueError("a schedule has at least one step")
+        super().__init__(plan.steps)
+        self._plan = plan
+        self._exhausted = False
+
+    @property
+    def is_exhausted(self) -> bool:
+        return self._exhausted
+
+    def uses_storage_type(self, storage_type: Any) -> bool:
+        keeps = self._plan.planner != "store-all"
+        if storage_type == StorageType.RAM:
+            return keeps and self._plan.tiers[0].slots > 0
+        if storage_type == StorageType.DISK:
+            return keeps and any(tier.slots > 0 for tier in self._plan.tiers[1:])
+        return storage_type == StorageType.WORK
+
+    def _end_of(self, walk: Any) -> None:
+        """The client may have said, when it had carried out the last action, where the loop ends."""
+        if self._plan.steps is None and self._max_n is not None and not self._told:
+            walk.end(self._max_n)
+            self._told = True
+
+    def _iterator(self) -> Iterator[Any]:
+        walk = self._plan.schedule()
+        self._told = ended = False
+        kept: Set[int] = set()  # steps whose tapes are kept for later, of a mixed plan
+        action = next(walk)
+        while action.kind != "done":
+            store: Optional[Action] = None
+            if action.kind == "store":
+                store, action = action, next(walk)
+                if action.kind not in ("advance", "record"):
+                    raise RuntimeError(f"a state is stored, and no step is run from it: {action}")
+            following: Optional[Action] = None
+            if action.kind == "advance":
+                yield self._forward(action.first, action.last, store)
+            elif action.kind == "record":
+                if store is not None:
+                    # The state goes to its slot with the step that is run from it, and comes back to be recorded.
+                    yield self._forward(action.first, action.first + 1, store)
+                    yield self._bring(store)
+                following = next(walk)
+                yield from self._record(action, following.kind == "reverse", kept)
+                if not ended and self._n == self._max_n:
+                    ended = True
+                    yield EndForward()
+            elif action.kind == "reverse":
+                yield from self._reverse(action, kept)
+            elif action.kind == "load":
+                yield self._bring(action)
+                if action.last_use:
+                    next(walk)
+            else:
+                yield Move(action.first, self._storage(action), StorageType.NONE)
+            self._end_of(walk)
+            action = following or next(walk)
+        self._exhausted = True
+        yield EndReverse()
+
+    def _record(self, action: Action, is_reversed: bool, kept: Set[int]) -> Iterator[Any]:
+        """Working storage has the data of one step, that which is reversed next; that of others is kept."""
+        if self._plan.planner == "store-all":
+            self._n = action.last
+            yield Forward(action.first, action.last, False, True, StorageType.WORK)
+            return
+        for step in range(action.first, action.last):
+            keeps = step < action.last - 1 or not is_reversed
+            if keeps:
+                kept.add(step)
+            self._n = step + 1
+            yield Forward(step, step + 1, False, True, StorageType.RAM if keeps else StorageType.WORK)
+
+    def _reverse(self, action: Action, kept: Set[int]) -> Iterator[Any]:
+        if self._plan.planner == "store-all":
+            self._r += action.last - action.first
+            yield Reverse(action.last, action.first, True)
+            return
+        for step in reversed(range(action.first, action.last)):
+            if step in kept:
+                kept.remove(step)
+                yield Move(step, StorageType.RAM, StorageType.WORK)
+            self._r += 1
+            yield Reverse(step + 1, step, True)
+
+    @staticmethod
+    def _storage(action: Action) -> Any:
+        return StorageType.RAM if action.tier == 0 else StorageType.DISK
+
+    def _forward(self, first: int, last: int, store: Optional[Action]) -> Any:
+        self._n = last
+        return Forward(first, last, store is not None, False, self._storage(store) if store else StorageType.WORK)
+
+    def _bring(self, action: Action) -> Any:
+        self._n = action.first
+        kind = Move if action.last_use else Copy
+        return kind(action.first, self._storage(action), StorageType.WORK)
+
+
+def schedule(planner: str, steps: Optional[int], tiers: Any, **problem: Any) -> PlanSchedule:
+    """`reel.Plan` as a schedule: `tape.enable_checkpointing(reel.schedule("binomial", 1000, [20]))`."""
+    return PlanSchedule(Plan(planner, steps, tiers, **problem))
+
+
+class Replay(NamedTuple):
+    """What a schedule does: steps run, and at most so many blocks of data in RAM and on DISK at a time."""
+
+    forward_steps: int
+    recorded: int
+    reversed: int
+    peak_ram: int
+    peak_disk: int
+    actions: int
+
+
+class _Checker:
+    """The state of a loop whose schedule is replayed: what is where, in steps."""
+
+    def __init__(self, schedule: Any, steps: int) -> None:
+        self.schedule, self.steps = schedule, steps
+        self.n: Optional[int] = 0
+        self.r = 0
+        self.states: Set[int] = set()
+        self.data: Set[int] = set()
+        self.kept: Dict[Any, Dict[int, Tuple[Set[int], Set[int]]]] = {StorageType.RAM: {}, StorageType.DISK: {}}
+        self.run = self.recorded = 0
+
+    def must(self, holds: bool, what: str) -> None:
+        if not holds:
+            raise ValueError(what)
+
+    def forward(self, action: Any) -> None:
+        self.must(self.n == action.n0, f"the loop is at step {self.n}")
+        known = self.schedule.max_n is not None
+        self.must(action.n1 > action.n0 and not (known and action.n1 > self.steps - self.r),
+                  f"steps from {self.steps - self.r} on are reversed")
+        end = min(action.n1, self.steps)
+        steps = set(range(action.n0, end))
+        states, data = (steps if action.write_ics else set()), (steps if action.write_adj_deps else set())
+        self.run += len(steps)
+        self.recorded += len(data)
+        self.n = end
+        self.states, self.data = set(), set()
+        if action.storage in self.kept:
+            self.must(action.n0 not in self.kept[action.storage], "there is data of this step already")
+            self.kept[action.storage][action.n0] = (states, data)
+        elif action.storage == StorageType.WORK:
+            self.states, self.data = states, data
+        else:
+            self.must(action.storage == StorageType.NONE and not states | data, "data goes nowhere")
+        if end == self.steps:
+            self.schedule.finalize(end)
+
+    def reverse(self, action: Any) -> None:
+        self.must(action.n1 == self.steps - self.r and action.n0 < action.n1,
+                  f"step {self.steps - self.r - 1} is to be reversed")
+        self.must(self.data.issuperset(range(action.n0, action.n1)), "the steps were not recorded")
+        self.r += action.n1 - action.n0
+        if action.clear_adj_deps:
+            self.data = set()
+
+    def move(self, action: Any, drops: bool) -> None:
+        self.must(not self.states and not self.data, "data that is in use is overwritten")
+        source = self.kept.get(action.from_storage, {})
+        self.must(action.n in source, "there is no such data")
+        states, data = source.pop(action.n) if drops else source[action.n]
+        if action.to_storage == StorageType.NONE:
+            return
+        self.must(action.n < self.steps - self.r, "the step is reversed")
+        if action.to_storage in self.kept:
+            self.must(action.n not in self.kept[action.to_storage], "there is data of this step already")
+            self.kept[action.to_storage][action.n] = (set(states), set(data))
+            return
+        self.n = action.n if action.n in states else None
+        self.must(self.n is None or states.issuperset(range(action.n, self.steps - self.r)),
+                  "the state is not enough for the steps above it")
+        self.states, self.data = set(states), set(data)
+
+    def carry_out(self, action: Any) -> None:
+        if isinstance(action, Forward):
+            self.forward(action)
+        elif isinstance(action, Reverse):
+            self.reverse(action)
+        elif isinstance(action, (Copy, Move)):
+            self.move(action, isinstance(action, Move))
+        elif isinstance(action, EndForward):
+            self.must(self.n == self.steps, "the forward sweep is not at its end")
+        else:
+            self.must(isinstance(action, EndReverse), "it is of no known class")
+            self.must(self.r == self.steps, "the reverse sweep is not at its end")
+
+
+def check_schedule(schedule: Any, steps: int, *, ram: Optional[int] = None, disk: Optional[int] = None) -> Replay:
+    """Replay anybody's schedule for a loop of `steps` steps.
+
+    Raises a ValueError that names the first wrong action, also if more than `ram` or `disk` blocks of data are kept
+    at a time.
+
+    >>> check_schedule(schedule("binomial", 10, [3]), 10, ram=3).forward_steps
+    25
+    """
+    loop = _Checker(schedule, steps)
+    peaks = {StorageType.RAM: 0, StorageType.DISK: 0}
+    for number, action in enumerate(schedule):
+        try:
+            loop.carry_out(action)
+            for storage, limit in ((StorageType.RAM, ram), (StorageType.DISK, disk)):
+                peaks[storage] = max(peaks[storage], len(loop.kept[storage]))
+                loop.must(limit is None or len(loop.kept[storage]) <= limit, f"{storage.name} has room for {limit}")
+            loop.must(loop.n is None or loop.n == schedule.n, f"the schedule says that the loop is at {schedule.n}")
+            loop.must(loop.r == schedule.r, f"the schedule says that {schedule.r} steps are reversed")
+        except ValueError as error:
+            raise ValueError(f"action {number}, {action!r}: {error}") from None
+        if isinstance(action, EndReverse):
+            return Replay(loop.run, loop.recorded, loop.r, peaks[StorageType.RAM], peaks[StorageType.DISK], number + 1)
+    raise ValueError("the schedule ends before the reverse sweep does")
