@@ -173,6 +173,7 @@ dist_check_SCRIPTS += \
 	%D%/gpu/t-gpu-try.sh $(measures) $(one_thread) $(slow) \
 	%D%/whole/t-gradients.sh $(one_thread) \
 	%D%/source/t-headers.sh \
+	%D%/tools/t-coverage.sh \
 	%D%/tools/t-info.sh $(any_build) \
 	%D%/source/t-layers.sh \
 	%D%/source/t-lists.sh \
@@ -495,7 +496,7 @@ check-cross:
 
 # Which lines and branches of the library the tests reach: by gcov, and conditions by clang 19.
 EXTRA_DIST += %D%/coverage/coverage.sh %D%/coverage/mcdc.sh %D%/coverage/rows.awk \
-	%D%/coverage/table.awk %D%/coverage/unreachable
+	%D%/coverage/notes.awk %D%/coverage/table.awk
 .PHONY: coverage coverage-mcdc test-programs
 coverage:
 	$(SHELL) $(srcdir)/%D%/coverage/coverage.sh --work $(abs_top_builddir)/coverage $(COVERAGE_FLAGS)

@@ -263,6 +263,7 @@ int reel_os_file_direct_alignment(int file, size_t *alignment)
 {
 	struct statx status;
 
+	/* Rarely reached: only a kernel before 6.1 refuses it. */
 	if (statx(file, "", AT_EMPTY_PATH, STATX_DIOALIGN, &status))
 		return errno == ENOSYS ? -EOPNOTSUPP : -errno;
 	if (!(status.stx_mask & STATX_DIOALIGN))
@@ -349,6 +350,7 @@ int reel_os_file_write_back(int file, uint64_t offset, uint64_t bytes)
 			     SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
 			     SYNC_FILE_RANGE_WAIT_AFTER))
 		return 0;
+	/* Rarely reached: only an emulated kernel lacks sync_file_range(). */
 	if (errno != ENOSYS)
 		return -errno;
 #else

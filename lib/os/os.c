@@ -19,11 +19,13 @@ size_t reel_os_page_bytes(void)
 {
 	long bytes = sysconf(_SC_PAGESIZE);
 
+	/* Unreached: every POSIX system says how large its pages are. */
 	return bytes > 0 ? (size_t)bytes : 4096;
 }
 
 #if defined(_SC_LEVEL1_DCACHE_SIZE) && defined(_SC_LEVEL2_CACHE_SIZE) && \
 	defined(_SC_LEVEL3_CACHE_SIZE)
+/* Rarely reached: only where /sys does not describe the caches. */
 static size_t configured_cache_bytes(unsigned level)
 {
 	static const int names[] = {0, _SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE,
@@ -42,6 +44,7 @@ static size_t configured_cache_bytes(unsigned level)
 
 /*
  * The list of the kernel has the data cache first, then the instruction cache, then levels 2 and 3.
+ * Rarely reached: its failures, only where /sys does not describe the caches.
  */
 static size_t listed_cache_bytes(unsigned level)
 {
@@ -69,6 +72,7 @@ size_t reel_os_cache_bytes(unsigned level)
 {
 	size_t bytes = listed_cache_bytes(level);
 
+	/* Rarely reached: only where /sys does not describe the caches. */
 	return bytes ? bytes : configured_cache_bytes(level);
 }
 

@@ -223,6 +223,7 @@ static void uncached_give(struct reel_pool *pool, struct reel_slab *slab)
  * Each take and give of a slab calls this function. The check of the old state costs a few
  * nanoseconds and finds a tape closed twice, a copied tape or a fault of the list, before two tapes
  * write to one frame.
+ * Unreached: the fault, which ends the child of a test by abort(), so that it writes no counts.
  */
 static void change_state(struct reel_slab *slab, enum reel_slab_state from,
 			 enum reel_slab_state to)

@@ -73,6 +73,7 @@ static struct reel_demand *add_demand(struct reel_offload *offload)
 	/*
 	 * Release: pairs with the acquires in find_unused(), measure_rates() (victim.c) and
 	 * for_all_demands() (read-ahead.c). Makes the demand visible.
+	 * Rarely reached: another demand is added between the load and the exchange.
 	 */
 	while (!atomic_compare_exchange_weak_explicit(&offload->demands, &demand->next, demand,
 						      memory_order_release, memory_order_relaxed))

@@ -147,6 +147,7 @@ static bool put_back(struct reel_offload *offload, struct reel_slab *slab)
 	return carrier != NULL;
 }
 
+/* Rarely reached: the owner frees the slab while its read fails; offload.pml goes there. */
 static void lose(struct reel_offload *offload, struct reel_slab *slab, int error)
 {
 	REEL_ASSERT(error != 0 && slab->frame);
@@ -270,6 +271,7 @@ static bool read_overdrawn(struct reel_offload *offload, struct reel_demand *dem
 	ticket = slab && overdraws ? reel_offload_ticket(offload, slab, true) : NULL;
 	if (!ticket)
 		return false;
+	/* Rarely reached: the owner moves the slab since read_at_once(); offload.pml goes there. */
 	if (!reel_slab_move(slab, REEL_SLAB_READ_QUEUED, REEL_SLAB_READING) ||
 	    !give_fresh_frame(offload, slab)) {
 		reel_ticket_enter(ticket, REEL_TICKET_FREE);

@@ -64,6 +64,7 @@ void reel_slab_seal(struct reel_pool *pool, struct reel_slab *slab, struct reel_
 		return;
 	atomic_store_explicit(&slab_io->was_used, true, memory_order_relaxed);
 	reel_budget_end_use(pool, slab);
+	/* Rarely reached: the offload thread ends a write in try_seal(); offload.pml goes there. */
 	while (!try_seal(offload, slab, filled, layout))
 		;
 	REEL_ASSERT(!reel_slab_is_readable(slab));
@@ -175,6 +176,7 @@ static bool try_acquire(struct reel_offload *offload, struct reel_slab *slab)
 {
 	switch (reel_slab_state_of(slab)) {
 	case REEL_SLAB_DIRTY:
+		/* Rarely reached: the offload thread moves the slab after the look at its state. */
 		if (!reel_slab_move(slab, REEL_SLAB_DIRTY, REEL_SLAB_OPEN))
 			return false;
 		count(&offload->dirty_bytes, -slab->bytes);
@@ -279,6 +281,7 @@ bool reel_slab_make_writable(struct reel_pool *pool, struct reel_slab *slab)
 /* What the owner does with the slab; LEAVE: the offload thread frees it after the transfer. */
 enum after_free { GIVE, GIVE_FRAMELESS, LEAVE };
 
+/* Rarely reached: the offload thread moves the slab after the look at its state. */
 static enum after_free take_from(struct reel_offload *offload, struct reel_slab *slab)
 {
 	for (;;) {

@@ -108,6 +108,7 @@ static bool write_farthest(struct reel_offload *offload)
 	ticket = reel_offload_ticket(offload, slab, false);
 	if (!ticket)
 		return false;
+	/* Rarely reached: the owner moves the slab since reel_victim_next(); offload.pml goes there. */
 	if (!reel_slab_move(slab, REEL_SLAB_DIRTY, REEL_SLAB_WRITING)) {
 		reel_ticket_enter(ticket, REEL_TICKET_FREE);
 		return true;
@@ -121,6 +122,7 @@ static bool write_farthest(struct reel_offload *offload)
 	return true;
 }
 
+/* Rarely reached: the last call, if the owner moves the slab between two moves here. */
 static void end_writing(struct reel_offload *offload, struct reel_slab *slab)
 {
 	REEL_ASSERT(reel_slab_io_of(offload, slab)->stored && slab->frame);
@@ -139,6 +141,7 @@ static void end_writing(struct reel_offload *offload, struct reel_slab *slab)
 		end_writing(offload, slab);
 }
 
+/* Rarely reached: the last call, if the owner moves the slab between two moves here. */
 static void end_failed_write(struct reel_offload *offload, struct reel_slab *slab)
 {
 	REEL_ASSERT(!reel_slab_io_of(offload, slab)->stored && slab->frame);

@@ -5,8 +5,9 @@ usage='Usage: tests/coverage/coverage.sh [--work DIRECTORY] [--reuse] [--results
 
 Build with gcc --coverage in DIRECTORY/build (build/coverage/build), run the tests, one at a time,
 and print for each file of lib/, include/reel/, omp/ and dropin/adstack/ how many of its lines were
-reached and of its branches taken. DIRECTORY/unreached lists the others, without those for which
-tests/coverage/unreachable has a reason. Tests run at full length unless TEST_LONG is empty.
+reached and of its branches taken. DIRECTORY/unreached lists the others, without those for which a note
+at the line has a reason (notes.awk). A note that excuses nothing is an error. Tests run at full length
+unless TEST_LONG is empty.
 
   --reuse         count again what the tests of the last run reached; run none
   --only PATTERN  run only tests whose names match; the others count as they last ran
@@ -100,10 +101,11 @@ if [ -z "$reuse" ]; then
 	run_all
 fi
 
-unreachable=$source/tests/coverage/unreachable
+(cd "$source" && $awk -f tests/coverage/notes.awk lib/*/*.[ch] include/reel/*.h omp/*/*.[ch] dropin/adstack/*.[ch]) >"$work/notes"
+>"$work/stale"
 # Tests share most lines, so those of a test are added up before those of all.
 cat "$work"/rows/* | $awk -v source="$source" -v wanted='^(lib|omp|dropin/adstack|include/reel)/' \
-	-v unreached="$work/unreached.all" -v reasons="$unreachable" \
+	-v unreached="$work/unreached.all" -v notes="$work/notes" -v stale="$work/stale" \
 	-f "$source/tests/coverage/table.awk" | sort >"$work/table"
 sort -t : -k 1,1 -k 2,2n "$work/unreached.all" >"$work/unreached"
 
@@ -146,3 +148,5 @@ if [ -n "$by_test" ]; then
 		{ names = names " " $3 }
 		END { if (key) print key names }' >"$by_test"
 fi
+
+[ ! -s "$work/stale" ] || { cat "$work/stale" >&2 && exit 1; }

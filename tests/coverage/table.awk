@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # From the rows of all tests (rows.awk) a table: FILE LINES-REACHED/LINES BRANCHES-TAKEN/BRANCHES.
 # Set unreached to a file for "FILE:LINE: which branches were never taken, of how many".
-# Set source to the source directory; files that match `wanted` are counted.
+# Set source to the source directory and notes to the rows of notes.awk; `stale` becomes the notes that
+# excuse nothing. Files that match `wanted` are counted.
 
 $2 !~ wanted { next }
 $1 == "line" { lines[$2, $3] += $4; files[$2] = 1; if ($3 > last[$2]) last[$2] = $3 }
@@ -21,40 +22,69 @@ function text_of(file, line,   i, text) {
 	return text
 }
 
-# What is left out by a reason: file, tab, text of the line, tab, why.
-function read_reasons(   row, field) {
-	while ((getline row < reasons) > 0)
-		if (row !~ /^(#|$)/) {
-			split(row, field, "\t")
-			excused[field[1], field[2]] = 1
-		}
+# Rows of notes.awk; those of other kinds are none of coverage.
+function read_notes(   row, field, i) {
+	while ((getline row < notes) > 0) {
+		split(row, field, "\t")
+		if (field[3] !~ /reached$/)
+			continue
+		place_of[++noted] = field[1] ":" field[2]
+		has_to_excuse[noted] = field[3] == "Unreached"
+		for (i = field[4]; i <= field[5]; i++)
+			notes_of[field[1], i] = notes_of[field[1], i] " " noted
+	}
 }
 
-# What is never reached behind such a line has the same reason.
-function note(file, line, what, follows,   text) {
+# Marks the notes of the line in a set and returns how many there are.
+function mark_notes(set, file, line,   numbers, n, i) {
+	n = split(notes_of[file, line], numbers, " ")
+	for (i = 1; i <= n; i++)
+		set[numbers[i]] = 1
+	return n
+}
+
+# No test brings about a signal that interrupts a wait. A switch of all values of an enum has a branch
+# for others; a case that no test takes is seen by its lines.
+function needs_no_note(text, missed,   b) {
+	return missed && text ~ /^while \(.* errno == EINTR\)$/ || text ~ /^switch \(/ && split(missed, b, " ") == 1
+}
+
+# What is never reached behind a line that has a reason has the same reason.
+function note(file, line, missed, follows, what,   text) {
 	text = text_of(file, line)
-	if ((file, text) in excused || follows) {
+	if (mark_notes(excuses, file, line) || follows) {
 		explained++
 		return 1
+	}
+	if (needs_no_note(text, missed)) {
+		explained++
+		return 0
 	}
 	if (unreached)
 		printf "%s:%d: %s: %s\n", file, line, what, text > unreached
 	return 0
 }
 
+# A note below which all is reached, or nothing is compiled, has to go.
+function show_stale_notes(   i) {
+	for (i = 1; i <= noted; i++)
+		if (has_to_excuse[i] ? !excuses[i] : !compiled[i])
+			printf "%s: this note excuses nothing: remove it\n", place_of[i] > stale
+}
+
 END {
-	if (reasons)
-		read_reasons()
+	read_notes()
 	for (file in files) {
 		line_count = line_hits = branch_count = branch_hits = follows = 0
 		for (i = 1; i <= last[file]; i++) {
 			if (!((file, i) in lines))
 				continue
 			line_count++
+			mark_notes(compiled, file, i)
 			if (lines[file, i] > 0)
 				line_hits++
 			else
-				follows = note(file, i, "never reached", follows)
+				follows = note(file, i, "", follows, "never reached")
 			missed = ""
 			for (b = 0; b < branches[file, i]; b++) {
 				branch_count++
@@ -64,9 +94,11 @@ END {
 					missed = missed " " b
 			}
 			if (lines[file, i] > 0)
-				follows = missed != "" && note(file, i, "never taken:" missed " of " branches[file, i], 0)
+				follows = missed != "" && note(file, i, missed, 0,
+					"never taken:" missed " of " branches[file, i])
 		}
 		print file, line_hits "/" line_count, branch_hits "/" branch_count
 	}
 	print explained + 0 > (unreached ".explained")
+	show_stale_notes()
 }
