@@ -507,7 +507,7 @@ coverage-mcdc:
 EXTRA_DIST += %D%/results
 
 # Whether the tests notice what is changed in the library: tests/mutate/mutate.sh.
-EXTRA_DIST += %D%/mutate/mutate.sh %D%/mutate/mutants.awk %D%/mutate/report.awk %D%/mutate/equivalent
+EXTRA_DIST += %D%/mutate/mutate.sh %D%/mutate/mutants.awk %D%/mutate/report.awk
 test-programs: $(check_PROGRAMS)
 
 TESTS = $(check_PROGRAMS) $(dist_check_SCRIPTS)

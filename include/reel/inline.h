@@ -155,6 +155,7 @@ REEL_ALWAYS_INLINE bool reel_above(const char *top, size_t bytes, const char *ce
 	return (uint64_t)(uintptr_t)top + bytes > (uintptr_t)ceiling;
 }
 
+/* Mutants survive (boundary): the slow path pops the last value of a window as well. */
 REEL_ALWAYS_INLINE bool reel_under(const char *top, size_t bytes, const char *floor)
 {
 	return REEL_ADDRESS(top) - (int64_t)bytes < REEL_ADDRESS(floor);
@@ -164,6 +165,7 @@ REEL_ALWAYS_INLINE bool reel_under(const char *top, size_t bytes, const char *fl
  * The payload is stored by its own type, never through char, which the compiler
  * would have to take for a change of the tape itself. Types aligned above 8
  * bytes, for which the tape's addresses are not good enough, are copied.
+ * Mutants survive (boundary): a copy stores the same bytes.
  */
 #define REEL_STORE(slot, type, x)                                                                  \
 	do {                                                                                       \
@@ -173,6 +175,7 @@ REEL_ALWAYS_INLINE bool reel_under(const char *top, size_t bytes, const char *fl
 			memcpy((slot), &(x), sizeof(type));                                        \
 	} while (0)
 
+/* Mutants survive (boundary): a copy loads the same bytes. */
 #define REEL_LOAD(x, type, slot)                                                                   \
 	do {                                                                                       \
 		if (REEL_ALIGNOF(type) <= 8)                                                       \
@@ -207,6 +210,7 @@ REEL_ALWAYS_INLINE void reel_cursor_close(reel_tape *tape, reel_cursor cursor)
 #ifdef __cplusplus
 extern "C++" {
 template <class T> struct reel_kind_of {
+	/* Mutants survive (logic): C++ alone compiles it; t-cplusplus.sh tests it. */
 	static constexpr reel_kind value =
 		std::is_integral<T>::value || std::is_enum<T>::value ? REEL_INTEGER
 		: std::is_floating_point<T>::value		     ? REEL_FLOATING

@@ -18,10 +18,12 @@
 
 static int make_room(reel_run *run, int64_t states)
 {
+	/* Mutants survive (constant): any size of the first table will do. */
 	int64_t room = run->hash_room ? run->hash_room : 1024;
 	uint32_t *hash;
 
 	REEL_ASSERT(states > 0 && states <= REEL_MAX_STEPS + 1);
+	/* Mutants survive (boundary): realloc() to the same size changes nothing. */
 	if (states <= run->hash_room)
 		return 0;
 	while (room < states)

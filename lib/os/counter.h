@@ -22,6 +22,7 @@ static inline bool reel_counter_claim(_Atomic size_t *claimed, size_t n, size_t 
 {
 	*first = atomic_load_explicit(claimed, memory_order_relaxed);
 	do {
+		/* Mutants survive (boundary): no caller claims 0 pieces. */
 		if (*first > limit || n > limit - *first)
 			return false;
 		reel_yield_point();
@@ -36,6 +37,7 @@ static inline void reel_counter_raise(_Atomic uint64_t *most, uint64_t now)
 {
 	uint64_t seen = atomic_load_explicit(most, memory_order_relaxed);
 
+	/* Mutants survive (boundary): it writes an equal value once more. */
 	while (now > seen &&
 	       !atomic_compare_exchange_weak_explicit(most, &seen, now, memory_order_relaxed,
 						      memory_order_relaxed))

@@ -106,6 +106,7 @@ static double min_split(const struct times *times, double load, int64_t steps, i
 static void fill_row(const reel_plan *plan, struct times *times, unsigned tier, int64_t slots)
 {
 	const struct reel_tier *costs = &plan->problem.tier[tier];
+	/* Mutants survive (constant): any number of slots makes a lower tier store. */
 	const uint8_t *faster = tier ? tier_row(plan, tier - 1, plan->table_slots[tier - 1]) : NULL;
 	int32_t *split = split_row(plan, tier, slots);
 	uint8_t *stored = tier_row(plan, tier, slots);

@@ -21,10 +21,12 @@
 #include "plan.h"
 
 /* A sum of two of them does not overflow. */
+/* Mutants survive (constant): a third or a fifth is as good. */
 #define IMPOSSIBLE (INT64_MAX / 4)
 
 static int64_t row_length(const reel_plan *plan)
 {
+	/* Mutants survive (constant): a longer row has unused entries at its end. */
 	return plan->problem.steps + 1;
 }
 

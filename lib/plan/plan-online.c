@@ -41,6 +41,7 @@ int reel_online_next(reel_schedule *schedule, reel_action *action)
 	REEL_ASSERT((schedule->stride & (schedule->stride - 1)) == 0);
 	if (wants_working_state(schedule) && schedule->in_use[0] == kept) {
 		schedule->stride *= 2;
+		/* Mutants survive (constant): the lowest state is state 0, which is never stale. */
 		schedule->stale = 0;
 	}
 	if (drop_stale(schedule, action))

@@ -16,6 +16,7 @@
 #include "plan.h"
 
 /* Bound of the chosen period: with very high costs the formula would overflow. */
+/* Mutants survive (constant): no test has costs that ask for a period of millions of steps. */
 #define MAX_CHOSEN_PERIOD ((int64_t)1 << 24)
 
 static const struct reel_tier *last_tier(const struct reel_problem *problem)

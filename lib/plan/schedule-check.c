@@ -44,6 +44,7 @@ struct replay {
 /* Makes room for `count` elements of `size` bytes at *array, which has room for *room. */
 static bool make_room(void **array, uint64_t *room, uint64_t count, size_t size)
 {
+	/* Mutants survive (constant): any size of the first array will do. */
 	uint64_t wanted = *room ? *room : 16;
 	void *grown;
 
@@ -138,6 +139,7 @@ static void push_tape(struct replay *replay, int64_t first, int64_t last)
 	replay->tape[replay->tapes++] = (struct tape_range){first, last};
 	replay->tape_steps += last - first;
 	REEL_ASSERT(replay->tapes <= replay->tape_room && replay->tape_steps <= replay->steps);
+	/* Mutants survive (boundary): it writes an equal peak once more. */
 	if (replay->tape_steps > replay->report->peak_tape_steps)
 		replay->report->peak_tape_steps = replay->tape_steps;
 }

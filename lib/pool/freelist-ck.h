@@ -47,6 +47,7 @@ static inline void freelist_init(struct freelist *list, struct reel_slab *table)
 	(void)table;
 	ck_stack_init(&list->stack);
 	/* ck_stack adds to the generation as to a pointer. For a null pointer that is undefined. */
+	/* Mutants survive (constant, statement): any other number works; UBSan alone sees 0. */
 	list->stack.generation = (char *)(uintptr_t)1;
 }
 
@@ -55,6 +56,7 @@ static inline void freelist_push(struct freelist *list, struct reel_slab *slab)
 	REEL_ASSERT(reel_slab_state_of(slab) == REEL_SLAB_EMPTY);
 	reel_annotate_release(slab);
 	/* Release: pairs with the acquire fence in freelist_pop(). Makes the chain visible. */
+	/* Mutants survive (statement): on x86 the exchanges order all accesses. */
 	ck_pr_fence_release();
 	reel_yield_point();
 	reel_annotate_ignore_begin();
@@ -72,6 +74,7 @@ static inline struct reel_slab *freelist_pop(struct freelist *list)
 		ck_pr_stall();
 	reel_annotate_ignore_end();
 	/* Acquire: pairs with the release fence in freelist_push(). */
+	/* Mutants survive (statement): on x86 the exchanges order all accesses. */
 	ck_pr_fence_acquire();
 	if (entry)
 		reel_annotate_acquire(entry);

@@ -88,6 +88,7 @@ static struct reel_cache *new_cache(struct reel_pool *pool)
 		return NULL;
 	cache->pool = pool;
 	atomic_store_explicit(&cache->owner, thread_name(), memory_order_relaxed);
+	/* Mutants survive (statement): the exchange fails once and sets `cache->next`. */
 	cache->next = atomic_load_explicit(&pool->caches, memory_order_relaxed);
 	reel_yield_point();
 	/*

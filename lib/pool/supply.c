@@ -93,6 +93,7 @@ static int fresh_whole(struct reel_pool *pool, struct reel_slab **chain)
 	(*chain)->frame = frame;
 	(*chain)->bytes = pool->slab_bytes;
 	(*chain)->kind = REEL_SLAB_WHOLE;
+	/* Mutants survive (statement): a descriptor that was never used is zero. */
 	(*chain)->below = NULL;
 	return 0;
 }

@@ -68,6 +68,7 @@ static struct reel_demand *add_demand(struct reel_offload *offload)
 		return NULL;
 	reel_wakeup_open(&demand->arrival);
 	atomic_store_explicit(&demand->in_use, true, memory_order_relaxed);
+	/* Mutants survive (statement): the exchange fails once and sets `demand->next`. */
 	demand->next = atomic_load_explicit(&offload->demands, memory_order_relaxed);
 	reel_yield_point();
 	/*
@@ -134,6 +135,7 @@ void reel_demand_give_silent(struct reel_offload *offload, struct reel_demand *d
 /* Before the first reader moves, the recording is needed as a tape that will be reversed. */
 static void place_at_end(struct reel_demand *demand, uint32_t slabs)
 {
+	/* Mutants survive (constant): how far is read ahead changes the time only. */
 	atomic_store_explicit(&demand->highest, slabs - 1, memory_order_relaxed);
 	atomic_store_explicit(&demand->top, slabs, memory_order_relaxed);
 }
@@ -146,6 +148,7 @@ void reel_demand_begin_readers(struct reel_demand *demand, uint32_t slabs)
 	place_at_end(demand, slabs);
 }
 
+/* Mutants survive (constant, statement): which slabs stay changes the time only. */
 struct reel_demand *reel_demand_take_reader(struct reel_offload *offload,
 					    struct reel_demand *recording)
 {
@@ -166,6 +169,7 @@ struct reel_demand *reel_demand_take_reader(struct reel_offload *offload,
 	return demand;
 }
 
+/* Mutants survive (constant): which slabs stay changes the time only. */
 void reel_demand_leave_readers(struct reel_demand *recording, struct reel_demand *reader)
 {
 	for (unsigned i = 0; i < REEL_RANKED_READERS; i++)
@@ -188,7 +192,9 @@ unsigned reel_demand_slabs_ahead(const struct reel_offload *offload,
 	size_t share = (budget - reel_min_size(dirty, budget)) / offload->pool->slab_bytes / 2;
 	unsigned tapes = atomic_load_explicit(&offload->demands_in_use, memory_order_relaxed);
 
+	/* Mutants survive (constant): how far is read ahead changes the time only. */
 	share /= tapes ? tapes : 1;
+	/* Mutants survive (constant): how far is read ahead changes the time only. */
 	return (unsigned)reel_min_size(demand->ahead, share < 1 ? 1 : share > MAX_AHEAD ? MAX_AHEAD
 									   : (unsigned)share);
 }
@@ -196,6 +202,7 @@ unsigned reel_demand_slabs_ahead(const struct reel_offload *offload,
 void reel_demand_note_stall(struct reel_demand *demand)
 {
 	demand->hits_in_row = 0;
+	/* Mutants survive (statement): how far is read ahead changes the time only. */
 	demand->ahead = (unsigned)reel_min_size(2 * demand->ahead, MAX_AHEAD);
 }
 
@@ -276,6 +283,7 @@ void reel_demand_free_all(struct reel_offload *offload)
 	while (demand) {
 		struct reel_demand *next = demand->next;
 
+		/* Mutants survive (statement): a semaphore of glibc holds no resource. */
 		reel_wakeup_close(&demand->arrival);
 		free(demand);
 		demand = next;

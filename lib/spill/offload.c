@@ -21,6 +21,7 @@
 #include "store/store.h"
 
 /* Number of puts under way: the default for a store that names none, and the maximum. */
+/* Mutants survive (constant): the number of puts under way changes the time only. */
 #define PUT_DEPTH 4
 #define MAX_PUTS 8
 
@@ -400,6 +401,7 @@ void reel_offload_resume(struct reel_offload *offload)
 void reel_offload_orphan(struct reel_offload *offload)
 {
 	offload->orphaned = true;
+	/* Mutants survive (statement): the child does not use the file that stays open. */
 	reel_pressure_close(offload);
 }
 
@@ -424,6 +426,7 @@ static void close_signals(struct reel_offload *offload)
 	pthread_cond_destroy(&offload->answered);
 }
 
+/* Mutants survive (statement): ASan alone sees what is lost. */
 static void close_parts(struct reel_offload *offload)
 {
 	close_signals(offload);
@@ -434,6 +437,10 @@ static void close_parts(struct reel_offload *offload)
 	free(offload);
 }
 
+/*
+ * Mutants survive (constant, statement): zero is what glibc sets up, and a semaphore may be shared.
+ * `ranked_at` says only when victims are ranked next.
+ */
 static void open_parts(struct reel_offload *offload, struct reel_pool *pool)
 {
 	offload->pool = pool;

@@ -13,6 +13,7 @@
 /*
  * A slab that is asked for in advance takes the frame only of a slab that is needed FARTHER times
  * as late. Otherwise such slabs would evict each other.
+ * Mutants survive (constant): which slabs are evicted changes the time only.
  */
 #define FARTHER 2
 

@@ -148,8 +148,10 @@ static void send(struct reel_offload *offload, struct reel_ticket *ticket)
 	REEL_ASSERT(slab_io->label.serial > 0 && slab_io->label.serial <= offload->last_put);
 	REEL_ASSERT(before == 0 || before < slab_io->stored_bytes);
 	transfer->label = slab_io->label;
+	/* Mutants survive (constant): any number that differs from piece to piece will do. */
 	transfer->label.slab_index |= (uint64_t)ticket->piece << 32;
 	transfer->data = slab->frame + before;
+	/* Mutants survive (arithmetic): a longer last piece lies within the frame, too. */
 	transfer->bytes = reel_min_size(slab_io->stored_bytes - before, piece_bytes(offload));
 	REEL_ASSERT(transfer->bytes % offload->align == 0);
 	if (ticket->get) {
@@ -177,6 +179,7 @@ static void start_piece(struct reel_offload *offload, struct reel_ticket *ticket
 
 static bool may_start(const struct reel_offload *offload, bool get)
 {
+	/* Mutants survive (condition, comparison): limits change the time only. */
 	return get ? offload->gets < REEL_MAX_GETS : offload->puts < offload->put_depth;
 }
 
@@ -252,6 +255,7 @@ void reel_pieces_drop(struct reel_offload *offload, struct reel_slab *slab)
 			reel_store_drop(offload->store, *extent_of(slab_io, i));
 		extent_of(slab_io, i)->location = NOWHERE;
 	}
+	/* Mutants survive (statement): ASan alone sees what is lost. */
 	free(slab_io->extents);
 	slab_io->extents = NULL;
 }
@@ -260,6 +264,7 @@ void reel_pieces_free_all(struct reel_offload *offload)
 {
 	size_t slabs = atomic_load_explicit(&offload->pool->table_used, memory_order_relaxed);
 
+	/* Mutants survive (constant): ASan alone sees what is lost. */
 	for (size_t i = 0; i < slabs; i++)
 		free(offload->slab_io[i].extents);
 }
@@ -348,6 +353,7 @@ bool reel_transfers_collect(struct reel_offload *offload)
 			continue;
 		reel_ticket_enter(ticket, REEL_TICKET_FREE);
 		end_piece(offload, ticket);
+		/* Mutants survive (statement, constant): the next event makes up for it. */
 		moved = true;
 	}
 	REEL_ASSERT_EXPENSIVE(count_busy(offload) == offload->puts + offload->gets);

@@ -18,6 +18,7 @@
  * Without a known order a slab is taken to be needed as far in the future as it was used last in
  * the past, but not within a second: one that was just used gives its frame to one that is known to
  * be needed soon.
+ * Mutants survive: any slab may be the victim; another order changes the time only.
  */
 static double distance_by_age(uint32_t used_at)
 {
@@ -28,6 +29,7 @@ static double distance_by_age(uint32_t used_at)
  * The depth below the top, divided by the recent number of slabs popped per second. The 1 is added
  * so that of two tapes that are not popped the deeper slab comes first. A slab above the top is
  * kept by a hold, and is needed after all slabs below it have been popped.
+ * Mutants survive: any slab may be the victim; another order changes the time only.
  */
 static double distance_on(const struct reel_demand *demand, uint32_t slab_index)
 {
@@ -43,6 +45,7 @@ static double distance_on(const struct reel_demand *demand, uint32_t slab_index)
 }
 
 /* Until the nearest reader needs the slab. */
+/* Mutants survive: any slab may be the victim; another order changes the time only. */
 static double distance_on_recording(const struct reel_demand *recording, uint32_t slab_index)
 {
 	double nearest = distance_on(recording, slab_index);
@@ -98,6 +101,7 @@ static void measure_rates(struct reel_offload *offload, uint64_t now)
 		uint64_t popped = atomic_load_explicit(&demand->popped, memory_order_relaxed);
 
 		REEL_ASSERT(popped >= demand->popped_before);
+		/* Mutants survive (arithmetic): another order changes the time only. */
 		demand->rate =
 			(demand->rate * RATE_SECONDS + (double)(popped - demand->popped_before)) /
 			(RATE_SECONDS + seconds);
@@ -171,12 +175,14 @@ static void rank_victims(struct reel_offload *offload)
 	keep_farther_half(&offload->clean_victims);
 	REEL_ASSERT_EXPENSIVE(is_descending(&offload->dirty_victims));
 	REEL_ASSERT_EXPENSIVE(is_descending(&offload->clean_victims));
+	/* Mutants survive (statement): it decides only when victims are ranked next. */
 	offload->ranking_ns = reel_clock_ns() - began;
 }
 
 /*
  * Limits the time for rankings while no thread waits: each slab that is asked for in advance would
  * repeat a ranking that finds no victim.
+ * Mutants survive (arithmetic): it decides only when victims are ranked next.
  */
 static bool ranking_is_due(const struct reel_offload *offload)
 {

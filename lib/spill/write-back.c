@@ -95,6 +95,7 @@ static void write_slab(struct reel_offload *offload, struct reel_slab *slab,
 }
 
 /* False: there is no slab to write, or no ticket for the put. */
+/* Mutants survive (constant): no test moves the slab between two steps; offload.pml does. */
 static bool write_farthest(struct reel_offload *offload)
 {
 	struct reel_ticket *ticket;
@@ -123,6 +124,7 @@ static bool write_farthest(struct reel_offload *offload)
 }
 
 /* Rarely reached: the last call, if the owner moves the slab between two moves here. */
+/* Mutants survive (statement): only t-spill with yield points reaches the last call. */
 static void end_writing(struct reel_offload *offload, struct reel_slab *slab)
 {
 	REEL_ASSERT(reel_slab_io_of(offload, slab)->stored && slab->frame);
@@ -142,6 +144,7 @@ static void end_writing(struct reel_offload *offload, struct reel_slab *slab)
 }
 
 /* Rarely reached: the last call, if the owner moves the slab between two moves here. */
+/* Mutants survive (statement): only the model offload.pml reaches the last call. */
 static void end_failed_write(struct reel_offload *offload, struct reel_slab *slab)
 {
 	REEL_ASSERT(!reel_slab_io_of(offload, slab)->stored && slab->frame);

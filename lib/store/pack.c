@@ -43,6 +43,7 @@ static const void *filter(struct reel_pack_space *space, const struct head *head
 		       data + at + bytes / 8 * 8, bytes % 8);
 		from = space->differences;
 	}
+	/* Mutants survive (constant): the planes of single bytes are these bytes. */
 	if (head->element == 1)
 		return from;
 	reel_shuffle(space->planes, from, bytes, head->element);
@@ -56,10 +57,12 @@ static size_t pack_block(struct reel_pack_space *space, const struct head *head,
 	uint32_t length;
 	int most;
 
+	/* Mutants survive (boundary): nothing fits into 0 bytes. */
 	if (room <= sizeof length)
 		return 0;
 	room -= sizeof length;
 	most = (int)reel_min_size(room, bytes - 1);
+	/* Mutants survive (constant): the last argument trades size for time. */
 	length = (uint32_t)LZ4_compress_fast_extState(
 		&space->lz4, filter(space, head, data, at, bytes),
 		(char *)to + sizeof length, (int)bytes, most, 1);
@@ -103,6 +106,7 @@ static int unfilter(struct reel_pack_space *space, const struct head *head, unsi
 	void *to = head->element == 1 ? (void *)(data + at) : space->planes;
 
 	if (LZ4_decompress_safe(block, to, (int)length, (int)bytes) != (int)bytes)
+		/* Mutants survive (sign): the caller compares with 0. */
 		return -EBADMSG;
 	if (head->element != 1)
 		reel_unshuffle(data + at, space->planes, bytes, head->element);
@@ -118,6 +122,7 @@ static int64_t unpack_block(struct reel_pack_space *space, const struct head *he
 {
 	uint32_t length;
 
+	/* Mutants survive (boundary): LZ4 refuses a block of no bytes, too. */
 	if (left < sizeof length)
 		return -EBADMSG;
 	memcpy(&length, packed, sizeof length);

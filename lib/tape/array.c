@@ -24,6 +24,7 @@ static size_t window_room(const reel_tape *tape)
 static void copy_piece(const reel_tape *tape, char *slot, const char *source, size_t bytes)
 {
 	REEL_ASSERT(slot == tape->top && REEL_ROUND(bytes) <= window_room(tape));
+	/* Mutants survive: a copy past the cache writes the same bytes. */
 	if (bytes >= REEL_LARGE_ARRAY && reel_tape_bytes(tape) >= tape->pool->stream_above)
 		reel_stream(slot, source, bytes);
 	else
@@ -134,6 +135,7 @@ void reel_pop_array_slow(reel_tape *tape, void *target, size_t n, size_t size,
 			 pop_pieces(tape, target, n * size, call_site))
 			return;
 	}
+	/* Mutants survive (boundary): UBSan alone sees a null target of 0 bytes. */
 	if (n > 0 && !absurd)
 		memset(target, 0xff, n * size);
 	reel_tape_report(tape);

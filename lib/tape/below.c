@@ -105,6 +105,7 @@ void reel_below_read_ahead(reel_tape *tape)
 	if (!demand || reel_offload_of(tape->pool)->orphaned)
 		return;
 	atomic_fetch_add_explicit(&demand->popped, 1, memory_order_relaxed);
+	/* Mutants survive (arithmetic): only 0 counts, which comes again after 2^32 slabs. */
 	if (demand->slabs_popped_in_row++ == 0 || !tape->slab)
 		return;
 	slab = tape->slab->below;
@@ -126,5 +127,6 @@ void reel_below_end(reel_tape *tape)
 	REEL_ASSERT(!tape->slab && !tape->spare);
 	reel_wakeup_signal(&reel_offload_of(tape->pool)->work);
 	reel_demand_give(reel_offload_of(tape->pool), tape->demand);
+	/* Mutants survive (statement): reel_tape_close() sets the whole tape to 0. */
 	tape->demand = NULL;
 }

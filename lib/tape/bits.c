@@ -16,6 +16,7 @@
 #define WORD_BITS 64
 #define LARGEST 32
 
+/* Mutants survive (constant): pushes and pops share the type, and nothing reads its alignment. */
 static const reel_type bits_type = {"bits", 1, 1, REEL_BITS};
 
 static uint64_t low(uint64_t word, unsigned n)

@@ -13,6 +13,7 @@
 #include "spill/slab-owner.h"
 #include "tape.h"
 
+/* Mutants survive (constant): without a slab nothing reads the serial. */
 struct reel_position reel_tape_position(const reel_tape *tape)
 {
 	REEL_ASSERT(reel_window_is_sound(tape));

@@ -196,6 +196,7 @@ static void put_on_top(reel_tape *tape, struct reel_slab *slab)
 	slab->below = tape->slab;
 	slab->below_offset = reel_window_filled(tape);
 	reel_below_seal(tape);
+	/* Mutants survive (arithmetic): serials are compared for equality only. */
 	slab->serial = ++tape->serial;
 	slab->holds = tape->holds;
 	tape->below += slab->below_offset;

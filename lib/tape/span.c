@@ -21,6 +21,7 @@ static bool too_many(const reel_type *type, size_t n)
 	return REEL_TOO_MANY(n, type->size);
 }
 
+/* Mutants survive (constant): alignments are powers of two, and tops multiples of 8. */
 static bool over_aligned(const reel_type *type)
 {
 	return type->align > 8;
@@ -37,6 +38,7 @@ static size_t max_bytes(const reel_type *type, size_t n)
 	return element_bytes(type, n) + (over_aligned(type) ? type->align : 0);
 }
 
+/* Mutants survive (constant): alignments are powers of two, and tops multiples of 8. */
 static char *align_up(char *address, size_t align)
 {
 	REEL_ASSERT((align & (align - 1)) == 0);
@@ -49,6 +51,7 @@ static char *elements(const reel_type *type, char *top)
 }
 
 /* Number of bits that a refused span adds to `refused`; its pop must compute the same number. */
+/* Mutants survive (arithmetic, constant): any number that the pop computes, too, will do. */
 static uint64_t refused_bits(const reel_type *type, size_t n)
 {
 	return too_many(type, n) ? (uint64_t)1 << 62 : (uint64_t)element_bytes(type, n) * 8;

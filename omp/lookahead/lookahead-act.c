@@ -82,6 +82,7 @@ static int perform_record(struct ahead_action *entry, const reel_action *action,
 
 static int fail_copy(int error, const char *what)
 {
+	/* Mutants survive (sign): it changes the text only. */
 	return error >= 0 ? error
 			  : reel_fail(error, "%s of a state to record from again returned %d (%s)",
 				      what, error, strerror(-error));

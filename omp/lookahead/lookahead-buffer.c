@@ -19,7 +19,9 @@ int reel_ahead_buffer_open(struct reel_ahead_buffer *buffer, reel_pool *pool, si
 	int error;
 
 	REEL_ASSERT(!buffer->data);
+	/* Mutants survive (constant): a checked tape stores a span in the same way. */
 	error = reel_tape_open(&buffer->memory, pool, 0);
+	/* Mutants survive (statement): the memory is zero. */
 	buffer->data = NULL;
 	if (error)
 		return error;
@@ -28,6 +30,7 @@ int reel_ahead_buffer_open(struct reel_ahead_buffer *buffer, reel_pool *pool, si
 	if (buffer->data)
 		return 0;
 	error = reel_tape_error(&buffer->memory);
+	/* Mutants survive (statement): a tape whose first push fails has no slab. */
 	reel_tape_close(&buffer->memory);
 	return error;
 }

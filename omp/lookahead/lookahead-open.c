@@ -26,6 +26,7 @@
 /*
  * Bytes that the pool can give before it spills or refuses. Resident bytes include idle slabs, and
  * slabs in use include small ones, so both are too high; the lower one is nearer.
+ * Mutants survive: the number of tapes in use changes the time only.
  */
 static uint64_t bytes_left(const struct reel_pool_stats *stats)
 {
@@ -37,6 +38,7 @@ static uint64_t bytes_left(const struct reel_pool_stats *stats)
 }
 
 /* Memory that a tape of `bytes` takes: whole slabs, and its spare. */
+/* Mutants survive: the number of tapes in use changes the time only. */
 static uint64_t bytes_of_tape(const struct reel_pool_stats *stats, uint64_t bytes)
 {
 	if (bytes <= REEL_INLINE_BYTES)
@@ -47,6 +49,7 @@ static uint64_t bytes_of_tape(const struct reel_pool_stats *stats, uint64_t byte
 }
 
 /* Between 1 and `most`. */
+/* Mutants survive: the number of tapes in use changes the time only. */
 static unsigned tapes_in(uint64_t room, uint64_t bytes, unsigned most)
 {
 	uint64_t tapes;
@@ -70,6 +73,7 @@ static uint64_t raise_bytes(struct ahead_sweep *sweep, uint64_t bytes)
 /*
  * Neither the pool's free bytes nor `recorded` includes the tapes that are being recorded now, so
  * the limit is rather too low than too high.
+ * Mutants survive: the number of tapes in use changes the time only.
  */
 void reel_omp_note_record(struct ahead_sweep *sweep, const reel_tape *tape)
 {
@@ -96,6 +100,7 @@ void reel_omp_note_record(struct ahead_sweep *sweep, const reel_tape *tape)
 			      memory_order_relaxed);
 }
 
+/* Mutants survive: the number of tapes in use changes the time only. */
 void reel_omp_note_refusal(struct ahead_sweep *sweep, unsigned others)
 {
 	unsigned cap = others ? others : 1;
@@ -236,6 +241,7 @@ static int agree_on_budget(struct ahead_sweep *sweep, const struct reel_pool_sta
 static int agree_on_tapes(struct ahead_sweep *sweep, unsigned fewest)
 {
 	int64_t values[] = {-(int64_t)sweep->ahead_tapes, sweep->ahead_tapes < fewest};
+	/* Mutants survive (constant): ASan alone sees a read behind `values`. */
 	int error = reel_group_max(reel_run_group(sweep->run), values, 2);
 
 	if (error)
@@ -264,6 +270,7 @@ static int open_groups(struct ahead_sweep *sweep)
 	const struct reel_run_group *group = reel_run_group(sweep->run);
 	int error;
 
+	/* Mutants survive (constant): one process agrees with itself. */
 	if (group->ranks <= 1)
 		return 0;
 	error = group->duplicate(group, &sweep->reverse_group);

@@ -368,6 +368,7 @@ static int look_ahead(reel_run *run, void *context, void *state, void *adjoint,
 	if (error)
 		return error == -EAGAIN ? reel_run_reverse(run, context, state, adjoint) : error;
 	/* Each ahead tape keeps one thread busy, and one more thread advances to the next tape. */
+	/* Mutants survive (boundary): it writes an equal number once more. */
 	if (stats->threads > (int)sweep->ahead_tapes + 1)
 		stats->threads = (int)sweep->ahead_tapes + 1;
 	reel_annotate_release(sweep);

@@ -108,6 +108,7 @@ static struct reel_task_team *team_for(const reel_lane *parent)
 
 /* ---- Sets of uses ---- */
 
+/* Mutants survive (comparison, constant): any order of addresses will do. */
 static int by_address(const void *one, const void *other)
 {
 	const struct use *a = one, *b = other;
@@ -229,6 +230,7 @@ static int no_memory(struct group *group, reel_lane *parent)
 
 static int open_group(struct group *group, reel_lane *parent)
 {
+	/* Mutants survive (constant): larger is enough, and glibc takes malloc(0). */
 	group->job = malloc((size_t)(parent->tasks_left + 1) * sizeof *group->job);
 	if (!group->job)
 		return no_memory(group, parent);
@@ -237,6 +239,7 @@ static int open_group(struct group *group, reel_lane *parent)
 		close_group(group);
 		return parent->tape.error;
 	}
+	/* Mutants survive (constant): larger is enough, and glibc takes malloc(0). */
 	group->use = malloc((size_t)(group->uses + 1) * sizeof *group->use);
 	if (!group->use)
 		return no_memory(group, parent);
@@ -265,6 +268,7 @@ static void make_ready(struct job *job)
 	REEL_ASSERT(!job->waits && job->group->left > 0);
 	for (struct use *use = job->use; use && !held; use = use->next)
 		use->set->held = use->set->one_at_a_time;
+	/* Mutants survive (logic): a thread that is woken for nothing sleeps again. */
 	if (!held && team->ready && team->waiters)
 		pthread_cond_signal(&team->changed);
 	job->next = *list;

@@ -20,7 +20,7 @@ BEGIN {
 	pairs("arithmetic", "+= -=  -= +=  *= /=  /= *=  %= /=  <<= >>=  >>= <<=  &= |=  |= &=  ^= |=")
 	split_words(not_statements, "return if for while switch do else case default goto sizeof " \
 		"struct union enum const static extern typedef void char int unsigned " \
-		"assert _Static_assert reel_yield_point")
+		"assert reel_yield_point")
 }
 
 function pairs(kind, text,   words, n, i) {
@@ -152,6 +152,9 @@ function is_compared(i,   depth) {
 
 function mutate_operator(i,   text) {
 	text = token[i]
+	# No test brings about a signal that interrupts a wait.
+	if (token[i + 1] == "EINTR")
+		return
 	if (text == "++" || text == "--")
 		one("arithmetic", i, text == "++" ? "--" : "++")
 	if (text ~ /^[-~!]$/ && !is_operand(token[i - 1]) && !is_spaced(i))
@@ -178,8 +181,15 @@ function mutate_word(i,   text) {
 		one("constant", i, text == "true" ? "false" : "true")
 }
 
+# A larger array, or more of what calloc() clears, changes nothing.
+function is_length(i) {
+	return token[i - 1] == "(" && token[i - 2] == "calloc" ||
+		within[i] == "-" && token[i - 1] == "[" && token[i + 1] == "]"
+}
+
 function mutate_number(i) {
-	one("constant", i, "(" token[i] " + 1)")
+	if (!is_length(i))
+		one("constant", i, "(" token[i] " + 1)")
 	if (token[i] !~ /^0[uUlL]*$/)
 		one("constant", i, "(" token[i] " - 1)")
 }
@@ -216,8 +226,11 @@ function begins_statement(i) {
 		 i - 1 == head_end || i - 1 == label_end)
 }
 
+# The C library for Linux takes zero for a mutex or condition, and none of these holds a resource.
+# Annotations are nothing without a sanitizer.
 function is_expression(i) {
-	if (token[i] in not_statements || token[i] == "(" && token[i + 1] == "void")
+	if (token[i] in not_statements || token[i] == "(" && token[i + 1] == "void" ||
+	    token[i] ~ /^(pthread_(mutex|cond)_(init|destroy)|sem_destroy|reel_annotate_.*)$/)
 		return 0
 	if (token[i] ~ /^(\*|\+\+|--|\()$/)
 		return 1
@@ -242,7 +255,7 @@ function mutate_statement(i,   k, depth) {
 
 END {
 	for (i = 1; i <= tokens; i++) {
-		if (token[i] == "_Static_assert")
+		if (token[i] ~ /^(_Static_assert|__attribute__|REEL_ASSERT|REEL_ASSERT_EXPENSIVE)$/)
 			i = closing(i + 1) + 1
 		if (token[i] ~ /^(if|while|for|switch)$/ && token[i + 1] == "(")
 			head_end = closing(i + 1)

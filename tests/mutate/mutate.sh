@@ -24,7 +24,8 @@ a run that was stopped goes on where it was, and several runs may share a direct
 
 Verdicts: killed (by a test; a test that hangs or dies is one), survived, unreached (survived, and
 no test runs the line), same (the compiler makes the same code of it), invalid (it does not
-compile). Survivors that tests/mutate/equivalent gives a reason for are counted as explained.'
+compile). Survivors below a note "Mutants survive" (tests/coverage/notes.awk) are counted as explained.
+--report ends with status 1 if a note excuses none.'
 
 refuse() {
 	echo "mutate.sh: $1; see tests/mutate/mutate.sh --help" >&2
@@ -77,12 +78,13 @@ else
 	kinds='boundary|comparison|condition|logic|arithmetic|sign|constant|statement'
 fi
 verdicts=$work/verdicts
-explanations=$source/tests/mutate/equivalent
 if [ "$action" = report ]; then
-	for file in $(cd "$source" && ls lib/*/*.[ch] omp/[!v]*/*.c include/reel/inline.h 2>/dev/null); do
+	every=$(cd "$source" && ls lib/*/*.[ch] omp/[!v]*/*.c include/reel/inline.h 2>/dev/null)
+	for file in $every; do
 		"$awk" -f "$here/mutants.awk" "$source/$file" | sed "s|^|$file	|"
 	done >"$work/current"
-	"$awk" -v current="$work/current" -v explanations="$explanations" -v results="$results" -f "$here/report.awk" $all_verdicts || exit
+	(cd "$source" && "$awk" -f "$here/../coverage/notes.awk" $every) >"$work/notes"
+	"$awk" -v current="$work/current" -v notes="$work/notes" -v results="$results" -f "$here/report.awk" $all_verdicts || exit
 	[ -n "$results" ] || exit 0
 	{
 		echo "compiler $(${CC:-gcc} --version | head -n 1), -O1"

@@ -1,39 +1,65 @@
 # SPDX-License-Identifier: MIT
-# The counts of each file, and who survived, from a file of verdicts. `explanations` has those that
-# no test can notice: a line "FILE FUNCTION", the lines before after "- ", those after after "+ ", and
-# one or more lines that say why; blank lines between. "FILE FUNCTION OPERATOR" for all of an operator.
+# The counts of each file, and who survived, from a file of verdicts. `notes` has the rows of
+# tests/coverage/notes.awk: mutants that no test can notice have a note. A note is an error if there
+# is no mutant of its operator below it, or if all were tried, some were killed and none survived.
+# Where all are the same code, another configuration may compile it.
 
 BEGIN {
 	FS = "\t"
 	columns = split("killed same explained survived untried orders", column, " ")
-	read_explanations()
+	read_notes()
 	read_current()
 }
 
-function read_current(   row, f) {
-	while ((getline row < current) > 0) {
+# Each operator of a note counts as a note; "-" stands for all of them.
+function read_notes(   row, f, operators, n, i, k) {
+	while ((getline row < notes) > 0) {
 		split(row, f, FS)
-		line[f[1] FS f[4] FS f[5] FS f[6] FS f[7] FS f[8]] = f[3]
+		if (f[3] != "Mutants survive")
+			continue
+		n = split(f[6], operators, ", ")
+		for (i = 1; i <= n; i++) {
+			operator_of[++noted] = operators[i]
+			place_of[noted] = f[1] ":" f[2]
+			for (k = f[4]; k <= f[5]; k++)
+				notes_of[f[1], k] = notes_of[f[1], k] " " noted
+		}
 	}
 }
 
-function read_explanations(   row, n, words) {
-	while ((getline row < explanations) > 0) {
-		if (row ~ /^#/)
-			continue
-		if (row == "") {
-			place = before = ""
-		} else if (row !~ /^[-+] / && row ~ /^[a-z]+\//) {
-			n = split(row, words, " ")
-			place = words[1] SUBSEP words[2]
-			if (n > 2)
-				explained[place, words[3]] = 1
-		} else if (row ~ /^- /) {
-			before = substr(row, 3)
-		} else if (row ~ /^\+ /) {
-			explained[place, before, substr(row, 3)] = 1
-		}
+# The numbers of the notes that stand for a mutant of that line.
+function notes_for(file, at, operator,   numbers, n, i, found) {
+	n = split(notes_of[file, at], numbers, " ")
+	for (i = 1; i <= n; i++)
+		if (operator_of[numbers[i]] == "-" || operator_of[numbers[i]] == operator)
+			found = found " " numbers[i]
+	return found
+}
+
+function read_current(   row, f, key) {
+	while ((getline row < current) > 0) {
+		split(row, f, FS)
+		key = f[1] FS f[4] FS f[5] FS f[6] FS f[7] FS f[8]
+		line[key] = f[3]
+		excuse[key] = notes_for(f[1], f[3], f[5])
+		mark(has_mutants, excuse[key])
 	}
+}
+
+function mark(set, list,   numbers, n, i) {
+	n = split(list, numbers, " ")
+	for (i = 1; i <= n; i++)
+		set[numbers[i]] = 1
+}
+
+function count_stale_notes(   i, stale) {
+	for (i = 1; i <= noted; i++)
+		if (!has_mutants[i] || was_killed[i] && !is_needed[i]) {
+			printf "%s: this note excuses no mutant%s: remove it\n", place_of[i],
+				operator_of[i] == "-" ? "" : " of operator " operator_of[i] | "cat >&2"
+			stale++
+		}
+	return stale
 }
 
 # The last verdict counts; what the sources do not have any more does not.
@@ -50,14 +76,18 @@ END {
 		if (!(key in verdict)) {
 			count[f[1], "untried"]++
 			count[f[1], "orders"] += f[3] == "order"
+			mark(is_needed, excuse[key])
 		}
 	}
 	for (key in verdict) {
 		split(key, f, FS)
 		what = verdict[key]
-		if (what ~ /^(survived|unreached)$/ &&
-		    ((f[1], f[2], f[5], f[6]) in explained || (f[1], f[2], f[3]) in explained))
+		if (what ~ /^(survived|unreached)$/ && excuse[key]) {
+			mark(is_needed, excuse[key])
 			what = "explained"
+		}
+		if (what == "killed")
+			mark(was_killed, excuse[key])
 		count[f[1], what == "unreached" ? "survived" : what]++
 		if (what ~ /^(survived|unreached)$/)
 			printf "%s:%d %s: %s, %s\n- %s\n+ %s\n\n", f[1], line[key], f[2], f[3], what, f[5], f[6] | "cat"
@@ -73,6 +103,8 @@ END {
 		total["survived"], total["untried"]
 	if (results)
 		write_results()
+	if (count_stale_notes())
+		exit 1
 }
 
 # Mutants that do not compile were not run.
