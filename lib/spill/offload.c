@@ -17,7 +17,6 @@
 #include "os/clock.h"
 #include "os/os.h"
 #include "os/os-thread.h"
-#include "slab-owner.h"
 #include "store/store.h"
 
 /* Number of puts under way: the default for a store that names none, and the maximum. */

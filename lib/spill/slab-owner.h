@@ -9,12 +9,6 @@
 
 #include "offload.h"
 
-/* Whether the slab may go to the store: first slabs stay in memory. */
-static inline bool reel_slab_spills(const struct reel_pool *pool, const struct reel_slab *slab)
-{
-	return reel_offload_of(pool) && slab->kind >= REEL_SLAB_WHOLE;
-}
-
 /*
  * Leave a slab to the offload thread, which may write and evict it. `slab_index` says how soon the
  * slab is needed (reel_reuse_distance()), `filled` how many bytes to store. Only for slabs that

@@ -12,7 +12,7 @@
 
 #include "os/cancel.h"
 #include "os/integer.h"
-#include "slab-owner.h"
+#include "offload.h"
 #include "store/store.h"
 
 /* Number of times that a piece is sent before its slab counts as lost, or stays in memory. */

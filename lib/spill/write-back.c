@@ -8,7 +8,7 @@
 
 #include "os/annotate.h"
 #include "os/integer.h"
-#include "slab-owner.h"
+#include "offload.h"
 
 /* Number of failed puts, while a thread waits for a frame, after which the push is refused. */
 #define MAX_TRIES 4
