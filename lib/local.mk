@@ -118,7 +118,7 @@ libreel_core_la_SOURCES = \
 	%D%/store/store-open.c \
 	%D%/store/store-overflow.c \
 	%D%/tape/array.c \
-	%D%/tape/below.c %D%/tape/below.h \
+	%D%/tape/below.c \
 	%D%/tape/bits.c \
 	%D%/tape/call-site.c \
 	%D%/tape/check.c \

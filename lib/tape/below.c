@@ -9,8 +9,8 @@
  */
 #include "config.h"
 
-#include "below.h"
 #include "spill/slab-owner.h"
+#include "tape.h"
 
 /* After SLABS_IN_TIME slabs without a wait the tape requests one slab less. */
 #define SLABS_IN_TIME 64

@@ -18,7 +18,6 @@
 #include <stdlib.h>
 
 #include "os/counter.h"
-#include "below.h"
 #include "pool/pool.h"
 #include "spill/slab-owner.h"
 #include "tape.h"

@@ -10,7 +10,6 @@
 
 #include <errno.h>
 
-#include "below.h"
 #include "spill/slab-owner.h"
 #include "store/store.h"
 #include "tape.h"

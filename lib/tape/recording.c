@@ -21,7 +21,6 @@
 #include <reel/recording.h>
 
 #include "os/error.h"
-#include "below.h"
 #include "pool/pool.h"
 #include "spill/pins.h"
 #include "spill/slab-owner.h"

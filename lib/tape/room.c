@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "below.h"
 #include "os/os.h"
 #include "pool/pool.h"
 #include "spill/default-pool.h"

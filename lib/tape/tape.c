@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "below.h"
 #include "os/error.h"
 #include "pool/pool.h"
 #include "spill/default-pool.h"

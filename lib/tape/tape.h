@@ -143,6 +143,23 @@ char *reel_tape_topmost(reel_tape *tape, size_t bytes, const char *call_site);
  */
 bool reel_tape_pops_refused(reel_tape *tape, uint64_t bits);
 
+/*
+ * below.c: the owner seals the slabs below the top of its tape, acquires them again on the way
+ * down, and requests those that it will need next. Without a store these functions do nothing.
+ *
+ * Before another slab covers the top slab: leave it to the offload thread, or the slab below it, if
+ * the tape keeps the one below its top.
+ */
+void reel_below_seal(reel_tape *tape);
+/* Leave a slab to the offload thread that the tape was popped through and that a hold keeps. */
+void reel_below_retain(reel_tape *tape, struct reel_slab *slab);
+/* As reel_slab_acquire(), for the slab that is the top slab now. */
+int reel_below_acquire(reel_tape *tape, struct reel_slab *slab);
+/* Request the slabs that the tape will need next. Called after a step down. */
+void reel_below_read_ahead(reel_tape *tape);
+/* Give the `demand` of a tape back that has no slabs any more. */
+void reel_below_end(reel_tape *tape);
+
 /* mark.c: the present top. */
 struct reel_position reel_tape_position(const reel_tape *tape);
 /* The present top, for reel_tape_restore(): never the bottom of a slab. */

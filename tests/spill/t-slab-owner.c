@@ -9,7 +9,7 @@
 #include "spill/offload.h"
 #include "helpers/pool-support.h"
 #include "spill/slab-owner.h"
-#include "tape/below.h"
+#include "tape/tape.h"
 
 #define SLAB ((size_t)4096)
 #define SLAB_WORDS (SLAB / 8)

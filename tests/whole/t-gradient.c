@@ -11,8 +11,8 @@
 #include "helpers/cancel-support.h"
 #include "store/crc32c.h"
 #include "helpers/gradient-program.h"
-#include "tape/below.h"
 #include "helpers/support.h"
+#include "tape/tape.h"
 
 #define MIB ((size_t)1 << 20)
 
