@@ -37,6 +37,7 @@ libreel_core_la_SOURCES = \
 	%D%/checkpoint/run.c %D%/checkpoint/run.h \
 	%D%/checkpoint/run-action.c \
 	%D%/checkpoint/run-audit.c \
+	%D%/checkpoint/run-epoch.c \
 	%D%/checkpoint/run-group.c %D%/checkpoint/run-group.h \
 	%D%/checkpoint/run-lookahead.h \
 	%D%/checkpoint/run-open.c \

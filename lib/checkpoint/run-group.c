@@ -1,47 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Agreements between the processes of a run: on errors, on the end of a loop, on when to write
- * restart files, and on which of them to resume from. The thread that owns the run runs these
- * functions. A run of one process agrees with itself, at no cost.
+ * Agreements between the processes of a run: on errors, on the end of a loop, and on when to
+ * write restart files. The thread that owns the run runs these functions. A run of one process
+ * agrees with itself, at no cost.
  *
  * A process whose action failed does not return before the others know of it: all of them call
  * reel_group_agree() after each action, and all leave the sweep there. So each process calls it as
  * often as the others do, whatever fails.
- *
- * Restart files have epochs, 1, 2, ... An epoch is the set of files that the processes write at the
- * same action. Even and odd epochs have a name each, so that a file is replaced only after the next
- * epoch is complete. Each process writes NAME.R.E.new; when all have done so, each renames its own.
- * So a file without .new shows that its epoch is complete, and a process that was killed before it
- * renamed its file finds it under the other name.
  */
 #include "config.h"
 
 #include "run-group.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "os/assert.h"
 #include "os/error.h"
-#include "os/os-file.h"
-#include "restart-file.h"
-#include "run.h"
 
 static bool is_alone(const struct reel_run_group *group)
 {
 	return group->ranks <= 1;
 }
 
-static int64_t own_rank_if(const struct reel_run_group *group, bool condition)
-{
-	return condition ? group->rank + 1 : 0;
-}
-
 int reel_group_agree(const struct reel_run_group *group, int error, unsigned *requests)
 {
 	unsigned wanted = requests ? *requests : 0;
-	int64_t values[] = {own_rank_if(group, error < 0), error, wanted & 1, wanted & 2, wanted & 4};
+	int64_t values[] = {error < 0 ? group->rank + 1 : 0, error, wanted & 1, wanted & 2,
+			    wanted & 4};
 	int failure;
 
 	REEL_ASSERT(wanted < 8);
@@ -61,223 +46,4 @@ int reel_group_agree(const struct reel_run_group *group, int error, unsigned *re
 int reel_group_max(const struct reel_run_group *group, int64_t *values, int count)
 {
 	return is_alone(group) ? 0 : group->max(group->context, values, count);
-}
-
-int reel_group_check_same(const struct reel_run_group *group, int error, uint32_t number,
-			  const char *what)
-{
-	int64_t values[] = {error ? 0 : number, error ? 0 : -(int64_t)number};
-
-	error = reel_group_agree(group, error, NULL);
-	if (error || is_alone(group))
-		return error;
-	error = group->max(group->context, values, 2);
-	if (!error && values[0] != -values[1])
-		return reel_fail(-EINVAL, "the ranks have different %s: all must have the same",
-				 what);
-	return error;
-}
-
-/* ---- Names of restart files ---- */
-
-const char *reel_group_path(const reel_run *run, uint64_t epoch)
-{
-	return is_alone(&run->group) ? run->options.restart : run->path[epoch % REEL_GROUP_EPOCHS];
-}
-
-unsigned reel_group_names(const reel_run *run)
-{
-	return is_alone(&run->group) ? 1 : REEL_GROUP_EPOCHS;
-}
-
-static int route(const reel_run *run, const char *name, char *path)
-{
-	if (!run->group.route) {
-		strcpy(path, name);
-		return 0;
-	}
-	if (run->group.route(name, path) || !*path)
-		return reel_fail(-EIO, "restart file %s was given no path", name);
-	return 0;
-}
-
-static int name_file(reel_run *run, int epoch)
-{
-	char name[REEL_GROUP_PATH_BYTES];
-	int length = snprintf(name, sizeof name, "%s.%d.%d", run->options.restart, run->group.rank,
-			      epoch);
-
-	if (length >= (int)sizeof name)
-		return reel_fail(-ENAMETOOLONG, "the name of the restart file %.60s... is too long",
-				 name);
-	run->path[epoch] = calloc(1, sizeof name);
-	return run->path[epoch] ? route(run, name, run->path[epoch])
-				: reel_fail(-ENOMEM, "no memory for the name of a restart file");
-}
-
-int reel_group_name_files(reel_run *run)
-{
-	int error = 0;
-
-	if (!run->options.restart || is_alone(&run->group))
-		return 0;
-	for (int epoch = 0; epoch < REEL_GROUP_EPOCHS && !error; epoch++)
-		error = name_file(run, epoch);
-	return error;
-}
-
-void reel_group_close(reel_run *run)
-{
-	for (int epoch = 0; epoch < REEL_GROUP_EPOCHS; epoch++)
-		free(run->path[epoch]);
-	if (run->group.close)
-		run->group.close(run->group.context);
-}
-
-/* ---- The epoch to resume from ---- */
-
-/* The epochs of the whole files that this process has, by name; 0: none. */
-struct found {
-	int64_t renamed[REEL_GROUP_EPOCHS], beside[REEL_GROUP_EPOCHS];
-};
-
-static int find_files(reel_run *run, struct found *found)
-{
-	char beside[REEL_GROUP_PATH_BYTES + sizeof REEL_RESTART_BESIDE];
-	int error = 0;
-
-	for (unsigned i = 0; i < REEL_GROUP_EPOCHS && !error; i++) {
-		snprintf(beside, sizeof beside, "%s%s", run->path[i], REEL_RESTART_BESIDE);
-		error = reel_restart_find(run, run->path[i], &found->renamed[i]);
-		if (!error)
-			error = reel_restart_find(run, beside, &found->beside[i]);
-	}
-	return error;
-}
-
-static bool has(const struct found *found, int64_t epoch)
-{
-	uint64_t name = (uint64_t)epoch % REEL_GROUP_EPOCHS;
-
-	return found->renamed[name] == epoch || found->beside[name] == epoch;
-}
-
-/* The newest epoch of this process that is at most `bound`, or 0. */
-static int64_t newest(const struct found *found, int64_t bound)
-{
-	int64_t epoch = 0;
-
-	for (unsigned i = 0; i < REEL_GROUP_EPOCHS; i++) {
-		if (found->renamed[i] <= bound && found->renamed[i] > epoch)
-			epoch = found->renamed[i];
-		if (found->beside[i] <= bound && found->beside[i] > epoch)
-			epoch = found->beside[i];
-	}
-	return epoch;
-}
-
-/*
- * Sets *epoch to the newest epoch that all processes have, or to 0. Each round asks for the
- * smallest of the epochs that the processes have below the bound, and whether all have that one.
- */
-static int find_common_epoch(const reel_run *run, const struct found *found, int64_t *epoch)
-{
-	int64_t bound = INT64_MAX, lacking = 1;
-
-	while (lacking) {
-		int64_t smallest = -newest(found, bound);
-		int error = run->group.max(run->group.context, &smallest, 1);
-
-		*epoch = -smallest;
-		lacking = *epoch && !has(found, *epoch);
-		if (!error)
-			error = run->group.max(run->group.context, &lacking, 1);
-		if (error)
-			return error;
-		REEL_ASSERT(*epoch <= bound);
-		bound = *epoch - 1;
-	}
-	return 0;
-}
-
-/* A process that is alone has no file. If there is one of a rank 0, it is of several processes. */
-static int refuse_files_of_ranks(const reel_run *run)
-{
-	REEL_UNCANCELLED;
-	char path[REEL_GROUP_PATH_BYTES];
-	int file = reel_os_file_open_to_read(run->options.restart), error = 0;
-	int64_t epoch;
-
-	if (file >= 0)
-		reel_os_file_close(file);
-	for (int i = 0; i < REEL_GROUP_EPOCHS && !error && file == -ENOENT; i++)
-		if (snprintf(path, sizeof path, "%s.0.%d", run->options.restart, i) <
-		    (int)sizeof path)
-			error = reel_restart_find(run, path, &epoch);
-	return error;
-}
-
-/* The processes have no files. If there is one without a rank, it is of one process. */
-static int refuse_file_of_one(const reel_run *run)
-{
-	int64_t epoch, refused = reel_restart_find(run, run->options.restart, &epoch) == -EINVAL;
-	int error = run->group.max(run->group.context, &refused, 1);
-
-	if (error)
-		return error;
-	return refused ? reel_fail(-EINVAL, "%s was written by a run of one process, and this one has "
-					    "%d ranks", run->options.restart, run->group.ranks)
-		       : reel_fail(-ENOENT, "there are no restart files of %s", run->options.restart);
-}
-
-/* No epoch is whole on all processes: that is no fault if none was ever complete. */
-static int explain_no_epoch(const reel_run *run, const struct found *found)
-{
-	int64_t complete = 0, lacking;
-	int error;
-
-	for (unsigned i = 0; i < REEL_GROUP_EPOCHS; i++)
-		if (found->renamed[i] > complete)
-			complete = found->renamed[i];
-	error = run->group.max(run->group.context, &complete, 1);
-	if (!error && !complete)
-		return refuse_file_of_one(run);
-	if (error)
-		return error;
-	lacking = own_rank_if(&run->group, !has(found, complete));
-	error = run->group.max(run->group.context, &lacking, 1);
-	if (error)
-		return error;
-	if (!has(found, complete))
-		return reel_fail(-EBADMSG, "restart file %s of rank %d is missing or damaged: put "
-					   "it back, or remove those of all ranks",
-				 reel_group_path(run, (uint64_t)complete), run->group.rank);
-	return reel_fail(-EBADMSG, "the restart file of rank %d is missing or damaged: put it back, "
-				   "or remove those of all ranks", (int)lacking - 1);
-}
-
-int reel_group_find_epoch(reel_run *run)
-{
-	struct found found = {{0}, {0}};
-	int64_t epoch = 0;
-	int error = 0;
-
-	if (!run->options.restart)
-		error = reel_fail(-EINVAL, "options.restart names no file to resume from");
-	else if (is_alone(&run->group))
-		error = refuse_files_of_ranks(run);
-	else
-		error = find_files(run, &found);
-	error = reel_group_agree(&run->group, error, NULL);
-	if (error || is_alone(&run->group))
-		return error;
-	error = find_common_epoch(run, &found, &epoch);
-	if (!error && !epoch)
-		error = explain_no_epoch(run, &found);
-	if (error)
-		return error;
-	run->epoch = (uint64_t)epoch;
-	if (found.renamed[epoch % REEL_GROUP_EPOCHS] != epoch)
-		error = reel_restart_rename(run);
-	return error;
 }

@@ -42,7 +42,7 @@ struct reel_run_group {
  * not: they agree on nothing.
  *
  * options->restart is the name of all restart files: process R writes NAME.R.0 and NAME.R.1 in turn
- * (run-group.c). finished() ends the loop on all processes when it ends on one of them.
+ * (run-epoch.c). finished() ends the loop on all processes when it ends on one of them.
  *
  * Returns as reel_run_open(); -EINVAL, too, where the plans differ; -ECANCELED, another process
  * failed. On failure the group stays the caller's, as the stores do.

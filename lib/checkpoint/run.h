@@ -8,6 +8,7 @@
  *	run-read-ahead.c   walks ahead of the sweep and starts reads
  *	run-audit.c        compares a state with the state of an earlier replay
  *	run-restart.c      writes and reads what a killed run is resumed from
+ *	run-epoch.c        names of restart files, and the epoch to resume from
  *	run-group.c        what the processes of a run agree on
  *	save-request.c     requests to save all runs of the process
  *	snapshot.c         slots of snapshots
@@ -214,7 +215,7 @@ int reel_restart_rename(const reel_run *run);
 uint32_t reel_restart_plan_crc(const reel_run *run);
 
 /*
- * run-group.c: agrees on `error`, as reel_group_agree() does, and then on `number`. Returns -EINVAL
+ * run-epoch.c: agrees on `error`, as reel_group_agree() does, and then on `number`. Returns -EINVAL
  * if the processes give different numbers of `what`.
  */
 int reel_group_check_same(const struct reel_run_group *group, int error, uint32_t number,

@@ -82,6 +82,7 @@ acyclic() {
 	tsort edges 2>&1 >order | sed 's/^tsort: //' >loops
 	is_empty loops "no module of $1/ includes itself by way of others"
 }
+acyclic lib
 acyclic mpi
 
 # stand_alone FOLDER: what its files include by name lies beside them, in include/ or in lib/.
