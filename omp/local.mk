@@ -22,6 +22,7 @@ libreel_omp_core_la_SOURCES = \
 	%D%/region/lane.c %D%/region/lane.h \
 	%D%/region/lane-recording.c \
 	%D%/region/lane-table.c \
+	%D%/region/lane-tree.c \
 	%D%/region/loop.c \
 	%D%/region/observe.c %D%/region/observe.h \
 	%D%/region/ordered.c \

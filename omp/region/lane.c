@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lanes: their two tapes, their notes, their errors, and holds. The thread that has a lane calls
- * these functions; reel_lane_end_waits() is called by any thread.
+ * Lanes: their two tapes, their notes and their errors. lane-tree.c has what is done to a lane and
+ * to all lanes in it. The thread that has a lane calls these functions; reel_lane_end_waits() is
+ * called by any thread.
  *
  * After an error nothing more is noted, and both tapes give all ones. A lane that is made in a hold
  * is held as deep as its parent.
@@ -20,7 +21,6 @@
 #include "observe.h"
 #include "pool/pool.h"
 #include "tape/tape.h"
-#include "task.h"
 #include "wait.h"
 
 /* ---- Beginning and end ---- */
@@ -114,75 +114,6 @@ int reel_lane_open(reel_lane **lane, reel_pool *pool, unsigned flags)
 	return 0;
 }
 
-static void end_hold(reel_lane *lane)
-{
-	struct reel_lane_hold *hold = lane->hold;
-
-	REEL_ASSERT(hold && lane->holds > 0);
-	reel_tape_release(&lane->tape);
-	reel_tape_release(&lane->notes);
-	lane->hold = hold->outer;
-	lane->holds--;
-	reel_ordered_drop(hold);
-	free(hold);
-}
-
-static void close_children(reel_lane *lane)
-{
-	reel_lane *child;
-
-	for (int32_t i = 0; (child = reel_lane_next(lane, &i));)
-		reel_lane_close(child);
-	for (unsigned b = 0; b < REEL_LANE_BLOCKS; b++)
-		free(atomic_load_explicit(&lane->block[b], memory_order_relaxed));
-}
-
-/*
- * Looks for what a reverse sweep has left behind. A program may close what it has recorded and not
- * reversed; if it has begun to reverse, something was left out.
- */
-static void check_closed(reel_lane *root)
-{
-	/* Relaxed is enough: see struct reel_lane. */
-	bool reverses = atomic_load_explicit(&root->reverses, memory_order_relaxed);
-	bool waits;
-
-	if (!reverses || root->hold || reel_lane_error(root))
-		return;
-	reel_tasks_check_ended(root);
-	reel_phase_check_loops(root);
-	if (reel_lane_is_empty(root))
-		return;
-	waits = reel_note_kind(reel_lane_top(root)) == REEL_NOTE_TASK;
-	reel_lane_fail(root, -EBADMSG,
-		       "the root is closed with %llu bytes of values and %llu of notes that a reverse "
-		       "sweep has left%s",
-		       (unsigned long long)reel_lane_bytes(root),
-		       (unsigned long long)reel_lane_note_bytes(root),
-		       waits ? ": tasks come next; begin their reversal by reel_task_wait_reverse()"
-			     : "");
-}
-
-void reel_lane_close(reel_lane *lane)
-{
-	if (!lane)
-		return;
-	if (!lane->parent) {
-		REEL_OBSERVE(REEL_EVENT_LANE_CLOSE, .lane = lane);
-		check_closed(lane);
-	}
-	reel_tasks_close(lane);
-	while (lane->hold)
-		end_hold(lane);
-	REEL_ASSERT(!lane->made && !lane->holds);
-	close_children(lane);
-	free(lane->region);
-	reel_lane_drop_copies(lane);
-	reel_tape_close(&lane->tape);
-	reel_tape_close(&lane->notes);
-	free(lane);
-}
-
 reel_lane *reel_lane_refuse_all(void)
 {
 	static _Thread_local reel_lane refusing;
@@ -222,50 +153,7 @@ uint64_t reel_lane_height(const reel_tape *tape)
 	return reel_tape_bytes(tape) * 64 + tape->bit_count;
 }
 
-bool reel_lane_is_empty(const reel_lane *lane)
-{
-	bool empty = reel_tape_is_empty(&lane->tape) && reel_tape_is_empty(&lane->notes);
-	const reel_lane *child;
-
-	for (int32_t i = 0; empty && (child = reel_lane_next(lane, &i));)
-		empty = reel_lane_is_empty(child);
-	return empty;
-}
-
-/* Bytes in all lanes of the lane, those of its tasks included. */
-static uint64_t inner_bytes(const reel_lane *lane, uint64_t (*bytes_of)(const reel_lane *lane))
-{
-	uint64_t bytes = reel_tasks_bytes(lane, bytes_of);
-	const reel_lane *child;
-
-	for (int32_t i = 0; (child = reel_lane_next(lane, &i));)
-		bytes += bytes_of(child);
-	return bytes;
-}
-
-uint64_t reel_lane_bytes(const reel_lane *lane)
-{
-	return reel_tape_bytes(&lane->tape) + inner_bytes(lane, reel_lane_bytes);
-}
-
-uint64_t reel_lane_note_bytes(const reel_lane *lane)
-{
-	return reel_tape_bytes(&lane->notes) + inner_bytes(lane, reel_lane_note_bytes);
-}
-
 /* ---- Errors ---- */
-
-int reel_lane_error(const reel_lane *lane)
-{
-	int error = reel_tape_error(&lane->tape);
-	const reel_lane *child;
-
-	error = error || !lane->calls_bodies ? error : -EINVAL;
-	error = error ? error : reel_tasks_error(lane);
-	for (int32_t i = 0; !error && (child = reel_lane_next(lane, &i));)
-		error = reel_lane_error(child);
-	return error;
-}
 
 void reel_lane_check_left(reel_lane *lane)
 {
@@ -376,139 +264,4 @@ struct reel_note reel_lane_pop(reel_lane *lane)
 	REEL_ASSERT(lane->notes.error || reel_tape_bytes(&lane->notes) % sizeof pair == 0);
 	report_loss(lane);
 	return pair;
-}
-
-/* ---- Holds ---- */
-
-static int all_children(reel_lane *lane, int (*verb)(reel_lane *lane),
-			int (*tasks_verb)(reel_lane *lane))
-{
-	int error = tasks_verb(lane);
-	reel_lane *child;
-
-	for (int32_t i = 0; !error && (child = reel_lane_next(lane, &i));)
-		error = verb(child);
-	return error;
-}
-
-static bool in_region(reel_lane *lane, const char *what)
-{
-	if (!lane->region || lane->region->state == REEL_REGION_ENDED)
-		return false;
-	reel_lane_fail(lane, -EINVAL, "%s within a region: end the region first", what);
-	return true;
-}
-
-static int hold_tapes(reel_lane *lane)
-{
-	int error = reel_tape_hold(&lane->tape);
-
-	if (!error && (error = reel_tape_hold(&lane->notes)))
-		reel_tape_release(&lane->tape);
-	return error;
-}
-
-/* A lane whose parent is held takes part in the parent's hold. Any other lane begins one. */
-static struct reel_lane_hold *top_of(const reel_lane *lane, struct reel_lane_hold *hold)
-{
-	struct reel_lane_hold *outer = lane->parent ? lane->parent->hold : NULL;
-	int32_t holds = lane->parent ? lane->parent->holds : 0;
-
-	if (holds <= lane->holds)
-		return hold;
-	while (--holds > lane->holds)
-		outer = outer->outer;
-	REEL_ASSERT(outer && outer->top);
-	return outer->top;
-}
-
-/*
- * Ends the newest hold of a lane and of the lanes in it that have begun it, as if it had not
- * begun: some of them had no memory for it. No lane has run since then.
- */
-static void undo_hold(reel_lane *lane)
-{
-	int32_t holds = lane->holds;
-	reel_lane *child;
-
-	for (struct reel_task *task = lane->made; task; task = task->below)
-		if (task->lane->holds == holds)
-			undo_hold(task->lane);
-	for (int32_t i = 0; (child = reel_lane_next(lane, &i));)
-		if (child->holds == holds)
-			undo_hold(child);
-	end_hold(lane);
-}
-
-static uint64_t next_hold(void)
-{
-	static _Atomic uint64_t holds;
-
-	/* Relaxed is enough: a number that guards no memory. */
-	return atomic_fetch_add_explicit(&holds, 1, memory_order_relaxed) + 1;
-}
-
-int reel_lane_hold(reel_lane *lane)
-{
-	struct reel_lane_hold *hold;
-	int error;
-
-	reel_lane_check_left(lane);
-	if (in_region(lane, "hold"))
-		return -EINVAL;
-	hold = malloc(sizeof *hold);
-	error = hold ? hold_tapes(lane) : -ENOMEM;
-	if (error) {
-		free(hold);
-		reel_lane_fail(lane, error, "hold refused: %s", reel_strerror(error));
-		return error;
-	}
-	*hold = (struct reel_lane_hold){.outer = lane->hold,
-					.top = top_of(lane, hold),
-					.number = next_hold(),
-					.phases = lane->phases,
-					.loops = lane->loops,
-					.loop = lane->loop,
-					.waits = lane->waits,
-					.tasks_left = lane->tasks_left};
-	lane->hold = hold;
-	lane->holds++;
-	error = all_children(lane, reel_lane_hold, reel_tasks_hold);
-	if (error)
-		undo_hold(lane);
-	return error;
-}
-
-int reel_lane_replay(reel_lane *lane)
-{
-	if (in_region(lane, "replay"))
-		return -EINVAL;
-	if (!lane->hold) {
-		reel_lane_fail(lane, -EINVAL, "replay without a hold: call reel_lane_hold() first");
-		return -EINVAL;
-	}
-	REEL_ASSERT(lane->holds > 0 && lane->hold->number);
-	reel_tape_replay(&lane->tape);
-	reel_tape_replay(&lane->notes);
-	lane->phases = lane->hold->phases;
-	lane->loops = lane->hold->loops;
-	lane->loop = lane->hold->loop;
-	lane->waits = lane->hold->waits;
-	lane->tasks_left = lane->hold->tasks_left;
-	reel_ordered_replay(lane->hold);
-	reel_lane_set_reverses(lane, false);
-	return all_children(lane, reel_lane_replay, reel_tasks_replay);
-}
-
-int reel_lane_release(reel_lane *lane)
-{
-	if (in_region(lane, "release"))
-		return -EINVAL;
-	if (!lane->hold) {
-		reel_lane_fail(lane, -EINVAL, "release without a hold: call reel_lane_hold() first");
-		return -EINVAL;
-	}
-	reel_ordered_release(lane->hold);
-	end_hold(lane);
-	return all_children(lane, reel_lane_release, reel_tasks_release);
 }

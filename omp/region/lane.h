@@ -4,8 +4,9 @@
  * and popped in the order of the program, too. So the top note tells what the reverse sweep comes
  * to next, and whether this is what the program reverses.
  *
- *	lane.c        lanes, their notes, their errors, holds
+ *	lane.c        lanes, their notes, their errors
  *	lane-table.c  the lanes of a lane
+ *	lane-tree.c   a lane with all that is in it: sizes, errors, the end, holds
  *	lane-recording.c  roots that are frozen, and roots that read them
  *	region.c      regions: what a lane is part of
  *	phase.c       what a lane records between two barriers

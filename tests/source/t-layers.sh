@@ -70,7 +70,7 @@ floors mpi '' comm message collective
 acyclic() {
 	(cd "$SOURCE_DIR/$1" && find . -name '*.[ch]' | sed 's|^\./||') | while read -r file; do
 		sed -n 's/^#include "\(.*\)\.h"/\1/p' "$SOURCE_DIR/$1/$file" | while read -r included; do
-			for module in "${file%/*}/$included" "$included"; do
+			for module in "${file%/*}/$included" "${included#"$1"/}"; do
 				[ -f "$SOURCE_DIR/$1/$module.h" ] || continue
 				[ "$module" = "${file%.?}" ] || echo "${file%.?} $module"
 				break
@@ -83,6 +83,7 @@ acyclic() {
 	is_empty loops "no module of $1/ includes itself by way of others"
 }
 acyclic lib
+acyclic omp
 acyclic mpi
 
 # stand_alone FOLDER: what its files include by name lies beside them, in include/ or in lib/.
