@@ -44,7 +44,8 @@ libreel_arena_la_SOURCES = \
 	%D%/tape/device-arena.c \
 	%D%/tape/drain.c %D%/tape/drain.h \
 	%D%/tape/spill-policy.c %D%/tape/spill-policy.h \
-	%D%/tape/tables.c %D%/tape/tables.h
+	%D%/tape/tables.c %D%/tape/tables.h \
+	%D%/tape/tables-copy.c
 
 # A device for tests, over host memory; and the same as a driver's library.
 noinst_LTLIBRARIES += libreel-fake-device.la

@@ -67,6 +67,22 @@ static inline reel_cu_address reel_arena_settled(const struct reel_arena *arena)
 	return arena->base + (arena->bytes + 255) / 256 * 256;
 }
 
+/* ---- tables-copy.c ---- */
+
+/*
+ * Reads the tables from an address of the device, after the launches in the stream have ended.
+ * Requires the context, as do the functions below. Returns 0, -EIO, -ENOMEM, or -EPROTO if a kernel
+ * had a fault that was not settled.
+ */
+int reel_tables_read(struct reel_arena *arena, void *stream, reel_cu_address address);
+/* Makes the tables those of an empty arena, without reading the device. */
+int reel_tables_clear(struct reel_arena *arena);
+/* Sets the top of each lane by its `rows`, and writes the tables to the device. */
+int reel_tables_write(struct reel_arena *arena, reel_cu_address address);
+void reel_tables_close(struct reel_arena *arena);
+
+/* ---- arena-state.c ---- */
+
 /* Returns -EPROTO and leaves a text that names the faults. */
 int reel_arena_refuse_faults(uint32_t faults);
 

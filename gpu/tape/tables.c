@@ -1,72 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads, changes and writes the tables of an arena on the host. The thread that called a function
- * of reel/arena.h runs these functions, while no kernel uses the arena. `free_slabs` is the length
- * of the free list. A warp that has slabs in the store has at least one on the device, above them.
+ * Changes the tables of an arena on the host. The thread that called a function of reel/arena.h
+ * runs these functions, while no kernel uses the arena. `free_slabs` is the length of the free list.
+ * A warp that has slabs in the store has at least one on the device, above them.
  */
 #include "config.h"
 
 #include "tables.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "arena-layout.h"
-#include "arena-state.h"
 #include "os/assert.h"
-
-/* ---- Memory ---- */
-
-void reel_tables_close(struct reel_arena *arena)
-{
-	struct reel_tables *tables = &arena->tables;
-
-	if (tables->memory)
-		arena->driver->cuMemFreeHost(tables->memory);
-	free(tables->rows);
-	free(tables->chain);
-	memset(tables, 0, sizeof *tables);
-}
-
-static int allocate(struct reel_arena *arena, size_t bytes)
-{
-	struct reel_tables *tables = &arena->tables;
-	const struct reel_arena_header *empty = &arena->empty;
-	void *memory = NULL;
-
-	TRY(arena->driver, cuMemHostAlloc, (&memory, bytes, REEL_CU_HOST_ALLOC_PORTABLE));
-	tables->memory = memory;
-	tables->bytes = bytes;
-	tables->header = memory;
-	tables->warp = (void *)(tables->memory + empty->warps_offset);
-	tables->saved = (void *)(tables->memory + empty->saved_offset);
-	tables->slab = (void *)(tables->memory + empty->slabs_offset);
-	tables->rows = malloc(sizeof *tables->rows * 32 * empty->warps);
-	tables->chain = malloc(sizeof *tables->chain * empty->end_slab);
-	if (!tables->rows || !tables->chain)
-		return reel_fail(-ENOMEM, "no host memory for the tables of an arena");
-	return 0;
-}
-
-/*
- * Makes memory for the tables, whose size changes when the arena grows. Waits first, because a wait
- * that failed before may have left a copy of the old tables under way.
- */
-static int prepare(struct reel_arena *arena)
-{
-	size_t bytes = (size_t)arena_tables(&arena->empty);
-	int error;
-
-	TRY(arena->driver, cuStreamSynchronize, (arena->stream));
-	if (arena->tables.memory && arena->tables.bytes == bytes)
-		return 0;
-	reel_tables_close(arena);
-	error = allocate(arena, bytes);
-	if (error)
-		reel_tables_close(arena);
-	return error;
-}
 
 /* ---- Slabs ---- */
 
@@ -233,13 +176,14 @@ static uint32_t top_at(const struct reel_tables *tables, uint32_t drained, uint3
 	return tables->chain[height - drained] << tables->header->row_shift | (uint32_t)row;
 }
 
-static void measure(struct reel_tables *tables)
+void reel_tables_measure(struct reel_tables *tables)
 {
+	tables->free_slabs = count_free(tables);
 	for (uint32_t n = 0; n < tables->header->warps * 32; n++)
 		tables->rows[n] = rows_below(tables, n / 32, n % 32);
 }
 
-static void place(struct reel_tables *tables)
+void reel_tables_place(struct reel_tables *tables)
 {
 	for (uint32_t n = 0; n < tables->header->warps; n++) {
 		uint32_t slabs = reel_tables_walk(tables, n);
@@ -248,59 +192,4 @@ static void place(struct reel_tables *tables)
 			tables->saved[n].top[lane] = top_at(tables, tables->warp[n].drained, slabs,
 							    tables->rows[32 * n + lane]);
 	}
-}
-
-/* ---- To and fro ---- */
-
-static int start_to_read(struct reel_arena *arena, void *stream, reel_cu_address address)
-{
-	struct reel_tables *tables = &arena->tables;
-
-	TRY(arena->driver, cuStreamSynchronize, (stream));
-	TRY(arena->driver, cuMemcpyDtoHAsync,
-	    (tables->memory, address, tables->bytes, arena->stream));
-	return 0;
-}
-
-int reel_tables_read(struct reel_arena *arena, void *stream, reel_cu_address address)
-{
-	struct reel_tables *tables = &arena->tables;
-	int error = prepare(arena);
-
-	if (!error)
-		error = reel_arena_wait(arena, start_to_read(arena, stream, address));
-	if (error)
-		return error;
-	if (tables->header->faults)
-		return reel_arena_refuse_faults(tables->header->faults);
-	tables->free_slabs = count_free(tables);
-	measure(tables);
-	return 0;
-}
-
-int reel_tables_clear(struct reel_arena *arena)
-{
-	struct reel_tables *tables = &arena->tables;
-	int error = prepare(arena);
-
-	if (error)
-		return error;
-	memset(tables->memory, 0, tables->bytes);
-	*tables->header = arena->empty;
-	tables->free_slabs = count_free(tables);
-	measure(tables);
-	return 0;
-}
-
-static int start_to_write(struct reel_arena *arena, reel_cu_address address)
-{
-	TRY(arena->driver, cuMemcpyHtoDAsync,
-	    (address, arena->tables.memory, arena->tables.bytes, arena->stream));
-	return 0;
-}
-
-int reel_tables_write(struct reel_arena *arena, reel_cu_address address)
-{
-	place(&arena->tables);
-	return reel_arena_wait(arena, start_to_write(arena, address));
 }

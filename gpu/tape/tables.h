@@ -8,8 +8,6 @@
 
 #include <reel/arena.h>
 
-#include "gpu/driver/driver.h"
-
 /* Values in `rows` for a tape that was not saved, and for one that is empty. */
 #define REEL_TABLES_UNSAVED UINT64_MAX
 #define REEL_TABLES_EMPTY (UINT64_MAX - 1)
@@ -31,17 +29,10 @@ struct reel_tables {
 	uint32_t free_slabs;
 };
 
-/*
- * Reads the tables from an address of the device, after the launches in the stream have ended.
- * Requires the context, as do all functions below. Returns 0, -EIO, -ENOMEM, or -EPROTO if a kernel
- * had a fault that was not settled.
- */
-int reel_tables_read(struct reel_arena *arena, void *stream, reel_cu_address address);
-/* Makes the tables those of an empty arena, without reading the device. */
-int reel_tables_clear(struct reel_arena *arena);
-/* Sets the top of each lane by its `rows`, and writes the tables to the device. */
-int reel_tables_write(struct reel_arena *arena, reel_cu_address address);
-void reel_tables_close(struct reel_arena *arena);
+/* Counts the free slabs and sets `rows`, from tables that were read. */
+void reel_tables_measure(struct reel_tables *tables);
+/* Sets the top of each lane by its `rows`, in tables that are to be written. */
+void reel_tables_place(struct reel_tables *tables);
 
 /* Takes a free slab. Returns 0 if there is none. */
 uint32_t reel_tables_take(struct reel_tables *tables);
