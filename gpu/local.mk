@@ -8,6 +8,7 @@ libreel_cuda_core_la_SOURCES = \
 	%D%/driver/driver-types.h \
 	%D%/driver/pinned.c %D%/driver/pinned.h \
 	%D%/store/copy-stream.c %D%/store/copy-stream.h \
+	%D%/store/device-memory.c %D%/store/device-memory.h \
 	%D%/store/gpu-store.c %D%/store/gpu-store.h \
 	%D%/tape/host-tape.c
 libreel_cuda_core_la_LIBADD = libreel-os.la

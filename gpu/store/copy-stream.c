@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "gpu-store.h"
 #include "os/assert.h"
 #include "os/os-thread.h"
 
@@ -21,7 +20,7 @@
 
 static const struct reel_driver *driver_of(const struct reel_gpu_link *link)
 {
-	return link->store->context.driver;
+	return link->memory->context.driver;
 }
 
 /* ---- Starting ---- */
@@ -40,14 +39,14 @@ static reel_cu_result copy(const struct reel_gpu_link *link, const struct reel_g
 
 static reel_cu_result enqueue(struct reel_gpu_link *link, struct reel_gpu_request *request)
 {
-	reel_cu_result result = reel_gpu_enter(&link->store->context);
+	reel_cu_result result = reel_gpu_enter(&link->memory->context);
 
 	if (result)
 		return result;
 	result = copy(link, request);
 	if (!result)
 		request->has_event = !driver_of(link)->cuEventRecord(request->event, link->stream);
-	reel_gpu_leave(&link->store->context);
+	reel_gpu_leave(&link->memory->context);
 	return result;
 }
 
@@ -55,10 +54,10 @@ static void start(struct reel_gpu_link *link, struct reel_gpu_request *request)
 {
 	const reel_transfer *transfer = request->transfer;
 
-	REEL_ASSERT(transfer->bytes <= link->store->slot_bytes);
-	request->address = reel_gpu_store_address(link->store, transfer->extent.location);
+	REEL_ASSERT(transfer->bytes <= link->memory->slot_bytes);
+	request->address = reel_gpu_memory_address(link->memory, transfer->extent.location);
 	request->uses_frame =
-		!reel_pinned_has(&link->store->pinned, transfer->data, transfer->bytes);
+		!reel_pinned_has(&link->memory->pinned, transfer->data, transfer->bytes);
 	if (request->uses_frame && link->to_device)
 		memcpy(request->frame, transfer->data, transfer->bytes);
 	request->has_event = false;
@@ -155,7 +154,7 @@ static int await_copy(struct reel_gpu_link *link, const struct reel_gpu_request 
 		result = request->refused;
 	else
 		result = rest;
-	return reel_gpu_store_judge(link->store, result, !rest);
+	return reel_gpu_memory_judge(link->memory, result, !rest);
 }
 
 static void give_back(struct reel_gpu_link *link, struct reel_gpu_request *request)
@@ -174,7 +173,7 @@ static void finish(struct reel_gpu_link *link, struct reel_gpu_request *request,
 
 	if (!error && request->uses_frame && !link->to_device)
 		memcpy(transfer->data, request->frame, transfer->bytes);
-	reel_gpu_store_note(link->store, request, link->to_device, error);
+	reel_gpu_memory_note(link->memory, transfer, link->to_device, request->uses_frame, error);
 	give_back(link, request);
 	dispatch(link);
 	reel_transfer_complete(transfer, error);
@@ -186,15 +185,15 @@ static void *complete(void *argument)
 {
 	struct reel_gpu_link *link = argument;
 	struct reel_gpu_request *request;
-	bool entered = !reel_gpu_enter(&link->store->context);
+	bool entered = !reel_gpu_enter(&link->memory->context);
 
 	while ((request = await_started(link))) {
 		if (!entered)
-			entered = !reel_gpu_enter(&link->store->context);
+			entered = !reel_gpu_enter(&link->memory->context);
 		finish(link, request, await_copy(link, request));
 	}
 	if (entered)
-		reel_gpu_leave(&link->store->context);
+		reel_gpu_leave(&link->memory->context);
 	return NULL;
 }
 
@@ -208,9 +207,9 @@ static void close_events(struct reel_gpu_link *link)
 
 static reel_cu_result open_events(struct reel_gpu_link *link, char *frames)
 {
-	const struct reel_gpu_store *store = link->store;
+	const struct reel_gpu_memory *memory = link->memory;
 
-	for (unsigned i = store->depth; i-- > 0;) {
+	for (unsigned i = memory->depth; i-- > 0;) {
 		struct reel_gpu_request *request = &link->request[link->depth];
 		reel_cu_result result = driver_of(link)->cuEventCreate(
 			&request->event, REEL_CU_EVENT_BLOCKING_SYNC | REEL_CU_EVENT_DISABLE_TIMING);
@@ -219,7 +218,7 @@ static reel_cu_result open_events(struct reel_gpu_link *link, char *frames)
 			close_events(link);
 			return result;
 		}
-		request->frame = frames + link->depth++ * store->slot_bytes;
+		request->frame = frames + link->depth++ * memory->slot_bytes;
 		request->next = link->unused;
 		link->unused = request;
 	}
@@ -259,12 +258,12 @@ static int start_thread(struct reel_gpu_link *link)
 	return error ? reel_fail(-ENOMEM, "no memory, or no thread, for a store on the GPU") : 0;
 }
 
-int reel_gpu_link_open(struct reel_gpu_link *link, struct reel_gpu_store *store, bool to_device,
+int reel_gpu_link_open(struct reel_gpu_link *link, struct reel_gpu_memory *memory, bool to_device,
 		       char *frames)
 {
 	int error;
 
-	*link = (struct reel_gpu_link){.store = store, .to_device = to_device};
+	*link = (struct reel_gpu_link){.memory = memory, .to_device = to_device};
 	link->last = &link->started;
 	error = open_stream(link, frames);
 	if (error)

@@ -25,6 +25,7 @@
 
 #include <reel/gpu.h>
 
+#include "device-memory.h"
 #include "gpu/driver/context.h"
 #include "store/transfer-queue.h"
 
@@ -42,7 +43,7 @@ struct reel_gpu_request {
 };
 
 struct reel_gpu_link {
-	struct reel_gpu_store *store;
+	struct reel_gpu_memory *memory;
 	bool to_device;
 	reel_cu_stream stream;
 	pthread_t thread;
@@ -64,7 +65,7 @@ struct reel_gpu_link {
  * Requires the context. `frames` is pinned memory of depth times slot_bytes. Returns 0 or an error
  * of reel_store_gpu_open(), and leaves its text.
  */
-int reel_gpu_link_open(struct reel_gpu_link *link, struct reel_gpu_store *store, bool to_device,
+int reel_gpu_link_open(struct reel_gpu_link *link, struct reel_gpu_memory *memory, bool to_device,
 		       char *frames);
 /* Ends the thread and then destroys events and stream. Requires the context. */
 void reel_gpu_link_close(struct reel_gpu_link *link);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The verbs of the store in GPU memory, and its slots: pieces of one size in one allocation. Any
- * thread calls the verbs; the threads of the links report how copies ended. A slot is on the stack
- * of free slots or has `bytes` above 0, never both. In the child of a fork the verbs use neither
- * the driver nor a lock.
+ * The verbs of the store in GPU memory, its beginning and its end. Any thread calls the verbs. In
+ * the child of a fork they use neither the driver nor a lock.
  */
 #include "config.h"
 
@@ -39,110 +37,6 @@ static bool is_in_child(const struct reel_gpu_store *gpu)
 	return reel_process_is_child(gpu->owner);
 }
 
-/* ---- Slots ---- */
-
-static int take_slot(struct reel_gpu_store *gpu, const reel_transfer *transfer, uint64_t *location)
-{
-	int error = 0;
-
-	pthread_mutex_lock(&gpu->lock);
-	if (gpu->lost) {
-		error = -ENODEV;
-	} else if (!gpu->free_slots) {
-		error = -ENOSPC;
-	} else {
-		struct reel_gpu_slot *slot;
-
-		*location = gpu->free_slot[--gpu->free_slots];
-		slot = &gpu->slot[*location];
-		REEL_ASSERT(!slot->bytes);
-		slot->bytes = transfer->bytes;
-		memcpy(slot->header, transfer->header, sizeof slot->header);
-	}
-	pthread_mutex_unlock(&gpu->lock);
-	return error;
-}
-
-/* Does nothing if the slot is free already. */
-static void give_slot(struct reel_gpu_store *gpu, uint64_t location)
-{
-	pthread_mutex_lock(&gpu->lock);
-	if (location < gpu->slots && gpu->slot[location].bytes) {
-		REEL_ASSERT(gpu->free_slots < gpu->slots);
-		gpu->slot[location].bytes = 0;
-		gpu->free_slot[gpu->free_slots++] = (uint32_t)location;
-	}
-	pthread_mutex_unlock(&gpu->lock);
-}
-
-static int check_slot(struct reel_gpu_store *gpu, const reel_transfer *transfer)
-{
-	uint64_t location = transfer->extent.location;
-	int error = 0;
-
-	pthread_mutex_lock(&gpu->lock);
-	if (location >= gpu->slots || gpu->slot[location].bytes != transfer->bytes)
-		error = -EINVAL;
-	else if (gpu->lost)
-		error = -ENODEV;
-	pthread_mutex_unlock(&gpu->lock);
-	return error;
-}
-
-/* ---- Reports of a link ---- */
-
-int reel_gpu_store_judge(struct reel_gpu_store *gpu, reel_cu_result result, bool rests)
-{
-	char words[REEL_DRIVER_WORDS];
-
-	if (!result)
-		return 0;
-	reel_driver_explain(gpu->context.driver, result, words);
-	pthread_mutex_lock(&gpu->lock);
-	/* Keeps the error that lost the device, not the errors that follow from it. */
-	if (!gpu->lost)
-		memcpy(gpu->stats.problem, words, sizeof words);
-	gpu->lost |= !rests;
-	pthread_mutex_unlock(&gpu->lock);
-	return rests ? -EIO : -ENODEV;
-}
-
-static void count_success(struct reel_gpu_stats *stats, const struct reel_gpu_request *request,
-			  bool put)
-{
-	uint64_t bytes = request->transfer->bytes;
-
-	stats->puts += put;
-	stats->gets += !put;
-	if (put)
-		stats->put_bytes += bytes;
-	else
-		stats->got_bytes += bytes;
-	if (request->uses_frame)
-		stats->copied_bytes += bytes;
-}
-
-void reel_gpu_store_note(struct reel_gpu_store *gpu, const struct reel_gpu_request *request,
-			 bool put, int error)
-{
-	reel_transfer *transfer = request->transfer;
-
-	REEL_ASSERT(transfer->extent.location < gpu->slots);
-	pthread_mutex_lock(&gpu->lock);
-	if (!error)
-		count_success(&gpu->stats, request, put);
-	else if (put)
-		gpu->stats.failed_puts++;
-	else
-		gpu->stats.failed_gets++;
-	if (!error && !put)
-		memcpy(transfer->header, gpu->slot[transfer->extent.location].header,
-		       sizeof transfer->header);
-	pthread_mutex_unlock(&gpu->lock);
-	if (error && put)
-		give_slot(gpu, transfer->extent.location);
-}
-
 /* ---- Verbs ---- */
 
 static void gpu_put(reel_store *store, reel_transfer *transfer)
@@ -154,10 +48,10 @@ static void gpu_put(reel_store *store, reel_transfer *transfer)
 
 	if (is_in_child(gpu))
 		error = -ECHILD;
-	else if (!transfer->bytes || transfer->bytes > gpu->slot_bytes)
+	else if (!transfer->bytes || transfer->bytes > gpu->memory.slot_bytes)
 		error = transfer->bytes ? -EMSGSIZE : -EINVAL;
 	else
-		error = take_slot(gpu, transfer, &location);
+		error = reel_gpu_memory_take(&gpu->memory, transfer, &location);
 	transfer->extent = (struct reel_extent){location, transfer->bytes};
 	if (error)
 		reel_transfer_complete(transfer, error);
@@ -169,7 +63,7 @@ static void gpu_get(reel_store *store, reel_transfer *transfer)
 {
 	REEL_UNCANCELLED;
 	struct reel_gpu_store *gpu = gpu_of(store);
-	int error = is_in_child(gpu) ? -ECHILD : check_slot(gpu, transfer);
+	int error = is_in_child(gpu) ? -ECHILD : reel_gpu_memory_check(&gpu->memory, transfer);
 
 	if (error)
 		reel_transfer_complete(transfer, error);
@@ -182,7 +76,7 @@ static void gpu_drop(reel_store *store, struct reel_extent extent)
 	struct reel_gpu_store *gpu = gpu_of(store);
 
 	if (!is_in_child(gpu))
-		give_slot(gpu, extent.location);
+		reel_gpu_memory_give(&gpu->memory, extent.location);
 }
 
 static int gpu_sync(reel_store *store, int64_t timeout_ns)
@@ -206,17 +100,17 @@ static void gpu_capacity(reel_store *store, struct reel_store_capacity *capacity
 	if (is_in_child(gpu)) {
 		used = 0;
 	} else {
-		pthread_mutex_lock(&gpu->lock);
-		used = gpu->slots - gpu->free_slots;
-		pthread_mutex_unlock(&gpu->lock);
+		pthread_mutex_lock(&gpu->memory.lock);
+		used = gpu->memory.slots - gpu->memory.free_slots;
+		pthread_mutex_unlock(&gpu->memory.lock);
 	}
 	*capacity = (struct reel_store_capacity){
-		.total_bytes = (uint64_t)gpu->slots * gpu->slot_bytes,
-		.used_bytes = used * gpu->slot_bytes,
+		.total_bytes = (uint64_t)gpu->memory.slots * gpu->memory.slot_bytes,
+		.used_bytes = used * gpu->memory.slot_bytes,
 		.align = 1,
 		.best_bytes = BEST_BYTES,
-		.max_bytes = gpu->slot_bytes,
-		.best_depth = gpu->depth,
+		.max_bytes = gpu->memory.slot_bytes,
+		.best_depth = gpu->memory.depth,
 		.registers = true,
 	};
 }
@@ -226,7 +120,7 @@ static int gpu_register(reel_store *store, void *memory, size_t bytes)
 	REEL_UNCANCELLED;
 	struct reel_gpu_store *gpu = gpu_of(store);
 
-	return is_in_child(gpu) ? -ECHILD : reel_pinned_add(&gpu->pinned, memory, bytes);
+	return is_in_child(gpu) ? -ECHILD : reel_pinned_add(&gpu->memory.pinned, memory, bytes);
 }
 
 static void gpu_unregister(reel_store *store, void *memory, size_t bytes)
@@ -236,22 +130,22 @@ static void gpu_unregister(reel_store *store, void *memory, size_t bytes)
 
 	(void)bytes;
 	if (!is_in_child(gpu))
-		reel_pinned_remove(&gpu->pinned, memory);
+		reel_pinned_remove(&gpu->memory.pinned, memory);
 }
 
 /* ---- Beginning and end ---- */
 
 static void free_parts(struct reel_gpu_store *gpu)
 {
-	free(gpu->slot);
-	free(gpu->free_slot);
+	free(gpu->memory.slot);
+	free(gpu->memory.free_slot);
 	free(gpu);
 }
 
 static void close_memory(struct reel_gpu_store *gpu)
 {
-	gpu->context.driver->cuMemFreeHost(gpu->frames);
-	gpu->context.driver->cuMemFree(gpu->arena);
+	gpu->memory.context.driver->cuMemFreeHost(gpu->memory.frames);
+	gpu->memory.context.driver->cuMemFree(gpu->memory.arena);
 }
 
 /* If the device is lost, the driver frees nothing and the memory stays until the process ends. */
@@ -260,21 +154,21 @@ static void gpu_close(reel_store *store)
 	REEL_UNCANCELLED;
 	struct reel_gpu_store *gpu = gpu_of(store);
 	bool in_child = is_in_child(gpu);
-	bool entered = !in_child && !reel_gpu_enter(&gpu->context);
+	bool entered = !in_child && !reel_gpu_enter(&gpu->memory.context);
 
 	if (!in_child) {
 		reel_gpu_link_close(&gpu->out);
 		reel_gpu_link_close(&gpu->in);
 	}
-	reel_pinned_close(&gpu->pinned, in_child);
+	reel_pinned_close(&gpu->memory.pinned, in_child);
 	if (!in_child) {
 		close_memory(gpu);
-		pthread_mutex_destroy(&gpu->lock);
+		pthread_mutex_destroy(&gpu->memory.lock);
 	}
 	if (entered)
-		reel_gpu_leave(&gpu->context);
+		reel_gpu_leave(&gpu->memory.context);
 	if (!in_child)
-		reel_gpu_context_close(&gpu->context);
+		reel_gpu_context_close(&gpu->memory.context);
 	free_parts(gpu);
 }
 
@@ -311,62 +205,63 @@ static int count_slots(struct reel_gpu_store *gpu, uint64_t bytes)
 	reel_cu_result result = 0;
 
 	if (!bytes) {
-		result = gpu->context.driver->cuMemGetInfo(&unused, &total);
+		result = gpu->memory.context.driver->cuMemGetInfo(&unused, &total);
 		bytes = (uint64_t)unused / 4 * 3;
 	}
 	if (result)
-		return reel_gpu_refuse(gpu->context.driver, result, "the GPU's memory");
-	bytes /= gpu->slot_bytes;
+		return reel_gpu_refuse(gpu->memory.context.driver, result, "the GPU's memory");
+	bytes /= gpu->memory.slot_bytes;
 	if (!bytes)
 		return reel_fail(-ENOMEM,
 				 "memory of the GPU for a store: a slot takes "
 				 "%zu bytes",
-				 gpu->slot_bytes);
-	gpu->slots = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
+				 gpu->memory.slot_bytes);
+	gpu->memory.slots = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
 	return 0;
 }
 
 /* Makes all slots free, with the lowest number on top of the stack. */
-static int make_slots(struct reel_gpu_store *gpu)
+static int make_slots(struct reel_gpu_memory *memory)
 {
-	gpu->slot = calloc(gpu->slots, sizeof *gpu->slot);
-	gpu->free_slot = calloc(gpu->slots, sizeof *gpu->free_slot);
-	if (!gpu->slot || !gpu->free_slot)
+	memory->slot = calloc(memory->slots, sizeof *memory->slot);
+	memory->free_slot = calloc(memory->slots, sizeof *memory->free_slot);
+	if (!memory->slot || !memory->free_slot)
 		return reel_fail(-ENOMEM, "no memory for %lu slots on the GPU",
-				 (unsigned long)gpu->slots);
-	while (gpu->free_slots < gpu->slots) {
-		gpu->free_slot[gpu->free_slots] = gpu->slots - 1 - gpu->free_slots;
-		gpu->free_slots++;
+				 (unsigned long)memory->slots);
+	while (memory->free_slots < memory->slots) {
+		memory->free_slot[memory->free_slots] = memory->slots - 1 - memory->free_slots;
+		memory->free_slots++;
 	}
 	return 0;
 }
 
-static int open_memory(struct reel_gpu_store *gpu)
+static int open_memory(struct reel_gpu_memory *device)
 {
-	const struct reel_driver *driver = gpu->context.driver;
-	size_t frames = 2 * gpu->depth * gpu->slot_bytes;
-	reel_cu_result result = driver->cuMemAlloc(&gpu->arena, gpu->slots * gpu->slot_bytes);
+	const struct reel_driver *driver = device->context.driver;
+	size_t frames = 2 * device->depth * device->slot_bytes;
+	reel_cu_result result =
+		driver->cuMemAlloc(&device->arena, device->slots * device->slot_bytes);
 	void *memory;
 
 	if (result)
 		return reel_gpu_refuse(driver, result, "memory of the GPU for a store");
 	result = driver->cuMemHostAlloc(&memory, frames, REEL_CU_HOST_ALLOC_PORTABLE);
 	if (result) {
-		driver->cuMemFree(gpu->arena);
+		driver->cuMemFree(device->arena);
 		return reel_gpu_refuse(driver, result, "pinned memory for a store on the GPU");
 	}
-	gpu->frames = memory;
+	device->frames = memory;
 	return 0;
 }
 
 static int open_links(struct reel_gpu_store *gpu)
 {
-	int error = reel_gpu_link_open(&gpu->out, gpu, true, gpu->frames);
+	int error = reel_gpu_link_open(&gpu->out, &gpu->memory, true, gpu->memory.frames);
 
 	if (error)
 		return error;
-	error = reel_gpu_link_open(&gpu->in, gpu, false,
-				   gpu->frames + gpu->depth * gpu->slot_bytes);
+	error = reel_gpu_link_open(&gpu->in, &gpu->memory, false,
+				   gpu->memory.frames + gpu->memory.depth * gpu->memory.slot_bytes);
 	if (error)
 		reel_gpu_link_close(&gpu->out);
 	return error;
@@ -378,12 +273,12 @@ static int open_parts(struct reel_gpu_store *gpu, uint64_t bytes)
 	int error = count_slots(gpu, bytes);
 
 	if (!error)
-		error = open_memory(gpu);
+		error = open_memory(&gpu->memory);
 	if (error)
 		return error;
-	reel_pinned_open(&gpu->pinned, &gpu->context);
-	pthread_mutex_init(&gpu->lock, NULL);
-	error = make_slots(gpu);
+	reel_pinned_open(&gpu->memory.pinned, &gpu->memory.context);
+	pthread_mutex_init(&gpu->memory.lock, NULL);
+	error = make_slots(&gpu->memory);
 	if (!error)
 		error = open_links(gpu);
 	if (error)
@@ -393,13 +288,14 @@ static int open_parts(struct reel_gpu_store *gpu, uint64_t bytes)
 
 static int open_in_context(struct reel_gpu_store *gpu, uint64_t bytes)
 {
-	reel_cu_result result = reel_gpu_enter(&gpu->context);
+	reel_cu_result result = reel_gpu_enter(&gpu->memory.context);
 	int error;
 
 	if (result)
-		return reel_gpu_refuse(gpu->context.driver, result, "the GPU cannot be used");
+		return reel_gpu_refuse(gpu->memory.context.driver, result,
+				       "the GPU cannot be used");
 	error = open_parts(gpu, bytes);
-	reel_gpu_leave(&gpu->context);
+	reel_gpu_leave(&gpu->memory.context);
 	return error;
 }
 
@@ -422,13 +318,13 @@ int reel_store_gpu_open(reel_store **store, const struct reel_gpu_store_options 
 	slot_bytes = options->slot_bytes ? options->slot_bytes : DEFAULT_SLOT_BYTES;
 	gpu->store.verbs = &verbs;
 	gpu->owner = getpid();
-	gpu->slot_bytes = (slot_bytes + SLOT_ALIGN - 1) & ~(size_t)(SLOT_ALIGN - 1);
-	gpu->depth = options->depth ? options->depth : DEFAULT_DEPTH;
-	error = reel_gpu_context_open(&gpu->context, options->device);
+	gpu->memory.slot_bytes = (slot_bytes + SLOT_ALIGN - 1) & ~(size_t)(SLOT_ALIGN - 1);
+	gpu->memory.depth = options->depth ? options->depth : DEFAULT_DEPTH;
+	error = reel_gpu_context_open(&gpu->memory.context, options->device);
 	if (!error) {
 		error = open_in_context(gpu, options->bytes);
 		if (error)
-			reel_gpu_context_close(&gpu->context);
+			reel_gpu_context_close(&gpu->memory.context);
 	}
 	if (error)
 		free_parts(gpu);
@@ -440,7 +336,7 @@ int reel_store_gpu_open(reel_store **store, const struct reel_gpu_store_options 
 void reel_gpu_get_stats(reel_store *store, struct reel_gpu_stats *stats)
 {
 	struct reel_gpu_store *gpu = gpu_of(store);
-	size_t frames = 2 * gpu->depth * gpu->slot_bytes;
+	size_t frames = 2 * gpu->memory.depth * gpu->memory.slot_bytes;
 	char problem[REEL_DRIVER_WORDS];
 	uint64_t refused;
 	size_t adopted;
@@ -449,14 +345,15 @@ void reel_gpu_get_stats(reel_store *store, struct reel_gpu_stats *stats)
 	*stats = (struct reel_gpu_stats){0};
 	if (is_in_child(gpu))
 		return;
-	adopted = reel_pinned_bytes(&gpu->pinned, &refused, problem);
-	pthread_mutex_lock(&gpu->lock);
-	*stats = gpu->stats;
+	adopted = reel_pinned_bytes(&gpu->memory.pinned, &refused, problem);
+	pthread_mutex_lock(&gpu->memory.lock);
+	*stats = gpu->memory.stats;
 	if (!*stats->problem)
 		memcpy(stats->problem, problem, sizeof problem);
-	stats->used_bytes = (uint64_t)(gpu->slots - gpu->free_slots) * gpu->slot_bytes;
-	pthread_mutex_unlock(&gpu->lock);
-	stats->total_bytes = (uint64_t)gpu->slots * gpu->slot_bytes;
+	stats->used_bytes =
+		(uint64_t)(gpu->memory.slots - gpu->memory.free_slots) * gpu->memory.slot_bytes;
+	pthread_mutex_unlock(&gpu->memory.lock);
+	stats->total_bytes = (uint64_t)gpu->memory.slots * gpu->memory.slot_bytes;
 	stats->pinned_bytes = frames + adopted;
 	stats->refused_adoptions = refused;
 }

@@ -345,8 +345,8 @@ static void a_child_leaves_the_device_alone(void)
 	reel_store_register(store, data, SLOT);
 	reel_store_put_and_wait(store, &transfer);
 	/* As if another thread were working with the store when the child is made. */
-	pthread_mutex_lock(&((struct reel_gpu_store *)store)->lock);
-	pthread_mutex_lock(&((struct reel_gpu_store *)store)->pinned.lock);
+	pthread_mutex_lock(&((struct reel_gpu_store *)store)->memory.lock);
+	pthread_mutex_lock(&((struct reel_gpu_store *)store)->memory.pinned.lock);
 	child = fork_with_timeout();
 	if (child == 0) {
 		struct reel_gpu_stats stats = {.used_bytes = 1};
@@ -362,8 +362,8 @@ static void a_child_leaves_the_device_alone(void)
 		reel_store_close(store);
 		_exit(!right);
 	}
-	pthread_mutex_unlock(&((struct reel_gpu_store *)store)->lock);
-	pthread_mutex_unlock(&((struct reel_gpu_store *)store)->pinned.lock);
+	pthread_mutex_unlock(&((struct reel_gpu_store *)store)->memory.lock);
+	pthread_mutex_unlock(&((struct reel_gpu_store *)store)->memory.pinned.lock);
 	waitpid(child, &status, 0);
 	is_int(status, 0, "fake device: the child of a fork does not touch it");
 	is_int(reel_store_get_and_wait(store, &transfer), 0, "fake device: the parent goes on");

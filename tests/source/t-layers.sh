@@ -84,6 +84,7 @@ acyclic() {
 }
 acyclic lib
 acyclic omp
+acyclic gpu
 acyclic mpi
 
 # stand_alone FOLDER: what its files include by name lies beside them, in include/ or in lib/.
