@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Moves slabs of an arena between the device and its store, in batches. The thread that called a
- * function of reel/arena.h runs these functions and waits for the store. The frames have two
- * halves: while the device copies to or from one half, the store works on the other. `left` of a
- * batch is the number of its items that are in the store; a batch with none left is dropped.
+ * Moves slabs of an arena between the device and its store, in batches. A batch is a parcel of a
+ * pool on the store, whose frames the default pool lends. The thread that called a function of
+ * reel/arena.h runs these functions. Half of the frames are at the device while the offload thread
+ * works on the other half. `left` of a batch is the number of its items that are in the store; a
+ * batch with none left is dropped.
  */
 #include "config.h"
 
@@ -15,100 +16,126 @@
 
 #include "arena-state.h"
 #include "os/assert.h"
+#include "os/integer.h"
+#include "os/process.h"
+#include "spill/child-pool.h"
+#include "spill/default-pool.h"
 
 /* Size of a full batch, unless a slab is larger or the store takes less at once. */
 #define CRATE_BYTES ((size_t)2 << 20)
-#define FRAMES (2 * REEL_BATCH_FRAMES_HALF)
+
+/* ---- Frames that the driver knows ---- */
+
+static struct reel_batches *batches_of(struct reel_frame_listener *listener)
+{
+	return (struct reel_batches *)((char *)listener - offsetof(struct reel_batches, listener));
+}
+
+/* If the driver pins no more memory, its copies from and to this frame take longer. */
+static void pin_frame(struct reel_frame_listener *listener, void *frame, size_t bytes)
+{
+	struct reel_batches *batches = batches_of(listener);
+
+	if (!reel_process_is_child(batches->process))
+		reel_pinned_add(&batches->pinned, frame, bytes);
+}
+
+static void unpin_frame(struct reel_frame_listener *listener, void *frame)
+{
+	struct reel_batches *batches = batches_of(listener);
+
+	if (!reel_process_is_child(batches->process))
+		reel_pinned_remove(&batches->pinned, frame);
+}
 
 /* ---- Opening and closing ---- */
 
-static size_t transfer_bytes(const struct reel_arena *arena, const struct reel_batches *batches,
-			     uint32_t slabs)
+static size_t bytes_of(const struct reel_arena *arena, uint32_t slabs)
 {
-	return ((size_t)slabs * arena->slab_bytes + batches->align - 1) & ~(batches->align - 1);
+	return (size_t)slabs * arena->slab_bytes;
+}
+
+static uint32_t full_batch(const struct reel_arena *arena, reel_store *store)
+{
+	struct reel_store_capacity capacity;
+	size_t most = CRATE_BYTES;
+
+	reel_store_get_capacity(store, &capacity);
+	if (capacity.max_bytes && capacity.max_bytes < most)
+		most = (size_t)capacity.max_bytes;
+	/* A larger slab travels in pieces. */
+	return most < arena->slab_bytes ? 1 : (uint32_t)(most / arena->slab_bytes);
 }
 
 int reel_batches_open(struct reel_arena *arena, struct reel_batches *batches, reel_store *store)
 {
-	struct reel_store_capacity capacity;
-	size_t least, most, bytes;
-	void *memory = NULL;
+	reel_pool *parent;
+	int error = reel_pool_open_default(&parent);
 
-	memset(batches, 0, sizeof *batches);
-	reel_store_get_capacity(store, &capacity);
-	batches->align = capacity.align ? capacity.align : 1;
-	least = transfer_bytes(arena, batches, 1);
-	most = least > CRATE_BYTES ? least : CRATE_BYTES;
-	if (capacity.max_bytes && capacity.max_bytes < most)
-		most = capacity.max_bytes;
-	if (most < least)
-		return reel_fail(-EINVAL, "the store takes %llu bytes at once, and a slab has %u",
-				 (unsigned long long)most, (unsigned)arena->slab_bytes);
-	batches->slabs = (uint32_t)(most / arena->slab_bytes);
-	while (transfer_bytes(arena, batches, batches->slabs) > most)
-		batches->slabs--;
-	REEL_ASSERT(batches->slabs > 0);
-	bytes = transfer_bytes(arena, batches, batches->slabs);
-	TRY(arena->driver, cuMemHostAlloc, (&memory, bytes * FRAMES, REEL_CU_HOST_ALLOC_PORTABLE));
-	/* A transfer that is rounded up writes bytes behind its slabs: no old data may be there. */
-	memset(memory, 0, bytes * FRAMES);
-	batches->memory = memory;
-	for (unsigned n = 0; n < FRAMES; n++)
-		batches->frame[n].memory = batches->memory + n * bytes;
-	batches->store = store;
-	return 0;
+	if (error)
+		return error;
+	*batches = (struct reel_batches){
+		.slabs = full_batch(arena, store),
+		.listener = {.borrowed = pin_frame, .returned = unpin_frame},
+		.process = getpid(),
+		.context = {.driver = arena->driver, .device = arena->device,
+			    .context = arena->context},
+	};
+	batches->frame_bytes = bytes_of(arena, batches->slabs);
+	reel_pinned_open(&batches->pinned, &batches->context);
+	error = reel_pool_open_child(&batches->pool, parent, store, batches->frame_bytes,
+				     2 * REEL_BATCH_FRAMES_HALF, &batches->listener);
+	if (!error)
+		return 0;
+	reel_pinned_close(&batches->pinned, false);
+	return reel_fail(error, "no memory for a pool of an arena's slabs");
 }
 
-static void drop_batch(struct reel_batches *batches, struct reel_batch *batch)
+static void drop_batch(struct reel_batch *batch)
 {
-	reel_store_drop(batches->store, batch->extent);
+	int error = reel_parcel_close(batch->parcel);
+
+	REEL_ASSERT(!error);
+	(void)error;
 	free(batch->items);
-	batch->items = NULL;
 }
 
-void reel_batches_empty(struct reel_batches *batches)
+void reel_batches_empty(struct reel_arena *arena, struct reel_batches *batches)
 {
+	/* The device may still write to the frames of parcels that are open. */
+	if (batches->is_lost)
+		arena->driver->cuStreamSynchronize(arena->stream);
 	for (size_t n = 0; n < batches->count; n++)
-		drop_batch(batches, &batches->batch[n]);
+		drop_batch(&batches->batch[n]);
 	batches->count = 0;
+	batches->is_lost = false;
+	reel_pool_settle(batches->pool);
 }
 
-void reel_batches_close(struct reel_arena *arena, struct reel_batches *batches, bool within)
+void reel_batches_close(struct reel_arena *arena, struct reel_batches *batches)
 {
-	reel_batches_empty(batches);
+	bool is_child = reel_process_is_child(batches->process);
+	int error;
+
+	if (!batches->pool)
+		return;
+	reel_batches_empty(arena, batches);
 	free(batches->batch);
-	if (batches->memory && within)
-		arena->driver->cuMemFreeHost(batches->memory);
-	reel_store_close(batches->store);
+	error = reel_pool_close_child(batches->pool, true);
+	/* The pool has given all frames back, and a frame of another owner must not be pinned. */
+	REEL_ASSERT(!error && (is_child || !batches->pinned.count));
+	(void)error;
+	reel_pinned_close(&batches->pinned, is_child);
 }
 
-/* ---- Transfers ---- */
+/* ---- The device ---- */
 
-/* Nothing to do: reel_store_sync() waits for all transfers. */
-static void at_end(reel_transfer *transfer)
-{
-	(void)transfer;
-}
-
-static reel_transfer *prepare(struct reel_arena *arena, struct reel_batches *batches, size_t number,
-			      const struct reel_batch *batch)
-{
-	struct reel_batch_frame *frame = &batches->frame[number % FRAMES];
-	reel_transfer *transfer = &frame->transfer;
-
-	REEL_ASSERT(batch->slabs <= batches->slabs);
-	memset(transfer, 0, sizeof *transfer);
-	transfer->data = frame->memory;
-	transfer->bytes = transfer_bytes(arena, batches, batch->slabs);
-	transfer->label.tape = (uintptr_t)arena;
-	transfer->label.serial = batch->serial;
-	transfer->done = at_end;
-	return transfer;
-}
-
-/* Starts to copy between the slabs of a batch and its frame. Notes an error in `is_lost`. */
+/*
+ * Starts to copy between the slabs of a batch and its parcel, which is open or pinned. Notes an
+ * error in `is_lost`.
+ */
 static int copy(struct reel_arena *arena, struct reel_batches *batches,
-		const struct reel_batch *batch, unsigned char *memory, bool to_device)
+		const struct reel_batch *batch, void *memory, bool to_device)
 {
 	size_t stride = sizeof *batch->items / sizeof(uint32_t);
 	int error = reel_arena_copy(arena, &batch->items[0].slab, stride, batch->slabs, memory,
@@ -149,7 +176,6 @@ static int make_batch(struct reel_batches *batches, const struct reel_batch_item
 		return -ENOMEM;
 	memcpy(batch->items, items, slabs * sizeof *batch->items);
 	batch->slabs = batch->left = slabs;
-	batch->serial = batches->serial++;
 	batches->count++;
 	return 0;
 }
@@ -167,74 +193,63 @@ static int make_batches(struct reel_batches *batches, const struct reel_batch_it
 	return 0;
 }
 
-/*
- * Waits for the puts of the batches `first` to `end` and notes their extents. Returns `error`, or
- * the first error of a put.
- */
-static int finish_puts(struct reel_batches *batches, size_t first, size_t end, int error)
+/* Opens the parcel of a batch, and starts to copy the slabs to it. */
+static int fill_batch(struct reel_arena *arena, struct reel_batches *batches,
+		      struct reel_batch *batch)
 {
-	reel_store_sync(batches->store, -1);
-	for (size_t n = first; n < end; n++) {
-		const reel_transfer *transfer = &batches->frame[n % FRAMES].transfer;
-		struct reel_batch *batch = &batches->batch[n];
+	void *memory;
+	int error = reel_parcel_open_alone(&batch->parcel, batches->pool,
+					   bytes_of(arena, batch->slabs), &memory);
 
-		batch->extent = transfer->extent;
-		memcpy(batch->header, transfer->header, sizeof batch->header);
-		/* A batch whose put failed has no extent to drop. */
-		if (transfer->error)
-			batch->left = 0;
-		if (transfer->error && !error)
-			error = reel_fail(transfer->error, "the store takes no slab: %s",
-					  strerror(-transfer->error));
+	return error ? error : copy(arena, batches, batch, memory, false);
+}
+
+/* Puts at most one half of the frames, from batch `*next` on, and moves `*next` behind them. */
+static int put_some(struct reel_arena *arena, struct reel_batches *batches, size_t *next)
+{
+	size_t first = *next, end = reel_min_size(first + REEL_BATCH_FRAMES_HALF, batches->count);
+	int error = 0;
+
+	reel_pool_await_puts(batches->pool, REEL_BATCH_FRAMES_HALF * batches->frame_bytes);
+	while (*next < end && !error) {
+		error = fill_batch(arena, batches, &batches->batch[*next]);
+		*next += !error;
 	}
+	/* If there is no room for one more parcel, these have to leave memory first. */
+	if (error && !batches->is_lost && *next > first)
+		error = 0;
+	error = wait_for_device(arena, batches, error);
+	for (size_t n = first; n < *next && !error; n++)
+		reel_parcel_seal(batches->batch[n].parcel);
 	return error;
 }
 
-/* Puts the batches from `first` on. Batch n uses frame n % FRAMES. */
-static int put_batches(struct reel_arena *arena, struct reel_batches *batches, size_t first,
-		       size_t *put)
+/*
+ * After an error of the driver a copy may be under way, so the parcels stay open until the arena is
+ * reset.
+ */
+static void take_back(struct reel_batches *batches, size_t before)
 {
-	size_t done = first;
-	int error = 0;
-
-	while (*put < batches->count && !error) {
-		size_t end = *put + REEL_BATCH_FRAMES_HALF < batches->count
-				     ? *put + REEL_BATCH_FRAMES_HALF
-				     : batches->count;
-
-		for (size_t n = *put; n < end && !error; n++)
-			error = copy(arena, batches, &batches->batch[n],
-				     batches->frame[n % FRAMES].memory, false);
-		error = wait_for_device(arena, batches, error);
-		error = finish_puts(batches, done, *put, error);
-		done = *put;
-		for (size_t n = *put; n < end && !error; n++, (*put)++)
-			reel_store_put(batches->store,
-				       prepare(arena, batches, n, &batches->batch[n]));
-	}
-	return finish_puts(batches, done, *put, error);
+	if (batches->is_lost)
+		return;
+	for (size_t n = before; n < batches->count; n++)
+		drop_batch(&batches->batch[n]);
+	batches->count = before;
 }
 
 int reel_batches_put(struct reel_arena *arena, struct reel_batches *batches,
 		     const struct reel_batch_item *items, size_t count)
 {
-	size_t before = batches->count, put = before;
+	size_t before = batches->count, next = before;
 	int error = make_batches(batches, items, count);
 
-	if (!error)
-		error = put_batches(arena, batches, before, &put);
-	for (size_t n = before; n < batches->count; n++) {
-		struct reel_batch *batch = &batches->batch[n];
-
-		for (uint32_t i = 0; i < batch->slabs; i++)
-			batch->items[i].slab = 0;
-		if (error && n < put && batch->left)
-			reel_store_drop(batches->store, batch->extent);
-		if (error)
-			free(batch->items);
-	}
+	while (next < batches->count && !error)
+		error = put_some(arena, batches, &next);
+	for (size_t n = before; n < batches->count; n++)
+		for (uint32_t i = 0; i < batches->batch[n].slabs; i++)
+			batches->batch[n].items[i].slab = 0;
 	if (error)
-		batches->count = before;
+		take_back(batches, before);
 	return error;
 }
 
@@ -248,67 +263,72 @@ static bool is_wanted(const struct reel_batch *batch)
 	return false;
 }
 
-/* Starts to get at most one half of the frames, from batch `*next` on. Returns their number. */
-static size_t start_gets(struct reel_arena *arena, struct reel_batches *batches, size_t *next,
-			 size_t frame, size_t at[REEL_BATCH_FRAMES_HALF])
+/* Lists at most one half of the frames, from batch `*next` on, and announces them. */
+static size_t announce(struct reel_batches *batches, size_t *next,
+		       struct reel_batch *at[REEL_BATCH_FRAMES_HALF])
 {
+	reel_parcel *parcels[REEL_BATCH_FRAMES_HALF];
 	size_t count = 0;
 
 	for (; *next < batches->count && count < REEL_BATCH_FRAMES_HALF; ++*next) {
-		struct reel_batch *batch = &batches->batch[*next];
-		reel_transfer *transfer;
-
-		if (!is_wanted(batch))
+		if (!is_wanted(&batches->batch[*next]))
 			continue;
-		at[count] = *next;
-		transfer = prepare(arena, batches, frame + count++, batch);
-		transfer->extent = batch->extent;
-		memcpy(transfer->header, batch->header, sizeof batch->header);
-		reel_store_get(batches->store, transfer);
+		at[count] = &batches->batch[*next];
+		parcels[count] = at[count]->parcel;
+		count++;
 	}
+	/* Without memory to announce them, the pins read them. */
+	if (count > 0)
+		reel_parcel_announce(parcels, count);
 	return count;
 }
 
-static int copy_in(struct reel_arena *arena, struct reel_batches *batches, size_t frame,
-		   const size_t at[REEL_BATCH_FRAMES_HALF], size_t count)
+/* Gets at least one of these batches, and returns in *got how many. */
+static int get_some(struct reel_arena *arena, struct reel_batches *batches,
+		    struct reel_batch *const *batch, size_t count, size_t *got)
 {
+	size_t pinned = 0;
 	int error = 0;
 
-	for (size_t n = 0; n < count && !error; n++) {
-		struct reel_batch_frame *from = &batches->frame[(frame + n) % FRAMES];
+	while (pinned < count && !error) {
+		const void *memory;
 
-		error = from->transfer.error;
-		if (error)
-			error = reel_fail(error, "a slab does not come back from the store: %s",
-					  strerror(-error));
-		else
-			error = copy(arena, batches, &batches->batch[at[n]], from->memory, true);
+		error = reel_parcel_pin(batch[pinned]->parcel, &memory);
+		if (!error)
+			error = copy(arena, batches, batch[pinned++], (void *)memory, true);
 	}
+	/* If there is no room for one more pin, these have to be given up first. */
+	if (error == -EDQUOT && pinned > 0)
+		error = 0;
+	error = wait_for_device(arena, batches, error);
+	for (size_t n = 0; n < pinned; n++)
+		reel_parcel_unpin(batch[n]->parcel);
+	*got = pinned;
 	return error;
+}
+
+/* What is announced stays in memory. */
+static void withdraw(struct reel_batches *batches)
+{
+	for (size_t n = 0; n < batches->count; n++)
+		if (is_wanted(&batches->batch[n]))
+			reel_parcel_withdraw(&batches->batch[n].parcel, 1);
 }
 
 int reel_batches_get(struct reel_arena *arena, struct reel_batches *batches)
 {
-	size_t at[2][REEL_BATCH_FRAMES_HALF], next = 0, frame = 0;
-	size_t count = start_gets(arena, batches, &next, frame, at[0]);
+	struct reel_batch *at[2][REEL_BATCH_FRAMES_HALF];
+	size_t next = 0, count = announce(batches, &next, at[0]), coming;
 	int error = 0;
 
-	for (unsigned half = 0; count > 0 && !error; half ^= 1) {
-		size_t coming;
-
-		reel_store_sync(batches->store, -1);
-		/* The device may still read the other half, which start_gets() fills next. */
-		error = wait_for_device(arena, batches, 0);
-		if (error)
-			return error;
-		coming = start_gets(arena, batches, &next, frame + REEL_BATCH_FRAMES_HALF,
-				    at[half ^ 1]);
-		error = copy_in(arena, batches, frame, at[half], count);
-		frame += REEL_BATCH_FRAMES_HALF;
-		count = coming;
+	for (unsigned half = 0; count > 0 && !error; half ^= 1, count = coming) {
+		coming = announce(batches, &next, at[half ^ 1]);
+		for (size_t done = 0, got = 0; done < count && !error; done += got)
+			error = get_some(arena, batches, &at[half][done], count - done, &got);
 	}
-	reel_store_sync(batches->store, -1);
-	return wait_for_device(arena, batches, error);
+	if (error)
+		withdraw(batches);
+	return error;
 }
 
 void reel_batches_forget(struct reel_batches *batches)
@@ -329,7 +349,9 @@ void reel_batches_forget(struct reel_batches *batches)
 		if (batch->left)
 			batches->batch[kept++] = *batch;
 		else
-			drop_batch(batches, batch);
+			drop_batch(batch);
 	}
+	if (batches->count > 0 && kept == 0)
+		reel_pool_settle(batches->pool);
 	batches->count = kept;
 }

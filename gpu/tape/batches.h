@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Slabs of an arena in a store. A batch is a number of slabs that one transfer puts to the store.
- * The store keeps a batch until the last of its slabs has come back. The items of a batch say which
- * slabs it has, by warp and height.
+ * Slabs of an arena in a store. A batch is a number of slabs that one parcel holds, of a pool on
+ * the store. The pool keeps a batch until the last of its slabs has come back. The items of a
+ * batch say which slabs it has, by warp and height.
  */
 #ifndef REEL_GPU_BATCHES_H
 #define REEL_GPU_BATCHES_H
 
-#include <reel/extend.h>
+#include <sys/types.h>
 
-#include "gpu/driver/driver.h"
+#include <reel/parcel.h>
+
+#include "gpu/driver/pinned.h"
+#include "pool/pool.h"
 
 struct reel_arena;
 
@@ -22,39 +25,34 @@ struct reel_batch_item {
 };
 
 struct reel_batch {
-	struct reel_extent extent;
-	uint64_t header[REEL_HEADER_BYTES / 8];
-	uint64_t serial;
+	reel_parcel *parcel; /* NULL: its put has failed */
 	struct reel_batch_item *items;
 	uint32_t slabs;
 	uint32_t left; /* number of these slabs that are in the store */
 };
 
-struct reel_batch_frame {
-	reel_transfer transfer;
-	unsigned char *memory;
-};
-
 struct reel_batches {
-	reel_store *store;
+	reel_pool *pool; /* a child of the default pool */
 	struct reel_batch *batch;
 	size_t count, room;
-	uint64_t serial;
 	uint32_t slabs; /* number of slabs in a full batch */
-	size_t align;   /* the size of a transfer is a multiple of this */
-	bool is_lost;   /* the driver failed; a copy may be under way, or have ended in part */
-	unsigned char *memory;
-	struct reel_batch_frame frame[2 * REEL_BATCH_FRAMES_HALF];
+	size_t frame_bytes;
+	bool is_lost; /* the driver failed; a copy may be under way, or have ended in part */
+	/* The pool's frames, pinned by the driver while the pool has them. */
+	struct reel_pinned pinned;
+	struct reel_gpu_context context;
+	struct reel_frame_listener listener;
+	pid_t process;
 };
 
-/* Returns 0, or -EINVAL, -ENOMEM or -EIO, and the store still belongs to the caller. */
+/* Returns 0, or -ENOMEM or -ENXIO, and the store still belongs to the caller. */
 int reel_batches_open(struct reel_arena *arena, struct reel_batches *batches, reel_store *store);
-/* Closes the store, too. Without the context (`within`), pinned memory is not freed. */
-void reel_batches_close(struct reel_arena *arena, struct reel_batches *batches, bool within);
+/* Closes the store, too. Does nothing if the batches were not opened. */
+void reel_batches_close(struct reel_arena *arena, struct reel_batches *batches);
 
 /*
  * Copies these slabs from the device to the store, in batches in this order. If it returns an
- * error, the store has none of them.
+ * error, the store has none of them. What the store refuses stays in memory, and is no error.
  */
 int reel_batches_put(struct reel_arena *arena, struct reel_batches *batches,
 		     const struct reel_batch_item *items, size_t count);
@@ -62,7 +60,7 @@ int reel_batches_put(struct reel_arena *arena, struct reel_batches *batches,
 int reel_batches_get(struct reel_arena *arena, struct reel_batches *batches);
 /* Removes the items that have a slab, since they are on the device again. */
 void reel_batches_forget(struct reel_batches *batches);
-/* Removes all batches. */
-void reel_batches_empty(struct reel_batches *batches);
+/* Removes all batches. `is_lost` is false then. */
+void reel_batches_empty(struct reel_arena *arena, struct reel_batches *batches);
 
 #endif

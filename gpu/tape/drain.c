@@ -349,8 +349,7 @@ int reel_drain_fit(struct reel_arena *arena, uint32_t warps)
 
 void reel_drain_renew(struct reel_arena *arena, int error)
 {
-	reel_batches_empty(&arena->drain->policy.batches);
-	arena->drain->policy.batches.is_lost = false;
+	reel_batches_empty(arena, &arena->drain->policy.batches);
 	arena->drain->is_broken = error != 0;
 	begin_step(arena->drain);
 }
@@ -362,13 +361,11 @@ static int attach(struct reel_arena *arena, reel_store *store)
 	arena->drain = calloc(1, sizeof *arena->drain);
 	if (!arena->drain)
 		return reel_fail(-ENOMEM, "no host memory for an arena's store");
-	error = reel_spill_policy_open(arena, &arena->drain->policy, store);
+	error = reel_arena_wait(arena, reel_drain_keep(arena, arena->stream));
 	if (!error)
-		error = reel_arena_wait(arena, reel_drain_keep(arena, arena->stream));
-	if (error) {
-		arena->drain->policy.batches.store = NULL;
+		error = reel_spill_policy_open(arena, &arena->drain->policy, store);
+	if (error)
 		reel_drain_close(arena, true);
-	}
 	return error;
 }
 
@@ -389,7 +386,7 @@ void reel_drain_close(struct reel_arena *arena, bool within)
 		return;
 	if (within)
 		arena->driver->cuStreamSynchronize(arena->stream);
-	reel_spill_policy_close(arena, &arena->drain->policy, within);
+	reel_spill_policy_close(arena, &arena->drain->policy);
 	free(arena->drain);
 	arena->drain = NULL;
 }

@@ -47,10 +47,9 @@ int reel_spill_policy_fit(struct reel_spill_policy *policy, uint32_t warps)
 	return 0;
 }
 
-void reel_spill_policy_close(struct reel_arena *arena, struct reel_spill_policy *policy,
-			     bool within)
+void reel_spill_policy_close(struct reel_arena *arena, struct reel_spill_policy *policy)
 {
-	reel_batches_close(arena, &policy->batches, within);
+	reel_batches_close(arena, &policy->batches);
 	free(policy->there);
 }
 

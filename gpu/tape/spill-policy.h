@@ -27,9 +27,8 @@ int reel_spill_policy_open(struct reel_arena *arena, struct reel_spill_policy *p
 			   reel_store *store);
 /* Makes room for `warps` warps. Returns 0, or -ENOMEM and nothing has changed. */
 int reel_spill_policy_fit(struct reel_spill_policy *policy, uint32_t warps);
-/* Closes the store, if it was opened. Without the context (`within`), pinned memory stays. */
-void reel_spill_policy_close(struct reel_arena *arena, struct reel_spill_policy *policy,
-			     bool within);
+/* Closes the store, if it was opened. */
+void reel_spill_policy_close(struct reel_arena *arena, struct reel_spill_policy *policy);
 
 /* Gives back the slabs above the tops of all lanes, counts the others, and clears `coming`. */
 void reel_spill_policy_rank(struct reel_arena *arena, struct reel_spill_policy *policy);

@@ -175,7 +175,7 @@ int reel_arena_grow(struct reel_arena *arena, const struct reel_arena_report *re
  *   -EINVAL  the arena would have more rows than can be numbered (2^31)
  *   -EIO     the driver failed
  *
- * With a store, the errors of the store are returned, too.
+ * With a store, the errors of reel_arena_drain() and reel_arena_refill() are returned, too.
  */
 int reel_arena_settle(struct reel_arena *arena, void *stream);
 
@@ -225,12 +225,18 @@ int reel_arena_settle(struct reel_arena *arena, void *stream);
  *
  * The arena owns the store from then on, and closes it. No kernel may use the arena during this
  * call; what is on its tapes counts as settled. The host pins memory for the tables (16 bytes a
- * slab and 408 bytes a warp) and for eight frames of 2 MiB, or of a slab if that is larger.
+ * slab and 408 bytes a warp).
+ *
+ * Slabs travel in batches of 2 MiB, or of one slab if that is larger. Each batch is a parcel
+ * (parcel.h), so a store that is not verified gets a checksum, and a get that fails is repeated.
+ * The budget of the default pool (REEL_BUDGET) counts the batches that are in memory: up to eight,
+ * which the driver pins while the arena has them, and those that the store refuses. A refused batch
+ * stays in memory until the store takes it.
  *
  * Returns 0, or, and the store still belongs to the caller,
  *   -EBUSY   the arena has a store
- *   -EINVAL  the store takes fewer bytes in one transfer than a slab has
  *   -ENOMEM  no memory
+ *   -ENXIO   the default pool is refused (pool.h)
  *   -EIO     the driver failed
  */
 int reel_arena_attach(struct reel_arena *arena, reel_store *store);
@@ -256,7 +262,8 @@ int reel_arena_undo(struct reel_arena *arena, void *stream);
  *   -EINVAL  the arena has no store
  *   -EIO     the driver failed
  *
- * An error of the store is returned, too; the store has then taken no slab.
+ * If the budget has no room for a batch, the store's error is returned, or -EDQUOT: the store has
+ * refused nothing. No slab has gone to the store then.
  */
 int reel_arena_drain(struct reel_arena *arena, void *stream, uint64_t slabs);
 
@@ -265,7 +272,9 @@ int reel_arena_drain(struct reel_arena *arena, void *stream, uint64_t slabs);
  * are on the device, or all slabs of a warp that has fewer. Waits for `stream`. What the launches
  * left counts as settled.
  *
- * Returns 0, or as reel_arena_drain(); -ENOMEM: there are too few free slabs, and none came back.
+ * Returns 0, or as reel_arena_drain(); the store's error, such as -EBADMSG: a batch is lost, and
+ * each later call that needs it says so until the arena is reset; -ENOMEM: there are too few free
+ * slabs, and none came back.
  */
 int reel_arena_refill(struct reel_arena *arena, void *stream, uint32_t depth);
 

@@ -154,9 +154,8 @@ static int open_parcel(struct reel_snapshots *snapshots, unsigned tier, reel_par
 	int error;
 
 	if (has_store(snapshots, tier))
-		reel_offload_await_puts(reel_offload_of(pool),
-					(snapshots->max_puts - 1) *
-						reel_supply_large_bytes(snapshots->bytes));
+		reel_pool_await_puts(pool, (snapshots->max_puts - 1) *
+						   reel_supply_large_bytes(snapshots->bytes));
 	error = reel_parcel_open_alone(parcel, pool, snapshots->bytes, data);
 	while (error && !refused) {
 		refused = !make_room(snapshots);
@@ -429,7 +428,6 @@ int reel_snapshots_open(struct reel_snapshots *snapshots, reel_pool *pool, size_
 			unsigned tiers, reel_store *const *store, unsigned puts, unsigned ahead)
 {
 	REEL_UNCANCELLED;
-	size_t idle = (puts + ahead) * reel_supply_large_bytes(bytes ? bytes : 1);
 
 	*snapshots = (struct reel_snapshots){.pool = pool, .bytes = bytes, .tiers = tiers,
 					     .max_puts = puts, .max_ahead = ahead};
@@ -437,7 +435,8 @@ int reel_snapshots_open(struct reel_snapshots *snapshots, reel_pool *pool, size_
 		snapshots->tier[tier].pool = pool;
 	for (unsigned tier = 0; tier < tiers; tier++) {
 		if (store[tier] && reel_pool_open_child(&snapshots->tier[tier].pool, pool,
-							store[tier], idle)) {
+							store[tier], bytes ? bytes : 1,
+							puts + ahead, NULL)) {
 			close_pools(snapshots, false);
 			return -ENOMEM;
 		}

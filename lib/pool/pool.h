@@ -79,6 +79,15 @@ struct reel_pool_client {
 	const struct reel_pool_client_verbs *verbs;
 };
 
+/*
+ * Who has to know the frames that a pool has from its parent, such as the driver of a device that
+ * copies from and to them. Any thread calls, before the first use of the frame and after its last.
+ */
+struct reel_frame_listener {
+	void (*borrowed)(struct reel_frame_listener *listener, void *frame, size_t bytes);
+	void (*returned)(struct reel_frame_listener *listener, void *frame);
+};
+
 struct reel_pool {
 	/* Chains of empty slabs whose frames are resident, by kind. */
 	struct freelist warm[REEL_SLAB_KINDS];
@@ -99,8 +108,11 @@ struct reel_pool {
 	 * the system. Such a pool has large slabs only, and no limit but its parent's budget.
 	 */
 	struct reel_pool *parent;
+	/* In a pool with a parent: the size of each frame. */
+	size_t frame_bytes;
 	/* In a pool with a parent: the resident bytes up to which idle frames stay for the next slab. */
 	size_t idle_bytes;
+	struct reel_frame_listener *listener; /* in a pool with a parent; may be NULL */
 
 	size_t hard_budget;
 	/*

@@ -345,6 +345,8 @@ static int borrow(struct reel_pool *pool, size_t bytes, struct reel_slab *slab)
 	if (error)
 		return error;
 	slab->frame = slab->lender->frame;
+	if (pool->listener)
+		pool->listener->borrowed(pool->listener, slab->frame, bytes);
 	return reel_budget_charge(pool, bytes);
 }
 

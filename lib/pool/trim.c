@@ -69,6 +69,8 @@ size_t reel_trim_large(struct reel_pool *pool, struct reel_slab *slab)
 	if (!pool->parent)
 		unmap(pool, slab);
 	count_trimmed(pool, slab->bytes);
+	if (pool->listener)
+		pool->listener->returned(pool->listener, slab->frame);
 	/* Last: whoever takes the frame next counts it for this pool again, or for another one. */
 	if (pool->parent)
 		reel_pool_give(pool->parent, slab->lender);

@@ -305,16 +305,6 @@ void reel_offload_orphan(struct reel_offload *offload);
 /* Count a wait that began at `since`. Any thread. */
 void reel_offload_note_stall(struct reel_offload *offload, uint64_t since);
 
-/*
- * pool-open.c: open a pool whose frames are large slabs of the parent's, for parcels that are opened
- * by reel_parcel_open_alone(). What is sealed is written to the store at once and leaves memory,
- * unless it is announced. Frames stay for the next parcels up to `idle_bytes`. On success the pool
- * owns the store. Returns 0 or -ENOMEM. Closing it may leave the store to the caller; -EBUSY: it has
- * parcels.
- */
-int reel_pool_open_child(reel_pool **pool, reel_pool *parent, reel_store *store, size_t idle_bytes);
-int reel_pool_close_child(reel_pool *pool, bool closes_store);
-
 /* pressure.c: while no offload thread runs. Closing restores the soft budget. */
 void reel_pressure_open(struct reel_offload *offload);
 void reel_pressure_close(struct reel_offload *offload);

@@ -391,7 +391,10 @@ static int place_alone(struct reel_parcel *parcel, struct reel_layout layout)
 	struct reel_parcels *parcels = parcel->parcels;
 	enum reel_slab_kind kind = kind_of(parcel);
 	struct reel_bin *bin;
-	int error = reel_bin_open(parcels, kind, room_of(parcel), layout, &bin);
+	/* The frames of a pool with a parent have one size; what is filled of them is put. */
+	size_t room = room_of(parcel), frame_bytes = parcels->pool->frame_bytes;
+	int error = reel_bin_open(parcels, kind, room < frame_bytes ? frame_bytes : room, layout,
+				  &bin);
 
 	/* The system limits the number of mappings; a whole slab is a piece of a mapping. */
 	if (error == -ENOMEM && kind == REEL_SLAB_LARGE &&

@@ -16,6 +16,7 @@
 
 #include <reel/parcel.h>
 
+#include "child-pool.h"
 #include "os/cancel.h"
 #include "pins.h"
 #include "slab-owner.h"
@@ -89,12 +90,6 @@ struct reel_parcels {
  * and its slab can be spilled. Any thread, without a lock of parcels.
  */
 bool reel_parcels_retire_idle(struct reel_parcels *parcels);
-
-/*
- * parcel.c: as reel_parcel_open(). For parcels that are closed in another order than they are
- * opened in: a small one would keep the slab that it shares with others.
- */
-int reel_parcel_open_alone(reel_parcel **parcel, reel_pool *pool, size_t bytes, void **data);
 
 /* ---- bin.c ---- */
 

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 
+#include "child-pool.h"
 #include "offload.h"
 #include "os/cancel.h"
 #include "os/error.h"
@@ -147,7 +148,9 @@ static size_t piece_bytes(const struct reel_pool *pool, reel_store *store)
  * The parent's budget is the limit: a hard budget of its own would refuse threads that use several
  * slabs at once. With a soft budget of 0 all that is sealed is written at once.
  */
-int reel_pool_open_child(reel_pool **opened, reel_pool *parent, reel_store *store, size_t idle_bytes)
+int reel_pool_open_child(reel_pool **opened, reel_pool *parent, reel_store *store,
+			 size_t frame_bytes, size_t idle_frames,
+			 struct reel_frame_listener *listener)
 {
 	REEL_UNCANCELLED;
 	struct reel_pool_options options = {.hard_budget = SIZE_MAX, .store = store};
@@ -158,7 +161,9 @@ int reel_pool_open_child(reel_pool **opened, reel_pool *parent, reel_store *stor
 		return error;
 	pool->slab_bytes = piece_bytes(pool, store);
 	pool->parent = parent;
-	pool->idle_bytes = idle_bytes;
+	pool->frame_bytes = reel_supply_large_bytes(frame_bytes);
+	pool->idle_bytes = idle_frames * pool->frame_bytes;
+	pool->listener = listener;
 	atomic_store_explicit(&pool->soft_budget, 0, memory_order_relaxed);
 	error = use_store(pool, store);
 	if (error) {
@@ -206,4 +211,16 @@ int reel_pool_close_child(reel_pool *pool, bool closes_store)
 {
 	REEL_ASSERT(pool->parent);
 	return close_pool(pool, closes_store);
+}
+
+/* ---- Waiting for the store of a child ---- */
+
+void reel_pool_await_puts(reel_pool *pool, size_t most)
+{
+	reel_offload_await_puts(reel_offload_of(pool), most);
+}
+
+void reel_pool_settle(reel_pool *pool)
+{
+	reel_offload_settle(reel_offload_of(pool));
 }

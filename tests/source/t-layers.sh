@@ -104,7 +104,7 @@ stand_alone tools
 
 # Whatever may leave memory is a slab of a tape or a parcel.
 grep -n -E 'reel_store_(put|get|drop|sync|register|unregister)\(' "$SOURCE_DIR"/lib/*/*.[ch] "$SOURCE_DIR"/omp/*/*.[ch] \
-	"$SOURCE_DIR"/mpi/*.[ch] "$SOURCE_DIR"/mpi/*/*.[ch] | grep -v -E '/lib/(store|spill)/' >elsewhere
+	"$SOURCE_DIR"/mpi/*.[ch] "$SOURCE_DIR"/mpi/*/*.[ch] "$SOURCE_DIR"/gpu/tape/*.[ch] | grep -v -E '/lib/(store|spill)/' >elsewhere
 is_empty elsewhere "only lib/spill calls stores"
 grep -l -E '(^|[^[:alnum:]_])ck_' "$SOURCE_DIR"/include/*.h "$SOURCE_DIR"/include/reel/*.h "$SOURCE_DIR"/lib/*/*.[ch] |
 	grep -v '/lib/pool/freelist-ck\.h$' >elsewhere
