@@ -145,13 +145,15 @@ large=67108864
 	result floor/stream 'load, descending' $large 0.2
 	result bulk/write+read 'reel span' 32768 0.1
 	result bulk/write+read 'reel span' $large 0.53
-	result memory/massspring/tape best 9 6000
-	result memory/massspring/tape block 9 100
+	result memory/massspring/pool best 9 6000
+	result memory/massspring/pool segments 9 100
+	result memory/massspring/pool-256K best 9 6000
+	result memory/massspring/pool-256K segments 9 60
 } >made-up
 figures
 grep -q '^| 64 Mi .* | 1.06 x | ± 0 % |  |$' figures
 ok $? 'the floor is the better store and the load'
-grep -q '^| mass spring, .* bytes on the tape | 60 x | ± 0 % |  |$' figures
+grep -q '^| mass spring, .* bytes of the pool | 60 x | ± 0 % |' figures
 ok $? 'quotients are the right way round'
 [ "$(grep -c '^| .* | not measured |  |  |$' figures)" -gt 50 ]
 ok $? 'what was not measured is said to be so, without a remark'
