@@ -3,6 +3,7 @@
 
 import errno
 import os
+from typing import Any
 
 from ._library import lib
 
@@ -13,6 +14,9 @@ class Error(Exception):
     def __init__(self, code: int, text: str) -> None:
         super().__init__(text)
         self.errno = code
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.errno, self.args[0])
 
     def __str__(self) -> str:
         return f"{self.args[0]} [{errno.errorcode.get(self.errno, self.errno)}]"
@@ -37,10 +41,19 @@ class StoreError(Error, OSError):
 _CLASSES = {
     errno.EINVAL: ArgumentError, errno.EOVERFLOW: ArgumentError, errno.EBUSY: ArgumentError,
     errno.EDQUOT: MemoryError, errno.ENOMEM: MemoryError,
-    errno.EIO: StoreError, errno.ENOSPC: StoreError, errno.ENOENT: StoreError, errno.EACCES: StoreError,
-    errno.ENOTDIR: StoreError, errno.EROFS: StoreError, errno.EFBIG: StoreError, errno.EEXIST: StoreError,
-    errno.ENXIO: StoreError,
 }
+for _code in ("EIO ENOSPC ENOENT EACCES EPERM ENOTDIR EISDIR ELOOP ENAMETOOLONG EROFS EFBIG EEXIST ENXIO EMFILE ENFILE "
+              "ENOTSUP").split():
+    _CLASSES[getattr(errno, _code)] = StoreError
+
+
+class Uncopied:
+    """An object of the library, of which a copy would be freed twice."""
+
+    __slots__ = ()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(f"a {type(self).__name__} cannot be copied or pickled")
 
 
 def error_of(result: int) -> Error:

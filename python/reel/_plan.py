@@ -7,12 +7,12 @@ import weakref
 from ctypes import byref, c_int, c_void_p
 from typing import Any, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from ._errors import Error, check, error_of
+from ._errors import Error, MemoryError, Uncopied, check, error_of
 from ._library import (
     MAX_TIERS, REVERSE_AT_ONCE, UNKNOWN_STEPS, Action as _Action, Choice as _Choice, Costs, Problem, ScheduleReport,
     lib,
 )
-from ._sizes import Size, to_bytes
+from ._sizes import Size, to_bytes, to_int
 
 KINDS = ("advance", "record", "reverse", "store", "load", "drop", "done")
 _AT_ONCE = 256
@@ -68,13 +68,16 @@ def _problem(steps: Optional[int], tiers: Sequence[Union[int, Tier, Tuple[int, f
              reverse_at_once: bool = False) -> Problem:
     if len(tiers) > MAX_TIERS:
         raise ValueError(f"a plan has at most {MAX_TIERS} tiers, and not {len(tiers)}")
+    if steps is not None and to_int(steps, "steps") < 0:
+        raise ValueError(f"a loop has no {steps} steps; None: nobody knows how many")
     problem = Problem(
-        steps=UNKNOWN_STEPS if steps is None else steps, tiers=len(tiers), period=period, tape_states=tape_states,
+        steps=UNKNOWN_STEPS if steps is None else to_int(steps, "steps"), tiers=len(tiers),
+        period=to_int(period, "period"), tape_states=to_int(tape_states, "tape_states"),
         advance_cost=advance_cost, record_cost=record_cost, reverse_cost=reverse_cost,
         flags=REVERSE_AT_ONCE if reverse_at_once else 0)
     for i, tier in enumerate(tiers):
-        slots, store_cost, load_cost = Tier(tier) if isinstance(tier, int) else Tier(*tier)
-        problem.tier[i] = (slots, store_cost, load_cost)
+        slots, store_cost, load_cost = Tier(*tier) if isinstance(tier, (tuple, list)) else Tier(tier)
+        problem.tier[i] = (to_int(slots, "slots"), store_cost, load_cost)
     return problem
 
 
@@ -84,7 +87,7 @@ def _counts(report: ScheduleReport, tiers: int) -> Counts:
                   report.actions, report.makespan)
 
 
-class Plan:
+class Plan(Uncopied):
     """A plan for a loop of `steps` steps; None: nobody knows yet how many there are.
 
     `tiers` has the slots of memory, then those of slower tiers, each a number or a Tier. The other arguments are
@@ -126,7 +129,7 @@ class Plan:
 
     def _own(self, handle: c_void_p) -> None:
         self._handle = handle
-        weakref.finalize(self, lib.reel_plan_close, handle)
+        weakref.finalize(self, lib.reel_plan_close, handle).atexit = False
 
     @property
     def planner(self) -> str:
@@ -203,7 +206,7 @@ class Plan:
         return axes
 
 
-class Schedule:
+class Schedule(Uncopied):
     """A walk through a plan. Each iteration gives an action; the last one is "done".
 
     While the end of the loop is not known, an "advance" may lead beyond it: end() says where it is.
@@ -217,7 +220,7 @@ class Schedule:
         self._actions = (_Action * _AT_ONCE)()
         self._next: List[Action] = []
         self._ended = False
-        weakref.finalize(self, lib.reel_schedule_close, handle)
+        weakref.finalize(self, lib.reel_schedule_close, handle).atexit = False
 
     def __iter__(self) -> "Schedule":
         return self
@@ -255,6 +258,17 @@ class Prediction(NamedTuple):
     advances: int
     tiers: Tuple[Tier, ...]
     reason: str
+    problem: Any
+
+    def plan(self) -> Plan:
+        """The plan: its steps are segments of `segment_steps` steps of the loop."""
+        plan = Plan.__new__(Plan)
+        plan._adopt(self.planner, self.problem)
+        number, handle = c_int(), c_void_p()
+        check(lib.reel_planner_by_name(self.planner.encode(), byref(number)))
+        check(lib.reel_plan_open(byref(handle), number, byref(self.problem)))
+        plan._own(handle)
+        return plan
 
 
 def choose(steps: int, *, state: Size, tape: Size, memory: Size, advance: float = 0, record: float = 0,
@@ -268,7 +282,7 @@ def choose(steps: int, *, state: Size, tape: Size, memory: Size, advance: float 
     >>> choose(1000, state="1M", tape="64M", memory="1G").planner
     'binomial'
     """
-    costs = Costs(steps=steps, advance_seconds=advance, record_seconds=record, reverse_seconds=reverse,
+    costs = Costs(steps=to_int(steps, "steps"), advance_seconds=advance, record_seconds=record, reverse_seconds=reverse,
                   copy_seconds=copy, state_bytes=to_bytes(state, "state"), tape_bytes=to_bytes(tape, "tape"),
                   memory_bytes=to_bytes(memory, "memory"), workers=workers, tiers=len(disks))
     if len(disks) > MAX_TIERS - 1:
@@ -279,6 +293,8 @@ def choose(steps: int, *, state: Size, tape: Size, memory: Size, advance: float 
     choice = _Choice()
     result = lib.reel_costs_choose(byref(costs), byref(choice))
     reason = choice.reason.decode()
+    if result == -errno.ENOSPC:
+        raise MemoryError(errno.ENOSPC, reason)
     if result < 0:
         error = error_of(result)
         raise type(error)(error.errno, reason or error.args[0])
@@ -287,4 +303,4 @@ def choose(steps: int, *, state: Size, tape: Size, memory: Size, advance: float 
         lib.reel_planner_name(best.planner).decode(), best.segment_steps, best.tapes, best.spills, best.makespan,
         best.peak_memory_bytes, best.advances,
         tuple(Tier(tier.slots, tier.store_cost, tier.load_cost) for tier in best.problem.tier[:best.problem.tiers]),
-        reason)
+        reason, Problem.from_buffer_copy(best.problem))

@@ -10,10 +10,10 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 
 import numpy as np
 
-from ._errors import check, error_of
+from ._errors import Uncopied, check, error_of
 from ._library import MAX_TIERS, Action as _Action, Part, RunOptions, RunStats, lib
 from ._plan import KINDS, Plan
-from ._pool import Pool
+from ._pool import Lease, Pool
 
 Store = Optional[str]
 State = Union[np.ndarray, Sequence[np.ndarray]]
@@ -32,13 +32,20 @@ def _parts(arrays: State, what: str) -> Tuple[List[np.ndarray], Any]:
     for array in listed:
         if not isinstance(array, np.ndarray) or array.dtype.hasobject:
             raise TypeError(f"{what} is made of arrays of numbers")
-        if not array.flags.c_contiguous or not array.flags.writeable:
+        if not array.flags.forc or not array.flags.writeable:
             raise ValueError(f"{what} is made of arrays that are contiguous and writable: they are overwritten in place")
     parts = (Part * max(len(listed), 1))(*[(array.ctypes.data, array.nbytes) for array in listed])
     return listed, parts
 
 
-class Run:
+def _close(handle: c_void_p, lease: Optional[Lease]) -> None:
+    lib.reel_run_close(handle)
+    if lease:
+        lease.runs.discard(handle.value)
+        lease.end_if_pending()
+
+
+class Run(Uncopied):
     """Carries a plan out over a loop that the program owns.
 
     `state` is an array, or a list of arrays, that is all that changes from step to step; the run copies it to
@@ -86,7 +93,12 @@ class Run:
                 lib.reel_store_close(store)
             raise
         self._handle = handle
-        self._finalizer = weakref.finalize(self, lib.reel_run_close, handle)
+        lease = pool._lease if pool else None
+        if lease:
+            lease.runs.add(handle.value)
+        self._finalizer = weakref.finalize(self, _close, handle, lease)
+        # A thread may be in the run when the interpreter ends.
+        self._finalizer.atexit = False
 
     def close(self) -> None:
         """Give the snapshots and the stores up now."""
@@ -155,6 +167,8 @@ class Run:
             else:
                 for i in range(action.first, action.last):
                     step(i)
+        if not begun and at_end is not None and self.steps == 0:
+            at_end()
 
     @property
     def steps(self) -> Optional[int]:

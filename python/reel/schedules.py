@@ -58,6 +58,8 @@ class PlanSchedule(CheckpointSchedule):
                     raise RuntimeError(f"a state is stored, and no step is run from it: {action}")
             following: Optional[Action] = None
             if action.kind == "advance":
+                if store is None and self._plan.steps is None and self._max_n is None:
+                    raise RuntimeError("the last tier has no slot left for the state of a period: give it more")
                 yield self._forward(action.first, action.last, store)
             elif action.kind == "record":
                 if store is not None:

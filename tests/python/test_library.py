@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
 """The structs of the package against the headers, the exceptions, and what the loader says."""
 
+import copy
 import ctypes
 import os
+import pickle
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import reel
@@ -58,6 +61,31 @@ def test_sizes(size, wanted):
 def test_wrong_sizes(size):
     with pytest.raises(ValueError, match="budget"):
         reel.Pool(size)
+
+
+def test_failures_go_from_process_to_process():
+    with pytest.raises(MemoryError) as caught:
+        reel.Pool("4M").empty(1 << 20)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert type(again) is reel.MemoryError and str(again) == str(caught.value) and again.errno == caught.value.errno
+
+
+def test_what_the_library_owns_is_not_copied():
+    pool = reel.Pool("8M")
+    plan = reel.Plan("binomial", 4, [2])
+    for owner in (pool, pool.empty(3), plan, plan.schedule(), reel.Run(plan, np.zeros(2))):
+        for copies in (copy.copy, copy.deepcopy, pickle.dumps):
+            with pytest.raises(TypeError, match="cannot be copied"):
+                copies(owner)
+
+
+def test_the_interpreter_may_end_while_a_thread_is_in_a_run():
+    program = ("import threading, time, numpy, reel\n"
+               "run = reel.Run(reel.Plan('binomial', 1000000, [20]), numpy.zeros(100), pool=reel.Pool('8M'))\n"
+               "work = lambda: run.gradient(lambda i: None, lambda i, kept: None)\n"
+               "threading.Thread(target=work, daemon=True).start()\n"
+               "time.sleep(0.2)\n")
+    assert subprocess.run([sys.executable, "-c", program]).returncode == 0
 
 
 def test_an_absent_library_is_named():

@@ -88,8 +88,15 @@ def test_the_choice_by_costs():
     best = reel.choose(1000, state="1M", tape="64M", memory="1G")
     assert best.peak_memory_bytes <= 1 << 30 and best.reason
     assert reel.choose(1000, state="1M", tape="1M", memory="10G").planner == "store-all"
-    with pytest.raises(reel.Error, match="memory"):
+    with pytest.raises(MemoryError, match="memory"):
         reel.choose(1000, state="1M", tape="64M", memory=1000)
+
+
+def test_the_plan_of_a_choice_is_the_one_that_was_predicted():
+    best = reel.choose(300, state="1M", tape="2M", memory="100M", advance=1, record=1.2, reverse=2)
+    counts = best.plan().check()
+    assert counts.advances * best.segment_steps == best.advances
+    assert counts.recorded == -(-300 // best.segment_steps)
 
 
 def test_what_a_notebook_shows():

@@ -213,7 +213,62 @@ def test_an_exception_in_a_signal_handler_ends_a_view_or_comes_after_it(small_po
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     gc.collect()
+    assert small_pool.parcel_stats()["pinned_bytes"] == 0
     assert all((parcel.view() == i).all() for i, parcel in enumerate(parcels))
+
+
+def test_a_pool_in_a_cycle_with_its_parcels_is_closed(tmp_path):
+    class Model:
+        def __init__(self):
+            self.pool = reel.Pool("16M", directory=tmp_path)
+            self.fields = [self.pool.keep(np.ones(BIG)) for _ in range(4)]
+            self.me = self
+
+    def threads():
+        return len(os.listdir("/proc/self/task"))
+
+    gc.collect()
+    before = threads()
+    for _ in range(3):
+        Model()
+        gc.collect()
+    assert threads() == before
+
+
+def test_the_end_of_a_with_closes_the_pool_after_its_last_parcel():
+    with reel.Pool("8M") as pool:
+        parcel = pool.keep(np.arange(3.0))
+    assert parcel.view().sum() == 3
+    with pytest.raises(ValueError, match="closed"):
+        pool.keep(np.ones(3))
+    with pytest.raises(ZeroDivisionError):
+        with reel.Pool("8M") as pool:
+            parcel = pool.keep(np.arange(3.0))
+            1 / 0
+
+
+def test_arguments_as_numpy_gives_them():
+    pool = reel.Pool(np.int64(8 << 20))
+    assert pool.empty(np.int64(4)).shape == (4,) and pool.empty([np.int32(2), 3]).shape == (2, 3)
+    with pytest.raises(TypeError, match="mask"):
+        pool.keep(np.ma.array([1.0, 2.0], mask=[0, 1]))
+    with pytest.raises(ValueError, match="shape"):
+        pool.empty(2**61 + 1)
+    with pytest.raises(ValueError, match="too large"):
+        reel.Pool("17592186044416M")
+    with pytest.raises(TypeError, match="whole number"):
+        pool.empty(2.5)
+
+
+def test_a_write_that_fails_changes_nothing():
+    parcel = reel.Pool("8M").keep(np.arange(4.0))
+    for wrong in (np.zeros(5), np.zeros(4, "f4")):
+        with pytest.raises(ValueError, match="shape"):
+            parcel.write(wrong)
+    array = parcel.view()
+    with pytest.raises(BufferError):
+        parcel.write(np.zeros(4))
+    assert (array == np.arange(4)).all() and not parcel.is_open
 
 
 @pytest.mark.parametrize("seed", range(6))

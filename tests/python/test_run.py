@@ -168,6 +168,35 @@ def test_states_that_cannot_be_copied_in_place(state, error):
         reel.Run(reel.Plan("binomial", 4, [2]), state)
 
 
+def test_a_pool_is_not_closed_under_a_run():
+    pool = reel.Pool("8M")
+    growth = Growth()
+    run = reel.Run(reel.Plan("binomial", STEPS, [5]), growth.x, pool=pool)
+    with pytest.raises(BufferError, match="runs"):
+        pool.close()
+    run.gradient(growth.step, growth.adjoint_step, growth.at_end)
+    with pytest.raises(BufferError, match="runs"):
+        pool.close()
+    assert (growth.gradient() == by_one_tape()).all()
+    run.close()
+    pool.close()
+
+
+def test_a_loop_of_no_steps_and_a_state_in_fortran_order():
+    growth = Growth()
+    reel.Run(reel.Plan("binomial", 0, [5]), growth.x).gradient(growth.step, growth.adjoint_step, growth.at_end)
+    assert (growth.gradient() == by_one_tape(0)).all()
+    x = np.asfortranarray(np.zeros((3, 2)))
+    seen = []
+
+    def step(i):
+        seen.append(x[0, 1])
+        x[:] += 1
+
+    reel.Run(reel.Plan("binomial", 5, [2]), x).gradient(step, lambda *_: None)
+    assert sorted(set(seen)) == [0, 1, 2, 3, 4]
+
+
 def test_wrong_stores_are_refused():
     plan = reel.Plan("binomial", 4, [2])
     with pytest.raises(ValueError, match="not understood"):

@@ -50,6 +50,11 @@ def test_an_end_that_nobody_knows(planner, end):
     assert schedule.max_n == end and schedule.is_exhausted
 
 
+def test_a_last_tier_without_room_for_another_period():
+    with pytest.raises(RuntimeError, match="no slot left"):
+        reel.check_schedule(reel.schedule("two-level", None, [3, 2], period=5), 33)
+
+
 def test_what_is_no_schedule_is_refused():
     with pytest.raises(ValueError, match="'online'.*'two-level'"):
         reel.schedule("online", None, [5])
