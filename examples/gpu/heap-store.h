@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A store on the heap, for checks that are linked without libreel; see reel/store.h. */
+/* A store on the heap, for checks; see reel/extend.h. A block is its header and its bytes. */
 #ifndef REEL_EXAMPLES_HEAP_STORE_H
 #define REEL_EXAMPLES_HEAP_STORE_H
 
@@ -18,29 +18,26 @@ struct heap_store {
 	}
 	static void put(reel_store *store, reel_transfer *transfer)
 	{
-		void *copy = malloc(transfer->bytes);
+		char *copy = static_cast<char *>(malloc(sizeof transfer->header + transfer->bytes));
 
 		if (copy) {
-			memcpy(copy, transfer->data, transfer->bytes);
+			memcpy(copy, transfer->header, sizeof transfer->header);
+			memcpy(copy + sizeof transfer->header, transfer->data, transfer->bytes);
 			of(store)->puts++;
 			of(store)->held++;
 		}
 		transfer->extent.location = (uint64_t)(uintptr_t)copy;
 		transfer->extent.bytes = transfer->bytes;
-		finish(transfer, copy ? 0 : -ENOMEM);
+		reel_transfer_complete(transfer, copy ? 0 : -ENOMEM);
 	}
 	static void get(reel_store *store, reel_transfer *transfer)
 	{
-		memcpy(transfer->data, (void *)(uintptr_t)transfer->extent.location,
-		       transfer->bytes);
+		const char *copy = (const char *)(uintptr_t)transfer->extent.location;
+
+		memcpy(transfer->header, copy, sizeof transfer->header);
+		memcpy(transfer->data, copy + sizeof transfer->header, transfer->bytes);
 		of(store)->gets++;
-		finish(transfer, 0);
-	}
-	/* No layer stands on it. */
-	static void finish(reel_transfer *transfer, int error)
-	{
-		transfer->error = error;
-		transfer->done(transfer);
+		reel_transfer_complete(transfer, 0);
 	}
 	static void drop(reel_store *store, reel_extent extent)
 	{
