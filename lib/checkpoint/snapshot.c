@@ -404,6 +404,10 @@ void reel_snapshots_empty(struct reel_snapshots *snapshots)
 				reel_snapshot_drop(snapshots, tier, i,
 						   snapshots->tier[tier].slot[i].state);
 	REEL_ASSERT(!snapshots->ahead && !snapshots->memory_bytes);
+	/* The puts of dropped snapshots end here, so that they count for this run and not the next. */
+	for (unsigned tier = 0; tier < snapshots->tiers; tier++)
+		if (has_store(snapshots, tier))
+			reel_pool_settle(snapshots->tier[tier].pool);
 	snapshots->before = (struct reel_run_stats){0};
 	add_counters(snapshots, &snapshots->before);
 	snapshots->peak_bytes = 0;

@@ -267,7 +267,7 @@ static int take(struct reel_pool *pool, struct reel_cache *cache, enum reel_slab
 static bool large_may_fit(struct reel_pool *pool, size_t bytes)
 {
 	return reel_supply_large_bytes(bytes) <= pool->hard_budget &&
-	       (pool->parent || pool->slab_bytes % reel_os_page_bytes() == 0) &&
+	       pool->slab_bytes % reel_os_page_bytes() == 0 &&
 	       /* Relaxed: the flag guards no other data. */
 	       !atomic_load_explicit(&pool->frames_are_locked, memory_order_relaxed);
 }
@@ -278,8 +278,11 @@ static bool large_may_fit(struct reel_pool *pool, size_t bytes)
  */
 static bool store_helps(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes, int error)
 {
-	if (!pool->reclaim->moves_frames)
+	if (!error || !pool->reclaim->moves_frames)
 		return false;
+	/* Whatever the parent's reason is, a slab that leaves memory leaves its frame here. */
+	if (pool->parent)
+		return true;
 	if (error == -ENOMEM)
 		return kind == REEL_SLAB_WHOLE;
 	return error == -EDQUOT && (kind != REEL_SLAB_LARGE || large_may_fit(pool, bytes));

@@ -77,6 +77,9 @@ void reel_bin_close(struct reel_bin *bin)
 	pthread_mutex_unlock(&parcels->lock);
 	if (bin->slab)
 		reel_slab_free(parcels->pool, bin->slab);
+	/* A pool with a parent drops the copy in its store at once. */
+	if (parcels->pool->parent)
+		parcels->pool->reclaim->wake(parcels->pool);
 	reel_pins_close(&bin->pins);
 	free(bin);
 }

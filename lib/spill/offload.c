@@ -254,6 +254,15 @@ static bool answer_waiters(struct reel_offload *offload)
 /* Maximum number of stale copies in the store. */
 #define MAX_STALE 32
 
+/*
+ * A full store may have room for what comes next if it drops what is stale, and the store of a tier
+ * may be made for so many states and no more.
+ */
+static size_t most_stale(const struct reel_offload *offload)
+{
+	return reel_offload_failure(offload) || offload->pool->parent ? 0 : MAX_STALE;
+}
+
 static bool tidy(struct reel_offload *offload, size_t most)
 {
 	if (atomic_load_explicit(&offload->stale, memory_order_relaxed) <= most)
@@ -280,7 +289,7 @@ static void work_off(struct reel_offload *offload)
 
 	do {
 		moved = reel_transfers_collect(offload);
-		moved |= tidy(offload, reel_offload_failure(offload) ? 0 : MAX_STALE);
+		moved |= tidy(offload, most_stale(offload));
 		note_needs(offload);
 		moved |= reel_read_round(offload);
 		moved |= reel_write_round(offload);
@@ -371,12 +380,14 @@ static void command(struct reel_offload *offload, enum reel_offload_command comm
 	if (offload->orphaned)
 		return;
 	REEL_ASSERT(!reel_offload_is_this_thread(offload));
+	pthread_mutex_lock(&offload->commanding);
 	/* Release: pairs with the acquire in obey(). Makes this thread's writes visible. */
 	atomic_store_explicit(&offload->command, command, memory_order_release);
 	reel_yield_point();
 	reel_wakeup_signal(&offload->work);
 	while (sem_wait(&offload->obeyed) && errno == EINTR)
 		;
+	pthread_mutex_unlock(&offload->commanding);
 }
 
 void reel_offload_settle(struct reel_offload *offload)
@@ -421,6 +432,7 @@ static void close_signals(struct reel_offload *offload)
 	reel_wakeup_close(&offload->work);
 	sem_destroy(&offload->obeyed);
 	sem_destroy(&offload->resumed);
+	pthread_mutex_destroy(&offload->commanding);
 	pthread_mutex_destroy(&offload->lock);
 	pthread_cond_destroy(&offload->answered);
 }
@@ -446,6 +458,7 @@ static void open_parts(struct reel_offload *offload, struct reel_pool *pool)
 	reel_wakeup_open(&offload->work);
 	sem_init(&offload->obeyed, 0, 0);
 	sem_init(&offload->resumed, 0, 0);
+	pthread_mutex_init(&offload->commanding, NULL);
 	pthread_mutex_init(&offload->lock, NULL);
 	pthread_cond_init(&offload->answered, NULL);
 	offload->ranked_at = reel_clock_ns();

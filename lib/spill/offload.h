@@ -177,6 +177,7 @@ struct reel_offload {
 	pthread_t thread;
 	struct reel_wakeup work;
 	_Atomic int command;
+	pthread_mutex_t commanding; /* held by the thread whose command is not obeyed yet */
 	sem_t obeyed;
 	sem_t resumed;
 	/* In the child of a fork there is no offload thread, and the parent has the store. */

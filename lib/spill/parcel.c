@@ -397,7 +397,7 @@ static int place_alone(struct reel_parcel *parcel, struct reel_layout layout)
 				  &bin);
 
 	/* The system limits the number of mappings; a whole slab is a piece of a mapping. */
-	if (error == -ENOMEM && kind == REEL_SLAB_LARGE &&
+	if (error == -ENOMEM && kind == REEL_SLAB_LARGE && !parcels->pool->parent &&
 	    parcel->bytes <= parcels->pool->slab_bytes)
 		error = reel_bin_open(parcels, REEL_SLAB_WHOLE, room_of(parcel), layout, &bin);
 	if (error)

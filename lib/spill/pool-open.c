@@ -133,15 +133,19 @@ int reel_pool_open(reel_pool **opened, const struct reel_pool_options *options)
 	return 0;
 }
 
-/* Of a large slab. The store need not take more at once. */
-static size_t piece_bytes(const struct reel_pool *pool, reel_store *store)
+/* Of a piece, which the store takes at once, and of a frame: multiples of the store's alignment. */
+static void set_sizes(struct reel_pool *pool, reel_store *store, size_t frame_bytes)
 {
 	struct reel_store_capacity capacity;
+	size_t align;
 
 	reel_store_get_capacity(store, &capacity);
-	if (!capacity.max_bytes)
-		return pool->slab_bytes;
-	return reel_min_size(pool->slab_bytes, (size_t)capacity.max_bytes);
+	align = capacity.align ? capacity.align : 1;
+	if (capacity.max_bytes && capacity.max_bytes < pool->slab_bytes)
+		pool->slab_bytes = (size_t)capacity.max_bytes;
+	if (pool->slab_bytes > align)
+		pool->slab_bytes -= pool->slab_bytes % align;
+	pool->frame_bytes = reel_round_up(reel_supply_large_bytes(frame_bytes), align);
 }
 
 /*
@@ -159,9 +163,8 @@ int reel_pool_open_child(reel_pool **opened, reel_pool *parent, reel_store *stor
 
 	if (error)
 		return error;
-	pool->slab_bytes = piece_bytes(pool, store);
+	set_sizes(pool, store, frame_bytes);
 	pool->parent = parent;
-	pool->frame_bytes = reel_supply_large_bytes(frame_bytes);
 	pool->idle_bytes = idle_frames * pool->frame_bytes;
 	pool->listener = listener;
 	atomic_store_explicit(&pool->soft_budget, 0, memory_order_relaxed);

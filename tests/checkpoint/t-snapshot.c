@@ -339,6 +339,46 @@ static void a_layer_that_may_damage_stands_on_a_codec(void)
 	close_pool(memory, "a layer that is not verified");
 }
 
+static void coarse_capacity(reel_store *store, struct reel_store_capacity *capacity)
+{
+	(void)store;
+	*capacity = (struct reel_store_capacity){.total_bytes = UINT64_MAX, .align = 16384,
+						 .max_bytes = 50000, .best_depth = 4, .verified = true};
+}
+
+/* Each transfer is a multiple of it, and what is dropped is gone from the store. */
+static void a_store_with_a_large_alignment(void)
+{
+	struct late_store *late = late_open(3);
+	struct reel_store_verbs verbs = *late->store.verbs;
+	reel_store *store = &late->store;
+	enum { STATE = 100000 };
+	void *data;
+
+	tap_case("a store whose alignment is larger than a page");
+	verbs.capacity = coarse_capacity;
+	late->store.verbs = &verbs;
+	memory = open_pool(small_options());
+	is_int(reel_snapshots_open(&snapshots, memory, STATE, 1, &store, 2, 2), 0, "has snapshots");
+	is_int(reel_snapshot_reserve(&snapshots, 0, 0, 0, &data), 0, "one is reserved");
+	fill(data, STATE, 7);
+	reel_snapshot_commit(&snapshots, 0, 0);
+	settle(snapshots.tier[0].pool);
+	is_int(late->puts, 3, "and put in pieces");
+	for (unsigned i = 0; i < late->extents; i++)
+		is_int(late->extent[i].bytes % 16384, 0, "piece %u is a multiple of it", i);
+	is_int(reel_snapshot_pin(&snapshots, 0, 0, 0, (const void **)&data), 0, "it is loaded");
+	ok(is_filled(data, STATE, 7), "and is as it was");
+	reel_snapshot_unpin(&snapshots, 0, 0);
+	reel_snapshot_drop(&snapshots, 0, 0, 0);
+	settle(snapshots.tier[0].pool);
+	is_int(late->used, 0, "when it is dropped, the store is empty");
+	reel_snapshots_close(&snapshots);
+	is_int(late->wrongs, 0, "the store was used rightly");
+	free(late);
+	close_pool(memory, "a large alignment");
+}
+
 /* Snapshots of three slabs, four times as many as the budget has room for. */
 static void snapshots_in_memory_go_to_the_store_of_the_pool(void)
 {
@@ -391,6 +431,7 @@ int main(void)
 	a_failed_load_leaves_nothing();
 	a_store_is_idle_when_it_is_closed();
 	a_layer_that_may_damage_stands_on_a_codec();
+	a_store_with_a_large_alignment();
 	snapshots_in_memory_go_to_the_store_of_the_pool();
 	return tap_end();
 }

@@ -777,6 +777,43 @@ static void a_lost_parcel_is_an_error(enum reel_fault fault, int error)
 
 /* ---- Forks ---- */
 
+static _Atomic bool settling;
+
+static void *settle_again_and_again(void *pool)
+{
+	while (settling)
+		reel_offload_settle(reel_offload_of(pool));
+	return NULL;
+}
+
+/* Both give the offload thread a command and wait until it has been obeyed. */
+static void forks_and_waits_for_the_store_meet(void)
+{
+	struct late_store *late = late_open(23);
+	reel_pool *pool = open_pool(spilling(&late->store, BUDGET, 2));
+	pthread_t thread[2];
+	unsigned wrong = 0;
+
+	tap_case("forks while other threads wait for the store");
+	settling = true;
+	for (unsigned i = 0; i < 2; i++)
+		pthread_create(&thread[i], NULL, settle_again_and_again, pool);
+	for (unsigned i = 0; i < 50; i++) {
+		pid_t child = fork();
+		int status = 1;
+
+		if (!child)
+			_exit(0);
+		waitpid(child, &status, 0);
+		wrong += status != 0;
+	}
+	settling = false;
+	for (unsigned i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	is_int(wrong, 0, "none of them waits for ever");
+	close_all(pool, late, "forks");
+}
+
 static void a_child_has_what_is_in_memory(void)
 {
 	struct late_store *late = late_open(17);
@@ -1365,6 +1402,7 @@ int main(void)
 	memory_is_registered_no_longer_than_it_is_there();
 	a_lost_parcel_is_an_error(REEL_FAULT_ERROR, -EIO);
 	a_lost_parcel_is_an_error(REEL_FAULT_MISPLACE, -EBADMSG);
+	forks_and_waits_for_the_store_meet();
 	a_child_has_what_is_in_memory();
 	a_child_needs_no_thread_of_the_parent();
 	the_first_parcel_waits_for_a_fork();
