@@ -88,9 +88,9 @@ libreel_core_la_SOURCES = \
 	%D%/pool/supply.c \
 	%D%/pool/trim.c \
 	%D%/spill/bin.c \
+	%D%/spill/child-pool.h \
 	%D%/spill/default-pool.c %D%/spill/default-pool.h \
 	%D%/spill/demand.c \
-	%D%/spill/child-pool.h \
 	%D%/spill/offload.c %D%/spill/offload.h \
 	%D%/spill/order.c \
 	%D%/spill/parcel.c %D%/spill/parcel.h \
