@@ -101,12 +101,14 @@ class Plan(Uncopied):
     """
 
     def __init__(self, planner: str, steps: Optional[int], tiers: Sequence[Any], **problem: Any) -> None:
-        number = c_int()
+        self._compute(planner, _problem(steps, tiers, **problem))
+
+    def _compute(self, planner: str, problem: Problem) -> None:
+        number, handle = c_int(), c_void_p()
         if lib.reel_planner_by_name(planner.encode(), byref(number)):
             raise ValueError(f"there is no planner {planner!r}; there are {', '.join(planners())}")
-        self._adopt(planner, _problem(steps, tiers, **problem))
-        handle = c_void_p()
-        check(lib.reel_plan_open(byref(handle), number, byref(self._problem)))
+        self._adopt(planner, problem)
+        check(lib.reel_plan_open(byref(handle), number, byref(problem)))
         self._own(handle)
 
     @classmethod
@@ -263,11 +265,7 @@ class Prediction(NamedTuple):
     def plan(self) -> Plan:
         """The plan: its steps are segments of `segment_steps` steps of the loop."""
         plan = Plan.__new__(Plan)
-        plan._adopt(self.planner, self.problem)
-        number, handle = c_int(), c_void_p()
-        check(lib.reel_planner_by_name(self.planner.encode(), byref(number)))
-        check(lib.reel_plan_open(byref(handle), number, byref(self.problem)))
-        plan._own(handle)
+        plan._compute(self.planner, self.problem)
         return plan
 
 

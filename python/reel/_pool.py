@@ -19,8 +19,10 @@ _LOOK_MS = 100
 """A wait for a store ends so often, for the interpreter to look at signals such as that of Ctrl-C."""
 
 
-def _numbers(struct: ctypes.Structure) -> Dict[str, int]:
-    return {name: getattr(struct, name) for name, *_ in struct._fields_ if name != "reserved"}
+def members(struct: ctypes.Structure) -> Dict[str, Any]:
+    """The members of a struct of statistics by name; those of arrays are tuples."""
+    values = {name: getattr(struct, name) for name, *_ in struct._fields_ if name != "reserved"}
+    return {name: tuple(value) if isinstance(value, ctypes.Array) else value for name, value in values.items()}
 
 
 class Lease:
@@ -142,13 +144,13 @@ class Pool(Uncopied):
         """What the pool has in memory and has written and read: the members of `struct reel_pool_stats`."""
         stats = PoolStats()
         lib.reel_pool_get_stats(self._open(), byref(stats))
-        return _numbers(stats)
+        return members(stats)
 
     def parcel_stats(self) -> Dict[str, int]:
         """The same of its parcels: `struct reel_parcel_stats`."""
         stats = ParcelStats()
         lib.reel_parcel_get_stats(self._open(), byref(stats))
-        return _numbers(stats)
+        return members(stats)
 
 
 class _Pin:
@@ -311,7 +313,7 @@ class Parcel(Uncopied):
         self._lease.end_if_pending()
 
     def __del__(self) -> None:
-        # Nobody has an array: each keeps the parcel.
+        # No array shows the parcel any more, since each array keeps its parcel alive.
         if self._handle.value is not None:
             lib.reel_parcel_close(self._handle)
             self._lease.end_if_pending()

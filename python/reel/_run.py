@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Runs: a plan carried out over a loop of Python."""
 
-import ctypes
 import errno
 import os
 import weakref
@@ -13,7 +12,7 @@ import numpy as np
 from ._errors import Uncopied, check, error_of
 from ._library import MAX_TIERS, Action as _Action, Part, RunOptions, RunStats, lib
 from ._plan import KINDS, Plan
-from ._pool import Lease, Pool
+from ._pool import Lease, Pool, members
 
 Store = Optional[str]
 State = Union[np.ndarray, Sequence[np.ndarray]]
@@ -180,9 +179,7 @@ class Run(Uncopied):
         """What the run has done: the members of `struct reel_run_stats`."""
         stats = RunStats()
         lib.reel_run_get_stats(self._live(), byref(stats))
-        return {name: tuple(value) if isinstance(value, ctypes.Array) else value
-                for name, value in ((name, getattr(stats, name)) for name, *_ in stats._fields_)
-                if name != "reserved"}
+        return members(stats)
 
 
 def save_now(end: bool = False) -> None:
