@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What segments in the cache are for: the most bytes that mass and spring has in its pool, whole
- * slabs and kept states counted.
+ * Measures the memory that segments in the cache save: the maximum of the bytes that mass and spring
+ * has in its pool, with whole slabs and kept states.
  */
 #include "config.h"
 

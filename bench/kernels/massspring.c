@@ -60,7 +60,7 @@ struct springs {
 
 struct massspring {
 	size_t steps;
-	/* Of the variant that records segment by segment, between its two sweeps. */
+	/* The variant that records segment by segment has these from its forward to its reverse sweep. */
 	reel_plan *plan;
 	reel_run *run;
 	/* w, b, u, c, one row of w or u for each neuron. */
@@ -580,7 +580,7 @@ static const reel_model model = {
 	.reverse = reverse_steps,
 };
 
-/* As many steps as fit half of the second-level cache. */
+/* Returns the number of steps whose values fit half of the second-level cache. */
 static int64_t steps_of_segment(struct massspring *g, reel_tape *tape)
 {
 	reel_mark before = reel_tape_mark(tape);

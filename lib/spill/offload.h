@@ -245,7 +245,7 @@ static inline struct reel_offload *reel_offload_of(const struct reel_pool *pool)
 	return pool->reclaimer;
 }
 
-/* Whether the slab may go to the store: first slabs stay in memory. */
+/* Returns true if the slab may go to the store. First slabs stay in memory. */
 static inline bool reel_slab_spills(const struct reel_pool *pool, const struct reel_slab *slab)
 {
 	return reel_offload_of(pool) && slab->kind >= REEL_SLAB_WHOLE;

@@ -292,7 +292,7 @@ static bool keep_frames_ready(struct reel_offload *offload)
 	return moved;
 }
 
-/* Whether a use of the slab is announced. */
+/* Returns true if its owner has announced a use of the slab. */
 static bool is_announced(const struct reel_offload *offload, const struct reel_slab *slab)
 {
 	const struct reel_demand *demand = reel_demand_of(offload, slab);
@@ -300,7 +300,7 @@ static bool is_announced(const struct reel_offload *offload, const struct reel_s
 	return atomic_load_explicit(&demand->kind, memory_order_relaxed) != REEL_DEMAND_AGE;
 }
 
-/* False: it was read for an owner who has yet to use it. */
+/* Returns false if the slab was read for an owner who has yet to use it. */
 static bool was_used(const struct reel_offload *offload, const struct reel_slab *slab)
 {
 	return atomic_load_explicit(&reel_slab_io_of(offload, slab)->was_used,

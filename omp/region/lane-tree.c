@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is done to a lane together with all that is in it: the lanes of its regions, and the lanes
- * of its tasks. The thread that has the lane calls these functions, while no lane in it runs.
+ * These functions act on a lane and on all lanes in it, those of its regions and of its tasks: they
+ * count, hold, replay, release and close the whole tree. The thread that has the lane calls them,
+ * while no lane in it runs.
  */
 #include "config.h"
 

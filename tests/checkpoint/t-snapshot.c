@@ -159,7 +159,7 @@ static void puts_wait_for_others(void)
 	end("puts that wait");
 }
 
-/* Whether the snapshot in this slot of tier 1 is in memory when nothing moves any more. */
+/* Lets all transfers end, and returns true if the snapshot in this slot of tier 1 is in memory. */
 static bool stays(unsigned slot)
 {
 	settle(snapshots.tier[1].pool);

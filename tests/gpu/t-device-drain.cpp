@@ -18,7 +18,7 @@
 namespace {
 
 const unsigned BLOCKS = 3, THREADS = 40, STEPS = 12;
-/* Of the default pool: fewer frames than an arena's store would use. */
+/* The budget of the default pool has room for fewer frames than an arena's store would use. */
 const uint64_t FRAME_BYTES = 2 << 20, BUDGET = 3 * FRAME_BYTES;
 
 /* ---- Kernels: a step pushes, or pops, so many words on each lane ---- */
@@ -633,7 +633,7 @@ void failing_once(bool put)
 	is_int(wrong, 0, "value by value");
 }
 
-/* What comes back is what was put, or the launch is refused. */
+/* Each slab comes back as it was put, or the launch is refused. */
 void damaged(bool put)
 {
 	fake_program program(21);
