@@ -81,10 +81,9 @@ int reel_batches_open(struct reel_arena *arena, struct reel_batches *batches, re
 		.context = {.driver = arena->driver, .device = arena->device,
 			    .context = arena->context},
 	};
-	batches->frame_bytes = bytes_of(arena, batches->slabs);
 	reel_pinned_open(&batches->pinned, &batches->context);
-	error = reel_pool_open_child(&batches->pool, parent, store, batches->frame_bytes,
-				     2 * REEL_BATCH_FRAMES_HALF, &batches->listener);
+	error = reel_pool_open_child(&batches->pool, parent, store,
+				     bytes_of(arena, batches->slabs), 2 * REEL_BATCH_FRAMES_HALF, &batches->listener);
 	if (!error)
 		return 0;
 	reel_pinned_close(&batches->pinned, false);
@@ -210,7 +209,7 @@ static int put_some(struct reel_arena *arena, struct reel_batches *batches, size
 	size_t first = *next, end = reel_min_size(first + REEL_BATCH_FRAMES_HALF, batches->count);
 	int error = 0;
 
-	reel_pool_await_puts(batches->pool, REEL_BATCH_FRAMES_HALF * batches->frame_bytes);
+	reel_pool_await_puts(batches->pool, REEL_BATCH_FRAMES_HALF);
 	while (*next < end && !error) {
 		error = fill_batch(arena, batches, &batches->batch[*next]);
 		*next += !error;
@@ -307,7 +306,7 @@ static int get_some(struct reel_arena *arena, struct reel_batches *batches,
 	return error;
 }
 
-/* What is announced stays in memory. */
+/* Takes the announcements back: a batch that is announced would stay in memory. */
 static void withdraw(struct reel_batches *batches)
 {
 	for (size_t n = 0; n < batches->count; n++)

@@ -36,7 +36,6 @@ struct reel_batches {
 	struct reel_batch *batch;
 	size_t count, room;
 	uint32_t slabs; /* number of slabs in a full batch */
-	size_t frame_bytes;
 	bool is_lost; /* the driver failed; a copy may be under way, or have ended in part */
 	/* The pool's frames, pinned by the driver while the pool has them. */
 	struct reel_pinned pinned;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the processes of a run must have in common before a sweep: the plan, the names of the restart
- * files, and which of these to resume from.
- * The thread that owns the run runs these functions.
+ * The processes of a run agree here, before a sweep, on their plan, on the names of their restart
+ * files, and on the files that they resume from: a run that went on from different files would give
+ * wrong values. The thread that owns the run runs these functions.
  *
  * Restart files have epochs, 1, 2, ... An epoch is the set of files that the processes write at the
  * same action. Even and odd epochs have a name each, so that a file is replaced only after the next
@@ -27,20 +27,14 @@ static bool is_alone(const struct reel_run_group *group)
 	return group->ranks <= 1;
 }
 
-static int64_t own_rank_if(const struct reel_run_group *group, bool condition)
-{
-	return condition ? group->rank + 1 : 0;
-}
-
 int reel_group_check_same(const struct reel_run_group *group, int error, uint32_t number,
 			  const char *what)
 {
 	int64_t values[] = {error ? 0 : number, error ? 0 : -(int64_t)number};
 
 	error = reel_group_agree(group, error, NULL);
-	if (error || is_alone(group))
-		return error;
-	error = group->max(group->context, values, 2);
+	if (!error)
+		error = reel_group_max(group, values, 2);
 	if (!error && values[0] != -values[1])
 		return reel_fail(-EINVAL, "the ranks have different %s: all must have the same",
 				 what);
@@ -213,7 +207,7 @@ static int explain_no_epoch(const reel_run *run, const struct found *found)
 		return refuse_file_of_one(run);
 	if (error)
 		return error;
-	lacking = own_rank_if(&run->group, !has(found, complete));
+	lacking = has(found, complete) ? 0 : run->group.rank + 1;
 	error = run->group.max(run->group.context, &lacking, 1);
 	if (error)
 		return error;

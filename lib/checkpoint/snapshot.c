@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The slots of snapshots: store, load, read ahead and drop. The threads that carry actions out run
- * these functions, and one more thread may read ahead. `snapshots->lock` guards the slots. A slot has
- * a parcel in HELD, and in RESERVED once it is open. No function waits while it holds the lock.
+ * these functions, and one more thread may read ahead. `snapshots->lock` guards the slots. A slot that
+ * has a state has a parcel, but for the time in which that is opened. No function waits while it
+ * holds the lock.
  */
 #include "config.h"
 
@@ -88,7 +89,7 @@ static struct reel_slot *saved_slot_of(struct reel_snapshots *snapshots, unsigne
 {
 	struct reel_slot *slot = slot_of(snapshots, tier, number, state);
 
-	return slot && slot->phase == REEL_SLOT_HELD ? slot : NULL;
+	return slot && slot->saved ? slot : NULL;
 }
 
 /* ---- Memory ---- */
@@ -136,12 +137,10 @@ static int claim(struct reel_snapshots *snapshots, unsigned tier, unsigned numbe
 	slot = slot_at(&snapshots->tier[tier], number);
 	if (!slot)
 		error = -ENOMEM;
-	else if (slot->phase != REEL_SLOT_EMPTY)
+	else if (slot->state != NO_STATE)
 		error = -EBADMSG;
-	if (!error) {
+	if (!error)
 		slot->state = state;
-		slot->phase = REEL_SLOT_RESERVED;
-	}
 	unlock(snapshots);
 	return error;
 }
@@ -154,8 +153,7 @@ static int open_parcel(struct reel_snapshots *snapshots, unsigned tier, reel_par
 	int error;
 
 	if (has_store(snapshots, tier))
-		reel_pool_await_puts(pool, (snapshots->max_puts - 1) *
-						   reel_supply_large_bytes(snapshots->bytes));
+		reel_pool_await_puts(pool, snapshots->max_puts - 1);
 	error = reel_parcel_open_alone(parcel, pool, snapshots->bytes, data);
 	while (error && !refused) {
 		refused = !make_room(snapshots);
@@ -181,7 +179,7 @@ int reel_snapshot_reserve(struct reel_snapshots *snapshots, unsigned tier, unsig
 	}
 	lock(snapshots);
 	slot = &snapshots->tier[tier].slot[number];
-	REEL_ASSERT(slot->phase == REEL_SLOT_RESERVED && !slot->parcel);
+	REEL_ASSERT(slot->state == state && !slot->saved && !slot->parcel);
 	slot->parcel = parcel;
 	if (!has_store(snapshots, tier))
 		snapshots->memory_bytes += snapshots->bytes;
@@ -196,9 +194,9 @@ void reel_snapshot_commit(struct reel_snapshots *snapshots, unsigned tier, unsig
 
 	lock(snapshots);
 	slot = &snapshots->tier[tier].slot[number];
-	REEL_ASSERT(slot->phase == REEL_SLOT_RESERVED && slot->parcel);
+	REEL_ASSERT(!slot->saved && slot->parcel);
 	reel_parcel_seal(slot->parcel);
-	slot->phase = REEL_SLOT_HELD;
+	slot->saved = true;
 	unlock(snapshots);
 }
 
@@ -302,7 +300,7 @@ void reel_snapshot_unpin(struct reel_snapshots *snapshots, unsigned tier, unsign
 
 	lock(snapshots);
 	slot = &snapshots->tier[tier].slot[number];
-	REEL_ASSERT(slot->pinned && slot->phase == REEL_SLOT_HELD);
+	REEL_ASSERT(slot->pinned && slot->saved);
 	slot->pinned = false;
 	reel_parcel_unpin(slot->parcel);
 	unlock(snapshots);
@@ -338,8 +336,8 @@ static void close_parcel(struct reel_snapshots *snapshots, unsigned tier, struct
 }
 
 /*
- * Empties the slot in any phase: the thread of a callback may be cancelled while its slot is
- * RESERVED or pinned.
+ * Empties the slot, also one that is not saved, or is pinned: the thread of a callback may be
+ * cancelled meanwhile.
  */
 int reel_snapshot_drop(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
 		       int64_t state)
@@ -400,7 +398,7 @@ void reel_snapshots_empty(struct reel_snapshots *snapshots)
 {
 	for (unsigned tier = 0; tier < snapshots->tiers; tier++)
 		for (unsigned i = 0; i < snapshots->tier[tier].slots; i++)
-			if (snapshots->tier[tier].slot[i].phase != REEL_SLOT_EMPTY)
+			if (snapshots->tier[tier].slot[i].state != NO_STATE)
 				reel_snapshot_drop(snapshots, tier, i,
 						   snapshots->tier[tier].slot[i].state);
 	REEL_ASSERT(!snapshots->ahead && !snapshots->memory_bytes);

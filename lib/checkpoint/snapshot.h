@@ -20,17 +20,11 @@
 
 #define REEL_MAX_PUTS 64
 
-enum reel_slot_phase {
-	REEL_SLOT_EMPTY,    /* no snapshot */
-	REEL_SLOT_RESERVED, /* no snapshot yet: the caller fills the parcel, which is open */
-	REEL_SLOT_HELD      /* the parcel is sealed */
-};
-
 struct reel_slot {
 	int64_t state;            /* number of the state; -1: the slot is empty */
 	reel_parcel *parcel;      /* NULL: the slot is empty, or its parcel is being opened */
 	unsigned announced_loads; /* number of announced loads that did not come yet */
-	enum reel_slot_phase phase;
+	bool saved;  /* the snapshot is complete, and the parcel is sealed */
 	bool pinned; /* between pin and unpin */
 };
 

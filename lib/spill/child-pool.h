@@ -32,10 +32,10 @@ int reel_pool_close_child(reel_pool *pool, bool closes_store);
 int reel_parcel_open_alone(reel_parcel **parcel, reel_pool *pool, size_t bytes, void **data);
 
 /*
- * pool-open.c: waits until at most `most` bytes are still to be put or are being put. Does not wait
- * for what the store has refused.
+ * pool-open.c: waits until at most `frames` frames are still to be put or are being put. Does not
+ * wait for what the store has refused.
  */
-void reel_pool_await_puts(reel_pool *pool, size_t most);
+void reel_pool_await_puts(reel_pool *pool, size_t frames);
 /* Waits until no transfer is under way, and drops what closed parcels have left in the store. */
 void reel_pool_settle(reel_pool *pool);
 

@@ -124,28 +124,25 @@ static bool has_more_to_put(const struct reel_offload *offload, size_t most)
 }
 
 /* Another thread may free a slab before it is put, which nobody tells; so it looks at intervals. */
-static void wait_for_put(struct reel_offload *offload)
-{
-	struct timespec end = reel_clock_after(CLOCK_REALTIME, REEL_PATIENCE_MS * 1000000);
-
-	pthread_mutex_lock(&offload->lock);
-	offload->waiting_for_puts++;
-	pthread_cond_timedwait(&offload->answered, &offload->lock, &end);
-	offload->waiting_for_puts--;
-	pthread_mutex_unlock(&offload->lock);
-}
-
 void reel_offload_await_puts(struct reel_offload *offload, size_t most)
 {
 	REEL_UNCANCELLED;
-	uint64_t since = reel_clock_ns();
+	uint64_t since;
 
 	REEL_ASSERT(!reel_offload_is_this_thread(offload));
 	if (!has_more_to_put(offload, most))
 		return;
-	do
-		wait_for_put(offload);
-	while (has_more_to_put(offload, most));
+	since = reel_clock_ns();
+	pthread_mutex_lock(&offload->lock);
+	offload->waiting_for_puts++;
+	/* With the lock: no put ends unheard between this look and the wait. */
+	while (has_more_to_put(offload, most)) {
+		struct timespec end = reel_clock_after(CLOCK_REALTIME, REEL_PATIENCE_MS * 1000000);
+
+		pthread_cond_timedwait(&offload->answered, &offload->lock, &end);
+	}
+	offload->waiting_for_puts--;
+	pthread_mutex_unlock(&offload->lock);
 	reel_offload_note_stall(offload, since);
 }
 

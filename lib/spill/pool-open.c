@@ -107,6 +107,21 @@ static void complete_budget(struct reel_pool_options *options)
 	options->hard_budget = reel_memory_share(&limit, REEL_AUTO_PERCENT);
 }
 
+/* Completes a pool that was created. On failure it is destroyed, and the store the caller's. */
+static int start(reel_pool **opened, struct reel_pool *pool, reel_store *store)
+{
+	int error = store ? use_store(pool, store) : 0;
+
+	if (error) {
+		reel_pool_destroy(pool);
+		return error;
+	}
+	REEL_ASSERT(!reel_offload_of(pool) == !pool->reclaim->moves_frames);
+	reel_fork_watch(pool);
+	*opened = pool;
+	return 0;
+}
+
 int reel_pool_open(reel_pool **opened, const struct reel_pool_options *options)
 {
 	REEL_UNCANCELLED;
@@ -120,20 +135,15 @@ int reel_pool_open(reel_pool **opened, const struct reel_pool_options *options)
 	if (problem)
 		return reel_fail(-EINVAL, "%s", problem);
 	error = reel_pool_create(&pool, &complete);
-	if (!error && complete.store) {
-		error = use_store(pool, complete.store);
-		if (error)
-			reel_pool_destroy(pool);
-	}
-	if (error)
-		return reel_fail(error, "no memory for a pool");
-	REEL_ASSERT(!reel_offload_of(pool) == !pool->reclaim->moves_frames);
-	reel_fork_watch(pool);
-	*opened = pool;
-	return 0;
+	if (!error)
+		error = start(opened, pool, complete.store);
+	return error ? reel_fail(error, "no memory for a pool") : 0;
 }
 
-/* Of a piece, which the store takes at once, and of a frame: multiples of the store's alignment. */
+/*
+ * Sets the size of a piece, which the store takes at once, and of a frame. Both are multiples of the
+ * store's alignment, since a store refuses other transfers.
+ */
 static void set_sizes(struct reel_pool *pool, reel_store *store, size_t frame_bytes)
 {
 	struct reel_store_capacity capacity;
@@ -168,14 +178,7 @@ int reel_pool_open_child(reel_pool **opened, reel_pool *parent, reel_store *stor
 	pool->idle_bytes = idle_frames * pool->frame_bytes;
 	pool->listener = listener;
 	atomic_store_explicit(&pool->soft_budget, 0, memory_order_relaxed);
-	error = use_store(pool, store);
-	if (error) {
-		reel_pool_destroy(pool);
-		return error;
-	}
-	reel_fork_watch(pool);
-	*opened = pool;
-	return 0;
+	return start(opened, pool, store);
 }
 
 static bool has_parcels(struct reel_pool *pool)
@@ -218,9 +221,9 @@ int reel_pool_close_child(reel_pool *pool, bool closes_store)
 
 /* ---- Waiting for the store of a child ---- */
 
-void reel_pool_await_puts(reel_pool *pool, size_t most)
+void reel_pool_await_puts(reel_pool *pool, size_t frames)
 {
-	reel_offload_await_puts(reel_offload_of(pool), most);
+	reel_offload_await_puts(reel_offload_of(pool), frames * pool->frame_bytes);
 }
 
 void reel_pool_settle(reel_pool *pool)
