@@ -294,7 +294,8 @@ inline double in_a_store(const shape &s)
 				LAUNCH(step_reverse, s.blocks, s.threads, arena, step, wrong.data);
 			});
 	}
-	return store.puts > 0 && store.gets >= store.puts && store.held == 0 ? sum : 1000 + sum;
+	/* What comes back before it has left memory is not read. */
+	return store.puts > 0 && store.held == 0 ? sum : 1000 + sum;
 }
 
 } // namespace checks
