@@ -7,12 +7,16 @@
  */
 #include "config.h"
 
+#include <sched.h>
+
 #include "pool.h"
 
 static pthread_mutex_t pools_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct reel_pool *pools;
 static int registration;
+/* Whether a fork has the lock. Relaxed: the flag guards no data, and whoever misses it looks again. */
+static _Atomic bool is_forking;
 
 static struct reel_pool_client *parcels_of(struct reel_pool *pool)
 {
@@ -23,6 +27,7 @@ static struct reel_pool_client *parcels_of(struct reel_pool *pool)
 static void before_fork(void)
 {
 	pthread_mutex_lock(&pools_lock);
+	atomic_store_explicit(&is_forking, true, memory_order_relaxed);
 	for (struct reel_pool *pool = pools; pool; pool = pool->next_pool) {
 		struct reel_pool_client *parcels = parcels_of(pool);
 
@@ -30,6 +35,12 @@ static void before_fork(void)
 			parcels->verbs->lock(parcels);
 		pool->reclaim->pause(pool);
 	}
+}
+
+static void end_fork(void)
+{
+	atomic_store_explicit(&is_forking, false, memory_order_relaxed);
+	pthread_mutex_unlock(&pools_lock);
 }
 
 static void after_fork_in_parent(void)
@@ -41,7 +52,7 @@ static void after_fork_in_parent(void)
 		if (parcels)
 			parcels->verbs->unlock(parcels);
 	}
-	pthread_mutex_unlock(&pools_lock);
+	end_fork();
 }
 
 static void after_fork_in_child(void)
@@ -54,7 +65,7 @@ static void after_fork_in_child(void)
 		if (parcels)
 			parcels->verbs->orphan(parcels);
 	}
-	pthread_mutex_unlock(&pools_lock);
+	end_fork();
 }
 
 static void register_handlers(void)
@@ -87,6 +98,30 @@ struct reel_pool *reel_fork_lock_pools(void)
 void reel_fork_unlock_pools(void)
 {
 	pthread_mutex_unlock(&pools_lock);
+}
+
+/* A fork waits for what this thread works on: an offload thread, or a lock that this thread has. */
+static bool lock_unless_forking(void)
+{
+	while (pthread_mutex_trylock(&pools_lock)) {
+		if (atomic_load_explicit(&is_forking, memory_order_relaxed))
+			return false;
+		sched_yield();
+	}
+	return true;
+}
+
+bool reel_fork_trim_children(struct reel_pool *parent)
+{
+	size_t trimmed = 0;
+
+	if (!lock_unless_forking())
+		return false;
+	for (struct reel_pool *pool = pools; pool; pool = pool->next_pool)
+		if (pool->parent == parent)
+			trimmed += reel_pool_trim(pool, 0);
+	pthread_mutex_unlock(&pools_lock);
+	return trimmed > 0;
 }
 
 void reel_fork_watch(struct reel_pool *pool)

@@ -327,11 +327,23 @@ static int take_or_wait(struct reel_pool *pool, struct reel_cache *cache,
 	return error;
 }
 
+/* Pools with this parent keep idle frames, which they can do without, unlike whoever is refused. */
+static int take_or_trim(struct reel_pool *pool, struct reel_cache *cache,
+			enum reel_slab_kind kind, size_t bytes, struct reel_slab **taken)
+{
+	int error;
+
+	do
+		error = take_or_wait(pool, cache, kind, bytes, taken);
+	while (error && reel_fork_trim_children(pool));
+	return error;
+}
+
 int reel_pool_take(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
 		   struct reel_slab **taken)
 {
 	struct reel_cache *cache = own_cache(pool);
-	int error = take_or_wait(pool, cache, kind, bytes, taken);
+	int error = take_or_trim(pool, cache, kind, bytes, taken);
 
 	if (error == -EDQUOT)
 		atomic_fetch_add_explicit(&pool->refused, 1, memory_order_relaxed);

@@ -265,5 +265,10 @@ void reel_fork_unwatch(struct reel_pool *pool);
 /* Lock the list and return its first pool. No pool is closed until the list is unlocked. */
 struct reel_pool *reel_fork_lock_pools(void);
 void reel_fork_unlock_pools(void);
+/*
+ * Any thread: give the idle frames of the pools with this parent back to it. Returns whether there
+ * were any. False during a fork, which may wait for this thread.
+ */
+bool reel_fork_trim_children(struct reel_pool *parent);
 
 #endif

@@ -18,6 +18,7 @@
 #include "helpers/store-fault.h"
 #include "helpers/support.h"
 #include "os/os.h"
+#include "spill/child-pool.h"
 #include "spill/parcel.h"
 
 enum { BUDGET = 24 };
@@ -903,9 +904,13 @@ static void *open_first(void *unused)
 	return unused;
 }
 
+static reel_pool *trimming_parent;
+
 /* Runs after what the library does before a fork. */
-static void open_amid_fork(void)
+static void act_amid_fork(void)
 {
+	if (trimming_parent)
+		reel_fork_trim_children(trimming_parent);
 	if (!forking)
 		return;
 	if (pthread_create(&opener, NULL, open_first, NULL))
@@ -935,6 +940,69 @@ static void the_first_parcel_waits_for_a_fork(void)
 	reel_parcel_close(first_parcel);
 	close_pool_at_rest(forking, "a fork");
 	forking = NULL;
+}
+
+/* ---- Pools with a parent ---- */
+
+enum { FRAMES = 4 };
+
+/* The child's frames are idle afterwards: their parcels are closed. */
+static reel_pool *child_with_idle_frames(reel_pool *parent)
+{
+	reel_pool *child;
+	reel_store *memory;
+	reel_parcel *parcel[FRAMES];
+	void *data;
+
+	if (reel_store_memory_open(&memory, 1 << 24) ||
+	    reel_pool_open_child(&child, parent, memory, SLAB, FRAMES, NULL))
+		abort();
+	for (unsigned i = 0; i < FRAMES; i++)
+		if (reel_parcel_open_alone(&parcel[i], child, SLAB, &data))
+			abort();
+	for (unsigned i = 0; i < FRAMES; i++)
+		reel_parcel_close(parcel[i]);
+	return child;
+}
+
+static void idle_frames_serve_the_parent(struct late_store *late)
+{
+	struct reel_pool_options options = spilling(late ? &late->store : NULL, BUDGET, 12);
+	reel_pool *parent = open_pool(options), *child = child_with_idle_frames(parent);
+	reel_parcel *parcel;
+	void *data;
+
+	tap_case(late ? "idle frames of a child, a store" : "idle frames of a child, no store");
+	is_int(stats_of(child).resident_bytes, FRAMES * SLAB, "frames of a child are idle");
+	is_int(reel_parcel_open(&parcel, parent, options.hard_budget, NULL, &data), 0,
+	       "the parent has all of its budget");
+	is_int(stats_of(child).resident_bytes, 0, "the child keeps none");
+	reel_parcel_close(parcel);
+	is_int(reel_pool_close_child(child, true), 0, "the child is closed");
+	if (late)
+		close_all(parent, late, "a parent");
+	else
+		close_pool_at_rest(parent, "a parent");
+}
+
+/* A fork waits for threads that are in the middle of a pin, so no such thread may wait for it. */
+static void a_fork_is_not_waited_for(void)
+{
+	reel_pool *parent = open_pool(spilling(NULL, BUDGET, 12));
+	reel_pool *child = child_with_idle_frames(parent);
+	pid_t process;
+
+	tap_case("idle frames of a child, and a fork");
+	trimming_parent = parent;
+	process = fork_with_timeout();
+	if (!process)
+		tap_child_end();
+	trimming_parent = NULL;
+	ok(tap_child_passed(process), "the process forks");
+	is_int(stats_of(child).resident_bytes, FRAMES * SLAB, "amid a fork they stay");
+	is_int(reel_fork_trim_children(parent), 1, "and gives them back afterwards");
+	is_int(reel_pool_close_child(child, true), 0, "the child is closed");
+	close_pool_at_rest(parent, "a parent");
 }
 
 /* ---- Orders ---- */
@@ -1363,7 +1431,7 @@ static void a_pin_is_no_growth(void)
 /* Before the library registers its handlers when it is loaded: the last one comes first. */
 __attribute__((constructor(101))) static void register_handler(void)
 {
-	if (pthread_atfork(open_amid_fork, NULL, NULL))
+	if (pthread_atfork(act_amid_fork, NULL, NULL))
 		abort();
 }
 
@@ -1406,6 +1474,9 @@ int main(void)
 	a_child_has_what_is_in_memory();
 	a_child_needs_no_thread_of_the_parent();
 	the_first_parcel_waits_for_a_fork();
+	idle_frames_serve_the_parent(NULL);
+	idle_frames_serve_the_parent(late_open(23));
+	a_fork_is_not_waited_for();
 	an_order_is_read_ahead(false, SLAB, 0);
 	an_order_is_read_ahead(true, SLAB, 0);
 	an_order_is_read_ahead(true, 2 * SLAB + 9, 0);
