@@ -25,16 +25,19 @@ void reel_mpi_move_request(struct reel_mpi_request *r, enum reel_mpi_request_sta
 	r->state = (int)to;
 }
 
+/* MPI sets the error of a status only where it ends several requests. */
+void reel_mpi_note_completion(struct reel_mpi_request *r, int code)
+{
+	r->status.MPI_ERROR = code;
+	reel_mpi_move_request(r, REEL_MPI_COMPLETE);
+}
+
 int reel_mpi_complete_request(struct reel_mpi_request *r)
 {
-	int code;
-
 	REEL_ASSERT(r->state == REEL_MPI_STARTED || r->state == REEL_MPI_COMPLETE);
-	if (r->state != REEL_MPI_STARTED)
-		return MPI_SUCCESS;
-	code = MPI_Wait(&r->request, &r->status);
-	reel_mpi_move_request(r, REEL_MPI_COMPLETE);
-	return code;
+	if (r->state == REEL_MPI_STARTED)
+		reel_mpi_note_completion(r, MPI_Wait(&r->request, &r->status));
+	return r->status.MPI_ERROR;
 }
 
 bool reel_mpi_is_receive(const struct reel_mpi_request *r)

@@ -27,9 +27,12 @@ void reel_mpi_move_request(struct reel_mpi_request *request, enum reel_mpi_reque
 
 /*
  * Waits for MPI to end a request that is STARTED, which then is COMPLETE, whatever code MPI returns.
- * Returns that code, or MPI_SUCCESS if the request was COMPLETE.
+ * Returns that code, also if the request was COMPLETE: the wait of another request may have come
+ * first.
  */
 int reel_mpi_complete_request(struct reel_mpi_request *request);
+/* Makes a request COMPLETE that MPI has ended with this code. Its `status` is set. */
+void reel_mpi_note_completion(struct reel_mpi_request *request, int code);
 
 bool reel_mpi_is_receive(const struct reel_mpi_request *request);
 

@@ -3,7 +3,7 @@
 #include "config.h"
 
 #include <errno.h>
-#include <stdlib.h>
+#include <sched.h>
 #include <string.h>
 
 #include <reel/extend.h>
@@ -201,36 +201,47 @@ int reel_mpi_waitall_at(reel_tape *tape, const char *call_site, int n,
 
 /* ---- Forward: choosing ---- */
 
-/* Copies MPI's requests out, lets MPI choose, and returns its choice: an index or MPI_UNDEFINED. */
+/* Finds out if a request is complete, without waiting. What its code says, its wait returns. */
+static int probe(struct reel_mpi_request *r, const char *call, int *flag)
+{
+	int code;
+
+	REEL_ASSERT(has_begun(r));
+	*flag = r->state == REEL_MPI_COMPLETE;
+	if (r->state != REEL_MPI_STARTED)
+		return 0;
+	code = MPI_Test(&r->request, flag, &r->status);
+	if (!*flag)
+		return reel_mpi_error(code, call);
+	reel_mpi_note_completion(r, code);
+	return 0;
+}
+
+/*
+ * Waits until one of the requests is complete, and returns its index, or MPI_UNDEFINED if none has
+ * begun. MPI_Waitany() would end all requests that have failed, and tell of one.
+ */
 static int choose(int n, struct reel_mpi_request *requests, const char *call, int *index)
 {
-	MPI_Request *own;
-	MPI_Status status;
+	bool some_have_begun = true;
 	int error = check_number(n, call);
 
 	*index = MPI_UNDEFINED;
-	if (error)
-		return error;
-	for (int i = 0; i < n; i++)
-		if (has_begun(&requests[i]) && requests[i].state == REEL_MPI_COMPLETE) {
-			*index = i;
-			return 0;
-		}
-	own = malloc((size_t)n * sizeof *own + 1);
-	if (!own)
-		return reel_fail(-ENOMEM, "%s: no memory for %d requests", call, n);
-	for (int i = 0; i < n; i++)
-		own[i] = has_begun(&requests[i]) ? requests[i].request : MPI_REQUEST_NULL;
-	error = reel_mpi_error(MPI_Waitany(n, own, index, &status), call);
-	if (!error && *index != MPI_UNDEFINED) {
-		struct reel_mpi_request *r = &requests[*index];
+	while (!error && *index == MPI_UNDEFINED && some_have_begun) {
+		some_have_begun = false;
+		for (int i = 0; i < n && !error && *index == MPI_UNDEFINED; i++) {
+			int complete = 0;
 
-		REEL_ASSERT(*index >= 0 && *index < n && r->state == REEL_MPI_STARTED);
-		r->request = MPI_REQUEST_NULL;
-		r->status = status;
-		reel_mpi_move_request(r, REEL_MPI_COMPLETE);
+			if (!has_begun(&requests[i]))
+				continue;
+			some_have_begun = true;
+			error = probe(&requests[i], call, &complete);
+			if (complete)
+				*index = i;
+		}
+		if (*index == MPI_UNDEFINED)
+			sched_yield();
 	}
-	free(own);
 	return error;
 }
 
@@ -252,21 +263,6 @@ int reel_mpi_waitany_at(reel_tape *tape, const char *call_site, int n,
 		error = finish(r, call, tape, call_site, asked_for(status), *index);
 	}
 	return reel_mpi_stick(tape, error);
-}
-
-/* Finds out if a request is complete, without waiting. */
-static int probe(struct reel_mpi_request *r, const char *call, int *flag)
-{
-	int error = 0;
-
-	REEL_ASSERT(has_begun(r));
-	*flag = r->state == REEL_MPI_COMPLETE;
-	if (r->state == REEL_MPI_STARTED) {
-		error = reel_mpi_error(MPI_Test(&r->request, flag, &r->status), call);
-		if (!error && *flag)
-			reel_mpi_move_request(r, REEL_MPI_COMPLETE);
-	}
-	return error;
 }
 
 REEL_RECORD(number_of_requests, int64_t);

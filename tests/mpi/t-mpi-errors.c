@@ -103,6 +103,52 @@ static bool truncated_request(void)
 	return passed;
 }
 
+/* The wait of the second receive looks which message the first one took, and so completes it. */
+static bool truncated_behind_another(void)
+{
+	double x[N] = {1, 2, 3, 4}, y[2], z = 0;
+	struct reel_mpi_request any, other;
+	bool passed = true;
+
+	if (rank == 0) {
+		passed &= holds(!reel_mpi_send(NULL, x, N, D, 1, TAG, comm));
+		passed &= holds(!reel_mpi_send(NULL, x, 1, D, 1, TAG + 1, comm));
+	}
+	if (rank == 1) {
+		passed &= holds(!reel_mpi_irecv(NULL, y, 2, D, 0, MPI_ANY_TAG, comm, &any));
+		passed &= holds(!reel_mpi_irecv(NULL, &z, 1, D, 0, TAG + 1, comm, &other));
+		passed &= holds(!reel_mpi_wait(NULL, &other, MPI_STATUS_IGNORE) && z == 1);
+		passed &= is_error(reel_mpi_wait(NULL, &any, MPI_STATUS_IGNORE), -EMSGSIZE,
+				   "reel_mpi_wait", "runcat");
+		passed &= holds(any.mode == REEL_MPI_NULL);
+	}
+	return passed;
+}
+
+static bool truncated_among_others(void)
+{
+	double x[N] = {1, 2, 3, 4}, y[2];
+	struct reel_mpi_request r[2];
+	bool passed = true;
+	int chosen = -1, flag = 0, error;
+
+	if (rank == 0)
+		for (int i = 0; i < 2; i++)
+			passed &= holds(!reel_mpi_send(NULL, x, N, D, 1, TAG + i, comm));
+	if (rank == 1) {
+		for (int i = 0; i < 2; i++)
+			passed &= holds(!reel_mpi_irecv(NULL, y, 2, D, 0, TAG + i, comm, &r[i]));
+		passed &= is_error(reel_mpi_waitany(NULL, 2, r, &chosen, MPI_STATUS_IGNORE), -EMSGSIZE,
+				   "reel_mpi_waitany", "runcat");
+		passed &= holds((chosen == 0 || chosen == 1) && r[chosen].mode == REEL_MPI_NULL);
+		do
+			error = reel_mpi_test(NULL, &r[1 - chosen], &flag, MPI_STATUS_IGNORE);
+		while (!error && !flag);
+		passed &= holds(error == -EMSGSIZE && r[1 - chosen].mode == REEL_MPI_NULL);
+	}
+	return passed;
+}
+
 /* Three floats are one and a half doubles. */
 static bool wrong_type(void)
 {
@@ -485,6 +531,10 @@ static const struct rank_case cases[] = {
 	{"a truncated message is told to its receiver, and in reverse to its sender",
 	 truncated_receive},
 	{"a truncated message is told by the wait of a request", truncated_request},
+	{"a truncated message is told by its own wait, if that of another request completed it",
+	 truncated_behind_another},
+	{"a truncated message is told by the choice among requests, and by a test",
+	 truncated_among_others},
 	{"a message that ends within an element is told", wrong_type},
 	{"a reverse call of another length is told to the other rank", reverse_does_not_mirror},
 	{"requests that are waited for out of order are refused, and end", out_of_order},
