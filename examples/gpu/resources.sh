@@ -4,7 +4,7 @@
 # them and prints a table of registers and stack for each. Fails if a register was spilled, or they do
 # not compile.
 #	examples/gpu/resources.sh >examples/gpu/RESOURCES.md
-source=$(cd "$(dirname "$0")/.." && pwd)
+source=$(cd "$(dirname "$0")/../.." && pwd)
 nvcc=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
 [ $# -gt 0 ] || set -- 75 80 86 89 90 100 120
 
@@ -25,7 +25,8 @@ compile() {
 
 for architecture; do
 	compile "$architecture" "$source/examples/gpu/examples.cu"
-	compile "$architecture" -fmad=false -I"$source/gpu" "$source/examples/tsunami/gradient/gpu.cu"
+	compile "$architecture" -fmad=false -I"$source/examples/tsunami" -I"$source/examples" \
+		"$source/examples/tsunami/gradient/gpu.cu"
 done
 
 cat <<END
