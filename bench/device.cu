@@ -5,8 +5,6 @@
  */
 #include <algorithm>
 
-#include <reel/device-staged.cuh>
-
 #include "../examples/gpu/montecarlo.h"
 #include "../examples/gpu/stencil.h"
 
@@ -81,12 +79,14 @@ template <unsigned Bytes> struct alignas(Bytes < 16 ? Bytes : 16) payload {
 	double x[Bytes / 8];
 };
 
-/* The sum of what was pushed and popped. */
-template <unsigned Bytes, class Tape> REEL_DEVICE double sweep(Tape &tape, unsigned rows)
+template <unsigned Bytes, unsigned Word>
+__global__ void push_pop(reel_device_arena arena, unsigned rows, double *sums)
 {
+	reel_device_tape<Word> tape;
 	payload<Bytes> value;
 	double sum = 0;
 
+	tape.open(arena);
 	for (unsigned k = 0; k < Bytes / 8; k++)
 		value.x[k] = threadIdx.x + k;
 	for (unsigned i = 0; i < rows; i++) {
@@ -98,16 +98,7 @@ template <unsigned Bytes, class Tape> REEL_DEVICE double sweep(Tape &tape, unsig
 		for (unsigned k = 0; k < Bytes / 8; k++)
 			sum += value.x[k];
 	}
-	return sum;
-}
-
-template <unsigned Bytes, unsigned Word>
-__global__ void push_pop(reel_device_arena arena, unsigned rows, double *sums)
-{
-	reel_device_tape<Word> tape;
-
-	tape.open(arena);
-	sums[GLOBAL_THREAD] = sweep<Bytes>(tape, rows);
+	sums[GLOBAL_THREAD] = sum;
 }
 
 template <unsigned Bytes, unsigned Word>
@@ -129,46 +120,6 @@ void measure_push_pop(clock_of_the_device &clock, size_t bytes, double copy_band
 	row(what, moved / warm * 1e-9, "GB/s", 0, true);
 	row("... over the copy", moved / warm / copy_bandwidth, "", Word == 8 ? 0.8 : 0, true);
 	row("... the first time, over the copy", moved / first / copy_bandwidth, "", 0, true);
-}
-
-/* The same with front rows in shared memory. */
-const unsigned staged_threads = 128;
-
-template <unsigned Bytes, unsigned Rows>
-__global__ void staged_push_pop(reel_device_arena arena, unsigned rows, double *sums)
-{
-	__shared__ reel_device_stage<Rows> stages[staged_threads / 32];
-	reel_staged_tape<Rows> tape;
-
-	tape.open(arena, &stages[threadIdx.x / 32]);
-	sums[GLOBAL_THREAD] = sweep<Bytes>(tape, rows);
-	tape.close();
-}
-
-template <unsigned Bytes, unsigned Rows>
-void measure_staged(clock_of_the_device &clock, size_t bytes, double copy_bandwidth)
-{
-	int per_processor = 0;
-
-	device::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-			      &per_processor, staged_push_pop<Bytes, Rows>, (int)staged_threads, 0),
-		      "occupancy");
-	unsigned blocks = (unsigned)per_processor * processors, lanes = blocks * staged_threads;
-	unsigned rows = (unsigned)(bytes / lanes / Bytes);
-	device::array<double> sums(lanes);
-	device::tapes tapes(lanes / 32, 0, bytes + bytes / 8 + ((size_t)lanes / 32 << 16));
-	reel_device_arena arena = reel_arena_device(tapes.arena);
-	auto launch = [&] {
-		LAUNCH((staged_push_pop<Bytes, Rows>), blocks, staged_threads, arena, rows, sums.data);
-	};
-	double moved = 2.0 * lanes * rows * Bytes, seconds = clock.median(launch);
-	char what[100];
-
-	if (reel_arena_settle(tapes.arena, nullptr) != 0)
-		device::stop("staged", "the arena was too small");
-	snprintf(what, sizeof what, "push and pop, %u bytes, blocks of %u rows in shared memory, over the copy",
-		 Bytes, Rows);
-	row(what, moved / seconds / copy_bandwidth, "", 0, true);
 }
 
 /* At least this long before the first figure: an idle device runs at a fraction of its clock. */
@@ -329,9 +280,6 @@ int main(int count, char **arguments)
 	measure_push_pop<8, 8>(clock, bytes, copy);
 	measure_push_pop<32, 8>(clock, bytes, copy);
 	measure_push_pop<32, 16>(clock, bytes, copy);
-	measure_staged<8, 5>(clock, bytes, copy);
-	measure_staged<8, 15>(clock, bytes, copy);
-	measure_staged<32, 15>(clock, bytes, copy);
 	measure_stencil(clock, quick ? 2048 : 8192, 8);
 	measure_montecarlo(clock, quick ? 1 << 18 : 1 << 21);
 	measure_copy(clock, bytes, "the copy, once more");

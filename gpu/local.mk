@@ -33,8 +33,6 @@ gpu_headers = \
 	include/reel/device-slab.cuh \
 	include/reel/device-warp.cuh
 reelinclude_HEADERS += $(gpu_headers)
-# Not installed: no device has run it.
-noinst_HEADERS += include/reel/device-staged.cuh
 
 noinst_LTLIBRARIES += libreel-arena.la
 libreel_arena_la_CFLAGS = $(AM_CFLAGS) $(LIBRARY_CFLAGS)

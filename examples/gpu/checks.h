@@ -6,8 +6,6 @@
 #ifndef REEL_EXAMPLES_CHECKS_H
 #define REEL_EXAMPLES_CHECKS_H
 
-#include <reel/device-staged.cuh>
-
 #include "example.h"
 #include "heap-store.h"
 
@@ -123,58 +121,6 @@ __global__ void trimming(reel_device_arena arena, unsigned rounds, unsigned *wro
 	}
 }
 
-/* Front rows in shared memory; each warp goes up and down in its own way. */
-__global__ void staged(reel_device_arena arena, unsigned most, unsigned *wrong)
-{
-	__shared__ reel_device_stage<5> stages[4];
-	reel_staged_tape<5> tape;
-	unsigned height = 0;
-
-	tape.open(arena, &stages[threadIdx.x / 32]);
-	for (unsigned round = 0; round < 10; round++) {
-		uint64_t random = scramble(8 * blockIdx.x + threadIdx.x / 32 + 1000 * round);
-		unsigned up = (unsigned)(random % most), down = (unsigned)(random / most % most);
-
-		for (; up > 0; up--, height++)
-			tape.push(number(GLOBAL_THREAD, height), (int)height);
-		for (; height > 0 && (down > 0 || round == 9); down--) {
-			uint64_t x;
-			int y;
-
-			height--;
-			tape.pop(x, y);
-			if (x != number(GLOBAL_THREAD, height) || y != (int)height)
-				atomicAdd(wrong, 1);
-		}
-	}
-	tape.close();
-}
-
-__global__ void staged_forward(reel_device_arena arena, unsigned rows)
-{
-	__shared__ reel_device_stage<5> stages[4];
-	reel_staged_tape<5> tape;
-
-	tape.open(arena, &stages[threadIdx.x / 32]);
-	for (unsigned i = 0; i < rows; i++)
-		tape.push(number(GLOBAL_THREAD, i));
-	tape.save();
-}
-
-__global__ void staged_reverse(reel_device_arena arena, unsigned rows, unsigned *wrong)
-{
-	__shared__ reel_device_stage<5> stages[4];
-	reel_staged_tape<5> tape;
-
-	tape.resume(arena, &stages[threadIdx.x / 32]);
-	for (unsigned i = rows; i-- > 0;)
-		if (tape.pop<uint64_t>() != number(GLOBAL_THREAD, i))
-			atomicAdd(wrong, 1);
-	if (!tape.is_empty())
-		atomicAdd(wrong, 1);
-	tape.close();
-}
-
 /* Steps, each a launch that goes on where the one before ended. */
 __global__ void step_forward(reel_device_arena arena, unsigned step)
 {
@@ -254,21 +200,6 @@ inline double trimmed(const shape &s)
 	tapes.run([&](reel_device_arena arena) {
 		wrong.clear();
 		LAUNCH(trimming, full, 32, arena, 20, wrong.data);
-	});
-	return wrong.host()[0];
-}
-
-inline double in_shared_memory(const shape &s)
-{
-	device::array<unsigned> wrong(1);
-	device::tapes tapes(warps(s), 4096, 4096 * (warps(s) + 4));
-	unsigned rows = s.scale == 1 ? 107 : 1003;
-
-	tapes.run([&](reel_device_arena arena) {
-		wrong.clear();
-		LAUNCH(staged, s.blocks, s.threads, arena, 40, wrong.data);
-		LAUNCH(staged_forward, s.blocks, s.threads, arena, rows);
-		LAUNCH(staged_reverse, s.blocks, s.threads, arena, rows, wrong.data);
 	});
 	return wrong.host()[0];
 }

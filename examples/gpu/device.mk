@@ -27,8 +27,7 @@ device_tests = \
 	tests/gpu/t-device-drain $(emulated) \
 	tests/gpu/t-device-lanes \
 	tests/gpu/t-device-random $(emulated) \
-	tests/gpu/t-device-add \
-	tests/gpu/t-device-staged $(one_thread)
+	tests/gpu/t-device-add
 device_test_objects = $(device_tests:=.o)
 dist_check_SCRIPTS += tests/gpu/t-device-resources.sh $(one_thread)
 EXTRA_DIST += \
@@ -64,7 +63,6 @@ tests/gpu/t-device-drain.o: tests/gpu/t-device-drain.cpp
 tests/gpu/t-device-lanes.o: tests/gpu/t-device-lanes.cpp
 tests/gpu/t-device-random.o: tests/gpu/t-device-random.cpp
 tests/gpu/t-device-add.o: tests/gpu/t-device-add.cpp
-tests/gpu/t-device-staged.o: tests/gpu/t-device-staged.cpp
 $(device_test_objects): tests/helpers/device-support.h tests/helpers/fake-support.h tests/helpers/late-batches.h $(device_examples) $(emulator_headers) $(reelinclude_HEADERS)
 	@$(MKDIR_P) $(@D)
 	$(AM_V_GEN)$(emulator_compile) $(srcdir)/$(@:.o=.cpp)
@@ -93,8 +91,6 @@ tests_gpu_t_device_random_SOURCES = tests/helpers/late-batches.c tests/helpers/l
 tests_gpu_t_device_random_LDADD = tests/gpu/t-device-random.o $(device_test_libraries)
 tests_gpu_t_device_add_SOURCES =
 tests_gpu_t_device_add_LDADD = tests/gpu/t-device-add.o $(device_test_libraries)
-tests_gpu_t_device_staged_SOURCES =
-tests_gpu_t_device_staged_LDADD = tests/gpu/t-device-staged.o $(device_test_libraries)
 tests_gpu_t_device_examples_SOURCES =
 tests_gpu_t_device_examples_LDADD = tests/gpu/t-device-examples.o $(device_test_libraries)
 tests_gpu_t_device_tsunami_SOURCES =

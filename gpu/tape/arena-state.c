@@ -33,7 +33,6 @@ int reel_arena_refuse_faults(uint32_t faults)
 		{REEL_DEVICE_WORD, "words have another size than the arena's; "},
 		{REEL_DEVICE_WARPS, "a launch had more warps than the arena; "},
 		{REEL_DEVICE_RESUME, "a tape was resumed that was not saved by such a block; "},
-		{REEL_DEVICE_DIVERGED, "lanes of a staged tape did not push or pop together; "},
 		{REEL_DEVICE_DRAINED, "a tape came to a slab that is in the store; "},
 	};
 	char words[256] = "";

@@ -85,23 +85,11 @@ static void pop_column(const struct passage *passage, struct reel_host_tape *fro
 		reel_host_tape_pop(from, word_at(passage, slab, row, lane), from->word_bytes);
 }
 
-/* Rows of a slab that a tape uses: a staged tape leaves out rows at the end of a slab. */
-static uint32_t rows_used(const struct reel_tables *tables, uint32_t warp)
-{
-	uint32_t mask = tables->header->row_mask, block = tables->saved[warp].rows;
-
-	return block ? mask / block * block : mask;
-}
-
 static uint64_t words_of(const struct reel_tables *tables, uint32_t warp, uint32_t lane)
 {
-	uint64_t rows = tables->rows[32 * warp + lane], mask = tables->header->row_mask;
+	uint64_t rows = tables->rows[32 * warp + lane];
 
-	if (rows >= REEL_TABLES_EMPTY)
-		return 0;
-	if (!tables->saved[warp].rows)
-		return rows;
-	return rows / mask * rows_used(tables, warp) + rows % mask + tables->saved[warp].bits[lane];
+	return rows >= REEL_TABLES_EMPTY ? 0 : rows;
 }
 
 /* Number of a lane's `words` that lie in the slab with `height` slabs of `rows` rows below it. */
@@ -116,11 +104,6 @@ static uint32_t words_in(uint64_t words, uint32_t height, uint32_t rows)
 
 /* ---- From the device ---- */
 
-static uint64_t bits_of(const struct reel_tables *tables, uint32_t warp, uint32_t lane)
-{
-	return tables->saved[warp].rows ? 1 : tables->saved[warp].bits[lane];
-}
-
 /* Copies between slabs of the warp that was walked last and the frame. */
 static int copy(const struct passage *passage, uint32_t first, uint32_t end, bool to_device)
 {
@@ -134,7 +117,7 @@ static int fetch_warp(struct passage *passage, uint32_t warp)
 {
 	const struct reel_tables *tables = &passage->arena->tables;
 	uint32_t slabs = reel_tables_walk(&passage->arena->tables, warp);
-	uint32_t used = rows_used(tables, warp);
+	uint32_t mask = tables->header->row_mask;
 	int error = 0;
 
 	for (uint32_t first = 0, end; first < slabs && !error; first = end) {
@@ -144,7 +127,7 @@ static int fetch_warp(struct passage *passage, uint32_t warp)
 			struct reel_host_tape *to = lane_at(passage, warp, lane);
 
 			for (uint32_t n = first; n < end && to; n++) {
-				uint32_t words = words_in(words_of(tables, warp, lane), n, used);
+				uint32_t words = words_in(words_of(tables, warp, lane), n, mask);
 
 				push_column(passage, to, n - first, lane, words);
 				passage->words += words;
@@ -198,6 +181,7 @@ static int fetch_all(struct passage *passage)
 /* If a push or a copy fails, takes off all words that were pushed. */
 static int fetch_or_undo(struct passage *passage)
 {
+	const struct reel_arena_saved *saved = passage->arena->tables.saved;
 	reel_mark *marks = malloc((passage->count + 1) * sizeof *marks);
 	int error;
 
@@ -213,9 +197,8 @@ static int fetch_or_undo(struct passage *passage)
 		if (error)
 			reel_tape_rewind(lane->tape, marks[n]);
 		else
-			lane->bits =
-				bits_of(&passage->arena->tables,
-					block * block_warps(passage) + thread / 32, thread % 32);
+			lane->bits = saved[block * block_warps(passage) + thread / 32]
+					     .bits[thread % 32];
 	}
 	free(marks);
 	return error;

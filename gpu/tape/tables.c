@@ -134,12 +134,11 @@ void reel_tables_put_top(struct reel_tables *tables, uint32_t warp, uint32_t hig
 
 /* ---- Lanes ---- */
 
-/* An unstaged tape that is back at its first row counts as empty. */
+/* A tape that is back at its first row counts as empty. */
 static uint64_t rows_below(const struct reel_tables *tables, uint32_t warp, uint32_t lane)
 {
-	const struct reel_arena_saved *saved = &tables->saved[warp];
 	uint64_t mask = tables->header->row_mask, rows;
-	uint32_t top = saved->top[lane];
+	uint32_t top = tables->saved[warp].top[lane];
 
 	if (top == 0)
 		return REEL_TABLES_UNSAVED;
@@ -149,7 +148,7 @@ static uint64_t rows_below(const struct reel_tables *tables, uint32_t warp, uint
 		return REEL_TABLES_EMPTY;
 	else
 		rows = tables->slab[top >> tables->header->row_shift].height * mask + (top & mask);
-	return rows == 0 && !saved->rows ? REEL_TABLES_EMPTY : rows;
+	return rows == 0 ? REEL_TABLES_EMPTY : rows;
 }
 
 /*
@@ -167,7 +166,7 @@ static uint32_t top_at(const struct reel_tables *tables, uint32_t drained, uint3
 		return REEL_DEVICE_TOP_NONE;
 	if (height < drained)
 		return REEL_DEVICE_TOP_SPILLED + (uint32_t)(drained * mask - rows);
-	if (height - drained == slabs && row == 0 && slabs > 0) {
+	if (height - drained == slabs && row == 0) {
 		height--;
 		row = mask;
 	}

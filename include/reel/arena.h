@@ -55,7 +55,7 @@ struct reel_arena_options {
 	/*
 	 * Device memory of the arena [bytes]; 0: eight slabs for each of its `warps`, but at most
 	 * half of the device's free memory. In addition, the arena takes a second copy of its
-	 * tables, which are 16 bytes a slab and 408 bytes a warp.
+	 * tables, which are 16 bytes a slab and 400 bytes a warp.
 	 */
 	uint64_t bytes;
 	/* Size of a slab [bytes]: a power of two, at least 8 rows of 32 words; 0: 64 KiB. */
@@ -114,15 +114,10 @@ enum {
 	REEL_DEVICE_WORD = 4,
 	/* The launch had more warps than the arena. */
 	REEL_DEVICE_WARPS = 8,
-	/*
-	 * A lane resumed a tape that was not saved, or that was saved in blocks of another size or
-	 * by another type of tape.
-	 */
+	/* A lane resumed a tape that was not saved, or that was saved in blocks of another size. */
 	REEL_DEVICE_RESUME = 16,
-	/* Lanes of a staged tape did not push or pop together. Such lanes may hang instead. */
-	REEL_DEVICE_DIVERGED = 32,
 	/* A tape came to a slab that is in the store. */
-	REEL_DEVICE_DRAINED = 64
+	REEL_DEVICE_DRAINED = 32
 };
 
 struct reel_arena_report {
@@ -225,7 +220,7 @@ int reel_arena_settle(struct reel_arena *arena, void *stream);
  *
  * The arena owns the store from then on, and closes it. No kernel may use the arena during this
  * call; what is on its tapes counts as settled. The host pins memory for the tables (16 bytes a
- * slab and 408 bytes a warp).
+ * slab and 400 bytes a warp).
  *
  * Slabs travel in batches of 2 MiB, or of one slab if that is larger. Each batch is a parcel
  * (parcel.h), so a store that is not verified gets a checksum, and a get that fails is repeated.
@@ -341,8 +336,6 @@ struct reel_arena_warp {
 struct reel_arena_saved {
 	uint32_t top[32];
 	uint64_t bits[32];
-	uint32_t rows; /* number of rows in a block of a staged tape; 0: not staged */
-	uint32_t unused;
 };
 
 /* The links of a slab. The table has one for each number, also for slabs that hold the tables. */

@@ -174,7 +174,16 @@ template <unsigned Word = 8> struct reel_device_tape {
 	 */
 	REEL_DEVICE void save() const
 	{
-		save_as(0);
+		const reel_arena_warp *warp = reel_device_state(base, Word);
+		reel_arena_saved *saved;
+
+		if (!warp)
+			return;
+		saved = reel_device_saved(base, warp);
+		saved->top[reel_device_warp_index()] = top;
+		saved->bits[reel_device_warp_index()] = bits;
+		reel_device_store(&reel_device_header(base)->saved_block,
+				  reel_device_block_threads());
 	}
 
 	/*
@@ -183,7 +192,19 @@ template <unsigned Word = 8> struct reel_device_tape {
 	 */
 	REEL_DEVICE void resume(const reel_device_arena &arena)
 	{
-		resume_as(arena, 0);
+		const reel_arena_warp *warp = reel_device_state(arena.base, Word);
+		const reel_arena_saved *saved;
+
+		open(arena);
+		if (!warp)
+			return;
+		saved = reel_device_saved(base, warp);
+		if (reel_device_load(&reel_device_header(base)->saved_block) !=
+			    reel_device_block_threads() ||
+		    saved->top[reel_device_warp_index()] == 0)
+			return reel_device_note(base, REEL_DEVICE_RESUME);
+		top = saved->top[reel_device_warp_index()];
+		bits = (bit_word)saved->bits[reel_device_warp_index()];
 	}
 
 	/* ---- Values ---- */
@@ -355,40 +376,6 @@ template <unsigned Word = 8> struct reel_device_tape {
 	unsigned char *base, *column;
 	uint32_t row_mask, top;
 	bit_word bits;
-
-	/* `rows` is the number of rows in a block of a staged tape; 0: the tape is not staged. */
-	REEL_DEVICE void save_as(uint32_t rows) const
-	{
-		const reel_arena_warp *warp = reel_device_state(base, Word);
-		reel_arena_saved *saved;
-
-		if (!warp)
-			return;
-		saved = reel_device_saved(base, warp);
-		saved->top[reel_device_warp_index()] = top;
-		saved->bits[reel_device_warp_index()] = bits;
-		reel_device_store(&saved->rows, rows);
-		reel_device_store(&reel_device_header(base)->saved_block,
-				  reel_device_block_threads());
-	}
-
-	REEL_DEVICE void resume_as(const reel_device_arena &arena, uint32_t rows)
-	{
-		const reel_arena_warp *warp = reel_device_state(arena.base, Word);
-		const reel_arena_saved *saved;
-
-		open(arena);
-		if (!warp)
-			return;
-		saved = reel_device_saved(base, warp);
-		if (reel_device_load(&reel_device_header(base)->saved_block) !=
-			    reel_device_block_threads() ||
-		    reel_device_load(&saved->rows) != rows ||
-		    saved->top[reel_device_warp_index()] == 0)
-			return reel_device_note(base, REEL_DEVICE_RESUME);
-		top = saved->top[reel_device_warp_index()];
-		bits = (bit_word)saved->bits[reel_device_warp_index()];
-	}
 
 	template <class T> struct kind {
 	};

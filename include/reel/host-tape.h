@@ -174,8 +174,8 @@ static inline uint32_t reel_host_tape_pop_bits(struct reel_host_tape *lane, unsi
 /*
  * Copies to lanes[i] the tape that thread i of a kernel has saved, for `count` threads from the
  * first on (the threads of block 0, then those of block 1, ...). The words are pushed on the lane's
- * tape, above what that holds, and the lane's bits become those of the thread. Staged tapes
- * (device-staged.cuh) are copied, too. Waits for `stream`. The arena does not change.
+ * tape, above what that holds, and the lane's bits become those of the thread. Waits for `stream`.
+ * The arena does not change.
  *
  * Returns 0, or, and all lanes hold what they held,
  *   -EINVAL  a lane has words of another size than the arena, a thread has not saved its tape, or
@@ -192,10 +192,9 @@ int reel_arena_fetch(struct reel_arena *arena, void *stream, struct reel_host_ta
 
 /*
  * Moves the tapes of `count` lanes to the arena. Thread i of a kernel with blocks of
- * `block_threads` threads then resumes the tape of lanes[i]; the kernel's tapes are not staged. The
- * lanes' tapes must hold nothing else, and are empty afterwards. The arena is emptied first, and
- * grows if it is too small: call reel_arena_device() again. Its tapes then count as settled. Waits
- * for `stream`.
+ * `block_threads` threads then resumes the tape of lanes[i]. The lanes' tapes must hold nothing
+ * else, and are empty afterwards. The arena is emptied first, and grows if it is too small: call
+ * reel_arena_device() again. Its tapes then count as settled. Waits for `stream`.
  *
  * Returns 0, or
  *   -EINVAL  a lane has words of another size than the arena, its tape holds more than words, or

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Slabs of tapes in kernels that go to a store between launches; emulated, on the fake device. */
-#define REEL_EMULATOR_BULK 1
 #include "helpers/device-support.h"
 
 #include <cerrno>
 #include <cstdio>
-
-#include <reel/device-staged.cuh>
 
 #include <reel/gpu.h>
 
@@ -36,7 +33,6 @@ struct step {
 	unsigned number;
 	bool reverse;
 	wrongs *wrong;
-	bool staged;
 };
 
 unsigned words_of(const step &s, unsigned lane)
@@ -54,17 +50,17 @@ uint64_t word_of(const step &s, unsigned lane, unsigned i)
 	return scramble(lane + 1000 * s.number + 1000000 * i) | 1;
 }
 
-template <class Tape> void sweep(const step &s, Tape &tape)
+void sweep(const step &s, reel_device_tape<> &tape)
 {
 	unsigned lane = global_thread(), words = words_of(s, lane);
 
 	for (unsigned i = 0; i < words && !s.reverse; i++)
 		tape.push(word_of(s, lane, i));
 	for (unsigned i = words; i-- > 0 && s.reverse;)
-		s.wrong->add(tape.template pop<uint64_t>() != word_of(s, lane, i));
+		s.wrong->add(tape.pop<uint64_t>() != word_of(s, lane, i));
 }
 
-void plain_kernel(const step &s)
+void kernel(const step &s)
 {
 	reel_device_tape<> tape;
 
@@ -82,32 +78,11 @@ void plain_kernel(const step &s)
 	tape.save();
 }
 
-/* Four rows a block: of a slab's fifteen, three are left out. */
-void staged_kernel(const step &s)
-{
-	__shared__ reel_device_stage<4> stages[2];
-	reel_staged_tape<4> tape;
-
-	if (s.number == 0 && !s.reverse)
-		tape.open(s.arena, &stages[threadIdx.x / 32]);
-	else
-		tape.resume(s.arena, &stages[threadIdx.x / 32]);
-	sweep(s, tape);
-	if (s.reverse && s.number == 0)
-		s.wrong->add(!tape.is_empty());
-	tape.save();
-}
-
 void run(void *argument)
 {
 	const step *s = static_cast<const step *>(argument);
 
-	emulator::launch(BLOCKS, THREADS, [&] {
-		if (s->staged)
-			staged_kernel(*s);
-		else
-			plain_kernel(*s);
-	});
+	emulator::launch(BLOCKS, THREADS, [&] { kernel(*s); });
 }
 
 /* ---- A gradient's launches ---- */
@@ -116,7 +91,6 @@ struct sweeps {
 	fake_program &program;
 	reel_arena *arena;
 	shape how;
-	bool staged;
 	wrongs wrong;
 
 	/* One launch until it is settled; what it popped before that does not count. */
@@ -125,7 +99,7 @@ struct sweeps {
 		int outcome;
 
 		do {
-			step s = {reel_arena_device(arena), how, number, reverse, &wrong, staged};
+			step s = {reel_arena_device(arena), how, number, reverse, &wrong};
 			unsigned before = wrong.n;
 
 			program.launch(run, &s);
@@ -180,7 +154,7 @@ reel_store *memory(uint64_t bytes = (uint64_t)1 << 30)
 }
 
 /* All of it has 60 to 120 slabs; the arena has 24, of which a launch needs up to 18. */
-void there_and_back(shape how, bool staged, uint64_t slabs, const char *name)
+void there_and_back(shape how, uint64_t slabs, const char *name)
 {
 	unsigned failed = 0, drained = 0, grown = 0, wrong = 0;
 	reel_arena_stats stats;
@@ -189,7 +163,7 @@ void there_and_back(shape how, bool staged, uint64_t slabs, const char *name)
 		fake_program program(seed);
 		/* In one batch at once, or in many that come when they come. */
 		reel_store *store = seed % 2 ? memory() : late_batches_open(seed + 1, 0);
-		sweeps s = {program, open_arena(slabs, store), how, staged, {}};
+		sweeps s = {program, open_arena(slabs, store), how, {}};
 
 		failed += s.forward(0, STEPS) != 0;
 		failed += s.reverse(0, STEPS) != 0;
@@ -213,7 +187,7 @@ void there_and_back(shape how, bool staged, uint64_t slabs, const char *name)
 void ahead()
 {
 	fake_program program(7);
-	sweeps s = {program, open_arena(24, memory()), EVEN, false, {}};
+	sweeps s = {program, open_arena(24, memory()), EVEN, {}};
 	reel_arena_stats stats;
 	int error = 0;
 
@@ -241,10 +215,12 @@ void ahead()
 
 /* ---- Down and up again in one launch; what is pushed is what was popped, so it can be repeated ---- */
 
-template <class Tape> void fro(const step &s, Tape &tape)
+void fro_kernel(const step &s)
 {
+	reel_device_tape<> tape;
 	step at = s;
 
+	tape.resume(s.arena);
 	at.reverse = true;
 	for (at.number = STEPS; at.number-- > STEPS - 4;)
 		sweep(at, tape);
@@ -254,23 +230,6 @@ template <class Tape> void fro(const step &s, Tape &tape)
 	tape.save();
 }
 
-void plain_fro(const step &s)
-{
-	reel_device_tape<> tape;
-
-	tape.resume(s.arena);
-	fro(s, tape);
-}
-
-void staged_fro(const step &s)
-{
-	__shared__ reel_device_stage<4> stages[2];
-	reel_staged_tape<4> tape;
-
-	tape.resume(s.arena, &stages[threadIdx.x / 32]);
-	fro(s, tape);
-}
-
 template <void (*Kernel)(const step &)> void run_alone(void *argument)
 {
 	const step *s = static_cast<const step *>(argument);
@@ -278,23 +237,23 @@ template <void (*Kernel)(const step &)> void run_alone(void *argument)
 	emulator::launch(BLOCKS, THREADS, [&] { Kernel(*s); });
 }
 
-void down_and_up(bool staged)
+void down_and_up()
 {
-	fake_program program(15 + staged);
-	sweeps s = {program, open_arena(150, memory()), EVEN, staged, {}};
+	fake_program program(15);
+	sweeps s = {program, open_arena(150, memory()), EVEN, {}};
 	wrongs wrong;
-	step there = {reel_arena_device(s.arena), EVEN, 0, false, &wrong, staged};
+	step there = {reel_arena_device(s.arena), EVEN, 0, false, &wrong};
 	unsigned undone = 0;
 
 	s.forward(0, STEPS);
 	is_int(reel_arena_drain(s.arena, program.stream, 144), 0, "each warp keeps one slab");
 	for (int outcome = 1; outcome > 0; undone++) {
 		wrong.n = 0;
-		program.launch(staged ? run_alone<staged_fro> : run_alone<plain_fro>, &there);
+		program.launch(run_alone<fro_kernel>, &there);
 		outcome = reel_arena_settle(s.arena, program.stream);
 	}
-	is_int(undone, 2, "emulated: %s tapes go down to slabs that are away, and up again: a second launch",
-	       staged ? "staged" : "plain");
+	is_int(undone, 2,
+	       "emulated: tapes go down to slabs that are away, and up again: a second launch");
 	is_int(wrong.n, 0, "the second launch finds the slabs there");
 	is_int(s.reverse(0, STEPS), 0, "all steps are reversed");
 	is_int(s.wrong.n, 0, "value by value");
@@ -337,9 +296,9 @@ void trim_kernel(const step &s)
 void read_upwards()
 {
 	fake_program program(8);
-	sweeps s = {program, open_arena(150, memory()), EVEN, false, {}};
+	sweeps s = {program, open_arena(150, memory()), EVEN, {}};
 	wrongs wrong;
-	step reading = {reel_arena_device(s.arena), EVEN, 0, false, &wrong, false};
+	step reading = {reel_arena_device(s.arena), EVEN, 0, false, &wrong};
 	reel_arena_report report;
 
 	is_int(s.forward(0, STEPS), 0, "emulated: steps");
@@ -400,7 +359,7 @@ void small_slots()
 
 	options.slot_bytes = 2048;
 	is_int(reel_store_gpu_open(&small, &options), 0, "a store whose slots are half a slab");
-	sweeps s = {program, open_arena(24, small), EVEN, false, {}};
+	sweeps s = {program, open_arena(24, small), EVEN, {}};
 	is_int(s.forward(0, STEPS), 0, "emulated: steps on a store of small slots");
 	is_int(s.reverse(0, STEPS), 0, "all steps are reversed");
 	is_int(s.wrong.n, 0, "value by value");
@@ -412,7 +371,7 @@ void small_slots()
 void too_much()
 {
 	fake_program program(10);
-	sweeps s = {program, open_arena(6, memory()), MORE, false, {}};
+	sweeps s = {program, open_arena(6, memory()), MORE, {}};
 	reel_arena_stats stats;
 
 	is_int(s.settle(0, false), 0, "emulated: an empty arena grows to what a launch needs");
@@ -479,7 +438,7 @@ void grown_with_bits()
 	fake_program program(18);
 	reel_arena *arena = open_arena(6, memory());
 	wrongs wrong;
-	step s = {reel_arena_device(arena), EVEN, 0, false, &wrong, false};
+	step s = {reel_arena_device(arena), EVEN, 0, false, &wrong};
 
 	is_int(settle_alone(program, arena, s), 0, "emulated: two bits on each tape");
 	s.number = 1;
@@ -498,7 +457,7 @@ void cannot_grow()
 	fake_program program(19);
 	reel_arena *arena = open_arena(6, memory());
 	wrongs wrong;
-	step s = {reel_arena_device(arena), EVEN, 0, false, &wrong, false};
+	step s = {reel_arena_device(arena), EVEN, 0, false, &wrong};
 	reel_arena_report report;
 	reel_device_arena before;
 
@@ -524,7 +483,7 @@ void reset_with_slabs_away()
 {
 	fake_program program(11);
 	reel_store *store = memory();
-	sweeps s = {program, open_arena(24, store), EVEN, false, {}};
+	sweeps s = {program, open_arena(24, store), EVEN, {}};
 	reel_store_capacity capacity;
 
 	is_int(s.forward(0, STEPS), 0, "emulated: steps");
@@ -582,7 +541,7 @@ void full_store()
 {
 	fake_program program(12);
 	reel_store *store = failing(true, 2, true, -ENOSPC);
-	sweeps s = {program, open_arena(24, store), EVEN, false, {}};
+	sweeps s = {program, open_arena(24, store), EVEN, {}};
 	reel_store_counts counts;
 	unsigned steps = 0;
 	int error;
@@ -614,7 +573,7 @@ void failing_once(bool put)
 	for (uint64_t at = 0; at < 6; at++) {
 		fake_program program(13 + at);
 		reel_store *store = failing(put, at, false, -EIO);
-		sweeps s = {program, open_arena(24, store), EVEN, false, {}};
+		sweeps s = {program, open_arena(24, store), EVEN, {}};
 		int error = s.forward(0, STEPS);
 
 		if (!error)
@@ -642,7 +601,7 @@ void damaged(bool put)
 	rule.fault = REEL_FAULT_FLIP;
 	rule.put = put;
 	rule.bit = 8 * REEL_HEADER_BYTES + 5000;
-	sweeps s = {program, open_arena(24, faulty(rule)), EVEN, false, {}};
+	sweeps s = {program, open_arena(24, faulty(rule)), EVEN, {}};
 
 	is_int(s.forward(0, STEPS), 0, "emulated: a bit turns over on the way %s the store",
 	       put ? "to" : "from");
@@ -693,7 +652,7 @@ void small_budget()
 	options.bytes = arena_bytes(6, options.slab_bytes, options.warps);
 	is_int(reel_arena_open(&arena, &options), 0, "an arena with slabs of the size of a batch");
 	is_int(reel_arena_attach(arena, memory()), 0, "a store is attached");
-	step s = {reel_arena_device(arena), EVEN, 0, false, &wrong, false};
+	step s = {reel_arena_device(arena), EVEN, 0, false, &wrong};
 	program.launch(run_alone<deep_kernel>, &s);
 	is_int(reel_arena_settle(arena, program.stream), 0, "emulated: a lane takes five slabs");
 	is_int(reel_arena_drain(arena, program.stream, 5), 0, "four go at once: %s",
@@ -719,7 +678,7 @@ void frames()
 	fake_program program(22);
 	uint64_t before = budget_in_use();
 	reel_store *store = memory();
-	sweeps s = {program, open_arena(24, store), EVEN, false, {}};
+	sweeps s = {program, open_arena(24, store), EVEN, {}};
 	reel_store_capacity capacity;
 	reel_arena_stats stats;
 
@@ -750,7 +709,7 @@ void every_call_fails()
 		fake_program program(14);
 		reel_arena *arena = open_arena(24, nullptr);
 		reel_store *store = memory();
-		sweeps s = {program, arena, EVEN, false, {}};
+		sweeps s = {program, arena, EVEN, {}};
 		int error;
 
 		first = fake_device_calls();
@@ -792,14 +751,12 @@ int main()
 	tap_begin();
 	setenv("REEL_BUDGET", "6M", 1);
 	tap_case("steps");
-	there_and_back(EVEN, false, 24, "lanes alike");
-	there_and_back(UNEVEN, false, 30, "lanes that differ");
-	there_and_back(APART, false, 60, "lanes that stay low");
-	there_and_back(EVEN, true, 24, "staged tapes");
+	there_and_back(EVEN, 24, "lanes alike");
+	there_and_back(UNEVEN, 30, "lanes that differ");
+	there_and_back(APART, 60, "lanes that stay low");
 	ahead();
 	tap_case("other ways through a tape");
-	down_and_up(false);
-	down_and_up(true);
+	down_and_up();
 	read_upwards();
 	tap_case("limits");
 	refused();

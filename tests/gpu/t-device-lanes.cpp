@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Tapes that cross between kernels and the host; emulated, on the fake device. */
-#define REEL_EMULATOR_BULK 1
 #include "helpers/device-support.h"
 
 #include <cerrno>
 #include <cstdio>
 #include <functional>
 
-#include <reel/device-staged.cuh>
 #include <reel/host-tape.h>
 #include <reel/extend.h>
 #include <reel/plan.h>
@@ -263,8 +261,8 @@ void to_and_fro()
 	is_int(program.end(), 0, "nothing is left on the device");
 }
 
-/* A tape with stages; and doubles, which the host's tape has as they are. */
-void staged()
+/* The host's tape has doubles as they are. */
+void doubles()
 {
 	fake_program program(21);
 	reel_arena *arena = open_arena(8);
@@ -273,23 +271,22 @@ void staged()
 	unsigned wrong = 0;
 
 	launch(program, [=] {
-		__shared__ reel_device_stage<4> stages[2];
-		reel_staged_tape<4> tape;
+		reel_device_tape<> tape;
 		unsigned lane = global_thread();
 
-		tape.open(device, &stages[threadIdx.x / 32]);
+		tape.open(device);
 		for (unsigned i = 0; i < 30 + blockIdx.x; i++)
 			tape.push((double)number(lane, i));
 		tape.save();
 	});
 	is_int(reel_arena_fetch(arena, program.stream, h.lane.data(), LANES), 0,
-	       "emulated: tapes with stages come to the host");
+	       "emulated: doubles come to the host");
 	for (unsigned n = 0; n < LANES; n++) {
 		for (unsigned i = 30 + n / THREADS; i-- > 0;)
 			wrong += reel_pop(&h.tape[n], double) != number(n, i);
 		wrong += !reel_tape_is_empty(&h.tape[n]);
 	}
-	is_int(wrong, 0, "doubles can be popped from the tape itself");
+	is_int(wrong, 0, "they can be popped from the tape itself");
 	reel_arena_close(arena);
 	is_int(program.end(), 0, "nothing is left on the device");
 }
@@ -492,7 +489,7 @@ int main()
 	to_the_host<4>();
 	to_the_host<8>();
 	to_the_host<16>();
-	staged();
+	doubles();
 	tap_case("to the device");
 	to_the_device<4>();
 	to_the_device<8>();

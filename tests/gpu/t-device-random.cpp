@@ -3,15 +3,12 @@
  * Random launches on an arena whose slabs go to a store that is late and fails, against plain
  * arrays; emulated, on the fake device. TEST_SEEDS: how many.
  */
-#define REEL_EMULATOR_BULK 1
 #include "helpers/device-support.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <functional>
-
-#include <reel/device-staged.cuh>
 
 #include "helpers/fake-support.h"
 #include "helpers/late-batches.h"
@@ -53,38 +50,20 @@ struct lanes {
 	}
 };
 
-template <class Tape> void sweep(const lanes &all, Tape &tape, wrongs *wrong)
+void kernel(reel_device_arena arena, bool first, const lanes &all, wrongs *wrong)
 {
+	reel_device_tape<> tape;
 	unsigned lane = global_thread();
 	const std::vector<uint64_t> &words = all.words[lane];
 	int change = all.change[lane];
 
+	first ? tape.open(arena) : tape.resume(arena);
 	for (int i = 0; i < change; i++)
 		tape.push(all.word(lane, (unsigned)i));
 	for (int i = 0; i < -change; i++)
-		wrong->add(tape.template pop<uint64_t>() != words[words.size() - 1 - (size_t)i]);
+		wrong->add(tape.pop<uint64_t>() != words[words.size() - 1 - (size_t)i]);
 	wrong->add(tape.is_empty() != (words.size() + (size_t)change == 0));
 	tape.save();
-}
-
-void plain_kernel(reel_device_arena arena, bool first, const lanes &all, wrongs *wrong)
-{
-	reel_device_tape<> tape;
-
-	first ? tape.open(arena) : tape.resume(arena);
-	sweep(all, tape, wrong);
-}
-
-void staged_kernel(reel_device_arena arena, bool first, const lanes &all, wrongs *wrong)
-{
-	__shared__ reel_device_stage<4> stages[2];
-	reel_staged_tape<4> tape;
-
-	if (first)
-		tape.open(arena, &stages[threadIdx.x / 32]);
-	else
-		tape.resume(arena, &stages[threadIdx.x / 32]);
-	sweep(all, tape, wrong);
 }
 
 void run(void *argument)
@@ -95,7 +74,6 @@ void run(void *argument)
 struct program {
 	fake_program device;
 	numbers random;
-	bool staged;
 	reel_store *store;
 	reel_arena *arena;
 	lanes all;
@@ -104,8 +82,8 @@ struct program {
 	wrongs wrong;
 	unsigned failures = 0, refused = 0;
 
-	program(uint64_t seed, bool are_staged)
-	    : device(seed), random{seed}, staged(are_staged),
+	explicit program(uint64_t seed)
+	    : device(seed), random{seed},
 	      store(late_batches_open(seed + 1, random.below(2) ? 0 : 20 + random.below(30)))
 	{
 		reel_arena_options options = {};
@@ -139,7 +117,7 @@ struct program {
 			if (lane % THREADS % 32 == 0)
 				of_warp = (int)random.below(most);
 
-			int change = staged || way == 0 ? of_warp
+			int change = way == 0 ? of_warp
 				     : way == 1 || lane % 5 == 0 ? (int)random.below(most) : 0;
 
 			all.change[lane] = up ? change
@@ -167,18 +145,16 @@ struct program {
 
 	int launch()
 	{
-		std::function<void()> kernel = [&] {
+		std::function<void()> all_lanes = [&] {
 			reel_device_arena memory = reel_arena_device(arena);
 
-			emulator::launch(BLOCKS, THREADS, [&] {
-				staged ? staged_kernel(memory, first, all, &wrong)
-				       : plain_kernel(memory, first, all, &wrong);
-			});
+			emulator::launch(BLOCKS, THREADS,
+					 [&] { kernel(memory, first, all, &wrong); });
 		};
 		int outcome;
 
 		wrong.n = 0;
-		device.launch(run, &kernel);
+		device.launch(run, &all_lanes);
 		outcome = reel_arena_settle(arena, device.stream);
 		device.wait();
 		/* Once more, without a launch: the store may take it now. */
@@ -221,7 +197,6 @@ struct program {
 				all.change[lane] = -n;
 				left += (unsigned)n;
 			}
-			/* Tapes with stages keep together in a warp. */
 			unsigned before = refused;
 			take_step();
 			if (refused > before + 20)
@@ -237,9 +212,9 @@ struct totals {
 	uint64_t undone = 0, drained = 0, grown = 0;
 };
 
-void one_seed(uint64_t seed, bool staged, totals *sum)
+void one_seed(uint64_t seed, totals *sum)
 {
-	program p(seed, staged);
+	program p(seed);
 	reel_arena_stats stats;
 	unsigned before;
 
@@ -257,7 +232,7 @@ void one_seed(uint64_t seed, bool staged, totals *sum)
 	reel_arena_close(p.arena);
 	p.failures += p.device.end();
 	if (p.failures)
-		tap_note("seed %llu, %s", (unsigned long long)seed, staged ? "staged" : "plain");
+		tap_note("seed %llu", (unsigned long long)seed);
 	sum->failures += p.failures;
 	sum->refused += p.refused;
 	sum->undone += stats.undone;
@@ -272,14 +247,13 @@ unsigned seeds()
 	return n ? (unsigned)atoi(n) : is_brief() ? 6 : 30;
 }
 
-void random_launches(bool staged)
+void random_launches()
 {
 	totals sum;
 
 	for (uint64_t seed = 0; seed < seeds(); seed++)
-		one_seed(seed, staged, &sum);
-	is_int(sum.failures, 0, "emulated: random launches of %s tapes give back what they pushed",
-	       staged ? "staged" : "plain");
+		one_seed(seed, &sum);
+	is_int(sum.failures, 0, "emulated: random launches give back what they pushed");
 	ok(sum.drained > 0 && sum.undone > 0,
 	   "slabs went and came; %llu launches were repeated, %u steps refused, arenas grew %llu times",
 	   (unsigned long long)sum.undone, sum.refused, (unsigned long long)sum.grown);
@@ -290,7 +264,6 @@ void random_launches(bool staged)
 int main()
 {
 	tap_begin();
-	random_launches(false);
-	random_launches(true);
+	random_launches();
 	return tap_end();
 }

@@ -8,7 +8,6 @@
 #include <memory>
 #include <mutex>
 #include <sched.h>
-#include <set>
 #include <sys/mman.h>
 #include <thread>
 #include <ucontext.h>
@@ -50,16 +49,6 @@ enum class state { runnable, waiting, parked, ended };
 
 struct block;
 
-/* A bulk copy under way: out of shared memory in two steps, or in. */
-struct copy {
-	unsigned owner; /* the lane's number */
-	char *target;
-	const char *source;
-	uint64_t *barrier; /* of one in */
-	std::vector<char> read;
-	size_t bytes;
-};
-
 struct lane {
 	place at;
 	unsigned number; /* in its block */
@@ -84,8 +73,6 @@ struct block {
 	unsigned arrived;
 	std::vector<lane> lanes;
 	std::vector<char> shared;
-	std::vector<copy> copies;
-	std::set<uint64_t *> barriers; /* of copies, that are open */
 	/* As threads. */
 	std::mutex mutex;
 	std::condition_variable changed;
@@ -299,61 +286,6 @@ bool release_some_parked(block &b)
 	return false;
 }
 
-/* ---- Bulk copies ---- */
-
-/* The next step of a copy; whether that was the last. The block's shared memory is in place. */
-bool advance(copy &c)
-{
-	if (c.barrier) {
-		memcpy(c.target, c.source, c.bytes);
-		++*c.barrier;
-		return true;
-	}
-	if (c.read.empty()) {
-		c.read.assign(c.source, c.source + c.bytes);
-		return false;
-	}
-	memcpy(c.target, c.read.data(), c.bytes);
-	return true;
-}
-
-/* At once under some seeds, late under others. */
-void advance_some_copy(block &b)
-{
-	size_t n;
-
-	if (b.copies.empty() || draw_below((size_t)1 << it.how.seed % 12) != 0)
-		return;
-	n = draw_below(b.copies.size());
-	if (advance(b.copies[n]))
-		b.copies.erase(b.copies.begin() + (ptrdiff_t)n);
-}
-
-/* Of the copies out of the running lane, oldest first. */
-void finish_copies(unsigned rest, bool only_reading)
-{
-	std::vector<copy> &copies = current->block->copies;
-	unsigned mine = 0;
-
-	for (const copy &c : copies)
-		mine += c.owner == current->number && !c.barrier;
-	for (size_t n = 0; n < copies.size() && mine > rest;) {
-		if (copies[n].owner != current->number || copies[n].barrier) {
-			n++;
-			continue;
-		}
-		mine--;
-		if (copies[n].read.empty())
-			advance(copies[n]);
-		if (only_reading) {
-			n++;
-			continue;
-		}
-		advance(copies[n]);
-		copies.erase(copies.begin() + (ptrdiff_t)n);
-	}
-}
-
 lane *draw_runnable(block &b)
 {
 	unsigned start = draw_below(b.lanes.size());
@@ -474,7 +406,6 @@ bool run_for_a_while(block &b)
 		if (!next)
 			return false;
 		load_shared(b);
-		advance_some_copy(b);
 		enter_lane(next);
 	}
 	return true;
@@ -507,8 +438,6 @@ void run_as_fibers(dim3 grid, dim3 size, unsigned blocks, unsigned resident)
 			report_deadlock();
 		if (b.lanes_left > 0)
 			continue;
-		if (!b.copies.empty())
-			stop("block %u ended before its bulk copies", b.lanes[0].at.block.x);
 		forget_fibers(b);
 		if (started < blocks) {
 			it.resident[n] = make_block(started++, grid, size);
@@ -612,50 +541,6 @@ uint32_t active(const void *site)
 	self.state = state::parked;
 	back_to_scheduler();
 	return self.found;
-}
-
-/* To the machine a barrier that is there already is no place for another one. */
-void bulk_open(uint64_t *barrier)
-{
-	if (!current->block->barriers.insert(barrier).second)
-		stop("a barrier is opened where there is one");
-	*barrier = 0;
-}
-
-void bulk_close(uint64_t *barrier)
-{
-	if (current->block->barriers.erase(barrier) == 0)
-		stop("a barrier is closed that is not open");
-	memset(barrier, 0xa5, sizeof *barrier);
-}
-
-void bulk_put(void *target, const void *source, size_t bytes)
-{
-	current->block->copies.push_back(copy{current->number, static_cast<char *>(target),
-					      static_cast<const char *>(source), nullptr, {}, bytes});
-}
-
-void bulk_wait_until_read(unsigned rest)
-{
-	finish_copies(rest, true);
-}
-
-void bulk_wait_until_written()
-{
-	finish_copies(0, false);
-}
-
-void bulk_get(void *target, const void *source, size_t bytes, uint64_t *barrier)
-{
-	memset(target, 0xa5, bytes);
-	current->block->copies.push_back(copy{current->number, static_cast<char *>(target),
-					      static_cast<const char *>(source), barrier, {}, bytes});
-}
-
-bool bulk_is_here(const uint64_t *barrier, unsigned parity)
-{
-	back_to_scheduler();
-	return (*barrier & 1) != parity;
 }
 
 void yield()

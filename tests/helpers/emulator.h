@@ -14,10 +14,6 @@
  * that __activemask() finds together are drawn, too: any part of those that are at the same place.
  * As threads they are always alone.
  *
- * With REEL_EMULATOR_BULK defined before this header there are bulk copies, too, as from compute
- * capability 9.0 on: they read and write at moments that are drawn, at the latest when waited for, and
- * what is on its way in is poisoned until it is there. Not as threads.
- *
  * A program that waits for ever, calls an operation with a mask that it is not in, or whose lanes
  * wait in different operations, is stopped with a message.
  */
@@ -83,18 +79,6 @@ uint32_t active(const void *site);
 
 /* Perhaps let another lane run. */
 void yield();
-
-/*
- * Bulk copies. Out: of this lane; waiting until all but `rest` have read, or have written. In: until the
- * barrier's phase of this parity is over. A block must not end before its copies.
- */
-void bulk_open(uint64_t *barrier);
-void bulk_close(uint64_t *barrier);
-void bulk_put(void *target, const void *source, size_t bytes);
-void bulk_wait_until_read(unsigned rest);
-void bulk_wait_until_written();
-void bulk_get(void *target, const void *source, size_t bytes, uint64_t *barrier);
-bool bulk_is_here(const uint64_t *barrier, unsigned parity);
 
 template <class T> uint64_t to_bits(T value)
 {

@@ -48,7 +48,7 @@ static const struct {
 	MEMBER(struct reel_arena_header, word_bytes, 28),
 	MEMBER(struct reel_arena_header, warps_offset, 48),
 	{"struct reel_arena_warp", sizeof(struct reel_arena_warp), 16},
-	{"struct reel_arena_saved", sizeof(struct reel_arena_saved), 392},
+	{"struct reel_arena_saved", sizeof(struct reel_arena_saved), 384},
 	{"struct reel_arena_slab", sizeof(struct reel_arena_slab), 16},
 	{"reel_type", sizeof(reel_type), 32},
 	{"reel_cursor", sizeof(reel_cursor), 16},
