@@ -279,7 +279,7 @@ static void keep(struct item *item, const void *data)
 {
 	/* All who have pinned the parcel have the same address. */
 	atomic_store_explicit(&item->kept, data, memory_order_relaxed);
-	atomic_fetch_add_explicit(&item->pins, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&item->pins, 1, memory_order_release);
 }
 
 /* One of the pins that were kept, which any thread may give up. */
@@ -287,10 +287,10 @@ static bool take_kept_pin(struct item *item)
 {
 	unsigned pins = atomic_load_explicit(&item->pins, memory_order_relaxed);
 
-	/* Acquire and release: `kept` was written by the thread that kept the pin. */
+	/* Acquire: pairs with the release in keep(), whose thread has read what this one unpins. */
 	while (pins)
 		if (atomic_compare_exchange_weak_explicit(&item->pins, &pins, pins - 1,
-							  memory_order_acq_rel,
+							  memory_order_acquire,
 							  memory_order_relaxed))
 			return true;
 	return false;
