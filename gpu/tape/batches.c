@@ -92,7 +92,11 @@ int reel_batches_open(struct reel_arena *arena, struct reel_batches *batches, re
 
 static void drop_batch(struct reel_batch *batch)
 {
-	int error = reel_parcel_close(batch->parcel);
+	int error;
+
+	if (batch->is_pinned)
+		reel_parcel_unpin(batch->parcel);
+	error = reel_parcel_close(batch->parcel);
 
 	REEL_ASSERT(!error);
 	(void)error;
@@ -101,7 +105,7 @@ static void drop_batch(struct reel_batch *batch)
 
 void reel_batches_empty(struct reel_arena *arena, struct reel_batches *batches)
 {
-	/* The device may still write to the frames of parcels that are open. */
+	/* The device may still use the frames of parcels that are open or pinned. */
 	if (batches->is_lost)
 		arena->driver->cuStreamSynchronize(arena->stream);
 	for (size_t n = 0; n < batches->count; n++)
@@ -293,15 +297,20 @@ static int get_some(struct reel_arena *arena, struct reel_batches *batches,
 		const void *memory;
 
 		error = reel_parcel_pin(batch[pinned]->parcel, &memory);
-		if (!error)
-			error = copy(arena, batches, batch[pinned++], (void *)memory, true);
+		if (error)
+			break;
+		batch[pinned]->is_pinned = true;
+		error = copy(arena, batches, batch[pinned++], (void *)memory, true);
 	}
 	/* If there is no room for one more pin, these have to be given up first. */
 	if (error == -EDQUOT && pinned > 0)
 		error = 0;
 	error = wait_for_device(arena, batches, error);
-	for (size_t n = 0; n < pinned; n++)
+	/* After an error of the driver a copy may be under way, so the parcels stay pinned. */
+	for (size_t n = 0; n < pinned && !batches->is_lost; n++) {
 		reel_parcel_unpin(batch[n]->parcel);
+		batch[n]->is_pinned = false;
+	}
 	*got = pinned;
 	return error;
 }

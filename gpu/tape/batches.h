@@ -29,6 +29,7 @@ struct reel_batch {
 	struct reel_batch_item *items;
 	uint32_t slabs;
 	uint32_t left; /* number of these slabs that are in the store */
+	bool is_pinned; /* while its slabs are copied to the device */
 };
 
 struct reel_batches {
