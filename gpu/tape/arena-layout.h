@@ -50,7 +50,7 @@ static inline bool arena_lay_out(struct reel_arena_header *header, uint64_t byte
 	if (first >= slabs || slabs * rows > (uint64_t)1 << 31)
 		return false;
 	memset(header, 0, sizeof *header);
-	header->free = first;
+	header->queue = (uint32_t)first;
 	header->first_slab = (uint32_t)first;
 	header->end_slab = (uint32_t)slabs;
 	header->row_mask = rows - 1;

@@ -22,6 +22,7 @@ void reel_tables_close(struct reel_arena *arena)
 		arena->driver->cuMemFreeHost(tables->memory);
 	free(tables->rows);
 	free(tables->chain);
+	free(tables->free);
 	memset(tables, 0, sizeof *tables);
 }
 
@@ -40,7 +41,8 @@ static int allocate(struct reel_arena *arena, size_t bytes)
 	tables->slab = (void *)(tables->memory + empty->slabs_offset);
 	tables->rows = malloc(sizeof *tables->rows * 32 * empty->warps);
 	tables->chain = malloc(sizeof *tables->chain * empty->end_slab);
-	if (!tables->rows || !tables->chain)
+	tables->free = malloc(sizeof *tables->free * empty->end_slab);
+	if (!tables->rows || !tables->chain || !tables->free)
 		return reel_fail(-ENOMEM, "no host memory for the tables of an arena");
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Changes the tables of an arena on the host. The thread that called a function of reel/arena.h
- * runs these functions, while no kernel uses the arena. `free_slabs` is the length of the free list.
+ * runs these functions, while no kernel uses the arena.
  * A warp that has slabs in the store has at least one on the device, above them.
  */
 #include "config.h"
@@ -15,35 +15,37 @@
 
 uint32_t reel_tables_take(struct reel_tables *tables)
 {
-	uint64_t *free_list = &tables->header->free;
-	uint32_t slab = (uint32_t)*free_list;
-
-	if (slab >= tables->header->end_slab)
-		return 0;
-	REEL_ASSERT(tables->free_slabs > 0);
-	*free_list =
-		((*free_list >> 32) + 1) << 32 | (uint32_t)(slab + 1 + tables->slab[slab].next);
-	tables->free_slabs--;
-	return slab;
+	return tables->free_slabs ? tables->free[--tables->free_slabs] : 0;
 }
 
 void reel_tables_give(struct reel_tables *tables, uint32_t slab)
 {
-	uint64_t *free_list = &tables->header->free;
-
 	REEL_ASSERT(slab >= tables->header->first_slab && slab < tables->header->end_slab);
-	tables->slab[slab].next = (uint32_t)*free_list - (slab + 1);
-	*free_list = ((*free_list >> 32) + 1) << 32 | slab;
-	tables->free_slabs++;
+	REEL_ASSERT(tables->free_slabs < tables->header->end_slab - tables->header->first_slab);
+	tables->free[tables->free_slabs++] = slab;
 }
 
-static uint32_t count_free(const struct reel_tables *tables)
+/* A kernel takes the slabs that warps gave back first, then the queue from its first entry on. */
+static void list_free(struct reel_tables *tables)
 {
-	uint32_t slab = (uint32_t)tables->header->free, count = 0;
+	tables->free_slabs = 0;
+	for (uint32_t entry = tables->header->end_slab; entry > tables->header->queue; entry--)
+		reel_tables_give(tables, entry - 1 + tables->slab[entry - 1].queued);
+	for (uint32_t slab = (uint32_t)tables->header->given; slab; slab = tables->slab[slab].below)
+		reel_tables_give(tables, slab);
+}
 
-	for (; slab < tables->header->end_slab; slab += 1 + tables->slab[slab].next)
-		count++;
-	return count;
+/* All free slabs are in the queue afterwards, where no lane fails to take one. */
+static void queue_free(struct reel_tables *tables)
+{
+	uint32_t entry = tables->header->end_slab;
+
+	tables->header->given = 0;
+	for (uint32_t n = 0; n < tables->free_slabs; n++) {
+		entry--;
+		tables->slab[entry].queued = tables->free[n] - entry;
+	}
+	tables->header->queue = entry;
 }
 
 static bool is_slab(uint32_t link)
@@ -177,13 +179,14 @@ static uint32_t top_at(const struct reel_tables *tables, uint32_t drained, uint3
 
 void reel_tables_measure(struct reel_tables *tables)
 {
-	tables->free_slabs = count_free(tables);
+	list_free(tables);
 	for (uint32_t n = 0; n < tables->header->warps * 32; n++)
 		tables->rows[n] = rows_below(tables, n / 32, n % 32);
 }
 
 void reel_tables_place(struct reel_tables *tables)
 {
+	queue_free(tables);
 	for (uint32_t n = 0; n < tables->header->warps; n++) {
 		uint32_t slabs = reel_tables_walk(tables, n);
 

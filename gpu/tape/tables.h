@@ -26,12 +26,16 @@ struct reel_tables {
 	 */
 	uint64_t *rows;
 	uint32_t *chain; /* the slabs of the warp that was walked last, the lowest first */
+	uint32_t *free;  /* the free slabs; the last one is taken first */
 	uint32_t free_slabs;
 };
 
-/* Counts the free slabs and sets `rows`, from tables that were read. */
+/* Lists the free slabs and sets `rows`, from tables that were read. */
 void reel_tables_measure(struct reel_tables *tables);
-/* Sets the top of each lane by its `rows`, in tables that are to be written. */
+/*
+ * Queues the free slabs, and sets the top of each lane by its `rows`, in tables that are to be
+ * written.
+ */
 void reel_tables_place(struct reel_tables *tables);
 
 /* Takes a free slab. Returns 0 if there is none. */

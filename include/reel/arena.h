@@ -9,7 +9,7 @@
  *	while (reel_arena_settle(arena, NULL) > 0);
  *	reel_arena_close(arena);
  *
- * Memory. An arena is one piece of device memory: a header, a free list, a state for each warp, and
+ * Memory. An arena is one piece of device memory: a header, a state for each warp, tables, and
  * slabs. Each warp of a launch takes slabs as its lanes push. The warp keeps its slabs for later
  * pushes, in this launch and in later ones, until trim() or a reset gives them back.
  *
@@ -308,7 +308,13 @@ void reel_arena_get_stats(const struct reel_arena *arena, struct reel_arena_stat
  * number 0, and row r of slab s is row s * rows + r of the arena.
  */
 struct reel_arena_header {
-	uint64_t free; /* number of changes << 32 | first free slab; end_slab: none */
+	/* Free slabs that warps gave back: number of changes << 32 | first of the list, or 0. */
+	uint64_t given;
+	/*
+	 * The other free slabs are a queue in the table of slabs: an entry for each, up to the last
+	 * one of the table. This is the number of its first entry; from end_slab on: it is empty.
+	 */
+	uint32_t queue;
 	uint32_t faults;
 	uint32_t warps_needed;
 	uint32_t saved_block; /* number of threads in a block of the kernel that saved tapes last */
@@ -317,7 +323,6 @@ struct reel_arena_header {
 	uint32_t word_bytes;
 	uint32_t first_slab, end_slab;
 	uint32_t warps;
-	uint32_t unused;
 	uint64_t warps_offset, saved_offset, slabs_offset;
 };
 
@@ -340,9 +345,10 @@ struct reel_arena_saved {
 
 /* The links of a slab. The table has one for each number, also for slabs that hold the tables. */
 struct reel_arena_slab {
-	uint32_t below, above;
+	uint32_t below;  /* also in the list of slabs that warps gave back: the next one, or 0 */
+	uint32_t above;
 	uint32_t height; /* number of slabs below this one */
-	uint32_t next;   /* in the free list: number of the next slab - (own number + 1) */
+	uint32_t queued; /* in the queue's entry of this number: number of its slab - own number */
 };
 
 #endif

@@ -8,12 +8,12 @@
  * chain.
  *
  * If a link is 0, the first lanes that come to it together extend it: one of them marks the link as
- * busy, takes a slab from the free list and stores it in the link. Another lane that comes to the
+ * busy, takes a free slab and stores it in the link. Another lane that comes to the
  * busy link waits, so that a warp never takes more slabs than it needs. So an arena that is large
  * enough is large enough for every order of the lanes. If there is no free slab, the link stays
  * refused, so that all lanes count the same rows as lost.
  *
- * All warps share the free list. The lanes of a warp, which are not in step, share its links. Each
+ * All warps share the free slabs. The lanes of a warp, which are not in step, share its links. Each
  * word of a row belongs to one lane.
  */
 #ifndef REEL_DEVICE_SLAB_CUH
@@ -69,24 +69,24 @@ REEL_DEVICE reel_arena_saved *reel_device_saved(unsigned char *base, const reel_
 	       (warp - (const reel_arena_warp *)(base + header->warps_offset));
 }
 
-/* ---- Within: the free list ---- */
+/* ---- Within: free slabs ---- */
 
 /*
- * Returns a slab, or 0 if none is free. The upper half of `free` counts its changes. So the swap
- * fails if other lanes took the slab and gave it back meanwhile: its `next` may have changed.
+ * Returns a slab that a warp gave back, or 0. The upper half of `given` counts its changes. So the
+ * swap fails if other lanes took the slab and gave it back meanwhile: its link may have changed.
  */
-REEL_DEVICE uint32_t reel_device_take(unsigned char *base)
+REEL_DEVICE uint32_t reel_device_take_given(unsigned char *base)
 {
 	reel_arena_header *header = reel_device_header(base);
-	/* Acquire: pairs with the release in reel_device_give(). Makes `next` visible. */
-	uint64_t seen = reel_device_acquire(&header->free);
+	/* Acquire: pairs with the release in reel_device_give(). Makes the link visible. */
+	uint64_t seen = reel_device_acquire(&header->given);
 
-	while ((uint32_t)seen < header->end_slab) {
+	while ((uint32_t)seen) {
 		uint32_t slab = (uint32_t)seen;
 		/* Stale if another lane took the slab meanwhile; the swap fails then. */
-		uint32_t next = slab + 1 + reel_device_load(&reel_device_slab(base, slab)->next);
-		uint64_t old = reel_device_swap_if(&header->free, seen,
-						   ((seen >> 32) + 1) << 32 | next);
+		uint32_t below = reel_device_load(&reel_device_slab(base, slab)->below);
+		uint64_t old = reel_device_swap_if(&header->given, seen,
+						   ((seen >> 32) + 1) << 32 | below);
 
 		if (old == seen)
 			return slab;
@@ -95,16 +95,32 @@ REEL_DEVICE uint32_t reel_device_take(unsigned char *base)
 	return 0;
 }
 
+/*
+ * Returns a slab, or 0 if none is free. All warps may come here at once, when they push for the
+ * first time: one addition takes a slab from the queue, where a swap would fail for all but one.
+ */
+REEL_DEVICE uint32_t reel_device_take(unsigned char *base)
+{
+	reel_arena_header *header = reel_device_header(base);
+	uint32_t slab = reel_device_take_given(base), entry;
+
+	/* The test keeps the counter from running over when many lanes find the queue empty. */
+	if (slab || reel_device_load(&header->queue) >= header->end_slab)
+		return slab;
+	entry = atomicAdd(&header->queue, 1u);
+	return entry < header->end_slab ? entry + reel_device_slab(base, entry)->queued : 0;
+}
+
 REEL_DEVICE void reel_device_give(unsigned char *base, uint32_t slab)
 {
 	reel_arena_header *header = reel_device_header(base);
-	uint32_t *next = &reel_device_slab(base, slab)->next;
-	uint64_t seen = reel_device_acquire(&header->free), old;
+	uint32_t *below = &reel_device_slab(base, slab)->below;
+	uint64_t seen = reel_device_acquire(&header->given), old;
 
 	for (;;) {
-		reel_device_store(next, (uint32_t)seen - (slab + 1));
-		/* Release: pairs with the acquire in reel_device_take(). Makes `next` visible. */
-		old = reel_device_swap_if(&header->free, seen, ((seen >> 32) + 1) << 32 | slab);
+		reel_device_store(below, (uint32_t)seen);
+		/* Release: pairs with the acquire in reel_device_take_given(). Makes the link visible. */
+		old = reel_device_swap_if(&header->given, seen, ((seen >> 32) + 1) << 32 | slab);
 		if (old == seen)
 			return;
 		seen = old;
@@ -195,7 +211,7 @@ REEL_DEVICE uint32_t reel_device_extend(unsigned char *base, reel_arena_warp *wa
 
 		if (below)
 			height = reel_device_slab(base, below)->height + 1;
-		header->below = below;
+		reel_device_store(&header->below, below);
 		header->height = height;
 		reel_device_store(&header->above, 0);
 		atomicMax(&warp->peak, height + 1);

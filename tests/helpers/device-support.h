@@ -54,7 +54,8 @@ struct host_arena {
 	{
 		reel_arena_header empty = *header;
 
-		empty.free = header->first_slab;
+		empty.given = 0;
+		empty.queue = header->first_slab;
 		empty.faults = empty.warps_needed = empty.saved_block = 0;
 		*header = empty;
 		memset(memory + ARENA_HEADER_BYTES, 0, arena_zeros(header));
@@ -67,15 +68,15 @@ struct host_arena {
 	{
 		return arena_slabs(header);
 	}
-	/* Walks the free list. */
+	/* The rest of the queue, and the list of those that were given back. */
 	uint32_t free_slabs() const
 	{
 		const reel_arena_slab *slab_of =
 			(const reel_arena_slab *)(memory + header->slabs_offset);
-		uint32_t n = 0;
+		uint32_t n = header->queue < header->end_slab ? header->end_slab - header->queue : 0;
 
-		for (uint32_t slab = (uint32_t)header->free; slab < header->end_slab && n <= slabs();
-		     slab = slab + 1 + slab_of[slab].next)
+		for (uint32_t slab = (uint32_t)header->given; slab && n <= slabs();
+		     slab = slab_of[slab].below)
 			n++;
 		return n;
 	}
