@@ -4,6 +4,7 @@
  * Prints a table in Markdown; --quick takes a tenth of the memory.
  */
 #include <algorithm>
+#include <chrono>
 
 #include "../examples/gpu/montecarlo.h"
 #include "../examples/gpu/stencil.h"
@@ -60,7 +61,7 @@ void row(const char *what, double value, const char *unit, double target, bool a
 	if (target > 0)
 		snprintf(words, sizeof words, "%s %g: %s", at_least ? "at least" : "at most", target,
 			 (at_least ? value >= target : value <= target) ? "met" : "missed");
-	printf("| %s | %.3g %s | %s |\n", what, value, unit, words);
+	printf("| %s | %.*f %s | %s |\n", what, value < 1 ? 3 : value < 100 ? 2 : 0, value, unit, words);
 }
 
 /* Blocks that are resident at a time. */
@@ -139,6 +140,93 @@ double measure_copy(clock_of_the_device &clock, size_t bytes, const char *what)
 	seconds = clock.median(copy);
 	row(what, 2.0 * bytes / seconds * 1e-9, "GB/s", 0, true);
 	return 2.0 * bytes / seconds;
+}
+
+/* ---- More tape than the arena holds ---- */
+
+__global__ void push_step(reel_device_arena arena, bool is_first, unsigned rows)
+{
+	reel_device_tape<> tape;
+
+	if (is_first)
+		tape.open(arena);
+	else
+		tape.resume(arena);
+	for (unsigned i = 0; i < rows; i++)
+		tape.push((double)i);
+	tape.save();
+}
+
+__global__ void pop_step(reel_device_arena arena, unsigned rows, double *sums)
+{
+	reel_device_tape<> tape;
+	double sum = 0;
+
+	tape.resume(arena);
+	for (unsigned i = 0; i < rows; i++)
+		sum += tape.pop<double>();
+	tape.save();
+	sums[GLOBAL_THREAD] = sum;
+}
+
+template <class Launch> double settled(const device::tapes &tapes, unsigned steps, Launch launch)
+{
+	auto start = std::chrono::steady_clock::now();
+
+	for (unsigned step = 0; step < steps; step++) {
+		int error;
+
+		do
+			launch(step);
+		while ((error = reel_arena_settle(tapes.arena, nullptr)) > 0);
+		if (error)
+			device::stop("an arena with a store", reel_error_text(error));
+	}
+	return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/* Sixteen steps push four times what the arena holds, the rest is in host memory meanwhile. */
+void measure_spill(clock_of_the_device &clock, size_t bytes)
+{
+	const unsigned steps = 16;
+	unsigned blocks = resident(push_step), lanes = blocks * threads;
+	unsigned rows = (unsigned)(bytes / steps / lanes / sizeof(double));
+	double moved = (double)steps * lanes * rows * sizeof(double);
+	device::array<double> sums(lanes);
+	device::array<char> on_device(bytes / steps);
+	device::tapes tapes(lanes / 32, 0, bytes / 4 + ((size_t)lanes / 32 << 16));
+	reel_store *store;
+	void *pinned;
+	double forward[3], reverse[3];
+
+	if (reel_store_open(&store, "memory=32G", nullptr) || reel_arena_attach(tapes.arena, store))
+		device::stop("an arena with a store", reel_error_text(0));
+	for (unsigned n = 0; n < 3; n++) {
+		forward[n] = settled(tapes, steps, [&](unsigned step) {
+			LAUNCH(push_step, blocks, threads, reel_arena_device(tapes.arena), step == 0, rows);
+		});
+		reverse[n] = settled(tapes, steps, [&](unsigned) {
+			LAUNCH(pop_step, blocks, threads, reel_arena_device(tapes.arena), rows, sums.data);
+		});
+	}
+	std::sort(forward, forward + 3);
+	std::sort(reverse, reverse + 3);
+	device::check(cudaMallocHost(&pinned, bytes / steps), "pinned memory");
+	double out = clock.median([&] {
+		device::check(cudaMemcpyAsync(pinned, on_device.data, bytes / steps,
+					      cudaMemcpyDeviceToHost),
+			      "copy");
+	});
+	double back = clock.median([&] {
+		device::check(cudaMemcpyAsync(on_device.data, pinned, bytes / steps,
+					      cudaMemcpyHostToDevice),
+			      "copy");
+	});
+	device::check(cudaFreeHost(pinned), "pinned memory");
+	row("tape of four times the arena, pushed", moved / forward[1] * 1e-9, "GB/s", 0, true);
+	row("... over a copy to pinned memory", moved / forward[1] * out / (bytes / steps), "", 0, true);
+	row("tape of four times the arena, popped", moved / reverse[1] * 1e-9, "GB/s", 0, true);
+	row("... over a copy from pinned memory", moved / reverse[1] * back / (bytes / steps), "", 0, true);
 }
 
 /* ---- A tape of in-kernel malloc ---- */
@@ -282,6 +370,7 @@ int main(int count, char **arguments)
 	measure_push_pop<32, 16>(clock, bytes, copy);
 	measure_stencil(clock, quick ? 2048 : 8192, 8);
 	measure_montecarlo(clock, quick ? 1 << 18 : 1 << 21);
+	measure_spill(clock, bytes);
 	measure_copy(clock, bytes, "the copy, once more");
 	if (has_heap)
 		measure_malloc(clock, heap);

@@ -172,7 +172,7 @@ write_results() {
 		cat <<END
 # On a GPU
 
-$gpu, driver $driver, compute capability $capability, $(uname -sr). Written by \`gpu/try.sh\`${quick:+ --quick}.
+$gpu, driver $driver, compute capability $capability, $(uname -sr | sed 's/-.*//'). Written by \`gpu/try.sh\`${quick:+ --quick}.
 
 Medians of seven runs. A copy reads and writes; so do a push and its pop, and are counted so.
 END
