@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The lists of sources and of symbols are sorted, so that a file or a name has one place in them.
+# The lists of sources and of symbols are sorted, so that a file or a name has one place in them. No
+# product grows beyond its bar.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 LC_ALL=C
 export LC_ALL
@@ -28,5 +29,15 @@ for map in lib/libreel.map omp/libreel-omp.map mpi/libreel-mpi.map gpu/libreel-c
 	awk '/^[A-Z]/ { sets++ } /^\t[a-z]/ { sub(/;$/, "", $1); print sets, $1 }' "$SOURCE_DIR/$map" >symbols
 	sort symbols | diff symbols - >unsorted
 	is_empty unsorted "the symbols of $map are sorted"
+done
+
+# Lines of code, without comments and empty lines. A change that adds a concept removes another one; a
+# change that raises a bar says why.
+for bar in lib:18600 omp:6900 mpi:5500 gpu:3250 include:2600; do
+	product=${bar%:*}
+	lines=$(find "$SOURCE_DIR/$product" -name '*.[ch]' -exec cat {} + |
+		sed 's|/\*.*\*/||; /\/\*/,/\*\//d; /^[[:space:]]*$/d' | wc -l)
+	[ "$lines" -gt 1000 ] && [ "$lines" -le "${bar#*:}" ]
+	ok $? "$product/ has $lines lines of code, at most ${bar#*:}"
 done
 end
