@@ -14,6 +14,7 @@
 #include "helpers/support.h"
 #include "helpers/store-count.h"
 #include "helpers/store-fault.h"
+#include "os/os.h"
 
 #define ROOM (2 * SUITE_TOTAL_BYTES)
 
@@ -409,6 +410,34 @@ static void memory_is_filled_to_the_byte(void)
 	reel_store_close(store);
 }
 
+/* Whole huge pages are mapped, and the rest is allocated. Memory that was given up is lost here. */
+static void memory_takes_large_pieces(void)
+{
+	enum { PIECES = 5 };
+	const size_t bytes[PIECES] = {REEL_HUGE_PAGE - 1, REEL_HUGE_PAGE, REEL_HUGE_PAGE + 1,
+				      2 * REEL_HUGE_PAGE, REEL_HUGE_PAGE};
+	unsigned char *data = suite_allocate(2 * REEL_HUGE_PAGE);
+	reel_store *store = memory(UINT64_MAX);
+	reel_transfer transfer[PIECES];
+	unsigned wrong = 0;
+
+	for (unsigned i = 0; i < PIECES; i++) {
+		transfer[i] = (reel_transfer){.data = data, .bytes = bytes[i]};
+		memset(data, (int)i + 1, bytes[i]);
+		wrong += reel_store_put_and_wait(store, &transfer[i]) != 0;
+	}
+	for (unsigned i = PIECES; i-- > 0;) {
+		memset(data, 0, bytes[i]);
+		wrong += reel_store_get_and_wait(store, &transfer[i]) || data[0] != i + 1 ||
+			 data[bytes[i] - 1] != i + 1;
+		if (i % 2)
+			reel_store_drop(store, transfer[i].extent);
+	}
+	is_int(wrong, 0, "memory: large pieces come back");
+	reel_store_close(store);
+	free(data);
+}
+
 static void a_second_checksum_is_the_first(void)
 {
 	reel_store *store = checksum(memory(100));
@@ -772,6 +801,7 @@ int main(void)
 	files_do_what_they_must();
 	counts_are_right();
 	memory_is_filled_to_the_byte();
+	memory_takes_large_pieces();
 	two_stores_take_what_both_take();
 	two_stores_share_the_time();
 	a_second_checksum_is_the_first();
