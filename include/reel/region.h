@@ -50,7 +50,13 @@
  * one tape for each lane.
  *
  * Phases. A barrier ends a phase. The reverse sweep reverses all lanes of a phase, then those of
- * the phase before.
+ * the phase before. reel_worker_barrier() is the barrier. In its place stand
+ *
+ *	reel_worker_phase()         where tasks of OpenMP have to run at the barrier
+ *	reel_worker_next_phase()    after a barrier of the program's own
+ *	reel_lane_phase()           the same, for a lane that a thread keeps in a variable
+ *	reel_worker_push_span(), reel_worker_pop_span()
+ *	                            which contain it
  *
  * Notes, and their size on a lane that recorded something:
  *
