@@ -26,20 +26,26 @@ struct reel_mpi_operation *reel_mpi_find_operation(struct reel_mpi_attached *att
 
 	pthread_mutex_lock(&attached->lock);
 	operation = *place_of(attached, op);
-	if (operation && !operation->adjoint)
-		operation = NULL;
+	REEL_ASSERT(!operation || operation->adjoint);
 	pthread_mutex_unlock(&attached->lock);
 	return operation;
 }
 
+/* A program may make and free operations for as long as the communicator lives. */
+static void forget(struct reel_mpi_operation **place)
+{
+	struct reel_mpi_operation *operation = *place;
+
+	if (!operation)
+		return;
+	*place = operation->next;
+	free(operation);
+}
+
 void reel_mpi_free_operations(struct reel_mpi_attached *attached)
 {
-	while (attached->operations) {
-		struct reel_mpi_operation *operation = attached->operations;
-
-		attached->operations = operation->next;
-		free(operation);
-	}
+	while (attached->operations)
+		forget(&attached->operations);
 }
 
 int reel_mpi_op_set_adjoint(MPI_Comm comm, MPI_Op op, reel_mpi_op_adjoint *adjoint, void *context)
@@ -55,9 +61,9 @@ int reel_mpi_op_set_adjoint(MPI_Comm comm, MPI_Op op, reel_mpi_op_adjoint *adjoi
 		return reel_fail(-EINVAL, "%s: MPI_OP_NULL", call);
 	pthread_mutex_lock(&attached->lock);
 	place = place_of(attached, op);
-	if (!*place)
-		*place = calloc(1, sizeof **place);
-	if (*place)
+	if (!adjoint)
+		forget(place);
+	else if (*place || (*place = calloc(1, sizeof **place)))
 		**place = (struct reel_mpi_operation){(*place)->next, op, adjoint, context};
 	else
 		error = reel_fail(-ENOMEM, "%s: no memory", call);
