@@ -45,7 +45,7 @@ static const struct {
 	{"struct reel_arena_report", sizeof(struct reel_arena_report), 80},
 	{"struct reel_arena_stats", sizeof(struct reel_arena_stats), 128},
 	{"struct reel_arena_header", sizeof(struct reel_arena_header), 72},
-	MEMBER(struct reel_arena_header, word_bytes, 28),
+	MEMBER(struct reel_arena_header, word_bytes, 32),
 	MEMBER(struct reel_arena_header, warps_offset, 48),
 	{"struct reel_arena_warp", sizeof(struct reel_arena_warp), 16},
 	{"struct reel_arena_saved", sizeof(struct reel_arena_saved), 384},
