@@ -45,9 +45,15 @@ class PlanSchedule(CheckpointSchedule):
             walk.end(self._max_n)
             self._told = True
 
+    def _end_forward(self) -> Iterator[Any]:
+        """Clients read the loop's result, and turn around, when a Forward has come to the end for the first time."""
+        if not self._ended and self._n == self._max_n:
+            self._ended = True
+            yield EndForward()
+
     def _iterator(self) -> Iterator[Any]:
         walk = self._plan.schedule()
-        self._told = ended = False
+        self._told = self._ended = False
         kept: Set[int] = set()  # steps whose tapes are kept for later, of a mixed plan
         action = next(walk)
         while action.kind != "done":
@@ -61,16 +67,16 @@ class PlanSchedule(CheckpointSchedule):
                 if store is None and self._plan.steps is None and self._max_n is None:
                     raise RuntimeError("the last tier has no slot left for the state of a period: give it more")
                 yield self._forward(action.first, action.last, store)
+                yield from self._end_forward()
             elif action.kind == "record":
                 if store is not None:
                     # The state goes to its slot with the step that is run from it, and comes back to be recorded.
                     yield self._forward(action.first, action.first + 1, store)
+                    yield from self._end_forward()
                     yield self._bring(store)
                 following = next(walk)
                 yield from self._record(action, following.kind == "reverse", kept)
-                if not ended and self._n == self._max_n:
-                    ended = True
-                    yield EndForward()
+                yield from self._end_forward()
             elif action.kind == "reverse":
                 yield from self._reverse(action, kept)
             elif action.kind == "load":
@@ -150,6 +156,7 @@ class _Checker:
         self.data: Set[int] = set()
         self.kept: Dict[Any, Dict[int, Tuple[Set[int], Set[int]]]] = {StorageType.RAM: {}, StorageType.DISK: {}}
         self.run = self.recorded = 0
+        self.is_reversing = False
 
     def must(self, holds: bool, what: str) -> None:
         if not holds:
@@ -177,7 +184,12 @@ class _Checker:
         if end == self.steps:
             self.schedule.finalize(end)
 
+    def end_forward(self) -> None:
+        self.must(self.n == self.steps and not self.is_reversing, "the forward sweep is not at its end")
+        self.is_reversing = True
+
     def reverse(self, action: Any) -> None:
+        self.must(self.is_reversing, "the forward sweep has not ended")
         self.must(action.n1 == self.steps - self.r and action.n0 < action.n1,
                   f"step {self.steps - self.r - 1} is to be reversed")
         self.must(self.data.issuperset(range(action.n0, action.n1)), "the steps were not recorded")
@@ -186,6 +198,7 @@ class _Checker:
             self.data = set()
 
     def move(self, action: Any, drops: bool) -> None:
+        self.must(self.is_reversing, "the forward sweep has not ended")
         self.must(not self.states and not self.data, "data that is in use is overwritten")
         source = self.kept.get(action.from_storage, {})
         self.must(action.n in source, "there is no such data")
@@ -210,7 +223,7 @@ class _Checker:
         elif isinstance(action, (Copy, Move)):
             self.move(action, isinstance(action, Move))
         elif isinstance(action, EndForward):
-            self.must(self.n == self.steps, "the forward sweep is not at its end")
+            self.end_forward()
         else:
             self.must(isinstance(action, EndReverse), "it is of no known class")
             self.must(self.r == self.steps, "the reverse sweep is not at its end")

@@ -111,11 +111,19 @@ def test_a_right_schedule():
     (0, (Forward(0, 2, True, False, RAM), 1, 0), "says that the loop is at 1"),
     (3, (Reverse(3, 2, True), 3, 0), "says that 0 steps"),
     (2, ("end", 3, 0), "no known class"),
+    (1, (Copy(0, RAM, WORK), 0, 0), "has not ended"),
+    (3, (EndForward(), 3, 0), "not at its end"),
 ])
 def test_a_wrong_action_is_named(at, action, what):
     wrong = GOOD[:at] + [action] + GOOD[at + 1:]
     with pytest.raises(ValueError, match=rf"^action \d+, .*{what}"):
         reel.check_schedule(Listed(3, wrong), 3, ram=1, disk=0)
+
+
+def test_the_forward_sweep_ends_before_anything_is_reversed():
+    wrong = GOOD[:2] + GOOD[3:]
+    with pytest.raises(ValueError, match=r"^action 2, .*has not ended"):
+        reel.check_schedule(Listed(3, wrong), 3)
 
 
 def test_a_schedule_that_ends_early():
