@@ -10,6 +10,7 @@
 
 from ._errors import ArgumentError, Error, MemoryError, StoreError
 from ._library import lib as _lib
+from ._package import PackageData
 from ._plan import KINDS, Action, Counts, Plan, Prediction, Schedule, Tier, choose, planners
 from ._pool import Parcel, Pool
 from ._run import Run, Step, save_now
@@ -17,6 +18,7 @@ from .schedules import check_schedule, schedule
 
 __version__ = _lib.reel_version().decode()
 __all__ = [
-    "Action", "ArgumentError", "Counts", "Error", "KINDS", "MemoryError", "Parcel", "Plan", "Pool", "Prediction",
-    "Run", "Schedule", "check_schedule", "Step", "StoreError", "Tier", "choose", "planners", "save_now", "schedule",
+    "Action", "ArgumentError", "Counts", "Error", "KINDS", "MemoryError", "PackageData", "Parcel", "Plan", "Pool",
+    "Prediction", "Run", "Schedule", "check_schedule", "Step", "StoreError", "Tier", "choose", "planners", "save_now",
+    "schedule",
 ]
