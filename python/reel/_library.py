@@ -170,6 +170,7 @@ _FUNCTIONS = {
     "reel_run_close": (None, c_void_p),
     "reel_run_start": (c_int, c_void_p, c_void_p, c_void_p, c_void_p),
     "reel_run_next": (c_int, c_void_p, POINTER(Action)),
+    "reel_run_stop": (None, c_void_p, c_int),
     "reel_run_end_loop": (c_int, c_void_p),
     "reel_run_resume": (c_int, c_void_p, c_void_p, c_void_p),
     "reel_run_is_reversing": (c_bool, c_void_p),

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Runs: a plan carried out over a loop of Python."""
 
+import contextlib
 import errno
 import os
+import warnings
 import weakref
 from ctypes import byref, c_void_p
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
@@ -11,6 +13,7 @@ import numpy as np
 
 from ._errors import Uncopied, check, error_of
 from ._library import MAX_TIERS, Action as _Action, Part, RunOptions, RunStats, lib
+from ._mpi import Ranks
 from ._plan import KINDS, Plan
 from ._pool import Lease, Pool, members
 
@@ -44,6 +47,11 @@ def _close(handle: c_void_p, lease: Optional[Lease]) -> None:
         lease.end_if_pending()
 
 
+def _leave_open(*_: Any) -> None:
+    """The collector ends a run at another time on each rank, and they close it together."""
+    warnings.warn("a reel.Run over ranks was not closed: close it on all ranks", ResourceWarning, stacklevel=2)
+
+
 class Run(Uncopied):
     """Carries a plan out over a loop that the program owns.
 
@@ -58,6 +66,10 @@ class Run(Uncopied):
     the last one to the first. Snapshots are parcels of `pool`; the tiers of the plan are memory or, by
     `stores`, what `reel.Pool` takes as `store`, in `directory`.
 
+    With `comm`, a communicator of mpi4py, each rank has its part of the state, and all ranks carry the plan out
+    together: they open the run, begin the sweeps, ask what is next, resume and close. An exception that leaves the
+    loop on one rank, also by gradient(), ends it on all: the others get an Error that names the rank.
+
     With a file `restart` a run that was killed goes on where it was: resume() says whether there was one. The
     file needs `adjoint`, all arrays to which the reverse sweep adds.
     """
@@ -65,28 +77,32 @@ class Run(Uncopied):
     def __init__(self, plan: Plan, state: State, *, pool: Optional[Pool] = None, stores: Sequence[Store] = (),
                  directory: Union[str, "os.PathLike[str]", None] = None, segment_steps: int = 0, steps: int = 0,
                  adjoint: Optional[State] = None, restart: Union[str, "os.PathLike[str]", None] = None,
-                 restart_seconds: float = 0, audit: bool = False) -> None:
-        if len(stores) > MAX_TIERS:
-            raise ValueError(f"a plan has at most {MAX_TIERS} tiers")
-        self._state, parts = _parts(state, "the state")
-        self._adjoint, adjoint_parts = _parts(() if adjoint is None else adjoint, "the adjoint")
-        self._plan, self._pool = plan, pool
-        self._restart = None if restart is None else os.fsencode(restart)
-        options = RunOptions(
-            pool=pool._open() if pool else None, segment_steps=segment_steps, steps=steps, flags=1 if audit else 0,
-            restart=self._restart, restart_seconds=restart_seconds, state_part=parts, state_parts=len(self._state),
-            adjoint_part=adjoint_parts, adjoint_parts=len(self._adjoint))
+                 restart_seconds: float = 0, audit: bool = False, comm: Any = None) -> None:
+        self._ranks = None if comm is None else Ranks(comm)
         handle = c_void_p()
         opened: List[c_void_p] = []
         try:
-            for tier, description in enumerate(stores):
-                if description is not None:
-                    store = c_void_p()
-                    check(lib.reel_store_open(byref(store), description.encode(),
-                                              None if directory is None else os.fsencode(directory)))
-                    opened.append(store)
-                    options.store[tier] = store.value
-            check(lib.reel_run_open(byref(handle), plan._handle, None, byref(options)))
+            with self._ranks or contextlib.nullcontext():
+                if len(stores) > MAX_TIERS:
+                    raise ValueError(f"a plan has at most {MAX_TIERS} tiers")
+                self._state, parts = _parts(state, "the state")
+                self._adjoint, adjoint_parts = _parts(() if adjoint is None else adjoint, "the adjoint")
+                self._plan, self._pool = plan, pool
+                self._restart = None if restart is None else os.fsencode(restart)
+                options = RunOptions(
+                    pool=pool._open() if pool else None, segment_steps=segment_steps, steps=steps,
+                    flags=1 if audit else 0, restart=self._restart, restart_seconds=restart_seconds,
+                    state_part=parts, state_parts=len(self._state), adjoint_part=adjoint_parts,
+                    adjoint_parts=len(self._adjoint))
+                for tier, description in enumerate(stores):
+                    if description is not None:
+                        store = c_void_p()
+                        check(lib.reel_store_open(byref(store), description.encode(),
+                                                  None if directory is None else os.fsencode(directory)))
+                        opened.append(store)
+                        options.store[tier] = store.value
+            check(self._ranks.open_run(handle, plan._handle, options) if self._ranks
+                  else lib.reel_run_open(byref(handle), plan._handle, None, byref(options)))
         except BaseException:
             for store in opened:
                 lib.reel_store_close(store)
@@ -95,13 +111,15 @@ class Run(Uncopied):
         lease = pool._lease if pool else None
         if lease:
             lease.runs.add(handle.value)
-        self._finalizer = weakref.finalize(self, _close, handle, lease)
+        self._finalizer = weakref.finalize(self, _leave_open if self._ranks else _close, handle, lease)
         # A thread may be in the run when the interpreter ends.
         self._finalizer.atexit = False
 
     def close(self) -> None:
         """Give the snapshots and the stores up now."""
-        self._finalizer()
+        alive = self._finalizer.detach()
+        if alive:
+            _close(*alive[2])
 
     def __enter__(self) -> "Run":
         return self
@@ -128,13 +146,24 @@ class Run(Uncopied):
     def __iter__(self) -> Iterator[Step]:
         check(lib.reel_run_start(self._live(), None, None, self._adjoint_address()))
         action = _Action()
-        while True:
-            result = lib.reel_run_next(self._live(), byref(action))
-            if result:
-                raise error_of(result)
-            if KINDS[action.kind] == "done":
-                return
-            yield Step(KINDS[action.kind], action.first, action.last)
+        ended = False
+        try:
+            while not ended:
+                result = lib.reel_run_next(self._live(), byref(action))
+                ended = result != 0 or KINDS[action.kind] == "done"
+                if result:
+                    raise error_of(result)
+                if not ended:
+                    yield Step(KINDS[action.kind], action.first, action.last)
+        finally:
+            if self._ranks and not ended:
+                self._leave_sweep()
+
+    def _leave_sweep(self) -> None:
+        """This rank's loop has ended early. The others ask for the next action, and learn that there is none."""
+        if self._finalizer.alive and not self._ranks.is_over():
+            lib.reel_run_stop(self._handle, -errno.ECANCELED)
+            lib.reel_run_next(self._handle, byref(_Action()))
 
     def end_loop(self) -> None:
         """Of a plan without a known end: the loop ends in the state to which the last "advance" has led."""

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""Runs over ranks: libreel-mpi, which has to call the MPI that mpi4py calls."""
+
+import ctypes
+import errno
+import functools
+import os
+from ctypes import POINTER, byref, c_int, c_int64, c_void_p
+from typing import Any
+
+from ._errors import check
+from ._library import RunOptions, lib
+
+
+def _version(library: ctypes.CDLL) -> Any:
+    """MPI_Get_library_version() of the MPI that a library calls: the function, and what it says."""
+    function = library.MPI_Get_library_version
+    text, length = ctypes.create_string_buffer(8192), c_int()
+    function(text, byref(length))
+    return ctypes.cast(function, c_void_p).value, text.value.decode(errors="replace").split("\n")[0].strip()
+
+
+@functools.lru_cache(maxsize=None)
+def _load(mpi4py_path: str, comm: Any) -> ctypes.CDLL:
+    """libreel-mpi, whose communicators are of the type `comm`.
+
+    REEL_MPI_LIBRARY names it. Else it lies beside a libreel that was named, or is where the loader finds it.
+    """
+    name = os.environ.get("REEL_MPI_LIBRARY") or os.path.join(os.path.dirname(lib._name), "libreel-mpi.so.0")
+    try:
+        library = ctypes.CDLL(name)
+    except OSError as error:
+        raise ImportError(f"libreel-mpi was not found ({error}); install it, or set REEL_MPI_LIBRARY to the path of "
+                          "libreel-mpi.so.0") from None
+    (ours, our_text), (theirs, their_text) = _version(library), _version(ctypes.CDLL(mpi4py_path))
+    if ours != theirs:
+        raise ImportError(f"mpi4py calls '{their_text}', and {name} calls another MPI, '{our_text}'; communicators of "
+                          "one mean nothing to the other: install both for one MPI, or set REEL_MPI_LIBRARY to a "
+                          "libreel-mpi.so.0 for mpi4py's")
+    library.reel_mpi_agree.argtypes = comm, c_int, POINTER(c_int64)
+    library.reel_mpi_run_open.argtypes = POINTER(c_void_p), c_void_p, c_void_p, POINTER(RunOptions), c_void_p, comm
+    return library
+
+
+class Ranks:
+    """A communicator of mpi4py, as libreel-mpi takes it. What fails in a `with` on one rank fails on all."""
+
+    def __init__(self, comm: Any) -> None:
+        from mpi4py import MPI  # type: ignore[import-not-found]
+
+        if not isinstance(comm, MPI.Intracomm) or comm == MPI.COMM_NULL:
+            raise TypeError(f"comm is an intracommunicator of mpi4py, such as MPI.COMM_WORLD, and not {comm!r}")
+        # A handle is a pointer in Open MPI, and an int in MPICH.
+        handle = c_void_p if MPI._sizeof(comm) == ctypes.sizeof(c_void_p) else c_int
+        self._library = _load(MPI.__file__, handle)
+        self._handle = handle.from_address(MPI._addressof(comm))
+        self._comm = comm
+        self.is_over = MPI.Is_finalized
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, failure: Any, *_: Any) -> None:
+        result = self._library.reel_mpi_agree(self._handle, -errno.ECANCELED if failure else 0, None)
+        if not failure:
+            check(result)
+
+    def open_run(self, handle: c_void_p, plan: c_void_p, options: RunOptions) -> int:
+        return self._library.reel_mpi_run_open(byref(handle), plan, None, byref(options), None, self._handle)
