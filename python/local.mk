@@ -2,6 +2,7 @@
 # The Python package, which pip installs from this folder. It calls the shared library.
 EXTRA_DIST += %D%/README.md %D%/pyproject.toml %D%/reel/py.typed \
 	%D%/reel/__init__.py \
+	%D%/reel/__main__.py \
 	%D%/reel/_actions.py \
 	%D%/reel/_errors.py \
 	%D%/reel/_library.py \

@@ -42,6 +42,15 @@ def _load(mpi4py_path: str, comm: Any) -> ctypes.CDLL:
     return library
 
 
+def load(MPI: Any) -> ctypes.CDLL:
+    """libreel-mpi for mpi4py's MPI. A handle is a pointer in Open MPI, and an int in MPICH."""
+    return _load(MPI.__file__, _handle_type(MPI))
+
+
+def _handle_type(MPI: Any) -> Any:
+    return c_void_p if MPI._sizeof(MPI.Comm) == ctypes.sizeof(c_void_p) else c_int
+
+
 class Ranks:
     """A communicator of mpi4py, as libreel-mpi takes it. What fails in a `with` on one rank fails on all."""
 
@@ -50,10 +59,8 @@ class Ranks:
 
         if not isinstance(comm, MPI.Intracomm) or comm == MPI.COMM_NULL:
             raise TypeError(f"comm is an intracommunicator of mpi4py, such as MPI.COMM_WORLD, and not {comm!r}")
-        # A handle is a pointer in Open MPI, and an int in MPICH.
-        handle = c_void_p if MPI._sizeof(comm) == ctypes.sizeof(c_void_p) else c_int
-        self._library = _load(MPI.__file__, handle)
-        self._handle = handle.from_address(MPI._addressof(comm))
+        self._library = load(MPI)
+        self._handle = _handle_type(MPI).from_address(MPI._addressof(comm))
         self._comm = comm
         self.is_over = MPI.Is_finalized
 

@@ -152,8 +152,21 @@ class Plan(Uncopied):
 
     def __iter__(self) -> Iterator[Action]:
         if self.steps is None:
-            raise ValueError("the loop's end is not known: use schedule(), and tell it the end")
+            raise ValueError("the loop's end is not known: use actions(), or schedule(), and tell it the end")
         return iter(self.schedule())
+
+    def actions(self, steps: Optional[int] = None) -> Iterator[Action]:
+        """The actions. With an unknown end, `steps` is where it is met."""
+        end, walk = self._end(steps), self.schedule()
+        is_met = self.steps is not None
+        for action in walk:
+            if not is_met and action.kind == "advance" and action.last >= end:
+                walk.end(end)
+                is_met = True
+                if action.first == end:
+                    continue
+                action = action._replace(last=end)
+            yield action
 
     def counts(self, steps: Optional[int] = None) -> Counts:
         """What the plan does, in closed form. With an unknown end, `steps` is where it is met."""
@@ -191,13 +204,16 @@ class Plan(Uncopied):
                      ("makespan", f"{counts.makespan:,.6g}")]
         return "<table>" + "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in rows) + "</table>"
 
-    def draw(self, axes: Any = None) -> Any:
-        """Draw the plan with matplotlib: the step that is run, recorded or reversed, over the actions."""
+    def draw(self, axes: Any = None, *, steps: Optional[int] = None) -> Any:
+        """Draw the plan with matplotlib: the step that is run, recorded or reversed, over the actions.
+
+        With an unknown end, `steps` is where it is met. Returns the axes, which are new ones if they are None.
+        """
         import matplotlib.pyplot as pyplot  # type: ignore[import-not-found]
 
         axes = axes if axes is not None else pyplot.subplots()[1]
         colours = {"advance": "tab:blue", "record": "tab:green", "reverse": "tab:red"}
-        for x, action in enumerate(self):
+        for x, action in enumerate(self.actions(steps)):
             if action.kind in colours:
                 ends = (action.first, action.last) if action.kind != "reverse" else (action.last, action.first)
                 axes.plot((x, x + 1), ends, color=colours[action.kind])

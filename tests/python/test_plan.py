@@ -99,6 +99,52 @@ def test_the_plan_of_a_choice_is_the_one_that_was_predicted():
     assert counts.recorded == -(-300 // best.segment_steps)
 
 
+@pytest.mark.parametrize("planner, end", [("binomial", None), ("multistage", None), ("online", 40), ("online", 0)])
+def test_a_drawing_has_each_action(planner, end):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from matplotlib.figure import Figure
+
+    plan = reel.Plan(planner, None if planner == "online" else 40, tiers_of(planner))
+    own = Figure().add_subplot()
+    axes = plan.draw(own, steps=end)
+    assert axes is own and axes.get_xlabel() == "action" and axes.get_ylabel() == "step"
+    drawn = [line.get_xydata().tolist() for line in axes.lines]
+    wanted = []
+    for x, action in enumerate(plan.actions(end)):
+        if action.kind == "reverse":
+            wanted.append([[x, action.last], [x + 1, action.first]])
+        elif action.kind in ("advance", "record"):
+            wanted.append([[x, action.first], [x + 1, action.last]])
+        elif action.kind in ("store", "load"):
+            wanted.append([[x, action.first]])
+    assert drawn == wanted
+    markers = {line.get_marker() for line in axes.lines}
+    assert end == 0 or markers == {"None", ".", "x"}
+
+
+def test_new_axes_for_a_drawing():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    axes = reel.Plan("binomial", 10, [3]).draw()
+    assert axes.lines and axes.figure in map(pyplot.figure, pyplot.get_fignums())
+    pyplot.close(axes.figure)
+
+
+@pytest.mark.parametrize("end", [0, 1, 2, 30, 100])
+def test_the_actions_up_to_an_end_that_nobody_knew(end):
+    plan = reel.Plan("online", None, [5])
+    actions = list(plan.actions(end))
+    assert reel.Plan.of_actions(end, [5], actions).check().reversed == end
+    counts = plan.counts(end)
+    assert sum(a.last - a.first for a in actions if a.kind == "advance") == counts.advances
+    assert sum(a.kind == "store" for a in actions) == counts.stores[0]
+    with pytest.raises(ValueError, match="not known"):
+        next(plan.actions())
+
+
 def test_what_a_notebook_shows():
     html = reel.Plan("multistage", 1000, [5, 20])._repr_html_()
     assert "multistage" in html and "1,000" in html
