@@ -40,6 +40,15 @@ def _parts(arrays: State, what: str) -> Tuple[List[np.ndarray], Any]:
     return listed, parts
 
 
+def _telling(call: Callable[..., Any], progress: Callable[[int], Any]) -> Callable[..., Any]:
+    def called(*arguments: Any) -> Any:
+        result = call(*arguments)
+        progress(1)
+        return result
+
+    return called
+
+
 def _close(handle: c_void_p, lease: Optional[Lease]) -> None:
     lib.reel_run_close(handle)
     if lease:
@@ -87,7 +96,7 @@ class Run(Uncopied):
                     raise ValueError(f"a plan has at most {MAX_TIERS} tiers")
                 self._state, parts = _parts(state, "the state")
                 self._adjoint, adjoint_parts = _parts(() if adjoint is None else adjoint, "the adjoint")
-                self._plan, self._pool = plan, pool
+                self._plan, self._pool, self._segment_steps = plan, pool, segment_steps
                 self._restart = None if restart is None else os.fsencode(restart)
                 options = RunOptions(
                     pool=pool._open() if pool else None, segment_steps=segment_steps, steps=steps,
@@ -175,11 +184,18 @@ class Run(Uncopied):
         return lib.reel_run_is_reversing(self._live())
 
     def gradient(self, step: Callable[[int], Any], adjoint_step: Callable[[int, Any], Any],
-                 at_end: Optional[Callable[[], Any]] = None) -> None:
+                 at_end: Optional[Callable[[], Any]] = None, *,
+                 progress: Optional[Callable[[int], Any]] = None) -> None:
         """Both sweeps: step(i) runs step i on the state, in place, and returns what adjoint_step(i, kept) needs.
 
-        at_end() is called between the sweeps, when the state is the last one, to set the adjoint.
+        at_end() is called between the sweeps, when the state is the last one, to set the adjoint. progress(1) is
+        called after each step that was run or reversed; `total_steps` says how many there will be:
+
+            with tqdm.tqdm(total=run.total_steps) as bar:
+                run.gradient(step, adjoint_step, at_end, progress=bar.update)
         """
+        if progress is not None:
+            step, adjoint_step = _telling(step, progress), _telling(adjoint_step, progress)
         kept: Dict[int, Any] = {}
         begun = False
         for action in self:
@@ -203,6 +219,21 @@ class Run(Uncopied):
         """The number of steps of the loop; None: nobody knows it yet."""
         steps = lib.reel_run_steps(self._live())
         return None if steps < 0 else steps
+
+    @property
+    def total_steps(self) -> Optional[int]:
+        """How many steps both sweeps run, again or not, and reverse; None: the end of the loop is not known.
+
+        A run that goes on from a restart file has less to do.
+        """
+        if self._plan.steps is None:
+            return None
+        if self.steps == self._plan.steps:
+            counts = self._plan.counts()
+            return counts.advances + counts.recorded + counts.reversed
+        ends = [min(i * self._segment_steps, self.steps) for i in range(self._plan.steps + 1)]
+        return sum(ends[action.last] - ends[action.first] for action in self._plan
+                   if action.kind in ("advance", "record", "reverse"))
 
     def stats(self) -> Dict[str, Any]:
         """What the run has done: the members of `struct reel_run_stats`."""

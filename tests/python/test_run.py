@@ -129,6 +129,25 @@ def test_segments_and_states_of_several_arrays():
     assert (growth.gradient() == by_one_tape()).all()
 
 
+@pytest.mark.parametrize("planner", [planner for planner in reel.planners() if planner != "online"])
+@pytest.mark.parametrize("segments", [{}, {"segment_steps": 1}, {"segment_steps": 8, "steps": STEPS}])
+def test_progress_comes_to_the_total(planner, segments):
+    growth = Growth()
+    steps = -(-STEPS // segments.get("segment_steps", 1))
+    run = reel.Run(reel.Plan(planner, steps, tiers_of(planner)), growth.x, **segments)
+    done = []
+    run.gradient(growth.step, growth.adjoint_step, growth.at_end, progress=done.append)
+    assert set(done) == {1} and len(done) == run.total_steps == growth.run_steps + growth.reversed
+    assert (growth.gradient() == by_one_tape()).all()
+
+
+def test_a_total_of_a_loop_without_a_known_end():
+    run = reel.Run(reel.Plan("online", None, [5]), np.zeros(2))
+    assert run.total_steps is None
+    run = reel.Run(reel.Plan("binomial", 0, [5]), np.zeros(2))
+    assert run.total_steps == 0
+
+
 def test_an_exception_comes_out_as_itself_and_the_next_sweep_is_right():
     growth = Growth()
     run = reel.Run(reel.Plan("binomial", STEPS, [5]), growth.x)
