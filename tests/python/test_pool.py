@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Parcels as NumPy arrays: their lives, what is alive beside them, orders, threads, forks, chance."""
 
+import errno
 import gc
 import os
 import random
@@ -311,6 +312,169 @@ def test_programs_of_chance_have_the_values_of_numpy(seed, tmp_path):
     assert all((parcel.view() == array).all() for parcel, array in zip(parcels, wanted))
     views.clear()
     parcels.clear()
+    gc.collect()
+    assert pool.parcel_stats()["parcels"] == 0
+    pool.close()
+
+
+class Broken(Exception):
+    pass
+
+
+class Program:
+    """A program of chance of one thread: parcels of its own, and common ones that it only views."""
+
+    def __init__(self, pool, common, seed):
+        self.pool, self.common = pool, common
+        self.chance, self.numbers = random.Random(seed), np.random.default_rng(seed)
+        self.own, self.views = [], []
+
+    def array(self):
+        shape = self.chance.randrange(40), self.chance.choice([0, 1, 7, 500])
+        return self.numbers.random(shape).astype(self.chance.choice(["f8", "f4", "i2", "c16"]))
+
+    def keep(self):
+        array = self.array()
+        self.own.append([self.pool.keep(array), array])
+
+    def is_viewed(self, kept):
+        return any(of is kept for of, _, _ in self.views)
+
+    def view(self):
+        kept = self.chance.choice(self.own + self.common)
+        seen = kept[0].view()
+        assert (seen == kept[1]).all()
+        if self.chance.random() < 0.3:
+            self.views.append((kept, seen[::2], kept[1][::2]))
+
+    def forget_a_view(self):
+        if self.views:
+            _, seen, wanted = self.views.pop(self.chance.randrange(len(self.views)))
+            assert (seen == wanted).all()
+
+    def change(self):
+        """Each way to change a parcel, or none; an exception may come while the writable array is alive."""
+        kept = self.chance.choice(self.own)
+        try:
+            kept[0].unseal()
+        except BufferError:
+            assert self.is_viewed(kept)
+            return
+        assert not self.is_viewed(kept)
+        changes = self.chance.random() < 0.7
+        try:
+            writable = kept[0].view()
+            with pytest.raises(BufferError):
+                kept[0].seal()
+            if changes:
+                writable += 1
+            if self.chance.random() < 0.5:
+                raise Broken(writable)
+        except Broken as broken:
+            assert broken.args[0] is writable
+        writable = None
+        gc.collect()
+        kept[0].seal(changed=changes)
+        kept[1] = kept[1] + np.ones((), kept[1].dtype) if changes else kept[1]
+
+    def drop(self):
+        kept = self.own.pop(self.chance.randrange(len(self.own)))
+        way = self.chance.randrange(3)
+        if way == 0:
+            try:
+                kept[0].close()
+                assert not self.is_viewed(kept)
+            except BufferError:
+                assert self.is_viewed(kept)
+        elif way == 1:
+            # Only the collector frees it, unless an array of it is alive.
+            kept[0:1] = [[kept[0], kept]]
+
+    def order(self):
+        kept = [kept[0] for kept in self.chance.choices(self.own + self.common, k=8)]
+        self.pool.announce(kept)
+        if self.chance.random() < 0.3:
+            self.pool.withdraw(kept)
+
+    def fail(self):
+        with pytest.raises(MemoryError):
+            self.pool.empty(1 << 24)
+        with pytest.raises(ValueError):
+            self.chance.choice(self.own)[0].write(np.zeros((1, 2, 3)))
+
+    def turn(self):
+        actions = [self.keep, self.view, self.view, self.forget_a_view]
+        if self.own:
+            actions += [self.change, self.drop, self.order, self.fail]
+        self.chance.choice(actions)()
+        if len(self.views) > 4:
+            self.forget_a_view()
+
+    def fork(self):
+        """The child has the values, or is told that they are with the parent."""
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                signal.alarm(120)
+                assert all((seen == wanted).all() for _, seen, wanted in self.views)
+                for parcel, wanted in self.own:
+                    try:
+                        assert (parcel.view() == wanted).all()
+                    except reel.Error as error:
+                        assert error.errno == errno.ECHILD
+                code = 0
+            finally:
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+    def check(self):
+        assert all((seen == wanted).all() for _, seen, wanted in self.views)
+        assert all((parcel.view() == wanted).all() for parcel, wanted in self.own)
+
+
+@pytest.fixture
+def each_collection_is_short():
+    """What was there before a test is not looked at by the collector."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.mark.parametrize("threads", [0, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_programs_of_chance_with_threads_forks_and_failures(seed, threads, tmp_path, each_collection_is_short):
+    """The collector runs at each turn, and in each thread."""
+    pool = reel.Pool("8M", directory=tmp_path, slab="64K")
+    common = []
+    for i in range(40):
+        array = np.random.default_rng(i).random(50_000)
+        common.append((pool.keep(array), array))
+    programs = [Program(pool, common, 10 * seed + i) for i in range(threads + 1)]
+    failures = []
+
+    def play(program, forks):
+        try:
+            for turn in range(150):
+                program.turn()
+                gc.collect()
+                if forks and turn % 30 == 29:
+                    program.fork()
+            program.check()
+        except BaseException as failure:
+            failures.append(failure)
+
+    workers = [threading.Thread(target=play, args=(program, False)) for program in programs[1:]]
+    for worker in workers:
+        worker.start()
+    play(programs[0], True)
+    for worker in workers:
+        worker.join()
+    for failure in failures:
+        raise failure
+    assert pool.stats()["peak_resident_bytes"] <= 8 << 20 and pool.stats()["written_bytes"] > 0
+    del programs, common, workers, play
     gc.collect()
     assert pool.parcel_stats()["parcels"] == 0
     pool.close()
