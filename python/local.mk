@@ -7,6 +7,7 @@ EXTRA_DIST += %D%/README.md %D%/pyproject.toml %D%/reel/py.typed \
 	%D%/reel/_errors.py \
 	%D%/reel/_library.py \
 	%D%/reel/_mpi.py \
+	%D%/reel/_offload.py \
 	%D%/reel/_package.py \
 	%D%/reel/_plan.py \
 	%D%/reel/_pool.py \

@@ -8,17 +8,34 @@
 6.0
 """
 
+import os
+from typing import Any, Optional, Union
+
 from ._errors import ArgumentError, Error, MemoryError, StoreError
 from ._library import lib as _lib
 from ._package import PackageData
 from ._plan import KINDS, Action, Counts, Plan, Prediction, Schedule, Tier, choose, planners
 from ._pool import Parcel, Pool
 from ._run import Run, Step, save_now
+from ._sizes import Size
 from .schedules import check_schedule, schedule
+
+
+def offload(budget: Optional[Size] = None, *, directory: "Union[str, os.PathLike[str], None]" = None,
+            store: Optional[str] = None, pool: Optional[Pool] = None, least: Size = "64K") -> Any:
+    """For PyTorch: within `with reel.offload("4G", directory="/scratch"):` what is saved for the backward pass goes to
+    parcels, which leave memory and are read ahead. Tensors of fewer than `least` bytes stay.
+
+    The parcels are on a pool with this budget, directory and store, or on `pool`. It can be used any number of times,
+    and its `pool` has the statistics.
+    """
+    from ._offload import Offload  # imports torch
+    return Offload(budget, directory, store, pool, least)
+
 
 __version__ = _lib.reel_version().decode()
 __all__ = [
     "Action", "ArgumentError", "Counts", "Error", "KINDS", "MemoryError", "PackageData", "Parcel", "Plan", "Pool",
-    "Prediction", "Run", "Schedule", "check_schedule", "Step", "StoreError", "Tier", "choose", "planners", "save_now",
-    "schedule",
+    "Prediction", "Run", "Schedule", "check_schedule", "Step", "StoreError", "Tier", "choose", "offload", "planners",
+    "save_now", "schedule",
 ]

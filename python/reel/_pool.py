@@ -153,7 +153,7 @@ class Pool(Uncopied):
         return members(stats)
 
 
-class _Pin:
+class Pin:
     """Keeps a parcel in memory. Lives as long as the memory of the arrays that show the parcel.
 
     The library itself sets the address when the parcel is pinned, so that no exception of a signal's handler
@@ -162,9 +162,18 @@ class _Pin:
 
     __slots__ = ("parcel", "address")
 
-    def __init__(self, parcel: "Parcel") -> None:
+    def __init__(self, parcel: Any) -> None:
         self.parcel = parcel
         self.address = c_void_p()
+
+    def take(self) -> int:
+        """Pin the parcel, which `_handle` of the object names, and return its address. Ctrl-C ends the wait."""
+        while True:
+            result = lib.reel_parcel_pin_for(self.parcel._handle, byref(self.address), _LOOK_MS)
+            if result != -errno.EAGAIN:
+                break
+        check(result)
+        return self.address.value  # type: ignore[return-value]
 
     def __del__(self) -> None:
         if self.address.value is not None:
@@ -260,13 +269,9 @@ class Parcel(Uncopied):
             array, memory = self._array(self._address.value, self, True)
             self._writable = weakref.ref(memory)
             return array
-        pin = _Pin(self)
-        while True:
-            result = lib.reel_parcel_pin_for(self._live(), byref(pin.address), _LOOK_MS)
-            if result != -errno.EAGAIN:
-                break
-        check(result)
-        return self._array(pin.address.value, pin, False)[0]
+        self._live()
+        pin = Pin(self)
+        return self._array(pin.take(), pin, False)[0]
 
     def _memory(self) -> Any:
         """The memory of the writable arrays that are alive, or None."""

@@ -1,0 +1,377 @@
+# SPDX-License-Identifier: MIT
+"""What PyTorch saves for the backward pass, as parcels.
+
+torch calls a hook, pack(), for each tensor that an operation saves, keeps what the hook returns, and calls unpack()
+with it when the backward pass needs the tensor.
+"""
+
+import ctypes
+import itertools
+import os
+import sys
+import warnings
+import weakref
+from ctypes import byref, c_char, c_void_p
+from typing import Any, Dict, List, Optional, Tuple, Union
+
+from ._errors import Uncopied, check
+from ._library import lib
+from ._pool import Pin, Pool
+from ._sizes import Size, to_bytes
+
+try:
+    import torch
+    from torch.multiprocessing.reductions import StorageWeakRef
+except ImportError as error:
+    raise ImportError(f"reel.offload() needs PyTorch, which cannot be imported: {error}") from None
+
+_FIRST_AHEAD, _MOST_AHEAD = 32, 4096
+"""Tensors in the first announcement after a change of the order, and in any."""
+
+_ALIGNMENT = 64
+"""Of the memory of tensors and parcels. A tensor that comes back is aligned as it was: kernels that see another
+alignment may add in another order."""
+
+
+def _storage_of(tensor: Any) -> Any:
+    return tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage().untyped()
+
+
+class _Counter:
+    """Finds a change in place of a tensor since it was saved.
+
+    torch makes this check only of what no hook has packed. Tensors that share memory as views share a counter of
+    their changes, which lives as long as one of them. `alias` is one of them, and has no memory; or it is the saved
+    tensor itself, which stays in memory. It is detached, since the graph would keep itself alive by its own result.
+    """
+
+    __slots__ = ("alias", "version")
+
+    def __init__(self, tensor: Any, empty: Any) -> None:
+        self.alias = tensor.detach()
+        self.version = self.alias._version
+        if empty is not None:
+            self.alias.data = empty  # another memory, and the same counter
+
+    def is_changed(self) -> bool:
+        return self.alias._version != self.version
+
+    def check(self) -> None:
+        if self.is_changed():
+            raise RuntimeError(
+                "one of the variables needed for gradient computation has been modified by an inplace operation: "
+                f"a tensor of {self.alias.dtype} is at version {self.alias._version}; expected version "
+                f"{self.version} instead")
+
+
+class _Shape:
+    """How a tensor shows its storage: with its strides, so that kernels take the same way through it."""
+
+    __slots__ = ("dtype", "size", "stride", "offset", "itemsize", "is_conj", "is_neg", "shown", "extent")
+
+    def __init__(self, tensor: Any) -> None:
+        self.dtype, self.itemsize = tensor.dtype, tensor.element_size()
+        self.size, self.stride, self.offset = tensor.size(), tensor.stride(), tensor.storage_offset()
+        # Complex numbers that are conjugated, or the imaginary part of such, when they are read.
+        self.is_conj, self.is_neg = tensor.is_conj(), tensor.is_neg()
+        # The elements of the storage that the tensor shows, and those from the first of them to the last one. What
+        # is expanded has stride 0, and is there once.
+        self.shown = self.extent = 1
+        for n, stride in zip(self.size, self.stride):
+            self.extent += (n - 1) * stride
+            if stride or not n:
+                self.shown *= n
+
+    def nbytes(self) -> int:
+        return min(self.shown, self.extent) * self.itemsize
+
+    def once(self) -> Any:
+        """The size without what is expanded."""
+        return [n if stride else 1 for n, stride in zip(self.size, self.stride)]
+
+    def show(self, storage: Any, offset: int, size: Any) -> Any:
+        tensor = torch.empty(0, dtype=self.dtype, device=storage.device)
+        return tensor.set_(storage, offset, size, self.stride)
+
+    def of(self, tensor: Any) -> Any:
+        if self.is_conj:
+            tensor = tensor.conj()
+        return torch._neg_view(tensor) if self.is_neg else tensor
+
+
+class _Storage:
+    """The storage of a tensor and its views at one version, and what of it is in parcels.
+
+    It is known by its owner, the tensor that the others are views of, since other tensors on the same memory may
+    change it without a change of this version: the gates of a recurrent cell do. `owner` and `weak` say that both
+    are those that they were, and not others that were given the address of one that is gone.
+    """
+
+    __slots__ = ("owner", "weak", "address", "nbytes", "device", "counter", "parcels", "copied", "__weakref__")
+
+    def __init__(self, owner: Any, storage: Any, counter: _Counter) -> None:
+        self.owner, self.weak = weakref.ref(owner), StorageWeakRef(storage)
+        self.address, self.nbytes, self.device = storage.data_ptr(), storage.nbytes(), storage.device
+        self.counter = counter
+        self.parcels: Dict[Any, "weakref.ref[_Saved]"] = {}
+        self.copied = 0
+
+    def is_still(self, owner: Any, storage: Any, version: int) -> bool:
+        # Memory that was given up and taken again, as by resize_() of the storage, has no version.
+        return (self.owner() is owner and self.weak.cdata == storage._cdata and
+                self.address == storage.data_ptr() and self.nbytes == storage.nbytes() and
+                self.counter.version == version and not self.counter.is_changed())
+
+    def saved(self, key: Any) -> "Optional[_Saved]":
+        parcel = self.parcels.get(key)
+        return parcel() if parcel else None
+
+    def save(self, pool: Pool, storage: Any, shape: _Shape) -> "_Saved":
+        """The parcel with what the shape shows, or with all of the storage.
+
+        A small part of a storage goes alone, such as some rows of a data set. What is copied by parts comes to the
+        size of the storage at most.
+        """
+        key = (shape.dtype, shape.offset, shape.size, shape.stride)
+        saved = self.saved(None) or self.saved(key)
+        if saved is not None:
+            return saved
+        nbytes = shape.nbytes()
+        if 2 * nbytes > self.nbytes or self.copied + nbytes > self.nbytes:
+            key, saved = None, _Saved(pool, self, 0, self.nbytes)
+            saved.copy_bytes(storage)
+        elif shape.shown >= shape.extent:
+            first = shape.offset * shape.itemsize
+            first -= first % _ALIGNMENT
+            saved = _Saved(pool, self, first, (shape.offset + shape.extent) * shape.itemsize - first)
+            saved.copy_bytes(storage)
+        else:
+            saved = _Saved(pool, self, None, nbytes)
+            saved.copy_elements(storage, shape)
+        self.copied += nbytes
+        self.parcels[key] = weakref.ref(saved)
+        return saved
+
+
+class _Saved:
+    """A parcel. It has the bytes of a storage from `first` on; or, if that is None, the elements of one shape."""
+
+    __slots__ = ("_handle", "_address", "_lease", "_pool", "storage", "first", "nbytes", "_shown", "_stream",
+                 "__weakref__")
+
+    def __init__(self, pool: Pool, storage: _Storage, first: Optional[int], nbytes: int) -> None:
+        self._handle, self._address = c_void_p(), c_void_p()
+        self._pool, self._lease = pool, pool._lease
+        self.storage, self.first, self.nbytes = storage, first, nbytes
+        self._shown: Any = None
+        self._stream: Any = None
+        check(lib.reel_parcel_open(byref(self._handle), pool._open(), nbytes, None, byref(self._address)))
+
+    def copy_bytes(self, storage: Any) -> None:
+        if self.storage.device.type == "cpu":
+            ctypes.memmove(self._address, self.storage.address + self.first, self.nbytes)
+        else:
+            source = torch.empty(0, dtype=torch.uint8, device=storage.device)
+            self._memory(self._address.value, torch.uint8).copy_(
+                source.set_(storage, self.first, (self.nbytes,), (1,)))
+        check(lib.reel_parcel_seal(self._handle))
+
+    def copy_elements(self, storage: Any, shape: _Shape) -> None:
+        size = shape.once()
+        self._memory(self._address.value, shape.dtype).view(size).copy_(shape.show(storage, shape.offset, size))
+        check(lib.reel_parcel_seal(self._handle))
+
+    def _memory(self, address: Any, dtype: Any, owner: Any = None) -> Any:
+        memory = (c_char * self.nbytes).from_address(address)
+        # torch keeps `memory` as long as a tensor shows it.
+        memory._owner = owner  # type: ignore[attr-defined]
+        return torch.frombuffer(memory, dtype=dtype)
+
+    def _pinned(self, dtype: Any) -> Any:
+        pin = Pin(self)
+        return self._memory(pin.take(), dtype, pin)
+
+    def tensor(self, shape: _Shape) -> Any:
+        """The tensor of this shape.
+
+        On the CPU it lies in the memory of the parcel, which stays pinned until the last tensor on it is gone: a copy
+        takes as long as the copy at the save, and nothing writes to saved tensors.
+        """
+        if self.first is None:
+            size, offset = shape.once(), shape.offset % (_ALIGNMENT // shape.itemsize)
+            memory = torch.empty(offset + shape.extent, dtype=shape.dtype, device=self.storage.device)
+            memory.as_strided(size, shape.stride, offset).copy_(self._pinned(shape.dtype).view(size))
+            return shape.of(memory.as_strided(shape.size, shape.stride, offset))
+        if self.storage.device.type == "cpu":
+            storage = _storage_of(self._pinned(torch.uint8))
+        else:
+            storage = self._copy_on(self.storage.device)
+        return shape.of(shape.show(storage, shape.offset - self.first // shape.itemsize, shape.size))
+
+    def _copy_on(self, device: Any) -> Any:
+        """A copy on the device, one for all tensors that are there at a time on one stream.
+
+        The device's allocator may give memory on when the stream that it was taken on comes to it.
+        """
+        stream = torch.cuda.current_stream(device) if device.type == "cuda" else None
+        if self._shown is not None and stream is not None and stream == self._stream:
+            storage = torch.UntypedStorage._new_with_weak_ptr(self._shown.cdata)
+            if storage is not None:
+                lib.reel_parcel_withdraw(byref(self._handle), 1)
+                return storage
+        storage = _storage_of(self._pinned(torch.uint8).to(device))
+        self._shown, self._stream = StorageWeakRef(storage), stream
+        return storage
+
+    def __del__(self) -> None:
+        # Nothing shows the parcel any more: a pin keeps it alive.
+        if self._handle.value is not None:
+            lib.reel_parcel_close(self._handle)
+            self._lease.end_if_pending()
+
+
+class _Announcement:
+    """Tensors that were announced together, by their numbers, and how many of them were unpacked or skipped."""
+
+    __slots__ = ("numbers", "place", "is_last")
+
+    def __init__(self, numbers: List[int]) -> None:
+        self.numbers, self.place, self.is_last = numbers, 0, True
+
+
+class _Packed:
+    """What the graph keeps of a tensor. `turn` is its announcement, if there is one, and its place there."""
+
+    __slots__ = ("counter", "shape", "saved", "number", "turn", "__weakref__")
+
+    def __init__(self, counter: _Counter, shape: _Shape, saved: _Saved, number: int) -> None:
+        self.counter, self.shape, self.saved, self.number = counter, shape, saved, number
+        self.turn: Optional[Tuple[_Announcement, int]] = None
+
+
+def _is_compiled() -> bool:
+    """Whether compiled code saves the tensor: then torch's runtime of such code has called the hook."""
+    frame: Any = sys._getframe(3)
+    for _ in range(3):
+        if frame is None:
+            return False
+        if "aot_autograd" in frame.f_globals.get("__name__", ""):
+            return True
+        frame = frame.f_back
+    return False
+
+
+class Offload(Uncopied):
+    """What reel.offload() returns, which says what the arguments are."""
+
+    def __init__(self, budget: Optional[Size], directory: Union[str, "os.PathLike[str]", None], store: Optional[str],
+                 pool: Optional[Pool], least: Size) -> None:
+        if (budget is None) == (pool is None):
+            raise TypeError("offload() takes either a budget or a pool")
+        if pool is not None and (directory is not None or store is not None):
+            raise TypeError("the pool has its store already")
+        self.pool = pool if pool is not None else Pool(budget, directory=directory, store=store)  # type: ignore
+        self._least = max(to_bytes(least, "least"), 1)
+        self._hooks: List[Any] = []
+        self._numbers = itertools.count()
+        # Threads need no lock here, and a child of fork() finds none that is held: each operation on these is whole
+        # in itself, and what is lost between two is a tensor that is saved twice or not read ahead.
+        self._order: "weakref.WeakValueDictionary[int, _Packed]" = weakref.WeakValueDictionary()
+        self._storages: "weakref.WeakValueDictionary[int, _Storage]" = weakref.WeakValueDictionary()
+        self._empty: Dict[Any, Any] = {}
+        self._has_warned = False
+
+    def __enter__(self) -> "Offload":
+        # Not kept from the start: the hooks refer to this object, and only the collector would end the two.
+        hooks = torch.autograd.graph.saved_tensors_hooks(self._pack, self._unpack)
+        hooks.__enter__()
+        self._hooks.append(hooks)
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        # All hooks are alike. Each takes the innermost ones of this thread away.
+        self._hooks.pop().__exit__(*exception)
+
+    def _pack(self, tensor: Any) -> Any:
+        # A linear layer saves a transposed view of its weights.
+        owner = tensor if tensor._base is None else tensor._base
+        shape = self._shape_of(tensor, owner)
+        if shape is None:
+            return _Counter(tensor, None)
+        storage, device = _storage_of(tensor), tensor.device
+        empty = self._empty.get(device)
+        if empty is None:
+            empty = self._empty[device] = torch.empty(0, device=device)
+        counter = _Counter(tensor, empty)
+        known = self._storages.get(id(owner))
+        if known is None or not known.is_still(owner, storage, counter.version):
+            known = self._storages[id(owner)] = _Storage(owner, storage, counter)
+        saved = known.save(self.pool, storage, shape)
+        packed = _Packed(counter, shape, saved, next(self._numbers))
+        self._order[packed.number] = packed
+        return packed
+
+    def _shape_of(self, tensor: Any, owner: Any) -> Optional[_Shape]:
+        """The shape of a tensor that leaves memory; None: it stays."""
+        # Parameters may be frozen, and need no gradient then.
+        if isinstance(owner, torch.nn.Parameter) or (owner.is_leaf and owner.requires_grad):
+            return None
+        if type(tensor) is not torch.Tensor or tensor.layout is not torch.strided or tensor.is_quantized:
+            return None
+        shape = _Shape(tensor)
+        if shape.nbytes() < self._least or tensor.device.type == "meta" or tensor._is_zerotensor():
+            return None
+        if _is_compiled():
+            self._warn()
+            return None
+        return shape
+
+    def _warn(self) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            warnings.warn("reel.offload() leaves in memory what code of torch.compile() saves: that code may write to "
+                          "it", stacklevel=3)
+
+    def _unpack(self, packed: Any) -> Any:
+        if isinstance(packed, _Counter):
+            packed.check()
+            return packed.alias
+        packed.counter.check()
+        self._read_ahead(packed)
+        return packed.saved.tensor(packed.shape)
+
+    def _read_ahead(self, packed: _Packed) -> None:
+        """The backward pass needs first what was packed last. Where it goes otherwise, the order begins anew."""
+        turn, packed.turn = packed.turn, None
+        if turn is None:
+            self._announce(packed.number, _FIRST_AHEAD)
+            return
+        announcement, place = turn
+        # The library has ended the announcement of those that were skipped.
+        for number in announcement.numbers[announcement.place:place]:
+            skipped = self._order.get(number)
+            if skipped is not None and skipped.turn is not None and skipped.turn[0] is announcement:
+                skipped.turn = None
+        announcement.place = place + 1
+        length = len(announcement.numbers)
+        if announcement.is_last and 2 * place >= length:
+            announcement.is_last = False
+            self._announce(announcement.numbers[-1], min(2 * length, _MOST_AHEAD))
+
+    def _announce(self, above: int, length: int) -> None:
+        """Announce as many tensors, those that were packed last before number `above`."""
+        found: List[_Packed] = []
+        # Tensors that are gone leave gaps, which may be long.
+        for number in range(above - 1, max(above - 4 * length, 0) - 1, -1):
+            packed = self._order.get(number)
+            if packed is not None and packed.turn is None:
+                found.append(packed)
+                if len(found) == length:
+                    break
+        if not found:
+            return
+        handles = (c_void_p * len(found))(*(packed.saved._handle.value for packed in found))
+        check(lib.reel_parcel_announce(handles, len(found)))
+        announcement = _Announcement([packed.number for packed in found])
+        for place, packed in enumerate(found):
+            packed.turn = (announcement, place)

@@ -1,0 +1,566 @@
+# SPDX-License-Identifier: MIT
+"""PyTorch's saved tensors as parcels: gradients of models, views, changes in place, lives, orders, failures."""
+
+import gc
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import warnings
+
+import pytest
+
+import reel
+
+torch = pytest.importorskip("torch")
+nn = torch.nn
+
+WIDTH = 256
+BIG = (WIDTH, WIDTH)
+"""A tensor of 256 KiB."""
+
+
+class Attention(nn.Module):
+    def __init__(self, width=64, heads=4):
+        super().__init__()
+        self.heads, self.to_all, self.out = heads, nn.Linear(width, 3 * width), nn.Linear(width, width)
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        q, k, v = (part.view(batch, length, self.heads, -1).transpose(1, 2) for part in self.to_all(x).chunk(3, -1))
+        seen = torch.ones(length, length, dtype=torch.bool, device=x.device).tril()
+        weight = ((q @ k.transpose(-2, -1)) / 8).masked_fill(~seen, -1e4).softmax(-1)
+        return x + self.out((weight @ v).transpose(1, 2).reshape(x.shape))
+
+
+class Recurrent(nn.Module):
+    def __init__(self, width=64):
+        super().__init__()
+        self.width, self.cell = width, nn.LSTMCell(width, width)
+
+    def forward(self, x):
+        h = c = x.new_zeros(x.shape[1], self.width)
+        for part in x:
+            h, c = self.cell(part, (h, c))
+        return h + c
+
+
+def perceptron():
+    return nn.Sequential(*(layer for _ in range(6) for layer in (nn.Linear(WIDTH, WIDTH), nn.GELU(), nn.Dropout(0.1)))), \
+        (WIDTH, WIDTH)
+
+
+def convolutions():
+    layers = [nn.Conv2d(3, 16, 3, padding=1)]
+    for _ in range(3):
+        layers += [nn.Conv2d(16, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(inplace=True), nn.MaxPool2d(2)]
+    return nn.Sequential(*layers), (4, 3, 64, 64)
+
+
+def recurrent():
+    return Recurrent(), (1000 if os.environ.get("TEST_LONG") else 60, 64, 64)
+
+
+def attention():
+    return nn.Sequential(*(layer for _ in range(3) for layer in (Attention(), nn.LayerNorm(64)))), (6, 96, 64)
+
+
+OLD = torch.__version__.startswith("1.")
+"""An exception in a hook comes out as a RuntimeError with its text."""
+
+MODELS = {model.__name__: model for model in (perceptron, convolutions, recurrent, attention)}
+
+
+def model_of(name, dtype=torch.float32, device="cpu"):
+    torch.manual_seed(1)
+    model, shape = MODELS[name]()
+    return model.to(device, dtype), torch.randn(shape).to(device, dtype)
+
+
+def gradients(model, x):
+    """Of all parameters, by one pass forward and backward."""
+    torch.manual_seed(2)
+    model.zero_grad()
+    model(x).float().square().mean().backward()
+    return [parameter.grad.clone() for parameter in model.parameters()]
+
+
+def same(these, those):
+    return len(these) == len(those) and all(torch.equal(a, b) for a, b in zip(these, those))
+
+
+@pytest.fixture
+def offload(tmp_path):
+    return reel.offload(pool=reel.Pool("3M", directory=tmp_path, slab="64K"), least="1K")
+
+
+def parcels(offload):
+    gc.collect()
+    return offload.pool.parcel_stats()["parcels"]
+
+
+def big(value=1.0):
+    """A result that has a gradient, and is no leaf."""
+    return torch.full(BIG, value, requires_grad=True) * 1
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize("name", MODELS)
+def test_gradients_are_those_without_to_the_bit(name, dtype, offload):
+    model, x = model_of(name, dtype)
+    try:
+        wanted = gradients(model, x)
+    except RuntimeError as error:
+        pytest.skip(f"torch has no such operation on this processor: {error}")
+    for _ in range(2):
+        with offload:
+            assert same(gradients(model, x), wanted)
+    assert parcels(offload) == 0
+    assert offload.pool.stats()["written_bytes"] > 0
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_gradients_with_the_collector_at_each_step(name, offload):
+    model, x = model_of(name)
+    x = x[:8]
+    wanted = gradients(model, x)
+    before = gc.get_threshold()
+    gc.set_threshold(1)
+    try:
+        with offload:
+            assert same(gradients(model, x), wanted)
+    finally:
+        gc.set_threshold(*before)
+
+
+def test_parameters_and_leaves_stay(offload):
+    x = torch.randn(BIG, requires_grad=True)
+    layer, frozen = nn.Linear(*BIG), nn.Linear(*BIG).requires_grad_(False)
+    with offload:
+        kept = [frozen(layer(x)), layer(x), x.t() @ layer.weight.t(), x.view(-1) * 2]
+    assert len(kept) == 4 and parcels(offload) == 0
+
+
+def test_small_tensors_and_all_but_plain_tensors_stay(tmp_path):
+    offload = reel.offload("8M", directory=tmp_path)
+    sparse = torch.eye(8).to_sparse()
+    with offload:
+        small = (torch.randn(8, 8, requires_grad=True) * 1).exp()
+        product = torch.sparse.mm(sparse, small)
+        expanded = torch.full((1, 1), 2.0, requires_grad=True).mul(1).expand(1000, 1000).exp().sum()
+        assert parcels(offload) == 1
+        wide = torch.full((1, 1), 2.0, requires_grad=True).mul(1).expand(1000, 1000)
+        assert (wide * wide.sin()).shape == (1000, 1000) and parcels(offload) == 2
+    product.sum().backward()
+    del expanded
+
+
+def test_a_storage_is_saved_once(offload):
+    x = big()
+    with offload:
+        kept = [x * x, x.t() @ x, (x.view(-1, 4) + 1).exp().log(), [part.exp() for part in x.chunk(4, 1)]]
+        assert parcels(offload) == 1 + 1 + 4
+        del kept
+        kept = x.sin(), [part * part for part in x.chunk(4, 1)]
+        assert parcels(offload) == 1
+    del kept
+
+
+def test_parts_of_a_large_storage_go_alone_until_they_are_as_large(offload):
+    data = torch.randn(64, 1024)
+    weight = torch.ones(1024, requires_grad=True)
+    with offload:
+        kept = [data[3] * weight, data[7] * weight, data[3, 16:] * weight[16:]]
+        offload.pool.trim()
+        assert parcels(offload) == 3
+        kept += [data[i:i + 8] * weight for i in range(56)]
+        assert parcels(offload) < 3 + 8 + 2
+    sum(part.sum() for part in kept).backward()
+    wanted = data[3] + data[7] + sum(data[i:i + 8].sum(0) for i in range(56))
+    wanted[16:] += data[3, 16:]
+    assert torch.allclose(weight.grad, wanted, atol=1e-3)
+
+
+def test_memory_that_another_tensor_had_is_not_taken_for_it(offload):
+    total, wanted = [], 0.0
+    factor = torch.ones((), requires_grad=True)
+    with offload:
+        for i in range(100):
+            data = torch.full((64, 64), float(i))
+            total.append((data * factor).sum())
+            wanted += float(data.sum())
+            del data
+    sum(total).backward()
+    assert float(factor.grad) == wanted
+
+
+def test_a_tensor_that_was_changed_between_two_saves_is_saved_twice(offload):
+    factor = torch.ones((), requires_grad=True)
+    data = torch.full(BIG, 3.0)
+    with offload:
+        first = (data.clone() * factor).sum()
+        buffer = data.clone()
+        second = (buffer * factor).sum()
+        buffer.add_(1)
+        third = (buffer * factor).sum()
+        assert parcels(offload) == 3
+    (first + third).backward()
+    assert float(factor.grad) == 7 * data.numel()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        second.backward()
+
+
+@pytest.mark.parametrize("least", ["1K", "1G"])
+@pytest.mark.parametrize("change", [
+    lambda x, y: y.add_(1), lambda x, y: y.view(-1)[3:5].zero_(), lambda x, y: y.t().mul_(2),
+])
+def test_a_change_in_place_is_an_error_as_without(change, least, tmp_path):
+    with reel.offload("8M", directory=tmp_path, least=least):
+        x = big()
+        y = x.exp()
+        z = y.sum()
+    with torch.no_grad():
+        change(x, y)
+    del y
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.backward()
+
+
+@pytest.mark.parametrize("view", [
+    lambda x: x, lambda x: x.t(), lambda x: x[::3, 1::5], lambda x: x[5:9], lambda x: x[:, None, :].expand(-1, 3, -1),
+    lambda x: x.as_strided((40, 50), (1, 2), 7), lambda x: x[:0], lambda x: x[200],
+    lambda x: x.view(16, 16, 16, 16).contiguous(memory_format=torch.channels_last),
+])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.complex64], ids=str)
+def test_a_tensor_comes_back_with_its_strides(view, dtype, offload):
+    x = view(torch.randn(BIG).to(dtype))
+    factor = torch.ones((), dtype=dtype, requires_grad=True)
+    with offload:
+        y = x * factor
+        z = x.conj() * factor
+    for seen, wanted in ((y.grad_fn._saved_self, x), (z.grad_fn._saved_self, x.conj())):
+        assert torch.equal(seen, wanted) and seen.dtype == wanted.dtype and seen.stride() == wanted.stride()
+        assert seen.data_ptr() % 64 == wanted.data_ptr() % 64
+
+
+def test_parts_of_complex_numbers(offload):
+    x = torch.randn(BIG, dtype=torch.complex64)
+    factor = torch.ones((), requires_grad=True)
+    with offload:
+        results = [(part, part * factor) for part in (x.real, x.imag, x.conj().imag, x.mH.imag)]
+    for part, result in results:
+        assert torch.equal(result.grad_fn._saved_self, part)
+    for dtype in (torch.bool, torch.int32):
+        mask = torch.rand(BIG) > 0.5
+        with offload:
+            y = big().masked_fill(mask, 0)
+        assert torch.equal(y.grad_fn._saved_mask, mask)
+
+
+def test_a_graph_is_gone_through_twice(offload):
+    model, x = model_of("perceptron")
+    wanted = gradients(model, x)
+    torch.manual_seed(2)
+    with offload:
+        loss = model(x).square().mean()
+    for _ in range(3):
+        model.zero_grad()
+        loss.backward(retain_graph=True)
+        assert same([parameter.grad for parameter in model.parameters()], wanted)
+    del loss
+    assert parcels(offload) == 0
+
+
+@pytest.mark.parametrize("within", [True, False])
+def test_gradients_of_gradients(within, tmp_path):
+    def second(x, w, offload):
+        with offload:
+            y = ((x * w).sin() @ w).exp().mean()
+            if within:
+                first, = torch.autograd.grad(y, w, create_graph=True)
+        if not within:
+            first, = torch.autograd.grad(y, w, create_graph=True)
+        with offload:
+            z = first.square().sum()
+        return torch.autograd.grad(z, w)
+
+    class Nothing:
+        __enter__ = __exit__ = lambda *_: None
+
+    offload = reel.offload("16M", directory=tmp_path, least="1K")
+    x, w = torch.randn(BIG), (torch.randn(BIG) / 100).requires_grad_()
+    assert same(second(x, w, offload), second(x, w, Nothing()))
+    assert parcels(offload) == 0
+
+
+def test_threads_go_through_one_graph_and_graphs_of_their_own(tmp_path):
+    offload = reel.offload(pool=reel.Pool("12M", directory=tmp_path, slab="64K"), least="1K")
+    model, x = model_of("attention")
+    parameters = list(model.parameters())
+    wanted = gradients(model, x)
+    with offload:
+        shared = model(x).square().mean()
+    results = []
+
+    def run(i):
+        for _ in range(3):
+            loss = shared
+            if i % 2:
+                with offload:
+                    loss = model(x).square().mean()
+            results.append(torch.autograd.grad(loss, parameters, retain_graph=True))
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == 12 and all(same(result, wanted) for result in results)
+    del shared
+    assert parcels(offload) == 0
+
+
+def test_what_is_never_needed_is_given_up(offload):
+    with offload:
+        for _ in range(40):
+            x = big()
+            unused = x.exp().sin() * x
+            used = x.cos().sum()
+            used.backward()
+    del unused, used
+    assert parcels(offload) == 0 and offload.pool.parcel_stats()["pinned_bytes"] == 0
+
+
+def test_a_tensor_that_was_shown_keeps_what_it_shows(offload):
+    with offload:
+        results = [big(float(i)).exp() for i in range(60)]
+    wanted = results[30].detach().clone()
+    shown = results[30].grad_fn._saved_result
+    part = shown[10:12]
+    with pytest.raises(BufferError):
+        offload.pool.close()
+    del results, shown
+    with offload:
+        others = [big(float(i)).exp() for i in range(60)]
+    assert torch.equal(part, wanted[10:12]) and len(others) == 60
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_with_torchs_checkpoints(reentrant, offload):
+    from torch.utils.checkpoint import checkpoint
+
+    model, x = model_of("perceptron")
+    x = x.requires_grad_()
+    wanted = gradients(model, x)
+
+    class Checkpointed(nn.Module):
+        def forward(self, x):
+            for layer in model:
+                x = checkpoint(layer, x, use_reentrant=reentrant)
+            return x
+
+        def parameters(self):
+            return model.parameters()
+
+    with offload:
+        assert same(gradients(Checkpointed(), x), wanted)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+
+        def offloaded(x):
+            with offload:
+                return model[0](x).exp()
+
+        y = checkpoint(offloaded, x, use_reentrant=reentrant)
+        y.sum().backward()
+    assert parcels(offload) == 0
+
+
+def test_contexts_nest_and_the_innermost_one_saves(offload, tmp_path):
+    inner = reel.offload(pool=offload.pool, least="1K")
+    other = reel.offload("8M", directory=tmp_path, least="1K")
+    x = big()
+    with offload, offload:
+        with inner, other:
+            kept = [x.exp()]
+        assert parcels(other) == 1 and parcels(offload) == 0
+        kept.append(x.sin())
+    assert parcels(offload) == 1
+    kept.append(x.cos())
+    assert parcels(offload) == 1 and len(kept) == 3
+
+
+def test_an_order_that_differs_is_read_ahead_too(offload):
+    def through(order):
+        before = offload.pool.parcel_stats()
+        with offload:
+            results = [big(i / 100).exp() for i in range(100)]
+        for i in order:
+            results[i].sum().backward()
+            results[i] = None
+        after = offload.pool.parcel_stats()
+        return after["announced"] - before["announced"]
+
+    assert through(reversed(range(100))) >= 98
+    # Two jumps.
+    assert through([*range(49, -1, -1), *range(99, 74, -1), *range(74, 49, -1)]) >= 90
+    # From the first to the last: nothing is announced but by mistake, and all values are right.
+    through(range(100))
+
+
+def test_arguments():
+    with pytest.raises(TypeError, match="budget or a pool"):
+        reel.offload()
+    with pytest.raises(TypeError, match="has its store"):
+        reel.offload(pool=reel.Pool("8M"), directory="/tmp")
+    with pytest.raises(ValueError):
+        reel.offload("8M", least=-1)
+    with pytest.raises(reel.StoreError):
+        reel.offload("8M", directory="/nowhere")
+
+
+def test_a_used_up_budget_is_an_exception_and_the_graph_stays():
+    offload = reel.offload("8M", least="1K")
+    results = []
+    with offload:
+        with pytest.raises(RuntimeError if OLD else MemoryError, match="budget.*EDQUOT"):
+            for i in range(100):
+                results.append(big(i / 100).exp())
+        assert len(results) > 10
+        assert all(torch.equal(result.grad_fn._saved_result, result) for result in results)
+    sum(result.sum() for result in results).backward()
+
+
+def run_python(text, tmp_path, **options):
+    text = f"import gc, os, signal, sys, time, torch, reel\ndirectory = {str(tmp_path)!r}\n" + text
+    return subprocess.run([sys.executable, "-W", "ignore", "-c", text], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          timeout=300, **options)
+
+
+MANY = """
+offload = reel.offload("8M", directory=directory, least="1K")
+def big(value):
+    return torch.full((256, 256), value, requires_grad=True) * 1
+def save(n=100):
+    with offload:
+        return [big(i / 100).exp() for i in range(n)]
+"""
+
+
+def test_a_full_disk_is_an_exception_and_loses_nothing(tmp_path):
+    done = run_python(MANY + """
+results = []
+try:
+    with offload:
+        for i in range(200):
+            results.append(big(i / 100).exp())
+except (OSError, RuntimeError) as error:
+    print("refused", "EFBIG" in str(error))
+print(len(results) > 20)
+while results:
+    result = results.pop()
+    assert torch.equal(result.grad_fn._saved_result, result), len(results)
+    result.sum().backward()
+""", tmp_path, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8 << 20, 8 << 20)))
+    assert done.returncode == 0 and done.stdout == "refused True\nTrue\n", done.stdout
+
+
+def test_an_interpreter_ends_while_graphs_are_alive(tmp_path):
+    done = run_python(MANY + """
+ends = ["", "del results", "os._exit(0)", "sys.exit(0)", "shown = results[3].grad_fn._saved_result",
+        "results[0].grad_fn.metadata['shown'] = results[3].grad_fn._saved_result", "torch.shown = results.pop()"]
+results = None
+for end in ends:
+    child = os.fork()
+    if child == 0:
+        offload = reel.offload("8M", directory=directory, least="1K")
+        results = save()
+        exec(end)
+        break
+    if os.waitpid(child, 0)[1] != 0:
+        print("failed:", end)
+""", tmp_path)
+    assert done.returncode == 0 and done.stdout == ""
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_child_has_what_is_in_memory_and_is_told_of_the_rest(tmp_path):
+    done = run_python(MANY + """
+results = save()
+child = os.fork()
+if child == 0:
+    assert torch.equal(results[99].grad_fn._saved_result, results[99])
+    try:
+        results[0].grad_fn._saved_result
+    except (reel.Error, RuntimeError) as error:
+        print("ECHILD" in str(error), flush=True)
+    del results
+    gc.collect()
+    own = reel.offload("8M", directory=directory, least="1K")
+    with own:
+        results = [big(i / 100).exp() for i in range(100)]
+    sum(result.sum() for result in results).backward()
+    print("child", flush=True)
+    sys.exit(0)
+print(os.waitpid(child, 0)[1])
+for result in results:
+    assert torch.equal(result.grad_fn._saved_result, result)
+    result.sum().backward()
+""", tmp_path)
+    assert done.returncode == 0 and done.stdout == "True\nchild\n0\n", done.stdout
+
+
+def test_workers_of_a_data_loader(tmp_path):
+    done = run_python(MANY + """
+from torch.utils.data import DataLoader
+data = torch.arange(64.0).repeat(256, 1).t().contiguous().requires_grad_(False)
+model = torch.nn.Sequential(*[torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.Tanh()) for _ in range(4)])
+with offload:
+    results = save(40)
+    for batch in DataLoader(list(data), batch_size=16, num_workers=2):
+        model(batch).sum().backward()
+    for result in results:
+        result.sum().backward()
+print("done")
+""", tmp_path)
+    assert done.returncode == 0 and done.stdout.splitlines()[-1] == "done", done.stdout
+
+
+def test_ctrl_c_ends_a_pass_and_leaves_nothing(tmp_path):
+    done = run_python(MANY + """
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+for turn in range(20):
+    signal.setitimer(signal.ITIMER_REAL, 0.003 * (turn + 1))
+    try:
+        while True:
+            for result in save():
+                result.sum().backward()
+    except (KeyboardInterrupt, RuntimeError) as error:
+        assert "KeyboardInterrupt" in repr(error), error
+result = None
+gc.collect()
+print(offload.pool.parcel_stats()["parcels"], offload.pool.parcel_stats()["pinned_bytes"])
+""", tmp_path)
+    assert done.returncode == 0 and done.stdout.splitlines()[-1] == "0 0", done.stdout
+    assert os.listdir(tmp_path) == []
+
+
+def test_reel_does_not_import_torch_and_says_if_it_is_missing(tmp_path):
+    text = "import sys\nsys.modules['torch'] = None\nimport reel\nreel.Pool('8M')\nreel.offload('8M')"
+    done = subprocess.run([sys.executable, "-c", text], stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1 and "ImportError: reel.offload() needs PyTorch" in done.stderr
+    text = "import sys, reel\nassert 'torch' not in sys.modules"
+    assert subprocess.run([sys.executable, "-c", text]).returncode == 0
+
+
+@pytest.mark.skipif(not hasattr(torch, "compile"), reason="torch has no compile()")
+def test_compiled_code_is_left_alone_with_a_message(offload):
+    function = torch.compile(lambda x: x.sin().exp().cos() * x, backend="aot_eager")
+    x = torch.randn(BIG, requires_grad=True)
+    wanted, = torch.autograd.grad(function(x * 1).sum(), x)
+    with offload, pytest.warns(UserWarning, match="torch.compile"):
+        y = function(x * 1).sum()
+        assert parcels(offload) == 0
+    assert same(torch.autograd.grad(y, x), [wanted])
