@@ -196,4 +196,11 @@ helgrind)
 	tests=$(tagged locks)
 	valgrind_stage 'valgrind, races'
 	;;
+# Other stages run this test, too, without PyTorch where that is not installed.
+python-torch)
+	/usr/bin/python3 -c 'import torch' || broken 'PyTorch cannot be imported'
+	tests=tests/python/t-python.sh
+	left_out='bench/% stress/% examples/% tests/fuzz/%'
+	stage 'the Python package with PyTorch' "${main_options[@]}" --with-tsunami=no
+	;;
 esac

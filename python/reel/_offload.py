@@ -33,6 +33,24 @@ _ALIGNMENT = 64
 alignment may add in another order."""
 
 
+_M_MMAP_THRESHOLD = -3
+_THRESHOLD = 128 << 10
+
+
+def _keep_threshold() -> None:
+    """Have glibc map the memory of large tensors one by one, and so give it back to the system when they are freed.
+
+    glibc does so at first, and raises the size from which it does with each such block that is freed. Aligned blocks
+    from its heap are then hardly used again: a chain of 1 GiB of tensors of which nothing is kept has 1.1 GiB
+    resident, and 32 MiB with the threshold kept. It is kept for the whole process, unless its environment sets one.
+    """
+    if "MALLOC_MMAP_THRESHOLD_" in os.environ or "mmap_threshold" in os.environ.get("GLIBC_TUNABLES", ""):
+        return
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl has none
+    if mallopt is not None:
+        mallopt(_M_MMAP_THRESHOLD, _THRESHOLD)
+
+
 def _storage_of(tensor: Any) -> Any:
     return tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage().untyped()
 
@@ -156,15 +174,13 @@ class _Storage:
 class _Saved:
     """A parcel. It has the bytes of a storage from `first` on; or, if that is None, the elements of one shape."""
 
-    __slots__ = ("_handle", "_address", "_lease", "_pool", "storage", "first", "nbytes", "_shown", "_stream",
-                 "__weakref__")
+    __slots__ = ("_handle", "_address", "_lease", "_pool", "storage", "first", "nbytes", "_shown", "__weakref__")
 
     def __init__(self, pool: Pool, storage: _Storage, first: Optional[int], nbytes: int) -> None:
         self._handle, self._address = c_void_p(), c_void_p()
         self._pool, self._lease = pool, pool._lease
         self.storage, self.first, self.nbytes = storage, first, nbytes
-        self._shown: Any = None
-        self._stream: Any = None
+        self._shown: Any = None, None
         check(lib.reel_parcel_open(byref(self._handle), pool._open(), nbytes, None, byref(self._address)))
 
     def copy_bytes(self, storage: Any) -> None:
@@ -214,13 +230,14 @@ class _Saved:
         The device's allocator may give memory on when the stream that it was taken on comes to it.
         """
         stream = torch.cuda.current_stream(device) if device.type == "cuda" else None
-        if self._shown is not None and stream is not None and stream == self._stream:
-            storage = torch.UntypedStorage._new_with_weak_ptr(self._shown.cdata)
+        shown, its_stream = self._shown
+        if shown is not None and stream is not None and stream == its_stream:
+            storage = torch.UntypedStorage._new_with_weak_ptr(shown.cdata)
             if storage is not None:
                 lib.reel_parcel_withdraw(byref(self._handle), 1)
                 return storage
         storage = _storage_of(self._pinned(torch.uint8).to(device))
-        self._shown, self._stream = StorageWeakRef(storage), stream
+        self._shown = StorageWeakRef(storage), stream
         return storage
 
     def __del__(self) -> None:
@@ -271,6 +288,7 @@ class Offload(Uncopied):
         if pool is not None and (directory is not None or store is not None):
             raise TypeError("the pool has its store already")
         self.pool = pool if pool is not None else Pool(budget, directory=directory, store=store)  # type: ignore
+        _keep_threshold()
         self._least = max(to_bytes(least, "least"), 1)
         self._hooks: List[Any] = []
         self._numbers = itertools.count()
@@ -371,7 +389,8 @@ class Offload(Uncopied):
         if not found:
             return
         handles = (c_void_p * len(found))(*(packed.saved._handle.value for packed in found))
-        check(lib.reel_parcel_announce(handles, len(found)))
+        if lib.reel_parcel_announce(handles, len(found)) < 0:
+            return  # there is no memory for it: nothing is read ahead
         announcement = _Announcement([packed.number for packed in found])
         for place, packed in enumerate(found):
             packed.turn = (announcement, place)

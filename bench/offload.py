@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What reel.offload() costs, beside what else keeps PyTorch's saved tensors out of the way.
+
+A chain of operations saves tensors of one size; each way of keeping them is a process of its own, so that its peak of
+resident memory is its own. "nothing" keeps no tensor at all (its gradients are wrong): what is resident then is the
+program's. Usage:
+
+    PYTHONPATH=python REEL_LIBRARY=build/main/.libs/libreel.so.0 python3 bench/offload.py --directory /scratch
+"""
+
+import argparse
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+import torch
+
+import reel
+
+
+def memory(_):
+    return contextlib.nullcontext()
+
+
+def nothing(_):
+    shapes = {}
+
+    def unpack(shape):
+        if shape not in shapes:
+            shapes[shape] = torch.zeros(shape)
+        return shapes[shape]
+
+    return torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor.shape, unpack)
+
+
+def save_on_cpu(_):
+    return torch.autograd.graph.save_on_cpu()
+
+
+def torch_save(options):
+    class File:
+        def __init__(self, tensor):
+            descriptor, self.name = tempfile.mkstemp(dir=options.directory)
+            with os.fdopen(descriptor, "wb") as file:
+                torch.save(tensor.detach(), file)
+
+        def __del__(self):
+            os.unlink(self.name)
+
+    return torch.autograd.graph.saved_tensors_hooks(File, lambda file: torch.load(file.name))
+
+
+def mapped_file(options):
+    file = tempfile.NamedTemporaryFile(dir=options.directory)
+    used = 0
+
+    def pack(tensor):
+        nonlocal used
+        first, used = used, used + tensor.nelement() * tensor.element_size()
+        file.truncate(used)
+        place = torch.from_file(file.name, shared=True, size=used // 4)[first // 4:]
+        return place.copy_(tensor.detach().view(-1)).view(tensor.shape)
+
+    return torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor)
+
+
+def offload(options):
+    return reel.offload(options.budget, directory=options.directory)
+
+
+WAYS = {way.__name__: way for way in (nothing, memory, offload, save_on_cpu, torch_save, mapped_file)}
+
+
+def kilobytes(name):
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith(name))
+
+
+def forward(x, options):
+    """Each step saves a tensor of the size of x, and costs more with `work`."""
+    for _ in range(options.tensors):
+        x = torch.tanh(x) if options.work == "tanh" else torch.sin(x) if options.work == "sin" else x * x
+    return x
+
+
+def measure(options):
+    """Seconds of the two passes, and the peak of resident memory above what there was before: the best of some runs."""
+    torch.set_num_threads(options.threads)
+    x = torch.full((options.kib << 8,), 0.5, requires_grad=True)
+    context = WAYS[options.way](options)
+    forward(x, argparse.Namespace(tensors=2, work=options.work)).sum().backward()
+    before = kilobytes("VmRSS")
+    seconds = []
+    for _ in range(options.repeat):
+        x.grad = None
+        begin = time.perf_counter()
+        with context:
+            y = forward(x, options).sum()
+        middle = time.perf_counter()
+        y.backward()
+        end = time.perf_counter()
+        seconds.append((end - begin, middle - begin, end - middle))
+        del y
+    peak = kilobytes("VmHWM") - before
+    print(*min(seconds), peak, float(x.grad[0]))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--directory", default="/var/tmp")
+    parser.add_argument("--budget", default="512M")
+    parser.add_argument("--kib", type=int, default=16384, help="size of a tensor")
+    parser.add_argument("--tensors", type=int, default=256)
+    parser.add_argument("--work", default="tanh", choices=("multiply", "sin", "tanh"))
+    parser.add_argument("--repeat", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--ways", default=",".join(WAYS))
+    parser.add_argument("--way", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.way:
+        measure(options)
+        return
+    saved = options.tensors * options.kib << 10
+    print(f"torch {torch.__version__}, {options.tensors} tensors of {options.kib} KiB, budget {options.budget}")
+    print(f"{'way':12} {'seconds':>8} {'forward':>8} {'backward':>8} {'ns/byte':>8} {'resident':>10} {'gradient':>24}")
+    for way in options.ways.split(","):
+        done = subprocess.run([sys.executable, __file__, *sys.argv[1:], "--way", way], stdout=subprocess.PIPE, text=True)
+        if done.returncode:
+            print(f"{way:12} failed")
+            continue
+        total, forth, back, peak, gradient = map(float, done.stdout.split())
+        print(f"{way:12} {total:8.2f} {forth:8.2f} {back:8.2f} {total / saved * 1e9:8.3f} {peak / 1024:6.0f} MiB "
+              f"{gradient!r:>24}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
