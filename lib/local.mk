@@ -76,6 +76,7 @@ libreel_core_la_SOURCES = \
 	%D%/plan/schedule.c \
 	%D%/plan/schedule-check.c \
 	%D%/pool/budget.c \
+	%D%/pool/children.c \
 	%D%/pool/fork.c \
 	%D%/pool/freelist.h \
 	%D%/pool/freelist-c11.h \

@@ -44,7 +44,9 @@
  *   push and pop with room              wait-free: nobody else is asked
  *   a slab taken or given, by magazine  wait-free, after the thread's first call
  *   the same, by the shared lists       lock-free: others go on
- *   a new slab, a large slab, a trim         lock-free, but for what the system does
+ *   a new slab, a large slab, a trim    lock-free, but for what the system does
+ *   what the budget would refuse,       waits for a fork, and for the close of such a run or
+ *   beside runs or arenas with a store  arena
  *   a thread's exit                     waits for other threads' exits, and for a fork
  *   reel_pool_get_stats                 wait-free but for new threads; it reads counters
  *   with a store: a push at the budget  waits for a frame: for the store, or for whoever has the

@@ -108,10 +108,7 @@ static void note_peak(struct reel_snapshots *snapshots)
 		snapshots->peak_bytes = bytes;
 }
 
-/*
- * Gives memory that the stores' pools have, and could do without, back to the run's pool. False:
- * there is none.
- */
+/* Waits until a store's pool gives memory back to the run's pool. False: none has anything to give. */
 static bool make_room(struct reel_snapshots *snapshots)
 {
 	int ignored = 0;
@@ -119,8 +116,7 @@ static bool make_room(struct reel_snapshots *snapshots)
 	for (unsigned tier = 0; tier < snapshots->tiers; tier++) {
 		reel_pool *pool = snapshots->tier[tier].pool;
 
-		if (has_store(snapshots, tier) &&
-		    (reel_pool_trim(pool, 0) || pool->reclaim->await_frame(pool, true, &ignored)))
+		if (has_store(snapshots, tier) && pool->reclaim->await_frame(pool, true, &ignored))
 			return true;
 	}
 	return false;

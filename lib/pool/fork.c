@@ -7,16 +7,12 @@
  */
 #include "config.h"
 
-#include <sched.h>
-
 #include "pool.h"
 
 static pthread_mutex_t pools_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct reel_pool *pools;
 static int registration;
-/* Whether a fork has the lock. Relaxed: the flag guards no data, and whoever misses it looks again. */
-static _Atomic bool is_forking;
 
 static struct reel_pool_client *parcels_of(struct reel_pool *pool)
 {
@@ -27,7 +23,6 @@ static struct reel_pool_client *parcels_of(struct reel_pool *pool)
 static void before_fork(void)
 {
 	pthread_mutex_lock(&pools_lock);
-	atomic_store_explicit(&is_forking, true, memory_order_relaxed);
 	for (struct reel_pool *pool = pools; pool; pool = pool->next_pool) {
 		struct reel_pool_client *parcels = parcels_of(pool);
 
@@ -35,16 +30,12 @@ static void before_fork(void)
 			parcels->verbs->lock(parcels);
 		pool->reclaim->pause(pool);
 	}
-}
-
-static void end_fork(void)
-{
-	atomic_store_explicit(&is_forking, false, memory_order_relaxed);
-	pthread_mutex_unlock(&pools_lock);
+	reel_children_lock_for_fork();
 }
 
 static void after_fork_in_parent(void)
 {
+	reel_children_unlock_after_fork();
 	for (struct reel_pool *pool = pools; pool; pool = pool->next_pool) {
 		struct reel_pool_client *parcels = parcels_of(pool);
 
@@ -52,7 +43,7 @@ static void after_fork_in_parent(void)
 		if (parcels)
 			parcels->verbs->unlock(parcels);
 	}
-	end_fork();
+	pthread_mutex_unlock(&pools_lock);
 }
 
 static void after_fork_in_child(void)
@@ -60,12 +51,14 @@ static void after_fork_in_child(void)
 	for (struct reel_pool *pool = pools; pool; pool = pool->next_pool) {
 		struct reel_pool_client *parcels = parcels_of(pool);
 
+		reel_children_orphan(pool);
 		reel_cache_forget_others(pool);
 		pool->reclaim->orphan(pool);
 		if (parcels)
 			parcels->verbs->orphan(parcels);
 	}
-	end_fork();
+	reel_children_unlock_after_fork();
+	pthread_mutex_unlock(&pools_lock);
 }
 
 static void register_handlers(void)
@@ -100,32 +93,10 @@ void reel_fork_unlock_pools(void)
 	pthread_mutex_unlock(&pools_lock);
 }
 
-/* A fork waits for what this thread works on: an offload thread, or a lock that this thread has. */
-static bool lock_unless_forking(void)
-{
-	while (pthread_mutex_trylock(&pools_lock)) {
-		if (atomic_load_explicit(&is_forking, memory_order_relaxed))
-			return false;
-		sched_yield();
-	}
-	return true;
-}
-
-bool reel_fork_trim_children(struct reel_pool *parent)
-{
-	size_t trimmed = 0;
-
-	if (!lock_unless_forking())
-		return false;
-	for (struct reel_pool *pool = pools; pool; pool = pool->next_pool)
-		if (pool->parent == parent)
-			trimmed += reel_pool_trim(pool, 0);
-	pthread_mutex_unlock(&pools_lock);
-	return trimmed > 0;
-}
-
 void reel_fork_watch(struct reel_pool *pool)
 {
+	if (pool->parent)
+		reel_children_add(pool);
 	pthread_mutex_lock(&pools_lock);
 	REEL_ASSERT_EXPENSIVE(!is_watched(pool));
 	pool->next_pool = pools;
@@ -137,6 +108,8 @@ void reel_fork_unwatch(struct reel_pool *pool)
 {
 	struct reel_pool **link = &pools;
 
+	if (pool->parent)
+		reel_children_remove(pool);
 	pthread_mutex_lock(&pools_lock);
 	REEL_ASSERT_EXPENSIVE(is_watched(pool));
 	while (*link != pool)

@@ -327,7 +327,7 @@ static int take_or_wait(struct reel_pool *pool, struct reel_cache *cache,
 	return error;
 }
 
-/* Pools with this parent keep idle frames, which they can do without, unlike whoever is refused. */
+/* Before it refuses, the pool takes back what its children keep for later slabs. */
 static int take_or_trim(struct reel_pool *pool, struct reel_cache *cache,
 			enum reel_slab_kind kind, size_t bytes, struct reel_slab **taken)
 {
@@ -335,7 +335,7 @@ static int take_or_trim(struct reel_pool *pool, struct reel_cache *cache,
 
 	do
 		error = take_or_wait(pool, cache, kind, bytes, taken);
-	while (error && reel_fork_trim_children(pool));
+	while (error && reel_children_trim(pool));
 	return error;
 }
 

@@ -114,6 +114,10 @@ struct reel_pool {
 	/* In a pool with a parent: the resident bytes up to which idle frames stay for the next slab. */
 	size_t idle_bytes;
 	struct reel_frame_listener *listener; /* in a pool with a parent; may be NULL */
+	struct reel_pool *next_sibling;       /* in a pool with a parent */
+	/* Number of threads that trim this pool for its parent. */
+	unsigned visitors;
+	_Atomic(struct reel_pool *) children;
 
 	size_t hard_budget;
 	/*
@@ -175,7 +179,10 @@ int reel_pool_create(struct reel_pool **pool, const struct reel_pool_options *op
 /* Free a pool that no thread uses, that has no slab in use, and whose store is closed. */
 void reel_pool_destroy(struct reel_pool *pool);
 
-/* magazine.c: any thread; wait-free if a magazine of this thread serves, else lock-free. */
+/*
+ * magazine.c: any thread; wait-free if a magazine of this thread serves, else lock-free. Whoever
+ * would be refused waits for the store, and for the list of the pool's children if it has any.
+ */
 
 /*
  * Take an empty slab of this kind (a large slab: of at least `bytes`). Returns 0, -EDQUOT at the
@@ -265,10 +272,18 @@ void reel_fork_unwatch(struct reel_pool *pool);
 /* Lock the list and return its first pool. No pool is closed until the list is unlocked. */
 struct reel_pool *reel_fork_lock_pools(void);
 void reel_fork_unlock_pools(void);
+
+/* children.c: add a pool to the children of its parent, and remove it. The latter waits for trims. */
+void reel_children_add(struct reel_pool *child);
+void reel_children_remove(struct reel_pool *child);
 /*
- * Any thread: give the idle frames of the pools with this parent back to it. Returns whether there
- * were any. False during a fork, which may wait for this thread.
+ * Any thread: takes the idle frames of a pool's children back for its slabs of any kind. Returns
+ * whether there were any. Waits for a fork of another thread, but for no store.
  */
-bool reel_fork_trim_children(struct reel_pool *parent);
+bool reel_children_trim(struct reel_pool *parent);
+/* For the handlers of fork(): last before it, first after it, and for each pool in the child. */
+void reel_children_lock_for_fork(void);
+void reel_children_unlock_after_fork(void);
+void reel_children_orphan(struct reel_pool *pool);
 
 #endif

@@ -160,6 +160,13 @@ static int acquire(void *context)
 	return error;
 }
 
+/* Gives up memory that is kept for later. False: there is none. */
+static bool find_room(struct reel_bin *bin)
+{
+	return reel_parcels_retire_idle(bin->parcels) ||
+	       reel_children_trim(bin->parcels->pool);
+}
+
 int reel_bin_pin(struct reel_bin *bin)
 {
 	struct pin pin = {.bin = bin, .until = REEL_FOREVER};
@@ -167,7 +174,7 @@ int reel_bin_pin(struct reel_bin *bin)
 
 	do
 		error = reel_pins_add(&bin->pins, acquire, &pin);
-	while (error == -EDQUOT && reel_parcels_retire_idle(bin->parcels));
+	while (error == -EDQUOT && find_room(bin));
 	if (!error && !pin.has_advanced)
 		advance(bin, false);
 	return error;
@@ -196,7 +203,7 @@ int reel_bin_pin_until(struct reel_bin *bin, uint64_t until)
 		error = reel_pins_add_until(&bin->pins, acquire, &pin, until);
 		if (error == -EAGAIN)
 			error = ask_for(bin);
-	} while (error == -EDQUOT && reel_parcels_retire_idle(bin->parcels));
+	} while (error == -EDQUOT && find_room(bin));
 	if (!error)
 		advance(bin, pin.waited);
 	return error;

@@ -910,7 +910,7 @@ static reel_pool *trimming_parent;
 static void act_amid_fork(void)
 {
 	if (trimming_parent)
-		reel_fork_trim_children(trimming_parent);
+		reel_children_trim(trimming_parent);
 	if (!forking)
 		return;
 	if (pthread_create(&opener, NULL, open_first, NULL))
@@ -965,7 +965,17 @@ static reel_pool *child_with_idle_frames(reel_pool *parent)
 	return child;
 }
 
-static void idle_frames_serve_the_parent(struct late_store *late)
+static void close_family(reel_pool *parent, reel_pool *child, struct late_store *late)
+{
+	is_int(stats_of(child).resident_bytes, 0, "the child keeps none");
+	is_int(reel_pool_close_child(child, true), 0, "the child is closed");
+	if (late)
+		close_all(parent, late, "a parent");
+	else
+		close_pool_at_rest(parent, "a parent");
+}
+
+static void idle_frames_serve_a_large_parcel(struct late_store *late)
 {
 	struct reel_pool_options options = spilling(late ? &late->store : NULL, BUDGET, 12);
 	reel_pool *parent = open_pool(options), *child = child_with_idle_frames(parent);
@@ -976,17 +986,50 @@ static void idle_frames_serve_the_parent(struct late_store *late)
 	is_int(stats_of(child).resident_bytes, FRAMES * SLAB, "frames of a child are idle");
 	is_int(reel_parcel_open(&parcel, parent, options.hard_budget, NULL, &data), 0,
 	       "the parent has all of its budget");
-	is_int(stats_of(child).resident_bytes, 0, "the child keeps none");
 	reel_parcel_close(parcel);
-	is_int(reel_pool_close_child(child, true), 0, "the child is closed");
-	if (late)
-		close_all(parent, late, "a parent");
-	else
-		close_pool_at_rest(parent, "a parent");
+	close_family(parent, child, late);
 }
 
-/* A fork waits for threads that are in the middle of a pin, so no such thread may wait for it. */
-static void a_fork_is_not_waited_for(void)
+/* The store takes nothing, so that no frame comes from there. */
+static void idle_frames_serve_whole_slabs(void)
+{
+	struct late_store *late = late_open(29);
+	reel_pool *parent = open_pool(spilling(&late->store, BUDGET, BUDGET));
+	reel_pool *child = child_with_idle_frames(parent);
+	reel_parcel *parcel[BUDGET];
+	unsigned refused = 0;
+	void *data;
+
+	tap_case("idle frames of a child, whole slabs");
+	late_fail(late, 1);
+	for (unsigned i = 0; i < BUDGET; i++)
+		refused += reel_parcel_open(&parcel[i], parent, SLAB, NULL, &data) != 0;
+	is_int(refused, 0, "the parent has all of its budget");
+	for (unsigned i = 0; i < BUDGET - refused; i++)
+		reel_parcel_close(parcel[i]);
+	close_family(parent, child, late);
+}
+
+static void idle_frames_serve_a_pin(void)
+{
+	struct late_store *late = late_open(31);
+	reel_pool *parent = open_pool(spilling(&late->store, BUDGET, 12)), *child;
+	reel_parcel *parcel[] = {sealed(parent, 14 * SLAB, 1), sealed(parent, 10 * SLAB, 2)};
+	const void *data[2];
+
+	tap_case("idle frames of a child, pins");
+	child = child_with_idle_frames(parent);
+	is_int(reel_parcel_pin(parcel[0], &data[0]), 0, "a parcel is pinned");
+	is_int(reel_parcel_pin(parcel[1], &data[1]), 0, "and another one, with all of the budget");
+	for (unsigned i = 0; i < 2; i++) {
+		reel_parcel_unpin(parcel[i]);
+		reel_parcel_close(parcel[i]);
+	}
+	close_family(parent, child, late);
+}
+
+/* A handler of the program's own, which runs amid the fork, finds the lists of children locked. */
+static void a_fork_waits_for_no_trim(void)
 {
 	reel_pool *parent = open_pool(spilling(NULL, BUDGET, 12));
 	reel_pool *child = child_with_idle_frames(parent);
@@ -1000,7 +1043,7 @@ static void a_fork_is_not_waited_for(void)
 	trimming_parent = NULL;
 	ok(tap_child_passed(process), "the process forks");
 	is_int(stats_of(child).resident_bytes, FRAMES * SLAB, "amid a fork they stay");
-	is_int(reel_fork_trim_children(parent), 1, "and gives them back afterwards");
+	is_int(reel_children_trim(parent), 1, "and gives them back afterwards");
 	is_int(reel_pool_close_child(child, true), 0, "the child is closed");
 	close_pool_at_rest(parent, "a parent");
 }
@@ -1474,9 +1517,11 @@ int main(void)
 	a_child_has_what_is_in_memory();
 	a_child_needs_no_thread_of_the_parent();
 	the_first_parcel_waits_for_a_fork();
-	idle_frames_serve_the_parent(NULL);
-	idle_frames_serve_the_parent(late_open(23));
-	a_fork_is_not_waited_for();
+	idle_frames_serve_a_large_parcel(NULL);
+	idle_frames_serve_a_large_parcel(late_open(23));
+	idle_frames_serve_whole_slabs();
+	idle_frames_serve_a_pin();
+	a_fork_waits_for_no_trim();
 	an_order_is_read_ahead(false, SLAB, 0);
 	an_order_is_read_ahead(true, SLAB, 0);
 	an_order_is_read_ahead(true, 2 * SLAB + 9, 0);
