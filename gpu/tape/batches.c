@@ -148,12 +148,13 @@ static int copy(struct reel_arena *arena, struct reel_batches *batches,
 	return error;
 }
 
+/* Waits for the copies that were started, also after an error of another kind. */
 static int wait_for_device(struct reel_arena *arena, struct reel_batches *batches, int error)
 {
-	int waited = reel_arena_wait(arena, error);
+	int waited = reel_arena_wait(arena, 0);
 
-	batches->is_lost |= waited && !error;
-	return waited;
+	batches->is_lost |= waited != 0;
+	return error ? error : waited;
 }
 
 /* ---- To the store ---- */
