@@ -311,8 +311,8 @@ struct reel_arena_header {
 	/* Free slabs that warps gave back: number of changes << 32 | first of the list, or 0. */
 	uint64_t given;
 	/*
-	 * The other free slabs are a queue in the table of slabs: an entry for each, up to the last
-	 * one of the table. This is the number of its first entry; from end_slab on: it is empty.
+	 * The other free slabs are a queue: each of the entries from `queue` to `end_slab` - 1 of the
+	 * table of slabs names one. If `queue` is `end_slab` or more, the queue is empty.
 	 */
 	uint32_t queue;
 	uint32_t faults;

@@ -98,13 +98,19 @@ REEL_DEVICE uint32_t reel_device_take_given(unsigned char *base)
 /*
  * Returns a slab, or 0 if none is free. All warps may come here at once, when they push for the
  * first time: one addition takes a slab from the queue, where a swap would fail for all but one.
+ * If the arena has a slab for each slab that its warps ever want at once, none is refused: the queue
+ * still has an entry for each lane that found the list empty.
  */
 REEL_DEVICE uint32_t reel_device_take(unsigned char *base)
 {
 	reel_arena_header *header = reel_device_header(base);
 	uint32_t slab = reel_device_take_given(base), entry;
 
-	/* The test keeps the counter from running over when many lanes find the queue empty. */
+	/*
+	 * Relaxed is enough for both: the host wrote the entries before the launch, and the addition
+	 * gives each entry to one lane. The test keeps the counter from running over when many lanes
+	 * find the queue empty.
+	 */
 	if (slab || reel_device_load(&header->queue) >= header->end_slab)
 		return slab;
 	entry = atomicAdd(&header->queue, 1u);

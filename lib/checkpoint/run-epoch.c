@@ -40,7 +40,8 @@ int reel_group_check_same(const struct reel_run_group *group, int error, uint32_
 
 const char *reel_group_path(const reel_run *run, uint64_t epoch)
 {
-	return reel_group_is_alone(&run->group) ? run->options.restart : run->path[epoch % REEL_GROUP_EPOCHS];
+	return reel_group_is_alone(&run->group) ? run->options.restart
+						: run->path[epoch % REEL_GROUP_EPOCHS];
 }
 
 unsigned reel_group_names(const reel_run *run)

@@ -2,8 +2,8 @@
 /*
  * Leaf: memory. Each put is a block of its own, and its address is the location. All transfers are
  * complete before the verb returns, so no lock is needed: one thread at a time calls the verbs.
- * `used_bytes` is the sum of all blocks in the list. Whole huge pages are mapped as such, which the
- * system finds and clears in a third of the time.
+ * `used_bytes` is the sum of all blocks in the list. A put of whole huge pages maps them, and takes
+ * a third of the time that it takes on small pages.
  */
 #include "store.h"
 
@@ -61,8 +61,9 @@ static void unlink_piece(struct memory *memory, struct piece *piece)
 }
 
 /*
- * Mappings of whole huge pages lie side by side, and the system counts neighbours as one. Of others it
- * allows a process only some 65,000.
+ * The system counts mappings that lie side by side, as those of whole huge pages do, as one, and
+ * allows a process some 65,000. A piece that is dropped leaves a hole. Where no mapping is left,
+ * malloc() may still find memory.
  */
 static struct piece *new_piece(size_t bytes)
 {

@@ -8,7 +8,7 @@
 struct reel_mpi_operation {
 	struct reel_mpi_operation *next;
 	MPI_Op op;
-	reel_mpi_op_adjoint *adjoint; /* NULL: taken back by the program */
+	reel_mpi_op_adjoint *adjoint;
 	void *context;
 };
 

@@ -25,7 +25,7 @@ void reel_mpi_move_request(struct reel_mpi_request *r, enum reel_mpi_request_sta
 	r->state = (int)to;
 }
 
-/* MPI sets the error of a status only where it ends several requests. */
+/* MPI_Wait() and MPI_Test() leave the error of a status as it was. */
 void reel_mpi_note_completion(struct reel_mpi_request *r, int code)
 {
 	r->status.MPI_ERROR = code;

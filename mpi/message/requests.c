@@ -219,7 +219,8 @@ static int probe(struct reel_mpi_request *r, const char *call, int *flag)
 
 /*
  * Waits until one of the requests is complete, and returns its index, or MPI_UNDEFINED if none has
- * begun. MPI_Waitany() would end all requests that have failed, and tell of one.
+ * begun. Open MPI's MPI_Waitany() frees all requests that have failed, and returns one error.
+ * Yields as reel_mpi_poll() does, since the other ranks may need this processor.
  */
 static int choose(int n, struct reel_mpi_request *requests, const char *call, int *index)
 {
@@ -239,7 +240,7 @@ static int choose(int n, struct reel_mpi_request *requests, const char *call, in
 			if (complete)
 				*index = i;
 		}
-		if (*index == MPI_UNDEFINED)
+		if (*index == MPI_UNDEFINED && some_have_begun)
 			sched_yield();
 	}
 	return error;

@@ -196,7 +196,7 @@ void trimmed()
 	is_int(faults, 0, "no fault is noted");
 }
 
-/* Many warps take and give at once: what the free list is for. */
+/* Many warps take and give slabs at once. */
 void churn_kernel(reel_device_arena arena, wrongs *wrong, unsigned rounds)
 {
 	reel_device_tape<> tape;

@@ -33,10 +33,10 @@ done
 
 # Lines of code, without comments and empty lines. A change that adds a concept removes another one; a
 # change that raises a bar says why.
-for bar in lib:18600 omp:6900 mpi:5500 gpu:3250 include:2600; do
+for bar in lib:18700 omp:6900 mpi:5500 gpu:3250 include:3700; do
 	product=${bar%:*}
-	lines=$(find "$SOURCE_DIR/$product" -name '*.[ch]' -exec cat {} + |
-		sed 's|/\*.*\*/||; /\/\*/,/\*\//d; /^[[:space:]]*$/d' | wc -l)
+	lines=$(find "$SOURCE_DIR/$product" \( -name '*.[ch]' -o -name '*.cuh' -o -name '*.hpp' \) -exec cat {} + |
+		sed -E 's#/\*([^*]|\*+[^*/])*\*+/##g; /\/\*/,/\*\//d; /^[[:space:]]*$/d' | wc -l)
 	[ "$lines" -gt 1000 ] && [ "$lines" -le "${bar#*:}" ]
 	ok $? "$product/ has $lines lines of code, at most ${bar#*:}"
 done

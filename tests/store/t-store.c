@@ -410,7 +410,7 @@ static void memory_is_filled_to_the_byte(void)
 	reel_store_close(store);
 }
 
-/* Whole huge pages are mapped, and the rest is allocated. Memory that was given up is lost here. */
+/* Whole huge pages are mapped, and the rest is allocated. Some are dropped, the others go with the store. */
 static void memory_takes_large_pieces(void)
 {
 	enum { PIECES = 5 };
