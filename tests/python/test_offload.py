@@ -212,6 +212,20 @@ def test_a_tensor_that_was_changed_between_two_saves_is_saved_twice(offload):
         second.backward()
 
 
+def test_tensors_on_one_storage_that_count_their_changes_apart_are_saved_apart(offload):
+    factor = torch.ones((), requires_grad=True)
+    x = torch.full(BIG, 3.0).add_(1)
+    y = x.data
+    with offload:
+        first = (x * factor).sum()
+        y.add_(1)
+        assert x._version == y._version
+        second = (y * factor).sum()
+    second.backward()
+    assert float(factor.grad) == 5 * x.numel()
+    del first
+
+
 @pytest.mark.parametrize("least", ["1K", "1G"])
 @pytest.mark.parametrize("change", [
     lambda x, y: y.add_(1), lambda x, y: y.view(-1)[3:5].zero_(), lambda x, y: y.t().mul_(2),
