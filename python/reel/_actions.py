@@ -5,7 +5,7 @@ Clients choose what to do by the class of an action, so that they take no other 
 """
 
 import enum
-from typing import Any
+from typing import Any, Tuple
 
 try:
     from checkpoint_schedules.schedule import (  # type: ignore[import-not-found]
@@ -18,7 +18,7 @@ except ImportError:
         NONE = None
 
     class _Action:
-        names = ()
+        names: Tuple[str, ...] = ()
 
         def __init__(self, *args: Any) -> None:
             if len(args) != len(self.names):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What a call of the library that fails raises: an exception with the library's text."""
 
+import builtins
 import errno
 import os
 from typing import Any
@@ -26,7 +27,7 @@ class ArgumentError(Error, ValueError):
     """An argument that makes no sense, or a call in the wrong state."""
 
 
-class MemoryError(Error, MemoryError):  # noqa: A001
+class MemoryError(Error, builtins.MemoryError):  # noqa: A001
     """The budget is used up, or the system has no more memory."""
 
 

@@ -150,7 +150,7 @@ class _Storage:
         A small part of a storage goes alone, such as some rows of a data set. What is copied by parts comes to the
         size of the storage at most.
         """
-        key = (shape.dtype, shape.offset, shape.size, shape.stride)
+        key: Any = (shape.dtype, shape.offset, shape.size, shape.stride)
         saved = self.saved(None) or self.saved(key)
         if saved is not None:
             return saved
@@ -176,7 +176,7 @@ class _Saved:
 
     __slots__ = ("_handle", "_address", "_lease", "_pool", "storage", "first", "nbytes", "_shown", "__weakref__")
 
-    def __init__(self, pool: Pool, storage: _Storage, first: Optional[int], nbytes: int) -> None:
+    def __init__(self, pool: Pool, storage: _Storage, first: Any, nbytes: int) -> None:
         self._handle, self._address = c_void_p(), c_void_p()
         self._pool, self._lease = pool, pool._lease
         self.storage, self.first, self.nbytes = storage, first, nbytes
@@ -231,6 +231,7 @@ class _Saved:
         """
         stream = torch.cuda.current_stream(device) if device.type == "cuda" else None
         shown, its_stream = self._shown
+        storage: Any = None
         if shown is not None and stream is not None and stream == its_stream:
             storage = torch.UntypedStorage._new_with_weak_ptr(shown.cdata)
             if storage is not None:

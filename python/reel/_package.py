@@ -46,7 +46,7 @@ class Value:
 
     def __init__(self, package: "PackageData", group: _Group, array: np.ndarray) -> None:
         self._package, self._group, self._type = package, group, type(array)
-        self._parcel = package._pool.keep(array)
+        self._parcel: Parcel = package._pool.keep(array)
         group.values.append(weakref.ref(self))
 
     def array(self) -> np.ndarray:
@@ -97,6 +97,9 @@ class PackageData:
     for has the rest of the step, and the step that is reversed next, read ahead.
     """
 
+    _newest: Optional[_Group]
+    _looked_at: Optional[_Group]
+
     def __init__(self, pool: Pool, *types: type) -> None:
         if not types:
             from numpy_adjoint import ndarray  # type: ignore[import-not-found]
@@ -129,8 +132,8 @@ class PackageData:
     def clear(self) -> None:
         """The tape is cleared. Values are closed as the tape drops them."""
         self.pause_checkpointing()
-        self._newest: Optional[_Group] = None
-        self._looked_at: Optional[_Group] = None
+        self._newest = None
+        self._looked_at = None
 
     def reset(self) -> None:
         """Another forward sweep begins. Values stay, since it begins with those of the first step."""

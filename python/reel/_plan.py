@@ -54,7 +54,7 @@ class Counts(NamedTuple):
 
 def planners() -> List[str]:
     """The names of all planners."""
-    names = []
+    names: List[str] = []
     while True:
         name = lib.reel_planner_name(len(names))
         number = c_int()
@@ -100,6 +100,9 @@ class Plan(Uncopied):
     Action(kind='store', first=0, last=0, tier=0, slot=0, last_use=False)
     """
 
+    _actions: Any
+    """Of a plan of one's own: what the library reads as long as the plan is open."""
+
     def __init__(self, planner: str, steps: Optional[int], tiers: Sequence[Any], **problem: Any) -> None:
         self._compute(planner, _problem(steps, tiers, **problem))
 
@@ -118,7 +121,7 @@ class Plan(Uncopied):
         plan = cls.__new__(cls)
         listed = [action for action in actions if action[0] != "done"]
         plan._adopt("actions", _problem(steps, tiers, **problem))
-        plan._actions = (_Action * len(listed))(*[
+        plan._actions = (_Action * len(listed))(*[  # type: ignore[misc]
             (KINDS.index(kind), first, last, tier, slot, last_use) for kind, first, last, tier, slot, last_use in listed])
         handle = c_void_p()
         check(lib.reel_plan_open_actions(byref(handle), byref(plan._problem), plan._actions, len(listed)))

@@ -36,7 +36,7 @@ class Lease:
 
     def __init__(self, handle: c_void_p) -> None:
         self.handle = handle
-        self.runs: Set[int] = set()
+        self.runs: Set[Optional[int]] = set()
         self.pending: List[c_void_p] = []
 
     def close(self) -> int:
@@ -248,12 +248,12 @@ class Parcel(Uncopied):
             raise ValueError("the parcel is open; seal it first")
         return self._live()
 
-    def _array(self, address: int, owner: Any, writable: bool) -> Tuple[np.ndarray, Any]:
+    def _array(self, address: Any, owner: Any, writable: bool) -> Tuple[np.ndarray, Any]:
         memory = (c_char * max(self.nbytes, 1)).from_address(address)
         # Keeps the parcel, or a pin of it, until the last array on this memory is gone.
         memory._owner = owner  # type: ignore[attr-defined]
         if writable or not self.nbytes:
-            return np.ndarray(self._shape, self._dtype, memory), memory
+            return np.ndarray(self._shape, self._dtype, memory), memory  # type: ignore[arg-type]
         # numpy.ndarray() would look through the memoryview, and the array could be made writable.
         return np.frombuffer(memoryview(memory).toreadonly(), self._dtype).reshape(self._shape), memory
 

@@ -36,7 +36,8 @@ def _parts(arrays: State, what: str) -> Tuple[List[np.ndarray], Any]:
             raise TypeError(f"{what} is made of arrays of numbers")
         if not array.flags.forc or not array.flags.writeable:
             raise ValueError(f"{what} is made of arrays that are contiguous and writable: they are overwritten in place")
-    parts = (Part * max(len(listed), 1))(*[(array.ctypes.data, array.nbytes) for array in listed])
+    parts = (Part * max(len(listed), 1))(*[  # type: ignore[misc]
+        (array.ctypes.data, array.nbytes) for array in listed])
     return listed, parts
 
 
@@ -120,7 +121,8 @@ class Run(Uncopied):
         lease = pool._lease if pool else None
         if lease:
             lease.runs.add(handle.value)
-        self._finalizer = weakref.finalize(self, _leave_open if self._ranks else _close, handle, lease)
+        close: Any = _leave_open if self._ranks else _close
+        self._finalizer = weakref.finalize(self, close, handle, lease)
         # A thread may be in the run when the interpreter ends.
         self._finalizer.atexit = False
 
@@ -166,11 +168,11 @@ class Run(Uncopied):
                     yield Step(KINDS[action.kind], action.first, action.last)
         finally:
             if self._ranks and not ended:
-                self._leave_sweep()
+                self._leave_sweep(self._ranks)
 
-    def _leave_sweep(self) -> None:
+    def _leave_sweep(self, ranks: Ranks) -> None:
         """This rank's loop has ended early. The others ask for the next action, and learn that there is none."""
-        if self._finalizer.alive and not self._ranks.is_over():
+        if self._finalizer.alive and not ranks.is_over():
             lib.reel_run_stop(self._handle, -errno.ECANCELED)
             lib.reel_run_next(self._handle, byref(_Action()))
 
@@ -226,12 +228,13 @@ class Run(Uncopied):
 
         A run that goes on from a restart file has less to do.
         """
-        if self._plan.steps is None:
+        segments, steps = self._plan.steps, self.steps
+        if segments is None or steps is None:
             return None
-        if self.steps == self._plan.steps:
+        if steps == segments:
             counts = self._plan.counts()
             return counts.advances + counts.recorded + counts.reversed
-        ends = [min(i * self._segment_steps, self.steps) for i in range(self._plan.steps + 1)]
+        ends = [min(i * self._segment_steps, steps) for i in range(segments + 1)]
         return sum(ends[action.last] - ends[action.first] for action in self._plan
                    if action.kind in ("advance", "record", "reverse"))
 

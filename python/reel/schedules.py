@@ -26,6 +26,8 @@ class PlanSchedule(CheckpointSchedule):
         super().__init__(plan.steps)
         self._plan = plan
         self._exhausted = False
+        # Whether the walk knows the end, and whether the client knows that its loop has come to it.
+        self._told = self._ended = False
 
     @property
     def is_exhausted(self) -> bool:

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The Python package: its tests and the examples in its texts, with pytest.
+# The Python package: its tests and the examples in its texts, with pytest; and its types, with mypy.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 case " $CFLAGS " in *-fsanitize=*) skip_all 'the interpreter is built without a sanitizer' ;; esac
@@ -26,4 +26,12 @@ while read -r result what; do
 	ok $? "$what"
 done <results
 grep -q -E '^(FAILED|ERROR) ' results && sed 's/^/#   /' report
+
+if "$python" -c 'import mypy' 2>/dev/null; then
+	(cd "$SOURCE_DIR/python" && "$python" -m mypy --cache-dir="$tap_directory/mypy" --ignore-missing-imports reel) >types 2>&1
+	ok $? 'mypy finds no wrong type'
+	sed '/^Success/d; s/^/#   /' types
+else
+	skip 'types: there is no mypy'
+fi
 end
