@@ -290,7 +290,8 @@ void reel_task_wait_reverse(reel_lane *parent)
 			       (long long)parent->tasks_left);
 	if (reel_lane_take(parent, REEL_NOTE_TASK, A_WAIT(parent->waits), &tasks))
 		parent->tasks_left = (int64_t)tasks;
-	parent->waits--;
+	/* Not below 0: a wait that is recorded later notes its number. */
+	parent->waits -= parent->waits > 0;
 	/* The notes of a lane with an error may be of another wait. */
 	if (parent->tape.error)
 		parent->tasks_left = 0;

@@ -65,6 +65,27 @@ static void test_by_hand(void)
 	close_pool(pool, "tasks");
 }
 
+/* As in a sweep over lanes that have not come to their waits. */
+static void test_waits_for_nothing(void)
+{
+	reel_lane *root, *task;
+
+	tap_case("waits that were not recorded");
+	reel_lane_open(&root, NULL, 0);
+	for (int i = 0; i < 3; i++)
+		reel_task_wait_reverse(root);
+	is_int(reel_lane_error(root), 0, "a lane that has never waited reverses waits for nothing");
+	reel_task_begin(root, 5, NULL, 0);
+	reel_task_wait(root);
+	reel_task_wait_reverse(root);
+	is_int(reel_tasks_left(root), 1, "and has its tasks when it waits later");
+	task = reel_task_reverse(root);
+	is_int(reel_task_label(task), 5, "by their labels");
+	reel_task_end(task);
+	is_int(reel_lane_error(root), 0, "no error");
+	reel_lane_close(root);
+}
+
 /* ---- A tree ---- */
 
 /* A value for each task, from its label alone. */
@@ -907,6 +928,7 @@ int main(void)
 {
 	tap_begin();
 	test_by_hand();
+	test_waits_for_nothing();
 	test_tree();
 	test_readers_take_turns();
 #ifdef _OPENMP
