@@ -54,11 +54,6 @@ int reel_run_open_in_group(reel_run **run, const reel_plan *plan, const reel_mod
 /* The group of a run; its number of ranks is at most 1 for a run of one process. */
 const struct reel_run_group *reel_run_group(const reel_run *run);
 
-static inline bool reel_group_is_alone(const struct reel_run_group *group)
-{
-	return group->ranks <= 1;
-}
-
 /*
  * Collective: tells the other processes the error of this one and its requests, up to three bits of
  * any meaning. *requests, which may be NULL, is then what at least one process wants, also after an
