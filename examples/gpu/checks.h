@@ -225,7 +225,7 @@ inline double in_a_store(const shape &s)
 				LAUNCH(step_reverse, s.blocks, s.threads, arena, step, wrong.data);
 			});
 	}
-	/* What comes back before it has left memory is not read. */
+	/* No get is asked for: a batch that is still in memory comes back without one. */
 	return store.puts > 0 && store.held == 0 ? sum : 1000 + sum;
 }
 

@@ -10,7 +10,7 @@
 
 static pthread_mutex_t children_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t visit_ended = PTHREAD_COND_INITIALIZER;
-/* Whether this thread forks, and so has the lock. */
+/* True from before a fork of this thread until after it. The thread has the lock all that time. */
 static _Thread_local bool forks;
 
 void reel_children_lock_for_fork(void)

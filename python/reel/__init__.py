@@ -22,15 +22,15 @@ from .schedules import check_schedule, schedule
 
 
 def offload(budget: Optional[Size] = None, *, directory: "Union[str, os.PathLike[str], None]" = None,
-            store: Optional[str] = None, pool: Optional[Pool] = None, least: Size = "64K") -> Any:
+            store: Optional[str] = None, pool: Optional[Pool] = None, min_bytes: Size = "64K") -> Any:
     """For PyTorch: within `with reel.offload("4G", directory="/scratch"):` what is saved for the backward pass goes to
-    parcels, which leave memory and are read ahead. Tensors of fewer than `least` bytes stay.
+    parcels, which leave memory and are read ahead. Tensors of fewer than `min_bytes` bytes stay.
 
     The parcels are on a pool with this budget, directory and store, or on `pool`. It can be used any number of times,
     and its `pool` has the statistics.
     """
     from ._offload import Offload  # imports torch
-    return Offload(budget, directory, store, pool, least)
+    return Offload(budget, directory, store, pool, min_bytes)
 
 
 __version__ = _lib.reel_version().decode()

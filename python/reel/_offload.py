@@ -25,8 +25,9 @@ try:
 except ImportError as error:
     raise ImportError(f"reel.offload() needs PyTorch, which cannot be imported: {error}") from None
 
-_FIRST_AHEAD, _MOST_AHEAD = 32, 4096
-"""Tensors in the first announcement after a change of the order, and in any."""
+_FIRST_ANNOUNCED, _MAX_ANNOUNCED = 32, 4096
+"""The first announcement has the first number of tensors, and each later one twice as many as the one before, up to the
+second number: after a change of the order few tensors are read in vain, and a long sweep announces rarely."""
 
 _ALIGNMENT = 64
 """Of the memory of tensors and parcels. A tensor that comes back is aligned as it was: kernels that see another
@@ -283,14 +284,14 @@ class Offload(Uncopied):
     """What reel.offload() returns, which says what the arguments are."""
 
     def __init__(self, budget: Optional[Size], directory: Union[str, "os.PathLike[str]", None], store: Optional[str],
-                 pool: Optional[Pool], least: Size) -> None:
+                 pool: Optional[Pool], min_bytes: Size) -> None:
         if (budget is None) == (pool is None):
             raise TypeError("offload() takes either a budget or a pool")
         if pool is not None and (directory is not None or store is not None):
             raise TypeError("the pool has its store already")
         self.pool = pool if pool is not None else Pool(budget, directory=directory, store=store)  # type: ignore
         _keep_threshold()
-        self._least = max(to_bytes(least, "least"), 1)
+        self._min_bytes = max(to_bytes(min_bytes, "min_bytes"), 1)
         self._hooks: List[Any] = []
         self._numbers = itertools.count()
         # Threads need no lock here, and a child of fork() finds none that is held: each operation on these is whole
@@ -338,7 +339,7 @@ class Offload(Uncopied):
         if type(tensor) is not torch.Tensor or tensor.layout is not torch.strided or tensor.is_quantized:
             return None
         shape = _Shape(tensor)
-        if shape.nbytes() < self._least or tensor.device.type == "meta" or tensor._is_zerotensor():
+        if shape.nbytes() < self._min_bytes or tensor.device.type == "meta" or tensor._is_zerotensor():
             return None
         if _is_compiled():
             self._warn()
@@ -363,7 +364,7 @@ class Offload(Uncopied):
         """The backward pass needs first what was packed last. Where it goes otherwise, the order begins anew."""
         turn, packed.turn = packed.turn, None
         if turn is None:
-            self._announce(packed.number, _FIRST_AHEAD)
+            self._announce(packed.number, _FIRST_ANNOUNCED)
             return
         announcement, place = turn
         # The library has ended the announcement of those that were skipped.
@@ -375,7 +376,7 @@ class Offload(Uncopied):
         length = len(announcement.numbers)
         if announcement.is_last and 2 * place >= length:
             announcement.is_last = False
-            self._announce(announcement.numbers[-1], min(2 * length, _MOST_AHEAD))
+            self._announce(announcement.numbers[-1], min(2 * length, _MAX_ANNOUNCED))
 
     def _announce(self, above: int, length: int) -> None:
         """Announce as many tensors, those that were packed last before number `above`."""

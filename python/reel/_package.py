@@ -9,7 +9,7 @@ import numpy as np
 
 from ._pool import Parcel, Pool
 
-_LEAST = 1024
+_MIN_BYTES = 1024
 """A smaller array stays as it is: a parcel and its Python objects take more than it has."""
 
 _covered: "weakref.WeakSet[type]" = weakref.WeakSet()
@@ -111,7 +111,7 @@ class PackageData:
 
     def _keep(self, value: Any) -> Any:
         if (not isinstance(value, np.ndarray) or isinstance(value, np.ma.MaskedArray) or value.dtype.hasobject
-                or value.nbytes < _LEAST):
+                or value.nbytes < _MIN_BYTES):
             return value
         assert self._newest is not None, "continue_checkpointing() makes a group"
         return Value(self, self._newest, value)

@@ -18,6 +18,11 @@ class PlanSchedule(CheckpointSchedule):
     A schedule is gone through once: a second gradient needs a new one, and a new forward sweep.
     """
 
+    _walk_has_end: bool
+    """The client's loop has met its end, and the walk through the plan has been told where that is."""
+    _has_given_end_forward: bool
+    """The client has been given EndForward, which it gets once."""
+
     def __init__(self, plan: Plan) -> None:
         if plan.planner in _REFUSED:
             raise ValueError(f"a plan of {plan.planner!r} is no schedule: {_REFUSED[plan.planner]}")
@@ -26,8 +31,6 @@ class PlanSchedule(CheckpointSchedule):
         super().__init__(plan.steps)
         self._plan = plan
         self._exhausted = False
-        # Whether the walk knows the end, and whether the client knows that its loop has come to it.
-        self._told = self._ended = False
 
     @property
     def is_exhausted(self) -> bool:
@@ -43,19 +46,19 @@ class PlanSchedule(CheckpointSchedule):
 
     def _end_of(self, walk: Any) -> None:
         """The client may have said, when it had carried out the last action, where the loop ends."""
-        if self._plan.steps is None and self._max_n is not None and not self._told:
+        if self._plan.steps is None and self._max_n is not None and not self._walk_has_end:
             walk.end(self._max_n)
-            self._told = True
+            self._walk_has_end = True
 
     def _end_forward(self) -> Iterator[Any]:
         """Clients read the loop's result, and turn around, when a Forward has come to the end for the first time."""
-        if not self._ended and self._n == self._max_n:
-            self._ended = True
+        if not self._has_given_end_forward and self._n == self._max_n:
+            self._has_given_end_forward = True
             yield EndForward()
 
     def _iterator(self) -> Iterator[Any]:
         walk = self._plan.schedule()
-        self._told = self._ended = False
+        self._walk_has_end = self._has_given_end_forward = False
         kept: Set[int] = set()  # steps whose tapes are kept for later, of a mixed plan
         action = next(walk)
         while action.kind != "done":

@@ -93,7 +93,7 @@ def same(these, those):
 
 @pytest.fixture
 def offload(tmp_path):
-    return reel.offload(pool=reel.Pool("3M", directory=tmp_path, slab="64K"), least="1K")
+    return reel.offload(pool=reel.Pool("3M", directory=tmp_path, slab="64K"), min_bytes="1K")
 
 
 def parcels(offload):
@@ -226,12 +226,12 @@ def test_tensors_on_one_storage_that_count_their_changes_apart_are_saved_apart(o
     del first
 
 
-@pytest.mark.parametrize("least", ["1K", "1G"])
+@pytest.mark.parametrize("min_bytes", ["1K", "1G"])
 @pytest.mark.parametrize("change", [
     lambda x, y: y.add_(1), lambda x, y: y.view(-1)[3:5].zero_(), lambda x, y: y.t().mul_(2),
 ])
-def test_a_change_in_place_is_an_error_as_without(change, least, tmp_path):
-    with reel.offload("8M", directory=tmp_path, least=least):
+def test_a_change_in_place_is_an_error_as_without(change, min_bytes, tmp_path):
+    with reel.offload("8M", directory=tmp_path, min_bytes=min_bytes):
         x = big()
         y = x.exp()
         z = y.sum()
@@ -303,14 +303,14 @@ def test_gradients_of_gradients(within, tmp_path):
     class Nothing:
         __enter__ = __exit__ = lambda *_: None
 
-    offload = reel.offload("16M", directory=tmp_path, least="1K")
+    offload = reel.offload("16M", directory=tmp_path, min_bytes="1K")
     x, w = torch.randn(BIG), (torch.randn(BIG) / 100).requires_grad_()
     assert same(second(x, w, offload), second(x, w, Nothing()))
     assert parcels(offload) == 0
 
 
 def test_threads_go_through_one_graph_and_graphs_of_their_own(tmp_path):
-    offload = reel.offload(pool=reel.Pool("12M", directory=tmp_path, slab="64K"), least="1K")
+    offload = reel.offload(pool=reel.Pool("12M", directory=tmp_path, slab="64K"), min_bytes="1K")
     model, x = model_of("attention")
     parameters = list(model.parameters())
     wanted = gradients(model, x)
@@ -393,8 +393,8 @@ def test_with_torchs_checkpoints(reentrant, offload):
 
 
 def test_contexts_nest_and_the_innermost_one_saves(offload, tmp_path):
-    inner = reel.offload(pool=offload.pool, least="1K")
-    other = reel.offload("8M", directory=tmp_path, least="1K")
+    inner = reel.offload(pool=offload.pool, min_bytes="1K")
+    other = reel.offload("8M", directory=tmp_path, min_bytes="1K")
     x = big()
     with offload, offload:
         with inner, other:
@@ -430,13 +430,13 @@ def test_arguments():
     with pytest.raises(TypeError, match="has its store"):
         reel.offload(pool=reel.Pool("8M"), directory="/tmp")
     with pytest.raises(ValueError):
-        reel.offload("8M", least=-1)
+        reel.offload("8M", min_bytes=-1)
     with pytest.raises(reel.StoreError):
         reel.offload("8M", directory="/nowhere")
 
 
 def test_a_used_up_budget_is_an_exception_and_the_graph_stays():
-    offload = reel.offload("8M", least="1K")
+    offload = reel.offload("8M", min_bytes="1K")
     results = []
     with offload:
         with pytest.raises(RuntimeError if OLD else MemoryError, match="budget.*EDQUOT"):
@@ -454,7 +454,7 @@ def run_python(text, tmp_path, **options):
 
 
 MANY = """
-offload = reel.offload("8M", directory=directory, least="1K")
+offload = reel.offload("8M", directory=directory, min_bytes="1K")
 def big(value):
     return torch.full((256, 256), value, requires_grad=True) * 1
 def save(n=100):
@@ -489,7 +489,7 @@ results = None
 for end in ends:
     child = os.fork()
     if child == 0:
-        offload = reel.offload("8M", directory=directory, least="1K")
+        offload = reel.offload("8M", directory=directory, min_bytes="1K")
         results = save()
         exec(end)
         break
@@ -512,7 +512,7 @@ if child == 0:
         print("ECHILD" in str(error), flush=True)
     del results
     gc.collect()
-    own = reel.offload("8M", directory=directory, least="1K")
+    own = reel.offload("8M", directory=directory, min_bytes="1K")
     with own:
         results = [big(i / 100).exp() for i in range(100)]
     sum(result.sum() for result in results).backward()
