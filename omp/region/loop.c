@@ -121,12 +121,12 @@ static void set_computed(reel_loop *loop)
 		set_block(loop, (uint64_t)loop->at);
 }
 
-/* The number of the lane's last static chunk, or a number below 0. */
+/* The number of the lane's last static chunk, or a number below 0. `at` is its first one. */
 static int64_t last_computed(const reel_loop *loop)
 {
-	int64_t chunks = (int64_t)chunks_of(loop), index = loop->lane->index;
+	int64_t chunks = (int64_t)chunks_of(loop), at = loop->at;
 
-	return chunks > index ? index + (chunks - 1 - index) / loop->lanes * loop->lanes : -1;
+	return chunks > at ? at + (chunks - 1 - at) / loop->lanes * loop->lanes : -1;
 }
 
 /* ---- Notes ---- */
@@ -172,15 +172,20 @@ static void note_bounds(const reel_loop *loop)
 		reel_lane_note(loop->lane, REEL_NOTE_BOUNDS, loop->lane->loop, bounds_of(loop));
 }
 
+static void fail_bounds(const reel_loop *loop)
+{
+	reel_lane_fail(loop->lane, -EBADMSG,
+		       "a static loop is reversed with other bounds, or another chunk size, than it "
+		       "was recorded with");
+}
+
 static void check_bounds(const reel_loop *loop)
 {
 	uint64_t bounds = bounds_of(loop);
 
 	reel_lane_take(loop->lane, REEL_NOTE_BOUNDS, loop->lane->loop, &bounds);
 	if (bounds != bounds_of(loop))
-		reel_lane_fail(loop->lane, -EBADMSG,
-			       "a static loop is reversed with other bounds, or another chunk size, "
-			       "than it was recorded with");
+		fail_bounds(loop);
 }
 
 /* ---- Beginning ---- */
@@ -247,19 +252,41 @@ static void reverse_intervals(reel_loop *loop)
 	loop->state = POP;
 }
 
-/* If the loop was left in the middle of a chunk, that chunk comes first in the reverse sweep. */
+/* Whether the lane can have left the loop in chunk `at`, whose iterations are in `left`. */
+static bool has_chunk(reel_loop *loop, uint64_t at, struct reel_note left)
+{
+	int64_t first = (int64_t)left.key, end = (int64_t)left.value;
+
+	if (at >= chunks_of(loop) || (int64_t)at % loop->lanes != loop->at)
+		return false;
+	loop->at = (int64_t)at;
+	set_computed(loop);
+	return first == loop->first && first <= end && end <= loop->end;
+}
+
+/*
+ * If the loop was left in the middle of a chunk, that chunk comes first in the reverse sweep. A loop
+ * that has no such chunk is reversed as one that was not left: its error is told, and the program
+ * gets no iteration outside of its bounds.
+ */
 static void reverse_computed(reel_loop *loop)
 {
+	int64_t last = last_computed(loop);
+	struct reel_note left;
 	uint64_t at;
 
 	check_bounds(loop);
 	loop->state = COMPUTE_REVERSE;
-	loop->at = last_computed(loop);
-	if (!reel_lane_take(loop->lane, REEL_NOTE_STOPPED, loop->lane->loop, &at))
-		return;
-	loop->at = (int64_t)at;
-	loop->interval_end = (int64_t)reel_lane_pop(loop->lane).value;
-	loop->intervals = 1;
+	if (reel_lane_take(loop->lane, REEL_NOTE_STOPPED, loop->lane->loop, &at)) {
+		left = reel_lane_pop(loop->lane);
+		if (has_chunk(loop, at, left)) {
+			loop->interval_end = (int64_t)left.value;
+			loop->intervals = 1;
+			return;
+		}
+		fail_bounds(loop);
+	}
+	loop->at = last;
 }
 
 /*

@@ -1438,6 +1438,34 @@ static void loop_of_five_reverse(reel_lane *lane)
 		(void)i;
 }
 
+static void leave_at_twelve(reel_lane *lane)
+{
+	reel_loop part = reel_loop_begin(lane, reel_static(3), 0, 16);
+
+	while (reel_loop_next(&part))
+		if (part.end > 12) {
+			reel_loop_stop(&part, part.first);
+			break;
+		}
+}
+
+static void reverse_from(reel_lane *lane, reel_chunking chunking, int high)
+{
+	REEL_FOR_REVERSE(lane, int, i, 0, high, chunking)
+		if (i < 0 || i >= high)
+			abort();
+}
+
+static void reverse_from_five(reel_lane *lane)
+{
+	reverse_from(lane, reel_static(3), 5);
+}
+
+static void reverse_ones(reel_lane *lane)
+{
+	reverse_from(lane, reel_static(1), 16);
+}
+
 static void await_turn(reel_lane *lane)
 {
 	reel_ordered_await(lane, &orders.order);
@@ -1482,6 +1510,10 @@ static const struct mistake {
 	{"a noted loop is not reversed", noted_loop, nothing, -EBADMSG, "was not reversed", 0},
 	{"a static loop has other bounds", loop_of_four, loop_of_five_reverse, -EBADMSG,
 	 "other bounds", REEL_CHECKED},
+	{"a static loop that was left has fewer chunks", leave_at_twelve, reverse_from_five, -EBADMSG,
+	 "other bounds", 0},
+	{"a static loop that was left has other chunks", leave_at_twelve, reverse_ones, -EBADMSG,
+	 "other bounds", 0},
 	{"a loop goes forward in the reverse sweep", loop_of_four, loop_of_four, -EBADMSG,
 	 "REEL_FOR_REVERSE", 0},
 	{"a turn is awaited that was not noted", nothing, await_turn, -EBADMSG, "turn", 0},
