@@ -53,7 +53,9 @@ static void come_back(reel_region *region, reel_lane *lane)
 	/* If the region has no loop, the last loop is one of an earlier region, which has this note. */
 	if (region->loops)
 		reel_lane_take(lane, REEL_NOTE_UNREACHED, lane->loop, &lane->unreached);
-	REEL_ASSERT(lane->unreached <= region->loops || lane->tape.error);
+	/* After an error a region may find the notes of another one, which was not reversed. */
+	REEL_ASSERT(lane->unreached <= region->loops || lane->tape.error ||
+		    region->parent->tape.error);
 	reel_phase_reopen(lane, reel_phase_of(region, 0));
 }
 
