@@ -16,7 +16,7 @@
 
 #include <reel/extend.h>
 
-enum { LATE_EXTENTS = 1 << 16, LATE_PENDING = 64 };
+enum { LATE_EXTENTS = 1 << 20, LATE_PENDING = 64 };
 
 struct late_extent {
 	void *copy;
