@@ -185,6 +185,8 @@ dist_check_SCRIPTS += \
 	%D%/source/t-omp-page.sh \
 	%D%/source/t-packaging.sh \
 	%D%/omp/t-omp-runtimes.sh \
+	%D%/dropin/t-petsc.sh $(compiles) \
+	%D%/dropin/t-petsc-examples.sh $(compiles) \
 	%D%/tools/t-plan.sh $(one_thread) $(slow) \
 	%D%/python/t-python.sh $(one_thread) \
 	%D%/tools/t-scale.sh $(measures) $(any_build) \

@@ -43,3 +43,20 @@ AS_IF([test "$MPI_PACKAGE" = mpicc], [MPI_PACKAGE=])
 AC_SUBST([MPI_CFLAGS])
 AC_SUBST([MPI_LIBS])
 AM_CONDITIONAL([MPI], [test "$with_mpi" = yes])])
+
+# REEL_WITH_PETSC
+# Conditional PETSC and PETSC_CFLAGS: the trajectory for PETSC_PACKAGE, the build of PETSc that pkg-config has under this
+# name. Its MPI is the one of libreel-mpi.
+AC_DEFUN([REEL_WITH_PETSC],
+[AC_REQUIRE([REEL_WITH_MPI])
+PETSC_PACKAGE=petsc
+AS_CASE([$with_petsc], [auto | yes | no | ''], [], [PETSC_PACKAGE=$with_petsc with_petsc=yes])
+REEL_WITH_OPTIONAL([petsc], [build the trajectory for PETSc; a pkg-config name, such as petsc64, chooses among several],
+  [AS_IF([test "$with_mpi" != yes || test "$enable_shared" = no],
+     [reel_fault="it needs libreel-mpi, and shared libraries"],
+     [PKG_CHECK_MODULES([PETSC], [$PETSC_PACKAGE >= 3.18], [reel_found=yes], [reel_fault=$PETSC_PKG_ERRORS])])])
+AS_IF([test "$with_petsc" = yes],
+  [# Warnings in its headers are not for this project to repair.
+   PETSC_CFLAGS=`AS_ECHO([" $PETSC_CFLAGS"]) | sed 's/ -I/ -isystem /g'`
+   reel_petsc="yes ($PETSC_PACKAGE)"])
+AM_CONDITIONAL([PETSC], [test "$with_petsc" = yes])])

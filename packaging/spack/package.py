@@ -40,7 +40,7 @@ class Reel(AutotoolsPackage):
 
     def configure_args(self):
         args = ["--with-pool=c11", "--with-hwloc=yes", "--with-sqlite=no", "--with-tsunami=no"]
-        args += ["--with-adolc=no", "--with-verifier=no", "--enable-static"]
+        args += ["--with-adolc=no", "--with-petsc=no", "--with-verifier=no", "--enable-static"]
         args += self.enable_or_disable("openmp")
         args += self.enable_or_disable("shared")
         args.append("--with-lz4=" + ("yes" if "+lz4" in self.spec else "no"))

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* Reel's errors as PETSc's. */
+#include "trajectory.h"
+
+#include <errno.h>
+
+static PetscErrorCode code_of(int error)
+{
+	switch (error) {
+	case -ENOMEM:
+	case -EDQUOT:
+		return PETSC_ERR_MEM;
+	case -EINVAL:
+	case -EOVERFLOW:
+		return PETSC_ERR_ARG_WRONG;
+	case -ENOENT:
+	case -EACCES:
+	case -ENOTDIR:
+		return PETSC_ERR_FILE_OPEN;
+	case -ENOSPC:
+		return PETSC_ERR_FILE_WRITE;
+	case -EIO:
+	case -EBADMSG:
+		return PETSC_ERR_FILE_READ;
+	}
+	return PETSC_ERR_LIB;
+}
+
+/* A stop of a run is above 0, which no call here makes. */
+PetscErrorCode reel_petsc_error(int error)
+{
+	PetscFunctionBegin;
+	PetscCheck(!error, PETSC_COMM_SELF, code_of(error), "Reel: %s", reel_error_text(error));
+	PetscFunctionReturn(0);
+}
+
+PetscErrorCode reel_petsc_agree(const struct trajectory *self, int error)
+{
+	PetscFunctionBegin;
+	if (self->ranks > 1)
+		error = reel_mpi_agree(self->comm, error, NULL);
+	PetscCall(reel_petsc_error(error));
+	PetscFunctionReturn(0);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Methods whose first stage is the last one of the step before, such as Runge-Kutta's 3bs and 5dp: a step
+ * begins with the derivative that the step before ended with, at its last stage. That is the
+ * solution, but may differ from it in the last bits, where a sum with one more term is added up in
+ * another order. Then a checkpoint has that stage, too, and a step that is taken again begins with
+ * the derivative there.
+ */
+#include "trajectory.h"
+
+/* As many sums as make it certain that one of them would differ. */
+static PetscInt trials_of(PetscInt values)
+{
+	return values > 1000 ? 1 : 64;
+}
+
+static PetscErrorCode add_up(Vec sum, PetscInt n, const PetscReal *weights, Vec *terms)
+{
+	PetscScalar w[64];
+
+	PetscFunctionBegin;
+	for (PetscInt j = 0; j < n; j++)
+		w[j] = 0.1 * weights[j];
+	PetscCall(VecSet(sum, 1));
+	PetscCall(VecMAXPY(sum, n, w, terms));
+	PetscFunctionReturn(0);
+}
+
+/* Before the first step: the stages are free, and are filled with random numbers. */
+static PetscErrorCode compare_sums(TS ts, PetscInt s, const PetscReal *b, PetscBool *are_equal)
+{
+	PetscRandom random;
+	PetscInt n, values, trials;
+	Vec *Y, stage, solution;
+
+	PetscFunctionBegin;
+	PetscCall(TSGetStages(ts, &n, &Y));
+	PetscCall(VecGetSize(ts->vec_sol, &values));
+	PetscCall(PetscRandomCreate(PetscObjectComm((PetscObject)ts), &random));
+	PetscCall(VecDuplicate(ts->vec_sol, &stage));
+	PetscCall(VecDuplicate(ts->vec_sol, &solution));
+	*are_equal = PETSC_TRUE;
+	trials = trials_of(values);
+	for (PetscInt trial = 0; trial < trials && *are_equal; trial++) {
+		for (PetscInt j = 0; j < s; j++)
+			PetscCall(VecSetRandom(Y[j], random));
+		PetscCall(add_up(stage, s - 1, b, Y));
+		PetscCall(add_up(solution, s, b, Y));
+		PetscCall(VecEqual(stage, solution, are_equal));
+	}
+	PetscCall(VecDestroy(&solution));
+	PetscCall(VecDestroy(&stage));
+	PetscCall(PetscRandomDestroy(&random));
+	PetscFunctionReturn(0);
+}
+
+PetscErrorCode reel_petsc_look_at_method(TSTrajectory tj, TS ts)
+{
+	struct trajectory *self = tj->data;
+	const PetscReal *A = NULL, *b = NULL;
+	PetscBool is_rk, goes_on = PETSC_FALSE, are_equal = PETSC_TRUE;
+	PetscInt s = 0;
+
+	PetscFunctionBegin;
+	PetscCall(PetscObjectTypeCompare((PetscObject)ts, TSRK, &is_rk));
+	if (is_rk)
+		PetscCall(TSRKGetTableau(ts, &s, &A, &b, NULL, NULL, NULL, NULL, &goes_on));
+	if (A == self->tableau)
+		PetscFunctionReturn(0);
+	self->tableau = A;
+	self->last_number = s - 1;
+	if (goes_on && s <= 64 && (self->is_planned || tj->solution_only))
+		PetscCall(compare_sums(ts, s, b, &are_equal));
+	self->has_last_stage = (PetscBool)!are_equal;
+	PetscCall(VecDestroy(&self->last_stage));
+	if (self->has_last_stage)
+		PetscCall(VecDuplicate(ts->vec_sol, &self->last_stage));
+	PetscFunctionReturn(0);
+}
+
+/* The last stage before the solution that the TS has. */
+PetscErrorCode reel_petsc_last_stage(TSTrajectory tj, TS ts, Vec *stage)
+{
+	const struct trajectory *self = tj->data;
+	PetscInt n;
+	Vec *Y;
+
+	PetscFunctionBegin;
+	*stage = self->last_stage;
+	if (self->is_fresh)
+		PetscFunctionReturn(0);
+	PetscCall(TSGetStages(ts, &n, &Y));
+	*stage = Y[self->last_number];
+	PetscFunctionReturn(0);
+}
+
+/* The derivative of the first stage is calculated between these two calls. */
+static PetscErrorCode put_first_stage(TS ts, PetscReal time, PetscInt number, Vec *Y)
+{
+	const struct trajectory *self = ts->trajectory->data;
+
+	PetscFunctionBegin;
+	if (self->post_stage)
+		PetscCall(self->post_stage(ts, time, number, Y));
+	if (number == 0)
+		PetscCall(VecCopy(self->last_stage, Y[0]));
+	if (number == 1)
+		PetscCall(VecCopy(ts->vec_sol, Y[0]));
+	PetscFunctionReturn(0);
+}
+
+/* Takes a step from a solution that was loaded, as if the TS had taken the one before. */
+PetscErrorCode reel_petsc_step(TSTrajectory tj, TS ts)
+{
+	struct trajectory *self = tj->data;
+	PetscErrorCode code;
+
+	PetscFunctionBegin;
+	self->post_stage = ts->poststage;
+	if (self->is_fresh && self->has_last_stage && !ts->steprestart)
+		ts->poststage = put_first_stage;
+	if (self->is_fresh)
+		ts->steprestart = PETSC_TRUE;
+	self->is_fresh = PETSC_FALSE;
+	code = TSStep(ts);
+	ts->poststage = self->post_stage;
+	PetscCall(code);
+	PetscFunctionReturn(0);
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/* Steps in parcels: the solution, and the stages of the step that led to it. */
+#include "trajectory.h"
+
+#include <errno.h>
+
+static size_t bytes_of(PetscInt values)
+{
+	return (size_t)values * sizeof(PetscScalar);
+}
+
+static PetscErrorCode read(Vec X, void *bytes)
+{
+	const PetscScalar *values;
+	PetscInt n;
+
+	PetscFunctionBegin;
+	PetscCall(VecGetLocalSize(X, &n));
+	PetscCall(VecGetArrayRead(X, &values));
+	if (n)
+		memcpy(bytes, values, bytes_of(n));
+	PetscCall(VecRestoreArrayRead(X, &values));
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode write(Vec X, const void *bytes)
+{
+	PetscScalar *values;
+	PetscInt n;
+
+	PetscFunctionBegin;
+	PetscCall(VecGetLocalSize(X, &n));
+	PetscCall(VecGetArrayWrite(X, &values));
+	if (n)
+		memcpy(values, bytes, bytes_of(n));
+	PetscCall(VecRestoreArrayWrite(X, &values));
+	PetscFunctionReturn(0);
+}
+
+/* ---- A solution ---- */
+
+static PetscErrorCode bytes_of_vector(TS ts, size_t *bytes)
+{
+	PetscInt n;
+
+	PetscFunctionBegin;
+	PetscCall(VecGetLocalSize(ts->vec_sol, &n));
+	*bytes = bytes_of(n);
+	PetscFunctionReturn(0);
+}
+
+PetscErrorCode reel_petsc_solution_bytes(TSTrajectory tj, TS ts, size_t *bytes)
+{
+	const struct trajectory *self = tj->data;
+
+	PetscFunctionBegin;
+	PetscCall(bytes_of_vector(ts, bytes));
+	*bytes *= self->has_last_stage ? 2 : 1;
+	PetscFunctionReturn(0);
+}
+
+PetscErrorCode reel_petsc_save(TSTrajectory tj, TS ts, Vec X, void *bytes)
+{
+	const struct trajectory *self = tj->data;
+	size_t size;
+	Vec stage;
+
+	PetscFunctionBegin;
+	PetscCall(read(X, bytes));
+	if (!self->has_last_stage)
+		PetscFunctionReturn(0);
+	PetscCall(bytes_of_vector(ts, &size));
+	PetscCall(reel_petsc_last_stage(tj, ts, &stage));
+	PetscCall(read(stage, (char *)bytes + size));
+	PetscFunctionReturn(0);
+}
+
+PetscErrorCode reel_petsc_load(TSTrajectory tj, TS ts, const void *bytes)
+{
+	struct trajectory *self = tj->data;
+	size_t size;
+
+	PetscFunctionBegin;
+	PetscCall(write(ts->vec_sol, bytes));
+	self->is_fresh = PETSC_TRUE;
+	if (!self->has_last_stage)
+		PetscFunctionReturn(0);
+	PetscCall(bytes_of_vector(ts, &size));
+	PetscCall(write(self->last_stage, (const char *)bytes + size));
+	PetscFunctionReturn(0);
+}
+
+/* ---- A step ---- */
+
+/* The last stage of a method that is stiffly accurate is the solution. */
+static PetscErrorCode get_stages(TS ts, PetscInt *n, Vec **Y, PetscBool *ends_in_solution)
+{
+	PetscFunctionBegin;
+	*n = 0;
+	*Y = NULL;
+	PetscCall(TSGetStages(ts, n, Y));
+	*ends_in_solution = (PetscBool)(*n > 0 && ts->stifflyaccurate);
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode open_parcel(struct trajectory *self, struct step *step, size_t bytes,
+				  void **data)
+{
+	struct reel_parcel_options options = {.layout = {.element = sizeof(PetscReal)}};
+	int error = 0;
+
+	PetscFunctionBegin;
+	/* A step that is taken again after a roll-back takes the place of the first one. */
+	if (step->kept)
+		error = reel_parcel_close(step->kept);
+	step->kept = NULL;
+	if (!error)
+		error = reel_parcel_open(&step->kept, self->pool, bytes, &options, data);
+	PetscCall(reel_petsc_agree(self, error));
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode keep_solution(TSTrajectory tj, TS ts, struct step *step, Vec X)
+{
+	struct trajectory *self = tj->data;
+	size_t bytes;
+	void *data;
+
+	PetscFunctionBegin;
+	PetscCall(reel_petsc_solution_bytes(tj, ts, &bytes));
+	PetscCall(open_parcel(self, step, bytes, &data));
+	PetscCall(reel_petsc_save(tj, ts, X, data));
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode keep_stages(TSTrajectory tj, TS ts, struct step *step, Vec X)
+{
+	PetscInt n;
+	PetscBool ends_in_solution;
+	size_t bytes;
+	void *data;
+	Vec *Y;
+
+	PetscFunctionBegin;
+	PetscCall(get_stages(ts, &n, &Y, &ends_in_solution));
+	n -= (PetscInt)ends_in_solution;
+	PetscCall(bytes_of_vector(ts, &bytes));
+	PetscCall(open_parcel(tj->data, step, bytes * (size_t)(n + 1), &data));
+	PetscCall(read(X, data));
+	for (PetscInt i = 0; i < n; i++)
+		PetscCall(read(Y[i], (char *)data + bytes * (size_t)(i + 1)));
+	PetscFunctionReturn(0);
+}
+
+PetscErrorCode reel_petsc_keep(TSTrajectory tj, TS ts, PetscInt number, Vec X, PetscBool stages)
+{
+	struct step *step = &((struct trajectory *)tj->data)->step[number];
+
+	PetscFunctionBegin;
+	PetscCall(stages ? keep_stages(tj, ts, step, X) : keep_solution(tj, ts, step, X));
+	ReelCall(reel_parcel_seal(step->kept));
+	step->has_stages = stages;
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode fetch_stages(TS ts, const char *data)
+{
+	PetscInt n;
+	PetscBool ends_in_solution;
+	size_t bytes;
+	Vec *Y;
+
+	PetscFunctionBegin;
+	PetscCall(bytes_of_vector(ts, &bytes));
+	PetscCall(write(ts->vec_sol, data));
+	PetscCall(get_stages(ts, &n, &Y, &ends_in_solution));
+	for (PetscInt i = 0; i < n - (PetscInt)ends_in_solution; i++)
+		PetscCall(write(Y[i], data + bytes * (size_t)(i + 1)));
+	if (ends_in_solution)
+		PetscCall(write(Y[n - 1], data));
+	PetscFunctionReturn(0);
+}
+
+PetscErrorCode reel_petsc_fetch(TSTrajectory tj, TS ts, PetscInt number)
+{
+	struct trajectory *self = tj->data;
+	const struct step *step = &self->step[number];
+	PetscErrorCode code;
+	const void *data;
+
+	PetscFunctionBegin;
+	PetscCheck(step->kept, self->comm, PETSC_ERR_PLIB, "step %" PetscInt_FMT " was not kept",
+		   number);
+	PetscCall(reel_petsc_agree(self, reel_parcel_pin(step->kept, &data)));
+	code = step->has_stages ? fetch_stages(ts, data) : reel_petsc_load(tj, ts, data);
+	reel_parcel_unpin(step->kept);
+	PetscCall(code);
+	PetscFunctionReturn(0);
+}
+
+/* Announces all steps up to this one, the last one first: a reverse sweep begins. */
+PetscErrorCode reel_petsc_announce(TSTrajectory tj, PetscInt last)
+{
+	struct trajectory *self = tj->data;
+	reel_parcel **order;
+	size_t n = 0;
+	int error;
+
+	PetscFunctionBegin;
+	PetscCall(PetscMalloc1((size_t)last + 1, &order));
+	for (PetscInt i = last; i >= 0; i--)
+		if (self->step[i].kept)
+			order[n++] = self->step[i].kept;
+	error = reel_parcel_announce(order, n);
+	PetscCall(PetscFree(order));
+	PetscCall(reel_petsc_agree(self, error));
+	PetscFunctionReturn(0);
+}
+
+PetscErrorCode reel_petsc_forget(TSTrajectory tj)
+{
+	struct trajectory *self = tj->data;
+
+	PetscFunctionBegin;
+	for (PetscInt i = 0; i < self->capacity; i++) {
+		if (self->step[i].kept)
+			ReelCall(reel_parcel_close(self->step[i].kept));
+		self->step[i].kept = NULL;
+	}
+	self->steps = 0;
+	PetscFunctionReturn(0);
+}

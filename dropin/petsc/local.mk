@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: MIT
+# The trajectory for PETSc, which the program loads. PETSc calls a function whose name has the file's. It is linked with
+# PETSc for programs such as Python, whose own PETSc is not visible to what they load.
+if PETSC
+lib_LTLIBRARIES += libreel-petsc.la
+libreel_petsc_la_SOURCES = \
+	%D%/errors.c \
+	%D%/first-stage.c \
+	%D%/keep.c \
+	%D%/options.c \
+	%D%/setup.c \
+	%D%/steps.c \
+	%D%/trajectory.c %D%/trajectory.h
+libreel_petsc_la_CPPFLAGS = $(AM_CPPFLAGS) $(PETSC_CFLAGS)
+libreel_petsc_la_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
+libreel_petsc_la_LIBADD = libreel-mpi.la libreel.la $(PETSC_LIBS) $(MPI_LIBS)
+libreel_petsc_la_LDFLAGS = -module -avoid-version -shared -no-undefined $(NO_UNDEFINED_LDFLAGS) \
+	-export-symbols-regex '^PetscDLLibraryRegister_'
+endif
+
+EXTRA_DIST += %D%/README.md tests/dropin/petsc.sh tests/dropin/t-petsc-adjoint.c

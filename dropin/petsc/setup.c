@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/* The pool and the plan that options ask for, and the run of the plan. */
+#include "trajectory.h"
+
+#include <errno.h>
+
+/* ---- The pool ---- */
+
+/* A number of bytes, and optionally K, M, G or T. */
+static PetscErrorCode parse_bytes(const char *text, size_t *bytes)
+{
+	static const char units[] = "KMGT";
+	char *end;
+	double number = strtod(text, &end);
+	const char *unit = *end ? strchr(units, *end) : NULL;
+
+	PetscFunctionBegin;
+	for (int i = 0; unit && i <= unit - units; i++)
+		number *= 1024;
+	end += unit != NULL;
+	PetscCheck(end > text && !*end && number >= 1 && number < 9e18, PETSC_COMM_SELF,
+		   PETSC_ERR_ARG_OUTOFRANGE,
+		   "Reel: -ts_trajectory_reel_budget is a number of bytes such as 4G, not '%s'",
+		   text);
+	*bytes = (size_t)number;
+	PetscFunctionReturn(0);
+}
+
+/* PETSc's own types put their files into the working directory. */
+static int open_store(const struct trajectory *self, reel_store **store)
+{
+	const char *directory = *self->directory ? self->directory : ".";
+
+	if (!*self->directory && getenv("REEL_SPILL_DIR"))
+		directory = NULL;
+	return reel_store_open(store, *self->store ? self->store : "file", directory);
+}
+
+static PetscErrorCode open_pool(struct trajectory *self)
+{
+	struct reel_pool_options options = {0};
+	int error = 0;
+
+	PetscFunctionBegin;
+	if (self->pool || (!*self->budget && !*self->store && !*self->directory))
+		PetscFunctionReturn(0);
+	if (*self->budget)
+		PetscCall(parse_bytes(self->budget, &options.hard_budget));
+	else
+		options.flags = REEL_POOL_OBEY_LIMITS;
+	if (*self->store || *self->directory)
+		error = open_store(self, &options.store);
+	if (!error) {
+		error = reel_pool_open(&self->pool, &options);
+		if (error)
+			reel_store_close(options.store);
+	}
+	PetscCall(reel_petsc_agree(self, error));
+	PetscFunctionReturn(0);
+}
+
+/* ---- The plan ---- */
+
+/* The number of steps as the TS stands, or REEL_UNKNOWN_STEPS where step sizes are chosen. */
+static PetscErrorCode expect_steps(TS ts, int64_t *steps)
+{
+	PetscBool is_fixed = PETSC_TRUE;
+	PetscReal expected;
+
+	PetscFunctionBegin;
+	if (ts->adapt)
+		PetscCall(PetscObjectTypeCompare((PetscObject)ts->adapt, TSADAPTNONE, &is_fixed));
+	expected = PetscCeilReal((ts->max_time - ts->ptime) / ts->time_step);
+	if (!is_fixed || ts->event)
+		*steps = REEL_UNKNOWN_STEPS;
+	else if (expected < (PetscReal)ts->max_steps)
+		*steps = PetscMax((int64_t)expected, 0);
+	else
+		*steps = ts->max_steps;
+	PetscFunctionReturn(0);
+}
+
+static PetscBool is_set(PetscInt slots)
+{
+	return (PetscBool)(slots >= 0);
+}
+
+static PetscBool has_stride(const struct trajectory *self)
+{
+	return (PetscBool)(self->stride > 1);
+}
+
+static enum reel_planner choose_planner(const struct trajectory *self, int64_t steps)
+{
+	if (has_stride(self))
+		return REEL_TWO_LEVEL;
+	if (steps == REEL_UNKNOWN_STEPS)
+		return is_set(self->disk_slots) ? REEL_PERIODIC : REEL_ONLINE;
+	return is_set(self->disk_slots) ? REEL_MULTISTAGE : REEL_BINOMIAL;
+}
+
+/* More slots than steps are of no use, and might be more than a plan can have. */
+static int64_t slots_of(PetscInt slots, int64_t steps, int64_t unset)
+{
+	int64_t most = steps == REEL_UNKNOWN_STEPS ? REEL_MAX_SLOTS / 2 : steps + 1;
+
+	if (!is_set(slots))
+		return unset;
+	return PetscMin(PetscMin((int64_t)slots, most), REEL_MAX_SLOTS / 2);
+}
+
+static void describe_problem(struct trajectory *self, TS ts, int64_t steps)
+{
+	struct reel_problem *problem = &self->problem;
+	int64_t stride = has_stride(self) ? self->stride : 0;
+	int64_t max_strides = stride ? ts->max_steps / stride + 1 : 0;
+	PetscBool has_disk = (PetscBool)(is_set(self->disk_slots) || stride);
+
+	*problem = (struct reel_problem){.steps = steps,
+					 .period = stride,
+					 .flags = REEL_REVERSE_AT_ONCE,
+					 .tiers = has_disk ? 2 : 1};
+	problem->tier[0].slots = slots_of(self->memory_slots, steps, stride);
+	if (has_disk)
+		problem->tier[1].slots = slots_of(self->disk_slots, steps, max_strides);
+}
+
+static PetscErrorCode name_planner(struct trajectory *self, int64_t steps)
+{
+	PetscFunctionBegin;
+	self->planned_by = choose_planner(self, steps);
+	if (*self->planner)
+		ReelCall(reel_planner_by_name(self->planner, &self->planned_by));
+	PetscFunctionReturn(0);
+}
+
+/* ---- The run ---- */
+
+static int save(void *context, const void *state, void *snapshot)
+{
+	TSTrajectory tj = context;
+	struct trajectory *self = tj->data;
+
+	(void)state;
+	self->failure = reel_petsc_save(tj, self->ts, self->ts->vec_sol, snapshot);
+	return self->failure ? -EIO : 0;
+}
+
+static int load(void *context, void *state, const void *snapshot)
+{
+	TSTrajectory tj = context;
+	struct trajectory *self = tj->data;
+
+	(void)state;
+	self->failure = reel_petsc_load(tj, self->ts, snapshot);
+	self->is_loaded = PETSC_TRUE;
+	return self->failure ? -EIO : 0;
+}
+
+/*
+ * A step before an event is not taken again as it was if the event has changed more than the
+ * solution, as a switch in the right-hand side. So solutions are compared where there are events.
+ */
+static int open_run(struct trajectory *self, TS ts)
+{
+	const reel_model model = {.state_bytes = self->state_bytes, .save = save, .load = load};
+	struct reel_run_options options = {.pool = self->pool,
+					   .flags = self->audits || ts->event ? REEL_RUN_AUDIT : 0};
+	unsigned last = self->problem.tiers - 1;
+	int error = 0;
+
+	if (last)
+		error = open_store(self, &options.store[last]);
+	if (error)
+		return error;
+	error = self->ranks > 1 ? reel_mpi_run_open(&self->run, self->plan, &model, &options, NULL,
+						    self->comm)
+				: reel_run_open(&self->run, self->plan, &model, &options);
+	if (error && last)
+		reel_store_close(options.store[last]);
+	return error;
+}
+
+static void close_plan(struct trajectory *self)
+{
+	reel_run_close(self->run);
+	reel_plan_close(self->plan);
+	self->run = NULL;
+	self->plan = NULL;
+}
+
+PetscErrorCode reel_petsc_plan(TSTrajectory tj, TS ts)
+{
+	struct trajectory *self = tj->data;
+	int64_t steps = 0;
+	size_t bytes = 0;
+
+	PetscFunctionBegin;
+	PetscCall(expect_steps(ts, &steps));
+	PetscCall(reel_petsc_solution_bytes(tj, ts, &bytes));
+	/* A state has at least a byte, also on a rank that has no part of the solution. */
+	bytes += !bytes;
+	if (self->run && self->problem.steps == steps && self->state_bytes == bytes)
+		PetscFunctionReturn(0);
+	close_plan(self);
+	self->state_bytes = bytes;
+	describe_problem(self, ts, steps);
+	PetscCall(name_planner(self, steps));
+	ReelCall(reel_plan_open(&self->plan, self->planned_by, &self->problem));
+	ReelCall(open_run(self, ts));
+	PetscFunctionReturn(0);
+}
+
+/* ---- Together ---- */
+
+PetscErrorCode reel_petsc_set_up(TSTrajectory tj, TS ts)
+{
+	struct trajectory *self = tj->data;
+
+	PetscFunctionBegin;
+	PetscCall(PetscObjectGetComm((PetscObject)tj, &self->comm));
+	PetscCallMPI(MPI_Comm_size(self->comm, &self->ranks));
+	self->is_planned = (PetscBool)(is_set(self->memory_slots) || is_set(self->disk_slots) ||
+				       has_stride(self) || *self->planner);
+	PetscCheck(!self->is_planned || tj->adjoint_solve_mode, self->comm, PETSC_ERR_ARG_INCOMP,
+		   "Reel: -ts_trajectory_adjointmode 0 looks steps up in any order, for which all "
+		   "of them are kept: leave out -ts_trajectory_max_cps_ram and the other options "
+		   "of checkpoints");
+	PetscCall(open_pool(self));
+	PetscCall(reel_petsc_make_repeats(tj));
+	(void)ts;
+	PetscFunctionReturn(0);
+}
+
+PetscErrorCode reel_petsc_take_down(TSTrajectory tj)
+{
+	struct trajectory *self = tj->data;
+
+	PetscFunctionBegin;
+	PetscCall(reel_petsc_unwatch(tj));
+	PetscCall(reel_petsc_forget(tj));
+	close_plan(self);
+	ReelCall(self->pool ? reel_pool_close(self->pool) : 0);
+	self->pool = NULL;
+	PetscCall(TSAdaptDestroy(&self->repeats));
+	PetscCall(VecDestroy(&self->last_stage));
+	self->tableau = NULL;
+	PetscFunctionReturn(0);
+}

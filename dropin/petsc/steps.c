@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Attempts to take steps, and steps that are taken again.
+ *
+ * A step that is taken again gives the same bits only if it is taken as it was: in the same size,
+ * of which the times of solutions show fewer bits, and after the same attempts. Runge-Kutta methods
+ * go back from an attempt by subtracting what they have added, which is not quite where they came
+ * from. So the choices of the TS's controller are watched, and repeated by one of our own.
+ */
+#include "trajectory.h"
+
+/* ---- What the TS does ---- */
+
+static PetscErrorCode add_attempt(struct trajectory *self, PetscReal size, enum fate fate)
+{
+	PetscFunctionBegin;
+	if (self->attempts == self->attempt_capacity) {
+		self->attempt_capacity += self->attempt_capacity + 64;
+		PetscCall(PetscRealloc((size_t)self->attempt_capacity * sizeof *self->attempt,
+				       &self->attempt));
+	}
+	self->attempt[self->attempts++] = (struct attempt){size, fate};
+	PetscFunctionReturn(0);
+}
+
+static PetscBool has_attempt(const struct trajectory *self)
+{
+	return (PetscBool)(self->attempts > self->step[self->steps].attempt);
+}
+
+/* An attempt that was accepted, and after which the TS sets no solution, was rolled back. */
+static PetscErrorCode see_choice(TSAdapt adapt, TS ts, PetscReal size, PetscInt *next_scheme,
+				 PetscReal *next_size, PetscBool *accept, PetscReal *wlte,
+				 PetscReal *wltea, PetscReal *wlter)
+{
+	struct trajectory *self = ts->trajectory->data;
+
+	PetscFunctionBegin;
+	if (self->step && has_attempt(self) && self->attempt[self->attempts - 1].fate == TAKEN)
+		self->attempt[self->attempts - 1].fate = ROLLED_BACK;
+	PetscCall(self->choose(adapt, ts, size, next_scheme, next_size, accept, wlte, wltea, wlter));
+	PetscCall(add_attempt(self, size, *accept ? TAKEN : REJECTED));
+	PetscFunctionReturn(0);
+}
+
+PetscErrorCode reel_petsc_unwatch(TSTrajectory tj)
+{
+	struct trajectory *self = tj->data;
+
+	PetscFunctionBegin;
+	if (self->watched && self->watched->ops->choose == see_choice)
+		self->watched->ops->choose = self->choose;
+	PetscCall(TSAdaptDestroy(&self->watched));
+	PetscFunctionReturn(0);
+}
+
+PetscErrorCode reel_petsc_watch(TSTrajectory tj, TS ts)
+{
+	struct trajectory *self = tj->data;
+
+	PetscFunctionBegin;
+	if (ts->adapt == self->watched && ts->adapt && ts->adapt->ops->choose == see_choice)
+		PetscFunctionReturn(0);
+	PetscCall(reel_petsc_unwatch(tj));
+	if (!ts->adapt || !ts->adapt->ops->choose)
+		PetscFunctionReturn(0);
+	PetscCall(PetscObjectReference((PetscObject)ts->adapt));
+	self->watched = ts->adapt;
+	self->choose = ts->adapt->ops->choose;
+	ts->adapt->ops->choose = see_choice;
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode make_room(struct trajectory *self, PetscInt number)
+{
+	PetscInt capacity = self->capacity;
+
+	PetscFunctionBegin;
+	if (number < capacity)
+		PetscFunctionReturn(0);
+	while (number >= capacity)
+		capacity += capacity + 64;
+	PetscCall(PetscRealloc((size_t)capacity * sizeof *self->step, &self->step));
+	memset(self->step + self->capacity, 0,
+	       (size_t)(capacity - self->capacity) * sizeof *self->step);
+	self->capacity = capacity;
+	PetscFunctionReturn(0);
+}
+
+/* Methods without a controller, such as Euler's, take the size that the TS shows. */
+PetscErrorCode reel_petsc_note_step(TSTrajectory tj, TS ts, PetscInt number, PetscReal time)
+{
+	struct trajectory *self = tj->data;
+
+	PetscFunctionBegin;
+	PetscCheck(number <= self->steps + 1, self->comm, PETSC_ERR_ARG_WRONGSTATE,
+		   "Reel: step %" PetscInt_FMT " follows step %" PetscInt_FMT
+		   ": the trajectory has to be there from step 0",
+		   number, self->steps);
+	PetscCall(make_room(self, number));
+	if (!number)
+		self->attempts = 0;
+	else if (!has_attempt(self))
+		PetscCall(add_attempt(self, ts->time_step, TAKEN));
+	self->step[number].time = time;
+	self->step[number].attempt = self->attempts;
+	self->steps = number;
+	PetscCall(reel_petsc_watch(tj, ts));
+	PetscFunctionReturn(0);
+}
+
+/* ---- The same again ---- */
+
+static PetscErrorCode repeat_choice(TSAdapt adapt, TS ts, PetscReal size, PetscInt *next_scheme,
+				    PetscReal *next_size, PetscBool *accept, PetscReal *wlte,
+				    PetscReal *wltea, PetscReal *wlter)
+{
+	struct trajectory *self = ts->trajectory->data;
+	const struct attempt *attempt = &self->attempt[self->next_attempt++];
+
+	PetscFunctionBegin;
+	(void)adapt;
+	PetscCheck(size == attempt->size, self->comm, PETSC_ERR_PLIB,
+		   "Reel: a step is taken again in another size than the first time");
+	*next_scheme = 0;
+	*accept = (PetscBool)(attempt->fate != REJECTED);
+	*next_size = *accept ? size : attempt[1].size;
+	*wlte = *wltea = *wlter = -1;
+	PetscFunctionReturn(0);
+}
+
+PetscErrorCode reel_petsc_make_repeats(TSTrajectory tj)
+{
+	struct trajectory *self = tj->data;
+
+	PetscFunctionBegin;
+	if (self->repeats)
+		PetscFunctionReturn(0);
+	PetscCall(TSAdaptCreate(self->comm, &self->repeats));
+	PetscCall(TSAdaptSetType(self->repeats, TSADAPTNONE));
+	self->repeats->ops->choose = repeat_choice;
+	PetscFunctionReturn(0);
+}
+
+/* The attempts from this one on, up to one that the controller accepted: the TS takes them at once. */
+static PetscErrorCode take_attempts(TSTrajectory tj, TS ts, const struct attempt **attempt)
+{
+	struct trajectory *self = tj->data;
+
+	PetscFunctionBegin;
+	self->next_attempt = (PetscInt)(*attempt - self->attempt);
+	ts->time_step = (*attempt)->size;
+	PetscCall(reel_petsc_step(tj, ts));
+	PetscCall(TSPostEvaluate(ts));
+	while ((*attempt)->fate == REJECTED)
+		++*attempt;
+	PetscFunctionReturn(0);
+}
+
+/* TSSolve() calls what the program has set between two steps; the monitors are not called again. */
+static PetscErrorCode take_step(TSTrajectory tj, TS ts, PetscInt number)
+{
+	const struct trajectory *self = tj->data;
+	const struct step *step = &self->step[number];
+	const struct attempt *attempt = &self->attempt[step->attempt];
+
+	PetscFunctionBegin;
+	ts->steps = number;
+	ts->ptime = step->time;
+	ts->ptime_prev = number ? step[-1].time : step->time;
+	ts->time_step = attempt->size;
+	ts->steprestart = step->restarts;
+	if (number)
+		PetscCall(TSPostStep(ts));
+	PetscCall(TSPreStep(ts));
+	PetscCall(take_attempts(tj, ts, &attempt));
+	while (attempt->fate == ROLLED_BACK) {
+		PetscCall(TSRollBack(ts));
+		PetscCall(TSPostEvaluate(ts));
+		attempt++;
+		PetscCall(take_attempts(tj, ts, &attempt));
+	}
+	tj->recomps++;
+	if (step[1].restarts && step[1].kept)
+		PetscCall(reel_petsc_fetch(tj, ts, number + 1));
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode take_steps(TSTrajectory tj, TS ts, PetscInt first, PetscInt last)
+{
+	PetscFunctionBegin;
+	for (PetscInt number = first; number < last; number++)
+		PetscCall(take_step(tj, ts, number));
+	PetscFunctionReturn(0);
+}
+
+/*
+ * The end is not looked for again: a step that ended there has its size already. Nor are integrals
+ * along the way added up again.
+ */
+PetscErrorCode reel_petsc_replay(TSTrajectory tj, TS ts, PetscInt first, PetscInt last)
+{
+	struct trajectory *self = tj->data;
+	TSAdapt adapt = ts->adapt;
+	TSExactFinalTimeOption ending = ts->exact_final_time;
+	PetscBool integrates = ts->costintegralfwd;
+	PetscErrorCode code;
+
+	PetscFunctionBegin;
+	if (adapt)
+		ts->adapt = self->repeats;
+	ts->exact_final_time = TS_EXACTFINALTIME_STEPOVER;
+	ts->costintegralfwd = PETSC_FALSE;
+	code = take_steps(tj, ts, first, last);
+	ts->adapt = adapt;
+	ts->exact_final_time = ending;
+	ts->costintegralfwd = integrates;
+	PetscCall(code);
+	PetscFunctionReturn(0);
+}

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT */
+/* What PETSc calls: a solution is set, a step is wanted, and the rest of a trajectory's life. */
+#include "trajectory.h"
+
+#include <inttypes.h>
+
+/* ---- The run of a plan ---- */
+
+static const char *name_of(enum reel_action_kind kind)
+{
+	switch (kind) {
+	case REEL_ACTION_ADVANCE:
+		return "advance";
+	case REEL_ACTION_RECORD:
+		return "record";
+	case REEL_ACTION_REVERSE:
+		return "reverse";
+	default:
+		return "end";
+	}
+}
+
+static PetscErrorCode monitor(TSTrajectory tj)
+{
+	const struct trajectory *self = tj->data;
+	const reel_action *action = &self->action;
+
+	PetscFunctionBegin;
+	if (!tj->monitor)
+		PetscFunctionReturn(0);
+	PetscCall(PetscViewerASCIIPushTab(tj->monitor));
+	PetscCall(PetscViewerASCIIPrintf(tj->monitor, "Reel: %s%s %" PRId64 " to %" PRId64 "\n",
+					 self->is_loaded ? "load, " : "", name_of(action->kind),
+					 action->first, action->last));
+	PetscCall(PetscViewerASCIIPopTab(tj->monitor));
+	PetscFunctionReturn(0);
+}
+
+/* Says that the last action was carried out; the run stores and loads solutions itself. */
+static PetscErrorCode go_on(TSTrajectory tj, TS ts)
+{
+	struct trajectory *self = tj->data;
+	int error;
+
+	PetscFunctionBegin;
+	self->ts = ts;
+	self->failure = 0;
+	self->is_loaded = self->is_given = PETSC_FALSE;
+	error = reel_run_next(self->run, &self->action);
+	PetscCall(self->failure);
+	ReelCall(error);
+	PetscCall(monitor(tj));
+	if (self->is_loaded)
+		self->at = (PetscInt)PetscMin(self->action.first, (int64_t)self->steps);
+	PetscFunctionReturn(0);
+}
+
+static PetscBool is_forward(const reel_action *action)
+{
+	return (PetscBool)(action->kind == REEL_ACTION_ADVANCE ||
+			   action->kind == REEL_ACTION_RECORD);
+}
+
+/* ---- The forward sweep ---- */
+
+static PetscErrorCode begin(TSTrajectory tj, TS ts)
+{
+	struct trajectory *self = tj->data;
+
+	PetscFunctionBegin;
+	PetscCall(reel_petsc_forget(tj));
+	self->is_reverse = PETSC_FALSE;
+	self->at = 0;
+	PetscCall(reel_petsc_look_at_method(tj, ts));
+	if (!self->is_planned)
+		PetscFunctionReturn(0);
+	PetscCall(reel_petsc_plan(tj, ts));
+	self->ts = ts;
+	ReelCall(reel_run_start(self->run, tj, tj, NULL));
+	PetscCall(go_on(tj, ts));
+	PetscFunctionReturn(0);
+}
+
+static PetscBool is_beyond_plan(const struct trajectory *self, PetscInt number)
+{
+	return (PetscBool)(self->problem.steps != REEL_UNKNOWN_STEPS &&
+			   number >= self->problem.steps);
+}
+
+/*
+ * Steps beyond those that were planned are kept in memory, and so is the solution of an event: a
+ * replay would not find the event again.
+ */
+static PetscErrorCode set_planned(TSTrajectory tj, TS ts, PetscInt number, Vec X)
+{
+	struct trajectory *self = tj->data;
+	PetscBool is_last = (PetscBool)(ts->reason != 0);
+
+	PetscFunctionBegin;
+	self->at = number;
+	if (is_beyond_plan(self, number) && !(is_last && number == self->problem.steps))
+		PetscCall(reel_petsc_keep(tj, ts, number, X, PETSC_TRUE));
+	else if (number && self->step[number].restarts)
+		PetscCall(reel_petsc_keep(tj, ts, number, X, PETSC_FALSE));
+	if (self->problem.steps == REEL_UNKNOWN_STEPS && is_last)
+		PetscFunctionReturn(0);
+	if (is_forward(&self->action) && self->action.last == number)
+		PetscCall(go_on(tj, ts));
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode set(TSTrajectory tj, TS ts, PetscInt number, PetscReal time, Vec X)
+{
+	struct trajectory *self = tj->data;
+
+	PetscFunctionBegin;
+	PetscCheck(!self->is_planned || !number || number == self->steps + 1, self->comm,
+		   PETSC_ERR_ARG_WRONGSTATE,
+		   "Reel: step %" PetscInt_FMT " after step %" PetscInt_FMT
+		   ": checkpoints need the steps one after the other",
+		   number, self->steps);
+	if (!number)
+		PetscCall(begin(tj, ts));
+	self->is_fresh = PETSC_FALSE;
+	PetscCall(reel_petsc_note_step(tj, ts, number, time));
+	self->step[number].restarts = (PetscBool)(!number || ts->steprestart);
+	if (self->is_planned)
+		PetscCall(set_planned(tj, ts, number, X));
+	else
+		PetscCall(reel_petsc_keep(tj, ts, number, X,
+					  (PetscBool)(number && tj->adjoint_solve_mode &&
+						      !tj->solution_only)));
+	PetscFunctionReturn(0);
+}
+
+/* ---- The reverse sweep ---- */
+
+/* Takes those of an action's steps that the TS has taken: the loop may have ended before its plan. */
+static PetscErrorCode carry_out(TSTrajectory tj, TS ts)
+{
+	struct trajectory *self = tj->data;
+	PetscInt last = (PetscInt)PetscMin(self->action.last, (int64_t)self->steps);
+
+	PetscFunctionBegin;
+	if (is_forward(&self->action) && last > self->at) {
+		PetscCall(reel_petsc_replay(tj, ts, self->at, last));
+		self->at = last;
+	}
+	PetscCall(go_on(tj, ts));
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode begin_reverse(TSTrajectory tj)
+{
+	struct trajectory *self = tj->data;
+
+	PetscFunctionBegin;
+	if (self->is_reverse)
+		PetscFunctionReturn(0);
+	self->is_reverse = PETSC_TRUE;
+	if (!self->is_planned)
+		PetscCall(reel_petsc_announce(tj, self->steps));
+	else if (self->problem.steps == REEL_UNKNOWN_STEPS)
+		ReelCall(reel_run_end_loop(self->run));
+	PetscFunctionReturn(0);
+}
+
+static PetscBool is_reversal_of(const reel_action *action, PetscInt number)
+{
+	return (PetscBool)(action->kind == REEL_ACTION_REVERSE && action->last == number);
+}
+
+static PetscErrorCode check_order(const struct trajectory *self, PetscInt number)
+{
+	const reel_action *action = &self->action;
+	PetscBool is_missed = (PetscBool)(action->kind == REEL_ACTION_REVERSE &&
+					  action->last <= self->steps);
+
+	PetscFunctionBegin;
+	PetscCheck(action->kind != REEL_ACTION_DONE && !is_missed, self->comm,
+		   PETSC_ERR_ARG_WRONGSTATE,
+		   "Reel: step %" PetscInt_FMT
+		   " is wanted, whose checkpoints are gone: a plan reverses each step once, from "
+		   "the last to the first; to go back several times, solve forward again, or keep "
+		   "all steps, without -ts_trajectory_max_cps_ram and the like",
+		   number);
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode get_planned(TSTrajectory tj, TS ts, PetscInt number)
+{
+	struct trajectory *self = tj->data;
+
+	PetscFunctionBegin;
+	if (!is_beyond_plan(self, number) || number == self->problem.steps) {
+		if (self->is_given)
+			PetscCall(go_on(tj, ts));
+		while (number && !is_reversal_of(&self->action, number)) {
+			PetscCall(check_order(self, number));
+			PetscCall(carry_out(tj, ts));
+		}
+		self->is_given = (PetscBool)(number > 0);
+	}
+	if (is_beyond_plan(self, number) && self->step[number].kept)
+		PetscCall(reel_petsc_fetch(tj, ts, number));
+	PetscFunctionReturn(0);
+}
+
+/* With the stages of the step that led to it, which are kept, or come of taking the step again. */
+static PetscErrorCode get_kept(TSTrajectory tj, TS ts, PetscInt number)
+{
+	struct trajectory *self = tj->data;
+	PetscInt stages = 0;
+
+	PetscFunctionBegin;
+	if (number && tj->adjoint_solve_mode && !self->step[number].has_stages)
+		PetscCall(TSGetStages(ts, &stages, NULL));
+	if (!stages) {
+		PetscCall(reel_petsc_fetch(tj, ts, number));
+		PetscFunctionReturn(0);
+	}
+	PetscCall(reel_petsc_fetch(tj, ts, number - 1));
+	PetscCall(reel_petsc_replay(tj, ts, number - 1, number));
+	PetscFunctionReturn(0);
+}
+
+/* In an adjoint solve the TS goes from the later time to the earlier one. */
+static void turn(TSTrajectory tj, TS ts, PetscInt number)
+{
+	const struct step *step = &((const struct trajectory *)tj->data)->step[number];
+
+	ts->steps = number;
+	ts->ptime = step->time;
+	if (!number)
+		return;
+	ts->ptime_prev = step[-1].time;
+	ts->time_step = ts->ptime - ts->ptime_prev;
+	if (tj->adjoint_solve_mode)
+		ts->time_step = -ts->time_step;
+}
+
+/* PETSc shows these counters with a trajectory. */
+static void count_checkpoints(TSTrajectory tj)
+{
+	const struct trajectory *self = tj->data;
+	struct reel_run_stats stats;
+
+	reel_run_get_stats(self->run, &stats);
+	tj->diskwrites = (PetscInt)stats.stores[1];
+	tj->diskreads = (PetscInt)stats.loads[1];
+}
+
+static PetscErrorCode get(TSTrajectory tj, TS ts, PetscInt number, PetscReal *time)
+{
+	struct trajectory *self = tj->data;
+
+	PetscFunctionBegin;
+	PetscCheck(number <= self->steps && self->step, self->comm, PETSC_ERR_ARG_OUTOFRANGE,
+		   "Reel: step %" PetscInt_FMT " is wanted of %" PetscInt_FMT, number, self->steps);
+	if (tj->adjoint_solve_mode)
+		PetscCall(begin_reverse(tj));
+	if (self->is_planned)
+		PetscCall(get_planned(tj, ts, number));
+	/* PETSc's own type leaves the solution as the last step back has left it. */
+	else if (number || !tj->adjoint_solve_mode)
+		PetscCall(get_kept(tj, ts, number));
+	turn(tj, ts, number);
+	if (!number && self->run)
+		count_checkpoints(tj);
+	*time = self->step[number].time;
+	PetscFunctionReturn(0);
+}
+
+/* ---- Its life ---- */
+
+static PetscErrorCode reset(TSTrajectory tj)
+{
+	PetscFunctionBegin;
+	PetscCall(reel_petsc_take_down(tj));
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode destroy(TSTrajectory tj)
+{
+	struct trajectory *self = tj->data;
+
+	PetscFunctionBegin;
+	PetscCall(reel_petsc_take_down(tj));
+	PetscCall(reel_petsc_decompose(tj));
+	PetscCall(PetscFree(self->step));
+	PetscCall(PetscFree(self->attempt));
+	PetscCall(PetscFree(self));
+	tj->data = NULL;
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode view_plan(const struct trajectory *self, PetscViewer viewer)
+{
+	struct reel_run_stats stats;
+
+	PetscFunctionBegin;
+	reel_run_get_stats(self->run, &stats);
+	PetscCall(PetscViewerASCIIPrintf(
+		viewer, "plan: %s, %" PRId64 " checkpoints in memory, %" PRId64 " on disk\n",
+		reel_planner_name(self->planned_by), self->problem.tier[0].slots,
+		self->problem.tier[1].slots));
+	PetscCall(PetscViewerASCIIPrintf(viewer,
+					 "checkpoints were stored %" PRIu64 " and loaded %" PRIu64
+					 " times, on disk %" PRIu64 " and %" PRIu64 "\n",
+					 stats.stores[0] + stats.stores[1],
+					 stats.loads[0] + stats.loads[1], stats.stores[1],
+					 stats.loads[1]));
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode view_pool(const struct trajectory *self, PetscViewer viewer)
+{
+	struct reel_pool_stats stats;
+
+	PetscFunctionBegin;
+	reel_pool_get_stats(self->pool, &stats);
+	PetscCall(PetscViewerASCIIPrintf(viewer,
+					 "bytes on this rank: %" PRIu64 " in memory at the peak, "
+					 "%" PRIu64 " written and %" PRIu64 " read\n",
+					 stats.peak_resident_bytes, stats.written_bytes,
+					 stats.read_bytes));
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode view(TSTrajectory tj, PetscViewer viewer)
+{
+	const struct trajectory *self = tj->data;
+	PetscBool is_text;
+
+	PetscFunctionBegin;
+	PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &is_text));
+	if (!is_text || !tj->setupcalled)
+		PetscFunctionReturn(0);
+	PetscCall(PetscViewerASCIIPushTab(viewer));
+	PetscCall(PetscViewerASCIIPrintf(viewer, "steps: %" PetscInt_FMT "\n", self->steps));
+	if (self->run)
+		PetscCall(view_plan(self, viewer));
+	else
+		PetscCall(PetscViewerASCIIPrintf(viewer, "plan: all steps are kept\n"));
+	if (self->pool)
+		PetscCall(view_pool(self, viewer));
+	PetscCall(PetscViewerASCIIPopTab(viewer));
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode create(TSTrajectory tj, TS ts)
+{
+	struct trajectory *self;
+
+	PetscFunctionBegin;
+	(void)ts;
+	PetscCall(PetscNew(&self));
+	self->memory_slots = self->disk_slots = -1;
+	tj->data = self;
+	tj->ops->set = set;
+	tj->ops->get = get;
+	tj->ops->setup = reel_petsc_set_up;
+	tj->ops->setfromoptions = reel_petsc_set_from_options;
+	tj->ops->reset = reset;
+	tj->ops->destroy = destroy;
+	tj->ops->view = view;
+	PetscCall(reel_petsc_compose(tj));
+	PetscFunctionReturn(0);
+}
+
+/* ---- The plug-in ---- */
+
+/* The sizes of numbers are those of the PETSc that the plug-in was compiled for, and of the program. */
+static PetscErrorCode check_build(void)
+{
+	PetscDataType scalar, real;
+	PetscBool has_scalar, has_real;
+	size_t sizes[3];
+
+	PetscFunctionBegin;
+	PetscCall(PetscDataTypeFromString("scalar", &scalar, &has_scalar));
+	PetscCall(PetscDataTypeFromString("real", &real, &has_real));
+	PetscCall(PetscDataTypeGetSize(scalar, &sizes[0]));
+	PetscCall(PetscDataTypeGetSize(real, &sizes[1]));
+	PetscCall(PetscDataTypeGetSize(PETSC_INT, &sizes[2]));
+	PetscCheck(sizes[0] == sizeof(PetscScalar) && sizes[1] == sizeof(PetscReal) &&
+			   sizes[2] == sizeof(PetscInt),
+		   PETSC_COMM_SELF, PETSC_ERR_SUP,
+		   "Reel: this plug-in is for a PETSc with scalars of %d, reals of %d and indices "
+		   "of %d bytes, and the program's has %d, %d and %d: take the plug-in of that build",
+		   (int)sizeof(PetscScalar), (int)sizeof(PetscReal), (int)sizeof(PetscInt),
+		   (int)sizes[0], (int)sizes[1], (int)sizes[2]);
+	PetscFunctionReturn(0);
+}
+
+PETSC_EXTERN PetscErrorCode PetscDLLibraryRegister_reel_petsc(void);
+
+/*
+ * PETSc calls the function of this name when it loads libreel-petsc.so. A program that is linked
+ * with the plug-in may call it itself, after PetscInitialize().
+ */
+PetscErrorCode PetscDLLibraryRegister_reel_petsc(void)
+{
+	PetscFunctionBegin;
+	PetscCall(check_build());
+	PetscCall(TSTrajectoryRegister("reel", create));
+	PetscFunctionReturn(0);
+}

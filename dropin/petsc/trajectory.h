@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A trajectory of PETSc, TSTrajectory of the type "reel": what a TS saves of its steps for
+ * TSAdjointSolve(). All functions are PETSc's callbacks or are called by them, with PETSc's rules:
+ * all ranks of the TS call them together, and they return PETSc's error codes.
+ *
+ * Either all steps are kept, each in a parcel with its stages, or checkpoints of the solution are,
+ * as a plan says, and steps are taken again. The run of the plan is driven (reel/plan.h): PETSc
+ * takes the steps of the forward sweep, and get() takes those of the reverse sweep.
+ */
+#ifndef REEL_PETSC_TRAJECTORY_H
+#define REEL_PETSC_TRAJECTORY_H
+
+#include <petsc/private/tsimpl.h>
+
+#include <reel.h>
+#include <reel/parcel.h>
+#include <reel/plan.h>
+#include <reel/mpi.h>
+
+#define TEXT_BYTES 256
+
+/* A step, and the solution from which it begins, which has its number. */
+struct step {
+	PetscReal time;	     /* of the solution */
+	PetscInt attempt;    /* the first one to take it */
+	reel_parcel *kept;   /* the solution, or NULL */
+	PetscBool has_stages; /* `kept` has the stages of the step before, too */
+	PetscBool restarts;   /* it is the first one, or the first after an event */
+};
+
+/* What became of an attempt to take a step: the last one of each step is taken. */
+enum fate { TAKEN, REJECTED /* by the controller */, ROLLED_BACK /* for an event */ };
+
+struct attempt {
+	PetscReal size; /* to the bit */
+	enum fate fate;
+};
+
+struct trajectory {
+	/* ---- Options, and what functions of PETSc set ---- */
+	PetscInt memory_slots, disk_slots; /* checkpoints; -1: not set */
+	PetscInt stride;		   /* 0: not set */
+	char planner[TEXT_BYTES];	   /* empty: chosen */
+	char budget[TEXT_BYTES], directory[TEXT_BYTES], store[TEXT_BYTES];
+	PetscBool audits;
+
+	/* ---- Set up ---- */
+	reel_pool *pool; /* NULL: the default pool */
+	MPI_Comm comm;
+	int ranks;
+	PetscBool is_planned; /* checkpoints, and not all steps */
+	reel_plan *plan;
+	reel_run *run;
+	size_t state_bytes;
+	struct reel_problem problem;
+	enum reel_planner planned_by;
+
+	/* ---- Attempts to take steps ---- */
+	TSAdapt watched; /* the TS's own controller, whose choices are seen; or NULL */
+	PetscErrorCode (*choose)(TSAdapt, TS, PetscReal, PetscInt *, PetscReal *, PetscBool *,
+				 PetscReal *, PetscReal *, PetscReal *);
+	TSAdapt repeats; /* the controller of steps that are taken again */
+	struct attempt *attempt;
+	PetscInt attempts, attempt_capacity;
+	PetscInt next_attempt; /* of a step that is taken again */
+
+	/* ---- The last stage of the step before (first-stage.c) ---- */
+	const PetscReal *tableau; /* the method that was looked at */
+	PetscInt last_number;
+	PetscBool has_last_stage; /* a checkpoint has that stage, too */
+	PetscBool is_fresh;	  /* the TS has a solution that was loaded */
+	Vec last_stage;		  /* of that solution */
+	PetscErrorCode (*post_stage)(TS, PetscReal, PetscInt, Vec *);
+
+	/* ---- The sweeps ---- */
+	struct step *step;
+	PetscInt capacity, steps; /* `steps` were taken; step[steps] has the last solution */
+	PetscBool is_reverse;
+	reel_action action;
+	PetscBool is_given; /* `action` is a REVERSE, whose step the TS has */
+	PetscBool is_loaded;
+	PetscInt at; /* the number of the solution that the TS has */
+	TS ts;	     /* of the call that is under way */
+	PetscErrorCode failure; /* of PETSc, in a callback of the run */
+};
+
+/* ---- options.c ---- */
+
+/* A parameter of this type has the name that PETSc's macros use. */
+#if PETSC_VERSION_GE(3, 23, 0)
+typedef PetscOptionItems option_items;
+#else
+typedef PetscOptionItems *option_items;
+#endif
+
+PetscErrorCode reel_petsc_set_from_options(TSTrajectory tj, option_items PetscOptionsObject);
+PetscErrorCode reel_petsc_compose(TSTrajectory tj);
+PetscErrorCode reel_petsc_decompose(TSTrajectory tj);
+
+/* ---- setup.c: the pool, the plan and its run ---- */
+
+PetscErrorCode reel_petsc_set_up(TSTrajectory tj, TS ts);
+/* Makes a plan anew if the number of steps that the TS is expected to take has changed. */
+PetscErrorCode reel_petsc_plan(TSTrajectory tj, TS ts);
+PetscErrorCode reel_petsc_take_down(TSTrajectory tj);
+
+/* ---- steps.c: attempts to take steps, and steps that are taken again ---- */
+
+PetscErrorCode reel_petsc_make_repeats(TSTrajectory tj);
+PetscErrorCode reel_petsc_watch(TSTrajectory tj, TS ts);
+PetscErrorCode reel_petsc_unwatch(TSTrajectory tj);
+PetscErrorCode reel_petsc_note_step(TSTrajectory tj, TS ts, PetscInt number, PetscReal time);
+/* Takes steps again, from solution `first`, which the TS has, to solution `last`. */
+PetscErrorCode reel_petsc_replay(TSTrajectory tj, TS ts, PetscInt first, PetscInt last);
+
+/* ---- first-stage.c ---- */
+
+PetscErrorCode reel_petsc_look_at_method(TSTrajectory tj, TS ts);
+PetscErrorCode reel_petsc_last_stage(TSTrajectory tj, TS ts, Vec *stage);
+PetscErrorCode reel_petsc_step(TSTrajectory tj, TS ts);
+
+/* ---- keep.c: steps in parcels ---- */
+
+PetscErrorCode reel_petsc_keep(TSTrajectory tj, TS ts, PetscInt number, Vec X, PetscBool stages);
+PetscErrorCode reel_petsc_fetch(TSTrajectory tj, TS ts, PetscInt number);
+PetscErrorCode reel_petsc_announce(TSTrajectory tj, PetscInt last);
+PetscErrorCode reel_petsc_forget(TSTrajectory tj);
+/* The solution, and what the next step needs beside it. */
+PetscErrorCode reel_petsc_solution_bytes(TSTrajectory tj, TS ts, size_t *bytes);
+PetscErrorCode reel_petsc_save(TSTrajectory tj, TS ts, Vec X, void *bytes);
+PetscErrorCode reel_petsc_load(TSTrajectory tj, TS ts, const void *bytes);
+
+/* ---- errors.c ---- */
+
+/* PETSc's code for an error of Reel, with its text; on all ranks, if one of them has it. */
+PetscErrorCode reel_petsc_agree(const struct trajectory *self, int error);
+PetscErrorCode reel_petsc_error(int error);
+
+#define ReelCall(call) PetscCall(reel_petsc_error(call))
+
+#endif

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+# For t-petsc.sh and t-petsc-examples.sh, to be sourced: the builds of PETSc that are there, and what is compiled for one.
+
+export LD_LIBRARY_PATH="$BUILD_DIR/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+export OMP_NUM_THREADS=1
+# Open MPI looks for networks and for its daemon, which takes longer than the programs. Without the daemon all programs
+# of a machine use one directory, and remove it under each other.
+export OMPI_MCA_orte_tmpdir_base="$PWD" OMPI_MCA_ess_singleton_isolated=1 OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader
+
+# find_builds: the .pc files of all builds, the one first that pkg-config finds; or skips the test.
+find_builds() {
+	case " $CFLAGS " in *' -fsanitize'*) skip_all 'PETSc is not built with the sanitizer' ;; esac
+	[ -f "$BUILD_DIR/.libs/libreel-mpi.so" ] || skip_all 'libreel-mpi is not built, or not as a shared library'
+	default=$(realpath "$(pkg-config --variable=pcfiledir petsc 2>/dev/null)/petsc.pc" 2>/dev/null)
+	[ -f "$default" ] || skip_all 'there is no PETSc; Debian: petsc-dev'
+	builds="$default $(ls -d /usr/lib/petscdir/petsc*/*/lib/pkgconfig/petsc.pc 2>/dev/null | grep -vFx "$default")"
+}
+
+# name_of BUILD: petsc64-3.18/x86_64-linux-gnu-real, for example.
+name_of() {
+	echo "${1%/lib/pkgconfig/petsc.pc}" | sed 's|.*/petscdir/||'
+}
+
+use_build() {
+	petsc_flags=$(PKG_CONFIG_PATH=$(dirname "$1") pkg-config --cflags petsc | sed 's/-I/-isystem /g')
+	petsc_libs=$(PKG_CONFIG_PATH=$(dirname "$1") pkg-config --libs petsc)
+}
+
+compile_plugin() {
+	$CC $CFLAGS -std=c11 -fPIC -shared -fvisibility=hidden -Wall -Wextra -Werror -I"$SOURCE_DIR/include" \
+		$petsc_flags $MPI_CFLAGS -o libreel-petsc.so "$SOURCE_DIR"/dropin/petsc/*.c \
+		-L"$BUILD_DIR/.libs" -lreel-mpi -lreel $petsc_libs >log 2>&1 || { sed 's/^/#   /' log | head -n 40; return 1; }
+}
+
+# compile_program SOURCE... -o PROGRAM: it knows nothing of Reel.
+compile_program() {
+	$CC $CFLAGS -w $petsc_flags $MPI_CFLAGS "$@" $petsc_libs $MPI_LIBS -lm >log 2>&1
+}

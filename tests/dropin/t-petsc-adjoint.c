@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * For t-petsc.sh: n oscillators of van der Pol, x' = y, y' = mu (1 - x^2) y - x, on all ranks, by
+ * whatever the options say, and the gradient of the sum of x at the end. It is written as bytes:
+ * those of initial values, and that of mu.
+ *
+ *	-n N            oscillators; ranks may have none
+ *	-solves N       forward and back so often, from other initial values
+ *	-adjoints N     so many times back after each forward sweep
+ *	-pause N        the adjoint solve stops after N steps, and is gone on with
+ *	-bounce         an event, where x of the first oscillator passes 0, halves all y
+ *	-clip           a function between two steps changes the solution
+ *	-hand           the program takes the steps itself
+ *	-lookup         no adjoint: solutions are looked up in a random order
+ *	-output FILE
+ */
+#include <petscts.h>
+
+typedef struct {
+	PetscReal mu;
+	PetscInt adjoints, pause, n;
+	PetscBool clips, hand, lookup, bounce;
+	PetscViewer output;
+	Vec lambda, mu_bar;
+	Mat jacobian, parameter;
+} Problem;
+
+static PetscErrorCode rhs(TS ts, PetscReal t, Vec X, Vec F, void *context)
+{
+	const Problem *problem = context;
+	const PetscScalar *x;
+	PetscScalar *f;
+	PetscInt n;
+
+	PetscFunctionBeginUser;
+	(void)ts;
+	(void)t;
+	PetscCall(VecGetLocalSize(X, &n));
+	PetscCall(VecGetArrayRead(X, &x));
+	PetscCall(VecGetArrayWrite(F, &f));
+	for (PetscInt i = 0; i < n; i += 2) {
+		f[i] = x[i + 1];
+		f[i + 1] = problem->mu * (1.0 - x[i] * x[i]) * x[i + 1] - x[i];
+	}
+	PetscCall(VecRestoreArrayWrite(F, &f));
+	PetscCall(VecRestoreArrayRead(X, &x));
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode rhs_jacobian(TS ts, PetscReal t, Vec X, Mat A, Mat B, void *context)
+{
+	const Problem *problem = context;
+	const PetscScalar *x;
+	PetscInt first, last;
+
+	PetscFunctionBeginUser;
+	(void)ts;
+	(void)t;
+	(void)A;
+	PetscCall(VecGetOwnershipRange(X, &first, &last));
+	PetscCall(VecGetArrayRead(X, &x));
+	for (PetscInt i = first; i < last; i += 2) {
+		const PetscScalar *pair = x + (i - first);
+		PetscInt rows[2] = {i, i + 1};
+		PetscScalar values[4] = {0, 1, -2.0 * problem->mu * pair[0] * pair[1] - 1.0,
+					 problem->mu * (1.0 - pair[0] * pair[0])};
+
+		PetscCall(MatSetValues(B, 2, rows, 2, rows, values, INSERT_VALUES));
+	}
+	PetscCall(VecRestoreArrayRead(X, &x));
+	PetscCall(MatAssemblyBegin(B, MAT_FINAL_ASSEMBLY));
+	PetscCall(MatAssemblyEnd(B, MAT_FINAL_ASSEMBLY));
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode rhs_by_mu(TS ts, PetscReal t, Vec X, Mat A, void *context)
+{
+	const PetscScalar *x;
+	PetscInt first, last, column = 0;
+
+	PetscFunctionBeginUser;
+	(void)ts;
+	(void)t;
+	(void)context;
+	PetscCall(VecGetOwnershipRange(X, &first, &last));
+	PetscCall(VecGetArrayRead(X, &x));
+	for (PetscInt i = first; i < last; i += 2) {
+		const PetscScalar *pair = x + (i - first);
+		PetscInt rows[2] = {i, i + 1};
+		PetscScalar values[2] = {0, (1.0 - pair[0] * pair[0]) * pair[1]};
+
+		PetscCall(MatSetValues(A, 2, rows, 1, &column, values, INSERT_VALUES));
+	}
+	PetscCall(VecRestoreArrayRead(X, &x));
+	PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+	PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode set_initial(Vec X, PetscInt solve)
+{
+	PetscScalar *x;
+	PetscInt first, last;
+
+	PetscFunctionBeginUser;
+	PetscCall(VecGetOwnershipRange(X, &first, &last));
+	PetscCall(VecGetArrayWrite(X, &x));
+	for (PetscInt i = first; i < last; i++)
+		x[i - first] = i % 2 ? -0.66666654321 - 0.01 * (PetscReal)solve
+				     : 2.0 + 0.001 * (PetscReal)i;
+	PetscCall(VecRestoreArrayWrite(X, &x));
+	PetscFunctionReturn(0);
+}
+
+/* ---- What changes the solution between two steps ---- */
+
+static PetscErrorCode clip(TS ts)
+{
+	Vec X;
+
+	PetscFunctionBeginUser;
+	PetscCall(TSGetSolution(ts, &X));
+	PetscCall(VecScale(X, 0.9990234375));
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode height(TS ts, PetscReal t, Vec X, PetscScalar *value, void *context)
+{
+	const PetscScalar *x;
+	PetscInt first;
+	PetscMPIInt rank;
+	MPI_Comm comm;
+
+	PetscFunctionBeginUser;
+	(void)t;
+	(void)context;
+	PetscCall(PetscObjectGetComm((PetscObject)ts, &comm));
+	PetscCallMPI(MPI_Comm_rank(comm, &rank));
+	PetscCall(VecGetOwnershipRange(X, &first, NULL));
+	PetscCall(VecGetArrayRead(X, &x));
+	if (!rank)
+		*value = x[0];
+	PetscCall(VecRestoreArrayRead(X, &x));
+	PetscCallMPI(MPI_Bcast(value, 1, MPIU_SCALAR, 0, comm));
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode bounce(TS ts, PetscInt n, PetscInt *events, PetscReal t, Vec X,
+			     PetscBool is_forward, void *context)
+{
+	PetscScalar *x;
+	PetscInt size;
+
+	PetscFunctionBeginUser;
+	(void)ts;
+	(void)n;
+	(void)events;
+	(void)t;
+	(void)context;
+	if (!is_forward)
+		PetscFunctionReturn(0);
+	PetscCall(VecGetLocalSize(X, &size));
+	PetscCall(VecGetArray(X, &x));
+	for (PetscInt i = 1; i < size; i += 2)
+		x[i] *= 0.5;
+	PetscCall(VecRestoreArray(X, &x));
+	PetscFunctionReturn(0);
+}
+
+/* ---- Sweeps ---- */
+
+static PetscErrorCode solve_by_hand(TS ts, Vec X)
+{
+	TSTrajectory trajectory;
+	PetscReal t, end;
+	PetscInt step;
+
+	PetscFunctionBeginUser;
+	PetscCall(TSSetSolution(ts, X));
+	PetscCall(TSSetUp(ts));
+	PetscCall(TSGetTrajectory(ts, &trajectory));
+	PetscCall(TSTrajectorySetUp(trajectory, ts));
+	PetscCall(TSGetMaxTime(ts, &end));
+	PetscCall(TSGetTime(ts, &t));
+	PetscCall(TSTrajectorySet(trajectory, ts, 0, t, X));
+	while (t < end) {
+		PetscCall(TSStep(ts));
+		PetscCall(TSGetStepNumber(ts, &step));
+		PetscCall(TSGetTime(ts, &t));
+		PetscCall(TSTrajectorySet(trajectory, ts, step, t, X));
+	}
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode solve_adjoint(TS ts, Problem *problem)
+{
+	PetscInt steps;
+
+	PetscFunctionBeginUser;
+	PetscCall(TSGetStepNumber(ts, &steps));
+	PetscCall(VecSet(problem->lambda, 1.0));
+	PetscCall(VecSet(problem->mu_bar, 0.0));
+	PetscCall(TSSetCostGradients(ts, 1, &problem->lambda, &problem->mu_bar));
+	if (problem->pause && problem->pause < steps) {
+		PetscCall(TSAdjointSetSteps(ts, problem->pause));
+		PetscCall(TSAdjointSolve(ts));
+	}
+	PetscCall(TSAdjointSolve(ts));
+	PetscCall(TSSetStepNumber(ts, steps));
+	PetscCall(VecView(problem->lambda, problem->output));
+	PetscCall(VecView(problem->mu_bar, problem->output));
+	PetscFunctionReturn(0);
+}
+
+/* Half of them are times between two steps. */
+static PetscErrorCode look_up(TS ts, Vec X, Problem *problem)
+{
+	TSTrajectory trajectory;
+	PetscInt steps;
+	PetscReal end;
+	Vec U;
+
+	PetscFunctionBeginUser;
+	PetscCall(TSGetTrajectory(ts, &trajectory));
+	PetscCall(TSGetStepNumber(ts, &steps));
+	PetscCall(TSGetTime(ts, &end));
+	PetscCall(VecDuplicate(X, &U));
+	for (PetscInt i = 0; i < 40; i++) {
+		PetscReal time = end * (PetscReal)(i * 17 % 40) / 40;
+		PetscInt step = i % 2 ? PETSC_DECIDE : i * 13 % (steps + 1);
+
+		PetscCall(TSTrajectoryGetVecs(trajectory, i % 3 ? ts : NULL, step, &time, U, NULL));
+		PetscCall(VecView(U, problem->output));
+	}
+	PetscCall(VecDestroy(&U));
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode solve(TS ts, Vec X, Problem *problem, PetscInt number)
+{
+	PetscFunctionBeginUser;
+	PetscCall(set_initial(X, number));
+	PetscCall(TSSetTime(ts, 0.0));
+	PetscCall(TSSetStepNumber(ts, 0));
+	PetscCall(TSSetTimeStep(ts, 0.01));
+	PetscCall(TSSetFromOptions(ts));
+	if (problem->hand)
+		PetscCall(solve_by_hand(ts, X));
+	else
+		PetscCall(TSSolve(ts, X));
+	PetscCall(VecView(X, problem->output));
+	if (problem->lookup)
+		PetscCall(look_up(ts, X, problem));
+	for (PetscInt i = 0; i < problem->adjoints && !problem->lookup; i++)
+		PetscCall(solve_adjoint(ts, problem));
+	PetscFunctionReturn(0);
+}
+
+/* ---- The problem ---- */
+
+static PetscErrorCode make_matrices(Problem *problem, PetscInt local)
+{
+	PetscInt parameters;
+	PetscMPIInt rank;
+
+	PetscFunctionBeginUser;
+	PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+	parameters = rank == 0;
+	PetscCall(MatCreateAIJ(PETSC_COMM_WORLD, local, local, PETSC_DECIDE, PETSC_DECIDE, 2, NULL, 0,
+			       NULL, &problem->jacobian));
+	PetscCall(MatCreateDense(PETSC_COMM_WORLD, local, parameters, PETSC_DECIDE, 1, NULL,
+				 &problem->parameter));
+	PetscCall(MatSetUp(problem->parameter));
+	PetscCall(MatCreateVecs(problem->jacobian, &problem->lambda, NULL));
+	PetscCall(MatCreateVecs(problem->parameter, &problem->mu_bar, NULL));
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode make_solver(TS *ts, Problem *problem)
+{
+	PetscInt direction = 0;
+	PetscBool ends = PETSC_FALSE;
+
+	PetscFunctionBeginUser;
+	PetscCall(TSCreate(PETSC_COMM_WORLD, ts));
+	PetscCall(TSSetType(*ts, TSRK));
+	PetscCall(TSSetRHSFunction(*ts, NULL, rhs, problem));
+	PetscCall(TSSetRHSJacobian(*ts, problem->jacobian, problem->jacobian, rhs_jacobian, problem));
+	PetscCall(TSSetRHSJacobianP(*ts, problem->parameter, rhs_by_mu, problem));
+	PetscCall(TSSetMaxTime(*ts, 0.5));
+	PetscCall(TSSetExactFinalTime(*ts, TS_EXACTFINALTIME_MATCHSTEP));
+	PetscCall(TSSetSaveTrajectory(*ts));
+	if (problem->clips)
+		PetscCall(TSSetPostStep(*ts, clip));
+	if (problem->bounce)
+		PetscCall(TSSetEventHandler(*ts, 1, &direction, &ends, height, bounce, problem));
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode get_options(Problem *problem, PetscInt *solves)
+{
+	char name[PETSC_MAX_PATH_LEN] = "gradient";
+
+	PetscFunctionBeginUser;
+	PetscCall(PetscOptionsGetInt(NULL, NULL, "-n", &problem->n, NULL));
+	PetscCall(PetscOptionsGetInt(NULL, NULL, "-solves", solves, NULL));
+	PetscCall(PetscOptionsGetInt(NULL, NULL, "-adjoints", &problem->adjoints, NULL));
+	PetscCall(PetscOptionsGetInt(NULL, NULL, "-pause", &problem->pause, NULL));
+	PetscCall(PetscOptionsGetBool(NULL, NULL, "-clip", &problem->clips, NULL));
+	PetscCall(PetscOptionsGetBool(NULL, NULL, "-bounce", &problem->bounce, NULL));
+	PetscCall(PetscOptionsGetBool(NULL, NULL, "-hand", &problem->hand, NULL));
+	PetscCall(PetscOptionsGetBool(NULL, NULL, "-lookup", &problem->lookup, NULL));
+	PetscCall(PetscOptionsGetString(NULL, NULL, "-output", name, sizeof name, NULL));
+	PetscCall(PetscViewerBinaryOpen(PETSC_COMM_WORLD, name, FILE_MODE_WRITE, &problem->output));
+	PetscFunctionReturn(0);
+}
+
+int main(int argc, char **argv)
+{
+	Problem problem = {.mu = 3.0, .adjoints = 1, .n = 3};
+	PetscInt solves = 1, local = PETSC_DECIDE;
+	TS ts;
+	Vec X;
+
+	PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+	PetscCall(get_options(&problem, &solves));
+	PetscCall(PetscSplitOwnership(PETSC_COMM_WORLD, &local, &problem.n));
+	PetscCall(make_matrices(&problem, 2 * local));
+	PetscCall(make_solver(&ts, &problem));
+	PetscCall(VecDuplicate(problem.lambda, &X));
+	for (PetscInt i = 0; i < solves; i++)
+		PetscCall(solve(ts, X, &problem, i));
+	PetscCall(TSDestroy(&ts));
+	PetscCall(VecDestroy(&X));
+	PetscCall(VecDestroy(&problem.lambda));
+	PetscCall(VecDestroy(&problem.mu_bar));
+	PetscCall(MatDestroy(&problem.jacobian));
+	PetscCall(MatDestroy(&problem.parameter));
+	PetscCall(PetscViewerDestroy(&problem.output));
+	PetscCall(PetscFinalize());
+	return 0;
+}
