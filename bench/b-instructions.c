@@ -245,7 +245,7 @@ static void count(const struct bench_case *one)
 				one->name);
 			return;
 		}
-		results[v] = (struct measure_result){instructions, instructions, instructions, 0};
+		results[v] = measure_once(instructions);
 	}
 	bench_report(one, one->sizes[0], "instructions/value", results);
 }

@@ -15,8 +15,8 @@ cat <<END
 # Results
 
 Each section answers a question, with figures of one run: medians, variants in turns. Times are nanoseconds
-a value; compare ratios, not digits. The noise of a figure is half of the distance from the least to the
-greatest of its runs, over their median; of a quotient, the larger one of both. \`faults\` are pages a run.
+a value; compare ratios, not digits. The noise of a figure is half of the distance between the quartiles of
+its runs, over their median; of a quotient, the larger one of both. \`faults\` are pages a run.
 A command runs one section again. Regenerate all of it, and both charts, on an idle machine with
 
 	../../configure CFLAGS='$(sed -n "s/^CFLAGS = //p" "$build/Makefile")' && make

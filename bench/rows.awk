@@ -13,5 +13,5 @@
 	name = field[rows, "case"] SUBSEP field[rows, "variant"]
 	medians[name, field[rows, "n"]] = medians[name] = field[rows, "median"]
 	spreads[name, field[rows, "n"]] = spreads[name] = field[rows, "median"] ? \
-		(field[rows, "max"] - field[rows, "min"]) / 2 / field[rows, "median"] : 0
+		(field[rows, "upper"] - field[rows, "lower"]) / 2 / field[rows, "median"] : 0
 }

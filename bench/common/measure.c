@@ -90,8 +90,16 @@ static int by_value(const void *left, const void *right)
 struct measure_result measure_summary(double *values, size_t count)
 {
 	qsort(values, count, sizeof *values, by_value);
+	return (struct measure_result){.median = values[count / 2],
+				       .lower = values[count / 4],
+				       .upper = values[count - 1 - count / 4],
+				       .most = values[count - 1]};
+}
+
+struct measure_result measure_once(double value)
+{
 	return (struct measure_result){
-		.median = values[count / 2], .least = values[0], .most = values[count - 1]};
+		.median = value, .lower = value, .upper = value, .most = value};
 }
 
 static int by_faults(const void *left, const void *right)
@@ -109,7 +117,8 @@ static struct measure_result summary(struct sample *samples, unsigned rounds)
 	result.faults = samples[rounds / 2].faults;
 	qsort(samples, rounds, sizeof *samples, by_time);
 	result.median = samples[rounds / 2].nanoseconds;
-	result.least = samples[0].nanoseconds;
+	result.lower = samples[rounds / 4].nanoseconds;
+	result.upper = samples[rounds - 1 - rounds / 4].nanoseconds;
 	result.most = samples[rounds - 1].nanoseconds;
 	return result;
 }

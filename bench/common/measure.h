@@ -22,7 +22,8 @@ struct measure_variant {
 /* In nanoseconds per value; faults are pages per run, the median of the rounds. */
 struct measure_result {
 	double median;
-	double least;
+	double lower; /* quartiles: one disturbed round says nothing of a median */
+	double upper;
 	double most;
 	double faults;
 };
@@ -32,8 +33,11 @@ extern volatile double measure_sink;
 
 double measure_seconds(void);
 
-/* The median and the extremes of `values`, which it sorts. */
+/* The median, the quartiles and the most of `values`, which it sorts. */
 struct measure_result measure_summary(double *values, size_t count);
+
+/* What is the same each time, as a number of bytes. */
+struct measure_result measure_once(double value);
 
 /*
  * Run all variants `rounds` times, taking turns, each time often enough to be

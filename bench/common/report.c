@@ -39,8 +39,8 @@ bool report_open(const char *json_path, const char *plot_path)
 {
 	if (!open_output(&json, json_path) || !open_output(&plot, plot_path))
 		return false;
-	printf("%-24s %-24s %10s %9s %9s %9s %7s %9s\n", "case", "variant", "n", "median", "least",
-	       "most", "ratio", "faults");
+	printf("%-24s %-24s %10s %9s %9s %9s %7s %9s\n", "case", "variant", "n", "median", "lower",
+	       "upper", "ratio", "faults");
 	return true;
 }
 
@@ -49,10 +49,10 @@ static void write_json(const struct bench_case *one, size_t v, size_t n, const c
 {
 	fprintf(json.file,
 		"{\"case\": \"%s\", \"variant\": \"%s\", \"n\": %zu, \"unit\": \"%s\", "
-		"\"median\": %.4f, \"min\": %.4f, \"max\": %.4f, \"ratio\": %.4f, "
-		"\"ratio_to\": \"%s\", \"faults\": %.1f}\n",
-		one->name, one->variants[v].name, n, unit, r->median, r->least, r->most, ratio,
-		one->variants[one->base].name, r->faults);
+		"\"median\": %.4f, \"lower\": %.4f, \"upper\": %.4f, \"max\": %.4f, "
+		"\"ratio\": %.4f, \"ratio_to\": \"%s\", \"faults\": %.1f}\n",
+		one->name, one->variants[v].name, n, unit, r->median, r->lower, r->upper, r->most,
+		ratio, one->variants[one->base].name, r->faults);
 }
 
 void bench_report(const struct bench_case *one, size_t n, const char *unit,
@@ -64,8 +64,8 @@ void bench_report(const struct bench_case *one, size_t n, const char *unit,
 		int digits = r->median < 100000 ? 3 : 0;
 
 		printf("%-24s %-24s %10zu %9.*f %9.*f %9.*f %7.2f %9.1f\n", one->name,
-		       one->variants[v].name, n, digits, r->median, digits, r->least, digits,
-		       r->most, ratio, r->faults);
+		       one->variants[v].name, n, digits, r->median, digits, r->lower, digits,
+		       r->upper, ratio, r->faults);
 		if (json.file)
 			write_json(one, v, n, unit, r, ratio);
 	}

@@ -114,8 +114,7 @@ static void report_resident(const struct bench_case *one, size_t n)
 		struct reel_pool_stats stats;
 
 		reel_pool_get_stats(pools[v], &stats);
-		results[v].median = (double)stats.peak_resident_bytes / (double)MIB;
-		results[v].least = results[v].most = results[v].median;
+		results[v] = measure_once((double)stats.peak_resident_bytes / (double)MIB);
 	}
 	resident.name = "dropin/spill/resident";
 	bench_report(&resident, n, "MiB", results);

@@ -81,7 +81,8 @@ static struct measure_result bound(const struct measure_result *results)
 
 	return (struct measure_result){
 		.median = larger(in_memory->median, smaller(one->median, four->median)),
-		.least = larger(in_memory->least, smaller(one->least, four->least)),
+		.lower = larger(in_memory->lower, smaller(one->lower, four->lower)),
+		.upper = larger(in_memory->upper, smaller(one->upper, four->upper)),
 		.most = larger(in_memory->most, smaller(one->most, four->most)),
 	};
 }

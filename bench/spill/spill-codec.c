@@ -115,7 +115,7 @@ static void report_bytes(const struct bench_case *named)
 		run(&fields[v], spill_tape_bytes());
 		stats = spill_stats(&fields[v].spilled);
 		part = (double)stats.stored_bytes / (double)stats.written_bytes;
-		results[v - 1] = (struct measure_result){part, part, part, 0};
+		results[v - 1] = measure_once(part);
 	}
 	described.variants = variants + 1;
 	described.count = COUNT_OF(variants) - 1;
@@ -186,7 +186,7 @@ static void measure_disk(const struct bench_case *named)
 	for (size_t v = 0; v < COUNT_OF(results); v++) {
 		double part = disk_of_a_byte(v > 0);
 
-		results[v] = (struct measure_result){part, part, part, 0};
+		results[v] = measure_once(part);
 	}
 	described.variants = variants + 1;
 	described.count = COUNT_OF(results);

@@ -104,7 +104,7 @@ static void measure_resident(const struct bench_case *named)
 		return;
 	}
 	for (size_t v = 0; v < COUNT_OF(variants); v++)
-		results[v] = (struct measure_result){bytes[v], bytes[v], bytes[v], 0};
+		results[v] = measure_once(bytes[v]);
 	described.variants = variants;
 	described.count = COUNT_OF(variants);
 	bench_report(&described, resident_tape(), "bytes", results);

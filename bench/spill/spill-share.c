@@ -158,7 +158,7 @@ static void measure_replay(const struct bench_case *named)
 
 static struct measure_result bytes(uint64_t count)
 {
-	return (struct measure_result){(double)count, (double)count, (double)count, 0};
+	return measure_once((double)count);
 }
 
 /* What a replay moves. */

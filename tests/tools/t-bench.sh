@@ -38,7 +38,7 @@ ok $? 'no case comes twice'
 ok $? 'a case runs alone'
 [ "$(wc -l <results)" -eq "$(grep -c ^kernel/mttkrp/paper table)" ] && [ -s results ]
 ok $? 'each row of the table is a line of JSON'
-for key in case variant n unit median min max ratio ratio_to; do
+for key in case variant n unit median lower upper max ratio ratio_to; do
 	[ "$(grep -c "\"$key\": " results)" -eq "$(wc -l <results)" ]
 	ok $? "each line has $key"
 done
@@ -130,7 +130,7 @@ ok $? 'a plot that cannot be written is refused before anything is measured'
 
 result() {
 	printf '{"case": "%s", "variant": "%s", "n": %s, "unit": "ns/value", "median": %s, ' "$@"
-	echo '"min": 0, "max": 0, "ratio": 1, "ratio_to": "", "faults": 0.0}'
+	echo '"lower": 0, "upper": 0, "ratio": 1, "ratio_to": "", "faults": 0.0}'
 }
 
 figures() {
@@ -172,10 +172,10 @@ figures
 grep -q '^| 64 Mi .* | 1.2 x | ± 0 % | A span .* |$' figures
 ok $? 'a figure that falls short has a remark'
 result threads/two 'an array each' 9 1 >made-up
-result threads/two 'a reel tape each' 9 1 | sed 's/"min": 0, "max": 0/"min": 0.95, "max": 1.15/' >>made-up
+result threads/two 'a reel tape each' 9 1 | sed 's/"lower": 0, "upper": 0/"lower": 0.95, "upper": 1.15/' >>made-up
 figures
 grep -q '^| two tapes .* | 1 x | ± 10 % |  |$' figures
-ok $? 'the noise is half of the distance from the least to the greatest'
+ok $? 'the noise is half of the distance between the quartiles'
 
 for kernel in a b c d e f g h i; do
 	result kernel/$kernel/large best 1 1

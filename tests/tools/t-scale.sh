@@ -39,7 +39,7 @@ ok $? '--help describes the options'
 ok $? 'it runs, unbound, with more threads than most test machines have'
 [ "$(grep -c ^scale/ table)" -eq "$(wc -l <results)" ] && [ -s results ]
 ok $? 'each row of the table is a line of JSON'
-for key in case variant n unit median min max ratio ratio_to; do
+for key in case variant n unit median lower upper max ratio ratio_to; do
 	[ "$(grep -c "\"$key\": " results)" -eq "$(wc -l <results)" ]
 	ok $? "each line has $key"
 done
