@@ -264,7 +264,7 @@ public:
 	       const reel_parcel_options &options = reel_parcel_options())
 		: owner(reel_parcel_open, pool, bytes, &options, &at) {}
 
-	void *data() const noexcept { return at; }
+	void *data() const noexcept { return static_cast<reel_parcel *>(*this) ? at : nullptr; }
 	void seal() { check(reel_parcel_seal(*this)), at = nullptr; }
 	void unseal() { check(reel_parcel_unseal(*this, &at)); }
 };

@@ -240,6 +240,7 @@ void test_parcels()
 	is_int(thrown([] { reel::parcel none(nullptr, 0); }), 0, "a parcel of no bytes is one");
 	reel::parcel moved(std::move(parcel));
 	ok(reel_parcel_bytes(moved) == 24 && !static_cast<reel_parcel *>(parcel), "a parcel is moved");
+	ok(moved.data() && !parcel.data(), "its contents are moved with it");
 }
 
 } // namespace
