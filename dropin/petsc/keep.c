@@ -62,8 +62,8 @@ PetscErrorCode reel_petsc_solution_bytes(TSTrajectory tj, TS ts, size_t *bytes)
 PetscErrorCode reel_petsc_save(TSTrajectory tj, TS ts, Vec X, void *bytes)
 {
 	const struct trajectory *self = tj->data;
-	size_t size;
-	Vec stage;
+	size_t size = 0;
+	Vec stage = NULL;
 
 	PetscFunctionBegin;
 	PetscCall(read(X, bytes));
@@ -78,7 +78,7 @@ PetscErrorCode reel_petsc_save(TSTrajectory tj, TS ts, Vec X, void *bytes)
 PetscErrorCode reel_petsc_load(TSTrajectory tj, TS ts, const void *bytes)
 {
 	struct trajectory *self = tj->data;
-	size_t size;
+	size_t size = 0;
 
 	PetscFunctionBegin;
 	PetscCall(write(ts->vec_sol, bytes));
@@ -123,7 +123,7 @@ static PetscErrorCode open_parcel(struct trajectory *self, struct step *step, si
 static PetscErrorCode keep_solution(TSTrajectory tj, TS ts, struct step *step, Vec X)
 {
 	struct trajectory *self = tj->data;
-	size_t bytes;
+	size_t bytes = 0;
 	void *data;
 
 	PetscFunctionBegin;
@@ -136,8 +136,8 @@ static PetscErrorCode keep_solution(TSTrajectory tj, TS ts, struct step *step, V
 static PetscErrorCode keep_stages(TSTrajectory tj, TS ts, struct step *step, Vec X)
 {
 	PetscInt n;
-	PetscBool ends_in_solution;
-	size_t bytes;
+	PetscBool ends_in_solution = PETSC_FALSE;
+	size_t bytes = 0;
 	void *data;
 	Vec *Y;
 
@@ -166,8 +166,8 @@ PetscErrorCode reel_petsc_keep(TSTrajectory tj, TS ts, PetscInt number, Vec X, P
 static PetscErrorCode fetch_stages(TS ts, const char *data)
 {
 	PetscInt n;
-	PetscBool ends_in_solution;
-	size_t bytes;
+	PetscBool ends_in_solution = PETSC_FALSE;
+	size_t bytes = 0;
 	Vec *Y;
 
 	PetscFunctionBegin;

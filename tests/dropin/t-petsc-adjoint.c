@@ -11,6 +11,7 @@
  *	-bounce         an event, where x of the first oscillator passes 0, halves all y
  *	-clip           a function between two steps changes the solution
  *	-hand           the program takes the steps itself
+ *	-work N         the right-hand side is calculated so often
  *	-lookup         no adjoint: solutions are looked up in a random order
  *	-output FILE
  */
@@ -18,7 +19,7 @@
 
 typedef struct {
 	PetscReal mu;
-	PetscInt adjoints, pause, n;
+	PetscInt adjoints, pause, n, work;
 	PetscBool clips, hand, lookup, bounce;
 	PetscViewer output;
 	Vec lambda, mu_bar;
@@ -38,10 +39,13 @@ static PetscErrorCode rhs(TS ts, PetscReal t, Vec X, Vec F, void *context)
 	PetscCall(VecGetLocalSize(X, &n));
 	PetscCall(VecGetArrayRead(X, &x));
 	PetscCall(VecGetArrayWrite(F, &f));
-	for (PetscInt i = 0; i < n; i += 2) {
-		f[i] = x[i + 1];
-		f[i + 1] = problem->mu * (1.0 - x[i] * x[i]) * x[i + 1] - x[i];
-	}
+	for (PetscInt i = 0; i < n; i += 2)
+		for (PetscInt times = problem->work; times > 0; times--) {
+			PetscScalar growth = problem->mu * (1.0 - x[i] * x[i]) * x[i + 1];
+
+			f[i] = times > 1 ? 1.0 / (growth + f[i]) : x[i + 1];
+			f[i + 1] = growth - x[i];
+		}
 	PetscCall(VecRestoreArrayWrite(F, &f));
 	PetscCall(VecRestoreArrayRead(X, &x));
 	PetscFunctionReturn(0);
@@ -306,6 +310,7 @@ static PetscErrorCode get_options(Problem *problem, PetscInt *solves)
 	PetscCall(PetscOptionsGetInt(NULL, NULL, "-solves", solves, NULL));
 	PetscCall(PetscOptionsGetInt(NULL, NULL, "-adjoints", &problem->adjoints, NULL));
 	PetscCall(PetscOptionsGetInt(NULL, NULL, "-pause", &problem->pause, NULL));
+	PetscCall(PetscOptionsGetInt(NULL, NULL, "-work", &problem->work, NULL));
 	PetscCall(PetscOptionsGetBool(NULL, NULL, "-clip", &problem->clips, NULL));
 	PetscCall(PetscOptionsGetBool(NULL, NULL, "-bounce", &problem->bounce, NULL));
 	PetscCall(PetscOptionsGetBool(NULL, NULL, "-hand", &problem->hand, NULL));
@@ -317,7 +322,7 @@ static PetscErrorCode get_options(Problem *problem, PetscInt *solves)
 
 int main(int argc, char **argv)
 {
-	Problem problem = {.mu = 3.0, .adjoints = 1, .n = 3};
+	Problem problem = {.mu = 3.0, .adjoints = 1, .n = 3, .work = 1};
 	PetscInt solves = 1, local = PETSC_DECIDE;
 	TS ts;
 	Vec X;
