@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Methods whose first stage is the last one of the step before, such as Runge-Kutta's 3bs and 5dp: a step
- * begins with the derivative that the step before ended with, at its last stage. That is the
+ * Methods whose first stage is the last one of the step before, such as Runge-Kutta's 3bs and 5dp: a
+ * step begins with the derivative that the step before ended with, at its last stage. That is the
  * solution, but may differ from it in the last bits, where a sum with one more term is added up in
  * another order. Then a checkpoint has that stage, too, and a step that is taken again begins with
  * the derivative there.
@@ -65,15 +65,18 @@ PetscErrorCode reel_petsc_look_at_method(TSTrajectory tj, TS ts)
 	PetscCall(PetscObjectTypeCompare((PetscObject)ts, TSRK, &is_rk));
 	if (is_rk)
 		PetscCall(TSRKGetTableau(ts, &s, &A, &b, NULL, NULL, NULL, NULL, &goes_on));
-	if (A == self->tableau)
-		PetscFunctionReturn(0);
+	goes_on = (PetscBool)(goes_on && (self->is_planned || tj->solution_only));
+	if (A != self->tableau || goes_on != self->goes_on) {
+		if (goes_on && s <= 64)
+			PetscCall(compare_sums(ts, s, b, &are_equal));
+		self->has_last_stage = (PetscBool)!are_equal;
+	}
 	self->tableau = A;
+	self->goes_on = goes_on;
 	self->last_number = s - 1;
-	if (goes_on && s <= 64 && (self->is_planned || tj->solution_only))
-		PetscCall(compare_sums(ts, s, b, &are_equal));
-	self->has_last_stage = (PetscBool)!are_equal;
+	/* The solution may have another size than that of the last solve. */
 	PetscCall(VecDestroy(&self->last_stage));
-	if (self->has_last_stage)
+	if (goes_on)
 		PetscCall(VecDuplicate(ts->vec_sol, &self->last_stage));
 	PetscFunctionReturn(0);
 }
@@ -109,20 +112,30 @@ static PetscErrorCode put_first_stage(TS ts, PetscReal time, PetscInt number, Ve
 	PetscFunctionReturn(0);
 }
 
-/* Takes a step from a solution that was loaded, as if the TS had taken the one before. */
+/*
+ * Takes a step from a solution that was loaded, as if the TS had taken the one before. All attempts
+ * begin with one derivative, but the solution is not quite the same after one that was rejected.
+ */
 PetscErrorCode reel_petsc_step(TSTrajectory tj, TS ts)
 {
 	struct trajectory *self = tj->data;
+	TSEvent event = ts->event;
 	PetscErrorCode code;
 
 	PetscFunctionBegin;
 	self->post_stage = ts->poststage;
-	if (self->is_fresh && self->has_last_stage && !ts->steprestart)
+	if (self->is_fresh && self->goes_on && !ts->steprestart) {
+		if (!self->has_last_stage)
+			PetscCall(VecCopy(ts->vec_sol, self->last_stage));
 		ts->poststage = put_first_stage;
+	}
 	if (self->is_fresh)
 		ts->steprestart = PETSC_TRUE;
 	self->is_fresh = PETSC_FALSE;
+	/* A TS whose last step was an event would not ask the controller. */
+	ts->event = NULL;
 	code = TSStep(ts);
+	ts->event = event;
 	ts->poststage = self->post_stage;
 	PetscCall(code);
 	PetscFunctionReturn(0);

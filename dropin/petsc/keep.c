@@ -90,6 +90,66 @@ PetscErrorCode reel_petsc_load(TSTrajectory tj, TS ts, const void *bytes)
 	PetscFunctionReturn(0);
 }
 
+/* ---- Tangents, for second-order adjoints ---- */
+
+static PetscErrorCode bytes_of_tangent(Mat S, size_t *bytes)
+{
+	PetscBool is_dense;
+	PetscInt rows, columns;
+
+	PetscFunctionBegin;
+	PetscCall(PetscObjectTypeCompareAny((PetscObject)S, &is_dense, MATSEQDENSE, MATMPIDENSE, ""));
+	PetscCheck(is_dense, PetscObjectComm((PetscObject)S), PETSC_ERR_SUP,
+		   "Reel: tangents are kept that are dense matrices (MATDENSE)");
+	PetscCall(MatGetLocalSize(S, &rows, NULL));
+	PetscCall(MatGetSize(S, NULL, &columns));
+	*bytes = bytes_of(rows) * (size_t)columns;
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode copy_tangent(Mat S, char *bytes, PetscBool reads)
+{
+	PetscInt rows, columns, stride;
+	PetscScalar *values;
+
+	PetscFunctionBegin;
+	PetscCall(MatGetLocalSize(S, &rows, NULL));
+	PetscCall(MatGetSize(S, NULL, &columns));
+	PetscCall(MatDenseGetLDA(S, &stride));
+	PetscCall(MatDenseGetArray(S, &values));
+	for (PetscInt j = 0; rows && j < columns; j++) {
+		char *kept = bytes + bytes_of(rows) * (size_t)j;
+		PetscScalar *column = values + (size_t)stride * (size_t)j;
+
+		memcpy(reads ? kept : (char *)column, reads ? (char *)column : kept, bytes_of(rows));
+	}
+	PetscCall(MatDenseRestoreArray(S, &values));
+	PetscFunctionReturn(0);
+}
+
+/* The tangent of the solution, and those of the stages; NULL: only the number of bytes. */
+static PetscErrorCode copy_tangents(TS ts, char *bytes, PetscBool reads, size_t *total)
+{
+	PetscInt n = 0;
+	size_t size = 0;
+	Mat A, *S;
+
+	PetscFunctionBegin;
+	*total = 0;
+	if (!reel_petsc_has_tangents(ts))
+		PetscFunctionReturn(0);
+	PetscCall(TSForwardGetSensitivities(ts, NULL, &A));
+	PetscCall(TSForwardGetStages(ts, &n, &S));
+	PetscCall(bytes_of_tangent(A, &size));
+	*total = size * (size_t)(n + 1);
+	if (!bytes)
+		PetscFunctionReturn(0);
+	PetscCall(copy_tangent(A, bytes, reads));
+	for (PetscInt i = 0; i < n; i++)
+		PetscCall(copy_tangent(S[i], bytes + size * (size_t)(i + 1), reads));
+	PetscFunctionReturn(0);
+}
+
 /* ---- A step ---- */
 
 /* The last stage of a method that is stiffly accurate is the solution. */
@@ -137,7 +197,7 @@ static PetscErrorCode keep_stages(TSTrajectory tj, TS ts, struct step *step, Vec
 {
 	PetscInt n;
 	PetscBool ends_in_solution = PETSC_FALSE;
-	size_t bytes = 0;
+	size_t bytes = 0, tangents = 0;
 	void *data;
 	Vec *Y;
 
@@ -145,10 +205,12 @@ static PetscErrorCode keep_stages(TSTrajectory tj, TS ts, struct step *step, Vec
 	PetscCall(get_stages(ts, &n, &Y, &ends_in_solution));
 	n -= (PetscInt)ends_in_solution;
 	PetscCall(bytes_of_vector(ts, &bytes));
-	PetscCall(open_parcel(tj->data, step, bytes * (size_t)(n + 1), &data));
+	PetscCall(copy_tangents(ts, NULL, PETSC_TRUE, &tangents));
+	PetscCall(open_parcel(tj->data, step, bytes * (size_t)(n + 1) + tangents, &data));
 	PetscCall(read(X, data));
 	for (PetscInt i = 0; i < n; i++)
 		PetscCall(read(Y[i], (char *)data + bytes * (size_t)(i + 1)));
+	PetscCall(copy_tangents(ts, (char *)data + bytes * (size_t)(n + 1), PETSC_TRUE, &tangents));
 	PetscFunctionReturn(0);
 }
 
@@ -160,24 +222,28 @@ PetscErrorCode reel_petsc_keep(TSTrajectory tj, TS ts, PetscInt number, Vec X, P
 	PetscCall(stages ? keep_stages(tj, ts, step, X) : keep_solution(tj, ts, step, X));
 	ReelCall(reel_parcel_seal(step->kept));
 	step->has_stages = stages;
+	step->has_tangents = (PetscBool)(stages && reel_petsc_has_tangents(ts));
 	PetscFunctionReturn(0);
 }
 
-static PetscErrorCode fetch_stages(TS ts, const char *data)
+static PetscErrorCode fetch_stages(TS ts, const struct step *step, const char *data)
 {
 	PetscInt n;
 	PetscBool ends_in_solution = PETSC_FALSE;
-	size_t bytes = 0;
+	size_t bytes = 0, tangents = 0;
 	Vec *Y;
 
 	PetscFunctionBegin;
 	PetscCall(bytes_of_vector(ts, &bytes));
 	PetscCall(write(ts->vec_sol, data));
 	PetscCall(get_stages(ts, &n, &Y, &ends_in_solution));
-	for (PetscInt i = 0; i < n - (PetscInt)ends_in_solution; i++)
-		PetscCall(write(Y[i], data + bytes * (size_t)(i + 1)));
 	if (ends_in_solution)
-		PetscCall(write(Y[n - 1], data));
+		PetscCall(write(Y[--n], data));
+	for (PetscInt i = 0; i < n; i++)
+		PetscCall(write(Y[i], data + bytes * (size_t)(i + 1)));
+	if (step->has_tangents)
+		PetscCall(copy_tangents(ts, (char *)data + bytes * (size_t)(n + 1), PETSC_FALSE,
+					&tangents));
 	PetscFunctionReturn(0);
 }
 
@@ -187,12 +253,18 @@ PetscErrorCode reel_petsc_fetch(TSTrajectory tj, TS ts, PetscInt number)
 	const struct step *step = &self->step[number];
 	PetscErrorCode code;
 	const void *data;
+	int error;
 
 	PetscFunctionBegin;
 	PetscCheck(step->kept, self->comm, PETSC_ERR_PLIB, "step %" PetscInt_FMT " was not kept",
 		   number);
-	PetscCall(reel_petsc_agree(self, reel_parcel_pin(step->kept, &data)));
-	code = step->has_stages ? fetch_stages(ts, data) : reel_petsc_load(tj, ts, data);
+	error = reel_parcel_pin(step->kept, &data);
+	code = reel_petsc_agree(self, error);
+	/* Another rank's error: a parcel that stays pinned could not be closed. */
+	if (code && !error)
+		reel_parcel_unpin(step->kept);
+	PetscCall(code);
+	code = step->has_stages ? fetch_stages(ts, step, data) : reel_petsc_load(tj, ts, data);
 	reel_parcel_unpin(step->kept);
 	PetscCall(code);
 	PetscFunctionReturn(0);

@@ -120,7 +120,9 @@ static void describe_problem(struct trajectory *self, TS ts, int64_t steps)
 					 .period = stride,
 					 .flags = REEL_REVERSE_AT_ONCE,
 					 .tiers = has_disk ? 2 : 1};
-	problem->tier[0].slots = slots_of(self->memory_slots, steps, stride);
+	problem->tier[0].slots =
+		slots_of(is_set(self->memory_slots) || !stride ? self->memory_slots : self->stride,
+			 steps, 0);
 	if (has_disk)
 		problem->tier[1].slots = slots_of(self->disk_slots, steps, max_strides);
 }
@@ -130,7 +132,10 @@ static PetscErrorCode name_planner(struct trajectory *self, int64_t steps)
 	PetscFunctionBegin;
 	self->planned_by = choose_planner(self, steps);
 	if (*self->planner)
-		ReelCall(reel_planner_by_name(self->planner, &self->planned_by));
+		PetscCheck(!reel_planner_by_name(self->planner, &self->planned_by), self->comm,
+			   PETSC_ERR_ARG_UNKNOWN_TYPE,
+			   "Reel: -ts_trajectory_reel_planner '%s' is not the name of a planner",
+			   self->planner);
 	PetscFunctionReturn(0);
 }
 
@@ -157,28 +162,28 @@ static int load(void *context, void *state, const void *snapshot)
 	return self->failure ? -EIO : 0;
 }
 
-/*
- * A step before an event is not taken again as it was if the event has changed more than the
- * solution, as a switch in the right-hand side. So solutions are compared where there are events.
- */
-static int open_run(struct trajectory *self, TS ts)
+static PetscErrorCode open_run(struct trajectory *self)
 {
 	const reel_model model = {.state_bytes = self->state_bytes, .save = save, .load = load};
 	struct reel_run_options options = {.pool = self->pool,
-					   .flags = self->audits || ts->event ? REEL_RUN_AUDIT : 0};
-	unsigned last = self->problem.tiers - 1;
+					   .flags = self->is_audited ? REEL_RUN_AUDIT : 0};
+	reel_store **store = &options.store[self->problem.tiers - 1];
 	int error = 0;
 
-	if (last)
-		error = open_store(self, &options.store[last]);
+	PetscFunctionBegin;
+	if (self->problem.tiers > 1)
+		error = open_store(self, store);
+	/* The run is opened by all ranks or by none. */
+	if (self->ranks > 1)
+		error = reel_mpi_agree(self->comm, error, NULL);
+	if (!error)
+		error = self->ranks > 1 ? reel_mpi_run_open(&self->run, self->plan, &model,
+							    &options, NULL, self->comm)
+					: reel_run_open(&self->run, self->plan, &model, &options);
 	if (error)
-		return error;
-	error = self->ranks > 1 ? reel_mpi_run_open(&self->run, self->plan, &model, &options, NULL,
-						    self->comm)
-				: reel_run_open(&self->run, self->plan, &model, &options);
-	if (error && last)
-		reel_store_close(options.store[last]);
-	return error;
+		reel_store_close(*store);
+	ReelCall(error);
+	PetscFunctionReturn(0);
 }
 
 static void close_plan(struct trajectory *self)
@@ -189,9 +194,32 @@ static void close_plan(struct trajectory *self)
 	self->plan = NULL;
 }
 
+/*
+ * A step before an event is not taken again as it was if the event has changed more than the
+ * solution, as a switch in the right-hand side. So solutions are compared where there are events.
+ */
+static PetscBool needs_audit(const struct trajectory *self, TS ts)
+{
+	return (PetscBool)(self->audits || ts->event);
+}
+
+/* On all ranks or on none: of a solution of another size a rank may have as much as before. */
+static PetscErrorCode has_plan(const struct trajectory *self, TS ts, int64_t steps, size_t bytes,
+			       PetscBool *has)
+{
+	PetscBool has_here = (PetscBool)(self->run && self->problem.steps == steps &&
+					 self->state_bytes == bytes &&
+					 self->is_audited == needs_audit(self, ts));
+
+	PetscFunctionBegin;
+	PetscCallMPI(MPI_Allreduce(&has_here, has, 1, MPIU_BOOL, MPI_LAND, self->comm));
+	PetscFunctionReturn(0);
+}
+
 PetscErrorCode reel_petsc_plan(TSTrajectory tj, TS ts)
 {
 	struct trajectory *self = tj->data;
+	PetscBool has;
 	int64_t steps = 0;
 	size_t bytes = 0;
 
@@ -200,14 +228,16 @@ PetscErrorCode reel_petsc_plan(TSTrajectory tj, TS ts)
 	PetscCall(reel_petsc_solution_bytes(tj, ts, &bytes));
 	/* A state has at least a byte, also on a rank that has no part of the solution. */
 	bytes += !bytes;
-	if (self->run && self->problem.steps == steps && self->state_bytes == bytes)
+	PetscCall(has_plan(self, ts, steps, bytes, &has));
+	if (has)
 		PetscFunctionReturn(0);
 	close_plan(self);
+	self->is_audited = needs_audit(self, ts);
 	self->state_bytes = bytes;
 	describe_problem(self, ts, steps);
 	PetscCall(name_planner(self, steps));
 	ReelCall(reel_plan_open(&self->plan, self->planned_by, &self->problem));
-	ReelCall(open_run(self, ts));
+	PetscCall(open_run(self));
 	PetscFunctionReturn(0);
 }
 
@@ -237,13 +267,13 @@ PetscErrorCode reel_petsc_take_down(TSTrajectory tj)
 	struct trajectory *self = tj->data;
 
 	PetscFunctionBegin;
-	PetscCall(reel_petsc_unwatch(tj));
 	PetscCall(reel_petsc_forget(tj));
 	close_plan(self);
 	ReelCall(self->pool ? reel_pool_close(self->pool) : 0);
 	self->pool = NULL;
 	PetscCall(TSAdaptDestroy(&self->repeats));
 	PetscCall(VecDestroy(&self->last_stage));
+	PetscCall(VecDestroy(&self->last));
 	self->tableau = NULL;
 	PetscFunctionReturn(0);
 }

@@ -28,46 +28,121 @@ static PetscBool has_attempt(const struct trajectory *self)
 	return (PetscBool)(self->attempts > self->step[self->steps].attempt);
 }
 
+/* The trajectory of the TS, or NULL: the TS may have another one by now, or none. */
+static struct trajectory *trajectory_of(TS ts)
+{
+	TSTrajectory tj = ts->trajectory;
+	PetscBool is_ours = (PetscBool)(tj && tj->setupcalled && reel_petsc_is_ours(tj));
+	struct trajectory *self = is_ours ? tj->data : NULL;
+
+	return self && self->step ? self : NULL;
+}
+
+/*
+ * A function of PETSc's object, in whose place is one of ours. The object owns it, so that ours
+ * finds the other one also when no trajectory is left, or several are.
+ */
+struct hook {
+	PetscErrorCode (*choose)(TSAdapt, TS, PetscReal, PetscInt *, PetscReal *, PetscBool *,
+				 PetscReal *, PetscReal *, PetscReal *);
+	PetscErrorCode (*post_evaluate)(TS);
+};
+
+static PetscErrorCode free_with(PetscContainer container)
+{
+	PetscFunctionBegin;
+#if PETSC_VERSION_GE(3, 23, 0)
+	PetscCall(PetscContainerSetCtxDestroy(container, PetscCtxDestroyDefault));
+#else
+	PetscCall(PetscContainerSetUserDestroy(container, PetscContainerUserDestroyDefault));
+#endif
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode get_hook(PetscObject object, struct hook **hook)
+{
+	PetscContainer container;
+
+	PetscFunctionBegin;
+	PetscCall(PetscObjectQuery(object, "reel_hook", (PetscObject *)&container));
+	if (!container) {
+		PetscCall(PetscNew(hook));
+		PetscCall(PetscContainerCreate(PetscObjectComm(object), &container));
+		PetscCall(PetscContainerSetPointer(container, *hook));
+		PetscCall(free_with(container));
+		PetscCall(PetscObjectCompose(object, "reel_hook", (PetscObject)container));
+		PetscCall(PetscObjectDereference((PetscObject)container));
+	}
+	PetscCall(PetscContainerGetPointer(container, (void **)hook));
+	PetscFunctionReturn(0);
+}
+
+/* The attempt before this one was accepted, but the TS went back from it. */
+static void see_roll_back(struct trajectory *self, PetscBool is_from_last_step)
+{
+	if (self->attempts && (has_attempt(self) || is_from_last_step) &&
+	    self->attempt[self->attempts - 1].fate == TAKEN)
+		self->attempt[self->attempts - 1].fate = ROLLED_BACK;
+}
+
 /* An attempt that was accepted, and after which the TS sets no solution, was rolled back. */
 static PetscErrorCode see_choice(TSAdapt adapt, TS ts, PetscReal size, PetscInt *next_scheme,
 				 PetscReal *next_size, PetscBool *accept, PetscReal *wlte,
 				 PetscReal *wltea, PetscReal *wlter)
 {
-	struct trajectory *self = ts->trajectory->data;
+	struct trajectory *self = trajectory_of(ts);
+	struct hook *hook;
 
 	PetscFunctionBegin;
-	if (self->step && has_attempt(self) && self->attempt[self->attempts - 1].fate == TAKEN)
-		self->attempt[self->attempts - 1].fate = ROLLED_BACK;
-	PetscCall(self->choose(adapt, ts, size, next_scheme, next_size, accept, wlte, wltea, wlter));
-	PetscCall(add_attempt(self, size, *accept ? TAKEN : REJECTED));
+	PetscCall(get_hook((PetscObject)adapt, &hook));
+	if (self)
+		see_roll_back(self, ts->steprollback);
+	PetscCall(hook->choose(adapt, ts, size, next_scheme, next_size, accept, wlte, wltea, wlter));
+	if (self) {
+		PetscCall(add_attempt(self, size, *accept ? TAKEN : REJECTED));
+		self->is_seen = *accept;
+	}
 	PetscFunctionReturn(0);
 }
 
-PetscErrorCode reel_petsc_unwatch(TSTrajectory tj)
+/*
+ * TSSolve() calls this after each step and after each roll-back. While an event is located the
+ * controller is not asked, and the TS still has the size of the step.
+ */
+static PetscErrorCode see_step(TS ts)
 {
-	struct trajectory *self = tj->data;
+	struct trajectory *self = trajectory_of(ts);
+	struct hook *hook;
 
 	PetscFunctionBegin;
-	if (self->watched && self->watched->ops->choose == see_choice)
-		self->watched->ops->choose = self->choose;
-	PetscCall(TSAdaptDestroy(&self->watched));
+	if (self && ts->steprollback)
+		see_roll_back(self, PETSC_FALSE);
+	else if (self && !self->is_seen && ts->reason >= 0)
+		PetscCall(add_attempt(self, ts->time_step, TAKEN));
+	if (self)
+		self->is_seen = PETSC_FALSE;
+	PetscCall(get_hook((PetscObject)ts, &hook));
+	if (hook->post_evaluate)
+		PetscCall(hook->post_evaluate(ts));
 	PetscFunctionReturn(0);
 }
 
-PetscErrorCode reel_petsc_watch(TSTrajectory tj, TS ts)
+/* The program may have set others since the last call. */
+static PetscErrorCode watch(TS ts)
 {
-	struct trajectory *self = tj->data;
+	struct hook *hook;
 
 	PetscFunctionBegin;
-	if (ts->adapt == self->watched && ts->adapt && ts->adapt->ops->choose == see_choice)
-		PetscFunctionReturn(0);
-	PetscCall(reel_petsc_unwatch(tj));
-	if (!ts->adapt || !ts->adapt->ops->choose)
-		PetscFunctionReturn(0);
-	PetscCall(PetscObjectReference((PetscObject)ts->adapt));
-	self->watched = ts->adapt;
-	self->choose = ts->adapt->ops->choose;
-	ts->adapt->ops->choose = see_choice;
+	if (ts->adapt && ts->adapt->ops->choose && ts->adapt->ops->choose != see_choice) {
+		PetscCall(get_hook((PetscObject)ts->adapt, &hook));
+		hook->choose = ts->adapt->ops->choose;
+		ts->adapt->ops->choose = see_choice;
+	}
+	if (ts->postevaluate != see_step) {
+		PetscCall(get_hook((PetscObject)ts, &hook));
+		hook->post_evaluate = ts->postevaluate;
+		ts->postevaluate = see_step;
+	}
 	PetscFunctionReturn(0);
 }
 
@@ -87,7 +162,27 @@ static PetscErrorCode make_room(struct trajectory *self, PetscInt number)
 	PetscFunctionReturn(0);
 }
 
-/* Methods without a controller, such as Euler's, take the size that the TS shows. */
+/*
+ * The size of a step that was not seen, as of a method without a controller: what the TS shows, but
+ * for the next step's size.
+ */
+static PetscReal size_of(TS ts, PetscReal begin, PetscReal end)
+{
+	return begin + ts->time_step == end ? ts->time_step : end - begin;
+}
+
+/*
+ * The program has gone back. After a roll-back from the last step, its attempts and the new ones
+ * belong to one step; otherwise only the new ones do.
+ */
+static void take_anew(struct trajectory *self, PetscInt number)
+{
+	PetscInt first = self->step[self->steps].attempt;
+
+	if (!first || self->attempt[first - 1].fate != ROLLED_BACK)
+		self->step[number - 1].attempt = first;
+}
+
 PetscErrorCode reel_petsc_note_step(TSTrajectory tj, TS ts, PetscInt number, PetscReal time)
 {
 	struct trajectory *self = tj->data;
@@ -101,11 +196,14 @@ PetscErrorCode reel_petsc_note_step(TSTrajectory tj, TS ts, PetscInt number, Pet
 	if (!number)
 		self->attempts = 0;
 	else if (!has_attempt(self))
-		PetscCall(add_attempt(self, ts->time_step, TAKEN));
+		PetscCall(add_attempt(self, size_of(ts, self->step[number - 1].time, time), TAKEN));
+	if (number && number <= self->steps)
+		take_anew(self, number);
 	self->step[number].time = time;
 	self->step[number].attempt = self->attempts;
 	self->steps = number;
-	PetscCall(reel_petsc_watch(tj, ts));
+	self->is_seen = PETSC_FALSE;
+	PetscCall(watch(ts));
 	PetscFunctionReturn(0);
 }
 
@@ -202,17 +300,23 @@ PetscErrorCode reel_petsc_replay(TSTrajectory tj, TS ts, PetscInt first, PetscIn
 {
 	struct trajectory *self = tj->data;
 	TSAdapt adapt = ts->adapt;
+	PetscErrorCode (*post_evaluate)(TS) = ts->postevaluate;
 	TSExactFinalTimeOption ending = ts->exact_final_time;
 	PetscBool integrates = ts->costintegralfwd;
+	struct hook *hook;
 	PetscErrorCode code;
 
 	PetscFunctionBegin;
+	PetscCall(get_hook((PetscObject)ts, &hook));
 	if (adapt)
 		ts->adapt = self->repeats;
+	if (post_evaluate == see_step)
+		ts->postevaluate = hook->post_evaluate;
 	ts->exact_final_time = TS_EXACTFINALTIME_STEPOVER;
 	ts->costintegralfwd = PETSC_FALSE;
 	code = take_steps(tj, ts, first, last);
 	ts->adapt = adapt;
+	ts->postevaluate = post_evaluate;
 	ts->exact_final_time = ending;
 	ts->costintegralfwd = integrates;
 	PetscCall(code);

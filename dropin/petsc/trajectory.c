@@ -68,41 +68,72 @@ static PetscErrorCode begin(TSTrajectory tj, TS ts)
 	struct trajectory *self = tj->data;
 
 	PetscFunctionBegin;
+	PetscCheck(!reel_petsc_has_tangents(ts) || (!self->is_planned && !tj->solution_only),
+		   self->comm, PETSC_ERR_SUP,
+		   "Reel: a second-order adjoint needs the tangents of all stages, which a step "
+		   "that is taken again does not have: keep all steps, without "
+		   "-ts_trajectory_max_cps_ram, -ts_trajectory_solution_only and the like");
 	PetscCall(reel_petsc_forget(tj));
 	self->is_reverse = PETSC_FALSE;
+	self->given = -1;
 	self->at = 0;
 	PetscCall(reel_petsc_look_at_method(tj, ts));
 	if (!self->is_planned)
 		PetscFunctionReturn(0);
 	PetscCall(reel_petsc_plan(tj, ts));
+	self->plan_end = (PetscInt)self->problem.steps;
+	if (self->problem.steps == REEL_UNKNOWN_STEPS)
+		self->plan_end = -1;
+	PetscCall(VecDestroy(&self->last));
+	if (self->is_audited)
+		PetscCall(VecDuplicate(ts->vec_sol, &self->last));
 	self->ts = ts;
 	ReelCall(reel_run_start(self->run, tj, tj, NULL));
 	PetscCall(go_on(tj, ts));
 	PetscFunctionReturn(0);
 }
 
+/* Step `number` leads there. */
+static PetscBool is_end_of_plan(const struct trajectory *self, PetscInt number)
+{
+	return (PetscBool)(self->plan_end >= 0 && number == self->plan_end);
+}
+
 static PetscBool is_beyond_plan(const struct trajectory *self, PetscInt number)
 {
-	return (PetscBool)(self->problem.steps != REEL_UNKNOWN_STEPS &&
-			   number >= self->problem.steps);
+	return (PetscBool)(self->plan_end >= 0 && number > self->plan_end);
 }
 
 /*
- * Steps beyond those that were planned are kept in memory, and so is the solution of an event: a
- * replay would not find the event again.
+ * The last step of the plan is kept with its stages: by the time of its reversal the TS may have
+ * gone on, or the program may have put something else into its vector. Steps beyond those that were
+ * planned are kept, too, and so is the solution of an event, which a replay would not find again.
  */
-static PetscErrorCode set_planned(TSTrajectory tj, TS ts, PetscInt number, Vec X)
+static PetscErrorCode keep_planned(TSTrajectory tj, TS ts, PetscInt number, Vec X)
 {
-	struct trajectory *self = tj->data;
-	PetscBool is_last = (PetscBool)(ts->reason != 0);
+	const struct trajectory *self = tj->data;
 
 	PetscFunctionBegin;
-	self->at = number;
-	if (is_beyond_plan(self, number) && !(is_last && number == self->problem.steps))
+	if (number && (is_end_of_plan(self, number) || is_beyond_plan(self, number)))
 		PetscCall(reel_petsc_keep(tj, ts, number, X, PETSC_TRUE));
 	else if (number && self->step[number].restarts)
 		PetscCall(reel_petsc_keep(tj, ts, number, X, PETSC_FALSE));
-	if (self->problem.steps == REEL_UNKNOWN_STEPS && is_last)
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode set_planned(TSTrajectory tj, TS ts, PetscInt number, Vec X)
+{
+	struct trajectory *self = tj->data;
+	PetscBool is_unknown = (PetscBool)(self->problem.steps == REEL_UNKNOWN_STEPS);
+
+	PetscFunctionBegin;
+	self->at = number;
+	if (is_unknown && self->plan_end < 0 && ts->reason)
+		self->plan_end = number;
+	PetscCall(keep_planned(tj, ts, number, X));
+	if (self->last)
+		PetscCall(VecCopy(X, self->last));
+	if (is_unknown && self->plan_end >= 0)
 		PetscFunctionReturn(0);
 	if (is_forward(&self->action) && self->action.last == number)
 		PetscCall(go_on(tj, ts));
@@ -114,6 +145,10 @@ static PetscErrorCode set(TSTrajectory tj, TS ts, PetscInt number, PetscReal tim
 	struct trajectory *self = tj->data;
 
 	PetscFunctionBegin;
+	PetscCheck(ts, self->comm, PETSC_ERR_ARG_NULL, "Reel: a solution is set without its TS");
+	/* A step that has failed: the solution is there, and the stages are those of an attempt. */
+	if (number && number == self->steps && ts->reason < 0)
+		PetscFunctionReturn(0);
 	PetscCheck(!self->is_planned || !number || number == self->steps + 1, self->comm,
 		   PETSC_ERR_ARG_WRONGSTATE,
 		   "Reel: step %" PetscInt_FMT " after step %" PetscInt_FMT
@@ -133,6 +168,11 @@ static PetscErrorCode set(TSTrajectory tj, TS ts, PetscInt number, PetscReal tim
 	PetscFunctionReturn(0);
 }
 
+PetscBool reel_petsc_is_ours(TSTrajectory tj)
+{
+	return (PetscBool)(tj->ops->set == set);
+}
+
 /* ---- The reverse sweep ---- */
 
 /* Takes those of an action's steps that the TS has taken: the loop may have ended before its plan. */
@@ -150,7 +190,11 @@ static PetscErrorCode carry_out(TSTrajectory tj, TS ts)
 	PetscFunctionReturn(0);
 }
 
-static PetscErrorCode begin_reverse(TSTrajectory tj)
+/*
+ * The program may have put something else into its vector, which an audit would take for a step that
+ * does not replay.
+ */
+static PetscErrorCode begin_reverse(TSTrajectory tj, TS ts)
 {
 	struct trajectory *self = tj->data;
 
@@ -158,6 +202,8 @@ static PetscErrorCode begin_reverse(TSTrajectory tj)
 	if (self->is_reverse)
 		PetscFunctionReturn(0);
 	self->is_reverse = PETSC_TRUE;
+	if (self->last)
+		PetscCall(VecCopy(self->last, ts->vec_sol));
 	if (!self->is_planned)
 		PetscCall(reel_petsc_announce(tj, self->steps));
 	else if (self->problem.steps == REEL_UNKNOWN_STEPS)
@@ -187,12 +233,27 @@ static PetscErrorCode check_order(const struct trajectory *self, PetscInt number
 	PetscFunctionReturn(0);
 }
 
+static PetscErrorCode fetch_kept(TSTrajectory tj, TS ts, PetscInt number)
+{
+	struct trajectory *self = tj->data;
+
+	PetscFunctionBegin;
+	if (!number)
+		PetscFunctionReturn(0);
+	PetscCall(reel_petsc_fetch(tj, ts, number));
+	self->at = number;
+	PetscFunctionReturn(0);
+}
+
+/* The run goes back from the end of the plan; a replay of the last step may follow. */
 static PetscErrorCode get_planned(TSTrajectory tj, TS ts, PetscInt number)
 {
 	struct trajectory *self = tj->data;
 
 	PetscFunctionBegin;
-	if (!is_beyond_plan(self, number) || number == self->problem.steps) {
+	if (is_end_of_plan(self, number))
+		PetscCall(fetch_kept(tj, ts, number));
+	if (!is_beyond_plan(self, number)) {
 		if (self->is_given)
 			PetscCall(go_on(tj, ts));
 		while (number && !is_reversal_of(&self->action, number)) {
@@ -201,8 +262,8 @@ static PetscErrorCode get_planned(TSTrajectory tj, TS ts, PetscInt number)
 		}
 		self->is_given = (PetscBool)(number > 0);
 	}
-	if (is_beyond_plan(self, number) && self->step[number].kept)
-		PetscCall(reel_petsc_fetch(tj, ts, number));
+	if (is_end_of_plan(self, number) || is_beyond_plan(self, number))
+		PetscCall(fetch_kept(tj, ts, number));
 	PetscFunctionReturn(0);
 }
 
@@ -250,6 +311,23 @@ static void count_checkpoints(TSTrajectory tj)
 	tj->diskreads = (PetscInt)stats.loads[1];
 }
 
+/* An adjoint solve asks for the first solution after it has reversed the first step. */
+static PetscErrorCode check_sweep(TSTrajectory tj, TS ts, PetscInt number)
+{
+	const struct trajectory *self = tj->data;
+	PetscBool is_sweep = (PetscBool)(ts->trajectory == tj &&
+					 (number || !self->steps || self->given == 1));
+
+	PetscFunctionBegin;
+	PetscCheck(!self->is_planned || is_sweep, self->comm, PETSC_ERR_ARG_WRONGSTATE,
+		   "Reel: solution %" PetscInt_FMT
+		   " is looked up, for which all steps are kept: leave out "
+		   "-ts_trajectory_max_cps_ram and the other options of checkpoints, and give "
+		   "-ts_trajectory_adjointmode 0",
+		   number);
+	PetscFunctionReturn(0);
+}
+
 static PetscErrorCode get(TSTrajectory tj, TS ts, PetscInt number, PetscReal *time)
 {
 	struct trajectory *self = tj->data;
@@ -257,13 +335,14 @@ static PetscErrorCode get(TSTrajectory tj, TS ts, PetscInt number, PetscReal *ti
 	PetscFunctionBegin;
 	PetscCheck(number <= self->steps && self->step, self->comm, PETSC_ERR_ARG_OUTOFRANGE,
 		   "Reel: step %" PetscInt_FMT " is wanted of %" PetscInt_FMT, number, self->steps);
+	PetscCall(check_sweep(tj, ts, number));
 	if (tj->adjoint_solve_mode)
-		PetscCall(begin_reverse(tj));
+		PetscCall(begin_reverse(tj, ts));
 	if (self->is_planned)
 		PetscCall(get_planned(tj, ts, number));
-	/* PETSc's own type leaves the solution as the last step back has left it. */
-	else if (number || !tj->adjoint_solve_mode)
+	else
 		PetscCall(get_kept(tj, ts, number));
+	self->given = number;
 	turn(tj, ts, number);
 	if (!number && self->run)
 		count_checkpoints(tj);
@@ -291,6 +370,8 @@ static PetscErrorCode destroy(TSTrajectory tj)
 	PetscCall(PetscFree(self->attempt));
 	PetscCall(PetscFree(self));
 	tj->data = NULL;
+	/* The trajectory may get another type, which is not set up. */
+	tj->setupcalled = PETSC_FALSE;
 	PetscFunctionReturn(0);
 }
 
@@ -357,6 +438,8 @@ static PetscErrorCode create(TSTrajectory tj, TS ts)
 	PetscCall(PetscNew(&self));
 	self->memory_slots = self->disk_slots = -1;
 	tj->data = self;
+	/* The trajectory may have had another type, which was. */
+	tj->setupcalled = PETSC_FALSE;
 	tj->ops->set = set;
 	tj->ops->get = get;
 	tj->ops->setup = reel_petsc_set_up;

@@ -26,6 +26,7 @@ struct step {
 	PetscInt attempt;    /* the first one to take it */
 	reel_parcel *kept;   /* the solution, or NULL */
 	PetscBool has_stages; /* `kept` has the stages of the step before, too */
+	PetscBool has_tangents; /* and their tangents, for a second-order adjoint */
 	PetscBool restarts;   /* it is the first one, or the first after an event */
 };
 
@@ -57,9 +58,7 @@ struct trajectory {
 	enum reel_planner planned_by;
 
 	/* ---- Attempts to take steps ---- */
-	TSAdapt watched; /* the TS's own controller, whose choices are seen; or NULL */
-	PetscErrorCode (*choose)(TSAdapt, TS, PetscReal, PetscInt *, PetscReal *, PetscBool *,
-				 PetscReal *, PetscReal *, PetscReal *);
+	PetscBool is_seen; /* the controller has accepted the attempt that the TS makes */
 	TSAdapt repeats; /* the controller of steps that are taken again */
 	struct attempt *attempt;
 	PetscInt attempts, attempt_capacity;
@@ -68,6 +67,7 @@ struct trajectory {
 	/* ---- The last stage of the step before (first-stage.c) ---- */
 	const PetscReal *tableau; /* the method that was looked at */
 	PetscInt last_number;
+	PetscBool goes_on;	  /* it begins with that stage, and steps are taken again */
 	PetscBool has_last_stage; /* a checkpoint has that stage, too */
 	PetscBool is_fresh;	  /* the TS has a solution that was loaded */
 	Vec last_stage;		  /* of that solution */
@@ -76,14 +76,23 @@ struct trajectory {
 	/* ---- The sweeps ---- */
 	struct step *step;
 	PetscInt capacity, steps; /* `steps` were taken; step[steps] has the last solution */
+	PetscInt plan_end; /* the plan's number of steps; unknown: where the end was met, or -1 */
+	PetscBool is_audited; /* the run compares solutions */
+	Vec last;	      /* then the last one that was set, or else NULL */
 	PetscBool is_reverse;
 	reel_action action;
 	PetscBool is_given; /* `action` is a REVERSE, whose step the TS has */
 	PetscBool is_loaded;
+	PetscInt given; /* the last solution that the TS was given in this reverse sweep, or -1 */
 	PetscInt at; /* the number of the solution that the TS has */
 	TS ts;	     /* of the call that is under way */
 	PetscErrorCode failure; /* of PETSc, in a callback of the run */
 };
+
+/* ---- trajectory.c ---- */
+
+/* Whether the trajectory is of the type "reel". */
+PetscBool reel_petsc_is_ours(TSTrajectory tj);
 
 /* ---- options.c ---- */
 
@@ -108,8 +117,6 @@ PetscErrorCode reel_petsc_take_down(TSTrajectory tj);
 /* ---- steps.c: attempts to take steps, and steps that are taken again ---- */
 
 PetscErrorCode reel_petsc_make_repeats(TSTrajectory tj);
-PetscErrorCode reel_petsc_watch(TSTrajectory tj, TS ts);
-PetscErrorCode reel_petsc_unwatch(TSTrajectory tj);
 PetscErrorCode reel_petsc_note_step(TSTrajectory tj, TS ts, PetscInt number, PetscReal time);
 /* Takes steps again, from solution `first`, which the TS has, to solution `last`. */
 PetscErrorCode reel_petsc_replay(TSTrajectory tj, TS ts, PetscInt first, PetscInt last);
@@ -121,6 +128,12 @@ PetscErrorCode reel_petsc_last_stage(TSTrajectory tj, TS ts, Vec *stage);
 PetscErrorCode reel_petsc_step(TSTrajectory tj, TS ts);
 
 /* ---- keep.c: steps in parcels ---- */
+
+/* Whether tangents are propagated for a second-order adjoint, which needs those of all stages. */
+static inline PetscBool reel_petsc_has_tangents(TS ts)
+{
+	return (PetscBool)(ts->forward_solve && ts->vecs_sensi2);
+}
 
 PetscErrorCode reel_petsc_keep(TSTrajectory tj, TS ts, PetscInt number, Vec X, PetscBool stages);
 PetscErrorCode reel_petsc_fetch(TSTrajectory tj, TS ts, PetscInt number);

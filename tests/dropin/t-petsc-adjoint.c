@@ -10,17 +10,24 @@
  *	-pause N        the adjoint solve stops after N steps, and is gone on with
  *	-bounce         an event, where x of the first oscillator passes 0, halves all y
  *	-clip           a function between two steps changes the solution
+ *	-end N          a function between two steps ends the loop after step N
+ *	-retry N        a function between two steps goes back from step N, once, and halves it
+ *	-halt N         the solve stops after N steps, and is gone on with
+ *	-spoil          the solution is overwritten before the adjoint solve
  *	-hand           the program takes the steps itself
  *	-work N         the right-hand side is calculated so often
  *	-lookup         no adjoint: solutions are looked up in a random order
+ *	-first          no adjoint: the first solution is looked up
+ *	-switch         the trajectory was set up as one of another type before options are read
+ *	-clone          at last, another TS with the same controller, and no trajectory, solves
  *	-output FILE
  */
 #include <petscts.h>
 
 typedef struct {
 	PetscReal mu;
-	PetscInt adjoints, pause, n, work;
-	PetscBool clips, hand, lookup, bounce;
+	PetscInt adjoints, pause, n, work, end, retry, halt;
+	PetscBool clips, hand, lookup, bounce, spoils, was_retried, first, switches, clones;
 	PetscViewer output;
 	Vec lambda, mu_bar;
 	Mat jacobian, parameter;
@@ -128,6 +135,37 @@ static PetscErrorCode clip(TS ts)
 	PetscFunctionReturn(0);
 }
 
+static PetscErrorCode go_back(TS ts)
+{
+	PetscReal size;
+
+	PetscFunctionBeginUser;
+	PetscCall(TSRollBack(ts));
+	PetscCall(TSSetConvergedReason(ts, TS_CONVERGED_ITERATING));
+	PetscCall(TSGetTimeStep(ts, &size));
+	PetscCall(TSSetTimeStep(ts, size / 2));
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode after_step(TS ts)
+{
+	Problem *problem;
+	PetscInt step;
+
+	PetscFunctionBeginUser;
+	PetscCall(TSGetApplicationContext(ts, &problem));
+	PetscCall(TSGetStepNumber(ts, &step));
+	if (problem->clips)
+		PetscCall(clip(ts));
+	if (problem->end && problem->end == step)
+		PetscCall(TSSetConvergedReason(ts, TS_CONVERGED_USER));
+	if (problem->retry && problem->retry == step && !problem->was_retried) {
+		problem->was_retried = PETSC_TRUE;
+		PetscCall(go_back(ts));
+	}
+	PetscFunctionReturn(0);
+}
+
 static PetscErrorCode height(TS ts, PetscReal t, Vec X, PetscScalar *value, void *context)
 {
 	const PetscScalar *x;
@@ -196,6 +234,21 @@ static PetscErrorCode solve_by_hand(TS ts, Vec X)
 	PetscFunctionReturn(0);
 }
 
+static PetscErrorCode solve_in_parts(TS ts, Vec X, const Problem *problem)
+{
+	PetscInt steps;
+
+	PetscFunctionBeginUser;
+	if (problem->halt) {
+		PetscCall(TSGetMaxSteps(ts, &steps));
+		PetscCall(TSSetMaxSteps(ts, problem->halt));
+		PetscCall(TSSolve(ts, X));
+		PetscCall(TSSetMaxSteps(ts, steps));
+	}
+	PetscCall(TSSolve(ts, X));
+	PetscFunctionReturn(0);
+}
+
 static PetscErrorCode solve_adjoint(TS ts, Problem *problem)
 {
 	PetscInt steps;
@@ -229,7 +282,7 @@ static PetscErrorCode look_up(TS ts, Vec X, Problem *problem)
 	PetscCall(TSGetStepNumber(ts, &steps));
 	PetscCall(TSGetTime(ts, &end));
 	PetscCall(VecDuplicate(X, &U));
-	for (PetscInt i = 0; i < 40; i++) {
+	for (PetscInt i = 0; i < (problem->first ? 1 : 40); i++) {
 		PetscReal time = end * (PetscReal)(i * 17 % 40) / 40;
 		PetscInt step = i % 2 ? PETSC_DECIDE : i * 13 % (steps + 1);
 
@@ -240,6 +293,37 @@ static PetscErrorCode look_up(TS ts, Vec X, Problem *problem)
 	PetscFunctionReturn(0);
 }
 
+static PetscErrorCode use_another_type(TS ts, Vec X)
+{
+	TSTrajectory trajectory;
+
+	PetscFunctionBeginUser;
+	PetscCall(TSGetTrajectory(ts, &trajectory));
+	PetscCall(TSTrajectorySetType(trajectory, ts, TSTRAJECTORYVISUALIZATION));
+	PetscCall(TSSetSolution(ts, X));
+	PetscCall(TSTrajectorySetUp(trajectory, ts));
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode solve_clone(TS ts, Vec X)
+{
+	TS other;
+	Vec Y;
+
+	PetscFunctionBeginUser;
+	PetscCall(TSClone(ts, &other));
+	PetscCall(TSRemoveTrajectory(other));
+	PetscCall(VecDuplicate(X, &Y));
+	PetscCall(VecCopy(X, Y));
+	PetscCall(TSSetTime(other, 0.0));
+	PetscCall(TSSetStepNumber(other, 0));
+	PetscCall(TSSetTimeStep(other, 0.01));
+	PetscCall(TSSolve(other, Y));
+	PetscCall(TSDestroy(&other));
+	PetscCall(VecDestroy(&Y));
+	PetscFunctionReturn(0);
+}
+
 static PetscErrorCode solve(TS ts, Vec X, Problem *problem, PetscInt number)
 {
 	PetscFunctionBeginUser;
@@ -247,12 +331,16 @@ static PetscErrorCode solve(TS ts, Vec X, Problem *problem, PetscInt number)
 	PetscCall(TSSetTime(ts, 0.0));
 	PetscCall(TSSetStepNumber(ts, 0));
 	PetscCall(TSSetTimeStep(ts, 0.01));
+	if (problem->switches && !number)
+		PetscCall(use_another_type(ts, X));
 	PetscCall(TSSetFromOptions(ts));
 	if (problem->hand)
 		PetscCall(solve_by_hand(ts, X));
 	else
-		PetscCall(TSSolve(ts, X));
+		PetscCall(solve_in_parts(ts, X, problem));
 	PetscCall(VecView(X, problem->output));
+	if (problem->spoils)
+		PetscCall(VecSet(X, 5));
 	if (problem->lookup)
 		PetscCall(look_up(ts, X, problem));
 	for (PetscInt i = 0; i < problem->adjoints && !problem->lookup; i++)
@@ -294,8 +382,9 @@ static PetscErrorCode make_solver(TS *ts, Problem *problem)
 	PetscCall(TSSetMaxTime(*ts, 0.5));
 	PetscCall(TSSetExactFinalTime(*ts, TS_EXACTFINALTIME_MATCHSTEP));
 	PetscCall(TSSetSaveTrajectory(*ts));
-	if (problem->clips)
-		PetscCall(TSSetPostStep(*ts, clip));
+	PetscCall(TSSetApplicationContext(*ts, problem));
+	if (problem->clips || problem->end || problem->retry)
+		PetscCall(TSSetPostStep(*ts, after_step));
 	if (problem->bounce)
 		PetscCall(TSSetEventHandler(*ts, 1, &direction, &ends, height, bounce, problem));
 	PetscFunctionReturn(0);
@@ -311,10 +400,17 @@ static PetscErrorCode get_options(Problem *problem, PetscInt *solves)
 	PetscCall(PetscOptionsGetInt(NULL, NULL, "-adjoints", &problem->adjoints, NULL));
 	PetscCall(PetscOptionsGetInt(NULL, NULL, "-pause", &problem->pause, NULL));
 	PetscCall(PetscOptionsGetInt(NULL, NULL, "-work", &problem->work, NULL));
+	PetscCall(PetscOptionsGetInt(NULL, NULL, "-end", &problem->end, NULL));
+	PetscCall(PetscOptionsGetInt(NULL, NULL, "-retry", &problem->retry, NULL));
+	PetscCall(PetscOptionsGetInt(NULL, NULL, "-halt", &problem->halt, NULL));
+	PetscCall(PetscOptionsGetBool(NULL, NULL, "-spoil", &problem->spoils, NULL));
 	PetscCall(PetscOptionsGetBool(NULL, NULL, "-clip", &problem->clips, NULL));
 	PetscCall(PetscOptionsGetBool(NULL, NULL, "-bounce", &problem->bounce, NULL));
 	PetscCall(PetscOptionsGetBool(NULL, NULL, "-hand", &problem->hand, NULL));
 	PetscCall(PetscOptionsGetBool(NULL, NULL, "-lookup", &problem->lookup, NULL));
+	PetscCall(PetscOptionsGetBool(NULL, NULL, "-clone", &problem->clones, NULL));
+	PetscCall(PetscOptionsGetBool(NULL, NULL, "-first", &problem->first, NULL));
+	PetscCall(PetscOptionsGetBool(NULL, NULL, "-switch", &problem->switches, NULL));
 	PetscCall(PetscOptionsGetString(NULL, NULL, "-output", name, sizeof name, NULL));
 	PetscCall(PetscViewerBinaryOpen(PETSC_COMM_WORLD, name, FILE_MODE_WRITE, &problem->output));
 	PetscFunctionReturn(0);
@@ -335,6 +431,8 @@ int main(int argc, char **argv)
 	PetscCall(VecDuplicate(problem.lambda, &X));
 	for (PetscInt i = 0; i < solves; i++)
 		PetscCall(solve(ts, X, &problem, i));
+	if (problem.clones)
+		PetscCall(solve_clone(ts, X));
 	PetscCall(TSDestroy(&ts));
 	PetscCall(VecDestroy(&X));
 	PetscCall(VecDestroy(&problem.lambda));

@@ -19,7 +19,7 @@ run() {
 # wanted RANKS OPTION...: by PETSc itself, with stored stages; for the calls of same() after it.
 wanted() {
 	program=$*
-	run "$@" -output wanted -ts_trajectory_type memory -ts_trajectory_solution_only 0 && [ -s wanted ]
+	run "$@" -output wanted -ts_trajectory_solution_only 0 -ts_trajectory_type ${reference:-memory} && [ -s wanted ]
 	ok $? "$name: PETSc itself, ranks and options: $program"
 }
 
@@ -39,6 +39,30 @@ refused() {
 	! run 1 -dll_append "$PWD/libreel-petsc.so" -ts_trajectory_type reel "$@" && grep -q -e "$text" out
 	ok $? "$name: refused, and told why: $*"
 	grep -q -e "$text" out || sed 's/^/#   /' out | head -n 10
+}
+
+# on_ranks OPTION...: what two ranks print, one after the other.
+on_ranks() {
+	timeout -k 5 60 $MPIRUN $MPIRUN_FLAGS -n 2 ./ranks -ts_adapt_type none "$@" </dev/null >out 2>&1 &&
+		grep '^rank' out | sort
+}
+
+# ranks: errors of one rank, and solutions that change their size on one rank.
+ranks() {
+	on_ranks -ts_trajectory_type basic -solves 3 -grow -30 >wanted
+	set -- -dll_append "$PWD/libreel-petsc.so" -ts_trajectory_type reel
+	for options in '' '-ts_trajectory_max_cps_ram 3' '-ts_rk_type 5dp -ts_trajectory_solution_only'; do
+		case $options in *5dp*) on_ranks -ts_trajectory_type basic -solves 3 -grow -30 -ts_rk_type 5dp >wanted ;; esac
+		on_ranks "$@" -solves 3 -grow -30 $options >seen && [ -s wanted ] && cmp -s wanted seen
+		ok $? "$name: solutions of three sizes: $options"
+	done
+	printf '%s\n' 'rank 0: error' 'rank 0: error' 'rank 1: error' 'rank 1: error' >wanted
+	REEL_SPILL_DIR=$PWD on_ranks "$@" -solves 2 -lost -ts_trajectory_max_cps_ram 2 -ts_trajectory_max_cps_disk 3 >seen
+	cmp -s wanted seen
+	ok $? "$name: a rank has no directory, and the program goes on"
+	on_ranks "$@" -solves 2 -broken -local 200000 -ts_trajectory_reel_budget 8M -ts_trajectory_reel_directory "$PWD" >seen
+	cmp -s wanted seen
+	ok $? "$name: a rank cannot read its file, and the program goes on"
 }
 
 checkpoints() {
@@ -67,10 +91,18 @@ python() {
 	cmp -s wanted seen || sed 's/^/#   /' out | head -n 20
 }
 
+# A plug-in that make has built may lack a file, which shows when PETSc loads it.
+built=$BUILD_DIR/.libs/libreel-petsc.so
+if [ -f "$built" ]; then
+	undefined=$(nm -D --undefined-only "$built" | grep -c ' reel_petsc_')
+	ok "$undefined" 'the plug-in that make builds has all of its files'
+fi
+
 for build in $builds; do
 	name=$(name_of "$build")
 	use_build "$build"
-	compile_plugin && compile_program "$SOURCE_DIR/tests/dropin/t-petsc-adjoint.c" -o adjoint
+	compile_plugin && compile_program "$SOURCE_DIR/tests/dropin/t-petsc-adjoint.c" -o adjoint &&
+		compile_program "$SOURCE_DIR/tests/dropin/t-petsc-ranks.c" -o ranks
 	ok $? "$name: the plug-in and a program are compiled"
 	[ -f adjoint ] || break
 	for method in 'rk -ts_rk_type 4' 'rk -ts_rk_type 3bs' 'rk -ts_rk_type 5dp' beuler cn \
@@ -82,6 +114,16 @@ for build in $builds; do
 		wanted 1 -ts_type $method -ts_adapt_type basic
 		checkpoints
 	done
+	# With attempts that are rejected.
+	for method in 'rk -ts_rk_type 3bs' 'rk -ts_rk_type 5dp' 'cn -ts_theta_adapt'; do
+		wanted 1 -ts_type $method -ts_adapt_type basic -ts_max_time 9
+		checkpoints
+	done
+	# A step fails, and the program goes back from where it came to.
+	set -- -ts_adapt_type basic -ts_rtol 1e-4 -ts_atol 1e-4 -ts_max_time 9
+	wanted 1 "$@" -ts_max_steps 17
+	program="1 $* -ts_max_reject 0 -ts_error_if_step_fails 0"
+	checkpoints
 	wanted 2 -ts_rk_type 3bs -ts_adapt_type none -n 5
 	checkpoints
 	wanted 4 -ts_type cn -ts_adapt_type none -n 3
@@ -94,15 +136,50 @@ for build in $builds; do
 	checkpoints
 	wanted 1 -ts_rk_type 4 -ts_adapt_type none -hand
 	checkpoints
+	reference=basic
+	wanted 1 -lookup -ts_adapt_type none -first
+	same
+	reference=
 	wanted 1 -lookup -ts_trajectory_adjointmode 0 -ts_adapt_type basic
 	same
 	same -ts_trajectory_reel_budget 4M -ts_trajectory_reel_directory "$PWD"
-	wanted 1 -ts_rk_type 5dp -bounce -ts_max_time 2
+	wanted 1 -ts_adapt_type none -clone
+	same
+	same -ts_trajectory_max_cps_ram 5
+	# Set up as another type at first.
+	wanted 1 -ts_adapt_type none -solves 2
+	program="$program -switch"
 	checkpoints
+	run $program -output seen -dll_append "$PWD/libreel-petsc.so" -ts_trajectory_type reel \
+		-ts_trajectory_max_cps_ram 3 -ts_trajectory_view && grep -q 'plan: binomial, 3 checkpoints' out
+	ok $? "$name: checkpoints, after another type"
+	for method in 'rk -ts_rk_type 3bs' 'rk -ts_rk_type 5dp' 'cn -ts_adapt_type none'; do
+		wanted 1 -ts_type $method -bounce -ts_max_time 6
+		checkpoints
+	done
+	# PETSc's type "memory" cannot do these: it crashes, has one more step, or takes what the program has put
+	# into its vector.
+	reference=basic
+	for program in '-ts_rk_type 3bs -halt 20' '-ts_type cn -halt 20' '-ts_adapt_type basic -halt 8' \
+		'-ts_type cn -spoil' '-ts_type cn -clip' '-ts_rk_type 4 -clip -end 20'; do
+		wanted 1 -ts_adapt_type none $program
+		checkpoints
+	done
+	for adapt in none basic; do
+		wanted 1 -ts_adapt_type $adapt -retry 5
+		same
+		same -ts_trajectory_solution_only
+	done
+	reference=
+	ranks
 	refused 'checkpoints are gone' -adjoints 2 -ts_adapt_type none -ts_trajectory_max_cps_ram 3
+	refused 'is looked up' -lookup -ts_trajectory_max_cps_ram 3
 	refused 'adjointmode 0' -lookup -ts_trajectory_adjointmode 0 -ts_trajectory_max_cps_ram 3
 	refused 'store-all and mixed' -ts_adapt_type none -ts_trajectory_max_cps_ram 3 \
 		-ts_trajectory_reel_planner mixed
+	wanted 1 -ts_adapt_type none
+	same -ts_trajectory_stride 100000 -ts_trajectory_reel_directory "$PWD"
+	refused 'is not the name of a planner' -ts_trajectory_reel_planner nosuch
 	refused 'a number of bytes' -ts_trajectory_reel_budget much
 	python "$build"
 	[ -n "$TEST_LONG" ] || break
