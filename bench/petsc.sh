@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What a trajectory costs in PETSc's TSAdjoint, by PETSc's types and by Reel's, in turns: medians of the seconds in calls
-# of the trajectory, and of the forward sweep. Usage: bench/petsc.sh BUILD-DIRECTORY [ROUNDS [OSCILLATORS [WORK]]], for
-# example: bench/petsc.sh build/main 5 100000 8. Files go to the working directory.
+# Measures trajectories of PETSc's TSAdjoint, those of PETSc's types and Reel's, in turns. It prints medians: the seconds
+# in calls of the trajectory, and those of the forward sweep. Usage: bench/petsc.sh BUILD-DIRECTORY [ROUNDS [OSCILLATORS
+# [WORK]]], for example: bench/petsc.sh build/main 5 100000 8. Files go to the working directory.
 set -eu
 SOURCE_DIR=$(cd "$(dirname "$0")/.." && pwd)
 BUILD_DIR=$(cd "$1" && pwd)

@@ -36,7 +36,7 @@ double measure_seconds(void);
 /* The median, the quartiles and the most of `values`, which it sorts. */
 struct measure_result measure_summary(double *values, size_t count);
 
-/* What is the same each time, as a number of bytes. */
+/* The result of a value that is the same in each round, such as a number of bytes. */
 struct measure_result measure_once(double value);
 
 /*

@@ -8,7 +8,10 @@
  */
 #include "trajectory.h"
 
-/* As many sums as make it certain that one of them would differ. */
+/*
+ * Returns how often sums of this many values are compared. Sums that are added up in another order
+ * differ in many of a thousand values, but may be equal in each of a few.
+ */
 static PetscInt trials_of(PetscInt values)
 {
 	return values > 1000 ? 1 : 64;

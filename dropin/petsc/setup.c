@@ -102,11 +102,11 @@ static enum reel_planner choose_planner(const struct trajectory *self, int64_t s
 /* More slots than steps are of no use, and might be more than a plan can have. */
 static int64_t slots_of(PetscInt slots, int64_t steps, int64_t unset)
 {
-	int64_t most = steps == REEL_UNKNOWN_STEPS ? REEL_MAX_SLOTS / 2 : steps + 1;
+	int64_t max = steps == REEL_UNKNOWN_STEPS ? REEL_MAX_SLOTS / 2 : steps + 1;
 
 	if (!is_set(slots))
 		return unset;
-	return PetscMin(PetscMin((int64_t)slots, most), REEL_MAX_SLOTS / 2);
+	return PetscMin(PetscMin((int64_t)slots, max), REEL_MAX_SLOTS / 2);
 }
 
 static void describe_problem(struct trajectory *self, TS ts, int64_t steps)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What PETSc calls: a solution is set, a step is wanted, and the rest of a trajectory's life. */
+/* The callbacks by which PETSc makes a trajectory, sets solutions, asks for steps, and ends it. */
 #include "trajectory.h"
 
 #include <inttypes.h>
@@ -352,13 +352,6 @@ static PetscErrorCode get(TSTrajectory tj, TS ts, PetscInt number, PetscReal *ti
 
 /* ---- Its life ---- */
 
-static PetscErrorCode reset(TSTrajectory tj)
-{
-	PetscFunctionBegin;
-	PetscCall(reel_petsc_take_down(tj));
-	PetscFunctionReturn(0);
-}
-
 static PetscErrorCode destroy(TSTrajectory tj)
 {
 	struct trajectory *self = tj->data;
@@ -444,7 +437,7 @@ static PetscErrorCode create(TSTrajectory tj, TS ts)
 	tj->ops->get = get;
 	tj->ops->setup = reel_petsc_set_up;
 	tj->ops->setfromoptions = reel_petsc_set_from_options;
-	tj->ops->reset = reset;
+	tj->ops->reset = reel_petsc_take_down;
 	tj->ops->destroy = destroy;
 	tj->ops->view = view;
 	PetscCall(reel_petsc_compose(tj));

@@ -30,7 +30,7 @@ struct step {
 	PetscBool restarts;   /* it is the first one, or the first after an event */
 };
 
-/* What became of an attempt to take a step: the last one of each step is taken. */
+/* How an attempt to take a step ended. The last attempt of each step was taken. */
 enum fate { TAKEN, REJECTED /* by the controller */, ROLLED_BACK /* for an event */ };
 
 struct attempt {
@@ -91,7 +91,7 @@ struct trajectory {
 
 /* ---- trajectory.c ---- */
 
-/* Whether the trajectory is of the type "reel". */
+/* Returns whether the trajectory is of the type "reel", so that its data are ours. */
 PetscBool reel_petsc_is_ours(TSTrajectory tj);
 
 /* ---- options.c ---- */
@@ -129,7 +129,7 @@ PetscErrorCode reel_petsc_step(TSTrajectory tj, TS ts);
 
 /* ---- keep.c: steps in parcels ---- */
 
-/* Whether tangents are propagated for a second-order adjoint, which needs those of all stages. */
+/* Returns whether the TS propagates tangents, all of which a second-order adjoint needs. */
 static inline PetscBool reel_petsc_has_tangents(TS ts)
 {
 	return (PetscBool)(ts->forward_solve && ts->vecs_sensi2);

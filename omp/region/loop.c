@@ -252,7 +252,7 @@ static void reverse_intervals(reel_loop *loop)
 	loop->state = POP;
 }
 
-/* Whether the lane can have left the loop in chunk `at`, whose iterations are in `left`. */
+/* Returns whether the lane can have left the loop in chunk `at`, at the end of interval `left`. */
 static bool has_chunk(reel_loop *loop, uint64_t at, struct reel_note left)
 {
 	int64_t first = (int64_t)left.key, end = (int64_t)left.value;
