@@ -208,8 +208,14 @@ struct reel_run_options {
 	 */
 	const struct reel_part *state_part, *adjoint_part;
 	unsigned state_parts, adjoint_parts;
+	/*
+	 * Called before save_adjoint: how many bytes that will pack, where the number is not known when
+	 * the run is opened, or is another one in each file. adjoint_bytes is 0 then. NULL: it packs
+	 * adjoint_bytes.
+	 */
+	size_t (*packed_bytes)(void *context, const void *adjoint);
 	/* For options to come: all 0. */
-	uint64_t reserved[3];
+	uint64_t reserved[2];
 };
 
 /* Since the forward sweep began. Steps are the model's. */

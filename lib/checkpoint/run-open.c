@@ -136,10 +136,13 @@ static const char *problem_with_arguments(const reel_plan *plan, const reel_mode
 
 	if (!plan)
 		return "a run needs a plan";
-	if (options->restart && !options->adjoint_bytes && !options->adjoint_parts)
+	if (options->restart && !options->adjoint_bytes && !options->adjoint_parts &&
+	    !options->packed_bytes)
 		return "a restart file needs adjoint_bytes, of what reverse() adds to";
 	if (!options->save_adjoint != !options->load_adjoint)
 		return "a run has both save_adjoint() and load_adjoint(), or neither";
+	if (options->packed_bytes && (options->adjoint_bytes || !options->save_adjoint))
+		return "packed_bytes() says what save_adjoint() packs, and adjoint_bytes is 0 then";
 	problem = problem_with_options(plan, options);
 	if (!problem)
 		problem = problem_with_model(plan, model, options);

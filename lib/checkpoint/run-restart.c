@@ -189,21 +189,26 @@ void reel_restart_drop_packed(reel_run *run)
 	run->packed = NULL;
 }
 
-static int make_packed(reel_run *run)
+static int make_packed(reel_run *run, size_t bytes)
 {
 	reel_restart_drop_packed(run);
-	run->packed = calloc(1, run->options.adjoint_bytes);
+	run->packed = calloc(1, bytes + !bytes);
+	run->packed_bytes = bytes;
 	return run->packed ? 0 : -ENOMEM;
 }
 
 static int pack(reel_run *run, void *context, const void *adjoint)
 {
+	const struct reel_run_options *options = &run->options;
+	size_t bytes = options->adjoint_bytes;
 	int error;
 
-	if (!run->options.save_adjoint)
+	if (!options->save_adjoint)
 		return 0;
-	error = make_packed(run);
-	return error ? error : run->options.save_adjoint(context, adjoint, run->packed);
+	if (options->packed_bytes)
+		bytes = options->packed_bytes(context, adjoint);
+	error = make_packed(run, bytes);
+	return error ? error : options->save_adjoint(context, adjoint, run->packed);
 }
 
 /* The arrays of the last part of a file: what save_adjoint() has packed, or else the adjoint. */
@@ -218,7 +223,7 @@ static void find_adjoint(const reel_run *run, void *adjoint, struct adjoint_arra
 	const struct reel_run_options *options = &run->options;
 
 	arrays->only.data = run->packed ? run->packed : adjoint;
-	arrays->only.bytes = options->adjoint_bytes;
+	arrays->only.bytes = run->packed ? run->packed_bytes : options->adjoint_bytes;
 	arrays->array = &arrays->only;
 	arrays->count = 1;
 	if (run->packed || !options->adjoint_parts)
@@ -554,16 +559,19 @@ static int walk(reel_run *run, const struct run_header *header)
 /* The adjoint, or if load_adjoint() takes it, what save_adjoint() has packed. */
 static int read_adjoint(reel_run *run, struct reel_restart_file *file, void *adjoint)
 {
-	size_t bytes = run->options.adjoint_bytes;
+	size_t bytes = run->options.adjoint_bytes, left = (size_t)(file->bytes - file->offset);
 	struct adjoint_arrays arrays;
 	int error = 0;
 
+	REEL_ASSERT(file->offset <= file->bytes);
 	if (run->phase != REEL_RUN_REVERSE && !run->options.load_adjoint)
 		bytes = 0;
-	if (file->bytes - file->offset != bytes)
+	if (run->options.packed_bytes)
+		bytes = left;
+	if (left != bytes)
 		return -EBADMSG;
 	if (run->options.load_adjoint)
-		error = make_packed(run);
+		error = make_packed(run, bytes);
 	if (error || !bytes)
 		return error;
 	find_adjoint(run, adjoint, &arrays);

@@ -121,6 +121,7 @@ struct reel_run {
 	 * freed if they are left.
 	 */
 	void *packed;
+	size_t packed_bytes;
 	uint64_t saves, failed_saves;
 	uint32_t served;  /* number of requests to save that this run has served */
 	bool save_failed; /* the last restart file was not written, and this was reported */

@@ -1354,6 +1354,13 @@ static void sizes_that_wrap_are_refused(const reel_plan *plan)
 	is_pointer(checkpoint, NULL, "nothing was opened");
 }
 
+static size_t no_bytes(void *context, const void *adjoint)
+{
+	(void)context;
+	(void)adjoint;
+	return 0;
+}
+
 static void what_is_refused(void)
 {
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 10, 3);
@@ -1384,6 +1391,8 @@ static void what_is_refused(void)
 	refuses(plan, &copied, (struct reel_run_options){.gets = 65}, "gets");
 	refuses(plan, &copied, (struct reel_run_options){.restart = "file"}, "adjoint_bytes");
 	refuses(plan, &copied, (struct reel_run_options){.save_adjoint = save}, "load_adjoint()");
+	refuses(plan, &copied, (struct reel_run_options){.packed_bytes = no_bytes},
+		"packed_bytes()");
 	refuses(plan, &copied, (struct reel_run_options){.reserved = {1}}, "reserved");
 	refuses(plan, &copied, (struct reel_run_options){.segment_steps = -1}, "segment_steps");
 	refuses(plan, &copied, (struct reel_run_options){.segment_steps = REEL_MAX_STEPS + 1},

@@ -195,11 +195,11 @@ struct pieces {
 	double *piece[LENGTH];
 };
 
-/* What save_adjoint packs. */
+/* What save_adjoint packs: of `seen` those that are known. */
 struct packed {
 	int64_t known;
-	double seen[STEPS];
 	struct state bar;
+	double seen[STEPS];
 };
 
 static int gathering_step(struct gatherer *gatherer, struct state *state, int64_t step,
@@ -259,10 +259,18 @@ static int pack(void *context, const void *adjoint, void *bytes)
 	struct packed *packed = bytes;
 
 	packed->known = gatherer->known;
-	memcpy(packed->seen, gatherer->seen, sizeof packed->seen);
+	memcpy(packed->seen, gatherer->seen, (size_t)gatherer->known * sizeof *packed->seen);
 	if (adjoint)
 		packed->bar = gather(adjoint);
 	return 0;
+}
+
+static size_t packed_bytes(void *context, const void *adjoint)
+{
+	const struct gatherer *gatherer = context;
+
+	(void)adjoint;
+	return offsetof(struct packed, seen) + (size_t)gatherer->known * sizeof(double);
 }
 
 static int unpack(void *context, void *adjoint, const void *bytes)
@@ -271,7 +279,7 @@ static int unpack(void *context, void *adjoint, const void *bytes)
 	const struct packed *packed = bytes;
 
 	gatherer->known = packed->known;
-	memcpy(gatherer->seen, packed->seen, sizeof packed->seen);
+	memcpy(gatherer->seen, packed->seen, (size_t)packed->known * sizeof *packed->seen);
 	if (adjoint)
 		scatter(&packed->bar, adjoint);
 	return 0;
@@ -307,8 +315,11 @@ static bool saw_all_steps(const struct gatherer *gatherer)
 	return gatherer->known == STEPS;
 }
 
-/* Stopped where a callback fails at a step, another run with a new context goes on. */
-static bool pieces_go_on(size_t member, int64_t step)
+/*
+ * Stopped where a callback fails at a step, another run with a new context goes on. Each file has
+ * what is known, or as many bytes as all of it.
+ */
+static bool pieces_go_on(size_t member, int64_t step, bool is_sized)
 {
 	reel_plan *plan = plan_of(REEL_BINOMIAL);
 	struct reel_run_options options = eager(REEL_BINOMIAL);
@@ -322,7 +333,8 @@ static bool pieces_go_on(size_t member, int64_t step)
 
 	for (int i = 0; i < LENGTH; i++)
 		pieces.piece[i] = &bar.x[LENGTH - 1 - i];
-	options.adjoint_bytes = sizeof(struct packed);
+	options.adjoint_bytes = is_sized ? 0 : sizeof(struct packed);
+	options.packed_bytes = is_sized ? packed_bytes : NULL;
 	options.save_adjoint = pack;
 	options.load_adjoint = unpack;
 	*(int64_t *)((char *)&stopped.run + member) = step;
@@ -344,10 +356,13 @@ static void an_adjoint_in_pieces(void)
 	unsigned wrong = 0;
 
 	tap_case("an adjoint in pieces");
-	for (int64_t step = 0; step < STEPS; step += stride) {
+	for (int64_t n = 0; n < 2 * STEPS; n += stride) {
+		int64_t step = n % STEPS;
+		bool is_sized = n >= STEPS;
+
 		wrong += step < STEPS - 1 &&
-			 !pieces_go_on(offsetof(struct run, failing_advance), step);
-		wrong += !pieces_go_on(offsetof(struct run, failing_reverse), step);
+			 !pieces_go_on(offsetof(struct run, failing_advance), step, is_sized);
+		wrong += !pieces_go_on(offsetof(struct run, failing_reverse), step, is_sized);
 	}
 	is_int(wrong, 0, "is packed with what was gathered, wherever its run is stopped");
 }

@@ -72,7 +72,8 @@ void fill_options(struct reel_run_options *options)
 		.adjoint_part = POINTER(18),
 		.state_parts = 19,
 		.adjoint_parts = 20,
-		.reserved = {21, 22, 23}};
+		.packed_bytes = (size_t (*)(void *, const void *))(uintptr_t)21,
+		.reserved = {22, 23}};
 }
 
 void fill_stats(struct reel_run_stats *stats)
