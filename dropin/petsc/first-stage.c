@@ -119,12 +119,8 @@ static PetscErrorCode put_first_stage(TS ts, PetscReal time, PetscInt number, Ve
  * Takes a step from a solution that was loaded, as if the TS had taken the one before. All attempts
  * begin with one derivative, but the solution is not quite the same after one that was rejected.
  */
-PetscErrorCode reel_petsc_step(TSTrajectory tj, TS ts)
+PetscErrorCode reel_petsc_begin_step(struct trajectory *self, TS ts)
 {
-	struct trajectory *self = tj->data;
-	TSEvent event = ts->event;
-	PetscErrorCode code;
-
 	PetscFunctionBegin;
 	self->post_stage = ts->poststage;
 	if (self->is_fresh && self->goes_on && !ts->steprestart) {
@@ -135,11 +131,28 @@ PetscErrorCode reel_petsc_step(TSTrajectory tj, TS ts)
 	if (self->is_fresh)
 		ts->steprestart = PETSC_TRUE;
 	self->is_fresh = PETSC_FALSE;
+	PetscFunctionReturn(0);
+}
+
+void reel_petsc_end_step(const struct trajectory *self, TS ts)
+{
+	if (ts->poststage == put_first_stage)
+		ts->poststage = self->post_stage;
+}
+
+PetscErrorCode reel_petsc_step(TSTrajectory tj, TS ts)
+{
+	struct trajectory *self = tj->data;
+	TSEvent event = ts->event;
+	PetscErrorCode code;
+
+	PetscFunctionBegin;
+	PetscCall(reel_petsc_begin_step(self, ts));
 	/* A TS whose last step was an event would not ask the controller. */
 	ts->event = NULL;
 	code = TSStep(ts);
 	ts->event = event;
-	ts->poststage = self->post_stage;
+	reel_petsc_end_step(self, ts);
 	PetscCall(code);
 	PetscFunctionReturn(0);
 }

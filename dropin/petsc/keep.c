@@ -9,7 +9,7 @@ static size_t bytes_of(PetscInt values)
 	return (size_t)values * sizeof(PetscScalar);
 }
 
-static PetscErrorCode read(Vec X, void *bytes)
+PetscErrorCode reel_petsc_read(Vec X, void *bytes)
 {
 	const PetscScalar *values;
 	PetscInt n;
@@ -23,7 +23,7 @@ static PetscErrorCode read(Vec X, void *bytes)
 	PetscFunctionReturn(0);
 }
 
-static PetscErrorCode write(Vec X, const void *bytes)
+PetscErrorCode reel_petsc_write(Vec X, const void *bytes)
 {
 	PetscScalar *values;
 	PetscInt n;
@@ -66,12 +66,12 @@ PetscErrorCode reel_petsc_save(TSTrajectory tj, TS ts, Vec X, void *bytes)
 	Vec stage = NULL;
 
 	PetscFunctionBegin;
-	PetscCall(read(X, bytes));
+	PetscCall(reel_petsc_read(X, bytes));
 	if (!self->has_last_stage)
 		PetscFunctionReturn(0);
 	PetscCall(bytes_of_vector(ts, &size));
 	PetscCall(reel_petsc_last_stage(tj, ts, &stage));
-	PetscCall(read(stage, (char *)bytes + size));
+	PetscCall(reel_petsc_read(stage, (char *)bytes + size));
 	PetscFunctionReturn(0);
 }
 
@@ -81,12 +81,12 @@ PetscErrorCode reel_petsc_load(TSTrajectory tj, TS ts, const void *bytes)
 	size_t size = 0;
 
 	PetscFunctionBegin;
-	PetscCall(write(ts->vec_sol, bytes));
+	PetscCall(reel_petsc_write(ts->vec_sol, bytes));
 	self->is_fresh = PETSC_TRUE;
 	if (!self->has_last_stage)
 		PetscFunctionReturn(0);
 	PetscCall(bytes_of_vector(ts, &size));
-	PetscCall(write(self->last_stage, (const char *)bytes + size));
+	PetscCall(reel_petsc_write(self->last_stage, (const char *)bytes + size));
 	PetscFunctionReturn(0);
 }
 
@@ -207,9 +207,9 @@ static PetscErrorCode keep_stages(TSTrajectory tj, TS ts, struct step *step, Vec
 	PetscCall(bytes_of_vector(ts, &bytes));
 	PetscCall(copy_tangents(ts, NULL, PETSC_TRUE, &tangents));
 	PetscCall(open_parcel(tj->data, step, bytes * (size_t)(n + 1) + tangents, &data));
-	PetscCall(read(X, data));
+	PetscCall(reel_petsc_read(X, data));
 	for (PetscInt i = 0; i < n; i++)
-		PetscCall(read(Y[i], (char *)data + bytes * (size_t)(i + 1)));
+		PetscCall(reel_petsc_read(Y[i], (char *)data + bytes * (size_t)(i + 1)));
 	PetscCall(copy_tangents(ts, (char *)data + bytes * (size_t)(n + 1), PETSC_TRUE, &tangents));
 	PetscFunctionReturn(0);
 }
@@ -235,12 +235,12 @@ static PetscErrorCode fetch_stages(TS ts, const struct step *step, const char *d
 
 	PetscFunctionBegin;
 	PetscCall(bytes_of_vector(ts, &bytes));
-	PetscCall(write(ts->vec_sol, data));
+	PetscCall(reel_petsc_write(ts->vec_sol, data));
 	PetscCall(get_stages(ts, &n, &Y, &ends_in_solution));
 	if (ends_in_solution)
-		PetscCall(write(Y[--n], data));
+		PetscCall(reel_petsc_write(Y[--n], data));
 	for (PetscInt i = 0; i < n; i++)
-		PetscCall(write(Y[i], data + bytes * (size_t)(i + 1)));
+		PetscCall(reel_petsc_write(Y[i], data + bytes * (size_t)(i + 1)));
 	if (step->has_tangents)
 		PetscCall(copy_tangents(ts, (char *)data + bytes * (size_t)(n + 1), PETSC_FALSE,
 					&tangents));

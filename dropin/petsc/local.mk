@@ -8,6 +8,7 @@ libreel_petsc_la_SOURCES = \
 	%D%/first-stage.c \
 	%D%/keep.c \
 	%D%/options.c \
+	%D%/restart.c \
 	%D%/setup.c \
 	%D%/steps.c \
 	%D%/trajectory.c %D%/trajectory.h

@@ -11,14 +11,14 @@
 static PetscErrorCode set_memory(TSTrajectory tj, PetscInt slots)
 {
 	PetscFunctionBegin;
-	((struct trajectory *)tj->data)->memory_slots = slots;
+	((struct trajectory *)tj->data)->asked.memory_slots = slots;
 	PetscFunctionReturn(0);
 }
 
 static PetscErrorCode set_disk(TSTrajectory tj, PetscInt slots)
 {
 	PetscFunctionBegin;
-	((struct trajectory *)tj->data)->disk_slots = slots;
+	((struct trajectory *)tj->data)->asked.disk_slots = slots;
 	PetscFunctionReturn(0);
 }
 
@@ -63,28 +63,28 @@ PetscErrorCode reel_petsc_decompose(TSTrajectory tj)
 
 /* ---- Options ---- */
 
-static PetscErrorCode get_numbers(struct trajectory *self, option_items PetscOptionsObject)
+static PetscErrorCode get_numbers(struct settings *asked, option_items PetscOptionsObject)
 {
 	PetscBool ignored = PETSC_FALSE;
 	char text[TEXT_BYTES] = "reel";
 
 	PetscFunctionBegin;
 	PetscCall(PetscOptionsInt("-ts_trajectory_max_cps_ram", "Checkpoints in memory",
-				  "TSTrajectorySetMaxCpsRAM", self->memory_slots,
-				  &self->memory_slots, NULL));
+				  "TSTrajectorySetMaxCpsRAM", asked->memory_slots,
+				  &asked->memory_slots, NULL));
 	PetscCall(PetscOptionsInt("-ts_trajectory_max_cps_disk", "Checkpoints on disk",
-				  "TSTrajectorySetMaxCpsDisk", self->disk_slots, &self->disk_slots,
+				  "TSTrajectorySetMaxCpsDisk", asked->disk_slots, &asked->disk_slots,
 				  NULL));
 	PetscCall(PetscOptionsInt("-ts_trajectory_max_units_ram", "Vectors in memory",
-				  "TSTrajectorySetMaxUnitsRAM", self->memory_slots,
-				  &self->memory_slots, NULL));
+				  "TSTrajectorySetMaxUnitsRAM", asked->memory_slots,
+				  &asked->memory_slots, NULL));
 	PetscCall(PetscOptionsInt("-ts_trajectory_max_units_disk", "Vectors on disk",
-				  "TSTrajectorySetMaxUnitsDisk", self->disk_slots,
-				  &self->disk_slots, NULL));
+				  "TSTrajectorySetMaxUnitsDisk", asked->disk_slots,
+				  &asked->disk_slots, NULL));
 	PetscCall(PetscOptionsInt("-ts_trajectory_stride",
 				  "Steps between two checkpoints on disk, of which there are as many "
 				  "as it takes",
-				  "TSTrajectorySetStride", self->stride, &self->stride, NULL));
+				  "TSTrajectorySetStride", asked->stride, &asked->stride, NULL));
 	PetscCall(PetscOptionsString("-ts_trajectory_memory_type", "Ignored", "", text, text,
 				     sizeof text, NULL));
 	PetscCall(PetscOptionsBool("-ts_trajectory_revolve_online", "Ignored", "", ignored, &ignored,
@@ -96,24 +96,30 @@ static PetscErrorCode get_numbers(struct trajectory *self, option_items PetscOpt
 	PetscFunctionReturn(0);
 }
 
-static PetscErrorCode get_texts(struct trajectory *self, option_items PetscOptionsObject)
+static PetscErrorCode get_texts(struct settings *asked, option_items PetscOptionsObject)
 {
 	PetscFunctionBegin;
 	PetscCall(PetscOptionsString("-ts_trajectory_reel_planner",
 				     "binomial, multistage, online, ...: see reel/run.h", "",
-				     self->planner, self->planner, sizeof self->planner, NULL));
+				     asked->planner, asked->planner, sizeof asked->planner, NULL));
 	PetscCall(PetscOptionsString("-ts_trajectory_reel_budget",
 				     "What may be in memory, on each rank: 4G, for example", "",
-				     self->budget, self->budget, sizeof self->budget, NULL));
+				     asked->budget, asked->budget, sizeof asked->budget, NULL));
 	PetscCall(PetscOptionsString("-ts_trajectory_reel_directory", "Where files are put", "",
-				     self->directory, self->directory, sizeof self->directory,
+				     asked->directory, asked->directory, sizeof asked->directory,
 				     NULL));
 	PetscCall(PetscOptionsString("-ts_trajectory_reel_store",
 				     "lz4,file or memory=2G, for example: see reel/store.h", "",
-				     self->store, self->store, sizeof self->store, NULL));
+				     asked->store, asked->store, sizeof asked->store, NULL));
 	PetscCall(PetscOptionsBool("-ts_trajectory_reel_audit",
 				   "Compare each solution with what it was when it was first reached",
-				   "", self->audits, &self->audits, NULL));
+				   "", asked->audits, &asked->audits, NULL));
+	PetscCall(PetscOptionsString("-ts_trajectory_reel_restart",
+				     "A file from which a program that was killed goes on", "",
+				     asked->restart, asked->restart, sizeof asked->restart, NULL));
+	PetscCall(PetscOptionsReal("-ts_trajectory_reel_restart_seconds",
+				   "It is written so often; 0: every 10 minutes", "",
+				   asked->restart_seconds, &asked->restart_seconds, NULL));
 	PetscFunctionReturn(0);
 }
 
@@ -123,8 +129,8 @@ PetscErrorCode reel_petsc_set_from_options(TSTrajectory tj, option_items PetscOp
 
 	PetscFunctionBegin;
 	PetscOptionsHeadBegin(PetscOptionsObject, "Trajectory by Reel");
-	PetscCall(get_numbers(self, PetscOptionsObject));
-	PetscCall(get_texts(self, PetscOptionsObject));
+	PetscCall(get_numbers(&self->asked, PetscOptionsObject));
+	PetscCall(get_texts(&self->asked, PetscOptionsObject));
 	PetscOptionsHeadEnd();
 	PetscFunctionReturn(0);
 }

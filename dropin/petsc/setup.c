@@ -29,11 +29,11 @@ static PetscErrorCode parse_bytes(const char *text, size_t *bytes)
 /* PETSc's own types put their files into the working directory. */
 static int open_store(const struct trajectory *self, reel_store **store)
 {
-	const char *directory = *self->directory ? self->directory : ".";
+	const char *directory = *self->used.directory ? self->used.directory : ".";
 
-	if (!*self->directory && getenv("REEL_SPILL_DIR"))
+	if (!*self->used.directory && getenv("REEL_SPILL_DIR"))
 		directory = NULL;
-	return reel_store_open(store, *self->store ? self->store : "file", directory);
+	return reel_store_open(store, *self->used.store ? self->used.store : "file", directory);
 }
 
 static PetscErrorCode open_pool(struct trajectory *self)
@@ -42,13 +42,13 @@ static PetscErrorCode open_pool(struct trajectory *self)
 	int error = 0;
 
 	PetscFunctionBegin;
-	if (self->pool || (!*self->budget && !*self->store && !*self->directory))
+	if (self->pool || (!*self->used.budget && !*self->used.store && !*self->used.directory))
 		PetscFunctionReturn(0);
-	if (*self->budget)
-		PetscCall(parse_bytes(self->budget, &options.hard_budget));
+	if (*self->used.budget)
+		PetscCall(parse_bytes(self->used.budget, &options.hard_budget));
 	else
 		options.flags = REEL_POOL_OBEY_LIMITS;
-	if (*self->store || *self->directory)
+	if (*self->used.store || *self->used.directory)
 		error = open_store(self, &options.store);
 	if (!error) {
 		error = reel_pool_open(&self->pool, &options);
@@ -87,7 +87,7 @@ static PetscBool is_set(PetscInt slots)
 
 static PetscBool has_stride(const struct trajectory *self)
 {
-	return (PetscBool)(self->stride > 1);
+	return (PetscBool)(self->used.stride > 1);
 }
 
 static enum reel_planner choose_planner(const struct trajectory *self, int64_t steps)
@@ -95,8 +95,8 @@ static enum reel_planner choose_planner(const struct trajectory *self, int64_t s
 	if (has_stride(self))
 		return REEL_TWO_LEVEL;
 	if (steps == REEL_UNKNOWN_STEPS)
-		return is_set(self->disk_slots) ? REEL_PERIODIC : REEL_ONLINE;
-	return is_set(self->disk_slots) ? REEL_MULTISTAGE : REEL_BINOMIAL;
+		return is_set(self->used.disk_slots) ? REEL_PERIODIC : REEL_ONLINE;
+	return is_set(self->used.disk_slots) ? REEL_MULTISTAGE : REEL_BINOMIAL;
 }
 
 /* More slots than steps are of no use, and might be more than a plan can have. */
@@ -112,30 +112,31 @@ static int64_t slots_of(PetscInt slots, int64_t steps, int64_t unset)
 static void describe_problem(struct trajectory *self, TS ts, int64_t steps)
 {
 	struct reel_problem *problem = &self->problem;
-	int64_t stride = has_stride(self) ? self->stride : 0;
+	int64_t stride = has_stride(self) ? self->used.stride : 0;
+	PetscInt memory_slots = self->used.memory_slots;
 	int64_t max_strides = stride ? ts->max_steps / stride + 1 : 0;
-	PetscBool has_disk = (PetscBool)(is_set(self->disk_slots) || stride);
+	PetscBool has_disk = (PetscBool)(is_set(self->used.disk_slots) || stride);
 
 	*problem = (struct reel_problem){.steps = steps,
 					 .period = stride,
 					 .flags = REEL_REVERSE_AT_ONCE,
 					 .tiers = has_disk ? 2 : 1};
-	problem->tier[0].slots =
-		slots_of(is_set(self->memory_slots) || !stride ? self->memory_slots : self->stride,
-			 steps, 0);
+	if (!is_set(memory_slots) && stride)
+		memory_slots = self->used.stride;
+	problem->tier[0].slots = slots_of(memory_slots, steps, 0);
 	if (has_disk)
-		problem->tier[1].slots = slots_of(self->disk_slots, steps, max_strides);
+		problem->tier[1].slots = slots_of(self->used.disk_slots, steps, max_strides);
 }
 
 static PetscErrorCode name_planner(struct trajectory *self, int64_t steps)
 {
 	PetscFunctionBegin;
 	self->planned_by = choose_planner(self, steps);
-	if (*self->planner)
-		PetscCheck(!reel_planner_by_name(self->planner, &self->planned_by), self->comm,
+	if (*self->used.planner)
+		PetscCheck(!reel_planner_by_name(self->used.planner, &self->planned_by), self->comm,
 			   PETSC_ERR_ARG_UNKNOWN_TYPE,
 			   "Reel: -ts_trajectory_reel_planner '%s' is not the name of a planner",
-			   self->planner);
+			   self->used.planner);
 	PetscFunctionReturn(0);
 }
 
@@ -171,6 +172,7 @@ static PetscErrorCode open_run(struct trajectory *self)
 	int error = 0;
 
 	PetscFunctionBegin;
+	reel_petsc_restart_options(self, &options);
 	if (self->problem.tiers > 1)
 		error = open_store(self, store);
 	/* The run is opened by all ranks or by none. */
@@ -200,7 +202,7 @@ static void close_plan(struct trajectory *self)
  */
 static PetscBool needs_audit(const struct trajectory *self, TS ts)
 {
-	return (PetscBool)(self->audits || ts->event);
+	return (PetscBool)(self->used.audits || ts->event);
 }
 
 /* On all ranks or on none: of a solution of another size a rank may have as much as before. */
@@ -248,17 +250,35 @@ PetscErrorCode reel_petsc_set_up(TSTrajectory tj, TS ts)
 	struct trajectory *self = tj->data;
 
 	PetscFunctionBegin;
+	memcpy(&self->used, &self->asked, sizeof self->used);
 	PetscCall(PetscObjectGetComm((PetscObject)tj, &self->comm));
 	PetscCallMPI(MPI_Comm_size(self->comm, &self->ranks));
-	self->is_planned = (PetscBool)(is_set(self->memory_slots) || is_set(self->disk_slots) ||
-				       has_stride(self) || *self->planner);
+	self->is_planned =
+		(PetscBool)(is_set(self->used.memory_slots) || is_set(self->used.disk_slots) ||
+			    has_stride(self) || *self->used.planner);
 	PetscCheck(!self->is_planned || tj->adjoint_solve_mode, self->comm, PETSC_ERR_ARG_INCOMP,
 		   "Reel: -ts_trajectory_adjointmode 0 looks steps up in any order, for which all "
 		   "of them are kept: leave out -ts_trajectory_max_cps_ram and the other options "
 		   "of checkpoints");
+	PetscCheck(self->is_planned || !*self->used.restart, self->comm, PETSC_ERR_ARG_INCOMP,
+		   "Reel: -ts_trajectory_reel_restart: a sweep goes on from checkpoints, which "
+		   "-ts_trajectory_max_cps_ram N asks for, or another of the options of checkpoints");
 	PetscCall(open_pool(self));
 	PetscCall(reel_petsc_make_repeats(tj));
 	(void)ts;
+	PetscFunctionReturn(0);
+}
+
+/* Options may have been set since the last sweep. */
+PetscErrorCode reel_petsc_renew(TSTrajectory tj, TS ts)
+{
+	const struct trajectory *self = tj->data;
+
+	PetscFunctionBegin;
+	if (!memcmp(&self->used, &self->asked, sizeof self->used))
+		PetscFunctionReturn(0);
+	PetscCall(reel_petsc_take_down(tj));
+	PetscCall(reel_petsc_set_up(tj, ts));
 	PetscFunctionReturn(0);
 }
 
@@ -274,6 +294,7 @@ PetscErrorCode reel_petsc_take_down(TSTrajectory tj)
 	PetscCall(TSAdaptDestroy(&self->repeats));
 	PetscCall(VecDestroy(&self->last_stage));
 	PetscCall(VecDestroy(&self->last));
+	PetscCall(PetscFree(self->resumed));
 	self->tableau = NULL;
 	PetscFunctionReturn(0);
 }

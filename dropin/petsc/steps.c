@@ -11,14 +11,32 @@
 
 /* ---- What the TS does ---- */
 
-static PetscErrorCode add_attempt(struct trajectory *self, PetscReal size, enum fate fate)
+/* For a step of this number, and so many attempts. */
+PetscErrorCode reel_petsc_make_room(struct trajectory *self, PetscInt number, PetscInt attempts)
 {
+	PetscInt capacity = self->capacity;
+
 	PetscFunctionBegin;
-	if (self->attempts == self->attempt_capacity) {
-		self->attempt_capacity += self->attempt_capacity + 64;
+	if (attempts > self->attempt_capacity) {
+		self->attempt_capacity = 2 * attempts + 64;
 		PetscCall(PetscRealloc((size_t)self->attempt_capacity * sizeof *self->attempt,
 				       &self->attempt));
 	}
+	if (number < capacity)
+		PetscFunctionReturn(0);
+	while (number >= capacity)
+		capacity += capacity + 64;
+	PetscCall(PetscRealloc((size_t)capacity * sizeof *self->step, &self->step));
+	memset(self->step + self->capacity, 0,
+	       (size_t)(capacity - self->capacity) * sizeof *self->step);
+	self->capacity = capacity;
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode add_attempt(struct trajectory *self, PetscReal size, enum fate fate)
+{
+	PetscFunctionBegin;
+	PetscCall(reel_petsc_make_room(self, 0, self->attempts + 1));
 	self->attempt[self->attempts++] = (struct attempt){size, fate};
 	PetscFunctionReturn(0);
 }
@@ -128,7 +146,7 @@ static PetscErrorCode see_step(TS ts)
 }
 
 /* The program may have set others since the last call. */
-static PetscErrorCode watch(TS ts)
+PetscErrorCode reel_petsc_watch(TS ts)
 {
 	struct hook *hook;
 
@@ -143,22 +161,6 @@ static PetscErrorCode watch(TS ts)
 		hook->post_evaluate = ts->postevaluate;
 		ts->postevaluate = see_step;
 	}
-	PetscFunctionReturn(0);
-}
-
-static PetscErrorCode make_room(struct trajectory *self, PetscInt number)
-{
-	PetscInt capacity = self->capacity;
-
-	PetscFunctionBegin;
-	if (number < capacity)
-		PetscFunctionReturn(0);
-	while (number >= capacity)
-		capacity += capacity + 64;
-	PetscCall(PetscRealloc((size_t)capacity * sizeof *self->step, &self->step));
-	memset(self->step + self->capacity, 0,
-	       (size_t)(capacity - self->capacity) * sizeof *self->step);
-	self->capacity = capacity;
 	PetscFunctionReturn(0);
 }
 
@@ -192,7 +194,7 @@ PetscErrorCode reel_petsc_note_step(TSTrajectory tj, TS ts, PetscInt number, Pet
 		   "Reel: step %" PetscInt_FMT " follows step %" PetscInt_FMT
 		   ": the trajectory has to be there from step 0",
 		   number, self->steps);
-	PetscCall(make_room(self, number));
+	PetscCall(reel_petsc_make_room(self, number, 0));
 	if (!number)
 		self->attempts = 0;
 	else if (!has_attempt(self))
@@ -203,7 +205,7 @@ PetscErrorCode reel_petsc_note_step(TSTrajectory tj, TS ts, PetscInt number, Pet
 	self->step[number].attempt = self->attempts;
 	self->steps = number;
 	self->is_seen = PETSC_FALSE;
-	PetscCall(watch(ts));
+	PetscCall(reel_petsc_watch(ts));
 	PetscFunctionReturn(0);
 }
 

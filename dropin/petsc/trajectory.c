@@ -63,11 +63,29 @@ static PetscBool is_forward(const reel_action *action)
 
 /* ---- The forward sweep ---- */
 
+/* A sweep that is resumed goes on behind its first solution. In its reverse sweep get() goes on. */
+static PetscErrorCode start_run(TSTrajectory tj, TS ts)
+{
+	struct trajectory *self = tj->data;
+
+	PetscFunctionBegin;
+	self->ts = ts;
+	PetscCall(reel_petsc_resume(tj, ts));
+	ReelCall(reel_run_start(self->run, tj, tj, tj));
+	self->is_given = (PetscBool)(self->resumed != NULL);
+	if (!self->resumed)
+		PetscCall(go_on(tj, ts));
+	if (self->steps)
+		PetscCall(reel_petsc_go_to_resumed(tj, ts));
+	PetscFunctionReturn(0);
+}
+
 static PetscErrorCode begin(TSTrajectory tj, TS ts)
 {
 	struct trajectory *self = tj->data;
 
 	PetscFunctionBegin;
+	PetscCall(reel_petsc_renew(tj, ts));
 	PetscCheck(!reel_petsc_has_tangents(ts) || (!self->is_planned && !tj->solution_only),
 		   self->comm, PETSC_ERR_SUP,
 		   "Reel: a second-order adjoint needs the tangents of all stages, which a step "
@@ -85,11 +103,9 @@ static PetscErrorCode begin(TSTrajectory tj, TS ts)
 	if (self->problem.steps == REEL_UNKNOWN_STEPS)
 		self->plan_end = -1;
 	PetscCall(VecDestroy(&self->last));
-	if (self->is_audited)
+	if (self->is_audited || *self->used.restart)
 		PetscCall(VecDuplicate(ts->vec_sol, &self->last));
-	self->ts = ts;
-	ReelCall(reel_run_start(self->run, tj, tj, NULL));
-	PetscCall(go_on(tj, ts));
+	PetscCall(start_run(tj, ts));
 	PetscFunctionReturn(0);
 }
 
@@ -116,8 +132,13 @@ static PetscErrorCode keep_planned(TSTrajectory tj, TS ts, PetscInt number, Vec 
 	PetscFunctionBegin;
 	if (number && (is_end_of_plan(self, number) || is_beyond_plan(self, number)))
 		PetscCall(reel_petsc_keep(tj, ts, number, X, PETSC_TRUE));
-	else if (number && self->step[number].restarts)
+	else if (number && self->step[number].restarts) {
+		PetscCheck(!*self->used.restart, self->comm, PETSC_ERR_SUP,
+			   "Reel: -ts_trajectory_reel_restart: the program has restarted step "
+			   "%" PetscInt_FMT ", whose solution a restart file does not have",
+			   number);
 		PetscCall(reel_petsc_keep(tj, ts, number, X, PETSC_FALSE));
+	}
 	PetscFunctionReturn(0);
 }
 
@@ -133,6 +154,8 @@ static PetscErrorCode set_planned(TSTrajectory tj, TS ts, PetscInt number, Vec X
 	PetscCall(keep_planned(tj, ts, number, X));
 	if (self->last)
 		PetscCall(VecCopy(X, self->last));
+	self->reason = ts->reason;
+	self->next_size = ts->time_step;
 	if (is_unknown && self->plan_end >= 0)
 		PetscFunctionReturn(0);
 	if (is_forward(&self->action) && self->action.last == number)
@@ -156,6 +179,9 @@ static PetscErrorCode set(TSTrajectory tj, TS ts, PetscInt number, PetscReal tim
 		   number, self->steps);
 	if (!number)
 		PetscCall(begin(tj, ts));
+	if (!number && self->steps)
+		PetscFunctionReturn(0);
+	reel_petsc_end_step(self, ts);
 	self->is_fresh = PETSC_FALSE;
 	PetscCall(reel_petsc_note_step(tj, ts, number, time));
 	self->step[number].restarts = (PetscBool)(!number || ts->steprestart);
@@ -206,7 +232,7 @@ static PetscErrorCode begin_reverse(TSTrajectory tj, TS ts)
 		PetscCall(VecCopy(self->last, ts->vec_sol));
 	if (!self->is_planned)
 		PetscCall(reel_petsc_announce(tj, self->steps));
-	else if (self->problem.steps == REEL_UNKNOWN_STEPS)
+	else if (reel_run_steps(self->run) == REEL_UNKNOWN_STEPS)
 		ReelCall(reel_run_end_loop(self->run));
 	PetscFunctionReturn(0);
 }
@@ -336,6 +362,7 @@ static PetscErrorCode get(TSTrajectory tj, TS ts, PetscInt number, PetscReal *ti
 	PetscCheck(number <= self->steps && self->step, self->comm, PETSC_ERR_ARG_OUTOFRANGE,
 		   "Reel: step %" PetscInt_FMT " is wanted of %" PetscInt_FMT, number, self->steps);
 	PetscCall(check_sweep(tj, ts, number));
+	PetscCall(reel_petsc_resume_adjoint(tj, ts, &number));
 	if (tj->adjoint_solve_mode)
 		PetscCall(begin_reverse(tj, ts));
 	if (self->is_planned)
@@ -429,7 +456,7 @@ static PetscErrorCode create(TSTrajectory tj, TS ts)
 	PetscFunctionBegin;
 	(void)ts;
 	PetscCall(PetscNew(&self));
-	self->memory_slots = self->disk_slots = -1;
+	self->asked.memory_slots = self->asked.disk_slots = -1;
 	tj->data = self;
 	/* The trajectory may have had another type, which was. */
 	tj->setupcalled = PETSC_FALSE;

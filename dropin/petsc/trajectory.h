@@ -38,13 +38,20 @@ struct attempt {
 	enum fate fate;
 };
 
-struct trajectory {
-	/* ---- Options, and what functions of PETSc set ---- */
+/* What options and functions of PETSc set. */
+struct settings {
 	PetscInt memory_slots, disk_slots; /* checkpoints; -1: not set */
 	PetscInt stride;		   /* 0: not set */
 	char planner[TEXT_BYTES];	   /* empty: chosen */
 	char budget[TEXT_BYTES], directory[TEXT_BYTES], store[TEXT_BYTES];
+	char restart[TEXT_BYTES];
+	PetscReal restart_seconds; /* 0: not set */
 	PetscBool audits;
+};
+
+struct trajectory {
+	struct settings asked;
+	struct settings used; /* by what is set up */
 
 	/* ---- Set up ---- */
 	reel_pool *pool; /* NULL: the default pool */
@@ -78,7 +85,7 @@ struct trajectory {
 	PetscInt capacity, steps; /* `steps` were taken; step[steps] has the last solution */
 	PetscInt plan_end; /* the plan's number of steps; unknown: where the end was met, or -1 */
 	PetscBool is_audited; /* the run compares solutions */
-	Vec last;	      /* then the last one that was set, or else NULL */
+	Vec last; /* the last one that was set, if solutions are compared, or for a restart */
 	PetscBool is_reverse;
 	reel_action action;
 	PetscBool is_given; /* `action` is a REVERSE, whose step the TS has */
@@ -87,6 +94,13 @@ struct trajectory {
 	PetscInt at; /* the number of the solution that the TS has */
 	TS ts;	     /* of the call that is under way */
 	PetscErrorCode failure; /* of PETSc, in a callback of the run */
+
+	/* ---- Restart files (restart.c) ---- */
+	PetscBool has_begun;  /* a sweep: later ones resume nothing */
+	uint64_t start;	      /* a checksum of what the sweep began with */
+	TSConvergedReason reason; /* of the TS at the end of the forward sweep */
+	PetscReal next_size;  /* of the step that would have followed */
+	char *resumed;	      /* what the file had of a reverse sweep, up to its first step; or NULL */
 };
 
 /* ---- trajectory.c ---- */
@@ -113,10 +127,13 @@ PetscErrorCode reel_petsc_set_up(TSTrajectory tj, TS ts);
 /* Makes a plan anew if the number of steps that the TS is expected to take has changed. */
 PetscErrorCode reel_petsc_plan(TSTrajectory tj, TS ts);
 PetscErrorCode reel_petsc_take_down(TSTrajectory tj);
+PetscErrorCode reel_petsc_renew(TSTrajectory tj, TS ts);
 
 /* ---- steps.c: attempts to take steps, and steps that are taken again ---- */
 
 PetscErrorCode reel_petsc_make_repeats(TSTrajectory tj);
+PetscErrorCode reel_petsc_watch(TS ts);
+PetscErrorCode reel_petsc_make_room(struct trajectory *self, PetscInt number, PetscInt attempts);
 PetscErrorCode reel_petsc_note_step(TSTrajectory tj, TS ts, PetscInt number, PetscReal time);
 /* Takes steps again, from solution `first`, which the TS has, to solution `last`. */
 PetscErrorCode reel_petsc_replay(TSTrajectory tj, TS ts, PetscInt first, PetscInt last);
@@ -126,6 +143,9 @@ PetscErrorCode reel_petsc_replay(TSTrajectory tj, TS ts, PetscInt first, PetscIn
 PetscErrorCode reel_petsc_look_at_method(TSTrajectory tj, TS ts);
 PetscErrorCode reel_petsc_last_stage(TSTrajectory tj, TS ts, Vec *stage);
 PetscErrorCode reel_petsc_step(TSTrajectory tj, TS ts);
+/* The same in two parts, around a step that the TS takes itself. */
+PetscErrorCode reel_petsc_begin_step(struct trajectory *self, TS ts);
+void reel_petsc_end_step(const struct trajectory *self, TS ts);
 
 /* ---- keep.c: steps in parcels ---- */
 
@@ -135,6 +155,9 @@ static inline PetscBool reel_petsc_has_tangents(TS ts)
 	return (PetscBool)(ts->forward_solve && ts->vecs_sensi2);
 }
 
+/* Copies the local values of a vector. */
+PetscErrorCode reel_petsc_read(Vec X, void *bytes);
+PetscErrorCode reel_petsc_write(Vec X, const void *bytes);
 PetscErrorCode reel_petsc_keep(TSTrajectory tj, TS ts, PetscInt number, Vec X, PetscBool stages);
 PetscErrorCode reel_petsc_fetch(TSTrajectory tj, TS ts, PetscInt number);
 PetscErrorCode reel_petsc_announce(TSTrajectory tj, PetscInt last);
@@ -143,6 +166,13 @@ PetscErrorCode reel_petsc_forget(TSTrajectory tj);
 PetscErrorCode reel_petsc_solution_bytes(TSTrajectory tj, TS ts, size_t *bytes);
 PetscErrorCode reel_petsc_save(TSTrajectory tj, TS ts, Vec X, void *bytes);
 PetscErrorCode reel_petsc_load(TSTrajectory tj, TS ts, const void *bytes);
+
+/* ---- restart.c ---- */
+
+void reel_petsc_restart_options(const struct trajectory *self, struct reel_run_options *options);
+PetscErrorCode reel_petsc_resume(TSTrajectory tj, TS ts);
+PetscErrorCode reel_petsc_go_to_resumed(TSTrajectory tj, TS ts);
+PetscErrorCode reel_petsc_resume_adjoint(TSTrajectory tj, TS ts, PetscInt *number);
 
 /* ---- errors.c ---- */
 

@@ -20,17 +20,26 @@
  *	-first          no adjoint: the first solution is looked up
  *	-switch         the trajectory was set up as one of another type before options are read
  *	-clone          at last, another TS with the same controller, and no trajectory, solves
+ *	-later N        after the first solve there are N checkpoints
+ *	-mu MU
+ *	-integral HOW   forward or reverse: that sweep adds the integral of the sum of x^2 up
+ *	-kill N         the process ends itself before step N
+ *	-kill_adjoint N the same, before the adjoint of step N
  *	-output FILE
  */
+#include <signal.h>
+
 #include <petscts.h>
 
 typedef struct {
 	PetscReal mu;
-	PetscInt adjoints, pause, n, work, end, retry, halt;
+	PetscInt adjoints, pause, n, work, end, retry, halt, kill, kill_adjoint;
+	char later[16];
 	PetscBool clips, hand, lookup, bounce, spoils, was_retried, first, switches, clones;
 	PetscViewer output;
 	Vec lambda, mu_bar;
 	Mat jacobian, parameter;
+	Mat square, nothing; /* of the integrand, by x and by mu, or NULL */
 } Problem;
 
 static PetscErrorCode rhs(TS ts, PetscReal t, Vec X, Vec F, void *context)
@@ -105,6 +114,110 @@ static PetscErrorCode rhs_by_mu(TS ts, PetscReal t, Vec X, Mat A, void *context)
 	PetscCall(VecRestoreArrayRead(X, &x));
 	PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
 	PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+	PetscFunctionReturn(0);
+}
+
+/* ---- An integral along the way ---- */
+
+static PetscErrorCode integrand(TS ts, PetscReal t, Vec X, Vec R, void *context)
+{
+	PetscReal norm;
+	PetscInt first, last;
+
+	PetscFunctionBeginUser;
+	(void)ts;
+	(void)t;
+	(void)context;
+	PetscCall(VecNorm(X, NORM_2, &norm));
+	PetscCall(VecGetOwnershipRange(R, &first, &last));
+	if (first == 0 && last == 1)
+		PetscCall(VecSetValue(R, 0, norm * norm, INSERT_VALUES));
+	PetscCall(VecAssemblyBegin(R));
+	PetscCall(VecAssemblyEnd(R));
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode integrand_by_x(TS ts, PetscReal t, Vec X, Mat A, Mat B, void *context)
+{
+	Vec column;
+
+	PetscFunctionBeginUser;
+	(void)ts;
+	(void)t;
+	(void)A;
+	(void)context;
+	PetscCall(MatDenseGetColumnVecWrite(B, 0, &column));
+	PetscCall(VecAXPBY(column, 2, 0, X));
+	PetscCall(MatDenseRestoreColumnVecWrite(B, 0, &column));
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode integrand_by_mu(TS ts, PetscReal t, Vec X, Mat A, void *context)
+{
+	PetscFunctionBeginUser;
+	(void)ts;
+	(void)t;
+	(void)X;
+	(void)context;
+	PetscCall(MatZeroEntries(A));
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode add_integral(TS ts, Problem *problem, PetscInt local)
+{
+	char how[16] = "";
+	PetscBool is_forward, is_wanted;
+	TS quadrature;
+
+	PetscFunctionBeginUser;
+	PetscCall(PetscOptionsGetString(NULL, NULL, "-integral", how, sizeof how, &is_wanted));
+	if (!is_wanted)
+		PetscFunctionReturn(0);
+	PetscCall(PetscStrcmp(how, "forward", &is_forward));
+	PetscCall(MatCreateDense(PETSC_COMM_WORLD, local, PETSC_DECIDE, PETSC_DECIDE, 1, NULL,
+				 &problem->square));
+	PetscCall(MatSetUp(problem->square));
+	PetscCall(VecGetLocalSize(problem->mu_bar, &local));
+	PetscCall(MatCreateDense(PETSC_COMM_WORLD, local, PETSC_DECIDE, 1, 1, NULL,
+				 &problem->nothing));
+	PetscCall(MatSetUp(problem->nothing));
+	PetscCall(TSCreateQuadratureTS(ts, is_forward, &quadrature));
+	PetscCall(TSSetRHSFunction(quadrature, NULL, integrand, problem));
+	PetscCall(TSSetRHSJacobian(quadrature, problem->square, problem->square, integrand_by_x,
+				   problem));
+	PetscCall(TSSetRHSJacobianP(quadrature, problem->nothing, integrand_by_mu, problem));
+	PetscFunctionReturn(0);
+}
+
+/* ---- Killed ---- */
+
+static PetscErrorCode before_step(TS ts, PetscInt step, PetscReal t, Vec X, void *context)
+{
+	const Problem *problem = context;
+
+	PetscFunctionBeginUser;
+	(void)ts;
+	(void)t;
+	(void)X;
+	if (problem->kill == step)
+		raise(SIGKILL);
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode before_adjoint(TS ts, PetscInt step, PetscReal t, Vec X, PetscInt n,
+				     Vec *lambda, Vec *mu, void *context)
+{
+	const Problem *problem = context;
+
+	PetscFunctionBeginUser;
+	(void)ts;
+	(void)t;
+	(void)X;
+	(void)n;
+	(void)lambda;
+	(void)mu;
+	if (problem->kill_adjoint == step)
+		raise(SIGKILL);
 	PetscFunctionReturn(0);
 }
 
@@ -252,6 +365,7 @@ static PetscErrorCode solve_in_parts(TS ts, Vec X, const Problem *problem)
 static PetscErrorCode solve_adjoint(TS ts, Problem *problem)
 {
 	PetscInt steps;
+	Vec integral;
 
 	PetscFunctionBeginUser;
 	PetscCall(TSGetStepNumber(ts, &steps));
@@ -266,6 +380,10 @@ static PetscErrorCode solve_adjoint(TS ts, Problem *problem)
 	PetscCall(TSSetStepNumber(ts, steps));
 	PetscCall(VecView(problem->lambda, problem->output));
 	PetscCall(VecView(problem->mu_bar, problem->output));
+	if (problem->square) {
+		PetscCall(TSGetCostIntegral(ts, &integral));
+		PetscCall(VecView(integral, problem->output));
+	}
 	PetscFunctionReturn(0);
 }
 
@@ -383,6 +501,10 @@ static PetscErrorCode make_solver(TS *ts, Problem *problem)
 	PetscCall(TSSetExactFinalTime(*ts, TS_EXACTFINALTIME_MATCHSTEP));
 	PetscCall(TSSetSaveTrajectory(*ts));
 	PetscCall(TSSetApplicationContext(*ts, problem));
+	if (problem->kill >= 0)
+		PetscCall(TSMonitorSet(*ts, before_step, problem, NULL));
+	if (problem->kill_adjoint >= 0)
+		PetscCall(TSAdjointMonitorSet(*ts, before_adjoint, problem, NULL));
 	if (problem->clips || problem->end || problem->retry)
 		PetscCall(TSSetPostStep(*ts, after_step));
 	if (problem->bounce)
@@ -403,6 +525,11 @@ static PetscErrorCode get_options(Problem *problem, PetscInt *solves)
 	PetscCall(PetscOptionsGetInt(NULL, NULL, "-end", &problem->end, NULL));
 	PetscCall(PetscOptionsGetInt(NULL, NULL, "-retry", &problem->retry, NULL));
 	PetscCall(PetscOptionsGetInt(NULL, NULL, "-halt", &problem->halt, NULL));
+	PetscCall(PetscOptionsGetInt(NULL, NULL, "-kill", &problem->kill, NULL));
+	PetscCall(PetscOptionsGetInt(NULL, NULL, "-kill_adjoint", &problem->kill_adjoint, NULL));
+	PetscCall(PetscOptionsGetString(NULL, NULL, "-later", problem->later, sizeof problem->later,
+					NULL));
+	PetscCall(PetscOptionsGetReal(NULL, NULL, "-mu", &problem->mu, NULL));
 	PetscCall(PetscOptionsGetBool(NULL, NULL, "-spoil", &problem->spoils, NULL));
 	PetscCall(PetscOptionsGetBool(NULL, NULL, "-clip", &problem->clips, NULL));
 	PetscCall(PetscOptionsGetBool(NULL, NULL, "-bounce", &problem->bounce, NULL));
@@ -418,7 +545,8 @@ static PetscErrorCode get_options(Problem *problem, PetscInt *solves)
 
 int main(int argc, char **argv)
 {
-	Problem problem = {.mu = 3.0, .adjoints = 1, .n = 3, .work = 1};
+	Problem problem = {
+		.mu = 3.0, .adjoints = 1, .n = 3, .work = 1, .kill = -1, .kill_adjoint = -1};
 	PetscInt solves = 1, local = PETSC_DECIDE;
 	TS ts;
 	Vec X;
@@ -428,9 +556,14 @@ int main(int argc, char **argv)
 	PetscCall(PetscSplitOwnership(PETSC_COMM_WORLD, &local, &problem.n));
 	PetscCall(make_matrices(&problem, 2 * local));
 	PetscCall(make_solver(&ts, &problem));
+	PetscCall(add_integral(ts, &problem, 2 * local));
 	PetscCall(VecDuplicate(problem.lambda, &X));
-	for (PetscInt i = 0; i < solves; i++)
+	for (PetscInt i = 0; i < solves; i++) {
+		if (i && *problem.later)
+			PetscCall(PetscOptionsSetValue(NULL, "-ts_trajectory_max_cps_ram",
+						       problem.later));
 		PetscCall(solve(ts, X, &problem, i));
+	}
 	if (problem.clones)
 		PetscCall(solve_clone(ts, X));
 	PetscCall(TSDestroy(&ts));
@@ -439,6 +572,8 @@ int main(int argc, char **argv)
 	PetscCall(VecDestroy(&problem.mu_bar));
 	PetscCall(MatDestroy(&problem.jacobian));
 	PetscCall(MatDestroy(&problem.parameter));
+	PetscCall(MatDestroy(&problem.square));
+	PetscCall(MatDestroy(&problem.nothing));
 	PetscCall(PetscViewerDestroy(&problem.output));
 	PetscCall(PetscFinalize());
 	return 0;

@@ -79,6 +79,47 @@ checkpoints() {
 	same -ts_trajectory_stride 8 -ts_trajectory_max_cps_ram 3 -ts_trajectory_reel_directory "$PWD"
 }
 
+# resumed OPTION...: killed in either sweep, and started again.
+resumed() {
+	for kill in '-kill 20' '-kill_adjoint 45' '-kill_adjoint 7'; do
+		rm -f seen restart*
+		set -- "$@" -ts_trajectory_reel_restart "$PWD/restart" -ts_trajectory_reel_restart_seconds 1e-9
+		! run $program -output seen -dll_append "$PWD/libreel-petsc.so" -ts_trajectory_type reel "$@" $kill &&
+			[ -n "$(ls restart* 2>/dev/null)" ] && rm -f seen &&
+			run $program -output seen -dll_append "$PWD/libreel-petsc.so" -ts_trajectory_type reel "$@" \
+				-ts_trajectory_monitor && grep -q 'Reel: resumes' out && cmp -s wanted seen
+		ok $? "$name: $program: the same bytes where it was killed, $kill, and started again: $1 $2 $3 $4"
+		[ -f seen ] && cmp -s wanted seen || sed 's/^/#   /' out | head -n 20
+		[ -z "$(ls restart* 2>/dev/null)" ]
+		ok $? "$name: and no file is left"
+	done
+}
+
+# restarts: programs that are killed.
+restarts() {
+	for method in 'rk -ts_rk_type 4 -ts_adapt_type none' 'rk -ts_rk_type 3bs -ts_adapt_type none' \
+		'rk -ts_rk_type 5dp -ts_adapt_type basic -ts_max_time 9' 'cn -ts_adapt_type none' \
+		'rk -ts_rk_type 5dp -ts_adapt_type none -clip' 'rk -ts_adapt_type none -integral forward' \
+		'rk -ts_adapt_type none -integral reverse'; do
+		wanted 1 -ts_type $method
+		resumed -ts_trajectory_max_cps_ram 4
+		resumed -ts_trajectory_max_cps_ram 2 -ts_trajectory_max_cps_disk 4 -ts_trajectory_reel_directory "$PWD"
+	done
+	wanted 2 -ts_rk_type 3bs -ts_adapt_type none -n 5
+	resumed -ts_trajectory_max_cps_ram 4
+	set -- -ts_adapt_type none -ts_trajectory_max_cps_ram 4 -ts_trajectory_reel_restart "$PWD/restart" \
+		-ts_trajectory_reel_restart_seconds 1e-9
+	run 1 -dll_append "$PWD/libreel-petsc.so" -ts_trajectory_type reel "$@" -kill_adjoint 20
+	refused 'began with another solution' "$@" -mu 2
+	refused 'belongs to another plan' "$@" -ts_trajectory_max_cps_ram 5
+	refused 'another integral' "$@" -integral reverse
+	refused 'in several parts' "$@" -pause 2
+	rm -f restart*
+	refused 'a TS with events' "$@" -bounce
+	refused 'a time span' "$@" -ts_time_span 0,0.2,0.5
+	refused 'goes on from checkpoints' -ts_trajectory_reel_restart "$PWD/restart"
+}
+
 # python BUILD: the program of the manual, if petsc4py is for this build.
 python() {
 	home=$(/usr/bin/python3 -c 'import petsc4py; print(petsc4py.get_config()["PETSC_DIR"])' 2>/dev/null)
@@ -128,6 +169,9 @@ for build in $builds; do
 	checkpoints
 	wanted 4 -ts_type cn -ts_adapt_type none -n 3
 	checkpoints
+	wanted 8 -ts_rk_type 3bs -ts_adapt_type basic -n 9
+	same
+	same -ts_trajectory_max_cps_ram 4
 	wanted 1 -ts_rk_type 4 -ts_adapt_type none -solves 3
 	checkpoints
 	wanted 1 -ts_rk_type 4 -ts_adapt_type none -pause 7
@@ -146,8 +190,13 @@ for build in $builds; do
 	wanted 1 -ts_adapt_type none -clone
 	same
 	same -ts_trajectory_max_cps_ram 5
-	# Set up as another type at first.
+	# Set up as another type at first, or with other options.
 	wanted 1 -ts_adapt_type none -solves 2
+	for slots in '' '-ts_trajectory_max_cps_ram 3'; do
+		same -later 5 -ts_trajectory_view $slots
+		grep -q 'plan: binomial, 5 checkpoints' out
+		ok $? "$name: and by 5 checkpoints, set after a solve with others: $slots"
+	done
 	program="$program -switch"
 	checkpoints
 	run $program -output seen -dll_append "$PWD/libreel-petsc.so" -ts_trajectory_type reel \
@@ -171,6 +220,7 @@ for build in $builds; do
 		same -ts_trajectory_solution_only
 	done
 	reference=
+	restarts
 	ranks
 	refused 'checkpoints are gone' -adjoints 2 -ts_adapt_type none -ts_trajectory_max_cps_ram 3
 	refused 'is looked up' -lookup -ts_trajectory_max_cps_ram 3

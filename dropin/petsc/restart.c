@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Restart files. The run of the plan writes them, with its checkpoints. This file packs what else a
+ * sweep needs to go on: the steps that were taken, and in the reverse sweep the last solution and the
+ * adjoints. The first TSSolve() of a program resumes from a restart file, if there is one: the TS
+ * goes on from the checkpoint that was stored last. If the file is of a reverse sweep, the TS has its
+ * last solution at once, and TSAdjointSolve() goes on from the step that was reversed last.
+ */
+#include "trajectory.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+/* Before the steps, the attempts and the vectors. */
+struct saved {
+	size_t bytes; /* of all together */
+	size_t step_bytes;
+	size_t integral_bytes;
+	uint64_t start;
+	PetscInt steps, attempts, plan_end;
+	PetscInt next; /* the solution that an adjoint solve asks for next */
+	TSConvergedReason reason;
+	PetscReal size; /* of the next step */
+};
+
+/* ---- What a sweep begins with ---- */
+
+/* Mixes 8 bytes at a time, and what is left (FNV-1a, of words). */
+static uint64_t mix(uint64_t sum, const void *data, size_t bytes)
+{
+	const char *at = data;
+
+	for (size_t step; bytes; at += step, bytes -= step) {
+		uint64_t word = 0;
+
+		step = PetscMin(bytes, sizeof word);
+		memcpy(&word, at, step);
+		sum = (sum ^ word) * 0x100000001b3u;
+		sum ^= sum >> 32;
+	}
+	return sum;
+}
+
+static PetscErrorCode mix_vector(Vec X, uint64_t *sum)
+{
+	const PetscScalar *values;
+	PetscInt n;
+
+	PetscFunctionBegin;
+	PetscCall(VecGetLocalSize(X, &n));
+	PetscCall(VecGetArrayRead(X, &values));
+	*sum = mix(*sum, values, (size_t)n * sizeof *values);
+	PetscCall(VecRestoreArrayRead(X, &values));
+	PetscFunctionReturn(0);
+}
+
+/*
+ * The first solution, its time, the size of the first step, and the right-hand side there, so that
+ * a sweep with other parameters is not taken for the one that was saved.
+ */
+static PetscErrorCode look_at_start(TSTrajectory tj, TS ts)
+{
+	struct trajectory *self = tj->data;
+	Vec rate, residual;
+
+	PetscFunctionBegin;
+	PetscCall(VecDuplicate(ts->vec_sol, &rate));
+	PetscCall(VecDuplicate(ts->vec_sol, &residual));
+	PetscCall(VecSet(rate, 0));
+	PetscCall(TSComputeIFunction(ts, ts->ptime, ts->vec_sol, rate, residual, PETSC_FALSE));
+	self->start = mix(0, &ts->ptime, sizeof ts->ptime);
+	self->start = mix(self->start, &ts->time_step, sizeof ts->time_step);
+	PetscCall(mix_vector(ts->vec_sol, &self->start));
+	PetscCall(mix_vector(residual, &self->start));
+	PetscCall(VecDestroy(&residual));
+	PetscCall(VecDestroy(&rate));
+	PetscFunctionReturn(0);
+}
+
+/* ---- The vectors ---- */
+
+/* A walk along the packed vectors; without `data` it counts their bytes. */
+struct walk {
+	char *data;
+	size_t bytes; /* behind it */
+	PetscBool unpacks;
+};
+
+/* NULL: the TS has no such vector. */
+static PetscErrorCode visit(struct walk *walk, Vec X)
+{
+	PetscInt n;
+
+	PetscFunctionBegin;
+	if (!X)
+		PetscFunctionReturn(0);
+	PetscCall(VecGetLocalSize(X, &n));
+	if (walk->data && walk->unpacks)
+		PetscCall(reel_petsc_write(X, walk->data + walk->bytes));
+	else if (walk->data)
+		PetscCall(reel_petsc_read(X, walk->data + walk->bytes));
+	walk->bytes += (size_t)n * sizeof(PetscScalar);
+	PetscFunctionReturn(0);
+}
+
+/* The integral along the way, which either sweep may add up. */
+static PetscErrorCode visit_integral(struct walk *walk, TS ts)
+{
+	Vec integral = ts->vec_costintegral;
+
+	PetscFunctionBegin;
+	if (!integral && ts->quadraturets)
+		integral = ts->quadraturets->vec_sol;
+	PetscCall(visit(walk, integral));
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode visit_adjoints(struct walk *walk, TS ts)
+{
+	PetscFunctionBegin;
+	for (PetscInt i = 0; i < ts->numcost; i++) {
+		PetscCall(visit(walk, ts->vecs_sensi[i]));
+		PetscCall(visit(walk, ts->vecs_sensip ? ts->vecs_sensip[i] : NULL));
+	}
+	PetscFunctionReturn(0);
+}
+
+/* In this order. */
+static PetscErrorCode visit_vectors(struct walk *walk, const struct trajectory *self,
+				    PetscBool is_reverse)
+{
+	PetscFunctionBegin;
+	PetscCall(visit_integral(walk, self->ts));
+	if (is_reverse) {
+		PetscCall(visit(walk, self->last));
+		PetscCall(visit_adjoints(walk, self->ts));
+	}
+	PetscFunctionReturn(0);
+}
+
+/* ---- Packing ---- */
+
+static size_t steps_bytes(PetscInt steps)
+{
+	return ((size_t)steps + 1) * sizeof(struct step);
+}
+
+static size_t tables_bytes(PetscInt steps, PetscInt attempts)
+{
+	return sizeof(struct saved) + steps_bytes(steps) +
+	       (size_t)attempts * sizeof(struct attempt);
+}
+
+/* pack() reports the error. */
+static size_t packed_bytes(void *context, const void *adjoint)
+{
+	struct trajectory *self = ((TSTrajectory)context)->data;
+	struct walk walk = {0};
+
+	self->failure = visit_vectors(&walk, self, (PetscBool)(adjoint != NULL));
+	return tables_bytes(self->steps, self->attempts) + walk.bytes;
+}
+
+static int pack(void *context, const void *adjoint, void *bytes)
+{
+	struct trajectory *self = ((TSTrajectory)context)->data;
+	PetscBool is_reverse = (PetscBool)(adjoint != NULL);
+	struct saved saved = {.step_bytes = sizeof(struct step),
+			      .start = self->start,
+			      .steps = self->steps,
+			      .attempts = self->attempts,
+			      .plan_end = self->plan_end,
+			      .next = is_reverse ? self->given - 1 : -1,
+			      .reason = self->reason,
+			      .size = self->next_size};
+	size_t steps = steps_bytes(saved.steps), tables = tables_bytes(saved.steps, saved.attempts);
+	struct walk walk = {.data = (char *)bytes + tables}, integral = {0};
+	char *at = (char *)bytes + sizeof saved;
+
+	memcpy(at, self->step, steps);
+	memcpy(at + steps, self->attempt, tables - steps - sizeof saved);
+	if (!self->failure)
+		self->failure = visit_vectors(&walk, self, is_reverse);
+	if (!self->failure)
+		self->failure = visit_integral(&integral, self->ts);
+	saved.integral_bytes = integral.bytes;
+	saved.bytes = tables + walk.bytes;
+	memcpy(bytes, &saved, sizeof saved);
+	return self->failure ? -EIO : 0;
+}
+
+/* ---- Unpacking ---- */
+
+/* Steps that were kept are not: a file is written before the first of them, or after the last. */
+static PetscErrorCode unpack_tables(struct trajectory *self, const struct saved *saved)
+{
+	const char *at = (const char *)(saved + 1);
+
+	PetscFunctionBegin;
+	PetscCall(reel_petsc_make_room(self, saved->steps, saved->attempts));
+	memcpy(self->step, at, steps_bytes(saved->steps));
+	memcpy(self->attempt, at + steps_bytes(saved->steps),
+	       (size_t)saved->attempts * sizeof *self->attempt);
+	for (PetscInt i = 0; i <= saved->steps; i++)
+		self->step[i].kept = NULL;
+	self->steps = saved->steps;
+	self->attempts = saved->attempts;
+	self->plan_end = saved->plan_end;
+	self->reason = saved->reason;
+	self->next_size = saved->size;
+	PetscFunctionReturn(0);
+}
+
+/* In the reverse sweep the adjoints wait for TSAdjointSolve(). */
+static PetscErrorCode unvisit_vectors(struct trajectory *self, const struct saved *saved)
+{
+	size_t tables = tables_bytes(saved->steps, saved->attempts);
+	struct walk walk = {.data = (char *)saved + tables, .unpacks = PETSC_TRUE};
+
+	PetscFunctionBegin;
+	PetscCall(visit_integral(&walk, self->ts));
+	PetscCheck(walk.bytes == saved->integral_bytes, PETSC_COMM_SELF, PETSC_ERR_FILE_UNEXPECTED,
+		   "Reel: the restart file '%s' is of a sweep with another integral: remove it to begin "
+		   "anew",
+		   self->used.restart);
+	if (saved->next < 0)
+		PetscFunctionReturn(0);
+	PetscCall(visit(&walk, self->last));
+	PetscCall(PetscMalloc1(saved->bytes, &self->resumed));
+	memcpy(self->resumed, saved, saved->bytes);
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode unpack_all(struct trajectory *self, const struct saved *saved)
+{
+	PetscFunctionBegin;
+	PetscCheck(saved->step_bytes == sizeof(struct step), PETSC_COMM_SELF,
+		   PETSC_ERR_FILE_UNEXPECTED,
+		   "Reel: the restart file '%s' is of another plug-in: remove it to begin anew",
+		   self->used.restart);
+	PetscCheck(saved->start == self->start, PETSC_COMM_SELF, PETSC_ERR_FILE_UNEXPECTED,
+		   "Reel: the restart file '%s' is of a sweep that began with another solution, time, "
+		   "step size or right-hand side: remove it to begin anew",
+		   self->used.restart);
+	PetscCall(unpack_tables(self, saved));
+	PetscCall(unvisit_vectors(self, saved));
+	PetscFunctionReturn(0);
+}
+
+static int unpack(void *context, void *adjoint, const void *bytes)
+{
+	struct trajectory *self = ((TSTrajectory)context)->data;
+
+	(void)adjoint;
+	self->failure = unpack_all(self, bytes);
+	return self->failure ? -EINVAL : 0;
+}
+
+/* ---- A run with a restart file ---- */
+
+static PetscBool has_time_span(TS ts)
+{
+#if PETSC_VERSION_GE(3, 23, 0)
+	return (PetscBool)(ts->eval_times != NULL);
+#elif PETSC_VERSION_GE(3, 18, 0)
+	return (PetscBool)(ts->tspan != NULL);
+#else
+	(void)ts;
+	return PETSC_FALSE;
+#endif
+}
+
+static PetscErrorCode check_solve(const struct trajectory *self, TS ts)
+{
+	PetscFunctionBegin;
+	PetscCheck(!ts->event && !has_time_span(ts) &&
+			   ts->exact_final_time != TS_EXACTFINALTIME_INTERPOLATE,
+		   self->comm, PETSC_ERR_SUP,
+		   "Reel: -ts_trajectory_reel_restart: a TS with events or a time span, or that "
+		   "interpolates to its last time, has more to save than its solutions: leave one "
+		   "of them out");
+	PetscFunctionReturn(0);
+}
+
+void reel_petsc_restart_options(const struct trajectory *self, struct reel_run_options *options)
+{
+	if (!*self->used.restart)
+		return;
+	options->restart = self->used.restart;
+	options->restart_seconds = self->used.restart_seconds;
+	options->packed_bytes = packed_bytes;
+	options->save_adjoint = pack;
+	options->load_adjoint = unpack;
+}
+
+/* The run is in the sweep that was saved, and the tables are; or nothing has changed. */
+PetscErrorCode reel_petsc_resume(TSTrajectory tj, TS ts)
+{
+	struct trajectory *self = tj->data;
+	int error;
+
+	PetscFunctionBegin;
+	if (!*self->used.restart)
+		PetscFunctionReturn(0);
+	PetscCall(check_solve(self, ts));
+	PetscCall(look_at_start(tj, ts));
+	/* The first file may be written before the first solution is noted. */
+	PetscCall(reel_petsc_make_room(self, 0, 1));
+	PetscCall(PetscFree(self->resumed));
+	if (self->has_begun)
+		PetscFunctionReturn(0);
+	self->has_begun = PETSC_TRUE;
+	self->failure = 0;
+	error = reel_run_resume(self->run, tj, tj);
+	PetscCall(self->failure);
+	if (error != -ENOENT)
+		ReelCall(error);
+	PetscFunctionReturn(0);
+}
+
+/* A function after the last step may have ended the loop, when the reason was noted. */
+static PetscErrorCode go_to_end(struct trajectory *self, TS ts)
+{
+	PetscFunctionBegin;
+	PetscCall(VecCopy(self->last, ts->vec_sol));
+	ts->reason = self->reason ? self->reason : TS_CONVERGED_USER;
+	PetscCall(TSPostStep(ts));
+	PetscFunctionReturn(0);
+}
+
+/* The first stage of the next step is the last one of a step that this process has not taken. */
+static PetscErrorCode go_to_checkpoint(struct trajectory *self, TS ts)
+{
+	PetscFunctionBegin;
+	PetscCall(TSPostStep(ts));
+	if (ts->prestep)
+		ts->steprestart = PETSC_TRUE;
+	PetscCall(reel_petsc_begin_step(self, ts));
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode monitor(TSTrajectory tj)
+{
+	const struct trajectory *self = tj->data;
+	const struct saved *saved = (const void *)self->resumed;
+
+	PetscFunctionBegin;
+	if (tj->monitor && saved)
+		PetscCall(PetscViewerASCIIPrintf(
+			tj->monitor, "Reel: resumes the reverse sweep at step %" PetscInt_FMT "\n",
+			saved->next));
+	else if (tj->monitor)
+		PetscCall(PetscViewerASCIIPrintf(
+			tj->monitor, "Reel: resumes the forward sweep at step %" PetscInt_FMT "\n",
+			self->steps));
+	PetscFunctionReturn(0);
+}
+
+/* The TS is about to take step `steps`, or has come to its end. */
+PetscErrorCode reel_petsc_go_to_resumed(TSTrajectory tj, TS ts)
+{
+	struct trajectory *self = tj->data;
+	const struct step *step = &self->step[self->steps];
+
+	PetscFunctionBegin;
+	ts->steps = self->steps;
+	ts->ptime = step->time;
+	ts->ptime_prev = step[-1].time;
+	ts->time_step = self->next_size;
+	ts->steprestart = step->restarts;
+	PetscCall(reel_petsc_watch(ts));
+	PetscCall(monitor(tj));
+	PetscCall(self->resumed ? go_to_end(self, ts) : go_to_checkpoint(self, ts));
+	PetscFunctionReturn(0);
+}
+
+/* Gives the TS the adjoints, and goes to the step that comes next. */
+PetscErrorCode reel_petsc_resume_adjoint(TSTrajectory tj, TS ts, PetscInt *number)
+{
+	struct trajectory *self = tj->data;
+	const struct saved *saved = (const void *)self->resumed;
+	struct walk walk = {.unpacks = PETSC_TRUE};
+	size_t tables;
+
+	PetscFunctionBegin;
+	if (!saved)
+		PetscFunctionReturn(0);
+	self->ts = ts;
+	PetscCall(visit_vectors(&walk, self, PETSC_TRUE));
+	tables = tables_bytes(saved->steps, saved->attempts);
+	PetscCheck(*number == self->steps && tables + walk.bytes == saved->bytes, self->comm,
+		   PETSC_ERR_FILE_UNEXPECTED,
+		   "Reel: the restart file '%s' is of an adjoint solve with other gradients: remove it "
+		   "to begin anew",
+		   self->used.restart);
+	PetscCheck(*number - saved->next < ts->adjoint_max_steps, self->comm, PETSC_ERR_SUP,
+		   "Reel: the restart file '%s' is of an adjoint solve in several parts, which is not "
+		   "gone on with: remove it to begin anew",
+		   self->used.restart);
+	walk = (struct walk){.data = self->resumed + tables, .unpacks = PETSC_TRUE};
+	PetscCall(visit_vectors(&walk, self, PETSC_TRUE));
+	ts->adjoint_steps += *number - saved->next;
+	*number = saved->next;
+	PetscCall(PetscFree(self->resumed));
+	PetscFunctionReturn(0);
+}
