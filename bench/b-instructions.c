@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The instructions of a push and of a pop in each shape, in loops that do
- * nothing else: the loop's own two are among them, and for a pop what folds each
+ * nothing else: the loop's own three are among them, and for a pop what folds each
  * double into one word. A bare pointer in the tape's place has the same loops.
  */
 #include "config.h"
@@ -38,8 +38,9 @@ static struct {
  */
 static inline size_t next(size_t i)
 {
+	i--;
 	__asm__ volatile("" : "+r"(i) : : "memory");
-	return i - 1;
+	return i;
 }
 
 static inline uint64_t mixed_double(uint64_t mix, double x)

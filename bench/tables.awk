@@ -34,7 +34,7 @@ function kernels(size,   i, j, q, name, variants, columns, shown, count, logs, l
 function instructions(   i, name, last, line) {
 	print "### Instructions of a push and of a pop\n"
 	print "Counted by single steps through loops that do nothing else, `bench/b-instructions.c`."
-	print "Two of each count are the loop's own, and one for each double that is popped uses it. A"
+	print "Three of each count are the loop's own, and one for each double that is popped uses it. A"
 	print "span counts for a double of it; a bit has its part of storing the word.\n"
 	print "| what | instructions |\n|---|---|"
 	for (i = 1; i <= rows; i++) {
