@@ -400,7 +400,8 @@ static double two_lanes(void *context, size_t n)
 struct gradient {
 	const struct example *example;
 	int size, steps;
-	int threads; /* 0: the serial adjoint */
+	int threads;
+	bool by_hand; /* on arrays; or else by Reel */
 	struct problem *problem;
 	reel_lane *root;
 	double *result;
@@ -408,7 +409,7 @@ struct gradient {
 
 static void open_gradient(struct gradient *g)
 {
-	g->problem = g->example->open(g->size, g->steps, g->threads ? g->threads : 1);
+	g->problem = g->example->open(g->size, g->steps, g->threads);
 	g->result = allocate_doubles(g->problem->n);
 	check(reel_lane_open(&g->root, NULL, 0));
 }
@@ -425,8 +426,8 @@ static double run_gradient(void *context, size_t n)
 	struct gradient *g = context;
 
 	(void)n;
-	if (g->threads == 0)
-		return g->example->serial(g->problem, g->result);
+	if (g->by_hand)
+		return g->example->by_hand(g->problem, g->threads, g->result);
 	g->example->forward(g->problem, g->root, g->threads);
 	g->example->reverse(g->problem, g->root, g->threads, g->result);
 	check(reel_lane_error(g->root));
@@ -437,11 +438,12 @@ static double run_gradient(void *context, size_t n)
 static void run_example(const char *name, const struct example *example, int size, int steps,
 			size_t n)
 {
-	struct gradient gradients[3];
+	struct gradient gradients[4];
 	const struct measure_variant variants[] = {
-		{"serial, on an array", run_gradient, NULL, NULL, &gradients[0]},
-		{"one thread", run_gradient, NULL, NULL, &gradients[1]},
-		{"two threads", run_gradient, NULL, NULL, &gradients[2]},
+		{"by hand, one thread", run_gradient, NULL, NULL, &gradients[0]},
+		{"by hand, two threads", run_gradient, NULL, NULL, &gradients[1]},
+		{"one thread", run_gradient, NULL, NULL, &gradients[2]},
+		{"two threads", run_gradient, NULL, NULL, &gradients[3]},
 	};
 	const struct bench_case one = {name, variants, COUNT_OF(variants), 0, {n}, n, ROUNDS};
 
@@ -449,14 +451,14 @@ static void run_example(const char *name, const struct example *example, int siz
 		bench_run(&one);
 		return;
 	}
-	for (int threads = 0; threads < 3; threads++) {
-		gradients[threads] = (struct gradient){
-			.example = example, .size = size, .steps = steps, .threads = threads};
-		open_gradient(&gradients[threads]);
+	for (int i = 0; i < 4; i++) {
+		gradients[i] = (struct gradient){.example = example, .size = size, .steps = steps,
+						 .threads = i % 2 + 1, .by_hand = i < 2};
+		open_gradient(&gradients[i]);
 	}
 	run_case(&one);
-	for (int threads = 0; threads < 3; threads++)
-		close_gradient(&gradients[threads]);
+	for (int i = 0; i < 4; i++)
+		close_gradient(&gradients[i]);
 }
 
 /* ---- All cases ---- */

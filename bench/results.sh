@@ -28,6 +28,7 @@ A command runs one section again. Regenerate all of it, and both charts, on an i
 Machine: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(fact cpus_allowed) processors,
 L2 $(fact l2_bytes), L3 $(fact l3_bytes), memory $(fact memory_total_bytes),
 huge pages $(fact transparent_huge_pages). Compiler $(fact compiler), pool list $(fact pool_implementation).
+$(awk -f "$here/rows.awk" -f "$here/machine.awk" "$results")
 
 ![Time of what else one can use, over that of Reel](front.svg)
 

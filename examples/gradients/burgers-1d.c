@@ -13,6 +13,9 @@
 
 #include <reel/reduction.h>
 
+#include "common/barrier.h"
+#include "common/parallel.h"
+
 /* dt / (2 dx), and nu dt / dx^2. */
 #define C 0.1
 #define D 0.2
@@ -25,7 +28,7 @@ struct burgers {
 	/* Cells 0 to n - 1, with those at -1 and n that are the same as at the other end. */
 	double *now, *next, *bar, *next_bar;
 	double *partial; /* of each lane */
-	double *history; /* of the serial sweep */
+	double *history; /* of the sweep by hand */
 };
 
 /* ---- A row ---- */
@@ -209,28 +212,39 @@ static void reverse(struct problem *problem, reel_lane *root, int threads, doubl
 }
 
 /* Each state is computed where it is kept. */
-static double serial(struct problem *problem, double *gradient)
+static double by_hand(struct problem *problem, int threads, double *gradient)
 {
 	struct burgers *b = (struct burgers *)problem;
+	struct spin_barrier barrier = {0};
 	int n = problem->size, steps = problem->steps;
 	size_t width = (size_t)n + 2;
-	double *u = b->history + 1, *bar = b->bar, *next_bar = b->next_bar;
-	double sum;
+	double sum = 0;
 
-	memcpy(u, problem->x, (size_t)n * sizeof *u);
-	close_ring(u, 0, n, n);
-	for (int s = 0; s < steps; s++, u += width) {
-		step(u, u + width, n);
-		close_ring(u + width, 0, n, n);
+	start(b, b->history + 1);
+#pragma omp parallel num_threads(threads) reduction(+ : sum)
+	{
+		int first = (int)((int64_t)n * thread_number() / threads);
+		int end = (int)((int64_t)n * (thread_number() + 1) / threads);
+		double *u = b->history + 1, *bar = b->bar, *next_bar = b->next_bar;
+		uint64_t passed = 0;
+
+		for (int s = 0; s < steps; s++, u += width) {
+			step(u + first, u + width + first, end - first);
+			close_ring(u + width, first, end, n);
+			spin_barrier_pass(&barrier, &passed, threads);
+		}
+		sum = energy(u, first, end, n);
+		energy_reverse(u, bar, first, end, n);
+		spin_barrier_pass(&barrier, &passed, threads);
+		for (int s = steps; s-- > 0;) {
+			swap(&bar, &next_bar);
+			u -= width;
+			step_reverse(u + first, bar + first, next_bar + first, end - first);
+			close_ring(bar, first, end, n);
+			spin_barrier_pass(&barrier, &passed, threads);
+		}
+		memcpy(gradient + first, bar + first, (size_t)(end - first) * sizeof *gradient);
 	}
-	sum = energy(u, 0, n, n);
-	energy_reverse(u, bar, 0, n, n);
-	for (int s = steps; s-- > 0;) {
-		swap(&bar, &next_bar);
-		step_reverse(u -= width, bar, next_bar, n);
-		close_ring(bar, 0, n, n);
-	}
-	memcpy(gradient, bar, (size_t)n * sizeof *gradient);
 	return sum;
 }
 
@@ -272,5 +286,5 @@ const struct example burgers_1d = {
 	.size = 1000, .steps = 1000, .max_size = 100000000, .max_steps = 1000000,
 	.same_order = true, .taylor_largest = 0x1p-4,
 	.open = open_burgers, .close = close_burgers, .primal = primal,
-	.forward = forward, .reverse = reverse, .serial = serial,
+	.forward = forward, .reverse = reverse, .by_hand = by_hand,
 };

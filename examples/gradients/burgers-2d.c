@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/barrier.h"
+#include "common/parallel.h"
+
 /* dt / (2 dx), and nu dt / dx^2. */
 #define C 0.05
 #define D 0.1
@@ -23,7 +26,7 @@ struct burgers {
 	 * those at -1 and n that are the same as at the other end.
 	 */
 	double *now, *next, *bar, *next_bar;
-	double *history; /* of the serial sweep */
+	double *history; /* of the sweep by hand */
 };
 
 /* ---- A row ---- */
@@ -246,27 +249,41 @@ static void reverse(struct problem *problem, reel_lane *root, int threads, doubl
 	copy_gradient(steps % 2 ? b->next_bar : b->bar, n, gradient);
 }
 
-static double serial(struct problem *problem, double *gradient)
+static double by_hand(struct problem *problem, int threads, double *gradient)
 {
 	struct burgers *b = (struct burgers *)problem;
-	int n = problem->size;
+	struct spin_barrier barrier = {0};
+	int n = problem->size, steps = problem->steps;
 	size_t field = row_width(n) * (size_t)n;
-	double *bar = b->bar, *next_bar = b->next_bar, *state = b->history;
-	double sum;
+	double *last = b->history + field * (size_t)steps, sum = 0;
 
-	start(b, state);
-	for (int s = 0; s < problem->steps; s++, state += field)
-		for (int j = 0; j < n; j++)
-			step_row(state, state + field, n, j);
-	sum = energy(state, n, 1);
-	energy_reverse(state, bar, n);
-	for (int s = problem->steps; s-- > 0;) {
-		swap(&bar, &next_bar);
-		state -= field;
-		for (int j = 0; j < n; j++)
-			step_row_reverse(state, bar, next_bar, n, j);
+	start(b, b->history);
+#pragma omp parallel num_threads(threads)
+	{
+		int first = (int)((int64_t)n * thread_number() / threads);
+		int end = (int)((int64_t)n * (thread_number() + 1) / threads);
+		double *bar = b->bar, *next_bar = b->next_bar, *state = b->history;
+		uint64_t passed = 0;
+
+		for (int s = 0; s < steps; s++, state += field) {
+			for (int j = first; j < end; j++)
+				step_row(state, state + field, n, j);
+			spin_barrier_pass(&barrier, &passed, threads);
+		}
+		if (first == 0) {
+			sum = energy(last, n, 1);
+			energy_reverse(last, b->bar, n);
+		}
+		spin_barrier_pass(&barrier, &passed, threads);
+		for (int s = steps; s-- > 0;) {
+			swap(&bar, &next_bar);
+			state -= field;
+			for (int j = first; j < end; j++)
+				step_row_reverse(state, bar, next_bar, n, j);
+			spin_barrier_pass(&barrier, &passed, threads);
+		}
 	}
-	copy_gradient(bar, n, gradient);
+	copy_gradient(steps % 2 ? b->next_bar : b->bar, n, gradient);
 	return sum;
 }
 
@@ -313,5 +330,5 @@ const struct example burgers_2d = {
 	.size = 200, .steps = 50, .max_size = 10000, .max_steps = 1000000,
 	.same_order = true, .taylor_largest = 0x1p-4,
 	.open = open_burgers, .close = close_burgers, .primal = primal,
-	.forward = forward, .reverse = reverse, .serial = serial,
+	.forward = forward, .reverse = reverse, .by_hand = by_hand,
 };

@@ -42,7 +42,7 @@ struct cholesky {
 	double *l, *bar, *weight;
 	double *last; /* factor: where the reverse sweep begins, each time it is done */
 	double *score;   /* of each block */
-	double *history; /* of the serial sweep */
+	double *history; /* of the sweep by hand */
 	double *gradient;
 };
 
@@ -182,14 +182,17 @@ static void score(const struct cholesky *c, const struct task *t)
 		c->score[t->block] += weight[k] * l[k];
 }
 
-/* To the adjoint of a block that others add to at the same time; without a task, as it is. */
+/* To the adjoint of a block that others add to at the same time; task: NULL, by hand. */
 static void add_part(const struct cholesky *c, reel_lane *task, int block, const double *part)
 {
 	double *bar = block_of(c->bar, block);
 
-	if (task)
+	if (task) {
 		reel_task_add(task, &c->is[block], bar, part, ELEMENTS);
-	for (int k = 0; k < ELEMENTS && !task; k++)
+		return;
+	}
+#pragma omp critical(add_part)
+	for (int k = 0; k < ELEMENTS; k++)
 		bar[k] += part[k];
 }
 
@@ -371,30 +374,58 @@ static void reverse(struct problem *problem, reel_lane *root, int threads, doubl
 	reel_tasks_reverse(root, task_reverse, c, threads, 0);
 }
 
-static double serial(struct problem *problem, double *gradient)
+/* What the LOADs overwrite, in their order. */
+static double *kept_by(const struct cholesky *c, const struct task *t)
+{
+	return block_of(c->history, t->step * c->blocks + t->block);
+}
+
+static void run_by_hand(const struct cholesky *c, const struct task *t)
+{
+	if (t->operation == LOAD)
+		memcpy(kept_by(c, t), block_of(c->l, t->block), ELEMENTS * sizeof *c->l);
+	run(c, t);
+}
+
+static void reverse_by_hand(const struct cholesky *c, const struct task *t)
+{
+	run_reverse(c, t, NULL);
+	if (t->operation == LOAD)
+		memcpy(block_of(c->l, t->block), kept_by(c, t), ELEMENTS * sizeof *c->l);
+}
+
+/*
+ * Tasks that add to an adjoint, or read that of their block, do it at the same time as others; the
+ * additions themselves are in a critical section. A LOAD, too, changes the block that others read.
+ */
+static double by_hand(struct problem *problem, int threads, double *gradient)
 {
 	struct cholesky *c = (struct cholesky *)problem;
-	double *top = c->history;
 
 	start(c);
+	c->gradient = gradient;
+	memset(gradient, 0, problem->n * sizeof *gradient);
+#pragma omp parallel num_threads(threads)
+#pragma omp master
 	for (int n = 0; n < c->tasks; n++) {
 		const struct task *t = &c->task[n];
 
-		if (t->operation == LOAD) {
-			memcpy(top, block_of(c->l, t->block), ELEMENTS * sizeof *top);
-			top += ELEMENTS;
-		}
-		run(c, t);
+#pragma omp task if (threads > 1) depend(inout : c->is[t->block]) \
+	depend(in : c->is[t->read[0]], c->is[t->read[1]])
+		run_by_hand(c, t);
 	}
-	c->gradient = gradient;
-	memset(gradient, 0, problem->n * sizeof *gradient);
+#pragma omp parallel num_threads(threads)
+#pragma omp master
 	for (int n = c->tasks; n-- > 0;) {
 		const struct task *t = &c->task[n];
 
-		run_reverse(c, t, NULL);
-		if (t->operation == LOAD) {
-			top -= ELEMENTS;
-			memcpy(block_of(c->l, t->block), top, ELEMENTS * sizeof *top);
+		if (t->operation == UPDATE || t->operation == SCORE) {
+#pragma omp task if (threads > 1) depend(in : c->is[t->block], c->is[t->read[0]], c->is[t->read[1]])
+			reverse_by_hand(c, t);
+		} else {
+#pragma omp task if (threads > 1) depend(inout : c->is[t->block]) \
+	depend(in : c->is[t->read[0]], c->is[t->read[1]])
+			reverse_by_hand(c, t);
 		}
 	}
 	return total(c);
@@ -464,5 +495,5 @@ const struct example cholesky = {
 	.size = 8, .steps = 4, .max_size = 200, .max_steps = 100,
 	.same_order = true, .taylor_largest = 0x1p-9,
 	.open = open_cholesky, .close = close_cholesky, .primal = primal,
-	.forward = forward, .reverse = reverse, .serial = serial,
+	.forward = forward, .reverse = reverse, .by_hand = by_hand,
 };

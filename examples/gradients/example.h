@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the examples have in common: each is an objective J(x), as a primal in plain OpenMP, and
- * its gradient, by a forward and a reverse sweep in regions or tasks of Reel, and by one thread
- * on a bare array, to compare with.
+ * its gradient, by a forward and a reverse sweep in regions or tasks of Reel; and by hand on bare
+ * arrays, to compare with.
  */
 #ifndef EXAMPLE_H
 #define EXAMPLE_H
@@ -25,7 +25,7 @@ struct example {
 	const char *what_size, *what_steps;
 	int size, steps; /* by default */
 	int max_size, max_steps;
-	/* The serial adjoint adds in the same order: its bits are the same, for any lanes. */
+	/* By hand, one thread adds in the same order: its bits are the same, for any lanes. */
 	bool same_order;
 	double taylor_largest; /* step size */
 
@@ -34,8 +34,11 @@ struct example {
 	double (*primal)(struct problem *problem, int threads);
 	double (*forward)(struct problem *problem, reel_lane *root, int threads);
 	void (*reverse)(struct problem *problem, reel_lane *root, int threads, double *gradient);
-	/* Forward and reverse by one thread; what would be on a tape is in an array. */
-	double (*serial)(struct problem *problem, double *gradient);
+	/*
+	 * Forward and reverse; what would be on a tape is in an array. Threads do not sleep where they
+	 * wait for each other, so each of them needs a processor. There are at most as many as lanes.
+	 */
+	double (*by_hand)(struct problem *problem, int threads, double *gradient);
 };
 
 extern const struct example burgers_1d, burgers_2d, mlp, lorenz, cholesky;

@@ -2,9 +2,11 @@
 # Gradients of programs with OpenMP. The examples are a library, so that reel-bench measures them.
 if OPENMP
 noinst_LTLIBRARIES += libreel-gradients.la
+libreel_gradients_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/examples
 libreel_gradients_la_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 libreel_gradients_la_SOURCES = \
 	%D%/example.c %D%/example.h \
+	examples/common/barrier.h examples/common/parallel.h \
 	%D%/burgers-1d.c \
 	%D%/burgers-2d.c \
 	%D%/mlp.c \

@@ -13,8 +13,6 @@
 
 #include <reel/reduction.h>
 
-#include "example.h"
-
 #define DT 0.002
 
 struct lorenz {
@@ -22,7 +20,7 @@ struct lorenz {
 	reel_adjoint *rates_bar; /* which all lanes add to */
 	double *rates_bar_sum;
 	double *partial; /* of each lane */
-	double *history; /* of the serial sweep */
+	double *history; /* of the sweep by hand */
 };
 
 /* ---- A step ---- */
@@ -203,34 +201,55 @@ static void reverse(struct problem *problem, reel_lane *root, int threads, doubl
 	memcpy(gradient + 3 * problem->size, l->rates_bar_sum, 3 * sizeof *gradient);
 }
 
-static double serial(struct problem *problem, double *gradient)
+/* A state of a trajectory before each step, and the last one. */
+static double keep_trajectory(const struct problem *problem, int t, double *top)
+{
+	double s[3];
+
+	memcpy(s, problem->x + 3 * t, sizeof s);
+	for (int left = length_of(problem, t); left > 0; left--, top += 3) {
+		memcpy(top, s, sizeof s);
+		step(rates_of(problem), s);
+	}
+	memcpy(top, s, sizeof s);
+	return energy(problem, s);
+}
+
+static void reverse_kept(const struct problem *problem, int t, const double *top, double *bar,
+			 double *rates_bar)
+{
+	for (int i = 0; i < 3; i++)
+		bar[i] = top[i] / problem->size;
+	for (int left = length_of(problem, t); left > 0; left--)
+		step_reverse(rates_of(problem), top -= 3, bar, rates_bar);
+}
+
+static double by_hand(struct problem *problem, int threads, double *gradient)
 {
 	struct lorenz *l = (struct lorenz *)problem;
-	const double *rates = rates_of(problem);
-	double *top = l->history, *rates_bar = gradient + 3 * problem->size, sum = 0;
+	size_t room = 3 * ((size_t)problem->steps + 1);
+	double *rates_bar = gradient + 3 * problem->size, sum = 0;
+	double a = 0, b = 0, c = 0;
 
-	for (int t = 0; t < problem->size; t++) {
-		double s[3];
+#pragma omp parallel num_threads(threads) reduction(+ : sum, a, b, c)
+	{
+		double own[3] = {0};
 
-		memcpy(s, problem->x + 3 * t, sizeof s);
-		for (int left = length_of(problem, t); left > 0; left--, top += 3) {
-			memcpy(top, s, sizeof s);
-			step(rates, s);
+#pragma omp for schedule(dynamic)
+		for (int t = 0; t < problem->size; t++)
+			sum += keep_trajectory(problem, t, l->history + (size_t)t * room);
+#pragma omp for schedule(dynamic) nowait
+		for (int t = 0; t < problem->size; t++) {
+			const double *kept = l->history + (size_t)t * room;
+
+			reverse_kept(problem, t, kept + 3 * length_of(problem, t), gradient + 3 * t,
+				     own);
 		}
-		memcpy(top, s, sizeof s);
-		top += 3;
-		sum += energy(problem, s);
+		a += own[0];
+		b += own[1];
+		c += own[2];
 	}
-	memset(rates_bar, 0, 3 * sizeof *rates_bar);
-	for (int t = problem->size; t-- > 0;) {
-		double *bar = gradient + 3 * t;
-
-		top -= 3;
-		for (int i = 0; i < 3; i++)
-			bar[i] = top[i] / problem->size;
-		for (int left = length_of(problem, t); left > 0; left--)
-			step_reverse(rates, top -= 3, bar, rates_bar);
-	}
+	memcpy(rates_bar, (double[]){a, b, c}, 3 * sizeof *rates_bar);
 	return sum;
 }
 
@@ -269,5 +288,5 @@ const struct example lorenz = {
 	.size = 64, .steps = 1000, .max_size = 1000, .max_steps = 1000000,
 	.same_order = false, .taylor_largest = 0x1p-10,
 	.open = open_lorenz, .close = close_lorenz, .primal = primal,
-	.forward = forward, .reverse = reverse, .serial = serial,
+	.forward = forward, .reverse = reverse, .by_hand = by_hand,
 };

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: MIT
+# After rows.awk: a sentence for the head of RESULTS.md, on what the machine itself takes.
+END {
+	if (!medians["floor/word", "there and back"])
+		exit
+	printf "A word goes to another processor and back in %.0f ns, ", medians["floor/word", "there and back"]
+	printf "a thread that sleeps wakes in %.1f us, ", medians["floor/wake", "a wake"] / 1000
+	printf "and a page of 4 KiB is given to a process in %.0f ns.\n", medians["floor/page", "a page of 4 KiB"]
+}
