@@ -18,6 +18,7 @@ libreel_omp_core_la_SOURCES = \
 	%D%/lookahead/lookahead-act.c \
 	%D%/lookahead/lookahead-buffer.c %D%/lookahead/lookahead-buffer.h \
 	%D%/lookahead/lookahead-open.c \
+	%D%/region/barrier.c \
 	%D%/region/deadlock.c \
 	%D%/region/lane.c %D%/region/lane.h \
 	%D%/region/lane-recording.c \

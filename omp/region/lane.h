@@ -10,6 +10,7 @@
  *	lane-recording.c  roots that are frozen, and roots that read them
  *	region.c      regions: what a lane is part of
  *	phase.c       what a lane records between two barriers
+ *	barrier.c     the barriers of a team
  *	worker.c      which thread takes which lane
  *	loop.c        loops: chunks, and the intervals that the reverse sweep pops
  *	ordered.c     the turns of ordered sections; wait.c, waiting for a turn or a barrier
@@ -101,6 +102,25 @@ enum reel_mistake_kind {
 	REEL_MISTAKES
 };
 
+/* Those of three levels: 16, 4 and 1. */
+#define REEL_BARRIER_GROUPS 21
+
+/* What members of a group wait for. */
+struct reel_barrier_gate {
+	_Atomic uint64_t passed; /* number of barriers that all of the group may pass */
+	const void *span;        /* the collective span of the last one; written before `passed` */
+};
+
+/* Threads that are neighbours, for barriers: barrier.c. Numbers are those since the region began. */
+struct reel_barrier_group {
+	/* Arrivals of its members at all barriers. */
+	alignas(REEL_CACHE_SPACING) _Atomic uint64_t arrived;
+	/* Of two members, the last one to come has the line of both words. */
+	struct reel_barrier_gate near;
+	/* More members come while others wait, and each would take the line from those. */
+	alignas(REEL_CACHE_SPACING) struct reel_barrier_gate far;
+};
+
 struct reel_region {
 	/* What a thread reads when it comes for a lane, in 64 bytes, which each region changes. */
 	reel_lane *parent;
@@ -133,20 +153,14 @@ struct reel_region {
 	_Atomic uint64_t newest;
 
 	/*
-	 * Number of arrivals of threads at barriers, and of barriers that all have passed. Acquire
-	 * and release (worker.c): what each thread did before a barrier is visible to all after it.
+	 * Line of the program that pushed or popped the last collective span. Only thread 0 writes
+	 * it, and the thread that ends the region reads it.
 	 */
-	alignas(REEL_CACHE_SPACING) _Atomic uint64_t arrivals;
-	_Atomic uint64_t passed;
-	/* The collective span of the last barrier. Thread 0 writes it before it writes `passed`. */
-	const void *span;
-	/*
-	 * Line of the program that pushed or popped the span. Only thread 0 writes it, and the
-	 * thread that ends the region reads it.
-	 */
-	const char *span_call_site;
+	alignas(REEL_CACHE_SPACING) const char *span_call_site;
 	/* Height of the parent's tape where the recording began, and where the reversal ends. */
 	uint64_t height;
+
+	struct reel_barrier_group group[REEL_BARRIER_GROUPS];
 };
 
 /* The lanes of a lane are in blocks that do not move: block b has 2^b of them. */
@@ -447,6 +461,20 @@ static inline bool reel_region_has_mistake(const reel_region *region)
 	/* Relaxed is enough: a thread that does not see it yet goes on as before it. */
 	return atomic_load_explicit(&region->mistake, memory_order_relaxed) != 0;
 }
+
+/* ---- barrier.c ---- */
+
+/* Returns the collective span that all threads see after the barrier. */
+typedef const void *reel_barrier_action(reel_worker *worker, const void *argument);
+
+/*
+ * Passes a barrier. `act` is called by thread 0 alone, always the same, when all threads have come
+ * and before any goes on; it may be NULL. Returns the span of the last action. Ends early if the
+ * region has a mistake, without the action.
+ */
+const void *reel_barrier_pass(reel_worker *worker, reel_barrier_action *act, const void *argument);
+/* Before a region begins, and before its team and mistake are forgotten. */
+void reel_barrier_clear(reel_region *region);
 
 /* Returns lane `index` in its phase of this round, for the thread that takes it. */
 reel_lane *reel_region_enter(reel_region *region, int32_t index, int64_t round);

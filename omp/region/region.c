@@ -151,15 +151,9 @@ reel_lane *reel_region_enter(reel_region *region, int32_t index, int64_t round)
 /* ---- Regions ---- */
 
 /* Relaxed is enough: no thread of the region looks at them yet. */
-static void clear_barriers(reel_region *region)
-{
-	atomic_store_explicit(&region->arrivals, 0, memory_order_relaxed);
-	atomic_store_explicit(&region->passed, 0, memory_order_relaxed);
-}
-
-/* Relaxed is enough: no thread of the region looks at them yet. */
 static void forget_team(reel_region *region)
 {
+	reel_barrier_clear(region);
 	atomic_store_explicit(&region->mistake, 0, memory_order_relaxed);
 	atomic_store_explicit(&region->threads, 0, memory_order_relaxed);
 	atomic_store_explicit(&region->workers, 0, memory_order_relaxed);
@@ -188,7 +182,6 @@ static reel_region *dead_region(void)
 
 	region.parent = reel_lane_refuse_all();
 	move_to(&region, REEL_REGION_DEAD);
-	clear_barriers(&region);
 	forget_team(&region);
 	return &region;
 }
@@ -214,7 +207,6 @@ static reel_region *start(reel_lane *parent, enum reel_region_state state, const
 	atomic_store_explicit(&region->newest, 0, memory_order_relaxed);
 	atomic_store_explicit(&region->dispatch, 0, memory_order_relaxed);
 	region->span_call_site = NULL;
-	clear_barriers(region);
 	forget_team(region);
 	return region;
 }

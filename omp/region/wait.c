@@ -47,9 +47,12 @@ static struct queue {
 #undef QUEUE
 };
 
+/* Words lie side by side, or on cache lines of their own. */
 static struct queue *queue_of(const _Atomic uint64_t *word)
 {
-	return &queues[(uintptr_t)word / sizeof *word % QUEUES];
+	uintptr_t address = (uintptr_t)word;
+
+	return &queues[(address / sizeof *word + address / 128) % QUEUES];
 }
 
 /* Lets the other thread of the core go on. */
@@ -177,7 +180,7 @@ bool reel_omp_await(const struct reel_omp_wait *wait)
 	return reel_omp_look(wait) ? reel_omp_has_come(wait) : reel_omp_sleep(wait);
 }
 
-unsigned reel_omp_looks(int threads)
+bool reel_omp_has_processors(int threads)
 {
 	/* Relaxed is enough: a number that guards no memory. 0: not known yet. */
 	static _Atomic long processors;
@@ -185,9 +188,17 @@ unsigned reel_omp_looks(int threads)
 
 	if (!known) {
 		REEL_UNCANCELLED;
+		long found = sysconf(_SC_NPROCESSORS_ONLN);
 
-		known = sysconf(_SC_NPROCESSORS_ONLN);
-		atomic_store_explicit(&processors, known, memory_order_relaxed);
+		if (atomic_compare_exchange_strong_explicit(&processors, &known, found,
+							    memory_order_relaxed,
+							    memory_order_relaxed))
+			known = found;
 	}
-	return threads <= known ? LOOKS : REEL_OMP_FEW_LOOKS;
+	return threads <= known;
+}
+
+unsigned reel_omp_looks(int threads)
+{
+	return reel_omp_has_processors(threads) ? LOOKS : REEL_OMP_FEW_LOOKS;
 }

@@ -20,8 +20,8 @@ struct reel_omp_wait {
 bool reel_omp_has_come(const struct reel_omp_wait *wait);
 
 /*
- * Waits without sleeping, for some ten microseconds. Returns whether the wait is over: the word has
- * that value, or something has failed.
+ * Waits without sleeping, for some ten microseconds. Returns whether the wait is over: the value has
+ * come, or something has failed.
  */
 bool reel_omp_look(const struct reel_omp_wait *wait);
 
@@ -43,6 +43,9 @@ void reel_omp_wake_all(void);
 
 /* Where what is waited for may take as long as the program likes. */
 #define REEL_OMP_FEW_LOOKS 20
+
+/* Whether the machine has a processor for each of so many threads; always the same answer. */
+bool reel_omp_has_processors(int threads);
 
 /*
  * How many looks are worth while for what other threads do soon: few where they have no processor.

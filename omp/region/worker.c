@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Workers: which thread takes which lane, and the barriers between phases. Each thread of a team
- * has a worker of its own and calls these functions.
+ * Workers: which thread takes which lane, and the phases of a region. Each thread of a team has a
+ * worker of its own and calls these functions.
  *
  * In each round a lane is taken by one thread. Between two rounds all threads pass a barrier, so
  * what a lane holds is visible to the thread that takes it next.
@@ -14,7 +14,6 @@
 
 #include "observe.h"
 #include "tape/tape.h"
-#include "wait.h"
 #include "os/yield.h"
 
 /* A region that was begun without a number of lanes gets as many as its first team has threads. */
@@ -225,72 +224,11 @@ void reel_worker_next_phase(reel_worker *worker)
 	next_phase(worker);
 }
 
-/* Returns whether all threads have come to the barrier. */
-static bool arrive(reel_worker *worker)
-{
-	uint64_t all = ++worker->barriers * (uint64_t)worker->threads, arrived;
-
-	/*
-	 * Acquire and release: the last thread to come sees what the others did before.
-	 * Sequentially consistent: pairs with reel_omp_await() of thread 0.
-	 */
-	arrived = 1 + atomic_fetch_add_explicit(&worker->region->arrivals, 1, memory_order_seq_cst);
-	if (arrived > all)
-		reel_region_note_mistake(worker->region, REEL_MISTAKE_WORKERS, worker->thread);
-	return arrived == all;
-}
-
-/*
- * Returns false if a mistake of the program has ended all waits in the region. A region that OpenMP
- * cancels in the meantime is one.
- */
-static bool wait_until(const reel_worker *worker, const _Atomic uint64_t *word, uint64_t value)
-{
-	bool has_come;
-	const struct reel_omp_wait wait = {.word = word,
-					   .value = value,
-					   .failed = &worker->region->mistake,
-					   .looks = reel_omp_looks(worker->threads)};
-
-	reel_yield_point();
-	has_come = reel_omp_await(&wait);
-	if (!has_come && !reel_region_has_mistake(worker->region))
-		reel_region_note_mistake(worker->region, REEL_MISTAKE_CANCELLED, worker->thread);
-	return has_come;
-}
-
-/* Lets all threads go on. */
-static void open_barrier(const reel_worker *worker)
-{
-	reel_region *region = worker->region;
-
-	reel_yield_point();
-	/*
-	 * Sequentially consistent: pairs with reel_omp_await(). All that any thread did before the
-	 * barrier is visible after it.
-	 */
-	/* Relaxed is enough, for the assertion: this thread passed the barrier before. */
-	REEL_ASSERT(atomic_load_explicit(&region->passed, memory_order_relaxed) + 1 ==
-			    worker->barriers ||
-		    reel_region_has_mistake(region));
-	atomic_store_explicit(&region->passed, worker->barriers, memory_order_seq_cst);
-	reel_yield_point();
-	reel_omp_wake(&region->passed);
-}
-
-static void pass_barrier(reel_worker *worker)
-{
-	if (arrive(worker))
-		open_barrier(worker);
-	else
-		wait_until(worker, &worker->region->passed, worker->barriers);
-}
-
 static void end_phase(reel_worker *worker)
 {
 	leave_lane(worker);
 	if (worker->threads > 1)
-		pass_barrier(worker);
+		reel_barrier_pass(worker, NULL, NULL);
 	next_phase(worker);
 }
 
@@ -328,46 +266,40 @@ static const void *pop_span(reel_tape *tape, const reel_type *type, size_t n, co
 	return NULL;
 }
 
-/*
- * Passes a barrier. Thread 0 pushes or pops when all threads have come and none reads the earlier
- * spans any more. It is always the same thread, so that the tape stays in its cache.
- */
-static void act_for_all(reel_worker *worker, tape_action *act, const reel_type *type, size_t n,
-			const char *call_site)
-{
-	reel_region *region = worker->region;
-	reel_tape *tape = &region->parent->tape;
+/* A push or a pop of a collective span. */
+struct span_action {
+	tape_action *act;
+	const reel_type *type;
+	size_t n;
+	const char *call_site;
+};
 
-	if (!arrive(worker) &&
-	    !wait_until(worker, &region->arrivals, worker->barriers * (uint64_t)worker->threads))
-		return;
+/* None reads the earlier spans any more. */
+static const void *act_for_all(reel_worker *worker, const void *argument)
+{
+	const struct span_action *action = argument;
+	reel_tape *tape = &worker->region->parent->tape;
+	const void *span;
+
 	reel_tape_hand_over(tape);
-	region->span_call_site = call_site;
-	region->span = act(tape, type, n, call_site);
+	worker->region->span_call_site = action->call_site;
+	span = action->act(tape, action->type, action->n, action->call_site);
 	reel_tape_hand_over(tape);
-	open_barrier(worker);
+	return span;
 }
 
-static void wait_for_act(reel_worker *worker)
-{
-	reel_region *region = worker->region;
-
-	if (arrive(worker))
-		reel_omp_wake(&region->arrivals);
-	wait_until(worker, &region->passed, worker->barriers);
-}
-
+/* It is always thread 0 that acts, so that the tape stays in its cache. */
 static const void *act_together(reel_worker *worker, tape_action *act, const reel_type *type,
 				size_t n, const char *call_site)
 {
+	const struct span_action action = {act, type, n, call_site};
+	const void *span;
+
 	REEL_OBSERVE(REEL_EVENT_BARRIER, .region = worker->region);
 	leave_lane(worker);
-	if (worker->thread == 0)
-		act_for_all(worker, act, type, n, call_site);
-	else
-		wait_for_act(worker);
+	span = reel_barrier_pass(worker, act_for_all, &action);
 	next_phase(worker);
-	return reel_region_has_mistake(worker->region) ? NULL : worker->region->span;
+	return reel_region_has_mistake(worker->region) ? NULL : span;
 }
 
 void *reel_worker_push_span_at(reel_worker *worker, reel_type type, size_t n, const char *call_site)

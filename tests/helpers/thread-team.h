@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-#define MAX_THREADS 16
+#define MAX_THREADS 70
 
 struct team {
 	int threads;

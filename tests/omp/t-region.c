@@ -270,25 +270,52 @@ static void test_phases(void)
 	close_pool(pool, "phases");
 }
 
-/* What a thread did before a barrier of Reel's all threads see after it. */
-#define BARRIERS 500
+/*
+ * What a thread did before a barrier of Reel's all threads see after it, and all get one span. Teams
+ * have one group of threads, or several, on one, two or three levels.
+ */
+#define BARRIERS 1500
+#define MAX_BARRIER_TEAM MAX_THREADS
+
+static const int barrier_teams[] = {1, 2, 3, 4, 5, 8, 16, 17, 23, MAX_BARRIER_TEAM};
 
 static struct {
 	reel_region *region;
-	int done[5][16]; /* by each thread, on a line of its own; not atomic */
+	/* By each thread, on a line of its own; not atomic. */
+	struct {
+		int done;
+		const double *span;
+		char line[64];
+	} by[MAX_BARRIER_TEAM];
 	_Atomic int wrong;
 } barriers;
 
 static void pass_barriers(const struct member *member)
 {
-	int threads = member->team->threads;
+	int threads = member->team->threads, rounds = BARRIERS / threads / threads + 2;
 	reel_worker worker = reel_worker_begin(barriers.region, member->number, threads);
 
-	for (int i = 0; i < BARRIERS; i++) {
-		barriers.done[member->number][0] = i;
+	for (int i = 0; i < rounds; i++) {
+		barriers.by[member->number].done = i;
 		reel_worker_barrier(&worker);
 		for (int other = 0; other < threads; other++)
-			barriers.wrong += barriers.done[other][0] != i;
+			barriers.wrong += barriers.by[other].done != i;
+		barriers.by[member->number].span = reel_worker_push_span(&worker, double, 1);
+		reel_worker_barrier(&worker);
+		for (int other = 0; other < threads; other++)
+			barriers.wrong += barriers.by[other].span != barriers.by[0].span ||
+					  !barriers.by[other].span;
+	}
+}
+
+static void pop_spans(const struct member *member)
+{
+	int threads = member->team->threads, rounds = BARRIERS / threads / threads + 2;
+	reel_worker worker = reel_worker_begin(barriers.region, member->number, threads);
+
+	for (int i = 0; i < rounds; i++) {
+		reel_worker_barrier(&worker);
+		barriers.wrong += !reel_worker_pop_span(&worker, double, 1);
 		reel_worker_barrier(&worker);
 	}
 }
@@ -298,12 +325,20 @@ static void test_barriers(void)
 	reel_lane *root = open_root(NULL);
 
 	tap_case("barriers");
-	for (unsigned i = 0; i < COUNT(teams); i++) {
+	for (unsigned i = 0; i < COUNT(barrier_teams); i++) {
 		memset(&barriers, 0, sizeof barriers);
 		barriers.region = reel_region_begin(root, 0);
-		run_team(teams[i], pass_barriers, NULL);
+		run_team(barrier_teams[i], pass_barriers, NULL);
 		reel_region_end(barriers.region);
-		is_int(barriers.wrong, 0, "%d threads see what the others did before", teams[i]);
+		is_int(barriers.wrong, 0, "%d threads see what the others did before, and one span",
+		       barrier_teams[i]);
+	}
+	for (unsigned i = COUNT(barrier_teams); i-- > 0;) {
+		barriers.region = reel_region_reverse(root);
+		run_team(barrier_teams[i], pop_spans, NULL);
+		is_int(reel_region_end(barriers.region), 0, "%d threads pop the spans",
+		       barrier_teams[i]);
+		is_int(barriers.wrong, 0, "and all get them");
 	}
 	reel_lane_close(root);
 }
