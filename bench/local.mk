@@ -62,8 +62,9 @@ noinst_PROGRAMS += %D%/reel-scale
 	%D%/scale/b-scale-tail.c \
 	%D%/scale/b-scale-tape.c \
 	%D%/scale/b-scale-region.c \
+	%D%/scale/b-scale-phase.c \
 	tools/kernel-file.c tools/kernel-file.h tools/facts.h
-%C%_reel_scale_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/bench
+%C%_reel_scale_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/bench -I$(top_srcdir)/examples
 %C%_reel_scale_CFLAGS = $(AM_CFLAGS) $(CK_CFLAGS) $(OPENMP_CFLAGS) $(HWLOC_CFLAGS)
 $(%C%_reel_scale_OBJECTS): CFLAGS += $(FAST_CFLAGS)
 %C%_reel_scale_LDADD = $(scale_omp) libreel-core.la $(HWLOC_LIBS) -lm

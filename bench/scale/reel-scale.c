@@ -243,6 +243,7 @@ int main(int argc, char **argv)
 	scale_bench_tails();
 	scale_bench_tapes();
 	scale_bench_regions();
+	scale_bench_phases();
 	places_release(&scale.places);
 	return report_close() ? 0 : 1;
 }

@@ -65,4 +65,7 @@ void scale_bench_tapes(void);
 /* b-scale-region.c */
 void scale_bench_regions(void);
 
+/* b-scale-phase.c */
+void scale_bench_phases(void);
+
 #endif

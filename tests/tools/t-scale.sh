@@ -62,4 +62,10 @@ done
 "$SOURCE_DIR/bench/scale/scaling.sh" "$BUILD_DIR" results >scaling.md
 [ $? -eq 0 ] && grep -q '^## Tapes up and down' scaling.md
 ok $? 'SCALING.md is made from results'
+if grep -q 'scale/phase' results; then
+	grep -q '^| `reel_worker_barrier()` | [0-9]' scaling.md
+	ok $? 'and has the time of a barrier'
+else
+	skip 'and has the time of a barrier: there is no OpenMP'
+fi
 end
