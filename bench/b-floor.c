@@ -115,11 +115,14 @@ static double send_words(void *context, size_t n)
 	return by_two(spin, n);
 }
 
-/* Each of n values is one wake: a turn of both threads has two. */
+/* What takes microseconds counts as a thousand values, and its times are microseconds each. */
+#define THOUSAND 1000
+
+/* A turn of both threads has two wakes. */
 static double wake_threads(void *context, size_t n)
 {
 	(void)context;
-	return by_two(sleep_and_wake, n / 2);
+	return by_two(sleep_and_wake, n / 2 / THOUSAND);
 }
 
 /* ---- Pages ---- */
@@ -128,18 +131,19 @@ static double wake_threads(void *context, size_t n)
 
 static double touch_pages(void *context, size_t n)
 {
-	char *memory = mmap(NULL, n * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t pages = n / THOUSAND;
+	char *memory = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	double last;
 
 	(void)context;
 	need(memory != MAP_FAILED, "mmap()");
 #ifdef MADV_NOHUGEPAGE
-	madvise(memory, n * PAGE, MADV_NOHUGEPAGE);
+	madvise(memory, pages * PAGE, MADV_NOHUGEPAGE);
 #endif
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < pages; i++)
 		memory[i * PAGE] = 1;
-	last = memory[(n - 1) * PAGE];
-	munmap(memory, n * PAGE);
+	last = memory[(pages - 1) * PAGE];
+	munmap(memory, pages * PAGE);
 	return last;
 }
 
@@ -149,9 +153,9 @@ static void bench_machine(void)
 					    wake = {.name = "a wake", .run = wake_threads},
 					    page = {.name = "a page of 4 KiB", .run = touch_pages};
 	static const struct bench_case cases[] = {
-		{"floor/word", &word, 1, 0, {1 << 18}, 1 << 18, 9},
-		{"floor/wake", &wake, 1, 0, {1 << 10}, 1 << 10, 9},
-		{"floor/page", &page, 1, 0, {1 << 15}, 1 << 15, 9},
+		{"floor/word", &word, 1, 0, {1 << 20}, 1 << 20, 9},
+		{"floor/wake", &wake, 1, 0, {10000 * THOUSAND}, 10000 * THOUSAND, 9},
+		{"floor/page", &page, 1, 0, {10000 * THOUSAND}, 10000 * THOUSAND, 9},
 	};
 
 	/* Threads that spin on one processor keep each other from it. */
