@@ -18,7 +18,9 @@ struct saved {
 	size_t integral_bytes;
 	uint64_t start;
 	PetscInt steps, attempts, plan_end;
-	PetscInt next; /* the solution that an adjoint solve asks for next */
+	PetscInt next; /* the solution that an adjoint solve asks for next; -1: in the forward sweep */
+	PetscInt gradients;
+	PetscBool has_parameters; /* gradients by parameters, too */
 	TSConvergedReason reason;
 	PetscReal size; /* of the next step */
 };
@@ -56,20 +58,25 @@ static PetscErrorCode mix_vector(Vec X, uint64_t *sum)
 
 /*
  * The first solution, its time, the size of the first step, and the right-hand side there, so that
- * a sweep with other parameters is not taken for the one that was saved.
+ * a sweep with other parameters is not taken for the one that was saved; the method, and the end.
  */
 static PetscErrorCode look_at_start(TSTrajectory tj, TS ts)
 {
 	struct trajectory *self = tj->data;
+	TSType type = NULL;
 	Vec rate, residual;
 
 	PetscFunctionBegin;
+	PetscCall(TSGetType(ts, &type));
 	PetscCall(VecDuplicate(ts->vec_sol, &rate));
 	PetscCall(VecDuplicate(ts->vec_sol, &residual));
 	PetscCall(VecSet(rate, 0));
 	PetscCall(TSComputeIFunction(ts, ts->ptime, ts->vec_sol, rate, residual, PETSC_FALSE));
-	self->start = mix(0, &ts->ptime, sizeof ts->ptime);
+	self->start = mix(sizeof ts->steps, &ts->ptime, sizeof ts->ptime);
 	self->start = mix(self->start, &ts->time_step, sizeof ts->time_step);
+	self->start = mix(self->start, &ts->max_time, sizeof ts->max_time);
+	self->start = mix(self->start, &ts->max_steps, sizeof ts->max_steps);
+	self->start = mix(self->start, type, strlen(type));
 	PetscCall(mix_vector(ts->vec_sol, &self->start));
 	PetscCall(mix_vector(residual, &self->start));
 	PetscCall(VecDestroy(&residual));
@@ -106,11 +113,9 @@ static PetscErrorCode visit(struct walk *walk, Vec X)
 /* The integral along the way, which either sweep may add up. */
 static PetscErrorCode visit_integral(struct walk *walk, TS ts)
 {
-	Vec integral = ts->vec_costintegral;
+	Vec integral = ts->quadraturets ? ts->quadraturets->vec_sol : ts->vec_costintegral;
 
 	PetscFunctionBegin;
-	if (!integral && ts->quadraturets)
-		integral = ts->quadraturets->vec_sol;
 	PetscCall(visit(walk, integral));
 	PetscFunctionReturn(0);
 }
@@ -157,10 +162,22 @@ static size_t packed_bytes(void *context, const void *adjoint)
 	struct trajectory *self = ((TSTrajectory)context)->data;
 	struct walk walk = {0};
 
-	self->failure = visit_vectors(&walk, self, (PetscBool)(adjoint != NULL));
+	self->pack_failure = visit_vectors(&walk, self, (PetscBool)(adjoint != NULL));
 	return tables_bytes(self->steps, self->attempts) + walk.bytes;
 }
 
+/*
+ * The plan may still go forward when the TS has come to its end, and may reverse steps that the TS
+ * has not taken. What is between the last step and the first one back is not saved.
+ */
+static PetscBool is_between_sweeps(const struct trajectory *self, PetscBool reverses)
+{
+	if (self->is_reverse)
+		return (PetscBool)(!reverses || self->given < 1);
+	return (PetscBool)(reverses || self->reason);
+}
+
+/* A file that is not written ends no sweep, so that an error is not kept in `failure`. */
 static int pack(void *context, const void *adjoint, void *bytes)
 {
 	struct trajectory *self = ((TSTrajectory)context)->data;
@@ -171,22 +188,26 @@ static int pack(void *context, const void *adjoint, void *bytes)
 			      .attempts = self->attempts,
 			      .plan_end = self->plan_end,
 			      .next = is_reverse ? self->given - 1 : -1,
+			      .gradients = self->ts->numcost,
+			      .has_parameters = (PetscBool)(self->ts->vecs_sensip != NULL),
 			      .reason = self->reason,
 			      .size = self->next_size};
 	size_t steps = steps_bytes(saved.steps), tables = tables_bytes(saved.steps, saved.attempts);
 	struct walk walk = {.data = (char *)bytes + tables}, integral = {0};
 	char *at = (char *)bytes + sizeof saved;
 
+	if (is_between_sweeps(self, is_reverse))
+		return -EAGAIN;
 	memcpy(at, self->step, steps);
 	memcpy(at + steps, self->attempt, tables - steps - sizeof saved);
-	if (!self->failure)
-		self->failure = visit_vectors(&walk, self, is_reverse);
-	if (!self->failure)
-		self->failure = visit_integral(&integral, self->ts);
+	if (!self->pack_failure)
+		self->pack_failure = visit_vectors(&walk, self, is_reverse);
+	if (!self->pack_failure)
+		self->pack_failure = visit_integral(&integral, self->ts);
 	saved.integral_bytes = integral.bytes;
 	saved.bytes = tables + walk.bytes;
 	memcpy(bytes, &saved, sizeof saved);
-	return self->failure ? -EIO : 0;
+	return self->pack_failure ? -EIO : 0;
 }
 
 /* ---- Unpacking ---- */
@@ -273,12 +294,12 @@ static PetscBool has_time_span(TS ts)
 static PetscErrorCode check_solve(const struct trajectory *self, TS ts)
 {
 	PetscFunctionBegin;
-	PetscCheck(!ts->event && !has_time_span(ts) &&
+	PetscCheck(!ts->event && !has_time_span(ts) && !ts->forward_solve &&
 			   ts->exact_final_time != TS_EXACTFINALTIME_INTERPOLATE,
 		   self->comm, PETSC_ERR_SUP,
-		   "Reel: -ts_trajectory_reel_restart: a TS with events or a time span, or that "
-		   "interpolates to its last time, has more to save than its solutions: leave one "
-		   "of them out");
+		   "Reel: -ts_trajectory_reel_restart: a TS with events, a time span or tangents, or "
+		   "that interpolates to its last time, has more to save than its solutions: leave "
+		   "one of them out");
 	PetscFunctionReturn(0);
 }
 
@@ -328,13 +349,18 @@ static PetscErrorCode go_to_end(struct trajectory *self, TS ts)
 	PetscFunctionReturn(0);
 }
 
-/* The first stage of the next step is the last one of a step that this process has not taken. */
+/*
+ * The first stage of the next step is the last one of a step that this process has not taken. What a
+ * function before the step changes is not known yet, so that the step is restarted then.
+ */
 static PetscErrorCode go_to_checkpoint(struct trajectory *self, TS ts)
 {
 	PetscFunctionBegin;
+	self->at = self->steps;
+	PetscCall(VecCopy(ts->vec_sol, self->last));
 	PetscCall(TSPostStep(ts));
 	if (ts->prestep)
-		ts->steprestart = PETSC_TRUE;
+		ts->steprestart = self->step[self->steps].restarts = PETSC_TRUE;
 	PetscCall(reel_petsc_begin_step(self, ts));
 	PetscFunctionReturn(0);
 }
@@ -374,30 +400,43 @@ PetscErrorCode reel_petsc_go_to_resumed(TSTrajectory tj, TS ts)
 	PetscFunctionReturn(0);
 }
 
+/* On all ranks or on none: a rank may have no part of the vectors. */
+static PetscErrorCode check_gradients(const struct trajectory *self, TS ts,
+				      const struct saved *saved, PetscInt number)
+{
+	struct walk walk = {0};
+	PetscBool fits, fit;
+
+	PetscFunctionBegin;
+	PetscCall(visit_vectors(&walk, self, PETSC_TRUE));
+	fits = (PetscBool)(number == self->steps && ts->numcost == saved->gradients &&
+			   saved->has_parameters == (PetscBool)(ts->vecs_sensip != NULL) &&
+			   tables_bytes(saved->steps, saved->attempts) + walk.bytes == saved->bytes);
+	PetscCallMPI(MPI_Allreduce(&fits, &fit, 1, MPIU_BOOL, MPI_LAND, self->comm));
+	PetscCheck(fit, self->comm, PETSC_ERR_FILE_UNEXPECTED,
+		   "Reel: the restart file '%s' is of an adjoint solve with other gradients: remove it "
+		   "to begin anew",
+		   self->used.restart);
+	PetscCheck(number - saved->next < ts->adjoint_max_steps, self->comm, PETSC_ERR_SUP,
+		   "Reel: the restart file '%s' is of an adjoint solve in several parts, which is not "
+		   "gone on with: remove it to begin anew",
+		   self->used.restart);
+	PetscFunctionReturn(0);
+}
+
 /* Gives the TS the adjoints, and goes to the step that comes next. */
 PetscErrorCode reel_petsc_resume_adjoint(TSTrajectory tj, TS ts, PetscInt *number)
 {
 	struct trajectory *self = tj->data;
 	const struct saved *saved = (const void *)self->resumed;
 	struct walk walk = {.unpacks = PETSC_TRUE};
-	size_t tables;
 
 	PetscFunctionBegin;
 	if (!saved)
 		PetscFunctionReturn(0);
 	self->ts = ts;
-	PetscCall(visit_vectors(&walk, self, PETSC_TRUE));
-	tables = tables_bytes(saved->steps, saved->attempts);
-	PetscCheck(*number == self->steps && tables + walk.bytes == saved->bytes, self->comm,
-		   PETSC_ERR_FILE_UNEXPECTED,
-		   "Reel: the restart file '%s' is of an adjoint solve with other gradients: remove it "
-		   "to begin anew",
-		   self->used.restart);
-	PetscCheck(*number - saved->next < ts->adjoint_max_steps, self->comm, PETSC_ERR_SUP,
-		   "Reel: the restart file '%s' is of an adjoint solve in several parts, which is not "
-		   "gone on with: remove it to begin anew",
-		   self->used.restart);
-	walk = (struct walk){.data = self->resumed + tables, .unpacks = PETSC_TRUE};
+	PetscCall(check_gradients(self, ts, saved, *number));
+	walk.data = self->resumed + tables_bytes(saved->steps, saved->attempts);
 	PetscCall(visit_vectors(&walk, self, PETSC_TRUE));
 	ts->adjoint_steps += *number - saved->next;
 	*number = saved->next;

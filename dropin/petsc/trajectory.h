@@ -96,6 +96,7 @@ struct trajectory {
 	PetscErrorCode failure; /* of PETSc, in a callback of the run */
 
 	/* ---- Restart files (restart.c) ---- */
+	PetscErrorCode pack_failure; /* of a file that is not written */
 	PetscBool has_begun;  /* a sweep: later ones resume nothing */
 	uint64_t start;	      /* a checksum of what the sweep began with */
 	TSConvergedReason reason; /* of the TS at the end of the forward sweep */

@@ -24,7 +24,7 @@
  *	-mu MU
  *	-integral HOW   forward or reverse: that sweep adds the integral of the sum of x^2 up
  *	-kill N         the process ends itself before step N
- *	-kill_adjoint N the same, before the adjoint of step N
+ *	-kill_adjoint N the same, before the first adjoint step at or below N
  *	-output FILE
  */
 #include <signal.h>
@@ -216,7 +216,7 @@ static PetscErrorCode before_adjoint(TS ts, PetscInt step, PetscReal t, Vec X, P
 	(void)n;
 	(void)lambda;
 	(void)mu;
-	if (problem->kill_adjoint == step)
+	if (step <= problem->kill_adjoint)
 		raise(SIGKILL);
 	PetscFunctionReturn(0);
 }

@@ -79,11 +79,11 @@ checkpoints() {
 	same -ts_trajectory_stride 8 -ts_trajectory_max_cps_ram 3 -ts_trajectory_reel_directory "$PWD"
 }
 
-# resumed OPTION...: killed in either sweep, and started again.
+# resumed OPTION...: killed in either sweep, before step $killed and others, and started again.
 resumed() {
-	for kill in '-kill 20' '-kill_adjoint 45' '-kill_adjoint 7'; do
+	set -- "$@" -ts_trajectory_reel_restart "$PWD/restart" -ts_trajectory_reel_restart_seconds 1e-9
+	for kill in "-kill ${killed:=20}" '-kill_adjoint 9999' '-kill_adjoint 45' '-kill_adjoint 5'; do
 		rm -f seen restart*
-		set -- "$@" -ts_trajectory_reel_restart "$PWD/restart" -ts_trajectory_reel_restart_seconds 1e-9
 		! run $program -output seen -dll_append "$PWD/libreel-petsc.so" -ts_trajectory_type reel "$@" $kill &&
 			[ -n "$(ls restart* 2>/dev/null)" ] && rm -f seen &&
 			run $program -output seen -dll_append "$PWD/libreel-petsc.so" -ts_trajectory_type reel "$@" \
@@ -107,6 +107,15 @@ restarts() {
 	done
 	wanted 2 -ts_rk_type 3bs -ts_adapt_type none -n 5
 	resumed -ts_trajectory_max_cps_ram 4
+	# The TS ends before its plan: as the program says, or since 0.07 / 0.01 is above 7.
+	reference=basic
+	wanted 1 -ts_rk_type 4 -ts_adapt_type none -end 20
+	resumed -ts_trajectory_max_cps_ram 4
+	reference=
+	wanted 1 -ts_rk_type 4 -ts_adapt_type none -ts_max_time 0.07
+	killed=5
+	resumed -ts_trajectory_max_cps_ram 2
+	killed=20
 	set -- -ts_adapt_type none -ts_trajectory_max_cps_ram 4 -ts_trajectory_reel_restart "$PWD/restart" \
 		-ts_trajectory_reel_restart_seconds 1e-9
 	run 1 -dll_append "$PWD/libreel-petsc.so" -ts_trajectory_type reel "$@" -kill_adjoint 20
