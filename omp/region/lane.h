@@ -140,8 +140,9 @@ struct reel_region {
 	_Atomic int32_t mistake;
 
 	int64_t rounds; /* above the numbers of all rounds of the regions before */
-	/* Relaxed is enough for these three: numbers that guard no memory. */
+	/* Relaxed is enough for these four: numbers that guard no memory. */
 	_Atomic int32_t threads; /* of the team; 0: no team has come yet */
+	_Atomic int32_t most_threads; /* of all teams that have come to the region */
 	_Atomic int32_t workers; /* begun, if there are fewer threads than lanes or in checked mode */
 	_Atomic int64_t left;    /* last round in which a thread called reel_worker_leave(), plus 1 */
 

@@ -57,10 +57,15 @@ static void count_worker(const reel_worker *worker, int32_t lanes)
 {
 	reel_region *region = worker->region;
 	int32_t threads = worker->threads;
+	int32_t most = atomic_load_explicit(&region->most_threads, memory_order_relaxed);
 
-	/* Relaxed is enough, for all three: numbers that guard no memory. */
+	/* Relaxed is enough, for all: numbers that guard no memory. */
 	if (atomic_load_explicit(&region->threads, memory_order_relaxed) != threads)
 		atomic_store_explicit(&region->threads, threads, memory_order_relaxed);
+	while (most < threads &&
+	       !atomic_compare_exchange_weak_explicit(&region->most_threads, &most, threads,
+						      memory_order_relaxed, memory_order_relaxed))
+		;
 	if (threads >= lanes && !(region->parent->tape.flags & REEL_CHECKED))
 		return;
 	if (atomic_fetch_add_explicit(&region->workers, 1, memory_order_relaxed) >= threads)
