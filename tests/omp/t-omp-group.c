@@ -591,8 +591,8 @@ static void tapes_given_up(void)
 	int64_t given_up = 0;
 
 	tap_case("a process that gives up its tapes");
-	/* Most often there is no tape to give up. */
-	for (int k = 0; k < 36 || (k < 360 && !went_on); k++) {
+	/* Most often there is no tape to give up, and for a while none where others use the processors. */
+	for (int k = 0; k < 36 || (k < 1800 && !went_on); k++) {
 		make_parts(parts, REEL_BINOMIAL);
 		for (int m = 0; m < MEMBERS; m++) {
 			parts[m].steps = 60;
