@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Barriers by hand, to compare with: their threads spin and never sleep, so each one needs a
+ * Barriers by hand, to compare with: their threads spin and never sleep, so that each one needs a
  * processor of its own. A barrier is all zero at first, and so is `passed` of each thread, the
  * number of times that the thread has passed.
  */
 #ifndef EXAMPLES_BARRIER_H
 #define EXAMPLES_BARRIER_H
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 
@@ -26,8 +27,12 @@ static inline void barrier_pause(void)
 /* Acquire: pairs with the release by which another thread of the barrier counts. */
 static inline void barrier_await(_Atomic uint64_t *word, uint64_t least)
 {
-	while (atomic_load_explicit(word, memory_order_acquire) < least)
+	for (unsigned looks = 1; atomic_load_explicit(word, memory_order_acquire) < least; looks++) {
 		barrier_pause();
+		/* Another thread may wait for this processor. */
+		if (looks % 16384 == 0)
+			sched_yield();
+	}
 }
 
 /* All threads count in one word, and look there until all have come. */

@@ -223,25 +223,26 @@ static double by_hand(struct problem *problem, int threads, double *gradient)
 	start(b, b->history + 1);
 #pragma omp parallel num_threads(threads) reduction(+ : sum)
 	{
-		int first = (int)((int64_t)n * thread_number() / threads);
-		int end = (int)((int64_t)n * (thread_number() + 1) / threads);
+		int team = team_size();
+		int first = (int)((int64_t)n * thread_number() / team);
+		int end = (int)((int64_t)n * (thread_number() + 1) / team);
 		double *u = b->history + 1, *bar = b->bar, *next_bar = b->next_bar;
 		uint64_t passed = 0;
 
 		for (int s = 0; s < steps; s++, u += width) {
 			step(u + first, u + width + first, end - first);
 			close_ring(u + width, first, end, n);
-			spin_barrier_pass(&barrier, &passed, threads);
+			spin_barrier_pass(&barrier, &passed, team);
 		}
 		sum = energy(u, first, end, n);
 		energy_reverse(u, bar, first, end, n);
-		spin_barrier_pass(&barrier, &passed, threads);
+		spin_barrier_pass(&barrier, &passed, team);
 		for (int s = steps; s-- > 0;) {
 			swap(&bar, &next_bar);
 			u -= width;
 			step_reverse(u + first, bar + first, next_bar + first, end - first);
 			close_ring(bar, first, end, n);
-			spin_barrier_pass(&barrier, &passed, threads);
+			spin_barrier_pass(&barrier, &passed, team);
 		}
 		memcpy(gradient + first, bar + first, (size_t)(end - first) * sizeof *gradient);
 	}

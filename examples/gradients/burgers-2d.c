@@ -260,27 +260,28 @@ static double by_hand(struct problem *problem, int threads, double *gradient)
 	start(b, b->history);
 #pragma omp parallel num_threads(threads)
 	{
-		int first = (int)((int64_t)n * thread_number() / threads);
-		int end = (int)((int64_t)n * (thread_number() + 1) / threads);
+		int team = team_size();
+		int first = (int)((int64_t)n * thread_number() / team);
+		int end = (int)((int64_t)n * (thread_number() + 1) / team);
 		double *bar = b->bar, *next_bar = b->next_bar, *state = b->history;
 		uint64_t passed = 0;
 
 		for (int s = 0; s < steps; s++, state += field) {
 			for (int j = first; j < end; j++)
 				step_row(state, state + field, n, j);
-			spin_barrier_pass(&barrier, &passed, threads);
+			spin_barrier_pass(&barrier, &passed, team);
 		}
-		if (first == 0) {
+		if (thread_number() == 0) {
 			sum = energy(last, n, 1);
 			energy_reverse(last, b->bar, n);
 		}
-		spin_barrier_pass(&barrier, &passed, threads);
+		spin_barrier_pass(&barrier, &passed, team);
 		for (int s = steps; s-- > 0;) {
 			swap(&bar, &next_bar);
 			state -= field;
 			for (int j = first; j < end; j++)
 				step_row_reverse(state, bar, next_bar, n, j);
-			spin_barrier_pass(&barrier, &passed, threads);
+			spin_barrier_pass(&barrier, &passed, team);
 		}
 	}
 	copy_gradient(steps % 2 ? b->next_bar : b->bar, n, gradient);

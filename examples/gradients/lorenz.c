@@ -215,13 +215,16 @@ static double keep_trajectory(const struct problem *problem, int t, double *top)
 	return energy(problem, s);
 }
 
-static void reverse_kept(const struct problem *problem, int t, const double *top, double *bar,
+static void reverse_kept(const struct problem *problem, int t, const double *top, double *gradient,
 			 double *rates_bar)
 {
+	double bar[3];
+
 	for (int i = 0; i < 3; i++)
 		bar[i] = top[i] / problem->size;
 	for (int left = length_of(problem, t); left > 0; left--)
 		step_reverse(rates_of(problem), top -= 3, bar, rates_bar);
+	memcpy(gradient + 3 * t, bar, sizeof bar);
 }
 
 static double by_hand(struct problem *problem, int threads, double *gradient)
@@ -242,8 +245,7 @@ static double by_hand(struct problem *problem, int threads, double *gradient)
 		for (int t = 0; t < problem->size; t++) {
 			const double *kept = l->history + (size_t)t * room;
 
-			reverse_kept(problem, t, kept + 3 * length_of(problem, t), gradient + 3 * t,
-				     own);
+			reverse_kept(problem, t, kept + 3 * length_of(problem, t), gradient, own);
 		}
 		a += own[0];
 		b += own[1];

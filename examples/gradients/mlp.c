@@ -220,9 +220,9 @@ static double by_hand(struct problem *problem, int threads, double *gradient)
 
 #pragma omp parallel num_threads(threads) reduction(+ : sum)
 	{
-		int thread = thread_number(), size = problem->size;
-		int first = (int)((int64_t)size * thread / threads);
-		int end = (int)((int64_t)size * (thread + 1) / threads);
+		int thread = thread_number(), team = team_size(), size = problem->size;
+		int first = (int)((int64_t)size * thread / team);
+		int end = (int)((int64_t)size * (thread + 1) / team);
 		double *bar = bars + (size_t)thread * problem->n;
 		uint64_t passed = 0;
 
@@ -230,11 +230,11 @@ static double by_hand(struct problem *problem, int threads, double *gradient)
 			sum += sample_forward(m, s, m->history + (size_t)s * m->activations);
 		for (int s = end; s-- > first;)
 			sample_reverse(m, s, m->history + (size_t)s * m->activations, bar);
-		spin_barrier_pass(&barrier, &passed, threads);
-		for (size_t k = problem->n * (size_t)thread / (size_t)threads;
-		     k < problem->n * (size_t)(thread + 1) / (size_t)threads; k++) {
+		spin_barrier_pass(&barrier, &passed, team);
+		for (size_t k = problem->n * (size_t)thread / (size_t)team;
+		     k < problem->n * (size_t)(thread + 1) / (size_t)team; k++) {
 			gradient[k] = bars[k];
-			for (int other = 1; other < threads; other++)
+			for (int other = 1; other < team; other++)
 				gradient[k] += bars[(size_t)other * problem->n + k];
 		}
 	}
