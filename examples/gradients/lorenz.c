@@ -242,7 +242,9 @@ static double by_hand(struct problem *problem, int threads, double *gradient)
 		for (int t = 0; t < problem->size; t++)
 			sum += keep_trajectory(problem, t, l->history + (size_t)t * room);
 #pragma omp for schedule(dynamic) nowait
-		for (int t = 0; t < problem->size; t++) {
+		for (int i = 0; i < problem->size; i++) {
+			/* One thread adds in the order of one lane; of more, none begins late. */
+			int t = threads > 1 ? i : problem->size - 1 - i;
 			const double *kept = l->history + (size_t)t * room;
 
 			reverse_kept(problem, t, kept + 3 * length_of(problem, t), gradient, own);
