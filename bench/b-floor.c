@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the machine itself takes: to write a large array and to read it downwards, to send a word to
- * another processor and back, to wake a thread, and to give a process a page.
+ * These cases measure the machine without Reel: how long it takes to write a large array and to read
+ * it downwards, to send a word to another processor and back, to wake a thread, and to give a process
+ * a page.
  */
 #include "config.h"
 
@@ -114,9 +115,6 @@ static double send_words(void *context, size_t n)
 	(void)context;
 	return by_two(spin, n);
 }
-
-/* What takes microseconds counts as a thousand values, and its times are microseconds each. */
-#define THOUSAND 1000
 
 /* A turn of both threads has two wakes. */
 static double wake_threads(void *context, size_t n)

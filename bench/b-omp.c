@@ -19,9 +19,6 @@
 
 #define ROUNDS 9
 
-/* What takes microseconds counts as a thousand values, and its times are microseconds each. */
-#define THOUSAND 1000
-
 static void check(int error)
 {
 	if (error)

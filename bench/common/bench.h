@@ -15,6 +15,12 @@
 
 #define MAX_SIZES 8
 
+/*
+ * A case whose task takes microseconds counts each task as so many values, so that the nanoseconds a
+ * value that are reported are microseconds a task.
+ */
+#define THOUSAND 1000
+
 /* The program's name, for messages. */
 extern const char *const bench_program;
 

@@ -77,15 +77,15 @@ static void energy_reverse(const double *u, double *bar, int64_t first, int64_t 
 
 /* ---- A thread's part of a state. No lane records anything, so it need not be a lane's part ---- */
 
-static int first_cell(const reel_worker *worker, int thread, int n)
+static int first_cell(int thread, int threads, int n)
 {
-	return (int)((int64_t)n * thread / worker->threads);
+	return (int)((int64_t)n * thread / threads);
 }
 
 static void part_forward(const reel_worker *worker, const double *u, double *next, int n)
 {
-	int first = first_cell(worker, worker->thread, n);
-	int end = first_cell(worker, worker->thread + 1, n);
+	int first = first_cell(worker->thread, worker->threads, n);
+	int end = first_cell(worker->thread + 1, worker->threads, n);
 
 	step(u + first, next + first, end - first);
 	close_ring(next, first, end, n);
@@ -94,8 +94,8 @@ static void part_forward(const reel_worker *worker, const double *u, double *nex
 static void part_reverse(const reel_worker *worker, const double *u, double *bar,
 			 const double *next_bar, int n)
 {
-	int first = first_cell(worker, worker->thread, n);
-	int end = first_cell(worker, worker->thread + 1, n);
+	int first = first_cell(worker->thread, worker->threads, n);
+	int end = first_cell(worker->thread + 1, worker->threads, n);
 
 	step_reverse(u + first, bar + first, next_bar + first, end - first);
 	close_ring(bar, first, end, n);
@@ -224,8 +224,8 @@ static double by_hand(struct problem *problem, int threads, double *gradient)
 #pragma omp parallel num_threads(threads) reduction(+ : sum)
 	{
 		int team = team_size();
-		int first = (int)((int64_t)n * thread_number() / team);
-		int end = (int)((int64_t)n * (thread_number() + 1) / team);
+		int first = first_cell(thread_number(), team, n);
+		int end = first_cell(thread_number() + 1, team, n);
 		double *u = b->history + 1, *bar = b->bar, *next_bar = b->next_bar;
 		uint64_t passed = 0;
 

@@ -187,9 +187,9 @@ static double primal(struct problem *problem, int threads)
 }
 
 /* No lane records anything, so a thread's rows need not be those of a lane. */
-static int first_row(const reel_worker *worker, int thread, int n)
+static int first_row(int thread, int threads, int n)
 {
-	return (int)((int64_t)n * thread / worker->threads);
+	return (int)((int64_t)n * thread / threads);
 }
 
 static double forward(struct problem *problem, reel_lane *root, int threads)
@@ -209,8 +209,8 @@ static double forward(struct problem *problem, reel_lane *root, int threads)
 
 		for (int s = 0; now && s < steps; s++, now = next) {
 			next = reel_worker_push_span(&worker, double, field);
-			for (int j = first_row(&worker, worker.thread, n);
-			     next && j < first_row(&worker, worker.thread + 1, n); j++)
+			for (int j = first_row(worker.thread, worker.threads, n);
+			     next && j < first_row(worker.thread + 1, worker.threads, n); j++)
 				step_row(now, next, n, j);
 		}
 #pragma omp barrier
@@ -240,8 +240,8 @@ static void reverse(struct problem *problem, reel_lane *root, int threads, doubl
 		for (int s = steps; state && s-- > 0;) {
 			swap(&bar, &next_bar);
 			state = reel_worker_pop_span(&worker, double, field);
-			for (int j = first_row(&worker, worker.thread, n);
-			     state && j < first_row(&worker, worker.thread + 1, n); j++)
+			for (int j = first_row(worker.thread, worker.threads, n);
+			     state && j < first_row(worker.thread + 1, worker.threads, n); j++)
 				step_row_reverse(state, bar, next_bar, n, j);
 		}
 	}
@@ -261,8 +261,8 @@ static double by_hand(struct problem *problem, int threads, double *gradient)
 #pragma omp parallel num_threads(threads)
 	{
 		int team = team_size();
-		int first = (int)((int64_t)n * thread_number() / team);
-		int end = (int)((int64_t)n * (thread_number() + 1) / team);
+		int first = first_row(thread_number(), team, n);
+		int end = first_row(thread_number() + 1, team, n);
 		double *bar = b->bar, *next_bar = b->next_bar, *state = b->history;
 		uint64_t passed = 0;
 

@@ -374,7 +374,7 @@ static void reverse(struct problem *problem, reel_lane *root, int threads, doubl
 	reel_tasks_reverse(root, task_reverse, c, threads, 0);
 }
 
-/* What the LOADs overwrite, in their order. */
+/* Returns where by_hand() keeps the block that this LOAD overwrites. */
 static double *kept_by(const struct cholesky *c, const struct task *t)
 {
 	return block_of(c->history, t->step * c->blocks + t->block);
