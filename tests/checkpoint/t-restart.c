@@ -195,7 +195,7 @@ struct pieces {
 	double *piece[LENGTH];
 };
 
-/* What save_adjoint packs: of `seen` those that are known. */
+/* save_adjoint packs this. The first `known` of `seen` have a value. */
 struct packed {
 	int64_t known;
 	struct state bar;

@@ -591,7 +591,10 @@ static void tapes_given_up(void)
 	int64_t given_up = 0;
 
 	tap_case("a process that gives up its tapes");
-	/* Most often there is no tape to give up, and for a while none where others use the processors. */
+	/*
+	 * Most often there is no tape to give up. Where other programs use the processors, no thread
+	 * records ahead for a while.
+	 */
 	for (int k = 0; k < 36 || (k < 1800 && !went_on); k++) {
 		make_parts(parts, REEL_BINOMIAL);
 		for (int m = 0; m < MEMBERS; m++) {
