@@ -116,8 +116,9 @@ static PetscErrorCode put_first_stage(TS ts, PetscReal time, PetscInt number, Ve
 }
 
 /*
- * Takes a step from a solution that was loaded, as if the TS had taken the one before. All attempts
- * begin with one derivative, but the solution is not quite the same after one that was rejected.
+ * Lets the TS take a step from a solution that was loaded, as if it had taken the one before. All
+ * attempts begin with one derivative, but the solution is not quite the same after one that was
+ * rejected.
  */
 PetscErrorCode reel_petsc_begin_step(struct trajectory *self, TS ts)
 {

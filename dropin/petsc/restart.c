@@ -130,7 +130,7 @@ static PetscErrorCode visit_adjoints(struct walk *walk, TS ts)
 	PetscFunctionReturn(0);
 }
 
-/* In this order. */
+/* The integral comes first, since unpack_vectors() reads it before the TS has its adjoints. */
 static PetscErrorCode visit_vectors(struct walk *walk, const struct trajectory *self,
 				    PetscBool is_reverse)
 {

@@ -38,7 +38,7 @@ struct attempt {
 	enum fate fate;
 };
 
-/* What options and functions of PETSc set. */
+/* Options and functions of PETSc set these. */
 struct settings {
 	PetscInt memory_slots, disk_slots; /* checkpoints; -1: not set */
 	PetscInt stride;		   /* 0: not set */
@@ -144,7 +144,7 @@ PetscErrorCode reel_petsc_replay(TSTrajectory tj, TS ts, PetscInt first, PetscIn
 PetscErrorCode reel_petsc_look_at_method(TSTrajectory tj, TS ts);
 PetscErrorCode reel_petsc_last_stage(TSTrajectory tj, TS ts, Vec *stage);
 PetscErrorCode reel_petsc_step(TSTrajectory tj, TS ts);
-/* The same in two parts, around a step that the TS takes itself. */
+/* reel_petsc_step() calls these before and after its step; TSSolve() takes a resumed step itself. */
 PetscErrorCode reel_petsc_begin_step(struct trajectory *self, TS ts);
 void reel_petsc_end_step(const struct trajectory *self, TS ts);
 

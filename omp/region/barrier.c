@@ -201,15 +201,15 @@ static void clear(_Atomic uint64_t *word)
 
 void reel_barrier_clear(reel_region *region)
 {
-	int32_t most = atomic_load_explicit(&region->most_threads, memory_order_relaxed);
+	int32_t threads = atomic_load_explicit(&region->max_threads, memory_order_relaxed);
 	struct reel_barrier_group *end = region->group + REEL_BARRIER_GROUPS;
 
 	/*
 	 * Workers of a dead region do not say how many they are. With a mistake, threads may not have
 	 * agreed on their number.
 	 */
-	if (most && !reel_region_has_mistake(region))
-		end = last_level(region, most).group + 1;
+	if (threads && !reel_region_has_mistake(region))
+		end = last_level(region, threads).group + 1;
 	for (struct reel_barrier_group *group = region->group; group < end; group++) {
 		clear(&group->arrived);
 		clear(&group->near.passed);

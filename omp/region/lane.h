@@ -105,7 +105,7 @@ enum reel_mistake_kind {
 /* Those of three levels: 16, 4 and 1. */
 #define REEL_BARRIER_GROUPS 21
 
-/* What members of a group wait for. */
+/* Members of a group wait for `passed`, until the group may go on. */
 struct reel_barrier_gate {
 	_Atomic uint64_t passed; /* number of barriers that all of the group may pass */
 	const void *span;        /* the collective span of the last one; written before `passed` */
@@ -115,9 +115,15 @@ struct reel_barrier_gate {
 struct reel_barrier_group {
 	/* Arrivals of its members at all barriers. */
 	alignas(REEL_CACHE_SPACING) _Atomic uint64_t arrived;
-	/* Of two members, the last one to come has the line of both words. */
+	/*
+	 * For two members: the last one to come takes the line for `arrived`, and so has it when it
+	 * sets `passed`.
+	 */
 	struct reel_barrier_gate near;
-	/* More members come while others wait, and each would take the line from those. */
+	/*
+	 * For more members: some come while others wait for `passed`, and would take its line from
+	 * those if it were that of `arrived`.
+	 */
 	alignas(REEL_CACHE_SPACING) struct reel_barrier_gate far;
 };
 
@@ -142,7 +148,7 @@ struct reel_region {
 	int64_t rounds; /* above the numbers of all rounds of the regions before */
 	/* Relaxed is enough for these four: numbers that guard no memory. */
 	_Atomic int32_t threads; /* of the team; 0: no team has come yet */
-	_Atomic int32_t most_threads; /* of all teams that have come to the region */
+	_Atomic int32_t max_threads; /* of the largest team that has come to the region */
 	_Atomic int32_t workers; /* begun, if there are fewer threads than lanes or in checked mode */
 	_Atomic int64_t left;    /* last round in which a thread called reel_worker_leave(), plus 1 */
 
@@ -463,6 +469,9 @@ static inline bool reel_region_has_mistake(const reel_region *region)
 	return atomic_load_explicit(&region->mistake, memory_order_relaxed) != 0;
 }
 
+/* Returns lane `index` in its phase of this round, for the thread that takes it. */
+reel_lane *reel_region_enter(reel_region *region, int32_t index, int64_t round);
+
 /* ---- barrier.c ---- */
 
 /* Returns the collective span that all threads see after the barrier. */
@@ -476,8 +485,5 @@ typedef const void *reel_barrier_action(reel_worker *worker, const void *argumen
 const void *reel_barrier_pass(reel_worker *worker, reel_barrier_action *act, const void *argument);
 /* Before a region begins, and before its team and mistake are forgotten. */
 void reel_barrier_clear(reel_region *region);
-
-/* Returns lane `index` in its phase of this round, for the thread that takes it. */
-reel_lane *reel_region_enter(reel_region *region, int32_t index, int64_t round);
 
 #endif

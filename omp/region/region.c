@@ -156,7 +156,7 @@ static void forget_team(reel_region *region)
 	reel_barrier_clear(region);
 	atomic_store_explicit(&region->mistake, 0, memory_order_relaxed);
 	atomic_store_explicit(&region->threads, 0, memory_order_relaxed);
-	atomic_store_explicit(&region->most_threads, 0, memory_order_relaxed);
+	atomic_store_explicit(&region->max_threads, 0, memory_order_relaxed);
 	atomic_store_explicit(&region->workers, 0, memory_order_relaxed);
 	atomic_store_explicit(&region->left, 0, memory_order_relaxed);
 }

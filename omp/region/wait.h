@@ -44,7 +44,10 @@ void reel_omp_wake_all(void);
 /* Where what is waited for may take as long as the program likes. */
 #define REEL_OMP_FEW_LOOKS 20
 
-/* Whether the machine has a processor for each of so many threads; always the same answer. */
+/*
+ * Returns whether the machine has a processor for each of so many threads. The answer to a number
+ * never changes, so that all threads of a team get the same one.
+ */
 bool reel_omp_has_processors(int threads);
 
 /*

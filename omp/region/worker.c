@@ -57,13 +57,13 @@ static void count_worker(const reel_worker *worker, int32_t lanes)
 {
 	reel_region *region = worker->region;
 	int32_t threads = worker->threads;
-	int32_t most = atomic_load_explicit(&region->most_threads, memory_order_relaxed);
+	int32_t max = atomic_load_explicit(&region->max_threads, memory_order_relaxed);
 
 	/* Relaxed is enough, for all: numbers that guard no memory. */
 	if (atomic_load_explicit(&region->threads, memory_order_relaxed) != threads)
 		atomic_store_explicit(&region->threads, threads, memory_order_relaxed);
-	while (most < threads &&
-	       !atomic_compare_exchange_weak_explicit(&region->most_threads, &most, threads,
+	while (max < threads &&
+	       !atomic_compare_exchange_weak_explicit(&region->max_threads, &max, threads,
 						      memory_order_relaxed, memory_order_relaxed))
 		;
 	if (threads >= lanes && !(region->parent->tape.flags & REEL_CHECKED))
