@@ -779,9 +779,9 @@ static jmp_buf place;
 
 static void jump_at_three(void *context, reel_lane *task)
 {
-	int *calls = context;
+	atomic_int *calls = context;
 
-	(*calls)++;
+	atomic_fetch_add(calls, 1);
 	if (reel_task_label(task) == 3)
 		longjmp(place, 1);
 	(void)reel_pop(reel_lane_tape(task), int);
@@ -803,16 +803,16 @@ static reel_lane *record_eight(void)
 
 static void pop_it(void *context, reel_lane *task)
 {
-	int *calls = context;
+	atomic_int *calls = context;
 
-	(*calls)++;
+	atomic_fetch_add(calls, 1);
 	(void)reel_pop(reel_lane_tape(task), int);
 }
 
 static void test_body_that_is_left(void)
 {
 	reel_lane *root = record_eight(), *other = record_eight();
-	static int calls;
+	static atomic_int calls;
 
 	tap_case("a body that is left by longjmp()");
 	record_reports();
