@@ -95,6 +95,53 @@ static double regions(void *context, size_t n)
 	return 0;
 }
 
+/* ---- A region for each step, in two lanes: n / 1000 steps ---- */
+
+/* 0 threads: as many as Reel chooses. */
+struct steps {
+	int cells, threads;
+};
+
+#define MAX_CELLS 10000
+
+static double cell[MAX_CELLS], cell_bar[MAX_CELLS];
+
+static double steps(void *context, size_t n)
+{
+	const struct steps *of = context;
+	reel_lane *root;
+
+	for (int i = 0; i < of->cells; i++)
+		cell_bar[i] = cell[i] = bench_value((size_t)i);
+	check(reel_lane_open(&root, NULL, 0));
+	for (size_t step = 0; step < n / THOUSAND; step++)
+		REEL_PARALLEL_WITH(root, lane, 2, of->threads, )
+			REEL_FOR(lane, int, i, 0, of->cells, reel_static(0)) {
+				reel_push(reel_lane_tape(lane), cell[i]);
+				cell[i] = sin(cell[i]);
+			}
+	for (size_t step = 0; step < n / THOUSAND; step++)
+		REEL_PARALLEL_REVERSE_WITH(root, lane, of->threads, )
+			REEL_FOR_REVERSE(lane, int, i, 0, of->cells, reel_static(0))
+				cell_bar[i] *= cos(reel_pop(reel_lane_tape(lane), double));
+	check(reel_lane_error(root));
+	reel_lane_close(root);
+	return cell_bar[0];
+}
+
+static void run_steps(const char *name, int cells)
+{
+	struct steps one_thread = {cells, 1}, two_threads = {cells, 2}, chosen = {cells, 0};
+	const struct measure_variant variants[] = {
+		{"one thread", steps, NULL, NULL, &one_thread},
+		{"two threads", steps, NULL, NULL, &two_threads},
+		{"as Reel chooses", steps, NULL, NULL, &chosen},
+	};
+	const struct bench_case one = {name, variants, COUNT_OF(variants), 0, {2000000}, 2000000, ROUNDS};
+
+	run_case(&one);
+}
+
 /* ---- Loops of 64 chunks: n chunks in all ---- */
 
 #define CHUNKS 64
@@ -507,6 +554,10 @@ void bench_omp(void)
 {
 	for (size_t c = 0; c < COUNT_OF(cases); c++)
 		run_case(&cases[c]);
+	run_steps("omp/steps-of-10", 10);
+	run_steps("omp/steps-of-100", 100);
+	run_steps("omp/steps-of-1000", 1000);
+	run_steps("omp/steps-of-10000", 10000);
 	run_example("omp/burgers-1000", &burgers_1d, 1000, 1000, 1000000);
 	run_example("omp/burgers-100000", &burgers_1d, 100000, 20, 2000000);
 	run_example("omp/mlp", &mlp, 64, 2, 64 * 26122);

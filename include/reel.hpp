@@ -207,7 +207,7 @@ void parallel_for(reel_lane *parent, Index n, reel_chunking chunking, const Body
 {
 	detail::team_loop loop;
 
-	REEL_PARALLEL(parent, part) {
+	REEL_PARALLEL_WITH(parent, part, reel_max_threads(), 0, ) {
 		lane named(part);
 
 		loop.carry_out([&] { REEL_FOR(part, Index, i, 0, n, chunking) body(named, i); });

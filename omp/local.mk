@@ -35,7 +35,9 @@ libreel_omp_core_la_SOURCES = \
 	%D%/region/task-replay.c \
 	%D%/region/wait.c %D%/region/wait.h \
 	%D%/region/worker.c \
-	%D%/runtime/team.c %D%/runtime/team.h
+	%D%/runtime/caller.h \
+	%D%/runtime/team.c %D%/runtime/team.h \
+	%D%/runtime/team-size.c %D%/runtime/team-size.h
 libreel_omp_unseen = %D%/runtime/libreel_omp_core_la-team.lo
 $(libreel_omp_unseen): CFLAGS += $(NO_THREAD_SANITIZER_CFLAGS)
 # Their loops are to become vector loops, with -O2 too.

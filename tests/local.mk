@@ -148,6 +148,7 @@ check_PROGRAMS += \
 	%D%/omp/t-region \
 	%D%/omp/t-deadlock \
 	%D%/omp/t-task \
+	%D%/omp/t-team-size \
 	%D%/omp/t-reduction \
 	%D%/omp/t-region-faults \
 	%D%/omp/t-observe \
@@ -291,6 +292,8 @@ omp_test_libraries = libreel-tap.la libreel-omp-core.la libreel-test-stores.la l
 %C%_omp_t_lane_recording_LDADD = $(omp_test_libraries)
 %C%_omp_t_reduction_LDADD = $(omp_test_libraries)
 %C%_omp_t_task_LDADD = $(omp_test_libraries)
+%C%_omp_t_team_size_LDADD = $(omp_test_libraries)
+%C%_omp_t_team_size_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_omp_t_observe_LDADD = $(omp_test_libraries)
 
 %C%_omp_t_adjoint_LDADD = $(omp_test_libraries)

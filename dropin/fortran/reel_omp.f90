@@ -116,7 +116,8 @@ module reel_omp
   public :: reel_lane_error, reel_lane_is_empty, reel_lane_bytes, reel_lane_phase
   public :: reel_lane_hold, reel_lane_replay, reel_lane_release
   public :: reel_region_begin, reel_region_reverse, reel_region_end, reel_region_lanes
-  public :: reel_region_threads, reel_region_phases, reel_region_loops
+  public :: reel_region_threads, reel_region_choose_threads
+  public :: reel_region_phases, reel_region_loops
   public :: reel_worker_begin, reel_worker_next, reel_worker_leave
   public :: reel_worker_next_phase, reel_worker_barrier
   public :: reel_worker_push_span, reel_worker_pop_span
@@ -222,6 +223,12 @@ module reel_omp
     end function
 
     integer(c_int) function reel_region_threads(region, threads) bind(C)
+      import
+      type(reel_region), value :: region
+      integer(c_int), value :: threads
+    end function
+
+    integer(c_int) function reel_region_choose_threads(region, threads) bind(C)
       import
       type(reel_region), value :: region
       integer(c_int), value :: threads

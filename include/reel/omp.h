@@ -40,7 +40,11 @@ extern "C" {
 
 /* All zero, or NULL, is sensible. */
 struct reel_omp_options {
-	/* Of the team, where there is none yet; 0: as OpenMP chooses (OMP_NUM_THREADS). */
+	/*
+	 * Of the team, where there is none yet; 0: as OpenMP chooses (OMP_NUM_THREADS), or one, if
+	 * sweeps that were begun at the same place of the program were faster so. That is measured,
+	 * in a small share of the time, and not with several processes.
+	 */
 	int threads;
 	/*
 	 * Tapes at once, at most REEL_OMP_MAX_TAPES: the one that is reversed and those

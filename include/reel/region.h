@@ -233,6 +233,19 @@ int reel_region_lanes(const reel_region *region);
  */
 int reel_region_threads(const reel_region *region, int threads);
 
+/*
+ * The same, but Reel may choose one thread. At each place of the program from which this is called,
+ * Reel measures how long regions take with `threads` threads and with one that takes all lanes, and
+ * chooses what was faster: small regions lose more by waiting than they gain. It tries the other
+ * number again in at most 3 % of the time. The bits of a gradient do not depend on the choice.
+ *
+ * Called by the thread that began the region, right before its team begins. The number is `threads`
+ * where one thread would not do, or would hide what is looked for: in the forward sweep of a region
+ * whose lanes are as many as its threads, for ordered sections, in checked mode, and under an
+ * observer (reel/observe.h).
+ */
+int reel_region_choose_threads(reel_region *region, int threads);
+
 /* ---- Workers: which thread takes which lane -------------------------------------- */
 
 /*
@@ -554,9 +567,13 @@ REEL_ALWAYS_INLINE reel_worker reel_worker_of(reel_region *region)
  *	REEL_REGION_REVERSE_WITH(parent, worker, threads, clauses) { ... }
  *
  * `lane` and `worker` name variables, a reel_lane * and a reel_worker. The number of lanes is that
- * of reel_region_begin(); with 0 threads OpenMP chooses their number; the reverse of a region with
- * ordered sections has a thread for each lane. Clauses are those of `omp parallel`, as in
- * if(n > 1000) firstprivate(a, b), and may be left empty.
+ * of reel_region_begin(); in REEL_PARALLEL_FOR it is the number of threads that OpenMP gives. With 0
+ * threads, and in statements that have no such argument, reel_region_choose_threads() chooses
+ * OpenMP's number or 1. The reverse of a region with ordered sections has a thread for each lane.
+ *
+ * Clauses are those of `omp parallel`, as in if(n > 1000) firstprivate(a, b), and may be left empty.
+ * The clause reduction adds up in an order that depends on the number of threads: give this number
+ * too, or use reel/reduction.h, for the same bits each time.
  *
  * In the statement of a lane `break` and `continue` end the lane's part of the phase; in one of the
  * two FOR statements a break is -EINVAL, as in REEL_FOR. A return or a goto out of the statement
@@ -573,7 +590,8 @@ REEL_ALWAYS_INLINE reel_worker reel_worker_of(reel_region *region)
 	REEL_LANES(lane##_worker, lane)
 
 #define REEL_PARALLEL_FOR(parent, lane, type, i, low, high, chunking) \
-	REEL_PARALLEL(parent, lane) REEL_FOR(lane, type, i, low, high, chunking)
+	REEL_PARALLEL_WITH(parent, lane, reel_max_threads(), 0, )             \
+	REEL_FOR(lane, type, i, low, high, chunking)
 #define REEL_PARALLEL_FOR_REVERSE(parent, lane, type, i, low, high, chunking) \
 	REEL_PARALLEL_REVERSE(parent, lane) REEL_FOR_REVERSE(lane, type, i, low, high, chunking)
 
@@ -610,10 +628,21 @@ REEL_ALWAYS_INLINE reel_region *reel_region_finish(reel_region *region)
 	return NULL;
 }
 
-#ifdef _OPENMP
-REEL_ALWAYS_INLINE int reel_team_threads(const reel_region *region, int threads)
+/* Number of threads of a team that OpenMP makes here. */
+REEL_ALWAYS_INLINE int reel_max_threads(void)
 {
-	return reel_region_threads(region, threads > 0 ? threads : omp_get_max_threads());
+#ifdef _OPENMP
+	return omp_get_active_level() < omp_get_max_active_levels() ? omp_get_max_threads() : 1;
+#else
+	return 1;
+#endif
+}
+
+#ifdef _OPENMP
+REEL_ALWAYS_INLINE int reel_team_threads(reel_region *region, int threads)
+{
+	return threads > 0 ? reel_region_threads(region, threads)
+			   : reel_region_choose_threads(region, reel_max_threads());
 }
 #endif
 

@@ -8,6 +8,8 @@
 #include "config.h"
 
 #include "lookahead.h"
+#include "omp/runtime/caller.h"
+#include "omp/runtime/team-size.h"
 #include "os/assert.h"
 #include "os/error.h"
 #include "os/integer.h"
@@ -394,13 +396,35 @@ static bool is_serial(const reel_run *run, const struct reel_omp_options *option
 	       (reel_run_group(run)->ranks > 1 && !options->contexts);
 }
 
+static int reverse(reel_run *run, void *context, void *state, void *adjoint,
+		   const struct reel_omp_options *options, struct reel_omp_stats *stats)
+{
+	const char *problem = problem_of(run, options);
+	unsigned serial = is_serial(run, options, stats->threads);
+	int error = reel_group_agree(reel_run_group(run),
+				     problem ? reel_fail(-EINVAL, "%s", problem) : 0, &serial);
+
+	if (error)
+		return error;
+	if (serial)
+		return reel_run_reverse(run, context, state, adjoint);
+	return look_ahead(run, context, state, adjoint, options, stats);
+}
+
+/* Processes have to agree, and their times differ. */
+static bool may_choose(const reel_run *run, const struct reel_omp_options *options)
+{
+	return options->threads == 0 && reel_run_is_reversing(run) && reel_run_steps(run) > 0 &&
+	       !(reel_run_flags(run) & REEL_RUN_AUDIT) && reel_run_group(run)->ranks <= 1;
+}
+
 int reel_omp_run_reverse(reel_run *run, void *context, void *state, void *adjoint,
 			 const struct reel_omp_options *options, struct reel_omp_stats *stats)
 {
+	struct reel_team_measure measure = {0};
 	struct reel_omp_stats ignored;
-	const char *problem;
-	unsigned serial;
-	int error;
+	int threads, error;
+	double steps;
 
 	if (!run)
 		return reel_fail(-EINVAL, "a sweep needs a run");
@@ -408,14 +432,12 @@ int reel_omp_run_reverse(reel_run *run, void *context, void *state, void *adjoin
 		options = &no_options;
 	if (!stats)
 		stats = &ignored;
-	*stats = (struct reel_omp_stats){.threads = reel_omp_threads(options->threads)};
-	problem = problem_of(run, options);
-	serial = is_serial(run, options, stats->threads);
-	error = reel_group_agree(reel_run_group(run),
-				 problem ? reel_fail(-EINVAL, "%s", problem) : 0, &serial);
-	if (error)
-		return error;
-	if (serial)
-		return reel_run_reverse(run, context, state, adjoint);
-	return look_ahead(run, context, state, adjoint, options, stats);
+	threads = reel_omp_threads(options->threads);
+	steps = (double)reel_run_steps(run);
+	if (may_choose(run, options))
+		threads = reel_team_size_begin(&measure, REEL_CALLER, threads, steps);
+	*stats = (struct reel_omp_stats){.threads = threads};
+	error = reverse(run, context, state, adjoint, options, stats);
+	reel_team_size_end(&measure, error ? 0 : stats->threads, steps);
+	return error;
 }

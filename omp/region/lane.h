@@ -33,6 +33,7 @@
 #include <reel/region.h>
 
 #include "os/assert.h"
+#include "omp/runtime/team-size.h"
 
 /* Two cache lines: the second is fetched with the first. */
 #define REEL_CACHE_SPACING 128
@@ -166,6 +167,8 @@ struct reel_region {
 	alignas(REEL_CACHE_SPACING) const char *span_call_site;
 	/* Height of the parent's tape where the recording began, and where the reversal ends. */
 	uint64_t height;
+	/* Of the region, if Reel has chosen its threads. Only the thread that owns the parent uses it. */
+	struct reel_team_measure measure;
 
 	struct reel_barrier_group group[REEL_BARRIER_GROUPS];
 };

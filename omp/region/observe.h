@@ -8,13 +8,15 @@
 #include <reel/observe.h>
 #include <stdatomic.h>
 
+#include "omp/runtime/caller.h"
+
 extern _Atomic(reel_observer *) reel_present_observer;
 
-#if defined(__GNUC__)
-#define REEL_CALLER __builtin_return_address(0)
-#else
-#define REEL_CALLER NULL
-#endif
+static inline bool reel_is_observed(void)
+{
+	/* Relaxed is enough: it guards no memory. */
+	return atomic_load_explicit(&reel_present_observer, memory_order_relaxed) != NULL;
+}
 
 /* REEL_OBSERVE(KIND, .member = value, ...) */
 #define REEL_OBSERVE(...)                                                                          \

@@ -200,6 +200,8 @@ static reel_region *start(reel_lane *parent, enum reel_region_state state, const
 		reel_lane_fail(parent, -EINVAL, "a region is %s in one that has not ended", what);
 	move_to(region, state);
 	region->visit++;
+	/* Of an earlier region that was left by a jump. */
+	reel_team_size_end(&region->measure, 0, 1);
 	region->has_ordered = region->refused = false;
 	reel_lane_set_reverses(parent, state == REEL_REGION_REVERSE);
 	reel_lane_forget_failure(parent);
@@ -423,12 +425,11 @@ static void check_height(const reel_region *region)
 		       region->span_call_site ? region->span_call_site : "no place in the region");
 }
 
-int reel_region_end(reel_region *region)
+static int end(reel_region *region)
 {
 	reel_lane *parent = region->parent;
 	int error;
 
-	REEL_OBSERVE(REEL_EVENT_REGION_END, .region = region, .lane = parent);
 	if (region->state == REEL_REGION_ENDED)
 		reel_lane_fail(parent, -EINVAL, "a region is ended that has not begun");
 	if (region->state == REEL_REGION_ENDED || region->state == REEL_REGION_DEAD) {
@@ -452,6 +453,24 @@ int reel_region_end(reel_region *region)
 	return parent->tape.error ? parent->tape.error : error;
 }
 
+int reel_region_end(reel_region *region)
+{
+	int error;
+
+	REEL_OBSERVE(REEL_EVENT_REGION_END, .region = region, .lane = region->parent);
+	error = end(region);
+	/*
+	 * Relaxed is enough, here and below: the threads have joined. One thread that takes the lanes
+	 * one after the other gives all chunks of such a loop to the first one, and the reverse sweep
+	 * would have nothing to share out.
+	 */
+	if (atomic_load_explicit(&region->dispatch, memory_order_relaxed))
+		reel_team_size_need_all(&region->measure);
+	reel_team_size_end(&region->measure,
+			   atomic_load_explicit(&region->threads, memory_order_relaxed), 1);
+	return error;
+}
+
 /* ---- What it is ---- */
 
 int reel_region_lanes(const reel_region *region)
@@ -467,6 +486,16 @@ int reel_region_threads(const reel_region *region, int threads)
 	if (threads < 1)
 		threads = 1;
 	return region->has_ordered && threads < lanes ? lanes : threads;
+}
+
+int reel_region_choose_threads(reel_region *region, int threads)
+{
+	bool is_open = region->state == REEL_REGION_FORWARD || region->state == REEL_REGION_REVERSE;
+
+	if (!is_open || !reel_region_lanes(region) || region->has_ordered ||
+	    region->parent->tape.flags & REEL_CHECKED || reel_is_observed())
+		return reel_region_threads(region, threads);
+	return reel_team_size_begin(&region->measure, REEL_CALLER, threads, 1);
 }
 
 int64_t reel_region_loops(const reel_region *region)

@@ -18,8 +18,10 @@
 #include <stdlib.h>
 
 #include "os/annotate.h"
+#include "observe.h"
 #include "task.h"
 #include "omp/runtime/team.h"
+#include "omp/runtime/team-size.h"
 
 struct job;
 
@@ -428,7 +430,6 @@ bool reel_task_team_is_stuck(struct reel_task_team *team,
 static void run_with_team(struct group *group, struct reel_task_team *team, reel_lane *parent,
 			  int threads)
 {
-	threads = reel_omp_threads(threads);
 	team->threads = group->jobs < threads ? (int)group->jobs : threads;
 	team->first = group;
 	team->root = parent->root;
@@ -443,6 +444,28 @@ static void run_with_team(struct group *group, struct reel_task_team *team, reel
 	pthread_cond_destroy(&team->changed);
 	pthread_mutex_destroy(&team->lock);
 	free(team);
+}
+
+/* Bodies that wait for turns of each other need a thread each. */
+static bool may_choose(const reel_lane *parent, int threads)
+{
+	/* Relaxed is enough: it is set in the forward sweep. */
+	return threads == 0 && !(parent->tape.flags & REEL_CHECKED) && !reel_is_observed() &&
+	       !atomic_load_explicit(&parent->root->has_turns, memory_order_relaxed);
+}
+
+/* If a body is left by a jump, what it takes is never measured: the place keeps its present size. */
+static void run_in_new_team(struct group *group, struct reel_task_team *team, reel_lane *parent,
+			    int wanted, const void *caller)
+{
+	struct reel_team_measure measure = {0};
+	double jobs = (double)group->jobs;
+	int threads = reel_omp_threads(wanted);
+
+	if (may_choose(parent, wanted))
+		threads = reel_team_size_begin(&measure, caller, threads, jobs);
+	run_with_team(group, team, parent, threads);
+	reel_team_size_end(&measure, threads, jobs);
 }
 
 static void set_inner(struct job *job, const struct group *inner)
@@ -496,7 +519,7 @@ int reel_tasks_reverse(reel_lane *parent, reel_task_body *body, void *context, i
 	own_memory(parent, &group, team);
 	parent->calls_bodies = true;
 	if (team)
-		run_with_team(&group, team, parent, threads);
+		run_in_new_team(&group, team, parent, threads, REEL_CALLER);
 	else
 		run_in_team(&group);
 	parent->calls_bodies = false;

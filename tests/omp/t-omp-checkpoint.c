@@ -9,6 +9,7 @@
 #include <reel/extend.h>
 #include <reel/plan.h>
 
+#include <omp.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -350,6 +351,35 @@ static void it_does_what_the_plan_says(void)
 	reel_run_close(run);
 	is_int(late->wrongs, 0, "the store was used rightly");
 	free(late);
+	reel_plan_close(plan);
+}
+
+static void the_number_of_threads_is_chosen(void)
+{
+	reel_plan *plan = plan_for(REEL_MULTISTAGE, 80, 4);
+	struct reel_omp_options options = {0};
+	int max_threads = omp_get_max_threads(), first = 0, one = 0, wrong = 0;
+	struct shared shared = no_fault();
+	reel_run *run = open_checkpoint(plan, &plain, NULL);
+
+	tap_case("the number of threads");
+	omp_set_num_threads(2);
+	for (int i = 0; i < 200; i++) {
+		struct field field = begun();
+		struct state bar = seed;
+		struct reel_omp_stats stats = {0};
+
+		wrong += reel_run_forward(run, &shared, &field) ||
+			 reel_omp_run_reverse(run, &shared, &field, &bar, &options, &stats) ||
+			 !is_right(&bar, &shared, 80);
+		first = i ? first : stats.threads;
+		one += stats.threads == 1;
+	}
+	omp_set_num_threads(max_threads);
+	is_int(first, 2, "is OpenMP's in the first sweep");
+	ok(one > 0, "one thread is tried in a later one");
+	is_int(wrong, 0, "all gradients are right");
+	reel_run_close(run);
 	reel_plan_close(plan);
 }
 
@@ -1351,6 +1381,7 @@ int main(void)
 	every_plan_gives_the_gradient();
 	any_plan_will_do();
 	it_does_what_the_plan_says();
+	the_number_of_threads_is_chosen();
 	records_are_made_at_the_same_time();
 	the_program_makes_states();
 	each_state_has_a_context();

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The choice between all threads and one: the costs with times that are calculated, so that no
+ * other program disturbs them, and the choice in regions.
+ */
+#include "config.h"
+
+#include "helpers/support.h"
+
+#include <math.h>
+
+#include <reel/observe.h>
+#include <reel/task.h>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include "omp/runtime/team-size.h"
+
+/* ---- Calculated times ---- */
+
+/* What a piece of work takes. Times are in ns. */
+struct work {
+	int threads;
+	double serial; /* by one thread */
+	double waits;  /* added by a team */
+	/* The share of pieces in which a team waits for a thread that has lost its processor. */
+	double stalls;
+};
+
+#define STALL 4e6
+
+static double uniform(void)
+{
+	static uint64_t state = 88172645463325252;
+
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (double)(state >> 11) * 0x1p-53;
+}
+
+/* Evenly on a logarithmic scale. */
+static double between(double low, double high)
+{
+	return low * pow(high / low, uniform());
+}
+
+static double time_of(const struct work *work, enum reel_team_size size)
+{
+	double noise = 1 + 0.1 * uniform();
+
+	if (size == REEL_ONE_THREAD)
+		return work->serial * noise;
+	return (work->serial / work->threads + work->waits) * noise +
+	       (uniform() < work->stalls ? STALL : 0);
+}
+
+struct times {
+	double chosen, one, all;
+};
+
+/* At least so many pieces, and half a second of work. */
+static void add(struct times *times, struct reel_team_costs *costs, const struct work *work,
+		int pieces)
+{
+	for (int i = 0; i < pieces || (pieces > 1 && i * work->serial < 5e8); i++) {
+		enum reel_team_size size = reel_team_size_next(costs, work->threads, 1);
+		double ns = time_of(work, size);
+
+		reel_team_size_add(costs, size, 1, ns);
+		times->chosen += ns;
+		times->one += time_of(work, REEL_ONE_THREAD);
+		times->all += time_of(work, REEL_ALL_THREADS);
+	}
+}
+
+static double over_better(const struct times *times)
+{
+	return times->chosen / fmin(times->one, times->all);
+}
+
+static struct work random_work(void)
+{
+	return (struct work){.threads = 2 + (int)(62 * uniform()),
+			     .serial = between(100, 1e7),
+			     .waits = between(300, 1e5)};
+}
+
+static void test_random_work(void)
+{
+	double max_over_one = 0, max_over_better = 0;
+
+	tap_case("work of random size");
+	for (int i = 0; i < 200; i++) {
+		struct reel_team_costs costs = {0};
+		struct times times = {0};
+		struct work work = random_work();
+
+		add(&times, &costs, &work, 20000);
+		max_over_one = fmax(max_over_one, times.chosen / times.one);
+		max_over_better = fmax(max_over_better, over_better(&times));
+	}
+	ok(max_over_one < 1.05, "at most %.3f of the time of one thread", max_over_one);
+	ok(max_over_better < 1.08, "at most %.3f of the time of the better one", max_over_better);
+}
+
+static void test_busy_processors(void)
+{
+	double max = 0;
+
+	tap_case("processors that are busy with other programs");
+	for (int i = 0; i < 200; i++) {
+		struct reel_team_costs costs = {0};
+		struct times times = {0};
+		struct work work = random_work();
+
+		/* A stall for so much work of one thread. */
+		work.stalls = fmin(0.5, work.serial / between(5e5, 1e7));
+		add(&times, &costs, &work, 20000);
+		max = fmax(max, times.chosen / times.one);
+	}
+	ok(max < 1.1, "at most %.3f of the time of one thread", max);
+}
+
+static void test_change(double from, double to)
+{
+	struct work work = {.threads = 2, .serial = from, .waits = 2000};
+	struct reel_team_costs costs = {0};
+	struct times before = {0}, after = {0};
+
+	add(&before, &costs, &work, 20000);
+	work.serial = to;
+	add(&after, &costs, &work, 40000);
+	ok(over_better(&after) < 1.1, "work of %.0f ns becomes %.0f ns: %.3f of the better one", from,
+	   to, over_better(&after));
+}
+
+/* A program that was stopped for a long time tries all threads again soon. */
+static void test_stop(void)
+{
+	struct work work = {.threads = 4, .serial = 1e5, .waits = 1000};
+	struct reel_team_costs costs = {0};
+	struct times times = {0};
+	int pieces = 0;
+
+	tap_case("a program that is stopped for an hour");
+	add(&times, &costs, &work, 20000);
+	is_int(costs.better, REEL_ALL_THREADS, "all threads are better before it");
+	reel_team_size_add(&costs, REEL_ALL_THREADS, 1, 3.6e12);
+	for (times = (struct times){0}; costs.better != REEL_ALL_THREADS; pieces++)
+		add(&times, &costs, &work, 1);
+	ok(times.chosen < 60e9, "%.0f s after it, again", 1e-9 * times.chosen);
+}
+
+/* Trials become rare where they always have the same result. */
+static void test_trials(void)
+{
+	struct work work = {.threads = 4, .serial = 1e5, .waits = 1000};
+	struct reel_team_costs costs = {0};
+	struct times times = {0};
+	int trials = 0;
+
+	tap_case("trials");
+	add(&times, &costs, &work, 20000);
+	for (int i = 0; i < 10000; i++) {
+		trials += reel_team_size_next(&costs, work.threads, 1) != costs.better;
+		add(&times, &costs, &work, 1);
+	}
+	ok(trials > 0 && trials < 10, "%d of 10,000", trials);
+	costs.needs_all = true;
+	costs.since = 1e30;
+	is_int(reel_team_size_next(&costs, 4, 1), REEL_ALL_THREADS, "none where all are needed");
+}
+
+/* ---- Regions ---- */
+
+#define REGIONS 500
+
+struct program {
+	reel_lane *root;
+	int lanes;
+	bool has_dynamic_loop;
+	int times_chosen[3]; /* by the number of threads */
+	int wrong;
+};
+
+/* A function that chooses at a place of its own. */
+#define PLACE(name)                                                 \
+	static int name(struct program *program, reel_region *region) \
+	{                                                           \
+		int threads = reel_region_choose_threads(region, 2); \
+                                                                    \
+		program->times_chosen[threads]++;                   \
+		return threads;                                     \
+	}
+
+PLACE(choose_forward)
+PLACE(choose_reverse)
+PLACE(choose_forward_of_dynamic_loop)
+PLACE(choose_reverse_of_dynamic_loop)
+
+static void go_forward(struct program *program, reel_lane *lane, int number)
+{
+	reel_tape *tape = reel_lane_tape(lane);
+
+	if (program->has_dynamic_loop)
+		REEL_FOR(lane, int, i, 0, 4, reel_dynamic(1)) reel_push(tape, i);
+	reel_push(tape, number);
+}
+
+static void go_back(struct program *program, reel_lane *lane, int number)
+{
+	reel_tape *tape = reel_lane_tape(lane);
+
+	program->wrong += reel_pop(tape, int) != number;
+	if (program->has_dynamic_loop)
+		REEL_FOR_REVERSE(lane, int, i, 0, 4, reel_dynamic(1))
+			program->wrong += reel_pop(tape, int) != i;
+}
+
+/* The threads that Reel chooses, one after the other. */
+static void run_region(struct program *program, reel_region *region, int threads, int number,
+		       void (*go)(struct program *program, reel_lane *lane, int number))
+{
+	for (int thread = 0; thread < threads; thread++) {
+		reel_worker worker = reel_worker_begin(region, thread, threads);
+
+		while (reel_worker_next(&worker))
+			go(program, worker.lane, number);
+	}
+	program->wrong += reel_region_end(region) != 0;
+}
+
+/* Returns in how many of REGIONS regions, and of as many reversed ones, there was one thread. */
+static void run_program(struct program *program, unsigned flags, int *forward, int *reverse)
+{
+	reel_lane_open(&program->root, NULL, flags);
+	for (int i = 0; i < REGIONS; i++) {
+		reel_region *region = reel_region_begin(program->root, program->lanes);
+		int threads = program->has_dynamic_loop
+				      ? choose_forward_of_dynamic_loop(program, region)
+				      : choose_forward(program, region);
+
+		run_region(program, region, threads, i, go_forward);
+	}
+	*forward = program->times_chosen[1];
+	for (int i = REGIONS; i-- > 0;) {
+		reel_region *region = reel_region_reverse(program->root);
+		int threads = program->has_dynamic_loop
+				      ? choose_reverse_of_dynamic_loop(program, region)
+				      : choose_reverse(program, region);
+
+		run_region(program, region, threads, i, go_back);
+	}
+	*reverse = program->times_chosen[1] - *forward;
+	is_int(program->wrong, 0, "all values come back");
+	ok(reel_lane_is_empty(program->root), "nothing is left");
+	reel_lane_close(program->root);
+}
+
+static void ignore(const reel_event *event)
+{
+	(void)event;
+}
+
+static void test_regions(void)
+{
+	int forward, reverse;
+
+	tap_case("regions");
+	run_program(&(struct program){.lanes = 2}, 0, &forward, &reverse);
+	ok(forward > 0 && reverse > 0, "one thread is tried in both sweeps");
+	run_program(&(struct program){.lanes = 2}, REEL_CHECKED, &forward, &reverse);
+	is_int(forward + reverse, 0, "not in checked mode");
+	run_program(&(struct program){.lanes = 0}, 0, &forward, &reverse);
+	is_int(forward, 0, "not where each thread has a lane");
+	ok(reverse > 0, "but in the reverse sweep of such regions");
+	reel_observe(ignore, sizeof(reel_event));
+	run_program(&(struct program){.lanes = 2}, 0, &forward, &reverse);
+	is_int(forward + reverse, 0, "not under an observer");
+	reel_observe(NULL, sizeof(reel_event));
+	run_program(&(struct program){.lanes = 2, .has_dynamic_loop = true}, 0, &forward, &reverse);
+	is_int(forward, 0, "not where one lane would take a whole dynamic loop");
+	ok(reverse > 0, "but in the reverse sweep of such regions");
+}
+
+static void test_ordered(void)
+{
+	static reel_ordered order;
+	reel_lane *root;
+	reel_region *region;
+	bool good = true;
+
+	tap_case("ordered sections");
+	reel_lane_open(&root, NULL, 0);
+	for (int i = 0; i < 100; i++) {
+		reel_worker worker;
+
+		region = reel_region_begin(root, 2);
+		worker = reel_worker_begin(region, 0, 1);
+		while (reel_worker_next(&worker))
+			reel_ordered_note(worker.lane, &order);
+		reel_region_end(region);
+	}
+	for (int i = 0; i < 100; i++) {
+		region = reel_region_reverse(root);
+		good &= reel_region_choose_threads(region, 1) == 2;
+		for (int lane = 1; lane >= 0; lane--) {
+			reel_worker worker = reel_worker_begin(region, lane, 2);
+
+			while (reel_worker_next(&worker)) {
+				reel_ordered_await(worker.lane, &order);
+				reel_ordered_done(worker.lane, &order);
+			}
+		}
+		reel_region_end(region);
+	}
+	ok(good, "a region with ordered sections has a thread for each lane");
+	is_int(reel_lane_error(root), 0, "no error");
+	reel_lane_close(root);
+}
+
+#ifdef _OPENMP
+
+/* ---- Tasks ---- */
+
+static void note_threads(void *context, reel_lane *task)
+{
+	int *times_chosen = context;
+
+	(void)reel_pop(reel_lane_tape(task), int);
+	if (reel_task_label(task) == 0)
+		times_chosen[omp_get_num_threads()]++;
+}
+
+static void reverse_tasks(reel_lane *root, unsigned waits, int times_chosen[3])
+{
+	for (unsigned wait = 0; wait < waits; wait++) {
+		for (int i = 0; i < 4; i++)
+			reel_push(reel_lane_tape(reel_task_begin(root, i, NULL, 0)), i);
+		reel_task_wait(root);
+		reel_tasks_reverse(root, note_threads, times_chosen, 0, 0);
+	}
+}
+
+static void test_tasks(void)
+{
+	int times_chosen[3] = {0}, max_threads = omp_get_max_threads();
+	reel_lane *root;
+
+	tap_case("tasks");
+	omp_set_num_threads(2);
+	reel_lane_open(&root, NULL, REEL_CHECKED);
+	reverse_tasks(root, 200, times_chosen);
+	is_int(times_chosen[2], 200, "all threads reverse them in checked mode");
+	reel_lane_close(root);
+	reel_lane_open(&root, NULL, 0);
+	reverse_tasks(root, 1, times_chosen);
+	is_int(times_chosen[2], 201, "all threads reverse the first ones");
+	reverse_tasks(root, 200, times_chosen);
+	ok(times_chosen[1] > 0, "one thread is tried later");
+	is_int(times_chosen[1] + times_chosen[2], 401, "by one or two threads");
+	is_int(reel_lane_error(root), 0, "no error");
+	reel_lane_close(root);
+	omp_set_num_threads(max_threads);
+}
+
+#endif
+
+int main(void)
+{
+	tap_begin();
+	test_random_work();
+	test_busy_processors();
+	tap_case("work that changes");
+	test_change(1e3, 1e6);
+	test_change(1e6, 1e3);
+	test_change(1e5, 1e3);
+	test_stop();
+	test_trials();
+	test_regions();
+	test_ordered();
+#ifdef _OPENMP
+	test_tasks();
+#endif
+	return tap_end();
+}
