@@ -2,7 +2,8 @@
 /*
  * Adds to one array by a lane and by two at once, each on a thread: n is the adds of a lane,
  * and times are of one of them. Copies are reduced within the time. A plain add loses sums where
- * lanes share elements; it is there for comparison.
+ * lanes share elements; it is there for comparison. A copy by hand for the last lane, all of which is
+ * added to the array, is what a program without Reel has.
  */
 #include "config.h"
 
@@ -39,6 +40,7 @@ struct way {
 
 static struct {
 	double *array;
+	double *copy; /* of the last lane, by hand */
 	uint32_t *indices; /* ADDS a lane */
 	const struct pattern *pattern;
 	pthread_barrier_t barrier;
@@ -56,6 +58,26 @@ static void add_plainly(const struct lane *lane, const uint32_t *index)
 
 	for (size_t k = 0; k < lane->n; k++)
 		array[index[k]] += 1.5;
+}
+
+static void add_to_copy(const struct lane *lane, const uint32_t *index)
+{
+	double *array = lane->number + 1 < bench.pattern->threads ? bench.array : bench.copy;
+
+	for (size_t k = 0; k < lane->n; k++)
+		array[index[k]] += 1.5;
+}
+
+/* The lane's part of the array. */
+static void reduce_by_hand(const struct lane *lane)
+{
+	size_t n = bench.pattern->elements, threads = bench.pattern->threads;
+	double *restrict array = bench.array, *restrict copy = bench.copy;
+
+	for (size_t i = n * lane->number / threads; i < n * (lane->number + 1) / threads; i++) {
+		array[i] += copy[i];
+		copy[i] = 0;
+	}
 }
 
 /* One lane alone is lane 1, which has a copy. */
@@ -93,11 +115,14 @@ static void *run_lane(void *argument)
 	unsigned threads = bench.pattern->threads;
 
 	lane->way->add(lane, index);
-	if (!lane->way->adjoint)
+	if (lane->way->add == add_plainly)
 		return NULL;
 	if (threads > 1)
 		pthread_barrier_wait(&bench.barrier);
-	reel_adjoint_reduce(lane->way->adjoint, lane->number, threads);
+	if (lane->way->adjoint)
+		reel_adjoint_reduce(lane->way->adjoint, lane->number, threads);
+	else
+		reduce_by_hand(lane);
 	return NULL;
 }
 
@@ -141,6 +166,7 @@ static void measure(const struct pattern *pattern)
 {
 	static struct way ways[] = {
 		{.name = "plain", .add = add_plainly},
+		{.name = "copy by hand", .add = add_to_copy},
 		{.name = "OWNER", REEL_ADJOINT_OWNER, add},
 		{.name = "PRIVATE", REEL_ADJOINT_PRIVATE, add},
 		{.name = "ATOMIC", REEL_ADJOINT_ATOMIC, add},
@@ -161,7 +187,7 @@ static void measure(const struct pattern *pattern)
 
 		variants[w] = (struct measure_variant){.name = ways[w].name, .run = run,
 						       .context = &ways[w]};
-		if (bench_is_listing() || ways[w].add == add_plainly)
+		if (bench_is_listing() || !ways[w].policy)
 			continue;
 		if (reel_adjoint_open(&ways[w].adjoint, bench.array, pattern->elements, &options))
 			abort();
@@ -199,6 +225,7 @@ void bench_adjoint(void)
 	if (!is_wanted(patterns, COUNT_OF(patterns)))
 		return;
 	bench.array = bench_memory(LARGEST * sizeof *bench.array);
+	bench.copy = bench_memory(LARGEST * sizeof *bench.copy);
 	bench.indices = bench_memory(LANES * ADDS * sizeof *bench.indices);
 	if (pthread_barrier_init(&bench.barrier, NULL, LANES))
 		abort();
@@ -206,5 +233,6 @@ void bench_adjoint(void)
 		measure(&patterns[p]);
 	pthread_barrier_destroy(&bench.barrier);
 	bench_memory_free(bench.indices, LANES * ADDS * sizeof *bench.indices);
+	bench_memory_free(bench.copy, LARGEST * sizeof *bench.copy);
 	bench_memory_free(bench.array, LARGEST * sizeof *bench.array);
 }

@@ -8,9 +8,12 @@
 
 #include <math.h>
 #include <omp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <reel/task.h>
 
@@ -129,7 +132,23 @@ static double steps(void *context, size_t n)
 	return cell_bar[0];
 }
 
-static void run_steps(const char *name, int cells)
+/* A process that takes a processor until it is killed, or until this one has ended. */
+static pid_t start_busy_process(void)
+{
+	pid_t parent = getpid(), child = fork();
+
+	if (child == 0) {
+		while (getppid() == parent)
+			for (int i = 0; i < 1000000; i++)
+				__asm__ volatile("" ::: "memory");
+		_exit(0);
+	}
+	if (child < 0)
+		abort();
+	return child;
+}
+
+static void run_steps(const char *name, int cells, bool beside_busy_process)
 {
 	struct steps one_thread = {cells, 1}, two_threads = {cells, 2}, chosen = {cells, 0};
 	const struct measure_variant variants[] = {
@@ -138,8 +157,15 @@ static void run_steps(const char *name, int cells)
 		{"as Reel chooses", steps, NULL, NULL, &chosen},
 	};
 	const struct bench_case one = {name, variants, COUNT_OF(variants), 0, {2000000}, 2000000, ROUNDS};
+	pid_t child = 0;
 
+	if (beside_busy_process && !bench_is_listing() && bench_wants(&one, 1))
+		child = start_busy_process();
 	run_case(&one);
+	if (child) {
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+	}
 }
 
 /* ---- Loops of 64 chunks: n chunks in all ---- */
@@ -554,10 +580,15 @@ void bench_omp(void)
 {
 	for (size_t c = 0; c < COUNT_OF(cases); c++)
 		run_case(&cases[c]);
-	run_steps("omp/steps-of-10", 10);
-	run_steps("omp/steps-of-100", 100);
-	run_steps("omp/steps-of-1000", 1000);
-	run_steps("omp/steps-of-10000", 10000);
+	run_steps("omp/steps-of-10", 10, false);
+	run_steps("omp/steps-of-30", 30, false);
+	run_steps("omp/steps-of-100", 100, false);
+	run_steps("omp/steps-of-300", 300, false);
+	run_steps("omp/steps-of-1000", 1000, false);
+	run_steps("omp/steps-of-3000", 3000, false);
+	run_steps("omp/steps-of-10000", 10000, false);
+	run_steps("omp/busy/steps-of-100", 100, true);
+	run_steps("omp/busy/steps-of-10000", 10000, true);
 	run_example("omp/burgers-1000", &burgers_1d, 1000, 1000, 1000000);
 	run_example("omp/burgers-100000", &burgers_1d, 100000, 20, 2000000);
 	run_example("omp/mlp", &mlp, 64, 2, 64 * 26122);

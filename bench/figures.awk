@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 # After rows.awk and tables.awk: what users ask, what was measured, how much it varied, and a remark
 # where it is less than one may expect. A figure whose cases are not among the results says so.
+#
+# The same program may have been measured with other flags: `-v list=1` prints what was measured, a
+# figure a line after "figure: ", and `-v flags=-O2 -v listed=FILE` shows these in a column of their own.
 
 # ---- A line of a table ----
 
@@ -26,9 +29,20 @@ function times(q) { return sprintf("%.3g x", q) }
 
 # The remark is for a figure that is not as it should be; without one, the line has none.
 function figure(what, measured, is_good, remark) {
-	printf "| %s | %s | %s | %s |\n", what, missing ? "not measured" : measured,
+	measured = missing ? "not measured" : measured
+	if (list)
+		print "figure: " measured
+	printf "| %s | %s | %s%s | %s |\n", what, measured, listed ? next_listed() " | " : "",
 		missing ? "" : sprintf("± %.0f %%", 100 * noise), missing || is_good ? "" : remark
 	missing = noise = 0
+}
+
+# The next figure of the file `listed`. One that was not measured leaves its cell empty.
+function next_listed(   line) {
+	while ((getline line < listed) > 0)
+		if (sub(/^figure: /, "", line))
+			return line == "not measured" ? "" : line
+	return ""
 }
 
 # What two variants take, a value, and their quotient, which should be at most `limit`.
@@ -47,7 +61,8 @@ function gain(what, name, variant, other, n,   q) {
 
 function section(question, text, cases) {
 	printf "## %s\n\n%s\n\n\tbench/reel-bench --only '%s'\n\n", question, text, cases
-	print "| what | measured | noise | remark |\n|---|---|---|---|"
+	print "| what | measured | " (listed ? flags " | " : "") "noise | remark |"
+	print "|---|---|---|---|" (listed ? "---|" : "")
 }
 
 # ---- What does a push cost? ----
@@ -374,9 +389,26 @@ function floor(what, name, limit, remark,   q, hand) {
 		remark)
 }
 
+# The number of threads that Reel chooses, over one thread.
+function chosen(what, name, limit,   q, two) {
+	two = quotient(name, "two threads", "one thread")
+	q = quotient(name, "as Reel chooses", "one thread")
+	figure(what ": as Reel chooses, over one thread, where two take " times(two), times(q), q <= limit,
+		"Both sizes are tried now and then.")
+}
+
+# Adds to a lane's private copy and the reduction, over a copy by hand.
+function copies(elements, name,   q, hand) {
+	hand = quotient(name, "copy by hand", "plain")
+	q = quotient(name, "PRIVATE", "copy by hand")
+	figure("adds to a private copy of " elements " elements over a copy by hand, which takes " times(hand) \
+		" of a plain array", times(q), q <= 1.1, "An add looks at the flag of its block.")
+}
+
 function threads(   q) {
 	section("What do more threads gain?", "Speed on two threads over one, unless it says otherwise." \
-		" More of them: [SCALING.md](SCALING.md).", "^(omp|recording|sedov|adjoint)/")
+		" More of them: [SCALING.md](SCALING.md); steps that are too small for them:" \
+		" [RESULTS-steps.md](RESULTS-steps.md).", "^(omp|recording|sedov|adjoint)/")
 	two_threads("recording, a reader for each of 16 seeds", "recording/readers", 1.8,
 		"Both threads read the same memory.")
 	floor("Burgers' equation, 100,000 cells", "omp/burgers-100000", 1.05, "Both are bound by memory.")
@@ -387,6 +419,12 @@ function threads(   q) {
 	floor("Lorenz' equations, a dynamic loop", "omp/lorenz", 1.1,
 		"Each value is pushed and popped by itself.")
 	floor("Cholesky, tasks", "omp/cholesky", 1.1, "Tasks are made twice, and reversed in a fixed order.")
+	chosen("a region for each step of 100 cells", "omp/steps-of-100", 1.05)
+	chosen("a region for each step of 10,000 cells", "omp/steps-of-10000", 1.05)
+	chosen("the same with 100 cells, beside a third busy process", "omp/busy/steps-of-100", 1.3)
+	chosen("the same with 10,000 cells, beside a third busy process", "omp/busy/steps-of-10000", 1.3)
+	copies("128 Ki", "adjoint/one/128Ki")
+	copies("4 Mi", "adjoint/one/4Mi")
 	q = median("sedov/one thread", "gradient") / median("sedov/two threads", "gradient") / \
 	    (median("sedov/one thread", "primal") / median("sedov/two threads", "primal"))
 	figure("Sedov blast: speed-up of its gradient over that of its primal", times(q), q >= 0.95,

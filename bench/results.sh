@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# RESULTS.md from a run of reel-bench: the machine, what users ask, and every result.
-# Usage: bench/results.sh BUILD-DIRECTORY RESULTS.json >bench/RESULTS.md
+# RESULTS.md from a run of reel-bench: the machine, what users ask, and every result. Figures of the same
+# cases with the flags of a plain configure are shown beside these.
+# Usage: bench/results.sh BUILD-DIRECTORY RESULTS.json [RESULTS-AT-O2.json] >bench/RESULTS.md
 set -eu
 build=$1
 results=$2
@@ -16,13 +17,14 @@ cat <<END
 
 Each section answers a question, with figures of one run: medians, variants in turns. Times are nanoseconds
 a value; compare ratios, not digits. The noise of a figure is half of the distance between the quartiles of
-its runs, over their median; of a quotient, the larger one of both. \`faults\` are pages a run.
+its runs, over their median; of a quotient, the larger one of both. \`faults\` are pages a run. The column -O2 has
+what was measured with the flags of \`../../configure\` alone.
 A command runs one section again. Regenerate all of it, and both charts, on an idle machine with
 
 	../../configure CFLAGS='$(sed -n "s/^CFLAGS = //p" "$build/Makefile")' && make
 	OMP_WAIT_POLICY=passive bench/reel-bench --json results.json --plot ../../bench/kernels.svg
 	bench/reel-bench-dropin --json dropin.json && cat dropin.json >>results.json
-	../../bench/results.sh . results.json >../../bench/RESULTS.md
+	../../bench/results.sh . results.json ../o2/results.json >../../bench/RESULTS.md
 	awk -f ../../bench/front.awk ../../bench/RESULTS.md >../../bench/front.svg
 
 Machine: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(fact cpus_allowed) processors,
@@ -41,4 +43,15 @@ the record of \`best\` in arrays in place of a tape: \`soa-fresh\` by \`malloc()
 
 END
 
-awk -f "$here/rows.awk" -f "$here/tables.awk" -f "$here/figures.awk" "$results"
+figures() {
+	awk "$@" -f "$here/rows.awk" -f "$here/tables.awk" -f "$here/figures.awk"
+}
+
+if [ $# -lt 3 ]; then
+	figures <"$results"
+	exit
+fi
+listed=$(mktemp)
+trap 'rm -f "$listed"' EXIT
+figures -v list=1 <"$3" >"$listed"
+figures -v flags=-O2 -v listed="$listed" <"$results"

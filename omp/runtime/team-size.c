@@ -14,10 +14,13 @@
 
 /* ---- Costs ---- */
 
-/* Number of pieces of work in a trial. It ends early if one takes twice the time of the better size. */
-#define TRIAL 4
 /* Work that takes less may lose most of its time by waiting, and its first trial comes at once. */
 #define MAX_SMALL_NS 2e5
+/*
+ * Number of pieces of such work in a trial; of other work it is 1. A trial ends early if a piece takes
+ * twice the time of the better size.
+ */
+#define TRIAL 4
 /* The first trial of other work comes after this multiple of the time that the trial takes. */
 #define FIRST_SPACING 8
 /* The same for later trials, which become rarer as long as they confirm the choice. */
@@ -43,14 +46,19 @@ static enum reel_team_size other_than(enum reel_team_size size)
 	return size == REEL_ALL_THREADS ? REEL_ONE_THREAD : REEL_ALL_THREADS;
 }
 
-/* Time of a trial with `units` units of work in each piece. */
+/* Number of pieces in a trial, with `units` units of work in each of them. */
+static int trial_of(const struct reel_team_costs *costs, double units)
+{
+	return units * cost_of(costs, costs->better) < MAX_SMALL_NS ? TRIAL : 1;
+}
+
 static double time_of_trial(const struct reel_team_costs *costs, int threads, double units)
 {
 	double known = cost_of(costs, other_than(costs->better));
 	/* One thread takes at most this. The work may have become less since the last trial. */
 	double limit = threads * cost_of(costs, costs->better);
 
-	return TRIAL * units *
+	return trial_of(costs, units) * units *
 	       (known > 0 && (known < limit || costs->better == REEL_ONE_THREAD) ? known : limit);
 }
 
@@ -86,7 +94,7 @@ static void add_to_trial(struct reel_team_costs *costs, enum reel_team_size size
 			 double ns)
 {
 	if (!costs->trial_left) {
-		costs->trial_left = TRIAL;
+		costs->trial_left = trial_of(costs, units);
 		costs->ns[size] = costs->units[size] = 0;
 	}
 	costs->ns[size] += ns;

@@ -239,6 +239,11 @@ grep -q '^| region .* | 0.75 us | ± 0 % |  |$' figures &&
 	grep -q '^| .* network.* 0.5 x of one | 1.5 x | ± 0 % | The copies .* |$' figures
 ok $? 'regions are a difference, threads a quotient of those by hand'
 
+"$SOURCE_DIR/bench/results.sh" "$BUILD_DIR" spilled made-up >results.md
+grep -q '^| region .* | not measured | 0.75 us |  |  |$' results.md &&
+	[ "$(grep -c '^| what | measured | -O2 | noise | remark |$' results.md)" -eq 6 ]
+ok $? 'what was measured with -O2 has a column'
+
 cat spilled >>results
 "$SOURCE_DIR/bench/results.sh" "$BUILD_DIR" results >results.md
 [ "$(grep -c '^| [a-z]*/.* |$' results.md)" -eq "$(wc -l <results)" ] &&
@@ -255,6 +260,11 @@ figures
 awk -f "$SOURCE_DIR/bench/front.awk" figures >front.svg
 [ "$(grep -c '<rect class="more" .*height="11.0"' front.svg)" -eq 1 ] && grep -q '>4.00</text>' front.svg
 ok $? 'front.svg has a bar for what was measured'
+
+awk -f "$SOURCE_DIR/bench/steps.awk" "$SOURCE_DIR/bench/RESULTS-steps.md" | cmp - "$SOURCE_DIR/bench/steps.svg"
+ok $? 'steps.svg is drawn from RESULTS-steps.md (its remedy: bench/steps.awk)'
+[ "$(grep -c '<polyline .*,.* .*,' "$SOURCE_DIR/bench/steps.svg")" -eq 2 ]
+ok $? 'steps.svg has two curves'
 
 dropin=$BUILD_DIR/bench/reel-bench-dropin
 "$dropin" --list >cases
