@@ -41,6 +41,7 @@ libreel_core_la_SOURCES = \
 	%D%/checkpoint/run-group.c %D%/checkpoint/run-group.h \
 	%D%/checkpoint/run-lookahead.h \
 	%D%/checkpoint/run-open.c \
+	%D%/checkpoint/run-progress.c \
 	%D%/checkpoint/run-read-ahead.c \
 	%D%/checkpoint/run-restart.c \
 	%D%/checkpoint/save-request.c %D%/checkpoint/save-request.h \

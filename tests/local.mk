@@ -58,6 +58,7 @@ check_PROGRAMS += \
 	%D%/checkpoint/t-snapshot \
 	%D%/checkpoint/t-restart $(one_thread) \
 	%D%/checkpoint/t-drive $(one_thread) \
+	%D%/checkpoint/t-run-progress $(one_thread) \
 	%D%/checkpoint/t-save-now \
 	%D%/checkpoint/t-run-group \
 	%D%/plan/t-plan-count $(one_thread) \

@@ -179,7 +179,8 @@ module reel
     type(c_ptr) :: state_part = c_null_ptr, adjoint_part = c_null_ptr
     integer(c_int) :: state_parts = 0, adjoint_parts = 0
     type(c_funptr) :: packed_bytes = c_null_funptr
-    integer(c_int64_t) :: reserved(2) = 0
+    type(c_funptr) :: progress = c_null_funptr
+    integer(c_int64_t) :: reserved(1) = 0
   end type
 
   type, bind(C), public :: reel_run_stats

@@ -43,6 +43,10 @@
  * Those of a tier in memory leave memory, too, on a pool with a store, and are read ahead. All of
  * them are the pool's memory, under its budget, as tapes are.
  *
+ * How far is it? With REEL_PROGRESS=1 in the environment a run tells on stderr: on a terminal in one
+ * line that is written anew, elsewhere in a line each 30 seconds. Of several ranks the first one
+ * does. A callback in the options is for programs with a display of their own.
+ *
  * A program that owns its time loop, as a solver's library or an interpreter does, gives no
  * callbacks: it asks the run what to do next and does it itself. Such a run is driven (plan.h). It
  * has all else that a run has.
@@ -150,6 +154,24 @@ struct reel_part {
  */
 #define REEL_RUN_AUDIT 1u
 
+/*
+ * How far a run is. The time left is that of the pieces which the plan still has, by what the same
+ * steps took so far: it takes in steps of different cost, waits for stores, and threads that look
+ * ahead. In the forward sweep the costs of the plan stand for what was not measured yet.
+ */
+struct reel_progress {
+	bool reverses;           /* in the reverse sweep */
+	int64_t done;            /* steps of the model that this sweep has done */
+	int64_t steps;           /* of all; REEL_UNKNOWN_STEPS while nobody knows it */
+	double share;            /* of the time of both sweeps that has passed; below 0: not known */
+	double seconds;          /* since the forward sweep began, or was resumed */
+	double seconds_left;     /* for both sweeps; below 0: not known */
+	double steps_per_second; /* of this sweep; a step that is taken again does not count */
+	uint64_t resident_bytes; /* of the run's pool, now */
+	uint64_t written_bytes;  /* to the stores of the pool and of the run, so far */
+	uint64_t reserved[4];    /* 0 */
+};
+
 /* All zero, or NULL, is sensible. */
 struct reel_run_options {
 	/* Of tapes and snapshots; outlives the run. NULL: the default pool. */
@@ -214,8 +236,14 @@ struct reel_run_options {
 	 * adjoint_bytes.
 	 */
 	size_t (*packed_bytes)(void *context, const void *adjoint);
+	/*
+	 * Told how far the run is: after pieces of both sweeps, at most five times a second, and at the
+	 * end of the reverse sweep. Called by the thread that has ended the piece, so with look-ahead
+	 * (omp.h) by several threads, also at the same time. NULL: nobody is told.
+	 */
+	void (*progress)(void *context, const struct reel_progress *progress);
 	/* For options to come: all 0. */
-	uint64_t reserved[2];
+	uint64_t reserved[1];
 };
 
 /* Since the forward sweep began. Steps are the model's. */

@@ -174,6 +174,7 @@ void reel_piece_note_time(reel_run *run, const reel_action *piece, uint64_t ns)
 	REEL_ASSERT(piece->kind <= REEL_ACTION_REVERSE);
 	/* Relaxed is enough: a counter, which orders nothing. */
 	atomic_fetch_add_explicit(&run->ns[piece->kind], ns, memory_order_relaxed);
+	reel_progress_note(run, piece, ns);
 }
 
 int reel_piece_call(reel_run *run, const reel_action *piece, void *context, void *state,

@@ -203,6 +203,8 @@ static int fill(reel_run *run)
 	int error = open_schedules(run);
 
 	if (!error)
+		error = reel_progress_open(run);
+	if (!error)
 		error = open_files(run);
 	if (!error)
 		error = complete(&run->options);
@@ -248,6 +250,7 @@ static int own_parts(reel_run *run)
 static void free_run(reel_run *run)
 {
 	reel_group_close(run);
+	reel_progress_close(run);
 	reel_schedule_close(run->schedule);
 	reel_schedule_close(run->ahead);
 	reel_schedule_close(run->later);

@@ -32,6 +32,10 @@ void reel_run_enter(reel_run *run, enum reel_run_phase phase)
 	REEL_ASSERT(next_phases[run->phase] >> phase & 1);
 	REEL_ASSERT(phase != REEL_RUN_REVERSE || run->schedule->steps != REEL_UNKNOWN_STEPS);
 	run->phase = phase;
+	if (phase == REEL_RUN_IDLE)
+		reel_progress_end(run);
+	else
+		reel_progress_show(run);
 }
 
 void reel_run_give_up(reel_run *run)
@@ -159,6 +163,7 @@ void reel_run_begin(reel_run *run)
 	reel_restart_begin(run);
 	reel_schedule_begin(run->schedule);
 	reel_ahead_begin(run);
+	reel_progress_begin(run);
 	REEL_ASSERT(run->steps == REEL_UNKNOWN_STEPS ||
 		    reel_run_step_of(run, run->schedule->steps) == run->steps);
 }
@@ -194,6 +199,7 @@ int reel_run_meet_end(reel_run *run, int64_t step)
 	REEL_ASSERT(run->schedule->steps == segments);
 	run->steps = step;
 	reel_ahead_begin(run);
+	reel_progress_count(run);
 	return 0;
 }
 
@@ -537,6 +543,7 @@ int reel_run_resume(reel_run *run, void *context, void *adjoint)
 	}
 	run->sweep.resumed = !error;
 	reel_ahead_begin(run);
+	reel_progress_begin(run);
 	leave_function(run);
 	return error;
 }

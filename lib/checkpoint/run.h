@@ -6,6 +6,7 @@
  *	run.c              the sweeps: one action after the other
  *	run-action.c       carries one action out
  *	run-read-ahead.c   walks ahead of the sweep and starts reads
+ *	run-progress.c     how far the run is
  *	run-audit.c        compares a state with the state of an earlier replay
  *	run-restart.c      writes and reads what a killed run is resumed from
  *	run-epoch.c        names of restart files, and the epoch to resume from
@@ -131,6 +132,8 @@ struct reel_run {
 	uint64_t epoch; /* the newest epoch of restart files that is complete, or 0 */
 	char *path[REEL_GROUP_EPOCHS];
 
+	struct reel_run_progress *progress; /* NULL: nobody looks at it */
+
 	/* Counters, relaxed everywhere: no thread reads other memory because of their values. */
 	_Atomic int64_t advanced, recorded, reversed;
 	_Atomic uint64_t stores[REEL_MAX_TIERS], loads[REEL_MAX_TIERS];
@@ -183,6 +186,26 @@ int reel_run_save_state(const reel_run *run, void *context, const void *state, v
 void reel_ahead_begin(reel_run *run);
 /* Looks some actions further after an action was taken from `run->schedule`. */
 void reel_ahead_extend(reel_run *run);
+
+/* run-progress.c: opens what REEL_PROGRESS and the options ask for. Returns 0 or -ENOMEM. */
+int reel_progress_open(reel_run *run);
+void reel_progress_close(reel_run *run);
+/* Sets the run back to the beginning; shows its lines, unless another run does; shows none any more. */
+void reel_progress_begin(reel_run *run);
+void reel_progress_show(reel_run *run);
+void reel_progress_end(reel_run *run);
+/*
+ * Counts what the plan still has to do, from the next action of `run->schedule` on. The number of
+ * steps is known. Without memory the time left stays unknown.
+ */
+void reel_progress_count(reel_run *run);
+/* Counts a piece that took `ns`, and tells how far the run is if that is due. Any thread. */
+void reel_progress_note(reel_run *run, const reel_action *piece, uint64_t ns);
+/*
+ * Time in ns that all pieces which are left will take, one after the other; below 0: not known. For
+ * tests. The thread that owns the run, while no piece is under way.
+ */
+double reel_progress_left(const reel_run *run);
 
 /*
  * run-audit.c: compares state `step` with what it was before, if the run has seen it before. A

@@ -126,7 +126,8 @@ class RunOptions(ctypes.Structure):
         ("finished", c_void_p), ("puts", c_uint), ("gets", c_uint), ("flags", c_uint), ("restart", c_char_p),
         ("restart_seconds", c_double), ("adjoint_bytes", c_size_t), ("save_adjoint", c_void_p),
         ("load_adjoint", c_void_p), ("state_part", POINTER(Part)), ("adjoint_part", POINTER(Part)),
-        ("state_parts", c_uint), ("adjoint_parts", c_uint), ("packed_bytes", c_void_p), ("reserved", c_uint64 * 2),
+        ("state_parts", c_uint), ("adjoint_parts", c_uint), ("packed_bytes", c_void_p), ("progress", c_void_p),
+        ("reserved", c_uint64 * 1),
     ]
 
 

@@ -73,7 +73,8 @@ void fill_options(struct reel_run_options *options)
 		.state_parts = 19,
 		.adjoint_parts = 20,
 		.packed_bytes = (size_t (*)(void *, const void *))(uintptr_t)21,
-		.reserved = {22, 23}};
+		.progress = (void (*)(void *, const struct reel_progress *))(uintptr_t)22,
+		.reserved = {23}};
 }
 
 void fill_stats(struct reel_run_stats *stats)

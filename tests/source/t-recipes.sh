@@ -142,6 +142,9 @@ prepare() {
 	'doc/tutorial.md: REEL_END_AFTER'*)
 		of_another 't-guide.sh runs it with a time that ends each machine'
 		;;
+	'doc/tutorial.md: REEL_PROGRESS'*)
+		of_another 't-run-progress tests what it prints, which is of a longer run'
+		;;
 	'doc/tutorial.md: ./a.out')
 		cc -O2 -ffp-contract=off step-4.c $(pkg-config --cflags --libs reel) -lm
 		skipped=

@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How far a run is: what the plan still has to do, and how long that will take.
+ *
+ * The steps of the model lie in BINS bins of equal width. For each bin and each kind of piece the
+ * run counts the steps that the plan still takes and those that it has taken, with their time. So
+ * steps of different cost are each reckoned at their own. What was not measured yet is reckoned by
+ * what the same steps took in pieces of another kind, and by how the kinds compare elsewhere; at
+ * first by the costs of the plan. A piece of many steps tells less of each bin than a short one, so
+ * it counts less.
+ *
+ * Several threads may end pieces at the same time. A lock guards all, in runs that show how far they
+ * are; others have no such structure.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "os/cancel.h"
+#include "os/clock.h"
+#include "os/environment.h"
+#include "os/error.h"
+#include "run.h"
+#include "plan/plan.h"
+
+#define BINS 64
+/* Between two calls of the callback, and two lines on a terminal, each of which replaces the last. */
+#define CALL_NS (REEL_SECOND_NS / 5)
+/* Between two lines elsewhere. */
+#define LINE_NS (30 * (uint64_t)REEL_SECOND_NS)
+
+struct pieces {
+	double left[BINS];  /* number of steps that the plan still takes */
+	double taken[BINS]; /* number of steps that were measured, as they count */
+	double ns[BINS];    /* their time, likewise */
+};
+
+struct reel_run_progress {
+	pthread_mutex_t lock;
+	bool shows;       /* lines on stderr */
+	bool is_terminal; /* stderr is one */
+	bool has_line;    /* a line on the terminal that has not ended */
+	int64_t width;    /* number of steps in a bin */
+	bool knows_left;  /* `left` is counted: the number of steps is known */
+	struct pieces kind[REEL_PIECE_KINDS];
+	bool reverses;       /* in the reverse sweep */
+	int64_t done;        /* state that the forward sweep has reached, or number of steps reversed */
+	int64_t sweep_steps; /* what of it this process has done in this sweep */
+	uint64_t begun;      /* time at which the forward sweep began */
+	uint64_t sweep;      /* time at which this sweep began */
+	double sweep_ns;     /* time of all pieces in this sweep */
+	uint64_t told;       /* time at which the callback was called last */
+	uint64_t shown;      /* time of the last line */
+};
+
+/* The run whose lines are shown. Others, as those in its callbacks, show none meanwhile. */
+static _Atomic(const struct reel_run_progress *) shown;
+
+/* ---- Bins ---- */
+
+static unsigned bin_of(const struct reel_run_progress *progress, int64_t step)
+{
+	int64_t bin = step / progress->width;
+
+	return bin < BINS ? (unsigned)bin : BINS - 1;
+}
+
+/* Adds `amount`, spread evenly over the steps, and nothing below 0. */
+static void spread(const struct reel_run_progress *progress, double bins[BINS], int64_t first,
+		   int64_t last, double amount)
+{
+	double each = amount / (double)(last - first);
+
+	while (first < last) {
+		unsigned bin = bin_of(progress, first);
+		int64_t end = bin == BINS - 1 ? last : (bin + 1) * progress->width;
+
+		end = end < last ? end : last;
+		bins[bin] += each * (double)(end - first);
+		bins[bin] = bins[bin] > 0 ? bins[bin] : 0;
+		first = end;
+	}
+}
+
+/* While the end of the loop is unknown, its steps may need wider bins. */
+static void make_room(struct reel_run_progress *progress, int64_t last)
+{
+	while (last > BINS * progress->width) {
+		for (unsigned k = 0; k < REEL_PIECE_KINDS; k++) {
+			struct pieces *kind = &progress->kind[k];
+
+			for (unsigned b = 0; b < BINS; b++) {
+				bool both = 2 * b + 1 < BINS;
+
+				kind->taken[b] = both ? kind->taken[2 * b] + kind->taken[2 * b + 1] : 0;
+				kind->ns[b] = both ? kind->ns[2 * b] + kind->ns[2 * b + 1] : 0;
+			}
+		}
+		progress->width *= 2;
+	}
+}
+
+/* ---- What is left ---- */
+
+static void add_left(const reel_run *run, const reel_action *action)
+{
+	reel_action piece;
+
+	if (action->kind >= REEL_PIECE_KINDS)
+		return;
+	piece = reel_run_piece_of(run, action);
+	spread(run->progress, run->progress->kind[action->kind].left, piece.first, piece.last,
+	       (double)(piece.last - piece.first));
+}
+
+void reel_progress_count(reel_run *run)
+{
+	reel_schedule *later;
+	reel_action action;
+
+	if (!run->progress || reel_schedule_open(&later, run->plan))
+		return;
+	make_room(run->progress, run->steps);
+	if (!reel_schedule_copy(later, run->schedule)) {
+		do {
+			reel_schedule_next(later, &action);
+			add_left(run, &action);
+		} while (action.kind != REEL_ACTION_DONE);
+		run->progress->knows_left = true;
+	}
+	reel_schedule_close(later);
+}
+
+static double sum(const double bins[BINS])
+{
+	double all = 0;
+
+	for (unsigned b = 0; b < BINS; b++)
+		all += bins[b];
+	return all;
+}
+
+/* Time of a step in a piece of this kind, in this bin; 0: it was not measured. */
+static double measured(const struct pieces *kind, unsigned bin)
+{
+	return kind->taken[bin] > 0 ? kind->ns[bin] / kind->taken[bin] : 0;
+}
+
+/* The kind with which others are compared: the first one that was measured. */
+static unsigned reference_of(const struct reel_run_progress *progress)
+{
+	unsigned k = 0;
+
+	while (k + 1 < REEL_PIECE_KINDS && sum(progress->kind[k].taken) <= 0)
+		k++;
+	return k;
+}
+
+/* What a step costs in a piece of this kind over one of the reference, by what both took. */
+static double compare(const struct pieces *kind, const struct pieces *reference, double planned)
+{
+	double ns = 0, reference_ns = 0;
+
+	for (unsigned b = 0; b < BINS; b++) {
+		ns += measured(reference, b) > 0 ? kind->ns[b] : 0;
+		reference_ns += kind->taken[b] * measured(reference, b);
+	}
+	return reference_ns > 0 ? ns / reference_ns : planned;
+}
+
+/* Time of a step of the reference in this bin, if need be from other kinds, or the mean. */
+static double time_in(const struct reel_run_progress *progress, unsigned reference,
+		      const double cost[REEL_PIECE_KINDS], unsigned bin)
+{
+	const struct pieces *kind = &progress->kind[reference];
+	double taken = sum(kind->taken);
+
+	for (unsigned k = 0; k < REEL_PIECE_KINDS; k++) {
+		unsigned next = (reference + k) % REEL_PIECE_KINDS;
+
+		if (measured(&progress->kind[next], bin) > 0)
+			return measured(&progress->kind[next], bin) / cost[next];
+	}
+	return taken > 0 ? sum(kind->ns) / taken : 0;
+}
+
+/* Time of all pieces that are left, one after the other, in ns; below 0: not known. */
+static double time_left(const struct reel_run_progress *progress, const struct reel_problem *problem)
+{
+	const double planned[REEL_PIECE_KINDS] = {
+		[REEL_ACTION_ADVANCE] = problem->advance_cost > 0 ? problem->advance_cost : 1,
+		[REEL_ACTION_RECORD] = problem->record_cost > 0 ? problem->record_cost : 1,
+		[REEL_ACTION_REVERSE] = problem->reverse_cost > 0 ? problem->reverse_cost : 1,
+	};
+	unsigned reference = reference_of(progress);
+	double cost[REEL_PIECE_KINDS], left = 0;
+
+	if (!progress->knows_left)
+		return -1;
+	for (unsigned k = 0; k < REEL_PIECE_KINDS; k++)
+		cost[k] = compare(&progress->kind[k], &progress->kind[reference],
+				  planned[k] / planned[reference]);
+	for (unsigned b = 0; b < BINS; b++) {
+		double step = time_in(progress, reference, cost, b);
+
+		for (unsigned k = 0; k < REEL_PIECE_KINDS; k++) {
+			double known = measured(&progress->kind[k], b);
+
+			left += progress->kind[k].left[b] * (known > 0 ? known : cost[k] * step);
+		}
+	}
+	return left;
+}
+
+double reel_progress_left(const reel_run *run)
+{
+	return run->progress ? time_left(run->progress, &run->plan->problem) : -1;
+}
+
+/* ---- Telling ---- */
+
+/* Waits for stores, and what threads do at the same time, are in the time of the sweep. */
+static struct reel_progress describe(reel_run *run, const struct reel_run_progress *progress,
+				     uint64_t now)
+{
+	double seconds = 1e-9 * (double)(now - progress->begun);
+	double sweep = 1e-9 * (double)(now - progress->sweep);
+	double left = time_left(progress, &run->plan->problem);
+	struct reel_pool_stats pool;
+	struct reel_run_stats stats = {0};
+
+	if (left >= 0 && progress->sweep_ns > 0)
+		left *= sweep / progress->sweep_ns;
+	else
+		left = -1;
+	reel_pool_get_stats(run->options.pool, &pool);
+	reel_snapshots_get_stats(&run->snapshots, &stats);
+	return (struct reel_progress){
+		.reverses = progress->reverses,
+		.done = progress->done,
+		.steps = run->steps,
+		.share = left < 0 ? -1 : seconds / (seconds + left),
+		.seconds = seconds,
+		.seconds_left = left,
+		.steps_per_second = sweep > 0 ? (double)progress->sweep_steps / sweep : 0,
+		.resident_bytes = pool.resident_bytes,
+		.written_bytes = pool.written_bytes + stats.put_bytes,
+	};
+}
+
+static void put_bytes(char *text, size_t size, uint64_t bytes)
+{
+	static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+	double value = (double)bytes;
+	unsigned unit = 0;
+
+	while (value >= 1024 && unit + 1 < sizeof units / sizeof *units) {
+		value /= 1024;
+		unit++;
+	}
+	snprintf(text, size, unit && value < 10 ? "%.1f %s" : "%.0f %s", value, units[unit]);
+}
+
+static void put_time_left(char *text, size_t size, double seconds)
+{
+	long long whole = (long long)(seconds + 0.5);
+
+	if (seconds < 0)
+		snprintf(text, size, "time left not known");
+	else if (whole < 3600)
+		snprintf(text, size, "%lld:%02lld left", whole / 60, whole % 60);
+	else
+		snprintf(text, size, "%lld:%02lld:%02lld left", whole / 3600, whole / 60 % 60,
+			 whole % 60);
+}
+
+static void put_place(char *text, size_t size, const struct reel_progress *now)
+{
+	const char *sweep = now->reverses ? "reverse" : "forward";
+
+	if (now->steps == REEL_UNKNOWN_STEPS)
+		snprintf(text, size, "step %lld", (long long)now->done);
+	else if (now->share < 0)
+		snprintf(text, size, "%s sweep: %lld of %lld steps", sweep, (long long)now->done,
+			 (long long)now->steps);
+	else
+		snprintf(text, size, "%.0f %%, %s sweep: %lld of %lld steps", 100 * now->share,
+			 sweep, (long long)now->done, (long long)now->steps);
+}
+
+static void put_line(char *text, size_t size, const struct reel_progress *now)
+{
+	char place[96], left[48], resident[24], written[24];
+
+	put_place(place, sizeof place, now);
+	put_time_left(left, sizeof left, now->seconds_left);
+	put_bytes(resident, sizeof resident, now->resident_bytes);
+	put_bytes(written, sizeof written, now->written_bytes);
+	snprintf(text, size, "reel: %s, %.3g steps/s, %s; %s in memory, %s written", place,
+		 now->steps_per_second, left, resident, written);
+}
+
+/* The codes return to the first column, and clear what is right of the cursor. */
+static void show(struct reel_run_progress *progress, const struct reel_progress *now)
+{
+	char text[256];
+
+	put_line(text, sizeof text, now);
+	if (progress->is_terminal)
+		fprintf(stderr, "\r%s\033[K", text);
+	else
+		fprintf(stderr, "%s\n", text);
+	fflush(stderr);
+	progress->has_line = progress->is_terminal;
+}
+
+static void end_line(struct reel_run_progress *progress)
+{
+	if (progress->has_line)
+		fputc('\n', stderr);
+	progress->has_line = false;
+}
+
+/* Relaxed is enough, here and below: the address is compared, not followed. */
+static bool may_show(const struct reel_run_progress *progress)
+{
+	return atomic_load_explicit(&shown, memory_order_relaxed) == progress;
+}
+
+static void stop_showing(struct reel_run_progress *progress)
+{
+	const struct reel_run_progress *mine = progress;
+
+	end_line(progress);
+	atomic_compare_exchange_strong_explicit(&shown, &mine, NULL, memory_order_relaxed,
+						memory_order_relaxed);
+}
+
+static bool is_due(uint64_t *last, uint64_t now, uint64_t interval)
+{
+	if (now - *last < interval)
+		return false;
+	*last = now;
+	return true;
+}
+
+/* Shows a line if one is due. Returns whether the callback is due, and then sets *state. */
+static bool tell(reel_run *run, struct reel_run_progress *progress, uint64_t now,
+		 struct reel_progress *state)
+{
+	bool is_last = progress->reverses && progress->done == run->steps;
+	bool calls = run->options.progress && (is_due(&progress->told, now, CALL_NS) || is_last);
+	uint64_t interval = progress->is_terminal ? CALL_NS : LINE_NS;
+	bool shows = (is_due(&progress->shown, now, interval) || is_last) && may_show(progress);
+
+	if (calls || shows)
+		*state = describe(run, progress, now);
+	if (shows)
+		show(progress, state);
+	if (is_last)
+		stop_showing(progress);
+	return calls;
+}
+
+/* ---- What a run calls ---- */
+
+static void note_sweep(struct reel_run_progress *progress, const reel_action *piece, uint64_t since)
+{
+	if (piece->kind != REEL_ACTION_REVERSE || progress->reverses)
+		return;
+	progress->reverses = true;
+	progress->sweep = since;
+	progress->sweep_ns = 0;
+	progress->sweep_steps = 0;
+}
+
+/* A step that is taken again counts once. */
+static void note_done(struct reel_run_progress *progress, const reel_action *piece, int64_t steps)
+{
+	int64_t from = progress->done > piece->first ? progress->done : piece->first;
+
+	if (piece->kind == REEL_ACTION_REVERSE) {
+		progress->done = steps - piece->first;
+		progress->sweep_steps += piece->last - piece->first;
+	} else if (!progress->reverses && piece->last > from) {
+		progress->done = piece->last;
+		progress->sweep_steps += piece->last - from;
+	}
+}
+
+static double weight_of(const struct reel_run_progress *progress, const reel_action *piece)
+{
+	double bins = 1 + bin_of(progress, piece->last - 1) - bin_of(progress, piece->first);
+
+	return 1 / (bins * bins);
+}
+
+/* Requires progress->lock. */
+static void add_piece(reel_run *run, struct reel_run_progress *progress, const reel_action *piece,
+		      uint64_t ns)
+{
+	struct pieces *kind = &progress->kind[piece->kind];
+	double steps = (double)(piece->last - piece->first), weight;
+
+	if (run->steps == REEL_UNKNOWN_STEPS)
+		make_room(progress, piece->last);
+	if (progress->knows_left)
+		spread(progress, kind->left, piece->first, piece->last, -steps);
+	weight = weight_of(progress, piece);
+	spread(progress, kind->taken, piece->first, piece->last, weight * steps);
+	spread(progress, kind->ns, piece->first, piece->last, weight * (double)ns);
+	progress->sweep_ns += (double)ns;
+	note_done(progress, piece, run->steps);
+}
+
+/* A thread that is cancelled while it writes a line would keep the lock. */
+static bool note(reel_run *run, const reel_action *piece, uint64_t ns, struct reel_progress *state)
+{
+	REEL_UNCANCELLED;
+	struct reel_run_progress *progress = run->progress;
+	uint64_t now = reel_clock_ns();
+	bool calls;
+
+	pthread_mutex_lock(&progress->lock);
+	note_sweep(progress, piece, now - ns);
+	add_piece(run, progress, piece, ns);
+	calls = tell(run, progress, now, state);
+	pthread_mutex_unlock(&progress->lock);
+	return calls;
+}
+
+void reel_progress_note(reel_run *run, const reel_action *piece, uint64_t ns)
+{
+	struct reel_progress state;
+
+	REEL_ASSERT(piece->kind < REEL_PIECE_KINDS);
+	/* The callback may take long, or be left: it is called without the lock. */
+	if (run->progress && piece->first < piece->last && note(run, piece, ns, &state))
+		run->options.progress(run->sweep.context, &state);
+}
+
+void reel_progress_begin(reel_run *run)
+{
+	struct reel_run_progress *progress = run->progress;
+
+	if (!progress)
+		return;
+	stop_showing(progress);
+	memset(progress->kind, 0, sizeof progress->kind);
+	progress->width = run->steps > BINS ? (run->steps + BINS - 1) / BINS : 1;
+	progress->knows_left = progress->reverses = false;
+	progress->done = progress->sweep_steps = 0;
+	progress->sweep_ns = 0;
+	progress->begun = progress->sweep = progress->told = progress->shown = reel_clock_ns();
+	if (run->steps != REEL_UNKNOWN_STEPS)
+		reel_progress_count(run);
+}
+
+void reel_progress_show(reel_run *run)
+{
+	const struct reel_run_progress *other = NULL;
+
+	if (run->progress && run->progress->shows)
+		atomic_compare_exchange_strong_explicit(&shown, &other, run->progress,
+							memory_order_relaxed, memory_order_relaxed);
+}
+
+void reel_progress_end(reel_run *run)
+{
+	if (run->progress)
+		stop_showing(run->progress);
+}
+
+/* A process that is not the first of its group shows no lines. */
+static bool is_shown(const reel_run *run)
+{
+	const char *text = reel_environment("REEL_PROGRESS");
+
+	return text && strcmp(text, "0") && run->group.rank == 0;
+}
+
+int reel_progress_open(reel_run *run)
+{
+	bool shows = is_shown(run);
+
+	if (!shows && !run->options.progress)
+		return 0;
+	run->progress = calloc(1, sizeof *run->progress);
+	if (!run->progress)
+		return reel_fail(-ENOMEM, "no memory for a run");
+	pthread_mutex_init(&run->progress->lock, NULL);
+	run->progress->shows = shows;
+	run->progress->is_terminal = isatty(STDERR_FILENO);
+	return 0;
+}
+
+void reel_progress_close(reel_run *run)
+{
+	if (!run->progress)
+		return;
+	stop_showing(run->progress);
+	pthread_mutex_destroy(&run->progress->lock);
+	free(run->progress);
+}
