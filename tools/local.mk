@@ -19,6 +19,7 @@ bin_PROGRAMS += %D%/reel
 	%D%/topology-hwloc.c \
 	%D%/topology-kernel.c \
 	%D%/topology.h \
+	%D%/tune.c \
 	%D%/verb.h
 %C%_reel_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) $(HWLOC_CFLAGS)
 # Libtool's wrapper script, unlike -no-install, leaves a program that can be installed.

@@ -18,6 +18,7 @@
 static const struct verb verbs[] = {
 	{ "info", "show what this build and this machine offer", info_help, info_run },
 	{ "plan", "plan the reversal of a loop that is run again in parts", plan_help, plan_run },
+	{ "tune", "find the environment with which a command is fastest", tune_help, tune_run },
 };
 
 enum {
@@ -82,9 +83,10 @@ static bool is_help(const char *word)
 	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
+/* What comes after "--" is another command's. */
 static bool asks_for_help(int count, char **words)
 {
-	for (int i = 0; i < count; i++)
+	for (int i = 0; i < count && strcmp(words[i], "--") != 0; i++)
 		if (is_help(words[i]))
 			return true;
 	return false;

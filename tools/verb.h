@@ -23,6 +23,9 @@ int info_run(int count, char **words);
 extern const char plan_help[];
 int plan_run(int count, char **words);
 
+extern const char tune_help[];
+int tune_run(int count, char **words);
+
 /* Reports on standard error that the verb has no such word; returns EXIT_USAGE. */
 int reject_word(const char *verb, const char *word);
 

@@ -142,6 +142,7 @@ prepare() {
 	'doc/tutorial.md: REEL_END_AFTER'*)
 		of_another 't-guide.sh runs it with a time that ends each machine'
 		;;
+	'doc/tuning.md: REEL_BUDGET'*) of_another 't-tune.sh runs it' ;;
 	'doc/tutorial.md: REEL_PROGRESS'*)
 		of_another 't-run-progress tests what it prints, which is of a longer run'
 		;;
