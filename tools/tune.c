@@ -8,11 +8,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,6 +29,9 @@
 
 enum { MAX_SETTINGS = 32, MAX_RUNS = 99, MAX_TEXT = 256 };
 
+/* Of a few runs, or of one, the times do not tell how much they vary. */
+static const double MIN_NOISE = 0.02;
+
 const char tune_help[] =
 	"Usage: reel tune [OPTION]... -- COMMAND [ARGUMENT]...\n"
 	"\n"
@@ -32,7 +39,8 @@ const char tune_help[] =
 	"time, and shows what each setting gains.  By default it tries how threads of\n"
 	"OpenMP wait; where the environment names a store or its directory, whether it\n"
 	"should compress; and where it has a budget, half of that and twice as much.  None\n"
-	"of these changes what a program computes.  Its standard output is dropped.\n"
+	"of these changes what a program computes.  Its standard input is empty, and its\n"
+	"standard output is dropped.  A first run warms the machine up and is not counted.\n"
 	"\n"
 	"  --runs N      runs with each setting, in turns (default: 3)\n"
 	"  --set NAME=VALUE\n"
@@ -40,7 +48,8 @@ const char tune_help[] =
 	"  --help        this text\n"
 	"\n"
 	"The time is the median, and the noise half of the distance between the fastest and\n"
-	"the slowest run, over the median.  Memory is the largest that was resident.\n";
+	"the slowest run, over the median, and at least 2 %.  Memory is the largest that was\n"
+	"resident.\n";
 
 struct setting {
 	char name[MAX_TEXT], value[MAX_TEXT]; /* no name: the environment as it is */
@@ -52,6 +61,7 @@ struct setting {
 struct request {
 	struct setting settings[MAX_SETTINGS];
 	int count, runs;
+	bool has_settings; /* of the command line */
 	char **command;
 };
 
@@ -136,6 +146,7 @@ static int read_setting(struct request *request, char *word)
 
 	if (!equals || equals == word)
 		return refuse(word, "a setting is NAME=VALUE");
+	request->has_settings = true;
 	*equals = '\0';
 	fits = add(request, word, equals + 1);
 	*equals = '=';
@@ -171,11 +182,10 @@ static int read_request(struct request *request, int count, char **words)
 		if (status)
 			return status;
 	}
-	i += i < count && !strcmp(words[i], "--");
-	if (i == count)
-		return refuse("COMMAND", "there is none");
-	request->command = words + i;
-	if (request->count == 1)
+	if (i == count || strcmp(words[i], "--") || i + 1 == count)
+		return refuse("COMMAND", "it comes after --");
+	request->command = words + i + 1;
+	if (!request->has_settings)
 		add_defaults(request);
 	return 0;
 }
@@ -185,12 +195,18 @@ static int read_request(struct request *request, int count, char **words)
 /* In the child. */
 static void execute(const struct setting *setting, char **command)
 {
-	int nothing = open("/dev/null", O_WRONLY);
+	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
 
+#ifdef PR_SET_PDEATHSIG
+	/* It ends with `reel tune`. */
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+#endif
 	if (setting->name[0])
 		setenv(setting->name, setting->value, 1);
-	if (nothing >= 0)
+	if (nothing >= 0) {
+		dup2(nothing, STDIN_FILENO);
 		dup2(nothing, STDOUT_FILENO);
+	}
 	execvp(command[0], command);
 	fprintf(stderr, "reel tune: cannot run '%s': %s\n", command[0], strerror(errno));
 	_exit(127);
@@ -220,17 +236,16 @@ static int run_once(struct setting *setting, char **command, int run)
 /* A setting with which the command has failed is not run again; without one nothing is. */
 static int run_all(struct request *request)
 {
-	for (int run = 0; run < request->runs && !request->settings[0].status; run++)
+	/* Its time is overwritten. */
+	int error = run_once(&request->settings[0], request->command, 0);
+
+	for (int run = 0; run < request->runs && !error && !request->settings[0].status; run++)
 		for (int i = 0; i < request->count; i++) {
 			struct setting *setting = &request->settings[i];
-			int error = setting->status ? 0 : run_once(setting, request->command, run);
-
-			if (error)
-				return error;
-			if (request->settings[0].status)
-				break;
+			if (!setting->status && !request->settings[0].status && !error)
+				error = run_once(setting, request->command, run);
 		}
-	return 0;
+	return error;
 }
 
 /* ---- Results ---- */
@@ -244,12 +259,14 @@ static int by_time(const void *left, const void *right)
 
 static double median(const struct setting *setting, int runs)
 {
-	return setting->seconds[runs / 2];
+	return (setting->seconds[(runs - 1) / 2] + setting->seconds[runs / 2]) / 2;
 }
 
 static double noise(const struct setting *setting, int runs)
 {
-	return (setting->seconds[runs - 1] - setting->seconds[0]) / 2 / median(setting, runs);
+	double half = (setting->seconds[runs - 1] - setting->seconds[0]) / 2 / median(setting, runs);
+
+	return half > MIN_NOISE ? half : MIN_NOISE;
 }
 
 static void put_failure(int status)
@@ -277,20 +294,20 @@ static void put_setting(const struct request *request, const struct setting *set
 	       100 * noise(setting, request->runs), setting->peak_bytes / (1 << 20));
 }
 
-/* The fastest one, unless both noises together are more than it gains. */
+/* The fastest of those that gain more than both noises together, or NULL. */
 static const struct setting *best_of(const struct request *request)
 {
-	const struct setting *now = &request->settings[0], *best = now;
+	const struct setting *now = &request->settings[0], *best = NULL;
 	int runs = request->runs;
 
 	for (int i = 1; i < request->count; i++) {
 		const struct setting *setting = &request->settings[i];
+		double gain = 1 - median(setting, runs) / median(now, runs);
 
-		if (!setting->status && median(setting, runs) < median(best, runs))
+		if (!setting->status && gain > noise(setting, runs) + noise(now, runs) &&
+		    (!best || median(setting, runs) < median(best, runs)))
 			best = setting;
 	}
-	if (1 - median(best, runs) / median(now, runs) <= noise(best, runs) + noise(now, runs))
-		return NULL;
 	return best;
 }
 
@@ -328,6 +345,8 @@ int tune_run(int count, char **words)
 
 	if (status)
 		return status;
+	/* If it were ignored, as a parent may leave it, no status would be kept. */
+	signal(SIGCHLD, SIG_DFL);
 	error = run_all(&request);
 	if (error) {
 		fprintf(stderr, "reel tune: cannot run '%s': %s\n", request.command[0],

@@ -27,36 +27,40 @@ ok $? 'the best one is named'
 ! grep -q 'a result' out && [ ! -s err ]
 ok $? 'the output of the command is dropped'
 rm runs
-SPEED=fast "$reel" tune --runs 3 --set SPEED=broken --set SPEED=fast --set OTHER=1 ./command >out
-[ "$(cut -d ' ' -f 1 <runs | tr '\n' ' ')" = 'fast broken fast fast fast fast fast ' ]
+SPEED=fast "$reel" tune --runs 3 --set SPEED=broken --set SPEED=fast --set OTHER=1 -- ./command >out
+[ "$(cut -d ' ' -f 1 <runs | tr '\n' ' ')" = 'fast fast broken fast fast fast fast fast ' ]
 ok $? 'runs are in turns; what fails is run once, and what is set already is not a setting'
 
 rm runs
-REEL_SPILL_DIR=. REEL_BUDGET=64M "$reel" tune --runs 1 ./command >out
+REEL_SPILL_DIR=. REEL_BUDGET=64M "$reel" tune --runs 1 -- ./command >out
 ok $? 'the default settings'
 grep -q '^ passive unset 64M$' runs && grep -q '^ active unset 64M$' runs &&
 	grep -q '^ unset file 64M$' runs && grep -q '^ unset unset 33554432$' runs &&
 	grep -q '^ unset unset 134217728$' runs
 ok $? 'the waits of threads, stores and budgets'
 rm runs
-OMP_WAIT_POLICY=passive "$reel" tune --runs 1 ./command >out
-[ "$(wc -l <runs)" -eq 2 ] && grep -q '^ active' runs
+OMP_WAIT_POLICY=passive "$reel" tune --runs 1 -- ./command >out
+[ "$(wc -l <runs)" -eq 3 ] && grep -q '^ active' runs
 ok $? 'what is set already is not tried again; no store and no budget without one'
 
 grep -q '^No setting gains more than the noise' out || grep -q '^Best:' out
 ok $? 'a verdict ends the table'
-SPEED=broken "$reel" tune ./command >out 2>err
+SPEED=broken "$reel" tune -- ./command >out 2>err
 [ $? -eq 1 ] && grep -q 'status 3): repair that first' err && [ ! -s out ]
 ok $? 'a command that fails as it is'
 is_refused "'reel tune --help'" "$reel" tune
 ok $? 'no command is refused'
-is_refused "'reel tune --help'" "$reel" tune --runs 0 ./command
+is_refused "'reel tune --help'" "$reel" tune ./command
+ok $? 'a command without -- before it is refused'
+echo text | "$reel" tune --runs 1 --set OTHER=1 -- sh -c '! read line' >out
+ok $? 'the input of the command is empty'
+is_refused "'reel tune --help'" "$reel" tune --runs 0 -- ./command
 ok $? 'a number of runs that makes no sense is refused'
-is_refused "'reel tune --help'" "$reel" tune --set SPEED ./command
+is_refused "'reel tune --help'" "$reel" tune --set SPEED -- ./command
 ok $? 'a setting without a value is refused'
-is_refused "'reel tune --help'" "$reel" tune --slow ./command
+is_refused "'reel tune --help'" "$reel" tune --slow -- ./command
 ok $? 'an unknown option is refused'
-"$reel" tune ./nothing >out 2>err
+"$reel" tune -- ./nothing >out 2>err
 [ $? -eq 1 ] && grep -q "cannot run './nothing'" err
 ok $? 'a command that does not exist'
 
