@@ -174,17 +174,20 @@ void reel_piece_note_time(reel_run *run, const reel_action *piece, uint64_t ns)
 	REEL_ASSERT(piece->kind <= REEL_ACTION_REVERSE);
 	/* Relaxed is enough: a counter, which orders nothing. */
 	atomic_fetch_add_explicit(&run->ns[piece->kind], ns, memory_order_relaxed);
-	reel_progress_note(run, piece, ns);
 }
 
 int reel_piece_call(reel_run *run, const reel_action *piece, void *context, void *state,
 		    void *adjoint, reel_tape *tape)
 {
-	uint64_t since = reel_clock_ns();
+	uint64_t since = reel_clock_ns(), ns;
 	int error = call(run, piece, context, state, adjoint, tape);
 
-	reel_piece_note_time(run, piece, reel_clock_ns() - since);
-	return reel_piece_end(run, piece, context, state, tape, error);
+	ns = reel_clock_ns() - since;
+	reel_piece_note_time(run, piece, ns);
+	error = reel_piece_end(run, piece, context, state, tape, error);
+	if (!error)
+		reel_progress_note(run, piece, ns);
+	return error;
 }
 
 void reel_run_take_back(reel_run *run, const reel_action *record, reel_mark before)

@@ -21,6 +21,9 @@ int reel_run_check_balance(reel_run *run, const reel_action *reversed, reel_tape
  */
 void reel_run_take_back(reel_run *run, const reel_action *record, reel_mark before);
 
+/* Before the first reel_run_take() of a sweep whose callbacks get this context. */
+void reel_run_look_ahead(reel_run *run, void *context);
+
 /* What the run was opened with. The default pool has its address here. */
 const reel_model *reel_run_model(const reel_run *run);
 reel_pool *reel_run_pool(const reel_run *run);

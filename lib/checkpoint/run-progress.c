@@ -19,12 +19,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "os/cancel.h"
 #include "os/clock.h"
 #include "os/environment.h"
 #include "os/error.h"
+#include "os/numerals.h"
 #include "run.h"
 #include "plan/plan.h"
 
@@ -33,6 +35,8 @@
 #define CALL_NS (REEL_SECOND_NS / 5)
 /* Between two lines elsewhere. */
 #define LINE_NS (30 * (uint64_t)REEL_SECOND_NS)
+/* Longer plans are not walked through: that takes some tenths of a second. */
+#define MAX_COUNTED 5000000
 
 struct pieces {
 	double left[BINS];  /* number of steps that the plan still takes */
@@ -41,10 +45,13 @@ struct pieces {
 };
 
 struct reel_run_progress {
-	pthread_mutex_t lock;
 	bool shows;       /* lines on stderr */
 	bool is_terminal; /* stderr is one */
-	bool has_line;    /* a line on the terminal that has not ended */
+	/* Held while a line is written, which may take long: nobody else waits to write one. */
+	pthread_mutex_t writing;
+	bool has_line; /* a line on the terminal that has not ended; `writing` guards it */
+
+	pthread_mutex_t lock; /* guards the following */
 	int64_t width;    /* number of steps in a bin */
 	bool knows_left;  /* `left` is counted: the number of steps is known */
 	struct pieces kind[REEL_PIECE_KINDS];
@@ -118,21 +125,30 @@ static void add_left(const reel_run *run, const reel_action *action)
 	       (double)(piece.last - piece.first));
 }
 
+static void forget_left(struct reel_run_progress *progress)
+{
+	for (unsigned k = 0; k < REEL_PIECE_KINDS; k++)
+		memset(progress->kind[k].left, 0, sizeof progress->kind[k].left);
+	progress->knows_left = false;
+}
+
 void reel_progress_count(reel_run *run)
 {
+	reel_action action = {.kind = REEL_ACTION_ADVANCE};
 	reel_schedule *later;
-	reel_action action;
+	int64_t actions = 0;
 
-	if (!run->progress || reel_schedule_open(&later, run->plan))
+	if (!run->progress || run->steps == REEL_UNKNOWN_STEPS ||
+	    reel_schedule_open(&later, run->plan))
 		return;
 	make_room(run->progress, run->steps);
-	if (!reel_schedule_copy(later, run->schedule)) {
-		do {
+	forget_left(run->progress);
+	if (!reel_schedule_copy(later, run->schedule))
+		for (; actions < MAX_COUNTED && action.kind != REEL_ACTION_DONE; actions++) {
 			reel_schedule_next(later, &action);
 			add_left(run, &action);
-		} while (action.kind != REEL_ACTION_DONE);
-		run->progress->knows_left = true;
-	}
+		}
+	run->progress->knows_left = action.kind == REEL_ACTION_DONE;
 	reel_schedule_close(later);
 }
 
@@ -170,7 +186,8 @@ static double compare(const struct pieces *kind, const struct pieces *reference,
 		ns += measured(reference, b) > 0 ? kind->ns[b] : 0;
 		reference_ns += kind->taken[b] * measured(reference, b);
 	}
-	return reference_ns > 0 ? ns / reference_ns : planned;
+	/* A clock of coarse ticks may have measured nothing. */
+	return ns > 0 && reference_ns > 0 ? ns / reference_ns : planned;
 }
 
 /* Time of a step of the reference in this bin, if need be from other kinds, or the mean. */
@@ -268,9 +285,10 @@ static void put_bytes(char *text, size_t size, uint64_t bytes)
 
 static void put_time_left(char *text, size_t size, double seconds)
 {
-	long long whole = (long long)(seconds + 0.5);
+	const double longest = 1e9;
+	long long whole = seconds < longest ? (long long)(seconds + 0.5) : 0;
 
-	if (seconds < 0)
+	if (seconds < 0 || seconds >= longest)
 		snprintf(text, size, "time left not known");
 	else if (whole < 3600)
 		snprintf(text, size, "%lld:%02lld left", whole / 60, whole % 60);
@@ -295,14 +313,31 @@ static void put_place(char *text, size_t size, const struct reel_progress *now)
 
 static void put_line(char *text, size_t size, const struct reel_progress *now)
 {
+	REEL_POINT_NUMERALS;
 	char place[96], left[48], resident[24], written[24];
 
 	put_place(place, sizeof place, now);
 	put_time_left(left, sizeof left, now->seconds_left);
 	put_bytes(resident, sizeof resident, now->resident_bytes);
 	put_bytes(written, sizeof written, now->written_bytes);
-	snprintf(text, size, "reel: %s, %.3g steps/s, %s; %s in memory, %s written", place,
-		 now->steps_per_second, left, resident, written);
+	snprintf(text, size, "reel: %s, %s, %.3g steps/s; %s in memory, %s written", place, left,
+		 now->steps_per_second, resident, written);
+}
+
+/* A line that is longer than the terminal is wide could not be written anew. */
+static int columns(void)
+{
+	struct winsize size;
+
+	return !ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col > 1 ? size.ws_col - 1 : 79;
+}
+
+/* The system would stop a process in the background that writes to its terminal. */
+static bool is_in_background(const struct reel_run_progress *progress)
+{
+	pid_t foreground = progress->is_terminal ? tcgetpgrp(STDERR_FILENO) : -1;
+
+	return foreground >= 0 && foreground != getpgrp();
 }
 
 /* The codes return to the first column, and clear what is right of the cursor. */
@@ -310,20 +345,27 @@ static void show(struct reel_run_progress *progress, const struct reel_progress 
 {
 	char text[256];
 
+	if (is_in_background(progress) || pthread_mutex_trylock(&progress->writing))
+		return;
 	put_line(text, sizeof text, now);
 	if (progress->is_terminal)
-		fprintf(stderr, "\r%s\033[K", text);
+		fprintf(stderr, "\r%.*s\033[K", columns(), text);
 	else
 		fprintf(stderr, "%s\n", text);
 	fflush(stderr);
 	progress->has_line = progress->is_terminal;
+	pthread_mutex_unlock(&progress->writing);
 }
 
 static void end_line(struct reel_run_progress *progress)
 {
+	REEL_UNCANCELLED;
+
+	pthread_mutex_lock(&progress->writing);
 	if (progress->has_line)
 		fputc('\n', stderr);
 	progress->has_line = false;
+	pthread_mutex_unlock(&progress->writing);
 }
 
 /* Relaxed is enough, here and below: the address is compared, not followed. */
@@ -349,35 +391,28 @@ static bool is_due(uint64_t *last, uint64_t now, uint64_t interval)
 	return true;
 }
 
-/* Shows a line if one is due. Returns whether the callback is due, and then sets *state. */
-static bool tell(reel_run *run, struct reel_run_progress *progress, uint64_t now,
-		 struct reel_progress *state)
-{
-	bool is_last = progress->reverses && progress->done == run->steps;
-	bool calls = run->options.progress && (is_due(&progress->told, now, CALL_NS) || is_last);
-	uint64_t interval = progress->is_terminal ? CALL_NS : LINE_NS;
-	bool shows = (is_due(&progress->shown, now, interval) || is_last) && may_show(progress);
+/* What is to be done with a description of the run. */
+struct telling {
+	bool calls, shows, is_last;
+	struct reel_progress now;
+};
 
-	if (calls || shows)
-		*state = describe(run, progress, now);
-	if (shows)
-		show(progress, state);
-	if (is_last)
-		stop_showing(progress);
-	return calls;
+/* Requires progress->lock. */
+static void describe_if_due(reel_run *run, struct reel_run_progress *progress, uint64_t now,
+			    struct telling *telling)
+{
+	uint64_t interval = progress->is_terminal ? CALL_NS : LINE_NS;
+
+	telling->is_last = progress->reverses && progress->done == run->steps;
+	telling->calls = run->options.progress &&
+			 (is_due(&progress->told, now, CALL_NS) || telling->is_last);
+	telling->shows = (is_due(&progress->shown, now, interval) || telling->is_last) &&
+			 may_show(progress);
+	if (telling->calls || telling->shows)
+		telling->now = describe(run, progress, now);
 }
 
 /* ---- What a run calls ---- */
-
-static void note_sweep(struct reel_run_progress *progress, const reel_action *piece, uint64_t since)
-{
-	if (piece->kind != REEL_ACTION_REVERSE || progress->reverses)
-		return;
-	progress->reverses = true;
-	progress->sweep = since;
-	progress->sweep_ns = 0;
-	progress->sweep_steps = 0;
-}
 
 /* A step that is taken again counts once. */
 static void note_done(struct reel_run_progress *progress, const reel_action *piece, int64_t steps)
@@ -419,29 +454,33 @@ static void add_piece(reel_run *run, struct reel_run_progress *progress, const r
 }
 
 /* A thread that is cancelled while it writes a line would keep the lock. */
-static bool note(reel_run *run, const reel_action *piece, uint64_t ns, struct reel_progress *state)
+static void note(reel_run *run, const reel_action *piece, uint64_t ns, struct telling *telling)
 {
 	REEL_UNCANCELLED;
 	struct reel_run_progress *progress = run->progress;
 	uint64_t now = reel_clock_ns();
-	bool calls;
 
 	pthread_mutex_lock(&progress->lock);
-	note_sweep(progress, piece, now - ns);
 	add_piece(run, progress, piece, ns);
-	calls = tell(run, progress, now, state);
+	describe_if_due(run, progress, now, telling);
 	pthread_mutex_unlock(&progress->lock);
-	return calls;
+	if (telling->shows)
+		show(progress, &telling->now);
+	if (telling->is_last)
+		stop_showing(progress);
 }
 
 void reel_progress_note(reel_run *run, const reel_action *piece, uint64_t ns)
 {
-	struct reel_progress state;
+	struct telling telling;
 
 	REEL_ASSERT(piece->kind < REEL_PIECE_KINDS);
-	/* The callback may take long, or be left: it is called without the lock. */
-	if (run->progress && piece->first < piece->last && note(run, piece, ns, &state))
-		run->options.progress(run->sweep.context, &state);
+	if (!run->progress || piece->first >= piece->last)
+		return;
+	note(run, piece, ns, &telling);
+	/* The callback may take long, or be left: it is called without a lock. */
+	if (telling.calls)
+		run->options.progress(run->sweep.context, &telling.now);
 }
 
 void reel_progress_begin(reel_run *run)
@@ -450,24 +489,40 @@ void reel_progress_begin(reel_run *run)
 
 	if (!progress)
 		return;
-	stop_showing(progress);
 	memset(progress->kind, 0, sizeof progress->kind);
 	progress->width = run->steps > BINS ? (run->steps + BINS - 1) / BINS : 1;
 	progress->knows_left = progress->reverses = false;
 	progress->done = progress->sweep_steps = 0;
 	progress->sweep_ns = 0;
 	progress->begun = progress->sweep = progress->told = progress->shown = reel_clock_ns();
-	if (run->steps != REEL_UNKNOWN_STEPS)
-		reel_progress_count(run);
 }
 
-void reel_progress_show(reel_run *run)
+static void claim(const struct reel_run_progress *progress)
 {
 	const struct reel_run_progress *other = NULL;
 
-	if (run->progress && run->progress->shows)
-		atomic_compare_exchange_strong_explicit(&shown, &other, run->progress,
+	if (progress->shows)
+		atomic_compare_exchange_strong_explicit(&shown, &other, progress,
 							memory_order_relaxed, memory_order_relaxed);
+}
+
+void reel_progress_go_on(reel_run *run)
+{
+	struct reel_run_progress *progress = run->progress;
+
+	if (!progress)
+		return;
+	claim(progress);
+	progress->sweep = reel_clock_ns();
+	/* Nothing was done yet in this process: what it did since it resumed the run is not the run's. */
+	if (progress->sweep_ns <= 0 && !progress->reverses)
+		progress->begun = progress->sweep;
+	progress->sweep_ns = 0;
+	progress->sweep_steps = 0;
+	progress->reverses = run->phase == REEL_RUN_REVERSE;
+	/* Relaxed is enough: no piece is under way. */
+	if (progress->reverses)
+		progress->done = atomic_load_explicit(&run->reversed, memory_order_relaxed);
 }
 
 void reel_progress_end(reel_run *run)
@@ -494,6 +549,7 @@ int reel_progress_open(reel_run *run)
 	if (!run->progress)
 		return reel_fail(-ENOMEM, "no memory for a run");
 	pthread_mutex_init(&run->progress->lock, NULL);
+	pthread_mutex_init(&run->progress->writing, NULL);
 	run->progress->shows = shows;
 	run->progress->is_terminal = isatty(STDERR_FILENO);
 	return 0;
@@ -505,5 +561,6 @@ void reel_progress_close(reel_run *run)
 		return;
 	stop_showing(run->progress);
 	pthread_mutex_destroy(&run->progress->lock);
+	pthread_mutex_destroy(&run->progress->writing);
 	free(run->progress);
 }

@@ -32,10 +32,8 @@ void reel_run_enter(reel_run *run, enum reel_run_phase phase)
 	REEL_ASSERT(next_phases[run->phase] >> phase & 1);
 	REEL_ASSERT(phase != REEL_RUN_REVERSE || run->schedule->steps != REEL_UNKNOWN_STEPS);
 	run->phase = phase;
-	if (phase == REEL_RUN_IDLE)
+	if (phase == REEL_RUN_IDLE || phase == REEL_RUN_REVERSE)
 		reel_progress_end(run);
-	else
-		reel_progress_show(run);
 }
 
 void reel_run_give_up(reel_run *run)
@@ -177,6 +175,7 @@ static int begin_forward(reel_run *run, void *context, void *state)
 	if (run->phase == REEL_RUN_RESUMED) {
 		REEL_ASSERT(run->stored.kind == REEL_ACTION_STORE);
 		reel_run_enter(run, REEL_RUN_FORWARD);
+		reel_progress_go_on(run);
 		return reel_run_act(run, &load, context, state, NULL, NULL);
 	}
 	reel_run_begin(run);
@@ -184,6 +183,8 @@ static int begin_forward(reel_run *run, void *context, void *state)
 	/* A restart file of an earlier sweep would resume a loop with other controls. */
 	reel_restart_remove(run);
 	reel_run_enter(run, REEL_RUN_FORWARD);
+	reel_progress_count(run);
+	reel_progress_go_on(run);
 	return reel_run_audits(run) ? reel_audit_state(run, context, state, 0, 0) : 0;
 }
 
@@ -335,6 +336,7 @@ static int go_on(reel_run *run, reel_action *piece, int error)
 			*piece = run->sweep.action = (reel_action){.kind = REEL_ACTION_DONE};
 			if (!run->sweep.driven)
 				return 0;
+			reel_progress_go_on(run);
 		}
 		if (take(run, piece, &error))
 			return error;
@@ -427,9 +429,16 @@ int reel_run_reverse(reel_run *run, void *context, void *state, void *adjoint)
 		return error;
 	enter_function(run);
 	begin_sweep(run, context, state, adjoint);
+	reel_progress_go_on(run);
 	error = sweep_by_callbacks(run);
 	leave_function(run);
 	return error;
+}
+
+void reel_run_look_ahead(reel_run *run, void *context)
+{
+	run->sweep.context = context;
+	reel_progress_go_on(run);
 }
 
 int reel_run_take(reel_run *run, reel_action *action)
@@ -456,7 +465,9 @@ int reel_run_start(reel_run *run, void *context, void *state, void *adjoint)
 	enter_function(run);
 	goes_on = run->sweep.resumed && reel_run_is_reversing(run);
 	begin_sweep(run, context, state, adjoint);
-	if (!goes_on)
+	if (goes_on)
+		reel_progress_go_on(run);
+	else
 		error = reel_group_agree(&run->group, begin_forward(run, context, state), NULL);
 	if (error)
 		reel_run_enter(run, REEL_RUN_IDLE);
@@ -471,12 +482,16 @@ static int end_piece(reel_run *run)
 	struct reel_sweep *sweep = &run->sweep;
 	reel_action piece = sweep->piece;
 	uint64_t ns = sweep->ns ? sweep->ns : reel_clock_ns() - sweep->since;
+	int error;
 
 	if (piece.kind == REEL_ACTION_DONE)
 		return sweep->error;
 	sweep->piece.kind = REEL_ACTION_DONE;
 	reel_piece_note_time(run, &piece, ns);
-	return reel_piece_end(run, &piece, sweep->context, sweep->state, &run->tape, sweep->error);
+	error = reel_piece_end(run, &piece, sweep->context, sweep->state, &run->tape, sweep->error);
+	if (!error)
+		reel_progress_note(run, &piece, ns);
+	return error;
 }
 
 int reel_run_next(reel_run *run, reel_action *action)
@@ -544,6 +559,7 @@ int reel_run_resume(reel_run *run, void *context, void *adjoint)
 	run->sweep.resumed = !error;
 	reel_ahead_begin(run);
 	reel_progress_begin(run);
+	reel_progress_count(run);
 	leave_function(run);
 	return error;
 }

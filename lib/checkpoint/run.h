@@ -190,16 +190,17 @@ void reel_ahead_extend(reel_run *run);
 /* run-progress.c: opens what REEL_PROGRESS and the options ask for. Returns 0 or -ENOMEM. */
 int reel_progress_open(reel_run *run);
 void reel_progress_close(reel_run *run);
-/* Sets the run back to the beginning; shows its lines, unless another run does; shows none any more. */
+/* Forgets all that was measured: a forward sweep begins, or a run is resumed. */
 void reel_progress_begin(reel_run *run);
-void reel_progress_show(reel_run *run);
-void reel_progress_end(reel_run *run);
 /*
- * Counts what the plan still has to do, from the next action of `run->schedule` on. The number of
- * steps is known. Without memory the time left stays unknown.
+ * Counts what the plan still has to do, from the next action of `run->schedule` on. Without memory, in
+ * a very long plan, or where the number of steps is not known, the time left stays unknown.
  */
 void reel_progress_count(reel_run *run);
-/* Counts a piece that took `ns`, and tells how far the run is if that is due. Any thread. */
+/* A sweep begins, or goes on; it has ended, in whatever way, and shows no lines any more. */
+void reel_progress_go_on(reel_run *run);
+void reel_progress_end(reel_run *run);
+/* Counts a piece that took `ns` and did not fail, and tells how far the run is if that is due. Any thread. */
 void reel_progress_note(reel_run *run, const reel_action *piece, uint64_t ns);
 /*
  * Time in ns that all pieces which are left will take, one after the other; below 0: not known. For

@@ -149,7 +149,7 @@ static void test_estimates(void)
 
 struct told {
 	int calls, wrong;
-	struct reel_progress last;
+	struct reel_progress first, last;
 	double state;
 };
 
@@ -187,6 +187,7 @@ static void note(void *context, const struct reel_progress *progress)
 {
 	struct told *told = context;
 
+	told->first = told->calls ? told->first : *progress;
 	told->calls++;
 	told->wrong += progress->done < 1 || progress->done > STEPS || progress->steps != STEPS ||
 		       progress->share > 1 || progress->seconds < 0 ||
@@ -212,6 +213,72 @@ static void test_callback(void)
 	is_int(told.wrong, 0, "with numbers that hold together");
 	ok(told.last.reverses && told.last.done == STEPS, "the last time at the end");
 	ok(told.last.share > 0.999 && told.last.seconds_left < 1e-3, "when nothing is left");
+	reel_run_close(run);
+	reel_plan_close(plan);
+}
+
+static int reverse_and_end(void *context, void *adjoint, int64_t first, int64_t last,
+			   reel_tape *tape)
+{
+	if (first == 100)
+		reel_save_now(1);
+	return reverse(context, adjoint, first, last, tape);
+}
+
+static void test_resumed(void)
+{
+	struct reel_problem problem = one_tier(STEPS, SLOTS);
+	double adjoint = 0;
+	struct reel_run_options options = {.restart = "run.restart", .progress = note,
+					   .adjoint_bytes = sizeof adjoint};
+	reel_plan *plan = open_plan(REEL_BINOMIAL, &problem);
+	reel_model ending = model;
+	struct told told = {0};
+	pid_t child;
+	reel_run *run;
+
+	tap_case("a run that is resumed in its reverse sweep");
+	ending.reverse = reverse_and_end;
+	child = fork_with_timeout();
+	if (child == 0) {
+		reel_run_open(&run, plan, &ending, &options);
+		reel_run_forward(run, &told, &told.state);
+		is_int(reel_run_reverse(run, &told, &told.state, &adjoint), -EINTR, "it is ended");
+		tap_child_end();
+	}
+	ok(tap_child_passed(child), "it was ended at step 100");
+	if (reel_run_open(&run, plan, &model, &options))
+		abort();
+	is_int(reel_run_resume(run, &told, &adjoint), 0, "it is resumed");
+	is_int(reel_run_reverse(run, &told, &told.state, &adjoint), 0, "and reversed");
+	ok(told.first.reverses && told.first.done >= STEPS - 100,
+	   "the first call says that %lld steps are reversed", (long long)told.first.done);
+	ok(told.wrong == 0 && told.last.done == STEPS, "and the last one all");
+	reel_run_close(run);
+	reel_plan_close(plan);
+}
+
+static int fail_at_last(void *context, void *adjoint, int64_t first, int64_t last, reel_tape *tape)
+{
+	return first == 0 ? -EIO : reverse(context, adjoint, first, last, tape);
+}
+
+static void test_failed(void)
+{
+	struct reel_problem problem = one_tier(STEPS, SLOTS);
+	struct reel_run_options options = {.progress = note};
+	reel_plan *plan = open_plan(REEL_BINOMIAL, &problem);
+	reel_model failing = model;
+	struct told told = {0};
+	reel_run *run;
+
+	tap_case("a last piece that fails");
+	failing.reverse = fail_at_last;
+	if (reel_run_open(&run, plan, &failing, &options))
+		abort();
+	reel_run_forward(run, &told, &told.state);
+	is_int(reel_run_reverse(run, &told, &told.state, NULL), -EIO, "the sweep fails");
+	ok(told.last.done < STEPS, "the failed piece is not counted as done");
 	reel_run_close(run);
 	reel_plan_close(plan);
 }
@@ -324,6 +391,8 @@ int main(void)
 	tap_begin();
 	test_estimates();
 	test_callback();
+	test_resumed();
+	test_failed();
 	tap_case("lines");
 	show("REEL_PROGRESS=1", reverse, "1", "100 %, reverse sweep: 8 of 8 steps", 1);
 	show("of the outer run alone", reverse_with_inner, "1", "8 of 8 steps", 1);
