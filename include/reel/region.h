@@ -236,13 +236,19 @@ int reel_region_threads(const reel_region *region, int threads);
 /*
  * The same, but Reel may choose one thread. At each place of the program from which this is called,
  * Reel measures how long regions take with `threads` threads and with one that takes all lanes, and
- * chooses what was faster: small regions lose more by waiting than they gain. It tries the other
- * number again in at most 3 % of the time. The bits of a gradient do not depend on the choice.
+ * chooses what was faster: small regions lose more by waiting than they gain. After a first trial it
+ * tries the other number in at most 3 % of the time. The bits of a gradient do not depend on the
+ * choice, since it changes no lane.
+ *
+ * With one thread the lanes run one after the other. So what a lane runs must not wait for another
+ * lane, and has no barrier and no work-sharing loop of OpenMP's own; else give a number of threads.
  *
  * Called by the thread that began the region, right before its team begins. The number is `threads`
  * where one thread would not do, or would hide what is looked for: in the forward sweep of a region
- * whose lanes are as many as its threads, for ordered sections, in checked mode, and under an
- * observer (reel/observe.h).
+ * whose lanes are as many as its threads; from the first region on in which lanes shared a dynamic,
+ * guided or single loop, in forward sweeps at this place; if the root has ordered sections; in checked
+ * mode; under an observer (reel/observe.h). A place that is called with one number of threads and
+ * another in turns learns nothing, nor does one behind a compiler that is not GNU's or LLVM's.
  */
 int reel_region_choose_threads(reel_region *region, int threads);
 

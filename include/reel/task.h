@@ -172,7 +172,9 @@ typedef void reel_task_body(void *context, reel_lane *task);
  * team of its own of `threads` threads. Inside a parallel region the threads of the team that wait
  * at a barrier or a taskwait run the tasks, too. With 0 threads OpenMP chooses their number, or Reel
  * takes one, if tasks that were reversed at the same place of the program were faster so; Reel does
- * not if the root has ordered sections, in checked mode, or under an observer (reel/observe.h).
+ * not if the root has ordered sections, in checked mode, or under an observer (reel/observe.h). A
+ * body that may leave by an exception needs a number of threads, since that ends the program where
+ * there are several.
  *
  * A body may reverse the tasks of its own task. It does so by this function, and the same threads
  * run these tasks; or by tasks of OpenMP, for which it waits by a taskwait or a taskgroup. A thread

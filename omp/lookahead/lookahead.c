@@ -373,6 +373,7 @@ static int look_ahead(reel_run *run, void *context, void *state, void *adjoint,
 	/* Mutants survive (boundary): it writes an equal number once more. */
 	if (stats->threads > (int)sweep->ahead_tapes + 1)
 		stats->threads = (int)sweep->ahead_tapes + 1;
+	reel_run_look_ahead(run, context);
 	reel_annotate_release(sweep);
 	reel_omp_call(stats->threads, work, sweep);
 	pthread_mutex_lock(&sweep->lock);
@@ -438,6 +439,7 @@ int reel_omp_run_reverse(reel_run *run, void *context, void *state, void *adjoin
 		threads = reel_team_size_begin(&measure, REEL_CALLER, threads, steps);
 	*stats = (struct reel_omp_stats){.threads = threads};
 	error = reverse(run, context, state, adjoint, options, stats);
-	reel_team_size_end(&measure, error ? 0 : stats->threads, steps);
+	/* A sweep that could not look ahead was that of one thread. */
+	reel_team_size_end(&measure, error ? 0 : stats->actions ? threads : 1, steps);
 	return error;
 }

@@ -125,6 +125,9 @@ void reel_lane_close(reel_lane *lane)
 		end_hold(lane);
 	REEL_ASSERT(!lane->made && !lane->holds);
 	close_children(lane);
+	/* A region that was left by a jump has not ended its measure. */
+	if (lane->region)
+		reel_team_size_end(&lane->region->measure, 0, 1);
 	free(lane->region);
 	reel_lane_drop_copies(lane);
 	reel_tape_close(&lane->tape);

@@ -488,14 +488,25 @@ int reel_region_threads(const reel_region *region, int threads)
 	return region->has_ordered && threads < lanes ? lanes : threads;
 }
 
-int reel_region_choose_threads(reel_region *region, int threads)
+/* Lanes that wait for turns, also those of regions in these lanes, need a thread each. */
+static bool may_choose(const reel_region *region)
 {
 	bool is_open = region->state == REEL_REGION_FORWARD || region->state == REEL_REGION_REVERSE;
+	const reel_lane *root = region->parent->root;
 
-	if (!is_open || !reel_region_lanes(region) || region->has_ordered ||
-	    region->parent->tape.flags & REEL_CHECKED || reel_is_observed())
-		return reel_region_threads(region, threads);
-	return reel_team_size_begin(&region->measure, REEL_CALLER, threads, 1);
+	/* Relaxed is enough: it is set in the forward sweep. */
+	return is_open && reel_region_lanes(region) &&
+	       !atomic_load_explicit(&root->has_turns, memory_order_relaxed) &&
+	       !(region->parent->tape.flags & REEL_CHECKED) && !reel_is_observed();
+}
+
+int reel_region_choose_threads(reel_region *region, int threads)
+{
+	/* A program that asks twice: the first answer is not measured. */
+	reel_team_size_end(&region->measure, 0, 1);
+	threads = reel_region_threads(region, threads);
+	return may_choose(region) ? reel_team_size_begin(&region->measure, REEL_CALLER, threads, 1)
+				  : threads;
 }
 
 int64_t reel_region_loops(const reel_region *region)

@@ -32,8 +32,12 @@
  */
 #define MAX_NS 2e7
 #define MAX_UNITS 1024
-/* A piece counts as at most this: a program that was stopped for an hour did not lose it by a choice. */
+/*
+ * A piece counts as at most the larger of this time and MAX_FACTOR times what is expected: a program
+ * that was stopped for an hour did not lose it by a choice.
+ */
 #define MAX_PIECE_NS 1e9
+#define MAX_FACTOR 1000
 
 /* Time of a unit of work, in ns; 0: not known. */
 static double cost_of(const struct reel_team_costs *costs, enum reel_team_size size)
@@ -67,7 +71,7 @@ static bool is_due(const struct reel_team_costs *costs, int threads, double unit
 	double now = units * cost_of(costs, costs->better);
 	double trial = time_of_trial(costs, threads, units);
 
-	if (now <= 0 || costs->needs_all)
+	if (now <= 0)
 		return false;
 	if (costs->spacing <= 0)
 		return now < MAX_SMALL_NS || costs->since > FIRST_SPACING * trial;
@@ -77,6 +81,8 @@ static bool is_due(const struct reel_team_costs *costs, int threads, double unit
 enum reel_team_size reel_team_size_next(const struct reel_team_costs *costs, int threads,
 					double units)
 {
+	if (costs->needs_all)
+		return REEL_ALL_THREADS;
 	return costs->trial_left || is_due(costs, threads, units) ? other_than(costs->better)
 								  : costs->better;
 }
@@ -131,13 +137,23 @@ static void change(struct reel_team_costs *costs, enum reel_team_size to)
 	costs->better = to;
 }
 
+static double limited(const struct reel_team_costs *costs, enum reel_team_size size, double units,
+		      double ns)
+{
+	double known = cost_of(costs, size);
+	double limit = MAX_FACTOR * units * (known > 0 ? known : cost_of(costs, costs->better));
+
+	limit = limit > MAX_PIECE_NS ? limit : MAX_PIECE_NS;
+	return ns < limit ? ns : limit;
+}
+
 void reel_team_size_add(struct reel_team_costs *costs, enum reel_team_size size, double units,
 			double ns)
 {
 	enum reel_team_size other = other_than(costs->better);
 
 	REEL_ASSERT(units > 0 && ns >= 0);
-	ns = ns < MAX_PIECE_NS ? ns : MAX_PIECE_NS;
+	ns = limited(costs, size, units, ns);
 	if (size == other)
 		add_to_trial(costs, size, units, ns);
 	else
@@ -151,9 +167,12 @@ void reel_team_size_add(struct reel_team_costs *costs, enum reel_team_size size,
 
 #define PLACES 256
 #define PROBES 8
-/* Of pieces that take less time, one in SAMPLE is measured, since reading the clock takes time, too. */
+/*
+ * After a piece that takes less time, at most MAX_SKIPPED pieces are not measured, since reading the
+ * clock takes time, too. How many is random: pieces may differ with a period.
+ */
 #define MAX_SAMPLED_NS 5000
-#define SAMPLE 8
+#define MAX_SKIPPED 14
 
 struct reel_team_place {
 	/* The address, or NULL. It is set once. */
@@ -162,7 +181,8 @@ struct reel_team_place {
 	_Atomic int better; /* an enum reel_team_size, for threads that do not own the place */
 	/* The owner's. */
 	int threads;
-	int unmeasured; /* number of pieces that are not measured before the next one is */
+	unsigned to_skip, skipped; /* pieces that will not be measured, and were not since the last one */
+	uint32_t random;
 	struct reel_team_costs costs;
 };
 
@@ -210,13 +230,17 @@ static void set_threads(struct reel_team_place *place, int threads)
 	if (place->threads == threads)
 		return;
 	place->threads = threads;
-	place->unmeasured = 0;
+	place->to_skip = place->skipped = 0;
 	place->costs = (struct reel_team_costs){0};
 }
 
-static bool is_measured(struct reel_team_place *place)
+static bool is_skipped(struct reel_team_place *place)
 {
-	return place->unmeasured == 0 || place->unmeasured-- == 0;
+	if (!place->to_skip || place->costs.needs_all)
+		return false;
+	place->to_skip--;
+	place->skipped++;
+	return true;
 }
 
 static int number_of(int size, int threads)
@@ -237,7 +261,7 @@ int reel_team_size_begin(struct reel_team_measure *measure, const void *address,
 		return number_of(atomic_load_explicit(&place->better, memory_order_relaxed),
 				 threads);
 	set_threads(place, threads);
-	if (!is_measured(place)) {
+	if (is_skipped(place)) {
 		threads = number_of((int)place->costs.better, threads);
 		disown(place);
 		return threads;
@@ -250,20 +274,24 @@ int reel_team_size_begin(struct reel_team_measure *measure, const void *address,
 
 void reel_team_size_need_all(struct reel_team_measure *measure)
 {
-	if (measure->place)
-		measure->place->costs.needs_all = true;
+	if (!measure->place)
+		return;
+	measure->place->costs = (struct reel_team_costs){.needs_all = true};
+	measure->place->to_skip = 0;
 }
 
-/* A piece of the better size stands for those before it that were not measured. */
+/* A piece of the better size stands for those before it that were not measured, too. */
 static void add_measured(struct reel_team_place *place, enum reel_team_size size, double units,
 			 double ns)
 {
 	struct reel_team_costs *costs = &place->costs;
-	bool is_sample = size == costs->better && ns < MAX_SAMPLED_NS && costs->spacing > 0;
+	double weight = size == costs->better ? 1 + place->skipped : 1;
 
-	reel_team_size_add(costs, size, is_sample ? SAMPLE * units : units,
-			   is_sample ? SAMPLE * ns : ns);
-	place->unmeasured = is_sample && !costs->trial_left ? SAMPLE - 1 : 0;
+	reel_team_size_add(costs, size, weight * units, weight * ns);
+	place->skipped = 0;
+	place->random = place->random * 1664525 + 1013904223;
+	if (size == costs->better && ns < MAX_SAMPLED_NS && costs->spacing > 0 && !costs->trial_left)
+		place->to_skip = (place->random >> 16) % (MAX_SKIPPED + 1);
 }
 
 void reel_team_size_end(struct reel_team_measure *measure, int threads, double units)
@@ -273,7 +301,7 @@ void reel_team_size_end(struct reel_team_measure *measure, int threads, double u
 	if (!place)
 		return;
 	measure->place = NULL;
-	if (threads == number_of((int)measure->size, place->threads))
+	if (!place->costs.needs_all && threads == number_of((int)measure->size, place->threads))
 		add_measured(place, measure->size, units,
 			     (double)(reel_clock_ns() - measure->begin));
 	disown(place);

@@ -383,6 +383,31 @@ static void the_number_of_threads_is_chosen(void)
 	reel_plan_close(plan);
 }
 
+static _Atomic(void *) told_context;
+
+static void note_context(void *context, const struct reel_progress *progress)
+{
+	atomic_store(&told_context, progress->reverses ? context : NULL);
+}
+
+static void the_progress_of_a_sweep(void)
+{
+	reel_plan *plan = plan_for(REEL_MULTISTAGE, 80, 4);
+	struct reel_run_options run_options = {.progress = note_context};
+	struct reel_omp_options options = {.threads = 2};
+	struct shared forward = no_fault(), back = no_fault();
+	struct field field = begun();
+	struct state bar = seed;
+	reel_run *run = open_checkpoint(plan, &plain, &run_options);
+
+	tap_case("how far a sweep is");
+	is_int(reel_run_forward(run, &forward, &field), 0, "forward");
+	is_int(reel_omp_run_reverse(run, &back, &field, &bar, &options, NULL), 0, "reverse");
+	is_pointer(atomic_load(&told_context), &back, "is told with the context of the sweep");
+	reel_run_close(run);
+	reel_plan_close(plan);
+}
+
 /* Records wait for one another: if the sweep did not make two at a time, it would hang. */
 struct rendezvous {
 	struct shared shared;
@@ -1382,6 +1407,7 @@ int main(void)
 	any_plan_will_do();
 	it_does_what_the_plan_says();
 	the_number_of_threads_is_chosen();
+	the_progress_of_a_sweep();
 	records_are_made_at_the_same_time();
 	the_program_makes_states();
 	each_state_has_a_context();

@@ -154,6 +154,18 @@ static void test_stop(void)
 	ok(times.chosen < 60e9, "%.0f s after it, again", 1e-9 * times.chosen);
 }
 
+/* A trial by one thread takes two minutes. */
+static void test_long_work(void)
+{
+	struct work work = {.threads = 64, .serial = 120e9, .waits = 1e5};
+	struct reel_team_costs costs = {0};
+	struct times times = {0};
+
+	tap_case("work of minutes");
+	add(&times, &costs, &work, 20000);
+	ok(over_better(&times) < 1.03, "%.3f of the time of all threads", over_better(&times));
+}
+
 /* Trials become rare where they always have the same result. */
 static void test_trials(void)
 {
@@ -172,6 +184,9 @@ static void test_trials(void)
 	costs.needs_all = true;
 	costs.since = 1e30;
 	is_int(reel_team_size_next(&costs, 4, 1), REEL_ALL_THREADS, "none where all are needed");
+	costs.better = REEL_ONE_THREAD;
+	costs.trial_left = 1;
+	is_int(reel_team_size_next(&costs, 4, 1), REEL_ALL_THREADS, "also where one was better");
 }
 
 /* ---- Regions ---- */
@@ -318,6 +333,18 @@ static void test_ordered(void)
 		reel_region_end(region);
 	}
 	ok(good, "a region with ordered sections has a thread for each lane");
+	for (int i = 0; i < 200; i++) {
+		region = reel_region_begin(root, 2);
+		good &= reel_region_choose_threads(region, 2) == 2;
+		for (int lane = 0; lane < 2; lane++) {
+			reel_worker worker = reel_worker_begin(region, lane, 2);
+
+			while (reel_worker_next(&worker))
+				;
+		}
+		reel_region_end(region);
+	}
+	ok(good, "and others of the root keep theirs: lanes in their lanes may wait for turns");
 	is_int(reel_lane_error(root), 0, "no error");
 	reel_lane_close(root);
 }
@@ -379,6 +406,7 @@ int main(void)
 	test_change(1e6, 1e3);
 	test_change(1e5, 1e3);
 	test_stop();
+	test_long_work();
 	test_trials();
 	test_regions();
 	test_ordered();
