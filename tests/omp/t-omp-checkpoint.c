@@ -356,7 +356,7 @@ static void it_does_what_the_plan_says(void)
 
 static void the_number_of_threads_is_chosen(void)
 {
-	reel_plan *plan = plan_for(REEL_MULTISTAGE, 80, 4);
+	reel_plan *plan = plan_for(REEL_BINOMIAL, 6, 3);
 	struct reel_omp_options options = {0};
 	int max_threads = omp_get_max_threads(), first = 0, one = 0, wrong = 0;
 	struct shared shared = no_fault();
@@ -371,7 +371,7 @@ static void the_number_of_threads_is_chosen(void)
 
 		wrong += reel_run_forward(run, &shared, &field) ||
 			 reel_omp_run_reverse(run, &shared, &field, &bar, &options, &stats) ||
-			 !is_right(&bar, &shared, 80);
+			 !is_right(&bar, &shared, 6);
 		first = i ? first : stats.threads;
 		one += stats.threads == 1;
 	}

@@ -196,25 +196,35 @@ static void test_trials(void)
 struct program {
 	reel_lane *root;
 	int lanes;
+	int (*forward)(struct program *program, reel_region *region);
+	int (*reverse)(struct program *program, reel_region *region);
 	bool has_dynamic_loop;
 	int times_chosen[3]; /* by the number of threads */
 	int wrong;
 };
 
-/* A function that chooses at a place of its own. */
-#define PLACE(name)                                                 \
-	static int name(struct program *program, reel_region *region) \
-	{                                                           \
-		int threads = reel_region_choose_threads(region, 2); \
-                                                                    \
-		program->times_chosen[threads]++;                   \
-		return threads;                                     \
+/*
+ * A function that chooses at a place of its own. Its counter keeps compilers from making one function
+ * of all.
+ */
+#define PLACE(name)                                                                \
+	__attribute__((noinline)) static int name(struct program *program,         \
+						  reel_region *region)             \
+	{                                                                          \
+		static volatile int calls;                                         \
+		int threads = reel_region_choose_threads(region, 2);               \
+                                                                                   \
+		calls++;                                                           \
+		program->times_chosen[threads]++;                                  \
+		return threads;                                                    \
 	}
 
-PLACE(choose_forward)
-PLACE(choose_reverse)
-PLACE(choose_forward_of_dynamic_loop)
-PLACE(choose_reverse_of_dynamic_loop)
+PLACE(forward_of_given_lanes)
+PLACE(reverse_of_given_lanes)
+PLACE(reverse_of_lanes_as_threads)
+PLACE(forward_of_dynamic_loops)
+PLACE(reverse_of_dynamic_loops)
+PLACE(where_nothing_is_chosen)
 
 static void go_forward(struct program *program, reel_lane *lane, int number)
 {
@@ -254,20 +264,14 @@ static void run_program(struct program *program, unsigned flags, int *forward, i
 	reel_lane_open(&program->root, NULL, flags);
 	for (int i = 0; i < REGIONS; i++) {
 		reel_region *region = reel_region_begin(program->root, program->lanes);
-		int threads = program->has_dynamic_loop
-				      ? choose_forward_of_dynamic_loop(program, region)
-				      : choose_forward(program, region);
 
-		run_region(program, region, threads, i, go_forward);
+		run_region(program, region, program->forward(program, region), i, go_forward);
 	}
 	*forward = program->times_chosen[1];
 	for (int i = REGIONS; i-- > 0;) {
 		reel_region *region = reel_region_reverse(program->root);
-		int threads = program->has_dynamic_loop
-				      ? choose_reverse_of_dynamic_loop(program, region)
-				      : choose_reverse(program, region);
 
-		run_region(program, region, threads, i, go_back);
+		run_region(program, region, program->reverse(program, region), i, go_back);
 	}
 	*reverse = program->times_chosen[1] - *forward;
 	is_int(program->wrong, 0, "all values come back");
@@ -282,21 +286,31 @@ static void ignore(const reel_event *event)
 
 static void test_regions(void)
 {
+	struct program given = {.lanes = 2, .forward = forward_of_given_lanes,
+				.reverse = reverse_of_given_lanes};
+	struct program fixed = {.lanes = 2, .forward = where_nothing_is_chosen,
+				.reverse = where_nothing_is_chosen};
+	struct program checked = fixed;
+	struct program as_threads = {.lanes = 0, .forward = where_nothing_is_chosen,
+				     .reverse = reverse_of_lanes_as_threads};
+	struct program dynamic = {.lanes = 2, .has_dynamic_loop = true,
+				  .forward = forward_of_dynamic_loops,
+				  .reverse = reverse_of_dynamic_loops};
 	int forward, reverse;
 
 	tap_case("regions");
-	run_program(&(struct program){.lanes = 2}, 0, &forward, &reverse);
+	run_program(&given, 0, &forward, &reverse);
 	ok(forward > 0 && reverse > 0, "one thread is tried in both sweeps");
-	run_program(&(struct program){.lanes = 2}, REEL_CHECKED, &forward, &reverse);
+	run_program(&checked, REEL_CHECKED, &forward, &reverse);
 	is_int(forward + reverse, 0, "not in checked mode");
-	run_program(&(struct program){.lanes = 0}, 0, &forward, &reverse);
-	is_int(forward, 0, "not where each thread has a lane");
-	ok(reverse > 0, "but in the reverse sweep of such regions");
 	reel_observe(ignore, sizeof(reel_event));
-	run_program(&(struct program){.lanes = 2}, 0, &forward, &reverse);
+	run_program(&fixed, 0, &forward, &reverse);
 	is_int(forward + reverse, 0, "not under an observer");
 	reel_observe(NULL, sizeof(reel_event));
-	run_program(&(struct program){.lanes = 2, .has_dynamic_loop = true}, 0, &forward, &reverse);
+	run_program(&as_threads, 0, &forward, &reverse);
+	is_int(forward, 0, "not where each thread has a lane");
+	ok(reverse > 0, "but in the reverse sweep of such regions");
+	run_program(&dynamic, 0, &forward, &reverse);
 	is_int(forward, 0, "not where one lane would take a whole dynamic loop");
 	ok(reverse > 0, "but in the reverse sweep of such regions");
 }
