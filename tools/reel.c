@@ -83,7 +83,7 @@ static bool is_help(const char *word)
 	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
-/* What comes after "--" is another command's. */
+/* Words after "--" belong to a command that the verb runs, so that --help there is not for us. */
 static bool asks_for_help(int count, char **words)
 {
 	for (int i = 0; i < count && strcmp(words[i], "--") != 0; i++)

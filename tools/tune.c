@@ -29,7 +29,7 @@
 
 enum { MAX_SETTINGS = 32, MAX_RUNS = 99, MAX_TEXT = 256 };
 
-/* Of a few runs, or of one, the times do not tell how much they vary. */
+/* A few runs, or one, may happen to take equal times, so that their noise looks too small. */
 static const double MIN_NOISE = 0.02;
 
 const char tune_help[] =
@@ -74,7 +74,7 @@ static bool add(struct request *request, const char *name, const char *value)
 
 	if (request->count == MAX_SETTINGS || strlen(name) >= MAX_TEXT || strlen(value) >= MAX_TEXT)
 		return false;
-	/* What is set already is the environment as it is. */
+	/* A setting that the environment has already would repeat the runs as it is. */
 	if (now && !strcmp(now, value))
 		return true;
 	strcpy(setting->name, name);
@@ -242,6 +242,7 @@ static int run_all(struct request *request)
 	for (int run = 0; run < request->runs && !error && !request->settings[0].status; run++)
 		for (int i = 0; i < request->count; i++) {
 			struct setting *setting = &request->settings[i];
+
 			if (!setting->status && !request->settings[0].status && !error)
 				error = run_once(setting, request->command, run);
 		}

@@ -41,9 +41,9 @@ extern "C" {
 /* All zero, or NULL, is sensible. */
 struct reel_omp_options {
 	/*
-	 * Of the team, where there is none yet; 0: as OpenMP chooses (OMP_NUM_THREADS), or one, if
-	 * sweeps that were begun at the same place of the program were faster so. That is measured,
-	 * in a small share of the time, and not with several processes. Callbacks that may leave by an
+	 * Number of threads of the team, where there is none yet. 0: as many as OpenMP chooses
+	 * (OMP_NUM_THREADS), or one, if sweeps that were begun at the same place of the program were
+	 * faster so. Reel measures that in a small share of the time, and not with several processes. Callbacks that may leave by an
 	 * exception need a number, since they must return where there are several.
 	 */
 	int threads;

@@ -234,7 +234,7 @@ int reel_region_lanes(const reel_region *region);
 int reel_region_threads(const reel_region *region, int threads);
 
 /*
- * The same, but Reel may choose one thread. At each place of the program from which this is called,
+ * Returns the same number, or 1 if Reel chooses one thread. At each place of the program from which this is called,
  * Reel measures how long regions take with `threads` threads and with one that takes all lanes, and
  * chooses what was faster: small regions lose more by waiting than they gain. After a first trial it
  * tries the other number in at most 3 % of the time. The bits of a gradient do not depend on the

@@ -177,7 +177,10 @@ static unsigned reference_of(const struct reel_run_progress *progress)
 	return k;
 }
 
-/* What a step costs in a piece of this kind over one of the reference, by what both took. */
+/*
+ * Returns the time of a step in a piece of this kind over that in a piece of the reference, from the
+ * bins in which both were measured; `planned` if there are none.
+ */
 static double compare(const struct pieces *kind, const struct pieces *reference, double planned)
 {
 	double ns = 0, reference_ns = 0;
@@ -391,7 +394,7 @@ static bool is_due(uint64_t *last, uint64_t now, uint64_t interval)
 	return true;
 }
 
-/* What is to be done with a description of the run. */
+/* A description of the run, and who gets it. */
 struct telling {
 	bool calls, shows, is_last;
 	struct reel_progress now;

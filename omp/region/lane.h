@@ -167,7 +167,10 @@ struct reel_region {
 	alignas(REEL_CACHE_SPACING) const char *span_call_site;
 	/* Height of the parent's tape where the recording began, and where the reversal ends. */
 	uint64_t height;
-	/* Of the region, if Reel has chosen its threads. Only the thread that owns the parent uses it. */
+	/*
+	 * Measures the present region, if Reel has chosen its threads. Only the thread that owns the
+	 * parent uses it.
+	 */
 	struct reel_team_measure measure;
 
 	struct reel_barrier_group group[REEL_BARRIER_GROUPS];
@@ -471,6 +474,12 @@ static inline bool reel_region_has_mistake(const reel_region *region)
 	/* Relaxed is enough: a thread that does not see it yet goes on as before it. */
 	return atomic_load_explicit(&region->mistake, memory_order_relaxed) != 0;
 }
+
+/*
+ * Returns whether Reel may choose the number of threads for the lanes or tasks of a parent. Lanes that
+ * wait for turns, also those of regions and tasks in these lanes, need a thread each.
+ */
+bool reel_region_may_choose(const reel_lane *parent);
 
 /* Returns lane `index` in its phase of this round, for the thread that takes it. */
 reel_lane *reel_region_enter(reel_region *region, int32_t index, int64_t round);

@@ -200,7 +200,7 @@ static reel_region *start(reel_lane *parent, enum reel_region_state state, const
 		reel_lane_fail(parent, -EINVAL, "a region is %s in one that has not ended", what);
 	move_to(region, state);
 	region->visit++;
-	/* Of an earlier region that was left by a jump. */
+	/* An earlier region that was left by a jump has not ended its measure. */
 	reel_team_size_end(&region->measure, 0, 1);
 	region->has_ordered = region->refused = false;
 	reel_lane_set_reverses(parent, state == REEL_REGION_REVERSE);
@@ -488,25 +488,23 @@ int reel_region_threads(const reel_region *region, int threads)
 	return region->has_ordered && threads < lanes ? lanes : threads;
 }
 
-/* Lanes that wait for turns, also those of regions in these lanes, need a thread each. */
-static bool may_choose(const reel_region *region)
+bool reel_region_may_choose(const reel_lane *parent)
 {
-	bool is_open = region->state == REEL_REGION_FORWARD || region->state == REEL_REGION_REVERSE;
-	const reel_lane *root = region->parent->root;
-
 	/* Relaxed is enough: it is set in the forward sweep. */
-	return is_open && reel_region_lanes(region) &&
-	       !atomic_load_explicit(&root->has_turns, memory_order_relaxed) &&
-	       !(region->parent->tape.flags & REEL_CHECKED) && !reel_is_observed();
+	return !atomic_load_explicit(&parent->root->has_turns, memory_order_relaxed) &&
+	       !(parent->tape.flags & REEL_CHECKED) && !reel_is_observed();
 }
 
 int reel_region_choose_threads(reel_region *region, int threads)
 {
+	bool is_open = region->state == REEL_REGION_FORWARD || region->state == REEL_REGION_REVERSE;
+
 	/* A program that asks twice: the first answer is not measured. */
 	reel_team_size_end(&region->measure, 0, 1);
 	threads = reel_region_threads(region, threads);
-	return may_choose(region) ? reel_team_size_begin(&region->measure, REEL_CALLER, threads, 1)
-				  : threads;
+	if (!is_open || !reel_region_lanes(region) || !reel_region_may_choose(region->parent))
+		return threads;
+	return reel_team_size_begin(&region->measure, REEL_CALLER, threads, 1);
 }
 
 int64_t reel_region_loops(const reel_region *region)

@@ -446,14 +446,6 @@ static void run_with_team(struct group *group, struct reel_task_team *team, reel
 	free(team);
 }
 
-/* Bodies that wait for turns of each other need a thread each. */
-static bool may_choose(const reel_lane *parent, int threads)
-{
-	/* Relaxed is enough: it is set in the forward sweep. */
-	return threads == 0 && !(parent->tape.flags & REEL_CHECKED) && !reel_is_observed() &&
-	       !atomic_load_explicit(&parent->root->has_turns, memory_order_relaxed);
-}
-
 /* If a body is left by a jump, what it takes is never measured: the place keeps its present size. */
 static void run_in_new_team(struct group *group, struct reel_task_team *team, reel_lane *parent,
 			    int wanted, const void *caller)
@@ -462,7 +454,7 @@ static void run_in_new_team(struct group *group, struct reel_task_team *team, re
 	double jobs = (double)group->jobs;
 	int threads = reel_omp_threads(wanted);
 
-	if (may_choose(parent, wanted))
+	if (wanted == 0 && reel_region_may_choose(parent))
 		threads = reel_team_size_begin(&measure, caller, threads, jobs);
 	run_with_team(group, team, parent, threads);
 	reel_team_size_end(&measure, threads, jobs);

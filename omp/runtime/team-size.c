@@ -23,7 +23,10 @@
 #define TRIAL 4
 /* The first trial of other work comes after this multiple of the time that the trial takes. */
 #define FIRST_SPACING 8
-/* The same for later trials, which become rarer as long as they confirm the choice. */
+/*
+ * A later trial comes after the first multiple. As long as trials confirm the choice, each comes after
+ * twice the multiple of the one before, up to the second.
+ */
 #define MIN_SPACING 32
 #define MAX_SPACING 128
 /*

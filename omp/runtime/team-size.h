@@ -16,7 +16,7 @@
 
 enum reel_team_size { REEL_ALL_THREADS, REEL_ONE_THREAD, REEL_TEAM_SIZES };
 
-/* What one place has measured. All zero at first. */
+/* The measured costs of one place. All zero before its first piece of work. */
 struct reel_team_costs {
 	double ns[REEL_TEAM_SIZES], units[REEL_TEAM_SIZES]; /* recent time and work */
 	enum reel_team_size better;

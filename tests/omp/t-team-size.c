@@ -20,7 +20,7 @@
 
 /* ---- Calculated times ---- */
 
-/* What a piece of work takes. Times are in ns. */
+/* The time of a piece of work with each size, in ns. */
 struct work {
 	int threads;
 	double serial; /* by one thread */
