@@ -137,7 +137,10 @@ libreel_core_la_SOURCES = \
 	%D%/tape/span.c \
 	%D%/tape/sum.c \
 	%D%/tape/tape.c %D%/tape/tape.h \
-	%D%/tape/version.c
+	%D%/tape/version.c \
+	%D%/trace/output.c %D%/trace/output.h \
+	%D%/trace/ring.c %D%/trace/ring.h \
+	%D%/trace/trace.c %D%/trace/trace.h
 if HAVE_LZ4
 libreel_core_la_SOURCES += %D%/store/pack.c %D%/store/pack.h
 endif
@@ -154,5 +157,5 @@ libreel_la_LDFLAGS += -Wl,--version-script=$(srcdir)/%D%/libreel.map
 libreel_la_DEPENDENCIES = libreel-core.la %D%/libreel.map
 endif
 EXTRA_DIST += %D%/libreel.map %D%/README.md %D%/os/README.md %D%/store/README.md \
-	%D%/pool/README.md %D%/spill/README.md %D%/tape/README.md %D%/plan/README.md \
+	%D%/pool/README.md %D%/spill/README.md %D%/tape/README.md %D%/trace/README.md %D%/plan/README.md \
 	%D%/checkpoint/README.md

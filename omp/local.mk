@@ -30,6 +30,7 @@ libreel_omp_core_la_SOURCES = \
 	%D%/region/phase.c \
 	%D%/region/reduction.c \
 	%D%/region/region.c \
+	%D%/region/region-trace.c \
 	%D%/region/task.c %D%/region/task.h \
 	%D%/region/task-add.c \
 	%D%/region/task-replay.c \

@@ -118,6 +118,7 @@ check_PROGRAMS += \
 	%D%/tools/t-scheduler \
 	%D%/spill/t-progress \
 	%D%/tape/t-version $(one_thread) \
+	%D%/trace/t-trace \
 	%D%/dropin/t-adstack \
 	%D%/dropin/t-adstack-beside \
 	%D%/dropin/t-adstack-random \
@@ -152,6 +153,7 @@ check_PROGRAMS += \
 	%D%/omp/t-team-size \
 	%D%/omp/t-reduction \
 	%D%/omp/t-region-faults \
+	%D%/omp/t-region-trace $(one_thread) \
 	%D%/omp/t-observe \
 	%D%/whole/t-gradient $(parts) \
 	%D%/whole/t-sedov \
@@ -200,6 +202,7 @@ dist_check_SCRIPTS += \
 	%D%/source/t-stages.sh \
 	%D%/source/t-symbols.sh \
 	%D%/source/t-words.sh \
+	%D%/trace/t-trace-programs.sh $(once_more) \
 	%D%/whole/t-sedov-program.sh $(one_thread) \
 	%D%/whole/t-sedov-ranks.sh $(once_more) \
 	%D%/whole/t-tsunami.sh $(one_thread) \
@@ -222,7 +225,7 @@ noinst_HEADERS += %D%/helpers/support.h %D%/helpers/pool-support.h %D%/helpers/l
 	%D%/helpers/omp-reports.h %D%/helpers/gpu-support.h %D%/helpers/file-refusals.h %D%/helpers/process-support.h \
 	%D%/helpers/cancel-support.h %D%/helpers/file-tree.h %D%/helpers/pretended-trigger.h \
 	%D%/helpers/meeting.h %D%/helpers/ranks.h %D%/helpers/slab-refusals.h \
-	%D%/helpers/comma-locale.h
+	%D%/helpers/comma-locale.h %D%/helpers/trace-support.h
 
 check_LTLIBRARIES += libreel-tap.la
 libreel_tap_la_SOURCES = %D%/tap/tap.c %D%/tap/tap.h
@@ -297,6 +300,8 @@ omp_test_libraries = libreel-tap.la libreel-omp-core.la libreel-test-stores.la l
 %C%_omp_t_team_size_LDADD = $(omp_test_libraries)
 %C%_omp_t_team_size_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_omp_t_observe_LDADD = $(omp_test_libraries)
+%C%_omp_t_region_trace_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+%C%_omp_t_region_trace_LDADD = $(omp_test_libraries)
 
 %C%_omp_t_adjoint_LDADD = $(omp_test_libraries)
 %C%_omp_t_adjoint_LDFLAGS = $(AM_LDFLAGS) $(OPENMP_CFLAGS)

@@ -22,6 +22,8 @@ static const char *const variables[] = {
 	"REEL_PROGRESS",
 	"REEL_SPILL_DIR",
 	"REEL_STORE",
+	"REEL_TRACE",
+	"REEL_TRACE_SIZE",
 };
 
 static void add_variables(struct facts *facts)

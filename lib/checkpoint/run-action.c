@@ -20,6 +20,7 @@
 #include "plan/plan.h"
 #include "store/store.h"
 #include "tape/tape.h"
+#include "trace/trace.h"
 
 int64_t reel_run_step_of(const reel_run *run, int64_t segment)
 {
@@ -169,11 +170,25 @@ static int call(reel_run *run, const reel_action *piece, void *context, void *st
 	}
 }
 
+static void trace_piece(const reel_action *piece, uint64_t ns)
+{
+	static const enum reel_trace_kind kinds[] = {
+		[REEL_ACTION_ADVANCE] = REEL_TRACE_ADVANCE,
+		[REEL_ACTION_RECORD] = REEL_TRACE_RECORD,
+		[REEL_ACTION_REVERSE] = REEL_TRACE_REVERSE,
+	};
+	uint64_t now = reel_clock_ns();
+
+	REEL_TRACE_UNTIL(now, kinds[piece->kind], now - ns, piece->first, piece->last);
+}
+
 void reel_piece_note_time(reel_run *run, const reel_action *piece, uint64_t ns)
 {
 	REEL_ASSERT(piece->kind <= REEL_ACTION_REVERSE);
 	/* Relaxed is enough: a counter, which orders nothing. */
 	atomic_fetch_add_explicit(&run->ns[piece->kind], ns, memory_order_relaxed);
+	if (reel_traces())
+		trace_piece(piece, ns);
 }
 
 int reel_piece_call(reel_run *run, const reel_action *piece, void *context, void *state,
@@ -323,6 +338,23 @@ static int run_drop(reel_run *run, const reel_action *action)
 	return error ? fail_snapshot(run, error, "drop", action) : 0;
 }
 
+static int act_on_snapshot(reel_run *run, const reel_action *action, void *context, void *state)
+{
+	static const enum reel_trace_kind kinds[] = {
+		[REEL_ACTION_STORE] = REEL_TRACE_STORE,
+		[REEL_ACTION_LOAD] = REEL_TRACE_LOAD,
+		[REEL_ACTION_DROP] = REEL_TRACE_DROP,
+	};
+	uint64_t since = reel_trace_begin();
+	int error = action->kind == REEL_ACTION_STORE  ? run_store(run, action, context, state)
+		    : action->kind == REEL_ACTION_LOAD ? run_load(run, action, context, state)
+						       : run_drop(run, action);
+
+	REEL_TRACE_UNTIL(reel_clock_ns(), kinds[action->kind], since,
+			 reel_run_step_of(run, action->first), action->slot, action->tier);
+	return error;
+}
+
 /* ---- All actions ---- */
 
 int reel_run_act(reel_run *run, const reel_action *action, void *context, void *state,
@@ -338,11 +370,9 @@ int reel_run_act(reel_run *run, const reel_action *action, void *context, void *
 		return reel_piece_call(run, &piece, context, state, adjoint,
 				       tape ? tape : &run->tape);
 	case REEL_ACTION_STORE:
-		return run_store(run, action, context, state);
 	case REEL_ACTION_LOAD:
-		return run_load(run, action, context, state);
 	case REEL_ACTION_DROP:
-		return run_drop(run, action);
+		return act_on_snapshot(run, action, context, state);
 	case REEL_ACTION_DONE:
 		break;
 	}

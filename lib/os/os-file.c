@@ -148,6 +148,36 @@ int reel_os_file_open_to_read(const char *path)
 	return opened(open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
 }
 
+/* O_NONBLOCK: the open of a FIFO does not wait for its other end. */
+int reel_os_file_open_shared(const char *path)
+{
+	int file = opened(open(path, O_CREAT | O_RDWR | O_NONBLOCK | O_CLOEXEC, S_IRUSR | S_IWUSR));
+	struct stat status;
+
+	if (file < 0 || (!fstat(file, &status) && S_ISREG(status.st_mode)))
+		return file;
+	close(file);
+	return -EEXIST;
+}
+
+int reel_os_file_empty(int file)
+{
+	return ftruncate(file, 0) ? -errno : 0;
+}
+
+void *reel_os_file_map(int file, size_t bytes)
+{
+	void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+
+	return map != MAP_FAILED ? map : NULL;
+}
+
+void reel_os_file_unmap(void *map, size_t bytes)
+{
+	if (map)
+		munmap(map, bytes);
+}
+
 int reel_os_file_check_directory(const char *path)
 {
 	char *copy = strdup(path);

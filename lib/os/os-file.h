@@ -56,6 +56,18 @@ int reel_os_file_open_new(const char *path);
  * Opens a file for reading. -EEXIST: what has this name is not a regular file, and is not opened.
  */
 int reel_os_file_open_to_read(const char *path);
+/*
+ * Opens a file, or creates it, for reading and writing. -EEXIST: what has this name is not a regular
+ * file.
+ */
+int reel_os_file_open_shared(const char *path);
+int reel_os_file_empty(int file);
+/*
+ * Maps the first bytes of the file, so that writes to the memory are writes to the file. The program
+ * must not write beyond the end of the file, which may come later. NULL: the file system maps no files.
+ */
+void *reel_os_file_map(int file, size_t bytes);
+void reel_os_file_unmap(void *map, size_t bytes);
 /* Returns 0 if a file of this name may be created in its directory, or -errno. */
 int reel_os_file_check_directory(const char *path);
 /*

@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include "pool.h"
+#include "trace/trace.h"
 
 static pthread_mutex_t pools_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -58,6 +59,7 @@ static void after_fork_in_child(void)
 			parcels->verbs->orphan(parcels);
 	}
 	reel_children_unlock_after_fork();
+	reel_trace_leave();
 	pthread_mutex_unlock(&pools_lock);
 }
 

@@ -16,6 +16,7 @@
 #include "os/cancel.h"
 #include "os/os.h"
 #include "pool.h"
+#include "trace/trace.h"
 
 /* Only the owner of the cache writes the counter, so no read-modify-write is needed. */
 static uint64_t one_more(_Atomic uint64_t *counter)
@@ -339,6 +340,23 @@ static int take_or_trim(struct reel_pool *pool, struct reel_cache *cache,
 	return error;
 }
 
+/* Bytes below 0: they are no longer in use. */
+static void trace_use(struct reel_pool *pool, enum reel_slab_kind kind, int64_t bytes)
+{
+	size_t in_use;
+
+	if (!reel_traces())
+		return;
+	/* Relaxed is enough, both: figures. */
+	in_use = (size_t)bytes + atomic_fetch_add_explicit(&pool->in_use, (size_t)bytes,
+							   memory_order_relaxed);
+	/* A program may have thousands of short tapes. */
+	if (kind >= REEL_SLAB_WHOLE)
+		REEL_TRACE(MEMORY, 0, pool->number,
+			   (int64_t)atomic_load_explicit(&pool->resident, memory_order_relaxed),
+			   (int64_t)in_use);
+}
+
 int reel_pool_take(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
 		   struct reel_slab **taken)
 {
@@ -347,8 +365,10 @@ int reel_pool_take(struct reel_pool *pool, enum reel_slab_kind kind, size_t byte
 
 	if (error == -EDQUOT)
 		atomic_fetch_add_explicit(&pool->refused, 1, memory_order_relaxed);
-	if (error)
+	if (error) {
+		REEL_TRACE(REFUSE, 0, pool->number, (int64_t)bytes, error);
 		return error;
+	}
 	REEL_ASSERT((*taken)->kind == kind && (*taken)->frame);
 	REEL_ASSERT(kind != REEL_SLAB_LARGE || (*taken)->bytes >= bytes);
 	if (cache)
@@ -358,6 +378,7 @@ int reel_pool_take(struct reel_pool *pool, enum reel_slab_kind kind, size_t byte
 	change_state(*taken, REEL_SLAB_EMPTY, REEL_SLAB_OPEN);
 	reel_annotate_allow((*taken)->frame, (*taken)->bytes);
 	reel_budget_count_use(pool, *taken);
+	trace_use(pool, kind, (int64_t)(*taken)->bytes);
 	return 0;
 }
 
@@ -373,9 +394,10 @@ static void count_give(struct reel_pool *pool, struct reel_cache *cache)
 		atomic_fetch_add_explicit(&pool->uncached_gives, 1, memory_order_release);
 }
 
-void reel_pool_count_give(struct reel_pool *pool)
+void reel_pool_count_give(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes)
 {
 	count_give(pool, own_cache(pool));
+	trace_use(pool, kind, -(int64_t)bytes);
 }
 
 void reel_pool_give(struct reel_pool *pool, struct reel_slab *slab)
@@ -386,6 +408,7 @@ void reel_pool_give(struct reel_pool *pool, struct reel_slab *slab)
 	reel_annotate_forbid(slab->frame, slab->bytes);
 	change_state(slab, REEL_SLAB_OPEN, REEL_SLAB_EMPTY);
 	count_give(pool, cache);
+	trace_use(pool, slab->kind, -(int64_t)slab->bytes);
 	reel_budget_end_use(pool, slab);
 	if (cache && has_magazines(pool, slab->kind))
 		cache_give(cache, slab);
@@ -396,7 +419,7 @@ void reel_pool_give(struct reel_pool *pool, struct reel_slab *slab)
 void reel_pool_give_frameless(struct reel_pool *pool, struct reel_slab *slab)
 {
 	REEL_ASSERT(!slab->frame);
-	reel_pool_count_give(pool);
+	reel_pool_count_give(pool, slab->kind, slab->bytes);
 	change_state(slab, REEL_SLAB_OPEN, REEL_SLAB_EMPTY);
 	freelist_push(&pool->frameless, slab);
 }

@@ -15,6 +15,7 @@
 #include "os/integer.h"
 #include "os/os.h"
 #include "pool.h"
+#include "trace/trace.h"
 
 #define DEFAULT_SLAB_BYTES ((size_t)2 << 20)
 #define DEFAULT_FIRST_SLAB_BYTES ((size_t)64 << 10)
@@ -169,6 +170,8 @@ static void initialise_lists(struct reel_pool *pool)
 	freelist_init(&pool->frameless, pool->table);
 }
 
+static _Atomic unsigned pools;
+
 int reel_pool_create(struct reel_pool **created, const struct reel_pool_options *options)
 {
 	struct reel_pool *pool = aligned_alloc(_Alignof(struct reel_pool), sizeof *pool);
@@ -176,6 +179,8 @@ int reel_pool_create(struct reel_pool **created, const struct reel_pool_options 
 	if (!pool)
 		return -ENOMEM;
 	*pool = (struct reel_pool){.reclaim = &reel_reclaim_nothing};
+	/* Relaxed is enough: a number that orders nothing. */
+	pool->number = 1 + atomic_fetch_add_explicit(&pools, 1, memory_order_relaxed);
 	configure_pool(pool, options);
 	REEL_ASSERT(pool->slab_bytes <= pool->hard_budget &&
 		    reel_soft_budget(pool) <= pool->hard_budget);
@@ -189,6 +194,9 @@ int reel_pool_create(struct reel_pool **created, const struct reel_pool_options 
 		goto unmap_table;
 	if (reel_fork_prepare())
 		goto delete_key;
+	reel_fork_lock_pools();
+	reel_trace_open();
+	reel_fork_unlock_pools();
 	*created = pool;
 	return 0;
 

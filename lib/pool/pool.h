@@ -119,6 +119,10 @@ struct reel_pool {
 	unsigned visitors;
 	_Atomic(struct reel_pool *) children;
 
+	unsigned number; /* in traces; no two pools of a process have the same */
+	/* Bytes of the slabs that are in use, in memory or not. Counted while there is a trace. */
+	_Atomic size_t in_use;
+
 	size_t hard_budget;
 	/*
 	 * Relaxed: the number says how much to write and to keep, and guards no data. Only the
@@ -193,8 +197,8 @@ int reel_pool_take(struct reel_pool *pool, enum reel_slab_kind kind, size_t byte
 void reel_pool_give(struct reel_pool *pool, struct reel_slab *slab);
 /* Give a slab that has no frame. */
 void reel_pool_give_frameless(struct reel_pool *pool, struct reel_slab *slab);
-/* Count the give of a slab that the offload thread will give later. */
-void reel_pool_count_give(struct reel_pool *pool);
+/* Count the give of a slab of this kind and size that the offload thread will give later. */
+void reel_pool_count_give(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes);
 /* Send this thread's magazines to the shared lists. */
 void reel_pool_flush(struct reel_pool *pool);
 /* The destructor of cache_key. `cache` may be freed with its pool. Locks the list of pools. */

@@ -24,12 +24,15 @@
 #define PUT_DEPTH 4
 #define MAX_PUTS 8
 
-void reel_offload_note_stall(struct reel_offload *offload, uint64_t since)
+void reel_offload_note_stall(struct reel_offload *offload, enum reel_trace_kind kind,
+			     uint64_t since)
 {
-	REEL_ASSERT(reel_clock_ns() >= since);
+	uint64_t now = reel_clock_ns();
+
+	REEL_ASSERT(now >= since);
 	atomic_fetch_add_explicit(&offload->stalls, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&offload->stall_ns, reel_clock_ns() - since,
-				  memory_order_relaxed);
+	atomic_fetch_add_explicit(&offload->stall_ns, now - since, memory_order_relaxed);
+	REEL_TRACE_UNTIL(now, kind, since, offload->pool->number);
 }
 
 /* ---- Slabs that are given up ---- */
@@ -109,7 +112,7 @@ bool reel_offload_await_frame(struct reel_offload *offload, bool needs_eviction,
 	if (refusal && offload->refusal)
 		*error = offload->refusal;
 	pthread_mutex_unlock(&offload->lock);
-	reel_offload_note_stall(offload, since);
+	reel_offload_note_stall(offload, REEL_TRACE_WAIT_FOR_MEMORY, since);
 	return !refusal;
 }
 
@@ -143,7 +146,7 @@ void reel_offload_await_puts(struct reel_offload *offload, size_t most)
 	}
 	offload->waiting_for_puts--;
 	pthread_mutex_unlock(&offload->lock);
-	reel_offload_note_stall(offload, since);
+	reel_offload_note_stall(offload, REEL_TRACE_WAIT_FOR_PUTS, since);
 }
 
 void reel_offload_note_put(struct reel_offload *offload)

@@ -32,6 +32,7 @@
 #include "pool/pool.h"
 #include "pool/slab.h"
 #include "os/yield.h"
+#include "trace/trace.h"
 
 #define REEL_REQUESTS 64
 #define REEL_TICKETS 24
@@ -137,6 +138,7 @@ struct reel_ticket {
 	struct reel_slab *slab;
 	uint32_t piece;
 	unsigned attempts; /* number of times that the piece was sent */
+	uint64_t since;    /* in a trace: when it was sent last */
 	bool get;
 	_Atomic(enum reel_ticket_state) state;
 };
@@ -303,8 +305,9 @@ void reel_offload_pause(struct reel_offload *offload);
 void reel_offload_resume(struct reel_offload *offload);
 /* In the child of a fork, which must not use the store. */
 void reel_offload_orphan(struct reel_offload *offload);
-/* Count a wait that began at `since`. Any thread. */
-void reel_offload_note_stall(struct reel_offload *offload, uint64_t since);
+/* Count a wait of this kind that began at `since`. Any thread. */
+void reel_offload_note_stall(struct reel_offload *offload, enum reel_trace_kind kind,
+			     uint64_t since);
 
 /* pressure.c: while no offload thread runs. Closing restores the soft budget. */
 void reel_pressure_open(struct reel_offload *offload);

@@ -498,6 +498,7 @@ static int open_in(struct reel_parcels *parcels, size_t bytes,
 		free(parcel);
 		return fail_for_room(parcels, "a parcel", bytes, error);
 	}
+	REEL_TRACE(PARCEL_OPEN, 0, parcels->pool->number, (int64_t)bytes);
 	*opened = parcel;
 	return 0;
 }
@@ -584,6 +585,7 @@ int reel_parcel_close(reel_parcel *parcel)
 			return reel_fail(-EBUSY, "a parcel cannot be closed while it is pinned");
 		reel_bin_unpin(parcel->bin);
 	}
+	REEL_TRACE(PARCEL_CLOSE, 0, parcel->parcels->pool->number, (int64_t)parcel->bytes);
 	if (parcel->bin)
 		leave_bin(parcel->bin, false);
 	else
@@ -609,6 +611,7 @@ static int seal(struct reel_parcel *parcel, bool has_changed)
 {
 	if (!move(parcel, REEL_PARCEL_IS_OPEN, 0))
 		return reel_fail(-EINVAL, "a parcel is sealed that is not open");
+	REEL_TRACE(PARCEL_SEAL, 0, parcel->parcels->pool->number, (int64_t)parcel->bytes);
 	if (is_scratch(parcel)) {
 		seal_scratch(parcel);
 		return 0;
@@ -692,6 +695,7 @@ static void count_pin(struct reel_parcel *parcel, const void **data)
 {
 	/* Relaxed, as in fail_to_pin(). */
 	atomic_fetch_add_explicit(&parcel->pins, 1, memory_order_relaxed);
+	REEL_TRACE(PARCEL_PIN, 0, parcel->parcels->pool->number, (int64_t)parcel->bytes);
 	*data = data_of(parcel);
 }
 

@@ -14,6 +14,7 @@
 #include "os/error.h"
 #include "os/integer.h"
 #include "os/memory-limit.h"
+#include "trace/trace.h"
 
 /* ---- What the pool calls ---- */
 
@@ -118,6 +119,8 @@ static int start(reel_pool **opened, struct reel_pool *pool, reel_store *store)
 	}
 	REEL_ASSERT(!reel_offload_of(pool) == !pool->reclaim->moves_frames);
 	reel_fork_watch(pool);
+	REEL_TRACE(POOL_OPEN, 0, pool->number, (int64_t)pool->hard_budget,
+		   (int64_t)reel_soft_budget(pool), (int64_t)pool->slab_bytes);
 	*opened = pool;
 	return 0;
 }
@@ -201,6 +204,7 @@ static int close_pool(reel_pool *pool, bool closes_store)
 	REEL_ASSERT(!reel_offload_of(pool) == !pool->reclaim->moves_frames);
 	if (reel_offload_of(pool))
 		reel_offload_close(reel_offload_of(pool), closes_store);
+	REEL_TRACE(POOL_CLOSE, 0, pool->number);
 	pool->reclaim = &reel_reclaim_nothing;
 	reel_pool_destroy(pool);
 	return 0;

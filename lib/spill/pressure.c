@@ -47,6 +47,8 @@ static bool is_lowered(const struct reel_offload *offload)
 static void set_soft_budget(struct reel_offload *offload, size_t bytes)
 {
 	REEL_ASSERT(bytes <= offload->pressure.soft_budget);
+	if (bytes != reel_soft_budget(offload->pool))
+		REEL_TRACE(SOFT_BUDGET, 0, offload->pool->number, (int64_t)bytes);
 	atomic_store_explicit(&offload->pool->soft_budget, bytes, memory_order_relaxed);
 }
 

@@ -24,6 +24,14 @@ static void count(_Atomic size_t *counter, size_t change)
 
 /* ---- Sealing ---- */
 
+static void trace_seal(const struct reel_pool *pool, const struct reel_slab *slab,
+		       const struct reel_demand *demand, uint32_t slab_index)
+{
+	REEL_TRACE(SEAL, 0, pool->number,
+		   (int64_t)atomic_load_explicit(&demand->id, memory_order_relaxed), slab_index,
+		   (int64_t)slab->bytes);
+}
+
 /* Fails if the offload thread ends a write of the slab at the same time. */
 static bool try_seal(struct reel_offload *offload, struct reel_slab *slab, size_t filled,
 		     struct reel_layout layout)
@@ -64,6 +72,7 @@ void reel_slab_seal(struct reel_pool *pool, struct reel_slab *slab, struct reel_
 		return;
 	atomic_store_explicit(&slab_io->was_used, true, memory_order_relaxed);
 	reel_budget_end_use(pool, slab);
+	trace_seal(pool, slab, demand, slab_index);
 	/* Rarely reached: the offload thread ends a write in try_seal(); offload.pml goes there. */
 	while (!try_seal(offload, slab, filled, layout))
 		;
@@ -134,7 +143,7 @@ static int await_with(struct reel_offload *offload, struct reel_slab *slab,
 	int error = await(offload, slab, demand, until);
 
 	atomic_store_explicit(&demand->awaited, NULL, memory_order_relaxed);
-	reel_offload_note_stall(offload, since);
+	reel_offload_note_stall(offload, REEL_TRACE_WAIT_FOR_SLAB, since);
 	reel_demand_note_stall(demand);
 	if (error)
 		reel_slab_move(slab, REEL_SLAB_READ_QUEUED, REEL_SLAB_STORED);
@@ -328,6 +337,10 @@ static enum after_free take_from(struct reel_offload *offload, struct reel_slab 
 
 void reel_slab_free(struct reel_pool *pool, struct reel_slab *slab)
 {
+	/* Read first: a slab that is left to the offload thread may be another tape's at once. */
+	enum reel_slab_kind kind = slab->kind;
+	size_t bytes = slab->bytes;
+
 	switch (reel_slab_spills(pool, slab) ? take_from(reel_offload_of(pool), slab) : GIVE) {
 	case GIVE:
 		REEL_ASSERT(slab->frame != NULL);
@@ -338,7 +351,7 @@ void reel_slab_free(struct reel_pool *pool, struct reel_slab *slab)
 		reel_pool_give_frameless(pool, slab);
 		break;
 	case LEAVE:
-		reel_pool_count_give(pool);
+		reel_pool_count_give(pool, kind, bytes);
 		break;
 	}
 }

@@ -154,6 +154,7 @@ static void send(struct reel_offload *offload, struct reel_ticket *ticket)
 	/* Mutants survive (arithmetic): a longer last piece lies within the frame, too. */
 	transfer->bytes = reel_min_size(slab_io->stored_bytes - before, piece_bytes(offload));
 	REEL_ASSERT(transfer->bytes % offload->align == 0);
+	ticket->since = reel_trace_begin();
 	if (ticket->get) {
 		transfer->extent = *extent_of(slab_io, ticket->piece);
 		reel_store_get(offload->store, transfer);
@@ -269,10 +270,24 @@ void reel_pieces_free_all(struct reel_offload *offload)
 		free(offload->slab_io[i].extents);
 }
 
+static void trace_transfer(const struct reel_offload *offload, const struct reel_ticket *ticket)
+{
+	const reel_transfer *transfer = &ticket->transfer;
+	enum reel_trace_kind kind = ticket->get ? REEL_TRACE_GET : REEL_TRACE_PUT;
+
+	if (transfer->error)
+		kind = ticket->get ? REEL_TRACE_FAILED_GET : REEL_TRACE_FAILED_PUT;
+	REEL_TRACE_UNTIL(reel_clock_ns(), kind, ticket->since, ticket - offload->ticket,
+			 offload->pool->number, (int64_t)transfer->label.tape,
+			 (uint32_t)transfer->label.slab_index, (int64_t)transfer->bytes,
+			 transfer->error ? transfer->error : (int64_t)transfer->extent.bytes);
+}
+
 static void count_transfer(struct reel_offload *offload, const struct reel_ticket *ticket)
 {
 	const reel_transfer *transfer = &ticket->transfer;
 
+	trace_transfer(offload, ticket);
 	if (transfer->error) {
 		atomic_fetch_add_explicit(ticket->get ? &offload->failed_gets
 						      : &offload->failed_puts,

@@ -238,6 +238,14 @@ static struct reel_slab *clean_victims(struct reel_offload *offload, double min_
 	return reel_victim_next(offload, REEL_SLAB_CLEAN, min_distance);
 }
 
+static void trace_evict(const struct reel_offload *offload, const struct reel_slab *slab)
+{
+	const struct reel_label *label = &reel_slab_io_of(offload, slab)->label;
+
+	REEL_TRACE(EVICT, 0, offload->pool->number, (int64_t)label->tape,
+		   (int64_t)label->slab_index, (int64_t)slab->bytes);
+}
+
 /*
  * Takes the frame of a slab that was CLEAN. *carrier has it, or is NULL: the slab has changed. False:
  * there is no descriptor for a carrier.
@@ -255,6 +263,7 @@ static bool evict(struct reel_offload *offload, struct reel_slab *slab, struct r
 	REEL_ASSERT(reel_slab_io_of(offload, slab)->stored);
 	REEL_ASSERT(atomic_load_explicit(&offload->clean, memory_order_relaxed) > 0);
 	atomic_fetch_sub_explicit(&offload->clean, 1, memory_order_relaxed);
+	trace_evict(offload, slab);
 	leave_frame(offload, slab, *carrier, REEL_SLAB_EVICTING);
 	return true;
 }

@@ -13,6 +13,7 @@
 
 #include "comm/error.h"
 #include "comm/factor.h"
+#include "trace/trace.h"
 #include "wait.h"
 
 REEL_RECORD(call_note, struct reel_mpi_call_note);
@@ -239,6 +240,8 @@ int reel_mpi_note_call(struct reel_mpi_message *m, bool receive)
 {
 	struct reel_mpi_call_note note;
 
+	REEL_TRACE_UNTIL(reel_clock_ns(), receive ? REEL_TRACE_RECEIVE : REEL_TRACE_SEND, 0, m->peer,
+			 m->tag, m->count);
 	if (!m->attached->checks || !reel_mpi_is_active(m))
 		return 0;
 	note = reel_mpi_message_note(m, receive);

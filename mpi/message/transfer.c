@@ -10,6 +10,7 @@
 
 #include "check.h"
 #include "comm/error.h"
+#include "trace/trace.h"
 #include "wait.h"
 
 REEL_RECORD(message_note, struct reel_mpi_note);
@@ -161,6 +162,7 @@ int reel_mpi_send_copy(struct reel_mpi_message *message)
 		return error;
 	}
 	REEL_ASSERT(place > 0 && place <= bytes);
+	REEL_TRACE(SEND_ADJOINT, 0, message->peer, message->tag, message->count);
 	reel_mpi_count(&attached->counters.adjoints, 1);
 	reel_mpi_count(&attached->counters.adjoint_bytes, (uint64_t)place);
 	reel_mpi_keep_sending(attached, buffer);
@@ -232,6 +234,8 @@ static int receive_adjoint(struct reel_mpi_message *message, char *place)
 				       message->call);
 	if (!error)
 		error = reel_mpi_await(message, REEL_MPI_FROM_PEER, &request, &status);
+	if (!error)
+		REEL_TRACE(RECEIVE_ADJOINT, 0, message->peer, message->tag, message->count);
 	return error ? error : reel_mpi_check_adjoint(message, &status);
 }
 

@@ -13,6 +13,7 @@
 #include "comm/error.h"
 #include "os/clock.h"
 #include "os/error.h"
+#include "trace/trace.h"
 
 static int time_out(const struct reel_mpi_message *m, enum reel_mpi_wait what)
 {
@@ -85,6 +86,7 @@ int reel_mpi_await(const struct reel_mpi_message *m, enum reel_mpi_wait what, MP
 	REEL_ASSERT(error || complete || limit);
 	if (!error && !complete)
 		error = what == REEL_MPI_FROM_PEER ? cancel(m, request, status) : time_out(m, what);
+	REEL_TRACE(WAIT_FOR_RANK, begin, what == REEL_MPI_FOR_ALL ? -1 : m->peer, m->tag);
 	if (!m->forward) {
 		reel_mpi_count(&m->attached->counters.waits, 1);
 		reel_mpi_count(&m->attached->counters.wait_ns, reel_clock_ns() - begin);

@@ -128,6 +128,13 @@ struct reel_barrier_group {
 	alignas(REEL_CACHE_SPACING) struct reel_barrier_gate far;
 };
 
+/* In a trace: the lane that a thread has since a moment. */
+struct reel_lane_stay {
+	bool has_lane;
+	int32_t lane;
+	uint64_t since;
+};
+
 struct reel_region {
 	/* What a thread reads when it comes for a lane, in 64 bytes, which each region changes. */
 	reel_lane *parent;
@@ -172,6 +179,9 @@ struct reel_region {
 	 * parent uses it.
 	 */
 	struct reel_team_measure measure;
+	/* In a trace: when the region began, and which lane its thread had then. */
+	uint64_t began;
+	struct reel_lane_stay outer;
 
 	struct reel_barrier_group group[REEL_BARRIER_GROUPS];
 };

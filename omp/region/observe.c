@@ -11,6 +11,18 @@
 
 _Atomic(reel_observer *) reel_present_observer;
 
+void reel_tell(const reel_event *event)
+{
+	/* Acquire: pairs with the release in reel_observe(). */
+	reel_observer *observer =
+		atomic_load_explicit(&reel_present_observer, memory_order_acquire);
+
+	if (reel_traces())
+		reel_region_trace(event);
+	if (observer)
+		observer(event);
+}
+
 int reel_observe(reel_observer *observer, size_t size)
 {
 	reel_observer *none = NULL;
@@ -23,8 +35,7 @@ int reel_observe(reel_observer *observer, size_t size)
 		return 0;
 	}
 	/*
-	 * Release: pairs with the acquire in REEL_OBSERVE() (observe.h). What the observer uses is
-	 * visible.
+	 * Release: pairs with the acquire in reel_tell(). What the observer uses is visible.
 	 */
 	if (atomic_compare_exchange_strong_explicit(&reel_present_observer, &none, observer,
 						    memory_order_release, memory_order_relaxed))

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "omp/runtime/caller.h"
+#include "trace/trace.h"
 
 extern _Atomic(reel_observer *) reel_present_observer;
 
@@ -18,14 +19,17 @@ static inline bool reel_is_observed(void)
 	return atomic_load_explicit(&reel_present_observer, memory_order_relaxed) != NULL;
 }
 
+/* observe.c: tells the observer and the trace. */
+REEL_COLD void reel_tell(const reel_event *event);
+
+/* region-trace.c: shows regions and lanes in the trace. */
+void reel_region_trace(const reel_event *event);
+
 /* REEL_OBSERVE(KIND, .member = value, ...) */
 #define REEL_OBSERVE(...)                                                                          \
 	do {                                                                                       \
-		/* Acquire: pairs with the release in reel_observe(). */                           \
-		reel_observer *observer_ =                                                         \
-			atomic_load_explicit(&reel_present_observer, memory_order_acquire);        \
-		if (REEL_UNLIKELY(observer_ != NULL))                                              \
-			observer_(&(const reel_event){__VA_ARGS__, .caller = REEL_CALLER});        \
+		if (REEL_UNLIKELY(reel_is_observed() || reel_traces()))                            \
+			reel_tell(&(const reel_event){__VA_ARGS__, .caller = REEL_CALLER});        \
 	} while (0)
 
 #endif

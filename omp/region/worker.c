@@ -229,11 +229,21 @@ void reel_worker_next_phase(reel_worker *worker)
 	next_phase(worker);
 }
 
+/* As reel_barrier_pass(), and the trace shows how long the thread has waited. */
+static const void *pass_barrier(reel_worker *worker, reel_barrier_action *act, const void *argument)
+{
+	uint64_t since = reel_trace_begin();
+	const void *result = reel_barrier_pass(worker, act, argument);
+
+	REEL_TRACE(WAIT_FOR_THREADS, since, 0);
+	return result;
+}
+
 static void end_phase(reel_worker *worker)
 {
 	leave_lane(worker);
 	if (worker->threads > 1)
-		reel_barrier_pass(worker, NULL, NULL);
+		pass_barrier(worker, NULL, NULL);
 	next_phase(worker);
 }
 
@@ -302,7 +312,7 @@ static const void *act_together(reel_worker *worker, tape_action *act, const ree
 
 	REEL_OBSERVE(REEL_EVENT_BARRIER, .region = worker->region);
 	leave_lane(worker);
-	span = reel_barrier_pass(worker, act_for_all, &action);
+	span = pass_barrier(worker, act_for_all, &action);
 	next_phase(worker);
 	return reel_region_has_mistake(worker->region) ? NULL : span;
 }

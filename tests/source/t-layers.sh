@@ -61,7 +61,7 @@ floors() {
 		lower="$lower|$(echo $floor | tr ' ' '|')"
 	done
 }
-floors lib '' os store pool spill tape plan checkpoint
+floors lib '' os trace store pool spill tape plan checkpoint
 floors omp omp/ runtime 'region adjoint lookahead verifier'
 floors gpu gpu/ driver 'store tape'
 floors mpi '' comm message collective

@@ -285,8 +285,8 @@ static void stalls_are_counted(void)
 	ok(now >= (uint64_t)first.tv_sec * 1000000000u + (uint64_t)first.tv_nsec &&
 		   now <= (uint64_t)last.tv_sec * 1000000000u + (uint64_t)last.tv_nsec,
 	   "the time is in nanoseconds of the monotonic clock");
-	reel_offload_note_stall(reel_offload_of(pool), now - TEN_MS);
-	reel_offload_note_stall(reel_offload_of(pool), now - TEN_MS);
+	reel_offload_note_stall(reel_offload_of(pool), REEL_TRACE_WAIT_FOR_SLAB, now - TEN_MS);
+	reel_offload_note_stall(reel_offload_of(pool), REEL_TRACE_WAIT_FOR_SLAB, now - TEN_MS);
 	now = reel_clock_ns();
 	is_int(stats_of(pool).stalls, 2, "two are counted");
 	ok(stats_of(pool).stall_ns >= 2 * TEN_MS &&

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The files that the environment asks for: a trace, a profile. A file of the same kind is overwritten,
+ * another one is not. Processes that write at the same time have a file each. Any thread.
+ */
+#include "config.h"
+
+#include "output.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "os/assert.h"
+#include "os/cancel.h"
+#include "os/environment.h"
+#include "os/os-file.h"
+
+/* FILE.json becomes FILE-PID.json: another process writes to FILE.json now. */
+static void name_for_process(char *name, size_t bytes, const char *path)
+{
+	const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
+	int stem = (int)(dot && (!slash || dot > slash) ? (size_t)(dot - path) : strlen(path));
+
+	snprintf(name, bytes, "%.*s-%ld%s", stem, path, (long)getpid(), path + stem);
+}
+
+/* What is no trace is not overwritten. */
+static bool begins_like(int file, const char *magic)
+{
+	char text[REEL_OUTPUT_MAGIC];
+	size_t length = strlen(magic);
+	struct iovec piece = {.iov_base = text, .iov_len = length};
+	ssize_t got = reel_os_file_read(file, &piece, 1, 0);
+
+	REEL_ASSERT(length <= sizeof text);
+	return !got || (got == (ssize_t)length && !memcmp(text, magic, length));
+}
+
+/* Returns 0 and an empty file that is locked; -EBUSY, another process has it; or another error. */
+static int open_file(const char *path, const char *magic, int *opened)
+{
+	int file = reel_os_file_open_shared(path), error;
+
+	if (file < 0)
+		return file;
+	error = reel_os_file_lock(file);
+	if (!error && !begins_like(file, magic))
+		error = -EEXIST;
+	if (!error)
+		error = reel_os_file_empty(file);
+	if (error)
+		reel_os_file_close(file);
+	else
+		*opened = file;
+	return error;
+}
+
+int reel_output_open(const char *path, const char *magic, int *file)
+{
+	REEL_UNCANCELLED;
+	char name[4096];
+	int error = open_file(path, magic, file);
+
+	if (error != -EBUSY)
+		return error;
+	name_for_process(name, sizeof name, path);
+	return open_file(name, magic, file);
+}
+
+void reel_output_refuse(const char *variable, const char *path, int error)
+{
+	char text[128];
+
+	snprintf(text, sizeof text, "what has this name is no %s; choose another name",
+		 strcmp(variable, "REEL_TRACE") ? "profile" : "trace");
+	reel_environment_refuse(variable, path, error == -EEXIST ? text : strerror(-error));
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* Files that environment variables name. */
+#ifndef REEL_LIB_OUTPUT_H
+#define REEL_LIB_OUTPUT_H
+
+/* Maximum length of a magic. */
+#define REEL_OUTPUT_MAGIC 64
+
+/*
+ * Opens an empty file of this name and locks it until it is closed. What is there is overwritten if it
+ * is empty or begins like `magic`. If another process has locked it, the number of this process is put
+ * before the end of the name: FILE-PID.json. Returns 0, -EEXIST: it is something else; or what the
+ * system says.
+ */
+int reel_output_open(const char *path, const char *magic, int *file);
+
+/* One line on stderr: the file that `variable` names cannot be written. */
+void reel_output_refuse(const char *variable, const char *path, int error);
+
+#endif

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Formats events as lines of JSON. printf() would take most of the time of a traced slab, so numbers
+ * are written here. Any thread.
+ */
+#include "config.h"
+
+#include "trace.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
+
+#include "os/assert.h"
+#include "os/cancel.h"
+#include "os/environment.h"
+#include "output.h"
+#include "ring.h"
+
+/*
+ * Transfers overlap, so they are shown on tracks beside those of the threads: the number of such a
+ * track is that of the offload thread, times TRACKS, plus the number of the ticket, above all
+ * numbers of threads (at most 2^22 on Linux).
+ */
+#define TRACKS 100
+#define FIRST_TRACK 10000000
+#define MAX_TRACKS 32
+
+static const struct kind {
+	const char *name;
+	const char *category;
+	bool is_counter;
+	/* Shown on a track of its own, whose number the first argument is. */
+	bool has_track;
+	const char *argument[REEL_TRACE_ARGUMENTS];
+} kinds[REEL_TRACE_KINDS] = {
+	[REEL_TRACE_POOL_OPEN] = {"pool opened", "pool", false, false,
+				  {"pool", "hard_budget", "soft_budget", "slab_bytes"}},
+	[REEL_TRACE_POOL_CLOSE] = {"pool closed", "pool", false, false, {"pool"}},
+	/* The first argument is a part of the name: a counter a pool. */
+	[REEL_TRACE_MEMORY] = {"memory of pool ", "pool", true, false,
+			       {NULL, "resident", "in_use"}},
+	[REEL_TRACE_REFUSE] = {"refused", "pool", false, false, {"pool", "bytes", "error"}},
+	[REEL_TRACE_SOFT_BUDGET] = {"soft budget", "pool", false, false, {"pool", "bytes"}},
+	[REEL_TRACE_SEAL] = {"seal", "spill", false, false, {"pool", "tape", "slab", "bytes"}},
+	[REEL_TRACE_EVICT] = {"evict", "spill", false, false, {"pool", "tape", "slab", "bytes"}},
+	[REEL_TRACE_PUT] = {"put", "store", false, true,
+			    {NULL, "pool", "tape", "slab", "bytes", "stored_bytes"}},
+	[REEL_TRACE_GET] = {"get", "store", false, true, {NULL, "pool", "tape", "slab", "bytes"}},
+	[REEL_TRACE_FAILED_PUT] = {"failed put", "store", false, true,
+				   {NULL, "pool", "tape", "slab", "bytes", "error"}},
+	[REEL_TRACE_FAILED_GET] = {"failed get", "store", false, true,
+				   {NULL, "pool", "tape", "slab", "bytes", "error"}},
+	[REEL_TRACE_WAIT_FOR_MEMORY] = {"wait for memory", "wait", false, false, {"pool"}},
+	[REEL_TRACE_WAIT_FOR_SLAB] = {"wait for a slab", "wait", false, false, {"pool"}},
+	[REEL_TRACE_WAIT_FOR_PUTS] = {"wait for puts", "wait", false, false, {"pool"}},
+	[REEL_TRACE_PARCEL_OPEN] = {"parcel opened", "parcel", false, false, {"pool", "bytes"}},
+	[REEL_TRACE_PARCEL_SEAL] = {"parcel sealed", "parcel", false, false, {"pool", "bytes"}},
+	[REEL_TRACE_PARCEL_PIN] = {"parcel pinned", "parcel", false, false, {"pool", "bytes"}},
+	[REEL_TRACE_PARCEL_CLOSE] = {"parcel closed", "parcel", false, false, {"pool", "bytes"}},
+	[REEL_TRACE_ADVANCE] = {"advance", "run", false, false, {"first", "last"}},
+	[REEL_TRACE_RECORD] = {"record", "run", false, false, {"first", "last"}},
+	[REEL_TRACE_REVERSE] = {"reverse", "run", false, false, {"first", "last"}},
+	[REEL_TRACE_STORE] = {"store", "run", false, false, {"step", "slot", "tier"}},
+	[REEL_TRACE_LOAD] = {"load", "run", false, false, {"step", "slot", "tier"}},
+	[REEL_TRACE_DROP] = {"drop", "run", false, false, {"step", "slot", "tier"}},
+	[REEL_TRACE_REGION] = {"region", "region", false, false, {"lanes", "phases"}},
+	[REEL_TRACE_REGION_REVERSE] = {"region, reverse", "region", false, false,
+				       {"lanes", "phases"}},
+	[REEL_TRACE_LANE] = {"lane", "region", false, false, {"lane"}},
+	[REEL_TRACE_WAIT_FOR_THREADS] = {"wait for threads", "wait", false, false, {NULL}},
+	[REEL_TRACE_SEND] = {"send", "ranks", false, false, {"rank", "tag", "elements"}},
+	[REEL_TRACE_RECEIVE] = {"receive", "ranks", false, false, {"rank", "tag", "elements"}},
+	[REEL_TRACE_SEND_ADJOINT] = {"send, reverse", "ranks", false, false,
+				     {"rank", "tag", "elements"}},
+	[REEL_TRACE_RECEIVE_ADJOINT] = {"receive, reverse", "ranks", false, false,
+					{"rank", "tag", "elements"}},
+	[REEL_TRACE_WAIT_FOR_RANK] = {"wait for a rank", "wait", false, false, {"rank", "tag"}},
+};
+
+/* ---- Text ---- */
+
+static char *add(char *at, const char *text)
+{
+	size_t length = strlen(text);
+
+	memcpy(at, text, length);
+	return at + length;
+}
+
+static char *add_digits(char *at, uint64_t number, unsigned min_digits)
+{
+	char digits[20];
+	unsigned n = 0;
+
+	for (; number || n < min_digits; number /= 10)
+		digits[n++] = (char)('0' + number % 10);
+	while (n)
+		*at++ = digits[--n];
+	return at;
+}
+
+static char *add_number(char *at, int64_t number)
+{
+	if (number < 0)
+		*at++ = '-';
+	return add_digits(at, number < 0 ? -(uint64_t)number : (uint64_t)number, 1);
+}
+
+/* Nanoseconds, as microseconds with three decimals: no time is rounded. */
+static char *add_time(char *at, uint64_t ns)
+{
+	at = add_digits(at, ns / 1000, 1);
+	*at++ = '.';
+	return add_digits(at, ns % 1000, 3);
+}
+
+/* A name may have any bytes. Those that a string of JSON may not have become "_". */
+static char *add_name(char *at, const char *name)
+{
+	for (; *name; name++)
+		*at++ = *name < ' ' || *name > '~' || *name == '"' || *name == '\\' ? '_' : *name;
+	return at;
+}
+
+/* ---- Threads ---- */
+
+/* The number of this process. */
+static int64_t process;
+/* The number of this thread; 0: not asked yet. */
+static _Thread_local int64_t number;
+
+static int64_t thread_number(void)
+{
+#ifdef __linux__
+	if (!number)
+		number = syscall(SYS_gettid);
+#else
+	static _Atomic int64_t threads;
+
+	/* Relaxed is enough: a number that orders nothing. */
+	if (!number)
+		number = 1 + atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed);
+#endif
+	return number;
+}
+
+static void get_thread_name(char *name, size_t bytes)
+{
+	snprintf(name, bytes, "thread");
+#if HAVE_PTHREAD_SETNAME_NP
+	pthread_getname_np(pthread_self(), name, bytes);
+#endif
+}
+
+static char *begin_event(char *at, const char *name, const char *phase, int64_t track)
+{
+	at = add(at, "{\"name\":\"");
+	at = add(at, name);
+	at = add(at, "\",\"ph\":\"");
+	at = add(at, phase);
+	at = add(at, "\",\"pid\":");
+	at = add_number(at, process);
+	at = add(at, ",\"tid\":");
+	return add_number(at, track);
+}
+
+static char *add_thread_name(char *at, int64_t track, const char *name)
+{
+	at = begin_event(at, "thread_name", "M", track);
+	at = add(at, ",\"args\":{\"name\":\"");
+	at = add_name(at, name);
+	return add(at, "\"}},\n");
+}
+
+/* The tracks that this thread has shown something on: a bit for each. */
+static _Thread_local uint32_t tracks;
+
+static char *name_track(char *at, int64_t track)
+{
+	char name[32], *end = add(name, "transfer ");
+
+	*add_number(end, track) = '\0';
+	return add_thread_name(at, FIRST_TRACK + TRACKS * thread_number() + track, name);
+}
+
+/* A reader of the file may not find the first block any more, so each block names its tracks. */
+static size_t add_heading(char *text, uint64_t dropped)
+{
+	char name[32], *at = text;
+
+	get_thread_name(name, sizeof name);
+	at = add_thread_name(at, thread_number(), thread_number() == process ? "main thread" : name);
+	for (int64_t track = 0; track < MAX_TRACKS; track++)
+		if (tracks >> track & 1)
+			at = name_track(at, track);
+	if (!dropped)
+		return (size_t)(at - text);
+	at = begin_event(at, "events dropped", "C", thread_number());
+	at = add(at, ",\"ts\":");
+	at = add_time(at, reel_clock_ns());
+	at = add(at, ",\"args\":{\"events\":");
+	at = add_number(at, (int64_t)dropped);
+	return (size_t)(add(at, "}},\n") - text);
+}
+
+/* ---- Lines ---- */
+
+_Atomic bool reel_trace_is_on;
+
+/* Returns whether there was a trace. */
+static bool turn_off(void)
+{
+	/* Relaxed: threads that still see the flag write to the ring, which stays. */
+	return atomic_exchange_explicit(&reel_trace_is_on, false, memory_order_relaxed);
+}
+
+static void stop(const char *why)
+{
+	REEL_UNCANCELLED;
+
+	if (turn_off())
+		fprintf(stderr, "reel: the trace ends here: %s\n", why);
+}
+
+static void write_line(const char *line, const char *end, unsigned events)
+{
+	const char *why = reel_ring_write(line, (size_t)(end - line), events, add_heading);
+
+	if (why)
+		stop(why);
+}
+
+/* Names a track when it is used first. */
+static int64_t track_of(const struct kind *kind, int64_t track)
+{
+	char line[REEL_TRACE_LINE];
+
+	if (!kind->has_track)
+		return thread_number();
+	REEL_ASSERT(track >= 0 && track < MAX_TRACKS);
+	if (!(tracks >> track & 1)) {
+		tracks |= UINT32_C(1) << track;
+		write_line(line, name_track(line, track), 0);
+	}
+	return FIRST_TRACK + TRACKS * thread_number() + track;
+}
+
+static char *add_arguments(char *at, const struct kind *kind, const int64_t *arguments)
+{
+	bool is_first = true;
+
+	at = add(at, ",\"args\":{");
+	for (unsigned i = 0; i < REEL_TRACE_ARGUMENTS; i++) {
+		if (!kind->argument[i])
+			continue;
+		at = add(at, is_first ? "\"" : ",\"");
+		at = add(at, kind->argument[i]);
+		at = add(at, "\":");
+		at = add_number(at, arguments[i]);
+		is_first = false;
+	}
+	return add(at, "}},\n");
+}
+
+void reel_trace_write(enum reel_trace_kind event, uint64_t since, uint64_t now,
+		      const int64_t arguments[REEL_TRACE_ARGUMENTS])
+{
+	const struct kind *kind = &kinds[event];
+	char line[REEL_TRACE_LINE], name[64], *at = add(name, kind->name);
+
+	REEL_ASSERT(kind->name && since <= now);
+	if (kind->is_counter)
+		at = add_number(at, arguments[0]);
+	*at = '\0';
+	at = begin_event(line, name, kind->is_counter ? "C" : since ? "X" : "i",
+			 track_of(kind, arguments[0]));
+	at = add(at, ",\"cat\":\"");
+	at = add(at, kind->category);
+	at = add(at, since || kind->is_counter ? "\",\"ts\":" : "\",\"s\":\"t\",\"ts\":");
+	at = add_time(at, since ? since : now);
+	if (since) {
+		at = add(at, ",\"dur\":");
+		at = add_time(at, now - since);
+	}
+	at = add_arguments(at, kind, arguments);
+	REEL_ASSERT(at < line + sizeof line);
+	write_line(line, at, 1);
+}
+
+/* ---- Beginning and end ---- */
+
+#define DEFAULT_BYTES ((size_t)64 << 20)
+/* The beginning of the file, by which it is known to be a trace. */
+#define MAGIC "[{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":"
+
+/* The list of pools is locked while a thread uses this. */
+static bool was_opened;
+
+static size_t ring_bytes(void)
+{
+	const char *text = reel_environment("REEL_TRACE_SIZE");
+	size_t bytes = DEFAULT_BYTES;
+
+	if (text && (reel_parse_bytes(text, &bytes) || bytes < REEL_RING_MIN_BYTES)) {
+		reel_environment_refuse("REEL_TRACE_SIZE", text,
+					"it must be bytes, a number with K, M, G or T, at least 1M");
+		bytes = DEFAULT_BYTES;
+	}
+	return bytes;
+}
+
+static void make_header(char header[REEL_RING_HEADER])
+{
+	char name[32], *at;
+
+	get_thread_name(name, sizeof name);
+	memset(header, ' ', REEL_RING_HEADER);
+	at = add(header, MAGIC);
+	at = add_number(at, process);
+	at = add(at, ",\"args\":{\"name\":\"");
+	at = add_name(at, name);
+	at = add(at, "\"}},");
+	REEL_ASSERT(at < header + REEL_RING_HEADER);
+	header[REEL_RING_HEADER - 1] = '\n';
+}
+
+void reel_trace_open(void)
+{
+	const char *path = reel_environment("REEL_TRACE");
+	char header[REEL_RING_HEADER];
+	int error;
+
+	if (was_opened || !path)
+		return;
+	was_opened = true;
+	process = getpid();
+	make_header(header);
+	error = reel_ring_open(path, ring_bytes(), MAGIC, header);
+	if (error)
+		reel_output_refuse("REEL_TRACE", path, error);
+	else
+		/* Release: pairs with the acquire in reel_traces(). Makes the ring visible. */
+		atomic_store_explicit(&reel_trace_is_on, true, memory_order_release);
+}
+
+void reel_trace_leave(void)
+{
+	if (turn_off())
+		reel_ring_leave();
+	tracks = 0;
+	number = 0;
+	was_opened = false;
+}
+
+/* Threads that still run drop their events from now on. */
+__attribute__((destructor)) static void end_trace(void)
+{
+	char text[256], *at;
+	uint64_t dropped;
+
+	if (!turn_off())
+		return;
+	dropped = reel_ring_end();
+	at = begin_event(text, "trace ends", "i", thread_number());
+	at = add(at, ",\"s\":\"g\",\"ts\":");
+	at = add_time(at, reel_clock_ns());
+	at = add(at, ",\"args\":{\"events_dropped\":");
+	at = add_number(at, (int64_t)dropped);
+	at = add(at, "}}\n]\n");
+	reel_ring_finish(text, (size_t)(at - text));
+}

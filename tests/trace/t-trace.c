@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Traces: their sums are those of the statistics, for random programs with several threads and a
+ * store that fails; rings that go round; processes that fork and that are killed; and what REEL_TRACE
+ * may not be.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+
+#include "helpers/plan-support.h"
+#include "helpers/pool-support.h"
+#include "helpers/process-support.h"
+#include "helpers/store-fault.h"
+#include "helpers/trace-support.h"
+#include "trace/trace.h"
+
+#include <reel/parcel.h>
+#include <reel/run.h>
+
+#define SLAB ((size_t)4096)
+#define THREADS 4
+#define STATS "stats"
+
+static uint64_t seed;
+
+/* ---- The programs ---- */
+
+static reel_store *open_faulty(void)
+{
+	struct reel_fault_rule rule[6];
+	reel_store *memory, *faulty;
+
+	for (unsigned i = 0; i < COUNT(rule); i++)
+		rule[i] = (struct reel_fault_rule){.fault = REEL_FAULT_ERROR,
+						   .put = i % 2,
+						   .at = scramble(seed + i) % 60,
+						   .error = -EIO};
+	if (reel_store_memory_open(&memory, UINT64_MAX) ||
+	    reel_store_fault_open(&faulty, memory, rule, COUNT(rule)))
+		exit(1);
+	return faulty;
+}
+
+static reel_pool *pool;
+
+static void *use_tape(void *number)
+{
+	uint64_t random = seed ^ (uint64_t)*(unsigned *)number << 32;
+	reel_tape tape = open_tape(pool, 0);
+	uint64_t words = 0;
+
+	for (unsigned i = 0; i < 30; i++) {
+		uint64_t some = scramble(random++) % (12 * SLAB / 8);
+
+		if (scramble(random++) % 2) {
+			push_words(&tape, words, words + some);
+			words += some;
+		} else {
+			some = some < words ? some : words;
+			(void)wrong_words(&tape, words - some, words);
+			words -= some;
+		}
+	}
+	reel_tape_close(&tape);
+	return NULL;
+}
+
+static void use_parcels(void)
+{
+	reel_parcel *parcel[20] = {0};
+	const void *data;
+	void *fresh;
+
+	for (unsigned i = 0; i < COUNT(parcel); i++)
+		if (!reel_parcel_open(&parcel[i], pool, scramble(seed + i) % (3 * SLAB), NULL, &fresh))
+			reel_parcel_seal(parcel[i]);
+	for (unsigned i = 0; i < COUNT(parcel); i++)
+		if (parcel[i] && !reel_parcel_pin(parcel[i], &data))
+			reel_parcel_unpin(parcel[i]);
+	for (unsigned i = 0; i < COUNT(parcel); i++)
+		reel_parcel_close(parcel[i]);
+}
+
+static void write_stats(const char *format, ...)
+{
+	FILE *file = fopen(STATS, "w");
+	va_list arguments;
+
+	va_start(arguments, format);
+	if (!file || vfprintf(file, format, arguments) < 0 || fclose(file))
+		exit(2);
+	va_end(arguments);
+}
+
+static int spill(void)
+{
+	struct reel_pool_stats stats;
+
+	reel_set_error_handler(ignore_report, NULL);
+	pool = open_pool((struct reel_pool_options){.slab_bytes = SLAB,
+						    .first_slab_bytes = SLAB / 4,
+						    .hard_budget = 30 * SLAB,
+						    .store = open_faulty()});
+	run_threads(THREADS, use_tape);
+	use_parcels();
+	reel_offload_settle(reel_offload_of(pool));
+	stats = stats_of(pool);
+	write_stats("{\"written\":%llu,\"stored\":%llu,\"read\":%llu,\"failed_puts\":%llu,"
+		    "\"failed_gets\":%llu,\"stalls\":%llu,\"stall_ns\":%llu,\"refused\":%llu}",
+		    (unsigned long long)stats.written_bytes, (unsigned long long)stats.stored_bytes,
+		    (unsigned long long)stats.read_bytes, (unsigned long long)stats.failed_puts,
+		    (unsigned long long)stats.failed_gets, (unsigned long long)stats.stalls,
+		    (unsigned long long)stats.stall_ns, (unsigned long long)stats.refused);
+	return reel_pool_close(pool) != 0;
+}
+
+static int go(void *context, void *state, int64_t first, int64_t last)
+{
+	(void)context;
+	*(double *)state += (double)(last - first);
+	return 0;
+}
+
+static int record(void *context, void *state, int64_t first, int64_t last, reel_tape *tape)
+{
+	for (int64_t step = first; step < last; step++)
+		reel_push(tape, *(double *)state);
+	return go(context, state, first, last);
+}
+
+static int reverse(void *context, void *adjoint, int64_t first, int64_t last, reel_tape *tape)
+{
+	(void)context;
+	(void)adjoint;
+	for (int64_t step = first; step < last; step++)
+		(void)reel_pop(tape, double);
+	return 0;
+}
+
+static int checkpoint(void)
+{
+	struct reel_problem problem = one_tier(200, 7);
+	reel_model model = {
+		.state_bytes = 8, .advance = go, .record = record, .reverse = reverse};
+	reel_plan *plan = open_plan(REEL_BINOMIAL, &problem);
+	struct reel_run_stats stats;
+	double state = 0;
+	reel_run *run;
+
+	if (reel_run_open(&run, plan, &model, NULL) || reel_run_forward(run, NULL, &state) ||
+	    reel_run_reverse(run, NULL, &state, NULL))
+		return 1;
+	reel_run_get_stats(run, &stats);
+	write_stats("{\"advanced\":%lld,\"recorded\":%lld,\"reversed\":%lld,\"stores\":%lld,"
+		    "\"loads\":%lld,\"advance_ns\":%lld}",
+		    (long long)stats.advanced, (long long)stats.recorded, (long long)stats.reversed,
+		    (long long)stats.stores[0], (long long)stats.loads[0],
+		    (long long)stats.advance_ns);
+	reel_run_close(run);
+	reel_plan_close(plan);
+	return 0;
+}
+
+/* Until it is killed. */
+static int spill_for_ever(void)
+{
+	reel_store *store;
+	reel_tape tape;
+
+	if (reel_store_memory_open(&store, UINT64_MAX))
+		return 1;
+	tape = open_tape(open_pool((struct reel_pool_options){
+				 .slab_bytes = SLAB, .hard_budget = 16 * SLAB, .store = store}),
+			 0);
+	for (;;) {
+		push_words(&tape, 0, 64 * SLAB / 8);
+		(void)wrong_words(&tape, 0, 64 * SLAB / 8);
+	}
+}
+
+static uint64_t events_each(void)
+{
+	return is_brief() ? 50000 : 2500000;
+}
+
+static void *write_many(void *number)
+{
+	for (uint64_t i = 0; i < events_each(); i++)
+		REEL_TRACE(DROP, 0, (int64_t)i, *(unsigned *)number, 7);
+	return NULL;
+}
+
+static int go_round(void)
+{
+	pool = open_pool(TINY);
+	run_threads(THREADS, write_many);
+	return reel_pool_close(pool) != 0;
+}
+
+/* Names that are hostile to JSON, in the parent and in the child of a fork. */
+static int branch(void)
+{
+	int status = -1;
+	pid_t child;
+
+#if HAVE_PTHREAD_SETNAME_NP
+	pthread_setname_np(pthread_self(), "\"\\\n\x80<script>");
+#endif
+	pool = open_pool(TINY);
+	child = fork();
+	if (child == 0) {
+		reel_pool *own = open_pool(TINY);
+
+		REEL_TRACE(DROP, 0, 1, 2, 3);
+		exit(reel_pool_close(own) != 0);
+	}
+	waitpid(child, &status, 0);
+	REEL_TRACE(STORE, 0, 1, 2, 3);
+	write_stats("{\"child\":%d}", child);
+	return status;
+}
+
+/* A disk that is full. */
+static int fill_disk(void)
+{
+	signal(SIGXFSZ, SIG_IGN);
+	LIMIT(RLIMIT_FSIZE, 20000);
+	return go_round();
+}
+
+static int run_program(const char *what, const char *argument)
+{
+	static const struct {
+		const char *name;
+		int (*run)(void);
+	} programs[] = {{"spill", spill},       {"checkpoint", checkpoint},
+			{"ring", go_round},     {"killed", spill_for_ever},
+			{"fork", branch},       {"full", fill_disk}};
+
+	seed = strtoull(argument, NULL, 10) << 8;
+	for (unsigned i = 0; i < COUNT(programs); i++)
+		if (!strcmp(programs[i].name, what))
+			return programs[i].run();
+	return 98;
+}
+
+/* ---- What they leave ---- */
+
+static long long stat_of(const char *name)
+{
+	static char text[1024];
+	FILE *file = fopen(STATS, "r");
+
+	if (!file || !fgets(text, sizeof text, file))
+		text[0] = '\0';
+	if (file)
+		fclose(file);
+	return number_in(text, name);
+}
+
+static void is_sound(const struct trace *trace, const char *what)
+{
+	ok(!trace->wrong_lines && trace->is_closed && !trace->dropped && trace->events,
+	   "%s: the trace is whole, %d events", what, trace->events);
+}
+
+static long long sum_waits(const struct trace *trace, bool times)
+{
+	static const char *const names[] = {"wait for memory", "wait for a slab", "wait for puts"};
+	long long sum = 0;
+
+	for (unsigned i = 0; i < COUNT(names); i++)
+		sum += times ? sum_of(trace, names[i], "dur") : count_events(trace, names[i]);
+	return sum;
+}
+
+static void random_program(unsigned number)
+{
+	char text[16];
+	struct trace trace;
+
+	snprintf(text, sizeof text, "%u", number);
+	is_int(run_traced("spill.json", "spill", text), 0, "random program %u", number);
+	trace = read_trace("spill.json");
+	is_sound(&trace, "it");
+	is_int(sum_of(&trace, "put", "bytes"), stat_of("written"), "bytes written");
+	is_int(sum_of(&trace, "put", "stored_bytes"), stat_of("stored"), "and what they took");
+	is_int(sum_of(&trace, "get", "bytes"), stat_of("read"), "bytes read");
+	is_int(count_events(&trace, "failed put"), stat_of("failed_puts"), "failed puts");
+	is_int(count_events(&trace, "failed get"), stat_of("failed_gets"), "failed gets");
+	is_int(sum_waits(&trace, false), stat_of("stalls"), "waits");
+	is_int(sum_waits(&trace, true), stat_of("stall_ns"), "nanoseconds of waits");
+	is_int(count_events(&trace, "refused"), stat_of("refused"), "refused takes");
+	is_int(count_events(&trace, "parcel opened"), count_events(&trace, "parcel closed"),
+	       "parcels opened and closed");
+	ok(count_events(&trace, "pool opened") == 1 && count_events(&trace, "pool closed") == 1,
+	   "one pool");
+	close_trace(&trace);
+}
+
+static void test_run(void)
+{
+	struct trace trace;
+
+	tap_case("a run");
+	is_int(run_traced("run.json", "checkpoint", "0"), 0, "a run");
+	trace = read_trace("run.json");
+	is_sound(&trace, "it");
+	is_int(sum_of(&trace, "advance", "last") - sum_of(&trace, "advance", "first"),
+	       stat_of("advanced"), "steps advanced");
+	is_int(sum_of(&trace, "record", "last") - sum_of(&trace, "record", "first"),
+	       stat_of("recorded"), "steps recorded");
+	is_int(sum_of(&trace, "reverse", "last") - sum_of(&trace, "reverse", "first"),
+	       stat_of("reversed"), "steps reversed");
+	is_int(count_events(&trace, "store"), stat_of("stores"), "states stored");
+	is_int(count_events(&trace, "load"), stat_of("loads"), "states loaded");
+	is_int(sum_of(&trace, "advance", "dur"), stat_of("advance_ns"), "time of advances");
+	close_trace(&trace);
+}
+
+/* Each thread's events are the last ones that it wrote, with no gap. */
+static int count_gaps(const struct trace *trace)
+{
+	long long next[THREADS] = {0};
+	int gaps = 0;
+
+	for (int i = 0; i < trace->events; i++) {
+		const char *line = trace->event[i];
+		long long thread = number_in(line, "slot"), number = number_in(line, "step");
+
+		if (!is_named(line, "drop"))
+			continue;
+		if (thread < 0 || thread >= THREADS || number_in(line, "tier") != 7)
+			return -1;
+		next[thread] += (long long)events_each() - number;
+	}
+	/* n numbers up to the last one, without a gap: n + (n - 1) + ... + 1. */
+	for (int thread = 0; thread < THREADS; thread++) {
+		long long n = 0;
+
+		for (int i = 0; i < trace->events; i++)
+			n += is_named(trace->event[i], "drop") &&
+			     number_in(trace->event[i], "slot") == thread;
+		gaps += next[thread] != n * (n + 1) / 2;
+	}
+	return gaps;
+}
+
+static void test_ring(void)
+{
+	struct trace trace;
+	long long all = THREADS * (long long)events_each();
+
+	tap_case("a ring");
+	setenv("REEL_TRACE_SIZE", "1M", 1);
+	is_int(run_traced("ring.json", "ring", "0"), 0, "%lld events", all);
+	unsetenv("REEL_TRACE_SIZE");
+	trace = read_trace("ring.json");
+	ok(!trace.wrong_lines && trace.is_closed, "the trace is whole");
+	ok(trace.bytes <= 1 << 20, "and of the size that was asked for: %zu", trace.bytes);
+	/* And the event of the pool that was closed. */
+	is_int(trace.events + trace.dropped, all + 2, "%d events are there, %lld were dropped",
+	       trace.events, trace.dropped);
+	is_int(count_gaps(&trace), 0, "each thread's newest events are there, with no gap");
+	close_trace(&trace);
+}
+
+static void test_killed(void)
+{
+	pid_t child = start_traced("killed.json", "killed", "0");
+	struct trace trace;
+
+	tap_case("a process that is killed");
+	usleep(300000);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	trace = read_trace("killed.json");
+	/* A line may have been half written at that moment, if ever so seldom. */
+	ok(trace.wrong_lines <= 1 && !trace.is_closed, "its trace can be read to its end");
+	ok(count_events(&trace, "put") > 0 && count_events(&trace, "get") > 0, "%d events",
+	   trace.events);
+	close_trace(&trace);
+	is_int(run_traced("killed.json", "checkpoint", "0"), 0, "the next process overwrites it");
+	trace = read_trace("killed.json");
+	is_sound(&trace, "then");
+	is_int(count_events(&trace, "put"), 0, "nothing of the old trace is left");
+	close_trace(&trace);
+}
+
+static bool has_line(const struct trace *trace, const char *text)
+{
+	for (size_t i = 0; i < trace->bytes; i += strlen(trace->text + i) + 1)
+		if (strstr(trace->text + i, text))
+			return true;
+	return false;
+}
+
+static void test_fork(void)
+{
+	struct trace parent, child;
+	char name[64];
+
+	tap_case("a fork");
+	is_int(run_traced("fork.json", "fork", "0"), 0, "a process forks");
+	snprintf(name, sizeof name, "fork-%lld.json", stat_of("child"));
+	parent = read_trace("fork.json");
+	child = read_trace(name);
+	is_sound(&parent, "the parent");
+	is_sound(&child, "the child");
+	ok(count_events(&parent, "store") == 1 && !count_events(&parent, "drop") &&
+		   count_events(&child, "drop") == 1 && !count_events(&child, "store"),
+	   "each has its own events");
+	is_int(number_in(child.event[0], "pid"), stat_of("child"), "and its number");
+	is_int(number_in(child.event[0], "tid"), stat_of("child"), "also as a thread");
+#if HAVE_PTHREAD_SETNAME_NP
+	ok(has_line(&parent, "\"____<script>\""), "hostile names are legible");
+#endif
+	close_trace(&parent);
+	close_trace(&child);
+}
+
+/* Whether the program ends with this status, and says so on stderr in one line. */
+static bool says(const char *path, const char *what, const char *said)
+{
+	char text[1024] = "";
+	int saved = dup(STDERR_FILENO), file = open("said", O_RDWR | O_CREAT | O_TRUNC, 0600);
+	int status;
+	ssize_t bytes;
+
+	dup2(file, STDERR_FILENO);
+	status = run_traced(path, what, "0");
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	bytes = pread(file, text, sizeof text - 1, 0);
+	close(file);
+	tap_note("%s", text);
+	return status == 0 && bytes >= 0 && strstr(text, said) &&
+	       strchr(text, '\n') == text + strlen(text) - 1;
+}
+
+static void test_refusals(void)
+{
+	FILE *file = fopen("results", "w");
+	char text[16] = "";
+
+	tap_case("what REEL_TRACE may not be");
+	fputs("figures", file);
+	fclose(file);
+	ok(says("results", "checkpoint", "REEL_TRACE=results is ignored: what has this name is no "
+					 "trace; choose another name"),
+	   "another file");
+	file = fopen("results", "r");
+	ok(file && fgets(text, sizeof text, file) && !strcmp(text, "figures"), "it is as it was");
+	fclose(file);
+	ok(says("nowhere/trace", "checkpoint", "is ignored: No such file"), "a file in no directory");
+	ok(says(".", "checkpoint", "is ignored"), "a directory");
+	setenv("REEL_TRACE_SIZE", "12", 1);
+	ok(says("size.json", "checkpoint", "REEL_TRACE_SIZE=12 is ignored: it must be bytes"),
+	   "too small a ring");
+	unsetenv("REEL_TRACE_SIZE");
+	ok(says("full.json", "full", "the trace ends here: there is no room"),
+	   "a disk that is full ends the trace, not the program");
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 3)
+		return run_program(argv[1], argv[2]);
+	tap_begin();
+	tap_case("random programs");
+	for (unsigned i = 0; i < (is_brief() ? 6 : 60); i++)
+		random_program(i);
+	test_run();
+	test_ring();
+	test_killed();
+	test_fork();
+	test_refusals();
+	return tap_end();
+}
