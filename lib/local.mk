@@ -139,6 +139,7 @@ libreel_core_la_SOURCES = \
 	%D%/tape/tape.c %D%/tape/tape.h \
 	%D%/tape/version.c \
 	%D%/trace/output.c %D%/trace/output.h \
+	%D%/trace/profile.c %D%/trace/profile.h \
 	%D%/trace/ring.c %D%/trace/ring.h \
 	%D%/trace/trace.c %D%/trace/trace.h
 if HAVE_LZ4

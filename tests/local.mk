@@ -192,6 +192,7 @@ dist_check_SCRIPTS += \
 	%D%/dropin/t-petsc.sh $(compiles) \
 	%D%/dropin/t-petsc-examples.sh $(compiles) \
 	%D%/tools/t-plan.sh $(one_thread) $(slow) \
+	%D%/tools/t-profile.sh $(any_build) \
 	%D%/tools/t-tune.sh $(measures) $(any_build) \
 	%D%/python/t-python.sh $(one_thread) \
 	%D%/tools/t-scale.sh $(measures) $(any_build) \

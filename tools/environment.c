@@ -19,6 +19,7 @@ static const char *const variables[] = {
 	"REEL_BUDGET",
 	"REEL_CHECKED",
 	"REEL_MPI_WATCH",
+	"REEL_PROFILE",
 	"REEL_PROGRESS",
 	"REEL_SPILL_DIR",
 	"REEL_STORE",

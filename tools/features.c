@@ -70,6 +70,15 @@ static bool with_openmp(void)
 #endif
 }
 
+static bool with_libdw(void)
+{
+#if defined(HAVE_LIBDW) && HAVE_LIBDW
+	return true;
+#else
+	return false;
+#endif
+}
+
 void add_feature_facts(struct facts *facts)
 {
 	facts_add_text(facts, "version", reel_version());
@@ -80,4 +89,5 @@ void add_feature_facts(struct facts *facts)
 	facts_add_flag(facts, "built_with_huge_pages", REEL_HUGE_PAGES);
 	facts_add_flag(facts, "built_with_yield_points", REEL_YIELD_POINTS);
 	facts_add_flag(facts, "built_with_openmp", with_openmp());
+	facts_add_flag(facts, "built_with_libdw", with_libdw());
 }

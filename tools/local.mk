@@ -15,14 +15,16 @@ bin_PROGRAMS += %D%/reel
 	%D%/plan-options.c \
 	%D%/plan-plot.c \
 	%D%/plan-workers.c \
+	%D%/profile.c %D%/profile.h \
+	%D%/profile-source.c \
 	%D%/reel.c \
 	%D%/topology-hwloc.c \
 	%D%/topology-kernel.c \
 	%D%/topology.h \
 	%D%/tune.c \
 	%D%/verb.h
-%C%_reel_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) $(HWLOC_CFLAGS)
+%C%_reel_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) $(HWLOC_CFLAGS) $(LIBDW_CFLAGS)
 # Libtool's wrapper script, unlike -no-install, leaves a program that can be installed.
 %C%_reel_LDFLAGS =
-%C%_reel_LDADD = libreel-cuda.la libreel.la $(HWLOC_LIBS)
+%C%_reel_LDADD = libreel-cuda.la libreel.la $(HWLOC_LIBS) $(LIBDW_LIBS)
 

@@ -23,6 +23,9 @@ int info_run(int count, char **words);
 extern const char plan_help[];
 int plan_run(int count, char **words);
 
+extern const char profile_help[];
+int profile_run(int count, char **words);
+
 extern const char tune_help[];
 int tune_run(int count, char **words);
 

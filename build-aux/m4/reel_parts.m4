@@ -28,6 +28,14 @@ AC_DEFUN([REEL_WITH_HWLOC],
   [PKG_CHECK_MODULES([HWLOC], [hwloc >= 2.0], [reel_found=yes], [reel_fault=$HWLOC_PKG_ERRORS])])
 AS_IF([test "$with_hwloc" = yes], [AC_DEFINE([HAVE_HWLOC], [1], [hwloc is there.])])])
 
+# REEL_WITH_LIBDW
+# HAVE_LIBDW, LIBDW_CFLAGS and LIBDW_LIBS, for tools/ alone.
+AC_DEFUN([REEL_WITH_LIBDW],
+[REEL_WITH_OPTIONAL([libdw], [name the functions and lines of profiles by elfutils],
+  [PKG_CHECK_MODULES([LIBDW], [libdw >= 0.180], [reel_found=yes], [reel_fault=$LIBDW_PKG_ERRORS])])
+AS_IF([test "$with_libdw" = yes], [AC_DEFINE([HAVE_LIBDW], [1], [libdw is there.])],
+  [LIBDW_CFLAGS= LIBDW_LIBS=])])
+
 # REEL_CHECK_CUDA_HEADER
 # HAVE_CUDA_H, CUDA_HEADER_CPPFLAGS: cuda.h, with which a test compares what the library declares of
 # the driver. Nothing that is installed needs it.

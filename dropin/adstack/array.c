@@ -27,7 +27,7 @@ static void push_pieces(const char *source, size_t bytes, enum reel_adstack_type
 	reel_tape *tape = reel_adstack_own();
 
 	while (bytes) {
-		char *slot = reel_tape_room(tape, 1);
+		char *slot = reel_tape_room(tape, 1, NULL);
 		size_t piece;
 
 		if (!slot)
@@ -36,6 +36,7 @@ static void push_pieces(const char *source, size_t bytes, enum reel_adstack_type
 		piece = (size_t)(reel_window_end(tape) - slot);
 		if (piece > bytes)
 			piece = bytes;
+		reel_tape_profile(tape, piece, NULL);
 		copy_piece(slot, source, piece);
 		tape->top = slot + piece;
 		source += piece;

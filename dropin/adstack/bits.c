@@ -45,10 +45,11 @@ static bool word_lies_on_top(void)
 static void push_word(uint32_t word)
 {
 	char *slot = word_fits() ? reel_adstack_tape.top
-				 : reel_tape_room(reel_adstack_own(), sizeof word);
+				 : reel_tape_room(reel_adstack_own(), sizeof word, NULL);
 
 	if (!slot)
 		reel_adstack_fail(reel_adstack_tape.error, "push of 32 bits after an error");
+	reel_tape_profile(&reel_adstack_tape, sizeof word, NULL);
 	memcpy(slot, &word, sizeof word);
 	reel_adstack_tape.top = slot + sizeof word;
 }

@@ -176,7 +176,8 @@ char *reel_adstack_push_from(size_t bytes, enum reel_adstack_type type, const vo
 
 	reel_adstack_ready();
 	note_height(reel_adstack_height());
-	slot = reel_tape_room(reel_adstack_own(), bytes);
+	slot = reel_tape_room(reel_adstack_own(), bytes, NULL);
+	reel_tape_profile(reel_adstack_own(), bytes, NULL);
 	if (!slot || !reel_check_push(reel_adstack_own(), &known->type, bytes, known->push))
 		reel_adstack_fail(reel_adstack_tape.error, "%s after an error", known->push);
 	if (reel_adstack.counts)

@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include "pool.h"
+#include "trace/profile.h"
 #include "trace/trace.h"
 
 static pthread_mutex_t pools_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -60,6 +61,7 @@ static void after_fork_in_child(void)
 	}
 	reel_children_unlock_after_fork();
 	reel_trace_leave();
+	reel_profile_leave();
 	pthread_mutex_unlock(&pools_lock);
 }
 

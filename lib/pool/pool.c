@@ -15,6 +15,7 @@
 #include "os/integer.h"
 #include "os/os.h"
 #include "pool.h"
+#include "trace/profile.h"
 #include "trace/trace.h"
 
 #define DEFAULT_SLAB_BYTES ((size_t)2 << 20)
@@ -196,6 +197,7 @@ int reel_pool_create(struct reel_pool **created, const struct reel_pool_options 
 		goto delete_key;
 	reel_fork_lock_pools();
 	reel_trace_open();
+	reel_profile_open();
 	reel_fork_unlock_pools();
 	*created = pool;
 	return 0;

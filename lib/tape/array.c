@@ -31,18 +31,19 @@ static void copy_piece(const reel_tape *tape, char *slot, const char *source, si
 		memcpy(slot, source, bytes);
 }
 
-static bool push_pieces(reel_tape *tape, const char *source, size_t bytes)
+static bool push_pieces(reel_tape *tape, const char *source, size_t bytes, const char *call_site)
 {
 	size_t done = 0;
 
 	while (done < bytes) {
-		char *slot = reel_tape_room(tape, sizeof(uint64_t));
+		char *slot = reel_tape_room(tape, sizeof(uint64_t), call_site);
 		size_t piece;
 
 		if (!slot)
 			return false;
 		piece = reel_min_size(window_room(tape), bytes - done);
 		REEL_ASSERT(piece % 8 == 0 || done + piece == bytes);
+		reel_tape_profile(tape, piece, call_site);
 		copy_piece(tape, slot, source + done, piece);
 		tape->top = slot + REEL_ROUND(piece);
 		done += piece;
@@ -51,11 +52,11 @@ static bool push_pieces(reel_tape *tape, const char *source, size_t bytes)
 }
 
 /* If there is room for a part of the array only, none of it stays on the tape. */
-static bool push_whole(reel_tape *tape, const char *source, size_t bytes)
+static bool push_whole(reel_tape *tape, const char *source, size_t bytes, const char *call_site)
 {
 	struct reel_position before = reel_tape_return_position(tape);
 
-	if (push_pieces(tape, source, bytes))
+	if (push_pieces(tape, source, bytes, call_site))
 		return true;
 	reel_tape_restore(tape, before);
 	return false;
@@ -86,7 +87,7 @@ static bool push(reel_tape *tape, const void *source, size_t n, size_t size, enu
 	}
 	if (!reel_tape_takes_pushes(tape) || !reel_check_push(tape, &type, n, call_site))
 		return false;
-	if (push_whole(tape, source, n * size))
+	if (push_whole(tape, source, n * size, call_site))
 		return true;
 	reel_check_undo(tape);
 	return false;

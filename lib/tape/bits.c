@@ -24,12 +24,13 @@ static uint64_t low(uint64_t word, unsigned n)
 	return n < WORD_BITS ? word & (((uint64_t)1 << n) - 1) : word;
 }
 
-static bool push_word(reel_tape *tape, uint64_t word)
+static bool push_word(reel_tape *tape, uint64_t word, const char *call_site)
 {
-	char *slot = reel_tape_room(tape, sizeof word);
+	char *slot = reel_tape_room(tape, sizeof word, call_site);
 
 	if (!slot)
 		return false;
+	reel_tape_profile(tape, sizeof word, call_site);
 	memcpy(slot, &word, sizeof word);
 	tape->top = slot + sizeof word;
 	REEL_ASSERT(reel_window_is_sound(tape));
@@ -47,7 +48,7 @@ static bool pop_word(reel_tape *tape, uint64_t *word, const char *call_site)
 	return true;
 }
 
-static bool push_parts(reel_tape *tape, uint64_t value, unsigned n)
+static bool push_parts(reel_tape *tape, uint64_t value, unsigned n, const char *call_site)
 {
 	unsigned filling = WORD_BITS - tape->bit_count;
 	unsigned rest;
@@ -61,7 +62,7 @@ static bool push_parts(reel_tape *tape, uint64_t value, unsigned n)
 	rest = n - filling;
 	/* A shift by 64 bits would be undefined: `filling` is at most n, which is at most 32. */
 	REEL_ASSERT(filling <= LARGEST);
-	if (!push_word(tape, tape->bits << filling | value >> rest))
+	if (!push_word(tape, tape->bits << filling | value >> rest, call_site))
 		return false;
 	tape->bits = low(value, rest);
 	tape->bit_count = rest;
@@ -75,7 +76,7 @@ void reel_push_bits_slow(reel_tape *tape, uint64_t value, unsigned n, const char
 			       call_site);
 	if (reel_tape_takes_pushes(tape) &&
 	    reel_check_push(tape, &bits_type, n, call_site)) {
-		if (push_parts(tape, low(value, n), n))
+		if (push_parts(tape, low(value, n), n, call_site))
 			return;
 		reel_check_undo(tape);
 	}

@@ -37,6 +37,8 @@ void reel_tape_leave_slab(reel_tape *tape)
 	REEL_ASSERT(reel_slab_is_linked(left));
 	REEL_ASSERT(tape->below >= left->below_offset);
 	tape->below -= left->below_offset;
+	if (reel_profiles() && below)
+		reel_profile_count(below->place, -(int64_t)left->below_offset);
 	if (left->holds == tape->holds)
 		keep_as_spare(tape, left);
 	else

@@ -25,10 +25,12 @@ void reel_tape_refuse(reel_tape *tape, uint64_t bits)
 void *reel_push_slow(reel_tape *tape, const reel_type *type, const char *call_site)
 {
 	size_t bytes = REEL_ROUND(type->size);
-	char *slot = reel_tape_room(tape, bytes);
+	char *slot = reel_tape_room(tape, bytes, call_site);
 
-	if (slot && reel_check_push(tape, type, 1, call_site))
+	if (slot && reel_check_push(tape, type, 1, call_site)) {
+		reel_tape_profile(tape, bytes, call_site);
 		return slot;
+	}
 	reel_tape_refuse(tape, bytes * 8);
 	reel_tape_report(tape);
 	return NULL;

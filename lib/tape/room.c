@@ -187,7 +187,60 @@ static struct reel_slab *next_slab(reel_tape *tape, size_t bytes)
 	return NULL;
 }
 
-static void put_on_top(reel_tape *tape, struct reel_slab *slab)
+/* ---- Profiles ---- */
+
+/*
+ * Where in the top slab the push lies whose place stands for the slab in a profile. A program that
+ * pushes in turns comes to each end of a slab with the same push, so the heights differ. They are the
+ * fractions of multiples of two irrational numbers: those of successive slabs, and those of slabs of
+ * different tapes, are spread more evenly than random ones (Weyl's sequence).
+ */
+static char *sample_point(const reel_tape *tape)
+{
+	const struct reel_slab *slab = tape->slab;
+	uint64_t fraction = slab->serial * UINT64_C(0x9e3779b97f4a7c15) +
+			    (uint64_t)(slab - tape->pool->table) * UINT64_C(0x6a09e667f3bcc909);
+	double height = 0x1p-64 * (double)fraction * (double)slab->bytes;
+
+	return slab->frame + (height < (double)slab->bytes ? (size_t)height / 8 * 8 : 0);
+}
+
+char *reel_tape_profile_ceiling(const reel_tape *tape)
+{
+	char *point;
+
+	if (!tape->slab || tape->slab->place)
+		return reel_window_end(tape);
+	point = sample_point(tape);
+	return point > tape->top ? point : tape->top;
+}
+
+void reel_tape_note_place(reel_tape *tape, size_t bytes, const char *call_site)
+{
+	struct reel_slab *slab = tape->slab;
+
+	if (!slab || slab->place || tape->top + bytes <= sample_point(tape))
+		return;
+	slab->place = reel_profile_place(call_site);
+	reel_tape_limits(tape);
+}
+
+/* A slab whose end was too small for the next push may have no place yet: it gets that of the push. */
+static void profile_covered(struct reel_slab *slab, const char *call_site)
+{
+	struct reel_slab *covered = slab->below;
+
+	slab->place = 0;
+	if (!reel_profiles() || !covered)
+		return;
+	if (!covered->place)
+		covered->place = reel_profile_place(call_site);
+	reel_profile_count(covered->place, (int64_t)slab->below_offset);
+}
+
+/* ---- Slabs ---- */
+
+static void put_on_top(reel_tape *tape, struct reel_slab *slab, const char *call_site)
 {
 	REEL_ASSERT(reel_slab_is_open(slab) && slab != tape->slab && slab != tape->spare);
 	REEL_ASSERT(!tape->slab || reel_window_filled(tape) > 0);
@@ -198,6 +251,7 @@ static void put_on_top(reel_tape *tape, struct reel_slab *slab)
 	/* Mutants survive (arithmetic): serials are compared for equality only. */
 	slab->serial = ++tape->serial;
 	slab->holds = tape->holds;
+	profile_covered(slab, call_site);
 	tape->below += slab->below_offset;
 	tape->slab = slab;
 	tape->top = slab->frame;
@@ -231,7 +285,7 @@ static bool window_serves(reel_tape *tape, size_t bytes)
  * Leaves the slab first if it is empty. A pop therefore leaves at most one slab, and the value
  * popped before stays readable on the spare. The slab below the empty one may be lost.
  */
-static char *fresh_window(reel_tape *tape, size_t bytes)
+static char *fresh_window(reel_tape *tape, size_t bytes, const char *call_site)
 {
 	struct reel_slab *slab;
 
@@ -242,7 +296,7 @@ static char *fresh_window(reel_tape *tape, size_t bytes)
 	slab = next_slab(tape, bytes);
 	if (!slab)
 		return NULL;
-	put_on_top(tape, slab);
+	put_on_top(tape, slab, call_site);
 	return tape->top;
 }
 
@@ -251,18 +305,19 @@ bool reel_tape_takes_pushes(reel_tape *tape)
 	return !reel_tape_is_copy(tape) && !tape->error && (tape->top || !reel_tape_start(tape));
 }
 
-char *reel_tape_room(reel_tape *tape, size_t bytes)
+char *reel_tape_room(reel_tape *tape, size_t bytes, const char *call_site)
 {
 	REEL_ASSERT(bytes % 8 == 0 || tape->flags & REEL_TAPE_DROPIN);
 	if (!reel_tape_takes_pushes(tape))
 		return NULL;
-	return window_serves(tape, bytes) ? tape->top : fresh_window(tape, bytes);
+	return window_serves(tape, bytes) ? tape->top : fresh_window(tape, bytes, call_site);
 }
 
-char *reel_tape_room_on_slab(reel_tape *tape, size_t bytes)
+char *reel_tape_room_on_slab(reel_tape *tape, size_t bytes, const char *call_site)
 {
 	REEL_ASSERT(bytes > 0 && bytes % 8 == 0);
 	if (!reel_tape_takes_pushes(tape))
 		return NULL;
-	return tape->slab && window_serves(tape, bytes) ? tape->top : fresh_window(tape, bytes);
+	return tape->slab && window_serves(tape, bytes) ? tape->top
+							: fresh_window(tape, bytes, call_site);
 }

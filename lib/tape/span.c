@@ -60,8 +60,9 @@ static uint64_t refused_bits(const reel_type *type, size_t n)
 static char *room(reel_tape *tape, const reel_type *type, size_t n, const char *call_site)
 {
 	if (!too_many(type, n))
-		return over_aligned(type) ? reel_tape_room_on_slab(tape, max_bytes(type, n))
-					  : reel_tape_room(tape, max_bytes(type, n));
+		return over_aligned(type)
+			       ? reel_tape_room_on_slab(tape, max_bytes(type, n), call_site)
+			       : reel_tape_room(tape, max_bytes(type, n), call_site);
 	reel_tape_fail(tape, -EOVERFLOW, "span of %zu elements of %zu bytes at %s is too large", n,
 		       type->size, call_site);
 	return NULL;
@@ -104,6 +105,7 @@ static bool commit(reel_tape *tape, const reel_type *type, size_t n, const char 
 	char *top = room(tape, type, n, call_site);
 
 	if (top && reel_check_push(tape, type, n, call_site)) {
+		reel_tape_profile(tape, max_bytes(type, n), call_site);
 		advance(tape, type, n);
 		return true;
 	}

@@ -67,7 +67,9 @@ void reel_tape_limits(reel_tape *tape)
 			!(tape->slab && reel_slab_has_copy(tape->slab));
 	bool may_pop = !tape->refused && !seen;
 
-	tape->ceiling = may_push ? reel_window_end(tape) : REEL_FALSE_CEILING;
+	tape->ceiling = !may_push	  ? REEL_FALSE_CEILING
+			: reel_profiles() ? reel_tape_profile_ceiling(tape)
+					  : reel_window_end(tape);
 	tape->floor = may_pop ? reel_window_base(tape) : REEL_FALSE_FLOOR;
 	REEL_ASSERT(reel_window_is_sound(tape));
 	REEL_ASSERT(!tape->slab || tape->slab->holds <= tape->holds);

@@ -19,6 +19,7 @@
 
 #include "os/assert.h"
 #include "pool/slab.h"
+#include "trace/profile.h"
 
 /* A value of `refused`: pops do not mirror pushes any more, so every pop gives all ones. */
 #define REEL_OUT_OF_STEP UINT64_MAX
@@ -114,11 +115,23 @@ bool reel_tape_takes_pushes(reel_tape *tape);
 /*
  * Make room for `bytes` at the top, on another slab if the window has too little. `bytes` is a
  * multiple of 8, except on the tapes of libreel-adstack, which packs values. Returns the top, or
- * NULL after an error.
+ * NULL after an error. `call_site` is for profiles.
  */
-char *reel_tape_room(reel_tape *tape, size_t bytes);
+char *reel_tape_room(reel_tape *tape, size_t bytes, const char *call_site);
 /* The same, but not in the buffer inside the struct, which moves with the tape. */
-char *reel_tape_room_on_slab(reel_tape *tape, size_t bytes);
+char *reel_tape_room_on_slab(reel_tape *tape, size_t bytes, const char *call_site);
+/*
+ * A push of the `bytes` above the top, which have room: it may be the one whose place stands for the
+ * top slab in a profile. All pushes that do without the fast path call this.
+ */
+void reel_tape_note_place(reel_tape *tape, size_t bytes, const char *call_site);
+static inline void reel_tape_profile(reel_tape *tape, size_t bytes, const char *call_site)
+{
+	if (reel_profiles())
+		reel_tape_note_place(tape, bytes, call_site);
+}
+/* While there is a profile: up to where pushes may do without the library. */
+char *reel_tape_profile_ceiling(const reel_tape *tape);
 /* In the child of a fork: let an empty tape leave its parent's default pool for the child's. */
 void reel_tape_leave_parent_pool(reel_tape *tape);
 /* Give the spare back to the pool. */

@@ -39,7 +39,7 @@ class Reel(AutotoolsPackage):
     conflicts("platform=windows")
 
     def configure_args(self):
-        args = ["--with-pool=c11", "--with-hwloc=yes", "--with-sqlite=no", "--with-tsunami=no"]
+        args = ["--with-pool=c11", "--with-hwloc=yes", "--with-libdw=no", "--with-sqlite=no", "--with-tsunami=no"]
         args += ["--with-adolc=no", "--with-petsc=no", "--with-verifier=no", "--enable-static"]
         args += self.enable_or_disable("openmp")
         args += self.enable_or_disable("shared")

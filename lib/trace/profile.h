@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * REEL_PROFILE=FILE: which lines of the program push the bytes of its tapes, over the run and at the
+ * moment at which tapes are largest. `reel profile FILE` shows it.
+ *
+ * In each slab one push is looked at, at a random height (lib/tape/room.c): its line stands for the
+ * slab. So a line that pushes a third of the bytes has a third of the slabs, more or less. The limit
+ * with which a push compares the top is set to that height, so no push has an instruction more.
+ */
+#ifndef REEL_LIB_PROFILE_H
+#define REEL_LIB_PROFILE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <reel/compiler.h>
+
+extern _Atomic bool reel_profile_is_on;
+
+static inline bool reel_profiles(void)
+{
+	/* Acquire: pairs with the release in reel_profile_open(). Makes the table visible. */
+	return REEL_UNLIKELY(atomic_load_explicit(&reel_profile_is_on, memory_order_acquire));
+}
+
+/*
+ * Returns the number of the place that called the library: `call_site`, "file:line" or NULL, and the
+ * functions that have called it. It is not 0. Any thread, without a lock. Cost: some microseconds.
+ */
+uint16_t reel_profile_place(const char *call_site);
+
+/* Bytes that a slab of this place holds, from now on or, with a minus, no longer. Any thread. */
+void reel_profile_count(uint16_t place, int64_t bytes);
+
+/* Opens the file that REEL_PROFILE names. Requires the lock of the list of pools. */
+void reel_profile_open(void);
+
+/* In the child of a fork: its parent writes the profile. */
+void reel_profile_leave(void);
+
+#endif

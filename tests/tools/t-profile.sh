@@ -1,0 +1,113 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# reel profile: the bytes of lines that push a known share, in each form; and what is refused.
+. "$SOURCE_DIR/tests/tap/tap.sh"
+
+reel=$BUILD_DIR/tools/reel
+[ -f "$BUILD_DIR/.libs/libreel.so" ] || skip_all 'there is no shared library'
+
+cat >push.c <<'END'
+#include <reel.h>
+
+static reel_tape tape;
+
+__attribute__((noinline)) static void three(long i)
+{
+	for (int k = 0; k < 3; k++)
+		reel_push(&tape, (double)i);
+}
+
+__attribute__((noinline)) static void one(long i)
+{
+	double *span = reel_push_span(&tape, double, 1);
+
+	if (span)
+		*span = (double)i;
+}
+
+/* All is pushed, half of it popped, and a quarter pushed again. */
+int main(void)
+{
+	const long n = 4L << 20;
+	double sum = 0;
+
+	for (long i = 0; i < n; i++) {
+		three(i);
+		one(i);
+	}
+	for (long i = 0; i < 2 * n; i++)
+		sum += reel_pop(&tape, double);
+	for (long i = 0; i < n / 4; i++) {
+		three(i);
+		one(i);
+	}
+	reel_tape_close(&tape);
+	return sum < 0;
+}
+END
+
+# build NAME: NAME.c becomes the program NAME.
+build() {
+	$CC $CFLAGS -g -I"$SOURCE_DIR/include" "$1.c" -o "$1" -L"$BUILD_DIR/.libs" -Wl,-rpath,"$BUILD_DIR/.libs" -lreel
+}
+
+build push
+ok $? 'a program'
+REEL_PROFILE=profile ./push && "$reel" profile profile >text && "$reel" profile --json profile >json &&
+	"$reel" profile --folded profile >folded
+ok $? 'is profiled, and the profile is shown'
+sed 's/^/#   /' text
+
+# figure LINE NUMBER: the first number is that of bytes pushed, the second one that at the peak.
+figure() {
+	grep "push.c:$1\"" json | grep -oE '[0-9]+' | tail -n 2 | sed -n "$2p"
+}
+
+# is_about SEEN WANTED WHAT: a sample of 80 slabs is off by a sixth of the larger part at most.
+is_about() {
+	[ -n "$1" ] && [ $((6 * $1)) -ge $((5 * $2)) ] && [ $((6 * $1)) -le $((7 * $2)) ]
+	ok $? "$3: $1 of $2 bytes"
+}
+
+all=$((20 * 8 * 1048576))
+is_about "$(figure 8 1)" $((3 * all / 4)) 'bytes that three() has pushed'
+is_about "$(figure 8 2)" $((3 * all * 4 / 5 / 4)) 'and those at the peak'
+seen=$(sed -n 's/.*"pushed_bytes": \([0-9]*\), "peak_bytes": \([0-9]*\), .*/\1 \2/p' json)
+sum=$(($(figure 8 1) + $(figure 13 1)))
+[ "${seen% *}" -eq "$sum" ] && [ "$sum" -le "$all" ] && [ "$sum" -ge $((all - 4194304)) ]
+ok $? "nothing is missing but the slabs on top: $sum of $all bytes"
+[ "${seen#* }" -eq $(($(figure 8 2) + $(figure 13 2))) ]
+ok $? "nor at the peak: ${seen#* }"
+head -n 4 text | tail -n 1 | grep -qE '^ *[0-9]+M +[678][0-9]\.[0-9] % +[0-9]+M +[678][0-9]\.[0-9] %  push.c:8'
+ok $? 'the line that pushes most comes first'
+[ "$(awk '{ sum += $NF } END { printf "%.0f", sum }' folded)" = "$sum" ] && grep -q 'push.c:8 [0-9]*$' folded
+ok $? 'stacks have the same bytes'
+if "$reel" info | grep -q '^built_with_libdw: *yes'; then
+	grep -q 'main;three;push.c:8 [0-9]*$' folded && grep -q 'push.c:8, three$' text
+	ok $? 'functions have their names'
+else
+	skip 'names of functions: built without libdw'
+fi
+python3 -m json.tool json >/dev/null 2>&1 || ! command -v python3 >/dev/null
+ok $? 'the JSON is JSON'
+
+sed 's/^		reel_push/# 8 "<b>\\"\&.c"\n&/' push.c >hostile.c
+build hostile && REEL_PROFILE=hostile.profile ./hostile &&
+	"$reel" profile --json hostile.profile | grep -qF '"<b>\"&.c:8"'
+ok $? 'hostile names are escaped'
+
+is_refused "'reel profile --help'" "$reel" profile
+ok $? 'no file is refused'
+is_refused 'unknown option' "$reel" profile --colour profile
+ok $? 'an unknown option is refused'
+"$reel" profile nowhere 2>err
+[ $? -eq 1 ] && grep -q "cannot read 'nowhere': No such file" err
+ok $? 'a file that is not there'
+"$reel" profile push.c 2>err
+[ $? -eq 1 ] && grep -q "'push.c' is no profile; run the program with REEL_PROFILE" err
+ok $? 'a file that is no profile'
+REEL_PROFILE=push.c ./push 2>err
+[ $? -eq 0 ] && grep -q 'REEL_PROFILE=push.c is ignored: what has this name is no profile' err &&
+	grep -q three push.c
+ok $? 'which is not overwritten'
+end
