@@ -13,6 +13,7 @@
 #include "spill/slab-owner.h"
 #include "store/store.h"
 #include "tape.h"
+#include "trace/trace.h"
 
 /* The offload thread must not change the spare: its spans stay readable. Others are freed. */
 static void keep_as_spare(reel_tape *tape, struct reel_slab *slab)
@@ -37,6 +38,8 @@ void reel_tape_leave_slab(reel_tape *tape)
 	REEL_ASSERT(reel_slab_is_linked(left));
 	REEL_ASSERT(tape->below >= left->below_offset);
 	tape->below -= left->below_offset;
+	if (left->kind >= REEL_SLAB_WHOLE)
+		REEL_TRACE(TAPE, 0, (int64_t)(uintptr_t)tape, (int64_t)tape->below);
 	if (reel_profiles() && below)
 		reel_profile_count(below->place, -(int64_t)left->below_offset);
 	if (left->holds == tape->holds)

@@ -19,6 +19,7 @@
 #include "spill/slab-owner.h"
 #include "store/store.h"
 #include "tape.h"
+#include "trace/trace.h"
 
 /* Number of small slabs at the bottom of a tape, so that a short tape touches little memory. */
 #define FIRST_SLABS 4
@@ -253,6 +254,8 @@ static void put_on_top(reel_tape *tape, struct reel_slab *slab, const char *call
 	slab->holds = tape->holds;
 	profile_covered(slab, call_site);
 	tape->below += slab->below_offset;
+	if (slab->kind >= REEL_SLAB_WHOLE)
+		REEL_TRACE(TAPE, 0, (int64_t)(uintptr_t)tape, (int64_t)tape->below);
 	tape->slab = slab;
 	tape->top = slab->frame;
 	REEL_ASSERT(reel_slab_is_linked(slab));

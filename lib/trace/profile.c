@@ -31,6 +31,7 @@
 #include "os/os-file.h"
 #include "os/yield.h"
 #include "output.h"
+#include "trace.h"
 
 #define MAGIC "reel profile 1\n"
 #define PLACES 4096
@@ -163,13 +164,15 @@ static void note_peak(int64_t held)
 void reel_profile_count(uint16_t number, int64_t bytes)
 {
 	struct place *place = &profile.place[number];
+	int64_t now;
 
 	REEL_ASSERT(number < PLACES);
 	/* Relaxed, all: figures. */
 	if (bytes < 0 &&
 	    atomic_exchange_explicit(&profile.is_higher, false, memory_order_relaxed))
 		copy_peak();
-	atomic_fetch_add_explicit(&place->held, bytes, memory_order_relaxed);
+	now = bytes + atomic_fetch_add_explicit(&place->held, bytes, memory_order_relaxed);
+	REEL_TRACE(PLACE, 0, number, now);
 	if (bytes > 0)
 		atomic_fetch_add_explicit(&place->bytes, bytes, memory_order_relaxed);
 	note_peak(bytes + atomic_fetch_add_explicit(&profile.held, bytes, memory_order_relaxed));
@@ -189,8 +192,9 @@ static void write_line(const char *format, ...)
 	va_end(arguments);
 }
 
-static void write_place(const struct place *place)
+static void write_place(unsigned number)
 {
+	const struct place *place = &profile.place[number];
 	int64_t bytes = atomic_load_explicit(&place->bytes, memory_order_relaxed);
 	bool is_complete;
 
@@ -198,7 +202,7 @@ static void write_place(const struct place *place)
 		return;
 	/* Acquire: pairs with the release in reel_profile_place(). */
 	is_complete = atomic_load_explicit(&place->is_complete, memory_order_acquire);
-	write_line("place %" PRId64 " %" PRId64, bytes, place->held_at_peak);
+	write_line("place %u %" PRId64 " %" PRId64, number, bytes, place->held_at_peak);
 	for (int i = 0; is_complete && i < place->depth; i++)
 		write_line(" %" PRIxPTR, (uintptr_t)place->caller[i]);
 	write_line(" at %s\n", is_complete && place->call_site ? place->call_site : "?");
@@ -245,7 +249,7 @@ static void write_all(void)
 	dl_iterate_phdr(write_module, NULL);
 #endif
 	for (unsigned i = 0; i < PLACES; i++)
-		write_place(&profile.place[i]);
+		write_place(i);
 }
 
 /* Threads that still run change figures, and nothing else. */

@@ -43,9 +43,11 @@ static const struct kind {
 	[REEL_TRACE_POOL_OPEN] = {"pool opened", "pool", false, false,
 				  {"pool", "hard_budget", "soft_budget", "slab_bytes"}},
 	[REEL_TRACE_POOL_CLOSE] = {"pool closed", "pool", false, false, {"pool"}},
-	/* The first argument is a part of the name: a counter a pool. */
+	/* The first argument of a counter is a part of its name. */
 	[REEL_TRACE_MEMORY] = {"memory of pool ", "pool", true, false,
 			       {NULL, "resident", "in_use"}},
+	[REEL_TRACE_TAPE] = {"bytes of tape ", "tape", true, false, {NULL, "bytes"}},
+	[REEL_TRACE_PLACE] = {"bytes of place ", "tape", true, false, {NULL, "bytes"}},
 	[REEL_TRACE_REFUSE] = {"refused", "pool", false, false, {"pool", "bytes", "error"}},
 	[REEL_TRACE_SOFT_BUDGET] = {"soft budget", "pool", false, false, {"pool", "bytes"}},
 	[REEL_TRACE_SEAL] = {"seal", "spill", false, false, {"pool", "tape", "slab", "bytes"}},

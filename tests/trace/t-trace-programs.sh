@@ -50,7 +50,7 @@ traced() {
 	done
 	shift
 	rm -rf out
-	REEL_TRACE=$name.json "$TSUNAMI" --quiet --output out "$@" >stdout 2>stderr
+	REEL_TRACE=$name.json REEL_PROFILE=$name.profile "$TSUNAMI" --quiet --output out "$@" >stdout 2>stderr
 	ok $? "the tsunami, $name, with a trace"
 	(
 		IFS='
@@ -65,6 +65,23 @@ traced() {
 budget=$((($(sed -n 's/^ *"tape_bytes": \([0-9]*\),$/\1/p' plain/summary.json) / 5 / 2097152 + 8) * 2097152))
 traced spilled 'pool opened=1' 'region=1' 'region, reverse=1' 'wait for threads=2' 'seal=1' 'put=1' 'get=1' 'evict=1' -- \
 	--basin idealised --hours 5 --threads 2 --budget "$budget" --spill .
+tape_bytes=$(sed -n 's/^ *"tape_bytes": \([0-9]*\),$/\1/p' plain/summary.json)
+python3 - spilled.json "$tape_bytes" "$(sed -n 's/^peak //p' spilled.profile)" <<'PROGRAM'
+import collections, json, sys
+
+held, peak = collections.Counter(), collections.Counter()
+for e in sorted((e for e in json.load(open(sys.argv[1])) if e["ph"] == "C"), key=lambda e: e["ts"]):
+    for kind in "bytes of tape", "bytes of place":
+        if e["name"].startswith(kind):
+            held[kind] += e["args"]["bytes"] - held[e["name"]]
+            held[e["name"]] = e["args"]["bytes"]
+            peak[kind] = max(peak[kind], held[kind])
+tape_bytes, at_peak = map(int, sys.argv[2:])
+print("#  ", peak, tape_bytes, at_peak)
+assert tape_bytes - 3 * 2**21 < peak["bytes of tape"] < tape_bytes
+assert peak["bytes of place"] == at_peak
+PROGRAM
+ok $? 'tapes and lines have the bytes over time that they have at their peak'
 cmp plain/gradient.nc out/gradient.nc
 ok $? 'and the gradient is what it is without one'
 traced checkpointed 'advance=1' 'record=1' 'reverse=1' 'store=1' 'load=1' -- \
