@@ -74,6 +74,13 @@ bootstrap() {
 	}
 }
 
+# plot_library: what reports are drawn with, where there is npm; configure finds it.
+plot_library() {
+	has npm || return 0
+	[ -d tools/report/node_modules/uplot ] || npm ci --prefix tools/report >build/npm.log 2>&1 ||
+		echo 'uPlot cannot be had, so that there is no reel report: see build/npm.log'
+}
+
 # The sources, as seen from a build folder.
 sources=../..
 
@@ -81,7 +88,7 @@ sources=../..
 configure() {
 	local directory=$1 options
 	shift
-	options="$* with $(for package in ck liburing liblz4 hwloc libdw netcdf cairo sqlite3 ompi-c mpich; do
+	options="$* with $(ls tools/report/node_modules 2>/dev/null) $(for package in ck liburing liblz4 hwloc libdw netcdf cairo sqlite3 ompi-c mpich; do
 		echo "$package $(pkg-config --modversion "$package" 2>/dev/null)"
 	done)"
 	mkdir -p "$directory"

@@ -210,4 +210,10 @@ petsc)
 	left_out='bench/% stress/% examples/% tests/fuzz/%'
 	stage 'the trajectory for PETSc' "${main_options[@]}" --with-tsunami=no
 	;;
+browser)
+	export TEST_LONG=yes
+	tests='tests/tools/t-report% tests/tools/t-profile%'
+	left_out='bench/% stress/% examples/% tests/fuzz/%'
+	stage 'the page of reel report in a browser' "${main_options[@]}" --with-tsunami=no
+	;;
 esac

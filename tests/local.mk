@@ -193,6 +193,7 @@ dist_check_SCRIPTS += \
 	%D%/dropin/t-petsc-examples.sh $(compiles) \
 	%D%/tools/t-plan.sh $(one_thread) $(slow) \
 	%D%/tools/t-profile.sh $(any_build) \
+	%D%/tools/t-report.sh $(any_build) \
 	%D%/tools/t-tune.sh $(measures) $(any_build) \
 	%D%/python/t-python.sh $(one_thread) \
 	%D%/tools/t-scale.sh $(measures) $(any_build) \
@@ -266,6 +267,7 @@ store_suite = %D%/helpers/store-suite.c %D%/helpers/store-suite.h
 
 %C%_plan_t_plan_tables_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_DATA='"$(abs_top_srcdir)/tests/data"'
 EXTRA_DIST += \
+	%D%/tools/report-browser.py \
 	%D%/data/binomial_optimum.csv \
 	%D%/data/diskrevolve_costs.csv \
 	%D%/data/hrevolve_costs.csv \

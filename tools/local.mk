@@ -16,15 +16,25 @@ bin_PROGRAMS += %D%/reel
 	%D%/plan-plot.c \
 	%D%/plan-workers.c \
 	%D%/profile.c %D%/profile.h \
+	%D%/profile-file.c \
 	%D%/profile-source.c \
 	%D%/reel.c \
+	%D%/report.c %D%/report.h \
+	%D%/report-advice.c \
+	%D%/report-trace.c \
 	%D%/topology-hwloc.c \
 	%D%/topology-kernel.c \
 	%D%/topology.h \
 	%D%/tune.c \
 	%D%/verb.h
+nodist_%C%_reel_SOURCES = %D%/report-page.c
+CLEANFILES += %D%/report-page.c
+report_page_parts = %D%/report-page.sh %D%/report/page.html %D%/report/page.css %D%/report/page.js
+EXTRA_DIST += $(report_page_parts) %D%/report/package.json %D%/report/package-lock.json
+%D%/report-page.c: $(report_page_parts) Makefile
+	$(AM_V_GEN)mkdir -p %D% && sh $(srcdir)/%D%/report-page.sh $(srcdir)/%D% '$(UPLOT_DIRECTORY)' >$@.new && mv $@.new $@
 %C%_reel_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) $(HWLOC_CFLAGS) $(LIBDW_CFLAGS)
 # Libtool's wrapper script, unlike -no-install, leaves a program that can be installed.
 %C%_reel_LDFLAGS =
-%C%_reel_LDADD = libreel-cuda.la libreel.la $(HWLOC_LIBS) $(LIBDW_LIBS)
+%C%_reel_LDADD = libreel-cuda.la libreel.la $(HWLOC_LIBS) $(LIBDW_LIBS) -lm
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What the source of a program says about an address in it. */
+/* The profile of a program: which of its lines push the bytes of its tapes. */
 #ifndef REEL_TOOLS_PROFILE_H
 #define REEL_TOOLS_PROFILE_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+enum { MAX_CODE = 1024, MAX_DEPTH = 32, MAX_NAME = 512 };
 
 /* Where code lies in memory: an address less `bias` is one in the file. */
 struct code {
@@ -12,18 +14,51 @@ struct code {
 	const char *path;
 };
 
+struct place {
+	unsigned number; /* in traces */
+	int64_t bytes, at_peak;
+	uint64_t caller[MAX_DEPTH]; /* innermost first */
+	int depth;
+	char *call_site; /* "?": the library does not know it */
+	char line[MAX_NAME];
+	char function[MAX_NAME]; /* "": not known */
+};
+
+struct profile {
+	int64_t peak, bytes;
+	struct code code[MAX_CODE];
+	int codes;
+	struct place *place;
+	int places;
+	struct source *source;
+};
+
+/*
+ * profile-file.c: reads a profile, and names its places. `verb` is for messages. Returns EXIT_SUCCESS,
+ * or EXIT_FAILURE after a message.
+ */
+int profile_open(struct profile *profile, const char *verb, const char *path);
+void profile_close(struct profile *profile);
+/* Makes one place of all that have the same line, and sorts the places by the bytes pushed. */
+void profile_merge_lines(struct profile *profile);
+/* The first caller of a place that is not Reel's own; `depth` if there is none. */
+int profile_first_frame(const struct profile *profile, const struct place *place);
+void profile_name_frame(const struct profile *profile, uint64_t address, char name[MAX_NAME]);
+
+/* profile-source.c: what the source of a program says about an address in it. */
 struct frame {
 	const char *function; /* NULL: not known */
 	const char *file;     /* NULL: not known */
 	int line;
 };
 
-struct source;
-
 /* Opens the files that can be read. NULL: nothing is known of any address. */
 struct source *source_open(const struct code *code, int count);
 void source_close(struct source *source);
 /* What stands at an address. What it names is kept until the source is closed. */
 struct frame source_frame(struct source *source, uint64_t address);
+
+/* profile.c: a number of bytes as "12M". */
+const char *bytes_text(int64_t bytes, char text[16]);
 
 #endif

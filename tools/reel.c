@@ -19,6 +19,7 @@ static const struct verb verbs[] = {
 	{ "info", "show what this build and this machine offer", info_help, info_run },
 	{ "plan", "plan the reversal of a loop that is run again in parts", plan_help, plan_run },
 	{ "profile", "show which lines push the bytes of a tape", profile_help, profile_run },
+	{ "report", "make a page of what a program did, from its trace", report_help, report_run },
 	{ "tune", "find the environment with which a command is fastest", tune_help, tune_run },
 };
 

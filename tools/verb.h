@@ -26,6 +26,9 @@ int plan_run(int count, char **words);
 extern const char profile_help[];
 int profile_run(int count, char **words);
 
+extern const char report_help[];
+int report_run(int count, char **words);
+
 extern const char tune_help[];
 int tune_run(int count, char **words);
 

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reads the file that a program has written with REEL_PROFILE (lib/trace/profile.c), and names its
+ * places by their lines and functions.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile.h"
+
+/* ---- Reading ---- */
+
+/* Both return false if the line makes no sense. */
+static bool read_code(struct profile *profile, char *text)
+{
+	struct code *code = &profile->code[profile->codes];
+	int at = -1;
+
+	if (profile->codes == MAX_CODE ||
+	    sscanf(text, "code %" SCNx64 " %" SCNx64 " %" SCNx64 " %n", &code->begin, &code->end,
+		   &code->bias, &at) != 3 ||
+	    at < 0)
+		return false;
+	code->path = strdup(text + at);
+	profile->codes++;
+	return code->path != NULL;
+}
+
+static bool read_place(struct profile *profile, char *text)
+{
+	struct place *place;
+	char *at = strstr(text, " at "), *end;
+	int begin = -1;
+
+	place = realloc(profile->place, (size_t)(profile->places + 1) * sizeof *place);
+	if (!place || !at)
+		return false;
+	profile->place = place;
+	place += profile->places++;
+	memset(place, 0, sizeof *place);
+	*at = '\0';
+	place->call_site = strdup(at + 4);
+	if (sscanf(text, "place %u %" SCNd64 " %" SCNd64 "%n", &place->number, &place->bytes,
+		   &place->at_peak, &begin) != 3)
+		return false;
+	profile->bytes += place->bytes;
+	for (text += begin; place->depth < MAX_DEPTH; text = end) {
+		/* The address after the call, so that the one before lies in the call. */
+		uint64_t address = strtoull(text, &end, 16);
+
+		if (end == text)
+			break;
+		place->caller[place->depth++] = address - 1;
+	}
+	return place->call_site != NULL;
+}
+
+static bool read_lines(struct profile *profile, FILE *file)
+{
+	char *line = NULL;
+	size_t room = 0;
+	ssize_t length;
+	bool is_good = getline(&line, &room, file) > 0 && !strcmp(line, "reel profile 1\n");
+
+	while (is_good && (length = getline(&line, &room, file)) > 0) {
+		line[strcspn(line, "\n")] = '\0';
+		is_good = !strncmp(line, "code ", 5)    ? read_code(profile, line)
+			  : !strncmp(line, "place ", 6) ? read_place(profile, line)
+							: sscanf(line, "peak %" SCNd64,
+								 &profile->peak) == 1;
+	}
+	free(line);
+	return is_good;
+}
+
+/* ---- Names ---- */
+
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static const struct code *code_at(const struct profile *profile, uint64_t address)
+{
+	for (int i = 0; i < profile->codes; i++)
+		if (address >= profile->code[i].begin && address < profile->code[i].end)
+			return &profile->code[i];
+	return NULL;
+}
+
+/* Whether the address is in Reel's own code, also if a program is linked with it statically. */
+static bool is_reel(const struct profile *profile, uint64_t address)
+{
+	const struct code *code = code_at(profile, address);
+	struct frame frame = source_frame(profile->source, address);
+
+	return (code && !strncmp(base_of(code->path), "libreel", 7)) ||
+	       (frame.function && !strncmp(frame.function, "reel_", 5));
+}
+
+/* The first frame that is not Reel's. */
+int profile_first_frame(const struct profile *profile, const struct place *place)
+{
+	int i = 0;
+
+	/* A static function of Reel may have any name, but it is called by one of reel_. */
+	for (int j = 0; j < place->depth; j++)
+		if (is_reel(profile, place->caller[j]))
+			i = j + 1;
+		else if (j - i > 4)
+			break;
+	return i;
+}
+
+void profile_name_frame(const struct profile *profile, uint64_t address, char name[MAX_NAME])
+{
+	struct frame frame = source_frame(profile->source, address);
+	const struct code *code = code_at(profile, address);
+
+	if (frame.function)
+		snprintf(name, MAX_NAME, "%s", frame.function);
+	else if (code)
+		snprintf(name, MAX_NAME, "%s+0x%" PRIx64, base_of(code->path), address - code->bias);
+	else
+		snprintf(name, MAX_NAME, "0x%" PRIx64, address);
+}
+
+/* Whether the library knows the line: drop-ins name the function that pushes. */
+static bool is_line(const char *call_site)
+{
+	const char *colon = strrchr(call_site, ':');
+
+	return colon && colon[1] && strspn(colon + 1, "0123456789") == strlen(colon + 1);
+}
+
+static void name_place(const struct profile *profile, struct place *place)
+{
+	int first = profile_first_frame(profile, place);
+	struct frame frame = {0};
+
+	if (first < place->depth) {
+		frame = source_frame(profile->source, place->caller[first]);
+		profile_name_frame(profile, place->caller[first], place->function);
+	}
+	if (is_line(place->call_site))
+		snprintf(place->line, MAX_NAME, "%s", place->call_site);
+	else if (frame.file)
+		snprintf(place->line, MAX_NAME, "%s:%d", frame.file, frame.line);
+	else
+		snprintf(place->line, MAX_NAME, "%s",
+			 place->function[0] ? place->function : place->call_site);
+}
+
+static int compare_lines(const void *one, const void *other)
+{
+	const struct place *a = one, *b = other;
+
+	return strcmp(a->line, b->line);
+}
+
+static int compare_bytes(const void *one, const void *other)
+{
+	const struct place *a = one, *b = other;
+
+	if (a->bytes != b->bytes)
+		return a->bytes < b->bytes ? 1 : -1;
+	return compare_lines(one, other);
+}
+
+/* Frees what it leaves out. */
+void profile_merge_lines(struct profile *profile)
+{
+	int lines = 0;
+
+	qsort(profile->place, (size_t)profile->places, sizeof *profile->place, compare_lines);
+	for (int i = 0; i < profile->places; i++) {
+		struct place *place = &profile->place[i], *last = &profile->place[lines - 1];
+
+		if (lines && !strcmp(place->line, last->line)) {
+			last->bytes += place->bytes;
+			last->at_peak += place->at_peak;
+			free(place->call_site);
+			continue;
+		}
+		profile->place[lines++] = *place;
+	}
+	profile->places = lines;
+	qsort(profile->place, (size_t)lines, sizeof *profile->place, compare_bytes);
+}
+
+/* ---- Open and close ---- */
+
+int profile_open(struct profile *profile, const char *verb, const char *path)
+{
+	FILE *file = fopen(path, "r");
+	bool is_good;
+
+	memset(profile, 0, sizeof *profile);
+	if (!file) {
+		fprintf(stderr, "reel %s: cannot read '%s': %s\n", verb, path, strerror(errno));
+		return EXIT_FAILURE;
+	}
+	is_good = read_lines(profile, file);
+	fclose(file);
+	if (!is_good) {
+		fprintf(stderr,
+			"reel %s: '%s' is no profile; run the program with REEL_PROFILE=FILE to its end\n",
+			verb, path);
+		profile_close(profile);
+		return EXIT_FAILURE;
+	}
+	profile->source = source_open(profile->code, profile->codes);
+	for (int i = 0; i < profile->places; i++)
+		name_place(profile, &profile->place[i]);
+	return EXIT_SUCCESS;
+}
+
+void profile_close(struct profile *profile)
+{
+	source_close(profile->source);
+	for (int i = 0; i < profile->codes; i++)
+		free((char *)(uintptr_t)profile->code[i].path);
+	for (int i = 0; i < profile->places; i++)
+		free(profile->place[i].call_site);
+	free(profile->place);
+	memset(profile, 0, sizeof *profile);
+}

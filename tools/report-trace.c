@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reads traces (lib/trace) into the figures of a report. A line is an event. The files are read twice:
+ * first for the stretch of time and the names, then for the figures.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report.h"
+
+/* ---- Lines ---- */
+
+struct event {
+	char name[MAX_LABEL];
+	char phase;
+	int64_t process, track;
+	double begin, ns;
+	const char *arguments; /* the rest of the line, behind "args" */
+};
+
+/* Returns what stands behind "key": in the text, or NULL. */
+static const char *value_of(const char *text, const char *key)
+{
+	size_t length = strlen(key);
+
+	for (const char *at = text; (at = strstr(at, key)); at += length)
+		if (at > text && at[-1] == '"' && !strncmp(at + length, "\":", 2))
+			return at + length + 2;
+	return NULL;
+}
+
+static double number_of(const char *text, const char *key, double otherwise)
+{
+	const char *value = text ? value_of(text, key) : NULL;
+
+	return value ? strtod(value, NULL) : otherwise;
+}
+
+/* Copies a string without its quotes. The library writes none that has an escape. */
+static bool copy_string(const char *text, const char *key, char copy[MAX_LABEL])
+{
+	const char *value = text ? value_of(text, key) : NULL;
+	size_t length;
+
+	if (!value || *value != '"')
+		return false;
+	length = strcspn(++value, "\"");
+	if (length >= MAX_LABEL)
+		length = MAX_LABEL - 1;
+	memcpy(copy, value, length);
+	copy[length] = '\0';
+	return true;
+}
+
+/* Returns false if the line has no event. */
+static bool parse(const char *line, struct event *event)
+{
+	const char *phase = value_of(line, "ph");
+
+	if (!copy_string(line, "name", event->name) || !phase || *phase != '"')
+		return false;
+	event->phase = phase[1];
+	event->process = (int64_t)number_of(line, "pid", 0);
+	event->track = (int64_t)number_of(line, "tid", 0);
+	/* Microseconds with three decimals. */
+	event->begin = rint(1000 * number_of(line, "ts", 0));
+	event->ns = rint(1000 * number_of(line, "dur", 0));
+	event->arguments = value_of(line, "args");
+	return true;
+}
+
+typedef void look_at(struct report *report, const struct event *event);
+
+static bool for_each_event(struct report *report, const char *path, look_at *look)
+{
+	FILE *file = fopen(path, "r");
+	struct event event;
+	char *line = NULL;
+	size_t room = 0;
+	bool is_trace;
+
+	if (!file) {
+		fprintf(stderr, "reel report: cannot read '%s': %s\n", path, strerror(errno));
+		return false;
+	}
+	is_trace = getline(&line, &room, file) > 0 && line[0] == '[' &&
+		   parse(line, &event) && !strcmp(event.name, "process_name");
+	if (is_trace)
+		look(report, &event);
+	while (is_trace && getline(&line, &room, file) > 0)
+		/* A line that was being written when the process was killed has no end. */
+		if (parse(line, &event) && event.arguments)
+			look(report, &event);
+	free(line);
+	fclose(file);
+	if (!is_trace)
+		fprintf(stderr, "reel report: '%s' is no trace; run the program with REEL_TRACE=FILE\n",
+			path);
+	return is_trace;
+}
+
+/* ---- Lists ---- */
+
+static void *grow(void *list, int count, int *room, size_t bytes)
+{
+	if (count < *room)
+		return list;
+	*room = *room ? 2 * *room : 16;
+	list = realloc(list, (size_t)*room * bytes);
+	if (!list) {
+		fputs("reel report: no memory\n", stderr);
+		exit(EXIT_FAILURE);
+	}
+	return list;
+}
+
+static struct track *track_of(struct report *report, const struct event *event)
+{
+	struct track *track;
+
+	for (int i = 0; i < report->tracks; i++)
+		if (report->track[i].process == event->process &&
+		    report->track[i].number == event->track)
+			return &report->track[i];
+	report->track = grow(report->track, report->tracks, &report->track_room, sizeof *track);
+	track = &report->track[report->tracks++];
+	memset(track, 0, sizeof *track);
+	track->process = event->process;
+	track->number = event->track;
+	snprintf(track->name, sizeof track->name, "thread %lld", (long long)event->track);
+	return track;
+}
+
+static struct series *series_named(struct series_list *list, const char *name)
+{
+	struct series *series;
+
+	for (int i = 0; i < list->count; i++)
+		if (!strcmp(list->one[i].name, name))
+			return &list->one[i];
+	list->one = grow(list->one, list->count, &list->room, sizeof *series);
+	series = &list->one[list->count++];
+	memset(series, 0, sizeof *series);
+	snprintf(series->name, sizeof series->name, "%s", name);
+	return series;
+}
+
+static struct sum *sum_named(struct report *report, const char *name)
+{
+	for (int i = 0; i < report->sums; i++)
+		if (!strcmp(report->sum[i].name, name))
+			return &report->sum[i];
+	report->sum = grow(report->sum, report->sums, &report->sum_room, sizeof *report->sum);
+	memset(&report->sum[report->sums], 0, sizeof *report->sum);
+	snprintf(report->sum[report->sums].name, MAX_LABEL, "%s", name);
+	return &report->sum[report->sums++];
+}
+
+const struct sum *report_sum(const struct report *report, const char *name)
+{
+	static const struct sum none;
+
+	for (int i = 0; i < report->sums; i++)
+		if (!strcmp(report->sum[i].name, name))
+			return &report->sum[i];
+	return &none;
+}
+
+/* ---- First: names, and the stretch of time ---- */
+
+static void name_track(struct report *report, const struct event *event)
+{
+	struct track *track = track_of(report, event);
+	char name[MAX_LABEL];
+
+	if (!copy_string(event->arguments, "name", name))
+		return;
+	/* The system calls a thread like its program if nobody has named it. */
+	if (!strcmp(name, report->program))
+		snprintf(name, sizeof name, "thread %lld", (long long)event->track);
+	if (report->traces > 1)
+		snprintf(track->name, sizeof track->name, "%.100s of process %lld", name,
+			 (long long)event->process);
+	else
+		snprintf(track->name, sizeof track->name, "%s", name);
+}
+
+static void look_at_time(struct report *report, const struct event *event)
+{
+	double end = event->begin + event->ns;
+
+	if (event->phase == 'M') {
+		if (!strcmp(event->name, "thread_name"))
+			name_track(report, event);
+		else if (!report->program[0])
+			copy_string(event->arguments, "name", report->program);
+		return;
+	}
+	report->events++;
+	if (report->end_ns <= 0 || event->begin < report->begin_ns)
+		report->begin_ns = event->begin;
+	if (end > report->end_ns)
+		report->end_ns = end;
+}
+
+/* ---- Then: the figures ---- */
+
+static int bin_of(const struct report *report, double ns)
+{
+	double bin = (ns - report->begin_ns) / (report->end_ns - report->begin_ns) * BINS;
+
+	return bin < 0 ? 0 : bin >= BINS ? BINS - 1 : (int)bin;
+}
+
+static double bin_ns(const struct report *report)
+{
+	return (report->end_ns - report->begin_ns) / BINS;
+}
+
+/* Adds `amount` to the bins, as much to each as it has of the time from `begin` to `end`. */
+static void spread(const struct report *report, double values[BINS], double begin, double end,
+		   double amount)
+{
+	double width = bin_ns(report);
+
+	for (int bin = bin_of(report, begin); bin <= bin_of(report, end); bin++) {
+		double from = fmax(begin, report->begin_ns + bin * width);
+		double to = fmin(end, report->begin_ns + (bin + 1) * width);
+
+		if (end <= begin)
+			values[bin] += amount;
+		else if (to > from)
+			values[bin] += amount * (to - from) / (end - begin);
+	}
+}
+
+/* A counter keeps its value until the next event; a bin has the greatest value in it. */
+static void hold_until(struct series *series, int bin)
+{
+	for (; series->last_bin < bin; series->last_bin++)
+		series->values[series->last_bin + 1] = series->last;
+}
+
+static void count(struct report *report, struct series *series, double time, double value)
+{
+	int bin = bin_of(report, time);
+
+	hold_until(series, bin);
+	series->last = value;
+	if (value > series->values[bin])
+		series->values[bin] = value;
+	if (value > series->greatest)
+		series->greatest = value;
+}
+
+static void look_at_counter(struct report *report, const struct event *event)
+{
+	char name[MAX_LABEL + 32];
+
+	/* Pools and tapes of several processes may have the same numbers. */
+	snprintf(name, sizeof name, report->traces > 1 ? "%s of process %lld" : "%s", event->name,
+		 (long long)event->process);
+	name[MAX_LABEL - 1] = '\0';
+	if (!strncmp(event->name, "memory of pool ", 15)) {
+		count(report, series_named(&report->resident, name + 10), event->begin,
+		      number_of(event->arguments, "resident", 0));
+		count(report, series_named(&report->in_use, name + 10), event->begin,
+		      number_of(event->arguments, "in_use", 0));
+	} else if (!strncmp(event->name, "bytes of tape ", 14)) {
+		count(report, series_named(&report->tapes, name + 9), event->begin,
+		      number_of(event->arguments, "bytes", 0));
+	} else if (!strncmp(event->name, "bytes of place ", 15)) {
+		count(report, series_named(&report->places, name + 9), event->begin,
+		      number_of(event->arguments, "bytes", 0));
+	} else if (!strcmp(event->name, "events dropped")) {
+		double dropped = number_of(event->arguments, "events", 0);
+
+		if (dropped > (double)report->dropped)
+			report->dropped = (int64_t)dropped;
+	}
+}
+
+static const struct {
+	const char *name;
+	enum activity activity;
+} activities[] = {
+	{"advance", ADVANCING},
+	{"record", RECORDING},
+	{"reverse", REVERSING},
+	{"lane", IN_LANES},
+	{"put", PUTTING},
+	{"failed put", PUTTING},
+	{"get", GETTING},
+	{"failed get", GETTING},
+	{"wait for memory", WAITING_FOR_MEMORY},
+	{"wait for a slab", WAITING_FOR_SLAB},
+	{"wait for puts", WAITING_FOR_PUTS},
+	{"wait for threads", WAITING_FOR_THREADS},
+	{"wait for a rank", WAITING_FOR_RANK},
+};
+
+static void look_at_span(struct report *report, const struct event *event)
+{
+	struct track *track = track_of(report, event);
+	double end = event->begin + event->ns;
+
+	for (unsigned i = 0; i < sizeof activities / sizeof *activities; i++) {
+		if (strcmp(event->name, activities[i].name) != 0)
+			continue;
+		track->busy[activities[i].activity] += 1e-9 * event->ns;
+		spread(report, track->bin[activities[i].activity], event->begin, end, event->ns);
+	}
+	if (!strcmp(event->name, "put") || !strcmp(event->name, "get"))
+		spread(report, event->name[0] == 'p' ? report->put.values : report->get.values,
+		       event->begin, end, number_of(event->arguments, "bytes", 0));
+}
+
+/* A reverse goes from its last step to its first. */
+static void look_at_plan(struct report *report, const struct event *event)
+{
+	static const char *const names[] = {"advance", "record", "reverse"};
+	double first = number_of(event->arguments, "first", 0);
+	double last = number_of(event->arguments, "last", 0);
+
+	for (int kind = 0; kind < 3; kind++) {
+		double from = kind == 2 ? last : first, to = kind == 2 ? first : last;
+
+		if (strcmp(event->name, names[kind]) != 0)
+			continue;
+		for (int bin = bin_of(report, event->begin);
+		     bin <= bin_of(report, event->begin + event->ns); bin++) {
+			double middle = report->begin_ns + (bin + 0.5) * bin_ns(report);
+			double done = event->ns > 0 ? (middle - event->begin) / event->ns : 1;
+
+			report->plan[kind].values[bin] =
+				from + (to - from) * fmin(fmax(done, 0), 1);
+		}
+	}
+}
+
+static void add_to_sum(struct report *report, const struct event *event)
+{
+	struct sum *sum = sum_named(report, event->name);
+
+	sum->count++;
+	sum->ns += event->ns;
+	sum->longest_ns = fmax(sum->longest_ns, event->ns);
+	sum->bytes += (int64_t)number_of(event->arguments, "bytes", 0);
+	sum->stored_bytes += (int64_t)number_of(event->arguments, "stored_bytes", 0);
+}
+
+static void note_budget(struct report *report, const struct event *event)
+{
+	int room = report->budgets;
+	double hard = number_of(event->arguments, "hard_budget", -1);
+
+	report->budget = grow(report->budget, report->budgets, &room, sizeof *report->budget);
+	report->budget[report->budgets++] = (struct pool_budget){
+		.process = event->process,
+		.pool = (int64_t)number_of(event->arguments, "pool", 0),
+		/* -1: there is none. */
+		.hard_budget = hard > 0 && hard < 1e18 ? hard : 0,
+	};
+}
+
+static void look_at_figures(struct report *report, const struct event *event)
+{
+	switch (event->phase) {
+	case 'C':
+		look_at_counter(report, event);
+		return;
+	case 'X':
+		look_at_span(report, event);
+		look_at_plan(report, event);
+		break;
+	case 'i':
+		if (!strcmp(event->name, "pool opened"))
+			note_budget(report, event);
+		if (!strcmp(event->name, "trace ends"))
+			return;
+		break;
+	default:
+		return;
+	}
+	add_to_sum(report, event);
+}
+
+/* ---- Reading ---- */
+
+static void end_series(struct series_list *list)
+{
+	for (int i = 0; i < list->count; i++)
+		hold_until(&list->one[i], BINS - 1);
+}
+
+/* Nanoseconds in a bin become shares of it, and bytes become bytes a second. */
+static void complete(struct report *report)
+{
+	double width = bin_ns(report);
+
+	end_series(&report->resident);
+	end_series(&report->in_use);
+	end_series(&report->tapes);
+	end_series(&report->places);
+	for (int bin = 0; bin < BINS; bin++) {
+		report->put.values[bin] /= 1e-9 * width;
+		report->get.values[bin] /= 1e-9 * width;
+		for (int i = 0; i < report->tracks; i++)
+			for (int kind = 0; kind < ACTIVITIES; kind++)
+				report->track[i].bin[kind][bin] /= width;
+	}
+}
+
+int report_read(struct report *report, char **paths, int number)
+{
+	memset(report, 0, sizeof *report);
+	report->traces = number;
+	for (int kind = 0; kind < 3; kind++)
+		for (int bin = 0; bin < BINS; bin++)
+			report->plan[kind].values[bin] = -1;
+	for (int i = 0; i < number; i++)
+		if (!for_each_event(report, paths[i], look_at_time))
+			return EXIT_FAILURE;
+	if (report->end_ns <= report->begin_ns)
+		report->end_ns = report->begin_ns + 1;
+	for (int i = 0; i < number; i++)
+		if (!for_each_event(report, paths[i], look_at_figures))
+			return EXIT_FAILURE;
+	complete(report);
+	return EXIT_SUCCESS;
+}
+
+void report_close(struct report *report)
+{
+	free(report->track);
+	free(report->resident.one);
+	free(report->in_use.one);
+	free(report->tapes.one);
+	free(report->places.one);
+	free(report->budget);
+	free(report->sum);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* What a report shows of traces: figures over time, sums, and what they say. */
+#ifndef REEL_TOOLS_REPORT_H
+#define REEL_TOOLS_REPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* The stretch of time that a report shows is divided into so many bins. */
+#define BINS 500
+#define MAX_LABEL 160
+/* A report names so many tapes, places and tracks; the rest of tapes and places is one series. */
+#define MAX_SHOWN 8
+#define MAX_TRACKS 48
+
+/* Values over time. */
+struct series {
+	char name[MAX_LABEL];
+	double greatest;
+	double last;   /* while it is read: the value now, and its bin */
+	int last_bin;
+	double values[BINS];
+};
+
+struct series_list {
+	struct series *one;
+	int count, room;
+};
+
+/* What a track is shown to do; those that wait come last. */
+enum activity {
+	ADVANCING,
+	RECORDING,
+	REVERSING,
+	IN_LANES,
+	PUTTING,
+	GETTING,
+	WAITING_FOR_MEMORY,
+	WAITING_FOR_SLAB,
+	WAITING_FOR_PUTS,
+	WAITING_FOR_THREADS,
+	WAITING_FOR_RANK,
+	ACTIVITIES
+};
+
+struct track {
+	int64_t process, number;
+	char name[MAX_LABEL];
+	double busy[ACTIVITIES]; /* seconds */
+	double bin[ACTIVITIES][BINS];
+};
+
+struct sum {
+	char name[MAX_LABEL];
+	int64_t count;
+	double ns, longest_ns;
+	int64_t bytes, stored_bytes;
+};
+
+struct pool_budget {
+	int64_t process, pool;
+	double hard_budget;
+};
+
+struct report {
+	char program[MAX_LABEL];
+	double begin_ns, end_ns; /* by the clock of the traces */
+	int64_t events, dropped;
+	int traces;
+	struct track *track;
+	int tracks, track_room;
+	struct series_list resident, in_use, tapes, places; /* the first two: one for each pool */
+	struct pool_budget *budget;
+	int budgets;
+	struct series put, get;                  /* bytes a second */
+	struct series plan[3];                   /* step of advance, record, reverse; -1: none */
+	struct sum *sum;
+	int sums, sum_room;
+};
+
+/*
+ * report-trace.c: reads traces. Returns EXIT_SUCCESS, or EXIT_FAILURE after a message on stderr.
+ */
+int report_read(struct report *report, char **paths, int count);
+void report_close(struct report *report);
+/* The sum of the events of this name; all 0: there is none. */
+const struct sum *report_sum(const struct report *report, const char *name);
+
+/* report-advice.c: calls say() for each sentence about what was slow. */
+void report_advise(const struct report *report, void (*say)(const char *sentence));
+
+/* Made by report-page.sh: the page around its data. NULL: there is no page. */
+extern const char *const report_page_begin, *const report_page_end;
+
+#endif
