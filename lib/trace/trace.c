@@ -16,6 +16,14 @@
 #ifdef __linux__
 #include <sys/syscall.h>
 #endif
+#if HAVE_SYS_SDT_H
+#define _SDT_HAS_SEMAPHORES 1
+#include <sys/sdt.h>
+/* Warnings in its macros are not for this project to repair. */
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Wgnu-zero-variadic-macro-arguments"
+#endif
+#endif
 
 #include "os/assert.h"
 #include "os/cancel.h"
@@ -271,6 +279,25 @@ static char *add_arguments(char *at, const struct kind *kind, const int64_t *arg
 	return add(at, "}},\n");
 }
 
+/* A number that a tracer changes is in a section of its own, where tracers find it. */
+#if HAVE_SYS_SDT_H
+volatile unsigned short reel_event_semaphore __attribute__((section(".probes")));
+
+static void probe(const char *name, uint64_t ns, const int64_t *arguments)
+{
+	STAP_PROBE6(reel, event, name, ns, arguments[0], arguments[1], arguments[2], arguments[3]);
+}
+#else
+volatile unsigned short reel_event_semaphore;
+
+static void probe(const char *name, uint64_t ns, const int64_t *arguments)
+{
+	(void)name;
+	(void)ns;
+	(void)arguments;
+}
+#endif
+
 void reel_trace_write(enum reel_trace_kind event, uint64_t since, uint64_t now,
 		      const int64_t arguments[REEL_TRACE_ARGUMENTS])
 {
@@ -278,6 +305,10 @@ void reel_trace_write(enum reel_trace_kind event, uint64_t since, uint64_t now,
 	char line[REEL_TRACE_LINE], name[64], *at = add(name, kind->name);
 
 	REEL_ASSERT(kind->name && since <= now);
+	probe(kind->name, since ? now - since : 0, arguments);
+	/* Relaxed: reel_traces() has made the ring visible, if there is one. */
+	if (!atomic_load_explicit(&reel_trace_is_on, memory_order_relaxed))
+		return;
 	if (kind->is_counter)
 		at = add_number(at, arguments[0]);
 	*at = '\0';

@@ -4,6 +4,10 @@
  * chrome://tracing show. An event is one line of the file. The slow paths of the library have
  * events, at most some for each slab; no inline push or pop has one.
  *
+ * Where the system has sys/sdt.h, each event is also a probe for tracers of the system:
+ *
+ *	reel:event   name of the event, nanoseconds that it took or 0, and its first four arguments
+ *
  * The file is a ring of blocks, so that it is bounded and keeps the newest events. It is mapped into
  * memory: it has each event as soon as that has happened, also if the process is killed then.
  *
@@ -67,10 +71,17 @@ enum reel_trace_kind {
 
 extern _Atomic bool reel_trace_is_on;
 
+/*
+ * Not 0 while a tracer of the system (bpftrace, SystemTap, perf) looks at the probe `event` of this
+ * process. It changes the number from outside.
+ */
+extern volatile unsigned short reel_event_semaphore;
+
 static inline bool reel_traces(void)
 {
 	/* Acquire: pairs with the release in reel_trace_open(). Makes the ring visible. */
-	return REEL_UNLIKELY(atomic_load_explicit(&reel_trace_is_on, memory_order_acquire));
+	return REEL_UNLIKELY(atomic_load_explicit(&reel_trace_is_on, memory_order_acquire) ||
+			     reel_event_semaphore);
 }
 
 /* When something begins whose end is an event. 0: there is no trace. */

@@ -84,6 +84,13 @@ PROGRAM
 ok $? 'tapes and lines have the bytes over time that they have at their peak'
 cmp plain/gradient.nc out/gradient.nc
 ok $? 'and the gradient is what it is without one'
+if grep -q '^#define HAVE_SYS_SDT_H 1' "$BUILD_DIR/config.h" && [ -f "$BUILD_DIR/.libs/libreel.so" ]; then
+	readelf -n "$BUILD_DIR/.libs/libreel.so" | awk '/Provider: reel/ { getline; found = /event/; getline; found = found && !/Semaphore: 0x0+$/ }
+		END { exit !found }'
+	ok $? 'tracers of the system find the probe'
+else
+	skip 'the probe: built without sys/sdt.h, or as a static library'
+fi
 traced checkpointed 'advance=1' 'record=1' 'reverse=1' 'store=1' 'load=1' -- \
 	--basin idealised --hours 5 --checkpoint auto --budget 20000000
 end
