@@ -37,8 +37,10 @@ static bool read_place(struct profile *profile, char *text)
 	char *at = strstr(text, " at "), *end;
 	int begin = -1;
 
+	if (!at)
+		return false;
 	place = realloc(profile->place, (size_t)(profile->places + 1) * sizeof *place);
-	if (!place || !at)
+	if (!place)
 		return false;
 	profile->place = place;
 	place += profile->places++;
@@ -124,8 +126,10 @@ void profile_name_frame(const struct profile *profile, uint64_t address, char na
 	struct frame frame = source_frame(profile->source, address);
 	const struct code *code = code_at(profile, address);
 
-	if (frame.function)
-		snprintf(name, MAX_NAME, "%s", frame.function);
+	/* The compiler calls pieces of a function "f.cold" and "f.part.0", the linker versions "f@V". */
+	if (frame.function && frame.function[0] != '.')
+		snprintf(name, MAX_NAME, "%.*s", (int)strcspn(frame.function, ".@"),
+			 frame.function);
 	else if (code)
 		snprintf(name, MAX_NAME, "%s+0x%" PRIx64, base_of(code->path), address - code->bias);
 	else
@@ -179,6 +183,8 @@ void profile_merge_lines(struct profile *profile)
 {
 	int lines = 0;
 
+	if (!profile->places)
+		return;
 	qsort(profile->place, (size_t)profile->places, sizeof *profile->place, compare_lines);
 	for (int i = 0; i < profile->places; i++) {
 		struct place *place = &profile->place[i], *last = &profile->place[lines - 1];

@@ -112,7 +112,7 @@ struct reel_slab {
 	uint32_t slab_index;
 	_Atomic uint8_t state;
 	uint8_t kind;
-	uint16_t place; /* in a profile: that of a push on the slab, or 0 (room.c of lib/tape) */
+	uint16_t place; /* in a profile: number and flags (room.c of lib/tape) */
 };
 
 /* Whether the table above allows this change. */

@@ -96,6 +96,7 @@ static void go_back(reel_tape *tape)
 		reel_below_retain(tape, tape->slab);
 	tape->slab = at->slab;
 	tape->below = at->below;
+	reel_tape_trace(tape, tape->below);
 	tape->bits = at->bits;
 	tape->bit_count = at->bit_count;
 	tape->refused = at->refused;
@@ -126,6 +127,7 @@ static void give_popped(reel_tape *tape, struct reel_slab *meeting)
 		struct reel_slab *below = slab->below;
 
 		REEL_ASSERT(slab != tape->slab && slab != tape->spare && reel_slab_is_linked(slab));
+		reel_tape_uncover(slab);
 		reel_slab_free(tape->pool, slab);
 		slab = below;
 	}

@@ -13,7 +13,6 @@
 #include "spill/slab-owner.h"
 #include "store/store.h"
 #include "tape.h"
-#include "trace/trace.h"
 
 /* The offload thread must not change the spare: its spans stay readable. Others are freed. */
 static void keep_as_spare(reel_tape *tape, struct reel_slab *slab)
@@ -38,14 +37,13 @@ void reel_tape_leave_slab(reel_tape *tape)
 	REEL_ASSERT(reel_slab_is_linked(left));
 	REEL_ASSERT(tape->below >= left->below_offset);
 	tape->below -= left->below_offset;
-	if (left->kind >= REEL_SLAB_WHOLE)
-		REEL_TRACE(TAPE, 0, (int64_t)(uintptr_t)tape, (int64_t)tape->below);
-	if (reel_profiles() && below)
-		reel_profile_count(below->place, -(int64_t)left->below_offset);
-	if (left->holds == tape->holds)
+	reel_tape_trace(tape, tape->below);
+	if (left->holds == tape->holds) {
+		reel_tape_uncover(left);
 		keep_as_spare(tape, left);
-	else
+	} else {
 		reel_hold_retain(tape, left);
+	}
 	tape->slab = below;
 }
 

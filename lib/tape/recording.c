@@ -134,6 +134,7 @@ static void leave(struct reel_recording *recording)
 
 		REEL_ASSERT(reel_pins_count(&recording->pins[slab->slab_index]) == 0);
 		reel_pins_close(&recording->pins[slab->slab_index]);
+		reel_tape_uncover(slab);
 		reel_slab_free(recording->pool, slab);
 		slab = below;
 	}
@@ -196,6 +197,7 @@ static void take_slabs(struct reel_recording *recording, reel_tape *tape)
 	}
 	tape->slab = NULL;
 	tape->below = 0;
+	reel_tape_trace(tape, 0);
 	/* reel_tape_close() takes a tape for a copy whose window is in a slab that it gave away. */
 	tape->top = reel_window_base(tape);
 }

@@ -19,7 +19,6 @@
 #include "spill/slab-owner.h"
 #include "store/store.h"
 #include "tape.h"
-#include "trace/trace.h"
 
 /* Number of small slabs at the bottom of a tape, so that a short tape touches little memory. */
 #define FIRST_SLABS 4
@@ -206,11 +205,25 @@ static char *sample_point(const reel_tape *tape)
 	return slab->frame + (height < (double)slab->bytes ? (size_t)height / 8 * 8 : 0);
 }
 
+/* What a slab has beside the number of its place, which is 0 until a push is looked at. */
+#define PLACE_NUMBER 0x0fffu
+/* The slab was covered once, so that its bytes are counted as pushed. */
+#define PLACE_COUNTED 0x8000u
+/* The bytes of the slab below are counted as held, because this slab covers it. */
+#define PLACE_COVERS 0x4000u
+
+_Static_assert(REEL_PLACES <= PLACE_NUMBER + 1, "the number of a place has 12 bits");
+
+static uint16_t place_of(const struct reel_slab *slab)
+{
+	return slab->place & PLACE_NUMBER;
+}
+
 char *reel_tape_profile_ceiling(const reel_tape *tape)
 {
 	char *point;
 
-	if (!tape->slab || tape->slab->place)
+	if (!tape->slab || place_of(tape->slab))
 		return reel_window_end(tape);
 	point = sample_point(tape);
 	return point > tape->top ? point : tape->top;
@@ -220,23 +233,37 @@ void reel_tape_note_place(reel_tape *tape, size_t bytes, const char *call_site)
 {
 	struct reel_slab *slab = tape->slab;
 
-	if (!slab || slab->place || tape->top + bytes <= sample_point(tape))
+	if (!slab || place_of(slab) || tape->top + bytes <= sample_point(tape))
 		return;
-	slab->place = reel_profile_place(call_site);
+	slab->place |= reel_profile_place(call_site);
 	reel_tape_limits(tape);
 }
 
-/* A slab whose end was too small for the next push may have no place yet: it gets that of the push. */
-static void profile_covered(struct reel_slab *slab, const char *call_site)
+/*
+ * Counts the slab below, which `slab` is put on. A slab whose end was too small for the next push may
+ * have no place yet: it gets that of the push. A slab below a hold may belong to several tapes, and was
+ * counted when it was covered first.
+ */
+static void profile_covered(const reel_tape *tape, struct reel_slab *slab, const char *call_site)
 {
 	struct reel_slab *covered = slab->below;
 
 	slab->place = 0;
-	if (!reel_profiles() || !covered)
+	if (!reel_profiles() || !covered || covered->holds != tape->holds)
 		return;
-	if (!covered->place)
-		covered->place = reel_profile_place(call_site);
-	reel_profile_count(covered->place, (int64_t)slab->below_offset);
+	if (!place_of(covered))
+		covered->place |= reel_profile_place(call_site);
+	reel_profile_count(place_of(covered), (int64_t)slab->below_offset,
+			   covered->place & PLACE_COUNTED ? 0 : slab->below_offset);
+	covered->place |= PLACE_COUNTED;
+	slab->place = PLACE_COVERS;
+}
+
+void reel_tape_uncover(struct reel_slab *slab)
+{
+	if (reel_profiles() && slab->place & PLACE_COVERS)
+		reel_profile_count(place_of(slab->below), -(int64_t)slab->below_offset, 0);
+	slab->place &= (uint16_t)~PLACE_COVERS;
 }
 
 /* ---- Slabs ---- */
@@ -252,10 +279,12 @@ static void put_on_top(reel_tape *tape, struct reel_slab *slab, const char *call
 	/* Mutants survive (arithmetic): serials are compared for equality only. */
 	slab->serial = ++tape->serial;
 	slab->holds = tape->holds;
-	profile_covered(slab, call_site);
+	profile_covered(tape, slab, call_site);
 	tape->below += slab->below_offset;
-	if (slab->kind >= REEL_SLAB_WHOLE)
-		REEL_TRACE(TAPE, 0, (int64_t)(uintptr_t)tape, (int64_t)tape->below);
+	/* A program may have thousands of short tapes. */
+	if (reel_traces() && slab->kind >= REEL_SLAB_WHOLE)
+		tape->flags |= REEL_TAPE_TRACED;
+	reel_tape_trace(tape, tape->below);
 	tape->slab = slab;
 	tape->top = slab->frame;
 	REEL_ASSERT(reel_slab_is_linked(slab));
@@ -274,6 +303,9 @@ static bool window_serves(reel_tape *tape, size_t bytes)
 		return false;
 	if (reel_window_held(tape) || (size_t)(reel_window_end(tape) - tape->top) < bytes)
 		return false;
+	/* The profile has ended, but not its limit. */
+	if (!reel_profiles() && tape->ceiling < reel_window_end(tape))
+		reel_tape_limits(tape);
 	if (tape->ceiling != REEL_FALSE_CEILING || !tape->slab)
 		return true;
 	if (!reel_slab_make_writable(tape->pool, tape->slab))

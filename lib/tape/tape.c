@@ -104,6 +104,7 @@ void reel_tape_close(reel_tape *tape)
 	while (tape->slab)
 		reel_tape_leave_slab(tape);
 	REEL_ASSERT(tape->holds == 0 && tape->below == 0);
+	reel_tape_trace(tape, 0);
 	reel_tape_drop_spare(tape);
 	reel_below_end(tape);
 	reel_check_end(tape);
@@ -117,6 +118,9 @@ void reel_tape_move(reel_tape *to, reel_tape *from)
 
 	/* memcpy() and not an assignment: the inline buffer holds values of the program's types. */
 	memcpy(to, from, sizeof *to);
+	/* A trace names a tape by its address. */
+	reel_tape_trace(from, 0);
+	reel_tape_trace(to, to->below);
 	if (to->top) {
 		to->top = reel_window_base(to) + filled;
 		reel_tape_limits(to);

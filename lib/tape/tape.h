@@ -20,6 +20,7 @@
 #include "os/assert.h"
 #include "pool/slab.h"
 #include "trace/profile.h"
+#include "trace/trace.h"
 
 /* A value of `refused`: pops do not mirror pushes any more, so every pop gives all ones. */
 #define REEL_OUT_OF_STEP UINT64_MAX
@@ -46,13 +47,15 @@
 
 /* The error handler has not been told of the error; see reel_tape_report(). */
 #define REEL_TAPE_UNREPORTED 0x02000000u
+/* A trace has the bytes of the tape, and is told when they change. */
+#define REEL_TAPE_TRACED 0x01000000u
 
 _Static_assert((REEL_CHECKED ^ REEL_TAPE_SILENT ^ REEL_TAPE_NOTES ^ REEL_TAPE_DROPIN ^
 		REEL_TAPE_LANE ^ REEL_TAPE_KEEPS_BELOW ^ REEL_TAPE_WATCHED ^
-		REEL_TAPE_UNREPORTED) ==
+		REEL_TAPE_UNREPORTED ^ REEL_TAPE_TRACED) ==
 		       (REEL_CHECKED | REEL_TAPE_SILENT | REEL_TAPE_NOTES | REEL_TAPE_DROPIN |
 			REEL_TAPE_LANE | REEL_TAPE_KEEPS_BELOW | REEL_TAPE_WATCHED |
-			REEL_TAPE_UNREPORTED),
+			REEL_TAPE_UNREPORTED | REEL_TAPE_TRACED),
 	       "flags differ");
 
 static inline char *reel_window_base(const reel_tape *tape)
@@ -130,8 +133,15 @@ static inline void reel_tape_profile(reel_tape *tape, size_t bytes, const char *
 	if (reel_profiles())
 		reel_tape_note_place(tape, bytes, call_site);
 }
-/* While there is a profile: up to where pushes may do without the library. */
+/* Returns the ceiling while there is a profile: where the next push is looked at, or the window's end. */
 char *reel_tape_profile_ceiling(const reel_tape *tape);
+/* A slab that covers another one is given up: the profile no longer counts the bytes of that one. */
+void reel_tape_uncover(struct reel_slab *slab);
+static inline void reel_tape_trace(const reel_tape *tape, uint64_t bytes)
+{
+	if (tape->flags & REEL_TAPE_TRACED)
+		REEL_TRACE(TAPE, 0, (int64_t)(uintptr_t)tape, (int64_t)bytes);
+}
 /* In the child of a fork: let an empty tape leave its parent's default pool for the child's. */
 void reel_tape_leave_parent_pool(reel_tape *tape);
 /* Give the spare back to the pool. */

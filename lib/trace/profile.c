@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of places, which grows without a lock, and the file at the end of the process.
+ * The table of places, which threads fill without a lock, and the file at the end of the process.
  *
  * The figures at the peak are copied when the tapes begin to shrink after they were larger than ever
  * before. The thread that pops the slab does so; others may push and pop meanwhile, so the figures may
@@ -34,10 +34,11 @@
 #include "trace.h"
 
 #define MAGIC "reel profile 1\n"
-#define PLACES 4096
+#define PLACES REEL_PLACES
 /* The place of pushes for which the table has no more room. No place has the number 0. */
 #define OTHERS 1
 #define MAX_DEPTH 32
+#define MAX_CALL_SITE 128
 
 /*
  * A place is free until a thread sets its key; then that thread fills in the rest. Only the end of the
@@ -45,13 +46,14 @@
  */
 struct place {
 	_Atomic uint64_t key; /* of call site and callers; 0: free */
-	const char *call_site;
+	/* A copy: the library that pushed may be unloaded before the end. */
+	char call_site[MAX_CALL_SITE];
 	void *caller[MAX_DEPTH];
 	int depth;
 	/* Set when the members above are written. */
 	_Atomic bool is_complete;
-	/* Relaxed, both: figures. */
-	_Atomic int64_t bytes;    /* pushed so far */
+	/* Relaxed, these and `held_at_peak`: figures. */
+	_Atomic uint64_t bytes;   /* pushed so far */
 	_Atomic int64_t held;     /* now */
 	int64_t held_at_peak;     /* guarded by `is_copying` */
 };
@@ -124,7 +126,8 @@ uint16_t reel_profile_place(const char *call_site)
 		if (number <= OTHERS || !take(place, key, &is_new))
 			continue;
 		if (is_new) {
-			place->call_site = call_site;
+			snprintf(place->call_site, MAX_CALL_SITE, "%s",
+				 call_site ? call_site : "?");
 			place->depth = depth;
 			memcpy(place->caller, caller, (size_t)depth * sizeof *caller);
 			/* Release: pairs with the acquire in write_place(). */
@@ -161,7 +164,7 @@ static void note_peak(int64_t held)
 		atomic_store_explicit(&profile.is_higher, true, memory_order_relaxed);
 }
 
-void reel_profile_count(uint16_t number, int64_t bytes)
+void reel_profile_count(uint16_t number, int64_t bytes, uint64_t pushed)
 {
 	struct place *place = &profile.place[number];
 	int64_t now;
@@ -173,8 +176,7 @@ void reel_profile_count(uint16_t number, int64_t bytes)
 		copy_peak();
 	now = bytes + atomic_fetch_add_explicit(&place->held, bytes, memory_order_relaxed);
 	REEL_TRACE(PLACE, 0, number, now);
-	if (bytes > 0)
-		atomic_fetch_add_explicit(&place->bytes, bytes, memory_order_relaxed);
+	atomic_fetch_add_explicit(&place->bytes, pushed, memory_order_relaxed);
 	note_peak(bytes + atomic_fetch_add_explicit(&profile.held, bytes, memory_order_relaxed));
 }
 
@@ -195,17 +197,17 @@ static void write_line(const char *format, ...)
 static void write_place(unsigned number)
 {
 	const struct place *place = &profile.place[number];
-	int64_t bytes = atomic_load_explicit(&place->bytes, memory_order_relaxed);
+	uint64_t bytes = atomic_load_explicit(&place->bytes, memory_order_relaxed);
 	bool is_complete;
 
 	if (!bytes)
 		return;
 	/* Acquire: pairs with the release in reel_profile_place(). */
 	is_complete = atomic_load_explicit(&place->is_complete, memory_order_acquire);
-	write_line("place %u %" PRId64 " %" PRId64, number, bytes, place->held_at_peak);
+	write_line("place %u %" PRIu64 " %" PRId64, number, bytes, place->held_at_peak);
 	for (int i = 0; is_complete && i < place->depth; i++)
 		write_line(" %" PRIxPTR, (uintptr_t)place->caller[i]);
-	write_line(" at %s\n", is_complete && place->call_site ? place->call_site : "?");
+	write_line(" at %s\n", is_complete ? place->call_site : "?");
 }
 
 #if HAVE_LINK_H
@@ -269,14 +271,18 @@ void reel_profile_open(void)
 	void *caller[MAX_DEPTH];
 	int error;
 
-	if (was_opened || !path)
+	if (was_opened)
 		return;
 	was_opened = true;
+	if (!path)
+		return;
 	error = reel_output_open(path, MAGIC, &profile.file);
 	if (!error) {
 		reel_os_file_identify(profile.file, &profile.identity);
 		profile.place = calloc(PLACES, sizeof *profile.place);
 		error = profile.place ? 0 : -ENOMEM;
+		if (error)
+			reel_os_file_close(profile.file);
 	}
 	if (error) {
 		reel_output_refuse("REEL_PROFILE", path, error);
@@ -290,6 +296,9 @@ void reel_profile_open(void)
 
 void reel_profile_leave(void)
 {
+	if (!reel_profiles())
+		return;
 	/* Relaxed: the child has one thread. */
 	atomic_store_explicit(&reel_profile_is_on, false, memory_order_relaxed);
+	reel_os_file_close_if(profile.file, &profile.identity);
 }

@@ -3,9 +3,11 @@
  * REEL_PROFILE=FILE: which lines of the program push the bytes of its tapes, over the run and at the
  * moment at which tapes are largest. `reel profile FILE` shows it.
  *
- * In each slab one push is looked at, at a random height (lib/tape/room.c): its line stands for the
- * slab. So a line that pushes a third of the bytes has a third of the slabs, more or less. The limit
- * with which a push compares the top is set to that height, so no push has an instruction more.
+ * In each slab one push is looked at, at a height that differs from slab to slab (lib/tape/room.c): its
+ * line stands for the slab. So a line that pushes a third of the bytes has a third of the slabs, more or less. The limit
+ * with which a push compares the top is set to that height, so no push has an instruction more. What
+ * is pushed again on a slab, after it was popped from there, is not counted again; nor is what lies on
+ * the top slab of a tape.
  */
 #ifndef REEL_LIB_PROFILE_H
 #define REEL_LIB_PROFILE_H
@@ -15,6 +17,9 @@
 #include <stdint.h>
 
 #include <reel/compiler.h>
+
+/* Numbers of places are below this one. */
+#define REEL_PLACES 4096
 
 extern _Atomic bool reel_profile_is_on;
 
@@ -30,8 +35,11 @@ static inline bool reel_profiles(void)
  */
 uint16_t reel_profile_place(const char *call_site);
 
-/* Bytes that a slab of this place holds, from now on or, with a minus, no longer. Any thread. */
-void reel_profile_count(uint16_t place, int64_t bytes);
+/*
+ * Counts bytes that slabs of this place hold, from now on or, if they are below 0, no longer. `pushed`
+ * are counted over the run. Any thread.
+ */
+void reel_profile_count(uint16_t place, int64_t held, uint64_t pushed);
 
 /* Opens the file that REEL_PROFILE names. Requires the lock of the list of pools. */
 void reel_profile_open(void);
