@@ -76,9 +76,10 @@ bootstrap() {
 
 # plot_library: what reports are drawn with, where there is npm; configure finds it.
 plot_library() {
-	has npm || return 0
-	[ -d tools/report/node_modules/uplot ] || npm ci --prefix tools/report >build/npm.log 2>&1 ||
-		echo 'uPlot cannot be had, so that there is no reel report: see build/npm.log'
+	has npm && [ ! -d tools/report/node_modules/uplot ] || return 0
+	mkdir -p build
+	npm ci --prefix tools/report --ignore-scripts --fetch-retries=0 >build/npm.log 2>&1 ||
+		echo 'npm cannot install uPlot, see build/npm.log; `reel report` is built without its page'
 }
 
 # The sources, as seen from a build folder.

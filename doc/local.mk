@@ -9,7 +9,7 @@ manual_tool = %D%/reference/pages.sh %D%/reference/headers.awk %D%/reference/mdo
 	%D%/reference/tool.awk %D%/reference/reel.7 %D%/reference/reel-environment.7
 site_tool = %D%/reference/site.sh %D%/reference/site.awk %D%/reference/index.awk \
 	%D%/reference/style.css %D%/reference/search.js
-EXTRA_DIST += $(manual_tool) $(site_tool)
+EXTRA_DIST += $(manual_tool) $(site_tool) %D%/report.png
 
 noinst_DATA = %D%/man/names
 %D%/man/names: $(manual_tool) $(reelinclude_HEADERS) $(tools_reel_SOURCES)

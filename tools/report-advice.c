@@ -2,6 +2,7 @@
 /* What a report says in words: what was slow, and which setting would help. Each rule has its figure. */
 #include "config.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "profile.h"
@@ -17,24 +18,30 @@ struct wait {
 
 static const struct wait waits[] = {
 	{WAITING_FOR_MEMORY,
-	 "Pushes waited %.3g s for memory, %.0f %% of the time of the thread that waited longest: the store "
+	 "Pushes waited %s s for memory, %.0f %% of the time of the thread that waited longest: the store "
 	 "took less than the sweep pushed. A faster store, compression (REEL_STORE=lz4,file), or a larger "
-	 "budget (REEL_BUDGET) shortens that; so does a profile (REEL_PROFILE) that says which lines push."},
+	 "budget (REEL_BUDGET) shortens that; a profile (REEL_PROFILE) says which lines push most."},
 	{WAITING_FOR_SLAB,
-	 "Pops waited %.3g s for slabs that the store had, %.0f %% of the time of the thread that waited "
+	 "Pops waited %s s for slabs that the store had, %.0f %% of the time of the thread that waited "
 	 "longest. A larger budget keeps more of them in memory; on the way down the store is read ahead, so "
 	 "where it is busy all the time a faster one, or compression, helps as well."},
 	{WAITING_FOR_PUTS,
-	 "Threads waited %.3g s until the store had taken what they had written, %.0f %% of the time of the "
+	 "Threads waited %s s until the store had taken what they had written, %.0f %% of the time of the "
 	 "thread that waited longest: a faster store, or more slots in memory for the plan."},
 	{WAITING_FOR_THREADS,
-	 "Threads waited %.3g s for each other between phases, %.0f %% of the time of the thread that waited "
+	 "Threads waited %s s for each other between phases, %.0f %% of the time of the thread that waited "
 	 "longest: lanes differ in length, or phases are short. More lanes than threads even out the former; "
 	 "REEL_PARALLEL_FOR chooses one thread where phases are too short for more."},
 	{WAITING_FOR_RANK,
-	 "Reverse calls waited %.3g s for other ranks, %.0f %% of the time of the thread that waited longest: "
+	 "Calls of MPI waited %s s for other ranks, %.0f %% of the time of the thread that waited longest: "
 	 "ranks have more or less to do, or messages are many and short."},
 };
+
+static const char *seconds_text(double seconds, char text[24])
+{
+	snprintf(text, 24, seconds >= 100 ? "%.0f" : "%.3g", seconds);
+	return text;
+}
 
 static double seconds_of(const struct report *report)
 {
@@ -61,27 +68,18 @@ static double max_budget(const struct report *report)
 	return max;
 }
 
-/* The part of the time in which at least one transfer is under way, as far as the bins tell. */
-static double store_share(const struct report *report)
+static double peak_in_use(const struct report *report)
 {
-	double busy = 0;
+	double peak = 0;
 
-	for (int bin = 0; bin < BINS; bin++) {
-		double most = 0;
-
-		for (int i = 0; i < report->tracks; i++) {
-			const struct track *track = &report->track[i];
-
-			most += track->bin[PUTTING][bin] + track->bin[GETTING][bin];
-		}
-		busy += most < 1 ? most : 1;
-	}
-	return busy / BINS;
+	for (int i = 0; i < report->in_use.count; i++)
+		peak = fmax(peak, report->in_use.one[i].greatest);
+	return peak;
 }
 
 static int advise_on_waits(const struct report *report, void (*say)(const char *sentence))
 {
-	char text[768];
+	char text[768], seconds[24];
 	int said = 0;
 
 	for (unsigned i = 0; i < sizeof waits / sizeof *waits; i++) {
@@ -90,7 +88,7 @@ static int advise_on_waits(const struct report *report, void (*say)(const char *
 		busiest(report, waits[i].activity, &all, &most);
 		if (most < MIN_SHARE * seconds_of(report))
 			continue;
-		snprintf(text, sizeof text, waits[i].format, all, 100 * most / seconds_of(report));
+		snprintf(text, sizeof text, waits[i].format, seconds_text(all, seconds), 100 * most / seconds_of(report));
 		say(text);
 		said++;
 	}
@@ -99,10 +97,11 @@ static int advise_on_waits(const struct report *report, void (*say)(const char *
 
 static int advise_on_store(const struct report *report, void (*say)(const char *sentence))
 {
-	const struct sum *put = report_sum(report, "put"), *get = report_sum(report, "get");
+	const struct sum *put = report_sum(report, "put");
+	double peak = peak_in_use(report), budget = max_budget(report);
 	int64_t failed = report_sum(report, "failed put")->count +
 			 report_sum(report, "failed get")->count;
-	char text[512], written[16], stored[16], budget[16];
+	char text[512], written[16], stored[16], larger[16];
 	int said = 0;
 
 	if (failed) {
@@ -113,22 +112,22 @@ static int advise_on_store(const struct report *report, void (*say)(const char *
 		say(text);
 		said++;
 	}
-	if (store_share(report) > 0.9 && put->count) {
+	if (report->store_busy > 0.9 && put->count) {
 		snprintf(text, sizeof text,
-			 "The store was busy %.0f %% of the time (%s bytes written as %s, and %s budget): it "
-			 "decides how long this takes. Compression, a faster disk or a larger budget helps; "
-			 "more threads do not.",
-			 100 * store_share(report), bytes_text(put->bytes, written),
-			 bytes_text(put->stored_bytes, stored),
-			 bytes_text((int64_t)max_budget(report), budget));
+			 "The store was busy %.0f %% of the time (%s bytes written as %s): it decides how long "
+			 "this takes. Compression, a faster disk or a larger budget helps; more threads do "
+			 "not.",
+			 100 * report->store_busy, bytes_text(put->bytes, written),
+			 bytes_text(put->stored_bytes, stored));
 		say(text);
 		said++;
 	}
-	if (put->count && !get->count) {
+	if (put->count && budget > 0 && peak > budget && peak < 1.25 * budget) {
 		snprintf(text, sizeof text,
-			 "%s bytes were written to the store and none were read back: a budget that is larger "
-			 "by a little would have kept them in memory.",
-			 bytes_text(put->bytes, written));
+			 "Tapes and parcels had %s bytes at their peak, a little more than the budget of %s: "
+			 "with REEL_BUDGET=%s nothing is written to the store.",
+			 bytes_text((int64_t)peak, written), bytes_text((int64_t)budget, stored),
+			 bytes_text((int64_t)(1.4 * peak), larger));
 		say(text);
 		said++;
 	}
@@ -139,22 +138,27 @@ static int advise_on_plan(const struct report *report, void (*say)(const char *s
 {
 	double advance = report_sum(report, "advance")->ns, record = report_sum(report, "record")->ns;
 	double reverse = report_sum(report, "reverse")->ns, all = advance + record + reverse;
-	char text[512];
+	/* Each step is advanced once, whatever the plan is. */
+	double again = fmax(report->advanced - report->first_time, 0);
+	char text[512], seconds[24];
 
-	if (all <= 0 || advance < 0.25 * all)
+	if (all <= 0 || report->advanced <= 0)
+		return 0;
+	advance *= again / report->advanced;
+	if (advance < 0.2 * all)
 		return 0;
 	snprintf(text, sizeof text,
-		 "Advancing from stored states took %.3g s, %.0f %% of the time of the plan's actions. More "
-		 "slots for states, in memory or on a disk, have fewer steps run again: `reel plan` says how "
-		 "many for how much memory.",
-		 1e-9 * advance, 100 * advance / all);
+		 "Steps that were advanced again from stored states took about %s s, %.0f %% of the time of "
+		 "the plan's actions. More slots for states, in memory or on a disk, have fewer steps run "
+		 "again: `reel plan` says how many for how much memory.",
+		 seconds_text(1e-9 * advance, seconds), 100 * advance / all);
 	say(text);
 	return 1;
 }
 
 static int advise_on_refusals(const struct report *report, void (*say)(const char *sentence))
 {
-	int64_t refused = report_sum(report, "refused")->count;
+	int64_t refused = report->refused_by_budget;
 	char text[256];
 
 	if (!refused)

@@ -6,7 +6,7 @@ set -eu
 source=$1
 uplot=$2
 
-# bytes NAME: a string of what comes by standard input.
+# bytes NAME: writes standard input as a string of C.
 bytes() {
 	echo "static const char $1[] = {"
 	od -An -v -tu1 | sed -e 's/[0-9][0-9]*/&,/g'
@@ -18,7 +18,7 @@ page() {
 	while IFS= read -r line || [ -n "$line" ]; do
 		case $line in
 		@uPlot.*@) cat "$uplot/$(echo "$line" | tr -d @)" ;;
-		@LICENSE@) cat "$uplot/../LICENSE" 2>/dev/null || : ;;
+		@LICENSE@) cat "$uplot/../LICENSE" ;;
 		@page.*@) cat "$source/report/$(echo "$line" | tr -d @)" ;;
 		*) printf '%s\n' "$line" ;;
 		esac
@@ -27,6 +27,12 @@ page() {
 
 echo '/* Made by report-page.sh. */'
 echo '#include "tools/report.h"'
+for file in uPlot.iife.min.js uPlot.min.css ../LICENSE; do
+	[ "$uplot" = no ] || [ -f "$uplot/$file" ] || {
+		echo "report-page.sh: there is no $uplot/$file" >&2
+		exit 1
+	}
+done
 if [ "$uplot" = no ]; then
 	echo 'const char *const report_page_begin, *const report_page_end;'
 	exit

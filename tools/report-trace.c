@@ -70,7 +70,7 @@ static bool parse(const char *line, struct event *event)
 	event->begin = rint(1000 * number_of(line, "ts", 0));
 	event->ns = rint(1000 * number_of(line, "dur", 0));
 	event->arguments = value_of(line, "args");
-	return true;
+	return isfinite(event->begin) && isfinite(event->ns) && event->ns >= 0;
 }
 
 typedef void look_at(struct report *report, const struct event *event);
@@ -89,12 +89,21 @@ static bool for_each_event(struct report *report, const char *path, look_at *loo
 	}
 	is_trace = getline(&line, &room, file) > 0 && line[0] == '[' &&
 		   parse(line, &event) && !strcmp(event.name, "process_name");
-	if (is_trace)
+	report->offset_ns = 0;
+	report->dropped_here = 0;
+	if (is_trace) {
+		/* One machine needs no calendar: its clock may have been set meanwhile. */
+		if (report->traces > 1)
+			report->offset_ns = number_of(event.arguments, "clock_began_ns", 0);
 		look(report, &event);
+	}
 	while (is_trace && getline(&line, &room, file) > 0)
 		/* A line that was being written when the process was killed has no end. */
-		if (parse(line, &event) && event.arguments)
+		if (parse(line, &event) && event.arguments) {
+			event.begin += report->offset_ns;
 			look(report, &event);
+		}
+	report->dropped += report->dropped_here;
 	free(line);
 	fclose(file);
 	if (!is_trace)
@@ -135,17 +144,32 @@ static struct track *track_of(struct report *report, const struct event *event)
 	return track;
 }
 
-static struct series *series_named(struct series_list *list, const char *name)
+/* The series of a counter, whose name ends with a number. */
+static struct series *series_of(struct report *report, struct series_list *list,
+				const struct event *event, const char *kind)
 {
+	int64_t number = atoll(event->name + strcspn(event->name, "0123456789"));
 	struct series *series;
 
-	for (int i = 0; i < list->count; i++)
-		if (!strcmp(list->one[i].name, name))
-			return &list->one[i];
+	for (int i = 0; i < list->count; i++) {
+		int at = (list->latest + i) % list->count;
+
+		if (list->one[at].number != number || list->one[at].process != event->process)
+			continue;
+		list->latest = at;
+		return &list->one[at];
+	}
 	list->one = grow(list->one, list->count, &list->room, sizeof *series);
+	list->latest = list->count;
 	series = &list->one[list->count++];
 	memset(series, 0, sizeof *series);
-	snprintf(series->name, sizeof series->name, "%s", name);
+	series->process = event->process;
+	series->number = number;
+	if (report->traces > 1)
+		snprintf(series->name, sizeof series->name, "%s %lld of process %lld", kind,
+			 (long long)number, (long long)event->process);
+	else
+		snprintf(series->name, sizeof series->name, "%s %lld", kind, (long long)number);
 	return series;
 }
 
@@ -238,49 +262,58 @@ static void spread(const struct report *report, double values[BINS], double begi
 	}
 }
 
-/* A counter keeps its value until the next event; a bin has the greatest value in it. */
-static void hold_until(struct series *series, int bin)
+static void add_sample(struct sample **samples, int *count, int *room, double time, double value)
 {
-	for (; series->last_bin < bin; series->last_bin++)
-		series->values[series->last_bin + 1] = series->last;
+	*samples = grow(*samples, *count, room, sizeof **samples);
+	(*samples)[(*count)++] = (struct sample){time, value};
 }
 
-static void count(struct report *report, struct series *series, double time, double value)
+static void count(struct series *series, const struct event *event, const char *argument)
 {
-	int bin = bin_of(report, time);
+	add_sample(&series->sample, &series->samples, &series->sample_room, event->begin,
+		   number_of(event->arguments, argument, 0));
+}
 
-	hold_until(series, bin);
-	series->last = value;
-	if (value > series->values[bin])
-		series->values[bin] = value;
-	if (value > series->greatest)
-		series->greatest = value;
+static int compare_samples(const void *one, const void *other)
+{
+	const struct sample *a = one, *b = other;
+
+	return a->time < b->time ? -1 : a->time > b->time;
+}
+
+/* A counter keeps its value until the next event. A bin has the greatest value that was in it. */
+static void fill_bins(const struct report *report, struct series *series)
+{
+	double now = 0;
+	int at = 0;
+
+	qsort(series->sample, (size_t)series->samples, sizeof *series->sample, compare_samples);
+	for (int i = 0; i < series->samples; i++) {
+		int bin = bin_of(report, series->sample[i].time);
+
+		while (at < bin)
+			series->values[++at] = now;
+		now = series->sample[i].value;
+		series->values[at] = fmax(series->values[at], now);
+		series->greatest = fmax(series->greatest, now);
+	}
+	while (at < BINS - 1)
+		series->values[++at] = now;
 }
 
 static void look_at_counter(struct report *report, const struct event *event)
 {
-	char name[MAX_LABEL + 32];
-
-	/* Pools and tapes of several processes may have the same numbers. */
-	snprintf(name, sizeof name, report->traces > 1 ? "%s of process %lld" : "%s", event->name,
-		 (long long)event->process);
-	name[MAX_LABEL - 1] = '\0';
 	if (!strncmp(event->name, "memory of pool ", 15)) {
-		count(report, series_named(&report->resident, name + 10), event->begin,
-		      number_of(event->arguments, "resident", 0));
-		count(report, series_named(&report->in_use, name + 10), event->begin,
-		      number_of(event->arguments, "in_use", 0));
+		count(series_of(report, &report->resident, event, "pool"), event, "resident");
+		count(series_of(report, &report->in_use, event, "pool"), event, "in_use");
 	} else if (!strncmp(event->name, "bytes of tape ", 14)) {
-		count(report, series_named(&report->tapes, name + 9), event->begin,
-		      number_of(event->arguments, "bytes", 0));
+		count(series_of(report, &report->tapes, event, "tape"), event, "bytes");
 	} else if (!strncmp(event->name, "bytes of place ", 15)) {
-		count(report, series_named(&report->places, name + 9), event->begin,
-		      number_of(event->arguments, "bytes", 0));
+		count(series_of(report, &report->places, event, "place"), event, "bytes");
 	} else if (!strcmp(event->name, "events dropped")) {
 		double dropped = number_of(event->arguments, "events", 0);
 
-		if (dropped > (double)report->dropped)
-			report->dropped = (int64_t)dropped;
+		report->dropped_here = (int64_t)fmax(dropped, (double)report->dropped_here);
 	}
 }
 
@@ -312,6 +345,9 @@ static void look_at_span(struct report *report, const struct event *event)
 		if (strcmp(event->name, activities[i].name) != 0)
 			continue;
 		track->busy[activities[i].activity] += 1e-9 * event->ns;
+		if (activities[i].activity == PUTTING || activities[i].activity == GETTING)
+			add_sample(&report->transfer, &report->transfers, &report->transfer_room,
+				   event->begin, end);
 		spread(report, track->bin[activities[i].activity], event->begin, end, event->ns);
 	}
 	if (!strcmp(event->name, "put") || !strcmp(event->name, "get"))
@@ -331,6 +367,10 @@ static void look_at_plan(struct report *report, const struct event *event)
 
 		if (strcmp(event->name, names[kind]) != 0)
 			continue;
+		if (kind == 0)
+			report->advanced += last - first;
+		if (kind != 2)
+			report->first_time = fmax(report->first_time, last);
 		for (int bin = bin_of(report, event->begin);
 		     bin <= bin_of(report, event->begin + event->ns); bin++) {
 			double middle = report->begin_ns + (bin + 0.5) * bin_ns(report);
@@ -380,6 +420,9 @@ static void look_at_figures(struct report *report, const struct event *event)
 	case 'i':
 		if (!strcmp(event->name, "pool opened"))
 			note_budget(report, event);
+		if (!strcmp(event->name, "refused") &&
+		    (int)number_of(event->arguments, "error", 0) == -EDQUOT)
+			report->refused_by_budget++;
 		if (!strcmp(event->name, "trace ends"))
 			return;
 		break;
@@ -391,10 +434,27 @@ static void look_at_figures(struct report *report, const struct event *event)
 
 /* ---- Reading ---- */
 
-static void end_series(struct series_list *list)
+static void end_series(const struct report *report, struct series_list *list)
 {
 	for (int i = 0; i < list->count; i++)
-		hold_until(&list->one[i], BINS - 1);
+		fill_bins(report, &list->one[i]);
+}
+
+/* Transfers overlap: the time in which there is at least one. */
+static void measure_store(struct report *report)
+{
+	double busy = 0, until = 0;
+
+	if (report->transfers)
+		qsort(report->transfer, (size_t)report->transfers, sizeof *report->transfer,
+		      compare_samples);
+	for (int i = 0; i < report->transfers; i++) {
+		double begin = fmax(report->transfer[i].time, until);
+
+		busy += fmax(report->transfer[i].value - begin, 0);
+		until = fmax(until, report->transfer[i].value);
+	}
+	report->store_busy = busy / (report->end_ns - report->begin_ns);
 }
 
 /* Nanoseconds in a bin become shares of it, and bytes become bytes a second. */
@@ -402,10 +462,11 @@ static void complete(struct report *report)
 {
 	double width = bin_ns(report);
 
-	end_series(&report->resident);
-	end_series(&report->in_use);
-	end_series(&report->tapes);
-	end_series(&report->places);
+	end_series(report, &report->resident);
+	end_series(report, &report->in_use);
+	end_series(report, &report->tapes);
+	end_series(report, &report->places);
+	measure_store(report);
 	for (int bin = 0; bin < BINS; bin++) {
 		report->put.values[bin] /= 1e-9 * width;
 		report->get.values[bin] /= 1e-9 * width;
@@ -425,6 +486,7 @@ int report_read(struct report *report, char **paths, int number)
 	for (int i = 0; i < number; i++)
 		if (!for_each_event(report, paths[i], look_at_time))
 			return EXIT_FAILURE;
+	report->dropped = 0;
 	if (report->end_ns <= report->begin_ns)
 		report->end_ns = report->begin_ns + 1;
 	for (int i = 0; i < number; i++)
@@ -434,13 +496,21 @@ int report_read(struct report *report, char **paths, int number)
 	return EXIT_SUCCESS;
 }
 
+static void close_list(struct series_list *list)
+{
+	for (int i = 0; i < list->count; i++)
+		free(list->one[i].sample);
+	free(list->one);
+}
+
 void report_close(struct report *report)
 {
 	free(report->track);
-	free(report->resident.one);
-	free(report->in_use.one);
-	free(report->tapes.one);
-	free(report->places.one);
+	close_list(&report->resident);
+	close_list(&report->in_use);
+	close_list(&report->tapes);
+	close_list(&report->places);
+	free(report->transfer);
 	free(report->budget);
 	free(report->sum);
 }

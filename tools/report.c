@@ -24,7 +24,8 @@ const char report_help[] =
 	"REEL_TRACE=FILE: memory over time, traffic of the store, what each thread waited\n"
 	"for, the plan as it was carried out, and in words what was slow and what would\n"
 	"help.  The traces of several processes, as of ranks, are shown together.  The page\n"
-	"is one file and needs no network.\n"
+	"is one file and needs no network.  It is drawn with uPlot, without which this build\n"
+	"refuses: configure --with-uplot.\n"
 	"\n"
 	"  --profile PROFILE\n"
 	"                what the same run has written with REEL_PROFILE: bytes by line\n"
@@ -54,7 +55,7 @@ static void write_string(const char *text)
 	free(quoted);
 }
 
-/* A value below 0 is none. */
+/* Writes null in place of a value below 0, which stands for none. */
 static void write_values(const double values[BINS])
 {
 	fputc('[', out);
@@ -82,12 +83,13 @@ static void write_series(const char *name, const double values[BINS], bool *is_f
 static void write_memory(const struct report *report)
 {
 	fputs(",\n\"memory\":[", out);
-	for (int i = 0; i < report->in_use.count; i++) {
-		long long pool = atoll(report->in_use.one[i].name + 5);
+	for (int i = 0; i < report->in_use.count && i < MAX_SHOWN; i++) {
+		const struct series *pool = &report->in_use.one[i];
 		double hard = 0;
 
 		for (int j = 0; j < report->budgets; j++)
-			if (report->budget[j].pool == pool)
+			if (report->budget[j].pool == pool->number &&
+			    report->budget[j].process == pool->process)
 				hard = report->budget[j].hard_budget;
 		fputs(i ? ",\n{\"name\":" : "\n{\"name\":", out);
 		write_string(report->in_use.one[i].name);
@@ -245,7 +247,7 @@ static void write_sums(const struct report *report)
 static void name_places(struct report *report, const struct profile *profile)
 {
 	for (int i = 0; i < report->places.count; i++) {
-		unsigned number = (unsigned)atoi(report->places.one[i].name + 6);
+		unsigned number = (unsigned)report->places.one[i].number;
 
 		for (int j = 0; j < profile->places; j++)
 			if (profile->place[j].number == number)
@@ -376,6 +378,10 @@ int report_run(int count, char **words)
 	}
 	if (!count) {
 		fprintf(stderr, "reel report: give a trace; 'reel report --help' says how to make one\n");
+		return EXIT_USAGE;
+	}
+	if (profile_path && count > 1) {
+		fprintf(stderr, "reel report: a profile is of one process: give its trace alone\n");
 		return EXIT_USAGE;
 	}
 	if (!report_page_begin) {

@@ -7,25 +7,32 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* The stretch of time that a report shows is divided into so many bins. */
+/* Number of bins into which a report divides the time that it shows. */
 #define BINS 500
 #define MAX_LABEL 160
-/* A report names so many tapes, places and tracks; the rest of tapes and places is one series. */
+/* Maximum number of pools, tapes, places and tracks shown. All other tapes and places are one series. */
 #define MAX_SHOWN 8
 #define MAX_TRACKS 48
+
+struct sample {
+	double time, value;
+};
 
 /* Values over time. */
 struct series {
 	char name[MAX_LABEL];
+	int64_t process, number; /* of what it counts: the first argument of the counter */
 	double greatest;
-	double last;   /* while it is read: the value now, and its bin */
-	int last_bin;
+	/* As they are read: a trace is in the order of its blocks, not of time. */
+	struct sample *sample;
+	int samples, sample_room;
 	double values[BINS];
 };
 
 struct series_list {
 	struct series *one;
 	int count, room;
+	int latest; /* found last: an event is often of the same one as the event before */
 };
 
 /* What a track is shown to do; those that wait come last. */
@@ -66,7 +73,8 @@ struct pool_budget {
 struct report {
 	char program[MAX_LABEL];
 	double begin_ns, end_ns; /* by the clock of the traces */
-	int64_t events, dropped;
+	double offset_ns; /* of the trace that is read: to be added to its times */
+	int64_t events, dropped, dropped_here;
 	int traces;
 	struct track *track;
 	int tracks, track_room;
@@ -75,6 +83,11 @@ struct report {
 	int budgets;
 	struct series put, get;                  /* bytes a second */
 	struct series plan[3];                   /* step of advance, record, reverse; -1: none */
+	double advanced, first_time;             /* steps advanced, and those advanced for the first time */
+	struct sample *transfer;                 /* of all stores: when it began, and when it ended */
+	int transfers, transfer_room;
+	double store_busy;                       /* share of the time in which any transfer was under way */
+	int64_t refused_by_budget;
 	struct sum *sum;
 	int sums, sum_room;
 };

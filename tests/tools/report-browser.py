@@ -71,6 +71,10 @@ try:
     check(run("return new Set(plots.map((p) => p.scales.x.min)).size === 1"), "all charts show the same time")
     keys("0")
     check(stretch() == whole, "and another one shows all again")
+    run("document.querySelector('button[data-key=\"+\"]').click()")
+    check(stretch() == zoomed, "so does a button")
+    run("document.querySelector('button[data-key=\"0\"]').click()")
+    check(stretch() == whole, "and the one for all")
     box = run("plots[0].over.scrollIntoView({block: 'center'}); const b = plots[0].over.getBoundingClientRect();"
               "return [b.left, b.top, b.width, b.height]")
     y = round(box[1] + box[3] / 2)

@@ -4,7 +4,7 @@
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const times = Array.from({ length: data.bins }, (_, i) => ((i + 0.5) * data.seconds) / data.bins);
-// Colours that people tell apart who see some of them alike (Okabe and Ito).
+// Colours that colour-blind readers can tell apart (Okabe and Ito).
 const colours = ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#777777", "#b8a800", "#000000"];
 // What is shown of each track has one colour on all of them.
 const colourOf = {
@@ -26,7 +26,7 @@ function bytes(number) {
 }
 
 const share = (number) => (100 * number).toFixed(0) + " %";
-const seconds = (number) => (number === 0 ? "0" : number.toPrecision(4)) + " s";
+const seconds = (number) => (number === 0 ? "0" : number >= 1000 ? number.toFixed(0) : number.toPrecision(4)) + " s";
 
 function add(parent, tag, text) {
 	const element = document.createElement(tag);
@@ -69,8 +69,8 @@ function zoomTo(min, max) {
 	isZooming = false;
 }
 
-function onKey(plot, event) {
-	const { min, max } = plot.scales.x;
+function onKey(event) {
+	const { min, max } = plots[0].scales.x;
 	const quarter = (max - min) / 4;
 	const stretches = {
 		"+": [min + quarter, max - quarter],
@@ -79,8 +79,12 @@ function onKey(plot, event) {
 		ArrowLeft: [Math.max(min - quarter, 0), Math.max(min - quarter, 0) + max - min],
 		ArrowRight: [Math.min(max + quarter, data.seconds) - (max - min), Math.min(max + quarter, data.seconds)],
 	};
-	if (event.key in stretches) {
-		zoomTo(...stretches[event.key]);
+	// The browser has keys of its own with Ctrl and Alt, and what lies within a chart has others.
+	if (event.ctrlKey || event.metaKey || event.altKey || event.target !== event.currentTarget)
+		return;
+	const key = event.currentTarget.dataset.key ?? event.key;
+	if (key in stretches) {
+		zoomTo(...stretches[key]);
 		event.preventDefault();
 	}
 }
@@ -140,7 +144,7 @@ function draw(title, note, series, format, options = {}) {
 		place);
 	plots.push(plot);
 	plot.over.addEventListener("dblclick", () => zoomTo(0, data.seconds));
-	figure.addEventListener("keydown", (event) => onKey(plot, event));
+	figure.addEventListener("keydown", onKey);
 	new ResizeObserver(() => plot.setSize({ width: width(), height: options.height ?? 220 })).observe(place);
 	const details = add(figure, "details");
 	add(details, "summary", "The greatest values");
@@ -177,6 +181,8 @@ if (data.plan.length)
 for (const track of data.tracks.filter((one) => one.kinds.length))
 	draw(track.name, "share of the time", track.kinds, share, { stacked: true, height: 140, top: 1 });
 
+for (const button of document.querySelectorAll("button[data-key]"))
+	button.addEventListener("click", onKey);
 zoomTo(0, data.seconds);
 
 fillTable(document.getElementById("sums"), ["event", "number", "time", "longest", "bytes"],
