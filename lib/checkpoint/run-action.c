@@ -179,7 +179,9 @@ static void trace_piece(const reel_action *piece, uint64_t ns)
 	};
 	uint64_t now = reel_clock_ns();
 
-	REEL_TRACE_UNTIL(now, kinds[piece->kind], now - ns, piece->first, piece->last);
+	/* A program may say how long a piece took, on a device for one. */
+	REEL_TRACE_UNTIL(now, kinds[piece->kind], ns < now ? now - ns : 1, piece->first,
+			 piece->last);
 }
 
 void reel_piece_note_time(reel_run *run, const reel_action *piece, uint64_t ns)

@@ -130,7 +130,7 @@ int reel_os_file_open_named(char *path)
 /* Nor is a link followed here: it is something of this name. */
 int reel_os_file_open_new(const char *path)
 {
-	return opened(open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, S_IRUSR | S_IWUSR));
+	return opened(open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR));
 }
 
 /*
@@ -200,7 +200,9 @@ int reel_os_file_check_directory(const char *path)
 
 int reel_os_file_lock(int file)
 {
-	return flock(file, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK ? -EBUSY : 0;
+	if (!flock(file, LOCK_EX | LOCK_NB))
+		return 0;
+	return errno == EWOULDBLOCK ? -EBUSY : -ENOLCK;
 }
 
 int reel_os_file_sync(int file)

@@ -72,8 +72,7 @@ void reel_os_file_unmap(void *map, size_t bytes);
 int reel_os_file_check_directory(const char *path);
 /*
  * Locks the file until its descriptor is closed, also by the end of the process. Does not wait.
- * Returns 0, also if the file system has no locks; or -EBUSY, it was opened elsewhere and is
- * locked.
+ * Returns 0; -EBUSY, it was opened elsewhere and is locked; or -ENOLCK, the file system has no locks.
  */
 int reel_os_file_lock(int file);
 int reel_os_file_unlink(const char *path);

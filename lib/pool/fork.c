@@ -50,6 +50,9 @@ static void after_fork_in_parent(void)
 
 static void after_fork_in_child(void)
 {
+	/* First: what follows has events, and the files are the parent's. */
+	reel_trace_leave();
+	reel_profile_leave();
 	for (struct reel_pool *pool = pools; pool; pool = pool->next_pool) {
 		struct reel_pool_client *parcels = parcels_of(pool);
 
@@ -60,8 +63,6 @@ static void after_fork_in_child(void)
 			parcels->verbs->orphan(parcels);
 	}
 	reel_children_unlock_after_fork();
-	reel_trace_leave();
-	reel_profile_leave();
 	pthread_mutex_unlock(&pools_lock);
 }
 

@@ -231,6 +231,9 @@ void reel_pieces_put(struct reel_offload *offload, struct reel_ticket *ticket)
 		ticket->piece = 0;
 		slab_io->extent.location = NOWHERE;
 		slab_io->failure = -ENOMEM;
+		ticket->since = reel_trace_begin();
+		ticket->transfer.label = slab_io->label;
+		ticket->transfer.bytes = 0;
 		reel_transfer_complete(&ticket->transfer, -ENOMEM);
 		return;
 	}

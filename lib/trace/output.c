@@ -18,13 +18,20 @@
 #include "os/environment.h"
 #include "os/os-file.h"
 
-/* FILE.json becomes FILE-PID.json: another process writes to FILE.json now. */
-static void name_for_process(char *name, size_t bytes, const char *path)
+#define MAX_SECOND 100
+
+/*
+ * FILE.json becomes FILE-PID.json: another process writes to FILE.json now. Processes of two machines
+ * may have the same number, so there is a second one from 1 on.
+ */
+static void name_for_process(char *name, size_t bytes, const char *path, unsigned second)
 {
+	char numbers[48];
 	const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
 	int stem = (int)(dot && (!slash || dot > slash) ? (size_t)(dot - path) : strlen(path));
 
-	snprintf(name, bytes, "%.*s-%ld%s", stem, path, (long)getpid(), path + stem);
+	snprintf(numbers, sizeof numbers, second ? "%ld-%u" : "%ld", (long)getpid(), second);
+	snprintf(name, bytes, "%.*s-%s%s", stem, path, numbers, path + stem);
 }
 
 /* What is no trace is not overwritten. */
@@ -55,7 +62,8 @@ static int open_file(const char *path, const char *magic, int *opened)
 		reel_os_file_close(file);
 	else
 		*opened = file;
-	return error;
+	/* Without locks another process may write to the file, and would end with it. */
+	return error == -ENOLCK ? -EBUSY : error;
 }
 
 int reel_output_open(const char *path, const char *magic, int *file)
@@ -64,10 +72,14 @@ int reel_output_open(const char *path, const char *magic, int *file)
 	char name[4096];
 	int error = open_file(path, magic, file);
 
-	if (error != -EBUSY)
-		return error;
-	name_for_process(name, sizeof name, path);
-	return open_file(name, magic, file);
+	for (unsigned second = 0; error == -EBUSY && second < MAX_SECOND; second++) {
+		name_for_process(name, sizeof name, path, second);
+		*file = reel_os_file_open_new(name);
+		error = *file == -EEXIST ? -EBUSY : *file < 0 ? *file : 0;
+		if (!error)
+			reel_os_file_lock(*file);
+	}
+	return error;
 }
 
 void reel_output_refuse(const char *variable, const char *path, int error)
@@ -76,5 +88,7 @@ void reel_output_refuse(const char *variable, const char *path, int error)
 
 	snprintf(text, sizeof text, "what has this name is no %s; choose another name",
 		 strcmp(variable, "REEL_TRACE") ? "profile" : "trace");
-	reel_environment_refuse(variable, path, error == -EEXIST ? text : strerror(-error));
+	reel_environment_refuse(variable, path, error == -EEXIST   ? text
+					       : error == -ENODEV ? "its file system maps no files; choose another directory"
+								  : strerror(-error));
 }

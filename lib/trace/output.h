@@ -7,8 +7,8 @@
 #define REEL_OUTPUT_MAGIC 64
 
 /*
- * Opens an empty file of this name and locks it until it is closed. What is there is overwritten if it
- * is empty or begins like `magic`. If another process has locked it, the number of this process is put
+ * Opens an empty file of this name and locks it until it is closed. An existing file is overwritten
+ * if it is empty or begins like `magic`. If another process has locked it, the number of this process is put
  * before the end of the name: FILE-PID.json. Returns 0, -EEXIST: it is something else; or what the
  * system says.
  */

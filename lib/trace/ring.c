@@ -15,6 +15,7 @@
  *	old turn         turn | WRITING    take(), in a later round
  *	turn | WRITING   turn              release()
  *	turn             turn | WRITING    reenter()
+ *	free, turn       ENDED             end_block()
  *
  * The system makes the file longer while the first round goes on. If it refuses, because the disk is
  * full, the trace ends there; a write to memory that it has no room for would end the process.
@@ -31,6 +32,7 @@
 
 #include "os/assert.h"
 #include "os/cancel.h"
+#include "os/clock.h"
 #include "os/os-file.h"
 #include "os/yield.h"
 #include "output.h"
@@ -38,6 +40,8 @@
 #define BLOCK 8192
 #define HEADER REEL_RING_HEADER
 #define WRITING 1u
+/* How long the end of the process waits for threads that are writing a line. */
+#define MAX_WAIT_NS (REEL_SECOND_NS / 2)
 /* Turns from this one on come after the end of the trace. */
 #define ENDED (UINT64_C(1) << 62)
 
@@ -142,8 +146,8 @@ static bool take(const char **why)
 		own.turn = turn;
 		own.at = text_of(turn);
 		own.end = own.at + BLOCK - 1;
-		if (!is_new)
-			memset(own.at, ' ', BLOCK - 1);
+		/* Also in a new block: no line then waits for a page, half written, while the process ends. */
+		memset(own.at, ' ', BLOCK - 1);
 		return true;
 	}
 	own.turn = 0;
@@ -169,7 +173,7 @@ static bool reenter(void)
 						       memory_order_relaxed);
 }
 
-/* The block is empty. */
+/* Requires an empty block. */
 static void begin_block(reel_ring_heading *heading)
 {
 	struct block *block = block_of(own.turn);
@@ -226,7 +230,7 @@ int reel_ring_open(const char *path, size_t bytes, const char *magic, const char
 	ring.blocks = (bytes - HEADER) / BLOCK;
 	ring.block = calloc(ring.blocks, sizeof *ring.block);
 	ring.text = reel_os_file_map(ring.file, HEADER + ring.blocks * BLOCK);
-	error = ring.block && ring.text ? 0 : -ENOMEM;
+	error = !ring.block ? -ENOMEM : !ring.text ? -ENODEV : 0;
 	if (!error && !write_at(0, header, HEADER))
 		error = -ENOSPC;
 	if (error)
@@ -238,7 +242,8 @@ void reel_ring_leave(void)
 {
 	REEL_UNCANCELLED;
 
-	close_ring();
+	if (ring.text)
+		close_ring();
 	own.turn = 0;
 }
 
@@ -249,11 +254,44 @@ uint64_t reel_ring_end(void)
 	return atomic_load_explicit(&ring.dropped, memory_order_relaxed);
 }
 
+/*
+ * Takes the block from the thread that has it, so that this thread writes no more lines there. A thread
+ * that writes one now has until `deadline` to end it.
+ */
+static void end_block(uint64_t number, uint64_t deadline)
+{
+	struct block *block = &ring.block[number];
+
+	for (;;) {
+		/* Relaxed: the line of the other thread is in the file, whoever sees it when. */
+		uint64_t before = atomic_load_explicit(&block->owner, memory_order_relaxed);
+		const char *why;
+
+		if (before & WRITING) {
+			if (reel_clock_ns() > deadline)
+				return;
+			nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+			continue;
+		}
+		if (!atomic_compare_exchange_strong_explicit(&block->owner, &before, ENDED << 1,
+							     memory_order_acquire,
+							     memory_order_relaxed))
+			continue;
+		/* Its thread has a turn, and has not come to the block. */
+		if (!before)
+			extend(number, &why);
+		return;
+	}
+}
+
 void reel_ring_finish(const char *text, size_t length)
 {
 	REEL_UNCANCELLED;
+	uint64_t deadline = reel_clock_ns() + MAX_WAIT_NS;
 
 	REEL_ASSERT(ring.last < ENDED);
+	for (uint64_t number = 0; number < ring.last && number < ring.blocks; number++)
+		end_block(number, deadline);
 	if (reel_os_file_is(ring.file, &ring.identity))
 		write_at(HEADER + (ring.last < ring.blocks ? ring.last : ring.blocks) * BLOCK, text,
 			 length);

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /* Length of the header of the file. */
-#define REEL_RING_HEADER 128
+#define REEL_RING_HEADER 192
 /* A ring has room for many threads, each of which has a block. */
 #define REEL_RING_MIN_BYTES ((size_t)1 << 20)
 

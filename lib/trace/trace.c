@@ -91,7 +91,8 @@ static const struct kind {
 				     {"rank", "tag", "elements"}},
 	[REEL_TRACE_RECEIVE_ADJOINT] = {"receive, reverse", "ranks", false, false,
 					{"rank", "tag", "elements"}},
-	[REEL_TRACE_WAIT_FOR_RANK] = {"wait for a rank", "wait", false, false, {"rank", "tag"}},
+	[REEL_TRACE_WAIT_FOR_RANK] = {"wait for a rank", "wait", false, false,
+				      {"rank", "tag", "forward"}},
 };
 
 /* ---- Text ---- */
@@ -164,7 +165,7 @@ static int64_t thread_number(void)
 static void get_thread_name(char *name, size_t bytes)
 {
 	snprintf(name, bytes, "thread");
-#if HAVE_PTHREAD_SETNAME_NP
+#if HAVE_PTHREAD_GETNAME_NP
 	pthread_getname_np(pthread_self(), name, bytes);
 #endif
 }
@@ -349,6 +350,15 @@ static size_t ring_bytes(void)
 	return bytes;
 }
 
+/* When the clock of the events was 0, in nanoseconds since 1970. */
+static int64_t clock_began(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * REEL_SECOND_NS + now.tv_nsec - (int64_t)reel_clock_ns();
+}
+
 static void make_header(char header[REEL_RING_HEADER])
 {
 	char name[32], *at;
@@ -359,7 +369,10 @@ static void make_header(char header[REEL_RING_HEADER])
 	at = add_number(at, process);
 	at = add(at, ",\"args\":{\"name\":\"");
 	at = add_name(at, name);
-	at = add(at, "\"}},");
+	/* Times are of a clock that each machine begins at another moment. */
+	at = add(at, "\",\"clock_began_ns\":");
+	at = add_number(at, clock_began());
+	at = add(at, "}},");
 	REEL_ASSERT(at < header + REEL_RING_HEADER);
 	header[REEL_RING_HEADER - 1] = '\n';
 }
@@ -370,9 +383,11 @@ void reel_trace_open(void)
 	char header[REEL_RING_HEADER];
 	int error;
 
-	if (was_opened || !path)
+	if (was_opened)
 		return;
 	was_opened = true;
+	if (!path)
+		return;
 	process = getpid();
 	make_header(header);
 	error = reel_ring_open(path, ring_bytes(), MAGIC, header);
@@ -385,8 +400,8 @@ void reel_trace_open(void)
 
 void reel_trace_leave(void)
 {
-	if (turn_off())
-		reel_ring_leave();
+	turn_off();
+	reel_ring_leave();
 	tracks = 0;
 	number = 0;
 	was_opened = false;

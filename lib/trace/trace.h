@@ -108,7 +108,9 @@ void reel_trace_write(enum reel_trace_kind kind, uint64_t since, uint64_t now,
 #define REEL_TRACE(kind, since, ...)                                                               \
 	REEL_TRACE_UNTIL(reel_clock_ns(), REEL_TRACE_##kind, since, __VA_ARGS__)
 
-/* Opens the file that REEL_TRACE names. Called when a pool is opened; later calls do nothing. */
+/*
+ * Opens the file that REEL_TRACE names, in the first call. Requires the lock of the list of pools.
+ */
 void reel_trace_open(void);
 
 /*

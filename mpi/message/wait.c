@@ -75,7 +75,7 @@ int reel_mpi_poll(const char *call, MPI_Request *request, MPI_Status *status, ui
 int reel_mpi_await(const struct reel_mpi_message *m, enum reel_mpi_wait what, MPI_Request *request,
 		   MPI_Status *status)
 {
-	uint64_t limit = m->forward && !m->notes ? 0 : m->attached->watch_ns, begin;
+	uint64_t limit = m->forward && !m->notes ? 0 : m->attached->watch_ns, begin, now;
 	int complete, error = reel_mpi_error(MPI_Test(request, &complete, status), m->call);
 
 	if (error || complete)
@@ -86,10 +86,12 @@ int reel_mpi_await(const struct reel_mpi_message *m, enum reel_mpi_wait what, MP
 	REEL_ASSERT(error || complete || limit);
 	if (!error && !complete)
 		error = what == REEL_MPI_FROM_PEER ? cancel(m, request, status) : time_out(m, what);
-	REEL_TRACE(WAIT_FOR_RANK, begin, what == REEL_MPI_FOR_ALL ? -1 : m->peer, m->tag);
+	now = reel_clock_ns();
+	REEL_TRACE_UNTIL(now, REEL_TRACE_WAIT_FOR_RANK, begin,
+			 what == REEL_MPI_FOR_ALL ? -1 : m->peer, m->tag, m->forward);
 	if (!m->forward) {
 		reel_mpi_count(&m->attached->counters.waits, 1);
-		reel_mpi_count(&m->attached->counters.wait_ns, reel_clock_ns() - begin);
+		reel_mpi_count(&m->attached->counters.wait_ns, now - begin);
 	}
 	return error;
 }

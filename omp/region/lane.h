@@ -128,7 +128,7 @@ struct reel_barrier_group {
 	alignas(REEL_CACHE_SPACING) struct reel_barrier_gate far;
 };
 
-/* In a trace: the lane that a thread has since a moment. */
+/* In a trace: the lane that a thread runs, and when the thread took it. */
 struct reel_lane_stay {
 	bool has_lane;
 	int32_t lane;

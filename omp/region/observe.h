@@ -24,6 +24,8 @@ REEL_COLD void reel_tell(const reel_event *event);
 
 /* region-trace.c: shows regions and lanes in the trace. */
 void reel_region_trace(const reel_event *event);
+/* The thread leaves the lane that it has, if it has one. */
+void reel_region_trace_leave(void);
 
 /* REEL_OBSERVE(KIND, .member = value, ...) */
 #define REEL_OBSERVE(...)                                                                          \

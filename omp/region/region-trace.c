@@ -12,7 +12,7 @@
 
 static _Thread_local struct reel_lane_stay present;
 
-static void leave_lane(void)
+void reel_region_trace_leave(void)
 {
 	if (present.has_lane)
 		REEL_TRACE(LANE, present.since, present.lane);
@@ -21,7 +21,7 @@ static void leave_lane(void)
 
 static void enter_lane(const reel_lane *lane)
 {
-	leave_lane();
+	reel_region_trace_leave();
 	if (lane)
 		present = (struct reel_lane_stay){true, lane->index, reel_clock_ns()};
 }
@@ -40,10 +40,12 @@ static void end_region(reel_region *region)
 					    ? REEL_TRACE_REGION_REVERSE
 					    : REEL_TRACE_REGION;
 
-	leave_lane();
+	reel_region_trace_leave();
 	REEL_TRACE_UNTIL(reel_clock_ns(), kind, region->began, reel_region_lanes(region),
 			 reel_region_phases(region));
-	present = region->outer;
+	if (region->began)
+		present = region->outer;
+	region->began = 0;
 }
 
 void reel_region_trace(const reel_event *event)
@@ -65,7 +67,7 @@ void reel_region_trace(const reel_event *event)
 		break;
 	case REEL_EVENT_NEXT_PHASE:
 	case REEL_EVENT_BARRIER:
-		leave_lane();
+		reel_region_trace_leave();
 		break;
 	default:
 		break;

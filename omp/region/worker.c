@@ -168,6 +168,8 @@ void reel_worker_leave(reel_worker *worker)
 	/* Relaxed is enough: a number that guards no memory. */
 	if (atomic_load_explicit(&region->left, memory_order_relaxed) <= worker->round)
 		atomic_store_explicit(&region->left, worker->round + 1, memory_order_relaxed);
+	if (reel_traces())
+		reel_region_trace_leave();
 	leave_lane(worker);
 }
 

@@ -18,6 +18,7 @@ struct trace {
 	char **event; /* the line of each event */
 	int events, wrong_lines;
 	bool is_closed; /* by the line that a process writes at its end */
+	bool has_holes; /* bytes that nobody has written */
 	long long dropped;
 };
 
@@ -92,6 +93,7 @@ static inline struct trace read_trace(const char *path)
 	if (!trace.text || !trace.event || read(file, trace.text, trace.bytes) != status.st_size)
 		abort();
 	close(file);
+	trace.has_holes = memchr(trace.text, 0, trace.bytes) != NULL;
 	if (*trace.text == '[')
 		*trace.text = '\n';
 	for (char *line = strtok(trace.text, "\n"); line; line = strtok(NULL, "\n")) {

@@ -63,7 +63,7 @@ is_empty surplus 'lib/libreel.map lists nothing that is not declared'
 
 if [ -f "$static" ]; then
 	names "$static" >defined
-	grep -v '^reel_' defined >foreign
+	grep -v -e '^reel_' -e '^_\.stapsdt\.base$' defined >foreign
 	is_empty foreign 'every global name in the library begins with reel_'
 	comm -23 declared defined >undefined
 	is_empty undefined 'each declared function is defined'

@@ -18,6 +18,7 @@
 #include "trace/trace.h"
 
 #include <reel/parcel.h>
+#include <reel/recording.h>
 #include <reel/run.h>
 
 #define SLAB ((size_t)4096)
@@ -200,6 +201,62 @@ static int go_round(void)
 	return reel_pool_close(pool) != 0;
 }
 
+static void *write_until_the_end(void *number)
+{
+	for (;;)
+		REEL_TRACE(DROP, 0, 1, *(unsigned *)number, 7);
+	return NULL;
+}
+
+/* The process ends while threads write events. */
+static int run_away(void)
+{
+	static unsigned number[THREADS];
+	pthread_t thread;
+
+	pool = open_pool(TINY);
+	for (unsigned i = 0; i < THREADS; i++)
+		if (pthread_create(&thread, NULL, write_until_the_end, &number[i]))
+			return 1;
+	usleep(20000);
+	return 0;
+}
+
+/* Tapes in all the ways in which they come and go: nothing is left of them. */
+static int use_all_ways(void)
+{
+	reel_tape tape, moved, reader;
+	reel_recording *recording;
+	const uint64_t words = 40 * SLAB / 8;
+
+	pool = open_pool((struct reel_pool_options){.slab_bytes = SLAB});
+	tape = open_tape(pool, 0);
+	push_words(&tape, 0, words);
+	if (reel_tape_hold(&tape))
+		return 1;
+	for (int times = 0; times < 5; times++) {
+		(void)wrong_words(&tape, words / 2, words);
+		push_words(&tape, 0, words / 4);
+		if (reel_tape_replay(&tape))
+			return 2;
+	}
+	(void)wrong_words(&tape, words / 2, words);
+	reel_tape_release(&tape);
+	/* Back and forth over the end of a slab. */
+	for (int times = 0; times < 1000; times++) {
+		push_words(&tape, 0, SLAB / 8);
+		(void)wrong_words(&tape, 0, SLAB / 8);
+	}
+	reel_tape_move(&moved, &tape);
+	if (reel_tape_freeze(&moved, &recording) || reel_reader_open(&reader, recording))
+		return 3;
+	push_words(&reader, 0, words);
+	(void)wrong_words(&reader, 0, words);
+	reel_tape_close(&reader);
+	reel_recording_close(recording);
+	return reel_pool_close(pool) != 0;
+}
+
 /* Names that are hostile to JSON, in the parent and in the child of a fork. */
 static int branch(void)
 {
@@ -238,6 +295,7 @@ static int run_program(const char *what, const char *argument)
 		int (*run)(void);
 	} programs[] = {{"spill", spill},       {"checkpoint", checkpoint},
 			{"ring", go_round},     {"killed", spill_for_ever},
+			{"away", run_away},     {"ways", use_all_ways},
 			{"fork", branch},       {"full", fill_disk}};
 
 	seed = strtoull(argument, NULL, 10) << 8;
@@ -368,13 +426,32 @@ static void test_ring(void)
 	close_trace(&trace);
 }
 
+/* Until the process has written to its store and read from it, at most as long as it may take. */
+static void await_transfers(const char *path)
+{
+	for (int tries = 0; tries < 1000; tries++) {
+		struct stat status;
+		bool has_both = false;
+
+		usleep(100000);
+		if (!stat(path, &status) && status.st_size) {
+			struct trace trace = read_trace(path);
+
+			has_both = count_events(&trace, "put") && count_events(&trace, "get");
+			close_trace(&trace);
+		}
+		if (has_both)
+			return;
+	}
+}
+
 static void test_killed(void)
 {
 	pid_t child = start_traced("killed.json", "killed", "0");
 	struct trace trace;
 
 	tap_case("a process that is killed");
-	usleep(300000);
+	await_transfers("killed.json");
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	trace = read_trace("killed.json");
@@ -388,6 +465,77 @@ static void test_killed(void)
 	is_sound(&trace, "then");
 	is_int(count_events(&trace, "put"), 0, "nothing of the old trace is left");
 	close_trace(&trace);
+}
+
+static void test_end(void)
+{
+	int whole = 0;
+	const int times = is_brief() ? 10 : 100;
+
+	tap_case("a process that ends while threads run");
+	for (int i = 0; i < times; i++) {
+		struct trace trace;
+		int status = run_traced("away.json", "away", "0");
+
+		trace = read_trace("away.json");
+		whole += !status && trace.is_closed && !trace.wrong_lines && !trace.has_holes;
+		close_trace(&trace);
+	}
+	is_int(whole, times, "its trace is whole");
+}
+
+/* The last value of each counter of this kind must be 0; returns the number of counters. */
+static int count_zeros(const struct trace *trace, const char *kind, int *others)
+{
+	int zeros = 0;
+
+	*others = 0;
+	for (int i = trace->events - 1; i >= 0; i--) {
+		const char *name = trace->event[i], *end = strchr(name + 9, '"');
+		bool is_last = true;
+
+		if (strncmp(name + 9, kind, strlen(kind)) != 0)
+			continue;
+		for (int j = i + 1; j < trace->events && is_last; j++)
+			is_last = strncmp(trace->event[j], name, (size_t)(end - name + 1)) != 0;
+		if (is_last && number_in(name, "bytes"))
+			++*others;
+		else
+			zeros += is_last;
+	}
+	return zeros;
+}
+
+static void test_ways(void)
+{
+	struct trace trace;
+	char line[256];
+	FILE *file;
+	long long peak = 0, pushed = 0, bytes;
+	const long long all = 40 * SLAB;
+	int others;
+
+	tap_case("tapes that are held, moved, frozen and read");
+	setenv("REEL_PROFILE", "ways", 1);
+	is_int(run_traced("ways.json", "ways", "0"), 0, "they are used");
+	unsetenv("REEL_PROFILE");
+	trace = read_trace("ways.json");
+	is_sound(&trace, "then");
+	ok(count_zeros(&trace, "bytes of tape", &others) > 1 && !others, "nothing is left on tapes");
+	ok(count_zeros(&trace, "bytes of place", &others) > 0 && !others, "nor of places");
+	close_trace(&trace);
+	file = fopen("ways", "r");
+	while (file && fgets(line, sizeof line, file)) {
+		if (sscanf(line, "peak %lld", &bytes) == 1)
+			peak = bytes;
+		if (sscanf(line, "place %*u %lld", &bytes) == 1)
+			pushed += bytes;
+	}
+	if (file)
+		fclose(file);
+	/* Besides the first values, a quarter of them in each of five replays, and a reader's. */
+	ok(peak > all * 9 / 10 && peak < 2 * all, "the peak of the profile: %lld", peak);
+	ok(pushed > all && pushed < 5 * all, "and what was pushed: %lld", pushed);
 }
 
 static bool has_line(const struct trace *trace, const char *text)
@@ -476,6 +624,8 @@ int main(int argc, char **argv)
 	test_run();
 	test_ring();
 	test_killed();
+	test_end();
+	test_ways();
 	test_fork();
 	test_refusals();
 	return tap_end();
