@@ -11,6 +11,7 @@
 #include "agree.h"
 #include "comm/error.h"
 #include "order.h"
+#include "trace/trace.h"
 #include "transfer.h"
 #include "wait.h"
 
@@ -381,6 +382,7 @@ static int send_adjoint(struct reel_mpi_request *r, struct reel_mpi_message *m)
 	if (error)
 		return error;
 	MPI_Type_size(m->type, &bytes);
+	REEL_TRACE(SEND_ADJOINT, 0, m->peer, m->tag, m->count);
 	reel_mpi_count(&m->attached->counters.adjoints, 1);
 	reel_mpi_count(&m->attached->counters.adjoint_bytes, (uint64_t)bytes * (uint64_t)m->count);
 	return reel_mpi_error(MPI_Isend(m->buffer, m->count, m->type, m->peer, m->tag,
@@ -593,6 +595,8 @@ int reel_mpi_start_reverse_at(reel_tape *tape, const char *call_site, struct ree
 	m.count = r->moved;
 	error = finish_reverse(r, &m);
 	reel_mpi_give_up(m.attached, &r->request);
+	if (!error && buffer)
+		REEL_TRACE(RECEIVE_ADJOINT, 0, m.peer, m.tag, m.count);
 	if (error)
 		reel_mpi_layout_poison(m.layout, r->count, r->buffer);
 	else if (buffer)

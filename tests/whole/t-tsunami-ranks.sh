@@ -135,4 +135,25 @@ if [ -r $relief ]; then
 else
 	skip "a cell that falls dry: $relief is not installed"
 fi
+
+# What the ranks tell: one line of progress, and a trace each, of which one page is made.
+export REEL_PROGRESS=1 REEL_TRACE=ranks.json
+on_ranks 2 --quiet --threads 1 --checkpoint binomial:4
+ok $? 'two ranks with a trace'
+unset REEL_PROGRESS REEL_TRACE
+[ "$(grep -c '^reel: 100 %' stderr)" -eq 1 ]
+ok $? 'one of them shows how far they are'
+set -- ranks*.json
+[ $# -eq 2 ] && [ "$(grep -l '"name":"trace ends"' "$@" | wc -l)" -eq 2 ]
+ok $? "each has a trace: $*"
+for name in send receive 'send, reverse' 'receive, reverse' advance record reverse; do
+	[ "$(grep -l "\"name\":\"$name\"" "$@" | wc -l)" -eq 2 ]
+	ok $? "in both traces is what is called $name"
+done
+if "$BUILD_DIR/tools/reel" report ranks.json 2>&1 | grep -q with-uplot; then
+	skip 'a page of both: built without uPlot'
+else
+	"$BUILD_DIR/tools/reel" report "$@" >/dev/null && grep -q '"name":"main thread of process' report.html
+	ok $? 'one page shows both'
+fi
 end
