@@ -174,7 +174,7 @@ if [ -f "$shared" ]; then
 	is_empty surplus 'the library exports nothing else'
 fi
 if [ -f "$static" ]; then
-	names "$static" | grep -v -e '^reel_' >defined
+	names "$static" | grep -v -e '^reel_' -e '^_\.stapsdt\.base$' >defined
 	comm -23 names defined >missing
 	is_empty missing 'the static library has them, too'
 	comm -13 names defined | grep -v -e '^look' -e '^push' -e '^pop' -e '^showErrorContext$' \
