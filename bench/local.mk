@@ -141,8 +141,8 @@ noinst_PROGRAMS += %D%/ranks/halo
 %C%_ranks_halo_LDADD = libtsunami.la libreel-mpi.la libreel-omp.la libreel.la $(MPI_LIBS) -lm
 endif
 # PyTorch's saved tensors; says itself how it is run.
-EXTRA_DIST += %D%/offload.py %D%/python.py %D%/petsc.sh
-EXTRA_DIST += %D%/results.sh %D%/rows.awk %D%/machine.awk %D%/figures.awk %D%/tables.awk %D%/front.awk %D%/steps.awk %D%/RESULTS.md %D%/RESULTS-steps.md %D%/RESULTS-gpu.md \
+EXTRA_DIST += %D%/offload.py %D%/python.py %D%/petsc.sh %D%/seeing.sh
+EXTRA_DIST += %D%/results.sh %D%/rows.awk %D%/machine.awk %D%/figures.awk %D%/tables.awk %D%/front.awk %D%/steps.awk %D%/RESULTS.md %D%/RESULTS-steps.md %D%/RESULTS-seeing.md %D%/RESULTS-gpu.md \
 	%D%/peers/adolc.cpp \
 	%D%/b-cplusplus.cpp %D%/peers/b-clad.cpp %D%/peers/clad-cursors.h %D%/peers/clad-slabs.h \
 	%D%/kernels.svg %D%/front.svg %D%/steps.svg \
