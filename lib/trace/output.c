@@ -34,7 +34,7 @@ static void name_for_process(char *name, size_t bytes, const char *path, unsigne
 	snprintf(name, bytes, "%.*s-%s%s", stem, path, numbers, path + stem);
 }
 
-/* What is no trace is not overwritten. */
+/* Returns whether the file may be overwritten: it is empty, or of the same kind. */
 static bool begins_like(int file, const char *magic)
 {
 	char text[REEL_OUTPUT_MAGIC];

@@ -307,8 +307,8 @@ void reel_trace_write(enum reel_trace_kind event, uint64_t since, uint64_t now,
 
 	REEL_ASSERT(kind->name && since <= now);
 	probe(kind->name, since ? now - since : 0, arguments);
-	/* Relaxed: reel_traces() has made the ring visible, if there is one. */
-	if (!atomic_load_explicit(&reel_trace_is_on, memory_order_relaxed))
+	/* Acquire: as in reel_traces(), which may have seen a tracer and no trace. */
+	if (!atomic_load_explicit(&reel_trace_is_on, memory_order_acquire))
 		return;
 	if (kind->is_counter)
 		at = add_number(at, arguments[0]);
