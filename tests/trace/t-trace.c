@@ -184,7 +184,7 @@ static int spill_for_ever(void)
 
 static uint64_t events_each(void)
 {
-	return is_brief() ? 50000 : 2500000;
+	return is_brief() ? 20000 : 2500000;
 }
 
 static void *write_many(void *number)
