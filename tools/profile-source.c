@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions and lines of addresses, by libdw of elfutils. In a build without it nothing is known, and a
- * profile shows the call sites that the library knows.
+ * Functions and lines of addresses, by libdw of elfutils. In a build without it nothing is known,
+ * and a profile shows the call sites that the library knows.
  */
 #include "config.h"
 

@@ -34,8 +34,8 @@ struct profile {
 };
 
 /*
- * profile-file.c: reads a profile, and names its places. `verb` is for messages. Returns EXIT_SUCCESS,
- * or EXIT_FAILURE after a message.
+ * profile-file.c: reads a profile, and names its places. `verb` is for messages. Returns
+ * EXIT_SUCCESS, or EXIT_FAILURE after a message.
  */
 int profile_open(struct profile *profile, const char *verb, const char *path);
 void profile_close(struct profile *profile);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What a report says in words: what was slow, and which setting would help. Each rule has its figure. */
+/*
+ * What a report says in words: what was slow, and which setting would help. Each rule has its figure.
+ */
 #include "config.h"
 
 #include <math.h>
@@ -88,7 +90,8 @@ static int advise_on_waits(const struct report *report, void (*say)(const char *
 		busiest(report, waits[i].activity, &all, &most);
 		if (most < MIN_SHARE * seconds_of(report))
 			continue;
-		snprintf(text, sizeof text, waits[i].format, seconds_text(all, seconds), 100 * most / seconds_of(report));
+		snprintf(text, sizeof text, waits[i].format, seconds_text(all, seconds),
+			 100 * most / seconds_of(report));
 		say(text);
 		said++;
 	}
@@ -136,7 +139,8 @@ static int advise_on_store(const struct report *report, void (*say)(const char *
 
 static int advise_on_plan(const struct report *report, void (*say)(const char *sentence))
 {
-	double advance = report_sum(report, "advance")->ns, record = report_sum(report, "record")->ns;
+	double advance = report_sum(report, "advance")->ns;
+	double record = report_sum(report, "record")->ns;
 	double reverse = report_sum(report, "reverse")->ns, all = advance + record + reverse;
 	/* Each step is advanced once, whatever the plan is. */
 	double again = fmax(report->advanced - report->first_time, 0);

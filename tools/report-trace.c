@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads traces (lib/trace) into the figures of a report. A line is an event. The files are read twice:
- * first for the stretch of time and the names, then for the figures.
+ * Reads traces (lib/trace) into the figures of a report. A line is an event. The files are read
+ * twice: first for the stretch of time and the names, then for the figures.
  */
 #include "config.h"
 

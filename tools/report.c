@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The verb `reel report`: one page of HTML that shows traces and a profile. The page has its figures as
- * JSON, and what draws them; it needs no network.
+ * The verb `reel report`: one page of HTML that shows traces and a profile. The page has its
+ * figures as JSON, and what draws them; it needs no network.
  */
 #include "config.h"
 
@@ -106,7 +106,9 @@ static int compare_greatest(const void *one, const void *other)
 {
 	const struct series *a = one, *b = other;
 
-	return a->greatest < b->greatest ? 1 : a->greatest > b->greatest ? -1 : strcmp(a->name, b->name);
+	if (a->greatest != b->greatest)
+		return a->greatest < b->greatest ? 1 : -1;
+	return strcmp(a->name, b->name);
 }
 
 /* The largest ones, and all others together. */
@@ -166,8 +168,8 @@ static const char *const activity_names[ACTIVITIES] = {
 };
 
 /*
- * Waits lie within actions and lanes, and lanes within actions: what is shown of an action is the time
- * in which it did not wait, and lanes are shown where there are no actions.
+ * Waits lie within actions and lanes, and lanes within actions: what is shown of an action is the
+ * time in which it did not wait, and lanes are shown where there are no actions.
  */
 static void make_exclusive(struct track *track)
 {

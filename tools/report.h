@@ -10,7 +10,7 @@
 /* Number of bins into which a report divides the time that it shows. */
 #define BINS 500
 #define MAX_LABEL 160
-/* Maximum number of pools, tapes, places and tracks shown. All other tapes and places are one series. */
+/* Maximum number of pools, tapes, places and tracks shown. Other tapes and places are one series. */
 #define MAX_SHOWN 8
 #define MAX_TRACKS 48
 
@@ -83,10 +83,10 @@ struct report {
 	int budgets;
 	struct series put, get;                  /* bytes a second */
 	struct series plan[3];                   /* step of advance, record, reverse; -1: none */
-	double advanced, first_time;             /* steps advanced, and those advanced for the first time */
-	struct sample *transfer;                 /* of all stores: when it began, and when it ended */
+	double advanced, first_time; /* steps advanced; those advanced for the first time */
+	struct sample *transfer; /* of all stores: when it began, and when it ended */
 	int transfers, transfer_room;
-	double store_busy;                       /* share of the time in which any transfer was under way */
+	double store_busy; /* share of the time in which any transfer was under way */
 	int64_t refused_by_budget;
 	struct sum *sum;
 	int sums, sum_room;

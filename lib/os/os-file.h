@@ -57,14 +57,15 @@ int reel_os_file_open_new(const char *path);
  */
 int reel_os_file_open_to_read(const char *path);
 /*
- * Opens a file, or creates it, for reading and writing. -EEXIST: what has this name is not a regular
- * file.
+ * Opens a file, or creates it, for reading and writing. -EEXIST: what has this name is not a
+ * regular file.
  */
 int reel_os_file_open_shared(const char *path);
 int reel_os_file_empty(int file);
 /*
- * Maps the first bytes of the file, so that writes to the memory are writes to the file. The program
- * must not write beyond the end of the file, which may come later. NULL: the file system maps no files.
+ * Maps the first bytes of the file, so that writes to the memory are writes to the file. The
+ * program must not write beyond the end of the file, which may come later. NULL: the file system
+ * maps no files.
  */
 void *reel_os_file_map(int file, size_t bytes);
 void reel_os_file_unmap(void *map, size_t bytes);
@@ -72,7 +73,8 @@ void reel_os_file_unmap(void *map, size_t bytes);
 int reel_os_file_check_directory(const char *path);
 /*
  * Locks the file until its descriptor is closed, also by the end of the process. Does not wait.
- * Returns 0; -EBUSY, it was opened elsewhere and is locked; or -ENOLCK, the file system has no locks.
+ * Returns 0; -EBUSY, it was opened elsewhere and is locked; or -ENOLCK, the file system has no
+ * locks.
  */
 int reel_os_file_lock(int file);
 int reel_os_file_unlink(const char *path);

@@ -80,9 +80,9 @@ struct reel_pool_client {
 };
 
 /*
- * A listener is told of each frame that a pool borrows from its parent, before its first use, and of
- * each that goes back, after its last: the driver of a device keeps these frames in place. Any thread
- * calls it.
+ * A listener is told of each frame that a pool borrows from its parent, before its first use, and
+ * of each that goes back, after its last: the driver of a device keeps these frames in place. Any
+ * thread calls it.
  */
 struct reel_frame_listener {
 	void (*borrowed)(struct reel_frame_listener *listener, void *frame, size_t bytes);

@@ -191,9 +191,9 @@ static struct reel_slab *next_slab(reel_tape *tape, size_t bytes)
 
 /*
  * Where in the top slab the push lies whose place stands for the slab in a profile. A program that
- * pushes in turns comes to each end of a slab with the same push, so the heights differ. They are the
- * fractions of multiples of two irrational numbers: those of successive slabs, and those of slabs of
- * different tapes, are spread more evenly than random ones (Weyl's sequence).
+ * pushes in turns comes to each end of a slab with the same push, so the heights differ. They are
+ * the fractions of multiples of two irrational numbers: those of successive slabs, and those of
+ * slabs of different tapes, are spread more evenly than random ones (Weyl's sequence).
  */
 static char *sample_point(const reel_tape *tape)
 {
@@ -240,9 +240,9 @@ void reel_tape_note_place(reel_tape *tape, size_t bytes, const char *call_site)
 }
 
 /*
- * Counts the slab below, which `slab` is put on. A slab whose end was too small for the next push may
- * have no place yet: it gets that of the push. A slab below a hold may belong to several tapes, and was
- * counted when it was covered first.
+ * Counts the slab below, which `slab` is put on. A slab whose end was too small for the next push
+ * may have no place yet: it gets that of the push. A slab below a hold may belong to several tapes,
+ * and was counted when it was covered first.
  */
 static void profile_covered(const reel_tape *tape, struct reel_slab *slab, const char *call_site)
 {

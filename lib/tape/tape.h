@@ -124,8 +124,8 @@ char *reel_tape_room(reel_tape *tape, size_t bytes, const char *call_site);
 /* The same, but not in the buffer inside the struct, which moves with the tape. */
 char *reel_tape_room_on_slab(reel_tape *tape, size_t bytes, const char *call_site);
 /*
- * A push of the `bytes` above the top, which have room: it may be the one whose place stands for the
- * top slab in a profile. All pushes that do without the fast path call this.
+ * A push of the `bytes` above the top, which have room: it may be the one whose place stands for
+ * the top slab in a profile. All pushes that do without the fast path call this.
  */
 void reel_tape_note_place(reel_tape *tape, size_t bytes, const char *call_site);
 static inline void reel_tape_profile(reel_tape *tape, size_t bytes, const char *call_site)
@@ -256,9 +256,9 @@ int reel_tape_fail_out_of_step(reel_tape *tape, int error, const char *format, .
 #endif
 	;
 /*
- * error.c: all steps that were recorded are reversed now. If the tape is not empty, -EBADMSG sticks.
- * The message names the steps that were reversed last: `first` up to, but not including, `last`.
- * Returns the tape's error.
+ * error.c: all steps that were recorded are reversed now. If the tape is not empty, -EBADMSG
+ * sticks. The message names the steps that were reversed last: `first` up to, but not including,
+ * `last`. Returns the tape's error.
  */
 int reel_tape_check_balance(reel_tape *tape, int64_t first, int64_t last);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The files that the environment asks for: a trace, a profile. A file of the same kind is overwritten,
- * another one is not. Processes that write at the same time have a file each. Any thread.
+ * The files that the environment asks for: a trace, a profile. A file of the same kind is
+ * overwritten, another one is not. Processes that write at the same time have a file each. Any
+ * thread.
  */
 #include "config.h"
 
@@ -21,8 +22,8 @@
 #define MAX_SECOND 100
 
 /*
- * FILE.json becomes FILE-PID.json: another process writes to FILE.json now. Processes of two machines
- * may have the same number, so there is a second one from 1 on.
+ * FILE.json becomes FILE-PID.json: another process writes to FILE.json now. Processes of two
+ * machines may have the same number, so there is a second one from 1 on.
  */
 static void name_for_process(char *name, size_t bytes, const char *path, unsigned second)
 {
@@ -82,13 +83,21 @@ int reel_output_open(const char *path, const char *magic, int *file)
 	return error;
 }
 
+static const char *text_of(const char *variable, int error)
+{
+	switch (error) {
+	case -EEXIST:
+		return strcmp(variable, "REEL_TRACE")
+			       ? "what has this name is no profile; choose another name"
+			       : "what has this name is no trace; choose another name";
+	case -ENODEV:
+		return "its file system maps no files; choose another directory";
+	default:
+		return strerror(-error);
+	}
+}
+
 void reel_output_refuse(const char *variable, const char *path, int error)
 {
-	char text[128];
-
-	snprintf(text, sizeof text, "what has this name is no %s; choose another name",
-		 strcmp(variable, "REEL_TRACE") ? "profile" : "trace");
-	reel_environment_refuse(variable, path, error == -EEXIST   ? text
-					       : error == -ENODEV ? "its file system maps no files; choose another directory"
-								  : strerror(-error));
+	reel_environment_refuse(variable, path, text_of(variable, error));
 }

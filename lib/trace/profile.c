@@ -2,9 +2,9 @@
 /*
  * The table of places, which threads fill without a lock, and the file at the end of the process.
  *
- * The figures at the peak are copied when the tapes begin to shrink after they were larger than ever
- * before. The thread that pops the slab does so; others may push and pop meanwhile, so the figures may
- * be off by some slabs.
+ * The figures at the peak are copied when the tapes begin to shrink after they were larger than
+ * ever before. The thread that pops the slab does so; others may push and pop meanwhile, so the
+ * figures may be off by some slabs.
  */
 #include "config.h"
 
@@ -41,8 +41,8 @@
 #define MAX_CALL_SITE 128
 
 /*
- * A place is free until a thread sets its key; then that thread fills in the rest. Only the end of the
- * process reads that.
+ * A place is free until a thread sets its key; then that thread fills in the rest. Only the end of
+ * the process reads that.
  */
 struct place {
 	_Atomic uint64_t key; /* of call site and callers; 0: free */

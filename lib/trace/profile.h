@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * REEL_PROFILE=FILE: which lines of the program push the bytes of its tapes, over the run and at the
- * moment at which tapes are largest. `reel profile FILE` shows it.
+ * REEL_PROFILE=FILE: which lines of the program push the bytes of its tapes, over the run and at
+ * the moment at which tapes are largest. `reel profile FILE` shows it.
  *
- * In each slab one push is looked at, at a height that differs from slab to slab (lib/tape/room.c): its
- * line stands for the slab. So a line that pushes a third of the bytes has a third of the slabs, more or less. The limit
- * with which a push compares the top is set to that height, so no push has an instruction more. What
- * is pushed again on a slab, after it was popped from there, is not counted again; nor is what lies on
- * the top slab of a tape.
+ * In each slab one push is looked at, at a height that differs from slab to slab (lib/tape/room.c):
+ * its line stands for the slab. So a line that pushes a third of the bytes has a third of the
+ * slabs, more or less. The limit with which a push compares the top is set to that height, so no
+ * push has an instruction more. What is pushed again on a slab, after it was popped from there, is
+ * not counted again; nor is what lies on the top slab of a tape.
  */
 #ifndef REEL_LIB_PROFILE_H
 #define REEL_LIB_PROFILE_H
@@ -30,14 +30,15 @@ static inline bool reel_profiles(void)
 }
 
 /*
- * Returns the number of the place that called the library: `call_site`, "file:line" or NULL, and the
- * functions that have called it. It is not 0. Any thread, without a lock. Cost: some microseconds.
+ * Returns the number of the place that called the library: `call_site`, "file:line" or NULL, and
+ * the functions that have called it. It is not 0. Any thread, without a lock. Cost: some
+ * microseconds.
  */
 uint16_t reel_profile_place(const char *call_site);
 
 /*
- * Counts bytes that slabs of this place hold, from now on or, if they are below 0, no longer. `pushed`
- * are counted over the run. Any thread.
+ * Counts bytes that slabs of this place hold, from now on or, if they are below 0, no longer.
+ * `pushed` are counted over the run. Any thread.
  */
 void reel_profile_count(uint16_t place, int64_t held, uint64_t pushed);
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file of a trace. It begins with a line that names the process. Blocks follow, each of which one
- * thread takes and fills with lines; spaces fill the rest, which JSON ignores. A thread takes the
- * next block with one atomic addition. When the ring has gone round, the next block is one that was
- * filled long ago: its events are dropped, and counted.
+ * The file of a trace. It begins with a line that names the process. Blocks follow, each of which
+ * one thread takes and fills with lines; spaces fill the rest, which JSON ignores. A thread takes
+ * the next block with one atomic addition. When the ring has gone round, the next block is one that
+ * was filled long ago: its events are dropped, and counted.
  *
- * The word `owner` of a block says who may write there: which turn took the block, and whether a line
- * is being written at the moment. A thread writes a line only after it has set WRITING in the turn
- * that it knows. So nobody takes a block in which another thread writes, and a thread whose block was
- * taken sees that.
+ * The word `owner` of a block says who may write there: which turn took the block, and whether a
+ * line is being written at the moment. A thread writes a line only after it has set WRITING in the
+ * turn that it knows. So nobody takes a block in which another thread writes, and a thread whose
+ * block was taken sees that.
  *
  *	from             to                by
  *	free             turn | WRITING    take(), in the first round
@@ -17,8 +17,8 @@
  *	turn             turn | WRITING    reenter()
  *	free, turn       ENDED             end_block()
  *
- * The system makes the file longer while the first round goes on. If it refuses, because the disk is
- * full, the trace ends there; a write to memory that it has no room for would end the process.
+ * The system makes the file longer while the first round goes on. If it refuses, because the disk
+ * is full, the trace ends there; a write to memory that it has no room for would end the process.
  */
 #include "config.h"
 
@@ -107,8 +107,8 @@ static char *text_of(uint64_t turn)
 }
 
 /*
- * Returns false if another thread is writing to the block, or has taken it in a later turn. A thread
- * that is slow may leave the first use of a block to a turn of the second round.
+ * Returns false if another thread is writing to the block, or has taken it in a later turn. A
+ * thread that is slow may leave the first use of a block to a turn of the second round.
  */
 static bool try_to_take(uint64_t turn, bool *is_new)
 {
@@ -255,8 +255,8 @@ uint64_t reel_ring_end(void)
 }
 
 /*
- * Takes the block from the thread that has it, so that this thread writes no more lines there. A thread
- * that writes one now has until `deadline` to end it.
+ * Takes the block from the thread that has it, so that this thread writes no more lines there. A
+ * thread that writes one now has until `deadline` to end it.
  */
 static void end_block(uint64_t number, uint64_t deadline)
 {

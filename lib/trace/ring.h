@@ -30,8 +30,8 @@ const char *reel_ring_write(const char *line, size_t length, unsigned events,
 
 /*
  * Opens a ring of at most `bytes`, at least REEL_RING_MIN_BYTES, in a file that reel_output_open()
- * opens. `header` is its beginning: REEL_RING_HEADER bytes. One thread, which must not have the ring
- * open. Returns 0; what reel_output_open() says; -ENOMEM; or -ENOSPC: the disk is full.
+ * opens. `header` is its beginning: REEL_RING_HEADER bytes. One thread, which must not have the
+ * ring open. Returns 0; what reel_output_open() says; -ENOMEM; or -ENOSPC: the disk is full.
  */
 int reel_ring_open(const char *path, size_t bytes, const char *magic, const char *header);
 /* In the child of a fork, which has one thread: gives the ring up, which is its parent's. */

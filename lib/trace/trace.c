@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Formats events as lines of JSON. printf() would take most of the time of a traced slab, so numbers
- * are written here. Any thread.
+ * Formats events as lines of JSON. printf() would take most of the time of a traced slab, so
+ * numbers are written here. Any thread.
  */
 #include "config.h"
 
@@ -207,7 +207,8 @@ static size_t add_heading(char *text, uint64_t dropped)
 	char name[32], *at = text;
 
 	get_thread_name(name, sizeof name);
-	at = add_thread_name(at, thread_number(), thread_number() == process ? "main thread" : name);
+	at = add_thread_name(at, thread_number(),
+			     thread_number() == process ? "main thread" : name);
 	for (int64_t track = 0; track < MAX_TRACKS; track++)
 		if (tracks >> track & 1)
 			at = name_track(at, track);

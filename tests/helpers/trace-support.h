@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads traces line by line, for tests. Sums are of exact nanoseconds and bytes. A program of a test is
- * the test itself, started with the name of what it is to do.
+ * Reads traces line by line, for tests. Sums are of exact nanoseconds and bytes. A program of a
+ * test is the test itself, started with the name of what it is to do.
  */
 #ifndef TESTS_TRACE_SUPPORT_H
 #define TESTS_TRACE_SUPPORT_H

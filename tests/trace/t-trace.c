@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Traces: their sums are those of the statistics, for random programs with several threads and a
- * store that fails; rings that go round; processes that fork and that are killed; and what REEL_TRACE
- * may not be.
+ * store that fails; rings that go round; processes that fork and that are killed; and what
+ * REEL_TRACE may not be.
  */
 #include "config.h"
 
