@@ -83,6 +83,14 @@ int reel_output_open(const char *path, const char *magic, int *file)
 	return error;
 }
 
+const char *reel_output_path(const char *variable, bool *is_asked)
+{
+	bool was_asked = *is_asked;
+
+	*is_asked = true;
+	return was_asked ? NULL : reel_environment(variable);
+}
+
 static const char *text_of(const char *variable, int error)
 {
 	switch (error) {

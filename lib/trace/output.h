@@ -3,6 +3,8 @@
 #ifndef REEL_LIB_OUTPUT_H
 #define REEL_LIB_OUTPUT_H
 
+#include <stdbool.h>
+
 /* Maximum length of a magic. */
 #define REEL_OUTPUT_MAGIC 64
 
@@ -13,6 +15,12 @@
  * else; or what the system says.
  */
 int reel_output_open(const char *path, const char *magic, int *file);
+
+/*
+ * Returns the file that `variable` names, in the first call; NULL: none, or *is_asked says that an
+ * earlier call has answered.
+ */
+const char *reel_output_path(const char *variable, bool *is_asked);
 
 /* One line on stderr: the file that `variable` names cannot be written. */
 void reel_output_refuse(const char *variable, const char *path, int error);

@@ -27,7 +27,6 @@
 
 #include "os/assert.h"
 #include "os/cancel.h"
-#include "os/environment.h"
 #include "os/os-file.h"
 #include "os/yield.h"
 #include "output.h"
@@ -267,13 +266,10 @@ __attribute__((destructor)) static void end_profile(void)
 void reel_profile_open(void)
 {
 	REEL_UNCANCELLED;
-	const char *path = reel_environment("REEL_PROFILE");
+	const char *path = reel_output_path("REEL_PROFILE", &was_opened);
 	void *caller[MAX_DEPTH];
 	int error;
 
-	if (was_opened)
-		return;
-	was_opened = true;
 	if (!path)
 		return;
 	error = reel_output_open(path, MAGIC, &profile.file);

@@ -380,13 +380,10 @@ static void make_header(char header[REEL_RING_HEADER])
 
 void reel_trace_open(void)
 {
-	const char *path = reel_environment("REEL_TRACE");
+	const char *path = reel_output_path("REEL_TRACE", &was_opened);
 	char header[REEL_RING_HEADER];
 	int error;
 
-	if (was_opened)
-		return;
-	was_opened = true;
 	if (!path)
 		return;
 	process = getpid();
