@@ -336,50 +336,58 @@ static const struct {
 	{"wait for a rank", WAITING_FOR_RANK},
 };
 
-static void look_at_span(struct report *report, const struct event *event)
+static enum activity activity_of(const struct event *event)
 {
-	struct track *track = track_of(report, event);
-	double end = event->begin + event->ns;
-
-	for (unsigned i = 0; i < sizeof activities / sizeof *activities; i++) {
-		if (strcmp(event->name, activities[i].name) != 0)
-			continue;
-		track->busy[activities[i].activity] += 1e-9 * event->ns;
-		if (activities[i].activity == PUTTING || activities[i].activity == GETTING)
-			add_sample(&report->transfer, &report->transfers, &report->transfer_room,
-				   event->begin, end);
-		spread(report, track->bin[activities[i].activity], event->begin, end, event->ns);
-	}
-	if (!strcmp(event->name, "put") || !strcmp(event->name, "get"))
-		spread(report, event->name[0] == 'p' ? report->put.values : report->get.values,
-		       event->begin, end, number_of(event->arguments, "bytes", 0));
+	for (unsigned i = 0; i < sizeof activities / sizeof *activities; i++)
+		if (!strcmp(event->name, activities[i].name))
+			return activities[i].activity;
+	return ACTIVITIES;
 }
 
 /* A reverse goes from its last step to its first. */
-static void look_at_plan(struct report *report, const struct event *event)
+static void look_at_action(struct report *report, const struct event *event, enum activity kind)
 {
-	static const char *const names[] = {"advance", "record", "reverse"};
 	double first = number_of(event->arguments, "first", 0);
 	double last = number_of(event->arguments, "last", 0);
+	double from = kind == REVERSING ? last : first, to = kind == REVERSING ? first : last;
 
-	for (int kind = 0; kind < 3; kind++) {
-		double from = kind == 2 ? last : first, to = kind == 2 ? first : last;
+	if (kind == ADVANCING)
+		report->advanced += last - first;
+	if (kind != REVERSING)
+		report->first_time = fmax(report->first_time, last);
+	for (int bin = bin_of(report, event->begin);
+	     bin <= bin_of(report, event->begin + event->ns); bin++) {
+		double middle = report->begin_ns + (bin + 0.5) * bin_ns(report);
+		double done = event->ns > 0 ? (middle - event->begin) / event->ns : 1;
 
-		if (strcmp(event->name, names[kind]) != 0)
-			continue;
-		if (kind == 0)
-			report->advanced += last - first;
-		if (kind != 2)
-			report->first_time = fmax(report->first_time, last);
-		for (int bin = bin_of(report, event->begin);
-		     bin <= bin_of(report, event->begin + event->ns); bin++) {
-			double middle = report->begin_ns + (bin + 0.5) * bin_ns(report);
-			double done = event->ns > 0 ? (middle - event->begin) / event->ns : 1;
-
-			report->plan[kind].values[bin] =
-				from + (to - from) * fmin(fmax(done, 0), 1);
-		}
+		report->plan[kind].values[bin] = from + (to - from) * fmin(fmax(done, 0), 1);
 	}
+}
+
+/* What has failed has taken time, and moved no bytes. */
+static void look_at_transfer(struct report *report, const struct event *event, enum activity kind)
+{
+	double end = event->begin + event->ns;
+
+	add_sample(&report->transfer, &report->transfers, &report->transfer_room, event->begin, end);
+	if (strncmp(event->name, "failed", 6) != 0)
+		spread(report, kind == PUTTING ? report->put.values : report->get.values,
+		       event->begin, end, number_of(event->arguments, "bytes", 0));
+}
+
+static void look_at_span(struct report *report, const struct event *event)
+{
+	struct track *track = track_of(report, event);
+	enum activity kind = activity_of(event);
+
+	if (kind == ACTIVITIES)
+		return;
+	track->busy[kind] += 1e-9 * event->ns;
+	spread(report, track->bin[kind], event->begin, event->begin + event->ns, event->ns);
+	if (kind < PLANNED_ACTIVITIES)
+		look_at_action(report, event, kind);
+	if (kind == PUTTING || kind == GETTING)
+		look_at_transfer(report, event, kind);
 }
 
 static void add_to_sum(struct report *report, const struct event *event)
@@ -395,10 +403,10 @@ static void add_to_sum(struct report *report, const struct event *event)
 
 static void note_budget(struct report *report, const struct event *event)
 {
-	int room = report->budgets;
 	double hard = number_of(event->arguments, "hard_budget", -1);
 
-	report->budget = grow(report->budget, report->budgets, &room, sizeof *report->budget);
+	report->budget = grow(report->budget, report->budgets, &report->budget_room,
+			      sizeof *report->budget);
 	report->budget[report->budgets++] = (struct pool_budget){
 		.process = event->process,
 		.pool = (int64_t)number_of(event->arguments, "pool", 0),
@@ -415,7 +423,6 @@ static void look_at_figures(struct report *report, const struct event *event)
 		return;
 	case 'X':
 		look_at_span(report, event);
-		look_at_plan(report, event);
 		break;
 	case 'i':
 		if (!strcmp(event->name, "pool opened"))
@@ -480,13 +487,12 @@ int report_read(struct report *report, char **paths, int number)
 {
 	memset(report, 0, sizeof *report);
 	report->traces = number;
-	for (int kind = 0; kind < 3; kind++)
+	for (int kind = 0; kind < PLANNED_ACTIVITIES; kind++)
 		for (int bin = 0; bin < BINS; bin++)
 			report->plan[kind].values[bin] = -1;
 	for (int i = 0; i < number; i++)
 		if (!for_each_event(report, paths[i], look_at_time))
 			return EXIT_FAILURE;
-	report->dropped = 0;
 	if (report->end_ns <= report->begin_ns)
 		report->end_ns = report->begin_ns + 1;
 	for (int i = 0; i < number; i++)

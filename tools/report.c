@@ -139,20 +139,6 @@ static void number_tapes(struct report *report)
 		snprintf(report->tapes.one[i].name, MAX_LABEL, "tape %d", i + 1);
 }
 
-static void write_plan(const struct report *report)
-{
-	static const char *const names[] = {"advance", "record", "reverse"};
-	bool is_first = true, is_empty = true;
-
-	for (int kind = 0; kind < 3; kind++)
-		for (int bin = 0; bin < BINS; bin++)
-			is_empty &= report->plan[kind].values[bin] < 0;
-	fputs(",\n\"plan\":[", out);
-	for (int kind = 0; !is_empty && kind < 3; kind++)
-		write_series(names[kind], report->plan[kind].values, &is_first);
-	fputc(']', out);
-}
-
 static const char *const activity_names[ACTIVITIES] = {
 	[ADVANCING] = "advance",
 	[RECORDING] = "record",
@@ -166,6 +152,19 @@ static const char *const activity_names[ACTIVITIES] = {
 	[WAITING_FOR_THREADS] = "wait for threads",
 	[WAITING_FOR_RANK] = "wait for a rank",
 };
+
+static void write_plan(const struct report *report)
+{
+	bool is_first = true, is_empty = true;
+
+	for (int kind = 0; kind < PLANNED_ACTIVITIES; kind++)
+		for (int bin = 0; bin < BINS; bin++)
+			is_empty &= report->plan[kind].values[bin] < 0;
+	fputs(",\n\"plan\":[", out);
+	for (int kind = 0; !is_empty && kind < PLANNED_ACTIVITIES; kind++)
+		write_series(activity_names[kind], report->plan[kind].values, &is_first);
+	fputc(']', out);
+}
 
 /*
  * Waits lie within actions and lanes, and lanes within actions: what is shown of an action is the
@@ -275,6 +274,7 @@ static void merge_places(struct series_list *list)
 		list->one[j].greatest += list->one[i].greatest;
 		for (int bin = 0; bin < BINS; bin++)
 			list->one[j].values[bin] += list->one[i].values[bin];
+		free(list->one[i].sample);
 	}
 	list->count = count;
 }

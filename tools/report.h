@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a report shows of traces: figures over time, sums, and what they say. */
+/* A report of traces: figures over time, sums, and advice that follows from them. */
 #ifndef REEL_TOOLS_REPORT_H
 #define REEL_TOOLS_REPORT_H
 
@@ -35,12 +35,13 @@ struct series_list {
 	int latest; /* found last: an event is often of the same one as the event before */
 };
 
-/* What a track is shown to do; those that wait come last. */
+/* Activities that a report shows of a track. Waits come last. */
 enum activity {
 	ADVANCING,
 	RECORDING,
 	REVERSING,
-	IN_LANES,
+	PLANNED_ACTIVITIES, /* number of those before: the actions of a plan */
+	IN_LANES = PLANNED_ACTIVITIES,
 	PUTTING,
 	GETTING,
 	WAITING_FOR_MEMORY,
@@ -80,9 +81,10 @@ struct report {
 	int tracks, track_room;
 	struct series_list resident, in_use, tapes, places; /* the first two: one for each pool */
 	struct pool_budget *budget;
-	int budgets;
+	int budgets, budget_room;
 	struct series put, get;                  /* bytes a second */
-	struct series plan[3];                   /* step of advance, record, reverse; -1: none */
+	/* The step at which the run is in each action of the plan; -1: none. */
+	struct series plan[PLANNED_ACTIVITIES];
 	double advanced, first_time; /* steps advanced; those advanced for the first time */
 	struct sample *transfer; /* of all stores: when it began, and when it ended */
 	int transfers, transfer_room;
