@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What a trace, a profile and the display of progress cost: the tsunami with each of them and without, in
-# turns. It prints a table in Markdown, the medians of the seconds of both sweeps. Usage: bench/seeing.sh
+# Measures the cost of a trace, of a profile and of progress: the tsunami runs with each of them and without, in
+# turns. Prints a table in Markdown, the medians of the seconds of both sweeps. Usage: bench/seeing.sh
 # BUILD-DIRECTORY [ROUNDS [DIRECTORY-ON-A-DISK]], for example: bench/seeing.sh build/main 9 /var/tmp.
 set -eu
 tsunami=$(cd "$1" && pwd)/examples/tsunami/tsunami

@@ -97,7 +97,7 @@ static const struct code *code_at(const struct profile *profile, uint64_t addres
 	return NULL;
 }
 
-/* Whether the address is in Reel's own code, also if a program is linked with it statically. */
+/* Returns true for an address in Reel's code, in a library or linked into the program. */
 static bool is_reel(const struct profile *profile, uint64_t address)
 {
 	const struct code *code = code_at(profile, address);
@@ -136,7 +136,7 @@ void profile_name_frame(const struct profile *profile, uint64_t address, char na
 		snprintf(name, MAX_NAME, "0x%" PRIx64, address);
 }
 
-/* Whether the library knows the line: drop-ins name the function that pushes. */
+/* Returns true for "file:line". Drop-ins give the name of their function instead. */
 static bool is_line(const char *call_site)
 {
 	const char *colon = strrchr(call_site, ':');
@@ -178,7 +178,7 @@ static int compare_bytes(const void *one, const void *other)
 	return compare_lines(one, other);
 }
 
-/* Frees what it leaves out. */
+/* Frees the places that it adds to another one. */
 void profile_merge_lines(struct profile *profile)
 {
 	int lines = 0;

@@ -55,7 +55,7 @@ struct frame {
 /* Opens the files that can be read. NULL: nothing is known of any address. */
 struct source *source_open(const struct code *code, int count);
 void source_close(struct source *source);
-/* What stands at an address. What it names is kept until the source is closed. */
+/* Returns function and line of an address. Their names are kept until the source is closed. */
 struct frame source_frame(struct source *source, uint64_t address);
 
 /* profile.c: a number of bytes as "12M". */

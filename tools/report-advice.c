@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a report says in words: what was slow, and which setting would help. Each rule has its figure.
+ * Advice of a report: sentences that say what was slow and which setting would help. Each rule gives
+ * the figure that it follows from.
  */
 #include "config.h"
 

@@ -205,7 +205,7 @@ static char *sample_point(const reel_tape *tape)
 	return slab->frame + (height < (double)slab->bytes ? (size_t)height / 8 * 8 : 0);
 }
 
-/* What a slab has beside the number of its place, which is 0 until a push is looked at. */
+/* Parts of `slab->place`. The number is 0 until a push on the slab is looked at. */
 #define PLACE_NUMBER 0x0fffu
 /* The slab was covered once, so that its bytes are counted as pushed. */
 #define PLACE_COUNTED 0x8000u

@@ -27,7 +27,7 @@
 
 #include "os/clock.h"
 
-/* What happened. The table in trace.c has the name and the arguments of each kind. */
+/* Kinds of events. The table in trace.c has the name and the arguments of each kind. */
 enum reel_trace_kind {
 	REEL_TRACE_POOL_OPEN,
 	REEL_TRACE_POOL_CLOSE,

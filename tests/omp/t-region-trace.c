@@ -66,7 +66,7 @@ static int run_program(void)
 	return reel_pool_close(pool) != 0;
 }
 
-/* Whether what begins within something else on its track ends within it. */
+/* Returns whether regions and lanes that begin within another one of their track end there. */
 static bool is_nested(const struct trace *trace)
 {
 	long long begin[64], end[64], track[64];

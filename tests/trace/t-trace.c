@@ -570,7 +570,7 @@ static void test_fork(void)
 	close_trace(&child);
 }
 
-/* Whether the program ends with this status, and says so on stderr in one line. */
+/* Returns whether the program succeeds and writes one line to stderr, which has the text `said`. */
 static bool says(const char *path, const char *what, const char *said)
 {
 	char text[1024] = "";

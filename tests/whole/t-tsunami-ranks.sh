@@ -136,7 +136,7 @@ else
 	skip "a cell that falls dry: $relief is not installed"
 fi
 
-# What the ranks tell: one line of progress, and a trace each, of which one page is made.
+# One rank shows progress, each rank writes a trace, and one page is made of both traces.
 export REEL_PROGRESS=1 REEL_TRACE=ranks.json
 on_ranks 2 --quiet --threads 1 --checkpoint binomial:4
 ok $? 'two ranks with a trace'
