@@ -108,20 +108,6 @@ static void note_peak(struct reel_snapshots *snapshots)
 		snapshots->peak_bytes = bytes;
 }
 
-/* Waits until a store's pool gives memory back to the run's pool. False: none has anything to give. */
-static bool make_room(struct reel_snapshots *snapshots)
-{
-	int ignored = 0;
-
-	for (unsigned tier = 0; tier < snapshots->tiers; tier++) {
-		reel_pool *pool = snapshots->tier[tier].pool;
-
-		if (has_store(snapshots, tier) && pool->reclaim->await_frame(pool, true, &ignored))
-			return true;
-	}
-	return false;
-}
-
 /* ---- Storing ---- */
 
 static int claim(struct reel_snapshots *snapshots, unsigned tier, unsigned number, int64_t state)
@@ -152,7 +138,7 @@ static int open_parcel(struct reel_snapshots *snapshots, unsigned tier, reel_par
 		reel_pool_await_puts(pool, snapshots->max_puts - 1);
 	error = reel_parcel_open_alone(parcel, pool, snapshots->bytes, data);
 	while (error && !refused) {
-		refused = !make_room(snapshots);
+		refused = !reel_children_await_frame(snapshots->pool);
 		/* After a refusal, too: another thread may have given memory back meanwhile. */
 		error = reel_parcel_open_alone(parcel, pool, snapshots->bytes, data);
 	}
@@ -278,7 +264,7 @@ int reel_snapshot_pin(struct reel_snapshots *snapshots, unsigned tier, unsigned 
 		return -EBADMSG;
 	do
 		error = reel_parcel_pin(parcel, data);
-	while (error == -EDQUOT && make_room(snapshots));
+	while (error == -EDQUOT && reel_children_await_frame(snapshots->pool));
 	REEL_ASSERT(!before || !error);
 	if (error) {
 		pin_slot(snapshots, tier, number, state, false, &before);

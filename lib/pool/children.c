@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pools with a parent. Each keeps idle frames of its parent's for its next slabs, which the parent
- * takes back before it refuses a slab. Any thread. The lock guards the lists of children. With the
- * lock no function waits for the store or calls it, so a fork can take it when all else has paused.
+ * Pools with a parent. Each keeps idle frames of its parent's for its next slabs, and frames of slabs
+ * that it is about to write to its store. The parent takes these frames back before it refuses a slab.
+ * Any thread. The lock guards the lists of children. With the lock no function waits for the store or
+ * calls it, so a fork can take it when all else has paused.
  */
 #include "config.h"
 
@@ -69,36 +70,66 @@ void reel_children_remove(struct reel_pool *child)
 	pthread_mutex_unlock(&children_lock);
 }
 
-/* The mark keeps the child while this thread trims it without the lock. Returns the bytes. */
-static size_t visit(struct reel_pool *child)
+/* A visit of a child returns the bytes that it has gained. */
+typedef size_t visit_fn(struct reel_pool *child);
+
+static size_t trim(struct reel_pool *child)
 {
-	size_t trimmed;
+	return reel_pool_trim(child, 0);
+}
+
+static size_t await_frame(struct reel_pool *child)
+{
+	int ignored = 0;
+
+	return child->reclaim->await_frame(child, true, &ignored) ? child->frame_bytes : 0;
+}
+
+/* The mark keeps the child while this thread visits it without the lock. */
+static size_t visit_one(struct reel_pool *child, visit_fn *visit)
+{
+	size_t gained;
 
 	child->visitors++;
 	pthread_mutex_unlock(&children_lock);
-	trimmed = reel_pool_trim(child, 0);
+	gained = visit(child);
 	pthread_mutex_lock(&children_lock);
 	REEL_ASSERT(child->visitors > 0);
 	if (--child->visitors == 0)
 		pthread_cond_broadcast(&visit_ended);
-	return trimmed;
+	return gained;
+}
+
+/* Returns the bytes that the children gave, of which `enough` end the round. */
+static size_t visit_all(struct reel_pool *parent, visit_fn *visit, size_t enough)
+{
+	size_t gained = 0;
+	struct reel_pool *child;
+
+	/* Relaxed: a child that is being opened has no frame yet. */
+	if (forks || !atomic_load_explicit(&parent->children, memory_order_relaxed))
+		return 0;
+	pthread_mutex_lock(&children_lock);
+	child = atomic_load_explicit(&parent->children, memory_order_relaxed);
+	for (; child && gained < enough; child = child->next_sibling)
+		gained += visit_one(child, visit);
+	pthread_mutex_unlock(&children_lock);
+	return gained;
 }
 
 bool reel_children_trim(struct reel_pool *parent)
 {
-	size_t trimmed = 0, resident;
+	size_t trimmed = visit_all(parent, trim, SIZE_MAX), resident;
 
-	/* Relaxed: a child that is being opened has no idle frame yet. */
-	if (forks || !atomic_load_explicit(&parent->children, memory_order_relaxed))
+	if (!trimmed)
 		return false;
-	pthread_mutex_lock(&children_lock);
-	for (struct reel_pool *child = atomic_load_explicit(&parent->children, memory_order_relaxed);
-	     child; child = child->next_sibling)
-		trimmed += visit(child);
-	pthread_mutex_unlock(&children_lock);
 	/* The frames are idle large slabs of the parent's. A slab of another size does not fit there. */
 	resident = atomic_load_explicit(&parent->resident, memory_order_relaxed);
-	if (trimmed)
-		reel_pool_trim(parent, resident > trimmed ? resident - trimmed : 0);
-	return trimmed > 0;
+	reel_pool_trim(parent, resident > trimmed ? resident - trimmed : 0);
+	return true;
+}
+
+bool reel_children_await_frame(struct reel_pool *parent)
+{
+	return visit_all(parent, await_frame, 1) > 0;
 }

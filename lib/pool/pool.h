@@ -185,7 +185,7 @@ void reel_pool_destroy(struct reel_pool *pool);
 
 /*
  * magazine.c: any thread; wait-free if a magazine of this thread serves, else lock-free. Whoever
- * would be refused waits for the store, and for the list of the pool's children if it has any.
+ * would be refused waits for the store, and for those of the pool's children if it has any.
  */
 
 /*
@@ -194,6 +194,8 @@ void reel_pool_destroy(struct reel_pool *pool);
  */
 int reel_pool_take(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
 		   struct reel_slab **taken);
+/* Takes a large slab for a child of the pool, and does not wait for the stores of its siblings. */
+int reel_pool_lend(struct reel_pool *pool, size_t bytes, struct reel_slab **lent);
 void reel_pool_give(struct reel_pool *pool, struct reel_slab *slab);
 /* Give a slab that has no frame. */
 void reel_pool_give_frameless(struct reel_pool *pool, struct reel_slab *slab);
@@ -285,6 +287,11 @@ void reel_children_remove(struct reel_pool *child);
  * whether there were any. Waits for a fork of another thread, but for no store.
  */
 bool reel_children_trim(struct reel_pool *parent);
+/*
+ * Any thread but an offload thread: waits until the store of a child frees a frame, which the child
+ * may keep as an idle one. False: no child has anything to give.
+ */
+bool reel_children_await_frame(struct reel_pool *parent);
 /* For the handlers of fork(): last before it, first after it, and for each pool in the child. */
 void reel_children_lock_for_fork(void);
 void reel_children_unlock_after_fork(void);

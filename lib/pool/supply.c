@@ -340,7 +340,7 @@ static int map(struct reel_pool *pool, size_t bytes, struct reel_slab *slab)
  */
 static int borrow(struct reel_pool *pool, size_t bytes, struct reel_slab *slab)
 {
-	int error = reel_pool_take(pool->parent, REEL_SLAB_LARGE, bytes, &slab->lender);
+	int error = reel_pool_lend(pool->parent, bytes, &slab->lender);
 
 	if (error)
 		return error;

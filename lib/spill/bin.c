@@ -160,11 +160,13 @@ static int acquire(void *context)
 	return error;
 }
 
-/* Gives up memory that is kept for later. False: there is none. */
+/* Gives up memory that is kept for later, or waits for some. False: there is none. */
 static bool find_room(struct reel_bin *bin)
 {
-	return reel_parcels_retire_idle(bin->parcels) ||
-	       reel_children_trim(bin->parcels->pool);
+	struct reel_pool *pool = bin->parcels->pool;
+
+	return reel_parcels_retire_idle(bin->parcels) || reel_children_trim(pool) ||
+	       reel_children_await_frame(pool);
 }
 
 int reel_bin_pin(struct reel_bin *bin)

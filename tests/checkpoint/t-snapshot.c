@@ -2,7 +2,7 @@
 /*
  * Snapshots, when another thread comes at the worst moment: what it does is done where
  * memory has been refused, or while a store holds back what it was given.
- * Linked with --wrap=reel_pool_take.
+ * Linked with --wrap=reel_pool_take and --wrap=reel_pool_lend.
  */
 #include <config.h>
 
@@ -26,11 +26,11 @@ int __real_reel_pool_take(reel_pool *pool, enum reel_slab_kind kind, size_t byte
 			  struct reel_slab **slab);
 int __wrap_reel_pool_take(reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
 			  struct reel_slab **slab);
+int __real_reel_pool_lend(reel_pool *pool, size_t bytes, struct reel_slab **slab);
+int __wrap_reel_pool_lend(reel_pool *pool, size_t bytes, struct reel_slab **slab);
 
-int __wrap_reel_pool_take(reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
-			  struct reel_slab **slab)
+static int seen(int error)
 {
-	int error = __real_reel_pool_take(pool, kind, bytes, slab);
 	void (*happens)(void) = error ? after_refusal : NULL;
 
 	if (happens) {
@@ -38,6 +38,17 @@ int __wrap_reel_pool_take(reel_pool *pool, enum reel_slab_kind kind, size_t byte
 		happens();
 	}
 	return error;
+}
+
+int __wrap_reel_pool_take(reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
+			  struct reel_slab **slab)
+{
+	return seen(__real_reel_pool_take(pool, kind, bytes, slab));
+}
+
+int __wrap_reel_pool_lend(reel_pool *pool, size_t bytes, struct reel_slab **slab)
+{
+	return seen(__real_reel_pool_lend(pool, bytes, slab));
 }
 
 /* Tier 0 is memory, tier 1 a store that holds all back; for so many snapshots, 0: any number. */

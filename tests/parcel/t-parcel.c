@@ -1028,6 +1028,70 @@ static void idle_frames_serve_a_pin(void)
 	close_family(parent, child, late);
 }
 
+static void put_slowly(reel_store *store, reel_transfer *transfer)
+{
+	usleep(10000);
+	late_put(store, transfer);
+}
+
+/* Takes all of the budget, and gives it back. Returns 0 or what went wrong. */
+static int use_all(reel_pool *pool)
+{
+	reel_parcel *parcel;
+	void *data;
+	int error = reel_parcel_open(&parcel, pool, stats_of(pool).hard_budget, NULL, &data);
+
+	return error ? error : reel_parcel_close(parcel);
+}
+
+static int use_nearly_all_by_a_tape(reel_pool *pool)
+{
+	reel_tape tape;
+	int error;
+
+	reel_tape_open(&tape, pool, 0);
+	push_values(&tape, 1, 0, (BUDGET - 1) * SLAB / sizeof(uint64_t));
+	error = reel_tape_error(&tape);
+	reel_tape_close(&tape);
+	reel_pool_flush(pool);
+	return error;
+}
+
+/* Parcels of the child fill the budget. Their frames come only when the store has their contents. */
+static void a_child_that_writes_makes_room(int use(reel_pool *), const char *who)
+{
+	struct late_store *late = late_open(37);
+	struct reel_store_verbs slow = *late->store.verbs;
+	reel_pool *parent = open_pool(spilling(NULL, BUDGET, 12)), *child;
+	reel_parcel *stored[BUDGET];
+	unsigned wrong = 0;
+	void *data;
+
+	tap_case("a child that writes");
+	slow.put = put_slowly;
+	late->store.verbs = &slow;
+	if (reel_pool_open_child(&child, parent, &late->store, SLAB, FRAMES, NULL))
+		abort();
+	for (unsigned i = 0; i < BUDGET; i++) {
+		if (reel_parcel_open_alone(&stored[i], child, SLAB, &data))
+			abort();
+		write_bytes(data, SLAB, i);
+	}
+	for (unsigned i = 0; i < BUDGET; i++)
+		reel_parcel_seal(stored[i]);
+	is_int(use(parent), 0, "%s of the parent waits for its memory", who);
+	for (unsigned i = 0; i < BUDGET; i++) {
+		wrong += !reads(stored[i], i);
+		reel_parcel_close(stored[i]);
+	}
+	reel_pool_settle(child);
+	is_int(wrong, 0, "the child's parcels keep their contents");
+	is_int(late->wrongs + late->used, 0, "the store was used rightly");
+	is_int(reel_pool_close_child(child, true), 0, "the child is closed");
+	close_pool_at_rest(parent, "a parent");
+	free(late);
+}
+
 /* A handler of the program's own, which runs amid the fork, finds the lists of children locked. */
 static void a_fork_waits_for_no_trim(void)
 {
@@ -1521,6 +1585,8 @@ int main(void)
 	idle_frames_serve_a_large_parcel(late_open(23));
 	idle_frames_serve_whole_slabs();
 	idle_frames_serve_a_pin();
+	a_child_that_writes_makes_room(use_all, "a parcel");
+	a_child_that_writes_makes_room(use_nearly_all_by_a_tape, "a tape");
 	a_fork_waits_for_no_trim();
 	an_order_is_read_ahead(false, SLAB, 0);
 	an_order_is_read_ahead(true, SLAB, 0);
