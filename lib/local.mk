@@ -138,6 +138,7 @@ libreel_core_la_SOURCES = \
 	%D%/tape/sum.c \
 	%D%/tape/tape.c %D%/tape/tape.h \
 	%D%/tape/version.c \
+	%D%/trace/live.c %D%/trace/live.h \
 	%D%/trace/output.c %D%/trace/output.h \
 	%D%/trace/profile.c %D%/trace/profile.h \
 	%D%/trace/ring.c %D%/trace/ring.h \

@@ -118,6 +118,7 @@ check_PROGRAMS += \
 	%D%/tools/t-scheduler \
 	%D%/spill/t-progress \
 	%D%/tape/t-version $(one_thread) \
+	%D%/trace/t-live \
 	%D%/trace/t-trace \
 	%D%/dropin/t-adstack \
 	%D%/dropin/t-adstack-beside \
@@ -194,6 +195,7 @@ dist_check_SCRIPTS += \
 	%D%/tools/t-plan.sh $(one_thread) $(slow) \
 	%D%/tools/t-profile.sh $(any_build) \
 	%D%/tools/t-report.sh $(any_build) \
+	%D%/tools/t-top.sh \
 	%D%/tools/t-tune.sh $(measures) $(any_build) \
 	%D%/python/t-python.sh $(one_thread) \
 	%D%/tools/t-scale.sh $(measures) $(any_build) \

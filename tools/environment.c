@@ -22,6 +22,7 @@ static const char *const variables[] = {
 	"REEL_PROFILE",
 	"REEL_PROGRESS",
 	"REEL_SPILL_DIR",
+	"REEL_STATS",
 	"REEL_STORE",
 	"REEL_TRACE",
 	"REEL_TRACE_SIZE",

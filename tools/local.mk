@@ -25,6 +25,7 @@ bin_PROGRAMS += %D%/reel
 	%D%/topology-hwloc.c \
 	%D%/topology-kernel.c \
 	%D%/topology.h \
+	%D%/top.c \
 	%D%/tune.c \
 	%D%/verb.h
 nodist_%C%_reel_SOURCES = %D%/report-page.c

@@ -29,6 +29,9 @@ int profile_run(int count, char **words);
 extern const char report_help[];
 int report_run(int count, char **words);
 
+extern const char top_help[];
+int top_run(int count, char **words);
+
 extern const char tune_help[];
 int tune_run(int count, char **words);
 

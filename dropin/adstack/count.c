@@ -105,10 +105,11 @@ void reel_adstack_counts_start(void)
 {
 	const char *text = reel_environment("REEL_STATS");
 
-	if (!text || !strcmp(text, "0"))
+	/* "live" is for `reel top`. */
+	if (!text || !strcmp(text, "0") || !strcmp(text, "live"))
 		return;
 	if (strcmp(text, "1"))
-		reel_environment_refuse("REEL_STATS", text, "it must be 0 or 1");
+		reel_environment_refuse("REEL_STATS", text, "it must be 0, 1 or live");
 	else
 		counting = !atexit(report);
 }

@@ -79,8 +79,8 @@ module reel
     integer(c_int64_t) :: stalls = 0, stall_ns = 0
     integer(c_int64_t) :: written_bytes = 0, stored_bytes = 0, read_bytes = 0
     integer(c_int64_t) :: failed_puts = 0, failed_gets = 0
-    integer(c_int64_t) :: pressure_events = 0
-    integer(c_int64_t) :: reserved(3) = 0
+    integer(c_int64_t) :: pressure_events = 0, in_store_bytes = 0
+    integer(c_int64_t) :: reserved(2) = 0
   end type
 
   integer, parameter, public :: REEL_MAX_TIERS = 4

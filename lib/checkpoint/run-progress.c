@@ -15,7 +15,9 @@
 #include "config.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +31,7 @@
 #include "os/numerals.h"
 #include "run.h"
 #include "plan/plan.h"
+#include "trace/live.h"
 
 #define BINS 64
 /* Between two calls of the callback, and two lines on a terminal, each of which replaces the last. */
@@ -50,6 +53,7 @@ struct reel_run_progress {
 	/* Held while a line is written, which may take long: nobody else waits to write one. */
 	pthread_mutex_t writing;
 	bool has_line; /* a line on the terminal that has not ended; `writing` guards it */
+	struct reel_live_object live;
 
 	pthread_mutex_t lock; /* guards the following */
 	int64_t width;    /* number of steps in a bin */
@@ -63,6 +67,9 @@ struct reel_run_progress {
 	double sweep_ns;     /* time of all pieces in this sweep */
 	uint64_t told;       /* time at which the callback was called last */
 	uint64_t shown;      /* time of the last line */
+	/* For `reel top`: the last description, and its time; 0: the run is in no sweep. */
+	struct reel_progress latest;
+	uint64_t described;
 };
 
 /* The run whose lines are shown. Others, as those in its callbacks, show none meanwhile. */
@@ -401,18 +408,66 @@ struct telling {
 };
 
 /* Requires progress->lock. */
+static void note_for_top(struct reel_run_progress *progress, const struct reel_progress *now,
+			 uint64_t time)
+{
+	progress->latest = *now;
+	progress->described = time;
+}
+
+static void forget_for_top(struct reel_run_progress *progress)
+{
+	REEL_UNCANCELLED;
+
+	pthread_mutex_lock(&progress->lock);
+	progress->described = 0;
+	pthread_mutex_unlock(&progress->lock);
+}
+
+/* The time that has passed since the description was made is not left any more. */
+static void write_live(const struct reel_live_object *object, FILE *answer)
+{
+	struct reel_run_progress *progress =
+		(struct reel_run_progress *)((const char *)object -
+					     offsetof(struct reel_run_progress, live));
+	struct reel_progress now;
+	uint64_t described;
+	double since, left;
+
+	pthread_mutex_lock(&progress->lock);
+	now = progress->latest;
+	described = progress->described;
+	pthread_mutex_unlock(&progress->lock);
+	if (!described)
+		return;
+	since = 1e-9 * (double)(reel_clock_ns() - described);
+	left = now.seconds_left - since;
+	fprintf(answer, "run reverses=%d done=%" PRId64, now.reverses, now.done);
+	if (now.steps != REEL_UNKNOWN_STEPS)
+		fprintf(answer, " steps=%" PRId64, now.steps);
+	if (now.share >= 0)
+		fprintf(answer, " share=%.4f seconds_left=%.3f", now.share, left > 0 ? left : 0);
+	fprintf(answer, " seconds=%.3f steps_per_second=%.6g\n", now.seconds + since,
+		now.steps_per_second);
+}
+
+/* Requires progress->lock. */
 static void describe_if_due(reel_run *run, struct reel_run_progress *progress, uint64_t now,
 			    struct telling *telling)
 {
 	uint64_t interval = progress->is_terminal ? CALL_NS : LINE_NS;
+	bool for_top;
 
 	telling->is_last = progress->reverses && progress->done == run->steps;
 	telling->calls = run->options.progress &&
 			 (is_due(&progress->told, now, CALL_NS) || telling->is_last);
 	telling->shows = (is_due(&progress->shown, now, interval) || telling->is_last) &&
 			 may_show(progress);
-	if (telling->calls || telling->shows)
+	for_top = reel_is_live() && (now - progress->described >= CALL_NS || telling->is_last);
+	if (telling->calls || telling->shows || for_top)
 		telling->now = describe(run, progress, now);
+	if (for_top)
+		note_for_top(progress, &telling->now, now);
 }
 
 /* ---- What a run calls ---- */
@@ -530,8 +585,11 @@ void reel_progress_go_on(reel_run *run)
 
 void reel_progress_end(reel_run *run)
 {
-	if (run->progress)
-		stop_showing(run->progress);
+	if (!run->progress)
+		return;
+	stop_showing(run->progress);
+	if (run->phase == REEL_RUN_IDLE)
+		forget_for_top(run->progress);
 }
 
 /* A process that is not the first of its group shows no lines. */
@@ -546,7 +604,7 @@ int reel_progress_open(reel_run *run)
 {
 	bool shows = is_shown(run);
 
-	if (!shows && !run->options.progress)
+	if (!shows && !run->options.progress && !reel_is_live())
 		return 0;
 	run->progress = calloc(1, sizeof *run->progress);
 	if (!run->progress)
@@ -555,6 +613,8 @@ int reel_progress_open(reel_run *run)
 	pthread_mutex_init(&run->progress->writing, NULL);
 	run->progress->shows = shows;
 	run->progress->is_terminal = isatty(STDERR_FILENO);
+	run->progress->live.write = write_live;
+	reel_live_add(&run->progress->live);
 	return 0;
 }
 
@@ -562,6 +622,7 @@ void reel_progress_close(reel_run *run)
 {
 	if (!run->progress)
 		return;
+	reel_live_remove(&run->progress->live);
 	stop_showing(run->progress);
 	pthread_mutex_destroy(&run->progress->lock);
 	pthread_mutex_destroy(&run->progress->writing);

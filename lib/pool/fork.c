@@ -24,6 +24,8 @@ static struct reel_pool_client *parcels_of(struct reel_pool *pool)
 
 static void before_fork(void)
 {
+	/* First: with this lock the thread of `reel top` takes those of pools and parcels. */
+	reel_live_lock_for_fork();
 	pthread_mutex_lock(&pools_lock);
 	for (struct reel_pool *pool = pools; pool; pool = pool->next_pool) {
 		struct reel_pool_client *parcels = parcels_of(pool);
@@ -46,6 +48,7 @@ static void after_fork_in_parent(void)
 			parcels->verbs->unlock(parcels);
 	}
 	pthread_mutex_unlock(&pools_lock);
+	reel_live_unlock_after_fork();
 }
 
 static void after_fork_in_child(void)
@@ -64,6 +67,7 @@ static void after_fork_in_child(void)
 	}
 	reel_children_unlock_after_fork();
 	pthread_mutex_unlock(&pools_lock);
+	reel_live_leave();
 }
 
 static void register_handlers(void)

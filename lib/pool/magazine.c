@@ -360,7 +360,7 @@ static void trace_use(struct reel_pool *pool, enum reel_slab_kind kind, int64_t 
 {
 	size_t in_use;
 
-	if (!reel_traces())
+	if (!reel_traces() && !reel_is_live())
 		return;
 	/* Relaxed is enough, both: figures. */
 	in_use = (size_t)bytes + atomic_fetch_add_explicit(&pool->in_use, (size_t)bytes,

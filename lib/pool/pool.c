@@ -7,6 +7,8 @@
 #include "config.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include <reel/extend.h>
@@ -171,6 +173,30 @@ static void initialise_lists(struct reel_pool *pool)
 	freelist_init(&pool->frameless, pool->table);
 }
 
+/* A line for `reel top`. Bytes that have no bound are not written. */
+static void write_live(const struct reel_live_object *object, FILE *answer)
+{
+	struct reel_pool *pool =
+		(struct reel_pool *)((const char *)object - offsetof(struct reel_pool, live));
+	struct reel_pool_stats stats;
+
+	reel_pool_get_stats(pool, &stats);
+	fprintf(answer, "pool number=%u", pool->number);
+	if (pool->parent)
+		fprintf(answer, " parent=%u", pool->parent->number);
+	if (stats.hard_budget != UINT64_MAX)
+		fprintf(answer, " hard_budget=%" PRIu64, stats.hard_budget);
+	fprintf(answer,
+		" in_use_bytes=%zu resident_bytes=%" PRIu64 " in_store_bytes=%" PRIu64
+		" written_bytes=%" PRIu64 " read_bytes=%" PRIu64 " stalls=%" PRIu64
+		" stall_ns=%" PRIu64 " refused=%" PRIu64 " failed_puts=%" PRIu64
+		" failed_gets=%" PRIu64 "\n",
+		/* Relaxed: statistics guard no other data. */
+		atomic_load_explicit(&pool->in_use, memory_order_relaxed), stats.resident_bytes,
+		stats.in_store_bytes, stats.written_bytes, stats.read_bytes, stats.stalls,
+		stats.stall_ns, stats.refused, stats.failed_puts, stats.failed_gets);
+}
+
 static _Atomic unsigned pools;
 
 int reel_pool_create(struct reel_pool **created, const struct reel_pool_options *options)
@@ -179,7 +205,7 @@ int reel_pool_create(struct reel_pool **created, const struct reel_pool_options 
 
 	if (!pool)
 		return -ENOMEM;
-	*pool = (struct reel_pool){.reclaim = &reel_reclaim_nothing};
+	*pool = (struct reel_pool){.reclaim = &reel_reclaim_nothing, .live.write = write_live};
 	/* Relaxed is enough: a number that orders nothing. */
 	pool->number = 1 + atomic_fetch_add_explicit(&pools, 1, memory_order_relaxed);
 	configure_pool(pool, options);

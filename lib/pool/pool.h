@@ -19,6 +19,7 @@
 
 #include "freelist.h"
 #include "reclaim.h"
+#include "trace/live.h"
 
 #define REEL_MAGAZINE_SLABS 16
 
@@ -120,8 +121,9 @@ struct reel_pool {
 	_Atomic(struct reel_pool *) children;
 
 	unsigned number; /* in traces; no two pools of a process have the same */
-	/* Bytes of the slabs that are in use, in memory or not. Counted while there is a trace. */
+	/* Bytes of the slabs that are in use, in memory or not. Counted while a trace or `reel top` asks. */
 	_Atomic size_t in_use;
+	struct reel_live_object live;
 
 	size_t hard_budget;
 	/*

@@ -59,6 +59,8 @@ void reel_offload_drop_copy(struct reel_offload *offload, struct reel_slab *slab
 		return;
 	REEL_ASSERT(!needs_copy(reel_slab_state_of(slab)));
 	slab_io->stored = false;
+	atomic_fetch_sub_explicit(&offload->in_store_bytes, slab_io->stored_bytes,
+				  memory_order_relaxed);
 	reel_pieces_drop(offload, slab);
 	reel_offload_forget_failures(offload);
 }

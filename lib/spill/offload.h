@@ -192,6 +192,8 @@ struct reel_offload {
 	_Atomic size_t dirty_bytes;
 	_Atomic size_t writing_bytes;
 	_Atomic size_t clean;
+	/* Bytes of the slabs of which the store has a copy. Only the offload thread changes it. */
+	_Atomic size_t in_store_bytes;
 	/* Error of the last put, or 0. Relaxed: it guards no data. */
 	_Atomic int failure;
 	/* Number of freed or reopened slabs of which the store has a copy. */

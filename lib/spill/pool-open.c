@@ -69,6 +69,8 @@ static void add_stats(const struct reel_pool *pool, struct reel_pool_stats *stat
 	stats->pressure_events =
 		atomic_load_explicit(&offload->pressure_events, memory_order_relaxed);
 	stats->failed_gets = atomic_load_explicit(&offload->failed_gets, memory_order_relaxed);
+	stats->in_store_bytes =
+		atomic_load_explicit(&offload->in_store_bytes, memory_order_relaxed);
 }
 
 static const struct reel_reclaim by_store = {
@@ -119,6 +121,7 @@ static int start(reel_pool **opened, struct reel_pool *pool, reel_store *store)
 	}
 	REEL_ASSERT(!reel_offload_of(pool) == !pool->reclaim->moves_frames);
 	reel_fork_watch(pool);
+	reel_live_add(&pool->live);
 	REEL_TRACE(POOL_OPEN, 0, pool->number, (int64_t)pool->hard_budget,
 		   (int64_t)reel_soft_budget(pool), (int64_t)pool->slab_bytes);
 	*opened = pool;
@@ -200,6 +203,7 @@ static int close_pool(reel_pool *pool, bool closes_store)
 	reel_pool_get_stats(pool, &stats);
 	if (stats.slabs_in_use || has_parcels(pool))
 		return -EBUSY;
+	reel_live_remove(&pool->live);
 	reel_fork_unwatch(pool);
 	REEL_ASSERT(!reel_offload_of(pool) == !pool->reclaim->moves_frames);
 	if (reel_offload_of(pool))

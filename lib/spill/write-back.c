@@ -175,6 +175,9 @@ void reel_write_done(struct reel_offload *offload, struct reel_slab *slab, int e
 		end_failed_write(offload, slab);
 	} else {
 		slab_io->stored = true;
+		/* Relaxed: statistics guard no other data. */
+		atomic_fetch_add_explicit(&offload->in_store_bytes, slab_io->stored_bytes,
+					  memory_order_relaxed);
 		reel_offload_forget_failures(offload);
 		end_writing(offload, slab);
 	}

@@ -92,7 +92,7 @@ class PoolStats(ctypes.Structure):
         "hard_budget", "soft_budget", "slab_bytes", "first_slab_bytes", "resident_bytes", "peak_resident_bytes",
         "slabs", "slabs_in_use", "takes", "shared_takes", "fresh_slabs", "refused", "trimmed_bytes", "lost_slabs",
         "stalls", "stall_ns", "written_bytes", "stored_bytes", "read_bytes", "failed_puts", "failed_gets",
-        "pressure_events")] + [("reserved", c_uint64 * 3)]
+        "pressure_events", "in_store_bytes")] + [("reserved", c_uint64 * 2)]
 
 
 class Layout(ctypes.Structure):

@@ -87,7 +87,7 @@ void fill_stats(struct reel_run_stats *stats)
 void fill_pool_stats(struct reel_pool_stats *stats)
 {
 	*stats = (struct reel_pool_stats){1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11,
-					  12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, {23, 24, 25}};
+					  12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, {24, 25}};
 }
 
 void fill_action(reel_action *action)

@@ -139,7 +139,8 @@ program layout
     pool_stats%fresh_slabs, pool_stats%refused, pool_stats%trimmed_bytes, pool_stats%lost_slabs, &
     pool_stats%stalls, pool_stats%stall_ns, pool_stats%written_bytes, pool_stats%stored_bytes, &
     pool_stats%read_bytes, pool_stats%failed_puts, pool_stats%failed_gets, &
-    pool_stats%pressure_events, pool_stats%reserved] == [(i, i=1, 25)]), 'members of reel_pool_stats')
+    pool_stats%pressure_events, pool_stats%in_store_bytes, pool_stats%reserved] == &
+    [(i, i=1, 25)]), 'members of reel_pool_stats')
 
   call fill_action(action)
   call ok(action%kind == REEL_ACTION_LOAD .and. action%first == 1 .and. action%last == 2 .and. &

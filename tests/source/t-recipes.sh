@@ -144,6 +144,7 @@ prepare() {
 		;;
 	'doc/tuning.md: REEL_BUDGET'*) of_another 't-tune.sh runs it' ;;
 	'doc/tuning.md: REEL_PROFILE'* | 'doc/tuning.md: reel profile'*) of_another 't-profile.sh runs it' ;;
+	'doc/tuning.md: export REEL_STATS'* | 'doc/tuning.md: reel top'*) of_another 't-top.sh runs it' ;;
 	'doc/tuning.md: bpftrace'* | 'doc/tuning.md: perf'*) of_another 'it needs a kernel that lets one look on' ;;
 	'doc/tuning.md: REEL_TRACE'* | 'doc/tuning.md: reel report'*) of_another 't-report.sh runs it' ;;
 	'doc/tutorial.md: REEL_PROGRESS'*)

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * REEL_STATS=live: what this process has in memory and in stores, and how far its runs are, for
+ * `reel top`. A thread of the library answers whoever connects to a socket in a directory that is
+ * the user's alone; it sleeps while nobody asks. An answer is lines of text, one for each object:
+ *
+ *	process pid=4711 seconds=12.5 rank=0 job=prterun-7 command=./adjoint big.nc
+ *	pool number=1 resident_bytes=67108864 ...
+ *	run reverses=1 done=700 steps=1000 ...
+ *	end
+ *
+ * A name that a reader does not know is for a later one. `command` is the rest of its line.
+ */
+#ifndef REEL_LIB_LIVE_H
+#define REEL_LIB_LIVE_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* What an answer has a line of. Part of a struct of its owner. */
+struct reel_live_object {
+	/* Writes the line. The thread that answers calls it, with the list of objects locked. */
+	void (*write)(const struct reel_live_object *object, FILE *answer);
+	struct reel_live_object *next;
+};
+
+extern _Atomic bool reel_live_is_on;
+
+static inline bool reel_is_live(void)
+{
+	/* Relaxed: the flag says what to count, and guards no data. */
+	return atomic_load_explicit(&reel_live_is_on, memory_order_relaxed);
+}
+
+/*
+ * Shows the object, if the environment asks for it; otherwise does nothing. The first call reads the
+ * environment and starts the thread. Any thread, which holds no lock that a write() takes.
+ */
+void reel_live_add(struct reel_live_object *object);
+
+/* Shows it no longer. Does nothing if it was not added. Waits for an answer that is being written. */
+void reel_live_remove(struct reel_live_object *object);
+
+/* For the handlers of fork(): first before it, last after it. */
+void reel_live_lock_for_fork(void);
+void reel_live_unlock_after_fork(void);
+/*
+ * In the child of a fork, in place of unlocking: the thread and the objects are the parent's. The
+ * next object that the child adds begins anew.
+ */
+void reel_live_leave(void);
+
+/* Room for the name of the directory, and for that of a socket in it. */
+#define REEL_LIVE_NAME 64
+
+/*
+ * Puts the name of this user's directory. Returns 0; -EPERM: what has the name is not a directory
+ * of this user's alone; or what the system says.
+ */
+static inline int reel_live_directory(char name[REEL_LIVE_NAME], bool creates)
+{
+	struct stat status;
+
+	snprintf(name, REEL_LIVE_NAME, "/tmp/reel-%lu", (unsigned long)geteuid());
+	if (creates && mkdir(name, 0700) && errno != EEXIST)
+		return -errno;
+	if (lstat(name, &status))
+		return -errno;
+	return S_ISDIR(status.st_mode) && status.st_uid == geteuid() && !(status.st_mode & 077)
+		       ? 0
+		       : -EPERM;
+}
+
+#endif

@@ -1,0 +1,140 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# reel top: processes and their figures, ranks of a job, processes that are stopped, killed, many, and another
+# user's, and what is refused. Other processes of the user may run, so each check looks at its own.
+. "$SOURCE_DIR/tests/tap/tap.sh"
+
+reel=$BUILD_DIR/tools/reel
+program=$BUILD_DIR/tests/trace/t-live
+directory=/tmp/reel-$(id -u)
+unset OMPI_COMM_WORLD_RANK PMIX_RANK PMI_RANK SLURM_PROCID PMIX_NAMESPACE SLURM_JOB_ID
+mkfifo input
+exec 9<>input
+
+# start SLABS [VARIABLE=VALUE...]: runs a program with so many slabs on a tape, until it is killed.
+start() {
+	slabs=$1
+	shift
+	rm -f output
+	mkfifo output
+	env "$@" "$program" "$slabs" <input >output &
+	read -r ready <output
+}
+# stop PROCESS...: ends them, and removes what a process that is killed leaves.
+stop() {
+	kill "$@"
+	for process; do
+		wait "$process" 2>/dev/null
+		rm -f "$directory/$process"-*
+	done
+}
+# figures PROCESS WORDS-OF-PYTHON: what `reel top` says of the process, as p, has what is asserted.
+figures() {
+	"$reel" top --json >top.json && python3 -c "import json, sys
+p = [p for p in json.load(open('top.json'))['processes'] if p['pid'] == int(sys.argv[1])]
+exec(sys.argv[2])" "$1" "$2"
+}
+
+python3 -c '' 2>/dev/null || skip_all 'there is no python3'
+start 40
+one=$!
+figures $one 'p, = p; assert p["answers"] and p["pools"][0]["in_use_bytes"] == 40 * 4096'
+ok $? 'the bytes of a tape'
+figures $one 'p, = p; assert p["pools"][0]["hard_budget"] == 40960 and p["command"].endswith("t-live 40") and not p["runs"]'
+ok $? 'the budget and the command'
+figures $one 'p, = p; assert p["written_per_second"] == 0 and p["waits_per_second"] == 0'
+ok $? 'a process that rests writes nothing'
+"$reel" top --once >table && awk -v process=$one '$1 == process && $3 == "160K" && $5 == "40K" { found = 1 } END { exit !found }' table
+ok $? 'the table has them'
+timeout 3 "$reel" top >tables
+[ "$(grep -c "^ *$one " tables)" -ge 2 ]
+ok $? 'again and again'
+
+kill -STOP $one
+figures $one 'p, = p; assert not p["answers"]' && "$reel" top --once | grep -q "^ *$one .*does not answer"
+ok $? 'a process that is stopped is shown'
+kill -CONT $one
+figures $one 'p, = p; assert p["answers"]'
+ok $? 'and answers when it goes on'
+kill -KILL $one
+wait $one 2>/dev/null
+touch -d '10 seconds ago' "$directory/$one"-*
+figures $one 'assert not p'
+ok $? 'a process that was killed is not shown'
+! ls "$directory/$one"-* 2>/dev/null
+ok $? 'and what it has left is removed'
+
+for rank in 3 10 2; do
+	start $rank OMPI_COMM_WORLD_RANK=$rank "PMIX_NAMESPACE=job-$$"
+	ranks="$ranks $!"
+done
+start 1 OMPI_COMM_WORLD_RANK=0 PMIX_NAMESPACE=other-$$
+ranks="$ranks $!"
+"$reel" top --once >table
+grep -A3 "^ *ranks  *3 .* job job-$$\$" table | sed 1d | awk '{ print $2, $3 }' | tr '\n' ' ' | grep -q '^2 8\.0K 3 12K 10 40K $'
+ok $? 'ranks of a job come together, in order'
+awk '/^ *ranks/ && /job-'$$'/ && $3 == "60K" && $5 == "120K" { found = 1 } END { exit !found }' table
+ok $? 'with the sum of their figures'
+! grep -q "^ *ranks .*other-$$" table
+ok $? 'a rank that is alone here has no sum'
+stop $ranks
+
+start 1 "$(printf 'OMPI_COMM_WORLD_RANK=0 x\nend')" "$(printf 'PMIX_NAMESPACE=\033[31m"}')"
+hostile=$!
+figures $hostile 'p, = p; assert p["rank"] == "0_x_end" and p["job"] == "_[31m\"}"'
+ok $? 'the environment cannot end a line'
+stop $hostile
+
+# Each of 64 processes has its own.
+rm -f output
+mkfifo output
+for n in $(seq 64); do
+	"$program" "$n" <input >output &
+	many="$many $!"
+done
+[ "$(timeout 60 head -n 64 output | grep -c ready)" -eq 64 ]
+ok $? '64 processes run'
+"$reel" top --json >top.json && python3 - $many <<'PROGRAM'
+import json, sys
+seen = {p["pid"]: p["pools"][0]["in_use_bytes"] for p in json.load(open("top.json"))["processes"] if p["answers"]}
+assert [seen[int(pid)] for pid in sys.argv[1:]] == [4096 * n for n in range(1, 65)]
+PROGRAM
+ok $? 'and each has its own figures'
+stop $many
+
+# A number that no user and no other run of this test has.
+other=$((1000000 + $$))
+theirs=/tmp/reel-$other
+if [ "$(id -u)" -eq 0 ] && setpriv --reuid $other "$reel" --version >/dev/null 2>&1; then
+	start 5
+	mine=$!
+	rm -f output
+	mkfifo output
+	setpriv --reuid $other "$program" 6 <input >output &
+	foreign=$!
+	read -r ready <output
+	figures $foreign 'assert not p' && figures $mine 'assert p'
+	ok $? "another user's process is not shown"
+	setpriv --reuid $other "$reel" top --json >theirs.json
+	grep -q "\"pid\": $foreign," theirs.json && ! grep -q "\"pid\": $mine," theirs.json
+	ok $? 'who sees his own'
+	! setpriv --reuid $other ls "$directory" 2>/dev/null
+	ok $? 'and cannot look into the directory'
+	stop $mine $foreign
+	rm -rf "$theirs"
+	mkdir "$theirs"
+	setpriv --reuid $other "$program" 1 </dev/null >said 2>&1
+	[ $? -eq 0 ] && grep -q 'REEL_STATS=live.*must be a directory of this user' said
+	ok $? 'a directory that is not its own is refused, and the program goes on'
+	setpriv --reuid $other "$reel" top --once >said 2>&1
+	[ $? -eq 1 ] && grep -q "cannot read '$theirs': it is not a directory of yours alone" said
+	ok $? 'also by reel top'
+	rmdir "$theirs"
+else
+	skip 'another user: who is not root cannot be one'
+fi
+is_refused "'reel top --help'" "$reel" top --twice
+ok $? 'an unknown option is refused'
+"$reel" top --help | grep -q REEL_STATS=live
+ok $? 'the help names the variable'
+end

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * REEL_STATS=live: what a process answers is what its statistics say, and how far its run is; many
+ * ask at the same time; forks, ends, and descriptors that the program closes. With an argument, the
+ * program is one for `reel top` to look at (tests/tools/t-top.sh).
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include "helpers/plan-support.h"
+#include "helpers/spill-support.h"
+#include "trace/live.h"
+
+#include <reel/run.h>
+
+enum { SLABS = 40, HARD_SLABS = 10 };
+
+#define WORDS (SLAB / sizeof(uint64_t))
+
+/* ---- Asking ---- */
+
+/* The socket of a process; false: it has none, or several. */
+static bool find_socket(pid_t process, struct sockaddr_un *name)
+{
+	char pattern[REEL_LIVE_NAME + 32], directory[REEL_LIVE_NAME];
+	glob_t found;
+	bool one;
+
+	if (reel_live_directory(directory, false))
+		return false;
+	snprintf(pattern, sizeof pattern, "%s/%ld-*", directory, (long)process);
+	one = !glob(pattern, 0, NULL, &found) && found.gl_pathc == 1;
+	*name = (struct sockaddr_un){.sun_family = AF_UNIX};
+	if (one)
+		snprintf(name->sun_path, sizeof name->sun_path, "%s", found.gl_pathv[0]);
+	globfree(&found);
+	return one;
+}
+
+static int connect_to(pid_t process)
+{
+	struct sockaddr_un name;
+	int connection = find_socket(process, &name) ? socket(AF_UNIX, SOCK_STREAM, 0) : -1;
+
+	if (connection >= 0 && connect(connection, (const struct sockaddr *)&name, sizeof name)) {
+		close(connection);
+		return -1;
+	}
+	return connection;
+}
+
+/* An empty text: nobody answers. */
+static const char *ask(pid_t process)
+{
+	static _Thread_local char answer[16384];
+	int connection = connect_to(process);
+	size_t length = 0;
+	ssize_t got = 1;
+
+	while (connection >= 0 && got > 0) {
+		got = read(connection, answer + length, sizeof answer - 1 - length);
+		length += got > 0 ? (size_t)got : 0;
+	}
+	answer[length] = '\0';
+	if (connection >= 0)
+		close(connection);
+	return answer;
+}
+
+static bool is_whole(const char *answer)
+{
+	size_t length = strlen(answer);
+
+	return length > 5 && !strncmp(answer, "process pid=", 12) &&
+	       !strcmp(answer + length - 5, "\nend\n");
+}
+
+static unsigned count_lines(const char *answer, const char *object)
+{
+	unsigned lines = 0;
+
+	for (const char *at = answer; (at = strstr(at, object)); at++)
+		lines += at > answer && at[-1] == '\n';
+	return lines;
+}
+
+/* A number of the first line of such an object; -1: it has none of this name. */
+static double figure(const char *answer, const char *object, const char *name)
+{
+	const char *line = strstr(answer, object), *end = line ? strchr(line, '\n') : NULL;
+	char text[64];
+	const char *at;
+
+	snprintf(text, sizeof text, " %s=", name);
+	at = line ? strstr(line, text) : NULL;
+	return at && at < end ? strtod(at + strlen(text), NULL) : -1;
+}
+
+/* ---- Figures ---- */
+
+static reel_pool *open_spilling(void)
+{
+	struct reel_pool_options options = {.slab_bytes = SLAB, .first_slab_bytes = SLAB,
+					    .hard_budget = HARD_SLABS * SLAB};
+
+	if (reel_store_memory_open(&options.store, UINT64_MAX))
+		abort();
+	return open_pool(options);
+}
+
+static void figures_are_those_of_the_pool(void)
+{
+	reel_pool *pool = open_spilling();
+	reel_tape tape = open_tape(pool, 0);
+	struct reel_pool_stats stats;
+	const char *answer;
+
+	tap_case("figures");
+	push_words(&tape, 0, SLABS * WORDS);
+	settle(pool);
+	answer = ask(getpid());
+	stats = stats_of(pool);
+	ok(is_whole(answer), "there is an answer");
+	is_int(count_lines(answer, "pool "), 1, "with a pool");
+	is_int((long long)figure(answer, "pool ", "in_use_bytes"),
+	       (long long)(stats.slabs_in_use * SLAB), "bytes of tapes");
+	is_int((long long)figure(answer, "pool ", "resident_bytes"),
+	       (long long)stats.resident_bytes, "bytes in memory");
+	is_int((long long)figure(answer, "pool ", "hard_budget"), (long long)stats.hard_budget,
+	       "the budget");
+	is_int((long long)figure(answer, "pool ", "written_bytes"), (long long)stats.written_bytes,
+	       "bytes written");
+	is_int((long long)figure(answer, "pool ", "stall_ns"), (long long)stats.stall_ns, "waits");
+	ok(stats.in_store_bytes >= (SLABS - HARD_SLABS) * SLAB &&
+		   stats.in_store_bytes <= stats.written_bytes,
+	   "what is not in memory is in the store");
+	is_int((long long)figure(answer, "pool ", "in_store_bytes"),
+	       (long long)stats.in_store_bytes, "which is a figure, too");
+	is_int((long long)wrong_words(&tape, 0, SLABS * WORDS), 0, "the tape is popped");
+	settle(pool);
+	answer = ask(getpid());
+	is_int((long long)figure(answer, "pool ", "read_bytes"),
+	       (long long)stats_of(pool).read_bytes, "bytes read");
+	reel_tape_close(&tape);
+	settle(pool);
+	answer = ask(getpid());
+	is_int((long long)figure(answer, "pool ", "in_use_bytes"), 0, "a tape that is closed");
+	is_int((long long)figure(answer, "pool ", "in_store_bytes"), 0, "leaves nothing behind");
+	reel_pool_close(pool);
+	answer = ask(getpid());
+	ok(is_whole(answer) && !count_lines(answer, "pool "), "nor does a pool");
+}
+
+/* ---- Runs ---- */
+
+enum { STEPS = 5 };
+
+/* Longer than the time between two descriptions of a run. */
+static void take_time(void)
+{
+	usleep(250000);
+}
+
+static unsigned wrong_places;
+
+/* Before the first piece has ended, nothing is known. */
+static void look_at_run(int reverses, int64_t done)
+{
+	const char *answer = ask(getpid());
+
+	wrong_places += (int64_t)figure(answer, "\nrun ", "done") != done ||
+			(int)figure(answer, "\nrun ", "reverses") != reverses ||
+			(int)figure(answer, "\nrun ", "steps") != STEPS ||
+			count_lines(answer, "run ") != 1;
+}
+
+static int advance_slowly(void *context, void *state, int64_t first, int64_t last)
+{
+	(void)context;
+	if (first > 0)
+		look_at_run(0, first);
+	take_time();
+	*(double *)state += (double)(last - first);
+	return 0;
+}
+
+static int record_slowly(void *context, void *state, int64_t first, int64_t last, reel_tape *tape)
+{
+	if (first > 0)
+		look_at_run(0, first);
+	(void)context;
+	take_time();
+	reel_push(tape, *(double *)state);
+	*(double *)state += (double)(last - first);
+	return 0;
+}
+
+static int reverse_slowly(void *context, void *adjoint, int64_t first, int64_t last,
+			  reel_tape *tape)
+{
+	(void)context;
+	(void)first;
+	(void)adjoint;
+	if (last < STEPS)
+		look_at_run(1, STEPS - last);
+	take_time();
+	return reel_pop(tape, double) < 0 ? -EILSEQ : 0;
+}
+
+static void a_run_is_where_it_is(void)
+{
+	struct reel_problem problem = one_tier(STEPS, 1);
+	const reel_model model = {sizeof(double), advance_slowly, record_slowly, reverse_slowly,
+				  NULL, NULL};
+	double state = 0, adjoint = 1;
+	reel_pool *pool = open_pool((struct reel_pool_options){0});
+	struct reel_run_options options = {.pool = pool};
+	reel_plan *plan;
+	reel_run *run;
+
+	tap_case("a run");
+	if (reel_plan_open(&plan, REEL_STORE_ALL, &problem) ||
+	    reel_run_open(&run, plan, &model, &options))
+		abort();
+	is_int(reel_run_forward(run, NULL, &state), 0, "its forward sweep");
+	is_int(reel_run_reverse(run, NULL, &state, &adjoint), 0, "and its reverse sweep");
+	is_int(wrong_places, 0, "are where they are said to be");
+	ok(!count_lines(ask(getpid()), "run "), "when it has ended, it is not shown");
+	reel_run_close(run);
+	reel_plan_close(plan);
+	reel_pool_close(pool);
+}
+
+/* ---- Threads ---- */
+
+static _Atomic unsigned wrong_answers, working;
+
+static void *use_pools(void *unused)
+{
+	for (unsigned i = 0; i < 30; i++) {
+		reel_pool *pool = open_spilling();
+		reel_tape tape = open_tape(pool, 0);
+
+		push_words(&tape, 0, SLABS * WORDS);
+		wrong_answers += wrong_words(&tape, 0, SLABS * WORDS) != 0;
+		reel_tape_close(&tape);
+		reel_pool_close(pool);
+	}
+	working--;
+	return unused;
+}
+
+static void *ask_often(void *unused)
+{
+	while (working)
+		wrong_answers += !is_whole(ask(getpid()));
+	return unused;
+}
+
+static void *use_or_ask(void *number)
+{
+	return *(unsigned *)number % 2 ? ask_often(NULL) : use_pools(NULL);
+}
+
+static void many_ask_at_once(void)
+{
+	tap_case("threads");
+	working = 3;
+	run_threads(6, use_or_ask);
+	is_int(wrong_answers, 0, "answers while pools come and go");
+}
+
+static void who_does_not_read_is_given_up(void)
+{
+	int connection = connect_to(getpid());
+
+	tap_case("a reader that does not read");
+	ok(connection >= 0 && is_whole(ask(getpid())), "keeps nobody else waiting");
+	close(connection);
+}
+
+/* ---- Processes ---- */
+
+static void a_child_has_its_own(void)
+{
+	reel_pool *pool = open_pool((struct reel_pool_options){0});
+	pid_t parent = getpid(), child;
+	struct sockaddr_un name;
+
+	tap_case("a fork");
+	child = fork_with_timeout();
+	if (!child) {
+		reel_pool *own;
+
+		ok(!find_socket(getpid(), &name), "a child without a pool has no socket");
+		ok(is_whole(ask(parent)), "its parent has one");
+		own = open_pool((struct reel_pool_options){0});
+		is_int(count_lines(ask(getpid()), "pool "), 1, "with a pool, it has one");
+		is_int((long long)figure(ask(getpid()), "process ", "pid"), getpid(), "of its own");
+		reel_pool_close(own);
+		tap_child_end();
+	}
+	ok(tap_child_passed(child), "the child");
+	is_int(count_lines(ask(parent), "pool "), 1, "the parent still answers");
+	reel_pool_close(pool);
+}
+
+/* Ends as a program ends that is given this signal; 0: by itself. */
+static pid_t run_and_end(int signal)
+{
+	pid_t child = fork_with_timeout();
+
+	if (!child) {
+		open_pool((struct reel_pool_options){0});
+		if (signal)
+			raise(signal);
+		exit(0);
+	}
+	waitpid(child, NULL, 0);
+	return child;
+}
+
+static void what_processes_leave(void)
+{
+	struct sockaddr_un name;
+	pid_t child;
+
+	tap_case("ends");
+	child = run_and_end(0);
+	ok(!find_socket(child, &name), "a process that ends leaves nothing");
+	child = run_and_end(SIGKILL);
+	ok(find_socket(child, &name), "one that was killed leaves a socket");
+	is_int(connect_to(child), -1, "at which nobody listens");
+	unlink(name.sun_path);
+}
+
+/* Puts `own` in the place of all descriptors that the process has but the first three. */
+static void replace_descriptors(int own)
+{
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	for (int file = 3; file < (int)limit.rlim_cur; file++)
+		if (file != own && fcntl(file, F_GETFD) >= 0)
+			dup2(own, file);
+}
+
+/* A daemon closes what it does not know, and gets descriptors of the same numbers. */
+static bool keeps_its_connections(void)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = "own"};
+	int own = socket(AF_UNIX, SOCK_STREAM, 0), to;
+	bool answers;
+
+	open_pool((struct reel_pool_options){0});
+	answers = is_whole(ask(getpid()));
+	if (bind(own, (const struct sockaddr *)&name, sizeof name) || listen(own, 1))
+		return false;
+	fcntl(own, F_SETFL, O_NONBLOCK);
+	replace_descriptors(own);
+	to = socket(AF_UNIX, SOCK_STREAM, 0);
+	if (connect(to, (const struct sockaddr *)&name, sizeof name))
+		return false;
+	usleep(100000);
+	return answers && accept(own, NULL, NULL) >= 0;
+}
+
+static void descriptors_may_be_replaced(void)
+{
+	pid_t child;
+
+	tap_case("descriptors that the program replaces");
+	unlink("own");
+	child = fork_with_timeout();
+	if (!child)
+		_exit(!keeps_its_connections());
+	ok(tap_child_passed(child), "the library leaves their connections alone");
+	unlink("own");
+}
+
+/* ---- Programs to look at ---- */
+
+/* Has `slabs` slabs on a tape until its input ends. */
+static int stand_by(const char *slabs)
+{
+	reel_pool *pool = open_spilling();
+	reel_tape tape = open_tape(pool, 0);
+	char byte;
+
+	push_words(&tape, 0, (uint64_t)atoi(slabs) * WORDS);
+	settle(pool);
+	puts("ready");
+	fclose(stdout);
+	while (read(STDIN_FILENO, &byte, 1) > 0)
+		;
+	reel_tape_close(&tape);
+	return reel_pool_close(pool) != 0;
+}
+
+int main(int count, char **words)
+{
+	setenv("REEL_STATS", "live", 1);
+	if (count > 1)
+		return stand_by(words[1]);
+	tap_begin();
+	figures_are_those_of_the_pool();
+	a_run_is_where_it_is();
+	many_ask_at_once();
+	who_does_not_read_is_given_up();
+	a_child_has_its_own();
+	what_processes_leave();
+	descriptors_may_be_replaced();
+	return tap_end();
+}
