@@ -53,7 +53,7 @@ const char top_help[] =
 /* ---- Processes and their answers ---- */
 
 struct figures {
-	double in_use, budget, resident, in_store, written, read, stall_ns;
+	double in_use, budget, resident, in_store;
 };
 
 struct process {
@@ -282,9 +282,6 @@ static void add_up(struct process *process)
 		if (!is_of(line, "pool"))
 			continue;
 		now->in_store += number_of(line, end, "in_store_bytes");
-		now->written += number_of(line, end, "written_bytes");
-		now->read += number_of(line, end, "read_bytes");
-		now->stall_ns += number_of(line, end, "stall_ns");
 		now->in_use += number_of(line, end, "in_use_bytes");
 		if (value_of(line, end, "parent")) {
 			now->in_use -= number_of(line, end, "resident_bytes");
@@ -345,6 +342,32 @@ struct rates {
 	double written, read, waits; /* bytes, and seconds, per second */
 };
 
+/* The line of the pool with the same number as that in `line`; an empty one: there is none. */
+static const char *same_pool(const char *line, const char *answer)
+{
+	double number = number_of(line, end_of(line), "number");
+
+	while (*answer && !(is_of(answer, "pool") &&
+			    number_of(answer, end_of(answer), "number") == number))
+		answer = next_line(answer);
+	return answer;
+}
+
+/* How much the figure of all pools has risen. A pool that was closed meanwhile is not in `now`. */
+static double rise_of(const char *name, const char *now, const char *before)
+{
+	double rise = 0;
+
+	for (; *now; now = next_line(now)) {
+		const char *old = is_of(now, "pool") ? same_pool(now, before) : NULL;
+
+		if (old)
+			rise += number_of(now, end_of(now), name) -
+				number_of(old, end_of(old), name);
+	}
+	return rise;
+}
+
 static void add_rates(struct rates *rates, const struct process *now,
 		      const struct processes *before)
 {
@@ -352,11 +375,12 @@ static void add_rates(struct rates *rates, const struct process *now,
 		const struct process *old = &before->one[i];
 		double seconds = 1e-9 * (double)(now->answered_at - old->answered_at);
 
-		if (strcmp(name_of(now), name_of(old)) || !old->answer || seconds <= 0)
+		if (strcmp(name_of(now), name_of(old)) || !now->answer || !old->answer ||
+		    seconds <= 0)
 			continue;
-		rates->written += (now->now.written - old->now.written) / seconds;
-		rates->read += (now->now.read - old->now.read) / seconds;
-		rates->waits += 1e-9 * (now->now.stall_ns - old->now.stall_ns) / seconds;
+		rates->written += rise_of("written_bytes", now->answer, old->answer) / seconds;
+		rates->read += rise_of("read_bytes", now->answer, old->answer) / seconds;
+		rates->waits += 1e-9 * rise_of("stall_ns", now->answer, old->answer) / seconds;
 	}
 }
 

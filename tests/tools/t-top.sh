@@ -102,6 +102,45 @@ PROGRAM
 ok $? 'and each has its own figures'
 stop $many
 
+# answers ANSWER ANSWER: a process that gives these two, and what `reel top` says of it.
+cat >answer.py <<'PROGRAM'
+import os, socket, sys
+name = "%s/%d-1" % (sys.argv[1], os.getpid())
+with socket.socket(socket.AF_UNIX) as listener:
+    listener.bind(name)
+    listener.listen()
+    listener.settimeout(60)
+    print(os.getpid(), flush=True)
+    for answer in sys.argv[2:]:
+        connection, _ = listener.accept()
+        connection.sendall(answer.encode())
+        connection.close()
+os.remove(name)
+PROGRAM
+answers() {
+	: >number
+	python3 answer.py "$directory" "$1" "$2" >>number &
+	while ! [ -s number ]; do sleep 0.1; done
+	figures "$(cat number)" "$3"
+	seen=$?
+	wait $!
+	return $seen
+}
+first='process pid=1 command=x
+pool number=1 written_bytes=1000000 read_bytes=0 stall_ns=1000000000
+pool number=2 written_bytes=5000000 read_bytes=0 stall_ns=0
+'
+answers "${first}end
+" 'process pid=1 command=x
+pool number=3 written_bytes=0 read_bytes=0 stall_ns=0
+pool number=1 written_bytes=1000000 read_bytes=4000000 stall_ns=1000000000 later=7
+end
+' 'p = json.load(open("top.json"))["processes"]; p, = [q for q in p if q["pid"] == 1]
+assert p["written_per_second"] == 0 and 4e6 < p["read_per_second"] <= 8.1e6 and p["pools"][1]["later"] == 7'
+ok $? 'a pool that is closed meanwhile has no rate below 0'
+answers "$first" "$first" 'p, = p; assert not p["answers"]'
+ok $? 'an answer without its end is none'
+
 # A number that no user and no other run of this test has.
 other=$((1000000 + $$))
 theirs=/tmp/reel-$other
