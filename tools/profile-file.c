@@ -126,6 +126,8 @@ void profile_name_frame(const struct profile *profile, uint64_t address, char na
 	struct frame frame = source_frame(profile->source, address);
 	const struct code *code = code_at(profile, address);
 
+	if (source_name(profile->source, address, name))
+		return;
 	/* The compiler calls parts of a function "f.cold" or "f.part.0", the linker versions "f@V". */
 	if (frame.function && frame.function[0] != '.')
 		snprintf(name, MAX_NAME, "%.*s", (int)strcspn(frame.function, ".@"),

@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@
 
 #if defined(HAVE_LIBDW) && HAVE_LIBDW
 
+#include <dwarf.h>
 #include <elfutils/libdwfl.h>
 
 struct source {
@@ -78,7 +80,87 @@ struct frame source_frame(struct source *source, uint64_t address)
 	return frame;
 }
 
+/* ---- Names of functions ---- */
+
+/* Whether the name of a function is told from others by that of the scope. */
+static bool qualifies(Dwarf_Die *scope)
+{
+	switch (dwarf_tag(scope)) {
+	case DW_TAG_namespace:
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+	case DW_TAG_module:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Adds the text, if it fits; a name that is cut off could be that of another function. */
+static bool append(char name[MAX_NAME], const char *text)
+{
+	size_t length = strlen(name);
+
+	return snprintf(name + length, MAX_NAME - length, "%s", text) < (int)(MAX_NAME - length);
+}
+
+/* Writes "namespace::class::function". The scopes of a function begin with itself, and go outwards. */
+static bool write_name(Dwarf_Die *function, char name[MAX_NAME])
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Die declaration, *scope;
+	int scopes;
+	bool fits = true;
+
+	/* A member function that is defined outside of its class lies in the class where it is declared. */
+	if (dwarf_formref_die(dwarf_attr_integrate(function, DW_AT_specification, &attribute),
+			      &declaration))
+		function = &declaration;
+	scopes = dwarf_getscopes_die(function, &scope);
+	name[0] = '\0';
+	for (int i = scopes - 1; i > 0; i--)
+		if (qualifies(&scope[i]))
+			fits &= append(name, dwarf_diename(&scope[i]) ? dwarf_diename(&scope[i])
+								       : "(anonymous)") &&
+				append(name, "::");
+	if (scopes > 0)
+		free(scope);
+	return fits && dwarf_diename(function) && append(name, dwarf_diename(function));
+}
+
+/*
+ * Of the scopes of an address, those around an inlined function are where that was written, and not
+ * where it has come to be. Those of the innermost scope itself lead to the function that has the code.
+ */
+bool source_name(struct source *source, uint64_t address, char name[MAX_NAME])
+{
+	Dwarf_Addr bias;
+	Dwarf_Die *unit = source ? dwfl_addrdie(source->dwfl, address, &bias) : NULL;
+	Dwarf_Die *innermost, *scope;
+	int scopes = 0;
+	bool found = false;
+
+	if (unit && dwarf_getscopes(unit, address - bias, &innermost) > 0) {
+		scopes = dwarf_getscopes_die(innermost, &scope);
+		free(innermost);
+	}
+	for (int i = 0; i < scopes && !found; i++)
+		found = dwarf_tag(&scope[i]) == DW_TAG_subprogram && write_name(&scope[i], name);
+	if (scopes > 0)
+		free(scope);
+	return found;
+}
+
 #else
+
+bool source_name(struct source *source, uint64_t address, char name[MAX_NAME])
+{
+	(void)source;
+	(void)address;
+	(void)name;
+	return false;
+}
 
 struct source *source_open(const struct code *code, int count)
 {

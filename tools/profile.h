@@ -47,7 +47,7 @@ void profile_name_frame(const struct profile *profile, uint64_t address, char na
 
 /* profile-source.c: what the source of a program says about an address in it. */
 struct frame {
-	const char *function; /* NULL: not known */
+	const char *function; /* as the linker calls it; NULL: not known */
 	const char *file;     /* NULL: not known */
 	int line;
 };
@@ -57,6 +57,11 @@ struct source *source_open(const struct code *code, int count);
 void source_close(struct source *source);
 /* Returns function and line of an address. Their names are kept until the source is closed. */
 struct frame source_frame(struct source *source, uint64_t address);
+/*
+ * Writes the name of the function at an address as its source has it, with its namespace, class or
+ * module: "waves::sea<double>::step". Returns false if that is not known, or too long.
+ */
+bool source_name(struct source *source, uint64_t address, char name[MAX_NAME]);
 
 /* profile.c: a number of bytes as "12M". */
 const char *bytes_text(int64_t bytes, char text[16]);

@@ -88,6 +88,38 @@ if "$reel" info | grep -q '^built_with_libdw: *yes'; then
 else
 	skip 'names of functions: built without libdw'
 fi
+cat >method.cpp <<'END'
+#include <reel.h>
+
+namespace waves {
+template <class T> struct sea {
+	static void step(reel_tape *tape, long i);
+};
+
+template <class T> __attribute__((noinline)) void sea<T>::step(reel_tape *tape, long i)
+{
+	for (int k = 0; k < 4; k++)
+		reel_push(tape, (T)i);
+}
+}
+
+int main()
+{
+	static reel_tape tape;
+
+	for (long i = 0; i < 2L << 20; i++)
+		waves::sea<double>::step(&tape, i);
+	reel_tape_close(&tape);
+}
+END
+if "$reel" info | grep -q '^built_with_libdw: *yes' && [ -n "$CXX" ]; then
+	$CXX $CFLAGS -g -I"$SOURCE_DIR/include" method.cpp -o method -L"$BUILD_DIR/.libs" -Wl,-rpath,"$BUILD_DIR/.libs" -lreel &&
+		REEL_PROFILE=method.profile ./method && "$reel" profile method.profile >text.cpp &&
+		grep -q 'method.cpp:11, waves::sea<double>::step$' text.cpp
+	ok $? 'those of C++ have their namespace and their class'
+else
+	skip 'names of C++: no libdw, or no compiler'
+fi
 python3 -m json.tool json >/dev/null 2>&1 || ! command -v python3 >/dev/null
 ok $? 'the JSON is JSON'
 
