@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,16 +115,20 @@ static bool for_each_event(struct report *report, const char *path, look_at *loo
 
 /* ---- Lists ---- */
 
+_Noreturn static void no_memory(void)
+{
+	fputs("reel report: no memory\n", stderr);
+	exit(EXIT_FAILURE);
+}
+
 static void *grow(void *list, int count, int *room, size_t bytes)
 {
 	if (count < *room)
 		return list;
 	*room = *room ? 2 * *room : 16;
 	list = realloc(list, (size_t)*room * bytes);
-	if (!list) {
-		fputs("reel report: no memory\n", stderr);
-		exit(EXIT_FAILURE);
-	}
+	if (!list)
+		no_memory();
 	return list;
 }
 
@@ -144,23 +149,49 @@ static struct track *track_of(struct report *report, const struct event *event)
 	return track;
 }
 
+/* Where the series of a process and a number is in its list. */
+struct place_in_list {
+	int64_t process, number;
+	int at;
+};
+
+static int compare_places(const void *one, const void *other)
+{
+	const struct place_in_list *a = one, *b = other;
+
+	if (a->process != b->process)
+		return a->process < b->process ? -1 : 1;
+	return (a->number > b->number) - (a->number < b->number);
+}
+
+/* Returns the place, which is the end of the list if there is no such series yet. */
+static int place_of(struct series_list *list, int64_t process, int64_t number)
+{
+	const struct place_in_list key = {process, number, list->count};
+	struct place_in_list *const *found = tfind(&key, &list->index, compare_places), *fresh;
+
+	if (found)
+		return (*found)->at;
+	fresh = malloc(sizeof *fresh);
+	if (!fresh)
+		no_memory();
+	*fresh = key;
+	if (!tsearch(fresh, &list->index, compare_places))
+		no_memory();
+	return list->count;
+}
+
 /* The series of a counter, whose name ends with a number. */
 static struct series *series_of(struct report *report, struct series_list *list,
 				const struct event *event, const char *kind)
 {
 	int64_t number = atoll(event->name + strcspn(event->name, "0123456789"));
+	int at = place_of(list, event->process, number);
 	struct series *series;
 
-	for (int i = 0; i < list->count; i++) {
-		int at = (list->latest + i) % list->count;
-
-		if (list->one[at].number != number || list->one[at].process != event->process)
-			continue;
-		list->latest = at;
+	if (at < list->count)
 		return &list->one[at];
-	}
 	list->one = grow(list->one, list->count, &list->room, sizeof *series);
-	list->latest = list->count;
 	series = &list->one[list->count++];
 	memset(series, 0, sizeof *series);
 	series->process = event->process;
@@ -506,6 +537,12 @@ static void close_list(struct series_list *list)
 {
 	for (int i = 0; i < list->count; i++)
 		free(list->one[i].sample);
+	while (list->index) {
+		struct place_in_list *place = *(struct place_in_list **)list->index;
+
+		tdelete(place, &list->index, compare_places);
+		free(place);
+	}
 	free(list->one);
 }
 

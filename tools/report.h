@@ -32,7 +32,7 @@ struct series {
 struct series_list {
 	struct series *one;
 	int count, room;
-	int latest; /* found last: an event is often of the same one as the event before */
+	void *index; /* a tree (tsearch) of where each series is: a program may have 100,000 tapes */
 };
 
 /* Activities that a report shows of a track. Waits come last. */
