@@ -44,6 +44,7 @@ libreel_core_la_SOURCES = \
 	%D%/checkpoint/run-progress.c \
 	%D%/checkpoint/run-read-ahead.c \
 	%D%/checkpoint/run-restart.c \
+	%D%/checkpoint/run-trace.c \
 	%D%/checkpoint/save-request.c %D%/checkpoint/save-request.h \
 	%D%/checkpoint/snapshot.c %D%/checkpoint/snapshot.h \
 	%D%/os/annotate.h \

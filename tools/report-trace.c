@@ -375,6 +375,18 @@ static enum activity activity_of(const struct event *event)
 	return ACTIVITIES;
 }
 
+/* Sets the bins from `begin` to `end` to values on the line between these two. */
+static void draw_line(const struct report *report, struct series *series, double begin, double end,
+		      double from, double to)
+{
+	for (int bin = bin_of(report, begin); bin <= bin_of(report, end); bin++) {
+		double middle = report->begin_ns + (bin + 0.5) * bin_ns(report);
+		double done = end > begin ? (middle - begin) / (end - begin) : 1;
+
+		series->values[bin] = from + (to - from) * fmin(fmax(done, 0), 1);
+	}
+}
+
 /* A reverse goes from its last step to its first. */
 static void look_at_action(struct report *report, const struct event *event, enum activity kind)
 {
@@ -386,13 +398,29 @@ static void look_at_action(struct report *report, const struct event *event, enu
 		report->advanced += last - first;
 	if (kind != REVERSING)
 		report->first_time = fmax(report->first_time, last);
-	for (int bin = bin_of(report, event->begin);
-	     bin <= bin_of(report, event->begin + event->ns); bin++) {
-		double middle = report->begin_ns + (bin + 0.5) * bin_ns(report);
-		double done = event->ns > 0 ? (middle - event->begin) / event->ns : 1;
+	if (kind == REVERSING && first <= 0)
+		add_sample(&report->run_end, &report->run_ends, &report->run_end_room,
+			   event->begin + event->ns, (double)event->process);
+	draw_line(report, &report->plan[kind], event->begin, event->begin + event->ns, from, to);
+}
 
-		report->plan[kind].values[bin] = from + (to - from) * fmin(fmax(done, 0), 1);
-	}
+static void note_planned(struct report *report, const struct event *event)
+{
+	enum activity kind = !strcmp(event->name, "planned advance")  ? ADVANCING
+			     : !strcmp(event->name, "planned record") ? RECORDING
+								      : REVERSING;
+
+	report->planned = grow(report->planned, report->planneds, &report->planned_room,
+			       sizeof *report->planned);
+	report->planned[report->planneds++] = (struct planned){
+		.kind = kind,
+		.process = event->process,
+		.since = event->begin,
+		.first = number_of(event->arguments, "first", 0),
+		.last = number_of(event->arguments, "last", 0),
+		.begin = 1e-9 * number_of(event->arguments, "begin", 0),
+		.end = 1e-9 * number_of(event->arguments, "end", 0),
+	};
 }
 
 /* What has failed has taken time, and moved no bytes. */
@@ -463,6 +491,11 @@ static void look_at_figures(struct report *report, const struct event *event)
 			report->refused_by_budget++;
 		if (!strcmp(event->name, "trace ends"))
 			return;
+		/* What is planned has not happened, and has no place in the sums. */
+		if (!strncmp(event->name, "planned ", 8)) {
+			note_planned(report, event);
+			return;
+		}
 		break;
 	default:
 		return;
@@ -495,6 +528,35 @@ static void measure_store(struct report *report)
 	report->store_busy = busy / (report->end_ns - report->begin_ns);
 }
 
+/* The end of the first reverse sweep that ended after `since`, or of the report. */
+static double end_of_run(const struct report *report, int64_t process, double since)
+{
+	double end = report->end_ns;
+
+	for (int i = 0; i < report->run_ends; i++)
+		if ((int64_t)report->run_end[i].value == process &&
+		    report->run_end[i].time > since)
+			end = fmin(end, report->run_end[i].time);
+	return end;
+}
+
+/* As long as the run took: what differs is where the time went. */
+static void draw_plan(struct report *report)
+{
+	for (int i = 0; i < report->planneds; i++) {
+		const struct planned *planned = &report->planned[i];
+		double end = end_of_run(report, planned->process, planned->since);
+		double all = end - planned->since;
+		bool reverses = planned->kind == REVERSING;
+
+		draw_line(report, &report->drawn[planned->kind],
+			  planned->since + planned->begin * all,
+			  planned->since + planned->end * all,
+			  reverses ? planned->last : planned->first,
+			  reverses ? planned->first : planned->last);
+	}
+}
+
 /* Nanoseconds in a bin become shares of it, and bytes become bytes a second. */
 static void complete(struct report *report)
 {
@@ -505,6 +567,7 @@ static void complete(struct report *report)
 	end_series(report, &report->tapes);
 	end_series(report, &report->places);
 	measure_store(report);
+	draw_plan(report);
 	for (int bin = 0; bin < BINS; bin++) {
 		report->put.values[bin] /= 1e-9 * width;
 		report->get.values[bin] /= 1e-9 * width;
@@ -520,7 +583,7 @@ int report_read(struct report *report, char **paths, int number)
 	report->traces = number;
 	for (int kind = 0; kind < PLANNED_ACTIVITIES; kind++)
 		for (int bin = 0; bin < BINS; bin++)
-			report->plan[kind].values[bin] = -1;
+			report->plan[kind].values[bin] = report->drawn[kind].values[bin] = -1;
 	for (int i = 0; i < number; i++)
 		if (!for_each_event(report, paths[i], look_at_time))
 			return EXIT_FAILURE;
@@ -554,6 +617,8 @@ void report_close(struct report *report)
 	close_list(&report->tapes);
 	close_list(&report->places);
 	free(report->transfer);
+	free(report->planned);
+	free(report->run_end);
 	free(report->budget);
 	free(report->sum);
 }

@@ -22,7 +22,7 @@ const char report_help[] =
 	"\n"
 	"Makes a page of HTML of what a program did, from the trace that it has written with\n"
 	"REEL_TRACE=FILE: memory over time, traffic of the store, what each thread waited\n"
-	"for, the plan as it was carried out, and in words what was slow and what would\n"
+	"for, the plan as drawn and as carried out, and in words what was slow and what would\n"
 	"help.  The traces of several processes, as of ranks, are shown together.  The page\n"
 	"is one file and needs no network.  It is drawn with uPlot, without which this build\n"
 	"refuses: configure --with-uplot.\n"
@@ -153,16 +153,17 @@ static const char *const activity_names[ACTIVITIES] = {
 	[WAITING_FOR_RANK] = "wait for a rank",
 };
 
-static void write_plan(const struct report *report)
+/* Nothing, if no bin of any kind has a step. */
+static void write_plan(const char *key, const struct series plan[PLANNED_ACTIVITIES])
 {
 	bool is_first = true, is_empty = true;
 
 	for (int kind = 0; kind < PLANNED_ACTIVITIES; kind++)
 		for (int bin = 0; bin < BINS; bin++)
-			is_empty &= report->plan[kind].values[bin] < 0;
-	fputs(",\n\"plan\":[", out);
+			is_empty &= plan[kind].values[bin] < 0;
+	fprintf(out, ",\n\"%s\":[", key);
 	for (int kind = 0; !is_empty && kind < PLANNED_ACTIVITIES; kind++)
-		write_series(activity_names[kind], report->plan[kind].values, &is_first);
+		write_series(activity_names[kind], plan[kind].values, &is_first);
 	fputc(']', out);
 }
 
@@ -327,7 +328,8 @@ static void write_data(struct report *report, struct profile *profile)
 	write_series("put", report->put.values, &is_first);
 	write_series("get", report->get.values, &is_first);
 	fputc(']', out);
-	write_plan(report);
+	write_plan("plan", report->plan);
+	write_plan("drawn", report->drawn);
 	write_tracks(report);
 	write_sums(report);
 	profile_merge_lines(profile);

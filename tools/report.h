@@ -66,6 +66,13 @@ struct sum {
 	int64_t bytes, stored_bytes;
 };
 
+/* A piece of a plan: shares of the time from `since`, when the run began, to the end of the run. */
+struct planned {
+	enum activity kind;
+	int64_t process;
+	double since, first, last, begin, end;
+};
+
 struct pool_budget {
 	int64_t process, pool;
 	double hard_budget;
@@ -85,6 +92,12 @@ struct report {
 	struct series put, get;                  /* bytes a second */
 	/* The step at which the run is in each action of the plan; -1: none. */
 	struct series plan[PLANNED_ACTIVITIES];
+	/* The same as the plan was drawn, from its begin to the end of its run. */
+	struct series drawn[PLANNED_ACTIVITIES];
+	struct planned *planned; /* pieces of plans as drawn */
+	int planneds, planned_room;
+	struct sample *run_end; /* when runs ended; the values are processes */
+	int run_ends, run_end_room;
 	double advanced, first_time; /* steps advanced; those advanced for the first time */
 	struct sample *transfer; /* of all stores: when it began, and when it ended */
 	int transfers, transfer_room;

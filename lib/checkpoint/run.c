@@ -184,6 +184,7 @@ static int begin_forward(reel_run *run, void *context, void *state)
 	reel_restart_remove(run);
 	reel_run_enter(run, REEL_RUN_FORWARD);
 	reel_progress_count(run);
+	reel_run_trace_plan(run);
 	reel_progress_go_on(run);
 	return reel_run_audits(run) ? reel_audit_state(run, context, state, 0, 0) : 0;
 }
@@ -201,6 +202,7 @@ int reel_run_meet_end(reel_run *run, int64_t step)
 	run->steps = step;
 	reel_ahead_begin(run);
 	reel_progress_count(run);
+	reel_run_trace_plan(run);
 	return 0;
 }
 
@@ -560,6 +562,7 @@ int reel_run_resume(reel_run *run, void *context, void *adjoint)
 	reel_ahead_begin(run);
 	reel_progress_begin(run);
 	reel_progress_count(run);
+	reel_run_trace_plan(run);
 	leave_function(run);
 	return error;
 }

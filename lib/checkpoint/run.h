@@ -7,6 +7,7 @@
  *	run-action.c       carries one action out
  *	run-read-ahead.c   walks ahead of the sweep and starts reads
  *	run-progress.c     how far the run is
+ *	run-trace.c        the plan in the trace
  *	run-audit.c        compares a state with the state of an earlier replay
  *	run-restart.c      writes and reads what a killed run is resumed from
  *	run-epoch.c        names of restart files, and the epoch to resume from
@@ -133,6 +134,7 @@ struct reel_run {
 	char *path[REEL_GROUP_EPOCHS];
 
 	struct reel_run_progress *progress; /* NULL: nobody looks at it */
+	bool plan_is_traced;
 
 	/* Counters, relaxed everywhere: no thread reads other memory because of their values. */
 	_Atomic int64_t advanced, recorded, reversed;
@@ -207,6 +209,12 @@ void reel_progress_note(reel_run *run, const reel_action *piece, uint64_t ns);
  * tests. The thread that owns the run, while no piece is under way.
  */
 double reel_progress_left(const reel_run *run);
+
+/*
+ * run-trace.c: writes what the plan still has to do into the trace, if there is one. Once for a run,
+ * when the number of its steps is known. Cost: two walks through the plan.
+ */
+void reel_run_trace_plan(reel_run *run);
 
 /*
  * run-audit.c: compares state `step` with what it was before, if the run has seen it before. A

@@ -77,6 +77,13 @@ static const struct kind {
 	[REEL_TRACE_ADVANCE] = {"advance", "run", false, false, {"first", "last"}},
 	[REEL_TRACE_RECORD] = {"record", "run", false, false, {"first", "last"}},
 	[REEL_TRACE_REVERSE] = {"reverse", "run", false, false, {"first", "last"}},
+	/* Shares of the time that the plan takes, in 1e-9. */
+	[REEL_TRACE_PLANNED_ADVANCE] = {"planned advance", "run", false, false,
+					{"first", "last", "begin", "end"}},
+	[REEL_TRACE_PLANNED_RECORD] = {"planned record", "run", false, false,
+				       {"first", "last", "begin", "end"}},
+	[REEL_TRACE_PLANNED_REVERSE] = {"planned reverse", "run", false, false,
+					{"first", "last", "begin", "end"}},
 	[REEL_TRACE_STORE] = {"store", "run", false, false, {"step", "slot", "tier"}},
 	[REEL_TRACE_LOAD] = {"load", "run", false, false, {"step", "slot", "tier"}},
 	[REEL_TRACE_DROP] = {"drop", "run", false, false, {"step", "slot", "tier"}},

@@ -93,6 +93,22 @@ look 'assert any("1 requests for memory were refused at the hard budget" in f fo
 "$reel" report --output page.html again.json >/dev/null
 look 'assert any("advanced again from stored states took about 0.002 s, 40 %" in f for f in data["findings"])' \
 	'but steps that are advanced again are'
+# The plan takes from 1 ms, when the run began, to 6 ms, when its reverse sweep ended. A gradient later is another run.
+{
+	sed -n 1p trace.json
+	event 'planned advance' i 7 '"s":"t",' 1000.000 '' '"first":0,"last":100,"begin":0,"end":200000000'
+	event 'planned reverse' i 7 '"s":"t",' 1000.000 '' '"first":0,"last":100,"begin":600000000,"end":1000000000'
+	event reverse X 7 '' 5000.000 '"dur":1000.000,' '"first":0,"last":100'
+	event reverse X 7 '' 10000.000 '"dur":1000.000,' '"first":0,"last":100'
+} >drawn.json
+"$reel" report --output page.html drawn.json >/dev/null
+look 'p = {s["name"]: s["values"] for s in data["drawn"]}; at = lambda ms: int((ms - 1) / 10 * data["bins"])
+assert abs(p["advance"][at(1.5)] - 50) < 3 and p["advance"][at(2.5)] is None and p["record"][at(1.5)] is None' \
+	'the plan as it was drawn'
+look 'p = {s["name"]: s["values"] for s in data["drawn"]}; at = lambda ms: int((ms - 1) / 10 * data["bins"])
+assert p["reverse"][at(3.9)] is None and abs(p["reverse"][at(5)] - 50) < 3 and p["reverse"][at(6.2)] is None' \
+	'lies under the time that its run took'
+look 'assert not any("planned" in name for name in sums)' 'and is no event that has happened'
 sed 's/"pid":7/"pid":8/g' trace.json >other.json
 "$reel" report --output page.html trace.json other.json >/dev/null
 look 'assert sums["put"]["count"] == 2 and len(data["memory"]) == 2 and any(t["name"] == "main thread of process 8" for t in data["tracks"])' \

@@ -143,7 +143,8 @@ static int reverse(void *context, void *adjoint, int64_t first, int64_t last, re
 
 static int checkpoint(void)
 {
-	struct reel_problem problem = one_tier(200, 7);
+	/* So short that each piece of the plan has an event. */
+	struct reel_problem problem = one_tier(60, 5);
 	reel_model model = {
 		.state_bytes = 8, .advance = go, .record = record, .reverse = reverse};
 	reel_plan *plan = open_plan(REEL_BINOMIAL, &problem);
@@ -359,6 +360,40 @@ static void random_program(unsigned number)
 	close_trace(&trace);
 }
 
+/*
+ * The pieces that were planned are those that came, in the same order, and each begins where the time
+ * of those before it ends, but for the costs of stores. Returns the number of pieces.
+ */
+static int compare_with_plan(const struct trace *trace)
+{
+	static const char *const names[] = {"advance", "record", "reverse"};
+	int planned = -1, pieces = 0, wrong = 0;
+	long long end = 0;
+
+	for (int i = 0; i < trace->events; i++) {
+		const char *come = trace->event[i], *drawn = NULL;
+		unsigned kind = 0;
+
+		while (kind < COUNT(names) && !is_named(come, names[kind]))
+			kind++;
+		if (kind == COUNT(names))
+			continue;
+		while (!drawn && ++planned < trace->events)
+			if (strstr(trace->event[planned], "\"planned "))
+				drawn = trace->event[planned];
+		pieces++;
+		wrong += !drawn || !strstr(drawn + strlen("{\"name\":\"planned"), names[kind]) ||
+			 number_in(drawn, "first") != number_in(come, "first") ||
+			 number_in(drawn, "last") != number_in(come, "last") ||
+			 number_in(drawn, "begin") < end ||
+			 number_in(drawn, "end") <= number_in(drawn, "begin");
+		end = drawn ? number_in(drawn, "end") : 0;
+	}
+	is_int(wrong, 0, "%d pieces come as they were planned", pieces);
+	is_int(end, 1000000000, "and the last one ends with the run");
+	return pieces;
+}
+
 static void test_run(void)
 {
 	struct trace trace;
@@ -376,6 +411,7 @@ static void test_run(void)
 	is_int(count_events(&trace, "store"), stat_of("stores"), "states stored");
 	is_int(count_events(&trace, "load"), stat_of("loads"), "states loaded");
 	is_int(sum_of(&trace, "advance", "dur"), stat_of("advance_ns"), "time of advances");
+	ok(compare_with_plan(&trace) > 120, "not only one a step");
 	close_trace(&trace);
 }
 

@@ -113,7 +113,7 @@ function draw(title, note, series, format, options = {}) {
 	const place = add(figure, "div");
 	place.setAttribute("aria-hidden", "true");
 	const drawn = options.stacked ? stack(series) : series.map((one) => one.values);
-	const colour = (one, i) => colourOf[one.name] ?? colours[i % colours.length];
+	const colour = (one, i) => colourOf[one.name.replace(", planned", "")] ?? colours[i % colours.length];
 	const width = () => Math.max(place.clientWidth, 280);
 	const plot = new uPlot(
 		{
@@ -177,7 +177,9 @@ if (data.tapes.length)
 if (data.traffic.some((one) => one.values.some((value) => value > 0)))
 	draw("Store", "bytes a second to and from it", data.traffic, bytes);
 if (data.plan.length)
-	draw("Plan", "the step at which the run is, over time", data.plan, (step) => step.toFixed(0));
+	draw("Plan", "the step at which the run is, over time; dotted: as planned, if its costs were right",
+		[...data.plan, ...data.drawn.map((one) => ({ ...one, name: one.name + ", planned", dash: [2, 4] }))],
+		(step) => step.toFixed(0));
 for (const track of data.tracks.filter((one) => one.kinds.length))
 	draw(track.name, "share of the time", track.kinds, share, { stacked: true, height: 140, top: 1 });
 
