@@ -37,9 +37,9 @@ const char tune_help[] =
 	"\n"
 	"Runs a command as it is, and with one setting of the environment changed at a\n"
 	"time, and shows what each setting gains.  By default it tries how threads of\n"
-	"OpenMP wait; where the environment names a store or its directory, whether it\n"
-	"should compress; and where it has a budget, half of that and twice as much.  None\n"
-	"of these changes what a program computes.  Its standard input is empty, and its\n"
+	"OpenMP wait, smaller slabs and small pages; where the environment names a store or\n"
+	"its directory, whether it should compress; and where it has a budget, half of that\n"
+	"and twice as much.  None of these changes what a program computes.  Its standard input is empty, and its\n"
 	"standard output is dropped.  A first run warms the machine up and is not counted.\n"
 	"\n"
 	"  --runs N      runs with each setting, in turns (default: 3)\n"
@@ -116,6 +116,8 @@ static void add_defaults(struct request *request)
 
 	add(request, "OMP_WAIT_POLICY", "passive");
 	add(request, "OMP_WAIT_POLICY", "active");
+	add(request, "REEL_SLAB", "256K");
+	add(request, "REEL_PAGES", "small");
 	if (is_set("REEL_SPILL_DIR") || is_set("REEL_STORE")) {
 		add_store(request, "file");
 		add_store(request, "lz4,file");

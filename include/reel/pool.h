@@ -241,6 +241,8 @@ int reel_pool_close(reel_pool *pool);
  *   REEL_STORE=TEXT      or a store as reel_store_open() describes it, "memory=2G";
  *                        "lz4,file" puts its file in REEL_SPILL_DIR or TMPDIR
  *   REEL_CHECKED=1       checked mode for its tapes
+ *   REEL_SLAB=BYTES      slab_bytes: a multiple of 64K of at most 2M
+ *   REEL_PAGES=small     REEL_POOL_SMALL_PAGES
  *
  * What the system allows is the least of the limits of the process's control groups (version 2:
  * memory.max and memory.high, version 1: memory.limit_in_bytes) and of all groups above them,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The default pool of programs that do not open a pool. Its first use opens it, with options from
- * REEL_BUDGET, REEL_CHECKED, REEL_STORE and REEL_SPILL_DIR, and from the limits that the system
- * sets to this process. It stays open until the process ends. Any thread. The variables are read
+ * REEL_BUDGET, REEL_SLAB, REEL_PAGES, REEL_CHECKED, REEL_STORE and REEL_SPILL_DIR, and from the
+ * limits that the system sets to this process. It stays open until the process ends. Any thread. The variables are read
  * once; `options` does not change afterwards.
  *
  * In the child of a fork, the store of the parent's default pool cannot be used. The first use in
@@ -26,6 +26,10 @@
 #include "default-pool.h"
 #include "pool/pool.h"
 #include "store/store.h"
+
+/* A file store takes no more at once, and a pool has at most 2^20 slabs. */
+#define MAX_SLAB ((size_t)2 << 20)
+#define MIN_SLAB ((size_t)64 << 10)
 
 /* Result of the registration of the handlers of fork(): 0, or an error number. */
 static int registration;
@@ -93,7 +97,7 @@ static const char *budget_problem(const char *text, const struct reel_memory_lim
 		return "it must be bytes, a number with K, M, G or T, a percentage or auto";
 	}
 	if (reel_pool_problem(&options))
-		return "it must have room for one slab of 2M";
+		return "it must have room for one slab, of 2M or what REEL_SLAB says";
 	if (options.hard_budget <= max_budget(limit))
 		return NULL;
 	snprintf(above, sizeof above,
@@ -125,7 +129,7 @@ static void bound_by_group(const struct reel_memory_limit *limit)
 		return;
 	options.hard_budget = (size_t)reel_min_u64(left / 10 * 9, SIZE_MAX / 2);
 	if (reel_pool_problem(&options))
-		options.hard_budget = (size_t)2 << 20;
+		options.hard_budget = MAX_SLAB;
 }
 
 static void read_budget(bool has_store)
@@ -147,6 +151,34 @@ static void read_budget(bool has_store)
 	snprintf(message, sizeof message, "%s; auto is used now, %zu bytes", problem,
 		 options.hard_budget);
 	reel_environment_refuse("REEL_BUDGET", text, message);
+}
+
+/* Before the budget, which has room for one slab. */
+static void read_slab(void)
+{
+	const char *text = reel_environment("REEL_SLAB");
+	size_t bytes;
+
+	if (!text)
+		return;
+	if (reel_parse_bytes(text, &bytes) || bytes < MIN_SLAB || bytes > MAX_SLAB ||
+	    bytes % MIN_SLAB)
+		reel_environment_refuse("REEL_SLAB", text,
+					"it must be bytes, a multiple of 64K of at most 2M");
+	else
+		options.slab_bytes = bytes;
+}
+
+static void read_pages(void)
+{
+	const char *text = reel_environment("REEL_PAGES");
+
+	if (!text || !strcmp(text, "huge"))
+		return;
+	if (!strcmp(text, "small"))
+		options.flags |= REEL_POOL_SMALL_PAGES;
+	else
+		reel_environment_refuse("REEL_PAGES", text, "it must be huge or small");
 }
 
 static void read_checked(void)
@@ -217,7 +249,9 @@ static void read_environment(void)
 {
 	spill_directory = reel_environment("REEL_SPILL_DIR");
 	store_description = reel_environment("REEL_STORE");
+	read_slab();
 	read_budget(store_value());
+	read_pages();
 	read_checked();
 	if (store_value())
 		options.flags |= REEL_POOL_OBEY_LIMITS;

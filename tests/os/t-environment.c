@@ -117,7 +117,7 @@ static void numbers_of_bytes_are_parsed(void)
 }
 
 #define BYTES "it must be bytes, a number with K, M, G or T, a percentage or auto"
-#define ROOM "it must have room for one slab of 2M"
+#define ROOM "it must have room for one slab, of 2M or what REEL_SLAB says"
 #define RANGE "it is more than can be addressed"
 #define SWITCH "reel: REEL_CHECKED=%s is ignored: it must be 0 or 1\n"
 
@@ -237,6 +237,56 @@ static void the_default_pool_is_configured_by_the_environment(void)
 		ok(tap_child_passed(child), "REEL_BUDGET=%s REEL_CHECKED=%s",
 		   cases[i].budget ? cases[i].budget : "(none)",
 		   cases[i].checked ? cases[i].checked : "(none)");
+	}
+}
+
+static const struct {
+	const char *slab, *pages;
+	size_t slab_bytes;
+	unsigned flags;
+	const char *said;
+} slabs[] = {
+	{"64K", "small", (size_t)64 << 10, REEL_POOL_SMALL_PAGES, ""},
+	{"2M", "huge", (size_t)2 << 20, 0, ""},
+	{"320K", "", (size_t)320 << 10, 0, ""},
+	{"3M", NULL, (size_t)2 << 20, 0,
+	 "reel: REEL_SLAB=3M is ignored: it must be bytes, a multiple of 64K of at most 2M\n"},
+	{"96K", NULL, (size_t)2 << 20, 0,
+	 "reel: REEL_SLAB=96K is ignored: it must be bytes, a multiple of 64K of at most 2M\n"},
+	{NULL, "large", (size_t)2 << 20, 0,
+	 "reel: REEL_PAGES=large is ignored: it must be huge or small\n"},
+};
+
+/* A budget of a megabyte has room for small slabs only. */
+static void use_slabs(size_t i)
+{
+	int file = open("said", O_RDWR | O_CREAT | O_TRUNC, 0600);
+	char text[512];
+	reel_pool *pool;
+
+	set_variable("REEL_SLAB", slabs[i].slab);
+	set_variable("REEL_PAGES", slabs[i].pages);
+	set_variable("REEL_BUDGET", slabs[i].slab_bytes < (size_t)1 << 20 ? "1M" : NULL);
+	dup2(file, STDERR_FILENO);
+	pool = reel_pool_default();
+	said_on_stderr(text, sizeof text, file);
+	is_string(text, slabs[i].said, "what is said on stderr");
+	is_int(stats_of(pool).slab_bytes, slabs[i].slab_bytes, "the size of slabs");
+	is_int(pool->flags & REEL_POOL_SMALL_PAGES, slabs[i].flags, "their pages");
+}
+
+static void slabs_are_configured_by_the_environment(void)
+{
+	for (size_t i = 0; i < sizeof slabs / sizeof *slabs; i++) {
+		pid_t child = fork();
+
+		if (child == 0) {
+			use_slabs(i);
+			tap_child_end();
+		}
+		ok(tap_child_passed(child), "REEL_SLAB=%s REEL_PAGES=%s",
+		   slabs[i].slab ? slabs[i].slab : "(none)",
+		   slabs[i].pages ? slabs[i].pages : "(none)");
 	}
 }
 
@@ -547,6 +597,7 @@ int main(int argc, char **argv)
 	equal_reports_are_one_line();
 	numbers_have_a_decimal_point_in_each_locale();
 	the_default_pool_is_configured_by_the_environment();
+	slabs_are_configured_by_the_environment();
 	the_default_pool_spills();
 	a_set_user_id_program_ignores_the_environment();
 	a_change_of_the_environment_comes_too_late();

@@ -5,11 +5,11 @@
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 reel=$BUILD_DIR/tools/reel
-unset REEL_BUDGET REEL_STORE REEL_SPILL_DIR OMP_WAIT_POLICY
+unset REEL_BUDGET REEL_STORE REEL_SPILL_DIR REEL_SLAB REEL_PAGES OMP_WAIT_POLICY
 
 cat >command <<'END'
 #!/bin/sh
-echo "$SPEED ${OMP_WAIT_POLICY-unset} ${REEL_STORE-unset} ${REEL_BUDGET-unset}" >>runs
+echo "$SPEED ${OMP_WAIT_POLICY-unset} ${REEL_STORE-unset} ${REEL_BUDGET-unset} $REEL_SLAB$REEL_PAGES" >>runs
 echo 'a result'
 [ "$SPEED" != broken ] || exit 3
 [ "$SPEED" = fast ] || sleep 1
@@ -34,13 +34,14 @@ ok $? 'runs are in turns; what fails is run once, and what is set already is not
 rm runs
 REEL_SPILL_DIR=. REEL_BUDGET=64M "$reel" tune --runs 1 -- ./command >out
 ok $? 'the default settings'
-grep -q '^ passive unset 64M$' runs && grep -q '^ active unset 64M$' runs &&
-	grep -q '^ unset file 64M$' runs && grep -q '^ unset unset 33554432$' runs &&
-	grep -q '^ unset unset 134217728$' runs
-ok $? 'the waits of threads, stores and budgets'
+grep -q '^ passive unset 64M $' runs && grep -q '^ active unset 64M $' runs &&
+	grep -q '^ unset file 64M $' runs && grep -q '^ unset unset 33554432 $' runs &&
+	grep -q '^ unset unset 134217728 $' runs && grep -q '^ unset unset 64M 256K$' runs &&
+	grep -q '^ unset unset 64M small$' runs
+ok $? 'the waits of threads, slabs, pages, stores and budgets'
 rm runs
 OMP_WAIT_POLICY=passive "$reel" tune --runs 1 -- ./command >out
-[ "$(wc -l <runs)" -eq 3 ] && grep -q '^ active' runs
+[ "$(wc -l <runs)" -eq 5 ] && grep -q '^ active' runs
 ok $? 'what is set already is not tried again; no store and no budget without one'
 
 grep -q '^No setting gains more than the noise' out || grep -q '^Best:' out
