@@ -194,7 +194,8 @@ int reel_run_start(reel_run *run, void *context, void *state, void *adjoint);
  * files.
  *
  * An ADVANCE and a RECORD begin in state action->first: when the function returns, the program's
- * state is that one. The first REVERSE comes when the state is the last state. What a RECORD keeps
+ * state is that one. The first REVERSE comes when the state is the last state. A run with
+ * REEL_RUN_COPIES gives STORE and LOAD, too, with their tier and slot: action->first is the state. What a RECORD keeps
  * for its REVERSE is the program's own affair, or lies on reel_run_tape(), which is then checked as
  * it is for callbacks. With REEL_RUN_AUDIT, and while the end of the loop is not known, an ADVANCE
  * has one step.
@@ -207,6 +208,23 @@ int reel_run_start(reel_run *run, void *context, void *state, void *adjoint);
  * Cost: some tens of nanoseconds beside stores and loads, and two looks at the clock.
  */
 int reel_run_next(reel_run *run, reel_action *action);
+
+/*
+ * A flag of a run that is driven: reel_run_next() gives STORE and LOAD, too, and the program carries
+ * them out by reel_run_copy(). For programs that know where their state lies at that moment only. The
+ * model has save and load, and no other callbacks. Not with REEL_RUN_AUDIT, nor with restart files.
+ */
+#define REEL_RUN_COPIES 2u
+
+/*
+ * Of a run with REEL_RUN_COPIES: carries out the STORE or LOAD that reel_run_next() has given. Calls
+ * the model's save or load with this context and the state of reel_run_start(). After an error the
+ * next reel_run_next() returns it, too, and ends the sweeps.
+ *
+ * Returns 0; what save or load returned; as reel_run_next(); or -EINVAL, the last action was neither
+ * or was copied already.
+ */
+int reel_run_copy(reel_run *run, void *context);
 
 /*
  * Says, before reel_run_next(), that the loop of a plan of REEL_UNKNOWN_STEPS ends in the state to

@@ -191,7 +191,7 @@ struct reel_run_options {
 	/* Snapshots that are on their way to a store, and that are read ahead, at once; 0: 2. */
 	unsigned puts;
 	unsigned gets;
-	unsigned flags;
+	unsigned flags; /* REEL_RUN_AUDIT, REEL_RUN_COPIES (plan.h), or 0 */
 	/*
 	 * A file from which a run that was killed is resumed; NULL: none. It is written
 	 * anew, beside it with ".new" at its name's end and then renamed, when so many

@@ -59,8 +59,11 @@ static const char *problem_with_options(const reel_plan *plan,
 {
 	const char *problem;
 
-	if (options->flags & ~REEL_RUN_AUDIT)
-		return "flags must be made of REEL_RUN_AUDIT";
+	if (options->flags & ~(REEL_RUN_AUDIT | REEL_RUN_COPIES))
+		return "flags must be made of REEL_RUN_AUDIT and REEL_RUN_COPIES";
+	if (options->flags & REEL_RUN_COPIES && (options->flags & REEL_RUN_AUDIT || options->restart))
+		return "REEL_RUN_COPIES is neither for REEL_RUN_AUDIT nor for restart files, which "
+		       "need the state at other times, too";
 	if (options->puts > REEL_MAX_PUTS || options->gets > REEL_MAX_PUTS)
 		return "puts and gets must be at most 64";
 	problem = reel_reserved_problem(options->reserved, sizeof options->reserved);
@@ -122,6 +125,8 @@ static const char *problem_with_model(const reel_plan *plan, const reel_model *m
 		       "driven, none";
 	if (!model->save != !model->load)
 		return "a model has both save() and load(), or neither";
+	if (options->flags & REEL_RUN_COPIES && (!model->save || model->advance))
+		return "REEL_RUN_COPIES is for a model of save() and load() alone";
 	if (model->advance && plan->problem.steps == REEL_UNKNOWN_STEPS && !options->finished)
 		return "a plan of REEL_UNKNOWN_STEPS needs finished()";
 	if (!model->advance && !model->state_bytes && !options->state_parts)

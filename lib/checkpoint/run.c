@@ -291,9 +291,15 @@ static bool has_turned(const reel_run *run)
 	       (run->schedule->steps == 0 || reel_run_turns_after(run, &run->sweep.action));
 }
 
+static bool is_copy(const reel_action *action)
+{
+	return action->kind == REEL_ACTION_STORE || action->kind == REEL_ACTION_LOAD;
+}
+
 /*
  * Takes the next action of the plan. Returns whether it is handed out: STORE, LOAD and DROP are
- * carried out here, and an ADVANCE is cut into pieces first.
+ * carried out here, unless the program copies its state itself, and an ADVANCE is cut into pieces
+ * first.
  */
 static bool take(reel_run *run, reel_action *piece, int *error)
 {
@@ -313,6 +319,12 @@ static bool take(reel_run *run, reel_action *piece, int *error)
 		*error = complete(run, 1);
 		return true;
 	default:
+		if (is_copy(action) && run->options.flags & REEL_RUN_COPIES) {
+			piece->tier = action->tier;
+			piece->slot = action->slot;
+			piece->last_use = action->last_use;
+			return true;
+		}
 		*error = reel_run_act(run, action, sweep->context, sweep->state, sweep->adjoint,
 				      NULL);
 		return false;
@@ -478,6 +490,15 @@ int reel_run_start(reel_run *run, void *context, void *state, void *adjoint)
 	return error;
 }
 
+static int end_copy(const struct reel_sweep *sweep)
+{
+	if (sweep->error)
+		return sweep->error;
+	return sweep->copied ? sweep->copy_error
+			     : reel_fail(-EINVAL, "reel_run_next() has given a STORE or LOAD that the "
+						  "program did not carry out: call reel_run_copy()");
+}
+
 /* Takes the result of the piece that the program has carried out. */
 static int end_piece(reel_run *run)
 {
@@ -489,6 +510,8 @@ static int end_piece(reel_run *run)
 	if (piece.kind == REEL_ACTION_DONE)
 		return sweep->error;
 	sweep->piece.kind = REEL_ACTION_DONE;
+	if (is_copy(&piece))
+		return end_copy(sweep);
 	reel_piece_note_time(run, &piece, ns);
 	error = reel_piece_end(run, &piece, sweep->context, sweep->state, &run->tape, sweep->error);
 	if (!error)
@@ -513,10 +536,26 @@ int reel_run_next(reel_run *run, reel_action *action)
 	}
 	sweep->driven = !error && action->kind != REEL_ACTION_DONE;
 	sweep->piece = *action;
+	sweep->copied = false;
 	sweep->since = reel_clock_ns();
 	sweep->ns = 0;
 	leave_function(run);
 	return error;
+}
+
+int reel_run_copy(reel_run *run, void *context)
+{
+	struct reel_sweep *sweep = &run->sweep;
+
+	end_if_left(run);
+	if (!sweep->driven || !is_copy(&sweep->piece) || sweep->copied)
+		return reel_fail(-EINVAL, "reel_run_copy() without a STORE or LOAD that "
+					  "reel_run_next() has given");
+	enter_function(run);
+	sweep->copied = true;
+	sweep->copy_error = reel_run_act(run, &sweep->action, context, sweep->state, NULL, NULL);
+	leave_function(run);
+	return sweep->copy_error;
 }
 
 int reel_run_end_loop(reel_run *run)

@@ -75,6 +75,8 @@ struct reel_sweep {
 	reel_action piece; /* the piece that the program carries out; DONE: none */
 	uint64_t since;    /* the time at which the piece was handed out */
 	uint64_t ns;       /* how long the piece took, by reel_run_set_time(); 0: not set */
+	bool copied;       /* reel_run_copy() was called for this STORE or LOAD */
+	int copy_error;    /* what it came to */
 	bool ends;         /* reel_run_end_loop() was called */
 	int error;         /* what reel_run_stop() was called with */
 };

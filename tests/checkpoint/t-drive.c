@@ -70,6 +70,30 @@ static reel_run *open_driven(const reel_plan *plan, struct loop *loop,
 	return open_checkpoint(plan, NULL, &options);
 }
 
+/* A program that knows where its state lies when it copies it, and at no other time. */
+static int save_loop(void *context, const void *state, void *snapshot)
+{
+	const struct loop *loop = context;
+
+	(void)state;
+	memcpy(snapshot, loop->first, sizeof loop->first);
+	memcpy((char *)snapshot + sizeof loop->first, loop->rest, sizeof loop->rest);
+	return 0;
+}
+
+static int load_loop(void *context, void *state, const void *snapshot)
+{
+	struct loop *loop = context;
+
+	(void)state;
+	memcpy(loop->first, snapshot, sizeof loop->first);
+	memcpy(loop->rest, (const char *)snapshot + sizeof loop->first, sizeof loop->rest);
+	return 0;
+}
+
+static const reel_model of_copies = {sizeof(struct state), NULL, NULL, NULL, save_loop, load_loop};
+static const struct reel_run_options with_copies = {.flags = REEL_RUN_COPIES};
+
 /* Carries one piece out as a program does that has never heard of callbacks. */
 static void carry_out(struct loop *loop, const reel_action *action, reel_tape *tape)
 {
@@ -111,7 +135,10 @@ static int drive(reel_run *run, struct loop *loop, int64_t most)
 		if (error || action.kind == REEL_ACTION_DONE)
 			return error;
 		loop->pieces++;
-		carry_out(loop, &action, reel_run_tape(run));
+		if (action.kind == REEL_ACTION_STORE || action.kind == REEL_ACTION_LOAD)
+			reel_run_copy(run, loop);
+		else
+			carry_out(loop, &action, reel_run_tape(run));
 		if (action.kind == REEL_ACTION_ADVANCE && action.last == loop->ends_at)
 			reel_run_end_loop(run);
 		if (loop->stops_before-- == 0)
@@ -156,7 +183,8 @@ static void by_callbacks(const reel_plan *plan, bool unknown, struct reel_run_st
 	reel_run_close(run);
 }
 
-static void both_ways_are_one(const reel_plan *plan, const char *name, bool unknown)
+/* The run copies the state of the loop by itself, or the loop does. */
+static void both_ways_are_one(const reel_plan *plan, const char *name, bool unknown, bool copies)
 {
 	struct reel_run_stats wanted, stats;
 	struct loop loop;
@@ -166,7 +194,8 @@ static void both_ways_are_one(const reel_plan *plan, const char *name, bool unkn
 	begin(&loop);
 	loop.ends_at = unknown ? STEPS : -1;
 	by_callbacks(plan, unknown, &wanted);
-	run = open_driven(plan, &loop, (struct reel_run_options){0});
+	run = copies ? open_checkpoint(plan, &of_copies, &with_copies)
+		     : open_driven(plan, &loop, (struct reel_run_options){0});
 	error = reel_run_start(run, NULL, NULL, NULL);
 	is_int(error ? error : drive(run, &loop, INT64_MAX), 0, "%s: comes to its end", name);
 	ok(is_right(&loop, STEPS), "%s: with the bits of one tape", name);
@@ -189,7 +218,8 @@ static void all_planners(void)
 		bool unknown = planner == REEL_ONLINE;
 		reel_plan *plan = plan_for(planner, unknown ? REEL_UNKNOWN_STEPS : STEPS, SLOTS);
 
-		both_ways_are_one(plan, reel_planner_name(planner), unknown);
+		both_ways_are_one(plan, reel_planner_name(planner), unknown, false);
+		both_ways_are_one(plan, reel_planner_name(planner), unknown, true);
 		reel_plan_close(plan);
 	}
 }
@@ -349,6 +379,73 @@ static void what_is_refused(void)
 	reel_plan_close(plan);
 }
 
+static int refuse_to_load(void *context, void *state, const void *snapshot)
+{
+	(void)context;
+	(void)state;
+	(void)snapshot;
+	return -EIO;
+}
+
+/* Goes on to the next STORE or LOAD. */
+static bool go_to(reel_run *run, struct loop *loop, enum reel_action_kind kind)
+{
+	reel_action action;
+
+	while (!reel_run_next(run, &action) && action.kind != REEL_ACTION_DONE) {
+		if (action.kind == kind)
+			return true;
+		if (action.kind == REEL_ACTION_STORE)
+			reel_run_copy(run, loop);
+		else
+			carry_out(loop, &action, reel_run_tape(run));
+	}
+	return false;
+}
+
+static void copies(void)
+{
+	reel_plan *plan = plan_for(REEL_BINOMIAL, STEPS, SLOTS);
+	reel_model failing = of_copies;
+	reel_action action;
+	struct loop loop;
+	reel_run *run;
+
+	tap_case("states that the program copies");
+	begin(&loop);
+	run = open_checkpoint(plan, &of_copies, &with_copies);
+	reel_run_start(run, NULL, NULL, NULL);
+	is_int(reel_run_copy(run, &loop), -EINVAL, "before an action there is nothing to copy");
+	ok(go_to(run, &loop, REEL_ACTION_STORE), "a STORE");
+	is_int(reel_run_copy(run, &loop), 0, "is carried out");
+	is_int(reel_run_copy(run, &loop), -EINVAL, "once");
+	ok(go_to(run, &loop, REEL_ACTION_STORE), "the next one");
+	is_int(reel_run_next(run, &action), -EINVAL, "that is not carried out ends the sweep");
+	ok(strstr(reel_error_text(-EINVAL), "reel_run_copy()"), "and says: %s",
+	   reel_error_text(-EINVAL));
+	reel_run_close(run);
+
+	failing.load = refuse_to_load;
+	run = open_checkpoint(plan, &failing, &with_copies);
+	begin(&loop);
+	reel_run_start(run, NULL, NULL, NULL);
+	ok(go_to(run, &loop, REEL_ACTION_LOAD), "a LOAD");
+	is_int(reel_run_copy(run, &loop), -EIO, "that fails");
+	is_int(reel_run_next(run, &action), -EIO, "ends the sweeps");
+	is_int(action.kind, REEL_ACTION_DONE, "with nothing to do");
+	begin(&loop);
+	ok(!reel_run_start(run, NULL, NULL, NULL) && go_to(run, &loop, REEL_ACTION_LOAD),
+	   "it begins anew");
+	reel_run_stop(run, 5);
+	is_int(reel_run_next(run, &action), 5, "and may be stopped at a LOAD");
+	reel_run_close(run);
+	is_int(reel_run_open(&run, plan, &copied, &with_copies), -EINVAL, "not with callbacks");
+	is_int(reel_run_open(&run, plan, &of_copies,
+			     &(struct reel_run_options){.flags = REEL_RUN_COPIES | REEL_RUN_AUDIT}),
+	       -EINVAL, "nor with the audit");
+	reel_plan_close(plan);
+}
+
 static void times(void)
 {
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 1, SLOTS);
@@ -472,6 +569,7 @@ int main(void)
 	stopping();
 	the_tape_is_looked_at();
 	what_is_refused();
+	copies();
 	times();
 	restarts(REEL_BINOMIAL, false);
 	restarts(REEL_HIERARCHICAL, false);
