@@ -465,16 +465,15 @@ file_refusals_ldflags = $(refusals_ldflags) \
 	-Wl,--wrap=reel_os_file_rename,--wrap=reel_os_file_unlink \
 	-Wl,--wrap=reel_os_thread_start,--wrap=reel_file_request_advance \
 	-Wl,--wrap=io_uring_queue_init,--wrap=io_uring_submit_and_wait_timeout
-slab_refusals_ldflags = -Wl,--wrap=reel_pool_take,--wrap=reel_pool_lend
 %C%_parcel_t_parcel_faults_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags)
 %C%_whole_t_faults_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags)
 %C%_checkpoint_t_checkpoint_memory_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags)
 %C%_omp_t_omp_group_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags) \
-	$(slab_refusals_ldflags) -Wl,--wrap=reel_snapshot_reserve
-%C%_omp_t_omp_memory_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags) $(slab_refusals_ldflags)
+	-Wl,--wrap=reel_pool_take,--wrap=reel_snapshot_reserve
+%C%_omp_t_omp_memory_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags) -Wl,--wrap=reel_pool_take
 
 %C%_store_t_file_slots_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc
-%C%_checkpoint_t_snapshot_LDFLAGS = $(AM_LDFLAGS) $(slab_refusals_ldflags)
+%C%_checkpoint_t_snapshot_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=reel_budget_charge
 
 # Each request to the system for a file, and each result of io_uring.
 %C%_store_t_store_file_faults_LDFLAGS = $(AM_LDFLAGS) \

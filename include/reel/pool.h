@@ -45,8 +45,8 @@
  *   a slab taken or given, by magazine  wait-free, after the thread's first call
  *   the same, by the shared lists       lock-free: others go on
  *   a new slab, a large slab, a trim    lock-free, but for what the system does
- *   what the budget would refuse,       waits for a fork, and for the close of such a run or
- *   beside runs or arenas with a store  arena
+ *   what the budget would refuse,       waits for their stores, for a fork, and for the close of
+ *   beside runs or arenas with a store  such a run or arena
  *   a thread's exit                     waits for other threads' exits, and for a fork
  *   reel_pool_get_stats                 wait-free but for new threads; it reads counters
  *   with a store: a push at the budget  waits for a frame: for the store, or for whoever has the

@@ -256,15 +256,18 @@ static void end_announced_load(struct reel_snapshots *snapshots, unsigned tier, 
 int reel_snapshot_pin(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
 		      int64_t state, const void **data)
 {
-	bool before;
+	bool before, refused = false;
 	reel_parcel *parcel = pin_slot(snapshots, tier, number, state, true, &before);
 	int error;
 
 	if (!parcel)
 		return -EBADMSG;
-	do
+	error = reel_parcel_pin(parcel, data);
+	while (error == -EDQUOT && !refused) {
+		refused = !reel_children_await_frame(snapshots->pool);
+		/* After a refusal, too: another thread may have given memory back meanwhile. */
 		error = reel_parcel_pin(parcel, data);
-	while (error == -EDQUOT && reel_children_await_frame(snapshots->pool));
+	}
 	REEL_ASSERT(!before || !error);
 	if (error) {
 		pin_slot(snapshots, tier, number, state, false, &before);

@@ -13,6 +13,8 @@ static pthread_mutex_t children_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t visit_ended = PTHREAD_COND_INITIALIZER;
 /* True from before a fork of this thread until after it. The thread has the lock all that time. */
 static _Thread_local bool forks;
+/* This thread is one for which await_one() waits. */
+static _Thread_local bool never_waits;
 
 void reel_children_lock_for_fork(void)
 {
@@ -73,12 +75,12 @@ void reel_children_remove(struct reel_pool *child)
 /* A visit of a child returns the bytes that it has gained. */
 typedef size_t visit_fn(struct reel_pool *child);
 
-static size_t trim(struct reel_pool *child)
+static size_t trim_one(struct reel_pool *child)
 {
 	return reel_pool_trim(child, 0);
 }
 
-static size_t await_frame(struct reel_pool *child)
+static size_t await_one(struct reel_pool *child)
 {
 	int ignored = 0;
 
@@ -117,19 +119,39 @@ static size_t visit_all(struct reel_pool *parent, visit_fn *visit, size_t enough
 	return gained;
 }
 
+/*
+ * What the children gave are idle large slabs of the parent's, in which a slab of another kind or size
+ * has no room, so they go back to the system.
+ */
 bool reel_children_trim(struct reel_pool *parent)
 {
-	size_t trimmed = visit_all(parent, trim, SIZE_MAX), resident;
+	size_t trimmed = visit_all(parent, trim_one, SIZE_MAX), resident;
 
 	if (!trimmed)
 		return false;
-	/* The frames are idle large slabs of the parent's. A slab of another size does not fit there. */
 	resident = atomic_load_explicit(&parent->resident, memory_order_relaxed);
 	reel_pool_trim(parent, resident > trimmed ? resident - trimmed : 0);
 	return true;
 }
 
+/* The store of a child may have freed more frames than the one for which this thread has waited. */
 bool reel_children_await_frame(struct reel_pool *parent)
 {
-	return visit_all(parent, await_frame, 1) > 0;
+	size_t gained;
+
+	if (never_waits || !reel_children_exist(parent))
+		return false;
+	gained = visit_all(parent, await_one, 1);
+	return reel_pool_trim(parent, 0) > 0 || gained > 0;
+}
+
+void reel_children_forbid_wait(void)
+{
+	never_waits = true;
+}
+
+bool reel_children_exist(const struct reel_pool *parent)
+{
+	/* Relaxed: a hint. */
+	return atomic_load_explicit(&parent->children, memory_order_relaxed) != NULL;
 }

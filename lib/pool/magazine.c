@@ -330,28 +330,27 @@ static int take_or_wait(struct reel_pool *pool, struct reel_cache *cache,
 
 /*
  * Whether a child has given back what it keeps for later slabs, or may do so now, since its store has
- * freed a frame. A child that borrows does not wait for its siblings: the offload threads of both
- * could wait for each other.
+ * freed a frame.
  */
-static bool children_help(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
-			  bool borrows)
+static bool children_help(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes)
 {
 	if (reel_children_trim(pool))
 		return true;
-	return !borrows && (kind != REEL_SLAB_LARGE || large_may_fit(pool, bytes)) &&
+	return (kind != REEL_SLAB_LARGE || reel_supply_large_bytes(bytes) <= pool->hard_budget) &&
 	       reel_children_await_frame(pool);
 }
 
 /* Before it refuses, the pool takes memory back from its children. */
 static int take_from_all(struct reel_pool *pool, struct reel_cache *cache,
-			 enum reel_slab_kind kind, size_t bytes, bool borrows,
-			 struct reel_slab **taken)
+			 enum reel_slab_kind kind, size_t bytes, struct reel_slab **taken)
 {
 	int error;
 
 	do
 		error = take_or_wait(pool, cache, kind, bytes, taken);
-	while (error && children_help(pool, kind, bytes, borrows));
+	while (error && children_help(pool, kind, bytes));
+	if (error && reel_children_exist(pool) && !take(pool, cache, kind, bytes, taken))
+		error = 0;
 	return error;
 }
 
@@ -372,11 +371,11 @@ static void trace_use(struct reel_pool *pool, enum reel_slab_kind kind, int64_t 
 			   (int64_t)in_use);
 }
 
-static int take_for(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes, bool borrows,
-		    struct reel_slab **taken)
+int reel_pool_take(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
+		   struct reel_slab **taken)
 {
 	struct reel_cache *cache = own_cache(pool);
-	int error = take_from_all(pool, cache, kind, bytes, borrows, taken);
+	int error = take_from_all(pool, cache, kind, bytes, taken);
 
 	if (error == -EDQUOT)
 		atomic_fetch_add_explicit(&pool->refused, 1, memory_order_relaxed);
@@ -395,17 +394,6 @@ static int take_for(struct reel_pool *pool, enum reel_slab_kind kind, size_t byt
 	reel_budget_count_use(pool, *taken);
 	trace_use(pool, kind, (int64_t)(*taken)->bytes);
 	return 0;
-}
-
-int reel_pool_take(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
-		   struct reel_slab **taken)
-{
-	return take_for(pool, kind, bytes, false, taken);
-}
-
-int reel_pool_lend(struct reel_pool *pool, size_t bytes, struct reel_slab **lent)
-{
-	return take_for(pool, REEL_SLAB_LARGE, bytes, true, lent);
 }
 
 static void count_give(struct reel_pool *pool, struct reel_cache *cache)

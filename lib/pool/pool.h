@@ -196,8 +196,6 @@ void reel_pool_destroy(struct reel_pool *pool);
  */
 int reel_pool_take(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
 		   struct reel_slab **taken);
-/* Takes a large slab for a child of the pool, and does not wait for the stores of its siblings. */
-int reel_pool_lend(struct reel_pool *pool, size_t bytes, struct reel_slab **lent);
 void reel_pool_give(struct reel_pool *pool, struct reel_slab *slab);
 /* Give a slab that has no frame. */
 void reel_pool_give_frameless(struct reel_pool *pool, struct reel_slab *slab);
@@ -290,10 +288,19 @@ void reel_children_remove(struct reel_pool *child);
  */
 bool reel_children_trim(struct reel_pool *parent);
 /*
- * Any thread but an offload thread: waits until the store of a child frees a frame, which the child
- * may keep as an idle one. False: no child has anything to give.
+ * Any thread: waits until the store of a child frees a frame, which the child may keep as an idle
+ * one, and gives all idle memory of the parent back to the system. False: that has freed nothing. Who
+ * is refused after that tries once more, since other threads may have given memory back during the
+ * wait.
  */
 bool reel_children_await_frame(struct reel_pool *parent);
+/*
+ * Called by an offload thread: it never waits for the store of a child, not for that of a sibling
+ * either, nor in a store's put() that takes memory. Its own work, or that of a thread that waits for
+ * it, would have to free the frame.
+ */
+void reel_children_forbid_wait(void);
+bool reel_children_exist(const struct reel_pool *parent);
 /* For the handlers of fork(): last before it, first after it, and for each pool in the child. */
 void reel_children_lock_for_fork(void);
 void reel_children_unlock_after_fork(void);

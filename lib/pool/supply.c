@@ -336,11 +336,11 @@ static int map(struct reel_pool *pool, size_t bytes, struct reel_slab *slab)
 
 /*
  * Takes a slab of the parent's, which has the room in its budget; a charge of this pool's own, which
- * has no limit, only counts. May wait for the parent's store.
+ * has no limit, only counts. May wait for the parent's store, and for those of its children.
  */
 static int borrow(struct reel_pool *pool, size_t bytes, struct reel_slab *slab)
 {
-	int error = reel_pool_lend(pool->parent, bytes, &slab->lender);
+	int error = reel_pool_take(pool->parent, REEL_SLAB_LARGE, bytes, &slab->lender);
 
 	if (error)
 		return error;

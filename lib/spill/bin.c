@@ -177,6 +177,8 @@ int reel_bin_pin(struct reel_bin *bin)
 	do
 		error = reel_pins_add(&bin->pins, acquire, &pin);
 	while (error == -EDQUOT && find_room(bin));
+	if (error == -EDQUOT && reel_children_exist(bin->parcels->pool))
+		error = reel_pins_add(&bin->pins, acquire, &pin);
 	if (!error && !pin.has_advanced)
 		advance(bin, false);
 	return error;

@@ -363,6 +363,7 @@ static void *run(void *argument)
 {
 	struct reel_offload *offload = argument;
 
+	reel_children_forbid_wait();
 	/* Not for a time only: the pool and its store are complete when the first signal comes. */
 	reel_wakeup_wait(&offload->work);
 	for (;;) {

@@ -2,7 +2,7 @@
 /*
  * Snapshots, when another thread comes at the worst moment: what it does is done where
  * memory has been refused, or while a store holds back what it was given.
- * Linked with --wrap=reel_pool_take and --wrap=reel_pool_lend.
+ * Linked with --wrap=reel_budget_charge.
  */
 #include <config.h>
 
@@ -22,15 +22,12 @@ static reel_pool *memory;
 /* What happens next when the pool has refused memory, once. */
 static void (*after_refusal)(void);
 
-int __real_reel_pool_take(reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
-			  struct reel_slab **slab);
-int __wrap_reel_pool_take(reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
-			  struct reel_slab **slab);
-int __real_reel_pool_lend(reel_pool *pool, size_t bytes, struct reel_slab **slab);
-int __wrap_reel_pool_lend(reel_pool *pool, size_t bytes, struct reel_slab **slab);
+int __real_reel_budget_charge(struct reel_pool *pool, size_t bytes);
+int __wrap_reel_budget_charge(struct reel_pool *pool, size_t bytes);
 
-static int seen(int error)
+int __wrap_reel_budget_charge(struct reel_pool *pool, size_t bytes)
 {
+	int error = __real_reel_budget_charge(pool, bytes);
 	void (*happens)(void) = error ? after_refusal : NULL;
 
 	if (happens) {
@@ -38,17 +35,6 @@ static int seen(int error)
 		happens();
 	}
 	return error;
-}
-
-int __wrap_reel_pool_take(reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
-			  struct reel_slab **slab)
-{
-	return seen(__real_reel_pool_take(pool, kind, bytes, slab));
-}
-
-int __wrap_reel_pool_lend(reel_pool *pool, size_t bytes, struct reel_slab **slab)
-{
-	return seen(__real_reel_pool_lend(pool, bytes, slab));
 }
 
 /* Tier 0 is memory, tier 1 a store that holds all back; for so many snapshots, 0: any number. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Pools refuse slabs, too, where the system refuses memory (refusals.h). Linked with
- * --wrap=reel_pool_take and --wrap=reel_pool_lend.
+ * --wrap=reel_pool_take.
  */
 #ifndef TESTS_SLAB_REFUSALS_H
 #define TESTS_SLAB_REFUSALS_H
@@ -13,18 +13,11 @@ int __real_reel_pool_take(reel_pool *pool, enum reel_slab_kind kind, size_t byte
 			  struct reel_slab **slab);
 int __wrap_reel_pool_take(reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
 			  struct reel_slab **slab);
-int __real_reel_pool_lend(reel_pool *pool, size_t bytes, struct reel_slab **slab);
-int __wrap_reel_pool_lend(reel_pool *pool, size_t bytes, struct reel_slab **slab);
 
 int __wrap_reel_pool_take(reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
 			  struct reel_slab **slab)
 {
 	return is_refused(REFUSE_MEMORY) ? -EDQUOT : __real_reel_pool_take(pool, kind, bytes, slab);
-}
-
-int __wrap_reel_pool_lend(reel_pool *pool, size_t bytes, struct reel_slab **slab)
-{
-	return is_refused(REFUSE_MEMORY) ? -EDQUOT : __real_reel_pool_lend(pool, bytes, slab);
 }
 
 #endif

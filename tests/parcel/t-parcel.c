@@ -1057,37 +1057,141 @@ static int use_nearly_all_by_a_tape(reel_pool *pool)
 	return error;
 }
 
-/* Parcels of the child fill the budget. Their frames come only when the store has their contents. */
-static void a_child_that_writes_makes_room(int use(reel_pool *), const char *who)
-{
-	struct late_store *late = late_open(37);
-	struct reel_store_verbs slow = *late->store.verbs;
-	reel_pool *parent = open_pool(spilling(NULL, BUDGET, 12)), *child;
+/* Parcels of the child fill the budget. Their frames come only when its store has their contents. */
+struct writing_child {
+	struct late_store *late;
+	struct reel_store_verbs slow;
+	reel_pool *parent, *child;
 	reel_parcel *stored[BUDGET];
-	unsigned wrong = 0;
+};
+
+/* The parent has a store of its own, or none. The child keeps so many idle frames. */
+static void open_writing(struct writing_child *family, struct late_store *parents, size_t idle)
+{
 	void *data;
 
-	tap_case("a child that writes");
-	slow.put = put_slowly;
-	late->store.verbs = &slow;
-	if (reel_pool_open_child(&child, parent, &late->store, SLAB, FRAMES, NULL))
+	*family = (struct writing_child){.late = late_open(37)};
+	family->slow = *family->late->store.verbs;
+	family->slow.put = put_slowly;
+	family->late->store.verbs = &family->slow;
+	family->parent = open_pool(spilling(parents ? &parents->store : NULL, BUDGET, 12));
+	if (reel_pool_open_child(&family->child, family->parent, &family->late->store, SLAB, idle, NULL))
 		abort();
 	for (unsigned i = 0; i < BUDGET; i++) {
-		if (reel_parcel_open_alone(&stored[i], child, SLAB, &data))
+		if (reel_parcel_open_alone(&family->stored[i], family->child, SLAB, &data))
 			abort();
 		write_bytes(data, SLAB, i);
 	}
 	for (unsigned i = 0; i < BUDGET; i++)
-		reel_parcel_seal(stored[i]);
-	is_int(use(parent), 0, "%s of the parent waits for its memory", who);
+		reel_parcel_seal(family->stored[i]);
+}
+
+static void close_writing(struct writing_child *family, struct late_store *parents)
+{
+	unsigned wrong = 0;
+
 	for (unsigned i = 0; i < BUDGET; i++) {
-		wrong += !reads(stored[i], i);
-		reel_parcel_close(stored[i]);
+		wrong += !reads(family->stored[i], i);
+		reel_parcel_close(family->stored[i]);
 	}
-	reel_pool_settle(child);
 	is_int(wrong, 0, "the child's parcels keep their contents");
-	is_int(late->wrongs + late->used, 0, "the store was used rightly");
-	is_int(reel_pool_close_child(child, true), 0, "the child is closed");
+	reel_pool_settle(family->child);
+	is_int(family->late->wrongs + family->late->used, 0, "the store was used rightly");
+	is_int(reel_pool_close_child(family->child, true), 0, "the child is closed");
+	if (parents)
+		close_all(family->parent, parents, "a parent");
+	else
+		close_pool_at_rest(family->parent, "a parent");
+	free(family->late);
+}
+
+static void a_child_that_writes_makes_room(int use(reel_pool *), const char *who)
+{
+	struct writing_child family;
+
+	tap_case("a child that writes");
+	open_writing(&family, NULL, FRAMES);
+	is_int(use(family.parent), 0, "%s of the parent waits for its memory", who);
+	close_writing(&family, NULL);
+}
+
+/* Open parcels of whole slabs. What the child gives back is no whole slab. */
+static void it_makes_room_for_whole_slabs(size_t idle)
+{
+	struct late_store *late = late_open(41);
+	struct writing_child family;
+	reel_parcel *parcel[BUDGET];
+	unsigned refused = 0;
+	void *data;
+
+	tap_case("a child that writes, and a parent with a store");
+	open_writing(&family, late, idle);
+	for (unsigned i = 0; i < BUDGET; i++)
+		refused += reel_parcel_open(&parcel[i], family.parent, SLAB, NULL, &data) != 0;
+	is_int(refused, 0, "the parent has all of its budget");
+	for (unsigned i = 0; i < BUDGET - refused; i++)
+		reel_parcel_close(parcel[i]);
+	close_writing(&family, late);
+}
+
+/* Another child, which is a run's or an arena's, gets it as well. */
+static void it_makes_room_for_a_sibling(void)
+{
+	struct writing_child family;
+	reel_store *memory;
+	reel_parcel *parcel;
+	reel_pool *sibling;
+	void *data;
+
+	tap_case("a child that writes, and a sibling");
+	open_writing(&family, NULL, 0);
+	if (reel_store_memory_open(&memory, 1 << 24) ||
+	    reel_pool_open_child(&sibling, family.parent, memory, SLAB, 0, NULL))
+		abort();
+	is_int(reel_parcel_open_alone(&parcel, sibling, SLAB, &data), 0, "gets a frame");
+	reel_parcel_close(parcel);
+	is_int(reel_pool_close_child(sibling, true), 0, "the sibling is closed");
+	close_writing(&family, NULL);
+}
+
+static reel_pool *puts_into;
+static _Atomic int put_error;
+
+/* A store of a program's own that takes memory of the pool whose states it writes. */
+static void put_with_memory(reel_store *store, reel_transfer *transfer)
+{
+	reel_parcel *parcel;
+	void *data;
+	int error = reel_parcel_open(&parcel, puts_into, BUDGET * SLAB, NULL, &data);
+
+	put_error = error;
+	if (!error)
+		reel_parcel_close(parcel);
+	late_put(store, transfer);
+}
+
+static void a_put_does_not_wait_for_itself(void)
+{
+	struct late_store *late = late_open(43);
+	struct reel_store_verbs verbs = *late->store.verbs;
+	reel_pool *parent = open_pool(spilling(NULL, BUDGET, 12)), *child;
+	reel_parcel *parcel;
+	void *data;
+
+	tap_case("a put that takes memory");
+	verbs.put = put_with_memory;
+	late->store.verbs = &verbs;
+	puts_into = parent;
+	if (reel_pool_open_child(&child, parent, &late->store, SLAB, 0, NULL) ||
+	    reel_parcel_open_alone(&parcel, child, SLAB, &data))
+		abort();
+	memset(data, 0, SLAB);
+	reel_parcel_seal(parcel);
+	reel_pool_await_puts(child, 0);
+	is_int(put_error, -EDQUOT, "is refused what the slab that it writes has");
+	reel_parcel_close(parcel);
+	reel_pool_settle(child);
+	is_int(reel_pool_close_child(child, true), 0, "and ends");
 	close_pool_at_rest(parent, "a parent");
 	free(late);
 }
@@ -1587,6 +1691,10 @@ int main(void)
 	idle_frames_serve_a_pin();
 	a_child_that_writes_makes_room(use_all, "a parcel");
 	a_child_that_writes_makes_room(use_nearly_all_by_a_tape, "a tape");
+	it_makes_room_for_whole_slabs(FRAMES);
+	it_makes_room_for_whole_slabs(0);
+	it_makes_room_for_a_sibling();
+	a_put_does_not_wait_for_itself();
 	a_fork_waits_for_no_trim();
 	an_order_is_read_ahead(false, SLAB, 0);
 	an_order_is_read_ahead(true, SLAB, 0);
