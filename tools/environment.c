@@ -25,6 +25,7 @@ static const char *const variables[] = {
 	"REEL_SLAB",
 	"REEL_SPILL_DIR",
 	"REEL_STATS",
+	"REEL_STATS_DIR",
 	"REEL_STORE",
 	"REEL_TRACE",
 	"REEL_TRACE_SIZE",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Strings in JSON. Bytes that are not valid UTF-8 are replaced, so the output is always valid JSON,
- * whatever the environment or a file name holds.
+ * Strings in JSON, and on a terminal. Bytes that are not valid UTF-8 are replaced, so the output is
+ * always valid, whatever the environment or a file name holds.
  */
 #include "config.h"
 
@@ -77,4 +77,25 @@ void json_print_string(FILE *stream, const char *text)
 		rest += length ? length : 1;
 	}
 	fputc('"', stream);
+}
+
+/* Control characters are those below a space, DEL, and U+0080 to U+009F. */
+static bool is_control(const unsigned char *text)
+{
+	return text[0] < 0x20 || text[0] == 0x7f || (text[0] == 0xc2 && text[1] < 0xa0);
+}
+
+void json_print_plain(FILE *stream, const char *text, int characters)
+{
+	const unsigned char *rest = (const unsigned char *)text;
+
+	for (; *rest && characters > 0; characters--) {
+		size_t length = character_length(rest);
+
+		if (length == 0 || is_control(rest))
+			fputc('?', stream);
+		else
+			fwrite(rest, 1, length, stream);
+		rest += length ? length : 1;
+	}
 }

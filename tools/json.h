@@ -10,4 +10,10 @@
  */
 void json_print_string(FILE *stream, const char *text);
 
+/*
+ * Writes at most so many characters of the text to a terminal. What could be a command to it, and
+ * bytes that are not UTF-8, become "?".
+ */
+void json_print_plain(FILE *stream, const char *text, int characters);
+
 #endif

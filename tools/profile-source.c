@@ -105,7 +105,7 @@ static bool append(char name[MAX_NAME], const char *text)
 	return snprintf(name + length, MAX_NAME - length, "%s", text) < (int)(MAX_NAME - length);
 }
 
-/* Writes "namespace::class::function". The scopes of a function begin with itself, and go outwards. */
+/* Writes "namespace::class::function". The scopes of a function begin with it, and go outwards. */
 static bool write_name(Dwarf_Die *function, char name[MAX_NAME])
 {
 	Dwarf_Attribute attribute;
@@ -113,7 +113,7 @@ static bool write_name(Dwarf_Die *function, char name[MAX_NAME])
 	int scopes;
 	bool fits = true;
 
-	/* A member function that is defined outside of its class lies in the class where it is declared. */
+	/* A member function that is defined outside of its class is in it where it is declared. */
 	if (dwarf_formref_die(dwarf_attr_integrate(function, DW_AT_specification, &attribute),
 			      &declaration))
 		function = &declaration;
@@ -131,7 +131,8 @@ static bool write_name(Dwarf_Die *function, char name[MAX_NAME])
 
 /*
  * Of the scopes of an address, those around an inlined function are where that was written, and not
- * where it has come to be. Those of the innermost scope itself lead to the function that has the code.
+ * where it has come to be. Those of the innermost scope itself lead to the function that has the
+ * code.
  */
 bool source_name(struct source *source, uint64_t address, char name[MAX_NAME])
 {

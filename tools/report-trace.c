@@ -428,7 +428,8 @@ static void look_at_transfer(struct report *report, const struct event *event, e
 {
 	double end = event->begin + event->ns;
 
-	add_sample(&report->transfer, &report->transfers, &report->transfer_room, event->begin, end);
+	add_sample(&report->transfer, &report->transfers, &report->transfer_room, event->begin,
+		   end);
 	if (strncmp(event->name, "failed", 6) != 0)
 		spread(report, kind == PUTTING ? report->put.values : report->get.values,
 		       event->begin, end, number_of(event->arguments, "bytes", 0));

@@ -2,8 +2,8 @@
 /*
  * The verb `reel top`: what the processes of this user that allow it have in memory and in stores,
  * and how far their runs are. Each process answers at a socket (lib/trace/live.h). All are asked at
- * once, and twice for the figures that are rates. A socket where nobody listens is of a process that
- * was killed, and is removed.
+ * once, and twice for the figures that are rates. A socket that nobody has is of a process that was
+ * killed, and is removed.
  */
 #include "config.h"
 
@@ -11,8 +11,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <poll.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,8 +34,8 @@
 #define INTERVAL_MS 1000
 /* The column in which commands begin. */
 #define COMMAND_COLUMN 92
-/* A process listens as soon as its socket has a name, but not at the same moment. */
-#define YOUNG_SECONDS 1
+/* Maximum length of an answer. The library sends no longer one. */
+#define MAX_ANSWER (1 << 20)
 
 const char top_help[] =
 	"Usage: reel top [OPTION]...\n"
@@ -57,12 +59,9 @@ struct figures {
 };
 
 struct process {
-	char socket[300]; /* its file */
-	int connection;   /* -1: none */
-	char *answer;     /* lines; NULL: it has not answered */
-	size_t length, room;
-	uint64_t answered_at;
-	struct figures now;
+	char path[sizeof ((struct sockaddr_un *)NULL)->sun_path]; /* of its socket */
+	char *answer; /* lines; NULL: it has not answered */
+	struct figures figures;
 };
 
 struct processes {
@@ -88,146 +87,162 @@ static void forget(struct processes *processes)
 	*processes = (struct processes){0};
 }
 
-/* Removes the socket of a process that has ended. */
-static void clean_up(const char *path)
-{
-	struct stat status;
-
-	if (!lstat(path, &status) && S_ISSOCK(status.st_mode) &&
-	    time(NULL) - status.st_mtime > YOUNG_SECONDS)
-		unlink(path);
-}
-
-/* Returns a connection, or -errno. */
-static int ask(const char *path)
-{
-	struct sockaddr_un name = {.sun_family = AF_UNIX};
-	int connection, error;
-
-	if (strlen(path) >= sizeof name.sun_path)
-		return -ENAMETOOLONG;
-	strcpy(name.sun_path, path);
-	connection = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (connection < 0)
-		return -errno;
-	if (!connect(connection, (const struct sockaddr *)&name, sizeof name))
-		return connection;
-	error = -errno;
-	close(connection);
-	return error;
-}
-
 static void add(struct processes *processes, const char *path)
 {
-	int connection = ask(path);
 	struct process *process;
 
-	if (connection == -ECONNREFUSED)
-		clean_up(path);
-	/* A process that many ask now, or that is stopped, is shown without figures. */
-	if (connection < 0 && connection != -EAGAIN)
-		return;
 	if (processes->count == processes->room) {
 		processes->room = processes->room ? 2 * processes->room : 16;
 		processes->one = grow(processes->one,
 				      (size_t)processes->room * sizeof *processes->one);
 	}
 	process = &processes->one[processes->count++];
-	*process = (struct process){.connection = connection};
-	snprintf(process->socket, sizeof process->socket, "%s", path);
+	*process = (struct process){.answer = NULL};
+	snprintf(process->path, sizeof process->path, "%s", path);
+}
+
+/*
+ * Asks the process whose socket this is. One that many ask at the same time, or that is stopped, is
+ * shown without figures.
+ */
+static void ask(struct processes *processes, int reader, const char *path, bool is_reader)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	bool is_there;
+
+	snprintf(name.sun_path, sizeof name.sun_path, "%s", path);
+	is_there = sendto(reader, "?", 1, MSG_DONTWAIT | MSG_NOSIGNAL,
+			  (const struct sockaddr *)&name, sizeof name) == 1 ||
+		   errno == EAGAIN || errno == ENOBUFS;
+	if (is_there && !is_reader)
+		add(processes, path);
+	else if (!is_there && errno == ECONNREFUSED)
+		unlink(path);
+}
+
+/* Asks all of them. The names of readers' sockets begin with a dot; those who live ignore it. */
+static int ask_all(struct processes *processes, int reader, const char *directory)
+{
+	char path[sizeof ((struct sockaddr_un *)NULL)->sun_path];
+	const struct dirent *entry;
+	DIR *stream = opendir(directory);
+
+	if (!stream)
+		return -errno;
+	while ((entry = readdir(stream))) {
+		bool is_reader = entry->d_name[0] == '.';
+
+		if (isdigit((unsigned char)entry->d_name[is_reader]) &&
+		    snprintf(path, sizeof path, "%s/%s", directory, entry->d_name) <
+			    (int)sizeof path)
+			ask(processes, reader, path, is_reader);
+	}
+	closedir(stream);
+	return 0;
+}
+
+static bool is_complete(const char *answer, size_t length)
+{
+	static const char end[] = "\nend\n";
+	size_t end_length = sizeof end - 1;
+
+	return length >= end_length && !strncmp(answer, "process ", 8) &&
+	       !strcmp(answer + length - end_length, end);
+}
+
+/* Returns whether an answer has come that was asked for. */
+static bool receive(struct processes *processes, int reader, char *text)
+{
+	struct sockaddr_un from = {.sun_family = AF_UNIX};
+	socklen_t from_length = sizeof from;
+	ssize_t length = recvfrom(reader, text, MAX_ANSWER, MSG_DONTWAIT, (struct sockaddr *)&from,
+				  &from_length);
+
+	if (length <= 0 || from_length <= offsetof(struct sockaddr_un, sun_path))
+		return false;
+	text[length] = '\0';
+	for (int i = 0; i < processes->count; i++) {
+		struct process *process = &processes->one[i];
+
+		if (process->answer || strcmp(process->path, from.sun_path) != 0)
+			continue;
+		if (is_complete(text, (size_t)length)) {
+			process->answer = grow(NULL, (size_t)length + 1);
+			memcpy(process->answer, text, (size_t)length + 1);
+		}
+		return true;
+	}
+	return false;
+}
+
+static void receive_all(struct processes *processes, int reader)
+{
+	uint64_t now = reel_clock_ns(), until = now + PATIENCE_MS * UINT64_C(1000000);
+	struct pollfd input = {.fd = reader, .events = POLLIN};
+	char *text = grow(NULL, MAX_ANSWER + 1);
+
+	for (int answers = 0; answers < processes->count && now < until; now = reel_clock_ns())
+		if (poll(&input, 1, (int)((until - now) / 1000000) + 1) > 0)
+			answers += receive(processes, reader, text);
+	free(text);
+}
+
+/* The socket at which this command gets answers. Returns it, or -errno. */
+static int open_reader(const char *directory, struct sockaddr_un *name)
+{
+	const int bytes = MAX_ANSWER;
+	int reader = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (reader < 0)
+		return -errno;
+	*name = (struct sockaddr_un){.sun_family = AF_UNIX};
+	snprintf(name->sun_path, sizeof name->sun_path, "%s/.%ld-%llx", directory, (long)getpid(),
+		 (unsigned long long)reel_clock_ns());
+	setsockopt(reader, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+	if (!bind(reader, (const struct sockaddr *)name, sizeof *name))
+		return reader;
+	close(reader);
+	return -errno;
 }
 
 /* Returns 0, also if no process has made the directory yet. */
 static int find(struct processes *processes)
 {
-	char directory[REEL_LIVE_NAME], path[300];
-	int error = reel_live_directory(directory, false);
-	const struct dirent *entry;
-	DIR *stream;
+	char directory[REEL_LIVE_NAME];
+	int error = reel_live_directory(directory, getenv("REEL_STATS_DIR"), false), reader;
+	struct sockaddr_un name;
 
 	if (error)
 		return error == -ENOENT ? 0 : error;
-	stream = opendir(directory);
-	if (!stream)
-		return -errno;
-	while ((entry = readdir(stream)))
-		if (isdigit((unsigned char)entry->d_name[0]) &&
-		    snprintf(path, sizeof path, "%s/%s", directory, entry->d_name) <
-			    (int)sizeof path)
-			add(processes, path);
-	closedir(stream);
-	return 0;
-}
-
-/* Returns whether more may come. */
-static bool receive(struct process *process)
-{
-	ssize_t got;
-
-	if (process->room - process->length < 4096) {
-		process->room += 16384;
-		process->answer = grow(process->answer, process->room);
-	}
-	got = recv(process->connection, process->answer + process->length,
-		   process->room - process->length - 1, 0);
-	if (got > 0)
-		process->length += (size_t)got;
-	process->answer[process->length] = '\0';
-	return got > 0 || (got < 0 && (errno == EINTR || errno == EAGAIN));
-}
-
-static bool is_complete(const struct process *process)
-{
-	static const char end[] = "\nend\n";
-	size_t length = sizeof end - 1;
-
-	return process->length >= length && !strncmp(process->answer, "process ", 8) &&
-	       !strcmp(process->answer + process->length - length, end);
-}
-
-static void finish(struct process *process)
-{
-	if (process->connection >= 0)
-		close(process->connection);
-	process->connection = -1;
-	process->answered_at = reel_clock_ns();
-	if (process->answer && is_complete(process))
-		return;
-	free(process->answer);
-	process->answer = NULL;
-}
-
-static void receive_all(struct processes *processes)
-{
-	uint64_t until = reel_clock_ns() + PATIENCE_MS * UINT64_C(1000000);
-
-	for (int i = 0; i < processes->count; i++) {
-		struct process *process = &processes->one[i];
-		struct pollfd input = {.fd = process->connection, .events = POLLIN};
-		uint64_t now = reel_clock_ns();
-
-		while (process->connection >= 0) {
-			int left = now < until ? (int)((until - now) / 1000000) : 0;
-
-			if (poll(&input, 1, left) <= 0 || !receive(process))
-				break;
-			now = reel_clock_ns();
-		}
-		finish(process);
-	}
+	reader = open_reader(directory, &name);
+	if (reader < 0)
+		return reader;
+	error = ask_all(processes, reader, directory);
+	if (!error)
+		receive_all(processes, reader);
+	unlink(name.sun_path);
+	close(reader);
+	return error;
 }
 
 /* ---- Lines of an answer ---- */
 
-/* Returns what follows "NAME=" in the line, which ends at `end`; NULL: nothing. */
+/*
+ * Returns what follows "NAME=" in the line, which ends at `end`; NULL: nothing. A command may have
+ * any words.
+ */
 static const char *value_of(const char *line, const char *end, const char *name)
 {
+	static const char command[] = " command=";
 	size_t length = strlen(name);
 
 	for (const char *at = line; at < end; at++) {
 		at += strcspn(at, " \n");
-		if (at + 1 + length < end && !strncmp(at + 1, name, length) && at[1 + length] == '=')
+		if (at + 1 + length < end && !strncmp(at + 1, name, length) &&
+		    at[1 + length] == '=')
 			return at + length + 2;
+		if (!strncmp(at, command, sizeof command - 1))
+			break;
 	}
 	return NULL;
 }
@@ -235,8 +250,9 @@ static const char *value_of(const char *line, const char *end, const char *name)
 static double number_of(const char *line, const char *end, const char *name)
 {
 	const char *value = value_of(line, end, name);
+	double number = value ? strtod(value, NULL) : 0;
 
-	return value ? strtod(value, NULL) : 0;
+	return isfinite(number) ? number : 0;
 }
 
 static const char *end_of(const char *line)
@@ -268,34 +284,48 @@ static const char *run_of(const struct process *process)
 	return line && *line ? line : NULL;
 }
 
+/* The line of the pool with this number; an empty one: there is none. */
+static const char *find_pool(const char *answer, double number)
+{
+	while (*answer && !(is_of(answer, "pool") &&
+			    number_of(answer, end_of(answer), "number") == number))
+		answer = next_line(answer);
+	return answer;
+}
+
 /*
- * Memory of a pool with a parent is counted by the parent, as in use there, and has no budget of its
- * own. What the child has beside it is in its store.
+ * Memory of a pool with a parent is counted by the parent, as in use there, and has no budget of
+ * its own. What the child has beside it is in its store. The child of a fork has no parent's line.
  */
+static bool is_counted_by_parent(const char *answer, const char *line, const char *end)
+{
+	return value_of(line, end, "parent") && *find_pool(answer, number_of(line, end, "parent"));
+}
+
 static void add_up(struct process *process)
 {
-	struct figures *now = &process->now;
+	struct figures *figures = &process->figures;
 
 	for (const char *line = process->answer; line && *line; line = next_line(line)) {
 		const char *end = end_of(line);
 
 		if (!is_of(line, "pool"))
 			continue;
-		now->in_store += number_of(line, end, "in_store_bytes");
-		now->in_use += number_of(line, end, "in_use_bytes");
-		if (value_of(line, end, "parent")) {
-			now->in_use -= number_of(line, end, "resident_bytes");
+		figures->in_store += number_of(line, end, "in_store_bytes");
+		figures->in_use += number_of(line, end, "in_use_bytes");
+		if (is_counted_by_parent(process->answer, line, end)) {
+			figures->in_use -= number_of(line, end, "resident_bytes");
 			continue;
 		}
-		now->resident += number_of(line, end, "resident_bytes");
-		now->budget += number_of(line, end, "hard_budget");
+		figures->resident += number_of(line, end, "resident_bytes");
+		figures->budget += number_of(line, end, "hard_budget");
 	}
 }
 
 /* "PID-TIME", by which a process is known again. */
 static const char *name_of(const struct process *process)
 {
-	return strrchr(process->socket, '/') + 1;
+	return strrchr(process->path, '/') + 1;
 }
 
 static void copy_value(const struct process *process, const char *name, char *text, size_t size)
@@ -328,7 +358,6 @@ static int look(struct processes *processes)
 {
 	int error = find(processes);
 
-	receive_all(processes);
 	for (int i = 0; i < processes->count; i++)
 		add_up(&processes->one[i]);
 	if (processes->count)
@@ -342,30 +371,29 @@ struct rates {
 	double written, read, waits; /* bytes, and seconds, per second */
 };
 
-/* The line of the pool with the same number as that in `line`; an empty one: there is none. */
-static const char *same_pool(const char *line, const char *answer)
-{
-	double number = number_of(line, end_of(line), "number");
-
-	while (*answer && !(is_of(answer, "pool") &&
-			    number_of(answer, end_of(answer), "number") == number))
-		answer = next_line(answer);
-	return answer;
-}
-
 /* How much the figure of all pools has risen. A pool that was closed meanwhile is not in `now`. */
 static double rise_of(const char *name, const char *now, const char *before)
 {
 	double rise = 0;
 
 	for (; *now; now = next_line(now)) {
-		const char *old = is_of(now, "pool") ? same_pool(now, before) : NULL;
+		const char *end = end_of(now), *old;
 
-		if (old)
-			rise += number_of(now, end_of(now), name) -
-				number_of(old, end_of(old), name);
+		if (!is_of(now, "pool"))
+			continue;
+		old = find_pool(before, number_of(now, end, "number"));
+		rise += number_of(now, end, name) - number_of(old, end_of(old), name);
 	}
 	return rise;
+}
+
+/* Between two answers, by the clock of the process: this command may have read them later. */
+static double seconds_between(const struct process *old, const struct process *now)
+{
+	if (!old->answer || !now->answer)
+		return 0;
+	return number_of(now->answer, end_of(now->answer), "seconds") -
+	       number_of(old->answer, end_of(old->answer), "seconds");
 }
 
 static void add_rates(struct rates *rates, const struct process *now,
@@ -373,10 +401,9 @@ static void add_rates(struct rates *rates, const struct process *now,
 {
 	for (int i = 0; i < before->count; i++) {
 		const struct process *old = &before->one[i];
-		double seconds = 1e-9 * (double)(now->answered_at - old->answered_at);
+		double seconds = seconds_between(old, now);
 
-		if (strcmp(name_of(now), name_of(old)) || !now->answer || !old->answer ||
-		    seconds <= 0)
+		if (strcmp(name_of(now), name_of(old)) != 0 || seconds <= 0)
 			continue;
 		rates->written += rise_of("written_bytes", now->answer, old->answer) / seconds;
 		rates->read += rise_of("read_bytes", now->answer, old->answer) / seconds;
@@ -445,15 +472,18 @@ static int columns_of_command(void)
 	return size.ws_col > COMMAND_COLUMN ? size.ws_col - COMMAND_COLUMN : 0;
 }
 
-/* The command is the rest of the first line. The answer has no control characters. */
+/* The command is the rest of the first line. */
 static void put_command(const struct process *process)
 {
 	const char *end = end_of(process->answer);
 	const char *command = value_of(process->answer, end, "command");
+	char text[512];
 
-	if (command && end - command > columns_of_command())
-		end = command + columns_of_command();
-	printf(" %.*s\n", command ? (int)(end - command) : 0, command ? command : "");
+	snprintf(text, sizeof text, "%.*s", command ? (int)(end - command) : 0,
+		 command ? command : "");
+	putchar(' ');
+	json_print_plain(stdout, text, columns_of_command());
+	putchar('\n');
 }
 
 static void put_process(const struct process *process, const struct processes *before)
@@ -468,7 +498,7 @@ static void put_process(const struct process *process, const struct processes *b
 		return;
 	}
 	add_rates(&rates, process, before);
-	put_figures(&process->now, &rates);
+	put_figures(&process->figures, &rates);
 	put_run(process);
 	put_command(process);
 }
@@ -483,7 +513,7 @@ static int put_job(const struct processes *now, const struct processes *before, 
 
 	copy_value(&now->one[first], "job", job, sizeof job);
 	for (int i = first; job[0] && i < now->count; i++) {
-		const struct figures *figures = &now->one[i].now;
+		const struct figures *figures = &now->one[i].figures;
 
 		copy_value(&now->one[i], "job", other, sizeof other);
 		if (strcmp(job, other))
@@ -499,7 +529,9 @@ static int put_job(const struct processes *now, const struct processes *before, 
 		return 1;
 	printf("%8s %4d", "ranks", ranks);
 	put_figures(&sum, &rates);
-	printf(" %12s %9s job %s\n", "", "", job);
+	printf(" %12s %9s job ", "", "");
+	json_print_plain(stdout, job, (int)sizeof job);
+	putchar('\n');
 	return ranks;
 }
 
@@ -519,14 +551,43 @@ static void put_table(const struct processes *now, const struct processes *befor
 
 /* ---- JSON ---- */
 
-/* Numbers as they come; what is none becomes a string. */
-static void put_json_value(const char *value, size_t length)
+/* Returns what follows the digits, or NULL: there are none. */
+static const char *skip_digits(const char *text)
 {
-	char text[256], *end;
+	size_t digits = strspn(text, "0123456789");
+
+	return digits ? text + digits : NULL;
+}
+
+/* As the grammar of JSON has them, and finite. */
+static bool is_json_number(const char *text)
+{
+	const char *at = text + (*text == '-');
+
+	if (*at == '0' && isdigit((unsigned char)at[1]))
+		return false;
+	at = skip_digits(at);
+	if (at && *at == '.')
+		at = skip_digits(at + 1);
+	if (at && (*at == 'e' || *at == 'E')) {
+		at++;
+		at = skip_digits(at + (*at == '+' || *at == '-'));
+	}
+	return at && !*at && isfinite(strtod(text, NULL));
+}
+
+/* Ranks, jobs and commands are texts, whatever they look like. */
+static bool is_text(const char *name)
+{
+	return !strcmp(name, "rank") || !strcmp(name, "job") || !strcmp(name, "command");
+}
+
+static void put_json_value(const char *name, const char *value, size_t length)
+{
+	char text[512];
 
 	snprintf(text, sizeof text, "%.*s", (int)length, value);
-	(void)strtod(text, &end);
-	if (end != text && !*end && strspn(text, "-0123456789.e+") == strlen(text))
+	if (!is_text(name) && is_json_number(text))
 		fputs(text, stdout);
 	else
 		json_print_string(stdout, text);
@@ -541,7 +602,7 @@ static void put_json_member(const char *name, size_t name_length, const char *va
 	fputs(is_first ? "" : ", ", stdout);
 	json_print_string(stdout, text);
 	fputs(": ", stdout);
-	put_json_value(value, value_length);
+	put_json_value(text, value, value_length);
 }
 
 /* The members of an object, from what follows the first word of its line. */
@@ -621,7 +682,7 @@ static int fail(int error)
 {
 	char directory[REEL_LIVE_NAME];
 
-	reel_live_directory(directory, false);
+	reel_live_directory(directory, getenv("REEL_STATS_DIR"), false);
 	fprintf(stderr, "reel top: cannot read '%s': %s\n", directory,
 		error == -EPERM ? "it is not a directory of yours alone; remove it"
 				: strerror(-error));

@@ -105,12 +105,8 @@ void reel_adstack_counts_start(void)
 {
 	const char *text = reel_environment("REEL_STATS");
 
-	/* "live" is for `reel top`. */
-	if (!text || !strcmp(text, "0") || !strcmp(text, "live"))
-		return;
-	if (strcmp(text, "1"))
-		reel_environment_refuse("REEL_STATS", text, "it must be 0, 1 or live");
-	else
+	/* The library refuses what is neither 0, 1 nor live. */
+	if (text && !strcmp(text, "1"))
 		counting = !atexit(report);
 }
 

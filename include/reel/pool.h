@@ -185,7 +185,7 @@ struct reel_pool_stats {
 	uint64_t failed_puts;         /* slabs that stayed in memory, and were put again or not */
 	uint64_t failed_gets;         /* attempts; those that failed for good end in the tape's error */
 	uint64_t pressure_events;     /* times that the system told of memory pressure */
-	uint64_t in_store_bytes;      /* of which the store has a copy now */
+	uint64_t in_store_bytes;      /* of slabs of which the store has a copy now, uncompressed */
 	uint64_t reserved[2];         /* 0 */
 };
 

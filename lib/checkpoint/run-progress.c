@@ -67,7 +67,7 @@ struct reel_run_progress {
 	double sweep_ns;     /* time of all pieces in this sweep */
 	uint64_t told;       /* time at which the callback was called last */
 	uint64_t shown;      /* time of the last line */
-	/* For `reel top`: the last description, and its time; 0: the run is in no sweep. */
+	/* For `reel top`: a description, and its time; 0: the run is in no sweep. */
 	struct reel_progress latest;
 	uint64_t described;
 };
@@ -436,18 +436,23 @@ static void write_live(const struct reel_live_object *object, FILE *answer)
 
 	pthread_mutex_lock(&progress->lock);
 	now = progress->latest;
+	/* Pieces may have ended since then, that followed too soon to be described. */
+	now.reverses = progress->reverses;
+	now.done = progress->done;
 	described = progress->described;
 	pthread_mutex_unlock(&progress->lock);
 	if (!described)
 		return;
 	since = 1e-9 * (double)(reel_clock_ns() - described);
-	left = now.seconds_left - since;
+	now.seconds += since;
+	left = now.seconds_left > since ? now.seconds_left - since : 0;
 	fprintf(answer, "run reverses=%d done=%" PRId64, now.reverses, now.done);
 	if (now.steps != REEL_UNKNOWN_STEPS)
 		fprintf(answer, " steps=%" PRId64, now.steps);
 	if (now.share >= 0)
-		fprintf(answer, " share=%.4f seconds_left=%.3f", now.share, left > 0 ? left : 0);
-	fprintf(answer, " seconds=%.3f steps_per_second=%.6g\n", now.seconds + since,
+		fprintf(answer, " share=%.4f seconds_left=%.3f", now.seconds / (now.seconds + left),
+			left);
+	fprintf(answer, " seconds=%.3f steps_per_second=%.6g\n", now.seconds,
 		now.steps_per_second);
 }
 
@@ -543,16 +548,20 @@ void reel_progress_note(reel_run *run, const reel_action *piece, uint64_t ns)
 
 void reel_progress_begin(reel_run *run)
 {
+	REEL_UNCANCELLED;
 	struct reel_run_progress *progress = run->progress;
 
 	if (!progress)
 		return;
+	pthread_mutex_lock(&progress->lock);
 	memset(progress->kind, 0, sizeof progress->kind);
 	progress->width = run->steps > BINS ? (run->steps + BINS - 1) / BINS : 1;
 	progress->knows_left = progress->reverses = false;
 	progress->done = progress->sweep_steps = 0;
 	progress->sweep_ns = 0;
 	progress->begun = progress->sweep = progress->told = progress->shown = reel_clock_ns();
+	progress->described = 0;
+	pthread_mutex_unlock(&progress->lock);
 }
 
 static void claim(const struct reel_run_progress *progress)
@@ -566,11 +575,13 @@ static void claim(const struct reel_run_progress *progress)
 
 void reel_progress_go_on(reel_run *run)
 {
+	REEL_UNCANCELLED;
 	struct reel_run_progress *progress = run->progress;
 
 	if (!progress)
 		return;
 	claim(progress);
+	pthread_mutex_lock(&progress->lock);
 	progress->sweep = reel_clock_ns();
 	/* Nothing was done yet in this process: what it did since it resumed the run is not the run's. */
 	if (progress->sweep_ns <= 0 && !progress->reverses)
@@ -581,6 +592,11 @@ void reel_progress_go_on(reel_run *run)
 	/* Relaxed is enough: no piece is under way. */
 	if (progress->reverses)
 		progress->done = atomic_load_explicit(&run->reversed, memory_order_relaxed);
+	/* The first piece is to be described, however soon it ends. */
+	if (reel_is_live() && !progress->described)
+		note_for_top(progress, &(struct reel_progress){.steps = run->steps, .share = -1},
+			     progress->sweep - CALL_NS);
+	pthread_mutex_unlock(&progress->lock);
 }
 
 void reel_progress_end(reel_run *run)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The plan in the trace of a run: which piece is to be carried out at which share of the time, by the
- * costs of the plan. A report draws it under what the run did. The thread that owns the run.
+ * The plan in the trace of a run: which piece is to be carried out at which share of the time, by
+ * the costs of the plan. A report draws it under what the run did. The thread that owns the run.
  */
 #include "config.h"
 
@@ -10,7 +10,7 @@
 #include "plan/plan.h"
 #include "trace/trace.h"
 
-/* Maximum number of events, of those pieces that end where one more share of the time has passed. */
+/* Maximum number of events: those of pieces that end where one more share of the time is over. */
 #define MAX_EVENTS 500
 /* Shares are written in parts of so many. */
 #define WHOLE INT64_C(1000000000)

@@ -24,7 +24,7 @@ static struct reel_pool_client *parcels_of(struct reel_pool *pool)
 
 static void before_fork(void)
 {
-	/* First: with this lock the thread of `reel top` takes those of pools and parcels. */
+	/* First: a thread with this lock may have that of a run, which no child must inherit locked. */
 	reel_live_lock_for_fork();
 	pthread_mutex_lock(&pools_lock);
 	for (struct reel_pool *pool = pools; pool; pool = pool->next_pool) {

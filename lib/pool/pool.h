@@ -121,7 +121,7 @@ struct reel_pool {
 	_Atomic(struct reel_pool *) children;
 
 	unsigned number; /* in traces; no two pools of a process have the same */
-	/* Bytes of the slabs that are in use, in memory or not. Counted while a trace or `reel top` asks. */
+	/* Bytes of the slabs in use, in memory or not. Counted in a trace, and with REEL_STATS=live. */
 	_Atomic size_t in_use;
 	struct reel_live_object live;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The thread that answers `reel top`. A lock guards the list of objects, and its beginning and end.
- * The thread has the lock while it writes an answer, and none while it sends it.
+ * The thread has the lock while it writes an answer, and none while it sends it. It opens no files
+ * and reads no environment, which the program may change at the same time.
  */
 #include "config.h"
 
@@ -9,6 +10,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -23,12 +25,12 @@
 #include "os/os-file.h"
 #include "os/os-thread.h"
 
-/* Connections that wait for an answer. More are refused. */
-#define BACKLOG 16
 /* How often the thread looks whether the process ends, where the system does not wake it then. */
 #define LOOK_MS 1000
 /* Number of bytes of the command's words that are shown. */
 #define COMMAND 200
+/* An answer has to fit into the buffer of the socket. The system may allow less. */
+#define MAX_ANSWER (1 << 20)
 
 _Atomic bool reel_live_is_on;
 
@@ -37,6 +39,8 @@ static struct {
 	bool is_asked; /* the environment was read */
 	struct reel_live_object *objects;
 	uint64_t began;
+	pid_t process; /* whose the socket and the thread are */
+	char *who;     /* its rank and its command, as answers have them */
 	int socket;
 	struct reel_os_file_identity identity;
 	struct sockaddr_un name;
@@ -44,42 +48,43 @@ static struct {
 	_Atomic bool ends;
 } live = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* ---- Answers ---- */
-
-/* The first of these variables that is set, or NULL. */
-static const char *first_set(const char *const names[])
-{
-	while (*names && !reel_environment(*names))
-		names++;
-	return *names ? reel_environment(*names) : NULL;
-}
+/* ---- Who the process is ---- */
 
 /* A word must not end the line, nor seem to be two. */
-static void write_word(FILE *answer, const char *name, const char *word)
+static void write_word(FILE *to, const char *name, const char *word)
 {
-	fprintf(answer, " %s=", name);
+	fprintf(to, " %s=", name);
 	for (; *word; word++)
-		fputc(*word > ' ' && *word < 127 ? *word : '_', answer);
+		fputc(*word > ' ' && *word < 127 ? *word : '_', to);
 }
 
-/* Which rank of which job the process is, as the launchers of MPI say. */
-static void write_rank(FILE *answer)
+/*
+ * Which rank of which job the process is, as the launchers of MPI say. A job of Slurm may have many
+ * steps, and programs that are no ranks. Without a name of the job, the launcher stands for it.
+ */
+static void write_rank(FILE *to)
 {
 	static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
-					    "SLURM_PROCID", NULL};
-	static const char *const jobs[] = {"PMIX_NAMESPACE", "SLURM_JOB_ID", NULL};
-	const char *rank = first_set(ranks), *job = first_set(jobs);
-	char parent[32];
+					    "SLURM_PROCID"};
+	const char *name = reel_environment("PMIX_NAMESPACE"), *rank = NULL;
+	const char *job = reel_environment("SLURM_JOB_ID");
+	const char *step = reel_environment("SLURM_STEP_ID");
+	char text[64];
 
+	for (size_t i = 0; i < sizeof ranks / sizeof *ranks && !rank; i++)
+		if (strcmp(ranks[i], "SLURM_PROCID") != 0 || step)
+			rank = reel_environment(ranks[i]);
 	if (!rank)
 		return;
-	/* Without a name of the job, the launcher that has started its ranks stands for it. */
-	snprintf(parent, sizeof parent, "launcher-%ld", (long)getppid());
-	write_word(answer, "rank", rank);
-	write_word(answer, "job", job ? job : parent);
+	if (job && step)
+		snprintf(text, sizeof text, "%s.%s", job, step);
+	else
+		snprintf(text, sizeof text, "launcher-%ld", (long)getppid());
+	write_word(to, "rank", rank);
+	write_word(to, "job", name ? name : text);
 }
 
-static void write_command(FILE *answer)
+static void write_command(FILE *to)
 {
 	char words[COMMAND];
 	FILE *file = fopen("/proc/self/cmdline", "re");
@@ -90,20 +95,31 @@ static void write_command(FILE *answer)
 	/* The words end with zeros. */
 	while (length > 0 && !words[length - 1])
 		length--;
-	fputs(" command=", answer);
+	fputs(" command=", to);
 	for (size_t i = 0; i < length; i++)
-		fputc((unsigned char)words[i] < ' ' || words[i] == 127 ? ' ' : words[i], answer);
-	fputc('\n', answer);
+		fputc((unsigned char)words[i] < ' ' ? ' ' : words[i], to);
 }
+
+static int describe_process(void)
+{
+	size_t length;
+	FILE *stream = open_memstream(&live.who, &length);
+
+	if (!stream)
+		return -ENOMEM;
+	write_rank(stream);
+	write_command(stream);
+	return fclose(stream) ? -ENOMEM : 0;
+}
+
+/* ---- Answers ---- */
 
 static void write_answer(FILE *answer)
 {
 	REEL_POINT_NUMERALS;
 
-	fprintf(answer, "process pid=%ld seconds=%.3f", (long)getpid(),
-		1e-9 * (double)(reel_clock_ns() - live.began));
-	write_rank(answer);
-	write_command(answer);
+	fprintf(answer, "process pid=%ld seconds=%.6f%s\n", (long)live.process,
+		1e-9 * (double)(reel_clock_ns() - live.began), live.who);
 	pthread_mutex_lock(&live.lock);
 	for (const struct reel_live_object *object = live.objects; object; object = object->next)
 		object->write(object, answer);
@@ -111,25 +127,8 @@ static void write_answer(FILE *answer)
 	fputs("end\n", answer);
 }
 
-/* A reader that does not read is given up after a second. */
-static void send_all(int connection, const char *text, size_t length)
-{
-	const struct timeval second = {.tv_sec = 1};
-
-	setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &second, sizeof second);
-	while (length > 0) {
-		ssize_t sent = send(connection, text, length, MSG_NOSIGNAL);
-
-		if (sent < 0 && errno == EINTR)
-			continue;
-		if (sent <= 0)
-			return;
-		text += sent;
-		length -= (size_t)sent;
-	}
-}
-
-static void answer(int connection)
+/* A reader that does not read is given up when the time of the socket is over. */
+static void answer_to(const struct sockaddr_un *reader, socklen_t reader_length)
 {
 	char *text = NULL;
 	size_t length = 0;
@@ -139,7 +138,8 @@ static void answer(int connection)
 		return;
 	write_answer(stream);
 	if (!fclose(stream))
-		send_all(connection, text, length);
+		sendto(live.socket, text, length, MSG_NOSIGNAL, (const struct sockaddr *)reader,
+		       reader_length);
 	free(text);
 }
 
@@ -147,68 +147,64 @@ static void answer(int connection)
 
 static bool goes_on(void)
 {
-	/* Relaxed: the flag guards no data. A program may have closed a descriptor of the library's. */
+	/* Relaxed: the flag guards no data. A program may close a descriptor of the library's. */
 	return !atomic_load_explicit(&live.ends, memory_order_relaxed) &&
 	       reel_os_file_is(live.socket, &live.identity);
 }
 
 static void *run(void *unused)
 {
-	struct pollfd socket = {.fd = live.socket, .events = POLLIN};
+	struct pollfd input = {.fd = live.socket, .events = POLLIN};
 
 	while (goes_on()) {
-		int connection;
+		struct sockaddr_un reader;
+		socklen_t length = sizeof reader;
+		char question;
 
-		if (poll(&socket, 1, LOOK_MS) <= 0 || !goes_on())
+		if (poll(&input, 1, LOOK_MS) <= 0 || !goes_on())
 			continue;
-		connection = accept(live.socket, NULL, NULL);
-		if (connection < 0)
-			continue;
-		(void)fcntl(connection, F_SETFD, FD_CLOEXEC);
-		answer(connection);
-		close(connection);
+		/* Nobody can answer a reader without a name. */
+		if (recvfrom(live.socket, &question, 1, MSG_DONTWAIT, (struct sockaddr *)&reader,
+			     &length) >= 0 &&
+		    length > offsetof(struct sockaddr_un, sun_path))
+			answer_to(&reader, length);
 	}
 	return unused;
 }
 
 /* ---- Beginning and end ---- */
 
-/* Names it by the process, and by the time: an ended process of this number may have left its own. */
+/* Named by the process, and by the time: an ended process of this number may have left one. */
 static int name_socket(void)
 {
 	char directory[REEL_LIVE_NAME];
-	int error = reel_live_directory(directory, true);
+	int error = reel_live_directory(directory, reel_environment("REEL_STATS_DIR"), true);
 
 	live.name.sun_family = AF_UNIX;
 	snprintf(live.name.sun_path, sizeof live.name.sun_path, "%s/%ld-%llx", directory,
-		 (long)getpid(), (unsigned long long)live.began);
+		 (long)live.process, (unsigned long long)live.began);
 	return error;
-}
-
-static int listen_at_name(void)
-{
-	if (bind(live.socket, (const struct sockaddr *)&live.name, sizeof live.name))
-		return -errno;
-	if (!listen(live.socket, BACKLOG) &&
-	    !reel_os_file_identify(live.socket, &live.identity))
-		return 0;
-	unlink(live.name.sun_path);
-	return -EIO;
 }
 
 static int open_socket(void)
 {
+	const struct timeval second = {.tv_sec = 1};
+	const int bytes = MAX_ANSWER;
 	int error = name_socket();
 
 	if (error)
 		return error;
-	live.socket = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	live.socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (live.socket < 0)
 		return -errno;
 	live.socket = reel_os_file_raise(live.socket);
 	if (live.socket < 0)
 		return live.socket;
-	error = listen_at_name();
+	setsockopt(live.socket, SOL_SOCKET, SO_SNDTIMEO, &second, sizeof second);
+	setsockopt(live.socket, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+	error = reel_os_file_identify(live.socket, &live.identity);
+	if (!error && bind(live.socket, (const struct sockaddr *)&live.name, sizeof live.name))
+		error = -errno;
 	if (error)
 		close(live.socket);
 	return error;
@@ -217,14 +213,23 @@ static int open_socket(void)
 static void close_socket(void)
 {
 	reel_os_file_close_if(live.socket, &live.identity);
+	free(live.who);
+	live.who = NULL;
 }
 
 static int start(void)
 {
-	int error = open_socket();
+	int error = describe_process();
 
-	if (error)
+	live.began = reel_clock_ns();
+	live.process = getpid();
+	if (!error)
+		error = open_socket();
+	if (error) {
+		free(live.who);
+		live.who = NULL;
 		return error;
+	}
 	error = reel_os_thread_start(&live.thread, run, NULL, "reel-live");
 	if (error) {
 		unlink(live.name.sun_path);
@@ -240,13 +245,18 @@ static void begin(void)
 	int error;
 
 	live.is_asked = true;
-	if (!text || strcmp(text, "live"))
+	/* 1 is for libreel-adstack. */
+	if (!text || !strcmp(text, "0") || !strcmp(text, "1"))
 		return;
-	live.began = reel_clock_ns();
+	if (strcmp(text, "live")) {
+		reel_environment_refuse("REEL_STATS", text, "it must be 0, 1 or live");
+		return;
+	}
 	error = start();
 	if (error == -EPERM)
 		reel_environment_refuse("REEL_STATS", text,
-					"/tmp/reel-UID must be a directory of this user's alone");
+					"reel-UID in /tmp, or in REEL_STATS_DIR, must be a directory "
+					"of this user's alone");
 	else if (error)
 		reel_environment_refuse("REEL_STATS", text, strerror(-error));
 	/* Relaxed: the flag says what to count, and guards no data. */
@@ -301,10 +311,13 @@ void reel_live_leave(void)
 	pthread_mutex_unlock(&live.lock);
 }
 
-/* The thread is joined, so that a plug-in that is unloaded leaves no thread in its code. */
+/*
+ * The thread is joined, so that a plug-in that is unloaded leaves no thread in its code. A child
+ * that was made without the handlers of fork() leaves all to its parent.
+ */
 __attribute__((destructor)) static void end_live(void)
 {
-	if (!reel_is_live())
+	if (!reel_is_live() || getpid() != live.process)
 		return;
 	unlink(live.name.sun_path);
 	atomic_store_explicit(&live.ends, true, memory_order_relaxed);

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * REEL_STATS=live: what this process has in memory and in stores, and how far its runs are, for
- * `reel top`. A thread of the library answers whoever connects to a socket in a directory that is
- * the user's alone; it sleeps while nobody asks. An answer is lines of text, one for each object:
+ * `reel top`. A thread of the library answers datagrams to a socket in a directory that is the
+ * user's alone; it sleeps while nobody asks. An answer is one datagram, to the socket of the reader.
+ * It has lines of text, one for the process and one for each object:
  *
  *	process pid=4711 seconds=12.5 rank=0 job=prterun-7 command=./adjoint big.nc
  *	pool number=1 resident_bytes=67108864 ...
  *	run reverses=1 done=700 steps=1000 ...
  *	end
  *
- * A name that a reader does not know is for a later one. `command` is the rest of its line.
+ * A later version may add names to a line, and kinds of lines. `command` is the rest of its line.
  */
 #ifndef REEL_LIB_LIVE_H
 #define REEL_LIB_LIVE_H
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What an answer has a line of. Part of a struct of its owner. */
+/* A pool or a run, of which an answer has a line. Part of a struct of its owner. */
 struct reel_live_object {
 	/* Writes the line. The thread that answers calls it, with the list of objects locked. */
 	void (*write)(const struct reel_live_object *object, FILE *answer);
@@ -55,18 +55,21 @@ void reel_live_unlock_after_fork(void);
  */
 void reel_live_leave(void);
 
-/* Room for the name of the directory, and for that of a socket in it. */
-#define REEL_LIVE_NAME 64
+/* Room for the name of the directory. A socket in it has at most 28 characters more. */
+#define REEL_LIVE_NAME 80
 
 /*
- * Puts the name of this user's directory. Returns 0; -EPERM: what has the name is not a directory
- * of this user's alone; or what the system says.
+ * Puts the name of this user's directory, which is in `base`, or in /tmp if that is NULL. Returns 0;
+ * -EPERM: what has the name is not a directory of this user's alone; -ENAMETOOLONG; or what the
+ * system says.
  */
-static inline int reel_live_directory(char name[REEL_LIVE_NAME], bool creates)
+static inline int reel_live_directory(char name[REEL_LIVE_NAME], const char *base, bool creates)
 {
 	struct stat status;
 
-	snprintf(name, REEL_LIVE_NAME, "/tmp/reel-%lu", (unsigned long)geteuid());
+	if (snprintf(name, REEL_LIVE_NAME, "%s/reel-%lu", base ? base : "/tmp",
+		     (unsigned long)geteuid()) >= REEL_LIVE_NAME)
+		return -ENAMETOOLONG;
 	if (creates && mkdir(name, 0700) && errno != EEXIST)
 		return -errno;
 	if (lstat(name, &status))

@@ -1,23 +1,26 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # reel top: processes and their figures, ranks of a job, processes that are stopped, killed, many, and another
-# user's, and what is refused. Other processes of the user may run, so each check looks at its own.
+# user's, and what is refused. The directory is the test's own, so that no other process is seen.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 reel=$BUILD_DIR/tools/reel
 program=$BUILD_DIR/tests/trace/t-live
-directory=/tmp/reel-$(id -u)
+REEL_STATS_DIR=$PWD
+export REEL_STATS_DIR
+directory=$PWD/reel-$(id -u)
+trap 'exit 1' HUP INT TERM
 unset OMPI_COMM_WORLD_RANK PMIX_RANK PMI_RANK SLURM_PROCID PMIX_NAMESPACE SLURM_JOB_ID
 mkfifo input
 exec 9<>input
 
-# start SLABS [VARIABLE=VALUE...]: runs a program with so many slabs on a tape, until it is killed.
+# start SLABS [VARIABLE=VALUE...]: runs a program with so many slabs on a tape, until it is killed, or this test ends.
 start() {
 	slabs=$1
 	shift
 	rm -f output
 	mkfifo output
-	env "$@" "$program" "$slabs" <input >output &
+	env "$@" "$program" "$slabs" <input >output 9<&- &
 	read -r ready <output
 }
 # stop PROCESS...: ends them, and removes what a process that is killed leaves.
@@ -46,9 +49,15 @@ figures $one 'p, = p; assert p["written_per_second"] == 0 and p["waits_per_secon
 ok $? 'a process that rests writes nothing'
 "$reel" top --once >table && awk -v process=$one '$1 == process && $3 == "160K" && $5 == "40K" { found = 1 } END { exit !found }' table
 ok $? 'the table has them'
-timeout 3 "$reel" top >tables
+timeout 30 "$reel" top >tables &
+again=$!
+for i in $(seq 100); do
+	[ "$(grep -c "^ *$one " tables)" -ge 2 ] && break
+	sleep 0.1
+done
 [ "$(grep -c "^ *$one " tables)" -ge 2 ]
 ok $? 'again and again'
+kill $again
 
 kill -STOP $one
 figures $one 'p, = p; assert not p["answers"]' && "$reel" top --once | grep -q "^ *$one .*does not answer"
@@ -58,7 +67,6 @@ figures $one 'p, = p; assert p["answers"]'
 ok $? 'and answers when it goes on'
 kill -KILL $one
 wait $one 2>/dev/null
-touch -d '10 seconds ago' "$directory/$one"-*
 figures $one 'assert not p'
 ok $? 'a process that was killed is not shown'
 ! ls "$directory/$one"-* 2>/dev/null
@@ -89,7 +97,7 @@ stop $hostile
 rm -f output
 mkfifo output
 for n in $(seq 64); do
-	"$program" "$n" <input >output &
+	"$program" "$n" <input >output 9<&- &
 	many="$many $!"
 done
 [ "$(timeout 60 head -n 64 output | grep -c ready)" -eq 64 ]
@@ -106,50 +114,76 @@ stop $many
 cat >answer.py <<'PROGRAM'
 import os, socket, sys
 name = "%s/%d-1" % (sys.argv[1], os.getpid())
-with socket.socket(socket.AF_UNIX) as listener:
-    listener.bind(name)
-    listener.listen()
-    listener.settimeout(60)
+with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as here:
+    here.bind(name)
+    here.settimeout(60)
     print(os.getpid(), flush=True)
     for answer in sys.argv[2:]:
-        connection, _ = listener.accept()
-        connection.sendall(answer.encode())
-        connection.close()
+        _, reader = here.recvfrom(1)
+        here.sendto(os.fsencode(answer.replace("pid=0", "pid=%d" % os.getpid())), reader)
 os.remove(name)
 PROGRAM
 answers() {
 	: >number
-	python3 answer.py "$directory" "$1" "$2" >>number &
+	python3 answer.py "$directory" "$1" "$2" 9<&- >>number &
 	while ! [ -s number ]; do sleep 0.1; done
-	figures "$(cat number)" "$3"
+	if [ "$3" ]; then
+		figures "$(cat number)" "$3"
+	else
+		"$reel" top --once >table
+	fi
 	seen=$?
 	wait $!
 	return $seen
 }
-first='process pid=1 command=x
+first='process pid=0 seconds=10 command=x
 pool number=1 written_bytes=1000000 read_bytes=0 stall_ns=1000000000
 pool number=2 written_bytes=5000000 read_bytes=0 stall_ns=0
 '
 answers "${first}end
-" 'process pid=1 command=x
+" 'process pid=0 seconds=12.5 command=x
 pool number=3 written_bytes=0 read_bytes=0 stall_ns=0
 pool number=1 written_bytes=1000000 read_bytes=4000000 stall_ns=1000000000 later=7
 end
-' 'p = json.load(open("top.json"))["processes"]; p, = [q for q in p if q["pid"] == 1]
-assert p["written_per_second"] == 0 and 4e6 < p["read_per_second"] <= 8.1e6 and p["pools"][1]["later"] == 7'
-ok $? 'a pool that is closed meanwhile has no rate below 0'
+' 'p, = p; assert (p["written_per_second"], p["read_per_second"], p["pools"][1]["later"]) == (0, 1600000, 7)'
+ok $? 'rates are those of the time that the process says; what a pool that was closed had is no loss'
 answers "$first" "$first" 'p, = p; assert not p["answers"]'
 ok $? 'an answer without its end is none'
+second='process pid=0 rank=01 job=0123 seconds=1e999 command=./a rank=7 job=foo
+pool number=1 in_use_bytes=+1 resident_bytes=01 in_store_bytes=1. written_bytes=.5 read_bytes=1e2 stall_ns=-0
+end
+'
+answers "$second" "$second" 'p, = p; o = p["pools"][0]
+assert (p["rank"], p["job"], p["seconds"], p["command"]) == ("01", "0123", "1e999", "./a rank=7 job=foo")
+assert [o[k] for k in ("in_use_bytes", "resident_bytes", "in_store_bytes", "written_bytes", "read_bytes", "stall_ns")] == ["+1", "01", "1.", ".5", 100, 0]'
+ok $? 'what is no number of JSON is a text, and words of a command are no more than that'
+third="process pid=0 seconds=1 command=$(printf 'a\302\233b\233c\303\251')
+end
+"
+answers "$third" "$third" ''
+grep -q 'a?b?c' table && ! LC_ALL=C grep -q "$(printf '\233')" table
+ok $? 'what could be a command to the terminal is not written to it'
+fourth='process pid=0 seconds=1 command=x
+pool number=7 parent=3 in_use_bytes=8192 resident_bytes=4096 in_store_bytes=0
+end
+'
+answers "$fourth" "$fourth" ''
+grep -q '8\.0K *4\.0K' table
+ok $? 'the child of a fork has memory of its parent'"'"'s pool'
+touch "$directory/.1-1" && "$reel" top --once >/dev/null && [ ! -e "$directory/.1-1" ]
+ok $? 'what another reader has left is removed'
 
-# A number that no user and no other run of this test has.
+# A number that no user has. The user may write to a directory of this test.
 other=$((1000000 + $$))
-theirs=/tmp/reel-$other
+theirs=$PWD/shared/reel-$other
+mkdir -m 1777 shared && chmod a+x . && REEL_STATS_DIR=$PWD/shared
+directory=$PWD/shared/reel-$(id -u)
 if [ "$(id -u)" -eq 0 ] && setpriv --reuid $other "$reel" --version >/dev/null 2>&1; then
 	start 5
 	mine=$!
 	rm -f output
 	mkfifo output
-	setpriv --reuid $other "$program" 6 <input >output &
+	setpriv --reuid $other "$program" 6 <input >output 9<&- &
 	foreign=$!
 	read -r ready <output
 	figures $foreign 'assert not p' && figures $mine 'assert p'

@@ -12,6 +12,9 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
 #include <sys/un.h>
 #include <sys/wait.h>
 
@@ -34,7 +37,7 @@ static bool find_socket(pid_t process, struct sockaddr_un *name)
 	glob_t found;
 	bool one;
 
-	if (reel_live_directory(directory, false))
+	if (reel_live_directory(directory, getenv("REEL_STATS_DIR"), false))
 		return false;
 	snprintf(pattern, sizeof pattern, "%s/%ld-*", directory, (long)process);
 	one = !glob(pattern, 0, NULL, &found) && found.gl_pathc == 1;
@@ -45,33 +48,42 @@ static bool find_socket(pid_t process, struct sockaddr_un *name)
 	return one;
 }
 
-static int connect_to(pid_t process)
+/* Asks the process, from a socket of this name. Returns the socket, or -1: nobody is there. */
+static int send_to(pid_t process, const char *own_name)
 {
-	struct sockaddr_un name;
-	int connection = find_socket(process, &name) ? socket(AF_UNIX, SOCK_STREAM, 0) : -1;
+	struct sockaddr_un name, own = {.sun_family = AF_UNIX};
+	int reader;
 
-	if (connection >= 0 && connect(connection, (const struct sockaddr *)&name, sizeof name)) {
-		close(connection);
+	if (!find_socket(process, &name))
 		return -1;
-	}
-	return connection;
+	reader = socket(AF_UNIX, SOCK_DGRAM, 0);
+	snprintf(own.sun_path, sizeof own.sun_path, "%s", own_name);
+	unlink(own_name);
+	if (bind(reader, (const struct sockaddr *)&own, sizeof own))
+		abort();
+	if (sendto(reader, "?", 1, 0, (const struct sockaddr *)&name, sizeof name) == 1)
+		return reader;
+	close(reader);
+	return -1;
 }
 
 /* An empty text: nobody answers. */
 static const char *ask(pid_t process)
 {
-	static _Thread_local char answer[16384];
-	int connection = connect_to(process);
-	size_t length = 0;
-	ssize_t got = 1;
+	static _Thread_local char answer[1 << 18];
+	static _Atomic unsigned readers;
+	char own_name[32];
+	ssize_t length = 0;
+	int reader;
 
-	while (connection >= 0 && got > 0) {
-		got = read(connection, answer + length, sizeof answer - 1 - length);
-		length += got > 0 ? (size_t)got : 0;
+	snprintf(own_name, sizeof own_name, "reader-%u", readers++);
+	reader = send_to(process, own_name);
+	if (reader >= 0) {
+		length = recv(reader, answer, sizeof answer - 1, 0);
+		close(reader);
+		unlink(own_name);
 	}
-	answer[length] = '\0';
-	if (connection >= 0)
-		close(connection);
+	answer[length > 0 ? length : 0] = '\0';
 	return answer;
 }
 
@@ -278,13 +290,21 @@ static void many_ask_at_once(void)
 	is_int(wrong_answers, 0, "answers while pools come and go");
 }
 
+/* More answers than the system keeps for a reader. */
 static void who_does_not_read_is_given_up(void)
 {
-	int connection = connect_to(getpid());
+	struct sockaddr_un name;
+	int reader = send_to(getpid(), "sleeper");
 
 	tap_case("a reader that does not read");
-	ok(connection >= 0 && is_whole(ask(getpid())), "keeps nobody else waiting");
-	close(connection);
+	find_socket(getpid(), &name);
+	for (int i = 0; i < 12; i++)
+		while (sendto(reader, "?", 1, MSG_DONTWAIT, (const struct sockaddr *)&name,
+			      sizeof name) < 0)
+			usleep(1000);
+	ok(is_whole(ask(getpid())), "does not keep the thread for ever");
+	close(reader);
+	unlink("sleeper");
 }
 
 /* ---- Processes ---- */
@@ -309,8 +329,29 @@ static void a_child_has_its_own(void)
 		tap_child_end();
 	}
 	ok(tap_child_passed(child), "the child");
+	/* It has ended by _exit(), which runs no destructor. */
+	if (find_socket(child, &name))
+		unlink(name.sun_path);
 	is_int(count_lines(ask(parent), "pool "), 1, "the parent still answers");
 	reel_pool_close(pool);
+}
+
+/* Has neither the thread nor the handlers of fork(), so it must leave the socket alone. */
+static void a_bare_child_leaves_all_to_its_parent(void)
+{
+#ifdef SYS_fork
+	reel_pool *pool = open_pool((struct reel_pool_options){0});
+	pid_t child;
+
+	tap_case("a child without handlers");
+	fflush(stdout);
+	child = (pid_t)syscall(SYS_fork);
+	if (!child)
+		exit(0);
+	waitpid(child, NULL, 0);
+	ok(is_whole(ask(getpid())), "ends, and its parent answers");
+	reel_pool_close(pool);
+#endif
 }
 
 /* Ends as a program ends that is given this signal; 0: by itself. */
@@ -338,8 +379,9 @@ static void what_processes_leave(void)
 	ok(!find_socket(child, &name), "a process that ends leaves nothing");
 	child = run_and_end(SIGKILL);
 	ok(find_socket(child, &name), "one that was killed leaves a socket");
-	is_int(connect_to(child), -1, "at which nobody listens");
+	is_int(send_to(child, "asker"), -1, "at which nobody is");
 	unlink(name.sun_path);
+	unlink("asker");
 }
 
 /* Puts `own` in the place of all descriptors that the process has but the first three. */
@@ -369,12 +411,14 @@ static bool keeps_its_connections(void)
 	to = socket(AF_UNIX, SOCK_STREAM, 0);
 	if (connect(to, (const struct sockaddr *)&name, sizeof name))
 		return false;
-	usleep(100000);
+	/* Longer than the thread waits between two looks. */
+	usleep(1500000);
 	return answers && accept(own, NULL, NULL) >= 0;
 }
 
 static void descriptors_may_be_replaced(void)
 {
+	struct sockaddr_un name;
 	pid_t child;
 
 	tap_case("descriptors that the program replaces");
@@ -383,6 +427,8 @@ static void descriptors_may_be_replaced(void)
 	if (!child)
 		_exit(!keeps_its_connections());
 	ok(tap_child_passed(child), "the library leaves their connections alone");
+	if (find_socket(child, &name))
+		unlink(name.sun_path);
 	unlink("own");
 }
 
@@ -405,17 +451,41 @@ static int stand_by(const char *slabs)
 	return reel_pool_close(pool) != 0;
 }
 
+static void what_is_no_word_is_refused(void)
+{
+	int file = open("said", O_RDWR | O_CREAT | O_TRUNC, 0600);
+	char text[256] = "";
+	pid_t child;
+
+	tap_case("another word");
+	child = fork_with_timeout();
+	if (!child) {
+		setenv("REEL_STATS", "Live", 1);
+		dup2(file, STDERR_FILENO);
+		open_pool((struct reel_pool_options){0});
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+	ok(pread(file, text, sizeof text - 1, 0) > 0 &&
+		   !strcmp(text, "reel: REEL_STATS=Live is ignored: it must be 0, 1 or live\n"),
+	   "is refused: %s", text);
+	close(file);
+}
+
 int main(int count, char **words)
 {
 	setenv("REEL_STATS", "live", 1);
 	if (count > 1)
 		return stand_by(words[1]);
 	tap_begin();
+	setenv("REEL_STATS_DIR", ".", 1);
 	figures_are_those_of_the_pool();
 	a_run_is_where_it_is();
 	many_ask_at_once();
 	who_does_not_read_is_given_up();
 	a_child_has_its_own();
+	a_bare_child_leaves_all_to_its_parent();
+	what_is_no_word_is_refused();
 	what_processes_leave();
 	descriptors_may_be_replaced();
 	return tap_end();
