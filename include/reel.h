@@ -16,6 +16,7 @@
  * reel/omp.h        OpenMP: region.h, task.h, adjoint.h, reduction.h (-lreel-omp)
  * reel/mpi.h        messages between the ranks of MPI (-lreel-mpi)
  * reel/gpu.h        stores and tapes on a GPU: arena.h, host-tape.h, device.cuh (-lreel-cuda)
+ * reel/enzyme.h     the checkpoint scheme of Enzyme (-lreel-enzyme)
  * reel/extend.h     stores and layers of your own
  * reel.hpp          the tape, lanes, runs and parcels for C++, with owners and exceptions
  */

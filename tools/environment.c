@@ -18,6 +18,7 @@
 static const char *const variables[] = {
 	"REEL_BUDGET",
 	"REEL_CHECKED",
+	"REEL_ENZYME",
 	"REEL_MPI_WATCH",
 	"REEL_PAGES",
 	"REEL_PROFILE",

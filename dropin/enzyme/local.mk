@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+# The checkpoint scheme for loops that Enzyme differentiates. Enzyme is not needed to build it.
+reelinclude_HEADERS += include/reel/enzyme.h
+
+# Tests link this with the core of the library.
+noinst_LTLIBRARIES += libreel-enzyme-core.la
+libreel_enzyme_core_la_SOURCES = \
+	%D%/enzyme.h \
+	%D%/options.c \
+	%D%/regions.c \
+	%D%/scheme.c
+libreel_enzyme_core_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+
+lib_LTLIBRARIES += libreel-enzyme.la
+libreel_enzyme_la_SOURCES =
+libreel_enzyme_la_LIBADD = libreel-enzyme-core.la libreel.la
+libreel_enzyme_la_LDFLAGS = -version-info 0:0:0 -no-undefined $(NO_UNDEFINED_LDFLAGS) \
+	-export-symbols-regex '^(reel_enzyme_(env_)?scheme|__enzyme_checkpoint_builtin)$$'
+
+check_PROGRAMS += tests/dropin/t-enzyme $(one_thread)
+tests_dropin_t_enzyme_LDADD = libreel-enzyme-core.la $(LDADD)
+EXTRA_DIST += %D%/README.md

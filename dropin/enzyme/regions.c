@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The state as Enzyme names it: regions of memory, some of which the program copies by callbacks of
+ * its own. Enzyme's header has had two layouts of a region under one number of version. The first
+ * members are the same; the later layout has two more.
+ */
+#include "config.h"
+
+#include "enzyme.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "os/error.h"
+
+#define CALLBACK 1u
+/* More address spaces than any target has. A member that is read at a wrong place is larger. */
+#define MAX_SPACE 256
+
+struct callbacks;
+
+/* The head is all of an early region. */
+struct region {
+	void *data;
+	uint64_t bytes;
+	uint32_t space, flags;
+	/* Of later ones. */
+	void *shadow;
+	const struct callbacks *callbacks;
+};
+
+#define EARLY offsetof(struct region, shadow)
+
+struct callbacks {
+	void (*enter)(const struct callbacks *, void *data, void *shadow);
+	void (*save)(const struct callbacks *, void *data, void *shadow, int64_t slot);
+	void (*restore)(const struct callbacks *, void *data, void *shadow, int64_t slot);
+	void (*sync)(const struct callbacks *, void *data, void *shadow);
+	void (*leave)(const struct callbacks *, void *data, void *shadow);
+	void *own;
+};
+
+static const struct region *region_at(const struct state_place *place, size_t stride, uint64_t i)
+{
+	return (const struct region *)((const char *)place->regions + i * stride);
+}
+
+/* Whether the regions have this layout: their sizes have the sum that the loop began with. */
+static bool has_stride(const struct enzyme_loop *loop, size_t stride)
+{
+	uint64_t sum = 0;
+
+	for (uint64_t i = 0; i < loop->place.n; i++) {
+		const struct region *region = region_at(&loop->place, stride, i);
+
+		if (region->flags > CALLBACK || region->space > MAX_SPACE ||
+		    (region->flags == CALLBACK && region->bytes))
+			return false;
+		sum += region->bytes;
+	}
+	return sum == loop->bytes;
+}
+
+/* The early layout first: as the later one, more memory than there is would be read. */
+static int find_stride(struct enzyme_loop *loop)
+{
+	loop->stride = has_stride(loop, EARLY)	                ? EARLY
+		       : has_stride(loop, sizeof(struct region)) ? sizeof(struct region)
+								  : 0;
+	if (loop->stride)
+		return 0;
+	return reel_fail(-EINVAL,
+			 "the regions of the state have another layout than Enzyme's of 24 or 40 "
+			 "bytes, or other sizes than when the loop began: this library is for "
+			 "version 1 of enzyme/checkpoint.h");
+}
+
+static int copy(const struct enzyme_loop *loop, const struct region *region, void *to,
+		const void *from, bool to_region)
+{
+	if (!region->space) {
+		if (region->bytes)
+			memcpy(to, from, region->bytes);
+		return 0;
+	}
+	if (!loop->options.copy)
+		return reel_fail(-ENOTSUP,
+				 "a region of the state is in address space %u: give copy() in "
+				 "struct reel_enzyme_options",
+				 region->space);
+	return loop->options.copy(loop->options.context, to, from, region->bytes, region->space,
+				  to_region);
+}
+
+/* One region may be all that there is, of either layout: only its head is read. */
+static bool has_callbacks(const struct region *region)
+{
+	return region->flags & CALLBACK;
+}
+
+static int save_regions(struct enzyme_loop *loop, char *to)
+{
+	int error = find_stride(loop);
+
+	for (uint64_t i = 0; i < loop->place.n && !error; i++) {
+		const struct region *region = region_at(&loop->place, loop->stride, i);
+
+		error = copy(loop, region, to, region->data, false);
+		if (has_callbacks(region))
+			region->callbacks->save(region->callbacks, region->data, region->shadow,
+						loop->place.slot);
+		to += region->bytes;
+	}
+	return error;
+}
+
+static int load_regions(struct enzyme_loop *loop, const char *from)
+{
+	int error = find_stride(loop);
+
+	for (uint64_t i = 0; i < loop->place.n && !error; i++) {
+		const struct region *region = region_at(&loop->place, loop->stride, i);
+
+		error = copy(loop, region, region->data, from, true);
+		if (has_callbacks(region))
+			region->callbacks->restore(region->callbacks, region->data, region->shadow,
+						   loop->place.slot);
+		from += region->bytes;
+	}
+	return error;
+}
+
+/* What is wrong is said here: a run says only that a callback has failed. */
+int reel_enzyme_save(void *context, const void *state, void *snapshot)
+{
+	struct enzyme_loop *loop = context;
+	int error = loop->place.env
+			    ? loop->options.save(loop->options.context, loop->place.env, snapshot)
+			    : save_regions(loop, snapshot);
+
+	(void)state;
+	if (error)
+		reel_enzyme_fail(loop, error, "a state cannot be stored");
+	return error;
+}
+
+int reel_enzyme_load(void *context, void *state, const void *snapshot)
+{
+	struct enzyme_loop *loop = context;
+	int error = loop->place.env
+			    ? loop->options.load(loop->options.context, loop->place.env, snapshot)
+			    : load_regions(loop, snapshot);
+
+	(void)state;
+	if (error)
+		reel_enzyme_fail(loop, error, "a state cannot be given back");
+	return error;
+}

@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The checkpoint scheme for Enzyme, by a driver that asks and obeys as Enzyme's does: loops of
+ * known and unknown ends over all planners, both layouts of regions, callbacks, address spaces,
+ * loops within loops, and what goes wrong.
+ */
+#include <config.h>
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <reel/enzyme.h>
+
+#include "helpers/pool-support.h"
+#include "helpers/recurrence.h"
+
+enum { STORE = 1, RESTORE, FORWARD, FIRSTUTURN, UTURN, ERROR, DONE };
+
+/* ---- The state, as the driver hands it out ---- */
+
+/* What a region is in Enzyme's header of today. An early one ends before `shadow`. */
+struct region {
+	void *data;
+	uint64_t bytes;
+	uint32_t space, flags;
+	void *shadow;
+	const struct callbacks *callbacks;
+};
+
+struct callbacks {
+	void (*enter)(const struct callbacks *, void *, void *);
+	void (*save)(const struct callbacks *, void *, void *, int64_t);
+	void (*restore)(const struct callbacks *, void *, void *, int64_t);
+	void (*sync)(const struct callbacks *, void *, void *);
+	void (*leave)(const struct callbacks *, void *, void *);
+	void *own;
+};
+
+enum layout { EARLY, LATER, WITH_CALLBACK, ONE_REGION };
+
+struct loop {
+	const struct reel_enzyme_table *table;
+	struct reel_enzyme_options *options;
+	enum layout layout;
+	uint32_t space; /* of the second region */
+	int64_t steps;
+	bool is_while;
+	struct run run;
+	struct state state, bar;
+	int64_t forward_steps, turns;
+	void *scheme;
+};
+
+/* The objects of a program that saves them itself: one number, by slot. */
+static double object_of_slot[64];
+
+static void save_object(const struct callbacks *callbacks, void *data, void *shadow, int64_t slot)
+{
+	(void)callbacks;
+	(void)shadow;
+	if (slot < -2 || slot + 2 >= (int64_t)COUNT(object_of_slot))
+		abort();
+	object_of_slot[slot + 2] = *(double *)data;
+}
+
+static void restore_object(const struct callbacks *callbacks, void *data, void *shadow,
+			   int64_t slot)
+{
+	(void)callbacks;
+	(void)shadow;
+	*(double *)data = object_of_slot[slot + 2];
+}
+
+static const struct callbacks of_object = {.save = save_object, .restore = restore_object};
+
+/* In the early layout regions follow each other without their last two members. */
+static uint64_t put_regions(struct loop *loop, void *regions)
+{
+	double *x = loop->state.x;
+	struct region later[] = {
+		{x, 2 * sizeof *x, 0, 0, x, NULL},
+		{x + 2, (LENGTH - 2) * sizeof *x, loop->space, 0, NULL, NULL},
+		{NULL, 0, 0, 0, NULL, NULL},
+	};
+	size_t head = offsetof(struct region, shadow);
+
+	if (loop->layout == ONE_REGION)
+		later[0].bytes = sizeof loop->state;
+	if (loop->layout == WITH_CALLBACK) {
+		later[1].bytes -= sizeof *x;
+		later[2] = (struct region){x + LENGTH - 1, 0, 0, 1, NULL, &of_object};
+	}
+	if (loop->layout == EARLY)
+		for (size_t i = 0; i < COUNT(later); i++)
+			memcpy((char *)regions + i * head, &later[i], head);
+	else
+		memcpy(regions, later, sizeof later);
+	return loop->layout == ONE_REGION ? 1 : COUNT(later);
+}
+
+static uint64_t bytes_of(const struct loop *loop)
+{
+	return sizeof loop->state - (loop->layout == WITH_CALLBACK ? sizeof(double) : 0);
+}
+
+static void store(struct loop *loop, int64_t slot, int64_t step)
+{
+	struct region regions[3];
+	uint64_t n;
+
+	if (loop->table->save_state)
+		loop->table->save_state(loop->scheme, slot, step, &loop->state);
+	if (!loop->table->store)
+		return;
+	n = put_regions(loop, regions);
+	loop->table->store(loop->scheme, slot, step, regions, n);
+}
+
+static void restore(struct loop *loop, int64_t slot, int64_t step)
+{
+	struct region regions[3];
+	uint64_t n;
+
+	if (loop->table->load_state)
+		loop->table->load_state(loop->scheme, slot, step, &loop->state);
+	if (!loop->table->restore)
+		return;
+	n = put_regions(loop, regions);
+	memset(&loop->state, 0xff, sizeof loop->state);
+	loop->table->restore(loop->scheme, slot, step, regions, n);
+}
+
+/* ---- The driver ---- */
+
+/* Runs steps up to `last`, or to the end of a loop that says itself when it ends. */
+static void run_forward(struct loop *loop, int64_t first, int64_t last)
+{
+	for (int64_t step = first; step < last; step++) {
+		primal_step(&loop->run, &loop->state, step);
+		loop->forward_steps++;
+		if (loop->is_while && step + 1 == loop->steps) {
+			loop->table->set_nsteps(loop->scheme, loop->steps);
+			return;
+		}
+	}
+}
+
+/* A step with its derivative. */
+static void turn(struct loop *loop, int64_t step)
+{
+	reel_tape tape;
+
+	reel_tape_open(&tape, NULL, 0);
+	push_state(&tape, &loop->state);
+	primal_step(&loop->run, &loop->state, step);
+	reverse_step(&loop->run, &loop->bar, step, &tape);
+	reel_tape_close(&tape);
+	loop->turns++;
+}
+
+/* Returns the flag that ends the sweep. */
+static int32_t sweep(struct loop *loop)
+{
+	for (;;) {
+		struct reel_enzyme_action action;
+
+		loop->table->next_action(loop->scheme, &action);
+		switch (action.flag) {
+		case STORE:
+			store(loop, action.cpnum, action.iteration);
+			break;
+		case RESTORE:
+			restore(loop, action.cpnum, action.iteration);
+			break;
+		case FORWARD:
+			run_forward(loop, action.startiteration, action.iteration);
+			break;
+		case FIRSTUTURN:
+			store(loop, -2, action.iteration - 1);
+			primal_step(&loop->run, &loop->state, action.iteration - 1);
+			loop->forward_steps++;
+			return FIRSTUTURN;
+		case UTURN:
+			turn(loop, action.iteration - 1);
+			break;
+		default:
+			return action.flag;
+		}
+	}
+}
+
+static int32_t forward_loop(struct loop *loop)
+{
+	loop->run = no_failure;
+	loop->state = start;
+	loop->forward_steps = loop->turns = 0;
+	loop->scheme = loop->table->init(loop->options, loop->is_while ? -1 : loop->steps,
+					 bytes_of(loop));
+	if (loop->table->set_paths)
+		loop->table->set_paths(loop->scheme, (const int64_t[]){0, 8, 2}, 3);
+	return sweep(loop);
+}
+
+static int32_t reverse_loop(struct loop *loop)
+{
+	int32_t flag;
+
+	loop->bar = seed;
+	store(loop, -1, loop->steps);
+	restore(loop, -2, loop->steps - 1);
+	turn(loop, loop->steps - 1);
+	flag = sweep(loop);
+	if (flag == DONE)
+		restore(loop, -1, loop->steps);
+	return flag;
+}
+
+static bool is_last_state(const struct loop *loop)
+{
+	struct state state = start;
+
+	for (int64_t step = 0; step < loop->steps; step++)
+		primal_step(&loop->run, &state, step);
+	return !memcmp(&state, &loop->state, sizeof state);
+}
+
+/* A loop of no steps has no turn. */
+static bool gives_the_gradient(struct loop *loop)
+{
+	int32_t flag = forward_loop(loop);
+	bool right;
+
+	if (loop->steps == 0)
+		right = flag == DONE;
+	else
+		right = flag == FIRSTUTURN && is_last_state(loop) && reverse_loop(loop) == DONE &&
+			is_gradient(&loop->bar, loop->steps) && is_last_state(loop) &&
+			loop->turns == loop->steps;
+	loop->table->finalize(loop->scheme);
+	return right;
+}
+
+/* ---- Planners ---- */
+
+static const struct {
+	const char *plan;
+	bool is_while; /* for a loop whose end is not known, too */
+	bool has_store;
+} plans[] = {
+	{NULL, true, false},
+	{"binomial:1", false, false},
+	{"binomial:4", false, false},
+	{"multistage:2:3", false, true},
+	{"two-level:3:5", true, true},
+	{"hierarchical:2:3", false, true},
+	{"disk-revolve:3", false, true},
+	{"periodic:3:4", true, true},
+	{"online:4", true, false},
+	{"all", true, false},
+};
+
+static void planners(enum layout layout, const char *name)
+{
+	static const int64_t lengths[] = {0, 1, 2, 3, 7, 20, 37};
+
+	tap_case(name);
+	for (size_t p = 0; p < COUNT(plans); p++) {
+		struct reel_enzyme_options options = {.plan = plans[p].plan, .directory = "."};
+		unsigned wrong = 0;
+
+		if (plans[p].has_store)
+			options.store = "memory=16M";
+		for (size_t i = 0; i < COUNT(lengths); i++)
+			for (int is_while = 0; is_while <= plans[p].is_while; is_while++) {
+				struct loop loop = {.table = &reel_enzyme_scheme,
+						    .options = &options, .layout = layout,
+						    .steps = lengths[i], .is_while = is_while};
+
+				if ((is_while && lengths[i] == 0) ||
+				    (!is_while && options.plan &&
+				     !strncmp(options.plan, "online", 6)))
+					continue;
+				wrong += !gives_the_gradient(&loop);
+			}
+		is_int(wrong, 0, "%s: the gradient to the bit, and the last state",
+		       plans[p].plan ? plans[p].plan : "the default");
+	}
+}
+
+/* A plan's own count has the step before the first turn, which Enzyme runs plainly, in it. */
+static void counts(void)
+{
+	struct reel_run_stats stats;
+	struct reel_enzyme_options options = {.plan = "binomial:4", .stats = &stats};
+	struct loop loop = {.table = &reel_enzyme_scheme, .options = &options, .layout = LATER,
+			    .steps = 37};
+	struct reel_problem problem = {.steps = 37, .tiers = 1, .tier = {{.slots = 4}},
+				       .flags = REEL_REVERSE_AT_ONCE};
+	struct reel_schedule_report report;
+	reel_plan *plan;
+
+	tap_case("counts");
+	ok(gives_the_gradient(&loop), "a loop");
+	if (reel_plan_open(&plan, REEL_BINOMIAL, &problem) || reel_plan_count(plan, 0, &report))
+		abort();
+	is_int(loop.forward_steps, report.advances + 1, "steps are those of the plan");
+	is_int(stats.advanced, report.advances, "as the statistics say");
+	is_int((long long)stats.stores[0], report.stores[0], "stores");
+	is_int((long long)stats.loads[0], report.loads[0], "and loads");
+	is_int(stats.reversed, 37, "each step is reversed once");
+	reel_plan_close(plan);
+}
+
+/* ---- Other ways to copy ---- */
+
+static unsigned copied_to, copied_from, paths_told;
+
+static int copy_space(void *context, void *to, const void *from, size_t bytes, uint32_t space,
+		      int to_region)
+{
+	(void)context;
+	copied_to += to_region && space == 3;
+	copied_from += !to_region && space == 3;
+	memcpy(to, from, bytes);
+	return 0;
+}
+
+static void address_spaces(void)
+{
+	struct reel_enzyme_options options = {.plan = "binomial:3", .copy = copy_space};
+	struct loop loop = {.table = &reel_enzyme_scheme, .options = &options, .layout = LATER,
+			    .space = 3, .steps = 20};
+
+	tap_case("address spaces");
+	ok(gives_the_gradient(&loop) && copied_to > 0 && copied_from > 0,
+	   "a region of another one is copied by the program");
+	options.copy = NULL;
+	is_int(forward_loop(&loop), ERROR, "without that it is refused");
+	loop.table->finalize(loop.scheme);
+}
+
+static int save_env(void *context, const void *env, void *snapshot)
+{
+	(void)context;
+	memcpy(snapshot, env, sizeof(struct state));
+	return 0;
+}
+
+static int load_env(void *context, void *env, const void *snapshot)
+{
+	(void)context;
+	memcpy(env, snapshot, sizeof(struct state));
+	return 0;
+}
+
+static void note_paths(void *context, const int64_t *paths, uint64_t n)
+{
+	(void)context;
+	paths_told += n == 3 && paths[1] == 8;
+}
+
+static void the_program_copies(void)
+{
+	struct reel_enzyme_options options = {.plan = "binomial:3",
+					      .state_bytes = sizeof(struct state),
+					      .save = save_env, .load = load_env,
+					      .set_paths = note_paths};
+	struct loop loop = {.table = &reel_enzyme_env_scheme, .options = &options, .layout = LATER,
+			    .steps = 20};
+
+	tap_case("a state that the program copies");
+	ok(gives_the_gradient(&loop) && paths_told == 1, "with what it accesses");
+	options.save = NULL;
+	is_int(forward_loop(&loop), ERROR, "without save() it is refused");
+	loop.table->finalize(loop.scheme);
+}
+
+/* ---- Annotated loops ---- */
+
+/* The first member of Enzyme's own configuration. */
+static void annotated_loops(void)
+{
+	int64_t config[8] = {3};
+	struct loop loop = {.table = __enzyme_checkpoint_builtin(0), .layout = EARLY, .steps = 20,
+			    .options = (struct reel_enzyme_options *)(void *)config};
+
+	tap_case("annotated loops");
+	ok(gives_the_gradient(&loop), "as many snapshots as Enzyme says");
+	setenv("REEL_ENZYME", "multistage:1:2", 1);
+	setenv("REEL_STORE", "memory=16M", 1);
+	ok(gives_the_gradient(&loop), "or what the environment says");
+	setenv("REEL_ENZYME", "twice", 1);
+	is_int(forward_loop(&loop), ERROR, "which is refused if it makes no sense");
+	loop.table->finalize(loop.scheme);
+	unsetenv("REEL_ENZYME");
+}
+
+/* ---- What goes wrong ---- */
+
+static void plans_that_are_refused(void)
+{
+	static const char *const texts[] = {"store-all:3", "mixed:3", "binomial:", "binomial:0",
+					    "binomial:3x", "binomial:3:4:5", "none", "online:3:"};
+	unsigned wrong = 0;
+
+	tap_case("plans that are refused");
+	for (size_t i = 0; i < COUNT(texts); i++) {
+		struct reel_enzyme_options options = {.plan = texts[i]};
+		struct loop loop = {.table = &reel_enzyme_scheme, .options = &options,
+				    .layout = LATER, .steps = 20};
+
+		wrong += forward_loop(&loop) != ERROR;
+		loop.table->finalize(loop.scheme);
+	}
+	is_int(wrong, 0, "each with an error and no step");
+}
+
+/* The reverse sweep comes to an end, or the process is aborted. Never does a wrong number come. */
+static void memory_is_used_up(void)
+{
+	tap_case("a budget that is used up");
+	for (unsigned slabs = 1; slabs < 12; slabs++) {
+		pid_t child = fork_with_timeout();
+		int status;
+
+		if (!child) {
+			struct reel_pool_options budget = small_options();
+			struct reel_enzyme_options options = {.plan = "binomial:6"};
+			struct loop loop = {.table = &reel_enzyme_scheme, .options = &options,
+					    .layout = LATER, .steps = 20};
+			int32_t flag;
+
+			budget.hard_budget = slabs * budget.slab_bytes;
+			options.pool = open_pool(budget);
+			freopen("/dev/null", "w", stderr);
+			flag = forward_loop(&loop);
+			if (flag == FIRSTUTURN)
+				flag = reverse_loop(&loop);
+			_exit(flag == ERROR ? 1 : is_gradient(&loop.bar, 20) ? 0 : 2);
+		}
+		waitpid(child, &status, 0);
+		ok(WIFSIGNALED(status) ? WTERMSIG(status) == SIGABRT : WEXITSTATUS(status) < 2,
+		   "%u slabs: %s", slabs,
+		   WIFSIGNALED(status) ? "aborted" : WEXITSTATUS(status) ? "an error" : "enough");
+	}
+}
+
+static void questions_in_a_wrong_order(void)
+{
+	struct reel_enzyme_options options = {.plan = "binomial:3"};
+	struct loop loop = {.table = &reel_enzyme_scheme, .options = &options, .layout = LATER,
+			    .steps = 20};
+	struct reel_enzyme_action action;
+
+	tap_case("a wrong order");
+	loop.run = no_failure;
+	loop.state = start;
+	loop.scheme = loop.table->init(&options, 20, bytes_of(&loop));
+	loop.table->next_action(loop.scheme, &action);
+	is_int(action.flag, STORE, "a state is to be stored");
+	store(&loop, action.cpnum + 1, 0);
+	loop.table->next_action(loop.scheme, &action);
+	is_int(action.flag, ERROR, "another slot is an error");
+	loop.table->finalize(loop.scheme);
+	loop.scheme = loop.table->init(&options, 20, bytes_of(&loop) + 8);
+	loop.table->next_action(loop.scheme, &action);
+	store(&loop, action.cpnum, 0);
+	loop.table->next_action(loop.scheme, &action);
+	is_int(action.flag, ERROR, "so are regions of another size");
+	loop.table->finalize(loop.scheme);
+	loop.scheme = loop.table->init(&options, 20, bytes_of(&loop));
+	loop.table->set_nsteps(loop.scheme, 19);
+	loop.table->next_action(loop.scheme, &action);
+	is_int(action.flag, ERROR, "and another end");
+	loop.table->finalize(loop.scheme);
+}
+
+/* A turn of the outer loop runs a loop of its own, with its derivative. */
+static void loops_within_loops(void)
+{
+	struct reel_enzyme_options options = {.plan = "binomial:3"};
+	struct loop outer = {.table = &reel_enzyme_scheme, .options = &options, .layout = EARLY,
+			     .steps = 12};
+	struct loop inner = {.table = &reel_enzyme_scheme, .options = &options, .layout = LATER,
+			     .steps = 9};
+
+	tap_case("loops within loops");
+	ok(forward_loop(&outer) == FIRSTUTURN && gives_the_gradient(&inner) &&
+		   reverse_loop(&outer) == DONE && is_gradient(&outer.bar, 12),
+	   "each has a run of its own");
+	outer.table->finalize(outer.scheme);
+}
+
+int main(void)
+{
+	tap_begin();
+	is_int(reel_enzyme_scheme.version, 1, "the version of the interface");
+	planners(EARLY, "regions of the early layout");
+	planners(LATER, "regions of the later layout");
+	planners(WITH_CALLBACK, "regions with callbacks");
+	planners(ONE_REGION, "one region");
+	counts();
+	address_spaces();
+	the_program_copies();
+	annotated_loops();
+	plans_that_are_refused();
+	memory_is_used_up();
+	questions_in_a_wrong_order();
+	loops_within_loops();
+	return tap_end();
+}
