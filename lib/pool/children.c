@@ -134,7 +134,10 @@ bool reel_children_trim(struct reel_pool *parent)
 	return true;
 }
 
-/* The store of a child may have freed more frames than the one for which this thread has waited. */
+/*
+ * The store of a child may have freed more frames than the one for which this thread has waited, or
+ * some while it waited in vain, so whoever is refused tries once more.
+ */
 bool reel_children_await_frame(struct reel_pool *parent)
 {
 	size_t gained;
@@ -142,7 +145,8 @@ bool reel_children_await_frame(struct reel_pool *parent)
 	if (never_waits || !reel_children_exist(parent))
 		return false;
 	gained = visit_all(parent, await_one, 1);
-	return reel_pool_trim(parent, 0) > 0 || gained > 0;
+	reel_pool_trim(parent, 0);
+	return gained > 0;
 }
 
 void reel_children_forbid_wait(void)

@@ -289,9 +289,9 @@ void reel_children_remove(struct reel_pool *child);
 bool reel_children_trim(struct reel_pool *parent);
 /*
  * Any thread: waits until the store of a child frees a frame, which the child may keep as an idle
- * one, and gives all idle memory of the parent back to the system. False: that has freed nothing. Who
- * is refused after that tries once more, since other threads may have given memory back during the
- * wait.
+ * one, and gives all idle memory of the parent back to the system. False: no child has anything to
+ * give. Who is refused after that tries once more, since that memory, or what other threads have given
+ * back during the wait, may be enough.
  */
 bool reel_children_await_frame(struct reel_pool *parent);
 /*
