@@ -129,6 +129,18 @@ static bool write_name(Dwarf_Die *function, char name[MAX_NAME])
 	return fits && dwarf_diename(function) && append(name, dwarf_diename(function));
 }
 
+/* Some compilers write no table of the addresses of units, and then each unit says what it has. */
+static Dwarf_Die *unit_of(struct source *source, uint64_t address, Dwarf_Addr *bias)
+{
+	Dwarf_Die *unit = dwfl_addrdie(source->dwfl, address, bias);
+	Dwfl_Module *module = unit ? NULL : dwfl_addrmodule(source->dwfl, address);
+
+	while (module && (unit = dwfl_module_nextcu(module, unit, bias)) &&
+	       dwarf_haspc(unit, address - *bias) <= 0)
+		;
+	return unit;
+}
+
 /*
  * Of the scopes of an address, those around an inlined function are where that was written, and not
  * where it has come to be. Those of the innermost scope itself lead to the function that has the
@@ -137,7 +149,7 @@ static bool write_name(Dwarf_Die *function, char name[MAX_NAME])
 bool source_name(struct source *source, uint64_t address, char name[MAX_NAME])
 {
 	Dwarf_Addr bias;
-	Dwarf_Die *unit = source ? dwfl_addrdie(source->dwfl, address, &bias) : NULL;
+	Dwarf_Die *unit = source ? unit_of(source, address, &bias) : NULL;
 	Dwarf_Die *innermost, *scope;
 	int scopes = 0;
 	bool found = false;
