@@ -58,6 +58,13 @@ struct enzyme_loop {
 /* Notes the first error, with one line on stderr. */
 void reel_enzyme_fail(struct enzyme_loop *loop, int error, const char *what);
 
+/*
+ * scheme.c: what Enzyme asks for in annotated loops; its own header declares it with another type.
+ * The configuration of this table is Enzyme's EnzymeCkptConfig, of which the number of snapshots is
+ * taken where no plan says a number of slots.
+ */
+const struct reel_enzyme_table *__enzyme_checkpoint_builtin(int64_t mode);
+
 /* options.c: opens plan and run. Returns 0 or an error, whose text reel_error_text() has. */
 int reel_enzyme_open(struct enzyme_loop *loop, int64_t snapshots);
 

@@ -37,11 +37,23 @@ static bool read_number(const char **at, int64_t *number)
 
 	if (**at != ':')
 		return **at == '\0';
-	*number = strtoll(*at + 1, &end, 10);
-	if (end == *at + 1 || *number < 1)
+	if ((*at)[1] < '1' || (*at)[1] > '9')
 		return false;
+	*number = strtoll(*at + 1, &end, 10);
 	*at = end;
 	return true;
+}
+
+static bool has_unlimited_tier(enum reel_planner planner)
+{
+	return planner == REEL_TWO_LEVEL || planner == REEL_PERIODIC ||
+	       planner == REEL_DISK_REVOLVE;
+}
+
+static bool has_two_tiers(enum reel_planner planner)
+{
+	return has_unlimited_tier(planner) || planner == REEL_MULTISTAGE ||
+	       planner == REEL_HIERARCHICAL;
 }
 
 static int parse(const char *text, struct request *request)
@@ -60,6 +72,9 @@ static int parse(const char *text, struct request *request)
 				    "two-level, hierarchical, disk-revolve, periodic, online or all");
 	if (!read_number(&at, &request->slots) || !read_number(&at, &request->more) || *at)
 		return refuse(text, "it is PLANNER:SLOTS or PLANNER:SLOTS:MORE, as binomial:30");
+	if (request->more && (!has_two_tiers(request->planner) ||
+			      request->planner == REEL_DISK_REVOLVE))
+		return refuse(text, "this planner takes one number, that of the slots in memory");
 	return 0;
 }
 
@@ -82,18 +97,6 @@ static void complete(struct request *request, int64_t steps, int64_t snapshots)
 							   : root_of(steps);
 	if (request->slots > REEL_MAX_SLOTS)
 		request->slots = REEL_MAX_SLOTS;
-}
-
-static bool has_unlimited_tier(enum reel_planner planner)
-{
-	return planner == REEL_TWO_LEVEL || planner == REEL_PERIODIC ||
-	       planner == REEL_DISK_REVOLVE;
-}
-
-static bool has_two_tiers(enum reel_planner planner)
-{
-	return has_unlimited_tier(planner) || planner == REEL_MULTISTAGE ||
-	       planner == REEL_HIERARCHICAL;
 }
 
 static struct reel_problem problem_of(const struct request *request, int64_t steps)
@@ -144,6 +147,10 @@ int reel_enzyme_open(struct enzyme_loop *loop, int64_t snapshots)
 	struct reel_problem problem;
 	int error = text ? parse(text, &request) : 0;
 
+	/* The environment says one plan for all loops. */
+	if (!loop->options.plan && request.planner == REEL_BINOMIAL &&
+	    loop->steps == REEL_UNKNOWN_STEPS)
+		request.planner = REEL_ONLINE;
 	if (!error)
 		error = reel_reserved_problem(loop->options.reserved,
 					      sizeof loop->options.reserved)

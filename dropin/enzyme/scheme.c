@@ -56,10 +56,26 @@ static void say(struct reel_enzyme_action *action, int32_t flag, int64_t first, 
 					      .startiteration = first, .cpnum = slot};
 }
 
+/* Where a state has no regions, Enzyme calls neither store() nor restore(). */
+static void copy_nothing(struct enzyme_loop *loop)
+{
+	bool is_copy = loop->action.kind == REEL_ACTION_STORE ||
+		       loop->action.kind == REEL_ACTION_LOAD;
+
+	if (!is_copy || loop->is_copied || loop->bytes)
+		return;
+	loop->place = (struct state_place){.n = 0};
+	/* The next question returns its error. */
+	(void)reel_run_copy(loop->run, loop);
+}
+
 /* Each step is recorded and reversed by Enzyme in one action. */
 static int take(struct enzyme_loop *loop)
 {
-	int error = reel_run_next(loop->run, &loop->action);
+	int error;
+
+	copy_nothing(loop);
+	error = reel_run_next(loop->run, &loop->action);
 
 	if (!error && loop->action.kind == REEL_ACTION_RECORD) {
 		REEL_ASSERT(loop->action.last == loop->action.first + 1);
@@ -215,6 +231,21 @@ static void restore_regions(void *state, int64_t slot, int64_t step, const void 
 	restore(state, slot, step, (struct state_place){.regions = regions, .n = n, .slot = slot});
 }
 
+/* A snapshot of save() would lack them, and a replay would begin from wrong values. */
+static void refuse_regions(void *state, int64_t slot, int64_t step, const void *regions, uint64_t n)
+{
+	struct enzyme_loop *loop = state;
+
+	(void)slot;
+	(void)step;
+	(void)regions;
+	if (!n || loop->error)
+		return;
+	reel_fail(-ENOTSUP, "the step writes globals, or has regions, which save() does not know: "
+			    "use reel_enzyme_scheme");
+	reel_enzyme_fail(loop, -ENOTSUP, "reel_enzyme_env_scheme");
+}
+
 static void save_env(void *state, int64_t slot, int64_t step, void *env)
 {
 	store(state, slot, step, (struct state_place){.env = env, .slot = slot});
@@ -257,7 +288,8 @@ static struct enzyme_loop *open_loop(const struct reel_enzyme_options *options, 
 	}
 	if (options)
 		loop->options = *options;
-	loop->steps = steps < 0 ? REEL_UNKNOWN_STEPS : steps;
+	/* A `for` whose bounds are crossed runs no step. */
+	loop->steps = steps == -1 ? REEL_UNKNOWN_STEPS : steps < 0 ? 0 : steps;
 	loop->bytes = bytes;
 	loop->pool = loop->options.pool ? loop->options.pool : reel_pool_default();
 	error = loop->pool ? reel_enzyme_open(loop, snapshots) : -ENXIO;
@@ -314,6 +346,8 @@ const struct reel_enzyme_table reel_enzyme_env_scheme = {
 	.version = INTERFACE,
 	.init = init_env,
 	.next_action = next_action,
+	.store = refuse_regions,
+	.restore = refuse_regions,
 	.set_nsteps = set_nsteps,
 	.finalize = finalize,
 	.save_state = save_env,

@@ -11,9 +11,10 @@
  *	__enzyme_checkpoint_for((void *)step, 0, 1000, enzyme_scheme, &reel_enzyme_scheme, &options,
  *				enzyme_checkpoint_region, u, sizeof u, u);
  *
- * Loops that are annotated, in files that do not include Enzyme's header, need no change of their
- * source: they are linked with -lreel-enzyme, and REEL_ENZYME=binomial:30 in the environment says
- * the plan.
+ * Loops that are annotated need no change of their source, if no file of the program includes
+ * Enzyme's header: the program is linked with -lreel-enzyme, which has the function that Enzyme asks
+ * for the scheme (__enzyme_checkpoint_builtin), and REEL_ENZYME=binomial:30 in the environment says
+ * the plan. A file with the header brings a function of its own, which wins.
  *
  * The tables have the layout that Enzyme's header gives EnzymeCheckpointScheme in version 1. That
  * header is not needed to compile this one. Regions of 24 and of 40 bytes are told apart by the sum
@@ -24,7 +25,10 @@
  * given back and no action would come before it is used, the program is aborted (SIGABRT). No
  * derivative comes of a wrong state.
  *
- * Threads. Each loop that runs has a run of its own; the options are read only. Loops may be nested.
+ * A loop of -1 steps cannot be told from one whose end is not known; fewer are none.
+ *
+ * Threads. Each loop that runs has a run of its own, and loops may be nested. Options are only read,
+ * but for `stats`: loops that end at the same time have options of their own then.
  */
 #ifndef REEL_ENZYME_H
 #define REEL_ENZYME_H
@@ -45,16 +49,17 @@ struct reel_enzyme_options {
 	 * for multistage and hierarchical how many more in the store; for two-level and periodic
 	 * MORE is the number of steps between states in the store, for as many as it takes. "all"
 	 * keeps the state before each step. Two more states, of the loop's end, are kept besides.
-	 * NULL: REEL_ENZYME in the environment; without it "binomial" with as many slots as the
-	 * root of the number of steps, or "online:30" for a loop whose end is not known.
+	 * online, two-level, periodic and all are for loops whose end is not known, too.
+	 * NULL: REEL_ENZYME in the environment, where binomial is online for such a loop; without
+	 * it binomial with as many slots as the root of the number of steps, or online:30.
 	 * store-all and mixed are refused, since Enzyme keeps the tape of one step only.
 	 */
 	const char *plan;
 	/* Where states in memory are, and leave it if it has a store. NULL: the default pool. */
 	reel_pool *pool;
-	/* For plans with states in a store (reel_store_open()). NULL: "file". */
+	/* For plans with states in a store (reel_store_open()). NULL: REEL_STORE, or else "file". */
 	const char *store, *directory;
-	/* What is known of the loop, when it has ended. NULL: nobody asks. */
+	/* What is known of the loop that has ended last. NULL: nobody asks. */
 	struct reel_run_stats *stats;
 	/*
 	 * Copies regions of an address space that is not 0, as of a GPU: to the region or from it.
@@ -99,14 +104,11 @@ struct reel_enzyme_table {
 
 /* Copies the regions. Its configuration is a struct reel_enzyme_options, or NULL. */
 extern const struct reel_enzyme_table reel_enzyme_scheme;
-/* The program copies the state by save() and load() of the options. */
-extern const struct reel_enzyme_table reel_enzyme_env_scheme;
-
 /*
- * What Enzyme asks for in annotated loops. The configuration of this table is Enzyme's own
- * EnzymeCkptConfig, of which the number of snapshots is taken if REEL_ENZYME is not set.
+ * The program copies the state by save() and load() of the options. A loop whose step writes globals,
+ * or that has regions, is refused: save() would not have these.
  */
-const struct reel_enzyme_table *__enzyme_checkpoint_builtin(int64_t mode);
+extern const struct reel_enzyme_table reel_enzyme_env_scheme;
 
 #ifdef __cplusplus
 }

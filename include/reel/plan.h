@@ -194,11 +194,11 @@ int reel_run_start(reel_run *run, void *context, void *state, void *adjoint);
  * files.
  *
  * An ADVANCE and a RECORD begin in state action->first: when the function returns, the program's
- * state is that one. The first REVERSE comes when the state is the last state. A run with
- * REEL_RUN_COPIES gives STORE and LOAD, too, with their tier and slot: action->first is the state. What a RECORD keeps
+ * state is that one. The first REVERSE comes when the state is the last state. What a RECORD keeps
  * for its REVERSE is the program's own affair, or lies on reel_run_tape(), which is then checked as
  * it is for callbacks. With REEL_RUN_AUDIT, and while the end of the loop is not known, an ADVANCE
- * has one step.
+ * has one step. A run with REEL_RUN_COPIES gives STORE and LOAD, too, with their tier and slot:
+ * action->first is the number of the state.
  *
  * Returns 0; what reel_run_stop() was called with; as reel_run_forward() and reel_run_reverse(); or
  * -EINVAL, no sweep was started, or the last one has ended. An error and DONE end the sweeps; after

@@ -2,8 +2,8 @@
 /*
  * The default pool of programs that do not open a pool. Its first use opens it, with options from
  * REEL_BUDGET, REEL_SLAB, REEL_PAGES, REEL_CHECKED, REEL_STORE and REEL_SPILL_DIR, and from the
- * limits that the system sets to this process. It stays open until the process ends. Any thread. The variables are read
- * once; `options` does not change afterwards.
+ * limits that the system sets to this process. It stays open until the process ends. Any thread.
+ * The variables are read once; `options` does not change afterwards.
  *
  * In the child of a fork, the store of the parent's default pool cannot be used. The first use in
  * the child therefore opens a default pool of the child's own, with a store of its own. The pool of

@@ -9,6 +9,12 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include <stdint.h>
+
+/* As Enzyme's header declares it, which a program may include beside Reel's. */
+typedef struct EnzymeCheckpointScheme EnzymeCheckpointScheme;
+const EnzymeCheckpointScheme *__enzyme_checkpoint_builtin(int64_t mode);
+
 #include <reel/enzyme.h>
 
 #include "helpers/pool-support.h"
@@ -36,7 +42,7 @@ struct callbacks {
 	void *own;
 };
 
-enum layout { EARLY, LATER, WITH_CALLBACK, ONE_REGION };
+enum layout { EARLY, LATER, WITH_CALLBACK, ONE_REGION, NO_REGION };
 
 struct loop {
 	const struct reel_enzyme_table *table;
@@ -100,6 +106,8 @@ static uint64_t put_regions(struct loop *loop, void *regions)
 
 static uint64_t bytes_of(const struct loop *loop)
 {
+	if (loop->layout == NO_REGION)
+		return 0;
 	return sizeof loop->state - (loop->layout == WITH_CALLBACK ? sizeof(double) : 0);
 }
 
@@ -110,7 +118,7 @@ static void store(struct loop *loop, int64_t slot, int64_t step)
 
 	if (loop->table->save_state)
 		loop->table->save_state(loop->scheme, slot, step, &loop->state);
-	if (!loop->table->store)
+	if (!loop->table->store || loop->layout == NO_REGION)
 		return;
 	n = put_regions(loop, regions);
 	loop->table->store(loop->scheme, slot, step, regions, n);
@@ -123,7 +131,7 @@ static void restore(struct loop *loop, int64_t slot, int64_t step)
 
 	if (loop->table->load_state)
 		loop->table->load_state(loop->scheme, slot, step, &loop->state);
-	if (!loop->table->restore)
+	if (!loop->table->restore || loop->layout == NO_REGION)
 		return;
 	n = put_regions(loop, regions);
 	memset(&loop->state, 0xff, sizeof loop->state);
@@ -311,6 +319,38 @@ static void counts(void)
 	reel_plan_close(plan);
 }
 
+/* What a step does to the state is not looked at: nothing of it is kept. */
+static void no_regions(void)
+{
+	struct reel_enzyme_options options = {.plan = "binomial:3"};
+	struct loop loop = {.table = &reel_enzyme_scheme, .options = &options,
+			    .layout = NO_REGION, .steps = 20};
+
+	tap_case("a state without regions");
+	ok(forward_loop(&loop) == FIRSTUTURN && reverse_loop(&loop) == DONE && loop.turns == 20,
+	   "each step is reversed");
+	loop.table->finalize(loop.scheme);
+	loop.steps = -3;
+	is_int(forward_loop(&loop), DONE, "a loop whose bounds are crossed has no step");
+	is_int(loop.forward_steps, 0, "and runs none");
+	loop.table->finalize(loop.scheme);
+}
+
+/* Steps of the forward direction, less the one before the first turn, which Enzyme runs plainly. */
+static bool runs_as(struct loop *loop, enum reel_planner planner, int64_t slots, int64_t more)
+{
+	struct reel_problem problem = {.steps = loop->steps, .tiers = more ? 2 : 1,
+				       .tier = {{.slots = slots}, {more, 5, 5}},
+				       .flags = REEL_REVERSE_AT_ONCE};
+	struct reel_schedule_report report;
+	reel_plan *plan;
+
+	if (reel_plan_open(&plan, planner, &problem) || reel_plan_count(plan, 0, &report))
+		abort();
+	reel_plan_close(plan);
+	return gives_the_gradient(loop) && loop->forward_steps == report.advances + 1;
+}
+
 /* ---- Other ways to copy ---- */
 
 static unsigned copied_to, copied_from, paths_told;
@@ -365,13 +405,17 @@ static void the_program_copies(void)
 					      .state_bytes = sizeof(struct state),
 					      .save = save_env, .load = load_env,
 					      .set_paths = note_paths};
-	struct loop loop = {.table = &reel_enzyme_env_scheme, .options = &options, .layout = LATER,
-			    .steps = 20};
+	struct loop loop = {.table = &reel_enzyme_env_scheme, .options = &options,
+			    .layout = NO_REGION, .steps = 20};
 
 	tap_case("a state that the program copies");
 	ok(gives_the_gradient(&loop) && paths_told == 1, "with what it accesses");
 	options.save = NULL;
 	is_int(forward_loop(&loop), ERROR, "without save() it is refused");
+	loop.table->finalize(loop.scheme);
+	options.save = save_env;
+	loop.layout = LATER;
+	is_int(forward_loop(&loop), ERROR, "and with globals, which save() does not know");
 	loop.table->finalize(loop.scheme);
 }
 
@@ -381,14 +425,20 @@ static void the_program_copies(void)
 static void annotated_loops(void)
 {
 	int64_t config[8] = {3};
-	struct loop loop = {.table = __enzyme_checkpoint_builtin(0), .layout = EARLY, .steps = 20,
-			    .options = (struct reel_enzyme_options *)(void *)config};
+	struct loop loop = {.table = (const void *)__enzyme_checkpoint_builtin(0), .layout = EARLY,
+			    .steps = 20, .options = (struct reel_enzyme_options *)(void *)config};
 
 	tap_case("annotated loops");
-	ok(gives_the_gradient(&loop), "as many snapshots as Enzyme says");
+	ok(runs_as(&loop, REEL_BINOMIAL, 3, 0), "as many snapshots as Enzyme says");
+	config[0] = 0;
+	ok(runs_as(&loop, REEL_BINOMIAL, 4, 0), "or the root of the number of steps");
 	setenv("REEL_ENZYME", "multistage:1:2", 1);
 	setenv("REEL_STORE", "memory=16M", 1);
-	ok(gives_the_gradient(&loop), "or what the environment says");
+	ok(runs_as(&loop, REEL_MULTISTAGE, 1, 2), "or what the environment says");
+	setenv("REEL_ENZYME", "binomial:2", 1);
+	loop.is_while = true;
+	ok(gives_the_gradient(&loop), "which is for loops of unknown ends, too");
+	loop.is_while = false;
 	setenv("REEL_ENZYME", "twice", 1);
 	is_int(forward_loop(&loop), ERROR, "which is refused if it makes no sense");
 	loop.table->finalize(loop.scheme);
@@ -400,7 +450,8 @@ static void annotated_loops(void)
 static void plans_that_are_refused(void)
 {
 	static const char *const texts[] = {"store-all:3", "mixed:3", "binomial:", "binomial:0",
-					    "binomial:3x", "binomial:3:4:5", "none", "online:3:"};
+					    "binomial:3x", "binomial:3:4:5", "none", "online:3:",
+					    "binomial:3:4", "binomial: 3", "disk-revolve:3:4"};
 	unsigned wrong = 0;
 
 	tap_case("plans that are refused");
@@ -500,6 +551,7 @@ int main(void)
 	planners(WITH_CALLBACK, "regions with callbacks");
 	planners(ONE_REGION, "one region");
 	counts();
+	no_regions();
 	address_spaces();
 	the_program_copies();
 	annotated_loops();
