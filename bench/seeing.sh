@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Measures the cost of a trace, of a profile and of progress: the tsunami runs with each of them and without, in
-# turns. Prints a table in Markdown, the medians of the seconds of both sweeps. Usage: bench/seeing.sh
+# Measures the cost of a trace, of a profile, of progress and of live figures: the tsunami runs with each of them and
+# without, in turns. Prints a table in Markdown, the medians of the seconds of both sweeps. Usage: bench/seeing.sh
 # BUILD-DIRECTORY [ROUNDS [DIRECTORY-ON-A-DISK]], for example: bench/seeing.sh build/main 9 /var/tmp.
 set -eu
 tsunami=$(cd "$1" && pwd)/examples/tsunami/tsunami
@@ -31,6 +31,7 @@ for way in in_memory spilled checkpointed; do
 		echo "$way REEL_TRACE $(REEL_TRACE=trace.json seconds $options)"
 		echo "$way REEL_PROFILE $(REEL_PROFILE=profile seconds $options)"
 		echo "$way REEL_PROGRESS $(REEL_PROGRESS=1 seconds $options)"
+		echo "$way REEL_STATS $(REEL_STATS=live seconds $options)"
 	done
 done >rows
 
@@ -40,16 +41,18 @@ figures() {
 		awk '{ value[NR] = $1 } END { print value[int((NR + 1) / 2)], value[int((NR + 3) / 4)], value[int((3 * NR + 3) / 4)] }'
 }
 
-echo '| the tsunami | nothing, s | noise | REEL_TRACE | REEL_PROFILE | REEL_PROGRESS |'
-echo '|---|---|---|---|---|---|'
+echo '| the tsunami | nothing, s | noise | REEL_TRACE | REEL_PROFILE | REEL_PROGRESS | REEL_STATS |'
+echo '|---|---|---|---|---|---|---|'
 for way in in_memory spilled checkpointed; do
-	for with in nothing REEL_TRACE REEL_PROFILE REEL_PROGRESS; do
+	for with in nothing REEL_TRACE REEL_PROFILE REEL_PROGRESS REEL_STATS; do
 		figures $way $with
 	done | awk -v way="$way" '
 		{ median[NR] = $1; noise[NR] = ($3 - $2) / 2 / $1 }
 		END {
 			sub(/_/, " ", way)
-			printf "| %s | %.2f | %.1f %% | %.3f | %.3f | %.3f |\n", way, median[1], 100 * noise[1],
-				median[2] / median[1], median[3] / median[1], median[4] / median[1]
+			printf "| %s | %.2f | %.1f %% |", way, median[1], 100 * noise[1]
+			for (i = 2; i <= NR; i++)
+				printf " %.3f |", median[i] / median[1]
+			print ""
 		}'
 done
