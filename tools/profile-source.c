@@ -141,28 +141,43 @@ static Dwarf_Die *unit_of(struct source *source, uint64_t address, Dwarf_Addr *b
 	return unit;
 }
 
-/*
- * Of the scopes of an address, those around an inlined function are where that was written, and not
- * where it has come to be. Those of the innermost scope itself lead to the function that has the
- * code.
- */
+/* Functions may lie in it, whose code is none of its own. */
+static bool has_functions(Dwarf_Die *entry)
+{
+	switch (dwarf_tag(entry)) {
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+	case DW_TAG_subprogram:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Finds the function that has the code at an address. One that was inlined there has none. */
+static bool find_function(Dwarf_Die *parent, Dwarf_Addr address, Dwarf_Die *found)
+{
+	Dwarf_Die entry;
+	int end = dwarf_child(parent, &entry);
+
+	for (; !end; end = dwarf_siblingof(&entry, &entry)) {
+		if (dwarf_tag(&entry) == DW_TAG_subprogram && dwarf_haspc(&entry, address) > 0) {
+			*found = entry;
+			return true;
+		}
+		if (has_functions(&entry) && find_function(&entry, address, found))
+			return true;
+	}
+	return false;
+}
+
 bool source_name(struct source *source, uint64_t address, char name[MAX_NAME])
 {
 	Dwarf_Addr bias;
-	Dwarf_Die *unit = source ? unit_of(source, address, &bias) : NULL;
-	Dwarf_Die *innermost, *scope;
-	int scopes = 0;
-	bool found = false;
+	Dwarf_Die *unit = source ? unit_of(source, address, &bias) : NULL, function;
 
-	if (unit && dwarf_getscopes(unit, address - bias, &innermost) > 0) {
-		scopes = dwarf_getscopes_die(innermost, &scope);
-		free(innermost);
-	}
-	for (int i = 0; i < scopes && !found; i++)
-		found = dwarf_tag(&scope[i]) == DW_TAG_subprogram && write_name(&scope[i], name);
-	if (scopes > 0)
-		free(scope);
-	return found;
+	return unit && find_function(unit, address - bias, &function) &&
+	       write_name(&function, name);
 }
 
 #else

@@ -101,24 +101,70 @@ template <class T> __attribute__((noinline)) void sea<T>::step(reel_tape *tape, 
 	for (int k = 0; k < 4; k++)
 		reel_push(tape, (T)i);
 }
+
+__attribute__((noinline)) static void shore(reel_tape *tape, long i)
+{
+	for (int k = 0; k < 4; k++)
+		reel_push(tape, i);
+}
 }
 
 int main()
 {
 	static reel_tape tape;
 
-	for (long i = 0; i < 2L << 20; i++)
+	for (long i = 0; i < 2L << 20; i++) {
 		waves::sea<double>::step(&tape, i);
+		waves::shore(&tape, i);
+	}
 	reel_tape_close(&tape);
 }
 END
 if "$reel" info | grep -q '^built_with_libdw: *yes' && [ -n "$CXX" ]; then
-	$CXX $CFLAGS -g -I"$SOURCE_DIR/include" method.cpp -o method -L"$BUILD_DIR/.libs" -Wl,-rpath,"$BUILD_DIR/.libs" -lreel &&
-		REEL_PROFILE=method.profile ./method && "$reel" profile method.profile >text.cpp &&
-		grep -q 'method.cpp:11, waves::sea<double>::step$' text.cpp
+	$CXX $CFLAGS -g -I"$SOURCE_DIR/include" method.cpp -o method -L"$BUILD_DIR/.libs" \
+		-Wl,-rpath,"$BUILD_DIR/.libs" -lreel && REEL_PROFILE=method.profile ./method && "$reel" profile method.profile >text.cpp &&
+		grep -q 'method.cpp:11, waves::sea<double>::step$' text.cpp &&
+		grep -q 'method.cpp:17, waves::shore$' text.cpp
 	ok $? 'those of C++ have their namespace and their class'
 else
 	skip 'names of C++: no libdw, or no compiler'
+fi
+cat >module.f90 <<'END'
+module waves
+  use reel
+contains
+  subroutine step(tape, i)
+    type(reel_tape), intent(inout) :: tape
+    integer, intent(in) :: i
+    integer :: k
+
+    do k = 1, 4
+      call reel_push(tape, real(i, 8))
+    end do
+  end subroutine
+end module
+
+program main
+  use waves
+  implicit none
+  type(reel_tape) :: tape
+  integer :: i
+
+  i = reel_tape_open(tape)
+  do i = 1, 2000000
+    call step(tape, i)
+  end do
+  call reel_tape_close(tape)
+end program
+END
+if "$reel" info | grep -q '^built_with_libdw: *yes' && [ -n "$FC" ] &&
+	[ -f "$BUILD_DIR/.libs/libreel-fortran.so" ]; then
+	$FC $FCFLAGS -O0 -g -I"$BUILD_DIR/dropin/fortran" module.f90 -o module -L"$BUILD_DIR/.libs" \
+		-Wl,-rpath,"$BUILD_DIR/.libs" -lreel-fortran -lreel && REEL_PROFILE=module.profile ./module && "$reel" profile module.profile >text.f90 &&
+		grep -q 'module.f90:10, waves::step$' text.f90
+	ok $? 'and those of Fortran their module'
+else
+	skip 'names of Fortran: no libdw, or no compiler'
 fi
 python3 -m json.tool json >/dev/null 2>&1 || ! command -v python3 >/dev/null
 ok $? 'the JSON is JSON'
