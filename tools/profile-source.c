@@ -82,7 +82,7 @@ struct frame source_frame(struct source *source, uint64_t address)
 
 /* ---- Names of functions ---- */
 
-/* Whether the name of a function is told from others by that of the scope. */
+/* Returns whether the name of this scope is a part of the names of the functions in it. */
 static bool qualifies(Dwarf_Die *scope)
 {
 	switch (dwarf_tag(scope)) {

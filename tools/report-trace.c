@@ -423,7 +423,7 @@ static void note_planned(struct report *report, const struct event *event)
 	};
 }
 
-/* What has failed has taken time, and moved no bytes. */
+/* A transfer that failed took time, and moved no bytes. */
 static void look_at_transfer(struct report *report, const struct event *event, enum activity kind)
 {
 	double end = event->begin + event->ns;
@@ -492,7 +492,7 @@ static void look_at_figures(struct report *report, const struct event *event)
 			report->refused_by_budget++;
 		if (!strcmp(event->name, "trace ends"))
 			return;
-		/* What is planned has not happened, and has no place in the sums. */
+		/* The sums are of what has happened, so planned pieces are not added to them. */
 		if (!strncmp(event->name, "planned ", 8)) {
 			note_planned(report, event);
 			return;

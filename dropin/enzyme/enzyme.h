@@ -30,7 +30,7 @@ enum {
 /* Slots beside those of the plan: the state before the last step, and the last state. */
 enum { SLOT_BEFORE_LAST = -2, SLOT_LAST = -1, KEPT = 2 };
 
-/* What is copied at one moment: the regions that Enzyme names, or the environment of the step. */
+/* Where the state lies in one call: the regions that Enzyme names, or the arguments of the step. */
 struct state_place {
 	const void *regions;
 	uint64_t n;
@@ -44,7 +44,6 @@ struct enzyme_loop {
 	reel_run *run;
 	reel_pool *pool;
 	uint64_t bytes; /* of all regions, or of what save() writes */
-	size_t stride;  /* of a region; 0: not known yet */
 	int64_t steps;  /* or REEL_UNKNOWN_STEPS */
 	int64_t first_slots; /* number of slots of the first tier */
 	int error;      /* the first one; the loop gives no action any more */

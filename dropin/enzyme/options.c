@@ -20,7 +20,7 @@
 /* Relative to a step. Plans with two kinds of memory weigh them so, if nobody says better. */
 #define STORE_COST 5
 
-/* What "PLANNER:SLOTS:MORE" says. */
+/* The parts of the text "PLANNER:SLOTS:MORE". */
 struct request {
 	enum reel_planner planner;
 	int64_t slots, more; /* 0: not given */
@@ -87,7 +87,7 @@ static int64_t root_of(int64_t steps)
 	return root;
 }
 
-/* What is not said is a number of slots that grows with the loop, as Enzyme's own is. */
+/* A plan without a number of slots gets one that grows with the loop, as Enzyme's schemes do. */
 static void complete(struct request *request, int64_t steps, int64_t snapshots)
 {
 	if (request->slots)

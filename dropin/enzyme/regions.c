@@ -24,7 +24,7 @@ struct region {
 	void *data;
 	uint64_t bytes;
 	uint32_t space, flags;
-	/* Of later ones. */
+	/* Only later regions have the members below. */
 	void *shadow;
 	const struct callbacks *callbacks;
 };
@@ -45,7 +45,7 @@ static const struct region *region_at(const struct state_place *place, size_t st
 	return (const struct region *)((const char *)place->regions + i * stride);
 }
 
-/* Whether the regions have this layout: their sizes have the sum that the loop began with. */
+/* Returns whether the regions have this layout: their sizes add up to what the loop began with. */
 static bool has_stride(const struct enzyme_loop *loop, size_t stride)
 {
 	uint64_t sum = 0;
@@ -61,13 +61,14 @@ static bool has_stride(const struct enzyme_loop *loop, size_t stride)
 	return sum == loop->bytes;
 }
 
-/* The early layout first: as the later one, more memory than there is would be read. */
-static int find_stride(struct enzyme_loop *loop)
+/*
+ * Tries the early layout first: early regions, read as later ones, end before the memory that would
+ * be read. Returns 0, or -EINVAL: the regions have neither layout.
+ */
+static int find_stride(const struct enzyme_loop *loop, size_t *stride)
 {
-	loop->stride = has_stride(loop, EARLY)	                ? EARLY
-		       : has_stride(loop, sizeof(struct region)) ? sizeof(struct region)
-								  : 0;
-	if (loop->stride)
+	*stride = has_stride(loop, EARLY) ? EARLY : sizeof(struct region);
+	if (*stride == EARLY || has_stride(loop, *stride))
 		return 0;
 	return reel_fail(-EINVAL,
 			 "the regions of the state have another layout than Enzyme's of 24 or 40 "
@@ -100,10 +101,11 @@ static bool has_callbacks(const struct region *region)
 
 static int save_regions(struct enzyme_loop *loop, char *to)
 {
-	int error = find_stride(loop);
+	size_t stride;
+	int error = find_stride(loop, &stride);
 
 	for (uint64_t i = 0; i < loop->place.n && !error; i++) {
-		const struct region *region = region_at(&loop->place, loop->stride, i);
+		const struct region *region = region_at(&loop->place, stride, i);
 
 		error = copy(loop, region, to, region->data, false);
 		if (has_callbacks(region))
@@ -116,10 +118,11 @@ static int save_regions(struct enzyme_loop *loop, char *to)
 
 static int load_regions(struct enzyme_loop *loop, const char *from)
 {
-	int error = find_stride(loop);
+	size_t stride;
+	int error = find_stride(loop, &stride);
 
 	for (uint64_t i = 0; i < loop->place.n && !error; i++) {
-		const struct region *region = region_at(&loop->place, loop->stride, i);
+		const struct region *region = region_at(&loop->place, stride, i);
 
 		error = copy(loop, region, region->data, from, true);
 		if (has_callbacks(region))
@@ -130,7 +133,7 @@ static int load_regions(struct enzyme_loop *loop, const char *from)
 	return error;
 }
 
-/* What is wrong is said here: a run says only that a callback has failed. */
+/* Reports the error here, since the run would replace its text: a callback has failed. */
 int reel_enzyme_save(void *context, const void *state, void *snapshot)
 {
 	struct enzyme_loop *loop = context;

@@ -17,7 +17,7 @@
 #include "os/assert.h"
 #include "os/error.h"
 
-/* Of Enzyme's interface. */
+/* The version of Enzyme's interface that the tables have. */
 #define INTERFACE 1
 
 /* A loop that could not be opened, for which there is not even memory. */

@@ -59,7 +59,7 @@ struct reel_enzyme_options {
 	reel_pool *pool;
 	/* For plans with states in a store (reel_store_open()). NULL: REEL_STORE, or else "file". */
 	const char *store, *directory;
-	/* What is known of the loop that has ended last. NULL: nobody asks. */
+	/* Gets the statistics of the loop that has ended last. NULL: they are dropped. */
 	struct reel_run_stats *stats;
 	/*
 	 * Copies regions of an address space that is not 0, as of a GPU: to the region or from it.

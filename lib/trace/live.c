@@ -163,7 +163,7 @@ static void *run(void *unused)
 
 		if (poll(&input, 1, LOOK_MS) <= 0 || !goes_on())
 			continue;
-		/* Nobody can answer a reader without a name. */
+		/* A reader whose socket has no name cannot be answered. */
 		if (recvfrom(live.socket, &question, 1, MSG_DONTWAIT, (struct sockaddr *)&reader,
 			     &length) >= 0 &&
 		    length > offsetof(struct sockaddr_un, sun_path))

@@ -1371,7 +1371,7 @@ static void a_wait_has_an_end(void)
 	tap_case("a pin that waits for some time");
 	held_release(held);
 	parcel = sealed(pool, BYTES, 1);
-	/* Of parcels that were used in the same millisecond another one may leave. */
+	/* If all were used in the same millisecond, another parcel may leave memory. */
 	while (reel_parcel_is_in_memory(parcel))
 		push_out(pool);
 	held_hold_gets(held);
