@@ -22,6 +22,8 @@
 #include "tape/tape.h"
 #include "trace/trace.h"
 
+#define MAX_WALKED 5000000
+
 int64_t reel_run_step_of(const reel_run *run, int64_t segment)
 {
 	int64_t step = segment > REEL_MAX_STEPS / run->options.segment_steps ?
@@ -223,6 +225,22 @@ reel_action reel_run_piece_of(const reel_run *run, const reel_action *action)
 			     .last = reel_run_step_of(run, action->last)};
 
 	return piece;
+}
+
+bool reel_run_walk_plan(const reel_run *run,
+			void (*visit)(void *context, const reel_action *action), void *context)
+{
+	reel_action action = {.kind = REEL_ACTION_ADVANCE};
+	reel_schedule *later;
+
+	if (reel_schedule_open(&later, run->plan))
+		return false;
+	if (!reel_schedule_copy(later, run->schedule))
+		for (int64_t i = 0; i < MAX_WALKED && action.kind != REEL_ACTION_DONE &&
+				    !reel_schedule_next(later, &action); i++)
+			visit(context, &action);
+	reel_schedule_close(later);
+	return action.kind == REEL_ACTION_DONE;
 }
 
 int reel_run_check_balance(reel_run *run, const reel_action *reversed, reel_tape *tape)

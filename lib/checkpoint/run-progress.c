@@ -38,8 +38,6 @@
 #define CALL_NS (REEL_SECOND_NS / 5)
 /* Between two lines elsewhere. */
 #define LINE_NS (30 * (uint64_t)REEL_SECOND_NS)
-/* Longer plans are not walked through: that takes some tenths of a second. */
-#define MAX_COUNTED 5000000
 
 struct pieces {
 	double left[BINS];  /* number of steps that the plan still takes */
@@ -121,8 +119,9 @@ static void make_room(struct reel_run_progress *progress, int64_t last)
 
 /* ---- What is left ---- */
 
-static void add_left(const reel_run *run, const reel_action *action)
+static void add_left(void *context, const reel_action *action)
 {
+	const reel_run *run = context;
 	reel_action piece;
 
 	if (action->kind >= REEL_PIECE_KINDS)
@@ -141,22 +140,11 @@ static void forget_left(struct reel_run_progress *progress)
 
 void reel_progress_count(reel_run *run)
 {
-	reel_action action = {.kind = REEL_ACTION_ADVANCE};
-	reel_schedule *later;
-	int64_t actions = 0;
-
-	if (!run->progress || run->steps == REEL_UNKNOWN_STEPS ||
-	    reel_schedule_open(&later, run->plan))
+	if (!run->progress || run->steps == REEL_UNKNOWN_STEPS)
 		return;
 	make_room(run->progress, run->steps);
 	forget_left(run->progress);
-	if (!reel_schedule_copy(later, run->schedule))
-		for (; actions < MAX_COUNTED && action.kind != REEL_ACTION_DONE; actions++) {
-			reel_schedule_next(later, &action);
-			add_left(run, &action);
-		}
-	run->progress->knows_left = action.kind == REEL_ACTION_DONE;
-	reel_schedule_close(later);
+	run->progress->knows_left = reel_run_walk_plan(run, add_left, run);
 }
 
 static double sum(const double bins[BINS])

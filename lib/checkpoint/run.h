@@ -169,6 +169,13 @@ void reel_run_set_counts(reel_run *run, const struct reel_run_counts *counts);
 int64_t reel_run_step_of(const reel_run *run, int64_t segment);
 /* Returns the action with its steps counted in those of the model. */
 reel_action reel_run_piece_of(const reel_run *run, const reel_action *action);
+/*
+ * Calls visit() for each action that the plan still has, from the next one of `run->schedule` on, and
+ * for DONE. Returns true if that is reached: there is memory, and the plan has no more than 5,000,000
+ * actions. More would take longer than some tenths of a second.
+ */
+bool reel_run_walk_plan(const reel_run *run,
+			void (*visit)(void *context, const reel_action *action), void *context);
 /* Carries an action of the plan out; `tape` NULL: that of the run. As reel_run_carry_out(). */
 int reel_run_act(reel_run *run, const reel_action *action, void *context, void *state,
 		 void *adjoint, reel_tape *tape);
