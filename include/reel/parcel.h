@@ -104,6 +104,15 @@ int reel_parcel_seal(reel_parcel *parcel);
 int reel_parcel_seal_unchanged(reel_parcel *parcel);
 
 /*
+ * Seals a parcel of which the caller does not know whether its contents have changed since it was
+ * unsealed. If the store has a copy, its checksum (CRC-32C) is compared with that of the contents,
+ * and they are written again if these differ: one change in 2^32 that is not a burst of at most 32
+ * bits is not seen. A store that does its own checks instead has them written again. Returns as
+ * reel_parcel_seal(). Cost: some 0.03 ns a byte if there is a copy, of all that shares a slab.
+ */
+int reel_parcel_seal_compared(reel_parcel *parcel);
+
+/*
  * Opens a sealed parcel again, to change its contents. *data points to them; those of a scratch
  * parcel are undefined. Waits for the store as reel_parcel_pin() does, and until a transfer of the
  * contents has ended.

@@ -224,12 +224,28 @@ bool reel_bin_is_in_memory(struct reel_bin *bin)
 	return there;
 }
 
+/*
+ * Relaxed, as in reel_bin_note_use(): the pins order it. Nobody writes to the frame any more, since
+ * this was the last pin.
+ */
+static void give_up_changed_copy(struct reel_bin *bin)
+{
+	struct reel_pool *pool = bin->parcels->pool;
+
+	if (!atomic_exchange_explicit(&bin->is_compared, false, memory_order_relaxed))
+		return;
+	if (reel_slab_has_copy(bin->slab) &&
+	    reel_pieces_differ(reel_offload_of(pool), bin->slab))
+		reel_slab_make_writable(pool, bin->slab);
+}
+
 /* Without an announced use, a bin is taken to be needed as late as it was used early. */
 static void seal(void *context)
 {
 	struct reel_bin *bin = context;
 	struct reel_parcels *parcels = bin->parcels;
 
+	give_up_changed_copy(bin);
 	reel_slab_seal(parcels->pool, bin->slab, parcels->unordered, reel_now_ms(), bin->filled,
 		       bin->layout);
 	if (is_announced(bin)) {
@@ -274,4 +290,10 @@ void reel_bin_note_change(struct reel_bin *bin)
 	writable = reel_slab_make_writable(bin->parcels->pool, bin->slab);
 	REEL_ASSERT(writable);
 	(void)writable;
+}
+
+void reel_bin_note_use(struct reel_bin *bin)
+{
+	REEL_ASSERT(reel_pins_count(&bin->pins) > 0);
+	atomic_store_explicit(&bin->is_compared, true, memory_order_relaxed);
 }

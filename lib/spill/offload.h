@@ -98,6 +98,12 @@ struct reel_demand {
 	double rate; /* recent number of slabs popped per second */
 };
 
+/* A piece of a copy: where the store has it, and the checksum of what it has. */
+struct reel_piece {
+	struct reel_extent extent;
+	uint64_t checksum;
+};
+
 /* What a sealed slab has beside its descriptor. */
 struct reel_slab_io {
 	/* Written by the owner before it seals. Atomic, since estimates read them at any time. */
@@ -112,8 +118,8 @@ struct reel_slab_io {
 	/* Its owner has used it since it came to memory. Relaxed: the state orders it. */
 	_Atomic bool was_used;
 	size_t stored_bytes;
-	struct reel_extent extent;   /* of a copy in one piece */
-	struct reel_extent *extents; /* of a copy in several pieces, one for each; or NULL */
+	struct reel_piece piece;   /* of a copy in one piece */
+	struct reel_piece *pieces; /* of a copy in several pieces, one for each; or NULL */
 	/* While a transfer is under way: pieces started, pieces on their way, first error. */
 	uint32_t started;
 	uint32_t moving;
@@ -339,6 +345,11 @@ void reel_pieces_put(struct reel_offload *offload, struct reel_ticket *ticket);
 void reel_pieces_get(struct reel_offload *offload, struct reel_ticket *ticket);
 /* Drop the pieces that are in the store. */
 void reel_pieces_drop(struct reel_offload *offload, struct reel_slab *slab);
+/*
+ * Whether the frame differs from the copy, by the checksums of its pieces. The owner of a slab that
+ * is PINNED calls it. Reads all of the frame.
+ */
+bool reel_pieces_differ(struct reel_offload *offload, struct reel_slab *slab);
 void reel_pieces_free_all(struct reel_offload *offload);
 /* Take the results of the transfers that are complete; whether there were any. */
 bool reel_transfers_collect(struct reel_offload *offload);

@@ -607,7 +607,8 @@ static void seal_scratch(struct reel_parcel *parcel)
 	leave_bin(bin, true);
 }
 
-static int seal(struct reel_parcel *parcel, bool has_changed)
+/* `note` tells the bin what has become of the contents; NULL: they are as they were. */
+static int seal(struct reel_parcel *parcel, void (*note)(struct reel_bin *bin))
 {
 	if (!move(parcel, REEL_PARCEL_IS_OPEN, 0))
 		return reel_fail(-EINVAL, "a parcel is sealed that is not open");
@@ -616,20 +617,25 @@ static int seal(struct reel_parcel *parcel, bool has_changed)
 		seal_scratch(parcel);
 		return 0;
 	}
-	if (has_changed)
-		reel_bin_note_change(parcel->bin);
+	if (note)
+		note(parcel->bin);
 	reel_bin_unpin(parcel->bin);
 	return 0;
 }
 
 int reel_parcel_seal(reel_parcel *parcel)
 {
-	return seal(parcel, true);
+	return seal(parcel, reel_bin_note_change);
 }
 
 int reel_parcel_seal_unchanged(reel_parcel *parcel)
 {
-	return seal(parcel, false);
+	return seal(parcel, NULL);
+}
+
+int reel_parcel_seal_compared(reel_parcel *parcel)
+{
+	return seal(parcel, reel_bin_note_use);
 }
 
 static int unseal_scratch(struct reel_parcel *parcel)

@@ -34,6 +34,8 @@ struct reel_bin {
 	size_t filled;          /* bytes from the beginning of the frame that are in use */
 	struct reel_layout layout;
 	bool scratch; /* all of its parcels are open scratch parcels; it is never sealed */
+	/* Who has used it may have changed it: the last unpin compares it with its copy. */
+	_Atomic bool is_compared;
 
 	/* Requires `parcels->lock`. */
 	struct reel_bin *next, *previous;
@@ -116,6 +118,11 @@ bool reel_bin_is_in_memory(struct reel_bin *bin);
 int reel_bin_await_put(struct reel_bin *bin);
 /* The caller has pinned the bin, awaited its put, and changed what it has: its copy is void. */
 void reel_bin_note_change(struct reel_bin *bin);
+/*
+ * The caller has pinned the bin and awaited its put, and may have changed what it has: when nothing
+ * pins it any more, its copy is void if the checksums differ.
+ */
+void reel_bin_note_use(struct reel_bin *bin);
 
 /* ---- order.c: requires parcels->lock ---- */
 

@@ -122,10 +122,26 @@ static uint32_t count_pieces(const struct reel_offload *offload, const struct re
 	return (uint32_t)((bytes + piece_bytes(offload) - 1) / piece_bytes(offload));
 }
 
-static struct reel_extent *extent_of(struct reel_slab_io *slab_io, uint32_t piece)
+static struct reel_piece *piece_of(struct reel_slab_io *slab_io, uint32_t piece)
 {
-	REEL_ASSERT(slab_io->extents || piece == 0);
-	return slab_io->extents ? &slab_io->extents[piece] : &slab_io->extent;
+	REEL_ASSERT(slab_io->pieces || piece == 0);
+	return slab_io->pieces ? &slab_io->pieces[piece] : &slab_io->piece;
+}
+
+/* Says what a piece is: its label, and the part of the frame that it has. */
+static void describe(const struct reel_offload *offload, const struct reel_slab *slab,
+		     const struct reel_slab_io *slab_io, uint32_t piece, reel_transfer *transfer)
+{
+	size_t before = piece * piece_bytes(offload);
+
+	REEL_ASSERT(before == 0 || before < slab_io->stored_bytes);
+	transfer->label = slab_io->label;
+	/* Mutants survive (constant): any number that differs from piece to piece will do. */
+	transfer->label.slab_index |= (uint64_t)piece << 32;
+	transfer->data = slab->frame + before;
+	/* Mutants survive (arithmetic): a longer last piece lies within the frame, too. */
+	transfer->bytes = reel_min_size(slab_io->stored_bytes - before, piece_bytes(offload));
+	REEL_ASSERT(transfer->bytes % offload->align == 0);
 }
 
 /* The states of a slab that has tickets. The owner may move it between them. */
@@ -141,22 +157,14 @@ static void send(struct reel_offload *offload, struct reel_ticket *ticket)
 {
 	struct reel_slab *slab = ticket->slab;
 	struct reel_slab_io *slab_io = reel_slab_io_of(offload, slab);
-	size_t before = ticket->piece * piece_bytes(offload);
 	reel_transfer *transfer = &ticket->transfer;
 
 	REEL_ASSERT(is_in_transfer(slab) && reel_slab_spills(offload->pool, slab));
 	REEL_ASSERT(slab_io->label.serial > 0 && slab_io->label.serial <= offload->last_put);
-	REEL_ASSERT(before == 0 || before < slab_io->stored_bytes);
-	transfer->label = slab_io->label;
-	/* Mutants survive (constant): any number that differs from piece to piece will do. */
-	transfer->label.slab_index |= (uint64_t)ticket->piece << 32;
-	transfer->data = slab->frame + before;
-	/* Mutants survive (arithmetic): a longer last piece lies within the frame, too. */
-	transfer->bytes = reel_min_size(slab_io->stored_bytes - before, piece_bytes(offload));
-	REEL_ASSERT(transfer->bytes % offload->align == 0);
+	describe(offload, slab, slab_io, ticket->piece, transfer);
 	ticket->since = reel_trace_begin();
 	if (ticket->get) {
-		transfer->extent = *extent_of(slab_io, ticket->piece);
+		transfer->extent = piece_of(slab_io, ticket->piece)->extent;
 		reel_store_get(offload->store, transfer);
 	} else {
 		transfer->layout = slab_io->layout;
@@ -222,14 +230,14 @@ void reel_pieces_put(struct reel_offload *offload, struct reel_ticket *ticket)
 	struct reel_slab_io *slab_io = reel_slab_io_of(offload, ticket->slab);
 	uint32_t pieces = count_pieces(offload, slab_io);
 
-	REEL_ASSERT(!slab_io->stored && !slab_io->extents);
-	slab_io->extents = pieces > 1 ? calloc(pieces, sizeof *slab_io->extents) : NULL;
-	if (pieces > 1 && !slab_io->extents) {
-		/* Without a place for the extents the first piece fails, and with it the slab. */
+	REEL_ASSERT(!slab_io->stored && !slab_io->pieces);
+	slab_io->pieces = pieces > 1 ? calloc(pieces, sizeof *slab_io->pieces) : NULL;
+	if (pieces > 1 && !slab_io->pieces) {
+		/* Without a place for its pieces the first piece fails, and with it the slab. */
 		slab_io->started = slab_io->moving = 1;
 		offload->puts++;
 		ticket->piece = 0;
-		slab_io->extent.location = NOWHERE;
+		slab_io->piece.extent.location = NOWHERE;
 		slab_io->failure = -ENOMEM;
 		ticket->since = reel_trace_begin();
 		ticket->transfer.label = slab_io->label;
@@ -238,7 +246,7 @@ void reel_pieces_put(struct reel_offload *offload, struct reel_ticket *ticket)
 		return;
 	}
 	for (uint32_t i = 0; i < pieces; i++)
-		extent_of(slab_io, i)->location = NOWHERE;
+		piece_of(slab_io, i)->extent.location = NOWHERE;
 	start(offload, ticket);
 }
 
@@ -251,17 +259,36 @@ void reel_pieces_get(struct reel_offload *offload, struct reel_ticket *ticket)
 void reel_pieces_drop(struct reel_offload *offload, struct reel_slab *slab)
 {
 	struct reel_slab_io *slab_io = reel_slab_io_of(offload, slab);
-	uint32_t pieces = slab_io->extents ? count_pieces(offload, slab_io) : 1;
+	uint32_t pieces = slab_io->pieces ? count_pieces(offload, slab_io) : 1;
 
 	REEL_ASSERT(!slab_io->moving);
 	for (uint32_t i = 0; i < pieces; i++) {
-		if (extent_of(slab_io, i)->location != NOWHERE)
-			reel_store_drop(offload->store, *extent_of(slab_io, i));
-		extent_of(slab_io, i)->location = NOWHERE;
+		struct reel_extent *extent = &piece_of(slab_io, i)->extent;
+
+		if (extent->location != NOWHERE)
+			reel_store_drop(offload->store, *extent);
+		extent->location = NOWHERE;
 	}
 	/* Mutants survive (statement): ASan alone sees what is lost. */
-	free(slab_io->extents);
-	slab_io->extents = NULL;
+	free(slab_io->pieces);
+	slab_io->pieces = NULL;
+}
+
+bool reel_pieces_differ(struct reel_offload *offload, struct reel_slab *slab)
+{
+	struct reel_slab_io *slab_io = reel_slab_io_of(offload, slab);
+	uint32_t pieces = count_pieces(offload, slab_io), same = 0;
+
+	REEL_ASSERT(reel_slab_state_of(slab) == REEL_SLAB_PINNED && slab_io->stored);
+	while (same < pieces) {
+		reel_transfer transfer;
+
+		describe(offload, slab, slab_io, same, &transfer);
+		if (reel_checksum_of_put(&transfer) != piece_of(slab_io, same)->checksum)
+			break;
+		same++;
+	}
+	return same < pieces;
 }
 
 void reel_pieces_free_all(struct reel_offload *offload)
@@ -270,7 +297,7 @@ void reel_pieces_free_all(struct reel_offload *offload)
 
 	/* Mutants survive (constant): ASan alone sees what is lost. */
 	for (size_t i = 0; i < slabs; i++)
-		free(offload->slab_io[i].extents);
+		free(offload->slab_io[i].pieces);
 }
 
 static void trace_transfer(const struct reel_offload *offload, const struct reel_ticket *ticket)
@@ -315,7 +342,7 @@ static bool try_again(struct reel_offload *offload, struct reel_ticket *ticket)
 {
 	const struct reel_slab_io *slab_io = reel_slab_io_of(offload, ticket->slab);
 
-	if (!ticket->transfer.error || (!ticket->get && !slab_io->extents) ||
+	if (!ticket->transfer.error || (!ticket->get && !slab_io->pieces) ||
 	    ticket->attempts == ATTEMPTS ||
 	    reel_slab_state_of(ticket->slab) == REEL_SLAB_FREE_PENDING)
 		return false;
@@ -345,7 +372,8 @@ static void end_piece(struct reel_offload *offload, struct reel_ticket *ticket)
 	if (ticket->transfer.error)
 		slab_io->failure = ticket->transfer.error;
 	else if (!get)
-		*extent_of(slab_io, ticket->piece) = ticket->transfer.extent;
+		*piece_of(slab_io, ticket->piece) = (struct reel_piece){
+			ticket->transfer.extent, reel_transfer_checksum(&ticket->transfer)};
 	start_more(offload, slab, get);
 	if (slab_io->moving)
 		return;

@@ -48,6 +48,19 @@ static struct header header_of(const reel_transfer *transfer)
 	return header;
 }
 
+uint64_t reel_transfer_checksum(const reel_transfer *transfer)
+{
+	struct header header;
+
+	memcpy(&header, transfer->header, sizeof header);
+	return header.crc;
+}
+
+uint64_t reel_checksum_of_put(const reel_transfer *transfer)
+{
+	return header_of(transfer).crc;
+}
+
 static bool is_sound(const reel_transfer *transfer)
 {
 	struct header header = header_of(transfer);

@@ -37,6 +37,13 @@ void reel_layer_unregister(reel_store *store, void *memory, size_t bytes);
 
 /* Takes a checksum layer off a store, which is the caller's as before. */
 void reel_store_checksum_leave(reel_store *store);
+/*
+ * The checksum of a transfer that ended well, as a checksum layer left it in the header. Behind a
+ * store that verifies by itself it is what that store left there.
+ */
+uint64_t reel_transfer_checksum(const reel_transfer *transfer);
+/* The checksum that a put of this label, these data and so many bytes has. Reads all of the data. */
+uint64_t reel_checksum_of_put(const reel_transfer *transfer);
 
 /*
  * Returns the error of a transfer as tapes and runs return it. A code that means something else

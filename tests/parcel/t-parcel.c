@@ -356,6 +356,45 @@ static void what_is_unchanged_is_not_written_again(size_t bytes)
 	close_all(pool, late, "a parcel that was sealed unchanged");
 }
 
+/* Whoever does not know whether a parcel has changed lets its checksum decide. */
+static void what_is_compared_is_written_where_it_differs(size_t bytes)
+{
+	reel_store *store = NULL;
+	int error = reel_store_open(&store, "memory=1M", NULL);
+	reel_pool *pool = open_pool(spilling(store, BUDGET, 4));
+	reel_parcel *parcel = sealed(pool, bytes, 1), *beside = sealed(pool, bytes, 2);
+	reel_parcel *next = sealed(pool, SLAB / 2, 7);
+	uint64_t stored;
+	void *data, *other;
+
+	tap_case("a parcel that is sealed and compared");
+	is_int(error, 0, "a store that does not verify");
+	push_out(pool);
+	stored = parcel_stats(pool).stored_bytes;
+	ok(!reel_parcel_unseal(parcel, &data) && has_bytes(data, bytes, 1),
+	   "%zu bytes that are in the store are unsealed", bytes);
+	is_int(reel_parcel_seal_compared(parcel), 0, "and sealed as they were");
+	is_int(reel_parcel_seal_compared(parcel), -EINVAL, "once");
+	is_int(parcel_stats(pool).stored_bytes, stored, "the store still has them");
+	push_out(pool);
+	ok(reads(parcel, 1) && reads(beside, 2), "they come back");
+	ok(!reel_parcel_unseal(parcel, &data) && !reel_parcel_unseal(beside, &other),
+	   "two are unsealed");
+	((unsigned char *)data)[bytes - 1] ^= 1;
+	is_int(reel_parcel_seal_compared(parcel), 0, "one of them with another last bit");
+	is_int(reel_parcel_seal_compared(beside), 0, "the other one as it was");
+	push_out(pool);
+	ok(!reel_parcel_unseal(parcel, &data), "it comes back");
+	((unsigned char *)data)[bytes - 1] ^= 1;
+	ok(has_bytes(data, bytes, 1), "with this bit");
+	reel_parcel_seal(parcel);
+	ok(reads(beside, 2), "and the other one as it was");
+	reel_parcel_close(next);
+	reel_parcel_close(parcel);
+	reel_parcel_close(beside);
+	close_pool_at_rest(pool, "a parcel that was compared");
+}
+
 /* ---- Room ---- */
 
 /* They have addresses, take up next to nothing, and spill with the slab that they share. */
@@ -1667,6 +1706,9 @@ int main(void)
 	what_is_unchanged_is_not_written_again(SLAB / 3);
 	what_is_unchanged_is_not_written_again(SLAB);
 	what_is_unchanged_is_not_written_again(3 * SLAB + 7);
+	what_is_compared_is_written_where_it_differs(SLAB / 3);
+	what_is_compared_is_written_where_it_differs(SLAB);
+	what_is_compared_is_written_where_it_differs(3 * SLAB + 7);
 	unsealing_waits_for_a_put();
 	parcels_of_no_bytes();
 	scratch_keeps_nothing();
