@@ -267,6 +267,7 @@ public:
 	void *data() const noexcept { return static_cast<reel_parcel *>(*this) ? at : nullptr; }
 	void seal() { check(reel_parcel_seal(*this)), at = nullptr; }
 	void unseal() { check(reel_parcel_unseal(*this, &at)); }
+	void seal_compared() { check(reel_parcel_seal_compared(*this)), at = nullptr; }
 };
 
 /* A pin of a sealed parcel, as long as this lives, and the address of the contents. */

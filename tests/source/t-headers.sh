@@ -29,6 +29,7 @@ for path in "$SOURCE_DIR"/include/reel.h "$SOURCE_DIR"/include/reel/*.h; do
 done
 
 [ -z "$CXX" ] || compiles c++ c++14 reel.hpp $CXX
+[ -z "$CXX" ] || compiles c++ c++17 reel/codipack.hpp $CXX -I"$SOURCE_DIR/tests/helpers"
 [ "$(wc -l <"$SOURCE_DIR/include/reel.hpp")" -lt 300 ]
 ok $? 'reel.hpp is below 300 lines'
 

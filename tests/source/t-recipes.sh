@@ -173,6 +173,7 @@ prepare() {
 	'dropin/clad/README.md: g++'*) cp program-1 printed.cpp ;;
 	'dropin/fortran/README.md: gfortran -O2 adjoint.f90'*) cp program-1 adjoint.f90 ;;
 	'dropin/fortran/README.md: gfortran'*) cp program-2 chunks.f90 ;;
+	'dropin/codipack/README.md: '*) of_another 'CoDiPack is not among the tools of the tests' ;;
 	'dropin/petsc/README.md: '*) of_another 'PETSc, and a program with it, are not among the tools of the tests' ;;
 	'dropin/malloc/README.md: cc'*) cp program-1 gradient.c ;;
 	'dropin/malloc/README.md: ./gradient' | 'dropin/malloc/README.md: LD_PRELOAD'*)

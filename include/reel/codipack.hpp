@@ -1,0 +1,828 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * CoDiPack's tapes on Reel: data streams whose chunks leave memory when a budget is used up, and
+ * come back when the tape is evaluated. C++17, CoDiPack 3.
+ *
+ *	#include <reel/codipack.hpp>
+ *
+ *	using Real = codi::ActiveType<codi::JacobianReuseTape<codi::JacobianTapeTypes<
+ *		double, double, codi::MultiUseIndexManager<int>, reel::codipack::data>>>;
+ *
+ * Nothing else of the program changes. All types that take a Data take this one: JacobianTapeTypes
+ * and PrimalValueTapeTypes, with linear and with reused indices.
+ *
+ * Memory. A stream has at first a chunk of at most 64 KiB of ordinary memory, which stays. All
+ * others are parcels (reel/parcel.h) of a slab each, less if the chunk size of CoDiPack is less.
+ * The last chunk and those that are being evaluated are in memory; the pool keeps the others there
+ * while its budget has room. reset() and resetTo() give chunks to the pool, which keeps their
+ * memory for the next recording.
+ *
+ * Streams of types that are not trivially copyable, as the values of a second derivative are, stay
+ * CoDiPack's own; see spills<T>. What grows beside the streams is CoDiPack's, too: the adjoint
+ * vector, the primal vector, the data of external functions.
+ *
+ * Errors. A call for which there is no room, or whose chunk a store has lost, throws a
+ * std::system_error with the error of reel_parcel_open() or reel_parcel_unseal() as its code, and
+ * its text in what(). A statement reserves its room before anything of it is stored, and is not on
+ * the tape then. An evaluation that throws has evaluated a part.
+ *
+ * Threads. As with CoDiPack's own streams one thread at a time records on a tape, resets, edits or
+ * swaps it. Several threads may evaluate a tape at the same time, each with an adjoint vector of
+ * its own. A tape may be made by one thread and evaluated by another.
+ */
+#ifndef REEL_CODIPACK_HPP
+#define REEL_CODIPACK_HPP
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <system_error>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <codi.hpp>
+#include <reel.hpp>
+
+namespace reel {
+namespace codipack {
+
+/*
+ * Whether values of a type may leave memory and lie elsewhere when they come back. A program may
+ * specialise it for types of its own that are not trivially copyable, if their bytes are all of
+ * them: no destructor is called for values in a stream.
+ */
+template <class T> struct spills : std::is_trivially_copyable<T> {};
+
+namespace detail {
+
+inline std::atomic<reel_pool *> chosen_pool{nullptr};
+alignas(64) inline char no_item;
+
+/* Chunks that an evaluation is about to use, in their order. */
+class announcement {
+public:
+	announcement() = default;
+	announcement(const announcement &) = delete;
+	announcement &operator=(const announcement &) = delete;
+	/* An evaluation that throws uses no more chunks. */
+	~announcement()
+	{
+		if (std::uncaught_exceptions() > uncaught)
+			reel_parcel_withdraw(order.data(), order.size());
+	}
+
+	void add(reel_parcel *parcel) { order.push_back(parcel); }
+
+	/* What cannot be announced is read when it is used. */
+	void make()
+	{
+		if (order.size() > 1 && reel_parcel_announce(order.data(), order.size()))
+			order.clear();
+	}
+
+private:
+	std::vector<reel_parcel *> order;
+	int uncaught = std::uncaught_exceptions();
+};
+
+/* The walk of a stream's nested data: of another stream, or of an index manager, which has none. */
+template <class Data> struct walk_of {
+	static constexpr bool is_stream = false;
+	struct type {
+		explicit type(Data &) {}
+	};
+};
+
+/* The columns of a chunk, as CoDiPack's ChunkN<Column...> names them. */
+template <class Chunk> struct columns_of;
+
+template <template <class...> class Any, class... Column> struct columns_of<Any<Column...>> {
+	using pointers = std::tuple<Column *...>;
+
+	static constexpr std::size_t item_bytes = (sizeof(Column) + ...);
+	static constexpr bool spill = (spills<Column>::value && ...);
+
+	/* Each column begins at a multiple of this. */
+	static constexpr std::size_t align = 64;
+
+	/* Number of items of which so many bytes have room. */
+	static constexpr std::size_t items_in(std::size_t bytes)
+	{
+		return (bytes - (sizeof...(Column) - 1) * align) / item_bytes;
+	}
+
+	static std::size_t bytes_of(std::size_t items)
+	{
+		return (padded(items * sizeof(Column)) + ...);
+	}
+
+	static pointers in(char *memory, std::size_t items)
+	{
+		std::size_t before = 0;
+
+		/* In braces the columns are taken from left to right. */
+		return pointers{reinterpret_cast<Column *>(
+			memory + std::exchange(before, before + padded(items * sizeof(Column))))...};
+	}
+
+	template <class... Value>
+	static void assign(const pointers &to, std::size_t item, const Value &...value)
+	{
+		std::apply([&](Column *...column) {
+			((column[item] = static_cast<Column>(value)), ...); }, to);
+	}
+
+	static pointers item(const pointers &first, std::size_t n)
+	{
+		return std::apply([&](Column *...column) { return pointers(column + n...); }, first);
+	}
+
+	/* Moves n items down, as memmove() does. */
+	static void move(const pointers &at, std::size_t to, std::size_t from, std::size_t n)
+	{
+		std::apply([&](Column *...column) {
+			(std::memmove(static_cast<void *>(column + to), column + from,
+				      n * sizeof(Column)), ...); }, at);
+	}
+
+private:
+	static constexpr std::size_t padded(std::size_t bytes)
+	{
+		return (bytes + align - 1) / align * align;
+	}
+};
+
+} // namespace detail
+
+template <class Chunk, class Nested> class stream;
+
+template <class Chunk, class Nested> struct detail::walk_of<stream<Chunk, Nested>> {
+	static constexpr bool is_stream = true;
+	using type = typename stream<Chunk, Nested>::walk;
+};
+
+/*
+ * Chooses the pool for tapes that are empty now; it outlives them. nullptr, or no call: the default
+ * pool, whose budget and store the environment sets (REEL_BUDGET, REEL_SPILL_DIR; reel/pool.h).
+ */
+inline void set_pool(reel_pool *pool)
+{
+	/* Relaxed: the program orders this call and the first statement of a tape. */
+	detail::chosen_pool.store(pool, std::memory_order_relaxed);
+}
+
+/*
+ * A data stream, as CoDiPack's DataInterface describes it: its names and their meaning are
+ * CoDiPack's. Positions are valid until the data before them is reset, and become valid again when
+ * the same data is recorded again.
+ */
+template <class T_Chunk, class T_Nested> class stream {
+public:
+	using Chunk = T_Chunk;
+	using NestedData = T_Nested;
+	using InternalPosHandle = std::size_t;
+	using NestedPosition = typename NestedData::Position;
+	using Position = codi::ChunkPosition<NestedPosition>;
+
+	explicit stream(std::size_t items_of_chunk) : chunk_items(items_of_chunk) {}
+	stream(std::size_t items_of_chunk, NestedData *data) : stream(items_of_chunk)
+	{
+		setNested(data);
+	}
+	stream(const stream &) = delete;
+	stream &operator=(const stream &) = delete;
+
+	void setNested(NestedData *data)
+	{
+		nested = data;
+		chunks.emplace_back(data->getZeroPosition());
+	}
+
+	/* ---- Adding items ---- */
+
+	/*
+	 * Makes room for so many items that lie one after the other. Throws if there is none. Cost: a
+	 * comparison; for each chunk that of reel_parcel_open().
+	 */
+	InternalPosHandle reserveItems(const std::size_t &items)
+	{
+		if (REEL_UNLIKELY(items > limit - used))
+			go_on(items);
+		return used;
+	}
+
+	template <class... Value> void pushData(const Value &...value)
+	{
+		columns::assign(to, used, value...);
+		used++;
+	}
+
+	template <class... Column> void getDataPointers(Column *&...column)
+	{
+		std::tie(column...) = columns::item(to, used);
+	}
+
+	void addDataSize(const std::size_t &items) { used += items; }
+
+	std::size_t getPushedDataCount(const InternalPosHandle &since) const { return used - since; }
+
+	/* ---- Sizes and positions ---- */
+
+	/* Does nothing: the pool keeps the memory of chunks that are not used. */
+	void resize(const std::size_t &) {}
+
+	void reset() { resetTo(getZeroPosition()); }
+
+	void resetHard()
+	{
+		reset_this(0, 0);
+		chunks[0].ordinary.reset();
+		chunks[0].room = 0;
+		nested->resetHard();
+	}
+
+	void resetTo(const Position &position)
+	{
+		reset_this(position.chunk, position.data);
+		nested->resetTo(position.inner);
+	}
+
+	/* Chunks that lie between both positions as a whole go to the pool. */
+	void erase(const Position &start, const Position &end, bool recursive = true)
+	{
+		if (start.chunk == end.chunk) {
+			cut(start.chunk, start.data, end.data);
+		} else {
+			cut(start.chunk, start.data, used_of(start.chunk));
+			cut(end.chunk, 0, end.data);
+		}
+		if (recursive)
+			nested->erase(start.inner, end.inner, recursive);
+		close_between(start, end, recursive);
+	}
+
+	std::size_t getDataSize() const
+	{
+		std::size_t size = 0;
+
+		for (std::size_t i = 0; i < chunks.size(); i++)
+			size += used_of(i);
+		return size;
+	}
+
+	Position getPosition() const { return Position(current, used, nested->getPosition()); }
+
+	Position getZeroPosition() const { return Position(0, 0, nested->getZeroPosition()); }
+
+	template <class Target> Target extractPosition(const Position &position) const
+	{
+		if constexpr (std::is_same<Target, Position>::value)
+			return position;
+		else
+			return nested->template extractPosition<Target>(position.inner);
+	}
+
+	/* ---- All of it ---- */
+
+	void addToTapeValues(codi::TapeValues &values) const
+	{
+		constexpr auto sum = codi::TapeValues::LocalReductionOperation::Sum;
+		std::size_t allocated = 0;
+
+		for (const chunk &each : chunks)
+			allocated += each.room ? columns::bytes_of(each.room) : 0;
+		values.addUnsignedLongEntry("Total number", getDataSize());
+		values.addUnsignedLongEntry("Number of chunks", chunks.size());
+		values.addDoubleEntry("Memory used", double(getDataSize()) * columns::item_bytes, sum,
+				      true, false);
+		values.addDoubleEntry("Memory allocated", double(allocated), sum, false, true);
+	}
+
+	void swap(stream &other)
+	{
+		std::swap(chunks, other.chunks);
+		std::swap(current, other.current);
+		std::swap(used, other.used);
+		std::swap(limit, other.limit);
+		std::swap(to, other.to);
+		std::swap(chunk_items, other.chunk_items);
+		std::swap(pool, other.pool);
+		std::swap(slab_bytes, other.slab_bytes);
+		nested->swap(*other.nested);
+	}
+
+	/* ---- Evaluating ---- */
+
+	template <int selectedDepth = -1, class Function, class... Arguments>
+	void evaluateForward(const Position &start, const Position &end, Function function,
+			     Arguments &&...arguments)
+	{
+		evaluate<true, selectedDepth>(start, end, function,
+					      std::forward<Arguments>(arguments)...);
+	}
+
+	template <int selectedDepth = -1, class Function, class... Arguments>
+	void evaluateReverse(const Position &start, const Position &end, Function function,
+			     Arguments &&...arguments)
+	{
+		evaluate<false, selectedDepth>(start, end, function,
+					       std::forward<Arguments>(arguments)...);
+	}
+
+	template <class Function, class... Arguments>
+	void forEachForward(const Position &start, const Position &end, Function function,
+			    Arguments &&...arguments)
+	{
+		const auto call = [&](const pointers &first, std::size_t at, std::size_t stop) {
+			for (; at < stop; at++)
+				call_with(columns::item(first, at), function, arguments...);
+		};
+
+		for_each<true>(start, end, call);
+	}
+
+	template <class Function, class... Arguments>
+	void forEachReverse(const Position &start, const Position &end, Function function,
+			    Arguments &&...arguments)
+	{
+		const auto call = [&](const pointers &first, std::size_t at, std::size_t stop) {
+			while (at > stop)
+				call_with(columns::item(first, --at), function, arguments...);
+		};
+
+		for_each<false>(start, end, call);
+	}
+
+	/*
+	 * Calls the function with an object for each chunk, which is valid until it returns. It is a
+	 * codi::ChunkBase: what has been written to a file is read by a tape with the same chunks.
+	 */
+	template <class Function, class... Arguments>
+	void forEachChunk(Function &function, bool recursive, Arguments &&...arguments)
+	{
+		for (std::size_t i = 0; i < chunks.size(); i++) {
+			chunk_view view(*this, i);
+
+			function(&view, arguments...);
+			set_used(i, view.getUsedSize());
+		}
+		if (recursive)
+			nested->forEachChunk(function, recursive, arguments...);
+	}
+
+private:
+	template <class, class> friend class stream;
+	template <class> friend struct detail::walk_of;
+
+	using columns = detail::columns_of<Chunk>;
+	using pointers = typename columns::pointers;
+	using inner_walk = detail::walk_of<NestedData>;
+
+	static constexpr std::size_t first_bytes = 65536;
+	static constexpr std::size_t nowhere = static_cast<std::size_t>(-1);
+
+	struct chunk {
+		explicit chunk(const NestedPosition &at) : start(at) {}
+
+		std::unique_ptr<char[]> ordinary;   /* the memory of the first chunk */
+		std::optional<reel::parcel> parcel; /* that of all others */
+		std::size_t used = 0; /* number of items; that of the last chunk is stream::used */
+		std::size_t room = 0; /* number of items for which there is memory */
+		unsigned users = 0;   /* number of walks that have it in memory */
+		NestedPosition start; /* the nested data's position when the chunk was begun */
+
+		char *memory() const
+		{
+			return ordinary ? ordinary.get()
+			       : parcel ? static_cast<char *>(parcel->data())
+					: nullptr;
+		}
+	};
+
+	/* A walk through a stream and its nested data has one chunk of each in memory. */
+	class walk {
+	public:
+		explicit walk(stream &walked) : inner(*walked.nested), of(walked) {}
+		walk(const walk &) = delete;
+		walk &operator=(const walk &) = delete;
+		~walk() { leave(); }
+
+		const pointers &at(std::size_t index)
+		{
+			if (index != here) {
+				leave();
+				columns_here = of.use(index);
+				here = index;
+			}
+			return columns_here;
+		}
+
+		void leave()
+		{
+			if (here != nowhere)
+				of.give_up(std::exchange(here, nowhere));
+		}
+
+		/* Returns whether the chunk was not the last one that was listed. */
+		bool lists(std::size_t index) { return std::exchange(listed, index) != index; }
+
+		typename inner_walk::type inner;
+
+	private:
+		stream &of;
+		std::size_t here = nowhere, listed = nowhere;
+		pointers columns_here;
+	};
+
+	class chunk_view : public codi::ChunkBase {
+	public:
+		chunk_view(stream &of, std::size_t n)
+			: codi::ChunkBase(of.chunks[n].room), viewed(of), index(n), in_memory(of)
+		{
+			setUsedSize(of.used_of(n));
+		}
+
+		template <class... Column>
+		void dataPointer(const std::size_t &item, Column *&...column)
+		{
+			std::tie(column...) = columns::item(in_memory.at(index), item);
+		}
+
+		void erase(const std::size_t &start, const std::size_t &end) override
+		{
+			viewed.cut(index, start, end);
+			setUsedSize(viewed.used_of(index));
+		}
+
+		void allocateData() override
+		{
+			std::lock_guard<std::mutex> lock(viewed.mutex);
+
+			viewed.allocate(index);
+		}
+
+		void deleteData() override
+		{
+			in_memory.leave();
+			viewed.drop(index);
+		}
+
+		void readData(codi::FileIo &file) override
+		{
+			allocateData();
+			std::apply([&](auto *...column) {
+				(file.readData(column, getUsedSize()), ...); }, contents());
+		}
+
+		void writeData(codi::FileIo &file) const override
+		{
+			std::apply([&](auto *...column) {
+				(file.writeData(column, getUsedSize()), ...); }, contents());
+		}
+
+	private:
+		pointers contents() const
+		{
+			return getUsedSize() ? in_memory.at(index) : pointers();
+		}
+
+		stream &viewed;
+		std::size_t index;
+		mutable walk in_memory;
+	};
+
+	/* ---- Chunks ---- */
+
+	std::size_t used_of(std::size_t index) const
+	{
+		return index == current ? used : chunks[index].used;
+	}
+
+	void set_used(std::size_t index, std::size_t items)
+	{
+		if (index == current)
+			used = limit = items;
+		else
+			chunks[index].used = items;
+	}
+
+	/* Number of items of which a chunk other than the first one has room. */
+	std::size_t room_of_chunk() const
+	{
+		return std::max<std::size_t>(
+			1, std::min(chunk_items, columns::items_in(slab_bytes)));
+	}
+
+	void choose_pool()
+	{
+		struct reel_pool_stats stats;
+
+		/* Relaxed, as in set_pool(). */
+		pool = detail::chosen_pool.load(std::memory_order_relaxed);
+		pool = pool ? pool : reel_pool_default();
+		if (!pool)
+			throw std::system_error(ENXIO, std::generic_category(),
+						reel_error_text(-ENXIO));
+		reel_pool_get_stats(pool, &stats);
+		slab_bytes = stats.slab_bytes;
+	}
+
+	/* Gives a chunk memory for `room` items, if it has none. Requires the mutex. */
+	void allocate(std::size_t index)
+	{
+		chunk &which = chunks[index];
+
+		if (!which.room || which.ordinary || which.parcel)
+			return;
+		if (index == 0)
+			which.ordinary.reset(new char[columns::bytes_of(which.room)]);
+		else
+			which.parcel.emplace(pool, columns::bytes_of(which.room));
+	}
+
+	/* Brings a chunk to memory, where it can be changed. Requires the mutex. */
+	char *bring(std::size_t index)
+	{
+		chunk &which = chunks[index];
+
+		if (!which.ordinary && !which.parcel)
+			throw std::system_error(ENODATA, std::generic_category(),
+						"the data of this tape was deleted (deleteData())");
+		if (!which.memory())
+			which.parcel->unseal();
+		return which.memory();
+	}
+
+	/* The rare part of reserveItems(): goes on in the last chunk if it can, or begins another. */
+	REEL_COLD void go_on(std::size_t items)
+	{
+		std::lock_guard<std::mutex> lock(mutex);
+
+		if (current == 0 && !chunks[0].room && items <= columns::items_in(first_bytes))
+			chunks[0].room = std::min(
+				columns::items_in(first_bytes), std::max(items, chunk_items));
+		if (items > chunks[current].room - used)
+			begin(items);
+		else if (!used)
+			allocate(current);
+		to = columns::in(bring(current), chunks[current].room);
+		limit = chunks[current].room;
+	}
+
+	/*
+	 * Begins a chunk behind the last one, which is sealed first, so that it can make room. If this
+	 * throws, the next call tries again.
+	 */
+	void begin(std::size_t items)
+	{
+		chunk &last = chunks[current];
+
+		if (current == 0)
+			choose_pool();
+		limit = used;
+		if (last.parcel && last.memory() && !last.users)
+			last.parcel->seal();
+		chunks.emplace_back(nested->getPosition());
+		chunks.back().room = std::max(items, room_of_chunk());
+		try {
+			allocate(current + 1);
+		} catch (...) {
+			chunks.pop_back();
+			throw;
+		}
+		chunks[current].used = used;
+		current++;
+		used = 0;
+	}
+
+	/* The chunk at a position becomes the last one. Those behind it go to the pool. */
+	void reset_this(std::size_t index, std::size_t items)
+	{
+		chunks.erase(chunks.begin() + static_cast<std::ptrdiff_t>(index) + 1, chunks.end());
+		current = index;
+		set_used(index, items);
+	}
+
+	/* Frees the memory of a chunk whose data was deleted. */
+	void drop(std::size_t index)
+	{
+		chunks[index].parcel.reset();
+		chunks[index].ordinary.reset();
+		set_used(index, used_of(index));
+	}
+
+	/* For walks, of which each gives up what it uses. */
+	pointers use(std::size_t index)
+	{
+		std::lock_guard<std::mutex> lock(mutex);
+		char *memory = bring(index);
+
+		chunks[index].users++;
+		return columns::in(memory, chunks[index].room);
+	}
+
+	/* Whoever evaluates a tape may change it: CoDiPack's functions get pointers to write through. */
+	void give_up(std::size_t index)
+	{
+		std::lock_guard<std::mutex> lock(mutex);
+		chunk &which = chunks[index];
+
+		if (--which.users == 0 && index != current && which.parcel)
+			which.parcel->seal_compared();
+	}
+
+	/* Takes items out of a chunk. */
+	void cut(std::size_t index, std::size_t start, std::size_t end)
+	{
+		const std::size_t rest = used_of(index) - end;
+
+		if (start == end)
+			return;
+		if (rest) {
+			walk in_memory(*this);
+
+			columns::move(in_memory.at(index), start, end, rest);
+		}
+		set_used(index, start + rest);
+	}
+
+	/* ---- Erased positions ---- */
+
+	/* Where a position at or behind `end` is after what lies between both was erased. */
+	static Position after_erasing(Position position, const Position &start, const Position &end)
+	{
+		if (position.chunk == end.chunk)
+			position.data -= end.data - (start.chunk == end.chunk ? start.data : 0);
+		if (start.chunk < end.chunk)
+			position.chunk -= end.chunk - start.chunk - 1;
+		if constexpr (inner_walk::is_stream)
+			position.inner = NestedData::after_erasing(position.inner, start.inner,
+								   end.inner);
+		return position;
+	}
+
+	/* The nested data's positions have moved if that was erased, too. */
+	void close_between(const Position &start, const Position &end, bool recursive)
+	{
+		const auto first = chunks.begin() + static_cast<std::ptrdiff_t>(start.chunk) + 1;
+		const auto last = chunks.begin() + static_cast<std::ptrdiff_t>(end.chunk);
+
+		if constexpr (inner_walk::is_stream)
+			for (auto each = first; recursive && each != chunks.end(); each++)
+				each->start = each->start < end.inner
+						      ? start.inner
+						      : NestedData::after_erasing(
+								each->start, start.inner, end.inner);
+		if (first >= last)
+			return;
+		current -= current >= end.chunk ? end.chunk - start.chunk - 1 : 0;
+		chunks.erase(first, last);
+	}
+
+	/* ---- Walks ---- */
+
+	/*
+	 * Calls visit(chunk, first item, last item, nested positions) for the part of each chunk that
+	 * lies between two positions. Backward, the first item is the one behind that which comes first.
+	 */
+	template <bool forward, class Visit>
+	void divide(const Position &from, const Position &end, Visit visit) const
+	{
+		std::size_t at = from.data;
+		NestedPosition inner = from.inner;
+
+		for (std::size_t i = from.chunk;; i = forward ? i + 1 : i - 1) {
+			const bool last = i == end.chunk;
+			const std::size_t stop = last ? end.data : forward ? used_of(i) : 0;
+			const NestedPosition inner_stop = last ? end.inner
+							       : chunks[forward ? i + 1 : i].start;
+
+			visit(i, at, stop, inner, inner_stop);
+			if (last)
+				return;
+			at = forward ? 0 : used_of(i - 1);
+			inner = inner_stop;
+		}
+	}
+
+	/* Lists the chunks that a walk will use and that may be away. */
+	template <bool forward, int depth>
+	void list(walk &walked, detail::announcement &order, const Position &from,
+		  const Position &end)
+	{
+		divide<forward>(from, end, [&](std::size_t i, std::size_t at, std::size_t stop,
+					       const NestedPosition &inner,
+					       const NestedPosition &inner_stop) {
+			if (at != stop && walked.lists(i)) {
+				std::lock_guard<std::mutex> lock(mutex);
+
+				if (chunks[i].parcel && !chunks[i].memory())
+					order.add(*chunks[i].parcel);
+			}
+			if constexpr (depth != 0 && inner_walk::is_stream)
+				nested->template list<forward, depth - 1>(walked.inner, order, inner,
+									  inner_stop);
+		});
+	}
+
+	template <bool forward, int depth, class Function, class... Arguments>
+	void run(walk &walked, const Position &from, const Position &end, Function &function,
+		 Arguments &&...arguments)
+	{
+		divide<forward>(from, end, [&](std::size_t i, std::size_t &at,
+					       const std::size_t &stop, const NestedPosition &inner,
+					       const NestedPosition &inner_stop) {
+			/* A function adds positions to what it reads nothing from. */
+			pointers here = at == stop ? columns::in(&detail::no_item, 0) : walked.at(i);
+
+			std::apply([&](auto *...column) {
+				if constexpr (depth == 0)
+					function(std::forward<Arguments>(arguments)..., at, stop,
+						 column...);
+				else if constexpr (inner_walk::is_stream)
+					nested->template run<forward, depth - 1>(
+						walked.inner, inner, inner_stop, function,
+						std::forward<Arguments>(arguments)..., at, stop,
+						column...);
+				else if constexpr (forward)
+					nested->template evaluateForward<depth - 1>(
+						inner, inner_stop, function,
+						std::forward<Arguments>(arguments)..., at, stop,
+						column...);
+				else
+					nested->template evaluateReverse<depth - 1>(
+						inner, inner_stop, function,
+						std::forward<Arguments>(arguments)..., at, stop,
+						column...);
+			}, here);
+		});
+	}
+
+	/* Only where the function is inlined, too, does it count in registers. */
+	template <bool forward, int depth, class Function, class... Arguments>
+	REEL_FLATTEN void evaluate(const Position &start, const Position &end, Function &function,
+		      Arguments &&...arguments)
+	{
+		detail::announcement order;
+		walk walked(*this);
+
+		list<forward, depth>(walked, order, start, end);
+		order.make();
+		run<forward, depth>(walked, start, end, function,
+				    std::forward<Arguments>(arguments)...);
+	}
+
+	template <bool forward, class Call>
+	void for_each(const Position &start, const Position &end, const Call &call)
+	{
+		detail::announcement order;
+		walk walked(*this);
+
+		list<forward, 0>(walked, order, start, end);
+		order.make();
+		divide<forward>(start, end, [&](std::size_t i, std::size_t at, std::size_t stop,
+						const NestedPosition &, const NestedPosition &) {
+			if (at != stop)
+				call(walked.at(i), at, stop);
+		});
+	}
+
+	template <class Function, class... Arguments>
+	static void call_with(pointers item, Function &function, Arguments &...arguments)
+	{
+		std::apply([&](auto *...column) { function(column..., arguments...); }, item);
+	}
+
+	/*
+	 * The last chunk. Items up to `limit` have room at `to`; if that is `used`, the next call of
+	 * reserveItems() looks for both.
+	 */
+	pointers to;
+	std::size_t used = 0, limit = 0;
+	std::size_t current = 0;
+	std::vector<chunk> chunks;
+	NestedData *nested = nullptr;
+	std::size_t chunk_items;
+	reel_pool *pool = nullptr;
+	std::size_t slab_bytes = 0;
+	/* Guards the memory of chunks: of several walks the first one brings it, the last seals it. */
+	mutable std::mutex mutex;
+};
+
+/* What a tape type takes as its Data. */
+template <class Chunk, class Nested>
+using data = std::conditional_t<detail::columns_of<Chunk>::spill, stream<Chunk, Nested>,
+				codi::ChunkedData<Chunk, Nested>>;
+
+} // namespace codipack
+} // namespace reel
+
+#endif
