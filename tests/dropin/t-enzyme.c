@@ -17,10 +17,9 @@ const EnzymeCheckpointScheme *__enzyme_checkpoint_builtin(int64_t mode);
 
 #include <reel/enzyme.h>
 
+#include "helpers/enzyme-driver.h"
 #include "helpers/pool-support.h"
 #include "helpers/recurrence.h"
-
-enum { STORE = 1, RESTORE, FORWARD, FIRSTUTURN, UTURN, ERROR, DONE };
 
 /* ---- The state, as the driver hands it out ---- */
 
@@ -53,8 +52,7 @@ struct loop {
 	bool is_while;
 	struct run run;
 	struct state state, bar;
-	int64_t forward_steps, turns;
-	void *scheme;
+	struct driver driver;
 };
 
 /* The objects of a program that saves them itself: one number, by slot. */
@@ -111,116 +109,77 @@ static uint64_t bytes_of(const struct loop *loop)
 	return sizeof loop->state - (loop->layout == WITH_CALLBACK ? sizeof(double) : 0);
 }
 
-static void store(struct loop *loop, int64_t slot, int64_t step)
+static void store(void *program, int64_t slot, int64_t number)
 {
+	struct loop *loop = program;
 	struct region regions[3];
 	uint64_t n;
 
 	if (loop->table->save_state)
-		loop->table->save_state(loop->scheme, slot, step, &loop->state);
+		loop->table->save_state(loop->driver.scheme, slot, number, &loop->state);
 	if (!loop->table->store || loop->layout == NO_REGION)
 		return;
 	n = put_regions(loop, regions);
-	loop->table->store(loop->scheme, slot, step, regions, n);
+	loop->table->store(loop->driver.scheme, slot, number, regions, n);
 }
 
-static void restore(struct loop *loop, int64_t slot, int64_t step)
+static void restore(void *program, int64_t slot, int64_t number)
 {
+	struct loop *loop = program;
 	struct region regions[3];
 	uint64_t n;
 
 	if (loop->table->load_state)
-		loop->table->load_state(loop->scheme, slot, step, &loop->state);
+		loop->table->load_state(loop->driver.scheme, slot, number, &loop->state);
 	if (!loop->table->restore || loop->layout == NO_REGION)
 		return;
 	n = put_regions(loop, regions);
 	memset(&loop->state, 0xff, sizeof loop->state);
-	loop->table->restore(loop->scheme, slot, step, regions, n);
+	loop->table->restore(loop->driver.scheme, slot, number, regions, n);
 }
 
-/* ---- The driver ---- */
+/* ---- The loop ---- */
 
-/* Runs steps up to `last`, or to the end of a loop that says itself when it ends. */
-static void run_forward(struct loop *loop, int64_t first, int64_t last)
+static void step(void *program, int64_t number)
 {
-	for (int64_t step = first; step < last; step++) {
-		primal_step(&loop->run, &loop->state, step);
-		loop->forward_steps++;
-		if (loop->is_while && step + 1 == loop->steps) {
-			loop->table->set_nsteps(loop->scheme, loop->steps);
-			return;
-		}
-	}
+	struct loop *loop = program;
+
+	primal_step(&loop->run, &loop->state, number);
 }
 
 /* A step with its derivative. */
-static void turn(struct loop *loop, int64_t step)
+static void turn(void *program, int64_t number)
 {
+	struct loop *loop = program;
 	reel_tape tape;
 
 	reel_tape_open(&tape, NULL, 0);
 	push_state(&tape, &loop->state);
-	primal_step(&loop->run, &loop->state, step);
-	reverse_step(&loop->run, &loop->bar, step, &tape);
+	primal_step(&loop->run, &loop->state, number);
+	reverse_step(&loop->run, &loop->bar, number, &tape);
 	reel_tape_close(&tape);
-	loop->turns++;
-}
-
-/* Returns the flag that ends the sweep. */
-static int32_t sweep(struct loop *loop)
-{
-	for (;;) {
-		struct reel_enzyme_action action;
-
-		loop->table->next_action(loop->scheme, &action);
-		switch (action.flag) {
-		case STORE:
-			store(loop, action.cpnum, action.iteration);
-			break;
-		case RESTORE:
-			restore(loop, action.cpnum, action.iteration);
-			break;
-		case FORWARD:
-			run_forward(loop, action.startiteration, action.iteration);
-			break;
-		case FIRSTUTURN:
-			store(loop, -2, action.iteration - 1);
-			primal_step(&loop->run, &loop->state, action.iteration - 1);
-			loop->forward_steps++;
-			return FIRSTUTURN;
-		case UTURN:
-			turn(loop, action.iteration - 1);
-			break;
-		default:
-			return action.flag;
-		}
-	}
 }
 
 static int32_t forward_loop(struct loop *loop)
 {
 	loop->run = no_failure;
 	loop->state = start;
-	loop->forward_steps = loop->turns = 0;
-	loop->scheme = loop->table->init(loop->options, loop->is_while ? -1 : loop->steps,
-					 bytes_of(loop));
-	if (loop->table->set_paths)
-		loop->table->set_paths(loop->scheme, (const int64_t[]){0, 8, 2}, 3);
-	return sweep(loop);
+	loop->driver = (struct driver){.table = loop->table, .options = loop->options,
+				       .bytes = bytes_of(loop), .steps = loop->steps,
+				       .is_while = loop->is_while, .program = loop, .step = step,
+				       .turn = turn, .store = store, .restore = restore};
+	return driver_forward(&loop->driver);
 }
 
 static int32_t reverse_loop(struct loop *loop)
 {
-	int32_t flag;
-
 	loop->bar = seed;
-	store(loop, -1, loop->steps);
-	restore(loop, -2, loop->steps - 1);
-	turn(loop, loop->steps - 1);
-	flag = sweep(loop);
-	if (flag == DONE)
-		restore(loop, -1, loop->steps);
-	return flag;
+	return driver_reverse(&loop->driver);
+}
+
+static void finish(struct loop *loop)
+{
+	loop->table->finalize(loop->driver.scheme);
 }
 
 static bool is_last_state(const struct loop *loop)
@@ -243,8 +202,8 @@ static bool gives_the_gradient(struct loop *loop)
 	else
 		right = flag == FIRSTUTURN && is_last_state(loop) && reverse_loop(loop) == DONE &&
 			is_gradient(&loop->bar, loop->steps) && is_last_state(loop) &&
-			loop->turns == loop->steps;
-	loop->table->finalize(loop->scheme);
+			loop->driver.turns == loop->steps;
+	finish(loop);
 	return right;
 }
 
@@ -311,7 +270,7 @@ static void counts(void)
 	ok(gives_the_gradient(&loop), "a loop");
 	if (reel_plan_open(&plan, REEL_BINOMIAL, &problem) || reel_plan_count(plan, 0, &report))
 		abort();
-	is_int(loop.forward_steps, report.advances + 1, "steps are those of the plan");
+	is_int(loop.driver.forward_steps, report.advances + 1, "steps are those of the plan");
 	is_int(stats.advanced, report.advances, "as the statistics say");
 	is_int((long long)stats.stores[0], report.stores[0], "stores");
 	is_int((long long)stats.loads[0], report.loads[0], "and loads");
@@ -327,13 +286,14 @@ static void no_regions(void)
 			    .layout = NO_REGION, .steps = 20};
 
 	tap_case("a state without regions");
-	ok(forward_loop(&loop) == FIRSTUTURN && reverse_loop(&loop) == DONE && loop.turns == 20,
+	ok(forward_loop(&loop) == FIRSTUTURN && reverse_loop(&loop) == DONE &&
+		   loop.driver.turns == 20,
 	   "each step is reversed");
-	loop.table->finalize(loop.scheme);
+	finish(&loop);
 	loop.steps = -3;
 	is_int(forward_loop(&loop), DONE, "a loop whose bounds are crossed has no step");
-	is_int(loop.forward_steps, 0, "and runs none");
-	loop.table->finalize(loop.scheme);
+	is_int(loop.driver.forward_steps, 0, "and runs none");
+	finish(&loop);
 }
 
 /* Steps of the forward direction, less the one before the first turn, which Enzyme runs plainly. */
@@ -348,7 +308,7 @@ static bool runs_as(struct loop *loop, enum reel_planner planner, int64_t slots,
 	if (reel_plan_open(&plan, planner, &problem) || reel_plan_count(plan, 0, &report))
 		abort();
 	reel_plan_close(plan);
-	return gives_the_gradient(loop) && loop->forward_steps == report.advances + 1;
+	return gives_the_gradient(loop) && loop->driver.forward_steps == report.advances + 1;
 }
 
 /* ---- Other ways to copy ---- */
@@ -376,7 +336,7 @@ static void address_spaces(void)
 	   "a region of another one is copied by the program");
 	options.copy = NULL;
 	is_int(forward_loop(&loop), ERROR, "without that it is refused");
-	loop.table->finalize(loop.scheme);
+	finish(&loop);
 }
 
 static int save_env(void *context, const void *env, void *snapshot)
@@ -412,11 +372,11 @@ static void the_program_copies(void)
 	ok(gives_the_gradient(&loop) && paths_told == 1, "with what it accesses");
 	options.save = NULL;
 	is_int(forward_loop(&loop), ERROR, "without save() it is refused");
-	loop.table->finalize(loop.scheme);
+	finish(&loop);
 	options.save = save_env;
 	loop.layout = LATER;
 	is_int(forward_loop(&loop), ERROR, "and with globals, which save() does not know");
-	loop.table->finalize(loop.scheme);
+	finish(&loop);
 }
 
 /* ---- Annotated loops ---- */
@@ -441,7 +401,7 @@ static void annotated_loops(void)
 	loop.is_while = false;
 	setenv("REEL_ENZYME", "twice", 1);
 	is_int(forward_loop(&loop), ERROR, "which is refused if it makes no sense");
-	loop.table->finalize(loop.scheme);
+	finish(&loop);
 	unsetenv("REEL_ENZYME");
 }
 
@@ -461,7 +421,7 @@ static void plans_that_are_refused(void)
 				    .layout = LATER, .steps = 20};
 
 		wrong += forward_loop(&loop) != ERROR;
-		loop.table->finalize(loop.scheme);
+		finish(&loop);
 	}
 	is_int(wrong, 0, "each with an error and no step");
 }
@@ -506,24 +466,24 @@ static void questions_in_a_wrong_order(void)
 	tap_case("a wrong order");
 	loop.run = no_failure;
 	loop.state = start;
-	loop.scheme = loop.table->init(&options, 20, bytes_of(&loop));
-	loop.table->next_action(loop.scheme, &action);
+	loop.driver.scheme = loop.table->init(&options, 20, bytes_of(&loop));
+	loop.table->next_action(loop.driver.scheme, &action);
 	is_int(action.flag, STORE, "a state is to be stored");
 	store(&loop, action.cpnum + 1, 0);
-	loop.table->next_action(loop.scheme, &action);
+	loop.table->next_action(loop.driver.scheme, &action);
 	is_int(action.flag, ERROR, "another slot is an error");
-	loop.table->finalize(loop.scheme);
-	loop.scheme = loop.table->init(&options, 20, bytes_of(&loop) + 8);
-	loop.table->next_action(loop.scheme, &action);
+	finish(&loop);
+	loop.driver.scheme = loop.table->init(&options, 20, bytes_of(&loop) + 8);
+	loop.table->next_action(loop.driver.scheme, &action);
 	store(&loop, action.cpnum, 0);
-	loop.table->next_action(loop.scheme, &action);
+	loop.table->next_action(loop.driver.scheme, &action);
 	is_int(action.flag, ERROR, "so are regions of another size");
-	loop.table->finalize(loop.scheme);
-	loop.scheme = loop.table->init(&options, 20, bytes_of(&loop));
-	loop.table->set_nsteps(loop.scheme, 19);
-	loop.table->next_action(loop.scheme, &action);
+	finish(&loop);
+	loop.driver.scheme = loop.table->init(&options, 20, bytes_of(&loop));
+	loop.table->set_nsteps(loop.driver.scheme, 19);
+	loop.table->next_action(loop.driver.scheme, &action);
 	is_int(action.flag, ERROR, "and another end");
-	loop.table->finalize(loop.scheme);
+	finish(&loop);
 }
 
 /* A turn of the outer loop runs a loop of its own, with its derivative. */
@@ -539,7 +499,7 @@ static void loops_within_loops(void)
 	ok(forward_loop(&outer) == FIRSTUTURN && gives_the_gradient(&inner) &&
 		   reverse_loop(&outer) == DONE && is_gradient(&outer.bar, 12),
 	   "each has a run of its own");
-	outer.table->finalize(outer.scheme);
+	finish(&outer);
 }
 
 int main(void)
