@@ -89,6 +89,15 @@ noinst_PROGRAMS += %D%/reel-bench-dropin
 	-DDROPIN_LIBRARY='"$(abs_top_builddir)/.libs/libreel-adstack.so"'
 %C%_reel_bench_dropin_LDADD = libreel-adstack-core.la -ldl -lm
 
+# The program that bench/enzyme.sh runs, with the driver of the tests.
+noinst_PROGRAMS += %D%/dropin/enzyme-loop
+%C%_dropin_enzyme_loop_SOURCES = \
+	%D%/dropin/enzyme-loop.c \
+	%D%/common/measure.c %D%/common/measure.h
+%C%_dropin_enzyme_loop_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/bench -I$(top_srcdir)/tests
+%C%_dropin_enzyme_loop_LDADD = libreel-enzyme.la libreel.la -lm
+$(%C%_dropin_enzyme_loop_OBJECTS): CFLAGS += $(FAST_CFLAGS)
+
 if OPENMP
 %C%_reel_bench_SOURCES += %D%/b-lookahead.c %D%/b-adjoint.c %D%/b-omp.c %D%/b-sedov.c
 %C%_reel_bench_LDADD += libreel-gradients.la libsedov.la libreel-omp.la
@@ -141,7 +150,7 @@ noinst_PROGRAMS += %D%/ranks/halo
 %C%_ranks_halo_LDADD = libtsunami.la libreel-mpi.la libreel-omp.la libreel.la $(MPI_LIBS) -lm
 endif
 # PyTorch's saved tensors; says itself how it is run.
-EXTRA_DIST += %D%/offload.py %D%/python.py %D%/petsc.sh %D%/seeing.sh
+EXTRA_DIST += %D%/offload.py %D%/python.py %D%/enzyme.sh %D%/petsc.sh %D%/seeing.sh
 EXTRA_DIST += %D%/results.sh %D%/rows.awk %D%/machine.awk %D%/figures.awk %D%/tables.awk %D%/front.awk %D%/steps.awk %D%/RESULTS.md %D%/RESULTS-steps.md %D%/RESULTS-seeing.md %D%/RESULTS-gpu.md \
 	%D%/peers/adolc.cpp \
 	%D%/b-cplusplus.cpp %D%/peers/b-clad.cpp %D%/peers/clad-cursors.h %D%/peers/clad-slabs.h \
