@@ -21,4 +21,7 @@ check_PROGRAMS += tests/dropin/t-enzyme $(one_thread) tests/dropin/t-enzyme-coun
 noinst_HEADERS += tests/helpers/enzyme-driver.h
 tests_dropin_t_enzyme_LDADD = libreel-enzyme-core.la $(LDADD)
 tests_dropin_t_enzyme_counts_LDADD = libreel-enzyme-core.la $(LDADD)
-EXTRA_DIST += %D%/README.md
+EXTRA_DIST += %D%/README.md \
+	tests/dropin/enzyme-programs/loop.cpp \
+	tests/dropin/enzyme-programs/loop.f90 \
+	tests/dropin/enzyme-programs/loop.rs
