@@ -2,7 +2,7 @@
 /*
  * Reads snapshots from stores before their LOAD: from those of tiers, and from that of the pool.
  * `run->ahead` is a copy of the schedule that walks ahead of it. Each LOAD from a store that it
- * comes to is announced to the snapshots. If no buffer is free for the LOAD, the walk stays there
+ * comes to is announced to the snapshots. If too many are announced, the walk stays there
  * and tries again when the next action is taken. The thread that owns the run runs these functions.
  * The walk is at most FARTHEST actions ahead.
  */
@@ -56,8 +56,7 @@ void reel_ahead_begin(reel_run *run)
 
 /*
  * Announces a LOAD only while it lies ahead of the schedule: a LOAD that was taken reads its
- * snapshot itself. So does the LOAD of a snapshot that is not stored yet when the walk comes to
- * it.
+ * snapshot itself. The walk waits at the LOAD of a snapshot that is not stored yet.
  */
 void reel_ahead_extend(reel_run *run)
 {

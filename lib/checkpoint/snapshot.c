@@ -191,13 +191,11 @@ static void announce(const struct reel_slot *slot)
 }
 
 /* Requires `snapshots->lock`. */
-static void set_announced_loads(struct reel_snapshots *snapshots, unsigned tier,
-				struct reel_slot *slot, unsigned loads)
+static void set_announced_loads(struct reel_snapshots *snapshots, struct reel_slot *slot,
+				unsigned loads)
 {
-	if (has_store(snapshots, tier)) {
-		snapshots->ahead -= slot->announced_loads > 0;
-		snapshots->ahead += loads > 0;
-	}
+	snapshots->ahead -= slot->announced_loads > 0;
+	snapshots->ahead += loads > 0;
 	slot->announced_loads = loads;
 }
 
@@ -205,17 +203,15 @@ bool reel_snapshot_read_ahead(struct reel_snapshots *snapshots, unsigned tier, u
 			      int64_t state)
 {
 	struct reel_slot *slot;
-	bool may_wait = true;
+	bool may_wait;
 
 	lock(snapshots);
 	slot = saved_slot_of(snapshots, tier, number, state);
-	if (slot && !slot->announced_loads) {
-		may_wait = !has_store(snapshots, tier) || snapshots->ahead < snapshots->max_ahead;
-		if (may_wait)
-			announce(slot);
-	}
-	if (slot && may_wait)
-		set_announced_loads(snapshots, tier, slot, slot->announced_loads + 1);
+	may_wait = slot && (slot->announced_loads || snapshots->ahead < snapshots->max_ahead);
+	if (may_wait && !slot->announced_loads)
+		announce(slot);
+	if (may_wait)
+		set_announced_loads(snapshots, slot, slot->announced_loads + 1);
 	unlock(snapshots);
 	return may_wait;
 }
@@ -245,7 +241,7 @@ static void end_announced_load(struct reel_snapshots *snapshots, unsigned tier, 
 	lock(snapshots);
 	slot = &snapshots->tier[tier].slot[number];
 	if (slot->announced_loads)
-		set_announced_loads(snapshots, tier, slot, slot->announced_loads - 1);
+		set_announced_loads(snapshots, slot, slot->announced_loads - 1);
 	if (slot->announced_loads)
 		announce(slot);
 	note_peak(snapshots);
@@ -332,7 +328,7 @@ int reel_snapshot_drop(struct reel_snapshots *snapshots, unsigned tier, unsigned
 	lock(snapshots);
 	slot = slot_of(snapshots, tier, number, state);
 	if (slot) {
-		set_announced_loads(snapshots, tier, slot, 0);
+		set_announced_loads(snapshots, slot, 0);
 		if (slot->parcel)
 			close_parcel(snapshots, tier, slot);
 		*slot = (struct reel_slot){.state = NO_STATE};

@@ -45,7 +45,7 @@ struct reel_snapshots {
 	/* Guards the members below, and the slots. No thread waits while it holds this lock. */
 	pthread_mutex_t lock;
 	int cancel_before;   /* cancel state of the holder before: cancel.h */
-	unsigned ahead;      /* number of slots in stores with an announced load */
+	unsigned ahead;      /* number of slots with an announced load */
 	size_t memory_bytes; /* of the snapshots in memory tiers */
 	size_t peak_bytes;   /* of these, and of the memory of all stores' pools */
 	struct reel_run_stats before; /* what the pools had counted when the slots were emptied last */
@@ -87,8 +87,8 @@ void reel_snapshot_unpin(struct reel_snapshots *snapshots, unsigned tier, unsign
 
 /*
  * Announces a load of state `state`: starts to read the snapshot if it is in the store only, or
- * keeps it in memory after its put. Returns false if too many are announced; the caller tries again
- * later. Returns true also if the slot does not hold this state.
+ * keeps it in memory after its put. Returns false if too many are announced, or if the slot does
+ * not hold this state yet; the caller tries again later.
  */
 bool reel_snapshot_read_ahead(struct reel_snapshots *snapshots, unsigned tier, unsigned slot,
 			      int64_t state);

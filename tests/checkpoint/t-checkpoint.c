@@ -968,6 +968,51 @@ static void a_load_that_was_taken_is_not_read_ahead(void)
 	reel_plan_close(plan);
 }
 
+/* Each state, in the store of a tier or of the pool. Returns the number of loads not announced. */
+static long long loads_without_announcement(reel_pool *pool, reel_store *store)
+{
+	struct reel_problem problem = {.steps = 40, .tiers = 2, .period = 1,
+				       .tier = {{.slots = 1}, {REEL_MAX_STEPS, 1, 1}},
+				       .flags = REEL_REVERSE_AT_ONCE};
+	struct reel_run_options options = {.pool = pool, .store = {NULL, store}};
+	struct reel_parcel_stats parcels;
+	struct reel_run_stats stats;
+	struct run run = no_failure;
+	struct state bar;
+	reel_run *checkpoint;
+	reel_plan *plan;
+
+	if (reel_plan_open(&plan, REEL_TWO_LEVEL, &problem))
+		abort();
+	checkpoint = open_checkpoint(plan, &copied, &options);
+	if (sweep_both(checkpoint, &run, &bar) || !is_right(&bar, &run, problem.steps))
+		abort();
+	reel_run_get_stats(checkpoint, &stats);
+	reel_parcel_get_stats(checkpoint->snapshots.tier[1].pool, &parcels);
+	reel_run_close(checkpoint);
+	reel_plan_close(plan);
+	return (long long)(stats.loads[1] - parcels.announced);
+}
+
+/* The walk comes to these loads in the forward sweep, before their states are stored. */
+static void loads_are_announced_when_their_states_are_stored(void)
+{
+	struct reel_pool_options spilling = {.slab_bytes = 4096, .first_slab_bytes = 64,
+					     .hard_budget = 16 * 4096};
+	reel_store *memory;
+	reel_pool *pool;
+
+	tap_case("loads of states that are stored later");
+	if (reel_store_memory_open(&memory, 1 << 20))
+		abort();
+	is_int(loads_without_announcement(NULL, memory), 0, "from a tier's store: all announced");
+	if (reel_store_memory_open(&spilling.store, 1 << 20))
+		abort();
+	pool = open_pool(spilling);
+	is_int(loads_without_announcement(pool, NULL), 0, "from the pool's: all announced");
+	close_pool(pool, "loads that are announced");
+}
+
 /* ---- Audit ---- */
 
 struct unsteady {
@@ -1446,6 +1491,7 @@ int main(void)
 	buffers_stay_within_the_budget();
 	slow_reads_hold_no_memory_back();
 	a_load_that_was_taken_is_not_read_ahead();
+	loads_are_announced_when_their_states_are_stored();
 	an_audit_names_the_step();
 	an_audit_names_the_segment();
 	an_audit_tells_snapshots_from_steps();
