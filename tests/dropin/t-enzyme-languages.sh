@@ -60,7 +60,8 @@ else
 	skip 'Fortran: its compiler was not found'
 fi
 
-# A compiler that knows `unsafe extern`: 1.82 and later.
+# A compiler that knows `unsafe extern`: 1.82 and later. It warns if it cannot use the jobs of a make above it.
+unset MAKEFLAGS MFLAGS CARGO_MAKEFLAGS
 shown rust >manual.rs
 cp "$programs/loop.rs" .
 echo 'unsafe extern "C" {} fn main() {}' >tried.rs
