@@ -25,7 +25,7 @@ namespace clad {
 
 template <class T, std::size_t SBO_SIZE = 64, std::size_t SLAB_SIZE = 1024,
 	  bool is_multithread = false, bool DiskOffload = false, bool GpuOffload = false>
-using tape = custom_tape<T, SBO_SIZE, SLAB_SIZE, is_multithread, DiskOffload, GpuOffload>;
+using tape = tape_of_reel<T, SBO_SIZE, SLAB_SIZE, is_multithread, DiskOffload, GpuOffload>;
 
 /* Moves an array, element by element, or one value. */
 template <class From, class To> void move(From &from, To &to)

@@ -18,10 +18,12 @@ dist_check_SCRIPTS += \
 EXTRA_DIST += \
 	%D%/README.md \
 	tests/helpers/clad.sh \
+	tests/helpers/clad-names.h \
 	tests/dropin/t-clad.cpp \
 	tests/dropin/t-clad-alone.cpp \
 	tests/dropin/t-clad-beside.cpp \
 	tests/dropin/t-clad-frame.cpp \
+	tests/dropin/t-clad-hook.cpp \
 	tests/dropin/t-clad-openmp.cpp \
 	tests/dropin/t-clad-size.cpp \
 	tests/dropin/t-clad-threads.cpp

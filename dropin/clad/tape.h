@@ -9,6 +9,10 @@
  * C++14 and later, by clang++ or g++. It needs none of Clad's headers and goes with all of them;
  * printed code that is to be compiled without Clad includes reel/clad/alone.h instead.
  *
+ * A source may include it instead, before or after Clad's headers. A program that declares
+ * custom_tape itself defines REEL_CLAD_OWN_HOOK before this header: only tape_of_reel is declared
+ * then, which custom_tape<T> may be for the types T that the program chooses.
+ *
  * Memory. Values that are trivially copyable, and arrays of them, are on a struct reel_tape
  * (reel/tape.h) of the default pool, with its slabs, budgets, stores, REEL_BUDGET, REEL_SPILL_DIR
  * and REEL_CHECKED. A bool takes one bit. All other values (std::vector, std::string, types aligned
@@ -201,8 +205,8 @@ namespace clad {
 /* Has the members that Clad requires of a tape, and the others of Clad's own tape. */
 template <class T, std::size_t SBO_SIZE = 64, std::size_t SLAB_SIZE = 1024,
 	  bool is_multithread = false, bool DiskOffload = false, bool GpuOffload = false>
-class custom_tape : public reel::clad_tape<T>::type,
-		    public reel::tape_lock<is_multithread> {
+class tape_of_reel : public reel::clad_tape<T>::type,
+		     public reel::tape_lock<is_multithread> {
 	using tape = typename reel::clad_tape<T>::type;
 
 public:
@@ -216,7 +220,7 @@ public:
 	using iterator = reel::tape_iterator<tape, T, reference>;
 	using const_iterator = reel::tape_iterator<const tape, const T, const_reference>;
 
-	constexpr custom_tape() noexcept
+	constexpr tape_of_reel() noexcept
 	{
 	}
 
@@ -241,9 +245,17 @@ public:
 	}
 };
 
+#ifndef REEL_CLAD_OWN_HOOK
+/* The name by which Clad finds a tape that is not its own. */
+template <class T, std::size_t SBO_SIZE = 64, std::size_t SLAB_SIZE = 1024,
+	  bool is_multithread = false, bool DiskOffload = false, bool GpuOffload = false>
+using custom_tape =
+	tape_of_reel<T, SBO_SIZE, SLAB_SIZE, is_multithread, DiskOffload, GpuOffload>;
+#endif
+
 /* Pushes T(values...) and returns it. */
 template <class T, std::size_t inside, std::size_t slab, bool disk, bool gpu, class... Values>
-REEL_CLAD_INLINE T &push(custom_tape<T, inside, slab, false, disk, gpu> &to, Values... values)
+REEL_CLAD_INLINE T &push(tape_of_reel<T, inside, slab, false, disk, gpu> &to, Values... values)
 {
 	return to.emplace_back(static_cast<Values &&>(values)...);
 }
@@ -254,77 +266,77 @@ REEL_CLAD_INLINE T &push(custom_tape<T, inside, slab, false, disk, gpu> &to, Val
  */
 template <class T, std::size_t N, std::size_t inside, std::size_t slab, bool disk, bool gpu,
 	  class Source>
-REEL_CLAD_INLINE void push(custom_tape<T[N], inside, slab, false, disk, gpu> &to, Source &&source)
+REEL_CLAD_INLINE void push(tape_of_reel<T[N], inside, slab, false, disk, gpu> &to, Source &&source)
 {
 	to.emplace_back(source);
 }
 
 /* Pops the top, and returns it by a move. */
 template <class T, std::size_t inside, std::size_t slab, bool disk, bool gpu>
-REEL_CLAD_INLINE T pop(custom_tape<T, inside, slab, false, disk, gpu> &from)
+REEL_CLAD_INLINE T pop(tape_of_reel<T, inside, slab, false, disk, gpu> &from)
 {
 	return from.pop();
 }
 
 /* Drops the array on top. */
 template <class T, std::size_t N, std::size_t inside, std::size_t slab, bool disk, bool gpu>
-REEL_CLAD_INLINE void pop(custom_tape<T[N], inside, slab, false, disk, gpu> &from)
+REEL_CLAD_INLINE void pop(tape_of_reel<T[N], inside, slab, false, disk, gpu> &from)
 {
 	from.pop_back();
 }
 
 /* Returns the top, which the program may read and change. */
 template <class T, std::size_t inside, std::size_t slab, bool disk, bool gpu>
-REEL_CLAD_INLINE T &back(custom_tape<T, inside, slab, false, disk, gpu> &of)
+REEL_CLAD_INLINE T &back(tape_of_reel<T, inside, slab, false, disk, gpu> &of)
 {
 	return of.back();
 }
 
 /* The same with a lock. They return copies, because another thread may pop the value. */
 template <class T, std::size_t inside, std::size_t slab, bool disk, bool gpu, class... Values>
-T push(custom_tape<T, inside, slab, true, disk, gpu> &to, Values &&...values)
+T push(tape_of_reel<T, inside, slab, true, disk, gpu> &to, Values &&...values)
 {
-	reel::tape_turn<custom_tape<T, inside, slab, true, disk, gpu>> turn(to);
+	reel::tape_turn<tape_of_reel<T, inside, slab, true, disk, gpu>> turn(to);
 
 	return to.emplace_back(static_cast<Values &&>(values)...);
 }
 
 template <class T, std::size_t N, std::size_t inside, std::size_t slab, bool disk, bool gpu,
 	  class Source>
-void push(custom_tape<T[N], inside, slab, true, disk, gpu> &to, Source &&source)
+void push(tape_of_reel<T[N], inside, slab, true, disk, gpu> &to, Source &&source)
 {
-	reel::tape_turn<custom_tape<T[N], inside, slab, true, disk, gpu>> turn(to);
+	reel::tape_turn<tape_of_reel<T[N], inside, slab, true, disk, gpu>> turn(to);
 
 	to.emplace_back(source);
 }
 
 template <class T, std::size_t inside, std::size_t slab, bool disk, bool gpu>
-T pop(custom_tape<T, inside, slab, true, disk, gpu> &from)
+T pop(tape_of_reel<T, inside, slab, true, disk, gpu> &from)
 {
-	reel::tape_turn<custom_tape<T, inside, slab, true, disk, gpu>> turn(from);
+	reel::tape_turn<tape_of_reel<T, inside, slab, true, disk, gpu>> turn(from);
 
 	return from.pop();
 }
 
 template <class T, std::size_t N, std::size_t inside, std::size_t slab, bool disk, bool gpu>
-void pop(custom_tape<T[N], inside, slab, true, disk, gpu> &from)
+void pop(tape_of_reel<T[N], inside, slab, true, disk, gpu> &from)
 {
-	reel::tape_turn<custom_tape<T[N], inside, slab, true, disk, gpu>> turn(from);
+	reel::tape_turn<tape_of_reel<T[N], inside, slab, true, disk, gpu>> turn(from);
 
 	from.pop_back();
 }
 
 template <class T, std::size_t inside, std::size_t slab, bool disk, bool gpu>
-T back(custom_tape<T, inside, slab, true, disk, gpu> &of)
+T back(tape_of_reel<T, inside, slab, true, disk, gpu> &of)
 {
-	reel::tape_turn<custom_tape<T, inside, slab, true, disk, gpu>> turn(of);
+	reel::tape_turn<tape_of_reel<T, inside, slab, true, disk, gpu>> turn(of);
 
 	return of.back();
 }
 
 /* Without this overload Clad's own back() for all tapes would match, which takes no lock. */
 template <class T, std::size_t N, std::size_t inside, std::size_t slab, bool disk, bool gpu>
-void back(custom_tape<T[N], inside, slab, true, disk, gpu> &)
+void back(tape_of_reel<T[N], inside, slab, true, disk, gpu> &)
 {
 	static_assert(N == 0, "an array cannot be returned from a tape with a lock: lock "
 			      "tape.mutex() and use tape.back()");

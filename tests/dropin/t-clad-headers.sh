@@ -60,7 +60,10 @@ for compiler in $compilers; do
 		compiles $compiler $standard "$hook"
 		compiles $compiler $standard "$SOURCE_DIR/dropin/clad/alone.h"
 		runs $compiler $standard "$hook" t-clad-beside -Wpedantic -Wconversion
+		runs $compiler $standard "$hook" t-clad-beside -include "$tests/helpers/clad-names.h"
+		runs $compiler $standard "$hook" t-clad-hook -DREEL_CLAD_OWN_HOOK -Wpedantic
 		runs $compiler $standard "$SOURCE_DIR/dropin/clad/alone.h" t-clad-alone
+		runs $compiler $standard "$SOURCE_DIR/dropin/clad/alone.h" t-clad-alone -DREEL_CLAD_OWN_HOOK
 	done
 	refuses $compiler 'clad::back(values) = 1' 'lvalue\|assign'
 	refuses $compiler 'clad::back(pairs)' 'lock tape.mutex()'

@@ -550,13 +550,18 @@ template <> std::string one_of(int i)
 	return std::to_string(i);
 }
 
+template <class T> void destroy(T *one)
+{
+	one->~T();
+}
+
 /* A copy of a static tape that no constructor has seen, as OpenMP makes it. */
 template <class T> bool zeros_are_a_tape()
 {
 	struct deleter {
 		void operator()(clad::tape<T> *tape)
 		{
-			tape->~custom_tape();
+			destroy(tape);
 			std::free(tape);
 		}
 	};
