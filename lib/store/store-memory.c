@@ -2,8 +2,8 @@
 /*
  * Leaf: memory. Each put is a block of its own, and its address is the location. All transfers are
  * complete before the verb returns, so no lock is needed: one thread at a time calls the verbs.
- * `used_bytes` is the sum of all blocks in the list. A put of whole huge pages maps them, and takes
- * a third of the time that it takes on small pages.
+ * `used_bytes` is the sum of all blocks in the list. A put that fills huge pages but for an eighth
+ * maps them, and takes a third of the time that it takes on small pages.
  */
 #include "store.h"
 
@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "os/assert.h"
+#include "os/integer.h"
 #include "os/os.h"
 
 /* Below this size a transfer costs mostly its overhead. */
@@ -60,6 +61,11 @@ static void unlink_piece(struct memory *memory, struct piece *piece)
 		memory->pieces = piece->next;
 }
 
+static size_t huge_pages(size_t bytes)
+{
+	return reel_round_up(bytes, REEL_HUGE_PAGE);
+}
+
 /*
  * The system counts mappings that lie side by side, as those of whole huge pages do, as one, and
  * allows a process some 65,000. A piece that is dropped leaves a hole. Where no mapping is left,
@@ -67,14 +73,14 @@ static void unlink_piece(struct memory *memory, struct piece *piece)
  */
 static struct piece *new_piece(size_t bytes)
 {
-	bool is_large = bytes && bytes % REEL_HUGE_PAGE == 0;
-	unsigned char *large = is_large ? reel_os_map(bytes, REEL_HUGE_PAGE) : NULL;
+	size_t pages = huge_pages(bytes);
+	unsigned char *large = pages - bytes < pages / 8 ? reel_os_map(pages, REEL_HUGE_PAGE) : NULL;
 	struct piece *piece = malloc(sizeof *piece + (large ? 0 : bytes));
 
 	if (large && piece)
-		reel_os_want_huge_pages(large, bytes);
+		reel_os_want_huge_pages(large, pages);
 	else if (large)
-		reel_os_unmap(large, bytes);
+		reel_os_unmap(large, pages);
 	if (piece)
 		piece->data = large ? large : piece->small;
 	return piece;
@@ -83,7 +89,7 @@ static struct piece *new_piece(size_t bytes)
 static void free_piece(struct piece *piece)
 {
 	if (piece->data != piece->small)
-		reel_os_unmap(piece->data, piece->bytes);
+		reel_os_unmap(piece->data, huge_pages(piece->bytes));
 	free(piece);
 }
 
