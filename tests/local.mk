@@ -270,6 +270,7 @@ store_suite = %D%/helpers/store-suite.c %D%/helpers/store-suite.h
 
 %C%_plan_t_plan_tables_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_DATA='"$(abs_top_srcdir)/tests/data"'
 EXTRA_DIST += \
+	%D%/README.md \
 	%D%/tools/report-browser.py \
 	%D%/data/binomial_optimum.csv \
 	%D%/data/diskrevolve_costs.csv \
