@@ -107,6 +107,7 @@ template <class Chunk> struct columns_of;
 template <template <class...> class Any, class... Column> struct columns_of<Any<Column...>> {
 	using pointers = std::tuple<Column *...>;
 
+	static constexpr std::index_sequence_for<Column...> indices{};
 	static constexpr std::size_t item_bytes = (sizeof(Column) + ...);
 	static constexpr bool spill = (spills<Column>::value && ...);
 
@@ -690,27 +691,37 @@ private:
 	/* ---- Walks ---- */
 
 	/*
-	 * Calls visit(chunk, first item, last item, nested positions) for the part of each chunk that
-	 * lies between two positions. Backward, the first item is the one behind that which comes first.
+	 * What of one chunk lies between two positions. Backward, `at` is behind the item that comes
+	 * first, and `stop` at the one that comes last.
 	 */
-	template <bool forward, class Visit>
-	void divide(const Position &from, const Position &end, Visit visit) const
+	struct part {
+		std::size_t index, at, stop;
+		NestedPosition inner, inner_stop;
+	};
+
+	template <bool forward>
+	part part_of(std::size_t index, std::size_t at, const NestedPosition &inner,
+		     const Position &end) const
 	{
-		std::size_t at = from.data;
-		NestedPosition inner = from.inner;
+		if (index == end.chunk)
+			return {index, at, end.data, inner, end.inner};
+		return {index, at, forward ? used_of(index) : 0, inner,
+			chunks[forward ? index + 1 : index].start};
+	}
 
-		for (std::size_t i = from.chunk;; i = forward ? i + 1 : i - 1) {
-			const bool last = i == end.chunk;
-			const std::size_t stop = last ? end.data : forward ? used_of(i) : 0;
-			const NestedPosition inner_stop = last ? end.inner
-							       : chunks[forward ? i + 1 : i].start;
+	template <bool forward> part first_part(const Position &from, const Position &end) const
+	{
+		return part_of<forward>(from.chunk, from.data, from.inner, end);
+	}
 
-			visit(i, at, stop, inner, inner_stop);
-			if (last)
-				return;
-			at = forward ? 0 : used_of(i - 1);
-			inner = inner_stop;
-		}
+	/* Goes on to the next chunk. Returns false at the end. */
+	template <bool forward> bool next_part(part &of, const Position &end) const
+	{
+		if (of.index == end.chunk)
+			return false;
+		of = part_of<forward>(forward ? of.index + 1 : of.index - 1,
+				      forward ? 0 : used_of(of.index - 1), of.inner_stop, end);
+		return true;
 	}
 
 	/* Lists the chunks that a walk will use and that may be away. */
@@ -718,57 +729,72 @@ private:
 	void list(walk &walked, detail::announcement &order, const Position &from,
 		  const Position &end)
 	{
-		divide<forward>(from, end, [&](std::size_t i, std::size_t at, std::size_t stop,
-					       const NestedPosition &inner,
-					       const NestedPosition &inner_stop) {
-			if (at != stop && walked.lists(i)) {
-				std::lock_guard<std::mutex> lock(mutex);
+		part each = first_part<forward>(from, end);
 
-				if (chunks[i].parcel && !chunks[i].memory())
-					order.add(*chunks[i].parcel);
+		do {
+			if (each.at != each.stop && walked.lists(each.index)) {
+				std::lock_guard<std::mutex> lock(mutex);
+				const chunk &which = chunks[each.index];
+
+				if (which.parcel && !which.memory())
+					order.add(*which.parcel);
 			}
 			if constexpr (depth != 0 && inner_walk::is_stream)
-				nested->template list<forward, depth - 1>(walked.inner, order, inner,
-									  inner_stop);
-		});
+				nested->template list<forward, depth - 1>(
+					walked.inner, order, each.inner, each.inner_stop);
+		} while (next_part<forward>(each, end));
 	}
 
+	/*
+	 * Calls the function for what of all streams lies in one chunk each. Arguments are those of the
+	 * outer streams: positions between which the function counts, and columns.
+	 */
 	template <bool forward, int depth, class Function, class... Arguments>
 	void run(walk &walked, const Position &from, const Position &end, Function &function,
 		 Arguments &&...arguments)
 	{
-		divide<forward>(from, end, [&](std::size_t i, std::size_t &at,
-					       const std::size_t &stop, const NestedPosition &inner,
-					       const NestedPosition &inner_stop) {
-			/* A function adds positions to what it reads nothing from. */
-			pointers here = at == stop ? columns::in(&detail::no_item, 0) : walked.at(i);
+		part each = first_part<forward>(from, end);
 
-			std::apply([&](auto *...column) {
-				if constexpr (depth == 0)
-					function(std::forward<Arguments>(arguments)..., at, stop,
-						 column...);
-				else if constexpr (inner_walk::is_stream)
-					nested->template run<forward, depth - 1>(
-						walked.inner, inner, inner_stop, function,
-						std::forward<Arguments>(arguments)..., at, stop,
-						column...);
-				else if constexpr (forward)
-					nested->template evaluateForward<depth - 1>(
-						inner, inner_stop, function,
-						std::forward<Arguments>(arguments)..., at, stop,
-						column...);
-				else
-					nested->template evaluateReverse<depth - 1>(
-						inner, inner_stop, function,
-						std::forward<Arguments>(arguments)..., at, stop,
-						column...);
-			}, here);
-		});
+		do {
+			/* A function adds positions to what it reads nothing from. */
+			const pointers here = each.at == each.stop
+						      ? columns::in(&detail::no_item, 0)
+						      : walked.at(each.index);
+
+			run_part<forward, depth>(walked, each, here, columns::indices, function,
+						 std::forward<Arguments>(arguments)...);
+		} while (next_part<forward>(each, end));
 	}
 
-	/* Only where the function is inlined, too, does it count in registers. */
+	template <bool forward, int depth, std::size_t... column, class Function, class... Arguments>
+	void run_part(walk &walked, const part &of, const pointers &here,
+		      std::index_sequence<column...>, Function &function, Arguments &&...arguments)
+	{
+		std::size_t at = of.at;
+		const std::size_t stop = of.stop;
+
+		if constexpr (depth == 0)
+			function(std::forward<Arguments>(arguments)..., at, stop,
+				 std::get<column>(here)...);
+		else if constexpr (inner_walk::is_stream)
+			nested->template run<forward, depth - 1>(
+				walked.inner, of.inner, of.inner_stop, function,
+				std::forward<Arguments>(arguments)..., at, stop,
+				std::get<column>(here)...);
+		else if constexpr (forward)
+			nested->template evaluateForward<depth - 1>(
+				of.inner, of.inner_stop, function,
+				std::forward<Arguments>(arguments)..., at, stop,
+				std::get<column>(here)...);
+		else
+			nested->template evaluateReverse<depth - 1>(
+				of.inner, of.inner_stop, function,
+				std::forward<Arguments>(arguments)..., at, stop,
+				std::get<column>(here)...);
+	}
+
 	template <bool forward, int depth, class Function, class... Arguments>
-	REEL_FLATTEN void evaluate(const Position &start, const Position &end, Function &function,
+	void evaluate(const Position &start, const Position &end, Function &function,
 		      Arguments &&...arguments)
 	{
 		detail::announcement order;
@@ -785,14 +811,14 @@ private:
 	{
 		detail::announcement order;
 		walk walked(*this);
+		part each = first_part<forward>(start, end);
 
 		list<forward, 0>(walked, order, start, end);
 		order.make();
-		divide<forward>(start, end, [&](std::size_t i, std::size_t at, std::size_t stop,
-						const NestedPosition &, const NestedPosition &) {
-			if (at != stop)
-				call(walked.at(i), at, stop);
-		});
+		do {
+			if (each.at != each.stop)
+				call(walked.at(each.index), each.at, each.stop);
+		} while (next_part<forward>(each, end));
 	}
 
 	template <class Function, class... Arguments>

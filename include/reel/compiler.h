@@ -9,13 +9,10 @@
 #define REEL_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #define REEL_COLD __attribute__((cold, noinline))
 #define REEL_ALWAYS_INLINE static inline __attribute__((always_inline, unused))
-/* A function into which all that it calls is inlined. */
-#define REEL_FLATTEN __attribute__((flatten))
 #else
 #define REEL_UNLIKELY(condition) (condition)
 #define REEL_COLD
 #define REEL_ALWAYS_INLINE static inline
-#define REEL_FLATTEN
 #endif
 
 #ifdef __cplusplus
