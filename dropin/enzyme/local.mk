@@ -17,7 +17,9 @@ libreel_enzyme_la_LIBADD = libreel-enzyme-core.la libreel.la
 libreel_enzyme_la_LDFLAGS = -version-info 0:0:0 -no-undefined $(NO_UNDEFINED_LDFLAGS) \
 	-export-symbols-regex '^(reel_enzyme_(env_)?scheme|__enzyme_checkpoint_builtin)$$'
 
-check_PROGRAMS += tests/dropin/t-enzyme $(one_thread) tests/dropin/t-enzyme-counts $(one_thread)
+check_PROGRAMS += \
+	tests/dropin/t-enzyme $(one_thread) \
+	tests/dropin/t-enzyme-counts $(one_thread)
 noinst_HEADERS += tests/helpers/enzyme-driver.h
 tests_dropin_t_enzyme_LDADD = libreel-enzyme-core.la $(LDADD)
 tests_dropin_t_enzyme_counts_LDADD = libreel-enzyme-core.la $(LDADD)

@@ -23,8 +23,14 @@
  *
  * Errors. A call for which there is no room, or whose chunk a store has lost, throws a
  * std::system_error with the error of reel_parcel_open() or reel_parcel_unseal() as its code, and
- * its text in what(). A statement reserves its room before anything of it is stored, and is not on
- * the tape then. An evaluation that throws has evaluated a part.
+ * its text in what(); also ENXIO, the default pool is refused, ENODATA, deleteData() was called,
+ * and EBUSY, a reset takes data away that is being evaluated. A statement reserves its room before
+ * anything of it is stored, and is not on the tape then. Each stream keeps a slab in reserve, so
+ * that a tape that was refused a statement can be evaluated and reset. An evaluation that throws
+ * has evaluated a part.
+ *
+ * Bytes that pushLowLevelFunction() gives room for are written before the next low-level function
+ * is pushed: after that their chunk may leave memory.
  *
  * Threads. As with CoDiPack's own streams one thread at a time records on a tape, resets, edits or
  * swaps it. Several threads may evaluate a tape at the same time, each with an adjoint vector of
@@ -41,6 +47,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <system_error>
 #include <tuple>
@@ -66,38 +73,11 @@ namespace detail {
 inline std::atomic<reel_pool *> chosen_pool{nullptr};
 alignas(64) inline char no_item;
 
-/* Chunks that an evaluation is about to use, in their order. */
-class announcement {
-public:
-	announcement() = default;
-	announcement(const announcement &) = delete;
-	announcement &operator=(const announcement &) = delete;
-	/* An evaluation that throws uses no more chunks. */
-	~announcement()
-	{
-		if (std::uncaught_exceptions() > uncaught)
-			reel_parcel_withdraw(order.data(), order.size());
-	}
-
-	void add(reel_parcel *parcel) { order.push_back(parcel); }
-
-	/* What cannot be announced is read when it is used. */
-	void make()
-	{
-		if (order.size() > 1 && reel_parcel_announce(order.data(), order.size()))
-			order.clear();
-	}
-
-private:
-	std::vector<reel_parcel *> order;
-	int uncaught = std::uncaught_exceptions();
-};
-
 /* The walk of a stream's nested data: of another stream, or of an index manager, which has none. */
 template <class Data> struct walk_of {
 	static constexpr bool is_stream = false;
 	struct type {
-		explicit type(Data &) {}
+		type(Data &, bool) {}
 	};
 };
 
@@ -109,12 +89,12 @@ template <template <class...> class Any, class... Column> struct columns_of<Any<
 
 	static constexpr std::index_sequence_for<Column...> indices{};
 	static constexpr std::size_t item_bytes = (sizeof(Column) + ...);
-	static constexpr bool spill = (spills<Column>::value && ...);
-
 	/* Each column begins at a multiple of this. */
 	static constexpr std::size_t align = 64;
+	static constexpr bool spill = ((spills<Column>::value && alignof(Column) <= align) && ...);
+	static constexpr bool is_bytes = (std::is_same<Column, char>::value && ...);
 
-	/* Number of items of which so many bytes have room. */
+	/* Number of items that fit into `bytes` bytes. */
 	static constexpr std::size_t items_in(std::size_t bytes)
 	{
 		return (bytes - (sizeof...(Column) - 1) * align) / item_bytes;
@@ -183,7 +163,7 @@ inline void set_pool(reel_pool *pool)
 /*
  * A data stream, as CoDiPack's DataInterface describes it: its names and their meaning are
  * CoDiPack's. Positions are valid until the data before them is reset, and become valid again when
- * the same data is recorded again.
+ * the same data is recorded again on a pool with slabs of the same size.
  */
 template <class T_Chunk, class T_Nested> class stream {
 public:
@@ -317,6 +297,8 @@ public:
 		std::swap(chunk_items, other.chunk_items);
 		std::swap(pool, other.pool);
 		std::swap(slab_bytes, other.slab_bytes);
+		std::swap(reserve, other.reserve);
+		std::swap(kept, other.kept);
 		nested->swap(*other.nested);
 	}
 
@@ -390,14 +372,22 @@ private:
 	static constexpr std::size_t first_bytes = 65536;
 	static constexpr std::size_t nowhere = static_cast<std::size_t>(-1);
 
+	struct aligned_delete {
+		void operator()(char *memory) const
+		{
+			::operator delete(memory, std::align_val_t(columns::align));
+		}
+	};
+
 	struct chunk {
 		explicit chunk(const NestedPosition &at) : start(at) {}
 
-		std::unique_ptr<char[]> ordinary;   /* the memory of the first chunk */
-		std::optional<reel::parcel> parcel; /* that of all others */
+		std::unique_ptr<char, aligned_delete> ordinary; /* the memory of the first chunk */
+		std::optional<reel::parcel> parcel;             /* that of all others */
 		std::size_t used = 0; /* number of items; that of the last chunk is stream::used */
 		std::size_t room = 0; /* number of items for which there is memory */
 		unsigned users = 0;   /* number of walks that have it in memory */
+		bool has_changed = false; /* since it was brought to memory, for certain */
 		NestedPosition start; /* the nested data's position when the chunk was begun */
 
 		char *memory() const
@@ -408,45 +398,68 @@ private:
 		}
 	};
 
-	/* A walk through a stream and its nested data has one chunk of each in memory. */
+	/*
+	 * A walk through a stream and its nested data has one chunk of each in memory. The last one
+	 * stays there, since a program that evaluates a tape in small steps uses it again.
+	 */
 	class walk {
 	public:
-		explicit walk(stream &walked) : inner(*walked.nested), of(walked) {}
+		/* `writes`: all that it sees is changed. */
+		walk(stream &walked, bool writes)
+			: inner(*walked.nested, writes), of(walked),
+			  changes(writes && columns::is_bytes) {}
 		walk(const walk &) = delete;
 		walk &operator=(const walk &) = delete;
-		~walk() { leave(); }
+		~walk()
+		{
+			leave(true);
+			/* An evaluation that throws uses no more chunks. */
+			if (std::uncaught_exceptions() > uncaught)
+				of.withdraw(announced);
+		}
 
 		const pointers &at(std::size_t index)
 		{
 			if (index != here) {
-				leave();
-				columns_here = of.use(index);
+				leave(false);
+				columns_here = of.use(index, changes);
 				here = index;
 			}
 			return columns_here;
 		}
 
-		void leave()
+		void leave(bool keeps)
 		{
 			if (here != nowhere)
-				of.give_up(std::exchange(here, nowhere));
+				of.give_up(std::exchange(here, nowhere), keeps);
 		}
 
-		/* Returns whether the chunk was not the last one that was listed. */
-		bool lists(std::size_t index) { return std::exchange(listed, index) != index; }
+		/* Adds the chunk to those that will be used, if it was not the last one that was. */
+		void list(std::size_t index, std::vector<reel_parcel *> &order)
+		{
+			if (std::exchange(listed, index) == index)
+				return;
+			if (reel_parcel *away = of.parcel_away(index)) {
+				announced.push_back(index);
+				order.push_back(away);
+			}
+		}
 
 		typename inner_walk::type inner;
 
 	private:
 		stream &of;
+		bool changes;
 		std::size_t here = nowhere, listed = nowhere;
+		std::vector<std::size_t> announced;
+		int uncaught = std::uncaught_exceptions();
 		pointers columns_here;
 	};
 
 	class chunk_view : public codi::ChunkBase {
 	public:
 		chunk_view(stream &of, std::size_t n)
-			: codi::ChunkBase(of.chunks[n].room), viewed(of), index(n), in_memory(of)
+			: codi::ChunkBase(of.chunks[n].room), viewed(of), index(n), in_memory(of, false)
 		{
 			setUsedSize(of.used_of(n));
 		}
@@ -465,14 +478,12 @@ private:
 
 		void allocateData() override
 		{
-			std::lock_guard<std::mutex> lock(viewed.mutex);
-
-			viewed.allocate(index);
+			viewed.allocate_again(index);
 		}
 
 		void deleteData() override
 		{
-			in_memory.leave();
+			in_memory.leave(false);
 			viewed.drop(index);
 		}
 
@@ -492,7 +503,7 @@ private:
 	private:
 		pointers contents() const
 		{
-			return getUsedSize() ? in_memory.at(index) : pointers();
+			return getUsedSize() ? in_memory.at(index) : no_items();
 		}
 
 		stream &viewed;
@@ -501,6 +512,9 @@ private:
 	};
 
 	/* ---- Chunks ---- */
+
+	/* Where a function that reads nothing may add positions to. */
+	static pointers no_items() { return columns::in(&detail::no_item, 0); }
 
 	std::size_t used_of(std::size_t index) const
 	{
@@ -544,12 +558,25 @@ private:
 		if (!which.room || which.ordinary || which.parcel)
 			return;
 		if (index == 0)
-			which.ordinary.reset(new char[columns::bytes_of(which.room)]);
+			which.ordinary.reset(static_cast<char *>(::operator new(
+				columns::bytes_of(which.room), std::align_val_t(columns::align))));
 		else
 			which.parcel.emplace(pool, columns::bytes_of(which.room));
 	}
 
-	/* Brings a chunk to memory, where it can be changed. Requires the mutex. */
+	/* Memory again for what deleteData() has taken away. */
+	void allocate_again(std::size_t index)
+	{
+		std::lock_guard<std::mutex> lock(mutex);
+
+		allocate(index);
+		seal_idle(index);
+	}
+
+	/*
+	 * Brings a chunk to memory, where it can be changed. If the store is full, nothing leaves
+	 * memory, and the reserve makes room. Requires the mutex.
+	 */
 	char *bring(std::size_t index)
 	{
 		chunk &which = chunks[index];
@@ -557,9 +584,36 @@ private:
 		if (!which.ordinary && !which.parcel)
 			throw std::system_error(ENODATA, std::generic_category(),
 						"the data of this tape was deleted (deleteData())");
-		if (!which.memory())
+		if (which.memory())
+			return which.memory();
+		try {
 			which.parcel->unseal();
+		} catch (const std::system_error &refused) {
+			if (refused.code().value() != EDQUOT || !reserve)
+				throw;
+			reserve.reset();
+			which.parcel->unseal();
+		}
 		return which.memory();
+	}
+
+	/* Nobody uses the chunk any more, unless it is the last one. Requires the mutex. */
+	void seal_idle(std::size_t index)
+	{
+		chunk &which = chunks[index];
+
+		if (which.users || index == current || !which.parcel || !which.memory())
+			return;
+		if (std::exchange(which.has_changed, false))
+			which.parcel->seal();
+		else
+			which.parcel->seal_compared();
+	}
+
+	void seal_kept()
+	{
+		if (kept != nowhere)
+			seal_idle(std::exchange(kept, nowhere));
 	}
 
 	/* The rare part of reserveItems(): goes on in the last chunk if it can, or begins another. */
@@ -589,11 +643,16 @@ private:
 		if (current == 0)
 			choose_pool();
 		limit = used;
-		if (last.parcel && last.memory() && !last.users)
+		seal_kept();
+		if (last.users)
+			last.has_changed = true;
+		else if (last.parcel && last.memory())
 			last.parcel->seal();
 		chunks.emplace_back(nested->getPosition());
 		chunks.back().room = std::max(items, room_of_chunk());
 		try {
+			if (!reserve)
+				reserve.emplace(pool, slab_bytes);
 			allocate(current + 1);
 		} catch (...) {
 			chunks.pop_back();
@@ -607,6 +666,14 @@ private:
 	/* The chunk at a position becomes the last one. Those behind it go to the pool. */
 	void reset_this(std::size_t index, std::size_t items)
 	{
+		for (std::size_t i = index + 1; i < chunks.size(); i++)
+			if (chunks[i].users)
+				throw std::system_error(EBUSY, std::generic_category(),
+							"a tape is reset while this part of it is evaluated");
+		if (kept != nowhere && kept > index)
+			kept = nowhere;
+		if (index == 0)
+			reserve.reset();
 		chunks.erase(chunks.begin() + static_cast<std::ptrdiff_t>(index) + 1, chunks.end());
 		current = index;
 		set_used(index, items);
@@ -615,29 +682,64 @@ private:
 	/* Frees the memory of a chunk whose data was deleted. */
 	void drop(std::size_t index)
 	{
+		kept = kept == index ? nowhere : kept;
 		chunks[index].parcel.reset();
 		chunks[index].ordinary.reset();
 		set_used(index, used_of(index));
 	}
 
 	/* For walks, of which each gives up what it uses. */
-	pointers use(std::size_t index)
+	pointers use(std::size_t index, bool changes)
 	{
 		std::lock_guard<std::mutex> lock(mutex);
-		char *memory = bring(index);
+		char *memory;
 
+		if (kept != index)
+			seal_kept();
+		memory = bring(index);
 		chunks[index].users++;
+		chunks[index].has_changed |= changes;
 		return columns::in(memory, chunks[index].room);
 	}
 
-	/* Whoever evaluates a tape may change it: CoDiPack's functions get pointers to write through. */
-	void give_up(std::size_t index)
+	/*
+	 * Whoever evaluates a tape may change it: CoDiPack's functions get pointers to write through, so
+	 * a chunk that is sealed is compared with its copy. One that is kept is sealed later.
+	 */
+	void give_up(std::size_t index, bool keeps)
 	{
 		std::lock_guard<std::mutex> lock(mutex);
-		chunk &which = chunks[index];
 
-		if (--which.users == 0 && index != current && which.parcel)
-			which.parcel->seal_compared();
+		chunks[index].users--;
+		if (kept != index)
+			seal_kept();
+		if (keeps)
+			kept = index;
+		else
+			seal_idle(index);
+	}
+
+	/* Returns the parcel of a chunk that is sealed, or nullptr. */
+	reel_parcel *parcel_away(std::size_t index)
+	{
+		std::lock_guard<std::mutex> lock(mutex);
+		const chunk &which = chunks[index];
+
+		return which.parcel && !which.memory() ? static_cast<reel_parcel *>(*which.parcel)
+						       : nullptr;
+	}
+
+	/* Chunks may have been reset meanwhile. */
+	void withdraw(const std::vector<std::size_t> &announced)
+	{
+		std::lock_guard<std::mutex> lock(mutex);
+
+		for (std::size_t index : announced)
+			if (index < chunks.size() && chunks[index].parcel) {
+				reel_parcel *parcel = *chunks[index].parcel;
+
+				reel_parcel_withdraw(&parcel, 1);
+			}
 	}
 
 	/* Takes items out of a chunk. */
@@ -648,7 +750,7 @@ private:
 		if (start == end)
 			return;
 		if (rest) {
-			walk in_memory(*this);
+			walk in_memory(*this, false);
 
 			columns::move(in_memory.at(index), start, end, rest);
 		}
@@ -684,6 +786,7 @@ private:
 								each->start, start.inner, end.inner);
 		if (first >= last)
 			return;
+		seal_kept();
 		current -= current >= end.chunk ? end.chunk - start.chunk - 1 : 0;
 		chunks.erase(first, last);
 	}
@@ -726,23 +829,29 @@ private:
 
 	/* Lists the chunks that a walk will use and that may be away. */
 	template <bool forward, int depth>
-	void list(walk &walked, detail::announcement &order, const Position &from,
+	void list(walk &walked, std::vector<reel_parcel *> &order, const Position &from,
 		  const Position &end)
 	{
 		part each = first_part<forward>(from, end);
 
 		do {
-			if (each.at != each.stop && walked.lists(each.index)) {
-				std::lock_guard<std::mutex> lock(mutex);
-				const chunk &which = chunks[each.index];
-
-				if (which.parcel && !which.memory())
-					order.add(*which.parcel);
-			}
+			if (each.at != each.stop)
+				walked.list(each.index, order);
 			if constexpr (depth != 0 && inner_walk::is_stream)
 				nested->template list<forward, depth - 1>(
 					walked.inner, order, each.inner, each.inner_stop);
 		} while (next_part<forward>(each, end));
+	}
+
+	/* What cannot be announced is read when it is used. */
+	template <bool forward, int depth>
+	void announce(walk &walked, const Position &from, const Position &end)
+	{
+		std::vector<reel_parcel *> order;
+
+		list<forward, depth>(walked, order, from, end);
+		if (order.size() > 1)
+			reel_parcel_announce(order.data(), order.size());
 	}
 
 	/*
@@ -756,10 +865,8 @@ private:
 		part each = first_part<forward>(from, end);
 
 		do {
-			/* A function adds positions to what it reads nothing from. */
-			const pointers here = each.at == each.stop
-						      ? columns::in(&detail::no_item, 0)
-						      : walked.at(each.index);
+			const pointers here = each.at == each.stop ? no_items()
+								   : walked.at(each.index);
 
 			run_part<forward, depth>(walked, each, here, columns::indices, function,
 						 std::forward<Arguments>(arguments)...);
@@ -797,11 +904,9 @@ private:
 	void evaluate(const Position &start, const Position &end, Function &function,
 		      Arguments &&...arguments)
 	{
-		detail::announcement order;
-		walk walked(*this);
+		walk walked(*this, forward);
 
-		list<forward, depth>(walked, order, start, end);
-		order.make();
+		announce<forward, depth>(walked, start, end);
 		run<forward, depth>(walked, start, end, function,
 				    std::forward<Arguments>(arguments)...);
 	}
@@ -809,12 +914,10 @@ private:
 	template <bool forward, class Call>
 	void for_each(const Position &start, const Position &end, const Call &call)
 	{
-		detail::announcement order;
-		walk walked(*this);
+		walk walked(*this, forward);
 		part each = first_part<forward>(start, end);
 
-		list<forward, 0>(walked, order, start, end);
-		order.make();
+		announce<forward, 0>(walked, start, end);
 		do {
 			if (each.at != each.stop)
 				call(walked.at(each.index), each.at, each.stop);
@@ -839,6 +942,10 @@ private:
 	std::size_t chunk_items;
 	reel_pool *pool = nullptr;
 	std::size_t slab_bytes = 0;
+	/* As much memory as a walk needs, from the second chunk on; gone when a walk has needed it. */
+	std::optional<reel::parcel> reserve;
+	/* The chunk that the last walk ended with, which is not sealed yet. */
+	std::size_t kept = nowhere;
 	/* Guards the memory of chunks: of several walks the first one brings it, the last seals it. */
 	mutable std::mutex mutex;
 };

@@ -614,10 +614,69 @@ void a_refusal_leaves_the_tape_as_it_was()
 		is_int(tested.real.statements.getDataSize(), n, "nor in its streams");
 		is_int(tested.real.jacobians.getDataSize(), 2 * n, "of arguments neither");
 		tested.mark();
+		ok(agrees<false>(tested, tested.marks.front(), tested.marks.back(), false),
+		   "what is on it can be evaluated, though nothing leaves memory");
 		reset_to(tested, 0);
 		fill(tested, 1000);
 		ok(agrees<false>(tested, tested.marks.front(), tested.marks.back(), false),
 		   "after a reset it is recorded again");
+	}
+	reel_pool_close(pool);
+}
+
+/* Whoever is called from an evaluation may not take away what is evaluated. */
+void a_reset_within_a_walk_is_refused()
+{
+	reel_pool *pool = open_pool({64, 512, 60, "memory=64M"});
+
+	{
+		pair tested(64);
+		int error = 0;
+
+		tap_case("a reset within a walk");
+		fill(tested, 2000);
+		try {
+			walk<false>(tested.real, tested.marks[1].position, tested.marks[0].position,
+				    [&](const seen &) { tested.real.bytes.reset(); });
+		} catch (const std::system_error &refused) {
+			error = refused.code().value();
+		}
+		is_int(error, EBUSY, "throws");
+		ok(agrees<false>(tested, tested.marks[0], tested.marks[1], false),
+		   "and what was being evaluated is there");
+	}
+	reel_pool_close(pool);
+}
+
+/* A stream may be erased without those nested in it. */
+void one_stream_is_erased()
+{
+	reel_pool *pool = open_pool({64, 512, 60, "memory=64M"});
+
+	{
+		pair tested(64);
+		using position = reel_tape_type::info_data::Position;
+		auto &infos = tested.real.infos;
+		int sum = 0;
+
+		tap_case("items that are erased from one stream");
+		for (int i = 0; i < 1000; i++) {
+			if (i == 100 || i == 900)
+				tested.mark();
+			infos.reserveItems(1);
+			infos.pushData(i, 1);
+		}
+		tested.mark();
+		const position first = infos.getZeroPosition();
+		const position low = tested.marks[1].position.inner;
+		const position high = tested.marks[2].position.inner;
+		infos.erase(low, low, false);
+		is_int(infos.getDataSize(), 1000, "none between a position and itself");
+		infos.erase(low, high, false);
+		is_int(infos.getDataSize(), 200, "all between two");
+		infos.forEachForward(first, infos.getPosition(),
+				     [&](int *item, unsigned short *) { sum += *item; });
+		is_int(sum, 99 * 50 + 949 * 100 + 50, "the others are there");
 	}
 	reel_pool_close(pool);
 }
@@ -687,6 +746,8 @@ int main()
 	positions_stay_valid();
 	what_is_read_is_not_written_again();
 	a_refusal_leaves_the_tape_as_it_was();
+	a_reset_within_a_walk_is_refused();
+	one_stream_is_erased();
 	threads_evaluate_one_tape();
 	the_first_statement_takes_little();
 	return tap_end();
