@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <random>
@@ -525,7 +526,7 @@ void random_programs()
 		reel_pool *pool = open_pool(how);
 		reel_pool_stats stats;
 
-		is_int(random_program(how, 300), 0,
+		is_int(random_program(how, std::getenv("TEST_LONG") ? 1000 : 100), 0,
 		       "chunks of %zu items, slabs of %zu bytes, %zu of them: as plain vectors",
 		       how.items, how.slab, how.budget);
 		reel_pool_get_stats(pool, &stats);
