@@ -55,7 +55,7 @@ public:
 	bool_tape(const bool_tape &) = delete;
 	bool_tape &operator=(const bool_tape &) = delete;
 
-	template <class... Value> REEL_CLAD_INLINE bool &emplace_back(Value &&...value)
+	template <class... Value> REEL_INLINE_MEMBER bool &emplace_back(Value &&...value)
 	{
 		const bool pushed = bool(static_cast<Value &&>(value)...);
 		std::uint64_t bits = bits_ * 2 + !top_;
@@ -69,14 +69,14 @@ public:
 		return top_;
 	}
 
-	REEL_CLAD_INLINE bool &back()
+	REEL_INLINE_MEMBER bool &back()
 	{
 		if (REEL_UNLIKELY(bits_ == 0))
 			fail_empty();
 		return top_;
 	}
 
-	REEL_CLAD_INLINE bool pop()
+	REEL_INLINE_MEMBER bool pop()
 	{
 		const bool popped = top_;
 
@@ -87,7 +87,7 @@ public:
 		return popped;
 	}
 
-	REEL_CLAD_INLINE void pop_back()
+	REEL_INLINE_MEMBER void pop_back()
 	{
 		pop();
 	}
@@ -131,14 +131,14 @@ public:
 	}
 
 private:
-	REEL_CLAD_INLINE static lent_tape *save(lent_tape *words, std::uint64_t bits)
+	REEL_INLINE_MEMBER static lent_tape *save(lent_tape *words, std::uint64_t bits)
 	{
 		words = save_word(words, bits);
 		or_fail(words);
 		return words;
 	}
 
-	REEL_CLAD_INLINE static std::uint64_t load(lent_tape *words, std::uint64_t bits)
+	REEL_INLINE_MEMBER static std::uint64_t load(lent_tape *words, std::uint64_t bits)
 	{
 		bits = load_word(words, bits);
 		if (REEL_UNLIKELY(!bits))

@@ -26,7 +26,7 @@ template <class T> struct element {
 	using cannot_throw = std::is_nothrow_constructible<T, Arguments...>;
 
 	template <class... Arguments>
-	REEL_CLAD_INLINE static T *construct(void *place, Arguments &&...values)
+	REEL_INLINE_MEMBER static T *construct(void *place, Arguments &&...values)
 	{
 		return make(way<Arguments...>(), place, static_cast<Arguments &&>(values)...);
 	}
@@ -49,19 +49,19 @@ private:
 					  by_constructor, by_members>::type>::type;
 
 	/* The conversion is the program's, so the compiler must not warn about it here. */
-	template <class Value> REEL_CLAD_INLINE static T *make(by_cast, void *place, Value &&value)
+	template <class Value> REEL_INLINE_MEMBER static T *make(by_cast, void *place, Value &&value)
 	{
 		return ::new (place) T(static_cast<T>(value));
 	}
 
 	template <class... Arguments>
-	REEL_CLAD_INLINE static T *make(by_constructor, void *place, Arguments &&...values)
+	REEL_INLINE_MEMBER static T *make(by_constructor, void *place, Arguments &&...values)
 	{
 		return ::new (place) T(static_cast<Arguments &&>(values)...);
 	}
 
 	template <class... Arguments>
-	REEL_CLAD_INLINE static T *make(by_members, void *place, Arguments &&...values)
+	REEL_INLINE_MEMBER static T *make(by_members, void *place, Arguments &&...values)
 	{
 		return ::new (place) T{static_cast<Arguments &&>(values)...};
 	}
@@ -82,7 +82,7 @@ template <class T, std::size_t N> struct element<T[N]> {
 	template <class Source> struct cannot_throw<Source> : is_same<Source> {};
 
 	template <class Source>
-	REEL_CLAD_INLINE static array *construct(void *place, const Source &source)
+	REEL_INLINE_MEMBER static array *construct(void *place, const Source &source)
 	{
 		return make(is_same<Source>(), place, source);
 	}
@@ -110,7 +110,7 @@ private:
 			element<T>::destroy(first + --count);
 	}
 
-	REEL_CLAD_INLINE static array *make(std::true_type, void *place, const array &source)
+	REEL_INLINE_MEMBER static array *make(std::true_type, void *place, const array &source)
 	{
 		return static_cast<array *>(std::memcpy(place, source, sizeof(array)));
 	}

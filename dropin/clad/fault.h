@@ -17,12 +17,9 @@
 #include <exception>
 #include <new>
 
-/* For templates, whose functions must not be static, as those of REEL_ALWAYS_INLINE are. */
 #if defined(__GNUC__)
-#define REEL_CLAD_INLINE __attribute__((always_inline)) inline
 #define REEL_CLAD_APART __attribute__((noinline))
 #else
-#define REEL_CLAD_INLINE inline
 #define REEL_CLAD_APART
 #endif
 
@@ -95,7 +92,7 @@ inline int &last_error() noexcept
 }
 
 /* Called in generated code after a function for a rare case; throws if that returned NULL. */
-REEL_CLAD_INLINE void or_fail(const void *done)
+REEL_INLINE_MEMBER void or_fail(const void *done)
 {
 	if (REEL_UNLIKELY(!done))
 		fail();

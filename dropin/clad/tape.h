@@ -255,7 +255,7 @@ using custom_tape =
 
 /* Pushes T(values...) and returns it. */
 template <class T, std::size_t inside, std::size_t slab, bool disk, bool gpu, class... Values>
-REEL_CLAD_INLINE T &push(tape_of_reel<T, inside, slab, false, disk, gpu> &to, Values... values)
+REEL_INLINE_MEMBER T &push(tape_of_reel<T, inside, slab, false, disk, gpu> &to, Values... values)
 {
 	return to.emplace_back(static_cast<Values &&>(values)...);
 }
@@ -266,28 +266,29 @@ REEL_CLAD_INLINE T &push(tape_of_reel<T, inside, slab, false, disk, gpu> &to, Va
  */
 template <class T, std::size_t N, std::size_t inside, std::size_t slab, bool disk, bool gpu,
 	  class Source>
-REEL_CLAD_INLINE void push(tape_of_reel<T[N], inside, slab, false, disk, gpu> &to, Source &&source)
+REEL_INLINE_MEMBER void push(tape_of_reel<T[N], inside, slab, false, disk, gpu> &to,
+			     Source &&source)
 {
 	to.emplace_back(source);
 }
 
 /* Pops the top, and returns it by a move. */
 template <class T, std::size_t inside, std::size_t slab, bool disk, bool gpu>
-REEL_CLAD_INLINE T pop(tape_of_reel<T, inside, slab, false, disk, gpu> &from)
+REEL_INLINE_MEMBER T pop(tape_of_reel<T, inside, slab, false, disk, gpu> &from)
 {
 	return from.pop();
 }
 
 /* Drops the array on top. */
 template <class T, std::size_t N, std::size_t inside, std::size_t slab, bool disk, bool gpu>
-REEL_CLAD_INLINE void pop(tape_of_reel<T[N], inside, slab, false, disk, gpu> &from)
+REEL_INLINE_MEMBER void pop(tape_of_reel<T[N], inside, slab, false, disk, gpu> &from)
 {
 	from.pop_back();
 }
 
 /* Returns the top, which the program may read and change. */
 template <class T, std::size_t inside, std::size_t slab, bool disk, bool gpu>
-REEL_CLAD_INLINE T &back(tape_of_reel<T, inside, slab, false, disk, gpu> &of)
+REEL_INLINE_MEMBER T &back(tape_of_reel<T, inside, slab, false, disk, gpu> &of)
 {
 	return of.back();
 }

@@ -133,7 +133,7 @@ REEL_COLD inline void keep_or_delete(lent_tape *tape) noexcept
 }
 
 /* Keeps an empty tape without slabs for the next borrower. */
-REEL_CLAD_INLINE void keep_tape(lent_tape *tape) noexcept
+REEL_INLINE_MEMBER void keep_tape(lent_tape *tape) noexcept
 {
 	idle_tapes &tapes = idle();
 

@@ -215,24 +215,24 @@ public:
 	value_tape(const value_tape &) = delete;
 	value_tape &operator=(const value_tape &) = delete;
 
-	template <class... Arguments> REEL_CLAD_INLINE T &emplace_back(Arguments &&...values)
+	template <class... Arguments> REEL_INLINE_MEMBER T &emplace_back(Arguments &&...values)
 	{
 		return emplace(way<Arguments...>(), static_cast<Arguments &&>(values)...);
 	}
 
-	REEL_CLAD_INLINE T &back()
+	REEL_INLINE_MEMBER T &back()
 	{
 		if (REEL_UNLIKELY(at_floor() || REEL_ADDRESS(limit_) <= 0))
 			enter_below(back_far(top_, tape_, type()));
 		return *at(top_ - bytes);
 	}
 
-	REEL_CLAD_INLINE void pop_back()
+	REEL_INLINE_MEMBER void pop_back()
 	{
 		take();
 	}
 
-	REEL_CLAD_INLINE popped_element<T> pop()
+	REEL_INLINE_MEMBER popped_element<T> pop()
 	{
 		return static_cast<T &&>(*take());
 	}
@@ -277,12 +277,12 @@ private:
 		return &record;
 	}
 
-	REEL_CLAD_INLINE static void *aligned(char *slot)
+	REEL_INLINE_MEMBER static void *aligned(char *slot)
 	{
 		return padding ? slot + (-reinterpret_cast<std::uintptr_t>(slot) & padding) : slot;
 	}
 
-	REEL_CLAD_INLINE static T *at(char *slot)
+	REEL_INLINE_MEMBER static T *at(char *slot)
 	{
 		return static_cast<T *>(aligned(slot));
 	}
@@ -292,24 +292,24 @@ private:
 	 * none is left. The comparisons are signed, and include equality, so that they also work
 	 * with false limits and with a tape that is all zero.
 	 */
-	REEL_CLAD_INLINE static char *limit_of(char *ceiling)
+	REEL_INLINE_MEMBER static char *limit_of(char *ceiling)
 	{
 		return reinterpret_cast<char *>(reinterpret_cast<std::intptr_t>(ceiling) -
 						static_cast<std::intptr_t>(bytes - 8));
 	}
 
-	REEL_CLAD_INLINE bool at_limit() const
+	REEL_INLINE_MEMBER bool at_limit() const
 	{
 		return REEL_ADDRESS(top_) >= REEL_ADDRESS(limit_);
 	}
 
-	REEL_CLAD_INLINE bool at_floor() const
+	REEL_INLINE_MEMBER bool at_floor() const
 	{
 		return REEL_ADDRESS(top_) <= REEL_ADDRESS(floor_);
 	}
 
 	/* Takes the limits from the tape, which the call may have changed. */
-	REEL_CLAD_INLINE void enter(tape_place place)
+	REEL_INLINE_MEMBER void enter(tape_place place)
 	{
 		or_fail(place.top);
 		top_ = place.top;
@@ -319,7 +319,7 @@ private:
 	}
 
 	/* After a failed pop a push must take the slow path, because the cursor's top is stale. */
-	REEL_CLAD_INLINE void enter_below(tape_place place)
+	REEL_INLINE_MEMBER void enter_below(tape_place place)
 	{
 		if (REEL_UNLIKELY(!place.top)) {
 			limit_ = nullptr;
@@ -341,7 +341,7 @@ private:
 
 	/* The value goes to the slow path in a register, and is not kept beyond that call. */
 	template <class... Arguments>
-	REEL_CLAD_INLINE T &emplace(by_value, Arguments &&...values)
+	REEL_INLINE_MEMBER T &emplace(by_value, Arguments &&...values)
 	{
 		const T value = T(static_cast<T>(values)...);
 
@@ -355,7 +355,7 @@ private:
 	}
 
 	template <class... Arguments>
-	REEL_CLAD_INLINE T &emplace(in_place, Arguments &&...values)
+	REEL_INLINE_MEMBER T &emplace(in_place, Arguments &&...values)
 	{
 		if (REEL_UNLIKELY(at_limit()))
 			enter(push(top_, tape_));
@@ -381,7 +381,7 @@ private:
 	}
 
 	/* The popped value stays readable until the next call on the tape. */
-	REEL_CLAD_INLINE T *take()
+	REEL_INLINE_MEMBER T *take()
 	{
 		if (REEL_UNLIKELY(at_floor()))
 			enter_below(pop(top_, tape_));

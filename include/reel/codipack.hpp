@@ -856,11 +856,12 @@ private:
 
 	/*
 	 * Calls the function for what of all streams lies in one chunk each. Arguments are those of the
-	 * outer streams: positions between which the function counts, and columns.
+	 * outer streams: positions between which the function counts, and columns. Inlined, so that
+	 * what it counts by reference can be in registers.
 	 */
 	template <bool forward, int depth, class Function, class... Arguments>
-	void run(walk &walked, const Position &from, const Position &end, Function &function,
-		 Arguments &&...arguments)
+	REEL_INLINE_MEMBER void run(walk &walked, const Position &from, const Position &end,
+				    Function &function, Arguments &&...arguments)
 	{
 		part each = first_part<forward>(from, end);
 
@@ -874,8 +875,9 @@ private:
 	}
 
 	template <bool forward, int depth, std::size_t... column, class Function, class... Arguments>
-	void run_part(walk &walked, const part &of, const pointers &here,
-		      std::index_sequence<column...>, Function &function, Arguments &&...arguments)
+	REEL_INLINE_MEMBER void run_part(walk &walked, const part &of, const pointers &here,
+					 std::index_sequence<column...>, Function &function,
+					 Arguments &&...arguments)
 	{
 		std::size_t at = of.at;
 		const std::size_t stop = of.stop;

@@ -9,10 +9,13 @@
 #define REEL_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #define REEL_COLD __attribute__((cold, noinline))
 #define REEL_ALWAYS_INLINE static inline __attribute__((always_inline, unused))
+/* For members and templates, which must not be static. */
+#define REEL_INLINE_MEMBER __attribute__((always_inline)) inline
 #else
 #define REEL_UNLIKELY(condition) (condition)
 #define REEL_COLD
 #define REEL_ALWAYS_INLINE static inline
+#define REEL_INLINE_MEMBER inline
 #endif
 
 #ifdef __cplusplus
