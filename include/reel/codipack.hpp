@@ -73,6 +73,56 @@ namespace detail {
 inline std::atomic<reel_pool *> chosen_pool{nullptr};
 alignas(64) inline char no_item;
 
+/*
+ * Memory for walks, a slab of each stream from its second chunk on. What one stream needs may have
+ * gone to chunks of another one that were read ahead, so all streams of a tape give it together.
+ */
+class reserve {
+public:
+	void link(reserve &nested)
+	{
+		inner = &nested;
+		nested.outer = this;
+	}
+
+	void take(reel_pool *pool, std::size_t bytes)
+	{
+		std::lock_guard<std::mutex> lock(mutex);
+
+		if (!slab)
+			slab.emplace(pool, bytes);
+	}
+
+	/* Returns whether there was some. */
+	bool give()
+	{
+		std::lock_guard<std::mutex> lock(mutex);
+		const bool had = slab.has_value();
+
+		slab.reset();
+		return had;
+	}
+
+	bool give_all()
+	{
+		reserve *each = this;
+		bool had = false;
+
+		while (each->outer)
+			each = each->outer;
+		for (; each; each = each->inner)
+			had |= each->give();
+		return had;
+	}
+
+	void swap(reserve &other) { std::swap(slab, other.slab); }
+
+private:
+	std::mutex mutex;
+	std::optional<reel::parcel> slab;
+	reserve *inner = nullptr, *outer = nullptr;
+};
+
 /* The walk of a stream's nested data: of another stream, or of an index manager, which has none. */
 template <class Data> struct walk_of {
 	static constexpr bool is_stream = false;
@@ -184,6 +234,8 @@ public:
 	void setNested(NestedData *data)
 	{
 		nested = data;
+		if constexpr (inner_walk::is_stream)
+			spare.link(data->spare);
 		chunks.emplace_back(data->getZeroPosition());
 	}
 
@@ -297,7 +349,7 @@ public:
 		std::swap(chunk_items, other.chunk_items);
 		std::swap(pool, other.pool);
 		std::swap(slab_bytes, other.slab_bytes);
-		std::swap(reserve, other.reserve);
+		spare.swap(other.spare);
 		std::swap(kept, other.kept);
 		nested->swap(*other.nested);
 	}
@@ -589,9 +641,8 @@ private:
 		try {
 			which.parcel->unseal();
 		} catch (const std::system_error &refused) {
-			if (refused.code().value() != EDQUOT || !reserve)
+			if (refused.code().value() != EDQUOT || !spare.give_all())
 				throw;
-			reserve.reset();
 			which.parcel->unseal();
 		}
 		return which.memory();
@@ -651,8 +702,7 @@ private:
 		chunks.emplace_back(nested->getPosition());
 		chunks.back().room = std::max(items, room_of_chunk());
 		try {
-			if (!reserve)
-				reserve.emplace(pool, slab_bytes);
+			spare.take(pool, slab_bytes);
 			allocate(current + 1);
 		} catch (...) {
 			chunks.pop_back();
@@ -673,7 +723,7 @@ private:
 		if (kept != nowhere && kept > index)
 			kept = nowhere;
 		if (index == 0)
-			reserve.reset();
+			spare.give();
 		chunks.erase(chunks.begin() + static_cast<std::ptrdiff_t>(index) + 1, chunks.end());
 		current = index;
 		set_used(index, items);
@@ -944,8 +994,7 @@ private:
 	std::size_t chunk_items;
 	reel_pool *pool = nullptr;
 	std::size_t slab_bytes = 0;
-	/* As much memory as a walk needs, from the second chunk on; gone when a walk has needed it. */
-	std::optional<reel::parcel> reserve;
+	detail::reserve spare;
 	/* The chunk that the last walk ended with, which is not sealed yet. */
 	std::size_t kept = nowhere;
 	/* Guards the memory of chunks: of several walks the first one brings it, the last seals it. */
