@@ -29,15 +29,6 @@ struct loop {
 	unsigned rounds;
 };
 
-/* What a region is in Enzyme's header of today. */
-struct region {
-	void *data;
-	uint64_t bytes;
-	uint32_t space, flags;
-	void *shadow;
-	const void *callbacks;
-};
-
 /* ---- The calculation ---- */
 
 #define BLOCK 64 /* values that are in registers, or near */

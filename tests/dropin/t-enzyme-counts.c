@@ -10,7 +10,7 @@
 #include <config.h>
 
 #include "helpers/enzyme-driver.h"
-#include "helpers/pool-support.h"
+#include "helpers/plan-support.h"
 
 enum { MAX_STEPS = 2000, MAX_SLOTS = 30 };
 
@@ -152,13 +152,8 @@ static int64_t steps_of_plan(int64_t steps, int64_t slots)
 {
 	struct reel_problem problem = {.steps = steps, .tiers = 1, .tier = {{.slots = slots}},
 				       .flags = REEL_REVERSE_AT_ONCE};
-	struct reel_schedule_report report;
-	reel_plan *plan;
 
-	if (reel_plan_open(&plan, REEL_BINOMIAL, &problem) || reel_plan_count(plan, 0, &report))
-		abort();
-	reel_plan_close(plan);
-	return report.advances;
+	return checked(REEL_BINOMIAL, &problem, steps).advances;
 }
 
 /* ---- Comparison ---- */

@@ -13,6 +13,18 @@
 
 enum { STORE = 1, RESTORE, FORWARD, FIRSTUTURN, UTURN, ERROR, DONE };
 
+struct callbacks;
+
+/* A region of the state, in the later of the two layouts that Enzyme's header has had. */
+struct region {
+	void *data;
+	uint64_t bytes;
+	uint32_t space, flags;
+	/* The early layout ends here. */
+	void *shadow;
+	const struct callbacks *callbacks;
+};
+
 /* Slots of the driver beside those of the scheme. */
 enum { SLOT_BEFORE_LAST = -2, SLOT_LAST = -1 };
 
@@ -28,7 +40,7 @@ struct driver {
 	void (*turn)(void *program, int64_t step);
 	void (*store)(void *program, int64_t slot, int64_t step);
 	void (*restore)(void *program, int64_t slot, int64_t step);
-	/* What the driver counts: steps without a derivative, turns, slots that the scheme used. */
+	/* The driver counts steps without a derivative, turns, and slots that the scheme used. */
 	int64_t forward_steps, turns, slots;
 	void *scheme;
 };
