@@ -62,9 +62,9 @@ namespace reel {
 namespace codipack {
 
 /*
- * Whether values of a type may leave memory and lie elsewhere when they come back. A program may
- * specialise it for types of its own that are not trivially copyable, if their bytes are all of
- * them: no destructor is called for values in a stream.
+ * True for a type whose values may leave memory, and may have another address when they come back.
+ * A program may specialise it for a type of its own that is not trivially copyable, if a copy of
+ * the bytes is a copy of the value: a stream calls no destructors.
  */
 template <class T> struct spills : std::is_trivially_copyable<T> {};
 
@@ -648,7 +648,7 @@ private:
 		return which.memory();
 	}
 
-	/* Nobody uses the chunk any more, unless it is the last one. Requires the mutex. */
+	/* Seals a chunk that no walk uses, unless it is the last one. Requires the mutex. */
 	void seal_idle(std::size_t index)
 	{
 		chunk &which = chunks[index];
@@ -720,7 +720,7 @@ private:
 			if (chunks[i].users)
 				throw std::system_error(EBUSY, std::generic_category(),
 							"a tape is reset while this part of it is evaluated");
-		if (kept != nowhere && kept > index)
+		if (kept > index)
 			kept = nowhere;
 		if (index == 0)
 			spare.give();
@@ -732,7 +732,8 @@ private:
 	/* Frees the memory of a chunk whose data was deleted. */
 	void drop(std::size_t index)
 	{
-		kept = kept == index ? nowhere : kept;
+		if (kept == index)
+			kept = nowhere;
 		chunks[index].parcel.reset();
 		chunks[index].ordinary.reset();
 		set_used(index, used_of(index));
@@ -844,8 +845,8 @@ private:
 	/* ---- Walks ---- */
 
 	/*
-	 * What of one chunk lies between two positions. Backward, `at` is behind the item that comes
-	 * first, and `stop` at the one that comes last.
+	 * The part of one chunk that lies between two positions: items from `at` up to `stop`, or in a
+	 * walk backward those below `at`, down to `stop`.
 	 */
 	struct part {
 		std::size_t index, at, stop;
@@ -893,7 +894,7 @@ private:
 		} while (next_part<forward>(each, end));
 	}
 
-	/* What cannot be announced is read when it is used. */
+	/* A failure is ignored: a chunk that is not announced is read when it is used. */
 	template <bool forward, int depth>
 	void announce(walk &walked, const Position &from, const Position &end)
 	{
@@ -1001,7 +1002,7 @@ private:
 	mutable std::mutex mutex;
 };
 
-/* What a tape type takes as its Data. */
+/* The template that a program gives to a tape type as its Data. */
 template <class Chunk, class Nested>
 using data = std::conditional_t<detail::columns_of<Chunk>::spill, stream<Chunk, Nested>,
 				codi::ChunkedData<Chunk, Nested>>;

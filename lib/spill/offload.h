@@ -346,8 +346,8 @@ void reel_pieces_get(struct reel_offload *offload, struct reel_ticket *ticket);
 /* Drop the pieces that are in the store. */
 void reel_pieces_drop(struct reel_offload *offload, struct reel_slab *slab);
 /*
- * Whether the frame differs from the copy, by the checksums of its pieces. The owner of a slab that
- * is PINNED calls it. Reads all of the frame.
+ * Returns true if the frame differs from the copy, by the checksums of its pieces. The owner of a
+ * slab that is PINNED calls it. Reads all of the frame.
  */
 bool reel_pieces_differ(struct reel_offload *offload, struct reel_slab *slab);
 void reel_pieces_free_all(struct reel_offload *offload);

@@ -34,7 +34,7 @@ struct reel_bin {
 	size_t filled;          /* bytes from the beginning of the frame that are in use */
 	struct reel_layout layout;
 	bool scratch; /* all of its parcels are open scratch parcels; it is never sealed */
-	/* Who has used it may have changed it: the last unpin compares it with its copy. */
+	/* A parcel in it may have been changed: the last unpin compares the frame with its copy. */
 	_Atomic bool is_compared;
 
 	/* Requires `parcels->lock`. */

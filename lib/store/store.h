@@ -42,7 +42,7 @@ void reel_store_checksum_leave(reel_store *store);
  * store that verifies by itself it is what that store left there.
  */
 uint64_t reel_transfer_checksum(const reel_transfer *transfer);
-/* The checksum that a put of this label, these data and so many bytes has. Reads all of the data. */
+/* Returns the checksum that a put of this transfer would have. Reads all of its data. */
 uint64_t reel_checksum_of_put(const reel_transfer *transfer);
 
 /*

@@ -131,7 +131,7 @@ template <template <class, class> class Data> struct tape {
 	}
 };
 
-/* What a walk hands to a function for each statement, in place. */
+/* A statement on the tape: a walk hands references to its data to a function. */
 struct seen {
 	int &lhs;
 	std::size_t arguments;
@@ -567,7 +567,7 @@ void positions_stay_valid()
 	reel_pool_close(pool);
 }
 
-/* What an evaluation only reads is not written again; what it changes is. */
+/* A chunk that an evaluation has only read is not written again; one that it has changed is. */
 void what_is_read_is_not_written_again()
 {
 	reel_pool *pool = open_pool({512, 4096, 40, "memory=64M"});

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What Clad's headers declare in namespace clad, under the same names and with the same parameters:
- * its own tape, and the functions for it and for tapes of any other type. CI has no Clad.
+ * A stand-in for Clad's headers, for tests where Clad is not installed. It declares in namespace
+ * clad the same names with the same parameters: Clad's tape, and functions for tapes of any type.
  */
 #ifndef CLAD_NAMES_H
 #define CLAD_NAMES_H

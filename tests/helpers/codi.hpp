@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What reel/codipack.hpp takes from CoDiPack's headers, for tests where CoDiPack is not installed:
- * the same names with the same meaning, as far as that header and its test use them.
+ * A stand-in for CoDiPack's headers, for tests where CoDiPack is not installed. It has the same
+ * names with the same meaning, as far as reel/codipack.hpp and its test use them.
  */
 #ifndef REEL_TESTS_CODI_HPP
 #define REEL_TESTS_CODI_HPP
