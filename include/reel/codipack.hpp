@@ -24,10 +24,10 @@
  * Errors. A call for which there is no room, or whose chunk a store has lost, throws a
  * std::system_error with the error of reel_parcel_open() or reel_parcel_unseal() as its code, and
  * its text in what(); also ENXIO, the default pool is refused, ENODATA, deleteData() was called,
- * and EBUSY, a reset takes data away that is being evaluated. A statement reserves its room before
- * anything of it is stored, and is not on the tape then. Each stream keeps a slab in reserve, so
- * that a tape that was refused a statement can be evaluated and reset. An evaluation that throws
- * has evaluated a part.
+ * EBUSY, a reset takes data away that is being evaluated, and EINVAL, positions are not in order,
+ * or of data that was reset. A statement reserves its room before anything of it is stored, and is
+ * not on the tape then. Each stream keeps a slab in reserve, so that a tape that was refused a
+ * statement can be evaluated and reset. An evaluation that throws has evaluated a part.
  *
  * Bytes that pushLowLevelFunction() gives room for are written before the next low-level function
  * is pushed: after that their chunk may leave memory.
@@ -284,6 +284,7 @@ public:
 
 	void resetTo(const Position &position)
 	{
+		check(position, position);
 		reset_this(position.chunk, position.data);
 		nested->resetTo(position.inner);
 	}
@@ -291,6 +292,7 @@ public:
 	/* Chunks that lie between both positions as a whole go to the pool. */
 	void erase(const Position &start, const Position &end, bool recursive = true)
 	{
+		check(start, end);
 		if (start.chunk == end.chunk) {
 			cut(start.chunk, start.data, end.data);
 		} else {
@@ -844,6 +846,22 @@ private:
 
 	/* ---- Walks ---- */
 
+	bool has(const Position &position) const
+	{
+		if (position.chunk > current || position.data > used_of(position.chunk))
+			return false;
+		if constexpr (inner_walk::is_stream)
+			return nested->has(position.inner);
+		return true;
+	}
+
+	void check(const Position &first, const Position &last) const
+	{
+		if (last < first || !has(last))
+			throw std::system_error(EINVAL, std::generic_category(),
+						"positions of a tape are not in order, or lie behind its end");
+	}
+
 	/*
 	 * The part of one chunk that lies between two positions: items from `at` up to `stop`, or in a
 	 * walk backward those below `at`, down to `stop`.
@@ -957,6 +975,8 @@ private:
 	void evaluate(const Position &start, const Position &end, Function &function,
 		      Arguments &&...arguments)
 	{
+		check(forward ? start : end, forward ? end : start);
+
 		walk walked(*this, forward);
 
 		announce<forward, depth>(walked, start, end);
@@ -967,6 +987,8 @@ private:
 	template <bool forward, class Call>
 	void for_each(const Position &start, const Position &end, const Call &call)
 	{
+		check(forward ? start : end, forward ? end : start);
+
 		walk walked(*this, forward);
 		part each = first_part<forward>(start, end);
 

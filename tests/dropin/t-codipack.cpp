@@ -206,11 +206,8 @@ struct pair {
 	std::vector<marked> marks; /* in their order, the first one at 0 */
 
 	void mark() { marks.push_back({real.bytes.getPosition(), model.size()}); }
-	void forget_marks_behind(std::size_t n)
-	{
-		while (marks.back().statements > n)
-			marks.pop_back();
-	}
+	/* Also those at the same statement: one may be at the end of a chunk, one in the next. */
+	void forget_marks_behind(std::size_t mark) { marks.resize(mark + 1); }
 };
 
 statement any_statement(std::size_t items)
@@ -266,7 +263,7 @@ template <bool forward> bool agrees(pair &tested, const marked &low, const marke
 			      statement &wanted = tested.model.at(forward ? at : at - 1);
 
 			      same &= is_same(wanted, found);
-			      if (edits)
+			      if (edits && same)
 				      edit(wanted, found);
 			      at += forward ? 1 : static_cast<std::size_t>(-1);
 		      });
@@ -294,7 +291,7 @@ void reset_to(pair &tested, std::size_t mark)
 
 	tested.real.bytes.resetTo(to.position);
 	tested.model.resize(to.statements);
-	tested.forget_marks_behind(to.statements);
+	tested.forget_marks_behind(mark);
 }
 
 /* Copies a part of one tape to the end of the other, which reads and writes at the same time. */
@@ -311,12 +308,14 @@ void append(pair &to, pair &from, const marked &low, const marked &high)
 	to.mark();
 }
 
-void erase(pair &tested, const marked &low, const marked &high)
+void erase(pair &tested, std::size_t low, std::size_t high)
 {
-	tested.real.bytes.erase(low.position, high.position);
-	tested.model.erase(tested.model.begin() + static_cast<std::ptrdiff_t>(low.statements),
-			   tested.model.begin() + static_cast<std::ptrdiff_t>(high.statements));
-	tested.forget_marks_behind(low.statements);
+	const marked from = tested.marks[low], to = tested.marks[high];
+
+	tested.real.bytes.erase(from.position, to.position);
+	tested.model.erase(tested.model.begin() + static_cast<std::ptrdiff_t>(from.statements),
+			   tested.model.begin() + static_cast<std::ptrdiff_t>(to.statements));
+	tested.forget_marks_behind(low);
 	tested.mark();
 }
 
@@ -451,7 +450,7 @@ bool one_step(pair &tested, pair &other)
 		append(other, tested, from, to);
 		return true;
 	case 6:
-		erase(tested, from, to);
+		erase(tested, low, high);
 		return true;
 	case 7:
 		tested.real.bytes.swap(other.real.bytes);
@@ -541,6 +540,16 @@ void random_programs()
 
 /* ---- Cases ---- */
 
+int error_of_walk(pair &tested, const marked &from, const marked &to)
+{
+	try {
+		walk<false>(tested.real, from.position, to.position, [](const seen &) {});
+	} catch (const std::system_error &refused) {
+		return refused.code().value();
+	}
+	return 0;
+}
+
 /* Whoever keeps a position may use it again when the same was recorded up to there. */
 void positions_stay_valid()
 {
@@ -557,7 +566,11 @@ void positions_stay_valid()
 		tested.model.clear();
 		tested.marks.clear();
 		tested.mark();
+		is_int(error_of_walk(tested, kept, tested.marks[0]), EINVAL,
+		       "a position of data that was reset begins no walk");
 		fill(tested, 1000);
+		is_int(error_of_walk(tested, tested.marks[0], kept), EINVAL,
+		       "nor one that is behind where the walk ends");
 		ok(tested.marks.back().position == kept.position, "the same data ends at the same one");
 		fill(tested, 500);
 		ok(agrees<false>(tested, kept, tested.marks.back(), false), "it begins a walk");
