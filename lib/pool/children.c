@@ -119,19 +119,9 @@ static size_t visit_all(struct reel_pool *parent, visit_fn *visit, size_t enough
 	return gained;
 }
 
-/*
- * What the children gave are idle large slabs of the parent's, in which a slab of another kind or size
- * has no room, so they go back to the system.
- */
 bool reel_children_trim(struct reel_pool *parent)
 {
-	size_t trimmed = visit_all(parent, trim_one, SIZE_MAX), resident;
-
-	if (!trimmed)
-		return false;
-	resident = atomic_load_explicit(&parent->resident, memory_order_relaxed);
-	reel_pool_trim(parent, resident > trimmed ? resident - trimmed : 0);
-	return true;
+	return visit_all(parent, trim_one, SIZE_MAX) > 0;
 }
 
 /*
@@ -140,13 +130,7 @@ bool reel_children_trim(struct reel_pool *parent)
  */
 bool reel_children_await_frame(struct reel_pool *parent)
 {
-	size_t gained;
-
-	if (never_waits || !reel_children_exist(parent))
-		return false;
-	gained = visit_all(parent, await_one, 1);
-	reel_pool_trim(parent, 0);
-	return gained > 0;
+	return !never_waits && reel_children_exist(parent) && visit_all(parent, await_one, 1) > 0;
 }
 
 void reel_children_forbid_wait(void)

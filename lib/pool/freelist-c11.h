@@ -46,12 +46,18 @@ static inline void freelist_push(struct freelist *list, struct reel_slab *slab)
 							memory_order_relaxed));
 }
 
+static inline bool freelist_is_empty(const struct freelist *list)
+{
+	return !(atomic_load_explicit(&list->head, memory_order_relaxed) & FREELIST_INDEX_MASK);
+}
+
 /* Mutants survive (order): either the load or the exchange is enough. */
 static inline struct reel_slab *freelist_pop(struct freelist *list)
 {
 	/*
 	 * Acquire, here and on failure below: pairs with the release in freelist_push(). Makes
-	 * `slab->next` visible.
+	 * `slab->next` visible. Release below: pairs with this one. Whoever finds the list empty
+	 * sees what the thread has written that took the last slab, as `trimming` (trim.c).
 	 */
 	uint64_t head = atomic_load_explicit(&list->head, memory_order_acquire);
 
@@ -63,7 +69,7 @@ static inline struct reel_slab *freelist_pop(struct freelist *list)
 
 		reel_yield_point();
 		if (atomic_compare_exchange_weak_explicit(&list->head, &head, tag | next,
-							  memory_order_acquire,
+							  memory_order_acq_rel,
 							  memory_order_acquire)) {
 			REEL_ASSERT(reel_slab_state_of(slab) == REEL_SLAB_EMPTY);
 			return slab;

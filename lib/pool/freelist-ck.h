@@ -64,10 +64,18 @@ static inline void freelist_push(struct freelist *list, struct reel_slab *slab)
 	reel_annotate_ignore_end();
 }
 
+static inline bool freelist_is_empty(const struct freelist *list)
+{
+	return !ck_pr_load_ptr(&list->stack.head);
+}
+
 static inline struct reel_slab *freelist_pop(struct freelist *list)
 {
 	ck_stack_entry_t *entry = NULL;
 
+	/* Release: pairs with the acquire fence below, of a thread that finds the list empty. */
+	/* Mutants survive (statement): on x86 the exchanges order all accesses. */
+	ck_pr_fence_release();
 	reel_yield_point();
 	reel_annotate_ignore_begin();
 	while (ck_pr_load_ptr(&list->stack.head) && !ck_stack_trypop_mpmc(&list->stack, &entry))

@@ -259,7 +259,7 @@ static int take(struct reel_pool *pool, struct reel_cache *cache, enum reel_slab
 		size_t bytes, struct reel_slab **taken)
 {
 	if (kind == REEL_SLAB_LARGE)
-		return reel_supply_take_large(pool, bytes, false, taken);
+		return reel_supply_take_large(pool, bytes, taken);
 	return cache && has_magazines(pool, kind) ? cache_take(cache, kind, taken)
 						  : uncached_take(pool, kind, taken);
 }

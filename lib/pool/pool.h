@@ -150,7 +150,7 @@ struct reel_pool {
 	_Atomic size_t large_frames;
 	/* Maximum number of holds that were open on one tape at a time. */
 	_Atomic uint64_t max_holds;
-	/* Number of threads in reel_pool_trim(). */
+	/* Number of threads that trim (trim.c). */
 	_Atomic unsigned trimming;
 	/* The system has refused to take a frame back: memory is locked, or not whole pages. */
 	_Atomic bool frames_are_locked;
@@ -217,9 +217,8 @@ int reel_supply_take(struct reel_pool *pool, enum reel_slab_kind kind, struct re
 void reel_supply_give(struct reel_pool *pool, enum reel_slab_kind kind, struct reel_slab *chain);
 /* The size of a large slab for `bytes`: whole pages. */
 size_t reel_supply_large_bytes(size_t bytes);
-/* Take a large slab of at least `bytes`, or of exactly so many, which are whole pages. */
-int reel_supply_take_large(struct reel_pool *pool, size_t bytes, bool exactly,
-			   struct reel_slab **taken);
+/* Take a large slab of at least `bytes`; with a store, of exactly so many, in whole pages. */
+int reel_supply_take_large(struct reel_pool *pool, size_t bytes, struct reel_slab **taken);
 /* Give a slab a fresh frame of slab->bytes beyond the budget. False: no memory. */
 bool reel_supply_overdraw(struct reel_pool *pool, struct reel_slab *slab);
 /* A frameless slab. NULL: the table of descriptors is full. */
@@ -240,16 +239,32 @@ size_t reel_supply_table_bytes(void);
  */
 size_t reel_trim_chain(struct reel_pool *pool, struct reel_slab *chain, size_t keep);
 size_t reel_trim_large(struct reel_pool *pool, struct reel_slab *slab);
+/* Unmap one large slab of the list of idle ones. False: there is none. */
+bool reel_trim_idle_large(struct reel_pool *pool);
+
+/*
+ * Whether a thread gives frames back to the system: they are on no list, but still count as
+ * resident. It signals afterwards. Acquire: pairs with the release in end_trim() (trim.c). Makes the
+ * frames visible.
+ */
+static inline bool reel_pool_is_being_trimmed(struct reel_pool *pool)
+{
+	return atomic_load_explicit(&pool->trimming, memory_order_acquire) > 0;
+}
 
 /* budget.c: any thread, lock-free. */
 
 /* Count bytes as resident. Returns 0, or -EDQUOT and counts nothing. */
 int reel_budget_charge(struct reel_pool *pool, size_t bytes);
-/* Whether one more slab may be resident; an estimate while other threads charge and refund. */
+/*
+ * Whether one more slab may be resident, also in place of an idle large one; an estimate while other
+ * threads charge and refund.
+ */
 static inline bool reel_budget_has_room(struct reel_pool *pool)
 {
 	return atomic_load_explicit(&pool->resident, memory_order_relaxed) + pool->slab_bytes <=
-	       pool->hard_budget;
+		       pool->hard_budget ||
+	       !freelist_is_empty(&pool->warm[REEL_SLAB_LARGE]);
 }
 
 static inline size_t reel_soft_budget(const struct reel_pool *pool)
@@ -283,15 +298,14 @@ void reel_fork_unlock_pools(void);
 void reel_children_add(struct reel_pool *child);
 void reel_children_remove(struct reel_pool *child);
 /*
- * Any thread: takes the idle frames of a pool's children back for its slabs of any kind. Returns
- * whether there were any. Waits for a fork of another thread, but for no store.
+ * Any thread: takes the idle frames of a pool's children back. Returns whether there were any. Waits
+ * for a fork of another thread, but for no store.
  */
 bool reel_children_trim(struct reel_pool *parent);
 /*
  * Any thread: waits until the store of a child frees a frame, which the child may keep as an idle
- * one, and gives all idle memory of the parent back to the system. False: no child has anything to
- * give. Who is refused after that tries once more, since that memory, or what other threads have given
- * back during the wait, may be enough.
+ * one. False: no child has anything to give. Who is refused after that tries once more, since what
+ * other threads have given back during the wait may be enough.
  */
 bool reel_children_await_frame(struct reel_pool *parent);
 /*

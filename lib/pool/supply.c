@@ -254,9 +254,8 @@ static int rewarm(struct reel_pool *pool, struct reel_slab *slab)
 	return error;
 }
 
-int reel_supply_take(struct reel_pool *pool, enum reel_slab_kind kind, struct reel_slab **chain)
+static int take(struct reel_pool *pool, enum reel_slab_kind kind, struct reel_slab **chain)
 {
-	REEL_ASSERT(kind != REEL_SLAB_LARGE);
 	*chain = kind == REEL_SLAB_WHOLE ? reel_supply_pop_warm(pool)
 					 : freelist_pop(&pool->warm[kind]);
 	if (*chain)
@@ -271,29 +270,40 @@ int reel_supply_take(struct reel_pool *pool, enum reel_slab_kind kind, struct re
 	return fresh_whole(pool, chain);
 }
 
+/* An idle large slab has room, of the budget or of the system, that only its size can use. */
+int reel_supply_take(struct reel_pool *pool, enum reel_slab_kind kind, struct reel_slab **chain)
+{
+	int error;
+
+	REEL_ASSERT(kind != REEL_SLAB_LARGE);
+	do
+		error = take(pool, kind, chain);
+	while (error && reel_trim_idle_large(pool));
+	return error;
+}
+
 /*
  * Resident bytes above which a slab that is given goes back to the system. With a store, the room
  * above the soft budget serves slabs that are read back, so only overdrawn frames go back.
  */
-static size_t max_warm(const struct reel_pool *pool, enum reel_slab_kind kind)
+static size_t max_warm(const struct reel_pool *pool)
 {
 	if (pool->parent)
 		return pool->idle_bytes;
-	return pool->reclaim->moves_frames && kind == REEL_SLAB_WHOLE ? pool->hard_budget
-								      : reel_soft_budget(pool);
+	return pool->reclaim->moves_frames ? pool->hard_budget : reel_soft_budget(pool);
 }
 
 void reel_supply_give(struct reel_pool *pool, enum reel_slab_kind kind, struct reel_slab *chain)
 {
 	bool surplus = atomic_load_explicit(&pool->resident, memory_order_relaxed) >
-		       max_warm(pool, kind);
+		       max_warm(pool);
 
 	REEL_ASSERT(chain->kind == kind && chain->frame);
 	REEL_ASSERT(kind != REEL_SLAB_LARGE || !chain->below);
 	if (surplus && kind == REEL_SLAB_LARGE)
 		reel_trim_large(pool, chain);
 	else if (surplus && kind == REEL_SLAB_WHOLE)
-		reel_trim_chain(pool, chain, max_warm(pool, kind));
+		reel_trim_chain(pool, chain, max_warm(pool));
 	else if (kind == REEL_SLAB_WHOLE)
 		reel_supply_push_warm(pool, chain);
 	else
@@ -353,10 +363,12 @@ static int borrow(struct reel_pool *pool, size_t bytes, struct reel_slab *slab)
 bool reel_supply_overdraw(struct reel_pool *pool, struct reel_slab *slab)
 {
 	REEL_ASSERT(!slab->frame && !pool->parent);
-	if (slab->kind != REEL_SLAB_LARGE)
-		slab->frame = reel_mapping_carve(pool, slab->bytes);
-	else if (map(pool, slab->bytes, slab))
-		return false;
+	do
+		if (slab->kind == REEL_SLAB_LARGE)
+			map(pool, slab->bytes, slab);
+		else
+			slab->frame = reel_mapping_carve(pool, slab->bytes);
+	while (!slab->frame && reel_trim_idle_large(pool));
 	if (slab->frame)
 		reel_budget_overdraw(pool, slab->bytes);
 	return slab->frame;
@@ -395,38 +407,55 @@ size_t reel_supply_large_bytes(size_t bytes)
 	return reel_round_up(bytes, reel_os_page_bytes());
 }
 
-/* A slab of which more than an eighth would be wasted is no help: its memory is charged. */
-static bool serves(const struct reel_slab *slab, size_t bytes, bool exactly)
+/*
+ * A slab of which more than an eighth would be wasted is no help: its memory is charged. With a store
+ * no byte is wasted, since slabs of two sizes that fit into the budget must not be refused, and a slab
+ * that is read keeps its size, since its owner may look at it.
+ */
+static bool serves(const struct reel_pool *pool, const struct reel_slab *slab, size_t bytes)
 {
-	if (exactly)
+	if (pool->reclaim->moves_frames)
 		return slab->bytes == bytes;
 	return slab->bytes >= bytes && slab->bytes - bytes <= slab->bytes / 8;
 }
 
+static int fresh_large(struct reel_pool *pool, size_t bytes, struct reel_slab **taken)
+{
+	struct reel_slab *slab = reel_supply_take_frameless(pool);
+	int error;
+
+	if (!slab)
+		return -ENOMEM;
+	error = map_large(pool, bytes, slab);
+	if (error)
+		freelist_push(&pool->frameless, slab);
+	else
+		*taken = slab;
+	return error;
+}
+
 /*
  * Takes the first large slab of the list if it has the right size. Tapes give large slabs in the
- * reverse order of their taking, so in a program that repeats itself the first one has.
+ * reverse order of their taking, so in a program that repeats itself the first one has. Any other one
+ * goes back to the list, where a trim is seen by threads that look for room.
  */
-int reel_supply_take_large(struct reel_pool *pool, size_t bytes, bool exactly,
-			   struct reel_slab **taken)
+int reel_supply_take_large(struct reel_pool *pool, size_t bytes, struct reel_slab **taken)
 {
 	struct reel_slab *slab = freelist_pop(&pool->warm[REEL_SLAB_LARGE]);
 	int error;
 
 	REEL_ASSERT(!slab || slab->kind == REEL_SLAB_LARGE);
-	if (slab && serves(slab, reel_supply_large_bytes(bytes), exactly)) {
+	bytes = reel_supply_large_bytes(bytes);
+	if (slab && serves(pool, slab, bytes)) {
 		*taken = slab;
 		return 0;
 	}
-	if (slab)
-		reel_trim_large(pool, slab);
-	slab = reel_supply_take_frameless(pool);
-	if (!slab)
-		return -ENOMEM;
-	error = map_large(pool, reel_supply_large_bytes(bytes), slab);
-	if (error)
-		freelist_push(&pool->frameless, slab);
-	else
-		*taken = slab;
+	if (slab) {
+		freelist_push(&pool->warm[REEL_SLAB_LARGE], slab);
+		reel_trim_idle_large(pool);
+	}
+	do
+		error = fresh_large(pool, bytes, taken);
+	while (error == -ENOMEM && reel_trim_idle_large(pool));
 	return error;
 }

@@ -2,8 +2,8 @@
 /*
  * Gives the memory of idle slabs back to the system. A whole slab keeps its addresses and goes to
  * the cold list; a large slab is unmapped and becomes frameless. Any thread. `trimming` is above 0
- * while reel_pool_trim() holds slabs that are on no list, so that the offload thread does not
- * refuse a push for want of them.
+ * while a thread holds idle slabs that are on no list, so that the offload thread does not refuse a
+ * push or a pin for want of them.
  */
 #include "config.h"
 
@@ -98,21 +98,46 @@ static size_t trim(struct reel_pool *pool, size_t keep)
 	return trimmed;
 }
 
+static void begin_trim(struct reel_pool *pool)
+{
+	/* Relaxed is enough: the release in freelist_pop() makes `trimming` visible. */
+	atomic_fetch_add_explicit(&pool->trimming, 1, memory_order_relaxed);
+	reel_yield_point();
+}
+
+static void end_trim(struct reel_pool *pool)
+{
+	reel_yield_point();
+	/*
+	 * Release: pairs with the acquire in reel_pool_is_being_trimmed(). Makes the frames
+	 * visible.
+	 */
+	atomic_fetch_sub_explicit(&pool->trimming, 1, memory_order_release);
+	pool->reclaim->wake(pool);
+}
+
 size_t reel_pool_trim(reel_pool *pool, size_t keep)
 {
 	size_t trimmed;
 
 	reel_pool_flush(pool);
-	/* Relaxed is enough: the release in reel_supply_pop_warm() makes `trimming` visible. */
-	atomic_fetch_add_explicit(&pool->trimming, 1, memory_order_relaxed);
-	reel_yield_point();
+	begin_trim(pool);
 	trimmed = trim(pool, keep);
-	reel_yield_point();
-	/*
-	 * Release: pairs with the acquire in is_being_trimmed() (offload.c). Makes the frames
-	 * visible.
-	 */
-	atomic_fetch_sub_explicit(&pool->trimming, 1, memory_order_release);
-	pool->reclaim->wake(pool);
+	end_trim(pool);
 	return trimmed;
+}
+
+bool reel_trim_idle_large(struct reel_pool *pool)
+{
+	struct reel_slab *idle;
+
+	/* A look that finds none disturbs nobody: the end of a trim wakes the offload thread. */
+	if (freelist_is_empty(&pool->warm[REEL_SLAB_LARGE]))
+		return false;
+	begin_trim(pool);
+	idle = freelist_pop(&pool->warm[REEL_SLAB_LARGE]);
+	if (idle)
+		reel_trim_large(pool, idle);
+	end_trim(pool);
+	return idle != NULL;
 }

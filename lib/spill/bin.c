@@ -177,7 +177,8 @@ int reel_bin_pin(struct reel_bin *bin)
 	do
 		error = reel_pins_add(&bin->pins, acquire, &pin);
 	while (error == -EDQUOT && find_room(bin));
-	if (error == -EDQUOT && reel_children_exist(bin->parcels->pool))
+	/* After a refusal, too: another thread may have given memory back meanwhile. */
+	if (error == -EDQUOT)
 		error = reel_pins_add(&bin->pins, acquire, &pin);
 	if (!error && !pin.has_advanced)
 		advance(bin, false);

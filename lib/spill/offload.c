@@ -178,16 +178,6 @@ static bool under_way(const struct reel_offload *offload)
 	return offload->puts || offload->gets;
 }
 
-/*
- * Whether a thread gives frames back to the system: they are on no list, but still count as
- * resident. It signals afterwards. Acquire: pairs with the release in reel_pool_trim() (trim.c).
- * Makes the frames visible.
- */
-static bool is_being_trimmed(struct reel_pool *pool)
-{
-	return atomic_load_explicit(&pool->trimming, memory_order_acquire) > 0;
-}
-
 /* Requires `lock`. Relaxed is enough: a woken waiter checks again by taking a slab. */
 static bool frame_is_there(struct reel_offload *offload)
 {
@@ -211,7 +201,7 @@ static void wake_all(struct reel_offload *offload)
  */
 static bool answer(struct reel_offload *offload, bool nothing_moves)
 {
-	bool trimmed = is_being_trimmed(offload->pool);
+	bool trimmed = reel_pool_is_being_trimmed(offload->pool);
 	bool answered;
 
 	pthread_mutex_lock(&offload->lock);

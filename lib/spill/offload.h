@@ -396,7 +396,7 @@ void reel_write_done(struct reel_offload *offload, struct reel_slab *slab, int e
 
 /*
  * Take the frame off a slab that is in state `from` and in the store. It moves to the carrier, and
- * from there to the warm list or, if it is large, back to the system.
+ * from there to the warm list.
  */
 void reel_evict_frame(struct reel_offload *offload, struct reel_slab *slab,
 		      struct reel_slab *carrier, enum reel_slab_state from);

@@ -41,7 +41,7 @@ static struct reel_slab *take_large_carrier(struct reel_offload *offload, size_t
 {
 	struct reel_slab *carrier;
 
-	while (reel_supply_take_large(offload->pool, bytes, true, &carrier))
+	while (reel_supply_take_large(offload->pool, bytes, &carrier))
 		if (!reel_evict_for(offload, min_distance, bytes, &carrier) || carrier)
 			return carrier;
 	return carrier;
@@ -267,6 +267,9 @@ static bool read_overdrawn(struct reel_offload *offload, struct reel_demand *dem
 	/* Another thread may have given memory back since this round tried to read the slab. */
 	if (read_at_once(offload, slab))
 		return true;
+	/* Or it does so now, and signals then. */
+	if (reel_pool_is_being_trimmed(offload->pool))
+		return false;
 	if (slab && !overdraws)
 		refuse(demand, slab);
 	ticket = slab && overdraws ? reel_offload_ticket(offload, slab, true) : NULL;
@@ -326,6 +329,8 @@ static bool refuse_hurried(struct reel_offload *offload, struct reel_demand *dem
 
 	if (read_hurried(offload, demand))
 		return true;
+	if (reel_pool_is_being_trimmed(offload->pool))
+		return false;
 	slab = hurried_slab(demand);
 	if (!slab)
 		return false;

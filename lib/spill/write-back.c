@@ -201,20 +201,14 @@ static void take_frame(struct reel_slab *slab, struct reel_slab *carrier)
 	reel_annotate_forbid(carrier->frame, carrier->bytes);
 }
 
-/*
- * A large frame goes back to the system: only there do a push that needs a whole slab and one that
- * needs a larger frame find its room. In a pool with a parent all slabs have the same size.
- */
+/* Whoever needs the room of a large frame for another size trims it. */
 static void place(struct reel_offload *offload, struct reel_slab *carrier)
 {
 	if (carrier->kind == REEL_SLAB_WHOLE) {
 		reel_supply_push_warm(offload->pool, carrier);
 		return;
 	}
-	if (offload->pool->parent)
-		reel_supply_give(offload->pool, REEL_SLAB_LARGE, carrier);
-	else
-		reel_trim_large(offload->pool, carrier);
+	reel_supply_give(offload->pool, REEL_SLAB_LARGE, carrier);
 	offload->made_room = true;
 }
 

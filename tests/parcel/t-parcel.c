@@ -650,6 +650,36 @@ static void scratch_keeps_nothing(void)
 
 /* ---- A budget that is used up ---- */
 
+/* The room of the one that goes is enough for what the program may need next. */
+static void a_full_pool_gives_up_one_parcel_ahead(void)
+{
+	enum { PARCELS = 4, PARCEL = BUDGET / PARCELS * SLAB };
+	struct late_store *late = late_open(31);
+	reel_pool *pool = open_pool(spilling(&late->store, BUDGET, 1));
+	unsigned in_memory = 0, right = 0;
+	reel_parcel *parcel[PARCELS];
+	void *data;
+
+	tap_case("parcels that fill the budget, and are in the store");
+	for (unsigned i = 0; i < PARCELS; i++)
+		parcel[i] = sealed(pool, PARCEL, i);
+	settle(pool);
+	if (reel_parcel_unseal(parcel[0], &data))
+		abort();
+	reel_parcel_seal(parcel[0]);
+	settle(pool);
+	for (unsigned i = 0; i < PARCELS; i++)
+		in_memory += reel_parcel_is_in_memory(parcel[i]);
+	ok(in_memory >= PARCELS - 1, "when one is changed, at most one leaves memory: %u stay",
+	   in_memory);
+	for (unsigned i = 0; i < PARCELS; i++)
+		right += reads(parcel[i], i);
+	is_int(right, PARCELS, "all have what was written");
+	for (unsigned i = 0; i < PARCELS; i++)
+		reel_parcel_close(parcel[i]);
+	close_all(pool, late, "a full pool");
+}
+
 static void a_used_up_budget_is_said(void)
 {
 	struct late_store *late = late_open(13);
@@ -746,7 +776,7 @@ static void registering_capacity(reel_store *store, struct reel_store_capacity *
 						 .registers = true};
 }
 
-/* Whoever gives the memory back to the system: a thread that closes a parcel, or a trim. */
+/* Whoever gives the memory back to the system: a thread that needs another size, or a trim. */
 static void memory_is_registered_no_longer_than_it_is_there(void)
 {
 	struct late_store *late = late_open(19);
@@ -764,8 +794,8 @@ static void memory_is_registered_no_longer_than_it_is_there(void)
 	settle(pool);
 	is_int(registered_bytes, 9 * SLAB, "knows what it has been given");
 	reel_parcel_close(parcel);
-	is_int(registered_bytes, 0, "until that has gone back to the system");
 	parcel = sealed(pool, 2 * SLAB, 1);
+	is_int(registered_bytes, 0, "until that has gone back to the system");
 	settle(pool);
 	push_out(pool);
 	ok(reads(parcel, 1), "what comes back");
@@ -1720,6 +1750,7 @@ int main(void)
 	a_sealed_parcel_holds_no_slab(2);
 	a_sealed_parcel_holds_no_slab(3);
 	a_pin_finds_the_slab_of_a_sealed_parcel();
+	a_full_pool_gives_up_one_parcel_ahead();
 	a_used_up_budget_is_said();
 	a_closed_parcel_makes_room_when_its_put_ends();
 	memory_is_registered_no_longer_than_it_is_there();

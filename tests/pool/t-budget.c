@@ -240,7 +240,7 @@ static void the_soft_budget_gives_back_and_refuses_nothing(void)
 	reel_pool_close(pool);
 }
 
-/* They are room for slabs that come back, where a large slab is of no use. */
+/* They are room for slabs that come back. */
 static void with_a_store_idle_slabs_stay_above_the_soft_budget(void)
 {
 	struct reel_pool_options options = small_options();
@@ -255,8 +255,13 @@ static void with_a_store_idle_slabs_stay_above_the_soft_budget(void)
 	is_int(stats_of(pool).resident_bytes, 16 * small_slab(),
 	       "idle slabs stay if there is a store");
 	take_and_give(pool, REEL_SLAB_LARGE, 8 * small_slab(), 1);
-	is_int(stats_of(pool).resident_bytes, 16 * small_slab(),
-	       "an idle giant goes back if there is a store");
+	take_and_give(pool, REEL_SLAB_LARGE, 8 * small_slab(), 1);
+	is_int(stats_of(pool).resident_bytes, 24 * small_slab(), "so does a giant");
+	is_int(stats_of(pool).fresh_slabs, 16 + 1, "for the next one of its size");
+	take_and_give(pool, REEL_SLAB_WHOLE, 0, 32);
+	is_int(stats_of(pool).resident_bytes, 32 * small_slab(),
+	       "a slab of another size gives it back to the system, if there is no other room");
+	is_int(stats_of(pool).trimmed_bytes, 8 * small_slab(), "and nothing else");
 	ok(pool_is_whole(pool), "the pool is whole");
 	reel_pool_close(pool);
 }
