@@ -494,19 +494,20 @@ void fill(pair &tested, int n)
 unsigned random_program(const setting &how, unsigned steps)
 {
 	pair tested(how.items), other(how.items);
+	/* More than a budget has room for, and no more chunks than take a second to go through. */
+	const std::size_t many = std::min<std::size_t>(9000, 200 * how.items);
 	unsigned wrong = 0;
 
-	/* More than a budget has room for. */
-	fill(tested, 9000);
+	fill(tested, static_cast<int>(many));
 	wrong += !agrees<false>(tested, tested.marks.front(), tested.marks.back(), true);
 	for (unsigned s = 0; s < steps; s++) {
 		record_some(tested, how.items);
 		wrong += !one_step(tested, other);
 		wrong += !agrees<false>(tested, tested.marks.front(), tested.marks.back(), false);
 		wrong += !agrees<true>(other, other.marks.front(), other.marks.back(), false);
-		if (tested.model.size() > 4000)
+		if (tested.model.size() > many / 2)
 			reset_to(tested, 0);
-		if (other.model.size() > 4000)
+		if (other.model.size() > many / 2)
 			reset_to(other, 0);
 	}
 	return wrong;
