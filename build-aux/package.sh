@@ -102,7 +102,7 @@ run_in_chroot() {
 
 test_in_chroot() {
 	local log=$directory/chroot.log status
-	tar -C "$directory/first/reel-$version" -cf "$directory/first/source.tar" README.md debian/tests tests/install
+	tar -C "$directory/first/reel-$version" -cf "$directory/first/source.tar" README.md debian/tests dropin/petsc/README.md tests/install
 	run_in_chroot >"$log" 2>&1
 	status=$?
 	if ! grep -qx 'the system is there' "$log"; then

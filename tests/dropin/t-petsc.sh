@@ -185,6 +185,8 @@ for build in $builds; do
 	checkpoints
 	wanted 1 -ts_rk_type 4 -ts_adapt_type none -pause 7
 	checkpoints
+	wanted 1 -ts_rk_type 5dp -ts_time_span 0,0.1,0.17,0.3,0.5
+	checkpoints
 	wanted 1 -ts_rk_type 5dp -ts_adapt_type none -clip
 	checkpoints
 	wanted 1 -ts_rk_type 4 -ts_adapt_type none -hand
