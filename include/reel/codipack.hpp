@@ -846,6 +846,7 @@ private:
 
 	/* ---- Walks ---- */
 
+	/* Returns whether the tape reaches to a position. */
 	bool has(const Position &position) const
 	{
 		if (position.chunk > current || position.data > used_of(position.chunk))
