@@ -243,9 +243,9 @@ size_t reel_trim_large(struct reel_pool *pool, struct reel_slab *slab);
 bool reel_trim_idle_large(struct reel_pool *pool);
 
 /*
- * Whether a thread gives frames back to the system: they are on no list, but still count as
- * resident. It signals afterwards. Acquire: pairs with the release in end_trim() (trim.c). Makes the
- * frames visible.
+ * Returns true while a thread gives idle frames back to the system. The frames are on no list then,
+ * but count as resident until they are gone, and the thread wakes the offload thread afterwards.
+ * Acquire: pairs with the release in end_trim() (trim.c). Makes the frames visible.
  */
 static inline bool reel_pool_is_being_trimmed(struct reel_pool *pool)
 {
@@ -257,8 +257,8 @@ static inline bool reel_pool_is_being_trimmed(struct reel_pool *pool)
 /* Count bytes as resident. Returns 0, or -EDQUOT and counts nothing. */
 int reel_budget_charge(struct reel_pool *pool, size_t bytes);
 /*
- * Whether one more slab may be resident, also in place of an idle large one; an estimate while other
- * threads charge and refund.
+ * Returns true if the budget has room for one more slab, or an idle large slab can make room for it.
+ * The answer is an estimate, since other threads charge and refund meanwhile.
  */
 static inline bool reel_budget_has_room(struct reel_pool *pool)
 {

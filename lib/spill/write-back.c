@@ -201,7 +201,7 @@ static void take_frame(struct reel_slab *slab, struct reel_slab *carrier)
 	reel_annotate_forbid(carrier->frame, carrier->bytes);
 }
 
-/* Whoever needs the room of a large frame for another size trims it. */
+/* A large frame stays mapped: a thread that needs its room for another size trims it (supply.c). */
 static void place(struct reel_offload *offload, struct reel_slab *carrier)
 {
 	if (carrier->kind == REEL_SLAB_WHOLE) {
