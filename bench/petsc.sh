@@ -42,11 +42,13 @@ while [ "$rounds" -gt 0 ]; do
 	rounds=$((rounds - 1))
 	measure memory -ts_trajectory_type memory -ts_trajectory_solution_only 0
 	measure reel $reel
+	# The system has the pages of the run before at hand.
+	measure reel,again $reel
 	measure basic -ts_trajectory_type basic -ts_trajectory_solution_only 0 -ts_trajectory_dirname "$directory/files"
 	measure reel,disk $reel -ts_trajectory_reel_budget 64M -ts_trajectory_reel_directory "$directory"
 	measure reel,checkpoints $reel -ts_trajectory_max_cps_ram 10
 done >rows
-for way in memory reel basic reel,disk reel,checkpoints; do
+for way in memory reel reel,again basic reel,disk reel,checkpoints; do
 	for column in 2 3; do
 		awk -v way="$way" -v column=$column '$1 == way { print $column }' rows | sort -n |
 			awk '{ value[NR] = $1 } END { printf "%s ", value[int((NR + 1) / 2)] }'
