@@ -61,7 +61,7 @@ void scheduler_stop_at(uint64_t n);
 uint64_t scheduler_steps_since(void);
 /* Where the thread stands that has stopped; NULL: none has. */
 const char *scheduler_stopped(void);
-/* Whether a thread that had stopped went on since the others needed it. */
+/* Returns true if a thread that had stopped went on since the others needed it. */
 bool scheduler_was_needed(void);
 void scheduler_resume(void);
 

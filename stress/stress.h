@@ -130,9 +130,11 @@ struct stress_stage {
 
 void stress_stage_open(struct stress_stage *stage, struct stress_draw *draw);
 void stress_stage_close(struct stress_stage *stage);
-/* Whether something may be refused with this error, since the budget or the store is full. */
+/*
+ * Returns true if something may be refused with this error, since the budget or the store is full.
+ */
 bool stress_is_refusal(const struct stress_stage *stage, int error);
-/* Whether the faults of this round may lose something with this error. */
+/* Returns true if the faults of this round may lose something with this error. */
 bool stress_is_loss(const struct stress_stage *stage, int error);
 
 /* ---- Threads (watch.c) -------------------------------------------------------------- */

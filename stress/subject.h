@@ -19,7 +19,10 @@ enum verdict { WRONG, RIGHT, ONES, RIGHT_ONES };
 
 /* Fills `bytes` with what belongs to `number`. */
 void subject_write(void *target, uint64_t number, size_t bytes);
-/* Whether `bytes` have what belongs to `number`, or are all ones. `source` NULL: they are refused. */
+/*
+ * Returns true if `bytes` have what belongs to `number`, or are all ones. `source` NULL: they are
+ * refused.
+ */
 enum verdict subject_judge(const void *source, uint64_t number, size_t bytes);
 
 #define MAX_RISES 16

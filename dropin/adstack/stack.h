@@ -42,7 +42,7 @@
 struct adstack_layer {
 	reel_tape tape;
 	struct adstack_layer *below;
-	/* Whether the level that made this layer has not ended. */
+	/* True until the level that made this layer ends. */
 	bool open;
 	/* The height of the bottom of this tape, and that of the bottom of the tape above it. */
 	uint64_t base;
@@ -103,7 +103,7 @@ void reel_adstack_begin(void);
 void reel_adstack_fresh_tape(void);
 /* For tests: set the pool of this thread's stack, which must be empty. */
 void reel_adstack_set_pool(reel_pool *pool);
-/* Whether this is the only thread that has had a stack so far. */
+/* Returns true if this is the only thread that has had a stack so far. */
 bool reel_adstack_is_alone(void);
 /* Number of bytes that can be popped. */
 uint64_t reel_adstack_bytes(void);

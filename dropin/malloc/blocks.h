@@ -51,7 +51,7 @@ struct blocks_counts {
 /* Called once, before other threads allocate. If no addresses can be reserved, serves nothing. */
 void blocks_open(const struct blocks_settings *settings);
 
-/* Whether a request of this size is for blocks. */
+/* Returns true if a request of this size is for blocks. */
 static inline bool blocks_serve(size_t bytes)
 {
 	/* Acquire: pairs with the release in blocks_open(). Shows the lists and the limits. */

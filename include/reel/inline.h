@@ -408,7 +408,7 @@ REEL_ALWAYS_INLINE bool reel_look_bool_at(reel_tape *tape, reel_call_site call_s
  * itself, whose address is never taken, costs nothing in the fast one.
  */
 
-/* Whether n elements have more bytes than any slab can; folds for a constant size. */
+/* Returns true if n elements have more bytes than any slab can; folds for a constant size. */
 #define REEL_TOO_MANY(n, size) ((size) && (n) > (SIZE_MAX / 4) / ((size) ? (size) : 1))
 
 REEL_ALWAYS_INLINE void *reel_push_span_at(reel_tape *tape, size_t n, reel_type type,

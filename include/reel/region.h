@@ -152,7 +152,7 @@ int reel_lane_count(const reel_lane *lane);
  */
 int reel_lane_error(const reel_lane *lane);
 
-/* Whether nothing is recorded on the lane and on all lanes in it. */
+/* Returns true if nothing is recorded on the lane and on all lanes in it. */
 bool reel_lane_is_empty(const reel_lane *lane);
 
 /* Number of bytes of values, and of notes, on the lane and on all lanes in it. */

@@ -334,7 +334,7 @@ int reel_run_resume(reel_run *run, void *context, void *adjoint);
  */
 void reel_save_now(int end);
 
-/* Whether a forward sweep has come to its end, and its reverse sweep has not. */
+/* Returns true if a forward sweep has come to its end, and its reverse sweep has not. */
 bool reel_run_is_reversing(const reel_run *run);
 
 void reel_run_get_stats(reel_run *run, struct reel_run_stats *stats);

@@ -120,7 +120,7 @@ void reel_tape_hand_over(reel_tape *tape);
 /* The bytes on the tape now, gaps at slab ends and unfilled bit words left out. */
 uint64_t reel_tape_bytes(const reel_tape *tape);
 
-/* Whether nothing is on the tape, neither values nor bits nor refused pushes. */
+/* Returns true if nothing is on the tape, neither values nor bits nor refused pushes. */
 bool reel_tape_is_empty(const reel_tape *tape);
 
 /* ---- Errors -------------------------------------------------------------- */

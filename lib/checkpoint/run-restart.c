@@ -358,11 +358,11 @@ static void note_save(reel_run *run, int error)
 }
 
 /*
- * Whether the run consists of snapshots and an adjoint only. No recorded step may be left; the tape
- * can be empty although steps are recorded, since a step may push nothing. After a STORE the slot
- * holds the working state. After a REVERSE a planner's next action does not use the working state,
- * but a list of the caller's own actions may use it. After the last REVERSE of a planner there is
- * nothing left to go on with.
+ * Returns true if the run consists of snapshots and an adjoint only. No recorded step may be left;
+ * the tape can be empty although steps are recorded, since a step may push nothing. After a STORE
+ * the slot holds the working state. After a REVERSE a planner's next action does not use the
+ * working state, but a list of the caller's own actions may use it. After the last REVERSE of a
+ * planner there is nothing left to go on with.
  */
 static bool can_be_saved(const reel_run *run)
 {

@@ -153,7 +153,7 @@ void reel_run_begin(reel_run *run);
 int64_t reel_run_steps_at_first(const reel_run *run);
 /* Notes that the loop ends in state `step`, which the last ADVANCE has reached. 0 or -ERANGE. */
 int reel_run_meet_end(reel_run *run, int64_t step);
-/* Whether the forward sweep ends with this action. */
+/* Returns true if the forward sweep ends with this action. */
 bool reel_run_turns_after(const reel_run *run, const reel_action *action);
 /* Returns true if the run compares states with what they were (REEL_RUN_AUDIT). */
 bool reel_run_audits(const reel_run *run);

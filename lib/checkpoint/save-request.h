@@ -10,7 +10,9 @@
 void reel_save_request_open(void);
 /* Number of requests so far: a run that has served fewer has one to serve. Wraps. */
 uint32_t reel_save_requests(void);
-/* Whether each sweep ends as soon as it is saved. Seen with the requests that were counted. */
+/*
+ * Returns true if each sweep ends as soon as it is saved. Seen with the requests that were counted.
+ */
 bool reel_save_ends(void);
 
 #endif

@@ -83,7 +83,7 @@ int reel_os_file_rename(const char *from, const char *to);
 int reel_os_file_sync(int file);
 void reel_os_file_close(int file);
 
-/* Whether the file system keeps files in memory. */
+/* Returns true if the file system keeps files in memory. */
 bool reel_os_file_is_in_memory(int file);
 
 /* Returns the bytes that the file system has left, or UINT64_MAX if that is not known. */

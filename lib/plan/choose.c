@@ -90,7 +90,9 @@ static uint64_t bytes_moved(const struct reel_prediction *prediction)
 	return bytes;
 }
 
-/* Whether `a` is better: faster, or as fast with less memory, or with fewer transfers, too. */
+/*
+ * Returns true if `a` is better: faster, or as fast with less memory, or with fewer transfers, too.
+ */
 static bool is_better(const struct reel_prediction *a, const struct reel_prediction *b)
 {
 	if (!b->segment_steps)
@@ -143,7 +145,7 @@ static double min_time(const struct search *search, const struct segments *segme
 	return all + (double)advances * (double)segments->each * costs->advance_seconds;
 }
 
-/* Whether no plan of this planner with `slots` slots can be faster than the one found. */
+/* Returns true if no plan of this planner with `slots` slots can be faster than the one found. */
 static bool is_hopeless(const struct search *search, const struct segments *segments,
 			int64_t slots, enum reel_planner planner)
 {
@@ -495,8 +497,8 @@ static bool divide(const struct search *search, int64_t each, unsigned tapes,
 }
 
 /*
- * Whether more tapes gain little: all reversals, one after the other, take as long as a worker's
- * part of all work. The work counts one store and one load of the state of each segment.
+ * Returns true if more tapes gain little: all reversals, one after the other, take as long as a
+ * worker's part of all work. The work counts one store and one load of the state of each segment.
  */
 static bool more_tapes_are_useless(const struct search *search, const struct segments *segments)
 {

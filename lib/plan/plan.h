@@ -17,7 +17,9 @@
 /* Tier of a level that is the tape of some steps and not a state in a slot. */
 #define TAPE_TIER UINT32_MAX
 
-/* Whether `cost` is valid. A sum of all costs of a plan stays finite; a NaN is not valid. */
+/*
+ * Returns true if `cost` is valid. A sum of all costs of a plan stays finite; a NaN is not valid.
+ */
 static inline bool reel_is_cost(double cost)
 {
 	return cost >= 0 && cost <= 1e100;

@@ -67,7 +67,7 @@ static void enter(reel_schedule *schedule, enum phase phase)
 	schedule->phase = phase;
 }
 
-/* Whether the bits of `used` and the numbers in `in_use` agree. */
+/* Returns true if the bits of `used` and the numbers in `in_use` agree. */
 static bool slots_agree(const reel_schedule *schedule)
 {
 	int used = 0;

@@ -264,7 +264,10 @@ static int take(struct reel_pool *pool, struct reel_cache *cache, enum reel_slab
 						  : uncached_take(pool, kind, taken);
 }
 
-/* Whether the system may find memory for a large slab: other slabs give back whole pages only. */
+/*
+ * Returns true if the system may find memory for a large slab: other slabs give back whole pages
+ * only.
+ */
 static bool large_may_fit(struct reel_pool *pool, size_t bytes)
 {
 	return reel_supply_large_bytes(bytes) <= pool->hard_budget &&
@@ -274,8 +277,8 @@ static bool large_may_fit(struct reel_pool *pool, size_t bytes)
 }
 
 /*
- * Whether to wait for the store after this error. A slab that is stored leaves its frame to the
- * slab that is wanted, also if the system has no more memory.
+ * Returns true if the caller waits for the store after this error. A slab that is stored leaves its
+ * frame to the slab that is wanted, also if the system has no more memory.
  */
 static bool store_helps(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes, int error)
 {
@@ -329,8 +332,8 @@ static int take_or_wait(struct reel_pool *pool, struct reel_cache *cache,
 }
 
 /*
- * Whether a child has given back what it keeps for later slabs, or may do so now, since its store has
- * freed a frame.
+ * Returns true if a child has given back what it keeps for later slabs, or may do so now, since its
+ * store has freed a frame.
  */
 static bool children_help(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes)
 {
@@ -460,7 +463,7 @@ void reel_pool_flush(struct reel_pool *pool)
 		flush(cache);
 }
 
-/* Whether the pool has this cache, and this thread owns it. */
+/* Returns true if the pool has this cache, and this thread owns it. */
 static bool is_own(struct reel_pool *pool, const struct reel_cache *searched)
 {
 	/* Acquire: pairs with the release in new_cache(). */

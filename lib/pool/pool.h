@@ -65,7 +65,9 @@ struct reel_pool_client_verbs {
 	void (*unlock)(struct reel_pool_client *client);
 	/* In the child, instead of unlock(): its other threads do not exist. */
 	void (*orphan)(struct reel_pool_client *client);
-	/* Whether the program still has something of it, so that the pool cannot be closed. */
+	/*
+	 * Returns true if the program still has something of it, so that the pool cannot be closed.
+	 */
 	bool (*is_in_use)(struct reel_pool_client *client);
 	/*
 	 * Any thread, when the store frees no frame: give up memory that is kept for later. True:

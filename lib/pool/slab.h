@@ -115,7 +115,7 @@ struct reel_slab {
 	uint16_t place; /* in a profile: number and flags (room.c of lib/tape) */
 };
 
-/* Whether the table above allows this change. */
+/* Returns true if the table above allows this change. */
 bool reel_slab_may_become(enum reel_slab_state from, enum reel_slab_state to);
 
 static inline enum reel_slab_state reel_slab_state_of(const struct reel_slab *slab)

@@ -16,7 +16,7 @@
 /* Maximum number of slabs that a tape requests in advance. */
 #define MAX_AHEAD 32
 
-/* Whether a slab needs the demand. */
+/* Returns true if a slab needs the demand. */
 static bool is_needed(const struct reel_offload *offload, const struct reel_demand *demand)
 {
 	size_t slabs = atomic_load_explicit(&offload->pool->table_used, memory_order_relaxed);

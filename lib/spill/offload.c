@@ -43,7 +43,7 @@ void reel_offload_forget_failures(struct reel_offload *offload)
 	offload->failed_puts_in_row = 0;
 }
 
-/* Whether a slab in this state relies on its copy in the store. */
+/* Returns true if a slab in this state relies on its copy in the store. */
 static bool needs_copy(enum reel_slab_state state)
 {
 	return state == REEL_SLAB_CLEAN || state == REEL_SLAB_PINNED ||

@@ -291,7 +291,7 @@ static inline int reel_offload_failure(const struct reel_offload *offload)
 int reel_offload_open(struct reel_pool *pool, reel_store *store);
 /* Also closes the store; or leaves it, as it was when the pool was opened, to the caller. */
 void reel_offload_close(struct reel_offload *offload, bool closes_store);
-/* Whether the offload thread calls. */
+/* Returns true if the offload thread calls. */
 bool reel_offload_is_this_thread(const struct reel_offload *offload);
 /*
  * Wait until there may be a frame, or room for more, or with `needs_eviction` until slabs have left
@@ -327,7 +327,7 @@ void reel_pressure_close(struct reel_offload *offload);
 uint32_t reel_pressure_look_after(const struct reel_offload *offload);
 /* Look at the trigger if it is time, and lower or restore the soft budget. */
 void reel_pressure_look(struct reel_offload *offload);
-/* Whether the soft budget is lowered, and so many bytes more would be above it. */
+/* Returns true if the soft budget is lowered, and so many bytes more would be above it. */
 bool reel_pressure_forbids(const struct reel_offload *offload, size_t bytes);
 /* Give a part of what is above a lowered soft budget back to the system. Returns whether it did. */
 bool reel_pressure_relieve(struct reel_offload *offload);
@@ -406,11 +406,11 @@ bool reel_read_round(struct reel_offload *offload);
 /* If nothing else moves: read a slab that an owner waits for beyond the budget, or refuse. */
 bool reel_read_overdrawn(struct reel_offload *offload);
 void reel_read_done(struct reel_offload *offload, struct reel_slab *slab, int error);
-/* Whether an owner waits for a slab that has no frame yet. */
+/* Returns true if an owner waits for a slab that has no frame yet. */
 bool reel_read_is_awaited(struct reel_offload *offload);
 /* Returns true if a thread that does not wait has asked for a slab without a frame. */
 bool reel_read_is_hurried(struct reel_offload *offload);
-/* Whether an owner waits for this slab. */
+/* Returns true if an owner waits for this slab. */
 bool reel_read_is_awaited_for(struct reel_offload *offload, const struct reel_slab *slab);
 /* Wake the owners who wait for this slab. */
 void reel_read_wake(struct reel_offload *offload, const struct reel_slab *slab);

@@ -40,14 +40,14 @@ int reel_slab_acquire_until(struct reel_pool *pool, struct reel_slab *slab, uint
 int reel_slab_await_put(struct reel_pool *pool, struct reel_slab *slab);
 /* Make a slab open that the owner may read; false: the store is writing it. */
 bool reel_slab_make_writable(struct reel_pool *pool, struct reel_slab *slab);
-/* Whether a write to the slab needs reel_slab_make_writable() first. */
+/* Returns true if a write to the slab needs reel_slab_make_writable() first. */
 bool reel_slab_has_copy(const struct reel_slab *slab);
 /*
- * Whether the owner may read the frame until it seals or frees the slab. Loads the state once: the
- * end of a write may change it from PINNED_WRITING to OPEN or PINNED.
+ * Returns true if the owner may read the frame until it seals or frees the slab. Loads the state
+ * once: the end of a write may change it from PINNED_WRITING to OPEN or PINNED.
  */
 bool reel_slab_is_readable(const struct reel_slab *slab);
-/* Whether the owner may read and change the frame until its next push or pop. */
+/* Returns true if the owner may read and change the frame until its next push or pop. */
 bool reel_slab_is_open(const struct reel_slab *slab);
 /* Give the slab back to the pool, whatever its state is. */
 void reel_slab_free(struct reel_pool *pool, struct reel_slab *slab);

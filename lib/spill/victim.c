@@ -223,7 +223,7 @@ struct reel_slab *reel_victim_next(struct reel_offload *offload, enum reel_slab_
 	return next_of(offload, candidates, state, min_distance);
 }
 
-/* Whether the store's copy is out of date. */
+/* Returns true if the store's copy is out of date. */
 static bool is_stale(enum reel_slab_state state)
 {
 	return state == REEL_SLAB_EMPTY || state == REEL_SLAB_OPEN || state == REEL_SLAB_DIRTY ||

@@ -36,7 +36,7 @@ static size_t wanted_frames(const struct reel_pool *pool)
 	return frames < 1 ? 1 : reel_min_size(frames, MAX_READY);
 }
 
-/* Whether a push has to wait for a frame, or one of the next pushes will have to. */
+/* Returns true if a push has to wait for a frame, or one of the next pushes will have to. */
 static bool lacks_frames(struct reel_offload *offload)
 {
 	return offload->frames_needed && !reel_budget_has_room(offload->pool) &&

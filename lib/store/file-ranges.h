@@ -39,7 +39,7 @@ uint64_t reel_file_ranges_find(const struct reel_file_ranges *ranges, uint32_t l
 /* Returns the length of the longest range, at most max_range. */
 uint32_t reel_file_ranges_longest(const struct reel_file_ranges *ranges);
 
-/* Whether none of these units is free. Requires room for them. */
+/* Returns true if none of these units is free. Requires room for them. */
 bool reel_file_ranges_are_taken(const struct reel_file_ranges *ranges, uint64_t unit,
 				uint64_t length);
 

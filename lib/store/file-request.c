@@ -140,7 +140,8 @@ int reel_file_request_advance(struct reel_file *file, struct reel_file_request *
 }
 
 /*
- * Whether the error is one of the slot. No room, no memory or a wrong request would hit any slot.
+ * Returns true if the error is one of the slot. No room, no memory or a wrong request would hit any
+ * slot.
  */
 static bool is_of_the_slot(int error)
 {

@@ -118,7 +118,10 @@ static int problem_with(const struct codec *codec, const reel_transfer *transfer
 	return 0;
 }
 
-/* Whether the data stays as it is: it is too long, or another codec above packs and unpacks it. */
+/*
+ * Returns true if the data stays as it is: it is too long, or another codec above packs and unpacks
+ * it.
+ */
 static bool passes_through(const struct codec *codec, const reel_transfer *transfer)
 {
 	if (transfer->bytes > codec->options.max_bytes)

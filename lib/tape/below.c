@@ -15,7 +15,7 @@
 /* After SLABS_IN_TIME slabs without a wait the tape requests one slab less. */
 #define SLABS_IN_TIME 64
 
-/* Whether the slab belongs to the recording that the tape reads. */
+/* Returns true if the slab belongs to the recording that the tape reads. */
 static bool is_shared(const reel_tape *tape, const struct reel_slab *slab)
 {
 	return slab->holds == 0 && reel_hold_reader(tape);

@@ -73,7 +73,9 @@ static inline uint64_t reel_window_filled(const reel_tape *tape)
 	return tape->top ? (uint64_t)(tape->top - reel_window_base(tape)) : 0;
 }
 
-/* Whether a hold keeps the contents of the window, so that a push must not overwrite them. */
+/*
+ * Returns true if a hold keeps the contents of the window, so that a push must not overwrite them.
+ */
 static inline bool reel_window_held(const reel_tape *tape)
 {
 	return (tape->slab ? tape->slab->holds : 0) != tape->holds;
@@ -161,8 +163,8 @@ void reel_tape_enter(reel_tape *tape, uint64_t filled);
 /* Returns where the topmost `bytes` begin; NULL after an error. */
 char *reel_tape_topmost(reel_tape *tape, size_t bytes, const char *call_site);
 /*
- * Whether a pop of `bits` bits must give all ones, because it mirrors a refused push or because
- * the tape is out of step. If so, counts the pop.
+ * Returns true if a pop of `bits` bits must give all ones, because it mirrors a refused push or
+ * because the tape is out of step. If so, counts the pop.
  */
 bool reel_tape_pops_refused(reel_tape *tape, uint64_t bits);
 
@@ -192,7 +194,7 @@ void reel_tape_restore(reel_tape *tape, struct reel_position position);
 
 /* hold.c: keep a slab that the tape was popped through; it stays readable for one pop more. */
 void reel_hold_retain(reel_tape *tape, struct reel_slab *slab);
-/* Whether a hold is open that the program began. */
+/* Returns true if a hold is open that the program began. */
 bool reel_hold_is_open(const reel_tape *tape);
 /* The reader that the tape is, or NULL. */
 struct reel_reader *reel_hold_reader(const reel_tape *tape);
@@ -201,7 +203,7 @@ bool reel_hold_begin_reader(reel_tape *tape, struct reel_reader *reader,
 			    struct reel_position at);
 /* Ends it and the reader: the tape has no slabs then, except its spare. */
 void reel_hold_end_reader(reel_tape *tape);
-/* Whether a replay brings refused pushes back. */
+/* Returns true if a replay brings refused pushes back. */
 bool reel_hold_retains_refused(const reel_tape *tape);
 
 /*

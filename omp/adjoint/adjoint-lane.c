@@ -13,8 +13,8 @@
 #include "os/assert.h"
 
 /*
- * Whether adds are plain, not atomic. In check mode adds under OWNER are atomic, so that two lanes
- * that conflict do not race and lose no sums.
+ * Returns true if adds are plain, not atomic. In check mode adds under OWNER are atomic, so that
+ * two lanes that conflict do not race and lose no sums.
  */
 static bool is_plain(const reel_adjoint *adjoint)
 {

@@ -46,7 +46,7 @@ static void reduce_block(reel_adjoint *adjoint, struct adjoint_lane *lane, size_
 		add_floats((float *)adjoint->array + first, (float *)lane->copy + first, n);
 }
 
-/* Whether a lane has touched one of the blocks [first, first + 8). */
+/* Returns true if a lane has touched one of the blocks [first, first + 8). */
 static bool is_touched(const reel_adjoint *adjoint, size_t first)
 {
 	uint64_t any = 0;

@@ -290,8 +290,8 @@ static void reverse_computed(reel_loop *loop)
 }
 
 /*
- * Whether all loops that the region recorded are reversed, so that this one was not recorded. The
- * error does not name the loop, since it may be any of those before.
+ * Returns true if all loops that the region recorded are reversed, so that this one was not
+ * recorded. The error does not name the loop, since it may be any of those before.
  */
 static bool is_one_too_many(reel_lane *lane)
 {
@@ -308,7 +308,7 @@ static bool is_one_too_many(reel_lane *lane)
 	return true;
 }
 
-/* Whether the lane left the region before it came to this loop. */
+/* Returns true if the lane left the region before it came to this loop. */
 static bool is_unreached(reel_lane *lane)
 {
 	bool unreached = !lane->ahead && lane->unreached;
@@ -392,8 +392,8 @@ static bool compute_reverse(reel_loop *loop)
 }
 
 /*
- * Whether what was popped can be an interval of the loop. If the iteration above has left out a
- * turn, a region or a task, it is a note of these, and the program has no such iterations.
+ * Returns true if what was popped can be an interval of the loop. If the iteration above has left
+ * out a turn, a region or a task, it is a note of these, and the program has no such iterations.
  */
 static bool is_interval(const reel_loop *loop, struct reel_note interval)
 {

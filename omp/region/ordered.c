@@ -189,7 +189,7 @@ static int32_t turn_in(const reel_lane *lane, const reel_ordered *order)
 	return at;
 }
 
-/* Whether the lane would wait for itself, or has no place to keep its turn. */
+/* Returns true if the lane would wait for itself, or has no place to keep its turn. */
 static bool may_not_await(reel_lane *lane, const reel_ordered *order)
 {
 	if (turn_in(lane, order) >= 0)

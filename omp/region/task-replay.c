@@ -136,7 +136,7 @@ static void merge_uses(struct group *group)
 	group->uses = uses;
 }
 
-/* Whether neighbours of this kind need no order among each other. */
+/* Returns true if neighbours of this kind need no order among each other. */
 static bool needs_no_order(const struct group *group, enum reel_dependence_kind kind)
 {
 	if (kind == REEL_TASK_IN || kind == REEL_TASK_COMMUTES)

@@ -133,7 +133,7 @@ void task_is_reversed(struct task *task, const reel_event *event)
 	add_promise(task, event);
 }
 
-/* Whether the task uses a lane, or is the parent of tasks that do. */
+/* Returns true if the task uses a lane, or is the parent of tasks that do. */
 static bool records(struct task *maker)
 {
 	return recording_lane(maker) || maker->made_in || maker->used;

@@ -110,7 +110,7 @@ static void observe(const reel_event *event)
 
 /* ---- Events of OpenMP ---- */
 
-/* Whether the event comes from libreel-omp, whose own use of OpenMP is not checked. */
+/* Returns true if the event comes from libreel-omp, whose own use of OpenMP is not checked. */
 static bool is_in_library(const void *at)
 {
 	Dl_info library, place;

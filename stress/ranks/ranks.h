@@ -109,7 +109,9 @@ void set_first(void *to, enum kind kind, double value);
 double get_first(const void *from, enum kind kind);
 /* Copies what the datatype has of a unit. */
 void copy_unit(void *to, const void *from, enum kind kind);
-/* Whether two units have the same numbers, and integers; of the numbers, up to `tolerance`. */
+/*
+ * Returns true if two units have the same numbers, and integers; of the numbers, up to `tolerance`.
+ */
 bool is_unit_equal(const void *a, const void *b, enum kind kind, double tolerance);
 
 /* Each number of the memory has an index. */

@@ -101,7 +101,7 @@ static int add_shift(struct steps *steps, const struct exchange *e, int number, 
 
 /* ---- Sets of requests ---- */
 
-/* Whether two requests may carry messages of one rank and tag. */
+/* Returns true if two requests may carry messages of one rank and tag. */
 static bool is_same_way(const struct exchange *e, const struct wait_set *set, int a, int b)
 {
 	const struct message *one, *other;
