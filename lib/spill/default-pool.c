@@ -128,7 +128,8 @@ static void bound_by_group(const struct reel_memory_limit *limit)
 	if (!limit->is_of_group)
 		return;
 	options.hard_budget = (size_t)reel_min_u64(left / 10 * 9, SIZE_MAX / 2);
-	if (reel_pool_problem(&options))
+	/* 0 would be no bound. */
+	if (!options.hard_budget || reel_pool_problem(&options))
 		options.hard_budget = MAX_SLAB;
 }
 
