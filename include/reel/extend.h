@@ -39,8 +39,12 @@
  * parent's; -EBADF, the program has closed the descriptor of the store's file.
  *
  * A store of your own is a struct that begins with a reel_store. Fill in its verbs, and pass it to
- * a pool or to a layer: examples/store-sqlite.c is one. A verb may fork. A thread of the store may
- * fork only after it has completed its transfers, since a fork waits for all transfers of pools.
+ * a pool or to a layer: examples/store-sqlite.c is one.
+ *
+ * Forks. A fork waits until the offload threads of all pools have ended the verb that they are in.
+ * So a verb may fork only where no other thread of the process forks at the same time, and not in a
+ * pool that has a run or an arena with a store of its own. A thread of the store may fork after it
+ * has completed its transfers.
  */
 #ifndef REEL_EXTEND_H
 #define REEL_EXTEND_H
@@ -141,7 +145,7 @@ struct reel_store_capacity {
 	/* Bytes that the leaves can hold, and that puts have taken; behind a codec, compressed. */
 	uint64_t total_bytes; /* UINT64_MAX: not known */
 	uint64_t used_bytes;
-	size_t align;        /* of data, and of bytes; a power of two */
+	size_t align;        /* of data, and of bytes; a power of two, at most a page */
 	size_t best_bytes;   /* from this size on a transfer runs at full speed */
 	size_t max_bytes;    /* the largest put; 0: any */
 	unsigned best_depth; /* and with so many transfers under way */

@@ -417,11 +417,14 @@ int reel_snapshots_open(struct reel_snapshots *snapshots, reel_pool *pool, size_
 	for (unsigned tier = 0; tier < tiers; tier++)
 		snapshots->tier[tier].pool = pool;
 	for (unsigned tier = 0; tier < tiers; tier++) {
-		if (store[tier] && reel_pool_open_child(&snapshots->tier[tier].pool, pool,
-							store[tier], bytes ? bytes : 1,
-							puts + ahead, NULL)) {
+		int error = store[tier] ? reel_pool_open_child(&snapshots->tier[tier].pool, pool,
+							       store[tier], bytes ? bytes : 1,
+							       puts + ahead, NULL)
+					: 0;
+
+		if (error) {
 			close_pools(snapshots, false);
-			return -ENOMEM;
+			return error;
 		}
 	}
 	pthread_mutex_init(&snapshots->lock, NULL);

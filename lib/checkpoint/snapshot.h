@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Snapshots of states, in the slots of tiers. Each snapshot is a parcel: of the run's pool in a tier
- * in memory, and of a pool on the tier's store in any other tier, whose frames the run's pool lends.
- * So a snapshot of a tier with a store is written as soon as it is committed, and leaves memory; a
- * snapshot that the store refuses stays there. One thread at a time uses a slot, different threads
- * may use different slots at the same time, and any thread may call reel_snapshot_read_ahead()
- * meanwhile.
+ * Snapshots of states, in the slots of tiers. Each snapshot is a parcel: of the run's pool in a
+ * tier in memory, and of a pool on the tier's store in any other tier, whose frames the run's pool
+ * lends. So a snapshot of a tier with a store is written as soon as it is committed, and leaves
+ * memory; a snapshot that the store refuses stays there. One thread at a time uses a slot,
+ * different threads may use different slots at the same time, and any thread may call
+ * reel_snapshot_read_ahead() meanwhile.
  */
 #ifndef REEL_LIB_SNAPSHOT_H
 #define REEL_LIB_SNAPSHOT_H
@@ -54,7 +54,8 @@ struct reel_snapshots {
 /*
  * Opens the snapshots of `tiers` tiers. `store` has one entry for each tier; NULL: memory. At most
  * `puts` snapshots of a store are written at a time, and `ahead` read before their load comes. On
- * success the snapshots own the stores and close them. Returns 0 or -ENOMEM.
+ * success the snapshots own the stores and close them. Returns 0, -ENOMEM, or -EINVAL: a store asks
+ * for data that is aligned to more than a page.
  */
 int reel_snapshots_open(struct reel_snapshots *snapshots, reel_pool *pool, size_t bytes,
 			unsigned tiers, reel_store *const *store, unsigned puts, unsigned ahead);

@@ -82,6 +82,9 @@ static const char *store_problem(reel_store *store, size_t bytes)
 	reel_store_get_capacity(store, &capacity);
 	if (!capacity.align || capacity.align & (capacity.align - 1))
 		return "the store's capacity must name an alignment: a power of two, 1 for none";
+	/* Large slabs are mapped, and so begin at pages. */
+	if (capacity.align > reel_os_page_bytes())
+		return "the store's alignment must be at most a page";
 	if (bytes % capacity.align)
 		return "slab_bytes must be a multiple of the store's alignment";
 	if (capacity.max_bytes && bytes > capacity.max_bytes)
@@ -91,8 +94,8 @@ static const char *store_problem(reel_store *store, size_t bytes)
 }
 
 /*
- * With a store, magazines have first slabs only. Idle first slabs are a part of the budget that no
- * store takes, so two full magazines have at most an eighth of a slab.
+ * With a store, magazines have small and first slabs only. Idle first slabs are a part of the budget
+ * that no store takes, so two full magazines of them have at most an eighth of a slab.
  */
 static unsigned magazine_slabs(const struct reel_pool_options *options)
 {

@@ -14,6 +14,7 @@
 #include "os/error.h"
 #include "os/integer.h"
 #include "os/memory-limit.h"
+#include "os/os.h"
 #include "trace/trace.h"
 
 /* ---- What the pool calls ---- */
@@ -148,20 +149,19 @@ int reel_pool_open(reel_pool **opened, const struct reel_pool_options *options)
 
 /*
  * Sets the size of a piece, which the store takes at once, and of a frame. Both are multiples of the
- * store's alignment, since a store refuses other transfers.
+ * store's alignment, since a store refuses other transfers. Frames are pages of the parent's.
  */
-static void set_sizes(struct reel_pool *pool, reel_store *store, size_t frame_bytes)
+static void set_sizes(struct reel_pool *pool, const struct reel_store_capacity *capacity,
+		      size_t frame_bytes)
 {
-	struct reel_store_capacity capacity;
-	size_t align;
+	size_t align = capacity->align ? capacity->align : 1;
 
-	reel_store_get_capacity(store, &capacity);
-	align = capacity.align ? capacity.align : 1;
-	if (capacity.max_bytes && capacity.max_bytes < pool->slab_bytes)
-		pool->slab_bytes = (size_t)capacity.max_bytes;
+	REEL_ASSERT(align <= reel_os_page_bytes());
+	if (capacity->max_bytes && capacity->max_bytes < pool->slab_bytes)
+		pool->slab_bytes = (size_t)capacity->max_bytes;
 	if (pool->slab_bytes > align)
 		pool->slab_bytes -= pool->slab_bytes % align;
-	pool->frame_bytes = reel_round_up(reel_supply_large_bytes(frame_bytes), align);
+	pool->frame_bytes = reel_supply_large_bytes(frame_bytes);
 }
 
 /*
@@ -174,12 +174,17 @@ int reel_pool_open_child(reel_pool **opened, reel_pool *parent, reel_store *stor
 {
 	REEL_UNCANCELLED;
 	struct reel_pool_options options = {.hard_budget = SIZE_MAX, .store = store};
+	struct reel_store_capacity capacity;
 	reel_pool *pool;
-	int error = reel_pool_create(&pool, &options);
+	int error;
 
+	reel_store_get_capacity(store, &capacity);
+	if (capacity.align > reel_os_page_bytes())
+		return reel_fail(-EINVAL, "a store's alignment must be at most a page");
+	error = reel_pool_create(&pool, &options);
 	if (error)
 		return error;
-	set_sizes(pool, store, frame_bytes);
+	set_sizes(pool, &capacity, frame_bytes);
 	pool->parent = parent;
 	pool->idle_bytes = idle_frames * pool->frame_bytes;
 	pool->listener = listener;
@@ -189,8 +194,7 @@ int reel_pool_open_child(reel_pool **opened, reel_pool *parent, reel_store *stor
 
 static bool has_parcels(struct reel_pool *pool)
 {
-	/* Acquire: pairs with the release in parcels_of() (parcel.c). Makes the struct visible. */
-	struct reel_pool_client *client = atomic_load_explicit(&pool->parcels, memory_order_acquire);
+	struct reel_pool_client *client = reel_pool_parcels(pool);
 
 	return client && client->verbs->is_in_use(client);
 }

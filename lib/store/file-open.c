@@ -20,9 +20,6 @@
 /* The part of a path that a text shows, so that the remedy still has room. */
 #define SHOWN "%.100s"
 
-/* The largest alignment for which direct reads and writes are worth the memory. */
-#define MAX_ALIGN ((size_t)64 << 10)
-
 /* The page cache takes any alignment; this one keeps data in whole cache lines. */
 #define BUFFERED_ALIGN ((size_t)64)
 
@@ -84,7 +81,7 @@ static size_t find_alignment(int file)
 	size_t align = 0;
 	int error = reel_os_file_direct_alignment(file, &align);
 
-	if ((error && error != -EOPNOTSUPP) || (!error && !align) || align > MAX_ALIGN)
+	if ((error && error != -EOPNOTSUPP) || (!error && !align) || align > reel_os_page_bytes())
 		return 0;
 	if (align < REEL_FILE_BLOCK)
 		align = REEL_FILE_BLOCK;

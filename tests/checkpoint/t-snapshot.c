@@ -336,10 +336,12 @@ static void a_layer_that_may_damage_stands_on_a_codec(void)
 	close_pool(memory, "a layer that is not verified");
 }
 
+static size_t coarse_align;
+
 static void coarse_capacity(reel_store *store, struct reel_store_capacity *capacity)
 {
 	(void)store;
-	*capacity = (struct reel_store_capacity){.total_bytes = UINT64_MAX, .align = 16384,
+	*capacity = (struct reel_store_capacity){.total_bytes = UINT64_MAX, .align = coarse_align,
 						 .max_bytes = 50000, .best_depth = 4, .verified = true};
 }
 
@@ -350,12 +352,18 @@ static void a_store_with_a_large_alignment(void)
 	struct reel_store_verbs verbs = *late->store.verbs;
 	reel_store *store = &late->store;
 	enum { STATE = 100000 };
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	void *data;
 
-	tap_case("a store whose alignment is larger than a page");
+	tap_case("a store whose alignment is a page, or more");
 	verbs.capacity = coarse_capacity;
 	late->store.verbs = &verbs;
 	memory = open_pool(small_options());
+	coarse_align = 2 * page;
+	is_int(reel_snapshots_open(&snapshots, memory, STATE, 1, &store, 2, 2), -EINVAL,
+	       "more is refused");
+	ok(strstr(reel_error_text(-EINVAL), "at most a page"), "%s", reel_error_text(-EINVAL));
+	coarse_align = page;
 	is_int(reel_snapshots_open(&snapshots, memory, STATE, 1, &store, 2, 2), 0, "has snapshots");
 	is_int(reel_snapshot_reserve(&snapshots, 0, 0, 0, &data), 0, "one is reserved");
 	fill(data, STATE, 7);
@@ -363,7 +371,7 @@ static void a_store_with_a_large_alignment(void)
 	settle(snapshots.tier[0].pool);
 	is_int(late->puts, 3, "and put in pieces");
 	for (unsigned i = 0; i < late->extents; i++)
-		is_int(late->extent[i].bytes % 16384, 0, "piece %u is a multiple of it", i);
+		is_int((long long)(late->extent[i].bytes % page), 0, "piece %u is a multiple of it", i);
 	is_int(reel_snapshot_pin(&snapshots, 0, 0, 0, (const void **)&data), 0, "it is loaded");
 	ok(is_filled(data, STATE, 7), "and is as it was");
 	reel_snapshot_unpin(&snapshots, 0, 0);
