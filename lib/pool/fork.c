@@ -16,19 +16,13 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct reel_pool *pools;
 static int registration;
 
-static struct reel_pool_client *parcels_of(struct reel_pool *pool)
-{
-	/* Acquire: pairs with the release in parcels_of() (parcel.c). Makes it visible. */
-	return atomic_load_explicit(&pool->parcels, memory_order_acquire);
-}
-
 static void before_fork(void)
 {
 	/* First: a thread with this lock may have that of a run, which no child must inherit locked. */
 	reel_live_lock_for_fork();
 	pthread_mutex_lock(&pools_lock);
 	for (struct reel_pool *pool = pools; pool; pool = pool->next_pool) {
-		struct reel_pool_client *parcels = parcels_of(pool);
+		struct reel_pool_client *parcels = reel_pool_parcels(pool);
 
 		if (parcels)
 			parcels->verbs->lock(parcels);
@@ -41,7 +35,7 @@ static void after_fork_in_parent(void)
 {
 	reel_children_unlock_after_fork();
 	for (struct reel_pool *pool = pools; pool; pool = pool->next_pool) {
-		struct reel_pool_client *parcels = parcels_of(pool);
+		struct reel_pool_client *parcels = reel_pool_parcels(pool);
 
 		pool->reclaim->resume(pool);
 		if (parcels)
@@ -57,7 +51,7 @@ static void after_fork_in_child(void)
 	reel_trace_leave();
 	reel_profile_leave();
 	for (struct reel_pool *pool = pools; pool; pool = pool->next_pool) {
-		struct reel_pool_client *parcels = parcels_of(pool);
+		struct reel_pool_client *parcels = reel_pool_parcels(pool);
 
 		reel_children_orphan(pool);
 		reel_cache_forget_others(pool);

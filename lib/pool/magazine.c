@@ -93,8 +93,8 @@ static struct reel_cache *new_cache(struct reel_pool *pool)
 	cache->next = atomic_load_explicit(&pool->caches, memory_order_relaxed);
 	reel_yield_point();
 	/*
-	 * Release: pairs with the acquires in adopt_cache(), is_own(), and count_gives() (pool.c).
-	 * Makes the cache visible.
+	 * Release: pairs with the acquires in adopt_cache(), is_own(), and count_gives() and
+	 * add_takes() (pool.c). Makes the cache visible.
 	 */
 	while (!atomic_compare_exchange_weak_explicit(&pool->caches, &cache->next, cache,
 						      memory_order_release, memory_order_relaxed))
@@ -300,8 +300,7 @@ static bool needs_eviction(enum reel_slab_kind kind, int error)
 
 static bool client_retires_idle(struct reel_pool *pool)
 {
-	/* Acquire: pairs with the release in parcels_of() (parcel.c). Makes the struct visible. */
-	struct reel_pool_client *client = atomic_load_explicit(&pool->parcels, memory_order_acquire);
+	struct reel_pool_client *client = reel_pool_parcels(pool);
 
 	return client && client->verbs->retire_idle(client);
 }
@@ -484,7 +483,8 @@ static bool is_own(struct reel_pool *pool, const struct reel_cache *searched)
  *	not found    the pool has left the list, and this function does not touch its memory
  *	another one  new memory at the same address has a different `owner`
  *
- * The flush under the lock calls no store: in a pool with a store, magazines have first slabs only.
+ * The flush under the lock calls no store: in a pool with a store, magazines have small and first
+ * slabs only, whose frames never go back to the system.
  */
 void reel_cache_retire(void *retiring)
 {

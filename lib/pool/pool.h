@@ -58,16 +58,14 @@ struct reel_cache {
 struct reel_mapping;
 struct reel_pool_client;
 
-/* What a part of the library on top of the pool does with it; the pool does not know that part. */
+/* Functions of a client: a part of the library above the pool. The pool knows no more of it. */
 struct reel_pool_client_verbs {
 	/* Around a fork, so that the child finds what the client guards unlocked. */
 	void (*lock)(struct reel_pool_client *client);
 	void (*unlock)(struct reel_pool_client *client);
 	/* In the child, instead of unlock(): its other threads do not exist. */
 	void (*orphan)(struct reel_pool_client *client);
-	/*
-	 * Returns true if the program still has something of it, so that the pool cannot be closed.
-	 */
+	/* Returns true if the program has open parcels, so that the pool cannot be closed. */
 	bool (*is_in_use)(struct reel_pool_client *client);
 	/*
 	 * Any thread, when the store frees no frame: give up memory that is kept for later. True:
@@ -114,16 +112,22 @@ struct reel_pool {
 	struct reel_pool *parent;
 	/* In a pool with a parent: the size of each frame. */
 	size_t frame_bytes;
-	/* In a pool with a parent: the resident bytes up to which idle frames stay for the next slab. */
+	/*
+	 * In a pool with a parent: the resident bytes up to which idle frames stay for the next
+	 * slab.
+	 */
 	size_t idle_bytes;
 	struct reel_frame_listener *listener; /* in a pool with a parent; may be NULL */
 	struct reel_pool *next_sibling;       /* in a pool with a parent */
-	/* Number of threads that trim this pool for its parent. */
+	/* In a pool with a parent: number of threads that trim it, or wait for its store. */
 	unsigned visitors;
 	_Atomic(struct reel_pool *) children;
 
 	unsigned number; /* in traces; no two pools of a process have the same */
-	/* Bytes of the slabs in use, in memory or not. Counted in a trace, and with REEL_STATS=live. */
+	/*
+	 * Bytes of the slabs in use, in memory or not. Counted in a trace, and with
+	 * REEL_STATS=live.
+	 */
 	_Atomic size_t in_use;
 	struct reel_live_object live;
 
@@ -259,8 +263,8 @@ static inline bool reel_pool_is_being_trimmed(struct reel_pool *pool)
 /* Count bytes as resident. Returns 0, or -EDQUOT and counts nothing. */
 int reel_budget_charge(struct reel_pool *pool, size_t bytes);
 /*
- * Returns true if the budget has room for one more slab, or an idle large slab can make room for it.
- * The answer is an estimate, since other threads charge and refund meanwhile.
+ * Returns true if the budget has room for one more slab, or an idle large slab can make room for
+ * it. The answer is an estimate, since other threads charge and refund meanwhile.
  */
 static inline bool reel_budget_has_room(struct reel_pool *pool)
 {
@@ -287,6 +291,15 @@ void reel_budget_note_peak(struct reel_pool *pool);
 char *reel_mapping_carve(struct reel_pool *pool, size_t bytes);
 void reel_mapping_unmap_all(struct reel_pool *pool);
 
+/*
+ * Returns the client that has the pool's parcels, or NULL. Acquire: pairs with the release in
+ * parcels_of() (parcel.c). Makes the client visible.
+ */
+static inline struct reel_pool_client *reel_pool_parcels(struct reel_pool *pool)
+{
+	return atomic_load_explicit(&pool->parcels, memory_order_acquire);
+}
+
 /* fork.c: install the handlers of fork(), once. Returns 0 or -ENOMEM. */
 int reel_fork_prepare(void);
 /* Add a pool to the list of pools, and remove it. Forks and ending threads walk the list. */
@@ -296,12 +309,12 @@ void reel_fork_unwatch(struct reel_pool *pool);
 struct reel_pool *reel_fork_lock_pools(void);
 void reel_fork_unlock_pools(void);
 
-/* children.c: add a pool to the children of its parent, and remove it. The latter waits for trims. */
+/* children.c: add a pool to the children of its parent, and remove it when no thread visits it. */
 void reel_children_add(struct reel_pool *child);
 void reel_children_remove(struct reel_pool *child);
 /*
- * Any thread: takes the idle frames of a pool's children back. Returns whether there were any. Waits
- * for a fork of another thread, but for no store.
+ * Any thread: takes the idle frames of a pool's children back. Returns whether there were any.
+ * Waits for a fork of another thread, but for no store.
  */
 bool reel_children_trim(struct reel_pool *parent);
 /*
@@ -311,9 +324,9 @@ bool reel_children_trim(struct reel_pool *parent);
  */
 bool reel_children_await_frame(struct reel_pool *parent);
 /*
- * Called by an offload thread: it never waits for the store of a child, not for that of a sibling
- * either, nor in a store's put() that takes memory. Its own work, or that of a thread that waits for
- * it, would have to free the frame.
+ * An offload thread calls this once. From then on reel_children_await_frame() returns false at once
+ * in this thread. A wait there might never end: the frame may depend on a transfer of this thread,
+ * or on a thread that waits for it.
  */
 void reel_children_forbid_wait(void);
 bool reel_children_exist(const struct reel_pool *parent);

@@ -75,8 +75,10 @@ void reel_bin_close(struct reel_bin *bin)
 	else
 		parcels->bins = bin->next;
 	pthread_mutex_unlock(&parcels->lock);
-	if (bin->slab)
+	if (bin->slab) {
+		reel_demand_forget_refusal(parcels->hurried, bin->slab);
 		reel_slab_free(parcels->pool, bin->slab);
+	}
 	/* A pool with a parent drops the copy in its store at once. */
 	if (parcels->pool->parent)
 		parcels->pool->reclaim->wake(parcels->pool);
@@ -154,19 +156,29 @@ static int acquire(void *context)
 	if (away && pin->until)
 		note_wait(parcels, since);
 	if (reel_slab_state_of(bin->slab) == REEL_SLAB_LOST) {
+		/*
+		 * The read may have failed after this thread stopped waiting for it, with another
+		 * error. Now that the slab is LOST, the same call returns the error of the store.
+		 */
+		error = reel_slab_acquire_until(parcels->pool, bin->slab, pin->until);
 		bin->lost = error;
 		drop_slab(bin);
 	}
+	if (!error)
+		reel_demand_forget_refusal(parcels->hurried, bin->slab);
 	return error;
 }
 
-/* Gives up memory that is kept for later, or waits for some. False: there is none. */
+/* Gives up memory that is kept for later. False: there is none. */
+static bool gives_memory_back(struct reel_bin *bin)
+{
+	return reel_parcels_retire_idle(bin->parcels) || reel_children_trim(bin->parcels->pool);
+}
+
+/* The same, or waits until the store of a child frees some. False: none will. */
 static bool find_room(struct reel_bin *bin)
 {
-	struct reel_pool *pool = bin->parcels->pool;
-
-	return reel_parcels_retire_idle(bin->parcels) || reel_children_trim(pool) ||
-	       reel_children_await_frame(pool);
+	return gives_memory_back(bin) || reel_children_await_frame(bin->parcels->pool);
 }
 
 int reel_bin_pin(struct reel_bin *bin)
@@ -208,7 +220,8 @@ int reel_bin_pin_until(struct reel_bin *bin, uint64_t until)
 		error = reel_pins_add_until(&bin->pins, acquire, &pin, until);
 		if (error == -EAGAIN)
 			error = ask_for(bin);
-	} while (error == -EDQUOT && find_room(bin));
+		/* It does not call find_room(), which may wait for a store beyond `until`. */
+	} while (error == -EDQUOT && gives_memory_back(bin));
 	if (!error)
 		advance(bin, pin.waited);
 	return error;
@@ -240,7 +253,7 @@ static void give_up_changed_copy(struct reel_bin *bin)
 		reel_slab_make_writable(pool, bin->slab);
 }
 
-/* Without an announced use, a bin is taken to be needed as late as it was used early. */
+/* Seals with the present time as the slab's index, by which distance_by_age() (victim.c) ranks. */
 static void seal(void *context)
 {
 	struct reel_bin *bin = context;

@@ -73,7 +73,7 @@ static struct reel_demand *add_demand(struct reel_offload *offload)
 	reel_yield_point();
 	/*
 	 * Release: pairs with the acquires in find_unused(), measure_rates() (victim.c) and
-	 * for_all_demands() (read-ahead.c). Makes the demand visible.
+	 * first_demand() (read-ahead.c). Makes the demand visible.
 	 * Rarely reached: another demand is added between the load and the exchange.
 	 */
 	while (!atomic_compare_exchange_weak_explicit(&offload->demands, &demand->next, demand,
@@ -261,6 +261,16 @@ int reel_demand_hurry(struct reel_offload *offload, struct reel_demand *demand,
 		add_request(demand, slab);
 	reel_wakeup_signal(&offload->work);
 	return 0;
+}
+
+void reel_demand_forget_refusal(struct reel_demand *demand, const struct reel_slab *slab)
+{
+	const struct reel_slab *refused = slab;
+
+	/* Relaxed: the refusal guards no data. */
+	if (demand && atomic_load_explicit(&demand->refused, memory_order_relaxed) == slab)
+		atomic_compare_exchange_strong_explicit(&demand->refused, &refused, NULL,
+							memory_order_relaxed, memory_order_relaxed);
 }
 
 void reel_demand_end_requests(struct reel_offload *offload, const struct reel_demand *demand)

@@ -43,21 +43,13 @@ void reel_offload_forget_failures(struct reel_offload *offload)
 	offload->failed_puts_in_row = 0;
 }
 
-/* Returns true if a slab in this state relies on its copy in the store. */
-static bool needs_copy(enum reel_slab_state state)
-{
-	return state == REEL_SLAB_CLEAN || state == REEL_SLAB_PINNED ||
-	       state == REEL_SLAB_EVICTING || state == REEL_SLAB_STORED ||
-	       state == REEL_SLAB_READ_QUEUED || state == REEL_SLAB_READING;
-}
-
 void reel_offload_drop_copy(struct reel_offload *offload, struct reel_slab *slab)
 {
 	struct reel_slab_io *slab_io = reel_slab_io_of(offload, slab);
 
 	if (!slab_io->stored)
 		return;
-	REEL_ASSERT(!needs_copy(reel_slab_state_of(slab)));
+	REEL_ASSERT(!reel_slab_needs_copy(reel_slab_state_of(slab)));
 	slab_io->stored = false;
 	atomic_fetch_sub_explicit(&offload->in_store_bytes, slab_io->stored_bytes,
 				  memory_order_relaxed);
@@ -122,13 +114,16 @@ bool reel_offload_await_frame(struct reel_offload *offload, bool needs_eviction,
 
 static bool has_more_to_put(const struct reel_offload *offload, size_t most)
 {
-	size_t dirty = atomic_load_explicit(&offload->dirty_bytes, memory_order_relaxed);
+	/* Acquire: pairs with the release in write_farthest() (write-back.c), so it comes first. */
+	size_t dirty = atomic_load_explicit(&offload->dirty_bytes, memory_order_acquire);
 	size_t writing = atomic_load_explicit(&offload->writing_bytes, memory_order_relaxed);
 
 	return dirty + writing > most && !reel_offload_failure(offload) && !offload->orphaned;
 }
 
-/* Another thread may free a slab before it is put, which nobody tells; so it looks at intervals. */
+/*
+ * Nothing signals this thread if another one frees a slab before its put, so it looks at intervals.
+ */
 void reel_offload_await_puts(struct reel_offload *offload, size_t most)
 {
 	REEL_UNCANCELLED;
@@ -354,7 +349,7 @@ static void *run(void *argument)
 	struct reel_offload *offload = argument;
 
 	reel_children_forbid_wait();
-	/* Not for a time only: the pool and its store are complete when the first signal comes. */
+	/* Waits without a limit: before the first signal the pool and its store are incomplete. */
 	reel_wakeup_wait(&offload->work);
 	for (;;) {
 		reel_pressure_look(offload);
@@ -528,7 +523,10 @@ void reel_offload_close(struct reel_offload *offload, bool closes_store)
 {
 	stop_thread(offload);
 	/* Each slab that was counted here has left its state. */
-	REEL_ASSERT(offload->orphaned || (!offload->dirty_bytes && !offload->clean));
+	/* Relaxed: the offload thread has ended, and no other thread uses the pool. */
+	REEL_ASSERT(offload->orphaned ||
+		    (!atomic_load_explicit(&offload->dirty_bytes, memory_order_relaxed) &&
+		     !atomic_load_explicit(&offload->clean, memory_order_relaxed)));
 	if (closes_store)
 		reel_store_close(offload->store);
 	else if (offload->checks)

@@ -59,8 +59,8 @@ enum reel_demand_kind {
 };
 
 /*
- * A demand tells the offload thread which slabs their owner needs, and when. It lives as long as the
- * pool: after its owner has given it back, it serves another one.
+ * A demand tells the offload thread which slabs their owner needs, and when. It lives as long as
+ * the pool: after its owner has given it back, it serves another one.
  */
 struct reel_demand {
 	struct reel_demand *next;
@@ -98,7 +98,7 @@ struct reel_demand {
 	double rate; /* recent number of slabs popped per second */
 };
 
-/* A piece of a copy: where the store has it, and the checksum of what it has. */
+/* A piece of a stored slab: its extent in the store, and the checksum of the bytes there. */
 struct reel_piece {
 	struct reel_extent extent;
 	uint64_t checksum;
@@ -115,12 +115,13 @@ struct reel_slab_io {
 	int error;
 	struct reel_label label; /* of the last put of this slab */
 	bool stored;             /* the store holds a copy, of present or of former values */
+	bool is_hurried;         /* a thread that does not wait has asked for the read under way */
 	/* Its owner has used it since it came to memory. Relaxed: the state orders it. */
 	_Atomic bool was_used;
 	size_t stored_bytes;
 	struct reel_piece piece;   /* of a copy in one piece */
 	struct reel_piece *pieces; /* of a copy in several pieces, one for each; or NULL */
-	/* While a transfer is under way: pieces started, pieces on their way, first error. */
+	/* While a transfer is under way: pieces started, pieces on their way, the last error. */
 	uint32_t started;
 	uint32_t moving;
 	int failure;
@@ -194,7 +195,9 @@ struct reel_offload {
 	_Atomic(struct reel_demand *) demands;
 	_Atomic uint64_t last_tape_id;
 	_Atomic unsigned demands_in_use;
-	/* Bytes of the DIRTY slabs and of those that are being put, and number of the CLEAN slabs. */
+	/*
+	 * Bytes of the DIRTY slabs and of those that are being put, and number of the CLEAN slabs.
+	 */
 	_Atomic size_t dirty_bytes;
 	_Atomic size_t writing_bytes;
 	_Atomic size_t clean;
@@ -289,7 +292,7 @@ static inline int reel_offload_failure(const struct reel_offload *offload)
 
 /* offload.c: on success the pool owns the store. Returns 0 or -ENOMEM. */
 int reel_offload_open(struct reel_pool *pool, reel_store *store);
-/* Also closes the store; or leaves it, as it was when the pool was opened, to the caller. */
+/* Stops the thread. Closes the store if `closes_store`, or leaves it open to the caller. */
 void reel_offload_close(struct reel_offload *offload, bool closes_store);
 /* Returns true if the offload thread calls. */
 bool reel_offload_is_this_thread(const struct reel_offload *offload);
@@ -379,6 +382,12 @@ static inline bool reel_slab_is_away(enum reel_slab_state state)
 	       state == REEL_SLAB_READ_QUEUED || state == REEL_SLAB_READING;
 }
 
+/* Returns true if a slab in this state relies on its copy in the store. */
+static inline bool reel_slab_needs_copy(enum reel_slab_state state)
+{
+	return state == REEL_SLAB_CLEAN || state == REEL_SLAB_PINNED || reel_slab_is_away(state);
+}
+
 /* Milliseconds on the clock, for slabs that are demanded by age. They wrap after 49 days. */
 static inline uint32_t reel_now_ms(void)
 {
@@ -389,7 +398,9 @@ static inline uint32_t reel_now_ms(void)
 bool reel_write_round(struct reel_offload *offload);
 /* Evict a clean slab whose reuse distance is greater than min_distance. */
 bool reel_evict(struct reel_offload *offload, double min_distance);
-/* The same, and keep the frame if it is that of a large slab of `bytes`, else NULL. */
+/*
+ * The same; *carrier then has the frame if it is that of a large slab of `bytes`, else it is NULL.
+ */
 bool reel_evict_for(struct reel_offload *offload, double min_distance, size_t bytes,
 		    struct reel_slab **carrier);
 void reel_write_done(struct reel_offload *offload, struct reel_slab *slab, int error);
@@ -419,7 +430,7 @@ void reel_read_wake(struct reel_offload *offload, const struct reel_slab *slab);
 
 struct reel_demand *reel_demand_take(struct reel_offload *offload);
 void reel_demand_give(struct reel_offload *offload, struct reel_demand *demand);
-/* These do the same for a demand without requests, to which no share of the frames is counted. */
+/* The same for a demand that reel_demand_slabs_ahead() does not count as a tape. */
 struct reel_demand *reel_demand_take_silent(struct reel_offload *offload,
 					    enum reel_demand_kind kind);
 void reel_demand_give_silent(struct reel_offload *offload, struct reel_demand *demand);
@@ -436,12 +447,17 @@ unsigned reel_demand_slabs_ahead(const struct reel_offload *offload,
 /* Request more slabs in advance from now on, since the owner has had to wait. */
 void reel_demand_note_stall(struct reel_demand *demand);
 /*
- * Requests a slab that is away, unless it is requested already. The demand is a REEL_DEMAND_HURRIED,
- * and one thread at a time calls this. Returns 0, or -EDQUOT: an earlier request of this slab found
- * no room.
+ * Requests a slab that is away, unless it is requested already. The demand is a
+ * REEL_DEMAND_HURRIED, and one thread at a time calls this. Returns 0, or -EDQUOT: an earlier
+ * request of this slab found no room.
  */
 int reel_demand_hurry(struct reel_offload *offload, struct reel_demand *demand,
 		      struct reel_slab *slab);
+/*
+ * Called when a slab has come, or is freed: a later request of the slab, or of another one in its
+ * place, must not find an earlier refusal. The demand may be NULL.
+ */
+void reel_demand_forget_refusal(struct reel_demand *demand, const struct reel_slab *slab);
 /* Request a slab if it is in the store only. False: too many requests are open. */
 bool reel_demand_request(struct reel_demand *demand, struct reel_slab *slab);
 /*

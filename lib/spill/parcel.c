@@ -35,9 +35,8 @@ static void unlock(struct reel_pool_client *client)
 }
 
 /*
- * A thread that does not exist in the child may have locked the pins of a bin, in which parcels of
- * the child's thread lie, too. It changes the state of the slab in one step, before or after the
- * fork.
+ * In the child, unlocks the pins of all bins: a thread of the parent may have locked them. The
+ * slabs are whole, since each change of a state is one atomic step.
  */
 static void orphan(struct reel_pool_client *client)
 {
@@ -119,13 +118,13 @@ static struct reel_parcels *new_parcels(struct reel_pool *pool)
 }
 
 /*
- * Of several threads that come first at once, one keeps what it made. None does so while another
- * thread forks, which locks and unlocks the parcels of all pools that have some. NULL: no memory.
+ * If several threads are first at once, one struct stays and the others are freed. The list of
+ * pools is locked meanwhile: a fork locks and later unlocks the parcels of each pool, and has to
+ * find the same ones both times. NULL: no memory.
  */
 static struct reel_parcels *parcels_of(struct reel_pool *pool)
 {
-	/* Acquire: pairs with the release below. Makes the struct visible. */
-	struct reel_pool_client *client = atomic_load_explicit(&pool->parcels, memory_order_acquire);
+	struct reel_pool_client *client = reel_pool_parcels(pool);
 	struct reel_parcels *parcels;
 
 	if (client)
@@ -136,6 +135,7 @@ static struct reel_parcels *parcels_of(struct reel_pool *pool)
 	reel_fork_lock_pools();
 	/* Relaxed: who sets it has the lock. */
 	client = atomic_load_explicit(&pool->parcels, memory_order_relaxed);
+	/* Release: pairs with the acquire in reel_pool_parcels() (pool.h). */
 	if (!client)
 		atomic_store_explicit(&pool->parcels, &parcels->client, memory_order_release);
 	reel_fork_unlock_pools();
@@ -753,11 +753,6 @@ size_t reel_parcel_bytes(const reel_parcel *parcel)
 	return parcel->bytes;
 }
 
-static bool has_copy(enum reel_slab_state state)
-{
-	return state == REEL_SLAB_CLEAN || state == REEL_SLAB_PINNED || reel_slab_is_away(state);
-}
-
 static bool is_pinned(const struct reel_bin *bin)
 {
 	/* One pin of a kept bin is no parcel's. */
@@ -774,7 +769,7 @@ static void add_bin(const struct reel_bin *bin, struct reel_parcel_stats *stats)
 	state = reel_slab_state_of(bin->slab);
 	if (!reel_slab_is_away(state))
 		stats->resident_bytes += bin->slab->bytes;
-	if (has_copy(state))
+	if (reel_slab_needs_copy(state))
 		stats->stored_bytes += bin->filled;
 	if (is_pinned(bin))
 		stats->pinned_bytes += bin->slab->bytes;
@@ -783,8 +778,7 @@ static void add_bin(const struct reel_bin *bin, struct reel_parcel_stats *stats)
 /* The lock keeps the list of bins; the states may change meanwhile. */
 void reel_parcel_get_stats(reel_pool *pool, struct reel_parcel_stats *stats)
 {
-	/* Acquire: pairs with the release in parcels_of(). Makes the struct visible. */
-	struct reel_pool_client *client = atomic_load_explicit(&pool->parcels, memory_order_acquire);
+	struct reel_pool_client *client = reel_pool_parcels(pool);
 	struct reel_parcels *parcels = of_client(client);
 
 	*stats = (struct reel_parcel_stats){0};

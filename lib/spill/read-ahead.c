@@ -73,7 +73,7 @@ static void queue_again(struct reel_offload *offload, struct reel_slab *slab)
  * with another size; so its size is looked at only when it is READING.
  */
 static bool read_slab(struct reel_offload *offload, struct reel_slab *slab,
-		      struct reel_ticket *ticket, double min_distance)
+		      struct reel_ticket *ticket, double min_distance, bool is_hurried)
 {
 	struct reel_slab *carrier = NULL;
 	bool is_queued = reel_slab_move(slab, REEL_SLAB_READ_QUEUED, REEL_SLAB_READING);
@@ -82,6 +82,7 @@ static bool read_slab(struct reel_offload *offload, struct reel_slab *slab,
 		carrier = take_carrier(offload, slab, min_distance);
 	if (carrier) {
 		give_frame(offload, slab, carrier);
+		reel_slab_io_of(offload, slab)->is_hurried = is_hurried;
 		atomic_store_explicit(&reel_slab_io_of(offload, slab)->was_used, false,
 				      memory_order_relaxed);
 		reel_pieces_get(offload, ticket);
@@ -133,12 +134,15 @@ void reel_read_wake(struct reel_offload *offload, const struct reel_slab *slab)
 
 /*
  * Moves a slab whose read failed back to STORED and frees its frame. If the owner ever needs it, it
- * is read again. False: the owner waits for it, or there is no carrier.
+ * is read again. False: a thread needs to be told of the error, or there is no carrier.
  */
 static bool put_back(struct reel_offload *offload, struct reel_slab *slab)
 {
 	struct reel_slab *carrier;
 
+	/* Nobody would tell the thread that asked for it and does not wait: it would ask for ever. */
+	if (reel_slab_io_of(offload, slab)->is_hurried)
+		return false;
 	/* An owner that comes after this check finds the slab STORED, and asks again. */
 	if (reel_read_is_awaited_for(offload, slab))
 		return false;
@@ -227,23 +231,25 @@ static struct reel_slab *awaited_slab(struct reel_demand *demand)
 }
 
 /* Reads the slab, if it is not NULL, and evicts whatever slab can be evicted for it. */
-static bool read_at_once(struct reel_offload *offload, struct reel_slab *slab)
+static bool read_at_once(struct reel_offload *offload, struct reel_slab *slab, bool is_hurried)
 {
 	struct reel_ticket *ticket = slab ? reel_offload_ticket(offload, slab, true) : NULL;
 
-	return ticket && read_slab(offload, slab, ticket, REEL_MIN_DISTANCE);
+	return ticket && read_slab(offload, slab, ticket, REEL_MIN_DISTANCE, is_hurried);
 }
 
 static bool read_awaited(struct reel_offload *offload, struct reel_demand *demand)
 {
-	return read_at_once(offload, awaited_slab(demand));
+	return read_at_once(offload, awaited_slab(demand), false);
 }
 
 /* Carves a frame beyond the budget, without a carrier: there may be no descriptor left. */
 static bool give_fresh_frame(struct reel_offload *offload, struct reel_slab *slab)
 {
-	if (reel_supply_overdraw(offload->pool, slab))
+	if (reel_supply_overdraw(offload->pool, slab)) {
+		reel_slab_io_of(offload, slab)->is_hurried = false;
 		return true;
+	}
 	queue_again(offload, slab);
 	return false;
 }
@@ -265,9 +271,9 @@ static bool read_overdrawn(struct reel_offload *offload, struct reel_demand *dem
 
 	REEL_ASSERT(!offload->puts);
 	/* Another thread may have given memory back since this round tried to read the slab. */
-	if (read_at_once(offload, slab))
+	if (read_at_once(offload, slab, false))
 		return true;
-	/* Or it does so now, and signals then. */
+	/* A trim that is under way may free a frame. Its end wakes this thread for another round. */
 	if (reel_pool_is_being_trimmed(offload->pool))
 		return false;
 	if (slab && !overdraws)
@@ -302,8 +308,8 @@ static struct reel_slab *hurried_slab(struct reel_demand *demand)
 		state = reel_slab_state_of(slab);
 		if (state == REEL_SLAB_READ_QUEUED)
 			return slab;
-		if (state == REEL_SLAB_EVICTING)
-			return NULL;
+		/* Only this thread evicts. */
+		REEL_ASSERT(state != REEL_SLAB_EVICTING);
 		drop_request(demand);
 	}
 	return NULL;
@@ -317,7 +323,7 @@ static bool has_hurried(struct reel_offload *offload, struct reel_demand *demand
 
 static bool read_hurried(struct reel_offload *offload, struct reel_demand *demand)
 {
-	if (!read_at_once(offload, hurried_slab(demand)))
+	if (!read_at_once(offload, hurried_slab(demand), true))
 		return false;
 	drop_request(demand);
 	return true;
@@ -361,7 +367,7 @@ static bool read_requested(struct reel_offload *offload, struct reel_demand *dem
 		return false;
 	ticket = reel_offload_ticket(offload, slab, true);
 	if (!ticket ||
-	    !read_slab(offload, slab, ticket, FARTHER * reel_reuse_distance(offload, slab)))
+	    !read_slab(offload, slab, ticket, FARTHER * reel_reuse_distance(offload, slab), false))
 		return false;
 	drop_request(demand);
 	return true;

@@ -22,6 +22,7 @@ int reel_store_error(int error)
 		return -ENOSPC;
 	case -EPERM:
 		return -EACCES;
+	case -EAGAIN:
 	case -EBUSY:
 	case -EILSEQ:
 	case -EINVAL:

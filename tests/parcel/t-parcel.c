@@ -1397,6 +1397,33 @@ static int ask_until_told(reel_parcel *parcel, const void **data)
 	return error;
 }
 
+static void fail_to_get(reel_store *store, reel_transfer *transfer)
+{
+	(void)store;
+	reel_transfer_complete(transfer, -EAGAIN);
+}
+
+static void who_only_asks_is_told_of_a_loss(void)
+{
+	struct late_store *late = late_open(37);
+	struct reel_store_verbs verbs = *late->store.verbs;
+	reel_parcel *parcel;
+	reel_pool *pool;
+	const void *data;
+
+	tap_case("a pin that does not wait, of what the store has lost");
+	verbs.get = fail_to_get;
+	late->store.verbs = &verbs;
+	pool = open_pool(spilling(&late->store, BUDGET, 2));
+	parcel = sealed(pool, 3 * SLAB, 1);
+	push_out(pool);
+	ok(!reel_parcel_is_in_memory(parcel), "it leaves memory");
+	is_int(ask_until_told(parcel, &data), -EIO, "is told, and does not ask for ever");
+	is_int(reel_parcel_pin(parcel, &data), -EIO, "as is whoever waits");
+	reel_parcel_close(parcel);
+	close_all(pool, late, "a loss");
+}
+
 /* Nothing is written behind below the hard budget, unless somebody needs the memory. */
 static void who_only_asks_gets_room(void)
 {
@@ -1421,7 +1448,13 @@ static void who_only_asks_gets_room(void)
 	is_int(ask_until_told(parcel, &data), -EDQUOT, "there is none");
 	ok(strstr(reel_error_text(-EDQUOT), "unpin some"), "the reason is: %s",
 	   reel_error_text(-EDQUOT));
+	is_int(reel_parcel_pin_for(parcel, &data, 0), -EAGAIN, "a parcel is refused once more");
+	settle(pool);
 	reel_parcel_close(open);
+	is_int(reel_parcel_pin(parcel, &data), 0, "and has come when there was room");
+	reel_parcel_unpin(parcel);
+	push_out(pool);
+	is_int(reel_parcel_pin_for(parcel, &data, 0), -EAGAIN, "an old refusal is forgotten then");
 	is_int(ask_until_told(parcel, &data), 0, "until some is closed");
 	reel_parcel_unpin(parcel);
 	reel_parcel_close(parcel);
@@ -1779,6 +1812,7 @@ int main(void)
 	orders_may_be_changed();
 	announcements_can_be_taken_back();
 	who_cannot_wait_comes_again();
+	who_only_asks_is_told_of_a_loss();
 	who_only_asks_gets_room();
 	a_wait_has_an_end();
 	some_wait_and_some_do_not();
