@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pools with a parent. Each keeps idle frames of its parent's for its next slabs, and frames of slabs
- * that it is about to write to its store. The parent takes these frames back before it refuses a slab.
- * Any thread. The lock guards the lists of children. With the lock no function waits for the store or
- * calls it, so a fork can take it when all else has paused.
+ * Pools with a parent. Each keeps idle frames of its parent's for its next slabs, and frames of
+ * slabs that it is about to write to its store. The parent takes these frames back before it
+ * refuses a slab. Any thread. The lock guards the lists of children. With the lock no function
+ * waits for the store or calls it, so a fork can take it when all else has paused.
  */
 #include "config.h"
 
@@ -13,7 +13,7 @@ static pthread_mutex_t children_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t visit_ended = PTHREAD_COND_INITIALIZER;
 /* True from before a fork of this thread until after it. The thread has the lock all that time. */
 static _Thread_local bool forks;
-/* This thread is one for which await_one() waits. */
+/* This thread is an offload thread, which must not wait for the store of a child. */
 static _Thread_local bool never_waits;
 
 void reel_children_lock_for_fork(void)
@@ -87,7 +87,7 @@ static size_t await_one(struct reel_pool *child)
 	return child->reclaim->await_frame(child, true, &ignored) ? child->frame_bytes : 0;
 }
 
-/* The mark keeps the child while this thread visits it without the lock. */
+/* Calls visit() without the lock. While `visitors` is above 0, the child is not closed. */
 static size_t visit_one(struct reel_pool *child, visit_fn *visit)
 {
 	size_t gained;

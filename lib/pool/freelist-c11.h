@@ -56,8 +56,9 @@ static inline struct reel_slab *freelist_pop(struct freelist *list)
 {
 	/*
 	 * Acquire, here and on failure below: pairs with the release in freelist_push(). Makes
-	 * `slab->next` visible. Release below: pairs with this one. Whoever finds the list empty
-	 * sees what the thread has written that took the last slab, as `trimming` (trim.c).
+	 * `slab->next` visible. Release below: pairs with this acquire in another thread. A thread
+	 * that finds the list empty sees what the thread that took the last slab wrote before its
+	 * pop, such as `trimming` (trim.c).
 	 */
 	uint64_t head = atomic_load_explicit(&list->head, memory_order_acquire);
 

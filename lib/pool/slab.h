@@ -3,8 +3,8 @@
  * A slab: a descriptor of 64 bytes, which lives as long as its pool, and a frame of memory, which
  * holds the values and may leave the slab and come back. Lists touch descriptors only.
  *
- * Without a store a slab is EMPTY or OPEN. With a store, the owner of the tape and the offload
- * thread of the pool hand the slab to each other by its state. Only these changes are allowed:
+ * Without a store a slab is EMPTY or OPEN. With a store, the owner of the slab and the offload
+ * thread of the pool hand it to each other by its state. Only these changes are allowed:
  *
  *	from             to               by       in
  *	EMPTY            OPEN             owner    reel_pool_take
@@ -28,7 +28,8 @@
  *	EVICTING         STORED           offload  reel_evict_frame
  *	EVICTING         FREE_PENDING     owner    reel_slab_free
  *	EVICTING         LOST             owner    reel_slab_acquire (in the child of a fork)
- *	STORED           READ_QUEUED      both     reel_demand_request, reel_read_round
+ *	STORED           READ_QUEUED      both     reel_demand_request, reel_slab_acquire,
+ *	                                           reel_read_round
  *	STORED           OPEN             owner    reel_slab_free
  *	STORED           LOST             owner    reel_slab_acquire (in the child of a fork)
  *	READ_QUEUED      READING          offload  reel_read_round
@@ -45,7 +46,8 @@
  *	FREE_PENDING     EMPTY            offload  reel_offload_free_deferred
  *
  * An EMPTY slab belongs to a magazine, to a shared list or to the thread that moves it between
- * them. Every other slab belongs to a tape.
+ * them. Every other slab has an owner: a tape, a recording, a bin of parcels, or a child pool that
+ * has borrowed its frame.
  */
 #ifndef REEL_LIB_SLAB_H
 #define REEL_LIB_SLAB_H
@@ -71,7 +73,7 @@ enum reel_slab_state {
 	REEL_SLAB_READ_QUEUED,    /* in the store only, and the owner needs it soon */
 	REEL_SLAB_READING,        /* a get is under way */
 	REEL_SLAB_LOST,           /* the store could not return it */
-	REEL_SLAB_FREE_PENDING,   /* its tape left it while the offload thread used it */
+	REEL_SLAB_FREE_PENDING,   /* its owner freed it while the offload thread used it */
 	REEL_SLAB_STATES
 };
 

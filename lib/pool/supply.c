@@ -270,7 +270,7 @@ static int take(struct reel_pool *pool, enum reel_slab_kind kind, struct reel_sl
 	return fresh_whole(pool, chain);
 }
 
-/* An idle large slab has room, of the budget or of the system, that only its size can use. */
+/* If there is no slab, unmaps idle large slabs one by one: only large slabs can reuse them. */
 int reel_supply_take(struct reel_pool *pool, enum reel_slab_kind kind, struct reel_slab **chain)
 {
 	int error;
@@ -345,8 +345,9 @@ static int map(struct reel_pool *pool, size_t bytes, struct reel_slab *slab)
 }
 
 /*
- * Takes a slab of the parent's, which has the room in its budget; a charge of this pool's own, which
- * has no limit, only counts. May wait for the parent's store, and for those of its children.
+ * Takes a large slab from the parent, whose budget has to have room. The charge of this pool's own
+ * only counts, since its hard budget is SIZE_MAX. May wait for the parent's store, and for those of
+ * its children.
  */
 static int borrow(struct reel_pool *pool, size_t bytes, struct reel_slab *slab)
 {
@@ -408,9 +409,9 @@ size_t reel_supply_large_bytes(size_t bytes)
 }
 
 /*
- * A slab of which more than an eighth would be wasted is no help: its memory is charged. With a store
- * no byte is wasted, since slabs of two sizes that fit into the budget must not be refused, and a slab
- * that is read keeps its size, since its owner may look at it.
+ * Returns true if an idle large slab may serve. Without a store at most an eighth of it is wasted.
+ * With a store the size must be equal: waste would refuse slabs that fit into the budget, and a
+ * slab that is read back must keep its size, which its owner may read meanwhile.
  */
 static bool serves(const struct reel_pool *pool, const struct reel_slab *slab, size_t bytes)
 {
@@ -436,8 +437,9 @@ static int fresh_large(struct reel_pool *pool, size_t bytes, struct reel_slab **
 
 /*
  * Takes the first large slab of the list if it has the right size. Tapes give large slabs in the
- * reverse order of their taking, so in a program that repeats itself the first one has. Any other one
- * goes back to the list, where a trim is seen by threads that look for room.
+ * reverse order of their taking, so in a program that repeats itself the first one has. A slab of
+ * another size goes back to the list before it is trimmed: reel_trim_idle_large() raises `trimming`
+ * before its pop, so the offload thread refuses no waiting thread meanwhile.
  */
 int reel_supply_take_large(struct reel_pool *pool, size_t bytes, struct reel_slab **taken)
 {

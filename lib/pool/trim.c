@@ -71,7 +71,7 @@ size_t reel_trim_large(struct reel_pool *pool, struct reel_slab *slab)
 	count_trimmed(pool, slab->bytes);
 	if (pool->listener)
 		pool->listener->returned(pool->listener, slab->frame);
-	/* Last: whoever takes the frame next counts it for this pool again, or for another one. */
+	/* After the refund and the listener: from here on another thread may borrow the frame. */
 	if (pool->parent)
 		reel_pool_give(pool->parent, slab->lender);
 	slab->frame = NULL;
@@ -131,7 +131,7 @@ bool reel_trim_idle_large(struct reel_pool *pool)
 {
 	struct reel_slab *idle;
 
-	/* A look that finds none disturbs nobody: the end of a trim wakes the offload thread. */
+	/* Without this check each call that finds nothing would wake the offload thread in end_trim(). */
 	if (freelist_is_empty(&pool->warm[REEL_SLAB_LARGE]))
 		return false;
 	begin_trim(pool);

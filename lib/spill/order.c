@@ -249,17 +249,23 @@ void reel_parcel_withdraw(reel_parcel *const *withdrawn, size_t n)
 
 /* ---- Taking back ---- */
 
+/* The bin is needed again at the next entry that names it, or has no announced use any more. */
+static void move_on(struct reel_order *order, struct reel_bin *bin, uint32_t index)
+{
+	bin->index = order->entry[index].again;
+	if (bin->index == NO_INDEX)
+		forget(order, bin);
+	else
+		reel_order_describe(bin);
+}
+
 /* The use of the bin at the entry does not come. */
 static void skip(struct reel_order *order, uint32_t index)
 {
 	struct reel_bin *bin = order->entry[index].bin;
 
 	order->entry[index].bin = NULL;
-	bin->index = order->entry[index].again;
-	if (bin->index == NO_INDEX)
-		forget(order, bin);
-	else
-		reel_order_describe(bin);
+	move_on(order, bin, index);
 }
 
 void reel_order_withdraw(struct reel_bin *bin)
@@ -282,18 +288,11 @@ static void adapt(struct reel_demand *demand, bool waited)
 		demand->ahead--;
 }
 
-/* One use of the bin is over. It is needed again at its next entry, if it has one. */
+/* One use of the bin is over. */
 static void use(struct reel_order *order, uint32_t index)
 {
-	struct reel_bin *bin = order->entry[index].bin;
-
-	if (!bin)
-		return;
-	bin->index = order->entry[index].again;
-	if (bin->index == NO_INDEX)
-		forget(order, bin);
-	else
-		reel_order_describe(bin);
+	if (order->entry[index].bin)
+		move_on(order, order->entry[index].bin, index);
 }
 
 /* The first pin of a bin brings the contents of its neighbours in the order, too. */

@@ -44,9 +44,10 @@ static int hold(struct reel_pins *pins, int (*acquire)(void *context), void *con
 		return 0;
 	error = acquire(context);
 	/*
-	 * Release: pairs with the acquires in reel_pins_add() and add_to_held(). Shows the contents.
-	 * Relaxed: an acquire that failed has left the slab as it was. With the lock: a thread that
-	 * acquires the slab next, and drops its pin, must find itself the last.
+	 * Release: pairs with the acquires in reel_pins_add(), add_to_held() and
+	 * reel_pins_add_until(). Makes the contents of the frame visible. Relaxed after a failure:
+	 * there are no contents. The pin goes before the lock is released. Otherwise the next thread
+	 * that holds the slab would count this pin, too, and its own unpin would not seal.
 	 */
 	if (!error)
 		atomic_fetch_or_explicit(&pins->count, REEL_PINS_HELD, memory_order_release);
@@ -128,8 +129,8 @@ static void release(struct reel_pins *pins, void (*seal)(void *context), void *c
 
 	pthread_mutex_lock(&pins->lock);
 	/*
-	 * Acquire: pairs with the release in reel_pins_drop(). Release: pairs with the acquire in
-	 * reel_pins_add(), whose hold() acquires the slab anew.
+	 * Acquire: pairs with the release in reel_pins_drop(). All reads of former pins come before
+	 * the seal. Release: pairs with the acquire in reel_pins_add().
 	 */
 	if (atomic_compare_exchange_strong_explicit(&pins->count, &unpinned, 0,
 						    memory_order_acq_rel, memory_order_relaxed))

@@ -16,8 +16,8 @@
 /* Without an event for this time, the pressure has ended. */
 #define CALM_MS (2 * REEL_PRESSURE_WINDOW_MS)
 /*
- * The soft budget is not lowered below this share and this number of slabs. A sweep that has its
- * tape in the store alone waits for each slab, and does not end sooner what causes the pressure.
+ * The soft budget is not lowered below this share and this number of slabs. Below that a sweep would
+ * wait for each slab, and the pressure would not end sooner.
  */
 #define LOWEST_SHARE 4
 #define LOWEST_SLABS 4
@@ -119,7 +119,7 @@ bool reel_pressure_forbids(const struct reel_offload *offload, size_t bytes)
 		       reel_soft_budget(pool);
 }
 
-/* Frames that the system does not take back would only be taken from their slabs. */
+/* If the system takes no frames back, eviction would free no memory and cost reads later. */
 bool reel_pressure_relieve(struct reel_offload *offload)
 {
 	struct reel_pool *pool = offload->pool;

@@ -104,7 +104,7 @@ static uint32_t milliseconds_to(uint64_t until)
 
 /*
  * Waits until the slab is there, or until its put has ended. Returns 0; -EDQUOT: the offload thread
- * refuses to exceed the budget; or -EAGAIN: it is `until`.
+ * refuses to exceed the budget; or -EAGAIN: the time `until` has come.
  */
 static int await(struct reel_offload *offload, struct reel_slab *slab, struct reel_demand *demand,
 		 uint64_t until)

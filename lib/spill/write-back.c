@@ -116,9 +116,12 @@ static bool write_farthest(struct reel_offload *offload)
 	}
 	REEL_ASSERT(atomic_load_explicit(&offload->dirty_bytes, memory_order_relaxed) >=
 		    slab->bytes);
-	/* First: a thread that waits for puts must not miss the slab between the two. */
+	/*
+	 * Release: pairs with the acquire in has_more_to_put() (offload.c). A thread that sees fewer
+	 * `dirty_bytes` also sees more `writing_bytes`, so it does not miss the slab.
+	 */
 	atomic_fetch_add_explicit(&offload->writing_bytes, slab->bytes, memory_order_relaxed);
-	atomic_fetch_sub_explicit(&offload->dirty_bytes, slab->bytes, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&offload->dirty_bytes, slab->bytes, memory_order_release);
 	write_slab(offload, slab, ticket);
 	return true;
 }
