@@ -22,7 +22,7 @@ REEL_COLD inline lent_tape *save_word(lent_tape *words, std::uint64_t word) noex
 	if (!place.top)
 		return nullptr;
 	std::memcpy(place.top, &word, 8);
-	place.tape->top = place.top + 8;
+	place.tape->put_top(place.top + 8);
 	return place.tape;
 }
 

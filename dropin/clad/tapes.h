@@ -26,9 +26,12 @@ struct lent_tape : reel_tape {
 	char *found;
 	std::size_t found_first;
 	std::size_t found_count;
+	/* A cursor that only pushes and pops within its window changes nothing here. */
+	bool changed;
 
 	void put_top(char *cursor) noexcept
 	{
+		changed = true;
 		if (cursor != stale)
 			top = cursor;
 	}
@@ -41,14 +44,14 @@ struct lent_tape : reel_tape {
 	}
 };
 
-constexpr int max_idle_tapes = 64;
+constexpr std::size_t max_idle_tapes = 64;
 
 /*
  * The idle tapes of a thread, which are empty and have no slabs. `limit` is 0 before the thread has
  * an idle_tapes_end, and again after that: a tape that is returned then is deleted.
  */
 struct idle_tapes {
-	int count, limit;
+	std::size_t count, limit;
 	lent_tape *tape[max_idle_tapes];
 };
 
@@ -99,7 +102,7 @@ REEL_COLD inline lent_tape *start_tape(lent_tape *tape) noexcept
 {
 	static const reel_type word = {"a word", 8, 8, REEL_INTEGER};
 
-	if (tape && !reel_reserve_slow(tape, &word, 1, "clad::push")) {
+	if (!reel_reserve_slow(tape, &word, 1, "clad::push")) {
 		last_error() = reel_tape_error(tape);
 		reel_tape_close(tape);
 		delete tape;
@@ -108,16 +111,20 @@ REEL_COLD inline lent_tape *start_tape(lent_tape *tape) noexcept
 	return tape;
 }
 
-/* Returns an empty tape that is ready for pushes, or NULL. */
-inline lent_tape *borrow_tape() noexcept
+/* Returns an empty tape, which may have been closed, or NULL if the thread has none. */
+inline lent_tape *take_idle() noexcept
 {
 	idle_tapes &tapes = idle();
-	lent_tape *tape;
 
-	if (REEL_UNLIKELY(!tapes.count))
-		return start_tape(make_tape());
-	tape = tapes.tape[--tapes.count];
-	return REEL_UNLIKELY(!tape->top) ? start_tape(tape) : tape;
+	return tapes.count ? tapes.tape[--tapes.count] : nullptr;
+}
+
+/* Returns an empty tape that is ready for pushes, or NULL; `tape` is what take_idle() returned. */
+inline lent_tape *make_ready(lent_tape *tape) noexcept
+{
+	if (!tape)
+		tape = make_tape();
+	return tape && !tape->top ? start_tape(tape) : tape;
 }
 
 /* The thread keeps enough tapes; or it keeps none yet, and returns one that another thread made. */
@@ -132,31 +139,34 @@ REEL_COLD inline void keep_or_delete(lent_tape *tape) noexcept
 		tapes.tape[tapes.count++] = tape;
 }
 
-/* Keeps an empty tape without slabs for the next borrower. */
-REEL_INLINE_MEMBER void keep_tape(lent_tape *tape) noexcept
+REEL_INLINE_MEMBER void keep(lent_tape *tape) noexcept
 {
 	idle_tapes &tapes = idle();
 
-	tape->stale = nullptr;
-	tape->found_count = 0;
 	if (REEL_UNLIKELY(tapes.count == tapes.limit))
 		return keep_or_delete(tape);
 	tapes.tape[tapes.count++] = tape;
 }
 
-REEL_COLD inline void close_and_keep(lent_tape *tape) noexcept
+/* A tape that never needed a slab becomes empty by its top; other tapes are closed. */
+REEL_CLAD_APART inline void make_empty_and_keep(lent_tape *tape) noexcept
 {
-	reel_tape_close(tape);
-	keep_tape(tape);
+	if (tape->serial || tape->ledger || tape->error || tape->refused)
+		reel_tape_close(tape);
+	else
+		tape->top = tape->floor;
+	tape->stale = nullptr;
+	tape->found_count = 0;
+	tape->changed = false;
+	keep(tape);
 }
 
-/* A tape that never needed a slab becomes empty by its top; other tapes are closed. */
+/* Keeps a tape, empty and without slabs, for the next borrower. */
 REEL_CLAD_APART inline void return_tape(lent_tape *tape) noexcept
 {
-	if (REEL_UNLIKELY(tape->serial || tape->ledger || tape->error || tape->refused))
-		return close_and_keep(tape);
-	tape->top = tape->floor;
-	keep_tape(tape);
+	if (REEL_UNLIKELY(tape->changed))
+		return make_empty_and_keep(tape);
+	keep(tape);
 }
 
 /* Pops a refused push and clears the error, so that the tape is ready for the next push. */

@@ -52,14 +52,12 @@ REEL_COLD inline tape_place push_far(char *top, lent_tape *tape, const reel_type
 	return not_done(top, tape, last_error());
 }
 
-/* Makes room, and borrows a tape for the first value. */
-inline tape_place make_room(char *top, lent_tape *tape, const reel_type *type) noexcept
+/* Makes room for the first value, on a tape that take_idle() returned. */
+REEL_COLD inline tape_place make_first_room(lent_tape *idle, const reel_type *type) noexcept
 {
+	lent_tape *tape = make_ready(idle);
 	tape_place place;
 
-	if (tape)
-		return push_far(top, tape, type);
-	tape = borrow_tape();
 	if (!tape)
 		return {nullptr, nullptr};
 	if (!reel_above(tape->top, type->size, tape->ceiling))
@@ -70,17 +68,21 @@ inline tape_place make_room(char *top, lent_tape *tape, const reel_type *type) n
 	return place;
 }
 
+inline tape_place make_room(char *top, lent_tape *tape, const reel_type *type) noexcept
+{
+	return tape ? push_far(top, tape, type) : make_first_room(take_idle(), type);
+}
+
 /* Makes room for a value that commit_far() pushes later. */
 REEL_COLD inline tape_place reserve_far(char *top, lent_tape *tape, const reel_type *type) noexcept
 {
 	const bool borrowed = !tape;
 
 	if (borrowed)
-		tape = borrow_tape();
-	else
-		tape->come_back(top);
+		tape = make_ready(take_idle());
 	if (!tape)
 		return {nullptr, nullptr};
+	tape->come_back(borrowed ? tape->top : top);
 	if (reel_reserve_slow(tape, type, 1, "clad::push"))
 		return done(tape);
 	take_back_push(tape, type);
@@ -401,18 +403,26 @@ private:
 		return pop_far(top, tape, type());
 	}
 
+	/*
+	 * Pushes the first value on an idle tape; this is what gradients that push one value on each
+	 * of many tapes wait for. All else is done by the call at the end, for which nothing has to
+	 * be saved. A closed tape has no room.
+	 */
 	REEL_COLD static tape_place push_value(T value, char *top, lent_tape *tape) noexcept
 	{
-		return place_value(value, top, tape);
+		lent_tape *idle = tape ? nullptr : take_idle();
+
+		if (REEL_UNLIKELY(!idle || reel_above(idle->top, bytes, idle->ceiling)))
+			return push_value_far(value, top, tape, idle);
+		::new (aligned(idle->top)) T(value);
+		return {idle->top + bytes, idle};
 	}
 
-	/*
-	 * push_value() is cold, so that a compiler takes the branch to it for unlikely. It would
-	 * compile a cold function for size; but each tape's first push comes here.
-	 */
-	REEL_CLAD_APART static tape_place place_value(T value, char *top, lent_tape *tape) noexcept
+	REEL_COLD static tape_place push_value_far(T value, char *top, lent_tape *tape,
+						   lent_tape *idle) noexcept
 	{
-		tape_place place = make_room(top, tape, type());
+		tape_place place = tape ? push_far(top, tape, type())
+					: make_first_room(idle, type());
 
 		if (place.top) {
 			::new (aligned(place.top)) T(value);
