@@ -18,11 +18,17 @@
 static const char *const variables[] = {
 	"REEL_BUDGET",
 	"REEL_CHECKED",
+	"REEL_END_AFTER",
+	"REEL_END_SIGNAL",
 	"REEL_ENZYME",
+	"REEL_MALLOC_BUDGET",
+	"REEL_MALLOC_MIN",
+	"REEL_MALLOC_STATS",
 	"REEL_MPI_WATCH",
 	"REEL_PAGES",
 	"REEL_PROFILE",
 	"REEL_PROGRESS",
+	"REEL_SAVE_SIGNAL",
 	"REEL_SLAB",
 	"REEL_SPILL_DIR",
 	"REEL_STATS",
@@ -30,6 +36,7 @@ static const char *const variables[] = {
 	"REEL_STORE",
 	"REEL_TRACE",
 	"REEL_TRACE_SIZE",
+	"REEL_VERIFY",
 };
 
 static void add_variables(struct facts *facts)

@@ -231,8 +231,8 @@ int reel_adjoint_end(reel_adjoint *adjoint);
 void reel_adjoint_get_stats(const reel_adjoint *adjoint, struct reel_adjoint_stats *stats);
 
 /*
- * Returns true if check mode has found a conflict, whatever the policy; then the first one is stored
- * in *conflict. Under OWNER it is an error, too; under the others it says that OWNER would not do.
+ * Returns true if check mode has found a conflict, whatever the policy, and stores the first one in
+ * *conflict. Under OWNER it is an error, too; under the others it says that OWNER would not do.
  */
 bool reel_adjoint_get_conflict(const reel_adjoint *adjoint, struct reel_adjoint_conflict *conflict);
 

@@ -51,7 +51,7 @@ struct reel_enzyme_options {
 	 * keeps the state before each step. Two more states, of the loop's end, are kept besides.
 	 * online, two-level, periodic and all are for loops whose end is not known, too.
 	 * NULL: REEL_ENZYME in the environment, where binomial is online for such a loop; without
-	 * it binomial with as many slots as the root of the number of steps, or online:30.
+	 * it binomial with as many slots as the square root of the number of steps, or online:30.
 	 * store-all and mixed are refused, since Enzyme keeps the tape of one step only.
 	 */
 	const char *plan;

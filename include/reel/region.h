@@ -234,11 +234,12 @@ int reel_region_lanes(const reel_region *region);
 int reel_region_threads(const reel_region *region, int threads);
 
 /*
- * Returns the same number, or 1 if Reel chooses one thread. At each place of the program from which this is called,
- * Reel measures how long regions take with `threads` threads and with one that takes all lanes, and
- * chooses what was faster: small regions lose more by waiting than they gain. After a first trial it
- * tries the other number in at most 3 % of the time. The bits of a gradient do not depend on the
- * choice, since it changes no lane.
+ * Returns the same number, or 1 if Reel chooses one thread. At each place of the program from which
+ * this is called, Reel measures how long regions take with `threads` threads and with one that takes
+ * all lanes, and chooses what was faster: small regions lose more by waiting than they gain. A region
+ * has one number of threads in all of its phases, and the first region at a place has `threads`. After
+ * a first trial Reel tries the other number in at most 3 % of the time. The bits of a gradient do not
+ * depend on the choice, since it changes no lane.
  *
  * With one thread the lanes run one after the other. So what a lane runs must not wait for another
  * lane, and has no barrier and no work-sharing loop of OpenMP's own; else give a number of threads.

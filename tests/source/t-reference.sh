@@ -106,11 +106,14 @@ is_empty difference 'the build makes the pages of its packages'
 cd "$manual" || exit
 work=$OLDPWD
 
-# The variables that the libraries, the drop-ins and the verifier read.
-(cd "$SOURCE_DIR" && grep -rhoE '\("REEL_[A-Z_]+"' lib omp mpi dropin) | grep -oE 'REEL_[A-Z_]+' | sort -u >"$work/read"
+# The variables that the libraries, the drop-ins, the verifier and the Python package read.
+(cd "$SOURCE_DIR" && grep -rhoE '\("REEL_[A-Z_]+"' lib omp mpi dropin python/reel) | grep -oE 'REEL_[A-Z_]+' | sort -u >"$work/read"
 grep -oE 'Ev REEL_[A-Z_]+' man7/reel-environment.7 | sed 's/Ev //' | sort -u >"$work/told"
 diff "$work/read" "$work/told" >"$work/difference"
 is_empty "$work/difference" 'reel-environment(7) tells of the variables that are read'
+grep -oE '"REEL_[A-Z_]+"' "$SOURCE_DIR/tools/environment.c" | tr -d '"' | sort -u >"$work/shown"
+grep -v '_LIBRARY$' "$work/read" | diff - "$work/shown" >"$work/difference"
+is_empty "$work/difference" 'reel info shows those that are read in C'
 
 # What the command says of itself is what its page says.
 if [ -x "$BUILD_DIR/tools/reel" ]; then
