@@ -272,10 +272,12 @@ static const void *push_span(reel_tape *tape, const reel_type *type, size_t n,
 static const void *pop_span(reel_tape *tape, const reel_type *type, size_t n, const char *call_site)
 {
 	reel_lane *parent = (reel_lane *)((char *)tape - offsetof(reel_lane, tape));
+	const reel_region *region = parent->region;
 	const void *span = reel_pop_span_slow(tape, type, n, call_site);
 
-	if (parent->region->state != REEL_REGION_REVERSE ||
-	    reel_lane_height(tape) >= parent->region->height)
+	/* A dead region has the lane that refuses as its parent, and that lane has no region. */
+	if (!region || region->state != REEL_REGION_REVERSE ||
+	    reel_lane_height(tape) >= region->height)
 		return span;
 	reel_lane_fail(parent, -EBADMSG,
 		       "a collective span is popped at %s where the region pushed none: pop as many "

@@ -375,6 +375,29 @@ static void test_waits(void)
 	is_int(of_wrong_wait, 0, "with memory each body gets tasks of its wait");
 }
 
+/* ---- A region without memory ---- */
+
+/* Its parent is the lane that refuses, which has no region. */
+static void test_dead_region(void)
+{
+	reel_region *region;
+	reel_worker worker;
+	reel_lane *root;
+
+	tap_case("collective spans of a region without memory");
+	reel_lane_open(&root, NULL, 0);
+	refuse_from(1, true);
+	region = reel_region_reverse(root);
+	stop_refusing();
+	worker = reel_worker_begin(region, 0, 1);
+	ok(!reel_worker_next(&worker), "it gives out no lane");
+	ok(!reel_worker_push_span(&worker, double, 4), "no span is pushed");
+	ok(!reel_worker_pop_span(&worker, double, 4), "no span is popped");
+	is_int(reel_region_end(region), -ENOMEM, "it ends with the error");
+	is_int(reel_lane_error(root), -ENOMEM, "its parent has the error");
+	reel_lane_close(root);
+}
+
 int main(void)
 {
 	reel_pool *pool;
@@ -399,6 +422,7 @@ int main(void)
 	}
 	test_holds();
 	test_waits();
+	test_dead_region();
 	reel_set_error_handler(NULL, NULL);
 	close_pool(pool, "faults");
 	return tap_end();
