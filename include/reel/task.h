@@ -197,9 +197,9 @@ typedef void reel_task_body(void *context, reel_lane *task);
  * the order of these additions. Tasks in order do not run at the same time. If many tasks read the
  * same variable, use REEL_TASK_IN_ADD, which has the same bits and needs no order.
  *
- * Returns 0, or the parent's error. If the parent has an error when it is called, or there is no
- * memory to order the tasks, no body is called. Cost: a lock for each task, so a task should take
- * longer than some microseconds.
+ * Returns 0, or the parent's error. If the parent has an error when it is called, if a region or a
+ * loop between the tasks was not reversed, or if there is no memory to order the tasks, no body is
+ * called. Cost: a lock for each task, so a task should take longer than some microseconds.
  */
 int reel_tasks_reverse(reel_lane *parent, reel_task_body *body, void *context, int threads,
 		       unsigned flags);

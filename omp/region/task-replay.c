@@ -237,7 +237,7 @@ static int open_group(struct group *group, reel_lane *parent)
 	if (!group->job)
 		return no_memory(group, parent);
 	add_jobs(group, parent);
-	if (parent->tasks_left) {
+	if (parent->tape.error) {
 		close_group(group);
 		return parent->tape.error;
 	}

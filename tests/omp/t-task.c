@@ -770,6 +770,18 @@ static void test_errors(void)
 	       reported.message);
 	is_int(reel_tasks_left(root), 0, "no task is left to wait for");
 	reel_lane_close(root);
+
+	/* The region between the tasks is not reversed, so that the first one is not found. */
+	reel_lane_open(&root, NULL, 0);
+	reel_task_begin(root, 0, NULL, 0);
+	reel_region_end(reel_region_begin(root, 1));
+	reel_task_begin(root, 1, NULL, 0);
+	reel_task_wait(root);
+	tree.tasks = 0;
+	is_int(reel_tasks_reverse(root, count_task, NULL, 1, 0), -EBADMSG,
+	       "a region between tasks is left out: %s", reported.message);
+	is_int(tree.tasks, 0, "no body is called");
+	reel_lane_close(root);
 	reel_set_error_handler(NULL, NULL);
 }
 
