@@ -161,10 +161,15 @@ struct reel_region {
 	_Atomic int64_t left;    /* last round in which a thread called reel_worker_leave(), plus 1 */
 
 	/*
-	 * The number of the present loop of those that lanes share, and how many of its chunks are
-	 * taken. Relaxed is enough: it orders no iterations of different lanes.
+	 * The number of the shared loop that was begun last, and how many of its chunks are taken
+	 * (word_of() in loop.c). Relaxed is enough: it orders no iterations of different lanes.
 	 */
 	alignas(REEL_CACHE_SPACING) _Atomic uint64_t dispatch;
+	/*
+	 * The number of the newest shared loop of which a chunk was taken. It never falls.
+	 * `dispatch` has 24 bits of a loop's number, so a lane that is 2^23 loops behind needs this
+	 * number to see that its loop is over. Relaxed is enough, as above.
+	 */
 	_Atomic uint64_t newest;
 
 	/*

@@ -13,6 +13,7 @@
 
 #include <errno.h>
 
+#include "os/counter.h"
 #include "os/yield.h"
 
 /* How a loop gets its next chunk. */
@@ -81,7 +82,7 @@ static bool take_chunks(const reel_loop *loop, uint64_t *first, uint64_t *many)
 		memory_order_relaxed));
 	reel_yield_point();
 	if (since > 0)
-		atomic_store_explicit(&region->newest, number, memory_order_relaxed);
+		reel_counter_raise(&region->newest, number);
 	return true;
 }
 
