@@ -338,7 +338,7 @@ static int run_load(reel_run *run, const reel_action *action, void *context, voi
 	int64_t step = reel_run_step_of(run, action->first);
 	const void *data;
 	int error = reel_snapshot_pin(&run->snapshots, action->tier, action->slot, action->first,
-				      &data);
+				      true, &data);
 
 	if (error)
 		return fail_snapshot(run, error, "load", action);

@@ -156,7 +156,7 @@ static int write_snapshot(reel_run *run, struct reel_restart_file *file,
 {
 	const void *data;
 	int error = reel_snapshot_pin(&run->snapshots, header->tier, header->slot, header->state,
-				      &data);
+				      false, &data);
 
 	if (error)
 		return error;

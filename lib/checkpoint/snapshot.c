@@ -233,15 +233,16 @@ static reel_parcel *pin_slot(struct reel_snapshots *snapshots, unsigned tier, un
 	return parcel;
 }
 
-/* The load has come. One that is still to come keeps the snapshot in memory. */
-static void end_announced_load(struct reel_snapshots *snapshots, unsigned tier, unsigned number)
+/* If `is_load`, the load has come. One that is still to come keeps the snapshot in memory. */
+static void note_pin(struct reel_snapshots *snapshots, unsigned tier, unsigned number, bool is_load)
 {
 	struct reel_slot *slot;
 
 	lock(snapshots);
 	slot = &snapshots->tier[tier].slot[number];
-	if (slot->announced_loads)
+	if (is_load && slot->announced_loads)
 		set_announced_loads(snapshots, slot, slot->announced_loads - 1);
+	/* The pin has used the announcement up, also if it is for a restart file. */
 	if (slot->announced_loads)
 		announce(slot);
 	note_peak(snapshots);
@@ -250,7 +251,7 @@ static void end_announced_load(struct reel_snapshots *snapshots, unsigned tier, 
 
 /* A slot has one pin of its parcel, also if load() was left before that was given up. */
 int reel_snapshot_pin(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
-		      int64_t state, const void **data)
+		      int64_t state, bool is_load, const void **data)
 {
 	bool before, refused = false;
 	reel_parcel *parcel = pin_slot(snapshots, tier, number, state, true, &before);
@@ -271,7 +272,7 @@ int reel_snapshot_pin(struct reel_snapshots *snapshots, unsigned tier, unsigned 
 	}
 	if (before)
 		reel_parcel_unpin(parcel);
-	end_announced_load(snapshots, tier, number);
+	note_pin(snapshots, tier, number, is_load);
 	return 0;
 }
 

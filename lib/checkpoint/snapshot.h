@@ -79,11 +79,12 @@ void reel_snapshot_commit(struct reel_snapshots *snapshots, unsigned tier, unsig
 
 /*
  * reel_snapshot_pin() makes *data point to the snapshot of state `state`, which stays in memory
- * until reel_snapshot_unpin(). Waits for the store if the snapshot is not in memory. Returns 0, the
+ * until reel_snapshot_unpin(). Waits for the store if the snapshot is not in memory. `is_load`: for
+ * a LOAD of the plan, which ends what reel_snapshot_read_ahead() has announced. Returns 0, the
  * store's error, -EDQUOT or -ENOMEM; -EBADMSG: the slot does not hold this state.
  */
 int reel_snapshot_pin(struct reel_snapshots *snapshots, unsigned tier, unsigned slot, int64_t state,
-		      const void **data);
+		      bool is_load, const void **data);
 void reel_snapshot_unpin(struct reel_snapshots *snapshots, unsigned tier, unsigned slot);
 
 /*

@@ -329,7 +329,7 @@ static bool load_one(const struct held *held)
 	const void *data;
 	bool right;
 
-	if (reel_snapshot_pin(&snapshots, held->tier, held->slot, held->slot, &data))
+	if (reel_snapshot_pin(&snapshots, held->tier, held->slot, held->slot, true, &data))
 		return false;
 	right = is_filled(data, BYTES, held->contents);
 	reel_snapshot_unpin(&snapshots, held->tier, held->slot);

@@ -72,16 +72,21 @@ static int store_one(unsigned tier, unsigned slot)
 	return 0;
 }
 
-static bool load_one(unsigned tier, unsigned slot)
+static bool read_one(unsigned tier, unsigned slot, bool is_load)
 {
 	const void *data;
 	bool right;
 
-	if (reel_snapshot_pin(&snapshots, tier, slot, slot, &data))
+	if (reel_snapshot_pin(&snapshots, tier, slot, slot, is_load, &data))
 		return false;
 	right = is_filled(data, BYTES, slot);
 	reel_snapshot_unpin(&snapshots, tier, slot);
 	return right;
+}
+
+static bool load_one(unsigned tier, unsigned slot)
+{
+	return read_one(tier, slot, true);
 }
 
 static void end_the_put(void)
@@ -183,6 +188,22 @@ static void the_last_load_lets_go(void)
 	held_release(held);
 	ok(!stays(1) && !snapshots.ahead, "its memory is free after the put");
 	end("loads before puts");
+}
+
+/* A restart file is written between the announcement of a load and the load. */
+static void a_restart_file_leaves_what_is_announced(void)
+{
+	tap_case("a snapshot that is written to a restart file before its load");
+	begin(0);
+	held_release(held);
+	is_int(store_one(1, 0), 0, "is stored");
+	ok(!stays(0), "and leaves memory");
+	ok(reel_snapshot_read_ahead(&snapshots, 1, 0, 0) && stays(0), "it is read for its load");
+	ok(read_one(1, 0, false) && stays(0), "a restart file leaves it in memory");
+	is_int(snapshots.ahead, 1, "its load is still to come");
+	ok(load_one(1, 0), "the load");
+	ok(!stays(0) && !snapshots.ahead, "then its memory is free");
+	end("a restart file");
 }
 
 /* The fork waits for it. */
@@ -327,7 +348,7 @@ static void a_layer_that_may_damage_stands_on_a_codec(void)
 		reel_snapshot_commit(&snapshots, 0, slot);
 	}
 	settle(snapshots.tier[0].pool);
-	is_int(reel_snapshot_pin(&snapshots, 0, 0, 0, &loaded), 0, "the first one is loaded");
+	is_int(reel_snapshot_pin(&snapshots, 0, 0, 0, true, &loaded), 0, "the first one is loaded");
 	reel_snapshots_get_stats(&snapshots, &stats);
 	is_int(stats.got_bytes, sizeof first, "from the store");
 	ok(loaded && !memcmp(loaded, first, sizeof first), "and is as it was");
@@ -372,7 +393,8 @@ static void a_store_with_a_large_alignment(void)
 	is_int(late->puts, 3, "and put in pieces");
 	for (unsigned i = 0; i < late->extents; i++)
 		is_int((long long)(late->extent[i].bytes % page), 0, "piece %u is a multiple of it", i);
-	is_int(reel_snapshot_pin(&snapshots, 0, 0, 0, (const void **)&data), 0, "it is loaded");
+	is_int(reel_snapshot_pin(&snapshots, 0, 0, 0, true, (const void **)&data), 0,
+	       "it is loaded");
 	ok(is_filled(data, STATE, 7), "and is as it was");
 	reel_snapshot_unpin(&snapshots, 0, 0);
 	reel_snapshot_drop(&snapshots, 0, 0, 0);
@@ -410,7 +432,7 @@ static void snapshots_in_memory_go_to_the_store_of_the_pool(void)
 
 		if (slot > 0)
 			reel_snapshot_read_ahead(&snapshots, 0, slot - 1, slot - 1);
-		wrong += reel_snapshot_pin(&snapshots, 0, slot, slot, &data) != 0;
+		wrong += reel_snapshot_pin(&snapshots, 0, slot, slot, true, &data) != 0;
 		wrong += !is_filled(data, STATE, slot);
 		/* The next one comes meanwhile. */
 		settle(memory);
@@ -432,6 +454,7 @@ int main(void)
 	somebody_gives_a_buffer_back();
 	puts_wait_for_others();
 	the_last_load_lets_go();
+	a_restart_file_leaves_what_is_announced();
 	a_child_waits_for_nothing();
 	a_failed_load_leaves_nothing();
 	a_store_is_idle_when_it_is_closed();
