@@ -309,8 +309,10 @@ int reel_omp_sweep_open(struct ahead_sweep *sweep, void *state)
 	sweep->kept.tape = reel_run_tape(sweep->run);
 	reel_tape_hand_over(sweep->kept.tape);
 	sweep->places = places_for(sweep->ahead_tapes);
-	sweep->limit = sweep->cap = sweep->ahead_tapes;
-	sweep->stop = AHEAD_NONE;
+	/* Relaxed is enough, for all: no other thread has the sweep yet. */
+	atomic_store_explicit(&sweep->limit, sweep->ahead_tapes, memory_order_relaxed);
+	atomic_store_explicit(&sweep->cap, sweep->ahead_tapes, memory_order_relaxed);
+	atomic_store_explicit(&sweep->stop, AHEAD_NONE, memory_order_relaxed);
 	pthread_mutex_init(&sweep->lock, NULL);
 	pthread_cond_init(&sweep->changed, NULL);
 	return 0;

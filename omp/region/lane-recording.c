@@ -216,6 +216,10 @@ reel_ordered *reel_lane_ordered(reel_lane *lane, reel_ordered *order)
 
 void reel_lane_drop_copies(reel_lane *root)
 {
+	/*
+	 * Acquire: pairs with the release in reel_lane_ordered(). Makes the members of the copies
+	 * visible.
+	 */
 	struct reel_ordered_copy *copy =
 		atomic_exchange_explicit(&root->copies, NULL, memory_order_acquire);
 

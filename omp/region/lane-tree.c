@@ -82,6 +82,7 @@ static void close_children(reel_lane *lane)
 
 	for (int32_t i = 0; (child = reel_lane_next(lane, &i));)
 		reel_lane_close(child);
+	/* Relaxed is enough: no other thread uses the lane any more. */
 	for (unsigned b = 0; b < REEL_LANE_BLOCKS; b++)
 		free(atomic_load_explicit(&lane->block[b], memory_order_relaxed));
 }

@@ -66,7 +66,10 @@ static inline void relax(void)
 	reel_yield_point();
 }
 
-/* Sequentially consistent: pairs with the change of the word; see reel_omp_sleep(). */
+/*
+ * Sequentially consistent: pairs with arrive() and let_go_on() (barrier.c) and with
+ * reel_ordered_done() (ordered.c). Makes all that preceded the change of the word visible.
+ */
 bool reel_omp_has_come(const struct reel_omp_wait *wait)
 {
 	return atomic_load_explicit(wait->word, memory_order_seq_cst) == wait->value;
@@ -74,7 +77,10 @@ bool reel_omp_has_come(const struct reel_omp_wait *wait)
 
 static bool is_over(const struct reel_omp_wait *wait)
 {
-	/* Sequentially consistent: pairs with reel_lane_end_waits(). */
+	/*
+	 * Sequentially consistent: pairs with reel_region_note_mistake() at a barrier, and with
+	 * reel_lane_end_waits() in a wait for a turn.
+	 */
 	return reel_omp_has_come(wait) || atomic_load_explicit(wait->failed, memory_order_seq_cst);
 }
 
@@ -119,6 +125,10 @@ bool reel_omp_sleep(const struct reel_omp_wait *wait)
 
 static void wake(struct queue *queue)
 {
+	/*
+	 * Sequentially consistent: pairs with the addition in reel_omp_sleep(). If this thread sees
+	 * no sleeper, a thread that is about to sleep sees the new value of the word.
+	 */
 	if (!atomic_load_explicit(&queue->sleepers, memory_order_seq_cst))
 		return;
 	reel_yield_point();

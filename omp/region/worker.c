@@ -165,7 +165,11 @@ void reel_worker_leave(reel_worker *worker)
 {
 	reel_region *region = worker->region;
 
-	/* Relaxed is enough: a number that guards no memory. */
+	/*
+	 * Relaxed is enough: a number that guards no memory. A load and a store are enough, too:
+	 * threads that store at the same time are in one round and store the same number, since a
+	 * barrier lies between two rounds.
+	 */
 	if (atomic_load_explicit(&region->left, memory_order_relaxed) <= worker->round)
 		atomic_store_explicit(&region->left, worker->round + 1, memory_order_relaxed);
 	if (reel_traces())
