@@ -412,7 +412,11 @@ bool reel_omp_carry_out(struct ahead_action *entry)
 	if (entry->counted && (error || requests & AHEAD_SKIP))
 		uncount_tape(sweep);
 	if (!error && requests & AHEAD_SKIP) {
-		/* Also if another process wanted it: a DROP after it, which is not agreed on, waits, too. */
+		/*
+		 * Also if only another process skips: later actions must be skipped here, too. A
+		 * DROP is not agreed on, so without this it would come before the action that it
+		 * waits for.
+		 */
 		stop_at(sweep, entry->number);
 		return false;
 	}

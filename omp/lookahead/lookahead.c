@@ -227,7 +227,10 @@ static bool has_room(const struct ahead_sweep *sweep)
 	       sweep->number - sweep->oldest < sweep->places && may_add(sweep);
 }
 
-/* The plan may wait for memory to read a snapshot in advance, so prepare() runs without lock. */
+/*
+ * Taking the last action removes the restart files, and the processes of the run agree before. So
+ * prepare() runs without the lock.
+ */
 static void walk(struct ahead_sweep *sweep)
 {
 	while (has_room(sweep)) {

@@ -100,7 +100,7 @@ struct ahead_action {
 	bool had_no_memory; /* the thread that goes on alone tries the action again */
 	bool copied;        /* a LOAD or STORE that this process has done; another had no memory */
 	bool counted;       /* a RECORD whose ahead tape count_tape() has counted */
-	unsigned others;    /* the other ahead tapes in use then */
+	unsigned others;    /* number of other ahead tapes in use when count_tape() counted */
 	int error;
 	char text[AHEAD_TEXT]; /* of `error` */
 	/* Guarded by `sweep->lock`. */
@@ -128,14 +128,18 @@ struct ahead_sweep {
 	/* The tape of the run, for steps that are recorded and not reversed at once. */
 	struct ahead_tape kept;
 
-	/* Only the thread that walks uses these; `walking` lets one thread walk at a time. */
+	/*
+	 * The thread that walks changes these without `lock`; `walking` lets one thread walk at a
+	 * time. Other threads read them under `lock` while `walking` is false. The thread that goes
+	 * on alone sets `error` and `text`, while no thread walks.
+	 */
 	reel_action next;
 	bool has_next, finished;
 	bool at_first_step;               /* the last REVERSE of the plan was taken */
 	struct ahead_tape *recorded_tape; /* of the RECORD before, whose REVERSE comes next; or NULL */
 	unsigned next_tape, next_state;
-	int error;             /* of the walk itself */
-	char text[AHEAD_TEXT]; /* of the error that ends the sweep */
+	int error;             /* the error that ends the sweep: of the walk or of an action */
+	char text[AHEAD_TEXT]; /* of `error` */
 
 	/* Guards the members below up to `changed`, and in each action the members for waiting. */
 	pthread_mutex_t lock;
@@ -149,8 +153,12 @@ struct ahead_sweep {
 	bool over;
 	pthread_cond_t changed; /* an action became ready, or the sweep is over */
 
-	bool alone; /* one thread carries out actions, the others wait */
-	int64_t pauses;
+	/*
+	 * One thread carries out actions, and the others wait. It changes under `lock` while no
+	 * action runs, so an action reads it without `lock`.
+	 */
+	bool alone;
+	int64_t pauses; /* number of actions left to that thread for lack of memory; only it adds */
 
 	/*
 	 * Actions with higher numbers are skipped. Relaxed: an action that is not skipped in time
