@@ -5,8 +5,8 @@
  * A word that all threads change, or wait for, takes a time that grows with their number. So threads
  * are in groups of neighbours, each of which has words of its own. The last thread to come to a group
  * goes on to a group of the level above, where it stands for all of its group. The last level has one
- * group. Who comes there last lets it go on, and each thread that went on from a group lets that one
- * go on.
+ * group. The thread that comes last to that group lets its members go on. Then each thread that
+ * came last to groups of lower levels lets the members of those groups go on.
  */
 #include "config.h"
 

@@ -26,7 +26,11 @@
 #include "wait.h"
 #include "os/cancel.h"
 
-/* Guards `awaits` of all lanes. A thread takes it when it sleeps, not in a wait that is short. */
+/*
+ * Guards `awaits` and `team` of all lanes. A thread locks it to look for a deadlock, and before and
+ * after it sleeps until its turn comes, not in a wait that ends before the thread sleeps. It is
+ * taken before `lock` of a struct reel_task_team, never after it.
+ */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static bool lane_is_stuck(const reel_lane *lane);

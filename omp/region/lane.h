@@ -383,7 +383,7 @@ bool reel_lane_take(reel_lane *lane, enum reel_note_kind kind, uint64_t number, 
 struct reel_note reel_lane_top(reel_lane *lane);
 struct reel_note reel_lane_pop(reel_lane *lane);
 
-/* The height of a tape in units that count bits, too. */
+/* Returns 64 times the bytes of a tape plus its pending bits (at most 63), so bits count, too. */
 uint64_t reel_lane_height(const reel_tape *tape);
 
 /* ---- lane-table.c ---- */
@@ -505,9 +505,9 @@ reel_lane *reel_region_enter(reel_region *region, int32_t index, int64_t round);
 typedef const void *reel_barrier_action(reel_worker *worker, const void *argument);
 
 /*
- * Passes a barrier. `act` is called by thread 0 alone, always the same, when all threads have come
- * and before any goes on; it may be NULL. Returns the span of the last action. Ends early if the
- * region has a mistake, without the action.
+ * Passes a barrier. All threads pass an `act`, or all pass NULL. Thread 0 alone calls its `act`,
+ * when all threads have come and before any goes on. Returns the span of the last action. If the
+ * region has a mistake, the barrier ends early without the action.
  */
 const void *reel_barrier_pass(reel_worker *worker, reel_barrier_action *act, const void *argument);
 /* Before a region begins, and before its team and mistake are forgotten. */

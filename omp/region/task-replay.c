@@ -30,9 +30,9 @@ struct use_set {
 	struct use *use;
 	int64_t uses, left;   /* number of uses; of those whose tasks have not ended */
 	struct use_set *next; /* opens when `left` is 0 */
-	bool is_open;         /* from the beginning: the first set of its address */
+	bool is_open;         /* the first set of its address, which need not wait */
 	bool one_at_a_time;
-	bool held;            /* a task of a set of one at a time is running */
+	bool held;            /* a task of the set is ready or runs; only if `one_at_a_time` */
 	struct job *blocked;  /* jobs that wait only for the task that holds the set */
 };
 
@@ -97,8 +97,10 @@ static uint64_t next_body(void)
 }
 
 /*
- * The team that reverses the tasks of this parent, too: a body of it has the parent's task. NULL:
- * the parent needs a team of its own, and if this thread was in a body, that body was left.
+ * Returns the team whose body runs in this thread, if `parent` is the task of that body or lies in
+ * it: the same team then reverses the parent's tasks. Otherwise returns NULL, and the parent needs
+ * a new team. A body that was left by a jump has a number that no other lane has, so its team is
+ * not found.
  */
 static struct reel_task_team *team_for(const reel_lane *parent)
 {
@@ -251,7 +253,7 @@ static int open_group(struct group *group, reel_lane *parent)
 
 /* ---- Ready jobs. All of these functions require team->lock. ---- */
 
-/* Returns a set of the job that a running task holds, or NULL. */
+/* Returns a set of the job that another job, which is ready or runs, holds, or NULL. */
 static struct use_set *held_set(const struct job *job)
 {
 	for (const struct use *use = job->use; use; use = use->next)

@@ -22,9 +22,9 @@
 #define LOOKS 1000
 /* Number of times that it gives the processor up before it sleeps. */
 #define YIELDS 80
-/* One wait in this many looks as often as at first. */
+/* One wait in PROBE is a so-called probe: it looks as often as the first wait. */
 #define PROBE 64
-/* A sleeping thread asks so often whether OpenMP has cancelled the region. */
+/* Time after which a sleeping thread asks again whether OpenMP has cancelled the region. */
 #define ASKING_NS 20000000
 
 /* Threads sleep in one of these queues, by the address of the word. */
@@ -47,7 +47,7 @@ static struct queue {
 #undef QUEUE
 };
 
-/* Words lie side by side, or on cache lines of their own. */
+/* Both terms are needed: words of 8 bytes may be neighbours, or lie 128 bytes apart. */
 static struct queue *queue_of(const _Atomic uint64_t *word)
 {
 	uintptr_t address = (uintptr_t)word;

@@ -12,7 +12,7 @@ struct reel_omp_wait {
 	uint64_t value;
 	/* An error that ends the wait, too, once it is not 0. */
 	const _Atomic int32_t *failed;
-	/* So often it is looked for before the processor is given up. */
+	/* Number of times that the thread looks at `word` before it first yields the processor. */
 	unsigned looks;
 };
 
@@ -35,23 +35,24 @@ bool reel_omp_sleep(const struct reel_omp_wait *wait);
 bool reel_omp_await(const struct reel_omp_wait *wait);
 
 /*
- * After the word was changed, or something failed, which has to be sequentially consistent:
- * whoever sleeps looks again.
+ * After the word was changed or something failed, by a sequentially consistent operation: wakes the
+ * threads that sleep until this word (or any word) changes. Each of them looks again.
  */
 void reel_omp_wake(const _Atomic uint64_t *word);
 void reel_omp_wake_all(void);
 
-/* Where what is waited for may take as long as the program likes. */
+/* Number of looks for a wait whose length depends on the program, such as one for a turn. */
 #define REEL_OMP_FEW_LOOKS 20
 
 /*
- * Returns whether the machine has a processor for each of so many threads. The answer to a number
+ * Returns true if the machine has a processor for each of `threads` threads. The answer to a number
  * never changes, so that all threads of a team get the same one.
  */
 bool reel_omp_has_processors(int threads);
 
 /*
- * How many looks are worth while for what other threads do soon: few where they have no processor.
+ * Returns the number of looks for a wait in a team of `threads` threads: few if the machine has
+ * fewer processors, since looking keeps the other threads from theirs.
  */
 unsigned reel_omp_looks(int threads);
 

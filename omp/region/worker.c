@@ -297,7 +297,7 @@ struct span_action {
 	const char *call_site;
 };
 
-/* None reads the earlier spans any more. */
+/* All threads have come to the barrier, so none of them reads the earlier spans any more. */
 static const void *act_for_all(reel_worker *worker, const void *argument)
 {
 	const struct span_action *action = argument;
