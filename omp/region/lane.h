@@ -16,6 +16,10 @@
  *	ordered.c     the turns of ordered sections; wait.c, waiting for a turn or a barrier
  *	deadlock.c    lanes that wait for turns that cannot come
  *	task.c        tasks: lanes that are made one by one
+ *	task-add.c    additions by tasks, in the order of one thread
+ *	task-replay.c reverses all tasks of one wait, by their dependences
+ *	reduction.c   partial results of lanes become one
+ *	observe.c     tells the observer and the trace; region-trace.c writes the trace
  *
  * Numbers. Phases and loops of all regions of a parent are counted through, up in the forward sweep
  * and down in the reverse sweep. So the number in a note belongs to one phase or loop, and a lane
