@@ -141,7 +141,7 @@ static int remove_one(const char *path, const char *magic)
 }
 
 /*
- * Locks PATH.new and makes sure that the file still has this name. Who has the lock alone may
+ * Locks PATH.new and makes sure that the file still has this name. Only the owner of the lock may
  * remove or rename the file, so two processes with one path do not destroy each other's files.
  */
 static int lock_beside(int file, const char *beside)

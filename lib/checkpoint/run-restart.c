@@ -419,7 +419,10 @@ int reel_restart_save(reel_run *run, void *context, const void *adjoint, bool en
 	int error;
 
 	REEL_ASSERT(can_be_saved(run));
-	/* First: a callback that is left leaves no file, and no thread that cannot be cancelled. */
+	/*
+	 * pack() comes first: if its callback is left, no file is open, and the thread can be
+	 * cancelled as before.
+	 */
 	error = write_file(run, pack(run, context, adjoint), adjoint);
 	reel_restart_drop_packed(run);
 	note_save(run, error);

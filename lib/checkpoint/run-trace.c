@@ -12,7 +12,7 @@
 
 /* Maximum number of events: those of pieces that end where one more share of the time is over. */
 #define MAX_EVENTS 500
-/* Shares are written in parts of so many. */
+/* A share of 1 is written as this number. */
 #define WHOLE INT64_C(1000000000)
 static const enum reel_trace_kind kinds[REEL_PIECE_KINDS] = {
 	[REEL_ACTION_ADVANCE] = REEL_TRACE_PLANNED_ADVANCE,

@@ -217,8 +217,8 @@ static bool is_at_end(const reel_run *run)
 
 /*
  * Before a step of a loop whose end is unknown: the processes of the run agree on the error of the
- * step before, so that all of them leave the loop there, and on whether it ends here. *ends: it
- * does, and the walk knows it.
+ * step before, so that all of them leave the loop there, and on whether it ends here. Sets *ends if
+ * the loop ends here; the schedule then knows the number of steps.
  */
 static int look_for_end(reel_run *run, int error, bool *ends)
 {

@@ -106,8 +106,12 @@ struct reel_run {
 
 	/* Reading ahead: a copy of `schedule` that is up to some thousand actions ahead of it. */
 	reel_schedule *ahead;
-	reel_action wanted;     /* if `wants`: the LOAD of `ahead` that no read was started for */
-	uint64_t taken, looked; /* number of actions taken from `schedule`, and from `ahead` */
+	reel_action wanted; /* if `wants`: the LOAD of `ahead` that no read was started for */
+	/*
+	 * Number of actions taken from `schedule`, and from `ahead`, since reel_ahead_begin(). Not
+	 * counted if no store is used or the number of steps is unknown.
+	 */
+	uint64_t taken, looked;
 	bool wants;
 
 	/* Audit: a hash of each state; 0: the run has not seen this state. */
