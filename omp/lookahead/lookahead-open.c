@@ -17,9 +17,12 @@
 /* Number of RECORDs without a refusal after which one tape more is tried. */
 #define CALM 32
 
-/* Size of the queue. In a plan with few slots several actions lead to each RECORD. */
+/*
+ * The queue has MIN_PLACES places, and PLACES_PER_TAPE more for each ahead tape: in a plan with few
+ * slots several actions lead to each RECORD.
+ */
 #define MIN_PLACES 32
-#define PLACES_OF_LANE 12
+#define PLACES_PER_TAPE 12
 
 /* ---- How many tapes there is room for ---- */
 
@@ -194,7 +197,7 @@ static unsigned tapes_wanted(struct ahead_sweep *sweep, const struct reel_pool_s
 
 static int64_t places_for(unsigned ahead_tapes)
 {
-	return MIN_PLACES + (int64_t)ahead_tapes * PLACES_OF_LANE;
+	return MIN_PLACES + (int64_t)ahead_tapes * PLACES_PER_TAPE;
 }
 
 static bool allocate(struct ahead_sweep *sweep, unsigned ahead_tapes)
