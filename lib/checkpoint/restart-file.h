@@ -9,8 +9,8 @@
  * PATH.new, which a crash leaves right after the creation. Each function checks this right before
  * it does so.
  */
-#ifndef REEL_LIB_CHECKED_FILE_H
-#define REEL_LIB_CHECKED_FILE_H
+#ifndef REEL_LIB_RESTART_FILE_H
+#define REEL_LIB_RESTART_FILE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory of a pool, which counts for its budget, for a state. */
-#ifndef REEL_OMP_BUFFER_H
-#define REEL_OMP_BUFFER_H
+#ifndef REEL_OMP_LOOKAHEAD_BUFFER_H
+#define REEL_OMP_LOOKAHEAD_BUFFER_H
 
 #include <reel/tape.h>
 
