@@ -296,7 +296,7 @@ int reel_restart_file_set_aside(const char *path, const char *magic)
 	if (!error)
 		error = reel_os_file_rename(path, beside);
 	free(beside);
-	return error == -ENOENT || error == -ENOTDIR ? 0 : error;
+	return ignore_absence(error);
 }
 
 int reel_restart_file_publish(struct reel_restart_file *file)
