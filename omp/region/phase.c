@@ -92,6 +92,13 @@ static bool notes_are_left(const reel_lane *lane)
 	       reel_tape_bytes(&lane->notes) != lane->note_height;
 }
 
+static void fail_notes_left(reel_lane *lane)
+{
+	reel_lane_fail(lane, -EBADMSG,
+		       "a loop, section, region or wait for tasks that was recorded was not "
+		       "reversed");
+}
+
 static void report_height(reel_lane *lane, uint64_t height)
 {
 	bool less = height > lane->height;
@@ -116,9 +123,7 @@ static void check_reversed(reel_lane *lane)
 	else if (height != lane->height)
 		report_height(lane, height);
 	else if (notes_are_left(lane))
-		reel_lane_fail(lane, -EBADMSG,
-			       "a loop, section, region or wait for tasks that was recorded was "
-			       "not reversed");
+		fail_notes_left(lane);
 }
 
 /* The lanes whose turns come next would wait for ever. */
@@ -135,9 +140,7 @@ void reel_phase_check_notes(const reel_region *region, reel_lane *lane)
 {
 	check_turns(lane);
 	if (region->state == REEL_REGION_REVERSE && !lane->left_phase && notes_are_left(lane))
-		reel_lane_fail(lane, -EBADMSG,
-			       "a loop, section, region or wait for tasks that was recorded was "
-			       "not reversed");
+		fail_notes_left(lane);
 }
 
 static void leave(const reel_region *region, reel_lane *lane)
