@@ -22,11 +22,6 @@
 #include "restart-file.h"
 #include "run.h"
 
-static bool is_alone(const struct reel_run_group *group)
-{
-	return group->ranks <= 1;
-}
-
 int reel_group_check_same(const struct reel_run_group *group, int error, uint32_t number,
 			  const char *what)
 {
@@ -45,12 +40,13 @@ int reel_group_check_same(const struct reel_run_group *group, int error, uint32_
 
 const char *reel_group_path(const reel_run *run, uint64_t epoch)
 {
-	return is_alone(&run->group) ? run->options.restart : run->path[epoch % REEL_GROUP_EPOCHS];
+	return reel_group_is_alone(&run->group) ? run->options.restart
+						: run->path[epoch % REEL_GROUP_EPOCHS];
 }
 
 unsigned reel_group_names(const reel_run *run)
 {
-	return is_alone(&run->group) ? 1 : REEL_GROUP_EPOCHS;
+	return reel_group_is_alone(&run->group) ? 1 : REEL_GROUP_EPOCHS;
 }
 
 static int route(const reel_run *run, const char *name, char *path)
@@ -82,7 +78,7 @@ int reel_group_name_files(reel_run *run)
 {
 	int error = 0;
 
-	if (!run->options.restart || is_alone(&run->group))
+	if (!run->options.restart || reel_group_is_alone(&run->group))
 		return 0;
 	for (int epoch = 0; epoch < REEL_GROUP_EPOCHS && !error; epoch++)
 		error = name_file(run, epoch);
@@ -227,12 +223,12 @@ int reel_group_find_epoch(reel_run *run)
 
 	if (!run->options.restart)
 		error = reel_fail(-EINVAL, "options.restart names no file to resume from");
-	else if (is_alone(&run->group))
+	else if (reel_group_is_alone(&run->group))
 		error = refuse_files_of_ranks(run);
 	else
 		error = find_files(run, &found);
 	error = reel_group_agree(&run->group, error, NULL);
-	if (error || is_alone(&run->group))
+	if (error || reel_group_is_alone(&run->group))
 		return error;
 	error = find_common_epoch(run, &found, &epoch);
 	if (!error && !epoch)

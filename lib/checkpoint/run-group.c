@@ -17,11 +17,6 @@
 #include "os/assert.h"
 #include "os/error.h"
 
-static bool is_alone(const struct reel_run_group *group)
-{
-	return group->ranks <= 1;
-}
-
 int reel_group_agree(const struct reel_run_group *group, int error, unsigned *requests)
 {
 	unsigned wanted = requests ? *requests : 0;
@@ -30,7 +25,7 @@ int reel_group_agree(const struct reel_run_group *group, int error, unsigned *re
 	int failure;
 
 	REEL_ASSERT(wanted < 8);
-	if (is_alone(group))
+	if (reel_group_is_alone(group))
 		return error;
 	failure = group->max(group->context, values, sizeof values / sizeof *values);
 	if (requests)
@@ -45,5 +40,5 @@ int reel_group_agree(const struct reel_run_group *group, int error, unsigned *re
 
 int reel_group_max(const struct reel_run_group *group, int64_t *values, int count)
 {
-	return is_alone(group) ? 0 : group->max(group->context, values, count);
+	return reel_group_is_alone(group) ? 0 : group->max(group->context, values, count);
 }

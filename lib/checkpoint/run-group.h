@@ -35,6 +35,12 @@ struct reel_run_group {
 	void *context;
 };
 
+/* Returns true if the group has no other process to agree with. */
+static inline bool reel_group_is_alone(const struct reel_run_group *group)
+{
+	return group->ranks <= 1;
+}
+
 /*
  * Opens a run on all processes of the group, collectively. The plan has to be the same on all of
  * them; all have restart files or none has; the states and the adjoint may differ in size. The

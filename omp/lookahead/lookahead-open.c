@@ -273,8 +273,7 @@ static int open_groups(struct ahead_sweep *sweep)
 	const struct reel_run_group *group = reel_run_group(sweep->run);
 	int error;
 
-	/* Mutants survive (constant): one process agrees with itself. */
-	if (group->ranks <= 1)
+	if (reel_group_is_alone(group))
 		return 0;
 	error = group->duplicate(group, &sweep->reverse_group);
 	for (unsigned i = 0; i < sweep->states && !error; i++)

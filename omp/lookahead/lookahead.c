@@ -217,7 +217,7 @@ static bool awaits_the_last(const struct ahead_sweep *sweep)
 /* In a run of one process a sweep that pauses adds no actions: they would only be skipped. */
 static bool may_add(const struct ahead_sweep *sweep)
 {
-	return reel_run_group(sweep->run)->ranks > 1 ||
+	return !reel_group_is_alone(reel_run_group(sweep->run)) ||
 	       atomic_load_explicit(&sweep->stop, memory_order_relaxed) == AHEAD_NONE;
 }
 
@@ -397,7 +397,7 @@ static int look_ahead(reel_run *run, void *context, void *state, void *adjoint,
 static bool is_serial(const reel_run *run, const struct reel_omp_options *options, int threads)
 {
 	return threads == 1 || !reel_run_is_reversing(run) || reel_run_flags(run) & REEL_RUN_AUDIT ||
-	       (reel_run_group(run)->ranks > 1 && !options->contexts);
+	       (!reel_group_is_alone(reel_run_group(run)) && !options->contexts);
 }
 
 static int reverse(reel_run *run, void *context, void *state, void *adjoint,
@@ -419,7 +419,8 @@ static int reverse(reel_run *run, void *context, void *state, void *adjoint,
 static bool may_choose(const reel_run *run, const struct reel_omp_options *options)
 {
 	return options->threads == 0 && reel_run_is_reversing(run) && reel_run_steps(run) > 0 &&
-	       !(reel_run_flags(run) & REEL_RUN_AUDIT) && reel_run_group(run)->ranks <= 1;
+	       !(reel_run_flags(run) & REEL_RUN_AUDIT) &&
+	       reel_group_is_alone(reel_run_group(run));
 }
 
 int reel_omp_run_reverse(reel_run *run, void *context, void *state, void *adjoint,
