@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "os/assert.h"
+#include "os/counter.h"
 
 /* Number of RECORDs without a refusal after which one tape more is tried. */
 #define CALM 32
@@ -64,13 +65,9 @@ static unsigned tapes_in(uint64_t room, uint64_t bytes, unsigned most)
 
 static uint64_t raise_bytes(struct ahead_sweep *sweep, uint64_t bytes)
 {
-	uint64_t most = atomic_load_explicit(&sweep->tape_bytes, memory_order_relaxed);
-
-	while (bytes > most &&
-	       !atomic_compare_exchange_weak_explicit(&sweep->tape_bytes, &most, bytes,
-						      memory_order_relaxed, memory_order_relaxed))
-		;
-	return bytes > most ? bytes : most;
+	reel_counter_raise(&sweep->tape_bytes, bytes);
+	/* Relaxed is enough: it may be larger by now, which only makes the limit lower. */
+	return atomic_load_explicit(&sweep->tape_bytes, memory_order_relaxed);
 }
 
 /*
