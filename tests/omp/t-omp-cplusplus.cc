@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What exceptions of C++ do in regions and tasks. With an argument the program ends by one. */
+#include <atomic>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -12,7 +13,7 @@ extern "C" {
 #include "tap/tap.h"
 }
 
-static int calls;
+static std::atomic<int> calls;
 
 static void pop_one(void *, reel_lane *task)
 {
