@@ -203,9 +203,11 @@ python-torch)
 	left_out='bench/% stress/% examples/% tests/fuzz/%'
 	stage 'the Python package with PyTorch' "${main_options[@]}" --with-tsunami=no
 	;;
-# Each build of PETSc, and PETSc's examples; the release stage runs the first test with one build.
+# Each build of PETSc, and PETSc's examples; the release stage runs the first test with one build. Each test runs
+# for several builds, which takes ten minutes and more.
 petsc)
 	export TEST_LONG=yes
+	check_options+=(TEST_TIMEOUT=3600)
 	tests='tests/dropin/t-petsc%'
 	left_out='bench/% stress/% examples/% tests/fuzz/%'
 	stage 'the trajectory for PETSc' "${main_options[@]}" --with-tsunami=no
