@@ -76,7 +76,8 @@ void reel_bin_close(struct reel_bin *bin)
 		parcels->bins = bin->next;
 	pthread_mutex_unlock(&parcels->lock);
 	if (bin->slab) {
-		reel_demand_forget_refusal(parcels->hurried, bin->slab);
+		if (parcels->hurried)
+			reel_demand_forget_refusal(parcels->hurried, bin->slab);
 		reel_slab_free(parcels->pool, bin->slab);
 	}
 	/* A pool with a parent drops the copy in its store at once. */
@@ -169,13 +170,16 @@ static int acquire(void *context)
 	return error;
 }
 
-/* Gives up memory that is kept for later. False: there is none. */
+/* Gives up memory that is kept for later. Returns false if there is none. */
 static bool gives_memory_back(struct reel_bin *bin)
 {
 	return reel_parcels_retire_idle(bin->parcels) || reel_children_trim(bin->parcels->pool);
 }
 
-/* The same, or waits until the store of a child frees some. False: none will. */
+/*
+ * Gives up memory that is kept for later, or else waits until the store of a child pool frees some.
+ * Returns false if no memory will come, so that the pin is refused.
+ */
 static bool find_room(struct reel_bin *bin)
 {
 	return gives_memory_back(bin) || reel_children_await_frame(bin->parcels->pool);
@@ -220,7 +224,7 @@ int reel_bin_pin_until(struct reel_bin *bin, uint64_t until)
 		error = reel_pins_add_until(&bin->pins, acquire, &pin, until);
 		if (error == -EAGAIN)
 			error = ask_for(bin);
-		/* It does not call find_room(), which may wait for a store beyond `until`. */
+		/* This loop does not call find_room(), which may wait for a store beyond `until`. */
 	} while (error == -EDQUOT && gives_memory_back(bin));
 	if (!error)
 		advance(bin, pin.waited);

@@ -248,29 +248,25 @@ static bool is_requested(const struct reel_demand *demand, const struct reel_sla
 	return false;
 }
 
-int reel_demand_hurry(struct reel_offload *offload, struct reel_demand *demand,
-		      struct reel_slab *slab)
+bool reel_demand_forget_refusal(struct reel_demand *demand, const struct reel_slab *slab)
 {
 	const struct reel_slab *refused = slab;
 
-	/* Relaxed: the refusal guards no data. */
-	if (atomic_compare_exchange_strong_explicit(&demand->refused, &refused, NULL,
-						    memory_order_relaxed, memory_order_relaxed))
+	/* Relaxed, for both: the refusal guards no data. The load spares most calls the exchange. */
+	return atomic_load_explicit(&demand->refused, memory_order_relaxed) == slab &&
+	       atomic_compare_exchange_strong_explicit(&demand->refused, &refused, NULL,
+						       memory_order_relaxed, memory_order_relaxed);
+}
+
+int reel_demand_hurry(struct reel_offload *offload, struct reel_demand *demand,
+		      struct reel_slab *slab)
+{
+	if (reel_demand_forget_refusal(demand, slab))
 		return -EDQUOT;
 	if (requests_open(demand) < REEL_REQUESTS && !is_requested(demand, slab))
 		add_request(demand, slab);
 	reel_wakeup_signal(&offload->work);
 	return 0;
-}
-
-void reel_demand_forget_refusal(struct reel_demand *demand, const struct reel_slab *slab)
-{
-	const struct reel_slab *refused = slab;
-
-	/* Relaxed: the refusal guards no data. */
-	if (demand && atomic_load_explicit(&demand->refused, memory_order_relaxed) == slab)
-		atomic_compare_exchange_strong_explicit(&demand->refused, &refused, NULL,
-							memory_order_relaxed, memory_order_relaxed);
 }
 
 void reel_demand_end_requests(struct reel_offload *offload, const struct reel_demand *demand)

@@ -399,7 +399,8 @@ bool reel_write_round(struct reel_offload *offload);
 /* Evict a clean slab whose reuse distance is greater than min_distance. */
 bool reel_evict(struct reel_offload *offload, double min_distance);
 /*
- * The same; *carrier then has the frame if it is that of a large slab of `bytes`, else it is NULL.
+ * Evicts a clean slab as reel_evict() does. Sets *carrier to the slab that has its frame now, if it
+ * is the frame of a large slab of `bytes`, else to NULL.
  */
 bool reel_evict_for(struct reel_offload *offload, double min_distance, size_t bytes,
 		    struct reel_slab **carrier);
@@ -430,7 +431,10 @@ void reel_read_wake(struct reel_offload *offload, const struct reel_slab *slab);
 
 struct reel_demand *reel_demand_take(struct reel_offload *offload);
 void reel_demand_give(struct reel_offload *offload, struct reel_demand *demand);
-/* The same for a demand that reel_demand_slabs_ahead() does not count as a tape. */
+/*
+ * Take and give a demand that is no tape's, such as that of one wait or of parcels. It does not
+ * count in reel_demand_slabs_ahead(), which shares the frames out among tapes.
+ */
 struct reel_demand *reel_demand_take_silent(struct reel_offload *offload,
 					    enum reel_demand_kind kind);
 void reel_demand_give_silent(struct reel_offload *offload, struct reel_demand *demand);
@@ -454,10 +458,10 @@ void reel_demand_note_stall(struct reel_demand *demand);
 int reel_demand_hurry(struct reel_offload *offload, struct reel_demand *demand,
 		      struct reel_slab *slab);
 /*
- * Called when a slab has come, or is freed: a later request of the slab, or of another one in its
- * place, must not find an earlier refusal. The demand may be NULL.
+ * Forgets that a request of the slab found no room, and returns true if one did. Called when a slab
+ * has come or is freed, too, so that no later request finds an earlier refusal.
  */
-void reel_demand_forget_refusal(struct reel_demand *demand, const struct reel_slab *slab);
+bool reel_demand_forget_refusal(struct reel_demand *demand, const struct reel_slab *slab);
 /* Request a slab if it is in the store only. False: too many requests are open. */
 bool reel_demand_request(struct reel_demand *demand, struct reel_slab *slab);
 /*
