@@ -26,7 +26,10 @@ struct lent_tape : reel_tape {
 	char *found;
 	std::size_t found_first;
 	std::size_t found_count;
-	/* A cursor that only pushes and pops within its window changes nothing here. */
+	/*
+	 * False while the members are as they were when the tape was lent: the cursor pushes and pops
+	 * within its window without a change of them.
+	 */
 	bool changed;
 
 	void put_top(char *cursor) noexcept
@@ -139,6 +142,7 @@ REEL_COLD inline void keep_or_delete(lent_tape *tape) noexcept
 		tapes.tape[tapes.count++] = tape;
 }
 
+/* Puts an empty tape without slabs on the list of idle ones. */
 REEL_INLINE_MEMBER void keep(lent_tape *tape) noexcept
 {
 	idle_tapes &tapes = idle();
@@ -161,7 +165,7 @@ REEL_CLAD_APART inline void make_empty_and_keep(lent_tape *tape) noexcept
 	keep(tape);
 }
 
-/* Keeps a tape, empty and without slabs, for the next borrower. */
+/* Makes a tape empty and idle. One that only its cursor has used is empty already. */
 REEL_CLAD_APART inline void return_tape(lent_tape *tape) noexcept
 {
 	if (REEL_UNLIKELY(tape->changed))

@@ -45,9 +45,7 @@ const reel_type *reel_fortran_type(const CFI_cdesc_t *array);
 
 /* section.c: number of elements; SIZE_MAX for an array of unknown size (assumed-size). */
 size_t reel_fortran_elements(const CFI_cdesc_t *array);
-/*
- * Returns true if the elements follow each other without gaps. True for an array of unknown size.
- */
+/* Returns true if the elements follow each other without gaps, or their number is unknown. */
 bool reel_fortran_is_contiguous(const CFI_cdesc_t *array);
 
 /* Returns what is wrong with an argument whose address C gets, as a part of a message, or NULL. */

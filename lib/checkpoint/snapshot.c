@@ -233,7 +233,10 @@ static reel_parcel *pin_slot(struct reel_snapshots *snapshots, unsigned tier, un
 	return parcel;
 }
 
-/* If `is_load`, the load has come. One that is still to come keeps the snapshot in memory. */
+/*
+ * Counts a pin for a LOAD as one of those that were announced. While another LOAD is announced, the
+ * snapshot stays in memory.
+ */
 static void note_pin(struct reel_snapshots *snapshots, unsigned tier, unsigned number, bool is_load)
 {
 	struct reel_slot *slot;
@@ -242,7 +245,7 @@ static void note_pin(struct reel_snapshots *snapshots, unsigned tier, unsigned n
 	slot = &snapshots->tier[tier].slot[number];
 	if (is_load && slot->announced_loads)
 		set_announced_loads(snapshots, slot, slot->announced_loads - 1);
-	/* The pin has used the announcement up, also if it is for a restart file. */
+	/* Each pin ends the parcel's announcement, that for a restart file, too: announce it again. */
 	if (slot->announced_loads)
 		announce(slot);
 	note_peak(snapshots);

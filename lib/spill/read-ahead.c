@@ -140,7 +140,10 @@ static bool put_back(struct reel_offload *offload, struct reel_slab *slab)
 {
 	struct reel_slab *carrier;
 
-	/* Nobody would tell the thread that asked for it and does not wait: it would ask for ever. */
+	/*
+	 * The thread that asked for the slab does not wait, and sees the error only if the slab is
+	 * LOST. If the slab were STORED, the thread would ask for it again and again.
+	 */
 	if (reel_slab_io_of(offload, slab)->is_hurried)
 		return false;
 	/* An owner that comes after this check finds the slab STORED, and asks again. */
@@ -308,7 +311,7 @@ static struct reel_slab *hurried_slab(struct reel_demand *demand)
 		state = reel_slab_state_of(slab);
 		if (state == REEL_SLAB_READ_QUEUED)
 			return slab;
-		/* Only this thread evicts. */
+		/* This thread alone evicts, and no slab stays EVICTING between two of its steps. */
 		REEL_ASSERT(state != REEL_SLAB_EVICTING);
 		drop_request(demand);
 	}
