@@ -82,11 +82,13 @@ static uint64_t size_of(const struct level *level, int32_t group)
  * Returns false if a mistake of the program has ended all waits in the region. A region that OpenMP
  * cancels in the meantime is one.
  */
-static bool wait_until(const reel_worker *worker, const _Atomic uint64_t *word, uint64_t value)
+static bool wait_until(const reel_worker *worker, const _Atomic uint64_t *word, uint64_t value,
+		       uint64_t beyond)
 {
 	bool has_come;
 	const struct reel_omp_wait wait = {.word = word,
 					   .value = value,
+					   .beyond = beyond,
 					   .failed = &worker->region->mistake,
 					   .looks = reel_omp_looks(worker->threads)};
 
@@ -97,14 +99,14 @@ static bool wait_until(const reel_worker *worker, const _Atomic uint64_t *word, 
 	return has_come;
 }
 
-/* Returns whether this is the last one of the group. */
+/* Returns true if this is the last one of the group. */
 static bool arrive(const reel_worker *worker, struct reel_barrier_group *group, uint64_t size)
 {
 	uint64_t all = worker->barriers * size, arrived;
 
 	/*
 	 * Acquire and release: the last one sees what the others did before.
-	 * Sequentially consistent: pairs with reel_omp_await() of thread 0.
+	 * Sequentially consistent: pairs with reel_omp_await() in act_again() and in finish().
 	 */
 	arrived = 1 + atomic_fetch_add_explicit(&group->arrived, 1, memory_order_seq_cst);
 	if (arrived > all)
@@ -112,18 +114,14 @@ static bool arrive(const reel_worker *worker, struct reel_barrier_group *group, 
 	return arrived == all;
 }
 
-static struct reel_barrier_gate *gate_of(struct reel_barrier_group *group, uint64_t size)
-{
-	return size > 2 ? &group->far : &group->near;
-}
-
 /* Lets all of a group go on. */
-static void let_go_on(const reel_worker *worker, struct reel_barrier_gate *gate, const void *span)
+static void let_go_on(const reel_worker *worker, struct reel_barrier_group *group, const void *span)
 {
+	struct reel_barrier_gate *gate = &group->gate;
+
 	reel_yield_point();
 	/* Relaxed is enough, for the assertion: the thread that set it has come to this barrier. */
-	REEL_ASSERT(atomic_load_explicit(&gate->passed, memory_order_relaxed) + 1 ==
-			    worker->barriers ||
+	REEL_ASSERT(atomic_load_explicit(&gate->passed, memory_order_relaxed) < worker->barriers ||
 		    reel_region_has_mistake(worker->region));
 	gate->span = span;
 	/*
@@ -135,57 +133,88 @@ static void let_go_on(const reel_worker *worker, struct reel_barrier_gate *gate,
 	reel_omp_wake(&gate->passed);
 }
 
-/*
- * Waits in a group until all have come, or lets it go on. Thread 0 comes to the last group to act,
- * whichever thread is the last one, so that what it works on stays in its cache. Returns NULL if a
- * mistake has ended the wait.
- */
-static struct reel_barrier_gate *finish(reel_worker *worker, struct reel_barrier_group *group,
-					uint64_t size, bool is_last, reel_barrier_action *act,
-					const void *argument)
+static const void **first_span(const reel_worker *worker)
 {
-	struct reel_barrier_gate *gate = gate_of(group, size);
-
-	if (act && worker->thread == 0) {
-		if (!wait_until(worker, &group->arrived, worker->barriers * size))
-			return NULL;
-		let_go_on(worker, gate, act(worker, argument));
-		return gate;
-	}
-	if (is_last && !act) {
-		let_go_on(worker, gate, gate->span);
-		return gate;
-	}
-	if (is_last)
-		reel_omp_wake(&group->arrived);
-	return wait_until(worker, &gate->passed, worker->barriers) ? gate : NULL;
+	return &worker->region->group[0].first_span[worker->barriers % 2];
 }
 
+/* The action needs all threads. Returns false if a mistake has ended the wait for them. */
+static bool act_again(reel_worker *worker, reel_barrier_action *act, const void *argument,
+		      const void **span)
+{
+	const struct level last = last_level(worker->region, worker->threads);
+
+	if (!wait_until(worker, &last.group->arrived, worker->barriers * size_of(&last, 0), 0))
+		return false;
+	*span = act(worker, argument, true);
+	let_go_on(worker, last.group, *span);
+	return true;
+}
+
+/* Waits until the group may go on. Returns false if a mistake has ended the wait. */
+static bool wait_for_gate(const reel_worker *worker, const struct reel_barrier_group *group,
+			  const void **span)
+{
+	if (!wait_until(worker, &group->gate.passed, worker->barriers, 0))
+		return false;
+	*span = group->gate.span;
+	return true;
+}
+
+/*
+ * In the last group: waits until all have come and thread 0 has acted. If it acted when it came, the last
+ * thread lets the others go on, and two threads need no more than the number of arrivals.
+ */
+static bool finish(const reel_worker *worker, struct reel_barrier_group *group, uint64_t size,
+		   bool is_last, bool has_act, const void **span)
+{
+	/* Of two threads the other one may already have come to the next barrier. */
+	if (!is_last &&
+	    (size > 2 || !wait_until(worker, &group->arrived, worker->barriers * size, 1)))
+		return wait_for_gate(worker, group, span);
+	*span = has_act ? *first_span(worker) : NULL;
+	if (has_act && !*span)
+		return wait_for_gate(worker, group, span);
+	if (size > 2)
+		let_go_on(worker, group, *span);
+	return true;
+}
+
+/*
+ * It is always thread 0 that acts, whichever thread is the last one, so that what it works on stays in
+ * its cache.
+ */
 const void *reel_barrier_pass(reel_worker *worker, reel_barrier_action *act, const void *argument)
 {
 	struct level level = first_level(worker->region, worker->threads);
-	struct reel_barrier_gate *gate, *left[MAX_LEVELS];
+	struct reel_barrier_group *left[MAX_LEVELS];
 	int32_t at = group_at(&level, worker->thread);
-	const void *span;
+	bool is_last, has_passed, acts_again = false;
+	const void *span = NULL;
 	unsigned count = 0;
-	bool is_last;
 
 	worker->barriers++;
+	if (act && worker->thread == 0) {
+		span = *first_span(worker) = act(worker, argument, false);
+		acts_again = !span;
+	}
 	while ((is_last = arrive(worker, &level.group[at], size_of(&level, at))) &&
 	       groups_of(&level) > 1) {
 		REEL_ASSERT(count < MAX_LEVELS);
-		left[count++] = gate_of(&level.group[at], size_of(&level, at));
+		left[count++] = &level.group[at];
 		level = level_above(&level);
 		at = group_at(&level, at);
 	}
-	if (act && worker->thread == 0) {
-		level = last_level(worker->region, worker->threads);
-		at = 0;
-	}
-	gate = finish(worker, &level.group[at], size_of(&level, at), is_last, act, argument);
-	if (!gate)
+	if (is_last)
+		reel_omp_wake(&level.group[at].arrived);
+	if (acts_again)
+		has_passed = act_again(worker, act, argument, &span);
+	else if (groups_of(&level) > 1)
+		has_passed = wait_for_gate(worker, &level.group[at], &span);
+	else
+		has_passed = finish(worker, level.group, size_of(&level, 0), is_last, act, &span);
+	if (!has_passed)
 		return NULL;
-	span = gate->span;
 	while (count > 0)
 		let_go_on(worker, left[--count], span);
 	return span;
@@ -212,7 +241,6 @@ void reel_barrier_clear(reel_region *region)
 		end = last_level(region, threads).group + 1;
 	for (struct reel_barrier_group *group = region->group; group < end; group++) {
 		clear(&group->arrived);
-		clear(&group->near.passed);
-		clear(&group->far.passed);
+		clear(&group->gate.passed);
 	}
 }

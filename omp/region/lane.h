@@ -118,18 +118,19 @@ struct reel_barrier_gate {
 
 /* Threads that are neighbours, for barriers: barrier.c. Numbers are those since the region began. */
 struct reel_barrier_group {
-	/* Arrivals of its members at all barriers. */
+	/* Arrivals of its members at all barriers. Two members wait for this number, and for no gate. */
 	alignas(REEL_CACHE_SPACING) _Atomic uint64_t arrived;
 	/*
-	 * For two members: the last one to come takes the line for `arrived`, and so has it when it
-	 * sets `passed`.
+	 * In the first group: what the first calls of the actions returned, of the last barrier with an
+	 * even number and with an odd one. Thread 0 writes one before it counts its arrival, while others
+	 * may still read the other.
 	 */
-	struct reel_barrier_gate near;
+	const void *first_span[2];
 	/*
-	 * For more members: some come while others wait for `passed`, and would take its line from
-	 * those if it were that of `arrived`.
+	 * Some members come while others wait for `passed`, and would take its line from those if it
+	 * were that of `arrived`.
 	 */
-	alignas(REEL_CACHE_SPACING) struct reel_barrier_gate far;
+	alignas(REEL_CACHE_SPACING) struct reel_barrier_gate gate;
 };
 
 /* In a trace: the lane that a thread runs, and when the thread took it. */
@@ -505,13 +506,18 @@ reel_lane *reel_region_enter(reel_region *region, int32_t index, int64_t round);
 
 /* ---- barrier.c ---- */
 
-/* Returns the collective span that all threads see after the barrier. */
-typedef const void *reel_barrier_action(reel_worker *worker, const void *argument);
+/*
+ * Returns the collective span that all threads see after the barrier. Before all have come, the others
+ * may use the spans of the present phase. An action that would end that does nothing then, and returns
+ * NULL.
+ */
+typedef const void *reel_barrier_action(reel_worker *worker, const void *argument,
+					bool all_have_come);
 
 /*
- * Passes a barrier. All threads pass an `act`, or all pass NULL. Thread 0 alone calls its `act`,
- * when all threads have come and before any goes on. Returns the span of the last action. If the
- * region has a mistake, the barrier ends early without the action.
+ * Passes a barrier. All threads pass an `act`, or all pass NULL. Thread 0 alone calls its `act`: when
+ * it comes, and again when all have come if the first call returned NULL. Returns the span of the
+ * action, or NULL if a mistake has ended the barrier early.
  */
 const void *reel_barrier_pass(reel_worker *worker, reel_barrier_action *act, const void *argument);
 /* Before a region begins, and before its team and mistake are forgotten. */

@@ -72,7 +72,7 @@ static inline void relax(void)
  */
 bool reel_omp_has_come(const struct reel_omp_wait *wait)
 {
-	return atomic_load_explicit(wait->word, memory_order_seq_cst) == wait->value;
+	return atomic_load_explicit(wait->word, memory_order_seq_cst) - wait->value <= wait->beyond;
 }
 
 static bool is_over(const struct reel_omp_wait *wait)

@@ -9,7 +9,8 @@
 
 struct reel_omp_wait {
 	const _Atomic uint64_t *word;
-	uint64_t value;
+	/* A word that is larger by at most `beyond` has had that value. */
+	uint64_t value, beyond;
 	/* An error that ends the wait, too, once it is not 0. */
 	const _Atomic int32_t *failed;
 	/* Number of times that the thread looks at `word` before it first yields the processor. */

@@ -261,66 +261,85 @@ void reel_worker_barrier(reel_worker *worker)
 
 /* ---- Collective spans ---- */
 
-typedef const void *tape_action(reel_tape *tape, const reel_type *type, size_t n,
-				const char *call_site);
-
-static const void *push_span(reel_tape *tape, const reel_type *type, size_t n,
-			     const char *call_site)
-{
-	/* All lanes go on reading the span before. */
-	tape->flags |= REEL_TAPE_KEEPS_BELOW;
-	return reel_push_span_slow(tape, type, n, call_site);
-}
-
-/* The span below belongs to the program before the region, which may have other elements. */
-static const void *pop_span(reel_tape *tape, const reel_type *type, size_t n, const char *call_site)
-{
-	reel_lane *parent = (reel_lane *)((char *)tape - offsetof(reel_lane, tape));
-	const reel_region *region = parent->region;
-	const void *span = reel_pop_span_slow(tape, type, n, call_site);
-
-	/* A dead region has the lane that refuses as its parent, and that lane has no region. */
-	if (!region || region->state != REEL_REGION_REVERSE ||
-	    reel_lane_height(tape) >= region->height)
-		return span;
-	reel_lane_fail(parent, -EBADMSG,
-		       "a collective span is popped at %s where the region pushed none: pop as many "
-		       "as were pushed", call_site);
-	return NULL;
-}
-
 /* A push or a pop of a collective span. */
 struct span_action {
-	tape_action *act;
 	const reel_type *type;
 	size_t n;
 	const char *call_site;
 };
 
-/* All threads have come to the barrier, so none of them reads the earlier spans any more. */
-static const void *act_for_all(reel_worker *worker, const void *argument)
+/*
+ * Returns the bytes of a span that a tape may push or pop by its top alone, which disturbs no thread
+ * that uses the spans beside it; SIZE_MAX / 2, which no window has, for all other spans.
+ */
+static size_t bytes_in_window(const struct span_action *span)
 {
-	const struct span_action *action = argument;
+	bool is_plain = span->n && !REEL_TOO_MANY(span->n, span->type->size) && span->type->align <= 8;
+
+	return is_plain ? REEL_ROUND(span->n * span->type->size) : SIZE_MAX / 2;
+}
+
+static const void *push_span(reel_worker *worker, const void *argument, bool all_have_come)
+{
+	const struct span_action *push = argument;
 	reel_tape *tape = &worker->region->parent->tape;
+	size_t bytes = bytes_in_window(push);
 	const void *span;
 
+	worker->region->span_call_site = push->call_site;
+	if (!reel_above(tape->top, bytes, tape->ceiling)) {
+		tape->top += bytes;
+		return tape->top - bytes;
+	}
+	if (!all_have_come)
+		return NULL;
 	reel_tape_hand_over(tape);
-	worker->region->span_call_site = action->call_site;
-	span = action->act(tape, action->type, action->n, action->call_site);
+	/* All lanes go on reading the span before. */
+	tape->flags |= REEL_TAPE_KEEPS_BELOW;
+	span = reel_push_span_slow(tape, push->type, push->n, push->call_site);
 	reel_tape_hand_over(tape);
 	return span;
 }
 
-/* It is always thread 0 that acts, so that the tape stays in its cache. */
-static const void *act_together(reel_worker *worker, tape_action *act, const reel_type *type,
+/* The span below belongs to the program before the region, which may have other elements. */
+static const void *pop_span(reel_worker *worker, const void *argument, bool all_have_come)
+{
+	const struct span_action *pop = argument;
+	reel_region *region = worker->region;
+	reel_tape *tape = &region->parent->tape;
+	size_t bytes = bytes_in_window(pop);
+	/* A dead region has the lane that refuses as its parent, and that lane has no region. */
+	bool is_bounded = region->parent->region && region->state == REEL_REGION_REVERSE;
+	const void *span;
+
+	region->span_call_site = pop->call_site;
+	if (is_bounded && !reel_under(tape->top, bytes, tape->floor) &&
+	    reel_lane_height(tape) >= region->height + bytes * 8 * 8) {
+		tape->top -= bytes;
+		return tape->top;
+	}
+	if (!all_have_come)
+		return NULL;
+	reel_tape_hand_over(tape);
+	span = reel_pop_span_slow(tape, pop->type, pop->n, pop->call_site);
+	reel_tape_hand_over(tape);
+	if (!is_bounded || reel_lane_height(tape) >= region->height)
+		return span;
+	reel_lane_fail(region->parent, -EBADMSG,
+		       "a collective span is popped at %s where the region pushed none: pop as many "
+		       "as were pushed", pop->call_site);
+	return NULL;
+}
+
+static const void *act_together(reel_worker *worker, reel_barrier_action *act, const reel_type *type,
 				size_t n, const char *call_site)
 {
-	const struct span_action action = {act, type, n, call_site};
+	const struct span_action action = {type, n, call_site};
 	const void *span;
 
 	REEL_OBSERVE(REEL_EVENT_BARRIER, .region = worker->region);
 	leave_lane(worker);
-	span = pass_barrier(worker, act_for_all, &action);
+	span = pass_barrier(worker, act, &action);
 	next_phase(worker);
 	return reel_region_has_mistake(worker->region) ? NULL : span;
 }

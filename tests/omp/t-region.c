@@ -967,8 +967,12 @@ static void fill_states(const struct member *member)
 	const uint64_t *now = spans.edge;
 
 	for (int s = 1; s < STATES; s++) {
-		uint64_t *next = reel_worker_push_span(&worker, uint64_t, WIDTH);
+		uint64_t *next;
 
+		/* The others sleep until thread 0 comes, the last one, and takes another slab. */
+		if (member->number == 0 && s == 5)
+			usleep(3000);
+		next = reel_worker_push_span(&worker, uint64_t, WIDTH);
 		/* Thread 0 may push the next one before the others read this one. */
 		if (spans.pressed && member->number == threads - 1 && s % 8 == 1) {
 			usleep(1000);
