@@ -470,7 +470,7 @@ static double two_lanes(void *context, size_t n)
 struct gradient {
 	const struct example *example;
 	int size, steps;
-	int threads;
+	int lanes, threads; /* 0 threads: as many as Reel chooses */
 	bool by_hand; /* on arrays; or else by Reel */
 	struct problem *problem;
 	reel_lane *root;
@@ -479,7 +479,7 @@ struct gradient {
 
 static void open_gradient(struct gradient *g)
 {
-	g->problem = g->example->open(g->size, g->steps, g->threads);
+	g->problem = g->example->open(g->size, g->steps, g->lanes);
 	g->result = allocate_doubles(g->problem->n);
 	check(reel_lane_open(&g->root, NULL, 0));
 }
@@ -504,16 +504,26 @@ static double run_gradient(void *context, size_t n)
 	return g->result[0];
 }
 
+/* Number of gradients after which Reel has tried one thread, and chosen. */
+#define TRIALS 20
+
 /* n is a count of what a gradient passes through. */
 static void run_example(const char *name, const struct example *example, int size, int steps,
 			size_t n)
 {
-	struct gradient gradients[4];
+	struct gradient gradients[] = {
+		{.lanes = 1, .threads = 1, .by_hand = true},
+		{.lanes = 2, .threads = 2, .by_hand = true},
+		{.lanes = 1, .threads = 1},
+		{.lanes = 2, .threads = 2},
+		{.lanes = 2},
+	};
 	const struct measure_variant variants[] = {
 		{"by hand, one thread", run_gradient, NULL, NULL, &gradients[0]},
 		{"by hand, two threads", run_gradient, NULL, NULL, &gradients[1]},
 		{"one thread", run_gradient, NULL, NULL, &gradients[2]},
 		{"two threads", run_gradient, NULL, NULL, &gradients[3]},
+		{"as Reel chooses", run_gradient, NULL, NULL, &gradients[4]},
 	};
 	const struct bench_case one = {name, variants, COUNT_OF(variants), 0, {n}, n, ROUNDS};
 
@@ -521,13 +531,16 @@ static void run_example(const char *name, const struct example *example, int siz
 		bench_run(&one);
 		return;
 	}
-	for (int i = 0; i < 4; i++) {
-		gradients[i] = (struct gradient){.example = example, .size = size, .steps = steps,
-						 .threads = i % 2 + 1, .by_hand = i < 2};
+	for (size_t i = 0; i < COUNT_OF(gradients); i++) {
+		gradients[i].example = example;
+		gradients[i].size = size;
+		gradients[i].steps = steps;
 		open_gradient(&gradients[i]);
 	}
+	for (int i = 0; i < TRIALS; i++)
+		run_gradient(&gradients[4], n);
 	run_case(&one);
-	for (int i = 0; i < 4; i++)
+	for (size_t i = 0; i < COUNT_OF(gradients); i++)
 		close_gradient(&gradients[i]);
 }
 

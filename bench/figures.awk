@@ -419,6 +419,11 @@ function threads(   q) {
 	floor("Lorenz' equations, a dynamic loop", "omp/lorenz", 1.1,
 		"Each value is pushed and popped by itself.")
 	floor("Cholesky, tasks", "omp/cholesky", 1.1, "Tasks are made twice, and reversed in a fixed order.")
+	chosen("Burgers' equation, 100,000 cells", "omp/burgers-100000", 1.05)
+	chosen("Burgers' equation, 1,000 cells", "omp/burgers-1000", 1.05)
+	chosen("a network", "omp/mlp", 1.05)
+	chosen("Lorenz' equations", "omp/lorenz", 1.05)
+	chosen("Cholesky, reverse sweep", "omp/cholesky", 1.05)
 	chosen("a region for each step of 100 cells", "omp/steps-of-100", 1.05)
 	chosen("a region for each step of 10,000 cells", "omp/steps-of-10000", 1.05)
 	chosen("the same with 100 cells, beside a third busy process", "omp/busy/steps-of-100", 1.3)
@@ -437,7 +442,7 @@ function threads(   q) {
 		"A region looks at each of its lanes.")
 	q = quotient("omp/burgers-1000", "one thread", "by hand, one thread")
 	figure("Burgers' equation, 1,000 cells, one thread: rows as spans over an array", times(q),
-		q <= 1.15, "The state is copied to the tape, and computed in the array.")
+		q <= 1.15, "Each step passes a barrier, and pushes or pops a span.")
 	q = quotient("recording/seeds", "four seeds", "one seed")
 	figure("recording, four seeds in one pass over one seed, time", times(q), q <= 1.5,
 		"The adjoints of four seeds are computed.")

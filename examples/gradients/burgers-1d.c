@@ -155,7 +155,7 @@ static double forward(struct problem *problem, reel_lane *root, int threads)
 
 	if (first)
 		start(b, first);
-#pragma omp parallel num_threads(threads)
+#pragma omp parallel num_threads(team_of(region, threads))
 	{
 		reel_worker worker = reel_worker_of(region);
 		double *u = first, *next;
@@ -188,7 +188,7 @@ static void reverse(struct problem *problem, reel_lane *root, int threads, doubl
 	reel_region *region = reel_region_reverse(root);
 	const double *last = cells_of(reel_pop_span(reel_lane_tape(root), double, width));
 
-#pragma omp parallel num_threads(threads)
+#pragma omp parallel num_threads(team_of(region, threads))
 	{
 		reel_worker worker = reel_worker_of(region);
 		double *bar = b->bar, *next_bar = b->next_bar;

@@ -202,6 +202,7 @@ static double forward(struct problem *problem, reel_lane *root, int threads)
 
 	if (state)
 		start(b, state);
+	threads = team_of(region, threads);
 #pragma omp parallel num_threads(threads)
 	{
 		reel_worker worker = reel_worker_of(region);
@@ -231,7 +232,7 @@ static void reverse(struct problem *problem, reel_lane *root, int threads, doubl
 
 	if (last)
 		energy_reverse(last, b->bar, n);
-#pragma omp parallel num_threads(threads)
+#pragma omp parallel num_threads(team_of(region, threads))
 	{
 		reel_worker worker = reel_worker_of(region);
 		double *bar = b->bar, *next_bar = b->next_bar;

@@ -347,7 +347,7 @@ static double forward(struct problem *problem, reel_lane *root, int threads)
 	struct cholesky *c = (struct cholesky *)problem;
 
 	start(c);
-#pragma omp parallel num_threads(threads)
+#pragma omp parallel num_threads(threads ? threads : problem->lanes)
 #pragma omp master
 	for (int n = 0; n < c->tasks; n++) {
 		const struct task *t = &c->task[n];

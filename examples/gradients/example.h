@@ -32,6 +32,7 @@ struct example {
 	struct problem *(*open)(int size, int steps, int lanes);
 	void (*close)(struct problem *problem);
 	double (*primal)(struct problem *problem, int threads);
+	/* 0 threads: one for each lane, or one for all of them where Reel chooses that. */
 	double (*forward)(struct problem *problem, reel_lane *root, int threads);
 	void (*reverse)(struct problem *problem, reel_lane *root, int threads, double *gradient);
 	/*
@@ -53,6 +54,12 @@ double *allocate_doubles(size_t count);
  * depends on the lanes alone. The program ends if there is no memory.
  */
 double *open_adjoint(reel_adjoint **adjoint, const char *name, size_t n);
+
+/* Inline, because Reel chooses for each place that calls reel_region_choose_threads(). */
+REEL_ALWAYS_INLINE int team_of(reel_region *region, int threads)
+{
+	return threads ? threads : reel_region_choose_threads(region, reel_region_lanes(region));
+}
 
 /* Uniform in -1 to 1, the same numbers in every run. */
 double pseudo_random(uint64_t *state);

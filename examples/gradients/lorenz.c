@@ -157,7 +157,7 @@ static double forward(struct problem *problem, reel_lane *root, int threads)
 	struct lorenz *l = (struct lorenz *)problem;
 	reel_region *region = reel_region_begin(root, problem->lanes);
 
-#pragma omp parallel num_threads(threads)
+#pragma omp parallel num_threads(team_of(region, threads))
 	{
 		reel_worker worker = reel_worker_of(region);
 
@@ -181,7 +181,7 @@ static void reverse(struct problem *problem, reel_lane *root, int threads, doubl
 
 	memset(l->rates_bar_sum, 0, 3 * sizeof *l->rates_bar_sum);
 	reel_adjoint_begin(l->rates_bar, (unsigned)problem->lanes);
-#pragma omp parallel num_threads(threads)
+#pragma omp parallel num_threads(team_of(region, threads))
 	{
 		reel_worker worker = reel_worker_of(region);
 

@@ -157,7 +157,7 @@ static double forward(struct problem *problem, reel_lane *root, int threads)
 	struct mlp *m = (struct mlp *)problem;
 	reel_region *region = reel_region_begin(root, problem->lanes);
 
-#pragma omp parallel num_threads(threads)
+#pragma omp parallel num_threads(team_of(region, threads))
 	{
 		reel_worker worker = reel_worker_of(region);
 
@@ -186,7 +186,7 @@ static void reverse(struct problem *problem, reel_lane *root, int threads, doubl
 
 	memset(m->bar_sum, 0, problem->n * sizeof *m->bar_sum);
 	reel_adjoint_begin(m->bar, (unsigned)problem->lanes);
-#pragma omp parallel num_threads(threads)
+#pragma omp parallel num_threads(team_of(region, threads))
 	{
 		reel_worker worker = reel_worker_of(region);
 

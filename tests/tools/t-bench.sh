@@ -75,7 +75,7 @@ ok $? 'without a directory, spill cases are left out and the others are measured
 
 if grep -q ^omp/ cases && ! grep -q __tsan_ "$bench"; then
 	OMP_WAIT_POLICY=passive "$bench" --quick --only '^omp/mlp$' >table 2>err
-	[ $? -eq 0 ] && [ "$(grep -c '^omp/mlp' table)" -eq 4 ] && [ ! -s err ]
+	[ $? -eq 0 ] && [ "$(grep -c '^omp/mlp' table)" -eq 5 ] && [ ! -s err ]
 	ok $? 'the gradient of an example is measured'
 	OMP_WAIT_POLICY=active "$bench" --quick --only '^omp/mlp$' >table 2>err
 	[ $? -eq 0 ] && [ "$(wc -l <err)" -eq 1 ] && grep -q OMP_WAIT_POLICY=passive err
