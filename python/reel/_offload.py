@@ -11,12 +11,12 @@ import os
 import sys
 import warnings
 import weakref
-from ctypes import byref, c_char, c_void_p
+from ctypes import byref, c_void_p
 from typing import Any, Dict, List, Optional, Tuple, Union
 
 from ._errors import Uncopied, check
 from ._library import lib
-from ._pool import Pin, Pool
+from ._pool import LibraryParcel, Pool
 from ._sizes import Size, to_bytes
 
 try:
@@ -172,41 +172,34 @@ class _Storage:
         return saved
 
 
-class _Saved:
-    """A parcel. It has the bytes of a storage from `first` on; or, if that is None, the elements of one shape."""
+class _Saved(LibraryParcel):
+    """It has the bytes of a storage from `first` on; or, if that is None, the elements of one shape."""
 
-    __slots__ = ("_handle", "_address", "_lease", "_pool", "storage", "first", "nbytes", "_shown", "__weakref__")
+    __slots__ = ("storage", "first", "_shown")
 
     def __init__(self, pool: Pool, storage: _Storage, first: Any, nbytes: int) -> None:
-        self._handle, self._address = c_void_p(), c_void_p()
-        self._pool, self._lease = pool, pool._lease
-        self.storage, self.first, self.nbytes = storage, first, nbytes
+        super().__init__(pool, nbytes, None)
+        self.storage, self.first = storage, first
         self._shown: Any = None, None
-        check(lib.reel_parcel_open(byref(self._handle), pool._open(), nbytes, None, byref(self._address)))
 
     def copy_bytes(self, storage: Any) -> None:
         if self.storage.device.type == "cpu":
-            ctypes.memmove(self._address, self.storage.address + self.first, self.nbytes)
+            ctypes.memmove(self._address, self.storage.address + self.first, self._nbytes)
         else:
             source = torch.empty(0, dtype=torch.uint8, device=storage.device)
-            self._memory(self._address.value, torch.uint8).copy_(
-                source.set_(storage, self.first, (self.nbytes,), (1,)))
+            self._open_tensor(torch.uint8).copy_(source.set_(storage, self.first, (self._nbytes,), (1,)))
         check(lib.reel_parcel_seal(self._handle))
 
     def copy_elements(self, storage: Any, shape: _Shape) -> None:
         size = shape.once()
-        self._memory(self._address.value, shape.dtype).view(size).copy_(shape.show(storage, shape.offset, size))
+        self._open_tensor(shape.dtype).view(size).copy_(shape.show(storage, shape.offset, size))
         check(lib.reel_parcel_seal(self._handle))
 
-    def _memory(self, address: Any, dtype: Any, owner: Any = None) -> Any:
-        memory = (c_char * self.nbytes).from_address(address)
-        # torch keeps `memory` as long as a tensor shows it.
-        memory._owner = owner  # type: ignore[attr-defined]
-        return torch.frombuffer(memory, dtype=dtype)
+    def _open_tensor(self, dtype: Any) -> Any:
+        return torch.frombuffer(self._memory_at(self._address.value, self), dtype=dtype)
 
-    def _pinned(self, dtype: Any) -> Any:
-        pin = Pin(self)
-        return self._memory(pin.take(), dtype, pin)
+    def _sealed_tensor(self, dtype: Any) -> Any:
+        return torch.frombuffer(self._pinned(), dtype=dtype)
 
     def tensor(self, shape: _Shape) -> Any:
         """The tensor of this shape.
@@ -217,10 +210,10 @@ class _Saved:
         if self.first is None:
             size, offset = shape.once(), shape.offset % (_ALIGNMENT // shape.itemsize)
             memory = torch.empty(offset + shape.extent, dtype=shape.dtype, device=self.storage.device)
-            memory.as_strided(size, shape.stride, offset).copy_(self._pinned(shape.dtype).view(size))
+            memory.as_strided(size, shape.stride, offset).copy_(self._sealed_tensor(shape.dtype).view(size))
             return shape.of(memory.as_strided(shape.size, shape.stride, offset))
         if self.storage.device.type == "cpu":
-            storage = _storage_of(self._pinned(torch.uint8))
+            storage = _storage_of(self._sealed_tensor(torch.uint8))
         else:
             storage = self._copy_on(self.storage.device)
         return shape.of(shape.show(storage, shape.offset - self.first // shape.itemsize, shape.size))
@@ -238,15 +231,9 @@ class _Saved:
             if storage is not None:
                 lib.reel_parcel_withdraw(byref(self._handle), 1)
                 return storage
-        storage = _storage_of(self._pinned(torch.uint8).to(device))
+        storage = _storage_of(self._sealed_tensor(torch.uint8).to(device))
         self._shown = StorageWeakRef(storage), stream
         return storage
-
-    def __del__(self) -> None:
-        # Nothing shows the parcel any more: a pin keeps it alive.
-        if self._handle.value is not None:
-            lib.reel_parcel_close(self._handle)
-            self._lease.end_if_pending()
 
 
 class _Announcement:

@@ -3,11 +3,12 @@
 
 import ctypes
 import errno
+import math
 import os
 import sys
 import weakref
 from ctypes import byref, c_char, c_void_p
-from typing import Any, Dict, Iterable, List, Optional, Set, Tuple, Union
+from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from ._library import ParcelOptions, ParcelStats, PoolOptions, PoolStats, lib
 from ._sizes import Size, to_bytes, to_int
 
 _LOOK_MS = 100
-"""A wait for a store ends so often, for the interpreter to look at signals such as that of Ctrl-C."""
+"""Milliseconds after which a wait for the store returns to Python, so that Ctrl-C is seen."""
 
 
 def members(struct: ctypes.Structure) -> Dict[str, Any]:
@@ -28,32 +29,44 @@ def members(struct: ctypes.Structure) -> Dict[str, Any]:
 class Lease:
     """A pool of the library, which its users share: it is closed with the last of them.
 
-    The collector may end a pool before its parcels and runs, if they are in one cycle with it. Then the pool is
-    `pending`, a list of its handle or of nothing, and whoever ends next closes it.
+    `users` has the handle of each parcel and run by its id(), from before it is opened until its close has returned:
+    a call that closes one releases the lock of the interpreter, and uses the pool to its end. The collector may end a
+    pool before its parcels and runs, if they are in one cycle with it. Then the pool is `pending`, a list of its
+    handle or of nothing, and whoever ends next closes it.
     """
 
-    __slots__ = ("handle", "runs", "pending")
+    __slots__ = ("handle", "users", "pending")
 
     def __init__(self, handle: c_void_p) -> None:
         self.handle = handle
-        self.runs: Set[Optional[int]] = set()
+        self.users: Dict[int, c_void_p] = {}
         self.pending: List[c_void_p] = []
 
     def close(self) -> int:
-        """The library does not know that a run whose snapshots are gone will take memory again."""
-        return -errno.EBUSY if self.runs else lib.reel_pool_close(self.handle)
+        """Closes the pool; -EBUSY while it has users.
+
+        A run is one also between sweeps, when it holds no slab and the library would close the pool under it.
+        """
+        return -errno.EBUSY if self.users else lib.reel_pool_close(self.handle)
 
     def end(self) -> None:
-        if self.close() == -errno.EBUSY:
-            self.pending.append(self.handle)
+        self.pending.append(self.handle)
+        self.end_if_pending()
+
+    def enter(self, user: c_void_p) -> None:
+        self.users[id(user)] = user
+
+    def leave(self, user: c_void_p) -> None:
+        self.users.pop(id(user), None)
+        self.end_if_pending()
 
     def end_if_pending(self) -> None:
-        if self.pending:
+        if self.pending and not self.users:
             try:
                 self.pending.pop()
             except IndexError:  # another thread closes it
                 return
-            self.end()
+            lib.reel_pool_close(self.handle)
 
 
 class Pool(Uncopied):
@@ -84,6 +97,9 @@ class Pool(Uncopied):
             lib.reel_store_close(opened)
             raise error
         self._lease = Lease(handle)
+        self._end_with_object()
+
+    def _end_with_object(self) -> None:
         self._finalizer = weakref.finalize(self, self._lease.end)
         # Threads may be in a call when the interpreter ends; the system takes memory and files back.
         self._finalizer.atexit = False
@@ -92,11 +108,15 @@ class Pool(Uncopied):
         """Close the pool and its store now. BufferError: there are parcels of it, or a run uses it."""
         if not self._finalizer.alive:
             return
-        result = self._lease.close()
+        result = -errno.EBUSY
+        # Detached first: a signal's handler may raise after the call, and a user that comes now finds the pool closed.
+        if not self._lease.users and self._finalizer.detach():
+            result = self._lease.close()
+            if result < 0:
+                self._end_with_object()
         if result == -errno.EBUSY:
             raise BufferError("the pool has parcels or runs, which are to be closed first")
         check(result)
-        self._finalizer.detach()
 
     def __enter__(self) -> "Pool":
         return self
@@ -127,14 +147,14 @@ class Pool(Uncopied):
 
         They are read ahead in this order, as far as the budget goes.
         """
-        handles = [parcel._sealed().value for parcel in parcels]
-        if handles:
-            check(lib.reel_parcel_announce((c_void_p * len(handles))(*handles), len(handles)))
+        kept, handles = _handles_of(parcels)
+        if kept:
+            check(lib.reel_parcel_announce(handles, len(kept)))
 
     def withdraw(self, parcels: Iterable["Parcel"]) -> None:
         """Take an announcement back for these parcels, of one view each."""
-        handles = [parcel._sealed().value for parcel in parcels]
-        lib.reel_parcel_withdraw((c_void_p * len(handles))(*handles), len(handles))
+        kept, handles = _handles_of(parcels)
+        lib.reel_parcel_withdraw(handles, len(kept))
 
     def trim(self, keep: Size = 0) -> int:
         """Give idle memory above `keep` bytes back to the system; the number of bytes that went."""
@@ -160,16 +180,16 @@ class Pin:
     comes between the two.
     """
 
-    __slots__ = ("parcel", "address")
+    __slots__ = ("parcel", "handle", "address")
 
-    def __init__(self, parcel: Any) -> None:
-        self.parcel = parcel
+    def __init__(self, parcel: "LibraryParcel") -> None:
+        self.parcel, self.handle = parcel, parcel._handle
         self.address = c_void_p()
 
     def take(self) -> int:
-        """Pin the parcel, which `_handle` of the object names, and return its address. Ctrl-C ends the wait."""
+        """Pin the parcel and return its address. Ctrl-C ends the wait."""
         while True:
-            result = lib.reel_parcel_pin_for(self.parcel._handle, byref(self.address), _LOOK_MS)
+            result = lib.reel_parcel_pin_for(self.handle, byref(self.address), _LOOK_MS)
             if result != -errno.EAGAIN:
                 break
         check(result)
@@ -177,7 +197,61 @@ class Pin:
 
     def __del__(self) -> None:
         if self.address.value is not None:
-            lib.reel_parcel_unpin(self.parcel._handle)
+            lib.reel_parcel_unpin(self.handle)
+
+
+class LibraryParcel(Uncopied):
+    """A parcel of the library, which is closed once: by _end(), or with this object."""
+
+    __slots__ = ("_pool", "_lease", "_handle", "_address", "_nbytes", "__weakref__")
+
+    def __init__(self, pool: Pool, nbytes: int, options: Any) -> None:
+        self._handle, self._address = c_void_p(), c_void_p()
+        self._pool, self._lease, self._nbytes = pool, pool._lease, nbytes
+        self._lease.enter(self._handle)
+        try:
+            check(lib.reel_parcel_open(byref(self._handle), pool._open(), nbytes, options, byref(self._address)))
+        except BaseException:
+            self._end()
+            raise
+
+    def _memory_at(self, address: Any, owner: Any) -> Any:
+        """The bytes of the parcel. They keep `owner`, the parcel or a pin of it, as long as an array shows them."""
+        memory = (c_char * max(self._nbytes, 1)).from_address(address)
+        memory._owner = owner  # type: ignore[attr-defined]
+        return memory
+
+    def _pinned(self) -> Any:
+        pin = Pin(self)
+        return self._memory_at(pin.take(), pin)
+
+    def _end(self) -> int:
+        """Closes the parcel; -EBUSY while it is pinned.
+
+        The handle is taken away before the call, after which a signal's handler may raise.
+        """
+        handle, self._handle = self._handle, c_void_p()
+        result = 0
+        try:
+            result = lib.reel_parcel_close(handle)
+        finally:
+            if result < 0:
+                self._handle = handle
+            else:
+                self._lease.leave(handle)
+        return result
+
+    def __del__(self) -> None:
+        # No array shows the parcel any more, since each array keeps its parcel alive. An object whose arguments were
+        # refused has no handle.
+        if hasattr(self, "_handle") and self._handle.value is not None:
+            self._end()
+
+
+def _handles_of(parcels: "Iterable[Parcel]") -> Tuple[List["Parcel"], Any]:
+    """The parcels and their handles. One that an iterator has made is closed as soon as nothing holds it."""
+    kept = list(parcels)
+    return kept, (c_void_p * len(kept))(*[parcel._sealed().value for parcel in kept])
 
 
 def _element(dtype: "np.dtype[Any]") -> int:
@@ -185,7 +259,7 @@ def _element(dtype: "np.dtype[Any]") -> int:
     return dtype.itemsize if dtype.kind in "fiub" and dtype.itemsize <= 16 else 0
 
 
-class Parcel(Uncopied):
+class Parcel(LibraryParcel):
     """An array that may leave memory while nobody looks at it.
 
     A parcel is open first: view() is a writable array. seal() ends that; from then on the array may leave
@@ -195,24 +269,22 @@ class Parcel(Uncopied):
     One thread at a time opens, seals and closes a parcel; any thread may view it while it is sealed.
     """
 
-    __slots__ = ("_pool", "_lease", "_handle", "_shape", "_dtype", "_address", "_writable", "__weakref__")
+    __slots__ = ("_shape", "_dtype", "_writable")
 
     def __init__(self, pool: Pool, shape: Union[int, Tuple[int, ...]], dtype: Any = float) -> None:
-        self._handle, self._address = c_void_p(), c_void_p()
-        self._lease = pool._lease
-        self._dtype = np.dtype(dtype)
-        if self._dtype.hasobject:
+        dtype = np.dtype(dtype)
+        if dtype.hasobject:
             raise TypeError("a parcel holds numbers and texts of fixed size, and no Python objects")
-        self._shape = (tuple(to_int(n, "an extent") for n in shape) if isinstance(shape, (tuple, list))
-                       else (to_int(shape, "an extent"),))
-        if any(n < 0 for n in self._shape) or self.nbytes > sys.maxsize:
+        shape = (tuple(to_int(n, "an extent") for n in shape) if isinstance(shape, (tuple, list))
+                 else (to_int(shape, "an extent"),))
+        self._shape, self._dtype = shape, dtype
+        nbytes = math.prod(self._shape, start=self._dtype.itemsize)
+        if any(n < 0 for n in self._shape) or nbytes > sys.maxsize:
             raise ValueError(f"an array has no shape {self._shape}")
-        self._pool = pool
         self._writable: Optional["weakref.ref[Any]"] = None
         options = ParcelOptions()
         options.layout.element = _element(self._dtype)
-        check(lib.reel_parcel_open(byref(self._handle), pool._open(), self.nbytes, byref(options),
-                                   byref(self._address)))
+        super().__init__(pool, nbytes, byref(options))
 
     @property
     def shape(self) -> Tuple[int, ...]:
@@ -224,10 +296,7 @@ class Parcel(Uncopied):
 
     @property
     def nbytes(self) -> int:
-        n = self._dtype.itemsize
-        for extent in self._shape:
-            n *= extent
-        return n
+        return self._nbytes
 
     @property
     def is_open(self) -> bool:
@@ -248,15 +317,6 @@ class Parcel(Uncopied):
             raise ValueError("the parcel is open; seal it first")
         return self._live()
 
-    def _array(self, address: Any, owner: Any, writable: bool) -> Tuple[np.ndarray, Any]:
-        memory = (c_char * max(self.nbytes, 1)).from_address(address)
-        # Keeps the parcel, or a pin of it, until the last array on this memory is gone.
-        memory._owner = owner  # type: ignore[attr-defined]
-        if writable or not self.nbytes:
-            return np.ndarray(self._shape, self._dtype, memory), memory  # type: ignore[arg-type]
-        # numpy.ndarray() would look through the memoryview, and the array could be made writable.
-        return np.frombuffer(memoryview(memory).toreadonly(), self._dtype).reshape(self._shape), memory
-
     def view(self) -> np.ndarray:
         """The array: writable while the parcel is open, read-only when it is sealed.
 
@@ -266,12 +326,15 @@ class Parcel(Uncopied):
             memory = self._memory()
             if memory is not None:
                 return np.ndarray(self._shape, self._dtype, memory)
-            array, memory = self._array(self._address.value, self, True)
+            memory = self._memory_at(self._address.value, self)
             self._writable = weakref.ref(memory)
-            return array
+            return np.ndarray(self._shape, self._dtype, memory)
         self._live()
-        pin = Pin(self)
-        return self._array(pin.take(), pin, False)[0]
+        memory = self._pinned()
+        if not self.nbytes:
+            return np.ndarray(self._shape, self._dtype, memory)
+        # numpy.ndarray() would look through the memoryview, and the array could be made writable.
+        return np.frombuffer(memoryview(memory).toreadonly(), self._dtype).reshape(self._shape)
 
     def _memory(self) -> Any:
         """The memory of the writable arrays that are alive, or None."""
@@ -285,8 +348,12 @@ class Parcel(Uncopied):
         if self._memory() is not None:
             raise BufferError("a writable array of the parcel is alive; delete it before the parcel is sealed")
         self._live()
-        check(lib.reel_parcel_seal(self._handle) if changed else lib.reel_parcel_seal_unchanged(self._handle))
-        self._address, self._writable = c_void_p(), None
+        # Taken away before the call, after which a signal's handler may raise.
+        address, self._address = self._address, c_void_p()
+        result = lib.reel_parcel_seal(self._handle) if changed else lib.reel_parcel_seal_unchanged(self._handle)
+        if result < 0:
+            self._address = address
+        check(result)
 
     def unseal(self) -> None:
         """Open the parcel again. BufferError: an array that shows it is alive."""
@@ -310,18 +377,8 @@ class Parcel(Uncopied):
 
     def close(self) -> None:
         """Give the parcel up. BufferError: an array that shows it is alive."""
-        if self._handle.value is None:
-            return
-        if self._memory() is not None or lib.reel_parcel_close(self._handle) == -errno.EBUSY:
+        if self._handle.value is not None and (self._memory() is not None or self._end() == -errno.EBUSY):
             raise BufferError("an array of the parcel is alive; delete it before the parcel is closed")
-        self._handle, self._address = c_void_p(), c_void_p()
-        self._lease.end_if_pending()
-
-    def __del__(self) -> None:
-        # No array shows the parcel any more, since each array keeps its parcel alive.
-        if self._handle.value is not None:
-            lib.reel_parcel_close(self._handle)
-            self._lease.end_if_pending()
 
     def __repr__(self) -> str:
         state = "closed" if self._handle.value is None else "open" if self.is_open else "sealed"

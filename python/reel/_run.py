@@ -51,10 +51,11 @@ def _telling(call: Callable[..., Any], progress: Callable[[int], Any]) -> Callab
 
 
 def _close(handle: c_void_p, lease: Optional[Lease]) -> None:
-    lib.reel_run_close(handle)
-    if lease:
-        lease.runs.discard(handle.value)
-        lease.end_if_pending()
+    try:
+        lib.reel_run_close(handle)
+    finally:
+        if lease:
+            lease.leave(handle)
 
 
 def _leave_open(*_: Any) -> None:
@@ -91,6 +92,9 @@ class Run(Uncopied):
         self._ranks = None if comm is None else Ranks(comm)
         handle = c_void_p()
         opened: List[c_void_p] = []
+        lease = pool._lease if pool else None
+        if lease:
+            lease.enter(handle)
         try:
             with self._ranks or contextlib.nullcontext():
                 if len(stores) > MAX_TIERS:
@@ -114,13 +118,14 @@ class Run(Uncopied):
             check(self._ranks.open_run(handle, plan._handle, options) if self._ranks
                   else lib.reel_run_open(byref(handle), plan._handle, None, byref(options)))
         except BaseException:
-            for store in opened:
-                lib.reel_store_close(store)
+            # After an exception of a signal's handler the run may be open: it has the stores then, and stays open.
+            if handle.value is None:
+                for store in opened:
+                    lib.reel_store_close(store)
+                if lease:
+                    lease.leave(handle)
             raise
         self._handle = handle
-        lease = pool._lease if pool else None
-        if lease:
-            lease.runs.add(handle.value)
         close: Any = _leave_open if self._ranks else _close
         self._finalizer = weakref.finalize(self, close, handle, lease)
         # A thread may be in the run when the interpreter ends.

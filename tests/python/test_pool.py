@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import reel
+from reel import _pool
 
 BIG = 1 << 17
 """Numbers of a parcel of 1 MiB."""
@@ -136,6 +137,7 @@ def test_an_announced_order_is_read_ahead(small_pool):
     assert stats["announced"] == 40 and stats["hits"] > 0
     small_pool.announce(parcels)
     small_pool.withdraw(parcels)
+    small_pool.announce(small_pool.keep(np.full(BIG, float(i))) for i in range(40))
     with pytest.raises(ValueError, match="open"):
         small_pool.announce([small_pool.empty(3)])
 
@@ -246,6 +248,93 @@ def test_the_end_of_a_with_closes_the_pool_after_its_last_parcel():
         with reel.Pool("8M") as pool:
             parcel = pool.keep(np.arange(3.0))
             1 / 0
+
+
+class Library:
+    """libreel in a module of the package. After a call the test's function of that name has the result."""
+
+    def __init__(self, monkeypatch, module, **after):
+        self.library, self.after = module.lib, after
+        monkeypatch.setattr(module, "lib", self)
+
+    def __getattr__(self, name):
+        function = getattr(self.library, name)
+
+        def call(*arguments):
+            result = function(*arguments)
+            self.after[name](result)
+            return result
+
+        return call if name in self.after else function
+
+
+def test_a_pool_is_closed_after_the_call_that_closes_its_last_parcel(monkeypatch):
+    pool = reel.Pool("8M")
+    parcel = pool.keep(np.ones(3))
+    is_closing, may_end, closed = threading.Event(), threading.Event(), []
+
+    def wait(_):
+        is_closing.set()
+        may_end.wait(60)
+
+    Library(monkeypatch, _pool, reel_parcel_close=wait, reel_pool_close=closed.append)
+    thread = threading.Thread(target=parcel.close)
+    thread.start()
+    assert is_closing.wait(60)
+    try:
+        with pytest.raises(BufferError, match="parcels"):
+            pool.close()
+        with pool:
+            pass
+        assert closed == []
+    finally:
+        may_end.set()
+        thread.join()
+    assert closed == [0]
+
+
+def test_a_pool_whose_last_parcel_goes_while_it_ends_is_closed(monkeypatch):
+    pool = reel.Pool("8M")
+    parcel, closed = pool.keep(np.ones(3)), []
+
+    def closes_the_parcel(result):
+        closed.append(result)
+        parcel.close()
+
+    Library(monkeypatch, _pool, reel_pool_close=closes_the_parcel)
+    with pool:
+        pass
+    parcel.close()
+    assert closed == [0]
+
+
+def test_an_exception_in_a_signal_handler_after_a_close_or_a_seal_frees_nothing_twice(monkeypatch):
+    pool = reel.Pool("8M")
+    parcel, closed, ended = pool.empty(3), [], []
+
+    def stops_after(calls):
+        def stop(result):
+            calls.append(result)
+            if len(calls) == 1:
+                raise KeyboardInterrupt
+        return stop
+
+    parcel.view()[:] = 7
+    Library(monkeypatch, _pool, reel_parcel_seal=stops_after([]), reel_parcel_close=stops_after(closed),
+            reel_pool_close=stops_after(ended))
+    with pytest.raises(KeyboardInterrupt):
+        parcel.seal()
+    assert not parcel.is_open and (parcel.view() == 7).all()
+    with pytest.raises(KeyboardInterrupt):
+        parcel.close()
+    parcel.close()
+    del parcel
+    with pytest.raises(KeyboardInterrupt):
+        pool.close()
+    pool.close()
+    del pool
+    gc.collect()
+    assert closed == [0] and ended == [0]
 
 
 def test_arguments_as_numpy_gives_them():

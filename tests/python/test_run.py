@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import reel
+from reel import _run
+from test_pool import Library
 
 CELLS, STEPS = 40, 60
 
@@ -198,6 +200,19 @@ def test_a_pool_is_not_closed_under_a_run():
         pool.close()
     assert (growth.gradient() == by_one_tape()).all()
     run.close()
+    pool.close()
+
+
+def test_an_exception_in_a_signal_handler_after_a_close_lets_the_pool_go(monkeypatch):
+    pool = reel.Pool("8M")
+    run = reel.Run(reel.Plan("binomial", STEPS, [5]), np.zeros(3), pool=pool)
+
+    def stop(_):
+        raise KeyboardInterrupt
+
+    Library(monkeypatch, _run, reel_run_close=stop)
+    with pytest.raises(KeyboardInterrupt):
+        run.close()
     pool.close()
 
 
