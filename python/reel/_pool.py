@@ -277,7 +277,8 @@ class Parcel(LibraryParcel):
             raise TypeError("a parcel holds numbers and texts of fixed size, and no Python objects")
         shape = (tuple(to_int(n, "an extent") for n in shape) if isinstance(shape, (tuple, list))
                  else (to_int(shape, "an extent"),))
-        self._shape, self._dtype = shape, dtype
+        # A type of arrays gives its extents to the parcel's shape, as in numpy.empty().
+        self._shape, self._dtype = shape + dtype.shape, dtype.base
         nbytes = math.prod(self._shape, start=self._dtype.itemsize)
         if any(n < 0 for n in self._shape) or nbytes > sys.maxsize:
             raise ValueError(f"an array has no shape {self._shape}")

@@ -57,6 +57,14 @@ def test_all_types_and_shapes(dtype, shape):
     assert seen.shape == shape and seen.dtype == np.dtype(dtype) and seen.tobytes() == wanted.tobytes()
 
 
+def test_a_type_of_arrays_gives_its_extents_to_the_shape():
+    parcel = reel.Pool("8M").empty((2, 4), np.dtype(("f8", (3,))))
+    assert parcel.shape == (2, 4, 3) and parcel.dtype == np.float64 and parcel.nbytes == 192
+    parcel.view()[1, 2] = [4, 5, 6]
+    parcel.seal()
+    assert parcel.view()[1, 2].tolist() == [4, 5, 6]
+
+
 def test_an_array_in_another_order_is_copied():
     wanted = np.arange(24.0).reshape(4, 6)
     assert (reel.Pool("8M").keep(wanted.T[::2]).view() == wanted.T[::2]).all()
