@@ -12,7 +12,7 @@ from ._library import (
     MAX_TIERS, REVERSE_AT_ONCE, UNKNOWN_STEPS, Action as _Action, Choice as _Choice, Costs, Problem, ScheduleReport,
     lib,
 )
-from ._sizes import Size, to_bytes, to_int
+from ._sizes import MAX_UNSIGNED, Size, to_bytes, to_int
 
 KINDS = ("advance", "record", "reverse", "store", "load", "drop", "done")
 _AT_ONCE = 256
@@ -68,10 +68,11 @@ def _problem(steps: Optional[int], tiers: Sequence[Union[int, Tier, Tuple[int, f
              reverse_at_once: bool = False) -> Problem:
     if len(tiers) > MAX_TIERS:
         raise ValueError(f"a plan has at most {MAX_TIERS} tiers, and not {len(tiers)}")
-    if steps is not None and to_int(steps, "steps") < 0:
-        raise ValueError(f"a loop has no {steps} steps; None: nobody knows how many")
+    number = UNKNOWN_STEPS if steps is None else to_int(steps, "steps")
+    if steps is not None and number < 0:
+        raise ValueError(f"a loop has no {number} steps; None: nobody knows how many")
     problem = Problem(
-        steps=UNKNOWN_STEPS if steps is None else to_int(steps, "steps"), tiers=len(tiers),
+        steps=number, tiers=len(tiers),
         period=to_int(period, "period"), tape_states=to_int(tape_states, "tape_states"),
         advance_cost=advance_cost, record_cost=record_cost, reverse_cost=reverse_cost,
         flags=REVERSE_AT_ONCE if reverse_at_once else 0)
@@ -122,7 +123,8 @@ class Plan(Uncopied):
         listed = [action for action in actions if action[0] != "done"]
         plan._adopt("actions", _problem(steps, tiers, **problem))
         plan._actions = (_Action * len(listed))(*[  # type: ignore[misc]
-            (KINDS.index(kind), first, last, tier, slot, last_use) for kind, first, last, tier, slot, last_use in listed])
+            (KINDS.index(kind), to_int(first, "first"), to_int(last, "last"), to_int(tier, "tier", 0, MAX_UNSIGNED),
+             to_int(slot, "slot", 0, MAX_UNSIGNED), last_use) for kind, first, last, tier, slot, last_use in listed])
         handle = c_void_p()
         check(lib.reel_plan_open_actions(byref(handle), byref(plan._problem), plan._actions, len(listed)))
         plan._own(handle)
@@ -189,7 +191,7 @@ class Plan(Uncopied):
     def _end(self, steps: Optional[int]) -> int:
         if steps is None and self.steps is None:
             raise ValueError("the loop's end is not known: say at how many steps it is met")
-        return self._problem.steps if steps is None else steps
+        return self._problem.steps if steps is None else to_int(steps, "steps", 0)
 
     def __repr__(self) -> str:
         steps = "unknown" if self.steps is None else self.steps
@@ -264,7 +266,12 @@ class Schedule(Uncopied):
 
     def end(self, steps: int, at: Optional[int] = None) -> None:
         """The loop ends after `steps` steps; the working state is state `at`, which is `steps` if it is None."""
-        check(lib.reel_schedule_end(self._handle, steps, steps if at is None else at))
+        steps = to_int(steps, "steps", 0)
+        if self._next and self._next[0].kind == "advance" and any(action.kind == "store" for action in self._next):
+            raise ValueError("a state is to be stored before the loop ends: take the next action first")
+        check(lib.reel_schedule_end(self._handle, steps, steps if at is None else to_int(at, "at", 0)))
+        # While the end is not known, the last action that was taken is an "advance", which leads beyond it.
+        del self._next[:1]
 
 
 class Prediction(NamedTuple):
@@ -301,7 +308,8 @@ def choose(steps: int, *, state: Size, tape: Size, memory: Size, advance: float 
     """
     costs = Costs(steps=to_int(steps, "steps"), advance_seconds=advance, record_seconds=record, reverse_seconds=reverse,
                   copy_seconds=copy, state_bytes=to_bytes(state, "state"), tape_bytes=to_bytes(tape, "tape"),
-                  memory_bytes=to_bytes(memory, "memory"), workers=workers, tiers=len(disks))
+                  memory_bytes=to_bytes(memory, "memory"), workers=to_int(workers, "workers", 0, MAX_UNSIGNED),
+                  tiers=len(disks))
     if len(disks) > MAX_TIERS - 1:
         raise ValueError(f"there are at most {MAX_TIERS - 1} slower tiers")
     for i, (size, write, read) in enumerate(disks):

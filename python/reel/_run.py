@@ -16,6 +16,7 @@ from ._library import MAX_TIERS, Action as _Action, Part, RunOptions, RunStats, 
 from ._mpi import Ranks
 from ._plan import KINDS, Plan
 from ._pool import Lease, Pool, members
+from ._sizes import to_int
 
 Store = Optional[str]
 State = Union[np.ndarray, Sequence[np.ndarray]]
@@ -34,6 +35,8 @@ def _parts(arrays: State, what: str) -> Tuple[List[np.ndarray], Any]:
     for array in listed:
         if not isinstance(array, np.ndarray) or array.dtype.hasobject:
             raise TypeError(f"{what} is made of arrays of numbers")
+        if isinstance(array, np.ma.MaskedArray):
+            raise TypeError(f"{what} keeps no mask; give array.data and array.mask")
         if not array.flags.forc or not array.flags.writeable:
             raise ValueError(f"{what} is made of arrays that are contiguous and writable: they are overwritten in place")
     parts = (Part * max(len(listed), 1))(*[  # type: ignore[misc]
@@ -50,7 +53,8 @@ def _telling(call: Callable[..., Any], progress: Callable[[int], Any]) -> Callab
     return called
 
 
-def _close(handle: c_void_p, lease: Optional[Lease]) -> None:
+def _close(handle: c_void_p, lease: Optional[Lease], _: Plan) -> None:
+    """The run reads its plan to the end: an argument of a finalizer is alive until then."""
     try:
         lib.reel_run_close(handle)
     finally:
@@ -58,8 +62,12 @@ def _close(handle: c_void_p, lease: Optional[Lease]) -> None:
             lease.leave(handle)
 
 
-def _leave_open(*_: Any) -> None:
+_left_open: List[Any] = []
+
+
+def _leave_open(*used: Any) -> None:
     """The collector ends a run at another time on each rank, and they close it together."""
+    _left_open.append(used)
     warnings.warn("a reel.Run over ranks was not closed: close it on all ranks", ResourceWarning, stacklevel=2)
 
 
@@ -101,13 +109,13 @@ class Run(Uncopied):
                     raise ValueError(f"a plan has at most {MAX_TIERS} tiers")
                 self._state, parts = _parts(state, "the state")
                 self._adjoint, adjoint_parts = _parts(() if adjoint is None else adjoint, "the adjoint")
-                self._plan, self._pool, self._segment_steps = plan, pool, segment_steps
+                self._plan, self._pool, self._segment_steps = plan, pool, to_int(segment_steps, "segment_steps", 0)
                 self._restart = None if restart is None else os.fsencode(restart)
                 options = RunOptions(
-                    pool=pool._open() if pool else None, segment_steps=segment_steps, steps=steps,
-                    flags=1 if audit else 0, restart=self._restart, restart_seconds=restart_seconds,
-                    state_part=parts, state_parts=len(self._state), adjoint_part=adjoint_parts,
-                    adjoint_parts=len(self._adjoint))
+                    pool=pool._open() if pool else None, segment_steps=self._segment_steps,
+                    steps=to_int(steps, "steps", 0), flags=1 if audit else 0, restart=self._restart,
+                    restart_seconds=restart_seconds, state_part=parts, state_parts=len(self._state),
+                    adjoint_part=adjoint_parts, adjoint_parts=len(self._adjoint))
                 for tier, description in enumerate(stores):
                     if description is not None:
                         store = c_void_p()
@@ -127,7 +135,7 @@ class Run(Uncopied):
             raise
         self._handle = handle
         close: Any = _leave_open if self._ranks else _close
-        self._finalizer = weakref.finalize(self, close, handle, lease)
+        self._finalizer = weakref.finalize(self, close, handle, lease, plan)
         # A thread may be in the run when the interpreter ends.
         self._finalizer.atexit = False
 

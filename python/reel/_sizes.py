@@ -7,18 +7,21 @@ from typing import Any, Union
 Size = Union[int, str]
 
 MOST = (1 << 63) - 1
+MAX_UNSIGNED = (1 << 32) - 1
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
-def to_int(number: Any, what: str) -> int:
+def to_int(number: Any, what: str, minimum: int = -MOST, maximum: int = MOST) -> int:
     """An integer, of Python or of NumPy, that the library can take."""
     try:
         number = operator.index(number)
     except TypeError:
         raise TypeError(f"{what} is a whole number, not {number!r}") from None
-    if not -MOST <= number <= MOST:
+    if number > maximum:
         raise ValueError(f"{what} is too large: {number}")
+    if number < minimum:
+        raise ValueError(f"{what} must not be below {minimum}, and is {number}")
     return number
 
 
@@ -35,7 +38,4 @@ def to_bytes(size: Size, what: str) -> int:
             size = int(float(text[:len(text) - len(unit)]) * _UNITS[unit])
         except (ValueError, OverflowError):
             raise ValueError(f"{what} is a number of bytes such as '4G', not {size!r}") from None
-    size = to_int(size, what)
-    if size < 0:
-        raise ValueError(f"{what} must not be below 0, and is {size}")
-    return size
+    return to_int(size, what, 0)

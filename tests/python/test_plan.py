@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Plans: counts, actions, ends that come later, lists of one's own, the choice by costs."""
 
+import numpy as np
 import pytest
 
 import reel
@@ -65,6 +66,53 @@ def test_an_end_that_nobody_knows(end):
             reversed_steps += range(action.last - 1, action.first - 1, -1)
     assert done and reversed_steps == list(range(end - 1, -1, -1))
     assert plan.check(end).reversed == end
+
+
+@pytest.mark.parametrize("end", [0, 3, 6])
+def test_an_end_at_a_state_that_was_just_stored(end):
+    schedule = reel.Plan("periodic", None, [3, 50], period=3).schedule()
+    seen = []
+    for action in schedule:
+        seen.append(action)
+        if action.kind == "store" and action.first == end:
+            schedule.end(end)
+            break
+    seen += schedule
+    assert reel.Plan.of_actions(end, [3, 50], seen).check().reversed == end
+
+
+def test_an_end_before_a_state_that_is_to_be_stored_is_refused():
+    schedule = reel.Plan("online", None, [3]).schedule()
+    for action in schedule:
+        if action.kind == "drop":
+            break
+        state = action.last
+    with pytest.raises(ValueError, match="stored"):
+        schedule.end(state)
+    assert next(schedule).kind == "store"
+    schedule.end(state)
+    assert "advance" not in [action.kind for action in schedule if action.first >= state]
+    with pytest.raises(ValueError):
+        schedule.end(state)
+
+
+def test_numbers_as_numpy_gives_them_and_numbers_that_do_not_fit():
+    plan, online = reel.Plan("binomial", 10, [3]), reel.Plan("online", None, [3])
+    assert online.counts(np.int64(10)) == online.counts(10) and online.check(np.int32(10)).reversed == 10
+    own = [reel.Action(action.kind, *map(np.int64, action[1:5]), action.last_use) for action in plan]
+    assert reel.Plan.of_actions(10, [3], own).check() == plan.check()
+    assert reel.choose(1000, state="1M", tape="64M", memory="1G", workers=np.int64(1)).planner == "binomial"
+    for steps in (2**64 + 5, -1):
+        with pytest.raises(ValueError, match="steps"):
+            online.counts(steps)
+        with pytest.raises(ValueError, match="steps"):
+            online.schedule().end(steps)
+    for workers in (2**32, -1):
+        with pytest.raises(ValueError, match="workers"):
+            reel.choose(1000, state="1M", tape="64M", memory="1G", workers=workers)
+    for what, *wrong in (("first", 2**64, 0), ("tier", 0, 0, -1), ("slot", 0, 0, 0, 2**32)):
+        with pytest.raises(ValueError, match=what):
+            reel.Plan.of_actions(10, [3], [reel.Action("store", *wrong)])
 
 
 def test_a_list_of_ones_own_is_checked():

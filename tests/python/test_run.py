@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Runs over loops of NumPy: the gradient of every plan is that of a tape of all steps, to the last bit."""
 
+import gc
 import os
 import subprocess
 import sys
+import weakref
 
 import numpy as np
 import pytest
@@ -183,7 +185,7 @@ def test_a_step_that_does_not_replay_is_found():
 
 @pytest.mark.parametrize("state, error", [
     (np.zeros((4, 4))[:, 1], ValueError), (np.broadcast_to(1.0, 4), ValueError), ([1.0], TypeError),
-    (np.array([{}]), TypeError)])
+    (np.array([{}]), TypeError), (np.ma.array([1.0, 2.0], mask=[0, 1]), TypeError)])
 def test_states_that_cannot_be_copied_in_place(state, error):
     with pytest.raises(error, match="array"):
         reel.Run(reel.Plan("binomial", 4, [2]), state)
@@ -201,6 +203,27 @@ def test_a_pool_is_not_closed_under_a_run():
     assert (growth.gradient() == by_one_tape()).all()
     run.close()
     pool.close()
+
+
+def test_a_run_ends_before_its_plan(monkeypatch):
+    """Both are in one cycle, which the collector ends."""
+    plan, order = reel.Plan("binomial", STEPS, [5]), []
+    weakref.finalize(plan, order.append, "plan")
+    cycle = [plan, reel.Run(plan, np.zeros(3))]
+    cycle.append(cycle)
+    Library(monkeypatch, _run, reel_run_close=lambda _: order.append("run"))
+    del plan, cycle
+    gc.collect()
+    assert order == ["run", "plan"]
+
+
+def test_numbers_of_steps_that_do_not_fit_are_refused():
+    plan = reel.Plan("binomial", 8, [3])
+    assert reel.Run(plan, np.zeros(3), segment_steps=np.int64(8), steps=np.int32(STEPS)).steps == STEPS
+    for name in ("segment_steps", "steps"):
+        for number in (2**64 + 1, -1):
+            with pytest.raises(ValueError, match=name):
+                reel.Run(plan, np.zeros(3), **{name: number})
 
 
 def test_an_exception_in_a_signal_handler_after_a_close_lets_the_pool_go(monkeypatch):
