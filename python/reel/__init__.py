@@ -34,8 +34,8 @@ def offload(budget: Optional[Size] = None, *, directory: "Union[str, os.PathLike
 
 
 __version__ = _lib.reel_version().decode()
-__all__ = [
-    "Action", "ArgumentError", "Counts", "Error", "KINDS", "MemoryError", "PackageData", "Parcel", "Plan", "Pool",
+__all__ = [  # without MemoryError, which would take the place of the built-in one
+    "Action", "ArgumentError", "Counts", "Error", "KINDS", "PackageData", "Parcel", "Plan", "Pool",
     "Prediction", "Run", "Schedule", "check_schedule", "Step", "StoreError", "Tier", "choose", "offload", "planners",
     "save_now", "schedule",
 ]

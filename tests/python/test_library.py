@@ -70,6 +70,12 @@ def test_failures_go_from_process_to_process():
     assert type(again) is reel.MemoryError and str(again) == str(caught.value) and again.errno == caught.value.errno
 
 
+def test_all_names_of_the_package_leave_those_of_the_interpreter():
+    names = {}
+    exec("from reel import *\nwanted = MemoryError", names)
+    assert names["wanted"] is MemoryError and names["Pool"] is reel.Pool
+
+
 def test_what_the_library_owns_is_not_copied():
     pool = reel.Pool("8M")
     plan = reel.Plan("binomial", 4, [2])
