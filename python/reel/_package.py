@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The disk steps of pyadjoint's tapes: their values are parcels."""
 
+import contextlib
 import functools
 import weakref
 from typing import Any, Callable, List, Optional
@@ -119,7 +120,8 @@ class PackageData:
     def _look_at(self, group: _Group) -> None:
         if group is not self._looked_at:
             self._looked_at = group
-            self._pool.announce(group.parcels() + group.next())
+            with contextlib.suppress(MemoryError):  # without memory for it, nothing is read ahead
+                self._pool.announce(group.parcels() + group.next())
 
     def continue_checkpointing(self) -> None:
         """The checkpoints from here on are those of one more step on DISK."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Disk steps of pyadjoint as parcels: by its interface, and by pyadjoint itself where it is installed."""
 
+import errno
 import gc
 import os
 import re
@@ -122,6 +123,17 @@ def test_the_step_that_is_next_comes_back_ahead(tmp_path):
         time.sleep(0.001)
     assert is_in_memory(5) and is_in_memory(3)
     assert me._ad_restore_at_checkpoint(kept[3][1])[7] == 3
+
+
+def test_without_memory_for_an_announcement_values_are_brought_back(pool, monkeypatch):
+    cls = field_class()
+    kept = keep(reel.PackageData(pool, cls), cls, 20)
+
+    def refuse(*_):
+        raise reel.MemoryError(errno.ENOMEM, "no memory")
+
+    monkeypatch.setattr(pool, "announce", refuse)
+    assert np.zeros(1).view(cls)._ad_restore_at_checkpoint(kept[0][0])[7] == 0
 
 
 def test_a_value_is_an_array_of_its_class_that_nobody_changes(pool):
