@@ -64,13 +64,13 @@ class _Counter:
     tensor itself, which stays in memory. It is detached, since the graph would keep itself alive by its own result.
     """
 
-    __slots__ = ("alias", "version")
+    __slots__ = ("alias", "version", "dtype")
 
     def __init__(self, tensor: Any, empty: Any) -> None:
-        self.alias = tensor.detach()
+        self.alias, self.dtype = tensor.detach(), tensor.dtype
         self.version = self.alias._version
         if empty is not None:
-            self.alias.data = empty  # another memory, and the same counter
+            self.alias.data = empty  # another memory and type, and the same counter
 
     def is_changed(self) -> bool:
         return self.alias._version != self.version
@@ -79,7 +79,7 @@ class _Counter:
         if self.is_changed():
             raise RuntimeError(
                 "one of the variables needed for gradient computation has been modified by an inplace operation: "
-                f"a tensor of {self.alias.dtype} is at version {self.alias._version}; expected version "
+                f"a tensor of {self.dtype} is at version {self.alias._version}; expected version "
                 f"{self.version} instead")
 
 
@@ -145,18 +145,18 @@ class _Storage:
         parcel = self.parcels.get(key)
         return parcel() if parcel else None
 
-    def save(self, pool: Pool, storage: Any, shape: _Shape) -> "_Saved":
+    def save(self, pool: Pool, budget: int, storage: Any, shape: _Shape) -> "_Saved":
         """The parcel with what the shape shows, or with all of the storage.
 
-        A small part of a storage goes alone, such as some rows of a data set. What is copied by parts comes to the
-        size of the storage at most.
+        A small part of a storage goes alone, such as some rows of a data set. The copies of parts that are alive come
+        to the size of the storage at most, unless that is more than the budget.
         """
         key: Any = (shape.dtype, shape.offset, shape.size, shape.stride)
         saved = self.saved(None) or self.saved(key)
         if saved is not None:
             return saved
         nbytes = shape.nbytes()
-        if 2 * nbytes > self.nbytes or self.copied + nbytes > self.nbytes:
+        if self.nbytes <= budget and (2 * nbytes > self.nbytes or self.copied + nbytes > self.nbytes):
             key, saved = None, _Saved(pool, self, 0, self.nbytes)
             saved.copy_bytes(storage)
         elif shape.shown >= shape.extent:
@@ -167,7 +167,6 @@ class _Storage:
         else:
             saved = _Saved(pool, self, None, nbytes)
             saved.copy_elements(storage, shape)
-        self.copied += nbytes
         self.parcels[key] = weakref.ref(saved)
         return saved
 
@@ -181,6 +180,7 @@ class _Saved(LibraryParcel):
         super().__init__(pool, nbytes, None)
         self.storage, self.first = storage, first
         self._shown: Any = None, None
+        storage.copied += nbytes
 
     def copy_bytes(self, storage: Any) -> None:
         if self.storage.device.type == "cpu":
@@ -235,6 +235,11 @@ class _Saved(LibraryParcel):
         self._shown = StorageWeakRef(storage), stream
         return storage
 
+    def __del__(self) -> None:
+        if hasattr(self, "_shown"):
+            self.storage.copied -= self._nbytes
+        super().__del__()
+
 
 class _Announcement:
     """Tensors that were announced together, by their numbers, and how many of them were unpacked or skipped."""
@@ -256,8 +261,11 @@ class _Packed:
 
 
 def _is_compiled() -> bool:
-    """Whether compiled code saves the tensor: then torch's runtime of such code has called the hook."""
-    frame: Any = sys._getframe(3)
+    """Whether compiled code saves the tensor: then torch's runtime of such code has called the hook.
+
+    The hook has no caller in Python where a thread of torch's calls it, as it does in the backward pass of a device.
+    """
+    frame: Any = sys._getframe(2).f_back
     for _ in range(3):
         if frame is None:
             return False
@@ -278,6 +286,7 @@ class Offload(Uncopied):
             raise TypeError("the pool has its store already")
         self.pool = pool if pool is not None else Pool(budget, directory=directory, store=store)  # type: ignore
         _keep_threshold()
+        self._budget = self.pool.stats()["hard_budget"]
         self._min_bytes = max(to_bytes(min_bytes, "min_bytes"), 1)
         self._hooks: List[Any] = []
         self._numbers = itertools.count()
@@ -313,7 +322,7 @@ class Offload(Uncopied):
         known = self._storages.get(id(owner))
         if known is None or not known.is_still(owner, storage, counter.version):
             known = self._storages[id(owner)] = _Storage(owner, storage, counter)
-        saved = known.save(self.pool, storage, shape)
+        saved = known.save(self.pool, self._budget, storage, shape)
         packed = _Packed(counter, shape, saved, next(self._numbers))
         self._order[packed.number] = packed
         return packed

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """PyTorch's saved tensors as parcels: gradients of models, views, changes in place, lives, orders, failures."""
 
+import _thread
 import gc
 import os
 import resource
@@ -8,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import warnings
 
 import pytest
@@ -183,6 +185,28 @@ def test_parts_of_a_large_storage_go_alone_until_they_are_as_large(offload):
     assert torch.allclose(weight.grad, wanted, atol=1e-3)
 
 
+def test_parts_of_a_storage_that_never_fits_into_the_budget(tmp_path):
+    offload = reel.offload(pool=reel.Pool("3M", directory=tmp_path, slab="64K"), min_bytes="1K")
+    data = torch.randn(64, 1 << 14)
+    weight = torch.ones(1 << 14, requires_grad=True)
+    with offload:
+        kept = [data[i:i + 8] * weight for i in range(56)]
+    sum(part.sum() for part in kept).backward()
+    assert torch.allclose(weight.grad, sum(data[i:i + 8].sum(0) for i in range(56)), atol=1e-3)
+
+
+def test_parts_that_are_gone_are_not_counted(offload):
+    data = torch.randn(64, 1024)
+    weight = torch.ones(1024, requires_grad=True)
+    with offload:
+        kept = [data[:2] * weight]
+        for i in range(56):
+            (data[i:i + 8] * weight).sum().backward()
+        kept += [data[3:5] * weight, data[7:9] * weight]
+        assert parcels(offload) == 3
+    del kept
+
+
 def test_memory_that_another_tensor_had_is_not_taken_for_it(offload):
     total, wanted = [], 0.0
     factor = torch.ones((), requires_grad=True)
@@ -232,13 +256,13 @@ def test_tensors_on_one_storage_that_count_their_changes_apart_are_saved_apart(o
 ])
 def test_a_change_in_place_is_an_error_as_without(change, min_bytes, tmp_path):
     with reel.offload("8M", directory=tmp_path, min_bytes=min_bytes):
-        x = big()
+        x = big().double()
         y = x.exp()
         z = y.sum()
     with torch.no_grad():
         change(x, y)
     del y
-    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+    with pytest.raises(RuntimeError, match=f"modified by an inplace operation: a tensor of {x.dtype} is at version"):
         z.backward()
 
 
@@ -307,6 +331,15 @@ def test_gradients_of_gradients(within, tmp_path):
     x, w = torch.randn(BIG), (torch.randn(BIG) / 100).requires_grad_()
     assert same(second(x, w, offload), second(x, w, Nothing()))
     assert parcels(offload) == 0
+
+
+def test_a_thread_of_torch_without_code_of_python_saves(offload):
+    """As those of devices do in a backward pass: the hook is the first function of Python there."""
+    saved, end = [], time.monotonic() + 10
+    _thread.start_new_thread(saved.extend, (map(offload._pack, [big().exp()]),))
+    while not saved and time.monotonic() < end:
+        time.sleep(0.001)
+    assert len(saved) == 1 and parcels(offload) == 1
 
 
 def test_threads_go_through_one_graph_and_graphs_of_their_own(tmp_path):
