@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The search for the system's malloc_usable_size(). Any thread runs it; two threads that search at
- * the same time find the same function.
+ * The search for the C library's malloc_usable_size(). Any thread runs it; two threads that search
+ * at the same time find the same function.
  */
 #include "config.h"
 
 #include <dlfcn.h>
+#include <gnu/lib-names.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -13,9 +14,15 @@
 
 typedef size_t usable_size(void *block);
 
+/*
+ * RTLD_NEXT alone may find the function of another allocator, which knows nothing of the blocks of
+ * __libc_malloc(). It serves where the C library was loaded by another name. dlopen() finds the
+ * library, which is loaded, and allocates only small blocks: these need no search.
+ */
 static usable_size *look_up(void)
 {
-	void *address = dlsym(RTLD_NEXT, "malloc_usable_size");
+	void *library = dlopen(LIBC_SO, RTLD_LAZY | RTLD_NOLOAD);
+	void *address = dlsym(library ? library : RTLD_NEXT, "malloc_usable_size");
 	usable_size *function = NULL;
 
 	memcpy(&function, &address, sizeof function);

@@ -60,6 +60,14 @@ if ./edges warm; then
 else
 	ok 0 'without the library the second gradient faults'
 fi
+# Such as jemalloc: its function knows nothing of the blocks of the C library.
+echo '#include <stdlib.h>
+size_t malloc_usable_size(void *block) { (void)block; abort(); }' >other.c
+$CC $CFLAGS -w -shared -fPIC -o other.so other.c
+for name in zero growth; do
+	env LD_PRELOAD="$library $PWD/other.so" ./edges $name
+	ok $? "with another allocator behind the library: $name"
+done
 # The program that the page of the library shows.
 sed -n '/^```c$/,/^```$/{/^```/!p;}' "$SOURCE_DIR/dropin/malloc/README.md" >manual.c
 $CC $CFLAGS -std=gnu11 -Wall -Wextra -Werror -o manual manual.c
