@@ -76,9 +76,12 @@ static int find_stride(const struct enzyme_loop *loop, size_t *stride)
 			 "version 1 of enzyme/checkpoint.h");
 }
 
-static int copy(const struct enzyme_loop *loop, const struct region *region, void *to,
-		const void *from, bool to_region)
+static int copy(const struct enzyme_loop *loop, const struct region *region, char *snapshot,
+		bool to_region)
 {
+	void *to = to_region ? region->data : snapshot;
+	const void *from = to_region ? snapshot : region->data;
+
 	if (!region->space) {
 		if (region->bytes)
 			memcpy(to, from, region->bytes);
@@ -99,36 +102,23 @@ static bool has_callbacks(const struct region *region)
 	return region->flags & CALLBACK;
 }
 
-static int save_regions(struct enzyme_loop *loop, char *to)
+static int copy_regions(struct enzyme_loop *loop, char *snapshot, bool to_region)
 {
 	size_t stride;
 	int error = find_stride(loop, &stride);
 
 	for (uint64_t i = 0; i < loop->place.n && !error; i++) {
 		const struct region *region = region_at(&loop->place, stride, i);
+		const struct callbacks *callbacks;
 
-		error = copy(loop, region, to, region->data, false);
-		if (has_callbacks(region))
-			region->callbacks->save(region->callbacks, region->data, region->shadow,
-						loop->place.slot);
-		to += region->bytes;
-	}
-	return error;
-}
-
-static int load_regions(struct enzyme_loop *loop, const char *from)
-{
-	size_t stride;
-	int error = find_stride(loop, &stride);
-
-	for (uint64_t i = 0; i < loop->place.n && !error; i++) {
-		const struct region *region = region_at(&loop->place, stride, i);
-
-		error = copy(loop, region, region->data, from, true);
-		if (has_callbacks(region))
-			region->callbacks->restore(region->callbacks, region->data, region->shadow,
-						   loop->place.slot);
-		from += region->bytes;
+		error = copy(loop, region, snapshot, to_region);
+		snapshot += region->bytes;
+		if (!has_callbacks(region))
+			continue;
+		callbacks = region->callbacks;
+		(to_region ? callbacks->restore : callbacks->save)(callbacks, region->data,
+								   region->shadow,
+								   loop->place.slot);
 	}
 	return error;
 }
@@ -139,7 +129,7 @@ int reel_enzyme_save(void *context, const void *state, void *snapshot)
 	struct enzyme_loop *loop = context;
 	int error = loop->place.env
 			    ? loop->options.save(loop->options.context, loop->place.env, snapshot)
-			    : save_regions(loop, snapshot);
+			    : copy_regions(loop, snapshot, false);
 
 	(void)state;
 	if (error)
@@ -152,7 +142,7 @@ int reel_enzyme_load(void *context, void *state, const void *snapshot)
 	struct enzyme_loop *loop = context;
 	int error = loop->place.env
 			    ? loop->options.load(loop->options.context, loop->place.env, snapshot)
-			    : load_regions(loop, snapshot);
+			    : copy_regions(loop, (char *)snapshot, true);
 
 	(void)state;
 	if (error)
