@@ -25,7 +25,8 @@
  * given back and no action would come before it is used, the program is aborted (SIGABRT). No
  * derivative comes of a wrong state.
  *
- * A loop of -1 steps cannot be told from one whose end is not known; fewer are none.
+ * Enzyme passes -1 for an unknown end, so a `for` whose bounds give -1 steps is taken for such a
+ * loop. A number below -1 is a loop without steps.
  *
  * Threads. Each loop that runs has a run of its own, and loops may be nested. Options are only read,
  * but for `stats`: loops that end at the same time have options of their own then.
