@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "plan.h"
+#include "plan/plan.h"
 
 #define WIDTH 960.0
 #define HEIGHT 560.0
@@ -46,32 +47,6 @@ static const char *const bars[REEL_MAX_TIERS] = {"memory", "disk", "third", "fou
 static const char *const kept_in[REEL_MAX_TIERS] = {"kept in memory", "kept on the disk",
 						     "kept in a third tier",
 						     "kept in a fourth tier"};
-
-static double or_one(double cost)
-{
-	return cost > 0 ? cost : 1;
-}
-
-static double duration_of(const struct reel_problem *problem, const reel_action *action)
-{
-	double steps = (double)(action->last - action->first);
-	double advance = or_one(problem->advance_cost);
-
-	switch (action->kind) {
-	case REEL_ACTION_ADVANCE:
-		return steps * advance;
-	case REEL_ACTION_RECORD:
-		return steps * or_one(problem->record_cost);
-	case REEL_ACTION_REVERSE:
-		return steps * or_one(problem->reverse_cost);
-	case REEL_ACTION_STORE:
-		return problem->tier[action->tier].store_cost * advance;
-	case REEL_ACTION_LOAD:
-		return problem->tier[action->tier].load_cost * advance;
-	default:
-		return 0;
-	}
-}
 
 static double across(const struct drawing *drawing, double time)
 {
@@ -228,7 +203,7 @@ static void put_bar(const struct drawing *drawing, const reel_action *action,
 /* Draws an action that begins at the present time of the drawing. */
 static int put_action(struct drawing *drawing, const reel_action *action)
 {
-	double until = drawing->now + duration_of(drawing->problem, action);
+	double until = drawing->now + reel_action_cost(drawing->problem, action);
 	struct kept *kept;
 
 	if (action->kind <= REEL_ACTION_REVERSE) {

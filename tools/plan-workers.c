@@ -6,11 +6,7 @@
 #include "config.h"
 
 #include "plan.h"
-
-static double or_one(double cost)
-{
-	return cost > 0 ? cost : 1;
-}
+#include "plan/plan.h"
 
 static double larger(double a, double b)
 {
@@ -31,8 +27,8 @@ static int64_t all_loads(const struct reel_problem *problem,
 static double shared_makespan(const struct reel_problem *problem, int64_t workers,
 			      const struct reel_schedule_report *report)
 {
-	double advance = or_one(problem->advance_cost), record = or_one(problem->record_cost);
-	double chain = (double)report->reversed * or_one(problem->reverse_cost);
+	double advance = reel_or_one(problem->advance_cost), record = reel_or_one(problem->record_cost);
+	double chain = (double)report->reversed * reel_or_one(problem->reverse_cost);
 	double shared = chain + (double)report->recorded * record;
 	double sweep = (double)report->advances * advance;
 

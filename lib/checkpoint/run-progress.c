@@ -208,9 +208,9 @@ static double time_in(const struct reel_run_progress *progress, unsigned referen
 static double time_left(const struct reel_run_progress *progress, const struct reel_problem *problem)
 {
 	const double planned[REEL_PIECE_KINDS] = {
-		[REEL_ACTION_ADVANCE] = problem->advance_cost > 0 ? problem->advance_cost : 1,
-		[REEL_ACTION_RECORD] = problem->record_cost > 0 ? problem->record_cost : 1,
-		[REEL_ACTION_REVERSE] = problem->reverse_cost > 0 ? problem->reverse_cost : 1,
+		[REEL_ACTION_ADVANCE] = reel_or_one(problem->advance_cost),
+		[REEL_ACTION_RECORD] = reel_or_one(problem->record_cost),
+		[REEL_ACTION_REVERSE] = reel_or_one(problem->reverse_cost),
 	};
 	unsigned reference = reference_of(progress);
 	double cost[REEL_PIECE_KINDS], left = 0;

@@ -27,35 +27,11 @@ struct walk {
 	double next; /* cost from which the next event is written */
 };
 
-static double cost_of(const struct reel_problem *problem, const reel_action *action)
-{
-	const double step[REEL_PIECE_KINDS] = {
-		[REEL_ACTION_ADVANCE] = problem->advance_cost,
-		[REEL_ACTION_RECORD] = problem->record_cost,
-		[REEL_ACTION_REVERSE] = problem->reverse_cost,
-	};
-
-	switch (action->kind) {
-	case REEL_ACTION_STORE:
-		return problem->tier[action->tier].store_cost;
-	case REEL_ACTION_LOAD:
-		return problem->tier[action->tier].load_cost;
-	case REEL_ACTION_ADVANCE:
-	case REEL_ACTION_RECORD:
-	case REEL_ACTION_REVERSE:
-		/* A problem that gives no cost of a step says that all steps cost the same. */
-		return (step[action->kind] > 0 ? step[action->kind] : 1) *
-		       (double)(action->last - action->first);
-	default:
-		return 0;
-	}
-}
-
 static void add_cost(void *context, const reel_action *action)
 {
 	struct walk *walk = context;
 
-	walk->all += cost_of(&walk->run->plan->problem, action);
+	walk->all += reel_action_cost(&walk->run->plan->problem, action);
 }
 
 static int64_t share_of(double cost, double all)
@@ -69,7 +45,7 @@ static void write_piece(void *context, const reel_action *action)
 	double begin = walk->cost;
 	reel_action piece;
 
-	walk->cost += cost_of(&walk->run->plan->problem, action);
+	walk->cost += reel_action_cost(&walk->run->plan->problem, action);
 	if (action->kind >= REEL_PIECE_KINDS || walk->cost < walk->next)
 		return;
 	piece = reel_run_piece_of(walk->run, action);

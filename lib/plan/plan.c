@@ -202,11 +202,6 @@ const char *reel_plan_problem(enum reel_planner planner, const struct reel_probl
 
 #define NO_MEMORY "no memory for a plan"
 
-static double or_one(double cost)
-{
-	return cost > 0 ? cost : 1;
-}
-
 /* Neither a list of the caller's own actions nor a plan that keeps all tapes has levels. */
 static bool has_levels(const struct planner *planner)
 {
@@ -238,9 +233,9 @@ static reel_plan *new_plan(const struct planner *planner, const struct reel_prob
 	REEL_ASSERT(problem->tiers <= REEL_MAX_TIERS);
 	plan->planner = planner;
 	plan->problem = *problem;
-	plan->problem.advance_cost = or_one(problem->advance_cost);
-	plan->problem.record_cost = or_one(problem->record_cost);
-	plan->problem.reverse_cost = or_one(problem->reverse_cost);
+	plan->problem.advance_cost = reel_or_one(problem->advance_cost);
+	plan->problem.record_cost = reel_or_one(problem->record_cost);
+	plan->problem.reverse_cost = reel_or_one(problem->reverse_cost);
 	REEL_ASSERT(reel_is_cost(plan->problem.advance_cost) || !planner);
 	if (has_levels(planner))
 		number_slots(plan);

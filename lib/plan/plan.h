@@ -25,6 +25,12 @@ static inline bool reel_is_cost(double cost)
 	return cost >= 0 && cost <= 1e100;
 }
 
+/* A problem that gives no cost of a step says that all steps cost the same. */
+static inline double reel_or_one(double cost)
+{
+	return cost > 0 ? cost : 1;
+}
+
 enum decision_kind {
 	DECIDE_ADVANCE,
 	DECIDE_RECORD,
@@ -178,6 +184,28 @@ int reel_count_free(const reel_plan *plan, int64_t times, int64_t steps, int64_t
 /* Returns the time that one worker takes by the costs of the problem. */
 double reel_plan_makespan(const struct reel_problem *problem,
 			  const struct reel_schedule_report *report);
+
+/* Returns the part of that time that one action takes. */
+static inline double reel_action_cost(const struct reel_problem *problem, const reel_action *action)
+{
+	double steps = (double)(action->last - action->first);
+	double advance = reel_or_one(problem->advance_cost);
+
+	switch (action->kind) {
+	case REEL_ACTION_ADVANCE:
+		return steps * advance;
+	case REEL_ACTION_RECORD:
+		return steps * reel_or_one(problem->record_cost);
+	case REEL_ACTION_REVERSE:
+		return steps * reel_or_one(problem->reverse_cost);
+	case REEL_ACTION_STORE:
+		return problem->tier[action->tier].store_cost * advance;
+	case REEL_ACTION_LOAD:
+		return problem->tier[action->tier].load_cost * advance;
+	default:
+		return 0;
+	}
+}
 
 /*
  * Computes the table of the first `tiers` tiers. Unless `times` is NULL, *times becomes an array of

@@ -361,16 +361,14 @@ static void replay_all(struct replay *replay, reel_schedule *schedule)
 double reel_plan_makespan(const struct reel_problem *problem,
 			  const struct reel_schedule_report *report)
 {
-	double advance = problem->advance_cost > 0 ? problem->advance_cost : 1;
-	double record = problem->record_cost > 0 ? problem->record_cost : 1;
-	double reverse = problem->reverse_cost > 0 ? problem->reverse_cost : 1;
 	double advances = (double)report->advances;
 
 	for (unsigned t = 0; t < problem->tiers; t++)
 		advances += (double)report->stores[t] * problem->tier[t].store_cost +
 			    (double)report->loads[t] * problem->tier[t].load_cost;
-	return advance * advances + record * (double)report->recorded +
-	       reverse * (double)report->reversed;
+	return reel_or_one(problem->advance_cost) * advances +
+	       reel_or_one(problem->record_cost) * (double)report->recorded +
+	       reel_or_one(problem->reverse_cost) * (double)report->reversed;
 }
 
 int reel_plan_check(const reel_plan *plan, const struct reel_problem *problem, int64_t steps,

@@ -144,23 +144,28 @@ static int reverse(void *context, void *adjoint, int64_t first, int64_t last, re
 static int checkpoint(void)
 {
 	/* So short that each piece of the plan has an event. */
-	struct reel_problem problem = one_tier(60, 5);
+	struct reel_problem problem = {.steps = 60, .tiers = 1, .advance_cost = 2, .record_cost = 3,
+				       .reverse_cost = 4, .tier = {{.slots = 5, .store_cost = 2}}};
 	reel_model model = {
 		.state_bytes = 8, .advance = go, .record = record, .reverse = reverse};
 	reel_plan *plan = open_plan(REEL_BINOMIAL, &problem);
+	struct reel_schedule_report report;
 	struct reel_run_stats stats;
 	double state = 0;
 	reel_run *run;
 
 	if (reel_run_open(&run, plan, &model, NULL) || reel_run_forward(run, NULL, &state) ||
-	    reel_run_reverse(run, NULL, &state, NULL))
+	    reel_run_reverse(run, NULL, &state, NULL) ||
+	    reel_plan_check(plan, NULL, problem.steps, &report))
 		return 1;
 	reel_run_get_stats(run, &stats);
 	write_stats("{\"advanced\":%lld,\"recorded\":%lld,\"reversed\":%lld,\"stores\":%lld,"
-		    "\"loads\":%lld,\"advance_ns\":%lld}",
+		    "\"loads\":%lld,\"advance_ns\":%lld,\"first_share\":%lld}",
 		    (long long)stats.advanced, (long long)stats.recorded, (long long)stats.reversed,
 		    (long long)stats.stores[0], (long long)stats.loads[0],
-		    (long long)stats.advance_ns);
+		    (long long)stats.advance_ns,
+		    /* It is stored, in the time of two advances, before a step is taken. */
+		    (long long)(1e9 * 2 * problem.advance_cost / report.makespan));
 	reel_run_close(run);
 	reel_plan_close(plan);
 	return 0;
@@ -394,6 +399,15 @@ static int compare_with_plan(const struct trace *trace)
 	return pieces;
 }
 
+static long long first_number(const struct trace *trace, const char *name, const char *argument)
+{
+	int i = 0;
+
+	while (i < trace->events && !is_named(trace->event[i], name))
+		i++;
+	return i < trace->events ? number_in(trace->event[i], argument) : -1;
+}
+
 static void test_run(void)
 {
 	struct trace trace;
@@ -412,6 +426,8 @@ static void test_run(void)
 	is_int(count_events(&trace, "load"), stat_of("loads"), "states loaded");
 	is_int(sum_of(&trace, "advance", "dur"), stat_of("advance_ns"), "time of advances");
 	ok(compare_with_plan(&trace) > 120, "not only one a step");
+	is_int(first_number(&trace, "planned advance", "begin"), stat_of("first_share"),
+	       "the first one begins when the first state is stored");
 	close_trace(&trace);
 }
 
