@@ -26,6 +26,7 @@
 
 #include "json.h"
 #include "os/clock.h"
+#include "os/environment.h"
 #include "trace/live.h"
 #include "verb.h"
 
@@ -34,8 +35,6 @@
 #define INTERVAL_MS 1000
 /* The column in which commands begin. */
 #define COMMAND_COLUMN 92
-/* Maximum length of an answer. The library sends no longer one. */
-#define MAX_ANSWER (1 << 20)
 
 const char top_help[] =
 	"Usage: reel top [OPTION]...\n"
@@ -155,8 +154,8 @@ static bool receive(struct processes *processes, int reader, char *text)
 {
 	struct sockaddr_un from = {.sun_family = AF_UNIX};
 	socklen_t from_length = sizeof from;
-	ssize_t length = recvfrom(reader, text, MAX_ANSWER, MSG_DONTWAIT, (struct sockaddr *)&from,
-				  &from_length);
+	ssize_t length = recvfrom(reader, text, REEL_LIVE_MAX_ANSWER, MSG_DONTWAIT,
+				  (struct sockaddr *)&from, &from_length);
 
 	if (length <= 0 || from_length <= offsetof(struct sockaddr_un, sun_path))
 		return false;
@@ -179,7 +178,7 @@ static void receive_all(struct processes *processes, int reader)
 {
 	uint64_t now = reel_clock_ns(), until = now + PATIENCE_MS * UINT64_C(1000000);
 	struct pollfd input = {.fd = reader, .events = POLLIN};
-	char *text = grow(NULL, MAX_ANSWER + 1);
+	char *text = grow(NULL, REEL_LIVE_MAX_ANSWER + 1);
 
 	for (int answers = 0; answers < processes->count && now < until; now = reel_clock_ns())
 		if (poll(&input, 1, (int)((until - now) / 1000000) + 1) > 0)
@@ -190,7 +189,7 @@ static void receive_all(struct processes *processes, int reader)
 /* The socket at which this command gets answers. Returns it, or -errno. */
 static int open_reader(const char *directory, struct sockaddr_un *name)
 {
-	const int bytes = MAX_ANSWER;
+	const int bytes = REEL_LIVE_MAX_ANSWER;
 	int reader = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	if (reader < 0)
@@ -209,8 +208,9 @@ static int open_reader(const char *directory, struct sockaddr_un *name)
 static int find(struct processes *processes)
 {
 	char directory[REEL_LIVE_NAME];
-	int error = reel_live_directory(directory, getenv("REEL_STATS_DIR"), false), reader;
+	int error = reel_live_directory(directory, reel_environment("REEL_STATS_DIR"), false);
 	struct sockaddr_un name;
+	int reader;
 
 	if (error)
 		return error == -ENOENT ? 0 : error;
@@ -274,12 +274,12 @@ static bool is_of(const char *line, const char *object)
 	return !strncmp(line, object, length) && line[length] == ' ';
 }
 
-/* The first line of a run; NULL: there is none. */
-static const char *run_of(const struct process *process)
+/* The first line of such an object; NULL: there is none. */
+static const char *first_of(const struct process *process, const char *object)
 {
 	const char *line = process->answer;
 
-	while (line && *line && !is_of(line, "run"))
+	while (line && *line && !is_of(line, object))
 		line = next_line(line);
 	return line && *line ? line : NULL;
 }
@@ -444,12 +444,15 @@ static void put_figures(const struct figures *figures, const struct rates *rates
 
 static void put_run(const struct process *process)
 {
-	const char *run = run_of(process), *end = run ? end_of(run) : NULL, *left;
-	char done[32] = "-", time[32] = "-";
+	const char *run = first_of(process, "run"), *end = run ? end_of(run) : NULL, *left;
+	const char *sweep = run && number_of(run, end, "reverses") > 0 ? "reverse" : "forward";
+	char done[64] = "-", time[32] = "-";
 
 	if (run && value_of(run, end, "share"))
-		snprintf(done, sizeof done, "%.0f%% %s", 100 * number_of(run, end, "share"),
-			 number_of(run, end, "reverses") > 0 ? "reverse" : "forward");
+		snprintf(done, sizeof done, "%.0f%% %s", 100 * number_of(run, end, "share"), sweep);
+	else if (run && value_of(run, end, "steps"))
+		snprintf(done, sizeof done, "%.0f/%.0f %s", number_of(run, end, "done"),
+			 number_of(run, end, "steps"), sweep);
 	else if (run)
 		snprintf(done, sizeof done, "step %.0f", number_of(run, end, "done"));
 	left = run ? value_of(run, end, "seconds_left") : NULL;
@@ -495,6 +498,10 @@ static void put_process(const struct process *process, const struct processes *b
 	printf("%8d %4s", atoi(name_of(process)), rank[0] ? rank : "-");
 	if (!process->answer) {
 		puts(" does not answer: it is stopped, or many ask it");
+		return;
+	}
+	if (first_of(process, "left_out")) {
+		puts(" has too many pools and runs for an answer");
 		return;
 	}
 	add_rates(&rates, process, before);
@@ -652,8 +659,9 @@ static void put_json_process(const struct process *process, const struct process
 	putchar('{');
 	put_json_members(process->answer);
 	printf(", \"answers\": true, \"written_per_second\": %.0f, \"read_per_second\": %.0f, "
-	       "\"waits_per_second\": %.4f",
-	       rates.written, rates.read, rates.waits);
+	       "\"waits_per_second\": %.4f, \"left_out\": %s",
+	       rates.written, rates.read, rates.waits,
+	       first_of(process, "left_out") ? "true" : "false");
 	put_json_list(process, "pools", "pool");
 	put_json_list(process, "runs", "run");
 	putchar('}');
@@ -682,9 +690,10 @@ static int fail(int error)
 {
 	char directory[REEL_LIVE_NAME];
 
-	reel_live_directory(directory, getenv("REEL_STATS_DIR"), false);
+	reel_live_directory(directory, reel_environment("REEL_STATS_DIR"), false);
 	fprintf(stderr, "reel top: cannot read '%s': %s\n", directory,
-		error == -EPERM ? "it is not a directory of yours alone; remove it"
+		error == -EPERM ? "it is not a directory of yours alone; remove it, or set "
+				  "REEL_STATS_DIR"
 				: strerror(-error));
 	return EXIT_FAILURE;
 }

@@ -203,16 +203,43 @@ static int open_schedules(reel_run *run)
 					      : reel_schedule_open(&run->later, run->plan);
 }
 
+/* The caller's lists of parts need not outlive the opening. */
+static int own_parts(reel_run *run)
+{
+	struct reel_run_options *options = &run->options;
+	size_t parts = (size_t)options->state_parts + options->adjoint_parts;
+
+	if (!parts)
+		return 0;
+	run->part = malloc(parts * sizeof *run->part);
+	if (!run->part)
+		return reel_fail(-ENOMEM, "no memory for a run");
+	for (unsigned i = 0; i < options->state_parts; i++)
+		run->part[i] = options->state_part[i];
+	for (unsigned i = 0; i < options->adjoint_parts; i++)
+		run->part[options->state_parts + i] = options->adjoint_part[i];
+	options->state_part = run->part;
+	options->adjoint_part = run->part + options->state_parts;
+	if (options->state_parts)
+		run->model.state_bytes = total(options->state_part, options->state_parts);
+	if (options->adjoint_parts)
+		options->adjoint_bytes = total(options->adjoint_part, options->adjoint_parts);
+	return 0;
+}
+
 static int fill(reel_run *run)
 {
-	int error = open_schedules(run);
+	int error = own_parts(run);
 
 	if (!error)
-		error = reel_progress_open(run);
+		error = open_schedules(run);
 	if (!error)
 		error = open_files(run);
 	if (!error)
 		error = complete(&run->options);
+	/* After the pool is open: the first pool of a process makes it answer `reel top`. */
+	if (!error)
+		error = reel_progress_open(run);
 	if (!error)
 		error = reel_snapshots_open(&run->snapshots, run->options.pool,
 					    run->model.state_bytes, run->plan->problem.tiers,
@@ -224,30 +251,6 @@ static int fill(reel_run *run)
 	REEL_ASSERT(run->options.puts > 0 && run->options.puts <= REEL_MAX_PUTS);
 	REEL_ASSERT(run->phase == REEL_RUN_IDLE);
 	reel_run_begin(run);
-	return 0;
-}
-
-/* The caller's lists of parts need not outlive the opening. */
-static int own_parts(reel_run *run)
-{
-	struct reel_run_options *options = &run->options;
-	size_t parts = (size_t)options->state_parts + options->adjoint_parts;
-
-	if (!parts)
-		return 0;
-	run->part = malloc(parts * sizeof *run->part);
-	if (!run->part)
-		return -ENOMEM;
-	for (unsigned i = 0; i < options->state_parts; i++)
-		run->part[i] = options->state_part[i];
-	for (unsigned i = 0; i < options->adjoint_parts; i++)
-		run->part[options->state_parts + i] = options->adjoint_part[i];
-	options->state_part = run->part;
-	options->adjoint_part = run->part + options->state_parts;
-	if (options->state_parts)
-		run->model.state_bytes = total(options->state_part, options->state_parts);
-	if (options->adjoint_parts)
-		options->adjoint_bytes = total(options->adjoint_part, options->adjoint_parts);
 	return 0;
 }
 
@@ -288,10 +291,6 @@ static int open_run(reel_run **opened, const reel_plan *plan, const reel_model *
 	run->plan = plan;
 	run->model = *model;
 	run->options = *options;
-	if (own_parts(run)) {
-		free(run);
-		return reel_fail(-ENOMEM, "no memory for a run");
-	}
 	run->group = *group;
 	error = fill(run);
 	if (error) {

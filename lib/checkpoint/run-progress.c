@@ -403,15 +403,6 @@ static void note_for_top(struct reel_run_progress *progress, const struct reel_p
 	progress->described = time;
 }
 
-static void forget_for_top(struct reel_run_progress *progress)
-{
-	REEL_UNCANCELLED;
-
-	pthread_mutex_lock(&progress->lock);
-	progress->described = 0;
-	pthread_mutex_unlock(&progress->lock);
-}
-
 /* The time that has passed since the description was made is not left any more. */
 static void write_live(const struct reel_live_object *object, FILE *answer)
 {
@@ -437,7 +428,8 @@ static void write_live(const struct reel_live_object *object, FILE *answer)
 	fprintf(answer, "run reverses=%d done=%" PRId64, now.reverses, now.done);
 	if (now.steps != REEL_UNKNOWN_STEPS)
 		fprintf(answer, " steps=%" PRId64, now.steps);
-	if (now.share >= 0)
+	/* If the run takes longer than it was said to, nobody knows how much is left. */
+	if (now.share >= 0 && (left > 0 || (now.reverses && now.done == now.steps)))
 		fprintf(answer, " share=%.4f seconds_left=%.3f", now.seconds / (now.seconds + left),
 			left);
 	fprintf(answer, " seconds=%.3f steps_per_second=%.6g\n", now.seconds,
@@ -571,7 +563,7 @@ void reel_progress_go_on(reel_run *run)
 	claim(progress);
 	pthread_mutex_lock(&progress->lock);
 	progress->sweep = reel_clock_ns();
-	/* Nothing was done yet in this process: what it did since it resumed the run is not the run's. */
+	/* The time between reel_run_resume() and this sweep does not belong to the run. */
 	if (progress->sweep_ns <= 0 && !progress->reverses)
 		progress->begun = progress->sweep;
 	progress->sweep_ns = 0;
@@ -582,18 +574,23 @@ void reel_progress_go_on(reel_run *run)
 		progress->done = atomic_load_explicit(&run->reversed, memory_order_relaxed);
 	/* The first piece is to be described, however soon it ends. */
 	if (reel_is_live() && !progress->described)
-		note_for_top(progress, &(struct reel_progress){.steps = run->steps, .share = -1},
+		note_for_top(progress, &(struct reel_progress){.steps = run->steps, .share = -1,
+			     .seconds = 1e-9 * ((double)(progress->sweep - progress->begun) - CALL_NS)},
 			     progress->sweep - CALL_NS);
 	pthread_mutex_unlock(&progress->lock);
 }
 
 void reel_progress_end(reel_run *run)
 {
+	REEL_UNCANCELLED;
+
 	if (!run->progress)
 		return;
 	stop_showing(run->progress);
+	pthread_mutex_lock(&run->progress->lock);
 	if (run->phase == REEL_RUN_IDLE)
-		forget_for_top(run->progress);
+		run->progress->described = 0;
+	pthread_mutex_unlock(&run->progress->lock);
 }
 
 /* A process that is not the first of its group shows no lines. */

@@ -29,8 +29,6 @@
 #define LOOK_MS 1000
 /* Number of bytes of the command's words that are shown. */
 #define COMMAND 200
-/* An answer has to fit into the buffer of the socket. The system may allow less. */
-#define MAX_ANSWER (1 << 20)
 
 _Atomic bool reel_live_is_on;
 
@@ -39,7 +37,7 @@ static struct {
 	bool is_asked; /* the environment was read */
 	struct reel_live_object *objects;
 	uint64_t began;
-	pid_t process; /* whose the socket and the thread are */
+	pid_t process; /* that opened the socket; the child of a fork differs */
 	char *who;     /* its rank and its command, as answers have them */
 	int socket;
 	struct reel_os_file_identity identity;
@@ -127,8 +125,11 @@ static void write_answer(FILE *answer)
 	fputs("end\n", answer);
 }
 
-/* A reader that does not read is given up when the time of the socket is over. */
-static void answer_to(const struct sockaddr_un *reader, socklen_t reader_length)
+/*
+ * A reader that does not read is given up when the time of the socket is over. If the answer is
+ * longer than a datagram or the buffer of the reader, only its first line is sent.
+ */
+static void answer_to(const struct sockaddr *reader, socklen_t reader_length)
 {
 	char *text = NULL;
 	size_t length = 0;
@@ -137,9 +138,15 @@ static void answer_to(const struct sockaddr_un *reader, socklen_t reader_length)
 	if (!stream)
 		return;
 	write_answer(stream);
-	if (!fclose(stream))
-		sendto(live.socket, text, length, MSG_NOSIGNAL, (const struct sockaddr *)reader,
-		       reader_length);
+	if (!fclose(stream) &&
+	    (length > REEL_LIVE_MAX_ANSWER ||
+	     (sendto(live.socket, text, length, MSG_NOSIGNAL, reader, reader_length) < 0 &&
+	      errno == EMSGSIZE))) {
+		char *rest = strchr(text, '\n') + 1;
+
+		snprintf(rest, length + 1 - (size_t)(rest - text), "left_out all=1\nend\n");
+		sendto(live.socket, text, strlen(text), MSG_NOSIGNAL, reader, reader_length);
+	}
 	free(text);
 }
 
@@ -167,7 +174,7 @@ static void *run(void *unused)
 		if (recvfrom(live.socket, &question, 1, MSG_DONTWAIT, (struct sockaddr *)&reader,
 			     &length) >= 0 &&
 		    length > offsetof(struct sockaddr_un, sun_path))
-			answer_to(&reader, length);
+			answer_to((const struct sockaddr *)&reader, length);
 	}
 	return unused;
 }
@@ -189,7 +196,7 @@ static int name_socket(void)
 static int open_socket(void)
 {
 	const struct timeval second = {.tv_sec = 1};
-	const int bytes = MAX_ANSWER;
+	const int bytes = REEL_LIVE_MAX_ANSWER;
 	int error = name_socket();
 
 	if (error)
@@ -253,12 +260,11 @@ static void begin(void)
 		return;
 	}
 	error = start();
-	if (error == -EPERM)
+	if (error)
 		reel_environment_refuse("REEL_STATS", text,
-					"reel-UID in /tmp, or in REEL_STATS_DIR, must be a directory "
-					"of this user's alone");
-	else if (error)
-		reel_environment_refuse("REEL_STATS", text, strerror(-error));
+					error == -EPERM ? "reel-UID in /tmp, or in REEL_STATS_DIR, "
+							  "must be a directory of this user's alone"
+							: strerror(-error));
 	/* Relaxed: the flag says what to count, and guards no data. */
 	atomic_store_explicit(&reel_live_is_on, !error, memory_order_relaxed);
 }

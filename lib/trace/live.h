@@ -10,6 +10,7 @@
  *	run reverses=1 done=700 steps=1000 ...
  *	end
  *
+ * An answer that would be too long has "left_out all=1" in place of the lines of all objects.
  * A later version may add names to a line, and kinds of lines. `command` is the rest of its line.
  */
 #ifndef REEL_LIB_LIVE_H
@@ -54,6 +55,9 @@ void reel_live_unlock_after_fork(void);
  * next object that the child adds begins anew.
  */
 void reel_live_leave(void);
+
+/* An answer has to fit into the buffers of both sockets. The system may allow less. */
+#define REEL_LIVE_MAX_ANSWER (1 << 20)
 
 /* Room for the name of the directory. A socket in it has at most 28 characters more. */
 #define REEL_LIVE_NAME 80

@@ -163,6 +163,22 @@ end
 answers "$third" "$third" ''
 grep -q 'a?b?c' table && ! LC_ALL=C grep -q "$(printf '\233')" table
 ok $? 'what could be a command to the terminal is not written to it'
+run="process pid=0 seconds=1 command=x
+run reverses=1 done=3 steps=10 seconds=2.5 steps_per_second=1
+end
+"
+answers "$run" "$run" ''
+grep -q ' 3/10 reverse  *- x' table
+ok $? 'a sweep whose share is not known'
+left_out="process pid=0 seconds=1 command=x
+left_out all=1
+end
+"
+answers "$left_out" "$left_out" ''
+grep -q 'has too many pools and runs for an answer' table
+ok $? 'an answer that was too long'
+answers "$left_out" "$left_out" 'p, = p; assert p["answers"] and p["left_out"]'
+ok $? 'also as JSON'
 fourth='process pid=0 seconds=1 command=x
 pool number=7 parent=3 in_use_bytes=8192 resident_bytes=4096 in_store_bytes=0
 end
@@ -200,12 +216,18 @@ if [ "$(id -u)" -eq 0 ] && setpriv --reuid $other "$reel" --version >/dev/null 2
 	[ $? -eq 0 ] && grep -q 'REEL_STATS=live.*must be a directory of this user' said
 	ok $? 'a directory that is not its own is refused, and the program goes on'
 	setpriv --reuid $other "$reel" top --once >said 2>&1
-	[ $? -eq 1 ] && grep -q "cannot read '$theirs': it is not a directory of yours alone" said
+	[ $? -eq 1 ] && grep -q "cannot read '$theirs': it is not a directory of yours alone; remove it, or set REEL_STATS_DIR" said
 	ok $? 'also by reel top'
 	rmdir "$theirs"
 else
 	skip 'another user: who is not root cannot be one'
 fi
+start 1 REEL_STATS_DIR=
+usual=$!
+(REEL_STATS_DIR='' && figures $usual 'assert p')
+ok $? 'an empty name of a directory is none'
+directory=/tmp/reel-$(id -u)
+stop $usual
 is_refused "'reel top --help'" "$reel" top --twice
 ok $? 'an unknown option is refused'
 "$reel" top --help | grep -q REEL_STATS=live

@@ -20,6 +20,7 @@
 
 #include "helpers/plan-support.h"
 #include "helpers/spill-support.h"
+#include "os/clock.h"
 #include "trace/live.h"
 
 #include <reel/run.h>
@@ -107,7 +108,7 @@ static unsigned count_lines(const char *answer, const char *object)
 /* A number of the first line of such an object; -1: it has none of this name. */
 static double figure(const char *answer, const char *object, const char *name)
 {
-	const char *line = strstr(answer, object), *end = line ? strchr(line, '\n') : NULL;
+	const char *line = strstr(answer, object), *end = line ? strchr(line + 1, '\n') : NULL;
 	char text[64];
 	const char *at;
 
@@ -181,73 +182,123 @@ static void take_time(void)
 	usleep(250000);
 }
 
-static unsigned wrong_places;
+static unsigned looks, wrong_places, wrong_seconds, wrong_shares;
+static bool reverses;
+static double began;
 
-/* Before the first piece has ended, nothing is known. */
-static void look_at_run(int reverses, int64_t done)
+/* Looks at the run while the piece of these steps is carried out. */
+static void look_at_run(int64_t first, int64_t last)
 {
 	const char *answer = ask(getpid());
+	double seconds = figure(answer, "\nrun ", "seconds");
 
-	wrong_places += (int64_t)figure(answer, "\nrun ", "done") != done ||
+	looks++;
+	wrong_places += (int64_t)figure(answer, "\nrun ", "done") !=
+				(reverses ? STEPS - last : first) ||
 			(int)figure(answer, "\nrun ", "reverses") != reverses ||
 			(int)figure(answer, "\nrun ", "steps") != STEPS ||
 			count_lines(answer, "run ") != 1;
+	wrong_seconds += seconds < 0 || seconds > reel_clock_seconds() - began + 0.001;
+	take_time();
+}
+
+/* The last piece takes longer than was expected: nobody knows how long. */
+static void outlast(void)
+{
+	unsigned tries = 200;
+
+	wrong_shares += figure(ask(getpid()), "\nrun ", "share") <= 0;
+	while (figure(ask(getpid()), "\nrun ", "share") >= 0 && --tries)
+		usleep(50000);
+	wrong_shares += !tries || figure(ask(getpid()), "\nrun ", "seconds_left") >= 0;
 }
 
 static int advance_slowly(void *context, void *state, int64_t first, int64_t last)
 {
 	(void)context;
-	if (first > 0)
-		look_at_run(0, first);
-	take_time();
+	look_at_run(first, last);
 	*(double *)state += (double)(last - first);
 	return 0;
 }
 
 static int record_slowly(void *context, void *state, int64_t first, int64_t last, reel_tape *tape)
 {
-	if (first > 0)
-		look_at_run(0, first);
-	(void)context;
-	take_time();
 	reel_push(tape, *(double *)state);
-	*(double *)state += (double)(last - first);
-	return 0;
+	return advance_slowly(context, state, first, last);
 }
 
 static int reverse_slowly(void *context, void *adjoint, int64_t first, int64_t last,
 			  reel_tape *tape)
 {
 	(void)context;
-	(void)first;
 	(void)adjoint;
-	if (last < STEPS)
-		look_at_run(1, STEPS - last);
-	take_time();
+	if (!first)
+		outlast();
+	look_at_run(first, last);
 	return reel_pop(tape, double) < 0 ? -EILSEQ : 0;
+}
+
+/* The run opens the first pool of the process. */
+static void run_slowly(void)
+{
+	struct reel_problem problem = one_tier(STEPS, STEPS);
+	const reel_model model = {sizeof(double), advance_slowly, record_slowly, reverse_slowly,
+				  NULL, NULL};
+	double state = 0, adjoint = 1;
+	reel_plan *plan;
+	reel_run *run;
+
+	if (reel_plan_open(&plan, REEL_BINOMIAL, &problem) ||
+	    reel_run_open(&run, plan, &model, NULL))
+		abort();
+	began = reel_clock_seconds();
+	is_int(reel_run_forward(run, NULL, &state), 0, "its forward sweep");
+	reverses = true;
+	is_int(reel_run_reverse(run, NULL, &state, &adjoint), 0, "and its reverse sweep");
+	ok(looks > 2 * STEPS, "are looked at in %u pieces", looks);
+	is_int(wrong_places, 0, "are where they are said to be");
+	is_int(wrong_seconds, 0, "and not older");
+	is_int(wrong_shares, 0, "a piece that takes longer than expected has no share");
+	ok(!count_lines(ask(getpid()), "run "), "when it has ended, it is not shown");
+	reel_run_close(run);
+	reel_plan_close(plan);
 }
 
 static void a_run_is_where_it_is(void)
 {
-	struct reel_problem problem = one_tier(STEPS, 1);
-	const reel_model model = {sizeof(double), advance_slowly, record_slowly, reverse_slowly,
-				  NULL, NULL};
-	double state = 0, adjoint = 1;
-	reel_pool *pool = open_pool((struct reel_pool_options){0});
-	struct reel_run_options options = {.pool = pool};
-	reel_plan *plan;
-	reel_run *run;
+	struct sockaddr_un name;
+	pid_t child;
 
 	tap_case("a run");
-	if (reel_plan_open(&plan, REEL_STORE_ALL, &problem) ||
-	    reel_run_open(&run, plan, &model, &options))
-		abort();
-	is_int(reel_run_forward(run, NULL, &state), 0, "its forward sweep");
-	is_int(reel_run_reverse(run, NULL, &state, &adjoint), 0, "and its reverse sweep");
-	is_int(wrong_places, 0, "are where they are said to be");
-	ok(!count_lines(ask(getpid()), "run "), "when it has ended, it is not shown");
-	reel_run_close(run);
-	reel_plan_close(plan);
+	child = fork_with_timeout();
+	if (!child) {
+		run_slowly();
+		tap_child_end();
+	}
+	ok(tap_child_passed(child), "is where it is said to be");
+	if (find_socket(child, &name))
+		unlink(name.sun_path);
+}
+
+static void write_much(const struct reel_live_object *object, FILE *answer)
+{
+	(void)object;
+	fprintf(answer, "much text=%*d\n", 2 * REEL_LIVE_MAX_ANSWER, 0);
+}
+
+static void too_long_an_answer_says_so(void)
+{
+	struct reel_live_object much = {.write = write_much};
+	reel_pool *pool = open_pool((struct reel_pool_options){0});
+	const char *answer;
+
+	tap_case("too long an answer");
+	reel_live_add(&much);
+	answer = ask(getpid());
+	ok(is_whole(answer) && count_lines(answer, "left_out ") && !count_lines(answer, "pool "),
+	   "it leaves all out, and says so");
+	reel_live_remove(&much);
+	is_int(count_lines(ask(getpid()), "pool "), 1, "a shorter one leaves nothing out");
 	reel_pool_close(pool);
 }
 
@@ -479,8 +530,9 @@ int main(int count, char **words)
 		return stand_by(words[1]);
 	tap_begin();
 	setenv("REEL_STATS_DIR", ".", 1);
-	figures_are_those_of_the_pool();
 	a_run_is_where_it_is();
+	figures_are_those_of_the_pool();
+	too_long_an_answer_says_so();
 	many_ask_at_once();
 	who_does_not_read_is_given_up();
 	a_child_has_its_own();
