@@ -18,11 +18,14 @@
 /* Both return false if the line makes no sense. */
 static bool read_code(struct profile *profile, char *text)
 {
-	struct code *code = &profile->code[profile->codes];
+	struct code *code = realloc(profile->code, (size_t)(profile->codes + 1) * sizeof *code);
 	int at = -1;
 
-	if (profile->codes == MAX_CODE ||
-	    sscanf(text, "code %" SCNx64 " %" SCNx64 " %" SCNx64 " %n", &code->begin, &code->end,
+	if (!code)
+		return false;
+	profile->code = code;
+	code += profile->codes;
+	if (sscanf(text, "code %" SCNx64 " %" SCNx64 " %" SCNx64 " %n", &code->begin, &code->end,
 		   &code->bias, &at) != 3 ||
 	    at < 0)
 		return false;
@@ -189,9 +192,10 @@ void profile_merge_lines(struct profile *profile)
 		return;
 	qsort(profile->place, (size_t)profile->places, sizeof *profile->place, compare_lines);
 	for (int i = 0; i < profile->places; i++) {
-		struct place *place = &profile->place[i], *last = &profile->place[lines - 1];
+		struct place *place = &profile->place[i];
+		struct place *last = lines ? &profile->place[lines - 1] : NULL;
 
-		if (lines && !strcmp(place->line, last->line)) {
+		if (last && !strcmp(place->line, last->line)) {
 			last->bytes += place->bytes;
 			last->at_peak += place->at_peak;
 			free(place->call_site);
@@ -237,6 +241,7 @@ void profile_close(struct profile *profile)
 		free((char *)(uintptr_t)profile->code[i].path);
 	for (int i = 0; i < profile->places; i++)
 		free(profile->place[i].call_site);
+	free(profile->code);
 	free(profile->place);
 	memset(profile, 0, sizeof *profile);
 }

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { MAX_CODE = 1024, MAX_DEPTH = 32, MAX_NAME = 512 };
+enum { MAX_DEPTH = 32, MAX_NAME = 512 };
 
 /* Where code lies in memory: an address less `bias` is one in the file. */
 struct code {
@@ -26,7 +26,7 @@ struct place {
 
 struct profile {
 	int64_t peak, bytes;
-	struct code code[MAX_CODE];
+	struct code *code;
 	int codes;
 	struct place *place;
 	int places;

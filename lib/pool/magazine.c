@@ -359,13 +359,12 @@ static int take_from_all(struct reel_pool *pool, struct reel_cache *cache,
 /* Bytes below 0: they are no longer in use. */
 static void trace_use(struct reel_pool *pool, enum reel_slab_kind kind, int64_t bytes)
 {
-	size_t in_use;
+	size_t in_use = 0;
 
-	if (!reel_traces() && !reel_is_live())
-		return;
 	/* Relaxed is enough, both: figures. */
-	in_use = (size_t)bytes + atomic_fetch_add_explicit(&pool->in_use, (size_t)bytes,
-							   memory_order_relaxed);
+	if (pool->counts_use)
+		in_use = (size_t)bytes + atomic_fetch_add_explicit(&pool->in_use, (size_t)bytes,
+								   memory_order_relaxed);
 	/* A program may have thousands of short tapes. */
 	if (kind >= REEL_SLAB_WHOLE)
 		REEL_TRACE(MEMORY, 0, pool->number,

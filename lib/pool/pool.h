@@ -125,10 +125,11 @@ struct reel_pool {
 
 	unsigned number; /* in traces; no two pools of a process have the same */
 	/*
-	 * Bytes of the slabs in use, in memory or not. Counted in a trace, and with
-	 * REEL_STATS=live.
+	 * The pool counts `in_use`: when it was opened, there was a trace, a tracer, or
+	 * REEL_STATS=live. Counting that began later would miss slabs that are given back.
 	 */
-	_Atomic size_t in_use;
+	bool counts_use;
+	_Atomic size_t in_use; /* bytes of the slabs in use, in memory or not */
 	struct reel_live_object live;
 
 	size_t hard_budget;

@@ -123,6 +123,7 @@ static int start(reel_pool **opened, struct reel_pool *pool, reel_store *store)
 	REEL_ASSERT(!reel_offload_of(pool) == !pool->reclaim->moves_frames);
 	reel_fork_watch(pool);
 	reel_live_add(&pool->live);
+	pool->counts_use = reel_traces() || reel_is_live();
 	REEL_TRACE(POOL_OPEN, 0, pool->number, (int64_t)pool->hard_budget,
 		   (int64_t)reel_soft_budget(pool), (int64_t)pool->slab_bytes);
 	*opened = pool;

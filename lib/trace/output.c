@@ -41,9 +41,10 @@ static bool begins_like(int file, const char *magic)
 	char text[REEL_OUTPUT_MAGIC];
 	size_t length = strlen(magic);
 	struct iovec piece = {.iov_base = text, .iov_len = length};
-	ssize_t got = reel_os_file_read(file, &piece, 1, 0);
+	ssize_t got;
 
 	REEL_ASSERT(length <= sizeof text);
+	got = reel_os_file_read(file, &piece, 1, 0);
 	return !got || (got == (ssize_t)length && !memcmp(text, magic, length));
 }
 
@@ -91,21 +92,15 @@ const char *reel_output_path(const char *variable, bool *is_asked)
 	return was_asked ? NULL : reel_environment(variable);
 }
 
-static const char *text_of(const char *variable, int error)
-{
-	switch (error) {
-	case -EEXIST:
-		return strcmp(variable, "REEL_TRACE")
-			       ? "what has this name is no profile; choose another name"
-			       : "what has this name is no trace; choose another name";
-	case -ENODEV:
-		return "its file system maps no files; choose another directory";
-	default:
-		return strerror(-error);
-	}
-}
-
 void reel_output_refuse(const char *variable, const char *path, int error)
 {
-	reel_environment_refuse(variable, path, text_of(variable, error));
+	const char *why = strerror(-error);
+
+	if (error == -EEXIST)
+		why = strcmp(variable, "REEL_TRACE")
+			      ? "what has this name is no profile; choose another name"
+			      : "what has this name is no trace; choose another name";
+	else if (error == -ENODEV)
+		why = "its file system maps no files; choose another directory";
+	reel_environment_refuse(variable, path, why);
 }

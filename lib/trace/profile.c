@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,12 +27,12 @@
 #include "os/assert.h"
 #include "os/cancel.h"
 #include "os/os-file.h"
+#include "os/process.h"
 #include "os/yield.h"
 #include "output.h"
 #include "trace.h"
 
 #define MAGIC "reel profile 1\n"
-#define PLACES REEL_PLACES
 /* The place of pushes for which the table has no more room. No place has the number 0. */
 #define OTHERS 1
 #define MAX_DEPTH 32
@@ -58,6 +57,7 @@ struct place {
 };
 
 static struct {
+	pid_t process; /* that opened the file */
 	int file;
 	struct reel_os_file_identity identity;
 	struct place *place;
@@ -117,8 +117,8 @@ uint16_t reel_profile_place(const char *call_site)
 	int depth = get_callers(caller);
 	uint64_t key = key_of(call_site, caller, depth);
 
-	for (unsigned tries = 0; tries < PLACES; tries++) {
-		unsigned number = (unsigned)((key + tries) % PLACES);
+	for (unsigned tries = 0; tries < REEL_PLACES; tries++) {
+		unsigned number = (unsigned)((key + tries) % REEL_PLACES);
 		struct place *place = &profile.place[number];
 		bool is_new;
 
@@ -144,7 +144,7 @@ static void copy_peak(void)
 	/* Acquire: pairs with the release below. A copy is visible to the next thread that copies. */
 	if (atomic_exchange_explicit(&profile.is_copying, true, memory_order_acquire))
 		return;
-	for (unsigned i = 0; i < PLACES; i++)
+	for (unsigned i = 0; i < REEL_PLACES; i++)
 		profile.place[i].held_at_peak =
 			atomic_load_explicit(&profile.place[i].held, memory_order_relaxed);
 	atomic_store_explicit(&profile.is_copying, false, memory_order_release);
@@ -168,7 +168,7 @@ void reel_profile_count(uint16_t number, int64_t bytes, uint64_t pushed)
 	struct place *place = &profile.place[number];
 	int64_t now;
 
-	REEL_ASSERT(number < PLACES);
+	REEL_ASSERT(number < REEL_PLACES);
 	/* Relaxed, all: figures. */
 	if (bytes < 0 &&
 	    atomic_exchange_explicit(&profile.is_higher, false, memory_order_relaxed))
@@ -181,32 +181,19 @@ void reel_profile_count(uint16_t number, int64_t bytes, uint64_t pushed)
 
 /* ---- The file ---- */
 
-static void write_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void write_line(const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	/* A disk that is full is no reason to end the program in another way than it does. */
-	(void)vdprintf(profile.file, format, arguments);
-	va_end(arguments);
-}
-
-static void write_place(unsigned number)
+static void write_place(FILE *to, unsigned number)
 {
 	const struct place *place = &profile.place[number];
 	uint64_t bytes = atomic_load_explicit(&place->bytes, memory_order_relaxed);
-	bool is_complete;
+	/* Acquire: pairs with the release in reel_profile_place(). */
+	bool is_complete = atomic_load_explicit(&place->is_complete, memory_order_acquire);
 
 	if (!bytes)
 		return;
-	/* Acquire: pairs with the release in reel_profile_place(). */
-	is_complete = atomic_load_explicit(&place->is_complete, memory_order_acquire);
-	write_line("place %u %" PRIu64 " %" PRId64, number, bytes, place->held_at_peak);
+	fprintf(to, "place %u %" PRIu64 " %" PRId64, number, bytes, place->held_at_peak);
 	for (int i = 0; is_complete && i < place->depth; i++)
-		write_line(" %" PRIxPTR, (uintptr_t)place->caller[i]);
-	write_line(" at %s\n", is_complete ? place->call_site : "?");
+		fprintf(to, " %" PRIxPTR, (uintptr_t)place->caller[i]);
+	fprintf(to, " at %s\n", is_complete ? place->call_site : "?");
 }
 
 #if HAVE_LINK_H
@@ -218,7 +205,6 @@ static int write_module(struct dl_phdr_info *info, size_t size, void *context)
 	ssize_t length = -1;
 
 	(void)size;
-	(void)context;
 	if (!*name) {
 		length = readlink("/proc/self/exe", own, sizeof own - 1);
 		own[length < 0 ? 0 : length] = '\0';
@@ -228,35 +214,49 @@ static int write_module(struct dl_phdr_info *info, size_t size, void *context)
 		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
 
 		if (segment->p_type == PT_LOAD && segment->p_flags & PF_X)
-			write_line("code %" PRIxPTR " %" PRIxPTR " %" PRIxPTR " %s\n",
-				   (uintptr_t)(info->dlpi_addr + segment->p_vaddr),
-				   (uintptr_t)(info->dlpi_addr + segment->p_vaddr +
-					       segment->p_memsz),
-				   (uintptr_t)info->dlpi_addr, name);
+			fprintf(context, "code %" PRIxPTR " %" PRIxPTR " %" PRIxPTR " %s\n",
+				(uintptr_t)(info->dlpi_addr + segment->p_vaddr),
+				(uintptr_t)(info->dlpi_addr + segment->p_vaddr + segment->p_memsz),
+				(uintptr_t)info->dlpi_addr, name);
 	}
 	return 0;
 }
 #endif
 
+/*
+ * A disk that is full is no reason to end the program in another way than it does, nor is the limit
+ * of the process, beyond which the system would send SIGXFSZ.
+ */
 static void write_all(void)
 {
 	REEL_UNCANCELLED;
+	char *text = NULL;
+	size_t length = 0;
+	FILE *to = open_memstream(&text, &length);
 
+	if (!to)
+		return;
 	if (atomic_load_explicit(&profile.is_higher, memory_order_relaxed))
 		copy_peak();
-	write_line(MAGIC "peak %" PRId64 "\n",
-		   atomic_load_explicit(&profile.peak, memory_order_relaxed));
+	fprintf(to, MAGIC "peak %" PRId64 "\n",
+		atomic_load_explicit(&profile.peak, memory_order_relaxed));
 #if HAVE_LINK_H
-	dl_iterate_phdr(write_module, NULL);
+	dl_iterate_phdr(write_module, to);
 #endif
-	for (unsigned i = 0; i < PLACES; i++)
-		write_place(i);
+	for (unsigned i = 0; i < REEL_PLACES; i++)
+		write_place(to, i);
+	if (!fclose(to) && length <= reel_os_file_max_bytes())
+		(void)reel_os_file_write(profile.file, &(struct iovec){text, length}, 1, 0);
+	free(text);
 }
 
-/* Threads that still run change figures, and nothing else. */
+/*
+ * Threads that still run change figures, and nothing else. A child that was made without the
+ * handlers of fork() leaves the file to its parent.
+ */
 __attribute__((destructor)) static void end_profile(void)
 {
-	if (!reel_profiles())
+	if (!reel_profiles() || reel_process_is_child(profile.process))
 		return;
 	atomic_store_explicit(&reel_profile_is_on, false, memory_order_relaxed);
 	if (reel_os_file_is(profile.file, &profile.identity))
@@ -272,10 +272,11 @@ void reel_profile_open(void)
 
 	if (!path)
 		return;
+	profile.process = getpid();
 	error = reel_output_open(path, MAGIC, &profile.file);
 	if (!error) {
 		reel_os_file_identify(profile.file, &profile.identity);
-		profile.place = calloc(PLACES, sizeof *profile.place);
+		profile.place = calloc(REEL_PLACES, sizeof *profile.place);
 		error = profile.place ? 0 : -ENOMEM;
 		if (error)
 			reel_os_file_close(profile.file);

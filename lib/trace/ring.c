@@ -75,7 +75,9 @@ static bool write_at(uint64_t offset, const char *text, size_t bytes)
 {
 	struct iovec piece = {.iov_base = (char *)(uintptr_t)text, .iov_len = bytes};
 
-	return reel_os_file_write(ring.file, &piece, 1, offset) == (ssize_t)bytes;
+	/* Beyond the limit of the process, the system would end the program with SIGXFSZ. */
+	return offset + bytes <= reel_os_file_max_bytes() &&
+	       reel_os_file_write(ring.file, &piece, 1, offset) == (ssize_t)bytes;
 }
 
 /* Makes the file longer by an empty block. Other threads do the same with other blocks. */
@@ -263,7 +265,7 @@ static void end_block(uint64_t number, uint64_t deadline)
 	struct block *block = &ring.block[number];
 
 	for (;;) {
-		/* Relaxed: the line of the other thread is in the file, whoever sees it when. */
+		/* Relaxed is enough: the other thread's line is in the shared mapping already. */
 		uint64_t before = atomic_load_explicit(&block->owner, memory_order_relaxed);
 		const char *why;
 

@@ -370,8 +370,16 @@ static int64_t clock_began(void)
 static void make_header(char header[REEL_RING_HEADER])
 {
 	char name[32], *at;
+	/* The name of the main thread, and a newline. Another thread may open the first pool. */
+	FILE *file = fopen("/proc/self/comm", "re");
 
 	get_thread_name(name, sizeof name);
+	if (file) {
+		size_t length = fread(name, 1, sizeof name, file);
+
+		name[length ? length - 1 : 0] = '\0';
+		fclose(file);
+	}
 	memset(header, ' ', REEL_RING_HEADER);
 	at = add(header, MAGIC);
 	at = add_number(at, process);
@@ -412,13 +420,16 @@ void reel_trace_leave(void)
 	was_opened = false;
 }
 
-/* Threads that still run drop their events from now on. */
+/*
+ * Threads that still run drop their events from now on. A child that was made without the handlers
+ * of fork() leaves the file to its parent.
+ */
 __attribute__((destructor)) static void end_trace(void)
 {
 	char text[256], *at;
 	uint64_t dropped;
 
-	if (!turn_off())
+	if (getpid() != process || !turn_off())
 		return;
 	dropped = reel_ring_end();
 	at = begin_event(text, "trace ends", "i", thread_number());

@@ -174,6 +174,15 @@ build hostile && REEL_PROFILE=hostile.profile ./hostile &&
 	"$reel" profile --json hostile.profile | grep -qF '"<b>\"&.c:8"'
 ok $? 'hostile names are escaped'
 
+{
+	cat profile
+	awk 'BEGIN { for (i = 0; i < 2000; i++) printf "code %x %x 0 library-%d\n", 4096 * i + 4096, 4096 * i + 8192, i }'
+	echo 'place 4095 7 7 7d0001 at ?'
+} >libraries
+"$reel" profile --folded libraries | grep -q '^library-1999+0x7d0000;.* 7$'
+ok $? 'programs may have thousands of libraries'
+(ulimit -f 0 && REEL_PROFILE=limited ./push)
+ok $? 'a limit of the size of files does not end the program'
 is_refused "'reel profile --help'" "$reel" profile
 ok $? 'no file is refused'
 is_refused 'unknown option' "$reel" profile --colour profile

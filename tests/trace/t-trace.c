@@ -9,6 +9,9 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
 
 #include "helpers/plan-support.h"
 #include "helpers/pool-support.h"
@@ -286,11 +289,61 @@ static int branch(void)
 	return status;
 }
 
-/* A disk that is full. */
+/* The main thread is not the one that opens the first pool. */
+static void *open_elsewhere(void *unused)
+{
+#if HAVE_PTHREAD_SETNAME_NP
+	pthread_setname_np(pthread_self(), "elsewhere");
+#endif
+	pool = open_pool(TINY);
+	REEL_TRACE(STORE, 0, 1, 2, 3);
+	return unused;
+}
+
+static int open_in_thread(void)
+{
+	pthread_t thread;
+
+#if HAVE_PTHREAD_SETNAME_NP
+	pthread_setname_np(pthread_self(), "process");
+#endif
+	return pthread_create(&thread, NULL, open_elsewhere, NULL) || pthread_join(thread, NULL) ||
+	       reel_pool_close(pool);
+}
+
+enum { BARE_EVENTS = 1000 };
+
+/* A child without the handlers of fork() ends when its parent has filled some blocks more. */
+static int leave_bare_child(void)
+{
+#ifdef SYS_fork
+	int end[2];
+	pid_t child;
+	char byte;
+
+	if (pipe(end))
+		return 1;
+	pool = open_pool(TINY);
+	child = (pid_t)syscall(SYS_fork);
+	if (!child) {
+		close(end[1]);
+		exit(read(end[0], &byte, 1) != 0);
+	}
+	for (int i = 0; i < BARE_EVENTS; i++)
+		REEL_TRACE(STORE, 0, 1, 2, 3);
+	close(end[1]);
+	waitpid(child, NULL, 0);
+	return reel_pool_close(pool) != 0;
+#else
+	return 1;
+#endif
+}
+
+/* A disk that is full: here the limit of the process, which ends with a block. SIGXFSZ would kill it. */
 static int fill_disk(void)
 {
-	signal(SIGXFSZ, SIG_IGN);
-	LIMIT(RLIMIT_FSIZE, 20000);
+	signal(SIGXFSZ, SIG_DFL);
+	LIMIT(RLIMIT_FSIZE, 192 + 2 * 8192);
 	return go_round();
 }
 
@@ -302,7 +355,8 @@ static int run_program(const char *what, const char *argument)
 	} programs[] = {{"spill", spill},       {"checkpoint", checkpoint},
 			{"ring", go_round},     {"killed", spill_for_ever},
 			{"away", run_away},     {"ways", use_all_ways},
-			{"fork", branch},       {"full", fill_disk}};
+			{"fork", branch},       {"full", fill_disk},
+			{"thread", open_in_thread}, {"bare", leave_bare_child}};
 
 	seed = strtoull(argument, NULL, 10) << 8;
 	for (unsigned i = 0; i < COUNT(programs); i++)
@@ -622,6 +676,50 @@ static void test_fork(void)
 	close_trace(&child);
 }
 
+static void test_processes(void)
+{
+	struct trace trace;
+
+	tap_case("processes");
+	is_int(run_traced("thread.json", "thread", "0"), 0, "a thread opens the first pool");
+	trace = read_trace("thread.json");
+	is_sound(&trace, "it");
+#if defined(__linux__) && HAVE_PTHREAD_SETNAME_NP
+	ok(has_line(&trace, "\"name\":\"process\",\"clock_began_ns\""),
+	   "the process has the name of its main thread");
+#endif
+	close_trace(&trace);
+#ifdef SYS_fork
+	is_int(run_traced("bare.json", "bare", "0"), 0, "a child without handlers");
+	trace = read_trace("bare.json");
+	is_sound(&trace, "leaves the trace to its parent");
+	is_int(count_events(&trace, "store"), BARE_EVENTS, "which goes on");
+	close_trace(&trace);
+#endif
+}
+
+/* Slabs that were taken while nobody counted are given back. */
+static void test_late_tracer(void)
+{
+	reel_tape tape;
+
+	tap_case("a tracer");
+	pool = open_pool((struct reel_pool_options){.slab_bytes = SLAB});
+	tape = open_tape(pool, 0);
+	push_words(&tape, 0, 10 * SLAB / 8);
+	reel_event_semaphore = 1;
+	reel_tape_close(&tape);
+	ok(atomic_load(&pool->in_use) == 0, "that comes late sees no bytes below 0");
+	reel_pool_close(pool);
+	pool = open_pool((struct reel_pool_options){.slab_bytes = SLAB});
+	tape = open_tape(pool, 0);
+	push_words(&tape, 0, 10 * SLAB / 8);
+	ok(atomic_load(&pool->in_use) >= 10 * SLAB, "one that is there sees what is in use");
+	reel_event_semaphore = 0;
+	reel_tape_close(&tape);
+	reel_pool_close(pool);
+}
+
 /* Returns whether the program succeeds and writes one line to stderr, which has the text `said`. */
 static bool says(const char *path, const char *what, const char *said)
 {
@@ -679,6 +777,8 @@ int main(int argc, char **argv)
 	test_end();
 	test_ways();
 	test_fork();
+	test_processes();
+	test_late_tracer();
 	test_refusals();
 	return tap_end();
 }
