@@ -49,6 +49,7 @@ libreel_core_la_SOURCES = \
 	%D%/checkpoint/snapshot.c %D%/checkpoint/snapshot.h \
 	%D%/os/annotate.h \
 	%D%/os/assert.c %D%/os/assert.h \
+	%D%/os/bytes.h \
 	%D%/os/cancel.h \
 	%D%/os/clock.h \
 	%D%/os/counter.h \

@@ -11,6 +11,7 @@
 
 #include "facts.h"
 #include "json.h"
+#include "os/bytes.h"
 
 enum fact_kind {
 	FACT_UNKNOWN,
@@ -103,16 +104,13 @@ void facts_release(struct facts *facts)
 
 static void print_bytes(FILE *stream, long long bytes)
 {
-	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB" };
-	double amount = (double)bytes / 1024;
-	int unit = 0;
+	char text[32];
 
 	fprintf(stream, "%lld", bytes);
 	if (bytes < 1024)
 		return;
-	for (; amount >= 1024 && unit < 3; unit++)
-		amount /= 1024;
-	fprintf(stream, " (%.4g %s)", amount, units[unit]);
+	reel_bytes_text(text, sizeof text, (double)bytes, true);
+	fprintf(stream, " (%s)", text);
 }
 
 /* Replaces control characters: an environment variable may hold any, and a fact has one line. */

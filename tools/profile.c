@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "json.h"
+#include "os/bytes.h"
 #include "profile.h"
 #include "verb.h"
 
@@ -34,13 +35,7 @@ enum form { TEXT, FOLDED, JSON };
 
 const char *bytes_text(int64_t bytes, char text[16])
 {
-	static const char units[] = " KMGTP";
-	double number = (double)bytes;
-	int unit = 0;
-
-	for (; number >= 9999.5 && units[unit + 1]; unit++)
-		number /= 1024;
-	snprintf(text, 16, "%.0f%c", number, units[unit]);
+	reel_bytes_text(text, 16, (double)bytes, false);
 	return text;
 }
 

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "json.h"
+#include "os/bytes.h"
 #include "os/clock.h"
 #include "os/environment.h"
 #include "trace/live.h"
@@ -415,17 +416,10 @@ static void add_rates(struct rates *rates, const struct process *now,
 
 static void put_bytes(double bytes)
 {
-	static const char units[] = " KMGTPE";
-	unsigned unit = 0;
+	char text[16];
 
-	while (bytes >= 1023.5 && unit + 2 < sizeof units) {
-		bytes /= 1024;
-		unit++;
-	}
-	if (unit)
-		printf(bytes < 9.95 ? " %6.1f%c" : " %6.0f%c", bytes, units[unit]);
-	else
-		printf(" %7.0f", bytes);
+	reel_bytes_text(text, sizeof text, bytes, false);
+	printf(" %7s", text);
 }
 
 static void put_figures(const struct figures *figures, const struct rates *rates)

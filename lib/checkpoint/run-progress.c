@@ -24,6 +24,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "os/bytes.h"
 #include "os/cancel.h"
 #include "os/clock.h"
 #include "os/environment.h"
@@ -268,19 +269,6 @@ static struct reel_progress describe(reel_run *run, const struct reel_run_progre
 	};
 }
 
-static void put_bytes(char *text, size_t size, uint64_t bytes)
-{
-	static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-	double value = (double)bytes;
-	unsigned unit = 0;
-
-	while (value >= 1024 && unit + 1 < sizeof units / sizeof *units) {
-		value /= 1024;
-		unit++;
-	}
-	snprintf(text, size, unit && value < 10 ? "%.1f %s" : "%.0f %s", value, units[unit]);
-}
-
 static void put_time_left(char *text, size_t size, double seconds)
 {
 	const double longest = 1e9;
@@ -297,16 +285,16 @@ static void put_time_left(char *text, size_t size, double seconds)
 
 static void put_place(char *text, size_t size, const struct reel_progress *now)
 {
-	const char *sweep = now->reverses ? "reverse" : "forward";
+	char share[16] = "";
 
+	if (now->share >= 0)
+		snprintf(share, sizeof share, "%.0f %%, ", 100 * now->share);
 	if (now->steps == REEL_UNKNOWN_STEPS)
 		snprintf(text, size, "step %lld", (long long)now->done);
-	else if (now->share < 0)
-		snprintf(text, size, "%s sweep: %lld of %lld steps", sweep, (long long)now->done,
-			 (long long)now->steps);
 	else
-		snprintf(text, size, "%.0f %%, %s sweep: %lld of %lld steps", 100 * now->share,
-			 sweep, (long long)now->done, (long long)now->steps);
+		snprintf(text, size, "%s%s sweep: %lld of %lld steps", share,
+			 now->reverses ? "reverse" : "forward", (long long)now->done,
+			 (long long)now->steps);
 }
 
 static void put_line(char *text, size_t size, const struct reel_progress *now)
@@ -316,8 +304,8 @@ static void put_line(char *text, size_t size, const struct reel_progress *now)
 
 	put_place(place, sizeof place, now);
 	put_time_left(left, sizeof left, now->seconds_left);
-	put_bytes(resident, sizeof resident, now->resident_bytes);
-	put_bytes(written, sizeof written, now->written_bytes);
+	reel_bytes_text(resident, sizeof resident, (double)now->resident_bytes, true);
+	reel_bytes_text(written, sizeof written, (double)now->written_bytes, true);
 	snprintf(text, size, "reel: %s, %s, %.3g steps/s; %s in memory, %s written", place, left,
 		 now->steps_per_second, resident, written);
 }

@@ -78,7 +78,7 @@ sum=$(($(figure 8 1) + $(figure 13 1)))
 ok $? "nothing is missing but the slabs on top: $sum of $all bytes"
 [ "${seen#* }" -eq $(($(figure 8 2) + $(figure 13 2))) ]
 ok $? "nor at the peak: ${seen#* }"
-head -n 4 text | tail -n 1 | grep -qE '^ *[0-9]+M +[678][0-9]\.[0-9] % +[0-9]+M +[678][0-9]\.[0-9] %  push.c:8'
+head -n 4 text | tail -n 1 | grep -qE '^ *[0-9.]+M +[678][0-9]\.[0-9] % +[0-9]+M +[678][0-9]\.[0-9] %  push.c:8'
 ok $? 'the line that pushes most comes first'
 [ "$(awk '{ sum += $NF } END { printf "%.0f", sum }' folded)" = "$sum" ] && grep -q 'push.c:8 [0-9]*$' folded
 ok $? 'stacks have the same bytes'
