@@ -62,22 +62,37 @@ static void busiest(const struct report *report, enum activity activity, double 
 	}
 }
 
-static double max_budget(const struct report *report)
-{
-	double max = 0;
-
-	for (int i = 0; i < report->budgets; i++)
-		max = report->budget[i].hard_budget > max ? report->budget[i].hard_budget : max;
-	return max;
-}
-
-static double peak_in_use(const struct report *report)
+static double peak_of(const struct report *report, const struct pool_budget *budget)
 {
 	double peak = 0;
 
 	for (int i = 0; i < report->in_use.count; i++)
-		peak = fmax(peak, report->in_use.one[i].greatest);
+		if (report->in_use.one[i].process == budget->process &&
+		    report->in_use.one[i].number == budget->pool)
+			peak = report->in_use.one[i].greatest;
 	return peak;
+}
+
+/*
+ * Returns the budget of the pool with the largest peak, of those that a slightly larger budget
+ * would keep in memory; NULL: there is none.
+ */
+static const struct pool_budget *tight_budget(const struct report *report, double *peak)
+{
+	const struct pool_budget *tight = NULL;
+
+	*peak = 0;
+	for (int i = 0; i < report->budgets; i++) {
+		const struct pool_budget *budget = &report->budget[i];
+		double bytes = peak_of(report, budget);
+
+		if (bytes > budget->hard_budget && bytes < 1.25 * budget->hard_budget &&
+		    bytes > *peak) {
+			tight = budget;
+			*peak = bytes;
+		}
+	}
+	return tight;
 }
 
 static int advise_on_waits(const struct report *report, void (*say)(const char *sentence))
@@ -102,10 +117,11 @@ static int advise_on_waits(const struct report *report, void (*say)(const char *
 static int advise_on_store(const struct report *report, void (*say)(const char *sentence))
 {
 	const struct sum *put = report_sum(report, "put");
-	double peak = peak_in_use(report), budget = max_budget(report);
+	double peak;
+	const struct pool_budget *tight = tight_budget(report, &peak);
 	int64_t failed = report_sum(report, "failed put")->count +
 			 report_sum(report, "failed get")->count;
-	char text[512], written[16], stored[16], larger[16];
+	char text[512], written[16], stored[16];
 	int said = 0;
 
 	if (failed) {
@@ -126,16 +142,34 @@ static int advise_on_store(const struct report *report, void (*say)(const char *
 		say(text);
 		said++;
 	}
-	if (put->count && budget > 0 && peak > budget && peak < 1.25 * budget) {
+	if (put->count && tight) {
 		snprintf(text, sizeof text,
 			 "Tapes and parcels had %s bytes at their peak, a little more than the budget of %s: "
-			 "with REEL_BUDGET=%s nothing is written to the store.",
-			 bytes_text((int64_t)peak, written), bytes_text((int64_t)budget, stored),
-			 bytes_text((int64_t)(1.4 * peak), larger));
+			 "with REEL_BUDGET=%.0fM nothing is written to the store.",
+			 bytes_text((int64_t)peak, written),
+			 bytes_text((int64_t)tight->hard_budget, stored), ceil(1.4 * peak / (1 << 20)));
 		say(text);
 		said++;
 	}
 	return said;
+}
+
+/*
+ * Returns how many steps were advanced again. Each reverse sweep that has ended had a forward sweep,
+ * which advances each step once, whatever the plan is.
+ */
+static double advanced_again(const struct report *report)
+{
+	double again = report->advanced;
+
+	for (int i = 0; i < report->loops; i++) {
+		int runs = 0;
+
+		for (int j = 0; j < report->run_ends; j++)
+			runs += (int64_t)report->run_end[j].value == report->loop[i].process;
+		again -= report->loop[i].steps * fmax(runs, 1);
+	}
+	return fmax(again, 0);
 }
 
 static int advise_on_plan(const struct report *report, void (*say)(const char *sentence))
@@ -143,8 +177,7 @@ static int advise_on_plan(const struct report *report, void (*say)(const char *s
 	double advance = report_sum(report, "advance")->ns;
 	double record = report_sum(report, "record")->ns;
 	double reverse = report_sum(report, "reverse")->ns, all = advance + record + reverse;
-	/* Each step is advanced once, whatever the plan is. */
-	double again = fmax(report->advanced - report->first_time, 0);
+	double again = advanced_again(report);
 	char text[512], seconds[24];
 
 	if (all <= 0 || report->advanced <= 0)
@@ -184,6 +217,13 @@ void report_advise(const struct report *report, void (*say)(const char *sentence
 	if (!said)
 		say("Nothing here waits for long: neither the budget, the store, the plan nor the threads "
 		    "hold this run up.");
+	if (report->in_use.count > MAX_SHOWN) {
+		char text[96];
+
+		snprintf(text, sizeof text, "Of %d pools, the page shows the memory of the first %d.",
+			 report->in_use.count, MAX_SHOWN);
+		say(text);
+	}
 	if (report->dropped)
 		say("The beginning is missing: the trace was full. A larger REEL_TRACE_SIZE keeps more.");
 }

@@ -387,6 +387,20 @@ static void draw_line(const struct report *report, struct series *series, double
 	}
 }
 
+static void note_loop(struct report *report, int64_t process, double steps)
+{
+	int i = 0;
+
+	while (i < report->loops && report->loop[i].process != process)
+		i++;
+	if (i == report->loops) {
+		report->loop = grow(report->loop, report->loops, &report->loop_room,
+				    sizeof *report->loop);
+		report->loop[report->loops++] = (struct loop){.process = process};
+	}
+	report->loop[i].steps = fmax(report->loop[i].steps, steps);
+}
+
 /* A reverse goes from its last step to its first. */
 static void look_at_action(struct report *report, const struct event *event, enum activity kind)
 {
@@ -397,7 +411,7 @@ static void look_at_action(struct report *report, const struct event *event, enu
 	if (kind == ADVANCING)
 		report->advanced += last - first;
 	if (kind != REVERSING)
-		report->first_time = fmax(report->first_time, last);
+		note_loop(report, event->process, last);
 	if (kind == REVERSING && first <= 0)
 		add_sample(&report->run_end, &report->run_ends, &report->run_end_room,
 			   event->begin + event->ns, (double)event->process);
@@ -620,6 +634,7 @@ void report_close(struct report *report)
 	free(report->transfer);
 	free(report->planned);
 	free(report->run_end);
+	free(report->loop);
 	free(report->budget);
 	free(report->sum);
 }

@@ -73,6 +73,12 @@ struct planned {
 	double since, first, last, begin, end;
 };
 
+/* Number of steps of the loop that the runs of a process reverse, as far as they have come. */
+struct loop {
+	int64_t process;
+	double steps;
+};
+
 struct pool_budget {
 	int64_t process, pool;
 	double hard_budget;
@@ -98,7 +104,9 @@ struct report {
 	int planneds, planned_room;
 	struct sample *run_end; /* when runs ended; the values are processes */
 	int run_ends, run_end_room;
-	double advanced, first_time; /* steps advanced; those advanced for the first time */
+	double advanced; /* steps advanced */
+	struct loop *loop;
+	int loops, loop_room;
 	struct sample *transfer; /* of all stores: when it began, and when it ended */
 	int transfers, transfer_room;
 	double store_busy; /* share of the time in which any transfer was under way */

@@ -93,6 +93,45 @@ look 'assert any("1 requests for memory were refused at the hard budget" in f fo
 "$reel" report --output page.html again.json >/dev/null
 look 'assert any("advanced again from stored states took about 0.002 s, 40 %" in f for f in data["findings"])' \
 	'but steps that are advanced again are'
+# Each of two gradients, and each of two processes, advances each step once.
+{
+	sed -n 1p trace.json
+	for begin in 1000 2000; do
+		event advance X 7 '' $begin.000 '"dur":400.000,' '"first":0,"last":9'
+		event record X 7 '' $((begin + 400)).000 '"dur":50.000,' '"first":9,"last":10'
+		event reverse X 7 '' $((begin + 450)).000 '"dur":50.000,' '"first":0,"last":10'
+	done
+} >gradients.json
+sed 's/"pid":7/"pid":8/g' gradients.json >others.json
+for traces in gradients.json 'gradients.json others.json'; do
+	"$reel" report --output page.html $traces >/dev/null
+	look 'assert not any("advanced again" in f for f in data["findings"])' "steps of $traces are advanced once"
+done
+# The peak of one pool says nothing of the budget of another one.
+{
+	sed -n 1p trace.json
+	event 'pool opened' i 7 '"s":"t",' 1000.000 '' '"pool":1,"hard_budget":4194304'
+	event 'pool opened' i 7 '"s":"t",' 1000.000 '' '"pool":2,"hard_budget":-1'
+	event 'memory of pool 1' C 7 '' 1500.000 '' '"resident":4194304,"in_use":PEAK'
+	event 'memory of pool 2' C 7 '' 1500.000 '' '"resident":4194304,"in_use":4500000'
+	event put X 10000700 '' 2000.000 '"dur":10.000,' '"pool":1,"tape":1,"slab":0,"bytes":2097152,"stored_bytes":1048576'
+} >budgets.json
+sed 's/PEAK/4194304/' budgets.json >budget.json
+"$reel" report --output page.html budget.json >/dev/null
+look 'assert not any("REEL_BUDGET=" in f for f in data["findings"])' 'a budget is not blamed for another pool'
+sed 's/PEAK/4800000/' budgets.json >budget.json
+"$reel" report --output page.html budget.json >/dev/null
+look 'assert any("had 4.6M bytes at their peak, a little more than the budget of 4.0M: with REEL_BUDGET=7M" in f for f in data["findings"])' \
+	'but for its own'
+{
+	sed -n 1p trace.json
+	for pool in 1 2 3 4 5 6 7 8 9; do
+		event "memory of pool $pool" C 7 '' 1500.000 '' '"resident":0,"in_use":0'
+	done
+} >pools.json
+"$reel" report --output page.html pools.json >/dev/null
+look 'assert len(data["memory"]) == 8 and any("Of 9 pools" in f for f in data["findings"])' \
+	'pools that are not shown are mentioned'
 # The plan takes from 1 ms, when the run began, to 6 ms, when its reverse sweep ended. A gradient later is another run.
 {
 	sed -n 1p trace.json
