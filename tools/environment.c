@@ -12,8 +12,10 @@
 #include <reel/pool.h>
 
 #include "info.h"
+#include "os/environment.h"
 #include "os/memory-limit.h"
 #include "os/memory-pressure.h"
+#include "verb.h"
 
 static const char *const variables[] = {
 	"REEL_BUDGET",
@@ -82,7 +84,7 @@ static void add_limit(struct facts *facts, const struct reel_memory_limit *limit
 
 static void add_default_pool(struct facts *facts)
 {
-	reel_pool *pool = reel_pool_default();
+	reel_pool *pool = open_quiet_pool();
 	struct reel_pool_stats stats;
 
 	facts_add_flag(facts, "default_pool_open", pool != NULL);
@@ -97,8 +99,8 @@ static void add_default_pool(struct facts *facts)
 /* Says in a sentence how much tape there is room for, since the other facts do not add that up. */
 static void add_verdict(struct facts *facts, const struct reel_memory_limit *limit)
 {
-	bool has_store = getenv("REEL_SPILL_DIR") || getenv("REEL_STORE");
-	reel_pool *pool = reel_pool_default();
+	bool has_store = reel_environment("REEL_SPILL_DIR") || reel_environment("REEL_STORE");
+	reel_pool *pool = open_quiet_pool();
 	struct reel_pool_stats stats;
 	char text[256];
 	uint64_t bytes;

@@ -18,6 +18,7 @@ bin_PROGRAMS += %D%/reel
 	%D%/profile.c %D%/profile.h \
 	%D%/profile-file.c \
 	%D%/profile-source.c \
+	%D%/quiet-pool.c \
 	%D%/reel.c \
 	%D%/report.c %D%/report.h \
 	%D%/report-advice.c \

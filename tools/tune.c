@@ -50,7 +50,7 @@ const char tune_help[] =
 	"\n"
 	"The time is the median, and the noise half of the distance between the fastest and\n"
 	"the slowest run, over the median, and at least 2 %.  Memory is the largest that was\n"
-	"resident.\n";
+	"resident, and not less than the few MiB of `reel tune` itself.\n";
 
 struct setting {
 	char name[MAX_TEXT], value[MAX_TEXT]; /* no name: the environment as it is */
@@ -124,7 +124,7 @@ static void add_defaults(struct request *request)
 		add_store(request, "lz4,file");
 	}
 	/* The pool knows how many bytes a percentage is. */
-	pool = is_set("REEL_BUDGET") ? reel_pool_default() : NULL;
+	pool = is_set("REEL_BUDGET") ? open_quiet_pool() : NULL;
 	if (!pool)
 		return;
 	reel_pool_get_stats(pool, &stats);

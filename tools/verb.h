@@ -2,6 +2,8 @@
 #ifndef REEL_TOOLS_VERB_H
 #define REEL_TOOLS_VERB_H
 
+#include <reel/pool.h>
+
 enum {
 	EXIT_USAGE = 2,
 };
@@ -37,5 +39,11 @@ int tune_run(int count, char **words);
 
 /* Reports on standard error that the verb has no such word; returns EXIT_USAGE. */
 int reject_word(const char *verb, const char *word);
+
+/*
+ * quiet-pool.c: returns the default pool, or NULL. This command then writes neither a trace nor a
+ * profile over those of the user, and does not answer `reel top`.
+ */
+reel_pool *open_quiet_pool(void);
 
 #endif

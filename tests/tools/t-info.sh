@@ -94,6 +94,18 @@ claim 'the budget is shown as given' says '^REEL_BUDGET: *64M$'
 claim 'the budget is shown as understood' \
 	says '^default_pool_hard_budget_bytes: *67108864 (64 MiB)$'
 unset REEL_BUDGET
+export REEL_SPILL_DIR=
+claim 'reel info with an empty directory succeeds' gives 0 info
+claim 'an empty directory is no store' says '^verdict: .*set REEL_SPILL_DIR'
+unset REEL_SPILL_DIR
+echo '[{"name":"process_name","ph":"M","pid":1' >kept.json
+printf 'reel profile 1\npeak 1\n' >kept.profile
+cp kept.json trace.json
+cp kept.profile profile
+REEL_TRACE=trace.json REEL_PROFILE=profile "$reel" info >out
+claim 'the trace and the profile of the user' says '^REEL_TRACE: *trace.json$'
+claim 'the trace stays as it is' cmp kept.json trace.json
+claim 'and so does the profile' cmp kept.profile profile
 claim 'the limit of memory is shown' says '^memory_limit_bytes: *[0-9]'
 claim 'and where it was read' says '^memory_limit_source: *\(/\|RLIMIT_AS\|the physical memory\)'
 claim 'a trigger for memory pressure is shown, or that there is none' \

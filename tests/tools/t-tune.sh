@@ -32,8 +32,10 @@ SPEED=fast "$reel" tune --runs 3 --set SPEED=broken --set SPEED=fast --set OTHER
 ok $? 'runs are in turns; what fails is run once, and what is set already is not a setting'
 
 rm runs
-REEL_SPILL_DIR=. REEL_BUDGET=64M "$reel" tune --runs 1 -- ./command >out
+REEL_TRACE=trace.json REEL_SPILL_DIR=. REEL_BUDGET=64M "$reel" tune --runs 1 -- ./command >out
 ok $? 'the default settings'
+[ ! -e trace.json ]
+ok $? 'a trace is left to the command'
 grep -q '^ passive unset 64M $' runs && grep -q '^ active unset 64M $' runs &&
 	grep -q '^ unset file 64M $' runs && grep -q '^ unset unset 33554432 $' runs &&
 	grep -q '^ unset unset 134217728 $' runs && grep -q '^ unset unset 64M 256K$' runs &&
