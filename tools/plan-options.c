@@ -232,8 +232,7 @@ static int check_request(struct request *request)
 	if (!request->has_steps)
 		return plan_refuse("--steps N", " is missing");
 	if (request->cost_option && request->plan_option)
-		return plan_refuse(request->plan_option, " is what the costs are to choose: give "
-							 "either it or costs");
+		return plan_refuse(request->plan_option, " cannot be given with costs, which choose it");
 	if (request->workers > UINT16_MAX)
 		return plan_refuse("--workers", " takes at most 65535");
 	if (!request->has_planner)

@@ -272,6 +272,19 @@ static void remove_file(const char *path)
 		remove(path);
 }
 
+static int write_file(struct drawing *drawing, const reel_plan *plan, const char *path)
+{
+	int error;
+
+	drawing->file = fopen(path, "w");
+	if (!drawing->file)
+		return -errno;
+	error = close_file(drawing->file, put_picture(drawing, plan));
+	if (error)
+		remove_file(path);
+	return error;
+}
+
 int plan_draw(const reel_plan *plan, const struct reel_problem *problem, int64_t steps,
 	      const char *path)
 {
@@ -279,16 +292,17 @@ int plan_draw(const reel_plan *plan, const struct reel_problem *problem, int64_t
 	struct drawing drawing = {.problem = problem, .steps = steps};
 	int error = reel_plan_count(plan, steps, &report);
 
-	if (!error && report.actions > MAX_ACTIONS)
-		error = -EFBIG;
-	if (error)
-		return error;
-	drawing.duration = report.makespan;
-	drawing.file = fopen(path, "w");
-	if (!drawing.file)
-		return -errno;
-	error = close_file(drawing.file, put_picture(&drawing, plan));
-	if (error)
-		remove_file(path);
-	return error;
+	if (!error && report.actions > MAX_ACTIONS) {
+		fprintf(stderr, "reel plan: cannot draw to %s: the plan has %lld actions; at most %d "
+				"are drawn\n", path, (long long)report.actions, MAX_ACTIONS);
+		return EXIT_FAILURE;
+	}
+	if (!error) {
+		drawing.duration = report.makespan;
+		error = write_file(&drawing, plan, path);
+	}
+	if (!error)
+		return EXIT_SUCCESS;
+	fprintf(stderr, "reel plan: cannot draw to %s: %s\n", path, strerror(-error));
+	return EXIT_FAILURE;
 }

@@ -154,11 +154,7 @@ int plan_show_parts(const struct request *request, const reel_plan *plan,
 
 	if (error)
 		return plan_status(error);
-	error = request->plot ? plan_draw(plan, problem, steps, request->plot) : 0;
-	if (error)
-		fprintf(stderr, "reel plan: cannot draw to %s: %s\n", request->plot,
-			strerror(-error));
-	return error ? EXIT_FAILURE : EXIT_SUCCESS;
+	return request->plot ? plan_draw(plan, problem, steps, request->plot) : EXIT_SUCCESS;
 }
 
 static int show_plan(const struct request *request, const reel_plan *plan, int64_t steps)

@@ -55,7 +55,7 @@ int plan_show_parts(const struct request *request, const reel_plan *plan,
  */
 void plan_next_action(reel_schedule *schedule, int64_t steps, reel_action *action);
 
-/* Draw the plan as SVG; 0, or -errno after removing the file. */
+/* Draw the plan as SVG: an exit status. On failure, report it and remove the file. */
 int plan_draw(const reel_plan *plan, const struct reel_problem *problem, int64_t steps,
 	      const char *path);
 

@@ -141,7 +141,7 @@ static Dwarf_Die *unit_of(struct source *source, uint64_t address, Dwarf_Addr *b
 	return unit;
 }
 
-/* Functions may lie in it, whose code is none of its own. */
+/* Entries in which find_function() searches for nested functions. */
 static bool has_functions(Dwarf_Die *entry)
 {
 	switch (dwarf_tag(entry)) {

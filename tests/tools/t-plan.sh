@@ -75,7 +75,7 @@ claim 'no slots are refused' refuses 'give it one' --steps 10
 claim 'too many slots are refused' refuses 'segments' --steps 10 --slots 5000
 claim 'a planner that needs a disk says so' refuses 'second tier' --steps 9 --slots 3 \
 	--planner periodic
-claim 'a choice by cost takes no slots' refuses 'slots is what the costs are to choose' \
+claim 'a choice by cost takes no slots' refuses 'slots cannot be given with costs' \
 	--steps 9 --slots 3 --memory 1G
 claim 'step costs that are none are refused' refuses 'takes seconds' --steps 9 --costs record
 claim 'unknown step costs are refused' refuses 'takes seconds' --steps 9 --costs rewind=1
@@ -187,6 +187,9 @@ claim 'the choice is drawn' drawn_as_planned $by_cost --memory 999
 "$reel" plan --steps 9 --slots 3 --plot nowhere/plan.svg >out 2>err
 claim 'a picture that cannot be written is status 1' [ $? -eq 1 ]
 claim 'and says where' grep -q 'cannot draw to nowhere/plan.svg' err
+"$reel" plan --steps 100000 --slots 100 --plot large.svg >out 2>err
+claim 'too large a plan is not drawn' [ $? -eq 1 ] && [ ! -e large.svg ]
+claim 'and says how large it is' grep -q 'the plan has [0-9]* actions; at most 200000 are drawn$' err
 if [ -c /dev/full ]; then
 	"$reel" plan --steps 9 --slots 3 --plot /dev/full >out 2>err
 	claim 'a picture that is cut short is status 1' [ $? -eq 1 ]
