@@ -294,6 +294,13 @@ static reel_store *open_codec_below_a_checksum(void)
 				 memory(ROOM)));
 }
 
+/* The codec has packed each put before the second store gets it. */
+static reel_store *open_codec_on_a_full_store(void)
+{
+	return checksum(overflow(codec(CODEC_OPTIONS(.buffers = 2), checksum(memory(1))),
+				 memory(ROOM)));
+}
+
 static reel_store *open_described(void)
 {
 	return described("memory=1M,lz4,memory=2M,memory=64M", NULL);
@@ -310,6 +317,7 @@ static const struct {
 	{"codec(checksum(memory)), of small pieces", open_codec_of_small_pieces},
 	{"codec(checksum(codec(later(checksum(memory)))))", open_two_codecs},
 	{"checksum(overflow(codec(checksum(memory)), memory))", open_codec_below_a_checksum},
+	{"checksum(overflow(codec(checksum(memory of a byte)), memory))", open_codec_on_a_full_store},
 	{"seven layers", open_seven_layers},
 	{"memory=1M,lz4,memory=2M,memory=64M", open_described},
 };
