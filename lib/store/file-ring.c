@@ -33,7 +33,7 @@ struct ring {
 	struct io_uring uring;
 	pthread_t thread;
 	int wakeups; /* an eventfd, written after the queue got a transfer or was shut */
-	struct reel_os_file_identity wakeups_identity;
+	struct reel_os_file_identity wakeups_identity, ring_identity;
 	bool watched;
 	bool shut;
 	unsigned count;
@@ -55,11 +55,18 @@ static void prepare(struct ring *ring, struct reel_file_request *request)
 	io_uring_sqe_set_data(entry, request);
 }
 
+/* False: the program has closed the descriptor, and may use it for another file. */
+static bool has_wakeups(const struct ring *ring)
+{
+	return reel_os_file_is(ring->wakeups, &ring->wakeups_identity);
+}
+
+/* A poll of a closed descriptor would end at once, and the thread would never sleep. */
 static void watch_wakeups(struct ring *ring)
 {
 	struct io_uring_sqe *entry;
 
-	if (ring->watched)
+	if (ring->watched || !has_wakeups(ring))
 		return;
 	entry = io_uring_get_sqe(&ring->uring);
 	io_uring_prep_poll_add(entry, ring->wakeups, POLLIN);
@@ -92,12 +99,6 @@ static void begin_waiting(struct ring *ring)
 	while (ring->idle_count &&
 	       (transfer = reel_transfer_queue_try(&ring->file->queue, &ring->shut)))
 		begin(ring, transfer);
-}
-
-/* False: the program has closed the descriptor, and may use it for another file. */
-static bool has_wakeups(const struct ring *ring)
-{
-	return reel_os_file_is(ring->wakeups, &ring->wakeups_identity);
 }
 
 static void take_wakeups(struct ring *ring)
@@ -166,6 +167,9 @@ static void forget(struct reel_file *file)
 {
 	struct ring *ring = file->engine_state;
 
+	/* -1: not closed, since the number stands for another file. */
+	if (!reel_os_file_is(ring->uring.ring_fd, &ring->ring_identity))
+		ring->uring.ring_fd = -1;
 	io_uring_queue_exit(&ring->uring);
 	reel_os_file_close_if(ring->wakeups, &ring->wakeups_identity);
 	reel_file_requests_close(file, ring->requests, ring->count);
@@ -191,10 +195,11 @@ static int complete_ring(struct ring *ring)
 	if (!(ring->uring.features & IORING_FEAT_EXT_ARG))
 		return -ENOTSUP;
 	high = reel_os_file_raise(ring->uring.ring_fd);
-	if (high < 0)
-		return high;
-	ring->uring.ring_fd = ring->uring.enter_ring_fd = high;
-	return io_uring_register_files(&ring->uring, &ring->file->descriptor, 1);
+	/* After an error it is closed. */
+	ring->uring.ring_fd = ring->uring.enter_ring_fd = high < 0 ? -1 : high;
+	if (high >= 0)
+		high = reel_os_file_identify(high, &ring->ring_identity);
+	return high ? high : io_uring_register_files(&ring->uring, &ring->file->descriptor, 1);
 }
 
 static int open_ring(struct ring *ring)

@@ -534,6 +534,29 @@ static void use_descriptors(void)
 	      ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
+/* A file of the program's gets the numbers of all descriptors that the store has opened. */
+static void take_all_descriptors(void)
+{
+	reel_store *store = open_store(options_of(way));
+	int high = file_of(store)->descriptor, file = open("results", O_CREAT | O_RDWR, 0600);
+	struct timespec begin, end;
+	bool passed;
+
+	for (int descriptor = high - 8; descriptor < high + 8; descriptor++)
+		dup2(file, descriptor);
+	usleep(50000);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
+	usleep(400000);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+	/* A thread that polls without end takes all of the time. */
+	passed = (double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec) < 0.1;
+	reel_store_close(store);
+	for (int descriptor = high - 8; descriptor < high + 8; descriptor++)
+		passed &= fcntl(descriptor, F_GETFD) >= 0;
+	unlink("results");
+	_exit(passed ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+
 static void descriptors_are_high(void)
 {
 	pid_t child;
@@ -548,6 +571,10 @@ static void descriptors_are_high(void)
 	if (child == 0)
 		use_descriptors();
 	ok(tap_child_passed(child), "a store has no low descriptor, though 0 to 2 are free");
+	child = fork_with_timeout();
+	if (child == 0)
+		take_all_descriptors();
+	ok(tap_child_passed(child), "a store whose descriptors are all taken rests, and closes none");
 }
 
 static pthread_t main_thread;
