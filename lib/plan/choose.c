@@ -18,8 +18,8 @@
 #include "os/integer.h"
 #include "plan.h"
 
-/* Maximum number of segments for the binomial planner. */
 #define NO_MEMORY "no memory to choose a plan"
+/* Maximum number of segments for the binomial planner. */
 #define MAX_FINE_SEGMENTS ((int64_t)1 << 20)
 /* In a loop of at most so many steps each length of segments is tried. */
 #define SHORT_LOOP ((int64_t)64)

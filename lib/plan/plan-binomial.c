@@ -109,7 +109,7 @@ struct decision reel_binomial_decide(const reel_schedule *schedule, int64_t step
 	return reel_binomial_decide_of(steps, slots, held);
 }
 
-static const char *problem_of_first_tier(const struct reel_problem *problem)
+const char *reel_problem_of_first_tier(const struct reel_problem *problem)
 {
 	return problem->tier[0].slots < 1 ? "the first tier has no slot: give it one or more" : NULL;
 }
@@ -121,7 +121,7 @@ static int count_binomial(const reel_plan *plan, int64_t steps, struct reel_sche
 
 const struct planner reel_planner_binomial = {
 	.name = "binomial",
-	.problem = problem_of_first_tier,
+	.problem = reel_problem_of_first_tier,
 	.decide = reel_binomial_decide,
 	.count = count_binomial,
 };

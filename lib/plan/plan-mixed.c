@@ -127,14 +127,9 @@ static struct decision choose_mixed(const reel_schedule *schedule, int64_t steps
 		    : (struct decision){DECIDE_STORE, 0, 0};
 }
 
-static const char *problem_of_mixed(const struct reel_problem *problem)
-{
-	return problem->tier[0].slots < 1 ? "the first tier has no slot: give it one or more" : NULL;
-}
-
 const struct planner reel_planner_mixed = {
 	.name = "mixed",
-	.problem = problem_of_mixed,
+	.problem = reel_problem_of_first_tier,
 	.compute = compute_mixed,
 	.decide = choose_mixed,
 	.uses_table = true,

@@ -119,14 +119,9 @@ static int count_online(const reel_plan *plan, int64_t steps, struct reel_schedu
 	return error;
 }
 
-static const char *problem_of_online(const struct reel_problem *problem)
-{
-	return problem->tier[0].slots < 1 ? "the first tier has no slot: give it one or more" : NULL;
-}
-
 const struct planner reel_planner_online = {
 	.name = "online",
-	.problem = problem_of_online,
+	.problem = reel_problem_of_first_tier,
 	.decide = reel_binomial_decide,
 	.count = count_online,
 	.unknown_end = true,

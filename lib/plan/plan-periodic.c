@@ -86,7 +86,7 @@ static int64_t site(const reel_plan *plan, int64_t i)
 	return i * plan->period;
 }
 
-static int64_t places_of_two_level(const reel_plan *plan, int64_t steps)
+static int64_t sites_of_two_level(const reel_plan *plan, int64_t steps)
 {
 	if (steps == REEL_UNKNOWN_STEPS)
 		return usable_slots(&plan->problem);
@@ -95,7 +95,7 @@ static int64_t places_of_two_level(const reel_plan *plan, int64_t steps)
 	return reel_min_i64(gaps_before_last(steps, plan->period) + 1, usable_slots(&plan->problem));
 }
 
-static int64_t places_of_periodic(const reel_plan *plan, int64_t steps)
+static int64_t sites_of_periodic(const reel_plan *plan, int64_t steps)
 {
 	if (steps == REEL_UNKNOWN_STEPS)
 		return usable_slots(&plan->problem);
@@ -188,9 +188,9 @@ static const char *problem_of_both(const struct reel_problem *problem)
 
 static const char *problem_of_periodic(const struct reel_problem *problem)
 {
-	if (problem->tier[0].slots < 1)
-		return "the first tier has no slot: give it one or more";
-	return problem_of_both(problem);
+	const char *wrong = reel_problem_of_first_tier(problem);
+
+	return wrong ? wrong : problem_of_both(problem);
 }
 
 const struct planner reel_planner_two_level = {
@@ -200,7 +200,7 @@ const struct planner reel_planner_two_level = {
 	/* The slot of the held state is in the last tier and counts as one more slot. */
 	.decide = reel_binomial_decide,
 	.site = site,
-	.sites = places_of_two_level,
+	.sites = sites_of_two_level,
 	.count = count_both,
 	.last_gap_has_site = true,
 	.unlimited_last_tier = true,
@@ -213,7 +213,7 @@ const struct planner reel_planner_periodic = {
 	.compute = compute_periodic,
 	.decide = choose_periodic,
 	.site = site,
-	.sites = places_of_periodic,
+	.sites = sites_of_periodic,
 	.count = count_both,
 	.unlimited_last_tier = true,
 	.unknown_end = true,

@@ -154,6 +154,9 @@ extern const struct planner reel_planner_online;
  */
 int64_t reel_binomial_advances(int64_t steps, int64_t slots);
 int64_t reel_binomial_split(int64_t steps, int64_t slots);
+/* Refuses a first tier without slots, for planners that need one. */
+const char *reel_problem_of_first_tier(const struct reel_problem *problem);
+
 struct decision reel_binomial_decide(const reel_schedule *schedule, int64_t steps, bool held);
 struct decision reel_binomial_decide_of(int64_t steps, int64_t slots, bool held);
 

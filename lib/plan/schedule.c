@@ -174,7 +174,7 @@ void reel_schedule_pop_level(reel_schedule *schedule, unsigned level, reel_actio
 }
 
 /* Makes a level of the last site, from which the steps above it are reversed next. */
-static void adopt_place(reel_schedule *schedule)
+static void adopt_site(reel_schedule *schedule)
 {
 	const reel_plan *plan = schedule->plan;
 	int64_t site = plan->planner->site(plan, --schedule->sites);
@@ -186,7 +186,7 @@ static void adopt_place(reel_schedule *schedule)
 static int leave_sweep(reel_schedule *schedule, reel_action *action)
 {
 	if (schedule->sites > 0)
-		adopt_place(schedule);
+		adopt_site(schedule);
 	if (schedule->at >= schedule->end)
 		enter(schedule, RETURN);
 	else
@@ -237,7 +237,7 @@ static int sweep(reel_schedule *schedule, reel_action *action)
 	bool unknown = schedule->steps == REEL_UNKNOWN_STEPS;
 
 	schedule->passed = schedule->at;
-	/* Mutants survive (boundary): at the end sweep_places() leaves the sweep, too. */
+	/* Mutants survive (boundary): at the end sweep_sites() leaves the sweep, too. */
 	if (!unknown && schedule->at >= schedule->end)
 		return leave_sweep(schedule, action);
 	if (schedule->plan->planner->site)
@@ -328,7 +328,7 @@ static void go_back(reel_schedule *schedule, reel_action *action)
 	unsigned top;
 
 	if (schedule->levels == 0 && schedule->sites > 0)
-		adopt_place(schedule);
+		adopt_site(schedule);
 	if (schedule->levels == 0) {
 		REEL_ASSERT(schedule->end == 0 && schedule->tape_steps == 0);
 		enter(schedule, DONE);
