@@ -138,13 +138,14 @@ int reel_mpi_win_fence_reverse_at(reel_tape *tape, const char *call_site, int as
 {
 	static const char call[] = "reel_mpi_win_fence_reverse";
 	struct window *window;
-	MPI_Request request;
-	int error = find_window(win_bar, call, &window), own, complete;
+	struct reel_mpi_message m = {.call = call, .call_site = call_site, .tape = tape};
+	MPI_Request request = MPI_REQUEST_NULL;
+	int error = find_window(win_bar, call, &window), own;
 
-	(void)call_site;
 	(void)assertion;
 	if (error)
 		return reel_mpi_stick(tape, error);
+	m.attached = window->attached;
 	error = lock_window(window, win_bar, call);
 	if (!error) {
 		/* After the barrier the other ranks see the values that this rank has stored. */
@@ -153,9 +154,8 @@ int reel_mpi_win_fence_reverse_at(reel_tape *tape, const char *call_site, int as
 		window->locked = false;
 		error = reel_mpi_error(MPI_Win_unlock_all(win_bar), call);
 	}
-	own = reel_mpi_error(MPI_Ibarrier(window->attached->sums, &request), call);
-	if (!own)
-		own = reel_mpi_poll(call, &request, MPI_STATUS_IGNORE, UINT64_MAX, &complete);
+	own = reel_mpi_await_all(&m, MPI_Ibarrier(m.attached->sums, &request), &request);
+	reel_mpi_give_up(m.attached, &request);
 	return reel_mpi_stick(tape, error ? error : own);
 }
 

@@ -191,11 +191,14 @@ int reel_mpi_reverse_end(MPI_Comm comm);
  *
  * Forward calls wait as MPI does: another rank may be late. But what a reduction notes it works out
  * with the other ranks after MPI's call, and that wait has a limit, too: it ends on a rank that has
- * a tape where another one has NULL.
+ * a tape where another one has NULL. The first reverse call of each form of Neighbor_alltoall,
+ * Neighbor_alltoallv and Neighbor_alltoallw on a communicator waits as MPI does, too: the ranks
+ * find out by such a call which block is which.
  *
  * The time must be longer than what one rank may be behind another one. Receives are cancelled.
  * Calls that MPI cannot cancel keep their memory: temporaries, and the buffer of a request, which
- * the program must not free then. Costs the copy of a sum in the reverse of Bcast and Allreduce.
+ * the program must not free then. Costs the copy of a sum in the reverse of Bcast and Allreduce,
+ * which is -EOVERFLOW on all ranks from 2 GiB on.
  */
 int reel_mpi_watch(MPI_Comm comm, double seconds);
 

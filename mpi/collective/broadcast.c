@@ -12,27 +12,15 @@
 
 enum { TREE_TAG = 1 };
 
-/* If it fails, the buffer is NaN, and the ranks above get that: none is left waiting. */
-static int add_from(struct reel_mpi_message *m, int peer)
-{
-	m->peer = peer;
-	m->tag = TREE_TAG;
-	m->through = m->attached->sums;
-	return reel_mpi_add_adjoint(m);
-}
-
 /* With a watchdog no rank waits until the one below it in the tree takes its sum. */
-static int send_to(struct reel_mpi_message *m, int peer)
+static int send_sum(struct reel_mpi_message *m)
 {
 	MPI_Request request;
 	int error;
 
-	m->peer = peer;
-	m->tag = TREE_TAG;
-	m->through = m->attached->sums;
 	if (m->attached->watch_ns)
 		return reel_mpi_send_copy(m);
-	error = reel_mpi_error(MPI_Isend(m->buffer, m->count, m->type, peer, TREE_TAG, m->through,
+	error = reel_mpi_error(MPI_Isend(m->buffer, m->count, m->type, m->peer, m->tag, m->through,
 					 &request),
 			       m->call);
 	return error ? error : reel_mpi_await(m, REEL_MPI_TO_PEER, &request, MPI_STATUS_IGNORE);
@@ -41,19 +29,24 @@ static int send_to(struct reel_mpi_message *m, int peer)
 int reel_mpi_sum_to(struct reel_mpi_message *m, int root)
 {
 	int size = m->attached->size, relative = (m->attached->rank - root + size) % size;
-	int error = 0;
+	/* What is too long for a copy all ranks refuse, and none waits for it. */
+	int error = m->attached->watch_ns ? reel_mpi_check_packed(m) : 0;
 
+	if (error)
+		return error;
+	m->tag = TREE_TAG;
+	m->through = m->attached->sums;
 	for (int step = 1; step < size; step *= 2) {
 		int own;
 
+		m->peer = (relative + (relative & step ? -step : step) + root) % size;
 		if (relative & step) {
-			own = send_to(m, (relative - step + root) % size);
+			own = send_sum(m);
 			return error ? error : own;
 		}
-		if (relative + step < size) {
-			own = add_from(m, (relative + step + root) % size);
-			error = error ? error : own;
-		}
+		/* If it fails, the ranks above get the NaN that it leaves: none is left waiting. */
+		own = relative + step < size ? reel_mpi_add_adjoint(m) : 0;
+		error = error ? error : own;
 	}
 	return error;
 }
@@ -163,7 +156,7 @@ int reel_mpi_barrier_reverse_at(reel_tape *tape, const char *call_site, MPI_Comm
 	struct reel_mpi_message m = {.call = "reel_mpi_barrier_reverse", .call_site = call_site,
 				     .tape = tape};
 	int error = agree_on_barrier(call_site, tape, comm, true, &m.attached);
-	MPI_Request request;
+	MPI_Request request = MPI_REQUEST_NULL;
 
 	if (error)
 		return reel_mpi_stick(tape, error);

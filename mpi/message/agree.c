@@ -122,39 +122,38 @@ static int report(const struct reel_mpi_attached *attached, const struct summary
 	return reel_fail(-EBADMSG, "rank %d, %s", attached->rank, own->text);
 }
 
-static int explain(const struct reel_mpi_attached *attached, const struct summary *own)
+/* Gathers the descriptions of all ranks: each one has its own, and 0 for those of the others. */
+static int explain(const struct reel_mpi_message *m, const struct summary *own)
 {
-	struct summary *all = malloc((size_t)attached->size * sizeof *all);
+	struct summary *all = calloc((size_t)m->attached->size, sizeof *all);
 	int error;
 
 	if (!all)
 		return reel_fail(-EBADMSG, "the ranks do not match; here, %s", own->text);
-	error = reel_mpi_error(MPI_Allgather(own, (int)sizeof *own, MPI_BYTE, all, (int)sizeof *own,
-					     MPI_BYTE, attached->sums),
-			       "comparing calls");
+	all[m->attached->rank] = *own;
+	error = reel_mpi_combine(m, all, m->attached->size * (int)sizeof *all, MPI_BYTE, MPI_BOR);
 	if (!error)
-		error = report(attached, own, all);
+		error = report(m->attached, own, all);
 	free(all);
 	return error;
 }
 
 /* Sets most[] to the largest value of all ranks, and of its negative. */
-static int reduce(const struct reel_mpi_call *call, const struct summary *own, int64_t *most)
+static int reduce(const struct reel_mpi_message *m, const struct summary *own, int64_t *most)
 {
-	struct reel_mpi_message m = {.call = call->name, .call_site = call->call_site,
-				     .tape = call->tape, .attached = call->attached,
-				     .forward = !call->reverse};
-
 	for (int i = 0; i < WORDS; i++) {
 		most[i] = own->value[i];
 		most[WORDS + i] = own->value[i] == UNKNOWN ? UNKNOWN : -own->value[i];
 	}
-	return reel_mpi_combine(&m, most, 2 * WORDS, MPI_INT64_T, MPI_MAX);
+	return reel_mpi_combine(m, most, 2 * WORDS, MPI_INT64_T, MPI_MAX);
 }
 
 /* `error` is that of this rank, with the last text. Returns it, or that of the comparison. */
 static int compare(const struct reel_mpi_call *call, uint64_t serial, int error)
 {
+	struct reel_mpi_message m = {.call = call->name, .call_site = call->call_site,
+				     .tape = call->tape, .attached = call->attached,
+				     .forward = !call->reverse};
 	struct reel_mpi_checks *checks = call->attached->checks;
 	bool same = true;
 	int64_t most[2 * WORDS];
@@ -165,7 +164,7 @@ static int compare(const struct reel_mpi_call *call, uint64_t serial, int error)
 	REEL_ASSERT(checks && error <= 0);
 	snprintf(text, sizeof text, "%s", error ? reel_error_text(error) : "");
 	summarise(&own, call, serial, error);
-	failed = reduce(call, &own, most);
+	failed = reduce(&m, &own, most);
 	if (failed)
 		return error ? reel_fail(error, "%s", text) : failed;
 	for (int i = 0; i < WORDS; i++)
@@ -174,7 +173,7 @@ static int compare(const struct reel_mpi_call *call, uint64_t serial, int error)
 	if (!checks->failed)
 		return 0;
 	reel_mpi_set_failed(call->attached);
-	failed = explain(call->attached, &own);
+	failed = explain(&m, &own);
 	return error ? reel_fail(error, "%s", text) : failed;
 }
 

@@ -15,12 +15,20 @@
 #include "os/error.h"
 #include "trace/trace.h"
 
+/* Returns true if an earlier call of this reverse sweep has timed out, and has told of it. */
+static bool has_timed_out(const struct reel_mpi_message *m)
+{
+	return !m->forward && m->tape && reel_tape_error(m->tape) == -ETIMEDOUT;
+}
+
 static int time_out(const struct reel_mpi_message *m, enum reel_mpi_wait what)
 {
 	double seconds = 1e-9 * (double)m->attached->watch_ns;
 	int error;
 
 	REEL_ASSERT(m->attached->watch_ns);
+	if (has_timed_out(m))
+		return reel_fail(-ETIMEDOUT, "%s follows a call that failed", m->call);
 	reel_mpi_set_failed(m->attached);
 	if (what == REEL_MPI_FOR_ALL)
 		error = reel_fail(-ETIMEDOUT, "rank %d, %s: %s() has waited %g s for the other ranks of "
@@ -81,8 +89,8 @@ int reel_mpi_await(const struct reel_mpi_message *m, enum reel_mpi_wait what, MP
 	if (error || complete)
 		return error;
 	begin = reel_clock_ns();
-	error = reel_mpi_poll(m->call, request, status, limit ? begin + limit : UINT64_MAX,
-			      &complete);
+	error = reel_mpi_poll(m->call, request, status,
+			      !limit ? UINT64_MAX : begin + (has_timed_out(m) ? 0 : limit), &complete);
 	REEL_ASSERT(error || complete || limit);
 	if (!error && !complete)
 		error = what == REEL_MPI_FROM_PEER ? cancel(m, request, status) : time_out(m, what);

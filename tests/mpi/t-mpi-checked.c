@@ -670,7 +670,12 @@ static bool nobody_answers(unsigned flags)
 		reel_mpi_watch(comm, 1000);
 		passed &= holds(reel_mpi_send_reverse(&tape, x_bar, 5, D, 1, 7, comm) ==
 				-ETIMEDOUT);
+		passed &= holds(reel_mpi_barrier_reverse(&tape, comm) == -ETIMEDOUT);
+		passed &= holds(reported.calls == 1);
 	}
+	meet();
+	if (rank)
+		reel_mpi_barrier_reverse(NULL, comm);
 	end();
 	return passed;
 }
@@ -803,6 +808,31 @@ static bool watched_collectives(unsigned flags)
 static bool watched_calls(void)
 {
 	return watched_collectives(0) & watched_collectives(REEL_MPI_CHECKED);
+}
+
+/* All ranks but 1 wait at a fence. */
+static bool watched_fence(void)
+{
+	bool passed = true;
+	double *memory;
+	MPI_Win win;
+
+	begin(0, SECONDS);
+	MPI_Win_allocate(8, 8, MPI_INFO_NULL, comm, &memory, &win);
+	passed &= holds(!reel_mpi_win_attach(win, comm));
+	passed &= holds(!reel_mpi_win_fence(&tape, MPI_MODE_NOSUCCEED, win));
+	if (rank == 1)
+		meet();
+	if (rank == 0)
+		passed &= barked(AT(0, reel_mpi_win_fence_reverse(&tape, 0, win)), 0,
+				 "win_fence_reverse() " HAS_WAITED "the other ranks");
+	else
+		reel_mpi_win_fence_reverse(&tape, 0, win);
+	if (rank != 1)
+		meet();
+	MPI_Win_free(&win);
+	end();
+	return passed;
 }
 
 /* A watchdog is a matter of one rank: the others make the same calls of MPI without one. */
@@ -1064,6 +1094,7 @@ static const struct rank_case cases[] = {
 	{"without a tape it says so, too, as the environment demands", watched_without_tape},
 	{"a rank that waits for a request says so, and ends", watched_requests},
 	{"a rank that waits for the others says so, and ends", watched_calls},
+	{"a rank that waits at a fence says so, and ends", watched_fence},
 	{"ranks with and without a watchdog make the same calls of MPI", watched_by_one_rank},
 	{"no rank ends a wait in the forward sweep", late_in_the_forward_sweep},
 	{"a rank that has no tape for a reduction is named, or ends the wait of the others",
