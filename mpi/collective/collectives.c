@@ -397,13 +397,14 @@ static int reverse(struct move *move)
 	struct reel_mpi_call call;
 	int error = open_move(move), own;
 
-	if (!error)
-		error = match(move);
 	if (error)
 		return reel_mpi_stick(move->tape, error);
 	error = describe(&call, move, true);
 	if (!error)
 		error = reel_mpi_agree_on_call(&call);
+	/* After that all ranks make this call: what finds the blocks is collective. */
+	if (!error)
+		error = match(move);
 	if (error) {
 		each_block(move, true, poison);
 		each_block(move, false, poison);

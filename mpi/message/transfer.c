@@ -152,6 +152,9 @@ int reel_mpi_send_copy(struct reel_mpi_message *message)
 	error = reel_mpi_error(MPI_Pack(message->buffer, message->count, message->type,
 					buffer->data, bytes, &place, message->through),
 			       message->call);
+	/* After all that may lack memory: the rank that gets the header waits for the adjoint. */
+	if (!error && reel_mpi_has_header(message))
+		error = reel_mpi_send_header(message);
 	if (!error)
 		error = reel_mpi_error(MPI_Isend(buffer->data, place, MPI_PACKED, message->peer,
 						 message->tag, message->through,
@@ -171,14 +174,11 @@ int reel_mpi_send_copy(struct reel_mpi_message *message)
 
 int reel_mpi_send_adjoint(struct reel_mpi_message *message)
 {
-	int error = 0;
+	int error;
 
 	if (!reel_mpi_is_active(message))
 		return 0;
-	if (reel_mpi_has_header(message))
-		error = reel_mpi_send_header(message);
-	if (!error)
-		error = reel_mpi_send_copy(message);
+	error = reel_mpi_send_copy(message);
 	if (!error)
 		reel_mpi_layout_zero(message->layout, message->count, message->buffer);
 	return error;

@@ -333,6 +333,29 @@ static bool other_calls(void)
 	return passed;
 }
 
+/* Blocks of neighbours are matched after the comparison. */
+static bool other_calls_of_neighbours(void)
+{
+	const int periodic = 1;
+	bool passed = true;
+	double y[4];
+	MPI_Comm ring;
+	int error;
+
+	begin(0, 0);
+	MPI_Cart_create(comm, 1, &ranks, &periodic, 0, &ring);
+	reel_mpi_attach(ring, REEL_MPI_CHECKED);
+	reel_mpi_neighbor_alltoall(&tape, x, 1, D, y, 1, D, ring);
+	reel_mpi_neighbor_allgather(&tape, x, 1, D, y, 1, D, ring);
+	error = rank == 0 ? reel_mpi_neighbor_alltoall_reverse(&tape, x_bar, 1, D, y, 1, D, ring)
+			  : reel_mpi_neighbor_allgather_reverse(&tape, x_bar, 1, D, y, 1, D, ring);
+	passed &= failed(error, -EBADMSG);
+	meet();
+	MPI_Comm_free(&ring);
+	end();
+	return passed;
+}
+
 static bool other_counts(void)
 {
 	bool passed = true;
@@ -1080,6 +1103,7 @@ static const struct rank_case cases[] = {
 	{"an error goes from rank to rank", errors_go_on},
 	{"a wrong root is named by all ranks", wrong_root},
 	{"collective calls that differ are named by all ranks", other_calls},
+	{"calls among neighbours that differ are named by all ranks", other_calls_of_neighbours},
 	{"counts of a collective call that differ are named by all ranks", other_counts},
 	{"a missing collective call is named by all ranks", missing_collective_call},
 	{"a reverse call with another operation, type, place or count is named", other_details},
