@@ -101,28 +101,48 @@ int reel_mpi_check_order(const struct reel_mpi_message *m, bool receive,
 			 m->call, m->peer, m->tag, older->call_site);
 }
 
-void reel_mpi_append_request(struct reel_mpi_attached *attached, struct reel_mpi_request *r)
+/* Finds the link to a request, or the end of the list. Requires `attached->lock`. */
+static struct reel_mpi_request **link_to(struct reel_mpi_attached *attached,
+					 const struct reel_mpi_request *r)
 {
 	struct reel_mpi_request **link = &attached->oldest;
 
+	while (*link && *link != r)
+		link = &(*link)->next;
+	return link;
+}
+
+bool reel_mpi_is_listed(MPI_Comm comm, const struct reel_mpi_request *r)
+{
+	struct reel_mpi_attached *attached;
+	bool found;
+
+	if (!reel_mpi_is_attached(comm, &attached))
+		return false;
+	pthread_mutex_lock(&attached->lock);
+	found = *link_to(attached, r);
+	pthread_mutex_unlock(&attached->lock);
+	return found;
+}
+
+void reel_mpi_append_request(struct reel_mpi_attached *attached, struct reel_mpi_request *r)
+{
 	REEL_ASSERT(r->state == REEL_MPI_STARTED);
 	r->next = NULL;
 	pthread_mutex_lock(&attached->lock);
-	while (*link)
-		link = &(*link)->next;
-	*link = r;
+	*link_to(attached, NULL) = r;
 	pthread_mutex_unlock(&attached->lock);
 }
 
 void reel_mpi_unlink_request(struct reel_mpi_attached *attached, const struct reel_mpi_request *r)
 {
+	struct reel_mpi_request **link;
+
 	REEL_ASSERT(r->state == REEL_MPI_COMPLETE);
 	pthread_mutex_lock(&attached->lock);
-	for (struct reel_mpi_request **link = &attached->oldest; *link; link = &(*link)->next)
-		if (*link == r) {
-			*link = r->next;
-			break;
-		}
+	link = link_to(attached, r);
+	if (*link)
+		*link = r->next;
 	pthread_mutex_unlock(&attached->lock);
 }
 

@@ -40,6 +40,9 @@ bool reel_mpi_is_receive(const struct reel_mpi_request *request);
 int reel_mpi_message_of(struct reel_mpi_message *message, const struct reel_mpi_request *request,
 			const char *call, const char *call_site, reel_tape *tape);
 
+/* Returns true if a request of this address is in the list. Does not read it: it may be garbage. */
+bool reel_mpi_is_listed(MPI_Comm comm, const struct reel_mpi_request *request);
+
 /* Add a request to the end of the list, and remove one that is in it. */
 void reel_mpi_append_request(struct reel_mpi_attached *attached, struct reel_mpi_request *request);
 void reel_mpi_unlink_request(struct reel_mpi_attached *attached,

@@ -17,10 +17,13 @@
 
 /* ---- Forward: beginning ---- */
 
-static void describe(struct reel_mpi_request *r, enum reel_mpi_mode mode, void *buffer, int count,
-		     MPI_Datatype type, int peer, int tag, MPI_Comm comm)
+/* A request that has begun stays as it is, and its start is refused. */
+static void describe(struct reel_mpi_request *r, enum reel_mpi_mode mode, int kept, void *buffer,
+		     int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm)
 {
-	*r = (struct reel_mpi_request){.mode = mode, .kept = 1, .buffer = buffer, .count = count,
+	if (reel_mpi_is_listed(comm, r))
+		return;
+	*r = (struct reel_mpi_request){.mode = mode, .kept = kept, .buffer = buffer, .count = count,
 				       .type = type, .peer = peer, .tag = tag, .comm = comm,
 				       .request = MPI_REQUEST_NULL};
 }
@@ -28,19 +31,19 @@ static void describe(struct reel_mpi_request *r, enum reel_mpi_mode mode, void *
 void reel_mpi_send_init(void *buffer, int count, MPI_Datatype type, int dest, int tag,
 			MPI_Comm comm, struct reel_mpi_request *request)
 {
-	describe(request, REEL_MPI_STANDARD, buffer, count, type, dest, tag, comm);
+	describe(request, REEL_MPI_STANDARD, 1, buffer, count, type, dest, tag, comm);
 }
 
 void reel_mpi_ssend_init(void *buffer, int count, MPI_Datatype type, int dest, int tag,
 			 MPI_Comm comm, struct reel_mpi_request *request)
 {
-	describe(request, REEL_MPI_SYNCHRONOUS, buffer, count, type, dest, tag, comm);
+	describe(request, REEL_MPI_SYNCHRONOUS, 1, buffer, count, type, dest, tag, comm);
 }
 
 void reel_mpi_recv_init(void *buffer, int count, MPI_Datatype type, int source, int tag,
 			MPI_Comm comm, struct reel_mpi_request *request)
 {
-	describe(request, REEL_MPI_RECEIVE, buffer, count, type, source, tag, comm);
+	describe(request, REEL_MPI_RECEIVE, 1, buffer, count, type, source, tag, comm);
 }
 
 /* The calls of MPI that send, by enum reel_mpi_mode. */
@@ -89,8 +92,7 @@ int reel_mpi_isend_at(reel_tape *tape, const char *call_site, enum reel_mpi_mode
 		      const void *buffer, int count, MPI_Datatype type, int dest, int tag,
 		      MPI_Comm comm, struct reel_mpi_request *request)
 {
-	describe(request, mode, (void *)(uintptr_t)buffer, count, type, dest, tag, comm);
-	request->kept = 0;
+	describe(request, mode, 0, (void *)(uintptr_t)buffer, count, type, dest, tag, comm);
 	return reel_mpi_start_at(tape, call_site, request);
 }
 
@@ -98,8 +100,7 @@ int reel_mpi_irecv_at(reel_tape *tape, const char *call_site, void *buffer, int 
 		      MPI_Datatype type, int source, int tag, MPI_Comm comm,
 		      struct reel_mpi_request *request)
 {
-	describe(request, REEL_MPI_RECEIVE, buffer, count, type, source, tag, comm);
-	request->kept = 0;
+	describe(request, REEL_MPI_RECEIVE, 0, buffer, count, type, source, tag, comm);
 	return reel_mpi_start_at(tape, call_site, request);
 }
 

@@ -234,6 +234,10 @@ static bool misused_requests(void)
 			   "not reversed");
 	passed &= holds(!reel_mpi_start(NULL, &r));
 	passed &= is_error(reel_mpi_start(NULL, &r), -EINVAL, "begun already", "t-mpi-errors.c");
+	reel_mpi_recv_init(&y, 1, D, rank, TAG, comm, &r);
+	passed &= is_error(reel_mpi_start(NULL, &r), -EINVAL, "begun already", "t-mpi-errors.c");
+	passed &= is_error(reel_mpi_isend(NULL, &x, 1, D, rank, TAG, comm, &r), -EINVAL, "begun already",
+			   "t-mpi-errors.c");
 	passed &= is_error(reel_mpi_wait_reverse(NULL, &r, MPI_STATUS_IGNORE), -EINVAL, "in use",
 			   "reel_mpi_wait_reverse");
 	passed &= holds(!reel_mpi_send(NULL, &x, 1, D, rank, TAG, comm));
