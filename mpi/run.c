@@ -138,7 +138,7 @@ int reel_mpi_run_open(reel_run **run, const reel_plan *plan, const reel_model *m
 {
 	struct reel_mpi_attached *attached;
 	struct reel_run_group group;
-	bool is_attached = !reel_mpi_find(comm, "reel_mpi_run_open", &attached);
+	bool is_attached = reel_mpi_is_attached(comm, &attached);
 	int error = open_group(&group, comm,
 			       is_attached ? attached->watch_ns : reel_mpi_watch_of_environment());
 
@@ -184,6 +184,12 @@ static double or_zero(double number)
 	return isinf(number) ? 0 : number;
 }
 
+/* A double may be above all integers: UINT64_MAX, as a double, is 2^64. */
+static uint64_t whole_bytes(double bytes)
+{
+	return bytes < 0x1p64 ? (uint64_t)bytes : UINT64_MAX;
+}
+
 static int largest_costs(double *values, int count, MPI_Comm comm)
 {
 	return reel_mpi_error(MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_DOUBLE, MPI_MAX, comm),
@@ -198,7 +204,7 @@ static int agree_on_tier(struct reel_cost_tier *tier, MPI_Comm comm)
 
 	if (error)
 		return error;
-	tier->bytes = (uint64_t)or_zero(-values[0]);
+	tier->bytes = whole_bytes(or_zero(-values[0]));
 	tier->write_bandwidth = or_zero(-values[1]);
 	tier->read_bandwidth = or_zero(-values[2]);
 	tier->latency = values[3];
@@ -225,9 +231,9 @@ static int agree_on_loop(struct reel_costs *costs, MPI_Comm comm)
 	costs->reverse_seconds = values[2];
 	costs->copy_seconds = values[3];
 	costs->touch_seconds = values[4];
-	costs->state_bytes = (uint64_t)values[5];
-	costs->tape_bytes = (uint64_t)values[6];
-	costs->memory_bytes = (uint64_t)or_zero(-values[7]);
+	costs->state_bytes = whole_bytes(values[5]);
+	costs->tape_bytes = whole_bytes(values[6]);
+	costs->memory_bytes = whole_bytes(or_zero(-values[7]));
 	costs->workers = (unsigned)-values[8];
 	REEL_ASSERT(costs->workers > 0);
 	return 0;
@@ -241,14 +247,17 @@ int reel_mpi_costs_choose(struct reel_costs *costs, MPI_Comm comm, struct reel_c
 {
 	int rank, error = agree_on_loop(costs, comm), chosen = 0;
 
+	memset(choice, 0, sizeof *choice);
 	/* All ranks have the same number of tiers here, so all of them refuse it or none does. */
-	if (!error && costs->tiers > REEL_MAX_TIERS)
+	if (!error && costs->tiers > REEL_MAX_TIERS - 1)
 		error = reel_fail(-EINVAL, "reel_mpi_costs_choose: %u tiers; there are at most %d",
-				  costs->tiers, REEL_MAX_TIERS);
+				  costs->tiers, REEL_MAX_TIERS - 1);
 	for (unsigned tier = 0; tier < costs->tiers && !error; tier++)
 		error = agree_on_tier(&costs->tier[tier], comm);
-	if (error)
+	if (error) {
+		snprintf(choice->reason, sizeof choice->reason, "%s", reel_error_text(error));
 		return error;
+	}
 	MPI_Comm_rank(comm, &rank);
 	if (rank == 0)
 		chosen = reel_costs_choose(costs, choice);

@@ -135,7 +135,7 @@ static int agree_on_barrier(const char *call_site, reel_tape *tape, MPI_Comm com
 				     .call_site = call_site, .reverse = reverse};
 
 	*attached = NULL;
-	if (reel_mpi_find(comm, call.name, attached))
+	if (!reel_mpi_is_attached(comm, attached))
 		return 0;
 	call.attached = *attached;
 	return reel_mpi_agree_on_call(&call);

@@ -310,8 +310,14 @@ static bool costs(void)
 	costs.memory_bytes = rank == 1 ? 10 : 0;
 	passed &= holds(reel_mpi_costs_choose(&costs, MPI_COMM_WORLD, &choice) == -ENOSPC);
 	passed &= holds(strstr(reel_error_text(-ENOSPC), choice.reason));
+	costs.memory_bytes = UINT64_MAX;
+	costs.tiers = REEL_MAX_TIERS;
+	passed &= holds(reel_mpi_costs_choose(&costs, MPI_COMM_WORLD, &choice) == -EINVAL);
+	passed &= holds(strstr(choice.reason, "there are at most 3"));
+	passed &= holds(costs.memory_bytes == UINT64_MAX);
 	costs.steps += rank;
-	return passed & holds(reel_mpi_costs_choose(&costs, MPI_COMM_WORLD, &choice) == -EINVAL);
+	passed &= holds(reel_mpi_costs_choose(&costs, MPI_COMM_WORLD, &choice) == -EINVAL);
+	return passed & holds(strstr(choice.reason, "different steps"));
 }
 
 /* ---- Ranks that leave a sweep ---- */
