@@ -20,7 +20,10 @@
 
 /* ---- The end of a reverse sweep ---- */
 
-/* Waits for all that was sent. What no rank takes in the time of the watchdog is given up. */
+/*
+ * Waits for all that was sent. What no rank takes in the time of the watchdog is given up. Returns
+ * the first error since it returned one before.
+ */
 static int reap_all(struct reel_mpi_attached *attached)
 {
 	int error = 0;
@@ -33,6 +36,10 @@ static int reap_all(struct reel_mpi_attached *attached)
 		pthread_mutex_lock(&attached->lock);
 		if (attached->sending)
 			buffer = reel_mpi_first_sent(attached);
+		else if (!error && attached->lost)
+			error = reel_fail(attached->lost, "%s: an adjoint was not sent", m.call);
+		if (!buffer)
+			attached->lost = 0;
 		pthread_mutex_unlock(&attached->lock);
 		if (!buffer)
 			return error;

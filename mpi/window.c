@@ -37,25 +37,14 @@ static int delete_window(MPI_Win win, int key, void *value, void *extra)
 	return MPI_SUCCESS;
 }
 
-static int make_keyval(const char *call)
-{
-	int error = 0;
-
-	pthread_mutex_lock(&lock);
-	if (keyval == MPI_KEYVAL_INVALID)
-		error = reel_mpi_error(MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, delete_window,
-							     &keyval, NULL),
-				       call);
-	pthread_mutex_unlock(&lock);
-	return error;
-}
-
 static int find_window(MPI_Win win, const char *call, struct window **window)
 {
 	int found = 0;
 
+	pthread_mutex_lock(&lock);
 	if (win != MPI_WIN_NULL && keyval != MPI_KEYVAL_INVALID)
 		MPI_Win_get_attr(win, keyval, window, &found);
+	pthread_mutex_unlock(&lock);
 	return found ? 0
 		     : reel_fail(-EINVAL, "%s: the window is not attached; call "
 					  "reel_mpi_win_attach() first", call);
@@ -86,24 +75,27 @@ int reel_mpi_win_attach(MPI_Win win, MPI_Comm comm)
 	static const char call[] = "reel_mpi_win_attach";
 	struct reel_mpi_attached *attached;
 	struct window *window;
-	int error = reel_mpi_find(comm, call, &attached);
+	int error = reel_mpi_find(comm, call, &attached), code = MPI_SUCCESS;
 
 	if (!error && win == MPI_WIN_NULL)
 		error = reel_fail(-EINVAL, "%s: MPI_WIN_NULL", call);
 	if (!error)
 		error = check_window(win, comm, call);
-	if (!error)
-		error = make_keyval(call);
 	if (error)
 		return error;
 	window = calloc(1, sizeof *window);
 	if (!window)
 		return reel_fail(-ENOMEM, "%s: no memory", call);
 	window->attached = attached;
-	error = reel_mpi_error(MPI_Win_set_attr(win, keyval, window), call);
-	if (error)
+	pthread_mutex_lock(&lock);
+	if (keyval == MPI_KEYVAL_INVALID)
+		code = MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, delete_window, &keyval, NULL);
+	pthread_mutex_unlock(&lock);
+	if (code == MPI_SUCCESS)
+		code = MPI_Win_set_attr(win, keyval, window);
+	if (code != MPI_SUCCESS)
 		free(window);
-	return error;
+	return reel_mpi_error(code, call);
 }
 
 /* ---- Fences ---- */

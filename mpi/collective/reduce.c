@@ -494,8 +494,10 @@ static int reverse_call(struct reduction *r, int count, MPI_Comm comm, bool star
 	if (error || !reel_mpi_is_active(&r->m))
 		return error;
 	buffer = temporary(r, 1 + REEL_MPI_CHAIN_SPARE);
-	if (!buffer)
+	if (!buffer) {
+		reel_mpi_layout_poison(r->m.layout, r->m.count, r->m.buffer);
 		return -ENOMEM;
+	}
 	r->pending = MPI_REQUEST_NULL;
 	signal = (char *)buffer->data;
 	spare = signal + bytes_of(r, r->m.count);

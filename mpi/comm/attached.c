@@ -14,7 +14,10 @@
 #include "os/environment.h"
 #include "os/numerals.h"
 
-/* Both are set by the first reel_mpi_attach(), and not changed after that. */
+/*
+ * The first reel_mpi_attach() sets `keyval`. The lock guards it until a thread has found a
+ * communicator that is attached: it is not changed after that.
+ */
 static pthread_mutex_t keyval_lock = PTHREAD_MUTEX_INITIALIZER;
 static int keyval = MPI_KEYVAL_INVALID;
 
@@ -22,21 +25,24 @@ static int keyval = MPI_KEYVAL_INVALID;
 
 struct reel_mpi_buffer *reel_mpi_take_buffer(struct reel_mpi_attached *attached, size_t bytes)
 {
-	struct reel_mpi_buffer *buffer = NULL, **link;
+	struct reel_mpi_buffer *buffer = NULL, **least = NULL;
 
 	pthread_mutex_lock(&attached->lock);
-	for (link = &attached->spare; *link; link = &(*link)->next)
-		if ((*link)->bytes >= bytes) {
-			buffer = *link;
-			*link = buffer->next;
-			break;
-		}
+	/* Most are exactly as long as what they were made for: then the search ends early. */
+	for (struct reel_mpi_buffer **link = &attached->spare;
+	     *link && !(least && (*least)->bytes == bytes); link = &(*link)->next)
+		if ((*link)->bytes >= bytes && (!least || (*link)->bytes < (*least)->bytes))
+			least = link;
+	if (least) {
+		buffer = *least;
+		*least = buffer->next;
+	}
 	pthread_mutex_unlock(&attached->lock);
 	if (!buffer) {
 		buffer = bytes < PTRDIFF_MAX - sizeof *buffer ? malloc(sizeof *buffer + bytes)
 							      : NULL;
 		if (!buffer) {
-			reel_fail(-ENOMEM, "no memory for an adjoint message of %zu bytes", bytes);
+			reel_fail(-ENOMEM, "no memory for a temporary of %zu bytes", bytes);
 			return NULL;
 		}
 		buffer->bytes = bytes;
@@ -84,29 +90,30 @@ struct reel_mpi_buffer *reel_mpi_first_sent(struct reel_mpi_attached *attached)
 	return buffer;
 }
 
-int reel_mpi_reap(struct reel_mpi_attached *attached)
+void reel_mpi_reap(struct reel_mpi_attached *attached)
 {
-	int error = 0;
-
 	REEL_ASSERT(reel_mpi_is_locked(attached));
 	REEL_ASSERT(!attached->sending == (attached->last_sent == &attached->sending));
 	while (attached->sending) {
 		struct reel_mpi_buffer *buffer = attached->sending;
 		int complete = 1, code = MPI_Test(&buffer->request, &complete, MPI_STATUS_IGNORE);
 
-		if (!error)
-			error = reel_mpi_error(code, "sending an adjoint");
+		if (!attached->lost)
+			attached->lost = reel_mpi_error(code, "sending an adjoint");
 		if (!complete)
 			break;
 		reel_mpi_first_sent(attached);
 		buffer->next = attached->spare;
 		attached->spare = buffer;
 	}
-	return error;
 }
 
-void reel_mpi_keep_sending(struct reel_mpi_attached *attached, struct reel_mpi_buffer *buffer)
+void reel_mpi_keep_sending(struct reel_mpi_attached *attached, struct reel_mpi_buffer *buffer,
+			   int peer, int tag, const char *call_site)
 {
+	buffer->peer = peer;
+	buffer->tag = tag;
+	buffer->call_site = call_site;
 	pthread_mutex_lock(&attached->lock);
 	REEL_ASSERT(!*attached->last_sent && !buffer->next);
 	*attached->last_sent = buffer;
@@ -142,28 +149,20 @@ int reel_mpi_drop_matched(struct reel_mpi_attached *attached, MPI_Message *match
 
 /* ---- The attribute ---- */
 
-static int make_keyval(MPI_Comm_delete_attr_function *end)
-{
-	int error = 0;
-
-	pthread_mutex_lock(&keyval_lock);
-	if (keyval == MPI_KEYVAL_INVALID)
-		error = reel_mpi_error(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN,
-							      end, &keyval, NULL),
-				       "reel_mpi_attach");
-	pthread_mutex_unlock(&keyval_lock);
-	return error;
-}
-
 int reel_mpi_set_attached(MPI_Comm comm, struct reel_mpi_attached *attached,
 			  MPI_Comm_delete_attr_function *end)
 {
-	int error = make_keyval(end);
+	int code = MPI_SUCCESS;
 
 	REEL_ASSERT(attached->rank >= 0 && attached->rank < attached->size);
 	REEL_ASSERT(attached->messages != MPI_COMM_NULL && attached->sums != MPI_COMM_NULL);
-	return error ? error
-		     : reel_mpi_error(MPI_Comm_set_attr(comm, keyval, attached), "reel_mpi_attach");
+	pthread_mutex_lock(&keyval_lock);
+	if (keyval == MPI_KEYVAL_INVALID)
+		code = MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end, &keyval, NULL);
+	pthread_mutex_unlock(&keyval_lock);
+	if (code == MPI_SUCCESS)
+		code = MPI_Comm_set_attr(comm, keyval, attached);
+	return reel_mpi_error(code, "reel_mpi_attach");
 }
 
 void reel_mpi_delete_attached(MPI_Comm comm)
@@ -176,8 +175,10 @@ bool reel_mpi_is_attached(MPI_Comm comm, struct reel_mpi_attached **attached)
 {
 	int found = 0;
 
+	pthread_mutex_lock(&keyval_lock);
 	if (comm != MPI_COMM_NULL && keyval != MPI_KEYVAL_INVALID)
 		MPI_Comm_get_attr(comm, keyval, attached, &found);
+	pthread_mutex_unlock(&keyval_lock);
 	REEL_ASSERT(!found || *attached);
 	return found;
 }

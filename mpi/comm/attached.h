@@ -48,6 +48,7 @@ struct reel_mpi_attached {
 	struct reel_mpi_buffer *sending;   /* in the order of sending */
 	struct reel_mpi_buffer **last_sent; /* where the next one is linked */
 	struct reel_mpi_buffer *spare;
+	int lost; /* first error in sending adjoints that no call has returned, or 0 */
 	struct reel_mpi_neighbours *neighbours; /* NULL until the first call among neighbours */
 	struct reel_mpi_operation *operations;	/* of the program, with their adjoints */
 	int reversing; /* number of requests whose wait was reversed, and not their start */
@@ -91,17 +92,18 @@ void reel_mpi_give_buffer(struct reel_mpi_attached *attached, struct reel_mpi_bu
  */
 void reel_mpi_give_up(struct reel_mpi_attached *attached, MPI_Request *request);
 
-/* Keeps a buffer until its request is complete. */
-void reel_mpi_keep_sending(struct reel_mpi_attached *attached, struct reel_mpi_buffer *buffer);
+/* Keeps a buffer, which is sent to a rank, until its request is complete. */
+void reel_mpi_keep_sending(struct reel_mpi_attached *attached, struct reel_mpi_buffer *buffer,
+			   int peer, int tag, const char *call_site);
 
 /* Takes the buffer that was sent first off the list. Requires `attached->lock`. */
 struct reel_mpi_buffer *reel_mpi_first_sent(struct reel_mpi_attached *attached);
 
 /*
- * Moves buffers that MPI has sent to the spare ones. Returns the first error of MPI, or 0. Requires
+ * Moves buffers that MPI has sent to the spare ones. Sets `lost` if MPI has failed. Requires
  * `attached->lock`.
  */
-int reel_mpi_reap(struct reel_mpi_attached *attached);
+void reel_mpi_reap(struct reel_mpi_attached *attached);
 
 /* Receives a message that MPI has matched, and drops it. Returns 0 or -ENOMEM. */
 int reel_mpi_drop_matched(struct reel_mpi_attached *attached, MPI_Message *matched,

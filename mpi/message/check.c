@@ -174,18 +174,14 @@ bool reel_mpi_close_message(struct reel_mpi_attached *attached, int peer, int ta
 
 const char *reel_mpi_kinds_name(uint32_t kinds)
 {
-	switch (kinds) {
-	case 0:
-		return "none";
-	case 1u << REEL_MPI_FLOAT:
-		return "float";
-	case 1u << REEL_MPI_DOUBLE:
-		return "double";
-	case 1u << REEL_MPI_LONG_DOUBLE:
-		return "long double";
-	default:
-		return "several types";
-	}
+	static const char *const names[1u << REEL_MPI_NUMBERS] = {
+		[0] = "none",
+		[1u << REEL_MPI_FLOAT] = "float",
+		[1u << REEL_MPI_DOUBLE] = "double",
+		[1u << REEL_MPI_LONG_DOUBLE] = "long double",
+	};
+
+	return names[kinds] ? names[kinds] : "several types";
 }
 
 void reel_mpi_describe_numbers(char text[static REEL_MPI_NUMBERS_TEXT], int64_t numbers,
@@ -394,16 +390,13 @@ static int post_header(struct reel_mpi_attached *attached, int peer, int tag, co
 	if (!buffer)
 		return -ENOMEM;
 	memcpy(buffer->data, header, sizeof *header);
-	buffer->peer = peer;
-	buffer->tag = tag;
-	buffer->call_site = call_site;
 	error = reel_mpi_error(MPI_Isend(buffer->data, (int)sizeof *header, MPI_BYTE, peer, tag,
 					 attached->checks->headers, &buffer->request),
 			       "header of an adjoint");
 	if (error)
 		reel_mpi_give_buffer(attached, buffer);
 	else
-		reel_mpi_keep_sending(attached, buffer);
+		reel_mpi_keep_sending(attached, buffer, peer, tag, call_site);
 	return error;
 }
 

@@ -513,13 +513,13 @@ int reel_mpi_test_reverse_at(reel_tape *tape, const char *call_site,
 /* ---- Reverse: the start ends it ---- */
 
 /* Ends the receive of an adjoint that is not wanted, or that does not come. */
-static void drop(struct reel_mpi_request *r, bool comes)
+static void drop(MPI_Request *request, bool comes)
 {
-	if (r->request == MPI_REQUEST_NULL)
+	if (*request == MPI_REQUEST_NULL)
 		return;
 	if (!comes)
-		MPI_Cancel(&r->request);
-	MPI_Wait(&r->request, &r->status);
+		MPI_Cancel(request);
+	MPI_Wait(request, MPI_STATUS_IGNORE);
 }
 
 /* Waits for nothing: the sweep has failed before. */
@@ -528,11 +528,8 @@ static int drop_all(struct reel_mpi_request *r, const struct reel_mpi_message *m
 	struct reel_mpi_buffer *buffer = r->temporary;
 
 	REEL_ASSERT(buffer);
-	drop(r, false);
-	if (buffer->request != MPI_REQUEST_NULL) {
-		MPI_Cancel(&buffer->request);
-		MPI_Wait(&buffer->request, MPI_STATUS_IGNORE);
-	}
+	drop(&r->request, false);
+	drop(&buffer->request, false);
 	return reel_fail(reel_tape_error(m->tape), "%s follows a call that failed", m->call);
 }
 
@@ -552,7 +549,7 @@ static int await_header(struct reel_mpi_request *r, const struct reel_mpi_messag
 		error = reel_mpi_compare_header(m, header);
 	}
 	if (error)
-		drop(r, comes);
+		drop(&r->request, comes);
 	return error;
 }
 

@@ -60,7 +60,7 @@ int reel_mpi_note_message(struct reel_mpi_message *message, const MPI_Status *st
 
 		reel_mpi_push_note(message->tape, message->call_site, note);
 		reel_mpi_count(&message->attached->counters.note_bytes, sizeof note);
-		return reel_tape_error(message->tape);
+		return error ? error : reel_tape_error(message->tape);
 	}
 	return error;
 }
@@ -146,9 +146,6 @@ int reel_mpi_send_copy(struct reel_mpi_message *message)
 	buffer = reel_mpi_take_buffer(attached, (size_t)bytes);
 	if (!buffer)
 		return -ENOMEM;
-	buffer->peer = message->peer;
-	buffer->tag = message->tag;
-	buffer->call_site = message->call_site;
 	error = reel_mpi_error(MPI_Pack(message->buffer, message->count, message->type,
 					buffer->data, bytes, &place, message->through),
 			       message->call);
@@ -168,7 +165,7 @@ int reel_mpi_send_copy(struct reel_mpi_message *message)
 	REEL_TRACE(SEND_ADJOINT, 0, message->peer, message->tag, message->count);
 	reel_mpi_count(&attached->counters.adjoints, 1);
 	reel_mpi_count(&attached->counters.adjoint_bytes, (uint64_t)place);
-	reel_mpi_keep_sending(attached, buffer);
+	reel_mpi_keep_sending(attached, buffer, message->peer, message->tag, message->call_site);
 	return 0;
 }
 
@@ -244,20 +241,21 @@ int reel_mpi_add_adjoint(struct reel_mpi_message *message)
 	struct reel_mpi_attached *attached = message->attached;
 	struct reel_mpi_buffer *buffer;
 	char *place;
-	int error;
+	int error = -ENOMEM;
 
 	if (!reel_mpi_is_active(message))
 		return 0;
 	buffer = reel_mpi_take_buffer(attached, reel_mpi_layout_bytes(message->layout,
 								      message->count));
-	if (!buffer)
-		return -ENOMEM;
-	place = reel_mpi_layout_place(message->layout, message->count, buffer->data);
-	error = receive_adjoint(message, place);
-	if (!error)
-		reel_mpi_layout_add(message->layout, message->count, message->buffer, place);
-	else
+	if (buffer) {
+		place = reel_mpi_layout_place(message->layout, message->count, buffer->data);
+		error = receive_adjoint(message, place);
+		if (!error)
+			reel_mpi_layout_add(message->layout, message->count, message->buffer,
+					    place);
+		reel_mpi_give_buffer(attached, buffer);
+	}
+	if (error)
 		reel_mpi_layout_poison(message->layout, message->count, message->buffer);
-	reel_mpi_give_buffer(attached, buffer);
 	return error;
 }

@@ -222,6 +222,39 @@ static bool out_of_order(void)
 	return passed;
 }
 
+static bool sending_fails;
+
+/* MPI's profiling interface: the library calls this. Fails once when a request is complete. */
+int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
+{
+	int code = PMPI_Test(request, flag, status);
+
+	if (!sending_fails || !*flag)
+		return code;
+	sending_fails = false;
+	return MPI_ERR_OTHER;
+}
+
+/* No call waits for an adjoint that a receive sends back: the end of the sweep tells of it. */
+static bool adjoint_is_not_sent(void)
+{
+	double x = 1, y = 0, x_bar = 0, y_bar = 1;
+	struct reel_mpi_request r;
+	bool passed = true;
+
+	passed &= holds(!reel_mpi_isend(NULL, &x, 1, D, rank, TAG, comm, &r));
+	passed &= holds(!reel_mpi_recv(NULL, &y, 1, D, rank, TAG, comm, MPI_STATUS_IGNORE));
+	passed &= holds(!reel_mpi_wait(NULL, &r, MPI_STATUS_IGNORE));
+	sending_fails = true;
+	passed &= holds(!reel_mpi_recv_reverse(NULL, &y_bar, 1, D, rank, TAG, comm,
+					       MPI_STATUS_IGNORE));
+	passed &= is_error(reel_mpi_reverse_end(comm), -EIO, "reel_mpi_reverse_end", "");
+	sending_fails = false;
+	passed &= holds(!reel_mpi_send_reverse(NULL, &x_bar, 1, D, rank, TAG, comm));
+	passed &= holds(!reel_mpi_reverse_end(comm) && x_bar == 1);
+	return passed;
+}
+
 static bool misused_requests(void)
 {
 	double x = 1, y, x_bar = 0;
@@ -543,6 +576,7 @@ static const struct rank_case cases[] = {
 	{"a reverse call of another length is told to the other rank", reverse_does_not_mirror},
 	{"requests that are waited for out of order are refused, and end", out_of_order},
 	{"requests that are used wrongly are refused", misused_requests},
+	{"an adjoint that MPI does not send is told of at the end of the sweep", adjoint_is_not_sent},
 	{"a program of another MPI is refused before its handles are used", another_mpi},
 	{"each call refuses a communicator that is not attached", unattached_communicator},
 	{"each call refuses types that hide their numbers", hidden_types},
