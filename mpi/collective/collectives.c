@@ -31,28 +31,29 @@ struct side {
  * The ranks between which the blocks of a call travel. If no member says otherwise, each rank sends
  * a block to each rank, or each neighbour to each neighbour, which then stands where a rank does.
  */
+#define PATTERN(call, ...) {REEL_MPI_NAMES(call), __VA_ARGS__}
 static const struct pattern {
-	const char *name;
+	const char *name[REEL_MPI_FORMS];
 	bool sent_to_root;	 /* and to no other rank */
 	bool sent_by_root;	 /* and by no other rank */
 	bool sent_in_blocks;	 /* another one to each rank; otherwise the same to each */
 	bool received_in_blocks; /* one from each rank; otherwise there is one */
 	bool uneven;		 /* counts may differ between ranks */
 } patterns[] = {
-	[REEL_MPI_GATHER] = {"reel_mpi_gather", true, false, false, true, false},
-	[REEL_MPI_GATHERV] = {"reel_mpi_gatherv", true, false, false, true, true},
-	[REEL_MPI_SCATTER] = {"reel_mpi_scatter", false, true, true, false, false},
-	[REEL_MPI_SCATTERV] = {"reel_mpi_scatterv", false, true, true, false, true},
-	[REEL_MPI_ALLGATHER] = {"reel_mpi_allgather", false, false, false, true, false},
-	[REEL_MPI_ALLGATHERV] = {"reel_mpi_allgatherv", false, false, false, true, true},
-	[REEL_MPI_ALLTOALL] = {"reel_mpi_alltoall", false, false, true, true, false},
-	[REEL_MPI_ALLTOALLV] = {"reel_mpi_alltoallv", false, false, true, true, true},
-	[REEL_MPI_ALLTOALLW] = {"reel_mpi_alltoallw", false, false, true, true, true},
-	[REEL_MPI_NEIGHBOR_ALLGATHER] = {"reel_mpi_neighbor_allgather", false, false, false, true, true},
-	[REEL_MPI_NEIGHBOR_ALLGATHERV] = {"reel_mpi_neighbor_allgatherv", false, false, false, true, true},
-	[REEL_MPI_NEIGHBOR_ALLTOALL] = {"reel_mpi_neighbor_alltoall", false, false, true, true, true},
-	[REEL_MPI_NEIGHBOR_ALLTOALLV] = {"reel_mpi_neighbor_alltoallv", false, false, true, true, true},
-	[REEL_MPI_NEIGHBOR_ALLTOALLW] = {"reel_mpi_neighbor_alltoallw", false, false, true, true, true},
+	[REEL_MPI_GATHER] = PATTERN("gather", true, false, false, true, false),
+	[REEL_MPI_GATHERV] = PATTERN("gatherv", true, false, false, true, true),
+	[REEL_MPI_SCATTER] = PATTERN("scatter", false, true, true, false, false),
+	[REEL_MPI_SCATTERV] = PATTERN("scatterv", false, true, true, false, true),
+	[REEL_MPI_ALLGATHER] = PATTERN("allgather", false, false, false, true, false),
+	[REEL_MPI_ALLGATHERV] = PATTERN("allgatherv", false, false, false, true, true),
+	[REEL_MPI_ALLTOALL] = PATTERN("alltoall", false, false, true, true, false),
+	[REEL_MPI_ALLTOALLV] = PATTERN("alltoallv", false, false, true, true, true),
+	[REEL_MPI_ALLTOALLW] = PATTERN("alltoallw", false, false, true, true, true),
+	[REEL_MPI_NEIGHBOR_ALLGATHER] = PATTERN("neighbor_allgather", false, false, false, true, true),
+	[REEL_MPI_NEIGHBOR_ALLGATHERV] = PATTERN("neighbor_allgatherv", false, false, false, true, true),
+	[REEL_MPI_NEIGHBOR_ALLTOALL] = PATTERN("neighbor_alltoall", false, false, true, true, true),
+	[REEL_MPI_NEIGHBOR_ALLTOALLV] = PATTERN("neighbor_alltoallv", false, false, true, true, true),
+	[REEL_MPI_NEIGHBOR_ALLTOALLW] = PATTERN("neighbor_alltoallw", false, false, true, true, true),
 };
 
 /* Adds to the message what block i is. */
@@ -87,10 +88,11 @@ struct move {
 	enum reel_mpi_move kind;
 	int root;
 	MPI_Comm comm;
-	bool started;	      /* an I-form */
+	enum reel_mpi_form form;
 	struct side from, to; /* as the program gives them */
 	/* Set by open_move(): */
 	const struct pattern *pattern;
+	const char *call; /* its name, for texts of errors */
 	struct side sent, received;
 	int rank, size;
 	bool in_place;
@@ -165,8 +167,8 @@ static int each_block(const struct move *move, bool sent,
 	int error = 0;
 
 	for (int i = 0; i < blocks_on(move, sent); i++) {
-		struct reel_mpi_message m = {.call = move->pattern->name,
-					     .call_site = move->call_site, .tape = move->tape};
+		struct reel_mpi_message m = {.call = move->call, .call_site = move->call_site,
+					     .tape = move->tape};
 		int own;
 
 		if (!(sent ? sends_to(move, i) : receives_from(move, i)))
@@ -193,10 +195,10 @@ static int open_move(struct move *move)
 	if ((size_t)move->kind >= sizeof patterns / sizeof *patterns)
 		return reel_fail(-EINVAL, "unknown collective call %d", (int)move->kind);
 	move->pattern = &patterns[move->kind];
-	error = reel_mpi_find(move->comm, move->pattern->name, &move->attached);
+	move->call = move->pattern->name[move->form];
+	error = reel_mpi_find(move->comm, move->call, &move->attached);
 	if (!error && move->kind >= REEL_MPI_NEIGHBOR_ALLGATHER)
-		error = reel_mpi_find_neighbours(move->attached, move->pattern->name,
-						 &move->neighbours);
+		error = reel_mpi_find_neighbours(move->attached, move->call, &move->neighbours);
 	if (error)
 		return error;
 	move->sent = move->from;
@@ -210,7 +212,7 @@ static int open_move(struct move *move)
 		resolve_in_place(move);
 	else if (move->from.base == MPI_IN_PLACE || move->to.base == MPI_IN_PLACE)
 		return reel_fail(-EINVAL, "%s: MPI_IN_PLACE stands in no call among neighbours",
-				 move->pattern->name);
+				 move->call);
 	return 0;
 }
 
@@ -230,7 +232,7 @@ static uint32_t hash_blocks(uint32_t hash, const struct move *move, bool sent)
 	const struct side *side = sent ? &move->sent : &move->received;
 
 	for (int i = 0; i < blocks_on(move, sent); i++) {
-		struct reel_mpi_message m = {.call = move->pattern->name};
+		struct reel_mpi_message m = {.call = move->call};
 
 		if ((sent ? sends_to(move, i) : receives_from(move, i)) &&
 		    !block_of(&m, side, i, move->comm))
@@ -243,19 +245,20 @@ static uint32_t hash_blocks(uint32_t hash, const struct move *move, bool sent)
  * Describes the call for checked mode. Where counts differ between ranks, the ranks do not compare
  * them, nor the kinds of numbers: each one compares its own with its note.
  */
-static int describe(struct reel_mpi_call *call, const struct move *move, bool reverse)
+static int describe(struct reel_mpi_call *call, const struct move *move)
 {
 	const struct side *side = own_side(move);
 	bool uneven = move->pattern->uneven;
-	struct reel_mpi_message m = {.call = move->pattern->name, .type = side->type,
+	struct reel_mpi_message m = {.call = move->call, .type = side->type,
 				     .count = uneven ? 1 : side->count};
 	int error = side->types ? 0 : reel_mpi_open_message(&m, move->comm);
 	uint32_t hash = REEL_MPI_HASH;
 
 	*call = (struct reel_mpi_call){.attached = move->attached, .tape = move->tape,
-				       .name = m.call, .call_site = move->call_site,
-				       .root = move->root, .numbers = -1, .reverse = reverse,
-				       .started = move->started};
+				       .name = move->pattern->name[REEL_MPI_FORWARD],
+				       .call_site = move->call_site, .root = move->root,
+				       .numbers = -1, .started = move->form >= REEL_MPI_START,
+				       .reverse = move->form % 2 != 0};
 	if (error)
 		return error;
 	if (!side->types)
@@ -330,49 +333,29 @@ static int call_mpi(const struct move *move, MPI_Request *request)
 	}
 }
 
-static int call_and_wait(const struct move *move)
-{
-	struct reel_mpi_call call;
-	int error = describe(&call, move, false);
-
-	if (error)
-		return error;
-	error = reel_mpi_agree_on_call(&call);
-	if (!error)
-		error = reel_mpi_error(call_mpi(move, NULL), move->pattern->name);
-	return reel_mpi_note_agreed(&call, error);
-}
-
-/* Ranks start calls where others may not be yet, so they do not compare them. */
-static int start(const struct move *move, struct reel_mpi_request *request, int error)
-{
-	MPI_Request started = MPI_REQUEST_NULL;
-	struct reel_mpi_call call;
-
-	if (!error)
-		error = describe(&call, move, false);
-	if (!error)
-		error = reel_mpi_error(call_mpi(move, &started), move->pattern->name);
-	reel_mpi_make_request(request, started, move->comm, move->call_site, error);
-	return error ? error : reel_mpi_note_agreed(&call, 0);
-}
-
 /* `request` is NULL if the call waits. */
 static int forward(struct move *move, struct reel_mpi_request *request)
 {
+	MPI_Request started = MPI_REQUEST_NULL;
+	struct reel_mpi_call call;
 	int error = open_move(move);
 
-	REEL_ASSERT(!request || move->started);
+	REEL_ASSERT(!request == (move->form == REEL_MPI_FORWARD));
 	/* A type that hides its numbers, or a wrong count, is refused before any rank waits. */
 	if (!error)
 		error = each_block(move, true, reel_mpi_check_packed);
 	if (!error)
 		error = each_block(move, false, reel_mpi_check_packed);
+	if (!error)
+		error = describe(&call, move);
+	/* Ranks start I-forms where others may not be yet: of those this compares nothing. */
+	if (!error)
+		error = reel_mpi_agree_on_call(&call);
+	if (!error)
+		error = reel_mpi_error(call_mpi(move, request ? &started : NULL), move->call);
 	if (request)
-		error = start(move, request, error);
-	else if (!error)
-		error = call_and_wait(move);
-	return reel_mpi_stick(move->tape, error);
+		reel_mpi_make_request(request, started, move->comm, move->call_site, error);
+	return reel_mpi_stick(move->tape, error ? error : reel_mpi_note_agreed(&call, 0));
 }
 
 /* Finds which block of a neighbour came as which block. */
@@ -384,22 +367,26 @@ static int match(struct move *move)
 	if (!move->neighbours || !move->pattern->sent_in_blocks)
 		return 0;
 	matching = (enum reel_mpi_matching)(move->kind - REEL_MPI_NEIGHBOR_ALLTOALL +
-					    (move->started ? REEL_MPI_MATCH_IALLTOALL
-							   : REEL_MPI_MATCH_ALLTOALL));
-	error = reel_mpi_match_neighbours(move->attached, move->pattern->name, matching);
+					    (move->form >= REEL_MPI_START
+						     ? REEL_MPI_MATCH_IALLTOALL
+						     : REEL_MPI_MATCH_ALLTOALL));
+	error = reel_mpi_match_neighbours(move->attached, move->call, matching);
 	move->number = move->neighbours->block[matching];
 	REEL_ASSERT(error || move->number);
 	return error;
 }
 
-static int reverse(struct move *move)
+/* `request` is NULL if the forward call waited. */
+static int reverse(struct move *move, const struct reel_mpi_request *request)
 {
 	struct reel_mpi_call call;
 	int error = open_move(move), own;
 
+	if (!error && request)
+		error = reel_mpi_check_unused(request, move->call);
 	if (error)
 		return reel_mpi_stick(move->tape, error);
-	error = describe(&call, move, true);
+	error = describe(&call, move);
 	if (!error)
 		error = reel_mpi_agree_on_call(&call);
 	/* After that all ranks make this call: what finds the blocks is collective. */
@@ -424,9 +411,9 @@ static int reverse(struct move *move)
 #define TYPED_SIDE(at, counts_of, bytes_of, types_of)                                              \
 	{.base = (char *)(uintptr_t)(at), .counts = (counts_of), .bytes = (bytes_of),              \
 	 .type = MPI_DATATYPE_NULL, .types = (types_of)}
-#define MOVE(kind_of, root_of, is_started, sent_side, received_side)                               \
+#define MOVE(kind_of, root_of, form_of, sent_side, received_side)                                  \
 	{.tape = tape, .call_site = call_site, .kind = (kind_of), .root = (root_of), .comm = comm, \
-	 .started = (is_started), .from = sent_side, .to = received_side}
+	 .form = (form_of), .from = sent_side, .to = received_side}
 
 int reel_mpi_move_at(reel_tape *tape, const char *call_site, enum reel_mpi_move kind,
 		     const void *sent, int sent_count, const int *sent_counts,
@@ -435,7 +422,7 @@ int reel_mpi_move_at(reel_tape *tape, const char *call_site, enum reel_mpi_move 
 		     const int *displacements, MPI_Datatype type, const MPI_Datatype *types,
 		     int root, MPI_Comm comm)
 {
-	struct move move = MOVE(kind, root, false, SIDE(sent, sent_), SIDE(received, ));
+	struct move move = MOVE(kind, root, REEL_MPI_FORWARD, SIDE(sent, sent_), SIDE(received, ));
 
 	return forward(&move, NULL);
 }
@@ -447,9 +434,10 @@ int reel_mpi_move_reverse_at(reel_tape *tape, const char *call_site, enum reel_m
 			     const int *counts, const int *displacements, MPI_Datatype type,
 			     const MPI_Datatype *types, int root, MPI_Comm comm)
 {
-	struct move move = MOVE(kind, root, false, SIDE(sent_bar, sent_), SIDE(received_bar, ));
+	struct move move = MOVE(kind, root, REEL_MPI_REVERSE, SIDE(sent_bar, sent_),
+				SIDE(received_bar, ));
 
-	return reverse(&move);
+	return reverse(&move, NULL);
 }
 
 int reel_mpi_neighbor_alltoallw_at(reel_tape *tape, const char *call_site, const void *sent,
@@ -459,7 +447,7 @@ int reel_mpi_neighbor_alltoallw_at(reel_tape *tape, const char *call_site, const
 				   const MPI_Datatype *types, MPI_Comm comm)
 {
 	struct move move =
-		MOVE(REEL_MPI_NEIGHBOR_ALLTOALLW, 0, false,
+		MOVE(REEL_MPI_NEIGHBOR_ALLTOALLW, 0, REEL_MPI_FORWARD,
 		     TYPED_SIDE(sent, sent_counts, sent_bytes, sent_types),
 		     TYPED_SIDE(received, counts, bytes, types));
 
@@ -473,11 +461,11 @@ int reel_mpi_neighbor_alltoallw_reverse_at(reel_tape *tape, const char *call_sit
 					   const MPI_Datatype *types, MPI_Comm comm)
 {
 	struct move move =
-		MOVE(REEL_MPI_NEIGHBOR_ALLTOALLW, 0, false,
+		MOVE(REEL_MPI_NEIGHBOR_ALLTOALLW, 0, REEL_MPI_REVERSE,
 		     TYPED_SIDE(sent_bar, sent_counts, sent_bytes, sent_types),
 		     TYPED_SIDE(received_bar, counts, bytes, types));
 
-	return reverse(&move);
+	return reverse(&move, NULL);
 }
 
 int reel_mpi_imove_at(reel_tape *tape, const char *call_site, enum reel_mpi_move kind,
@@ -487,7 +475,7 @@ int reel_mpi_imove_at(reel_tape *tape, const char *call_site, enum reel_mpi_move
 		      const int *displacements, MPI_Datatype type, const MPI_Datatype *types,
 		      int root, MPI_Comm comm, struct reel_mpi_request *request)
 {
-	struct move move = MOVE(kind, root, true, SIDE(sent, sent_), SIDE(received, ));
+	struct move move = MOVE(kind, root, REEL_MPI_START, SIDE(sent, sent_), SIDE(received, ));
 
 	return forward(&move, request);
 }
@@ -500,10 +488,10 @@ int reel_mpi_imove_reverse_at(reel_tape *tape, const char *call_site, enum reel_
 			      const MPI_Datatype *types, int root, MPI_Comm comm,
 			      const struct reel_mpi_request *request)
 {
-	struct move move = MOVE(kind, root, true, SIDE(sent_bar, sent_), SIDE(received_bar, ));
-	int error = reel_mpi_check_unused(request, "the reverse of a collective call");
+	struct move move = MOVE(kind, root, REEL_MPI_START_REVERSE, SIDE(sent_bar, sent_),
+				SIDE(received_bar, ));
 
-	return error ? reel_mpi_stick(tape, error) : reverse(&move);
+	return reverse(&move, request);
 }
 
 int reel_mpi_ineighbor_alltoallw_at(reel_tape *tape, const char *call_site, const void *sent,
@@ -514,7 +502,7 @@ int reel_mpi_ineighbor_alltoallw_at(reel_tape *tape, const char *call_site, cons
 				    struct reel_mpi_request *request)
 {
 	struct move move =
-		MOVE(REEL_MPI_NEIGHBOR_ALLTOALLW, 0, true,
+		MOVE(REEL_MPI_NEIGHBOR_ALLTOALLW, 0, REEL_MPI_START,
 		     TYPED_SIDE(sent, sent_counts, sent_bytes, sent_types),
 		     TYPED_SIDE(received, counts, bytes, types));
 
@@ -529,10 +517,9 @@ int reel_mpi_ineighbor_alltoallw_reverse_at(reel_tape *tape, const char *call_si
 					    const struct reel_mpi_request *request)
 {
 	struct move move =
-		MOVE(REEL_MPI_NEIGHBOR_ALLTOALLW, 0, true,
+		MOVE(REEL_MPI_NEIGHBOR_ALLTOALLW, 0, REEL_MPI_START_REVERSE,
 		     TYPED_SIDE(sent_bar, sent_counts, sent_bytes, sent_types),
 		     TYPED_SIDE(received_bar, counts, bytes, types));
-	int error = reel_mpi_check_unused(request, "reel_mpi_ineighbor_alltoallw_reverse");
 
-	return error ? reel_mpi_stick(tape, error) : reverse(&move);
+	return reverse(&move, request);
 }

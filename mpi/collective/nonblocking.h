@@ -10,6 +10,13 @@
 
 #include "message/message.h"
 
+/* The forms of a collective call, and its names by form. */
+enum reel_mpi_form { REEL_MPI_FORWARD, REEL_MPI_REVERSE, REEL_MPI_START, REEL_MPI_START_REVERSE };
+enum { REEL_MPI_FORMS = REEL_MPI_START_REVERSE + 1 };
+#define REEL_MPI_NAMES(call)                                                                       \
+	{"reel_mpi_" call, "reel_mpi_" call "_reverse", "reel_mpi_i" call,                         \
+	 "reel_mpi_i" call "_reverse"}
+
 /* Makes the program's request of one that MPI has started, or leaves it null if `error`. */
 int reel_mpi_make_request(struct reel_mpi_request *request, MPI_Request started, MPI_Comm comm,
 			  const char *call_site, int error);

@@ -36,13 +36,13 @@ struct reduction {
 	MPI_Request pending; /* what MPI does with the temporary when the call is given up */
 };
 
-static const char *const names[] = {
-	[REEL_MPI_REDUCE] = "reel_mpi_reduce",
-	[REEL_MPI_ALLREDUCE] = "reel_mpi_allreduce",
-	[REEL_MPI_REDUCE_SCATTER] = "reel_mpi_reduce_scatter",
-	[REEL_MPI_REDUCE_SCATTER_BLOCK] = "reel_mpi_reduce_scatter_block",
-	[SCAN] = "reel_mpi_scan",
-	[EXSCAN] = "reel_mpi_exscan",
+static const char *const names[][REEL_MPI_FORMS] = {
+	[REEL_MPI_REDUCE] = REEL_MPI_NAMES("reduce"),
+	[REEL_MPI_ALLREDUCE] = REEL_MPI_NAMES("allreduce"),
+	[REEL_MPI_REDUCE_SCATTER] = REEL_MPI_NAMES("reduce_scatter"),
+	[REEL_MPI_REDUCE_SCATTER_BLOCK] = REEL_MPI_NAMES("reduce_scatter_block"),
+	[SCAN] = REEL_MPI_NAMES("scan"),
+	[EXSCAN] = REEL_MPI_NAMES("exscan"),
 };
 
 static bool is_scan(const struct reduction *r)
@@ -117,7 +117,8 @@ static int open_reduction(struct reduction *r, int count, MPI_Comm comm)
 
 static struct reel_mpi_call call_of(const struct reduction *r, bool reverse, bool started)
 {
-	struct reel_mpi_call call = reel_mpi_call_of(&r->m, names[r->kind], r->root, reverse);
+	struct reel_mpi_call call = reel_mpi_call_of(&r->m, names[r->kind][REEL_MPI_FORWARD],
+						     r->root, reverse);
 	uint32_t own = REEL_MPI_HASH;
 
 	call.started = started;
@@ -128,18 +129,12 @@ static struct reel_mpi_call call_of(const struct reduction *r, bool reverse, boo
 	return call;
 }
 
-static size_t bytes_of(const struct reduction *r, int count)
-{
-	REEL_ASSERT(count >= 0 && r->m.layout->extent >= 0);
-	REEL_ASSERT(!count || r->m.layout->extent <= PTRDIFF_MAX / count);
-	return (size_t)count * (size_t)r->m.layout->extent;
-}
-
 /* A temporary for all elements of a rank, `times` times. */
 static struct reel_mpi_buffer *temporary(struct reduction *r, int times)
 {
 	REEL_ASSERT(times > 0 && times <= r->m.attached->size + 1 + REEL_MPI_CHAIN_SPARE);
-	return reel_mpi_take_buffer(r->m.attached, bytes_of(r, r->m.count) * (size_t)times + 1);
+	return reel_mpi_take_buffer(r->m.attached,
+				    reel_mpi_span(&r->m, r->m.count) * (size_t)times + 1);
 }
 
 /* Waits for the call that has begun, of which MPI returned `code`. */
@@ -189,7 +184,7 @@ static int spread_uneven(struct reduction *r, void *to)
 static int spread(struct reduction *r, void *to)
 {
 	if (r->result_count && to != r->result)
-		memcpy(to, r->result, bytes_of(r, r->result_count));
+		memcpy(to, r->result, reel_mpi_span(&r->m, r->result_count));
 	switch (r->kind) {
 	case REEL_MPI_REDUCE:
 		return spread_root(r, to, r->root);
@@ -246,7 +241,7 @@ static int note_winners(struct reduction *r, const char *operand, const char *re
 		return -ENOMEM;
 	winner = (int *)(void *)buffer->data;
 	for (int k = 0; k < m->count; k++) {
-		size_t at = bytes_of(r, k);
+		size_t at = reel_mpi_span(&r->m, k);
 
 		winner[k] = reel_mpi_is_same(m->layout, operand + at, result + at)
 				    ? m->attached->rank
@@ -267,7 +262,7 @@ static int note_others(struct reduction *r, const char *operand)
 {
 	struct reel_mpi_message *m = &r->m;
 	struct reel_mpi_buffer *buffer = temporary(r, m->attached->size);
-	size_t bytes = bytes_of(r, m->count);
+	size_t bytes = reel_mpi_span(&r->m, m->count);
 	char *all, *product = NULL;
 	int error;
 
@@ -344,7 +339,7 @@ static int forward(struct reduction *r, const void *sent, int count, MPI_Comm co
 	if (!error && noted && r->in_place) {
 		copy = temporary(r, 1);
 		if (copy)
-			memcpy(copy->data, r->m.buffer, bytes_of(r, r->m.count));
+			memcpy(copy->data, r->m.buffer, reel_mpi_span(&r->m, r->m.count));
 		else
 			error = -ENOMEM;
 	}
@@ -391,7 +386,7 @@ static int multiply(struct reduction *r, char *signal, char *spare)
 	if (r->factor == REEL_MPI_FACTOR_BIT) {
 		for (int k = m->count; k-- > 0;)
 			if (!reel_pop_bool_at(m->tape, m->call_site))
-				memset(signal + bytes_of(r, k), 0, (size_t)m->layout->extent);
+				memset(signal + reel_mpi_span(m, k), 0, reel_mpi_span(m, 1));
 	} else if (r->factor == REEL_MPI_FACTOR_NUMBER && m->attached->size > 1) {
 		reel_mpi_pop_numbers(m, spare);
 		reel_mpi_multiply(m->layout, m->count, signal, spare);
@@ -408,7 +403,7 @@ static int reverse_own(struct reduction *r, char *signal, char *spare, int error
 
 	REEL_ASSERT(r->factor == REEL_MPI_FACTOR_OPERANDS);
 	if (m->attached->rank + 1 < m->attached->size)
-		memset(signal, 0, bytes_of(r, m->count));
+		memset(signal, 0, reel_mpi_span(&r->m, m->count));
 	/* All ranks get NaN then, and none is left waiting. */
 	if (error)
 		reel_mpi_layout_poison(m->layout, m->count, signal);
@@ -477,17 +472,20 @@ static int reverse_noted(struct reduction *r, char *operand, char *spare)
 	return error;
 }
 
-/* The reverse of a call that waits, or of an I-form. */
-static int reverse_call(struct reduction *r, int count, MPI_Comm comm, bool started)
+/* The reverse of a call that waits, or of an I-form with its request. */
+static int reverse_call(struct reduction *r, int count, MPI_Comm comm,
+			const struct reel_mpi_request *request)
 {
 	struct reel_mpi_buffer *buffer;
 	struct reel_mpi_call call;
 	char *signal, *spare;
-	int error = open_reduction(r, count, comm);
+	int error = request ? reel_mpi_check_unused(request, r->m.call) : 0;
 
+	if (!error)
+		error = open_reduction(r, count, comm);
 	if (error)
 		return error;
-	call = call_of(r, true, started);
+	call = call_of(r, true, request);
 	error = reel_mpi_agree_on_call(&call);
 	if (error)
 		reel_mpi_layout_poison(r->m.layout, r->m.count, r->m.buffer);
@@ -500,33 +498,25 @@ static int reverse_call(struct reduction *r, int count, MPI_Comm comm, bool star
 	}
 	r->pending = MPI_REQUEST_NULL;
 	signal = (char *)buffer->data;
-	spare = signal + bytes_of(r, r->m.count);
-	error = started && r->factor != REEL_MPI_FACTOR_ONE ? reverse_noted(r, signal, spare)
+	spare = signal + reel_mpi_span(&r->m, r->m.count);
+	error = request && r->factor != REEL_MPI_FACTOR_ONE ? reverse_noted(r, signal, spare)
 							    : reverse(r, signal, spare);
 	buffer->request = r->pending;
 	reel_mpi_give_buffer(r->m.attached, buffer);
 	return error;
 }
 
-static int reverse_started(struct reduction *r, int count, MPI_Comm comm,
-			   const struct reel_mpi_request *request)
-{
-	int error = reel_mpi_check_unused(request, r->m.call);
-
-	return reel_mpi_stick(r->m.tape, error ? error : reverse_call(r, count, comm, true));
-}
-
 /* ---- Calls ---- */
 
-#define REDUCTION(name, operand, result_at, counts_of, kind_of, root_of)                           \
-	{.m = REEL_MPI_MESSAGE(name, operand, 0, 0, 0), .result = (result_at),                     \
+#define REDUCTION(form, kind_of, operand, result_at, counts_of, root_of)                           \
+	{.m = REEL_MPI_MESSAGE(names[kind_of][form], operand, 0, 0, 0), .result = (result_at),     \
 	 .counts = (counts_of), .kind = (int)(kind_of), .op = op, .root = (root_of)}
 
 int reel_mpi_reduction_at(reel_tape *tape, const char *call_site, enum reel_mpi_reduction kind,
 			  const void *sent, void *received, int count, const int *counts,
 			  MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
 {
-	struct reduction r = REDUCTION(names[kind], sent, received, counts, kind, root);
+	struct reduction r = REDUCTION(REEL_MPI_FORWARD, kind, sent, received, counts, root);
 
 	return forward(&r, sent, count, comm);
 }
@@ -536,9 +526,10 @@ int reel_mpi_reduction_reverse_at(reel_tape *tape, const char *call_site,
 				  int count, const int *counts, MPI_Datatype type, MPI_Op op,
 				  int root, MPI_Comm comm)
 {
-	struct reduction r = REDUCTION(names[kind], sent_bar, received_bar, counts, kind, root);
+	struct reduction r =
+		REDUCTION(REEL_MPI_REVERSE, kind, sent_bar, received_bar, counts, root);
 
-	return reel_mpi_stick(tape, reverse_call(&r, count, comm, false));
+	return reel_mpi_stick(tape, reverse_call(&r, count, comm, NULL));
 }
 
 int reel_mpi_ireduction_at(reel_tape *tape, const char *call_site, enum reel_mpi_reduction kind,
@@ -546,7 +537,7 @@ int reel_mpi_ireduction_at(reel_tape *tape, const char *call_site, enum reel_mpi
 			   MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
 			   struct reel_mpi_request *request)
 {
-	struct reduction r = REDUCTION(names[kind], sent, received, counts, kind, root);
+	struct reduction r = REDUCTION(REEL_MPI_START, kind, sent, received, counts, root);
 
 	return start(&r, sent, count, comm, request);
 }
@@ -556,16 +547,16 @@ int reel_mpi_ireduction_reverse_at(reel_tape *tape, const char *call_site,
 				   int count, const int *counts, MPI_Datatype type, MPI_Op op,
 				   int root, MPI_Comm comm, const struct reel_mpi_request *request)
 {
-	struct reduction r = REDUCTION(names[kind], sent_bar, received_bar, counts, kind, root);
+	struct reduction r =
+		REDUCTION(REEL_MPI_START_REVERSE, kind, sent_bar, received_bar, counts, root);
 
-	return reverse_started(&r, count, comm, request);
+	return reel_mpi_stick(tape, reverse_call(&r, count, comm, request));
 }
 
 int reel_mpi_scan_at(reel_tape *tape, const char *call_site, bool exclusive, const void *sent,
 		     void *received, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
-	struct reduction r = REDUCTION(names[SCAN + exclusive], sent, received, NULL,
-				       SCAN + exclusive, 0);
+	struct reduction r = REDUCTION(REEL_MPI_FORWARD, SCAN + exclusive, sent, received, NULL, 0);
 
 	return forward(&r, sent, count, comm);
 }
@@ -574,19 +565,17 @@ int reel_mpi_scan_reverse_at(reel_tape *tape, const char *call_site, bool exclus
 			     void *received_bar, int count, MPI_Datatype type, MPI_Op op,
 			     MPI_Comm comm)
 {
-	struct reduction r = REDUCTION(exclusive ? "reel_mpi_exscan_reverse"
-						 : "reel_mpi_scan_reverse",
-				       sent_bar, received_bar, NULL, SCAN + exclusive, 0);
+	struct reduction r =
+		REDUCTION(REEL_MPI_REVERSE, SCAN + exclusive, sent_bar, received_bar, NULL, 0);
 
-	return reel_mpi_stick(tape, reverse_call(&r, count, comm, false));
+	return reel_mpi_stick(tape, reverse_call(&r, count, comm, NULL));
 }
 
 int reel_mpi_iscan_at(reel_tape *tape, const char *call_site, bool exclusive, const void *sent,
 		      void *received, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
 		      struct reel_mpi_request *request)
 {
-	struct reduction r = REDUCTION(exclusive ? "reel_mpi_iexscan" : "reel_mpi_iscan", sent,
-				       received, NULL, SCAN + exclusive, 0);
+	struct reduction r = REDUCTION(REEL_MPI_START, SCAN + exclusive, sent, received, NULL, 0);
 
 	return start(&r, sent, count, comm, request);
 }
@@ -595,9 +584,9 @@ int reel_mpi_iscan_reverse_at(reel_tape *tape, const char *call_site, bool exclu
 			      void *sent_bar, void *received_bar, int count, MPI_Datatype type,
 			      MPI_Op op, MPI_Comm comm, const struct reel_mpi_request *request)
 {
-	struct reduction r = REDUCTION(exclusive ? "reel_mpi_iexscan_reverse"
-						 : "reel_mpi_iscan_reverse",
-				       sent_bar, received_bar, NULL, SCAN + exclusive, 0);
+	struct reduction r =
+		REDUCTION(REEL_MPI_START_REVERSE, SCAN + exclusive, sent_bar, received_bar, NULL,
+			  0);
 
-	return reverse_started(&r, count, comm, request);
+	return reel_mpi_stick(tape, reverse_call(&r, count, comm, request));
 }

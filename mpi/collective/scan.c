@@ -22,13 +22,6 @@
 
 enum { CHAIN_TAG = 2 };
 
-static size_t bytes_of(const struct reel_mpi_message *m)
-{
-	REEL_ASSERT(m->count > 0 && m->layout->extent > 0);
-	REEL_ASSERT(m->layout->extent <= PTRDIFF_MAX / m->count);
-	return (size_t)m->count * (size_t)m->layout->extent;
-}
-
 /* `x` is overwritten. */
 static void push_chain(struct reel_mpi_message *m, enum reel_mpi_factor factor, MPI_Op op,
 		       const char *below, char *x)
@@ -40,7 +33,7 @@ static void push_chain(struct reel_mpi_message *m, enum reel_mpi_factor factor, 
 		return;
 	}
 	MPI_Reduce_local(below, x, m->count, m->type, op);
-	for (size_t at = 0; at < bytes_of(m); at += (size_t)m->layout->extent)
+	for (size_t at = 0; at < reel_mpi_span(m, m->count); at += (size_t)m->layout->extent)
 		reel_push_bool_at(m->tape, !reel_mpi_is_same(m->layout, x + at, below + at),
 				  m->call_site);
 }
@@ -48,17 +41,17 @@ static void push_chain(struct reel_mpi_message *m, enum reel_mpi_factor factor, 
 int reel_mpi_note_chain(struct reel_mpi_message *m, enum reel_mpi_factor factor, MPI_Op op,
 			const char *operand)
 {
-	struct reel_mpi_buffer *buffer = reel_mpi_take_buffer(m->attached, 2 * bytes_of(m));
+	size_t bytes = reel_mpi_span(m, m->count);
+	struct reel_mpi_buffer *buffer = reel_mpi_take_buffer(m->attached, 2 * bytes);
 	char *x, *below;
 	int error;
 
 	REEL_ASSERT(m->tape && factor != REEL_MPI_FACTOR_ONE);
 	if (!buffer)
 		return -ENOMEM;
-	m->notes = true;
 	x = (char *)buffer->data;
-	below = x + bytes_of(m);
-	memcpy(x, operand, bytes_of(m));
+	below = x + bytes;
+	memcpy(x, operand, bytes);
 	error = reel_mpi_await_all(m, MPI_Iexscan(x, below, m->count, m->type, op,
 						  m->attached->sums, &buffer->request),
 				   &buffer->request);
@@ -73,7 +66,7 @@ static void divide_by_program(struct reel_mpi_message *m, MPI_Op op, const char 
 			      char *to_below, char *spare)
 {
 	const struct reel_mpi_operation *operation = reel_mpi_find_operation(m->attached, op);
-	char *below = spare, *x = spare + bytes_of(m);
+	char *below = spare, *x = spare + reel_mpi_span(m, m->count);
 
 	REEL_ASSERT(operation);
 	reel_mpi_pop_numbers(m, below);
@@ -90,9 +83,9 @@ static int divide(struct reel_mpi_message *m, enum reel_mpi_factor factor, MPI_O
 {
 	size_t extent = (size_t)m->layout->extent;
 
-	REEL_ASSERT(to_below == to_x + bytes_of(m));
-	memcpy(to_x, u, bytes_of(m));
-	memcpy(to_below, u, bytes_of(m));
+	REEL_ASSERT(to_below == to_x + reel_mpi_span(m, m->count));
+	memcpy(to_x, u, reel_mpi_span(m, m->count));
+	memcpy(to_below, u, reel_mpi_span(m, m->count));
 	if (m->attached->rank == 0 || factor == REEL_MPI_FACTOR_ONE)
 		return 0;
 	if (!m->tape)
@@ -103,9 +96,9 @@ static int divide(struct reel_mpi_message *m, enum reel_mpi_factor factor, MPI_O
 		reel_mpi_pop_numbers(m, to_below);
 		reel_mpi_multiply(m->layout, m->count, to_below, u);
 	} else if (factor == REEL_MPI_FACTOR_OPERANDS) {
-		divide_by_program(m, op, u, to_x, to_below, to_below + bytes_of(m));
+		divide_by_program(m, op, u, to_x, to_below, to_below + reel_mpi_span(m, m->count));
 	} else {
-		for (size_t at = bytes_of(m); at > 0;) {
+		for (size_t at = reel_mpi_span(m, m->count); at > 0;) {
 			at -= extent;
 			memset((reel_pop_bool_at(m->tape, m->call_site) ? to_below : to_x) + at, 0,
 			       extent);
@@ -117,16 +110,17 @@ static int divide(struct reel_mpi_message *m, enum reel_mpi_factor factor, MPI_O
 int reel_mpi_reverse_chain(struct reel_mpi_message *m, enum reel_mpi_factor factor, MPI_Op op,
 			   bool exclusive, char *result_bar, char *spare)
 {
-	char *u = spare, *to_x = u + bytes_of(m), *to_below = to_x + bytes_of(m);
+	size_t bytes = reel_mpi_span(m, m->count);
+	char *u = spare, *to_x = u + bytes, *to_below = to_x + bytes;
 	struct reel_mpi_message step = *m;
 	int error = 0, own;
 
 	step.through = m->attached->sums;
 	step.tag = CHAIN_TAG;
 
-	memset(u, 0, bytes_of(m));
+	memset(u, 0, bytes);
 	if (!exclusive)
-		memcpy(u, result_bar, bytes_of(m));
+		memcpy(u, result_bar, bytes);
 	step.buffer = u;
 	step.peer = m->attached->rank + 1;
 	if (step.peer < m->attached->size)

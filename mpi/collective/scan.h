@@ -6,6 +6,14 @@
 #include "comm/factor.h"
 #include "message/message.h"
 
+/* Bytes from the first of `count` elements to where the next one would begin. */
+static inline size_t reel_mpi_span(const struct reel_mpi_message *message, int count)
+{
+	REEL_ASSERT(count >= 0 && message->layout->extent >= 0);
+	REEL_ASSERT(!count || message->layout->extent <= PTRDIFF_MAX / count);
+	return (size_t)count * (size_t)message->layout->extent;
+}
+
 /*
  * Notes the operand and what the ranks below have made of theirs; or of a minimum one bit: whether
  * the operand is below the minimum of the ranks below.

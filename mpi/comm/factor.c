@@ -59,11 +59,11 @@ int reel_mpi_factor_of(struct reel_mpi_attached *attached, MPI_Op op,
 		       const struct reel_mpi_layout *layout, const char *call,
 		       enum reel_mpi_factor *factor)
 {
+	uint32_t number = reel_mpi_operation_number(op);
+
 	REEL_ASSERT(layout->ranges > 0);
-	for (size_t i = 0; i < OPERATIONS; i++) {
-		if (operations[i].op != op)
-			continue;
-		*factor = operations[i].factor;
+	if (number <= OPERATIONS) {
+		*factor = operations[number - 1].factor;
 		if (*factor == REEL_MPI_FACTOR_NUMBER && layout->range[0].count > 1)
 			return reel_fail(-ENOTSUP, "%s: the product of complex numbers cannot be "
 						   "reversed; gather the factors",

@@ -761,8 +761,8 @@ static bool watched_requests(void)
 }
 
 /* The names in the reports of collective calls whose reverse waits; the last three are I-forms. */
-static const char *const watched_names[] = {"bcast",   "allreduce", "barrier",
-					    "barrier", "allreduce", "iscan"};
+static const char *const watched_names[] = {"bcast",   "allreduce",  "barrier",
+					    "barrier", "iallreduce", "iscan"};
 
 static void run_forward(int call)
 {
