@@ -43,7 +43,7 @@ static const struct figure figures[] = {
 	OF_POOL(takes) OF_POOL(shared_takes) OF_POOL(fresh_slabs) OF_POOL(refused)
 	OF_POOL(trimmed_bytes) OF_POOL(lost_slabs) OF_POOL(stalls) OF_POOL(stall_ns)
 	OF_POOL(written_bytes) OF_POOL(stored_bytes) OF_POOL(read_bytes)
-	OF_POOL(failed_puts) OF_POOL(failed_gets) OF_POOL(pressure_events)
+	OF_POOL(failed_puts) OF_POOL(failed_gets) OF_POOL(pressure_events) OF_POOL(in_store_bytes)
 	OF_MESSAGES(adjoints) OF_MESSAGES(adjoint_bytes)
 	OF_MESSAGES(waits) OF_MESSAGES(wait_ns) OF_MESSAGES(note_bytes)
 	STEPS(advanced) STEPS(recorded) STEPS(reversed)
@@ -51,6 +51,7 @@ static const struct figure figures[] = {
 	OF_TIER(loads[0]) OF_TIER(loads[1]) OF_TIER(loads[2]) OF_TIER(loads[3])
 	OF_RUN(put_bytes) OF_RUN(got_bytes) OF_RUN(failed_puts) OF_RUN(fetched)
 	OF_RUN(waits) OF_RUN(wait_ns) OF_RUN(peak_snapshot_bytes) OF_RUN(peak_tape_bytes)
+	OF_RUN(advance_ns) OF_RUN(record_ns) OF_RUN(reverse_ns)
 	STEPS(unlike_step) OF_RUN(saves) OF_RUN(failed_saves)
 };
 
