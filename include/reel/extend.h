@@ -234,7 +234,10 @@ static inline void reel_store_unregister(reel_store *store, void *memory, size_t
 		store->verbs->unregister_memory(store, memory, bytes);
 }
 
-/* Start a put or a get, and wait until it is complete. Set `done` and `context` of the ticket. */
+/*
+ * Start a put or a get, and wait until it is complete. These functions set `done` and `context` of
+ * the ticket; the caller leaves both alone.
+ */
 int reel_store_put_and_wait(reel_store *store, reel_transfer *transfer);
 int reel_store_get_and_wait(reel_store *store, reel_transfer *transfer);
 

@@ -436,7 +436,7 @@ int reel_mpi_start_reverse_at(reel_tape *tape, const char *call_site,
  *		     MPI_Status *status);
  * and _reverse: the same arguments, which are set to what the forward call said
  *
- * Noted are: the index, 16 bytes for each request that was chosen, and for Waitsome 16 more; a bit
+ * Noted are: the index, 16 bytes for each request that was chosen, and for Waitsome 8 more; a bit
  * for a Test, and its message as by reel_mpi_wait(). Where MPI has several to choose from that
  * carry messages of one rank and tag, the one that began first is chosen, and a Test says no for
  * another one. *index and *done are MPI_UNDEFINED if all requests are null or were not started.

@@ -52,7 +52,8 @@ extern "C" {
 #define REEL_MAX_TABLE_SLOTS 256
 #define REEL_MAX_STEPS ((int64_t)1 << 40)
 /*
- * Maximum of steps for REEL_MIXED, REEL_HIERARCHICAL and REEL_DISK_REVOLVE, which compute a table.
+ * Maximum number of steps for REEL_MIXED, REEL_HIERARCHICAL and REEL_DISK_REVOLVE, which compute a
+ * table.
  */
 #define REEL_MAX_TABLE_STEPS ((int64_t)1 << 14)
 

@@ -27,7 +27,8 @@ typedef struct reel_store reel_store;
  * A store from its description, layers from top to bottom, separated by commas:
  *
  *   file            a file in `directory`
- *   memory=BYTES    memory, at most so many bytes (a number and K, M, G or T)
+ *   memory=BYTES    memory, at most so many bytes (a number and K, M, G or T); a put that fills
+ *                   huge pages but for an eighth takes these pages, up to a seventh more
  *   gpu             memory of the first GPU, three quarters of what is free (gpu.h)
  *   gpu=BYTES       the same, so many bytes
  *   lz4             compress what goes to the stores behind it
