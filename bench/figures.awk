@@ -4,6 +4,7 @@
 #
 # The same program may have been measured with other flags: `-v list=1` prints what was measured, a
 # figure a line after "figure: ", and `-v flags=-O2 -v listed=FILE` shows these in a column of their own.
+# With `-v is_part=1` only figures are printed, and of these only those whose cases are among the results.
 
 # ---- A line of a table ----
 
@@ -28,12 +29,16 @@ function least(a, b) { return a < b ? a : b }
 function times(q) { return sprintf("%.3g x", q) }
 
 # The remark is for a figure that is not as it should be; without one, the line has none.
-function figure(what, measured, is_good, remark) {
+function figure(what, measured, is_good, remark,   other) {
 	measured = missing ? "not measured" : measured
 	if (list)
 		print "figure: " measured
-	printf "| %s | %s | %s%s | %s |\n", what, measured, listed ? next_listed() " | " : "",
-		missing ? "" : sprintf("± %.0f %%", 100 * noise), missing || is_good ? "" : remark
+	other = listed ? next_listed() " | " : ""
+	if (!missing || !is_part) {
+		printf "%s| %s | %s | %s%s | %s |\n", heading, what, measured, other,
+			missing ? "" : sprintf("± %.0f %%", 100 * noise), missing || is_good ? "" : remark
+		heading = ""
+	}
 	missing = noise = 0
 }
 
@@ -59,10 +64,17 @@ function gain(what, name, variant, other, n,   q) {
 	figure(what, times(q), q >= 1, "Reel takes more.")
 }
 
+# It is printed with its first figure.
 function section(question, text, cases) {
-	printf "## %s\n\n%s\n\n\tbench/reel-bench --only '%s'\n\n", question, text, cases
-	print "| what | measured | " (listed ? flags " | " : "") "noise | remark |"
-	print "|---|---|---|---|" (listed ? "---|" : "")
+	heading = sprintf("## %s\n\n%s\n\n\tbench/reel-bench --only '%s'\n\n", question, text, cases) \
+		"| what | measured | " (listed ? flags " | " : "") "noise | remark |\n" \
+		"|---|---|---|---|" (listed ? "---|\n" : "\n")
+}
+
+function end_of_section() {
+	if (!heading)
+		print ""
+	heading = ""
 }
 
 # ---- What does a push cost? ----
@@ -138,8 +150,9 @@ function push_cost() {
 	section("What does a push cost?", "Nanoseconds a double, beside a bare pointer or array that does" \
 		" no test.", "^(single|record|bulk|instructions|clad/(push|product|time|branches|heat))")
 	singles(); shapes(); generated()
-	print ""
-	instructions()
+	end_of_section()
+	if (!is_part)
+		instructions()
 }
 
 # ---- How far from the machine's limit? ----
@@ -214,7 +227,7 @@ function limits(   q) {
 	q = median("parcels/64 bytes", "seal, pin, unpin, close")
 	figure("parcel of 64 bytes in memory: seal, pin, unpin, close", sprintf("%.0f ns", q), q <= 100,
 		"Each takes a lock or adds to a counter.")
-	print ""
+	end_of_section()
 }
 
 # ---- What do I gain over what I have? ----
@@ -294,7 +307,10 @@ function gains() {
 		" this is the price of overloading, not of a tape alone.",
 		"^(kernel|single|clad|peer|spill/(forward|reverse)/0.3)")
 	arrays(); other_tapes()
-	print "\nWhat the kernels' columns compare: `soa-fresh` pays page faults, which is most of its distance."
+	end_of_section()
+	if (is_part)
+		return
+	print "What the kernels' columns compare: `soa-fresh` pays page faults, which is most of its distance."
 	print "In nn, lenet5 and massspring, large, `best` also prefetches the row below and the arrays do not;"
 	print "that, not the layout, is most of what separates it from `soa-warm` there. `least` and `segments`"
 	print "record less or run the primal twice.\n"
@@ -340,8 +356,9 @@ function spilling(   q, reversed) {
 	figure("compressed over not compressed, time", times(q), q <= 1, "The codec takes longer than the disk.")
 	q = quotient("spill/codec/bytes", "lz4=STRIDE,file", "file")
 	figure("compressed over not compressed, bytes", times(q), q <= 1, "")
-	print ""
-	spills()
+	end_of_section()
+	if (!is_part)
+		spills()
 }
 
 # ---- When does it pay to run steps again? ----
@@ -371,7 +388,7 @@ function replays(   q, small) {
 		"The reverse sweep computes three steps.")
 	q = quotient("sedov/two threads", "gradient, a twentieth", "primal")
 	figure("the same with memory for a twentieth", times(q), q <= 5.5, "Steps are run again.")
-	print ""
+	end_of_section()
 }
 
 # ---- What do more threads gain? ----
@@ -446,10 +463,12 @@ function threads(   q) {
 	q = quotient("recording/seeds", "four seeds", "one seed")
 	figure("recording, four seeds in one pass over one seed, time", times(q), q <= 1.5,
 		"The adjoints of four seeds are computed.")
-	print ""
+	end_of_section()
 }
 
 END {
 	large = 67108864; cached = 32768
-	push_cost(); limits(); gains(); spilling(); replays(); threads(); everything()
+	push_cost(); limits(); gains(); spilling(); replays(); threads()
+	if (!is_part)
+		everything()
 }

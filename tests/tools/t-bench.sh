@@ -243,6 +243,10 @@ ok $? 'regions are a difference, threads a quotient of those by hand'
 grep -q '^| region .* | not measured | 0.75 us |  |  |$' results.md &&
 	[ "$(grep -c '^| what | measured | -O2 | noise | remark |$' results.md)" -eq 6 ]
 ok $? 'what was measured with -O2 has a column'
+"$SOURCE_DIR/bench/results.sh" --part "$BUILD_DIR" made-up made-up >results.md
+[ "$(grep -c '^| .* x | .* x | ± 0 % |\|^| .* us | .* us | ± 0 % |' results.md)" -eq 2 ] &&
+	[ "$(grep -c '^## ' results.md)" -eq 1 ] && ! grep -q 'not measured' results.md
+ok $? 'a part of the cases gives their figures alone'
 
 cat spilled >>results
 "$SOURCE_DIR/bench/results.sh" "$BUILD_DIR" results >results.md
