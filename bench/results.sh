@@ -45,8 +45,8 @@ commands in both build folders, and then the last one:
 	bench/reel-bench-dropin --json dropin.json && cat dropin.json >>results.json
 	../../bench/results.sh --part . results.json ../o2/results.json >../../bench/RESULTS-O2.md
 
-The noise is as there. A case that varied by more than 5 % was measured again, and the quietest measurement
-counts.
+The noise is as there. A case that varied by more than 5 %, or was slower than at another time, was measured
+again, and the fastest measurement counts: other machines share these processors at times.
 
 END
 	machine
@@ -57,7 +57,7 @@ else
 Each section answers a question, with figures of one run: medians, variants in turns. Times are nanoseconds
 a value; compare ratios, not digits. The noise of a figure is half of the distance between the quartiles of
 its runs, over their median; of a quotient, the larger one of both. A case that varied by more than 5 % was
-measured again, up to three times, and the quietest measurement counts. \`faults\` are pages a run.
+measured again, up to three times, and the fastest measurement counts. \`faults\` are pages a run.
 What the flags of a plain configure change is in [RESULTS-O2.md](RESULTS-O2.md).
 A command runs one section again. Regenerate all of it, and both charts, on an idle machine with
 
