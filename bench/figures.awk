@@ -430,11 +430,11 @@ function threads(   q) {
 		"Both threads read the same memory.")
 	floor("Burgers' equation, 100,000 cells", "omp/burgers-100000", 1.05, "Both are bound by memory.")
 	floor("Burgers' equation, 1,000 cells", "omp/burgers-1000", 1.1,
-		"A step takes half a microsecond, and its barrier has to push or pop a span.")
+		"A step takes half a microsecond, of which its barrier is a part.")
 	floor("a network, shared weights", "omp/mlp", 1.1,
-		"The copies of the weights' adjoints are added up, block by block.")
+		"Each sweep has a team, which sleeps between them; awake, it takes as long as by hand.")
 	floor("Lorenz' equations, a dynamic loop", "omp/lorenz", 1.1,
-		"Each value is pushed and popped by itself.")
+		"Each sweep has a team, which sleeps between them; awake, it takes as long as by hand.")
 	floor("Cholesky, tasks", "omp/cholesky", 1.1, "Tasks are made twice, and reversed in a fixed order.")
 	chosen("Burgers' equation, 100,000 cells", "omp/burgers-100000", 1.05)
 	chosen("Burgers' equation, 1,000 cells", "omp/burgers-1000", 1.05)

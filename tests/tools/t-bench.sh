@@ -236,7 +236,7 @@ ok $? 'growth is that from 4 to 16 GiB'
 } >made-up
 figures
 grep -q '^| region .* | 0.75 us | ± 0 % |  |$' figures &&
-	grep -q '^| .* network.* 0.5 x of one | 1.5 x | ± 0 % | The copies .* |$' figures
+	grep -q '^| .* network.* 0.5 x of one | 1.5 x | ± 0 % | Each sweep .* |$' figures
 ok $? 'regions are a difference, threads a quotient of those by hand'
 
 "$SOURCE_DIR/bench/results.sh" "$BUILD_DIR" spilled made-up >results.md
