@@ -352,7 +352,7 @@ void reel_worker_barrier(reel_worker *worker);
  * Use collective spans if lanes read what other lanes wrote in the step before, as in a time step
  * on a grid: the state is calculated where it is kept, without a copy. If each lane reads only what
  * it wrote itself, use spans on the tapes of the lanes, which need no barrier. Cost: a barrier. For a
- * span on another slab the others wait until thread 0 has pushed or popped it.
+ * span on another slab, and in checked mode, the others wait until thread 0 has pushed or popped it.
  */
 #define reel_worker_push_span(worker, type, n) \
 	((type *)reel_worker_push_span_at((worker), REEL_TYPE_OF(type), (n), REEL_HERE))

@@ -5,8 +5,9 @@
  * A word that all threads change, or wait for, takes a time that grows with their number. So threads
  * are in groups of neighbours, each of which has words of its own. The last thread to come to a group
  * goes on to a group of the level above, where it stands for all of its group. The last level has one
- * group. The thread that comes last to that group lets its members go on. Then each thread that
- * came last to groups of lower levels lets the members of those groups go on.
+ * group. The thread that comes last to that group lets its members go on, or thread 0 does if it has to
+ * act first; two members see by themselves that both have come. Then each thread that came last to
+ * groups of lower levels lets the members of those groups go on.
  */
 #include "config.h"
 
@@ -133,7 +134,7 @@ static void let_go_on(const reel_worker *worker, struct reel_barrier_group *grou
 	reel_omp_wake(&gate->passed);
 }
 
-static const void **first_span(const reel_worker *worker)
+static _Atomic(const void *) *first_span(const reel_worker *worker)
 {
 	return &worker->region->group[0].first_span[worker->barriers % 2];
 }
@@ -162,8 +163,8 @@ static bool wait_for_gate(const reel_worker *worker, const struct reel_barrier_g
 }
 
 /*
- * In the last group: waits until all have come and thread 0 has acted. If it acted when it came, the last
- * thread lets the others go on, and two threads need no more than the number of arrivals.
+ * In the last group: waits until all have come and, if there is an action, thread 0 has acted. Unless it
+ * has to act again, the last thread lets the others go on; two need no more than the number of arrivals.
  */
 static bool finish(const reel_worker *worker, struct reel_barrier_group *group, uint64_t size,
 		   bool is_last, bool has_act, const void **span)
@@ -172,7 +173,7 @@ static bool finish(const reel_worker *worker, struct reel_barrier_group *group, 
 	if (!is_last &&
 	    (size > 2 || !wait_until(worker, &group->arrived, worker->barriers * size, 1)))
 		return wait_for_gate(worker, group, span);
-	*span = has_act ? *first_span(worker) : NULL;
+	*span = has_act ? atomic_load_explicit(first_span(worker), memory_order_relaxed) : NULL;
 	if (has_act && !*span)
 		return wait_for_gate(worker, group, span);
 	if (size > 2)
@@ -195,7 +196,8 @@ const void *reel_barrier_pass(reel_worker *worker, reel_barrier_action *act, con
 
 	worker->barriers++;
 	if (act && worker->thread == 0) {
-		span = *first_span(worker) = act(worker, argument, false);
+		span = act(worker, argument, false);
+		atomic_store_explicit(first_span(worker), span, memory_order_relaxed);
 		acts_again = !span;
 	}
 	while ((is_last = arrive(worker, &level.group[at], size_of(&level, at))) &&
@@ -239,6 +241,11 @@ void reel_barrier_clear(reel_region *region)
 	 */
 	if (threads && !reel_region_has_mistake(region))
 		end = last_level(region, threads).group + 1;
+	/* A thread that comes as another one must not take a span of an earlier region for one of this. */
+	for (unsigned i = 0; i < 2; i++)
+		if (atomic_load_explicit(&region->group[0].first_span[i], memory_order_relaxed))
+			atomic_store_explicit(&region->group[0].first_span[i], NULL,
+					      memory_order_relaxed);
 	for (struct reel_barrier_group *group = region->group; group < end; group++) {
 		clear(&group->arrived);
 		clear(&group->gate.passed);

@@ -112,20 +112,24 @@ enum reel_mistake_kind {
 
 /* Members of a group wait for `passed`, until the group may go on. */
 struct reel_barrier_gate {
-	_Atomic uint64_t passed; /* number of barriers that all of the group may pass */
-	const void *span;        /* the collective span of the last one; written before `passed` */
+	/* The last barrier that the gate has let all of the group pass. */
+	_Atomic uint64_t passed;
+	const void *span; /* the collective span of that barrier; written before `passed` */
 };
 
 /* Threads that are neighbours, for barriers: barrier.c. Numbers are those since the region began. */
 struct reel_barrier_group {
-	/* Arrivals of its members at all barriers. Two members wait for this number, and for no gate. */
+	/*
+	 * Arrivals of its members at all barriers. If the last group has two members, they wait for this
+	 * number, and for the gate only where thread 0 acts after it.
+	 */
 	alignas(REEL_CACHE_SPACING) _Atomic uint64_t arrived;
 	/*
-	 * In the first group: what the first calls of the actions returned, of the last barrier with an
-	 * even number and with an odd one. Thread 0 writes one before it counts its arrival, while others
-	 * may still read the other.
+	 * In the first group: what the first calls of actions returned, at barriers with even numbers and
+	 * with odd ones. Thread 0 writes one before it counts its arrival, while others may still read the
+	 * other. Relaxed is enough: `arrived` orders them, but after a mistake of the program.
 	 */
-	const void *first_span[2];
+	_Atomic(const void *) first_span[2];
 	/*
 	 * Some members come while others wait for `passed`, and would take its line from those if it
 	 * were that of `arrived`.

@@ -16,6 +16,7 @@
 
 #include "observe.h"
 #include "task.h"
+#include "tape/tape.h"
 #include "wait.h"
 
 /* ---- States ---- */
@@ -445,6 +446,9 @@ static int end(reel_region *region)
 	parent->phases = region->first_phase;
 	parent->loops = region->first_loop;
 	if (region->state == REEL_REGION_FORWARD) {
+		/* The program may read the last span while it pushes what comes after the region. */
+		if (region->span_call_site)
+			parent->tape.flags |= REEL_TAPE_KEEPS_BELOW;
 		note_region(region, reel_region_lanes(region));
 		parent->phases += region->phases;
 		parent->loops += region->loops;

@@ -17,7 +17,7 @@ struct reel_omp_wait {
 	unsigned looks;
 };
 
-/* Returns whether the word has that value now. What came before its change is visible then. */
+/* Returns true if the word has, or has had, that value. What came before its change is visible then. */
 bool reel_omp_has_come(const struct reel_omp_wait *wait);
 
 /*

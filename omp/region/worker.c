@@ -314,7 +314,7 @@ static const void *pop_span(reel_worker *worker, const void *argument, bool all_
 
 	region->span_call_site = pop->call_site;
 	if (is_bounded && !reel_under(tape->top, bytes, tape->floor) &&
-	    reel_lane_height(tape) >= region->height + bytes * 8 * 8) {
+	    reel_lane_height(tape) >= region->height + (uint64_t)bytes * 64) {
 		tape->top -= bytes;
 		return tape->top;
 	}

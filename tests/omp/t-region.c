@@ -1098,6 +1098,35 @@ static void test_span_counts(void)
 	reel_set_error_handler(NULL, NULL);
 }
 
+/* Threads 1 and 2 both come as thread 1 of two, and thread 0 comes last. */
+static void push_with_wrong_number(const struct member *member)
+{
+	reel_worker worker;
+
+	if (member->number == 0)
+		usleep(3000);
+	worker = reel_worker_begin(spans.region, member->number > 0, 2);
+	spans.wrong += reel_worker_push_span(&worker, int, 4) != NULL;
+}
+
+static void test_wrong_numbers(void)
+{
+	reel_lane *root = open_root(NULL);
+
+	tap_case("a thread number twice");
+	record_reports();
+	spans.region = reel_region_begin(root, 2);
+	run_team(2, take_spans, NULL);
+	is_int(reel_region_end(spans.region), 0, "two threads push spans");
+	spans.wrong = 0;
+	spans.region = reel_region_begin(root, 2);
+	run_team(3, push_with_wrong_number, NULL);
+	is_int(reel_region_end(spans.region), -EINVAL, "one too many is an error");
+	is_int(spans.wrong, 0, "no thread gets a span, such as one of the region before");
+	reel_set_error_handler(NULL, NULL);
+	reel_lane_close(root);
+}
+
 static void test_collective_spans(void)
 {
 	struct reel_pool_options options = {
@@ -1943,6 +1972,7 @@ int main(void)
 	test_misused_turns();
 	test_collective_spans();
 	test_span_counts();
+	test_wrong_numbers();
 	test_many_notes();
 	test_lost_notes();
 	test_stops();
