@@ -422,7 +422,7 @@ function copies(elements, name,   q, hand) {
 		" of a plain array", times(q), q <= 1.1, "An add looks at the flag of its block.")
 }
 
-function threads(   q) {
+function threads(   q, sleeps) {
 	section("What do more threads gain?", "Speed on two threads over one, unless it says otherwise." \
 		" More of them: [SCALING.md](SCALING.md); steps that are too small for them:" \
 		" [RESULTS-steps.md](RESULTS-steps.md).", "^(omp|recording|sedov|adjoint)/")
@@ -431,10 +431,9 @@ function threads(   q) {
 	floor("Burgers' equation, 100,000 cells", "omp/burgers-100000", 1.05, "Both are bound by memory.")
 	floor("Burgers' equation, 1,000 cells", "omp/burgers-1000", 1.1,
 		"A step takes half a microsecond, of which its barrier is a part.")
-	floor("a network, shared weights", "omp/mlp", 1.1,
-		"Each sweep has a team, which sleeps between them; awake, it takes as long as by hand.")
-	floor("Lorenz' equations, a dynamic loop", "omp/lorenz", 1.1,
-		"Each sweep has a team, which sleeps between them; awake, it takes as long as by hand.")
+	sleeps = "Each sweep has a team, which sleeps between them; awake, it takes as long as by hand."
+	floor("a network, shared weights", "omp/mlp", 1.1, sleeps)
+	floor("Lorenz' equations, a dynamic loop", "omp/lorenz", 1.1, sleeps)
 	floor("Cholesky, tasks", "omp/cholesky", 1.1, "Tasks are made twice, and reversed in a fixed order.")
 	chosen("Burgers' equation, 100,000 cells", "omp/burgers-100000", 1.05)
 	chosen("Burgers' equation, 1,000 cells", "omp/burgers-1000", 1.05)

@@ -46,8 +46,8 @@ commands in both build folders, and then the last one:
 	../../bench/results.sh --part . results.json ../o2/results.json >../../bench/RESULTS-O2.md
 
 The noise is as there. A case that varied by more than 5 %, or was slower than at another time, was measured
-again, up to nine times, with each of the flags by itself. One measurement of it is shown: the fastest, and in
-\`omp/\` the quietest. So a figure may be better than the median of many runs, and the noise is that of the one shown.
+again, up to nine times, with each of the flags by itself. One measurement of it is shown, the fastest or the
+quietest. So a figure may be better than the median of many runs, and the noise is that of the one shown.
 
 END
 	machine
