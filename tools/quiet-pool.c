@@ -7,7 +7,7 @@
 
 #include "verb.h"
 
-/* What the library does with these concerns the user's programs, not this command. */
+/* The user's programs write to what these name. This command must not overwrite it. */
 static const char *const outputs[] = {"REEL_PROFILE", "REEL_STATS", "REEL_TRACE"};
 
 enum { OUTPUTS = sizeof outputs / sizeof *outputs };

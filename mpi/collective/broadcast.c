@@ -29,7 +29,7 @@ static int send_sum(struct reel_mpi_message *m)
 int reel_mpi_sum_to(struct reel_mpi_message *m, int root)
 {
 	int size = m->attached->size, relative = (m->attached->rank - root + size) % size;
-	/* What is too long for a copy all ranks refuse, and none waits for it. */
+	/* All ranks refuse a sum that is too long to be copied, so that none waits for it. */
 	int error = m->attached->watch_ns ? reel_mpi_check_packed(m) : 0;
 
 	if (error)

@@ -169,12 +169,13 @@ static bool wait_for_gate(const reel_worker *worker, const struct reel_barrier_g
 static bool finish(const reel_worker *worker, struct reel_barrier_group *group, uint64_t size,
 		   bool is_last, bool has_act, const void **span)
 {
-	/* Of two threads the other one may already have come to the next barrier. */
-	if (!is_last &&
-	    (size > 2 || !wait_until(worker, &group->arrived, worker->barriers * size, 1)))
-		return wait_for_gate(worker, group, span);
-	*span = has_act ? atomic_load_explicit(first_span(worker), memory_order_relaxed) : NULL;
-	if (has_act && !*span)
+	/* The other thread of a pair may be at the next barrier already, which adds one to the count. */
+	bool all_have_come = is_last || (size == 2 && wait_until(worker, &group->arrived,
+								 worker->barriers * size, 1));
+
+	if (all_have_come && has_act)
+		*span = atomic_load_explicit(first_span(worker), memory_order_relaxed);
+	if (!all_have_come || (has_act && !*span))
 		return wait_for_gate(worker, group, span);
 	if (size > 2)
 		let_go_on(worker, group, *span);
@@ -241,7 +242,7 @@ void reel_barrier_clear(reel_region *region)
 	 */
 	if (threads && !reel_region_has_mistake(region))
 		end = last_level(region, threads).group + 1;
-	/* A thread that comes as another one must not take a span of an earlier region for one of this. */
+	/* A thread with a wrong number would get a span of an earlier region before the mistake is seen. */
 	for (unsigned i = 0; i < 2; i++)
 		if (atomic_load_explicit(&region->group[0].first_span[i], memory_order_relaxed))
 			atomic_store_explicit(&region->group[0].first_span[i], NULL,

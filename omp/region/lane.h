@@ -127,7 +127,7 @@ struct reel_barrier_group {
 	/*
 	 * In the first group: what the first calls of actions returned, at barriers with even numbers and
 	 * with odd ones. Thread 0 writes one before it counts its arrival, while others may still read the
-	 * other. Relaxed is enough: `arrived` orders them, but after a mistake of the program.
+	 * other. Relaxed is enough: `arrived` orders them, except after a mistake.
 	 */
 	_Atomic(const void *) first_span[2];
 	/*
@@ -512,8 +512,8 @@ reel_lane *reel_region_enter(reel_region *region, int32_t index, int64_t round);
 
 /*
  * Returns the collective span that all threads see after the barrier. Before all have come, the others
- * may use the spans of the present phase. An action that would end that does nothing then, and returns
- * NULL.
+ * may still use the spans of the present phase. An action that could take one of them away changes no
+ * tape then, and returns NULL.
  */
 typedef const void *reel_barrier_action(reel_worker *worker, const void *argument,
 					bool all_have_come);
