@@ -56,6 +56,7 @@ check_PROGRAMS += \
 	%D%/checkpoint/t-checkpoint-threads \
 	%D%/checkpoint/t-checkpoint-memory \
 	%D%/checkpoint/t-snapshot \
+	%D%/checkpoint/t-close-order $(one_thread) \
 	%D%/checkpoint/t-restart $(one_thread) \
 	%D%/checkpoint/t-drive $(one_thread) \
 	%D%/checkpoint/t-run-progress $(one_thread) \

@@ -220,12 +220,13 @@ struct reel_pool_stats {
 int reel_pool_open(reel_pool **pool, const struct reel_pool_options *options);
 
 /*
- * End a pool and unmap all its memory. Every tape and parcel on it must have been closed, and
- * no other thread may use it any more. Threads that did need not have ended: they may
+ * End a pool and unmap all its memory. Every tape, parcel and run on it, and every arena that
+ * borrows from it, must have been closed, and no other thread may use it any more. Threads that did need not have ended: they may
  * be in the middle of it. NULL is allowed.
  *
  * Returns 0, or
- *   -EBUSY   slabs are still on tapes, or parcels are not closed; nothing was done
+ *   -EBUSY   slabs are still on tapes, or parcels, runs or arenas are not closed; nothing was
+ *            done
  *   -EPERM   it is the default pool, which lives as long as the process
  */
 int reel_pool_close(reel_pool *pool);

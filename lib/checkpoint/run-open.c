@@ -250,6 +250,7 @@ static int fill(reel_run *run)
 	REEL_ASSERT(run->options.segment_steps > 0 && run->options.pool);
 	REEL_ASSERT(run->options.puts > 0 && run->options.puts <= REEL_MAX_PUTS);
 	REEL_ASSERT(run->phase == REEL_RUN_IDLE);
+	reel_pool_add_user(run->options.pool);
 	reel_run_begin(run);
 	return 0;
 }
@@ -337,5 +338,6 @@ void reel_run_close(reel_run *run)
 	reel_snapshots_close(&run->snapshots);
 	reel_audit_end(run);
 	reel_restart_drop_packed(run);
+	reel_pool_remove_user(run->options.pool);
 	free_run(run);
 }

@@ -277,6 +277,7 @@ void reel_pool_destroy(struct reel_pool *pool)
 	/* Relaxed is enough: no other thread uses the pool. */
 	struct reel_pool_client *parcels = atomic_load_explicit(&pool->parcels, memory_order_relaxed);
 
+	REEL_ASSERT(!reel_pool_has_users(pool));
 	REEL_ASSERT_EXPENSIVE(all_slabs_are_empty(pool));
 	if (parcels)
 		parcels->verbs->close(parcels);

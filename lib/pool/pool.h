@@ -146,6 +146,8 @@ struct reel_pool {
 	unsigned magazine_slabs; /* 0: the pool has no magazines */
 	unsigned flags;
 
+	/* Number of runs and child pools, which refer to the pool also while they have no slab. */
+	_Atomic unsigned users;
 	_Atomic size_t resident;
 	_Atomic uint64_t peak_resident;
 	/*
@@ -191,6 +193,28 @@ const char *reel_pool_problem(const struct reel_pool_options *options);
 int reel_pool_create(struct reel_pool **pool, const struct reel_pool_options *options);
 /* Free a pool that no thread uses, that has no slab in use, and whose store is closed. */
 void reel_pool_destroy(struct reel_pool *pool);
+
+/*
+ * Any thread: a run or a child pool begins and ends to refer to the pool, which is not closed
+ * meanwhile. Relaxed, all: the program orders the close of a pool after all else.
+ */
+static inline void reel_pool_add_user(struct reel_pool *pool)
+{
+	atomic_fetch_add_explicit(&pool->users, 1, memory_order_relaxed);
+}
+
+static inline void reel_pool_remove_user(struct reel_pool *pool)
+{
+	unsigned before = atomic_fetch_sub_explicit(&pool->users, 1, memory_order_relaxed);
+
+	REEL_ASSERT(before > 0);
+	(void)before;
+}
+
+static inline bool reel_pool_has_users(const struct reel_pool *pool)
+{
+	return atomic_load_explicit(&pool->users, memory_order_relaxed) > 0;
+}
 
 /*
  * magazine.c: any thread; wait-free if a magazine of this thread serves, else lock-free. Whoever

@@ -190,7 +190,10 @@ int reel_pool_open_child(reel_pool **opened, reel_pool *parent, reel_store *stor
 	pool->idle_bytes = idle_frames * pool->frame_bytes;
 	pool->listener = listener;
 	atomic_store_explicit(&pool->soft_budget, 0, memory_order_relaxed);
-	return start(opened, pool, store);
+	error = start(opened, pool, store);
+	if (!error)
+		reel_pool_add_user(parent);
+	return error;
 }
 
 static bool has_parcels(struct reel_pool *pool)
@@ -206,7 +209,7 @@ static int close_pool(reel_pool *pool, bool closes_store)
 	struct reel_pool_stats stats;
 
 	reel_pool_get_stats(pool, &stats);
-	if (stats.slabs_in_use || has_parcels(pool))
+	if (stats.slabs_in_use || has_parcels(pool) || reel_pool_has_users(pool))
 		return -EBUSY;
 	reel_live_remove(&pool->live);
 	reel_fork_unwatch(pool);
@@ -228,8 +231,13 @@ int reel_pool_close(reel_pool *pool)
 
 int reel_pool_close_child(reel_pool *pool, bool closes_store)
 {
-	REEL_ASSERT(pool->parent);
-	return close_pool(pool, closes_store);
+	struct reel_pool *parent = pool->parent;
+	int error = close_pool(pool, closes_store);
+
+	REEL_ASSERT(parent);
+	if (!error)
+		reel_pool_remove_user(parent);
+	return error;
 }
 
 /* ---- Waiting for the store of a child ---- */
