@@ -82,7 +82,7 @@ enum reel_slab_kind {
 	REEL_SLAB_SMALL, /* a small slab: a piece of a first slab, for the lowest slab of a tape */
 	REEL_SLAB_FIRST, /* a piece of a frame, for the first slabs of a tape */
 	REEL_SLAB_WHOLE, /* a frame of the pool's slab size */
-	REEL_SLAB_LARGE, /* a mapping of its own, for a span larger than that */
+	REEL_SLAB_LARGE, /* a mapping of its own, for spans that would waste much of a whole slab */
 	REEL_SLAB_KINDS
 };
 

@@ -22,6 +22,8 @@
 
 /* Number of small slabs at the bottom of a tape, so that a short tape touches little memory. */
 #define FIRST_SLABS 4
+/* A slab for large spans has this part of their bytes besides, for the values between them. */
+#define ROOM_BETWEEN_SPANS 16
 
 static uint32_t next_slab_index(const reel_tape *tape)
 {
@@ -29,8 +31,24 @@ static uint32_t next_slab_index(const reel_tape *tape)
 }
 
 /*
+ * The number of bytes of a slab that wastes little memory if more spans of `bytes` follow, as those
+ * of a field that each step pushes: the spans that a whole slab has room for, and the room between
+ * them. With a store the budget bounds what is wasted, and whole slabs are put and got faster:
+ * their frames move from slab to slab, and are huge pages.
+ */
+static size_t room_of_spans(const struct reel_pool *pool, size_t bytes)
+{
+	size_t spans = bytes < pool->slab_bytes ? pool->slab_bytes / bytes * bytes : bytes;
+
+	if (pool->reclaim->moves_frames)
+		return bytes > pool->slab_bytes ? bytes : pool->slab_bytes;
+	return reel_supply_large_bytes(spans + spans / ROOM_BETWEEN_SPANS);
+}
+
+/*
  * The lowest slab may be a small one, for programs with many tapes of a few dozen values. First
- * slabs as large as the others would save no memory and could not be evicted.
+ * slabs as large as the others would save no memory and could not be evicted. A span that would
+ * waste more of a whole slab than ROOM_BETWEEN_SPANS says gets a large slab.
  */
 static enum reel_slab_kind next_kind(const reel_tape *tape, size_t bytes)
 {
@@ -42,7 +60,10 @@ static enum reel_slab_kind next_kind(const reel_tape *tape, size_t bytes)
 	if (next_slab_index(tape) < FIRST_SLABS && bytes <= pool->first_slab_bytes &&
 	    pool->first_slab_bytes < pool->slab_bytes)
 		return REEL_SLAB_FIRST;
-	return bytes <= pool->slab_bytes ? REEL_SLAB_WHOLE : REEL_SLAB_LARGE;
+	if (bytes <= pool->slab_bytes / ROOM_BETWEEN_SPANS)
+		return REEL_SLAB_WHOLE;
+	return room_of_spans(pool, bytes) < pool->slab_bytes || bytes > pool->slab_bytes
+		       ? REEL_SLAB_LARGE : REEL_SLAB_WHOLE;
 }
 
 void reel_tape_drop_spare(reel_tape *tape)
@@ -166,6 +187,22 @@ void reel_tape_leave_parent_pool(reel_tape *tape)
 	tape->pool = own;
 }
 
+/*
+ * A pool that has no room for a large slab may have a whole slab, which needs no mapping of its
+ * own, or one of just the bytes that are pushed.
+ */
+static int take_slab(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
+		     struct reel_slab **slab)
+{
+	size_t room = kind == REEL_SLAB_LARGE ? room_of_spans(pool, bytes) : bytes;
+	int error = reel_pool_take(pool, kind, room, slab);
+
+	if (!error || kind != REEL_SLAB_LARGE)
+		return error;
+	return reel_pool_take(pool, bytes > pool->slab_bytes ? REEL_SLAB_LARGE : REEL_SLAB_WHOLE,
+			      bytes, slab);
+}
+
 static struct reel_slab *next_slab(reel_tape *tape, size_t bytes)
 {
 	enum reel_slab_kind kind = next_kind(tape, bytes);
@@ -178,8 +215,8 @@ static struct reel_slab *next_slab(reel_tape *tape, size_t bytes)
 		return slab;
 	}
 	reel_tape_drop_spare(tape);
-	error = reel_pool_take(tape->pool, kind, bytes, &slab);
-	REEL_ASSERT(error || (slab->kind == kind && slab->bytes >= bytes));
+	error = take_slab(tape->pool, kind, bytes, &slab);
+	REEL_ASSERT(error || slab->bytes >= bytes);
 	if (!error)
 		return slab;
 	reel_tape_fail_for_room(tape, error, "push refused",

@@ -3,6 +3,7 @@
 #include <config.h>
 
 #include <errno.h>
+#include <math.h>
 #include <stdalign.h>
 
 #include "pool/pool.h"
@@ -532,6 +533,54 @@ static void no_elements_need_no_address(void)
 	reel_tape_close(&tape);
 }
 
+/*
+ * Returns the bytes that the pool charges for spans or arrays of this size, over those that are
+ * pushed. A value lies between two of them, as a step of a program pushes it.
+ */
+static double memory_over_pushed(size_t words, bool as_arrays, const double *source)
+{
+	reel_pool *pool = open_pool((struct reel_pool_options){0});
+	struct reel_pool_stats stats;
+	reel_tape tape;
+	double ratio;
+
+	reel_tape_open(&tape, pool, 0);
+	/* The first slabs and the rest of the top slab are little beside that. */
+	while (reel_tape_bytes(&tape) < (size_t)96 << 20 || reel_tape_bytes(&tape) / 8 < 50 * words) {
+		if (as_arrays)
+			reel_push_array(&tape, source, words);
+		else
+			(void)reel_push_span(&tape, double, words);
+		reel_push(&tape, 1.0);
+	}
+	reel_pool_get_stats(pool, &stats);
+	ratio = (double)stats.resident_bytes / (double)reel_tape_bytes(&tape);
+	reel_tape_close(&tape);
+	close_pool(pool, "spans of one size");
+	return ratio;
+}
+
+static void spans_of_any_size_waste_little(void)
+{
+	const size_t smallest = (64 << 10) / 8, most = 1 << 20;
+	uint64_t sizes = number_from_environment("TEST_SEEDS", is_brief() ? 40 : 1000);
+	double *source = calloc(most, sizeof *source);
+	double worst_span = 0, worst_array = 0;
+
+	for (uint64_t i = 0; i < sizes; i++) {
+		double random = 0x1p-64 * (double)scramble(i + 1);
+		/* Each octave of sizes comes as often as the others. */
+		size_t words = (size_t)((double)smallest * pow((double)most / (double)smallest, random));
+
+		worst_span = fmax(worst_span, memory_over_pushed(words, false, NULL));
+		if (i % 10 == 0)
+			worst_array = fmax(worst_array, memory_over_pushed(words, true, source));
+	}
+	ok(worst_span < 1.1, "spans take at most 1.1 of their bytes: %.3f", worst_span);
+	ok(worst_array < 1.1, "and arrays: %.3f", worst_array);
+	free(source);
+}
+
 int main(void)
 {
 	const struct reel_pool_options medium = {.slab_bytes = 1024};
@@ -546,6 +595,7 @@ int main(void)
 	a_span_fills_the_rest_of_a_window();
 	a_large_span_has_a_slab_of_its_own();
 	a_large_slab_does_not_stay_for_small_values();
+	spans_of_any_size_waste_little();
 	nothing_is_pushed_by_reserving();
 	tap_case("how long spans are readable");
 	the_last_two_popped_stay_readable();
