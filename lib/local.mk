@@ -133,6 +133,7 @@ libreel_core_la_SOURCES = \
 	%D%/tape/lane-listener.h \
 	%D%/tape/mark.c \
 	%D%/tape/pop.c \
+	%D%/tape/profile.c \
 	%D%/tape/push.c \
 	%D%/tape/recording.c \
 	%D%/tape/room.c \

@@ -48,7 +48,7 @@ static void write_text(const struct profile *profile)
 {
 	char pushed[16], peak[16];
 
-	printf("%s bytes pushed; %s on the tapes at their peak\n\n%16s %16s\n",
+	printf("at least %s bytes pushed; %s on the tapes at their peak\n\n%16s %16s\n",
 	       bytes_text(profile->bytes, pushed), bytes_text(profile->peak, peak), "pushed",
 	       "at the peak");
 	for (int i = 0; i < profile->places; i++) {

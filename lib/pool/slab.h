@@ -114,7 +114,8 @@ struct reel_slab {
 	uint32_t slab_index;
 	_Atomic uint8_t state;
 	uint8_t kind;
-	uint16_t place; /* in a profile: number and flags (room.c of lib/tape) */
+	uint16_t place;   /* in a profile: number and flags (room.c of lib/tape) */
+	uint32_t strides; /* in a profile: those that are counted, and a number of this stay */
 };
 
 /* Returns true if the table above allows this change. */

@@ -224,87 +224,6 @@ static struct reel_slab *next_slab(reel_tape *tape, size_t bytes)
 	return NULL;
 }
 
-/* ---- Profiles ---- */
-
-/*
- * Where in the top slab the push lies whose place stands for the slab in a profile. A program that
- * pushes in turns comes to each end of a slab with the same push, so the heights differ. They are
- * the fractions of multiples of two irrational numbers: those of successive slabs, and those of
- * slabs of different tapes, are spread more evenly than random ones (Weyl's sequence).
- */
-static char *sample_point(const reel_tape *tape)
-{
-	const struct reel_slab *slab = tape->slab;
-	uint64_t fraction = slab->serial * UINT64_C(0x9e3779b97f4a7c15) +
-			    (uint64_t)(slab - tape->pool->table) * UINT64_C(0x6a09e667f3bcc909);
-	double height = 0x1p-64 * (double)fraction * (double)slab->bytes;
-
-	return slab->frame + (height < (double)slab->bytes ? (size_t)height / 8 * 8 : 0);
-}
-
-/* Parts of `slab->place`. The number is 0 until a push on the slab is looked at. */
-#define PLACE_NUMBER 0x0fffu
-/* The slab was covered once, so that its bytes are counted as pushed. */
-#define PLACE_COUNTED 0x8000u
-/* The bytes of the slab below are counted as held, because this slab covers it. */
-#define PLACE_COVERS 0x4000u
-
-_Static_assert(REEL_PLACES <= PLACE_NUMBER + 1, "the number of a place has 12 bits");
-
-static uint16_t place_of(const struct reel_slab *slab)
-{
-	return slab->place & PLACE_NUMBER;
-}
-
-char *reel_tape_profile_ceiling(const reel_tape *tape)
-{
-	char *point;
-
-	if (!tape->slab || place_of(tape->slab))
-		return reel_window_end(tape);
-	point = sample_point(tape);
-	return point > tape->top ? point : tape->top;
-}
-
-void reel_tape_note_place(reel_tape *tape, size_t bytes, const char *call_site)
-{
-	struct reel_slab *slab = tape->slab;
-
-	if (!slab || place_of(slab) || tape->top + bytes <= sample_point(tape))
-		return;
-	slab->place |= reel_profile_place(call_site);
-	reel_tape_limits(tape);
-}
-
-/*
- * Counts the slab below, which `slab` is put on. A slab whose end was too small for the next push
- * may have no place yet: it gets that of the push. A slab below a hold may belong to several tapes,
- * and was counted when it was covered first.
- */
-static void profile_covered(const reel_tape *tape, struct reel_slab *slab, const char *call_site)
-{
-	struct reel_slab *covered = slab->below;
-
-	slab->place = 0;
-	if (!reel_profiles() || !covered || covered->holds != tape->holds)
-		return;
-	if (!place_of(covered))
-		covered->place |= reel_profile_place(call_site);
-	reel_profile_count(place_of(covered), (int64_t)slab->below_offset,
-			   covered->place & PLACE_COUNTED ? 0 : slab->below_offset);
-	covered->place |= PLACE_COUNTED;
-	slab->place = PLACE_COVERS;
-}
-
-void reel_tape_uncover(struct reel_slab *slab)
-{
-	if (reel_profiles() && slab->place & PLACE_COVERS)
-		reel_profile_count(place_of(slab->below), -(int64_t)slab->below_offset, 0);
-	slab->place &= (uint16_t)~PLACE_COVERS;
-}
-
-/* ---- Slabs ---- */
-
 static void put_on_top(reel_tape *tape, struct reel_slab *slab, const char *call_site)
 {
 	REEL_ASSERT(reel_slab_is_open(slab) && slab != tape->slab && slab != tape->spare);
@@ -316,7 +235,7 @@ static void put_on_top(reel_tape *tape, struct reel_slab *slab, const char *call
 	/* Mutants survive (arithmetic): serials are compared for equality only. */
 	slab->serial = ++tape->serial;
 	slab->holds = tape->holds;
-	profile_covered(tape, slab, call_site);
+	reel_tape_cover(tape, slab, call_site);
 	tape->below += slab->below_offset;
 	/* A program may have thousands of short tapes. */
 	if (reel_traces() && slab->kind >= REEL_SLAB_WHOLE)

@@ -125,20 +125,6 @@ bool reel_tape_takes_pushes(reel_tape *tape);
 char *reel_tape_room(reel_tape *tape, size_t bytes, const char *call_site);
 /* The same, but not in the buffer inside the struct, which moves with the tape. */
 char *reel_tape_room_on_slab(reel_tape *tape, size_t bytes, const char *call_site);
-/*
- * A push of the `bytes` above the top, which have room: it may be the one whose place stands for
- * the top slab in a profile. All pushes that do without the fast path call this.
- */
-void reel_tape_note_place(reel_tape *tape, size_t bytes, const char *call_site);
-static inline void reel_tape_profile(reel_tape *tape, size_t bytes, const char *call_site)
-{
-	if (reel_profiles())
-		reel_tape_note_place(tape, bytes, call_site);
-}
-/* Returns the ceiling while there is a profile: where the next push is looked at, or the window's end. */
-char *reel_tape_profile_ceiling(const reel_tape *tape);
-/* A slab that covers another one is given up: the profile no longer counts the bytes of that one. */
-void reel_tape_uncover(struct reel_slab *slab);
 static inline void reel_tape_trace(const reel_tape *tape, uint64_t bytes)
 {
 	if (tape->flags & REEL_TAPE_TRACED)
@@ -153,6 +139,23 @@ void reel_tape_drop_spare(reel_tape *tape);
  * which push was refused; `error` is the reason. Returns error.
  */
 int reel_tape_fail_for_room(reel_tape *tape, int error, const char *push, size_t bytes);
+
+/*
+ * profile.c: a push of the `bytes` above the top, which have room, may be one whose place stands
+ * for the top slab in a profile. All pushes that do without the fast path call this.
+ */
+void reel_tape_note_place(reel_tape *tape, size_t bytes, const char *call_site);
+static inline void reel_tape_profile(reel_tape *tape, size_t bytes, const char *call_site)
+{
+	if (reel_profiles())
+		reel_tape_note_place(tape, bytes, call_site);
+}
+/* Returns where a push is looked at next, or the end of the window. Requires a profile. */
+char *reel_tape_profile_ceiling(const reel_tape *tape);
+/* `slab` is put on the slab below it, which a profile counts by its bytes from then on. */
+void reel_tape_cover(const reel_tape *tape, struct reel_slab *slab, const char *call_site);
+/* A slab is given up: the profile no longer counts its bytes, nor those of the slab below. */
+void reel_tape_uncover(struct reel_slab *slab);
 
 /* pop.c: leave an empty window for the window below; false: there is none. */
 bool reel_tape_step_down(reel_tape *tape);

@@ -163,20 +163,35 @@ static void note_peak(int64_t held)
 		atomic_store_explicit(&profile.is_higher, true, memory_order_relaxed);
 }
 
-void reel_profile_count(uint16_t number, int64_t bytes, uint64_t pushed)
+/* A number of pushed bytes below 0 wraps, and so does the sum, back to its true value. */
+static void add(uint16_t number, int64_t held, uint64_t pushed)
 {
 	struct place *place = &profile.place[number];
-	int64_t now;
+	int64_t before;
 
 	REEL_ASSERT(number < REEL_PLACES);
-	/* Relaxed, all: figures. */
+	/* Relaxed, both: figures. */
+	before = atomic_fetch_add_explicit(&place->held, held, memory_order_relaxed);
+	REEL_TRACE(PLACE, 0, number, before + held);
+	atomic_fetch_add_explicit(&place->bytes, pushed, memory_order_relaxed);
+}
+
+void reel_profile_count(uint16_t number, int64_t bytes, uint64_t pushed)
+{
+	/* Relaxed, both: figures. */
 	if (bytes < 0 &&
 	    atomic_exchange_explicit(&profile.is_higher, false, memory_order_relaxed))
 		copy_peak();
-	now = bytes + atomic_fetch_add_explicit(&place->held, bytes, memory_order_relaxed);
-	REEL_TRACE(PLACE, 0, number, now);
-	atomic_fetch_add_explicit(&place->bytes, pushed, memory_order_relaxed);
+	add(number, bytes, pushed);
 	note_peak(bytes + atomic_fetch_add_explicit(&profile.held, bytes, memory_order_relaxed));
+}
+
+void reel_profile_move(uint16_t from, uint16_t to, uint64_t bytes)
+{
+	if (from == to)
+		return;
+	add(from, -(int64_t)bytes, -bytes);
+	add(to, (int64_t)bytes, bytes);
 }
 
 /* ---- The file ---- */

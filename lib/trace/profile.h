@@ -3,11 +3,12 @@
  * REEL_PROFILE=FILE: which lines of the program push the bytes of its tapes, over the run and at
  * the moment at which tapes are largest. `reel profile FILE` shows it.
  *
- * In each slab one push is looked at, at a height that differs from slab to slab (lib/tape/room.c):
- * its line stands for the slab. So a line that pushes a third of the bytes has a third of the
- * slabs, more or less. The limit with which a push compares the top is set to that height, so no
- * push has an instruction more. What is pushed again on a slab, after it was popped from there, is
- * not counted again; nor is what lies on the top slab of a tape.
+ * In each slab some pushes are looked at, at heights that differ from slab to slab
+ * (lib/tape/room.c), and the line of one of them stands for the slab. So a line that pushes a third
+ * of the bytes has a third of the slabs, more or less. The limit with which a push compares the top
+ * is set to these heights, so no push has an instruction more. Values that are pushed again on a
+ * slab, after others were popped from there, are not counted again, so the bytes of a profile are
+ * at least those that it says.
  */
 #ifndef REEL_LIB_PROFILE_H
 #define REEL_LIB_PROFILE_H
@@ -41,6 +42,9 @@ uint16_t reel_profile_place(const char *call_site);
  * `pushed` are counted over the run. Any thread.
  */
 void reel_profile_count(uint16_t place, int64_t held, uint64_t pushed);
+
+/* Counts bytes that are held and were pushed as those of another place. Any thread. */
+void reel_profile_move(uint16_t from, uint16_t to, uint64_t bytes);
 
 /* Opens the file that REEL_PROFILE names. Requires the lock of the list of pools. */
 void reel_profile_open(void);

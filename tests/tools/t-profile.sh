@@ -74,8 +74,9 @@ is_about "$(figure 8 1)" $((3 * all / 4)) 'bytes that three() has pushed'
 is_about "$(figure 8 2)" $((3 * all * 4 / 5 / 4)) 'and those at the peak'
 seen=$(sed -n 's/.*"pushed_bytes": \([0-9]*\), "peak_bytes": \([0-9]*\), .*/\1 \2/p' json)
 sum=$(($(figure 8 1) + $(figure 13 1)))
-[ "${seen% *}" -eq "$sum" ] && [ "$sum" -le "$all" ] && [ "$sum" -ge $((all - 4194304)) ]
-ok $? "nothing is missing but the slabs on top: $sum of $all bytes"
+# The top slab may be off by a stride, an eighth of a MiB.
+[ "${seen% *}" -eq "$sum" ] && [ "$sum" -le $((all + 131072)) ] && [ "$sum" -ge $((all - 4194304)) ]
+ok $? "nothing is missing but what is pushed again on a slab: $sum of $all bytes"
 [ "${seen#* }" -eq $(($(figure 8 2) + $(figure 13 2))) ]
 ok $? "nor at the peak: ${seen#* }"
 head -n 4 text | tail -n 1 | grep -qE '^ *[0-9.]+M +[678][0-9]\.[0-9] % +[0-9]+M +[678][0-9]\.[0-9] %  push.c:8'
@@ -88,6 +89,35 @@ if "$reel" info | grep -q '^built_with_libdw: *yes'; then
 else
 	skip 'names of functions: built without libdw'
 fi
+# Tapes that never leave their first whole slab, and the pushes of two lines on each.
+cat >short.c <<'END'
+#include <reel.h>
+
+static double row[125000];
+
+int main(void)
+{
+	for (int i = 0; i < 400; i++) {
+		reel_tape tape = {0};
+
+		reel_push_array(&tape, row, 93750);
+		for (int k = 0; k < 31250; k++)
+			reel_push(&tape, row[k]);
+		reel_tape_close(&tape);
+	}
+	return 0;
+}
+END
+build short && REEL_PROFILE=short.profile ./short && "$reel" profile --json short.profile >json
+# within PERCENT SEEN WANTED WHAT
+within() {
+	[ -n "$2" ] && [ $((100 * $2)) -ge $(((100 - $1) * $3)) ] && [ $((100 * $2)) -le $(((100 + $1) * $3)) ]
+	ok $? "$4: $2 of $3 bytes"
+}
+seen=$(sed -n 's/.*"pushed_bytes": \([0-9]*\), "peak_bytes": \([0-9]*\), .*/\1 \2/p' json)
+within 2 "${seen% *}" 400000000 'tapes that are shorter than a slab count'
+within 20 "${seen#* }" 1000000 'one of them is the peak'
+within 10 "$(grep 'short.c:10"' json | grep -oE '[0-9]+' | tail -n 2 | head -n 1)" 300000000 'their lines have their share'
 cat >method.cpp <<'END'
 #include <reel.h>
 
