@@ -118,7 +118,7 @@ module reel_omp
   public :: reel_region_begin, reel_region_reverse, reel_region_end, reel_region_lanes
   public :: reel_region_threads, reel_region_choose_threads
   public :: reel_region_phases, reel_region_loops
-  public :: reel_worker_begin, reel_worker_next, reel_worker_leave
+  public :: reel_worker_begin, reel_worker_next, reel_worker_leave, reel_worker_end
   public :: reel_worker_next_phase, reel_worker_barrier
   public :: reel_worker_push_span, reel_worker_pop_span
   public :: reel_static, reel_dynamic, reel_guided
@@ -279,6 +279,11 @@ module reel_omp
     end function
 
     subroutine reel_worker_leave(worker) bind(C)
+      import
+      type(reel_worker), intent(inout) :: worker
+    end subroutine
+
+    subroutine reel_worker_end(worker) bind(C)
       import
       type(reel_worker), intent(inout) :: worker
     end subroutine

@@ -75,9 +75,10 @@
  * the thread that took it, until this thread asks for its next lane. In the next phase another
  * thread may take the lane. If OpenMP cancels the parallel region (`cancel parallel`) while threads
  * wait in it for the others, at a barrier of Reel's or for a turn, their waits end within some
- * hundredths of a second, and the region is -EINVAL. A thread that ends otherwise in a region
- * (pthread_cancel) never reaches its barrier, and the other threads wait there for ever, as they do
- * at a barrier of OpenMP.
+ * hundredths of a second, and the region is -EINVAL. If a thread ends its part of a region before a
+ * barrier of Reel's at which the others wait, as REEL_REGION() and reel_worker_end() tell, the region
+ * is -EINVAL, too. A thread that ends otherwise in a region (pthread_cancel) never reaches its
+ * barrier, and the other threads wait there for ever, as they do at a barrier of OpenMP.
  *
  * Errors are sticky, as those of tapes. A lane with an error pops all ones (quiet NaNs), and
  * reel_region_end() returns the error. If there is no memory for a lane, the lane has an error or
@@ -275,7 +276,8 @@ typedef struct reel_worker {
  * in a region, and all pass the same number of threads. Mistakes are -EINVAL, which ends all waits
  * in the region and which reel_region_end() returns: a lane that is taken twice in a phase, as by a
  * worker that is made anew in each phase or by the threads of a nested team; and lanes that are
- * left over in a phase in which others were taken.
+ * left over in a phase in which others were taken. A thread that may leave the region before its last
+ * barrier calls reel_worker_end().
  */
 reel_worker reel_worker_begin(reel_region *region, int thread, int threads);
 
@@ -309,6 +311,19 @@ void reel_worker_next_phase(reel_worker *worker);
  * every OMP_WAIT_POLICY. It needs no OpenMP, and unlike a barrier of OpenMP it runs no tasks.
  */
 void reel_worker_barrier(reel_worker *worker);
+
+/*
+ * Ends the thread's part of the region. Its worker is not used after this. The statements
+ * REEL_REGION() call it in each thread, however the thread leaves them. If other threads wait at a
+ * barrier of Reel's for this thread, or come to one later, the region is -EINVAL and all waits in it
+ * end. If this thread did not reverse a lane that no other thread takes, waits for turns of that lane
+ * end with the lane's error.
+ *
+ * A program that makes its workers itself calls it in each thread that may leave the region before
+ * the last barrier: otherwise the other threads wait for ever. It is not needed after the last
+ * barrier. Cost: an atomic operation in the first thread of a team.
+ */
+void reel_worker_end(reel_worker *worker);
 
 /*
  * Collective spans. A collective span is an array that all lanes fill in place, each lane its own
@@ -582,18 +597,19 @@ REEL_ALWAYS_INLINE reel_worker reel_worker_of(reel_region *region)
  * The clause reduction adds up in an order that depends on the number of threads: give this number
  * too, or use reel/reduction.h, for the same bits each time.
  *
- * In the statement of a lane `break` and `continue` end the lane's part of the phase; in one of the
- * two FOR statements a break is -EINVAL, as in REEL_FOR. A return or a goto out of the statement
+ * In the statement of a lane `break` and `continue` end the lane's part of the phase. In the
+ * statement of a region they end the thread's part of the region, by reel_worker_end(). In one of
+ * the two FOR statements a break is -EINVAL, as in REEL_FOR. A return or a goto out of the statement
  * does not compile with OpenMP; without OpenMP it leaves the region without an end, which is an
  * error of the parent's next region.
  */
 #define REEL_PARALLEL(parent, lane) REEL_PARALLEL_WITH(parent, lane, 0, 0, )
 #define REEL_PARALLEL_REVERSE(parent, lane) REEL_PARALLEL_REVERSE_WITH(parent, lane, 0, )
-#define REEL_PARALLEL_WITH(parent, lane, lanes, threads, clauses)      \
-	REEL_REGION_WITH(parent, lane##_worker, lanes, threads, clauses) \
+#define REEL_PARALLEL_WITH(parent, lane, lanes, threads, clauses)                       \
+	REEL_IN_TEAM(reel_region_begin(parent, lanes), lane##_worker, threads, clauses) \
 	REEL_LANES(lane##_worker, lane)
-#define REEL_PARALLEL_REVERSE_WITH(parent, lane, threads, clauses)         \
-	REEL_REGION_REVERSE_WITH(parent, lane##_worker, threads, clauses) \
+#define REEL_PARALLEL_REVERSE_WITH(parent, lane, threads, clauses)                 \
+	REEL_IN_TEAM(reel_region_reverse(parent), lane##_worker, threads, clauses) \
 	REEL_LANES(lane##_worker, lane)
 
 #define REEL_PARALLEL_FOR(parent, lane, type, i, low, high, chunking) \
@@ -606,9 +622,9 @@ REEL_ALWAYS_INLINE reel_worker reel_worker_of(reel_region *region)
 #define REEL_REGION_REVERSE(parent, worker) REEL_REGION_REVERSE_WITH(parent, worker, 0, )
 
 #define REEL_REGION_WITH(parent, worker, lanes, threads, clauses) \
-	REEL_IN_TEAM(reel_region_begin(parent, lanes), worker, threads, clauses)
+	REEL_IN_TEAM(reel_region_begin(parent, lanes), worker, threads, clauses) REEL_PART(worker)
 #define REEL_REGION_REVERSE_WITH(parent, worker, threads, clauses) \
-	REEL_IN_TEAM(reel_region_reverse(parent), worker, threads, clauses)
+	REEL_IN_TEAM(reel_region_reverse(parent), worker, threads, clauses) REEL_PART(worker)
 
 #define REEL_LANES(worker, name)            \
 	while (reel_worker_next(&(worker))) \
@@ -621,6 +637,10 @@ REEL_ALWAYS_INLINE reel_worker reel_worker_of(reel_region *region)
 		REEL_OMP_PARALLEL(num_threads(reel_team_threads(worker##_region, threads)) clauses) \
 	for (reel_worker worker = reel_worker_of(worker##_region), *worker##_once = &worker;       \
 	     worker##_once; worker##_once = NULL)
+/* A thread's part of a region. It ends in the outer loop, after a break out of the inner one, too. */
+#define REEL_PART(worker)                                                      \
+	for (; worker##_once; reel_worker_end(&worker), worker##_once = NULL) \
+		for (; worker##_once; worker##_once = NULL)
 
 #ifdef _OPENMP
 #define REEL_OMP_PARALLEL(clauses) REEL_OMP_PRAGMA(omp parallel clauses)

@@ -8,6 +8,14 @@
  * group. The thread that comes last to that group lets its members go on, or thread 0 does if it has to
  * act first; two members see by themselves that both have come. Then each thread that came last to
  * groups of lower levels lets the members of those groups go on.
+ *
+ * A thread that ends its part of the region comes to no further barrier, and a thread that waits at one
+ * would wait for ever. So each of the two leaves a word for the other one and then reads the other's: the
+ * thread that ends writes `region->ended`, the thread that waits writes `region->sleeps_at`. All four
+ * accesses are sequentially consistent, so at least one of the two reads what the other one wrote, and
+ * notes the mistake, which ends all waits. A thread does so right before it sleeps: a barrier to which all
+ * threads come soon costs nothing. No thread can pass a barrier to which another one does not come, so all
+ * threads that have ended have passed the same barriers, and the first of them speaks for all.
  */
 #include "config.h"
 
@@ -79,6 +87,45 @@ static uint64_t size_of(const struct level *level, int32_t group)
 	return (uint64_t)(behind < level->width ? behind : level->width);
 }
 
+static void note_ended(reel_region *region, uint64_t ended)
+{
+	reel_region_note_mistake(region, REEL_MISTAKE_ENDED, (int32_t)(uint32_t)ended - 1);
+}
+
+/* Before the thread sleeps at its present barrier: sees whether another thread has ended before it. */
+static void look_for_ended(const reel_worker *worker)
+{
+	reel_region *region = worker->region;
+	/* Relaxed is enough: a thread that sleeps at this barrier, or a later one, has looked, or will. */
+	uint64_t at = atomic_load_explicit(&region->sleeps_at, memory_order_relaxed), ended;
+
+	/* Sequentially consistent, here and below: pairs with reel_barrier_end(). */
+	while (at < worker->barriers &&
+	       !atomic_compare_exchange_weak_explicit(&region->sleeps_at, &at, worker->barriers,
+						      memory_order_seq_cst, memory_order_relaxed))
+		;
+	reel_yield_point();
+	ended = atomic_load_explicit(&region->ended, memory_order_seq_cst);
+	/* The last barrier of a thread that has ended is this one, which it has passed, or the one before. */
+	if (ended && (uint32_t)(ended >> 32) != (uint32_t)worker->barriers)
+		note_ended(region, ended);
+}
+
+void reel_barrier_end(const reel_worker *worker)
+{
+	reel_region *region = worker->region;
+	uint64_t ended = worker->barriers << 32 | (uint64_t)(worker->thread + 1);
+
+	/* Relaxed is enough: the thread that wrote it looks for sleepers, and has passed the same barriers. */
+	if (atomic_load_explicit(&region->ended, memory_order_relaxed))
+		return;
+	/* Sequentially consistent, both: pairs with look_for_ended(). */
+	atomic_store_explicit(&region->ended, ended, memory_order_seq_cst);
+	reel_yield_point();
+	if (atomic_load_explicit(&region->sleeps_at, memory_order_seq_cst) > worker->barriers)
+		note_ended(region, ended);
+}
+
 /*
  * Returns false if a mistake of the program has ended all waits in the region. A region that OpenMP
  * cancels in the meantime is one.
@@ -94,7 +141,11 @@ static bool wait_until(const reel_worker *worker, const _Atomic uint64_t *word, 
 					   .looks = reel_omp_looks(worker->threads)};
 
 	reel_yield_point();
-	has_come = reel_omp_await(&wait);
+	if (!reel_omp_look(&wait)) {
+		look_for_ended(worker);
+		reel_omp_sleep(&wait);
+	}
+	has_come = reel_omp_has_come(&wait);
 	if (!has_come && !reel_region_has_mistake(worker->region))
 		reel_region_note_mistake(worker->region, REEL_MISTAKE_CANCELLED, worker->thread);
 	return has_come;
@@ -107,7 +158,7 @@ static bool arrive(const reel_worker *worker, struct reel_barrier_group *group, 
 
 	/*
 	 * Acquire and release: the last one sees what the others did before.
-	 * Sequentially consistent: pairs with reel_omp_await() in act_again() and in finish().
+	 * Sequentially consistent: pairs with reel_omp_has_come() in act_again() and in finish().
 	 */
 	arrived = 1 + atomic_fetch_add_explicit(&group->arrived, 1, memory_order_seq_cst);
 	if (arrived > all)
@@ -126,7 +177,7 @@ static void let_go_on(const reel_worker *worker, struct reel_barrier_group *grou
 		    reel_region_has_mistake(worker->region));
 	gate->span = span;
 	/*
-	 * Sequentially consistent: pairs with reel_omp_await(). All that any thread did before the
+	 * Sequentially consistent: pairs with reel_omp_has_come(). All that any thread did before the
 	 * barrier is visible after it.
 	 */
 	atomic_store_explicit(&gate->passed, worker->barriers, memory_order_seq_cst);
@@ -242,6 +293,8 @@ void reel_barrier_clear(reel_region *region)
 	 */
 	if (threads && !reel_region_has_mistake(region))
 		end = last_level(region, threads).group + 1;
+	clear(&region->ended);
+	clear(&region->sleeps_at);
 	/* A thread with a wrong number would get a span of an earlier region before the mistake is seen. */
 	for (unsigned i = 0; i < 2; i++)
 		if (atomic_load_explicit(&region->group[0].first_span[i], memory_order_relaxed))

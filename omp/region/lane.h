@@ -104,6 +104,7 @@ enum reel_mistake_kind {
 	REEL_MISTAKE_NO_PHASE,    /* a thread came for lanes after it had got the last one */
 	REEL_MISTAKE_WORKERS,     /* there are more workers than threads */
 	REEL_MISTAKE_CANCELLED,   /* OpenMP has cancelled the region while a thread waits in it */
+	REEL_MISTAKE_ENDED,       /* a thread has ended its part before a barrier */
 	REEL_MISTAKES
 };
 
@@ -168,6 +169,12 @@ struct reel_region {
 	_Atomic int32_t max_threads; /* of the largest team that has come to the region */
 	_Atomic int32_t workers; /* begun, if there are fewer threads than lanes or in checked mode */
 	_Atomic int64_t left;    /* last round in which a thread called reel_worker_leave(), plus 1 */
+	/*
+	 * For threads that end their part of the region: barrier.c. A thread that has done so: the number
+	 * of barriers that it has passed, above 32 bits of its own number plus 1; 0: none has. And the
+	 * last barrier at which a thread sleeps.
+	 */
+	_Atomic uint64_t ended, sleeps_at;
 
 	/*
 	 * The number of the shared loop that was begun last, and how many of its chunks are taken
@@ -524,6 +531,8 @@ typedef const void *reel_barrier_action(reel_worker *worker, const void *argumen
  * action, or NULL if a mistake has ended the barrier early.
  */
 const void *reel_barrier_pass(reel_worker *worker, reel_barrier_action *act, const void *argument);
+/* The thread passes no further barrier of the region. It is a mistake if another thread waits at one. */
+void reel_barrier_end(const reel_worker *worker);
 /* Before a region begins, and before its team and mistake are forgotten. */
 void reel_barrier_clear(reel_region *region);
 

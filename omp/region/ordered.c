@@ -287,7 +287,7 @@ void reel_ordered_done(reel_lane *lane, reel_ordered *order)
 	if (!counted || !end_turn(lane, order))
 		return;
 	/*
-	 * Sequentially consistent: pairs with reel_omp_await() of the lane whose turn is next. It
+	 * Sequentially consistent: pairs with reel_omp_has_come() of the lane whose turn is next. It
 	 * sees all that this lane did in its turn.
 	 */
 	turns = atomic_fetch_sub_explicit(&counted->count, 1, memory_order_seq_cst);

@@ -185,11 +185,6 @@ bool reel_omp_look(const struct reel_omp_wait *wait)
 	return over;
 }
 
-bool reel_omp_await(const struct reel_omp_wait *wait)
-{
-	return reel_omp_look(wait) ? reel_omp_has_come(wait) : reel_omp_sleep(wait);
-}
-
 bool reel_omp_has_processors(int threads)
 {
 	/* Relaxed is enough: a number that guards no memory. 0: not known yet. */

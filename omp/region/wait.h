@@ -32,9 +32,6 @@ bool reel_omp_look(const struct reel_omp_wait *wait);
  */
 bool reel_omp_sleep(const struct reel_omp_wait *wait);
 
-/* Looks, then sleeps; returns what reel_omp_sleep() does. */
-bool reel_omp_await(const struct reel_omp_wait *wait);
-
 /*
  * After the word was changed or something failed, by a sequentially consistent operation: wakes the
  * threads that sleep until this word (or any word) changes. Each of them looks again.

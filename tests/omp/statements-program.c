@@ -145,6 +145,29 @@ static void test_break(bool reverse)
 	reel_lane_close(root);
 }
 
+#ifdef _OPENMP
+/* Thread 0 ends its part of the region, while the others come to a barrier. */
+static void test_early_end(bool by_break)
+{
+	reel_lane *root;
+
+	CHECK(reel_lane_open(&root, NULL, REEL_CHECKED) == 0);
+	reel_set_error_handler(ignore, NULL);
+	REEL_REGION_WITH(root, worker, 2, 2, ) {
+		REEL_LANES(worker, lane)
+			reel_push(reel_lane_tape(lane), 1);
+		if (worker.thread == 0 && by_break)
+			break;
+		if (worker.thread == 0)
+			continue;
+		reel_worker_barrier(&worker);
+	}
+	CHECK(reel_lane_error(root) == -EINVAL);
+	reel_set_error_handler(NULL, NULL);
+	reel_lane_close(root);
+}
+#endif
+
 int main(void)
 {
 	static reel_ordered order;
@@ -163,6 +186,8 @@ int main(void)
 	test_turns(root, &order);
 	CHECK(reel_lane_error(root) == 0);
 	CHECK(reel_lane_is_empty(root));
+	test_early_end(false);
+	test_early_end(true);
 #else
 	(void)test_turns;
 	(void)order;
