@@ -28,6 +28,13 @@
 #define REEL_STATIC_ASSERT(condition, text) _Static_assert(condition, text)
 #endif
 
+/* A function with this attribute is an error of the compiler where a call of it is left. */
+#if defined(__has_attribute)
+#if __has_attribute(error)
+#define REEL_ERROR_IF_CALLED(text) __attribute__((error(text)))
+#endif
+#endif
+
 /* Where a call stands, as "file.c:123". */
 #define REEL_HERE __FILE__ ":" REEL_TEXT(__LINE__)
 #define REEL_TEXT(x) REEL_TEXT_(x)

@@ -149,6 +149,7 @@ int reel_lane_count(const reel_lane *lane);
  *   -EDEADLK   a region with ordered sections has fewer threads than lanes, or all lanes wait for
  *              turns: see reel_ordered
  *   -EINVAL    a region, loop or phase is out of place
+ *   -EOVERFLOW the index of a loop has a type that does not hold the bounds
  * Cost: O(lanes).
  */
 int reel_lane_error(const reel_lane *lane);
@@ -474,20 +475,45 @@ void reel_loop_stop(reel_loop *loop, int64_t end);
  * A loop as one statement: i takes the lane's iterations, in the reverse sweep the same iterations
  * backwards. `continue` is allowed. A break is -EINVAL; in the forward sweep reel_loop_stop() of
  * i_loop, the loop of REEL_FOR over i, comes before it.
+ *
+ * If `type` does not hold both bounds, as an unsigned char does not hold 256, the loop runs no
+ * iteration, and the lane has the error -EOVERFLOW. Constant bounds are an error of the compiler
+ * then, of GNU's and of LLVM's from 14 on.
  */
 #define REEL_FOR(lane, type, i, low, high, chunking)                                       \
-	for (reel_loop i##_loop = reel_loop_begin(lane, chunking, low, high);              \
-	     reel_loop_next(&i##_loop);)                                                   \
+	for (reel_loop i##_loop = reel_loop_begin(lane, chunking, low, high),              \
+		       *i##_held = REEL_LOOP_HELD(type, i##_loop, low, high);              \
+	     reel_loop_next(i##_held);)                                                    \
 		for (type i = (type)(i##_loop.in_chunk = 1, i##_loop.first),               \
 			  i##_end = (type)i##_loop.end;                                    \
 		     i < i##_end || (i##_loop.in_chunk = 0); i++)
 
 #define REEL_FOR_REVERSE(lane, type, i, low, high, chunking)                               \
-	for (reel_loop i##_loop = reel_loop_reverse(lane, chunking, low, high);            \
-	     reel_loop_next(&i##_loop);)                                                   \
+	for (reel_loop i##_loop = reel_loop_reverse(lane, chunking, low, high),            \
+		       *i##_held = REEL_LOOP_HELD(type, i##_loop, low, high);              \
+	     reel_loop_next(i##_held);)                                                    \
 		for (type i = (type)(i##_loop.in_chunk = 1, i##_loop.end),                 \
 			  i##_first = (type)i##_loop.first;                                \
 		     i-- > i##_first || (i##_loop.in_chunk = 0);)
+
+/* The library's own, down to REEL_SINGLE(). */
+#define REEL_LOOP_HELD(type, loop, from, to)                                                     \
+	(REEL_REFUSE_CONSTANTS(type, (int64_t)(from), (int64_t)(to)),                           \
+	 REEL_HOLDS(type, (loop).low, (loop).high) ? &(loop) : reel_loop_refuse(&(loop)))
+/* The last term is for negative bounds of an unsigned type of 64 bits. */
+#define REEL_HOLDS(type, low, high)                                                              \
+	((low) >= (high) || ((int64_t)(type)(low) == (low) && (int64_t)(type)(high) == (high) && \
+			     (type)(low) < (type)(high)))
+#ifdef REEL_ERROR_IF_CALLED
+#define REEL_REFUSE_CONSTANTS(type, low, high)                                               \
+	(__builtin_constant_p(REEL_HOLDS(type, low, high)) && !REEL_HOLDS(type, low, high) ? \
+		 reel_index_type_does_not_hold_the_bounds() : (void)0)
+void reel_index_type_does_not_hold_the_bounds(void)
+	REEL_ERROR_IF_CALLED("the type of the index of this loop does not hold the bounds");
+#else
+#define REEL_REFUSE_CONSTANTS(type, low, high) (void)0
+#endif
+reel_loop *reel_loop_refuse(reel_loop *loop);
 
 /*
  * The first lane that comes to REEL_SINGLE(lane) { ... } runs it, and the same lane runs

@@ -171,7 +171,7 @@ const char *reel_strerror(int error)
 	case -ENOMEM:
 		return "out of memory";
 	case -EOVERFLOW:
-		return "more bytes than can be addressed";
+		return "more bytes than can be addressed, or a number that its type does not hold";
 	case -ENODATA:
 		return "pop of an empty tape";
 	case -EBADMSG:

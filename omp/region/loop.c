@@ -319,11 +319,11 @@ static bool is_unreached(reel_lane *lane)
 	return unreached;
 }
 
-static bool end_reverse(reel_loop *loop)
+static bool finish(reel_loop *loop)
 {
-	REEL_ASSERT(loop->lane->open_loops > 0 && loop->state != FINISHED);
+	REEL_ASSERT(loop->lane->open_loops > 0 || loop->state == FINISHED);
+	loop->lane->open_loops -= loop->state != FINISHED;
 	loop->state = FINISHED;
-	loop->lane->open_loops--;
 	return false;
 }
 
@@ -332,11 +332,11 @@ reel_loop reel_loop_reverse(reel_lane *lane, reel_chunking chunking, int64_t low
 	reel_loop loop = begin(lane, chunking, low, high);
 
 	if (is_one_too_many(lane)) {
-		end_reverse(&loop);
+		finish(&loop);
 		return loop;
 	}
 	if (is_unreached(lane))
-		end_reverse(&loop);
+		finish(&loop);
 	else if (loop.noted)
 		reverse_intervals(&loop);
 	else
@@ -353,9 +353,7 @@ static bool end_forward(reel_loop *loop)
 		note_intervals(loop);
 	else
 		note_bounds(loop);
-	loop->state = FINISHED;
-	loop->lane->open_loops--;
-	return false;
+	return finish(loop);
 }
 
 static bool compute(reel_loop *loop)
@@ -383,7 +381,7 @@ static bool take_shared(reel_loop *loop)
 static bool compute_reverse(reel_loop *loop)
 {
 	if (loop->at < 0)
-		return end_reverse(loop);
+		return finish(loop);
 	set_computed(loop);
 	if (loop->intervals)
 		loop->end = loop->interval_end;
@@ -414,23 +412,31 @@ static bool pop(reel_loop *loop)
 
 	REEL_ASSERT(loop->intervals >= 0);
 	if (!loop->intervals)
-		return end_reverse(loop);
+		return finish(loop);
 	loop->intervals--;
 	interval = reel_lane_pop(loop->lane);
 	if (!is_interval(loop, interval))
-		return end_reverse(loop);
+		return finish(loop);
 	loop->first = (int64_t)interval.key;
 	loop->end = (int64_t)interval.value;
-	return loop->end > loop->first || end_reverse(loop);
+	return loop->end > loop->first || finish(loop);
 }
 
 static bool was_left(reel_loop *loop)
 {
 	reel_lane_fail(loop->lane, -EINVAL,
 		       "a loop was left by a break: call reel_loop_stop() before it");
-	loop->state = FINISHED;
-	loop->lane->open_loops--;
-	return false;
+	return finish(loop);
+}
+
+reel_loop *reel_loop_refuse(reel_loop *loop)
+{
+	reel_lane_fail(loop->lane, -EOVERFLOW,
+		       "the type of a loop's index does not hold the bounds %lld and %lld: use a "
+		       "wider type, such as int64_t",
+		       (long long)loop->low, (long long)loop->high);
+	finish(loop);
+	return loop;
 }
 
 bool reel_loop_next(reel_loop *loop)

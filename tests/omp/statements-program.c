@@ -145,6 +145,66 @@ static void test_break(bool reverse)
 	reel_lane_close(root);
 }
 
+/* Runs a loop with an index of this type, by both chunkings, and back. */
+#define CHECK_INDEX(type, low, high, expected_error)                                          \
+	for (int dynamic = 0; dynamic < 2; dynamic++) {                                        \
+		volatile long long from = (low), to = (high);                                  \
+		long long seen = 0, length = to > from ? to - from : 0;                        \
+		reel_chunking chunking = dynamic ? reel_dynamic(7) : reel_static(0);           \
+		reel_lane *root;                                                               \
+                                                                                               \
+		CHECK(reel_lane_open(&root, NULL, 0) == 0);                                    \
+		REEL_PARALLEL_WITH(root, lane, 1, 1, )                                         \
+			REEL_FOR(lane, type, i, from, to, chunking)                            \
+				seen++;                                                        \
+		CHECK(reel_lane_error(root) == expected_error);                                \
+		CHECK(seen == (expected_error ? 0 : length));                                  \
+		REEL_PARALLEL_REVERSE(root, lane)                                              \
+			REEL_FOR_REVERSE(lane, type, i, from, to, chunking)                    \
+				seen--;                                                        \
+		CHECK(reel_lane_error(root) == expected_error);                                \
+		CHECK(seen == 0);                                                              \
+		reel_lane_close(root);                                                         \
+	}
+
+/* The type of an index holds the bounds of its loop, or the loop is refused. */
+static void test_index(void)
+{
+	reel_set_error_handler(ignore, NULL);
+	CHECK_INDEX(unsigned char, 0, 255, 0);
+	CHECK_INDEX(unsigned char, 0, 256, -EOVERFLOW);
+	CHECK_INDEX(unsigned char, -1, 3, -EOVERFLOW);
+	CHECK_INDEX(unsigned char, 400, 300, 0);
+	CHECK_INDEX(signed char, -127, 127, 0);
+	CHECK_INDEX(signed char, -129, 0, -EOVERFLOW);
+	CHECK_INDEX(int, 0, 3e9, -EOVERFLOW);
+	CHECK_INDEX(int, 2147483600, 2147483647, 0);
+	CHECK_INDEX(unsigned, -1, 3, -EOVERFLOW);
+	CHECK_INDEX(int64_t, -3000000003, -3000000000, 0);
+	CHECK_INDEX(uint64_t, 3000000000, 3000000003, 0);
+	CHECK_INDEX(uint64_t, -1, 3, -EOVERFLOW);
+	CHECK_INDEX(double, 0, 300, 0);
+	reel_set_error_handler(NULL, NULL);
+}
+
+/* Only the reverse sweep has a type that is too narrow. */
+static void test_index_reverse(void)
+{
+	volatile int high = 300;
+	reel_lane *root;
+
+	reel_set_error_handler(ignore, NULL);
+	CHECK(reel_lane_open(&root, NULL, 0) == 0);
+	REEL_PARALLEL_FOR(root, lane, int, i, 0, high, reel_dynamic(4))
+		(void)i;
+	CHECK(reel_lane_error(root) == 0);
+	REEL_PARALLEL_FOR_REVERSE(root, lane, signed char, i, 0, high, reel_dynamic(4))
+		CHECK(i < 0 && i > 0);
+	CHECK(reel_lane_error(root) == -EOVERFLOW);
+	reel_lane_close(root);
+	reel_set_error_handler(NULL, NULL);
+}
+
 #ifdef _OPENMP
 /* Thread 0 ends its part of the region, while the others come to a barrier. */
 static void test_early_end(bool by_break)
@@ -197,5 +257,7 @@ int main(void)
 	reel_lane_close(root);
 	test_break(false);
 	test_break(true);
+	test_index();
+	test_index_reverse();
 	return wrong != 0;
 }

@@ -14,7 +14,7 @@ names() {
 }
 
 # declared_in HEADER FILE: the functions that HEADER, or a FILE* that it includes, declares and
-# does not define.
+# does not define. Nobody defines one with the attribute error.
 declared_in() {
 	$CC -std=c11 -E -I"$SOURCE_DIR/include" "$SOURCE_DIR/include/$1" |
 	awk -v public="\"$SOURCE_DIR/include/$2" '
@@ -25,7 +25,7 @@ declared_in() {
 				piece = substr(text, 1, RSTART - 1)
 				end = substr(text, RSTART, 1)
 				text = substr(text, RSTART + 1)
-				if (depth == 0 && end == ";" && piece !~ /^ *(typedef|static) / &&
+				if (depth == 0 && end == ";" && piece !~ /^ *(typedef|static) |\(error\(/ &&
 				    match(piece, /reel_[a-z0-9_]* *\(/))
 					print substr(piece, RSTART, RLENGTH - 1)
 				depth += (end == "{") - (end == "}")
