@@ -61,6 +61,7 @@ libreel_core_la_SOURCES = \
 	%D%/os/numerals.h \
 	%D%/os/os-file.c %D%/os/os-file.h \
 	%D%/os/process.h \
+	%D%/os/signals.h \
 	%D%/os/stream.h \
 	%D%/os/wakeup.h \
 	%D%/os/yield.h \

@@ -10,6 +10,7 @@
 #include "comm/attached.h"
 #include "comm/error.h"
 #include "os/numerals.h"
+#include "os/signals.h"
 
 /* Figures of the adjoints that travel on one communicator. */
 struct messages {
@@ -131,6 +132,7 @@ static void print_value(FILE *file, double value, int decimals)
 static int print(FILE *file, const struct table *table, bool has_run, int ranks)
 {
 	REEL_POINT_NUMERALS;
+	REEL_UNSIGNALLED;
 
 	fprintf(file, "%-7s %-19s %17s %17s %17s %6s\n", "of", "figure", "least", "mean", "most",
 		"rank");

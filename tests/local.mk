@@ -96,6 +96,7 @@ check_PROGRAMS += \
 	%D%/whole/t-faults \
 	%D%/os/t-environment \
 	%D%/os/t-os-thread \
+	%D%/os/t-signals $(one_thread) \
 	%D%/os/t-memory-limit \
 	%D%/os/t-memory-pressure \
 	%D%/store/t-file-slots $(one_thread) \

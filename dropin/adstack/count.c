@@ -13,6 +13,7 @@
 
 #include "os/cancel.h"
 #include "os/environment.h"
+#include "os/signals.h"
 
 /* The counts of one thread. They outlive the thread, because the report needs them. */
 struct adstack_counts {
@@ -86,6 +87,7 @@ static void report_call_sites(struct adstack_counts *first)
 static void report(void)
 {
 	REEL_UNCANCELLED;
+	REEL_UNSIGNALLED;
 	/* Acquire: pairs with the release in reel_adstack_is_counting(), and shows the members. */
 	struct adstack_counts *first = atomic_load_explicit(&threads, memory_order_acquire);
 	unsigned last = 0;

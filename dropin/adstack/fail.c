@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "os/cancel.h"
+#include "os/signals.h"
 
 static reel_adstack_handler *handler;
 static void *handler_context;
@@ -25,6 +26,7 @@ void reel_adstack_set_handler(reel_adstack_handler *new_handler, void *context)
 static void report(const char *message)
 {
 	REEL_UNCANCELLED;
+	REEL_UNSIGNALLED;
 
 	fprintf(stderr, "reel: adstack: %s\n", message);
 }

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "os/cancel.h"
+#include "os/signals.h"
 
 /* The members of struct adstack (stack.h) that belong to a stack and not to a thread. */
 struct adstack_stack {
@@ -189,6 +190,7 @@ void reel_adstack_note_task(void)
 	if (atomic_flag_test_and_set_explicit(&said, memory_order_relaxed))
 		return;
 	REEL_UNCANCELLED;
+	REEL_UNSIGNALLED;
 	fprintf(stderr,
 		"reel: adstack: an explicit OpenMP task uses the stack of thread %u; values that "
 		"another task is to pop need a segment: reel_adstack_segment_enter() and _leave() "

@@ -16,6 +16,7 @@
 
 #include "os/assert.h"
 #include "os/error.h"
+#include "os/signals.h"
 
 /* The version of Enzyme's interface that the tables have. */
 #define INTERFACE 1
@@ -30,6 +31,7 @@ void reel_enzyme_fail(struct enzyme_loop *loop, int error, const char *what)
 	if (loop->error)
 		return;
 	loop->error = error;
+	REEL_UNSIGNALLED;
 	fprintf(stderr, "reel: Enzyme's loop ends here: %s: %s\n", what, reel_error_text(error));
 }
 
@@ -283,6 +285,7 @@ static struct enzyme_loop *open_loop(const struct reel_enzyme_options *options, 
 	int error;
 
 	if (!loop) {
+		REEL_UNSIGNALLED;
 		fputs("reel: Enzyme's loop ends here: no memory\n", stderr);
 		return &no_loop;
 	}

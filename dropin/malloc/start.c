@@ -16,6 +16,7 @@
 #include "blocks.h"
 #include "os/cancel.h"
 #include "os/environment.h"
+#include "os/signals.h"
 
 #define DEFAULT_MIN ((size_t)128 << 10)
 /* In smaller blocks the page for the offset would waste more than the eighth that classes waste. */
@@ -76,6 +77,7 @@ __attribute__((constructor)) static void start(void)
 __attribute__((destructor)) static void report(void)
 {
 	REEL_UNCANCELLED;
+	REEL_UNSIGNALLED;
 	struct blocks_counts counts;
 	char line[200];
 	ssize_t written;

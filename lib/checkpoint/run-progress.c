@@ -30,6 +30,7 @@
 #include "os/environment.h"
 #include "os/error.h"
 #include "os/numerals.h"
+#include "os/signals.h"
 #include "run.h"
 #include "plan/plan.h"
 #include "trace/live.h"
@@ -329,6 +330,7 @@ static bool is_in_background(const struct reel_run_progress *progress)
 /* The codes return to the first column, and clear what is right of the cursor. */
 static void show(struct reel_run_progress *progress, const struct reel_progress *now)
 {
+	REEL_UNSIGNALLED;
 	char text[256];
 
 	if (is_in_background(progress) || pthread_mutex_trylock(&progress->writing))
@@ -346,6 +348,7 @@ static void show(struct reel_run_progress *progress, const struct reel_progress 
 static void end_line(struct reel_run_progress *progress)
 {
 	REEL_UNCANCELLED;
+	REEL_UNSIGNALLED;
 
 	pthread_mutex_lock(&progress->writing);
 	if (progress->has_line)

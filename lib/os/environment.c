@@ -13,6 +13,7 @@
 
 #include "cancel.h"
 #include "environment.h"
+#include "signals.h"
 
 const char *reel_environment(const char *name)
 {
@@ -27,6 +28,7 @@ const char *reel_environment(const char *name)
 void reel_environment_refuse(const char *name, const char *value, const char *remedy)
 {
 	REEL_UNCANCELLED;
+	REEL_UNSIGNALLED;
 
 	fprintf(stderr, "reel: %s=%s is ignored: %s\n", name, value, remedy);
 }

@@ -20,6 +20,7 @@
 
 #include "cancel.h"
 #include "numerals.h"
+#include "signals.h"
 
 struct text {
 	/* The error that the text is of. */
@@ -132,6 +133,7 @@ static void report_on_stderr(const struct reel_tape *tape, int error, const char
 		atomic_fetch_add_explicit(&repeats, 1, memory_order_relaxed);
 		return;
 	}
+	REEL_UNSIGNALLED;
 	print_repeats();
 	fprintf(stderr, "reel: %s\n", message);
 }
@@ -139,6 +141,7 @@ static void report_on_stderr(const struct reel_tape *tape, int error, const char
 __attribute__((destructor)) static void end_reports(void)
 {
 	REEL_UNCANCELLED;
+	REEL_UNSIGNALLED;
 
 	print_repeats();
 }

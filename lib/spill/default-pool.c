@@ -23,6 +23,7 @@
 #include "os/error.h"
 #include "os/integer.h"
 #include "os/memory-limit.h"
+#include "os/signals.h"
 #include "default-pool.h"
 #include "pool/pool.h"
 #include "store/store.h"
@@ -287,9 +288,11 @@ static int open_store(reel_store **store)
 		return 0;
 	why = reel_error_text(error);
 	/* Relaxed: the flag only keeps the line on stderr from being repeated. */
-	if (!atomic_flag_test_and_set_explicit(&store_refused, memory_order_relaxed))
+	if (!atomic_flag_test_and_set_explicit(&store_refused, memory_order_relaxed)) {
+		REEL_UNSIGNALLED;
 		fprintf(stderr, "reel: %s=%s is refused, and with it the default pool: %s\n",
 			store_variable(), store_value(), why);
+	}
 	return reel_fail(-ENXIO, "%s", why);
 }
 

@@ -28,6 +28,7 @@
 #include "os/assert.h"
 #include "os/cancel.h"
 #include "os/environment.h"
+#include "os/signals.h"
 #include "output.h"
 #include "ring.h"
 
@@ -243,6 +244,7 @@ static bool turn_off(void)
 static void stop(const char *why)
 {
 	REEL_UNCANCELLED;
+	REEL_UNSIGNALLED;
 
 	if (turn_off())
 		fprintf(stderr, "reel: the trace ends here: %s\n", why);

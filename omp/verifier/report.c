@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "os/cancel.h"
+#include "os/signals.h"
 
 struct finding {
 	struct finding *next;
@@ -126,6 +127,7 @@ static void print(enum severity severity, const void *at, const char *message)
 void report(enum severity severity, const void *at, const char *format, ...)
 {
 	REEL_UNCANCELLED;
+	REEL_UNSIGNALLED;
 	char message[512];
 	va_list arguments;
 
@@ -156,6 +158,7 @@ static void print_count(FILE *file, enum severity severity, const char *after)
 
 void summarise(bool saw_reel)
 {
+	REEL_UNSIGNALLED;
 	FILE *file = output();
 
 	fputs("reel-verify: ", file);
@@ -172,6 +175,8 @@ void summarise(bool saw_reel)
 
 void report_no_runtime(void)
 {
+	REEL_UNSIGNALLED;
+
 	fputs("reel-verify: OpenMP has reported no event: only LLVM's runtime, libomp, tells "
 	      "tools; link with clang -fopenmp\n", output());
 }

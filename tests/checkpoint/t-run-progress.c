@@ -386,6 +386,23 @@ static void test_terminal(void)
 	ok(all > 2 && text[all - 1] == '\n', "and ends where the sweep fails");
 }
 
+/* Where the reader of stderr ends before the sweep does. */
+static void test_broken_pipe(void)
+{
+	int ends[2], status = 1;
+	pid_t child;
+
+	if (pipe(ends))
+		abort();
+	close(ends[0]);
+	child = fork_with_timeout();
+	if (child == 0)
+		run_child(ends[1], "1", reverse);
+	close(ends[1]);
+	waitpid(child, &status, 0);
+	is_int(status, 0, "a pipe without a reader ends no sweep");
+}
+
 int main(void)
 {
 	tap_begin();
@@ -398,6 +415,7 @@ int main(void)
 	show("of the outer run alone", reverse_with_inner, "1", "8 of 8 steps", 1);
 	show("REEL_PROGRESS=0", reverse, "0", "", 0);
 	show("empty", reverse, "", "", 0);
+	test_broken_pipe();
 	test_terminal();
 	return tap_end();
 }

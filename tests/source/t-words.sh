@@ -39,6 +39,7 @@ pressure
 queue
 reclaim
 request
+signals
 space
 verb
 END
