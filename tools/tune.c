@@ -27,9 +27,14 @@
 #include "os/clock.h"
 #include "verb.h"
 
-enum { MAX_SETTINGS = 32, MAX_RUNS = 99, MAX_TEXT = 256 };
+enum {
+	MAX_SETTINGS = 32,
+	MIN_RUNS = 3, /* with each setting, for its noise */
+	MAX_RUNS = 99,
+	MAX_TEXT = 256
+};
 
-/* A few runs, or one, may happen to take equal times, so that their noise looks too small. */
+/* A few runs may happen to take equal times, so that their noise looks too small. */
 static const double MIN_NOISE = 0.02;
 
 const char tune_help[] =
@@ -49,7 +54,8 @@ const char tune_help[] =
 	"  --help        this text\n"
 	"\n"
 	"The time is the median, and the noise half of the distance between the fastest and\n"
-	"the slowest run, over the median, and at least 2 %.  Memory is the largest that was\n"
+	"the slowest run, over the median, and at least 2 %.  Fewer than three runs have no\n"
+	"noise, and then no setting is called the best.  Memory is the largest that was\n"
 	"resident, and not less than the few MiB of `reel tune` itself.\n";
 
 struct setting {
@@ -284,7 +290,7 @@ static void put_failure(int status)
 static void put_setting(const struct request *request, const struct setting *setting, int width)
 {
 	const struct setting *now = &request->settings[0];
-	char label[2 * MAX_TEXT];
+	char label[2 * MAX_TEXT], noise_text[16] = "-";
 
 	snprintf(label, sizeof label, "%s%s%s", setting->name[0] ? setting->name : "as it is",
 		 setting->name[0] ? "=" : "", setting->value);
@@ -293,12 +299,15 @@ static void put_setting(const struct request *request, const struct setting *set
 		put_failure(setting->status);
 		return;
 	}
-	printf("  %9.3f s  %5.2f x  %3.0f %%  %9.1f MiB\n", median(setting, request->runs),
-	       median(setting, request->runs) / median(now, request->runs),
-	       100 * noise(setting, request->runs), setting->peak_bytes / (1 << 20));
+	if (request->runs >= MIN_RUNS)
+		snprintf(noise_text, sizeof noise_text, "%.0f %%",
+			 100 * noise(setting, request->runs));
+	printf("  %9.3f s  %5.2f x  %5s  %9.1f MiB\n", median(setting, request->runs),
+	       median(setting, request->runs) / median(now, request->runs), noise_text,
+	       setting->peak_bytes / (1 << 20));
 }
 
-/* The fastest of those that gain more than both noises together, or NULL. */
+/* The fastest of those that gain more seconds than both noises are together, or NULL. */
 static const struct setting *best_of(const struct request *request)
 {
 	const struct setting *now = &request->settings[0], *best = NULL;
@@ -306,18 +315,36 @@ static const struct setting *best_of(const struct request *request)
 
 	for (int i = 1; i < request->count; i++) {
 		const struct setting *setting = &request->settings[i];
-		double gain = 1 - median(setting, runs) / median(now, runs);
+		double seconds = median(setting, runs), seconds_now = median(now, runs);
 
-		if (!setting->status && gain > noise(setting, runs) + noise(now, runs) &&
+		if (!setting->status &&
+		    seconds_now - seconds >
+			    noise(setting, runs) * seconds + noise(now, runs) * seconds_now &&
 		    (!best || median(setting, runs) < median(best, runs)))
 			best = setting;
 	}
 	return best;
 }
 
-static void show(struct request *request)
+static void put_verdict(const struct request *request)
 {
 	const struct setting *best;
+
+	if (request->runs < MIN_RUNS) {
+		printf("\nNo verdict: the noise is not known; give at least --runs %d.\n", MIN_RUNS);
+		return;
+	}
+	best = best_of(request);
+	if (best)
+		printf("\nBest: %s=%s, %.0f %% less time.\n", best->name, best->value,
+		       100 * (1 - median(best, request->runs) /
+				  median(&request->settings[0], request->runs)));
+	else
+		puts("\nNo setting gains more than the noise: keep the environment as it is.");
+}
+
+static void show(struct request *request)
+{
 	int width = (int)sizeof "as it is";
 
 	for (int i = 0; i < request->count; i++) {
@@ -332,13 +359,7 @@ static void show(struct request *request)
 	printf("%-*s  %11s  %7s  %5s  %13s\n", width, "setting", "time", "of now", "noise", "memory");
 	for (int i = 0; i < request->count; i++)
 		put_setting(request, &request->settings[i], width);
-	best = best_of(request);
-	if (best)
-		printf("\nBest: %s=%s, %.0f %% less time.\n", best->name, best->value,
-		       100 * (1 - median(best, request->runs) /
-				  median(&request->settings[0], request->runs)));
-	else
-		puts("\nNo setting gains more than the noise: keep the environment as it is.");
+	put_verdict(request);
 }
 
 int tune_run(int count, char **words)

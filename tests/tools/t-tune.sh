@@ -16,9 +16,9 @@ echo 'a result'
 END
 chmod +x command
 
-"$reel" tune --runs 1 --set SPEED=fast --set SPEED=broken -- ./command --help >out 2>err
+"$reel" tune --runs 3 --set SPEED=fast --set SPEED=broken -- ./command --help >out 2>err
 ok $? 'settings are tried'
-grep -q '^as it is  *[0-9]*\.[0-9]* s  *1\.00 x' out && grep -q '^SPEED=fast  *[0-9]*\.[0-9]* s' out
+grep -q '^as it is  *[0-9]*\.[0-9]* s  *1\.00 x  *[0-9]* %' out && grep -q '^SPEED=fast  *[0-9]*\.[0-9]* s' out
 ok $? 'the table has their times'
 grep -q '^SPEED=broken  *failed with status 3$' out
 ok $? 'and which one the command fails with'
@@ -46,8 +46,16 @@ OMP_WAIT_POLICY=passive "$reel" tune --runs 1 -- ./command >out
 [ "$(wc -l <runs)" -eq 5 ] && grep -q '^ active' runs
 ok $? 'what is set already is not tried again; no store and no budget without one'
 
+grep -q '^No verdict: the noise is not known; give at least --runs 3\.$' out && ! grep -q '^Best:' out
+ok $? 'one run has no verdict'
+grep -q '^as it is  *[0-9.]* s  *1\.00 x  *-  *[0-9.]* MiB$' out
+ok $? 'and no noise'
+"$reel" tune --runs 2 --set SPEED=fast -- ./command >out
+grep -q '^No verdict:' out && ! grep -q '^Best:' out
+ok $? 'nor have two'
+SPEED=fast "$reel" tune --runs 3 --set OTHER=1 -- ./command >out
 grep -q '^No setting gains more than the noise' out || grep -q '^Best:' out
-ok $? 'a verdict ends the table'
+ok $? 'a verdict ends the table of three'
 SPEED=broken "$reel" tune -- ./command >out 2>err
 [ $? -eq 1 ] && grep -q 'status 3): repair that first' err && [ ! -s out ]
 ok $? 'a command that fails as it is'
