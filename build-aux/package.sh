@@ -25,7 +25,8 @@ skips() {
 	printf '%s: skipped, %s: %s\n' "$name" "$1" "$2"
 }
 
-# build_packages FOLDER [nocheck]: the packages in $directory/FOLDER, from the tarball, with their tests unless told not to.
+# build_packages FOLDER [nocheck [COMMAND]]: the packages in $directory/FOLDER, from the tarball, with their tests unless
+# told not to, by the command.
 build_packages() (
 	set -e
 	rm -rf "$directory/$1"
@@ -35,8 +36,11 @@ build_packages() (
 	cp -a debian "$directory/$1/reel-$version/"
 	cd "$directory/$1/reel-$version"
 	unset MAKEFLAGS MFLAGS MAKELEVEL
-	DEB_BUILD_OPTIONS="parallel=$jobs${2:+ $2}" dpkg-buildpackage -us -uc
+	DEB_BUILD_OPTIONS="parallel=$jobs${2:+ $2}" ${3:-dpkg-buildpackage -us -uc}
 )
+
+# printed_build: the command by which README.md builds the packages.
+printed_build() { sed -n 's/.* && \(dpkg-buildpackage .*\)/\1/p' README.md; }
 
 # equal_packages: the packages of both builds, byte for byte.
 equal_packages() {
@@ -135,5 +139,6 @@ package() {
 	test_in_chroot
 	TZ=Asia/Tokyo holds 'they are built elsewhere' second build_packages another-folder nocheck
 	holds 'both builds are equal' equal equal_packages
+	holds 'the command of README.md builds packages' readme build_packages by-readme nocheck "$(printed_build)"
 	conclude $passed $failed $skipped
 }

@@ -17,6 +17,17 @@ if [ -d "$debian" ]; then
 	head -n 1 "$debian/changelog" | grep -qF "reel ($version-"
 	ok $? "debian/changelog begins with version $version"
 
+	sed -n 's/^Package: //p' "$debian/control" >packages
+	grep -oE '\.\./[a-z0-9*-]+' "$SOURCE_DIR/README.md" | sed 's|^\.\./||' >named
+	[ -s named ]
+	ok $? 'README.md installs packages'
+	grep -vxF -f packages named >unknown
+	is_empty unknown 'each of which debian/control has, by its name'
+	grep -oE -e '-P *[a-z.]+' "$SOURCE_DIR/README.md" | sed 's/-P *//' | sort -u | while read -r profile; do
+		grep -qF "<!$profile>" "$debian/control" || echo "$profile"
+	done >unknown
+	is_empty unknown 'and it knows the build profiles that README.md names'
+
 	for map in lib/libreel mpi/libreel-mpi omp/libreel-omp gpu/libreel-cuda; do
 		sed -n '/^REEL_PRIVATE/q; s/^[[:space:]]*\(reel_[a-z0-9_]*\);$/\1/p' "$SOURCE_DIR/$map.map" | sort >exported
 		symbols=$debian/$(basename $map)0.symbols

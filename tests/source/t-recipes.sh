@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The commands that README.md, doc/ and dropin/ print do what the pages say, as they are printed: with Reel installed,
-# in a folder that has the page's programs. A command that is not run here has its reason here.
+# The commands that README.md and the pages of each folder print do what the pages say, as they are printed: with
+# Reel installed, in a folder that has the page's programs. A command that is not run here has its reason here; if it
+# takes options, its programs are asked whether they know them.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 case $CFLAGS in *-fsanitize*) skip_all 'the printed commands name no sanitizer' ;; esac
@@ -38,12 +39,21 @@ tool c++ "${CXX:+$CXX \"\$@\"}"
 tool g++ "${CXX:+$CXX \"\$@\"}"
 tool gfortran "${FC:+$FC \"\$@\"}"
 tool mpicc "${mpi:+$CC $CFLAGS $MPI_CFLAGS \"\$@\" $MPI_LIBS}"
+for program in examples/sedov/sedov examples/tsunami/tsunami bench/reel-bench; do
+	[ ! -x "$BUILD_DIR/$program" ] || tool "${program##*/}" "'$BUILD_DIR/$program' \"\$@\""
+done
 tool mpirun "${mpi:+$MPIRUN \"\$@\"}"
 [ ! -f "$libraries/libreel-fortran-mpi.la" ] || tool mpifort "$FC $MPI_FCFLAGS \"\$@\" $MPI_FCLIBS"
+for python in /usr/bin/python3 python3; do
+	"$python" -c 'import numpy' 2>/dev/null && tool python3 "$python \"\$@\"" && break
+done
 PATH=$PWD/tools:$commands:$PATH
 PKG_CONFIG_PATH=$pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
 PKG_CONFIG_SYSROOT_DIR=$root
 LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+PYTHONPATH=$SOURCE_DIR/python PYTHONDONTWRITEBYTECODE=yes
+REEL_LIBRARY=$libraries/libreel.so
+export PYTHONPATH PYTHONDONTWRITEBYTECODE REEL_LIBRARY
 export PATH PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR LD_LIBRARY_PATH
 
 # ---- What a page prints ----
@@ -87,6 +97,12 @@ programs_of() {
 # of_another REASON: the command is not run.
 of_another() { reason=$1; }
 
+# asks_for_options REASON: the command is not run, but its programs read its options: they are asked for help as well,
+# at the end of the line, and so complain of an option that they do not know, or of one that lacks its value.
+asks_for_options() { asked=$1; }
+
+with_help() { printf '%s\n' "$1" | sed -E 's/sudo //g; s/mpirun -n [0-9]+ //; s/ && / --help \&\& /g; s/$/ --help/'; }
+
 # prints_otherwise REASON: what it prints is not what the page shows.
 prints_otherwise() { otherwise=$1; }
 
@@ -103,9 +119,9 @@ openmp() {
 
 is_on_a_disk() { can_spill || reason='files here are kept in memory'; }
 
-# prepare PAGE COMMAND: what the page takes for granted in its folder; sets `reason`, `otherwise` and `expected`.
+# prepare PAGE COMMAND: what the page takes for granted in its folder; sets `reason`, `asked`, `otherwise` and `expected`.
 prepare() {
-	reason= otherwise= expected=0
+	reason= asked= otherwise= expected=0
 	case $2 in
 	*-fopenmp*) openmp ;;
 	*/scratch*) is_on_a_disk ;;
@@ -120,8 +136,16 @@ prepare() {
 	case "$1: $2" in
 	'README.md: cc gradient.c'*) cp program-1 gradient.c ;;
 	'README.md: autoreconf'* | 'README.md: ./configure'*) of_another 'a stage of ./check builds in the source folder' ;;
-	'README.md: sudo'*) of_another 'the package stage of ./check builds and installs the packages' ;;
-	'README.md: ./demo'* | 'README.md: ./check'*) of_another 'it installs packages and builds in a folder of its own' ;;
+	'README.md: sudo'*)
+		asks_for_options 'the package stage of ./check builds and installs the packages'
+		case $2 in *dpkg-buildpackage*) command -v dpkg-buildpackage >/dev/null || of_another 'there is no dpkg-dev' ;; esac
+		command -v apt-get >/dev/null || of_another 'there is no apt-get'
+		;;
+	'README.md: ./check'*)
+		ln -sf "$SOURCE_DIR/check" "$SOURCE_DIR/build-aux" "$SOURCE_DIR/tests" .
+		asks_for_options 'a stage of ./check runs this test'
+		;;
+	*': ./demo'*) of_another 'it installs packages and builds in a folder of its own' ;;
 	'doc/by-hand.md: cc'*) cp program-2 program.c ;;
 	'doc/by-hand.md: c++'*) cp program-3 program.cpp ;;
 	'doc/checkpointing.md: cc'*) cp program-1 program.c ;;
@@ -142,6 +166,21 @@ prepare() {
 	'doc/tutorial.md: REEL_END_AFTER'*)
 		of_another 't-guide.sh runs it with a time that ends each machine'
 		;;
+	'examples/sedov/README.md: '* | 'examples/tsunami/README.md: '*)
+		asks_for_options 'tests of the example run it, on fewer ranks'
+		needs "$(expr "$2" : 'mpirun -n [0-9]* \([a-z]*\)')"
+		;;
+	'gpu/README.md: reel-bench'*)
+		asks_for_options 'it needs a GPU'
+		needs reel-bench
+		;;
+	'gpu/tape/README.md: nvcc'*) of_another 'there is no nvcc among the tools of the tests' ;;
+	'python/README.md: python3 -m venv'*) of_another 'pip asks the network for what builds a package' ;;
+	'python/README.md: python3'*)
+		needs python3
+		case $2 in *--draw*) python3 -c 'import matplotlib' || of_another 'there is no Matplotlib' ;; esac
+		;;
+	'python/README.md: mpiexec'*) of_another 'the tests of the package run it' ;;
 	'doc/tuning.md: REEL_BUDGET'*) of_another 't-tune.sh runs it' ;;
 	'doc/tuning.md: REEL_PROFILE'* | 'doc/tuning.md: reel profile'*) of_another 't-profile.sh runs it' ;;
 	'doc/tuning.md: export REEL_STATS'* | 'doc/tuning.md: reel top'*) of_another 't-top.sh runs it' ;;
@@ -200,13 +239,19 @@ run() {
 	fi
 	# What needs the program of a command that was not run is not run either.
 	case $2 in
-	./a.out | *mpirun*) [ -z "$skipped" ] || { skip "$1: $2: $skipped"; return; } ;;
+	./a.out | *mpirun*) [ -z "$skipped" ] || [ -n "$asked" ] || { skip "$1: $2: $skipped"; return; } ;;
 	*) skipped= ;;
 	esac
-	(eval "$(here "$2")") >seen 2>stderr
+	command=$2
+	[ -z "$asked" ] || command=$(with_help "$2")
+	(eval "$(here "$command")") >seen 2>stderr
 	[ $? -eq $expected ]
-	ok $? "$1: $2"
+	ok $? "$1: $command"
 	sed 's/^/#   /' preparing stderr
+	if [ -n "$asked" ]; then
+		echo "# not run: $asked"
+		return
+	fi
 	[ -s wanted ] || return
 	if [ -n "$otherwise" ]; then
 		echo "# not compared: $otherwise"
@@ -232,7 +277,8 @@ recipes_of() {
 	cd .. && rm -rf recipes
 }
 
-for path in "$SOURCE_DIR"/README.md "$SOURCE_DIR"/doc/*.md "$SOURCE_DIR"/dropin/*/README.md; do
+for path in "$SOURCE_DIR"/README.md "$SOURCE_DIR"/doc/*.md "$SOURCE_DIR"/dropin/*/README.md "$SOURCE_DIR"/python/README.md \
+	"$SOURCE_DIR"/gpu/README.md "$SOURCE_DIR"/gpu/tape/README.md "$SOURCE_DIR"/mpi/README.md "$SOURCE_DIR"/examples/*/README.md; do
 	recipes_of "${path#"$SOURCE_DIR"/}"
 done
 [ $checks -gt 40 ]
