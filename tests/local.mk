@@ -75,6 +75,7 @@ check_PROGRAMS += \
 	%D%/pool/t-magazine \
 	%D%/pool/t-budget \
 	%D%/os/t-wakeup \
+	%D%/os/t-wakeup-condition \
 	%D%/pool/t-slab $(one_thread) \
 	%D%/spill/t-slab-owner \
 	%D%/spill/t-prefetch \
@@ -226,7 +227,7 @@ LDADD = libreel-tap.la libreel-test-stores.la libreel-core.la -lm
 # The program is linked as it will be installed: without libtool's wrapper script around it.
 AM_LDFLAGS = -no-install
 
-noinst_HEADERS += %D%/helpers/support.h %D%/helpers/pool-support.h %D%/helpers/late-store.h %D%/helpers/store-verbs.h %D%/helpers/held-store.h \
+noinst_HEADERS += %D%/helpers/support.h %D%/helpers/pool-support.h %D%/helpers/late-store.h %D%/helpers/store-verbs.h %D%/helpers/held-store.h %D%/helpers/clock-back.h \
 	%D%/helpers/spill-support.h \
 	%D%/helpers/file-support.h %D%/helpers/plan-support.h %D%/helpers/table.h %D%/helpers/recurrence.h \
 	%D%/helpers/refusals.h %D%/helpers/adstack-support.h %D%/helpers/adjoint-support.h %D%/helpers/thread-team.h \
@@ -462,6 +463,9 @@ EXTRA_DIST += \
 
 # What the system refuses on demand, as refusals.h and file-refusals.h say: the program stands
 # between the library, linked into it, and the system.
+clock_back_ldflags = -Wl,--wrap=clock_gettime
+%C%_parcel_t_parcel_LDFLAGS = $(AM_LDFLAGS) $(clock_back_ldflags)
+%C%_omp_t_omp_cancel_LDFLAGS = $(AM_LDFLAGS) $(clock_back_ldflags)
 refusals_ldflags = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc \
 	-Wl,--wrap=mmap,--wrap=mmap64,--wrap=munmap,--wrap=madvise,--wrap=pthread_setspecific
 file_refusals_ldflags = $(refusals_ldflags) \

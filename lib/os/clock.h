@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The one clock of the library. It never goes back; only differences of its times have a meaning.
+ * The one clock of the library. Nobody sets it, and it never goes back; only differences of its times
+ * have a meaning. Waits with a limit go by it, too: by a clock that people set, a wait would end late
+ * when the clock is set back.
  */
 #ifndef REEL_LIB_CLOCK_H
 #define REEL_LIB_CLOCK_H
 
+#include <pthread.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -27,16 +30,16 @@ static inline double reel_clock_seconds(void)
 }
 
 /*
- * Returns the time by `clock` at which a wait of `ns` >= 0 nanoseconds ends. A time_t may have 32
- * bits, so a wait of more than 30 years ends after 30 years.
+ * Returns the time at which a wait of `ns` >= 0 nanoseconds ends. A time_t may have 32 bits, so a
+ * wait of more than 30 years ends after 30 years.
  */
-static inline struct timespec reel_clock_after(clockid_t clock, int64_t ns)
+static inline struct timespec reel_clock_after(int64_t ns)
 {
 	const int64_t max_seconds = 1000000000;
 	int64_t seconds = ns / REEL_SECOND_NS;
 	struct timespec end;
 
-	clock_gettime(clock, &end);
+	clock_gettime(CLOCK_MONOTONIC, &end);
 	end.tv_sec += (time_t)(seconds < max_seconds ? seconds : max_seconds);
 	end.tv_nsec += (long)(ns % REEL_SECOND_NS);
 	if (end.tv_nsec >= REEL_SECOND_NS) {
@@ -44,6 +47,21 @@ static inline struct timespec reel_clock_after(clockid_t clock, int64_t ns)
 		end.tv_nsec -= REEL_SECOND_NS;
 	}
 	return end;
+}
+
+/* Makes a condition whose waits with a limit go by this clock. Returns 0 or -errno. */
+static inline int reel_clock_condition(pthread_cond_t *condition)
+{
+	pthread_condattr_t attributes;
+	int error = pthread_condattr_init(&attributes);
+
+	if (error)
+		return -error;
+	error = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	if (!error)
+		error = pthread_cond_init(condition, &attributes);
+	pthread_condattr_destroy(&attributes);
+	return -error;
 }
 
 #endif

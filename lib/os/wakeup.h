@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A wake-up: one thread sleeps until another thread signals it. A signal that no thread waits for is
- * kept, and several signals are one. Any thread signals, without a lock, and without a system call
- * unless a thread has to be woken. One thread at a time waits.
+ * kept, and several signals are one. Any thread signals, without a lock where there is
+ * sem_clockwait(), and without a system call unless a thread has to be woken. One thread at a time
+ * waits.
  */
 #ifndef REEL_LIB_WAKEUP_H
 #define REEL_LIB_WAKEUP_H
 
 #include <errno.h>
+#include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -18,20 +20,77 @@
 #include "clock.h"
 #include "yield.h"
 
+/*
+ * A semaphore, if it can be waited for by the clock of the library (glibc from 2.30 on); else, as with
+ * musl, a condition and a lock, which signals take, too.
+ */
 struct reel_wakeup {
 	_Atomic bool raised;
+#if HAVE_SEM_CLOCKWAIT
 	sem_t count;
+#else
+	bool is_posted; /* `lock` guards it */
+	pthread_mutex_t lock;
+	pthread_cond_t posted;
+#endif
 };
 
 static inline void reel_wakeup_open(struct reel_wakeup *wakeup)
 {
 	atomic_init(&wakeup->raised, false);
+#if HAVE_SEM_CLOCKWAIT
 	sem_init(&wakeup->count, 0, 0);
+#else
+	wakeup->is_posted = false;
+	pthread_mutex_init(&wakeup->lock, NULL);
+	reel_clock_condition(&wakeup->posted);
+#endif
 }
 
 static inline void reel_wakeup_close(struct reel_wakeup *wakeup)
 {
+#if HAVE_SEM_CLOCKWAIT
 	sem_destroy(&wakeup->count);
+#else
+	pthread_cond_destroy(&wakeup->posted);
+	pthread_mutex_destroy(&wakeup->lock);
+#endif
+}
+
+static inline void reel_wakeup_post(struct reel_wakeup *wakeup)
+{
+#if HAVE_SEM_CLOCKWAIT
+	sem_post(&wakeup->count);
+#else
+	/* With the lock to its end: the thread that waits may close the wake-up as soon as it has it. */
+	pthread_mutex_lock(&wakeup->lock);
+	wakeup->is_posted = true;
+	pthread_cond_signal(&wakeup->posted);
+	pthread_mutex_unlock(&wakeup->lock);
+#endif
+}
+
+/* Returns false if the time `end` has come; NULL: it never comes. */
+static inline bool reel_wakeup_take_post(struct reel_wakeup *wakeup, const struct timespec *end)
+{
+#if HAVE_SEM_CLOCKWAIT
+	while (end ? sem_clockwait(&wakeup->count, CLOCK_MONOTONIC, end) : sem_wait(&wakeup->count))
+		if (errno != EINTR)
+			return false;
+	return true;
+#else
+	bool is_posted;
+	int error = 0;
+
+	pthread_mutex_lock(&wakeup->lock);
+	while (!wakeup->is_posted && !error)
+		error = end ? pthread_cond_timedwait(&wakeup->posted, &wakeup->lock, end) :
+			pthread_cond_wait(&wakeup->posted, &wakeup->lock);
+	is_posted = wakeup->is_posted;
+	wakeup->is_posted = false;
+	pthread_mutex_unlock(&wakeup->lock);
+	return is_posted;
+#endif
 }
 
 static inline void reel_wakeup_signal(struct reel_wakeup *wakeup)
@@ -46,7 +105,7 @@ static inline void reel_wakeup_signal(struct reel_wakeup *wakeup)
 	raised = atomic_exchange_explicit(&wakeup->raised, true, memory_order_acq_rel);
 	reel_yield_point();
 	if (!raised)
-		sem_post(&wakeup->count);
+		reel_wakeup_post(wakeup);
 }
 
 /* Forgets the signal. A signal that comes later wakes the next wait. */
@@ -62,8 +121,7 @@ static inline void reel_wakeup_wait(struct reel_wakeup *wakeup)
 {
 	REEL_UNCANCELLED;
 
-	while (sem_wait(&wakeup->count) && errno == EINTR)
-		;
+	reel_wakeup_take_post(wakeup, NULL);
 	reel_wakeup_lower(wakeup);
 }
 
@@ -73,24 +131,14 @@ static inline void reel_wakeup_wait(struct reel_wakeup *wakeup)
  */
 #define REEL_PATIENCE_MS 1
 
-/* Waits by the monotonic clock if the system can (glibc 2.30, not musl). */
-#if HAVE_SEM_CLOCKWAIT
-#define REEL_WAKEUP_CLOCK CLOCK_MONOTONIC
-#define REEL_WAKEUP_WAIT_UNTIL(wakeup, end) sem_clockwait(&(wakeup)->count, REEL_WAKEUP_CLOCK, (end))
-#else
-#define REEL_WAKEUP_CLOCK CLOCK_REALTIME
-#define REEL_WAKEUP_WAIT_UNTIL(wakeup, end) sem_timedwait(&(wakeup)->count, (end))
-#endif
-
 /* Waits for at most this time. Returns false if nothing was signalled. */
 static inline bool reel_wakeup_wait_for(struct reel_wakeup *wakeup, uint32_t milliseconds)
 {
 	REEL_UNCANCELLED;
-	struct timespec end = reel_clock_after(REEL_WAKEUP_CLOCK, (int64_t)milliseconds * 1000000);
+	struct timespec end = reel_clock_after((int64_t)milliseconds * 1000000);
 
-	while (REEL_WAKEUP_WAIT_UNTIL(wakeup, &end))
-		if (errno != EINTR)
-			return false;
+	if (!reel_wakeup_take_post(wakeup, &end))
+		return false;
 	reel_wakeup_lower(wakeup);
 	return true;
 }

@@ -137,7 +137,7 @@ void reel_offload_await_puts(struct reel_offload *offload, size_t most)
 	offload->waiting_for_puts++;
 	/* With the lock: no put ends unheard between this look and the wait. */
 	while (has_more_to_put(offload, most)) {
-		struct timespec end = reel_clock_after(CLOCK_REALTIME, REEL_PATIENCE_MS * 1000000);
+		struct timespec end = reel_clock_after(REEL_PATIENCE_MS * 1000000);
 
 		pthread_cond_timedwait(&offload->answered, &offload->lock, &end);
 	}
@@ -448,7 +448,7 @@ static void open_parts(struct reel_offload *offload, struct reel_pool *pool)
 	sem_init(&offload->resumed, 0, 0);
 	pthread_mutex_init(&offload->commanding, NULL);
 	pthread_mutex_init(&offload->lock, NULL);
-	pthread_cond_init(&offload->answered, NULL);
+	reel_clock_condition(&offload->answered);
 	offload->ranked_at = reel_clock_ns();
 	reel_pressure_open(offload);
 }

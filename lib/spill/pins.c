@@ -17,6 +17,9 @@
 #include "os/yield.h"
 #include "pins.h"
 
+/* Time after which a thread that waits for the lock until a certain time looks again. */
+#define LOOK_AGAIN_NS 100000
+
 void reel_pins_open(struct reel_pins *pins, uint32_t count)
 {
 	REEL_ASSERT(count == 0 || count == (REEL_PINS_HELD | 1));
@@ -91,18 +94,18 @@ static bool add_to_held(struct reel_pins *pins)
 	return false;
 }
 
-/* A thread that waits for the store has the lock meanwhile. */
+/*
+ * A thread that waits for the store has the lock meanwhile. This one looks at intervals, since a wait
+ * for a lock goes by a clock that people set (POSIX has no other one before 2024).
+ */
 static bool lock_until(struct reel_pins *pins, uint64_t until)
 {
-	uint64_t now = reel_clock_ns();
-	struct timespec end;
-
-	if (!pthread_mutex_trylock(&pins->lock))
-		return true;
-	if (now >= until)
-		return false;
-	end = reel_clock_after(CLOCK_REALTIME, (int64_t)(until - now));
-	return !pthread_mutex_timedlock(&pins->lock, &end);
+	while (pthread_mutex_trylock(&pins->lock)) {
+		if (reel_clock_ns() >= until)
+			return false;
+		nanosleep(&(struct timespec){.tv_nsec = LOOK_AGAIN_NS}, NULL);
+	}
+	return true;
 }
 
 int reel_pins_add_until(struct reel_pins *pins, int (*acquire)(void *context), void *context,

@@ -14,34 +14,19 @@
 #include "os/assert.h"
 #include "transfer-queue.h"
 
-/* Uses the monotonic clock, so that a wait does not end early or late when the clock is set. */
-static int open_condition(pthread_cond_t *condition)
-{
-	pthread_condattr_t attributes;
-	int error = pthread_condattr_init(&attributes);
-
-	if (error)
-		return error;
-	error = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	if (!error)
-		error = pthread_cond_init(condition, &attributes);
-	pthread_condattr_destroy(&attributes);
-	return error;
-}
-
 int reel_transfer_queue_open(struct reel_transfer_queue *queue)
 {
-	int error = pthread_mutex_init(&queue->lock, NULL);
+	int error = -pthread_mutex_init(&queue->lock, NULL);
 
 	if (!error)
-		error = open_condition(&queue->work);
+		error = -pthread_cond_init(&queue->work, NULL);
 	if (!error)
-		error = open_condition(&queue->idle);
+		error = reel_clock_condition(&queue->idle);
 	queue->first = NULL;
 	queue->last = &queue->first;
 	queue->under_way = 0;
 	queue->shut = false;
-	return -error;
+	return error;
 }
 
 void reel_transfer_queue_close(struct reel_transfer_queue *queue)
@@ -110,7 +95,7 @@ void reel_transfer_queue_complete(struct reel_transfer_queue *queue)
 int reel_transfer_queue_wait(struct reel_transfer_queue *queue, int64_t timeout_ns)
 {
 	REEL_UNCANCELLED;
-	struct timespec end = reel_clock_after(CLOCK_MONOTONIC, timeout_ns > 0 ? timeout_ns : 0);
+	struct timespec end = reel_clock_after(timeout_ns > 0 ? timeout_ns : 0);
 	int error = 0;
 
 	pthread_mutex_lock(&queue->lock);

@@ -34,18 +34,16 @@ static struct queue {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	_Atomic unsigned sleepers;
-} queues[QUEUES] = {
-#define QUEUE                                                          \
-	{                                                              \
-		PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0 \
+} queues[QUEUES];
+
+/* Called once, before the first thread sleeps. Threads that wake others look at `sleepers` first. */
+static void open_queues(void)
+{
+	for (unsigned i = 0; i < QUEUES; i++) {
+		pthread_mutex_init(&queues[i].lock, NULL);
+		reel_clock_condition(&queues[i].changed);
 	}
-#define FOUR QUEUE, QUEUE, QUEUE, QUEUE
-#define SIXTEEN FOUR, FOUR, FOUR, FOUR
-	SIXTEEN, SIXTEEN, SIXTEEN, SIXTEEN
-#undef SIXTEEN
-#undef FOUR
-#undef QUEUE
-};
+}
 
 /* Both terms are needed: words of 8 bytes may be neighbours, or lie 128 bytes apart. */
 static struct queue *queue_of(const _Atomic uint64_t *word)
@@ -96,7 +94,7 @@ static bool sleep_in(struct queue *queue)
 		pthread_cond_wait(&queue->changed, &queue->lock);
 		return false;
 	}
-	end = reel_clock_after(CLOCK_REALTIME, ASKING_NS);
+	end = reel_clock_after(ASKING_NS);
 	pthread_cond_timedwait(&queue->changed, &queue->lock, &end);
 	return reel_omp_is_cancelled();
 }
@@ -108,10 +106,12 @@ static bool sleep_in(struct queue *queue)
 bool reel_omp_sleep(const struct reel_omp_wait *wait)
 {
 	REEL_UNCANCELLED;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct queue *queue = queue_of(wait->word);
 	bool cancelled = false;
 	unsigned sleepers;
 
+	pthread_once(&once, open_queues);
 	pthread_mutex_lock(&queue->lock);
 	atomic_fetch_add_explicit(&queue->sleepers, 1, memory_order_seq_cst);
 	while (!is_over(wait) && !cancelled)

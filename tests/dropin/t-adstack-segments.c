@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Segments of libreel-adstack: stacks that wait for whoever takes them up, and frozen ones. */
+#include "config.h"
+
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdio.h>

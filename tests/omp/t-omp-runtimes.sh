@@ -50,7 +50,7 @@ build_with() {
 			patterns/*.o library/*.o $libraries &&
 		"$1" $flags "$SOURCE_DIR/tests/omp/t-omp-faults.c" -o t-omp-faults \
 			library/*.o $libraries &&
-		"$1" $flags "$SOURCE_DIR/tests/omp/t-omp-cancel.c" -o t-omp-cancel \
+		"$1" $flags -Wl,--wrap=clock_gettime "$SOURCE_DIR/tests/omp/t-omp-cancel.c" -o t-omp-cancel \
 			library/*.o $libraries
 }
 

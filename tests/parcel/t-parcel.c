@@ -13,6 +13,7 @@
 
 #include <reel/parcel.h>
 
+#include "helpers/clock-back.h"
 #include "helpers/held-store.h"
 #include "helpers/spill-support.h"
 #include "helpers/store-fault.h"
@@ -1324,7 +1325,7 @@ static void an_order_is_read_ahead(bool backward, size_t bytes, unsigned repeate
 	close_all(pool, late, "an order");
 }
 
-/* A thread that waits for the store has locked the pins. */
+/* A thread that waits for the store has locked the pins. The system's clock is set back meanwhile. */
 static void who_waits_is_not_waited_for(reel_parcel *parcel)
 {
 	const void *data;

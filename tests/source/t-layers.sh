@@ -109,4 +109,15 @@ is_empty elsewhere "only lib/spill calls stores"
 grep -l -E '(^|[^[:alnum:]_])ck_' "$SOURCE_DIR"/include/*.h "$SOURCE_DIR"/include/reel/*.h "$SOURCE_DIR"/lib/*/*.[ch] |
 	grep -v '/lib/pool/freelist-ck\.h$' >elsewhere
 is_empty elsewhere "ck_ is mentioned in lib/pool/freelist-ck.h alone"
+
+# A wait by a clock that people set ends late when it is set back.
+cd "$SOURCE_DIR" || exit
+work=$OLDPWD
+find lib omp gpu mpi dropin tools include python \( -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.cu*' -o -name '*.py' \) \
+	-print >"$work/sources"
+xargs grep -nE 'CLOCK_REALTIME|gettimeofday|sem_timedwait|mutex_timedlock|system_clock|\<time\((NULL|0|)\)|time\.time\(' \
+	<"$work/sources" | grep -v '^lib/trace/trace\.c:.*clock_gettime(CLOCK_REALTIME' >"$work/elsewhere"
+is_empty "$work/elsewhere" 'only the trace, which says when it began, asks a clock that people set'
+xargs grep -lE 'pthread_cond_timedwait' <"$work/sources" | xargs grep -L reel_clock_condition >"$work/elsewhere"
+is_empty "$work/elsewhere" 'what waits for a condition with a limit makes it by reel_clock_condition()'
 end
