@@ -195,6 +195,7 @@ dist_check_SCRIPTS += \
 	%D%/source/t-omp-page.sh \
 	%D%/source/t-packaging.sh \
 	%D%/omp/t-omp-runtimes.sh \
+	%D%/tools/t-options.sh $(any_build) \
 	%D%/dropin/t-petsc.sh $(compiles) \
 	%D%/dropin/t-petsc-examples.sh $(compiles) \
 	%D%/tools/t-plan.sh $(one_thread) $(slow) \

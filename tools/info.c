@@ -34,14 +34,14 @@ static void add_all_facts(struct facts *facts)
 int info_run(int count, char **words)
 {
 	struct facts facts = { 0 };
-	bool json = false;
-	int error;
+	int json = false, error;
+	const struct option options[] = {{"json", no_argument, &json, true}, {0}};
 
-	for (int i = 0; i < count; i++) {
-		if (strcmp(words[i], "--json") != 0)
-			return reject_word("info", words[i]);
-		json = true;
-	}
+	while ((error = next_option(count, words, options)) != -1)
+		if (error == '?')
+			return EXIT_USAGE;
+	if (optind < count)
+		return reject_word("info", words[optind]);
 	add_all_facts(&facts);
 	error = facts_print(&facts, json, stdout);
 	facts_release(&facts);

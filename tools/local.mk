@@ -10,6 +10,7 @@ bin_PROGRAMS += %D%/reel
 	%D%/kernel-file.c %D%/kernel-file.h \
 	%D%/machine.c \
 	%D%/openmp.c \
+	%D%/options.c \
 	%D%/plan.c %D%/plan.h \
 	%D%/plan-costs.c \
 	%D%/plan-options.c \
@@ -29,6 +30,11 @@ bin_PROGRAMS += %D%/reel
 	%D%/top.c \
 	%D%/tune.c \
 	%D%/verb.h
+# Names of verbs and options come from the help of the command that is installed.
+bashcompletiondir = $(datadir)/bash-completion/completions
+dist_bashcompletion_DATA = %D%/completion/reel
+zshcompletiondir = $(datadir)/zsh/site-functions
+dist_zshcompletion_DATA = %D%/completion/_reel
 nodist_%C%_reel_SOURCES = %D%/report-page.c
 CLEANFILES += %D%/report-page.c
 report_page_parts = %D%/report-page.sh %D%/report/page.html %D%/report/page.css %D%/report/page.js

@@ -11,12 +11,12 @@
 #include "plan.h"
 #include "verb.h"
 
-enum kind { WHOLE, NUMBER, SIZE, RATE, PLANNER, STEP_COSTS, PATH };
+enum kind { FLAG, WHOLE, NUMBER, SIZE, RATE, PLANNER, STEP_COSTS, PATH };
 
 /* A request describes a plan, or the costs by which a plan is chosen. */
 enum use { FOR_BOTH, FOR_PLAN, FOR_COSTS };
 
-struct option {
+struct plan_option {
 	const char *name;
 	enum kind kind;
 	enum use use;
@@ -25,7 +25,9 @@ struct option {
 
 #define AT(member) offsetof(struct request, member)
 
-static const struct option options[] = {
+static const struct plan_option options[] = {
+	{"--json", FLAG, FOR_BOTH, AT(json)},
+	{"--actions", FLAG, FOR_BOTH, AT(actions)},
 	{"--steps", WHOLE, FOR_BOTH, AT(problem.steps)},
 	{"--workers", WHOLE, FOR_BOTH, AT(workers)},
 	{"--plot", PATH, FOR_BOTH, AT(plot)},
@@ -48,29 +50,12 @@ static const struct option options[] = {
 	{"--latency", NUMBER, FOR_COSTS, AT(costs.tier[0].latency)},
 };
 
+enum { OPTIONS = sizeof options / sizeof *options };
+
 int plan_refuse(const char *what, const char *why)
 {
 	fprintf(stderr, "reel plan: %s%s; 'reel plan --help' describes the options\n", what, why);
 	return EXIT_USAGE;
-}
-
-/* The option of a word, which may have the value in it: --steps=1000. Else *value becomes NULL. */
-static const struct option *find_option(const char *word, const char **value)
-{
-	size_t length = strcspn(word, "=");
-
-	*value = word[length] ? word + length + 1 : NULL;
-	for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-		if (strlen(options[i].name) == length && !memcmp(options[i].name, word, length))
-			return &options[i];
-	return NULL;
-}
-
-static bool is_flag(struct request *request, const char *name)
-{
-	if (strcmp(name, "--json") == 0)
-		return request->json = true;
-	return strcmp(name, "--actions") == 0 ? (request->actions = true) : false;
 }
 
 /* ---- Values ---- */
@@ -187,11 +172,14 @@ static int set_step_costs(struct request *request, const char *text)
 	}
 }
 
-static int set_value(struct request *request, const struct option *option, const char *text)
+static int set_value(struct request *request, const struct plan_option *option, const char *text)
 {
 	void *member = (char *)request + option->offset;
 
 	switch (option->kind) {
+	case FLAG:
+		*(bool *)member = true;
+		break;
 	case WHOLE:
 		return set_whole(member, option->name, text);
 	case NUMBER:
@@ -213,7 +201,7 @@ static int set_value(struct request *request, const struct option *option, const
 
 /* ---- All options ---- */
 
-static void note_option(struct request *request, const struct option *option)
+static void note_option(struct request *request, const struct plan_option *option)
 {
 	if (option->use == FOR_PLAN && !request->plan_option)
 		request->plan_option = option->name;
@@ -244,22 +232,19 @@ static int check_request(struct request *request)
 
 int plan_read_request(struct request *request, int count, char **words)
 {
-	*request = (struct request){.problem = {.tiers = 1}};
-	for (int i = 0; i < count; i++) {
-		const char *value;
-		const struct option *option = find_option(words[i], &value);
-		int status;
+	struct option names[OPTIONS + 1] = {0};
+	int i, status = 0;
 
-		if (is_flag(request, words[i]))
-			continue;
-		if (!option)
-			return reject_word("plan", words[i]);
-		if (!value && ++i == count)
-			return plan_refuse(option->name, " takes a value");
-		status = set_value(request, option, value ? value : words[i]);
-		if (status)
-			return status;
-		note_option(request, option);
+	*request = (struct request){.problem = {.tiers = 1}};
+	for (i = 0; i < OPTIONS; i++)
+		names[i] = (struct option){options[i].name + 2, options[i].kind != FLAG, NULL, i + 1};
+	while (!status && (i = next_option(count, words, names)) != -1) {
+		if (i == '?')
+			return EXIT_USAGE;
+		status = set_value(request, &options[i - 1], optarg);
+		note_option(request, &options[i - 1]);
 	}
-	return check_request(request);
+	if (status)
+		return status;
+	return optind < count ? reject_word("plan", words[optind]) : check_request(request);
 }

@@ -23,6 +23,8 @@ const char plan_help[] =
 	"what it takes: one 'name: value' a line.\n"
 	"Steps are counted in 'advances' where they are run without being recorded.\n"
 	"\n"
+	"  --steps N         of the loop\n"
+	"  --slots S         room for S states in memory\n"
 	"  --planner NAME    store-all, binomial, mixed, multistage, two-level,\n"
 	"                    hierarchical, disk-revolve, periodic or online, which is not\n"
 	"                    told N in advance; default: hierarchical with a disk, else\n"

@@ -96,23 +96,19 @@ static void write_json(const struct profile *profile)
 int profile_run(int count, char **words)
 {
 	static struct profile profile;
-	enum form form = TEXT;
+	int form = TEXT, option;
+	const struct option options[] = {{"folded", no_argument, &form, FOLDED},
+					 {"json", no_argument, &form, JSON},
+					 {0}};
 
-	while (count && words[0][0] == '-' && words[0][1]) {
-		if (!strcmp(words[0], "--folded"))
-			form = FOLDED;
-		else if (!strcmp(words[0], "--json"))
-			form = JSON;
-		else
-			return reject_word("profile", words[0]);
-		count--;
-		words++;
-	}
-	if (count != 1) {
+	while ((option = next_option(count, words, options)) != -1)
+		if (option == '?')
+			return EXIT_USAGE;
+	if (optind + 1 != count) {
 		fprintf(stderr, "reel profile: give one file; 'reel profile --help' says which\n");
 		return EXIT_USAGE;
 	}
-	if (profile_open(&profile, "profile", words[0]))
+	if (profile_open(&profile, "profile", words[optind]))
 		return EXIT_FAILURE;
 	if (form == FOLDED) {
 		write_folded(&profile);

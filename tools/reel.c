@@ -45,7 +45,8 @@ static int show_help(void)
 	for (int i = 0; i < VERBS; i++)
 		printf("  %-8s %s\n", verbs[i].name, verbs[i].summary);
 	puts("\n"
-	     "'reel VERB --help' describes one verb and its options.\n"
+	     "'reel VERB --help' describes one verb and its options, which may stand before and\n"
+	     "after its files.  -h is --help, and -V is --version.\n"
 	     "Exit status: 0 done, 1 failed, 2 called wrongly.");
 	return EXIT_SUCCESS;
 }
@@ -72,37 +73,28 @@ static int reject_verb(const char *word)
 	return EXIT_USAGE;
 }
 
-int reject_word(const char *verb, const char *word)
-{
-	const char *kind = word[0] == '-' ? "option" : "argument";
-
-	fprintf(stderr, "reel %s: unknown %s '%s'; 'reel %s --help' lists the options\n",
-		verb, kind, word, verb);
-	return EXIT_USAGE;
-}
-
 static bool is_help(const char *word)
 {
 	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
-/* Words after "--" belong to a command that the verb runs, so that --help there is not for us. */
-static bool asks_for_help(int count, char **words)
+static bool is_version(const char *word)
 {
-	for (int i = 0; i < count && strcmp(words[i], "--") != 0; i++)
-		if (is_help(words[i]))
-			return true;
-	return false;
+	return strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0;
 }
 
-static int run_verb(const char *name, int count, char **words)
+/* Words after "--" belong to a command that the verb runs, so that --help there is not for us. */
+static int run_verb(int count, char **words)
 {
-	const struct verb *verb = find_verb(name);
+	const struct verb *verb = find_verb(words[0]);
 
 	if (!verb)
-		return reject_verb(name);
-	if (asks_for_help(count, words))
-		return show_verb_help(verb);
+		return reject_verb(words[0]);
+	for (int i = 1; i < count && strcmp(words[i], "--") != 0; i++)
+		if (is_help(words[i]))
+			return show_verb_help(verb);
+		else if (is_version(words[i]))
+			return show_version();
 	return verb->run(count, words);
 }
 
@@ -115,10 +107,10 @@ static int run_command(int count, char **words)
 	if (is_help(words[0]))
 		return show_help();
 	if (strcmp(words[0], "help") == 0)
-		return count == 1 ? show_help() : run_verb(words[1], 1, (char *[]){"--help"});
-	if (strcmp(words[0], "--version") == 0)
+		return count == 1 ? show_help() : run_verb(2, (char *[]){words[1], "--help"});
+	if (is_version(words[0]))
 		return show_version();
-	return run_verb(words[0], count - 1, words + 1);
+	return run_verb(count, words);
 }
 
 static int close_output(int status)

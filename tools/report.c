@@ -366,20 +366,18 @@ int report_run(int count, char **words)
 	static struct profile profile;
 	static struct report report;
 	const char *output = "report.html", *profile_path = NULL;
-	int status;
+	static const struct option options[] = {{"output", required_argument, NULL, 'o'},
+						{"profile", required_argument, NULL, 'p'},
+						{0}};
+	int status, option;
 
-	for (; count && words[0][0] == '-'; count -= 2, words += 2) {
-		bool is_output = !strcmp(words[0], "--output");
-
-		if (!is_output && strcmp(words[0], "--profile") != 0)
-			return reject_word("report", words[0]);
-		if (count < 2) {
-			fprintf(stderr, "reel report: %s needs a file; see 'reel report --help'\n",
-				words[0]);
+	while ((option = next_option(count, words, options)) != -1) {
+		if (option == '?')
 			return EXIT_USAGE;
-		}
-		*(is_output ? &output : &profile_path) = words[1];
+		*(option == 'o' ? &output : &profile_path) = optarg;
 	}
+	count -= optind;
+	words += optind;
 	if (!count) {
 		fprintf(stderr, "reel report: give a trace; 'reel report --help' says how to make one\n");
 		return EXIT_USAGE;

@@ -708,17 +708,16 @@ static void show(const struct processes *now, const struct processes *before, bo
 int top_run(int count, char **words)
 {
 	struct processes before = {0}, now = {0};
-	bool json = false, once = false;
-	int error;
+	int json = false, once = false, error;
+	const struct option options[] = {{"json", no_argument, &json, true},
+					 {"once", no_argument, &once, true},
+					 {0}};
 
-	for (int i = 0; i < count; i++) {
-		if (!strcmp(words[i], "--json"))
-			json = true;
-		else if (!strcmp(words[i], "--once"))
-			once = true;
-		else
-			return reject_word("top", words[i]);
-	}
+	while ((error = next_option(count, words, options)) != -1)
+		if (error == '?')
+			return EXIT_USAGE;
+	if (optind < count)
+		return reject_word("top", words[optind]);
 	once |= json;
 	error = look(&before);
 	do {

@@ -175,25 +175,24 @@ static int read_runs(struct request *request, const char *word)
 
 static int read_request(struct request *request, int count, char **words)
 {
-	int i = 0, status = 0;
+	static const struct option options[] = {{"runs", required_argument, NULL, 'r'},
+						{"set", required_argument, NULL, 's'},
+						{0}};
+	int end = 1, option, status = 0;
 
 	request->count = 1;
 	request->runs = 3;
-	for (; i < count && words[i][0] == '-' && strcmp(words[i], "--"); i += 2) {
-		bool is_runs = !strcmp(words[i], "--runs");
-
-		if (!is_runs && strcmp(words[i], "--set"))
-			return reject_word("tune", words[i]);
-		if (i + 1 == count)
-			return refuse(words[i], "it needs a value");
-		status = is_runs ? read_runs(request, words[i + 1])
-				 : read_setting(request, words[i + 1]);
-		if (status)
-			return status;
-	}
-	if (i == count || strcmp(words[i], "--") || i + 1 == count)
-		return refuse("COMMAND", "it comes after --");
-	request->command = words + i + 1;
+	while (end < count && strcmp(words[end], "--") != 0)
+		end++;
+	while (!status && (option = next_option(end, words, options)) != -1)
+		status = option == 'r'   ? read_runs(request, optarg)
+			 : option == 's' ? read_setting(request, optarg)
+					 : EXIT_USAGE;
+	if (status)
+		return status;
+	if (optind < end || end + 1 >= count)
+		return refuse(optind < end ? words[optind] : "COMMAND", "a command comes after --");
+	request->command = words + end + 1;
 	if (!request->has_settings)
 		add_defaults(request);
 	return 0;

@@ -2,6 +2,8 @@
 #ifndef REEL_TOOLS_VERB_H
 #define REEL_TOOLS_VERB_H
 
+#include <getopt.h>
+
 #include <reel/pool.h>
 
 enum {
@@ -9,8 +11,8 @@ enum {
 };
 
 /*
- * One verb of the command. run() gets the words after the verb and returns the exit status. The
- * command itself handles "--help" and errors of standard output.
+ * One verb of the command. run() gets the verb and the words after it, and returns the exit status.
+ * The command itself handles "--help", "--version" and errors of standard output.
  */
 struct verb {
 	const char *name;
@@ -37,7 +39,13 @@ int top_run(int count, char **words);
 extern const char tune_help[];
 int tune_run(int count, char **words);
 
-/* Reports on standard error that the verb has no such word; returns EXIT_USAGE. */
+/*
+ * options.c: returns the value of the next option, as getopt_long() does, or '?' after a message on
+ * standard error. An option without an argument has a value below that of a letter. `words` begins
+ * with the verb; after the last option, -1 is returned, and words[optind] is the first file.
+ */
+int next_option(int count, char **words, const struct option *options);
+/* options.c: reports on standard error that the verb has no such word; returns EXIT_USAGE. */
 int reject_word(const char *verb, const char *word);
 
 /*

@@ -24,6 +24,7 @@ fuzz_targets = \
 	tools/kernel-file.c tools/kernel-file.h \
 	tools/plan.c tools/plan.h \
 	tools/plan-costs.c \
+	tools/options.c \
 	tools/plan-options.c \
 	tools/plan-plot.c \
 	tools/plan-workers.c

@@ -14,13 +14,6 @@
 
 enum { MAX_WORDS = 40, MAX_STEPS = 40 };
 
-/* As in the command. */
-int reject_word(const char *verb, const char *word)
-{
-	fprintf(stderr, "reel %s: no word '%s'\n", verb, word);
-	return EXIT_USAGE;
-}
-
 static bool is_cost(double cost)
 {
 	return cost >= 0 && isfinite(cost);
@@ -56,6 +49,7 @@ static int split(char *text, char **words)
 {
 	int count = 0;
 
+	words[count++] = "plan";
 	for (char *word = strtok(text, "\n"); word && count < MAX_WORDS; word = strtok(NULL, "\n"))
 		words[count++] = word;
 	return count;
@@ -68,6 +62,8 @@ static void run_words(char *text)
 	int count = split(text, words), status;
 	struct request request;
 
+	/* getopt_long() begins again. */
+	optind = 0;
 	status = plan_read_request(&request, count, words);
 	FUZZ_EXPECT(status == 0 || status == EXIT_USAGE);
 	if (status)
@@ -75,6 +71,7 @@ static void run_words(char *text)
 	check_request(&request);
 	if (!is_short(&request) || request.plot)
 		return;
+	optind = 0;
 	status = plan_run(count, words);
 	FUZZ_EXPECT(status == EXIT_SUCCESS || status == EXIT_FAILURE || status == EXIT_USAGE);
 	fflush(stdout);

@@ -65,7 +65,7 @@ actions_are_json() {
 claim 'no steps are refused' refuses 'plan --help' --slots 3
 claim 'an unknown option is refused' refuses "'reel plan --help'" --rewind
 claim 'an argument is refused' refuses "'reel plan --help'" --steps 10 rewind
-claim 'an option without its value is refused' refuses 'takes a value' --steps
+claim 'an option without its value is refused' refuses 'needs a value' --steps
 claim 'a number that is none is refused' refuses 'whole number' --steps 10x --slots 3
 claim 'a number below 0 is refused' refuses 'whole number' --steps -1 --slots 3
 claim 'too large a number is refused' refuses 'whole number' --steps 99999999999999999999

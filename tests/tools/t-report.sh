@@ -178,7 +178,7 @@ is_refused "'reel report --help'" "$reel" report
 ok $? 'no trace is refused'
 is_refused 'unknown option' "$reel" report --colour trace.json
 ok $? 'an unknown option is refused'
-is_refused 'needs a file' "$reel" report --output
+is_refused 'needs a value' "$reel" report --output
 ok $? 'an option without its file is refused'
 "$reel" report nowhere 2>err
 [ $? -eq 1 ] && grep -q "cannot read 'nowhere': No such file" err
