@@ -21,8 +21,7 @@ cd "$source"
 
 "$awk" -f doc/reference/headers.awk -f doc/reference/mdoc.awk -v directory="$target" \
 	-v version="$version" -v date="$date" "$@"
-"$awk" -f doc/reference/tool.awk -v version="$version" -v date="$date" tools/*.c \
-	>"$target/man1/reel.1"
+"$awk" -f doc/reference/tool.awk -v directory="$target" -v version="$version" -v date="$date" tools/*.c
 packages=' '
 for argument; do
 	case $argument in

@@ -115,14 +115,22 @@ grep -oE '"REEL_[A-Z_]+"' "$SOURCE_DIR/tools/environment.c" | tr -d '"' | sort -
 grep -v '_LIBRARY$' "$work/read" | diff - "$work/shown" >"$work/difference"
 is_empty "$work/difference" 'reel info shows those that are read in C'
 
-# What the command says of itself is what its page says.
+# What the command says of itself is what its pages say.
+words_of() { sed 's/\\//g' "$1" | tr -cs '[:alnum:]-' '\n' | sort -u; }
 if [ -x "$BUILD_DIR/tools/reel" ]; then
-	for verb in '' info plan; do
-		"$BUILD_DIR/tools/reel" $verb --help
-	done | sed -e '/^$/d' -e 's/-/\\-/g' >"$work/help"
-	sed 's/^\\&//' man1/reel.1 >"$work/page"
-	grep -vFxf "$work/page" "$work/help" >"$work/missing"
-	is_empty "$work/missing" 'reel(1) has each line of --help'
+	for page in man1/*; do
+		verb=${page#man1/reel}
+		verb=${verb%.1}
+		"$BUILD_DIR/tools/reel" ${verb#-} --help | sed 's/^Usage: //' >"$work/help"
+		words_of "$page" >"$work/page"
+		words_of "$work/help" | comm -23 - "$work/page" >"$work/missing"
+		is_empty "$work/missing" "reel$verb(1) has the words of reel ${verb#-} --help"
+		sed -n 's/^  \(--[a-z-]*\).*/\1/p' "$work/help" >"$work/options"
+		sed -n 's/^\.It \\-\\-/--/p' "$page" | sed 's/\\//g; s/[ ,].*//' | diff "$work/options" - >"$work/difference"
+		is_empty "$work/difference" "reel$verb(1) has an item for each line of an option"
+	done
+	[ "$(ls man1 | wc -l)" -eq $(($("$BUILD_DIR/tools/reel" --help | grep -c '^  [a-z]') + 1)) ]
+	ok $? 'each verb has a page'
 else
 	skip 'the command reel is not built'
 fi
