@@ -87,13 +87,16 @@ copy_sources() {
 # release: runs what a packager runs. distcheck unpacks the tarball, builds it, runs all tests, installs, builds
 # programs with what is installed, and removes it. It removes its build, too, unless it fails. The
 # tarball that it packs twice is for nobody: xz is quick about it. Of what debuggers want the lines are
-# enough, which makes compilers a quarter faster.
+# enough, which makes compilers a quarter faster. Where there is an nvcc, make builds the programs for a device,
+# too: for one architecture, and not optimised, since no device runs them.
 release() {
-	local log=$directory/distcheck.log status
+	local log=$directory/distcheck.log status device=
 	echo 'release: make distcheck'
 	configure "$directory" "${main_options[@]}" || broken 'configure failed'
+	! grep -q "^WITH_CUDA_TRUE=''" "$directory/config.log" || device='--with-cuda NVCCFLAGS=-O0'
 	XZ_OPT=-0 make -C "$directory" "${parallel[@]}" distcheck "$quick_libtool" \
-		DISTCHECK_CONFIGURE_FLAGS="--enable-werror 'CFLAGS=-O2 -g1' 'CXXFLAGS=-O2 -g1'" >"$log" 2>&1
+		CUDA_GENCODE='-gencode=arch=compute_90,code=sm_90' \
+		DISTCHECK_CONFIGURE_FLAGS="--enable-werror $device 'CFLAGS=-O2 -g1' 'CXXFLAGS=-O2 -g1'" >"$log" 2>&1
 	status=$?
 	points=($(awk '/^# (PASS|XFAIL):/ { passed += $3 } /^# (FAIL|XPASS|ERROR):/ { failed += $3 }
 		/^# SKIP:/ { skipped += $3 } END { print passed + 0, failed + 0, skipped + 0 }' "$log"))

@@ -579,7 +579,7 @@ AM_TESTS_ENVIRONMENT = \
 
 # A program outside of the tree, through pkg-config: what users of the library do.
 EXTRA_DIST += %D%/data/abi
-EXTRA_DIST += %D%/gpu/gpu-open.c %D%/tape/t-cplusplus.cc %D%/omp/t-omp-cplusplus.cc %D%/omp/t-owners.cc %D%/omp/statements-program.c %D%/tap/tap.sh %D%/whole/example.sh %D%/install/installcheck.c %D%/install/installcheck-mpi.c %D%/install/installcheck-mpi.f90 %D%/install/installcheck-omp.c %D%/install/installcheck-cuda.c \
+EXTRA_DIST += %D%/gpu/gpu-open.c %D%/tape/t-cplusplus.cc %D%/omp/t-omp-cplusplus.cc %D%/omp/t-owners.cc %D%/omp/statements-program.c %D%/tap/tap.sh %D%/whole/example.sh %D%/install/installcheck.c %D%/install/installcheck-mpi.c %D%/install/installcheck-mpi.f90 %D%/install/installcheck-omp.c %D%/install/installcheck-cuda.c %D%/install/installcheck-device.cu \
 	%D%/install/installcheck-enzyme.c \
 	%D%/install/installcheck-adstack.c \
 	%D%/install/installcheck.f90 %D%/install/installcheck.sh %D%/omp/verifier-program.c
@@ -587,7 +587,7 @@ installcheck-local:
 	CC='$(CC)' CXX='$(CXX)' CFLAGS='$(CFLAGS)' PKG_CONFIG='$(PKG_CONFIG)' DESTDIR='$(DESTDIR)' \
 	  $(SHELL) $(srcdir)/%D%/install/installcheck.sh $(srcdir)/%D%/install/installcheck.c \
 	  '$(pkgconfigdir)' '$(libdir)'
-	CC='$(CC)' CXX='$(CXX)' CFLAGS='$(CFLAGS)' PKG_CONFIG='$(PKG_CONFIG)' DESTDIR='$(DESTDIR)' \
+	CC='$(CC)' CXX='$(CXX)' CFLAGS='$(CFLAGS)' NVCC='$(NVCC)' PKG_CONFIG='$(PKG_CONFIG)' DESTDIR='$(DESTDIR)' \
 	  $(SHELL) $(srcdir)/%D%/install/installcheck.sh $(srcdir)/%D%/install/installcheck-cuda.c \
 	  '$(pkgconfigdir)' '$(libdir)' reel-cuda
 	CC='$(CC)' CXX='$(CXX)' CFLAGS='$(CFLAGS)' PKG_CONFIG='$(PKG_CONFIG)' DESTDIR='$(DESTDIR)' \

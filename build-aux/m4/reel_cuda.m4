@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # REEL_WITH_CUDA
 # NVCC and NVCCFLAGS, CUDA_GENCODE; conditional WITH_CUDA: nvcc compiles and links programs for all
-# architectures. They are not part of `make all` unless asked for (conditional BUILD_CUDA). CUDA_LIBS:
-# with them $CC links what nvcc compiled.
+# architectures; if not, NVCC is empty. They are not part of `make all` unless asked for (conditional
+# BUILD_CUDA). CUDA_LIBS: with them $CC links what nvcc compiled.
 AC_DEFUN([REEL_WITH_CUDA],
 [AC_ARG_VAR([NVCC], [CUDA compiler command])
 AC_ARG_VAR([NVCCFLAGS], [flags for the CUDA compiler])
@@ -27,7 +27,7 @@ AS_CASE([$with_cuda],
 int main() { nothing<<<1, 1>>>(); return cudaDeviceSynchronize() == cudaSuccess; }"]) >conftest.cu
       AS_IF([$NVCC -std=c++14 ${CUDA_GENCODE%% -gencode=arch=compute_80*} ${CUDA_GENCODE##*code=sm_100} \
              -o conftest conftest.cu >&AS_MESSAGE_LOG_FD 2>&1],
-        [reel_nvcc=yes reel_cuda="yes ($NVCC)"], [reel_cuda="no ($NVCC builds no program)"])
+        [reel_nvcc=yes reel_cuda="yes ($NVCC)"], [reel_cuda="no ($NVCC builds no program)" NVCC=])
       AC_MSG_RESULT([$reel_nvcc])
       AS_IF([test "$reel_nvcc/$with_cuda" = yes/yes], [REEL_FIND_CUDA_LIBS])
       rm -f conftest conftest.cu])])

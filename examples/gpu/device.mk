@@ -104,26 +104,27 @@ cuda_programs = %D%/gpu-examples %D%/gpu-bench %D%/gpu-tsunami
 .PHONY: cuda
 if WITH_CUDA
 cuda_compile = $(NVCC) -std=c++14 $(NVCCFLAGS) $(CUDA_GENCODE) -I$(top_srcdir)/include
-cuda_libraries = .libs/libreel-arena.a .libs/libreel-cuda-core.a $(LIBS)
+# The batches of an arena are parcels of a pool, so programs with one link the library, too.
+cuda_archives = libreel-arena.la libreel-cuda-core.la libreel-core.la
+cuda_libraries = $(cuda_archives:%.la=.libs/%.a) $(LIBURING_LIBS) $(LZ4_LIBS) $(LIBS)
 
 # What the CPU computes, no product and sum as one operation.
 tsunami_compile = $(cuda_compile) -fmad=false -I$(srcdir)/%D% -I$(srcdir)/examples/tsunami \
 	-I$(srcdir)/examples
 
 cuda: $(cuda_programs) $(tsunami_gpu)
-%D%/gpu-examples: $(device_examples) $(reelinclude_HEADERS) libreel-arena.la libreel-cuda-core.la
+%D%/gpu-examples: $(device_examples) $(reelinclude_HEADERS) $(cuda_archives)
 	@$(MKDIR_P) $(@D)
 	$(AM_V_GEN)$(cuda_compile) -o $@ $(srcdir)/%D%/examples.cu $(cuda_libraries)
-%D%/gpu-bench: bench/device.cu $(device_examples) $(reelinclude_HEADERS) libreel-arena.la \
-		libreel-cuda-core.la
+%D%/gpu-bench: bench/device.cu $(device_examples) $(reelinclude_HEADERS) $(cuda_archives)
 	@$(MKDIR_P) $(@D)
 	$(AM_V_GEN)$(cuda_compile) -o $@ $(srcdir)/bench/device.cu $(cuda_libraries)
 %D%/gpu-tsunami: $(device_tsunami) $(libtsunami_la_SOURCES) $(reelinclude_HEADERS) \
-		libtsunami.la libreel-omp-core.la libreel-core.la libreel-arena.la libreel-cuda-core.la
+		libtsunami.la libreel-omp-core.la $(cuda_archives)
 	@$(MKDIR_P) $(@D)
 	$(AM_V_GEN)$(tsunami_compile) $(OPENMP_CFLAGS:%=-Xcompiler %) -o $@ \
 		$(srcdir)/%D%/tsunami.cu .libs/libtsunami.a .libs/libreel-omp-core.a \
-		.libs/libreel-core.a $(cuda_libraries) $(LIBURING_LIBS) $(LZ4_LIBS) -lm
+		$(cuda_libraries) -lm
 $(tsunami_gpu): $(tsunami_gpu_sources) %D%/device.h $(reelinclude_HEADERS)
 	@$(MKDIR_P) $(@D)
 	$(AM_V_GEN)$(tsunami_compile) -c -o $@ $(srcdir)/examples/tsunami/gradient/gpu.cu

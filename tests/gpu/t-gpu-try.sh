@@ -120,9 +120,12 @@ echo 'exit 9' | program bin/nvidia-smi
 is_wrong 'no GPU' 77 --run built
 is_wrong 'no GPU, and no architecture' 2 --build built
 
-# The host's side of the tape, with an nvcc that compiles no kernel and links what it is given.
-mkdir whole
+# The programs as built without configure, by nvcc; without one, the host's side of the tape, by a program that
+# compiles no kernel and links what it is given.
+mkdir -p whole/examples whole/bench
 cp -r "$SOURCE_DIR/gpu" "$SOURCE_DIR/include" "$SOURCE_DIR/lib" whole
+cp -r "$SOURCE_DIR/examples/gpu" whole/examples
+cp "$SOURCE_DIR/bench/device.cu" whole/bench
 program nvcc <<'E2'
 [ "$1" != --version ] || exit 0
 objects=$(printf '%s\n' "$@" | grep '\.o$')
@@ -130,7 +133,8 @@ while [ "$1" != -o ]; do shift; done
 echo 'int main(void) { return 0; }' | $CC -x c - -x none -o "$2" $objects -lpthread -ldl
 E2
 export CC
-NVCC=$PWD/nvcc whole/gpu/try.sh --build --architecture 90 built/whole >said 2>&1
+NVCC=${NVCC:-$PWD/nvcc} whole/gpu/try.sh --build --architecture 90 built/whole >said 2>&1
 says 'ok: the examples compile'
 says 'ok: the benchmark compiles'
+[ -n "$NVCC" ] || skip 'kernels: there is no nvcc that builds programs'
 end

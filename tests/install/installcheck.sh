@@ -3,7 +3,7 @@
 # installcheck.sh SOURCE PKGCONFIGDIR LIBDIR [PACKAGE]
 # Compile and run SOURCE against the installed PACKAGE (reel), in C and, if there is a compiler, in
 # C++; or in Fortran, if it is.
-# CC, CXX, CFLAGS, FC, FCFLAGS, NM, PKG_CONFIG and DESTDIR come from the environment.
+# CC, CXX, CFLAGS, FC, FCFLAGS, NM, NVCC, PKG_CONFIG and DESTDIR come from the environment.
 set -e
 source=$1
 libdir=$3
@@ -91,6 +91,24 @@ by_readme() (
 	[ "$(./a.out)" = "$(sed -n 's/^	dx/dx/p' "$readme")" ]
 )
 [ "$package" != reel ] || by_readme
+
+# by_nvcc: a program with kernels, by the command of gpu/tape/README.md; and with static libraries alone.
+by_nvcc() (
+	tests=$(realpath "$(dirname "$0")")
+	command=$(sed -n 's/^	nvcc program.cu/$NVCC program.cu/p' "$tests/../../gpu/tape/README.md")
+	folder=$(mktemp -d)
+	trap 'rm -rf "$folder"' EXIT
+	cd "$folder"
+	cp "$tests/installcheck-device.cu" program.cu
+	eval "${command:?}"
+	./a.out
+	[ -d "$archives" ] || exit 0
+	eval "$(echo "$command" | sed 's/\$(pkg-config/-L"$archives" $(pkg-config --static/')"
+	./a.out
+)
+if [ "$package" = reel-cuda ]; then
+	[ -z "$NVCC" ] || by_nvcc
+fi
 
 # A call into a shared library costs as much as a push.
 if [ "$package" = reel-adstack ]; then
