@@ -5,14 +5,17 @@ torch calls a hook, pack(), for each tensor that an operation saves, keeps what 
 with it when the backward pass needs the tensor.
 """
 
+import contextlib
 import ctypes
 import itertools
 import os
 import sys
+import threading
 import warnings
 import weakref
+from collections import deque
 from ctypes import byref, c_void_p
-from typing import Any, Dict, List, Optional, Tuple, Union
+from typing import Any, Deque, Dict, List, Optional, Tuple, Union
 
 from ._errors import Uncopied, check
 from ._library import lib
@@ -54,6 +57,54 @@ def _keep_threshold() -> None:
 
 def _storage_of(tensor: Any) -> Any:
     return tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage().untyped()
+
+
+def _node_count() -> Any:
+    """The function that returns how many nodes of graphs this thread has made."""
+    function = getattr(torch._C._autograd, "_get_sequence_nr", None)
+    if function is None:  # before PyTorch 2.1
+        function = getattr(ctypes.PyDLL(torch._C.__file__), "_ZN2at15sequence_number4peekEv", None)
+        if function is None:
+            raise ImportError(f"reel.offload() cannot tell operations of PyTorch {torch.__version__} apart, which has "
+                              "no at::sequence_number::peek(); install PyTorch 2.1 or later")
+        function.restype = ctypes.c_uint64
+    return function
+
+
+_nodes_made = _node_count()
+
+
+class _Waiting(threading.local):
+    """The tensors that the last operation of this thread saved, and that are not copied yet.
+
+    An operation saves its arguments before it computes, and some operations then write to them: rrelu() fills its
+    noise, whose version torch leaves as it is. So a tensor is copied when the thread saves one of a later operation,
+    or leaves the `with`. An operation makes its node before it saves; hence hooks between which no node was made
+    may belong to one operation.
+    """
+
+    def __init__(self) -> None:
+        self.nodes = 0
+        self.packed: "Deque[weakref.ref[_Packed]]" = deque()
+
+    def end_operation(self) -> None:
+        """Copy what waits. A tensor whose copy fails stays in memory, and the copy is not tried again."""
+        while self.packed:
+            packed = self.packed.popleft()()
+            if packed is not None:
+                packed.copy()
+
+    def add(self, packed: "_Packed") -> None:
+        self.packed.append(weakref.ref(packed))
+
+    def begin_hook(self) -> None:
+        nodes = _nodes_made()
+        if nodes != self.nodes:
+            self.end_operation()
+            self.nodes = nodes
+
+
+_waiting = _Waiting()
 
 
 class _Counter:
@@ -251,13 +302,31 @@ class _Announcement:
 
 
 class _Packed:
-    """What the graph keeps of a tensor. `turn` is its announcement, if there is one, and its place there."""
+    """What the graph keeps of a tensor: `held`, the tensor itself, until it is copied, and then `saved`.
 
-    __slots__ = ("counter", "shape", "saved", "number", "turn", "__weakref__")
+    `turn` is its announcement, if there is one, and its place there.
+    """
 
-    def __init__(self, counter: _Counter, shape: _Shape, saved: _Saved, number: int) -> None:
-        self.counter, self.shape, self.saved, self.number = counter, shape, saved, number
+    __slots__ = ("offload", "counter", "shape", "storage", "stream", "held", "saved", "number", "turn", "__weakref__")
+
+    def __init__(self, offload: "Offload", counter: _Counter, shape: _Shape, storage: _Storage, tensor: Any) -> None:
+        self.offload, self.counter, self.shape, self.storage = offload, counter, shape, storage
+        self.stream = torch.cuda.current_stream(tensor.device) if tensor.device.type == "cuda" else None
+        # Detached, since the graph would keep itself alive by its own result.
+        self.held: Any = tensor.detach()
+        self.saved: Any = None
         self.turn: Optional[Tuple[_Announcement, int]] = None
+
+    def copy(self) -> None:
+        offload = self.offload
+        # The operation writes to the tensor on the stream that it began on.
+        stream: Any = contextlib.nullcontext() if self.stream is None else torch.cuda.stream(self.stream)
+        with stream:
+            self.saved = self.storage.save(offload.pool, offload._budget, _storage_of(self.held), self.shape)
+        # A thread that unpacks the tensor takes either of the two.
+        self.held = None
+        self.number = next(offload._numbers)
+        offload._order[self.number] = self
 
 
 def _is_compiled() -> bool:
@@ -307,8 +376,10 @@ class Offload(Uncopied):
     def __exit__(self, *exception: Any) -> None:
         # All hooks are alike. Each takes the innermost ones of this thread away.
         self._hooks.pop().__exit__(*exception)
+        _waiting.end_operation()
 
     def _pack(self, tensor: Any) -> Any:
+        _waiting.begin_hook()
         # A linear layer saves a transposed view of its weights.
         owner = tensor if tensor._base is None else tensor._base
         shape = self._shape_of(tensor, owner)
@@ -322,9 +393,8 @@ class Offload(Uncopied):
         known = self._storages.get(id(owner))
         if known is None or not known.is_still(owner, storage, counter.version):
             known = self._storages[id(owner)] = _Storage(owner, storage, counter)
-        saved = known.save(self.pool, self._budget, storage, shape)
-        packed = _Packed(counter, shape, saved, next(self._numbers))
-        self._order[packed.number] = packed
+        packed = _Packed(self, counter, shape, known, tensor)
+        _waiting.add(packed)
         return packed
 
     def _shape_of(self, tensor: Any, owner: Any) -> Optional[_Shape]:
@@ -353,6 +423,9 @@ class Offload(Uncopied):
             packed.check()
             return packed.alias
         packed.counter.check()
+        held = packed.held
+        if held is not None:
+            return held
         self._read_ahead(packed)
         return packed.saved.tensor(packed.shape)
 
