@@ -5,7 +5,6 @@
  *	#include <reel.hpp>                  -fopenmp, pkg-config --cflags --libs reel-omp
  *
  *	reel::root root;
- *
  *	reel::parallel_for(root, n, reel_dynamic(16), [&](reel::lane lane, int i) {
  *		lane.push(x[i]);
  *		x[i] = std::sin(x[i]) * a[i];
@@ -21,9 +20,10 @@
  * other calls each owner converts to its pointer of C: reel_tape_hold(tape), reel_lane_bytes(root).
  * Not for those that close it, as reel_lane_freeze() does: an owner closes what it has opened.
  *
- * Owners (pool, tape, root, plan, run, parcel) cannot be copied; new ones can be moved from them. A
- * destructor closes, and throws nothing: a pool whose tapes are still open, and a parcel that is
- * pinned, stay open. So declare a pool before what is on it; nullptr is the default pool.
+ * Owners (pool, tape, root, plan, run, parcel) are moved, not copied. A tape that was moved from is
+ * an empty one of the default pool; the members of another owner throw EINVAL then. A destructor
+ * closes, and throws nothing: a pool whose tapes are still open, and a parcel that is pinned, stay
+ * open. So declare a pool before what is on it; nullptr is the default pool.
  *
  * Exceptions. What returns an error in C throws a std::system_error with this error as its code, of
  * std::generic_category(), and reel_error_text() in its what(). Pushes and pops do not throw: their
@@ -33,6 +33,7 @@
 #define REEL_HPP
 
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <exception>
 #include <memory>
@@ -45,15 +46,15 @@
 namespace reel {
 
 /* Throws what a function of C has returned, if it is below 0; otherwise returns it. */
-inline int check(int error)
+inline int check(int error, const char *what = nullptr)
 {
 	if (error < 0)
-		throw std::system_error(-error, std::generic_category(), reel_error_text(error));
+		throw std::system_error(-error, std::generic_category(),
+					what ? what : reel_error_text(error));
 	return error;
 }
 
 namespace detail {
-
 struct closer {
 	void operator()(reel_pool *pool) const { reel_pool_close(pool); }
 	void operator()(reel_lane *root) const { reel_lane_close(root); }
@@ -62,11 +63,17 @@ struct closer {
 	void operator()(reel_parcel *parcel) const { reel_parcel_close(parcel); }
 };
 
+template <class T> T *given(T *pointer)
+{
+	return check(pointer ? 0 : -EINVAL, "an owner that was moved from has nothing"), pointer;
+}
+
 template <class T> class owner {
 public:
 	operator T *() const noexcept { return pointer.get(); }
 
 protected:
+	T *own() const { return given(pointer.get()); }
 	/* open(address of the pointer, arguments...) is a function of C. */
 	template <class Open, class... Arguments> explicit owner(Open open, Arguments... arguments)
 	{
@@ -81,9 +88,7 @@ private:
 };
 
 /* A base, so that it is there before the owner opens the parcel. */
-struct contents {
-	void *at = nullptr;
-};
+struct contents { void *at = nullptr; };
 
 /* The loop of a region, whose first exception is thrown when its team has come to the end. */
 struct team_loop {
@@ -99,7 +104,6 @@ struct team_loop {
 				first = std::current_exception();
 		}
 	}
-
 	void end(reel_lane *parent) const
 	{
 		if (first)
@@ -107,10 +111,9 @@ struct team_loop {
 		check(reel_lane_error(parent));
 	}
 };
-
 } // namespace detail
 
-#define REEL_CALLER const char *file = __builtin_FILE(), int line = __builtin_LINE()
+#define REEL_FROM const char *file = __builtin_FILE(), int line = __builtin_LINE()
 #define REEL_AT reel_call_site(file, line)
 
 /* Tapes and lanes inherit pushes and pops from this. Self::c_tape() returns the tape of C. */
@@ -119,34 +122,29 @@ public:
 	operator reel_tape *() noexcept { return static_cast<Self *>(this)->c_tape(); }
 
 	/* Trivially copyable types with a default constructor; a bool takes a bit. */
-	template <class T> void push(T value, REEL_CALLER)
-	{
-		reel_push_at<T>(*this, value, REEL_AT);
-	}
-	template <class T> T pop(REEL_CALLER)
+	template <class T> void push(T value, REEL_FROM) { reel_push_at<T>(*this, value, REEL_AT); }
+	template <class T> T pop(REEL_FROM)
 	{
 		return reel_record_of<T>::reel_pop_value_at(*this, REEL_AT);
 	}
-
-	template <class T> T *push_span(std::size_t n, REEL_CALLER)
+	template <class T> T *push_span(std::size_t n, REEL_FROM)
 	{
 		return static_cast<T *>(reel_push_span_at(*this, n, *reel_type_of<T>(), REEL_AT));
 	}
-	template <class T> const T *pop_span(std::size_t n, REEL_CALLER)
+	template <class T> const T *pop_span(std::size_t n, REEL_FROM)
 	{
 		return static_cast<const T *>(
 			reel_pop_span_at(*this, n, *reel_type_of<T>(), REEL_AT));
 	}
 
-	template <class T> void push_array(const T *source, std::size_t n, REEL_CALLER)
+	template <class T> void push_array(const T *source, std::size_t n, REEL_FROM)
 	{
 		reel_push_array_at(*this, source, n, sizeof(T), reel_kind_of<T>::value, REEL_AT);
 	}
-	template <class T> void pop_array(T *target, std::size_t n, REEL_CALLER)
+	template <class T> void pop_array(T *target, std::size_t n, REEL_FROM)
 	{
 		reel_pop_array_at(*this, target, n, sizeof(T), reel_kind_of<T>::value, REEL_AT);
 	}
-
 	int error() { return reel_tape_error(*this); }
 	void check() { reel::check(error()); }
 };
@@ -165,6 +163,12 @@ public:
 		reel::check(reel_tape_open(&opened, pool, flags));
 	}
 	tape(tape &&other) noexcept { reel_tape_move(&opened, &other.opened); }
+	tape &operator=(tape &&other) noexcept
+	{
+		if (this != &other)
+			reel_tape_close(&opened), reel_tape_move(&opened, &other.opened);
+		return *this;
+	}
 	~tape() { reel_tape_close(&opened); }
 
 	reel_tape *c_tape() noexcept { return &opened; }
@@ -176,7 +180,7 @@ private:
 /* A lane that a root owns: a name for it, which is copied. */
 class lane : public stack<lane> {
 public:
-	explicit lane(reel_lane *of) : its_lane(of), its_tape(reel_lane_tape(of)) {}
+	explicit lane(reel_lane *of) : its_lane(detail::given(of)), its_tape(reel_lane_tape(of)) {}
 
 	operator reel_lane *() const noexcept { return its_lane; }
 	reel_tape *c_tape() noexcept { return its_tape; }
@@ -192,7 +196,7 @@ public:
 	explicit root(reel_pool *pool = nullptr, unsigned flags = 0)
 		: owner(reel_lane_open, pool, flags) {}
 
-	int error() const { return reel_lane_error(*this); }
+	int error() const { return reel_lane_error(own()); }
 	void check() const { reel::check(error()); }
 };
 
@@ -207,7 +211,7 @@ void parallel_for(reel_lane *parent, Index n, reel_chunking chunking, const Body
 {
 	detail::team_loop loop;
 
-	REEL_PARALLEL_WITH(parent, part, reel_max_threads(), 0, ) {
+	REEL_PARALLEL_WITH(detail::given(parent), part, reel_max_threads(), 0, ) {
 		lane named(part);
 
 		loop.carry_out([&] { REEL_FOR(part, Index, i, 0, n, chunking) body(named, i); });
@@ -220,7 +224,7 @@ void parallel_for_reverse(reel_lane *parent, Index n, reel_chunking chunking, co
 {
 	detail::team_loop loop;
 
-	REEL_PARALLEL_REVERSE(parent, part) {
+	REEL_PARALLEL_REVERSE(detail::given(parent), part) {
 		lane named(part);
 
 		loop.carry_out(
@@ -240,20 +244,20 @@ public:
 	/* The plan outlives the run. If it throws, the stores in options stay the caller's. */
 	run(const reel_plan *plan, const reel_model &model,
 	    const reel_run_options &options = reel_run_options())
-		: owner(reel_run_open, plan, &model, &options) {}
+		: owner(reel_run_open, detail::given(plan), &model, &options) {}
 
 	/* These return 0, or what a callback returned above 0. */
 	int forward(void *context, void *state)
 	{
-		return check(reel_run_forward(*this, context, state));
+		return check(reel_run_forward(own(), context, state));
 	}
 	int reverse(void *context, void *state, void *adjoint)
 	{
-		return check(reel_run_reverse(*this, context, state, adjoint));
+		return check(reel_run_reverse(own(), context, state, adjoint));
 	}
 	int resume(void *context, void *adjoint)
 	{
-		return check(reel_run_resume(*this, context, adjoint));
+		return check(reel_run_resume(own(), context, adjoint));
 	}
 };
 
@@ -265,33 +269,29 @@ public:
 		: owner(reel_parcel_open, pool, bytes, &options, &at) {}
 
 	void *data() const noexcept { return static_cast<reel_parcel *>(*this) ? at : nullptr; }
-	void seal() { check(reel_parcel_seal(*this)), at = nullptr; }
-	void unseal() { check(reel_parcel_unseal(*this, &at)); }
-	void seal_compared() { check(reel_parcel_seal_compared(*this)), at = nullptr; }
+	void seal() { check(reel_parcel_seal(own())), at = nullptr; }
+	void unseal() { check(reel_parcel_unseal(own(), &at)); }
+	void seal_compared() { check(reel_parcel_seal_compared(own())), at = nullptr; }
 };
 
 /* A pin of a sealed parcel, as long as this lives, and the address of the contents. */
 template <class T> class pinned {
 public:
-	explicit pinned(reel_parcel *parcel) : its_parcel(parcel)
+	explicit pinned(reel_parcel *parcel) : its_parcel(detail::given(parcel))
 	{
-		const void *contents;
-
-		check(reel_parcel_pin(parcel, &contents));
-		at = static_cast<const T *>(contents);
+		check(reel_parcel_pin(parcel, &at));
 	}
 	pinned(const pinned &) = delete;
-	pinned &operator=(const pinned &) = delete;
 	~pinned() { reel_parcel_unpin(its_parcel); }
 
-	operator const T *() const noexcept { return at; }
+	operator const T *() const noexcept { return static_cast<const T *>(at); }
 
 private:
-	reel_parcel *its_parcel;
-	const T *at;
+	reel_parcel *const its_parcel;
+	const void *at;
 };
 
-#undef REEL_CALLER
+#undef REEL_FROM
 #undef REEL_AT
 
 } // namespace reel

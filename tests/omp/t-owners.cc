@@ -22,13 +22,16 @@ namespace {
 template <class T> constexpr bool is_only_moved()
 {
 	return !std::is_copy_constructible<T>::value && !std::is_copy_assignable<T>::value &&
-	       std::is_nothrow_move_constructible<T>::value;
+	       std::is_nothrow_move_constructible<T>::value &&
+	       std::is_nothrow_move_assignable<T>::value;
 }
 static_assert(is_only_moved<reel::pool>() && is_only_moved<reel::tape>() &&
 		      is_only_moved<reel::root>() && is_only_moved<reel::plan>() &&
 		      is_only_moved<reel::run>() && is_only_moved<reel::parcel>(),
 	      "an owner is moved, and not copied");
-static_assert(!std::is_copy_constructible<reel::pinned<int>>::value, "nor is a pin");
+static_assert(!std::is_copy_constructible<reel::pinned<int>>::value &&
+		      !std::is_copy_assignable<reel::pinned<int>>::value,
+	      "nor is a pin");
 
 /* The code of the system_error that the call throws, or 0. */
 template <class Call> int thrown(const Call &call, std::string *what = nullptr)
@@ -241,6 +244,78 @@ void test_parcels()
 	reel::parcel moved(std::move(parcel));
 	ok(reel_parcel_bytes(moved) == 24 && !static_cast<reel_parcel *>(parcel), "a parcel is moved");
 	ok(moved.data() && !parcel.data(), "its contents are moved with it");
+	is_int(thrown([&] { parcel.seal(); }), EINVAL, "what it was moved from is not sealed");
+	is_int(thrown([&] { parcel.unseal(); }), EINVAL, "nor unsealed");
+	is_int(thrown([&] { parcel.seal_compared(); }), EINVAL, "nor sealed and compared");
+	is_int(thrown([&] { reel::pinned<double> none(parcel); }), EINVAL, "nor pinned");
+	parcel = std::move(moved);
+	ok(parcel.data() && !moved.data(), "an owner is moved back");
+	parcel.seal();
+}
+
+void test_tapes_in_containers()
+{
+	std::vector<reel::tape> tapes;
+	int wrong = 0;
+
+	for (int i = 0; i < 9; i++) {
+		tapes.emplace_back();
+		for (int j = 0; j < 100; j++)
+			tapes.back().push(4.0 * i + j);
+	}
+	std::reverse(tapes.begin(), tapes.end());
+	std::sort(tapes.begin(), tapes.end(), [](reel::tape &a, reel::tape &b) {
+		double top_a = a.pop<double>(), top_b = b.pop<double>();
+
+		a.push(top_a);
+		b.push(top_b);
+		return top_a < top_b;
+	});
+	tapes.erase(tapes.begin() + 3);
+	std::swap(tapes[0], tapes[1]);
+	for (int i = 0; i < 8; i++)
+		for (int j = 100; j-- > 0;)
+			wrong += tapes[i].pop<double>() != 4.0 * (i < 2 ? 1 - i : i + (i > 2)) + j;
+	is_int(wrong, 0, "a vector of tapes is sorted, and one is erased");
+	reel::tape &same = tapes[0];
+	same.push(2.5);
+	tapes[0] = std::move(same);
+	ok(tapes[0].pop<double>() == 2.5, "a tape that is moved to itself stays");
+	tapes[0].push(1.5);
+	tapes[1].push(3.5);
+	tapes[0] = std::move(tapes[1]);
+	ok(tapes[0].pop<double>() == 3.5 && reel_tape_is_empty(tapes[0]) &&
+		   reel_tape_is_empty(tapes[1]),
+	   "what a tape had is gone when another one is moved to it");
+}
+
+/* The members of an owner that was moved from throw. */
+void test_moved_from()
+{
+	reel_problem problem = reel_problem();
+	reel_model model = reel_model();
+	reel::root root, other_root(std::move(root));
+	double x = 1;
+
+	problem.steps = problem.tiers = problem.tier[0].slots = 1;
+	model.state_bytes = sizeof x;
+	model.advance = advance;
+	model.record = record;
+	model.reverse = reverse;
+	reel::plan plan(REEL_BINOMIAL, problem), other_plan(std::move(plan));
+	reel::run run(other_plan, model), other_run(std::move(run));
+
+	is_int(thrown([&] { root.check(); }), EINVAL, "a root");
+	is_int(thrown([&] { reel::lane none(root); }), EINVAL, "a lane of it");
+	is_int(thrown([&] { gradient(root, reel_static(0)); }), EINVAL, "a loop in it");
+	is_int(thrown([&] {
+		       reel::parallel_for_reverse(root, 3, reel_static(0), [](reel::lane, int) {});
+	       }),
+	       EINVAL, "and back");
+	is_int(thrown([&] { reel::run none(plan, model); }), EINVAL, "a plan");
+	is_int(thrown([&] { run.forward(nullptr, &x); }), EINVAL, "a run");
+	is_int(thrown([&] { run.reverse(nullptr, &x, &x); }), EINVAL, "a run, back");
+	is_int(thrown([&] { run.resume(nullptr, &x); }), EINVAL, "a run that goes on");
 }
 
 } // namespace
@@ -255,5 +330,7 @@ int main()
 	test_loops();
 	test_runs();
 	test_parcels();
+	test_tapes_in_containers();
+	test_moved_from();
 	return tap_end();
 }
