@@ -151,6 +151,7 @@ check_PROGRAMS += \
 	%D%/omp/t-adjoint-faults $(one_thread) \
 	%D%/omp/t-lane-recording \
 	%D%/omp/t-binding \
+	%D%/omp/t-lane-run \
 	%D%/omp/t-region \
 	%D%/omp/t-region-end \
 	%D%/omp/t-deadlock \
@@ -298,6 +299,7 @@ omp_test_libraries = libreel-tap.la libreel-omp-core.la libreel-test-stores.la l
 %C%_omp_t_region_faults_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags)
 %C%_omp_t_binding_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_omp_t_binding_LDADD = $(omp_test_libraries)
+%C%_omp_t_lane_run_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_omp_t_region_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_omp_t_region_end_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_omp_t_deadlock_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
@@ -305,6 +307,7 @@ omp_test_libraries = libreel-tap.la libreel-omp-core.la libreel-test-stores.la l
 %C%_omp_t_reduction_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_omp_t_task_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_omp_t_observe_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+%C%_omp_t_lane_run_LDADD = $(omp_test_libraries)
 %C%_omp_t_region_LDADD = $(omp_test_libraries)
 %C%_omp_t_region_end_LDADD = $(omp_test_libraries)
 %C%_omp_t_deadlock_LDADD = $(omp_test_libraries)

@@ -124,10 +124,13 @@ stores spilling 'sum 15999998000000, error 0' 'the sum of what it pushed'
 stores parcels 'sum 4950' 'the sum of the numbers of 100 states'
 
 # The loop has come to its fixed point x = a sin x, whose derivative is known.
+fixed_point() {
+	awk 'BEGIN { a = 1.5; x = 1; for (i = 0; i < 1000; i++) x = a * sin(x)
+		printf "dx/da = %g\n", sin(x) / (1 - a * cos(x)) }' >wanted
+}
 compile checkpointing
 compile checkpointing-2
-awk 'BEGIN { a = 1.5; x = 1; for (i = 0; i < 1000; i++) x = a * sin(x)
-	printf "dx/da = %g\n", sin(x) / (1 - a * cos(x)) }' >wanted
+fixed_point
 prints_what_was_wanted checkpointing 'its fixed point'
 prints_what_was_wanted checkpointing-2 'its fixed point'
 shows doc/checkpointing.md
@@ -152,6 +155,10 @@ if [ -n "$openmp" ]; then
 		;;
 	*) skip 'openmp-3: there is no C++ compiler' ;;
 	esac
+	compile openmp-4 -fopenmp -lreel-omp
+	fixed_point
+	prints_what_was_wanted openmp-4 'its fixed point'
+	shows doc/openmp.md
 else
 	skip 'openmp: there is no OpenMP'
 fi

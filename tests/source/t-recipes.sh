@@ -152,7 +152,8 @@ prepare() {
 	'doc/mpi.md: mpicc'*) cp program-1 program.c ;;
 	'doc/mpi.md: REEL_'*) prints_otherwise 'the page shows what a mistake prints' ;;
 	'doc/mpi.md: mpifort'*) cp program-2 program.f90 ;;
-	'doc/openmp.md: cc -fopenmp'*) cp program-1 gradient.c ;;
+	'doc/openmp.md: cc -fopenmp gradient.c'*) cp program-1 gradient.c ;;
+	'doc/openmp.md: cc -fopenmp program.c'*) cp program-4 program.c ;;
 	'doc/openmp.md: cc'*) cp program-2 program.c ;;
 	'doc/openmp.md: c++'*) cp program-3 program.cpp ;;
 	'doc/spilling.md: REEL_'*) cc -x c program-1 -o adjoint $(pkg-config --cflags --libs reel) ;;
