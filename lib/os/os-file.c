@@ -73,6 +73,16 @@ bool reel_os_file_is(int file, const struct reel_os_file_identity *identity)
 	       other.inode == identity->inode;
 }
 
+uint64_t reel_os_file_bytes(int file, const struct reel_os_file_identity *identity)
+{
+	struct stat status;
+
+	return !fstat(file, &status) && status.st_dev == identity->device &&
+			       status.st_ino == identity->inode
+		       ? (uint64_t)status.st_size
+		       : 0;
+}
+
 bool reel_os_file_has_name(int file, const char *path)
 {
 	struct stat status;
@@ -163,19 +173,6 @@ int reel_os_file_open_shared(const char *path)
 int reel_os_file_empty(int file)
 {
 	return ftruncate(file, 0) ? -errno : 0;
-}
-
-void *reel_os_file_map(int file, size_t bytes)
-{
-	void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-
-	return map != MAP_FAILED ? map : NULL;
-}
-
-void reel_os_file_unmap(void *map, size_t bytes)
-{
-	if (map)
-		munmap(map, bytes);
 }
 
 int reel_os_file_check_directory(const char *path)

@@ -32,6 +32,8 @@ int reel_os_file_raise(int file);
 int reel_os_file_identify(int file, struct reel_os_file_identity *identity);
 /* Returns false if the descriptor was closed, or stands for another file. */
 bool reel_os_file_is(int file, const struct reel_os_file_identity *identity);
+/* Returns the size of the file, or 0 if the descriptor does not stand for it. */
+uint64_t reel_os_file_bytes(int file, const struct reel_os_file_identity *identity);
 /* Returns whether the path is a name of the file. A symbolic link to the file is none. */
 bool reel_os_file_has_name(int file, const char *path);
 /* Closes the descriptor, unless it stands for another file. */
@@ -62,13 +64,6 @@ int reel_os_file_open_to_read(const char *path);
  */
 int reel_os_file_open_shared(const char *path);
 int reel_os_file_empty(int file);
-/*
- * Maps the first bytes of the file, so that writes to the memory are writes to the file. The
- * program must not write beyond the end of the file, which may come later. NULL: the file system
- * maps no files.
- */
-void *reel_os_file_map(int file, size_t bytes);
-void reel_os_file_unmap(void *map, size_t bytes);
 /* Returns 0 if a file of this name may be created in its directory, or -errno. */
 int reel_os_file_check_directory(const char *path);
 /*

@@ -100,7 +100,5 @@ void reel_output_refuse(const char *variable, const char *path, int error)
 		why = strcmp(variable, "REEL_TRACE")
 			      ? "what has this name is no profile; choose another name"
 			      : "what has this name is no trace; choose another name";
-	else if (error == -ENODEV)
-		why = "its file system maps no files; choose another directory";
 	reel_environment_refuse(variable, path, why);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The file of a trace. It begins with a line that names the process. Blocks follow, each of which
- * one thread takes and fills with lines; spaces fill the rest, which JSON ignores. A thread takes
- * the next block with one atomic addition. When the ring has gone round, the next block is one that
- * was filled long ago: its events are dropped, and counted.
+ * one thread takes and fills with lines; spaces fill the rest, which JSON ignores. A tail is last,
+ * which closes the list. A thread takes the next block with one atomic addition. When the ring has
+ * gone round, the next block is one that was filled long ago: its events are dropped, and counted.
  *
  * The word `owner` of a block says who may write there: which turn took the block, and whether a
  * line is being written at the moment. A thread writes a line only after it has set WRITING in the
@@ -17,14 +17,21 @@
  *	turn             turn | WRITING    reenter()
  *	free, turn       ENDED             end_block()
  *
- * The system makes the file longer while the first round goes on. If it refuses, because the disk
- * is full, the trace ends there; a write to memory that it has no room for would end the process.
+ * The list is closed whenever the process is killed. Lines are written by requests to the system,
+ * which a kill interrupts only between pages, and no line lies on two pages. The file grows while
+ * the first round goes on, by many blocks at a time: first by spaces behind the tail, which may end
+ * anywhere, then the tail moves behind them. Between the two requests of that move the list is open.
+ *
+ * The file may be cut by another process, or the program may have closed its descriptor. Each write
+ * looks at that first, and the trace ends there. A mapping of the file would cost less, and the
+ * system would send SIGBUS where the file was cut.
  */
 #include "config.h"
 
 #include "ring.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -39,6 +46,10 @@
 
 #define BLOCK 8192
 #define HEADER REEL_RING_HEADER
+#define TAIL REEL_RING_TAIL
+#define PAGE 4096
+/* Maximum number of blocks by which the file grows at a time: at first it doubles. */
+#define MAX_GROWTH 512
 #define WRITING 1u
 /* How long the end of the process waits for threads that are writing a line. */
 #define MAX_WAIT_NS (REEL_SECOND_NS / 2)
@@ -54,9 +65,11 @@ struct block {
 static struct {
 	int file;
 	struct reel_os_file_identity identity;
-	char *text; /* of the file */
 	struct block *block;
 	uint64_t blocks;
+	pthread_mutex_t growing;
+	_Atomic uint64_t grown; /* number of blocks that are in the file; `growing` guards changes */
+	char tail[TAIL];
 	/* Number of turns so far. The first turn is 1, and takes the first block. */
 	_Atomic uint64_t turns;
 	_Atomic uint64_t dropped;
@@ -66,10 +79,29 @@ static struct {
 /* The block that this thread has taken last. All zero: none. */
 static _Thread_local struct {
 	uint64_t turn;
-	char *at, *end;
+	size_t at; /* where its next line goes */
 } own;
 
 /* ---- The file ---- */
+
+static uint64_t tail_at(uint64_t blocks)
+{
+	return HEADER + blocks * BLOCK;
+}
+
+/* Returns NULL, or why nothing can be written. */
+static const char *problem(void)
+{
+	/* Acquire: pairs with the release in grow(). The file has these blocks. */
+	uint64_t grown = atomic_load_explicit(&ring.grown, memory_order_acquire);
+	uint64_t bytes = reel_os_file_bytes(ring.file, &ring.identity);
+
+	if (bytes >= tail_at(grown) + TAIL)
+		return NULL;
+	return reel_os_file_is(ring.file, &ring.identity)
+		       ? "another process has cut its file"
+		       : "the program has closed the descriptor of its file";
+}
 
 static bool write_at(uint64_t offset, const char *text, size_t bytes)
 {
@@ -80,20 +112,41 @@ static bool write_at(uint64_t offset, const char *text, size_t bytes)
 	       reel_os_file_write(ring.file, &piece, 1, offset) == (ssize_t)bytes;
 }
 
-/* Makes the file longer by an empty block. Other threads do the same with other blocks. */
-static bool extend(uint64_t number, const char **why)
+/* The file becomes longer by empty blocks, as many as it has, before the tail moves behind them. */
+static bool grow(void)
 {
-	REEL_UNCANCELLED;
-	char text[BLOCK];
+	uint64_t grown = atomic_load_explicit(&ring.grown, memory_order_relaxed), next;
+	char blank[BLOCK];
 
-	memset(text, ' ', sizeof text - 1);
-	text[sizeof text - 1] = '\n';
-	if (!reel_os_file_is(ring.file, &ring.identity)) {
-		*why = "the program has closed the descriptor of its file";
+	next = grown < 1 ? 1 : grown < MAX_GROWTH ? 2 * grown : grown + MAX_GROWTH;
+	next = next < ring.blocks ? next : ring.blocks;
+	memset(blank, ' ', sizeof blank - 1);
+	blank[sizeof blank - 1] = '\n';
+	for (uint64_t number = grown; number < next; number++)
+		if (!write_at(tail_at(number) + TAIL, blank, sizeof blank))
+			return false;
+	if (!write_at(tail_at(grown), blank, TAIL) || !write_at(tail_at(next), ring.tail, TAIL)) {
+		write_at(tail_at(grown), ring.tail, TAIL);
 		return false;
 	}
-	*why = "there is no room for a longer file";
-	return write_at(HEADER + number * BLOCK, text, sizeof text);
+	/* Release: pairs with the acquires in problem() and has(). */
+	atomic_store_explicit(&ring.grown, next, memory_order_release);
+	return true;
+}
+
+/* Returns whether the file has this block, or has grown by it. */
+static bool has(uint64_t number)
+{
+	bool can_grow = true;
+
+	/* Acquire: pairs with the release in grow(). */
+	if (number < atomic_load_explicit(&ring.grown, memory_order_acquire))
+		return true;
+	pthread_mutex_lock(&ring.growing);
+	while (can_grow && number >= atomic_load_explicit(&ring.grown, memory_order_relaxed))
+		can_grow = grow();
+	pthread_mutex_unlock(&ring.growing);
+	return can_grow;
 }
 
 /* ---- Taking a block ---- */
@@ -103,28 +156,22 @@ static struct block *block_of(uint64_t turn)
 	return &ring.block[(turn - 1) % ring.blocks];
 }
 
-static char *text_of(uint64_t turn)
+static uint64_t offset_of(uint64_t turn)
 {
-	return ring.text + HEADER + (turn - 1) % ring.blocks * BLOCK;
+	return HEADER + (turn - 1) % ring.blocks * BLOCK;
 }
 
-/*
- * Returns false if another thread is writing to the block, or has taken it in a later turn. A
- * thread that is slow may leave the first use of a block to a turn of the second round.
- */
-static bool try_to_take(uint64_t turn, bool *is_new)
+/* Returns false if another thread is writing to the block, or has taken it in a later turn. */
+static bool try_to_take(uint64_t turn)
 {
 	struct block *block = block_of(turn);
 	uint64_t before = atomic_load_explicit(&block->owner, memory_order_relaxed);
 
 	reel_yield_point();
 	/* Acquire: pairs with the release in release(). Makes the lines and `events` visible. */
-	if (before & WRITING || before >> 1 >= turn ||
-	    !atomic_compare_exchange_strong_explicit(&block->owner, &before, turn << 1 | WRITING,
-						     memory_order_acquire, memory_order_relaxed))
-		return false;
-	*is_new = !before;
-	return true;
+	return !(before & WRITING) && before >> 1 < turn &&
+	       atomic_compare_exchange_strong_explicit(&block->owner, &before, turn << 1 | WRITING,
+						       memory_order_acquire, memory_order_relaxed);
 }
 
 /*
@@ -137,20 +184,16 @@ static bool take(const char **why)
 		/* Relaxed: a number; the owners of blocks order what is in them. */
 		uint64_t turn =
 			1 + atomic_fetch_add_explicit(&ring.turns, 1, memory_order_relaxed);
-		bool is_new;
 
 		if (turn >= ENDED)
 			break;
-		if (!try_to_take(turn, &is_new))
+		if (!try_to_take(turn))
 			continue;
-		if (is_new && !extend((turn - 1) % ring.blocks, why))
-			break;
 		own.turn = turn;
-		own.at = text_of(turn);
-		own.end = own.at + BLOCK - 1;
-		/* Also in a new block: no line then waits for a page, half written, while the process ends. */
-		memset(own.at, ' ', BLOCK - 1);
-		return true;
+		if (has((turn - 1) % ring.blocks))
+			return true;
+		*why = "there is no room for a longer file";
+		break;
 	}
 	own.turn = 0;
 	return false;
@@ -175,66 +218,91 @@ static bool reenter(void)
 						       memory_order_relaxed);
 }
 
-/* Requires an empty block. */
-static void begin_block(reel_ring_heading *heading)
+/* ---- Lines ---- */
+
+/* Returns where in the block the next line goes: no line lies on two pages. */
+static size_t place_for(size_t length)
+{
+	size_t left = PAGE - (offset_of(own.turn) + own.at) % PAGE;
+
+	return left < length ? own.at + left : own.at;
+}
+
+/* Overwrites the lines of an earlier turn. */
+static bool begin_block(reel_ring_heading *heading)
 {
 	struct block *block = block_of(own.turn);
 	/* Relaxed: a count; the greatest one in the file is that of the last turn. */
 	uint64_t dropped = block->events + atomic_fetch_add_explicit(&ring.dropped, block->events,
 								     memory_order_relaxed);
+	char text[BLOCK], lines[BLOCK / 2];
+	const char *line = lines, *end = lines + heading(lines, dropped);
 
 	block->events = 0;
-	own.at += heading(own.at, dropped);
-	REEL_ASSERT(own.at + REEL_TRACE_LINE <= own.end);
+	memset(text, ' ', sizeof text - 1);
+	text[sizeof text - 1] = '\n';
+	own.at = 0;
+	while (line < end) {
+		size_t length = (size_t)((const char *)memchr(line, '\n', (size_t)(end - line)) + 1 - line);
+
+		own.at = place_for(length);
+		memcpy(text + own.at, line, length);
+		own.at += length;
+		line += length;
+	}
+	REEL_ASSERT(place_for(REEL_TRACE_LINE) + REEL_TRACE_LINE < BLOCK);
+	return write_at(offset_of(own.turn), text, sizeof text);
 }
 
 const char *reel_ring_write(const char *line, size_t length, unsigned events,
 			    reel_ring_heading *heading)
 {
-	bool has_block = reenter();
-	const char *why = NULL;
+	REEL_UNCANCELLED;
+	const char *why = problem();
+	bool has_block = !why && reenter(), is_written;
 
 	REEL_ASSERT(length <= REEL_TRACE_LINE);
-	if (has_block && own.at + length > own.end) {
+	if (has_block && place_for(length) + length >= BLOCK) {
 		release();
 		has_block = false;
 	}
-	if (!has_block) {
-		if (!take(&why))
-			return why;
-		begin_block(heading);
-	}
-	memcpy(own.at, line, length);
+	if (!has_block && (why || !take(&why)))
+		return why;
+	is_written = has_block || begin_block(heading);
+	own.at = place_for(length);
+	is_written = is_written && write_at(offset_of(own.turn) + own.at, line, length);
 	own.at += length;
 	block_of(own.turn)->events += events;
 	release();
-	return NULL;
+	return is_written ? NULL : "the system refuses to write to its file";
 }
 
 /* ---- Opening and ending ---- */
 
 static void close_ring(void)
 {
-	reel_os_file_unmap(ring.text, HEADER + ring.blocks * BLOCK);
 	reel_os_file_close_if(ring.file, &ring.identity);
 	free(ring.block);
 	memset(&ring, 0, sizeof ring);
 }
 
-int reel_ring_open(const char *path, size_t bytes, const char *magic, const char *header)
+int reel_ring_open(const char *path, size_t bytes, const char *magic, const char *header,
+		   const char *tail)
 {
 	REEL_UNCANCELLED;
+	char ends[HEADER + TAIL];
 	int error = reel_output_open(path, magic, &ring.file);
 
 	if (error)
 		return error;
 	reel_os_file_identify(ring.file, &ring.identity);
-	ring.blocks = (bytes - HEADER) / BLOCK;
+	pthread_mutex_init(&ring.growing, NULL);
+	ring.blocks = (bytes - HEADER - TAIL) / BLOCK;
 	ring.block = calloc(ring.blocks, sizeof *ring.block);
-	ring.text = reel_os_file_map(ring.file, HEADER + ring.blocks * BLOCK);
-	error = !ring.block ? -ENOMEM : !ring.text ? -ENODEV : 0;
-	if (!error && !write_at(0, header, HEADER))
-		error = -ENOSPC;
+	memcpy(ring.tail, tail, TAIL);
+	memcpy(ends, header, HEADER);
+	memcpy(ends + HEADER, tail, TAIL);
+	error = !ring.block ? -ENOMEM : write_at(0, ends, sizeof ends) ? 0 : -ENOSPC;
 	if (error)
 		close_ring();
 	return error;
@@ -244,7 +312,7 @@ void reel_ring_leave(void)
 {
 	REEL_UNCANCELLED;
 
-	if (ring.text)
+	if (ring.block)
 		close_ring();
 	own.turn = 0;
 }
@@ -265,9 +333,8 @@ static void end_block(uint64_t number, uint64_t deadline)
 	struct block *block = &ring.block[number];
 
 	for (;;) {
-		/* Relaxed is enough: the other thread's line is in the shared mapping already. */
+		/* Relaxed is enough: the other thread's line is in the file already. */
 		uint64_t before = atomic_load_explicit(&block->owner, memory_order_relaxed);
-		const char *why;
 
 		if (before & WRITING) {
 			if (reel_clock_ns() > deadline)
@@ -275,18 +342,14 @@ static void end_block(uint64_t number, uint64_t deadline)
 			nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
 			continue;
 		}
-		if (!atomic_compare_exchange_strong_explicit(&block->owner, &before, ENDED << 1,
-							     memory_order_acquire,
-							     memory_order_relaxed))
-			continue;
-		/* Its thread has a turn, and has not come to the block. */
-		if (!before)
-			extend(number, &why);
-		return;
+		if (atomic_compare_exchange_strong_explicit(&block->owner, &before, ENDED << 1,
+							    memory_order_acquire,
+							    memory_order_relaxed))
+			return;
 	}
 }
 
-void reel_ring_finish(const char *text, size_t length)
+void reel_ring_finish(const char *tail)
 {
 	REEL_UNCANCELLED;
 	uint64_t deadline = reel_clock_ns() + MAX_WAIT_NS;
@@ -294,7 +357,11 @@ void reel_ring_finish(const char *text, size_t length)
 	REEL_ASSERT(ring.last < ENDED);
 	for (uint64_t number = 0; number < ring.last && number < ring.blocks; number++)
 		end_block(number, deadline);
-	if (reel_os_file_is(ring.file, &ring.identity))
-		write_at(HEADER + (ring.last < ring.blocks ? ring.last : ring.blocks) * BLOCK, text,
-			 length);
+	/* A thread that has not ended in time may still let the file grow. */
+	if (problem() || pthread_mutex_trylock(&ring.growing))
+		return;
+	memcpy(ring.tail, tail, TAIL);
+	/* Relaxed: the lock orders changes. */
+	write_at(tail_at(atomic_load_explicit(&ring.grown, memory_order_relaxed)), tail, TAIL);
+	pthread_mutex_unlock(&ring.growing);
 }

@@ -8,6 +8,8 @@
 
 /* Length of the header of the file. */
 #define REEL_RING_HEADER 192
+/* Length of its tail, which closes the list. */
+#define REEL_RING_TAIL 256
 /* A ring has room for many threads, each of which has a block. */
 #define REEL_RING_MIN_BYTES ((size_t)1 << 20)
 
@@ -30,15 +32,17 @@ const char *reel_ring_write(const char *line, size_t length, unsigned events,
 
 /*
  * Opens a ring of at most `bytes`, at least REEL_RING_MIN_BYTES, in a file that reel_output_open()
- * opens. `header` is its beginning: REEL_RING_HEADER bytes. One thread, which must not have the
- * ring open. Returns 0; what reel_output_open() says; -ENOMEM; or -ENOSPC: the disk is full.
+ * opens. `header` is its beginning: REEL_RING_HEADER bytes, and `tail` what it ends with while the
+ * process runs: REEL_RING_TAIL bytes. One thread, which must not have the ring open. Returns 0; what
+ * reel_output_open() says; -ENOMEM; or -ENOSPC: the disk is full.
  */
-int reel_ring_open(const char *path, size_t bytes, const char *magic, const char *header);
+int reel_ring_open(const char *path, size_t bytes, const char *magic, const char *header,
+		   const char *tail);
 /* In the child of a fork, which has one thread: gives the ring up, which is its parent's. */
 void reel_ring_leave(void);
 /* No block is taken any more. Returns the number of events that were dropped until now. */
 uint64_t reel_ring_end(void);
-/* After reel_ring_end(): `text` ends the file. */
-void reel_ring_finish(const char *text, size_t length);
+/* After reel_ring_end(): the file ends with another tail. */
+void reel_ring_finish(const char *tail);
 
 #endif

@@ -395,17 +395,29 @@ static void make_header(char header[REEL_RING_HEADER])
 	header[REEL_RING_HEADER - 1] = '\n';
 }
 
+/* Ends the last event, and the list. */
+static void end_tail(char tail[REEL_RING_TAIL], char *at)
+{
+	at = add(at, "}}\n]");
+	REEL_ASSERT(at < tail + REEL_RING_TAIL);
+	memset(at, ' ', (size_t)(tail + REEL_RING_TAIL - 1 - at));
+	tail[REEL_RING_TAIL - 1] = '\n';
+}
+
 void reel_trace_open(void)
 {
 	const char *path = reel_output_path("REEL_TRACE", &was_opened);
-	char header[REEL_RING_HEADER];
+	char header[REEL_RING_HEADER], tail[REEL_RING_TAIL];
 	int error;
 
 	if (!path)
 		return;
 	process = getpid();
 	make_header(header);
-	error = reel_ring_open(path, ring_bytes(), MAGIC, header);
+	/* Viewers show the label beside the name of the process. */
+	end_tail(tail, add(begin_event(tail, "process_labels", "M", process),
+			   ",\"args\":{\"labels\":\"running, or killed\""));
+	error = reel_ring_open(path, ring_bytes(), MAGIC, header, tail);
 	if (error)
 		reel_output_refuse("REEL_TRACE", path, error);
 	else
@@ -428,17 +440,16 @@ void reel_trace_leave(void)
  */
 __attribute__((destructor)) static void end_trace(void)
 {
-	char text[256], *at;
+	char tail[REEL_RING_TAIL], *at;
 	uint64_t dropped;
 
 	if (getpid() != process || !turn_off())
 		return;
 	dropped = reel_ring_end();
-	at = begin_event(text, "trace ends", "i", thread_number());
+	at = begin_event(tail, "trace ends", "i", thread_number());
 	at = add(at, ",\"s\":\"g\",\"ts\":");
 	at = add_time(at, reel_clock_ns());
 	at = add(at, ",\"args\":{\"events_dropped\":");
-	at = add_number(at, (int64_t)dropped);
-	at = add(at, "}}\n]\n");
-	reel_ring_finish(text, (size_t)(at - text));
+	end_tail(tail, add_number(at, (int64_t)dropped));
+	reel_ring_finish(tail);
 }

@@ -17,7 +17,9 @@ struct trace {
 	char *text;
 	char **event; /* the line of each event */
 	int events, wrong_lines;
-	bool is_closed; /* by the line that a process writes at its end */
+	bool has_tail;  /* the last event, which no comma follows */
+	bool is_list;   /* as readers of JSON take it: "]" is behind the tail, and nothing else */
+	bool is_closed; /* by the tail that a process writes at its end */
 	bool has_holes; /* bytes that nobody has written */
 	long long dropped;
 };
@@ -54,11 +56,14 @@ static inline bool is_whole(const char *line)
 
 static inline void add_line(struct trace *trace, char *line)
 {
-	if (is_named(line, "trace ends")) {
-		trace->dropped = number_in(line, "events_dropped");
-		trace->is_closed = true;
-	} else if (trace->is_closed) {
-		trace->wrong_lines += strcmp(line, "]") != 0;
+	if (trace->has_tail) {
+		trace->wrong_lines += trace->is_list || strcmp(line, "]") != 0;
+		trace->is_list = true;
+	} else if (is_named(line, "trace ends") || is_named(line, "process_labels")) {
+		trace->has_tail = true;
+		trace->is_closed = is_named(line, "trace ends");
+		if (trace->is_closed)
+			trace->dropped = number_in(line, "events_dropped");
 	} else if (!is_whole(line)) {
 		trace->wrong_lines++;
 		tap_note("wrong line: %s", line);

@@ -217,7 +217,7 @@ static void *write_until_the_end(void *number)
 	return NULL;
 }
 
-/* The process ends while threads write events. */
+/* The process ends while threads write events, or is killed. */
 static int run_away(void)
 {
 	static unsigned number[THREADS];
@@ -227,6 +227,8 @@ static int run_away(void)
 	for (unsigned i = 0; i < THREADS; i++)
 		if (pthread_create(&thread, NULL, write_until_the_end, &number[i]))
 			return 1;
+	if (seed)
+		pause();
 	usleep(20000);
 	return 0;
 }
@@ -347,6 +349,32 @@ static int fill_disk(void)
 	return go_round();
 }
 
+/* Another process cuts the file, or the program closes a descriptor that it has not opened. */
+static int cut_file(void)
+{
+	pool = open_pool(TINY);
+	REEL_TRACE(STORE, 0, 1, 2, 3);
+	if (truncate(getenv("REEL_TRACE"), 0))
+		return 1;
+	for (int i = 0; i < BARE_EVENTS; i++)
+		REEL_TRACE(STORE, 0, 1, 2, 3);
+	return reel_pool_close(pool) != 0;
+}
+
+static int take_descriptor(void)
+{
+	struct stat trace, status;
+	int file = open("taken", O_RDWR | O_CREAT | O_TRUNC, 0600);
+
+	pool = open_pool(TINY);
+	if (file < 0 || stat(getenv("REEL_TRACE"), &trace))
+		return 1;
+	for (int i = 0; i < 65536; i++)
+		if (!fstat(i, &status) && status.st_ino == trace.st_ino && dup2(file, i) < 0)
+			return 2;
+	return go_round();
+}
+
 static int run_program(const char *what, const char *argument)
 {
 	static const struct {
@@ -356,7 +384,8 @@ static int run_program(const char *what, const char *argument)
 			{"ring", go_round},     {"killed", spill_for_ever},
 			{"away", run_away},     {"ways", use_all_ways},
 			{"fork", branch},       {"full", fill_disk},
-			{"thread", open_in_thread}, {"bare", leave_bare_child}};
+			{"thread", open_in_thread}, {"bare", leave_bare_child},
+			{"cut", cut_file},      {"taken", take_descriptor}};
 
 	seed = strtoull(argument, NULL, 10) << 8;
 	for (unsigned i = 0; i < COUNT(programs); i++)
@@ -381,7 +410,8 @@ static long long stat_of(const char *name)
 
 static void is_sound(const struct trace *trace, const char *what)
 {
-	ok(!trace->wrong_lines && trace->is_closed && !trace->dropped && trace->events,
+	ok(!trace->wrong_lines && trace->is_list && trace->is_closed && !trace->dropped &&
+		   trace->events,
 	   "%s: the trace is whole, %d events", what, trace->events);
 }
 
@@ -523,7 +553,7 @@ static void test_ring(void)
 	is_int(run_traced("ring.json", "ring", "0"), 0, "%lld events", all);
 	unsetenv("REEL_TRACE_SIZE");
 	trace = read_trace("ring.json");
-	ok(!trace.wrong_lines && trace.is_closed, "the trace is whole");
+	ok(!trace.wrong_lines && trace.is_list && trace.is_closed, "the trace is whole");
 	ok(trace.bytes <= 1 << 20, "and of the size that was asked for: %zu", trace.bytes);
 	/* And the event of the pool that was closed. */
 	is_int(trace.events + trace.dropped, all + 2, "%d events are there, %lld were dropped",
@@ -561,8 +591,7 @@ static void test_killed(void)
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	trace = read_trace("killed.json");
-	/* A line may have been half written at that moment, if ever so seldom. */
-	ok(trace.wrong_lines <= 1 && !trace.is_closed, "its trace can be read to its end");
+	ok(!trace.wrong_lines && trace.is_list && !trace.is_closed, "its trace is a list of JSON");
 	ok(count_events(&trace, "put") > 0 && count_events(&trace, "get") > 0, "%d events",
 	   trace.events);
 	close_trace(&trace);
@@ -571,6 +600,36 @@ static void test_killed(void)
 	is_sound(&trace, "then");
 	is_int(count_events(&trace, "put"), 0, "nothing of the old trace is left");
 	close_trace(&trace);
+}
+
+/* A process stops where it would end if it were killed. */
+static void test_moments(void)
+{
+	const int moments = is_brief() ? 50 : 1000;
+	struct stat status;
+	pid_t child;
+	int lists = 0;
+
+	tap_case("a process at any moment");
+	setenv("REEL_TRACE_SIZE", "4M", 1);
+	child = start_traced("moments.json", "away", "1");
+	unsetenv("REEL_TRACE_SIZE");
+	while (stat("moments.json", &status) || !status.st_size)
+		usleep(100);
+	for (int i = 0; i < moments; i++) {
+		struct trace trace;
+
+		usleep((useconds_t)(scramble((uint64_t)i) % 2000));
+		kill(child, SIGSTOP);
+		waitpid(child, NULL, WUNTRACED);
+		trace = read_trace("moments.json");
+		lists += !trace.wrong_lines && trace.is_list && !trace.has_holes;
+		close_trace(&trace);
+		kill(child, SIGCONT);
+	}
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	is_int(lists, moments, "its trace is a list of JSON");
 }
 
 static void test_end(void)
@@ -584,7 +643,7 @@ static void test_end(void)
 		int status = run_traced("away.json", "away", "0");
 
 		trace = read_trace("away.json");
-		whole += !status && trace.is_closed && !trace.wrong_lines && !trace.has_holes;
+		whole += !status && trace.is_list && trace.is_closed && !trace.wrong_lines && !trace.has_holes;
 		close_trace(&trace);
 	}
 	is_int(whole, times, "its trace is whole");
@@ -751,6 +810,8 @@ static bool says(const char *path, const char *what, const char *said)
 static void test_refusals(void)
 {
 	FILE *file = fopen("results", "w");
+	struct stat status;
+	struct trace trace;
 	char text[16] = "";
 
 	tap_case("what REEL_TRACE may not be");
@@ -770,6 +831,15 @@ static void test_refusals(void)
 	unsetenv("REEL_TRACE_SIZE");
 	ok(says("full.json", "full", "the trace ends here: there is no room"),
 	   "a disk that is full ends the trace, not the program");
+	trace = read_trace("full.json");
+	ok(!trace.wrong_lines && trace.is_list, "which is a list of JSON");
+	close_trace(&trace);
+	ok(says("cut.json", "cut", "the trace ends here: another process has cut its file"),
+	   "a file that is cut ends the trace, not the program");
+	ok(!stat("cut.json", &status) && !status.st_size, "it stays as it was cut");
+	ok(says("closed.json", "taken", "the trace ends here: the program has closed the descriptor"),
+	   "a descriptor that is closed ends the trace");
+	ok(!stat("taken", &status) && !status.st_size, "the program's file stays as it was");
 }
 
 int main(int argc, char **argv)
@@ -783,6 +853,7 @@ int main(int argc, char **argv)
 	test_run();
 	test_ring();
 	test_killed();
+	test_moments();
 	test_end();
 	test_ways();
 	test_fork();
