@@ -3,7 +3,7 @@
  * The verb `reel top`: what the processes of this user that allow it have in memory and in stores,
  * and how far their runs are. Each process answers at a socket (lib/trace/live.h). All are asked at
  * once, and twice for the figures that are rates. A socket that nobody has is of a process that was
- * killed, and is removed.
+ * killed, and is removed. Other files in the directory are left alone.
  */
 #include "config.h"
 
@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -101,6 +102,22 @@ static void add(struct processes *processes, const char *path)
 	snprintf(process->path, sizeof process->path, "%s", path);
 }
 
+/* Returns whether a socket of a process or of a reader has this name: PID-TIME, in hexadecimal. */
+static bool is_name_of_socket(const char *name)
+{
+	size_t digits = strspn(name, "0123456789");
+	size_t time = name[digits] == '-' ? strspn(name + digits + 1, "0123456789abcdef") : 0;
+
+	return digits && time && !name[digits + 1 + time];
+}
+
+static bool is_socket(const char *path)
+{
+	struct stat status;
+
+	return !lstat(path, &status) && S_ISSOCK(status.st_mode);
+}
+
 /*
  * Asks the process whose socket this is. One that many ask at the same time, or that is stopped, is
  * shown without figures.
@@ -132,9 +149,10 @@ static int ask_all(struct processes *processes, int reader, const char *director
 	while ((entry = readdir(stream))) {
 		bool is_reader = entry->d_name[0] == '.';
 
-		if (isdigit((unsigned char)entry->d_name[is_reader]) &&
+		if (is_name_of_socket(entry->d_name + is_reader) &&
 		    snprintf(path, sizeof path, "%s/%s", directory, entry->d_name) <
-			    (int)sizeof path)
+			    (int)sizeof path &&
+		    is_socket(path))
 			ask(processes, reader, path, is_reader);
 	}
 	closedir(stream);

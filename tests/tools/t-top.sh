@@ -186,8 +186,19 @@ end
 answers "$fourth" "$fourth" ''
 grep -q '8\.0K *4\.0K' table
 ok $? 'the child of a fork has memory of its parent'"'"'s pool'
-touch "$directory/.1-1" && "$reel" top --once >/dev/null && [ ! -e "$directory/.1-1" ]
+# leave NAME...: sockets that nobody has.
+leave() {
+	(cd "$directory" && python3 -c 'import socket, sys
+for name in sys.argv[1:]:
+    socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).bind(name)' "$@")
+}
+leave .1-1 && "$reel" top --once >/dev/null && [ ! -e "$directory/.1-1" ]
 ok $? 'what another reader has left is removed'
+(cd "$directory" && echo data >2026-results && echo data >2026-1 && mkfifo 1-f && ln -s 2026-1 2-2 && mkdir 3-3) &&
+	leave 2026-archive 2026- 12 .12 && ln -s 2026-archive "$directory/4-4"
+ls -A "$directory" >before
+"$reel" top --once >/dev/null && ls -A "$directory" | cmp before - && [ "$(wc -l <before)" -eq 10 ]
+ok $? 'other files in the directory stay, whatever their names begin with'
 
 # A number that no user has. The user may write to a directory of this test.
 other=$((1000000 + $$))
