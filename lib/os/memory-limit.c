@@ -19,7 +19,6 @@
 #include "environment.h"
 #include "memory-limit.h"
 
-#define MAX_PATH 512
 /* More ranks on a node are a mistake. */
 #define MAX_RANKS 65536
 
@@ -49,21 +48,27 @@ static void bound_by_file(struct reel_memory_limit *limit, const char *path)
 	fclose(file);
 }
 
-/* Reads the file of the group and of all groups above it. Cuts `group` at its slashes. */
-static void bound_by_groups(struct reel_memory_limit *limit, const char *hierarchy, char *group,
-			    const char *name)
+/* Reads the file of the group and of all groups above it. */
+static void bound_by_groups(struct reel_memory_limit *limit, const char *root,
+			    const char *hierarchy, const char *group, const char *name)
 {
-	char path[MAX_PATH];
-	char *slash;
+	size_t top = strlen(root) + strlen(hierarchy);
+	size_t size = top + strlen(group) + strlen(name) + 2;
+	char *path = malloc(size), *end;
 
+	if (!path)
+		return;
+	snprintf(path, size, "%s%s%s", root, hierarchy, group);
+	end = path + strlen(path);
 	for (;;) {
-		if (snprintf(path, sizeof path, "%s%s/%s", hierarchy, group, name) < MAX_PATH)
-			bound_by_file(limit, path);
-		slash = strrchr(group, '/');
-		if (!slash)
-			return;
-		*slash = 0;
+		snprintf(end, size - (size_t)(end - path), "/%s", name);
+		bound_by_file(limit, path);
+		if (end == path + top)
+			break;
+		*end = 0;
+		end = strrchr(path, '/');
 	}
+	free(path);
 }
 
 static const struct {
@@ -92,7 +97,6 @@ static bool lists_memory(char *controllers)
 static void bound_by_line(struct reel_memory_limit *limit, const char *root, char *line)
 {
 	char *controllers = strchr(line, ':'), *path;
-	char hierarchy[MAX_PATH], group[MAX_PATH];
 	unsigned version;
 
 	path = controllers ? strchr(controllers + 1, ':') : NULL;
@@ -104,25 +108,25 @@ static void bound_by_line(struct reel_memory_limit *limit, const char *root, cha
 	if (version == 1 && !lists_memory(controllers + 1))
 		return;
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-		if (places[i].version != version)
-			continue;
-		snprintf(group, sizeof group, "%s", strcmp(path, "/") ? path : "");
-		snprintf(hierarchy, sizeof hierarchy, "%s%s", root, places[i].hierarchy);
-		bound_by_groups(limit, hierarchy, group, places[i].file);
+		if (places[i].version == version)
+			bound_by_groups(limit, root, places[i].hierarchy,
+					strcmp(path, "/") ? path : "", places[i].file);
 	}
 }
 
 static void bound_by_control_groups(struct reel_memory_limit *limit, const char *root)
 {
-	char path[MAX_PATH], line[MAX_PATH];
+	char path[512], *line = NULL;
+	size_t room = 0;
 	FILE *file;
 
 	snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
 	file = fopen(path, "re");
 	if (!file)
 		return;
-	while (fgets(line, sizeof line, file))
+	while (getline(&line, &room, file) > 0)
 		bound_by_line(limit, root, line);
+	free(line);
 	fclose(file);
 }
 
@@ -203,5 +207,8 @@ size_t reel_memory_share(const struct reel_memory_limit *limit, unsigned percent
 {
 	uint64_t bytes = limit->bytes / 100 * percent;
 
-	return limit->bytes == UINT64_MAX ? 0 : bytes > SIZE_MAX ? SIZE_MAX : (size_t)bytes;
+	if (limit->bytes == UINT64_MAX)
+		return 0;
+	/* A budget of 0 would have no bound. */
+	return bytes > SIZE_MAX ? SIZE_MAX : bytes ? (size_t)bytes : 1;
 }

@@ -24,7 +24,7 @@ void reel_memory_limit(struct reel_memory_limit *limit, const char *root);
 /* Returns how many bytes of the process are in memory now, or 0 if the system does not tell. */
 uint64_t reel_memory_resident(void);
 
-/* So much of the limit; 0: it is not known. */
+/* So much of the limit, at least 1; 0: it is not known. */
 size_t reel_memory_share(const struct reel_memory_limit *limit, unsigned percent);
 
 /* The share of a budget that is `auto`. It leaves the other half to the program. */

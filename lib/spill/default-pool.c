@@ -97,7 +97,8 @@ static const char *budget_problem(const char *text, const struct reel_memory_lim
 	default:
 		return "it must be bytes, a number with K, M, G or T, a percentage or auto";
 	}
-	if (reel_pool_problem(&options))
+	/* 0, which as an option is no bound, is no share of a limit that is known. */
+	if (reel_pool_problem(&options) || (!options.hard_budget && limit->bytes != UINT64_MAX))
 		return "it must have room for one slab, of 2M or what REEL_SLAB says";
 	if (options.hard_budget <= max_budget(limit))
 		return NULL;
@@ -109,12 +110,14 @@ static const char *budget_problem(const char *text, const struct reel_memory_lim
 }
 
 /* A process that ignores what the system allows is killed, and loses its tapes with all else. */
-static void use_auto(const struct reel_memory_limit *limit)
+static void use_auto(const struct reel_memory_limit *limit, bool has_store)
 {
 	options.hard_budget = (size_t)reel_min_u64(reel_memory_share(limit, REEL_AUTO_PERCENT),
 						   max_budget(limit));
-	if (reel_pool_problem(&options))
-		options.hard_budget = 0;
+	if (limit->bytes == UINT64_MAX || (options.hard_budget && !reel_pool_problem(&options)))
+		return;
+	/* A store that leaves no budget is refused. Without a store, 0 would be no bound. */
+	options.hard_budget = has_store ? 0 : MAX_SLAB;
 }
 
 /*
@@ -147,7 +150,7 @@ static void read_budget(bool has_store)
 	}
 	problem = text ? budget_problem(text, &limit) : NULL;
 	if (problem || (has_store && !options.hard_budget))
-		use_auto(&limit);
+		use_auto(&limit, has_store);
 	if (!problem)
 		return;
 	snprintf(message, sizeof message, "%s; auto is used now, %zu bytes", problem,

@@ -14,7 +14,7 @@
 /* Writes a file, and the folders that it lies in. */
 static inline void write_file(const char *text, const char *format, ...)
 {
-	char path[512];
+	char path[1024];
 	va_list arguments;
 	FILE *file;
 

@@ -143,7 +143,8 @@ static const struct {
 } cases[] = {
 	{NULL, NULL, UINT64_MAX, 0, NULL, ""},
 	{"", "", UINT64_MAX, 0, NULL, ""},
-	{"0", "0", UINT64_MAX, 0, NULL, ""},
+	{"0", "0", OF_LIMIT(AUTO), 0, ROOM, ""},
+	{"0K", NULL, OF_LIMIT(AUTO), 0, ROOM, ""},
 	{"2M", NULL, (uint64_t)2 << 20, 0, NULL, ""},
 	{"2097152", "1", (uint64_t)2 << 20, REEL_POOL_CHECKED, NULL, ""},
 	{"auto", NULL, OF_LIMIT(AUTO), 0, NULL, ""},
@@ -307,6 +308,26 @@ static void a_store_in_memory_leaves_the_rest_for_the_budget(void)
 	   "the reason is said: %s", text);
 }
 
+/* A share that is smaller than a slab, as of a rank of very many. */
+static void auto_is_never_without_a_bound(void)
+{
+	int file = open("said", O_RDWR | O_CREAT | O_TRUNC, 0600);
+	char text[1024];
+
+	unsetenv("REEL_STORE");
+	setenv("REEL_BUDGET", "auto", 1);
+	setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "65536", 1);
+	if (percent_of_limit(AUTO) >= (uint64_t)2 << 20) {
+		tap_skip(2, "this machine has too much memory");
+		return;
+	}
+	dup2(file, STDERR_FILENO);
+	is_int(stats_of(reel_pool_default()).hard_budget, (uint64_t)2 << 20,
+	       "a share of less than a slab is a slab");
+	said_on_stderr(text, sizeof text, file);
+	ok(strstr(text, ROOM "; auto is used now, 2097152 bytes"), "the reason is said: %s", text);
+}
+
 static void a_store_larger_than_memory_is_refused(void)
 {
 	int file = open("said", O_RDWR | O_CREAT | O_TRUNC, 0600);
@@ -333,7 +354,7 @@ static const struct {
 	/* The budget is auto, which has room for all of the tape. */
 	{NULL, "memory=64M", NULL, false, "", ""},
 	{NULL, NULL, ".", false, "", ""},
-	{"0", "file", ".", false, "", ""},
+	{"0", "file", ".", false, "reel: REEL_BUDGET=0 is ignored: ", "auto is used now"},
 	{"16M", NULL, NULL, false, "", ""},
 	{"16M", "tape", NULL, false, "reel: REEL_STORE=tape" REFUSED, "tape"},
 	{"16M", "memory", NULL, false, "reel: REEL_STORE=memory" REFUSED, "memory"},
@@ -603,6 +624,7 @@ int main(int argc, char **argv)
 	a_change_of_the_environment_comes_too_late();
 	the_default_pool_is_tried_again();
 	in_child(a_store_in_memory_leaves_the_rest_for_the_budget, "budget and store together");
+	in_child(auto_is_never_without_a_bound, "auto of a rank of very many");
 	in_child(a_store_larger_than_memory_is_refused, "a store that memory does not hold");
 	threads_open_the_default_pool_once();
 	threads_agree_on_the_default_pool();

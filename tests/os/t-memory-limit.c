@@ -87,6 +87,34 @@ static void limits_of_groups_are_found(void)
 	}
 }
 
+/* The names of a group and of those above it have at most 255 characters each. */
+static void a_group_may_have_a_long_path(void)
+{
+	struct reel_memory_limit limit;
+	char name[201], line[700];
+
+	tap_case("a path of 603 characters");
+	memset(name, 'p', 200);
+	name[200] = '\0';
+	snprintf(line, sizeof line, "0::/%s/%s/%s\n", name, name, name);
+	write_file(line, "long/proc/self/cgroup");
+	write_file("104857600\n", "long/sys/fs/cgroup/%s/%s/%s/memory.max", name, name, name);
+	reel_memory_limit(&limit, "long");
+	is_int((long long)limit.bytes, 100 * MIB, "the limit of the group is found");
+}
+
+static void a_limit_of_nothing_is_a_limit(void)
+{
+	struct reel_memory_limit limit;
+
+	tap_case("memory.high is 0");
+	write_file("0::/job\n", "none/proc/self/cgroup");
+	write_file("0\n", "none/sys/fs/cgroup/job/memory.high");
+	reel_memory_limit(&limit, "none");
+	ok(!limit.bytes && limit.is_of_group, "the limit is 0");
+	is_int((long long)reel_memory_share(&limit, 50), 1, "no share of it is without a bound");
+}
+
 static void ranks_share_a_limit(void)
 {
 	static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
@@ -286,6 +314,8 @@ int main(void)
 {
 	tap_begin();
 	limits_of_groups_are_found();
+	a_group_may_have_a_long_path();
+	a_limit_of_nothing_is_a_limit();
 	ranks_share_a_limit();
 	the_address_space_is_a_limit();
 	a_process_in_a_group_is_not_killed();
