@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The lists of sources and of symbols are sorted, so that a file or a name has one place in them. No
-# product grows beyond its bar.
+# product grows beyond its bar. Git ignores what a build makes.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 LC_ALL=C
 export LC_ALL
@@ -40,4 +40,18 @@ for bar in lib:21310 omp:7520 mpi:5500 gpu:3250 include:4430; do
 	[ "$lines" -gt 1000 ] && [ "$lines" -le "${bar#*:}" ]
 	ok $? "$product/ has $lines lines of code, at most ${bar#*:}"
 done
+
+# What a build in the source folder makes is in .gitignore, and what git keeps is not.
+if [ -e "$SOURCE_DIR/.git" ] && command -v git >/dev/null; then
+	env -u MAKEFLAGS -u MFLAGS make -s -C "$BUILD_DIR" --eval='print: ; @printf "%s\n" $(PROGRAMS) $(check_PROGRAMS) $(EXTRA_PROGRAMS) \
+		$(LTLIBRARIES) $(LIBRARIES) $(EXTRA_LTLIBRARIES) $(BUILT_SOURCES) $(CLEANFILES)' print | sort -u >made
+	[ "$(wc -l <made)" -gt 100 ]
+	ok $? 'a build makes programs and libraries'
+	git -C "$SOURCE_DIR" check-ignore -v -n --no-index --stdin <made | sed -n 's/^::	//p' >shown
+	is_empty shown 'git ignores them in the source folder'
+	git -C "$SOURCE_DIR" ls-files --cached --ignored --exclude-standard >ignored
+	is_empty ignored 'and no file that it keeps'
+else
+	skip 'what git ignores: this is no clone'
+fi
 end
