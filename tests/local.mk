@@ -544,6 +544,14 @@ EXTRA_DIST += %D%/results
 EXTRA_DIST += %D%/mutate/mutate.sh %D%/mutate/mutants.awk %D%/mutate/report.awk
 test-programs: $(check_PROGRAMS)
 
+# `make check` shows no result before all tests are compiled.
+all-local: $(built_by_all)
+	@case ' $(MAKECMDGOALS) ' in *' check '*) \
+		missing=0; \
+		for program in $(check_PROGRAMS); do test -f $$program || missing=`expr $$missing + 1`; done; \
+		test $$missing -eq 0 || echo "Test programs to compile first: $$missing. All of them take minutes, and fewer with make -j.";; \
+	esac
+
 TESTS = $(check_PROGRAMS) $(dist_check_SCRIPTS)
 TEST_EXTENSIONS = .sh
 TEST_TIMEOUT = 600

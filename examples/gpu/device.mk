@@ -133,7 +133,7 @@ cuda:
 	@echo 'there is no nvcc that builds programs: install CUDA, or configure with NVCC=...' >&2; exit 1
 endif
 if BUILD_CUDA
-all-local: $(cuda_programs)
+built_by_all = $(cuda_programs)
 endif
 CLEANFILES += $(cuda_programs) $(tsunami_gpu)
 CLEANFILES += tests/helpers/emulator.o $(device_test_objects) tests/gpu/t-device-examples.o tests/gpu/t-device-tsunami.o

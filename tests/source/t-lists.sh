@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The lists of sources and of symbols are sorted, so that a file or a name has one place in them. No
-# product grows beyond its bar. Git ignores what a build makes.
+# product grows beyond its bar. Git ignores what a build makes, and make check says how much that is.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 LC_ALL=C
 export LC_ALL
@@ -40,6 +40,12 @@ for bar in lib:21310 omp:7520 mpi:5500 gpu:3250 include:4430; do
 	[ "$lines" -gt 1000 ] && [ "$lines" -le "${bar#*:}" ]
 	ok $? "$product/ has $lines lines of code, at most ${bar#*:}"
 done
+
+# announcement GOAL: what make says before it makes the goal, where no program of a test is there.
+announcement() { env -u MAKEFLAGS -u MFLAGS make -s -C "$BUILD_DIR" all-local MAKECMDGOALS="$1" check_PROGRAMS='none nothing'; }
+[ "$(announcement check)" = 'Test programs to compile first: 2. All of them take minutes, and fewer with make -j.' ] &&
+	[ -z "$(announcement all)" ]
+ok $? 'make check says that it compiles the tests first'
 
 # What a build in the source folder makes is in .gitignore, and what git keeps is not.
 if [ -e "$SOURCE_DIR/.git" ] && command -v git >/dev/null; then
