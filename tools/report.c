@@ -28,7 +28,8 @@ const char report_help[] =
 	"refuses: configure --with-uplot.\n"
 	"\n"
 	"  --profile PROFILE\n"
-	"                what the same run has written with REEL_PROFILE: bytes by line\n"
+	"                what the same run has written with REEL_PROFILE: bytes by line, and\n"
+	"                the lines by their names; of one process, with its trace alone\n"
 	"  --output FILE the page (default: report.html)\n"
 	"  --help        this text\n";
 
@@ -317,6 +318,10 @@ static void write_data(struct report *report, struct profile *profile)
 		1e-9 * (report->end_ns - report->begin_ns), BINS, report->events, report->dropped);
 	is_first_sentence = true;
 	report_advise(report, write_sentence);
+	if (report->places.count && !profile->places)
+		write_sentence("The lines that push have numbers instead of names: a page of one process "
+			       "names them by the profile that the same run has written, --profile "
+			       "PROFILE.");
 	fputc(']', out);
 	write_memory(report);
 	name_places(report, profile);

@@ -165,6 +165,17 @@ ok $? 'a profile that is cut off is refused'
 look 'assert data["lines"] == [{"line": "<i>.c:7", "function": "", "pushed_bytes": 300, "bytes_at_peak": 100}] and data["peak_bytes"] == 100' \
 	'lines of a profile'
 
+{
+	sed -n 1p trace.json
+	event 'bytes of place 2' C 7 '' 1500.000 '' '"tape":2,"bytes":100'
+} >places.json
+"$reel" report --output page.html places.json >/dev/null
+look 'assert data["places"][0]["name"] == "place 2" and any("--profile PROFILE" in f for f in data["findings"])' \
+	'places without a profile have numbers, and the page says how they get names'
+"$reel" report places.json --profile profile --output page.html >/dev/null
+look 'assert data["places"][0]["name"] == "<i>.c:7" and not any("--profile" in f for f in data["findings"])' \
+	'which they have with one'
+
 awk 'BEGIN {
 	print "[{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":7,\"args\":{\"name\":\"program\"}},"
 	for (i = 0; i < '"${TEST_LONG:+900000 +}"' 100000; i++)
