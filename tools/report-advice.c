@@ -144,7 +144,7 @@ static int advise_on_store(const struct report *report, void (*say)(const char *
 	}
 	if (put->count && tight) {
 		snprintf(text, sizeof text,
-			 "Tapes and parcels had %s bytes at their peak, a little more than the budget of %s: "
+			 "Tapes, parcels and snapshots had %s bytes at their peak, a little more than the budget of %s: "
 			 "with REEL_BUDGET=%.0fM nothing is written to the store.",
 			 bytes_text((int64_t)peak, written),
 			 bytes_text((int64_t)tight->hard_budget, stored), ceil(1.4 * peak / (1 << 20)));

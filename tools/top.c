@@ -42,16 +42,17 @@ const char top_help[] =
 	"Usage: reel top [OPTION]...\n"
 	"\n"
 	"Shows what your processes on this machine that run with REEL_STATS=live have on\n"
-	"tapes, in memory and in stores, how fast they write and read, how long they wait\n"
-	"for that, and how far their runs are.  Ranks of one job come together, with a line\n"
-	"for all of them.\n"
+	"tapes, in parcels and in snapshots, in memory and in stores, how fast they write\n"
+	"and read, how long they wait for that, and how far their runs are.  Ranks of one\n"
+	"job come together, with a line for all of them.\n"
 	"\n"
 	"  --once        once, not again every second\n"
 	"  --json        once, as JSON with all figures\n"
 	"  --help        this text\n"
 	"\n"
-	"TAPES are bytes of tapes and parcels, wherever they are.  WAITS are of all threads\n"
-	"of a process together, in seconds per second.\n";
+	"TAPES are bytes of tapes, parcels and snapshots of runs, wherever they are: in\n"
+	"MEMORY, or in a STORE.  WAITS are of all threads of a process together, in seconds\n"
+	"per second.\n";
 
 /* ---- Processes and their answers ---- */
 

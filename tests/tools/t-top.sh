@@ -239,6 +239,8 @@ usual=$!
 ok $? 'an empty name of a directory is none'
 directory=/tmp/reel-$(id -u)
 stop $usual
+"$reel" top --help | grep -q '^TAPES are bytes of tapes, parcels and snapshots of runs'
+ok $? 'the help says that snapshots are counted'
 is_refused "'reel top --help'" "$reel" top --twice
 ok $? 'an unknown option is refused'
 "$reel" top --help | grep -q REEL_STATS=live

@@ -163,7 +163,7 @@ for (const finding of data.findings)
 
 for (const pool of data.memory) {
 	const series = [
-		{ name: "on tapes and parcels, in memory or not", values: pool.in_use },
+		{ name: "on tapes, in parcels and in snapshots, in memory or not", values: pool.in_use },
 		{ name: "in memory", values: pool.resident },
 	];
 	if (pool.hard_budget > 0)
