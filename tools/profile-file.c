@@ -100,14 +100,26 @@ static const struct code *code_at(const struct profile *profile, uint64_t addres
 	return NULL;
 }
 
+/*
+ * To the linker an instance of a template of C++, such as reel_push_at<double>(), is
+ * "_Z12reel_push_atId...", and a member of the namespace reel is "_ZN4reel...".
+ */
+static bool is_reel_symbol(const char *name)
+{
+	if (!strncmp(name, "_ZN4reel", 8) || !strncmp(name, "_ZNK4reel", 9))
+		return true;
+	if (!strncmp(name, "_Z", 2))
+		name += 2 + strspn(name + 2, "0123456789");
+	return !strncmp(name, "reel_", 5);
+}
+
 /* Returns true for an address in Reel's code, in a library or linked into the program. */
 static bool is_reel(const struct profile *profile, uint64_t address)
 {
 	const struct code *code = code_at(profile, address);
-	struct frame frame = source_frame(profile->source, address);
+	const char *name = source_frame(profile->source, address).function;
 
-	return (code && !strncmp(base_of(code->path), "libreel", 7)) ||
-	       (frame.function && !strncmp(frame.function, "reel_", 5));
+	return (code && !strncmp(base_of(code->path), "libreel", 7)) || (name && is_reel_symbol(name));
 }
 
 /* The first frame that is not Reel's. */
@@ -124,13 +136,27 @@ int profile_first_frame(const struct profile *profile, const struct place *place
 	return i;
 }
 
-void profile_name_frame(const struct profile *profile, uint64_t address, char name[MAX_NAME])
+/* Returns true for what programs inline of Reel, of Clad and of CoDiPack where they push. */
+static bool is_below_program(const char *name)
+{
+	static const char *const prefixes[] = {"reel_", "reel::", "clad::", "codi::"};
+
+	for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+		if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
+			return true;
+	return false;
+}
+
+bool profile_name_frame(const struct profile *profile, uint64_t address, int level,
+			char name[MAX_NAME])
 {
 	struct frame frame = source_frame(profile->source, address);
 	const struct code *code = code_at(profile, address);
 
-	if (source_name(profile->source, address, name))
-		return;
+	if (source_name(profile->source, address, level, name))
+		return !level || !is_below_program(name);
+	if (level)
+		return false;
 	/* The compiler calls parts of a function "f.cold" or "f.part.0", the linker versions "f@V". */
 	if (frame.function && frame.function[0] != '.')
 		snprintf(name, MAX_NAME, "%.*s", (int)strcspn(frame.function, ".@"),
@@ -139,6 +165,7 @@ void profile_name_frame(const struct profile *profile, uint64_t address, char na
 		snprintf(name, MAX_NAME, "%s+0x%" PRIx64, base_of(code->path), address - code->bias);
 	else
 		snprintf(name, MAX_NAME, "0x%" PRIx64, address);
+	return true;
 }
 
 /* Returns true for "file:line". Drop-ins give the name of their function instead. */
@@ -153,10 +180,13 @@ static void name_place(const struct profile *profile, struct place *place)
 {
 	int first = profile_first_frame(profile, place);
 	struct frame frame = {0};
+	char name[MAX_NAME];
 
 	if (first < place->depth) {
 		frame = source_frame(profile->source, place->caller[first]);
-		profile_name_frame(profile, place->caller[first], place->function);
+		for (int level = 0;
+		     profile_name_frame(profile, place->caller[first], level, name); level++)
+			memcpy(place->function, name, sizeof name);
 	}
 	if (is_line(place->call_site))
 		snprintf(place->line, MAX_NAME, "%s", place->call_site);

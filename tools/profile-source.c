@@ -109,10 +109,13 @@ static bool append(char name[MAX_NAME], const char *text)
 static bool write_name(Dwarf_Die *function, char name[MAX_NAME])
 {
 	Dwarf_Attribute attribute;
-	Dwarf_Die declaration, *scope;
+	Dwarf_Die origin, declaration, *scope;
 	int scopes;
 	bool fits = true;
 
+	/* One that was inlined stands within its caller, and has its scopes where it is described. */
+	if (dwarf_formref_die(dwarf_attr(function, DW_AT_abstract_origin, &attribute), &origin))
+		function = &origin;
 	/* A member function that is defined outside of its class is in it where it is declared. */
 	if (dwarf_formref_die(dwarf_attr_integrate(function, DW_AT_specification, &attribute),
 			      &declaration))
@@ -154,7 +157,7 @@ static bool has_functions(Dwarf_Die *entry)
 	}
 }
 
-/* Finds the function that has the code at an address. One that was inlined there has none. */
+/* Finds the function that has the code at an address, where others may be inlined. */
 static bool find_function(Dwarf_Die *parent, Dwarf_Addr address, Dwarf_Die *found)
 {
 	Dwarf_Die entry;
@@ -171,21 +174,50 @@ static bool find_function(Dwarf_Die *parent, Dwarf_Addr address, Dwarf_Die *foun
 	return false;
 }
 
-bool source_name(struct source *source, uint64_t address, char name[MAX_NAME])
+/* Finds the function that is inlined in `parent` at an address, maybe in a block of it. */
+static bool find_inlined(Dwarf_Die *parent, Dwarf_Addr address, Dwarf_Die *found)
+{
+	Dwarf_Die entry;
+	int end = dwarf_child(parent, &entry);
+
+	for (; !end; end = dwarf_siblingof(&entry, &entry)) {
+		bool is_inlined = dwarf_tag(&entry) == DW_TAG_inlined_subroutine;
+
+		if ((!is_inlined && dwarf_tag(&entry) != DW_TAG_lexical_block) ||
+		    dwarf_haspc(&entry, address) <= 0)
+			continue;
+		if (is_inlined) {
+			*found = entry;
+			return true;
+		}
+		if (find_inlined(&entry, address, found))
+			return true;
+	}
+	return false;
+}
+
+bool source_name(struct source *source, uint64_t address, int level, char name[MAX_NAME])
 {
 	Dwarf_Addr bias;
-	Dwarf_Die *unit = source ? unit_of(source, address, &bias) : NULL, function;
+	Dwarf_Die *unit = source ? unit_of(source, address, &bias) : NULL, outer, function;
 
-	return unit && find_function(unit, address - bias, &function) &&
-	       write_name(&function, name);
+	if (!unit || !find_function(unit, address - bias, &function))
+		return false;
+	for (; level > 0; level--) {
+		outer = function;
+		if (!find_inlined(&outer, address - bias, &function))
+			return false;
+	}
+	return write_name(&function, name);
 }
 
 #else
 
-bool source_name(struct source *source, uint64_t address, char name[MAX_NAME])
+bool source_name(struct source *source, uint64_t address, int level, char name[MAX_NAME])
 {
 	(void)source;
 	(void)address;
+	(void)level;
 	(void)name;
 	return false;
 }

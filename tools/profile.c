@@ -68,10 +68,10 @@ static void write_folded(const struct profile *profile)
 	for (int i = 0; i < profile->places; i++) {
 		const struct place *place = &profile->place[i];
 
-		for (int j = place->depth - 1; j >= profile_first_frame(profile, place); j--) {
-			profile_name_frame(profile, place->caller[j], name);
-			printf("%s;", name);
-		}
+		for (int j = place->depth - 1; j >= profile_first_frame(profile, place); j--)
+			for (int level = 0;
+			     profile_name_frame(profile, place->caller[j], level, name); level++)
+				printf("%s;", name);
 		printf("%s %" PRId64 "\n", place->line, place->bytes);
 	}
 }

@@ -43,7 +43,13 @@ void profile_close(struct profile *profile);
 void profile_merge_lines(struct profile *profile);
 /* The first caller of a place that is not Reel's own; `depth` if there is none. */
 int profile_first_frame(const struct profile *profile, const struct place *place);
-void profile_name_frame(const struct profile *profile, uint64_t address, char name[MAX_NAME]);
+/*
+ * Writes the name of the function at an address: at level 0 of the one that has the code there, at
+ * the next levels of those inlined in it, from the outermost one on. Returns false above the last
+ * level, or if the function is Reel's own or of a tool on Reel.
+ */
+bool profile_name_frame(const struct profile *profile, uint64_t address, int level,
+			char name[MAX_NAME]);
 
 /* profile-source.c: what the source of a program says about an address in it. */
 struct frame {
@@ -59,9 +65,10 @@ void source_close(struct source *source);
 struct frame source_frame(struct source *source, uint64_t address);
 /*
  * Writes the name of the function at an address as its source has it, with its namespace, class or
- * module: "waves::sea<double>::step". Returns false if that is not known, or too long.
+ * module: "waves::sea<double>::step". Levels are those of profile_name_frame(). Returns false if there
+ * is none, or the name is not known, or too long.
  */
-bool source_name(struct source *source, uint64_t address, char name[MAX_NAME]);
+bool source_name(struct source *source, uint64_t address, int level, char name[MAX_NAME]);
 
 /* profile.c: a number of bytes as "12M". */
 const char *bytes_text(int64_t bytes, char text[16]);

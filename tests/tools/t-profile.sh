@@ -156,8 +156,31 @@ if "$reel" info | grep -q '^built_with_libdw: *yes' && [ -n "$CXX" ]; then
 		grep -q 'method.cpp:11, waves::sea<double>::step$' text.cpp &&
 		grep -q 'method.cpp:17, waves::shore$' text.cpp
 	ok $? 'those of C++ have their namespace and their class'
+	$CXX $CFLAGS -O0 -g -I"$SOURCE_DIR/include" method.cpp -o method -L"$BUILD_DIR/.libs" \
+		-Wl,-rpath,"$BUILD_DIR/.libs" -lreel && REEL_PROFILE=method.profile ./method &&
+		"$reel" profile method.profile | grep -q 'method.cpp:11, waves::sea<double>::step$'
+	ok $? 'also where the compiler inlines nothing'
 else
 	skip 'names of C++: no libdw, or no compiler'
+fi
+sed 's/noinline/always_inline/; s/^\(__.*\) static void/\1 static inline void/' push.c >inlined.c
+if "$reel" info | grep -q '^built_with_libdw: *yes'; then
+	build inlined && REEL_PROFILE=inlined.profile ./inlined && "$reel" profile inlined.profile >text.inlined &&
+		grep -q 'inlined.c:8, three$' text.inlined && grep -q 'inlined.c:13, one$' text.inlined &&
+		"$reel" profile --folded inlined.profile | grep -q 'main;three;inlined.c:8 [0-9]*$'
+	ok $? 'a function that is inlined is named, and not its caller'
+else
+	skip 'names of functions that are inlined: built without libdw'
+fi
+sed 's/__attribute__((noinline))/__attribute__((always_inline)) inline/' method.cpp >inlined.cpp
+if "$reel" info | grep -q '^built_with_libdw: *yes' && [ -n "$CXX" ]; then
+	$CXX $CFLAGS -g -I"$SOURCE_DIR/include" inlined.cpp -o inlined-method -L"$BUILD_DIR/.libs" \
+		-Wl,-rpath,"$BUILD_DIR/.libs" -lreel && REEL_PROFILE=inlined.profile ./inlined-method &&
+		"$reel" profile inlined.profile >text.inlined && grep -q 'inlined.cpp:11, waves::sea<double>::step$' text.inlined &&
+		grep -q 'inlined.cpp:17, waves::shore$' text.inlined
+	ok $? 'in C++ with its namespace and its class'
+else
+	skip 'names of C++ that are inlined: no libdw, or no compiler'
 fi
 cat >module.f90 <<'END'
 module waves
