@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The directory that --spill names.
+ * The directory that --spill names, and the pool whose tapes go there.
  */
 #ifndef EXAMPLES_DISK_H
 #define EXAMPLES_DISK_H
@@ -10,6 +10,12 @@
 
 /* A store in the directory. Ends the program if there can be none. */
 reel_store *disk_open(const char *directory);
+
+/*
+ * A pool with what --budget says (0: no bound), slabs of `slab_bytes` (0: as by default), and a store
+ * in the directory unless that is NULL. Ends the program if there can be none.
+ */
+reel_pool *pool_open(uint64_t budget, uint64_t slab_bytes, const char *directory);
 
 /* Measures the bandwidths of a tier that is in the directory, in some hundredths of a second. */
 void disk_measure(const char *directory, struct reel_cost_tier *tier);

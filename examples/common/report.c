@@ -2,6 +2,7 @@
 #define _DEFAULT_SOURCE
 #include "report.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,6 +120,11 @@ uint64_t default_budget_bytes(void)
 	reel_pool_get_stats(pool, &stats);
 	reel_pool_close(pool);
 	return stats.hard_budget;
+}
+
+const char *budget_remedy(int error)
+{
+	return error == -EDQUOT ? "; choose a larger --budget" : "";
 }
 
 double memory_limit_bytes(void)

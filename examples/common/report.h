@@ -52,6 +52,9 @@ double memory_limit_bytes(void);
 /* The budget of a program that was given none: half of that, as Reel takes for its default pool. */
 uint64_t default_budget_bytes(void);
 
+/* What to write after the text of an error of a tape or a run: the remedy if the budget is used up. */
+const char *budget_remedy(int error);
+
 /* The most memory the process has had resident, in bytes. */
 unsigned long long peak_resident_bytes(void);
 

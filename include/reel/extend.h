@@ -324,7 +324,7 @@ enum reel_file_engine {
 
 struct reel_file_options {
 	const char *directory; /* NULL: REEL_SPILL_DIR, else TMPDIR */
-	size_t slot_bytes;     /* the largest put; 0: 2 MiB */
+	size_t slot_bytes;     /* the largest put; 0: 1 GiB, any slab, but at most the file */
 	uint64_t max_bytes;    /* 0: as much as the disk has */
 	enum reel_file_engine engine;
 	unsigned threads; /* or transfers in the ring at once; 0: 4 */
@@ -335,9 +335,9 @@ struct reel_file_options {
  * A file without a name, which nobody else can open and which the system removes
  * when the process ends, however it ends. Past the page cache where the file
  * system allows it. A put takes the room that it needs, in units of a block or of at most
- * a 128th of slot_bytes, the lowest room first. The file only grows: by its own size, but by 1 to
- * 256 MiB, and by at most an eighth of the room that the disk has left, so that other files have
- * room, too. Where it cannot grow, a put is stored in several parts if no free room is long
+ * a 128th of slot_bytes (0: of 2 MiB), the lowest room first. The file only grows: by its own size,
+ * but by 1 to 256 MiB, and by at most an eighth of the room that the disk has left, so that other
+ * files have room, too. Where it cannot grow, a put is stored in several parts if no free room is long
  * enough. NULL for `options` is as all 0.
  *
  * The descriptor of the file is high (from 1024 on, or half of the limit), and never 0 to 2. If the
@@ -347,7 +347,7 @@ struct reel_file_options {
  * Returns 0, or
  *   -EINVAL   no directory was named, an option is out of range, or the
  *             directory is in memory (without REEL_FILE_TMPFS)
- *   -EFBIG    the limit of file size has no room for one slot
+ *   -EFBIG    the limit of file size has no room for one slot (of 2 MiB, if slot_bytes is 0)
  *   -ENOMEM   no memory, or no thread could be started
  *   another   what the system said of the directory
  */

@@ -140,9 +140,10 @@ struct reel_pool_options {
 	unsigned flags;
 	/*
 	 * Where slabs go that have no room in memory. Needs slabs that are multiples of the
-	 * store's alignment and not larger than it takes at once (for a file: its
-	 * slots, 2 MiB unless reel_file_options.slot_bytes says else), and a hard_budget that
-	 * has room for what stays in memory. For each tape in use this is
+	 * store's alignment and not larger than it takes at once (for a file any slab, unless
+	 * reel_file_options.slot_bytes says else; with a codec or on a GPU 2 MiB, unless their
+	 * options say else), and a hard_budget that has room for what stays in memory. For each
+	 * tape in use this is
 	 *
 	 *   - 2 slabs, or 3 if tapes of the pool are held (reel_tape_hold()), and one more for
 	 *     a tape with collective spans (reel/region.h);

@@ -88,8 +88,9 @@ static const char *store_problem(reel_store *store, size_t bytes)
 	if (bytes % capacity.align)
 		return "slab_bytes must be a multiple of the store's alignment";
 	if (capacity.max_bytes && bytes > capacity.max_bytes)
-		return "slab_bytes must not be more than the store takes at once: a file's "
-		       "slot_bytes, 2 MiB unless reel_file_options says else";
+		return "slab_bytes must not be more than the store takes at once: choose smaller "
+		       "slabs, or a larger max_bytes of a codec (2 MiB by default), slot_bytes of a "
+		       "file or of a store on a GPU, or limit of file size";
 	return NULL;
 }
 

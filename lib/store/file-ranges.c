@@ -16,9 +16,9 @@
 
 #define BITS 64
 
-void reel_file_ranges_open(struct reel_file_ranges *ranges, uint32_t max_range)
+void reel_file_ranges_open(struct reel_file_ranges *ranges)
 {
-	*ranges = (struct reel_file_ranges){.max_range = max_range};
+	*ranges = (struct reel_file_ranges){0};
 }
 
 void reel_file_ranges_close(struct reel_file_ranges *ranges)
@@ -42,11 +42,9 @@ static struct reel_file_range range_of_word(const struct reel_file_ranges *range
 	bool all = !~bits;
 
 	return (struct reel_file_range){
-		.first = (uint32_t)reel_min_u64(all ? BITS : (unsigned)__builtin_ctzll(~bits),
-						ranges->max_range),
-		.last = (uint32_t)reel_min_u64(all ? BITS : (unsigned)__builtin_clzll(~bits),
-					       ranges->max_range),
-		.longest = (uint32_t)reel_min_u64(all ? BITS : longest_in(bits), ranges->max_range),
+		.first = all ? BITS : (unsigned)__builtin_ctzll(~bits),
+		.last = all ? BITS : (unsigned)__builtin_clzll(~bits),
+		.longest = all ? BITS : longest_in(bits),
 	};
 }
 
@@ -54,8 +52,7 @@ static struct reel_file_range range_of_word(const struct reel_file_ranges *range
 static void join(struct reel_file_ranges *ranges, uint64_t node, uint64_t half)
 {
 	const struct reel_file_range *low = &ranges->node[2 * node], *high = low + 1;
-	uint32_t across = (uint32_t)reel_min_u64((uint64_t)low->last + high->first,
-						 ranges->max_range);
+	uint32_t across = (uint32_t)reel_min_u64((uint64_t)low->last + high->first, UINT32_MAX);
 	uint32_t longest = low->longest > high->longest ? low->longest : high->longest;
 
 	ranges->node[node] = (struct reel_file_range){
@@ -127,7 +124,7 @@ uint64_t reel_file_ranges_find(const struct reel_file_ranges *ranges, uint32_t l
 {
 	uint64_t node = 1, first = 0, half = ranges->words * BITS / 2;
 
-	REEL_ASSERT(length > 0 && length <= ranges->max_range);
+	REEL_ASSERT(length > 0);
 	if (reel_file_ranges_longest(ranges) < length)
 		return REEL_NO_RANGE;
 	for (; node < ranges->words; half /= 2) {

@@ -12,7 +12,7 @@
 
 #define REEL_NO_RANGE UINT64_MAX
 
-/* Numbers of free units: at the beginning, at the end, and of the longest range. */
+/* Numbers of free units, at most UINT32_MAX: at the beginning, at the end, and of the longest range. */
 struct reel_file_range {
 	uint32_t first, last, longest;
 };
@@ -21,22 +21,20 @@ struct reel_file_ranges {
 	uint64_t *free;             /* a bit for each unit */
 	struct reel_file_range *node; /* 1: all words; n: those of 2 n and of 2 n + 1 */
 	uint64_t words;             /* a power of two, or 0 */
-	uint32_t max_range;           /* longer ranges count as ranges of this length */
 };
 
-void reel_file_ranges_open(struct reel_file_ranges *ranges, uint32_t max_range);
+void reel_file_ranges_open(struct reel_file_ranges *ranges);
 void reel_file_ranges_close(struct reel_file_ranges *ranges);
 
 /* Makes room for this number of units; new units are not free. Returns 0 or -ENOMEM. */
 int reel_file_ranges_reserve(struct reel_file_ranges *ranges, uint64_t units);
 
 /*
- * Returns the first unit of the lowest range of `length` (1 to max_range) free units, or
- * REEL_NO_RANGE.
+ * Returns the first unit of the lowest range of `length` free units, at least 1, or REEL_NO_RANGE.
  */
 uint64_t reel_file_ranges_find(const struct reel_file_ranges *ranges, uint32_t length);
 
-/* Returns the length of the longest range, at most max_range. */
+/* Returns the length of the longest range, at most UINT32_MAX. */
 uint32_t reel_file_ranges_longest(const struct reel_file_ranges *ranges);
 
 /* Returns true if none of these units is free. Requires room for them. */

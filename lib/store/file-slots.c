@@ -24,7 +24,7 @@
 #define MIN_UNITS_OF_A_SLOT 128
 #define MAX_ATTEMPTS 100
 
-/* Returns the bytes of a unit. It divides the largest slot, so that this slot wastes nothing. */
+/* Returns the bytes of a unit. It divides the slot that is expected, so that this slot wastes nothing. */
 static uint64_t unit_of(uint64_t slot_bytes, uint64_t block_bytes)
 {
 	uint64_t blocks = slot_bytes / block_bytes;
@@ -48,7 +48,7 @@ int reel_file_slots_open(struct reel_file_slots *slots, int file,
 	slots->max_growth = MAX_GROWTH_BYTES / slots->unit_bytes;
 	slots->allocates = true;
 	slots->last_retired = &slots->retired_parts;
-	reel_file_ranges_open(&slots->ranges, (uint32_t)(slot_bytes / slots->unit_bytes));
+	reel_file_ranges_open(&slots->ranges);
 	return -pthread_mutex_init(&slots->lock, NULL);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The slots of a file: each holds one put. A slot is the lowest range of free units that is long
- * enough for its put; the largest slot has more than a hundred units. If no range is long enough
+ * enough for its put; the slot that is expected has more than a hundred units. If no range is long enough
  * and the file cannot grow, the slot has several parts, so a put has a slot as long as enough units
  * are free. Any thread. Taking a slot does not allocate memory unless the file grows or the
  * slot has several parts.
@@ -29,7 +29,7 @@ struct reel_file_slots {
 	pthread_mutex_t lock;
 	int file;
 	const struct reel_os_file_identity *identity;
-	uint64_t slot_bytes; /* of the largest slot; a multiple of unit_bytes */
+	uint64_t slot_bytes; /* of the slot that is expected; a multiple of unit_bytes */
 	uint64_t unit_bytes;
 	uint64_t most;       /* units that the file may have */
 	uint64_t max_growth; /* units by which it grows at once, unless one slot needs more */
@@ -44,8 +44,8 @@ struct reel_file_slots {
 };
 
 /*
- * The largest slot has slot_bytes, a multiple of block_bytes, to which all parts are aligned.
- * The file may have max_bytes. 0, or -errno.
+ * Most slots are expected to have slot_bytes, a multiple of block_bytes, to which all parts are
+ * aligned. The file may have max_bytes. 0, or -errno.
  */
 int reel_file_slots_open(struct reel_file_slots *slots, int file,
 			 const struct reel_os_file_identity *identity, uint64_t slot_bytes,
@@ -53,7 +53,7 @@ int reel_file_slots_open(struct reel_file_slots *slots, int file,
 void reel_file_slots_close(struct reel_file_slots *slots);
 
 /*
- * Takes a slot for `bytes` bytes, at most slot_bytes. *part is its first part, whose unit is the
+ * Takes a slot for `bytes` bytes. *part is its first part, whose unit is the
  * number of the slot; part->next are the other parts, which live until the slot is given or
  * retired. Returns 0, -ENOMEM, -ENOSPC (max_bytes is reached), -EBADF (the file was to grow, and
  * the descriptor stands for another file), or the error of the system when the file was to grow.

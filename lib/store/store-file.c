@@ -21,6 +21,8 @@
 #define MAX_THREADS 64
 /* A limit, so that a slot with its alignment is still a size. */
 #define MAX_SLOT_SHIFT (SIZE_MAX > UINT32_MAX ? 40 : 30)
+/* The largest put unless the options name one: the largest slab of a pool. */
+#define DEFAULT_MAX_BYTES ((uint64_t)1 << 30)
 
 /* The overhead of a transfer is that of some 100 KiB; a few transfers at once hide it. */
 #define BEST_BYTES ((size_t)1 << 20)
@@ -52,7 +54,7 @@ static void put(reel_store *store, reel_transfer *transfer)
 	struct reel_file *file = (struct reel_file *)store;
 	int error = problem_with(file, transfer);
 
-	if (!error && transfer->bytes > file->slot_bytes)
+	if (!error && transfer->bytes > file->most)
 		error = -EMSGSIZE;
 	transfer->extent = (struct reel_extent){REEL_FILE_NOWHERE, transfer->bytes};
 	if (error)
@@ -66,7 +68,7 @@ static void get(reel_store *store, reel_transfer *transfer)
 	struct reel_file *file = (struct reel_file *)store;
 	int error = problem_with(file, transfer);
 
-	if (!error && (transfer->bytes > file->slot_bytes ||
+	if (!error && (transfer->bytes > file->most ||
 		       transfer->extent.location == REEL_FILE_NOWHERE))
 		error = -EINVAL;
 	if (error)
@@ -119,7 +121,7 @@ static void capacity(reel_store *store, struct reel_store_capacity *capacity)
 		.used_bytes = reel_file_slots_used_bytes(&file->slots),
 		.align = file->align,
 		.best_bytes = BEST_BYTES,
-		.max_bytes = file->slot_bytes,
+		.max_bytes = file->most,
 		.best_depth = BEST_DEPTH,
 	};
 }
@@ -170,17 +172,29 @@ static int check_options(const struct reel_file_options *options)
 	return 0;
 }
 
+/* Sets the largest put of a file that has room for `room` bytes. */
+static void set_most(struct reel_file *file, uint64_t room, const struct reel_file_options *options)
+{
+	if (options->slot_bytes) {
+		file->most = reel_round_up(options->slot_bytes, file->align);
+		return;
+	}
+	room -= room % file->slots.unit_bytes + file->header_bytes;
+	room = reel_min_u64(room, DEFAULT_MAX_BYTES);
+	file->most = (size_t)(room - room % file->align);
+}
+
 /* Opens the slots, after reel_file_open() has found their alignment. */
 static int open_slots(struct reel_file *file, const struct reel_file_options *options)
 {
 	size_t bytes = options->slot_bytes ? options->slot_bytes : REEL_DEFAULT_SLOT_BYTES;
 	uint64_t limit = reel_os_file_max_bytes();
 	uint64_t slot_bytes;
+	int error;
 
-	file->slot_bytes = reel_round_up(bytes, file->align);
-	slot_bytes = file->header_bytes + reel_round_up(file->slot_bytes, file->header_bytes);
+	slot_bytes = file->header_bytes +
+		     reel_round_up(reel_round_up(bytes, file->align), file->header_bytes);
 	file->max_bytes = options->max_bytes ? options->max_bytes : UINT64_MAX;
-	REEL_ASSERT(slot_bytes >= file->header_bytes + file->slot_bytes);
 	if (file->max_bytes < slot_bytes)
 		return reel_fail(-EINVAL, "max_bytes is %llu; a slot takes %llu",
 				 (unsigned long long)file->max_bytes,
@@ -190,8 +204,11 @@ static int open_slots(struct reel_file *file, const struct reel_file_options *op
 				 "a file may have %llu bytes, a slot takes %llu; "
 				 "raise ulimit -f",
 				 (unsigned long long)limit, (unsigned long long)slot_bytes);
-	return reel_file_slots_open(&file->slots, file->descriptor, &file->identity, slot_bytes,
-				    file->header_bytes, file->max_bytes);
+	error = reel_file_slots_open(&file->slots, file->descriptor, &file->identity, slot_bytes,
+				     file->header_bytes, file->max_bytes);
+	set_most(file, reel_min_u64(limit, file->max_bytes), options);
+	REEL_ASSERT(file->most >= bytes);
+	return error;
 }
 
 /* Uses io_uring only past the page cache, whose errors it does not report. */

@@ -52,7 +52,7 @@ struct reel_file {
 	bool direct;         /* past the page cache */
 	size_t align;        /* of data */
 	size_t header_bytes; /* of a slot's first block */
-	size_t slot_bytes;   /* of data in the largest slot */
+	size_t most;         /* bytes of the largest put */
 	uint64_t max_bytes;
 	struct reel_file_slots slots;
 	struct reel_transfer_queue queue;

@@ -470,7 +470,34 @@ static void a_store_takes_a_slab_at_once(void)
 	ok(!reel_pool_problem(&options), "a slab may be as large as a slot");
 	options.slab_bytes = 12288;
 	is_int(reel_pool_open(&pool, &options), -EINVAL, "a larger one is refused");
-	ok(strstr(reel_error_text(-EINVAL), "slot_bytes"), "the text says what to set");
+	ok(strstr(reel_error_text(-EINVAL), "choose smaller slabs") &&
+	   strstr(reel_error_text(-EINVAL), "slot_bytes"), "the text says what to set");
+}
+
+/* The slabs of a file that was opened without slot_bytes: larger than those that pools have by default. */
+static void a_file_takes_slabs_of_any_size(void)
+{
+	const struct reel_file_options file = {.directory = ".", .flags = REEL_FILE_TMPFS};
+	struct reel_pool_options options = {.slab_bytes = 5 << 20, .hard_budget = 20 << 20};
+	uint64_t n = 8 * options.slab_bytes / sizeof(uint64_t);
+	unsigned wrong = 0;
+	reel_tape tape = {0};
+	reel_pool *pool;
+
+	tap_case("slabs of 5 MiB on a file");
+	if (reel_store_file_open(&options.store, &file))
+		abort();
+	pool = open_pool(options);
+	reel_tape_open(&tape, pool, 0);
+	for (uint64_t i = 0; i < n; i++)
+		reel_push(&tape, i);
+	for (uint64_t i = n; i-- > 0;)
+		wrong += reel_pop(&tape, uint64_t) != i;
+	ok(stats_of(pool).written_bytes > 0, "go there");
+	is_int(wrong, 0, "all comes back");
+	is_int(reel_tape_error(&tape), 0, "there is no error");
+	reel_tape_close(&tape);
+	close_pool_at_rest(pool, "slabs of 5 MiB on a file");
 }
 
 /* The pool's checksum is then above the codec, and another one below it. */
@@ -507,6 +534,7 @@ int main(void)
 	a_store_names_its_alignment();
 	a_store_takes_a_slab_at_once();
 	record_reports();
+	a_file_takes_slabs_of_any_size();
 	all_comes_back();
 	no_transfer_below_the_soft_budget();
 	oscillate(50);

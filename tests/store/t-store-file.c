@@ -246,6 +246,38 @@ static void no_more_is_stored_than_was_allowed(void)
 	reel_store_close(store);
 }
 
+static void without_slot_bytes_a_put_may_fill_the_file(void)
+{
+	struct reel_file_options options = options_of(way);
+	reel_transfer transfer = {0};
+	unsigned char *copy;
+	reel_store *store;
+
+	options.slot_bytes = 0;
+	store = open_store(options);
+	is_int(capacity_of(store).max_bytes, 1 << 30, "a put may be the largest slab of a pool");
+	reel_store_close(store);
+	options.max_bytes = 1221 * BLOCK;
+	store = open_store(options);
+	transfer.bytes = capacity_of(store).max_bytes;
+	ok(transfer.bytes > 4900000 && transfer.bytes < options.max_bytes,
+	   "it may be as long as the file, less a header");
+	transfer.data = aligned_alloc(BLOCK, options.max_bytes);
+	copy = malloc(transfer.bytes);
+	for (size_t k = 0; k < transfer.bytes; k++)
+		copy[k] = (unsigned char)scramble(k);
+	memcpy(transfer.data, copy, transfer.bytes);
+	is_int(reel_store_put_and_wait(store, &transfer), 0, "it is put");
+	memset(transfer.data, 0, transfer.bytes);
+	is_int(reel_store_get_and_wait(store, &transfer), 0, "it is read");
+	ok(!memcmp(transfer.data, copy, transfer.bytes), "it is what was put");
+	transfer.bytes += BLOCK;
+	is_int(reel_store_put_and_wait(store, &transfer), -EMSGSIZE, "a longer one is refused");
+	free(transfer.data);
+	free(copy);
+	reel_store_close(store);
+}
+
 static void a_put_takes_the_room_that_it_needs(void)
 {
 	reel_store *store = open_store(options_of(way));
@@ -717,6 +749,7 @@ int main(void)
 		what_cannot_be_is_refused();
 		no_more_is_stored_than_was_allowed();
 		a_put_takes_the_room_that_it_needs();
+		without_slot_bytes_a_put_may_fill_the_file();
 		what_is_compressed_well_takes_little_room();
 		no_room_is_lost_between_small_puts();
 		a_slot_in_parts_may_begin_at_the_end();

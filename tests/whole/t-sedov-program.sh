@@ -65,12 +65,12 @@ done
 [ $status -eq 0 ] && cmp reference/$gradient out/$gradient && [ ! -e file ]
 ok $? "runs that were asked to end are gone on with, to the same bits: $ends"
 
-# refuses WANTED OPTION...
+# refuses WANTED OPTION...: before the blast is computed, which draws a picture.
 refuses() {
 	wanted=$1
 	shift
 	run "$@"
-	[ $? -eq 2 ] && [ "$(wc -l <stderr)" -eq 1 ] && grep -q -e "$wanted" stderr
+	[ $? -eq 2 ] && [ "$(wc -l <stderr)" -eq 1 ] && grep -q -e "$wanted" stderr && [ ! -e out/pressure.svg ]
 	ok $? "$*: $wanted"
 }
 refuses 'give a whole number from 1 to' --size 0
@@ -84,4 +84,7 @@ refuses 'with --checkpoint' --look-ahead
 refuses 'not with --restart' --checkpoint binomial:6 --look-ahead --restart file
 refuses 'too little for --checkpoint auto' --checkpoint auto --budget 16K
 refuses 'choose a larger --budget' --budget 1K
+for plan in '' '--checkpoint auto' '--checkpoint store-all' '--checkpoint two-level:4:20'; do
+	refuses '--spill missing: no file can be made' $plan --budget 64M --spill missing
+done
 end

@@ -13,20 +13,6 @@
 #include "model/ranks.h"
 #include "sweep.h"
 
-static reel_pool *open_pool(uint64_t budget, uint64_t slab_bytes, const char *spill)
-{
-	struct reel_pool_options options = {.hard_budget = (size_t)budget,
-					    .slab_bytes = (size_t)slab_bytes};
-	reel_pool *pool;
-
-	if (spill)
-		options.store = disk_open(spill);
-	report_alone();
-	if (reel_pool_open(&pool, &options))
-		fail("no pool for the tapes: %s; choose a larger --budget", reel_error_text(0));
-	return pool;
-}
-
 static void close_pool(reel_pool *pool, struct cost *cost)
 {
 	struct reel_pool_stats stats;
@@ -41,7 +27,7 @@ static double gradient_by_lanes(const struct model *model, enum objective object
 				const struct method *method, struct state *state,
 				struct adjoint *adjoint, struct cost *cost)
 {
-	reel_pool *pool = open_pool(method->budget, 0, method->budget ? method->spill : NULL);
+	reel_pool *pool = pool_open(method->budget, 0, method->spill);
 	double start = wall_time(), value;
 	reel_lane *root;
 
@@ -97,12 +83,8 @@ static reel_run *open_run(const struct method *method, const struct loop *loop,
 		options.finished = loop_is_finished;
 	else
 		options.steps = method->steps;
-	if (layout->keeps_states_on_disk) {
-		if (!method->spill)
-			fail("--checkpoint %s keeps states on a disk: choose a directory there "
-			     "with --spill", method->scheme->text);
+	if (layout->keeps_states_on_disk)
 		options.store[1] = disk_open(method->spill);
-	}
 	error = ranks ? ranks->world->open_run(&run, plan, &model, &options)
 		      : reel_run_open(&run, plan, &model, &options);
 	report_from_failed_rank(loop->model->mesh, error);
@@ -120,8 +102,8 @@ static void require(const struct loop *loop, const struct state *state, int erro
 	if (error && loop->fields.trouble)
 		report_trouble(&loop->fields, state);
 	if (error)
-		fail("the checkpointed sweep stopped: %s; choose a larger --budget or fewer "
-		     "states", reel_error_text(0));
+		fail("the checkpointed sweep stopped: %s%s", reel_error_text(0),
+		     error == -EDQUOT ? "; choose a larger --budget or fewer states" : "");
 }
 
 static void resume(reel_run *run, struct loop *loop, struct loop_adjoint *adjoint)
@@ -160,7 +142,7 @@ static double gradient_by_plan(const struct model *model, const struct controls 
 	struct loop loop = loop_open(model, controls, method->steps);
 	struct loop_adjoint passed = {.adjoint = *adjoint, .after = state_create(model->mesh)};
 	struct layout layout = layout_create(method, &loop, controls);
-	reel_pool *pool = open_pool(layout.budget, layout.slab_bytes,
+	reel_pool *pool = pool_open(layout.budget, layout.slab_bytes,
 				    layout.spills_tapes ? method->spill : NULL);
 	reel_plan *plan = open_plan(method, &layout);
 	reel_run *run = open_run(method, &loop, &layout, plan, pool);
@@ -189,6 +171,19 @@ static double gradient_by_plan(const struct model *model, const struct controls 
 	reel_plan_close(plan);
 	loop_close(&loop);
 	return passed.objective;
+}
+
+void require_gradient(const struct model *model, const struct controls *controls,
+		      const struct method *method)
+{
+	struct loop loop = loop_open(model, controls, 0);
+
+	report_alone();
+	if (method->scheme)
+		layout_require(method, &loop);
+	else
+		reel_pool_close(pool_open(method->budget, 0, method->spill));
+	loop_close(&loop);
 }
 
 double take_gradient(const struct model *model, const struct controls *controls,

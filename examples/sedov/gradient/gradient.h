@@ -16,6 +16,13 @@ struct cost {
 	uint64_t tape_bytes, resident_bytes, spilled_bytes;
 };
 
+/*
+ * Opens the pool and the disk of a gradient and closes them, so that what the machine refuses ends the
+ * program before it computes for minutes. The number of steps may be unknown.
+ */
+void require_gradient(const struct model *model, const struct controls *controls,
+		      const struct method *method);
+
 /* Returns the objective. What the machine refuses ends the program. */
 double take_gradient(const struct model *model, const struct controls *controls,
 		     enum objective objective, const struct method *method,

@@ -85,8 +85,8 @@ static void measure_steps(struct loop *loop, const struct controls *controls, re
 	if (error && loop->fields.trouble)
 		report_trouble(&loop->fields, &state);
 	if (error)
-		fail("--checkpoint auto: the first steps cannot be measured: %s; choose a larger "
-		     "--budget", reel_error_text(error));
+		fail("--checkpoint auto: the first steps cannot be measured: %s%s",
+		     reel_error_text(error), budget_remedy(error));
 	reel_tape_close(&tape);
 	adjoint_destroy(&scratch.adjoint);
 	state_destroy(&scratch.after);
@@ -132,13 +132,10 @@ static struct reel_costs measure(const struct method *method, struct loop *loop,
 				 const struct controls *controls, const struct room *room,
 				 uint64_t budget)
 {
-	struct reel_pool_options options = {.hard_budget = budget, .slab_bytes = room->slab};
 	struct reel_costs costs = {.steps = method->steps};
-	reel_pool *pool;
+	reel_pool *pool = pool_open(budget, room->slab, NULL);
 
 	bound(room, budget, &costs);
-	if (reel_pool_open(&pool, &options))
-		fail("--checkpoint auto: %s", reel_error_text(0));
 	if (loop->model->mesh->ranks)
 		measure_alone(loop->model, pool, &costs);
 	else
@@ -173,6 +170,27 @@ static struct layout layout_by_costs(const struct method *method, struct loop *l
 		.keeps_states_on_disk = choice.best.problem.tiers > 1,
 		.spills_tapes = choice.best.spills,
 	};
+}
+
+void layout_require(const struct method *method, const struct loop *loop)
+{
+	const struct scheme *scheme = method->scheme;
+	uint64_t budget = method->budget;
+	struct room room = {0};
+	struct reel_costs costs;
+
+	if (scheme_has_disk(scheme) && !method->spill)
+		fail("--checkpoint %s keeps states on a disk: choose a directory there with "
+		     "--spill", scheme->text);
+	if (scheme->automatic) {
+		if (!budget)
+			budget = default_budget_bytes();
+		room = room_of(loop, budget);
+		bound(&room, budget, &costs);
+	}
+	if (method->spill)
+		reel_store_close(disk_open(method->spill));
+	reel_pool_close(pool_open(budget, room.slab, budget ? method->spill : NULL));
 }
 
 struct layout layout_create(const struct method *method, struct loop *loop,

@@ -27,6 +27,9 @@ struct layout {
 	bool keeps_states_on_disk, spills_tapes;
 };
 
+/* Opens and closes what a layout will open, before the number of steps is known. */
+void layout_require(const struct method *method, const struct loop *loop);
+
 /* `auto` runs the first steps of `loop`, which is as it was afterwards. */
 struct layout layout_create(const struct method *method, struct loop *loop,
 			    const struct controls *controls);

@@ -5,6 +5,8 @@
  */
 #include "sweep.h"
 
+#include <errno.h>
+
 #include <reel.h>
 
 #include "common/parallel.h"
@@ -72,8 +74,8 @@ static bool record_step(const struct model *model, struct state *state, struct f
 static void require_tape(int error)
 {
 	if (error)
-		fail("the tape stopped: %s; choose a larger --budget, or --checkpoint",
-		     reel_error_text(error));
+		fail("the tape stopped: %s%s", reel_error_text(error),
+		     error == -EDQUOT ? "; choose a larger --budget, or --checkpoint" : "");
 }
 
 void forward_sweep(const struct model *model, struct state *state, int max_steps, reel_lane *root,

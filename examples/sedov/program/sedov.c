@@ -293,6 +293,7 @@ static int run(const struct options *options, const struct mesh *mesh, const str
 	model = model_create(mesh, &controls);
 	model.sensor = mesh_element_here(mesh, options->sensor);
 	model.freezes_time_step = options->freezes_time_step;
+	require_gradient(&model, &controls, &method);
 	method.steps = run_primal(&results, &model, &controls);
 	results.objective = take_gradient(&model, &controls, options->objective, &method, &gradient,
 					  &results.cost);

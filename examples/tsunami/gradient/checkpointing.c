@@ -159,23 +159,6 @@ static void check_options(const struct options *options)
 		fail("--segment: with --checkpoint auto it is chosen, too; leave it out");
 }
 
-static void open_pool(struct checkpointing *checkpointing)
-{
-	const struct layout *layout = &checkpointing->layout;
-	const struct options *options = checkpointing->options;
-	struct reel_pool_options pool = {.hard_budget = checkpointing->budget,
-					 .slab_bytes = layout->shape.slab_bytes};
-	int error;
-
-	if (layout->spills)
-		pool.store = disk_open(options->spill);
-	error = reel_pool_open(&checkpointing->pool, &pool);
-	if (error)
-		fail("--budget of %.1f MB: %s; choose a %s --budget",
-		     (double)checkpointing->budget / 1e6, reel_error_text(error),
-		     error == -ENOMEM ? "smaller" : "larger");
-}
-
 static reel_model model_of_loop(const struct checkpointing *checkpointing)
 {
 	return checkpointing->gpu_calls ? checkpointing->gpu_calls->model(checkpointing->gpu)
@@ -251,7 +234,9 @@ struct checkpointing *checkpointing_open(const struct options *options,
 			create_layout(checkpointing, &shape);
 	}
 	checkpointing->plan = layout_open_plan(&checkpointing->layout, checkpointing->budget);
-	open_pool(checkpointing);
+	checkpointing->pool = pool_open(checkpointing->budget,
+					checkpointing->layout.shape.slab_bytes,
+					checkpointing->layout.spills ? options->spill : NULL);
 	open_run(checkpointing);
 	checkpointing->state = state_create(model->grid);
 	return checkpointing;
@@ -293,7 +278,7 @@ static void require(struct checkpointing *checkpointing, int error)
 		report_dry(checkpointing->model, checkpointing->depth, &checkpointing->state,
 			   (int)step);
 	fail("--checkpoint %s stopped: %s%s", checkpointing->scheme.text, reel_error_text(0),
-	     error == -EDQUOT ? "; choose a larger --budget" : "");
+	     budget_remedy(error));
 }
 
 /* Before a forward sweep, whose state it returns; the context of its callbacks in *context. */

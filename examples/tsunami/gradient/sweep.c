@@ -9,6 +9,7 @@
  */
 #include "sweep.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,9 +43,10 @@ static int dry_step(const struct worker *workers, int threads)
 
 static _Noreturn void report_tape(const struct model *model, int error)
 {
-	fail("the tape stopped: %s; it needs %.0f MB for %d steps and some MB on top: choose a "
-	     "larger --budget, fewer --hours or a coarser --resolution", tapes_error_text(error),
-	     (double)tapes_need(model->grid, model->steps) / 1e6, model->steps);
+	fail("the tape stopped: %s; it needs %.0f MB for %d steps and some MB on top: choose %s"
+	     "fewer --hours or a coarser --resolution", tapes_error_text(error),
+	     (double)tapes_need(model->grid, model->steps) / 1e6, model->steps,
+	     error == -EDQUOT ? "a larger --budget, " : "");
 }
 
 static void look_for_dry_cells(const struct model *model, const double *depth,

@@ -16,18 +16,11 @@ struct tapes {
 
 struct tapes *tapes_open(uint64_t budget, const char *spill)
 {
-	struct reel_pool_options options = {
-		.hard_budget = (size_t)budget,
-		.store = spill ? disk_open(spill) : NULL,
-	};
 	struct tapes *tapes = allocate(1, sizeof(struct tapes));
-	int error;
 
 	/* Pushes and pops return their errors, which the sweeps report once. */
 	report_alone();
-	error = reel_pool_open(&tapes->pool, &options);
-	if (error)
-		fail("no pool for the tapes: %s; choose a larger --budget", reel_error_text(error));
+	tapes->pool = pool_open(budget, 0, spill);
 	if (reel_lane_open(&tapes->root, tapes->pool, 0))
 		fail("no memory for the tapes");
 	return tapes;

@@ -34,8 +34,8 @@ static void measure_steps(struct loop *loop, const double *displacement, reel_po
 	if (error && loop->dry_step >= 0)
 		stop_dry(loop, &state);
 	if (error)
-		fail("the first steps cannot be measured: %s; choose a larger --budget",
-		     reel_error_text(error));
+		fail("the first steps cannot be measured: %s%s", reel_error_text(error),
+		     budget_remedy(error));
 	reel_tape_close(&tape);
 	adjoint_destroy(&adjoint);
 	state_destroy(&state);
@@ -59,23 +59,26 @@ struct reel_costs measure_costs(struct loop *loop, const struct tape_shape *shap
 				const double *displacement, uint64_t memory, const char *spill,
 				uint64_t disk_bytes)
 {
-	struct reel_pool_options options = {.hard_budget = memory,
-					    .slab_bytes = shape->slab_bytes};
 	struct reel_costs costs = {.steps = loop->model->steps};
+	/* Where there is so little memory, all tapes on the disk could be chosen in vain. */
+	bool uses_disk = spill && memory >= SLABS_TO_SPILL * shape->slab_bytes;
+	struct reel_cost_tier disk = {.bytes = disk_bytes};
 	reel_pool *pool;
 
 	layout_bound(shape, memory, &costs);
-	if (reel_pool_open(&pool, &options))
-		fail("no memory to measure the first steps");
+	/* First what the machine may refuse. */
+	pool = pool_open(memory, shape->slab_bytes, uses_disk ? spill : NULL);
+	reel_pool_close(pool);
+	if (uses_disk)
+		disk_measure(spill, &disk);
+	pool = pool_open(memory, shape->slab_bytes, NULL);
 	measure_loop(loop, displacement, pool, &costs);
 	reel_pool_close(pool);
 	/* States and tapes take up more than has been pushed. */
 	layout_bound(shape, memory, &costs);
-	/* Where there is so little memory, all tapes on the disk could be chosen in vain. */
-	if (spill && memory >= SLABS_TO_SPILL * shape->slab_bytes) {
+	if (uses_disk) {
 		costs.tiers = 1;
-		costs.tier[0].bytes = disk_bytes;
-		disk_measure(spill, &costs.tier[0]);
+		costs.tier[0] = disk;
 	}
 	return costs;
 }
