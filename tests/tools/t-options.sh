@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Options of reel: in any order with files, the same in the help, in the command and in the completion of shells.
+# Options of reel: in any order with files, the same in the help, in the command and in the completion of shells;
+# and those of ./demo, in any order with those of its program.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 reel=$BUILD_DIR/tools/reel
@@ -35,6 +36,12 @@ says 0 'binomial' plan --steps=10 --slots 3
 says 0 "$version" -V
 says 0 "$version" report trace.json -V
 says 0 'Usage: reel report' report trace.json --help
+
+mkdir build-aux
+echo 'die() { echo "$1" >&2; exit 2; }; install() { exit; }' >build-aux/bootstrap.sh
+cp "$SOURCE_DIR/demo" demo
+is_refused 'as --ranks 4' ./demo --threads 2 --ranks many
+ok $? './demo reads its own options behind those of its program'
 
 # ---- The lists ----
 
