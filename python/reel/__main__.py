@@ -93,6 +93,7 @@ def _lines(facts: Dict[str, Any], as_json: bool) -> Iterator[str]:
 
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m reel", description=__doc__)
+    parser.add_argument("-V", "--version", action="version", version=f"reel {__version__}")
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     info = verbs.add_parser("info", help="show the library and the packages that are there")
     plan = verbs.add_parser("plan", help="plan the reversal of a loop")

@@ -52,6 +52,13 @@ def test_wrong_words(words, capsys):
     assert ended.value.code == 2 and "usage" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("word", ["-V", "--version"])
+def test_version(word, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([word])
+    assert ended.value.code == 0 and capsys.readouterr().out == f"reel {reel.__version__}\n"
+
+
 def test_a_plan_is_drawn(tmp_path, capsys):
     pytest.importorskip("matplotlib").use("Agg")
     words = ["plan", "--steps", "30", "--slots", "4", "--draw"]
