@@ -15,6 +15,17 @@
 
 /* ---- Reading ---- */
 
+/* Copies a name, in which a newline is "\n" and a backslash is doubled. */
+static char *copy_name(const char *text)
+{
+	char *name = strdup(text), *to = name;
+
+	for (const char *from = name; from && (*to = *from); from++, to++)
+		if (*from == '\\' && from[1])
+			*to = *++from == 'n' ? '\n' : *from;
+	return name;
+}
+
 /* Both return false if the line makes no sense. */
 static bool read_code(struct profile *profile, char *text)
 {
@@ -29,7 +40,7 @@ static bool read_code(struct profile *profile, char *text)
 		   &code->bias, &at) != 3 ||
 	    at < 0)
 		return false;
-	code->path = strdup(text + at);
+	code->path = copy_name(text + at);
 	profile->codes++;
 	return code->path != NULL;
 }
@@ -49,7 +60,7 @@ static bool read_place(struct profile *profile, char *text)
 	place += profile->places++;
 	memset(place, 0, sizeof *place);
 	*at = '\0';
-	place->call_site = strdup(at + 4);
+	place->call_site = copy_name(at + 4);
 	if (sscanf(text, "place %u %" SCNd64 " %" SCNd64 "%n", &place->number, &place->bytes,
 		   &place->at_peak, &begin) != 3)
 		return false;

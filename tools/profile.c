@@ -54,10 +54,13 @@ static void write_text(const struct profile *profile)
 	for (int i = 0; i < profile->places; i++) {
 		const struct place *place = &profile->place[i];
 
-		printf("%7s %6.1f %% %7s %6.1f %%  %s%s%s\n", bytes_text(place->bytes, pushed),
+		printf("%7s %6.1f %% %7s %6.1f %%  ", bytes_text(place->bytes, pushed),
 		       share(place->bytes, profile->bytes), bytes_text(place->at_peak, peak),
-		       share(place->at_peak, profile->peak), place->line,
-		       place->function[0] ? ", " : "", place->function);
+		       share(place->at_peak, profile->peak));
+		json_print_plain(stdout, place->line, MAX_NAME);
+		fputs(place->function[0] ? ", " : "", stdout);
+		json_print_plain(stdout, place->function, MAX_NAME);
+		putchar('\n');
 	}
 }
 
@@ -70,9 +73,12 @@ static void write_folded(const struct profile *profile)
 
 		for (int j = place->depth - 1; j >= profile_first_frame(profile, place); j--)
 			for (int level = 0;
-			     profile_name_frame(profile, place->caller[j], level, name); level++)
-				printf("%s;", name);
-		printf("%s %" PRId64 "\n", place->line, place->bytes);
+			     profile_name_frame(profile, place->caller[j], level, name); level++) {
+				json_print_plain(stdout, name, MAX_NAME);
+				putchar(';');
+			}
+		json_print_plain(stdout, place->line, MAX_NAME);
+		printf(" %" PRId64 "\n", place->bytes);
 	}
 }
 

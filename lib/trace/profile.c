@@ -196,6 +196,17 @@ void reel_profile_move(uint16_t from, uint16_t to, uint64_t bytes)
 
 /* ---- The file ---- */
 
+/* Ends a line with a name, in which a newline is "\n" and a backslash is doubled. */
+static void write_name(FILE *to, const char *name)
+{
+	for (; *name; name++) {
+		if (*name == '\n' || *name == '\\')
+			putc('\\', to);
+		putc(*name == '\n' ? 'n' : *name, to);
+	}
+	putc('\n', to);
+}
+
 static void write_place(FILE *to, unsigned number)
 {
 	const struct place *place = &profile.place[number];
@@ -208,7 +219,8 @@ static void write_place(FILE *to, unsigned number)
 	fprintf(to, "place %u %" PRIu64 " %" PRId64, number, bytes, place->held_at_peak);
 	for (int i = 0; is_complete && i < place->depth; i++)
 		fprintf(to, " %" PRIxPTR, (uintptr_t)place->caller[i]);
-	fprintf(to, " at %s\n", is_complete ? place->call_site : "?");
+	fputs(" at ", to);
+	write_name(to, is_complete ? place->call_site : "?");
 }
 
 #if HAVE_LINK_H
@@ -228,11 +240,13 @@ static int write_module(struct dl_phdr_info *info, size_t size, void *context)
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
 
-		if (segment->p_type == PT_LOAD && segment->p_flags & PF_X)
-			fprintf(context, "code %" PRIxPTR " %" PRIxPTR " %" PRIxPTR " %s\n",
-				(uintptr_t)(info->dlpi_addr + segment->p_vaddr),
-				(uintptr_t)(info->dlpi_addr + segment->p_vaddr + segment->p_memsz),
-				(uintptr_t)info->dlpi_addr, name);
+		if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X))
+			continue;
+		fprintf(context, "code %" PRIxPTR " %" PRIxPTR " %" PRIxPTR " ",
+			(uintptr_t)(info->dlpi_addr + segment->p_vaddr),
+			(uintptr_t)(info->dlpi_addr + segment->p_vaddr + segment->p_memsz),
+			(uintptr_t)info->dlpi_addr);
+		write_name(context, name);
 	}
 	return 0;
 }

@@ -227,6 +227,22 @@ build hostile && REEL_PROFILE=hostile.profile ./hostile &&
 	"$reel" profile --json hostile.profile | grep -qF '"<b>\"&.c:8"'
 ok $? 'hostile names are escaped'
 
+# Folders whose names have a newline or a backslash, of the program and of its source.
+sed 's/^		reel_push/# 8 "new\\nline\/\\\\n.c"\n&/' push.c >newline.c
+folder=$(printf 'new\nli\\ne')
+mkdir "$folder" && build newline && mv newline "$folder" && REEL_PROFILE=newline.profile "$folder/newline" &&
+	"$reel" profile --json newline.profile >newline.json && grep -qF '"new\u000aline/\\n.c:8"' newline.json
+ok $? 'a newline in a name does not end a line'
+"$reel" profile newline.profile | grep -q 'new?line/\\n.c:8' && "$reel" profile --folded newline.profile >folded &&
+	! grep -qv ' [0-9]*$' folded
+ok $? 'nor one of the text'
+if "$reel" info | grep -q '^built_with_libdw: *yes'; then
+	grep -q 'main;three;' folded
+	ok $? 'and the functions of the program are found'
+else
+	skip 'names of functions: built without libdw'
+fi
+
 {
 	cat profile
 	awk 'BEGIN { for (i = 0; i < 2000; i++) printf "code %x %x 0 library-%d\n", 4096 * i + 4096, 4096 * i + 8192, i }'
