@@ -11,6 +11,7 @@ EXTRA_DIST += %D%/README.md %D%/pyproject.toml %D%/reel/py.typed \
 	%D%/reel/_package.py \
 	%D%/reel/_plan.py \
 	%D%/reel/_pool.py \
+	%D%/reel/_pyadjoint.py \
 	%D%/reel/_run.py \
 	%D%/reel/_sizes.py \
 	%D%/reel/schedules.py

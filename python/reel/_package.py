@@ -9,9 +9,7 @@ from typing import Any, Callable, List, Optional
 import numpy as np
 
 from ._pool import Parcel, Pool
-
-_MIN_BYTES = 1024
-"""A smaller array stays as it is: a parcel and its Python objects take more than it has."""
+from ._pyadjoint import MIN_BYTES
 
 _covered: "weakref.WeakSet[type]" = weakref.WeakSet()
 _active: "weakref.WeakSet[PackageData]" = weakref.WeakSet()
@@ -112,7 +110,7 @@ class PackageData:
 
     def _keep(self, value: Any) -> Any:
         if (not isinstance(value, np.ndarray) or isinstance(value, np.ma.MaskedArray) or value.dtype.hasobject
-                or value.nbytes < _MIN_BYTES):
+                or value.nbytes < MIN_BYTES):
             return value
         assert self._newest is not None, "continue_checkpointing() makes a group"
         return Value(self, self._newest, value)

@@ -6,6 +6,7 @@ from typing import Any, Dict, Iterator, NamedTuple, Optional, Set, Tuple
 from ._actions import (
     CheckpointSchedule, Copy, EndForward, EndReverse, Forward, Move, Reverse, StorageType)
 from ._plan import Action, Plan
+from ._pyadjoint import forward_class
 
 _REFUSED = {
     "online": "it drops states of which those that stay do not take over the steps; take 'periodic' or 'two-level'",
@@ -15,7 +16,7 @@ _REFUSED = {
 class PlanSchedule(CheckpointSchedule):
     """A plan, in the words of checkpoint_schedules: its first tier is RAM, the others are DISK.
 
-    A schedule is gone through once: a second gradient needs a new one, and a new forward sweep.
+    A schedule is gone through once. pyadjoint keeps its actions, and repeats them for another gradient.
     """
 
     _walk_has_end: bool
@@ -99,14 +100,14 @@ class PlanSchedule(CheckpointSchedule):
         """Working storage has the data of one step, that which is reversed next; that of others is kept."""
         if self._plan.planner == "store-all":
             self._n = action.last
-            yield Forward(action.first, action.last, False, True, StorageType.WORK)
+            yield forward_class()(action.first, action.last, False, True, StorageType.WORK)
             return
         for step in range(action.first, action.last):
             keeps = step < action.last - 1 or not is_reversed
             if keeps:
                 kept.add(step)
             self._n = step + 1
-            yield Forward(step, step + 1, False, True, StorageType.RAM if keeps else StorageType.WORK)
+            yield forward_class()(step, step + 1, False, True, StorageType.RAM if keeps else StorageType.WORK)
 
     def _reverse(self, action: Action, kept: Set[int]) -> Iterator[Any]:
         if self._plan.planner == "store-all":
@@ -126,7 +127,8 @@ class PlanSchedule(CheckpointSchedule):
 
     def _forward(self, first: int, last: int, store: Optional[Action]) -> Any:
         self._n = last
-        return Forward(first, last, store is not None, False, self._storage(store) if store else StorageType.WORK)
+        storage = self._storage(store) if store else StorageType.WORK
+        return forward_class()(first, last, store is not None, False, storage)
 
     def _bring(self, action: Action) -> Any:
         self._n = action.first
