@@ -199,6 +199,7 @@ dist_check_SCRIPTS += \
 	%D%/tools/t-options.sh $(any_build) \
 	%D%/dropin/t-petsc.sh $(compiles) \
 	%D%/dropin/t-petsc-examples.sh $(compiles) \
+	%D%/dropin/t-petsc-random.sh $(compiles) \
 	%D%/tools/t-plan.sh $(one_thread) $(slow) \
 	%D%/tools/t-profile.sh $(any_build) \
 	%D%/tools/t-report.sh $(any_build) \

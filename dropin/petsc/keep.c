@@ -226,7 +226,8 @@ PetscErrorCode reel_petsc_keep(TSTrajectory tj, TS ts, PetscInt number, Vec X, P
 	PetscFunctionReturn(0);
 }
 
-static PetscErrorCode fetch_stages(TS ts, const struct step *step, const char *data)
+static PetscErrorCode fetch_stages(struct trajectory *self, TS ts, const struct step *step,
+				   const char *data)
 {
 	PetscInt n;
 	PetscBool ends_in_solution = PETSC_FALSE;
@@ -241,6 +242,9 @@ static PetscErrorCode fetch_stages(TS ts, const struct step *step, const char *d
 		PetscCall(reel_petsc_write(Y[--n], data));
 	for (PetscInt i = 0; i < n; i++)
 		PetscCall(reel_petsc_write(Y[i], data + bytes * (size_t)(i + 1)));
+	self->is_fresh = PETSC_TRUE;
+	if (self->last_stage)
+		PetscCall(VecCopy(Y[self->last_number], self->last_stage));
 	if (step->has_tangents)
 		PetscCall(copy_tangents(ts, (char *)data + bytes * (size_t)(n + 1), PETSC_FALSE,
 					&tangents));
@@ -264,7 +268,7 @@ PetscErrorCode reel_petsc_fetch(TSTrajectory tj, TS ts, PetscInt number)
 	if (code && !error)
 		reel_parcel_unpin(step->kept);
 	PetscCall(code);
-	code = step->has_stages ? fetch_stages(ts, step, data) : reel_petsc_load(tj, ts, data);
+	code = step->has_stages ? fetch_stages(self, ts, step, data) : reel_petsc_load(tj, ts, data);
 	reel_parcel_unpin(step->kept);
 	PetscCall(code);
 	PetscFunctionReturn(0);

@@ -19,4 +19,5 @@ libreel_petsc_la_LDFLAGS = -module -avoid-version -shared -no-undefined $(NO_UND
 	-export-symbols-regex '^PetscDLLibraryRegister_'
 endif
 
-EXTRA_DIST += %D%/README.md tests/dropin/petsc.sh tests/dropin/t-petsc-adjoint.c tests/dropin/t-petsc-ranks.c
+EXTRA_DIST += %D%/README.md tests/dropin/petsc.sh tests/dropin/t-petsc-adjoint.c tests/dropin/t-petsc-random.c \
+	tests/dropin/t-petsc-ranks.c

@@ -391,7 +391,7 @@ PetscErrorCode reel_petsc_go_to_resumed(TSTrajectory tj, TS ts)
 	PetscFunctionBegin;
 	ts->steps = self->steps;
 	ts->ptime = step->time;
-	ts->ptime_prev = step[-1].time;
+	ts->ptime_prev = step[-1].begin;
 	ts->time_step = self->next_size;
 	ts->steprestart = step->restarts;
 	PetscCall(reel_petsc_watch(ts));

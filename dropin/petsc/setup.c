@@ -200,7 +200,7 @@ static void close_plan(struct trajectory *self)
  * A step before an event is not taken again as it was if the event has changed more than the
  * solution, as a switch in the right-hand side. So solutions are compared where there are events.
  */
-static PetscBool needs_audit(const struct trajectory *self, TS ts)
+PetscBool reel_petsc_needs_audit(const struct trajectory *self, TS ts)
 {
 	return (PetscBool)(self->used.audits || ts->event);
 }
@@ -211,7 +211,7 @@ static PetscErrorCode has_plan(const struct trajectory *self, TS ts, int64_t ste
 {
 	PetscBool has_here = (PetscBool)(self->run && self->problem.steps == steps &&
 					 self->state_bytes == bytes &&
-					 self->is_audited == needs_audit(self, ts));
+					 self->is_audited == reel_petsc_needs_audit(self, ts));
 
 	PetscFunctionBegin;
 	PetscCallMPI(MPI_Allreduce(&has_here, has, 1, MPIU_BOOL, MPI_LAND, self->comm));
@@ -234,7 +234,7 @@ PetscErrorCode reel_petsc_plan(TSTrajectory tj, TS ts)
 	if (has)
 		PetscFunctionReturn(0);
 	close_plan(self);
-	self->is_audited = needs_audit(self, ts);
+	self->is_audited = reel_petsc_needs_audit(self, ts);
 	self->state_bytes = bytes;
 	describe_problem(self, ts, steps);
 	PetscCall(name_planner(self, steps));

@@ -197,8 +197,10 @@ PetscErrorCode reel_petsc_note_step(TSTrajectory tj, TS ts, PetscInt number, Pet
 	PetscCall(reel_petsc_make_room(self, number, 0));
 	if (!number)
 		self->attempts = 0;
-	else if (!has_attempt(self))
-		PetscCall(add_attempt(self, size_of(ts, self->step[number - 1].time, time), TAKEN));
+	else
+		self->step[number - 1].begin = ts->ptime_prev;
+	if (number && !has_attempt(self))
+		PetscCall(add_attempt(self, size_of(ts, ts->ptime_prev, time), TAKEN));
 	if (number && number <= self->steps)
 		take_anew(self, number);
 	self->step[number].time = time;
@@ -257,7 +259,23 @@ static PetscErrorCode take_attempts(TSTrajectory tj, TS ts, const struct attempt
 	PetscFunctionReturn(0);
 }
 
-/* TSSolve() calls what the program has set between two steps; the monitors are not called again. */
+/* What the program has set between two steps is called as by TSSolve(); monitors are not. */
+static PetscErrorCode go_between(TS ts, const struct step *step, PetscInt number)
+{
+	PetscFunctionBegin;
+	ts->steps = number;
+	ts->ptime = step->time;
+	ts->ptime_prev = number ? step[-1].begin : step->time;
+	ts->steprestart = step->restarts;
+	if (number)
+		PetscCall(TSPostStep(ts));
+	ts->ptime = step->begin;
+	PetscCall(TSPreStep(ts));
+	ts->ptime = step->begin;
+	PetscFunctionReturn(0);
+}
+
+/* A step that is kept with its stages is not taken again: it might not come out as it was. */
 static PetscErrorCode take_step(TSTrajectory tj, TS ts, PetscInt number)
 {
 	const struct trajectory *self = tj->data;
@@ -265,14 +283,12 @@ static PetscErrorCode take_step(TSTrajectory tj, TS ts, PetscInt number)
 	const struct attempt *attempt = &self->attempt[step->attempt];
 
 	PetscFunctionBegin;
-	ts->steps = number;
-	ts->ptime = step->time;
-	ts->ptime_prev = number ? step[-1].time : step->time;
+	if (step[1].kept && step[1].has_stages) {
+		PetscCall(reel_petsc_fetch(tj, ts, number + 1));
+		PetscFunctionReturn(0);
+	}
 	ts->time_step = attempt->size;
-	ts->steprestart = step->restarts;
-	if (number)
-		PetscCall(TSPostStep(ts));
-	PetscCall(TSPreStep(ts));
+	PetscCall(go_between(ts, step, number));
 	PetscCall(take_attempts(tj, ts, &attempt));
 	while (attempt->fate == ROLLED_BACK) {
 		PetscCall(TSRollBack(ts));
@@ -281,8 +297,6 @@ static PetscErrorCode take_step(TSTrajectory tj, TS ts, PetscInt number)
 		PetscCall(take_attempts(tj, ts, &attempt));
 	}
 	tj->recomps++;
-	if (step[1].restarts && step[1].kept)
-		PetscCall(reel_petsc_fetch(tj, ts, number + 1));
 	PetscFunctionReturn(0);
 }
 

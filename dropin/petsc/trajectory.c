@@ -96,15 +96,16 @@ static PetscErrorCode begin(TSTrajectory tj, TS ts)
 	self->given = -1;
 	self->at = 0;
 	PetscCall(reel_petsc_look_at_method(tj, ts));
+	PetscCall(VecDestroy(&self->last));
+	if (self->is_planned)
+		PetscCall(reel_petsc_plan(tj, ts));
+	if (self->is_planned ? self->is_audited || *self->used.restart : tj->solution_only)
+		PetscCall(VecDuplicate(ts->vec_sol, &self->last));
 	if (!self->is_planned)
 		PetscFunctionReturn(0);
-	PetscCall(reel_petsc_plan(tj, ts));
 	self->plan_end = (PetscInt)self->problem.steps;
 	if (self->problem.steps == REEL_UNKNOWN_STEPS)
 		self->plan_end = -1;
-	PetscCall(VecDestroy(&self->last));
-	if (self->is_audited || *self->used.restart)
-		PetscCall(VecDuplicate(ts->vec_sol, &self->last));
 	PetscCall(start_run(tj, ts));
 	PetscFunctionReturn(0);
 }
@@ -120,25 +121,52 @@ static PetscBool is_beyond_plan(const struct trajectory *self, PetscInt number)
 	return (PetscBool)(self->plan_end >= 0 && number > self->plan_end);
 }
 
+/* TSSolve() writes this time at its end, so that a mark there shows whether one has ended. */
+static const PetscReal under_way = PETSC_MIN_REAL;
+
+static PetscBool is_event(TS ts, PetscInt number)
+{
+	PetscInt i = ts->event ? ts->event->recorder.ctr : 0;
+
+	while (i > 0 && ts->event->recorder.stepnum[i - 1] > number)
+		i--;
+	return (PetscBool)(i > 0 && ts->event->recorder.stepnum[i - 1] == number);
+}
+
+/*
+ * Returns whether what the step to this solution depends on is not all in the solution before it:
+ * before the first step of a TSSolve() that goes on the program may have changed the solution, and
+ * a step of another time may begin with a derivative of the time before. What an event changes is
+ * not changed by a replay, neither the solution nor the right-hand side; the next step may begin
+ * with a derivative of before.
+ */
+static PetscBool stands_alone(const struct trajectory *self, TS ts, PetscInt number)
+{
+	const struct step *step = &self->step[number - 1];
+
+	return (PetscBool)(ts->solvetime != under_way || step->begin != step->time ||
+			   is_event(ts, number) || (self->goes_on && is_event(ts, number - 1)));
+}
+
 /*
  * The last step of the plan is kept with its stages: by the time of its reversal the TS may have
  * gone on, or the program may have put something else into its vector. Steps beyond those that were
- * planned are kept, too, and so is the solution of an event, which a replay would not find again.
+ * planned are kept, too, and so are those that a replay would not find again.
  */
 static PetscErrorCode keep_planned(TSTrajectory tj, TS ts, PetscInt number, Vec X)
 {
 	const struct trajectory *self = tj->data;
+	PetscBool is_last = (PetscBool)(is_end_of_plan(self, number) || is_beyond_plan(self, number));
 
 	PetscFunctionBegin;
-	if (number && (is_end_of_plan(self, number) || is_beyond_plan(self, number)))
-		PetscCall(reel_petsc_keep(tj, ts, number, X, PETSC_TRUE));
-	else if (number && self->step[number].restarts) {
-		PetscCheck(!*self->used.restart, self->comm, PETSC_ERR_SUP,
-			   "Reel: -ts_trajectory_reel_restart: the program has restarted step "
-			   "%" PetscInt_FMT ", whose solution a restart file does not have",
-			   number);
-		PetscCall(reel_petsc_keep(tj, ts, number, X, PETSC_FALSE));
-	}
+	if (!number || (!is_last && !stands_alone(self, ts, number)))
+		PetscFunctionReturn(0);
+	PetscCheck(is_last || !*self->used.restart, self->comm, PETSC_ERR_SUP,
+		   "Reel: -ts_trajectory_reel_restart: before step %" PetscInt_FMT
+		   " the program has set the clock, or TSSolve() has ended, and a restart file does "
+		   "not have what has changed then",
+		   number - 1);
+	PetscCall(reel_petsc_keep(tj, ts, number, X, PETSC_TRUE));
 	PetscFunctionReturn(0);
 }
 
@@ -163,6 +191,13 @@ static PetscErrorCode set_planned(TSTrajectory tj, TS ts, PetscInt number, Vec X
 	PetscFunctionReturn(0);
 }
 
+/* Returns whether a step of those that are all kept is kept with its stages. */
+static PetscBool has_stages(TSTrajectory tj, TS ts, PetscInt number)
+{
+	return (PetscBool)(number && tj->adjoint_solve_mode &&
+			   (!tj->solution_only || stands_alone(tj->data, ts, number)));
+}
+
 static PetscErrorCode set(TSTrajectory tj, TS ts, PetscInt number, PetscReal time, Vec X)
 {
 	struct trajectory *self = tj->data;
@@ -177,8 +212,10 @@ static PetscErrorCode set(TSTrajectory tj, TS ts, PetscInt number, PetscReal tim
 		   "Reel: step %" PetscInt_FMT " after step %" PetscInt_FMT
 		   ": checkpoints need the steps one after the other",
 		   number, self->steps);
-	if (!number)
+	if (!number) {
+		ts->solvetime = under_way;
 		PetscCall(begin(tj, ts));
+	}
 	if (!number && self->steps)
 		PetscFunctionReturn(0);
 	reel_petsc_end_step(self, ts);
@@ -188,9 +225,8 @@ static PetscErrorCode set(TSTrajectory tj, TS ts, PetscInt number, PetscReal tim
 	if (self->is_planned)
 		PetscCall(set_planned(tj, ts, number, X));
 	else
-		PetscCall(reel_petsc_keep(tj, ts, number, X,
-					  (PetscBool)(number && tj->adjoint_solve_mode &&
-						      !tj->solution_only)));
+		PetscCall(reel_petsc_keep(tj, ts, number, X, has_stages(tj, ts, number)));
+	ts->solvetime = under_way;
 	PetscFunctionReturn(0);
 }
 
@@ -228,7 +264,7 @@ static PetscErrorCode begin_reverse(TSTrajectory tj, TS ts)
 	if (self->is_reverse)
 		PetscFunctionReturn(0);
 	self->is_reverse = PETSC_TRUE;
-	if (self->last)
+	if (self->is_planned && self->last)
 		PetscCall(VecCopy(self->last, ts->vec_sol));
 	if (!self->is_planned)
 		PetscCall(reel_petsc_announce(tj, self->steps));
@@ -293,6 +329,34 @@ static PetscErrorCode get_planned(TSTrajectory tj, TS ts, PetscInt number)
 	PetscFunctionReturn(0);
 }
 
+/*
+ * Compares what a step that was taken again came to with the solution that is kept, and gives the TS
+ * that one. Where it need not have its bits, more is let through than a nonlinear solver leaves that
+ * begins with another guess or Jacobian, and less than what a switch in the right-hand side does.
+ */
+static PetscErrorCode compare_with_kept(TSTrajectory tj, TS ts, PetscInt number)
+{
+	struct trajectory *self = tj->data;
+	PetscReal size, difference, tolerance = reel_petsc_needs_audit(self, ts) ? 0 : 1e-6;
+	PetscBool is_same;
+
+	PetscFunctionBegin;
+	PetscCall(VecCopy(ts->vec_sol, self->last));
+	PetscCall(reel_petsc_fetch(tj, ts, number));
+	PetscCall(VecEqual(self->last, ts->vec_sol, &is_same));
+	if (is_same)
+		PetscFunctionReturn(0);
+	PetscCall(VecAXPY(self->last, -1, ts->vec_sol));
+	PetscCall(VecNorm(self->last, NORM_INFINITY, &difference));
+	PetscCall(VecNorm(ts->vec_sol, NORM_INFINITY, &size));
+	PetscCheck(tolerance && difference <= tolerance * size, self->comm, PETSC_ERR_LIB,
+		   "Reel: step %" PetscInt_FMT
+		   " does not replay: run again from the same solution, it leaves another one than the "
+		   "first time; keep the stages, without -ts_trajectory_solution_only",
+		   number - 1);
+	PetscFunctionReturn(0);
+}
+
 /* With the stages of the step that led to it, which are kept, or come of taking the step again. */
 static PetscErrorCode get_kept(TSTrajectory tj, TS ts, PetscInt number)
 {
@@ -308,6 +372,7 @@ static PetscErrorCode get_kept(TSTrajectory tj, TS ts, PetscInt number)
 	}
 	PetscCall(reel_petsc_fetch(tj, ts, number - 1));
 	PetscCall(reel_petsc_replay(tj, ts, number - 1, number));
+	PetscCall(compare_with_kept(tj, ts, number));
 	PetscFunctionReturn(0);
 }
 
@@ -320,7 +385,7 @@ static void turn(TSTrajectory tj, TS ts, PetscInt number)
 	ts->ptime = step->time;
 	if (!number)
 		return;
-	ts->ptime_prev = step[-1].time;
+	ts->ptime_prev = step[-1].begin;
 	ts->time_step = ts->ptime - ts->ptime_prev;
 	if (tj->adjoint_solve_mode)
 		ts->time_step = -ts->time_step;

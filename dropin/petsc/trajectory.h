@@ -23,6 +23,7 @@
 /* A step, and the solution from which it begins, which has its number. */
 struct step {
 	PetscReal time;	     /* of the solution */
+	PetscReal begin;     /* of the step; not `time` if the program has set the clock */
 	PetscInt attempt;    /* the first one to take it */
 	reel_parcel *kept;   /* the solution, or NULL */
 	PetscBool has_stages; /* `kept` has the stages of the step before, too */
@@ -85,7 +86,8 @@ struct trajectory {
 	PetscInt capacity, steps; /* `steps` were taken; step[steps] has the last solution */
 	PetscInt plan_end; /* the plan's number of steps; unknown: where the end was met, or -1 */
 	PetscBool is_audited; /* the run compares solutions */
-	Vec last; /* the last one that was set, if solutions are compared, or for a restart */
+	Vec last; /* of a plan: the last one that was set, if solutions are compared, or for a
+		     restart; of a step that was taken again: what it came to */
 	PetscBool is_reverse;
 	reel_action action;
 	PetscBool is_given; /* `action` is a REVERSE, whose step the TS has */
@@ -125,6 +127,8 @@ PetscErrorCode reel_petsc_decompose(TSTrajectory tj);
 /* ---- setup.c: the pool, the plan and its run ---- */
 
 PetscErrorCode reel_petsc_set_up(TSTrajectory tj, TS ts);
+/* Returns whether steps that are taken again have to come to the same bits. */
+PetscBool reel_petsc_needs_audit(const struct trajectory *self, TS ts);
 /* Makes a plan anew if the number of steps that the TS is expected to take has changed. */
 PetscErrorCode reel_petsc_plan(TSTrajectory tj, TS ts);
 PetscErrorCode reel_petsc_take_down(TSTrajectory tj);

@@ -22,6 +22,7 @@
  *	-clone          at last, another TS with the same controller, and no trajectory, solves
  *	-later N        after the first solve there are N checkpoints
  *	-mu MU
+ *	-forget MU      this is mu in the adjoint solve
  *	-integral HOW   forward or reverse: that sweep adds the integral of the sum of x^2 up
  *	-kill N         the process ends itself before step N
  *	-kill_adjoint N the same, before the first adjoint step at or below N
@@ -32,7 +33,7 @@
 #include <petscts.h>
 
 typedef struct {
-	PetscReal mu;
+	PetscReal mu, later_mu;
 	PetscInt adjoints, pause, n, work, end, retry, halt, kill, kill_adjoint;
 	char later[16];
 	PetscBool clips, hand, lookup, bounce, spoils, was_retried, first, switches, clones;
@@ -457,6 +458,8 @@ static PetscErrorCode solve(TS ts, Vec X, Problem *problem, PetscInt number)
 	else
 		PetscCall(solve_in_parts(ts, X, problem));
 	PetscCall(VecView(X, problem->output));
+	if (problem->later_mu > 0)
+		problem->mu = problem->later_mu;
 	if (problem->spoils)
 		PetscCall(VecSet(X, 5));
 	if (problem->lookup)
@@ -530,6 +533,7 @@ static PetscErrorCode get_options(Problem *problem, PetscInt *solves)
 	PetscCall(PetscOptionsGetString(NULL, NULL, "-later", problem->later, sizeof problem->later,
 					NULL));
 	PetscCall(PetscOptionsGetReal(NULL, NULL, "-mu", &problem->mu, NULL));
+	PetscCall(PetscOptionsGetReal(NULL, NULL, "-forget", &problem->later_mu, NULL));
 	PetscCall(PetscOptionsGetBool(NULL, NULL, "-spoil", &problem->spoils, NULL));
 	PetscCall(PetscOptionsGetBool(NULL, NULL, "-clip", &problem->clips, NULL));
 	PetscCall(PetscOptionsGetBool(NULL, NULL, "-bounce", &problem->bounce, NULL));

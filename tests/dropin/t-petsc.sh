@@ -231,6 +231,9 @@ for build in $builds; do
 		same -ts_trajectory_solution_only
 	done
 	reference=
+	for options in '-forget 2' '-forget 3.000000001 -ts_trajectory_reel_audit'; do
+		refused 'does not replay' -ts_adapt_type none -ts_trajectory_solution_only $options
+	done
 	restarts
 	ranks
 	refused 'checkpoints are gone' -adjoints 2 -ts_adapt_type none -ts_trajectory_max_cps_ram 3
