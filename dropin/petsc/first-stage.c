@@ -4,7 +4,7 @@
  * step begins with the derivative that the step before ended with, at its last stage. That is the
  * solution, but may differ from it in the last bits, where a sum with one more term is added up in
  * another order. Then a checkpoint has that stage, too, and a step that is taken again begins with
- * the derivative there.
+ * the derivative there. So may the time of that stage differ from the step's end.
  */
 #include "trajectory.h"
 
@@ -60,14 +60,14 @@ static PetscErrorCode compare_sums(TS ts, PetscInt s, const PetscReal *b, PetscB
 PetscErrorCode reel_petsc_look_at_method(TSTrajectory tj, TS ts)
 {
 	struct trajectory *self = tj->data;
-	const PetscReal *A = NULL, *b = NULL;
+	const PetscReal *A = NULL, *b = NULL, *c = NULL;
 	PetscBool is_rk, goes_on = PETSC_FALSE, are_equal = PETSC_TRUE;
 	PetscInt s = 0;
 
 	PetscFunctionBegin;
 	PetscCall(PetscObjectTypeCompare((PetscObject)ts, TSRK, &is_rk));
 	if (is_rk)
-		PetscCall(TSRKGetTableau(ts, &s, &A, &b, NULL, NULL, NULL, NULL, &goes_on));
+		PetscCall(TSRKGetTableau(ts, &s, &A, &b, &c, NULL, NULL, NULL, &goes_on));
 	goes_on = (PetscBool)(goes_on && (self->is_planned || tj->solution_only));
 	if (A != self->tableau || goes_on != self->goes_on) {
 		if (goes_on && s <= 64)
@@ -77,6 +77,7 @@ PetscErrorCode reel_petsc_look_at_method(TSTrajectory tj, TS ts)
 	self->tableau = A;
 	self->goes_on = goes_on;
 	self->last_number = s - 1;
+	self->last_time = c ? c[s - 1] : 1;
 	/* The solution may have another size than that of the last solve. */
 	PetscCall(VecDestroy(&self->last_stage));
 	if (goes_on)
@@ -100,16 +101,57 @@ PetscErrorCode reel_petsc_last_stage(TSTrajectory tj, TS ts, Vec *stage)
 	PetscFunctionReturn(0);
 }
 
+static PetscErrorCode get_operations(TS ts, DMTSOps *operations)
+{
+	DM dm;
+	DMTS functions;
+
+	PetscFunctionBegin;
+	PetscCall(TSGetDM(ts, &dm));
+	PetscCall(DMGetDMTS(dm, &functions));
+	*operations = functions->ops;
+	PetscFunctionReturn(0);
+}
+
+/* In place of the right-hand side for one call. */
+static PetscErrorCode rhs_of_last_stage(TS ts, PetscReal time, Vec Y, Vec F, void *context)
+{
+	struct trajectory *self = ts->trajectory->data;
+	DMTSOps operations;
+
+	PetscFunctionBegin;
+	(void)time;
+	PetscCall(get_operations(ts, &operations));
+	operations->rhsfunction = self->rhs;
+	PetscCall(self->rhs(ts, self->derivative_time, Y, F, context));
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode put_time(struct trajectory *self, TS ts)
+{
+	DMTSOps operations;
+
+	PetscFunctionBegin;
+	PetscCall(get_operations(ts, &operations));
+	if (!operations->rhsfunction || operations->rhsfunction == rhs_of_last_stage)
+		PetscFunctionReturn(0);
+	self->rhs = operations->rhsfunction;
+	operations->rhsfunction = rhs_of_last_stage;
+	PetscFunctionReturn(0);
+}
+
 /* The derivative of the first stage is calculated between these two calls. */
 static PetscErrorCode put_first_stage(TS ts, PetscReal time, PetscInt number, Vec *Y)
 {
-	const struct trajectory *self = ts->trajectory->data;
+	struct trajectory *self = ts->trajectory->data;
 
 	PetscFunctionBegin;
 	if (self->post_stage)
 		PetscCall(self->post_stage(ts, time, number, Y));
-	if (number == 0)
+	if (number == 0) {
 		PetscCall(VecCopy(self->last_stage, Y[0]));
+		PetscCall(put_time(self, ts));
+	}
 	if (number == 1)
 		PetscCall(VecCopy(ts->vec_sol, Y[0]));
 	PetscFunctionReturn(0);
@@ -125,6 +167,10 @@ PetscErrorCode reel_petsc_begin_step(struct trajectory *self, TS ts)
 	PetscFunctionBegin;
 	self->post_stage = ts->poststage;
 	if (self->is_fresh && self->goes_on && !ts->steprestart) {
+		const struct step *step = &self->step[ts->steps];
+
+		self->derivative_time =
+			step[-1].begin + self->attempt[step->attempt - 1].size * self->last_time;
 		if (!self->has_last_stage)
 			PetscCall(VecCopy(ts->vec_sol, self->last_stage));
 		ts->poststage = put_first_stage;
@@ -135,10 +181,19 @@ PetscErrorCode reel_petsc_begin_step(struct trajectory *self, TS ts)
 	PetscFunctionReturn(0);
 }
 
-void reel_petsc_end_step(const struct trajectory *self, TS ts)
+/* A step that failed may not have called the right-hand side. */
+PetscErrorCode reel_petsc_end_step(const struct trajectory *self, TS ts)
 {
-	if (ts->poststage == put_first_stage)
-		ts->poststage = self->post_stage;
+	DMTSOps operations;
+
+	PetscFunctionBegin;
+	if (ts->poststage != put_first_stage)
+		PetscFunctionReturn(0);
+	ts->poststage = self->post_stage;
+	PetscCall(get_operations(ts, &operations));
+	if (operations->rhsfunction == rhs_of_last_stage)
+		operations->rhsfunction = self->rhs;
+	PetscFunctionReturn(0);
 }
 
 PetscErrorCode reel_petsc_step(TSTrajectory tj, TS ts)
@@ -153,7 +208,7 @@ PetscErrorCode reel_petsc_step(TSTrajectory tj, TS ts)
 	ts->event = NULL;
 	code = TSStep(ts);
 	ts->event = event;
-	reel_petsc_end_step(self, ts);
+	PetscCall(reel_petsc_end_step(self, ts));
 	PetscCall(code);
 	PetscFunctionReturn(0);
 }

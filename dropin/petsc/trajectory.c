@@ -218,7 +218,7 @@ static PetscErrorCode set(TSTrajectory tj, TS ts, PetscInt number, PetscReal tim
 	}
 	if (!number && self->steps)
 		PetscFunctionReturn(0);
-	reel_petsc_end_step(self, ts);
+	PetscCall(reel_petsc_end_step(self, ts));
 	self->is_fresh = PETSC_FALSE;
 	PetscCall(reel_petsc_note_step(tj, ts, number, time));
 	self->step[number].restarts = (PetscBool)(!number || ts->steprestart);

@@ -75,10 +75,13 @@ struct trajectory {
 	/* ---- The last stage of the step before (first-stage.c) ---- */
 	const PetscReal *tableau; /* the method that was looked at */
 	PetscInt last_number;
+	PetscReal last_time; /* of a step, in steps: 1, but for rounding */
 	PetscBool goes_on;	  /* it begins with that stage, and steps are taken again */
 	PetscBool has_last_stage; /* a checkpoint has that stage, too */
 	PetscBool is_fresh;	  /* the TS has a solution that was loaded */
 	Vec last_stage;		  /* of that solution */
+	PetscReal derivative_time; /* at which the derivative there was calculated */
+	PetscErrorCode (*rhs)(TS, PetscReal, Vec, Vec, void *);
 	PetscErrorCode (*post_stage)(TS, PetscReal, PetscInt, Vec *);
 
 	/* ---- The sweeps ---- */
@@ -150,7 +153,7 @@ PetscErrorCode reel_petsc_last_stage(TSTrajectory tj, TS ts, Vec *stage);
 PetscErrorCode reel_petsc_step(TSTrajectory tj, TS ts);
 /* reel_petsc_step() calls these before and after its step; TSSolve() takes a resumed step itself. */
 PetscErrorCode reel_petsc_begin_step(struct trajectory *self, TS ts);
-void reel_petsc_end_step(const struct trajectory *self, TS ts);
+PetscErrorCode reel_petsc_end_step(const struct trajectory *self, TS ts);
 
 /* ---- keep.c: steps in parcels ---- */
 

@@ -26,7 +26,8 @@ for build in $builds; do
 	[ -f random ] || break
 	seeds=20
 	[ -z "$TEST_LONG" ] || seeds=500
-	compared 1 1 "$seeds"
+	# Program 65: the last stage of 5dp is not quite at the end of a step, with a right-hand side of the time.
+	compared 1 46 "$seeds"
 	compared 2 1001 $((seeds / 4))
 	[ -n "$TEST_LONG" ] || break
 done
