@@ -310,7 +310,8 @@ static PetscErrorCode take_steps(TSTrajectory tj, TS ts, PetscInt first, PetscIn
 
 /*
  * The end is not looked for again: a step that ended there has its size already. Nor are integrals
- * along the way added up again.
+ * along the way added up again. An adjoint step that comes after many iterations of a nonlinear
+ * solver might be given a Jacobian of before (-snes_lag_jacobian).
  */
 PetscErrorCode reel_petsc_replay(TSTrajectory tj, TS ts, PetscInt first, PetscInt last)
 {
@@ -336,5 +337,7 @@ PetscErrorCode reel_petsc_replay(TSTrajectory tj, TS ts, PetscInt first, PetscIn
 	ts->exact_final_time = ending;
 	ts->costintegralfwd = integrates;
 	PetscCall(code);
+	if (ts->snes)
+		PetscCall(SNESSetIterationNumber(ts->snes, 0));
 	PetscFunctionReturn(0);
 }

@@ -231,6 +231,8 @@ for build in $builds; do
 		same -ts_trajectory_solution_only
 	done
 	reference=
+	wanted 1 -ts_type cn -ts_adapt_type none -snes_lag_jacobian 2
+	checkpoints
 	for options in '-forget 2' '-forget 3.000000001 -ts_trajectory_reel_audit'; do
 		refused 'does not replay' -ts_adapt_type none -ts_trajectory_solution_only $options
 	done
