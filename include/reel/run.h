@@ -220,6 +220,8 @@ struct reel_run_options {
 	 * a step for the first time, as the values at a gauge; and unpack both. In the forward
 	 * sweep save_adjoint is called, too, and `adjoint` is NULL. Both callbacks or neither.
 	 * They return 0, or an error below 0: the file is not written, or not resumed from.
+	 * After -EAGAIN, on all ranks, save_adjoint is called again after the next action, and
+	 * no failure is reported.
 	 */
 	int (*save_adjoint)(void *context, const void *adjoint, void *bytes);
 	int (*load_adjoint)(void *context, void *adjoint, const void *bytes);

@@ -412,20 +412,23 @@ unsigned reel_restart_requests(const reel_run *run, const reel_action *action)
 /*
  * A restart file that cannot be written does not end the sweep. Of several such files in a row the
  * first is reported. A request that comes while the file is written is served by the next one.
+ * While save_adjoint() returns -EAGAIN the file stays due, and nothing has failed.
  */
 int reel_restart_save(reel_run *run, void *context, const void *adjoint, bool ends)
 {
 	uint32_t requests = reel_save_requests();
-	int error;
+	int packed, error;
 
 	REEL_ASSERT(can_be_saved(run));
 	/*
 	 * pack() comes first: if its callback is left, no file is open, and the thread can be
 	 * cancelled as before.
 	 */
-	error = write_file(run, pack(run, context, adjoint), adjoint);
+	packed = pack(run, context, adjoint);
+	error = write_file(run, packed, adjoint);
 	reel_restart_drop_packed(run);
-	note_save(run, error);
+	if (packed != -EAGAIN)
+		note_save(run, error);
 	if (error)
 		return 0;
 	run->served = requests;

@@ -383,6 +383,13 @@ static int refuse_to_unpack(void *context, void *adjoint, const void *bytes)
 	return -ECANCELED;
 }
 
+static int pack_later(void *context, const void *adjoint, void *bytes)
+{
+	static int calls;
+
+	return ++calls % 3 ? -EAGAIN : pack(context, adjoint, bytes);
+}
+
 static void callbacks_that_refuse(void)
 {
 	reel_plan *plan = plan_of(REEL_BINOMIAL);
@@ -401,6 +408,15 @@ static void callbacks_that_refuse(void)
 	ok(!stats.saves && stats.failed_saves > 0, "without a file");
 	is_int(files_here(), 0, "and leaves none");
 	reel_run_close(checkpoint);
+
+	options.save_adjoint = pack_later;
+	checkpoint = open_checkpoint(plan, &copied, &options);
+	is_int(reel_run_forward(checkpoint, &gatherer.run, &state), 0, "to pack before a later action");
+	reel_run_get_stats(checkpoint, &stats);
+	ok(stats.saves && !stats.failed_saves, "which is no failure");
+	reel_run_close(checkpoint);
+	unlink(PATH);
+	state = start;
 
 	options.save_adjoint = pack;
 	options.adjoint_bytes = sizeof(struct packed);

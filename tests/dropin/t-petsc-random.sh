@@ -14,8 +14,8 @@ compared() {
 	timeout -k 5 1000 "$@" </dev/null >out 2>&1 && ! grep -q 'PETSc itself fails' out
 	ok $? "$name: $seeds programs from seed $first on, $ranks ranks: $(tail -n 1 out)"
 	grep -v ' 0 wrong' out | sed 's/^/#   /' | head -n 20
-	[ -z "$(ls restart* 2>/dev/null)" ]
-	ok $? "$name: and no restart file is left"
+	[ -z "$(ls restart* 2>/dev/null)" ] && ! grep -q 'was not' out
+	ok $? "$name: no restart file is left, and each was written"
 }
 
 for build in $builds; do
