@@ -64,15 +64,6 @@ static inline void relax(void)
 	reel_yield_point();
 }
 
-/*
- * Sequentially consistent: pairs with arrive() and let_go_on() (barrier.c) and with
- * reel_ordered_done() (ordered.c). Makes all that preceded the change of the word visible.
- */
-bool reel_omp_has_come(const struct reel_omp_wait *wait)
-{
-	return atomic_load_explicit(wait->word, memory_order_seq_cst) - wait->value <= wait->beyond;
-}
-
 static bool is_over(const struct reel_omp_wait *wait)
 {
 	/*

@@ -17,8 +17,15 @@ struct reel_omp_wait {
 	unsigned looks;
 };
 
-/* Returns true if the word has, or has had, that value. What came before its change is visible then. */
-bool reel_omp_has_come(const struct reel_omp_wait *wait);
+/* Returns true if the word has, or has had, that value. */
+static inline bool reel_omp_has_come(const struct reel_omp_wait *wait)
+{
+	/*
+	 * Sequentially consistent: pairs with arrive() and let_go_on() (barrier.c) and with
+	 * reel_ordered_done() (ordered.c). Makes all that preceded the change of the word visible.
+	 */
+	return atomic_load_explicit(wait->word, memory_order_seq_cst) - wait->value <= wait->beyond;
+}
 
 /*
  * Waits without sleeping, for some ten microseconds. Returns whether the wait is over: the value has

@@ -259,26 +259,16 @@ void reel_worker_barrier(reel_worker *worker)
 	end_phase(worker);
 }
 
-/* Gives back the lane that no other thread takes: other lanes may wait for turns of this lane. */
-static void give_turns_up(reel_worker *worker)
-{
-	reel_region *region = worker->region;
-	int32_t lanes = reel_region_lanes(region), index = lanes;
-
-	REEL_ASSERT(region->state == REEL_REGION_REVERSE);
-	if (!worker->tried && worker->round < reel_region_phases(region))
-		index = own(worker, lanes);
-	if (index < lanes)
-		worker->lane = reel_region_enter(region, index, worker->round);
-	leave_lane(worker);
-}
-
 void reel_worker_end(reel_worker *worker)
 {
 	const reel_region *region = worker->region;
 
-	if (region->state == REEL_REGION_REVERSE && region->has_ordered)
-		give_turns_up(worker);
+	/* Gives back the lane that no other thread takes: other lanes may wait for its turns. */
+	if (region->state == REEL_REGION_REVERSE && region->has_ordered) {
+		if (!worker->tried && worker->round < reel_region_phases(region))
+			reel_worker_next(worker);
+		reel_worker_leave(worker);
+	}
 	if (worker->threads > 1)
 		reel_barrier_end(worker);
 }
