@@ -70,7 +70,8 @@ if [ -n "$compgen" ]; then
 	shows 'profile' help pro
 	shows '--help --version' --
 	shows '--help --json --once' top --o --
-	shows '--profile' report trace.json --p
+	shows '--profile' report a/trace.json --p 2>errors
+	is_empty errors 'bash says nothing of a path'
 	shows '' report --output ''
 	shows '' plan --steps ''
 	complete_words tune --runs 3 -- s | grep -qx sleep
