@@ -53,11 +53,70 @@ by_cmake() (
 	}
 )
 
+die() {
+	echo "installcheck.sh: $1" >&2
+	exit 1
+}
+
+# finds DIRECTORY VERSION VARIABLE VALUE: a project in one build folder is given the package below the directory.
+finds() {
+	cmake -S . -B build -DReel_DIR="$1$libraries/cmake/Reel" -DV="$2" -DCMAKE_C_COMPILER="${CC%% *}" >log || return
+	grep -q -e "-- $3 $4" log
+}
+
+# copied: the headers and the library of a copy of the tree are those of the copy, and versions and variables of
+# the project are what they were.
+copied() (
+	prefix=$(realpath "$DESTDIR$($PKG_CONFIG --variable=prefix reel | sed "s|^$DESTDIR||")")
+	headers=$(realpath "$DESTDIR$($PKG_CONFIG --variable=includedir reel | sed "s|^$DESTDIR||")")
+	libraries=$(realpath "$DESTDIR$libdir") config=$(realpath "$PKG_CONFIG_DIR")
+	case $libraries:$headers:$config in "$prefix"/*:"$prefix"/*:"$prefix"/*) ;; *) return 0 ;; esac
+	headers=${headers#"$prefix"} libraries=${libraries#"$prefix"} config=${config#"$prefix"}
+	cd "$project"
+	copy=$(realpath .)/copy
+	mkdir -p "$copy$headers" "$copy$libraries" "$copy$config"
+	cp -r "$prefix$headers"/reel* "$copy$headers"
+	cp -rP "$prefix$libraries"/libreel.* "$prefix$libraries/cmake" "$copy$libraries"
+	cp "$prefix$config"/reel*.pc "$copy$config"
+	cat >CMakeLists.txt <<-'END'
+		cmake_minimum_required(VERSION 3.19)
+		project(user C)
+		set(prefix mine)
+		find_package(Reel ${V} QUIET COMPONENTS reel)
+		message(STATUS "variable ${prefix}")
+		message(STATUS "found ${Reel_FOUND}")
+		message(STATUS "library ${Reel_reel_LIBRARY}")
+		message(STATUS "headers ${Reel_INCLUDE_DIR}")
+	END
+	finds "$prefix" '' library "$prefix$libraries/libreel" ||
+		die "find_package() finds no library below $prefix"
+	finds "$copy" '' library "$copy$libraries/libreel" ||
+		die 'find_package() keeps the library of the tree that it was asked for before'
+	finds "$copy" '' headers "$copy$headers" ||
+		die 'find_package() does not find the headers of a copied tree'
+	finds "$copy" '' variable mine ||
+		die 'find_package() changes the variable prefix'
+	for version in 0.1 0.2 '0.1...0.2.0' '0.2...<0.3' '0.3' 1 '0.1...<0.2' '0.3...1'; do
+		wanted=TRUE
+		case $version in 0.3* | 1 | *'<0.2') wanted=FALSE ;; esac
+		finds "$copy" "$version" found "\(1\|TRUE\)" && found=TRUE || found=FALSE
+		[ $found = $wanted ] || die "find_package(Reel $version): found $found"
+	done
+	[ "$prefix" != "$DESTDIR/usr" ] || return 0
+	PKG_CONFIG_PATH=$copy$config PKG_CONFIG_SYSROOT_DIR= $PKG_CONFIG --cflags --libs reel >flags
+	grep -q -e "-I$copy/.* -L$copy/" flags ||
+		die "pkg-config says of a copied tree: $(cat flags)"
+)
+
 if [ "$package" = reel ] && command -v cmake >/dev/null; then
 	project=$(mktemp -d)
 	trap 'rm -rf "$program" "$project"' EXIT
 	source=$(realpath "$source")
 	by_cmake
+	rm -rf "$project"/*
+	PKG_CONFIG_DIR=$DESTDIR$2
+	echo 'cmake_minimum_required(VERSION 3.19)' >"$project/ranges.cmake"
+	! cmake -P "$project/ranges.cmake" 2>/dev/null || copied
 fi
 
 # use_static: the same with static libraries alone, unless none is installed. Those of MPI are not Reel's.

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: MIT
+# REEL_INSTALLED_PATHS
+# What files that are installed say of where the others are. INSTALLED_LIBDIR, INSTALLED_INCLUDEDIR: paths
+# without variables. PC_PREFIX, PC_LIBDIR, PC_INCLUDEDIR: for pkg-config, from where its file is, so that
+# a tree may be moved or copied. Not below /usr: pkg-config leaves out the folders of the system, which it
+# knows by these names alone.
+AC_DEFUN([REEL_INSTALLED_PATHS],
+[reel_prefix=$prefix reel_exec_prefix=$exec_prefix
+test "x$prefix" != xNONE || prefix=$ac_default_prefix
+test "x$exec_prefix" != xNONE || exec_prefix=$prefix
+for reel_directory in libdir includedir pkgconfigdir; do
+  eval "reel_path=\$$reel_directory"
+  while :; do
+    AS_CASE([$reel_path], [*\$[]*], [eval "reel_path=\"$reel_path\""], [break])
+  done
+  reel_below=$reel_path
+  AS_CASE([$reel_path], ["$prefix"/*],
+    [reel_below='${prefix}'`AS_ECHO(["$reel_path"]) | sed "s|^$prefix||"`])
+  AS_CASE([$reel_directory],
+    [libdir], [INSTALLED_LIBDIR=$reel_path PC_LIBDIR=$reel_below],
+    [includedir], [INSTALLED_INCLUDEDIR=$reel_path PC_INCLUDEDIR=$reel_below])
+done
+PC_PREFIX=$prefix
+AS_CASE([$prefix:$reel_below], [/usr:*|/:*], [],
+  [*:\$[]*], [PC_PREFIX=`AS_ECHO(["$reel_below"]) | sed 's|/[[^/]]*|/..|g; s|prefix|pcfiledir|'`])
+prefix=$reel_prefix exec_prefix=$reel_exec_prefix
+AC_SUBST([INSTALLED_LIBDIR])
+AC_SUBST([INSTALLED_INCLUDEDIR])
+AC_SUBST([PC_PREFIX])
+AC_SUBST([PC_LIBDIR])
+AC_SUBST([PC_INCLUDEDIR])])
