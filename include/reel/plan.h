@@ -183,7 +183,8 @@ int reel_plan_count(const reel_plan *plan, int64_t steps, struct reel_schedule_r
  * After reel_run_resume() it goes on where that run was, and `state` is overwritten. The model's
  * save and load, finished and save_adjoint are called with these arguments until the sweeps end,
  * from reel_run_next(). `state` is NULL if it is in parts; `adjoint` is needed for restart files
- * alone. A run with callbacks may be driven, too.
+ * alone. A run with callbacks may be driven, too; what it has of record, reverse and advance is not
+ * called then.
  *
  * Returns as reel_run_forward(); or -EINVAL, the run writes restart files and `adjoint` is NULL.
  */
@@ -230,8 +231,8 @@ int reel_run_copy(reel_run *run, void *context);
 /*
  * Says, before reel_run_next(), that the loop of a plan of REEL_UNKNOWN_STEPS ends in the state to
  * which the last ADVANCE has led; or before the first action, in state 0. On several ranks one that
- * says so ends the loops of all. Returns 0; or -EINVAL, the end is known, or no forward sweep is
- * driven.
+ * says so ends the loops of all. Returns 0; or -EINVAL, the end is known, as after an earlier call,
+ * or no forward sweep is driven.
  */
 int reel_run_end_loop(reel_run *run);
 

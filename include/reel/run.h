@@ -185,7 +185,8 @@ struct reel_run_options {
 	/*
 	 * For a plan of REEL_UNKNOWN_STEPS: whether the loop ends in this state, that
 	 * before step `step`. Asked before each step of the forward sweep. NULL: the run is
-	 * driven (plan.h), and the program calls reel_run_end_loop().
+	 * driven (plan.h), the program calls reel_run_end_loop(), and reel_run_forward() is
+	 * refused.
 	 */
 	bool (*finished)(void *context, const void *state, int64_t step);
 	/* Snapshots that are on their way to a store, and that are read ahead, at once; 0: 2. */

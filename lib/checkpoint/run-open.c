@@ -117,7 +117,7 @@ static const char *problem_with_parts(const reel_model *model,
 
 static const struct reel_run_options no_options;
 
-static const char *problem_with_model(const reel_plan *plan, const reel_model *model,
+static const char *problem_with_model(const reel_model *model,
 				      const struct reel_run_options *options)
 {
 	if (!model->advance != !model->record || !model->advance != !model->reverse)
@@ -127,8 +127,6 @@ static const char *problem_with_model(const reel_plan *plan, const reel_model *m
 		return "a model has both save() and load(), or neither";
 	if (options->flags & REEL_RUN_COPIES && (!model->save || model->advance))
 		return "REEL_RUN_COPIES is for a model of save() and load() alone";
-	if (model->advance && plan->problem.steps == REEL_UNKNOWN_STEPS && !options->finished)
-		return "a plan of REEL_UNKNOWN_STEPS needs finished()";
 	if (!model->advance && !model->state_bytes && !options->state_parts)
 		return "a run needs a model, or, if it is driven, state_bytes or the parts of a state";
 	return problem_with_parts(model, options);
@@ -150,7 +148,7 @@ static const char *problem_with_arguments(const reel_plan *plan, const reel_mode
 		return "packed_bytes() says what save_adjoint() packs, and adjoint_bytes is 0 then";
 	problem = problem_with_options(plan, options);
 	if (!problem)
-		problem = problem_with_model(plan, model, options);
+		problem = problem_with_model(model, options);
 	if (!problem && !holds_together(plan))
 		problem = "the plan's actions do not hold together: reel_plan_check() says where";
 	return problem;

@@ -384,6 +384,15 @@ static int sweep_by_callbacks(reel_run *run)
 	}
 }
 
+/* Callbacks tell the end of a loop by finished() alone. */
+static int check_end(const reel_run *run)
+{
+	if (run->plan->problem.steps != REEL_UNKNOWN_STEPS || run->options.finished)
+		return 0;
+	return reel_fail(-EINVAL, "a forward sweep by callbacks of a plan of REEL_UNKNOWN_STEPS needs "
+				  "finished(): give it, or drive the run by reel_run_start()");
+}
+
 int reel_run_forward(reel_run *run, void *context, void *state)
 {
 	int error;
@@ -393,7 +402,10 @@ int reel_run_forward(reel_run *run, void *context, void *state)
 	end_if_left(run);
 	enter_function(run);
 	begin_sweep(run, context, state, NULL);
-	error = reel_group_agree(&run->group, begin_forward(run, context, state), NULL);
+	error = check_end(run);
+	if (!error)
+		error = begin_forward(run, context, state);
+	error = reel_group_agree(&run->group, error, NULL);
 	if (error)
 		reel_run_enter(run, REEL_RUN_IDLE);
 	else
@@ -564,6 +576,9 @@ int reel_run_end_loop(reel_run *run)
 	    run->steps != REEL_UNKNOWN_STEPS)
 		return reel_fail(-EINVAL, "reel_run_end_loop() is for the forward sweep of a plan of "
 					  "REEL_UNKNOWN_STEPS that reel_run_start() has begun");
+	if (run->sweep.ends)
+		return reel_fail(-EINVAL, "reel_run_end_loop() was called before, so the end of the loop "
+					  "is known: call reel_run_next()");
 	run->sweep.ends = true;
 	return 0;
 }

@@ -1447,7 +1447,6 @@ static void what_is_refused(void)
 	refuses(plan, &copied, (struct reel_run_options){.segment_steps = 4, .steps = 41},
 		"last segment");
 	refuses(unknown, &copied, (struct reel_run_options){.steps = 10}, "steps must be 0");
-	refuses(unknown, &copied, (struct reel_run_options){0}, "finished()");
 	refuses(plan, &copied, (struct reel_run_options){.segment_steps = 4, .steps = 36},
 		"last segment");
 	refuses(plan, &copied, (struct reel_run_options){.finished = ends_at_37}, "finished()");

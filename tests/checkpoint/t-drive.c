@@ -245,6 +245,38 @@ static void unknown_ends(void)
 	reel_plan_close(plan);
 }
 
+static void a_run_with_callbacks_is_driven_to_an_unknown_end(void)
+{
+	enum { END = 25 };
+	reel_plan *plan = plan_for(REEL_ONLINE, REEL_UNKNOWN_STEPS, SLOTS);
+	reel_run *run = open_checkpoint(plan, &copied, NULL);
+	struct run counts = no_failure;
+	struct state state = start, bar = seed;
+	unsigned again = 0;
+	reel_action action;
+
+	tap_case("a run with callbacks, of a loop whose end is unknown");
+	is_int(reel_run_forward(run, &counts, &state), -EINVAL, "has no forward sweep by callbacks");
+	ok(strstr(reel_error_text(-EINVAL), "finished()"), "and says: %s", reel_error_text(-EINVAL));
+	is_int(reel_run_start(run, &counts, &state, NULL), 0, "is driven");
+	while (!reel_run_next(run, &action) && action.kind != REEL_ACTION_DONE) {
+		if (action.kind == REEL_ACTION_ADVANCE)
+			advance(&counts, &state, action.first, action.last);
+		else if (action.kind == REEL_ACTION_RECORD)
+			record(&counts, &state, action.first, action.last, reel_run_tape(run));
+		else
+			reverse(&counts, &bar, action.first, action.last, reel_run_tape(run));
+		if (action.last == END && reel_run_steps(run) == REEL_UNKNOWN_STEPS) {
+			is_int(reel_run_end_loop(run), 0, "ends where the program says");
+			again += reel_run_end_loop(run) == -EINVAL;
+		}
+	}
+	is_int(again, 1, "ends once: the second time is refused");
+	ok(is_gradient(&bar, END), "has the right gradient");
+	reel_run_close(run);
+	reel_plan_close(plan);
+}
+
 static void the_audit(void)
 {
 	reel_plan *plan = plan_for(REEL_BINOMIAL, STEPS, SLOTS);
@@ -565,6 +597,7 @@ int main(void)
 	tap_begin();
 	all_planners();
 	unknown_ends();
+	a_run_with_callbacks_is_driven_to_an_unknown_end();
 	the_audit();
 	stopping();
 	the_tape_is_looked_at();
