@@ -134,6 +134,9 @@ class _Counter:
                 f"{self.version} instead")
 
 
+_INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
 class _Shape:
     """How a tensor shows its storage: with its strides, so that kernels take the same way through it."""
 
@@ -163,51 +166,67 @@ class _Shape:
         tensor = torch.empty(0, dtype=self.dtype, device=storage.device)
         return tensor.set_(storage, offset, size, self.stride)
 
+    def bits(self, storage: Any, offset: int) -> Any:
+        """The elements as integers, which compare bit for bit. One of 16 bytes is two integers."""
+        n = max(self.itemsize // 8, 1)
+        tensor = torch.empty(0, dtype=_INTEGERS[self.itemsize // n], device=storage.device)
+        return tensor.set_(storage, offset * n, (*self.once(), n), (*(stride * n for stride in self.stride), 1))
+
     def of(self, tensor: Any) -> Any:
         if self.is_conj:
             tensor = tensor.conj()
         return torch._neg_view(tensor) if self.is_neg else tensor
 
 
+class _Copies:
+    """Parcels with parts of a storage, by what they have of it, and their bytes."""
+
+    __slots__ = ("parcels", "nbytes")
+
+    def __init__(self) -> None:
+        self.parcels: Dict[Any, "weakref.ref[_Saved]"] = {}
+        self.nbytes = 0
+
+    def get(self, key: Any) -> "Optional[_Saved]":
+        parcel = self.parcels.get(key)
+        return parcel() if parcel else None
+
+
 class _Storage:
     """The storage of a tensor and its views at one version, and what of it is in parcels.
 
-    It is known by its owner, the tensor that the others are views of, since other tensors on the same memory may
-    change it without a change of this version: the gates of a recurrent cell do. `owner` and `weak` say that both
-    are those that they were, and not others that were given the address of one that is gone.
+    It is known by its owner, the tensor that the others are views of. `owner` says that it is the one that it was,
+    and not another that was given the address of one that is gone.
     """
 
-    __slots__ = ("owner", "weak", "address", "nbytes", "device", "counter", "parcels", "copied", "__weakref__")
+    __slots__ = ("owner", "address", "nbytes", "device", "counter", "copies", "__weakref__")
 
     def __init__(self, owner: Any, storage: Any, counter: _Counter) -> None:
-        self.owner, self.weak = weakref.ref(owner), StorageWeakRef(storage)
+        self.owner = weakref.ref(owner)
         self.address, self.nbytes, self.device = storage.data_ptr(), storage.nbytes(), storage.device
         self.counter = counter
-        self.parcels: Dict[Any, "weakref.ref[_Saved]"] = {}
-        self.copied = 0
+        self.copies = _Copies()
 
     def is_still(self, owner: Any, storage: Any, version: int) -> bool:
-        # Memory that was given up and taken again, as by resize_() of the storage, has no version.
-        return (self.owner() is owner and self.weak.cdata == storage._cdata and
-                self.address == storage.data_ptr() and self.nbytes == storage.nbytes() and
+        return (self.owner() is owner and self.address == storage.data_ptr() and self.nbytes == storage.nbytes() and
                 self.counter.version == version and not self.counter.is_changed())
-
-    def saved(self, key: Any) -> "Optional[_Saved]":
-        parcel = self.parcels.get(key)
-        return parcel() if parcel else None
 
     def save(self, pool: Pool, budget: int, storage: Any, shape: _Shape) -> "_Saved":
         """The parcel with what the shape shows, or with all of the storage.
 
         A small part of a storage goes alone, such as some rows of a data set. The copies of parts that are alive come
-        to the size of the storage at most, unless that is more than the budget.
+        to the size of the storage at most, unless that is more than the budget. A version says little: torch changes
+        the running statistics of a batch normalisation without one, and a NumPy array may share the memory. So a
+        copy is taken for a second one only where it has the same bits.
         """
         key: Any = (shape.dtype, shape.offset, shape.size, shape.stride)
-        saved = self.saved(None) or self.saved(key)
+        saved = self.copies.get(None) or self.copies.get(key)
         if saved is not None:
-            return saved
+            if saved.has(storage, shape):
+                return saved
+            self.copies = _Copies()
         nbytes = shape.nbytes()
-        if self.nbytes <= budget and (2 * nbytes > self.nbytes or self.copied + nbytes > self.nbytes):
+        if self.nbytes <= budget and (2 * nbytes > self.nbytes or self.copies.nbytes + nbytes > self.nbytes):
             key, saved = None, _Saved(pool, self, 0, self.nbytes)
             saved.copy_bytes(storage)
         elif shape.shown >= shape.extent:
@@ -218,20 +237,20 @@ class _Storage:
         else:
             saved = _Saved(pool, self, None, nbytes)
             saved.copy_elements(storage, shape)
-        self.parcels[key] = weakref.ref(saved)
+        self.copies.parcels[key] = weakref.ref(saved)
         return saved
 
 
 class _Saved(LibraryParcel):
     """It has the bytes of a storage from `first` on; or, if that is None, the elements of one shape."""
 
-    __slots__ = ("storage", "first", "_shown")
+    __slots__ = ("storage", "copies", "first", "_shown")
 
     def __init__(self, pool: Pool, storage: _Storage, first: Any, nbytes: int) -> None:
         super().__init__(pool, nbytes, None)
-        self.storage, self.first = storage, first
+        self.storage, self.copies, self.first = storage, storage.copies, first
         self._shown: Any = None, None
-        storage.copied += nbytes
+        self.copies.nbytes += nbytes
 
     def copy_bytes(self, storage: Any) -> None:
         if self.storage.device.type == "cpu":
@@ -251,6 +270,18 @@ class _Saved(LibraryParcel):
 
     def _sealed_tensor(self, dtype: Any) -> Any:
         return torch.frombuffer(self._pinned(), dtype=dtype)
+
+    def has(self, storage: Any, shape: _Shape) -> bool:
+        """Whether it has what the shape shows of a storage. It is read for that only if it is in memory."""
+        if not lib.reel_parcel_is_in_memory(self._handle):
+            return False
+        wanted = shape.bits(storage, shape.offset)
+        if self.first is None:
+            bits = self._sealed_tensor(wanted.dtype).view(wanted.size())
+        else:
+            storage = _storage_of(self._sealed_tensor(torch.uint8))
+            bits = shape.bits(storage, shape.offset - self.first // shape.itemsize)
+        return torch.equal(bits.to(wanted.device), wanted)
 
     def tensor(self, shape: _Shape) -> Any:
         """The tensor of this shape.
@@ -288,7 +319,7 @@ class _Saved(LibraryParcel):
 
     def __del__(self) -> None:
         if hasattr(self, "_shown"):
-            self.storage.copied -= self._nbytes
+            self.copies.nbytes -= self._nbytes
         super().__del__()
 
 

@@ -2,6 +2,7 @@
 """PyTorch's saved tensors as parcels: gradients of models, views, changes in place, lives, orders, failures."""
 
 import _thread
+import contextlib
 import gc
 import os
 import resource
@@ -398,11 +399,78 @@ def test_a_change_in_place_is_an_error_as_without(change, min_bytes, tmp_path):
         z.backward()
 
 
-@pytest.mark.parametrize("view", [
+VIEWS = [
     lambda x: x, lambda x: x.t(), lambda x: x[::3, 1::5], lambda x: x[5:9], lambda x: x[:, None, :].expand(-1, 3, -1),
     lambda x: x.as_strided((40, 50), (1, 2), 7), lambda x: x[:0], lambda x: x[200],
     lambda x: x.view(16, 16, 16, 16).contiguous(memory_format=torch.channels_last),
-])
+]
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("dtype", [torch.bool, torch.float32, torch.complex128], ids=str)
+def test_a_tensor_that_was_changed_without_a_version_is_saved_twice(view, dtype, tmp_path):
+    offload = reel.offload("8M", directory=tmp_path, min_bytes=1)
+    x = view((torch.randn(BIG) - 2).to(dtype))
+    factor = torch.ones((), requires_grad=True)
+    saved = []
+
+    def save():
+        with offload:
+            saved.append(((x * factor).grad_fn, x.clone()))
+        return parcels(offload)
+
+    count = save()
+    assert save() == count
+    (x if x._base is None else x._base).data.zero_()
+    assert save() == 2 * count == save()
+    assert all(torch.equal(node._saved_self, wanted) for node, wanted in saved)
+
+
+@pytest.mark.parametrize("x", [torch.zeros(BIG), torch.full(BIG, float("nan")), torch.zeros(BIG)[::3, 1::5]])
+def test_copies_are_compared_bit_for_bit(x, offload):
+    factor = torch.ones((), requires_grad=True)
+    with offload:
+        nodes = [(x * factor).grad_fn, (x * factor).grad_fn]
+        assert parcels(offload) == 1
+        x.data.neg_()
+        nodes.append((x * factor).grad_fn)
+    assert parcels(offload) == 2
+    signs = [torch.signbit(node._saved_self).any() for node in nodes]
+    assert signs[0] == signs[1] != signs[2]
+
+
+def test_a_copy_that_has_left_memory_is_not_taken_for_another(offload):
+    x = torch.full(BIG, 3.0)
+    factor = torch.ones((), requires_grad=True)
+    with offload:
+        first = (x * factor).sum()
+        others = [big(float(i)).exp() for i in range(20)]
+        assert parcels(offload) == 21
+        x.data.add_(1)
+        second = (x * factor).sum()
+    (first + second).backward()
+    assert float(factor.grad) == 7 * x.numel() and len(others) == 20
+
+
+def test_statistics_that_change_without_a_version(tmp_path):
+    """A pass of a batch normalisation in evaluation saves them as the pass in training before it has left them."""
+    def gradients(manager):
+        torch.manual_seed(1)
+        norm, at_once = nn.BatchNorm1d(1024), []
+        with manager:
+            losses = []
+            for is_training in True, False, True, False:
+                loss = norm.train(is_training)(3 * torch.randn(64, 1024) + 1).square().sum()
+                at_once += torch.autograd.grad(loss, norm.weight, retain_graph=True)
+                losses.append(loss)
+        return at_once, [torch.autograd.grad(loss, norm.weight)[0] for loss in losses]
+
+    wanted, _ = gradients(contextlib.nullcontext())
+    at_once, later = gradients(reel.offload("8M", directory=tmp_path, min_bytes=1))
+    assert same(at_once, wanted) and same(later, wanted)
+
+
+@pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.complex64], ids=str)
 def test_a_tensor_comes_back_with_its_strides(view, dtype, offload):
     x = view(torch.randn(BIG).to(dtype))
