@@ -108,6 +108,7 @@ contains
         partial(lane) = sum(y(loop%first:loop%last))
       end do
     end do
+    call reel_worker_end(worker)
     !$omp end parallel
     call ok(reel_region_end(region) == 0, 'a region is recorded')
     result = reel_reduce(root, REEL_REDUCE_SUM, partial)
