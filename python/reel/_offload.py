@@ -254,7 +254,7 @@ class _Saved(LibraryParcel):
 
     def copy_bytes(self, storage: Any) -> None:
         if self.storage.device.type == "cpu":
-            ctypes.memmove(self._address, self.storage.address + self.first, self._nbytes)
+            ctypes.memmove(self._address, storage.data_ptr() + self.first, self._nbytes)
         else:
             source = torch.empty(0, dtype=torch.uint8, device=storage.device)
             self._open_tensor(torch.uint8).copy_(source.set_(storage, self.first, (self._nbytes,), (1,)))
@@ -349,11 +349,13 @@ class _Packed:
         self.turn: Optional[Tuple[_Announcement, int]] = None
 
     def copy(self) -> None:
-        offload = self.offload
+        offload, storage = self.offload, _storage_of(self.held)
+        if storage.nbytes() != self.storage.nbytes:
+            return  # its memory was given up, and may be there again in the backward pass
         # The operation writes to the tensor on the stream that it began on.
         stream: Any = contextlib.nullcontext() if self.stream is None else torch.cuda.stream(self.stream)
         with stream:
-            self.saved = self.storage.save(offload.pool, offload._budget, _storage_of(self.held), self.shape)
+            self.saved = self.storage.save(offload.pool, offload._budget, storage, self.shape)
         # A thread that unpacks the tensor takes either of the two.
         self.held = None
         self.number = next(offload._numbers)

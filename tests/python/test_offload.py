@@ -294,6 +294,21 @@ def test_an_operation_that_writes_to_the_first_of_many_tensors_that_it_saved(tmp
     assert parcels(offload) > 0 and torch.equal(node._saved_running_mean, norm.running_mean)
 
 
+@pytest.mark.parametrize("nbytes", [0, 100, 4 << 20])
+def test_a_storage_that_was_resized_before_its_copy(nbytes, offload):
+    x = torch.full(BIG, 3.0)
+    storage = x.untyped_storage() if hasattr(x, "untyped_storage") else x.storage().untyped()
+    factor = torch.ones((), requires_grad=True)
+    with offload:
+        y = x * factor
+        storage.resize_(nbytes)
+        assert parcels(offload) == 0
+    storage.resize_(4 * x.numel())
+    x.data.fill_(5)
+    y.sum().backward()
+    assert float(factor.grad) == 5 * x.numel()
+
+
 def operators():
     """What torch's own tests know of its operators: names, calls, and tensors to call them with."""
     # A package that Debian's torch does without; torch's tests derive a class from its only class.
