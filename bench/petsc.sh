@@ -10,6 +10,11 @@ rounds=${2:-5} n=${3:-100000} work=${4:-1}
 CC=${CC:-cc} CFLAGS=${CFLAGS:--O2}
 MPI_CFLAGS=$(pkg-config --cflags ompi-c) MPI_LIBS=$(pkg-config --libs ompi-c)
 
+fail() {
+	echo "petsc.sh: $*" >&2
+	exit 1
+}
+
 skip_all() {
 	echo "petsc.sh: $*" >&2
 	exit 2
@@ -21,19 +26,25 @@ trap 'rm -rf "$directory"' EXIT
 cd "$directory"
 directory=$PWD
 use_build "${builds%% *}"
-compile_plugin
-compile_program "$SOURCE_DIR/tests/dropin/t-petsc-adjoint.c" -o adjoint
+compile_plugin >&2 || fail 'the plug-in cannot be compiled'
+compile_program "$SOURCE_DIR/tests/dropin/t-petsc-adjoint.c" -o adjoint || {
+	cat log >&2
+	fail 'the program cannot be compiled'
+}
 
 # measure WAY OPTION...: a line with the way, the seconds in the trajectory, and those of the forward sweep.
 measure() {
 	way=$1
 	shift
-	./adjoint -n "$n" -work "$work" -ts_rk_type 4 -ts_adapt_type none -output /dev/null "$@" -log_view 2>/dev/null |
-		awk -v way="$way" '
+	./adjoint -n "$n" -work "$work" -ts_rk_type 4 -ts_adapt_type none -output /dev/null "$@" -log_view >log 2>&1 || {
+		cat log >&2
+		fail "the program has failed, by $way"
+	}
+	awk -v way="$way" '
 		$1 ~ /^TSTrajectory(Set|Get)$/ { all += $4 }
 		$1 == "TSTrajectorySet" { set = $4 }
 		$1 == "TSStep" { step = $4 / $2 * 50 }
-		END { print way, all, step + set }'
+		END { print way, all, step + set }' log
 	rm -rf files
 }
 

@@ -7,13 +7,15 @@ export OMP_NUM_THREADS=1
 # of a machine use one directory, and remove it under each other.
 export OMPI_MCA_orte_tmpdir_base="$PWD" OMPI_MCA_ess_singleton_isolated=1 OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader
 
-# find_builds: the .pc files of all builds, the one first that pkg-config finds; or skips the test.
+# find_builds: the .pc files of all builds, the one first that pkg-config finds; or skips the test. Its commands succeed
+# where there is one build or none, for scripts with `set -e`.
 find_builds() {
 	case " $CFLAGS " in *' -fsanitize'*) skip_all 'PETSc is not built with the sanitizer' ;; esac
 	[ -f "$BUILD_DIR/.libs/libreel-mpi.so" ] || skip_all 'libreel-mpi is not built, or not as a shared library'
-	default=$(realpath "$(pkg-config --variable=pcfiledir petsc 2>/dev/null)/petsc.pc" 2>/dev/null)
+	default=$(realpath "$(pkg-config --variable=pcfiledir petsc 2>/dev/null)/petsc.pc" 2>/dev/null) || :
 	[ -f "$default" ] || skip_all 'there is no PETSc; Debian: petsc-dev'
-	builds="$default $(ls -d /usr/lib/petscdir/petsc*/*/lib/pkgconfig/petsc.pc 2>/dev/null | grep -vFx "$default")"
+	builds="$default $(ls -d /usr/lib/petscdir/petsc*/*/lib/pkgconfig/petsc.pc 2>/dev/null |
+		awk -v first="$default" '$0 != first')"
 }
 
 # name_of BUILD: petsc64-3.18/x86_64-linux-gnu-real, for example.

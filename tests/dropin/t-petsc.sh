@@ -141,6 +141,19 @@ python() {
 	cmp -s wanted seen || sed 's/^/#   /' out | head -n 20
 }
 
+# As bench/petsc.sh does; `ls` stands for a machine with one build, or none below /usr/lib.
+for there in "$default" ''; do
+	(
+		set -e
+		ls() {
+			echo "$there"
+		}
+		find_builds
+		[ "${builds%% *}" = "$default" ]
+	)
+	ok $? "a script that ends at the first error finds one build: ${there:-elsewhere}"
+done
+
 # A plug-in that make has built may lack a file, which shows when PETSc loads it.
 built=$BUILD_DIR/.libs/libreel-petsc.so
 if [ -f "$built" ]; then
