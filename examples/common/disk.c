@@ -31,7 +31,7 @@ reel_pool *pool_open(uint64_t budget, uint64_t slab_bytes, const char *directory
 					    .slab_bytes = (size_t)slab_bytes};
 	reel_pool *pool;
 
-	if (directory)
+	if (directory && budget)
 		options.store = disk_open(directory);
 	if (!reel_pool_open(&pool, &options))
 		return pool;

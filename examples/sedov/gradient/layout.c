@@ -190,7 +190,7 @@ void layout_require(const struct method *method, const struct loop *loop)
 	}
 	if (method->spill)
 		reel_store_close(disk_open(method->spill));
-	reel_pool_close(pool_open(budget, room.slab, budget ? method->spill : NULL));
+	reel_pool_close(pool_open(budget, room.slab, method->spill));
 }
 
 struct layout layout_create(const struct method *method, struct loop *loop,
