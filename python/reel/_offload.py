@@ -320,7 +320,6 @@ class _Saved(LibraryParcel):
     def __del__(self) -> None:
         if hasattr(self, "_shown"):
             self.copies.nbytes -= self._nbytes
-        super().__del__()
 
 
 class _Announcement:

@@ -3,10 +3,11 @@
 
 import ctypes
 import errno
-import weakref
 from ctypes import byref, c_int, c_void_p
+from itertools import compress, repeat
 from typing import Any, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
+from ._ends import end_with
 from ._errors import Error, MemoryError, Uncopied, check, error_of
 from ._library import (
     MAX_TIERS, REVERSE_AT_ONCE, UNKNOWN_STEPS, Action as _Action, Choice as _Choice, Costs, Problem, ScheduleReport,
@@ -112,8 +113,8 @@ class Plan(Uncopied):
         if lib.reel_planner_by_name(planner.encode(), byref(number)):
             raise ValueError(f"there is no planner {planner!r}; there are {', '.join(planners())}")
         self._adopt(planner, problem)
-        check(lib.reel_plan_open(byref(handle), number, byref(problem)))
         self._own(handle)
+        check(lib.reel_plan_open(byref(handle), number, byref(problem)))
 
     @classmethod
     def of_actions(cls, steps: Optional[int], tiers: Sequence[Any], actions: Iterable[Action],
@@ -126,8 +127,8 @@ class Plan(Uncopied):
             (KINDS.index(kind), to_int(first, "first"), to_int(last, "last"), to_int(tier, "tier", 0, MAX_UNSIGNED),
              to_int(slot, "slot", 0, MAX_UNSIGNED), last_use) for kind, first, last, tier, slot, last_use in listed])
         handle = c_void_p()
-        check(lib.reel_plan_open_actions(byref(handle), byref(plan._problem), plan._actions, len(listed)))
         plan._own(handle)
+        check(lib.reel_plan_open_actions(byref(handle), byref(plan._problem), plan._actions, len(listed)))
         return plan
 
     def _adopt(self, planner: str, problem: Problem) -> None:
@@ -136,7 +137,7 @@ class Plan(Uncopied):
 
     def _own(self, handle: c_void_p) -> None:
         self._handle = handle
-        weakref.finalize(self, lib.reel_plan_close, handle).atexit = False
+        end_with(self, map(lib.reel_plan_close, compress((handle,), (handle,))))
 
     @property
     def planner(self) -> str:
@@ -237,13 +238,14 @@ class Schedule(Uncopied):
 
     def __init__(self, plan: Plan) -> None:
         handle = c_void_p()
+        # The walk reads its plan to the end.
+        end_with(self, map(lib.reel_schedule_close, compress((handle,), (handle,))), repeat(plan))
         check(lib.reel_schedule_open(byref(handle), plan._handle))
         self._plan = plan
         self._handle = handle
         self._actions = (_Action * _AT_ONCE)()
         self._next: List[Action] = []
         self._ended = False
-        weakref.finalize(self, lib.reel_schedule_close, handle).atexit = False
 
     def __iter__(self) -> "Schedule":
         return self

@@ -8,10 +8,12 @@ import os
 import sys
 import weakref
 from ctypes import byref, c_char, c_void_p
-from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
+from itertools import compress, repeat
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 import numpy as np
 
+from ._ends import end_with
 from ._errors import Uncopied, check, error_of
 from ._library import ParcelOptions, ParcelStats, PoolOptions, PoolStats, lib
 from ._sizes import Size, to_bytes, to_int
@@ -177,14 +179,15 @@ class Pin:
     """Keeps a parcel in memory. Lives as long as the memory of the arrays that show the parcel.
 
     The library itself sets the address when the parcel is pinned, so that no exception of a signal's handler
-    comes between the two.
+    comes between the two. A pin with an address is unpinned when it ends.
     """
 
-    __slots__ = ("parcel", "handle", "address")
+    __slots__ = ("parcel", "handle", "address", "__weakref__")
 
     def __init__(self, parcel: "LibraryParcel") -> None:
         self.parcel, self.handle = parcel, parcel._handle
         self.address = c_void_p()
+        end_with(self, map(lib.reel_parcel_unpin, compress((self.handle,), (self.address,))))
 
     def take(self) -> int:
         """Pin the parcel and return its address. Ctrl-C ends the wait."""
@@ -195,19 +198,21 @@ class Pin:
         check(result)
         return self.address.value  # type: ignore[return-value]
 
-    def __del__(self) -> None:
-        if self.address.value is not None:
-            lib.reel_parcel_unpin(self.handle)
-
 
 class LibraryParcel(Uncopied):
-    """A parcel of the library, which is closed once: by _end(), or with this object."""
+    """A parcel of the library, which is closed once: by _end(), or with this object, which each array of it keeps.
 
-    __slots__ = ("_pool", "_lease", "_handle", "_address", "_nbytes", "__weakref__")
+    `_held` is a list of its handle, or of nothing once it is closed.
+    """
+
+    __slots__ = ("_pool", "_lease", "_handle", "_held", "_address", "_nbytes", "__weakref__")
 
     def __init__(self, pool: Pool, nbytes: int, options: Any) -> None:
         self._handle, self._address = c_void_p(), c_void_p()
+        self._held = [self._handle]
         self._pool, self._lease, self._nbytes = pool, pool._lease, nbytes
+        end_with(self, self._close_calls(), map(self._lease.users.pop, (id(self._handle),)),
+                 map(Lease.end_if_pending, (self._lease,)))
         self._lease.enter(self._handle)
         try:
             check(lib.reel_parcel_open(byref(self._handle), pool._open(), nbytes, options, byref(self._address)))
@@ -225,27 +230,19 @@ class LibraryParcel(Uncopied):
         pin = Pin(self)
         return self._memory_at(pin.take(), pin)
 
+    def _close_calls(self) -> Iterator[int]:
+        """The result of the call that closes it, unless it is closed. The handle is taken away before the call."""
+        return map(lib.reel_parcel_close, map(list.pop, compress((self._held,), (self._held,))))
+
     def _end(self) -> int:
-        """Closes the parcel; -EBUSY while it is pinned.
-
-        The handle is taken away before the call, after which a signal's handler may raise.
-        """
-        handle, self._handle = self._handle, c_void_p()
-        result = 0
+        """Closes the parcel; -EBUSY while it is pinned. A handle that is not closed comes back with the call."""
+        returned: Any = {0: ()}.get
         try:
-            result = lib.reel_parcel_close(handle)
+            next(map(self._held.extend, map(returned, self._close_calls(), repeat((self._handle,)))), None)
         finally:
-            if result < 0:
-                self._handle = handle
-            else:
-                self._lease.leave(handle)
-        return result
-
-    def __del__(self) -> None:
-        # No array shows the parcel any more, since each array keeps its parcel alive. An object whose arguments were
-        # refused has no handle.
-        if hasattr(self, "_handle") and self._handle.value is not None:
-            self._end()
+            if not self._held:
+                self._lease.leave(self._handle)
+        return -errno.EBUSY if self._held else 0
 
 
 def _handles_of(parcels: "Iterable[Parcel]") -> Tuple[List["Parcel"], Any]:
@@ -301,7 +298,7 @@ class Parcel(LibraryParcel):
 
     @property
     def is_open(self) -> bool:
-        return self._handle.value is not None and self._address.value is not None
+        return bool(self._held) and self._address.value is not None
 
     @property
     def is_in_memory(self) -> bool:
@@ -309,7 +306,7 @@ class Parcel(LibraryParcel):
         return self.is_open or lib.reel_parcel_is_in_memory(self._live())
 
     def _live(self) -> c_void_p:
-        if self._handle.value is None:
+        if not self._held:
             raise ValueError("the parcel is closed")
         return self._handle
 
@@ -349,11 +346,11 @@ class Parcel(LibraryParcel):
         if self._memory() is not None:
             raise BufferError("a writable array of the parcel is alive; delete it before the parcel is sealed")
         self._live()
-        # Taken away before the call, after which a signal's handler may raise.
-        address, self._address = self._address, c_void_p()
-        result = lib.reel_parcel_seal(self._handle) if changed else lib.reel_parcel_seal_unchanged(self._handle)
+        # The address is taken away with the call: a signal's handler may raise before and after, and not in between.
+        address, seal = self._address.value, lib.reel_parcel_seal if changed else lib.reel_parcel_seal_unchanged
+        _, result = next(zip(map(self._address.__init__, (None,)), map(seal, (self._handle,))))  # type: ignore[misc]
         if result < 0:
-            self._address = address
+            self._address.value = address
         check(result)
 
     def unseal(self) -> None:
@@ -378,9 +375,9 @@ class Parcel(LibraryParcel):
 
     def close(self) -> None:
         """Give the parcel up. BufferError: an array that shows it is alive."""
-        if self._handle.value is not None and (self._memory() is not None or self._end() == -errno.EBUSY):
+        if self._held and (self._memory() is not None or self._end() == -errno.EBUSY):
             raise BufferError("an array of the parcel is alive; delete it before the parcel is closed")
 
     def __repr__(self) -> str:
-        state = "closed" if self._handle.value is None else "open" if self.is_open else "sealed"
+        state = "closed" if not self._held else "open" if self.is_open else "sealed"
         return f"<reel.Parcel {self._shape} {self._dtype} {state}>"

@@ -6,6 +6,7 @@ import gc
 import os
 import random
 import signal
+import sys
 import threading
 import time
 
@@ -582,3 +583,59 @@ def test_nothing_is_left_where_the_store_was(tmp_path):
     parcels = [pool.keep(np.zeros(BIG)) for _ in range(40)]
     assert pool.stats()["written_bytes"] > 0 and len(parcels) == 40
     assert os.listdir(tmp_path) == []
+
+
+class Interrupt(Exception):
+    pass
+
+
+def interrupted(call, at):
+    """Run call() and raise an Interrupt before instruction number `at` of the package. False: it has no such one."""
+    left = at
+
+    def trace(frame, event, _):
+        nonlocal left
+        if os.path.dirname(frame.f_code.co_filename) != os.path.dirname(reel.__file__):
+            return None
+        frame.f_trace_opcodes = True
+        left -= event in ("call", "opcode")
+        if left == 0:
+            raise Interrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    except Interrupt:
+        pass
+    finally:
+        sys.settrace(before)
+    return left <= 0
+
+
+def test_an_exception_in_a_signal_handler_at_any_instruction_leaves_no_pin_and_no_parcel(monkeypatch):
+    # pytest's hook would keep the objects in whose __del__ an exception was raised.
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
+    pool = reel.Pool("8M")
+    kept = pool.keep(np.ones(300))
+
+    def use():
+        parcel = pool.keep(kept.view())
+        view = parcel.view()
+        del parcel
+        assert view[7] == 1
+        del view
+        kept.unseal()
+        kept.seal()
+
+    at = 1
+    while interrupted(use, at):
+        if kept.is_open:
+            kept.seal()
+        stats = pool.parcel_stats()
+        assert (stats["pinned_bytes"], stats["parcels"]) == (0, 1), f"instruction {at}"
+        at += 1
+    assert at > 500
+    kept.close()
+    pool.close()
