@@ -15,7 +15,7 @@ import warnings
 import weakref
 from collections import deque
 from ctypes import byref, c_void_p
-from typing import Any, Deque, Dict, List, Optional, Tuple, Union
+from typing import Any, Deque, Dict, List, Optional, Set, Tuple, Union
 
 from ._errors import Uncopied, check
 from ._library import lib
@@ -115,10 +115,10 @@ class _Counter:
     tensor itself, which stays in memory. It is detached, since the graph would keep itself alive by its own result.
     """
 
-    __slots__ = ("alias", "version", "dtype")
+    __slots__ = ("alias", "version", "dtype", "kept")
 
-    def __init__(self, tensor: Any, empty: Any) -> None:
-        self.alias, self.dtype = tensor.detach(), tensor.dtype
+    def __init__(self, tensor: Any, empty: Any, kept: "Optional[_Kept]" = None) -> None:
+        self.alias, self.dtype, self.kept = tensor.detach(), tensor.dtype, kept
         self.version = self.alias._version
         if empty is not None:
             self.alias.data = empty  # another memory and type, and the same counter
@@ -154,6 +154,8 @@ class _Shape:
             self.extent += (n - 1) * stride
             if stride or not n:
                 self.shown *= n
+        if not self.shown:
+            self.extent = 0
 
     def nbytes(self) -> int:
         return min(self.shown, self.extent) * self.itemsize
@@ -172,6 +174,13 @@ class _Shape:
         tensor = torch.empty(0, dtype=_INTEGERS[self.itemsize // n], device=storage.device)
         return tensor.set_(storage, offset * n, (*self.once(), n), (*(stride * n for stride in self.stride), 1))
 
+    def spread(self, elements: Any) -> Any:
+        """A tensor with these elements, which are those that are not expanded."""
+        offset = self.offset % (_ALIGNMENT // self.itemsize)
+        memory = torch.empty(offset + self.extent, dtype=self.dtype, device=elements.device)
+        memory.as_strided(self.once(), self.stride, offset).copy_(elements)
+        return self.of(memory.as_strided(self.size, self.stride, offset))
+
     def of(self, tensor: Any) -> Any:
         if self.is_conj:
             tensor = tensor.conj()
@@ -179,17 +188,17 @@ class _Shape:
 
 
 class _Copies:
-    """Parcels with parts of a storage, by what they have of it, and their bytes."""
+    """The copies of parts of a storage, by what they have of it, and their bytes."""
 
-    __slots__ = ("parcels", "nbytes")
+    __slots__ = ("copies", "nbytes")
 
     def __init__(self) -> None:
-        self.parcels: Dict[Any, "weakref.ref[_Saved]"] = {}
+        self.copies: "Dict[Any, weakref.ref[Union[_Saved, _Part]]]" = {}
         self.nbytes = 0
 
-    def get(self, key: Any) -> "Optional[_Saved]":
-        parcel = self.parcels.get(key)
-        return parcel() if parcel else None
+    def get(self, key: Any) -> "Union[_Saved, _Part, None]":
+        copy = self.copies.get(key)
+        return copy() if copy else None
 
 
 class _Storage:
@@ -211,16 +220,17 @@ class _Storage:
         return (self.owner() is owner and self.address == storage.data_ptr() and self.nbytes == storage.nbytes() and
                 self.counter.version == version and not self.counter.is_changed())
 
-    def save(self, pool: Pool, budget: int, storage: Any, shape: _Shape) -> "_Saved":
-        """The parcel with what the shape shows, or with all of the storage.
+    def save(self, offload: "Offload", storage: Any, shape: _Shape) -> "Union[_Saved, _Part]":
+        """The copy of what the shape shows, or of all of the storage.
 
         A small part of a storage goes alone, such as some rows of a data set. The copies of parts that are alive come
         to the size of the storage at most, unless that is more than the budget. A version says little: torch changes
         the running statistics of a batch normalisation without one, and a NumPy array may share the memory. So a
         copy is taken for a second one only where it has the same bits.
         """
+        pool, budget = offload.pool, offload._budget
         key: Any = (shape.dtype, shape.offset, shape.size, shape.stride)
-        saved = self.copies.get(None) or self.copies.get(key)
+        saved: Any = self.copies.get(None) or self.copies.get(key)
         if saved is not None:
             if saved.has(storage, shape):
                 return saved
@@ -229,6 +239,8 @@ class _Storage:
         if self.nbytes <= budget and (2 * nbytes > self.nbytes or self.copies.nbytes + nbytes > self.nbytes):
             key, saved = None, _Saved(pool, self, 0, self.nbytes)
             saved.copy_bytes(storage)
+        elif nbytes < offload._min_bytes:
+            saved = _Part(offload, self, storage, shape)
         elif shape.shown >= shape.extent:
             first = shape.offset * shape.itemsize
             first -= first % _ALIGNMENT
@@ -237,7 +249,7 @@ class _Storage:
         else:
             saved = _Saved(pool, self, None, nbytes)
             saved.copy_elements(storage, shape)
-        self.copies.parcels[key] = weakref.ref(saved)
+        self.copies.copies[key] = weakref.ref(saved)
         return saved
 
 
@@ -290,10 +302,7 @@ class _Saved(LibraryParcel):
         takes some 20 us, a copy 0.1 ms more for each MiB; and torch's operations write to no saved tensor.
         """
         if self.first is None:
-            size, offset = shape.once(), shape.offset % (_ALIGNMENT // shape.itemsize)
-            memory = torch.empty(offset + shape.extent, dtype=shape.dtype, device=self.storage.device)
-            memory.as_strided(size, shape.stride, offset).copy_(self._sealed_tensor(shape.dtype).view(size))
-            return shape.of(memory.as_strided(shape.size, shape.stride, offset))
+            return shape.spread(self._sealed_tensor(shape.dtype).view(shape.once()).to(self.storage.device))
         if self.storage.device.type == "cpu":
             storage = _storage_of(self._sealed_tensor(torch.uint8))
         else:
@@ -322,6 +331,42 @@ class _Saved(LibraryParcel):
             self.copies.nbytes -= self._nbytes
 
 
+class _Kept:
+    """Memory outside of the parcels that saved tensors hold, which is counted as long as they do."""
+
+    __slots__ = ("offload", "nbytes", "__weakref__")
+
+    def __init__(self, offload: "Offload", nbytes: int) -> None:
+        self.offload, self.nbytes = offload, nbytes
+        offload.outside_bytes += nbytes
+
+    def __del__(self) -> None:
+        self.offload.outside_bytes -= self.nbytes
+
+
+class _Part:
+    """The elements of one small shape of a large storage, in memory: a view would keep the storage there."""
+
+    __slots__ = ("copies", "elements", "kept", "__weakref__")
+
+    def __init__(self, offload: "Offload", known: _Storage, storage: Any, shape: _Shape) -> None:
+        self.copies, self.kept = known.copies, _Kept(offload, shape.nbytes())
+        self.copies.nbytes += self.kept.nbytes
+        self.elements = shape.show(storage, shape.offset, shape.once()).clone(memory_format=torch.contiguous_format)
+
+    def has(self, storage: Any, shape: _Shape) -> bool:
+        wanted = shape.bits(storage, shape.offset)
+        elements = torch.empty(0, dtype=wanted.dtype, device=wanted.device)
+        elements.set_(_storage_of(self.elements), 0, (wanted.numel(),), (1,))
+        return torch.equal(elements.view(wanted.size()), wanted)
+
+    def tensor(self, shape: _Shape) -> Any:
+        return shape.spread(self.elements)
+
+    def __del__(self) -> None:
+        self.copies.nbytes -= self.kept.nbytes
+
+
 class _Announcement:
     """Tensors that were announced together, by their numbers, and how many of them were unpacked or skipped."""
 
@@ -337,14 +382,17 @@ class _Packed:
     `turn` is its announcement, if there is one, and its place there.
     """
 
-    __slots__ = ("offload", "counter", "shape", "storage", "stream", "held", "saved", "number", "turn", "__weakref__")
+    __slots__ = ("offload", "counter", "shape", "storage", "stream", "held", "kept", "saved", "number", "turn",
+                 "__weakref__")
 
     def __init__(self, offload: "Offload", counter: _Counter, shape: _Shape, storage: _Storage, tensor: Any) -> None:
         self.offload, self.counter, self.shape, self.storage = offload, counter, shape, storage
         self.stream = torch.cuda.current_stream(tensor.device) if tensor.device.type == "cuda" else None
         # Detached, since the graph would keep itself alive by its own result.
         self.held: Any = tensor.detach()
+        self.kept: Optional[_Kept] = offload._keep(tensor)
         self.saved: Any = None
+        self.number = -1
         self.turn: Optional[Tuple[_Announcement, int]] = None
 
     def copy(self) -> None:
@@ -354,11 +402,12 @@ class _Packed:
         # The operation writes to the tensor on the stream that it began on.
         stream: Any = contextlib.nullcontext() if self.stream is None else torch.cuda.stream(self.stream)
         with stream:
-            self.saved = self.storage.save(offload.pool, offload._budget, storage, self.shape)
+            self.saved = self.storage.save(offload, storage, self.shape)
         # A thread that unpacks the tensor takes either of the two.
-        self.held = None
-        self.number = next(offload._numbers)
-        offload._order[self.number] = self
+        self.held = self.kept = None
+        if isinstance(self.saved, _Saved):
+            self.number = next(offload._numbers)
+            offload._order[self.number] = self
 
 
 def _is_compiled() -> bool:
@@ -392,11 +441,13 @@ class Offload(Uncopied):
         self._hooks: List[Any] = []
         self._numbers = itertools.count()
         # Threads need no lock here, and a child of fork() finds none that is held: each operation on these is whole
-        # in itself, and what is lost between two is a tensor that is saved twice or not read ahead.
+        # in itself, and what is lost between two is a tensor that is saved twice, not read ahead, or counted wrongly.
         self._order: "weakref.WeakValueDictionary[int, _Packed]" = weakref.WeakValueDictionary()
         self._storages: "weakref.WeakValueDictionary[int, _Storage]" = weakref.WeakValueDictionary()
+        self._kept: "weakref.WeakValueDictionary[int, _Kept]" = weakref.WeakValueDictionary()
+        self.outside_bytes = 0
         self._empty: Dict[Any, Any] = {}
-        self._has_warned = False
+        self._warnings_given: Set[str] = set()
 
     def __enter__(self) -> "Offload":
         # Not kept from the start: the hooks refer to this object, and only the collector would end the two.
@@ -409,14 +460,19 @@ class Offload(Uncopied):
         # All hooks are alike. Each takes the innermost ones of this thread away.
         self._hooks.pop().__exit__(*exception)
         _waiting.end_operation()
+        self._look_outside()
 
     def _pack(self, tensor: Any) -> Any:
         _waiting.begin_hook()
+        self._look_outside()
         # A linear layer saves a transposed view of its weights.
         owner = tensor if tensor._base is None else tensor._base
-        shape = self._shape_of(tensor, owner)
-        if shape is None:
+        # Parameters may be frozen, and need no gradient then.
+        if isinstance(owner, torch.nn.Parameter) or (owner.is_leaf and owner.requires_grad):
             return _Counter(tensor, None)
+        shape = self._shape_of(tensor)
+        if shape is None:
+            return _Counter(tensor, None, self._keep(tensor))
         storage, device = _storage_of(tensor), tensor.device
         empty = self._empty.get(device)
         if empty is None:
@@ -429,26 +485,44 @@ class Offload(Uncopied):
         _waiting.add(packed)
         return packed
 
-    def _shape_of(self, tensor: Any, owner: Any) -> Optional[_Shape]:
-        """The shape of a tensor that leaves memory; None: it stays."""
-        # Parameters may be frozen, and need no gradient then.
-        if isinstance(owner, torch.nn.Parameter) or (owner.is_leaf and owner.requires_grad):
-            return None
+    def _shape_of(self, tensor: Any) -> Optional[_Shape]:
+        """The shape of a tensor of which a copy is made; None: it stays."""
         if type(tensor) is not torch.Tensor or tensor.layout is not torch.strided or tensor.is_quantized:
             return None
         shape = _Shape(tensor)
-        if shape.nbytes() < self._min_bytes or tensor.device.type == "meta" or tensor._is_zerotensor():
+        if tensor.device.type == "meta" or tensor._is_zerotensor():
+            return None
+        if shape.nbytes() < self._min_bytes and _storage_of(tensor).nbytes() < self._min_bytes:
             return None
         if _is_compiled():
-            self._warn()
+            self._warn("compiled", "reel.offload() leaves in memory what code of torch.compile() saves: that code may "
+                       "write to it")
             return None
         return shape
 
-    def _warn(self) -> None:
-        if not self._has_warned:
-            self._has_warned = True
-            warnings.warn("reel.offload() leaves in memory what code of torch.compile() saves: that code may write to "
-                          "it", stacklevel=3)
+    def _keep(self, tensor: Any) -> Optional[_Kept]:
+        """Counts the memory that a tensor holds: that of its storage, once."""
+        try:
+            storage = _storage_of(tensor)
+            key, nbytes = storage._cdata, 0 if tensor.device.type == "meta" else storage.nbytes()
+        except Exception:  # it has none, and a class of its own may say so in any way
+            return _Kept(self, tensor._nnz() * tensor.element_size()) if tensor.is_sparse else None
+        kept = self._kept.get(key)
+        if kept is None:
+            kept = self._kept[key] = _Kept(self, nbytes)
+        return kept
+
+    def _look_outside(self) -> None:
+        if self.outside_bytes > self._budget:
+            self._warn("outside", f"saved tensors of {self.outside_bytes >> 20} MiB are in memory outside of the "
+                       f"budget of reel.offload(), which is {self._budget >> 20} MiB: they have fewer than "
+                       f"{self._min_bytes} bytes each, or are of a kind that stays; with a lower min_bytes more of "
+                       "them go to parcels")
+
+    def _warn(self, what: str, text: str) -> None:
+        if what not in self._warnings_given:
+            self._warnings_given.add(what)
+            warnings.warn(text, stacklevel=4)
 
     def _unpack(self, packed: Any) -> Any:
         if isinstance(packed, _Counter):
@@ -458,7 +532,8 @@ class Offload(Uncopied):
         held = packed.held
         if held is not None:
             return held
-        self._read_ahead(packed)
+        if packed.number >= 0:  # it has a parcel
+            self._read_ahead(packed)
         return packed.saved.tensor(packed.shape)
 
     def _read_ahead(self, packed: _Packed) -> None:

@@ -21,6 +21,7 @@ import reel
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
+StorageWeakRef = pytest.importorskip("torch.multiprocessing.reductions").StorageWeakRef
 
 WIDTH = 256
 BIG = (WIDTH, WIDTH)
@@ -188,6 +189,54 @@ def test_parts_of_a_large_storage_go_alone_until_they_are_as_large(offload):
     wanted = data[3] + data[7] + sum(data[i:i + 8].sum(0) for i in range(56))
     wanted[16:] += data[3, 16:]
     assert torch.allclose(weight.grad, wanted, atol=1e-3)
+
+
+@pytest.mark.parametrize("part", [
+    lambda x: x[3, 7], lambda x: x[5], lambda x: x[:, 9], lambda x: x[::64, 1::64], lambda x: x[7:7], lambda x: x.t()[1:2],
+    lambda x: x[0, :1].expand(20), lambda x: x[2, 3:30].conj(),
+])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.complex128], ids=str)
+def test_a_small_part_does_not_keep_its_storage(part, dtype, tmp_path):
+    offload = reel.offload("8M", directory=tmp_path)
+    factor = torch.ones((), dtype=dtype, requires_grad=True)
+    x = torch.randn(BIG).to(dtype)
+    storage = x.untyped_storage() if hasattr(x, "untyped_storage") else x.storage().untyped()
+    reference = StorageWeakRef(storage)
+    with offload:
+        nodes = [(part(x) * factor).grad_fn for _ in range(3)]
+        assert parcels(offload) == 0 and offload.outside_bytes < 20000
+        wanted = part(x).clone()
+        x.data.mul_(2)
+        nodes.append((part(x) * factor).grad_fn)
+    strides = part(x).stride()
+    del x, storage
+    assert reference.expired()
+    for node, value in zip(nodes, [wanted] * 3 + [2 * wanted]):
+        assert torch.equal(node._saved_self, value) and node._saved_self.stride() == strides
+    del nodes, node
+    assert parcels(offload) == 0 and offload.outside_bytes == 0
+
+
+def test_what_stays_in_memory_is_counted_and_a_message_says_when_it_is_more_than_the_budget(tmp_path):
+    offload = reel.offload("8M", directory=tmp_path)
+    sparse = torch.eye(1000).to_sparse()
+    total = []
+    with warnings.catch_warnings(record=True) as messages:
+        warnings.simplefilter("always")
+        with offload:
+            x = torch.full((1000,), 0.5, requires_grad=True) * 1
+            total += [x * x for _ in range(100)]
+            assert 4000 <= offload.outside_bytes < 5000
+            total.append(torch.sparse.mm(sparse, x[:, None]))
+            assert parcels(offload) == 0 and 8000 <= offload.outside_bytes < 9000
+            weight = torch.ones(1000, requires_grad=True)
+            total += [torch.rand(64, 128) * weight[:128] for _ in range(200)]
+            assert 6 << 20 <= offload.outside_bytes < 8 << 20 and not messages
+            total += [torch.rand(64, 128) * weight[:128] for _ in range(200)]
+    assert [message.category for message in messages] == [UserWarning]
+    assert "outside of the budget" in str(messages[0].message) and messages[0].filename == __file__
+    del total, x
+    assert parcels(offload) == 0 and offload.outside_bytes == 0
 
 
 def test_parts_of_a_storage_that_never_fits_into_the_budget(tmp_path):
