@@ -449,6 +449,17 @@ class Offload(Uncopied):
         self._empty: Dict[Any, Any] = {}
         self._warnings_given: Set[str] = set()
 
+    # A model that holds it can be copied.
+    def __copy__(self) -> "Offload":
+        return self
+
+    def __deepcopy__(self, memo: Any) -> "Offload":
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError("what reel.offload() returned cannot be pickled: save the state_dict() of the model that holds "
+                        "it, or leave it out in the model's __getstate__()")
+
     def __enter__(self) -> "Offload":
         # Not kept from the start: the hooks refer to this object, and only the collector would end the two.
         hooks = torch.autograd.graph.saved_tensors_hooks(self._pack, self._unpack)
@@ -489,10 +500,13 @@ class Offload(Uncopied):
         """The shape of a tensor of which a copy is made; None: it stays."""
         if type(tensor) is not torch.Tensor or tensor.layout is not torch.strided or tensor.is_quantized:
             return None
-        shape = _Shape(tensor)
+        try:
+            shape, nbytes = _Shape(tensor), _storage_of(tensor).nbytes()
+        except RuntimeError:  # a nested tensor has no size, and another one may have no storage
+            return None
         if tensor.device.type == "meta" or tensor._is_zerotensor():
             return None
-        if shape.nbytes() < self._min_bytes and _storage_of(tensor).nbytes() < self._min_bytes:
+        if shape.nbytes() < self._min_bytes and nbytes < self._min_bytes:
             return None
         if _is_compiled():
             self._warn("compiled", "reel.offload() leaves in memory what code of torch.compile() saves: that code may "

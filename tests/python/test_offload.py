@@ -3,6 +3,7 @@
 
 import _thread
 import contextlib
+import copy
 import gc
 import os
 import resource
@@ -163,6 +164,32 @@ def test_small_tensors_and_all_but_plain_tensors_stay(tmp_path):
         assert (wide * wide.sin()).shape == (1000, 1000) and parcels(offload) == 2
     product.sum().backward()
     del expanded
+
+
+@pytest.mark.parametrize("min_bytes", [1, "64K", "1G"])
+def test_nested_tensors_stay(min_bytes, tmp_path):
+    def gradient(manager):
+        n = torch.nested.nested_tensor([torch.ones(300, 400), torch.ones(200, 400)]).requires_grad_()
+        with manager:
+            y = torch.softmax(n * 1, -1)
+        torch.nested.to_padded_tensor(y, 0.0).square().sum().backward()
+        return n.grad.unbind()
+
+    offload = reel.offload("8M", directory=tmp_path, min_bytes=min_bytes)
+    assert same(gradient(offload), gradient(contextlib.nullcontext()))
+
+
+def test_a_model_that_holds_it_is_copied_and_its_parameters_are_saved(offload, tmp_path):
+    model, x = model_of("perceptron")
+    model.offload = offload
+    wanted = gradients(model, x)
+    for copied in copy.deepcopy(model), copy.copy(model):
+        with copied.offload:
+            assert copied.offload is offload and same(gradients(copied, x), wanted)
+    with pytest.raises(TypeError, match="state_dict"):
+        torch.save(model, tmp_path / "model")
+    torch.save(model.state_dict(), tmp_path / "model")
+    model.load_state_dict(torch.load(tmp_path / "model"))
 
 
 def test_a_storage_is_saved_once(offload):
