@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Plans: which states of a loop are kept, and which steps are run again, to reverse it."""
 
+import collections.abc
 import ctypes
 import errno
 from ctypes import byref, c_int, c_void_p
@@ -64,9 +65,18 @@ def planners() -> List[str]:
         names.append(name.decode())
 
 
-def _problem(steps: Optional[int], tiers: Sequence[Union[int, Tier, Tuple[int, float, float]]], *, period: int = 0,
-             tape_states: int = 0, advance_cost: float = 0, record_cost: float = 0, reverse_cost: float = 0,
-             reverse_at_once: bool = False) -> Problem:
+TierLike = Union[int, Tier, Tuple[int, float, float]]
+
+
+def _tier(tier: TierLike) -> Tuple[int, float, float]:
+    slots, store_cost, load_cost = Tier(*tier) if isinstance(tier, (tuple, list)) and 0 < len(tier) < 4 else Tier(tier)
+    return to_int(slots, "slots"), store_cost, load_cost
+
+
+def _problem(steps: Optional[int], tiers: Sequence[TierLike], period: int, tape_states: int, advance_cost: float,
+             record_cost: float, reverse_cost: float, reverse_at_once: bool) -> Problem:
+    if not isinstance(tiers, collections.abc.Sequence) or isinstance(tiers, str):
+        raise TypeError(f"tiers is a list of slots or of reel.Tier, such as [20], and not {tiers!r}")
     if len(tiers) > MAX_TIERS:
         raise ValueError(f"a plan has at most {MAX_TIERS} tiers, and not {len(tiers)}")
     number = UNKNOWN_STEPS if steps is None else to_int(steps, "steps")
@@ -78,9 +88,18 @@ def _problem(steps: Optional[int], tiers: Sequence[Union[int, Tier, Tuple[int, f
         advance_cost=advance_cost, record_cost=record_cost, reverse_cost=reverse_cost,
         flags=REVERSE_AT_ONCE if reverse_at_once else 0)
     for i, tier in enumerate(tiers):
-        slots, store_cost, load_cost = Tier(*tier) if isinstance(tier, (tuple, list)) else Tier(tier)
-        problem.tier[i] = (to_int(slots, "slots"), store_cost, load_cost)
+        problem.tier[i] = _tier(tier)
     return problem
+
+
+def _to_action(action: Any) -> Tuple[int, int, int, int, int, bool]:
+    if not isinstance(action, (tuple, list)) or not 3 <= len(action) <= 6:
+        raise TypeError(f"an action is a reel.Action, and not {action!r}")
+    kind, first, last, tier, slot, last_use = Action(*action)
+    if kind not in KINDS:
+        raise ValueError(f"there is no action {kind!r}; there are {', '.join(KINDS)}")
+    return (KINDS.index(kind), to_int(first, "first"), to_int(last, "last"), to_int(tier, "tier", 0, MAX_UNSIGNED),
+            to_int(slot, "slot", 0, MAX_UNSIGNED), bool(last_use))
 
 
 def _counts(report: ScheduleReport, tiers: int) -> Counts:
@@ -92,7 +111,7 @@ def _counts(report: ScheduleReport, tiers: int) -> Counts:
 class Plan(Uncopied):
     """A plan for a loop of `steps` steps; None: nobody knows yet how many there are.
 
-    `tiers` has the slots of memory, then those of slower tiers, each a number or a Tier. The other arguments are
+    `tiers` has the slots of memory, then those of slower tiers, each a number or a Tier. The other arguments are the
     members of `struct reel_problem` (`reel/run.h`). Iterating over a plan gives its actions.
 
     >>> plan = Plan("binomial", 10, [3])
@@ -105,8 +124,13 @@ class Plan(Uncopied):
     _actions: Any
     """Of a plan of one's own: what the library reads as long as the plan is open."""
 
-    def __init__(self, planner: str, steps: Optional[int], tiers: Sequence[Any], **problem: Any) -> None:
-        self._compute(planner, _problem(steps, tiers, **problem))
+    def __init__(self, planner: str, steps: Optional[int], tiers: Sequence[TierLike], *, period: int = 0,
+                 tape_states: int = 0, advance_cost: float = 0, record_cost: float = 0, reverse_cost: float = 0,
+                 reverse_at_once: bool = False) -> None:
+        if not isinstance(planner, str):
+            raise TypeError(f"planner is the name of a planner, and not {planner!r}")
+        self._compute(planner, _problem(
+            steps, tiers, period, tape_states, advance_cost, record_cost, reverse_cost, reverse_at_once))
 
     def _compute(self, planner: str, problem: Problem) -> None:
         number, handle = c_int(), c_void_p()
@@ -117,15 +141,16 @@ class Plan(Uncopied):
         check(lib.reel_plan_open(byref(handle), number, byref(problem)))
 
     @classmethod
-    def of_actions(cls, steps: Optional[int], tiers: Sequence[Any], actions: Iterable[Action],
-                   **problem: Any) -> "Plan":
+    def of_actions(cls, steps: Optional[int], tiers: Sequence[TierLike], actions: Iterable[Action], *, period: int = 0,
+                   tape_states: int = 0, advance_cost: float = 0, record_cost: float = 0, reverse_cost: float = 0,
+                   reverse_at_once: bool = False) -> "Plan":
         """A plan of one's own: a list of actions, without the last "done". check() says whether it is right."""
         plan = cls.__new__(cls)
-        listed = [action for action in actions if action[0] != "done"]
-        plan._adopt("actions", _problem(steps, tiers, **problem))
-        plan._actions = (_Action * len(listed))(*[  # type: ignore[misc]
-            (KINDS.index(kind), to_int(first, "first"), to_int(last, "last"), to_int(tier, "tier", 0, MAX_UNSIGNED),
-             to_int(slot, "slot", 0, MAX_UNSIGNED), last_use) for kind, first, last, tier, slot, last_use in listed])
+        done = KINDS.index("done")
+        listed = [action for action in map(_to_action, actions) if action[0] != done]
+        plan._adopt("actions", _problem(
+            steps, tiers, period, tape_states, advance_cost, record_cost, reverse_cost, reverse_at_once))
+        plan._actions = (_Action * len(listed))(*listed)  # type: ignore[misc]
         handle = c_void_p()
         plan._own(handle)
         check(lib.reel_plan_open_actions(byref(handle), byref(plan._problem), plan._actions, len(listed)))

@@ -16,10 +16,13 @@ import numpy as np
 from ._ends import end_with
 from ._errors import Uncopied, check, error_of
 from ._library import ParcelOptions, ParcelStats, PoolOptions, PoolStats, lib
-from ._sizes import Size, to_bytes, to_int
+from ._sizes import Size, to_bytes, to_int, to_text
 
 _LOOK_MS = 100
 """Milliseconds after which a wait for the store returns to Python, so that Ctrl-C is seen."""
+
+_SLAB = 2 << 20
+"""Bytes of a slab, unless a pool is told of others."""
 
 
 def members(struct: ctypes.Structure) -> Dict[str, Any]:
@@ -74,7 +77,7 @@ class Lease:
 class Pool(Uncopied):
     """Memory under a budget, and a store for what has no room in it.
 
-    `budget` is what may be in memory, a number of bytes or a text such as "4G". With a `directory`, parcels
+    `budget` is what may be in memory, a number of bytes or a text such as "4G", and a slab at least. With a `directory`, parcels
     that are not needed soon go to a file there, which has no name and is gone with the process. `store`
     describes other stores, as "lz4,file" or "memory=2G,file" (`reel/store.h`). Without either, a parcel that has
     no room is refused.
@@ -88,10 +91,13 @@ class Pool(Uncopied):
         options = PoolOptions(
             hard_budget=to_bytes(budget, "budget"), soft_budget=to_bytes(soft_budget, "soft_budget"),
             slab_bytes=to_bytes(slab, "slab"))
+        least = options.slab_bytes or _SLAB
+        if options.hard_budget < least:
+            raise ValueError(f"a budget of {budget!r} is {options.hard_budget} bytes, and a slab of the pool takes {least}: "
+                             "raise the budget, or have smaller slabs by reel.Pool(..., slab=\"64K\")")
         handle, opened = c_void_p(), c_void_p()
         if directory is not None or store is not None:
-            check(lib.reel_store_open(byref(opened), store.encode() if store is not None else None,
-                                      os.fsencode(directory) if directory is not None else None))
+            check(lib.reel_store_open(byref(opened), to_text(store, "store"), to_text(directory, "directory")))
             options.store = opened
         result = lib.reel_pool_open(byref(handle), byref(options))
         if result < 0:
@@ -248,6 +254,9 @@ class LibraryParcel(Uncopied):
 def _handles_of(parcels: "Iterable[Parcel]") -> Tuple[List["Parcel"], Any]:
     """The parcels and their handles. One that an iterator has made is closed as soon as nothing holds it."""
     kept = list(parcels)
+    for parcel in kept:
+        if not isinstance(parcel, Parcel):
+            raise TypeError(f"parcels of a pool are expected, and not {parcel!r}")
     return kept, (c_void_p * len(kept))(*[parcel._sealed().value for parcel in kept])
 
 

@@ -6,6 +6,7 @@ import errno
 import os
 import warnings
 import weakref
+import zlib
 from ctypes import byref, c_void_p
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -16,7 +17,7 @@ from ._library import MAX_TIERS, Action as _Action, Part, RunOptions, RunStats, 
 from ._mpi import Ranks
 from ._plan import KINDS, Plan
 from ._pool import Lease, Pool, members
-from ._sizes import to_int
+from ._sizes import to_int, to_text
 
 Store = Optional[str]
 State = Union[np.ndarray, Sequence[np.ndarray]]
@@ -31,7 +32,10 @@ class Step(NamedTuple):
 
 
 def _parts(arrays: State, what: str) -> Tuple[List[np.ndarray], Any]:
-    listed = [arrays] if isinstance(arrays, np.ndarray) else list(arrays)
+    try:
+        listed = [arrays] if isinstance(arrays, np.ndarray) else list(arrays)
+    except TypeError:
+        raise TypeError(f"{what} is an array or a list of arrays, and not {arrays!r}") from None
     for array in listed:
         if not isinstance(array, np.ndarray) or array.dtype.hasobject:
             raise TypeError(f"{what} is made of arrays of numbers")
@@ -51,6 +55,30 @@ def _telling(call: Callable[..., Any], progress: Callable[[int], Any]) -> Callab
         return result
 
     return called
+
+
+class _Changes:
+    """A step, and whether it has ever changed the state: one that binds a new array to a name does not."""
+
+    def __init__(self, step: Callable[[int], Any], state: Sequence[np.ndarray]) -> None:
+        self._step, self._state = step, state
+        self._first: Any = self._sums()
+        self._has_run = False
+
+    def _sums(self) -> List[int]:
+        return [zlib.crc32(array.ravel("K").view(np.uint8).data) for array in self._state]
+
+    def __call__(self, i: int) -> Any:
+        result = self._step(i)
+        self._has_run = True
+        if self._first is not None and self._first != self._sums():
+            self._first = None
+        return result
+
+    def check(self) -> None:
+        if self._has_run and self._first is not None:
+            raise RuntimeError("no step has changed the state of the run: steps change its arrays in place, as by x[:] = "
+                               "...; a loop whose state is to stay as it is iterates over the run")
 
 
 def _close(handle: c_void_p, lease: Optional[Lease], _: Plan) -> None:
@@ -100,17 +128,21 @@ class Run(Uncopied):
         self._ranks = None if comm is None else Ranks(comm)
         handle = c_void_p()
         opened: List[c_void_p] = []
-        lease = pool._lease if pool else None
+        lease = pool._lease if isinstance(pool, Pool) else None
         if lease:
             lease.enter(handle)
         try:
             with self._ranks or contextlib.nullcontext():
+                for value, cls, what in ((plan, Plan, "plan"), (pool, (Pool, type(None)), "pool"),
+                                         (stores, (tuple, list), "stores")):
+                    if not isinstance(value, cls):  # type: ignore[arg-type]
+                        raise TypeError(f"{what} of a run is not {value!r}")
                 if len(stores) > MAX_TIERS:
                     raise ValueError(f"a plan has at most {MAX_TIERS} tiers")
                 self._state, parts = _parts(state, "the state")
                 self._adjoint, adjoint_parts = _parts(() if adjoint is None else adjoint, "the adjoint")
                 self._plan, self._pool, self._segment_steps = plan, pool, to_int(segment_steps, "segment_steps", 0)
-                self._restart = None if restart is None else os.fsencode(restart)
+                self._restart = to_text(restart, "restart")
                 options = RunOptions(
                     pool=pool._open() if pool else None, segment_steps=self._segment_steps,
                     steps=to_int(steps, "steps", 0), flags=1 if audit else 0, restart=self._restart,
@@ -119,8 +151,8 @@ class Run(Uncopied):
                 for tier, description in enumerate(stores):
                     if description is not None:
                         store = c_void_p()
-                        check(lib.reel_store_open(byref(store), description.encode(),
-                                                  None if directory is None else os.fsencode(directory)))
+                        check(lib.reel_store_open(byref(store), to_text(description, "a store"),
+                                                  to_text(directory, "directory")))
                         opened.append(store)
                         options.store[tier] = store.value
             check(self._ranks.open_run(handle, plan._handle, options) if self._ranks
@@ -169,10 +201,13 @@ class Run(Uncopied):
 
     def __iter__(self) -> Iterator[Step]:
         check(lib.reel_run_start(self._live(), None, None, self._adjoint_address()))
+        sweep = self._sweep = object()
         action = _Action()
         ended = False
         try:
             while not ended:
+                if sweep is not self._sweep:
+                    raise RuntimeError("another iteration over the run has begun, and a run has one at a time")
                 result = lib.reel_run_next(self._live(), byref(action))
                 ended = result != 0 or KINDS[action.kind] == "done"
                 if result:
@@ -180,7 +215,7 @@ class Run(Uncopied):
                 if not ended:
                     yield Step(KINDS[action.kind], action.first, action.last)
         finally:
-            if self._ranks and not ended:
+            if self._ranks and not ended and sweep is self._sweep:
                 self._leave_sweep(self._ranks)
 
     def _leave_sweep(self, ranks: Ranks) -> None:
@@ -209,12 +244,15 @@ class Run(Uncopied):
             with tqdm.tqdm(total=run.total_steps) as bar:
                 run.gradient(step, adjoint_step, at_end, progress=bar.update)
         """
+        step = changes = _Changes(step, self._state)
         if progress is not None:
             step, adjoint_step = _telling(step, progress), _telling(adjoint_step, progress)
         kept: Dict[int, Any] = {}
         begun = False
         for action in self:
             if action.kind == "reverse":
+                if not begun and self._ranks is None:
+                    changes.check()
                 if not begun and at_end is not None and action.last == self.steps:
                     at_end()
                 begun = True

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Numbers, as people write them."""
+"""Numbers and texts, as people write them, for the library."""
 
 import operator
-from typing import Any, Union
+import os
+from typing import Any, Optional, Union
 
 Size = Union[int, str]
 
@@ -39,3 +40,14 @@ def to_bytes(size: Size, what: str) -> int:
         except (ValueError, OverflowError):
             raise ValueError(f"{what} is a number of bytes such as '4G', not {size!r}") from None
     return to_int(size, what, 0)
+
+
+def to_text(text: "Union[str, os.PathLike[str], None]", what: str) -> Optional[bytes]:
+    """The bytes of a text or a path, which the library reads up to the first NUL."""
+    try:
+        encoded = None if text is None else os.fsencode(text)
+    except TypeError:
+        raise TypeError(f"{what} is a text or a path, not {text!r}") from None
+    if encoded is not None and b"\0" in encoded:
+        raise ValueError(f"{what} has a NUL in it: {text!r}")
+    return encoded

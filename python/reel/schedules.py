@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Plans as schedules of checkpoint_schedules, which pyadjoint and other tools take; and a checker of such schedules."""
 
-from typing import Any, Dict, Iterator, NamedTuple, Optional, Set, Tuple
+from typing import Any, Dict, Iterator, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ._actions import (
     CheckpointSchedule, Copy, EndForward, EndReverse, Forward, Move, Reverse, StorageType)
-from ._plan import Action, Plan
+from ._plan import Action, Plan, TierLike
 from ._pyadjoint import forward_class
 
 _REFUSED = {
@@ -136,9 +136,13 @@ class PlanSchedule(CheckpointSchedule):
         return kind(action.first, self._storage(action), StorageType.WORK)
 
 
-def schedule(planner: str, steps: Optional[int], tiers: Any, **problem: Any) -> PlanSchedule:
+def schedule(planner: str, steps: Optional[int], tiers: Sequence[TierLike], *, period: int = 0, tape_states: int = 0,
+             advance_cost: float = 0, record_cost: float = 0, reverse_cost: float = 0,
+             reverse_at_once: bool = False) -> PlanSchedule:
     """`reel.Plan` as a schedule: `tape.enable_checkpointing(reel.schedule("binomial", 1000, [20]))`."""
-    return PlanSchedule(Plan(planner, steps, tiers, **problem))
+    return PlanSchedule(Plan(
+        planner, steps, tiers, period=period, tape_states=tape_states, advance_cost=advance_cost,
+        record_cost=record_cost, reverse_cost=reverse_cost, reverse_at_once=reverse_at_once))
 
 
 class Replay(NamedTuple):

@@ -42,7 +42,7 @@ def test_structs_are_those_of_the_headers(tmp_path):
 
 def test_failures_have_the_text_of_the_library_and_a_code():
     with pytest.raises(ValueError, match="is not understood") as caught:
-        reel.Pool("1M", store="nonsense")
+        reel.Pool("8M", store="nonsense")
     assert isinstance(caught.value, reel.Error) and caught.value.errno == 22
     with pytest.raises(OSError, match="no-such-directory"):
         reel.Pool("8M", directory="/no-such-directory")

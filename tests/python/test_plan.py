@@ -198,3 +198,19 @@ def test_what_a_notebook_shows():
     assert "multistage" in html and "1,000" in html
     assert "unknown" in reel.Plan("online", None, [5])._repr_html_()
     assert repr(reel.Plan("binomial", 10, [3])) == "<reel.Plan binomial: 10 steps, 3 slots>"
+
+
+@pytest.mark.parametrize("call, error, text", [
+    (lambda: reel.Plan("binomial", 10, [3], perod=3), TypeError, "Plan.*'perod'"),
+    (lambda: reel.schedule("binomial", 10, [3], perod=3), TypeError, "schedule.*'perod'"),
+    (lambda: reel.Plan("binomial", 10, 3), TypeError, "tiers is a list.* not 3"),
+    (lambda: reel.Plan("binomial", 10, "3"), TypeError, "tiers is a list.* not '3'"),
+    (lambda: reel.Plan("binomial", 10, [(1, 2, 3, 4)]), TypeError, "slots is a whole number"),
+    (lambda: reel.Plan(3, 10, [3]), TypeError, "planner is the name .* not 3"),
+    (lambda: reel.Plan.of_actions(10, [3], "x"), TypeError, "reel.Action, and not 'x'"),
+    (lambda: reel.Plan.of_actions(10, [3], [("advance", 3)]), TypeError, "reel.Action, and not"),
+    (lambda: reel.Plan.of_actions(10, [3], [("jump", 0, 3)]), ValueError, "no action 'jump'.*advance"),
+])
+def test_arguments_that_make_no_sense_are_named(call, error, text):
+    with pytest.raises(error, match=text):
+        call()

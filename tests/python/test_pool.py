@@ -639,3 +639,26 @@ def test_an_exception_in_a_signal_handler_at_any_instruction_leaves_no_pin_and_n
     assert at > 500
     kept.close()
     pool.close()
+
+
+@pytest.mark.parametrize("budget, slab, text", [
+    (0, 0, "0 bytes, .* takes 2097152"), ("0.5", 0, "'0.5' is 0 bytes"), ("1M", 0, r"reel\.Pool\(\.\.\., slab="),
+    ("64K", "128K", "takes 131072")])
+def test_a_budget_without_room_for_a_slab_is_refused(budget, slab, text):
+    with pytest.raises(ValueError, match=text):
+        reel.Pool(budget, slab=slab)
+
+
+@pytest.mark.parametrize("arguments, error, text", [
+    (dict(directory="/tmp\0x"), ValueError, "directory has a NUL"), (dict(directory=3), TypeError, "directory .* 3"),
+    (dict(store="file\0"), ValueError, "store has a NUL"), (dict(store=3), TypeError, "store .* 3")])
+def test_texts_that_make_no_sense_are_named(arguments, error, text):
+    with pytest.raises(error, match=text):
+        reel.Pool("8M", **arguments)
+
+
+def test_what_is_no_parcel_is_not_announced():
+    pool = reel.Pool("8M")
+    for call in (pool.announce, pool.withdraw):
+        with pytest.raises(TypeError, match="parcels .* 3"):
+            call([3])

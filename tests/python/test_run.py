@@ -302,3 +302,43 @@ def test_a_run_that_was_killed_goes_on(dies_at, tmp_path):
     again = go(-1)
     assert again.stdout == "resumed True\n", again.stdout + again.stderr
     assert os.listdir(tmp_path) == []
+
+
+def test_one_iteration_over_a_run_at_a_time():
+    growth = Growth()
+    run = reel.Run(reel.Plan("binomial", STEPS, [5]), growth.x)
+    first = iter(run)
+    next(first)
+    second = iter(run)
+    wanted = next(second)
+    with pytest.raises(RuntimeError, match="another iteration"):
+        next(first)
+    assert wanted == next(iter(run))
+
+
+def test_steps_that_change_no_state_are_an_error():
+    x, passed = np.ones((3, 4), order="F"), []
+
+    def step(i):
+        return x * 2
+
+    run = reel.Run(reel.Plan("binomial", 10, [3]), x)
+    with pytest.raises(RuntimeError, match="in place"):
+        run.gradient(step, lambda *_: None)
+
+    def changes_once(i):
+        x[1, 2] += i == 7
+
+    run.gradient(changes_once, lambda i, _: passed.append(i))
+    assert passed == list(reversed(range(10)))
+
+
+@pytest.mark.parametrize("arguments, error, text", [
+    (dict(plan=3), TypeError, "plan .* 3"), (dict(pool=3), TypeError, "pool .* 3"),
+    (dict(stores="file"), TypeError, "stores .* 'file'"), (dict(stores=[3]), TypeError, "store .* 3"),
+    (dict(state=3), TypeError, "state is an array.* 3"), (dict(restart="a\0b"), ValueError, "restart has a NUL"),
+    (dict(stores=[None, "file"], directory="/tmp\0"), ValueError, "directory has a NUL"),
+])
+def test_arguments_of_a_run_that_make_no_sense_are_named(arguments, error, text):
+    with pytest.raises(error, match=text):
+        reel.Run(**{"plan": reel.Plan("multistage", 10, [3, 3]), "state": np.zeros(3), **arguments})
