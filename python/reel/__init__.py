@@ -11,6 +11,7 @@
 import os
 from typing import Any, Optional, Union
 
+from ._check import GradientCheck, check_gradient
 from ._errors import ArgumentError, Error, MemoryError, StoreError
 from ._library import lib as _lib
 from ._package import PackageData
@@ -35,7 +36,7 @@ def offload(budget: Optional[Size] = None, *, directory: "Union[str, os.PathLike
 
 __version__ = _lib.reel_version().decode()
 __all__ = [  # without MemoryError, which would take the place of the built-in one
-    "Action", "ArgumentError", "Counts", "Error", "KINDS", "PackageData", "Parcel", "Plan", "Pool",
-    "Prediction", "Run", "Schedule", "check_schedule", "Step", "StoreError", "Tier", "choose", "offload", "planners",
+    "Action", "ArgumentError", "Counts", "Error", "GradientCheck", "KINDS", "PackageData", "Parcel", "Plan", "Pool",
+    "Prediction", "Run", "Schedule", "check_gradient", "check_schedule", "Step", "StoreError", "Tier", "choose", "offload", "planners",
     "save_now", "schedule",
 ]
