@@ -6,7 +6,7 @@
 
 /* ---- The pool ---- */
 
-/* A number of bytes, and optionally K, M, G or T. */
+/* A number of bytes, and optionally K, M, G or T. A pool has room for a slab, which has 2 MiB. */
 static PetscErrorCode parse_bytes(const char *text, size_t *bytes)
 {
 	static const char units[] = "KMGT";
@@ -18,9 +18,10 @@ static PetscErrorCode parse_bytes(const char *text, size_t *bytes)
 	for (int i = 0; unit && i <= unit - units; i++)
 		number *= 1024;
 	end += unit != NULL;
-	PetscCheck(end > text && !*end && number >= 1 && number < 9e18, PETSC_COMM_SELF,
+	PetscCheck(end > text && !*end && number >= 2 << 20 && number < 9e18, PETSC_COMM_SELF,
 		   PETSC_ERR_ARG_OUTOFRANGE,
-		   "Reel: -ts_trajectory_reel_budget is a number of bytes such as 4G, not '%s'",
+		   "Reel: -ts_trajectory_reel_budget is a number of bytes such as 4G, 2M or more, "
+		   "not '%s'",
 		   text);
 	*bytes = (size_t)number;
 	PetscFunctionReturn(0);
@@ -140,6 +141,23 @@ static PetscErrorCode name_planner(struct trajectory *self, int64_t steps)
 	PetscFunctionReturn(0);
 }
 
+/* What the planner says of tiers is said of the options that describe them. */
+static PetscErrorCode open_plan(struct trajectory *self)
+{
+	const struct settings *used = &self->used;
+	int error = reel_plan_open(&self->plan, self->planned_by, &self->problem);
+
+	PetscFunctionBegin;
+	PetscCheck(!error, self->comm, PETSC_ERR_ARG_INCOMP,
+		   "Reel: no plan of these options: the first tier is -ts_trajectory_max_cps_ram %"
+		   PetscInt_FMT ", the second one -ts_trajectory_max_cps_disk %" PetscInt_FMT
+		   " or -ts_trajectory_stride %" PetscInt_FMT
+		   " (-1, or a stride of 0: not given), by -ts_trajectory_reel_planner %s: %s",
+		   used->memory_slots, used->disk_slots, used->stride,
+		   reel_planner_name(self->planned_by), reel_error_text(error));
+	PetscFunctionReturn(0);
+}
+
 /* ---- The run ---- */
 
 static int save(void *context, const void *state, void *snapshot)
@@ -238,12 +256,36 @@ PetscErrorCode reel_petsc_plan(TSTrajectory tj, TS ts)
 	self->state_bytes = bytes;
 	describe_problem(self, ts, steps);
 	PetscCall(name_planner(self, steps));
-	ReelCall(reel_plan_open(&self->plan, self->planned_by, &self->problem));
+	PetscCall(open_plan(self));
 	PetscCall(open_run(self));
 	PetscFunctionReturn(0);
 }
 
 /* ---- Together ---- */
+
+static PetscErrorCode check_number(const struct trajectory *self, const char *option,
+				   PetscInt number, PetscInt least)
+{
+	PetscFunctionBegin;
+	PetscCheck(number >= least, self->comm, PETSC_ERR_ARG_OUTOFRANGE,
+		   "Reel: -ts_trajectory_%s is %" PetscInt_FMT " or more, not %" PetscInt_FMT,
+		   option, least, number);
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode check_numbers(const struct trajectory *self)
+{
+	const struct settings *used = &self->used;
+
+	PetscFunctionBegin;
+	PetscCall(check_number(self, "max_cps_ram", used->memory_slots, -1));
+	PetscCall(check_number(self, "max_cps_disk", used->disk_slots, -1));
+	PetscCall(check_number(self, "stride", used->stride, 0));
+	PetscCheck(used->restart_seconds >= 0, self->comm, PETSC_ERR_ARG_OUTOFRANGE,
+		   "Reel: -ts_trajectory_reel_restart_seconds is 0 or more, not %g",
+		   (double)used->restart_seconds);
+	PetscFunctionReturn(0);
+}
 
 PetscErrorCode reel_petsc_set_up(TSTrajectory tj, TS ts)
 {
@@ -253,6 +295,7 @@ PetscErrorCode reel_petsc_set_up(TSTrajectory tj, TS ts)
 	memcpy(&self->used, &self->asked, sizeof self->used);
 	PetscCall(PetscObjectGetComm((PetscObject)tj, &self->comm));
 	PetscCallMPI(MPI_Comm_size(self->comm, &self->ranks));
+	PetscCall(check_numbers(self));
 	self->is_planned =
 		(PetscBool)(is_set(self->used.memory_slots) || is_set(self->used.disk_slots) ||
 			    has_stride(self) || *self->used.planner);

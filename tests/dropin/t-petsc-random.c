@@ -412,14 +412,18 @@ typedef struct {
 	PetscBool takes_again, is_compared, is_restarted;
 } Options;
 
-/* The last ones need to know the number of steps. */
-static const char *draw_planner(Program *program)
+/* All but the first ones need to know the number of steps, and the last one as many slots on a disk. */
+static void draw_planner(Program *program, int slots, int disk_slots, Options *options)
 {
-	static const char *const planners[] = {"online", "periodic", "binomial", "multistage",
-					       "hierarchical"};
+	static const char *const planners[] = {"online",     "periodic",     "binomial",
+					       "multistage", "hierarchical", "disk-revolve"};
 	PetscBool is_known = (PetscBool)(!program->is_adaptive && program->event == NO_EVENT);
+	uint64_t planner = draw(program, is_known ? 6 : 2);
 
-	return planners[draw(program, is_known ? 5 : 2)];
+	PetscSNPrintf(options->text, sizeof options->text,
+		      " -ts_trajectory_max_cps_ram %d -ts_trajectory_max_cps_disk %d"
+		      " -ts_trajectory_reel_planner %s",
+		      slots, planner == 5 ? 9999 : disk_slots, planners[planner]);
 }
 
 static void draw_checkpoints(Program *program, Options *options)
@@ -443,10 +447,7 @@ static void draw_checkpoints(Program *program, Options *options)
 			      slots);
 		break;
 	case 3:
-		PetscSNPrintf(options->text, bytes,
-			      " -ts_trajectory_max_cps_ram %d -ts_trajectory_max_cps_disk %d "
-			      "-ts_trajectory_reel_planner %s",
-			      slots, more, draw_planner(program));
+		draw_planner(program, slots, more, options);
 		break;
 	default:
 		PetscSNPrintf(options->text, bytes, " -ts_trajectory_max_cps_ram %d", slots);

@@ -259,7 +259,16 @@ for build in $builds; do
 	wanted 1 -ts_adapt_type none
 	same -ts_trajectory_stride 100000 -ts_trajectory_reel_directory "$PWD"
 	refused 'is not the name of a planner' -ts_trajectory_reel_planner nosuch
-	refused 'a number of bytes' -ts_trajectory_reel_budget much
+	refused 'reel_budget is a number of bytes' -ts_trajectory_reel_budget much
+	refused 'reel_budget is a number of bytes' -ts_trajectory_reel_budget 1
+	for option in 'max_cps_ram -2' 'max_cps_disk -2' 'stride -3' 'reel_restart_seconds -1'; do
+		refused "-ts_trajectory_${option% *} is" -ts_trajectory_$option
+	done
+	refused 'first tier is -ts_trajectory_max_cps_ram 0,' -ts_trajectory_max_cps_ram 0
+	for planner in disk-revolve two-level periodic; do
+		refused "second one -ts_trajectory_max_cps_disk -1 .* by -ts_trajectory_reel_planner $planner" \
+			-ts_adapt_type none -ts_trajectory_max_cps_ram 3 -ts_trajectory_reel_planner $planner
+	done
 	python "$build"
 	[ -n "$TEST_LONG" ] || break
 done
