@@ -490,10 +490,14 @@ static void draw_options(Program *program, Options *options)
 		PetscStrcat(options->text, " -ts_trajectory_reel_store memory=8M");
 }
 
-/* PETSc's type "memory" keeps stages, too, and does not do all that "basic" does. */
+/*
+ * PETSc's type "memory" keeps stages, too, and does not do all that "basic" does: it takes the last
+ * solution from the program's vector.
+ */
 static PetscBool is_for_memory(const Program *program)
 {
-	return (PetscBool)(program->event == NO_EVENT && program->sections == 1);
+	return (PetscBool)(program->event == NO_EVENT && program->sections == 1 &&
+			   program->between != CLIPS_AFTER);
 }
 
 /* Takes away all that draw_options() may have set. */
