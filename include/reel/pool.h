@@ -215,6 +215,7 @@ struct reel_pool_stats {
  * Returns 0, or
  *   -EINVAL  an option is out of its range; *pool is unchanged
  *   -ENOMEM  no memory, or no thread key is left
+ *   -EAGAIN  the system starts no thread for a pool with a store
  *
  * Cost: some mappings of address space; memory is taken when tapes need it.
  */
@@ -255,13 +256,13 @@ int reel_pool_close(reel_pool *pool);
  * or what the store leaves. Without REEL_BUDGET and without a store memory has no bound, but in a
  * control group with a limit: nine tenths of what the process leaves of it at the first use. If the
  * store cannot be opened, for example because files in the directory are kept in memory (tmpfs),
- * the pool is refused: one line on stderr says why and what to do, and the first push on each of
- * its tapes fails with -ENXIO. Without that store the program would end later, when its budget is
- * used up. The child of a fork reads the environment no more: its default pool has the budget of
- * the parent's, beside the memory that the parent keeps. In a set-user-id program the environment
- * is not read.
+ * the pool is refused: the first push on each of its tapes fails with -ENXIO, and its report says
+ * why and what to do. Without that store the program would end later, when its budget is used up. The
+ * child of a fork reads the environment no more: its default pool has the budget of the parent's,
+ * beside the memory that the parent keeps. In a set-user-id program the environment is not read.
  *
- * Any thread. NULL if there is no memory for it, or it is refused; the next call tries again.
+ * Any thread. NULL if there is no memory for it, or it is refused, as reel_error_text() says; the next
+ * call tries again.
  */
 reel_pool *reel_pool_default(void);
 

@@ -18,6 +18,7 @@
 #include <unistd.h>
 #endif
 
+#include "error.h"
 #include "os-thread.h"
 
 /* All signals but those of a fault of the thread itself, which go to the program's handler. */
@@ -117,5 +118,10 @@ int reel_os_thread_start(pthread_t *thread, void *(*body)(void *), void *argumen
 #else
 	(void)name;
 #endif
-	return -error;
+	return error ? reel_fail(-error,
+				 "the system starts no more threads: %s; raise the limit of "
+				 "processes (ulimit -u, pids.max of the control group) or of "
+				 "address space (ulimit -v)",
+				 strerror(error))
+		     : 0;
 }

@@ -6,7 +6,7 @@
 
 /*
  * Starts a thread in which no signal of the program is handled, on all processors of the process.
- * Debuggers show its name, of at most 15 characters. Returns 0 or -errno.
+ * Debuggers show its name, of at most 15 characters. Returns 0, or -errno with a text: the remedy.
  */
 int reel_os_thread_start(pthread_t *thread, void *(*body)(void *), void *argument,
 			 const char *name);

@@ -23,7 +23,6 @@
 #include "os/error.h"
 #include "os/integer.h"
 #include "os/memory-limit.h"
-#include "os/signals.h"
 #include "default-pool.h"
 #include "pool/pool.h"
 #include "store/store.h"
@@ -39,7 +38,6 @@ static bool environment_is_read;
 static struct reel_pool_options options;
 /* If one of these is set, the default pool has a store. */
 static const char *spill_directory, *store_description;
-static atomic_flag store_refused = ATOMIC_FLAG_INIT;
 static _Atomic(struct reel_pool *) default_pool;
 /* Held by a thread that opens the default pool, so that one thread opens the store, and no two. */
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
@@ -278,7 +276,6 @@ static void read_environment(void)
  */
 static int open_store(reel_store **store)
 {
-	const char *why;
 	int error;
 
 	*store = NULL;
@@ -289,14 +286,8 @@ static int open_store(reel_store **store)
 	error = reel_store_open(store, store_description, NULL);
 	if (!error)
 		return 0;
-	why = reel_error_text(error);
-	/* Relaxed: the flag only keeps the line on stderr from being repeated. */
-	if (!atomic_flag_test_and_set_explicit(&store_refused, memory_order_relaxed)) {
-		REEL_UNSIGNALLED;
-		fprintf(stderr, "reel: %s=%s is refused, and with it the default pool: %s\n",
-			store_variable(), store_value(), why);
-	}
-	return reel_fail(-ENXIO, "%s", why);
+	return reel_fail(-ENXIO, "%s=%s is refused, and with it the default pool: %s",
+			 store_variable(), store_value(), reel_error_text(error));
 }
 
 static int open_pool_and_store(struct reel_pool **pool)
@@ -326,7 +317,8 @@ static int open_default_pool(struct reel_pool **opened)
 	if (!environment_is_read)
 		read_environment();
 	environment_is_read = true;
-	error = registration ? -ENOMEM : open_pool_and_store(opened);
+	error = registration ? reel_fail(-ENOMEM, "no memory for the handlers of fork()")
+			     : open_pool_and_store(opened);
 	if (error)
 		return error;
 	(*opened)->flags |= REEL_POOL_PERMANENT;

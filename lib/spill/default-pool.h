@@ -5,8 +5,8 @@
 #include <reel/pool.h>
 
 /*
- * Like reel_pool_default(), but returns 0, -ENOMEM or -ENXIO. After -ENXIO reel_error_text()
- * says why the store of the environment cannot be opened. On failure *pool is NULL.
+ * Like reel_pool_default(), but returns 0; -ENXIO, the store of the environment cannot be opened; or
+ * what reel_pool_open() says. On failure *pool is NULL.
  */
 int reel_pool_open_default(reel_pool **pool);
 

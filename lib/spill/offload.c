@@ -499,23 +499,22 @@ static struct reel_offload *allocate(void)
 int reel_offload_open(struct reel_pool *pool, reel_store *store)
 {
 	struct reel_offload *offload = allocate();
+	int error;
 
 	REEL_ASSERT(!pool->reclaimer);
 	if (!offload)
 		return -ENOMEM;
 	open_parts(offload, pool);
-	if (reel_os_thread_start(&offload->thread, run, offload, "reel-offload"))
-		goto no_thread;
-	if (use_store(offload, store))
-		goto no_store;
-	pool->reclaimer = offload;
-	return 0;
-
-no_store:
-	stop_thread(offload);
-no_thread:
-	close_parts(offload);
-	return -ENOMEM;
+	error = reel_os_thread_start(&offload->thread, run, offload, "reel-offload");
+	if (!error && use_store(offload, store)) {
+		stop_thread(offload);
+		error = -ENOMEM;
+	}
+	if (error)
+		close_parts(offload);
+	else
+		pool->reclaimer = offload;
+	return error;
 }
 
 /* Closes the store first: a thread of the store may still signal. */

@@ -145,7 +145,13 @@ int reel_pool_open(reel_pool **opened, const struct reel_pool_options *options)
 	error = reel_pool_create(&pool, &complete);
 	if (!error)
 		error = start(opened, pool, complete.store);
-	return error ? reel_fail(error, "no memory for a pool") : 0;
+	/* No thread for the pool has left its text. */
+	return error == -ENOMEM
+		       ? reel_fail(error,
+				   "no memory, or no thread key, for a pool, which takes %zu MiB of "
+				   "address space at first; ulimit -v may be too low",
+				   reel_supply_table_bytes() >> 20)
+		       : error;
 }
 
 /*

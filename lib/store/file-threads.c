@@ -117,7 +117,7 @@ static int start_threads(struct reel_file *file, struct workers *workers)
 		error = reel_os_thread_start(&worker->thread, work, worker, "reel-file");
 		workers->count += !error;
 	}
-	return workers->count ? 0 : -ENOMEM;
+	return workers->count ? 0 : error;
 }
 
 static void forget(struct reel_file *file)

@@ -237,7 +237,8 @@ static int open_parts(struct reel_file *file, const struct reel_file_options *op
 		error = start_engine(file, options);
 	if (error)
 		reel_file_slots_close(&file->slots);
-	return error ? reel_fail(error, "no memory, or no thread, for the file") : 0;
+	/* No thread has left its text. */
+	return error == -ENOMEM ? reel_fail(error, "no memory for the file") : error;
 }
 
 int reel_store_file_open(reel_store **store, const struct reel_file_options *options)

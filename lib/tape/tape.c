@@ -38,10 +38,11 @@ static int find_pool(reel_tape *tape)
 {
 	int error = tape->pool ? 0 : reel_pool_open_default(&tape->pool);
 
-	if (error == -ENXIO)
-		return reel_tape_fail(tape, error, "the default pool is refused: %s",
-				      reel_error_text(error));
-	return error ? reel_tape_fail(tape, error, "no memory to open the default pool") : 0;
+	if (!error)
+		return 0;
+	return reel_tape_fail(tape, error,
+			      error == -ENXIO ? "%s" : "the default pool cannot be opened: %s",
+			      reel_error_text(error));
 }
 
 int reel_tape_start(reel_tape *tape)

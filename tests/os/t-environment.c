@@ -20,6 +20,8 @@
 #include "os/numerals.h"
 #include "helpers/comma-locale.h"
 #include "helpers/pool-support.h"
+#include "helpers/process-support.h"
+#include "os/annotate.h"
 #include "helpers/recurrence.h"
 
 static const struct {
@@ -415,7 +417,9 @@ static void spill_by_default(size_t i)
 	set_variable("REEL_SPILL_DIR", stores[i].directory);
 	dup2(file, STDERR_FILENO);
 	reel_pool_default();
-	reel_pool_default();
+	if (!reel_pool_default())
+		reel_push(&tape, 1.0);
+	reel_tape_close(&tape);
 	if (reel_pool_default() && stats_of(reel_pool_default()).hard_budget > (uint64_t)16 << 20)
 		is_int(stats_of(reel_pool_default()).hard_budget, percent_of_limit(AUTO),
 		       "a store without a budget has half of what the system allows");
@@ -438,6 +442,49 @@ static void spill_by_default(size_t i)
 	is_int(stats_of(reel_pool_default()).written_bytes > 0, stores[i].stores,
 	       "values are stored if there is a store");
 	reel_tape_close(&tape);
+}
+
+/* The first push on the default pool is refused with this error, and a text that has these words. */
+static void push_is_refused(int error, const char *words)
+{
+	reel_tape tape = {0};
+
+	reel_set_error_handler(keep_message, NULL);
+	reel_push(&tape, 1.0);
+	is_int(reel_tape_error(&tape), error, "a push is refused");
+	ok(strstr(told, words), "and told why: %s", told);
+}
+
+static void *do_nothing(void *unused)
+{
+	return unused;
+}
+
+/* Root has no such limit, so it becomes a user who has no other process. */
+static void a_thread_is_refused(void)
+{
+	pthread_t thread;
+
+	setenv("REEL_BUDGET", "16M", 1);
+	setenv("REEL_STORE", "memory=64M", 1);
+	LIMIT(RLIMIT_NPROC, 1);
+	if ((!getuid() && setuid(1000000 + (uid_t)getpid())) ||
+	    !pthread_create(&thread, NULL, do_nothing, NULL)) {
+		tap_skip(2, "no limit of processes here");
+		return;
+	}
+	push_is_refused(-EAGAIN, "the default pool cannot be opened: the system starts no more threads: "
+				 "Resource temporarily unavailable; raise the limit of processes (ulimit -u");
+}
+
+static void address_space_is_refused(void)
+{
+#if defined(REEL_ADDRESS_SANITIZER) || defined(REEL_THREAD_SANITIZER)
+	tap_skip(2, "a sanitizer needs address space itself");
+#else
+	LIMIT(RLIMIT_AS, 1 << 20);
+	push_is_refused(-ENOMEM, "MiB of address space at first; ulimit -v may be too low");
+#endif
 }
 
 static bool keeps_files_in_memory(const char *directory)
@@ -626,6 +673,8 @@ int main(int argc, char **argv)
 	in_child(a_store_in_memory_leaves_the_rest_for_the_budget, "budget and store together");
 	in_child(auto_is_never_without_a_bound, "auto of a rank of very many");
 	in_child(a_store_larger_than_memory_is_refused, "a store that memory does not hold");
+	in_child(a_thread_is_refused, "a thread that the system does not start");
+	in_child(address_space_is_refused, "a limit of address space");
 	threads_open_the_default_pool_once();
 	threads_agree_on_the_default_pool();
 	return tap_end();
