@@ -428,6 +428,8 @@ static int fail_for_room(struct reel_parcels *parcels, const char *what, size_t 
 {
 	const reel_pool *parent = parcels->pool->parent;
 	size_t hard_budget = parent ? parent->hard_budget : parcels->pool->hard_budget;
+	const struct reel_offload *offload = reel_offload_of(parcels->pool);
+	int failure = offload ? reel_offload_failure(offload) : 0;
 	struct reel_parcel_stats stats;
 
 	if (error == -EDQUOT && reel_supply_large_bytes(bytes) > hard_budget)
@@ -436,15 +438,18 @@ static int fail_for_room(struct reel_parcels *parcels, const char *what, size_t 
 				 "raise it, or divide the parcel",
 				 what, bytes, hard_budget);
 	reel_parcel_get_stats(parcels->pool, &stats);
+	if (error == -EDQUOT && failure)
+		return reel_fail(error,
+				 "%s of %zu bytes: the hard budget of %zu bytes is used up, and the "
+				 "store takes no more: %s",
+				 what, bytes, hard_budget, reel_store_strerror(failure));
 	if (error == -EDQUOT)
 		return reel_fail(error,
 				 "%s of %zu bytes: the hard budget of %zu bytes is used up, and %llu "
-				 "bytes of parcels are open or pinned; seal or unpin some, raise it, or %s",
+				 "bytes of parcels are open or pinned; seal or unpin some, raise it%s",
 				 what, bytes, hard_budget,
 				 (unsigned long long)stats.pinned_bytes,
-				 reel_offload_of(parcels->pool)
-					 ? "see whether the store is full"
-					 : "give the pool a store (REEL_SPILL_DIR)");
+				 offload ? "" : ", or give the pool a store (REEL_SPILL_DIR)");
 	if (error == -ECHILD)
 		return reel_fail(error,
 				 "%s of %zu bytes: in the child of a fork the store is its parent's; "

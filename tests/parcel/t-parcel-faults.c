@@ -269,6 +269,29 @@ static void a_full_store_is_said(void)
 	close_pool_at_rest(pool, "a full store");
 }
 
+/* A parcel that is in the store finds no memory, since nothing can be written there any more. */
+static void a_pin_says_that_the_store_is_full(void)
+{
+	reel_parcel *parcel[64];
+	reel_store *store;
+	reel_pool *pool;
+	const void *data;
+	unsigned n = 0;
+	void *fresh;
+
+	if (reel_store_memory_open(&store, 8 * SLAB))
+		abort();
+	pool = open_pool(spilling(store, BUDGET, BUDGET / 2));
+	while (n < COUNT(parcel) && !reel_parcel_open(&parcel[n], pool, SLAB, NULL, &fresh))
+		reel_parcel_seal(parcel[n++]);
+	is_int(reel_parcel_pin(parcel[0], &data), -EDQUOT, "a pin is refused");
+	ok(strstr(reel_error_text(0), "the store takes no more: No space left"), "and says why: %s",
+	   reel_error_text(0));
+	while (n)
+		reel_parcel_close(parcel[--n]);
+	close_pool_at_rest(pool, "a full store, with pins");
+}
+
 /* ---- Refusals of the system ---- */
 
 static void memory_is_refused(bool all_that_follow)
@@ -366,6 +389,7 @@ int main(void)
 	each_store_keeps_parcels();
 	each_transfer_fails();
 	a_full_store_is_said();
+	a_pin_says_that_the_store_is_full();
 	memory_is_refused(false);
 	memory_is_refused(true);
 	a_slab_serves_without_mappings();
