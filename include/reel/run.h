@@ -157,7 +157,8 @@ struct reel_part {
 /*
  * How far a run is. The time left is that of the pieces which the plan still has, by what the same
  * steps took so far: it takes in steps of different cost, waits for stores, and threads that look
- * ahead. In the forward sweep the costs of the plan stand for what was not measured yet.
+ * ahead. In the forward sweep the costs of the plan stand for what was not measured yet. Steps that
+ * are run again cost more than others: the time left is not the steps left over steps_per_second.
  */
 struct reel_progress {
 	bool reverses;           /* in the reverse sweep */

@@ -270,13 +270,17 @@ static struct reel_progress describe(reel_run *run, const struct reel_run_progre
 	};
 }
 
-static void put_time_left(char *text, size_t size, double seconds)
+/*
+ * Steps that are run again cost more than others, so the steps that are left over the rate so far are
+ * not the time left. The rate is shown only where there is no time left that it would contradict.
+ */
+static void put_time_left(char *text, size_t size, double seconds, double steps_per_second)
 {
 	const double longest = 1e9;
 	long long whole = seconds < longest ? (long long)(seconds + 0.5) : 0;
 
 	if (seconds < 0 || seconds >= longest)
-		snprintf(text, size, "time left not known");
+		snprintf(text, size, "time left not known, %.3g steps/s so far", steps_per_second);
 	else if (whole < 3600)
 		snprintf(text, size, "%lld:%02lld left", whole / 60, whole % 60);
 	else
@@ -301,14 +305,14 @@ static void put_place(char *text, size_t size, const struct reel_progress *now)
 static void put_line(char *text, size_t size, const struct reel_progress *now)
 {
 	REEL_POINT_NUMERALS;
-	char place[96], left[48], resident[24], written[24];
+	char place[96], left[64], resident[24], written[24];
 
 	put_place(place, sizeof place, now);
-	put_time_left(left, sizeof left, now->seconds_left);
+	put_time_left(left, sizeof left, now->seconds_left, now->steps_per_second);
 	reel_bytes_text(resident, sizeof resident, (double)now->resident_bytes, true);
 	reel_bytes_text(written, sizeof written, (double)now->written_bytes, true);
-	snprintf(text, size, "reel: %s, %s, %.3g steps/s; %s in memory, %s written", place, left,
-		 now->steps_per_second, resident, written);
+	snprintf(text, size, "reel: %s, %s; %s in memory, %s written", place, left, resident,
+		 written);
 }
 
 /* A line that is longer than the terminal is wide could not be written anew. */

@@ -411,7 +411,7 @@ int main(void)
 	test_resumed();
 	test_failed();
 	tap_case("lines");
-	show("REEL_PROGRESS=1", reverse, "1", "100 %, reverse sweep: 8 of 8 steps", 1);
+	show("REEL_PROGRESS=1", reverse, "1", "100 %, reverse sweep: 8 of 8 steps, 0:00 left; ", 1);
 	show("of the outer run alone", reverse_with_inner, "1", "8 of 8 steps", 1);
 	show("REEL_PROGRESS=0", reverse, "0", "", 0);
 	show("empty", reverse, "", "", 0);
