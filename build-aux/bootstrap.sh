@@ -82,6 +82,15 @@ plot_library() {
 		echo 'npm cannot install uPlot, see build/npm.log; `reel report` is built without its page'
 }
 
+# python_packages: those that Debian does not have, for the tests of the Python package, in TEST_PYTHONPATH.
+python_packages() {
+	export TEST_PYTHONPATH=$PWD/build/python
+	[ "${stages[*]}" != main ] && [ ! -d "$TEST_PYTHONPATH/pyadjoint" ] || return 0
+	mkdir -p build
+	/usr/bin/python3 -m pip install --quiet --no-deps --target "$TEST_PYTHONPATH" pyadjoint-ad==2026.10.0 \
+		checkpoint_schedules==1.0.4 >build/pip.log 2>&1 || echo 'pip cannot install pyadjoint, see build/pip.log; its tests are skipped'
+}
+
 # The sources, as seen from a build folder.
 sources=../..
 

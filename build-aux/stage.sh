@@ -199,12 +199,14 @@ helgrind)
 	tests=$(tagged locks)
 	valgrind_stage 'valgrind, races'
 	;;
-# Other stages run this test, too, without PyTorch where that is not installed.
-python-torch)
+# The release stage runs this test, too, in its short form.
+python)
 	/usr/bin/python3 -c 'import torch' || broken 'PyTorch cannot be imported'
+	export TEST_LONG=yes
+	check_options+=(TEST_TIMEOUT=3600)
 	tests=tests/python/t-python.sh
 	left_out='bench/% stress/% examples/% tests/fuzz/%'
-	stage 'the Python package with PyTorch' "${main_options[@]}" --with-tsunami=no
+	stage 'the Python package' "${main_options[@]}" --with-tsunami=no
 	;;
 # Each build of PETSc, and PETSc's examples; the release stage runs the first test with one build. Each test runs
 # for several builds, which takes ten minutes and more.

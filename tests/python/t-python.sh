@@ -11,7 +11,7 @@ for python in /usr/bin/python3 python3 none; do
 done
 [ $python != none ] || skip_all 'python3 has no numpy, or no pytest'
 
-export PYTHONPATH=$SOURCE_DIR/python REEL_LIBRARY=$BUILD_DIR/.libs/libreel.so.0 PYTHONDONTWRITEBYTECODE=1
+export PYTHONPATH=$SOURCE_DIR/python${TEST_PYTHONPATH:+:$TEST_PYTHONPATH} REEL_LIBRARY=$BUILD_DIR/.libs/libreel.so.0 PYTHONDONTWRITEBYTECODE=1
 "$python" -m pytest -p no:cacheprovider -q --tb=short -rA --doctest-modules --basetemp="$PWD/pytest" \
 	--doctest-ignore-import-errors --doctest-glob=README.md "$SOURCE_DIR/tests/python" "$SOURCE_DIR/python" >report 2>&1
 grep -E '^(PASSED|FAILED|ERROR|SKIPPED) ' report | sed "s|$SOURCE_DIR/||" >results
