@@ -617,7 +617,7 @@ static const struct fault {
 	{RESULT, "result: few bytes", FEW_BYTES, HEALED, 0, true},
 	{MAP, "mmap: ENOMEM", -ENOMEM, NO_OPEN_OR_HEALED, -ENOMEM, true},
 	{MEMORY, "malloc: ENOMEM", -ENOMEM, OPEN_OR_PUT, -ENOMEM, true},
-	{THREAD, "thread: EAGAIN", -EAGAIN, OPEN_HEALED, -ENOMEM, true},
+	{THREAD, "thread: EAGAIN", -EAGAIN, OPEN_HEALED, -EAGAIN, true},
 	{EVENTFD, "eventfd: EMFILE", -EMFILE, HEALED, 0, true},
 	{RING, "io_uring: EPERM", -EPERM, HEALED, 0, true},
 	{SUBMIT, "submit: EINTR", -EINTR, HEALED, 0, false},

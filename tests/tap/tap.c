@@ -127,7 +127,8 @@ void tap_skip(int number, const char *format, ...)
 	va_list arguments;
 
 	flockfile(stdout);
-	while (number-- > 0) {
+	/* Those of a child are not numbered, as its other checks. */
+	while (getpid() == owner && number-- > 0) {
 		printf("ok %d # SKIP ", ++checks);
 		va_start(arguments, format);
 		vprintf(format, arguments);

@@ -31,7 +31,7 @@ static const struct fault {
 	{"mmap", REFUSE_MAPPING, -ENOMEM, REEL_FILE_IO_URING, true, false},
 	{"munmap", REFUSE_UNMAPPING, -ENOMEM, REEL_FILE_THREADS, true, false},
 	{"madvise", REFUSE_ADVICE, -ENOMEM, REEL_FILE_THREADS, true, false},
-	{"thread", REFUSE_THREAD, -ENOMEM, REEL_FILE_THREADS, true, false},
+	{"thread", REFUSE_THREAD, -EAGAIN, REEL_FILE_THREADS, true, false},
 	{"open: EMFILE", REFUSE_OPEN, -EMFILE, REEL_FILE_THREADS, true, true},
 	{"fallocate: ENOSPC", REFUSE_ALLOCATION, -ENOSPC, REEL_FILE_THREADS, true, false},
 	{"write: ENOSPC", REFUSE_WRITE, -ENOSPC, REEL_FILE_THREADS, true, true},
