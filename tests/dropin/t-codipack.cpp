@@ -513,6 +513,13 @@ unsigned random_program(const setting &how, unsigned steps)
 	return wrong;
 }
 
+bool is_brief()
+{
+	const char *full = std::getenv("TEST_LONG");
+
+	return !full || !*full;
+}
+
 /* A pool that is closed had nothing open any more. */
 void random_programs()
 {
@@ -526,7 +533,7 @@ void random_programs()
 		reel_pool *pool = open_pool(how);
 		reel_pool_stats stats;
 
-		is_int(random_program(how, std::getenv("TEST_LONG") ? 1000 : 100), 0,
+		is_int(random_program(how, is_brief() ? 100 : 1000), 0,
 		       "chunks of %zu items, slabs of %zu bytes, %zu of them: as plain vectors",
 		       how.items, how.slab, how.budget);
 		reel_pool_get_stats(pool, &stats);
