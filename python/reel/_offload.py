@@ -55,8 +55,8 @@ def _keep_threshold() -> None:
         mallopt(_M_MMAP_THRESHOLD, _THRESHOLD)
 
 
-def _storage_of(tensor: Any) -> Any:
-    return tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage().untyped()
+# PyTorch 1 has the second one, which its storage() wraps.
+_storage_of: Any = getattr(torch.Tensor, "untyped_storage", None) or torch.Tensor._storage
 
 
 def _node_count() -> Any:

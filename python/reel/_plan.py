@@ -68,7 +68,7 @@ def planners() -> List[str]:
 TierLike = Union[int, Tier, Tuple[int, float, float]]
 
 
-def _tier(tier: TierLike) -> Tuple[int, float, float]:
+def _tier(tier: Any) -> Tuple[int, float, float]:
     slots, store_cost, load_cost = Tier(*tier) if isinstance(tier, (tuple, list)) and 0 < len(tier) < 4 else Tier(tier)
     return to_int(slots, "slots"), store_cost, load_cost
 

@@ -217,7 +217,9 @@ class LibraryParcel(Uncopied):
         self._handle, self._address = c_void_p(), c_void_p()
         self._held = [self._handle]
         self._pool, self._lease, self._nbytes = pool, pool._lease, nbytes
-        end_with(self, self._close_calls(), map(self._lease.users.pop, (id(self._handle),)),
+        # An interrupt may come before the parcel is among the users of the pool.
+        leave: Any = self._lease.users.pop
+        end_with(self, self._close_calls(), map(leave, (id(self._handle),), (None,)),
                  map(Lease.end_if_pending, (self._lease,)))
         self._lease.enter(self._handle)
         try:
@@ -238,7 +240,8 @@ class LibraryParcel(Uncopied):
 
     def _close_calls(self) -> Iterator[int]:
         """The result of the call that closes it, unless it is closed. The handle is taken away before the call."""
-        return map(lib.reel_parcel_close, map(list.pop, compress((self._held,), (self._held,))))
+        take: Any = list.pop
+        return map(lib.reel_parcel_close, map(take, compress((self._held,), (self._held,))))
 
     def _end(self) -> int:
         """Closes the parcel; -EBUSY while it is pinned. A handle that is not closed comes back with the call."""
