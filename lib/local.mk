@@ -87,6 +87,7 @@ libreel_core_la_SOURCES = \
 	%D%/pool/freelist-ck.h \
 	%D%/pool/magazine.c \
 	%D%/pool/mapping.c \
+	%D%/pool/memory.c \
 	%D%/pool/pool.c %D%/pool/pool.h \
 	%D%/pool/reclaim.c %D%/pool/reclaim.h \
 	%D%/pool/slab.c %D%/pool/slab.h \

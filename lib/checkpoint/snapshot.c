@@ -127,34 +127,19 @@ static int claim(struct reel_snapshots *snapshots, unsigned tier, unsigned numbe
 	return error;
 }
 
-static int open_parcel(struct reel_snapshots *snapshots, unsigned tier, reel_parcel **parcel,
-		       void **data)
-{
-	reel_pool *pool = snapshots->tier[tier].pool;
-	bool refused = false;
-	int error;
-
-	if (has_store(snapshots, tier))
-		reel_pool_await_puts(pool, snapshots->max_puts - 1);
-	error = reel_parcel_open_alone(parcel, pool, snapshots->bytes, data);
-	while (error && !refused) {
-		refused = !reel_children_await_frame(snapshots->pool);
-		/* After a refusal, too: another thread may have given memory back meanwhile. */
-		error = reel_parcel_open_alone(parcel, pool, snapshots->bytes, data);
-	}
-	return error;
-}
-
 int reel_snapshot_reserve(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
 			  int64_t state, void **data)
 {
 	reel_parcel *parcel = NULL;
 	struct reel_slot *slot;
+	reel_pool *pool = snapshots->tier[tier].pool;
 	int error = claim(snapshots, tier, number, state);
 
 	if (error)
 		return error;
-	error = open_parcel(snapshots, tier, &parcel, data);
+	if (has_store(snapshots, tier))
+		reel_pool_await_puts(pool, snapshots->max_puts - 1);
+	error = reel_parcel_open_alone(&parcel, pool, snapshots->bytes, data);
 	if (error) {
 		reel_snapshot_drop(snapshots, tier, number, state);
 		return error;
@@ -256,18 +241,13 @@ static void note_pin(struct reel_snapshots *snapshots, unsigned tier, unsigned n
 int reel_snapshot_pin(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
 		      int64_t state, bool is_load, const void **data)
 {
-	bool before, refused = false;
+	bool before;
 	reel_parcel *parcel = pin_slot(snapshots, tier, number, state, true, &before);
 	int error;
 
 	if (!parcel)
 		return -EBADMSG;
 	error = reel_parcel_pin(parcel, data);
-	while (error == -EDQUOT && !refused) {
-		refused = !reel_children_await_frame(snapshots->pool);
-		/* After a refusal, too: another thread may have given memory back meanwhile. */
-		error = reel_parcel_pin(parcel, data);
-	}
 	REEL_ASSERT(!before || !error);
 	if (error) {
 		pin_slot(snapshots, tier, number, state, false, &before);

@@ -14,7 +14,6 @@
 
 #include "os/annotate.h"
 #include "os/cancel.h"
-#include "os/os.h"
 #include "pool.h"
 #include "trace/trace.h"
 
@@ -264,96 +263,12 @@ static int take(struct reel_pool *pool, struct reel_cache *cache, enum reel_slab
 						  : uncached_take(pool, kind, taken);
 }
 
-/*
- * Returns true if the system may find memory for a large slab: other slabs give back whole pages
- * only.
- */
-static bool large_may_fit(struct reel_pool *pool, size_t bytes)
+static int take_after_shortage(struct reel_pool *pool, struct reel_cache *cache,
+			       struct reel_shortage shortage, struct reel_slab **taken)
 {
-	return reel_supply_large_bytes(bytes) <= pool->hard_budget &&
-	       pool->slab_bytes % reel_os_page_bytes() == 0 &&
-	       /* Relaxed: the flag guards no other data. */
-	       !atomic_load_explicit(&pool->frames_are_locked, memory_order_relaxed);
-}
-
-/*
- * Returns true if the caller waits for the store after this error. A slab that is stored leaves its
- * frame to the slab that is wanted, also if the system has no more memory.
- */
-static bool store_helps(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes, int error)
-{
-	if (!error || !pool->reclaim->moves_frames)
-		return false;
-	/* Whatever the parent's reason is, a slab that leaves memory leaves its frame here. */
-	if (pool->parent)
-		return true;
-	if (error == -ENOMEM)
-		return kind == REEL_SLAB_WHOLE;
-	return error == -EDQUOT && (kind != REEL_SLAB_LARGE || large_may_fit(pool, bytes));
-}
-
-/* A large slab needs more than a frame; a system without memory gives none, budget or not. */
-static bool needs_eviction(enum reel_slab_kind kind, int error)
-{
-	return kind == REEL_SLAB_LARGE || error == -ENOMEM;
-}
-
-static bool client_retires_idle(struct reel_pool *pool)
-{
-	struct reel_pool_client *client = reel_pool_parcels(pool);
-
-	return client && client->verbs->retire_idle(client);
-}
-
-/* False: nothing moves that could free a frame, and `error` says why. */
-static bool await_frame(struct reel_pool *pool, enum reel_slab_kind kind, int *error)
-{
-	return pool->reclaim->await_frame(pool, needs_eviction(kind, *error), error) ||
-	       client_retires_idle(pool);
-}
-
-static int take_or_wait(struct reel_pool *pool, struct reel_cache *cache,
-			enum reel_slab_kind kind, size_t bytes, struct reel_slab **taken)
-{
-	int error = take(pool, cache, kind, bytes, taken);
-	bool refused = false;
-
-	while (!refused && store_helps(pool, kind, bytes, error)) {
-		int refusal = error;
-
-		refused = !await_frame(pool, kind, &refusal);
-		/* After a refusal, too: another thread may have given memory back meanwhile. */
-		error = take(pool, cache, kind, bytes, taken);
-		if (error && refused)
-			error = refusal;
-	}
-	return error;
-}
-
-/*
- * Returns true if a child has given back what it keeps for later slabs, or may do so now, since its
- * store has freed a frame.
- */
-static bool children_help(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes)
-{
-	if (reel_children_trim(pool))
-		return true;
-	return (kind != REEL_SLAB_LARGE || reel_supply_large_bytes(bytes) <= pool->hard_budget) &&
-	       reel_children_await_frame(pool);
-}
-
-/* Before it refuses, the pool takes memory back from its children. */
-static int take_from_all(struct reel_pool *pool, struct reel_cache *cache,
-			 enum reel_slab_kind kind, size_t bytes, struct reel_slab **taken)
-{
-	int error;
-
-	do
-		error = take_or_wait(pool, cache, kind, bytes, taken);
-	while (error && children_help(pool, kind, bytes));
-	if (error && reel_children_exist(pool) && !take(pool, cache, kind, bytes, taken))
-		error = 0;
-	return error;
+	while (shortage.error && reel_pool_find_memory(pool, &shortage))
+		shortage.error = take(pool, cache, shortage.kind, shortage.bytes, taken);
+	return shortage.error && shortage.refusal ? shortage.refusal : shortage.error;
 }
 
 /* Bytes below 0: they are no longer in use. */
@@ -376,8 +291,14 @@ int reel_pool_take(struct reel_pool *pool, enum reel_slab_kind kind, size_t byte
 		   struct reel_slab **taken)
 {
 	struct reel_cache *cache = own_cache(pool);
-	int error = take_from_all(pool, cache, kind, bytes, taken);
+	int error = take(pool, cache, kind, bytes, taken);
 
+	if (error)
+		error = take_after_shortage(pool, cache,
+					    (struct reel_shortage){.error = error, .kind = kind,
+								   .bytes = bytes,
+								   .waits = REEL_WAITS_FOR_STORE},
+					    taken);
 	if (error == -EDQUOT)
 		atomic_fetch_add_explicit(&pool->refused, 1, memory_order_relaxed);
 	if (error) {

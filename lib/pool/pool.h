@@ -3,6 +3,7 @@
  * The parts of the pool, from the tape's side down:
  *
  *	magazine.c  takes and gives slabs, with the magazines of this thread
+ *	memory.c    finds memory when the budget refuses a slab
  *	supply.c    fills and empties magazines, from shared lists and with fresh frames
  *	trim.c      gives idle memory back to the system
  *	budget.c    counts resident bytes
@@ -217,8 +218,8 @@ static inline bool reel_pool_has_users(const struct reel_pool *pool)
 }
 
 /*
- * magazine.c: any thread; wait-free if a magazine of this thread serves, else lock-free. Whoever
- * would be refused waits for the store, and for those of the pool's children if it has any.
+ * magazine.c: any thread; wait-free if a magazine of this thread serves, else lock-free. A thread that
+ * would be refused finds memory first (memory.c), and may wait for a store.
  */
 
 /*
@@ -238,6 +239,31 @@ void reel_pool_flush(struct reel_pool *pool);
 void reel_cache_retire(void *cache);
 /* In the child of a fork: free the caches of the other threads. */
 void reel_cache_forget_others(struct reel_pool *pool);
+
+/* What a thread that needs memory may wait for, while it looks for some. */
+enum reel_waits {
+	REEL_WAITS_FOR_NONE,
+	REEL_WAITS_FOR_CHILDREN, /* for stores of children */
+	REEL_WAITS_FOR_STORE,    /* and for that of the pool */
+};
+
+/* A slab or a pin that was refused. */
+struct reel_shortage {
+	int error; /* of the last attempt */
+	enum reel_slab_kind kind;
+	size_t bytes;
+	enum reel_waits waits;
+	/* Set by reel_pool_find_memory(): why the pool's own store frees no frame; or `error`. */
+	int refusal;
+	bool is_last; /* no source has anything, and the last attempt is under way */
+};
+
+/*
+ * memory.c: any thread. Finds memory for another attempt: the pool's own store frees a frame, or
+ * memory is given up that bins or child pools keep for later, or the store of a child frees some;
+ * and likewise from the parent. Returns whether the caller tries again, also for the last time.
+ */
+bool reel_pool_find_memory(struct reel_pool *pool, struct reel_shortage *shortage);
 
 /* supply.c: any thread, lock-free except for system calls. */
 

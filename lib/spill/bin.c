@@ -170,32 +170,22 @@ static int acquire(void *context)
 	return error;
 }
 
-/* Gives up memory that is kept for later. Returns false if there is none. */
-static bool gives_memory_back(struct reel_bin *bin)
+/* The read that was refused has waited for the pool's own store. */
+static bool find_memory(struct reel_bin *bin, struct reel_shortage *shortage, int error)
 {
-	return reel_parcels_retire_idle(bin->parcels) || reel_children_trim(bin->parcels->pool);
-}
-
-/*
- * Gives up memory that is kept for later, or else waits until the store of a child pool frees some.
- * Returns false if no memory will come, so that the pin is refused.
- */
-static bool find_room(struct reel_bin *bin)
-{
-	return gives_memory_back(bin) || reel_children_await_frame(bin->parcels->pool);
+	shortage->error = error;
+	return error == -EDQUOT && reel_pool_find_memory(bin->parcels->pool, shortage);
 }
 
 int reel_bin_pin(struct reel_bin *bin)
 {
+	struct reel_shortage shortage = {.waits = REEL_WAITS_FOR_CHILDREN};
 	struct pin pin = {.bin = bin, .until = REEL_FOREVER};
 	int error;
 
 	do
 		error = reel_pins_add(&bin->pins, acquire, &pin);
-	while (error == -EDQUOT && find_room(bin));
-	/* After a refusal, too: another thread may have given memory back meanwhile. */
-	if (error == -EDQUOT)
-		error = reel_pins_add(&bin->pins, acquire, &pin);
+	while (find_memory(bin, &shortage, error));
 	if (!error && !pin.has_advanced)
 		advance(bin, false);
 	return error;
@@ -217,6 +207,7 @@ static int ask_for(struct reel_bin *bin)
 
 int reel_bin_pin_until(struct reel_bin *bin, uint64_t until)
 {
+	struct reel_shortage shortage = {.waits = REEL_WAITS_FOR_NONE};
 	struct pin pin = {.bin = bin, .until = until};
 	int error;
 
@@ -224,8 +215,7 @@ int reel_bin_pin_until(struct reel_bin *bin, uint64_t until)
 		error = reel_pins_add_until(&bin->pins, acquire, &pin, until);
 		if (error == -EAGAIN)
 			error = ask_for(bin);
-		/* This loop does not call find_room(), which may wait for a store beyond `until`. */
-	} while (error == -EDQUOT && gives_memory_back(bin));
+	} while (find_memory(bin, &shortage, error));
 	if (!error)
 		advance(bin, pin.waited);
 	return error;

@@ -1135,11 +1135,22 @@ struct writing_child {
 	reel_parcel *stored[BUDGET];
 };
 
-/* The parent has a store of its own, or none. The child keeps so many idle frames. */
-static void open_writing(struct writing_child *family, struct late_store *parents, size_t idle)
+static void fill_budget(struct writing_child *family, reel_parcel **parcel)
 {
 	void *data;
 
+	for (unsigned i = 0; i < BUDGET; i++) {
+		if (reel_parcel_open_alone(&parcel[i], family->child, SLAB, &data))
+			abort();
+		write_bytes(data, SLAB, i);
+	}
+	for (unsigned i = 0; i < BUDGET; i++)
+		reel_parcel_seal(parcel[i]);
+}
+
+/* The parent has a store of its own, or none. The child keeps so many idle frames. */
+static void open_writing(struct writing_child *family, struct late_store *parents, size_t idle)
+{
 	*family = (struct writing_child){.late = late_open(37)};
 	family->slow = *family->late->store.verbs;
 	family->slow.put = put_slowly;
@@ -1147,13 +1158,7 @@ static void open_writing(struct writing_child *family, struct late_store *parent
 	family->parent = open_pool(spilling(parents ? &parents->store : NULL, BUDGET, 12));
 	if (reel_pool_open_child(&family->child, family->parent, &family->late->store, SLAB, idle, NULL))
 		abort();
-	for (unsigned i = 0; i < BUDGET; i++) {
-		if (reel_parcel_open_alone(&family->stored[i], family->child, SLAB, &data))
-			abort();
-		write_bytes(data, SLAB, i);
-	}
-	for (unsigned i = 0; i < BUDGET; i++)
-		reel_parcel_seal(family->stored[i]);
+	fill_budget(family, family->stored);
 }
 
 static void close_writing(struct writing_child *family, struct late_store *parents)
@@ -1208,8 +1213,8 @@ static void it_makes_room_for_whole_slabs(size_t idle)
 static void it_makes_room_for_a_sibling(void)
 {
 	struct writing_child family;
+	reel_parcel *parcel, *more[BUDGET];
 	reel_store *memory;
-	reel_parcel *parcel;
 	reel_pool *sibling;
 	void *data;
 
@@ -1219,7 +1224,14 @@ static void it_makes_room_for_a_sibling(void)
 	    reel_pool_open_child(&sibling, family.parent, memory, SLAB, 0, NULL))
 		abort();
 	is_int(reel_parcel_open_alone(&parcel, sibling, SLAB, &data), 0, "gets a frame");
+	write_bytes(data, SLAB, 1);
+	reel_parcel_seal(parcel);
+	reel_pool_await_puts(sibling, 0);
+	fill_budget(&family, more);
+	ok(reads(parcel, 1), "and reads its parcel back into one");
 	reel_parcel_close(parcel);
+	for (unsigned i = 0; i < BUDGET; i++)
+		reel_parcel_close(more[i]);
 	is_int(reel_pool_close_child(sibling, true), 0, "the sibling is closed");
 	close_writing(&family, NULL);
 }

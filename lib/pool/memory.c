@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where memory comes from when the budget has refused a slab or a pin. Any thread runs these
+ * functions. They hold no lock while they wait.
+ */
+#include "config.h"
+
+#include <errno.h>
+
+#include "os/os.h"
+#include "pool.h"
+
+/*
+ * Returns true if the system may find memory for a large slab: other slabs give back whole pages
+ * only.
+ */
+static bool large_may_fit(struct reel_pool *pool, size_t bytes)
+{
+	return reel_supply_large_bytes(bytes) <= pool->hard_budget &&
+	       pool->slab_bytes % reel_os_page_bytes() == 0 &&
+	       /* Relaxed: the flag guards no other data. */
+	       !atomic_load_explicit(&pool->frames_are_locked, memory_order_relaxed);
+}
+
+/*
+ * Returns true if a slab that leaves memory may serve the caller. It leaves its frame to the slab
+ * that is wanted, also if the system has no more memory.
+ */
+static bool store_helps(struct reel_pool *pool, const struct reel_shortage *shortage)
+{
+	if (shortage->waits < REEL_WAITS_FOR_STORE || !pool->reclaim->moves_frames)
+		return false;
+	/* Whatever the parent's reason is, a slab that leaves memory leaves its frame here. */
+	if (pool->parent)
+		return true;
+	if (shortage->error == -ENOMEM)
+		return shortage->kind == REEL_SLAB_WHOLE;
+	return shortage->error == -EDQUOT &&
+	       (shortage->kind != REEL_SLAB_LARGE || large_may_fit(pool, shortage->bytes));
+}
+
+/*
+ * Waits until the pool's own store has freed a frame. A large slab needs more than a frame, and a
+ * system without memory gives none, budget or not: room in the budget does not help these two.
+ */
+static bool await_store(struct reel_pool *pool, struct reel_shortage *shortage)
+{
+	bool needs_eviction = shortage->kind == REEL_SLAB_LARGE || shortage->error == -ENOMEM;
+
+	shortage->refusal = shortage->error;
+	return store_helps(pool, shortage) &&
+	       pool->reclaim->await_frame(pool, needs_eviction, &shortage->refusal);
+}
+
+/* Gives up bins that are kept open for the next small parcels, so that they can leave memory. */
+static bool retire_bins(struct reel_pool *pool, struct reel_shortage *shortage)
+{
+	struct reel_pool_client *client = reel_pool_parcels(pool);
+
+	(void)shortage;
+	return client && pool->reclaim->moves_frames && client->verbs->retire_idle(client);
+}
+
+/* Takes back the frames that the children keep for their next slabs. */
+static bool trim_children(struct reel_pool *pool, struct reel_shortage *shortage)
+{
+	(void)shortage;
+	return reel_children_trim(pool);
+}
+
+/* Waits until the store of a child has freed a frame. */
+static bool await_children(struct reel_pool *pool, struct reel_shortage *shortage)
+{
+	return shortage->waits >= REEL_WAITS_FOR_CHILDREN &&
+	       reel_supply_large_bytes(shortage->bytes) <= pool->hard_budget &&
+	       reel_children_await_frame(pool);
+}
+
+/* In the order in which they are asked. Each returns true if the caller may try again. */
+static bool (*const sources[])(struct reel_pool *pool, struct reel_shortage *shortage) = {
+	await_store,
+	retire_bins,
+	trim_children,
+	await_children,
+};
+
+static bool any_source(struct reel_pool *pool, struct reel_shortage *shortage)
+{
+	for (unsigned i = 0; i < sizeof sources / sizeof *sources; i++)
+		if (sources[i](pool, shortage))
+			return true;
+	return false;
+}
+
+/* The take or the read that was refused has waited for the parent's own store. */
+static bool ask_parent(struct reel_pool *pool, struct reel_shortage shortage)
+{
+	if (shortage.waits == REEL_WAITS_FOR_STORE)
+		shortage.waits = REEL_WAITS_FOR_CHILDREN;
+	return pool->parent && any_source(pool->parent, &shortage);
+}
+
+bool reel_pool_find_memory(struct reel_pool *pool, struct reel_shortage *shortage)
+{
+	REEL_ASSERT(shortage->error);
+	if (shortage->is_last)
+		return false;
+	if (any_source(pool, shortage) || ask_parent(pool, *shortage))
+		return true;
+	/* Once more: another thread may have given memory back while this one asked. */
+	shortage->is_last = true;
+	return shortage->waits != REEL_WAITS_FOR_NONE;
+}
