@@ -40,8 +40,7 @@ struct drawing {
 	size_t room[REEL_MAX_TIERS];
 };
 
-/* The kinds of lines, then of bars; the style has a class for each kind. */
-static const char *const kinds[] = {"advance", "record", "reverse"};
+/* The style has a class for each action that is a line, and for each of these bars. */
 static const char *const bars[REEL_MAX_TIERS] = {"memory", "disk", "third", "fourth"};
 
 static const char *const kept_in[REEL_MAX_TIERS] = {"kept in memory", "kept on the disk",
@@ -111,7 +110,7 @@ static void put_legend(const struct drawing *drawing)
 	double x = LEFT;
 
 	for (unsigned k = 0; k < 3; k++)
-		x = put_entry(drawing->file, x, kinds[k], kinds[k]);
+		x = put_entry(drawing->file, x, reel_action_name(k), reel_action_name(k));
 	for (unsigned t = 0; t < drawing->problem->tiers; t++) {
 		char line_class[32];
 
@@ -170,7 +169,7 @@ static void put_line(const struct drawing *drawing, const reel_action *action, d
 	bool down = action->kind == REEL_ACTION_REVERSE;
 
 	fprintf(drawing->file, "<path class=\"%s\" d=\"M%.2f %.2fL%.2f %.2f\"/>\n",
-		kinds[action->kind], across(drawing, drawing->now),
+		reel_action_name(action->kind), across(drawing, drawing->now),
 		up(drawing, down ? action->last : action->first), across(drawing, until),
 		up(drawing, down ? action->first : action->last));
 }

@@ -105,10 +105,8 @@ static int show_counts(const struct request *request, const struct reel_schedule
 
 static void show_action(const reel_action *action, bool json)
 {
-	static const char *const kinds[] = {"advance", "record", "reverse", "store",
-					    "load",    "drop",   "done"};
 	static const char *const tiers[] = {"memory", "disk"};
-	const char *kind = kinds[action->kind];
+	const char *kind = reel_action_name(action->kind);
 	bool of_slot = action->kind >= REEL_ACTION_STORE && action->kind <= REEL_ACTION_DROP;
 
 	if (action->kind == REEL_ACTION_DONE)

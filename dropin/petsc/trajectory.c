@@ -6,20 +6,6 @@
 
 /* ---- The run of a plan ---- */
 
-static const char *name_of(enum reel_action_kind kind)
-{
-	switch (kind) {
-	case REEL_ACTION_ADVANCE:
-		return "advance";
-	case REEL_ACTION_RECORD:
-		return "record";
-	case REEL_ACTION_REVERSE:
-		return "reverse";
-	default:
-		return "end";
-	}
-}
-
 static PetscErrorCode monitor(TSTrajectory tj)
 {
 	const struct trajectory *self = tj->data;
@@ -30,7 +16,7 @@ static PetscErrorCode monitor(TSTrajectory tj)
 		PetscFunctionReturn(0);
 	PetscCall(PetscViewerASCIIPushTab(tj->monitor));
 	PetscCall(PetscViewerASCIIPrintf(tj->monitor, "Reel: %s%s %" PRId64 " to %" PRId64 "\n",
-					 self->is_loaded ? "load, " : "", name_of(action->kind),
+					 self->is_loaded ? "load, " : "", reel_action_name(action->kind),
 					 action->first, action->last));
 	PetscCall(PetscViewerASCIIPopTab(tj->monitor));
 	PetscFunctionReturn(0);

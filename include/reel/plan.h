@@ -92,6 +92,8 @@ int reel_plan_open_actions(reel_plan **plan, const struct reel_problem *problem,
 /* The name of a planner, "binomial" for example; and the planner of a name: 0 or -EINVAL. */
 const char *reel_planner_name(enum reel_planner planner);
 int reel_planner_by_name(const char *name, enum reel_planner *planner);
+/* The name of an action, "advance" for example. Of both, a number that names nothing is "unknown". */
+const char *reel_action_name(enum reel_action_kind kind);
 
 /*
  * Opens a schedule, which is at the first action of the plan; the plan outlives it. Returns 0 or

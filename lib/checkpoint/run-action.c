@@ -73,14 +73,6 @@ void reel_run_set_counts(reel_run *run, const struct reel_run_counts *counts)
 
 /* ---- Steps ---- */
 
-static const char *name_of(enum reel_action_kind kind)
-{
-	REEL_ASSERT(kind <= REEL_ACTION_REVERSE);
-	return kind == REEL_ACTION_ADVANCE  ? "advance"
-	       : kind == REEL_ACTION_RECORD ? "record"
-					    : "reverse";
-}
-
 /* Describes the error of a callback. A value above 0 is no failure: it stops the sweep early. */
 static int callback(int error, const char *what, int64_t first, int64_t last)
 {
@@ -96,7 +88,7 @@ static int tape_error(const reel_tape *tape, const reel_action *piece)
 	int error = reel_tape_error(tape);
 
 	return error ? reel_fail(error, "the tape failed in %s of steps %lld to %lld: %s",
-				 name_of(piece->kind), (long long)piece->first,
+				 reel_action_name(piece->kind), (long long)piece->first,
 				 (long long)piece->last - 1, reel_strerror(error))
 		     : 0;
 }
@@ -141,7 +133,7 @@ int reel_piece_end(reel_run *run, const reel_action *piece, void *context, const
 	if (tape == &run->tape && piece->kind == REEL_ACTION_RECORD)
 		run->steps_on_tape += steps;
 	if (error)
-		return callback(error, name_of(piece->kind), piece->first, piece->last);
+		return callback(error, reel_action_name(piece->kind), piece->first, piece->last);
 	switch (piece->kind) {
 	case REEL_ACTION_ADVANCE:
 		count(&run->advanced, steps);

@@ -304,6 +304,18 @@ void reel_plan_close(reel_plan *plan)
 	free(plan);
 }
 
+const char *reel_action_name(enum reel_action_kind kind)
+{
+	static const char *const names[] = {
+		[REEL_ACTION_ADVANCE] = "advance", [REEL_ACTION_RECORD] = "record",
+		[REEL_ACTION_REVERSE] = "reverse", [REEL_ACTION_STORE] = "store",
+		[REEL_ACTION_LOAD] = "load",	   [REEL_ACTION_DROP] = "drop",
+		[REEL_ACTION_DONE] = "done",
+	};
+
+	return (unsigned)kind < sizeof names / sizeof *names ? names[kind] : "unknown";
+}
+
 const char *reel_planner_name(enum reel_planner planner)
 {
 	const struct planner *of = planner_of(planner);

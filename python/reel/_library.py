@@ -155,6 +155,7 @@ _FUNCTIONS = {
     "reel_version": (c_char_p,),
     "reel_version_number": (c_int,),
     "reel_error_text": (c_char_p, c_int),
+    "reel_action_name": (c_char_p, c_int),
     "reel_planner_name": (c_char_p, c_int),
     "reel_planner_by_name": (c_int, c_char_p, POINTER(c_int)),
     "reel_plan_open": (c_int, POINTER(c_void_p), c_int, POINTER(Problem)),

@@ -5,8 +5,8 @@ import collections.abc
 import ctypes
 import errno
 from ctypes import byref, c_int, c_void_p
-from itertools import compress, repeat
-from typing import Any, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from itertools import compress, count, repeat, takewhile
+from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ._ends import end_with
 from ._errors import Error, MemoryError, Uncopied, check, error_of
@@ -16,7 +16,6 @@ from ._library import (
 )
 from ._sizes import MAX_UNSIGNED, Size, to_bytes, to_int
 
-KINDS = ("advance", "record", "reverse", "store", "load", "drop", "done")
 _AT_ONCE = 256
 """Actions for each call of the library: a call costs more than an action."""
 
@@ -54,15 +53,16 @@ class Counts(NamedTuple):
     makespan: float
 
 
+def _names(name_of: Callable[[int], bytes]) -> Iterator[str]:
+    return takewhile(lambda name: name != "unknown", (name_of(number).decode() for number in count()))
+
+
+KINDS = tuple(_names(lib.reel_action_name))
+
+
 def planners() -> List[str]:
     """The names of all planners."""
-    names: List[str] = []
-    while True:
-        name = lib.reel_planner_name(len(names))
-        number = c_int()
-        if not name or lib.reel_planner_by_name(name, byref(number)) or number.value != len(names):
-            return names
-        names.append(name.decode())
+    return list(_names(lib.reel_planner_name))
 
 
 TierLike = Union[int, Tier, Tuple[int, float, float]]

@@ -750,6 +750,8 @@ static void names_come_back(void)
 	}
 	is_int(reel_planner_by_name("revolve", &found), -EINVAL, "an unknown name");
 	is_string(reel_planner_name(REEL_PLANNERS), "unknown", "an unknown planner");
+	is_string(reel_action_name(REEL_ACTION_LOAD), "load", "the name of an action");
+	is_string(reel_action_name(REEL_ACTION_DONE + 1), "unknown", "an unknown action");
 }
 
 /* ---- Unknown ends ---- */
