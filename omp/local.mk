@@ -18,19 +18,24 @@ libreel_omp_core_la_SOURCES = \
 	%D%/lookahead/lookahead-act.c \
 	%D%/lookahead/lookahead-buffer.c %D%/lookahead/lookahead-buffer.h \
 	%D%/lookahead/lookahead-open.c \
-	%D%/region/barrier.c \
-	%D%/region/deadlock.c \
+	%D%/region/barrier.c %D%/region/barrier.h \
+	%D%/region/deadlock.c %D%/region/deadlock.h \
 	%D%/region/lane.c %D%/region/lane.h \
+	%D%/region/lane-open.c \
 	%D%/region/lane-recording.c \
 	%D%/region/lane-table.c \
+	%D%/region/lane-task.h \
 	%D%/region/lane-tree.c \
 	%D%/region/loop.c \
+	%D%/region/mistake.c %D%/region/mistake.h \
+	%D%/region/note.c %D%/region/note.h \
 	%D%/region/observe.c %D%/region/observe.h \
 	%D%/region/ordered.c \
-	%D%/region/phase.c \
+	%D%/region/ordered-count.c %D%/region/ordered-count.h \
+	%D%/region/phase.c %D%/region/phase.h \
 	%D%/region/reduction.c \
-	%D%/region/region.c \
-	%D%/region/region-trace.c \
+	%D%/region/region.c %D%/region/region.h \
+	%D%/region/region-state.h \
 	%D%/region/task.c %D%/region/task.h \
 	%D%/region/task-add.c \
 	%D%/region/task-replay.c \

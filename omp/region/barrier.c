@@ -19,8 +19,9 @@
  */
 #include "config.h"
 
-#include "lane.h"
+#include "barrier.h"
 
+#include "mistake.h"
 #include "os/yield.h"
 #include "wait.h"
 

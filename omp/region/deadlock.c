@@ -17,17 +17,17 @@
  */
 #include "config.h"
 
-#include "lane.h"
+#include "deadlock.h"
 
 #include <errno.h>
 #include <pthread.h>
 
-#include "task.h"
+#include "lane-task.h"
 #include "wait.h"
 #include "os/cancel.h"
 
 /*
- * Guards `awaits` and `team` of all lanes. A thread locks it to look for a deadlock, and before and
+ * Guards `awaits`, `team` and `team_is_stuck` of all lanes. A thread locks it to look for a deadlock, and before and
  * after it sleeps until its turn comes, not in a wait that ends before the thread sleeps. It is
  * taken before `lock` of a struct reel_task_team, never after it.
  */
@@ -95,7 +95,7 @@ static bool lane_is_stuck(const reel_lane *lane)
 	if (region)
 		return region_is_stuck(region);
 	if (lane->team)
-		return reel_task_team_is_stuck(lane->team, lane_is_stuck);
+		return lane->team_is_stuck(lane->team, lane_is_stuck);
 	return lane->awaits && !reel_tasks_run(lane) && !reel_omp_has_come(lane->awaits);
 }
 
@@ -151,11 +151,13 @@ void reel_deadlock_give_back(reel_lane *lane)
 	reel_deadlock_look(root);
 }
 
-void reel_deadlock_set_team(reel_lane *lane, struct reel_task_team *team)
+void reel_deadlock_set_team(reel_lane *lane, struct reel_task_team *team,
+			    reel_task_team_is_stuck *is_stuck)
 {
 	REEL_UNCANCELLED;
 
 	pthread_mutex_lock(&lock);
 	lane->team = team;
+	lane->team_is_stuck = is_stuck;
 	pthread_mutex_unlock(&lock);
 }

@@ -5,17 +5,16 @@
  *
  * A recording of a root is not changed any more, so any number of threads may open readers of it. A
  * reader is a root with lanes of its own, whose tapes are readers. Only the ordered sections are
- * the program's, so a reader counts their turns in copies.
+ * the program's, so a reader counts their turns in copies (ordered-count.c).
  */
 #include "config.h"
 
-#include "lane.h"
+#include "region.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "os/error.h"
-#include "observe.h"
 #include "tape/tape.h"
 
 struct reel_lane_recording {
@@ -23,13 +22,6 @@ struct reel_lane_recording {
 	uint64_t phases, loops, loop, waits;
 	int32_t index;
 	struct reel_lane_recording *lanes, *next; /* those of the lane; the next one of its parent */
-};
-
-/* The copy of an ordered section in a reader. */
-struct reel_ordered_copy {
-	const reel_ordered *original;
-	reel_ordered copy;
-	struct reel_ordered_copy *next;
 };
 
 /* ---- Freezing ---- */
@@ -167,66 +159,4 @@ int reel_lane_reader_open(reel_lane **lane, reel_lane_recording *recording)
 		return 0;
 	reel_lane_close(*lane);
 	return reel_fail(-ENOMEM, "a reader could not be opened: out of memory");
-}
-
-/* ---- Ordered sections ---- */
-
-static reel_ordered *find(struct reel_ordered_copy *copy, const reel_ordered *original)
-{
-	while (copy && copy->original != original)
-		copy = copy->next;
-	return copy ? &copy->copy : NULL;
-}
-
-/* Several lanes may come to a section at once; a copy is added only to a list that lacks it. */
-reel_ordered *reel_lane_ordered(reel_lane *lane, reel_ordered *order)
-{
-	reel_lane *root = lane->root;
-	struct reel_ordered_copy *copies, *fresh;
-	reel_ordered *there;
-
-	if (!root->is_reader)
-		return order;
-	/* Acquire: pairs with the release below. Makes the copies visible. */
-	copies = atomic_load_explicit(&root->copies, memory_order_acquire);
-	there = find(copies, order);
-	if (there)
-		return there;
-	fresh = calloc(1, sizeof *fresh);
-	if (!fresh) {
-		reel_lane_fail(lane, -ENOMEM, "no memory to use an order in a reader");
-		return NULL;
-	}
-	fresh->original = order;
-	/* Relaxed, both: nothing changes the program's section while it is read. */
-	atomic_store_explicit(&fresh->copy.count,
-			      atomic_load_explicit(&order->count, memory_order_relaxed),
-			      memory_order_relaxed);
-	do {
-		there = find(copies, order);
-		fresh->next = copies;
-	} while (!there && !atomic_compare_exchange_weak_explicit(&root->copies, &copies, fresh,
-								   memory_order_acq_rel,
-								   memory_order_acquire));
-	if (!there)
-		return &fresh->copy;
-	free(fresh);
-	return there;
-}
-
-void reel_lane_drop_copies(reel_lane *root)
-{
-	/*
-	 * Acquire: pairs with the release in reel_lane_ordered(). Makes the members of the copies
-	 * visible.
-	 */
-	struct reel_ordered_copy *copy =
-		atomic_exchange_explicit(&root->copies, NULL, memory_order_acquire);
-
-	while (copy) {
-		struct reel_ordered_copy *next = copy->next;
-
-		free(copy);
-		copy = next;
-	}
 }

@@ -54,7 +54,7 @@ reel_lane *reel_lane_find(const reel_lane *parent, int32_t index)
 	reel_lane_slot *slots = atomic_load_explicit(&parent->block[block], memory_order_acquire);
 
 	/*
-	 * Acquire: pairs with the release in reel_lane_child(). The members of the lane are
+	 * Acquire: pairs with the release in reel_lane_child() (lane-open.c). The members of the lane are
 	 * visible.
 	 */
 	return slots ? atomic_load_explicit(&slots[offset_in(index, block)], memory_order_acquire)
@@ -70,7 +70,7 @@ static reel_lane *next_in(reel_lane_slot *slots, unsigned block, int32_t *index)
 {
 	reel_lane *lane = NULL;
 
-	/* Acquire: pairs with the release in reel_lane_child(). */
+	/* Acquire: pairs with the release in reel_lane_child() (lane-open.c). */
 	while (!lane && *index < first_of(block + 1))
 		lane = atomic_load_explicit(&slots[offset_in((*index)++, block)],
 					    memory_order_acquire);
@@ -97,26 +97,10 @@ reel_lane *reel_lane_next(const reel_lane *parent, int32_t *index)
 	return lane;
 }
 
-/* Threads that look for a lane to take may make the same one at once; the first one stays. */
-reel_lane *reel_lane_child(reel_lane *parent, int32_t index)
+reel_lane_slot *reel_lane_slot_at(reel_lane *parent, int32_t index)
 {
-	reel_lane *lane = reel_lane_find(parent, index), *there = NULL;
 	unsigned block = block_of(index);
-	reel_lane_slot *slots;
+	reel_lane_slot *slots = block_at(parent, block);
 
-	REEL_ASSERT(!lane || (lane->index == index && lane->parent == parent));
-	if (lane)
-		return lane;
-	slots = block_at(parent, block);
-	lane = slots ? reel_lane_new(parent, NULL, 0) : NULL;
-	if (!lane)
-		return NULL;
-	lane->index = index;
-	reel_yield_point();
-	/* Release: pairs with the acquires here and in reel_lane_find(). */
-	if (atomic_compare_exchange_strong_explicit(&slots[offset_in(index, block)], &there, lane,
-						    memory_order_acq_rel, memory_order_acquire))
-		return lane;
-	reel_lane_close(lane);
-	return there;
+	return slots ? &slots[offset_in(index, block)] : NULL;
 }

@@ -2,19 +2,22 @@
 /*
  * These functions act on a lane and on all lanes in it, those of its regions and of its tasks: they
  * count, hold, replay, release and close the whole tree. The thread that has the lane calls them,
- * while no lane in it runs.
+ * while no lane in it runs; reel_task_release() runs in the thread of the task.
+ *
+ * The list of a parent has its tasks in the order in which they were made, the last one first. A task is
+ * freed when it was reversed and no hold keeps it.
  */
 #include "config.h"
 
-#include "os/error.h"
-#include "lane.h"
+#include "lane-task.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
+#include "note.h"
 #include "observe.h"
+#include "ordered-count.h"
+#include "os/error.h"
 #include "tape/tape.h"
-#include "task.h"
 
 /* ---- Sizes and errors ---- */
 
@@ -31,9 +34,11 @@ bool reel_lane_is_empty(const reel_lane *lane)
 /* Bytes in all lanes of the lane, those of its tasks included. */
 static uint64_t inner_bytes(const reel_lane *lane, uint64_t (*bytes_of)(const reel_lane *lane))
 {
-	uint64_t bytes = reel_tasks_bytes(lane, bytes_of);
 	const reel_lane *child;
+	uint64_t bytes = 0;
 
+	for (const struct reel_task *task = lane->made; task; task = task->below)
+		bytes += bytes_of(task->lane);
 	for (int32_t i = 0; (child = reel_lane_next(lane, &i));)
 		bytes += bytes_of(child);
 	return bytes;
@@ -55,10 +60,117 @@ int reel_lane_error(const reel_lane *lane)
 	const reel_lane *child;
 
 	error = error || !lane->calls_bodies ? error : -EINVAL;
-	error = error ? error : reel_tasks_error(lane);
+	for (const struct reel_task *task = lane->made; task && !error; task = task->below)
+		error = reel_lane_error(task->lane);
 	for (int32_t i = 0; !error && (child = reel_lane_next(lane, &i));)
 		error = reel_lane_error(child);
 	return error;
+}
+
+void reel_lane_forget_failure(reel_lane *lane)
+{
+	/* Relaxed is enough for both: no thread waits yet. */
+	if (lane == lane->root && atomic_load_explicit(&lane->failed, memory_order_relaxed) &&
+	    !reel_lane_error(lane))
+		atomic_store_explicit(&lane->failed, 0, memory_order_relaxed);
+}
+
+/* ---- Tasks ---- */
+
+static bool has_ended(const struct reel_task *task)
+{
+	/* Acquire: pairs with the release in reel_task_release(). What the task did is visible. */
+	return atomic_load_explicit(&task->left, memory_order_acquire) == 0;
+}
+
+static void free_task(reel_lane *parent, struct reel_task *task)
+{
+	int error = reel_lane_error(task->lane);
+
+	if (error && !reel_lane_refuses(task->lane))
+		reel_lane_fail(parent, error, "a task (label %lld) has failed",
+			       (long long)task->label);
+	/* Mutants survive (constant): ASan alone sees what is lost. */
+	for (int32_t i = 0; i < task->adders; i++)
+		reel_adder_clear(&task->adder[i]);
+	reel_lane_close(task->lane);
+	free(task);
+}
+
+void reel_task_release(struct reel_task *task)
+{
+	/*
+	 * Release: pairs with the acquire in has_ended(). All uses of the task come before its
+	 * parent frees it.
+	 */
+	int32_t left = atomic_fetch_sub_explicit(&task->left, 1, memory_order_release);
+
+	REEL_ASSERT(left > 0);
+	(void)left;
+}
+
+void reel_tasks_drop_ended(reel_lane *parent)
+{
+	while (parent->made && !parent->holds && has_ended(parent->made)) {
+		struct reel_task *task = parent->made;
+
+		parent->made = task->below;
+		free_task(parent, task);
+	}
+}
+
+/* Drops all tasks for which `drops` returns true. */
+static void drop_if(reel_lane *parent, bool (*drops)(const struct reel_task *, const reel_lane *))
+{
+	struct reel_task **at = &parent->made;
+
+	while (*at) {
+		struct reel_task *task = *at;
+
+		if (!drops(task, parent)) {
+			at = &task->below;
+			continue;
+		}
+		*at = task->below;
+		free_task(parent, task);
+	}
+}
+
+static bool any(const struct reel_task *task, const reel_lane *parent)
+{
+	(void)task;
+	(void)parent;
+	return true;
+}
+
+static bool was_made_in_hold(const struct reel_task *task, const reel_lane *parent)
+{
+	return task->born >= parent->holds;
+}
+
+static bool was_reversed(const struct reel_task *task, const reel_lane *parent)
+{
+	return !parent->holds && has_ended(task);
+}
+
+bool reel_tasks_run(const reel_lane *parent)
+{
+	const struct reel_task *task = parent->made;
+
+	while (task && task != parent->unreversed_task && has_ended(task))
+		task = task->below;
+	return task && task != parent->unreversed_task;
+}
+
+/* The task of which reel_task_end() was left out would never add what it has kept. */
+void reel_tasks_check_ended(reel_lane *parent)
+{
+	reel_tasks_drop_ended(parent);
+	if (parent->made && !parent->holds && parent->made != parent->unreversed_task)
+		reel_lane_fail(parent, -EINVAL,
+			       "a task (label %lld) that was reversed has not ended: call "
+			       "reel_task_end(), and wait for the task",
+			       (long long)parent->made->label);
 }
 
 /* ---- End ---- */
@@ -100,7 +212,7 @@ static void check_closed(reel_lane *root)
 	if (!reverses || root->hold || reel_lane_error(root))
 		return;
 	reel_tasks_check_ended(root);
-	reel_phase_check_loops(root);
+	reel_lane_check_loops(root);
 	if (reel_lane_is_empty(root))
 		return;
 	waits = reel_note_kind(reel_lane_top(root)) == REEL_NOTE_TASK;
@@ -121,7 +233,9 @@ void reel_lane_close(reel_lane *lane)
 		REEL_OBSERVE(REEL_EVENT_LANE_CLOSE, .lane = lane);
 		check_closed(lane);
 	}
-	reel_tasks_close(lane);
+	drop_if(lane, any);
+	for (int i = 0; i < (int)(sizeof lane->bodies_memory / sizeof *lane->bodies_memory); i++)
+		free(lane->bodies_memory[i]);
 	while (lane->hold)
 		end_hold(lane);
 	REEL_ASSERT(!lane->made && !lane->holds);
@@ -138,12 +252,14 @@ void reel_lane_close(reel_lane *lane)
 
 /* ---- Holds ---- */
 
-static int all_children(reel_lane *lane, int (*verb)(reel_lane *lane),
-			int (*tasks_verb)(reel_lane *lane))
+/* Calls the function for the lanes in the lane, until one of them fails. */
+static int each(const reel_lane *lane, int (*verb)(reel_lane *lane))
 {
-	int error = tasks_verb(lane);
 	reel_lane *child;
+	int error = 0;
 
+	for (const struct reel_task *task = lane->made; task && !error; task = task->below)
+		error = verb(task->lane);
 	for (int32_t i = 0; !error && (child = reel_lane_next(lane, &i));)
 		error = verb(child);
 	return error;
@@ -228,10 +344,11 @@ int reel_lane_hold(reel_lane *lane)
 					.loops = lane->loops,
 					.loop = lane->loop,
 					.waits = lane->waits,
-					.tasks_left = lane->tasks_left};
+					.tasks_left = lane->tasks_left,
+					.unreversed_task = lane->unreversed_task};
 	lane->hold = hold;
 	lane->holds++;
-	error = all_children(lane, reel_lane_hold, reel_tasks_hold);
+	error = each(lane, reel_lane_hold);
 	if (error)
 		undo_hold(lane);
 	return error;
@@ -255,11 +372,17 @@ int reel_lane_replay(reel_lane *lane)
 	lane->tasks_left = lane->hold->tasks_left;
 	reel_ordered_replay(lane->hold);
 	reel_lane_set_reverses(lane, false);
-	return all_children(lane, reel_lane_replay, reel_tasks_replay);
+	drop_if(lane, was_made_in_hold);
+	lane->unreversed_task = lane->hold->unreversed_task;
+	for (struct reel_task *task = lane->unreversed_task; task; task = task->next)
+		reel_task_set_left(task);
+	return each(lane, reel_lane_replay);
 }
 
 int reel_lane_release(reel_lane *lane)
 {
+	int error;
+
 	if (in_region(lane, "release"))
 		return -EINVAL;
 	if (!lane->hold) {
@@ -268,5 +391,10 @@ int reel_lane_release(reel_lane *lane)
 	}
 	reel_ordered_release(lane->hold);
 	end_hold(lane);
-	return all_children(lane, reel_lane_release, reel_tasks_release);
+	error = each(lane, reel_lane_release);
+	for (struct reel_task *task = lane->made; task; task = task->below)
+		if (task->born > lane->holds)
+			task->born = lane->holds;
+	drop_if(lane, was_reversed);
+	return error;
 }

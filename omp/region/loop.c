@@ -9,7 +9,7 @@
  */
 #include "config.h"
 
-#include "lane.h"
+#include "note.h"
 
 #include <errno.h>
 

@@ -19,12 +19,9 @@ static inline bool reel_is_observed(void)
 	return atomic_load_explicit(&reel_present_observer, memory_order_relaxed) != NULL;
 }
 
-/* observe.c: tells the observer and the trace. */
+/* Tells the observer and the trace. */
 REEL_COLD void reel_tell(const reel_event *event);
-
-/* region-trace.c: shows regions and lanes in the trace. */
-void reel_region_trace(const reel_event *event);
-/* The thread leaves the lane that it has, if it has one. */
+/* In a trace: the thread leaves the lane that it has, if it has one. */
 void reel_region_trace_leave(void);
 
 /* REEL_OBSERVE(KIND, .member = value, ...) */

@@ -2,172 +2,28 @@
 /*
  * Ordered sections: the forward sweep notes the turn of each lane, and the reverse sweep waits
  * until all later turns have ended. The lane that is in the program's critical section, or has its
- * turn, calls these functions; replay and release run while no lane runs.
- *
- * `order->count` is the number of turns noted and not reversed. Turn n is next if the count is n +
- * 1.
+ * turn, calls these functions. Turn n is next if `order->count` is n + 1.
  */
 #include "config.h"
 
-#include "lane.h"
+#include "ordered-count.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
+#include "deadlock.h"
+#include "note.h"
 #include "observe.h"
 #include "wait.h"
 #include "os/yield.h"
-
-/* ---- Roots and holds of a section ---- */
-
-/*
- * `order->hold` has two numbers: that of the hold in the lower bits, and above them that of the
- * root whose lanes note the section. A number of a root comes again after 2^24 roots.
- */
-#define HOLD_BITS 40
-#define HOLD_MASK (((uint64_t)1 << HOLD_BITS) - 1)
-#define MAX_ROOTS ((uint32_t)1 << (64 - HOLD_BITS))
-
-uint32_t reel_ordered_next_root(void)
-{
-	static _Atomic uint32_t roots;
-
-	/* Relaxed is enough: a number that guards no memory. */
-	return atomic_fetch_add_explicit(&roots, 1, memory_order_relaxed) % (MAX_ROOTS - 1) + 1;
-}
-
-static uint64_t hold_of(const reel_ordered *order)
-{
-	return order->hold & HOLD_MASK;
-}
-
-static void set_hold(reel_ordered *order, uint64_t hold)
-{
-	REEL_ASSERT(hold <= HOLD_MASK);
-	order->hold = (order->hold & ~HOLD_MASK) | hold;
-}
-
-static void set_root(reel_ordered *order, uint32_t root)
-{
-	order->hold = (uint64_t)root << HOLD_BITS | hold_of(order);
-}
-
-/*
- * Turns of two roots in one section would be counted together, and each root would wait for the
- * turns of the other one.
- */
-static bool is_of_other_root(reel_lane *lane, reel_ordered *order)
-{
-	uint32_t root = (uint32_t)(order->hold >> HOLD_BITS), own = lane->root->root_number;
-
-	/* Relaxed is enough: the program's critical section orders it. */
-	if (root && root != own && atomic_load_explicit(&order->count, memory_order_relaxed)) {
-		reel_lane_fail(lane, -EINVAL,
-			       "a struct reel_ordered has turns of another root that are not "
-			       "reversed: use one struct for each section and each root, all zero "
-			       "at first");
-		return true;
-	}
-	if (root != own)
-		set_root(order, own);
-	return false;
-}
-
-/* ---- Counts in holds ---- */
-
-static void add_count(struct reel_lane_hold *hold, struct reel_ordered_count *count)
-{
-	/* Relaxed is enough, here and below: see struct reel_lane_hold. */
-	count->next = atomic_load_explicit(&hold->orders, memory_order_relaxed);
-	while (!atomic_compare_exchange_weak_explicit(&hold->orders, &count->next, count,
-						      memory_order_relaxed, memory_order_relaxed))
-		;
-}
-
-/*
- * Keeps the count of an ordered section before its first change in a hold. The lane is in the
- * program's section, or has its turn, so no other lane looks at the section now.
- */
-static void keep_count(reel_lane *lane, reel_ordered *order)
-{
-	struct reel_lane_hold *hold = lane->hold ? lane->hold->top : NULL;
-	struct reel_ordered_count *count;
-
-	if (!hold || hold_of(order) == hold->number)
-		return;
-	count = malloc(sizeof *count);
-	if (!count) {
-		reel_lane_fail(lane, -ENOMEM, "no memory to use an order in a hold");
-		return;
-	}
-	/*
-	 * Relaxed is enough: the lane that changed it was in the section, or had its turn, before.
-	 */
-	*count = (struct reel_ordered_count){
-		.order = order,
-		.outer = hold_of(order),
-		.count = atomic_load_explicit(&order->count, memory_order_relaxed)};
-	set_hold(order, hold->number);
-	add_count(hold, count);
-}
-
-static struct reel_ordered_count *take_counts(struct reel_lane_hold *hold)
-{
-	return atomic_exchange_explicit(&hold->orders, NULL, memory_order_relaxed);
-}
-
-void reel_ordered_replay(struct reel_lane_hold *hold)
-{
-	struct reel_ordered_count *count =
-		atomic_load_explicit(&hold->orders, memory_order_relaxed);
-
-	for (; count; count = count->next)
-		/* Relaxed is enough: no lane runs. */
-		atomic_store_explicit(&count->order->count, count->count, memory_order_relaxed);
-}
-
-/*
- * If the outer hold has not kept the count of an ordered section, the count did not change between
- * the beginnings of both holds, so the outer hold takes this one.
- */
-void reel_ordered_release(struct reel_lane_hold *hold)
-{
-	struct reel_lane_hold *outer = hold->outer ? hold->outer->top : NULL;
-	struct reel_ordered_count *count = take_counts(hold), *next;
-
-	for (; count; count = next) {
-		next = count->next;
-		REEL_ASSERT(hold_of(count->order) == hold->number);
-		set_hold(count->order, count->outer);
-		if (outer && count->outer != outer->number) {
-			set_hold(count->order, outer->number);
-			add_count(outer, count);
-		} else {
-			free(count);
-		}
-	}
-}
-
-void reel_ordered_drop(struct reel_lane_hold *hold)
-{
-	struct reel_ordered_count *count = take_counts(hold), *next;
-
-	for (; count; count = next) {
-		next = count->next;
-		free(count);
-	}
-}
-
-/* ---- Turns ---- */
 
 void reel_ordered_note(reel_lane *lane, reel_ordered *order)
 {
 	reel_ordered *counted = reel_lane_refuses(lane) ? NULL : reel_lane_ordered(lane, order);
 	uint64_t turn;
 
-	if (!counted || is_of_other_root(lane, counted))
+	if (!counted || reel_ordered_is_of_other_root(lane, counted))
 		return;
-	keep_count(lane, counted);
+	reel_ordered_keep_count(lane, counted);
 	/* Relaxed is enough: the program's critical section orders it. */
 	turn = atomic_fetch_add_explicit(&counted->count, 1, memory_order_relaxed);
 	REEL_OBSERVE(REEL_EVENT_ORDERED_NOTE, .lane = lane);
@@ -258,7 +114,7 @@ void reel_ordered_await(reel_lane *lane, reel_ordered *order)
 		fail_to_come(lane);
 		return;
 	}
-	keep_count(lane, counted);
+	reel_ordered_keep_count(lane, counted);
 	lane->turn_of[lane->turns++] = order;
 }
 

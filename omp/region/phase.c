@@ -7,11 +7,12 @@
  */
 #include "config.h"
 
-#include "lane.h"
+#include "phase.h"
 
 #include <errno.h>
 #include <inttypes.h>
 
+#include "note.h"
 #include "observe.h"
 
 #define UNKNOWN_HEIGHT UINT64_MAX
@@ -38,14 +39,6 @@ static uint64_t phase_number(uint64_t phase, uint64_t notes)
 {
 	REEL_ASSERT(notes < REEL_MAX_COUNTED);
 	return phase | notes << REEL_PHASE_BITS;
-}
-
-void reel_phase_check_loops(reel_lane *lane)
-{
-	if (lane->open_loops)
-		reel_lane_fail(lane, -EINVAL,
-			       "a loop was left before its end: call reel_loop_stop() first");
-	lane->open_loops = 0;
 }
 
 static void close_phase(reel_lane *lane)
@@ -146,7 +139,7 @@ void reel_phase_check_notes(const reel_region *region, reel_lane *lane)
 static void leave(const reel_region *region, reel_lane *lane)
 {
 	reel_lane_check_left(lane);
-	reel_phase_check_loops(lane);
+	reel_lane_check_loops(lane);
 	check_turns(lane);
 	if (region->state == REEL_REGION_FORWARD)
 		close_phase(lane);

@@ -4,26 +4,29 @@
  * begins and ends a region; reel_region_enter() runs in each thread that takes a lane.
  *
  * A parent has one region, which serves again and again. The numbers of its phases and loops follow
- * those of the region before. The state changes by the table in lane.h.
+ * those of the region before. The state changes by the table in region-state.h.
  */
 #include "config.h"
 
-#include "lane.h"
+#include "region.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "barrier.h"
+#include "lane-task.h"
+#include "mistake.h"
+#include "note.h"
 #include "observe.h"
-#include "task.h"
+#include "phase.h"
 #include "tape/tape.h"
-#include "wait.h"
 
 /* ---- States ---- */
 
 #define TO(state) (1u << REEL_REGION_##state)
 
-/* The table of lane.h: the states that may follow each state. */
+/* The table of region-state.h: the states that may follow each state. */
 static const unsigned char next_states[REEL_REGION_STATES] = {
 	[REEL_REGION_ENDED] = TO(FORWARD) | TO(REVERSE),
 	[REEL_REGION_FORWARD] = TO(ENDED),
@@ -76,63 +79,6 @@ static void come(reel_region *region, reel_lane *lane)
 		come_forward(region, lane);
 	else
 		come_back(region, lane);
-}
-
-void reel_region_note_no_memory(reel_region *region)
-{
-	/* Relaxed is enough: it is read after the threads have joined. */
-	atomic_store_explicit(&region->lacks_lane, true, memory_order_relaxed);
-	reel_lane_end_waits(region->parent, -ENOMEM);
-}
-
-/* ---- Mistakes of the program ---- */
-
-static const char *const mistake_texts[REEL_MISTAKES] = {
-	[REEL_MISTAKE_TAKEN_TWICE] =
-		"lane %d was taken twice in one phase: each thread of the team makes one worker in "
-		"the region, by the number that the thread has in this team",
-	[REEL_MISTAKE_NOT_TAKEN] =
-		"lane %d was not taken in a phase in which others were: take lanes by while "
-		"(reel_worker_next()), until no lane is left",
-	[REEL_MISTAKE_NO_PHASE] =
-		"thread %d called reel_worker_next() after it had returned false: between two phases "
-		"call reel_worker_phase(), reel_worker_barrier() or reel_worker_next_phase()",
-	[REEL_MISTAKE_WORKERS] =
-		"a worker of thread %d is one too many: each thread of the team makes one worker in "
-		"the region, before its first phase",
-	[REEL_MISTAKE_CANCELLED] =
-		"the parallel region was cancelled while thread %d waited at a barrier of Reel's for "
-		"all threads: leave a loop by reel_loop_stop(), and end the region in all threads",
-	[REEL_MISTAKE_ENDED] =
-		"thread %d has ended its part of the region before a barrier at which another thread "
-		"waits: let all threads come to the same barriers, also after an error",
-};
-
-void reel_region_note_mistake(reel_region *region, enum reel_mistake_kind kind, int32_t lane)
-{
-	int32_t none = 0;
-
-	/*
-	 * Sequentially consistent: pairs with is_over() (wait.c). A thread that is about to sleep
-	 * either sees the mistake or is seen as a sleeper and is woken.
-	 */
-	atomic_compare_exchange_strong_explicit(&region->mistake, &none, reel_mistake(kind, lane),
-						memory_order_seq_cst, memory_order_seq_cst);
-	reel_lane_end_waits(region->parent, -EINVAL);
-	reel_omp_wake_all();
-}
-
-static void report_mistake(const reel_region *region)
-{
-	/* Relaxed is enough: the threads have joined. */
-	int32_t mistake = atomic_load_explicit(&region->mistake, memory_order_relaxed);
-	enum reel_mistake_kind kind =
-		(enum reel_mistake_kind)(mistake & ((1 << REEL_KIND_BITS) - 1));
-
-	REEL_ASSERT(kind < REEL_MISTAKES);
-	if (kind)
-		reel_lane_fail(region->parent, -EINVAL, mistake_texts[kind],
-			       (int)(mistake >> REEL_KIND_BITS));
 }
 
 reel_lane *reel_region_enter(reel_region *region, int32_t index, int64_t round)
@@ -444,7 +390,7 @@ static int end(reel_region *region)
 	atomic_store_explicit(&parent->reversed_region, NULL, memory_order_release);
 	check_height(region);
 	check_last_phase(region);
-	report_mistake(region);
+	reel_region_report_mistake(region);
 	error = region->refused ? 0 : end_lanes(region);
 	parent->phases = region->first_phase;
 	parent->loops = region->first_loop;
@@ -480,12 +426,6 @@ int reel_region_end(reel_region *region)
 
 /* ---- What it is ---- */
 
-int reel_region_lanes(const reel_region *region)
-{
-	/* Relaxed is enough: a number that guards no memory. */
-	return atomic_load_explicit(&region->lanes, memory_order_relaxed);
-}
-
 int reel_region_threads(const reel_region *region, int threads)
 {
 	int lanes = reel_region_lanes(region);
@@ -512,14 +452,4 @@ int reel_region_choose_threads(reel_region *region, int threads)
 	if (!is_open || !reel_region_lanes(region) || !reel_region_may_choose(region->parent))
 		return threads;
 	return reel_team_size_begin(&region->measure, REEL_CALLER, threads, 1);
-}
-
-int64_t reel_region_loops(const reel_region *region)
-{
-	return (int64_t)region->loops;
-}
-
-int64_t reel_region_phases(const reel_region *region)
-{
-	return (int64_t)(region->phases ? region->phases : 1);
 }

@@ -20,20 +20,7 @@
 #define TURN 1u
 #define ENDED 2u
 
-struct reel_addend {
-	struct reel_addend *next;
-	void *array;
-	size_t n, size; /* elements, and bytes of one */
-	double values[];
-};
-
 /* ---- The adders of a task ---- */
-
-static void clear(struct reel_adder *adder)
-{
-	adder->first = NULL;
-	adder->end = &adder->first;
-}
 
 /* Adders begin with their turn: a task whose wait is not reversed yet adds at once. */
 void reel_adders_open(struct reel_task *task)
@@ -47,25 +34,9 @@ void reel_adders_open(struct reel_task *task)
 			continue;
 		*adder = (struct reel_adder){.address = task->dependence[i].address, .task = task};
 		atomic_init(&adder->state, TURN);
-		clear(adder);
+		reel_adder_clear(adder);
 		task->adders++;
 	}
-}
-
-static void drop_kept(struct reel_adder *adder)
-{
-	for (struct reel_addend *addend = adder->first, *next; addend; addend = next) {
-		next = addend->next;
-		free(addend);
-	}
-	clear(adder);
-}
-
-void reel_adders_close(struct reel_task *task)
-{
-	/* Mutants survive (constant): ASan alone sees what is lost. */
-	for (int32_t i = 0; i < task->adders; i++)
-		drop_kept(&task->adder[i]);
 }
 
 /* ---- Their order ---- */
@@ -109,7 +80,7 @@ static int64_t list_adders(const reel_lane *parent, struct reel_adder **end)
 
 	for (int64_t left = parent->tasks_left; task && left > 0; task = task->next, left--)
 		for (int32_t i = 0; i < task->adders; i++, count++) {
-			drop_kept(&task->adder[i]);
+			reel_adder_clear(&task->adder[i]);
 			*end = &task->adder[i];
 			end = &(*end)->next;
 		}
@@ -159,7 +130,7 @@ static void add_kept(struct reel_adder *adder)
 {
 	for (struct reel_addend *addend = adder->first; addend; addend = addend->next)
 		add(addend->array, addend->values, addend->n, addend->size);
-	drop_kept(adder);
+	reel_adder_clear(adder);
 }
 
 /* Keeps an addition until the turn comes. Returns false if there is no memory. */

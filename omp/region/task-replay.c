@@ -17,11 +17,13 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "os/annotate.h"
-#include "observe.h"
-#include "task.h"
+#include "deadlock.h"
+#include "omp/runtime/caller.h"
 #include "omp/runtime/team.h"
 #include "omp/runtime/team-size.h"
+#include "os/annotate.h"
+#include "region.h"
+#include "task.h"
 
 struct job;
 
@@ -412,8 +414,7 @@ static void begin(struct group *group)
 	pthread_mutex_unlock(&team->lock);
 }
 
-bool reel_task_team_is_stuck(struct reel_task_team *team,
-			     bool (*lane_is_stuck)(const reel_lane *lane))
+static bool is_stuck(struct reel_task_team *team, bool (*lane_is_stuck)(const reel_lane *lane))
 {
 	int threads = 0;
 	bool stuck;
@@ -439,10 +440,10 @@ static void run_with_team(struct group *group, struct reel_task_team *team, reel
 	pthread_cond_init(&team->changed, NULL);
 	group->team = team;
 	begin(group);
-	reel_deadlock_set_team(parent, team);
+	reel_deadlock_set_team(parent, team, is_stuck);
 	reel_annotate_release(team);
 	reel_omp_call(team->threads, work, team);
-	reel_deadlock_set_team(parent, NULL);
+	reel_deadlock_set_team(parent, NULL, NULL);
 	pthread_cond_destroy(&team->changed);
 	pthread_mutex_destroy(&team->lock);
 	free(team);

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tasks: lanes that a lane makes one by one. The thread that has the parent lane makes, reverses
- * and drops tasks; reel_task_end() runs in the thread of the task.
- *
- * The list of a parent has its tasks in the order in which they were made, the last one first,
- * which is the order of their notes. A task is freed when it was reversed and no hold keeps it.
+ * Tasks: lanes that a lane makes one by one. The thread that has the parent lane makes and reverses
+ * tasks; reel_task_end() runs in the thread of the task. lane-tree.c keeps the list of them.
  */
 #include "config.h"
 
@@ -13,180 +10,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "note.h"
 #include "observe.h"
 
 /* Numbers of notes: odd for a task, even for a wait. */
 #define A_TASK 1
 #define A_WAIT(waits) ((waits) << 1)
-
-/* ---- The list ---- */
-
-static bool has_ended(const struct reel_task *task)
-{
-	/* Acquire: pairs with the release in reel_task_release(). What the task did is visible. */
-	return atomic_load_explicit(&task->left, memory_order_acquire) == 0;
-}
-
-static void free_task(reel_lane *parent, struct reel_task *task)
-{
-	int error = reel_lane_error(task->lane);
-
-	if (error && !reel_lane_refuses(task->lane))
-		reel_lane_fail(parent, error, "a task (label %lld) has failed",
-			       (long long)task->label);
-	reel_adders_close(task);
-	reel_lane_close(task->lane);
-	free(task);
-}
-
-/* Relaxed is enough: no task runs. */
-static void set_left(struct reel_task *task)
-{
-	REEL_ASSERT(task->adders >= 0 && task->adders <= task->dependences);
-	atomic_store_explicit(&task->left, 1 + task->adders, memory_order_relaxed);
-}
-
-void reel_task_release(struct reel_task *task)
-{
-	/*
-	 * Release: pairs with the acquire in has_ended(). All uses of the task come before its
-	 * parent frees it.
-	 */
-	int32_t left = atomic_fetch_sub_explicit(&task->left, 1, memory_order_release);
-
-	REEL_ASSERT(left > 0);
-	(void)left;
-}
-
-/* Drops the tasks on top that have been reversed. */
-static void drop_ended(reel_lane *parent)
-{
-	while (parent->made && !parent->holds && has_ended(parent->made)) {
-		struct reel_task *task = parent->made;
-
-		parent->made = task->below;
-		free_task(parent, task);
-	}
-}
-
-/* Drops all tasks for which `drops` returns true. */
-static void drop_if(reel_lane *parent, bool (*drops)(const struct reel_task *, const reel_lane *))
-{
-	struct reel_task **at = &parent->made;
-
-	while (*at) {
-		struct reel_task *task = *at;
-
-		if (!drops(task, parent)) {
-			at = &task->below;
-			continue;
-		}
-		*at = task->below;
-		free_task(parent, task);
-	}
-}
-
-static bool any(const struct reel_task *task, const reel_lane *parent)
-{
-	(void)task;
-	(void)parent;
-	return true;
-}
-
-static bool was_made_in_hold(const struct reel_task *task, const reel_lane *parent)
-{
-	return task->born >= parent->holds;
-}
-
-static bool was_reversed(const struct reel_task *task, const reel_lane *parent)
-{
-	return !parent->holds && has_ended(task);
-}
-
-void reel_tasks_close(reel_lane *parent)
-{
-	drop_if(parent, any);
-	REEL_ASSERT(!parent->made);
-	for (int i = 0; i < (int)(sizeof parent->bodies_memory / sizeof *parent->bodies_memory); i++)
-		free(parent->bodies_memory[i]);
-}
-
-bool reel_tasks_run(const reel_lane *parent)
-{
-	const struct reel_task *task = parent->made;
-
-	while (task && task != parent->unreversed_task && has_ended(task))
-		task = task->below;
-	return task && task != parent->unreversed_task;
-}
-
-/* The task of which reel_task_end() was left out would never add what it has kept. */
-void reel_tasks_check_ended(reel_lane *parent)
-{
-	drop_ended(parent);
-	if (parent->made && !parent->holds && parent->made != parent->unreversed_task)
-		reel_lane_fail(parent, -EINVAL,
-			       "a task (label %lld) that was reversed has not ended: call "
-			       "reel_task_end(), and wait for the task",
-			       (long long)parent->made->label);
-}
-
-int reel_tasks_error(const reel_lane *parent)
-{
-	int error = 0;
-
-	for (const struct reel_task *task = parent->made; task && !error; task = task->below)
-		error = reel_lane_error(task->lane);
-	return error;
-}
-
-uint64_t reel_tasks_bytes(const reel_lane *parent, uint64_t (*bytes_of)(const reel_lane *lane))
-{
-	uint64_t bytes = 0;
-
-	for (const struct reel_task *task = parent->made; task; task = task->below)
-		bytes += bytes_of(task->lane);
-	return bytes;
-}
-
-/* ---- Holds ---- */
-
-static int all(reel_lane *parent, int (*verb)(reel_lane *lane))
-{
-	int error = 0;
-
-	for (struct reel_task *task = parent->made; task && !error; task = task->below)
-		error = verb(task->lane);
-	return error;
-}
-
-int reel_tasks_hold(reel_lane *parent)
-{
-	parent->hold->unreversed_task = parent->unreversed_task;
-	return all(parent, reel_lane_hold);
-}
-
-int reel_tasks_replay(reel_lane *parent)
-{
-	REEL_ASSERT(parent->hold && parent->holds > 0);
-	drop_if(parent, was_made_in_hold);
-	parent->unreversed_task = parent->hold->unreversed_task;
-	for (struct reel_task *task = parent->unreversed_task; task; task = task->next)
-		set_left(task);
-	return all(parent, reel_lane_replay);
-}
-
-/* Called after parent->holds has been lowered. */
-int reel_tasks_release(reel_lane *parent)
-{
-	int error = all(parent, reel_lane_release);
-
-	for (struct reel_task *task = parent->made; task; task = task->below)
-		if (task->born > parent->holds)
-			task->born = parent->holds;
-	drop_if(parent, was_reversed);
-	return error;
-}
 
 /* ---- Forward sweep ---- */
 
@@ -210,7 +39,7 @@ static struct reel_task *new_task(reel_lane *parent, int64_t label,
 		memcpy(task->dependence, dependences, (size_t)count * sizeof *dependences);
 	reel_adders_open(task);
 	REEL_ASSERT(task->lane->holds == parent->holds);
-	set_left(task);
+	reel_task_set_left(task);
 	task->lane->task = task;
 	return task;
 }
@@ -234,7 +63,7 @@ reel_lane *reel_task_begin(reel_lane *parent, int64_t label, const reel_dependen
 	struct reel_task *task;
 
 	reel_lane_check_left(parent);
-	drop_ended(parent);
+	reel_tasks_drop_ended(parent);
 	reel_lane_set_reverses(parent, false);
 	task = reel_lane_refuses(parent) ? NULL : new_task(parent, label, dependences, count);
 	if (!task) {
@@ -309,7 +138,7 @@ struct reel_task *reel_task_take(reel_lane *parent)
 	struct reel_task *task;
 	uint64_t note;
 
-	drop_ended(parent);
+	reel_tasks_drop_ended(parent);
 	task = parent->unreversed_task;
 	/* If something was left out, the interval of a loop may look like the note of a task. */
 	if (!reel_lane_take(parent, REEL_NOTE_TASK, A_TASK, &note) ||
@@ -356,7 +185,7 @@ void reel_task_end(reel_lane *lane)
 		return;
 	REEL_OBSERVE(REEL_EVENT_TASK_END, .task = lane);
 	reel_lane_check_left(lane);
-	reel_phase_check_loops(lane);
+	reel_lane_check_loops(lane);
 	if (!reel_lane_error(lane) && !reel_lane_is_empty(lane))
 		reel_lane_fail(lane, -EBADMSG,
 			       "the task (label %lld) ends with %llu bytes of values and %llu of "

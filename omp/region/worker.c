@@ -8,11 +8,15 @@
  */
 #include "config.h"
 
-#include "lane.h"
+#include "region.h"
 
 #include <errno.h>
 
+#include "barrier.h"
+#include "deadlock.h"
+#include "mistake.h"
 #include "observe.h"
+#include "phase.h"
 #include "tape/tape.h"
 #include "os/yield.h"
 
