@@ -14,41 +14,41 @@ libreel_omp_core_la_SOURCES = \
 	%D%/adjoint/adjoint-copy.c \
 	%D%/adjoint/adjoint-lane.c %D%/adjoint/adjoint-lane.h \
 	%D%/adjoint/adjoint-reduce.c \
+	%D%/lane/lane.c %D%/lane/lane.h \
+	%D%/lane/lane-open.c \
+	%D%/lane/lane-table.c \
+	%D%/lane/lane-task.h \
+	%D%/lane/lane-tree.c \
+	%D%/lane/note.c %D%/lane/note.h \
+	%D%/lane/observe.c %D%/lane/observe.h \
+	%D%/lane/ordered-count.c %D%/lane/ordered-count.h \
+	%D%/lane/region-state.h \
 	%D%/lookahead/lookahead.c %D%/lookahead/lookahead.h \
 	%D%/lookahead/lookahead-act.c \
 	%D%/lookahead/lookahead-buffer.c %D%/lookahead/lookahead-buffer.h \
 	%D%/lookahead/lookahead-open.c \
+	%D%/loop/loop.c \
+	%D%/loop/reduction.c \
+	%D%/order/deadlock.c %D%/order/deadlock.h \
+	%D%/order/ordered.c \
 	%D%/region/barrier.c %D%/region/barrier.h \
-	%D%/region/deadlock.c %D%/region/deadlock.h \
-	%D%/region/lane.c %D%/region/lane.h \
-	%D%/region/lane-open.c \
 	%D%/region/lane-recording.c \
-	%D%/region/lane-table.c \
-	%D%/region/lane-task.h \
-	%D%/region/lane-tree.c \
-	%D%/region/loop.c \
 	%D%/region/mistake.c %D%/region/mistake.h \
-	%D%/region/note.c %D%/region/note.h \
-	%D%/region/observe.c %D%/region/observe.h \
-	%D%/region/ordered.c \
-	%D%/region/ordered-count.c %D%/region/ordered-count.h \
 	%D%/region/phase.c %D%/region/phase.h \
-	%D%/region/reduction.c \
 	%D%/region/region.c %D%/region/region.h \
-	%D%/region/region-state.h \
-	%D%/region/task.c %D%/region/task.h \
-	%D%/region/task-add.c \
-	%D%/region/task-replay.c \
-	%D%/region/wait.c %D%/region/wait.h \
 	%D%/region/worker.c \
 	%D%/runtime/caller.h \
 	%D%/runtime/team.c %D%/runtime/team.h \
-	%D%/runtime/team-size.c %D%/runtime/team-size.h
+	%D%/runtime/team-size.c %D%/runtime/team-size.h \
+	%D%/runtime/wait.c %D%/runtime/wait.h \
+	%D%/task/task.c %D%/task/task.h \
+	%D%/task/task-add.c \
+	%D%/task/task-replay.c
 libreel_omp_unseen = %D%/runtime/libreel_omp_core_la-team.lo
 $(libreel_omp_unseen): CFLAGS += $(NO_THREAD_SANITIZER_CFLAGS)
 # Their loops are to become vector loops, with -O2 too.
 libreel_omp_vectorised = %D%/adjoint/libreel_omp_core_la-adjoint-reduce.lo \
-	%D%/region/libreel_omp_core_la-task-add.lo
+	%D%/task/libreel_omp_core_la-task-add.lo
 $(libreel_omp_vectorised): AM_CFLAGS += $(VECTORISE_CFLAGS)
 
 lib_LTLIBRARIES += libreel-omp.la

@@ -22,8 +22,8 @@
 #include "barrier.h"
 
 #include "mistake.h"
+#include "omp/runtime/wait.h"
 #include "os/yield.h"
-#include "wait.h"
 
 /* Members of a group. */
 #define FAN 4

@@ -3,7 +3,7 @@
 #ifndef REEL_OMP_BARRIER_H
 #define REEL_OMP_BARRIER_H
 
-#include "lane.h"
+#include "omp/lane/lane.h"
 
 /*
  * Returns the collective span that all threads see after the barrier. Before all have come, the others

@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-#include "wait.h"
+#include "omp/runtime/wait.h"
 
 /* Bits of the kind in region->mistake. The lane that the mistake hit is above them. */
 #define KIND_BITS 3

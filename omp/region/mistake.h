@@ -3,7 +3,7 @@
 #ifndef REEL_OMP_MISTAKE_H
 #define REEL_OMP_MISTAKE_H
 
-#include "lane.h"
+#include "omp/lane/lane.h"
 
 /* Mistakes of a program with workers. The texts are in mistake.c. */
 enum reel_mistake_kind {

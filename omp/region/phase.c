@@ -12,8 +12,8 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "note.h"
-#include "observe.h"
+#include "omp/lane/note.h"
+#include "omp/lane/observe.h"
 
 #define UNKNOWN_HEIGHT UINT64_MAX
 

@@ -3,7 +3,7 @@
 #ifndef REEL_OMP_PHASE_H
 #define REEL_OMP_PHASE_H
 
-#include "lane.h"
+#include "omp/lane/lane.h"
 
 void reel_phase_open(reel_lane *lane, uint64_t phase);
 /* Opens the same phase in the reverse sweep. */

@@ -15,10 +15,10 @@
 #include <stdlib.h>
 
 #include "barrier.h"
-#include "lane-task.h"
 #include "mistake.h"
-#include "note.h"
-#include "observe.h"
+#include "omp/lane/lane-task.h"
+#include "omp/lane/note.h"
+#include "omp/lane/observe.h"
 #include "phase.h"
 #include "tape/tape.h"
 

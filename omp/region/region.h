@@ -3,7 +3,7 @@
 #ifndef REEL_OMP_REGION_H
 #define REEL_OMP_REGION_H
 
-#include "lane.h"
+#include "omp/lane/lane.h"
 
 /* The region of a parent, which is made if it is not there; NULL: no memory. */
 reel_region *reel_region_of(reel_lane *parent);

@@ -13,12 +13,12 @@
 #include <errno.h>
 
 #include "barrier.h"
-#include "deadlock.h"
 #include "mistake.h"
-#include "observe.h"
+#include "omp/lane/observe.h"
+#include "omp/order/deadlock.h"
+#include "os/yield.h"
 #include "phase.h"
 #include "tape/tape.h"
-#include "os/yield.h"
 
 /* A region that was begun without a number of lanes gets as many as its first team has threads. */
 static int32_t lanes_for(reel_region *region, int threads)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lanes that take chunks of loops from one word (omp/region/loop.c): the number of a loop, and how many
+ * Lanes that take chunks of loops from one word (omp/loop/loop.c): the number of a loop, and how many
  * of its chunks are taken. No barrier is between the loops, so a lane may be ahead of another.
  * Checked is that each chunk of each loop is taken once.
  *

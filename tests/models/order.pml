@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lanes that wait for their turns in the reverse sweep (omp/region/ordered.c): each has noted some of the
+ * Lanes that wait for their turns in the reverse sweep (omp/order/ordered.c): each has noted some of the
  * turns, and waits for each of its own, from the last one down, awake at first and then asleep.
  * Checked is that one lane at a time is in the section, in the exact opposite order, and that
  * nobody sleeps for ever.

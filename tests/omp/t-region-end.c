@@ -14,7 +14,7 @@
 #include <reel/region.h>
 
 #include "helpers/thread-team.h"
-#include "omp/region/lane.h"
+#include "omp/lane/lane.h"
 
 #define BARRIERS 3
 /* No thread ends early. */

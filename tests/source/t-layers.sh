@@ -62,7 +62,7 @@ floors() {
 	done
 }
 floors lib '' os trace store pool spill tape plan checkpoint
-floors omp omp/ runtime 'region adjoint lookahead verifier'
+floors omp omp/ runtime 'lane adjoint lookahead verifier' order region 'loop task'
 floors gpu gpu/ driver 'store tape'
 floors mpi '' comm message collective
 

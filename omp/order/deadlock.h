@@ -3,7 +3,7 @@
 #ifndef REEL_OMP_DEADLOCK_H
 #define REEL_OMP_DEADLOCK_H
 
-#include "lane.h"
+#include "omp/lane/lane.h"
 
 /*
  * Called by the lane's thread before and after it sleeps until the lane's turn comes, and in the

@@ -10,8 +10,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "note.h"
-#include "observe.h"
+#include "omp/lane/note.h"
+#include "omp/lane/observe.h"
 
 /* Numbers of notes: odd for a task, even for a wait. */
 #define A_TASK 1

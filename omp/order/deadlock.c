@@ -22,8 +22,8 @@
 #include <errno.h>
 #include <pthread.h>
 
-#include "lane-task.h"
-#include "wait.h"
+#include "omp/lane/lane-task.h"
+#include "omp/runtime/wait.h"
 #include "os/cancel.h"
 
 /*

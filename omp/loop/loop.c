@@ -9,7 +9,7 @@
  */
 #include "config.h"
 
-#include "note.h"
+#include "omp/lane/note.h"
 
 #include <errno.h>
 

@@ -16,7 +16,7 @@
 #include "os/cancel.h"
 #include "os/clock.h"
 #include "os/yield.h"
-#include "omp/runtime/team.h"
+#include "team.h"
 
 /* Number of times that a thread looks, which takes some ten microseconds. */
 #define LOOKS 1000

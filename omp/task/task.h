@@ -3,7 +3,7 @@
 #ifndef REEL_OMP_TASK_H
 #define REEL_OMP_TASK_H
 
-#include "lane-task.h"
+#include "omp/lane/lane-task.h"
 
 /* ---- task.c ---- */
 

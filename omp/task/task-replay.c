@@ -17,12 +17,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "deadlock.h"
+#include "omp/order/deadlock.h"
+#include "omp/region/region.h"
 #include "omp/runtime/caller.h"
-#include "omp/runtime/team.h"
 #include "omp/runtime/team-size.h"
+#include "omp/runtime/team.h"
 #include "os/annotate.h"
-#include "region.h"
 #include "task.h"
 
 struct job;

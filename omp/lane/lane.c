@@ -11,8 +11,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "omp/runtime/wait.h"
 #include "tape/tape.h"
-#include "wait.h"
 
 /* ---- What it is ---- */
 

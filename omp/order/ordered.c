@@ -6,14 +6,14 @@
  */
 #include "config.h"
 
-#include "ordered-count.h"
+#include "omp/lane/ordered-count.h"
 
 #include <errno.h>
 
 #include "deadlock.h"
-#include "note.h"
-#include "observe.h"
-#include "wait.h"
+#include "omp/lane/note.h"
+#include "omp/lane/observe.h"
+#include "omp/runtime/wait.h"
 #include "os/yield.h"
 
 void reel_ordered_note(reel_lane *lane, reel_ordered *order)
