@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The programs that README.md and doc/ show compile as they stand, as C and as C++, and print what is right.
-# Each page says what it takes for granted, is linked from another one, and links to what is there.
+# Each page says what the reader needs, is linked from another one, and links to what is there.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 . "$SOURCE_DIR/tests/helpers/fortran.sh"
 
@@ -256,7 +256,7 @@ if [ -n "$openmp" ]; then
 		gradient "the wave of openmp.md on $threads threads" env OMP_NUM_THREADS=$threads ./openmp-2-c
 	done
 	lines=$(grep -ci reel openmp-2)
-	[ "$lines" -le 12 ] && grep -q "Of its lines $lines name Reel" "$SOURCE_DIR/doc/openmp.md"
+	[ "$lines" -le 12 ] && grep -q "$lines of its lines are Reel's" "$SOURCE_DIR/doc/openmp.md"
 	ok $? "openmp: $lines lines of its wave name Reel"
 fi
 
@@ -332,8 +332,8 @@ for page in "$SOURCE_DIR"/README.md "$SOURCE_DIR"/doc/*.md "$SOURCE_DIR"/dropin/
 	done >missing
 	is_empty missing "${page#"$SOURCE_DIR"/}: all that it links to is there"
 	case $page in */README.md) continue ;; esac
-	sed -n '3,10p' "$page" | grep -q '^\*\*Takes for granted:\*\* '
-	ok $? "${page#"$SOURCE_DIR"/} says what it takes for granted"
+	sed -n '3,10p' "$page" | grep -q '^\*\*You need:\*\* '
+	ok $? "${page#"$SOURCE_DIR"/} says what the reader needs"
 	links_of "$SOURCE_DIR/doc/README.md" | grep -qx "$(basename "$page")"
 	ok $? "the guide links to ${page#"$SOURCE_DIR"/}"
 done
