@@ -102,6 +102,7 @@ libreel_core_la_SOURCES = \
 	%D%/spill/parcel.c %D%/spill/parcel.h \
 	%D%/spill/pins.c %D%/spill/pins.h \
 	%D%/spill/pool-open.c \
+	%D%/spill/pool-text.c %D%/spill/pool-text.h \
 	%D%/spill/pressure.c \
 	%D%/spill/read-ahead.c \
 	%D%/spill/slab-owner.c %D%/spill/slab-owner.h \

@@ -80,6 +80,7 @@ check_PROGRAMS += \
 	%D%/spill/t-slab-owner \
 	%D%/spill/t-prefetch \
 	%D%/spill/t-offload \
+	%D%/spill/t-pool-text \
 	%D%/spill/t-spill \
 	%D%/spill/t-spill-faults \
 	%D%/spill/t-spill-large \

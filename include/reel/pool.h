@@ -237,7 +237,7 @@ int reel_pool_close(reel_pool *pool);
  * The pool of tapes that name none, opened at its first use and configured by
  * the environment, so that a relinked program needs no change of its source:
  *
- *   REEL_BUDGET=BYTES    the hard budget: a number and optionally K, M, G or T;
+ *   REEL_BUDGET=BYTES    the hard budget: a number such as 1.5G, with K, M, G or T or without;
  *              60%       so much of what the system lets this process use
  *              auto      half of that; also if there is a store and no budget
  *   REEL_SPILL_DIR=DIR   a directory for what has no room within it

@@ -33,11 +33,23 @@ void reel_environment_refuse(const char *name, const char *value, const char *re
 	fprintf(stderr, "reel: %s=%s is ignored: %s\n", name, value, remedy);
 }
 
+/* Reads ".25", at most 7 digits, as a part of 2^shift bytes; of digits behind those nothing is left. */
+static uint64_t parse_fraction(const char *text, unsigned shift)
+{
+	uint64_t number = 0, of = 1;
+
+	for (int i = 1; i <= 7 && text[i] >= '0' && text[i] <= '9'; i++) {
+		number = 10 * number + (uint64_t)(text[i] - '0');
+		of *= 10;
+	}
+	return (number << shift) / of;
+}
+
 int reel_parse_bytes(const char *text, size_t *bytes)
 {
 	static const char units[] = "KMGT";
 	unsigned long long number;
-	const char *unit;
+	const char *unit, *point;
 	unsigned shift = 0;
 	char *end;
 
@@ -47,15 +59,22 @@ int reel_parse_bytes(const char *text, size_t *bytes)
 	number = strtoull(text, &end, 10);
 	if (errno)
 		return -ERANGE;
+	point = end;
+	if (*point == '.')
+		end += 1 + strspn(end + 1, "0123456789");
 	if (*end) {
 		unit = strchr(units, *end);
-		if (!unit || end[1])
+		if (!unit || end[1] || end == point + 1)
 			return -EINVAL;
 		shift = 10 * (unsigned)(unit - units + 1);
+	} else if (end > point) {
+		return -EINVAL;
 	}
 	/* A size_t may have fewer bits than the shift. */
 	if (number > (uint64_t)SIZE_MAX >> shift)
 		return -ERANGE;
 	*bytes = (size_t)(number << shift);
+	if (end > point && *point == '.')
+		*bytes += (size_t)parse_fraction(point, shift);
 	return 0;
 }

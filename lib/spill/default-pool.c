@@ -21,9 +21,8 @@
 #include "os/cancel.h"
 #include "os/environment.h"
 #include "os/error.h"
-#include "os/integer.h"
-#include "os/memory-limit.h"
 #include "default-pool.h"
+#include "pool-text.h"
 #include "pool/pool.h"
 #include "store/store.h"
 
@@ -47,110 +46,50 @@ static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
  */
 static _Thread_local bool is_opening;
 
-/* "60%" */
-static bool is_percentage(const char *text, unsigned *percent)
+static const char *store_variable(void)
 {
-	char *end;
-	unsigned long number = strtoul(text, &end, 10);
-
-	*percent = (unsigned)number;
-	return *text >= '0' && *text <= '9' && !strcmp(end, "%") && number > 0 && number <= 100;
+	return store_description ? "REEL_STORE" : "REEL_SPILL_DIR";
 }
 
-static int parse_budget(const char *text, const struct reel_memory_limit *limit, size_t *budget)
+static const char *store_value(void)
 {
-	unsigned percent = REEL_AUTO_PERCENT;
-
-	if (strcmp(text, "auto") && !is_percentage(text, &percent))
-		return reel_parse_bytes(text, budget);
-	*budget = reel_memory_share(limit, percent);
-	return 0;
+	return store_description ? store_description : spill_directory;
 }
 
-/* Returns how many bytes the stores of REEL_STORE may keep in memory, beside the budget. */
-static uint64_t store_memory(void)
+/* Returns the description of the store, or NULL if there is none. */
+static const char *store_text(void)
 {
-	return store_description ? reel_store_memory_bytes(store_description) : 0;
+	return store_description || !spill_directory ? store_description : "file";
 }
 
-/* Returns the largest budget with which the system does not kill the process. */
-static uint64_t max_budget(const struct reel_memory_limit *limit)
-{
-	uint64_t share = limit->bytes / 100 * REEL_MAX_PERCENT, stored = store_memory();
-
-	if (limit->bytes == UINT64_MAX)
-		return UINT64_MAX;
-	return share > stored ? share - stored : 0;
-}
-
-static const char *budget_problem(const char *text, const struct reel_memory_limit *limit)
+/* A process that ignores what the system allows is killed, and loses its tapes with all else. */
+static const char *limit_problem(const struct reel_memory_limit *limit)
 {
 	static char above[sizeof limit->source + 160];
 
-	switch (parse_budget(text, limit, &options.hard_budget)) {
-	case 0:
-		break;
-	case -ERANGE:
-		return "it is more than can be addressed";
-	default:
-		return "it must be bytes, a number with K, M, G or T, a percentage or auto";
-	}
-	/* 0, which as an option is no bound, is no share of a limit that is known. */
-	if (reel_pool_problem(&options) || (!options.hard_budget && limit->bytes != UINT64_MAX))
-		return "it must have room for one slab, of 2M or what REEL_SLAB says";
-	if (options.hard_budget <= max_budget(limit))
+	if (options.hard_budget <= reel_pool_max_budget(store_text(), limit))
 		return NULL;
 	snprintf(above, sizeof above,
 		 "%s allows %" PRIu64 " bytes, of which REEL_STORE keeps %" PRIu64
 		 " and the program needs some",
-		 limit->source, limit->bytes, store_memory());
+		 limit->source, limit->bytes,
+		 store_text() ? reel_store_memory_bytes(store_text()) : 0);
 	return above;
 }
 
-/* A process that ignores what the system allows is killed, and loses its tapes with all else. */
-static void use_auto(const struct reel_memory_limit *limit, bool has_store)
-{
-	options.hard_budget = (size_t)reel_min_u64(reel_memory_share(limit, REEL_AUTO_PERCENT),
-						   max_budget(limit));
-	if (limit->bytes == UINT64_MAX || (options.hard_budget && !reel_pool_problem(&options)))
-		return;
-	/* A store that leaves no budget is refused. Without a store, 0 would be no bound. */
-	options.hard_budget = has_store ? 0 : MAX_SLAB;
-}
-
-/*
- * Without a budget and a store, tapes may have nine tenths of what the process leaves of its control
- * group's limit when the pool is opened, and one slab at least. A push is then refused, with a
- * message, where the process would be killed.
- */
-static void bound_by_group(const struct reel_memory_limit *limit)
-{
-	uint64_t left = limit->bytes - reel_min_u64(reel_memory_resident(), limit->bytes);
-
-	if (!limit->is_of_group)
-		return;
-	options.hard_budget = (size_t)reel_min_u64(left / 10 * 9, SIZE_MAX / 2);
-	/* 0 would be no bound. */
-	if (!options.hard_budget || reel_pool_problem(&options))
-		options.hard_budget = MAX_SLAB;
-}
-
-static void read_budget(bool has_store)
+static void read_budget(void)
 {
 	const char *text = reel_environment("REEL_BUDGET"), *problem;
 	struct reel_memory_limit limit;
 	char message[768];
 
 	reel_memory_limit(&limit, "");
-	if (!text && !has_store) {
-		bound_by_group(&limit);
-		return;
-	}
-	problem = text ? budget_problem(text, &limit) : NULL;
-	if (problem || (has_store && !options.hard_budget))
-		use_auto(&limit, has_store);
+	problem = reel_pool_read_budget(&options, text, store_text(), &limit);
+	if (text && !problem)
+		problem = limit_problem(&limit);
 	if (!problem)
 		return;
+	reel_pool_use_auto(&options, store_text(), &limit);
 	snprintf(message, sizeof message, "%s; auto is used now, %zu bytes", problem,
 		 options.hard_budget);
 	reel_environment_refuse("REEL_BUDGET", text, message);
@@ -194,16 +133,6 @@ static void read_checked(void)
 		options.flags |= REEL_POOL_CHECKED;
 	else
 		reel_environment_refuse("REEL_CHECKED", text, "it must be 0 or 1");
-}
-
-static const char *store_variable(void)
-{
-	return store_description ? "REEL_STORE" : "REEL_SPILL_DIR";
-}
-
-static const char *store_value(void)
-{
-	return store_description ? store_description : spill_directory;
 }
 
 /* ---- Forks ---- */
@@ -253,7 +182,7 @@ static void read_environment(void)
 	spill_directory = reel_environment("REEL_SPILL_DIR");
 	store_description = reel_environment("REEL_STORE");
 	read_slab();
-	read_budget(store_value());
+	read_budget();
 	read_pages();
 	read_checked();
 	if (store_value())
@@ -262,7 +191,7 @@ static void read_environment(void)
 	if (options.hard_budget || !store_value())
 		return;
 	reel_environment_refuse(store_variable(), store_value(),
-				store_memory()
+				reel_store_memory_bytes(store_text())
 					? "what it keeps in memory is more than the system allows; "
 					  "nothing is stored now"
 					: "a store needs a budget, set REEL_BUDGET, too; nothing is "

@@ -23,21 +23,30 @@ static int read_bytes(const char *text, size_t *bytes)
 	static const char units[] = "KMGT";
 	uint64_t number;
 	bool huge;
-	size_t digits = fuzz_digits(text, &number, &huge);
-	const char *unit = text[digits] && text[digits] != ',' ? strchr(units, text[digits]) : NULL;
-	unsigned shift = unit ? 10 * (1 + (unsigned)(unit - units)) : 0;
+	size_t digits = fuzz_digits(text, &number, &huge), point = digits;
+	bool has_point = digits && text[digits] == '.';
+	uint64_t behind = 0, of = 1;
+	const char *unit;
+	unsigned shift;
 
+	for (digits += has_point; has_point && text[digits] >= '0' && text[digits] <= '9'; digits++)
+		if (digits <= point + 7) {
+			behind = 10 * behind + (uint64_t)(text[digits] - '0');
+			of *= 10;
+		}
+	unit = text[digits] && text[digits] != ',' ? strchr(units, text[digits]) : NULL;
+	shift = unit ? 10 * (1 + (unsigned)(unit - units)) : 0;
 	if (!digits)
 		return -EINVAL;
 	/* What is too large is said before what stands behind it. */
 	if (huge)
 		return -ERANGE;
 	digits += unit != NULL;
-	if (text[digits] && text[digits] != ',')
+	if ((text[digits] && text[digits] != ',') || (has_point && (!unit || of == 1)))
 		return -EINVAL;
 	if (number > SIZE_MAX >> shift)
 		return -ERANGE;
-	*bytes = (size_t)(number << shift);
+	*bytes = (size_t)(number << shift) + (size_t)((behind << shift) / of);
 	return 0;
 }
 

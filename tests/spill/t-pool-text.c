@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* Options of a pool from texts; t-environment has the same texts in the environment. */
+#include <config.h>
+
+#include <errno.h>
+
+#include <reel/extend.h>
+
+#include "helpers/pool-support.h"
+#include "os/memory-limit.h"
+
+static const struct {
+	const char *budget, *store, *directory;
+	uint64_t hard_budget;
+	bool stores;
+} right[] = {
+	{"4M", NULL, NULL, (uint64_t)4 << 20, false},
+	{"2.5M", NULL, NULL, (uint64_t)5 << 19, false},
+	{"8191T", NULL, NULL, (uint64_t)8191 << 40, false},
+	{"16M", "memory=64M", NULL, (uint64_t)16 << 20, true},
+	{"16M", "memory=64M", "none", (uint64_t)16 << 20, true},
+	{"16M", NULL, ".", (uint64_t)16 << 20, true},
+	{"16M", "file", ".", (uint64_t)16 << 20, true},
+};
+
+static void texts_set_the_options(void)
+{
+	for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
+		struct reel_pool_options options = {0};
+		reel_pool *pool;
+		int error;
+
+		if (right[i].hard_budget > SIZE_MAX / 2)
+			continue;
+		error = reel_pool_options_from_text(&options, right[i].budget, right[i].store,
+						    right[i].directory);
+		ok(!error && options.hard_budget == right[i].hard_budget,
+		   "\"%s\" is %zu bytes", right[i].budget, options.hard_budget);
+		ok(!options.store != right[i].stores &&
+			   !(options.flags & REEL_POOL_OBEY_LIMITS) != right[i].stores,
+		   "a store obeys the limits of the system");
+		ok(!reel_pool_open(&pool, &options) && !reel_pool_close(pool), "a pool opens");
+	}
+}
+
+static void shares_are_of_what_the_system_allows(void)
+{
+	struct reel_pool_options options = {0};
+	struct reel_memory_limit limit;
+
+	reel_memory_limit(&limit, "");
+	reel_pool_options_from_text(&options, "7%", NULL, NULL);
+	is_int(options.hard_budget, (size_t)(limit.bytes / 100 * 7), "7%% of the limit");
+	reel_pool_options_from_text(&options, "auto", NULL, NULL);
+	is_int(options.hard_budget, (size_t)(limit.bytes / 100 * 50), "auto is half of it");
+	options.hard_budget = 0;
+	reel_pool_options_from_text(&options, NULL, "memory=64M", NULL);
+	is_int(options.hard_budget, (size_t)(limit.bytes / 100 * 50),
+	       "and so is the budget beside a store that has none");
+	reel_store_close(options.store);
+}
+
+static const struct {
+	const char *budget, *store, *directory;
+	int error;
+	const char *said;
+} wrong[] = {
+	{"much", NULL, NULL, -EINVAL, "budget \"much\": it must be bytes"},
+	{"1M", NULL, NULL, -EINVAL, "budget \"1M\": it must have room for one slab"},
+	{"0", NULL, NULL, -EINVAL, "budget \"0\": it must have room for one slab"},
+	{"", NULL, NULL, -EINVAL, "budget \"\": "},
+	{"99999999T", NULL, NULL, -EINVAL, "more than can be addressed"},
+	{"16M", "tape", NULL, -EINVAL, "store \"tape\" is not understood"},
+	{"16M", NULL, "none", -ENOENT, "none"},
+};
+
+static void a_wrong_text_is_named(void)
+{
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		struct reel_pool_options options = {.magazine_slabs = 3};
+		int error = reel_pool_options_from_text(&options, wrong[i].budget, wrong[i].store,
+							wrong[i].directory);
+
+		is_int(error, wrong[i].error, "it is refused");
+		ok(strstr(reel_error_text(error), wrong[i].said), "the text names it: %s",
+		   reel_error_text(error));
+		ok(!options.hard_budget && !options.store && !options.flags &&
+			   options.magazine_slabs == 3,
+		   "the options are as they were");
+	}
+}
+
+static void smaller_slabs_allow_smaller_budgets(void)
+{
+	struct reel_pool_options options = {.slab_bytes = (size_t)64 << 10};
+
+	is_int(reel_pool_options_from_text(&options, "1M", NULL, NULL), 0,
+	       "a budget has room for one slab of its pool");
+}
+
+int main(void)
+{
+	tap_begin();
+	texts_set_the_options();
+	shares_are_of_what_the_system_allows();
+	a_wrong_text_is_named();
+	smaller_slabs_allow_smaller_budgets();
+	return tap_end();
+}
