@@ -4,6 +4,7 @@ EXTRA_DIST += %D%/README.md %D%/pyproject.toml %D%/reel/py.typed \
 	%D%/reel/__init__.py \
 	%D%/reel/__main__.py \
 	%D%/reel/_actions.py \
+	%D%/reel/_api.py \
 	%D%/reel/_check.py \
 	%D%/reel/_ends.py \
 	%D%/reel/_errors.py \
@@ -17,3 +18,11 @@ EXTRA_DIST += %D%/README.md %D%/pyproject.toml %D%/reel/py.typed \
 	%D%/reel/_run.py \
 	%D%/reel/_sizes.py \
 	%D%/reel/schedules.py
+
+# The functions and structs of the headers, as ctypes calls them. In the tree: pip installs without a build.
+python_api = %D%/reel/_api.py
+.PHONY: api
+api:
+	cd $(srcdir) && $(AWK) $(api_reader) -f build-aux/api/python.awk include/reel/version.h include/reel/error.h \
+		include/reel/layout.h include/reel/model.h include/reel/run.h include/reel/plan.h include/reel/pool.h \
+		include/reel/store.h include/reel/parcel.h >$(python_api).new && mv $(python_api).new $(python_api)

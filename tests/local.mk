@@ -184,6 +184,7 @@ dist_check_SCRIPTS += \
 	%D%/gpu/t-gpu-open.sh \
 	%D%/gpu/t-gpu-try.sh $(measures) $(one_thread) $(slow) \
 	%D%/whole/t-gradients.sh $(one_thread) \
+	%D%/source/t-generated.sh \
 	%D%/source/t-headers.sh \
 	%D%/tools/t-coverage.sh \
 	%D%/tools/t-info.sh $(any_build) \

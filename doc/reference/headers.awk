@@ -61,6 +61,8 @@ function add_name(name, is_enumerator) {
 function add_code(line) {
 	if (line == "" && code[group] ~ /(^|\n\n)$/)
 		return
+	if (match(line, /[A-Z0-9_]+_FIGURES\(REEL_FIGURE_MEMBER\)/))
+		line = figures[substr(line, RSTART, RLENGTH - length("(REEL_FIGURE_MEMBER)"))]
 	code[group] = code[group] line "\n"
 }
 
@@ -151,11 +153,22 @@ function read_macro(line,   name) {
 		return
 	add_name(name, 0)
 	is_macro[name] = 1
+	figures_name = name ~ /_FIGURES$/ ? name : ""
 	if (name in has_prototype)
 		return
 	if (substr(line, RLENGTH + 1, 1) == "(")
 		sub(/\).*$/, ")", line)
 	add_code("#define " line)
+}
+
+# A line of a list of figures, "X(stalls, SUM, "pushes that waited")", is a member where a struct names the list.
+function read_figure(line,   name) {
+	if (!match(line, /X\([a-z0-9_]+/))
+		return
+	name = substr(line, RSTART + 2, RLENGTH - 2)
+	gsub(/^[^"]*"|"[^"]*$/, "", line)
+	figures[figures_name] = figures[figures_name] (figures_name in figures ? "\n" : "") \
+		"        uint64_t " name "; /* " line " */"
 }
 
 # Names that the first line of a declaration declares. A type that is only announced belongs to the
@@ -247,7 +260,7 @@ FNR == 1 { begin_header(FILENAME) }
 /^#ifndef .*_C?U?H$/ && !has_guard { has_guard = 1; next }
 in_comment && /\*\/$/ { comment = comment "\n" comment_line($0); end_comment(); next }
 in_comment { comment = comment "\n" comment_line($0); next }
-in_macro { in_macro = /\\$/; next }
+in_macro { if (figures_name != "") read_figure($0); in_macro = /\\$/; next }
 body != "" { if ($0 == body) body = ""; next }
 /^\/\*/ { read_comment($0); next }
 is_hidden { next }

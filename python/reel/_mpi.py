@@ -8,8 +8,9 @@ import os
 from ctypes import POINTER, byref, c_int, c_int64, c_void_p
 from typing import Any
 
+from ._api import RunOptions
 from ._errors import check
-from ._library import RunOptions, lib
+from ._library import lib
 
 
 def _version(library: ctypes.CDLL) -> Any:

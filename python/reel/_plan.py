@@ -8,12 +8,12 @@ from ctypes import byref, c_int, c_void_p
 from itertools import compress, count, repeat, takewhile
 from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
+from ._api import (
+    MAX_TIERS, REVERSE_AT_ONCE, UNKNOWN_STEPS, Action as _Action, Choice as _Choice, Costs, Problem, ScheduleReport,
+)
 from ._ends import end_with
 from ._errors import Error, MemoryError, Uncopied, check, error_of
-from ._library import (
-    MAX_TIERS, REVERSE_AT_ONCE, UNKNOWN_STEPS, Action as _Action, Choice as _Choice, Costs, Problem, ScheduleReport,
-    lib,
-)
+from ._library import lib
 from ._sizes import MAX_UNSIGNED, Size, to_bytes, to_int
 
 _AT_ONCE = 256

@@ -13,9 +13,10 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 import numpy as np
 
+from ._api import ParcelOptions, ParcelStats, PoolOptions, PoolStats
 from ._ends import end_with
 from ._errors import Uncopied, check, error_of
-from ._library import ParcelOptions, ParcelStats, PoolOptions, PoolStats, lib
+from ._library import lib
 from ._sizes import Size, to_bytes, to_int, to_text
 
 _LOOK_MS = 100

@@ -12,8 +12,9 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 
 import numpy as np
 
+from ._api import MAX_TIERS, RUN_AUDIT, Action as _Action, Part, RunOptions, RunStats
 from ._errors import Uncopied, check, error_of
-from ._library import MAX_TIERS, Action as _Action, Part, RunOptions, RunStats, lib
+from ._library import lib
 from ._mpi import Ranks
 from ._plan import KINDS, Plan
 from ._pool import Lease, Pool, members
@@ -145,7 +146,7 @@ class Run(Uncopied):
                 self._restart = to_text(restart, "restart")
                 options = RunOptions(
                     pool=pool._open() if pool else None, segment_steps=self._segment_steps,
-                    steps=to_int(steps, "steps", 0), flags=1 if audit else 0, restart=self._restart,
+                    steps=to_int(steps, "steps", 0), flags=RUN_AUDIT if audit else 0, restart=self._restart,
                     restart_seconds=restart_seconds, state_part=parts, state_parts=len(self._state),
                     adjoint_part=adjoint_parts, adjoint_parts=len(self._adjoint))
                 for tier, description in enumerate(stores):

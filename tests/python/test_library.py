@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import reel
-from reel import _library
+from reel import _api
 
 
 def members():
     """Each struct and its members: name in C, member, place, size."""
-    for name, struct in _library.STRUCTS.items():
+    for name, struct in _api.STRUCTS.items():
         yield name, None, 0, ctypes.sizeof(struct)
         for member, *_ in struct._fields_:
             field = getattr(struct, member)

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: MIT
+# Reads what headers declare, without a compiler; map.awk, python.awk and fortran.awk write it.
+#
+#	awk -f declarations.awk -f map.awk HEADER...
+#
+#	function_count, function_name[i]   functions and variables that the header leaves to the library
+#	function_type[name]                "const char *"
+#	function_arguments[name]           "reel_plan **plan, int64_t steps"
+#	function_section[name]             the section of the header in which it stands
+#	struct_count, struct_name[i]       structs and enums, without those that have another one inside
+#	struct_members[name]               "int64_t steps; double cost[2];"; of an enum "REEL_A, REEL_B = 3"
+#	struct_kind[name]                  "struct" or "enum"
+#	callback[name]                     a type of functions: 1
+#	constant_count, constant_name[i]   macros that stand for a number
+#	constant[name]                     "4"
+#
+# A list of figures, a macro STRUCT_FIGURES(X) whose lines are X(name, ...), is expanded where a struct
+# has STRUCT_FIGURES(REEL_FIGURE_MEMBER): each name is a member of the type uint64_t. Of what is for C++
+# alone nothing is read, of all other conditions each branch.
+
+function begin_header() {
+	text = section = macro = ""
+	in_comment = depth = plus_plus = conditions = 0
+}
+
+# The line without its comments; a section's marker begins a section.
+function without_comments(line,   code, at) {
+	if (line ~ /^\/\* ---- /) {
+		section = line
+		gsub(/^\/\* -+ | -+ \*\/$/, "", section)
+	}
+	while (1) {
+		if (in_comment) {
+			if (!(at = index(line, "*/")))
+				return code
+			line = substr(line, at + 2)
+			in_comment = 0
+		}
+		if (!(at = index(line, "/*")))
+			return code line
+		code = code substr(line, 1, at - 1) " "
+		line = substr(line, at + 2)
+		in_comment = 1
+	}
+}
+
+# ---- Macros ----
+
+function read_directive(line) {
+	if (line ~ /^# *if/) {
+		conditions++
+		if (!plus_plus && line ~ /__cplusplus/ && line !~ /! *defined|ifndef/)
+			plus_plus = conditions
+	} else if (line ~ /^# *else/ && plus_plus == conditions) {
+		plus_plus = 0
+	} else if (line ~ /^# *endif/) {
+		if (plus_plus == conditions)
+			plus_plus = 0
+		conditions--
+	} else if (line ~ /^# *define/ && !plus_plus) {
+		read_macro(line)
+	}
+}
+
+function read_macro(line,   name, value) {
+	sub(/^# *define +/, "", line)
+	match(line, /^[A-Za-z0-9_]+/)
+	name = substr(line, 1, RLENGTH)
+	value = substr(line, RLENGTH + 1)
+	if (value ~ /^\(X\)/ && name ~ /_FIGURES$/) {
+		gsub(/"[^"]*"/, "", value)
+		while (match(value, /[^A-Za-z0-9_]X\([a-z0-9_]+/)) {
+			figures[name] = figures[name] "uint64_t " substr(value, RSTART + 3, RLENGTH - 3) ";"
+			value = substr(value, RSTART + RLENGTH)
+		}
+	}
+	gsub(/^ +| +$/, "", value)
+	if (value !~ /^\(?-?(0x[0-9a-f]+|[0-9]+)u?\)?$/ || name in constant)
+		return
+	gsub(/[()u]/, "", value)
+	constant_name[++constant_count] = name
+	constant[name] = value
+}
+
+# ---- Declarations ----
+
+# The name that a declaration ends with: "*const *parcel" is parcel.
+function name_of(declaration) {
+	match(declaration, /[A-Za-z0-9_]+$/)
+	return substr(declaration, RSTART, RLENGTH)
+}
+
+function add_struct(kind, name, members) {
+	if (name in struct_kind || members ~ /\{/)
+		return
+	struct_name[++struct_count] = name
+	struct_kind[name] = kind
+	struct_members[name] = members
+}
+
+# "typedef struct reel_x { ... } reel_x" and "struct reel_x { ... }", whose end is `rest`.
+function read_struct(head, members, rest,   kind, name) {
+	kind = head ~ /(^| )enum( |$)/ ? "enum" : "struct"
+	name = name_of(head)
+	if (name == kind)
+		name = name_of(rest)
+	while (match(members, /[A-Z0-9_]+_FIGURES\(REEL_FIGURE_MEMBER\)/))
+		members = substr(members, 1, RSTART - 1) \
+			figures[substr(members, RSTART, RLENGTH - length("(REEL_FIGURE_MEMBER)"))] \
+			substr(members, RSTART + RLENGTH)
+	add_struct(kind, name, squeezed(members))
+}
+
+function read_typedef(declaration) {
+	if (match(declaration, /[ *]reel_[a-z0-9_]+\(/))
+		callback[substr(declaration, RSTART + 1, RLENGTH - 2)] = 1
+}
+
+# A declaration without a body that is no type.
+function read_function(declaration,   name, at) {
+	sub(/^extern /, "", declaration)
+	if (!match(declaration, /[ *]reel_[a-z0-9_]+(\(|$)/))
+		return
+	at = RSTART + 1
+	name = substr(declaration, at)
+	sub(/\(.*$/, "", name)
+	if (name in function_type)
+		return
+	function_name[++function_count] = name
+	function_section[name] = section
+	function_type[name] = squeezed(substr(declaration, 1, at - 1))
+	declaration = substr(declaration, at + length(name) + 1)
+	sub(/\)[^)]*$/, "", declaration)
+	function_arguments[name] = declaration == "void" ? "" : declaration
+}
+
+function squeezed(declaration) {
+	gsub(/[ \t]+/, " ", declaration)
+	gsub(/^ | $/, "", declaration)
+	return declaration
+}
+
+function read_declaration(declaration) {
+	gsub(/__attribute__ *\(\(.*\)\)/, "", declaration)
+	declaration = squeezed(declaration)
+	while (sub(/^(REEL_COLD|_Noreturn|REEL_[A-Z_]+\([^()]*\)) /, "", declaration))
+		;
+	if (declaration ~ /^typedef /)
+		read_typedef(declaration)
+	else if (declaration !~ /^(struct|enum) [a-z0-9_]+$|^static |REEL_(ALWAYS_INLINE|ERROR_IF_CALLED)/)
+		read_function(declaration)
+}
+
+# Takes what is complete off the front of `text`.
+function read_text(   at, end, piece, head) {
+	while (match(substr(text, done + 1), /[;{}]/)) {
+		at = done + RSTART
+		end = substr(text, at, 1)
+		done = at
+		depth += (end == "{") - (end == "}")
+		if (end == "{" && depth == 1) {
+			if (substr(text, 1, at) ~ /extern "C[+]*" *\{$/) {
+				text = substr(text, at + 1)
+				depth = done = 0
+			} else {
+				body_at = at
+			}
+		} else if (depth < 0) {
+			text = substr(text, at + 1)
+			depth = done = 0
+		} else if (depth == 0) {
+			piece = substr(text, 1, at - 1)
+			head = body_at ? squeezed(substr(piece, 1, body_at - 1)) : ""
+			if (body_at && head ~ /(^| )(struct|enum|union)( [a-z0-9_]+)?$/) {
+				if (end == "}")
+					continue
+				sub(/\}[^}]*$/, "", piece)
+				read_struct(head, substr(piece, body_at + 1), squeezed(substr(text, 1, at - 1)))
+			} else if (!body_at) {
+				read_declaration(piece)
+			}
+			text = substr(text, at + 1)
+			done = body_at = 0
+		}
+	}
+	done = length(text)
+}
+
+FNR == 1 { begin_header(); done = body_at = 0 }
+{
+	line = without_comments($0)
+	if (macro != "" || line ~ /^#/) {
+		macro = macro line
+		if (sub(/\\$/, "", macro))
+			next
+		read_directive(macro)
+		macro = ""
+	} else if (!plus_plus) {
+		text = text line " "
+		read_text()
+	}
+}

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+# Splits the members of a struct, or the arguments of a function, as declarations.awk reads them.
+#
+#	member_name[i], member_type[i]   "steps", "int64_t"; a pointer to a function has the type "function"
+#	member_stars[i]                  number of * in front of the name, 1 of a pointer to a function
+#	member_length[i]                 of an array "REEL_MAX_TIERS - 1", else ""
+#	member_const[i]                  what a pointer points to is const
+
+# Adds a member; of "a, *b" the second one has the type of the first.
+function add_member(declaration,   i) {
+	i = ++member_count
+	member_length[i] = ""
+	if (match(declaration, /\(\*[a-z0-9_]+\)/)) {
+		member_name[i] = substr(declaration, RSTART + 2, RLENGTH - 3)
+		member_type[i] = "function"
+		member_stars[i] = 1
+		member_const[i] = 0
+		return
+	}
+	if (match(declaration, /\[.*\]/)) {
+		member_length[i] = substr(declaration, RSTART + 1, RLENGTH - 2)
+		declaration = substr(declaration, 1, RSTART - 1)
+	}
+	member_const[i] = declaration ~ /(^| )const /
+	member_name[i] = name_of(declaration)
+	declaration = substr(declaration, 1, length(declaration) - length(member_name[i]))
+	member_stars[i] = gsub(/\*/, "", declaration)
+	gsub(/(^| )(const|struct|enum|_Atomic)( |$)/, " ", declaration)
+	gsub(/(^| )(const|struct|enum|_Atomic)( |$)/, " ", declaration)
+	member_type[i] = squeezed(declaration)
+	if (member_type[i] == "") {
+		member_type[i] = member_type[i - 1]
+		member_const[i] = member_const[i - 1]
+	}
+}
+
+function split_members(members,   list, names, n, m, i, k) {
+	member_count = 0
+	n = split(members, list, /; ?/)
+	for (i = 1; i < n; i++) {
+		m = list[i] ~ /\(\*/ ? 1 : split(list[i], names, /, ?/)
+		for (k = 1; k <= m; k++)
+			add_member(m == 1 ? list[i] : names[k])
+	}
+	return member_count
+}
+
+# A pointer to a function may be among the arguments; none has arguments of its own in a header.
+function split_arguments(arguments,   list, n, i) {
+	member_count = 0
+	n = split(arguments, list, /, ?/)
+	for (i = 1; i <= n; i++)
+		add_member(list[i])
+	return n
+}
+
+function split_declarator(declaration) {
+	member_count = 0
+	add_member(declaration)
+}

@@ -1,0 +1,86 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What is made from the headers is what they say.
+. "$SOURCE_DIR/tests/tap/tap.sh"
+
+api=$SOURCE_DIR/build-aux/api
+
+env -u MAKEFLAGS -u MFLAGS make -s -C "$BUILD_DIR" api python_api="$PWD/api.py" >/dev/null
+diff "$SOURCE_DIR/python/reel/_api.py" api.py >difference
+is_empty difference 'python/reel/_api.py is what the headers declare (make api)'
+
+cat >sample.h <<'END'
+#ifndef REEL_SAMPLE_H
+#define REEL_SAMPLE_H
+
+#ifdef __cplusplus
+int reel_only_plus_plus(void);
+#endif
+
+#define REEL_SAMPLES (-3)
+
+/* The figures; a comment with reel_no_function(void); */
+#define REEL_SAMPLE_FIGURES(X) \
+	X(hard_budget, SUM, "bytes; UINT64_MAX: no bound") \
+	X(takes, MAX, "of X(slabs), so far")
+struct reel_sample_stats {
+	REEL_SAMPLE_FIGURES(REEL_FIGURE_MEMBER)
+	/* More; of its own. */
+	double mean, *longest[REEL_SAMPLES + 4];
+	int (*report)(void *context, int64_t first);
+	struct reel_sample_options *next;
+	struct reel_sample_options first;
+};
+struct reel_sample_options {
+	unsigned reserved[2]; /* 0 */
+};
+
+typedef struct reel_sample reel_sample;
+typedef void reel_sample_body(void *context);
+static inline int reel_sample_inline(void) { if (1) { return 0; } return 1; }
+int reel_sample_open(reel_sample **sample, const char *name, reel_sample_body *body,
+		     const struct reel_sample_options *options)
+#if defined(__GNUC__)
+	__attribute__((format(printf, 2, 3)))
+#endif
+	;
+bool reel_sample_is_open(const reel_sample *sample);
+const char *reel_sample_name(void);
+#endif
+END
+awk -f "$api/declarations.awk" -f "$api/members.awk" -f "$api/python.awk" sample.h | sed '1,/^)/d; /^$/d; s/^"""/#/' >written
+diff - written >difference <<'END'
+SAMPLES = -3
+class SampleOptions(Structure):
+    _fields_ = [
+        ("reserved", c_uint * 2),
+    ]
+class SampleStats(Structure):
+    _fields_ = [
+        ("hard_budget", c_uint64),
+        ("takes", c_uint64),
+        ("mean", c_double),
+        ("longest", POINTER(c_double) * (SAMPLES + 4)),
+        ("report", c_void_p),
+        ("next", POINTER(SampleOptions)),
+        ("first", SampleOptions),
+    ]
+STRUCTS = {
+    "reel_sample_options": SampleOptions,
+    "reel_sample_stats": SampleStats,
+}
+#The structs by their names in C."""
+FUNCTIONS = {
+    "reel_sample_open": (c_int, POINTER(c_void_p), c_char_p, c_void_p, POINTER(SampleOptions)),
+    "reel_sample_is_open": (c_bool, c_void_p),
+    "reel_sample_name": (c_char_p,),
+}
+#What each function returns, and its arguments."""
+END
+is_empty difference 'a function, a figure and a struct of a header are in the table for Python'
+
+echo 'END { for (group in code) print code[group] }' >print.awk
+awk -f "$SOURCE_DIR/doc/reference/headers.awk" -f print.awk sample.h |
+	grep -qx ' *uint64_t hard_budget; /\* bytes; UINT64_MAX: no bound \*/'
+ok $? 'and a figure is on the page of its struct'
+end
