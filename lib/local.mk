@@ -6,6 +6,7 @@ core_headers = \
 	include/reel/compiler.h \
 	include/reel/error.h \
 	include/reel/extend.h \
+	include/reel/figures.h \
 	include/reel/inline.h \
 	include/reel/layout.h \
 	include/reel/model.h \

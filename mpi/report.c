@@ -31,29 +31,21 @@ struct figure {
 	bool of_tier; /* left out if it is 0 on all ranks */
 };
 
-#define OF(part, member, ...) {#member, offsetof(struct statistics, part.member), __VA_ARGS__},
-#define OF_POOL(member) OF(pool, member, false, false)
-#define OF_MESSAGES(member) OF(messages, member, false, false)
-#define OF_RUN(member) OF(run, member, false, false)
-#define STEPS(member) OF(run, member, true, false)
-#define OF_TIER(member) OF(run, member, false, true)
+#define FIGURE(type, part, member, of_tier) \
+	{#member, offsetof(struct statistics, part.member), \
+	 _Generic((type)0, int64_t: true, default: false), of_tier},
+#define OF_POOL(type, name, text) FIGURE(type, pool, name, false)
+#define OF_MESSAGES(name) FIGURE(uint64_t, messages, name, false)
+#define OF_RUN(type, name, text) FIGURE(type, run, name, false)
+#define OF_TIERS(type, name, text) \
+	FIGURE(type, run, name[0], true) FIGURE(type, run, name[1], true) \
+	FIGURE(type, run, name[2], true) FIGURE(type, run, name[3], true)
 
 static const struct figure figures[] = {
-	OF_POOL(hard_budget) OF_POOL(soft_budget) OF_POOL(slab_bytes) OF_POOL(first_slab_bytes)
-	OF_POOL(resident_bytes) OF_POOL(peak_resident_bytes) OF_POOL(slabs) OF_POOL(slabs_in_use)
-	OF_POOL(takes) OF_POOL(shared_takes) OF_POOL(fresh_slabs) OF_POOL(refused)
-	OF_POOL(trimmed_bytes) OF_POOL(lost_slabs) OF_POOL(stalls) OF_POOL(stall_ns)
-	OF_POOL(written_bytes) OF_POOL(stored_bytes) OF_POOL(read_bytes)
-	OF_POOL(failed_puts) OF_POOL(failed_gets) OF_POOL(pressure_events) OF_POOL(in_store_bytes)
+	REEL_POOL_FIGURES(OF_POOL)
 	OF_MESSAGES(adjoints) OF_MESSAGES(adjoint_bytes)
 	OF_MESSAGES(waits) OF_MESSAGES(wait_ns) OF_MESSAGES(note_bytes)
-	STEPS(advanced) STEPS(recorded) STEPS(reversed)
-	OF_TIER(stores[0]) OF_TIER(stores[1]) OF_TIER(stores[2]) OF_TIER(stores[3])
-	OF_TIER(loads[0]) OF_TIER(loads[1]) OF_TIER(loads[2]) OF_TIER(loads[3])
-	OF_RUN(put_bytes) OF_RUN(got_bytes) OF_RUN(failed_puts) OF_RUN(fetched)
-	OF_RUN(waits) OF_RUN(wait_ns) OF_RUN(peak_snapshot_bytes) OF_RUN(peak_tape_bytes)
-	OF_RUN(advance_ns) OF_RUN(record_ns) OF_RUN(reverse_ns)
-	STEPS(unlike_step) OF_RUN(saves) OF_RUN(failed_saves)
+	REEL_RUN_FIGURES(OF_RUN, OF_TIERS)
 };
 
 _Static_assert(REEL_MAX_TIERS == 4, "each tier has its rows above");

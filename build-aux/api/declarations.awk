@@ -14,9 +14,10 @@
 #	constant_count, constant_name[i]   macros that stand for a number
 #	constant[name]                     "4"
 #
-# A list of figures, a macro STRUCT_FIGURES(X) whose lines are X(name, ...), is expanded where a struct
-# has STRUCT_FIGURES(REEL_FIGURE_MEMBER): each name is a member of the type uint64_t. Of what is for C++
-# alone nothing is read, of all other conditions each branch.
+# A list of figures, a macro STRUCT_FIGURES(X) whose lines are X(type, name, ...) or, for each tier,
+# X_TIERS(type, name, ...), or another list, is expanded where a struct has
+# STRUCT_FIGURES(REEL_FIGURE_MEMBER). Of what is for C++ alone nothing is read, of all other conditions
+# each branch.
 
 function begin_header() {
 	text = section = macro = ""
@@ -67,10 +68,10 @@ function read_macro(line,   name, value) {
 	match(line, /^[A-Za-z0-9_]+/)
 	name = substr(line, 1, RLENGTH)
 	value = substr(line, RLENGTH + 1)
-	if (value ~ /^\(X\)/ && name ~ /_FIGURES$/) {
+	if (value ~ /^\(X[,)]/ && name ~ /_FIGURES$/) {
 		gsub(/"[^"]*"/, "", value)
-		while (match(value, /[^A-Za-z0-9_]X\([a-z0-9_]+/)) {
-			figures[name] = figures[name] "uint64_t " substr(value, RSTART + 3, RLENGTH - 3) ";"
+		while (match(value, /[ \t](X|X_TIERS|REEL_[A-Z_]+)\([a-zX0-9_]+(, [a-z0-9_]+)?/)) {
+			figures[name] = figures[name] figure_of(substr(value, RSTART + 1, RLENGTH - 1))
 			value = substr(value, RSTART + RLENGTH)
 		}
 	}
@@ -80,6 +81,17 @@ function read_macro(line,   name, value) {
 	gsub(/[()u]/, "", value)
 	constant_name[++constant_count] = name
 	constant[name] = value
+}
+
+# "X(uint64_t, stalls" is "uint64_t stalls;"; "REEL_SOME_FIGURES(X" is that list.
+function figure_of(call,   macro, type) {
+	macro = type = call
+	sub(/\(.*/, "", macro)
+	if (macro ~ /_FIGURES$/)
+		return figures[macro]
+	sub(/^[^(]*\(/, "", type)
+	sub(/, /, " ", type)
+	return type (macro == "X_TIERS" ? "[REEL_MAX_TIERS];" : ";")
 }
 
 # ---- Declarations ----
@@ -104,9 +116,8 @@ function read_struct(head, members, rest,   kind, name) {
 	name = name_of(head)
 	if (name == kind)
 		name = name_of(rest)
-	while (match(members, /[A-Z0-9_]+_FIGURES\(REEL_FIGURE_MEMBER\)/))
-		members = substr(members, 1, RSTART - 1) \
-			figures[substr(members, RSTART, RLENGTH - length("(REEL_FIGURE_MEMBER)"))] \
+	while (match(members, /[A-Z0-9_]+_FIGURES\(REEL_FIGURE_MEMBER[^)]*\)/))
+		members = substr(members, 1, RSTART - 1) figure_of(substr(members, RSTART, RLENGTH)) \
 			substr(members, RSTART + RLENGTH)
 	add_struct(kind, name, squeezed(members))
 }

@@ -61,8 +61,8 @@ function add_name(name, is_enumerator) {
 function add_code(line) {
 	if (line == "" && code[group] ~ /(^|\n\n)$/)
 		return
-	if (match(line, /[A-Z0-9_]+_FIGURES\(REEL_FIGURE_MEMBER\)/))
-		line = figures[substr(line, RSTART, RLENGTH - length("(REEL_FIGURE_MEMBER)"))]
+	if (match(line, /[A-Z0-9_]+_FIGURES\(REEL_FIGURE_MEMBER/))
+		line = figures[substr(line, RSTART, RLENGTH - length("(REEL_FIGURE_MEMBER"))]
 	code[group] = code[group] line "\n"
 }
 
@@ -161,14 +161,25 @@ function read_macro(line,   name) {
 	add_code("#define " line)
 }
 
-# A line of a list of figures, "X(stalls, SUM, "pushes that waited")", is a member where a struct names the list.
-function read_figure(line,   name) {
-	if (!match(line, /X\([a-z0-9_]+/))
+# A line of a list of figures, "X(uint64_t, stalls, "pushes that waited")", is a member where a struct
+# names the list; so is each line of a list in it.
+function read_figure(line,   member) {
+	if (match(line, /REEL_[A-Z_]+_FIGURES/)) {
+		member = figures[substr(line, RSTART, RLENGTH)]
+	} else if (match(line, /X(_TIERS)?\([a-z0-9_]+, [a-z0-9_]+/)) {
+		member = substr(line, RSTART, RLENGTH)
+		sub(/, /, " ", member)
+		if (sub(/^X_TIERS\(/, "", member))
+			member = member "[REEL_MAX_TIERS]"
+		sub(/^X\(/, "", member)
+		gsub(/^[^"]*"|"[^"]*$/, "", line)
+		member = "        " member "; /* " line " */"
+	} else {
 		return
-	name = substr(line, RSTART + 2, RLENGTH - 2)
-	gsub(/^[^"]*"|"[^"]*$/, "", line)
-	figures[figures_name] = figures[figures_name] (figures_name in figures ? "\n" : "") \
-		"        uint64_t " name "; /* " line " */"
+	}
+	if (figures[figures_name] != "")
+		member = "\n" member
+	figures[figures_name] = figures[figures_name] member
 }
 
 # Names that the first line of a declaration declares. A type that is only announced belongs to the

@@ -73,6 +73,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <reel/figures.h>
 #include <reel/store.h>
 
 #ifdef __cplusplus
@@ -163,31 +164,10 @@ struct reel_pool_options {
 	uint64_t reserved[3];
 };
 
+/* reel/figures.h says what each figure is. */
 struct reel_pool_stats {
-	uint64_t hard_budget;         /* bytes; UINT64_MAX: no bound */
-	uint64_t soft_budget;         /* bytes now; UINT64_MAX: no bound */
-	uint64_t slab_bytes;
-	uint64_t first_slab_bytes;
-	uint64_t resident_bytes;      /* charged to the budget now, in use and idle */
-	uint64_t peak_resident_bytes; /* the most that it ever was */
-	uint64_t slabs;               /* descriptors that exist: in use, empty, without memory */
-	uint64_t slabs_in_use;        /* on tapes now */
-	uint64_t takes;               /* slabs handed to tapes so far */
-	uint64_t shared_takes;        /* those for which the thread's magazines were empty */
-	uint64_t fresh_slabs;         /* slabs carved or mapped, first slabs by the frame */
-	uint64_t refused;             /* takes refused at the hard budget */
-	uint64_t trimmed_bytes;       /* given back to the system so far */
-	uint64_t lost_slabs;          /* in magazines of threads that a fork left behind */
-	uint64_t stalls;              /* pushes and pops that waited for the store */
-	uint64_t stall_ns;            /* and for how long, together */
-	uint64_t written_bytes;       /* put to the store so far */
-	uint64_t stored_bytes;        /* what that took there: the codec's ratio is their quotient */
-	uint64_t read_bytes;          /* got back so far */
-	uint64_t failed_puts;         /* slabs that stayed in memory, and were put again or not */
-	uint64_t failed_gets;         /* attempts; those that failed for good end in the tape's error */
-	uint64_t pressure_events;     /* times that the system told of memory pressure */
-	uint64_t in_store_bytes;      /* of slabs of which the store has a copy now, uncompressed */
-	uint64_t reserved[2];         /* 0 */
+	REEL_POOL_FIGURES(REEL_FIGURE_MEMBER)
+	uint64_t reserved[2]; /* 0 */
 };
 
 /*

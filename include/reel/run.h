@@ -60,6 +60,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <reel/figures.h>
 #include <reel/model.h>
 #include <reel/store.h>
 
@@ -250,21 +251,10 @@ struct reel_run_options {
 	uint64_t reserved[1];
 };
 
-/* Since the forward sweep began. Steps are the model's. */
+/* reel/figures.h says what each figure is. */
 struct reel_run_stats {
-	int64_t advanced, recorded, reversed;
-	uint64_t stores[REEL_MAX_TIERS], loads[REEL_MAX_TIERS];
-	uint64_t put_bytes, got_bytes; /* to stores and from them */
-	uint64_t failed_puts;          /* transfers: what was not written stayed in memory */
-	uint64_t fetched;              /* loads that found what was read ahead */
-	uint64_t waits, wait_ns;       /* for a store */
-	uint64_t peak_snapshot_bytes;  /* in memory, with what is kept for the next ones of stores */
-	uint64_t peak_tape_bytes;
-	/* Time of advance, record and reverse, of all threads together. */
-	uint64_t advance_ns, record_ns, reverse_ns;
-	int64_t unlike_step;          /* REEL_RUN_AUDIT: does not replay; or -1 */
-	uint64_t saves, failed_saves; /* restart files */
-	uint64_t reserved[2];         /* 0 */
+	REEL_RUN_FIGURES(REEL_FIGURE_MEMBER, REEL_FIGURE_TIERS)
+	uint64_t reserved[2]; /* 0 */
 };
 
 /*

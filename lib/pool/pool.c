@@ -177,7 +177,13 @@ static void initialise_lists(struct reel_pool *pool)
 	freelist_init(&pool->frameless, pool->table);
 }
 
-/* A line for `reel top`. Bytes that have no bound are not written. */
+static void write_figure(FILE *answer, const char *name, uint64_t value)
+{
+	if (value != UINT64_MAX)
+		fprintf(answer, " %s=%" PRIu64, name, value);
+}
+
+/* A line for `reel top`. Budgets without a bound are not written. */
 static void write_live(const struct reel_live_object *object, FILE *answer)
 {
 	struct reel_pool *pool =
@@ -188,17 +194,13 @@ static void write_live(const struct reel_live_object *object, FILE *answer)
 	fprintf(answer, "pool number=%u", pool->number);
 	if (pool->parent)
 		fprintf(answer, " parent=%u", pool->parent->number);
-	if (stats.hard_budget != UINT64_MAX)
-		fprintf(answer, " hard_budget=%" PRIu64, stats.hard_budget);
-	fprintf(answer,
-		" in_use_bytes=%zu resident_bytes=%" PRIu64 " in_store_bytes=%" PRIu64
-		" written_bytes=%" PRIu64 " read_bytes=%" PRIu64 " stalls=%" PRIu64
-		" stall_ns=%" PRIu64 " refused=%" PRIu64 " failed_puts=%" PRIu64
-		" failed_gets=%" PRIu64 "\n",
-		/* Relaxed: statistics guard no other data. */
-		atomic_load_explicit(&pool->in_use, memory_order_relaxed), stats.resident_bytes,
-		stats.in_store_bytes, stats.written_bytes, stats.read_bytes, stats.stalls,
-		stats.stall_ns, stats.refused, stats.failed_puts, stats.failed_gets);
+	/* Relaxed: statistics guard no other data. */
+	write_figure(answer, "in_use_bytes",
+		     atomic_load_explicit(&pool->in_use, memory_order_relaxed));
+#define WRITE(type, name, text) write_figure(answer, #name, stats.name);
+	REEL_POOL_FIGURES(WRITE)
+#undef WRITE
+	fputc('\n', answer);
 }
 
 static _Atomic unsigned pools;

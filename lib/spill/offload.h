@@ -201,8 +201,6 @@ struct reel_offload {
 	_Atomic size_t dirty_bytes;
 	_Atomic size_t writing_bytes;
 	_Atomic size_t clean;
-	/* Bytes of the slabs of which the store has a copy. Only the offload thread changes it. */
-	_Atomic size_t in_store_bytes;
 	/* Error of the last put, or 0. Relaxed: it guards no data. */
 	_Atomic int failure;
 	/* Number of freed or reopened slabs of which the store has a copy. */
@@ -242,14 +240,9 @@ struct reel_offload {
 	struct reel_pressure pressure;
 
 	/* Statistics. Relaxed: they guard no other data. */
-	_Atomic uint64_t written_bytes;
-	_Atomic uint64_t stored_bytes;
-	_Atomic uint64_t read_bytes;
-	_Atomic uint64_t failed_puts;
-	_Atomic uint64_t failed_gets;
-	_Atomic uint64_t stalls;
-	_Atomic uint64_t stall_ns;
-	_Atomic uint64_t pressure_events;
+#define REEL_COUNTER(type, name, text) _Atomic type name;
+	REEL_POOL_STORE_FIGURES(REEL_COUNTER)
+#undef REEL_COUNTER
 };
 
 /* NULL: the pool has no store. */

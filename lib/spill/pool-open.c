@@ -61,17 +61,10 @@ static void add_stats(const struct reel_pool *pool, struct reel_pool_stats *stat
 	struct reel_offload *offload = reel_offload_of(pool);
 
 	/* Relaxed: statistics guard no other data. */
-	stats->stalls = atomic_load_explicit(&offload->stalls, memory_order_relaxed);
-	stats->stall_ns = atomic_load_explicit(&offload->stall_ns, memory_order_relaxed);
-	stats->written_bytes = atomic_load_explicit(&offload->written_bytes, memory_order_relaxed);
-	stats->stored_bytes = atomic_load_explicit(&offload->stored_bytes, memory_order_relaxed);
-	stats->read_bytes = atomic_load_explicit(&offload->read_bytes, memory_order_relaxed);
-	stats->failed_puts = atomic_load_explicit(&offload->failed_puts, memory_order_relaxed);
-	stats->pressure_events =
-		atomic_load_explicit(&offload->pressure_events, memory_order_relaxed);
-	stats->failed_gets = atomic_load_explicit(&offload->failed_gets, memory_order_relaxed);
-	stats->in_store_bytes =
-		atomic_load_explicit(&offload->in_store_bytes, memory_order_relaxed);
+#define READ(type, name, text) \
+	stats->name = atomic_load_explicit(&offload->name, memory_order_relaxed);
+	REEL_POOL_STORE_FIGURES(READ)
+#undef READ
 }
 
 static const struct reel_reclaim by_store = {

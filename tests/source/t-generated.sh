@@ -21,10 +21,14 @@ int reel_only_plus_plus(void);
 
 /* The figures; a comment with reel_no_function(void); */
 #define REEL_SAMPLE_FIGURES(X) \
-	X(hard_budget, SUM, "bytes; UINT64_MAX: no bound") \
-	X(takes, MAX, "of X(slabs), so far")
+	X(uint64_t, hard_budget, "bytes; UINT64_MAX: no bound") \
+	X(int64_t, takes, "of X(uint64_t, slabs), so far")
+#define REEL_MAX_TIERS 4
+#define REEL_MORE_FIGURES(X, X_TIERS) \
+	REEL_SAMPLE_FIGURES(X) \
+	X_TIERS(uint64_t, stores, "states")
 struct reel_sample_stats {
-	REEL_SAMPLE_FIGURES(REEL_FIGURE_MEMBER)
+	REEL_MORE_FIGURES(REEL_FIGURE_MEMBER, REEL_FIGURE_TIERS)
 	/* More; of its own. */
 	double mean, *longest[REEL_SAMPLES + 4];
 	int (*report)(void *context, int64_t first);
@@ -51,6 +55,7 @@ END
 awk -f "$api/declarations.awk" -f "$api/members.awk" -f "$api/python.awk" sample.h | sed '1,/^)/d; /^$/d; s/^"""/#/' >written
 diff - written >difference <<'END'
 SAMPLES = -3
+MAX_TIERS = 4
 class SampleOptions(Structure):
     _fields_ = [
         ("reserved", c_uint * 2),
@@ -58,7 +63,8 @@ class SampleOptions(Structure):
 class SampleStats(Structure):
     _fields_ = [
         ("hard_budget", c_uint64),
-        ("takes", c_uint64),
+        ("takes", c_int64),
+        ("stores", c_uint64 * MAX_TIERS),
         ("mean", c_double),
         ("longest", POINTER(c_double) * (SAMPLES + 4)),
         ("report", c_void_p),
