@@ -23,6 +23,11 @@ ${AWK:-awk} 'NR == FNR { text = " " $0 " "; next }
 	!index(text, " " $0 " ") && !index(text, " " $0 "s ")' "$work/headers" "$work/words" >"$work/unused"
 is_empty "$work/unused" 'each word of the glossary is in a header'
 
+# A row of one word has one meaning, a row of several words a meaning for each of them.
+${AWK:-awk} -F '|' '/^[|] / { row = $0
+	if (gsub(/,/, "", $2) != gsub(/;/, "", $3)) print row }' GLOSSARY.md >"$work/ambiguous"
+is_empty "$work/ambiguous" 'each row of the glossary has one meaning for each of its words'
+
 # What needs no explanation, since it means in Reel what it means in C, in the kernel, or in any program.
 cat >"$work/plain" <<'END'
 accesses
