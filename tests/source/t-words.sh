@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# GLOSSARY.md explains words that are in use, and each word in the name of a struct of lib/.
+# GLOSSARY.md explains words that are in use, and each word in the name of a struct of lib/. The pages are free of
+# turns that a reader has to read twice, and their lines have at most 100 columns.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 cd "$SOURCE_DIR" || exit
@@ -60,4 +61,41 @@ sed -nE 's/^(typedef )?struct (reel_)?([a-z0-9_]+) \{$/\3/p' lib/*/*.h | tr '_' 
 ok $? 'there are structs'
 comm -23 "$work/named" "$work/known" >"$work/unknown"
 is_empty "$work/unknown" 'each word in the name of a struct of lib/ is in the glossary'
+
+# sentences_of PAGE: its sentences and cells, a line each, without programs, commands, questions and words in `code`.
+sentences_of() {
+	sed '/^ *```/,/^ *```$/d; /^	/d; /^    /d' "$1" | ${AWK:-awk} '
+		/^[-#|]/ || !NF { print text; text = "" }
+		{ text = text " " $0 }
+		END { print text }' | ${AWK:-awk} '{
+		gsub(/ +/, " ")
+		gsub(/`[^`]*`/, "CODE")
+		gsub(/[.?!:;|]+[*)]*( |$)/, "& \n ")
+		print $0 " "
+	}' | grep -v '?'
+}
+
+# Free relatives; "that of" in place of the noun; "as many" in place of the number; "too" for "also"; "but for" for
+# "except"; and a lock that somebody has, and does not hold.
+turns='[^a-z](what|whoever|whom|(that|those) of|(so|as) many|but for|(have|has|had|having) (a|the|its|no|their) lock)[^a-z]'
+turns="$turns|, too[^a-z]|([^es]|[^l]e|[^r]s) who[^a-z]"
+
+# Programs write the pages of bench/, and RESOURCES.md.
+find . -name '*.md' ! -path './build/*' ! -path './bench/*' ! -path './.git/*' ! -name RESOURCES.md >"$work/pages"
+[ "$(wc -l <"$work/pages")" -gt 40 ]
+ok $? 'there are pages'
+while read -r page; do
+	sentences_of "$page" | grep -iE "$turns" | sed "s|^|$page:|"
+done <"$work/pages" >"$work/found"
+is_empty "$work/found" 'no page has a turn that is read twice'
+
+# Columns of text: without programs, tables, pictures, and lines that name a program to quote.
+while read -r page; do
+	sed '/^ *```/,/^ *```$/d; /^[	|!]/d; /^\[`examples/d' "$page" | LC_ALL=C ${AWK:-awk} -v page="$page" '{
+		gsub(/[\200-\277]/, "")
+		if (length($0) > 100)
+			print page ": " $0
+	}'
+done <"$work/pages" >"$work/wide"
+is_empty "$work/wide" 'no line of a page has more than 100 columns'
 end
