@@ -74,14 +74,6 @@ bootstrap() {
 	}
 }
 
-# plot_library: what reports are drawn with, where there is npm; configure finds it.
-plot_library() {
-	has npm && [ ! -d tools/report/node_modules/uplot ] || return 0
-	mkdir -p build
-	npm ci --prefix tools/report --ignore-scripts --fetch-retries=0 >build/npm.log 2>&1 ||
-		echo 'npm cannot install uPlot, see build/npm.log; `reel report` is built without its page'
-}
-
 # python_packages: those that Debian does not have, for the tests of the Python package, in TEST_PYTHONPATH.
 python_packages() {
 	export TEST_PYTHONPATH=$PWD/build/python
@@ -98,7 +90,7 @@ sources=../..
 configure() {
 	local directory=$1 options
 	shift
-	options="$* with $(ls tools/report/node_modules 2>/dev/null) $(for package in ck liburing liblz4 hwloc libdw netcdf cairo sqlite3 ompi-c mpich; do
+	options="$* with $(for package in ck liburing liblz4 hwloc libdw netcdf cairo sqlite3 ompi-c mpich; do
 		echo "$package $(pkg-config --modversion "$package" 2>/dev/null)"
 	done)"
 	mkdir -p "$directory"

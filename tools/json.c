@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Strings in JSON, and on a terminal. Bytes that are not valid UTF-8 are replaced, so the output is
- * always valid, whatever the environment or a file name holds.
+ * Strings in JSON, in HTML and on a terminal. Bytes that are not valid UTF-8 are replaced, so the
+ * output is always valid, whatever the environment or a file name holds.
  */
 #include "config.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "json.h"
 
@@ -85,17 +86,28 @@ static bool is_control(const unsigned char *text)
 	return text[0] < 0x20 || text[0] == 0x7f || (text[0] == 0xc2 && text[1] < 0xa0);
 }
 
+static size_t print_plain(FILE *stream, const unsigned char *text)
+{
+	size_t length = character_length(text);
+
+	if (length == 0 || is_control(text))
+		fputc('?', stream);
+	else
+		fwrite(text, 1, length, stream);
+	return length ? length : 1;
+}
+
 void json_print_plain(FILE *stream, const char *text, int characters)
 {
-	const unsigned char *rest = (const unsigned char *)text;
+	for (; *text && characters > 0; characters--)
+		text += print_plain(stream, (const unsigned char *)text);
+}
 
-	for (; *rest && characters > 0; characters--) {
-		size_t length = character_length(rest);
-
-		if (length == 0 || is_control(rest))
-			fputc('?', stream);
+void html_print(FILE *stream, const char *text)
+{
+	while (*text)
+		if (strchr("<>&\"", *text))
+			fprintf(stream, "&#%d;", *text++);
 		else
-			fwrite(rest, 1, length, stream);
-		rest += length ? length : 1;
-	}
+			text += print_plain(stream, (const unsigned char *)text);
 }

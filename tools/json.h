@@ -16,4 +16,7 @@ void json_print_string(FILE *stream, const char *text);
  */
 void json_print_plain(FILE *stream, const char *text, int characters);
 
+/* Writes the text into HTML, outside of tags or in quotes. Control characters become "?", too. */
+void html_print(FILE *stream, const char *text);
+
 #endif

@@ -23,6 +23,8 @@ bin_PROGRAMS += %D%/reel
 	%D%/reel.c \
 	%D%/report.c %D%/report.h \
 	%D%/report-advice.c \
+	%D%/report-charts.c \
+	%D%/report-figure.c \
 	%D%/report-trace.c \
 	%D%/topology-hwloc.c \
 	%D%/topology-kernel.c \
@@ -37,10 +39,13 @@ zshcompletiondir = $(datadir)/zsh/site-functions
 dist_zshcompletion_DATA = %D%/completion/_reel
 nodist_%C%_reel_SOURCES = %D%/report-page.c
 CLEANFILES += %D%/report-page.c
-report_page_parts = %D%/report-page.sh %D%/report/page.html %D%/report/page.css %D%/report/page.js
-EXTRA_DIST += $(report_page_parts) %D%/report/package.json %D%/report/package-lock.json
-%D%/report-page.c: $(report_page_parts) Makefile
-	$(AM_V_GEN)mkdir -p %D% && sh $(srcdir)/%D%/report-page.sh $(srcdir)/%D% '$(UPLOT_DIRECTORY)' >$@.new && mv $@.new $@
+report_page_parts = %D%/report/page.css %D%/report/page.js
+EXTRA_DIST += $(report_page_parts)
+%D%/report-page.c: $(report_page_parts)
+	$(AM_V_GEN)mkdir -p %D% && for part in css js; do \
+		echo "extern const char report_$$part[]; const char report_$$part[] = {" && \
+		od -An -v -tu1 $(srcdir)/%D%/report/page.$$part | sed 's/[0-9][0-9]*/&,/g' && echo '0};' || exit; \
+	done >$@.new && mv $@.new $@
 %C%_reel_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) $(HWLOC_CFLAGS) $(LIBDW_CFLAGS)
 # Libtool's wrapper script, unlike -no-install, leaves a program that can be installed.
 %C%_reel_LDFLAGS =

@@ -46,11 +46,6 @@ static const char *seconds_text(double seconds, char text[24])
 	return text;
 }
 
-static double seconds_of(const struct report *report)
-{
-	return 1e-9 * (report->end_ns - report->begin_ns);
-}
-
 static void busiest(const struct report *report, enum activity activity, double *all, double *most)
 {
 	*all = *most = 0;
@@ -104,10 +99,10 @@ static int advise_on_waits(const struct report *report, void (*say)(const char *
 		double all, most;
 
 		busiest(report, waits[i].activity, &all, &most);
-		if (most < MIN_SHARE * seconds_of(report))
+		if (most < MIN_SHARE * report_seconds(report))
 			continue;
 		snprintf(text, sizeof text, waits[i].format, seconds_text(all, seconds),
-			 100 * most / seconds_of(report));
+			 100 * most / report_seconds(report));
 		say(text);
 		said++;
 	}

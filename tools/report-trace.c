@@ -225,6 +225,11 @@ const struct sum *report_sum(const struct report *report, const char *name)
 	return &none;
 }
 
+double report_seconds(const struct report *report)
+{
+	return 1e-9 * (report->end_ns - report->begin_ns);
+}
+
 /* ---- First: names, and the stretch of time ---- */
 
 static void name_track(struct report *report, const struct event *event)
@@ -348,31 +353,15 @@ static void look_at_counter(struct report *report, const struct event *event)
 	}
 }
 
-static const struct {
-	const char *name;
-	enum activity activity;
-} activities[] = {
-	{"advance", ADVANCING},
-	{"record", RECORDING},
-	{"reverse", REVERSING},
-	{"lane", IN_LANES},
-	{"put", PUTTING},
-	{"failed put", PUTTING},
-	{"get", GETTING},
-	{"failed get", GETTING},
-	{"wait for memory", WAITING_FOR_MEMORY},
-	{"wait for a slab", WAITING_FOR_SLAB},
-	{"wait for puts", WAITING_FOR_PUTS},
-	{"wait for threads", WAITING_FOR_THREADS},
-	{"wait for a rank", WAITING_FOR_RANK},
-};
-
-static enum activity activity_of(const struct event *event)
+/* A transfer that failed is one, too. */
+static enum activity activity_of(const char *name)
 {
-	for (unsigned i = 0; i < sizeof activities / sizeof *activities; i++)
-		if (!strcmp(event->name, activities[i].name))
-			return activities[i].activity;
-	return ACTIVITIES;
+	int kind = 0;
+
+	name += strncmp(name, "failed ", 7) ? 0 : 7;
+	while (kind < ACTIVITIES && strcmp(name, report_activities[kind].name) != 0)
+		kind++;
+	return (enum activity)kind;
 }
 
 /* Sets the bins from `begin` to `end` to values on the line between these two. */
@@ -420,10 +409,10 @@ static void look_at_action(struct report *report, const struct event *event, enu
 
 static void note_planned(struct report *report, const struct event *event)
 {
-	enum activity kind = !strcmp(event->name, "planned advance")  ? ADVANCING
-			     : !strcmp(event->name, "planned record") ? RECORDING
-								      : REVERSING;
+	enum activity kind = activity_of(event->name + strlen("planned "));
 
+	if (kind >= PLANNED_ACTIVITIES)
+		return;
 	report->planned = grow(report->planned, report->planneds, &report->planned_room,
 			       sizeof *report->planned);
 	report->planned[report->planneds++] = (struct planned){
@@ -452,7 +441,7 @@ static void look_at_transfer(struct report *report, const struct event *event, e
 static void look_at_span(struct report *report, const struct event *event)
 {
 	struct track *track = track_of(report, event);
-	enum activity kind = activity_of(event);
+	enum activity kind = activity_of(event->name);
 
 	if (kind == ACTIVITIES)
 		return;

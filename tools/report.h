@@ -52,6 +52,12 @@ enum activity {
 	ACTIVITIES
 };
 
+/* How the events of an activity are called, and which colour it has in charts. */
+struct activity_kind {
+	const char *name, *colour;
+};
+extern const struct activity_kind report_activities[ACTIVITIES];
+
 struct track {
 	int64_t process, number;
 	char name[MAX_LABEL];
@@ -123,10 +129,35 @@ void report_close(struct report *report);
 /* The sum of the events of this name; all 0: there is none. */
 const struct sum *report_sum(const struct report *report, const char *name);
 
+double report_seconds(const struct report *report);
+
 /* report-advice.c: calls say() for each sentence about what was slow. */
 void report_advise(const struct report *report, void (*say)(const char *sentence));
 
-/* Made by report-page.sh: the page around its data. NULL: there is no page. */
-extern const char *const report_page_begin, *const report_page_end;
+/* report-charts.c: writes all charts. Sorts lists and tracks. */
+void report_draw_charts(FILE *out, struct report *report);
+
+/* report-figure.c */
+enum unit { BYTES, SHARES, STEPS, SECONDS };
+
+struct chart {
+	char title[MAX_LABEL + 16];
+	const char *note;
+	enum unit unit;
+	bool is_stacked; /* no value is below 0 */
+	struct line {
+		const char *name, *colour;
+		const double *values; /* of BINS; below 0: there is none */
+		bool is_dashed;
+	} line[ACTIVITIES];
+	int lines;
+};
+
+void report_draw(FILE *out, const struct report *report, const struct chart *chart);
+/* Writes "12M", "12 %", "12" or "12 s", and returns `text`. */
+const char *report_text(enum unit unit, double value, char text[24]);
+
+/* Made of report/page.css and page.js. */
+extern const char report_css[], report_js[];
 
 #endif

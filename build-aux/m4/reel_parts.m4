@@ -36,29 +36,6 @@ AC_DEFUN([REEL_WITH_LIBDW],
 AS_IF([test "$with_libdw" = yes], [AC_DEFINE([HAVE_LIBDW], [1], [libdw is there.])],
   [LIBDW_CFLAGS= LIBDW_LIBS=])])
 
-# REEL_WITH_UPLOT
-# UPLOT_DIRECTORY: the directory of the files of uPlot, which draws reports; or no.
-AC_DEFUN([REEL_WITH_UPLOT],
-[AC_ARG_WITH([uplot],
-  [AS_HELP_STRING([--with-uplot=auto|DIRECTORY|no],
-    [draw reports with uPlot, from this directory @<:@auto: what npm ci --prefix tools/report has installed, or the system@:>@])],
-  [], [with_uplot=auto])
-AS_CASE([$with_uplot],
-  [no], [reel_directories=],
-  [auto | yes], [reel_directories="`cd "$srcdir" && pwd`/tools/report/node_modules/uplot/dist /usr/share/nodejs/uplot/dist"],
-  [reel_directories=$with_uplot])
-UPLOT_DIRECTORY=no
-for reel_directory in $reel_directories; do
-  AS_IF([test "$UPLOT_DIRECTORY" = no && test -f "$reel_directory/uPlot.iife.min.js" && test -f "$reel_directory/uPlot.min.css" && test -f "$reel_directory/../LICENSE"],
-    [UPLOT_DIRECTORY=$reel_directory])
-done
-AS_CASE([$with_uplot:$UPLOT_DIRECTORY],
-  [no:no], [reel_uplot="no (as asked for)"],
-  [auto:no], [reel_uplot="no (npm ci --prefix tools/report installs it)"],
-  [*:no], [AC_MSG_ERROR([--with-uplot: there are no uPlot.iife.min.js, uPlot.min.css and ../LICENSE; npm ci --prefix tools/report installs them])],
-  [reel_uplot=yes])
-AC_SUBST([UPLOT_DIRECTORY])])
-
 # REEL_CHECK_CUDA_HEADER
 # HAVE_CUDA_H, CUDA_HEADER_CPPFLAGS: cuda.h, with which a test compares what the library declares of
 # the driver. Nothing that is installed needs it.

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""A page of reel report in a browser, by way of chromedriver: what it shows, and what one can do with it.
+"""A page of reel report in a browser, by way of chromedriver: what it shows, and, with dygraphs, that it zooms.
 
 Usage: report-browser.py PORT FILE
 """
 import json
+import re
 import sys
 import time
 import urllib.request
@@ -49,46 +50,104 @@ def pointer(*moves):
 def stretch():
     # The scale changes with the next picture.
     time.sleep(0.2)
-    return run("return [plots[0].scales.x.min, plots[0].scales.x.max]")
+    return run("return charts[0].xAxisRange()")
 
 
-try:
-    call("POST", at + "/url", {"url": "file://" + sys.argv[2]})
-    data = run("return data")
-    rows = run("return [...document.querySelectorAll('#sums tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))")
-    check(sorted((row[0], int(row[1])) for row in rows) == sorted((s["name"], s["count"]) for s in data["sums"]),
-          f"the table has all {len(rows)} kinds of events")
-    check(run("return document.querySelectorAll('#findings li').length") == len(data["findings"]) > 0,
-          "it says what was slow")
-    check(run("return plots.length === document.querySelectorAll('figure').length && plots.length > 2"),
+def show_the_same():
+    return run("return new Set(charts.map((chart) => chart.xAxisRange()[0])).size === 1")
+
+
+def luminance(colour):
+    """That of WCAG, of "rgb(r, g, b)"."""
+    parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+    return sum(share * (c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4)
+               for share, c in zip((0.2126, 0.7152, 0.0722), parts))
+
+
+def contrasts(scheme):
+    """Of texts of charts, then of lines, with what is behind them; then whether that is dark."""
+    call("POST", at + "/goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": {
+        "features": [{"name": "prefers-color-scheme", "value": scheme}]}})
+    behind = luminance(run("""const probe = document.body.appendChild(document.createElement("p"));
+        probe.style.color = "Canvas"; const colour = getComputedStyle(probe).color; probe.remove(); return colour"""))
+    colours = run("""const of = (list, what) => [...document.querySelectorAll(list)].map((e) => getComputedStyle(e)[what]);
+        return [[...of("figcaption, .legend", "color"), ...of(".plot text", "fill"), ...of(".dygraph-axis-label", "color")],
+                of(".legend i", "borderTopColor")]""")
+    return [min((max(behind, light) + 0.05) / (min(behind, light) + 0.05) for light in map(luminance, part))
+            for part in colours], behind < 0.2
+
+
+def look_at_pictures():
+    check(run("""return [...document.querySelectorAll("figure")].every((f) => {
+        const lines = f.querySelectorAll("tbody tr").length, plot = f.querySelector(".plot svg").getBoundingClientRect();
+        const inside = (b) => b.left > 0 && b.right < innerWidth && b.top > f.getBoundingClientRect().top &&
+            b.bottom < f.querySelector(".legend").getBoundingClientRect().top;
+        const paths = [...f.querySelectorAll("path")], texts = [...f.querySelectorAll("svg text")];
+        return plot.width > 500 && plot.height > 100 && paths.length === lines && texts.length > 5 &&
+            f.querySelectorAll(".legend i").length === lines &&
+            [...paths, ...texts].every((e) => inside(e.getBoundingClientRect())) &&
+            paths.some((e) => e.getBoundingClientRect().width > plot.width / 500 && e.getTotalLength() > 1);
+    })"""), "each chart is a picture, with a line and an entry of the legend for each name, and axes, all in its place")
+    check(run("return document.querySelectorAll('canvas, button').length === 0"), "and without anything that needs a script")
+
+
+def look_at_charts():
+    check(run("return charts.length === document.querySelectorAll('figure').length && charts.length > 2"),
           "each chart is drawn")
-    check(run("return [...document.querySelectorAll('figure')].every((f) => f.getAttribute('aria-label') && "
-              "f.querySelectorAll('details tbody tr').length > 0)"), "each chart has a name and a table")
+    check(run("""return charts.every((chart, i) => {
+        const figure = document.querySelectorAll("figure")[i], names = [...figure.querySelectorAll("tbody th")];
+        const canvas = figure.querySelector("canvas").getContext("2d");
+        const size = [canvas.canvas.width, canvas.canvas.height];
+        return chart.numRows() === 500 && chart.numColumns() === names.length + 1 &&
+            chart.getLabels().slice(1).join() === names.map((n) => n.textContent).join() &&
+            !figure.querySelector("svg") && canvas.getImageData(0, 0, ...size).data.some((part) => part > 0);
+    })"""), "by dygraphs, with 500 values for each name")
+
+
+def look_at_zoom():
     whole = stretch()
     keys("+")
     zoomed = stretch()
     check(zoomed[0] > whole[0] and zoomed[1] < whole[1], "a key zooms in")
-    check(run("return new Set(plots.map((p) => p.scales.x.min)).size === 1"), "all charts show the same time")
+    check(show_the_same(), "all charts show the same time")
     keys("0")
     check(stretch() == whole, "and another one shows all again")
     run("document.querySelector('button[data-key=\"+\"]').click()")
     check(stretch() == zoomed, "so does a button")
     run("document.querySelector('button[data-key=\"0\"]').click()")
     check(stretch() == whole, "and the one for all")
-    box = run("plots[0].over.scrollIntoView({block: 'center'}); const b = plots[0].over.getBoundingClientRect();"
-              "return [b.left, b.top, b.width, b.height]")
+    box = run("const plot = document.querySelector('.plot'); plot.scrollIntoView({block: 'center'});"
+              "const b = plot.getBoundingClientRect(), area = charts[0].getArea();"
+              "return [b.left + area.x, b.top + area.y, area.w, area.h]")
     y = round(box[1] + box[3] / 2)
     x = [round(box[0] + box[2] * part) for part in (0.25, 0.5)]
     pointer({"type": "pointerMove", "x": x[0], "y": y})
     time.sleep(0.2)
-    check(run("return [...document.querySelector('.u-legend').querySelectorAll('.u-value')]"
-              ".every((v) => /[0-9]/.test(v.textContent))"), "the pointer shows the values below it")
+    check(run("return [...document.querySelectorAll('figure:first-of-type .legend b')].every((v) => /[0-9]/.test(v.textContent))"),
+          "the pointer shows the values below it")
     pointer({"type": "pointerMove", "x": x[0], "y": y}, {"type": "pointerDown", "button": 0},
             {"type": "pointerMove", "duration": 100, "x": x[1], "y": y}, {"type": "pointerUp", "button": 0})
     zoomed = stretch()
     length = whole[1] - whole[0]
     check(abs(zoomed[0] - whole[0] - 0.25 * length) < 0.05 * length and
           abs(zoomed[1] - whole[0] - 0.5 * length) < 0.05 * length, "dragging zooms to what was dragged over")
+    check(show_the_same(), "in all charts")
+
+
+try:
+    call("POST", at + "/url", {"url": "file://" + sys.argv[2]})
+    check(run("return document.querySelectorAll('#findings li').length > 0 && document.querySelectorAll('#sums td').length > 3"),
+          "it says what was slow, and has a table of events")
+    check(run("return [...document.querySelectorAll('figure')].every((f) => f.querySelectorAll('details tbody tr').length > 0)"),
+          "each chart has a table")
+    if run("return document.scripts.length > document.querySelectorAll('figure').length"):
+        look_at_charts()
+        look_at_zoom()
+    else:
+        look_at_pictures()
+    for scheme in "light", "dark":
+        (texts, lines), is_dark = contrasts(scheme)
+        check(texts > 4.5 and lines > 2 and is_dark == (scheme == "dark"), f"it can be read where all is {scheme}: {texts:.1f}, {lines:.1f}")
     call("POST", at + "/window/rect", {"width": 400, "height": 800})
     time.sleep(1)
     check(run("return document.documentElement.scrollWidth <= window.innerWidth"), "it fits on a phone")

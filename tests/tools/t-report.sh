@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# reel report: the figures of a page are those of its traces, names are escaped, what is refused, and the page in
-# a browser.
+# reel report: the figures of a page are those of its traces, its pictures those of the figures, names are escaped,
+# what is refused, and the page in a browser, with dygraphs and without.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 reel=$BUILD_DIR/tools/reel
@@ -25,45 +25,89 @@ event() {
 	echo '{"name":"half written","ph":"X","pid":7,"ti'
 } >trace.json
 
-if "$reel" report trace.json 2>&1 | grep -q with-uplot; then
-	"$reel" report trace.json >/dev/null 2>&1
-	[ $? -eq 1 ] && [ ! -e report.html ]
-	ok $? 'without a library to draw with, a report is refused'
-	end
-	exit
-fi
-"$reel" report --output page.html trace.json >said && grep -q '^page.html: open it in a browser$' said
-ok $? 'a page is made'
+"$reel" report --dygraphs nowhere/dygraph.js --output page.html trace.json >said &&
+	grep -q "^page.html: open it in a browser; its charts do not zoom, since there is no dygraphs in 'nowhere/dygraph.js'" said
+ok $? 'a page is made without dygraphs, too'
+# A page without scripts is well-formed XML.
 cat >look.py <<'PROGRAM'
-import json, re, sys
+import itertools, json, re, sys, xml.etree.ElementTree
 text = open(sys.argv[1]).read()
-data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S).group(1))
-sums = {s["name"]: s for s in data["sums"]}
+page = xml.etree.ElementTree.fromstring(text)
+words = lambda element: "".join(element.itertext())
+number = lambda cell: float(cell.get("title", 0))
+findings = [words(item) for item in page.iter("li")]
+tables = {table.get("id"): {words(row[0]): row[1:] for row in table.iterfind("tbody/tr")} for table in page.iter("table")}
+sums = {name: {"count": int(row[0].text), "seconds": number(row[1]), "longest": number(row[2]), "bytes": number(row[3])}
+        for name, row in tables["sums"].items()}
+class Chart:
+    def __init__(self, figure):
+        self.__dict__ |= json.loads(figure.find("script").text)
+        self.names = [words(cell) for cell in figure.iterfind(".//tbody/tr/th")]
+        self.values = dict(zip(self.names, list(zip(*self.rows))[1:]))
+        self.seconds = self.rows[0][0] + self.rows[-1][0]
+        self.paths = [path.get("d") for path in figure.iter("path")]
+        self.axes = [words(label) for label in figure.iterfind("div/svg/text")]
+        self.legend = [words(entry).strip() for entry in figure.iterfind("p/span")]
+    def integral(self, name):
+        return sum(self.values[name]) * self.seconds / len(self.rows)
+    def drawn(self, path):
+        """What the path has in each bin."""
+        steps, x, y = [None] * len(self.rows), 0, None
+        for kind, to, height in re.findall(r"([MHV])(\d+)(?: (\d+))?", path):
+            if kind == "H":
+                steps[x:int(to)] = [self.top * (1 - y / 1000)] * (int(to) - x)
+            x, y = (int(to), int(height)) if kind == "M" else (int(to), y) if kind == "H" else (x, int(to))
+        return steps
+charts = {figure.find("figcaption").text.strip(): Chart(figure) for figure in page.iter("figure")}
+for chart in charts.values():
+    assert chart.legend == chart.names and len(chart.paths) == len(chart.names) > 0 and "0 s" in chart.axes
+    lines = [chart.values[name] for name in chart.names]
+    if chart.stacked:
+        lines = list(itertools.accumulate(lines[::-1], lambda below, line: [a + b for a, b in zip(below, line)]))[::-1]
+    for path, line in zip(chart.paths, lines):
+        for drawn, value in zip(chart.drawn(path), line):
+            assert value is drawn is None or abs(drawn - min(value, chart.top)) <= 0.00051 * chart.top
 exec(sys.argv[2])
 PROGRAM
 look() {
 	python3 look.py page.html "$1"
 	ok $? "$2"
 }
+# report TRACE...: makes a page without dygraphs.
+report() { "$reel" report --dygraphs none --output page.html "$@" >/dev/null; }
 look 'assert sums["wait for memory"]["count"] == 2 and abs(sums["wait for memory"]["seconds"] - 0.002000001) < 1e-12' \
 	'waits, to the nanosecond'
 look 'assert abs(sums["wait for memory"]["longest"] - 0.0015) < 1e-12' 'and the longest'
-look 'assert sums["put"]["bytes"] == 2097152 and abs(data["seconds"] - 0.009) < 1e-12' 'bytes, and the stretch of time'
-look 'm = data["memory"][0]; assert max(m["in_use"]) == 8388608 and m["resident"][0] == 0 and m["resident"][-1] == 4194304 and m["hard_budget"] == 4194304' \
+look 'assert sums["put"]["bytes"] == 2097152 and abs(charts["Memory"].seconds - 0.009) < 1e-9' 'bytes, and the stretch of time'
+look 'm = charts["Memory"].values; used, resident = list(m.values())[:2]
+assert max(used) == 8388608 and resident[0] == 0 and resident[-1] == 4194304 and set(m["hard budget"]) == {4194304}' \
 	'memory over time, and its budget'
-look 'v = data["traffic"][0]["values"]; assert abs(sum(v) * data["seconds"] / data["bins"] - 2097152) < 2000' \
+look 'assert abs(charts["Store"].integral("put") - 2097152) < 2000' \
 	'traffic of the store'
-look 'm = [t for t in data["tracks"] if t["name"] == "main thread"][0]; k = [k for k in m["kinds"] if k["name"] == "wait for memory"][0]
-assert abs(sum(k["values"]) * data["seconds"] / data["bins"] - 0.002) < 2e-5' 'what a thread waited for'
-look 'p = {s["name"]: s["values"] for s in data["plan"]}; assert max(v for v in p["advance"] if v) > 9.5 and p["reverse"][-1] < 9.5' \
+look 'assert abs(charts["main thread"].integral("wait for memory") - 0.002) < 2e-5' 'what a thread waited for'
+look 'p = charts["Plan"].values; assert max(v for v in p["advance"] if v) > 9.5 and p["reverse"][-1] < 9.5' \
 	'the plan as it was carried out'
-look 'assert any("Pushes waited 0.002 s for memory, 22 %" in f for f in data["findings"])' 'and in words'
-look 'assert not any("plan" in f for f in data["findings"])' 'steps that are advanced once are no waste'
-look 'assert data["program"] == "</script><b>" and text.count("</script>") == 3' 'hostile names do not end the data'
-grep -q "Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\"" page.html
-ok $? 'the page may not ask for anything'
-grep -q 'Copyright (c) .* Leon Sorokin' page.html
-ok $? 'the licence of what draws it is there'
+look 'assert any("Pushes waited 0.002 s for memory, 22 %" in f for f in findings)' 'and in words'
+look 'assert not any("plan" in f for f in findings)' 'steps that are advanced once are no waste'
+look 'assert page.findtext(".//h1") == page.findtext(".//title") == "Reel: </script><b>"' 'hostile names do not end the data'
+look 'c = charts["Memory"]; assert c.axes == ["0", "2.0M", "4.0M", "6.0M", "8.0M"] + [f"{i / 500:.4g} s" for i in range(5)]
+assert c.paths[0] == "M0 1000H27V762H277V48H500" and [p.get("class") for p in page.iter("path")][:3] == [None, None, "dashed"]' \
+	'a picture of it: axes with units, and a line'
+look 'assert charts["main thread"].stacked and charts["main thread"].paths[0].startswith("M0 1000H")' 'areas begin at the axis'
+grep -q "Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"" page.html
+ok $? 'the page may not ask for anything, nor run anything'
+dygraphs=/usr/share/javascript/dygraphs/dygraph.min.js
+if [ -f $dygraphs ]; then
+	"$reel" report --output zooms.html trace.json >said && [ "$(cat said)" = 'zooms.html: open it in a browser' ] &&
+		grep -q "style-src 'unsafe-inline'; script-src 'unsafe-inline'\"" zooms.html &&
+		sed '1,/^<script>$/d' zooms.html | head -c "$(wc -c <$dygraphs)" | cmp - $dygraphs
+	ok $? 'with dygraphs its page has a copy of that, with its licence'
+	sed '/<\/main>/q' zooms.html | sed "s/; script-src 'unsafe-inline'//" >with
+	sed '/<\/main>/q' page.html | cmp - with
+	ok $? 'and the pictures, for where scripts do not run'
+else
+	skip "a page that zooms: $dygraphs is not there (libjs-dygraphs)"
+fi
 
 # Blocks of a trace are in the order in which threads took them: what is late comes first here.
 {
@@ -77,11 +121,11 @@ ok $? 'the licence of what draws it is there'
 	event refused i 7 '"s":"t",' 2000.000 '' '"pool":1,"bytes":1,"error":-12'
 	event refused i 7 '"s":"t",' 2000.000 '' '"pool":1,"bytes":1,"error":-122'
 } >blocks.json
-"$reel" report --output page.html blocks.json >/dev/null
-look 'm = data["memory"][0]["in_use"]; assert m == sorted(m) and m[200] == 2097152 and m[-1] == 8388608' \
+report blocks.json
+look 'm = list(charts["Memory"].values.values())[0]; assert m == tuple(sorted(m)) and m[200] == 2097152 and m[-1] == 8388608' \
 	'what a trace has in another order is shown in that of time'
-look 'assert sums["advance"]["count"] == 1 and data["dropped"] == 3' 'times that are none are left out'
-look 'assert any("1 requests for memory were refused at the hard budget" in f for f in data["findings"])' \
+look 'assert sums["advance"]["count"] == 1 and "; 3 older events were dropped" in page.findtext(".//p")' 'times that are none are left out'
+look 'assert any("1 requests for memory were refused at the hard budget" in f for f in findings)' \
 	'the budget is blamed for what it refuses'
 {
 	sed -n 1p trace.json
@@ -90,8 +134,8 @@ look 'assert any("1 requests for memory were refused at the hard budget" in f fo
 	event record X 7 '' 5000.000 '"dur":500.000,' '"first":9,"last":10'
 	event reverse X 7 '' 5500.000 '"dur":500.000,' '"first":9,"last":10'
 } >again.json
-"$reel" report --output page.html again.json >/dev/null
-look 'assert any("advanced again from stored states took about 0.002 s, 40 %" in f for f in data["findings"])' \
+report again.json
+look 'assert any("advanced again from stored states took about 0.002 s, 40 %" in f for f in findings)' \
 	'but steps that are advanced again are'
 # Each of two gradients, and each of two processes, advances each step once.
 {
@@ -104,8 +148,8 @@ look 'assert any("advanced again from stored states took about 0.002 s, 40 %" in
 } >gradients.json
 sed 's/"pid":7/"pid":8/g' gradients.json >others.json
 for traces in gradients.json 'gradients.json others.json'; do
-	"$reel" report --output page.html $traces >/dev/null
-	look 'assert not any("advanced again" in f for f in data["findings"])' "steps of $traces are advanced once"
+	report $traces
+	look 'assert not any("advanced again" in f for f in findings)' "steps of $traces are advanced once"
 done
 # The peak of one pool says nothing of the budget of another one.
 {
@@ -117,11 +161,11 @@ done
 	event put X 10000700 '' 2000.000 '"dur":10.000,' '"pool":1,"tape":1,"slab":0,"bytes":2097152,"stored_bytes":1048576'
 } >budgets.json
 sed 's/PEAK/4194304/' budgets.json >budget.json
-"$reel" report --output page.html budget.json >/dev/null
-look 'assert not any("REEL_BUDGET=" in f for f in data["findings"])' 'a budget is not blamed for another pool'
+report budget.json
+look 'assert not any("REEL_BUDGET=" in f for f in findings)' 'a budget is not blamed for another pool'
 sed 's/PEAK/4800000/' budgets.json >budget.json
-"$reel" report --output page.html budget.json >/dev/null
-look 'assert any("had 4.6M bytes at their peak, a little more than the budget of 4.0M: with REEL_BUDGET=7M" in f for f in data["findings"])' \
+report budget.json
+look 'assert any("had 4.6M bytes at their peak, a little more than the budget of 4.0M: with REEL_BUDGET=7M" in f for f in findings)' \
 	'but for its own'
 {
 	sed -n 1p trace.json
@@ -129,8 +173,8 @@ look 'assert any("had 4.6M bytes at their peak, a little more than the budget of
 		event "memory of pool $pool" C 7 '' 1500.000 '' '"resident":0,"in_use":0'
 	done
 } >pools.json
-"$reel" report --output page.html pools.json >/dev/null
-look 'assert len(data["memory"]) == 8 and any("Of 9 pools" in f for f in data["findings"])' \
+report pools.json
+look 'assert sum("Memory of pool" in title for title in charts) == 8 and any("Of 9 pools" in f for f in findings)' \
 	'pools that are not shown are mentioned'
 # The plan takes from 1 ms, when the run began, to 6 ms, when its reverse sweep ended. A gradient later is another run.
 {
@@ -140,17 +184,17 @@ look 'assert len(data["memory"]) == 8 and any("Of 9 pools" in f for f in data["f
 	event reverse X 7 '' 5000.000 '"dur":1000.000,' '"first":0,"last":100'
 	event reverse X 7 '' 10000.000 '"dur":1000.000,' '"first":0,"last":100'
 } >drawn.json
-"$reel" report --output page.html drawn.json >/dev/null
-look 'p = {s["name"]: s["values"] for s in data["drawn"]}; at = lambda ms: int((ms - 1) / 10 * data["bins"])
-assert abs(p["advance"][at(1.5)] - 50) < 3 and p["advance"][at(2.5)] is None and p["record"][at(1.5)] is None' \
+report drawn.json
+look 'p = charts["Plan"].values; at = lambda ms: int((ms - 1) / 10 * 500)
+assert abs(p["advance, planned"][at(1.5)] - 50) < 3 and p["advance, planned"][at(2.5)] is None and "record, planned" not in p' \
 	'the plan as it was drawn'
-look 'p = {s["name"]: s["values"] for s in data["drawn"]}; at = lambda ms: int((ms - 1) / 10 * data["bins"])
-assert p["reverse"][at(3.9)] is None and abs(p["reverse"][at(5)] - 50) < 3 and p["reverse"][at(6.2)] is None' \
+look 'p = charts["Plan"].values; at = lambda ms: int((ms - 1) / 10 * 500)
+r = p["reverse, planned"]; assert r[at(3.9)] is None and abs(r[at(5)] - 50) < 3 and r[at(6.2)] is None' \
 	'lies under the time that its run took'
 look 'assert not any("planned" in name for name in sums)' 'and is no event that has happened'
 sed 's/"pid":7/"pid":8/g' trace.json >other.json
-"$reel" report --output page.html trace.json other.json >/dev/null
-look 'assert sums["put"]["count"] == 2 and len(data["memory"]) == 2 and any(t["name"] == "main thread of process 8" for t in data["tracks"])' \
+report trace.json other.json
+look 'assert sums["put"]["count"] == 2 and sum("Memory of pool" in title for title in charts) == 2 and "main thread of process 8" in charts' \
 	'two processes on one page'
 echo 'reel profile 1
 peak 100
@@ -161,19 +205,19 @@ printf 'reel profile 1\npeak 1\nplace 2 3 4 at a:1\nplace 3 4 5 6\n' >cut
 "$reel" report --profile cut trace.json 2>err
 [ $? -eq 1 ] && grep -q 'is no profile' err
 ok $? 'a profile that is cut off is refused'
-"$reel" report --profile profile --output page.html trace.json >/dev/null
-look 'assert data["lines"] == [{"line": "<i>.c:7", "function": "", "pushed_bytes": 300, "bytes_at_peak": 100}] and data["peak_bytes"] == 100' \
+report --profile profile trace.json
+look 'assert {name: [cell.text for cell in row] for name, row in tables["lines"].items()} == {"<i>.c:7": ["300", "100", "100 %"]}' \
 	'lines of a profile'
 
 {
 	sed -n 1p trace.json
 	event 'bytes of place 2' C 7 '' 1500.000 '' '"tape":2,"bytes":100'
 } >places.json
-"$reel" report --output page.html places.json >/dev/null
-look 'assert data["places"][0]["name"] == "place 2" and any("--profile PROFILE" in f for f in data["findings"])' \
+report places.json
+look 'assert charts["Memory by line"].names == ["place 2"] and any("--profile PROFILE" in f for f in findings)' \
 	'places without a profile have numbers, and the page says how they get names'
-"$reel" report places.json --profile profile --output page.html >/dev/null
-look 'assert data["places"][0]["name"] == "<i>.c:7" and not any("--profile" in f for f in data["findings"])' \
+report places.json --profile profile
+look 'assert charts["Memory by line"].names == ["<i>.c:7"] and not any("--profile" in f for f in findings)' \
 	'which they have with one'
 
 awk 'BEGIN {
@@ -218,7 +262,7 @@ int main(void)
 PROGRAM
 	$CC $CFLAGS -I"$SOURCE_DIR/include" program.c -o program -L"$BUILD_DIR/.libs" -Wl,-rpath,"$BUILD_DIR/.libs" -lreel &&
 		REEL_TRACE=real.json REEL_BUDGET=12M REEL_STORE=memory=100M ./program &&
-		"$reel" report --output page.html real.json >/dev/null
+		report real.json
 	ok $? 'a program is traced'
 	look 'trace = json.load(open("real.json"))
 for name in "put", "get", "seal", "evict":
@@ -226,7 +270,7 @@ for name in "put", "get", "seal", "evict":
     assert len(events) == sums[name]["count"] > 0, name
     assert sum(e["args"]["bytes"] for e in events) == sums[name]["bytes"]
     assert abs(sum(e.get("dur", 0) for e in events) - 1e6 * sums[name]["seconds"]) < 1e-2
-assert max(data["memory"][0]["in_use"]) > 30e6 and max(data["tapes"][0]["values"]) > 28e6' 'the figures of its page are those of its trace'
+assert max(list(charts["Memory"].values.values())[0]) > 30e6 and max(charts["Memory by tape"].values["tape 1"]) > 28e6' 'the figures of its page are those of its trace'
 fi
 
 if command -v chromedriver >/dev/null; then
@@ -237,11 +281,19 @@ if command -v chromedriver >/dev/null; then
 		sleep 0.1
 	done
 	port=$(sed -n 's/.*started successfully on port \([0-9]*\).*/\1/p' driver.log)
-	python3 "$SOURCE_DIR/tests/tools/report-browser.py" $port "$PWD/page.html" >browser 2>&1
-	ok $? 'the page in a browser'
-	sed 's/^/#   /' browser
-	python3 "$SOURCE_DIR/tests/tools/report-browser.py" $port "$PWD/many.html" >browser 2>&1
-	ok $? "that of many events in a browser: $(grep paint browser)"
+	look_at() {
+		python3 "$SOURCE_DIR/tests/tools/report-browser.py" $port "$PWD/$1" >browser 2>&1
+		ok $? "$1 in a browser: $(grep paint browser)"
+		sed 's/^/#   /' browser
+	}
+	look_at page.html
+	if [ -f $dygraphs ]; then
+		"$reel" report --output zooms.html real.json >/dev/null
+		look_at zooms.html
+		look_at many.html
+	else
+		skip 'pages that zoom in a browser: there is no dygraphs'
+	fi
 	kill $driver
 else
 	skip 'a browser: there is no chromedriver'
