@@ -10,7 +10,7 @@
 
 /* ---- Regions ---- */
 
-void region_begins(struct task *task, const reel_event *event, bool forward)
+void region_begins(struct task *task, const reel_event *event)
 {
 	static _Atomic uint64_t visits;
 	struct region *region = make_region(event->region);
@@ -19,8 +19,8 @@ void region_begins(struct task *task, const reel_event *event, bool forward)
 	task_uses(task, event->lane, event->caller);
 	if (!region || !parent)
 		return;
-	count_region();
-	region->forward = forward;
+	count(REGIONS);
+	region->forward = event->kind == REEL_EVENT_REGION_BEGIN;
 	region->begun_at = event->caller;
 	/* All relaxed: the parallel region starts after this and orders it before its threads. */
 	region->visit = 1 + atomic_fetch_add_explicit(&visits, 1, memory_order_relaxed);
@@ -30,7 +30,7 @@ void region_begins(struct task *task, const reel_event *event, bool forward)
 		atomic_store_explicit(&region->recorded[i], 0, memory_order_relaxed);
 	atomic_store_explicit(&region->active, true, memory_order_relaxed);
 	parent->region = region;
-	if (!forward)
+	if (!region->forward)
 		check_wait(parent);
 }
 
@@ -153,8 +153,7 @@ static void check_lane_at_barrier(const struct part *part, const void *at)
 {
 	if (part->lane && part->threads < reel_lane_count(part->lane))
 		report(ERROR, at,
-		       "a barrier while threads have lanes, by %d threads for %d lanes: other "
-		       "lanes "
+		       "a barrier while threads have lanes, by %d threads for %d lanes: other lanes "
 		       "have not come to it; give all lanes back first, as in "
 		       "while (reel_worker_next(&worker)) { ... } reel_worker_phase(&worker)",
 		       (int)part->threads, reel_lane_count(part->lane));
@@ -192,10 +191,16 @@ void barrier_ends(struct task *task)
 
 /* ---- Lanes ---- */
 
-void worker_next(struct task *task, const reel_event *event)
+static struct part *part_at(struct task *task, const reel_event *event)
 {
 	struct region *region = find_region(event->region);
-	struct part *part = region ? part_of(task, region) : NULL;
+
+	return region ? part_of(task, region) : NULL;
+}
+
+void worker_next(struct task *task, const reel_event *event)
+{
+	struct part *part = part_at(task, event);
 
 	if (!part)
 		return;
@@ -218,8 +223,7 @@ void worker_next(struct task *task, const reel_event *event)
 
 void worker_phase(struct task *task, const reel_event *event)
 {
-	struct region *region = find_region(event->region);
-	struct part *part = region ? part_of(task, region) : NULL;
+	struct part *part = part_at(task, event);
 
 	if (!part)
 		return;

@@ -35,21 +35,11 @@ static struct {
 static const char *const severity_names[] = {"note", "warning", "error"};
 
 /* All relaxed: counters for the summary, which order no other memory. */
-static _Atomic uint64_t teams, tasks, regions;
+static _Atomic uint64_t counts[3];
 
-void count_team(void)
+void count(enum counted what)
 {
-	atomic_fetch_add_explicit(&teams, 1, memory_order_relaxed);
-}
-
-void count_task(void)
-{
-	atomic_fetch_add_explicit(&tasks, 1, memory_order_relaxed);
-}
-
-void count_region(void)
-{
-	atomic_fetch_add_explicit(&regions, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&counts[what], 1, memory_order_relaxed);
 }
 
 /* ---- The output ---- */
@@ -144,9 +134,9 @@ void report(enum severity severity, const void *at, const char *format, ...)
 	pthread_mutex_unlock(&told.lock);
 }
 
-static unsigned long long value_of(_Atomic uint64_t *count)
+static unsigned long long count_of(enum counted what)
 {
-	return (unsigned long long)atomic_load_explicit(count, memory_order_relaxed);
+	return (unsigned long long)atomic_load_explicit(&counts[what], memory_order_relaxed);
 }
 
 static void print_count(FILE *file, enum severity severity, const char *after)
@@ -166,7 +156,7 @@ void summarise(bool saw_reel)
 	print_count(file, WARNING, ", ");
 	print_count(file, NOTE, "");
 	fprintf(file, "; parallel regions: %llu, regions of Reel: %llu, tasks: %llu\n",
-		value_of(&teams), value_of(&regions), value_of(&tasks));
+		count_of(TEAMS), count_of(REGIONS), count_of(TASKS));
 	if (!saw_reel)
 		fputs("reel-verify: no call of libreel-omp was seen; link it as a shared library\n",
 		      file);

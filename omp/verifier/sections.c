@@ -18,34 +18,22 @@ void section_begins(struct task *task, ompt_wait_id_t id, const void *at)
 	task->sections++;
 }
 
-static const char *name_of(ompt_mutex_t kind)
-{
-	switch (kind) {
-	case ompt_mutex_critical:
-		return "critical section";
-	case ompt_mutex_ordered:
-		return "ordered section";
-	default:
-		return "section under a lock";
-	}
-}
-
 static void check_section(struct task *task, const struct section *section, ompt_mutex_t kind)
 {
+	const char *name = kind == ompt_mutex_critical  ? "critical section"
+			   : kind == ompt_mutex_ordered ? "ordered section"
+							: "section under a lock";
 	reel_lane *lane = recording_lane(task);
 
 	if (section->noted || !lane)
 		return;
 	if (height_of(task, lane) != section->height)
 		report(WARNING, section->at,
-		       "a %s in which a lane recorded, without reel_ordered_note(): unless its "
-		       "adjoints "
-		       "commute, the reverse sweep has to come to it in the opposite order",
-		       name_of(kind));
+		       "a %s in which a lane recorded, without reel_ordered_note(): unless its adjoints "
+		       "commute, the reverse sweep has to come to it in the opposite order", name);
 	else
 		report(NOTE, section->at,
-		       "a %s without reel_ordered_note(): its adjoints have to commute",
-		       name_of(kind));
+		       "a %s without reel_ordered_note(): its adjoints have to commute", name);
 }
 
 /* Locks may be released in any order, so the sections above the one that ends move down. */
@@ -72,8 +60,7 @@ void order_noted(struct task *task, const reel_event *event)
 	task->calls++;
 	if (!task->sections)
 		report(WARNING, event->caller,
-		       "reel_ordered_note() outside of a critical section, a lock or ordered: "
-		       "nothing "
+		       "reel_ordered_note() outside of a critical section, a lock or ordered: nothing "
 		       "says who is first");
 	else if (task->sections <= MAX_SECTIONS)
 		task->section[task->sections - 1].noted = true;
@@ -84,8 +71,7 @@ void order_awaited(struct task *task, const reel_event *event)
 	task_uses(task, event->lane, event->caller);
 	if (task->sections)
 		report(ERROR, event->caller,
-		       "reel_ordered_await() within a critical section, or with a lock: who comes "
-		       "before "
+		       "reel_ordered_await() within a critical section, or with a lock: who comes before "
 		       "may be kept out by it for ever; the reverse sweep needs none");
 }
 
@@ -175,10 +161,8 @@ static void check_height(const struct task *task, const struct lane *known, uint
 		       "the region");
 	else
 		report(ERROR, task->parallel_at,
-		       "a team recorded on a lane without a region: call reel_region_begin() "
-		       "before "
-		       "the parallel region, or reel_region_reverse(), and use the lanes of its "
-		       "workers");
+		       "a team recorded on a lane without a region: call reel_region_begin() before "
+		       "the parallel region, or reel_region_reverse(), and use the lanes of its workers");
 }
 
 static void check_root(struct task *task, struct lane *root)
@@ -188,7 +172,7 @@ static void check_root(struct task *task, struct lane *root)
 
 void parallel_begins(struct task *task, const void *at)
 {
-	count_team();
+	count(TEAMS);
 	task->parallel_at = at;
 	each_root(task, measure_root);
 	for (struct part *part = present_part(task); part; part = part->outer) {

@@ -9,58 +9,38 @@
 #include "verifier.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <link.h>
 #include <spawn.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
-static const char *file_name(const char *path)
+/*
+ * Starts a command, and returns the end of a pipe from which its output is read, or -1. Its environment is
+ * empty: with LD_PRELOAD it would load the verifier, too.
+ */
+static int start(pid_t *child, char *const *command)
 {
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
-/* Copies the environment without LD_PRELOAD, so that the child does not load the verifier. */
-static char **environment_for_child(void)
-{
-	size_t count = 0, kept = 0;
-	char **copy;
-
-	while (environ[count])
-		count++;
-	copy = malloc((count + 1) * sizeof *copy);
-	for (size_t i = 0; copy && i < count; i++)
-		if (strncmp(environ[i], "LD_PRELOAD=", 11) != 0)
-			copy[kept++] = environ[i];
-	if (copy)
-		copy[kept] = NULL;
-	return copy;
-}
-
-static bool spawn(pid_t *child, char *const *command, const int *ends)
-{
-	char **environment = environment_for_child();
+	char *environment[] = {NULL};
 	posix_spawn_file_actions_t actions;
-	bool spawned;
+	bool started = false;
+	int ends[2];
 
-	if (!environment || posix_spawn_file_actions_init(&actions)) {
-		free(environment);
-		return false;
+	if (pipe2(ends, O_CLOEXEC))
+		return -1;
+	if (!posix_spawn_file_actions_init(&actions)) {
+		posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+		posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+		started = !posix_spawnp(child, command[0], &actions, NULL, command, environment);
+		posix_spawn_file_actions_destroy(&actions);
 	}
-	posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-	posix_spawn_file_actions_addclose(&actions, ends[0]);
-	posix_spawn_file_actions_addclose(&actions, ends[1]);
-	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", 1, 0);
-	spawned = !posix_spawnp(child, command[0], &actions, NULL, command, environment);
-	posix_spawn_file_actions_destroy(&actions);
-	free(environment);
-	return spawned;
+	close(ends[1]);
+	if (started)
+		return ends[0];
+	close(ends[0]);
+	return -1;
 }
 
 /* Reads the output of a command into `text`, cut at `size`. Ignores its exit status. */
@@ -69,34 +49,15 @@ static void read_output(char *const *command, char *text, size_t size)
 	size_t length = 0;
 	ssize_t more = 1;
 	pid_t child;
-	int ends[2];
+	int end = start(&child, command);
 
-	*text = '\0';
-	if (pipe(ends))
-		return;
-	if (!spawn(&child, command, ends)) {
-		close(ends[0]);
-		close(ends[1]);
-		return;
+	if (end >= 0) {
+		while (length + 1 < size && (more = read(end, text + length, size - 1 - length)) > 0)
+			length += (size_t)more;
+		close(end);
+		waitpid(child, NULL, 0);
 	}
-	close(ends[1]);
-	while (length + 1 < size && (more = read(ends[0], text + length, size - 1 - length)) > 0)
-		length += (size_t)more;
 	text[length] = '\0';
-	close(ends[0]);
-	waitpid(child, NULL, 0);
-}
-
-/* Returns the next line, with a NUL for its newline. Returns NULL if there is none. */
-static char *next_line(char **lines)
-{
-	char *line = *lines, *end = strchr(line, '\n');
-
-	if (!end)
-		return NULL;
-	*end = '\0';
-	*lines = end + 1;
-	return line;
 }
 
 /*
@@ -105,20 +66,16 @@ static char *next_line(char **lines)
  */
 static bool by_lines(char *lines, char *text, size_t size)
 {
-	const char *function, *name;
-	char *line;
+	char *function, *line;
 
 	do {
-		function = next_line(&lines);
-		line = function ? next_line(&lines) : NULL;
+		function = strsep(&lines, "\n");
+		line = strsep(&lines, "\n");
 	} while (line && !strncmp(function, "reel_", 5));
-	if (!line)
+	if (!line || *line == '?' || strstr(line, ":?") || strstr(line, ":0"))
 		return false;
 	line[strcspn(line, " ")] = '\0';
-	name = file_name(line);
-	if (*name == '?' || strstr(name, ":?") || strstr(name, ":0"))
-		return false;
-	snprintf(text, size, "%s in %s", name, function);
+	snprintf(text, size, "%s in %s", line, function);
 	return true;
 }
 
@@ -126,9 +83,9 @@ static bool by_lines(char *lines, char *text, size_t size)
 static bool by_debugging_information(const void *address, const struct link_map *map, char *text,
 				     size_t size)
 {
-	char tool[] = "addr2line", functions[] = "-fi", executable[] = "-e";
+	char tool[] = "addr2line", options[] = "-fis", executable[] = "-e";
 	char path[1024], offset[32], lines[1024];
-	char *command[] = {tool, functions, executable, path, offset, NULL};
+	char *command[] = {tool, options, executable, path, offset, NULL};
 
 	if (*map->l_name)
 		snprintf(path, sizeof path, "%s", map->l_name);
@@ -156,7 +113,7 @@ const char *source_of(const void *address, char *text, size_t size)
 		snprintf(text, size, "%s+0x%llx", info.dli_sname,
 			 (unsigned long long)((uintptr_t)address - (uintptr_t)info.dli_saddr));
 	else
-		snprintf(text, size, "%s+0x%llx", file_name(info.dli_fname),
+		snprintf(text, size, "%s+0x%llx", basename(info.dli_fname),
 			 (unsigned long long)((uintptr_t)address - map->l_addr));
 	return text;
 }

@@ -137,7 +137,7 @@ void set_thread_task(struct task *task)
 	implicit_task = task;
 }
 
-struct task *new_task(bool implicit, const void *at)
+struct task *new_task(enum task_kind kind, const void *at)
 {
 	static _Atomic uint64_t tasks;
 	struct task *task = calloc(1, sizeof *task);
@@ -146,7 +146,8 @@ struct task *new_task(bool implicit, const void *at)
 		return out_of_memory();
 	/* Relaxed: the id orders no other memory. */
 	task->id = 1 + atomic_fetch_add_explicit(&tasks, 1, memory_order_relaxed);
-	task->implicit = implicit;
+	task->implicit = kind == IMPLICIT;
+	task->has_bodies = kind == BODIES;
 	task->at = at;
 	return task;
 }

@@ -103,21 +103,12 @@ void task_waits(struct task *task, const reel_event *event)
 	if (!parent)
 		return;
 	check_running(task, parent, event);
-	task->calls += parent->begun > 0;
+	if (event->kind == REEL_EVENT_TASK_WAIT)
+		task->calls += parent->begun > 0;
+	else
+		check_wait(parent);
 	parent->begun = 0;
 	parent->waited_at = NULL;
-	drop_promises(task);
-}
-
-void task_waits_reverse(struct task *task, const reel_event *event)
-{
-	struct lane *parent = parent_lane(task, event);
-
-	if (!parent)
-		return;
-	check_running(task, parent, event);
-	check_wait(parent);
-	parent->begun = 0;
 	drop_promises(task);
 }
 
@@ -141,11 +132,11 @@ static bool records(struct task *maker)
 
 struct task *task_is_made(struct task *maker, bool undeferred, const void *at)
 {
-	struct task *task = new_task(false, at);
+	struct task *task = new_task(EXPLICIT, at);
 
 	if (!task)
 		return NULL;
-	count_task();
+	count(TASKS);
 	task->undeferred = undeferred;
 	task->mine = maker ? take_promise(maker) : NULL;
 	if (task->mine)

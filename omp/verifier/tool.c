@@ -30,73 +30,53 @@ struct task *present_task(void)
 
 /* ---- Events of Reel ---- */
 
-static void root_closes(const reel_event *event)
+static void root_opens(struct task *task, const reel_event *event)
+{
+	add_root(event->lane, task->id);
+}
+
+static void root_closes(struct task *task, const reel_event *event)
 {
 	struct lane *root = find_lane(event->lane);
 
+	(void)task;
 	if (root)
 		check_wait(root);
 	forget_lane(event->lane);
 }
 
-static void dispatch(struct task *task, const reel_event *event)
+static void worker_barrier(struct task *task, const reel_event *event)
 {
-	switch (event->kind) {
-	case REEL_EVENT_LANE_OPEN:
-		add_root(event->lane, task->id);
-		break;
-	case REEL_EVENT_LANE_CLOSE:
-		root_closes(event);
-		break;
-	case REEL_EVENT_REGION_BEGIN:
-		region_begins(task, event, true);
-		break;
-	case REEL_EVENT_REGION_REVERSE:
-		region_begins(task, event, false);
-		break;
-	case REEL_EVENT_REGION_END:
-		region_ends(task, event);
-		break;
-	case REEL_EVENT_WORKER_BEGIN:
-		worker_begins(task, event);
-		break;
-	case REEL_EVENT_NEXT:
-		worker_next(task, event);
-		break;
-	case REEL_EVENT_BARRIER:
-		barrier_begins(task, event->caller);
-		barrier_ends(task);
-		worker_phase(task, event);
-		break;
-	case REEL_EVENT_NEXT_PHASE:
-		worker_phase(task, event);
-		break;
-	case REEL_EVENT_LANE_PHASE:
-		lane_phase(task, event);
-		break;
-	case REEL_EVENT_TASK_BEGIN:
-		task_begins(task, event);
-		break;
-	case REEL_EVENT_TASK_WAIT:
-		task_waits(task, event);
-		break;
-	case REEL_EVENT_TASK_WAIT_REVERSE:
-		task_waits_reverse(task, event);
-		break;
-	case REEL_EVENT_TASK_REVERSE:
-		task_is_reversed(task, event);
-		break;
-	case REEL_EVENT_TASK_END:
-		forget_lane(event->task);
-		break;
-	case REEL_EVENT_ORDERED_NOTE:
-		order_noted(task, event);
-		break;
-	case REEL_EVENT_ORDERED_AWAIT:
-		order_awaited(task, event);
-		break;
-	}
+	barrier_begins(task, event->caller);
+	barrier_ends(task);
+	worker_phase(task, event);
 }
+
+static void task_ends(struct task *task, const reel_event *event)
+{
+	(void)task;
+	forget_lane(event->task);
+}
+
+static void (*const rules[])(struct task *task, const reel_event *event) = {
+	[REEL_EVENT_LANE_OPEN] = root_opens,
+	[REEL_EVENT_LANE_CLOSE] = root_closes,
+	[REEL_EVENT_REGION_BEGIN] = region_begins,
+	[REEL_EVENT_REGION_REVERSE] = region_begins,
+	[REEL_EVENT_REGION_END] = region_ends,
+	[REEL_EVENT_WORKER_BEGIN] = worker_begins,
+	[REEL_EVENT_NEXT] = worker_next,
+	[REEL_EVENT_BARRIER] = worker_barrier,
+	[REEL_EVENT_NEXT_PHASE] = worker_phase,
+	[REEL_EVENT_LANE_PHASE] = lane_phase,
+	[REEL_EVENT_TASK_BEGIN] = task_begins,
+	[REEL_EVENT_TASK_WAIT] = task_waits,
+	[REEL_EVENT_TASK_WAIT_REVERSE] = task_waits,
+	[REEL_EVENT_TASK_REVERSE] = task_is_reversed,
+	[REEL_EVENT_TASK_END] = task_ends,
+	[REEL_EVENT_ORDERED_NOTE] = order_noted,
+	[REEL_EVENT_ORDERED_AWAIT] = order_awaited,
+};
 
 static void observe(const reel_event *event)
 {
@@ -105,7 +85,7 @@ static void observe(const reel_event *event)
 	if (!atomic_load_explicit(&saw_reel, memory_order_relaxed))
 		atomic_store_explicit(&saw_reel, true, memory_order_relaxed);
 	if (task)
-		dispatch(task, event);
+		rules[event->kind](task, event);
 }
 
 /* ---- Events of OpenMP ---- */
@@ -124,25 +104,20 @@ struct team {
 	const void *at;
 };
 
-static struct team *new_team(const void *at)
+static void on_parallel_begin(ompt_data_t *task, const ompt_frame_t *frame, ompt_data_t *parallel,
+			      unsigned threads, int flags, const void *at)
 {
 	static _Atomic uint64_t teams;
 	struct team *team = malloc(sizeof *team);
 
+	(void)frame;
+	(void)threads;
+	(void)flags;
 	/* Relaxed: the id orders no other memory. */
 	if (team)
 		*team = (struct team){
 			1 + atomic_fetch_add_explicit(&teams, 1, memory_order_relaxed), at};
-	return team;
-}
-
-static void on_parallel_begin(ompt_data_t *task, const ompt_frame_t *frame, ompt_data_t *parallel,
-			      unsigned threads, int flags, const void *at)
-{
-	(void)frame;
-	(void)threads;
-	(void)flags;
-	parallel->ptr = new_team(at);
+	parallel->ptr = team;
 	if (!is_in_library(at) && task->ptr)
 		parallel_begins(task->ptr, at);
 }
@@ -158,7 +133,7 @@ static void on_parallel_end(ompt_data_t *parallel, ompt_data_t *task, int flags,
 
 static void implicit_begins(ompt_data_t *data, const struct team *team, int threads, int index)
 {
-	struct task *task = new_task(true, team ? team->at : NULL);
+	struct task *task = new_task(IMPLICIT, team ? team->at : NULL);
 
 	data->ptr = task;
 	if (!task)
@@ -211,15 +186,6 @@ static void on_sync_region(ompt_sync_region_t kind, ompt_scope_endpoint_t endpoi
 		barrier_ends(task);
 }
 
-static struct task *library_task(const void *at)
-{
-	struct task *task = new_task(false, at);
-
-	if (task)
-		task->has_bodies = true;
-	return task;
-}
-
 static void on_task_create(ompt_data_t *maker, const ompt_frame_t *frame, ompt_data_t *made,
 			   int flags, int has_dependences, const void *at)
 {
@@ -227,12 +193,9 @@ static void on_task_create(ompt_data_t *maker, const ompt_frame_t *frame, ompt_d
 
 	(void)frame;
 	(void)has_dependences;
-	if (!(flags & ompt_task_explicit))
-		return;
-	if (is_in_library(at))
-		made->ptr = library_task(at);
-	else
-		made->ptr = task_is_made(maker ? maker->ptr : NULL, undeferred, at);
+	if (flags & ompt_task_explicit)
+		made->ptr = is_in_library(at) ? new_task(BODIES, at)
+					      : task_is_made(maker ? maker->ptr : NULL, undeferred, at);
 }
 
 static void on_dependences(ompt_data_t *data, const ompt_dependence_t *dependence, int count)
@@ -353,20 +316,14 @@ ompt_start_tool_result_t *ompt_start_tool(unsigned version, const char *runtime)
 	return &result;
 }
 
-static bool is_preloaded(void)
-{
-	const char *preload = getenv("LD_PRELOAD");
-
-	return preload && strstr(preload, "reel-verify");
-}
-
 /* Calls a function of OpenMP, since the first call makes the runtime start and load the tool. */
 __attribute__((constructor)) static void begin(void)
 {
+	const char *preload = getenv("LD_PRELOAD");
 	int (*any)(void);
 	void *symbol;
 
-	if (!is_preloaded())
+	if (!preload || !strstr(preload, "reel-verify"))
 		return;
 	reel_observe(observe, sizeof(reel_event));
 	symbol = dlsym(RTLD_DEFAULT, "omp_get_max_threads");

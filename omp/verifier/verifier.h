@@ -115,7 +115,7 @@ struct task {
 	const reel_lane *made_in;    /* the lane that it is the parent of tasks with */
 	bool running;                /* tasks that it made may still run */
 	bool undeferred;             /* the task that made it waits until it has ended */
-	bool has_bodies;             /* libreel-omp made it: bodies of several tasks run in it */
+	bool has_bodies;             /* of the kind BODIES */
 	reel_lane *thread_lane;      /* the thread's lane when it went to an explicit task */
 	uint64_t thread_height;      /* height of this lane then */
 	/* sections.c */
@@ -132,7 +132,9 @@ struct task *present_task(void);
 struct task *thread_task(void);
 void set_thread_task(struct task *task);
 
-struct task *new_task(bool implicit, const void *at);
+/* BODIES: a task that libreel-omp made, in which bodies of several tasks run. */
+enum task_kind { IMPLICIT, EXPLICIT, BODIES };
+struct task *new_task(enum task_kind kind, const void *at);
 void free_task(struct task *task);
 
 struct region *find_region(const reel_region *region);
@@ -157,7 +159,7 @@ reel_lane *recording_lane(struct task *task);
 
 /* ---- phases.c ---- */
 
-void region_begins(struct task *task, const reel_event *event, bool forward);
+void region_begins(struct task *task, const reel_event *event);
 void region_ends(struct task *task, const reel_event *event);
 void worker_begins(struct task *task, const reel_event *event);
 void worker_next(struct task *task, const reel_event *event);
@@ -170,7 +172,6 @@ void barrier_ends(struct task *task);
 
 void task_begins(struct task *task, const reel_event *event);
 void task_waits(struct task *task, const reel_event *event);
-void task_waits_reverse(struct task *task, const reel_event *event);
 void task_is_reversed(struct task *task, const reel_event *event);
 /* Events of OpenMP: a task is made, has dependences, is switched to or from, was waited for. */
 struct task *task_is_made(struct task *maker, bool undeferred, const void *at);
@@ -202,9 +203,8 @@ enum severity { NOTE, WARNING, ERROR };
 /* Reports a finding at an address of the program: once for each format and address. */
 void report(enum severity severity, const void *at, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-void count_team(void);
-void count_task(void);
-void count_region(void);
+enum counted { TEAMS, TASKS, REGIONS };
+void count(enum counted what);
 void summarise(bool saw_reel);
 /* Reports that the program used Reel, but its runtime of OpenMP does not load tools. */
 void report_no_runtime(void);
