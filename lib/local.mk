@@ -20,7 +20,7 @@ core_headers = \
 	include/reel/version.h
 reelinclude_HEADERS = $(core_headers)
 
-# What libreel-cuda needs of lib/, too: hidden in both libraries.
+# What libreel-cuda and libreel-omp need of lib/, too: hidden in all three libraries.
 noinst_LTLIBRARIES += libreel-os.la
 libreel_os_la_CFLAGS = $(AM_CFLAGS) $(LIBRARY_CFLAGS)
 libreel_os_la_SOURCES = \

@@ -11,7 +11,6 @@ libreel_omp_core_la_CFLAGS = $(AM_CFLAGS) $(LIBRARY_CFLAGS) $(OPENMP_CFLAGS) -fe
 libreel_omp_core_la_SOURCES = \
 	%D%/adjoint/adjoint.c %D%/adjoint/adjoint.h \
 	%D%/adjoint/adjoint-check.c \
-	%D%/adjoint/adjoint-copy.c \
 	%D%/adjoint/adjoint-lane.c %D%/adjoint/adjoint-lane.h \
 	%D%/adjoint/adjoint-reduce.c \
 	%D%/lane/lane.c %D%/lane/lane.h \
@@ -44,6 +43,7 @@ libreel_omp_core_la_SOURCES = \
 	%D%/task/task.c %D%/task/task.h \
 	%D%/task/task-add.c \
 	%D%/task/task-replay.c
+libreel_omp_core_la_LIBADD = libreel-os.la
 libreel_omp_unseen = %D%/runtime/libreel_omp_core_la-team.lo
 $(libreel_omp_unseen): CFLAGS += $(NO_THREAD_SANITIZER_CFLAGS)
 # Their loops are to become vector loops, with -O2 too.

@@ -10,41 +10,33 @@
 #include "config.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "adjoint.h"
 #include "os/assert.h"
+#include "os/environment.h"
+#include "os/os.h"
 
 bool reel_adjoint_asked_to_check(unsigned flags)
 {
-#if HAVE_SECURE_GETENV
-	const char *text = secure_getenv("REEL_CHECKED");
-#else
-	const char *text = getenv("REEL_CHECKED");
-#endif
+	const char *text = reel_environment("REEL_CHECKED");
+
 	return flags & REEL_ADJOINT_CHECKED || (text && !strcmp(text, "1"));
 }
 
 int reel_adjoint_check_open(reel_adjoint *adjoint)
 {
-	struct adjoint_copy users = {0};
-
 	REEL_ASSERT(!adjoint->users);
 	if (adjoint->n > PTRDIFF_MAX / sizeof *adjoint->users)
 		return -ENOMEM;
-	if (reel_adjoint_copy_map(&users, (adjoint->n + 1) * sizeof *adjoint->users))
-		return -ENOMEM;
-	adjoint->users = (_Atomic uint64_t *)users.mapping;
-	return 0;
+	adjoint->users = reel_adjoint_map((adjoint->n + 1) * sizeof *adjoint->users);
+	return adjoint->users ? 0 : -ENOMEM;
 }
 
 void reel_adjoint_check_close(reel_adjoint *adjoint)
 {
-	size_t bytes = (adjoint->n + 1) * sizeof *adjoint->users;
-	struct adjoint_copy users = {(char *)adjoint->users, reel_adjoint_copy_bytes(bytes)};
-
-	reel_adjoint_copy_unmap(&users);
+	if (adjoint->users)
+		reel_os_unmap((void *)adjoint->users, (adjoint->n + 1) * sizeof *adjoint->users);
 }
 
 /* The upper half of a phase is its epoch, the lower half the program's number for the phase. */

@@ -68,7 +68,7 @@ static uint64_t reduce_lanes(reel_adjoint *adjoint, size_t block)
 	for (unsigned l = 1; l < adjoint->lanes_begun; l++) {
 		struct adjoint_lane *lane = &adjoint->lanes[l];
 
-		REEL_ASSERT(lane->touched && lane->copy == lane->kept.mapping);
+		REEL_ASSERT(lane->touched && lane->copy == lane->kept);
 		if (!lane->touched[block])
 			continue;
 		lane->touched[block] = adjoint->whole;

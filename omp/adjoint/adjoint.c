@@ -13,11 +13,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "adjoint.h"
 #include "os/assert.h"
 #include "os/error.h"
 #include "os/integer.h"
+#include "os/os.h"
 
 /* The limits keep the flags of a copy in the first cache, beside the elements that lanes add to. */
 #define MIN_SHIFT 6
@@ -75,8 +77,6 @@ static size_t flags_offset(const reel_adjoint *adjoint)
 
 static void lay_out(reel_adjoint *adjoint)
 {
-	size_t flags;
-
 	adjoint->shift = MIN_SHIFT;
 	while (adjoint->element << adjoint->shift < MAX_BLOCK_BYTES &&
 	       adjoint->n >> adjoint->shift > MAX_FLAGS)
@@ -84,10 +84,9 @@ static void lay_out(reel_adjoint *adjoint)
 	adjoint->blocks = adjoint->n >> adjoint->shift;
 	adjoint->blocks += adjoint->n != adjoint->blocks << adjoint->shift;
 	adjoint->whole = adjoint->n * adjoint->element <= MAX_WHOLE_BYTES;
-	flags = reel_round_up(adjoint->blocks, ADJOINT_LINE);
-	adjoint->copy_bytes = flags_offset(adjoint) + flags;
-	adjoint->mapped_bytes = reel_adjoint_copy_bytes(adjoint->copy_bytes);
+	adjoint->copy_bytes = flags_offset(adjoint) + reel_round_up(adjoint->blocks, ADJOINT_LINE);
 	REEL_ASSERT(adjoint->copy_bytes % ADJOINT_LINE == 0);
+	adjoint->copy_bytes = reel_round_up(adjoint->copy_bytes, reel_os_page_bytes());
 }
 
 static void set_view(reel_adjoint *adjoint, struct adjoint_lane *lane, unsigned number,
@@ -171,7 +170,8 @@ int reel_adjoint_close(reel_adjoint *adjoint)
 		return reel_fail(-EBUSY,
 				 "a sweep has not been ended: call reel_adjoint_end() first");
 	for (unsigned l = 0; l < adjoint->lanes_made; l++)
-		reel_adjoint_copy_unmap(&adjoint->lanes[l].kept);
+		if (adjoint->lanes[l].kept)
+			reel_os_unmap(adjoint->lanes[l].kept, adjoint->copy_bytes);
 	reel_adjoint_check_close(adjoint);
 	free(adjoint->lanes);
 	free(adjoint);
@@ -199,19 +199,36 @@ static int make_lanes(reel_adjoint *adjoint, unsigned count)
 	return 0;
 }
 
+void *reel_adjoint_map(size_t bytes)
+{
+	void *mapping;
+
+	REEL_ASSERT(bytes > 0);
+	mapping = reel_os_map(bytes, 1);
+	/* With huge pages, one add could take 2 MiB. A refusal costs memory only. */
+#ifdef MADV_NOHUGEPAGE
+	if (mapping)
+		(void)madvise(mapping, bytes, MADV_NOHUGEPAGE);
+#endif
+	return mapping;
+}
+
 /* Maps a copy for each lane but lane 0. An array without elements needs no copies. */
 static int make_copies(reel_adjoint *adjoint, unsigned lanes)
 {
-	REEL_ASSERT(lanes <= adjoint->lanes_made);
-	if (adjoint->mapped_bytes && adjoint->budget / adjoint->mapped_bytes < lanes - 1)
+	REEL_ASSERT(lanes <= adjoint->lanes_made && adjoint->copy_bytes % reel_os_page_bytes() == 0);
+	if (adjoint->copy_bytes && adjoint->budget / adjoint->copy_bytes < lanes - 1)
 		return reel_fail(-EDQUOT,
 				 "the copies of the lanes exceed the budget: raise it, or have "
 				 "fewer lanes");
-	for (unsigned l = 1; l < lanes && adjoint->n; l++)
-		if (!adjoint->lanes[l].kept.mapping &&
-		    reel_adjoint_copy_map(&adjoint->lanes[l].kept, adjoint->copy_bytes))
+	for (unsigned l = 1; l < lanes && adjoint->n; l++) {
+		char **kept = &adjoint->lanes[l].kept;
+
+		*kept = *kept ? *kept : reel_adjoint_map(adjoint->copy_bytes);
+		if (!*kept)
 			return reel_fail(-ENOMEM,
 					 "the system has no memory for the copies of the lanes");
+	}
 	return 0;
 }
 
@@ -238,12 +255,12 @@ static int choose_policy(reel_adjoint *adjoint, unsigned lanes)
 static void set_lane(reel_adjoint *adjoint, unsigned number)
 {
 	struct adjoint_lane *lane = &adjoint->lanes[number];
-	bool has_copy = adjoint->policy == REEL_ADJOINT_PRIVATE && number && lane->kept.mapping;
+	bool has_copy = adjoint->policy == REEL_ADJOINT_PRIVATE && number && lane->kept;
 
 	REEL_ASSERT(adjoint->policy != REEL_ADJOINT_AUTOMATIC);
 	REEL_ASSERT(has_copy || adjoint->policy != REEL_ADJOINT_PRIVATE || !number || !adjoint->n);
-	lane->copy = has_copy ? lane->kept.mapping : adjoint->array;
-	lane->touched = has_copy ? (bool *)lane->kept.mapping + flags_offset(adjoint) : NULL;
+	lane->copy = has_copy ? lane->kept : adjoint->array;
+	lane->touched = has_copy ? (bool *)lane->kept + flags_offset(adjoint) : NULL;
 	if (has_copy && adjoint->whole)
 		memset(lane->touched, true, adjoint->blocks);
 	set_view(adjoint, lane, number,
@@ -290,11 +307,9 @@ void reel_adjoint_get_stats(const reel_adjoint *adjoint, struct reel_adjoint_sta
 					     .sweeps = adjoint->sweeps,
 					     .refused = adjoint->refused,
 					     .block_bytes = adjoint->element << adjoint->shift};
-	for (unsigned l = 0; l < adjoint->lanes_made; l++) {
-		REEL_ASSERT(!adjoint->lanes[l].kept.mapping == !adjoint->lanes[l].kept.bytes);
-		stats->copies += adjoint->lanes[l].kept.mapping != NULL;
-		stats->copy_bytes += adjoint->lanes[l].kept.bytes;
-	}
+	for (unsigned l = 0; l < adjoint->lanes_made; l++)
+		stats->copies += adjoint->lanes[l].kept != NULL;
+	stats->copy_bytes = stats->copies * adjoint->copy_bytes;
 	/* Relaxed: counters, which order no other memory. */
 	stats->reduced_blocks = atomic_load_explicit(&adjoint->reduced, memory_order_relaxed);
 	stats->conflicts = atomic_load_explicit(&adjoint->conflicts, memory_order_relaxed);

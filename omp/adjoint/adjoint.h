@@ -18,11 +18,6 @@
 /* Flags in a line: two lines of the cache, which processors fetch together. */
 #define ADJOINT_LINE 128
 
-struct adjoint_copy {
-	char *mapping; /* NULL: there is no copy */
-	size_t bytes;
-};
-
 /* During a sweep threads only read this structure. */
 struct adjoint_lane {
 	union {
@@ -32,7 +27,7 @@ struct adjoint_lane {
 	/* Where the lane adds. In check mode the view's policy sends each add to the library. */
 	char *copy;
 	bool *touched; /* flags of `copy`; NULL if `copy` is the array itself */
-	struct adjoint_copy kept; /* stays for the next sweep */
+	char *kept;    /* the mapping of its copy, which stays for the next sweep; NULL: it has none */
 };
 
 struct reel_adjoint {
@@ -45,8 +40,7 @@ struct reel_adjoint {
 	unsigned shift;
 	size_t blocks;
 	bool whole; /* the array is small: adds set no flags, all flags are true */
-	size_t copy_bytes;   /* size of elements and flags */
-	size_t mapped_bytes; /* size of a copy's mapping, which counts for the budget */
+	size_t copy_bytes; /* size of a copy's mapping, which counts for the budget */
 	size_t budget;
 	char name[64];
 	/* The lane of a view that the program may not use: its adds are refused. */
@@ -88,11 +82,11 @@ void reel_adjoint_check_begin(reel_adjoint *adjoint);
 /* Notes that a lane uses `n` elements from `first`. Returns false if they are out of range. */
 bool reel_adjoint_check_use(reel_adjoint *adjoint, unsigned lane, size_t first, size_t n);
 
-/* adjoint-copy.c. Maps zeros that take no memory until they are touched. Returns 0 or -ENOMEM. */
-int reel_adjoint_copy_map(struct adjoint_copy *copy, size_t bytes);
-void reel_adjoint_copy_unmap(struct adjoint_copy *copy);
-/* Rounds `bytes` up to whole pages. */
-size_t reel_adjoint_copy_bytes(size_t bytes);
+/*
+ * Maps zeros that take no memory until they are touched: an array of which a lane uses little costs
+ * little. Returns NULL if there is no memory. reel_os_unmap() ends it.
+ */
+void *reel_adjoint_map(size_t bytes);
 
 /* adjoint-reduce.c */
 void reel_adjoint_reduce_part(reel_adjoint *adjoint, unsigned part, unsigned parts);
