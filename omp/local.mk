@@ -24,7 +24,6 @@ libreel_omp_core_la_SOURCES = \
 	%D%/lane/region-state.h \
 	%D%/lookahead/lookahead.c %D%/lookahead/lookahead.h \
 	%D%/lookahead/lookahead-act.c \
-	%D%/lookahead/lookahead-buffer.c %D%/lookahead/lookahead-buffer.h \
 	%D%/lookahead/lookahead-open.c \
 	%D%/loop/loop.c \
 	%D%/loop/reduction.c \

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "os/assert.h"
+#include "os/counter.h"
 #include "os/error.h"
 #include "tape/tape.h"
 
@@ -88,33 +89,21 @@ static int fail_copy(int error, const char *what)
 				      what, error, strerror(-error));
 }
 
-static int keep_state(struct ahead_action *entry, struct ahead_tape *ahead_tape,
-		      const struct ahead_state *state)
+/* Copies a state to the memory beside an ahead tape, or brings it back from there. */
+static int copy_state(struct ahead_action *entry, const struct ahead_tape *ahead_tape,
+		      const struct ahead_state *state, bool back)
 {
 	const reel_model *model = entry->sweep->model;
+	void *before = ahead_tape->before.data;
 	int error = 0;
 
-	REEL_ASSERT(ahead_tape->before.data);
-	if (model->save)
-		error = fail_copy(model->save(state->context, state->data, ahead_tape->before.data),
-				  "save");
+	REEL_ASSERT(before && !model->save == !model->load);
+	if (!model->save)
+		memcpy(back ? state->data : before, back ? before : state->data, model->state_bytes);
+	else if (back)
+		error = fail_copy(model->load(state->context, state->data, before), "load");
 	else
-		memcpy(ahead_tape->before.data, state->data, model->state_bytes);
-	return agree(entry, error, NULL);
-}
-
-static int bring_back_state(struct ahead_action *entry, const struct ahead_tape *ahead_tape,
-			    struct ahead_state *state)
-{
-	const reel_model *model = entry->sweep->model;
-	int error = 0;
-
-	REEL_ASSERT(ahead_tape->before.data);
-	if (model->load)
-		error = fail_copy(model->load(state->context, state->data, ahead_tape->before.data),
-				  "load");
-	else
-		memcpy(state->data, ahead_tape->before.data, model->state_bytes);
+		error = fail_copy(model->save(state->context, state->data, before), "save");
 	return agree(entry, error, NULL);
 }
 
@@ -131,13 +120,9 @@ static int starve(struct ahead_action *entry, int error)
 static unsigned count_tape(struct ahead_sweep *sweep)
 {
 	unsigned before = atomic_fetch_add_explicit(&sweep->tapes, 1, memory_order_relaxed);
-	unsigned most = atomic_load_explicit(&sweep->max_tapes, memory_order_relaxed);
 
 	REEL_ASSERT(before < sweep->ahead_tapes);
-	while (before + 1 > most &&
-	       !atomic_compare_exchange_weak_explicit(&sweep->max_tapes, &most, before + 1,
-						      memory_order_relaxed, memory_order_relaxed))
-		;
+	reel_counter_raise(&sweep->max_tapes, before + 1);
 	return before;
 }
 
@@ -225,7 +210,7 @@ static int record_on_tape(struct ahead_action *entry, bool later)
 	struct ahead_sweep *sweep = entry->sweep;
 	struct ahead_tape *ahead_tape = entry->ahead_tape;
 	bool can_wait = sweep->keeps_states, tape_failed;
-	int error = can_wait ? keep_state(entry, ahead_tape, entry->state) : 0;
+	int error = can_wait ? copy_state(entry, ahead_tape, entry->state, false) : 0;
 
 	REEL_ASSERT(ahead_tape->contents == AHEAD_EMPTY && entry->counted);
 	ahead_tape->record = entry->action;
@@ -257,7 +242,7 @@ static int record_to_keep(struct ahead_action *entry)
 	struct ahead_tape *ahead_tape = entry->ahead_tape;
 	bool can_wait = entry->sweep->keeps_states, tape_failed;
 	reel_mark before = reel_tape_mark(ahead_tape->tape);
-	int error = can_wait ? keep_state(entry, ahead_tape, entry->state) : 0, other_error;
+	int error = can_wait ? copy_state(entry, ahead_tape, entry->state, false) : 0, other_error;
 
 	/* `contents` is for ahead tapes: nothing may free the tape of the run. */
 	REEL_ASSERT(ahead_tape->contents == AHEAD_EMPTY);
@@ -268,7 +253,7 @@ static int record_to_keep(struct ahead_action *entry)
 	if (!can_wait || !tape_failed)
 		return error;
 	reel_run_take_back(entry->sweep->run, &entry->action, before);
-	other_error = bring_back_state(entry, ahead_tape, entry->state);
+	other_error = copy_state(entry, ahead_tape, entry->state, true);
 	if (other_error)
 		return other_error;
 	if (!entry->sweep->alone)
@@ -281,7 +266,7 @@ static int record_to_keep(struct ahead_action *entry)
 static int record_again_from(struct ahead_action *entry, bool aloud, bool *tape_failed)
 {
 	struct ahead_sweep *sweep = entry->sweep;
-	int error = bring_back_state(entry, entry->ahead_tape, &sweep->spare);
+	int error = copy_state(entry, entry->ahead_tape, &sweep->spare, true);
 
 	REEL_ASSERT(entry->ahead_tape->contents == AHEAD_MISSING);
 	*tape_failed = false;

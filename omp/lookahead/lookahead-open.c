@@ -10,10 +10,12 @@
 #include "lookahead.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "os/assert.h"
 #include "os/counter.h"
+#include "tape/tape.h"
 
 /* Number of RECORDs without a refusal after which one tape more is tried. */
 #define CALM 32
@@ -110,6 +112,31 @@ void reel_omp_note_refusal(struct ahead_sweep *sweep, unsigned others)
 	atomic_store_explicit(&sweep->limit, cap, memory_order_relaxed);
 }
 
+/* ---- Memory for states ---- */
+
+/* Returns false, and reports no error, if there is no memory. */
+static bool open_buffer(struct ahead_buffer *buffer, const struct ahead_sweep *sweep)
+{
+	size_t count = sweep->model->state_bytes / sizeof(max_align_t) + 1;
+
+	REEL_ASSERT(!buffer->data);
+	/* Mutants survive (constant): a checked tape stores a span in the same way. */
+	if (reel_tape_open(&buffer->memory, reel_run_pool(sweep->run), 0))
+		return false;
+	buffer->memory.flags |= REEL_TAPE_SILENT | REEL_TAPE_NOTES;
+	buffer->data = reel_push_span(&buffer->memory, max_align_t, count);
+	/* Mutants survive (statement): a tape whose first push fails has no slab. */
+	if (!buffer->data)
+		reel_tape_close(&buffer->memory);
+	return buffer->data;
+}
+
+static void close_buffer(struct ahead_buffer *buffer)
+{
+	reel_tape_close(&buffer->memory);
+	buffer->data = NULL;
+}
+
 /* ---- States ---- */
 
 static bool open_state(struct ahead_sweep *sweep, struct ahead_state *state, unsigned number)
@@ -118,19 +145,17 @@ static bool open_state(struct ahead_sweep *sweep, struct ahead_state *state, uns
 
 	REEL_ASSERT(number <= REEL_OMP_MAX_TAPES && !state->data);
 	state->context = options->contexts ? options->contexts[number] : sweep->context;
-	if (options->open_state) {
+	if (options->open_state)
 		state->data = options->open_state(sweep->context);
-	} else if (!reel_ahead_buffer_open(&state->memory, reel_run_pool(sweep->run),
-					   sweep->model->state_bytes)) {
+	else if (open_buffer(&state->memory, sweep))
 		state->data = state->memory.data;
-	}
 	return state->data;
 }
 
 static void close_state(struct ahead_sweep *sweep, struct ahead_state *state)
 {
 	if (state->memory.data)
-		reel_ahead_buffer_close(&state->memory);
+		close_buffer(&state->memory);
 	else if (state->data)
 		sweep->options->close_state(sweep->context, state->data);
 }
@@ -140,16 +165,14 @@ static void close_state(struct ahead_sweep *sweep, struct ahead_state *state)
 static bool open_tape(struct ahead_sweep *sweep, struct ahead_tape *ahead_tape)
 {
 	ahead_tape->tape = &ahead_tape->own;
-	return !sweep->keeps_states ||
-	       !reel_ahead_buffer_open(&ahead_tape->before, reel_run_pool(sweep->run),
-				       sweep->model->state_bytes);
+	return !sweep->keeps_states || open_buffer(&ahead_tape->before, sweep);
 }
 
 static void close_tape(struct ahead_tape *ahead_tape)
 {
 	reel_tape_close(&ahead_tape->own);
 	if (ahead_tape->before.data)
-		reel_ahead_buffer_close(&ahead_tape->before);
+		close_buffer(&ahead_tape->before);
 }
 
 /* Opens a state, and then at most `wanted` ahead tapes with a state each, while there is memory. */

@@ -77,33 +77,21 @@ static struct ahead_resource *slot_of(struct ahead_sweep *sweep, const reel_acti
 	return &sweep->slot[(action->slot * REEL_MAX_TIERS + action->tier) % AHEAD_SLOTS];
 }
 
+/* A RECORD or REVERSE has an ahead tape, no other action has. */
 static void choose_uses(struct ahead_sweep *sweep, struct ahead_action *entry)
 {
-	struct ahead_resource **uses = entry->uses;
+	enum reel_action_kind kind = entry->action.kind;
+	bool copies = kind == REEL_ACTION_LOAD || kind == REEL_ACTION_STORE;
 
-	switch (entry->action.kind) {
-	case REEL_ACTION_LOAD:
-	case REEL_ACTION_STORE:
-		uses[1] = &entry->state->resource;
-		uses[0] = slot_of(sweep, &entry->action);
-		break;
-	case REEL_ACTION_DROP:
-		uses[0] = slot_of(sweep, &entry->action);
-		break;
-	case REEL_ACTION_RECORD:
-		uses[1] = &entry->ahead_tape->resource;
-		uses[0] = &entry->state->resource;
-		break;
-	case REEL_ACTION_REVERSE:
-		uses[1] = &entry->ahead_tape->resource;
-		uses[0] = &sweep->reverse_chain;
-		break;
-	case REEL_ACTION_ADVANCE:
-		uses[0] = &entry->state->resource;
-		break;
-	case REEL_ACTION_DONE:
-		break;
-	}
+	entry->uses[0] = &entry->state->resource;
+	if (copies)
+		entry->uses[1] = entry->uses[0];
+	else if (entry->ahead_tape)
+		entry->uses[1] = &entry->ahead_tape->resource;
+	if (copies || kind == REEL_ACTION_DROP)
+		entry->uses[0] = slot_of(sweep, &entry->action);
+	else if (kind == REEL_ACTION_REVERSE)
+		entry->uses[0] = &sweep->reverse_chain;
 }
 
 /* Takes the next action into `entry`. Returns false if there is none, or with sweep->error set. */
@@ -358,7 +346,8 @@ static void get_stats(struct ahead_sweep *sweep, struct reel_omp_stats *stats)
 	stats->actions = atomic_load_explicit(&sweep->actions, memory_order_relaxed);
 	stats->ahead = atomic_load_explicit(&sweep->ahead, memory_order_relaxed);
 	stats->dropped = atomic_load_explicit(&sweep->dropped, memory_order_relaxed);
-	stats->max_tapes = atomic_load_explicit(&sweep->max_tapes, memory_order_relaxed);
+	stats->max_tapes =
+		(int64_t)atomic_load_explicit(&sweep->max_tapes, memory_order_relaxed);
 	stats->pauses = sweep->pauses;
 }
 

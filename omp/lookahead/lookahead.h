@@ -5,7 +5,6 @@
  *	lookahead.c          walks through the plan and starts each action when it may start
  *	lookahead-act.c      carries an action out
  *	lookahead-open.c     opens states and tapes, and finds how many there is memory for
- *	lookahead-buffer.c   memory of a pool for a state
  *
  * A serial sweep has one state and one tape, which all actions use in turn. Here each LOAD takes
  * the next of several states and each RECORD the next of several ahead tapes, so that an action
@@ -50,13 +49,21 @@
 
 #include "checkpoint/run-group.h"
 #include "checkpoint/run-lookahead.h"
-#include "lookahead-buffer.h"
 #include "omp/runtime/team.h"
 
 /* Number of resources for slots. Slots that share a resource wait for each other. */
 #define AHEAD_SLOTS 512
 
 #define AHEAD_NONE INT64_MAX
+
+/*
+ * Memory of a pool for a state: one span on a tape of its own. Since the span is at the top of its tape,
+ * it stays in memory and is never spilled. An open buffer must not be moved.
+ */
+struct ahead_buffer {
+	reel_tape memory;
+	void *data; /* NULL: closed */
+};
 
 /* What one action uses at a time, in the order of the actions. */
 struct ahead_resource {
@@ -66,7 +73,7 @@ struct ahead_resource {
 struct ahead_state {
 	void *data;
 	void *context;
-	struct reel_ahead_buffer memory; /* closed if the program has the memory of the state */
+	struct ahead_buffer memory; /* closed if the program has the memory of the state */
 	struct reel_run_group group;     /* in which the processes agree on actions that use it */
 	struct ahead_resource resource;
 };
@@ -83,7 +90,7 @@ struct ahead_tape {
 	reel_tape own;
 	enum ahead_contents contents;
 	reel_action record;
-	struct reel_ahead_buffer before; /* the state before `record`, if the sweep keeps states */
+	struct ahead_buffer before; /* the state before `record`, if the sweep keeps states */
 	struct ahead_resource resource;
 };
 
@@ -166,10 +173,11 @@ struct ahead_sweep {
 	 */
 	_Atomic int64_t stop;
 	/* All relaxed: numbers that order no other memory. */
-	_Atomic unsigned tapes, max_tapes; /* ahead tapes that are recorded, or being recorded */
-	_Atomic unsigned recorded;         /* ahead tapes that are recorded */
-	_Atomic unsigned limit, cap;       /* tapes to use in turn; upper bound of `limit` */
-	_Atomic uint64_t tape_bytes;       /* size of the largest tape so far */
+	_Atomic unsigned tapes;      /* ahead tapes that are recorded, or being recorded */
+	_Atomic uint64_t max_tapes;  /* the largest number of these so far */
+	_Atomic unsigned recorded;   /* ahead tapes that are recorded */
+	_Atomic unsigned limit, cap; /* tapes to use in turn; upper bound of `limit` */
+	_Atomic uint64_t tape_bytes; /* size of the largest tape so far */
 	_Atomic int64_t actions, records, ahead, dropped;
 };
 
