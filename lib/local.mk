@@ -34,20 +34,23 @@ libreel_core_la_CFLAGS = $(AM_CFLAGS) $(LIBRARY_CFLAGS) $(CK_CFLAGS) $(LIBURING_
 	$(LZ4_CFLAGS)
 libreel_core_la_LIBADD = libreel-os.la $(LIBURING_LIBS) $(LZ4_LIBS)
 libreel_core_la_SOURCES = \
-	%D%/checkpoint/restart-file.c %D%/checkpoint/restart-file.h \
-	%D%/checkpoint/run.c %D%/checkpoint/run.h \
-	%D%/checkpoint/run-action.c \
-	%D%/checkpoint/run-audit.c \
-	%D%/checkpoint/run-epoch.c \
-	%D%/checkpoint/run-group.c %D%/checkpoint/run-group.h \
-	%D%/checkpoint/run-lookahead.h \
-	%D%/checkpoint/run-open.c \
-	%D%/checkpoint/run-progress.c \
-	%D%/checkpoint/run-read-ahead.c \
-	%D%/checkpoint/run-restart.c \
-	%D%/checkpoint/run-trace.c \
-	%D%/checkpoint/save-request.c %D%/checkpoint/save-request.h \
-	%D%/checkpoint/snapshot.c %D%/checkpoint/snapshot.h \
+	%D%/checkpoint/restart/restart.c %D%/checkpoint/restart/restart.h \
+	%D%/checkpoint/restart/restart-epoch.c \
+	%D%/checkpoint/restart/restart-file.c %D%/checkpoint/restart/restart-file.h \
+	%D%/checkpoint/restart/restart-name.c \
+	%D%/checkpoint/restart/save-request.c %D%/checkpoint/restart/save-request.h \
+	%D%/checkpoint/run/run.c %D%/checkpoint/run/run.h \
+	%D%/checkpoint/run/run-group.c %D%/checkpoint/run/run-group.h \
+	%D%/checkpoint/run/run-lookahead.h \
+	%D%/checkpoint/snapshot/snapshot.c %D%/checkpoint/snapshot/snapshot.h \
+	%D%/checkpoint/sweep/run-action.c \
+	%D%/checkpoint/sweep/run-open.c \
+	%D%/checkpoint/sweep/run-read-ahead.c \
+	%D%/checkpoint/sweep/sweep.c %D%/checkpoint/sweep/sweep.h \
+	%D%/checkpoint/watch/run-audit.c \
+	%D%/checkpoint/watch/run-progress.c \
+	%D%/checkpoint/watch/run-trace.c \
+	%D%/checkpoint/watch/watch.h \
 	%D%/os/annotate.h \
 	%D%/os/assert.c %D%/os/assert.h \
 	%D%/os/bytes.h \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs of one plan over all ranks: the group whose members agree (lib/checkpoint/run-group.h) and
+ * Runs of one plan over all ranks: the group whose members agree (lib/checkpoint/run/run-group.h) and
  * costs that all ranks take their plan from. Each call is collective. A group has a communicator of
  * its own, so that its agreements never meet what the callbacks send, nor those of its duplicates, by
  * which other threads agree at the same time.
@@ -15,7 +15,7 @@
 #include <reel/extend.h>
 #include <reel/plan.h>
 
-#include "checkpoint/run-group.h"
+#include "checkpoint/run/run-group.h"
 #include "comm/error.h"
 #include "message/wait.h"
 #include "os/clock.h"

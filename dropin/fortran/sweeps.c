@@ -3,7 +3,7 @@
  * Checkpointing, for states, adjoints and contexts of any type. The owner of the run's tape runs
  * these functions. They test the arguments, because C gets their addresses only.
  */
-#include "checkpoint/run-lookahead.h"
+#include "checkpoint/run/run-lookahead.h"
 #include "fortran.h"
 
 #include <reel/extend.h>

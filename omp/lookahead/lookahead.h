@@ -47,8 +47,8 @@
 
 #include <reel/omp.h>
 
-#include "checkpoint/run-group.h"
-#include "checkpoint/run-lookahead.h"
+#include "checkpoint/run/run-group.h"
+#include "checkpoint/run/run-lookahead.h"
 #include "omp/runtime/team.h"
 
 /* Number of resources for slots. Slots that share a resource wait for each other. */

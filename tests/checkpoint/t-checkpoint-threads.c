@@ -10,7 +10,7 @@
 #include "helpers/late-store.h"
 #include "helpers/pool-support.h"
 #include "helpers/recurrence.h"
-#include "checkpoint/snapshot.h"
+#include "checkpoint/snapshot/snapshot.h"
 
 enum { WORKERS = 4 };
 

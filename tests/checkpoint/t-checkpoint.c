@@ -6,7 +6,7 @@
 #include <config.h>
 
 
-#include "checkpoint/run.h"
+#include "checkpoint/run/run.h"
 #include "helpers/late-store.h"
 #include "helpers/recurrence.h"
 #include "helpers/store-count.h"

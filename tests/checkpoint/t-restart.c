@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "checkpoint/restart-file.h"
+#include "checkpoint/restart/restart-file.h"
 #include "store/crc32c.h"
 #include "helpers/late-store.h"
 #include "helpers/process-support.h"

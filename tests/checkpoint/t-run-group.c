@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "checkpoint/run-group.h"
+#include "checkpoint/run/run-group.h"
 #include "helpers/meeting.h"
 #include "helpers/recurrence.h"
 #include "helpers/thread-team.h"

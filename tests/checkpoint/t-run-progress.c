@@ -10,7 +10,7 @@
 #include <fcntl.h>
 #include <sys/wait.h>
 
-#include "checkpoint/run.h"
+#include "checkpoint/watch/watch.h"
 
 #define STEPS 300
 #define SLOTS 12

@@ -10,7 +10,7 @@
 
 #include "helpers/held-store.h"
 #include "helpers/spill-support.h"
-#include "checkpoint/snapshot.h"
+#include "checkpoint/snapshot/snapshot.h"
 #include "helpers/store-fault.h"
 
 enum { TIERS = 2, BYTES = 200 };

@@ -101,7 +101,7 @@ if [ -z "$reuse" ]; then
 	run_all
 fi
 
-(cd "$source" && $awk -f tests/coverage/notes.awk lib/*/*.[ch] include/reel/*.h omp/*/*.[ch] dropin/adstack/*.[ch]) >"$work/notes"
+(cd "$source" && $awk -f tests/coverage/notes.awk lib/*/*.[ch] lib/*/*/*.[ch] include/reel/*.h omp/*/*.[ch] dropin/adstack/*.[ch]) >"$work/notes"
 >"$work/stale"
 # Tests share most lines, so those of a test are added up before those of all.
 cat "$work"/rows/* | $awk -v source="$source" -v wanted='^(lib|omp|dropin/adstack|include/reel)/' \

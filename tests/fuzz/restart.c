@@ -9,7 +9,7 @@
 #include <limits.h>
 #include <unistd.h>
 
-#include "checkpoint/restart-file.h"
+#include "checkpoint/restart/restart-file.h"
 #include "fuzz.h"
 #include "helpers/recurrence.h"
 #include "targets.h"

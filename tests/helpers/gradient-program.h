@@ -12,7 +12,7 @@
 #include <reel/region.h>
 #include <reel/run.h>
 
-#include "checkpoint/run-lookahead.h"
+#include "checkpoint/run/run-lookahead.h"
 
 enum { GRADIENT_CELLS = 192, GRADIENT_LANES = 2, GRADIENT_THREADS = 2 };
 

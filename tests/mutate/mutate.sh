@@ -40,7 +40,7 @@ action=run results=
 while [ $# -gt 0 ]; do
 	case $1 in
 	--help) echo "$usage" && exit ;;
-	--all) files=$(cd "$source" && echo lib/*/*.[ch] omp/[!v]*/*.c include/reel/inline.h) ;;
+	--all) files=$(cd "$source" && echo lib/*/*.[ch] lib/*/*/*.[ch] omp/[!v]*/*.c include/reel/inline.h) ;;
 	--survivors) survivors=yes ;;
 	--report) action=report ;;
 	--file | --sample | --seed | --operator | --sanitizer | --minutes | --longest | --tests | --jobs | --work | --results)
@@ -79,7 +79,7 @@ else
 fi
 verdicts=$work/verdicts
 if [ "$action" = report ]; then
-	every=$(cd "$source" && ls lib/*/*.[ch] omp/[!v]*/*.c include/reel/inline.h 2>/dev/null)
+	every=$(cd "$source" && ls lib/*/*.[ch] lib/*/*/*.[ch] omp/[!v]*/*.c include/reel/inline.h 2>/dev/null)
 	for file in $every; do
 		"$awk" -f "$here/mutants.awk" "$source/$file" | sed "s|^|$file	|"
 	done >"$work/current"
@@ -201,7 +201,7 @@ object() {
 dependents() {
 	case $file in
 	*.c) echo "$file" ;;
-	*) for notes in "$work"/build/lib/*/.deps/*.P[lo]*; do
+	*) for notes in "$work"/build/lib/*/.deps/*.P[lo]* "$work"/build/lib/*/*/.deps/*.P[lo]*; do
 		grep -q "/$file\\([ :\\\\]\\|\$\\)" "$notes" &&
 			echo "${notes%.P*}" | sed "s|^$work/build/||; s|\\.deps/.*_la-||; s|\$|.c|"
 	done ;;

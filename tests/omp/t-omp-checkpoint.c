@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "os/annotate.h"
-#include "checkpoint/run-lookahead.h"
+#include "checkpoint/run/run-lookahead.h"
 #include "helpers/cancel-support.h"
 #include "helpers/late-store.h"
 #include "helpers/recurrence.h"

@@ -12,7 +12,7 @@
 
 #include <reel/omp.h>
 
-#include "checkpoint/run.h"
+#include "checkpoint/run/run.h"
 #include "helpers/meeting.h"
 #include "helpers/pool-support.h"
 #include "helpers/recurrence.h"

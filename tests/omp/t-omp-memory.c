@@ -8,7 +8,7 @@
 
 #include <reel/omp.h>
 
-#include "checkpoint/run.h"
+#include "checkpoint/run/run.h"
 #include "helpers/pool-support.h"
 #include "helpers/recurrence.h"
 #include "helpers/slab-refusals.h"

@@ -37,7 +37,7 @@ includes_only() {
 
 headers="-I$SOURCE_DIR -I$SOURCE_DIR/lib"
 includes_only include/ '' "$SOURCE_DIR"/include/reel.h "$SOURCE_DIR"/include/reel/*.h
-includes_only 'include/ and lib/' "-I$SOURCE_DIR/lib" "$SOURCE_DIR"/lib/*/*.c
+includes_only 'include/ and lib/' "-I$SOURCE_DIR/lib" "$SOURCE_DIR"/lib/*/*.c "$SOURCE_DIR"/lib/*/*/*.c
 includes_only 'include/, lib/ and omp/' "$headers" "$SOURCE_DIR"/omp/*/*.c
 includes_only 'include/, lib/ and gpu/' "$headers" "$SOURCE_DIR"/gpu/*/*.c
 includes_only 'include/, lib/ and mpi/' "-I$SOURCE_DIR/lib -I$SOURCE_DIR/mpi" "$SOURCE_DIR"/mpi/*.c \
@@ -54,7 +54,7 @@ floors() {
 	is_empty unknown "the folders of $parent/ are those that have an order"
 	for floor; do
 		for folder in $floor; do
-			grep -n -E "#include \"$prefix($all)/" "$SOURCE_DIR/$parent/$folder"/*.[ch] |
+			grep -r -n -E "#include \"$prefix($all)/" "$SOURCE_DIR/$parent/$folder" |
 				grep -v -E "#include \"$prefix($folder$lower)/" >higher
 			is_empty higher "$parent/$folder/ includes only itself and lower floors"
 		done
@@ -63,6 +63,7 @@ floors() {
 }
 floors lib '' os trace store pool spill tape plan checkpoint
 floors omp omp/ runtime 'lane adjoint lookahead verifier' order region 'loop task'
+floors lib/checkpoint checkpoint/ snapshot run 'watch restart' sweep
 floors gpu gpu/ driver 'store tape'
 floors mpi '' comm message collective
 
@@ -103,10 +104,11 @@ stand_alone dropin
 stand_alone tools
 
 # Whatever may leave memory is a slab of a tape or a parcel.
-grep -n -E 'reel_store_(put|get|drop|sync|register|unregister)\(' "$SOURCE_DIR"/lib/*/*.[ch] "$SOURCE_DIR"/omp/*/*.[ch] \
-	"$SOURCE_DIR"/mpi/*.[ch] "$SOURCE_DIR"/mpi/*/*.[ch] "$SOURCE_DIR"/gpu/tape/*.[ch] | grep -v -E '/lib/(store|spill)/' >elsewhere
+grep -n -E 'reel_store_(put|get|drop|sync|register|unregister)\(' "$SOURCE_DIR"/lib/*/*.[ch] "$SOURCE_DIR"/lib/*/*/*.[ch] \
+	"$SOURCE_DIR"/omp/*/*.[ch] "$SOURCE_DIR"/mpi/*.[ch] "$SOURCE_DIR"/mpi/*/*.[ch] "$SOURCE_DIR"/gpu/tape/*.[ch] | grep -v -E '/lib/(store|spill)/' >elsewhere
 is_empty elsewhere "only lib/spill calls stores"
-grep -l -E '(^|[^[:alnum:]_])ck_' "$SOURCE_DIR"/include/*.h "$SOURCE_DIR"/include/reel/*.h "$SOURCE_DIR"/lib/*/*.[ch] |
+grep -l -E '(^|[^[:alnum:]_])ck_' "$SOURCE_DIR"/include/*.h "$SOURCE_DIR"/include/reel/*.h "$SOURCE_DIR"/lib/*/*.[ch] \
+	"$SOURCE_DIR"/lib/*/*/*.[ch] |
 	grep -v '/lib/pool/freelist-ck\.h$' >elsewhere
 is_empty elsewhere "ck_ is mentioned in lib/pool/freelist-ck.h alone"
 

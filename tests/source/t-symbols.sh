@@ -40,7 +40,7 @@ mapped_in() {
 
 # What only Reel's own libraries call has a version of its own, and is declared in these.
 for header in os/assert.h os/environment.h os/error.h os/memory-limit.h os/memory-pressure.h \
-	spill/child-pool.h spill/default-pool.h checkpoint/run-group.h checkpoint/run-lookahead.h \
+	spill/child-pool.h spill/default-pool.h checkpoint/run/run-group.h checkpoint/run/run-lookahead.h \
 	tape/lane-listener.h trace/trace.h; do
 	sed -n -e '/^static/d; /^[[:space:]]/d' -e 's/^extern .*[ *]\(reel_[a-z0-9_]*\);/\1/p' \
 		-e 's/^[^ *\/#].*[ *]\(reel_[a-z0-9_]*\)(.*/\1/p' "$SOURCE_DIR/lib/$header"

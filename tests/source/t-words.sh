@@ -55,7 +55,7 @@ END
 	tr -d ' ' <"$work/words"
 	cat "$work/plain"
 } | sed 's/s$//' | sort -u >"$work/known"
-sed -nE 's/^(typedef )?struct (reel_)?([a-z0-9_]+) \{$/\3/p' lib/*/*.h | tr '_' '\n' |
+sed -nE 's/^(typedef )?struct (reel_)?([a-z0-9_]+) \{$/\3/p' lib/*/*.h lib/*/*/*.h | tr '_' '\n' |
 	sed 's/s$//' | sort -u >"$work/named"
 [ "$(wc -l <"$work/named")" -gt 30 ]
 ok $? 'there are structs'

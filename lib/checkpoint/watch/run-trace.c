@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "run.h"
+#include "watch.h"
 
 #include "plan/plan.h"
 #include "trace/trace.h"

@@ -31,7 +31,7 @@
 #include "os/error.h"
 #include "os/numerals.h"
 #include "os/signals.h"
-#include "run.h"
+#include "watch.h"
 #include "plan/plan.h"
 #include "trace/live.h"
 

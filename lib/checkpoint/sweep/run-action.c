@@ -9,7 +9,7 @@
  */
 #include "config.h"
 
-#include "run.h"
+#include "sweep.h"
 
 #include <errno.h>
 #include <string.h>
@@ -21,19 +21,9 @@
 #include "store/store.h"
 #include "tape/tape.h"
 #include "trace/trace.h"
+#include "checkpoint/watch/watch.h"
 
-#define MAX_WALKED 5000000
-
-int64_t reel_run_step_of(const reel_run *run, int64_t segment)
-{
-	int64_t step = segment > REEL_MAX_STEPS / run->options.segment_steps ?
-			       REEL_MAX_STEPS + 1 : segment * run->options.segment_steps;
-
-	REEL_ASSERT(run->options.segment_steps > 0);
-	return run->steps != REEL_UNKNOWN_STEPS && step > run->steps ? run->steps : step;
-}
-
-/* ---- Counts ---- */
+/* ---- Pieces ---- */
 
 static void count(_Atomic int64_t *counter, int64_t steps)
 {
@@ -41,37 +31,6 @@ static void count(_Atomic int64_t *counter, int64_t steps)
 	/* Relaxed is enough: a counter, which orders nothing. */
 	atomic_fetch_add_explicit(counter, steps, memory_order_relaxed);
 }
-
-struct reel_run_counts reel_run_get_counts(const reel_run *run)
-{
-	struct reel_run_counts counts;
-
-	/* Relaxed is enough, for all: counters, which order nothing. */
-	counts.advanced = atomic_load_explicit(&run->advanced, memory_order_relaxed);
-	counts.recorded = atomic_load_explicit(&run->recorded, memory_order_relaxed);
-	counts.reversed = atomic_load_explicit(&run->reversed, memory_order_relaxed);
-	for (unsigned tier = 0; tier < REEL_MAX_TIERS; tier++) {
-		counts.stores[tier] = atomic_load_explicit(&run->stores[tier],
-							   memory_order_relaxed);
-		counts.loads[tier] = atomic_load_explicit(&run->loads[tier], memory_order_relaxed);
-	}
-	return counts;
-}
-
-void reel_run_set_counts(reel_run *run, const struct reel_run_counts *counts)
-{
-	/* Relaxed, all: no other thread carries actions out now. */
-	atomic_store_explicit(&run->advanced, counts->advanced, memory_order_relaxed);
-	atomic_store_explicit(&run->recorded, counts->recorded, memory_order_relaxed);
-	atomic_store_explicit(&run->reversed, counts->reversed, memory_order_relaxed);
-	for (unsigned tier = 0; tier < REEL_MAX_TIERS; tier++) {
-		atomic_store_explicit(&run->stores[tier], counts->stores[tier],
-				      memory_order_relaxed);
-		atomic_store_explicit(&run->loads[tier], counts->loads[tier], memory_order_relaxed);
-	}
-}
-
-/* ---- Steps ---- */
 
 /* Describes the error of a callback. A value above 0 is no failure: it stops the sweep early. */
 static int callback(int error, const char *what, int64_t first, int64_t last)
@@ -93,13 +52,6 @@ static int tape_error(const reel_tape *tape, const reel_action *piece)
 		     : 0;
 }
 
-static int audit(reel_run *run, const reel_action *piece, void *context, const void *state)
-{
-	if (!reel_run_audits(run))
-		return 0;
-	return reel_audit_state(run, context, state, piece->first, piece->last);
-}
-
 static int end_record(reel_run *run, const reel_action *piece, void *context, const void *state,
 		      reel_tape *tape)
 {
@@ -109,7 +61,7 @@ static int end_record(reel_run *run, const reel_action *piece, void *context, co
 		return error;
 	count(&run->recorded, piece->last - piece->first);
 	reel_counter_raise(&run->peak_tape_bytes, reel_tape_bytes(tape));
-	return audit(run, piece, context, state);
+	return reel_audit_state(run, context, state, piece->first, piece->last);
 }
 
 /*
@@ -137,7 +89,7 @@ int reel_piece_end(reel_run *run, const reel_action *piece, void *context, const
 	switch (piece->kind) {
 	case REEL_ACTION_ADVANCE:
 		count(&run->advanced, steps);
-		return audit(run, piece, context, state);
+		return reel_audit_state(run, context, state, piece->first, piece->last);
 	case REEL_ACTION_RECORD:
 		return end_record(run, piece, context, state, tape);
 	default:
@@ -210,88 +162,12 @@ void reel_run_take_back(reel_run *run, const reel_action *record, reel_mark befo
 	reel_tape_clear_error(&run->tape);
 }
 
-reel_action reel_run_piece_of(const reel_run *run, const reel_action *action)
-{
-	reel_action piece = {.kind = action->kind,
-			     .first = reel_run_step_of(run, action->first),
-			     .last = reel_run_step_of(run, action->last)};
-
-	return piece;
-}
-
-bool reel_run_walk_plan(const reel_run *run,
-			void (*visit)(void *context, const reel_action *action), void *context)
-{
-	reel_action action = {.kind = REEL_ACTION_ADVANCE};
-	reel_schedule *later;
-
-	if (reel_schedule_open(&later, run->plan))
-		return false;
-	if (!reel_schedule_copy(later, run->schedule))
-		for (int64_t i = 0; i < MAX_WALKED && action.kind != REEL_ACTION_DONE &&
-				    !reel_schedule_next(later, &action); i++)
-			visit(context, &action);
-	reel_schedule_close(later);
-	return action.kind == REEL_ACTION_DONE;
-}
-
 int reel_run_check_balance(reel_run *run, const reel_action *reversed, reel_tape *tape)
 {
 	reel_action piece = reel_run_piece_of(run, reversed);
 
 	reel_tape_check_balance(tape, piece.first, piece.last);
 	return tape_error(tape, &piece);
-}
-
-/* ---- States in several arrays ---- */
-
-static void gather(const struct reel_run_options *options, void *snapshot)
-{
-	char *to = snapshot;
-
-	for (unsigned i = 0; i < options->state_parts; i++) {
-		const struct reel_part *part = &options->state_part[i];
-
-		if (part->bytes)
-			memcpy(to, part->data, part->bytes);
-		to += part->bytes;
-	}
-}
-
-static void scatter(const struct reel_run_options *options, const void *snapshot)
-{
-	const char *from = snapshot;
-
-	for (unsigned i = 0; i < options->state_parts; i++) {
-		const struct reel_part *part = &options->state_part[i];
-
-		if (part->bytes)
-			memcpy(part->data, from, part->bytes);
-		from += part->bytes;
-	}
-}
-
-int reel_run_save_state(const reel_run *run, void *context, const void *state, void *snapshot)
-{
-	REEL_ASSERT(!run->model.save == !run->model.load);
-	if (run->model.save)
-		return run->model.save(context, state, snapshot);
-	if (run->options.state_parts)
-		gather(&run->options, snapshot);
-	else
-		memcpy(snapshot, state, run->model.state_bytes);
-	return 0;
-}
-
-static int load(const reel_run *run, void *context, void *state, const void *snapshot)
-{
-	if (run->model.load)
-		return run->model.load(context, state, snapshot);
-	if (run->options.state_parts)
-		scatter(&run->options, snapshot);
-	else
-		memcpy(state, snapshot, run->model.state_bytes);
-	return 0;
 }
 
 /* ---- Snapshots ---- */
@@ -322,7 +198,7 @@ static int run_store(reel_run *run, const reel_action *action, void *context, co
 	reel_snapshot_commit(&run->snapshots, action->tier, action->slot);
 	/* Relaxed is enough: a counter, which orders nothing. */
 	atomic_fetch_add_explicit(&run->stores[action->tier], 1, memory_order_relaxed);
-	return reel_run_audits(run) ? reel_audit_state(run, context, state, step, step) : 0;
+	return reel_audit_state(run, context, state, step, step);
 }
 
 static int run_load(reel_run *run, const reel_action *action, void *context, void *state)
@@ -334,13 +210,13 @@ static int run_load(reel_run *run, const reel_action *action, void *context, voi
 
 	if (error)
 		return fail_snapshot(run, error, "load", action);
-	error = load(run, context, state, data);
+	error = reel_run_load_state(run, context, state, data);
 	reel_snapshot_unpin(&run->snapshots, action->tier, action->slot);
 	if (error)
 		return callback(error, "load", step, step + 1);
 	/* Relaxed is enough: a counter, which orders nothing. */
 	atomic_fetch_add_explicit(&run->loads[action->tier], 1, memory_order_relaxed);
-	return reel_run_audits(run) ? reel_audit_state(run, context, state, step, step) : 0;
+	return reel_audit_state(run, context, state, step, step);
 }
 
 static int run_drop(reel_run *run, const reel_action *action)

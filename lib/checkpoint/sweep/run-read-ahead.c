@@ -9,7 +9,7 @@
 #include "config.h"
 
 #include "plan/plan.h"
-#include "run.h"
+#include "sweep.h"
 
 /* Number of actions looked at for each action that is taken: more than 1, to get ahead. */
 #define LOOK 4

@@ -48,7 +48,7 @@ static inline bool reel_group_is_alone(const struct reel_run_group *group)
  * not: they agree on nothing.
  *
  * options->restart is the name of all restart files: process R writes NAME.R.0 and NAME.R.1 in turn
- * (run-epoch.c). finished() ends the loop on all processes when it ends on one of them.
+ * (restart-epoch.c). finished() ends the loop on all processes when it ends on one of them.
  *
  * Returns as reel_run_open(); -EINVAL, too, where the plans differ; -ECANCELED, another process
  * failed. On failure the group stays the caller's, as the stores do.

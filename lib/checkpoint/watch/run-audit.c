@@ -8,7 +8,7 @@
 #include "config.h"
 
 #include "os/error.h"
-#include "run.h"
+#include "watch.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -78,11 +78,19 @@ static int hash_of(reel_run *run, void *context, const void *state, int64_t step
 	return 0;
 }
 
+bool reel_run_audits(const reel_run *run)
+{
+	return run->options.flags & REEL_RUN_AUDIT;
+}
+
 int reel_audit_state(reel_run *run, void *context, const void *state, int64_t from, int64_t step)
 {
 	uint32_t hash = 0;
-	int error = hash_of(run, context, state, step, &hash);
+	int error;
 
+	if (!reel_run_audits(run))
+		return 0;
+	error = hash_of(run, context, state, step, &hash);
 	if (!error)
 		error = make_room(run, step + 1);
 	if (error)

@@ -1,99 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The processes of a run agree here, before a sweep, on their plan, on the names of their restart
- * files, and on the files that they resume from: a run that went on from different files would give
- * wrong values. The thread that owns the run runs these functions.
- *
- * Restart files have epochs, 1, 2, ... An epoch is the set of files that the processes write at the
- * same action. Even and odd epochs have a name each, so that a file is replaced only after the next
- * epoch is complete. Each process writes NAME.R.E.new; when all have done so, each renames its own.
- * So a file without .new shows that its epoch is complete, and a process that was killed before it
- * renamed its file finds it under the other name.
+ * The processes of a run agree here on the files that they resume from: a run that went on from
+ * different files would give wrong values. The thread that owns the run runs these functions.
  */
 #include "config.h"
 
+#include "restart.h"
+
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "os/cancel.h"
 #include "os/error.h"
 #include "os/os-file.h"
 #include "restart-file.h"
-#include "run.h"
-
-int reel_group_check_same(const struct reel_run_group *group, int error, uint32_t number,
-			  const char *what)
-{
-	int64_t values[] = {error ? 0 : number, error ? 0 : -(int64_t)number};
-
-	error = reel_group_agree(group, error, NULL);
-	if (!error)
-		error = reel_group_max(group, values, 2);
-	if (!error && values[0] != -values[1])
-		return reel_fail(-EINVAL, "the ranks have different %s: all must have the same",
-				 what);
-	return error;
-}
-
-/* ---- Names of restart files ---- */
-
-const char *reel_group_path(const reel_run *run, uint64_t epoch)
-{
-	return reel_group_is_alone(&run->group) ? run->options.restart
-						: run->path[epoch % REEL_GROUP_EPOCHS];
-}
-
-unsigned reel_group_names(const reel_run *run)
-{
-	return reel_group_is_alone(&run->group) ? 1 : REEL_GROUP_EPOCHS;
-}
-
-static int route(const reel_run *run, const char *name, char *path)
-{
-	if (!run->group.route) {
-		strcpy(path, name);
-		return 0;
-	}
-	if (run->group.route(name, path) || !*path)
-		return reel_fail(-EIO, "restart file %s was given no path", name);
-	return 0;
-}
-
-static int name_file(reel_run *run, int epoch)
-{
-	char name[REEL_GROUP_PATH_BYTES];
-	int length = snprintf(name, sizeof name, "%s.%d.%d", run->options.restart, run->group.rank,
-			      epoch);
-
-	if (length >= (int)sizeof name)
-		return reel_fail(-ENAMETOOLONG, "the name of the restart file %.60s... is too long",
-				 name);
-	run->path[epoch] = calloc(1, sizeof name);
-	return run->path[epoch] ? route(run, name, run->path[epoch])
-				: reel_fail(-ENOMEM, "no memory for the name of a restart file");
-}
-
-int reel_group_name_files(reel_run *run)
-{
-	int error = 0;
-
-	if (!run->options.restart || reel_group_is_alone(&run->group))
-		return 0;
-	for (int epoch = 0; epoch < REEL_GROUP_EPOCHS && !error; epoch++)
-		error = name_file(run, epoch);
-	return error;
-}
-
-void reel_group_close(reel_run *run)
-{
-	for (int epoch = 0; epoch < REEL_GROUP_EPOCHS; epoch++)
-		free(run->path[epoch]);
-	if (run->group.close)
-		run->group.close(run->group.context);
-}
-
-/* ---- The epoch to resume from ---- */
 
 /* The epochs of the whole files that this process has, by name; 0: none. */
 struct found {
@@ -210,12 +131,12 @@ static int explain_no_epoch(const reel_run *run, const struct found *found)
 	if (!has(found, complete))
 		return reel_fail(-EBADMSG, "restart file %s of rank %d is missing or damaged: put "
 					   "it back, or remove those of all ranks",
-				 reel_group_path(run, (uint64_t)complete), run->group.rank);
+				 reel_restart_path(run, (uint64_t)complete), run->group.rank);
 	return reel_fail(-EBADMSG, "the restart file of rank %d is missing or damaged: put it back, "
 				   "or remove those of all ranks", (int)lacking - 1);
 }
 
-int reel_group_find_epoch(reel_run *run)
+int reel_restart_find_epoch(reel_run *run)
 {
 	struct found found = {{0}, {0}};
 	int64_t epoch = 0;

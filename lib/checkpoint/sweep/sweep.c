@@ -8,38 +8,26 @@
  */
 #include "config.h"
 
-#include "run.h"
+#include "sweep.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "os/clock.h"
 #include "os/error.h"
 #include "plan/plan.h"
+#include "checkpoint/restart/restart.h"
+#include "checkpoint/watch/watch.h"
 
-#define TO(phase) (1u << REEL_RUN_##phase)
-
-/* The table of run.h: the phases that may follow each phase. */
-static const uint8_t next_phases[REEL_RUN_PHASES] = {
-	[REEL_RUN_IDLE] = TO(IDLE) | TO(RESUMED) | TO(FORWARD) | TO(REVERSE),
-	[REEL_RUN_RESUMED] = TO(IDLE) | TO(FORWARD),
-	[REEL_RUN_FORWARD] = TO(IDLE) | TO(FORWARD) | TO(REVERSE),
-	[REEL_RUN_REVERSE] = TO(IDLE) | TO(FORWARD),
-};
-
-void reel_run_enter(reel_run *run, enum reel_run_phase phase)
+static void end_sweep(reel_run *run)
 {
-	REEL_ASSERT(next_phases[run->phase] >> phase & 1);
-	REEL_ASSERT(phase != REEL_RUN_REVERSE || run->schedule->steps != REEL_UNKNOWN_STEPS);
-	run->phase = phase;
-	if (phase == REEL_RUN_IDLE || phase == REEL_RUN_REVERSE)
-		reel_progress_end(run);
+	reel_run_enter(run, REEL_RUN_IDLE);
+	reel_progress_end(run);
 }
 
 void reel_run_give_up(reel_run *run)
 {
 	run->sweep.driven = false;
-	reel_run_enter(run, REEL_RUN_IDLE);
+	end_sweep(run);
 }
 
 /* ---- Callbacks that are left ---- */
@@ -82,11 +70,6 @@ static int no_callbacks(void)
 				  "reel_run_start() and reel_run_next()");
 }
 
-bool reel_run_audits(const reel_run *run)
-{
-	return run->options.flags & REEL_RUN_AUDIT;
-}
-
 int reel_run_carry_out(reel_run *run, const reel_action *action, void *context, void *state,
 		       void *adjoint, reel_tape *tape)
 {
@@ -113,18 +96,13 @@ static void take_action(reel_run *run, reel_action *action)
 	reel_ahead_extend(run);
 }
 
-bool reel_run_turns_after(const reel_run *run, const reel_action *action)
-{
-	return action->kind == REEL_ACTION_RECORD && action->last == run->schedule->steps;
-}
-
 /*
  * The last action of the reverse sweep: before, all others have been carried out, in whatever
  * thread. `entered` is that of was_left().
  */
 static int complete(reel_run *run, unsigned entered)
 {
-	reel_run_enter(run, REEL_RUN_IDLE);
+	end_sweep(run);
 	if (was_left(run, entered))
 		return reel_fail(-EINVAL, "a callback of the reverse sweep was left by an exception "
 					  "or by longjmp(): call reel_run_forward() first");
@@ -133,14 +111,6 @@ static int complete(reel_run *run, unsigned entered)
 }
 
 /* ---- The beginning of a sweep ---- */
-
-int64_t reel_run_steps_at_first(const reel_run *run)
-{
-	if (run->options.steps || run->plan->problem.steps == REEL_UNKNOWN_STEPS)
-		return run->options.steps ? run->options.steps : REEL_UNKNOWN_STEPS;
-	REEL_ASSERT(run->plan->problem.steps <= REEL_MAX_STEPS / run->options.segment_steps);
-	return run->plan->problem.steps * run->options.segment_steps;
-}
 
 static const struct reel_run_counts nothing;
 
@@ -186,25 +156,10 @@ static int begin_forward(reel_run *run, void *context, void *state)
 	reel_progress_count(run);
 	reel_run_trace_plan(run);
 	reel_progress_go_on(run);
-	return reel_run_audits(run) ? reel_audit_state(run, context, state, 0, 0) : 0;
+	return reel_audit_state(run, context, state, 0, 0);
 }
 
 /* ---- Pieces ---- */
-
-int reel_run_meet_end(reel_run *run, int64_t step)
-{
-	int64_t segments = (step + run->options.segment_steps - 1) / run->options.segment_steps;
-
-	REEL_ASSERT(step >= 0 && run->steps == REEL_UNKNOWN_STEPS);
-	if (reel_schedule_end(run->schedule, segments, segments))
-		return -ERANGE;
-	REEL_ASSERT(run->schedule->steps == segments);
-	run->steps = step;
-	reel_ahead_begin(run);
-	reel_progress_count(run);
-	reel_run_trace_plan(run);
-	return 0;
-}
 
 /* Returns true if the loop ends in the state that the sweep has reached. */
 static bool is_at_end(const reel_run *run)
@@ -213,6 +168,18 @@ static bool is_at_end(const reel_run *run)
 
 	return sweep->ends || (run->options.finished &&
 			       run->options.finished(sweep->context, sweep->state, sweep->at));
+}
+
+static int meet_end(reel_run *run)
+{
+	int error = reel_run_meet_end(run, run->sweep.at);
+
+	if (error)
+		return error;
+	reel_ahead_begin(run);
+	reel_progress_count(run);
+	reel_run_trace_plan(run);
+	return 0;
 }
 
 /*
@@ -229,7 +196,7 @@ static int look_for_end(reel_run *run, int error, bool *ends)
 	if (error)
 		return error;
 	if (requests)
-		return reel_run_meet_end(run, run->sweep.at);
+		return meet_end(run);
 	return run->sweep.at == REEL_MAX_STEPS
 		       ? reel_fail(-ERANGE, "the loop has more than 2^40 steps")
 		       : 0;
@@ -347,6 +314,7 @@ static int go_on(reel_run *run, reel_action *piece, int error)
 		if (has_turned(run)) {
 			REEL_ASSERT(run->steps != REEL_UNKNOWN_STEPS);
 			reel_run_enter(run, REEL_RUN_REVERSE);
+			reel_progress_end(run);
 			*piece = run->sweep.action = (reel_action){.kind = REEL_ACTION_DONE};
 			if (!run->sweep.driven)
 				return 0;
@@ -376,7 +344,7 @@ static int sweep_by_callbacks(reel_run *run)
 
 		error = go_on(run, &piece, error);
 		if (error)
-			reel_run_enter(run, REEL_RUN_IDLE);
+			end_sweep(run);
 		if (error || piece.kind == REEL_ACTION_DONE)
 			return error;
 		error = reel_piece_call(run, &piece, sweep->context, sweep->state, sweep->adjoint,
@@ -407,7 +375,7 @@ int reel_run_forward(reel_run *run, void *context, void *state)
 		error = begin_forward(run, context, state);
 	error = reel_group_agree(&run->group, error, NULL);
 	if (error)
-		reel_run_enter(run, REEL_RUN_IDLE);
+		end_sweep(run);
 	else
 		error = sweep_by_callbacks(run);
 	leave_function(run);
@@ -496,7 +464,7 @@ int reel_run_start(reel_run *run, void *context, void *state, void *adjoint)
 	else
 		error = reel_group_agree(&run->group, begin_forward(run, context, state), NULL);
 	if (error)
-		reel_run_enter(run, REEL_RUN_IDLE);
+		end_sweep(run);
 	run->sweep.driven = !error;
 	leave_function(run);
 	return error;
@@ -543,7 +511,7 @@ int reel_run_next(reel_run *run, reel_action *action)
 	enter_function(run);
 	error = go_on(run, action, end_piece(run));
 	if (error) {
-		reel_run_enter(run, REEL_RUN_IDLE);
+		end_sweep(run);
 		*action = (reel_action){.kind = REEL_ACTION_DONE};
 	}
 	sweep->driven = !error && action->kind != REEL_ACTION_DONE;
@@ -603,14 +571,14 @@ int reel_run_resume(reel_run *run, void *context, void *adjoint)
 	enter_function(run);
 	begin_sweep(run, context, NULL, adjoint);
 	reel_run_begin(run);
-	reel_run_enter(run, REEL_RUN_IDLE);
-	error = reel_group_find_epoch(run);
+	end_sweep(run);
+	error = reel_restart_find_epoch(run);
 	if (!error)
 		error = reel_restart_read(run, context, adjoint);
 	error = reel_group_agree(&run->group, error, NULL);
 	if (error) {
 		reel_snapshots_empty(&run->snapshots);
-		reel_run_enter(run, REEL_RUN_IDLE);
+		end_sweep(run);
 	}
 	run->sweep.resumed = !error;
 	reel_ahead_begin(run);
@@ -619,67 +587,4 @@ int reel_run_resume(reel_run *run, void *context, void *adjoint)
 	reel_run_trace_plan(run);
 	leave_function(run);
 	return error;
-}
-
-bool reel_run_is_reversing(const reel_run *run)
-{
-	return run->phase == REEL_RUN_REVERSE;
-}
-
-/* ---- Queries ---- */
-
-int64_t reel_run_steps(const reel_run *run)
-{
-	return run->steps;
-}
-
-const struct reel_run_group *reel_run_group(const reel_run *run)
-{
-	return &run->group;
-}
-
-const reel_model *reel_run_model(const reel_run *run)
-{
-	return &run->model;
-}
-
-reel_pool *reel_run_pool(const reel_run *run)
-{
-	return run->options.pool;
-}
-
-unsigned reel_run_flags(const reel_run *run)
-{
-	return run->options.flags;
-}
-
-reel_tape *reel_run_tape(reel_run *run)
-{
-	return &run->tape;
-}
-
-void reel_run_get_stats(reel_run *run, struct reel_run_stats *stats)
-{
-	struct reel_run_counts counts = reel_run_get_counts(run);
-
-	*stats = (struct reel_run_stats){
-		.advanced = counts.advanced,
-		.recorded = counts.recorded,
-		.reversed = counts.reversed,
-		/* Relaxed, all: counters, which order nothing. */
-		.peak_tape_bytes =
-			atomic_load_explicit(&run->peak_tape_bytes, memory_order_relaxed),
-		.advance_ns = atomic_load_explicit(&run->ns[REEL_ACTION_ADVANCE],
-						   memory_order_relaxed),
-		.record_ns = atomic_load_explicit(&run->ns[REEL_ACTION_RECORD],
-						  memory_order_relaxed),
-		.reverse_ns = atomic_load_explicit(&run->ns[REEL_ACTION_REVERSE],
-						   memory_order_relaxed),
-		.unlike_step = run->unlike_step,
-		.saves = run->saves,
-		.failed_saves = run->failed_saves,
-	};
-	memcpy(stats->stores, counts.stores, sizeof stats->stores);
-	memcpy(stats->loads, counts.loads, sizeof stats->loads);
-	reel_snapshots_get_stats(&run->snapshots, stats);
 }

@@ -11,10 +11,12 @@
 
 #include "os/error.h"
 #include "os/integer.h"
-#include "run.h"
+#include "sweep.h"
 #include "spill/default-pool.h"
 #include "plan/plan.h"
-#include "save-request.h"
+#include "checkpoint/restart/restart.h"
+#include "checkpoint/restart/save-request.h"
+#include "checkpoint/watch/watch.h"
 
 /* Maximum numbers of snapshots under way to stores and from stores, if the options are 0. */
 #define PUTS 2
@@ -181,13 +183,13 @@ static int complete(struct reel_run_options *options)
 /* The names of restart files, and whether they may be written there. */
 static int open_files(reel_run *run)
 {
-	int error = reel_group_name_files(run);
+	int error = reel_restart_name_files(run);
 
 	if (!run->options.restart)
 		return 0;
 	reel_save_request_open();
-	for (unsigned epoch = 0; epoch < reel_group_names(run) && !error; epoch++)
-		error = reel_restart_check(reel_group_path(run, epoch));
+	for (unsigned epoch = 0; epoch < reel_restart_names(run) && !error; epoch++)
+		error = reel_restart_check(reel_restart_path(run, epoch));
 	return error;
 }
 
@@ -256,7 +258,9 @@ static int fill(reel_run *run)
 /* Frees a run that has no snapshots. */
 static void free_run(reel_run *run)
 {
-	reel_group_close(run);
+	if (run->group.close)
+		run->group.close(run->group.context);
+	reel_restart_forget_names(run);
 	reel_progress_close(run);
 	reel_schedule_close(run->schedule);
 	reel_schedule_close(run->ahead);
@@ -309,6 +313,20 @@ int reel_run_open(reel_run **opened, const reel_plan *plan, const reel_model *mo
 	return open_run(opened, plan, model, options, &alone);
 }
 
+/* Agrees on `error` and then on the plan. Returns -EINVAL if the processes have different ones. */
+static int agree_on_plan(const struct reel_run_group *group, int error, uint32_t crc)
+{
+	int64_t values[] = {error ? 0 : crc, error ? 0 : -(int64_t)crc};
+
+	error = reel_group_agree(group, error, NULL);
+	if (!error)
+		error = reel_group_max(group, values, 2);
+	if (!error && values[0] != -values[1])
+		return reel_fail(-EINVAL, "the ranks have different plans or segments: all must have "
+					  "the same");
+	return error;
+}
+
 int reel_run_open_in_group(reel_run **opened, const reel_plan *plan, const reel_model *model,
 			   const struct reel_run_options *options,
 			   const struct reel_run_group *group)
@@ -316,8 +334,7 @@ int reel_run_open_in_group(reel_run **opened, const reel_plan *plan, const reel_
 	reel_run *run = NULL;
 	int error = open_run(&run, plan, model, options, group);
 
-	error = reel_group_check_same(group, error, run ? reel_restart_plan_crc(run) : 0,
-				      "plans or segments");
+	error = agree_on_plan(group, error, run ? reel_restart_plan_crc(run) : 0);
 	if (error && run) {
 		reel_snapshots_leave(&run->snapshots);
 		run->group.close = NULL;

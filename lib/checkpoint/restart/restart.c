@@ -11,7 +11,7 @@
 
 #include "os/clock.h"
 #include "os/error.h"
-#include "run.h"
+#include "restart.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -273,7 +273,7 @@ static int write_file(reel_run *run, int error, const void *adjoint)
 	bool created;
 
 	if (!error)
-		error = reel_restart_file_create(&file, reel_group_path(run, run->epoch + 1), MAGIC);
+		error = reel_restart_file_create(&file, reel_restart_path(run, run->epoch + 1), MAGIC);
 	created = !error;
 	if (created)
 		error = fill_file(run, &file, adjoint);
@@ -351,7 +351,7 @@ static void note_save(reel_run *run, int error)
 		run->saves++;
 	/* In a group the processes that failed report it. */
 	if (error && error != -ECANCELED && !run->save_failed)
-		report(reel_group_path(run, run->epoch + 1), error, "written",
+		report(reel_restart_path(run, run->epoch + 1), error, "written",
 		       "the sweep goes on without it");
 	run->save_failed = error;
 	run->saved_at = reel_clock_ns();
@@ -433,14 +433,14 @@ int reel_restart_save(reel_run *run, void *context, const void *adjoint, bool en
 		return 0;
 	run->served = requests;
 	return ends ? reel_fail(-EINTR, "the sweep was asked to end, and goes on from %.300s",
-				reel_group_path(run, run->epoch))
+				reel_restart_path(run, run->epoch))
 		    : 0;
 }
 
 static void for_all_names(const reel_run *run, int (*act)(const char *path, const char *magic))
 {
-	for (unsigned epoch = 0; epoch < reel_group_names(run); epoch++) {
-		const char *path = reel_group_path(run, epoch);
+	for (unsigned epoch = 0; epoch < reel_restart_names(run); epoch++) {
+		const char *path = reel_restart_path(run, epoch);
 		int error = act(path, MAGIC);
 
 		/* A file of another kind stays: no run resumes from it. */
@@ -460,7 +460,7 @@ void reel_restart_remove(reel_run *run)
 
 	if (!run->options.restart)
 		return;
-	if (reel_group_names(run) > 1)
+	if (reel_restart_names(run) > 1)
 		for_all_names(run, reel_restart_file_set_aside);
 	reel_group_agree(&run->group, 0, NULL);
 	for_all_names(run, reel_restart_file_remove);
@@ -617,7 +617,7 @@ static int open_file(const reel_run *run, const char *path, struct reel_restart_
 static int read_file(reel_run *run, void *adjoint)
 {
 	REEL_UNCANCELLED;
-	const char *path = reel_group_path(run, run->epoch);
+	const char *path = reel_restart_path(run, run->epoch);
 	struct reel_restart_file file;
 	struct run_header header;
 	int error = open_file(run, path, &file, &header);
@@ -642,7 +642,7 @@ int reel_restart_read(reel_run *run, void *context, void *adjoint)
 	error = run->options.load_adjoint(context, run->phase == REEL_RUN_REVERSE ? adjoint : NULL,
 					  run->packed);
 	reel_restart_drop_packed(run);
-	return error ? refuse(reel_group_path(run, run->epoch), error, reel_store_strerror(error))
+	return error ? refuse(reel_restart_path(run, run->epoch), error, reel_store_strerror(error))
 		     : 0;
 }
 
@@ -661,7 +661,7 @@ int reel_restart_find(const reel_run *run, const char *path, int64_t *epoch)
 
 int reel_restart_rename(const reel_run *run)
 {
-	const char *path = reel_group_path(run, run->epoch);
+	const char *path = reel_restart_path(run, run->epoch);
 	int error = reel_restart_file_rename(path, MAGIC);
 
 	return error ? reel_fail(error, "cannot rename %s%s: %s", path, REEL_RESTART_BESIDE,

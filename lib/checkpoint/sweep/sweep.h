@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* The sweeps of a run, which carry one action out after the other. */
+#ifndef REEL_LIB_SWEEP_H
+#define REEL_LIB_SWEEP_H
+
+#include "checkpoint/run/run.h"
+
+/* sweep.c: sets the run back to the beginning of the plan, without snapshots and with an empty tape. */
+void reel_run_begin(reel_run *run);
+
+/* run-action.c: carries an action of the plan out; `tape` NULL: that of the run. As reel_run_carry_out(). */
+int reel_run_act(reel_run *run, const reel_action *action, void *context, void *state,
+		 void *adjoint, reel_tape *tape);
+/* Calls the callback of the model for a piece, and reel_piece_end(). */
+int reel_piece_call(reel_run *run, const reel_action *piece, void *context, void *state,
+		    void *adjoint, reel_tape *tape);
+/*
+ * Counts a piece that has led to `state`, and looks at the tape and the state that it has left.
+ * `error` is what carrying it out came to. Returns the error of the sweep, or 0.
+ */
+int reel_piece_end(reel_run *run, const reel_action *piece, void *context, const void *state,
+		   reel_tape *tape, int error);
+/* Adds to the time that pieces of this kind have taken. */
+void reel_piece_note_time(reel_run *run, const reel_action *piece, uint64_t ns);
+
+/* run-read-ahead.c: begins at the next action of `run->schedule`. */
+void reel_ahead_begin(reel_run *run);
+/* Looks some actions further after an action was taken from `run->schedule`. */
+void reel_ahead_extend(reel_run *run);
+
+#endif
