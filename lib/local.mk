@@ -151,6 +151,7 @@ libreel_core_la_SOURCES = \
 	%D%/trace/live.c %D%/trace/live.h \
 	%D%/trace/output.c %D%/trace/output.h \
 	%D%/trace/profile.c %D%/trace/profile.h \
+	%D%/trace/progress-line.c %D%/trace/progress-line.h \
 	%D%/trace/ring.c %D%/trace/ring.h \
 	%D%/trace/trace.c %D%/trace/trace.h
 if HAVE_LZ4

@@ -21,25 +21,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
-#include "os/bytes.h"
 #include "os/cancel.h"
 #include "os/clock.h"
-#include "os/environment.h"
 #include "os/error.h"
-#include "os/numerals.h"
-#include "os/signals.h"
 #include "watch.h"
 #include "plan/plan.h"
 #include "trace/live.h"
+#include "trace/progress-line.h"
 
 #define BINS 64
-/* Between two calls of the callback, and two lines on a terminal, each of which replaces the last. */
+/* Between two calls of those who are told how far the run is. */
 #define CALL_NS (REEL_SECOND_NS / 5)
-/* Between two lines elsewhere. */
-#define LINE_NS (30 * (uint64_t)REEL_SECOND_NS)
 
 struct pieces {
 	double left[BINS];  /* number of steps that the plan still takes */
@@ -48,11 +41,7 @@ struct pieces {
 };
 
 struct reel_run_progress {
-	bool shows;       /* lines on stderr */
-	bool is_terminal; /* stderr is one */
-	/* Held while a line is written, which may take long: nobody else waits to write one. */
-	pthread_mutex_t writing;
-	bool has_line; /* a line on the terminal that has not ended; `writing` guards it */
+	bool shows; /* lines on stderr */
 	struct reel_live_object live;
 
 	pthread_mutex_t lock; /* guards the following */
@@ -65,15 +54,11 @@ struct reel_run_progress {
 	uint64_t begun;      /* time at which the forward sweep began */
 	uint64_t sweep;      /* time at which this sweep began */
 	double sweep_ns;     /* time of all pieces in this sweep */
-	uint64_t told;       /* time at which the callback was called last */
-	uint64_t shown;      /* time of the last line */
+	uint64_t told;       /* time at which listeners were called last */
 	/* For `reel top`: a description, and its time; 0: the run is in no sweep. */
 	struct reel_progress latest;
 	uint64_t described;
 };
-
-/* The run whose lines are shown. Others, as those in its callbacks, show none meanwhile. */
-static _Atomic(const struct reel_run_progress *) shown;
 
 /* ---- Bins ---- */
 
@@ -270,123 +255,9 @@ static struct reel_progress describe(reel_run *run, const struct reel_run_progre
 	};
 }
 
-/*
- * Steps that are run again cost more than others, so the steps that are left over the rate so far are
- * not the time left. The rate is shown only where there is no time left that it would contradict.
- */
-static void put_time_left(char *text, size_t size, double seconds, double steps_per_second)
-{
-	const double longest = 1e9;
-	long long whole = seconds < longest ? (long long)(seconds + 0.5) : 0;
-
-	if (seconds < 0 || seconds >= longest)
-		snprintf(text, size, "time left not known, %.3g steps/s so far", steps_per_second);
-	else if (whole < 3600)
-		snprintf(text, size, "%lld:%02lld left", whole / 60, whole % 60);
-	else
-		snprintf(text, size, "%lld:%02lld:%02lld left", whole / 3600, whole / 60 % 60,
-			 whole % 60);
-}
-
-static void put_place(char *text, size_t size, const struct reel_progress *now)
-{
-	char share[16] = "";
-
-	if (now->share >= 0)
-		snprintf(share, sizeof share, "%.0f %%, ", 100 * now->share);
-	if (now->steps == REEL_UNKNOWN_STEPS)
-		snprintf(text, size, "step %lld", (long long)now->done);
-	else
-		snprintf(text, size, "%s%s sweep: %lld of %lld steps", share,
-			 now->reverses ? "reverse" : "forward", (long long)now->done,
-			 (long long)now->steps);
-}
-
-static void put_line(char *text, size_t size, const struct reel_progress *now)
-{
-	REEL_POINT_NUMERALS;
-	char place[96], left[64], resident[24], written[24];
-
-	put_place(place, sizeof place, now);
-	put_time_left(left, sizeof left, now->seconds_left, now->steps_per_second);
-	reel_bytes_text(resident, sizeof resident, (double)now->resident_bytes, true);
-	reel_bytes_text(written, sizeof written, (double)now->written_bytes, true);
-	snprintf(text, size, "reel: %s, %s; %s in memory, %s written", place, left, resident,
-		 written);
-}
-
-/* A line that is longer than the terminal is wide could not be written anew. */
-static int columns(void)
-{
-	struct winsize size;
-
-	return !ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col > 1 ? size.ws_col - 1 : 79;
-}
-
-/* The system would stop a process in the background that writes to its terminal. */
-static bool is_in_background(const struct reel_run_progress *progress)
-{
-	pid_t foreground = progress->is_terminal ? tcgetpgrp(STDERR_FILENO) : -1;
-
-	return foreground >= 0 && foreground != getpgrp();
-}
-
-/* The codes return to the first column, and clear what is right of the cursor. */
-static void show(struct reel_run_progress *progress, const struct reel_progress *now)
-{
-	REEL_UNSIGNALLED;
-	char text[256];
-
-	if (is_in_background(progress) || pthread_mutex_trylock(&progress->writing))
-		return;
-	put_line(text, sizeof text, now);
-	if (progress->is_terminal)
-		fprintf(stderr, "\r%.*s\033[K", columns(), text);
-	else
-		fprintf(stderr, "%s\n", text);
-	fflush(stderr);
-	progress->has_line = progress->is_terminal;
-	pthread_mutex_unlock(&progress->writing);
-}
-
-static void end_line(struct reel_run_progress *progress)
-{
-	REEL_UNCANCELLED;
-	REEL_UNSIGNALLED;
-
-	pthread_mutex_lock(&progress->writing);
-	if (progress->has_line)
-		fputc('\n', stderr);
-	progress->has_line = false;
-	pthread_mutex_unlock(&progress->writing);
-}
-
-/* Relaxed is enough, here and below: the address is compared, not followed. */
-static bool may_show(const struct reel_run_progress *progress)
-{
-	return atomic_load_explicit(&shown, memory_order_relaxed) == progress;
-}
-
-static void stop_showing(struct reel_run_progress *progress)
-{
-	const struct reel_run_progress *mine = progress;
-
-	end_line(progress);
-	atomic_compare_exchange_strong_explicit(&shown, &mine, NULL, memory_order_relaxed,
-						memory_order_relaxed);
-}
-
-static bool is_due(uint64_t *last, uint64_t now, uint64_t interval)
-{
-	if (now - *last < interval)
-		return false;
-	*last = now;
-	return true;
-}
-
-/* A description of the run, and who gets it. */
+/* A description of the run, and whether it is told. */
 struct telling {
-	bool calls, shows, is_last;
+	bool is_due;
 	struct reel_progress now;
 };
 
@@ -435,16 +306,14 @@ static void write_live(const struct reel_live_object *object, FILE *answer)
 static void describe_if_due(reel_run *run, struct reel_run_progress *progress, uint64_t now,
 			    struct telling *telling)
 {
-	uint64_t interval = progress->is_terminal ? CALL_NS : LINE_NS;
-	bool for_top;
+	bool is_last = progress->reverses && progress->done == run->steps;
+	bool for_top = reel_is_live() && (now - progress->described >= CALL_NS || is_last);
 
-	telling->is_last = progress->reverses && progress->done == run->steps;
-	telling->calls = run->options.progress &&
-			 (is_due(&progress->told, now, CALL_NS) || telling->is_last);
-	telling->shows = (is_due(&progress->shown, now, interval) || telling->is_last) &&
-			 may_show(progress);
-	for_top = reel_is_live() && (now - progress->described >= CALL_NS || telling->is_last);
-	if (telling->calls || telling->shows || for_top)
+	telling->is_due = (run->options.progress || progress->shows) &&
+			  (now - progress->told >= CALL_NS || is_last);
+	if (telling->is_due)
+		progress->told = now;
+	if (telling->is_due || for_top)
 		telling->now = describe(run, progress, now);
 	if (for_top)
 		note_for_top(progress, &telling->now, now);
@@ -491,7 +360,6 @@ static void add_piece(reel_run *run, struct reel_run_progress *progress, const r
 	note_done(progress, piece, run->steps);
 }
 
-/* A thread that is cancelled while it writes a line would keep the lock. */
 static void note(reel_run *run, const reel_action *piece, uint64_t ns, struct telling *telling)
 {
 	REEL_UNCANCELLED;
@@ -502,10 +370,6 @@ static void note(reel_run *run, const reel_action *piece, uint64_t ns, struct te
 	add_piece(run, progress, piece, ns);
 	describe_if_due(run, progress, now, telling);
 	pthread_mutex_unlock(&progress->lock);
-	if (telling->shows)
-		show(progress, &telling->now);
-	if (telling->is_last)
-		stop_showing(progress);
 }
 
 void reel_progress_note(reel_run *run, const reel_action *piece, uint64_t ns)
@@ -516,8 +380,12 @@ void reel_progress_note(reel_run *run, const reel_action *piece, uint64_t ns)
 	if (!run->progress || piece->first >= piece->last)
 		return;
 	note(run, piece, ns, &telling);
+	if (!telling.is_due)
+		return;
 	/* The callback may take long, or be left: it is called without a lock. */
-	if (telling.calls)
+	if (run->progress->shows)
+		reel_progress_line_show(run, &telling.now);
+	if (run->options.progress)
 		run->options.progress(run->sweep.context, &telling.now);
 }
 
@@ -534,18 +402,9 @@ void reel_progress_begin(reel_run *run)
 	progress->knows_left = progress->reverses = false;
 	progress->done = progress->sweep_steps = 0;
 	progress->sweep_ns = 0;
-	progress->begun = progress->sweep = progress->told = progress->shown = reel_clock_ns();
+	progress->begun = progress->sweep = progress->told = reel_clock_ns();
 	progress->described = 0;
 	pthread_mutex_unlock(&progress->lock);
-}
-
-static void claim(const struct reel_run_progress *progress)
-{
-	const struct reel_run_progress *other = NULL;
-
-	if (progress->shows)
-		atomic_compare_exchange_strong_explicit(&shown, &other, progress,
-							memory_order_relaxed, memory_order_relaxed);
 }
 
 void reel_progress_go_on(reel_run *run)
@@ -555,7 +414,8 @@ void reel_progress_go_on(reel_run *run)
 
 	if (!progress)
 		return;
-	claim(progress);
+	if (progress->shows)
+		reel_progress_line_begin(run);
 	pthread_mutex_lock(&progress->lock);
 	progress->sweep = reel_clock_ns();
 	/* The time between reel_run_resume() and this sweep does not belong to the run. */
@@ -581,24 +441,17 @@ void reel_progress_end(reel_run *run)
 
 	if (!run->progress)
 		return;
-	stop_showing(run->progress);
+	reel_progress_line_end(run);
 	pthread_mutex_lock(&run->progress->lock);
 	if (run->phase == REEL_RUN_IDLE)
 		run->progress->described = 0;
 	pthread_mutex_unlock(&run->progress->lock);
 }
 
-/* A process that is not the first of its group shows no lines. */
-static bool is_shown(const reel_run *run)
-{
-	const char *text = reel_environment("REEL_PROGRESS");
-
-	return text && strcmp(text, "0") && run->group.rank == 0;
-}
-
 int reel_progress_open(reel_run *run)
 {
-	bool shows = is_shown(run);
+	/* A process that is not the first of its group shows no lines. */
+	bool shows = run->group.rank == 0 && reel_progress_line_is_wanted();
 
 	if (!shows && !run->options.progress && !reel_is_live())
 		return 0;
@@ -606,9 +459,7 @@ int reel_progress_open(reel_run *run)
 	if (!run->progress)
 		return reel_fail(-ENOMEM, "no memory for a run");
 	pthread_mutex_init(&run->progress->lock, NULL);
-	pthread_mutex_init(&run->progress->writing, NULL);
 	run->progress->shows = shows;
-	run->progress->is_terminal = isatty(STDERR_FILENO);
 	run->progress->live.write = write_live;
 	reel_live_add(&run->progress->live);
 	return 0;
@@ -619,8 +470,7 @@ void reel_progress_close(reel_run *run)
 	if (!run->progress)
 		return;
 	reel_live_remove(&run->progress->live);
-	stop_showing(run->progress);
+	reel_progress_line_end(run);
 	pthread_mutex_destroy(&run->progress->lock);
-	pthread_mutex_destroy(&run->progress->writing);
 	free(run->progress);
 }
