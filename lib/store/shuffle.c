@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "config.h"
-
-#include <string.h>
-
-#include "shuffle.h"
-
 /*
  * Byte shuffle: puts byte 0 of all elements first, then byte 1, and so on. Any thread; no state.
  *
@@ -14,7 +8,12 @@
  * by one bit. After four rounds it is (b, e), which is shuffled; the remaining rounds lead back to
  * (e, b).
  */
-#ifdef __GNUC__
+#include "config.h"
+
+#include <string.h>
+
+#include "shuffle.h"
+
 #define BATCH 16
 
 /* The vectors of a batch stay in registers only if these loops are unrolled. */
@@ -101,68 +100,27 @@ ROTATIONS(8, 3)
 ROTATIONS(16, 4)
 
 /* Both functions return the number of elements that they have moved. */
-static size_t shuffle_batches(unsigned char *to, const unsigned char *from, size_t n,
-			      unsigned element)
-{
-	switch (element) {
-	case 1:
-		memcpy(to, from, n);
-		return n;
-	case 2:
-		shuffle_2(to, from, n);
-		break;
-	case 4:
-		shuffle_4(to, from, n);
-		break;
-	case 8:
-		shuffle_8(to, from, n);
-		break;
-	case 16:
-		shuffle_16(to, from, n);
-		break;
-	default:
-		return 0;
+#define BATCHES(name)                                                                              \
+	static size_t name##_batches(unsigned char *to, const unsigned char *from, size_t n,       \
+				     unsigned element)                                             \
+	{                                                                                          \
+		if (element == 1)                                                                  \
+			memcpy(to, from, n);                                                       \
+		else if (element == 2)                                                             \
+			name##_2(to, from, n);                                                     \
+		else if (element == 4)                                                             \
+			name##_4(to, from, n);                                                     \
+		else if (element == 8)                                                             \
+			name##_8(to, from, n);                                                     \
+		else if (element == 16)                                                            \
+			name##_16(to, from, n);                                                    \
+		else                                                                               \
+			return 0;                                                                  \
+		return element == 1 ? n : n - n % BATCH;                                           \
 	}
-	return n - n % BATCH;
-}
 
-static size_t unshuffle_batches(unsigned char *to, const unsigned char *from, size_t n,
-				unsigned element)
-{
-	switch (element) {
-	case 1:
-		memcpy(to, from, n);
-		return n;
-	case 2:
-		unshuffle_2(to, from, n);
-		break;
-	case 4:
-		unshuffle_4(to, from, n);
-		break;
-	case 8:
-		unshuffle_8(to, from, n);
-		break;
-	case 16:
-		unshuffle_16(to, from, n);
-		break;
-	default:
-		return 0;
-	}
-	return n - n % BATCH;
-}
-
-#else
-
-static size_t shuffle_batches(unsigned char *to, const unsigned char *from, size_t n,
-			      unsigned element)
-{
-	(void)to, (void)from, (void)n, (void)element;
-	return 0;
-}
-
-#define unshuffle_batches shuffle_batches
-
-#endif
+BATCHES(shuffle)
+BATCHES(unshuffle)
 
 void reel_shuffle(void *to, const void *from, size_t bytes, unsigned element)
 {

@@ -30,10 +30,6 @@ struct header {
 
 _Static_assert(sizeof(struct header) == REEL_HEADER_BYTES, "a header fills the ticket's");
 
-struct checksum {
-	struct reel_layer layer;
-};
-
 static struct header header_of(const reel_transfer *transfer)
 {
 	struct header header = {
@@ -70,22 +66,21 @@ static bool is_sound(const reel_transfer *transfer)
 
 static void checksum_put(reel_store *store, reel_transfer *transfer)
 {
-	struct checksum *checksum = (struct checksum *)store;
 	struct header header = header_of(transfer);
 
 	memcpy(transfer->header, &header, sizeof header);
-	reel_store_put(checksum->layer.below, transfer);
+	reel_store_put(reel_layer_below(store), transfer);
 }
 
-static void start_get(struct checksum *checksum, reel_transfer *transfer, reel_layer_finish *finish)
+static void start_get(reel_store *store, reel_transfer *transfer, reel_layer_finish *finish)
 {
 	/*
 	 * Otherwise a store that brings no header back would pass with the header of an earlier
 	 * get.
 	 */
 	memset(transfer->header, 0, sizeof transfer->header);
-	reel_transfer_enter(transfer, &checksum->layer.store, finish, NULL);
-	reel_store_get(checksum->layer.below, transfer);
+	reel_transfer_enter(transfer, store, finish, NULL);
+	reel_store_get(reel_layer_below(store), transfer);
 }
 
 static int finish_second_get(reel_store *store, reel_transfer *transfer, void *own, int error)
@@ -103,39 +98,32 @@ static int finish_get(reel_store *store, reel_transfer *transfer, void *own, int
 	/* A codec below may see first that what it read is damaged. */
 	if (error ? error != -EBADMSG : is_sound(transfer))
 		return error;
-	start_get((struct checksum *)store, transfer, finish_second_get);
+	start_get(store, transfer, finish_second_get);
 	return REEL_TRANSFER_RESTARTED;
 }
 
 static void checksum_get(reel_store *store, reel_transfer *transfer)
 {
-	start_get((struct checksum *)store, transfer, finish_get);
-}
-
-static void checksum_drop(reel_store *store, struct reel_extent extent)
-{
-	reel_store_drop(((struct checksum *)store)->layer.below, extent);
+	start_get(store, transfer, finish_get);
 }
 
 static void checksum_capacity(reel_store *store, struct reel_store_capacity *capacity)
 {
-	reel_store_get_capacity(((struct checksum *)store)->layer.below, capacity);
+	reel_store_get_capacity(reel_layer_below(store), capacity);
 	capacity->verified = true;
 }
 
 static void checksum_close(reel_store *store)
 {
-	struct checksum *checksum = (struct checksum *)store;
-
-	reel_store_close(checksum->layer.below);
-	free(checksum);
+	reel_store_close(reel_layer_below(store));
+	free(store);
 }
 
 static const struct reel_store_verbs verbs = {
 	.name = "checksum",
 	.put = checksum_put,
 	.get = checksum_get,
-	.drop = checksum_drop,
+	.drop = reel_layer_drop,
 	.sync = reel_layer_sync,
 	.capacity = checksum_capacity,
 	.close = checksum_close,
@@ -147,7 +135,7 @@ static const struct reel_store_verbs verbs = {
 int reel_store_checksum_open(reel_store **store, reel_store *below)
 {
 	struct reel_store_capacity capacity;
-	struct checksum *checksum;
+	struct reel_layer *layer;
 
 	if (reel_layer_check(below))
 		return -EINVAL;
@@ -156,17 +144,17 @@ int reel_store_checksum_open(reel_store **store, reel_store *below)
 		*store = below;
 		return 0;
 	}
-	checksum = calloc(1, sizeof *checksum);
-	if (!checksum)
+	layer = calloc(1, sizeof *layer);
+	if (!layer)
 		return reel_fail(-ENOMEM, "no memory for a checksum layer");
-	checksum->layer.store.verbs = &verbs;
-	checksum->layer.below = below;
-	*store = &checksum->layer.store;
+	layer->store.verbs = &verbs;
+	layer->below = below;
+	*store = &layer->store;
 	return 0;
 }
 
 void reel_store_checksum_leave(reel_store *store)
 {
 	REEL_ASSERT(store->verbs == &verbs);
-	free((struct checksum *)store);
+	free(store);
 }

@@ -53,24 +53,23 @@ static int read_value(const char *text, const char *value, size_t most, struct w
 
 static int read_word(const char *text, struct word *word)
 {
-	if (!strcmp(text, "file")) {
-		word->kind = FILE_LEAF;
-		return 0;
+	static const struct {
+		const char *name;
+		enum kind kind;
+		bool needs_value;
+		size_t most; /* of its value; 0: it has none */
+	} known[] = {{"file", FILE_LEAF, false, 0}, {"memory", MEMORY_LEAF, true, SIZE_MAX},
+		     {"gpu", GPU_LEAF, false, SIZE_MAX}, {"lz4", LZ4_LAYER, false, UINT32_MAX}};
+	size_t length = strcspn(text, "=");
+
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+		if (strlen(known[i].name) != length || strncmp(text, known[i].name, length) != 0)
+			continue;
+		word->kind = known[i].kind;
+		if (text[length] && known[i].most)
+			return read_value(text, text + length + 1, known[i].most, word);
+		return text[length] || known[i].needs_value ? not_understood(text) : 0;
 	}
-	if (!strncmp(text, "memory=", 7)) {
-		word->kind = MEMORY_LEAF;
-		return read_value(text, text + 7, SIZE_MAX, word);
-	}
-	word->kind = GPU_LEAF;
-	if (!strcmp(text, "gpu"))
-		return 0;
-	if (!strncmp(text, "gpu=", 4))
-		return read_value(text, text + 4, SIZE_MAX, word);
-	word->kind = LZ4_LAYER;
-	if (!strcmp(text, "lz4"))
-		return 0;
-	if (!strncmp(text, "lz4=", 4))
-		return read_value(text, text + 4, UINT32_MAX, word);
 	return not_understood(text);
 }
 

@@ -126,7 +126,7 @@ int reel_store_get_and_wait(reel_store *store, reel_transfer *transfer)
 
 /* ---- Layers ---- */
 
-static reel_store *below(reel_store *store)
+reel_store *reel_layer_below(reel_store *store)
 {
 	return ((struct reel_layer *)store)->below;
 }
@@ -136,19 +136,24 @@ int reel_layer_check(const reel_store *below)
 	return below ? 0 : reel_fail(-EINVAL, "a layer needs a store to stand on, not NULL");
 }
 
+void reel_layer_drop(reel_store *store, struct reel_extent extent)
+{
+	reel_store_drop(reel_layer_below(store), extent);
+}
+
 int reel_layer_sync(reel_store *store, int64_t timeout_ns)
 {
-	return reel_store_sync(below(store), timeout_ns);
+	return reel_store_sync(reel_layer_below(store), timeout_ns);
 }
 
 int reel_layer_register(reel_store *store, void *memory, size_t bytes)
 {
-	return reel_store_register(below(store), memory, bytes);
+	return reel_store_register(reel_layer_below(store), memory, bytes);
 }
 
 void reel_layer_unregister(reel_store *store, void *memory, size_t bytes)
 {
-	reel_store_unregister(below(store), memory, bytes);
+	reel_store_unregister(reel_layer_below(store), memory, bytes);
 }
 
 void reel_store_close(reel_store *store)

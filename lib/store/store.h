@@ -31,6 +31,8 @@ struct reel_layer {
 
 /* Returns 0, or -EINVAL and its text if there is no store below. */
 int reel_layer_check(const reel_store *below);
+reel_store *reel_layer_below(reel_store *store);
+void reel_layer_drop(reel_store *store, struct reel_extent extent);
 int reel_layer_sync(reel_store *store, int64_t timeout_ns);
 int reel_layer_register(reel_store *store, void *memory, size_t bytes);
 void reel_layer_unregister(reel_store *store, void *memory, size_t bytes);
