@@ -59,27 +59,10 @@ static const struct planner *const planners[REEL_PLANNERS] = {
 	[REEL_ONLINE] = &reel_planner_online,
 };
 
-static bool all_planners_are_there(void)
-{
-	for (int p = 0; p < REEL_PLANNERS; p++)
-		if (!planners[p])
-			return false;
-	return true;
-}
-
 static const struct planner *planner_of(enum reel_planner planner)
 {
-	REEL_ASSERT_EXPENSIVE(all_planners_are_there());
+	REEL_ASSERT((unsigned)planner >= REEL_PLANNERS || planners[planner]);
 	return (unsigned)planner < REEL_PLANNERS ? planners[planner] : NULL;
-}
-
-static const char *problem_of_one_tier(const struct reel_tier *tier)
-{
-	if (tier->slots < 0)
-		return "a tier has less than 0 slots";
-	if (!reel_is_cost(tier->store_cost) || !reel_is_cost(tier->load_cost))
-		return "a cost of a tier is below 0, above 1e100 or no number";
-	return NULL;
 }
 
 /*
@@ -124,7 +107,8 @@ static const char *problem_of_steps(const struct planner *planner, int64_t steps
 
 #define UNKNOWN_FLAGS "flags must be REEL_REVERSE_AT_ONCE, or 0"
 
-static const char *problem_of_numbers(const struct reel_problem *problem)
+static const char *problem_of_numbers(const struct planner *planner,
+				      const struct reel_problem *problem)
 {
 	if (!reel_is_cost(problem->advance_cost) || !reel_is_cost(problem->record_cost) ||
 	    !reel_is_cost(problem->reverse_cost))
@@ -137,51 +121,29 @@ static const char *problem_of_numbers(const struct reel_problem *problem)
 		return "the period is above 2^40 steps";
 	if (problem->flags & ~REEL_REVERSE_AT_ONCE)
 		return UNKNOWN_FLAGS;
-	return NULL;
-}
-
-static const char *problem_of_tapes(const struct planner *planner,
-				    const struct reel_problem *problem)
-{
 	if (problem->flags & REEL_REVERSE_AT_ONCE && planner->keeps_tapes)
 		return "store-all and mixed keep the tapes of several steps, which "
 		       "REEL_REVERSE_AT_ONCE forbids: take another planner";
-	return NULL;
+	return reel_reserved_problem(problem->reserved, sizeof problem->reserved);
 }
 
 static const char *problem_of_tiers(const struct planner *planner,
 				    const struct reel_problem *problem)
 {
-	const char *wrong = NULL;
-
 	if (problem->tiers > REEL_MAX_TIERS)
 		return "there are more than 4 tiers";
-	if (problem->tiers < 1)
-		return planner == &store_all ? NULL : "there is no tier: give one, with its slots";
-	for (unsigned t = 0; t < problem->tiers && !wrong; t++)
-		wrong = problem_of_one_tier(&problem->tier[t]);
-	if (wrong || planner == &store_all)
-		return wrong;
-	return problem_of_slots(planner, problem);
-}
+	for (unsigned t = 0; t < problem->tiers; t++) {
+		const struct reel_tier *tier = &problem->tier[t];
 
-static const char *problem_of_reserved(const struct reel_problem *problem)
-{
-	return reel_reserved_problem(problem->reserved, sizeof problem->reserved);
-}
-
-static const char *problem_in_general(const struct planner *planner,
-				      const struct reel_problem *problem)
-{
-	const char *wrong = problem_of_steps(planner, problem->steps);
-
-	if (!wrong)
-		wrong = problem_of_numbers(problem);
-	if (!wrong)
-		wrong = problem_of_tapes(planner, problem);
-	if (!wrong)
-		wrong = problem_of_tiers(planner, problem);
-	return wrong ? wrong : problem_of_reserved(problem);
+		if (tier->slots < 0)
+			return "a tier has less than 0 slots";
+		if (!reel_is_cost(tier->store_cost) || !reel_is_cost(tier->load_cost))
+			return "a cost of a tier is below 0, above 1e100 or no number";
+	}
+	if (planner == &store_all)
+		return NULL;
+	return problem->tiers ? problem_of_slots(planner, problem)
+			      : "there is no tier: give one, with its slots";
 }
 
 const char *reel_plan_problem(enum reel_planner planner, const struct reel_problem *problem)
@@ -194,7 +156,11 @@ const char *reel_plan_problem(enum reel_planner planner, const struct reel_probl
 		return "there is no such planner";
 	if (!problem)
 		return "a plan needs a problem";
-	wrong = problem_in_general(of, problem);
+	wrong = problem_of_steps(of, problem->steps);
+	if (!wrong)
+		wrong = problem_of_numbers(of, problem);
+	if (!wrong)
+		wrong = problem_of_tiers(of, problem);
 	if (!wrong && of->problem)
 		wrong = of->problem(problem);
 	return wrong;

@@ -215,17 +215,24 @@ static const char *replay_store(struct replay *replay, const reel_action *action
 	return NULL;
 }
 
+/* Returns the slot of an action that holds its state; NULL: it does not, and *wrong says why. */
+static int64_t *held_slot_of(struct replay *replay, const reel_action *action, const char *if_empty,
+			     const char **wrong)
+{
+	int64_t *slot = slot_of(replay, action, wrong);
+
+	if (slot && (*slot == NO_STATE || *slot != action->first))
+		*wrong = *slot == NO_STATE ? if_empty : "the slot holds another state";
+	return *wrong ? NULL : slot;
+}
+
 static const char *replay_load(struct replay *replay, const reel_action *action)
 {
 	const char *wrong;
-	int64_t *slot = slot_of(replay, action, &wrong);
+	int64_t *slot = held_slot_of(replay, action, "a slot is loaded that is empty", &wrong);
 
 	if (!slot)
 		return wrong;
-	if (*slot == NO_STATE)
-		return "a slot is loaded that is empty";
-	if (*slot != action->first)
-		return "the slot holds another state";
 	replay->working = *slot;
 	replay->report->loads[action->tier]++;
 	replay->owes_drop = action->last_use;
@@ -236,14 +243,10 @@ static const char *replay_load(struct replay *replay, const reel_action *action)
 static const char *replay_drop(struct replay *replay, const reel_action *action)
 {
 	const char *wrong;
-	int64_t *slot = slot_of(replay, action, &wrong);
+	int64_t *slot = held_slot_of(replay, action, "a slot is dropped that is empty", &wrong);
 
 	if (!slot)
 		return wrong;
-	if (*slot == NO_STATE)
-		return "a slot is dropped that is empty";
-	if (*slot != action->first)
-		return "the slot holds another state";
 	*slot = NO_STATE;
 	replay->shelf[action->tier].in_use--;
 	REEL_ASSERT(replay->shelf[action->tier].in_use >= 0);
