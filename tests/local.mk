@@ -64,6 +64,7 @@ check_PROGRAMS += \
 	%D%/checkpoint/t-run-group \
 	%D%/plan/t-plan-count $(one_thread) \
 	%D%/plan/t-plan-tables $(one_thread) \
+	%D%/plan/t-plan-text $(one_thread) \
 	%D%/plan/t-plan-search $(one_thread) $(slow) \
 	%D%/plan/t-costs $(one_thread) \
 	%D%/plan/t-choose $(one_thread) \

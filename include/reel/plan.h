@@ -96,6 +96,33 @@ int reel_planner_by_name(const char *name, enum reel_planner *planner);
 const char *reel_action_name(enum reel_action_kind kind);
 
 /*
+ * Chooses the planner of a problem, and fills in what the problem leaves open, as all programs of
+ * Reel do that take a plan as a text. The caller has set the steps, and what else it knows.
+ *
+ *   binomial:SLOTS, online:SLOTS, disk-revolve:SLOTS
+ *   mixed:SLOTS:TAPE_STATES
+ *   multistage:SLOTS:STORE_SLOTS, hierarchical:SLOTS:STORE_SLOTS
+ *   two-level:SLOTS:PERIOD, periodic:SLOTS:PERIOD
+ *   store-all
+ *   all               the state before each step: two-level:1:1
+ *
+ * SLOTS is by default the square root of the number of steps, or 30 if that is not known;
+ * TAPE_STATES and PERIOD may be left out, too. A second tier costs 5 steps for each store and each
+ * load if the problem has no costs for it, and is unlimited where the text has no number for it.
+ * If the problem has tiers, they stay as they are, and the text is the name of a planner alone.
+ *
+ * NULL for the text is the default planner: REEL_BINOMIAL, or REEL_ONLINE where the number of steps
+ * is not known. Of a problem with two tiers it is REEL_TWO_LEVEL if there is a period; else
+ * REEL_PERIODIC where the number of steps is not known; else REEL_HIERARCHICAL if the second tier
+ * has costs, up to 1,000 steps and 256 slots; else REEL_MULTISTAGE.
+ *
+ * Returns 0, or -EINVAL with a text that names what is wrong; then nothing is changed. What
+ * reel_plan_open() refuses, such as too many slots, is not refused here. Any thread.
+ */
+int reel_problem_from_text(struct reel_problem *problem, enum reel_planner *planner,
+			   const char *text);
+
+/*
  * Opens a schedule, which is at the first action of the plan; the plan outlives it. Returns 0 or
  * -ENOMEM. NULL can be closed.
  */
