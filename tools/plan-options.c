@@ -11,7 +11,7 @@
 #include "plan.h"
 #include "verb.h"
 
-enum kind { FLAG, WHOLE, NUMBER, SIZE, RATE, PLANNER, STEP_COSTS, PATH };
+enum kind { FLAG, WHOLE, NUMBER, SIZE, RATE, STEP_COSTS, TEXT };
 
 /* A request describes a plan, or the costs by which a plan is chosen. */
 enum use { FOR_BOTH, FOR_PLAN, FOR_COSTS };
@@ -30,7 +30,7 @@ static const struct plan_option options[] = {
 	{"--actions", FLAG, FOR_BOTH, AT(actions)},
 	{"--steps", WHOLE, FOR_BOTH, AT(problem.steps)},
 	{"--workers", WHOLE, FOR_BOTH, AT(workers)},
-	{"--plot", PATH, FOR_BOTH, AT(plot)},
+	{"--plot", TEXT, FOR_BOTH, AT(plot)},
 	{"--slots", WHOLE, FOR_PLAN, AT(problem.tier[0].slots)},
 	{"--disk-slots", WHOLE, FOR_PLAN, AT(problem.tier[1].slots)},
 	{"--tape-states", WHOLE, FOR_PLAN, AT(problem.tape_states)},
@@ -39,7 +39,7 @@ static const struct plan_option options[] = {
 	{"--read-cost", NUMBER, FOR_PLAN, AT(problem.tier[1].load_cost)},
 	{"--record-cost", NUMBER, FOR_PLAN, AT(problem.record_cost)},
 	{"--reverse-cost", NUMBER, FOR_PLAN, AT(problem.reverse_cost)},
-	{"--planner", PLANNER, FOR_PLAN, 0},
+	{"--planner", TEXT, FOR_PLAN, AT(plan_text)},
 	{"--costs", STEP_COSTS, FOR_COSTS, 0},
 	{"--state-bytes", SIZE, FOR_COSTS, AT(costs.state_bytes)},
 	{"--tape-bytes", SIZE, FOR_COSTS, AT(costs.tape_bytes)},
@@ -132,14 +132,6 @@ static int set_rate(double *rate, const char *name, const char *text)
 	return 0;
 }
 
-static int set_planner(struct request *request, const char *name)
-{
-	request->has_planner = true;
-	if (reel_planner_by_name(name, &request->planner))
-		return plan_refuse("there is no planner ", name);
-	return 0;
-}
-
 /* Returns the cost that the text "record=0.3,..." begins with, or NULL. */
 static double *cost_named(struct request *request, const char *text, size_t length)
 {
@@ -188,11 +180,9 @@ static int set_value(struct request *request, const struct plan_option *option, 
 		return set_size(member, option->name, text);
 	case RATE:
 		return set_rate(member, option->name, text);
-	case PLANNER:
-		return set_planner(request, text);
 	case STEP_COSTS:
 		return set_step_costs(request, text);
-	case PATH:
+	case TEXT:
 		*(const char **)member = text;
 		break;
 	}
@@ -209,7 +199,9 @@ static void note_option(struct request *request, const struct plan_option *optio
 		request->cost_option = option->name;
 	if (option->offset == AT(problem.steps) && option->kind == WHOLE)
 		request->has_steps = true;
-	if (strcmp(option->name, "--disk-slots") == 0)
+	if (option->offset == AT(problem.tier[0].slots) && !request->problem.tiers)
+		request->problem.tiers = 1;
+	if (option->offset == AT(problem.tier[1].slots))
 		request->problem.tiers = 2;
 	if (option->offset >= AT(costs.tier[0]) && option->use == FOR_COSTS)
 		request->costs.tiers = 1;
@@ -223,8 +215,9 @@ static int check_request(struct request *request)
 		return plan_refuse(request->plan_option, " cannot be given with costs, which choose it");
 	if (request->workers > UINT16_MAX)
 		return plan_refuse("--workers", " takes at most 65535");
-	if (!request->has_planner)
-		request->planner = request->problem.tiers > 1 ? REEL_HIERARCHICAL : REEL_BINOMIAL;
+	if (!request->cost_option && reel_problem_from_text(&request->problem, &request->planner,
+							    request->plan_text))
+		return plan_refuse(reel_error_text(-EINVAL), "");
 	request->costs.steps = request->problem.steps;
 	request->costs.workers = (unsigned)request->workers;
 	return 0;
@@ -235,7 +228,7 @@ int plan_read_request(struct request *request, int count, char **words)
 	struct option names[OPTIONS + 1] = {0};
 	int i, status = 0;
 
-	*request = (struct request){.problem = {.tiers = 1}};
+	*request = (struct request){0};
 	for (i = 0; i < OPTIONS; i++)
 		names[i] = (struct option){options[i].name + 2, options[i].kind != FLAG, NULL, i + 1};
 	while (!status && (i = next_option(count, words, names)) != -1) {

@@ -12,13 +12,13 @@
 struct request {
 	struct reel_problem problem;
 	enum reel_planner planner;
+	const char *plan_text; /* as reel_problem_from_text() reads it; NULL: the default */
 	struct reel_costs costs;
 	int64_t workers;
 	const char *plot; /* NULL: none */
 	/* The first given option of those for a plan, and for a choice by cost; or NULL. */
 	const char *plan_option;
 	const char *cost_option;
-	bool has_planner;
 	bool has_steps;
 	bool json;
 	bool actions;

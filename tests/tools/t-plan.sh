@@ -70,8 +70,9 @@ claim 'a number that is none is refused' refuses 'whole number' --steps 10x --sl
 claim 'a number below 0 is refused' refuses 'whole number' --steps -1 --slots 3
 claim 'too large a number is refused' refuses 'whole number' --steps 99999999999999999999
 claim 'a cost that is none is refused' refuses 'takes a number' --steps 9 --read-cost dear
-claim 'an unknown planner is refused' refuses 'no planner revolve' --steps 9 --planner revolve
-claim 'no slots are refused' refuses 'give it one' --steps 10
+claim 'an unknown planner is refused' refuses 'no such planner' --steps 9 --planner revolve
+claim 'no slots are refused' refuses 'give it one' --steps 10 --slots 0
+claim 'slots are given once' refuses 'name the planner alone' --steps 10 --slots 3 --planner binomial:4
 claim 'too many slots are refused' refuses 'segments' --steps 10 --slots 5000
 claim 'a planner that needs a disk says so' refuses 'second tier' --steps 9 --slots 3 \
 	--planner periodic
@@ -86,12 +87,15 @@ claim 'too large a size is refused' refuses 'takes bytes' --steps 9 --memory 900
 claim 'a bandwidth that is none is refused' refuses 'bytes a second' --steps 9 --read-bandwidth x
 "$reel" plan --help >out
 ok $? 'reel plan --help succeeds'
-claim 'and describes --planner' grep -q -e '--planner NAME' out
+claim 'and describes --planner' grep -q -e '--planner TEXT' out
 
 claim 'binomial counts' gives 'planner=binomial advances=222 forward_steps=322 memory_stores=55
 	memory_loads=99 memory_peak_slots=10 peak_tape_steps=1 makespan_in_advances=422' \
 	--steps 100 --slots 10
 claim 'the same, in other forms' gives 'planner=binomial advances=222' --steps=1e2 --slots=10
+claim 'the same, by a text' gives 'planner=binomial advances=222' --steps 100 --planner binomial:10
+claim 'and by default' gives 'planner=binomial advances=222' --steps 100
+claim 'two tiers without costs' gives 'planner=multistage' --steps 100 --slots 3 --disk-slots 4
 claim 'a part of a step is refused' refuses 'whole number' --steps 1.5 --slots 3
 claim 'not a number is refused' refuses 'whole number' --steps nan --slots 3
 claim 'store-all counts' gives 'advances=0 forward_steps=50 peak_tape_steps=50' \
