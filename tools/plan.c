@@ -27,7 +27,7 @@ const char plan_help[] =
 	"  --planner TEXT    binomial:S or disk-revolve:S, for S states in memory;\n"
 	"                    multistage:S:D, hierarchical:S:D; two-level:S:P, periodic:S:P;\n"
 	"                    mixed:S:K; online:S, which is not told N in advance; store-all;\n"
-	"                    or all, a state for each step. Default: binomial, S the square\n"
+	"                    or all, a state for each step; default: binomial, S the square\n"
 	"                    root of N\n"
 	"  --slots S         room for S states in memory; --planner is then a name alone\n"
 	"  --disk-slots D    room for D states more, on a disk; default: hierarchical with\n"
