@@ -18,10 +18,13 @@ libreel_cuda_la_SOURCES =
 libreel_cuda_la_LIBADD = libreel-arena.la libreel-cuda-core.la libreel.la
 libreel_cuda_la_LDFLAGS = -version-info 0:0:0 -no-undefined $(NO_UNDEFINED_LDFLAGS) $(NO_DELETE_LDFLAGS)
 if HAVE_VERSION_SCRIPT
-libreel_cuda_la_LDFLAGS += -Wl,--version-script=$(srcdir)/%D%/libreel-cuda.map
+libreel_cuda_la_LDFLAGS += -Wl,--version-script=%D%/libreel-cuda.map
 libreel_cuda_la_DEPENDENCIES = libreel-arena.la libreel-cuda-core.la libreel.la %D%/libreel-cuda.map
+%D%/libreel-cuda.map: $(gpu_headers) $(map_tool)
+	$(write_map) -v set=REEL_CUDA_0.1 $(gpu_headers)
 endif
-EXTRA_DIST += %D%/README.md %D%/tape/README.md %D%/try.sh %D%/libreel-cuda.map
+CLEANFILES += %D%/libreel-cuda.map
+EXTRA_DIST += %D%/README.md %D%/tape/README.md %D%/try.sh
 
 # The tape for kernels: headers, and the host's side of its memory.
 gpu_headers = \

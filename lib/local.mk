@@ -167,9 +167,12 @@ libreel_la_SOURCES =
 libreel_la_LIBADD = libreel-core.la
 libreel_la_LDFLAGS = -version-info 0:0:0 -no-undefined $(NO_UNDEFINED_LDFLAGS) $(NO_DELETE_LDFLAGS)
 if HAVE_VERSION_SCRIPT
-libreel_la_LDFLAGS += -Wl,--version-script=$(srcdir)/%D%/libreel.map
+libreel_la_LDFLAGS += -Wl,--version-script=%D%/libreel.map
 libreel_la_DEPENDENCIES = libreel-core.la %D%/libreel.map
+%D%/libreel.map: $(core_headers) $(libreel_core_la_SOURCES) $(map_tool)
+	$(write_map) -v set=REEL_0.1 $(core_headers) $(libreel_core_la_SOURCES)
 endif
-EXTRA_DIST += %D%/libreel.map %D%/README.md %D%/os/README.md %D%/store/README.md \
+CLEANFILES += %D%/libreel.map
+EXTRA_DIST += %D%/README.md %D%/os/README.md %D%/store/README.md \
 	%D%/pool/README.md %D%/spill/README.md %D%/tape/README.md %D%/trace/README.md %D%/plan/README.md \
 	%D%/checkpoint/README.md

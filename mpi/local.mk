@@ -38,8 +38,11 @@ libreel_mpi_la_SOURCES =
 libreel_mpi_la_LIBADD = libreel-mpi-core.la libreel.la $(MPI_LIBS)
 libreel_mpi_la_LDFLAGS = -version-info 0:0:0 -no-undefined $(NO_UNDEFINED_LDFLAGS)
 if HAVE_VERSION_SCRIPT
-libreel_mpi_la_LDFLAGS += -Wl,--version-script=$(srcdir)/%D%/libreel-mpi.map
+libreel_mpi_la_LDFLAGS += -Wl,--version-script=%D%/libreel-mpi.map
 libreel_mpi_la_DEPENDENCIES = libreel-mpi-core.la libreel.la %D%/libreel-mpi.map
+%D%/libreel-mpi.map: $(mpi_headers) $(map_tool)
+	$(write_map) -v set=REEL_MPI_0.1 $(mpi_headers)
 endif
+CLEANFILES += %D%/libreel-mpi.map
 endif
-EXTRA_DIST += %D%/README.md %D%/libreel-mpi.map
+EXTRA_DIST += %D%/README.md

@@ -56,9 +56,12 @@ libreel_omp_la_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 libreel_omp_la_LIBADD = libreel-omp-core.la libreel.la -lm
 libreel_omp_la_LDFLAGS = -version-info 0:0:0 -no-undefined $(NO_UNDEFINED_LDFLAGS)
 if HAVE_VERSION_SCRIPT
-libreel_omp_la_LDFLAGS += -Wl,--version-script=$(srcdir)/%D%/libreel-omp.map
+libreel_omp_la_LDFLAGS += -Wl,--version-script=%D%/libreel-omp.map
 libreel_omp_la_DEPENDENCIES = libreel-omp-core.la libreel.la %D%/libreel-omp.map
+%D%/libreel-omp.map: $(omp_headers) $(map_tool)
+	$(write_map) -v set=REEL_OMP_0.1 $(omp_headers)
 endif
+CLEANFILES += %D%/libreel-omp.map
 # The verifier is loaded by LLVM's runtime of OpenMP, or before; it is linked with none.
 if BUILD_VERIFIER
 lib_LTLIBRARIES += libreel-verify.la
@@ -76,4 +79,4 @@ libreel_verify_la_LIBADD = libreel-omp.la libreel.la
 libreel_verify_la_LDFLAGS = -module -avoid-version -shared -no-undefined \
 	$(NO_UNDEFINED_LDFLAGS) $(NO_DELETE_LDFLAGS) -export-symbols-regex '^ompt_start_tool$$'
 endif
-EXTRA_DIST += %D%/README.md %D%/PATTERNS.md %D%/libreel-omp.map %D%/verifier/README.md
+EXTRA_DIST += %D%/README.md %D%/PATTERNS.md %D%/verifier/README.md

@@ -6,6 +6,7 @@
 #	function_count, function_name[i]   functions and variables that the header leaves to the library
 #	function_type[name]                "const char *"
 #	function_arguments[name]           "reel_plan **plan, int64_t steps"
+#	function_header[name]              "include/reel/plan.h"
 #	function_section[name]             the section of the header in which it stands
 #	struct_count, struct_name[i]       structs and enums, without those that have another one inside
 #	struct_members[name]               "int64_t steps; double cost[2];"; of an enum "REEL_A, REEL_B = 3"
@@ -138,6 +139,7 @@ function read_function(declaration,   name, at) {
 	if (name in function_type)
 		return
 	function_name[++function_count] = name
+	function_header[name] = FILENAME
 	function_section[name] = section
 	function_type[name] = squeezed(substr(declaration, 1, at - 1))
 	declaration = substr(declaration, at + length(name) + 1)

@@ -1,8 +1,16 @@
 # SPDX-License-Identifier: MIT
-# Writes the map of a shared library's symbols for the linker: what public headers declare has the
-# version `set`; what lib/ declares in a section "Exported as SET" has the version SET.
+# Writes the map of a shared library's symbols for the linker. What public headers leave to the library has the
+# version `set`. What only Reel's other libraries of the same release call has the version REEL_PRIVATE: headers
+# of lib/ declare it in a section "Exported as REEL_PRIVATE".
 #
-#	awk -f declarations.awk -f map.awk -v set=REEL_0.1 HEADER...
+#	awk -f declarations.awk -f map.awk -v set=REEL_0.1 FILE...
+
+# Of a list of sources the headers are read.
+BEGIN {
+	for (i = 1; i < ARGC; i++)
+		if (ARGV[i] !~ /\.h$/)
+			delete ARGV[i]
+}
 
 function sort_names(   i, k, name) {
 	for (i = 2; i <= function_count; i++) {
@@ -15,9 +23,14 @@ function sort_names(   i, k, name) {
 
 END {
 	sort_names()
-	printf "%s {\nglobal:\n", set
-	for (i = 1; i <= function_count; i++)
-		if (function_section[function_name[i]] !~ /^Exported as /)
-			printf "\t%s;\n", function_name[i]
-	print "local:\n\t*;\n};"
+	for (i = 1; i <= function_count; i++) {
+		name = function_name[i]
+		if (function_header[name] ~ /^include\//)
+			public = public "\t" name ";\n"
+		else if (function_section[name] == "Exported as REEL_PRIVATE")
+			private = private "\t" name ";\n"
+	}
+	printf "%s {\nglobal:\n%slocal:\n\t*;\n};\n", set, public
+	if (private != "")
+		printf "\nREEL_PRIVATE {\nglobal:\n%s};\n", private
 }

@@ -13,6 +13,8 @@
 
 #include "config.h"
 
+/* ---- Exported as REEL_PRIVATE ------------------------------------------------ */
+
 _Noreturn void reel_assertion_failed(const char *condition, const char *file, int line,
 				     const char *function);
 

@@ -5,6 +5,8 @@
 
 #include <reel/extend.h>
 
+/* ---- Exported as REEL_PRIVATE ------------------------------------------------ */
+
 /* NULL: not set, empty, or not to be trusted (a set-user-id program). */
 const char *reel_environment(const char *name);
 

@@ -8,6 +8,8 @@
 
 #include <reel/extend.h>
 
+/* ---- Exported as REEL_PRIVATE ------------------------------------------------ */
+
 /* A few words for an error of Reel's functions; for other errors what strerror() gives. */
 const char *reel_strerror(int error);
 

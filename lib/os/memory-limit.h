@@ -13,6 +13,8 @@ struct reel_memory_limit {
 	char source[512]; /* where the limit was read, as a message names it */
 };
 
+/* ---- Exported as REEL_PRIVATE ------------------------------------------------ */
+
 /*
  * The smallest of: what the control groups (version 1 or 2) of this process and all groups above
  * allow, and the physical memory, both divided by the ranks that an mpirun has started on this node;

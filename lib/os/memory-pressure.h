@@ -20,6 +20,8 @@ enum reel_pressure_event {
 	REEL_PRESSURE_GONE    /* the control group was removed: there will be no more events */
 };
 
+/* ---- Exported as REEL_PRIVATE ------------------------------------------------ */
+
 /*
  * Opens a trigger on memory.pressure of the control group of this process (version 2), else on
  * /proc/pressure/memory. There is none where the kernel has none, or refuses it; this is no error.

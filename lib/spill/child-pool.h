@@ -12,6 +12,8 @@
 
 struct reel_frame_listener;
 
+/* ---- Exported as REEL_PRIVATE ------------------------------------------------ */
+
 /*
  * pool-open.c: opens a pool whose frames are large slabs of the parent's, of `frame_bytes` each,
  * for parcels that are opened by reel_parcel_open_alone(). What is sealed is written to the store

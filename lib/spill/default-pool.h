@@ -4,6 +4,8 @@
 
 #include <reel/pool.h>
 
+/* ---- Exported as REEL_PRIVATE ------------------------------------------------ */
+
 /*
  * Like reel_pool_default(), but returns 0; -ENXIO, the store of the environment cannot be opened; or
  * what reel_pool_open() says. On failure *pool is NULL.

@@ -5,6 +5,8 @@
 
 #include <reel/tape.h>
 
+/* ---- Exported as REEL_PRIVATE ------------------------------------------------ */
+
 /*
  * Set the one listener of the process. The thread whose call fails calls `listener` when an error
  * of a lane's tape begins to stick. Any thread may set the listener.

@@ -72,6 +72,8 @@ enum reel_trace_kind {
 
 #define REEL_TRACE_ARGUMENTS 6
 
+/* ---- Exported as REEL_PRIVATE ------------------------------------------------ */
+
 extern _Atomic bool reel_trace_is_on;
 
 /*
@@ -110,6 +112,8 @@ void reel_trace_write(enum reel_trace_kind kind, uint64_t since, uint64_t now,
 
 #define REEL_TRACE(kind, since, ...)                                                               \
 	REEL_TRACE_UNTIL(reel_clock_ns(), REEL_TRACE_##kind, since, __VA_ARGS__)
+
+/* ---- Within libreel ------------------------------------------------------------- */
 
 /*
  * Opens the file that REEL_TRACE names, in the first call. Requires the lock of the list of pools.

@@ -27,13 +27,6 @@ if [ -d "$debian" ]; then
 		grep -qF "<!$profile>" "$debian/control" || echo "$profile"
 	done >unknown
 	is_empty unknown 'and it knows the build profiles that README.md names'
-
-	for map in lib/libreel mpi/libreel-mpi omp/libreel-omp gpu/libreel-cuda; do
-		sed -n '/^REEL_PRIVATE/q; s/^[[:space:]]*\(reel_[a-z0-9_]*\);$/\1/p' "$SOURCE_DIR/$map.map" | sort >exported
-		symbols=$debian/$(basename $map)0.symbols
-		sed -n 's/^ \(reel_[a-z0-9_]*\)@.*/\1/p' "$symbols" | sort | diff exported - >difference
-		is_empty difference "$(basename "$symbols") has what $map.map exports"
-	done
 fi
 
 # configure ignores options that it does not know.

@@ -41,6 +41,8 @@ static inline bool reel_group_is_alone(const struct reel_run_group *group)
 	return group->ranks <= 1;
 }
 
+/* ---- Exported as REEL_PRIVATE ------------------------------------------------ */
+
 /*
  * Opens a run on all processes of the group, collectively. The plan has to be the same on all of
  * them; all have restart files or none has; the states and the adjoint may differ in size. The

@@ -8,6 +8,8 @@
 
 #include <reel/plan.h>
 
+/* ---- Exported as REEL_PRIVATE ------------------------------------------------ */
+
 /*
  * Makes sure that `tape`, which is not the run's own, is empty after `reversed`: a REVERSE that
  * leaves no steps on the tape which are recorded and not reversed. Returns 0 or the tape's error,
