@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions that the module reel of reel.f90 calls, for everything that Fortran cannot call
+ * The functions that the module reel of reel.f90.in calls, for everything that Fortran cannot call
  * directly: inline functions of the headers, and functions that need the descriptor of an array.
  *
  *	values.c   scalars, bits and spans
@@ -23,7 +23,7 @@
 
 #include "../call-site.h"
 
-/* reel.f90 declares a tape, and a mark, as an array of integers of these sizes. */
+/* reel.f90.in declares a tape, and a mark, as an array of integers of these sizes. */
 _Static_assert(sizeof(reel_tape) <= 32 * sizeof(int64_t), "type(reel_tape) has room for a tape");
 _Static_assert(sizeof(reel_mark) == 14 * sizeof(int64_t), "type(reel_mark) is a mark");
 _Static_assert(_Alignof(reel_tape) <= _Alignof(int64_t), "type(reel_tape) is aligned for a tape");

@@ -70,8 +70,17 @@ nodist_fortran_DATA += %D%/reel_mpi.$(FC_MODEXT)
 endif
 endif
 CLEANFILES += %D%/reel.mod %D%/reel_mpi.mod %D%/reel_omp.mod
+
+# Made from templates, in which the variants of a procedure for several types are written once.
+%D%/reel.f90: %D%/reel.f90.in $(module_tool)
+	$(write_module) %D%/reel.f90.in
+%D%/reel_omp.f90: %D%/reel_omp.f90.in $(module_tool)
+	$(write_module) %D%/reel_omp.f90.in
+CLEANFILES += %D%/reel.f90 %D%/reel_omp.f90
 EXTRA_DIST += \
 	%D%/README.md \
+	%D%/reel.f90.in \
+	%D%/reel_omp.f90.in \
 	%D%/reel_mpi.F90 \
 	%D%/reel_omp.f90 \
 	%D%/libreel-fortran.map \

@@ -94,7 +94,7 @@ bool reel_fortran_look_bit(reel_tape *tape)
 
 /* ---- Spans ---- */
 
-/* Must be in the order of the constants in reel.f90. */
+/* Must be in the order of the constants in reel.f90.in. */
 #define SCALAR_TYPE(name, c_type, text, kind) {text, sizeof(c_type), _Alignof(c_type), kind},
 static const reel_type types[] = {SCALARS(SCALAR_TYPE)};
 
