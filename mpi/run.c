@@ -46,7 +46,7 @@ static int time_out(const struct group *group)
 
 static int largest(void *context, int64_t *values, int count)
 {
-	static const char call[] = "what the ranks agree on";
+	static const char call[] = "the agreement of the ranks";
 	struct group *group = context;
 	uint64_t end = group->watch_ns ? reel_clock_ns() + group->watch_ns : UINT64_MAX;
 	MPI_Request request;

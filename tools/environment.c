@@ -110,9 +110,9 @@ static void add_verdict(struct facts *facts, const struct reel_memory_limit *lim
 	reel_pool_get_stats(pool, &stats);
 	bytes = stats.hard_budget < limit->bytes ? stats.hard_budget : limit->bytes;
 	snprintf(text, sizeof text,
-		 "tapes may have %llu MiB of memory, less what the program takes; %s",
+		 "tapes may have %llu MiB of memory, minus the memory of the program; %s",
 		 (unsigned long long)(bytes >> 20),
-		 has_store ? "what exceeds that goes to the store"
+		 has_store ? "tape beyond that goes to the store"
 			   : "to keep more, set REEL_SPILL_DIR to a directory on a disk");
 	facts_add_text(facts, "verdict", text);
 }

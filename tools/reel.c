@@ -69,7 +69,7 @@ static int reject_verb(const char *word)
 {
 	const char *kind = word[0] == '-' ? "option" : "verb";
 
-	fprintf(stderr, "reel: unknown %s '%s'; 'reel --help' lists what there is\n", kind, word);
+	fprintf(stderr, "reel: unknown %s '%s'; see 'reel --help'\n", kind, word);
 	return EXIT_USAGE;
 }
 

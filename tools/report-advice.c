@@ -29,7 +29,7 @@ static const struct wait waits[] = {
 	 "longest. A larger budget keeps more of them in memory; on the way down the store is read ahead, so "
 	 "where it is busy all the time a faster one, or compression, helps as well."},
 	{WAITING_FOR_PUTS,
-	 "Threads waited %s s until the store had taken what they had written, %.0f %% of the time of the "
+	 "Threads waited %s s until the store had taken their data, %.0f %% of the time of the "
 	 "thread that waited longest: a faster store, or more slots in memory for the plan."},
 	{WAITING_FOR_THREADS,
 	 "Threads waited %s s for each other between phases, %.0f %% of the time of the thread that waited "
@@ -121,8 +121,8 @@ static int advise_on_store(const struct report *report, void (*say)(const char *
 
 	if (failed) {
 		snprintf(text, sizeof text,
-			 "The store failed %lld transfers. What could not be written stayed in memory, and "
-			 "what could not be read was asked for again; errors of the tapes say what was lost.",
+			 "The store failed %lld transfers. Slabs that could not be written stayed in memory, and "
+			 "failed reads were repeated; errors of the tapes name lost slabs.",
 			 (long long)failed);
 		say(text);
 		said++;

@@ -25,11 +25,11 @@ static void go_up(uint64_t location)
 	uint64_t bits = reel_adstack_tape.bits;
 
 	if (!reel_adstack.levels || reel_tape_bytes(reel_adstack_own()))
-		fail(location, "what was popped is gone; adStack_startRepeat() keeps it");
+		fail(location, "popped values are gone; adStack_startRepeat() keeps them");
 	reel_adstack_reset_repeat();
 	reel_adstack_tape.bits = bits;
 	if (reel_adstack_height() < location)
-		fail(location, "that is above what the repeat level protects");
+		fail(location, "the place is above the values that the repeat level protects");
 }
 
 static void go_down(uint64_t location)

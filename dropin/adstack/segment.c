@@ -127,7 +127,7 @@ static void leave(reel_adstack_segment **handle)
 		reel_adstack_fail(-EPERM,
 				  "reel_adstack_segment_leave: this is not the segment that this "
 				  "thread entered last; a task enters and leaves on one thread, so "
-				  "it must be tied, and leave what it entered last first");
+				  "it must be tied, and leave the last segment first");
 	end_look();
 	used_up = is_used_up();
 	if (used_up)

@@ -187,7 +187,7 @@ static int copy(struct enzyme_loop *loop, enum reel_action_kind kind, int64_t sl
 {
 	if (loop->action.kind != kind || loop->is_copied || slot_of(loop) != slot ||
 	    loop->action.first != step)
-		return reel_fail(-EPROTO, "slot %lld is not what the last action named",
+		return reel_fail(-EPROTO, "slot %lld is not the slot of the last action",
 				 (long long)slot);
 	loop->is_copied = true;
 	return reel_run_copy(loop->run, loop);

@@ -82,8 +82,7 @@ static PetscErrorCode get_numbers(struct settings *asked, option_items PetscOpti
 				  "TSTrajectorySetMaxUnitsDisk", asked->disk_slots,
 				  &asked->disk_slots, NULL));
 	PetscCall(PetscOptionsInt("-ts_trajectory_stride",
-				  "Steps between two checkpoints on disk, of which there are as many "
-				  "as it takes",
+				  "Steps between two checkpoints on disk, whose number has no limit",
 				  "TSTrajectorySetStride", asked->stride, &asked->stride, NULL));
 	PetscCall(PetscOptionsString("-ts_trajectory_memory_type", "Ignored", "", text, text,
 				     sizeof text, NULL));
@@ -112,7 +111,7 @@ static PetscErrorCode get_texts(struct settings *asked, option_items PetscOption
 				     "lz4,file or memory=2G, for example: see reel/store.h", "",
 				     asked->store, asked->store, sizeof asked->store, NULL));
 	PetscCall(PetscOptionsBool("-ts_trajectory_reel_audit",
-				   "Compare each solution with what it was when it was first reached",
+				   "Compare each repeated solution with the first one",
 				   "", asked->audits, &asked->audits, NULL));
 	PetscCall(PetscOptionsString("-ts_trajectory_reel_restart",
 				     "A file from which a program that was killed goes on", "",

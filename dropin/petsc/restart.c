@@ -241,8 +241,8 @@ static PetscErrorCode unvisit_vectors(struct trajectory *self, const struct save
 	PetscFunctionBegin;
 	PetscCall(visit_integral(&walk, self->ts));
 	PetscCheck(walk.bytes == saved->integral_bytes, PETSC_COMM_SELF, PETSC_ERR_FILE_UNEXPECTED,
-		   "Reel: the restart file '%s' is of a sweep with another integral: remove it to begin "
-		   "anew",
+		   "Reel: the restart file '%s' is of a sweep with another integral: remove it to start "
+		   "again",
 		   self->used.restart);
 	if (saved->next < 0)
 		PetscFunctionReturn(0);
@@ -257,11 +257,11 @@ static PetscErrorCode unpack_all(struct trajectory *self, const struct saved *sa
 	PetscFunctionBegin;
 	PetscCheck(saved->step_bytes == sizeof(struct step), PETSC_COMM_SELF,
 		   PETSC_ERR_FILE_UNEXPECTED,
-		   "Reel: the restart file '%s' is of another plug-in: remove it to begin anew",
+		   "Reel: the restart file '%s' is from another plug-in: remove it to start again",
 		   self->used.restart);
 	PetscCheck(saved->start == self->start, PETSC_COMM_SELF, PETSC_ERR_FILE_UNEXPECTED,
 		   "Reel: the restart file '%s' is of a sweep that began with another solution, time, "
-		   "step size or right-hand side: remove it to begin anew",
+		   "step size or right-hand side: remove it to start again",
 		   self->used.restart);
 	PetscCall(unpack_tables(self, saved));
 	PetscCall(unvisit_vectors(self, saved));
@@ -415,11 +415,11 @@ static PetscErrorCode check_gradients(const struct trajectory *self, TS ts,
 	PetscCallMPI(MPI_Allreduce(&fits, &fit, 1, MPIU_BOOL, MPI_LAND, self->comm));
 	PetscCheck(fit, self->comm, PETSC_ERR_FILE_UNEXPECTED,
 		   "Reel: the restart file '%s' is of an adjoint solve with other gradients: remove it "
-		   "to begin anew",
+		   "to start again",
 		   self->used.restart);
 	PetscCheck(number - saved->next < ts->adjoint_max_steps, self->comm, PETSC_ERR_SUP,
-		   "Reel: the restart file '%s' is of an adjoint solve in several parts, which is not "
-		   "gone on with: remove it to begin anew",
+		   "Reel: the restart file '%s' is of an adjoint solve in several parts, which cannot "
+		   "resume: remove it to start again",
 		   self->used.restart);
 	PetscFunctionReturn(0);
 }

@@ -150,7 +150,7 @@ static PetscErrorCode keep_planned(TSTrajectory tj, TS ts, PetscInt number, Vec 
 	PetscCheck(is_last || !*self->used.restart, self->comm, PETSC_ERR_SUP,
 		   "Reel: -ts_trajectory_reel_restart: before step %" PetscInt_FMT
 		   " the program has set the clock, or TSSolve() has ended, and a restart file does "
-		   "not have what has changed then",
+		   "not have these changes",
 		   number - 1);
 	PetscCall(reel_petsc_keep(tj, ts, number, X, PETSC_TRUE));
 	PetscFunctionReturn(0);

@@ -338,8 +338,8 @@ static const char *problem_of_disk_revolve(const struct reel_problem *problem)
 	if (problem->tiers < 2)
 		return "a second tier is needed, one without limit";
 	if (problem->tier[problem->tiers - 1].slots < problem->steps - 1)
-		return "the last tier needs as many slots as there are steps; hierarchical has no "
-		       "such need";
+		return "the last tier needs a slot for each step; the planner hierarchical does "
+		       "not";
 	if (problem->steps > 1 && !reel_plan_slots_of(problem, problem->tiers - 1))
 		return "no tier but the last has a slot: give one to the first";
 	return problem_of_tiers(problem);

@@ -192,9 +192,9 @@ static void read_environment(void)
 		return;
 	reel_environment_refuse(store_variable(), store_value(),
 				reel_store_memory_bytes(store_text())
-					? "what it keeps in memory is more than the system allows; "
+					? "its memory exceeds the limit of the system; "
 					  "nothing is stored now"
-					: "a store needs a budget, set REEL_BUDGET, too; nothing is "
+					: "a store needs a budget: also set REEL_BUDGET; nothing is "
 					  "stored now");
 	spill_directory = store_description = NULL;
 }

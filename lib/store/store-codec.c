@@ -395,7 +395,7 @@ int reel_store_codec_open(reel_store **store, reel_store *below,
 	(void)below;
 	(void)options;
 	return reel_fail(-ENOTSUP, "this library was built without LZ4: "
-				   "install liblz4-dev and configure it anew");
+				   "install liblz4-dev and configure it again");
 }
 
 #endif

@@ -97,7 +97,7 @@ static int read_words(const char *description, struct words *words)
 	}
 	if (words->word[words->count - 1].kind == LZ4_LAYER)
 		return reel_fail(-EINVAL, "lz4 is the last word: "
-					  "add what it compresses for, as in lz4,file");
+					  "add a store to compress for, as in lz4,file");
 	return 0;
 }
 

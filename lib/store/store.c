@@ -42,7 +42,7 @@ const char *reel_store_strerror(int error)
 	case -EBADF:
 		return "the program has closed the descriptor of the file, which it did not open";
 	case -EBADMSG:
-		return "it is not what was put there";
+		return "it returned other bytes than were put";
 	case -ECHILD:
 		return "in the child of a fork the store is its parent's";
 	default:

@@ -51,7 +51,7 @@ static void report_loss(reel_tape *tape, int error)
 {
 	reel_tape_fail_out_of_step(tape, error,
 				   "slab %u of the tape could not be read back from the store: %s; "
-				   "what is on it and below it is lost",
+				   "all values on it and below it are lost",
 				   (unsigned)tape->slab->slab_index, reel_store_strerror(error));
 }
 

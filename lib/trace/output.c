@@ -97,8 +97,6 @@ void reel_output_refuse(const char *variable, const char *path, int error)
 	const char *why = strerror(-error);
 
 	if (error == -EEXIST)
-		why = strcmp(variable, "REEL_TRACE")
-			      ? "what has this name is no profile; choose another name"
-			      : "what has this name is no trace; choose another name";
+		why = "another kind of file has this name; choose another name";
 	reel_environment_refuse(variable, path, why);
 }

@@ -29,8 +29,8 @@ int reel_mpi_check_unused(const struct reel_mpi_request *request, const char *ca
 {
 	if (request->mode == REEL_MPI_NULL)
 		return 0;
-	return reel_fail(-EINVAL, "%s: the request is in use; in the reverse sweep that of a "
-				  "collective call is null",
+	return reel_fail(-EINVAL, "%s: the request is in use; in the reverse sweep the request "
+				  "of a collective call is null",
 			 call);
 }
 

@@ -153,7 +153,7 @@ static void add_named(struct ranges *ranges, MPI_Aint offset, MPI_Datatype type)
 		return;
 	MPI_Type_get_name(type, name, &length);
 	ranges->error = reel_fail(-ENOTSUP,
-				  "what is sent as %s has no known adjoint; send it with the type "
+				  "data sent as %s has no known adjoint; send it with the type "
 				  "of its numbers, or by MPI's own call if it needs no adjoint",
 				  name);
 }

@@ -103,7 +103,7 @@ int reel_mpi_checks_left(const struct reel_mpi_attached *attached)
 	else
 		snprintf(which, sizeof which, "the last call, %s", checks->call_site);
 	return reel_fail(-EBADMSG, "rank %d: %lld message%s and %lld collective call%s were recorded and "
-				   "not reversed: %s; adjoints lack what they would have sent",
+				   "not reversed: %s; adjoints lack their contributions",
 			 attached->rank, (long long)messages, messages == 1 ? "" : "s",
 			 (long long)calls, calls == 1 ? "" : "s", which);
 }
@@ -345,8 +345,8 @@ static int pop_call_note(const struct reel_mpi_attached *attached, reel_tape *ta
 		*note = (struct reel_mpi_call_note){0};
 		if (error && !reel_mpi_is_lost(attached, tape))
 			return 0;
-		return reel_fail(-EBADMSG, "rank %d, %s: %s reverses %s, and what is on the tape is "
-					   "not the note of a call",
+		return reel_fail(-EBADMSG, "rank %d, %s: %s reverses %s, but the last entry on the "
+					   "tape is not the note of a call",
 				 attached->rank, own->call_site, call, describe(own, NULL, here));
 	}
 	own->serial = note->serial;
@@ -458,16 +458,16 @@ static int compare_header(const struct reel_mpi_message *m, const struct reel_mp
 				 header->text);
 	if (header->numbers == reel_mpi_numbers_of(m) && header->kinds != reel_mpi_kinds_of(m))
 		return reel_fail(-EBADMSG, "rank %d, %s: the adjoint of a send of numbers (%s) to "
-					   "rank %d, tag %d, meets rank %d, %s: that of a receive of "
-					   "numbers (%s)",
+					   "rank %d, tag %d, meets rank %d, %s: the adjoint of a "
+					   "receive of numbers (%s)",
 				 m->attached->rank, m->call_site,
 				 reel_mpi_kinds_name(reel_mpi_kinds_of(m)), m->peer, m->tag, m->peer,
 				 header->text, reel_mpi_kinds_name(header->kinds));
 	if (header->numbers == reel_mpi_numbers_of(m) && (!numbered || header->serial == m->serial))
 		return 0;
 	return reel_fail(-EBADMSG, "rank %d, %s: the adjoint of a send of %lld numbers to rank %d, "
-				   "tag %d, message %llu of these, meets rank %d, %s: that of a receive "
-				   "of %lld numbers, message %llu; the ranks do not reverse their calls "
+				   "tag %d, message %llu of these, meets rank %d, %s: the adjoint of a "
+				   "receive of %lld numbers, message %llu; the ranks do not reverse their calls "
 				   "in the same order",
 			 m->attached->rank, m->call_site, (long long)reel_mpi_numbers_of(m),
 			 m->peer, m->tag, (unsigned long long)m->serial, m->peer, header->text,

@@ -34,8 +34,8 @@ static int time_out(const struct reel_mpi_message *m, enum reel_mpi_wait what)
 		error = reel_fail(-ETIMEDOUT, "rank %d, %s: %s() has waited %g s for the other ranks of "
 					      "the communicator%s",
 				  m->attached->rank, m->call_site, m->call, seconds,
-				  m->forward ? ", to note what they have; all ranks need a tape for "
-					       "this operation, or none has one"
+				  m->forward ? ", to note their operands; all ranks need a tape for "
+					       "this operation, or no rank passes one"
 					     : "");
 	else
 		error = reel_fail(-ETIMEDOUT, "rank %d, %s: %s() has waited %g s for %s rank %d, tag %d",

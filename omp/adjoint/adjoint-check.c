@@ -123,7 +123,7 @@ bool reel_adjoint_check_use(reel_adjoint *adjoint, unsigned lane, size_t first, 
 	if (first > adjoint->n || n > adjoint->n - first) {
 		reel_adjoint_fail(adjoint, -ERANGE,
 				  "%s: lane %u uses %zu elements from index %zu, and there are "
-				  "%zu; what was to be added there is dropped",
+				  "%zu; the addition is dropped",
 				  adjoint->name, lane, n, first, adjoint->n);
 		return false;
 	}

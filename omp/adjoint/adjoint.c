@@ -276,7 +276,7 @@ int reel_adjoint_begin(reel_adjoint *adjoint, unsigned lanes)
 	if (!lanes || lanes > REEL_ADJOINT_MAX_LANES)
 		return reel_fail(-EINVAL, "a sweep has 1 to REEL_ADJOINT_MAX_LANES lanes");
 	if (make_lanes(adjoint, lanes))
-		return reel_fail(-ENOMEM, "there is no memory for so many lanes");
+		return reel_fail(-ENOMEM, "no memory for the lanes of an adjoint array");
 	error = choose_policy(adjoint, lanes);
 	if (error)
 		return error;

@@ -331,7 +331,7 @@ static const char *problem_of(const reel_run *run, const struct reel_omp_options
 	if (!model->advance)
 		return "the run is driven by the program (reel_run_next()): nothing looks ahead";
 	if (options->threads < 0)
-		return "threads must be at least 1, or 0 for as many as OpenMP chooses";
+		return "threads must be at least 1, or 0 for the number that OpenMP chooses";
 	if (options->tapes > REEL_OMP_MAX_TAPES)
 		return "tapes must be at most REEL_OMP_MAX_TAPES";
 	if (!options->open_state != !options->close_state)

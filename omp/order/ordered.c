@@ -82,7 +82,7 @@ static void fail_to_come(reel_lane *lane)
 		reel_lane_fail(lane, error,
 			       "its turn never comes, since no lane can go on: end each turn by "
 			       "reel_ordered_done(), end each phase in all lanes, and reverse a region "
-			       "around others that have turns with as many threads as lanes");
+			       "around regions with turns with one thread for each lane");
 	else if (error)
 		reel_lane_fail(lane, error, "its turn never comes: another lane has failed");
 	else

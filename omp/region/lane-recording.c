@@ -95,7 +95,7 @@ int reel_lane_freeze(reel_lane *lane, reel_lane_recording **recording)
 	frozen = freeze(lane);
 	if (!frozen) {
 		reel_lane_fail(lane, -ENOMEM,
-			       "freeze refused: out of memory; what was recorded is lost");
+			       "freeze refused: out of memory; the recording is lost");
 		return -ENOMEM;
 	}
 	reel_lane_close(lane);

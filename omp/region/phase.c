@@ -112,7 +112,7 @@ static void check_reversed(reel_lane *lane)
 	if (lane->ahead)
 		reel_lane_fail(lane, -EBADMSG,
 			       "a loop was begun in a reverse sweep and is not reversed: REEL_FOR_REVERSE "
-			       "or reel_loop_reverse() go through what was recorded");
+			       "or reel_loop_reverse() reverse a recorded loop");
 	else if (height != lane->height)
 		report_height(lane, height);
 	else if (notes_are_left(lane))

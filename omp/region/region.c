@@ -171,8 +171,8 @@ reel_region *reel_region_begin(reel_lane *parent, int lanes)
 	if (region->state == REEL_REGION_DEAD)
 		return region;
 	if (lanes < 0) {
-		reel_lane_fail(parent, -EINVAL, "a region of %d lanes: at least 1, or 0 for as many "
-			       "as there are threads", lanes);
+		reel_lane_fail(parent, -EINVAL, "a region of %d lanes: at least 1, or 0 for one lane per "
+			       "thread", lanes);
 		lanes = 1;
 	}
 	atomic_store_explicit(&region->lanes, lanes, memory_order_relaxed);

@@ -344,8 +344,8 @@ static const void *pop_span(reel_worker *worker, const void *argument, bool all_
 	if (!is_bounded || reel_lane_height(tape) >= region->height)
 		return span;
 	reel_lane_fail(region->parent, -EBADMSG,
-		       "a collective span is popped at %s where the region pushed none: pop as many "
-		       "as were pushed", pop->call_site);
+		       "a collective span is popped at %s where the region pushed none: pop one "
+		       "span for each that was pushed", pop->call_site);
 	return NULL;
 }
 

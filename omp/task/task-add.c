@@ -173,7 +173,7 @@ static void add_in_turn(reel_lane *lane, const void *address, void *array, const
 		add_kept(adder);
 		add(array, values, n, size);
 	} else if (!keep(adder, array, values, n, size)) {
-		reel_lane_fail(lane, -ENOMEM, "no memory to keep what a task adds");
+		reel_lane_fail(lane, -ENOMEM, "no memory to keep the additions of a task");
 	}
 }
 

@@ -143,7 +143,7 @@ static void check_barrier(const struct task *task, struct part *part)
 	    !recorded_before_barrier(part))
 		return;
 	report(ERROR, part->barrier_at,
-	       "a barrier without a phase: what lanes recorded before it and after it would be "
+	       "a barrier without a phase: the records of lanes before and after it would be "
 	       "reversed together; call reel_worker_phase(), or reel_lane_phase() after the "
 	       "barrier");
 	part->barrier_at = NULL;

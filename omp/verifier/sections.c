@@ -61,7 +61,7 @@ void order_noted(struct task *task, const reel_event *event)
 	if (!task->sections)
 		report(WARNING, event->caller,
 		       "reel_ordered_note() outside of a critical section, a lock or ordered: nothing "
-		       "says who is first");
+		       "decides which lane is first");
 	else if (task->sections <= MAX_SECTIONS)
 		task->section[task->sections - 1].noted = true;
 }
@@ -71,8 +71,8 @@ void order_awaited(struct task *task, const reel_event *event)
 	task_uses(task, event->lane, event->caller);
 	if (task->sections)
 		report(ERROR, event->caller,
-		       "reel_ordered_await() within a critical section, or with a lock: who comes before "
-		       "may be kept out by it for ever; the reverse sweep needs none");
+		       "reel_ordered_await() within a critical section, or with a lock: an "
+		       "earlier turn may wait for it for ever; the reverse sweep needs no section");
 }
 
 /* ---- Worksharing ---- */
@@ -92,11 +92,11 @@ static void check_loop(const struct task *task)
 	if (task->work_dynamic && !task->work_ordered)
 		report(ERROR, task->work_at,
 		       "a lane recorded in a loop that OpenMP deals out as threads come: the reverse "
-		       "sweep cannot know who did what; use REEL_FOR");
+		       "sweep cannot know which lane had which iterations; use REEL_FOR");
 	else
 		report(WARNING, task->work_at,
-		       "a lane recorded in a worksharing loop of OpenMP: only as many threads can "
-		       "reverse it; use REEL_FOR");
+		       "a lane recorded in a worksharing loop of OpenMP: its reverse needs the same "
+		       "number of threads; use REEL_FOR");
 }
 
 void work_ends(struct task *task, ompt_work_t kind)

@@ -187,8 +187,8 @@ void task_depends(struct task *task, const ompt_dependence_t *dependence, int co
 			       "given: the reverse sweep does not wait for it", address);
 		else if (writes(dependence[i].dependence_type) && same->kind != REEL_TASK_OUT)
 			report(WARNING, task->at,
-			       "a depend clause says that a task writes (%p) what reel_task_begin() was "
-			       "told that it reads", address);
+			       "by a depend clause a task writes to an address (%p) that reel_task_begin() "
+			       "was given as read", address);
 	}
 }
 
@@ -228,7 +228,7 @@ void task_uses(struct task *task, reel_lane *lane, const void *at)
 	if (implicit && part_with(implicit, lane))
 		report(ERROR, at,
 		       "a task uses the lane of the thread that runs it: another thread may run it, "
-		       "or what is left of it; give it a lane of its own by reel_task_begin()");
+		       "or the rest of it; give it a lane of its own by reel_task_begin()");
 	else if (task->used && task->used != lane)
 		report(ERROR, at,
 		       "a task goes on with another lane than it began with: take it from a variable "

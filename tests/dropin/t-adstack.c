@@ -478,9 +478,9 @@ static void test_errors(void)
 	ok(says(failure(end_no_level), "adStack_endRepeat: no repeat level is open"),
 	   "the end of a level that did not begin");
 	ok(says(failure(go_up_without_a_level),
-		"setCurLocation(24) with 16 bytes on the stack: what was popped is gone"),
+		"setCurLocation(24) with 16 bytes on the stack: popped values are gone"),
 	   "a location that was left for good");
-	ok(says(failure(go_above_a_level), "above what the repeat level protects"),
+	ok(says(failure(go_above_a_level), "above the values that the repeat level protects"),
 	   "one above a repeat level");
 	pool = stack_on(&tight);
 	ok(says(failure(push_beyond_the_budget), "hard budget of 32768"),

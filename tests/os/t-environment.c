@@ -348,7 +348,7 @@ static void a_store_larger_than_memory_is_refused(void)
 	dup2(file, STDERR_FILENO);
 	ok(!stats_of(reel_pool_default()).written_bytes, "the default pool is there");
 	said_on_stderr(text, sizeof text, file);
-	ok(strstr(text, " is ignored: what it keeps in memory is more than the system allows"),
+	ok(strstr(text, " is ignored: its memory exceeds the limit of the system"),
 	   "the reason is said: %s", text);
 }
 

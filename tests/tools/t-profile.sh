@@ -263,7 +263,7 @@ ok $? 'a file that is not there'
 [ $? -eq 1 ] && grep -q "'push.c' is no profile; run the program with REEL_PROFILE" err
 ok $? 'a file that is no profile'
 REEL_PROFILE=push.c ./push 2>err
-[ $? -eq 0 ] && grep -q 'REEL_PROFILE=push.c is ignored: what has this name is no profile' err &&
+[ $? -eq 0 ] && grep -q 'REEL_PROFILE=push.c is ignored: another kind of file has this name' err &&
 	grep -q three push.c
 ok $? 'which is not overwritten'
 end

@@ -817,8 +817,8 @@ static void test_refusals(void)
 	tap_case("what REEL_TRACE may not be");
 	fputs("figures", file);
 	fclose(file);
-	ok(says("results", "checkpoint", "REEL_TRACE=results is ignored: what has this name is no "
-					 "trace; choose another name"),
+	ok(says("results", "checkpoint", "REEL_TRACE=results is ignored: another kind of file has "
+					 "this name; choose another name"),
 	   "another file");
 	file = fopen("results", "r");
 	ok(file && fgets(text, sizeof text, file) && !strcmp(text, "figures"), "it is as it was");

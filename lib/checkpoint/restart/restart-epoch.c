@@ -130,10 +130,10 @@ static int explain_no_epoch(const reel_run *run, const struct found *found)
 		return error;
 	if (!has(found, complete))
 		return reel_fail(-EBADMSG, "restart file %s of rank %d is missing or damaged: put "
-					   "it back, or remove those of all ranks",
+					   "it back, or remove the files of all ranks",
 				 reel_restart_path(run, (uint64_t)complete), run->group.rank);
 	return reel_fail(-EBADMSG, "the restart file of rank %d is missing or damaged: put it back, "
-				   "or remove those of all ranks", (int)lacking - 1);
+				   "or remove the files of all ranks", (int)lacking - 1);
 }
 
 int reel_restart_find_epoch(reel_run *run)

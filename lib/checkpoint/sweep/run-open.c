@@ -64,8 +64,8 @@ static const char *problem_with_options(const reel_plan *plan,
 	if (options->flags & ~(REEL_RUN_AUDIT | REEL_RUN_COPIES))
 		return "flags must be made of REEL_RUN_AUDIT and REEL_RUN_COPIES";
 	if (options->flags & REEL_RUN_COPIES && (options->flags & REEL_RUN_AUDIT || options->restart))
-		return "REEL_RUN_COPIES is neither for REEL_RUN_AUDIT nor for restart files, which "
-		       "need the state at other times, too";
+		return "REEL_RUN_COPIES excludes REEL_RUN_AUDIT and restart files, which also need "
+		       "the state at other times";
 	if (options->puts > REEL_MAX_PUTS || options->gets > REEL_MAX_PUTS)
 		return "puts and gets must be at most 64";
 	problem = reel_reserved_problem(options->reserved, sizeof options->reserved);
@@ -101,8 +101,8 @@ static const char *problem_with_parts(const reel_model *model,
 {
 	if ((options->state_parts && !options->state_part) ||
 	    (options->adjoint_parts && !options->adjoint_part))
-		return "state_part and adjoint_part have as many parts as state_parts and "
-		       "adjoint_parts say";
+		return "state_parts and adjoint_parts are the numbers of parts in state_part and "
+		       "adjoint_part: a list is missing";
 	if (options->state_parts && (model->advance || model->save))
 		return "a state in parts has no save() and load(), and its run is driven: the model "
 		       "has no advance(), record() and reverse()";
@@ -143,11 +143,11 @@ static const char *problem_with_arguments(const reel_plan *plan, const reel_mode
 		return "a run needs a plan";
 	if (options->restart && !options->adjoint_bytes && !options->adjoint_parts &&
 	    !options->packed_bytes)
-		return "a restart file needs adjoint_bytes, of what reverse() adds to";
+		return "a restart file needs adjoint_bytes, the size of the adjoint";
 	if (!options->save_adjoint != !options->load_adjoint)
 		return "a run has both save_adjoint() and load_adjoint(), or neither";
 	if (options->packed_bytes && (options->adjoint_bytes || !options->save_adjoint))
-		return "packed_bytes() says what save_adjoint() packs, and adjoint_bytes is 0 then";
+		return "packed_bytes() is the size that save_adjoint() packs: set adjoint_bytes to 0";
 	problem = problem_with_options(plan, options);
 	if (!problem)
 		problem = problem_with_model(model, options);
