@@ -44,7 +44,8 @@ build_with() {
 	done
 	libraries="-L$BUILD_DIR/.libs -Wl,-rpath,$BUILD_DIR/.libs -lreel -lm"
 	mkdir library patterns
-	(cd library && "$1" $flags -c "$SOURCE_DIR"/omp/[!v]*/*.c "$SOURCE_DIR/tests/tap/tap.c") &&
+	(cd library && "$1" $flags -c "$SOURCE_DIR"/omp/[!v]*/*.c "$SOURCE_DIR/lib/os/os.c" \
+		"$SOURCE_DIR/tests/tap/tap.c") &&
 		(cd patterns && "$1" $flags -c "$SOURCE_DIR"/examples/omp/*.c) &&
 		"$1" $flags "$SOURCE_DIR/tests/omp/t-omp-patterns.c" -o t-omp-patterns \
 			patterns/*.o library/*.o $libraries &&
