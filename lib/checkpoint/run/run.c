@@ -107,28 +107,16 @@ struct reel_run_counts reel_run_get_counts(const reel_run *run)
 	struct reel_run_counts counts;
 
 	/* Relaxed is enough, for all: counters, which order nothing. */
-	counts.advanced = atomic_load_explicit(&run->advanced, memory_order_relaxed);
-	counts.recorded = atomic_load_explicit(&run->recorded, memory_order_relaxed);
-	counts.reversed = atomic_load_explicit(&run->reversed, memory_order_relaxed);
-	for (unsigned tier = 0; tier < REEL_MAX_TIERS; tier++) {
-		counts.stores[tier] = atomic_load_explicit(&run->stores[tier],
-							   memory_order_relaxed);
-		counts.loads[tier] = atomic_load_explicit(&run->loads[tier], memory_order_relaxed);
-	}
+	for (unsigned i = 0; i < REEL_RUN_COUNTS; i++)
+		counts.of[i] = atomic_load_explicit(&run->counts[i], memory_order_relaxed);
 	return counts;
 }
 
 void reel_run_set_counts(reel_run *run, const struct reel_run_counts *counts)
 {
 	/* Relaxed, all: no other thread carries actions out now. */
-	atomic_store_explicit(&run->advanced, counts->advanced, memory_order_relaxed);
-	atomic_store_explicit(&run->recorded, counts->recorded, memory_order_relaxed);
-	atomic_store_explicit(&run->reversed, counts->reversed, memory_order_relaxed);
-	for (unsigned tier = 0; tier < REEL_MAX_TIERS; tier++) {
-		atomic_store_explicit(&run->stores[tier], counts->stores[tier],
-				      memory_order_relaxed);
-		atomic_store_explicit(&run->loads[tier], counts->loads[tier], memory_order_relaxed);
-	}
+	for (unsigned i = 0; i < REEL_RUN_COUNTS; i++)
+		atomic_store_explicit(&run->counts[i], counts->of[i], memory_order_relaxed);
 }
 
 /* ---- Copies of the state ---- */
@@ -207,9 +195,9 @@ void reel_run_get_stats(reel_run *run, struct reel_run_stats *stats)
 	struct reel_run_counts counts = reel_run_get_counts(run);
 
 	*stats = (struct reel_run_stats){
-		.advanced = counts.advanced,
-		.recorded = counts.recorded,
-		.reversed = counts.reversed,
+		.advanced = (int64_t)counts.of[REEL_ACTION_ADVANCE],
+		.recorded = (int64_t)counts.of[REEL_ACTION_RECORD],
+		.reversed = (int64_t)counts.of[REEL_ACTION_REVERSE],
 		/* Relaxed, all: counters, which order nothing. */
 		.peak_tape_bytes =
 			atomic_load_explicit(&run->peak_tape_bytes, memory_order_relaxed),
@@ -223,7 +211,7 @@ void reel_run_get_stats(reel_run *run, struct reel_run_stats *stats)
 		.saves = run->saves,
 		.failed_saves = run->failed_saves,
 	};
-	memcpy(stats->stores, counts.stores, sizeof stats->stores);
-	memcpy(stats->loads, counts.loads, sizeof stats->loads);
+	memcpy(stats->stores, &counts.of[REEL_RUN_STORES], sizeof stats->stores);
+	memcpy(stats->loads, &counts.of[REEL_RUN_LOADS], sizeof stats->loads);
 	reel_snapshots_get_stats(&run->snapshots, stats);
 }

@@ -44,10 +44,21 @@ enum reel_run_request {
 	REEL_REQUEST_END = 4     /* the sweep ends when it is saved */
 };
 
-/* Numbers of steps of the model, and of stores and loads of each tier. */
+/* ADVANCE, RECORD and REVERSE. */
+#define REEL_PIECE_KINDS 3
+
+/*
+ * Numbers of steps of the model by the kind of piece, and of stores and loads by tier: indices into
+ * the counts of a run, which a restart file has.
+ */
+enum {
+	REEL_RUN_STORES = REEL_PIECE_KINDS,
+	REEL_RUN_LOADS = REEL_RUN_STORES + REEL_MAX_TIERS,
+	REEL_RUN_COUNTS = REEL_RUN_LOADS + REEL_MAX_TIERS
+};
+
 struct reel_run_counts {
-	int64_t advanced, recorded, reversed;
-	uint64_t stores[REEL_MAX_TIERS], loads[REEL_MAX_TIERS];
+	uint64_t of[REEL_RUN_COUNTS];
 };
 
 /* The sweep that is under way: where it stands, and the arguments that it was begun with. */
@@ -67,9 +78,6 @@ struct reel_sweep {
 	bool ends;         /* reel_run_end_loop() was called */
 	int error;         /* what reel_run_stop() was called with */
 };
-
-/* ADVANCE, RECORD and REVERSE. */
-#define REEL_PIECE_KINDS 3
 
 struct reel_run {
 	const reel_plan *plan;
@@ -130,8 +138,7 @@ struct reel_run {
 	bool plan_is_traced;
 
 	/* Counters, relaxed everywhere: no thread reads other memory because of their values. */
-	_Atomic int64_t advanced, recorded, reversed;
-	_Atomic uint64_t stores[REEL_MAX_TIERS], loads[REEL_MAX_TIERS];
+	_Atomic uint64_t counts[REEL_RUN_COUNTS];
 	_Atomic uint64_t peak_tape_bytes;
 	_Atomic uint64_t ns[REEL_PIECE_KINDS];
 };

@@ -25,11 +25,11 @@
 
 /* ---- Pieces ---- */
 
-static void count(_Atomic int64_t *counter, int64_t steps)
+static void count(reel_run *run, unsigned counter, int64_t more)
 {
-	REEL_ASSERT(steps >= 0);
+	REEL_ASSERT(counter < REEL_RUN_COUNTS && more >= 0);
 	/* Relaxed is enough: a counter, which orders nothing. */
-	atomic_fetch_add_explicit(counter, steps, memory_order_relaxed);
+	atomic_fetch_add_explicit(&run->counts[counter], (uint64_t)more, memory_order_relaxed);
 }
 
 /* Describes the error of a callback. A value above 0 is no failure: it stops the sweep early. */
@@ -52,52 +52,35 @@ static int tape_error(const reel_tape *tape, const reel_action *piece)
 		     : 0;
 }
 
-static int end_record(reel_run *run, const reel_action *piece, void *context, const void *state,
-		      reel_tape *tape)
-{
-	int error = tape_error(tape, piece);
-
-	if (error)
-		return error;
-	count(&run->recorded, piece->last - piece->first);
-	reel_counter_raise(&run->peak_tape_bytes, reel_tape_bytes(tape));
-	return reel_audit_state(run, context, state, piece->first, piece->last);
-}
-
-/*
- * One REVERSE may undo several RECORDs or a part of one. So the tape is known to be empty only when
- * no recorded step is left on it.
- */
-static int end_reverse(reel_run *run, const reel_action *piece, reel_tape *tape)
-{
-	count(&run->reversed, piece->last - piece->first);
-	if (tape == &run->tape && run->steps_on_tape == 0)
-		reel_tape_check_balance(tape, piece->first, piece->last);
-	return tape_error(tape, piece);
-}
-
 int reel_piece_end(reel_run *run, const reel_action *piece, void *context, const void *state,
 		   reel_tape *tape, int error)
 {
 	int64_t steps = piece->last - piece->first;
 
+	REEL_ASSERT(piece->kind < REEL_PIECE_KINDS && steps >= 0);
 	/* Also after an error: the steps may be on the tape in part. */
 	if (tape == &run->tape && piece->kind == REEL_ACTION_RECORD)
 		run->steps_on_tape += steps;
 	if (error)
 		return callback(error, reel_action_name(piece->kind), piece->first, piece->last);
-	switch (piece->kind) {
-	case REEL_ACTION_ADVANCE:
-		count(&run->advanced, steps);
-		return reel_audit_state(run, context, state, piece->first, piece->last);
-	case REEL_ACTION_RECORD:
-		return end_record(run, piece, context, state, tape);
-	default:
-		REEL_ASSERT(piece->kind == REEL_ACTION_REVERSE);
-		if (tape == &run->tape)
-			run->steps_on_tape -= steps;
-		return end_reverse(run, piece, tape);
+	/*
+	 * One REVERSE may undo several RECORDs or a part of one. So the tape is known to be empty only
+	 * when no recorded step is left on it.
+	 */
+	if (tape == &run->tape && piece->kind == REEL_ACTION_REVERSE) {
+		run->steps_on_tape -= steps;
+		if (!run->steps_on_tape)
+			reel_tape_check_balance(tape, piece->first, piece->last);
 	}
+	error = piece->kind == REEL_ACTION_ADVANCE ? 0 : tape_error(tape, piece);
+	if (error)
+		return error;
+	count(run, piece->kind, steps);
+	if (piece->kind == REEL_ACTION_REVERSE)
+		return 0;
+	if (piece->kind == REEL_ACTION_RECORD)
+		reel_counter_raise(&run->peak_tape_bytes, reel_tape_bytes(tape));
+	return reel_audit_state(run, context, state, piece->first, piece->last);
 }
 
 static int call(reel_run *run, const reel_action *piece, void *context, void *state, void *adjoint,
@@ -196,8 +179,7 @@ static int run_store(reel_run *run, const reel_action *action, void *context, co
 		return callback(error, "save", step, step + 1);
 	}
 	reel_snapshot_commit(&run->snapshots, action->tier, action->slot);
-	/* Relaxed is enough: a counter, which orders nothing. */
-	atomic_fetch_add_explicit(&run->stores[action->tier], 1, memory_order_relaxed);
+	count(run, REEL_RUN_STORES + action->tier, 1);
 	return reel_audit_state(run, context, state, step, step);
 }
 
@@ -214,8 +196,7 @@ static int run_load(reel_run *run, const reel_action *action, void *context, voi
 	reel_snapshot_unpin(&run->snapshots, action->tier, action->slot);
 	if (error)
 		return callback(error, "load", step, step + 1);
-	/* Relaxed is enough: a counter, which orders nothing. */
-	atomic_fetch_add_explicit(&run->loads[action->tier], 1, memory_order_relaxed);
+	count(run, REEL_RUN_LOADS + action->tier, 1);
 	return reel_audit_state(run, context, state, step, step);
 }
 

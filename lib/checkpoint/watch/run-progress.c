@@ -426,7 +426,8 @@ void reel_progress_go_on(reel_run *run)
 	progress->reverses = run->phase == REEL_RUN_REVERSE;
 	/* Relaxed is enough: no piece is under way. */
 	if (progress->reverses)
-		progress->done = atomic_load_explicit(&run->reversed, memory_order_relaxed);
+		progress->done = (int64_t)atomic_load_explicit(&run->counts[REEL_ACTION_REVERSE],
+							       memory_order_relaxed);
 	/* The first piece is to be described, however soon it ends. */
 	if (reel_is_live() && !progress->described)
 		note_for_top(progress, &(struct reel_progress){.steps = run->steps, .share = -1,
