@@ -99,7 +99,7 @@ static PetscErrorCode get_texts(struct settings *asked, option_items PetscOption
 {
 	PetscFunctionBegin;
 	PetscCall(PetscOptionsString("-ts_trajectory_reel_planner",
-				     "binomial, multistage, online, ...: see reel/run.h", "",
+				     "binomial:30, multistage:5:200, ...: see reel/plan.h", "",
 				     asked->planner, asked->planner, sizeof asked->planner, NULL));
 	PetscCall(PetscOptionsString("-ts_trajectory_reel_budget",
 				     "What may be in memory, on each rank: 4G, for example", "",

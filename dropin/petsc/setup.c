@@ -6,56 +6,38 @@
 
 /* ---- The pool ---- */
 
-/* A number of bytes, and optionally K, M, G or T. A pool has room for a slab, which has 2 MiB. */
-static PetscErrorCode parse_bytes(const char *text, size_t *bytes)
+/* PETSc's own types put their files into the working directory. */
+static const char *directory_of(const struct settings *used)
 {
-	static const char units[] = "KMGT";
-	char *end;
-	double number = strtod(text, &end);
-	const char *unit = *end ? strchr(units, *end) : NULL;
-
-	PetscFunctionBegin;
-	for (int i = 0; unit && i <= unit - units; i++)
-		number *= 1024;
-	end += unit != NULL;
-	PetscCheck(end > text && !*end && number >= 2 << 20 && number < 9e18, PETSC_COMM_SELF,
-		   PETSC_ERR_ARG_OUTOFRANGE,
-		   "Reel: -ts_trajectory_reel_budget is a number of bytes such as 4G, 2M or more, "
-		   "not '%s'",
-		   text);
-	*bytes = (size_t)number;
-	PetscFunctionReturn(0);
+	if (*used->directory)
+		return used->directory;
+	return getenv("REEL_SPILL_DIR") ? NULL : ".";
 }
 
-/* PETSc's own types put their files into the working directory. */
-static int open_store(const struct trajectory *self, reel_store **store)
+static const char *text_of(const char *setting)
 {
-	const char *directory = *self->used.directory ? self->used.directory : ".";
-
-	if (!*self->used.directory && getenv("REEL_SPILL_DIR"))
-		directory = NULL;
-	return reel_store_open(store, *self->used.store ? self->used.store : "file", directory);
+	return *setting ? setting : NULL;
 }
 
 static PetscErrorCode open_pool(struct trajectory *self)
 {
+	const struct settings *used = &self->used;
 	struct reel_pool_options options = {0};
-	int error = 0;
+	PetscBool has_store = (PetscBool)(*used->store || *used->directory);
+	int error;
 
 	PetscFunctionBegin;
-	if (self->pool || (!*self->used.budget && !*self->used.store && !*self->used.directory))
+	if (self->pool || (!*used->budget && !has_store))
 		PetscFunctionReturn(0);
-	if (*self->used.budget)
-		PetscCall(parse_bytes(self->used.budget, &options.hard_budget));
-	else
-		options.flags = REEL_POOL_OBEY_LIMITS;
-	if (*self->used.store || *self->used.directory)
-		error = open_store(self, &options.store);
-	if (!error) {
+	error = reel_pool_options_from_text(&options, text_of(used->budget), text_of(used->store),
+					    has_store ? directory_of(used) : NULL);
+	if (error)
+		reel_fail(error, "-ts_trajectory_reel_budget, -ts_trajectory_reel_store or "
+				 "-ts_trajectory_reel_directory: %s", reel_error_text(error));
+	if (!error)
 		error = reel_pool_open(&self->pool, &options);
-		if (error)
-			reel_store_close(options.store);
-	}
+	if (error)
+		reel_store_close(options.store);
 	PetscCall(reel_petsc_agree(self, error));
 	PetscFunctionReturn(0);
 }
@@ -91,15 +73,6 @@ static PetscBool has_stride(const struct trajectory *self)
 	return (PetscBool)(self->used.stride > 1);
 }
 
-static enum reel_planner choose_planner(const struct trajectory *self, int64_t steps)
-{
-	if (has_stride(self))
-		return REEL_TWO_LEVEL;
-	if (steps == REEL_UNKNOWN_STEPS)
-		return is_set(self->used.disk_slots) ? REEL_PERIODIC : REEL_ONLINE;
-	return is_set(self->used.disk_slots) ? REEL_MULTISTAGE : REEL_BINOMIAL;
-}
-
 /* More slots than steps are of no use, and might be more than a plan can have. */
 static int64_t slots_of(PetscInt slots, int64_t steps, int64_t unset)
 {
@@ -121,7 +94,7 @@ static void describe_problem(struct trajectory *self, TS ts, int64_t steps)
 	*problem = (struct reel_problem){.steps = steps,
 					 .period = stride,
 					 .flags = REEL_REVERSE_AT_ONCE,
-					 .tiers = has_disk ? 2 : 1};
+					 .tiers = has_disk ? 2 : (unsigned)is_set(memory_slots)};
 	if (!is_set(memory_slots) && stride)
 		memory_slots = self->used.stride;
 	problem->tier[0].slots = slots_of(memory_slots, steps, 0);
@@ -129,24 +102,14 @@ static void describe_problem(struct trajectory *self, TS ts, int64_t steps)
 		problem->tier[1].slots = slots_of(self->used.disk_slots, steps, max_strides);
 }
 
-static PetscErrorCode name_planner(struct trajectory *self, int64_t steps)
-{
-	PetscFunctionBegin;
-	self->planned_by = choose_planner(self, steps);
-	if (*self->used.planner)
-		PetscCheck(!reel_planner_by_name(self->used.planner, &self->planned_by), self->comm,
-			   PETSC_ERR_ARG_UNKNOWN_TYPE,
-			   "Reel: -ts_trajectory_reel_planner '%s' is not the name of a planner",
-			   self->used.planner);
-	PetscFunctionReturn(0);
-}
-
 /* What the planner says of tiers is said of the options that describe them. */
 static PetscErrorCode open_plan(struct trajectory *self)
 {
 	const struct settings *used = &self->used;
-	int error = reel_plan_open(&self->plan, self->planned_by, &self->problem);
+	int error = reel_problem_from_text(&self->problem, &self->planned_by, text_of(used->planner));
 
+	if (!error)
+		error = reel_plan_open(&self->plan, self->planned_by, &self->problem);
 	PetscFunctionBegin;
 	PetscCheck(!error, self->comm, PETSC_ERR_ARG_INCOMP,
 		   "Reel: no plan of these options: the first tier is -ts_trajectory_max_cps_ram %"
@@ -154,7 +117,8 @@ static PetscErrorCode open_plan(struct trajectory *self)
 		   " or -ts_trajectory_stride %" PetscInt_FMT
 		   " (-1, or a stride of 0: not given), by -ts_trajectory_reel_planner %s: %s",
 		   used->memory_slots, used->disk_slots, used->stride,
-		   reel_planner_name(self->planned_by), reel_error_text(error));
+		   *used->planner ? used->planner : reel_planner_name(self->planned_by),
+		   reel_error_text(error));
 	PetscFunctionReturn(0);
 }
 
@@ -192,7 +156,7 @@ static PetscErrorCode open_run(struct trajectory *self)
 	PetscFunctionBegin;
 	reel_petsc_restart_options(self, &options);
 	if (self->problem.tiers > 1)
-		error = open_store(self, store);
+		error = reel_store_open(store, text_of(self->used.store), directory_of(&self->used));
 	/* The run is opened by all ranks or by none. */
 	if (self->ranks > 1)
 		error = reel_mpi_agree(self->comm, error, NULL);
@@ -255,7 +219,6 @@ PetscErrorCode reel_petsc_plan(TSTrajectory tj, TS ts)
 	self->is_audited = reel_petsc_needs_audit(self, ts);
 	self->state_bytes = bytes;
 	describe_problem(self, ts, steps);
-	PetscCall(name_planner(self, steps));
 	PetscCall(open_plan(self));
 	PetscCall(open_run(self));
 	PetscFunctionReturn(0);

@@ -14,6 +14,7 @@
 #include <petsc/private/tsimpl.h>
 
 #include <reel.h>
+#include <reel/extend.h>
 #include <reel/parcel.h>
 #include <reel/plan.h>
 #include <reel/mpi.h>
@@ -43,7 +44,7 @@ struct attempt {
 struct settings {
 	PetscInt memory_slots, disk_slots; /* checkpoints; -1: not set */
 	PetscInt stride;		   /* 0: not set */
-	char planner[TEXT_BYTES];	   /* empty: chosen */
+	char planner[TEXT_BYTES];	   /* reel_problem_from_text() reads it; empty: chosen */
 	char budget[TEXT_BYTES], directory[TEXT_BYTES], store[TEXT_BYTES];
 	char restart[TEXT_BYTES];
 	PetscReal restart_seconds; /* 0: not set */

@@ -258,9 +258,11 @@ for build in $builds; do
 		-ts_trajectory_reel_planner mixed
 	wanted 1 -ts_adapt_type none
 	same -ts_trajectory_stride 100000 -ts_trajectory_reel_directory "$PWD"
-	refused 'is not the name of a planner' -ts_trajectory_reel_planner nosuch
-	refused 'reel_budget is a number of bytes' -ts_trajectory_reel_budget much
-	refused 'reel_budget is a number of bytes' -ts_trajectory_reel_budget 1
+	refused 'there is no such planner' -ts_trajectory_reel_planner nosuch
+	refused 'name the planner alone' -ts_adapt_type none -ts_trajectory_max_cps_ram 3 -ts_trajectory_reel_planner binomial:4
+	refused 'reel_budget.* budget "much": it must be bytes' -ts_trajectory_reel_budget much
+	refused 'reel_budget.* room for one slab' -ts_trajectory_reel_budget 1
+	refused 'reel_store.* store "tape" is not' -ts_trajectory_reel_store tape
 	for option in 'max_cps_ram -2' 'max_cps_disk -2' 'stride -3' 'reel_restart_seconds -1'; do
 		refused "-ts_trajectory_${option% *} is" -ts_trajectory_$option
 	done
