@@ -119,38 +119,22 @@ void reel_tasks_drop_ended(reel_lane *parent)
 	}
 }
 
-/* Drops all tasks for which `drops` returns true. */
-static void drop_if(reel_lane *parent, bool (*drops)(const struct reel_task *, const reel_lane *))
+/* Drops the tasks that were made in at least `born` holds; with `ended`, those that have ended. */
+static void drop_tasks(reel_lane *parent, int32_t born, bool ended)
 {
 	struct reel_task **at = &parent->made;
 
+	REEL_ASSERT(born >= 0 && (!ended || !parent->holds));
 	while (*at) {
 		struct reel_task *task = *at;
 
-		if (!drops(task, parent)) {
+		if (task->born < born || (ended && !has_ended(task))) {
 			at = &task->below;
 			continue;
 		}
 		*at = task->below;
 		free_task(parent, task);
 	}
-}
-
-static bool any(const struct reel_task *task, const reel_lane *parent)
-{
-	(void)task;
-	(void)parent;
-	return true;
-}
-
-static bool was_made_in_hold(const struct reel_task *task, const reel_lane *parent)
-{
-	return task->born >= parent->holds;
-}
-
-static bool was_reversed(const struct reel_task *task, const reel_lane *parent)
-{
-	return !parent->holds && has_ended(task);
 }
 
 bool reel_tasks_run(const reel_lane *parent)
@@ -233,7 +217,7 @@ void reel_lane_close(reel_lane *lane)
 		REEL_OBSERVE(REEL_EVENT_LANE_CLOSE, .lane = lane);
 		check_closed(lane);
 	}
-	drop_if(lane, any);
+	drop_tasks(lane, 0, false);
 	for (int i = 0; i < (int)(sizeof lane->bodies_memory / sizeof *lane->bodies_memory); i++)
 		free(lane->bodies_memory[i]);
 	while (lane->hold)
@@ -372,7 +356,7 @@ int reel_lane_replay(reel_lane *lane)
 	lane->tasks_left = lane->hold->tasks_left;
 	reel_ordered_replay(lane->hold);
 	reel_lane_set_reverses(lane, false);
-	drop_if(lane, was_made_in_hold);
+	drop_tasks(lane, lane->holds, false);
 	lane->unreversed_task = lane->hold->unreversed_task;
 	for (struct reel_task *task = lane->unreversed_task; task; task = task->next)
 		reel_task_set_left(task);
@@ -395,6 +379,7 @@ int reel_lane_release(reel_lane *lane)
 	for (struct reel_task *task = lane->made; task; task = task->below)
 		if (task->born > lane->holds)
 			task->born = lane->holds;
-	drop_if(lane, was_reversed);
+	if (!lane->holds)
+		drop_tasks(lane, 0, true);
 	return error;
 }

@@ -102,7 +102,7 @@ struct reel_region {
 
 	/*
 	 * The number of the shared loop that was begun last, and how many of its chunks are taken
-	 * (word_of() in loop.c). Relaxed is enough: it orders no iterations of different lanes.
+	 * (take_chunks() in loop.c). Relaxed is enough: it orders no iterations of different lanes.
 	 */
 	alignas(REEL_CACHE_SPACING) _Atomic uint64_t dispatch;
 	/*

@@ -144,12 +144,6 @@ static void empty_tape(struct ahead_sweep *sweep, struct ahead_tape *ahead_tape,
 		atomic_fetch_add_explicit(&sweep->dropped, 1, memory_order_relaxed);
 }
 
-/* A tape can be recorded again only if the state before it was kept. */
-static bool can_be_given_up(const struct ahead_tape *ahead_tape)
-{
-	return ahead_tape->contents == AHEAD_RECORDED && ahead_tape->before.data;
-}
-
 /* Frees the tapes that were recorded ahead. Returns false if there was none. */
 static bool give_up_tapes(struct ahead_sweep *sweep)
 {
@@ -157,9 +151,12 @@ static bool give_up_tapes(struct ahead_sweep *sweep)
 
 	REEL_ASSERT(sweep->alone);
 	for (unsigned i = 0; i < sweep->ahead_tapes; i++) {
-		if (!can_be_given_up(&sweep->ahead_tape[i]))
+		struct ahead_tape *ahead_tape = &sweep->ahead_tape[i];
+
+		/* A tape can be recorded again only if the state before it was kept. */
+		if (ahead_tape->contents != AHEAD_RECORDED || !ahead_tape->before.data)
 			continue;
-		empty_tape(sweep, &sweep->ahead_tape[i], AHEAD_MISSING);
+		empty_tape(sweep, ahead_tape, AHEAD_MISSING);
 		any = true;
 	}
 	return any;

@@ -65,13 +65,6 @@ static void choose_recorded(struct ahead_sweep *sweep, struct ahead_action *entr
 	entry->ahead_tape = sweep->recorded_tape = next_tape(sweep);
 }
 
-static void choose_reversed(struct ahead_sweep *sweep, struct ahead_action *entry)
-{
-	REEL_ASSERT(entry->action.kind == REEL_ACTION_REVERSE);
-	entry->ahead_tape = sweep->recorded_tape ? sweep->recorded_tape : &sweep->kept;
-	sweep->recorded_tape = NULL;
-}
-
 static struct ahead_resource *slot_of(struct ahead_sweep *sweep, const reel_action *action)
 {
 	return &sweep->slot[(action->slot * REEL_MAX_TIERS + action->tier) % AHEAD_SLOTS];
@@ -106,11 +99,13 @@ static bool prepare(struct ahead_sweep *sweep, struct ahead_action *entry)
 	if (entry->action.kind == REEL_ACTION_LOAD)
 		sweep->next_state = (sweep->next_state + 1) % sweep->states;
 	entry->state = &sweep->state[sweep->next_state];
-	if (entry->action.kind == REEL_ACTION_RECORD)
+	if (entry->action.kind == REEL_ACTION_RECORD) {
 		choose_recorded(sweep, entry);
-	else if (entry->action.kind == REEL_ACTION_REVERSE)
-		choose_reversed(sweep, entry);
-	sweep->at_first_step |= entry->action.kind == REEL_ACTION_REVERSE && entry->action.first == 0;
+	} else if (entry->action.kind == REEL_ACTION_REVERSE) {
+		entry->ahead_tape = sweep->recorded_tape ? sweep->recorded_tape : &sweep->kept;
+		sweep->recorded_tape = NULL;
+		sweep->at_first_step |= entry->action.first == 0;
+	}
 	choose_uses(sweep, entry);
 	return !sweep->error;
 }
@@ -136,15 +131,6 @@ static void add_ready(struct ahead_sweep *sweep, struct ahead_action *entry)
 			at = &(*at)->next_ready;
 	entry->next_ready = *at;
 	*at = entry;
-}
-
-static struct ahead_action *take_ready(struct ahead_sweep *sweep)
-{
-	struct ahead_action *entry = sweep->ready;
-
-	if (entry)
-		sweep->ready = entry->next_ready;
-	return entry;
 }
 
 /* Wakes a thread for each ready action but the first, which the calling thread takes itself. */
@@ -242,7 +228,8 @@ static void run(struct ahead_sweep *sweep, struct ahead_action *entry)
 {
 	bool done;
 
-	REEL_ASSERT(!sweep->alone && entry->number >= sweep->oldest);
+	REEL_ASSERT(!sweep->alone && entry->number >= sweep->oldest && entry == sweep->ready);
+	sweep->ready = entry->next_ready;
 	sweep->running++;
 	pthread_mutex_unlock(&sweep->lock);
 	done = reel_omp_carry_out(entry);
@@ -308,7 +295,7 @@ static void work(void *argument)
 	reel_annotate_acquire(sweep);
 	pthread_mutex_lock(&sweep->lock);
 	while (!sweep->over) {
-		struct ahead_action *entry = take_ready(sweep);
+		struct ahead_action *entry = sweep->ready;
 
 		if (entry)
 			run(sweep, entry);

@@ -36,11 +36,6 @@ static uint64_t chunks_of(const reel_loop *loop)
 #define TAKEN_BITS 40
 #define MAX_CHUNKS (((uint64_t)1 << TAKEN_BITS) - 1)
 
-static uint64_t word_of(uint64_t loop, uint64_t taken)
-{
-	return loop << TAKEN_BITS | taken;
-}
-
 /* Number of loops since the one in the word, by those bits of its number that are in the word. */
 static int64_t loops_since(uint64_t word, uint64_t loop)
 {
@@ -78,7 +73,7 @@ static bool take_chunks(const reel_loop *loop, uint64_t *first, uint64_t *many)
 		REEL_ASSERT(*many > 0 && *first + *many <= chunks && chunks <= MAX_CHUNKS);
 		reel_yield_point();
 	} while (!atomic_compare_exchange_weak_explicit(
-		&region->dispatch, &word, word_of(number, *first + *many), memory_order_relaxed,
+		&region->dispatch, &word, number << TAKEN_BITS | (*first + *many), memory_order_relaxed,
 		memory_order_relaxed));
 	reel_yield_point();
 	if (since > 0)
@@ -151,26 +146,12 @@ static void add_to_interval(reel_loop *loop)
 	loop->interval_end = loop->end;
 }
 
-static void note_intervals(reel_loop *loop)
-{
-	note_interval(loop);
-	if (loop->intervals)
-		reel_lane_note(loop->lane, REEL_NOTE_INTERVALS, loop->lane->loop,
-			       (uint64_t)loop->intervals);
-}
-
 static uint64_t bounds_of(const reel_loop *loop)
 {
 	uint64_t bounds = (uint64_t)loop->low;
 
 	bounds = bounds * 0x9e3779b97f4a7c15u + (uint64_t)loop->high;
 	return bounds * 0x9e3779b97f4a7c15u + (uint64_t)loop->chunk;
-}
-
-static void note_bounds(const reel_loop *loop)
-{
-	if (loop->lane->tape.flags & REEL_CHECKED)
-		reel_lane_note(loop->lane, REEL_NOTE_BOUNDS, loop->lane->loop, bounds_of(loop));
 }
 
 static void fail_bounds(const reel_loop *loop)
@@ -349,10 +330,14 @@ reel_loop reel_loop_reverse(reel_lane *lane, reel_chunking chunking, int64_t low
 
 static bool end_forward(reel_loop *loop)
 {
+	reel_lane *lane = loop->lane;
+
 	if (loop->noted)
-		note_intervals(loop);
-	else
-		note_bounds(loop);
+		note_interval(loop);
+	if (loop->intervals)
+		reel_lane_note(lane, REEL_NOTE_INTERVALS, lane->loop, (uint64_t)loop->intervals);
+	else if (!loop->noted && lane->tape.flags & REEL_CHECKED)
+		reel_lane_note(lane, REEL_NOTE_BOUNDS, lane->loop, bounds_of(loop));
 	return finish(loop);
 }
 
@@ -422,13 +407,6 @@ static bool pop(reel_loop *loop)
 	return loop->end > loop->first || finish(loop);
 }
 
-static bool was_left(reel_loop *loop)
-{
-	reel_lane_fail(loop->lane, -EINVAL,
-		       "a loop was left by a break: call reel_loop_stop() before it");
-	return finish(loop);
-}
-
 reel_loop *reel_loop_refuse(reel_loop *loop)
 {
 	reel_lane_fail(loop->lane, -EOVERFLOW,
@@ -441,8 +419,11 @@ reel_loop *reel_loop_refuse(reel_loop *loop)
 
 bool reel_loop_next(reel_loop *loop)
 {
-	if (REEL_UNLIKELY(loop->in_chunk && loop->state != FINISHED))
-		return was_left(loop);
+	if (REEL_UNLIKELY(loop->in_chunk && loop->state != FINISHED)) {
+		reel_lane_fail(loop->lane, -EINVAL,
+			       "a loop was left by a break: call reel_loop_stop() before it");
+		return finish(loop);
+	}
 	switch ((enum state)loop->state) {
 	case COMPUTE:
 		return compute(loop);

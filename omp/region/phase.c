@@ -27,27 +27,15 @@ void reel_phase_open(reel_lane *lane, uint64_t phase)
 	lane->note_height = reel_tape_bytes(&lane->notes);
 }
 
-static uint64_t notes_in_phase(const reel_lane *lane)
-{
-	uint64_t notes = (reel_tape_bytes(&lane->notes) - lane->note_height) /
-			 sizeof(struct reel_note);
-
-	return notes < REEL_MAX_COUNTED ? notes : REEL_MAX_COUNTED - 1;
-}
-
-static uint64_t phase_number(uint64_t phase, uint64_t notes)
-{
-	REEL_ASSERT(notes < REEL_MAX_COUNTED);
-	return phase | notes << REEL_PHASE_BITS;
-}
-
 static void close_phase(reel_lane *lane)
 {
-	if (reel_lane_height(&lane->tape) == lane->height &&
-	    reel_tape_bytes(&lane->notes) == lane->note_height)
+	uint64_t notes = (reel_tape_bytes(&lane->notes) - lane->note_height) / sizeof(struct reel_note);
+
+	if (reel_lane_height(&lane->tape) == lane->height && !notes)
 		return;
-	reel_lane_note(lane, REEL_NOTE_PHASE, phase_number(lane->phase, notes_in_phase(lane)),
-		       lane->height);
+	notes = notes < REEL_MAX_COUNTED ? notes : REEL_MAX_COUNTED - 1;
+	REEL_ASSERT(notes < REEL_MAX_COUNTED);
+	reel_lane_note(lane, REEL_NOTE_PHASE, lane->phase | notes << REEL_PHASE_BITS, lane->height);
 }
 
 /* The height of the notes at the beginning of a phase. A number that does not fit is unknown. */

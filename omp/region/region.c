@@ -43,17 +43,9 @@ static void move_to(reel_region *region, enum reel_region_state state)
 
 /* ---- A lane comes to a region ---- */
 
-static void come_forward(reel_region *region, reel_lane *lane)
-{
-	lane->unreached = 0;
-	lane->loop = region->first_loop;
-	reel_phase_open(lane, region->first_phase);
-}
-
 static void come_back(reel_region *region, reel_lane *lane)
 {
 	lane->loop = region->first_loop + region->loops;
-	lane->unreached = 0;
 	/* If the region has no loop, the last loop is one of an earlier region, which has this note. */
 	if (region->loops)
 		reel_lane_take(lane, REEL_NOTE_UNREACHED, lane->loop, &lane->unreached);
@@ -72,13 +64,15 @@ static void come(reel_region *region, reel_lane *lane)
 	lane->count = atomic_load_explicit(&region->lanes, memory_order_relaxed);
 	lane->has_ordered = false;
 	lane->open_loops = lane->turns = 0;
-	lane->shared = lane->ahead = 0;
+	lane->shared = lane->ahead = lane->unreached = 0;
 	if (lane->tape.error)
 		reel_lane_end_waits(lane, lane->tape.error);
-	if (region->state == REEL_REGION_FORWARD)
-		come_forward(region, lane);
-	else
+	if (region->state != REEL_REGION_FORWARD) {
 		come_back(region, lane);
+		return;
+	}
+	lane->loop = region->first_loop;
+	reel_phase_open(lane, region->first_phase);
 }
 
 reel_lane *reel_region_enter(reel_region *region, int32_t index, int64_t round)

@@ -35,11 +35,6 @@ static int32_t lanes_for(reel_region *region, int threads)
 }
 
 /* Lanes that wait for turns need a thread each, or they wait for each other. */
-static bool lacks_threads(const reel_region *region, int threads, int32_t lanes)
-{
-	return region->state == REEL_REGION_REVERSE && region->has_ordered && threads < lanes;
-}
-
 static void refuse(reel_worker *worker, int32_t lanes)
 {
 	if (worker->thread == 0) {
@@ -88,7 +83,7 @@ reel_worker reel_worker_begin(reel_region *region, int thread, int threads)
 	}
 	lanes = lanes_for(region, threads);
 	count_worker(&worker, lanes);
-	if (lacks_threads(region, threads, lanes))
+	if (region->state == REEL_REGION_REVERSE && region->has_ordered && threads < lanes)
 		refuse(&worker, lanes);
 	REEL_OBSERVE(REEL_EVENT_WORKER_BEGIN, .region = region, .thread = thread,
 		     .threads = threads);
@@ -249,18 +244,13 @@ static const void *pass_barrier(reel_worker *worker, reel_barrier_action *act, c
 	return result;
 }
 
-static void end_phase(reel_worker *worker)
+void reel_worker_barrier(reel_worker *worker)
 {
+	REEL_OBSERVE(REEL_EVENT_BARRIER, .region = worker->region);
 	leave_lane(worker);
 	if (worker->threads > 1)
 		pass_barrier(worker, NULL, NULL);
 	next_phase(worker);
-}
-
-void reel_worker_barrier(reel_worker *worker)
-{
-	REEL_OBSERVE(REEL_EVENT_BARRIER, .region = worker->region);
-	end_phase(worker);
 }
 
 void reel_worker_end(reel_worker *worker)

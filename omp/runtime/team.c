@@ -68,18 +68,11 @@ static void call(reel_omp_body *body, void *argument)
 }
 
 /*
- * If a body waits for tasks of its own, OpenMP may run the task of another call in the same thread.
- * That call would wait for others, and keep the body below it from going on. So it does nothing.
- */
-static void help(reel_omp_body *body, void *argument)
-{
-	if (!calls)
-		call(body, argument);
-}
-
-/*
  * The caller's own call is a task, too. So a taskwait in the body waits for the body's tasks and
  * not for those that are made here, which end after the body.
+ *
+ * If a body waits for tasks of its own, OpenMP may run the task of another call in the same thread.
+ * That call would wait for others, and keep the body below it from going on. So it does nothing.
  */
 static void call_in_tasks(int threads, reel_omp_body *body, void *argument)
 {
@@ -87,7 +80,8 @@ static void call_in_tasks(int threads, reel_omp_body *body, void *argument)
 	{
 		for (int thread = 1; thread < threads; thread++) {
 #pragma omp task default(none) firstprivate(body, argument)
-			help(body, argument);
+			if (!calls)
+				call(body, argument);
 		}
 #pragma omp task if (0) default(none) firstprivate(body, argument)
 		call(body, argument);

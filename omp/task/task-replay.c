@@ -337,18 +337,9 @@ static void call_body(struct job *job)
 	body_of_thread = outer;
 }
 
-/* Requires team->lock. */
-static void remove_running(struct reel_task_team *team, const struct job *job)
-{
-	struct job **at = &team->running;
-
-	while (*at != job)
-		at = &(*at)->next;
-	*at = job->next;
-}
-
 static void run(struct reel_task_team *team, struct job *job)
 {
+	struct job **at = &team->running;
 	reel_lane *lane = job->task->lane;
 
 	team->ready = job->next;
@@ -359,7 +350,9 @@ static void run(struct reel_task_team *team, struct job *job)
 	call_body(job);
 	reel_task_end(lane);
 	pthread_mutex_lock(&team->lock);
-	remove_running(team, job);
+	while (*at != job)
+		at = &(*at)->next;
+	*at = job->next;
 	end_job(job);
 }
 

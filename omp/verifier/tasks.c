@@ -124,12 +124,6 @@ void task_is_reversed(struct task *task, const reel_event *event)
 	add_promise(task, event);
 }
 
-/* Returns true if the task uses a lane, or is the parent of tasks that do. */
-static bool records(struct task *maker)
-{
-	return recording_lane(maker) || maker->made_in || maker->used;
-}
-
 struct task *task_is_made(struct task *maker, bool undeferred, const void *at)
 {
 	struct task *task = new_task(EXPLICIT, at);
@@ -141,7 +135,7 @@ struct task *task_is_made(struct task *maker, bool undeferred, const void *at)
 	task->mine = maker ? take_promise(maker) : NULL;
 	if (task->mine)
 		maker->running = true;
-	else if (maker && !undeferred && records(maker))
+	else if (maker && !undeferred && (recording_lane(maker) || maker->made_in || maker->used))
 		report(WARNING, at,
 		       "a task without reel_task_begin() or reel_task_reverse(): it has no lane, and "
 		       "must record nothing");
