@@ -11,7 +11,7 @@
  * Included only where they are needed:
  *
  * reel/parcel.h     buffers of any size, read in any order, that leave memory as slabs do
- * reel/recording.h  finished tapes that several threads reverse at the same time
+ * reel/recording.h  tapes that are reversed again, or that several threads reverse
  * reel/plan.h       plans and their costs; runs that the program drives, as it owns the loop
  * reel/omp.h        OpenMP: region.h, task.h, adjoint.h, reduction.h (-lreel-omp)
  * reel/mpi.h        messages between the ranks of MPI (-lreel-mpi)

@@ -7,6 +7,7 @@
 #define REEL_BENCH_SPILL_H
 
 #include <reel/plan.h>
+#include <reel/recording.h>
 
 #include "common/bench.h"
 

@@ -10,6 +10,7 @@
 #define REEL_CLAD_FAULT_H
 
 #include <reel/extend.h>
+#include <reel/recording.h>
 
 #include <cerrno>
 #include <cstdio>

@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include <reel/host-tape.h>
+#include <reel/recording.h>
 
 #include <errno.h>
 #include <stdlib.h>

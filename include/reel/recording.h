@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recordings: a finished tape that any number of threads reverse at the same time, for example one
- * for each of several objectives.
+ * Tapes that are reversed more than once: the same stretch again and again (replay), or by any
+ * number of threads at the same time (recordings), for example one for each of several objectives;
+ * and tapes that another thread goes on with.
  *
  *	reel_recording *recording;
  *
@@ -49,6 +50,47 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* ---- Replay ------------------------------------------------------------------ */
+
+/*
+ * Replay: reverse the same stretch of a tape several times (fixed-point
+ * adjoints, several right-hand sides, a frozen tape).
+ *
+ *	reel_tape_hold(&tape);
+ *	for (k = 0; k < iterations; k++) {
+ *		reel_tape_replay(&tape);
+ *		reverse sweep over some or all of the tape
+ *	}
+ *	reel_tape_release(&tape);
+ *
+ * reel_tape_hold() marks the present top and keeps all that is below it, though
+ * it is popped. reel_tape_replay() goes back to that mark; what was pushed since
+ * is dropped. reel_tape_release() ends the hold and leaves the top where it is:
+ * what was popped since is gone. Pushes are allowed in a hold, at any depth;
+ * they overwrite nothing. Holds nest; replay and release are those of the
+ * innermost. Closing the tape ends all holds.
+ *
+ * Returns 0, or -ENOMEM (hold), -EINVAL (replay or release without a hold),
+ * which sticks.
+ *
+ * Constant time, apart from the slabs that a release gives back. In a hold, the
+ * first push after a pop takes a slab.
+ */
+int reel_tape_hold(reel_tape *tape);
+int reel_tape_replay(reel_tape *tape);
+int reel_tape_release(reel_tape *tape);
+
+/* ---- Another thread ---------------------------------------------------------- */
+
+/*
+ * Give up ownership: the next thread to use the tape owns it. Needed in checked
+ * mode only, where a use by another thread is otherwise an error (-EPERM);
+ * synchronising the two threads is the caller's part in any case.
+ */
+void reel_tape_hand_over(reel_tape *tape);
+
+/* ---- Recordings -------------------------------------------------------------- */
 
 typedef struct reel_recording reel_recording;
 

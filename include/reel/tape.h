@@ -32,7 +32,7 @@
  *
  * Threads. A tape belongs to one thread at a time and takes no lock. It may be
  * handed to another thread by whatever synchronisation the program has (a
- * barrier, a join, a task dependence); see reel_tape_hand_over().
+ * barrier, a join, a task dependence); see reel_tape_hand_over() (reel/recording.h).
  *
  * Errors are sticky: after the first one every push is refused and counted,
  * so a loop needs no test; reel_tape_error() tells at its end. What was pushed
@@ -109,13 +109,6 @@ void reel_tape_close(reel_tape *tape);
  * stay valid. *to must be all zero or closed; *from is all zero afterwards.
  */
 void reel_tape_move(reel_tape *to, reel_tape *from);
-
-/*
- * Give up ownership: the next thread to use the tape owns it. Needed in checked
- * mode only, where a use by another thread is otherwise an error (-EPERM);
- * synchronising the two threads is the caller's part in any case.
- */
-void reel_tape_hand_over(reel_tape *tape);
 
 /* The bytes on the tape now, gaps at slab ends and unfilled bit words left out. */
 uint64_t reel_tape_bytes(const reel_tape *tape);
@@ -306,34 +299,6 @@ reel_mark reel_tape_mark(const reel_tape *tape);
  * slab dropped.
  */
 int reel_tape_rewind(reel_tape *tape, reel_mark mark);
-
-/*
- * Replay: reverse the same stretch of a tape several times (fixed-point
- * adjoints, several right-hand sides, a frozen tape).
- *
- *	reel_tape_hold(&tape);
- *	for (k = 0; k < iterations; k++) {
- *		reel_tape_replay(&tape);
- *		reverse sweep over some or all of the tape
- *	}
- *	reel_tape_release(&tape);
- *
- * reel_tape_hold() marks the present top and keeps all that is below it, though
- * it is popped. reel_tape_replay() goes back to that mark; what was pushed since
- * is dropped. reel_tape_release() ends the hold and leaves the top where it is:
- * what was popped since is gone. Pushes are allowed in a hold, at any depth;
- * they overwrite nothing. Holds nest; replay and release are those of the
- * innermost. Closing the tape ends all holds.
- *
- * Returns 0, or -ENOMEM (hold), -EINVAL (replay or release without a hold),
- * which sticks.
- *
- * Constant time, apart from the slabs that a release gives back. In a hold, the
- * first push after a pop takes a slab.
- */
-int reel_tape_hold(reel_tape *tape);
-int reel_tape_replay(reel_tape *tape);
-int reel_tape_release(reel_tape *tape);
 
 #ifdef __cplusplus
 }

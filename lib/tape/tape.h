@@ -14,8 +14,8 @@
 
 #include "config.h"
 
-#include <reel/tape.h>
 #include <reel/extend.h>
+#include <reel/recording.h>
 
 #include "os/assert.h"
 #include "pool/slab.h"

@@ -5,6 +5,7 @@
 
 #include <reel.h>
 #include <reel/extend.h>
+#include <reel/recording.h>
 
 #include <signal.h>
 #include <stdio.h>

@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <stdalign.h>
 
-#include <reel/recording.h>
 
 #include "helpers/late-store.h"
 #include "helpers/support.h"

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 
-#include <reel/recording.h>
 
 #include "helpers/spill-support.h"
 #include "helpers/store-fault.h"

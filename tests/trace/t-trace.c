@@ -21,7 +21,6 @@
 #include "trace/trace.h"
 
 #include <reel/parcel.h>
-#include <reel/recording.h>
 #include <reel/run.h>
 
 #define SLAB ((size_t)4096)

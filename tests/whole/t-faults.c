@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <reel/plan.h>
-#include <reel/recording.h>
 
 #include "helpers/pool-support.h"
 #include "helpers/refusals.h"
