@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-# What reads the headers, to write lists of what they declare; and the templates of Fortran's modules.
+# What reads the headers, to write lists of what they declare.
 api_reader = -f %D%/declarations.awk -f %D%/members.awk
 map_tool = %D%/declarations.awk %D%/map.awk
-module_tool = %D%/fortran.awk
+module_tool = %D%/declarations.awk %D%/members.awk %D%/fortran.awk
 write_file = $(AM_V_GEN)$(MKDIR_P) $(@D) && cd $(srcdir) && $(AWK) >$(abs_builddir)/$@
 write_map = $(write_file) -f %D%/declarations.awk -f %D%/map.awk
-write_module = $(write_file) -f %D%/fortran.awk
+write_module = $(write_file) $(api_reader) -f %D%/fortran.awk
 EXTRA_DIST += %D%/declarations.awk %D%/fortran.awk %D%/members.awk %D%/map.awk %D%/python.awk

@@ -71,11 +71,11 @@ endif
 endif
 CLEANFILES += %D%/reel.mod %D%/reel_mpi.mod %D%/reel_omp.mod
 
-# Made from templates, in which the variants of a procedure for several types are written once.
-%D%/reel.f90: %D%/reel.f90.in $(module_tool)
-	$(write_module) %D%/reel.f90.in
-%D%/reel_omp.f90: %D%/reel_omp.f90.in $(module_tool)
-	$(write_module) %D%/reel_omp.f90.in
+# Made from templates, and from headers that have the types and the functions.
+%D%/reel.f90: %D%/reel.f90.in $(module_tool) $(core_headers)
+	$(write_module) -v template=%D%/reel.f90.in $(core_headers)
+%D%/reel_omp.f90: %D%/reel_omp.f90.in $(module_tool) $(core_headers) $(omp_headers)
+	$(write_module) -v template=%D%/reel_omp.f90.in $(core_headers) $(omp_headers)
 CLEANFILES += %D%/reel.f90 %D%/reel_omp.f90
 EXTRA_DIST += \
 	%D%/README.md \

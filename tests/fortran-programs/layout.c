@@ -77,17 +77,21 @@ void fill_options(struct reel_run_options *options)
 		.reserved = {23}};
 }
 
+/* Statistics are words of 8 bytes. */
+static void fill_words(void *stats, size_t bytes)
+{
+	for (size_t i = 0; i < bytes / sizeof(uint64_t); i++)
+		((uint64_t *)stats)[i] = i + 1;
+}
+
 void fill_stats(struct reel_run_stats *stats)
 {
-	*stats = (struct reel_run_stats){
-		1,  2,  3,  {4, 5, 6, 7}, {8, 9, 10, 11}, 12, 13, 14, 15, 16, 17, 18,
-		19, 20, 21, 22,           23, 24, 25, {26, 27}};
+	fill_words(stats, sizeof *stats);
 }
 
 void fill_pool_stats(struct reel_pool_stats *stats)
 {
-	*stats = (struct reel_pool_stats){1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11,
-					  12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, {24, 25}};
+	fill_words(stats, sizeof *stats);
 }
 
 void fill_action(reel_action *action)

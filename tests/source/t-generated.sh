@@ -85,6 +85,61 @@ FUNCTIONS = {
 END
 is_empty difference 'a function, a figure and a struct of a header are in the table for Python'
 
+cat >sample.f90.in <<'END'
+!handles reel_sample
+!types reel_sample_options(reserved=1) reel_sample_stats
+!constants integer(c_int) REEL_SAMPLES
+  public :: reel_sample_open, reel_sample_close
+!interfaces
+contains
+!each kind,n integer4,4 real8,8
+  {type:{kind}} :: x{n}, {kind}
+!end
+  logical function reel_sample_is_open(sample)
+    reel_sample_is_open = c_sample_is_open(sample%handle)
+END
+awk -f "$api/declarations.awk" -f "$api/members.awk" -f "$api/fortran.awk" -v template=sample.f90.in sample.h >written
+diff - written >difference <<'END'
+  type, bind(C), public :: reel_sample
+    type(c_ptr) :: handle = c_null_ptr
+  end type
+  type, bind(C), public :: reel_sample_options
+    integer(c_int) :: reserved(2) = 1
+  end type
+  type, bind(C), public :: reel_sample_stats
+    integer(c_int64_t) :: hard_budget = 0
+    integer(c_int64_t) :: takes = 0
+    real(c_double) :: mean = 0
+    type(c_ptr) :: longest(REEL_SAMPLES + 4) = c_null_ptr
+    type(c_funptr) :: report = c_null_funptr
+    type(c_ptr) :: next = c_null_ptr
+    type(reel_sample_options) :: first
+  end type
+  integer(c_int), parameter, public :: REEL_SAMPLES = -3
+  public :: reel_sample_open, reel_sample_close
+  interface
+    integer(c_int) function reel_sample_open(sample, name, body, options) &
+      bind(C, name="reel_sample_open")
+      import
+      type(reel_sample), intent(inout) :: sample
+      character(kind=c_char), intent(in), optional :: name(*)
+      type(c_funptr), value :: body
+      type(reel_sample_options), intent(in), optional :: options
+    end function
+    logical(c_bool) function c_sample_is_open(sample) &
+      bind(C, name="reel_sample_is_open")
+      import
+      type(c_ptr), value :: sample
+    end function
+  end interface
+contains
+  integer(c_int32_t) :: x4, integer4
+  real(c_double) :: x8, real8
+  logical function reel_sample_is_open(sample)
+    reel_sample_is_open = c_sample_is_open(sample%handle)
+END
+is_empty difference 'and in a module of Fortran'
+
 echo 'END { for (group in code) print code[group] }' >print.awk
 awk -f "$SOURCE_DIR/doc/reference/headers.awk" -f print.awk sample.h |
 	grep -qx ' *uint64_t hard_budget; /\* bytes; UINT64_MAX: no bound \*/'
