@@ -30,10 +30,10 @@ awk '/^```fortran$/ { file = "manual" (count++ ? "-" count : "") ".f90"; next }
 	/^```$/ { file = "" }
 	file { print > file }' "$SOURCE_DIR/dropin/fortran/README.md"
 
+libraries="-L$BUILD_DIR/.libs -Wl,-rpath,$BUILD_DIR/.libs -lreel-fortran-omp -lreel-omp -lreel-fortran -lreel"
 case " $CFLAGS " in
 *thread*) skip 'threads: ThreadSanitizer cannot see into OpenMP' ;;
-*) libraries="-L$BUILD_DIR/.libs -Wl,-rpath,$BUILD_DIR/.libs -lreel-fortran-omp -lreel-omp -lreel-fortran -lreel"
-builds manual-2 -fopenmp -Wconversion manual-2.f90 && for threads in 1 2 3; do
+*) builds manual-2 -fopenmp -Wconversion manual-2.f90 && for threads in 1 2 3; do
 	OMP_NUM_THREADS=$threads REEL_CHECKED=1 ./manual-2 >seen 2>&1
 	awk 'function f(a) { return a * sin(a * sin(1)) }
 		BEGIN { h = 1e-5; printf "dx/da = %.6f\n", (f(.5 + h) - f(.5 - h)) / (2 * h) }' | diff - seen >difference

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The other side of layout.f90. */
 #include <reel.h>
+#include <reel/adjoint.h>
 #include <reel/plan.h>
+#include <reel/task.h>
 
 static const size_t sizes[] = {
 	sizeof(reel_tape),
@@ -15,6 +17,11 @@ static const size_t sizes[] = {
 	sizeof(reel_action),
 	sizeof(struct reel_costs),
 	sizeof(struct reel_choice),
+	sizeof(struct reel_adjoint_options),
+	sizeof(reel_chunking),
+	sizeof(reel_dependence),
+	sizeof(struct reel_ordered),
+	sizeof(reel_worker),
 };
 
 size_t bytes_of(int number)

@@ -3,6 +3,7 @@
 program layout
   use, intrinsic :: iso_c_binding
   use reel
+  use reel_omp, only: reel_adjoint_options, reel_chunking, reel_dependence, reel_ordered, reel_worker
   use checks
   implicit none
 
@@ -75,6 +76,11 @@ program layout
   type(reel_action) :: action
   type(reel_costs) :: costs
   type(reel_choice) :: choice
+  type(reel_adjoint_options) :: adjoint
+  type(reel_chunking) :: chunking
+  type(reel_dependence) :: dependence
+  type(reel_ordered) :: order
+  type(reel_worker) :: worker
   integer :: i
 
   call ok(c_sizeof(tape) >= bytes_of(0), 'reel_tape')
@@ -89,6 +95,11 @@ program layout
   call ok(c_sizeof(action) == bytes_of(8), 'reel_action')
   call ok(c_sizeof(costs) == bytes_of(9), 'reel_costs')
   call ok(c_sizeof(choice) == bytes_of(10), 'reel_choice')
+  call ok(c_sizeof(adjoint) == bytes_of(11), 'reel_adjoint_options')
+  call ok(c_sizeof(chunking) == bytes_of(12), 'reel_chunking')
+  call ok(c_sizeof(dependence) == bytes_of(13), 'reel_dependence')
+  call ok(c_sizeof(order) == bytes_of(14), 'reel_ordered')
+  call ok(c_sizeof(worker) == bytes_of(15), 'reel_worker')
 
   call fill_pool_options(pool)
   call ok(all([pool%hard_budget, pool%soft_budget, pool%slab_bytes, pool%first_slab_bytes, &
