@@ -98,22 +98,25 @@ libreel_core_la_SOURCES = \
 	%D%/pool/slab.c %D%/pool/slab.h \
 	%D%/pool/supply.c \
 	%D%/pool/trim.c \
-	%D%/spill/bin.c \
-	%D%/spill/child-pool.h \
-	%D%/spill/default-pool.c %D%/spill/default-pool.h \
-	%D%/spill/demand.c \
-	%D%/spill/offload.c %D%/spill/offload.h \
-	%D%/spill/order.c \
-	%D%/spill/parcel.c %D%/spill/parcel.h \
-	%D%/spill/pins.c %D%/spill/pins.h \
-	%D%/spill/pool-open.c \
-	%D%/spill/pool-text.c %D%/spill/pool-text.h \
-	%D%/spill/pressure.c \
-	%D%/spill/read-ahead.c \
-	%D%/spill/slab-owner.c %D%/spill/slab-owner.h \
-	%D%/spill/transfer.c \
-	%D%/spill/victim.c \
-	%D%/spill/write-back.c \
+	%D%/spill/owner/demand.c %D%/spill/owner/demand.h \
+	%D%/spill/owner/offload.h \
+	%D%/spill/owner/pins.c %D%/spill/owner/pins.h \
+	%D%/spill/owner/slab-owner.c %D%/spill/owner/slab-owner.h \
+	%D%/spill/parcel/bin.c \
+	%D%/spill/parcel/order.c \
+	%D%/spill/parcel/parcel.c %D%/spill/parcel/parcel.h \
+	%D%/spill/pool/child-pool.h \
+	%D%/spill/pool/default-pool.c %D%/spill/pool/default-pool.h \
+	%D%/spill/pool/pool-open.c \
+	%D%/spill/pool/pool-text.c %D%/spill/pool/pool-text.h \
+	%D%/spill/thread/copy.c %D%/spill/thread/copy.h \
+	%D%/spill/thread/pressure.c %D%/spill/thread/pressure.h \
+	%D%/spill/thread/read-ahead.c %D%/spill/thread/read-ahead.h \
+	%D%/spill/thread/thread.c %D%/spill/thread/thread.h \
+	%D%/spill/thread/transfer.c %D%/spill/thread/transfer.h \
+	%D%/spill/thread/victim.c %D%/spill/thread/victim.h \
+	%D%/spill/thread/waiting.c %D%/spill/thread/waiting.h \
+	%D%/spill/thread/write-back.c %D%/spill/thread/write-back.h \
 	%D%/store/crc32c.c %D%/store/crc32c.h \
 	%D%/store/difference.c %D%/store/difference.h \
 	%D%/store/file-open.c \

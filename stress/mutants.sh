@@ -108,7 +108,7 @@ mutant pool-closed-before-the-flush "$ends" pool/magazine.c '
 		&/
 	}'
 
-mutant given-twice "$read" spill/read-ahead.c '
+mutant given-twice "$read" spill/thread/read-ahead.c '
 	/^static bool read_slab/,/^}/ {
 		/^	if (!is_queued)/,/return true;/d
 	}'
@@ -127,27 +127,27 @@ mutant event-raised-after-its-post "$stored" os/wakeup.h '
 			event->raised = true;/
 	}'
 
-mutant asleep-after-a-wrong-wake-up "$stored" spill/offload.c '
+mutant asleep-after-a-wrong-wake-up "$stored" spill/thread/waiting.c '
 	s/while (\(offload->freed == freed && offload->refused == refused\))/if (\1)/'
 
-mutant urgent-while-evicted "$stored" spill/read-ahead.c '
+mutant urgent-while-evicted "$stored" spill/thread/read-ahead.c '
 	/^static struct reel_slab \*awaited_slab/,/^}/ {
 		/reel_slab_move(slab, REEL_SLAB_STORED, REEL_SLAB_READ_QUEUED);/d
 		s/^	if (slab)$//
 	}'
 
-mutant read-without-a-look "$read" spill/read-ahead.c '
+mutant read-without-a-look "$read" spill/thread/read-ahead.c '
 	/^static bool read_slab/,/^}/ s/= reel_slab_move(.*/= (reel_yield_point(), slab->state = REEL_SLAB_READING, true);/'
 
-mutant evicted-without-a-look "$stored" spill/write-back.c '
+mutant evicted-without-a-look "$stored" spill/thread/write-back.c '
 	/^bool reel_evict/,/^}/ s/if (!reel_slab_move(.*/slab->state = REEL_SLAB_EVICTING;\
 	if (0) {/'
 
-mutant given-while-written "$stored" spill/slab-owner.c '
+mutant given-while-written "$stored" spill/owner/slab-owner.c '
 	/^static enum after_free take_from/,/^}/ s/^		case REEL_SLAB_DIRTY:/&\
 		case REEL_SLAB_WRITING:/'
 
-mutant pause-forgets-what-it-drained "$forks" spill/offload.c '
+mutant pause-forgets-what-it-drained "$forks" spill/thread/thread.c '
 	/^static void rest/,/^}/ s/^	reel_wakeup_signal.*//'
 
 if [ "$RESULTS" = yes ]; then

@@ -15,7 +15,7 @@
 
 #include <reel/parcel.h>
 
-#include "spill/offload.h"
+#include "spill/thread/thread.h"
 #include "helpers/pool-support.h"
 #include "stress.h"
 #include "subject.h"

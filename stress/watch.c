@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "os/clock.h"
-#include "spill/offload.h"
+#include "spill/thread/thread.h"
 #include "stress.h"
 
 #define LOOK_EVERY_NS 200000000

@@ -18,8 +18,8 @@
 #include "os/assert.h"
 #include "os/integer.h"
 #include "os/process.h"
-#include "spill/child-pool.h"
-#include "spill/default-pool.h"
+#include "spill/pool/child-pool.h"
+#include "spill/pool/default-pool.h"
 
 /* Size of a full batch, unless a slab is larger or the store takes less at once. */
 #define CRATE_BYTES ((size_t)2 << 20)

@@ -9,7 +9,7 @@
  */
 #include "config.h"
 
-#include "spill/slab-owner.h"
+#include "spill/owner/slab-owner.h"
 #include "tape.h"
 
 /* After SLABS_IN_TIME slabs without a wait the tape requests one slab less. */

@@ -19,7 +19,7 @@
 
 #include "os/counter.h"
 #include "pool/pool.h"
-#include "spill/slab-owner.h"
+#include "spill/owner/slab-owner.h"
 #include "tape.h"
 
 struct reel_hold {

@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-#include "spill/slab-owner.h"
+#include "spill/owner/slab-owner.h"
 #include "tape.h"
 
 /* Mutants survive (constant): without a slab nothing reads the serial. */

@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-#include "spill/slab-owner.h"
+#include "spill/owner/slab-owner.h"
 #include "store/store.h"
 #include "tape.h"
 

@@ -22,8 +22,8 @@
 
 #include "os/error.h"
 #include "pool/pool.h"
-#include "spill/pins.h"
-#include "spill/slab-owner.h"
+#include "spill/owner/pins.h"
+#include "spill/owner/slab-owner.h"
 #include "tape.h"
 
 struct reel_recording {

@@ -15,8 +15,8 @@
 
 #include "os/os.h"
 #include "pool/pool.h"
-#include "spill/default-pool.h"
-#include "spill/slab-owner.h"
+#include "spill/pool/default-pool.h"
+#include "spill/owner/slab-owner.h"
 #include "store/store.h"
 #include "tape.h"
 

@@ -13,8 +13,8 @@
 
 #include "os/error.h"
 #include "pool/pool.h"
-#include "spill/default-pool.h"
-#include "spill/slab-owner.h"
+#include "spill/pool/default-pool.h"
+#include "spill/owner/slab-owner.h"
 #include "store/store.h"
 #include "tape.h"
 

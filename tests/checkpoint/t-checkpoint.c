@@ -7,6 +7,7 @@
 
 
 #include "checkpoint/run/run.h"
+#include "spill/thread/thread.h"
 #include "helpers/late-store.h"
 #include "helpers/recurrence.h"
 #include "helpers/store-count.h"

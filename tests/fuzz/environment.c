@@ -11,7 +11,7 @@
 #define reel_pool_default fuzz_pool_default
 #define reel_pool_open_default fuzz_pool_open_default
 #include "../../lib/os/environment.c"
-#include "../../lib/spill/default-pool.c"
+#include "../../lib/spill/pool/default-pool.c"
 
 #include <reel/tape.h>
 

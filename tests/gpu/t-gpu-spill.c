@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "helpers/gpu-support.h"
-#include "spill/offload.h"
+#include "spill/thread/thread.h"
 #include "helpers/pool-support.h"
 
 enum { TAPES = 2, FRAMES = 6, FRAMES_OF_TWO_THREADS = 16 };

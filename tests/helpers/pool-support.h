@@ -11,7 +11,10 @@
 
 #include <pthread.h>
 
-#include "spill/offload.h"
+#include "spill/thread/copy.h"
+#include "spill/thread/thread.h"
+#include "spill/thread/transfer.h"
+#include "spill/thread/victim.h"
 #include "os/os.h"
 #include "pool/pool.h"
 #include "support.h"

@@ -4,7 +4,10 @@
 #define TESTS_SPILL_SUPPORT_H
 
 #include "late-store.h"
-#include "spill/offload.h"
+#include "spill/thread/copy.h"
+#include "spill/thread/waiting.h"
+#include "spill/thread/write-back.h"
+#include "spill/thread/thread.h"
 #include "pool-support.h"
 
 #define SLAB ((size_t)4096)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tapes on a pool with a store: the states of lib/pool/slab.h, moved by the tapes' owners
- * (lib/spill/slab-owner.c, room.c, pop.c, magazine.c) and by the offload thread (offload.c, write-back.c,
+ * (lib/spill/owner/slab-owner.c, room.c, pop.c, magazine.c) and by the offload thread (thread.c, waiting.c, write-back.c,
  * read-ahead.c), under a budget of a few frames, with a store that completes each transfer at any
  * later time. Names are those of the C code; a step here is one access to what is shared there.
  *

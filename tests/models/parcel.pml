@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bins of parcels that are pinned, announced, rewritten and closed (lib/spill/pins.c,
- * lib/spill/slab-owner.c, lib/spill/bin.c, lib/spill/order.c, lib/spill/parcel.c), while the
- * offload thread writes, evicts and reads their slabs (lib/spill/write-back.c, lib/spill/read-ahead.c)
+ * Bins of parcels that are pinned, announced, rewritten and closed (lib/spill/owner/pins.c,
+ * lib/spill/owner/slab-owner.c, lib/spill/parcel/bin.c, lib/spill/parcel/order.c, lib/spill/parcel/parcel.c), while the
+ * offload thread writes, evicts and reads their slabs (lib/spill/thread/write-back.c, lib/spill/thread/read-ahead.c)
  * whenever their states let it. Two threads pin and unpin; a program announces an order, rewrites a
  * bin, and closes all bins while their slabs may be queued, read or written. It opens a closed slab
  * again with another size. There are fewer frames than bins. A step is one access to what threads

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Going to sleep and being woken: events (lib/os/wakeup.h), with raising and posting as two steps, and
- * the offload thread's loop (lib/spill/offload.c), with commands that pause and stop it, and owners that
+ * the offload thread's loop (lib/spill/thread/thread.c), with commands that pause and stop it, and owners that
  * wait for what only a transfer can bring. Checked is that nobody waits for ever: no deadlock.
  *
  * BREAK_... are faults, one at a time, each of which the checker has to find.

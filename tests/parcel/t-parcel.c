@@ -19,8 +19,8 @@
 #include "helpers/store-fault.h"
 #include "helpers/support.h"
 #include "os/os.h"
-#include "spill/child-pool.h"
-#include "spill/parcel.h"
+#include "spill/pool/child-pool.h"
+#include "spill/parcel/parcel.h"
 
 enum { BUDGET = 24 };
 

@@ -63,6 +63,7 @@ floors() {
 }
 floors lib '' os trace store pool spill tape plan checkpoint
 floors omp omp/ runtime 'lane adjoint lookahead verifier' order region 'loop task'
+floors lib/spill spill/ owner thread pool parcel
 floors lib/checkpoint checkpoint/ snapshot run 'watch restart' sweep
 floors gpu gpu/ driver 'store tape'
 floors mpi '' comm message collective

@@ -323,7 +323,7 @@ static void failures_are_forgotten(void)
 	reel_offload_pause(offload);
 	push_words(&tape, words_on(10), words_on(10) + 1);
 	offload->failure = -EIO;
-	reel_victim_drop_stale(offload);
+	reel_offload_drop_stale(offload);
 	is_int(offload->failure, 0, "and so it is when a copy is dropped");
 	reel_offload_resume(offload);
 	is_int(wrong_words(&tape, 0, words_on(10) + 1), 0, "all comes back");
@@ -404,7 +404,7 @@ static void pop_what_is_in_memory(reel_pool *pool, reel_tape *tape)
 		reel_push(tape, (uint64_t)0);
 	while (tape->slab != lowest)
 		(void)reel_pop(tape, uint64_t);
-	reel_victim_drop_stale(reel_offload_of(pool));
+	reel_offload_drop_stale(reel_offload_of(pool));
 	reel_offload_resume(reel_offload_of(pool));
 }
 
@@ -433,7 +433,7 @@ static void a_slab_that_is_lost_leaves_its_room(void)
 	reel_offload_pause(reel_offload_of(pool));
 	lost = find_slab(pool, REEL_SLAB_LOST);
 	ok(lost && reel_slab_io_of(reel_offload_of(pool), lost)->stored, "is still in the store");
-	reel_victim_drop_stale(reel_offload_of(pool));
+	reel_offload_drop_stale(reel_offload_of(pool));
 	ok(lost && !reel_slab_io_of(reel_offload_of(pool), lost)->stored,
 	   "until copies are dropped that nobody reads");
 	reel_offload_resume(reel_offload_of(pool));

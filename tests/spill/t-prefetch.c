@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <sched.h>
 
-#include "spill/offload.h"
+#include "spill/thread/thread.h"
 #include "helpers/pool-support.h"
 #include "helpers/store-verbs.h"
 

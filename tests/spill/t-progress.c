@@ -11,9 +11,9 @@
 #include <stdio.h>
 
 #include "helpers/late-store.h"
-#include "spill/offload.h"
+#include "spill/thread/thread.h"
 #include "helpers/pool-support.h"
-#include "spill/slab-owner.h"
+#include "spill/owner/slab-owner.h"
 #include "scheduler.h"
 
 #define OTHERS 2

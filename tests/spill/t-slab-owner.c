@@ -6,9 +6,13 @@
  */
 #include <config.h>
 
-#include "spill/offload.h"
+#include "spill/thread/copy.h"
+#include "spill/thread/thread.h"
+#include "spill/thread/transfer.h"
+#include "spill/thread/victim.h"
+#include "spill/thread/write-back.h"
 #include "helpers/pool-support.h"
-#include "spill/slab-owner.h"
+#include "spill/owner/slab-owner.h"
 #include "tape/tape.h"
 
 #define SLAB ((size_t)4096)

@@ -6,7 +6,7 @@
 #include <config.h>
 
 #include "helpers/late-store.h"
-#include "spill/offload.h"
+#include "spill/thread/thread.h"
 #include "helpers/pool-support.h"
 
 #define SLAB ((size_t)1024)

@@ -9,7 +9,7 @@
 #include <errno.h>
 
 #include "helpers/held-store.h"
-#include "spill/offload.h"
+#include "spill/thread/thread.h"
 #include "helpers/pool-support.h"
 #include "helpers/store-later.h"
 #include "helpers/store-count.h"

@@ -18,7 +18,7 @@
 #endif
 
 #include "os/annotate.h"
-#include "spill/offload.h"
+#include "spill/thread/thread.h"
 #include "helpers/pool-support.h"
 #include "helpers/process-support.h"
 

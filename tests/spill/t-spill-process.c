@@ -15,7 +15,7 @@
 #include "os/annotate.h"
 #include "helpers/held-store.h"
 #include "helpers/late-store.h"
-#include "spill/offload.h"
+#include "spill/thread/thread.h"
 #include "helpers/pool-support.h"
 #include "helpers/process-support.h"
 

@@ -11,7 +11,7 @@
 
 #include "os/annotate.h"
 #include "helpers/late-store.h"
-#include "spill/offload.h"
+#include "spill/thread/thread.h"
 #include "helpers/pool-support.h"
 #include "helpers/store-fault.h"
 

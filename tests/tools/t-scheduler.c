@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "helpers/late-store.h"
-#include "spill/offload.h"
+#include "spill/thread/thread.h"
 #include "helpers/pool-support.h"
 #include "scheduler.h"
 

@@ -22,7 +22,7 @@
 #include "restart-file.h"
 #include "save-request.h"
 #include "store/crc32c.h"
-#include "spill/offload.h"
+#include "spill/thread/thread.h"
 #include "plan/plan.h"
 #include "store/store.h"
 #include "tape/tape.h"

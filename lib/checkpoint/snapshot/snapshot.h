@@ -16,7 +16,7 @@
 #include <reel/plan.h>
 #include <reel/extend.h>
 
-#include "spill/parcel.h"
+#include "spill/parcel/parcel.h"
 
 #define REEL_MAX_PUTS 64
 

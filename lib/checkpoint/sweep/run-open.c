@@ -12,7 +12,7 @@
 #include "os/error.h"
 #include "os/integer.h"
 #include "sweep.h"
-#include "spill/default-pool.h"
+#include "spill/pool/default-pool.h"
 #include "plan/plan.h"
 #include "checkpoint/restart/restart.h"
 #include "checkpoint/restart/save-request.h"

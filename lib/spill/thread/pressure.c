@@ -7,8 +7,9 @@
  */
 #include "config.h"
 
-#include "offload.h"
 #include "os/integer.h"
+#include "pressure.h"
+#include "write-back.h"
 
 /* The time between two looks at the trigger, and the same while the soft budget is lowered. */
 #define LOOK_MS 1000

@@ -9,12 +9,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "default-pool.h"
 #include "os/clock.h"
 #include "os/error.h"
 #include "os/integer.h"
 #include "os/os.h"
 #include "parcel.h"
+#include "spill/pool/default-pool.h"
 #include "store/store.h"
 
 /* ---- The parcels of a pool ---- */

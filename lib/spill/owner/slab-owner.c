@@ -124,7 +124,7 @@ static int await(struct reel_offload *offload, struct reel_slab *slab, struct re
 			return -EAGAIN;
 		reel_yield_point();
 		/*
-		 * Release: pairs with the acquire in awaited_by() (read-ahead.c). Makes the slab's
+		 * Release: pairs with the acquire in reel_demand_awaited(). Makes the slab's
 		 * state visible to the offload thread, which reads the slab.
 		 */
 		atomic_store_explicit(&demand->awaited, slab, memory_order_release);
@@ -354,4 +354,17 @@ void reel_slab_free(struct reel_pool *pool, struct reel_slab *slab)
 		reel_pool_count_give(pool, kind, bytes);
 		break;
 	}
+}
+
+/* ---- Waits ---- */
+
+void reel_offload_note_stall(struct reel_offload *offload, enum reel_trace_kind kind,
+			     uint64_t since)
+{
+	uint64_t now = reel_clock_ns();
+
+	REEL_ASSERT(now >= since);
+	atomic_fetch_add_explicit(&offload->stalls, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&offload->stall_ns, now - since, memory_order_relaxed);
+	REEL_TRACE_UNTIL(now, kind, since, offload->pool->number);
 }

@@ -6,9 +6,14 @@
  */
 #include "config.h"
 
+#include "copy.h"
 #include "os/annotate.h"
 #include "os/integer.h"
-#include "offload.h"
+#include "spill/owner/demand.h"
+#include "transfer.h"
+#include "victim.h"
+#include "waiting.h"
+#include "write-back.h"
 
 /* Number of failed puts, while a thread waits for a frame, after which the push is refused. */
 #define MAX_TRIES 4
@@ -117,7 +122,7 @@ static bool write_farthest(struct reel_offload *offload)
 	REEL_ASSERT(atomic_load_explicit(&offload->dirty_bytes, memory_order_relaxed) >=
 		    slab->bytes);
 	/*
-	 * Release: pairs with the acquire in has_more_to_put() (offload.c). A thread that sees fewer
+	 * Release: pairs with the acquire in has_more_to_put() (waiting.c). A thread that sees fewer
 	 * `dirty_bytes` also sees more `writing_bytes`, so it does not miss the slab.
 	 */
 	atomic_fetch_add_explicit(&offload->writing_bytes, slab->bytes, memory_order_relaxed);
@@ -137,7 +142,7 @@ static void end_writing(struct reel_offload *offload, struct reel_slab *slab)
 		return;
 	atomic_fetch_sub_explicit(&offload->clean, 1, memory_order_relaxed);
 	if (reel_slab_move(slab, REEL_SLAB_PINNED_WRITING, REEL_SLAB_PINNED)) {
-		reel_read_wake(offload, slab);
+		reel_demand_wake(offload, slab);
 		return;
 	}
 	if (reel_slab_state_of(slab) == REEL_SLAB_FREE_PENDING)
@@ -156,7 +161,7 @@ static void end_failed_write(struct reel_offload *offload, struct reel_slab *sla
 		return;
 	atomic_fetch_sub_explicit(&offload->dirty_bytes, slab->bytes, memory_order_relaxed);
 	if (reel_slab_move(slab, REEL_SLAB_PINNED_WRITING, REEL_SLAB_OPEN)) {
-		reel_read_wake(offload, slab);
+		reel_demand_wake(offload, slab);
 		return;
 	}
 	if (reel_slab_state_of(slab) == REEL_SLAB_FREE_PENDING)

@@ -12,6 +12,7 @@
 
 #include "os/clock.h"
 #include "parcel.h"
+#include "spill/thread/transfer.h"
 
 static bool spills(const struct reel_bin *bin)
 {

@@ -16,10 +16,10 @@
 
 #include <reel/parcel.h>
 
-#include "child-pool.h"
 #include "os/cancel.h"
-#include "pins.h"
-#include "slab-owner.h"
+#include "spill/owner/pins.h"
+#include "spill/owner/slab-owner.h"
+#include "spill/pool/child-pool.h"
 
 /* Maximum number of open bins: one for scratch parcels, and one for each layout in use. */
 #define REEL_MAX_OPEN_BINS 8

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "offload.h"
+#include "demand.h"
 #include "os/integer.h"
 
 /* Maximum number of slabs that a tape requests in advance. */
@@ -19,7 +19,7 @@
 /* Returns true if a slab needs the demand. */
 static bool is_needed(const struct reel_offload *offload, const struct reel_demand *demand)
 {
-	size_t slabs = atomic_load_explicit(&offload->pool->table_used, memory_order_relaxed);
+	size_t slabs = reel_slab_count(offload);
 
 	for (size_t i = 0; i < slabs; i++) {
 		const struct reel_slab *slab = &offload->pool->table[i];
@@ -73,7 +73,7 @@ static struct reel_demand *add_demand(struct reel_offload *offload)
 	reel_yield_point();
 	/*
 	 * Release: pairs with the acquires in find_unused(), measure_rates() (victim.c) and
-	 * first_demand() (read-ahead.c). Makes the demand visible.
+	 * reel_demand_first(). Makes the demand visible.
 	 * Rarely reached: another demand is added between the load and the exchange.
 	 */
 	while (!atomic_compare_exchange_weak_explicit(&offload->demands, &demand->next, demand,
@@ -279,6 +279,42 @@ void reel_demand_give(struct reel_offload *offload, struct reel_demand *demand)
 {
 	atomic_fetch_sub_explicit(&offload->demands_in_use, 1, memory_order_relaxed);
 	reel_demand_give_silent(offload, demand);
+}
+
+/* ---- For the offload thread ---- */
+
+/* Acquire: pairs with the release in await() (slab-owner.c). Makes the slab's state visible. */
+struct reel_slab *reel_demand_awaited(struct reel_demand *demand)
+{
+	return atomic_load_explicit(&demand->awaited, memory_order_acquire);
+}
+
+struct reel_demand *reel_demand_first(struct reel_offload *offload)
+{
+	/* Acquire: pairs with the release in add_demand(). Makes the list visible. */
+	return atomic_load_explicit(&offload->demands, memory_order_acquire);
+}
+
+bool reel_demand_is_awaited(struct reel_offload *offload, const struct reel_slab *slab)
+{
+	struct reel_demand *demand = reel_demand_first(offload);
+
+	while (demand && reel_demand_awaited(demand) != slab)
+		demand = demand->next;
+	return demand;
+}
+
+/*
+ * An owner that begins to wait at this moment may be missed. It signals the offload thread, which
+ * then sees in awaited_slab() (read-ahead.c) that the slab is there.
+ */
+void reel_demand_wake(struct reel_offload *offload, const struct reel_slab *slab)
+{
+	struct reel_demand *demand = reel_demand_first(offload);
+
+	for (; demand; demand = demand->next)
+		if (reel_demand_awaited(demand) == slab)
+			reel_wakeup_signal(&demand->arrival);
 }
 
 void reel_demand_free_all(struct reel_offload *offload)

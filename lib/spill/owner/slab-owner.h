@@ -7,7 +7,7 @@
 #ifndef REEL_LIB_SLAB_OWNER_H
 #define REEL_LIB_SLAB_OWNER_H
 
-#include "offload.h"
+#include "demand.h"
 
 /*
  * Leave a slab to the offload thread, which may write and evict it. `slab_index` says how soon the

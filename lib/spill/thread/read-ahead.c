@@ -6,9 +6,15 @@
  */
 #include "config.h"
 
+#include "copy.h"
 #include "os/annotate.h"
-#include "offload.h"
+#include "pressure.h"
+#include "read-ahead.h"
+#include "spill/owner/demand.h"
 #include "store/store.h"
+#include "transfer.h"
+#include "victim.h"
+#include "write-back.h"
 
 /*
  * A slab that is asked for in advance takes the frame only of a slab that is needed FARTHER times
@@ -98,40 +104,6 @@ static bool read_slab(struct reel_offload *offload, struct reel_slab *slab,
 
 /* ---- What has been read ---- */
 
-/* Acquire: pairs with the release in await() (slab-owner.c). Makes the slab's state visible. */
-static struct reel_slab *awaited_by(struct reel_demand *demand)
-{
-	return atomic_load_explicit(&demand->awaited, memory_order_acquire);
-}
-
-static struct reel_demand *first_demand(struct reel_offload *offload)
-{
-	/* Acquire: pairs with the release in add_demand() (demand.c). Makes the list visible. */
-	return atomic_load_explicit(&offload->demands, memory_order_acquire);
-}
-
-bool reel_read_is_awaited_for(struct reel_offload *offload, const struct reel_slab *slab)
-{
-	struct reel_demand *demand = first_demand(offload);
-
-	while (demand && awaited_by(demand) != slab)
-		demand = demand->next;
-	return demand;
-}
-
-/*
- * An owner that begins to wait at this moment may be missed. It signals the offload thread, which
- * then sees in awaited_slab() that the slab is there.
- */
-void reel_read_wake(struct reel_offload *offload, const struct reel_slab *slab)
-{
-	struct reel_demand *demand = first_demand(offload);
-
-	for (; demand; demand = demand->next)
-		if (awaited_by(demand) == slab)
-			reel_wakeup_signal(&demand->arrival);
-}
-
 /*
  * Moves a slab whose read failed back to STORED and frees its frame. If the owner ever needs it, it
  * is read again. False: a thread needs to be told of the error, or there is no carrier.
@@ -147,7 +119,7 @@ static bool put_back(struct reel_offload *offload, struct reel_slab *slab)
 	if (reel_slab_io_of(offload, slab)->is_hurried)
 		return false;
 	/* An owner that comes after this check finds the slab STORED, and asks again. */
-	if (reel_read_is_awaited_for(offload, slab))
+	if (reel_demand_is_awaited(offload, slab))
 		return false;
 	carrier = reel_supply_take_frameless(offload->pool);
 	if (carrier)
@@ -183,7 +155,7 @@ void reel_read_done(struct reel_offload *offload, struct reel_slab *slab, int er
 		keep(offload, slab);
 	else if (!put_back(offload, slab))
 		lose(offload, slab, error);
-	reel_read_wake(offload, slab);
+	reel_demand_wake(offload, slab);
 }
 
 /* ---- Rounds ---- */
@@ -219,7 +191,7 @@ static bool is_hurried(const struct reel_demand *demand)
 
 static struct reel_slab *awaited_slab(struct reel_demand *demand)
 {
-	struct reel_slab *slab = awaited_by(demand);
+	struct reel_slab *slab = reel_demand_awaited(demand);
 	enum reel_slab_state state;
 
 	if (!slab)
@@ -379,7 +351,7 @@ static bool read_requested(struct reel_offload *offload, struct reel_demand *dem
 static bool for_all_demands(struct reel_offload *offload,
 			    bool (*visit)(struct reel_offload *, struct reel_demand *))
 {
-	struct reel_demand *demand = first_demand(offload);
+	struct reel_demand *demand = reel_demand_first(offload);
 	bool moved = false;
 
 	for (; demand; demand = demand->next)

@@ -7,8 +7,9 @@
  */
 #include "config.h"
 
-#include "offload.h"
 #include "os/clock.h"
+#include "spill/owner/demand.h"
+#include "victim.h"
 
 /* Read-ahead may have rankings take 1 / RANKING_SHARE of the time. */
 #define RANKING_SHARE 16
@@ -157,14 +158,9 @@ static void keep_farther_half(struct reel_victims *found)
 		found->count -= found->count / 2;
 }
 
-static size_t slabs_in_table(struct reel_offload *offload)
-{
-	return atomic_load_explicit(&offload->pool->table_used, memory_order_relaxed);
-}
-
 static void rank_victims(struct reel_offload *offload)
 {
-	size_t slabs = slabs_in_table(offload);
+	size_t slabs = reel_slab_count(offload);
 	uint64_t began = reel_clock_ns();
 
 	measure_rates(offload, began);
@@ -202,7 +198,7 @@ static struct reel_slab *next_of(struct reel_offload *offload, struct reel_victi
 
 		if (reel_slab_state_of(slab) == state &&
 		    reel_reuse_distance(offload, slab) > min_distance &&
-		    !reel_read_is_awaited_for(offload, slab))
+		    !reel_demand_is_awaited(offload, slab))
 			return slab;
 	}
 	return NULL;
@@ -221,28 +217,4 @@ struct reel_slab *reel_victim_next(struct reel_offload *offload, enum reel_slab_
 		return slab;
 	rank_victims(offload);
 	return next_of(offload, candidates, state, min_distance);
-}
-
-/* Returns true if the store's copy is out of date. */
-static bool is_stale(enum reel_slab_state state)
-{
-	return state == REEL_SLAB_EMPTY || state == REEL_SLAB_OPEN || state == REEL_SLAB_DIRTY ||
-	       state == REEL_SLAB_LOST;
-}
-
-/*
- * Another thread may move a slab meanwhile: from a state with a stale copy, only a new put leads to
- * a state in which the copy counts.
- */
-void reel_victim_drop_stale(struct reel_offload *offload)
-{
-	size_t slabs = slabs_in_table(offload);
-
-	atomic_store_explicit(&offload->stale, 0, memory_order_relaxed);
-	for (size_t i = 0; i < slabs; i++) {
-		struct reel_slab *slab = &offload->pool->table[i];
-
-		if (offload->slab_io[i].stored && is_stale(reel_slab_state_of(slab)))
-			reel_offload_drop_copy(offload, slab);
-	}
 }

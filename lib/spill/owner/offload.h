@@ -1,19 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The offload thread: a pool with a store has one. It decides which slabs are written behind,
- * evicted and read back, and no other thread transfers slabs.
- *
- *	offload.c      the rounds of the thread; threads that wait for a frame
- *	victim.c       chooses the slabs that are needed last
- *	transfer.c     tickets, and the pieces of large slabs
- *	write-back.c   write behind, and eviction
- *	read-ahead.c   reads back
- *	pressure.c     less memory while the system is short of it
- *	demand.c       what owners need, and their requests
- *	slab-owner.c   the owner's side: seals, acquires and frees slabs
- *	pins.c         several threads are the owner of one slab
- *	parcel.c       parcels, which programs call; bin.c and order.c: parcel.h
- *	pool-open.c    opens a pool with its store and thread, and closes it
+ * What the owners of slabs and the offload thread share. A pool with a store has one offload thread,
+ * which decides which slabs are written behind, evicted and read back; no other thread transfers
+ * slabs.
  *
  * The owner and the offload thread meet only in the state of a slab: the thread whose
  * reel_slab_move() succeeds may use the slab as the new state says (slab.h).
@@ -257,12 +246,17 @@ static inline bool reel_slab_spills(const struct reel_pool *pool, const struct r
 	return reel_offload_of(pool) && slab->kind >= REEL_SLAB_WHOLE;
 }
 
+/* Number of descriptors in use. Relaxed: a slab that is new is in no state that matters here. */
+static inline size_t reel_slab_count(const struct reel_offload *offload)
+{
+	return atomic_load_explicit(&offload->pool->table_used, memory_order_relaxed);
+}
+
 static inline struct reel_slab_io *reel_slab_io_of(const struct reel_offload *offload,
 						       const struct reel_slab *slab)
 {
 	REEL_ASSERT(slab >= offload->pool->table &&
-		    slab < offload->pool->table + atomic_load_explicit(&offload->pool->table_used,
-								       memory_order_relaxed));
+		    slab < offload->pool->table + reel_slab_count(offload));
 	return &offload->slab_io[slab - offload->pool->table];
 }
 
@@ -277,97 +271,17 @@ static inline struct reel_demand *reel_demand_of(const struct reel_offload *offl
 				    memory_order_acquire);
 }
 
+/* Returns true if the offload thread calls. */
+static inline bool reel_offload_is_this_thread(const struct reel_offload *offload)
+{
+	return pthread_equal(offload->thread, pthread_self());
+}
+
 /* The error of the last put, or 0. */
 static inline int reel_offload_failure(const struct reel_offload *offload)
 {
 	return atomic_load_explicit(&offload->failure, memory_order_relaxed);
 }
-
-/* offload.c: on success the pool owns the store. Returns 0 or -ENOMEM. */
-int reel_offload_open(struct reel_pool *pool, reel_store *store);
-/* Stops the thread. Closes the store if `closes_store`, or leaves it open to the caller. */
-void reel_offload_close(struct reel_offload *offload, bool closes_store);
-/* Returns true if the offload thread calls. */
-bool reel_offload_is_this_thread(const struct reel_offload *offload);
-/*
- * Wait until there may be a frame, or room for more, or with `needs_eviction` until slabs have left
- * memory: room in the budget does not help then. False: there will be none, and *error may say why.
- * Any thread but the offload thread.
- */
-bool reel_offload_await_frame(struct reel_offload *offload, bool needs_eviction, int *error);
-/*
- * Wait while more than `most` bytes are on their way to the store, unless it has refused the last
- * put. Any thread but the offload thread.
- */
-void reel_offload_await_puts(struct reel_offload *offload, size_t most);
-/* Wait until the offload thread has nothing to do. */
-void reel_offload_settle(struct reel_offload *offload);
-/* Any thread, before the memory of this slab's frame goes back to the system. */
-void reel_offload_unregister_frame(struct reel_offload *offload, const struct reel_slab *slab);
-/* Pause the offload thread with no transfer under way, and resume it. */
-void reel_offload_pause(struct reel_offload *offload);
-void reel_offload_resume(struct reel_offload *offload);
-/* In the child of a fork, which must not use the store. */
-void reel_offload_orphan(struct reel_offload *offload);
-/* Count a wait of this kind that began at `since`. Any thread. */
-void reel_offload_note_stall(struct reel_offload *offload, enum reel_trace_kind kind,
-			     uint64_t since);
-
-/* pressure.c: while no offload thread runs. Closing restores the soft budget. */
-void reel_pressure_open(struct reel_offload *offload);
-void reel_pressure_close(struct reel_offload *offload);
-
-/* Only the offload thread runs the following functions. */
-
-/* pressure.c: milliseconds between two looks at the trigger. 0: there is none. */
-uint32_t reel_pressure_look_after(const struct reel_offload *offload);
-/* Look at the trigger if it is time, and lower or restore the soft budget. */
-void reel_pressure_look(struct reel_offload *offload);
-/* Returns true if the soft budget is lowered, and so many bytes more would be above it. */
-bool reel_pressure_forbids(const struct reel_offload *offload, size_t bytes);
-/* Give a part of what is above a lowered soft budget back to the system. Returns whether it did. */
-bool reel_pressure_relieve(struct reel_offload *offload);
-
-/* transfer.c */
-void reel_ticket_enter(struct reel_ticket *ticket, enum reel_ticket_state state);
-/* A ticket to put or get with, which is STARTED; NULL: none is free. */
-struct reel_ticket *reel_offload_ticket(struct reel_offload *offload, struct reel_slab *slab,
-					bool get);
-/*
- * Put a slab that is WRITING, or get one that is READING, beginning with this ticket. At the end
- * reel_write_done() or reel_read_done() is called, also after a failure.
- */
-void reel_pieces_put(struct reel_offload *offload, struct reel_ticket *ticket);
-void reel_pieces_get(struct reel_offload *offload, struct reel_ticket *ticket);
-/* Drop the pieces that are in the store. */
-void reel_pieces_drop(struct reel_offload *offload, struct reel_slab *slab);
-/*
- * Returns true if the frame differs from the copy, by the checksums of its pieces. The owner of a
- * slab that is PINNED calls it. Reads all of the frame.
- */
-bool reel_pieces_differ(struct reel_offload *offload, struct reel_slab *slab);
-void reel_pieces_free_all(struct reel_offload *offload);
-/* Take the results of the transfers that are complete; whether there were any. */
-bool reel_transfers_collect(struct reel_offload *offload);
-
-/* offload.c */
-/* Give a FREE_PENDING slab back to the pool. */
-void reel_offload_free_deferred(struct reel_offload *offload, struct reel_slab *slab);
-void reel_offload_drop_copy(struct reel_offload *offload, struct reel_slab *slab);
-/* Forget failed puts, since the store may take slabs again. */
-void reel_offload_forget_failures(struct reel_offload *offload);
-/* A put has ended: wake who waits for puts. */
-void reel_offload_note_put(struct reel_offload *offload);
-
-/* victim.c: the slab in this state with the greatest reuse distance above min_distance, or NULL. */
-struct reel_slab *reel_victim_next(struct reel_offload *offload, enum reel_slab_state state,
-				   double min_distance);
-/* Drop the stale copies in the store. */
-void reel_victim_drop_stale(struct reel_offload *offload);
-/* Estimated seconds until the slab is needed. */
-double reel_reuse_distance(const struct reel_offload *offload, const struct reel_slab *slab);
-
-#define REEL_MIN_DISTANCE (-1.0)
 
 static inline bool reel_slab_is_away(enum reel_slab_state state)
 {
@@ -387,80 +301,8 @@ static inline uint32_t reel_now_ms(void)
 	return (uint32_t)(reel_clock_ns() / 1000000);
 }
 
-/* write-back.c: returns whether anything was done. */
-bool reel_write_round(struct reel_offload *offload);
-/* Evict a clean slab whose reuse distance is greater than min_distance. */
-bool reel_evict(struct reel_offload *offload, double min_distance);
-/*
- * Evicts a clean slab as reel_evict() does. Sets *carrier to the slab that has its frame now, if it
- * is the frame of a large slab of `bytes`, else to NULL.
- */
-bool reel_evict_for(struct reel_offload *offload, double min_distance, size_t bytes,
-		    struct reel_slab **carrier);
-void reel_write_done(struct reel_offload *offload, struct reel_slab *slab, int error);
-
-/*
- * Take the frame off a slab that is in state `from` and in the store. It moves to the carrier, and
- * from there to the warm list.
- */
-void reel_evict_frame(struct reel_offload *offload, struct reel_slab *slab,
-		      struct reel_slab *carrier, enum reel_slab_state from);
-
-/* read-ahead.c */
-bool reel_read_round(struct reel_offload *offload);
-/* If nothing else moves: read a slab that an owner waits for beyond the budget, or refuse. */
-bool reel_read_overdrawn(struct reel_offload *offload);
-void reel_read_done(struct reel_offload *offload, struct reel_slab *slab, int error);
-/* Returns true if an owner waits for a slab that has no frame yet. */
-bool reel_read_is_awaited(struct reel_offload *offload);
-/* Returns true if a thread that does not wait has asked for a slab without a frame. */
-bool reel_read_is_hurried(struct reel_offload *offload);
-/* Returns true if an owner waits for this slab. */
-bool reel_read_is_awaited_for(struct reel_offload *offload, const struct reel_slab *slab);
-/* Wake the owners who wait for this slab. */
-void reel_read_wake(struct reel_offload *offload, const struct reel_slab *slab);
-
-/* ---- demand.c, for the owner of the slabs. NULL: no memory. ---- */
-
-struct reel_demand *reel_demand_take(struct reel_offload *offload);
-void reel_demand_give(struct reel_offload *offload, struct reel_demand *demand);
-/*
- * Take and give a demand that is no tape's, such as that of one wait or of parcels. It does not
- * count in reel_demand_slabs_ahead(), which shares the frames out among tapes.
- */
-struct reel_demand *reel_demand_take_silent(struct reel_offload *offload,
-					    enum reel_demand_kind kind);
-void reel_demand_give_silent(struct reel_offload *offload, struct reel_demand *demand);
-/* Begins the demand of a recording with so many slabs. */
-void reel_demand_begin_readers(struct reel_demand *demand, uint32_t slabs);
-/* Takes the demand of one of its readers. Leaving ends what the reader needs of the recording. */
-struct reel_demand *reel_demand_take_reader(struct reel_offload *offload,
-					    struct reel_demand *recording);
-void reel_demand_leave_readers(struct reel_demand *recording, struct reel_demand *reader);
-void reel_demand_free_all(struct reel_offload *offload);
-/* Number of slabs that the owner should have requested. */
-unsigned reel_demand_slabs_ahead(const struct reel_offload *offload,
-				 const struct reel_demand *demand);
-/* Request more slabs in advance from now on, since the owner has had to wait. */
-void reel_demand_note_stall(struct reel_demand *demand);
-/*
- * Requests a slab that is away, unless it is requested already. The demand is a
- * REEL_DEMAND_HURRIED, and one thread at a time calls this. Returns 0, or -EDQUOT: an earlier
- * request of this slab found no room.
- */
-int reel_demand_hurry(struct reel_offload *offload, struct reel_demand *demand,
-		      struct reel_slab *slab);
-/*
- * Forgets that a request of the slab found no room, and returns true if one did. Called when a slab
- * has come or is freed, too, so that no later request finds an earlier refusal.
- */
-bool reel_demand_forget_refusal(struct reel_demand *demand, const struct reel_slab *slab);
-/* Request a slab if it is in the store only. False: too many requests are open. */
-bool reel_demand_request(struct reel_demand *demand, struct reel_slab *slab);
-/*
- * After the last request: wakes the offload thread if some are open. An earlier one may wait for
- * the frame that the tape has just left.
- */
-void reel_demand_end_requests(struct reel_offload *offload, const struct reel_demand *demand);
+/* slab-owner.c: counts a wait of this kind that began at `since`. Any thread. */
+void reel_offload_note_stall(struct reel_offload *offload, enum reel_trace_kind kind,
+			     uint64_t since);
 
 #endif

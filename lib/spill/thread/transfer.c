@@ -12,8 +12,8 @@
 
 #include "os/cancel.h"
 #include "os/integer.h"
-#include "offload.h"
 #include "store/store.h"
+#include "transfer.h"
 
 /* Number of times that a piece is sent before its slab counts as lost, or stays in memory. */
 #define ATTEMPTS 2
@@ -293,7 +293,7 @@ bool reel_pieces_differ(struct reel_offload *offload, struct reel_slab *slab)
 
 void reel_pieces_free_all(struct reel_offload *offload)
 {
-	size_t slabs = atomic_load_explicit(&offload->pool->table_used, memory_order_relaxed);
+	size_t slabs = reel_slab_count(offload);
 
 	/* Mutants survive (constant): ASan alone sees what is lost. */
 	for (size_t i = 0; i < slabs; i++)
@@ -353,7 +353,8 @@ static bool try_again(struct reel_offload *offload, struct reel_ticket *ticket)
 }
 
 /* Takes the result of one piece. If it was the last one under way, the slab moves on. */
-static void end_piece(struct reel_offload *offload, struct reel_ticket *ticket)
+static void end_piece(struct reel_offload *offload, struct reel_ticket *ticket,
+		      reel_transfer_end *end)
 {
 	struct reel_slab *slab = ticket->slab;
 	struct reel_slab_io *slab_io = reel_slab_io_of(offload, slab);
@@ -375,15 +376,11 @@ static void end_piece(struct reel_offload *offload, struct reel_ticket *ticket)
 		*piece_of(slab_io, ticket->piece) = (struct reel_piece){
 			ticket->transfer.extent, reel_transfer_checksum(&ticket->transfer)};
 	start_more(offload, slab, get);
-	if (slab_io->moving)
-		return;
-	if (get)
-		reel_read_done(offload, slab, slab_io->failure);
-	else
-		reel_write_done(offload, slab, slab_io->failure);
+	if (!slab_io->moving)
+		end(offload, slab, get, slab_io->failure);
 }
 
-bool reel_transfers_collect(struct reel_offload *offload)
+bool reel_transfers_collect(struct reel_offload *offload, reel_transfer_end *end)
 {
 	bool moved = false;
 
@@ -398,7 +395,7 @@ bool reel_transfers_collect(struct reel_offload *offload)
 		    REEL_TICKET_FINISHED)
 			continue;
 		reel_ticket_enter(ticket, REEL_TICKET_FREE);
-		end_piece(offload, ticket);
+		end_piece(offload, ticket, end);
 		/* Mutants survive (statement, constant): the next event makes up for it. */
 		moved = true;
 	}

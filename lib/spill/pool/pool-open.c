@@ -9,12 +9,15 @@
 #include <errno.h>
 
 #include "child-pool.h"
-#include "offload.h"
 #include "os/cancel.h"
 #include "os/error.h"
 #include "os/integer.h"
 #include "os/memory-limit.h"
 #include "os/os.h"
+#include "spill/thread/pressure.h"
+#include "spill/thread/thread.h"
+#include "spill/thread/transfer.h"
+#include "spill/thread/waiting.h"
 #include "trace/trace.h"
 
 /* ---- What the pool calls ---- */

@@ -1,221 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The offload thread: its rounds, and the threads that wait for a frame. It runs most of these
- * functions itself; any thread may wait, settle or pause. Each waiting thread gets an answer: a
- * frame, or a refusal when nothing moves.
+ * The offload thread: its beginning, its rounds, the commands that it obeys, and its end. Any other
+ * thread may settle or pause it.
  */
 #include "config.h"
 
-#include "offload.h"
-
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
-#include "os/annotate.h"
+#include "copy.h"
 #include "os/cancel.h"
 #include "os/clock.h"
 #include "os/os.h"
 #include "os/os-thread.h"
+#include "pressure.h"
+#include "read-ahead.h"
+#include "spill/owner/demand.h"
 #include "store/store.h"
+#include "thread.h"
+#include "transfer.h"
+#include "waiting.h"
+#include "write-back.h"
 
 /* Number of puts under way: the default for a store that names none, and the maximum. */
 /* Mutants survive (constant): the number of puts under way changes the time only. */
 #define PUT_DEPTH 4
 #define MAX_PUTS 8
-
-void reel_offload_note_stall(struct reel_offload *offload, enum reel_trace_kind kind,
-			     uint64_t since)
-{
-	uint64_t now = reel_clock_ns();
-
-	REEL_ASSERT(now >= since);
-	atomic_fetch_add_explicit(&offload->stalls, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&offload->stall_ns, now - since, memory_order_relaxed);
-	REEL_TRACE_UNTIL(now, kind, since, offload->pool->number);
-}
-
-/* ---- Slabs that are given up ---- */
-
-void reel_offload_forget_failures(struct reel_offload *offload)
-{
-	atomic_store_explicit(&offload->failure, 0, memory_order_relaxed);
-	offload->failed_puts_in_row = 0;
-}
-
-void reel_offload_drop_copy(struct reel_offload *offload, struct reel_slab *slab)
-{
-	struct reel_slab_io *slab_io = reel_slab_io_of(offload, slab);
-
-	if (!slab_io->stored)
-		return;
-	REEL_ASSERT(!reel_slab_needs_copy(reel_slab_state_of(slab)));
-	slab_io->stored = false;
-	atomic_fetch_sub_explicit(&offload->in_store_bytes, slab_io->stored_bytes,
-				  memory_order_relaxed);
-	reel_pieces_drop(offload, slab);
-	reel_offload_forget_failures(offload);
-}
-
-void reel_offload_free_deferred(struct reel_offload *offload, struct reel_slab *slab)
-{
-	REEL_ASSERT(reel_slab_state_of(slab) == REEL_SLAB_FREE_PENDING);
-	REEL_ASSERT(reel_slab_spills(offload->pool, slab));
-	reel_offload_drop_copy(offload, slab);
-	slab->below = NULL;
-	reel_slab_become(slab, REEL_SLAB_EMPTY);
-	if (!slab->frame) {
-		freelist_push(&offload->pool->frameless, slab);
-		return;
-	}
-	reel_annotate_forbid(slab->frame, slab->bytes);
-	reel_supply_give(offload->pool, slab->kind, slab);
-}
-
-/* ---- Threads that wait for a frame ---- */
-
-bool reel_offload_is_this_thread(const struct reel_offload *offload)
-{
-	return pthread_equal(offload->thread, pthread_self());
-}
-
-bool reel_offload_await_frame(struct reel_offload *offload, bool needs_eviction, int *error)
-{
-	REEL_UNCANCELLED;
-	uint64_t since = reel_clock_ns();
-	uint64_t freed, refused;
-	bool refusal;
-
-	if (offload->orphaned) {
-		/* The hard budget would have room if the store of the parent could be used. */
-		if (*error == -EDQUOT)
-			*error = -ECHILD;
-		return false;
-	}
-	REEL_ASSERT(!reel_offload_is_this_thread(offload));
-	pthread_mutex_lock(&offload->lock);
-	offload->waiting++;
-	offload->waiting_for_eviction += needs_eviction;
-	offload->asked++;
-	freed = offload->freed;
-	refused = offload->refused;
-	reel_wakeup_signal(&offload->work);
-	while (offload->freed == freed && offload->refused == refused)
-		pthread_cond_wait(&offload->answered, &offload->lock);
-	refusal = offload->freed == freed;
-	if (refusal && offload->refusal)
-		*error = offload->refusal;
-	pthread_mutex_unlock(&offload->lock);
-	reel_offload_note_stall(offload, REEL_TRACE_WAIT_FOR_MEMORY, since);
-	return !refusal;
-}
-
-/* ---- Threads that wait for puts ---- */
-
-static bool has_more_to_put(const struct reel_offload *offload, size_t most)
-{
-	/* Acquire: pairs with the release in write_farthest() (write-back.c), so it comes first. */
-	size_t dirty = atomic_load_explicit(&offload->dirty_bytes, memory_order_acquire);
-	size_t writing = atomic_load_explicit(&offload->writing_bytes, memory_order_relaxed);
-
-	return dirty + writing > most && !reel_offload_failure(offload) && !offload->orphaned;
-}
-
-/*
- * Nothing signals this thread if another one frees a slab before its put, so it looks at intervals.
- */
-void reel_offload_await_puts(struct reel_offload *offload, size_t most)
-{
-	REEL_UNCANCELLED;
-	uint64_t since;
-
-	REEL_ASSERT(!reel_offload_is_this_thread(offload));
-	if (!has_more_to_put(offload, most))
-		return;
-	since = reel_clock_ns();
-	pthread_mutex_lock(&offload->lock);
-	offload->waiting_for_puts++;
-	/* With the lock: no put ends unheard between this look and the wait. */
-	while (has_more_to_put(offload, most)) {
-		struct timespec end = reel_clock_after(REEL_PATIENCE_MS * 1000000);
-
-		pthread_cond_timedwait(&offload->answered, &offload->lock, &end);
-	}
-	offload->waiting_for_puts--;
-	pthread_mutex_unlock(&offload->lock);
-	reel_offload_note_stall(offload, REEL_TRACE_WAIT_FOR_PUTS, since);
-}
-
-void reel_offload_note_put(struct reel_offload *offload)
-{
-	pthread_mutex_lock(&offload->lock);
-	if (offload->waiting_for_puts)
-		pthread_cond_broadcast(&offload->answered);
-	pthread_mutex_unlock(&offload->lock);
-}
-
-/* ---- Answers ---- */
-
-static bool anybody_waits(struct reel_offload *offload)
-{
-	bool waiting;
-
-	pthread_mutex_lock(&offload->lock);
-	REEL_ASSERT(offload->waiting_for_eviction <= offload->waiting);
-	waiting = offload->waiting > 0;
-	offload->asked_before = offload->asked;
-	pthread_mutex_unlock(&offload->lock);
-	return waiting;
-}
-
-static bool under_way(const struct reel_offload *offload)
-{
-	return offload->puts || offload->gets;
-}
-
-/* Requires `lock`. Relaxed is enough: a woken waiter checks again by taking a slab. */
-static bool frame_is_there(struct reel_offload *offload)
-{
-	struct reel_pool *pool = offload->pool;
-
-	if (atomic_load_explicit(&pool->warm_chains, memory_order_relaxed) || offload->made_room)
-		return true;
-	return offload->waiting > offload->waiting_for_eviction && reel_budget_has_room(pool);
-}
-
-static void wake_all(struct reel_offload *offload)
-{
-	offload->waiting = 0;
-	offload->waiting_for_eviction = 0;
-	pthread_cond_broadcast(&offload->answered);
-}
-
-/*
- * Wakes the waiting threads: because a frame is there, or to refuse, because none will come. False:
- * neither is known yet. A thread that asks after anybody_waits() is not refused in this round.
- */
-static bool answer(struct reel_offload *offload, bool nothing_moves)
-{
-	bool trimmed = reel_pool_is_being_trimmed(offload->pool);
-	bool answered;
-
-	pthread_mutex_lock(&offload->lock);
-	if (offload->waiting && frame_is_there(offload)) {
-		offload->freed++;
-		wake_all(offload);
-	} else if (offload->waiting && offload->asked == offload->asked_before &&
-		   nothing_moves && !trimmed) {
-		REEL_ASSERT(!under_way(offload));
-		offload->refused++;
-		offload->refusal = reel_store_error(reel_offload_failure(offload));
-		reel_offload_forget_failures(offload);
-		wake_all(offload);
-	}
-	answered = !offload->waiting;
-	offload->made_room = false;
-	pthread_mutex_unlock(&offload->lock);
-	return answered;
-}
 
 /*
  * Called when a round has moved nothing. True: another round is useful, because another thread may
@@ -223,15 +33,15 @@ static bool answer(struct reel_offload *offload, bool nothing_moves)
  */
 static bool answer_waiters(struct reel_offload *offload)
 {
-	bool nothing_moves = offload->lacks_frame && !under_way(offload);
+	bool nothing_moves = offload->lacks_frame && !reel_transfers_are_under_way(offload);
 	bool answered;
 
 	if (!offload->has_waiters)
 		return false;
 	if (nothing_moves && reel_read_overdrawn(offload))
 		return true;
-	answered = answer(offload, nothing_moves);
-	if (offload->lacks_frame || under_way(offload))
+	answered = reel_offload_answer(offload, nothing_moves);
+	if (offload->lacks_frame || reel_transfers_are_under_way(offload))
 		return false;
 	return !answered || reel_read_is_awaited(offload);
 }
@@ -250,17 +60,25 @@ static size_t most_stale(const struct reel_offload *offload)
 	return reel_offload_failure(offload) || offload->pool->parent ? 0 : MAX_STALE;
 }
 
+static void end_transfer(struct reel_offload *offload, struct reel_slab *slab, bool get, int error)
+{
+	if (get)
+		reel_read_done(offload, slab, error);
+	else
+		reel_write_done(offload, slab, error);
+}
+
 static bool tidy(struct reel_offload *offload, size_t most)
 {
 	if (atomic_load_explicit(&offload->stale, memory_order_relaxed) <= most)
 		return false;
-	reel_victim_drop_stale(offload);
+	reel_offload_drop_stale(offload);
 	return true;
 }
 
 static void note_needs(struct reel_offload *offload)
 {
-	bool waits = anybody_waits(offload);
+	bool waits = reel_offload_has_waiting(offload);
 	bool is_needed = waits || reel_read_is_awaited(offload);
 
 	offload->is_hurried = !is_needed && reel_read_is_hurried(offload);
@@ -275,7 +93,7 @@ static void work_off(struct reel_offload *offload)
 	bool moved;
 
 	do {
-		moved = reel_transfers_collect(offload);
+		moved = reel_transfers_collect(offload, end_transfer);
 		moved |= tidy(offload, most_stale(offload));
 		note_needs(offload);
 		moved |= reel_read_round(offload);
@@ -303,17 +121,17 @@ static void await_change(struct reel_offload *offload)
 
 static void await_work(struct reel_offload *offload)
 {
-	if (!under_way(offload) && !waits_for_frame(offload))
+	if (!reel_transfers_are_under_way(offload) && !waits_for_frame(offload))
 		await_change(offload);
-	else if (!reel_wakeup_wait_for(&offload->work, REEL_PATIENCE_MS) && under_way(offload))
+	else if (!reel_wakeup_wait_for(&offload->work, REEL_PATIENCE_MS) && reel_transfers_are_under_way(offload))
 		reel_store_sync(offload->store, 0);
 }
 
 static void drain(struct reel_offload *offload)
 {
-	while (under_way(offload)) {
+	while (reel_transfers_are_under_way(offload)) {
 		await_work(offload);
-		reel_transfers_collect(offload);
+		reel_transfers_collect(offload, end_transfer);
 	}
 	REEL_ASSERT(!offload->puts && !offload->gets);
 }
@@ -332,7 +150,7 @@ static int obey(struct reel_offload *offload)
 	/* Acquire: pairs with the release in command(). Makes the caller's writes visible. */
 	int command = atomic_load_explicit(&offload->command, memory_order_acquire);
 
-	if (command == REEL_OFFLOAD_RUN || (command == REEL_OFFLOAD_SETTLE && under_way(offload)))
+	if (command == REEL_OFFLOAD_RUN || (command == REEL_OFFLOAD_SETTLE && reel_transfers_are_under_way(offload)))
 		return REEL_OFFLOAD_RUN;
 	drain(offload);
 	tidy(offload, 0);
@@ -416,13 +234,11 @@ static void close_signals(struct reel_offload *offload)
 {
 	if (offload->orphaned)
 		return;
-	REEL_ASSERT(!offload->waiting);
 	reel_wakeup_close(&offload->work);
 	sem_destroy(&offload->obeyed);
 	sem_destroy(&offload->resumed);
 	pthread_mutex_destroy(&offload->commanding);
-	pthread_mutex_destroy(&offload->lock);
-	pthread_cond_destroy(&offload->answered);
+	reel_offload_close_waiting(offload);
 }
 
 /* Mutants survive (statement): ASan alone sees what is lost. */
@@ -447,8 +263,7 @@ static void open_parts(struct reel_offload *offload, struct reel_pool *pool)
 	sem_init(&offload->obeyed, 0, 0);
 	sem_init(&offload->resumed, 0, 0);
 	pthread_mutex_init(&offload->commanding, NULL);
-	pthread_mutex_init(&offload->lock, NULL);
-	reel_clock_condition(&offload->answered);
+	reel_offload_open_waiting(offload);
 	offload->ranked_at = reel_clock_ns();
 	reel_pressure_open(offload);
 }

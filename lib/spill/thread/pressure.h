@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* Less memory while the system is short of it. */
+#ifndef REEL_LIB_PRESSURE_H
+#define REEL_LIB_PRESSURE_H
+
+#include "spill/owner/offload.h"
+
+/* While no offload thread runs. Closing restores the soft budget. */
+void reel_pressure_open(struct reel_offload *offload);
+void reel_pressure_close(struct reel_offload *offload);
+
+/* Only the offload thread runs the following functions. */
+
+/* Milliseconds between two looks at the trigger. 0: there is none. */
+uint32_t reel_pressure_look_after(const struct reel_offload *offload);
+/* Look at the trigger if it is time, and lower or restore the soft budget. */
+void reel_pressure_look(struct reel_offload *offload);
+/* Returns true if the soft budget is lowered, and so many bytes more would be above it. */
+bool reel_pressure_forbids(const struct reel_offload *offload, size_t bytes);
+/* Give a part of what is above a lowered soft budget back to the system. Returns whether it did. */
+bool reel_pressure_relieve(struct reel_offload *offload);
+
+#endif
