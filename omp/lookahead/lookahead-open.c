@@ -125,7 +125,6 @@ static bool open_buffer(struct ahead_buffer *buffer, const struct ahead_sweep *s
 		return false;
 	buffer->memory.flags |= REEL_TAPE_SILENT | REEL_TAPE_NOTES;
 	buffer->data = reel_push_span(&buffer->memory, max_align_t, count);
-	/* Mutants survive (statement): a tape whose first push fails has no slab. */
 	if (!buffer->data)
 		reel_tape_close(&buffer->memory);
 	return buffer->data;

@@ -319,6 +319,7 @@ FUNCTIONS = {
     "reel_planner_name": (c_char_p, c_int),
     "reel_planner_by_name": (c_int, c_char_p, POINTER(c_int)),
     "reel_action_name": (c_char_p, c_int),
+    "reel_problem_from_text": (c_int, POINTER(Problem), POINTER(c_int), c_char_p),
     "reel_schedule_open": (c_int, POINTER(c_void_p), c_void_p),
     "reel_schedule_close": (None, c_void_p),
     "reel_schedule_begin": (None, c_void_p),

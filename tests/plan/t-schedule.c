@@ -647,7 +647,7 @@ static void bad_problems_are_refused(void)
 	is_refused(REEL_TWO_LEVEL, problem_of(10, REEL_MAX_SLOTS, 9, 0, 0), "4,096");
 	is_refused(REEL_PERIODIC, problem_of(10, 3, 0, 0, 0), "no slot");
 	is_refused(REEL_PERIODIC, problem_of(10, 0, 3, 0, 0), "no slot");
-	is_refused(REEL_DISK_REVOLVE, problem_of(10, 3, 3, 0, 0), "as many slots");
+	is_refused(REEL_DISK_REVOLVE, problem_of(10, 3, 3, 0, 0), "a slot for each step");
 	is_refused(REEL_DISK_REVOLVE, problem_of(10, 0, 10, 0, 0), "no tier but the last");
 	is_refused(REEL_DISK_REVOLVE, one_tier(10, 3), "second tier");
 	bad = good;
