@@ -13,7 +13,7 @@
  * reel/parcel.h     buffers of any size, read in any order, that leave memory as slabs do
  * reel/recording.h  tapes that are reversed again, or that several threads reverse
  * reel/plan.h       plans and their costs; runs that the program drives, as it owns the loop
- * reel/omp.h        OpenMP: region.h, task.h, adjoint.h, reduction.h (-lreel-omp)
+ * reel/omp.h        OpenMP: region.h, worker.h, task.h, adjoint.h, reduction.h (-lreel-omp)
  * reel/mpi.h        messages between the ranks of MPI (-lreel-mpi)
  * reel/gpu.h        stores and tapes on a GPU: arena.h, host-tape.h, device.cuh (-lreel-cuda)
  * reel/enzyme.h     the checkpoint scheme of Enzyme (-lreel-enzyme)

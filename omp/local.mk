@@ -2,7 +2,8 @@
 # libreel-omp: what Reel does with several threads of an OpenMP program. Without OpenMP its lanes
 # and tasks serve other threads, and its sweeps run on one.
 omp_headers = include/reel/omp.h include/reel/adjoint.h include/reel/observe.h \
-	include/reel/region.h include/reel/reduction.h include/reel/task.h
+	include/reel/region.h include/reel/reduction.h include/reel/task.h \
+	include/reel/worker.h
 reelinclude_HEADERS += $(omp_headers)
 
 noinst_LTLIBRARIES += libreel-omp-core.la

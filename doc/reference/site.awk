@@ -97,7 +97,7 @@ function put_navigation(   list, n, i) {
 		put_entry(list[i])
 	print "</ul>\n<p>Headers</p>\n<ul>"
 	n = split("tape run pool store error version model parcel recording sum plan extend " \
-		  "region task adjoint reduction omp observe mpi " \
+		  "region worker task adjoint reduction omp observe mpi " \
 		  "gpu arena host-tape device device-add", list, " ")
 	for (i = 1; i <= n; i++)
 		if ("reel/" list[i] ".h" in headers || "reel/" list[i] ".cuh" in headers)

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libreel-omp: checkpointed sweeps by several threads, with OpenMP.
+ * libreel-omp: checkpointed sweeps by several threads, with OpenMP. Beside it stand
+ *
+ *	reel/region.h      parallel regions as statements: lanes, loops, ordered sections
+ *	reel/worker.h      the same regions as calls: workers, phases, collective spans
+ *	reel/task.h        tasks
+ *	reel/adjoint.h     arrays to which several lanes add
+ *	reel/reduction.h   reductions
+ *	reel/observe.h     events, for tools
  *
  *	cc -fopenmp program.c $(pkg-config --cflags --libs reel-omp)
  *

@@ -65,7 +65,7 @@ fi
 shared=$BUILD_DIR/.libs/libreel-omp.so
 if [ -f "$shared" ]; then
 	: >declared
-	for header in omp.h adjoint.h observe.h reduction.h region.h task.h; do
+	for header in omp.h adjoint.h observe.h reduction.h region.h task.h worker.h; do
 		declared_in "reel/$header" "reel/$header" >of_header
 		test -s of_header
 		ok $? "reel/$header declares functions"
