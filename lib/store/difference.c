@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "difference.h"
+#include "os/assert.h"
 #include "os/integer.h"
 
 static inline uint64_t load(const unsigned char *words, size_t i)
@@ -43,6 +44,7 @@ void reel_difference(void *to, const void *words, size_t first, size_t n, size_t
 	size_t end = first + n;
 	size_t i = first;
 
+	REEL_ASSERT(stride > 0);
 	for (; i < reel_min_size(end, stride); i++)
 		store(out, i - first, load(from, i));
 	for (; i < reel_min_size(end, 2 * stride); i++)
@@ -68,6 +70,7 @@ void reel_undo_difference(void *words, size_t first, size_t n, size_t stride)
 	size_t end = first + n;
 	size_t i = first < stride ? reel_min_size(end, stride) : first;
 
+	REEL_ASSERT(stride > 0);
 	for (; i < reel_min_size(end, 2 * stride); i++)
 		store(at, i, undo_zigzag(load(at, i)) + load(at, i - stride));
 	for (; i < end; i += reel_min_size(end - i, stride))

@@ -65,6 +65,7 @@ static bool takes_direct_writes(int file, size_t bytes)
 	void *block;
 	ssize_t written;
 
+	REEL_ASSERT(bytes >= REEL_FILE_BLOCK);
 	if (reel_os_file_max_bytes() < bytes)
 		return false;
 	block = reel_os_map(bytes, bytes);

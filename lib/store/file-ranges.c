@@ -41,6 +41,7 @@ static struct reel_file_range range_of_word(const struct reel_file_ranges *range
 	uint64_t bits = ranges->free[word];
 	bool all = !~bits;
 
+	REEL_ASSERT(word < ranges->words);
 	return (struct reel_file_range){
 		.first = all ? BITS : (unsigned)__builtin_ctzll(~bits),
 		.last = all ? BITS : (unsigned)__builtin_clzll(~bits),
@@ -55,6 +56,7 @@ static void join(struct reel_file_ranges *ranges, uint64_t node, uint64_t half)
 	uint32_t across = (uint32_t)reel_min_u64((uint64_t)low->last + high->first, UINT32_MAX);
 	uint32_t longest = low->longest > high->longest ? low->longest : high->longest;
 
+	REEL_ASSERT(node > 0 && node < ranges->words);
 	ranges->node[node] = (struct reel_file_range){
 		.first = low->first == half ? across : low->first,
 		.last = high->last == half ? across : high->last,
@@ -67,6 +69,7 @@ static void update(struct reel_file_ranges *ranges, uint64_t first, uint64_t las
 {
 	uint64_t half = BITS;
 
+	REEL_ASSERT(first <= last && last < ranges->words);
 	for (uint64_t word = first; word <= last; word++)
 		ranges->node[ranges->words + word] = range_of_word(ranges, word);
 	first += ranges->words;
@@ -90,6 +93,7 @@ static int reserve_words(struct reel_file_ranges *ranges, uint64_t words)
 	uint64_t *bits = grown(ranges->free, words, sizeof *bits);
 	struct reel_file_range *node;
 
+	REEL_ASSERT(words > ranges->words);
 	if (!bits)
 		return -ENOMEM;
 	ranges->free = bits;
@@ -117,6 +121,7 @@ static uint64_t find_in(uint64_t bits, uint32_t length)
 {
 	for (uint32_t i = 1; i < length; i++)
 		bits &= bits >> 1;
+	REEL_ASSERT(bits);
 	return (unsigned)__builtin_ctzll(bits);
 }
 
@@ -151,6 +156,7 @@ static uint64_t bits_of(uint64_t word, uint64_t unit, uint64_t end)
 {
 	uint64_t first = word * BITS, bits = ~(uint64_t)0;
 
+	REEL_ASSERT(first < end && unit < first + BITS);
 	if (first < unit)
 		bits <<= unit - first;
 	if (first + BITS > end)
@@ -163,6 +169,7 @@ bool reel_file_ranges_are_taken(const struct reel_file_ranges *ranges, uint64_t 
 {
 	uint64_t end = unit + length;
 
+	REEL_ASSERT(end <= ranges->words * BITS);
 	for (uint64_t word = unit / BITS; word * BITS < end; word++)
 		if (ranges->free[word] & bits_of(word, unit, end))
 			return false;

@@ -22,6 +22,7 @@ struct reel_file_request *reel_file_requests_open(struct reel_file *file, unsign
 	struct reel_file_request *requests = calloc(count, sizeof *requests);
 	char *headers;
 
+	REEL_ASSERT(count > 0);
 	if (!requests)
 		return NULL;
 	headers = reel_os_map(count * file->header_bytes, file->header_bytes);
@@ -84,6 +85,7 @@ int reel_file_request_begin(struct reel_file *file, struct reel_file_request *re
 	request->pieces[1] = (struct iovec){transfer->data, 0};
 	request->rest = transfer->bytes;
 	enter_part(file, request);
+	REEL_ASSERT(request->offset % file->header_bytes == 0);
 	return 0;
 }
 
@@ -104,6 +106,7 @@ static void skip(struct reel_file_request *request, size_t bytes)
 /* Goes on to the next part of the slot. A get of more than was put is a mistake of the caller. */
 static int next_part(struct reel_file *file, struct reel_file_request *request)
 {
+	REEL_ASSERT(!request->pieces[0].iov_len && !request->pieces[1].iov_len);
 	if (!request->rest)
 		return 0;
 	if (!request->part.next)
@@ -123,6 +126,7 @@ int reel_file_request_advance(struct reel_file *file, struct reel_file_request *
 	size_t left = request->pieces[0].iov_len + request->pieces[1].iov_len;
 	size_t moved = result > 0 ? (size_t)result : 0;
 
+	REEL_ASSERT(request->failures < MAX_FAILURES);
 	if (result < 0 && result != -EINTR && result != -EAGAIN)
 		return (int)result;
 	if (result == 0 || moved > left)
@@ -169,6 +173,7 @@ static void give_up(struct reel_file *file, const struct reel_file_request *requ
 {
 	uint64_t bytes = reel_file_bytes_of(file, request->transfer->bytes);
 
+	REEL_ASSERT(request->put && error);
 	if (is_of_the_slot(error))
 		reel_file_slots_retire(&file->slots, request->slot, bytes);
 	else

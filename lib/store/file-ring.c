@@ -86,6 +86,7 @@ static void begin(struct ring *ring, reel_transfer *transfer)
 	struct reel_file_request *request = ring->idle[--ring->idle_count];
 	int error = reel_file_request_begin(ring->file, request, transfer);
 
+	REEL_ASSERT(ring->idle_count < ring->count);
 	if (error)
 		end(ring, request, error);
 	else
@@ -223,6 +224,7 @@ static struct ring *make_ring(struct reel_file *file, unsigned transfers)
 {
 	struct ring *ring = calloc(1, sizeof *ring + transfers * sizeof *ring->idle);
 
+	REEL_ASSERT(transfers > 0);
 	if (!ring)
 		return NULL;
 	ring->file = file;

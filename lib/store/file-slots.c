@@ -30,6 +30,7 @@ static uint64_t unit_of(uint64_t slot_bytes, uint64_t block_bytes)
 	uint64_t blocks = slot_bytes / block_bytes;
 	uint64_t unit = blocks / MIN_UNITS_OF_A_SLOT;
 
+	REEL_ASSERT(slot_bytes >= block_bytes);
 	while (unit > 1 && blocks % unit)
 		unit--;
 	return unit > 1 ? unit * block_bytes : block_bytes;
@@ -39,6 +40,7 @@ int reel_file_slots_open(struct reel_file_slots *slots, int file,
 			 const struct reel_os_file_identity *identity, uint64_t slot_bytes,
 			 uint64_t block_bytes, uint64_t max_bytes)
 {
+	REEL_ASSERT(slot_bytes % block_bytes == 0);
 	memset(slots, 0, sizeof *slots);
 	slots->file = file;
 	slots->identity = identity;
@@ -176,6 +178,7 @@ static int grow(struct reel_file_slots *slots, uint64_t units)
 	uint64_t room = slots->most - own;
 	uint64_t more = growth(slots, own, units);
 
+	REEL_ASSERT(own <= slots->most);
 	while (room) {
 		int error = grow_by(slots, reel_min_u64(more, room));
 
@@ -220,6 +223,7 @@ static int scatter(struct reel_file_slots *slots, uint64_t units, struct reel_fi
 {
 	struct reel_file_part **last = first;
 
+	REEL_ASSERT(units <= free_units(slots));
 	for (; units; units -= (*last)->units, last = &(*last)->next) {
 		uint64_t longest = reel_file_ranges_longest(&slots->ranges);
 
@@ -241,6 +245,7 @@ static int take_parts(struct reel_file_slots *slots, uint64_t units, struct reel
 	if (error)
 		return error;
 	at = scattered_at(slots, first->unit);
+	REEL_ASSERT(!*at);
 	*at = first;
 	first->other = NULL;
 	*part = *first;
@@ -260,6 +265,7 @@ static bool free_a_retired_part(struct reel_file_slots *slots)
 	if (!part->next)
 		slots->last_retired = &slots->retired_parts;
 	reel_file_ranges_set(&slots->ranges, part->unit, part->units, true);
+	REEL_ASSERT(value_of(&slots->retired) >= part->units);
 	count(&slots->retired, -part->units);
 	free(part);
 	return true;
@@ -299,6 +305,7 @@ int reel_file_slots_take(struct reel_file_slots *slots, uint64_t bytes,
 		take_range(slots, units, part);
 	else if (!error)
 		error = take_parts(slots, units, part);
+	REEL_ASSERT(error || part->units > 0);
 	pthread_mutex_unlock(&slots->lock);
 	return error;
 }
@@ -345,6 +352,7 @@ static struct reel_file_part *new_part(uint64_t unit, uint64_t units)
 {
 	struct reel_file_part *part = malloc(sizeof *part);
 
+	REEL_ASSERT(units > 0);
 	if (part)
 		*part = (struct reel_file_part){unit, units, NULL, NULL};
 	return part;

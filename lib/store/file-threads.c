@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "file-request.h"
+#include "os/assert.h"
 #include "os/os-file.h"
 #include "os/os-thread.h"
 
@@ -68,6 +69,7 @@ static int put_buffered(struct reel_file *file, struct reel_file_request *reques
 {
 	int error, late_error;
 
+	REEL_ASSERT(request->put && !file->direct);
 	pthread_mutex_lock(&file->write_back);
 	error = move(file, request);
 	late_error = write_back(file, part);
@@ -133,6 +135,7 @@ static int start(struct reel_file *file, unsigned transfers)
 	struct workers *workers = calloc(1, sizeof *workers + transfers * sizeof *workers->worker);
 	int error;
 
+	REEL_ASSERT(transfers > 0);
 	if (!workers)
 		return -ENOMEM;
 	workers->requests_count = transfers;

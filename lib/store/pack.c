@@ -37,6 +37,7 @@ static const void *filter(struct reel_pack_space *space, const struct head *head
 {
 	const void *from = data + at;
 
+	REEL_ASSERT(bytes <= REEL_PACK_BLOCK_BYTES && (!head->stride || at % 8 == 0));
 	if (head->stride) {
 		reel_difference(space->differences, data, at / 8, bytes / 8, head->stride);
 		memcpy((unsigned char *)space->differences + bytes / 8 * 8,
@@ -105,6 +106,7 @@ static int unfilter(struct reel_pack_space *space, const struct head *head, unsi
 {
 	void *to = head->element == 1 ? (void *)(data + at) : space->planes;
 
+	REEL_ASSERT(bytes <= REEL_PACK_BLOCK_BYTES);
 	if (LZ4_decompress_safe(block, to, (int)length, (int)bytes) != (int)bytes)
 		/* Mutants survive (sign): the caller compares with 0. */
 		return -EBADMSG;
@@ -122,6 +124,7 @@ static int64_t unpack_block(struct reel_pack_space *space, const struct head *he
 {
 	uint32_t length;
 
+	REEL_ASSERT(bytes > 0 && bytes <= REEL_PACK_BLOCK_BYTES);
 	/* Mutants survive (boundary): LZ4 refuses a block of no bytes, too. */
 	if (left < sizeof length)
 		return -EBADMSG;
@@ -167,5 +170,6 @@ int reel_unpack(struct reel_pack_space *space, void *data, size_t bytes, const v
 			return -EBADMSG;
 		used += (size_t)length;
 	}
+	REEL_ASSERT(used <= end);
 	return used == end ? 0 : -EBADMSG;
 }

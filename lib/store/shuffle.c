@@ -12,6 +12,7 @@
 
 #include <string.h>
 
+#include "os/assert.h"
 #include "shuffle.h"
 
 #define BATCH 16
@@ -129,6 +130,7 @@ void reel_shuffle(void *to, const void *from, size_t bytes, unsigned element)
 	size_t n = bytes / element;
 	size_t done = shuffle_batches(planes, elements, n, element);
 
+	REEL_ASSERT(done <= n);
 	for (unsigned b = 0; b < element; b++)
 		for (size_t e = done; e < n; e++)
 			planes[b * n + e] = elements[e * element + b];
@@ -142,6 +144,7 @@ void reel_unshuffle(void *to, const void *from, size_t bytes, unsigned element)
 	size_t n = bytes / element;
 	size_t done = unshuffle_batches(elements, planes, n, element);
 
+	REEL_ASSERT(done <= n);
 	for (size_t e = done; e < n; e++)
 		for (unsigned b = 0; b < element; b++)
 			elements[e * element + b] = planes[b * n + e];

@@ -70,6 +70,7 @@ static struct buffer *take(struct codec *codec)
 	if (buffer)
 		codec->unused = buffer->next;
 	pthread_mutex_unlock(&codec->lock);
+	REEL_ASSERT(!buffer || buffer < codec->buffer + codec->options.buffers);
 	return buffer;
 }
 
@@ -176,6 +177,7 @@ static int finish_put(reel_store *store, reel_transfer *transfer, void *own, int
 static void put_packed(struct codec *codec, reel_transfer *transfer, struct buffer *buffer,
 		       size_t packed_bytes)
 {
+	REEL_ASSERT(packed_bytes < transfer->bytes);
 	buffer->data = transfer->data;
 	buffer->bytes = transfer->bytes;
 	transfer->data = buffer->packed;
@@ -333,6 +335,7 @@ static int make_buffers(struct codec *codec)
 	size_t each = packed_bytes + reel_round_up(sizeof(struct reel_pack_space), unit);
 	size_t n = codec->options.buffers;
 
+	REEL_ASSERT(unit % codec->align == 0);
 	if (n >= SIZE_MAX / each)
 		return -ENOMEM;
 	codec->memory_bytes = (n + 1) * each;

@@ -216,6 +216,7 @@ static int start_engine(struct reel_file *file, const struct reel_file_options *
 {
 	unsigned transfers = options->threads ? options->threads : DEFAULT_THREADS;
 
+	REEL_ASSERT(!file->engine);
 	file->engine = &reel_file_ring;
 	if (options->engine == REEL_FILE_IO_URING && file->direct &&
 	    !file->engine->start(file, transfers))

@@ -53,6 +53,7 @@ static void link_piece(struct memory *memory, struct piece *piece)
 
 static void unlink_piece(struct memory *memory, struct piece *piece)
 {
+	REEL_ASSERT(piece->previous || memory->pieces == piece);
 	if (piece->next)
 		piece->next->previous = piece->previous;
 	if (piece->previous)

@@ -95,6 +95,7 @@ static int read_words(const char *description, struct words *words)
 		if (!*end)
 			break;
 	}
+	REEL_ASSERT(words->count > 0 && words->count <= REEL_MAX_LAYERS);
 	if (words->word[words->count - 1].kind == LZ4_LAYER)
 		return reel_fail(-EINVAL, "lz4 is the last word: "
 					  "add a store to compress for, as in lz4,file");
@@ -105,6 +106,7 @@ static int open_leaf(reel_store **leaf, const struct word *word, const char *dir
 {
 	struct reel_file_options file = {.directory = directory};
 
+	REEL_ASSERT(word->kind != LZ4_LAYER);
 	if (word->kind == FILE_LEAF)
 		return reel_store_file_open(leaf, &file);
 	return word->kind == GPU_LEAF ? reel_store_gpu_load(leaf, word->value)
@@ -131,6 +133,7 @@ static int open_word(reel_store **store, const struct word *word, reel_store *be
 	reel_store *leaf;
 	int error;
 
+	REEL_ASSERT(word->kind != LZ4_LAYER || behind);
 	if (word->kind == LZ4_LAYER)
 		return open_codec(store, word, behind);
 	error = open_leaf(&leaf, word, directory);

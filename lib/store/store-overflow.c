@@ -39,6 +39,7 @@ static bool is_in_child(const struct overflow *overflow)
 
 static void lock(struct overflow *overflow, unsigned which)
 {
+	REEL_ASSERT(which <= 1);
 	if (which)
 		pthread_mutex_lock(&overflow->second_store_lock);
 }
@@ -51,6 +52,7 @@ static void unlock(struct overflow *overflow, unsigned which)
 
 static void drop_from(struct overflow *overflow, unsigned which, struct reel_extent extent)
 {
+	REEL_ASSERT(which <= 1);
 	lock(overflow, which);
 	reel_store_drop(overflow->part[which], extent);
 	unlock(overflow, which);

@@ -31,6 +31,7 @@ int reel_transfer_queue_open(struct reel_transfer_queue *queue)
 
 void reel_transfer_queue_close(struct reel_transfer_queue *queue)
 {
+	REEL_ASSERT(!queue->under_way);
 	pthread_cond_destroy(&queue->idle);
 	pthread_cond_destroy(&queue->work);
 	pthread_mutex_destroy(&queue->lock);
@@ -54,6 +55,7 @@ static reel_transfer *take_first(struct reel_transfer_queue *queue)
 
 	if (!transfer)
 		return NULL;
+	REEL_ASSERT(queue->under_way > 0);
 	queue->first = transfer->next;
 	if (!queue->first)
 		queue->last = &queue->first;

@@ -101,8 +101,10 @@ static void write_command(FILE *to)
 static int describe_process(void)
 {
 	size_t length;
-	FILE *stream = open_memstream(&live.who, &length);
+	FILE *stream;
 
+	REEL_ASSERT(!live.who);
+	stream = open_memstream(&live.who, &length);
 	if (!stream)
 		return -ENOMEM;
 	write_rank(stream);
@@ -251,6 +253,7 @@ static void begin(void)
 	const char *text = reel_environment("REEL_STATS");
 	int error;
 
+	REEL_ASSERT(!live.is_asked && !live.objects);
 	live.is_asked = true;
 	/* 1 is for libreel-adstack. */
 	if (!text || !strcmp(text, "0") || !strcmp(text, "1"))

@@ -96,6 +96,7 @@ void reel_output_refuse(const char *variable, const char *path, int error)
 {
 	const char *why = strerror(-error);
 
+	REEL_ASSERT(error < 0);
 	if (error == -EEXIST)
 		why = "another kind of file has this name; choose another name";
 	reel_environment_refuse(variable, path, why);

@@ -93,6 +93,7 @@ static uint64_t key_of(const char *call_site, void *const *caller, int depth)
 {
 	uint64_t key = mix(1, (uintptr_t)call_site);
 
+	REEL_ASSERT(depth >= 0 && depth <= MAX_DEPTH);
 	for (int i = 0; i < depth; i++)
 		key = mix(key, (uintptr_t)caller[i]);
 	return key ? key : 1;
@@ -117,6 +118,7 @@ uint16_t reel_profile_place(const char *call_site)
 	int depth = get_callers(caller);
 	uint64_t key = key_of(call_site, caller, depth);
 
+	REEL_ASSERT(profile.place);
 	for (unsigned tries = 0; tries < REEL_PLACES; tries++) {
 		unsigned number = (unsigned)((key + tries) % REEL_PLACES);
 		struct place *place = &profile.place[number];
@@ -188,6 +190,7 @@ void reel_profile_count(uint16_t number, int64_t bytes, uint64_t pushed)
 
 void reel_profile_move(uint16_t from, uint16_t to, uint64_t bytes)
 {
+	REEL_ASSERT(from > 0 && to > 0);
 	if (from == to)
 		return;
 	add(from, -(int64_t)bytes, -bytes);

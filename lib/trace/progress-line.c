@@ -107,6 +107,7 @@ static bool is_due(const struct reel_progress *now)
 {
 	bool is_last = now->reverses && now->done == now->steps;
 
+	REEL_ASSERT(now->seconds >= 0);
 	/* Another forward sweep of the run begins its time anew. */
 	if (now->seconds < shown_seconds)
 		shown_seconds = 0;

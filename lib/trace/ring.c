@@ -107,6 +107,7 @@ static bool write_at(uint64_t offset, const char *text, size_t bytes)
 {
 	struct iovec piece = {.iov_base = (char *)(uintptr_t)text, .iov_len = bytes};
 
+	REEL_ASSERT(ring.block);
 	/* Beyond the limit of the process, the system would end the program with SIGXFSZ. */
 	return offset + bytes <= reel_os_file_max_bytes() &&
 	       reel_os_file_write(ring.file, &piece, 1, offset) == (ssize_t)bytes;
@@ -167,6 +168,7 @@ static bool try_to_take(uint64_t turn)
 	struct block *block = block_of(turn);
 	uint64_t before = atomic_load_explicit(&block->owner, memory_order_relaxed);
 
+	REEL_ASSERT(turn > 0 && turn < ENDED);
 	reel_yield_point();
 	/* Acquire: pairs with the release in release(). Makes the lines and `events` visible. */
 	return !(before & WRITING) && before >> 1 < turn &&
@@ -201,6 +203,7 @@ static bool take(const char **why)
 
 static void release(void)
 {
+	REEL_ASSERT(own.turn);
 	/* Release: pairs with the acquires in try_to_take() and reenter(). */
 	atomic_store_explicit(&block_of(own.turn)->owner, own.turn << 1, memory_order_release);
 }
@@ -225,6 +228,7 @@ static size_t place_for(size_t length)
 {
 	size_t left = PAGE - (offset_of(own.turn) + own.at) % PAGE;
 
+	REEL_ASSERT(own.at <= BLOCK && length <= PAGE);
 	return left < length ? own.at + left : own.at;
 }
 
@@ -293,6 +297,7 @@ int reel_ring_open(const char *path, size_t bytes, const char *magic, const char
 	char ends[HEADER + TAIL];
 	int error = reel_output_open(path, magic, &ring.file);
 
+	REEL_ASSERT(bytes >= REEL_RING_MIN_BYTES);
 	if (error)
 		return error;
 	reel_os_file_identify(ring.file, &ring.identity);
@@ -332,6 +337,7 @@ static void end_block(uint64_t number, uint64_t deadline)
 {
 	struct block *block = &ring.block[number];
 
+	REEL_ASSERT(number < ring.blocks);
 	for (;;) {
 		/* Relaxed is enough: the other thread's line is in the file already. */
 		uint64_t before = atomic_load_explicit(&block->owner, memory_order_relaxed);

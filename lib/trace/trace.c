@@ -113,6 +113,7 @@ static char *add_digits(char *at, uint64_t number, unsigned min_digits)
 
 	for (; number || n < min_digits; number /= 10)
 		digits[n++] = (char)('0' + number % 10);
+	REEL_ASSERT(n <= sizeof digits);
 	while (n)
 		*at++ = digits[--n];
 	return at;
@@ -198,6 +199,7 @@ static char *name_track(char *at, int64_t track)
 {
 	char name[32], *end = add(name, "transfer ");
 
+	REEL_ASSERT(track >= 0 && track < MAX_TRACKS);
 	*add_number(end, track) = '\0';
 	return add_thread_name(at, FIRST_TRACK + TRACKS * thread_number() + track, name);
 }
@@ -247,6 +249,7 @@ static void write_line(const char *line, const char *end, unsigned events)
 {
 	const char *why = reel_ring_write(line, (size_t)(end - line), events, add_heading);
 
+	REEL_ASSERT(end > line && end - line <= REEL_TRACE_LINE);
 	if (why)
 		stop(why);
 }

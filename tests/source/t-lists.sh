@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The lists of sources and of symbols are sorted, so that a file or a name has one place in them. No
-# product grows beyond its bar. Git ignores what a build makes, and make check says how much that is.
+# product grows beyond its bar, and enough functions have assertions. Git ignores what a build makes, and make check says how much that is.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 LC_ALL=C
 export LC_ALL
@@ -38,6 +38,15 @@ for bar in lib:21440 omp:7520 mpi:5500 gpu:3250 include:4430; do
 	[ "$lines" -gt 1000 ] && [ "$lines" -le "${bar#*:}" ]
 	ok $? "$product/ has $lines lines of code, at most ${bar#*:}"
 done
+
+# The share of functions of lib/ with an assertion. The body of a function begins and ends in the first column.
+share=$(find "$SOURCE_DIR/lib" -name '*.[ch]' -exec cat {} + | ${AWK:-awk} '
+	/^\{/ { functions++; has = 0 }
+	/REEL_ASSERT/ { has = 1 }
+	/^\}/ { with += has; has = 0 }
+	END { if (functions > 1000) print int(100 * with / functions) }')
+[ "${share:-0}" -ge 30 ]
+ok $? "${share:-0} % of the functions of lib/ have an assertion, at least 30"
 
 # announcement GOAL: what make says before it makes the goal, where no program of a test is there.
 announcement() { env -u MAKEFLAGS -u MFLAGS make -s -C "$BUILD_DIR" all-local MAKECMDGOALS="$1" check_PROGRAMS='none nothing'; }

@@ -26,6 +26,7 @@ static int find_files(reel_run *run, struct found *found)
 	char beside[REEL_GROUP_PATH_BYTES + sizeof REEL_RESTART_BESIDE];
 	int error = 0;
 
+	REEL_ASSERT(run->path[0] && run->path[REEL_GROUP_EPOCHS - 1]);
 	for (unsigned i = 0; i < REEL_GROUP_EPOCHS && !error; i++) {
 		snprintf(beside, sizeof beside, "%s%s", run->path[i], REEL_RESTART_BESIDE);
 		error = reel_restart_find(run, run->path[i], &found->renamed[i]);
@@ -39,6 +40,7 @@ static bool has(const struct found *found, int64_t epoch)
 {
 	uint64_t name = (uint64_t)epoch % REEL_GROUP_EPOCHS;
 
+	REEL_ASSERT(epoch >= 0);
 	return found->renamed[name] == epoch || found->beside[name] == epoch;
 }
 
@@ -47,6 +49,7 @@ static int64_t newest(const struct found *found, int64_t bound)
 {
 	int64_t epoch = 0;
 
+	REEL_ASSERT(bound >= 0);
 	for (unsigned i = 0; i < REEL_GROUP_EPOCHS; i++) {
 		if (found->renamed[i] <= bound && found->renamed[i] > epoch)
 			epoch = found->renamed[i];
@@ -88,6 +91,7 @@ static int refuse_files_of_ranks(const reel_run *run)
 	int file = reel_os_file_open_to_read(run->options.restart), error = 0;
 	int64_t epoch;
 
+	REEL_ASSERT(reel_group_is_alone(&run->group) && run->options.restart);
 	if (file >= 0)
 		reel_os_file_close(file);
 	for (int i = 0; i < REEL_GROUP_EPOCHS && !error && file == -ENOENT; i++)
@@ -103,6 +107,7 @@ static int refuse_file_of_one(const reel_run *run)
 	int64_t epoch, refused = reel_restart_find(run, run->options.restart, &epoch) == -EINVAL;
 	int error = run->group.max(run->group.context, &refused, 1);
 
+	REEL_ASSERT(!reel_group_is_alone(&run->group));
 	if (error)
 		return error;
 	return refused ? reel_fail(-EINVAL, "%s was written by a run of one process, and this one has "

@@ -34,6 +34,7 @@ static int identify(struct reel_restart_file *file)
 {
 	int error = reel_os_file_identify(file->file, &file->identity);
 
+	REEL_ASSERT(file->file >= 0);
 	if (error)
 		reel_os_file_close(file->file);
 	return error;
@@ -148,6 +149,7 @@ static int lock_beside(int file, const char *beside)
 {
 	int error = reel_os_file_lock(file);
 
+	REEL_ASSERT(file >= 0);
 	/* Without locks it is for the user to give each process a path of its own. */
 	if (error == -ENOLCK)
 		error = 0;
@@ -205,6 +207,7 @@ int reel_restart_file_create(struct reel_restart_file *file, const char *path, c
 {
 	int error;
 
+	REEL_ASSERT(strlen(magic) == REEL_RESTART_MAGIC_BYTES);
 	*file = (struct reel_restart_file){
 		.path = path, .magic = magic, .beside = name_beside(path)};
 	if (!file->beside)
@@ -223,6 +226,7 @@ int reel_restart_file_create(struct reel_restart_file *file, const char *path, c
  */
 static int write_all(struct reel_restart_file *file, const char *data, size_t bytes)
 {
+	REEL_ASSERT(!file->error && file->beside);
 	if (file->offset + bytes > reel_os_file_max_bytes())
 		return -EFBIG;
 	while (bytes) {
@@ -263,6 +267,7 @@ int reel_restart_file_finish(struct reel_restart_file *file)
 {
 	int error = file->error ? file->error : write_trailer(file);
 
+	REEL_ASSERT(file->beside && file->file >= 0);
 	if (!error && !is_ours(file))
 		error = -EBADF;
 	return error ? error : reel_os_file_sync(file->file);
@@ -344,6 +349,7 @@ static int read_some(struct reel_restart_file *file, char *data, size_t bytes, s
 	while (read == -EINTR);
 	if (read < 0)
 		return (int)read;
+	REEL_ASSERT((size_t)read <= bytes);
 	*got = (size_t)read;
 	file->offset += (uint64_t)read;
 	return 0;

@@ -21,6 +21,7 @@
 
 const char *reel_restart_path(const reel_run *run, uint64_t epoch)
 {
+	REEL_ASSERT(run->options.restart);
 	return reel_group_is_alone(&run->group) ? run->options.restart
 						: run->path[epoch % REEL_GROUP_EPOCHS];
 }
@@ -32,6 +33,7 @@ unsigned reel_restart_names(const reel_run *run)
 
 static int route(const reel_run *run, const char *name, char *path)
 {
+	REEL_ASSERT(strlen(name) < REEL_GROUP_PATH_BYTES);
 	if (!run->group.route) {
 		strcpy(path, name);
 		return 0;
@@ -47,6 +49,7 @@ static int name_file(reel_run *run, int epoch)
 	int length = snprintf(name, sizeof name, "%s.%d.%d", run->options.restart, run->group.rank,
 			      epoch);
 
+	REEL_ASSERT(epoch < REEL_GROUP_EPOCHS && !run->path[epoch]);
 	if (length >= (int)sizeof name)
 		return reel_fail(-ENAMETOOLONG, "the name of the restart file %.60s... is too long",
 				 name);

@@ -158,6 +158,7 @@ static int write_snapshot(reel_run *run, struct reel_restart_file *file,
 	int error = reel_snapshot_pin(&run->snapshots, header->tier, header->slot, header->state,
 				      false, &data);
 
+	REEL_ASSERT(header->state >= 0 && header->tier < run->snapshots.tiers);
 	if (error)
 		return error;
 	reel_restart_file_write(file, header, sizeof *header);
@@ -170,6 +171,7 @@ static void write_run(reel_run *run, struct reel_restart_file *file)
 {
 	struct run_header header;
 
+	REEL_ASSERT(file->error || file->offset == REEL_RESTART_MAGIC_BYTES);
 	describe(run, &header);
 	header.steps = run->steps;
 	header.actions = run->actions;
@@ -389,6 +391,7 @@ static bool is_due(const reel_run *run, bool requested)
 	double seconds = run->options.restart_seconds > 0 ? run->options.restart_seconds : SECONDS;
 	double passed = 1e-9 * (double)(reel_clock_ns() - run->saved_at);
 
+	REEL_ASSERT(run->options.restart);
 	return passed >= seconds || (requested && (!run->save_failed || passed >= RETRY_SECONDS));
 }
 
@@ -439,6 +442,7 @@ int reel_restart_save(reel_run *run, void *context, const void *adjoint, bool en
 
 static void for_all_names(const reel_run *run, int (*act)(const char *path, const char *magic))
 {
+	REEL_ASSERT(run->options.restart);
 	for (unsigned epoch = 0; epoch < reel_restart_names(run); epoch++) {
 		const char *path = reel_restart_path(run, epoch);
 		int error = act(path, MAGIC);
@@ -637,6 +641,7 @@ int reel_restart_read(reel_run *run, void *context, void *adjoint)
 {
 	int error = read_file(run, adjoint);
 
+	REEL_ASSERT(error || run->phase != REEL_RUN_IDLE);
 	if (error || !run->packed)
 		return error;
 	error = run->options.load_adjoint(context, run->phase == REEL_RUN_REVERSE ? adjoint : NULL,
@@ -664,6 +669,7 @@ int reel_restart_rename(const reel_run *run)
 	const char *path = reel_restart_path(run, run->epoch);
 	int error = reel_restart_file_rename(path, MAGIC);
 
+	REEL_ASSERT(run->epoch > 0);
 	return error ? reel_fail(error, "cannot rename %s%s: %s", path, REEL_RESTART_BESIDE,
 				 explain(error))
 		     : 0;

@@ -40,5 +40,6 @@ int reel_group_agree(const struct reel_run_group *group, int error, unsigned *re
 
 int reel_group_max(const struct reel_run_group *group, int64_t *values, int count)
 {
+	REEL_ASSERT(count > 0);
 	return reel_group_is_alone(group) ? 0 : group->max(group->context, values, count);
 }

@@ -56,6 +56,7 @@ reel_action reel_run_piece_of(const reel_run *run, const reel_action *action)
 			     .first = reel_run_step_of(run, action->first),
 			     .last = reel_run_step_of(run, action->last)};
 
+	REEL_ASSERT(action->kind >= REEL_PIECE_KINDS || piece.first <= piece.last);
 	return piece;
 }
 
@@ -90,6 +91,7 @@ bool reel_run_walk_plan(const reel_run *run,
 	reel_action action = {.kind = REEL_ACTION_ADVANCE};
 	reel_schedule *later;
 
+	REEL_ASSERT(run->schedule->plan == run->plan);
 	if (reel_schedule_open(&later, run->plan))
 		return false;
 	if (!reel_schedule_copy(later, run->schedule))
@@ -124,6 +126,7 @@ void reel_run_set_counts(reel_run *run, const struct reel_run_counts *counts)
 /* Copies all parts to the snapshot, or from it. */
 static void copy_parts(const struct reel_run_options *options, char *snapshot, bool saves)
 {
+	REEL_ASSERT(options->state_part);
 	for (unsigned i = 0; i < options->state_parts; i++) {
 		const struct reel_part *part = &options->state_part[i];
 

@@ -89,6 +89,7 @@ static struct reel_slot *saved_slot_of(struct reel_snapshots *snapshots, unsigne
 {
 	struct reel_slot *slot = slot_of(snapshots, tier, number, state);
 
+	REEL_ASSERT(!slot || !slot->saved || slot->parcel);
 	return slot && slot->saved ? slot : NULL;
 }
 
@@ -172,6 +173,7 @@ void reel_snapshot_commit(struct reel_snapshots *snapshots, unsigned tier, unsig
 /* Without memory to announce it, the load reads it. Requires `snapshots->lock`. */
 static void announce(const struct reel_slot *slot)
 {
+	REEL_ASSERT(slot->saved && slot->parcel);
 	reel_parcel_announce(&slot->parcel, 1);
 }
 
@@ -179,6 +181,7 @@ static void announce(const struct reel_slot *slot)
 static void set_announced_loads(struct reel_snapshots *snapshots, struct reel_slot *slot,
 				unsigned loads)
 {
+	REEL_ASSERT(snapshots->ahead >= (slot->announced_loads > 0));
 	snapshots->ahead -= slot->announced_loads > 0;
 	snapshots->ahead += loads > 0;
 	slot->announced_loads = loads;
@@ -197,6 +200,7 @@ bool reel_snapshot_read_ahead(struct reel_snapshots *snapshots, unsigned tier, u
 		announce(slot);
 	if (may_wait)
 		set_announced_loads(snapshots, slot, slot->announced_loads + 1);
+	REEL_ASSERT(snapshots->ahead <= snapshots->max_ahead);
 	unlock(snapshots);
 	return may_wait;
 }
@@ -228,6 +232,7 @@ static void note_pin(struct reel_snapshots *snapshots, unsigned tier, unsigned n
 
 	lock(snapshots);
 	slot = &snapshots->tier[tier].slot[number];
+	REEL_ASSERT(slot->pinned && slot->saved);
 	if (is_load && slot->announced_loads)
 		set_announced_loads(snapshots, slot, slot->announced_loads - 1);
 	/* Each pin ends the parcel's announcement, that for a restart file, too: announce it again. */
@@ -356,6 +361,7 @@ void reel_snapshots_get_stats(struct reel_snapshots *snapshots, struct reel_run_
 	stats->waits = now.waits - before->waits;
 	stats->wait_ns = now.wait_ns - before->wait_ns;
 	stats->peak_snapshot_bytes = snapshots->peak_bytes;
+	REEL_ASSERT(stats->put_bytes <= now.put_bytes && stats->waits <= now.waits);
 	unlock(snapshots);
 }
 
@@ -396,6 +402,7 @@ int reel_snapshots_open(struct reel_snapshots *snapshots, reel_pool *pool, size_
 {
 	REEL_UNCANCELLED;
 
+	REEL_ASSERT(tiers <= REEL_MAX_TIERS && puts > 0 && puts <= REEL_MAX_PUTS);
 	*snapshots = (struct reel_snapshots){.pool = pool, .bytes = bytes, .tiers = tiers,
 					     .max_puts = puts, .max_ahead = ahead};
 	for (unsigned tier = 0; tier < tiers; tier++)

@@ -128,6 +128,7 @@ int reel_piece_call(reel_run *run, const reel_action *piece, void *context, void
 	uint64_t since = reel_clock_ns(), ns;
 	int error = call(run, piece, context, state, adjoint, tape);
 
+	REEL_ASSERT(run->model.advance && run->model.record && run->model.reverse);
 	ns = reel_clock_ns() - since;
 	reel_piece_note_time(run, piece, ns);
 	error = reel_piece_end(run, piece, context, state, tape, error);
@@ -149,6 +150,7 @@ int reel_run_check_balance(reel_run *run, const reel_action *reversed, reel_tape
 {
 	reel_action piece = reel_run_piece_of(run, reversed);
 
+	REEL_ASSERT(tape != &run->tape);
 	reel_tape_check_balance(tape, piece.first, piece.last);
 	return tape_error(tape, &piece);
 }
@@ -219,6 +221,7 @@ static int act_on_snapshot(reel_run *run, const reel_action *action, void *conte
 		    : action->kind == REEL_ACTION_LOAD ? run_load(run, action, context, state)
 						       : run_drop(run, action);
 
+	REEL_ASSERT(action->kind >= REEL_ACTION_STORE && action->tier < run->snapshots.tiers);
 	REEL_TRACE_UNTIL(reel_clock_ns(), kinds[action->kind], since,
 			 reel_run_step_of(run, action->first), action->slot, action->tier);
 	return error;

@@ -171,6 +171,7 @@ static const char *too_large(const reel_model *model, const struct reel_run_opti
 /* Replaces each 0 of the options by what it stands for. Opens the default pool if none is given. */
 static int complete(struct reel_run_options *options)
 {
+	REEL_ASSERT(options->segment_steps >= 0);
 	if (!options->segment_steps)
 		options->segment_steps = 1;
 	if (!options->puts)
@@ -209,6 +210,7 @@ static int own_parts(reel_run *run)
 	struct reel_run_options *options = &run->options;
 	size_t parts = (size_t)options->state_parts + options->adjoint_parts;
 
+	REEL_ASSERT(!run->part);
 	if (!parts)
 		return 0;
 	run->part = malloc(parts * sizeof *run->part);
@@ -334,6 +336,7 @@ int reel_run_open_in_group(reel_run **opened, const reel_plan *plan, const reel_
 	reel_run *run = NULL;
 	int error = open_run(&run, plan, model, options, group);
 
+	REEL_ASSERT(group->ranks <= 1 || group->max);
 	error = agree_on_plan(group, error, run ? reel_restart_plan_crc(run) : 0);
 	if (error && run) {
 		reel_snapshots_leave(&run->snapshots);

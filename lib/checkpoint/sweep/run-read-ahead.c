@@ -24,6 +24,7 @@ static bool pool_has_store(const reel_run *run)
 
 static bool comes_from_store(const reel_run *run, const reel_action *action)
 {
+	REEL_ASSERT(action->kind != REEL_ACTION_LOAD || action->tier < REEL_MAX_TIERS);
 	return action->kind == REEL_ACTION_LOAD &&
 	       (run->options.store[action->tier] || pool_has_store(run));
 }
@@ -34,6 +35,7 @@ static bool comes_from_store(const reel_run *run, const reel_action *action)
  */
 static bool look(reel_run *run, reel_action *action)
 {
+	REEL_ASSERT(run->schedule->steps != REEL_UNKNOWN_STEPS);
 	return run->looked < run->taken + FARTHEST &&
 	       !reel_schedule_next(run->ahead, action) && action->kind != REEL_ACTION_DONE;
 }

@@ -102,6 +102,7 @@ static void take_action(reel_run *run, reel_action *action)
  */
 static int complete(reel_run *run, unsigned entered)
 {
+	REEL_ASSERT(run->phase == REEL_RUN_REVERSE);
 	end_sweep(run);
 	if (was_left(run, entered))
 		return reel_fail(-EINVAL, "a callback of the reverse sweep was left by an exception "
@@ -176,6 +177,7 @@ static int meet_end(reel_run *run)
 
 	if (error)
 		return error;
+	REEL_ASSERT(run->steps == run->sweep.at);
 	reel_ahead_begin(run);
 	reel_progress_count(run);
 	reel_run_trace_plan(run);
@@ -191,6 +193,7 @@ static int look_for_end(reel_run *run, int error, bool *ends)
 {
 	unsigned requests = !error && is_at_end(run) ? REEL_REQUEST_FINISH : 0;
 
+	REEL_ASSERT(run->steps == REEL_UNKNOWN_STEPS && run->phase == REEL_RUN_FORWARD);
 	error = reel_group_agree(&run->group, error, &requests);
 	*ends = requests;
 	if (error)
@@ -217,6 +220,7 @@ static bool cut_advance(reel_run *run, reel_action *piece, int *error)
 	if (sweep->action.kind != REEL_ACTION_ADVANCE)
 		return false;
 	last = reel_run_step_of(run, sweep->action.last);
+	REEL_ASSERT(sweep->at <= last);
 	if (sweep->at == last || (*error && !is_unknown))
 		return false;
 	if (is_unknown)
@@ -273,6 +277,7 @@ static bool take(reel_run *run, reel_action *piece, int *error)
 	struct reel_sweep *sweep = &run->sweep;
 	reel_action *action = &sweep->action;
 
+	REEL_ASSERT(sweep->piece.kind == REEL_ACTION_DONE);
 	take_action(run, action);
 	*piece = reel_run_piece_of(run, action);
 	switch (action->kind) {
@@ -339,6 +344,7 @@ static int sweep_by_callbacks(reel_run *run)
 	const struct reel_sweep *sweep = &run->sweep;
 	int error = 0;
 
+	REEL_ASSERT(!sweep->driven);
 	for (;;) {
 		reel_action piece;
 
@@ -472,6 +478,7 @@ int reel_run_start(reel_run *run, void *context, void *state, void *adjoint)
 
 static int end_copy(const struct reel_sweep *sweep)
 {
+	REEL_ASSERT(sweep->piece.kind == REEL_ACTION_DONE);
 	if (sweep->error)
 		return sweep->error;
 	return sweep->copied ? sweep->copy_error
@@ -580,6 +587,7 @@ int reel_run_resume(reel_run *run, void *context, void *adjoint)
 		reel_snapshots_empty(&run->snapshots);
 		end_sweep(run);
 	}
+	REEL_ASSERT(error || run->phase != REEL_RUN_IDLE);
 	run->sweep.resumed = !error;
 	reel_ahead_begin(run);
 	reel_progress_begin(run);

@@ -46,6 +46,7 @@ static int save_to_scratch(reel_run *run, void *context, const void *state, int6
 {
 	int error;
 
+	REEL_ASSERT(run->model.save || run->options.state_parts);
 	if (!run->scratch)
 		run->scratch = malloc(run->model.state_bytes + 1);
 	if (!run->scratch)

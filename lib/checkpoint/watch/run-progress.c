@@ -66,6 +66,7 @@ static unsigned bin_of(const struct reel_run_progress *progress, int64_t step)
 {
 	int64_t bin = step / progress->width;
 
+	REEL_ASSERT(step >= 0);
 	return bin < BINS ? (unsigned)bin : BINS - 1;
 }
 
@@ -75,6 +76,7 @@ static void spread(const struct reel_run_progress *progress, double bins[BINS], 
 {
 	double each = amount / (double)(last - first);
 
+	REEL_ASSERT(first <= last);
 	while (first < last) {
 		unsigned bin = bin_of(progress, first);
 		int64_t end = bin == BINS - 1 ? last : (bin + 1) * progress->width;
@@ -111,6 +113,7 @@ static void add_left(void *context, const reel_action *action)
 	const reel_run *run = context;
 	reel_action piece;
 
+	REEL_ASSERT(run->steps != REEL_UNKNOWN_STEPS);
 	if (action->kind >= REEL_PIECE_KINDS)
 		return;
 	piece = reel_run_piece_of(run, action);
@@ -146,6 +149,7 @@ static double sum(const double bins[BINS])
 /* Time of a step in a piece of this kind, in this bin; 0: it was not measured. */
 static double measured(const struct pieces *kind, unsigned bin)
 {
+	REEL_ASSERT(bin < BINS);
 	return kind->taken[bin] > 0 ? kind->ns[bin] / kind->taken[bin] : 0;
 }
 
@@ -182,6 +186,7 @@ static double time_in(const struct reel_run_progress *progress, unsigned referen
 	const struct pieces *kind = &progress->kind[reference];
 	double taken = sum(kind->taken);
 
+	REEL_ASSERT(reference < REEL_PIECE_KINDS && bin < BINS);
 	for (unsigned k = 0; k < REEL_PIECE_KINDS; k++) {
 		unsigned next = (reference + k) % REEL_PIECE_KINDS;
 
@@ -216,6 +221,7 @@ static double time_left(const struct reel_run_progress *progress, const struct r
 			left += progress->kind[k].left[b] * (known > 0 ? known : cost[k] * step);
 		}
 	}
+	REEL_ASSERT(left >= 0);
 	return left;
 }
 
@@ -236,6 +242,7 @@ static struct reel_progress describe(reel_run *run, const struct reel_run_progre
 	struct reel_pool_stats pool;
 	struct reel_run_stats stats = {0};
 
+	REEL_ASSERT(now >= progress->begun && now >= progress->sweep);
 	if (left >= 0 && progress->sweep_ns > 0)
 		left *= sweep / progress->sweep_ns;
 	else
@@ -349,6 +356,7 @@ static void add_piece(reel_run *run, struct reel_run_progress *progress, const r
 	struct pieces *kind = &progress->kind[piece->kind];
 	double steps = (double)(piece->last - piece->first), weight;
 
+	REEL_ASSERT(piece->first >= 0 && piece->first < piece->last);
 	if (run->steps == REEL_UNKNOWN_STEPS)
 		make_room(progress, piece->last);
 	if (progress->knows_left)

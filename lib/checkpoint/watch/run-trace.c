@@ -36,6 +36,7 @@ static void add_cost(void *context, const reel_action *action)
 
 static int64_t share_of(double cost, double all)
 {
+	REEL_ASSERT(all > 0 && cost >= 0 && cost <= all);
 	return (int64_t)(cost / all * (double)WHOLE);
 }
 
