@@ -45,6 +45,7 @@ static int hold(struct reel_pins *pins, int (*acquire)(void *context), void *con
 	/* Relaxed: who sets the bit has the lock. */
 	if (atomic_load_explicit(&pins->count, memory_order_relaxed) & REEL_PINS_HELD)
 		return 0;
+	REEL_ASSERT(acquire);
 	error = acquire(context);
 	/*
 	 * Release: pairs with the acquires in reel_pins_add(), add_to_held() and

@@ -83,6 +83,7 @@ void reel_slab_tell_of_growth(struct reel_pool *pool)
 {
 	struct reel_offload *offload = reel_offload_of(pool);
 
+	REEL_ASSERT(offload);
 	/* Relaxed is enough for both: the wake-up makes the hint visible to the offload thread. */
 	if (atomic_load_explicit(&pool->resident, memory_order_relaxed) <=
 	    reel_soft_budget(pool))

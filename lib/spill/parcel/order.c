@@ -86,6 +86,7 @@ static void request(struct reel_order *order)
 	struct reel_offload *offload = reel_offload_of(order->parcels->pool);
 	uint32_t end = slabs_used(order) + reel_demand_slabs_ahead(offload, order->demand);
 
+	REEL_ASSERT(order->used <= order->entries);
 	if (offload->orphaned)
 		return;
 	for (uint32_t i = order->used; i < order->entries && order->entry[i].before < end; i++) {

@@ -201,6 +201,7 @@ static struct reel_bin **other_slot(const struct reel_parcel *parcel)
 	struct reel_parcels *parcels = parcel->parcels;
 	struct reel_bin **unused = NULL, **shared = NULL;
 
+	REEL_ASSERT(parcels->slots > 0);
 	for (unsigned i = 0; i < parcels->slots && !unused; i++) {
 		struct reel_bin **slot = &parcels->open_bins[i];
 
@@ -240,6 +241,7 @@ static void count_in(struct reel_bin *bin, struct reel_parcel *parcel)
 	if (!(parcel->flags & REEL_PARCEL_EMPTY))
 		return;
 	parcel->flags &= ~REEL_PARCEL_EMPTY;
+	REEL_ASSERT(parcel->parcels->empty > 0);
 	parcel->parcels->empty--;
 }
 
@@ -248,6 +250,7 @@ static void put_into(struct reel_bin *bin, struct reel_parcel *parcel)
 {
 	parcel->offset = next_offset(bin, room_of(parcel));
 	bin->filled = parcel->offset + room_of(parcel);
+	REEL_ASSERT(bin->filled <= bin->slab->bytes);
 	count_in(bin, parcel);
 	/* The pin of an open bin keeps its slab held. */
 	reel_pins_add(&bin->pins, NULL, NULL);
@@ -256,6 +259,7 @@ static void put_into(struct reel_bin *bin, struct reel_parcel *parcel)
 /* An open bin has a pin and counts as live, until retire(). Requires parcels->lock. */
 static void enter(struct reel_bin *bin, struct reel_bin **slot)
 {
+	REEL_ASSERT(!*slot && !bin->slot);
 	bin->live = 1;
 	bin->kept = true;
 	bin->slot = slot;
@@ -267,6 +271,7 @@ static struct reel_bin *take_out(struct reel_bin **slot)
 {
 	struct reel_bin *bin = *slot;
 
+	REEL_ASSERT(!bin || bin->slot == slot);
 	if (bin)
 		bin->slot = NULL;
 	*slot = NULL;
@@ -280,6 +285,7 @@ static void retire(struct reel_bin *bin)
 
 	reel_bin_unpin(bin);
 	pthread_mutex_lock(&parcels->lock);
+	REEL_ASSERT(bin->kept && bin->live > 0);
 	live = --bin->live;
 	bin->kept = false;
 	pthread_mutex_unlock(&parcels->lock);
@@ -562,6 +568,7 @@ static void leave_bin(struct reel_bin *bin, bool empties)
 
 	pthread_mutex_lock(&parcels->lock);
 	parcels->empty += empties;
+	REEL_ASSERT(bin->live > (bin->slot != NULL));
 	bin->live--;
 	last = bin->live == (bin->slot != NULL);
 	if (last && bin->slot) {
@@ -577,6 +584,7 @@ static void leave_bin(struct reel_bin *bin, bool empties)
 static void end_empty(struct reel_parcels *parcels)
 {
 	pthread_mutex_lock(&parcels->lock);
+	REEL_ASSERT(parcels->empty > 0);
 	parcels->empty--;
 	pthread_mutex_unlock(&parcels->lock);
 }

@@ -87,6 +87,7 @@ static int use_store(struct reel_pool *pool, reel_store *store)
 {
 	int error = reel_offload_open(pool, store);
 
+	REEL_ASSERT(error || reel_offload_of(pool));
 	if (error)
 		return error;
 	pool->reclaim = &by_store;

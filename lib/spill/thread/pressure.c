@@ -67,6 +67,7 @@ static void lower(struct reel_offload *offload)
 
 	if (lowest < opened / LOWEST_SHARE)
 		lowest = opened / LOWEST_SHARE;
+	REEL_ASSERT(lowest <= opened);
 	set_soft_budget(offload, half > lowest ? half : lowest);
 }
 

@@ -112,6 +112,7 @@ static bool put_back(struct reel_offload *offload, struct reel_slab *slab)
 {
 	struct reel_slab *carrier;
 
+	REEL_ASSERT(slab->frame);
 	/*
 	 * The thread that asked for the slab does not wait, and sees the error only if the slab is
 	 * LOST. If the slab were STORED, the thread would ask for it again and again.
@@ -151,6 +152,7 @@ static void keep(struct reel_offload *offload, struct reel_slab *slab)
 
 void reel_read_done(struct reel_offload *offload, struct reel_slab *slab, int error)
 {
+	REEL_ASSERT(error || slab->frame);
 	if (!error)
 		keep(offload, slab);
 	else if (!put_back(offload, slab))

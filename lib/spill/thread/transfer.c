@@ -176,6 +176,7 @@ static void start_piece(struct reel_offload *offload, struct reel_ticket *ticket
 {
 	struct reel_slab_io *slab_io = reel_slab_io_of(offload, ticket->slab);
 
+	REEL_ASSERT(slab_io->started < count_pieces(offload, slab_io));
 	ticket->piece = slab_io->started++;
 	ticket->attempts = 1;
 	slab_io->moving++;
@@ -305,6 +306,7 @@ static void trace_transfer(const struct reel_offload *offload, const struct reel
 	const reel_transfer *transfer = &ticket->transfer;
 	enum reel_trace_kind kind = ticket->get ? REEL_TRACE_GET : REEL_TRACE_PUT;
 
+	REEL_ASSERT(ticket >= offload->ticket && ticket < offload->ticket + REEL_TICKETS);
 	if (transfer->error)
 		kind = ticket->get ? REEL_TRACE_FAILED_GET : REEL_TRACE_FAILED_PUT;
 	REEL_TRACE_UNTIL(reel_clock_ns(), kind, ticket->since, ticket - offload->ticket,

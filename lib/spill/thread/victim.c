@@ -74,6 +74,7 @@ double reel_reuse_distance(const struct reel_offload *offload, const struct reel
 	uint32_t slab_index = atomic_load_explicit(&reel_slab_io_of(offload, slab)->slab_index,
 						   memory_order_relaxed);
 
+	REEL_ASSERT(demand);
 	switch (atomic_load_explicit(&demand->kind, memory_order_relaxed)) {
 	case REEL_DEMAND_AGE:
 		return distance_by_age(slab_index);

@@ -212,6 +212,7 @@ static void take_frame(struct reel_slab *slab, struct reel_slab *carrier)
 /* A large frame stays mapped: a thread that needs its room for another size trims it (supply.c). */
 static void place(struct reel_offload *offload, struct reel_slab *carrier)
 {
+	REEL_ASSERT(carrier->frame);
 	if (carrier->kind == REEL_SLAB_WHOLE) {
 		reel_supply_push_warm(offload->pool, carrier);
 		return;
