@@ -1,11 +1,12 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Measures what it costs to keep the states of Enzyme's loops on a disk: the plan `all` in memory, and under a budget of
 # an eighth of all states with a store, in turns. A step takes 1 ns a byte. Prints what the disk does, and a table in
 # Markdown with medians. A program's first loop takes memory from the system, its second one has it.
 # Usage: bench/enzyme.sh BUILD-DIRECTORY [ROUNDS [DIRECTORY-ON-A-DISK [STEPS [BYTES]]]], for example:
 # bench/enzyme.sh build/main 9 /var/tmp 128 4194304.
-set -eu
+set -eEu
+trap 'echo "${0##*/}: line $LINENO has failed: $BASH_COMMAND" >&2' ERR
 program=$(cd "$1" && pwd)/bench/dropin/enzyme-loop
 rounds=${2:-9} steps=${4:-128} bytes=${5:-4194304}
 directory=$(mktemp -d "${3:-/var/tmp}/enzyme.XXXXXX")

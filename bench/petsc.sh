@@ -1,9 +1,10 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Measures trajectories of PETSc's TSAdjoint, those of PETSc's types and Reel's, in turns. It prints medians: the seconds
 # in calls of the trajectory, and those of the forward sweep. Usage: bench/petsc.sh BUILD-DIRECTORY [ROUNDS [OSCILLATORS
 # [WORK]]], for example: bench/petsc.sh build/main 5 100000 8. Files go to the working directory.
-set -eu
+set -eEu
+trap 'echo "${0##*/}: line $LINENO has failed: $BASH_COMMAND" >&2' ERR
 SOURCE_DIR=$(cd "$(dirname "$0")/.." && pwd)
 BUILD_DIR=$(cd "$1" && pwd)
 rounds=${2:-5} n=${3:-100000} work=${4:-1}

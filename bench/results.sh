@@ -1,10 +1,11 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # RESULTS.md from a run of reel-bench: the machine, what users ask, and every result. Figures of the same
 # cases with the flags of a plain configure are shown beside these.
 # Usage: bench/results.sh BUILD-DIRECTORY RESULTS.json [RESULTS-AT-O2.json] >bench/RESULTS.md
 #        bench/results.sh --part ...: only what users ask, of a run of some of the cases
-set -eu
+set -eEu
+trap 'echo "${0##*/}: line $LINENO has failed: $BASH_COMMAND" >&2' ERR
 part=
 if [ "$1" = --part ]; then
 	part=1

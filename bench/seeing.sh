@@ -1,9 +1,10 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Measures the cost of a trace, of a profile, of progress and of live figures: the tsunami runs with each of them and
 # without, in turns. Prints a table in Markdown, the medians of the seconds of both sweeps. Usage: bench/seeing.sh
 # BUILD-DIRECTORY [ROUNDS [DIRECTORY-ON-A-DISK]], for example: bench/seeing.sh build/main 9 /var/tmp.
-set -eu
+set -eEu
+trap 'echo "${0##*/}: line $LINENO has failed: $BASH_COMMAND" >&2' ERR
 tsunami=$(cd "$1" && pwd)/examples/tsunami/tsunami
 rounds=${2:-9}
 directory=$(mktemp -d "${3:-/var/tmp}/seeing.XXXXXX")

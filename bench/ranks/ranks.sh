@@ -1,10 +1,11 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Measures what ranks cost, on a machine that does nothing else, and prints the part of bench/SCALING.md on
 # ranks: the reverse of the tsunami's exchange against the exchange; its gradient by two ranks of one thread
 # against one process of two threads; and a model of the time, which ranks.awk makes.
 # Usage: bench/ranks/ranks.sh BUILD-DIRECTORY [OPTION OF examples/tsunami]...
-set -eu
+set -eEu
+trap 'echo "${0##*/}: line $LINENO has failed: $BASH_COMMAND" >&2' ERR
 build=$1
 shift
 source=$(cd "$(dirname "$0")" && pwd)

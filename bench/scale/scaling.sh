@@ -1,9 +1,10 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # SCALING.md from a run of reel-scale.
 # Of several runs the last one is in the tables; the others say how much runs differ.
 # Usage: bench/scale/scaling.sh BUILD-DIRECTORY RESULTS.json... >bench/SCALING.md
-set -eu
+set -eEu
+trap 'echo "${0##*/}: line $LINENO has failed: $BASH_COMMAND" >&2' ERR
 build=$1
 shift
 here=$(dirname "$0")

@@ -9,6 +9,7 @@
 # installed, and no page names one of its pages. In a page that is written by hand, the lines from
 # `.\" With PACKAGE` to `.\" End` are left out if PACKAGE has no headers.
 set -e
+trap 'status=$?; [ $status -eq 0 ] || echo "pages.sh: stopped with status $status" >&2' EXIT
 
 awk=${AWK:-awk}
 source=$1 target=$2 version=$3 date=$4

@@ -7,6 +7,7 @@
 # MANUAL is what pages.sh has made. TARGET is made anew: the guide in the folders that its pages have
 # in SOURCE, with all that they link to, and the manual in TARGET/man.
 set -e
+trap 'status=$?; [ $status -eq 0 ] || echo "site.sh: stopped with status $status" >&2' EXIT
 
 awk=${AWK:-awk}
 source=$(cd "$1" && pwd) manual=$(cd "$2" && pwd) target=$3 version=$4

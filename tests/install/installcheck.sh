@@ -15,7 +15,14 @@ export PKG_CONFIG_PATH LD_LIBRARY_PATH
 [ -z "$DESTDIR" ] || export PKG_CONFIG_SYSROOT_DIR="$DESTDIR"
 
 program=$(mktemp)
-trap 'rm -f "$program"' EXIT
+project= archives=$program.archives
+
+finish() {
+	status=$?
+	rm -rf "$program" "$program.cpp" "$project" "$archives"
+	[ $status -eq 0 ] || echo "installcheck.sh: stopped with status $status, for $package" >&2
+}
+trap finish EXIT
 
 # use COMPILER...: the flags are split into words on purpose.
 use() {
@@ -110,7 +117,6 @@ copied() (
 
 if [ "$package" = reel ] && command -v cmake >/dev/null; then
 	project=$(mktemp -d)
-	trap 'rm -rf "$program" "$project"' EXIT
 	source=$(realpath "$source")
 	by_cmake
 	rm -rf "$project"/*
@@ -132,8 +138,6 @@ use_static() {
 	}
 	"$program"
 }
-archives=$program.archives
-trap 'rm -rf "$program" "$project" "$archives"' EXIT
 use_static
 
 use $CC -std=c11 -x c
@@ -179,7 +183,6 @@ fi
 # The tape of Clad's gradients, force-included.
 if [ -n "$CXX" ]; then
 	source=$program.cpp
-	trap 'rm -rf "$program" "$source" "$project" "$archives"' EXIT
 	echo 'int main() { clad::custom_tape<double> _t0 = {}; clad::push(_t0, 1); return clad::pop(_t0) != 1; }' >"$source"
 	use $CXX -std=c++14 -include reel/clad/tape.h -x c++
 fi

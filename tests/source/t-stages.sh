@@ -29,6 +29,14 @@ while read -r pattern; do
 done <"$work/named" >"$work/missing"
 is_empty "$work/missing" 'each of them is there'
 
+# A script that an error stops says so.
+grep -rlE --include='*.sh' '^set -[a-zA-Z]*e' bench build-aux doc examples gpu packaging stress tests |
+	grep -v '/ltmain\.sh$' >"$work/stopping"
+[ "$(wc -l <"$work/stopping")" -gt 7 ]
+ok $? "an error stops $(wc -l <"$work/stopping") scripts"
+xargs grep -LE 'trap .*(ERR|finish EXIT)$|trap .status=.*EXIT$' <"$work/stopping" >"$work/silent"
+is_empty "$work/silent" 'each of them says that it stops'
+
 # What one of these helpers compiles, too.
 grep -lE 'helpers/(clad|fortran)\.sh' tests/*/t-*.sh | while read -r script; do
 	grep -qx "${script##*/} compiles" "$work/pairs" || echo "$script"
