@@ -9,6 +9,7 @@ bin_PROGRAMS += %D%/reel
 	%D%/json.c %D%/json.h \
 	%D%/kernel-file.c %D%/kernel-file.h \
 	%D%/machine.c \
+	%D%/memory.c \
 	%D%/openmp.c \
 	%D%/options.c \
 	%D%/plan.c %D%/plan.h \

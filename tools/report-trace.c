@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "report.h"
+#include "verb.h"
 
 /* ---- Lines ---- */
 
@@ -115,23 +116,6 @@ static bool for_each_event(struct report *report, const char *path, look_at *loo
 
 /* ---- Lists ---- */
 
-_Noreturn static void no_memory(void)
-{
-	fputs("reel report: no memory\n", stderr);
-	exit(EXIT_FAILURE);
-}
-
-static void *grow(void *list, int count, int *room, size_t bytes)
-{
-	if (count < *room)
-		return list;
-	*room = *room ? 2 * *room : 16;
-	list = realloc(list, (size_t)*room * bytes);
-	if (!list)
-		no_memory();
-	return list;
-}
-
 static struct track *track_of(struct report *report, const struct event *event)
 {
 	struct track *track;
@@ -172,12 +156,10 @@ static int place_of(struct series_list *list, int64_t process, int64_t number)
 
 	if (found)
 		return (*found)->at;
-	fresh = malloc(sizeof *fresh);
-	if (!fresh)
-		no_memory();
+	fresh = need_memory(NULL, sizeof *fresh);
 	*fresh = key;
 	if (!tsearch(fresh, &list->index, compare_places))
-		no_memory();
+		end_without_memory();
 	return list->count;
 }
 

@@ -7,12 +7,12 @@
  */
 #include "config.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <poll.h>
+#include <regex.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -54,7 +54,7 @@ const char top_help[] =
 	"MEMORY, or in a STORE.  WAITS are of all threads of a process together, in seconds\n"
 	"per second.\n";
 
-/* ---- Processes and their answers ---- */
+/* ---- Processes ---- */
 
 struct figures {
 	double in_use, budget, resident, in_store;
@@ -62,7 +62,7 @@ struct figures {
 
 struct process {
 	char path[sizeof ((struct sockaddr_un *)NULL)->sun_path]; /* of its socket */
-	char *answer; /* lines; NULL: it has not answered */
+	char *answer; /* as split() makes it; NULL: it has not answered */
 	struct figures figures;
 };
 
@@ -70,16 +70,6 @@ struct processes {
 	struct process *one;
 	int count, room;
 };
-
-static void *grow(void *list, size_t bytes)
-{
-	list = realloc(list, bytes);
-	if (!list) {
-		fputs("reel top: no memory\n", stderr);
-		exit(EXIT_FAILURE);
-	}
-	return list;
-}
 
 static void forget(struct processes *processes)
 {
@@ -93,15 +83,137 @@ static void add(struct processes *processes, const char *path)
 {
 	struct process *process;
 
-	if (processes->count == processes->room) {
-		processes->room = processes->room ? 2 * processes->room : 16;
-		processes->one = grow(processes->one,
-				      (size_t)processes->room * sizeof *processes->one);
-	}
+	processes->one = grow(processes->one, processes->count, &processes->room, sizeof *process);
 	process = &processes->one[processes->count++];
 	*process = (struct process){.answer = NULL};
 	snprintf(process->path, sizeof process->path, "%s", path);
 }
+
+/* ---- The objects of an answer ---- */
+
+/*
+ * Returns a copy of an answer as strings, one after the other. A line is an object: its first word,
+ * then names and values in turn, then an empty name. An empty word ends all. A command may have any
+ * words.
+ */
+static char *split(char *text, size_t length)
+{
+	char *answer = need_memory(NULL, 2 * length + 2), *to = answer;
+
+	for (char *line; (line = strsep(&text, "\n")) && *line; *to++ = '\0') {
+		to = stpcpy(to, strsep(&line, " ")) + 1;
+		while (line) {
+			bool is_command = !strncmp(line, "command=", 8);
+			char *value = is_command ? line : strsep(&line, " ");
+			char *name = strsep(&value, "=");
+
+			if (is_command)
+				line = NULL;
+			if (!*name)
+				continue;
+			to = stpcpy(to, name) + 1;
+			to = stpcpy(to, value ? value : "") + 1;
+		}
+	}
+	*to = '\0';
+	return answer;
+}
+
+static const char *after(const char *text)
+{
+	return text + strlen(text) + 1;
+}
+
+/* Returns the next object of this kind; NULL: there is none. */
+static const char *next(const char *object, const char *kind)
+{
+	do {
+		const char *name = after(object);
+
+		while (*name)
+			name = after(after(name));
+		object = name + 1;
+	} while (*object && strcmp(object, kind) != 0);
+	return *object ? object : NULL;
+}
+
+/* The first object of this kind, which is not that of the process; NULL: there is none. */
+static const char *first(const struct process *process, const char *kind)
+{
+	return process->answer ? next(process->answer, kind) : NULL;
+}
+
+/* Returns "" if the object has no such value, or is NULL. */
+static const char *value_of(const char *object, const char *name)
+{
+	for (const char *at = object ? after(object) : ""; *at; at = after(after(at)))
+		if (!strcmp(at, name))
+			return after(at);
+	return "";
+}
+
+static double number_of(const char *object, const char *name)
+{
+	double number = strtod(value_of(object, name), NULL);
+
+	return isfinite(number) ? number : 0;
+}
+
+/* The pool with this number; NULL: there is none. */
+static const char *find_pool(const struct process *process, double number)
+{
+	const char *pool = first(process, "pool");
+
+	while (pool && number_of(pool, "number") != number)
+		pool = next(pool, "pool");
+	return pool;
+}
+
+/*
+ * Memory of a pool with a parent is counted by the parent, as in use there, and has no budget of
+ * its own. What the child has beside it is in its store. The child of a fork has no parent's line.
+ */
+static bool is_counted_by_parent(const struct process *process, const char *pool)
+{
+	return *value_of(pool, "parent") && find_pool(process, number_of(pool, "parent"));
+}
+
+static void add_up(struct process *process)
+{
+	struct figures *figures = &process->figures;
+
+	for (const char *pool = first(process, "pool"); pool; pool = next(pool, "pool")) {
+		figures->in_store += number_of(pool, "in_store_bytes");
+		figures->in_use += number_of(pool, "in_use_bytes");
+		if (is_counted_by_parent(process, pool)) {
+			figures->in_use -= number_of(pool, "resident_bytes");
+			continue;
+		}
+		figures->resident += number_of(pool, "resident_bytes");
+		figures->budget += number_of(pool, "hard_budget");
+	}
+}
+
+/* "PID-TIME", by which a process is known again. */
+static const char *name_of(const struct process *process)
+{
+	return strrchr(process->path, '/') + 1;
+}
+
+/* Jobs in turn, their ranks in order, then processes without a job by number. */
+static int compare(const void *left, const void *right)
+{
+	const struct process *a = left, *b = right;
+	const char *job = value_of(a->answer, "job"), *other = value_of(b->answer, "job");
+	int order = !*job - !*other;
+
+	order = order ? order : strcmp(job, other);
+	order = order ? order
+		      : atoi(value_of(a->answer, "rank")) - atoi(value_of(b->answer, "rank"));
+	return order ? order : atoi(name_of(a)) - atoi(name_of(b));
+}
+
+/* ---- Sockets ---- */
 
 /* Returns whether a socket of a process or of a reader has this name: PID-TIME, in hexadecimal. */
 static bool is_name_of_socket(const char *name)
@@ -185,10 +297,8 @@ static bool receive(struct processes *processes, int reader, char *text)
 
 		if (process->answer || strcmp(process->path, from.sun_path) != 0)
 			continue;
-		if (is_complete(text, (size_t)length)) {
-			process->answer = grow(NULL, (size_t)length + 1);
-			memcpy(process->answer, text, (size_t)length + 1);
-		}
+		if (is_complete(text, (size_t)length))
+			process->answer = split(text, (size_t)length);
 		return true;
 	}
 	return false;
@@ -198,7 +308,7 @@ static void receive_all(struct processes *processes, int reader)
 {
 	uint64_t now = reel_clock_ns(), until = now + PATIENCE_MS * UINT64_C(1000000);
 	struct pollfd input = {.fd = reader, .events = POLLIN};
-	char *text = grow(NULL, REEL_LIVE_MAX_ANSWER + 1);
+	char *text = need_memory(NULL, REEL_LIVE_MAX_ANSWER + 1);
 
 	for (int answers = 0; answers < processes->count && now < until; now = reel_clock_ns())
 		if (poll(&input, 1, (int)((until - now) / 1000000) + 1) > 0)
@@ -245,135 +355,6 @@ static int find(struct processes *processes)
 	return error;
 }
 
-/* ---- Lines of an answer ---- */
-
-/*
- * Returns what follows "NAME=" in the line, which ends at `end`; NULL: nothing. A command may have
- * any words.
- */
-static const char *value_of(const char *line, const char *end, const char *name)
-{
-	static const char command[] = " command=";
-	size_t length = strlen(name);
-
-	for (const char *at = line; at < end; at++) {
-		at += strcspn(at, " \n");
-		if (at + 1 + length < end && !strncmp(at + 1, name, length) &&
-		    at[1 + length] == '=')
-			return at + length + 2;
-		if (!strncmp(at, command, sizeof command - 1))
-			break;
-	}
-	return NULL;
-}
-
-static double number_of(const char *line, const char *end, const char *name)
-{
-	const char *value = value_of(line, end, name);
-	double number = value ? strtod(value, NULL) : 0;
-
-	return isfinite(number) ? number : 0;
-}
-
-static const char *end_of(const char *line)
-{
-	return line + strcspn(line, "\n");
-}
-
-static const char *next_line(const char *line)
-{
-	const char *end = end_of(line);
-
-	return *end ? end + 1 : end;
-}
-
-static bool is_of(const char *line, const char *object)
-{
-	size_t length = strlen(object);
-
-	return !strncmp(line, object, length) && line[length] == ' ';
-}
-
-/* The first line of such an object; NULL: there is none. */
-static const char *first_of(const struct process *process, const char *object)
-{
-	const char *line = process->answer;
-
-	while (line && *line && !is_of(line, object))
-		line = next_line(line);
-	return line && *line ? line : NULL;
-}
-
-/* The line of the pool with this number; an empty one: there is none. */
-static const char *find_pool(const char *answer, double number)
-{
-	while (*answer && !(is_of(answer, "pool") &&
-			    number_of(answer, end_of(answer), "number") == number))
-		answer = next_line(answer);
-	return answer;
-}
-
-/*
- * Memory of a pool with a parent is counted by the parent, as in use there, and has no budget of
- * its own. What the child has beside it is in its store. The child of a fork has no parent's line.
- */
-static bool is_counted_by_parent(const char *answer, const char *line, const char *end)
-{
-	return value_of(line, end, "parent") && *find_pool(answer, number_of(line, end, "parent"));
-}
-
-static void add_up(struct process *process)
-{
-	struct figures *figures = &process->figures;
-
-	for (const char *line = process->answer; line && *line; line = next_line(line)) {
-		const char *end = end_of(line);
-
-		if (!is_of(line, "pool"))
-			continue;
-		figures->in_store += number_of(line, end, "in_store_bytes");
-		figures->in_use += number_of(line, end, "in_use_bytes");
-		if (is_counted_by_parent(process->answer, line, end)) {
-			figures->in_use -= number_of(line, end, "resident_bytes");
-			continue;
-		}
-		figures->resident += number_of(line, end, "resident_bytes");
-		figures->budget += number_of(line, end, "hard_budget");
-	}
-}
-
-/* "PID-TIME", by which a process is known again. */
-static const char *name_of(const struct process *process)
-{
-	return strrchr(process->path, '/') + 1;
-}
-
-static void copy_value(const struct process *process, const char *name, char *text, size_t size)
-{
-	const char *end = process->answer ? end_of(process->answer) : NULL;
-	const char *value = end ? value_of(process->answer, end, name) : NULL;
-	size_t length = value ? strcspn(value, " \n") : 0;
-
-	snprintf(text, size, "%.*s", (int)length, value ? value : "");
-}
-
-/* Jobs in turn, their ranks in order, then processes without a job by number. */
-static int compare(const void *left, const void *right)
-{
-	const struct process *a = left, *b = right;
-	char job[2][128], rank[2][16];
-	int order;
-
-	copy_value(a, "job", job[0], sizeof job[0]);
-	copy_value(b, "job", job[1], sizeof job[1]);
-	order = !job[0][0] - !job[1][0];
-	order = order ? order : strcmp(job[0], job[1]);
-	copy_value(a, "rank", rank[0], sizeof rank[0]);
-	copy_value(b, "rank", rank[1], sizeof rank[1]);
-	order = order ? order : atoi(rank[0]) - atoi(rank[1]);
-	return order ? order : atoi(name_of(a)) - atoi(name_of(b));
-}
-
 static int look(struct processes *processes)
 {
 	int error = find(processes);
@@ -392,28 +373,14 @@ struct rates {
 };
 
 /* How much the figure of all pools has risen. A pool that was closed meanwhile is not in `now`. */
-static double rise_of(const char *name, const char *now, const char *before)
+static double rise_of(const char *name, const struct process *now, const struct process *before)
 {
 	double rise = 0;
 
-	for (; *now; now = next_line(now)) {
-		const char *end = end_of(now), *old;
-
-		if (!is_of(now, "pool"))
-			continue;
-		old = find_pool(before, number_of(now, end, "number"));
-		rise += number_of(now, end, name) - number_of(old, end_of(old), name);
-	}
+	for (const char *pool = first(now, "pool"); pool; pool = next(pool, "pool"))
+		rise += number_of(pool, name) -
+			number_of(find_pool(before, number_of(pool, "number")), name);
 	return rise;
-}
-
-/* Between two answers, by the clock of the process: this command may have read them later. */
-static double seconds_between(const struct process *old, const struct process *now)
-{
-	if (!old->answer || !now->answer)
-		return 0;
-	return number_of(now->answer, end_of(now->answer), "seconds") -
-	       number_of(old->answer, end_of(old->answer), "seconds");
 }
 
 static void add_rates(struct rates *rates, const struct process *now,
@@ -421,13 +388,15 @@ static void add_rates(struct rates *rates, const struct process *now,
 {
 	for (int i = 0; i < before->count; i++) {
 		const struct process *old = &before->one[i];
-		double seconds = seconds_between(old, now);
+		/* By the clock of the process: this command may have read the answers later. */
+		double seconds = number_of(now->answer, "seconds") -
+				 number_of(old->answer, "seconds");
 
-		if (strcmp(name_of(now), name_of(old)) != 0 || seconds <= 0)
+		if (strcmp(name_of(now), name_of(old)) != 0 || !old->answer || seconds <= 0)
 			continue;
-		rates->written += rise_of("written_bytes", now->answer, old->answer) / seconds;
-		rates->read += rise_of("read_bytes", now->answer, old->answer) / seconds;
-		rates->waits += 1e-9 * rise_of("stall_ns", now->answer, old->answer) / seconds;
+		rates->written += rise_of("written_bytes", now, old) / seconds;
+		rates->read += rise_of("read_bytes", now, old) / seconds;
+		rates->waits += 1e-9 * rise_of("stall_ns", now, old) / seconds;
 	}
 }
 
@@ -457,19 +426,18 @@ static void put_figures(const struct figures *figures, const struct rates *rates
 
 static void put_run(const struct process *process)
 {
-	const char *run = first_of(process, "run"), *end = run ? end_of(run) : NULL, *left;
-	const char *sweep = run && number_of(run, end, "reverses") > 0 ? "reverse" : "forward";
+	const char *run = first(process, "run"), *left = value_of(run, "seconds_left");
+	const char *sweep = number_of(run, "reverses") > 0 ? "reverse" : "forward";
 	char done[64] = "-", time[32] = "-";
 
-	if (run && value_of(run, end, "share"))
-		snprintf(done, sizeof done, "%.0f%% %s", 100 * number_of(run, end, "share"), sweep);
-	else if (run && value_of(run, end, "steps"))
-		snprintf(done, sizeof done, "%.0f/%.0f %s", number_of(run, end, "done"),
-			 number_of(run, end, "steps"), sweep);
+	if (*value_of(run, "share"))
+		snprintf(done, sizeof done, "%.0f%% %s", 100 * number_of(run, "share"), sweep);
+	else if (*value_of(run, "steps"))
+		snprintf(done, sizeof done, "%.0f/%.0f %s", number_of(run, "done"),
+			 number_of(run, "steps"), sweep);
 	else if (run)
-		snprintf(done, sizeof done, "step %.0f", number_of(run, end, "done"));
-	left = run ? value_of(run, end, "seconds_left") : NULL;
-	if (left) {
+		snprintf(done, sizeof done, "step %.0f", number_of(run, "done"));
+	if (*left) {
 		long seconds = (long)(strtod(left, NULL) + 0.5);
 
 		snprintf(time, sizeof time, "%ld:%02ld:%02ld", seconds / 3600, seconds / 60 % 60,
@@ -488,55 +456,40 @@ static int columns_of_command(void)
 	return size.ws_col > COMMAND_COLUMN ? size.ws_col - COMMAND_COLUMN : 0;
 }
 
-/* The command is the rest of the first line. */
-static void put_command(const struct process *process)
-{
-	const char *end = end_of(process->answer);
-	const char *command = value_of(process->answer, end, "command");
-	char text[512];
-
-	snprintf(text, sizeof text, "%.*s", command ? (int)(end - command) : 0,
-		 command ? command : "");
-	putchar(' ');
-	json_print_plain(stdout, text, columns_of_command());
-	putchar('\n');
-}
-
 static void put_process(const struct process *process, const struct processes *before)
 {
+	const char *rank = value_of(process->answer, "rank");
 	struct rates rates = {0};
-	char rank[16];
 
-	copy_value(process, "rank", rank, sizeof rank);
-	printf("%8d %4s", atoi(name_of(process)), rank[0] ? rank : "-");
+	printf("%8d %4.15s", atoi(name_of(process)), *rank ? rank : "-");
 	if (!process->answer) {
 		puts(" does not answer: it is stopped, or many ask it");
 		return;
 	}
-	if (first_of(process, "left_out")) {
+	if (first(process, "left_out")) {
 		puts(" has too many pools and runs for an answer");
 		return;
 	}
 	add_rates(&rates, process, before);
 	put_figures(&process->figures, &rates);
 	put_run(process);
-	put_command(process);
+	putchar(' ');
+	json_print_plain(stdout, value_of(process->answer, "command"), columns_of_command());
+	putchar('\n');
 }
 
-/* A line for all ranks of the job that begins at `first`. Returns the number of its ranks. */
-static int put_job(const struct processes *now, const struct processes *before, int first)
+/* A line for all ranks of the job that begins at `begin`. Returns the number of its ranks. */
+static int put_job(const struct processes *now, const struct processes *before, int begin)
 {
+	const char *job = value_of(now->one[begin].answer, "job");
 	struct figures sum = {0};
 	struct rates rates = {0};
-	char job[128], other[128];
 	int ranks = 0;
 
-	copy_value(&now->one[first], "job", job, sizeof job);
-	for (int i = first; job[0] && i < now->count; i++) {
+	for (int i = begin; *job && i < now->count; i++) {
 		const struct figures *figures = &now->one[i].figures;
 
-		copy_value(&now->one[i], "job", other, sizeof other);
-		if (strcmp(job, other))
+		if (strcmp(job, value_of(now->one[i].answer, "job")) != 0)
 			break;
 		ranks++;
 		sum.in_use += figures->in_use;
@@ -550,7 +503,7 @@ static int put_job(const struct processes *now, const struct processes *before, 
 	printf("%8s %4d", "ranks", ranks);
 	put_figures(&sum, &rates);
 	printf(" %12s %9s job ", "", "");
-	json_print_plain(stdout, job, (int)sizeof job);
+	json_print_plain(stdout, job, 128);
 	putchar('\n');
 	return ranks;
 }
@@ -571,29 +524,16 @@ static void put_table(const struct processes *now, const struct processes *befor
 
 /* ---- JSON ---- */
 
-/* Returns what follows the digits, or NULL: there are none. */
-static const char *skip_digits(const char *text)
-{
-	size_t digits = strspn(text, "0123456789");
-
-	return digits ? text + digits : NULL;
-}
-
 /* As the grammar of JSON has them, and finite. */
 static bool is_json_number(const char *text)
 {
-	const char *at = text + (*text == '-');
+	static regex_t grammar;
+	static bool is_ready;
 
-	if (*at == '0' && isdigit((unsigned char)at[1]))
-		return false;
-	at = skip_digits(at);
-	if (at && *at == '.')
-		at = skip_digits(at + 1);
-	if (at && (*at == 'e' || *at == 'E')) {
-		at++;
-		at = skip_digits(at + (*at == '+' || *at == '-'));
-	}
-	return at && !*at && isfinite(strtod(text, NULL));
+	if (!is_ready)
+		is_ready = !regcomp(&grammar, "^-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][-+]?[0-9]+)?$",
+				    REG_EXTENDED | REG_NOSUB);
+	return is_ready && !regexec(&grammar, text, 0, NULL, 0) && isfinite(strtod(text, NULL));
 }
 
 /* Ranks, jobs and commands are texts, whatever they look like. */
@@ -602,60 +542,28 @@ static bool is_text(const char *name)
 	return !strcmp(name, "rank") || !strcmp(name, "job") || !strcmp(name, "command");
 }
 
-static void put_json_value(const char *name, const char *value, size_t length)
+static void put_json_members(const char *object)
 {
-	char text[512];
-
-	snprintf(text, sizeof text, "%.*s", (int)length, value);
-	if (!is_text(name) && is_json_number(text))
-		fputs(text, stdout);
-	else
-		json_print_string(stdout, text);
-}
-
-static void put_json_member(const char *name, size_t name_length, const char *value,
-			    size_t value_length, bool is_first)
-{
-	char text[64];
-
-	snprintf(text, sizeof text, "%.*s", (int)name_length, name);
-	fputs(is_first ? "" : ", ", stdout);
-	json_print_string(stdout, text);
-	fputs(": ", stdout);
-	put_json_value(text, value, value_length);
-}
-
-/* The members of an object, from what follows the first word of its line. */
-static void put_json_members(const char *line)
-{
-	const char *end = end_of(line), *at = line + strcspn(line, " \n");
-
-	for (bool is_first = true; at < end; is_first = false) {
-		const char *name = at + 1, *value = memchr(name, '=', (size_t)(end - name));
-
-		if (!value)
-			break;
-		value++;
-		at = value + strcspn(value, " \n");
-		if (!strncmp(name, "command=", 8))
-			at = end;
-		put_json_member(name, (size_t)(value - 1 - name), value, (size_t)(at - value),
-				is_first);
+	for (const char *name = after(object); *name; name = after(after(name))) {
+		fputs(name == after(object) ? "" : ", ", stdout);
+		json_print_string(stdout, name);
+		fputs(": ", stdout);
+		if (!is_text(name) && is_json_number(after(name)))
+			fputs(after(name), stdout);
+		else
+			json_print_string(stdout, after(name));
 	}
 }
 
-static void put_json_list(const struct process *process, const char *name, const char *object)
+static void put_json_list(const struct process *process, const char *name, const char *kind)
 {
-	bool is_first = true;
+	const char *separator = "{";
 
 	printf(", \"%s\": [", name);
-	for (const char *line = process->answer; *line; line = next_line(line)) {
-		if (!is_of(line, object))
-			continue;
-		fputs(is_first ? "{" : ", {", stdout);
-		put_json_members(line);
+	for (const char *at = first(process, kind); at; at = next(at, kind), separator = ", {") {
+		fputs(separator, stdout);
+		put_json_members(at);
 		putchar('}');
-		is_first = false;
 	}
 	putchar(']');
 }
@@ -674,7 +582,7 @@ static void put_json_process(const struct process *process, const struct process
 	printf(", \"answers\": true, \"written_per_second\": %.0f, \"read_per_second\": %.0f, "
 	       "\"waits_per_second\": %.4f, \"left_out\": %s",
 	       rates.written, rates.read, rates.waits,
-	       first_of(process, "left_out") ? "true" : "false");
+	       first(process, "left_out") ? "true" : "false");
 	put_json_list(process, "pools", "pool");
 	put_json_list(process, "runs", "run");
 	putchar('}');

@@ -3,6 +3,7 @@
 #define REEL_TOOLS_VERB_H
 
 #include <getopt.h>
+#include <stddef.h>
 
 #include <reel/pool.h>
 
@@ -47,6 +48,14 @@ int tune_run(int count, char **words);
 int next_option(int count, char **words, const struct option *options);
 /* options.c: reports on standard error that the verb has no such word; returns EXIT_USAGE. */
 int reject_word(const char *verb, const char *word);
+
+/*
+ * memory.c: realloc(), which ends the command with a message if there is no memory. grow() makes
+ * room for one more element of a list.
+ */
+_Noreturn void end_without_memory(void);
+void *need_memory(void *list, size_t bytes);
+void *grow(void *list, int count, int *room, size_t bytes);
 
 /*
  * quiet-pool.c: returns the default pool, or NULL. This command then writes neither a trace nor a
