@@ -218,8 +218,7 @@ void reel_lane_close(reel_lane *lane)
 		check_closed(lane);
 	}
 	drop_tasks(lane, 0, false);
-	for (int i = 0; i < (int)(sizeof lane->bodies_memory / sizeof *lane->bodies_memory); i++)
-		free(lane->bodies_memory[i]);
+	free(lane->bodies_memory);
 	while (lane->hold)
 		end_hold(lane);
 	REEL_ASSERT(!lane->made && !lane->holds);

@@ -92,7 +92,7 @@ struct reel_lane {
 	/* reel_tasks_reverse() calls bodies for this parent, or one of them has never returned. */
 	bool calls_bodies;
 	/* Memory of that call. If the call never returns, the close of the lane frees it. */
-	void *bodies_memory[4];
+	void *bodies_memory;
 	struct reel_lane_hold *hold;
 	int32_t holds;
 

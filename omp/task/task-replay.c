@@ -61,9 +61,11 @@ struct group {
 	reel_task_body *body;
 	void *context;
 	struct reel_task_team *team;
+	/* The memory of the group begins at `job` and ends with the team that it makes if it finds none. */
 	struct job *job;
-	struct use *use;
 	struct use_set *set;
+	struct use *use;
+	struct reel_task_team *own_team;
 	int64_t jobs, uses, sets;
 	int64_t left; /* number of jobs that have not ended */
 	bool in_order;
@@ -175,18 +177,13 @@ static void join_set(struct use_set *set, struct use *use)
 	use->job->waits += !set->is_open;
 }
 
-/* Returns false if there is no memory. */
-static bool make_sets(struct group *group)
+static void make_sets(struct group *group)
 {
-	group->set = malloc((size_t)(group->uses + 1) * sizeof *group->set);
-	if (!group->set)
-		return false;
 	qsort(group->use, (size_t)group->uses, sizeof *group->use, by_address);
 	merge_uses(group);
 	for (int64_t i = 0; i < group->uses; i++)
 		join_set(set_for(group, &group->use[i]), &group->use[i]);
 	REEL_ASSERT(group->sets <= group->uses);
-	return true;
 }
 
 /* ---- Groups ---- */
@@ -220,37 +217,29 @@ static void add_uses(struct group *group)
 	REEL_ASSERT(use == group->use + group->uses);
 }
 
-static void close_group(struct group *group)
-{
-	free(group->job);
-	free(group->use);
-	free(group->set);
-}
-
-static int no_memory(struct group *group, reel_lane *parent)
-{
-	close_group(group);
-	reel_lane_fail(parent, -ENOMEM, "no memory to reverse the tasks of a wait");
-	return -ENOMEM;
-}
-
+/*
+ * Takes memory for the group and for a team of its own: one block, with the largest alignments first.
+ * Returns 0 or -ENOMEM.
+ */
 static int open_group(struct group *group, reel_lane *parent)
 {
-	/* Mutants survive (constant): larger is enough, and glibc takes malloc(0). */
-	group->job = malloc((size_t)(parent->tasks_left + 1) * sizeof *group->job);
-	if (!group->job)
-		return no_memory(group, parent);
-	add_jobs(group, parent);
-	if (parent->tape.error) {
-		close_group(group);
-		return parent->tape.error;
+	const struct reel_task *task = parent->unreversed_task;
+	size_t jobs = (size_t)parent->tasks_left, uses = 0;
+
+	for (size_t left = jobs; task && left > 0; task = task->next, left--)
+		uses += (size_t)task->dependences;
+	/* Mutants survive (constant): larger is enough. */
+	group->job = calloc(1, jobs * sizeof *group->job +
+				       uses * (sizeof *group->set + sizeof *group->use) +
+				       sizeof *group->own_team);
+	if (!group->job) {
+		reel_lane_fail(parent, -ENOMEM, "no memory to reverse the tasks of a wait");
+		return -ENOMEM;
 	}
-	/* Mutants survive (constant): larger is enough, and glibc takes malloc(0). */
-	group->use = malloc((size_t)(group->uses + 1) * sizeof *group->use);
-	if (!group->use)
-		return no_memory(group, parent);
-	add_uses(group);
-	return make_sets(group) ? 0 : no_memory(group, parent);
+	group->set = (struct use_set *)(void *)(group->job + jobs);
+	group->use = (struct use *)(void *)(group->set + uses);
+	group->own_team = (struct reel_task_team *)(void *)(group->use + uses);
+	return 0;
 }
 
 /* ---- Ready jobs. All of these functions require team->lock. ---- */
@@ -423,9 +412,10 @@ static bool is_stuck(struct reel_task_team *team, bool (*lane_is_stuck)(const re
 	return stuck;
 }
 
-static void run_with_team(struct group *group, struct reel_task_team *team, reel_lane *parent,
-			  int threads)
+static void run_with_team(struct group *group, reel_lane *parent, int threads)
 {
+	struct reel_task_team *team = group->own_team;
+
 	team->threads = group->jobs < threads ? (int)group->jobs : threads;
 	team->first = group;
 	team->root = parent->root;
@@ -439,12 +429,10 @@ static void run_with_team(struct group *group, struct reel_task_team *team, reel
 	reel_deadlock_set_team(parent, NULL, NULL);
 	pthread_cond_destroy(&team->changed);
 	pthread_mutex_destroy(&team->lock);
-	free(team);
 }
 
 /* If a body is left by a jump, what it takes is never measured: the place keeps its present size. */
-static void run_in_new_team(struct group *group, struct reel_task_team *team, reel_lane *parent,
-			    int wanted, const void *caller)
+static void run_in_new_team(struct group *group, reel_lane *parent, int wanted, const void *caller)
 {
 	struct reel_team_measure measure = {0};
 	double jobs = (double)group->jobs;
@@ -452,7 +440,7 @@ static void run_in_new_team(struct group *group, struct reel_task_team *team, re
 
 	if (wanted == 0 && reel_region_may_choose(parent))
 		threads = reel_team_size_begin(&measure, caller, threads, jobs);
-	run_with_team(group, team, parent, threads);
+	run_with_team(group, parent, threads);
 	reel_team_size_end(&measure, threads, jobs);
 }
 
@@ -477,42 +465,32 @@ static void run_in_team(struct group *group)
 	returned = true;
 }
 
-/* A body may be left by a jump: then others still find the team, until the parent is closed. */
-static void own_memory(reel_lane *parent, const struct group *group, struct reel_task_team *team)
-{
-	parent->bodies_memory[0] = group->job;
-	parent->bodies_memory[1] = group->use;
-	parent->bodies_memory[2] = group->set;
-	parent->bodies_memory[3] = team;
-}
-
 int reel_tasks_reverse(reel_lane *parent, reel_task_body *body, void *context, int threads,
 		       unsigned flags)
 {
 	struct group group = {.body = body, .context = context, .team = team_for(parent),
 			      .in_order = flags & REEL_TASKS_IN_ORDER};
-	struct reel_task_team *team = NULL;
 	int error;
 
 	reel_task_wait_reverse(parent);
 	error = parent->tape.error ? parent->tape.error : open_group(&group, parent);
 	if (error)
 		return error;
-	if (!group.jobs) {
-		close_group(&group);
-		return reel_lane_error(parent);
+	add_jobs(&group, parent);
+	if (group.jobs && !parent->tape.error) {
+		add_uses(&group);
+		make_sets(&group);
+		/* A body may be left by a jump: then others still find the team, until the parent is closed. */
+		parent->bodies_memory = group.job;
+		parent->calls_bodies = true;
+		if (group.team)
+			run_in_team(&group);
+		else
+			run_in_new_team(&group, parent, threads, REEL_CALLER);
+		parent->calls_bodies = false;
+		parent->bodies_memory = NULL;
+		REEL_ASSERT(!group.left);
 	}
-	if (!group.team && !(team = calloc(1, sizeof *team)))
-		return no_memory(&group, parent);
-	own_memory(parent, &group, team);
-	parent->calls_bodies = true;
-	if (team)
-		run_in_new_team(&group, team, parent, threads, REEL_CALLER);
-	else
-		run_in_team(&group);
-	parent->calls_bodies = false;
-	REEL_ASSERT(!group.left);
-	close_group(&group);
-	own_memory(parent, &(struct group){0}, NULL);
+	free(group.job);
 	return reel_lane_error(parent);
 }
