@@ -90,7 +90,7 @@ struct reel_region {
 	int64_t rounds; /* above the numbers of all rounds of the regions before */
 	/* Relaxed is enough for these four: numbers that guard no memory. */
 	_Atomic int32_t threads; /* of the team; 0: no team has come yet */
-	_Atomic int32_t max_threads; /* of the largest team that has come to the region */
+	_Atomic uint64_t max_threads; /* of the largest team that has come to the region */
 	_Atomic int32_t workers; /* begun, if there are fewer threads than lanes or in checked mode */
 	_Atomic int64_t left;    /* last round in which a thread called reel_worker_leave(), plus 1 */
 	/*

@@ -285,7 +285,7 @@ static void clear(_Atomic uint64_t *word)
 
 void reel_barrier_clear(reel_region *region)
 {
-	int32_t threads = atomic_load_explicit(&region->max_threads, memory_order_relaxed);
+	int32_t threads = (int32_t)atomic_load_explicit(&region->max_threads, memory_order_relaxed);
 	struct reel_barrier_group *end = region->group + REEL_BARRIER_GROUPS;
 
 	/*

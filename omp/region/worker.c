@@ -16,6 +16,7 @@
 #include "mistake.h"
 #include "omp/lane/observe.h"
 #include "omp/order/deadlock.h"
+#include "os/counter.h"
 #include "os/yield.h"
 #include "phase.h"
 #include "tape/tape.h"
@@ -56,15 +57,11 @@ static void count_worker(const reel_worker *worker, int32_t lanes)
 {
 	reel_region *region = worker->region;
 	int32_t threads = worker->threads;
-	int32_t max = atomic_load_explicit(&region->max_threads, memory_order_relaxed);
 
 	/* Relaxed is enough, for all: numbers that guard no memory. */
 	if (atomic_load_explicit(&region->threads, memory_order_relaxed) != threads)
 		atomic_store_explicit(&region->threads, threads, memory_order_relaxed);
-	while (max < threads &&
-	       !atomic_compare_exchange_weak_explicit(&region->max_threads, &max, threads,
-						      memory_order_relaxed, memory_order_relaxed))
-		;
+	reel_counter_raise(&region->max_threads, (uint64_t)threads);
 	if (threads >= lanes && !(region->parent->tape.flags & REEL_CHECKED))
 		return;
 	if (atomic_fetch_add_explicit(&region->workers, 1, memory_order_relaxed) >= threads)

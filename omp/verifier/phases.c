@@ -8,6 +8,8 @@
 
 #include <stdlib.h>
 
+#include "os/counter.h"
+
 /* ---- Regions ---- */
 
 void region_begins(struct task *task, const reel_event *event)
@@ -115,16 +117,9 @@ static _Atomic uint64_t *recorded_in(const struct part *part)
 /* Notes that the worker's lane recorded before the barrier that the worker comes to next. */
 static void note_recorded(const struct task *task, const struct part *part)
 {
-	uint64_t word = word_of(part, part->barriers + 1);
 	/* Relaxed, as in recorded_before_barrier(): see struct region. */
-	uint64_t before = atomic_load_explicit(recorded_in(part), memory_order_relaxed);
-
-	if (!part->lane || height_of(task, part->lane) == part->begin)
-		return;
-	while (before < word &&
-	       !atomic_compare_exchange_weak_explicit(recorded_in(part), &before, word,
-						      memory_order_relaxed, memory_order_relaxed))
-		;
+	if (part->lane && height_of(task, part->lane) != part->begin)
+		reel_counter_raise(recorded_in(part), word_of(part, part->barriers + 1));
 }
 
 static bool recorded_before_barrier(const struct part *part)

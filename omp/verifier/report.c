@@ -44,17 +44,6 @@ void count(enum counted what)
 
 /* ---- The output ---- */
 
-/* Appends, because other processes of the program may write to the same file. */
-static FILE *open_file(const char *path)
-{
-	FILE *file = fopen(path, "ae");
-
-	if (!file)
-		fprintf(stderr, "reel-verify: REEL_VERIFY=%s: %s; reports go to stderr\n", path,
-			strerror(errno));
-	return file ? file : stderr;
-}
-
 static FILE *output(void)
 {
 	const char *text = getenv("REEL_VERIFY");
@@ -62,10 +51,14 @@ static FILE *output(void)
 	if (told.file)
 		return told.file;
 	told.aborts = text && !strcmp(text, "abort");
-	if (!text || !*text || told.aborts || !strcmp(text, "report"))
-		told.file = stderr;
-	else
-		told.file = open_file(text);
+	if (text && *text && !told.aborts && strcmp(text, "report") != 0) {
+		/* Appends, because other processes of the program may write to the same file. */
+		told.file = fopen(text, "ae");
+		if (!told.file)
+			fprintf(stderr, "reel-verify: REEL_VERIFY=%s: %s; reports go to stderr\n", text,
+				strerror(errno));
+	}
+	told.file = told.file ? told.file : stderr;
 	return told.file;
 }
 

@@ -131,40 +131,33 @@ static void on_parallel_end(ompt_data_t *parallel, ompt_data_t *task, int flags,
 		parallel_ends(task->ptr);
 }
 
-static void implicit_begins(ompt_data_t *data, const struct team *team, int threads, int index)
-{
-	struct task *task = new_task(IMPLICIT, team ? team->at : NULL);
-
-	data->ptr = task;
-	if (!task)
-		return;
-	task->team = team ? team->id : 0;
-	task->threads = threads;
-	task->index = index;
-	task->outer = thread_task();
-	set_thread_task(task);
-}
-
-/* The team may have been freed already, so only the task is used. */
-static void implicit_ends(ompt_data_t *data)
-{
-	struct task *task = data->ptr;
-
-	data->ptr = NULL;
-	if (task && thread_task() == task)
-		set_thread_task(task->outer);
-	free_task(task);
-}
-
-/* For a thread of a team, the end may come only when the thread begins its next region. */
+/*
+ * For a thread of a team, the end may come only when the thread begins its next region: the team may
+ * have been freed already.
+ */
 static void on_implicit_task(ompt_scope_endpoint_t endpoint, ompt_data_t *parallel,
 			     ompt_data_t *data, unsigned threads, unsigned index, int flags)
 {
+	const struct team *team;
+	struct task *task = data->ptr;
+
 	(void)flags;
-	if (endpoint == ompt_scope_end)
-		implicit_ends(data);
-	else
-		implicit_begins(data, parallel ? parallel->ptr : NULL, (int)threads, (int)index);
+	if (endpoint == ompt_scope_end) {
+		data->ptr = NULL;
+		if (task && thread_task() == task)
+			set_thread_task(task->outer);
+		free_task(task);
+		return;
+	}
+	team = parallel ? parallel->ptr : NULL;
+	task = data->ptr = new_task(IMPLICIT, team ? team->at : NULL);
+	if (!task)
+		return;
+	task->team = team ? team->id : 0;
+	task->threads = (int)threads;
+	task->index = (int)index;
+	task->outer = thread_task();
+	set_thread_task(task);
 }
 
 static void on_sync_region(ompt_sync_region_t kind, ompt_scope_endpoint_t endpoint,
