@@ -41,6 +41,9 @@ static void fail(reel_tape *tape, int error, const char *format, va_list argumen
 {
 	char message[512];
 
+	REEL_ASSERT(error != 0);
+	if (tape->error)
+		return;
 	tape->error = error;
 	reel_tape_limits(tape);
 	REEL_ASSERT(tape->ceiling == REEL_FALSE_CEILING);
@@ -71,9 +74,6 @@ int reel_tape_fail(reel_tape *tape, int error, const char *format, ...)
 {
 	va_list arguments;
 
-	REEL_ASSERT(error != 0);
-	if (tape->error)
-		return error;
 	va_start(arguments, format);
 	fail(tape, error, format, arguments);
 	va_end(arguments);
@@ -87,8 +87,6 @@ int reel_tape_fail_out_of_step(reel_tape *tape, int error, const char *format, .
 	tape->refused = REEL_OUT_OF_STEP;
 	reel_tape_limits(tape);
 	REEL_ASSERT(tape->floor == REEL_FALSE_FLOOR);
-	if (tape->error)
-		return error;
 	va_start(arguments, format);
 	fail(tape, error, format, arguments);
 	va_end(arguments);

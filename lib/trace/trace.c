@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -142,6 +143,33 @@ static char *add_name(char *at, const char *name)
 	return at;
 }
 
+/*
+ * As sprintf(), without a 0 at the end: %s is a text, %n a name, %d an int64_t and %t a time, which is
+ * a uint64_t in ns.
+ */
+static char *put(char *at, const char *format, ...)
+{
+	va_list values;
+
+	va_start(values, format);
+	for (;; format += 2) {
+		size_t length = strcspn(format, "%");
+
+		memcpy(at, format, length);
+		at += length;
+		format += length;
+		if (!*format)
+			break;
+		REEL_ASSERT(strchr("sndt", format[1]));
+		at = format[1] == 's'   ? add(at, va_arg(values, const char *))
+		     : format[1] == 'n' ? add_name(at, va_arg(values, const char *))
+		     : format[1] == 'd' ? add_number(at, va_arg(values, int64_t))
+					: add_time(at, va_arg(values, uint64_t));
+	}
+	va_end(values);
+	return at;
+}
+
 /* ---- Threads ---- */
 
 /* The number of this process. */
@@ -174,22 +202,13 @@ static void get_thread_name(char *name, size_t bytes)
 
 static char *begin_event(char *at, const char *name, const char *phase, int64_t track)
 {
-	at = add(at, "{\"name\":\"");
-	at = add(at, name);
-	at = add(at, "\",\"ph\":\"");
-	at = add(at, phase);
-	at = add(at, "\",\"pid\":");
-	at = add_number(at, process);
-	at = add(at, ",\"tid\":");
-	return add_number(at, track);
+	return put(at, "{\"name\":\"%s\",\"ph\":\"%s\",\"pid\":%d,\"tid\":%d", name, phase, process,
+		   track);
 }
 
 static char *add_thread_name(char *at, int64_t track, const char *name)
 {
-	at = begin_event(at, "thread_name", "M", track);
-	at = add(at, ",\"args\":{\"name\":\"");
-	at = add_name(at, name);
-	return add(at, "\"}},\n");
+	return put(begin_event(at, "thread_name", "M", track), ",\"args\":{\"name\":\"%n\"}},\n", name);
 }
 
 /* The tracks that this thread has shown something on: a bit for each. */
@@ -197,10 +216,10 @@ static _Thread_local uint32_t tracks;
 
 static char *name_track(char *at, int64_t track)
 {
-	char name[32], *end = add(name, "transfer ");
+	char name[32];
 
 	REEL_ASSERT(track >= 0 && track < MAX_TRACKS);
-	*add_number(end, track) = '\0';
+	*put(name, "transfer %d", track) = '\0';
 	return add_thread_name(at, FIRST_TRACK + TRACKS * thread_number() + track, name);
 }
 
@@ -215,14 +234,10 @@ static size_t add_heading(char *text, uint64_t dropped)
 	for (int64_t track = 0; track < MAX_TRACKS; track++)
 		if (tracks >> track & 1)
 			at = name_track(at, track);
-	if (!dropped)
-		return (size_t)(at - text);
-	at = begin_event(at, "events dropped", "C", thread_number());
-	at = add(at, ",\"ts\":");
-	at = add_time(at, reel_clock_ns());
-	at = add(at, ",\"args\":{\"events\":");
-	at = add_number(at, (int64_t)dropped);
-	return (size_t)(add(at, "}},\n") - text);
+	if (dropped)
+		at = put(begin_event(at, "events dropped", "C", thread_number()),
+			 ",\"ts\":%t,\"args\":{\"events\":%d}},\n", reel_clock_ns(), (int64_t)dropped);
+	return (size_t)(at - text);
 }
 
 /* ---- Lines ---- */
@@ -277,10 +292,7 @@ static char *add_arguments(char *at, const struct kind *kind, const int64_t *arg
 	for (unsigned i = 0; i < REEL_TRACE_ARGUMENTS; i++) {
 		if (!kind->argument[i])
 			continue;
-		at = add(at, is_first ? "\"" : ",\"");
-		at = add(at, kind->argument[i]);
-		at = add(at, "\":");
-		at = add_number(at, arguments[i]);
+		at = put(at, "%s\"%s\":%d", is_first ? "" : ",", kind->argument[i], arguments[i]);
 		is_first = false;
 	}
 	return add(at, "}},\n");
@@ -321,14 +333,10 @@ void reel_trace_write(enum reel_trace_kind event, uint64_t since, uint64_t now,
 	*at = '\0';
 	at = begin_event(line, name, kind->is_counter ? "C" : since ? "X" : "i",
 			 track_of(kind, arguments[0]));
-	at = add(at, ",\"cat\":\"");
-	at = add(at, kind->category);
-	at = add(at, since || kind->is_counter ? "\",\"ts\":" : "\",\"s\":\"t\",\"ts\":");
-	at = add_time(at, since ? since : now);
-	if (since) {
-		at = add(at, ",\"dur\":");
-		at = add_time(at, now - since);
-	}
+	at = put(at, ",\"cat\":\"%s\"%s,\"ts\":%t", kind->category,
+		 since || kind->is_counter ? "" : ",\"s\":\"t\"", since ? since : now);
+	if (since)
+		at = put(at, ",\"dur\":%t", now - since);
 	at = add_arguments(at, kind, arguments);
 	REEL_ASSERT(at < line + sizeof line);
 	write_line(line, at, 1);
@@ -379,14 +387,9 @@ static void make_header(char header[REEL_RING_HEADER])
 		fclose(file);
 	}
 	memset(header, ' ', REEL_RING_HEADER);
-	at = add(header, MAGIC);
-	at = add_number(at, process);
-	at = add(at, ",\"args\":{\"name\":\"");
-	at = add_name(at, name);
 	/* Times are of a clock that each machine begins at another moment. */
-	at = add(at, "\",\"clock_began_ns\":");
-	at = add_number(at, clock_began());
-	at = add(at, "}},");
+	at = put(header, MAGIC "%d,\"args\":{\"name\":\"%n\",\"clock_began_ns\":%d}},", process, name,
+		 clock_began());
 	REEL_ASSERT(at < header + REEL_RING_HEADER);
 	header[REEL_RING_HEADER - 1] = '\n';
 }
@@ -442,10 +445,8 @@ __attribute__((destructor)) static void end_trace(void)
 	if (getpid() != process || !turn_off())
 		return;
 	dropped = reel_ring_end();
-	at = begin_event(tail, "trace ends", "i", thread_number());
-	at = add(at, ",\"s\":\"g\",\"ts\":");
-	at = add_time(at, reel_clock_ns());
-	at = add(at, ",\"args\":{\"events_dropped\":");
-	end_tail(tail, add_number(at, (int64_t)dropped));
+	at = put(begin_event(tail, "trace ends", "i", thread_number()),
+		 ",\"s\":\"g\",\"ts\":%t,\"args\":{\"events_dropped\":%d", reel_clock_ns(), (int64_t)dropped);
+	end_tail(tail, at);
 	reel_ring_finish(tail);
 }
