@@ -11,8 +11,15 @@ directory=build/$name
 start=$SECONDS
 mkdir -p "$directory"
 
-# conclude PASSED FAILED SKIPPED: the last line.
+# Each test adds a line: its seconds and its name.
+export TEST_TIMES=$PWD/$directory/times
+rm -f "$TEST_TIMES"
+
+# conclude PASSED FAILED SKIPPED: the slowest tests, and the last line.
 conclude() {
+	[ ! -s "$TEST_TIMES" ] || sort -rn "$TEST_TIMES" | head -n 30 | awk '
+		{ slowest = slowest (NR == 1 ? "" : ", ") $2 " " $1 }
+		END { print "  the slowest tests, in seconds: " slowest }'
 	printf '  %d passed, %d failed, %d skipped, %d s\n' "$@" $((SECONDS - start))
 	exit
 }

@@ -560,7 +560,7 @@ TESTS = $(check_PROGRAMS) $(dist_check_SCRIPTS)
 TEST_EXTENSIONS = .sh
 TEST_TIMEOUT = 600
 
-LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
+LOG_DRIVER = $(SHELL) $(top_srcdir)/build-aux/timed.sh env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
 LOG_DRIVER_FLAGS = --merge
 SH_LOG_DRIVER = $(LOG_DRIVER)
 SH_LOG_DRIVER_FLAGS = $(LOG_DRIVER_FLAGS)
