@@ -147,7 +147,7 @@ static inline void start_ranks(int number, size_t cases)
 	size_t seen = 0;
 	FILE *output;
 
-	snprintf(command, sizeof command, "timeout -k 5 120 %s %s -n %d '%s' </dev/null 2>&1", MPIRUN,
+	snprintf(command, sizeof command, "timeout -k 5 400 %s %s -n %d '%s' </dev/null 2>&1", MPIRUN,
 		 MPIRUN_FLAGS, number, program);
 	fflush(stdout);
 	output = popen(command, "r");

@@ -447,7 +447,7 @@ static int live(int number, int victim, int microseconds, int *resumed)
 	FILE *output;
 
 	snprintf(command, sizeof command,
-		 "TEST_LIFE=%d:%d timeout -k 5 60 %s %s -n %d '%s' </dev/null 2>life.log", victim,
+		 "TEST_LIFE=%d:%d timeout -k 5 400 %s %s -n %d '%s' </dev/null 2>life.log", victim,
 		 microseconds, MPIRUN, MPIRUN_FLAGS, number, program);
 	output = popen(command, "r");
 	while (output && fgets(line, sizeof line, output)) {
