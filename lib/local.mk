@@ -94,7 +94,7 @@ libreel_core_la_SOURCES = \
 	%D%/pool/mapping.c \
 	%D%/pool/memory.c \
 	%D%/pool/pool.c %D%/pool/pool.h \
-	%D%/pool/reclaim.c %D%/pool/reclaim.h \
+	%D%/pool/reclaim.h \
 	%D%/pool/slab.c %D%/pool/slab.h \
 	%D%/pool/supply.c \
 	%D%/pool/trim.c \

@@ -21,7 +21,7 @@ int reel_budget_charge(struct reel_pool *pool, size_t bytes)
 
 void reel_budget_overdraw(struct reel_pool *pool, size_t bytes)
 {
-	REEL_ASSERT(pool->reclaim->moves_frames);
+	REEL_ASSERT(reel_pool_has_store(pool));
 	atomic_fetch_add_explicit(&pool->resident, bytes, memory_order_relaxed);
 	reel_budget_note_peak(pool);
 }

@@ -26,7 +26,8 @@ static void before_fork(void)
 
 		if (parcels)
 			parcels->verbs->lock(parcels);
-		pool->reclaim->pause(pool);
+		if (reel_pool_has_store(pool))
+			pool->reclaim->pause(pool);
 	}
 	reel_children_lock_for_fork();
 }
@@ -37,7 +38,8 @@ static void after_fork_in_parent(void)
 	for (struct reel_pool *pool = pools; pool; pool = pool->next_pool) {
 		struct reel_pool_client *parcels = reel_pool_parcels(pool);
 
-		pool->reclaim->resume(pool);
+		if (reel_pool_has_store(pool))
+			pool->reclaim->resume(pool);
 		if (parcels)
 			parcels->verbs->unlock(parcels);
 	}
@@ -55,7 +57,8 @@ static void after_fork_in_child(void)
 
 		reel_children_orphan(pool);
 		reel_cache_forget_others(pool);
-		pool->reclaim->orphan(pool);
+		if (reel_pool_has_store(pool))
+			pool->reclaim->orphan(pool);
 		if (parcels)
 			parcels->verbs->orphan(parcels);
 	}

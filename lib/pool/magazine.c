@@ -251,7 +251,7 @@ static void change_state(struct reel_slab *slab, enum reel_slab_state from,
 static bool has_magazines(const struct reel_pool *pool, enum reel_slab_kind kind)
 {
 	return (kind < REEL_SLAB_WHOLE && pool->magazine_slabs) ||
-	       (kind == REEL_SLAB_WHOLE && !pool->reclaim->moves_frames);
+	       (kind == REEL_SLAB_WHOLE && !reel_pool_has_store(pool));
 }
 
 static int take(struct reel_pool *pool, struct reel_cache *cache, enum reel_slab_kind kind,

@@ -28,7 +28,7 @@ static bool large_may_fit(struct reel_pool *pool, size_t bytes)
  */
 static bool store_helps(struct reel_pool *pool, const struct reel_shortage *shortage)
 {
-	if (shortage->waits < REEL_WAITS_FOR_STORE || !pool->reclaim->moves_frames)
+	if (shortage->waits < REEL_WAITS_FOR_STORE || !reel_pool_has_store(pool))
 		return false;
 	/* Whatever the parent's reason is, a slab that leaves memory leaves its frame here. */
 	if (pool->parent)
@@ -58,7 +58,7 @@ static bool retire_bins(struct reel_pool *pool, struct reel_shortage *shortage)
 	struct reel_pool_client *client = reel_pool_parcels(pool);
 
 	(void)shortage;
-	return client && pool->reclaim->moves_frames && client->verbs->retire_idle(client);
+	return client && reel_pool_has_store(pool) && client->verbs->retire_idle(client);
 }
 
 /* Takes back the frames that the children keep for their next slabs. */

@@ -211,7 +211,7 @@ int reel_pool_create(struct reel_pool **created, const struct reel_pool_options 
 
 	if (!pool)
 		return -ENOMEM;
-	*pool = (struct reel_pool){.reclaim = &reel_reclaim_nothing, .live.write = write_live};
+	*pool = (struct reel_pool){.live.write = write_live};
 	/* Relaxed is enough: a number that orders nothing. */
 	pool->number = 1 + atomic_fetch_add_explicit(&pools, 1, memory_order_relaxed);
 	configure_pool(pool, options);
@@ -347,7 +347,8 @@ void reel_pool_get_stats(reel_pool *pool, struct reel_pool_stats *stats)
 		.lost_slabs = atomic_load_explicit(&pool->lost_slabs, memory_order_relaxed),
 	};
 	add_takes(pool, stats);
-	pool->reclaim->add_stats(pool, stats);
+	if (reel_pool_has_store(pool))
+		pool->reclaim->add_stats(pool, stats);
 	REEL_ASSERT(stats->takes >= gives);
 	stats->slabs_in_use = stats->takes - gives;
 }

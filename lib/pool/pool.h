@@ -166,7 +166,7 @@ struct reel_pool {
 	_Atomic bool frames_are_locked;
 	/* Number of chains on warm[REEL_SLAB_WHOLE]; an estimate while threads push and pop. */
 	_Atomic size_t warm_chains;
-	/* How memory comes back from tapes. */
+	/* How memory comes back from tapes. NULL: the pool has no store. */
 	const struct reel_reclaim *reclaim;
 	/* Belongs to the functions of `reclaim`; the pool does not use it. NULL: no store. */
 	void *reclaimer;
@@ -184,6 +184,15 @@ struct reel_pool {
 	/* All pools of the process; see fork.c. */
 	struct reel_pool *next_pool;
 };
+
+/*
+ * With a store, a frame may move from a tape's slab to another slab. The pool then keeps whole slabs
+ * in its shared list, where waiting threads find them, and not in the magazines of threads.
+ */
+static inline bool reel_pool_has_store(const struct reel_pool *pool)
+{
+	return pool->reclaim != NULL;
+}
 
 /* pool.c: what is wrong with the options, and what to do; NULL if nothing is. */
 const char *reel_pool_problem(const struct reel_pool_options *options);

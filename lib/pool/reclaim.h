@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * How a pool with a store gets memory back from its tapes. The pool calls the functions of this
- * table and does not know the offload thread. The table of a pool without a store does nothing.
+ * table and does not know the offload thread. A pool without a store has no table.
  */
 #ifndef REEL_LIB_RECLAIM_H
 #define REEL_LIB_RECLAIM_H
@@ -13,11 +13,6 @@
 struct reel_slab;
 
 struct reel_reclaim {
-	/*
-	 * A frame may move from a tape's slab to another slab. The pool then keeps whole slabs in
-	 * its shared list, where waiting threads find them, and not in the magazines of threads.
-	 */
-	bool moves_frames;
 	/*
 	 * Any thread that was refused a slab: wait until it may try again. With `needs_eviction`
 	 * room in the budget does not help it. False: no frame will come, and *error may say why.
@@ -35,7 +30,5 @@ struct reel_reclaim {
 	/* Any thread: add the bytes written and read, and the waits. */
 	void (*add_stats)(const struct reel_pool *pool, struct reel_pool_stats *stats);
 };
-
-extern const struct reel_reclaim reel_reclaim_nothing;
 
 #endif

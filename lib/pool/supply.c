@@ -59,7 +59,7 @@ static int charge(struct reel_pool *pool, size_t bytes)
 /* With a store, frames move from slab to slab. A trim would only cost page faults. */
 static int charge_whole(struct reel_pool *pool, size_t bytes)
 {
-	return pool->reclaim->moves_frames ? reel_budget_charge(pool, bytes) : charge(pool, bytes);
+	return reel_pool_has_store(pool) ? reel_budget_charge(pool, bytes) : charge(pool, bytes);
 }
 
 /* Carves a frame of slab_bytes, which the caller has charged, and takes n descriptors for it. */
@@ -158,7 +158,7 @@ static int frame_to_split(struct reel_pool *pool, uint32_t n, char **frame,
 
 	if (!error)
 		return fresh_frame(pool, n, frame, slabs);
-	carrier = pool->reclaim->moves_frames ? reel_supply_take_warm(pool) : NULL;
+	carrier = reel_pool_has_store(pool) ? reel_supply_take_warm(pool) : NULL;
 	if (!carrier)
 		return error;
 	*slabs = new_descriptors(pool, n);
@@ -290,7 +290,7 @@ static size_t max_warm(const struct reel_pool *pool)
 {
 	if (pool->parent)
 		return pool->idle_bytes;
-	return pool->reclaim->moves_frames ? pool->hard_budget : reel_soft_budget(pool);
+	return reel_pool_has_store(pool) ? pool->hard_budget : reel_soft_budget(pool);
 }
 
 void reel_supply_give(struct reel_pool *pool, enum reel_slab_kind kind, struct reel_slab *chain)
@@ -415,7 +415,7 @@ size_t reel_supply_large_bytes(size_t bytes)
  */
 static bool serves(const struct reel_pool *pool, const struct reel_slab *slab, size_t bytes)
 {
-	if (pool->reclaim->moves_frames)
+	if (reel_pool_has_store(pool))
 		return slab->bytes == bytes;
 	return slab->bytes >= bytes && slab->bytes - bytes <= slab->bytes / 8;
 }

@@ -25,7 +25,8 @@ static bool above(struct reel_pool *pool, size_t keep)
 static bool drop(struct reel_pool *pool, struct reel_slab *slab)
 {
 	REEL_ASSERT(slab->kind == REEL_SLAB_WHOLE && reel_slab_state_of(slab) == REEL_SLAB_EMPTY);
-	pool->reclaim->release_frame(pool, slab);
+	if (reel_pool_has_store(pool))
+		pool->reclaim->release_frame(pool, slab);
 	if (reel_os_drop(slab->frame, slab->bytes))
 		return true;
 	/* Relaxed: the flag guards no other data. */
@@ -65,7 +66,8 @@ size_t reel_trim_large(struct reel_pool *pool, struct reel_slab *slab)
 	size_t trimmed = slab->bytes;
 
 	REEL_ASSERT(slab->kind == REEL_SLAB_LARGE && slab->frame);
-	pool->reclaim->release_frame(pool, slab);
+	if (reel_pool_has_store(pool))
+		pool->reclaim->release_frame(pool, slab);
 	if (!pool->parent)
 		unmap(pool, slab);
 	count_trimmed(pool, slab->bytes);
@@ -113,7 +115,8 @@ static void end_trim(struct reel_pool *pool)
 	 * visible.
 	 */
 	atomic_fetch_sub_explicit(&pool->trimming, 1, memory_order_release);
-	pool->reclaim->wake(pool);
+	if (reel_pool_has_store(pool))
+		pool->reclaim->wake(pool);
 }
 
 size_t reel_pool_trim(reel_pool *pool, size_t keep)

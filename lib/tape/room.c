@@ -40,7 +40,7 @@ static size_t room_of_spans(const struct reel_pool *pool, size_t bytes)
 {
 	size_t spans = bytes < pool->slab_bytes ? pool->slab_bytes / bytes * bytes : bytes;
 
-	if (pool->reclaim->moves_frames)
+	if (reel_pool_has_store(pool))
 		return bytes > pool->slab_bytes ? bytes : pool->slab_bytes;
 	return reel_supply_large_bytes(spans + spans / ROOM_BETWEEN_SPANS);
 }
@@ -142,7 +142,7 @@ int reel_tape_fail_for_room(reel_tape *tape, int error, const char *push, size_t
 {
 	char need[NEED];
 
-	REEL_ASSERT(error == -EDQUOT || error == -ENOMEM || tape->pool->reclaim->moves_frames);
+	REEL_ASSERT(error == -EDQUOT || error == -ENOMEM || reel_pool_has_store(tape->pool));
 	if (error == -ECHILD)
 		return reel_tape_fail(tape, error,
 				      "%s: in the child of a fork, the parent's hard budget of %zu "

@@ -19,7 +19,7 @@
 /* A snapshot in memory may have gone to the store of the pool. */
 static bool pool_has_store(const reel_run *run)
 {
-	return run->snapshots.pool->reclaim->moves_frames;
+	return reel_pool_has_store(run->snapshots.pool);
 }
 
 static bool comes_from_store(const reel_run *run, const reel_action *action)

@@ -154,7 +154,7 @@ static void after_fork_in_child(void)
 {
 	struct reel_pool *pool = atomic_load_explicit(&default_pool, memory_order_relaxed);
 
-	if (pool && pool->reclaim->moves_frames) {
+	if (pool && reel_pool_has_store(pool)) {
 		pool->flags |= REEL_POOL_LEFT_BEHIND;
 		atomic_store_explicit(&default_pool, NULL, memory_order_relaxed);
 	}

@@ -71,7 +71,6 @@ static void add_stats(const struct reel_pool *pool, struct reel_pool_stats *stat
 }
 
 static const struct reel_reclaim by_store = {
-	.moves_frames = true,
 	.await_frame = await_frame,
 	.wake = wake,
 	.release_frame = release_frame,
@@ -117,7 +116,7 @@ static int start(reel_pool **opened, struct reel_pool *pool, reel_store *store)
 		reel_pool_destroy(pool);
 		return error;
 	}
-	REEL_ASSERT(!reel_offload_of(pool) == !pool->reclaim->moves_frames);
+	REEL_ASSERT(!reel_offload_of(pool) == !reel_pool_has_store(pool));
 	reel_fork_watch(pool);
 	reel_live_add(&pool->live);
 	pool->counts_use = reel_traces() || reel_is_live();
@@ -216,11 +215,11 @@ static int close_pool(reel_pool *pool, bool closes_store)
 		return -EBUSY;
 	reel_live_remove(&pool->live);
 	reel_fork_unwatch(pool);
-	REEL_ASSERT(!reel_offload_of(pool) == !pool->reclaim->moves_frames);
+	REEL_ASSERT(!reel_offload_of(pool) == !reel_pool_has_store(pool));
 	if (reel_offload_of(pool))
 		reel_offload_close(reel_offload_of(pool), closes_store);
 	REEL_TRACE(POOL_CLOSE, 0, pool->number);
-	pool->reclaim = &reel_reclaim_nothing;
+	pool->reclaim = NULL;
 	reel_pool_destroy(pool);
 	return 0;
 }
