@@ -105,6 +105,8 @@ libreel_core_la_SOURCES = \
 	%D%/spill/parcel/bin.c \
 	%D%/spill/parcel/order.c \
 	%D%/spill/parcel/parcel.c %D%/spill/parcel/parcel.h \
+	%D%/spill/parcel/parcels.c \
+	%D%/spill/parcel/place.c \
 	%D%/spill/pool/child-pool.h \
 	%D%/spill/pool/default-pool.c %D%/spill/pool/default-pool.h \
 	%D%/spill/pool/pool-open.c \

@@ -353,7 +353,7 @@ void reel_mapping_unmap_all(struct reel_pool *pool);
 
 /*
  * Returns the client that has the pool's parcels, or NULL. Acquire: pairs with the release in
- * parcels_of() (parcel.c). Makes the client visible.
+ * reel_parcels_of() (parcels.c). Makes the client visible.
  */
 static inline struct reel_pool_client *reel_pool_parcels(struct reel_pool *pool)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Bins of parcels that are pinned, announced, rewritten and closed (lib/spill/owner/pins.c,
- * lib/spill/owner/slab-owner.c, lib/spill/parcel/bin.c, lib/spill/parcel/order.c, lib/spill/parcel/parcel.c), while the
+ * lib/spill/owner/slab-owner.c, lib/spill/parcel/bin.c, lib/spill/parcel/order.c, lib/spill/parcel/place.c), while the
  * offload thread writes, evicts and reads their slabs (lib/spill/thread/write-back.c, lib/spill/thread/read-ahead.c)
  * whenever their states let it. Two threads pin and unpin; a program announces an order, rewrites a
  * bin, and closes all bins while their slabs may be queued, read or written. It opens a closed slab

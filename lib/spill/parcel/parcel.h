@@ -3,7 +3,9 @@
  * Parcels and the bins that they lie in. A bin is a slab with its pins: several small parcels share
  * one, a larger parcel has one of its own.
  *
- *	parcel.c  what programs call; small parcels are put into an open bin
+ *	parcel.c  what programs call
+ *	parcels.c all parcels of a pool
+ *	place.c   puts a small parcel into an open bin, and a larger one into a bin of its own
  *	bin.c     takes slabs, keeps them in memory while they are pinned, and seals them
  *	order.c   announced orders: requests the bins that are needed next
  *
@@ -87,8 +89,25 @@ struct reel_parcels {
 /* A scratch parcel that is sealed, which `empty` counts. */
 #define REEL_PARCEL_EMPTY 0x40000000u
 
+static inline bool reel_parcel_is_scratch(const struct reel_parcel *parcel)
+{
+	return parcel->flags & REEL_PARCEL_SCRATCH;
+}
+
+/* parcels.c: the parcels of a pool, from the first call on. NULL: no memory. Any thread. */
+struct reel_parcels *reel_parcels_of(struct reel_pool *pool);
+/* A scratch parcel that was sealed is closed. */
+void reel_parcels_end_empty(struct reel_parcels *parcels);
+
+/* place.c: gives the parcel memory, which is pinned once. Returns 0 or as reel_bin_open(). */
+int reel_parcel_place(struct reel_parcel *parcel, struct reel_layout layout);
 /*
- * parcel.c: gives up the pins of open bins of which nothing is open or pinned. True: there was one,
+ * Takes a parcel out of its bin, which is closed with its last parcel, also if it is open for more.
+ * `empties`: the parcel is there, but lies nowhere.
+ */
+void reel_place_leave(struct reel_bin *bin, bool empties);
+/*
+ * place.c: gives up the pins of open bins of which nothing is open or pinned. True: there was one,
  * and its slab can be spilled. Any thread, without a lock of parcels.
  */
 bool reel_parcels_retire_idle(struct reel_parcels *parcels);

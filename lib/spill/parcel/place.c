@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where parcels lie: a small one in an open bin, which others share, and a larger one in a bin of
+ * its own. Any thread runs these functions.
+ */
+#include "config.h"
+
+#include <errno.h>
+
+#include "parcel.h"
+
+/* ---- Open bins ---- */
+
+/* A parcel of 0 bytes has an address, too. */
+static size_t room_of(const struct reel_parcel *parcel)
+{
+	return parcel->bytes ? parcel->bytes : 1;
+}
+
+/* Where a parcel of so many bytes lies in the bin if it is added there. */
+static size_t next_offset(const struct reel_bin *bin, size_t bytes)
+{
+	size_t mask = bytes < 64 ? 15 : 63;
+
+	return (bin->filled + mask) & ~mask;
+}
+
+static bool is_small(const struct reel_parcel *parcel)
+{
+	return parcel->bytes <= parcel->parcels->pool->slab_bytes / 2 &&
+	       !(parcel->flags & REEL_PARCEL_ALONE);
+}
+
+/* Requires parcels->lock. */
+static bool fits(const struct reel_bin *bin, const struct reel_parcel *parcel)
+{
+	return bin && bin->scratch == reel_parcel_is_scratch(parcel) &&
+	       next_offset(bin, room_of(parcel)) + room_of(parcel) <= bin->slab->bytes;
+}
+
+/* Requires parcels->lock. */
+static bool is_like(const struct reel_bin *bin, const struct reel_parcel *parcel,
+		    struct reel_layout layout)
+{
+	return bin->scratch == reel_parcel_is_scratch(parcel) && bin->layout.element == layout.element &&
+	       bin->layout.stride == layout.stride;
+}
+
+/*
+ * A slot for a layout that no open bin has. If there are more layouts than slots, they share bins:
+ * a codec packs them less well, but parcels of many layouts do not take a slab each. Requires
+ * parcels->lock.
+ */
+static struct reel_bin **other_slot(const struct reel_parcel *parcel)
+{
+	struct reel_parcels *parcels = parcel->parcels;
+	struct reel_bin **unused = NULL, **shared = NULL;
+
+	REEL_ASSERT(parcels->slots > 0);
+	for (unsigned i = 0; i < parcels->slots && !unused; i++) {
+		struct reel_bin **slot = &parcels->open_bins[i];
+
+		if (!*slot)
+			unused = slot;
+		else if (fits(*slot, parcel))
+			shared = slot;
+	}
+	if (unused || shared)
+		return unused ? unused : shared;
+	return &parcels->open_bins[parcels->turn++ % parcels->slots];
+}
+
+/*
+ * The slot of the open bin for this parcel, or for a fresh bin in its place. Requires
+ * parcels->lock.
+ */
+static inline struct reel_bin **slot_for(const struct reel_parcel *parcel,
+					 struct reel_layout layout)
+{
+	struct reel_parcels *parcels = parcel->parcels;
+
+	for (unsigned i = 0; i < parcels->slots; i++) {
+		struct reel_bin *bin = parcels->open_bins[i];
+
+		if (bin && is_like(bin, parcel, layout))
+			return &parcels->open_bins[i];
+	}
+	return other_slot(parcel);
+}
+
+/* Counts the parcel in its bin, and no longer as empty. Requires parcels->lock. */
+static void count_in(struct reel_bin *bin, struct reel_parcel *parcel)
+{
+	parcel->bin = bin;
+	bin->live++;
+	if (!(parcel->flags & REEL_PARCEL_EMPTY))
+		return;
+	parcel->flags &= ~REEL_PARCEL_EMPTY;
+	REEL_ASSERT(parcel->parcels->empty > 0);
+	parcel->parcels->empty--;
+}
+
+/* Requires parcels->lock. */
+static void put_into(struct reel_bin *bin, struct reel_parcel *parcel)
+{
+	parcel->offset = next_offset(bin, room_of(parcel));
+	bin->filled = parcel->offset + room_of(parcel);
+	REEL_ASSERT(bin->filled <= bin->slab->bytes);
+	count_in(bin, parcel);
+	/* The pin of an open bin keeps its slab held. */
+	reel_pins_add(&bin->pins, NULL, NULL);
+}
+
+/* An open bin has a pin and counts as live, until retire(). Requires parcels->lock. */
+static void enter(struct reel_bin *bin, struct reel_bin **slot)
+{
+	REEL_ASSERT(!*slot && !bin->slot);
+	bin->live = 1;
+	bin->kept = true;
+	bin->slot = slot;
+	*slot = bin;
+}
+
+/* The caller passes the bin to retire(). Requires parcels->lock. */
+static struct reel_bin *take_out(struct reel_bin **slot)
+{
+	struct reel_bin *bin = *slot;
+
+	REEL_ASSERT(!bin || bin->slot == slot);
+	if (bin)
+		bin->slot = NULL;
+	*slot = NULL;
+	return bin;
+}
+
+static void retire(struct reel_bin *bin)
+{
+	struct reel_parcels *parcels = bin->parcels;
+	unsigned live;
+
+	reel_bin_unpin(bin);
+	pthread_mutex_lock(&parcels->lock);
+	REEL_ASSERT(bin->kept && bin->live > 0);
+	live = --bin->live;
+	bin->kept = false;
+	pthread_mutex_unlock(&parcels->lock);
+	if (!live)
+		reel_bin_close(bin);
+}
+
+/* Requires parcels->lock. */
+static struct reel_bin *take_out_idle(struct reel_parcels *parcels)
+{
+	for (unsigned i = 0; i < parcels->slots; i++) {
+		struct reel_bin *bin = parcels->open_bins[i];
+
+		/* One pin is that of the open bin. All parcels of a scratch bin are open. */
+		if (bin && !bin->scratch && reel_pins_count(&bin->pins) == 1)
+			return take_out(bin->slot);
+	}
+	return NULL;
+}
+
+bool reel_parcels_retire_idle(struct reel_parcels *parcels)
+{
+	struct reel_bin *idle;
+
+	pthread_mutex_lock(&parcels->lock);
+	idle = take_out_idle(parcels);
+	pthread_mutex_unlock(&parcels->lock);
+	if (idle)
+		retire(idle);
+	return idle;
+}
+
+/*
+ * Puts the parcel into an open bin if it fits there. Otherwise makes room for a fresh one: while
+ * this thread waits for a slab, the bin that was open may leave memory.
+ */
+static bool put_into_open(struct reel_parcel *parcel, struct reel_layout layout)
+{
+	struct reel_bin **slot, *full = NULL;
+	bool fitted;
+
+	pthread_mutex_lock(&parcel->parcels->lock);
+	slot = slot_for(parcel, layout);
+	fitted = fits(*slot, parcel);
+	if (fitted)
+		put_into(*slot, parcel);
+	else
+		full = take_out(slot);
+	pthread_mutex_unlock(&parcel->parcels->lock);
+	if (full)
+		retire(full);
+	return fitted;
+}
+
+/* Another thread may have opened a bin meanwhile. Then the fresh one goes back. */
+static void use_fresh(struct reel_bin *fresh, struct reel_parcel *parcel, struct reel_layout layout)
+{
+	struct reel_bin **slot, *full = NULL;
+	bool fitted;
+
+	pthread_mutex_lock(&parcel->parcels->lock);
+	slot = slot_for(parcel, layout);
+	fitted = fits(*slot, parcel);
+	if (!fitted) {
+		full = take_out(slot);
+		enter(fresh, slot);
+	}
+	put_into(*slot, parcel);
+	pthread_mutex_unlock(&parcel->parcels->lock);
+	if (fitted)
+		reel_bin_close(fresh);
+	if (full)
+		retire(full);
+}
+
+static int place_small(struct reel_parcel *parcel, struct reel_layout layout)
+{
+	struct reel_parcels *parcels = parcel->parcels;
+	struct reel_bin *fresh;
+	int error;
+
+	if (put_into_open(parcel, layout))
+		return 0;
+	error = reel_bin_open(parcels, REEL_SLAB_WHOLE, parcels->pool->slab_bytes, layout, &fresh);
+	if (error)
+		return error;
+	fresh->scratch = reel_parcel_is_scratch(parcel);
+	use_fresh(fresh, parcel, layout);
+	return 0;
+}
+
+/* ---- Parcels with a bin of their own ---- */
+
+/* A whole slab, unless more than an eighth of it would be wasted. */
+static enum reel_slab_kind kind_of(const struct reel_parcel *parcel)
+{
+	const struct reel_pool *pool = parcel->parcels->pool;
+	size_t pages = reel_supply_large_bytes(room_of(parcel));
+
+	if (parcel->flags & REEL_PARCEL_ALONE || parcel->bytes > pool->slab_bytes)
+		return REEL_SLAB_LARGE;
+	return pages < pool->slab_bytes && pool->slab_bytes - pages > pool->slab_bytes / 8
+		       ? REEL_SLAB_LARGE
+		       : REEL_SLAB_WHOLE;
+}
+
+static int place_alone(struct reel_parcel *parcel, struct reel_layout layout)
+{
+	struct reel_parcels *parcels = parcel->parcels;
+	enum reel_slab_kind kind = kind_of(parcel);
+	struct reel_bin *bin;
+	/* The frames of a pool with a parent have one size; what is filled of them is put. */
+	size_t room = room_of(parcel), frame_bytes = parcels->pool->frame_bytes;
+	int error = reel_bin_open(parcels, kind, room < frame_bytes ? frame_bytes : room, layout,
+				  &bin);
+
+	/* The system limits the number of mappings; a whole slab is a piece of a mapping. */
+	if (error == -ENOMEM && kind == REEL_SLAB_LARGE && !parcels->pool->parent &&
+	    parcel->bytes <= parcels->pool->slab_bytes)
+		error = reel_bin_open(parcels, REEL_SLAB_WHOLE, room_of(parcel), layout, &bin);
+	if (error)
+		return error;
+	bin->scratch = reel_parcel_is_scratch(parcel);
+	/* reel_parcel_get_stats() reads what changes here. */
+	pthread_mutex_lock(&parcels->lock);
+	count_in(bin, parcel);
+	bin->filled = room_of(parcel);
+	pthread_mutex_unlock(&parcels->lock);
+	return 0;
+}
+
+int reel_parcel_place(struct reel_parcel *parcel, struct reel_layout layout)
+{
+	return is_small(parcel) ? place_small(parcel, layout) : place_alone(parcel, layout);
+}
+
+/* ---- Leaving ---- */
+
+void reel_place_leave(struct reel_bin *bin, bool empties)
+{
+	struct reel_parcels *parcels = bin->parcels;
+	bool last;
+
+	pthread_mutex_lock(&parcels->lock);
+	parcels->empty += empties;
+	REEL_ASSERT(bin->live > (bin->slot != NULL));
+	bin->live--;
+	last = bin->live == (bin->slot != NULL);
+	if (last && bin->slot) {
+		take_out(bin->slot);
+		bin->live = 0;
+		bin->kept = false;
+	}
+	pthread_mutex_unlock(&parcels->lock);
+	if (last)
+		reel_bin_close(bin);
+}
