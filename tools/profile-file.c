@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "profile.h"
+#include "verb.h"
 
 /* ---- Reading ---- */
 
@@ -29,13 +30,11 @@ static char *copy_name(const char *text)
 /* Both return false if the line makes no sense. */
 static bool read_code(struct profile *profile, char *text)
 {
-	struct code *code = realloc(profile->code, (size_t)(profile->codes + 1) * sizeof *code);
+	struct code *code;
 	int at = -1;
 
-	if (!code)
-		return false;
-	profile->code = code;
-	code += profile->codes;
+	profile->code = need_memory(profile->code, (size_t)(profile->codes + 1) * sizeof *code);
+	code = &profile->code[profile->codes];
 	if (sscanf(text, "code %" SCNx64 " %" SCNx64 " %" SCNx64 " %n", &code->begin, &code->end,
 		   &code->bias, &at) != 3 ||
 	    at < 0)
@@ -53,11 +52,8 @@ static bool read_place(struct profile *profile, char *text)
 
 	if (!at)
 		return false;
-	place = realloc(profile->place, (size_t)(profile->places + 1) * sizeof *place);
-	if (!place)
-		return false;
-	profile->place = place;
-	place += profile->places++;
+	profile->place = need_memory(profile->place, (size_t)(profile->places + 1) * sizeof *place);
+	place = &profile->place[profile->places++];
 	memset(place, 0, sizeof *place);
 	*at = '\0';
 	place->call_site = copy_name(at + 4);
@@ -248,7 +244,7 @@ void profile_merge_lines(struct profile *profile)
 	qsort(profile->place, (size_t)lines, sizeof *profile->place, compare_bytes);
 }
 
-/* ---- Open and close ---- */
+/* ---- Opening ---- */
 
 int profile_open(struct profile *profile, const char *verb, const char *path)
 {
@@ -266,23 +262,10 @@ int profile_open(struct profile *profile, const char *verb, const char *path)
 		fprintf(stderr,
 			"reel %s: '%s' is no profile; run the program with REEL_PROFILE=FILE to its end\n",
 			verb, path);
-		profile_close(profile);
 		return EXIT_FAILURE;
 	}
 	profile->source = source_open(profile->code, profile->codes);
 	for (int i = 0; i < profile->places; i++)
 		name_place(profile, &profile->place[i]);
 	return EXIT_SUCCESS;
-}
-
-void profile_close(struct profile *profile)
-{
-	source_close(profile->source);
-	for (int i = 0; i < profile->codes; i++)
-		free((char *)(uintptr_t)profile->code[i].path);
-	for (int i = 0; i < profile->places; i++)
-		free(profile->place[i].call_site);
-	free(profile->code);
-	free(profile->place);
-	memset(profile, 0, sizeof *profile);
 }

@@ -60,13 +60,6 @@ struct source *source_open(const struct code *code, int count)
 	return source;
 }
 
-void source_close(struct source *source)
-{
-	if (source)
-		dwfl_end(source->dwfl);
-	free(source);
-}
-
 struct frame source_frame(struct source *source, uint64_t address)
 {
 	struct frame frame = {0};
@@ -227,11 +220,6 @@ struct source *source_open(const struct code *code, int count)
 	(void)code;
 	(void)count;
 	return NULL;
-}
-
-void source_close(struct source *source)
-{
-	(void)source;
 }
 
 struct frame source_frame(struct source *source, uint64_t address)

@@ -125,6 +125,5 @@ int profile_run(int count, char **words)
 		else
 			write_text(&profile);
 	}
-	profile_close(&profile);
 	return EXIT_SUCCESS;
 }

@@ -34,11 +34,10 @@ struct profile {
 };
 
 /*
- * profile-file.c: reads a profile, and names its places. `verb` is for messages. Returns
+ * profile-file.c: reads a profile, once in the life of the command, and names its places. `verb` is for messages. Returns
  * EXIT_SUCCESS, or EXIT_FAILURE after a message.
  */
 int profile_open(struct profile *profile, const char *verb, const char *path);
-void profile_close(struct profile *profile);
 /* Makes one place of all that have the same line, and sorts the places by the bytes pushed. */
 void profile_merge_lines(struct profile *profile);
 /* The first caller of a place that is not Reel's own; `depth` if there is none. */
@@ -60,8 +59,7 @@ struct frame {
 
 /* Opens the files that can be read. NULL: nothing is known of any address. */
 struct source *source_open(const struct code *code, int count);
-void source_close(struct source *source);
-/* Returns function and line of an address. Their names are kept until the source is closed. */
+/* Returns function and line of an address. Their names are kept. */
 struct frame source_frame(struct source *source, uint64_t address);
 /*
  * Writes the name of the function at an address as its source has it, with its namespace, class or

@@ -21,30 +21,24 @@ struct wait {
 
 static const struct wait waits[] = {
 	{WAITING_FOR_MEMORY,
-	 "Pushes waited %s s for memory, %.0f %% of the time of the thread that waited longest: the store "
+	 "Pushes waited %s for memory, %.0f %% of the time of the thread that waited longest: the store "
 	 "took less than the sweep pushed. A faster store, compression (REEL_STORE=lz4,file), or a larger "
 	 "budget (REEL_BUDGET) shortens that; a profile (REEL_PROFILE) says which lines push most."},
 	{WAITING_FOR_SLAB,
-	 "Pops waited %s s for slabs that the store had, %.0f %% of the time of the thread that waited "
+	 "Pops waited %s for slabs that the store had, %.0f %% of the time of the thread that waited "
 	 "longest. A larger budget keeps more of them in memory; on the way down the store is read ahead, so "
 	 "where it is busy all the time a faster one, or compression, helps as well."},
 	{WAITING_FOR_PUTS,
-	 "Threads waited %s s until the store had taken their data, %.0f %% of the time of the "
+	 "Threads waited %s until the store had taken their data, %.0f %% of the time of the "
 	 "thread that waited longest: a faster store, or more slots in memory for the plan."},
 	{WAITING_FOR_THREADS,
-	 "Threads waited %s s for each other between phases, %.0f %% of the time of the thread that waited "
+	 "Threads waited %s for each other between phases, %.0f %% of the time of the thread that waited "
 	 "longest: lanes differ in length, or phases are short. More lanes than threads even out the former; "
 	 "REEL_PARALLEL_FOR chooses one thread where phases are too short for more."},
 	{WAITING_FOR_RANK,
-	 "Calls of MPI waited %s s for other ranks, %.0f %% of the time of the thread that waited longest: "
+	 "Calls of MPI waited %s for other ranks, %.0f %% of the time of the thread that waited longest: "
 	 "ranks have more or less to do, or messages are many and short."},
 };
-
-static const char *seconds_text(double seconds, char text[24])
-{
-	snprintf(text, 24, seconds >= 100 ? "%.0f" : "%.3g", seconds);
-	return text;
-}
 
 static void busiest(const struct report *report, enum activity activity, double *all, double *most)
 {
@@ -101,7 +95,7 @@ static int advise_on_waits(const struct report *report, void (*say)(const char *
 		busiest(report, waits[i].activity, &all, &most);
 		if (most < MIN_SHARE * report_seconds(report))
 			continue;
-		snprintf(text, sizeof text, waits[i].format, seconds_text(all, seconds),
+		snprintf(text, sizeof text, waits[i].format, report_text(SECONDS, all, seconds),
 			 100 * most / report_seconds(report));
 		say(text);
 		said++;
@@ -160,8 +154,8 @@ static double advanced_again(const struct report *report)
 	for (int i = 0; i < report->loops; i++) {
 		int runs = 0;
 
-		for (int j = 0; j < report->run_ends; j++)
-			runs += (int64_t)report->run_end[j].value == report->loop[i].process;
+		for (int j = 0; j < report->run_ends.count; j++)
+			runs += (int64_t)report->run_ends.one[j].value == report->loop[i].process;
 		again -= report->loop[i].steps * fmax(runs, 1);
 	}
 	return fmax(again, 0);
@@ -181,10 +175,10 @@ static int advise_on_plan(const struct report *report, void (*say)(const char *s
 	if (advance < 0.2 * all)
 		return 0;
 	snprintf(text, sizeof text,
-		 "Steps that were advanced again from stored states took about %s s, %.0f %% of the time of "
+		 "Steps that were advanced again from stored states took about %s, %.0f %% of the time of "
 		 "the plan's actions. More slots for states, in memory or on a disk, have fewer steps run "
 		 "again: `reel plan` says how many for how much memory.",
-		 seconds_text(1e-9 * advance, seconds), 100 * advance / all);
+		 report_text(SECONDS, 1e-9 * advance, seconds), 100 * advance / all);
 	say(text);
 	return 1;
 }

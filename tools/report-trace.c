@@ -186,25 +186,34 @@ static struct series *series_of(struct report *report, struct series_list *list,
 	return series;
 }
 
-static struct sum *sum_named(struct report *report, const char *name)
+static struct sum *find_sum(const struct report *report, const char *name)
 {
-	for (int i = 0; i < report->sums; i++)
-		if (!strcmp(report->sum[i].name, name))
-			return &report->sum[i];
-	report->sum = grow(report->sum, report->sums, &report->sum_room, sizeof *report->sum);
-	memset(&report->sum[report->sums], 0, sizeof *report->sum);
-	snprintf(report->sum[report->sums].name, MAX_LABEL, "%s", name);
-	return &report->sum[report->sums++];
+	int i = 0;
+
+	while (i < report->sums && strcmp(report->sum[i].name, name) != 0)
+		i++;
+	return i < report->sums ? &report->sum[i] : NULL;
 }
 
 const struct sum *report_sum(const struct report *report, const char *name)
 {
 	static const struct sum none;
+	const struct sum *sum = find_sum(report, name);
 
-	for (int i = 0; i < report->sums; i++)
-		if (!strcmp(report->sum[i].name, name))
-			return &report->sum[i];
-	return &none;
+	return sum ? sum : &none;
+}
+
+static struct sum *sum_named(struct report *report, const char *name)
+{
+	struct sum *sum = find_sum(report, name);
+
+	if (sum)
+		return sum;
+	report->sum = grow(report->sum, report->sums, &report->sum_room, sizeof *sum);
+	sum = &report->sum[report->sums++];
+	*sum = (struct sum){.count = 0};
+	snprintf(sum->name, MAX_LABEL, "%s", name);
+	return sum;
 }
 
 double report_seconds(const struct report *report)
@@ -280,16 +289,15 @@ static void spread(const struct report *report, double values[BINS], double begi
 	}
 }
 
-static void add_sample(struct sample **samples, int *count, int *room, double time, double value)
+static void add_sample(struct samples *samples, double time, double value)
 {
-	*samples = grow(*samples, *count, room, sizeof **samples);
-	(*samples)[(*count)++] = (struct sample){time, value};
+	samples->one = grow(samples->one, samples->count, &samples->room, sizeof *samples->one);
+	samples->one[samples->count++] = (struct sample){time, value};
 }
 
 static void count(struct series *series, const struct event *event, const char *argument)
 {
-	add_sample(&series->sample, &series->samples, &series->sample_room, event->begin,
-		   number_of(event->arguments, argument, 0));
+	add_sample(&series->samples, event->begin, number_of(event->arguments, argument, 0));
 }
 
 static int compare_samples(const void *one, const void *other)
@@ -299,19 +307,25 @@ static int compare_samples(const void *one, const void *other)
 	return a->time < b->time ? -1 : a->time > b->time;
 }
 
+static void sort_samples(const struct samples *samples)
+{
+	if (samples->count)
+		qsort(samples->one, (size_t)samples->count, sizeof *samples->one, compare_samples);
+}
+
 /* A counter keeps its value until the next event. A bin has the greatest value that was in it. */
 static void fill_bins(const struct report *report, struct series *series)
 {
 	double now = 0;
 	int at = 0;
 
-	qsort(series->sample, (size_t)series->samples, sizeof *series->sample, compare_samples);
-	for (int i = 0; i < series->samples; i++) {
-		int bin = bin_of(report, series->sample[i].time);
+	sort_samples(&series->samples);
+	for (int i = 0; i < series->samples.count; i++) {
+		int bin = bin_of(report, series->samples.one[i].time);
 
 		while (at < bin)
 			series->values[++at] = now;
-		now = series->sample[i].value;
+		now = series->samples.one[i].value;
 		series->values[at] = fmax(series->values[at], now);
 		series->greatest = fmax(series->greatest, now);
 	}
@@ -384,8 +398,7 @@ static void look_at_action(struct report *report, const struct event *event, enu
 	if (kind != REVERSING)
 		note_loop(report, event->process, last);
 	if (kind == REVERSING && first <= 0)
-		add_sample(&report->run_end, &report->run_ends, &report->run_end_room,
-			   event->begin + event->ns, (double)event->process);
+		add_sample(&report->run_ends, event->begin + event->ns, (double)event->process);
 	draw_line(report, &report->plan[kind], event->begin, event->begin + event->ns, from, to);
 }
 
@@ -413,8 +426,7 @@ static void look_at_transfer(struct report *report, const struct event *event, e
 {
 	double end = event->begin + event->ns;
 
-	add_sample(&report->transfer, &report->transfers, &report->transfer_room, event->begin,
-		   end);
+	add_sample(&report->transfers, event->begin, end);
 	if (strncmp(event->name, "failed", 6) != 0)
 		spread(report, kind == PUTTING ? report->put.values : report->get.values,
 		       event->begin, end, number_of(event->arguments, "bytes", 0));
@@ -491,25 +503,17 @@ static void look_at_figures(struct report *report, const struct event *event)
 
 /* ---- Reading ---- */
 
-static void end_series(const struct report *report, struct series_list *list)
-{
-	for (int i = 0; i < list->count; i++)
-		fill_bins(report, &list->one[i]);
-}
-
 /* Transfers overlap: the time in which there is at least one. */
 static void measure_store(struct report *report)
 {
 	double busy = 0, until = 0;
 
-	if (report->transfers)
-		qsort(report->transfer, (size_t)report->transfers, sizeof *report->transfer,
-		      compare_samples);
-	for (int i = 0; i < report->transfers; i++) {
-		double begin = fmax(report->transfer[i].time, until);
+	sort_samples(&report->transfers);
+	for (int i = 0; i < report->transfers.count; i++) {
+		double end = report->transfers.one[i].value;
 
-		busy += fmax(report->transfer[i].value - begin, 0);
-		until = fmax(until, report->transfer[i].value);
+		busy += fmax(end - fmax(report->transfers.one[i].time, until), 0);
+		until = fmax(until, end);
 	}
 	report->store_busy = busy / (report->end_ns - report->begin_ns);
 }
@@ -519,10 +523,12 @@ static double end_of_run(const struct report *report, int64_t process, double si
 {
 	double end = report->end_ns;
 
-	for (int i = 0; i < report->run_ends; i++)
-		if ((int64_t)report->run_end[i].value == process &&
-		    report->run_end[i].time > since)
-			end = fmin(end, report->run_end[i].time);
+	for (int i = 0; i < report->run_ends.count; i++) {
+		const struct sample *run_end = &report->run_ends.one[i];
+
+		if ((int64_t)run_end->value == process && run_end->time > since)
+			end = fmin(end, run_end->time);
+	}
 	return end;
 }
 
@@ -546,12 +552,13 @@ static void draw_plan(struct report *report)
 /* Nanoseconds in a bin become shares of it, and bytes become bytes a second. */
 static void complete(struct report *report)
 {
+	const struct series_list *const lists[] = {&report->resident, &report->in_use,
+						   &report->tapes, &report->places};
 	double width = bin_ns(report);
 
-	end_series(report, &report->resident);
-	end_series(report, &report->in_use);
-	end_series(report, &report->tapes);
-	end_series(report, &report->places);
+	for (unsigned i = 0; i < sizeof lists / sizeof *lists; i++)
+		for (int j = 0; j < lists[i]->count; j++)
+			fill_bins(report, &lists[i]->one[j]);
 	measure_store(report);
 	draw_plan(report);
 	for (int bin = 0; bin < BINS; bin++) {
@@ -580,32 +587,4 @@ int report_read(struct report *report, char **paths, int number)
 			return EXIT_FAILURE;
 	complete(report);
 	return EXIT_SUCCESS;
-}
-
-static void close_list(struct series_list *list)
-{
-	for (int i = 0; i < list->count; i++)
-		free(list->one[i].sample);
-	while (list->index) {
-		struct place_in_list *place = *(struct place_in_list **)list->index;
-
-		tdelete(place, &list->index, compare_places);
-		free(place);
-	}
-	free(list->one);
-}
-
-void report_close(struct report *report)
-{
-	free(report->track);
-	close_list(&report->resident);
-	close_list(&report->in_use);
-	close_list(&report->tapes);
-	close_list(&report->places);
-	free(report->transfer);
-	free(report->planned);
-	free(report->run_end);
-	free(report->loop);
-	free(report->budget);
-	free(report->sum);
 }

@@ -78,7 +78,7 @@ static void merge_places(struct series_list *list)
 		list->one[j].greatest += list->one[i].greatest;
 		for (int bin = 0; bin < BINS; bin++)
 			list->one[j].values[bin] += list->one[i].values[bin];
-		free(list->one[i].sample);
+		free(list->one[i].samples.one);
 	}
 	list->count = count;
 }
@@ -280,7 +280,5 @@ int report_run(int count, char **words)
 	status = report_read(&report, words, count);
 	if (status == EXIT_SUCCESS)
 		status = write_page(&report, &profile, output, library);
-	report_close(&report);
-	profile_close(&profile);
 	return status;
 }

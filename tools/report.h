@@ -18,14 +18,18 @@ struct sample {
 	double time, value;
 };
 
+struct samples {
+	struct sample *one;
+	int count, room;
+};
+
 /* Values over time. */
 struct series {
 	char name[MAX_LABEL];
 	int64_t process, number; /* of what it counts: the first argument of the counter */
 	double greatest;
 	/* As they are read: a trace is in the order of its blocks, not of time. */
-	struct sample *sample;
-	int samples, sample_room;
+	struct samples samples;
 	double values[BINS];
 };
 
@@ -108,13 +112,11 @@ struct report {
 	struct series drawn[PLANNED_ACTIVITIES];
 	struct planned *planned; /* pieces of plans as drawn */
 	int planneds, planned_room;
-	struct sample *run_end; /* when runs ended; the values are processes */
-	int run_ends, run_end_room;
+	struct samples run_ends; /* when runs ended; the values are processes */
 	double advanced; /* steps advanced */
 	struct loop *loop;
 	int loops, loop_room;
-	struct sample *transfer; /* of all stores: when it began, and when it ended */
-	int transfers, transfer_room;
+	struct samples transfers; /* of all stores: when it began, and when it ended */
 	double store_busy; /* share of the time in which any transfer was under way */
 	int64_t refused_by_budget;
 	struct sum *sum;
@@ -122,10 +124,9 @@ struct report {
 };
 
 /*
- * report-trace.c: reads traces. Returns EXIT_SUCCESS, or EXIT_FAILURE after a message on stderr.
+ * report-trace.c: reads traces, once in the life of the command. Returns EXIT_SUCCESS, or EXIT_FAILURE after a message on stderr.
  */
 int report_read(struct report *report, char **paths, int count);
-void report_close(struct report *report);
 /* The sum of the events of this name; all 0: there is none. */
 const struct sum *report_sum(const struct report *report, const char *name);
 
