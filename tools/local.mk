@@ -41,7 +41,7 @@ dist_zshcompletion_DATA = %D%/completion/_reel
 nodist_%C%_reel_SOURCES = %D%/report-page.c
 CLEANFILES += %D%/report-page.c
 report_page_parts = %D%/report/page.css %D%/report/page.js
-EXTRA_DIST += $(report_page_parts)
+EXTRA_DIST += $(report_page_parts) %D%/README.md
 %D%/report-page.c: $(report_page_parts)
 	$(AM_V_GEN)mkdir -p %D% && for part in css js; do \
 		echo "extern const char report_$$part[]; const char report_$$part[] = {" && \

@@ -51,35 +51,21 @@ static void busiest(const struct report *report, enum activity activity, double 
 	}
 }
 
-static double peak_of(const struct report *report, const struct pool_budget *budget)
-{
-	double peak = 0;
-
-	for (int i = 0; i < report->in_use.count; i++)
-		if (report->in_use.one[i].process == budget->process &&
-		    report->in_use.one[i].number == budget->pool)
-			peak = report->in_use.one[i].greatest;
-	return peak;
-}
-
 /*
- * Returns the budget of the pool with the largest peak, of those that a slightly larger budget
- * would keep in memory; NULL: there is none.
+ * Returns the pool with the largest peak, of those that a slightly larger budget would keep in
+ * memory; NULL: there is none.
  */
-static const struct pool_budget *tight_budget(const struct report *report, double *peak)
+static const struct series *tight_pool(const struct report *report)
 {
-	const struct pool_budget *tight = NULL;
+	const struct series *tight = NULL;
 
-	*peak = 0;
-	for (int i = 0; i < report->budgets; i++) {
-		const struct pool_budget *budget = &report->budget[i];
-		double bytes = peak_of(report, budget);
+	for (int i = 0; i < report->in_use.count; i++) {
+		const struct series *pool = &report->in_use.one[i];
 
-		if (bytes > budget->hard_budget && bytes < 1.25 * budget->hard_budget &&
-		    bytes > *peak) {
-			tight = budget;
-			*peak = bytes;
-		}
+		if (pool->greatest > pool->hard_budget &&
+		    pool->greatest < 1.25 * pool->hard_budget &&
+		    (!tight || pool->greatest > tight->greatest))
+			tight = pool;
 	}
 	return tight;
 }
@@ -106,8 +92,7 @@ static int advise_on_waits(const struct report *report, void (*say)(const char *
 static int advise_on_store(const struct report *report, void (*say)(const char *sentence))
 {
 	const struct sum *put = report_sum(report, "put");
-	double peak;
-	const struct pool_budget *tight = tight_budget(report, &peak);
+	const struct series *tight = tight_pool(report);
 	int64_t failed = report_sum(report, "failed put")->count +
 			 report_sum(report, "failed get")->count;
 	char text[512], written[16], stored[16];
@@ -135,8 +120,8 @@ static int advise_on_store(const struct report *report, void (*say)(const char *
 		snprintf(text, sizeof text,
 			 "Tapes, parcels and snapshots had %s bytes at their peak, a little more than the budget of %s: "
 			 "with REEL_BUDGET=%.0fM nothing is written to the store.",
-			 bytes_text((int64_t)peak, written),
-			 bytes_text((int64_t)tight->hard_budget, stored), ceil(1.4 * peak / (1 << 20)));
+			 bytes_text((int64_t)tight->greatest, written),
+			 bytes_text((int64_t)tight->hard_budget, stored), ceil(1.4 * tight->greatest / (1 << 20)));
 		say(text);
 		said++;
 	}
@@ -151,13 +136,8 @@ static double advanced_again(const struct report *report)
 {
 	double again = report->advanced;
 
-	for (int i = 0; i < report->loops; i++) {
-		int runs = 0;
-
-		for (int j = 0; j < report->run_ends.count; j++)
-			runs += (int64_t)report->run_ends.one[j].value == report->loop[i].process;
-		again -= report->loop[i].steps * fmax(runs, 1);
-	}
+	for (int i = 0; i < report->loops; i++)
+		again -= report->loop[i].steps * fmax(report->loop[i].runs, 1);
 	return fmax(again, 0);
 }
 

@@ -47,15 +47,9 @@ static void draw_memory(FILE *out, const struct report *report)
 		add_line(&chart, "on tapes, in parcels and in snapshots, in memory or not",
 			 colours[0], pool->values);
 		add_line(&chart, "in memory", colours[1], report->resident.one[i].values);
-		for (int j = 0; j < report->budgets; j++) {
-			const struct pool_budget *own = &report->budget[j];
-
-			if (own->pool != pool->number || own->process != pool->process ||
-			    own->hard_budget <= 0)
-				continue;
+		if (pool->hard_budget > 0) {
 			for (int bin = 0; bin < BINS; bin++)
-				budget[bin] = own->hard_budget;
-			chart.lines = 2;
+				budget[bin] = pool->hard_budget;
 			add_line(&chart, "hard budget", colours[2], budget);
 			chart.line[2].is_dashed = true;
 		}

@@ -163,12 +163,19 @@ static int place_of(struct series_list *list, int64_t process, int64_t number)
 	return list->count;
 }
 
-/* The series of a counter, whose name ends with a number. */
-static struct series *series_of(struct report *report, struct series_list *list,
-				const struct event *event, const char *kind)
+/* Says whose it is, where a report has several processes. */
+static void add_process(const struct report *report, char name[MAX_LABEL], int64_t process)
 {
-	int64_t number = atoll(event->name + strcspn(event->name, "0123456789"));
-	int at = place_of(list, event->process, number);
+	size_t length = strlen(name);
+
+	if (report->traces > 1)
+		snprintf(name + length, MAX_LABEL - length, " of process %lld", (long long)process);
+}
+
+static struct series *series_of(struct report *report, struct series_list *list, int64_t process,
+				int64_t number, const char *kind)
+{
+	int at = place_of(list, process, number);
 	struct series *series;
 
 	if (at < list->count)
@@ -176,13 +183,10 @@ static struct series *series_of(struct report *report, struct series_list *list,
 	list->one = grow(list->one, list->count, &list->room, sizeof *series);
 	series = &list->one[list->count++];
 	memset(series, 0, sizeof *series);
-	series->process = event->process;
+	series->process = process;
 	series->number = number;
-	if (report->traces > 1)
-		snprintf(series->name, sizeof series->name, "%s %lld of process %lld", kind,
-			 (long long)number, (long long)event->process);
-	else
-		snprintf(series->name, sizeof series->name, "%s %lld", kind, (long long)number);
+	snprintf(series->name, sizeof series->name, "%s %lld", kind, (long long)number);
+	add_process(report, series->name, process);
 	return series;
 }
 
@@ -233,11 +237,8 @@ static void name_track(struct report *report, const struct event *event)
 	/* The system calls a thread like its program if nobody has named it. */
 	if (!strcmp(name, report->program))
 		snprintf(name, sizeof name, "thread %lld", (long long)event->track);
-	if (report->traces > 1)
-		snprintf(track->name, sizeof track->name, "%.100s of process %lld", name,
-			 (long long)event->process);
-	else
-		snprintf(track->name, sizeof track->name, "%s", name);
+	snprintf(track->name, sizeof track->name, "%.100s", name);
+	add_process(report, track->name, event->process);
 }
 
 static void look_at_time(struct report *report, const struct event *event)
@@ -295,8 +296,13 @@ static void add_sample(struct samples *samples, double time, double value)
 	samples->one[samples->count++] = (struct sample){time, value};
 }
 
-static void count(struct series *series, const struct event *event, const char *argument)
+/* Adds the value of a counter, whose name ends with a number, to its series. */
+static void count(struct report *report, struct series_list *list, const struct event *event,
+		  const char *kind, const char *argument)
 {
+	int64_t number = atoll(event->name + strcspn(event->name, "0123456789"));
+	struct series *series = series_of(report, list, event->process, number, kind);
+
 	add_sample(&series->samples, event->begin, number_of(event->arguments, argument, 0));
 }
 
@@ -336,12 +342,12 @@ static void fill_bins(const struct report *report, struct series *series)
 static void look_at_counter(struct report *report, const struct event *event)
 {
 	if (!strncmp(event->name, "memory of pool ", 15)) {
-		count(series_of(report, &report->resident, event, "pool"), event, "resident");
-		count(series_of(report, &report->in_use, event, "pool"), event, "in_use");
+		count(report, &report->resident, event, "pool", "resident");
+		count(report, &report->in_use, event, "pool", "in_use");
 	} else if (!strncmp(event->name, "bytes of tape ", 14)) {
-		count(series_of(report, &report->tapes, event, "tape"), event, "bytes");
+		count(report, &report->tapes, event, "tape", "bytes");
 	} else if (!strncmp(event->name, "bytes of place ", 15)) {
-		count(series_of(report, &report->places, event, "place"), event, "bytes");
+		count(report, &report->places, event, "place", "bytes");
 	} else if (!strcmp(event->name, "events dropped")) {
 		double dropped = number_of(event->arguments, "events", 0);
 
@@ -372,7 +378,7 @@ static void draw_line(const struct report *report, struct series *series, double
 	}
 }
 
-static void note_loop(struct report *report, int64_t process, double steps)
+static struct loop *loop_of(struct report *report, int64_t process)
 {
 	int i = 0;
 
@@ -383,7 +389,7 @@ static void note_loop(struct report *report, int64_t process, double steps)
 				    sizeof *report->loop);
 		report->loop[report->loops++] = (struct loop){.process = process};
 	}
-	report->loop[i].steps = fmax(report->loop[i].steps, steps);
+	return &report->loop[i];
 }
 
 /* A reverse goes from its last step to its first. */
@@ -393,10 +399,13 @@ static void look_at_action(struct report *report, const struct event *event, enu
 	double last = number_of(event->arguments, "last", 0);
 	double from = kind == REVERSING ? last : first, to = kind == REVERSING ? first : last;
 
+	struct loop *loop = loop_of(report, event->process);
+
 	if (kind == ADVANCING)
 		report->advanced += last - first;
 	if (kind != REVERSING)
-		note_loop(report, event->process, last);
+		loop->steps = fmax(loop->steps, last);
+	loop->runs += kind == REVERSING && first <= 0;
 	if (kind == REVERSING && first <= 0)
 		add_sample(&report->run_ends, event->begin + event->ns, (double)event->process);
 	draw_line(report, &report->plan[kind], event->begin, event->begin + event->ns, from, to);
@@ -460,16 +469,13 @@ static void add_to_sum(struct report *report, const struct event *event)
 
 static void note_budget(struct report *report, const struct event *event)
 {
+	int64_t pool = (int64_t)number_of(event->arguments, "pool", 0);
 	double hard = number_of(event->arguments, "hard_budget", -1);
 
-	report->budget = grow(report->budget, report->budgets, &report->budget_room,
-			      sizeof *report->budget);
-	report->budget[report->budgets++] = (struct pool_budget){
-		.process = event->process,
-		.pool = (int64_t)number_of(event->arguments, "pool", 0),
-		/* -1: there is none. */
-		.hard_budget = hard > 0 && hard < 1e18 ? hard : 0,
-	};
+	/* A pool is at the same place of both lists. -1: it has no budget. */
+	series_of(report, &report->resident, event->process, pool, "pool");
+	series_of(report, &report->in_use, event->process, pool, "pool")->hard_budget =
+		hard > 0 && hard < 1e18 ? hard : 0;
 }
 
 static void look_at_figures(struct report *report, const struct event *event)

@@ -28,6 +28,7 @@ struct series {
 	char name[MAX_LABEL];
 	int64_t process, number; /* of what it counts: the first argument of the counter */
 	double greatest;
+	double hard_budget; /* of a pool; 0: none */
 	/* As they are read: a trace is in the order of its blocks, not of time. */
 	struct samples samples;
 	double values[BINS];
@@ -83,15 +84,11 @@ struct planned {
 	double since, first, last, begin, end;
 };
 
-/* Number of steps of the loop that the runs of a process reverse, as far as they have come. */
+/* The loop that the runs of a process reverse. */
 struct loop {
 	int64_t process;
-	double steps;
-};
-
-struct pool_budget {
-	int64_t process, pool;
-	double hard_budget;
+	double steps; /* as far as the runs have come */
+	int runs;     /* reverse sweeps that have ended */
 };
 
 struct report {
@@ -103,8 +100,6 @@ struct report {
 	struct track *track;
 	int tracks, track_room;
 	struct series_list resident, in_use, tapes, places; /* the first two: one for each pool */
-	struct pool_budget *budget;
-	int budgets, budget_room;
 	struct series put, get;                  /* bytes a second */
 	/* The step at which the run is in each action of the plan; -1: none. */
 	struct series plan[PLANNED_ACTIVITIES];
