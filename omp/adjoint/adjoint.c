@@ -42,15 +42,9 @@ void reel_adjoint_fail(reel_adjoint *adjoint, int error, const char *format, ...
 	va_start(arguments, format);
 	vsnprintf(adjoint->message, sizeof adjoint->message, format, arguments);
 	va_end(arguments);
-	/* Release: pairs with the acquire in error_of(). Makes `message` visible. */
+	/* Release: pairs with the acquire in reel_adjoint_end(). Makes `message` visible. */
 	atomic_store_explicit(&adjoint->error, error, memory_order_release);
 	reel_report(NULL, error, adjoint->message);
-}
-
-static int error_of(const reel_adjoint *adjoint)
-{
-	/* Acquire: pairs with the release in reel_adjoint_fail(). Makes `message` visible. */
-	return atomic_load_explicit(&adjoint->error, memory_order_acquire);
 }
 
 /* ---- Open and close ---- */
@@ -296,7 +290,8 @@ int reel_adjoint_end(reel_adjoint *adjoint)
 		return reel_fail(-EINVAL, "no sweep has begun: call reel_adjoint_begin() first");
 	reel_adjoint_reduce_part(adjoint, 0, 1);
 	adjoint->lanes_begun = 0;
-	error = error_of(adjoint);
+	/* Acquire: pairs with the release in reel_adjoint_fail(). Makes `message` visible. */
+	error = atomic_load_explicit(&adjoint->error, memory_order_acquire);
 	return error ? reel_fail(error, "%s", adjoint->message) : 0;
 }
 

@@ -61,38 +61,23 @@ reel_lane *reel_lane_find(const reel_lane *parent, int32_t index)
 		     : NULL;
 }
 
-static int32_t first_of(unsigned block)
-{
-	return (int32_t)(((uint32_t)1 << block) - 1);
-}
-
-static reel_lane *next_in(reel_lane_slot *slots, unsigned block, int32_t *index)
-{
-	reel_lane *lane = NULL;
-
-	/* Acquire: pairs with the release in reel_lane_child() (lane-open.c). */
-	while (!lane && *index < first_of(block + 1))
-		lane = atomic_load_explicit(&slots[offset_in((*index)++, block)],
-					    memory_order_acquire);
-	return lane;
-}
-
 reel_lane *reel_lane_next(const reel_lane *parent, int32_t *index)
 {
 	reel_lane *lane = NULL;
 
 	/* A lane without a region has no lanes, which is the usual case. */
-	if (!parent->region)
-		return NULL;
-	for (unsigned block = block_of(*index); !lane && block < REEL_LANE_BLOCKS; block++) {
+	while (parent->region && !lane && *index < INT32_MAX) {
+		unsigned block = block_of(*index);
 		/* Acquire: pairs with the release in block_at(). */
 		reel_lane_slot *slots =
 			atomic_load_explicit(&parent->block[block], memory_order_acquire);
 
+		/* Acquire: pairs with the release in reel_lane_child() (lane-open.c). */
 		if (slots)
-			lane = next_in(slots, block, index);
-		if (!lane)
-			*index = first_of(block + 1);
+			lane = atomic_load_explicit(&slots[offset_in((*index)++, block)],
+						    memory_order_acquire);
+		else
+			*index = (int32_t)(((uint32_t)2 << block) - 1);
 	}
 	return lane;
 }

@@ -297,16 +297,9 @@ static void undo_hold(reel_lane *lane)
 	end_hold(lane);
 }
 
-static uint64_t next_hold(void)
-{
-	static _Atomic uint64_t holds;
-
-	/* Relaxed is enough: a number that guards no memory. */
-	return atomic_fetch_add_explicit(&holds, 1, memory_order_relaxed) + 1;
-}
-
 int reel_lane_hold(reel_lane *lane)
 {
+	static _Atomic uint64_t holds;
 	struct reel_lane_hold *hold;
 	int error;
 
@@ -320,9 +313,11 @@ int reel_lane_hold(reel_lane *lane)
 		reel_lane_fail(lane, error, "hold refused: %s", reel_strerror(error));
 		return error;
 	}
+	/* Relaxed is enough: a number that guards no memory. */
 	*hold = (struct reel_lane_hold){.outer = lane->hold,
 					.top = top_of(lane, hold),
-					.number = next_hold(),
+					.number = 1 + atomic_fetch_add_explicit(&holds, 1,
+										memory_order_relaxed),
 					.phases = lane->phases,
 					.loops = lane->loops,
 					.loop = lane->loop,

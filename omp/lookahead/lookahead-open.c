@@ -249,16 +249,6 @@ static void release(struct ahead_sweep *sweep)
 
 /* ---- What the processes of a run agree on ---- */
 
-/* All processes keep states if one of them may run out of memory. */
-static int agree_on_budget(struct ahead_sweep *sweep, const struct reel_pool_stats *pool)
-{
-	int64_t has_budget = pool->hard_budget != UINT64_MAX;
-	int error = reel_group_max(reel_run_group(sweep->run), &has_budget, 1);
-
-	sweep->keeps_states = has_budget;
-	return error;
-}
-
 /* They take as many tapes as the process with the fewest, unless one has too little memory. */
 static int agree_on_tapes(struct ahead_sweep *sweep, unsigned fewest)
 {
@@ -308,13 +298,17 @@ int reel_omp_sweep_open(struct ahead_sweep *sweep, void *state)
 {
 	struct reel_pool_stats pool;
 	unsigned wanted, fewest = sweep->options->tapes == 1 ? 1 : 2;
+	int64_t has_budget;
 	int error;
 
 	sweep->model = reel_run_model(sweep->run);
 	reel_pool_get_stats(reel_run_pool(sweep->run), &pool);
-	error = agree_on_budget(sweep, &pool);
+	/* All processes keep states if one of them may run out of memory. */
+	has_budget = pool.hard_budget != UINT64_MAX;
+	error = reel_group_max(reel_run_group(sweep->run), &has_budget, 1);
 	if (error)
 		return error;
+	sweep->keeps_states = has_budget;
 	wanted = tapes_wanted(sweep, &pool);
 	sweep->spare = (struct ahead_state){.data = state, .context = sweep->context};
 	if (allocate(sweep, wanted) && open_tape(sweep, &sweep->kept))

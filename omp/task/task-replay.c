@@ -277,13 +277,6 @@ static void come_nearer(struct job *job)
 		make_ready(job);
 }
 
-/* Goes from the last use to the first, since the task that becomes ready last is taken first. */
-static void open_set(struct use_set *set)
-{
-	for (int64_t i = set->uses; i-- > 0;)
-		come_nearer(set->use[i].job);
-}
-
 static void end_use(struct use_set *set)
 {
 	REEL_ASSERT(set->left > 0 && (set->held || !set->one_at_a_time));
@@ -294,8 +287,11 @@ static void end_use(struct use_set *set)
 		set->blocked = job->next;
 		make_ready(job);
 	}
-	if (--set->left == 0 && set->next)
-		open_set(set->next);
+	if (--set->left || !set->next)
+		return;
+	/* From the last use to the first, since the task that becomes ready last is taken first. */
+	for (int64_t i = set->next->uses; i-- > 0;)
+		come_nearer(set->next->use[i].job);
 }
 
 static void end_job(struct job *job)

@@ -163,12 +163,7 @@ void free_task(struct task *task)
 		task->parts = part->outer;
 		free(part);
 	}
-	while (task->first) {
-		struct promise *promise = task->first;
-
-		task->first = promise->next;
-		free(promise);
-	}
+	drop_promises(task);
 	free(task->mine);
 	free(task);
 }

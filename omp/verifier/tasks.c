@@ -41,8 +41,7 @@ static struct promise *take_promise(struct task *task)
 	return promise;
 }
 
-/* Promises that are left belong to tasks that the program ran itself, without a task of OpenMP. */
-static void drop_promises(struct task *task)
+void drop_promises(struct task *task)
 {
 	struct promise *promise;
 
@@ -205,19 +204,14 @@ void task_switch(struct task *prior, struct task *next)
 	implicit->thread_height = height_of(implicit, lane);
 }
 
-static bool is_root(const reel_lane *lane)
-{
-	const struct lane *known = find_lane(lane);
-
-	return known && known->opened_by;
-}
-
 void task_uses(struct task *task, reel_lane *lane, const void *at)
 {
+	const struct lane *known = find_lane(lane);
 	struct task *implicit = thread_task();
 
+	/* Any task may use a root. */
 	if (task->implicit || task->undeferred || task->has_bodies || part_with(task, lane) ||
-	    is_root(lane))
+	    (known && known->opened_by))
 		return;
 	if (implicit && part_with(implicit, lane))
 		report(ERROR, at,

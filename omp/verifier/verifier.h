@@ -175,6 +175,8 @@ void task_waits(struct task *task, const reel_event *event);
 void task_is_reversed(struct task *task, const reel_event *event);
 /* Events of OpenMP: a task is made, has dependences, is switched to or from, was waited for. */
 struct task *task_is_made(struct task *maker, bool undeferred, const void *at);
+/* Promises that are left belong to tasks that the program ran itself, without a task of OpenMP. */
+void drop_promises(struct task *task);
 void task_depends(struct task *task, const ompt_dependence_t *dependence, int count);
 void task_switch(struct task *prior, struct task *next);
 void tasks_have_ended(struct task *task, const void *at);
