@@ -17,29 +17,27 @@
 /* Failures that may go away, such as -EAGAIN, before the transfer fails. */
 #define MAX_FAILURES 100
 
-struct reel_file_request *reel_file_requests_open(struct reel_file *file, unsigned count)
+int reel_file_requests_open(struct reel_file *file, unsigned count)
 {
 	struct reel_file_request *requests = calloc(count, sizeof *requests);
-	char *headers;
+	char *headers = requests ? reel_os_map(count * file->header_bytes, file->header_bytes) : NULL;
 
 	REEL_ASSERT(count > 0);
-	if (!requests)
-		return NULL;
-	headers = reel_os_map(count * file->header_bytes, file->header_bytes);
 	if (!headers) {
 		free(requests);
-		return NULL;
+		return -ENOMEM;
 	}
 	for (unsigned i = 0; i < count; i++)
 		requests[i].header = headers + i * file->header_bytes;
-	return requests;
+	file->requests = requests;
+	file->requests_count = count;
+	return 0;
 }
 
-void reel_file_requests_close(struct reel_file *file, struct reel_file_request *requests,
-			      unsigned count)
+void reel_file_requests_close(struct reel_file *file)
 {
-	reel_os_unmap(requests->header, count * file->header_bytes);
-	free(requests);
+	reel_os_unmap(file->requests->header, file->requests_count * file->header_bytes);
+	free(file->requests);
 }
 
 /* Sets the pieces to the bytes that lie in the part. */

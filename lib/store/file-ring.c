@@ -36,8 +36,6 @@ struct ring {
 	struct reel_os_file_identity wakeups_identity, ring_identity;
 	bool watched;
 	bool shut;
-	unsigned count;
-	struct reel_file_request *requests;
 	unsigned idle_count;
 	struct reel_file_request *idle[];
 };
@@ -76,7 +74,7 @@ static void watch_wakeups(struct ring *ring)
 
 static void end(struct ring *ring, struct reel_file_request *request, int error)
 {
-	REEL_ASSERT(ring->idle_count < ring->count);
+	REEL_ASSERT(ring->idle_count < ring->file->requests_count);
 	reel_file_request_end(ring->file, request, error);
 	ring->idle[ring->idle_count++] = request;
 }
@@ -86,7 +84,7 @@ static void begin(struct ring *ring, reel_transfer *transfer)
 	struct reel_file_request *request = ring->idle[--ring->idle_count];
 	int error = reel_file_request_begin(ring->file, request, transfer);
 
-	REEL_ASSERT(ring->idle_count < ring->count);
+	REEL_ASSERT(ring->idle_count < ring->file->requests_count);
 	if (error)
 		end(ring, request, error);
 	else
@@ -156,7 +154,7 @@ static void *run(void *argument)
 	io_uring_register_ring_fd(&ring->uring);
 	for (;;) {
 		begin_waiting(ring);
-		if (ring->shut && ring->idle_count == ring->count)
+		if (ring->shut && ring->idle_count == ring->file->requests_count)
 			return NULL;
 		watch_wakeups(ring);
 		submit_and_wait(ring);
@@ -173,7 +171,6 @@ static void forget(struct reel_file *file)
 		ring->uring.ring_fd = -1;
 	io_uring_queue_exit(&ring->uring);
 	reel_os_file_close_if(ring->wakeups, &ring->wakeups_identity);
-	reel_file_requests_close(file, ring->requests, ring->count);
 	free(ring);
 }
 
@@ -209,7 +206,7 @@ static int open_ring(struct ring *ring)
 
 	if (error)
 		return error;
-	error = io_uring_queue_init(ring->count + 1, &ring->uring, 0);
+	error = io_uring_queue_init(ring->idle_count + 1, &ring->uring, 0);
 	if (!error) {
 		error = complete_ring(ring);
 		if (error)
@@ -220,35 +217,25 @@ static int open_ring(struct ring *ring)
 	return error;
 }
 
-static struct ring *make_ring(struct reel_file *file, unsigned transfers)
+static struct ring *make_ring(struct reel_file *file)
 {
-	struct ring *ring = calloc(1, sizeof *ring + transfers * sizeof *ring->idle);
+	struct ring *ring = calloc(1, sizeof *ring + file->requests_count * sizeof *ring->idle);
 
-	REEL_ASSERT(transfers > 0);
 	if (!ring)
 		return NULL;
 	ring->file = file;
-	ring->count = ring->idle_count = transfers;
-	ring->requests = reel_file_requests_open(file, transfers);
-	if (!ring->requests) {
-		free(ring);
-		return NULL;
-	}
-	for (unsigned i = 0; i < transfers; i++)
-		ring->idle[i] = &ring->requests[i];
+	ring->idle_count = file->requests_count;
+	for (unsigned i = 0; i < ring->idle_count; i++)
+		ring->idle[i] = &file->requests[i];
 	return ring;
 }
 
-static int start(struct reel_file *file, unsigned transfers)
+static int start(struct reel_file *file)
 {
-	struct ring *ring = make_ring(file, transfers);
-	int error;
+	struct ring *ring = make_ring(file);
+	int error = ring ? open_ring(ring) : -ENOMEM;
 
-	if (!ring)
-		return -ENOMEM;
-	error = open_ring(ring);
 	if (error) {
-		reel_file_requests_close(file, ring->requests, transfers);
 		free(ring);
 		return error;
 	}
@@ -281,10 +268,9 @@ const struct reel_file_engine_verbs reel_file_ring = {
 	.name = "io_uring", .start = start, .wake = wake, .stop = stop, .forget = forget,
 };
 #else
-static int start(struct reel_file *file, unsigned transfers)
+static int start(struct reel_file *file)
 {
 	(void)file;
-	(void)transfers;
 	return -ENOTSUP;
 }
 

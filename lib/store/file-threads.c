@@ -20,9 +20,7 @@ struct worker {
 };
 
 struct workers {
-	unsigned count; /* number of threads that were started */
-	unsigned requests_count;
-	struct reel_file_request *requests;
+	unsigned count; /* number of threads that were started, each with a request of the file */
 	struct worker worker[];
 };
 
@@ -111,11 +109,12 @@ static int start_threads(struct reel_file *file, struct workers *workers)
 {
 	int error = 0;
 
-	while (!error && workers->count < workers->requests_count) {
+	REEL_ASSERT(file->requests_count > 0);
+	while (!error && workers->count < file->requests_count) {
 		struct worker *worker = &workers->worker[workers->count];
 
 		worker->file = file;
-		worker->request = &workers->requests[workers->count];
+		worker->request = &file->requests[workers->count];
 		error = reel_os_thread_start(&worker->thread, work, worker, "reel-file");
 		workers->count += !error;
 	}
@@ -124,26 +123,17 @@ static int start_threads(struct reel_file *file, struct workers *workers)
 
 static void forget(struct reel_file *file)
 {
-	struct workers *workers = file->engine_state;
-
-	reel_file_requests_close(file, workers->requests, workers->requests_count);
-	free(workers);
+	free(file->engine_state);
 }
 
-static int start(struct reel_file *file, unsigned transfers)
+static int start(struct reel_file *file)
 {
-	struct workers *workers = calloc(1, sizeof *workers + transfers * sizeof *workers->worker);
+	struct workers *workers =
+		calloc(1, sizeof *workers + file->requests_count * sizeof *workers->worker);
 	int error;
 
-	REEL_ASSERT(transfers > 0);
 	if (!workers)
 		return -ENOMEM;
-	workers->requests_count = transfers;
-	workers->requests = reel_file_requests_open(file, transfers);
-	if (!workers->requests) {
-		free(workers);
-		return -ENOMEM;
-	}
 	file->engine_state = workers;
 	error = start_threads(file, workers);
 	if (error)

@@ -16,6 +16,7 @@
 #include "os/integer.h"
 #include "os/os-file.h"
 #include "os/process.h"
+#include "file-request.h"
 
 #define DEFAULT_THREADS 4
 #define MAX_THREADS 64
@@ -42,8 +43,13 @@ static int problem_with(const struct reel_file *file, const reel_transfer *trans
 	return 0;
 }
 
-static void start(struct reel_file *file, reel_transfer *transfer)
+/* Starts a transfer, or ends it with the error. */
+static void start(struct reel_file *file, reel_transfer *transfer, int error)
 {
+	if (error) {
+		reel_transfer_complete(transfer, error);
+		return;
+	}
 	reel_transfer_queue_add(&file->queue, transfer);
 	if (file->engine->wake)
 		file->engine->wake(file);
@@ -57,10 +63,7 @@ static void put(reel_store *store, reel_transfer *transfer)
 	if (!error && transfer->bytes > file->most)
 		error = -EMSGSIZE;
 	transfer->extent = (struct reel_extent){REEL_FILE_NOWHERE, transfer->bytes};
-	if (error)
-		reel_transfer_complete(transfer, error);
-	else
-		start(file, transfer);
+	start(file, transfer, error);
 }
 
 static void get(reel_store *store, reel_transfer *transfer)
@@ -71,10 +74,7 @@ static void get(reel_store *store, reel_transfer *transfer)
 	if (!error && (transfer->bytes > file->most ||
 		       transfer->extent.location == REEL_FILE_NOWHERE))
 		error = -EINVAL;
-	if (error)
-		reel_transfer_complete(transfer, error);
-	else
-		start(file, transfer);
+	start(file, transfer, error);
 }
 
 static void drop(reel_store *store, struct reel_extent extent)
@@ -141,6 +141,7 @@ static void close_file(reel_store *store)
 		reel_transfer_queue_close(&file->queue);
 	}
 	REEL_ASSERT(file->descriptor >= 0);
+	reel_file_requests_close(file);
 	reel_file_slots_close(&file->slots);
 	reel_file_close(file);
 	free(file);
@@ -214,15 +215,19 @@ static int open_slots(struct reel_file *file, const struct reel_file_options *op
 /* Uses io_uring only past the page cache, whose errors it does not report. */
 static int start_engine(struct reel_file *file, const struct reel_file_options *options)
 {
-	unsigned transfers = options->threads ? options->threads : DEFAULT_THREADS;
+	int error = reel_file_requests_open(file, options->threads ? options->threads : DEFAULT_THREADS);
 
+	if (error)
+		return error;
 	REEL_ASSERT(!file->engine);
 	file->engine = &reel_file_ring;
-	if (options->engine == REEL_FILE_IO_URING && file->direct &&
-	    !file->engine->start(file, transfers))
+	if (options->engine == REEL_FILE_IO_URING && file->direct && !file->engine->start(file))
 		return 0;
 	file->engine = &reel_file_threads;
-	return file->engine->start(file, transfers);
+	error = file->engine->start(file);
+	if (error)
+		reel_file_requests_close(file);
+	return error;
 }
 
 static int open_parts(struct reel_file *file, const struct reel_file_options *options)

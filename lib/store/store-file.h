@@ -30,11 +30,12 @@
 #define REEL_FILE_BLOCK ((size_t)4096)
 
 struct reel_file;
+struct reel_file_request;
 
 struct reel_file_engine_verbs {
 	const char *name;
-	/* Starts `transfers` transfers at once. Returns 0 or -errno, and then nothing stays. */
-	int (*start)(struct reel_file *file, unsigned transfers);
+	/* Starts to carry out all requests of the file. Returns 0 or -errno, and then nothing stays. */
+	int (*start)(struct reel_file *file);
 	/* Called after a transfer was added. NULL: the queue wakes the engine itself. */
 	void (*wake)(struct reel_file *file);
 	/* Called after the queue was shut. Ends when it is empty, and frees all. */
@@ -58,6 +59,8 @@ struct reel_file {
 	struct reel_transfer_queue queue;
 	const struct reel_file_engine_verbs *engine;
 	void *engine_state;
+	struct reel_file_request *requests; /* the transfers that the engine carries out at once */
+	unsigned requests_count;
 	/*
 	 * Through the page cache: held from the first write of a put until it is on the disk, so
 	 * that an error of the page cache belongs to that put.
