@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * For authors of stores and layers, for those who open stores one by one, and for authors of tools
- * whose users push and pop by other names, or open pools by texts.
+ * whose users push and pop by other names.
  *
  * A store keeps pieces of memory: put one, get it back, drop it. Leaves keep
  * them somewhere (a file, memory, what you write); layers stand on another
@@ -394,33 +394,6 @@ int reel_store_codec_open(reel_store **store, reel_store *below,
  * 0, -ENOMEM, or -EINVAL: both are one store.
  */
 int reel_store_overflow_open(reel_store **store, reel_store *first, reel_store *second);
-
-/* ---- Pools from texts ------------------------------------------------------- */
-
-/*
- * "4096", "512M", "1.5G": a number of bytes, and optionally K, M, G or T, units of 1,024. Returns 0,
- * -EINVAL, or -ERANGE: more than can be addressed; then *bytes is unchanged. Leaves no text.
- */
-int reel_parse_bytes(const char *text, size_t *bytes);
-
-/*
- * Sets what a pool gets of three texts, as reel_pool_default() reads REEL_BUDGET, REEL_STORE and
- * REEL_SPILL_DIR. The caller has set slab_bytes if it is not 0, and may set other options afterwards.
- *
- *   budget     "4G", "60%" or "auto"; bytes are not compared with what the system allows. NULL:
- *              "auto" with a store, else no bound but that of a control group
- *   store      as reel_store_open() describes it. NULL: "file" if there is a directory, else none
- *   directory  where the file is. NULL: REEL_SPILL_DIR or TMPDIR
- *
- * With a store the pool gets REEL_POOL_OBEY_LIMITS. options->store is open and the caller's until
- * reel_pool_open() takes it.
- *
- * Returns 0; -EINVAL, with a text that names the word that is wrong; or as reel_store_open(). On
- * failure *options is unchanged and no store is open. Any thread. Cost: some dozen files are read to
- * find out what the system allows.
- */
-int reel_pool_options_from_text(struct reel_pool_options *options, const char *budget,
-				const char *store, const char *directory);
 
 /* ---- Layers on tapes --------------------------------------------------------- */
 

@@ -36,6 +36,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <reel/pool.h>
 #include <reel/run.h>
 
 #ifdef __cplusplus
@@ -94,33 +95,6 @@ const char *reel_planner_name(enum reel_planner planner);
 int reel_planner_by_name(const char *name, enum reel_planner *planner);
 /* The name of an action, "advance" for example. Of both, a number that names nothing is "unknown". */
 const char *reel_action_name(enum reel_action_kind kind);
-
-/*
- * Chooses the planner of a problem, and fills in what the problem leaves open, as all programs of
- * Reel do that take a plan as a text. The caller has set the steps, and what else it knows.
- *
- *   binomial:SLOTS, online:SLOTS, disk-revolve:SLOTS
- *   mixed:SLOTS:TAPE_STATES
- *   multistage:SLOTS:STORE_SLOTS, hierarchical:SLOTS:STORE_SLOTS
- *   two-level:SLOTS:PERIOD, periodic:SLOTS:PERIOD
- *   store-all
- *   all               the state before each step: two-level:1:1
- *
- * SLOTS is by default the square root of the number of steps, or 30 if that is not known;
- * TAPE_STATES and PERIOD may be left out, too. A second tier costs 5 steps for each store and each
- * load if the problem has no costs for it, and is unlimited where the text has no number for it.
- * If the problem has tiers, they stay as they are, and the text is the name of a planner alone.
- *
- * NULL for the text is the default planner: REEL_BINOMIAL, or REEL_ONLINE where the number of steps
- * is not known. Of a problem with two tiers it is REEL_TWO_LEVEL if there is a period; else
- * REEL_PERIODIC where the number of steps is not known; else REEL_HIERARCHICAL if the second tier
- * has costs, up to 1,000 steps and 256 slots; else REEL_MULTISTAGE.
- *
- * Returns 0, or -EINVAL with a text that names what is wrong; then nothing is changed. What
- * reel_plan_open() refuses, such as too many slots, is not refused here. Any thread.
- */
-int reel_problem_from_text(struct reel_problem *problem, enum reel_planner *planner,
-			   const char *text);
 
 /*
  * Opens a schedule, which is at the first action of the plan; the plan outlives it. Returns 0 or
@@ -194,6 +168,60 @@ int reel_plan_check(const reel_plan *plan, const struct reel_problem *problem, i
  * of an unknown end, O(slots^2).
  */
 int reel_plan_count(const reel_plan *plan, int64_t steps, struct reel_schedule_report *report);
+
+/* ---- Plans and pools from texts ----------------------------------------------- */
+
+/*
+ * Chooses the planner of a problem, and fills in what the problem leaves open, as all programs of
+ * Reel do that take a plan as a text. The caller has set the steps, and what else it knows.
+ *
+ *   binomial:SLOTS, online:SLOTS, disk-revolve:SLOTS
+ *   mixed:SLOTS:TAPE_STATES
+ *   multistage:SLOTS:STORE_SLOTS, hierarchical:SLOTS:STORE_SLOTS
+ *   two-level:SLOTS:PERIOD, periodic:SLOTS:PERIOD
+ *   store-all
+ *   all               the state before each step: two-level:1:1
+ *
+ * SLOTS is by default the square root of the number of steps, or 30 if that is not known or online;
+ * TAPE_STATES and PERIOD may be left out, too. A second tier costs 5 steps for each store and each
+ * load if the problem has no costs for it, and is unlimited where the text has no number for it.
+ * If the problem has tiers, they stay as they are, and the text is the name of a planner alone.
+ *
+ * NULL for the text is the default planner: REEL_BINOMIAL, or REEL_ONLINE where the number of steps
+ * is not known. Of a problem with two tiers it is REEL_TWO_LEVEL if there is a period; else
+ * REEL_PERIODIC where the number of steps is not known; else REEL_HIERARCHICAL if the second tier
+ * has costs, up to 1,000 steps and 256 slots; else REEL_MULTISTAGE.
+ *
+ * Returns 0, or -EINVAL with a text that names what is wrong; then nothing is changed. What
+ * reel_plan_open() refuses, such as too many slots, is not refused here. Any thread.
+ */
+int reel_problem_from_text(struct reel_problem *problem, enum reel_planner *planner,
+			   const char *text);
+
+/*
+ * "4096", "512M", "1.5G": a number of bytes, and optionally K, M, G or T, units of 1,024. Returns 0,
+ * -EINVAL, or -ERANGE: more than can be addressed; then *bytes is unchanged. Leaves no text.
+ */
+int reel_parse_bytes(const char *text, size_t *bytes);
+
+/*
+ * Sets what a pool gets of three texts, as reel_pool_default() reads REEL_BUDGET, REEL_STORE and
+ * REEL_SPILL_DIR. The caller has set slab_bytes if it is not 0, and may set other options afterwards.
+ *
+ *   budget     "4G", "60%" or "auto"; bytes are not compared with what the system allows. NULL:
+ *              "auto" with a store, else no bound but that of a control group
+ *   store      as reel_store_open() describes it. NULL: "file" if there is a directory, else none
+ *   directory  where the file is. NULL: REEL_SPILL_DIR or TMPDIR
+ *
+ * With a store the pool gets REEL_POOL_OBEY_LIMITS. options->store is open and the caller's until
+ * reel_pool_open() takes it.
+ *
+ * Returns 0; -EINVAL, with a text that names the word that is wrong; or as reel_store_open(). On
+ * failure *options is unchanged and no store is open. Any thread. Cost: some dozen files are read to
+ * find out what the system allows.
+ */
+int reel_pool_options_from_text(struct reel_pool_options *options, const char *budget,
+				const char *store, const char *directory);
 
 /* ---- Runs that are driven ----------------------------------------------------- */
 

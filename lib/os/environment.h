@@ -3,7 +3,7 @@
 #ifndef REEL_LIB_ENVIRONMENT_H
 #define REEL_LIB_ENVIRONMENT_H
 
-#include <reel/extend.h>
+#include <reel/plan.h>
 
 /* ---- Exported as REEL_PRIVATE ------------------------------------------------ */
 

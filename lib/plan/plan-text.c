@@ -114,7 +114,8 @@ static void add_tiers(struct reel_problem *problem, const struct form *form)
 
 	problem->tiers = form->has_two_tiers ? 2 : 1;
 	if (*form->numbers)
-		problem->tier[0].slots = default_slots(problem->steps);
+		problem->tier[0].slots = default_slots(
+			form == &forms[REEL_ONLINE] ? REEL_UNKNOWN_STEPS : problem->steps);
 	if (form->is_unlimited)
 		second->slots = REEL_MAX_STEPS;
 	if (form->has_two_tiers && !(second->store_cost > 0) && !(second->load_cost > 0))

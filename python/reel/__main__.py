@@ -14,6 +14,7 @@ import numpy as np
 
 from . import Action, Counts, Error, Plan, __version__, planners
 from ._library import lib
+from ._plan import _problem
 
 _OTHERS = {"checkpoint_schedules": "checkpoint_schedules", "matplotlib": "matplotlib", "mpi4py": "mpi4py",
            "pyadjoint": "pyadjoint-ad", "torch": "torch"}
@@ -50,13 +51,17 @@ def _info() -> Dict[str, Any]:
 
 
 def _plan(given: argparse.Namespace) -> Plan:
-    tiers: List[Any] = [given.slots]
+    tiers = [given.slots or 0] if given.slots is not None or given.disk_slots is not None else []
     if given.disk_slots is not None:
-        tiers.append((given.disk_slots, given.write_cost, given.read_cost))
-    planner = given.planner or ("binomial" if given.disk_slots is None else "hierarchical")
+        tiers.append(given.disk_slots)
     # An online plan is not told where the loop ends.
-    return Plan(planner, None if planner == "online" else given.steps, tiers, period=given.period,
-                tape_states=given.tape_states, record_cost=given.record_cost, reverse_cost=given.reverse_cost)
+    is_online = given.planner is not None and given.planner.split(":")[0] == "online"
+    problem = _problem(None if is_online else given.steps, tiers, given.period, given.tape_states, 0,
+                       given.record_cost, given.reverse_cost, False)
+    problem.tier[1].store_cost, problem.tier[1].load_cost = given.write_cost, given.read_cost
+    plan = Plan.__new__(Plan)
+    plan._compute(given.planner, problem)
+    return plan
 
 
 def _counted(plan: Plan, counts: Counts) -> Dict[str, Any]:
@@ -97,12 +102,11 @@ def _arguments() -> argparse.ArgumentParser:
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     info = verbs.add_parser("info", help="show the library and the packages that are there")
     plan = verbs.add_parser("plan", help="plan the reversal of a loop")
-    for name, kind, what in (
-            ("steps", int, "of the loop"), ("slots", int, "states in memory"),
-            ("disk-slots", int, "states more, on a disk")):
-        plan.add_argument(f"--{name}", type=kind, required=name != "disk-slots", metavar="N", help=what)
-    plan.add_argument("--planner", metavar="NAME", help=f"{', '.join(planners())}; default: hierarchical with a disk, "
-                      "else binomial")
+    for name, what in (("steps", "of the loop"), ("slots", "states in memory"),
+                       ("disk-slots", "states more, on a disk")):
+        plan.add_argument(f"--{name}", type=int, required=name == "steps", metavar="N", help=what)
+    plan.add_argument("--planner", metavar="TEXT", help="such as binomial:30, or with slots a name alone: "
+                      f"{', '.join(planners())}, all")
     for name, what in (("write-cost", "of a state on the disk, in the time of a step"), ("read-cost", "the same"),
                        ("record-cost", "of a step, where an advance costs 1"), ("reverse-cost", "the same")):
         plan.add_argument(f"--{name}", type=float, default=0, metavar="C", help=what)

@@ -14,7 +14,7 @@ from ._api import (
 from ._ends import end_with
 from ._errors import Error, MemoryError, Uncopied, check, error_of
 from ._library import lib
-from ._sizes import MAX_UNSIGNED, Size, to_bytes, to_int
+from ._sizes import MAX_UNSIGNED, Size, to_bytes, to_int, to_text
 
 _AT_ONCE = 256
 """Actions for each call of the library: a call costs more than an action."""
@@ -111,10 +111,12 @@ def _counts(report: ScheduleReport, tiers: int) -> Counts:
 class Plan(Uncopied):
     """A plan for a loop of `steps` steps; None: nobody knows yet how many there are.
 
-    `tiers` has the slots of memory, then those of slower tiers, each a number or a Tier. The other arguments are the
-    members of `struct reel_problem` (`reel/run.h`). Iterating over a plan gives its actions.
+    `planner` is a text such as "binomial:30" or "multistage:5:200" (`reel_problem_from_text()` of `reel/plan.h`), or
+    the name of a planner with its `tiers`: the slots of memory, then those of slower tiers, each a number or a Tier.
+    None is the default planner. The other arguments are the members of `struct reel_problem` (`reel/run.h`).
+    Iterating over a plan gives its actions.
 
-    >>> plan = Plan("binomial", 10, [3])
+    >>> plan = Plan("binomial:3", 10)
     >>> plan.counts().advances
     15
     >>> next(iter(plan))
@@ -124,19 +126,18 @@ class Plan(Uncopied):
     _actions: Any
     """Of a plan of one's own: what the library reads as long as the plan is open."""
 
-    def __init__(self, planner: str, steps: Optional[int], tiers: Sequence[TierLike], *, period: int = 0,
+    def __init__(self, planner: Optional[str], steps: Optional[int], tiers: Sequence[TierLike] = (), *, period: int = 0,
                  tape_states: int = 0, advance_cost: float = 0, record_cost: float = 0, reverse_cost: float = 0,
                  reverse_at_once: bool = False) -> None:
-        if not isinstance(planner, str):
-            raise TypeError(f"planner is the name of a planner, and not {planner!r}")
         self._compute(planner, _problem(
             steps, tiers, period, tape_states, advance_cost, record_cost, reverse_cost, reverse_at_once))
 
-    def _compute(self, planner: str, problem: Problem) -> None:
+    def _compute(self, planner: Optional[str], problem: Problem) -> None:
+        if not isinstance(planner, (str, type(None))):
+            raise TypeError(f"planner is a text such as 'binomial:30', and not {planner!r}")
         number, handle = c_int(), c_void_p()
-        if lib.reel_planner_by_name(planner.encode(), byref(number)):
-            raise ValueError(f"there is no planner {planner!r}; there are {', '.join(planners())}")
-        self._adopt(planner, problem)
+        check(lib.reel_problem_from_text(byref(problem), byref(number), to_text(planner, "planner")))
+        self._adopt(lib.reel_planner_name(number).decode(), problem)
         self._own(handle)
         check(lib.reel_plan_open(byref(handle), number, byref(problem)))
 

@@ -17,13 +17,10 @@ from ._api import ParcelOptions, ParcelStats, PoolOptions, PoolStats
 from ._ends import end_with
 from ._errors import Uncopied, check, error_of
 from ._library import lib
-from ._sizes import Size, to_bytes, to_int, to_text
+from ._sizes import Size, to_bytes, to_int, to_size_text, to_text
 
 _LOOK_MS = 100
 """Milliseconds after which a wait for the store returns to Python, so that Ctrl-C is seen."""
-
-_SLAB = 2 << 20
-"""Bytes of a slab, unless a pool is told of others."""
 
 
 def members(struct: ctypes.Structure) -> Dict[str, Any]:
@@ -78,8 +75,8 @@ class Lease:
 class Pool(Uncopied):
     """Memory under a budget, and a store for what has no room in it.
 
-    `budget` is what may be in memory, a number of bytes or a text such as "4G", and a slab at least. With a `directory`, parcels
-    that are not needed soon go to a file there, which has no name and is gone with the process. `store`
+    `budget` is what may be in memory, a number of bytes or a text such as "4G", "60%" or "auto" (`REEL_BUDGET` in
+    `reel/pool.h`), and a slab at least. With a `directory`, parcels that are not needed soon go to a file there, which has no name and is gone with the process. `store`
     describes other stores, as "lz4,file" or "memory=2G,file" (`reel/store.h`). Without either, a parcel that has
     no room is refused.
 
@@ -89,21 +86,14 @@ class Pool(Uncopied):
 
     def __init__(self, budget: Size, *, directory: Union[str, "os.PathLike[str]", None] = None,
                  store: Optional[str] = None, soft_budget: Size = 0, slab: Size = 0) -> None:
-        options = PoolOptions(
-            hard_budget=to_bytes(budget, "budget"), soft_budget=to_bytes(soft_budget, "soft_budget"),
-            slab_bytes=to_bytes(slab, "slab"))
-        least = options.slab_bytes or _SLAB
-        if options.hard_budget < least:
-            raise ValueError(f"a budget of {budget!r} is {options.hard_budget} bytes, and a slab of the pool takes {least}: "
-                             "raise the budget, or have smaller slabs by reel.Pool(..., slab=\"64K\")")
-        handle, opened = c_void_p(), c_void_p()
-        if directory is not None or store is not None:
-            check(lib.reel_store_open(byref(opened), to_text(store, "store"), to_text(directory, "directory")))
-            options.store = opened
+        options = PoolOptions(soft_budget=to_bytes(soft_budget, "soft_budget"), slab_bytes=to_bytes(slab, "slab"))
+        check(lib.reel_pool_options_from_text(
+            byref(options), to_size_text(budget, "budget"), to_text(store, "store"), to_text(directory, "directory")))
+        handle = c_void_p()
         result = lib.reel_pool_open(byref(handle), byref(options))
         if result < 0:
             error = error_of(result)
-            lib.reel_store_close(opened)
+            lib.reel_store_close(options.store)
             raise error
         self._lease = Lease(handle)
         self._end_with_object()

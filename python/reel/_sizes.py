@@ -3,14 +3,18 @@
 
 import operator
 import os
+import re
+from ctypes import byref, c_size_t
 from typing import Any, Optional, Union
+
+from ._library import lib
 
 Size = Union[int, str]
 
 MOST = (1 << 63) - 1
 MAX_UNSIGNED = (1 << 32) - 1
 
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_SIZE = re.compile(r"\s*([\d.]+)\s*([KMGT]?)(?:I?B)?\s*", re.IGNORECASE)
 
 
 def to_int(number: Any, what: str, minimum: int = -MOST, maximum: int = MOST) -> int:
@@ -26,20 +30,20 @@ def to_int(number: Any, what: str, minimum: int = -MOST, maximum: int = MOST) ->
     return number
 
 
+def to_size_text(size: Size, what: str) -> Optional[bytes]:
+    """A number of bytes, or a text such as "4G" or "1.5 GiB", in the words of the library."""
+    if not isinstance(size, str):
+        size = str(to_int(size, what, 0))
+    found = _SIZE.fullmatch(size)
+    return to_text(found[1] + found[2].upper() if found else size, what)
+
+
 def to_bytes(size: Size, what: str) -> int:
-    """A number of bytes, or a text such as "4G" or "1.5 GiB" (units of 1,024)."""
-    if isinstance(size, str):
-        text = size.strip().upper()
-        if text.endswith("IB"):
-            text = text[:-2]
-        elif text.endswith("B"):
-            text = text[:-1]
-        unit = text[-1:] if text[-1:] in _UNITS else ""
-        try:
-            size = int(float(text[:len(text) - len(unit)]) * _UNITS[unit])
-        except (ValueError, OverflowError):
-            raise ValueError(f"{what} is a number of bytes such as '4G', not {size!r}") from None
-    return to_int(size, what, 0)
+    """The number of bytes."""
+    number = c_size_t()
+    if lib.reel_parse_bytes(to_size_text(size, what), byref(number)):
+        raise ValueError(f"{what} is a number of bytes such as '4G', not {size!r}")
+    return number.value
 
 
 def to_text(text: "Union[str, os.PathLike[str], None]", what: str) -> Optional[bytes]:

@@ -27,6 +27,7 @@ static const struct {
 	{"binomial", 100, REEL_BINOMIAL, 10, 0, 0, 0, 1},
 	{"binomial:30", 100, REEL_BINOMIAL, 30, 0, 0, 0, 1},
 	{"online:8", 100, REEL_ONLINE, 8, 0, 0, 0, 1},
+	{"online", 100, REEL_ONLINE, 30, 0, 0, 0, 1},
 	{"online", UNKNOWN, REEL_ONLINE, 30, 0, 0, 0, 1},
 	{"store-all", 100, REEL_STORE_ALL, 0, 0, 0, 0, 1},
 	{"mixed:8", 100, REEL_MIXED, 8, 0, 0, 0, 1},

@@ -12,7 +12,9 @@ import reel
 from reel.__main__ import main
 
 REQUESTS = [
-    "--steps 100 --slots 5", "--steps 0 --slots 1", "--steps 33 --slots 3 --planner store-all",
+    "--steps 100 --slots 5", "--steps 100", "--steps 1000 --planner hierarchical:3:20", "--steps 100 --planner online",
+    "--steps 100 --planner multistage:3:20 --write-cost 2", "--steps 50 --planner all", "--steps 100 --planner mixed:8:2",
+    "--steps 100 --slots 3 --disk-slots 20", "--steps 40 --slots 3 --disk-slots 100 --period 5", "--steps 0 --slots 1", "--steps 33 --slots 3 --planner store-all",
     "--steps 100 --slots 5 --disk-slots 10 --write-cost 2 --read-cost 1.5",
     "--steps 33 --slots 3 --disk-slots 4 --planner multistage",
     "--steps 33 --slots 9 --planner mixed --tape-states 2 --record-cost 1.7 --reverse-cost 3.1",
@@ -38,14 +40,14 @@ def test_plans_are_those_of_the_command(request_, form, capsys):
 
 @pytest.mark.parametrize("words, why", [
     ("--steps 10 --slots 0", "no slot"), ("--steps 10 --slots 3 --planner bionomial", "binomial, mixed"),
-    ("--steps -1 --slots 3", "no -1 steps"), ("--steps 40 --slots 3 --disk-slots 3 --planner disk-revolve", "as many slots")])
+    ("--steps -1 --slots 3", "no -1 steps"), ("--steps 40 --slots 3 --disk-slots 3 --planner disk-revolve", "a slot for each step")])
 def test_wrong_plans_are_one_line(words, why, capsys):
     assert main(["plan", *words.split()]) == 2
     said = capsys.readouterr()
     assert said.out == "" and said.err.count("\n") == 1 and why in said.err and "--help" in said.err
 
 
-@pytest.mark.parametrize("words", ["", "plan", "plan --steps x --slots 3", "plan --steps 3", "nonsense"])
+@pytest.mark.parametrize("words", ["", "plan", "plan --steps x --slots 3", "plan --slots 3", "nonsense"])
 def test_wrong_words(words, capsys):
     with pytest.raises(SystemExit) as ended:
         main(words.split())

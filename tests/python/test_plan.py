@@ -206,7 +206,7 @@ def test_what_a_notebook_shows():
     (lambda: reel.Plan("binomial", 10, 3), TypeError, "tiers is a list.* not 3"),
     (lambda: reel.Plan("binomial", 10, "3"), TypeError, "tiers is a list.* not '3'"),
     (lambda: reel.Plan("binomial", 10, [(1, 2, 3, 4)]), TypeError, "slots is a whole number"),
-    (lambda: reel.Plan(3, 10, [3]), TypeError, "planner is the name .* not 3"),
+    (lambda: reel.Plan(3, 10, [3]), TypeError, "planner is a text .* not 3"),
     (lambda: reel.Plan.of_actions(10, [3], "x"), TypeError, "reel.Action, and not 'x'"),
     (lambda: reel.Plan.of_actions(10, [3], [("advance", 3)]), TypeError, "reel.Action, and not"),
     (lambda: reel.Plan.of_actions(10, [3], [("jump", 0, 3)]), ValueError, "no action 'jump'.*advance"),
@@ -214,3 +214,15 @@ def test_what_a_notebook_shows():
 def test_arguments_that_make_no_sense_are_named(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+@pytest.mark.parametrize("text, planner, slots", [
+    (None, "binomial", [10]), ("binomial", "binomial", [10]), ("binomial:30", "binomial", [30]),
+    ("multistage:5:20", "multistage", [5, 20]), ("all", "two-level", [1, 1 << 40])])
+def test_a_text_is_a_whole_plan(text, planner, slots):
+    plan = reel.Plan(text, 100)
+    assert plan.planner == planner and [tier.slots for tier in plan.tiers] == slots
+    assert plan.counts() == reel.Plan(planner, 100, plan.tiers, period=1 if text == "all" else 0).counts()
+    assert reel.Plan(None, 100, [5, 20]).planner == "multistage"
+    with pytest.raises(ValueError, match="name the planner alone"):
+        reel.Plan("binomial:3", 100, [3])

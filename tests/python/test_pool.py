@@ -354,7 +354,7 @@ def test_arguments_as_numpy_gives_them():
         pool.keep(np.ma.array([1.0, 2.0], mask=[0, 1]))
     with pytest.raises(ValueError, match="shape"):
         pool.empty(2**61 + 1)
-    with pytest.raises(ValueError, match="too large"):
+    with pytest.raises(ValueError, match="more than can be addressed"):
         reel.Pool("17592186044416M")
     with pytest.raises(TypeError, match="whole number"):
         pool.empty(2.5)
@@ -642,9 +642,13 @@ def test_an_exception_in_a_signal_handler_at_any_instruction_leaves_no_pin_and_n
     pool.close()
 
 
+def test_a_budget_may_be_a_share_of_what_the_system_allows():
+    assert reel.Pool("60%").stats()["hard_budget"] > reel.Pool("auto").stats()["hard_budget"] > 1 << 20
+
+
 @pytest.mark.parametrize("budget, slab, text", [
-    (0, 0, "0 bytes, .* takes 2097152"), ("0.5", 0, "'0.5' is 0 bytes"), ("1M", 0, r"reel\.Pool\(\.\.\., slab="),
-    ("64K", "128K", "takes 131072")])
+    (0, 0, 'budget "0": .* one slab'), ("0.5", 0, 'budget "0.5": it must be bytes'), ("1M", 0, "room for one slab"),
+    ("64K", "128K", "room for one slab")])
 def test_a_budget_without_room_for_a_slab_is_refused(budget, slab, text):
     with pytest.raises(ValueError, match=text):
         reel.Pool(budget, slab=slab)

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include <reel/extend.h>
+#include <reel/plan.h>
 
 #include "helpers/pool-support.h"
 #include "os/memory-limit.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <reel/extend.h>
+#include <reel/plan.h>
 
 #include "os/error.h"
 #include "os/integer.h"
