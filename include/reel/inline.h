@@ -68,7 +68,7 @@ struct reel_tape {
 };
 
 /*
- * What checked mode tells apart beside the size. Two named records (REEL_RECORD)
+ * Kinds that checked mode distinguishes in addition to the size. Two named records (REEL_RECORD)
  * differ if their types' names do; other structs may have several names.
  */
 enum reel_kind {
@@ -80,7 +80,7 @@ enum reel_kind {
 	REEL_BITS
 };
 
-/* What a record, or an element, is; `size` and `align` in bytes. Arrays have no alignment: 0. */
+/* The type of a record or an element; `size` and `align` in bytes. Arrays have no alignment: 0. */
 typedef struct reel_type {
 	const char *name;
 	size_t size;
@@ -113,10 +113,10 @@ REEL_COLD void reel_commit_slow(reel_tape *tape, const reel_type *type, size_t n
 				const char *call_site);
 /*
  * The text "file:line", for a call that has no such literal. It is kept until the process ends;
- * without memory for it the text is `file`. Any thread; takes no lock but that of malloc().
+ * without memory for it the text is `file`. Any thread; takes no lock except malloc()'s.
  */
 const char *reel_call_site_of(const char *file, int line);
-/* Arrays of elements of so many bytes, of this kind. */
+/* Arrays of elements of the given size, of this kind. */
 REEL_COLD void reel_push_array_slow(reel_tape *tape, const void *source, size_t n, size_t size,
 				    enum reel_kind kind, const char *call_site);
 REEL_COLD void reel_pop_array_slow(reel_tape *tape, void *target, size_t n, size_t size,
@@ -354,8 +354,8 @@ template <class T> constexpr reel_kind reel_kind_of_elements(const T *)
 /* ---- Within: bits ---- */
 
 /*
- * Fewer than 64 bits wait in the tape; the 64th sends the word to the slab as a
- * record. A false limit sends bits, too, the slow way.
+ * Fewer than 64 bits wait in the tape; the 64th sends the word to the slab as a record. A false
+ * limit also sends bits the slow way.
  */
 REEL_ALWAYS_INLINE void reel_push_bits_at(reel_tape *tape, uint64_t value, unsigned n,
 					  reel_call_site call_site)
@@ -467,7 +467,7 @@ REEL_ALWAYS_INLINE void reel_commit_at(reel_tape *tape, size_t n, reel_type type
 	}
 }
 
-/* From so many bytes on the library chooses how to copy. */
+/* From this size on, in bytes, the library chooses the way to copy. */
 #define REEL_LARGE_ARRAY ((size_t)32 << 10)
 
 REEL_ALWAYS_INLINE void reel_push_array_at(reel_tape *tape, const void *source, size_t n,

@@ -18,15 +18,15 @@
  *
  *	reel_recording_close(recording);
  *
- * A reader is a tape (reel/tape.h) that begins with all that was on the frozen tape. Pops take off
- * what only this reader sees: the recording stays as it is. reel_tape_replay() brings the reader
- * back to its beginning. What is pushed on a reader lies in slabs of its own.
+ * A reader is a tape (reel/tape.h) that begins with the contents of the frozen tape. Pops change
+ * only this reader: the recording does not change. reel_tape_replay() brings the reader back to its
+ * beginning. Pushes on a reader go to its own slabs.
  *
  * On a pool with a store a recording leaves memory as a tape does. Readers that run side by side
- * share what is read back: each slab is read once for all of them.
+ * share slabs that are read back: each slab is read once for all of them.
  *
  * Several seeds. Often a reader is not needed for each seed: the values that a reverse sweep pops
- * do not depend on the seed, so one sweep can carry a short vector of adjoints, and reads the
+ * do not depend on the seed, so one sweep can carry a short vector of adjoints, and read the
  * recording once for all of them:
  *
  *	x = reel_pop(&reader, double);
@@ -36,11 +36,11 @@
  * Threads. Any number of threads may open, use and close readers of one recording at once. Each
  * reader belongs to one thread at a time.
  *
- * Cost. Pops on a reader cost as those on a tape in a hold. A step to the next slab is an atomic
- * addition on a cache line that the readers of that slab share, and a wait where another reader is
- * just entering or leaving it.
+ * Cost. Pops on a reader cost the same as pops on a tape in a hold. A step to the next slab is an
+ * atomic addition on a cache line that the readers of that slab share, and a wait if another reader
+ * is just entering or leaving it.
  *
- * fork: in the child nobody uses recordings and their readers.
+ * fork: the child must not use recordings and their readers.
  */
 #ifndef REEL_RECORDING_H
 #define REEL_RECORDING_H
@@ -64,12 +64,11 @@ extern "C" {
  *	}
  *	reel_tape_release(&tape);
  *
- * reel_tape_hold() marks the present top and keeps all that is below it, though
- * it is popped. reel_tape_replay() goes back to that mark; what was pushed since
- * is dropped. reel_tape_release() ends the hold and leaves the top where it is:
- * what was popped since is gone. Pushes are allowed in a hold, at any depth;
- * they overwrite nothing. Holds nest; replay and release are those of the
- * innermost. Closing the tape ends all holds.
+ * reel_tape_hold() marks the current top and keeps everything below it, even after pops.
+ * reel_tape_replay() goes back to that mark; pushes since then are dropped. reel_tape_release()
+ * ends the hold and leaves the top in place: values popped since the mark are gone. Pushes are
+ * allowed in a hold, at any depth; they overwrite nothing. Holds nest; replay and release apply to
+ * the innermost hold. Closing the tape ends all holds.
  *
  * Returns 0, or -ENOMEM (hold), -EINVAL (replay or release without a hold),
  * which sticks.
@@ -84,9 +83,9 @@ int reel_tape_release(reel_tape *tape);
 /* ---- Another thread ---------------------------------------------------------- */
 
 /*
- * Give up ownership: the next thread to use the tape owns it. Needed in checked
- * mode only, where a use by another thread is otherwise an error (-EPERM);
- * synchronising the two threads is the caller's part in any case.
+ * Give up ownership: the next thread to use the tape owns it. Needed in checked mode only, where a
+ * use by another thread is otherwise an error (-EPERM); the caller must synchronise the two threads
+ * in any case.
  */
 void reel_tape_hand_over(reel_tape *tape);
 
@@ -95,10 +94,10 @@ void reel_tape_hand_over(reel_tape *tape);
 typedef struct reel_recording reel_recording;
 
 /*
- * Makes a recording of all that is on the tape, which is all zero afterwards, as after
- * reel_tape_close(). Its marks end.
+ * Makes a recording of the contents of the tape, which is all zero afterwards, as after
+ * reel_tape_close(). Its marks become invalid.
  *
- * Returns 0, or, and the tape is as it was,
+ * Returns 0, or, with the tape unchanged,
  *   -EBUSY   a hold is open: release it first; or the tape is a reader
  *   -ENOMEM  no memory
  *   the error that sticks to the tape
@@ -108,16 +107,16 @@ typedef struct reel_recording reel_recording;
 int reel_tape_freeze(reel_tape *tape, reel_recording **recording);
 
 /*
- * Makes *reader a tape with the contents of the recording. Whatever *reader held is overwritten,
- * not closed. Waits for the store if the top of the recording is there.
+ * Makes *reader a tape with the contents of the recording. The old contents of *reader are
+ * overwritten, not closed. Waits for the store if the top of the recording is there.
  *
- * Returns 0, or -ENOMEM. Errors of the store stick to the reader, as they do to a tape.
+ * Returns 0, or -ENOMEM. Errors of the store stick to the reader, as to a tape.
  */
 int reel_reader_open(reel_tape *reader, reel_recording *recording);
 
 /*
- * Ends the program's use of the recording; NULL is allowed. Its memory goes back to the pool as
- * soon as its last reader is closed, too, which must be before the pool is closed.
+ * Ends the program's use of the recording; NULL is allowed. Its memory goes back to the pool when
+ * its last reader has also been closed, which must happen before the pool is closed.
  */
 void reel_recording_close(reel_recording *recording);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tape: what the forward sweep pushes, the reverse sweep pops.
+ * The tape: the forward sweep pushes values, and the reverse sweep pops them.
  *
  *	reel_tape tape = {0};
  *
@@ -19,50 +19,49 @@
  * together; each pop names the type, or the number of bits or elements, that
  * its push had.
  *
- * Memory. A tape is a plain struct that the caller keeps where he likes. All
- * zero is an empty tape on the default pool, so static, thread-private and
- * zero-filled tapes just work. The first 128 bytes go to a buffer inside the
- * struct; then slabs come from the pool. A record takes its size rounded up to
- * 8 bytes; bits are packed.
+ * Memory. A tape is a plain struct that the caller may keep anywhere. A struct of all zeros is an
+ * empty tape on the default pool, so static, thread-private and zero-filled tapes just work. The
+ * first 128 bytes go to a buffer inside the struct; then slabs come from the pool. A record takes
+ * its size rounded up to 8 bytes; bits are packed.
  *
  * Copies. A tape must not be copied, nor moved by realloc(): reel_tape_move() moves it. In C++ a
  * copy does not compile. In C and Fortran, a copy of a checked tape fails with -EINVAL at its first
- * use, and all its pops give all ones. That of another tape does so if it has no slab yet and needs
- * the library; otherwise a copy is not seen until both structs give back the same slabs.
+ * use, and all its pops give all ones. A copy of an unchecked tape fails in the same way only while
+ * the tape has no slab, when it needs the library; otherwise it is not detected until both structs
+ * give back the same slabs.
  *
- * Threads. A tape belongs to one thread at a time and takes no lock. It may be
- * handed to another thread by whatever synchronisation the program has (a
- * barrier, a join, a task dependence); see reel_tape_hand_over() (reel/recording.h).
+ * Threads. A tape belongs to one thread at a time and takes no lock. The program may hand it to
+ * another thread by any synchronisation (a barrier, a join, a task dependence); see
+ * reel_tape_hand_over() (reel/recording.h).
  *
- * Errors are sticky: after the first one every push is refused and counted,
- * so a loop needs no test; reel_tape_error() tells at its end. What was pushed
- * before stays and can be popped, unless the error says that pushes and pops do
- * not mirror each other any more. A pop that mirrors a refused push, or that
- * mirrors none, gives bytes of all ones (a quiet NaN in every floating-point
- * type, -1 in integers, true in bits, an invalid pointer), never stale data.
+ * Errors are sticky: after the first error every push is refused and counted, so a loop needs no
+ * test; test reel_tape_error() at its end. Earlier values stay and can be popped, unless pushes and
+ * pops do not mirror each other any more. A pop of a refused push, or without a push, gives bytes
+ * of all ones (a quiet NaN in every floating-point type, -1 in integers, true in bits, an invalid
+ * pointer), never stale data.
  *
- * Cost. A push or a pop of a value in the current slab is inline, wait-free and
- * has no atomic operation: a compare, a load or store, and a new top. One that
- * crosses into another slab takes it from the thread's magazine (wait-free) or
- * from the pool (lock-free). All that is rare is behind the same compare.
+ * Cost. A push or a pop of a value in the current slab is inline, wait-free and has no atomic
+ * operation: a compare, a load or store, and a new top. A push that crosses into another slab takes
+ * it from the thread's magazine (wait-free) or from the pool (lock-free). All rare cases are behind
+ * the same compare.
  *
- * Checked mode (REEL_CHECKED, REEL_POOL_CHECKED, or REEL_CHECKED=1 in the
- * environment) notes type, size and call site of each push. The first pop that
- * does not mirror its push, and the first push or pop by a thread that does not
- * own the tape, is reported with both places. Types differ if their sizes do, or
- * if one is an integer, a floating-point number, a pointer or a struct and the
- * other is not, or if they are two types given to REEL_RECORD; so do the elements
- * of spans and arrays, but that an array of structs or of rows may be any array of
- * as many bytes. It takes some tens of times longer and 32 bytes more a push;
- * results are the same.
+ * Checked mode (REEL_CHECKED, REEL_POOL_CHECKED, or REEL_CHECKED=1 in the environment) notes type,
+ * size and call site of each push. The first pop that does not mirror its push, and the first push
+ * or pop by a thread that does not own the tape, is reported with both places. Types differ if
+ * their sizes do, or if one is an integer, a floating-point number, a pointer or a struct and the
+ * other is not, or if they are two types given to REEL_RECORD. Elements of spans and arrays are
+ * compared in the same way, except that an array of structs or of rows matches any array of the
+ * same size. Checked mode takes some tens of times longer and 32 bytes more per push; results are
+ * the same.
  *
- * Cancellation (pthread_cancel). No function of Reel is a cancellation point, also where it waits
- * for a store or for another thread, or reports an error. The request stays pending, and the
- * thread ends at the next cancellation point of the program; a loop of pushes and pops has none
- * but pthread_testcancel(). Other threads go on, and may close what the thread leaves. Callbacks
- * and error handlers are the program's and may be cancellation points, unless several threads run
- * them (reel/omp.h, reel_tasks_reverse()). A thread must not be cancelled asynchronously
- * (PTHREAD_CANCEL_ASYNCHRONOUS) in a function of Reel: it would end with locks locked.
+ * Cancellation (pthread_cancel). No function of Reel is a cancellation point, even if it waits for
+ * a store or for another thread, or reports an error. The request stays pending, and the thread
+ * ends at the next cancellation point of the program; a loop of pushes and pops has no cancellation
+ * point except pthread_testcancel(). Other threads continue, and may close the tapes of that
+ * thread. Callbacks and error handlers belong to the program and may be cancellation points, unless
+ * several threads run them (reel/omp.h, reel_tasks_reverse()). A thread must not be cancelled
+ * asynchronously (PTHREAD_CANCEL_ASYNCHRONOUS) in a function of Reel: it would end with locks
+ * locked.
  *
  * Signals. Nothing here may be called from a signal handler.
  */
@@ -89,8 +88,8 @@ typedef struct reel_tape reel_tape;
 /*
  * Make *tape an empty tape on `pool` (NULL: the default pool).
  *
- * Needed only to choose a pool or flags; whatever *tape held is overwritten,
- * not closed. The tape must be closed before the pool. Takes no memory.
+ * Needed only to choose a pool or flags; the old contents of *tape are overwritten, not closed. The
+ * tape must be closed before the pool. Takes no memory.
  *
  * Returns 0, or -EINVAL for an unknown flag; if the default pool could not be opened,
  * -ENOMEM, or -ENXIO for its store (pool.h).
@@ -98,9 +97,8 @@ typedef struct reel_tape reel_tape;
 int reel_tape_open(reel_tape *tape, reel_pool *pool, unsigned flags);
 
 /*
- * Drop all that is on the tape and give its memory back to the pool. The
- * struct is all zero afterwards: an empty tape on the default pool. Its marks
- * end with it.
+ * Drop the contents of the tape and give its memory back to the pool. The struct is all zero
+ * afterwards: an empty tape on the default pool. Its marks become invalid.
  */
 void reel_tape_close(reel_tape *tape);
 
@@ -110,7 +108,7 @@ void reel_tape_close(reel_tape *tape);
  */
 void reel_tape_move(reel_tape *to, reel_tape *from);
 
-/* The bytes on the tape now, gaps at slab ends and unfilled bit words left out. */
+/* Number of bytes on the tape, without gaps at slab ends and unfilled bit words. */
 uint64_t reel_tape_bytes(const reel_tape *tape);
 
 /* Returns true if nothing is on the tape, neither values nor bits nor refused pushes. */
@@ -121,31 +119,30 @@ bool reel_tape_is_empty(const reel_tape *tape);
 /*
  * The sticky error: 0, or the first of
  *   -EDQUOT    a push was refused at the pool's hard budget
- *   -ECHILD    the same, or a pop of what is only in the store, in the child of a fork, where the
- *              store is the parent's
- *   -ENOMEM    a push was refused for want of memory
- *   -EOVERFLOW a span or array of more bytes than can be addressed
+ *   -ECHILD    in the child of a fork, where the store belongs to the parent: the same, or a pop of
+ *              a value that is only in the store
+ *   -ENOMEM    a push was refused for lack of memory
+ *   -EOVERFLOW a span or array larger than the address space
  *   -ENODATA   a pop of an empty tape
- *   -EBADMSG   a pop that does not mirror its push, or a slab that is not what was put
- *              into the pool's store
+ *   -EBADMSG   a pop that does not mirror its push, or a slab that differs from its put into the
+ *              pool's store
  *   -EPERM     checked mode: use by a thread that does not own the tape
  *   -EINVAL    a mark that is not on the tape any more, a replay without a hold,
  *              a bit count above 32, or a tape that was copied
  *   -EBUSY     a rewind to a mark from outside the innermost hold
  *   -ENXIO     the first push, on the default pool: the environment asks for a store that
  *              cannot be opened (pool.h)
- * or what a pool's store said: -ENOSPC, it is full; -EMSGSIZE, the pool's slabs are larger than its
- * slots; -EIO, or any other of its own. The error handler is told which slab, and why. The codes
- * above are the tape's own, but for -ECHILD, -ENOMEM and -EBADMSG: where a store says one of the
- * others, the tape has -ENOSPC for -EDQUOT, -EACCES for -EPERM (the system denied a call), -EIO
- * for others.
+ * or an error of the pool's store: -ENOSPC, it is full; -EMSGSIZE, the pool's slabs are larger than
+ * its slots; -EIO, or any other error of its own. The error handler gets the slab and the reason.
+ * Of the codes above, a store passes through only -ECHILD, -ENOMEM and -EBADMSG: if it returns
+ * another one, the tape has -ENOSPC for -EDQUOT, -EACCES for -EPERM (the system denied a call), and
+ * -EIO otherwise.
  */
 int reel_tape_error(const reel_tape *tape);
 
 /*
- * Forget the error, so that the tape takes pushes again. Returns the error
- * that was there (0 if none), or -EBUSY if pushes that were refused have not
- * been popped or rewound: the tape would then be out of step.
+ * Clear the error, so that the tape accepts pushes again. Returns the cleared error (0 if none), or
+ * -EBUSY if refused pushes have not been popped or rewound: the tape would then be out of step.
  */
 int reel_tape_clear_error(reel_tape *tape);
 
@@ -161,8 +158,8 @@ int reel_tape_clear_error(reel_tape *tape);
  *	reel_push(&tape, x);                   forward sweep
  *	x = reel_pop(&tape, double);           reverse sweep, in the opposite order
  *
- * After an error pushes are refused. A pop of what was refused, or of an empty tape, gives all ones:
- * NaN in floating-point types, -1 in integers, true in a bool. reel_tape_error() tells.
+ * After an error pushes are refused. A pop of a refused push, or of an empty tape, gives all ones:
+ * NaN in floating-point types, -1 in integers, true in a bool. Test reel_tape_error().
  *
  * In C++ these also take any struct that is trivially copyable and has a default
  * constructor.
@@ -178,8 +175,8 @@ int reel_tape_clear_error(reel_tape *tape);
  * reel_cursor reel_cursor_push_record(reel_tape *tape, reel_cursor c, NAME, TYPE x);
  * reel_cursor reel_cursor_pop_record(reel_tape *tape, reel_cursor c, NAME, TYPE *x);
  *
- * A record costs one check whatever its size. One larger than the pool's slabs
- * gets a slab of its own.
+ * A record costs one check, regardless of its size. A record larger than the pool's slabs gets a
+ * slab of its own.
  */
 
 /* ---- Bits ------------------------------------------------------------------ */
@@ -195,7 +192,7 @@ int reel_tape_clear_error(reel_tape *tape);
  * void reel_push_bit(reel_tape *tape, bool bit);
  * bool reel_pop_bit(reel_tape *tape);
  *
- * One bit: which way a branch went.
+ * One bit: the outcome of a branch.
  */
 
 /* ---- Spans: many values as one plain array ---------------------------------- */
@@ -203,39 +200,36 @@ int reel_tape_clear_error(reel_tape *tape);
 /*
  * TYPE *reel_push_span(reel_tape *tape, TYPE, size_t n);
  *
- * Push n elements at once and return where they lie, aligned for TYPE; the
- * caller writes them before his next call on the tape. NULL if refused: this is
- * the one push whose result must be looked at. The elements are contiguous: a
- * span larger than the pool's slabs gets a slab of its own; spans of 2 to
- * 16 KiB are the fastest way to use a tape, since the loop over them vectorises.
+ * Push n elements at once and return their address, aligned for TYPE; the caller writes them before
+ * the next call on the tape. NULL if refused: this is the only push whose result must be tested.
+ * The elements are contiguous: a span larger than the pool's slabs gets a slab of its own; spans of
+ * 2 to 16 KiB are the fastest way to use a tape, since the loop over them vectorises.
  *
  * const TYPE *reel_pop_span(reel_tape *tape, TYPE, size_t n);
  *
- * Take the span that was pushed last, n elements as pushed, off the tape and
- * return where they lie, to be read in any order. They stay readable until the
- * next call on the tape other than one more pop of a span: the two spans popped
- * last can be read together. NULL if it mirrors a refused push, or none.
+ * Take the span that was pushed last, with the same n, off the tape and return its address, to be
+ * read in any order. It stays readable until the next call on the tape, except that a second pop of
+ * a span keeps the first span readable: the two spans popped last can be read together. NULL if the
+ * push was refused, or if there was none.
  *
- * In the reverse sweep walk through a span, and from one to the next, in the same direction:
- * downwards, or else the processor's prefetch runs away from what comes next.
+ * In the reverse sweep walk through a span, and from one span to the next, in the same direction,
+ * downwards. Otherwise the processor prefetches in the wrong direction.
  *
- * Types whose alignment is above 8 bytes work and cost 8 to 64 bytes more a span.
+ * Types whose alignment is above 8 bytes work and cost 8 to 64 bytes more per span.
  *
- * Which layout: records of a loop that does not vectorise, or with many fields, as
- * structs; the others as columns in a span, or as tiles (a span of a struct of
- * short arrays, double x[8], y[8]), bytes in a span of their own. For a single loop
- * over a known number of records, reserve all of them at once: it is one array,
- * without any check, of which only what is written takes memory (under a budget
- * the whole counts).
+ * Choice of layout: push records of a loop that does not vectorise, or records with many fields, as
+ * structs; push others as columns in a span, or as tiles (a span of a struct of short arrays,
+ * double x[8], y[8]); push bytes in a separate span. For a single loop over a known number of
+ * records, push one span for all of them: it is one array, without any check, and only written
+ * pages take memory (a budget counts the whole span).
  */
 
 /*
  * void reel_push_array(reel_tape *tape, const TYPE *source, size_t n);
  * void reel_pop_array(reel_tape *tape, TYPE *target, size_t n);
  *
- * Push and pop n elements by copying. An array of any size is spread over as
- * many slabs as it needs. Large ones are written past the cache where the tape is
- * too high for it.
+ * Push and pop n elements by copying. An array of any size is spread over several slabs if
+ * necessary. Large arrays are written past the cache if the tape is too high for the cache.
  */
 
 /* ---- Cursors: many values in a loop ------------------------------------------ */
@@ -286,17 +280,15 @@ typedef struct reel_mark {
 	} values, ledger;
 } reel_mark;
 
-/* The present top of the tape. Constant time. */
+/* The current top of the tape. Constant time. */
 reel_mark reel_tape_mark(const reel_tape *tape);
 
 /*
- * Drop all that was pushed since the mark, refused pushes too. A mark above the
- * present top, or in a slab that the tape has left since, is -EINVAL; one taken
- * outside of the innermost hold is -EBUSY; both stick. (If the tape was popped
- * below the mark and pushed again within one slab, the mark is taken for the
- * place at the same height. One of a hold that has ended counts as one of the
- * present hold, if it was as deep.) Otherwise 0. Costs a slab given back per
- * slab dropped.
+ * Drop all pushes since the mark, including refused pushes. A mark above the current top, or in a
+ * slab that the tape has left since, is -EINVAL; a mark from outside the innermost hold is -EBUSY;
+ * both stick. (If the tape was popped below the mark and pushed again within one slab, the mark
+ * means the place at the same height. A mark from an earlier hold of the same depth counts as a
+ * mark of the current hold.) Otherwise 0. Cost: giving back each dropped slab.
  */
 int reel_tape_rewind(reel_tape *tape, reel_mark mark);
 
