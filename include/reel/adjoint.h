@@ -2,9 +2,9 @@
 /*
  * Adjoint accumulation: several lanes of a parallel reverse sweep add to one array.
  *
- * Where a loop reads x[i] in several iterations, its adjoint adds to x_bar[i] in several,
- * and iterations run by different threads then add to the same element. One adjoint object
- * per array knows how they do it; the code that adds is the same for all policies.
+ * If several iterations of a loop read x[i], several iterations of its adjoint add to x_bar[i], and
+ * iterations on different threads then add to the same element. One adjoint object per array
+ * implements a policy for this; the code that adds is the same for all policies.
  *
  *	reel_adjoint_open(&adjoint, x_bar, n, &(struct reel_adjoint_options){.name = "x_bar"});
  *	for each reverse sweep:
@@ -17,58 +17,53 @@
  *		reel_adjoint_end(adjoint);                               x_bar is complete
  *	reel_adjoint_close(adjoint);
  *
- * A lane is a number below `lanes`, not a thread: one thread may run several lanes, in any
- * order. Nothing here needs OpenMP; what is convenient under it is at the end.
+ * A lane is a number below `lanes`, not a thread: one thread may run several lanes, in any order.
+ * Nothing here needs OpenMP; two functions for OpenMP are at the end.
  *
- * Policies. What each costs beside a plain x_bar[i] += v, and what it promises:
+ * Policies, with their cost relative to a plain x_bar[i] += v, and their guarantees:
  *
- *   OWNER    adds go straight to the array. Free. For a program that knows that no two
- *            lanes use the same element between two phases; check mode proves or refutes
- *            it for a run.
- *   PRIVATE  each lane but lane 0, which adds to the array itself, has a copy of its own,
- *            that reel_adjoint_reduce() adds to the array: each element in the order of
- *            the lanes, so that the result is the same to the last bit for the same lanes,
- *            however many threads run them or reduce. An array of up to 32 KiB is reduced whole,
- *            and an add costs what a plain one does; in larger ones it looks at a byte
- *            more. There memory is only taken for pages that a lane adds to,
- *            and kept for the next sweep; only blocks (64 to 1024 elements) that a lane
- *            has added to are reduced and made zero again, at some 0.3 to 0.7 ns per
- *            element and lane.
- *   ATOMIC   adds are relaxed compare-and-swap in the array: 5 to 20 times a plain add
- *            where no other lane is near, up to 80 times where lanes meet. No memory. Sums
- *            are right but for rounding, which differs from run to run.
- *   AUTOMATIC  PRIVATE, if the copies that the lanes could need at most are within the
- *            budget and can be mapped; else ATOMIC. That is decided in
- *            reel_adjoint_begin() for the whole sweep; `policy` in the statistics says
- *            what it is. PRIVATE pays where a lane adds more than about once per 7
- *            elements of the blocks that it adds to: a program that adds to few scattered
- *            elements of a large array, and does little else, asks for ATOMIC.
+ *   OWNER    adds go directly to the array. Free. For a program in which no two lanes use the same
+ *            element between two phases; check mode proves or refutes this for a run.
+ *   PRIVATE  lane 0 adds to the array itself, and each other lane has its own copy, which
+ *            reel_adjoint_reduce() adds to the array: each element in the order of the lanes, so
+ *            that the result has the same bits for the same lanes, for any number of threads that
+ *            run or reduce them. An array of up to 32 KiB is reduced whole, and an add costs the
+ *            same as a plain add; in a larger array it also tests a byte. Larger copies take memory
+ *            only for pages that a lane adds to, and keep it for the next sweep; only blocks (64 to
+ *            1024 elements) that a lane has added to are reduced and cleared, at some 0.3 to 0.7 ns
+ *            per element and lane.
+ *   ATOMIC   adds are relaxed compare-and-swap in the array: 5 to 20 times a plain add without
+ *            contention, up to 80 times with it. No memory. Sums are correct, but their rounding
+ *            differs from run to run.
+ *   AUTOMATIC  PRIVATE, if the maximum size of all copies is within the budget and can be mapped;
+ *            else ATOMIC. reel_adjoint_begin() decides for the whole sweep; `policy` in the
+ *            statistics shows the decision. PRIVATE pays if a lane adds more than about once per 7
+ *            elements of the blocks that it adds to: a program that adds to few scattered elements
+ *            of a large array, and does little else, should ask for ATOMIC.
  *
- * With one lane nothing is shared: AUTOMATIC and PRIVATE are OWNER then, without a copy.
+ * With one lane nothing is shared, and AUTOMATIC and PRIVATE act as OWNER, without a copy.
  *
- * Reading. Reverse code also reads and clears adjoints (y_bar = a[i]; a[i] = 0). During a
- * sweep that is meaningful under OWNER only, for elements that the lane owns in this phase:
- * reel_adjoint_take(). Under the other policies sums are complete, and the array may be read
- * and written as any other, before reel_adjoint_begin(), after reel_adjoint_end(), and at a
- * barrier where all copies have been reduced, before lanes go on adding.
+ * Reading. Reverse code also reads and clears adjoints (y_bar = a[i]; a[i] = 0). During a sweep
+ * this is meaningful only under OWNER, for elements that the lane owns in this phase:
+ * reel_adjoint_take(). Under the other policies sums are complete, and the array may be read and
+ * written like any other array, before reel_adjoint_begin(), after reel_adjoint_end(), and at a
+ * barrier after all copies have been reduced and before lanes add again.
  *
- * Check mode (REEL_ADJOINT_CHECKED, or REEL_CHECKED=1 in the environment at
- * reel_adjoint_open()) notes for each element which lane used it last in this phase. The
- * first element that two lanes use is reported by index, lanes and phase; indices are
- * checked; an add under OWNER is atomic, so that sums are right all the same, and the check
- * races with nothing. Whichever threads the lanes run on, and in whatever order, a conflict
- * in what they did is found; what another input would do is not known, and what the program
- * does to the array itself is not seen. It takes 8 bytes an element, of the pages that are
- * used, and some 10 ns an add.
+ * Check mode (REEL_ADJOINT_CHECKED, or REEL_CHECKED=1 in the environment at reel_adjoint_open())
+ * notes for each element the lane that used it last in this phase. The first element that two lanes
+ * use is reported by index, lanes and phase. Indices are checked. An add under OWNER is atomic, so
+ * that sums are correct in spite of a conflict, and the check is free of races. Check mode finds
+ * every conflict of this run, whatever the threads and the order of the lanes; it knows nothing of
+ * other inputs, and does not see the program's own accesses to the array. It takes 8 bytes per
+ * element, for used pages, and some 10 ns per add.
  *
  * Threads.
- *   open, close, begin, end           one thread, while no other one uses the object
+ *   open, close, begin, end           one thread, while no other thread uses the object
  *   lane, add, take, span, add_span   any thread; one at a time for a lane
- *   reduce                            several threads, each with a part of its own, and no
- *                                     lane adds meanwhile
+ *   reduce                            several threads, each with its own part, while no lane adds
  *   phase, get_stats, get_conflict    any thread, at any time
- * The order between them is made by the program: a barrier, or the start and the join of
- * threads, lies between begin and adds, between adds and reduce, between reduce and end.
+ * The program orders these calls: a barrier, or the start and the join of threads, lies between
+ * begin and adds, between adds and reduce, and between reduce and end.
  */
 #ifndef REEL_ADJOINT_H
 #define REEL_ADJOINT_H
@@ -102,7 +97,7 @@ enum reel_adjoint_policy {
 
 #define REEL_ADJOINT_MAX_LANES 65536u
 
-/* The budget, unless another one is asked for. */
+/* The default budget. */
 #define REEL_ADJOINT_BUDGET ((size_t)1 << 30)
 
 /* All zero, or NULL, is sensible. */
@@ -126,9 +121,9 @@ struct reel_adjoint_stats {
 	unsigned lanes;                  /* of this sweep; 0 between sweeps */
 	uint64_t sweeps;                 /* begun so far */
 	uint64_t refused;    /* sweeps for whose copies there was no budget or no memory */
-	uint64_t copies;     /* that exist, kept from earlier sweeps, too */
+	uint64_t copies;     /* that exist, including copies of earlier sweeps */
 	uint64_t copy_bytes; /* addresses of these; memory is taken for touched pages only */
-	uint64_t block_bytes;    /* what is reduced at once */
+	uint64_t block_bytes;    /* size of the unit of reduction */
 	uint64_t reduced_blocks; /* so far, of all lanes */
 	uint64_t conflicts;      /* found so far by check mode; one element may count often */
 	uint64_t reserved[4];    /* 0 */
@@ -142,9 +137,9 @@ struct reel_adjoint_conflict {
 };
 
 /*
- * What a lane adds through: a plain struct to keep in a local variable, so that a loop has
- * it in registers. Valid from reel_adjoint_begin() to reel_adjoint_end(). Its members are for
- * the inline functions below.
+ * A lane's access to the array: a plain struct to keep in a local variable, so that a loop has it
+ * in registers. Valid from reel_adjoint_begin() to reel_adjoint_end(). Its members are for the
+ * inline functions below.
  */
 typedef struct reel_adjoint_view {
 	double *copy;
@@ -167,12 +162,12 @@ typedef struct reel_adjoint_view_float {
 } reel_adjoint_view_float;
 
 /*
- * Open an object for `array` of n elements, which stays the caller's and has to stay where it
- * is until the close. It is never cleared: sums are added to what is in it. Elements
- * next to it that other threads use share its first or last cache line, unless it is aligned.
+ * Open an object for `array` of n elements, which belongs to the caller and must keep its address
+ * until the close. The array is never cleared: sums are added to its contents. Elements next to it
+ * that other threads use share its first or last cache line, unless it is aligned.
  *
  * Returns 0, -ENOMEM; -EINVAL, an option is out of its range, or `array` is NULL and n is not 0; or
- * -EOVERFLOW, no array has so many elements. *adjoint is unchanged then.
+ * -EOVERFLOW, no array can have n elements. *adjoint is unchanged then.
  *
  * Cost: some allocations; in check mode a mapping of 8 n bytes.
  */
@@ -185,12 +180,12 @@ int reel_adjoint_open_float(reel_adjoint **adjoint, float *array, size_t n,
 int reel_adjoint_close(reel_adjoint *adjoint);
 
 /*
- * Begin a sweep by so many lanes, which may be another number in each sweep, in phase 0.
- * Under PRIVATE, lanes beyond those of earlier sweeps get a mapping each, of which no page is
- * touched yet: the thread that first adds to a page places it, which takes some microseconds.
+ * Begin a sweep with `lanes` lanes, in phase 0; each sweep may have another number. Under PRIVATE,
+ * additional lanes get a mapping each, whose pages are untouched: the thread that first adds to a
+ * page places it, which takes some microseconds.
  *
  * Returns 0; or, and nothing has begun:
- *   -EDQUOT  PRIVATE, whose bits were asked for, and the budget is too small for the copies
+ *   -EDQUOT  PRIVATE, as requested, and the budget is too small for the copies
  *   -ENOMEM  no memory for copies, under PRIVATE; or none for a list of the lanes
  *   -EINVAL  no lanes, or more than REEL_ADJOINT_MAX_LANES
  *   -EBUSY   a sweep has not ended
@@ -198,31 +193,31 @@ int reel_adjoint_close(reel_adjoint *adjoint);
 int reel_adjoint_begin(reel_adjoint *adjoint, unsigned lanes);
 
 /*
- * A new phase: what lanes have used so far others may use now. Its number is for
- * the report; one that is the same as before is no new phase, so that every thread may call
- * this after a barrier. It matters to check mode only, and completes no sums.
+ * A new phase: lanes may now use elements that other lanes have used before. Its number is for the
+ * report; the same number as before means no new phase, so that every thread may call this after a
+ * barrier. It matters only to check mode, and completes no sums.
  */
 void reel_adjoint_phase(reel_adjoint *adjoint, int phase);
 
 /*
- * Add the copies to the array and make them zero again: part `part` of `parts`, for
- * several threads at once (0 of 1: all of it). Parts are disjoint lines of the array, dealt in
- * turn; the result does not depend on how many there are. Under other policies: nothing.
+ * Add the copies to the array and clear them: part `part` of `parts`, for several threads at once
+ * (0 of 1: everything). Parts are disjoint lines of the array, dealt in turn; the result does not
+ * depend on their number. Does nothing under other policies.
  *
  * Returns 0, or -EINVAL if there is no such part.
  *
- * Cost: for each block that a lane has added to, and for all of a small array, 0.3 to 0.7 ns an
- * element; for each other one some 0.1 ns a lane.
+ * Cost: for each block that a lane has added to, and for a whole small array, 0.3 to 0.7 ns per
+ * element; for each other block some 0.1 ns per lane.
  */
 int reel_adjoint_reduce(reel_adjoint *adjoint, unsigned part, unsigned parts);
 
 /*
- * End a sweep. What has not been reduced yet is, by this thread. Copies are kept.
+ * End a sweep. This thread reduces the rest of the copies. Copies are kept.
  *
- * Returns 0; -EINVAL: none has begun; or the first error there was, as long as the object is
- * open. The thread that met it has reported it to the error handler (reel/error.h):
+ * Returns 0; -EINVAL: no sweep has begun; or the first error since the object was opened. The
+ * thread that met the error has reported it to the error handler (reel/error.h):
  *   -EADDRINUSE  check mode refuted OWNER
- *   -ERANGE      check mode met an index out of range; what it should add is dropped
+ *   -ERANGE      check mode met an index out of range; the addition is dropped
  *   -EINVAL      a lane that does not exist, or not of that type; a span under ATOMIC; a take
  *                under PRIVATE or ATOMIC
  */
@@ -232,15 +227,16 @@ void reel_adjoint_get_stats(const reel_adjoint *adjoint, struct reel_adjoint_sta
 
 /*
  * Returns true if check mode has found a conflict, whatever the policy, and stores the first one in
- * *conflict. Under OWNER it is an error, too; under the others it says that OWNER would not do.
+ * *conflict. Under OWNER a conflict is also an error; under the other policies it shows that OWNER
+ * would not suffice.
  */
 bool reel_adjoint_get_conflict(const reel_adjoint *adjoint, struct reel_adjoint_conflict *conflict);
 
 /* ---- A lane, out of line ------------------------------------------------------- */
 
 /*
- * What the inline functions below do, for languages without them, at the price of a call. They
- * test the lane; the inline ones call them for all that is not a plain add.
+ * The inline functions below as calls, for languages without inline functions. They test the lane;
+ * the inline functions call them for everything except a plain add.
  */
 void reel_adjoint_lane_add(reel_adjoint *adjoint, unsigned lane, size_t i, double v);
 void reel_adjoint_lane_add_span(reel_adjoint *adjoint, unsigned lane, size_t first, size_t n,
@@ -254,7 +250,9 @@ void reel_adjoint_lane_add_span_float(reel_adjoint *adjoint, unsigned lane, size
 float *reel_adjoint_lane_span_float(reel_adjoint *adjoint, unsigned lane, size_t first, size_t n);
 float reel_adjoint_lane_take_float(reel_adjoint *adjoint, unsigned lane, size_t i);
 
-/* Where the view of a lane is kept; of no lane: one whose adds are reported and dropped. */
+/*
+ * Returns the view of a lane. Without such a lane, adds through the view are reported and dropped.
+ */
 const reel_adjoint_view *reel_adjoint_lane_view(reel_adjoint *adjoint, unsigned lane);
 const reel_adjoint_view_float *reel_adjoint_lane_view_float(reel_adjoint *adjoint, unsigned lane);
 
@@ -270,22 +268,22 @@ const reel_adjoint_view_float *reel_adjoint_lane_view_float(reel_adjoint *adjoin
  * void reel_adjoint_add(const reel_adjoint_view *view, size_t i, double v);
  * void reel_adjoint_add_float: the same
  *
- * array[i] += v. Which policy it is can be told before a loop, and compilers do, if the view is a
- * local variable. What a lane adds to one element is added up in that order.
+ * array[i] += v. Compilers test the policy before a loop, if the view is a local variable. The
+ * additions of a lane to one element are summed in their order.
  *
  * void reel_adjoint_add_span(const reel_adjoint_view *view, size_t first, size_t n,
  *			      const double *v);
  * void reel_adjoint_add_span_float: the same
  *
- * array[first + k] += v[k] for all k < n, by a vector loop but under ATOMIC.
+ * array[first + k] += v[k] for all k < n, by a vector loop, except under ATOMIC.
  *
  * double *reel_adjoint_span(const reel_adjoint_view *view, size_t first, size_t n);
  * float *reel_adjoint_span_float: the same
  *
- * Where the lane may add to n elements itself, until the next phase or reduction: to the k-th of
- * them at [k]. Under PRIVATE what is there is not the sum so far: add to it, and do not set it.
- * Check mode takes all n as used. NULL under ATOMIC, which is an error: only OWNER and PRIVATE
- * have spans.
+ * Returns memory in which the lane itself may add to n elements, until the next phase or reduction:
+ * to the k-th element at [k]. Under PRIVATE the contents are not the sum so far: add to them, and
+ * do not set them. Check mode treats all n as used. Under ATOMIC the call is an error and returns
+ * NULL: only OWNER and PRIVATE have spans.
  *
  * double reel_adjoint_take(const reel_adjoint_view *view, size_t i);
  * float reel_adjoint_take_float: the same
@@ -296,7 +294,7 @@ const reel_adjoint_view_float *reel_adjoint_lane_view_float(reel_adjoint *adjoin
 /* ---- Within ---- */
 
 #if defined(__GNUC__)
-/* One attempt; who fails goes to the library, so that a loop of adds has no loop in it. */
+/* One attempt. If it fails, the library tries again, so that a loop of adds has no inner loop. */
 #define REEL_ADJOINT_TRY_ATOMIC(type, target, v)                                                   \
 	__extension__({                                                                            \
 		type seen, sum;                                                                    \
@@ -310,7 +308,7 @@ const reel_adjoint_view_float *reel_adjoint_lane_view_float(reel_adjoint *adjoin
 #define REEL_ADJOINT_TRY_ATOMIC(type, target, v) false
 #endif
 
-/* OWNER and PRIVATE: what the lane adds to is its own. */
+/* OWNER and PRIVATE: the lane adds to its own elements. */
 #define REEL_ADJOINT_IS_PLAIN(view)                                                                \
 	((view)->policy - REEL_ADJOINT_OWNER <= REEL_ADJOINT_PRIVATE - REEL_ADJOINT_OWNER)
 

@@ -10,15 +10,15 @@
  *
  *	s_bar of the lane is partial_bar[reel_lane_index(lane)]        in the lanes
  *
- * Partial results are combined in the order of lanes: the result depends on how many lanes there
- * are, not on how many threads, nor on which one came first. A lane without a part has the neutral
- * element (0, 1, INFINITY, -INFINITY).
+ * Partial results are combined in the order of lanes: the result depends on the number of lanes,
+ * not on the number of threads, nor on their order. A lane without a part has the neutral element
+ * (0, 1, INFINITY, -INFINITY).
  *
- * What is recorded, on the lane's tape for values: of a sum, nothing; of a product, n values; of a
- * minimum or maximum, one number. Neither sweep has an atomic operation.
+ * Recorded on the lane's tape for values: nothing for a sum, n values for a product, one number for
+ * a minimum or maximum. Neither sweep has an atomic operation.
  *
- * `lane` is the one that does it: the parent, after the region; within a region, after a barrier,
- * one of the lanes, chosen by REEL_SINGLE() or its index.
+ * `lane` is the lane that combines the results: the parent, after the region; within a region,
+ * after a barrier, one of the lanes, chosen by REEL_SINGLE() or its index.
  */
 #ifndef REEL_REDUCTION_H
 #define REEL_REDUCTION_H
@@ -34,14 +34,14 @@ extern "C" {
 enum reel_reduction { REEL_REDUCE_SUM, REEL_REDUCE_PRODUCT, REEL_REDUCE_MIN, REEL_REDUCE_MAX };
 
 /*
- * Combine n partial results; n is at least 1. Of several equal ones the first is the minimum,
- * or maximum. A NaN among them is the result of each kind.
+ * Combine n partial results; n is at least 1. Among equal ones the first is the minimum, or
+ * maximum. If one of them is a NaN, the result of each kind is NaN.
  */
 double reel_reduce(reel_lane *lane, enum reel_reduction kind, const double *partial, int n);
 
 /*
- * Set partial_bar[i], i < n, to the adjoint of each partial result, from that of the result.
- * Products are right where factors are 0, too: nothing is divided.
+ * Set partial_bar[i], i < n, to the adjoint of each partial result, from the adjoint of the result.
+ * Products are also correct if factors are 0: nothing is divided.
  */
 void reel_reduce_reverse(reel_lane *lane, enum reel_reduction kind, double result_bar,
 			 double *partial_bar, int n);
@@ -52,13 +52,13 @@ typedef struct reel_reducer {
 	/* into = into (+) from */
 	void (*combine)(void *context, void *into, const void *from);
 	/*
-	 * The reverse of that: `into` as it was before. *into_bar is the adjoint of the result,
-	 * and becomes that of `into`; *from_bar is set to that of `from`.
+	 * The reverse of that: `into` as it was before. *into_bar is the adjoint of the result, and
+	 * becomes the adjoint of `into`; *from_bar is set to the adjoint of `from`.
 	 */
 	void (*reverse)(void *context, const void *into, const void *from, void *into_bar,
 			void *from_bar);
 	void *context;
-	/* An adjoint's bytes; 0: as many as an element's. */
+	/* Size of an adjoint [bytes]; 0: the size of an element. */
 	size_t adjoint_bytes;
 } reel_reducer;
 

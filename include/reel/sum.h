@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sums of doubles that are exact, and therefore do not depend on the order of their numbers, nor on
- * how threads or ranks have parted them. The adjoint of a control that all cells of a program share
- * is such a sum.
+ * Exact sums of doubles, which therefore do not depend on the order of their numbers, nor on the
+ * way in which threads or ranks divide them. The adjoint of a control that all cells of a program
+ * share is such a sum.
  *
  *	reel_sum sum = {0};                            an empty sum
  *	for (size_t i = 0; i < n; i++)
@@ -31,7 +31,7 @@ extern "C" {
 
 /* ---- Sums ---- */
 
-/* A sum. All zero is that of no numbers. The members are for the functions below. */
+/* A sum. All zero is the sum of no numbers. The members are for the functions below. */
 typedef struct reel_sum {
 	/* digit[i] counts 2^(32 i - 1074): digits of all doubles, and one more for carries. */
 	int64_t digit[67];
@@ -46,7 +46,7 @@ REEL_COLD void reel_sum_carry(reel_sum *sum);
 
 /* ---- What is done with sums ---- */
 
-/* Adds a number. Costs about 5 ns, where a plain addition takes 0.6 (reel-bench, sum/). */
+/* Adds a number. Costs about 5 ns, compared with 0.6 for a plain addition (reel-bench, sum/). */
 static inline void reel_sum_add(reel_sum *sum, double x)
 {
 	const uint64_t low_digit = UINT32_MAX;
