@@ -17,9 +17,9 @@
  * holds at a time (multiprocessors x threads of a multiprocessor), and write kernels that stride
  * over the grid. One tape for each element of a large grid would not fit, and is not needed.
  *
- * Faults. If a push finds no free slab, the kernel goes on: it notes a fault and counts the rows
- * that it could not push. reel_arena_read() tells how many slabs the launch needed, and
- * reel_arena_settle() makes the arena that large. Discard the results of a launch with a fault.
+ * Faults. If a push finds no free slab, the kernel continues: it notes a fault and counts the rows
+ * that it could not push. reel_arena_read() reports the number of slabs that the launch needed, and
+ * reel_arena_settle() grows the arena to that size. Discard the results of a launch with a fault.
  *
  * Threads. One thread at a time may call the functions below on an arena. A function that takes a
  * stream may be called while kernels in that stream still use the arena. Two kernels that may run
@@ -135,17 +135,17 @@ struct reel_arena_report {
 };
 
 /*
- * Waits for the launches in `stream` and reports what the launches since the last reset have left.
- * The slabs needed are exact if the work of a warp depends neither on what it pops nor on other
- * warps. Otherwise they are what this launch wanted, and its repetition may need more. With
- * REEL_DEVICE_WARPS they include only the warps that had a place in the arena.
+ * Waits for the launches in `stream` and reports the state after the launches since the last reset.
+ * The number of slabs needed is exact if the work of a warp depends neither on popped values nor on
+ * other warps. Otherwise it is the number that this launch wanted, and its repetition may need
+ * more. With REEL_DEVICE_WARPS they include only the warps that had a place in the arena.
  *
  * Returns 0, or -EIO: the driver failed.
  */
 int reel_arena_read(struct reel_arena *arena, void *stream, struct reel_arena_report *report);
 
 /*
- * Grows the arena to at least what the report needs. All its tapes are empty afterwards, and its
+ * Grows the arena to at least the size in the report. All its tapes are empty afterwards, and its
  * slabs in the store are dropped. Neither the host nor the device may use the arena meanwhile. The
  * arena has other memory afterwards: call reel_arena_device() again. The old memory is freed last,
  * so the device must have room for both.
@@ -159,7 +159,7 @@ int reel_arena_grow(struct reel_arena *arena, const struct reel_arena_report *re
 
 /*
  * Waits for the launches in `stream`. If they needed more slabs or warps than the arena has, grows
- * the arena to what they needed and empties it. With a store, this function may undo the launches
+ * the arena to that number and empties it. With a store, this function may undo the launches
  * instead; see reel_arena_attach().
  *
  * Returns 0 if no launch had a fault, 1 if the launches must be repeated, or
@@ -170,7 +170,8 @@ int reel_arena_grow(struct reel_arena *arena, const struct reel_arena_report *re
  *   -EINVAL  the arena would have more rows than can be numbered (2^31)
  *   -EIO     the driver failed
  *
- * With a store, the errors of reel_arena_drain() and reel_arena_refill() are returned, too.
+ * With a store, this function also returns the errors of reel_arena_drain() and
+ * reel_arena_refill().
  */
 int reel_arena_settle(struct reel_arena *arena, void *stream);
 
@@ -191,8 +192,8 @@ int reel_arena_settle(struct reel_arena *arena, void *stream);
  *		while (reel_arena_settle(arena, stream) > 0);
  *
  * Each kernel resumes its tapes and saves them; the first kernel opens them. The arena keeps its
- * size, which must be enough for what one launch pushes, or pops. It grows only while no tape has a
- * slab.
+ * size, which must suffice for the pushes, or the pops, of one launch. It grows only while no tape
+ * has a slab.
  *
  * When reel_arena_settle() returns 0, a step has ended: the tapes as they are saved then are
  * settled. If a launch found no free slab (REEL_DEVICE_EXHAUSTED), or came to a slab in the store
@@ -201,16 +202,16 @@ int reel_arena_settle(struct reel_arena *arena, void *stream);
  * returns 1. The program repeats the launches since reel_arena_settle() last returned 0, with the
  * same arguments and data.
  *
- * A launch that pops what an earlier step pushed, and then pushes or calls trim(), cannot be
- * repeated, since what it popped may be overwritten. Call reel_arena_drain() or reel_arena_refill()
- * before such a launch, so that it finds the slabs that it needs.
+ * A launch that pops values of an earlier step, and then pushes or calls trim(), cannot be
+ * repeated, since the popped values may be overwritten. Call reel_arena_drain() or
+ * reel_arena_refill() before such a launch, so that it finds the slabs that it needs.
  *
  * If reel_arena_settle() returns an error, it has undone nothing. Remove the cause (a full store,
- * for example) and call it again, or call reel_arena_undo() to go on without those launches. After
- * an error of the driver, only reel_arena_reset() and reel_arena_close() may be called.
+ * for example) and call it again, or call reel_arena_undo() to continue without those launches.
+ * After an error of the driver, only reel_arena_reset() and reel_arena_close() may be called.
  *
  * In a launch that will be repeated, a pop from a slab in the store gives zero. So a loop whose end
- * depends on a popped value must end on zeros, too, and 0 must be a valid index.
+ * depends on a popped value must also end on zeros, and 0 must be a valid index.
  *
  * The lanes of a warp share its slabs, from the highest top of a lane down to the lowest slab in
  * use. If a lane stays low and is used again later, all slabs of its warp above its top must be on
@@ -219,7 +220,7 @@ int reel_arena_settle(struct reel_arena *arena, void *stream);
  * A place (mark()) is valid within its launch only, since a slab comes back under another number.
  *
  * The arena owns the store from then on, and closes it. No kernel may use the arena during this
- * call; what is on its tapes counts as settled. The host pins memory for the tables (16 bytes a
+ * call; the contents of its tapes count as settled. The host pins memory for the tables (16 bytes a
  * slab and 400 bytes a warp).
  *
  * Slabs travel in batches of 2 MiB, or of one slab if that is larger. Each batch is a parcel
@@ -249,7 +250,7 @@ int reel_arena_undo(struct reel_arena *arena, void *stream);
  * Between launches: frees slabs until at least `slabs` of them are free, so that the next launch
  * need not be repeated. Slabs above the tops of the tapes are freed first. Then slabs go to the
  * store, the lowest first, so that all warps keep the same number. The highest slab of each warp
- * stays on the device. Waits for `stream`. What the launches left counts as settled.
+ * stays on the device. Waits for `stream`. The state after the launches counts as settled.
  *
  * Returns 0, or
  *   -ENOMEM  fewer than `slabs` slabs can be free; all that can be free are free
@@ -264,8 +265,8 @@ int reel_arena_drain(struct reel_arena *arena, void *stream, uint64_t slabs);
 
 /*
  * Between launches: brings slabs back from the store until the `depth` highest slabs of each warp
- * are on the device, or all slabs of a warp that has fewer. Waits for `stream`. What the launches
- * left counts as settled.
+ * are on the device, or all slabs of a warp that has fewer. Waits for `stream`. The state after the
+ * launches counts as settled.
  *
  * Returns 0, or as reel_arena_drain(); the store's error, such as -EBADMSG: a batch is lost, and
  * each later call that needs it says so until the arena is reset; -ENOMEM: there are too few free
@@ -304,7 +305,7 @@ void reel_arena_get_stats(const struct reel_arena *arena, struct reel_arena_stat
 #define REEL_DEVICE_BUSY 0xfffffffeu
 
 /*
- * The header at the start of an arena. Slabs are numbered from that start, too. So no slab has the
+ * The header at the start of an arena. Slabs are also numbered from that start. So no slab has the
  * number 0, and row r of slab s is row s * rows + r of the arena.
  */
 struct reel_arena_header {

@@ -136,7 +136,7 @@ REEL_DEVICE void reel_device_give(unsigned char *base, uint32_t slab)
 /* ---- Within: slabs in a store ---- */
 
 /*
- * If the lowest slabs of a warp are in the store, the warp goes on above them. The top of a lane
+ * If the lowest slabs of a warp are in the store, the warp continues above them. The top of a lane
  * that comes to these slabs counts the rows that the lane is below the bottom slab. The lane notes
  * the slabs that it wanted there; the host brings them back and has the launch repeated.
  */
@@ -199,8 +199,8 @@ REEL_DEVICE uint64_t reel_device_spill_top(unsigned char *base, reel_arena_warp 
 /* ---- Within: up ---- */
 
 /*
- * Returns what is in the link afterwards: a slab, or REEL_DEVICE_REFUSED. If the link is busy, this
- * lane waits for a lane of its warp, which goes on whatever this lane does.
+ * Returns the new value of the link: a slab, or REEL_DEVICE_REFUSED. If the link is busy, this lane
+ * waits for a lane of its warp, which makes progress whatever this lane does.
  */
 REEL_DEVICE uint32_t reel_device_extend(unsigned char *base, reel_arena_warp *warp,
 					uint32_t *link, uint32_t below)
@@ -265,7 +265,7 @@ REEL_DEVICE uint32_t reel_device_highest(unsigned char *base, const reel_arena_w
 
 /*
  * Returns the top with one more refused row counted. The first of each slab's worth of refused rows
- * adds a slab to what the warp wanted.
+ * adds a slab to the number that the warp wanted.
  */
 REEL_DEVICE_RARE uint32_t reel_device_refuse(unsigned char *base, uint32_t top, uint32_t word_bytes)
 {

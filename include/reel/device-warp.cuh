@@ -101,7 +101,7 @@ REEL_DEVICE void reel_device_release(uint32_t *word, uint32_t value)
 	__atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 
-/* Stores `value` if *word is `seen`. Returns what *word was. Acquire and release. */
+/* Stores `value` if *word is `seen`. Returns the old *word. Acquire and release. */
 template <class T> REEL_DEVICE T reel_device_swap_if(T *word, T seen, T value)
 {
 	emulator::yield();
@@ -145,7 +145,7 @@ REEL_DEVICE void reel_device_release(uint32_t *word, uint32_t value)
 	asm volatile("st.release.gpu.u32 [%0], %1;" : : "l"(word), "r"(value) : "memory");
 }
 
-/* Stores `value` if *word is `seen`. Returns what *word was. Acquire and release. */
+/* Stores `value` if *word is `seen`. Returns the old *word. Acquire and release. */
 REEL_DEVICE uint32_t reel_device_swap_if(uint32_t *word, uint32_t seen, uint32_t value)
 {
 	uint32_t old;

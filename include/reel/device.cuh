@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tape in CUDA kernels: what a thread pushes in the forward sweep it pops in the reverse one.
+ * The tape in CUDA kernels: a thread pushes values in the forward sweep, and pops them in the
+ * reverse sweep.
  *
  *	__global__ void gradient(reel_device_arena arena, const double *x, double *x_bar, int n)
  *	{
@@ -34,18 +35,19 @@
  *
  * Layout. A warp's tapes share rows of 32 words: lane l owns word l of each row, and has a top of
  * its own. Lanes that push together at the same height write one row, in one coalesced access of
- * 128, 256 or 512 bytes (with words of 4, 8 or 16 bytes). Lanes at different heights are correct,
- * too, but slower: a push writes to as many rows as there are heights, in the worst case a sector
- * of 32 bytes for each lane. The L2 cache joins the parts of a row that are written soon after one
- * another. A warp has as many slabs as its highest lane needs, so words of lower lanes are unused.
- * If a branch makes the heights of lanes differ for good, pushing in both arms is cheaper.
+ * 128, 256 or 512 bytes (with words of 4, 8 or 16 bytes). Lanes at different heights are also
+ * correct, but slower: a push writes to one row for each height, in the worst case a sector of 32
+ * bytes for each lane. The L2 cache joins the parts of a row that are written soon after one
+ * another. The highest lane of a warp determines the number of its slabs, so words of lower lanes
+ * are unused. If a branch makes the heights of lanes differ for good, pushing in both arms is
+ * cheaper.
  *
  * Values. A value takes whole words: with words of 8 bytes, a float takes 8 bytes and a struct of
  * 20 bytes takes 24. Choose words of 4 bytes for tapes of floats and indices, and words of 16 bytes
  * for wide records. Several values in one push cost one check.
  *
  * Faults. If a push finds no slab, its words are counted and dropped, and the pop that mirrors it
- * gives zeros. A pop that mirrors no push gives zeros, too. The kernel goes on, all other tapes are
+ * gives zeros. A pop without a push also gives zeros. The kernel continues, all other tapes are
  * whole, and the host reads the faults from the arena. If there was room for only some words of a
  * value, the pop gives these words, and zeros for the rest.
  *
@@ -157,7 +159,7 @@ template <unsigned Word = 8> struct reel_device_tape {
 
 	/* ---- Opening, and handing over to another kernel ---- */
 
-	/* Opens an empty tape. Its pushes overwrite what this lane had in the arena before. */
+	/* Opens an empty tape. Its pushes overwrite the earlier tape of this lane in the arena. */
 	REEL_DEVICE void open(const reel_device_arena &arena)
 	{
 		base = arena.base;
@@ -312,7 +314,7 @@ template <unsigned Word = 8> struct reel_device_tape {
 	}
 
 	/*
-	 * Goes to a place. Going down drops what was pushed since. Going up again after pops lets
+	 * Goes to a place. Going down drops the pushes since then. Going up again after pops lets
 	 * the same stretch be reversed once more, if nothing was pushed meanwhile. Constant time.
 	 */
 	REEL_DEVICE void rewind(const place &there)

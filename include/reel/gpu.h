@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * GPU memory as a store (store.h): libreel-cuda. It is no CUDA program: it loads NVIDIA's
- * driver (libcuda.so.1) when it is first asked for a device, so that it may be linked,
- * and called, where there is none.
+ * GPU memory as a store (store.h): libreel-cuda. It is not a CUDA program: it loads NVIDIA's driver
+ * (libcuda.so.1) when a program first asks for a device, so that programs can link and call it on
+ * machines without a driver.
  *
  *	reel_store *store;
  *
@@ -11,8 +11,8 @@
  * needs no more than libreel: it loads libreel-cuda for the word "gpu". A program that
  * calls the functions below is linked with libreel-cuda (pkg-config reel-cuda).
  *
- * The device's primary context is used, the one that CUDA's runtime uses, too. No
- * function changes the calling thread's context. After a fork the child has no GPU.
+ * It uses the device's primary context, as CUDA's runtime does. No function changes the calling
+ * thread's context. After a fork the child has no GPU.
  */
 #ifndef REEL_GPU_H
 #define REEL_GPU_H
@@ -37,9 +37,9 @@ struct reel_gpu_device {
 };
 
 /*
- * How many devices there are, and what one is, numbered from 0 as the driver does
- * (CUDA_VISIBLE_DEVICES rules). Any thread. 0, or -ENODEV: there is no driver, or no
- * such device. The first call loads the driver.
+ * The number of devices, and the properties of one, numbered from 0 as in the driver
+ * (CUDA_VISIBLE_DEVICES applies). Any thread. 0, or -ENODEV: there is no driver, or no such device.
+ * The first call loads the driver.
  */
 int reel_gpu_count(unsigned *count);
 int reel_gpu_describe(unsigned number, struct reel_gpu_device *device);
@@ -49,27 +49,27 @@ struct reel_gpu_store_options {
 	unsigned device;       /* its number */
 	unsigned depth;        /* transfers under way at once, each way: 1 to 64; 0: 4 */
 	size_t slot_bytes;     /* the largest put; 0: 2 MiB */
-	uint64_t bytes;        /* of the device's memory; 0: three quarters of what is free */
+	uint64_t bytes;        /* of the device's memory; 0: three quarters of its free memory */
 	uint64_t reserved[4];  /* 0 */
 };
 
 /*
- * A leaf in the memory of a GPU. One piece of it is taken when the store opens, and slots
- * of one size in that, the one left last being used first. So are two streams, an event
- * for each transfer that may be under way, and as many pinned buffers of the size of a
- * slot (twice `depth` in all).
+ * A leaf in the memory of a GPU. When the store opens, it allocates one block of that memory, which
+ * it divides into slots of one size; the slot left last is used first. It also creates two streams,
+ * an event for each transfer that may be under way, and the same number of pinned buffers of the
+ * size of a slot (twice `depth` in all).
  *
- * Memory that is registered with the store, as that of pools is, is pinned when it is first put or
- * got; from then on it travels to the device and back by itself. All other memory is
- * copied to or from one of the pinned buffers.
+ * Memory that is registered with the store, such as the memory of pools, is pinned at its first put
+ * or get; from then on it travels to the device and back without a copy. All other memory is copied
+ * to or from one of the pinned buffers.
  *
- * Transfers complete on two threads of the store's own, which sleep until an event of the
- * driver's. When the driver reports that the device is lost, every transfer from then on
- * is -ENODEV; reel_gpu_get_stats() has the reason. A transfer that fails alone is -EIO.
+ * Transfers complete on two threads of the store, which sleep until an event of the driver. When
+ * the driver reports that the device is lost, every transfer from then on is -ENODEV;
+ * reel_gpu_get_stats() has the reason. A transfer that fails alone is -EIO.
  *
  * Returns 0, or
  *   -ENODEV  there is no driver, no such device, or it does not work
- *   -ENOMEM  the device has not so much memory, or none can be pinned, or no thread
+ *   -ENOMEM  too little memory on the device, no memory can be pinned, or no thread can be started
  *   -EINVAL  an option is out of range
  */
 int reel_store_gpu_open(reel_store **store, const struct reel_gpu_store_options *options);
@@ -83,7 +83,7 @@ struct reel_gpu_stats {
 	uint64_t pinned_bytes;              /* now: adopted memory, and those buffers */
 	uint64_t refused_adoptions;
 	uint64_t reserved[5];
-	char problem[160];                  /* what the driver said when it failed last, or "" */
+	char problem[160];                  /* text of the driver's last failure, or "" */
 };
 
 /* Of a store that reel_store_gpu_open() has opened. Any thread, but not in the child of a fork. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A lane's tape on the host. It keeps on a tape of the host (tape.h) what a reel_device_tape
- * (device.cuh) keeps for a thread of a kernel. So the host can reverse what a kernel recorded, and
- * a kernel can reverse what the host recorded:
+ * A lane's tape on the host. It keeps on a tape of the host (tape.h) the same values as a
+ * reel_device_tape (device.cuh) for a thread of a kernel. So the host can reverse recordings of
+ * kernels, and kernels can reverse recordings of the host:
  *
  *	struct reel_host_tape lane[THREADS];
  *
@@ -20,11 +20,12 @@
  * Pushes and pops. A value takes whole words of 4, 8 or 16 bytes, as in a kernel. Each word is a
  * record on the host's tape; a word of 4 or 8 bytes is a uint64_t there. So a value of 8 bytes may
  * also be pushed to the tape itself and popped from it, as a uint64_t or a double. Bits are packed
- * in the reel_host_tape as a kernel packs them. All else is as for the tape: the threads that may
- * use it, its errors, its pool and the store of that, its marks and holds.
+ * in the reel_host_tape as a kernel packs them. Everything else is the same as for the tape: the
+ * threads that may use it, its errors, its pool and the pool's store, its marks and holds.
  *
- * Cost. On the host, a push or a pop costs one of the tape for each word. Between host and device,
- * each slab is copied once, through pinned memory, and the host turns its rows into columns.
+ * Cost. On the host, a push or a pop costs a push or a pop of the tape for each word. Between host
+ * and device, each slab is copied once, through pinned memory, and the host turns its rows into
+ * columns.
  */
 #ifndef REEL_HOST_TAPE_H
 #define REEL_HOST_TAPE_H
@@ -55,7 +56,7 @@ REEL_RECORD(host_tape_wide, reel_host_tape_wide);
 
 /*
  * Makes `lane` a tape with words of `word_bytes` bytes (4, 8 or 16) that lie on `tape`. The tape
- * still belongs to the caller, who closes it.
+ * still belongs to the caller, which closes it.
  */
 static inline void reel_host_tape_open(struct reel_host_tape *lane, reel_tape *tape,
 				       uint32_t word_bytes)
@@ -173,11 +174,11 @@ static inline uint32_t reel_host_tape_pop_bits(struct reel_host_tape *lane, unsi
 
 /*
  * Copies to lanes[i] the tape that thread i of a kernel has saved, for `count` threads from the
- * first on (the threads of block 0, then those of block 1, ...). The words are pushed on the lane's
- * tape, above what that holds, and the lane's bits become those of the thread. Waits for `stream`.
+ * first on (the threads of block 0, then the threads of block 1, ...). The words are pushed on the
+ * lane's tape, above its contents, and the lane gets the bits of the thread. Waits for `stream`.
  * The arena does not change.
  *
- * Returns 0, or, and all lanes hold what they held,
+ * Returns 0, or, with all lanes unchanged,
  *   -EINVAL  a lane has words of another size than the arena, a thread has not saved its tape, or
  *            the arena has no room for `count` threads
  *   -EBUSY   slabs are in the arena's store: call reel_arena_refill() first
@@ -185,7 +186,7 @@ static inline uint32_t reel_host_tape_pop_bits(struct reel_host_tape *lane, unsi
  *   -ENOMEM  no memory
  *   -EIO     the driver failed
  *
- * An error of a lane's tape, which sticks there, is returned, too.
+ * An error of a lane's tape, which sticks there, is also returned.
  */
 int reel_arena_fetch(struct reel_arena *arena, void *stream, struct reel_host_tape *lanes,
 		     uint32_t count);
@@ -202,7 +203,7 @@ int reel_arena_fetch(struct reel_arena *arena, void *stream, struct reel_host_ta
  *   -ENOMEM  no memory; the lanes are as they were, and the arena is empty
  *   -EIO     the driver failed; the lanes are as they were, and the arena is empty
  *
- * An error of a lane's tape is returned, too. If the tape had this error before the call, nothing
+ * An error of a lane's tape is also returned. If the tape had this error before the call, nothing
  * has changed. If the tape failed during the call, the arena is empty.
  */
 int reel_arena_send(struct reel_arena *arena, void *stream, struct reel_host_tape *lanes,
