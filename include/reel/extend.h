@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For authors of stores and layers, for those who open stores one by one, and for authors of tools
- * whose users push and pop by other names.
+ * For authors of stores and layers, for programs that open stores one by one, and for authors of
+ * tools whose users push and pop by other names.
  *
- * A store keeps pieces of memory: put one, get it back, drop it. Leaves keep
- * them somewhere (a file, memory, what you write); layers stand on another
- * store and change what goes through (checksum, codec, overflow).
+ * A store keeps pieces of memory: put one, get it back, drop it. Leaves keep them somewhere (a
+ * file, memory, your own store); layers stand on another store and change the data that passes
+ * through (checksum, codec, overflow).
  *
  * Transfers. put and get start a transfer and may return before it is complete. The caller owns the
  * ticket that describes the transfer. The store completes each transfer exactly once, by
  * reel_transfer_complete(), on any thread, possibly before put or get returns. Until then the
- * ticket and its data belong to the store: other threads may read the data of a put, and nobody
+ * ticket and its data belong to the store: other threads may read the data of a put, and no thread
  * reads the data of a get.
  *
  * Threads. One thread at a time calls the verbs of a store. Transfers complete on any thread, and a
@@ -21,22 +21,23 @@
  *
  * Cancellation. No verb of the stores below is a cancellation point. Pools, runs and arenas call
  * verbs of your own with cancellation disabled. A program that calls such a verb itself, or by a
- * layer, in a thread that may be cancelled, disables it, too (pthread_setcancelstate).
+ * layer, in a thread that may be cancelled, must also disable cancellation
+ * (pthread_setcancelstate).
  *
- * Exceptions. Nothing may leave a verb, a finish or a done function but by a return: no exception
- * and no longjmp(). Most of them run on a thread of the pool or of a store, where nobody catches:
- * an exception ends the program there by std::terminate(). On a thread of the program it would
- * leave a transfer that never completes, and locks that stay taken. In C++ declare these functions
- * noexcept, so that the program ends where the mistake is, and complete the transfer with an error
- * instead.
+ * Exceptions. A verb, a finish or a done function may end only by a return: no exception and no
+ * longjmp(). Most of them run on a thread of the pool or of a store, where no code catches
+ * exceptions: an exception ends the program there by std::terminate(). On a thread of the program
+ * it would leave a transfer that never completes, and locks that stay locked. In C++ declare these
+ * functions noexcept, so that the program ends where the mistake is, and complete the transfer with
+ * an error instead.
  *
  * Errors. A transfer ends with 0 or a negative errno. A put that failed has stored nothing, and its
- * data is as it was. After a get that failed, its data has any value. An error belongs to its
- * transfer: the store goes on, and the next transfer may succeed. All stores have these errors:
+ * data is unchanged. After a get that failed, its data has any value. An error belongs to its
+ * transfer: the store continues, and the next transfer may succeed. All stores have these errors:
  * -EINVAL, the data or its size is not aligned as the store requires; -EMSGSIZE, more bytes than
- * the store takes at once;
- * -ENOSPC and its like, no room; -ECHILD, the caller is the child of a fork, and the store is the
- * parent's; -EBADF, the program has closed the descriptor of the store's file.
+ * the store takes at once; -ENOSPC and similar errors, no room; -ECHILD, the caller is the child of
+ * a fork, and the store is the parent's; -EBADF, the program has closed the descriptor of the
+ * store's file.
  *
  * A store of your own is a struct that begins with a reel_store. Fill in its verbs, and pass it to
  * a pool or to a layer: examples/store-sqlite.c is one.
@@ -74,7 +75,7 @@ struct reel_label {
 	uint64_t slab_index; /* the slab's height on its tape */
 };
 
-/* Where a put has stored its data. Only the store knows what it means. A leaf sets both members. */
+/* The place of a put's data. Only the store can interpret it. A leaf sets both members. */
 struct reel_extent {
 	uint64_t location; /* below 2^56, below an overflow store half of that */
 	uint64_t bytes;    /* number of bytes that the leaf got: behind a codec, less than the data */
@@ -148,8 +149,8 @@ struct reel_store_capacity {
 	size_t align;        /* of data, and of bytes; a power of two, at most a page */
 	size_t best_bytes;   /* from this size on a transfer runs at full speed */
 	size_t max_bytes;    /* the largest put; 0: any */
-	unsigned best_depth; /* and with so many transfers under way */
-	bool verified;       /* a get that succeeds is known to return what was put; a layer that
+	unsigned best_depth; /* and with this many transfers under way */
+	bool verified;       /* a get that succeeds returns the bytes of its put; a layer that
 			      * copies or changes the data says false, whatever is below it */
 	bool registers;      /* registered memory travels without a copy */
 };
@@ -158,9 +159,9 @@ struct reel_store_verbs {
 	const char *name;
 	/* Store data and header; sets transfer->extent before it completes. */
 	void (*put)(reel_store *store, reel_transfer *transfer);
-	/* Bring back what was put to transfer->extent, transfer->bytes of it. */
+	/* Bring back the data of the put to transfer->extent, transfer->bytes of it. */
 	void (*get)(reel_store *store, reel_transfer *transfer);
-	/* Forget what was put there. No transfer of this extent is under way. Cannot fail. */
+	/* Forget the data there. No transfer of this extent is under way. Cannot fail. */
 	void (*drop)(reel_store *store, struct reel_extent extent);
 	/*
 	 * Wait until all transfers are complete: 0, or -ETIMEDOUT. Negative: for ever.
@@ -169,16 +170,16 @@ struct reel_store_verbs {
 	int (*sync)(reel_store *store, int64_t timeout_ns);
 	void (*capacity)(reel_store *store, struct reel_store_capacity *capacity);
 	/*
-	 * End the store, and those below it; what it holds is gone. No transfer is
-	 * under way. In the child of a fork it frees memory only.
+	 * End the store and the stores below it; their contents are gone. No transfer is under way.
+	 * In the child of a fork it frees memory only.
 	 */
 	void (*close)(reel_store *store);
 	/*
 	 * Registers whole pages of memory that stay where they are until they are unregistered or
 	 * the store is closed, so that the store of a device can lock them in memory. Returns 0,
-	 * also if they are registered already, or a negative errno: transfers work without it,
-	 * too. Any thread, at the same time as other verbs. Both verbs may be NULL; a layer calls
-	 * those of the store below.
+	 * also if they are registered already, or a negative errno: transfers also work without it.
+	 * Any thread, at the same time as other verbs. Both verbs may be NULL; a layer calls the
+	 * verbs of the store below.
 	 */
 	int (*register_memory)(reel_store *store, void *memory, size_t bytes);
 	/*
@@ -244,12 +245,12 @@ int reel_store_get_and_wait(reel_store *store, reel_transfer *transfer);
 /* ---- Tapes under interfaces of other tools ------------------------------------ */
 
 /*
- * Tells a codec how the values are laid out that are pushed from now on: as elements of `element`
- * bytes, of which those that lie `stride` elements apart resemble each other (stride 0: none do).
- * {0} stands for the layout that the codec was opened with; a codec stores {REEL_INCOMPRESSIBLE} as
- * it is. A slab has the layout that was set when the next slab was put on top of it.
+ * Tells a codec the layout of the values that are pushed from now on: as elements of `element`
+ * bytes, where elements that lie `stride` apart resemble each other (stride 0: no elements do). {0}
+ * stands for the layout that the codec was opened with; a codec stores {REEL_INCOMPRESSIBLE} as it
+ * is. A slab has the layout that was set when the next slab was put on top of it.
  *
- * Returns 0, or -EINVAL if there can be no such layout; the tape keeps the one it had.
+ * Returns 0, or -EINVAL if there can be no such layout; the tape keeps its old layout.
  */
 int reel_tape_set_layout(reel_tape *tape, struct reel_layout layout);
 
@@ -268,15 +269,14 @@ uint64_t reel_tape_refused(const reel_tape *tape);
  * TYPE *reel_reserve(reel_tape *tape, TYPE, size_t n);
  * void reel_commit(reel_tape *tape, TYPE, size_t n);
  *
- * As reel_push_span() in two steps, where n is known only after writing: make room for n
- * elements without pushing them (NULL if refused; nothing is counted, the error
- * sticks), then push as many of them as were written. Nothing else may be
- * called on the tape between the two.
+ * Like reel_push_span() in two steps, if n is known only after writing: make room for n elements
+ * without pushing them (NULL if refused; nothing is counted, the error sticks), then push the
+ * elements that were written. Nothing else may be called on the tape between the two.
  */
 
 /*
  * A window: the values of a tape that lie in one slab, or in the buffer inside the struct. A height
- * is what reel_tape_bytes() returned before a push: the value of that push begins there.
+ * is the result of reel_tape_bytes() before a push: the value of that push begins there.
  */
 typedef struct reel_window {
 	char *start;     /* where its lowest byte lies */
@@ -287,11 +287,11 @@ typedef struct reel_window {
 /*
  * Finds the window of the byte at `height`, so that a caller can read values below the top, or
  * change them in place, without popping the values above them. The windows of all heights lie end
- * to end. The caller has to know at which height his value begins, as he does if all values have
- * one size. Bits that do not fill a word yet are in no window.
+ * to end. The caller has to know the height of the value, for example because all values have one
+ * size. Bits that do not fill a word yet are in no window.
  *
  * The window belongs to the tape, and is valid until the next call on it, or until a cursor on it
- * comes to its limit.
+ * reaches its limit.
  *
  * Returns 0; -EINVAL: the tape is not that high; -EBUSY: the pool has a store, which has or may
  * take that part of the tape, so only pops can reach it (the buffer inside the struct, the first
@@ -332,75 +332,75 @@ struct reel_file_options {
 };
 
 /*
- * A file without a name, which nobody else can open and which the system removes
- * when the process ends, however it ends. Past the page cache where the file
- * system allows it. A put takes the room that it needs, in units of a block or of at most
- * a 128th of slot_bytes (0: of 2 MiB), the lowest room first. The file only grows: by its own size,
- * but by 1 to 256 MiB, and by at most an eighth of the room that the disk has left, so that other
- * files have room, too. Where it cannot grow, a put is stored in several parts if no free room is long
- * enough. NULL for `options` is as all 0.
+ * A file without a name, which no other process can open and which the system removes when the
+ * process ends, however it ends. Transfers bypass the page cache if the file system allows it. A
+ * put takes only the room that it needs, in units of a block or of at most a 128th of slot_bytes
+ * (0: of 2 MiB), the lowest room first. The file only grows: each time by its own size, within 1 to
+ * 256 MiB, and by at most an eighth of the free space of the disk, so that other files also have
+ * room. If it cannot grow and no free room is long enough, a put is stored in several parts. NULL
+ * for `options` means all 0.
  *
  * The descriptor of the file is high (from 1024 on, or half of the limit), and never 0 to 2. If the
- * program closes it and opens a file of its own under the same number, nothing is written there:
- * transfers fail with -EBADF, or with io_uring go on until the file has to grow.
+ * program closes it and opens another file under the same number, nothing is written there:
+ * transfers fail with -EBADF, or with io_uring continue until the file has to grow.
  *
  * Returns 0, or
  *   -EINVAL   no directory was named, an option is out of range, or the
  *             directory is in memory (without REEL_FILE_TMPFS)
  *   -EFBIG    the limit of file size has no room for one slot (of 2 MiB, if slot_bytes is 0)
  *   -ENOMEM   no memory, or no thread could be started
- *   another   what the system said of the directory
+ *   another   an error of the system for the directory
  */
 int reel_store_file_open(reel_store **store, const struct reel_file_options *options);
 
-/* Memory, at most so many bytes: a put above that is -ENOSPC. 0, or -ENOMEM. */
+/* Memory, with a maximum of bytes: a put above that is -ENOSPC. 0, or -ENOMEM. */
 int reel_store_memory_open(reel_store **store, uint64_t max_bytes);
 
 /*
- * Layers. Each takes over the stores that it stands on: they are closed with it,
- * and with nobody else. On failure they stay the caller's. NULL for such a store is -EINVAL.
+ * Layers. Each layer owns the stores below it, and closes them. On failure they still belong to the
+ * caller. NULL for such a store is -EINVAL.
  */
 
 /*
- * Store with each put a header: its label, its length and a CRC-32C of both and
- * of the data. A get that differs is read once more, then it is -EBADMSG. If `below`
- * says that it is verified, *store is `below` itself. A codec is not: a checksum below it does not
- * see what is damaged above, so the checksum belongs on top. A pool does this with its store, a
- * checkpoint with the stores of its tiers. 0, or -ENOMEM.
+ * Store with each put a header: its label, its length and a CRC-32C of both and of the data. A get
+ * that differs is read once more, and then fails with -EBADMSG. If `below` is verified, *store is
+ * `below` itself. A codec is not verified: a checksum below it does not detect damage above, so the
+ * checksum belongs on top. A pool puts this layer on its store, and a run on the stores of its
+ * tiers. 0, or -ENOMEM.
  */
 int reel_store_checksum_open(reel_store **store, reel_store *below);
 
 struct reel_codec_options {
 	size_t max_bytes; /* the largest put; 0: 2 MiB */
 	/*
-	 * Of puts that do not say their own. The element (0: 8) is that of the byte
-	 * shuffle. With a stride, second differences are compressed: of a field that
-	 * is taped once a step, for example.
+	 * Layout of puts without their own. The element (0: 8) is the unit of the byte shuffle.
+	 * With a stride, second differences are compressed, for example of a field that is pushed
+	 * once per step.
 	 */
 	struct reel_layout layout;
 	unsigned buffers; /* transfers under way that one buffer each serves; 0: 16 */
 };
 
 /*
- * Byte shuffle and LZ4. What does not get smaller is stored as it is. NULL for `options` is as
- * all 0. 0, -ENOMEM, -EINVAL, or -ENOTSUP: the library was built without LZ4.
+ * Byte shuffle and LZ4. Data that does not get smaller is stored uncompressed. NULL for `options`
+ * means all 0. 0, -ENOMEM, -EINVAL, or -ENOTSUP: the library was built without LZ4.
  */
 int reel_store_codec_open(reel_store **store, reel_store *below,
 			  const struct reel_codec_options *options);
 
 /*
- * Put to the first store, and to the second what the first one refused. If only one of the
- * two is verified, a checksum is put on the other one, so that the overflow store is verified, too.
- * 0, -ENOMEM, or -EINVAL: both are one store.
+ * Put to the first store, and to the second store if the first one refuses. If only one of the two
+ * is verified, the other one gets a checksum, so that the overflow store is also verified. 0,
+ * -ENOMEM, or -EINVAL: both are one store.
  */
 int reel_store_overflow_open(reel_store **store, reel_store *first, reel_store *second);
 
 /* ---- Layers on tapes --------------------------------------------------------- */
 
 /*
- * For layers on top of a tape, which have found that what is popped would be wrong: make
- * `error`, a negative number, stick and report `message`, one line that names the cause,
- * unless an error sticks already. Until a rewind or a close all pops give all ones.
+ * For layers on top of a tape that have found that pops would be wrong: make `error`, a negative
+ * number, stick and report `message`, one line that names the cause, unless an error sticks
+ * already. Until a rewind or a close all pops give all ones.
  */
 void reel_tape_give_up(reel_tape *tape, int error, const char *message);
 

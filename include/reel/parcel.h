@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parcels: buffers of any size under the budget of a pool, for data that is no stack. A program
- * fills a parcel, seals it, and may say in which order it will read its parcels. What has no room
- * in memory goes to the store of the pool, and is read ahead.
+ * Parcels: buffers of any size under the budget of a pool, for data that is not a stack. A program
+ * fills a parcel, seals it, and may announce the order in which it will read its parcels. Parcels
+ * without room in memory go to the store of the pool, and are read ahead.
  *
  *	reel_parcel *parcel;
  *	void *data;
@@ -23,23 +23,23 @@
  * without a store keeps all parcels in memory. Parcels and tapes share the budget of their pool.
  *
  * Threads. Any thread may call any function. Any number of threads may pin one parcel at once. The
- * program orders the other calls on one parcel: nobody pins what another thread seals, unseals or
- * closes at that moment. A thread waits only for its own parcel or for memory.
+ * program orders the other calls on one parcel: no thread pins a parcel while another thread seals,
+ * unseals or closes it. A thread waits only for its own parcel or for memory.
  *
  * Memory. Parcels of at most half a slab share slabs, in the order in which they are opened: open
- * what is read together one after the other. There is such a slab for each layout in use (at most
- * 8), and one for scratch parcels. It can leave memory when all of its parcels are sealed and none
- * is pinned, and is given back when all are closed. What the last parcel of a slab leaves is there
- * for smaller ones: parcels of one size above a third of a slab leave up to a third of it unused.
+ * parcels that are read together one after the other. There is such a slab for each layout in use
+ * (at most 8), and one for scratch parcels. It can leave memory when all of its parcels are sealed
+ * and none is pinned, and is given back when all are closed. Only smaller parcels can use the rest
+ * of a slab: parcels of one size above a third of a slab leave up to a third of it unused.
  *
- * A larger parcel has memory of its own: a slab if it fills seven eighths of it, else whole pages.
- * It travels in pieces of a slab. Memory is taken, charged and counted as slabs and whole pages.
+ * A larger parcel has its own memory: a slab if it fills seven eighths of it, else whole pages. It
+ * travels in pieces of a slab. Memory is taken, charged and counted as slabs and whole pages.
  *
  * A sealed scratch parcel has no memory. When it is unsealed, it may lie elsewhere.
  *
- * fork: in the child, parcels that are in memory only or in memory, too, can be pinned. One that is
- * only in the store is the parent's: its pin fails with -ECHILD. A parcel on which another thread
- * was working at that moment is not usable in the child.
+ * fork: the child can pin parcels that are in memory, even if they are also in the store. A parcel
+ * that is only in the store belongs to the parent: its pin fails with -ECHILD. The child cannot use
+ * a parcel on which another thread was working at that moment.
  */
 #ifndef REEL_PARCEL_H
 #define REEL_PARCEL_H
@@ -78,11 +78,11 @@ struct reel_parcel_options {
  * Returns 0, or
  *   -EINVAL  an option is wrong
  *   -EOVERFLOW  no address space holds `bytes`; often a negative size that became a size_t
- *   -EDQUOT  the hard budget is used up by what cannot leave memory; reel_error_text() says how
+ *   -EDQUOT  the hard budget is used up by memory that cannot leave; reel_error_text() says how
  *            much of it is open or pinned, or that the parcel never fits into the budget
  *   -ECHILD  the same in the child of a fork, where the store is the parent's
  *   -ENOMEM  no memory
- *   what the store says that takes no more, or -ENXIO: the default pool is refused
+ *   the error of a store that is full, or -ENXIO: the default pool is refused
  *
  * Cost: some 100 ns for a parcel in memory; a wait for the store where the budget is used up.
  */
@@ -96,37 +96,38 @@ int reel_parcel_open(reel_parcel **parcel, reel_pool *pool, size_t bytes,
 int reel_parcel_seal(reel_parcel *parcel);
 
 /*
- * Seals a parcel whose contents are what they were when it was unsealed: what the store has of them
- * stays valid, and is not written again. If the contents have changed after all, a later pin may
- * find the old ones. Of a parcel that was not unsealed, and of a scratch parcel, as
- * reel_parcel_seal(). Returns as that.
+ * Seals a parcel whose contents have not changed since it was unsealed: the copy in the store stays
+ * valid and is not written again. If the contents have changed after all, a later pin may find the
+ * old ones. For a parcel that was not unsealed, and for a scratch parcel, this is
+ * reel_parcel_seal(). Returns as that function.
  */
 int reel_parcel_seal_unchanged(reel_parcel *parcel);
 
 /*
- * Seals a parcel of which the caller does not know whether its contents have changed since it was
- * unsealed. If the store has a copy, its checksum (CRC-32C) is compared with that of the contents,
- * and they are written again if these differ: one change in 2^32 that is not a burst of at most 32
- * bits is not seen. A store that does its own checks instead has them written again. Returns as
- * reel_parcel_seal(). Cost: some 0.03 ns a byte if there is a copy, of all that shares a slab.
+ * Seals a parcel if the caller does not know whether its contents have changed since it was
+ * unsealed. If the store has a copy, its checksum (CRC-32C) is compared with the checksum of the
+ * contents, and the contents are written again if these differ. One change in 2^32 that is not a
+ * burst of at most 32 bits goes undetected. A store with its own checks instead gets the contents
+ * again. Returns as reel_parcel_seal(). Cost: some 0.03 ns per byte of the whole shared slab, if
+ * there is a copy.
  */
 int reel_parcel_seal_compared(reel_parcel *parcel);
 
 /*
- * Opens a sealed parcel again, to change its contents. *data points to them; those of a scratch
- * parcel are undefined. Waits for the store as reel_parcel_pin() does, and until a transfer of the
- * contents has ended.
+ * Opens a sealed parcel again, to change its contents. *data points to them; the contents of a
+ * scratch parcel are undefined. Waits for the store as reel_parcel_pin() does, and until a transfer
+ * of the contents has ended.
  *
  * Returns 0; -EINVAL, it is open already; -EBUSY, it is pinned; or as reel_parcel_pin().
  */
 int reel_parcel_unseal(reel_parcel *parcel, void **data);
 
 /*
- * Says that these sealed parcels will be pinned in this order, parcels[0] first. They are read
- * ahead then, and leave memory in the opposite order. An announcement ends when its last parcel has
+ * Announces that these sealed parcels will be pinned in this order, parcels[0] first. They are then
+ * read ahead, and leave memory in the opposite order. An announcement ends when its last parcel has
  * been pinned. A parcel may occur several times, and several announcements may be under way, for
- * example one for each thread; the last one that names a parcel counts. A parcel that is pinned out
- * of turn ends the announcements of those before it.
+ * example one for each thread; the last announcement of a parcel counts. Pinning a parcel out of
+ * turn ends the announcements of the parcels before it.
  *
  * Returns 0, or
  *   -EINVAL  a parcel is open, is a scratch parcel, or belongs to another pool than the first one
@@ -137,36 +138,36 @@ int reel_parcel_unseal(reel_parcel *parcel, void **data);
 int reel_parcel_announce(reel_parcel *const *parcels, size_t n);
 
 /*
- * Takes back what was announced: for each of these parcels, the next pin of the slab in which it
- * lies. The slab is then not read ahead for that pin, and leaves memory as one that was not
- * announced. Parcels that share a slab are announced together, so take back all of them, or pin
- * none of them late. Cost: O(n).
+ * Withdraws announcements: for each of these parcels, the next pin of its slab. The slab is then
+ * not read ahead for that pin, and leaves memory like a slab without an announcement. Parcels that
+ * share a slab are announced together, so withdraw all of them, or pin none of them late. Cost:
+ * O(n).
  */
 void reel_parcel_withdraw(reel_parcel *const *parcels, size_t n);
 
 /*
- * Makes the contents of a sealed parcel stay in memory, where *data points to them, until
- * reel_parcel_unpin() has been called as often as this function. Waits if they are in the store.
+ * Keeps the contents of a sealed parcel in memory, where *data points to them, until each call has
+ * been matched by a call of reel_parcel_unpin(). Waits if they are in the store.
  *
  * Returns 0, or
  *   -EINVAL  the parcel is open
  *   -ENODATA it is a scratch parcel, whose contents are gone
- *   -EDQUOT  the hard budget is used up by what is open or pinned, or by what a full store does
- *            not take; nothing else has changed
+ *   -EDQUOT  the hard budget is used up by open or pinned parcels, or by slabs that a full store
+ *            refuses; nothing has changed
  *   -ENOMEM  no memory to wait with
- *   the store's error: the contents are lost; -EBADMSG, they are not what was put there
+ *   the store's error: the contents are lost; -EBADMSG, they differ from the put
  *
- * Cost: some 10 ns where another pin keeps the contents in memory, some 50 ns where they are there.
+ * Cost: some 10 ns if another pin keeps the contents in memory, some 50 ns if they are in memory
+ * otherwise.
  */
 int reel_parcel_pin(reel_parcel *parcel, const void **data);
 void reel_parcel_unpin(reel_parcel *parcel);
 
 /*
- * Pins as reel_parcel_pin() does, but waits for `milliseconds` at most; 0: not at all. Returns as
- * that; or -EAGAIN: the contents are not in memory, and were asked for, so that a later call finds
- * them. A program that has to look at signals or at other threads while it waits calls it in a loop,
- * with some tens of milliseconds. -EDQUOT comes with the call after the one whose request found no
- * room.
+ * Pins like reel_parcel_pin(), but waits for at most `milliseconds`; 0: not at all. Returns as that
+ * function; or -EAGAIN: the contents are not in memory, but were requested, so that a later call
+ * finds them. A program that handles signals or other threads while it waits calls this in a loop,
+ * with some tens of milliseconds. If a request finds no room, the next call returns -EDQUOT.
  */
 int reel_parcel_pin_for(reel_parcel *parcel, const void **data, uint32_t milliseconds);
 
@@ -183,17 +184,16 @@ int reel_parcel_close(reel_parcel *parcel);
 size_t reel_parcel_bytes(const reel_parcel *parcel);
 
 /*
- * These figures are of all parcels of a pool, snapshots that runs keep in memory included (run.h).
- * Bytes in memory are those of the slabs and pages that the parcels take; a slab that several share
- * counts once.
+ * These figures cover all parcels of a pool, including snapshots that runs keep in memory (run.h).
+ * Bytes in memory count the slabs and pages of the parcels; a shared slab counts once.
  */
 struct reel_parcel_stats {
 	uint64_t parcels;         /* open or sealed */
 	uint64_t resident_bytes;  /* in memory */
-	uint64_t stored_bytes;    /* in the store, before compression; some may be in memory, too */
+	uint64_t stored_bytes;    /* in the store, before compression; some also in memory */
 	uint64_t pinned_bytes;    /* in memory because a parcel there is open or pinned */
 	uint64_t announced;       /* announced pins so far; neighbours in a slab with the first */
-	uint64_t hits;            /* those of them that found the contents in memory */
+	uint64_t hits;            /* announced pins that found the contents in memory */
 	uint64_t waits;           /* pins so far that waited for the store */
 	uint64_t wait_ns;         /* and for how long, together */
 	uint64_t reserved[4];     /* 0 */

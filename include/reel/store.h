@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stores: where a pool puts the slabs that have no room in memory.
+ * Stores keep the slabs of a pool that have no room in memory.
  *
  *	reel_store *store;
  *	struct reel_pool_options options = {.hard_budget = (size_t)1 << 30};
@@ -9,7 +9,7 @@
  *	options.store = store;                      the pool closes it
  *	error = reel_pool_open(&pool, &options);
  *
- * A store belongs to who opened it until a pool or a run takes it, which then closes it. Stores and
+ * A store belongs to its opener until a pool or a run takes it, which then closes it. Stores and
  * layers of your own, and each store with all its options, are in reel/extend.h.
  */
 #ifndef REEL_STORE_H
@@ -27,20 +27,20 @@ typedef struct reel_store reel_store;
  * A store from its description, layers from top to bottom, separated by commas:
  *
  *   file            a file in `directory`
- *   memory=BYTES    memory, at most so many bytes (a number and K, M, G or T); a put that fills
- *                   huge pages but for an eighth takes these pages, up to a seventh more
- *   gpu             memory of the first GPU, three quarters of what is free (gpu.h)
- *   gpu=BYTES       the same, so many bytes
- *   lz4             compress what goes to the stores behind it
+ *   memory=BYTES    memory, at most BYTES (a number and K, M, G or T); a put that leaves at most an
+ *                   eighth of its huge pages empty takes these pages whole, up to a seventh more
+ *   gpu             memory of the first GPU, three quarters of its free memory (gpu.h)
+ *   gpu=BYTES       the same, BYTES of it
+ *   lz4             compress the data for the stores behind it
  *   lz4=STRIDE      the same, on second differences of doubles STRIDE elements apart
  *
- * "memory=2G,file" puts to memory first and to the file when that is full;
- * "memory=2G,lz4,file" compresses only what goes to the file; "lz4,memory=2G" is
- * compressed memory. Each leaf gets a checksum. NULL is "file".
+ * "memory=2G,file" puts to memory first and to the file when that is full; "memory=2G,lz4,file"
+ * compresses only the data for the file; "lz4,memory=2G" is compressed memory. Each leaf gets a
+ * checksum. NULL is "file".
  *
- * "gpu=4G,memory=2G,file" goes without the first one where there is no GPU, or it has not
- * so much memory: that is no error, and reel_error_text(0) says why. Where gpu is the last
- * leaf, it is one.
+ * "gpu=4G,memory=2G,file" works without the first store if there is no GPU, or too little memory on
+ * it: this is not an error, and reel_error_text(0) gives the reason. If gpu is the last leaf, it is
+ * an error.
  *
  * directory: NULL is REEL_SPILL_DIR, else TMPDIR, from the environment.
  *
@@ -50,7 +50,7 @@ typedef struct reel_store reel_store;
  */
 int reel_store_open(reel_store **store, const char *description, const char *directory);
 
-/* Close a store that nobody took; what it holds is gone. NULL is allowed. */
+/* Close a store that no pool or run has taken; its contents are gone. NULL is allowed. */
 void reel_store_close(reel_store *store);
 
 #ifdef __cplusplus
