@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a program tells libreel-omp, for tools that look on: a verifier, a profiler.
+ * Events of a program that uses libreel-omp, for tools such as a verifier or a profiler.
  *
- * One observer gets events of regions, workers, phases, tasks and ordered sections, in the thread
- * that calls, before or after the library has done it, as said below; pushes, pops and loops have
- * no events. It may call what only reads (reel_lane_index(), reel_tape_bytes(), ...) on a lane that
- * the calling thread has.
+ * One observer gets events of regions, workers, phases, tasks and ordered sections, in the calling
+ * thread, before or after the library has acted, as listed below; pushes, pops and loops have no
+ * events. It may call functions that only read (reel_lane_index(), reel_tape_bytes(), ...) on a
+ * lane that the calling thread has.
  *
- * omp/verifier/ is one, which compares this with what OpenMP's runtime does.
+ * omp/verifier/ is such an observer, which compares these events with events of OpenMP's runtime.
  */
 #ifndef REEL_OBSERVE_H
 #define REEL_OBSERVE_H
@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-/* The function, and what of an event it sets besides `caller`. */
+/* The function, and the members of the event that it sets besides `caller`. */
 enum reel_event_kind {
 	REEL_EVENT_LANE_OPEN = 1,  /* reel_lane_open(), after: lane */
 	REEL_EVENT_LANE_CLOSE,     /* reel_lane_close() of a root, before: lane */
@@ -55,12 +55,12 @@ typedef struct reel_event {
 typedef void reel_observer(const reel_event *event);
 
 /*
- * Tell all events to `observer` from now on; NULL: to nobody. It is called by many threads at
- * a time, and may still be called by threads that are within a call when this returns. `size`
- * is sizeof(reel_event). Any thread. Cost where there is none: a load and a branch in each of
- * the functions above.
+ * Send all events to `observer` from now on; NULL: send none. Many threads call it at a time, and
+ * threads that are within a call when this function returns may still call it. `size` is
+ * sizeof(reel_event). Any thread. Cost without an observer: a load and a branch in each of the
+ * functions above.
  *
- * Returns 0, -EBUSY if there is another one, or -EINVAL: the caller was compiled for another
+ * Returns 0, -EBUSY if there is another observer, or -EINVAL: the caller was compiled for another
  * layout of events.
  */
 int reel_observe(reel_observer *observer, size_t size);

@@ -54,7 +54,7 @@ extern "C" {
 #endif
 
 /*
- * What a task does in the forward sweep with the variable at an address. The kind says how tasks
+ * The use of the variable at an address by a task in the forward sweep. The kind decides how tasks
  * that follow each other with the same kind at an address are reversed. Tasks of different kinds
  * are reversed in the opposite order. A task that names an address twice, with different kinds, has
  * REEL_TASK_INOUT there.
@@ -120,10 +120,10 @@ reel_lane *reel_task_reverse(reel_lane *parent);
 int64_t reel_tasks_left(const reel_lane *parent);
 
 /*
- * Ends the reverse of a task. All that was on its lane must have been popped. If a task that was
- * reversed has not ended at the next reel_task_wait_reverse(), or where the region ends, the parent
- * gets the error -EINVAL. The memory of the
- * lane goes back to the pool. Unless there is a hold, the lane is closed at the parent's next call.
+ * Ends the reverse of a task. The whole contents of its lane must have been popped. If a task that
+ * was reversed has not ended at the next reel_task_wait_reverse(), or where the region ends, the
+ * parent gets the error -EINVAL. The memory of the lane goes back to the pool. Unless there is a
+ * hold, the lane is closed at the parent's next call.
  */
 void reel_task_end(reel_lane *task);
 
@@ -161,37 +161,37 @@ void reel_task_add_float(reel_lane *task, const void *address, float *array, con
 typedef void reel_task_body(void *context, reel_lane *task);
 
 /*
- * A flag of reel_tasks_reverse(): tasks that may run in any order, one at a time, run in that of
- * one thread.
+ * A flag of reel_tasks_reverse(): tasks that may run in any order, one at a time, run in the order
+ * of one thread.
  */
 #define REEL_TASKS_IN_ORDER 1u
 
 /*
  * Calls reel_task_wait_reverse(), and reverses all tasks down to the wait before. A task is ready
- * when all later tasks that depend on it have been reversed. Outside a parallel region it has a
- * team of its own of `threads` threads. Inside a parallel region the threads of the team that wait
- * at a barrier or a taskwait run the tasks, too. With 0 threads OpenMP chooses their number, or Reel
- * takes one, if tasks that were reversed at the same place of the program were faster so; Reel does
- * not if the root has ordered sections, in checked mode, or under an observer (reel/observe.h). A
- * body that may leave by an exception needs a number of threads, since that ends the program where
- * there are several.
+ * when all later tasks that depend on it have been reversed. Outside a parallel region it starts a
+ * team of `threads` threads. Inside a parallel region the threads of the team that wait at a
+ * barrier or a taskwait also run the tasks. With 0 threads OpenMP chooses their number, or Reel
+ * takes one thread if earlier tasks from the same call site were faster with one. Reel does not do
+ * so if the root has ordered sections, in checked mode, or under an observer (reel/observe.h). If a
+ * body may leave by an exception, set `threads` to 1, since the exception ends the program if there
+ * are several threads.
  *
  * A body may reverse the tasks of its own task. It does so by this function, and the same threads
  * run these tasks; or by tasks of OpenMP, for which it waits by a taskwait or a taskgroup. A thread
  * that finds no ready task sleeps, and runs no task of OpenMP meanwhile. So a body must wait by
  * OpenMP only for its own tasks, and not for anything that another task does later.
  *
- * Exceptions. With one thread, outside of a parallel region, a body may leave by an exception of
- * C++ or by longjmp(), out of reel_tasks_reverse(), too. The tasks that have not ended are lost:
- * the parent has the error -EINVAL, and no body is called for it any more. With several threads, in
- * a parallel region, or in a body of another task an exception that leaves a body ends the program
- * with a message, as it does where it leaves a construct of OpenMP; longjmp() out of a body is an
- * error that is not noticed. So catch exceptions in the body. In the forward sweep a task that is
- * left by an exception keeps what it has pushed until then, and its reverse pops this.
+ * Exceptions. With one thread, outside of a parallel region, a body may leave by a C++ exception or
+ * by longjmp(), also out of reel_tasks_reverse(). The tasks that have not ended are lost: the
+ * parent has the error -EINVAL, and no body is called for it any more. With several threads, in a
+ * parallel region, or in a body of another task an exception that leaves a body ends the program
+ * with a message, as it does when it leaves an OpenMP construct; longjmp() out of a body is an
+ * error that is not detected. So catch exceptions in the body. In the forward sweep a task that an
+ * exception has left keeps its pushes until then, and its reverse pops them.
  *
- * With REEL_TASKS_IN_ORDER the results have the same bits for any number of threads, but for what
- * tasks of REEL_TASK_IN_SHARED add to one element: these tasks run at the same time with the flag,
- * too, and the order of their additions is that of the threads. So atomic additions
+ * With REEL_TASKS_IN_ORDER the results have the same bits for any number of threads, except for
+ * elements to which tasks of REEL_TASK_IN_SHARED add: these tasks also run at the same time with
+ * the flag, and the threads determine the order of their additions. So atomic additions
  * (reel/adjoint.h) round differently from run to run, and so do private copies whose lanes are the
  * numbers of threads. Without the flag the adjoints to which tasks of REEL_TASK_IN add depend on
  * the order of these additions. Tasks in order do not run at the same time. If many tasks read the
