@@ -17,20 +17,24 @@
  * while its budget has room. reset() and resetTo() give chunks to the pool, which keeps their
  * memory for the next recording.
  *
- * Streams of types that are not trivially copyable, as the values of a second derivative are, stay
- * CoDiPack's own; see spills<T>. What grows beside the streams is CoDiPack's, too: the adjoint
+ * Streams of types that are not trivially copyable, such as the values of a second derivative, stay
+ * in CoDiPack's own streams; see spills<T>. Data beside the streams also stays there: the adjoint
  * vector, the primal vector, the data of external functions.
  *
- * Errors. A call for which there is no room, or whose chunk a store has lost, throws a
- * std::system_error with the error of reel_parcel_open() or reel_parcel_unseal() as its code, and
- * its text in what(); also ENXIO, the default pool is refused, ENODATA, deleteData() was called,
- * EBUSY, a reset takes data away that is being evaluated, and EINVAL, positions are not in order,
- * or of data that was reset. A statement reserves its room before anything of it is stored, and is
- * not on the tape then. Each stream keeps a slab in reserve, so that a tape that was refused a
- * statement can be evaluated and reset. An evaluation that throws has evaluated a part.
+ * Errors. A call that finds no room, or whose chunk a store has lost, throws a std::system_error
+ * with the text in what(). Its code is the error of reel_parcel_open() or reel_parcel_unseal(), or
  *
- * Bytes that pushLowLevelFunction() gives room for are written before the next low-level function
- * is pushed: after that their chunk may leave memory.
+ *   ENXIO    the default pool is refused
+ *   ENODATA  deleteData() was called
+ *   EBUSY    a reset would remove data that is being evaluated
+ *   EINVAL   positions are not in order, or belong to data that was reset
+ *
+ * A statement reserves its room before any part of it is stored, so a refused statement is not on
+ * the tape. Each stream keeps a slab in reserve, so that a tape can be evaluated and reset after a
+ * refused statement. An evaluation that throws has evaluated a part.
+ *
+ * Write the bytes that pushLowLevelFunction() reserves before the next low-level function is
+ * pushed: after that their chunk may leave memory.
  *
  * Threads. As with CoDiPack's own streams one thread at a time records on a tape, resets, edits or
  * swaps it. Several threads may evaluate a tape at the same time, each with an adjoint vector of
@@ -74,8 +78,8 @@ inline std::atomic<reel_pool *> chosen_pool{nullptr};
 alignas(64) inline char no_item;
 
 /*
- * Memory for walks, a slab of each stream from its second chunk on. What one stream needs may have
- * gone to chunks of another one that were read ahead, so all streams of a tape give it together.
+ * Memory for walks, a slab of each stream from its second chunk on. Read-ahead of another stream's
+ * chunks may have used the memory that one stream needs, so all streams of a tape give it together.
  */
 class reserve {
 public:
@@ -242,8 +246,8 @@ public:
 	/* ---- Adding items ---- */
 
 	/*
-	 * Makes room for so many items that lie one after the other. Throws if there is none. Cost: a
-	 * comparison; for each chunk that of reel_parcel_open().
+	 * Makes room for `items` items that lie one after the other. Throws if there is no room.
+	 * Cost: a comparison; for each chunk the cost of reel_parcel_open().
 	 */
 	InternalPosHandle reserveItems(const std::size_t &items)
 	{
@@ -399,8 +403,8 @@ public:
 	}
 
 	/*
-	 * Calls the function with an object for each chunk, which is valid until it returns. It is a
-	 * codi::ChunkBase: what has been written to a file is read by a tape with the same chunks.
+	 * Calls the function with an object for each chunk, which is valid until it returns. It is
+	 * a codi::ChunkBase: a tape with the same chunks can read data that was written to a file.
 	 */
 	template <class Function, class... Arguments>
 	void forEachChunk(Function &function, bool recursive, Arguments &&...arguments)
@@ -437,8 +441,8 @@ private:
 		explicit chunk(const NestedPosition &at) : start(at) {}
 
 		std::unique_ptr<char, aligned_delete> ordinary; /* the memory of the first chunk */
-		std::optional<reel::parcel> parcel;             /* that of all others */
-		std::size_t used = 0; /* number of items; that of the last chunk is stream::used */
+		std::optional<reel::parcel> parcel;             /* memory of each other chunk */
+		std::size_t used = 0; /* number of items; for the last chunk see stream::used */
 		std::size_t room = 0; /* number of items for which there is memory */
 		unsigned users = 0;   /* number of walks that have it in memory */
 		bool has_changed = false; /* since it was brought to memory, for certain */
@@ -618,7 +622,7 @@ private:
 			which.parcel.emplace(pool, columns::bytes_of(which.room));
 	}
 
-	/* Memory again for what deleteData() has taken away. */
+	/* Allocates memory again that deleteData() has freed. */
 	void allocate_again(std::size_t index)
 	{
 		std::lock_guard<std::mutex> lock(mutex);
@@ -741,7 +745,7 @@ private:
 		set_used(index, used_of(index));
 	}
 
-	/* For walks, of which each gives up what it uses. */
+	/* For walks. Each walk gives up the chunks that it uses. */
 	pointers use(std::size_t index, bool changes)
 	{
 		std::lock_guard<std::mutex> lock(mutex);
@@ -756,8 +760,8 @@ private:
 	}
 
 	/*
-	 * Whoever evaluates a tape may change it: CoDiPack's functions get pointers to write through, so
-	 * a chunk that is sealed is compared with its copy. One that is kept is sealed later.
+	 * An evaluation may change a tape: CoDiPack's functions get pointers to write through, so a
+	 * chunk that is sealed is compared with its copy. One that is kept is sealed later.
 	 */
 	void give_up(std::size_t index, bool keeps)
 	{
@@ -812,7 +816,10 @@ private:
 
 	/* ---- Erased positions ---- */
 
-	/* Where a position at or behind `end` is after what lies between both was erased. */
+	/*
+	 * Returns the place of a position at or behind `end` after the data from `start` to `end`
+	 * was erased.
+	 */
 	static Position after_erasing(Position position, const Position &start, const Position &end)
 	{
 		if (position.chunk == end.chunk)
@@ -825,7 +832,7 @@ private:
 		return position;
 	}
 
-	/* The nested data's positions have moved if that was erased, too. */
+	/* The positions of the nested data have moved if it was also erased. */
 	void close_between(const Position &start, const Position &end, bool recursive)
 	{
 		const auto first = chunks.begin() + static_cast<std::ptrdiff_t>(start.chunk) + 1;
@@ -925,9 +932,9 @@ private:
 	}
 
 	/*
-	 * Calls the function for what of all streams lies in one chunk each. Arguments are those of the
-	 * outer streams: positions between which the function counts, and columns. Inlined, so that
-	 * what it counts by reference can be in registers.
+	 * Calls the function for ranges that lie in one chunk of each stream. Arguments come from
+	 * the outer streams: positions between which the function counts, and columns. Inlined, so
+	 * that its counters, passed by reference, can be in registers.
 	 */
 	template <bool forward, int depth, class Function, class... Arguments>
 	REEL_INLINE_MEMBER void run(walk &walked, const Position &from, const Position &end,

@@ -12,24 +12,24 @@
  *				enzyme_checkpoint_region, u, sizeof u, u);
  *
  * Loops that are annotated need no change of their source, if no file of the program includes
- * Enzyme's header: the program is linked with -lreel-enzyme, which has the function that Enzyme asks
- * for the scheme (__enzyme_checkpoint_builtin), and REEL_ENZYME=binomial:30 in the environment says
- * the plan. A file with the header brings a function of its own, which wins.
+ * Enzyme's header: the program is linked with -lreel-enzyme, which has the function that Enzyme
+ * asks for the scheme (__enzyme_checkpoint_builtin), and REEL_ENZYME=binomial:30 in the environment
+ * selects the plan. A file with the header has its own function, which takes precedence.
  *
  * The tables have the layout that Enzyme's header gives EnzymeCheckpointScheme in version 1. That
- * header is not needed to compile this one. Regions of 24 and of 40 bytes are told apart by the sum
- * of their sizes.
+ * header is not needed to compile this one. The sum of their sizes distinguishes regions of 24 and
+ * of 40 bytes.
  *
- * Errors. Enzyme asks for no error code. What goes wrong is one line on stderr, and the next action
- * is the scheme's error, at which Enzyme ends the program (a trap: SIGILL). Where a state cannot be
- * given back and no action would come before it is used, the program is aborted (SIGABRT). No
- * derivative comes of a wrong state.
+ * Errors. Enzyme asks for no error code. An error is reported in one line on stderr, and the next
+ * action is the scheme's error, at which Enzyme ends the program (a trap: SIGILL). If a state
+ * cannot be restored and no action comes before its use, the program is aborted (SIGABRT). No
+ * derivative is computed from a wrong state.
  *
- * Enzyme passes -1 for an unknown end, so a `for` whose bounds give -1 steps is taken for such a
+ * Enzyme passes -1 for an unknown end, so a `for` whose bounds give -1 steps is treated as such a
  * loop. A number below -1 is a loop without steps.
  *
- * Threads. Each loop that runs has a run of its own, and loops may be nested. Options are only read,
- * but for `stats`: loops that end at the same time have options of their own then.
+ * Threads. Each loop that runs has a run of its own, and loops may be nested. Options are only
+ * read, except for `stats`: loops that end at the same time need separate options for it.
  */
 #ifndef REEL_ENZYME_H
 #define REEL_ENZYME_H
@@ -46,21 +46,24 @@ extern "C" {
 /* All zero, or NULL, is sensible. It outlives the loop. */
 struct reel_enzyme_options {
 	/*
-	 * "PLANNER:SLOTS", "PLANNER:SLOTS:MORE" (reel/run.h): how many states are kept in memory, and
-	 * for multistage and hierarchical how many more in the store; for two-level and periodic
-	 * MORE is the number of steps between states in the store, for as many as it takes. "all"
-	 * keeps the state before each step. Two more states, of the loop's end, are kept besides.
-	 * online, two-level, periodic and all are for loops whose end is not known, too.
-	 * NULL: REEL_ENZYME in the environment, where binomial is online for such a loop; without
-	 * it binomial with as many slots as the square root of the number of steps, or online:30.
-	 * store-all and mixed are refused, since Enzyme keeps the tape of one step only.
+	 * "PLANNER:SLOTS", "PLANNER:SLOTS:MORE" (reel/run.h): SLOTS is the number of states in
+	 * memory. For multistage and hierarchical MORE is the number of additional states in the
+	 * store; for two-level and periodic it is the number of steps between states in the store,
+	 * whose number has no limit. "all" keeps the state before each step. Two more states, at
+	 * the loop's end, are also kept. online, two-level, periodic and all also serve loops whose
+	 * end is not known. NULL: REEL_ENZYME in the environment, where binomial means online for
+	 * such a loop; without it binomial with the square root of the number of steps as slots, or
+	 * online:30. store-all and mixed are refused, since Enzyme keeps the tape of one step only.
 	 */
 	const char *plan;
-	/* Where states in memory are, and leave it if it has a store. NULL: the default pool. */
+	/*
+	 * The pool of states in memory, which leave memory if the pool has a store. NULL: the
+	 * default pool.
+	 */
 	reel_pool *pool;
 	/* For plans with states in a store (reel_store_open()). NULL: REEL_STORE, or else "file". */
 	const char *store, *directory;
-	/* Gets the statistics of the loop that has ended last. NULL: they are dropped. */
+	/* Receives the statistics of the loop that ended last. NULL: they are dropped. */
 	struct reel_run_stats *stats;
 	/*
 	 * Copies regions of an address space that is not 0, as of a GPU: to the region or from it.
@@ -69,14 +72,17 @@ struct reel_enzyme_options {
 	int (*copy)(void *context, void *to, const void *from, size_t bytes, uint32_t space,
 		    int to_region);
 	/*
-	 * Of reel_enzyme_env_scheme: the program saves the state itself, `state_bytes` of it, and
+	 * For reel_enzyme_env_scheme: the program itself saves the state, `state_bytes` bytes, and
 	 * loads it again, from the arguments of the step after its number, each followed by its
 	 * shadow if it has one. They return 0 or an error below 0.
 	 */
 	size_t state_bytes;
 	int (*save)(void *context, const void *env, void *snapshot);
 	int (*load)(void *context, void *env, const void *snapshot);
-	/* Told once for each loop what the step accesses, as Enzyme describes it. May be NULL. */
+	/*
+	 * Called once for each loop with the accesses of the step, as Enzyme describes them. May be
+	 * NULL.
+	 */
 	void (*set_paths)(void *context, const int64_t *paths, uint64_t n);
 	void *context;
 	/* For options to come: all 0. */
