@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reel for C++14 and later: owners that close what they opened, and exceptions for what fails.
+ * Reel for C++14 and later: owners, which close what they opened, and exceptions for errors.
  *
  *	#include <reel.hpp>                  -fopenmp, pkg-config --cflags --libs reel-omp
  *
@@ -16,18 +16,18 @@
  *		x_bar[i] *= std::cos(x_i) * a[i];
  *	});
  *
- * Each member is one call of the function of C with the same name, whose header is its manual. For
- * other calls each owner converts to its pointer of C: reel_tape_hold(tape), reel_lane_bytes(root).
- * Not for those that close it, as reel_lane_freeze() does: an owner closes what it has opened.
+ * Each member is one call of the C function with the same name, whose header is the manual. For
+ * other calls each owner converts to its C pointer: reel_tape_hold(tape), reel_lane_bytes(root). Do
+ * not use this for functions that close it, such as reel_lane_freeze(): the owner closes it.
  *
  * Owners (pool, tape, root, plan, run, parcel) are moved, not copied. A tape that was moved from is
- * an empty one of the default pool; the members of another owner throw EINVAL then. A destructor
- * closes, and throws nothing: a pool whose tapes are still open, and a parcel that is pinned, stay
- * open. So declare a pool before what is on it; nullptr is the default pool.
+ * an empty tape on the default pool; members of any other such owner throw EINVAL. A destructor
+ * closes, and throws nothing: a pool whose tapes are still open, and a pinned parcel, stay open. So
+ * declare a pool before its tapes and parcels; nullptr is the default pool.
  *
- * Exceptions. What returns an error in C throws a std::system_error with this error as its code, of
- * std::generic_category(), and reel_error_text() in its what(). Pushes and pops do not throw: their
- * errors stick, and check() throws them when a loop has ended.
+ * Exceptions. A call that returns an error in C throws a std::system_error with this error as its
+ * code, of std::generic_category(), and reel_error_text() in its what(). Pushes and pops do not
+ * throw: their errors stick, and check() throws them at the end of a loop.
  */
 #ifndef REEL_HPP
 #define REEL_HPP
@@ -45,7 +45,7 @@
 
 namespace reel {
 
-/* Throws what a function of C has returned, if it is below 0; otherwise returns it. */
+/* Throws the result of a C function, if it is below 0; otherwise returns it. */
 inline int check(int error, const char *what = nullptr)
 {
 	if (error < 0)
@@ -246,7 +246,7 @@ public:
 	    const reel_run_options &options = reel_run_options())
 		: owner(reel_run_open, detail::given(plan), &model, &options) {}
 
-	/* These return 0, or what a callback returned above 0. */
+	/* These return 0, or the result of a callback above 0. */
 	int forward(void *context, void *state)
 	{
 		return check(reel_run_forward(own(), context, state));
