@@ -179,6 +179,7 @@ dist_check_SCRIPTS += \
 	%D%/omp/t-omp-cplusplus.sh \
 	%D%/omp/t-region-statements.sh \
 	%D%/dropin/t-enzyme-languages.sh $(compiles) $(one_thread) \
+	%D%/dropin/t-plan-texts.sh $(compiles) $(one_thread) \
 	%D%/dropin/t-fortran.sh $(compiles) $(one_thread) \
 	%D%/source/t-guide.sh $(compiles) \
 	%D%/fuzz/t-fuzz.sh \

@@ -79,6 +79,24 @@ checkpoints() {
 	same -ts_trajectory_stride 8 -ts_trajectory_max_cps_ram 3 -ts_trajectory_reel_directory "$PWD"
 }
 
+# predicted PLAN-OPTIONS OPTION...: the plan is what `reel plan` says of it.
+predicted() {
+	plan=$1
+	shift
+	run $program -dll_append "$PWD/libreel-petsc.so" -ts_trajectory_type reel -ts_trajectory_view \
+		-ts_trajectory_reel_directory "$PWD" "$@" &&
+		sed -nE 's/^ *plan: ([a-z-]*),.*/planner \1/p
+			s/^ *checkpoints were stored ([0-9]+) and loaded ([0-9]+) times, on disk ([0-9]+) and ([0-9]+)$/\1 \2 \3 \4/p' out >seen
+	"$BUILD_DIR/tools/reel" plan --steps "$(sed -nE 's/^ *steps: ([0-9]+)$/\1/p' out)" $plan | awk '
+		{ count[$1] = $2 }
+		END { print "planner", count["planner:"]
+			print count["memory_stores:"] + count["disk_stores:"], count["memory_loads:"] + count["disk_loads:"], \
+				count["disk_stores:"] + 0, count["disk_loads:"] + 0 }' >expected
+	cmp -s expected seen
+	ok $? "$name: reel plan $plan predicts what runs by $*"
+	diff expected seen | sed 's/^/#   /'
+}
+
 # resumed OPTION...: killed in either sweep, before step $killed and others, and started again.
 resumed() {
 	set -- "$@" -ts_trajectory_reel_restart "$PWD/restart" -ts_trajectory_reel_restart_seconds 1e-9
@@ -258,6 +276,12 @@ for build in $builds; do
 		-ts_trajectory_reel_planner mixed
 	wanted 1 -ts_adapt_type none
 	same -ts_trajectory_stride 100000 -ts_trajectory_reel_directory "$PWD"
+	predicted '--slots 5' -ts_trajectory_max_cps_ram 5
+	predicted '--slots 3 --disk-slots 4' -ts_trajectory_max_cps_ram 3 -ts_trajectory_max_cps_disk 4
+	predicted '--slots 3 --disk-slots 1000000 --period 8' -ts_trajectory_max_cps_ram 3 -ts_trajectory_stride 8
+	for plan in binomial binomial:7 multistage:2:6 hierarchical:2:5 two-level:3:10 periodic:3:7 disk-revolve:3 all; do
+		predicted "--planner $plan" -ts_trajectory_reel_planner $plan
+	done
 	refused 'there is no such planner' -ts_trajectory_reel_planner nosuch
 	refused 'name the planner alone' -ts_adapt_type none -ts_trajectory_max_cps_ram 3 -ts_trajectory_reel_planner binomial:4
 	refused 'reel_budget.* budget "much": it must be bytes' -ts_trajectory_reel_budget much

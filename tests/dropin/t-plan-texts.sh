@@ -1,0 +1,131 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What `reel plan` predicts of a text is what a loop of Enzyme and one of Python run by that text; t-petsc.sh says so of
+# PETSc. Of a text that is empty the program has the default plan.
+. "$SOURCE_DIR/tests/tap/tap.sh"
+
+texts="'' binomial:5 multistage:2:6 hierarchical:2:5 two-level:3:10 periodic:3:7 disk-revolve:3 all"
+counted='advances|(memory|disk)_(stores|loads)'
+
+# predicted STEPS TEXT
+predicted() {
+	"$BUILD_DIR/tools/reel" plan --steps "$1" ${2:+--planner "$2"} --json |
+		sed -nE 's/^ *"('"$counted"')": ([0-9]+),?$/\1 \4/p'
+}
+
+# runs_so WHAT TEXT COMMAND...: the command prints what it has run.
+runs_so() {
+	what=$1 text=$2
+	shift 2
+	for steps in 1 2 30 101; do
+		predicted $steps "$text" >>expected
+		"$@" $steps >>seen 2>>messages || echo failed >>seen
+	done
+	[ -s expected ] && cmp -s expected seen
+	ok $? "$what: ${text:-the default}"
+	diff expected seen | sed 's/^/#   /' | head -n 10
+	[ ! -s messages ] || sed 's/^/#   /' messages
+	rm -f expected seen messages
+}
+
+cat >loop.c <<'END'
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "helpers/enzyme-driver.h"
+
+static double x;
+
+static void step(void *program, int64_t number)
+{
+	(void)program;
+	x += (double)number;
+}
+
+static struct region region = {.data = &x, .bytes = sizeof x};
+static struct driver driver;
+
+static void store(void *program, int64_t slot, int64_t number)
+{
+	(void)program;
+	driver.table->store(driver.scheme, slot, number, &region, 1);
+}
+
+static void restore(void *program, int64_t slot, int64_t number)
+{
+	(void)program;
+	driver.table->restore(driver.scheme, slot, number, &region, 1);
+}
+
+/* Arguments: the number of tiers, and the number of steps. */
+int main(int count, char **words)
+{
+	static const char *const tiers[] = {"memory", "disk"};
+	struct reel_run_stats stats;
+	struct reel_enzyme_options options = {.stats = &stats, .store = "memory=4M"};
+	bool is_done;
+
+	driver = (struct driver){.table = &reel_enzyme_scheme, .options = &options, .bytes = sizeof x,
+				 .steps = atoi(words[count - 1]), .step = step, .turn = step,
+				 .store = store, .restore = restore};
+	is_done = driver_forward(&driver) == FIRSTUTURN && driver_reverse(&driver) == DONE;
+	driver.table->finalize(driver.scheme);
+	printf("advances %" PRId64 "\n", driver.forward_steps - 1);
+	for (int t = 0; t < atoi(words[1]); t++)
+		printf("%s_stores %" PRIu64 "\n%s_loads %" PRIu64 "\n", tiers[t], stats.stores[t], tiers[t],
+		       stats.loads[t]);
+	return !is_done;
+}
+END
+cat >loop.py <<'END'
+import sys
+
+import numpy
+import reel
+
+text, steps = sys.argv[1] or None, int(sys.argv[2])
+x = numpy.zeros(1)
+plan = reel.Plan(text, steps)
+with reel.Run(plan, x, stores=[None, "memory=4M"][:len(plan.tiers)]) as run:
+    for step in run:
+        pass
+    stats = run.stats()
+print("advances", stats["advanced"])
+for tier, stores, loads in list(zip(("memory", "disk"), stats["stores"], stats["loads"]))[:len(plan.tiers)]:
+    print(f"{tier}_stores {stores}\n{tier}_loads {loads}")
+END
+
+# with_plan TEXT COMMAND...: in the environment.
+with_plan() {
+	text=$1
+	shift
+	REEL_ENZYME=$text "$@"
+}
+
+# tiers_of TEXT
+tiers_of() {
+	case $1 in '' | binomial*) echo 1 ;; *) echo 2 ;; esac
+}
+
+case $CFLAGS in *-fsanitize*) skip_all 'the interpreter has no sanitizer' ;; esac
+if [ -e "$BUILD_DIR/.libs/libreel-enzyme.so" ] && $CC $CFLAGS -std=c11 -I"$SOURCE_DIR/include" -I"$SOURCE_DIR/tests" \
+	-o loop loop.c -L"$BUILD_DIR/.libs" -Wl,-rpath,"$BUILD_DIR/.libs" -lreel-enzyme -lreel; then
+	eval "set -- $texts"
+	for text; do
+		runs_so Enzyme "$text" with_plan "$text" ./loop "$(tiers_of "$text")"
+	done
+else
+	skip 'Enzyme: there is no shared library, or no program'
+fi
+
+export PYTHONPATH="$SOURCE_DIR/python" REEL_LIBRARY="$BUILD_DIR/.libs/libreel.so.0" PYTHONDONTWRITEBYTECODE=1
+if [ -e "$REEL_LIBRARY" ] && /usr/bin/python3 -c 'import numpy' 2>/dev/null; then
+	eval "set -- $texts"
+	for text; do
+		runs_so Python "$text" /usr/bin/python3 loop.py "$text"
+	done
+else
+	skip 'Python: there is no shared library, or no numpy'
+fi
+end
