@@ -2,7 +2,7 @@
 /*
  * Tapes that are reversed more than once: the same stretch again and again (replay), or by any
  * number of threads at the same time (recordings), for example one for each of several objectives;
- * and tapes that another thread goes on with.
+ * and the hand-over of a tape to another thread.
  *
  *	reel_recording *recording;
  *
