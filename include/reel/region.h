@@ -26,20 +26,20 @@
  *	error = reel_lane_error(root);
  *	reel_lane_close(root);
  *
- * Lanes. A lane is one thread's part of a region: a tape for values, and notes about what OpenMP
- * decided. The reverse sweep reverses lanes, not threads. It may have more threads than the forward
- * sweep had, fewer, or one: each thread takes the next free lane. The values of a lane are popped
- * in the reverse order of its pushes, and a gradient depends on this order only. So the gradient
- * has the same bits for any number of threads, if different lanes add to different adjoints, or add
- * by reel/adjoint.h with private copies.
+ * Lanes. A lane is one thread's part of a region: a tape for values, and notes about the decisions
+ * of OpenMP. The reverse sweep reverses lanes, not threads. It may have more threads than the
+ * forward sweep had, fewer, or one: each thread takes the next free lane. The values of a lane are
+ * popped in the reverse order of its pushes, and a gradient depends on this order only. So the
+ * gradient has the same bits for any number of threads, if different lanes add to different
+ * adjoints, or add by reel/adjoint.h with private copies.
  *
  * The parent of a lane is the lane in which its region began: the root, or for a nested region
  * another lane. Lanes stay open between regions, so a program with a region in each time step has
  * one tape for each lane.
  *
- * Phases. A barrier ends a phase. The reverse sweep reverses all lanes of a phase, then those of
- * the phase before. REEL_REGION() has a worker for each thread, and reel_worker_barrier() is the
- * barrier (reel/worker.h).
+ * Phases. A barrier ends a phase. The reverse sweep reverses all lanes of a phase, then all lanes
+ * of the previous phase. REEL_REGION() has a worker for each thread, and the barrier is
+ * reel_worker_barrier() (reel/worker.h).
  *
  * Notes, and their size on a lane that recorded something:
  *
@@ -57,28 +57,28 @@
  * Threads. The thread that owns the parent begins, reverses and ends a region. A lane belongs to
  * the thread that took it, until this thread asks for its next lane. In the next phase another
  * thread may take the lane. If OpenMP cancels the parallel region (`cancel parallel`) while threads
- * wait in it for the others, at a barrier of Reel's or for a turn, their waits end within some
- * hundredths of a second, and the region is -EINVAL. If a thread ends its part of a region before a
- * barrier of Reel's at which the others wait, as REEL_REGION() and reel_worker_end() tell, the region
- * is -EINVAL, too. A thread that ends otherwise in a region (pthread_cancel) never reaches its
- * barrier, and the other threads wait there for ever, as they do at a barrier of OpenMP.
+ * wait in it for the others, at a Reel barrier or for a turn, their waits end within some
+ * hundredths of a second, and the region has the error -EINVAL. The region also has this error if a
+ * thread ends its part of the region, by REEL_REGION() or reel_worker_end(), before a Reel barrier
+ * at which the others wait. A thread that ends otherwise in a region (pthread_cancel) never reaches
+ * its barrier, and the other threads wait there for ever, as at an OpenMP barrier.
  *
- * Errors are sticky, as those of tapes. A lane with an error pops all ones (quiet NaNs), and
+ * Errors are sticky, as for tapes. A lane with an error pops all ones (quiet NaNs), and
  * reel_region_end() returns the error. If there is no memory for a lane, the lane has an error or
- * is not given out. If there is no memory for a region, it gives out no lane. Nobody runs the loop
- * iterations of such lanes, in the forward sweep either, so check what reel_region_end() returns
- * after both sweeps. None of these functions returns NULL.
+ * is not given out. If there is no memory for a region, it gives out no lane. No thread runs the
+ * loop iterations of such lanes, not even in the forward sweep, so test the result of
+ * reel_region_end() after both sweeps. None of these functions returns NULL.
  *
- * Exceptions. An exception of C++ may not leave a parallel region of OpenMP, and a thread that
- * catches one in the region has left its lane in the middle. If it was in a loop, the lane has the
- * error -EINVAL. If it was not, the lane counts as left early, and the reverse sweep comes to what
- * was recorded until then. So catch exceptions in the loop's body, where the iteration can be
- * completed, or give the gradient up. If an exception or longjmp() skips reel_region_end(), the
- * next region of the parent is -EINVAL. The thread still has to come to all barriers of the region.
+ * Exceptions. A C++ exception may not leave a parallel region of OpenMP, and a thread that catches
+ * an exception in the region has left its lane in the middle. In a loop, this gives the lane the
+ * error -EINVAL. Outside a loop, the lane counts as left early, and the reverse sweep reverses its
+ * records until then. So catch exceptions in the loop's body, where the iteration can be completed,
+ * or give up the gradient. If an exception or longjmp() skips reel_region_end(), the next region of
+ * the parent has the error -EINVAL. The thread must still reach all barriers of the region.
  *
- * Checked mode (REEL_CHECKED of a root, of the pool, or of the environment) does more than for
+ * Checked mode (REEL_CHECKED of a root, of the pool, or in the environment) does more than for
  * tapes: it notes and compares the bounds of static loops, and if a thread uses a lane that it has
- * not taken, reports both places. A root fixes the mode when it opens, for all lanes in it.
+ * not taken, it reports both places. A root fixes the mode when it opens, for all lanes in it.
  */
 #ifndef REEL_REGION_H
 #define REEL_REGION_H
@@ -101,9 +101,9 @@ extern "C" {
 int reel_lane_open(reel_lane **lane, reel_pool *pool, unsigned flags);
 
 /*
- * Closes a root and all lanes in it, and drops what they recorded. NULL is allowed. In checked mode
- * it reports -EBADMSG to the error handler if a reverse sweep was begun after the last recording
- * and has left something behind, unless there is an error already, or a hold is open.
+ * Closes a root and all lanes in it, and drops their records. NULL is allowed. In checked mode it
+ * reports -EBADMSG to the error handler if a reverse sweep was begun after the last recording and
+ * has not reversed everything, unless there is an error already, or a hold is open.
  */
 void reel_lane_close(reel_lane *lane);
 
@@ -117,9 +117,9 @@ int reel_lane_index(const reel_lane *lane);
 int reel_lane_count(const reel_lane *lane);
 
 /*
- * The sticky error of the lane, or else of the first lane in it that has one, or 0. The errors of
+ * The sticky error of the lane, or else of the first lane in it with an error, or 0. The errors of
  * reel_tape_error(), and
- *   -EBADMSG   the reverse sweep does not mirror what was recorded
+ *   -EBADMSG   the reverse sweep does not mirror the recording
  *   -EDEADLK   a region with ordered sections has fewer threads than lanes, or all lanes wait for
  *              turns: see reel_ordered
  *   -EINVAL    a region, loop or phase is out of place
@@ -136,8 +136,8 @@ uint64_t reel_lane_bytes(const reel_lane *lane);
 uint64_t reel_lane_note_bytes(const reel_lane *lane);
 
 /*
- * Replay, as reel_tape_hold(), reel_tape_replay() and reel_tape_release() do it for a tape, for the
- * lane and all lanes in it. Not within a region of the lane.
+ * Replay of the lane and all lanes in it, like reel_tape_hold(), reel_tape_replay() and
+ * reel_tape_release() for a tape. Not within a region of the lane.
  *
  * Returns 0, or the first error, which sticks. If a hold is refused, none of the lanes is held by
  * it.
@@ -149,22 +149,22 @@ int reel_lane_release(reel_lane *lane);
 /* ---- Recordings ---------------------------------------------------------------- */
 
 /*
- * A recording of lanes is what a frozen root recorded, for any number of readers at the same time
- * (reel/recording.h). A reader is a root that has recorded all this. A team reverses, holds and
+ * A recording of lanes is the recording of a frozen root, for any number of readers at the same
+ * time (reel/recording.h). A reader acts as a root with this recording. A team reverses, holds and
  * replays the regions of its reader as usual, while other teams reverse other readers.
  */
 typedef struct reel_lane_recording reel_lane_recording;
 
 /*
  * Makes a recording of a root, and closes the root. Each struct reel_ordered that the root used
- * stays where it is, unchanged, as long as there are readers: a reader counts in a copy of its own.
+ * must keep its address, unchanged, as long as there are readers: a reader counts in its own copy.
  *
- * Returns 0. If it returns one of these errors, the root is as it was:
+ * Returns 0. If it returns one of these errors, the root is unchanged:
  *   -EINVAL   the lane is no root, or a region has not ended
  *   -EBUSY    a hold is open
  *   -ENOTSUP  a lane has tasks (reel/task.h), which can be reversed only once
  *   the error of a lane
- * If it returns -ENOMEM, what was recorded is lost, and the root has this error.
+ * If it returns -ENOMEM, the recording is lost, and the root has this error.
  *
  * Cost: O(lanes + slabs).
  */
@@ -216,7 +216,7 @@ REEL_ALWAYS_INLINE reel_chunking reel_guided(int64_t chunk)
 	return chunking;
 }
 
-/* A lane's part of a loop. Its present chunk is first <= i < end. */
+/* A lane's part of a loop. Its current chunk is first <= i < end. */
 typedef struct reel_loop {
 	int64_t first, end;
 	/* The library's own. */
@@ -229,8 +229,8 @@ typedef struct reel_loop {
 } reel_loop;
 
 /*
- * Begins the lane's part of a loop over low <= i < high. As with loops of OpenMP, all lanes of a
- * region come to the same loops in the same order. There is no barrier at the end, and loops of one
+ * Begins the lane's part of a loop over low <= i < high. As with OpenMP loops, all lanes of a
+ * region reach the same loops in the same order. There is no barrier at the end, and loops of one
  * lane do not nest.
  */
 reel_loop reel_loop_begin(reel_lane *lane, reel_chunking chunking, int64_t low, int64_t high);
@@ -245,10 +245,10 @@ bool reel_loop_next(reel_loop *loop);
 
 /*
  * Leaves the loop before its end. Needed in the forward sweep before a break or a return. The lane
- * has run the iterations below `end` of its present chunk. Other lanes still take free chunks,
- * until a lane that has stopped comes to the next dynamic, guided or single loop of the region.
- * From then on nobody runs them. If the other lanes have to run all chunks, put a barrier before
- * that loop. The reverse sweep reverses the iterations that were run.
+ * has run the iterations below `end` of its current chunk. Other lanes still take free chunks,
+ * until a lane that has stopped reaches the next dynamic, guided or single loop of the region. From
+ * then on no lane runs them. If the other lanes have to run all chunks, put a barrier before that
+ * loop. The reverse sweep reverses the iterations that were run.
  */
 void reel_loop_stop(reel_loop *loop, int64_t end);
 
@@ -257,9 +257,9 @@ void reel_loop_stop(reel_loop *loop, int64_t end);
  * backwards. `continue` is allowed. A break is -EINVAL; in the forward sweep reel_loop_stop() of
  * i_loop, the loop of REEL_FOR over i, comes before it.
  *
- * If `type` does not hold both bounds, as an unsigned char does not hold 256, the loop runs no
- * iteration, and the lane has the error -EOVERFLOW. Constant bounds are an error of the compiler
- * then, of GNU's and of LLVM's from 14 on.
+ * If `type` cannot hold both bounds, as an unsigned char cannot hold 256, the loop runs no
+ * iteration, and the lane has the error -EOVERFLOW. With constant bounds GCC, and Clang from 14 on,
+ * report this at compile time.
  */
 #define REEL_FOR(lane, type, i, low, high, chunking)                                       \
 	for (reel_loop i##_loop = reel_loop_begin(lane, chunking, low, high),              \
@@ -297,9 +297,9 @@ void reel_index_type_does_not_hold_the_bounds(void)
 reel_loop *reel_loop_refuse(reel_loop *loop);
 
 /*
- * The first lane that comes to REEL_SINGLE(lane) { ... } runs it, and the same lane runs
+ * The first lane that reaches REEL_SINGLE(lane) { ... } runs it, and the same lane runs
  * REEL_SINGLE_REVERSE(lane) { ... } in the reverse sweep. There is no barrier. It is a dynamic loop
- * of one iteration with the name `reel_single`: all lanes come to it, and a break or a return needs
+ * of one iteration with the name `reel_single`: all lanes reach it, and a break or a return needs
  * reel_loop_stop() before it.
  */
 #define REEL_SINGLE(lane)                                                                          \
@@ -313,10 +313,10 @@ reel_loop *reel_loop_refuse(reel_loop *loop);
 /* ---- Ordered sections: critical, locks, ordered -------------------------------------- */
 
 /*
- * The order in which lanes came to a critical section, or got a lock. The program has one struct
- * for each critical section, or lock, and each root. It is all zero at first. It stays where it is
- * from the forward sweep to the end of the reverse sweep, and to the end of all holds in which it
- * is used: they replay it, too.
+ * The order in which lanes entered a critical section, or acquired a lock. The program has one
+ * struct for each critical section, or lock, and each root. It is all zero at first. It must keep
+ * its address from the forward sweep to the end of the reverse sweep, and to the end of all holds
+ * in which it is used: they also replay it.
  *
  *	#pragma omp critical                        forward sweep
  *	{
@@ -334,15 +334,16 @@ reel_loop *reel_loop_refuse(reel_loop *loop);
  * its parent has the error -EDEADLK, which cannot be cleared. If the adjoints of a section commute,
  * it needs no order: use a critical section in both sweeps.
  *
- * Mistakes: a lane that waits for a turn before it has ended its turn in the same section, that
- * ends a turn it does not have, or that is given back with a turn, gets the error -EINVAL, which
- * ends the waits of all lanes of the root. So does a lane that notes a turn in a struct in which
- * another root has turns that are not reversed. A lane has at most 8 turns at a time.
+ * Mistakes: a lane gets the error -EINVAL, which ends the waits of all lanes of the root, if it
+ * waits for a turn before it has ended its turn in the same section, ends a turn that it does not
+ * have, is given back with a turn, or notes a turn in a struct in which another root has turns that
+ * are not reversed. A lane has at most 8 turns at a time.
  *
- * If no lane of the root can go on, since each one waits for a turn or has ended its phase, all
- * waits end with -EDEADLK: a turn or a phase did not end, or inner lanes, or tasks of
- * reel_tasks_reverse(), wait for turns of others that have no thread. This is not seen while lanes
- * wait in tasks that OpenMP runs in the reverse sweep: nobody knows which one it runs next.
+ * If no lane of the root can make progress, since each lane waits for a turn or has ended its
+ * phase, all waits end with -EDEADLK: a turn or a phase did not end, or inner lanes, or tasks of
+ * reel_tasks_reverse(), wait for turns of lanes without a thread. This is not detected while lanes
+ * wait in tasks that OpenMP runs in the reverse sweep, since Reel does not know which task runs
+ * next.
  */
 typedef struct reel_ordered {
 #ifdef __cplusplus
@@ -358,7 +359,7 @@ void reel_ordered_note(reel_lane *lane, reel_ordered *order);
 
 /*
  * reel_ordered_await() waits until all later turns have been reversed; reel_ordered_done() lets the
- * turn before begin. A thread that waits soon yields, then sleeps.
+ * previous turn begin. A waiting thread soon yields, then sleeps.
  */
 void reel_ordered_await(reel_lane *lane, reel_ordered *order);
 void reel_ordered_done(reel_lane *lane, reel_ordered *order);
@@ -367,9 +368,9 @@ void reel_ordered_done(reel_lane *lane, reel_ordered *order);
 
 /*
  * Regions as statements. Each begins a region, or its reverse, in the parent, runs the statement
- * that follows in a team of OpenMP's, and ends the region. The errors stay in the lanes:
- * reel_lane_error() of the root tells of them all. Without OpenMP the same source runs in one
- * thread.
+ * that follows in an OpenMP team, and ends the region. The errors stay in the lanes:
+ * reel_lane_error() of the root returns the first of them. Without OpenMP the same source runs in
+ * one thread.
  *
  *	REEL_PARALLEL(parent, lane) { ... }                 in each lane of a region
  *	REEL_PARALLEL_REVERSE(parent, lane) { ... }
@@ -385,14 +386,15 @@ void reel_ordered_done(reel_lane *lane, reel_ordered *order);
  *	REEL_REGION_WITH(parent, worker, lanes, threads, clauses) { ... }
  *	REEL_REGION_REVERSE_WITH(parent, worker, threads, clauses) { ... }
  *
- * `lane` and `worker` name variables, a reel_lane * and a reel_worker. The number of lanes is that
- * of reel_region_begin(); in REEL_PARALLEL_FOR it is the number of threads that OpenMP gives. With 0
- * threads, and in statements that have no such argument, reel_region_choose_threads() chooses
- * OpenMP's number or 1. The reverse of a region with ordered sections has a thread for each lane.
+ * `lane` and `worker` name variables, a reel_lane * and a reel_worker. The number of lanes is
+ * passed to reel_region_begin(); in REEL_PARALLEL_FOR it is the number of threads that OpenMP
+ * gives. With 0 threads, and in statements that have no such argument, reel_region_choose_threads()
+ * chooses OpenMP's number or 1. The reverse of a region with ordered sections has a thread for each
+ * lane.
  *
- * Clauses are those of `omp parallel`, as in if(n > 1000) firstprivate(a, b), and may be left empty.
- * The clause reduction adds up in an order that depends on the number of threads: give this number
- * too, or use reel/reduction.h, for the same bits each time.
+ * Clauses are those of `omp parallel`, as in if(n > 1000) firstprivate(a, b), and may be left
+ * empty. The clause reduction adds up in an order that depends on the number of threads: also set
+ * this number, or use reel/reduction.h, for the same bits each time.
  *
  * In the statement of a lane `break` and `continue` end the lane's part of the phase. In the
  * statement of a region they end the thread's part of the region, by reel_worker_end(). In one of
