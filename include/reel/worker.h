@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Workers: parallel regions as calls, for threads that a program or a runtime makes itself, and for
- * tools. The statements of reel/region.h, which says what lanes and regions are, consist of these calls.
+ * tools. The statements of reel/region.h consist of these calls; that header explains lanes and
+ * regions.
  *
  * REEL_PARALLEL(root, lane) of reel/region.h is short for
  *
@@ -15,8 +16,8 @@
  *	}
  *	error = reel_region_end(region);
  *
- * Phases. A barrier ends a phase. The reverse sweep reverses all lanes of a phase, then those of
- * the phase before. reel_worker_barrier() is the barrier. In its place stand
+ * Phases. A barrier ends a phase. The reverse sweep reverses all lanes of a phase, then all lanes
+ * of the previous phase. The barrier is reel_worker_barrier(). Use instead:
  *
  *	reel_worker_phase()         where tasks of OpenMP have to run at the barrier
  *	reel_worker_next_phase()    after a barrier of the program's own
@@ -74,22 +75,23 @@ int reel_region_lanes(const reel_region *region);
 int reel_region_threads(const reel_region *region, int threads);
 
 /*
- * Returns the same number, or 1 if Reel chooses one thread. At each place of the program from which
- * this is called, Reel measures how long regions take with `threads` threads and with one that takes
- * all lanes, and chooses what was faster: small regions lose more by waiting than they gain. A region
- * has one number of threads in all of its phases, and the first region at a place has `threads`. After
- * a first trial Reel tries the other number in at most 3 % of the time. The bits of a gradient do not
+ * Returns the same number, or 1 if Reel chooses one thread. For each call site Reel measures the
+ * time of regions with `threads` threads and with one thread that takes all lanes, and chooses the
+ * faster number: small regions lose more by waiting than they gain. A region has one number of
+ * threads in all of its phases, and the first region of a call site has `threads`. After a first
+ * trial Reel tries the other number in at most 3 % of the time. The bits of a gradient do not
  * depend on the choice, since it changes no lane.
  *
- * With one thread the lanes run one after the other. So what a lane runs must not wait for another
- * lane, and has no barrier and no work-sharing loop of OpenMP's own; else give a number of threads.
+ * With one thread the lanes run one after the other. So the code of a lane must not wait for
+ * another lane, and must have no OpenMP barrier or work-sharing loop; otherwise set the number of
+ * threads.
  *
- * Called by the thread that began the region, right before its team begins. The number is `threads`
- * where one thread would not do, or would hide what is looked for: in the forward sweep of a region
- * whose lanes are as many as its threads; from the first region on in which lanes shared a dynamic,
- * guided or single loop, in forward sweeps at this place; if the root has ordered sections; in checked
- * mode; under an observer (reel/observe.h). A place that is called with one number of threads and
- * another in turns learns nothing, nor does one behind a compiler that is not GNU's or LLVM's.
+ * Called by the thread that began the region, right before its team begins. Returns `threads`
+ * unchanged if one thread would deadlock or would mask the fault being hunted: in the forward sweep
+ * of a region with one lane per thread; in forward sweeps of this call site after a region in which
+ * lanes shared a dynamic, guided or single loop; if the root has ordered sections; in checked mode;
+ * under an observer (reel/observe.h). A call site that alternates between team sizes never settles;
+ * nor does a call site compiled by anything but GCC or Clang.
  */
 int reel_region_choose_threads(reel_region *region, int threads);
 
@@ -112,18 +114,18 @@ typedef struct reel_worker {
 /*
  * The worker of thread `thread`, from 0, of `threads` threads. Each thread of a team has one worker
  * in a region, and all pass the same number of threads. Mistakes are -EINVAL, which ends all waits
- * in the region and which reel_region_end() returns: a lane that is taken twice in a phase, as by a
- * worker that is made anew in each phase or by the threads of a nested team; and lanes that are
- * left over in a phase in which others were taken. A thread that may leave the region before its last
+ * in the region and which reel_region_end() returns: a lane that is taken twice in a phase, for
+ * example by a new worker in each phase or by the threads of a nested team; and lanes that are left
+ * over in a phase in which others were taken. A thread that may leave the region before its last
  * barrier calls reel_worker_end().
  */
 reel_worker reel_worker_begin(reel_region *region, int thread, int threads);
 
 /*
  * Takes the next free lane of this phase: worker->lane. False: all lanes are taken. A thread that
- * has taken a lane goes on until then. If there are at least as many threads as lanes, thread i
- * takes lane i. To call it again in this phase after it has returned false is -EINVAL. Cost: an
- * atomic operation for each lane.
+ * has taken a lane repeats this call until then. If the number of threads is not below the number
+ * of lanes, thread i takes lane i. Calling it again in this phase after it has returned false is
+ * -EINVAL. Cost: an atomic operation for each lane.
  */
 bool reel_worker_next(reel_worker *worker);
 
@@ -131,15 +133,15 @@ bool reel_worker_next(reel_worker *worker);
  * Gives back the lane that the thread has taken. Needed before a barrier of the program's own, in
  * the reverse sweep of a region with ordered sections, unless reel_worker_next() has returned
  * false. If the lane has missed its turns, the other lanes get an error; without this call they
- * would wait for ever. In checked mode a thread of a team that is smaller than the number of lanes
- * calls it before it leaves the region early, too: lanes may be left over then.
+ * would wait for ever. In checked mode, if the team is smaller than the number of lanes, a thread
+ * also calls it before it leaves the region early: lanes may be left over then.
  */
 void reel_worker_leave(reel_worker *worker);
 
 /*
- * Goes to the next phase; in the reverse sweep, to the phase before. All threads pass a barrier
+ * Goes to the next phase; in the reverse sweep, to the previous phase. All threads pass a barrier
  * between their last call of a phase and their first call of the next phase. All threads call it
- * equally often, those without a lane, too.
+ * the same number of times, including threads without a lane.
  */
 void reel_worker_next_phase(reel_worker *worker);
 
@@ -153,9 +155,9 @@ void reel_worker_barrier(reel_worker *worker);
 /*
  * Ends the thread's part of the region. Its worker is not used after this. The statements
  * REEL_REGION() call it in each thread, however the thread leaves them. If other threads wait at a
- * barrier of Reel's for this thread, or come to one later, the region is -EINVAL and all waits in it
- * end. If this thread did not reverse a lane that no other thread takes, waits for turns of that lane
- * end with the lane's error.
+ * Reel barrier for this thread, or reach one later, the region has the error -EINVAL and all waits
+ * in it end. If this thread did not reverse a lane that no other thread takes, waits for turns of
+ * that lane end with the lane's error.
  *
  * A program that makes its workers itself calls it in each thread that may leave the region before
  * the last barrier: otherwise the other threads wait for ever. It is not needed after the last
@@ -171,10 +173,10 @@ void reel_worker_end(reel_worker *worker);
  * TYPE *reel_worker_push_span(reel_worker *worker, TYPE, size_t n);
  * const TYPE *reel_worker_pop_span(reel_worker *worker, TYPE, size_t n);
  *
- * All threads that have a worker call these, in place of reel_worker_barrier(), which they contain:
- * all lanes see what the others wrote into the span before. Thread 0 pushes a span of n elements,
- * or pops the last one, and all threads get its address, or NULL if it is refused or lost. Then the
- * parent has an error.
+ * All threads that have a worker call these instead of reel_worker_barrier(), which they contain:
+ * all lanes see the values that the others wrote into the span before. Thread 0 pushes a span of n
+ * elements, or pops the last one, and all threads get its address, or NULL if it is refused or
+ * lost. Then the parent has an error.
  *
  *	region = reel_region_begin(parent, 0);               forward sweep
  *	first = reel_push_span(reel_lane_tape(parent), double, n);
@@ -202,10 +204,11 @@ void reel_worker_end(reel_worker *worker);
  * from its first collective span on. In checked mode a span on a new slab is all ones until it is
  * written.
  *
- * Use collective spans if lanes read what other lanes wrote in the step before, as in a time step
- * on a grid: the state is calculated where it is kept, without a copy. If each lane reads only what
- * it wrote itself, use spans on the tapes of the lanes, which need no barrier. Cost: a barrier. For a
- * span on another slab, and in checked mode, the others wait until thread 0 has pushed or popped it.
+ * Use collective spans if lanes read values that other lanes wrote in the previous step, as in a
+ * time step on a grid: the state is computed directly on the tape, without a copy. If each lane
+ * reads only its own values, use spans on the tapes of the lanes, which need no barrier. Cost: a
+ * barrier. For a span on another slab, and in checked mode, the others wait until thread 0 has
+ * pushed or popped it.
  */
 #define reel_worker_push_span(worker, type, n) \
 	((type *)reel_worker_push_span_at((worker), REEL_TYPE_OF(type), (n), REEL_HERE))
@@ -225,9 +228,9 @@ void reel_lane_phase(reel_lane *lane);
 
 /*
  * Number of phases of the region, in the forward sweep until now: at least 1. In the reverse sweep
- * also the number of loops, those of REEL_SINGLE() included, that the lane which came farthest came
- * to. If all lanes may have left the region early, the reverse sweep begins with the last of these
- * loops. To reverse more of them is -EBADMSG.
+ * also the number of loops, including REEL_SINGLE(), that the farthest lane reached. If all lanes
+ * may have left the region early, the reverse sweep begins with the last of these loops. Reversing
+ * more loops is -EBADMSG.
  */
 int64_t reel_region_phases(const reel_region *region);
 int64_t reel_region_loops(const reel_region *region);
