@@ -24,33 +24,52 @@
 
 static bool wants_stats;
 
-static size_t read_bytes(const char *name, size_t least, size_t otherwise, const char *remedy)
+/* Leaves *bytes as it is, and says so, if the text is not a number of at least `least` bytes. */
+static void read_bytes(const char *name, const char *text, size_t least, size_t *bytes,
+		       const char *remedy)
 {
-	const char *text = reel_environment(name);
-	size_t bytes;
-	int error;
+	size_t number;
+	int error = text ? reel_parse_bytes(text, &number) : -EINVAL;
 
-	if (!text)
-		return otherwise;
-	error = reel_parse_bytes(text, &bytes);
-	if (!error && bytes >= least)
-		return bytes;
+	if (!error && number >= least) {
+		*bytes = number;
+		return;
+	}
 	if (error == -ERANGE)
 		remedy = "it is more than can be addressed";
-	reel_environment_refuse(name, text, remedy);
-	return otherwise;
+	reel_environment_refuse(name, text ? text : "", remedy);
 }
 
-static bool read_switch(const char *name)
+/* A setting that is refused leaves the others in force. */
+static void read_settings(struct blocks_settings *settings)
 {
-	const char *text = reel_environment(name);
+	enum { BUDGET, MIN, STATS };
+	char *const names[] = {[BUDGET] = "budget", [MIN] = "min", [STATS] = "stats", NULL};
+	const char *text = reel_environment("REEL_MALLOC");
+	char *copy = text ? strdup(text) : NULL, *rest = copy, *value;
 
-	if (!text || !strcmp(text, "0"))
-		return false;
-	if (!strcmp(text, "1"))
-		return true;
-	reel_environment_refuse(name, text, "it must be 0 or 1");
-	return false;
+	while (rest && *rest) {
+		switch (getsubopt(&rest, names, &value)) {
+		case BUDGET:
+			read_bytes("REEL_MALLOC=budget", value, 0, &settings->budget,
+				   "it must be bytes, or a number with K, M, G or T");
+			break;
+		case MIN:
+			read_bytes("REEL_MALLOC=min", value, SMALLEST_MIN, &settings->least,
+				   "it must be at least 32K: bytes, or a number with K, M, G or T");
+			break;
+		case STATS:
+			wants_stats |= !value;
+			if (value)
+				reel_environment_refuse("REEL_MALLOC=stats", value,
+							"stats has no value");
+			break;
+		default:
+			reel_environment_refuse("REEL_MALLOC", value,
+						"it must be budget=BYTES, min=BYTES or stats");
+		}
+	}
+	free(copy);
 }
 
 static size_t memory_bytes(void)
@@ -63,13 +82,11 @@ static size_t memory_bytes(void)
 
 __attribute__((constructor)) static void start(void)
 {
-	struct blocks_settings settings = {.memory = memory_bytes()};
+	size_t memory = memory_bytes();
+	struct blocks_settings settings = {
+		.least = DEFAULT_MIN, .budget = memory / 2, .memory = memory};
 
-	wants_stats = read_switch("REEL_MALLOC_STATS");
-	settings.least = read_bytes("REEL_MALLOC_MIN", SMALLEST_MIN, DEFAULT_MIN,
-				    "it must be at least 32K: bytes, or a number with K, M, G or T");
-	settings.budget = read_bytes("REEL_MALLOC_BUDGET", 0, settings.memory / 2,
-				     "it must be bytes, or a number with K, M, G or T");
+	read_settings(&settings);
 	blocks_open(&settings);
 }
 

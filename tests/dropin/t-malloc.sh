@@ -26,7 +26,7 @@ holds() {
 	sed 's/^/#   /' stderr
 }
 
-# counted NAME: the number before or after NAME in the line of REEL_MALLOC_STATS.
+# counted NAME: the number before or after NAME in the line of REEL_MALLOC=stats.
 counted() {
 	awk -v name="$1" '/^reel: malloc:/ { for (i = 3; i <= NF; i++) if ($i == name || $i == name ",")
 		print $(i - 1) ~ /^[0-9]+$/ ? $(i - 1) : $(i + 1) }' stderr
@@ -47,8 +47,8 @@ seeds=60
 [ -n "$TEST_LONG" ] || seeds=15
 holds 'random calls: each block holds what was written to it' ./random "${TEST_SEEDS:-$seeds}"
 holds 'the same with a budget that most idle blocks exceed' \
-	REEL_MALLOC_BUDGET=6M ./random $((seeds / 2))
-holds 'the same with smaller blocks' REEL_MALLOC_MIN=32K ./random $((seeds / 2))
+	REEL_MALLOC=budget=6M ./random $((seeds / 2))
+holds 'the same with smaller blocks' REEL_MALLOC=min=32K ./random $((seeds / 2))
 holds 'threads free what others allocated; children of a fork go on; so does exec' \
 	./threads ./edges warm
 
@@ -77,24 +77,24 @@ sed -n '2,$s/^gradient [23]: 31999996000000, \([0-9]*\) faults$/\1/p' stdout >co
 ok $? "the program of its page faults no more after its first gradient: $(tr '\n' ' ' <counts)"
 
 holds 'calloc clears what it need not, and no less, over the budget' \
-	REEL_MALLOC_BUDGET=1M ./edges cleared
-holds 'over the budget, memory is given back' REEL_MALLOC_BUDGET=4M ./edges over_budget
+	REEL_MALLOC=budget=1M ./edges cleared
+holds 'over the budget, memory is given back' REEL_MALLOC=budget=4M ./edges over_budget
 holds 'what cannot be given back stays, and free keeps errno' \
-	REEL_MALLOC_BUDGET=4M ./edges locked
+	REEL_MALLOC=budget=4M ./edges locked
 
 for name in short exhausted threads; do
 	./blocks $name
 	ok $? "blocks by themselves: $name"
 done
 
-under REEL_MALLOC_STATS=1 ./edges warm
+under REEL_MALLOC=stats ./edges warm
 [ "$(counted blocks)" -ge 27 ] && [ "$(counted recycled)" -ge 18 ] &&
 	[ "$(counted peak)" -ge 18874368 ] && [ "$(counted back)" -eq 0 ]
 ok $? "what was served is reported at exit: $(cat stderr)"
-under REEL_MALLOC_STATS=1 REEL_MALLOC_BUDGET=4M ./edges over_budget
+under REEL_MALLOC=stats,budget=4M ./edges over_budget
 [ "$(counted back)" -ge 40000000 ]
 ok $? "memory that was given back is counted: $(cat stderr)"
-under REEL_MALLOC_STATS=1 REEL_MALLOC_MIN=3M ./edges warm
+under REEL_MALLOC=min=3M,stats ./edges warm
 [ "$(counted blocks)" -le 1 ]
 ok $? "smaller requests are the system's: $(cat stderr)"
 
@@ -104,34 +104,35 @@ for name in freed_twice freed_inside freed_near_the_start; do
 	ok $? "a fault of the program ends it in one line: $name"
 done
 
-# ignores VALUE REMEDY: of the variable NAME.
+# ignores SETTING REMEDY: in one line.
 ignores() {
-	under "$name=$1" ./edges warm
+	under "REEL_MALLOC=$1" ./edges warm
 	[ $? -eq 0 ] && [ "$(wc -l <stderr)" -eq 1 ] &&
-		grep -q "^reel: $name=$1 is ignored: .*$2" stderr
+		grep -q "^reel: REEL_MALLOC=$1 is ignored: .*$2" stderr
 	ok $? "$(cat stderr)"
 }
 
-name=REEL_MALLOC_MIN
-for value in 64k -1 1K 0 x 128KB; do
-	ignores "$value" 'at least 32K'
+for value in 64k -1 1K 0 x 128KB ''; do
+	ignores "min=$value" 'at least 32K'
 done
-ignores 99999999T addressed
-name=REEL_MALLOC_BUDGET
-for value in all 1.5G ' 1'; do
-	ignores "$value" 'bytes, or a number'
+ignores min=99999999T addressed
+for value in all 1.5 ' 1'; do
+	ignores "budget=$value" 'bytes, or a number'
 done
-name=REEL_MALLOC_STATS
-ignores yes '0 or 1'
-for name in MIN BUDGET STATS; do
-	under REEL_MALLOC_$name= ./edges warm
-	is_empty stderr "an empty REEL_MALLOC_$name is none"
+ignores stats=yes 'no value'
+for setting in size=1M mins budget64M STATS; do
+	ignores $setting 'budget=BYTES, min=BYTES or stats'
 done
+under REEL_MALLOC=stats,min=1,min=3M,budget=x,colour ./edges warm
+[ "$(grep -c 'is ignored' stderr)" -eq 3 ] && [ "$(counted blocks)" -le 1 ]
+ok $? "the others hold, in any order: $(cat stderr)"
+under REEL_MALLOC= ./edges warm
+is_empty stderr 'an empty REEL_MALLOC is none'
 
 if (ulimit -v 4000000) 2>/dev/null; then
 	(
 		ulimit -v 4000000
-		under REEL_MALLOC_STATS=1 ./random 5
+		under REEL_MALLOC=stats ./random 5
 	)
 	[ $? -eq 0 ] && [ "$(counted blocks)" -eq 0 ]
 	ok $? "without addresses to reserve all memory is the system's: $(cat stderr)"
