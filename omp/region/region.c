@@ -309,7 +309,7 @@ static int64_t rounds_of(const reel_region *region, int32_t index)
 }
 
 /*
- * Returns true if lanes were left over in the last phase, where no worker comes to a next one that
+ * Notes a mistake if lanes were left over in the last phase, where no worker comes to a next one that
  * would see it. A thread that leaves the region early calls reel_worker_leave() there.
  */
 static void check_last_phase(reel_region *region)
