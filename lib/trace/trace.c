@@ -42,59 +42,66 @@
 #define FIRST_TRACK 10000000
 #define MAX_TRACKS 32
 
+enum shown {
+	ON_THREAD,
+	ON_TRACK,  /* of its own, whose number the first argument is */
+	AS_COUNTER /* the first argument is a part of its name */
+};
+
 static const struct kind {
 	const char *name;
 	const char *category;
+	enum shown shown;
 	const char *argument[REEL_TRACE_ARGUMENTS];
-	/* The first argument of a counter is a part of its name. */
-	bool is_counter;
-	/* Shown on a track of its own, whose number the first argument is. */
-	bool has_track;
 } kinds[REEL_TRACE_KINDS] = {
-	[REEL_TRACE_POOL_OPEN] = {"pool opened", "pool",
+	[REEL_TRACE_POOL_OPEN] = {"pool opened", "pool", ON_THREAD,
 		{"pool", "hard_budget", "soft_budget", "slab_bytes"}},
-	[REEL_TRACE_POOL_CLOSE] = {"pool closed", "pool", {"pool"}},
-	[REEL_TRACE_MEMORY] = {"memory of pool ", "pool",
-		{NULL, "resident", "in_use"}, .is_counter = true},
-	[REEL_TRACE_TAPE] = {"bytes of tape ", "tape", {NULL, "bytes"}, .is_counter = true},
-	[REEL_TRACE_PLACE] = {"bytes of place ", "tape", {NULL, "bytes"}, .is_counter = true},
-	[REEL_TRACE_REFUSE] = {"refused", "pool", {"pool", "bytes", "error"}},
-	[REEL_TRACE_SOFT_BUDGET] = {"soft budget", "pool", {"pool", "bytes"}},
-	[REEL_TRACE_SEAL] = {"seal", "spill", {"pool", "tape", "slab", "bytes"}},
-	[REEL_TRACE_EVICT] = {"evict", "spill", {"pool", "tape", "slab", "bytes"}},
-	[REEL_TRACE_PUT] = {"put", "store",
-		{NULL, "pool", "tape", "slab", "bytes", "stored_bytes"}, .has_track = true},
-	[REEL_TRACE_GET] = {"get", "store", {NULL, "pool", "tape", "slab", "bytes"}, .has_track = true},
-	[REEL_TRACE_FAILED_PUT] = {"failed put", "store",
-		{NULL, "pool", "tape", "slab", "bytes", "error"}, .has_track = true},
-	[REEL_TRACE_FAILED_GET] = {"failed get", "store",
-		{NULL, "pool", "tape", "slab", "bytes", "error"}, .has_track = true},
-	[REEL_TRACE_WAIT_FOR_MEMORY] = {"wait for memory", "wait", {"pool"}},
-	[REEL_TRACE_WAIT_FOR_SLAB] = {"wait for a slab", "wait", {"pool"}},
-	[REEL_TRACE_WAIT_FOR_PUTS] = {"wait for puts", "wait", {"pool"}},
-	[REEL_TRACE_PARCEL_OPEN] = {"parcel opened", "parcel", {"pool", "bytes"}},
-	[REEL_TRACE_PARCEL_SEAL] = {"parcel sealed", "parcel", {"pool", "bytes"}},
-	[REEL_TRACE_PARCEL_PIN] = {"parcel pinned", "parcel", {"pool", "bytes"}},
-	[REEL_TRACE_PARCEL_CLOSE] = {"parcel closed", "parcel", {"pool", "bytes"}},
-	[REEL_TRACE_ADVANCE] = {"advance", "run", {"first", "last"}},
-	[REEL_TRACE_RECORD] = {"record", "run", {"first", "last"}},
-	[REEL_TRACE_REVERSE] = {"reverse", "run", {"first", "last"}},
+	[REEL_TRACE_POOL_CLOSE] = {"pool closed", "pool", ON_THREAD, {"pool"}},
+	[REEL_TRACE_MEMORY] = {"memory of pool ", "pool", AS_COUNTER, {NULL, "resident", "in_use"}},
+	[REEL_TRACE_TAPE] = {"bytes of tape ", "tape", AS_COUNTER, {NULL, "bytes"}},
+	[REEL_TRACE_PLACE] = {"bytes of place ", "tape", AS_COUNTER, {NULL, "bytes"}},
+	[REEL_TRACE_REFUSE] = {"refused", "pool", ON_THREAD, {"pool", "bytes", "error"}},
+	[REEL_TRACE_SOFT_BUDGET] = {"soft budget", "pool", ON_THREAD, {"pool", "bytes"}},
+	[REEL_TRACE_SEAL] = {"seal", "spill", ON_THREAD, {"pool", "tape", "slab", "bytes"}},
+	[REEL_TRACE_EVICT] = {"evict", "spill", ON_THREAD, {"pool", "tape", "slab", "bytes"}},
+	[REEL_TRACE_PUT] = {"put", "store", ON_TRACK,
+		{NULL, "pool", "tape", "slab", "bytes", "stored_bytes"}},
+	[REEL_TRACE_GET] = {"get", "store", ON_TRACK, {NULL, "pool", "tape", "slab", "bytes"}},
+	[REEL_TRACE_FAILED_PUT] = {"failed put", "store", ON_TRACK,
+		{NULL, "pool", "tape", "slab", "bytes", "error"}},
+	[REEL_TRACE_FAILED_GET] = {"failed get", "store", ON_TRACK,
+		{NULL, "pool", "tape", "slab", "bytes", "error"}},
+	[REEL_TRACE_WAIT_FOR_MEMORY] = {"wait for memory", "wait", ON_THREAD, {"pool"}},
+	[REEL_TRACE_WAIT_FOR_SLAB] = {"wait for a slab", "wait", ON_THREAD, {"pool"}},
+	[REEL_TRACE_WAIT_FOR_PUTS] = {"wait for puts", "wait", ON_THREAD, {"pool"}},
+	[REEL_TRACE_PARCEL_OPEN] = {"parcel opened", "parcel", ON_THREAD, {"pool", "bytes"}},
+	[REEL_TRACE_PARCEL_SEAL] = {"parcel sealed", "parcel", ON_THREAD, {"pool", "bytes"}},
+	[REEL_TRACE_PARCEL_PIN] = {"parcel pinned", "parcel", ON_THREAD, {"pool", "bytes"}},
+	[REEL_TRACE_PARCEL_CLOSE] = {"parcel closed", "parcel", ON_THREAD, {"pool", "bytes"}},
+	[REEL_TRACE_ADVANCE] = {"advance", "run", ON_THREAD, {"first", "last"}},
+	[REEL_TRACE_RECORD] = {"record", "run", ON_THREAD, {"first", "last"}},
+	[REEL_TRACE_REVERSE] = {"reverse", "run", ON_THREAD, {"first", "last"}},
 	/* Shares of the time that the plan takes, in 1e-9. */
-	[REEL_TRACE_PLANNED_ADVANCE] = {"planned advance", "run", {"first", "last", "begin", "end"}},
-	[REEL_TRACE_PLANNED_RECORD] = {"planned record", "run", {"first", "last", "begin", "end"}},
-	[REEL_TRACE_PLANNED_REVERSE] = {"planned reverse", "run", {"first", "last", "begin", "end"}},
-	[REEL_TRACE_STORE] = {"store", "run", {"step", "slot", "tier"}},
-	[REEL_TRACE_LOAD] = {"load", "run", {"step", "slot", "tier"}},
-	[REEL_TRACE_DROP] = {"drop", "run", {"step", "slot", "tier"}},
-	[REEL_TRACE_REGION] = {"region", "region", {"lanes", "phases"}},
-	[REEL_TRACE_REGION_REVERSE] = {"region, reverse", "region", {"lanes", "phases"}},
-	[REEL_TRACE_LANE] = {"lane", "region", {"lane"}},
-	[REEL_TRACE_WAIT_FOR_THREADS] = {"wait for threads", "wait", {NULL}},
-	[REEL_TRACE_SEND] = {"send", "ranks", {"rank", "tag", "elements"}},
-	[REEL_TRACE_RECEIVE] = {"receive", "ranks", {"rank", "tag", "elements"}},
-	[REEL_TRACE_SEND_ADJOINT] = {"send, reverse", "ranks", {"rank", "tag", "elements"}},
-	[REEL_TRACE_RECEIVE_ADJOINT] = {"receive, reverse", "ranks", {"rank", "tag", "elements"}},
-	[REEL_TRACE_WAIT_FOR_RANK] = {"wait for a rank", "wait", {"rank", "tag", "forward"}},
+	[REEL_TRACE_PLANNED_ADVANCE] = {"planned advance", "run", ON_THREAD,
+		{"first", "last", "begin", "end"}},
+	[REEL_TRACE_PLANNED_RECORD] = {"planned record", "run", ON_THREAD,
+		{"first", "last", "begin", "end"}},
+	[REEL_TRACE_PLANNED_REVERSE] = {"planned reverse", "run", ON_THREAD,
+		{"first", "last", "begin", "end"}},
+	[REEL_TRACE_STORE] = {"store", "run", ON_THREAD, {"step", "slot", "tier"}},
+	[REEL_TRACE_LOAD] = {"load", "run", ON_THREAD, {"step", "slot", "tier"}},
+	[REEL_TRACE_DROP] = {"drop", "run", ON_THREAD, {"step", "slot", "tier"}},
+	[REEL_TRACE_REGION] = {"region", "region", ON_THREAD, {"lanes", "phases"}},
+	[REEL_TRACE_REGION_REVERSE] = {"region, reverse", "region", ON_THREAD, {"lanes", "phases"}},
+	[REEL_TRACE_LANE] = {"lane", "region", ON_THREAD, {"lane"}},
+	[REEL_TRACE_WAIT_FOR_THREADS] = {"wait for threads", "wait", ON_THREAD, {NULL}},
+	[REEL_TRACE_SEND] = {"send", "ranks", ON_THREAD, {"rank", "tag", "elements"}},
+	[REEL_TRACE_RECEIVE] = {"receive", "ranks", ON_THREAD, {"rank", "tag", "elements"}},
+	[REEL_TRACE_SEND_ADJOINT] = {"send, reverse", "ranks", ON_THREAD, {"rank", "tag", "elements"}},
+	[REEL_TRACE_RECEIVE_ADJOINT] = {"receive, reverse", "ranks", ON_THREAD,
+		{"rank", "tag", "elements"}},
+	[REEL_TRACE_WAIT_FOR_RANK] = {"wait for a rank", "wait", ON_THREAD,
+		{"rank", "tag", "forward"}},
 };
 
 /* ---- Text ---- */
@@ -274,7 +281,7 @@ static int64_t track_of(const struct kind *kind, int64_t track)
 {
 	char line[REEL_TRACE_LINE];
 
-	if (!kind->has_track)
+	if (kind->shown != ON_TRACK)
 		return thread_number();
 	REEL_ASSERT(track >= 0 && track < MAX_TRACKS);
 	if (!(tracks >> track & 1)) {
@@ -328,13 +335,13 @@ void reel_trace_write(enum reel_trace_kind event, uint64_t since, uint64_t now,
 	/* Acquire: as in reel_traces(), which may have seen a tracer and no trace. */
 	if (!atomic_load_explicit(&reel_trace_is_on, memory_order_acquire))
 		return;
-	if (kind->is_counter)
+	if (kind->shown == AS_COUNTER)
 		at = add_number(at, arguments[0]);
 	*at = '\0';
-	at = begin_event(line, name, kind->is_counter ? "C" : since ? "X" : "i",
+	at = begin_event(line, name, kind->shown == AS_COUNTER ? "C" : since ? "X" : "i",
 			 track_of(kind, arguments[0]));
 	at = put(at, ",\"cat\":\"%s\"%s,\"ts\":%t", kind->category,
-		 since || kind->is_counter ? "" : ",\"s\":\"t\"", since ? since : now);
+		 since || kind->shown == AS_COUNTER ? "" : ",\"s\":\"t\"", since ? since : now);
 	if (since)
 		at = put(at, ",\"dur\":%t", now - since);
 	at = add_arguments(at, kind, arguments);
