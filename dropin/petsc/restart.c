@@ -11,10 +11,14 @@
 #include <errno.h>
 #include <stddef.h>
 
+/* Version 2 has the fields of a step; version 1 began with a number of bytes, and is refused. */
+#define FORMAT                                                                                     \
+	((uint64_t)0x7265656c << 32 | 2 << 16 | sizeof(PetscReal) << 8 | sizeof(PetscInt))
+
 /* Before the steps, the attempts and the vectors. */
 struct saved {
+	uint64_t format;
 	size_t bytes; /* of all together */
-	size_t step_bytes;
 	size_t integral_bytes;
 	uint64_t start;
 	PetscInt steps, attempts, plan_end;
@@ -84,14 +88,56 @@ static PetscErrorCode look_at_start(TSTrajectory tj, TS ts)
 	PetscFunctionReturn(0);
 }
 
-/* ---- The vectors ---- */
+/* ---- The tables ---- */
 
-/* A walk along the packed vectors; without `data` it counts their bytes. */
+/* A walk along what is packed; without `data` it counts the bytes of vectors. */
 struct walk {
 	char *data;
 	size_t bytes; /* behind it */
 	PetscBool unpacks;
 };
+
+static void visit_field(struct walk *walk, void *field, size_t bytes)
+{
+	REEL_ASSERT(walk->data);
+	if (walk->unpacks)
+		memcpy(field, walk->data + walk->bytes, bytes);
+	else
+		memcpy(walk->data + walk->bytes, field, bytes);
+	walk->bytes += bytes;
+}
+
+#define VISIT(walk, field) visit_field(walk, &(field), sizeof(field))
+
+#define STEP_BYTES (2 * sizeof(PetscReal) + sizeof(PetscInt) + sizeof(PetscBool))
+#define ATTEMPT_BYTES (sizeof(PetscReal) + sizeof(enum fate))
+
+static size_t tables_bytes(PetscInt steps, PetscInt attempts)
+{
+	REEL_ASSERT(steps >= 0 && attempts >= 0);
+	return sizeof(struct saved) + ((size_t)steps + 1) * STEP_BYTES +
+	       (size_t)attempts * ATTEMPT_BYTES;
+}
+
+/* Steps that were kept are not: a file is written before the first of them, or after the last. */
+static void visit_tables(struct walk *walk, struct trajectory *self)
+{
+	for (PetscInt i = 0; i <= self->steps; i++) {
+		struct step *step = &self->step[i];
+
+		VISIT(walk, step->time);
+		VISIT(walk, step->begin);
+		VISIT(walk, step->attempt);
+		VISIT(walk, step->restarts);
+	}
+	for (PetscInt i = 0; i < self->attempts; i++) {
+		VISIT(walk, self->attempt[i].size);
+		VISIT(walk, self->attempt[i].fate);
+	}
+	REEL_ASSERT(walk->bytes == tables_bytes(self->steps, self->attempts));
+}
+
+/* ---- The vectors ---- */
 
 /* NULL: the TS has no such vector. */
 static PetscErrorCode visit(struct walk *walk, Vec X)
@@ -145,17 +191,6 @@ static PetscErrorCode visit_vectors(struct walk *walk, const struct trajectory *
 
 /* ---- Packing ---- */
 
-static size_t steps_bytes(PetscInt steps)
-{
-	return ((size_t)steps + 1) * sizeof(struct step);
-}
-
-static size_t tables_bytes(PetscInt steps, PetscInt attempts)
-{
-	return sizeof(struct saved) + steps_bytes(steps) +
-	       (size_t)attempts * sizeof(struct attempt);
-}
-
 /* pack() reports the error. */
 static size_t packed_bytes(void *context, const void *adjoint)
 {
@@ -182,7 +217,7 @@ static int pack(void *context, const void *adjoint, void *bytes)
 {
 	struct trajectory *self = ((TSTrajectory)context)->data;
 	PetscBool is_reverse = (PetscBool)(adjoint != NULL);
-	struct saved saved = {.step_bytes = sizeof(struct step),
+	struct saved saved = {.format = FORMAT,
 			      .start = self->start,
 			      .steps = self->steps,
 			      .attempts = self->attempts,
@@ -192,40 +227,32 @@ static int pack(void *context, const void *adjoint, void *bytes)
 			      .has_parameters = (PetscBool)(self->ts->vecs_sensip != NULL),
 			      .reason = self->reason,
 			      .size = self->next_size};
-	size_t steps = steps_bytes(saved.steps), tables = tables_bytes(saved.steps, saved.attempts);
-	struct walk walk = {.data = (char *)bytes + tables}, integral = {0};
-	char *at = (char *)bytes + sizeof saved;
+	struct walk walk = {.data = bytes, .bytes = sizeof saved}, integral = {0};
 
 	if (is_between_sweeps(self, is_reverse))
 		return -EAGAIN;
-	memcpy(at, self->step, steps);
-	memcpy(at + steps, self->attempt, tables - steps - sizeof saved);
+	visit_tables(&walk, self);
 	if (!self->pack_failure)
 		self->pack_failure = visit_vectors(&walk, self, is_reverse);
 	if (!self->pack_failure)
 		self->pack_failure = visit_integral(&integral, self->ts);
 	saved.integral_bytes = integral.bytes;
-	saved.bytes = tables + walk.bytes;
+	saved.bytes = walk.bytes;
 	memcpy(bytes, &saved, sizeof saved);
 	return self->pack_failure ? -EIO : 0;
 }
 
 /* ---- Unpacking ---- */
 
-/* Steps that were kept are not: a file is written before the first of them, or after the last. */
 static PetscErrorCode unpack_tables(struct trajectory *self, const struct saved *saved)
 {
-	const char *at = (const char *)(saved + 1);
+	struct walk walk = {.data = (char *)saved, .bytes = sizeof *saved, .unpacks = PETSC_TRUE};
 
 	PetscFunctionBegin;
 	PetscCall(reel_petsc_make_room(self, saved->steps, saved->attempts));
-	memcpy(self->step, at, steps_bytes(saved->steps));
-	memcpy(self->attempt, at + steps_bytes(saved->steps),
-	       (size_t)saved->attempts * sizeof *self->attempt);
-	for (PetscInt i = 0; i <= saved->steps; i++)
-		self->step[i].kept = NULL;
 	self->steps = saved->steps;
 	self->attempts = saved->attempts;
+	visit_tables(&walk, self);
 	self->plan_end = saved->plan_end;
 	self->reason = saved->reason;
 	self->next_size = saved->size;
@@ -236,11 +263,11 @@ static PetscErrorCode unpack_tables(struct trajectory *self, const struct saved 
 static PetscErrorCode unvisit_vectors(struct trajectory *self, const struct saved *saved)
 {
 	size_t tables = tables_bytes(saved->steps, saved->attempts);
-	struct walk walk = {.data = (char *)saved + tables, .unpacks = PETSC_TRUE};
+	struct walk walk = {.data = (char *)saved, .bytes = tables, .unpacks = PETSC_TRUE};
 
 	PetscFunctionBegin;
 	PetscCall(visit_integral(&walk, self->ts));
-	PetscCheck(walk.bytes == saved->integral_bytes, PETSC_COMM_SELF, PETSC_ERR_FILE_UNEXPECTED,
+	PetscCheck(walk.bytes - tables == saved->integral_bytes, PETSC_COMM_SELF, PETSC_ERR_FILE_UNEXPECTED,
 		   "Reel: the restart file '%s' is of a sweep with another integral: remove it to start "
 		   "again",
 		   self->used.restart);
@@ -255,9 +282,9 @@ static PetscErrorCode unvisit_vectors(struct trajectory *self, const struct save
 static PetscErrorCode unpack_all(struct trajectory *self, const struct saved *saved)
 {
 	PetscFunctionBegin;
-	PetscCheck(saved->step_bytes == sizeof(struct step), PETSC_COMM_SELF,
-		   PETSC_ERR_FILE_UNEXPECTED,
-		   "Reel: the restart file '%s' is from another plug-in: remove it to start again",
+	PetscCheck(saved->format == FORMAT, PETSC_COMM_SELF, PETSC_ERR_FILE_UNEXPECTED,
+		   "Reel: the restart file '%s' is from another plug-in, or from an earlier version of "
+		   "it: remove it to start again",
 		   self->used.restart);
 	PetscCheck(saved->start == self->start, PETSC_COMM_SELF, PETSC_ERR_FILE_UNEXPECTED,
 		   "Reel: the restart file '%s' is of a sweep that began with another solution, time, "
@@ -404,14 +431,14 @@ PetscErrorCode reel_petsc_go_to_resumed(TSTrajectory tj, TS ts)
 static PetscErrorCode check_gradients(const struct trajectory *self, TS ts,
 				      const struct saved *saved, PetscInt number)
 {
-	struct walk walk = {0};
+	struct walk walk = {.bytes = tables_bytes(saved->steps, saved->attempts)};
 	PetscBool fits, fit;
 
 	PetscFunctionBegin;
 	PetscCall(visit_vectors(&walk, self, PETSC_TRUE));
 	fits = (PetscBool)(number == self->steps && ts->numcost == saved->gradients &&
 			   saved->has_parameters == (PetscBool)(ts->vecs_sensip != NULL) &&
-			   tables_bytes(saved->steps, saved->attempts) + walk.bytes == saved->bytes);
+			   walk.bytes == saved->bytes);
 	PetscCallMPI(MPI_Allreduce(&fits, &fit, 1, MPIU_BOOL, MPI_LAND, self->comm));
 	PetscCheck(fit, self->comm, PETSC_ERR_FILE_UNEXPECTED,
 		   "Reel: the restart file '%s' is of an adjoint solve with other gradients: remove it "
@@ -429,14 +456,14 @@ PetscErrorCode reel_petsc_resume_adjoint(TSTrajectory tj, TS ts, PetscInt *numbe
 {
 	struct trajectory *self = tj->data;
 	const struct saved *saved = (const void *)self->resumed;
-	struct walk walk = {.unpacks = PETSC_TRUE};
+	struct walk walk = {.data = self->resumed, .unpacks = PETSC_TRUE};
 
 	PetscFunctionBegin;
 	if (!saved)
 		PetscFunctionReturn(0);
 	self->ts = ts;
 	PetscCall(check_gradients(self, ts, saved, *number));
-	walk.data = self->resumed + tables_bytes(saved->steps, saved->attempts);
+	walk.bytes = tables_bytes(saved->steps, saved->attempts);
 	PetscCall(visit_vectors(&walk, self, PETSC_TRUE));
 	ts->adjoint_steps += *number - saved->next;
 	*number = saved->next;

@@ -21,6 +21,17 @@
 
 #define TEXT_BYTES 256
 
+/* What holds whatever a program does: compiled in the builds of the tests, and off in a release. */
+#if REEL_ASSERTIONS
+#define REEL_ASSERT(condition)                                                                     \
+	((condition) ? (void)0                                                                     \
+		     : (fprintf(stderr, "%s:%d: %s does not hold\n", __FILE__, __LINE__,           \
+				#condition),                                                       \
+			abort()))
+#else
+#define REEL_ASSERT(condition) ((void)(0 && (condition)))
+#endif
+
 /* A step, and the solution from which it begins, which has its number. */
 struct step {
 	PetscReal time;	     /* of the solution */

@@ -28,9 +28,10 @@ use_build() {
 	petsc_libs=$(PKG_CONFIG_PATH=$(dirname "$1") pkg-config --libs petsc)
 }
 
+# compile_plugin [FOLDER]: of the sources there, to there; or of the plug-in.
 compile_plugin() {
-	$CC $CFLAGS -std=c11 -fPIC -shared -fvisibility=hidden -Wall -Wextra -Werror -I"$SOURCE_DIR/include" \
-		$petsc_flags $MPI_CFLAGS -o libreel-petsc.so "$SOURCE_DIR"/dropin/petsc/*.c \
+	$CC $CFLAGS -DREEL_ASSERTIONS=1 -std=c11 -fPIC -shared -fvisibility=hidden -Wall -Wextra -Werror -I"$SOURCE_DIR/include" \
+		$petsc_flags $MPI_CFLAGS -o "${1:-.}/libreel-petsc.so" "${1:-$SOURCE_DIR/dropin/petsc}"/*.c \
 		-L"$BUILD_DIR/.libs" -lreel-mpi -lreel $petsc_libs >log 2>&1 || { sed 's/^/#   /' log | head -n 40; return 1; }
 }
 

@@ -136,6 +136,11 @@ restarts() {
 	killed=20
 	set -- -ts_adapt_type none -ts_trajectory_max_cps_ram 4 -ts_trajectory_reel_restart "$PWD/restart" \
 		-ts_trajectory_reel_restart_seconds 1e-9
+	mkdir -p earlier && cp "$SOURCE_DIR"/dropin/petsc/*.[ch] earlier && sed -i 's/ 2 << 16/ 1 << 16/' earlier/restart.c &&
+		compile_plugin earlier &&
+		run 1 -dll_append "$PWD/earlier/libreel-petsc.so" -ts_trajectory_type reel "$@" -kill_adjoint 20
+	refused 'an earlier version' "$@"
+	rm -f restart*
 	run 1 -dll_append "$PWD/libreel-petsc.so" -ts_trajectory_type reel "$@" -kill_adjoint 20
 	refused 'began with another solution' "$@" -mu 2
 	refused 'belongs to another plan' "$@" -ts_trajectory_max_cps_ram 5
