@@ -35,7 +35,6 @@ static const char *const variables[] = {
 	"REEL_STATS_DIR",
 	"REEL_STORE",
 	"REEL_TRACE",
-	"REEL_TRACE_SIZE",
 	"REEL_VERIFY",
 };
 

@@ -194,5 +194,5 @@ void report_advise(const struct report *report, void (*say)(const char *sentence
 		say(text);
 	}
 	if (report->dropped)
-		say("The beginning is missing: the trace was full. A larger REEL_TRACE_SIZE keeps more.");
+		say("The beginning is missing: the trace was full. REEL_TRACE=FILE,SIZE with a larger SIZE keeps more.");
 }

@@ -99,5 +99,7 @@ void reel_output_refuse(const char *variable, const char *path, int error)
 	REEL_ASSERT(error < 0);
 	if (error == -EEXIST)
 		why = "another kind of file has this name; choose another name";
+	if (error == -ERANGE)
+		why = "its size must be at least 1M";
 	reel_environment_refuse(variable, path, why);
 }

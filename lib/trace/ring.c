@@ -295,9 +295,9 @@ int reel_ring_open(const char *path, size_t bytes, const char *magic, const char
 {
 	REEL_UNCANCELLED;
 	char ends[HEADER + TAIL];
-	int error = reel_output_open(path, magic, &ring.file);
+	int error = bytes < REEL_RING_MIN_BYTES ? -ERANGE
+						: reel_output_open(path, magic, &ring.file);
 
-	REEL_ASSERT(bytes >= REEL_RING_MIN_BYTES);
 	if (error)
 		return error;
 	reel_os_file_identify(ring.file, &ring.identity);

@@ -351,24 +351,19 @@ void reel_trace_write(enum reel_trace_kind event, uint64_t since, uint64_t now,
 
 /* ---- Beginning and end ---- */
 
-#define DEFAULT_BYTES ((size_t)64 << 20)
 /* The beginning of the file, by which it is known to be a trace. */
 #define MAGIC "[{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":"
 
 /* The list of pools is locked while a thread uses this. */
 static bool was_opened;
 
-static size_t ring_bytes(void)
+/* Reads the size of "FILE,SIZE". Returns the length of FILE. */
+static size_t split_size(const char *text, size_t *bytes)
 {
-	const char *text = reel_environment("REEL_TRACE_SIZE");
-	size_t bytes = DEFAULT_BYTES;
+	const char *comma = strrchr(text, ',');
 
-	if (text && (reel_parse_bytes(text, &bytes) || bytes < REEL_RING_MIN_BYTES)) {
-		reel_environment_refuse("REEL_TRACE_SIZE", text,
-					"it must be bytes, a number with K, M, G or T, at least 1M");
-		bytes = DEFAULT_BYTES;
-	}
-	return bytes;
+	*bytes = (size_t)64 << 20;
+	return comma && !reel_parse_bytes(comma + 1, bytes) ? (size_t)(comma - text) : strlen(text);
 }
 
 /* When the clock of the events was 0, in nanoseconds since 1970. */
@@ -412,20 +407,23 @@ static void end_tail(char tail[REEL_RING_TAIL], char *at)
 
 void reel_trace_open(void)
 {
-	const char *path = reel_output_path("REEL_TRACE", &was_opened);
-	char header[REEL_RING_HEADER], tail[REEL_RING_TAIL];
+	const char *text = reel_output_path("REEL_TRACE", &was_opened);
+	/* The system refuses a name of 4096 characters, so a longer one may be cut. */
+	char header[REEL_RING_HEADER], tail[REEL_RING_TAIL], path[4097];
+	size_t bytes;
 	int error;
 
-	if (!path)
+	if (!text)
 		return;
 	process = getpid();
 	make_header(header);
 	/* Viewers show the label beside the name of the process. */
 	end_tail(tail, add(begin_event(tail, "process_labels", "M", process),
 			   ",\"args\":{\"labels\":\"running, or killed\""));
-	error = reel_ring_open(path, ring_bytes(), MAGIC, header, tail);
+	snprintf(path, sizeof path, "%.*s", (int)split_size(text, &bytes), text);
+	error = reel_ring_open(path, bytes, MAGIC, header, tail);
 	if (error)
-		reel_output_refuse("REEL_TRACE", path, error);
+		reel_output_refuse("REEL_TRACE", text, error);
 	else
 		/* Release: pairs with the acquire in reel_traces(). Makes the ring visible. */
 		atomic_store_explicit(&reel_trace_is_on, true, memory_order_release);

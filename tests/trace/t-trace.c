@@ -548,9 +548,7 @@ static void test_ring(void)
 	long long all = THREADS * (long long)events_each();
 
 	tap_case("a ring");
-	setenv("REEL_TRACE_SIZE", "1M", 1);
-	is_int(run_traced("ring.json", "ring", "0"), 0, "%lld events", all);
-	unsetenv("REEL_TRACE_SIZE");
+	is_int(run_traced("ring.json,1M", "ring", "0"), 0, "%lld events", all);
 	trace = read_trace("ring.json");
 	ok(!trace.wrong_lines && trace.is_list && trace.is_closed, "the trace is whole");
 	ok(trace.bytes <= 1 << 20, "and of the size that was asked for: %zu", trace.bytes);
@@ -606,13 +604,10 @@ static void test_moments(void)
 {
 	const int moments = is_brief() ? 50 : 1000;
 	struct stat status;
-	pid_t child;
+	pid_t child = start_traced("moments.json,4M", "away", "1");
 	int lists = 0;
 
 	tap_case("a process at any moment");
-	setenv("REEL_TRACE_SIZE", "4M", 1);
-	child = start_traced("moments.json", "away", "1");
-	unsetenv("REEL_TRACE_SIZE");
 	while (stat("moments.json", &status) || !status.st_size)
 		usleep(100);
 	for (int i = 0; i < moments; i++) {
@@ -806,6 +801,26 @@ static bool says(const char *path, const char *what, const char *said)
 	       strchr(text, '\n') == text + strlen(text) - 1;
 }
 
+/* A comma without a size behind it belongs to the name of the file. */
+static void test_commas(void)
+{
+	static const char *const values[][2] = {{"a,b.json", "a,b.json"},
+						{"c,1.json", "c,1.json"},
+						{"d,64MB", "d,64MB"},
+						{"e,", "e,"},
+						{"f,g.json,2.5M", "f,g.json"}};
+
+	tap_case("a comma in the name of a file");
+	for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+		int status = run_traced(values[i][0], "checkpoint", "0");
+		struct trace trace = read_trace(values[i][1]);
+
+		ok(!status && trace.is_closed, "REEL_TRACE=%s writes to %s", values[i][0],
+		   values[i][1]);
+		close_trace(&trace);
+	}
+}
+
 static void test_refusals(void)
 {
 	FILE *file = fopen("results", "w");
@@ -824,10 +839,9 @@ static void test_refusals(void)
 	fclose(file);
 	ok(says("nowhere/trace", "checkpoint", "is ignored: No such file"), "a file in no directory");
 	ok(says(".", "checkpoint", "is ignored"), "a directory");
-	setenv("REEL_TRACE_SIZE", "12", 1);
-	ok(says("size.json", "checkpoint", "REEL_TRACE_SIZE=12 is ignored: it must be bytes"),
+	ok(says("size.json,12", "checkpoint",
+		"REEL_TRACE=size.json,12 is ignored: its size must be at least 1M"),
 	   "too small a ring");
-	unsetenv("REEL_TRACE_SIZE");
 	ok(says("full.json", "full", "the trace ends here: there is no room"),
 	   "a disk that is full ends the trace, not the program");
 	trace = read_trace("full.json");
@@ -858,6 +872,7 @@ int main(int argc, char **argv)
 	test_fork();
 	test_processes();
 	test_late_tracer();
+	test_commas();
 	test_refusals();
 	return tap_end();
 }
