@@ -109,6 +109,7 @@ diff - written >difference <<'END'
   type, bind(C), public :: reel_sample_stats
     integer(c_int64_t) :: hard_budget = 0
     integer(c_int64_t) :: takes = 0
+    integer(c_int64_t) :: stores(REEL_MAX_TIERS) = 0
     real(c_double) :: mean = 0
     type(c_ptr) :: longest(REEL_SAMPLES + 4) = c_null_ptr
     type(c_funptr) :: report = c_null_funptr

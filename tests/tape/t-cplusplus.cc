@@ -11,6 +11,7 @@
 extern "C" {
 #include <reel.h>
 #include <reel/plan.h>
+#include <reel/recording.h>
 }
 
 #define _Noreturn [[noreturn]]
