@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checkpointing: a long loop is reversed with memory for a few of its states, as a
- * plan says. A run owns the loop, its tape and its snapshots; the
- * program gives callbacks over a state that is an argument (model.h).
+ * Checkpointing: a long loop is reversed with memory for a few of its states, by a plan. A run owns
+ * the loop, its tape and its snapshots; the program passes callbacks over a state that is an
+ * argument (model.h).
  *
  *	struct reel_problem problem = {.steps = 1000, .tiers = 1, .tier = {{.slots = 10}}};
  *	reel_plan *plan;
@@ -18,41 +18,40 @@
  *	reel_run_close(run);
  *	reel_plan_close(plan);
  *
- * The forward sweep is the plan's first one: no step is run for it alone. After the
- * reverse sweep the run may begin again, with other controls in `context`.
+ * The forward sweep is part of the plan: no step is run for it alone. After the reverse sweep the
+ * run may begin again, with other controls in `context`.
  *
- * The callbacks. advance and record take the same steps and leave the same state, bit
- * for bit, whenever they are run from the same state: what changes from step to step
- * (time, step size, random numbers, the history of a multi-step method) belongs in the
- * state, what does not belongs in the context. Steps are run more than once: output
- * and messages belong in the first time, which is when a step is above all earlier ones.
- * A callback returns 0 to go on; below 0 an error of its own, above 0 to stop early:
- * both end the sweep and are what it returns. A callback may run a loop of its own
- * inside, with a run of its own.
+ * The callbacks. advance and record take the same steps and leave the same state, bit for bit,
+ * whenever they are run from the same state. So put everything that changes from step to step
+ * (time, step size, random numbers, the history of a multi-step method) into the state, and
+ * constants into the context. Steps are run more than once: write output and messages only the
+ * first time, when a step is above all earlier steps. A callback returns 0 to continue, below 0 its
+ * own error, above 0 to stop early: both end the sweep, which returns the same number. A callback
+ * may run an inner loop with another run.
  *
- * Exceptions. A callback, or an error handler that it calls, may leave by an exception of C++ or by
- * longjmp(), out of the function of the run, too. That ends the sweep like an error: the reverse
- * sweep cannot be gone on with (-EINVAL), and reel_run_forward() begins anew with nothing lost or
- * kept. A sweep in pieces (plan.h) says so at REEL_ACTION_DONE at the latest. What the callback had
- * added to the adjoint is in it. With look-ahead (omp.h) and on several ranks (mpi.h) callbacks
- * must return.
+ * Exceptions. A callback, or an error handler that it calls, may leave by a C++ exception or by
+ * longjmp(), also out of the function of the run. This ends the sweep like an error: the reverse
+ * sweep cannot continue (-EINVAL), and reel_run_forward() starts again with nothing lost or kept. A
+ * sweep in pieces (plan.h) reports this at REEL_ACTION_DONE at the latest. The adjoint keeps the
+ * additions of the callback. With look-ahead (omp.h) and on several ranks (mpi.h) callbacks must
+ * return.
  *
- * Tiers. A tier of the plan is memory, or a store (store.h). Snapshots are parcels (parcel.h).
- * One for a store is written while the sweep goes on, leaves memory then, and is read ahead of the
- * LOAD that will need it; one that its store refuses stays in memory until the store takes it.
- * Those of a tier in memory leave memory, too, on a pool with a store, and are read ahead. All of
- * them are the pool's memory, under its budget, as tapes are.
+ * Tiers. A tier of the plan is memory, or a store (store.h). Snapshots are parcels (parcel.h). A
+ * snapshot for a store is written while the sweep continues, then leaves memory, and is read ahead
+ * of its LOAD; if the store refuses it, it stays in memory until the store takes it. On a pool with
+ * a store, snapshots of a tier in memory also leave memory and are read ahead. All snapshots use
+ * the pool's memory, under its budget, like tapes.
  *
- * How far is it? With REEL_PROGRESS=1 in the environment a run tells on stderr: on a terminal in one
- * line that is written anew, elsewhere in a line each 30 seconds. Of several ranks the first one
- * does. A callback in the options is for programs with a display of their own.
+ * How far is it? With REEL_PROGRESS=1 in the environment a run reports progress on stderr; on a
+ * terminal it rewrites one line, elsewhere it prints a line every 30 seconds. With several ranks
+ * only the first rank reports. A callback in the options serves programs with their own display.
  *
- * A program that owns its time loop, as a solver's library or an interpreter does, gives no
- * callbacks: it asks the run what to do next and does it itself. Such a run is driven (plan.h). It
- * has all else that a run has.
+ * A program that owns its time loop, such as a solver's library or an interpreter, passes no
+ * callbacks: it asks the run for the next action and carries it out itself. Such a run is driven
+ * (plan.h). It has all other features of a run.
  *
- * Threads. A run is one thread's at a time, but for what says otherwise. Different
- * runs have nothing in common but the pool.
+ * Threads. Only one thread at a time may use a run, except where noted. Different runs share
+ * nothing except the pool.
  */
 #ifndef REEL_RUN_H
 #define REEL_RUN_H
@@ -76,7 +75,7 @@ extern "C" {
 
 struct reel_tier {
 	int64_t slots;
-	/* In the time of one step's advance; at most 1e100, as all costs. */
+	/* In units of one step's advance; at most 1e100, like all costs. */
 	double store_cost;
 	double load_cost;
 };
@@ -95,9 +94,9 @@ struct reel_problem {
 	double record_cost;
 	double reverse_cost;
 	/*
-	 * The memory of one step's tape, in states of the first tier, where tapes take
-	 * up its slots; but the step recorded last is reversed at once and takes up
-	 * none. 0: tapes have memory of their own. REEL_MIXED: 0 is 1.
+	 * The memory of one step's tape, in states of the first tier, if tapes take up its slots;
+	 * the step recorded last is reversed at once and takes up no slot. 0: tapes have memory of
+	 * their own. REEL_MIXED: 0 is 1.
 	 */
 	int64_t tape_states;
 	/*
@@ -148,18 +147,19 @@ struct reel_part {
 };
 
 /*
- * Compare each state with what it was when it was first reached (by this run: a resumed
- * one knows of none before), and end with -EILSEQ at the first step that does not replay,
- * or the first of several that record was called for at once. Sweeps go step by step but
- * for those, and keep four bytes for each: for tests, and for looking for a fault.
+ * Compare each repeated state with its first value (of this run: a resumed run knows no earlier
+ * states), and end with -EILSEQ at the first step that does not replay, or at the first of several
+ * steps that record was called for at once. Apart from these, sweeps go step by step; they keep
+ * four bytes per step. For tests, and for finding a bug.
  */
 #define REEL_RUN_AUDIT 1u
 
 /*
- * How far a run is. The time left is that of the pieces which the plan still has, by what the same
- * steps took so far: it takes in steps of different cost, waits for stores, and threads that look
- * ahead. In the forward sweep the costs of the plan stand for what was not measured yet. Steps that
- * are run again cost more than others: the time left is not the steps left over steps_per_second.
+ * The progress of a run. The time left is estimated for the remaining pieces of the plan from the
+ * time that the same steps took so far, so it includes steps of different cost, waits for stores,
+ * and threads that look ahead. In the forward sweep the costs of the plan replace missing
+ * measurements. Repeated steps take additional time, so the time left is not the number of steps
+ * left divided by steps_per_second.
  */
 struct reel_progress {
 	bool reverses;           /* in the reverse sweep */
@@ -180,71 +180,72 @@ struct reel_run_options {
 	reel_pool *pool;
 	/* Where each tier keeps its snapshots; NULL: memory. The run closes them. */
 	reel_store *store[REEL_MAX_TIERS];
-	/* Steps of the model that are one step of the plan, a segment; 0: 1. */
+	/* Number of steps of the model that form one step of the plan, a segment; 0: 1. */
 	int64_t segment_steps;
 	/* Steps of the model, where the last segment is a shorter one; 0: all are full. */
 	int64_t steps;
 	/*
-	 * For a plan of REEL_UNKNOWN_STEPS: whether the loop ends in this state, that
-	 * before step `step`. Asked before each step of the forward sweep. NULL: the run is
-	 * driven (plan.h), the program calls reel_run_end_loop(), and reel_run_forward() is
-	 * refused.
+	 * For a plan of REEL_UNKNOWN_STEPS: returns whether the loop ends in this state, the state
+	 * before step `step`. Asked before each step of the forward sweep. NULL: the run is driven
+	 * (plan.h), the program calls reel_run_end_loop(), and reel_run_forward() is refused.
 	 */
 	bool (*finished)(void *context, const void *state, int64_t step);
-	/* Snapshots that are on their way to a store, and that are read ahead, at once; 0: 2. */
+	/*
+	 * Maximum numbers of snapshots on their way to a store, and of snapshots read ahead, at
+	 * once; 0: 2.
+	 */
 	unsigned puts;
 	unsigned gets;
 	unsigned flags; /* REEL_RUN_AUDIT, REEL_RUN_COPIES (plan.h), or 0 */
 	/*
-	 * A file from which a run that was killed is resumed; NULL: none. It is written
-	 * anew, beside it with ".new" at its name's end and then renamed, when so many
-	 * seconds (0: 600) have passed, where that can be: after a STORE of the forward
-	 * sweep, and after a REVERSE of the reverse sweep, unless tapes are held
-	 * (REEL_STORE_ALL and REEL_MIXED hold some), a plan of one's own goes on without a
-	 * LOAD, or the sweep is in pieces. It has all snapshots, and the adjoint_bytes at
-	 * `adjoint`, which are all that reverse adds to. The end of the reverse sweep removes
-	 * both, and so does a forward sweep that begins anew. One run's at a time, as the name
-	 * beside it is: while one process or run writes it, another one's is not written (-EBUSY is
-	 * reported, and the sweep goes on). Outlives the run.
+	 * A file from which a killed run resumes; NULL: none. It is written again, as a file with
+	 * ".new" at the end of its name that is then renamed, every restart_seconds (0: 600), as
+	 * soon as possible: after a STORE of the forward sweep, and after a REVERSE of the reverse
+	 * sweep, unless tapes are held (REEL_STORE_ALL and REEL_MIXED hold some), a plan of your
+	 * own continues without a LOAD, or the sweep is in pieces. It has all snapshots, and the
+	 * adjoint_bytes at `adjoint`, which must be everything that reverse adds to. The end of the
+	 * reverse sweep removes both files, and so does a new forward sweep. Only one run at a time
+	 * may use the file: while one process or run writes it, the file of another run is not
+	 * written (-EBUSY is reported, and the sweep continues). Outlives the run.
 	 *
-	 * Only restart files are replaced or removed: regular files that begin as one (and an
-	 * empty one with ".new", which a crash leaves). If anything else has one of the names,
-	 * also a symbolic link, reel_run_open() refuses it. If it appears later, it stays
-	 * as it is, and the restart file is not written. Nor is it if the program closes its
-	 * descriptor, which it did not open: nothing is written to another file that has the
-	 * number then.
+	 * Only restart files are replaced or removed: regular files that begin as one (and an empty
+	 * one with ".new", which a crash leaves). If anything else has one of the names, including
+	 * a symbolic link, reel_run_open() refuses it. If it appears later, it stays unchanged, and
+	 * the restart file is not written. The file is also not written if the program closes its
+	 * descriptor, which it did not open: nothing is written to another file with the same
+	 * descriptor.
 	 */
 	const char *restart;
 	double restart_seconds;
 	size_t adjoint_bytes;
 	/*
-	 * In place of a copy of the bytes at `adjoint`: pack an adjoint of several pieces into
-	 * adjoint_bytes, and with it what advance and record leave in the context when they take
-	 * a step for the first time, as the values at a gauge; and unpack both. In the forward
-	 * sweep save_adjoint is called, too, and `adjoint` is NULL. Both callbacks or neither.
-	 * They return 0, or an error below 0: the file is not written, or not resumed from.
-	 * After -EAGAIN, on all ranks, save_adjoint is called again after the next action, and
-	 * no failure is reported.
+	 * Replace a copy of the bytes at `adjoint`: pack an adjoint of several parts into
+	 * adjoint_bytes, together with the data that advance and record leave in the context when
+	 * they take a step for the first time, such as the values at a gauge; and unpack both.
+	 * save_adjoint is also called in the forward sweep, where `adjoint` is NULL. Set both
+	 * callbacks or neither. They return 0, or an error below 0: the file is not written, or not
+	 * resumed from. After -EAGAIN, on all ranks, save_adjoint is called again after the next
+	 * action, and no failure is reported.
 	 */
 	int (*save_adjoint)(void *context, const void *adjoint, void *bytes);
 	int (*load_adjoint)(void *context, void *adjoint, const void *bytes);
 	/*
-	 * A run that is driven may have its state, and its adjoint, in several arrays, in place of
-	 * one piece of memory or of callbacks. The lists are copied; the arrays outlive the run.
-	 * state_bytes and adjoint_bytes are then 0, or the size of all parts.
+	 * A driven run may have its state, and its adjoint, in several arrays, instead of one block
+	 * of memory or callbacks. The lists are copied; the arrays outlive the run. state_bytes and
+	 * adjoint_bytes are then 0, or the size of all parts.
 	 */
 	const struct reel_part *state_part, *adjoint_part;
 	unsigned state_parts, adjoint_parts;
 	/*
-	 * Called before save_adjoint: how many bytes that will pack, where the number is not known when
-	 * the run is opened, or is another one in each file. adjoint_bytes is 0 then. NULL: it packs
-	 * adjoint_bytes.
+	 * Called before save_adjoint: returns the number of bytes that it will pack, if this number
+	 * is not known when the run is opened, or differs between files. adjoint_bytes is then 0.
+	 * NULL: save_adjoint packs adjoint_bytes.
 	 */
 	size_t (*packed_bytes)(void *context, const void *adjoint);
 	/*
-	 * Told how far the run is: after pieces of both sweeps, at most five times a second, and at the
-	 * end of the reverse sweep. Called by the thread that has ended the piece, so with look-ahead
-	 * (omp.h) by several threads, also at the same time. NULL: nobody is told.
+	 * Called with the progress of the run: after pieces of both sweeps, at most five times a
+	 * second, and at the end of the reverse sweep. The thread that has ended the piece calls
+	 * it, so with look-ahead (omp.h) several threads do, also at the same time. NULL: none.
 	 */
 	void (*progress)(void *context, const struct reel_progress *progress);
 	/* For options to come: all 0. */
@@ -259,76 +260,76 @@ struct reel_run_stats {
 
 /*
  * Prepare a run. `plan` outlives it, `model` and `options` are copied. A model without advance,
- * record and reverse, or NULL, is that of a run that is driven. Takes no memory for snapshots yet.
+ * record and reverse, or NULL, makes a driven run. Takes no memory for snapshots yet.
  *
  * Returns 0; -ENOMEM; -ENXIO, the default pool is refused (pool.h); -EINVAL, an argument is wrong;
- * -EOVERFLOW, state_bytes or adjoint_bytes is more than can be addressed; -EEXIST, options.restart
- * or the name beside it is that of a file that is not a restart file; -EINVAL, options.restart is
- * empty or ends in a slash; what the system says of these files and their directory, as -ENOENT and
- * -EACCES. On failure the stores stay the caller's.
+ * -EOVERFLOW, state_bytes or adjoint_bytes exceeds the address space; -EEXIST, options.restart or
+ * the name with ".new" is a file that is not a restart file; -EINVAL, options.restart is empty or
+ * ends in a slash; errors of the system for these files and their directory, such as -ENOENT and
+ * -EACCES. On failure the stores still belong to the caller.
  */
 int reel_run_open(reel_run **run, const reel_plan *plan, const reel_model *model,
 		  const struct reel_run_options *options);
 
-/* NULL is allowed. What is in the run's stores is gone. */
+/* NULL is allowed. The contents of the run's stores are gone. */
 void reel_run_close(reel_run *run);
 
 /*
- * The forward sweep, from `state` as state 0; it is the last state then. Begins anew,
- * whatever the run did before, unless it was resumed in a forward sweep: that is gone
- * on with, and `state` is overwritten.
+ * The forward sweep, from `state` as state 0; afterwards `state` is the last state. Starts again,
+ * whatever the run did before, unless the run was resumed in a forward sweep: then that sweep
+ * continues, and `state` is overwritten.
  *
- * Returns 0; what a callback returned; the tape's error (tape.h); -EDQUOT or -ENOMEM,
- * no memory for a snapshot; -ERANGE, a loop of an unknown end has more than
- * REEL_MAX_STEPS; -EILSEQ (REEL_RUN_AUDIT); or -EINTR, it was asked to end and is saved
- * (reel_save_now()).
+ * Returns 0; the result of a callback; the tape's error (tape.h); -EDQUOT or -ENOMEM, no memory for
+ * a snapshot; -ERANGE, a loop of an unknown end has more than REEL_MAX_STEPS; -EILSEQ
+ * (REEL_RUN_AUDIT); or -EINTR, it was asked to end and is saved (reel_save_now()).
  */
 int reel_run_forward(reel_run *run, void *context, void *state);
 
 /*
- * The reverse sweep: calls model->reverse for all steps, from the last to the first.
- * `state` is a buffer to replay in, as large as a state; its contents are lost.
+ * The reverse sweep: calls model->reverse for all steps, from the last to the first. `state` is a
+ * buffer to replay in, of the size of a state; its contents are lost.
  *
- * Returns as reel_run_forward(); what a store said of a snapshot that it cannot
- * give back, with the codes that reel_tape_error() has for it; -EBADMSG, reverse popped more
- * or less than record pushed; or -EINVAL, no forward sweep has come to its end.
+ * Returns as reel_run_forward(); the error of a store that cannot return a snapshot, with the codes
+ * of reel_tape_error(); -EBADMSG, reverse popped more or less than record pushed; or -EINVAL, no
+ * forward sweep has ended.
  */
 int reel_run_reverse(reel_run *run, void *context, void *state, void *adjoint);
 
 /*
- * Go on where the run that wrote options.restart was, in the same plan, with the same
- * model and options. In its reverse sweep, reel_run_is_reversing():
- * `adjoint` is as it was, and reel_run_reverse() goes on. In its forward sweep
- * reel_run_forward() goes on. `context` is load_adjoint's. On failure nothing was resumed.
+ * Resume from the file options.restart, in the same plan, with the same model and options. If the
+ * run was in its reverse sweep, reel_run_is_reversing() is true, `adjoint` is restored, and
+ * reel_run_reverse() continues; otherwise reel_run_forward() continues. `context` is passed to
+ * load_adjoint. On failure nothing was resumed.
  *
- * Returns 0; -ENOENT, there is no such file; -EBADMSG, it is not such a file, is cut off
- * or damaged; -EINVAL, it belongs to another plan or model, the files with this name are
- * of another number of ranks (mpi.h), or options.restart is NULL;
- * -EPROTO, another version wrote it; what load_adjoint returned; or as reel_run_forward().
+ * Returns 0; -ENOENT, there is no such file; -EBADMSG, it is not such a file, is cut off or
+ * damaged; -EINVAL, it belongs to another plan or model, the files with this name are of another
+ * number of ranks (mpi.h), or options.restart is NULL; -EPROTO, another version wrote it; the
+ * result of load_adjoint; or as reel_run_forward().
  */
 int reel_run_resume(reel_run *run, void *context, void *adjoint);
 
 /*
  * Asks each run of this process that has options.restart to write its restart file at the next
- * place where that can be (see there). With `end` other than 0 its sweep then ends with -EINTR, and
- * so does each later sweep of this process: what the batch system is about to kill loses nothing.
- * If the file cannot be written, the sweep goes on, and tries again.
+ * possible place (see there). With `end` other than 0 its sweep then ends with -EINTR, and so does
+ * each later sweep of this process, so that a job that the batch system is about to kill loses
+ * nothing. If the file cannot be written, the sweep continues, and tries again.
  *
  * Programs need no call for this; the environment is read when the first run with a restart file is
  * opened:
  *
  *   REEL_SAVE_SIGNAL=USR2   a signal that is reel_save_now(0); also USR1, TERM, INT, HUP, CONT, XCPU
  *   REEL_END_SIGNAL=TERM    a signal that is reel_save_now(1)
- *   REEL_END_AFTER=3500     reel_save_now(1) when so many seconds have passed; a fraction has a
- *                           decimal point, whatever the locale of the program is
+ *   REEL_END_AFTER=3500     reel_save_now(1) after this number of seconds; a fraction has a decimal
+ *                           point, whatever the locale of the program is
  *
- * A signal that the program handles itself is left to it, with one line on stderr. Some MPIs handle
- * USR1: MPICH's ranks tell each other by it that one has died. Sweeps that are in pieces or look
- * ahead write no restart files. Any thread, any signal handler. Cost: two atomic operations.
+ * A signal that the program handles itself is left to the program, with one line on stderr. Some
+ * MPIs handle USR1: MPICH's ranks use it to report that a rank has died. Sweeps that are in pieces
+ * or look ahead write no restart files. Any thread, any signal handler. Cost: two atomic
+ * operations.
  */
 void reel_save_now(int end);
 
-/* Returns true if a forward sweep has come to its end, and its reverse sweep has not. */
+/* Returns true if a forward sweep has ended, and its reverse sweep has not. */
 bool reel_run_is_reversing(const reel_run *run);
 
 void reel_run_get_stats(reel_run *run, struct reel_run_stats *stats);
