@@ -2,16 +2,15 @@
 /*
  * The pool: where tapes get their slabs.
  *
- * A pool carves slabs from large mappings, which huge pages back, hands them to
- * tapes, and keeps those given back for the next tape: a warm gradient maps
- * nothing and faults nothing. A thread keeps a few empty slabs of its own (two
- * magazines), so that most takes touch no shared memory; magazines travel
- * whole through one lock-free list.
+ * A pool carves slabs from large mappings, which huge pages back, hands them to tapes, and keeps
+ * returned slabs for the next tape: a warm gradient maps nothing and causes no page fault. A thread
+ * keeps a few empty slabs of its own (two magazines), so that most takes touch no shared memory;
+ * magazines travel whole through one lock-free list.
  *
- * Most programs never name a pool: a tape that was opened without one, or is
- * simply all zero, uses the process's default pool.
+ * Most programs never name a pool: a tape that was opened without a pool, or is simply all zero,
+ * uses the process's default pool.
  *
- * Who may call what at the same time as what (- is safe, X needs the caller's order):
+ * Calls at the same time (- is safe, X needs the caller's order):
  *
  *                         tape   hand-over  parcel  trim   stats  exit   fork   close
  *   a tape's calls        - (1)
@@ -28,44 +27,43 @@
  *   (2) in the parent; for the child see below.
  *   (3) threads that used the pool may be ending then, or end later: a program does not know
  *       when OpenMP ends its threads.
- *   (4) of different parcels, or several pins of one; reel/parcel.h has the rest, and says what
- *       a child has.
+ *   (4) of different parcels, or several pins of one; reel/parcel.h has the rest, also
+ *       for a child.
  *
- * A tape's calls are, inside: take a slab, give it back, grow; and with a store
- * submit it, complete that, reclaim its frame, prefetch it, drop it. A parcel's calls are the
- * same, and seal, pin and announce slabs of parcels. A thread's exit is a flush of its
- * magazines. reel-stress (stress/pairs.c) runs each two of these that can meet at once, in
- * 2, 3 and 8 threads; `reel-stress --list` says of the others why they cannot. A pool's hard
- * budget stays as it was opened.
+ * Inside, a tape's calls take a slab, give it back, and grow; with a store they also seal it, write
+ * it, evict its frame, read it ahead, and drop it. A parcel's calls do the same, and seal, pin and
+ * announce slabs of parcels. A thread's exit flushes its magazines. reel-stress (stress/pairs.c)
+ * runs each pair of these operations that can meet, in 2, 3 and 8 threads; `reel-stress --list`
+ * explains why the other pairs cannot. A pool's hard budget does not change.
  *
- * Who waits for whom, if a thread is stopped in the middle of a call (each row holds at every
- * place in the call where another thread may come between; tests/spill/t-progress.c):
+ * Waits of other threads, if a thread is stopped in the middle of a call (each row holds at every
+ * place in the call where another thread may run; tests/spill/t-progress.c):
  *
- *   push and pop with room              wait-free: nobody else is asked
+ *   push and pop with room              wait-free: no other thread is involved
  *   a slab taken or given, by magazine  wait-free, after the thread's first call
- *   the same, by the shared lists       lock-free: others go on
- *   a new slab, a large slab, a trim    lock-free, but for what the system does
+ *   the same, by the shared lists       lock-free: other threads make progress
+ *   a new slab, a large slab, a trim    lock-free, except for system calls
  *   what the budget would refuse,       waits for their stores, for a fork, and for the close of
  *   beside runs or arenas with a store  such a run or arena
  *   a thread's exit                     waits for other threads' exits, and for a fork
- *   reel_pool_get_stats                 wait-free but for new threads; it reads counters
- *   with a store: a push at the budget  waits for a frame: for the store, or for whoever has the
- *                                       last ones in hand; those that need a frame, too, may wait
- *                                       for it, others go on
+ *   reel_pool_get_stats                 wait-free except for new threads; it reads counters
+ *   with a store: a push at the budget  waits for a frame: for the store, or for the thread that
+ *                                       holds the last frames; other threads that need a frame may
+ *                                       wait as well; the rest continue
  *   with a store: a pop of a slab, or a waits for the store, and for a frame
  *   pin, that is not in memory
  *   reel_pool_close, fork               wait for transfers that are under way, and for threads'
  *                                       exits
  *
- * fork: the child may go on with the tapes that the forking thread owned and open new ones. What is
- * only in the store is the parent's: its pops give all ones, with -ECHILD, and a push in the child
- * that finds the hard budget used up is refused with -ECHILD. If the default pool has a store, the
- * child opens a default pool of its own, with a store of its own: tapes that are empty at the fork,
- * and those that begin in the child, are on that one, so that workers that fork after a gradient
- * need no change. Other pools are the program's: a child that spills opens one. A tape that another
- * thread was using at that moment is not usable in the child, so a pool with such a tape cannot be
- * closed there. The empty slabs that other threads held in their magazines are lost to the child
- * and counted (lost_slabs).
+ * fork: the child may continue with the tapes that the forking thread owned, and open new ones.
+ * Values that are only in the store belong to the parent: their pops give all ones, with -ECHILD,
+ * and a push in the child that finds the hard budget used up is refused with -ECHILD. If the
+ * default pool has a store, the child opens its own default pool with its own store: tapes that are
+ * empty at the fork, and tapes that begin in the child, use that pool, so that workers that fork
+ * after a gradient need no change. For other pools, a child that spills must open its own pool. The
+ * child cannot use a tape that another thread was using at that moment, so it cannot close a pool
+ * with such a tape. The empty slabs that other threads held in their magazines are lost to the
+ * child and counted (lost_slabs).
  */
 #ifndef REEL_POOL_H
 #define REEL_POOL_H
@@ -87,9 +85,9 @@ typedef struct reel_pool reel_pool;
 /* Do not ask for huge pages. */
 #define REEL_POOL_SMALL_PAGES 2u
 /*
- * A hard_budget of 0 is half of what the system lets this process use (reel_pool_default() says
- * what that is). With a store, while the system is short of memory: write and evict above a lower
- * soft budget, and give idle slabs back to the system. See "Memory pressure" below.
+ * A hard_budget of 0 is half of the memory that the system allows this process (see
+ * reel_pool_default()). With a store, while the system is short of memory: write and evict above a
+ * lower soft budget, and give idle slabs back to the system. See "Memory pressure" below.
  */
 #define REEL_POOL_OBEY_LIMITS 4u
 
@@ -98,38 +96,35 @@ typedef struct reel_pool reel_pool;
  */
 struct reel_pool_options {
 	/*
-	 * What the pool may have resident, in use and idle together. Without a
-	 * store a push that would need more is refused with -EDQUOT and the tape
-	 * keeps everything pushed before it. With one it waits until a slab has
-	 * been stored. An open tape keeps the slab that it left last, also when
-	 * it is empty. A pop is never refused: where nothing can leave memory, what
-	 * comes back from the store goes beyond this. 0: no bound, or with
+	 * Maximum of resident bytes, in use and idle together. Without a store a push that would
+	 * need more is refused with -EDQUOT and the tape keeps everything pushed before it. With a
+	 * store the push waits until a slab has been stored. An open tape keeps the slab that it
+	 * left last, even when it is empty. A pop is never refused: if nothing can leave memory,
+	 * slabs that come back from the store exceed this. 0: no bound, or with
 	 * REEL_POOL_OBEY_LIMITS half of the system's limit; the statistics have the number.
 	 */
 	size_t hard_budget;
 	/*
-	 * Without a store: above this the pool gives empty slabs back to the system
-	 * instead of keeping them warm, except the first slabs of tapes and those in
-	 * magazines. With a store: above this, slabs are written behind; a tape that
-	 * stays below it costs no transfer. When a tape has used up all of the hard budget,
-	 * slabs below this are written, too, as far as 16 slabs, or three quarters of fewer
-	 * slabs, are not in memory alone. At most hard_budget. 0: the hard budget, or with a
-	 * store three quarters of it.
+	 * Without a store: above this the pool gives empty slabs back to the system instead of
+	 * keeping them warm, except the first slabs of tapes and those in magazines. With a store:
+	 * above this, slabs are written behind; a tape that stays below it costs no transfer. When
+	 * a tape has used up the hard budget, slabs below this are also written, until 16 slabs, or
+	 * three quarters if there are fewer, have a copy in the store. At most hard_budget. 0: the
+	 * hard budget, or with a store three quarters of it.
 	 */
 	size_t soft_budget;
 	/*
-	 * A slab: a multiple of 64, from 64 B to 1 GiB; 0: 2 MiB, one huge page.
-	 * A pool has at most 2^20 slabs (2^16 where addresses have 32 bits), and
-	 * gives back to the system only those that are whole pages. Under a
-	 * budget, slabs that are not whole huge pages get small pages.
+	 * A slab: a multiple of 64, from 64 B to 1 GiB; 0: 2 MiB, one huge page. A pool has at most
+	 * 2^20 slabs (2^16 where addresses have 32 bits), and gives back to the system only slabs
+	 * that are whole pages. Under a budget, slabs that are not whole huge pages get small
+	 * pages.
 	 */
 	size_t slab_bytes;
 	/*
-	 * The first four slabs of a tape, pieces of one slab: divides
-	 * slab_bytes into at most 1024. 0: 64 KiB, more for very large slabs,
-	 * or slab_bytes where that does not divide it; and 4 KiB for the lowest slab of a
-	 * tape, so that 100,000 tapes of 320 bytes take 0.4 GB. If it is slab_bytes, all slabs of a
-	 * tape are alike.
+	 * Size of each of the first four slabs of a tape, which are cut from one slab: divides
+	 * slab_bytes into at most 1024. 0: 64 KiB, more for very large slabs, or slab_bytes if 64
+	 * KiB does not divide it; and 4 KiB for the lowest slab of a tape, so that 100,000 tapes of
+	 * 320 bytes take 0.4 GB. If it is slab_bytes, all slabs of a tape are alike.
 	 */
 	size_t first_slab_bytes;
 	/*
@@ -140,11 +135,11 @@ struct reel_pool_options {
 	/* REEL_POOL_* */
 	unsigned flags;
 	/*
-	 * Where slabs go that have no room in memory. Needs slabs that are multiples of the
-	 * store's alignment and not larger than it takes at once (for a file any slab, unless
-	 * reel_file_options.slot_bytes says else; with a codec or on a GPU 2 MiB, unless their
-	 * options say else), and a hard_budget that has room for what stays in memory. For each
-	 * tape in use this is
+	 * The store of slabs that have no room in memory. Needs slabs that are multiples of the
+	 * store's alignment and not larger than its largest put (for a file any size, unless
+	 * reel_file_options.slot_bytes limits it; with a codec or on a GPU 2 MiB, unless their
+	 * options change it), and a hard_budget with room for the slabs that stay in memory. For
+	 * each tape in use these are
 	 *
 	 *   - 2 slabs, or 3 if tapes of the pool are held (reel_tape_hold()), and one more for
 	 *     a tape with collective spans (reel/region.h);
@@ -153,44 +148,44 @@ struct reel_pool_options {
 	 *   - spans larger than a slab: room for the two largest that lie on each other.
 	 *
 	 * By default 32 first slabs fill one slab, so 4 slabs are enough for a tape in up to 7
-	 * holds. A checked tape counts as two tapes; the notes of a lane (reel/region.h) count
-	 * as one tape. If the hard_budget is smaller, a push is refused with a message that
-	 * names the number of slabs that its tape needs, or a pop exceeds the budget. The pool
-	 * takes the store over and closes it when it is closed; on failure of
-	 * reel_pool_open() it stays the caller's. NULL: none.
+	 * holds. A checked tape counts as two tapes; the notes of a lane (reel/region.h) count as
+	 * one tape. If the hard_budget is smaller, a push is refused with a message that names the
+	 * number of slabs that its tape needs, or a pop exceeds the budget. The pool takes over the
+	 * store and closes it when the pool is closed; if reel_pool_open() fails, the store still
+	 * belongs to the caller. NULL: none.
 	 */
 	reel_store *store;
 	/* For options to come: all 0. */
 	uint64_t reserved[3];
 };
 
-/* reel/figures.h says what each figure is. */
+/* reel/figures.h explains each figure. */
 struct reel_pool_stats {
 	REEL_POOL_FIGURES(REEL_FIGURE_MEMBER)
 	uint64_t reserved[2]; /* 0 */
 };
 
 /*
- * Memory pressure. A pool with a store and REEL_POOL_OBEY_LIMITS, which the default pool has,
- * opens a trigger on memory.pressure of the control group (version 2) of this process, or where it
- * cannot, on /proc/pressure/memory: some thread has waited for memory in 150 ms of 2 s. Where the
- * kernel has no such file (Linux 5.2 has), or refuses the trigger, the flag does nothing; `reel
- * info` tells. The pool's own thread looks at the trigger once a second; pushes and pops do not.
+ * Memory pressure. A pool with a store and REEL_POOL_OBEY_LIMITS, which the default pool has, opens
+ * a trigger on memory.pressure of the control group (version 2) of this process, or if that fails,
+ * on /proc/pressure/memory: some thread has waited for memory in 150 ms of 2 s. If the kernel has
+ * no such file (Linux 5.2 has), or refuses the trigger, the flag does nothing; `reel info` shows
+ * it. The pool's own thread looks at the trigger once a second; pushes and pops do not.
  *
  * Each event halves the soft budget, to no less than a quarter and 4 slabs, and gives all idle
- * slabs back to the system but first slabs. Until 4 s have passed without an event, the store gets
- * what is above the lowered soft budget, and slabs that are stored and not needed within a second
- * leave memory; what was asked for in advance is read only below it. Then the soft budget is as it
- * was. No push is refused, and no value changes: a sweep takes longer, as under a smaller budget.
- * A pool without a store has no thread; its program calls reel_pool_trim(). In the child of a fork
- * the pools of the parent have no trigger.
+ * slabs except first slabs back to the system. Until 4 s have passed without an event, slabs above
+ * the lowered soft budget go to the store, and stored slabs that are not needed within a second
+ * leave memory; slabs requested in advance are read only below it. Then the soft budget is
+ * restored. No push is refused, and no value changes: a sweep takes longer, as under a smaller
+ * budget. A pool without a store has no thread; its program calls reel_pool_trim(). In the child of
+ * a fork the pools of the parent have no trigger.
  */
 
 /*
  * Open a pool and store it in *pool.
  *
- * options may be NULL (all defaults) and is not kept. Any thread. The pool
- * belongs to the caller, who ends it with reel_pool_close().
+ * options may be NULL (all defaults) and is not kept. Any thread. The pool belongs to the caller,
+ * which ends it with reel_pool_close().
  *
  * Returns 0, or
  *   -EINVAL  an option is out of its range; *pool is unchanged
@@ -203,8 +198,8 @@ int reel_pool_open(reel_pool **pool, const struct reel_pool_options *options);
 
 /*
  * End a pool and unmap all its memory. Every tape, parcel and run on it, and every arena that
- * borrows from it, must have been closed, and no other thread may use it any more. Threads that did need not have ended: they may
- * be in the middle of it. NULL is allowed.
+ * borrows from it, must have been closed, and no other thread may use it any more. Threads that
+ * used it need not have ended: they may be ending at this moment. NULL is allowed.
  *
  * Returns 0, or
  *   -EBUSY   slabs are still on tapes, or parcels, runs or arenas are not closed; nothing was
@@ -214,34 +209,35 @@ int reel_pool_open(reel_pool **pool, const struct reel_pool_options *options);
 int reel_pool_close(reel_pool *pool);
 
 /*
- * The pool of tapes that name none, opened at its first use and configured by
- * the environment, so that a relinked program needs no change of its source:
+ * The pool of tapes without a pool, opened at its first use and configured by the environment, so
+ * that a relinked program needs no change of its source:
  *
  *   REEL_BUDGET=BYTES    the hard budget: a number such as 1.5G, with K, M, G or T or without;
- *              60%       so much of what the system lets this process use
+ *              60%       this share of the system's limit
  *              auto      half of that; also if there is a store and no budget
- *   REEL_SPILL_DIR=DIR   a directory for what has no room within it
+ *   REEL_SPILL_DIR=DIR   a directory for slabs beyond the budget
  *   REEL_STORE=TEXT      or a store as reel_store_open() describes it, "memory=2G";
  *                        "lz4,file" puts its file in REEL_SPILL_DIR or TMPDIR
  *   REEL_CHECKED=1       checked mode for its tapes
  *   REEL_SLAB=BYTES      slab_bytes: a multiple of 64K of at most 2M
  *   REEL_PAGES=small     REEL_POOL_SMALL_PAGES
  *
- * What the system allows is the least of the limits of the process's control groups (version 2:
+ * The system's limit is the minimum of the limits of the process's control groups (version 2:
  * memory.max and memory.high, version 1: memory.limit_in_bytes) and of all groups above them,
- * RLIMIT_AS, and the physical memory; `reel info` says which one. It is read once. Ranks of an MPI
- * program that mpirun has started on one node divide it; a REEL_BUDGET in bytes is each rank's. The
- * budget and what REEL_STORE keeps in memory may have 95 % of it together. A budget above that, or
- * one that makes no sense, is reported in one line on stderr, and is auto then: half of the limit,
- * or what the store leaves. Without REEL_BUDGET and without a store memory has no bound, but in a
- * control group with a limit: nine tenths of what the process leaves of it at the first use. If the
- * store cannot be opened, for example because files in the directory are kept in memory (tmpfs),
- * the pool is refused: the first push on each of its tapes fails with -ENXIO, and its report says
- * why and what to do. Without that store the program would end later, when its budget is used up. The
- * child of a fork reads the environment no more: its default pool has the budget of the parent's,
- * beside the memory that the parent keeps. In a set-user-id program the environment is not read.
+ * RLIMIT_AS, and the physical memory; `reel info` shows which one. It is read once. Ranks of an MPI
+ * program that mpirun has started on one node divide it; a REEL_BUDGET in bytes applies to each
+ * rank. The budget and the memory of REEL_STORE may together take 95 % of it. A larger or senseless
+ * budget is reported in one line on stderr, and replaced by auto: half of the limit, or the memory
+ * that the store leaves. Without REEL_BUDGET and without a store memory has no bound, except in a
+ * control group with a limit: there it is nine tenths of the memory that is unused at the first
+ * use. If the store cannot be opened, for example because the directory is a tmpfs, the pool is
+ * refused: the first push on each of its tapes fails with -ENXIO, and its report gives the reason
+ * and the remedy. Without that store the program would fail later, when its budget is used up. The
+ * child of a fork does not read the environment again: its default pool has the same budget as the
+ * parent's, in addition to the memory that the parent keeps. In a set-user-id program the
+ * environment is not read.
  *
- * Any thread. NULL if there is no memory for it, or it is refused, as reel_error_text() says; the next
+ * Any thread. NULL if there is no memory for it, or it is refused (see reel_error_text()); the next
  * call tries again.
  */
 reel_pool *reel_pool_default(void);
@@ -257,8 +253,8 @@ reel_pool *reel_pool_default(void);
 size_t reel_pool_trim(reel_pool *pool, size_t keep);
 
 /*
- * Read the pool's counters. Any thread, while others use the pool; each counter
- * is exact, their sum is not a snapshot of one moment.
+ * Read the pool's counters. Any thread, while others use the pool; each counter is exact, but
+ * together they are not a snapshot of one moment.
  */
 void reel_pool_get_stats(reel_pool *pool, struct reel_pool_stats *stats);
 
