@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Schedules: what to run, record, reverse, store and load, and when, so that a
- * long loop is reversed with memory for a few of its states.
+ * Schedules: the order in which to run, record, reverse, store and load, so that a long loop is
+ * reversed with memory for a few of its states.
  *
  *	struct reel_problem problem = {.steps = 1000, .tiers = 1, .tier = {{.slots = 10}}};
  *	reel_plan *plan;
@@ -22,9 +22,9 @@
  * tiers. A step is recorded from the working state and leaves a tape, which is gone when the step
  * is reversed. The number of slots includes the slot of state 0.
  *
- * A plan holds what was computed for a problem. A schedule walks through it with integers alone;
- * but for opening one, without allocations and system calls. A copy is another schedule, with which
- * a program can look ahead.
+ * A plan holds the result computed for a problem. A schedule walks through it with integers alone;
+ * only opening it needs allocations. A copy is another schedule, with which a program can look
+ * ahead.
  *
  * Threads. A plan does not change after it was opened. Any number of threads may walk through it,
  * each with a schedule of its own.
@@ -93,7 +93,10 @@ int reel_plan_open_actions(reel_plan **plan, const struct reel_problem *problem,
 /* The name of a planner, "binomial" for example; and the planner of a name: 0 or -EINVAL. */
 const char *reel_planner_name(enum reel_planner planner);
 int reel_planner_by_name(const char *name, enum reel_planner *planner);
-/* The name of an action, "advance" for example. Of both, a number that names nothing is "unknown". */
+/*
+ * The name of an action, "advance" for example. In both functions the name of an invalid number is
+ * "unknown".
+ */
 const char *reel_action_name(enum reel_action_kind kind);
 
 /*
@@ -106,21 +109,21 @@ void reel_schedule_close(reel_schedule *schedule);
 /* Goes back to the first action of the plan. */
 void reel_schedule_begin(reel_schedule *schedule);
 
-/* Makes `to` stand where `from` stands. Returns 0, or -EINVAL: they are of different plans. */
+/* Moves `to` to the position of `from`. Returns 0, or -EINVAL: they belong to different plans. */
 int reel_schedule_copy(reel_schedule *to, const reel_schedule *from);
 
 /*
  * Gives the next action; after REEL_ACTION_DONE again REEL_ACTION_DONE. Returns 0, or -EAGAIN if
  * the end of the loop is not known. Then the action is an ADVANCE to a state that may have to be
- * stored. If the caller meets the end on the way, it calls reel_schedule_end(). Cost: some tens of
- * nanoseconds; REEL_ONLINE moves the levels above a state that it drops.
+ * stored. If the caller reaches the end on the way, it calls reel_schedule_end(). Cost: some tens
+ * of nanoseconds; REEL_ONLINE moves the levels above a state that it drops.
  */
 int reel_schedule_next(reel_schedule *schedule, reel_action *action);
 
 /*
- * Gives up to `n` actions at once, for callers to whom a call costs more than an action, and returns
- * how many. It stops after REEL_ACTION_DONE and, while the end of the loop is not known, after an
- * ADVANCE, on which the loop may end: either is the last action given.
+ * Gives up to `n` actions at once, for callers to which a call costs more than an action, and
+ * returns their number. It stops after REEL_ACTION_DONE and, while the end of the loop is not
+ * known, after an ADVANCE, on which the loop may end: either is the last action given.
  */
 size_t reel_schedule_take(reel_schedule *schedule, reel_action *actions, size_t n);
 
@@ -139,7 +142,7 @@ struct reel_schedule_report {
 	int64_t peak_tape_steps; /* recorded and not reversed */
 	int64_t actions;
 	double makespan; /* one worker, nothing overlapped */
-	/* The number of the first wrong action, and what is wrong with it; NULL: all is right. */
+	/* The number of the first wrong action, and the mistake; NULL: no mistake. */
 	int64_t wrong_action;
 	const char *wrong;
 	uint64_t reserved[4]; /* 0 */
@@ -147,11 +150,11 @@ struct reel_schedule_report {
 
 /*
  * Replays a plan and checks it against the capacities of `problem` (NULL: the problem that the plan
- * was made for): the order of steps, what each slot holds, that each step is reversed once, from
- * the last to the first, and that no slot is left in use. If the end of the loop is unknown, it is
- * met in state `steps`; otherwise `steps` is ignored.
+ * was made for): the order of steps, the contents of each slot, that each step is reversed once,
+ * from the last to the first, and that no slot is left in use. If the end of the loop is unknown,
+ * it is met in state `steps`; otherwise `steps` is ignored.
  *
- * Returns 0; -EBADMSG, and the report says what is wrong; -EINVAL: an unknown end is met in a state
+ * Returns 0; -EBADMSG, and the report has the mistake; -EINVAL: an unknown end is met in a state
  * below 0; or -ENOMEM. Cost: some tens of nanoseconds for each action.
  */
 int reel_plan_check(const reel_plan *plan, const struct reel_problem *problem, int64_t steps,
@@ -172,8 +175,9 @@ int reel_plan_count(const reel_plan *plan, int64_t steps, struct reel_schedule_r
 /* ---- Plans and pools from texts ----------------------------------------------- */
 
 /*
- * Chooses the planner of a problem, and fills in what the problem leaves open, as all programs of
- * Reel do that take a plan as a text. The caller has set the steps, and what else it knows.
+ * Chooses the planner of a problem from a text, and fills in the members that the problem leaves
+ * open, in the same way for all programs of Reel. The caller has set the steps, and other known
+ * members.
  *
  *   binomial:SLOTS, online:SLOTS, disk-revolve:SLOTS
  *   mixed:SLOTS:TAPE_STATES
@@ -183,42 +187,43 @@ int reel_plan_count(const reel_plan *plan, int64_t steps, struct reel_schedule_r
  *   all               the state before each step: two-level:1:1
  *
  * SLOTS is by default the square root of the number of steps, or 30 if that is not known or online;
- * TAPE_STATES and PERIOD may be left out, too. A second tier costs 5 steps for each store and each
- * load if the problem has no costs for it, and is unlimited where the text has no number for it.
- * If the problem has tiers, they stay as they are, and the text is the name of a planner alone.
+ * TAPE_STATES and PERIOD may also be left out. A second tier costs 5 steps for each store and each
+ * load if the problem has no costs for it, and is unlimited where the text has no number for it. If
+ * the problem has tiers, they stay as they are, and the text is the name of a planner alone.
  *
  * NULL for the text is the default planner: REEL_BINOMIAL, or REEL_ONLINE where the number of steps
  * is not known. Of a problem with two tiers it is REEL_TWO_LEVEL if there is a period; else
  * REEL_PERIODIC where the number of steps is not known; else REEL_HIERARCHICAL if the second tier
  * has costs, up to 1,000 steps and 256 slots; else REEL_MULTISTAGE.
  *
- * Returns 0, or -EINVAL with a text that names what is wrong; then nothing is changed. What
- * reel_plan_open() refuses, such as too many slots, is not refused here. Any thread.
+ * Returns 0, or -EINVAL with a text that names the mistake; then nothing is changed. Problems that
+ * reel_plan_open() refuses, such as too many slots, are not refused here. Any thread.
  */
 int reel_problem_from_text(struct reel_problem *problem, enum reel_planner *planner,
 			   const char *text);
 
 /*
- * "4096", "512M", "1.5G": a number of bytes, and optionally K, M, G or T, units of 1,024. Returns 0,
- * -EINVAL, or -ERANGE: more than can be addressed; then *bytes is unchanged. Leaves no text.
+ * "4096", "512M", "1.5G": a number of bytes, and optionally K, M, G or T, units of 1,024. Returns
+ * 0, -EINVAL, or -ERANGE: more than the address space; then *bytes is unchanged. Leaves no text.
  */
 int reel_parse_bytes(const char *text, size_t *bytes);
 
 /*
- * Sets what a pool gets of three texts, as reel_pool_default() reads REEL_BUDGET, REEL_STORE and
- * REEL_SPILL_DIR. The caller has set slab_bytes if it is not 0, and may set other options afterwards.
+ * Sets the options of a pool from three texts, as reel_pool_default() reads REEL_BUDGET, REEL_STORE
+ * and REEL_SPILL_DIR. The caller has set slab_bytes if it is not 0, and may set other options
+ * afterwards.
  *
- *   budget     "4G", "60%" or "auto"; bytes are not compared with what the system allows. NULL:
- *              "auto" with a store, else no bound but that of a control group
+ *   budget     "4G", "60%" or "auto"; bytes are not compared with the system's limit. NULL: "auto"
+ *              with a store, else no bound except the limit of a control group
  *   store      as reel_store_open() describes it. NULL: "file" if there is a directory, else none
- *   directory  where the file is. NULL: REEL_SPILL_DIR or TMPDIR
+ *   directory  directory of the file. NULL: REEL_SPILL_DIR or TMPDIR
  *
- * With a store the pool gets REEL_POOL_OBEY_LIMITS. options->store is open and the caller's until
- * reel_pool_open() takes it.
+ * With a store the pool gets REEL_POOL_OBEY_LIMITS. options->store is open and belongs to the
+ * caller until reel_pool_open() takes it.
  *
  * Returns 0; -EINVAL, with a text that names the word that is wrong; or as reel_store_open(). On
- * failure *options is unchanged and no store is open. Any thread. Cost: some dozen files are read to
- * find out what the system allows.
+ * failure *options is unchanged and no store is open. Any thread. Cost: some dozen files are read
+ * to find the system's limit.
  */
 int reel_pool_options_from_text(struct reel_pool_options *options, const char *budget,
 				const char *store, const char *directory);
@@ -226,7 +231,7 @@ int reel_pool_options_from_text(struct reel_pool_options *options, const char *b
 /* ---- Runs that are driven ----------------------------------------------------- */
 
 /*
- * A program that owns its time loop asks what to do next and does it itself:
+ * A program that owns its time loop asks for the next action and carries it out itself:
  *
  *	struct reel_part state = {x, n * sizeof *x};
  *	struct reel_run_options options = {.state_part = &state, .state_parts = 1};
@@ -237,11 +242,10 @@ int reel_pool_options_from_text(struct reel_pool_options *options, const char *b
  *		advance, record or reverse steps action.first to action.last - 1
  *
  * Begins both sweeps of a run that is driven, from `state` as state 0, as reel_run_forward() does.
- * After reel_run_resume() it goes on where that run was, and `state` is overwritten. The model's
- * save and load, finished and save_adjoint are called with these arguments until the sweeps end,
- * from reel_run_next(). `state` is NULL if it is in parts; `adjoint` is needed for restart files
- * alone. A run with callbacks may be driven, too; what it has of record, reverse and advance is not
- * called then.
+ * After reel_run_resume() it continues from there, and `state` is overwritten. The model's save and
+ * load, finished and save_adjoint are called with these arguments until the sweeps end, from
+ * reel_run_next(). `state` is NULL if it is in parts; `adjoint` is needed only for restart files. A
+ * run with callbacks may also be driven; its record, reverse and advance are then not called.
  *
  * Returns as reel_run_forward(); or -EINVAL, the run writes restart files and `adjoint` is NULL.
  */
@@ -253,56 +257,57 @@ int reel_run_start(reel_run *run, void *context, void *state, void *adjoint);
  * files.
  *
  * An ADVANCE and a RECORD begin in state action->first: when the function returns, the program's
- * state is that one. The first REVERSE comes when the state is the last state. What a RECORD keeps
- * for its REVERSE is the program's own affair, or lies on reel_run_tape(), which is then checked as
- * it is for callbacks. With REEL_RUN_AUDIT, and while the end of the loop is not known, an ADVANCE
- * has one step. A run with REEL_RUN_COPIES gives STORE and LOAD, too, with their tier and slot:
- * action->first is the number of the state.
+ * state is that one. The first REVERSE comes when the state is the last state. The program itself
+ * keeps the data of a RECORD for its REVERSE, or pushes it on reel_run_tape(), which is then
+ * checked as for callbacks. With REEL_RUN_AUDIT, and while the end of the loop is not known, an
+ * ADVANCE has one step. A run with REEL_RUN_COPIES also gives STORE and LOAD, with their tier and
+ * slot: action->first is the number of the state.
  *
- * Returns 0; what reel_run_stop() was called with; as reel_run_forward() and reel_run_reverse(); or
- * -EINVAL, no sweep was started, or the last one has ended. An error and DONE end the sweeps; after
- * an error *action is DONE, too. Collective on several ranks (mpi.h), which agree on errors. The
- * look-ahead of omp.h does not go on with sweeps that are driven (-EINVAL).
+ * Returns 0; the number passed to reel_run_stop(); as reel_run_forward() and reel_run_reverse(); or
+ * -EINVAL, no sweep was started, or the last sweep has ended. An error and DONE end the sweeps;
+ * after an error *action is also DONE. Collective on several ranks (mpi.h), which agree on errors.
+ * The look-ahead of omp.h does not continue driven sweeps (-EINVAL).
  *
  * Cost: some tens of nanoseconds beside stores and loads, and two looks at the clock.
  */
 int reel_run_next(reel_run *run, reel_action *action);
 
 /*
- * A flag of a run that is driven: reel_run_next() gives STORE and LOAD, too, and the program carries
- * them out by reel_run_copy(). For programs that know where their state lies at that moment only. The
- * model has save and load, and no other callbacks. Not with REEL_RUN_AUDIT, nor with restart files.
+ * A flag of a run that is driven: reel_run_next() also gives STORE and LOAD, and the program
+ * carries them out by reel_run_copy(). For programs that know the place of their state only at that
+ * moment. The model has save and load, and no other callbacks. Not with REEL_RUN_AUDIT, nor with
+ * restart files.
  */
 #define REEL_RUN_COPIES 2u
 
 /*
- * Of a run with REEL_RUN_COPIES: carries out the STORE or LOAD that reel_run_next() has given. Calls
- * the model's save or load with this context and the state of reel_run_start(). After an error the
- * next reel_run_next() returns it, too, and ends the sweeps.
+ * Of a run with REEL_RUN_COPIES: carries out the STORE or LOAD that reel_run_next() has given.
+ * Calls the model's save or load with this context and the state of reel_run_start(). After an
+ * error the next reel_run_next() also returns it, and ends the sweeps.
  *
- * Returns 0; what save or load returned; as reel_run_next(); or -EINVAL, the last action was neither
- * or was copied already.
+ * Returns 0; the result of save or load; as reel_run_next(); or -EINVAL, the last action was
+ * neither or was copied already.
  */
 int reel_run_copy(reel_run *run, void *context);
 
 /*
  * Says, before reel_run_next(), that the loop of a plan of REEL_UNKNOWN_STEPS ends in the state to
- * which the last ADVANCE has led; or before the first action, in state 0. On several ranks one that
- * says so ends the loops of all. Returns 0; or -EINVAL, the end is known, as after an earlier call,
- * or no forward sweep is driven.
+ * which the last ADVANCE has led; or before the first action, in state 0. On several ranks, a call
+ * on one rank ends the loop on all. Returns 0; or -EINVAL, the end is known, as after an earlier
+ * call, or no forward sweep is driven.
  */
 int reel_run_end_loop(reel_run *run);
 
 /*
  * Says that the last action could not be carried out, or that the sweeps end here: the next
- * reel_run_next() returns `error`. Below 0 it is an error, which the other ranks learn of: they
- * return -ECANCELED. Above 0 it stops early; all ranks return the largest that one has given.
+ * reel_run_next() returns `error`. Below 0 it is an error, and the other ranks return -ECANCELED.
+ * Above 0 the sweeps stop early, and all ranks return the largest number of any rank.
  */
 void reel_run_stop(reel_run *run, int error);
 
 /*
- * Says how long the last action has taken, for the statistics. Without it that is the time from one
- * reel_run_next() to the next, which is not right for a device, or with other work in between.
+ * Sets the time that the last action has taken, for the statistics. The default is the time from
+ * one reel_run_next() to the next, which is wrong for a device, or with other work in between.
  */
 void reel_run_set_time(reel_run *run, uint64_t ns);
 
@@ -325,19 +330,19 @@ int reel_run_take(reel_run *run, reel_action *action);
 
 /*
  * Carries an action out with this state, adjoint and tape. Those that the action does not use may
- * be NULL. With a NULL tape it uses the tape of the run, on which is what the forward sweep
- * recorded: a REVERSE of these steps needs it. Several threads may call it at the same time, if
+ * be NULL. With a NULL tape it uses the tape of the run, which holds the recording of the forward
+ * sweep: a REVERSE of these steps needs it. Several threads may call it at the same time, if
  * actions on the same slot, state, tape or adjoint are carried out in the order of reel_run_take().
  * Not with REEL_RUN_AUDIT.
  *
  * Returns as reel_run_reverse(). A STORE or LOAD that failed was not carried out. After -EDQUOT or
  * -ENOMEM it may be tried again while other actions are under way, since they give memory back; if
- * none is, the error is final. -EINVAL, too: the model has no callbacks.
+ * no action is under way, the error is final. Also -EINVAL: the model has no callbacks.
  */
 int reel_run_carry_out(reel_run *run, const reel_action *action, void *context, void *state,
 		       void *adjoint, reel_tape *tape);
 
-/* Returns the number of steps of the model, or REEL_UNKNOWN_STEPS while nobody knows it. */
+/* Returns the number of steps of the model, or REEL_UNKNOWN_STEPS while it is not known. */
 int64_t reel_run_steps(const reel_run *run);
 
 /* Ends a sweep in pieces before its last action. A forward sweep comes next. */
@@ -370,7 +375,7 @@ struct reel_costs {
 	uint64_t reserved[3]; /* 0 */
 };
 
-/* One way to reverse the loop, and what it is expected to take. */
+/* One way to reverse the loop, with its predicted time and memory. */
 struct reel_prediction {
 	enum reel_planner planner;
 	/* Segments whose tapes exist at once: 1 + those recorded ahead of the reverse chain. */
@@ -395,67 +400,65 @@ struct reel_prediction {
 
 struct reel_choice {
 	struct reel_prediction best;
-	/* The best of those that take another planner, or spill where best does not. */
+	/* The best choice with another planner, or with spilled tapes if `best` does not spill. */
 	struct reel_prediction runner_up;
-	/* Why the runner-up lost; after -ENOSPC or -EINVAL what is wrong, and the remedy. */
+	/* Why the runner-up lost; after -ENOSPC or -EINVAL the mistake and the remedy. */
 	char reason[256];
 	uint64_t reserved[4];
 };
 
 /*
- * Choose how to reverse the loop in the least time: all tapes in memory; all tapes,
- * spilled; or states in memory and in the slower tiers, by every planner for a known end.
- * Segment lengths are tried from 2,000 segments a loop up, about the length at which
- * states and tapes take up the least, sqrt(steps state_bytes / tape_bytes), by factors of
- * sqrt(2), and all up to 8 steps; down to 2^20 segments by the binomial planner, which
- * needs no table. Of equal times the one with less memory is taken. A plan's slots and
- * tapes all fit the memory at once, though it may never use all of them together.
+ * Choose how to reverse the loop in the least time: all tapes in memory; all tapes, spilled; or
+ * states in memory and in the slower tiers, by every planner for a known end. Segment lengths are
+ * tried from 2,000 segments a loop up, about the length with the smallest states and tapes,
+ * sqrt(steps state_bytes / tape_bytes), by factors of sqrt(2), and all up to 8 steps; down to 2^20
+ * segments by the binomial planner, which needs no table. Of equal times the one with less memory
+ * is taken. A plan's slots and tapes all fit the memory at once, though it may never use all of
+ * them together.
  *
- * Predictions come from a walk through the very plan, with a clock:
+ * Predictions come from a walk through the plan itself, with a clock:
  *   - a store or load takes copy_seconds of the loop's time, in any tier;
- *   - what grows beyond the most that tapes, or states, took up before takes touch_seconds
+ *   - growth of tapes, or of states, beyond their earlier maximum takes touch_seconds
  *     a byte: the system has to find and clear the memory;
  *   - a slower tier has one buffer of a state for writing and one for reading, which are
  *     part of the memory, and does one transfer at a time. A store waits for the buffer,
  *     a load for its state; a state is read as soon as the one before has been taken;
- *   - a sweep that spills takes the longer of computing and of transferring what memory
- *     has no room for;
+ *   - a sweep that spills takes the longer of computing and of transferring the bytes
+ *     that have no room in memory;
  *   - where the state of each segment is kept, and memory is for more tapes, workers
- *     record segments ahead: the reverse phase takes the longer of all reversals one by
- *     one, all work shared by as many workers as there are tapes, and all reads; and the
- *     recording of a segment in advance.
- * More memory does not make the makespan longer if there are no slower tiers, and
- * copy_seconds and touch_seconds are 0; else it may by some hundredths, as transfers happen
- * to overlap.
+ *     record segments ahead: the reverse phase takes the longer of all reversals one by one, all
+ *     work shared by one worker per tape, and all reads; and the recording of a segment in advance.
+ * More memory does not make the makespan longer if there are no slower tiers, and copy_seconds and
+ * touch_seconds are 0; otherwise it may, by some hundredths, depending on the overlap of transfers.
  *
- * Returns 0; -ENOSPC: nothing fits the memory, and choice->reason says how much would do;
- * -EINVAL: a number is out of its range, or numbers are so far apart that reel_plan_open() would
- * not take a plan's costs; or -ENOMEM. Nothing stays allocated.
- * Cost: some tenths of a second at the most; up to a second with several slower tiers.
+ * Returns 0; -ENOSPC: nothing fits the memory, and choice->reason has the amount that would
+ * suffice; -EINVAL: a number is out of its range, or numbers are so far apart that reel_plan_open()
+ * would refuse a plan's costs; or -ENOMEM. Nothing stays allocated. Cost: at most some tenths of a
+ * second; up to a second with several slower tiers.
  */
 int reel_costs_choose(const struct reel_costs *costs, struct reel_choice *choice);
 
 /*
- * Measure the loop's first steps: fills in advance_seconds, record_seconds,
- * reverse_seconds, copy_seconds, touch_seconds, state_bytes and tape_bytes; needs
- * costs->steps, at least 1. Steps 0, 1, ... are run from `state`, as many at a time as make
- * up a millisecond, and 16 MiB of tape, which leave the caches, unless it takes above 8 ms
- * to record them; and as leave the memory half empty. They are run from the start again,
- * several times; the medians are taken.
+ * Measure the loop's first steps: fills in advance_seconds, record_seconds, reverse_seconds,
+ * copy_seconds, touch_seconds, state_bytes and tape_bytes; needs costs->steps, at least 1. Steps 0,
+ * 1, ... are run from `state`. At a time, the function runs enough steps for a millisecond, and for
+ * 16 MiB of tape, which leave the caches, unless recording them takes more than 8 ms; and few
+ * enough to leave the memory half empty. It runs them from the start several times, and takes the
+ * medians.
  *
- * Then memory of a pool like the tape's, up to 64 MiB or a quarter of memory_bytes, is
- * filled for the first and for a second time, 20 ms each: touch_seconds is the difference.
- * It is 0 where there is no memory for that. A virtual machine whose host finds it memory
- * only when it is used may take longer for memory that it has never used.
+ * Then memory of a pool like the tape's, up to 64 MiB or a quarter of memory_bytes, is filled for
+ * the first and for a second time, 20 ms each: touch_seconds is the difference. It is 0 if there is
+ * no memory for that. A virtual machine whose host provides memory only at its first use may take
+ * longer for memory that it has never used.
  *
- * `state` is state 0 and is as it was afterwards, and so is the tape. `adjoint` is passed
- * to model->reverse: a scratch one, whose contents are lost, like what the model adds up
- * in its context. NULL: reversing is not measured, reverse_seconds stays as it was.
+ * `state` is state 0; it and the tape are unchanged afterwards. `adjoint` is passed to
+ * model->reverse: a scratch adjoint; its contents, and anything the model accumulates in its
+ * context, are discarded. NULL: reversing is not measured, and reverse_seconds is unchanged.
  *
- * Returns 0, a callback's error, the tape's error, -EINVAL for steps below 1, -EBADMSG if
- * reversing does not pop what recording has pushed, or -ENOMEM; then costs is as it was,
- * and so are state and tape, but for a tape that is in error itself.
- * Cost: up to half a second, more where a step takes more than a millisecond.
+ * Returns 0, a callback's error, the tape's error, -EINVAL for steps below 1, -EBADMSG if reversing
+ * does not pop the values that recording has pushed, or -ENOMEM; then costs, state and tape are
+ * unchanged, except for a tape with an error. Cost: up to half a second, more if a step takes more
+ * than a millisecond.
  */
 int reel_costs_measure(struct reel_costs *costs, reel_tape *tape, const reel_model *model,
 		       void *context, void *state, void *adjoint);
