@@ -203,8 +203,8 @@ public:
 /*
  * REEL_PARALLEL_FOR over 0 <= i < n: calls body(lane, i) for each i, and throws the errors of the
  * parent, a root or another lane. If calls throw, their lanes run no more iterations, the others
- * do, and then the first exception is thrown. What was recorded cannot be reversed then: the root
- * has the error -EINVAL.
+ * do, and then the first exception is thrown. The recording cannot be reversed then: the root has
+ * the error -EINVAL.
  */
 template <class Index, class Body>
 void parallel_for(reel_lane *parent, Index n, reel_chunking chunking, const Body &body)

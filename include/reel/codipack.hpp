@@ -894,7 +894,7 @@ private:
 		return part_of<forward>(from.chunk, from.data, from.inner, end);
 	}
 
-	/* Goes on to the next chunk. Returns false at the end. */
+	/* Continues with the next chunk. Returns false at the end. */
 	template <bool forward> bool next_part(part &of, const Position &end) const
 	{
 		if (of.index == end.chunk)

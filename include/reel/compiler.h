@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What compilers offer beyond the standard; nothing here for users to call. */
+/* Features of compilers beyond the standard; nothing here for users to call. */
 #ifndef REEL_COMPILER_H
 #define REEL_COMPILER_H
 

@@ -392,7 +392,7 @@ void reel_ordered_done(reel_lane *lane, reel_ordered *order);
  * chooses OpenMP's number or 1. The reverse of a region with ordered sections has a thread for each
  * lane.
  *
- * Clauses are those of `omp parallel`, as in if(n > 1000) firstprivate(a, b), and may be left
+ * Clauses are passed to `omp parallel`, as in if(n > 1000) firstprivate(a, b), and may be left
  * empty. The clause reduction adds up in an order that depends on the number of threads: also set
  * this number, or use reel/reduction.h, for the same bits each time.
  *
@@ -436,7 +436,9 @@ void reel_ordered_done(reel_lane *lane, reel_ordered *order);
 		REEL_OMP_PARALLEL(num_threads(reel_team_threads(worker##_region, threads)) clauses) \
 	for (reel_worker worker = reel_worker_of(worker##_region), *worker##_once = &worker;       \
 	     worker##_once; worker##_once = NULL)
-/* A thread's part of a region. It ends in the outer loop, after a break out of the inner one, too. */
+/*
+ * A thread's part of a region. It ends in the outer loop, also after a break out of the inner loop.
+ */
 #define REEL_PART(worker)                                                      \
 	for (; worker##_once; reel_worker_end(&worker), worker##_once = NULL) \
 		for (; worker##_once; worker##_once = NULL)

@@ -86,7 +86,7 @@ struct reel_tier {
  */
 #define REEL_REVERSE_AT_ONCE 1u
 
-/* All zero but for steps, tiers and slots is a sensible problem. */
+/* All zero except steps, tiers and slots is a sensible problem. */
 struct reel_problem {
 	int64_t steps;
 	/* Relative to each other; 0: 1. */
@@ -127,11 +127,10 @@ enum reel_planner {
 typedef struct reel_plan reel_plan;
 
 /*
- * Compute a plan. Returns 0, -ENOMEM, or -EINVAL.
- * Cost: none for the planners with a closed form, but O(slots^2) for REEL_MULTISTAGE;
- * O(steps^2 slots) for REEL_MIXED,
- * REEL_HIERARCHICAL and REEL_DISK_REVOLVE, slots being those of all tiers with limited
- * ones: group long loops into at most 1,000 segments.
+ * Compute a plan. Returns 0, -ENOMEM, or -EINVAL. Cost: none for the planners with a closed form,
+ * but O(slots^2) for REEL_MULTISTAGE; O(steps^2 slots) for REEL_MIXED, REEL_HIERARCHICAL and
+ * REEL_DISK_REVOLVE, where slots counts all tiers with limited slots: group long loops into at most
+ * 1,000 segments.
  */
 int reel_plan_open(reel_plan **plan, enum reel_planner planner, const struct reel_problem *problem);
 void reel_plan_close(reel_plan *plan);
@@ -164,7 +163,7 @@ struct reel_part {
 struct reel_progress {
 	bool reverses;           /* in the reverse sweep */
 	int64_t done;            /* steps of the model that this sweep has done */
-	int64_t steps;           /* of all; REEL_UNKNOWN_STEPS while nobody knows it */
+	int64_t steps;           /* of all; REEL_UNKNOWN_STEPS while not known */
 	double share;            /* of the time of both sweeps that has passed; below 0: not known */
 	double seconds;          /* since the forward sweep began, or was resumed */
 	double seconds_left;     /* for both sweeps; below 0: not known */
@@ -252,7 +251,7 @@ struct reel_run_options {
 	uint64_t reserved[1];
 };
 
-/* reel/figures.h says what each figure is. */
+/* reel/figures.h explains each figure. */
 struct reel_run_stats {
 	REEL_RUN_FIGURES(REEL_FIGURE_MEMBER, REEL_FIGURE_TIERS)
 	uint64_t reserved[2]; /* 0 */

@@ -44,7 +44,7 @@ typedef struct reel_sum {
 REEL_COLD void reel_sum_add_special(reel_sum *sum, double x);
 REEL_COLD void reel_sum_carry(reel_sum *sum);
 
-/* ---- What is done with sums ---- */
+/* ---- Operations on sums ---- */
 
 /* Adds a number. Costs about 5 ns, compared with 0.6 for a plain addition (reel-bench, sum/). */
 static inline void reel_sum_add(reel_sum *sum, double x)

@@ -2,12 +2,13 @@
 /*
  * The version of the headers, and of the library that a program runs with.
  *
- * For bindings, which have no headers and repeat what they say. As long as the shared library has the
- * same number (libreel.so.0), these stay as they are: the sizes of public structs and the places of
- * their members, where what is added takes a `reserved` member; the values of enumerators, of flags
- * and of limits (REEL_...). All of a struct is 0 but for what is set. Schedules, plans, pools, runs,
- * parcels and recordings are pointers, and their structs are the library's own. What is inline or a
- * macro (pushes, pops, spans, arrays, the verbs of a store) is in no library.
+ * For bindings, which have no headers and repeat their declarations. As long as the shared library
+ * has the same number (libreel.so.0), these do not change: the sizes of public structs and the
+ * places of their members, where new members take a `reserved` member; the values of enumerators,
+ * of flags and of limits (REEL_...). All members of a struct are 0 except those that are set.
+ * Schedules, plans, pools, runs, parcels and recordings are pointers, and their structs are the
+ * library's own. Inline functions and macros (pushes, pops, spans, arrays, the verbs of a store)
+ * are in no library.
  */
 #ifndef REEL_VERSION_H
 #define REEL_VERSION_H

@@ -253,7 +253,7 @@ REEL_ALWAYS_INLINE void reel_worker_phase(reel_worker *worker)
 #ifdef _OPENMP
 	if (worker->lane)
 		reel_worker_leave(worker);
-	/* In a team of one thread, too: tasks may still have to run. */
+	/* Also in a team of one thread: tasks may still have to run. */
 	_Pragma("omp barrier")
 #endif
 		reel_worker_next_phase(worker);
