@@ -6,7 +6,7 @@
  * reel/run.h    long loops, with memory for a few of their states; model.h: the callbacks
  * reel/pool.h   where tapes get their memory: budgets, recycling; figures.h: statistics
  * reel/store.h  where slabs go that have no room in memory: disk, compressed memory, GPU
- * reel/error.h  what a function returns that fails, and the text of the failure
+ * reel/error.h  the results of functions that fail, and the texts of failures
  *
  * Included only where they are needed:
  *

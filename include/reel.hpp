@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reel for C++14 and later: owners, which close what they opened, and exceptions for errors.
+ * Reel for C++14 and later: owners, which close their objects, and exceptions for errors.
  *
  *	#include <reel.hpp>                  -fopenmp, pkg-config --cflags --libs reel-omp
  *

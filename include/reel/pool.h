@@ -43,7 +43,7 @@
  *   a slab taken or given, by magazine  wait-free, after the thread's first call
  *   the same, by the shared lists       lock-free: other threads make progress
  *   a new slab, a large slab, a trim    lock-free, except for system calls
- *   what the budget would refuse,       waits for their stores, for a fork, and for the close of
+ *   memory beyond the budget,           waits for their stores, for a fork, and for the close of
  *   beside runs or arenas with a store  such a run or arena
  *   a thread's exit                     waits for other threads' exits, and for a fork
  *   reel_pool_get_stats                 wait-free except for new threads; it reads counters
