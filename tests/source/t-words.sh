@@ -89,6 +89,19 @@ while read -r page; do
 done <"$work/pages" >"$work/found"
 is_empty "$work/found" 'no page has a turn that is read twice'
 
+# The comments of the public headers, without code, as a page.
+find include -name '*.h' -o -name '*.hpp' -o -name '*.cuh' >"$work/manuals"
+while read -r header; do
+	${AWK:-awk} '
+		/\/\*/ { inside = 1; sub(/^.*\/\*/, "") }
+		!inside || /^ \*	/ { next }
+		/\*\// { last = 1; sub(/[ \\]*\*\/.*/, "") }
+		{ sub(/^[ 	]*\*/, ""); gsub(/[A-Za-z_]+\(\)/, "CODE"); sub(/^[ 	]+/, ""); print }
+		last { print ""; inside = last = 0 }' "$header" >"$work/comments"
+	sentences_of "$work/comments" | grep -iE "$turns" | sed "s|^|$header:|"
+done <"$work/manuals" >"$work/found"
+is_empty "$work/found" 'no comment of a public header has a turn that is read twice'
+
 # Columns of text: without programs, tables, pictures, and lines that name a program to quote.
 while read -r page; do
 	sed '/^ *```/,/^ *```$/d; /^[	|!]/d; /^\[`examples/d' "$page" | LC_ALL=C ${AWK:-awk} -v page="$page" '{
