@@ -23,10 +23,6 @@ struct reel_file_request {
 	unsigned failures;          /* number of failures so far that may go away */
 };
 
-/* Makes the requests of a file. Returns 0 or -ENOMEM. */
-int reel_file_requests_open(struct reel_file *file, unsigned count);
-void reel_file_requests_close(struct reel_file *file);
-
 /* Begins a transfer; a put takes its slot. Returns 0, or -errno if the transfer has failed. */
 int reel_file_request_begin(struct reel_file *file, struct reel_file_request *request,
 			    reel_transfer *transfer);

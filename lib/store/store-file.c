@@ -16,7 +16,6 @@
 #include "os/integer.h"
 #include "os/os-file.h"
 #include "os/process.h"
-#include "file-request.h"
 
 #define DEFAULT_THREADS 4
 #define MAX_THREADS 64

@@ -82,4 +82,8 @@ int reel_file_open(struct reel_file *file, const struct reel_file_options *optio
 /* Closes the file, unless the program has closed the descriptor and uses it for another file. */
 void reel_file_close(struct reel_file *file);
 
+/* file-request.c: makes the requests of a file. Returns 0 or -ENOMEM. */
+int reel_file_requests_open(struct reel_file *file, unsigned count);
+void reel_file_requests_close(struct reel_file *file);
+
 #endif
