@@ -32,7 +32,6 @@ static const char *const variables[] = {
 	"REEL_SLAB",
 	"REEL_SPILL_DIR",
 	"REEL_STATS",
-	"REEL_STATS_DIR",
 	"REEL_STORE",
 	"REEL_TRACE",
 	"REEL_VERIFY",

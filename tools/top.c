@@ -28,7 +28,6 @@
 #include "json.h"
 #include "os/bytes.h"
 #include "os/clock.h"
-#include "os/environment.h"
 #include "trace/live.h"
 #include "verb.h"
 
@@ -338,7 +337,7 @@ static int open_reader(const char *directory, struct sockaddr_un *name)
 static int find(struct processes *processes)
 {
 	char directory[REEL_LIVE_NAME];
-	int error = reel_live_directory(directory, reel_environment("REEL_STATS_DIR"), false);
+	int error = reel_live_directory(directory, false);
 	struct sockaddr_un name;
 	int reader;
 
@@ -611,10 +610,10 @@ static int fail(int error)
 {
 	char directory[REEL_LIVE_NAME];
 
-	reel_live_directory(directory, reel_environment("REEL_STATS_DIR"), false);
+	reel_live_directory(directory, false);
 	fprintf(stderr, "reel top: cannot read '%s': %s\n", directory,
 		error == -EPERM ? "it is not a directory of yours alone; remove it, or set "
-				  "REEL_STATS_DIR"
+				  "REEL_STATS=live:DIR"
 				: strerror(-error));
 	return EXIT_FAILURE;
 }

@@ -12,7 +12,6 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -20,7 +19,6 @@
 #include "os/assert.h"
 #include "os/cancel.h"
 #include "os/clock.h"
-#include "os/environment.h"
 #include "os/numerals.h"
 #include "os/os-file.h"
 #include "os/os-thread.h"
@@ -187,7 +185,7 @@ static void *run(void *unused)
 static int name_socket(void)
 {
 	char directory[REEL_LIVE_NAME];
-	int error = reel_live_directory(directory, reel_environment("REEL_STATS_DIR"), true);
+	int error = reel_live_directory(directory, true);
 
 	live.name.sun_family = AF_UNIX;
 	snprintf(live.name.sun_path, sizeof live.name.sun_path, "%s/%ld-%llx", directory,
@@ -258,14 +256,14 @@ static void begin(void)
 	/* 1 is for libreel-adstack. */
 	if (!text || !strcmp(text, "0") || !strcmp(text, "1"))
 		return;
-	if (strcmp(text, "live")) {
-		reel_environment_refuse("REEL_STATS", text, "it must be 0, 1 or live");
+	if (strcmp(text, "live") && strncmp(text, "live:", 5)) {
+		reel_environment_refuse("REEL_STATS", text, "it must be 0, 1, live or live:DIR");
 		return;
 	}
 	error = start();
 	if (error)
 		reel_environment_refuse("REEL_STATS", text,
-					error == -EPERM ? "reel-UID in /tmp, or in REEL_STATS_DIR, "
+					error == -EPERM ? "reel-UID in /tmp, or in DIR of live:DIR, "
 							  "must be a directory of this user's alone"
 							: strerror(-error));
 	/* Relaxed: the flag says what to count, and guards no data. */

@@ -20,8 +20,11 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "os/environment.h"
 
 /* A pool or a run, of which an answer has a line. Part of a struct of its owner. */
 struct reel_live_object {
@@ -63,15 +66,17 @@ void reel_live_leave(void);
 #define REEL_LIVE_NAME 80
 
 /*
- * Puts the name of this user's directory, which is in `base`, or in /tmp if that is NULL. Returns 0;
- * -EPERM: what has the name is not a directory of this user's alone; -ENAMETOOLONG; or what the
- * system says.
+ * Puts the name of this user's directory, which is in DIR if REEL_STATS is live:DIR, and otherwise in
+ * /tmp. Returns 0; -EPERM: what has the name is not a directory of this user's alone; -ENAMETOOLONG;
+ * or what the system says.
  */
-static inline int reel_live_directory(char name[REEL_LIVE_NAME], const char *base, bool creates)
+static inline int reel_live_directory(char name[REEL_LIVE_NAME], bool creates)
 {
+	const char *text = reel_environment("REEL_STATS");
+	bool has_base = text && !strncmp(text, "live:", 5) && text[5];
 	struct stat status;
 
-	if (snprintf(name, REEL_LIVE_NAME, "%s/reel-%lu", base ? base : "/tmp",
+	if (snprintf(name, REEL_LIVE_NAME, "%s/reel-%lu", has_base ? text + 5 : "/tmp",
 		     (unsigned long)geteuid()) >= REEL_LIVE_NAME)
 		return -ENAMETOOLONG;
 	if (creates && mkdir(name, 0700) && errno != EEXIST)

@@ -6,8 +6,8 @@
 
 reel=$BUILD_DIR/tools/reel
 program=$BUILD_DIR/tests/trace/t-live
-REEL_STATS_DIR=$PWD
-export REEL_STATS_DIR
+REEL_STATS=live:$PWD
+export REEL_STATS
 directory=$PWD/reel-$(id -u)
 trap 'exit 1' HUP INT TERM
 unset OMPI_COMM_WORLD_RANK PMIX_RANK PMI_RANK SLURM_PROCID PMIX_NAMESPACE SLURM_JOB_ID SLURM_STEP_ID
@@ -203,7 +203,7 @@ ok $? 'other files in the directory stay, whatever their names begin with'
 # A number that no user has. The user may write to a directory of this test.
 other=$((1000000 + $$))
 theirs=$PWD/shared/reel-$other
-mkdir -m 1777 shared && chmod a+x . && REEL_STATS_DIR=$PWD/shared
+mkdir -m 1777 shared && chmod a+x . && REEL_STATS=live:$PWD/shared
 directory=$PWD/shared/reel-$(id -u)
 if [ "$(id -u)" -eq 0 ] && setpriv --reuid $other "$reel" --version >/dev/null 2>&1; then
 	start 5
@@ -227,16 +227,18 @@ if [ "$(id -u)" -eq 0 ] && setpriv --reuid $other "$reel" --version >/dev/null 2
 	[ $? -eq 0 ] && grep -q 'REEL_STATS=live.*must be a directory of this user' said
 	ok $? 'a directory that is not its own is refused, and the program goes on'
 	setpriv --reuid $other "$reel" top --once >said 2>&1
-	[ $? -eq 1 ] && grep -q "cannot read '$theirs': it is not a directory of yours alone; remove it, or set REEL_STATS_DIR" said
+	[ $? -eq 1 ] && grep -q "cannot read '$theirs': it is not a directory of yours alone; remove it, or set REEL_STATS=live:DIR" said
 	ok $? 'also by reel top'
 	rmdir "$theirs"
 else
 	skip 'another user: who is not root cannot be one'
 fi
-start 1 REEL_STATS_DIR=
+start 1 REEL_STATS=live
 usual=$!
-(REEL_STATS_DIR='' && figures $usual 'assert p')
-ok $? 'an empty name of a directory is none'
+for value in live live: 1 0 other:. ''; do
+	(REEL_STATS=$value && figures $usual 'assert p')
+	ok $? "reel top looks into /tmp with REEL_STATS=$value"
+done
 directory=/tmp/reel-$(id -u)
 stop $usual
 "$reel" top --help | grep -q '^TAPES are bytes of tapes, parcels and snapshots of runs'

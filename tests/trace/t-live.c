@@ -38,7 +38,7 @@ static bool find_socket(pid_t process, struct sockaddr_un *name)
 	glob_t found;
 	bool one;
 
-	if (reel_live_directory(directory, getenv("REEL_STATS_DIR"), false))
+	if (reel_live_directory(directory, false))
 		return false;
 	snprintf(pattern, sizeof pattern, "%s/%ld-*", directory, (long)process);
 	one = !glob(pattern, 0, NULL, &found) && found.gl_pathc == 1;
@@ -518,18 +518,17 @@ static void what_is_no_word_is_refused(void)
 	}
 	waitpid(child, NULL, 0);
 	ok(pread(file, text, sizeof text - 1, 0) > 0 &&
-		   !strcmp(text, "reel: REEL_STATS=Live is ignored: it must be 0, 1 or live\n"),
+		   !strcmp(text, "reel: REEL_STATS=Live is ignored: it must be 0, 1, live or live:DIR\n"),
 	   "is refused: %s", text);
 	close(file);
 }
 
 int main(int count, char **words)
 {
-	setenv("REEL_STATS", "live", 1);
 	if (count > 1)
 		return stand_by(words[1]);
+	setenv("REEL_STATS", "live:.", 1);
 	tap_begin();
-	setenv("REEL_STATS_DIR", ".", 1);
 	a_run_is_where_it_is();
 	figures_are_those_of_the_pool();
 	too_long_an_answer_says_so();
