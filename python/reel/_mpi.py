@@ -25,19 +25,19 @@ def _version(library: ctypes.CDLL) -> Any:
 def _load(mpi4py_path: str, comm: Any) -> ctypes.CDLL:
     """libreel-mpi, whose communicators are of the type `comm`.
 
-    REEL_MPI_LIBRARY names it. Else it lies beside a libreel that was named, or is where the loader finds it.
+    It lies beside a libreel that REEL_LIBRARY names, and otherwise where the loader finds it.
     """
-    name = os.environ.get("REEL_MPI_LIBRARY") or os.path.join(os.path.dirname(lib._name), "libreel-mpi.so.0")
+    name = os.path.join(os.path.dirname(lib._name), "libreel-mpi.so.0")
     try:
         library = ctypes.CDLL(name)
     except OSError as error:
-        raise ImportError(f"libreel-mpi was not found ({error}); install it, or set REEL_MPI_LIBRARY to the path of "
-                          "libreel-mpi.so.0") from None
+        raise ImportError(f"libreel-mpi was not found ({error}); install it, or set REEL_LIBRARY to a libreel.so.0 "
+                          "that lies beside libreel-mpi.so.0") from None
     (ours, our_text), (theirs, their_text) = _version(library), _version(ctypes.CDLL(mpi4py_path))
     if ours != theirs:
         raise ImportError(f"mpi4py calls '{their_text}', and {name} calls another MPI, '{our_text}'; communicators of "
-                          "one mean nothing to the other: install both for one MPI, or set REEL_MPI_LIBRARY to a "
-                          "libreel-mpi.so.0 for mpi4py's")
+                          "one mean nothing to the other: install both for one MPI, or set REEL_LIBRARY to a "
+                          "libreel.so.0 that lies beside a libreel-mpi.so.0 for mpi4py's")
     library.reel_mpi_agree.argtypes = comm, c_int, POINTER(c_int64)
     library.reel_mpi_run_open.argtypes = POINTER(c_void_p), c_void_p, c_void_p, POINTER(RunOptions), c_void_p, comm
     return library

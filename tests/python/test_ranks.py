@@ -255,15 +255,15 @@ def test_a_library_for_another_mpi_is_refused(tmp_path, monkeypatch):
     from reel import _mpi
 
     (tmp_path / "other.c").write_text(OTHER_MPI)
-    subprocess.run([*os.environ["CC"].split(), "-shared", "-fPIC", "-o", str(tmp_path / "other.so"),
+    subprocess.run([*os.environ["CC"].split(), "-shared", "-fPIC", "-o", str(tmp_path / "libreel-mpi.so.0"),
                     str(tmp_path / "other.c")], check=True)
-    monkeypatch.setenv("REEL_MPI_LIBRARY", str(tmp_path / "other.so"))
+    monkeypatch.setattr(_mpi.lib, "_name", str(tmp_path / "libreel.so.0"))
     monkeypatch.setattr(_mpi, "_load", _mpi._load.__wrapped__)
     theirs = MPI.Get_library_version().split("\n")[0].split(",")[0]
     with pytest.raises(ImportError, match=f"mpi4py calls '{theirs}.*'Another MPI 7.1'"):
         reel.Run(reel.Plan("binomial", 4, [2]), [], comm=MPI.COMM_SELF)
-    monkeypatch.setenv("REEL_MPI_LIBRARY", str(tmp_path / "none.so"))
-    with pytest.raises(ImportError, match="libreel-mpi was not found.*none.so"):
+    monkeypatch.setattr(_mpi.lib, "_name", str(tmp_path / "none" / "libreel.so.0"))
+    with pytest.raises(ImportError, match="libreel-mpi was not found.*none/libreel-mpi"):
         reel.Run(reel.Plan("binomial", 4, [2]), [], comm=MPI.COMM_SELF)
 
 

@@ -111,6 +111,8 @@ work=$OLDPWD
 grep -oE 'Ev REEL_[A-Z_]+' man7/reel-environment.7 | sed 's/Ev //' | sort -u >"$work/told"
 diff "$work/read" "$work/told" >"$work/difference"
 is_empty "$work/difference" 'reel-environment(7) tells of the variables that are read'
+[ "$(wc -l <"$work/read")" -le 18 ]
+ok $? 'at most 18 variables are read'
 grep -oE '"REEL_[A-Z_]+"' "$SOURCE_DIR/tools/environment.c" | tr -d '"' | sort -u >"$work/shown"
 grep -v '_LIBRARY$' "$work/read" | diff - "$work/shown" >"$work/difference"
 is_empty "$work/difference" 'reel info shows those that are read in C'
