@@ -145,7 +145,8 @@ static int print(FILE *file, const struct table *table, bool has_run, int ranks)
 		print_value(file, table->most[i].value, 0);
 		fprintf(file, " %6d\n", table->most[i].rank);
 	}
-	return ferror(file) ? reel_fail(-EIO, "reel_mpi_report: the table could not be written") : 0;
+	return ferror(file) ? reel_fail(-EIO, "reel_mpi_report: the table could not be written")
+			    : 0;
 }
 
 /* Returns 0 if all ranks have a pool, and all have a run or none has. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs of one plan over all ranks: the group whose members agree (lib/checkpoint/run/run-group.h) and
- * costs that all ranks take their plan from. Each call is collective. A group has a communicator of
- * its own, so that its agreements never meet what the callbacks send, nor those of its duplicates, by
- * which other threads agree at the same time.
+ * Runs of one plan over all ranks: the group whose members agree (lib/checkpoint/run/run-group.h)
+ * and costs that all ranks take their plan from. Each call is collective. A group has a
+ * communicator of its own, so that its agreements never meet what the callbacks send, nor those of
+ * its duplicates, by which other threads agree at the same time.
  */
 #include "config.h"
 
@@ -39,8 +39,9 @@ static int time_out(const struct group *group)
 
 	REEL_ASSERT(group->watch_ns);
 	MPI_Comm_rank(group->comm, &rank);
-	return reel_fail(-ETIMEDOUT, "rank %d has waited %g s for the ranks of the run to agree: another "
-				     "rank is in a callback, or has left the sweep",
+	return reel_fail(-ETIMEDOUT,
+			 "rank %d has waited %g s for the ranks of the run to agree: another "
+			 "rank is in a callback, or has left the sweep",
 			 rank, 1e-9 * (double)group->watch_ns);
 }
 
@@ -224,8 +225,9 @@ static int agree_on_loop(struct reel_costs *costs, MPI_Comm comm)
 	if (error)
 		return error;
 	if (values[9] != -values[10] || values[11] != -values[12])
-		return reel_fail(-EINVAL, "reel_mpi_costs_choose: the ranks have different steps or "
-					  "tiers");
+		return reel_fail(-EINVAL,
+				 "reel_mpi_costs_choose: the ranks have different steps or "
+				 "tiers");
 	costs->advance_seconds = values[0];
 	costs->record_seconds = values[1];
 	costs->reverse_seconds = values[2];

@@ -216,15 +216,17 @@ static int forward(struct access *a, enum one_sided call, MPI_Op op)
 	int error = open_access(a), code;
 
 	if (!error && !a->window->fenced)
-		error = reel_fail(-ENOTSUP, "%s: no reel_mpi_win_fence() has begun an epoch; accesses "
-					    "under a lock, or between post, start, complete and wait, "
-					    "have no order that could be reversed: use fences, or "
-					    "messages",
+		error = reel_fail(-ENOTSUP,
+				  "%s: no reel_mpi_win_fence() has begun an epoch; accesses "
+				  "under a lock, or between post, start, complete and wait, "
+				  "have no order that could be reversed: use fences, or "
+				  "messages",
 				  m->call);
 	if (!error && call == ACCUMULATE && op != MPI_SUM && m->layout->ranges)
-		error = reel_fail(-ENOTSUP, "%s: only MPI_SUM can be reversed: of other operations "
-					    "the adjoint depends on which rank came last, which MPI "
-					    "does not tell; use reel_mpi_reduce()",
+		error = reel_fail(-ENOTSUP,
+				  "%s: only MPI_SUM can be reversed: of other operations "
+				  "the adjoint depends on which rank came last, which MPI "
+				  "does not tell; use reel_mpi_reduce()",
 				  m->call);
 	if (error)
 		return reel_mpi_stick(m->tape, error);
@@ -250,7 +252,8 @@ int reel_mpi_put_at(reel_tape *tape, const char *call_site, const void *origin, 
 }
 
 int reel_mpi_get_at(reel_tape *tape, const char *call_site, void *origin, int n, MPI_Datatype type,
-		    int target, MPI_Aint at, int target_count, MPI_Datatype target_type, MPI_Win win)
+		    int target, MPI_Aint at, int target_count, MPI_Datatype target_type,
+		    MPI_Win win)
 {
 	struct access a = ACCESS("reel_mpi_get", origin);
 

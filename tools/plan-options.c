@@ -212,7 +212,8 @@ static int check_request(struct request *request)
 	if (!request->has_steps)
 		return plan_refuse("--steps N", " is missing");
 	if (request->cost_option && request->plan_option)
-		return plan_refuse(request->plan_option, " cannot be given with costs, which choose it");
+		return plan_refuse(request->plan_option,
+				   " cannot be given with costs, which choose it");
 	if (request->workers > UINT16_MAX)
 		return plan_refuse("--workers", " takes at most 65535");
 	if (!request->cost_option && reel_problem_from_text(&request->problem, &request->planner,
@@ -230,7 +231,8 @@ int plan_read_request(struct request *request, int count, char **words)
 
 	*request = (struct request){0};
 	for (i = 0; i < OPTIONS; i++)
-		names[i] = (struct option){options[i].name + 2, options[i].kind != FLAG, NULL, i + 1};
+		names[i] =
+			(struct option){options[i].name + 2, options[i].kind != FLAG, NULL, i + 1};
 	while (!status && (i = next_option(count, words, names)) != -1) {
 		if (i == '?')
 			return EXIT_USAGE;

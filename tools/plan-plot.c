@@ -292,8 +292,10 @@ int plan_draw(const reel_plan *plan, const struct reel_problem *problem, int64_t
 	int error = reel_plan_count(plan, steps, &report);
 
 	if (!error && report.actions > MAX_ACTIONS) {
-		fprintf(stderr, "reel plan: cannot draw to %s: the plan has %lld actions; at most %d "
-				"are drawn\n", path, (long long)report.actions, MAX_ACTIONS);
+		fprintf(stderr,
+			"reel plan: cannot draw to %s: the plan has %lld actions; at most %d "
+			"are drawn\n",
+			path, (long long)report.actions, MAX_ACTIONS);
 		return EXIT_FAILURE;
 	}
 	if (!error) {

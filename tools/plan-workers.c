@@ -27,7 +27,8 @@ static int64_t all_loads(const struct reel_problem *problem,
 static double shared_makespan(const struct reel_problem *problem, int64_t workers,
 			      const struct reel_schedule_report *report)
 {
-	double advance = reel_or_one(problem->advance_cost), record = reel_or_one(problem->record_cost);
+	double advance = reel_or_one(problem->advance_cost),
+	       record = reel_or_one(problem->record_cost);
 	double chain = (double)report->reversed * reel_or_one(problem->reverse_cost);
 	double shared = chain + (double)report->recorded * record;
 	double sweep = (double)report->advances * advance;

@@ -115,7 +115,8 @@ static void show_action(const reel_action *action, bool json)
 	if (action->kind == REEL_ACTION_DONE)
 		printf(json ? "{\"action\": \"%s\"}\n" : "%s\n", kind);
 	else if (of_slot)
-		printf(json ? "{\"action\": \"%s\", \"state\": %lld, \"tier\": \"%s\", \"slot\": %u}\n"
+		printf(json ? "{\"action\": \"%s\", \"state\": %lld, \"tier\": \"%s\", \"slot\": "
+			      "%u}\n"
 			    : "%s %lld %s %u\n",
 		       kind, (long long)action->first, tiers[action->tier], action->slot);
 	else

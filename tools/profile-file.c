@@ -126,7 +126,8 @@ static bool is_reel(const struct profile *profile, uint64_t address)
 	const struct code *code = code_at(profile, address);
 	const char *name = source_frame(profile->source, address).function;
 
-	return (code && !strncmp(base_of(code->path), "libreel", 7)) || (name && is_reel_symbol(name));
+	return (code && !strncmp(base_of(code->path), "libreel", 7)) ||
+	       (name && is_reel_symbol(name));
 }
 
 /* The first frame that is not Reel's. */
@@ -164,12 +165,15 @@ bool profile_name_frame(const struct profile *profile, uint64_t address, int lev
 		return !level || !is_below_program(name);
 	if (level)
 		return false;
-	/* The compiler calls parts of a function "f.cold" or "f.part.0", the linker versions "f@V". */
+	/*
+	 * The compiler calls parts of a function "f.cold" or "f.part.0", the linker versions "f@V".
+	 */
 	if (frame.function && frame.function[0] != '.')
 		snprintf(name, MAX_NAME, "%.*s", (int)strcspn(frame.function, ".@"),
 			 frame.function);
 	else if (code)
-		snprintf(name, MAX_NAME, "%s+0x%" PRIx64, base_of(code->path), address - code->bias);
+		snprintf(name, MAX_NAME, "%s+0x%" PRIx64, base_of(code->path),
+			 address - code->bias);
 	else
 		snprintf(name, MAX_NAME, "0x%" PRIx64, address);
 	return true;
@@ -260,7 +264,8 @@ int profile_open(struct profile *profile, const char *verb, const char *path)
 	fclose(file);
 	if (!is_good) {
 		fprintf(stderr,
-			"reel %s: '%s' is no profile; run the program with REEL_PROFILE=FILE to its end\n",
+			"reel %s: '%s' is no profile; run the program with REEL_PROFILE=FILE to "
+			"its end\n",
 			verb, path);
 		return EXIT_FAILURE;
 	}

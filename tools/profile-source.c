@@ -106,7 +106,9 @@ static bool write_name(Dwarf_Die *function, char name[MAX_NAME])
 	int scopes;
 	bool fits = true;
 
-	/* One that was inlined stands within its caller, and has its scopes where it is described. */
+	/*
+	 * One that was inlined stands within its caller, and has its scopes where it is described.
+	 */
 	if (dwarf_formref_die(dwarf_attr(function, DW_AT_abstract_origin, &attribute), &origin))
 		function = &origin;
 	/* A member function that is defined outside of its class is in it where it is declared. */

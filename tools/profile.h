@@ -34,8 +34,8 @@ struct profile {
 };
 
 /*
- * profile-file.c: reads a profile, once in the life of the command, and names its places. `verb` is for messages. Returns
- * EXIT_SUCCESS, or EXIT_FAILURE after a message.
+ * profile-file.c: reads a profile, once in the life of the command, and names its places. `verb` is
+ * for messages. Returns EXIT_SUCCESS, or EXIT_FAILURE after a message.
  */
 int profile_open(struct profile *profile, const char *verb, const char *path);
 /* Makes one place of all that have the same line, and sorts the places by the bytes pushed. */
@@ -63,8 +63,8 @@ struct source *source_open(const struct code *code, int count);
 struct frame source_frame(struct source *source, uint64_t address);
 /*
  * Writes the name of the function at an address as its source has it, with its namespace, class or
- * module: "waves::sea<double>::step". Levels are those of profile_name_frame(). Returns false if there
- * is none, or the name is not known, or too long.
+ * module: "waves::sea<double>::step". Levels are those of profile_name_frame(). Returns false if
+ * there is none, or the name is not known, or too long.
  */
 bool source_name(struct source *source, uint64_t address, int level, char name[MAX_NAME]);
 

@@ -20,7 +20,7 @@ static const struct verb verbs[] = {
 	{ "plan", "plan the reversal of a loop that is run again in parts", plan_help, plan_run },
 	{ "profile", "show which lines push the bytes of a tape", profile_help, profile_run },
 	{ "report", "make a page of what a program did, from its trace", report_help, report_run },
-	{ "top", "show what running processes have in memory, and how far they are", top_help, top_run },
+	{ "top", "show the memory and the progress of running programs", top_help, top_run },
 	{ "tune", "find the environment with which a command is fastest", tune_help, tune_run },
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Advice of a report: sentences that say what was slow and which setting would help. Each rule gives
- * the figure that it follows from.
+ * Advice of a report: sentences that say what was slow and which setting would help. Each rule
+ * gives the figure that it follows from.
  */
 #include "config.h"
 
@@ -20,24 +20,30 @@ struct wait {
 };
 
 static const struct wait waits[] = {
-	{WAITING_FOR_MEMORY,
-	 "Pushes waited %s for memory, %.0f %% of the time of the thread that waited longest: the store "
-	 "took less than the sweep pushed. A faster store, compression (REEL_STORE=lz4,file), or a larger "
-	 "budget (REEL_BUDGET) shortens that; a profile (REEL_PROFILE) says which lines push most."},
+	{WAITING_FOR_MEMORY, "Pushes waited %s for memory, %.0f %% of the time of the thread that "
+			     "waited longest: the store "
+			     "took less than the sweep pushed. A faster store, compression "
+			     "(REEL_STORE=lz4,file), or a larger "
+			     "budget (REEL_BUDGET) shortens that; a profile (REEL_PROFILE) says "
+			     "which lines push most."},
 	{WAITING_FOR_SLAB,
-	 "Pops waited %s for slabs that the store had, %.0f %% of the time of the thread that waited "
-	 "longest. A larger budget keeps more of them in memory; on the way down the store is read ahead, so "
+	 "Pops waited %s for slabs that the store had, %.0f %% of the time of the thread that "
+	 "waited "
+	 "longest. A larger budget keeps more of them in memory; on the way down the store is read "
+	 "ahead, so "
 	 "where it is busy all the time a faster one, or compression, helps as well."},
 	{WAITING_FOR_PUTS,
 	 "Threads waited %s until the store had taken their data, %.0f %% of the time of the "
 	 "thread that waited longest: a faster store, or more slots in memory for the plan."},
 	{WAITING_FOR_THREADS,
-	 "Threads waited %s for each other between phases, %.0f %% of the time of the thread that waited "
-	 "longest: lanes differ in length, or phases are short. More lanes than threads even out the former; "
+	 "Threads waited %s for each other between phases, %.0f %% of the time of the thread that "
+	 "waited "
+	 "longest: lanes differ in length, or phases are short. More lanes than threads even out "
+	 "the former; "
 	 "REEL_PARALLEL_FOR chooses one thread where phases are too short for more."},
-	{WAITING_FOR_RANK,
-	 "Calls of MPI waited %s for other ranks, %.0f %% of the time of the thread that waited longest: "
-	 "ranks have more or less to do, or messages are many and short."},
+	{WAITING_FOR_RANK, "Calls of MPI waited %s for other ranks, %.0f %% of the time of the "
+			   "thread that waited longest: "
+			   "ranks have more or less to do, or messages are many and short."},
 };
 
 static void busiest(const struct report *report, enum activity activity, double *all, double *most)
@@ -100,7 +106,8 @@ static int advise_on_store(const struct report *report, void (*say)(const char *
 
 	if (failed) {
 		snprintf(text, sizeof text,
-			 "The store failed %lld transfers. Slabs that could not be written stayed in memory, and "
+			 "The store failed %lld transfers. Slabs that could not be written stayed "
+			 "in memory, and "
 			 "failed reads were repeated; errors of the tapes name lost slabs.",
 			 (long long)failed);
 		say(text);
@@ -108,8 +115,10 @@ static int advise_on_store(const struct report *report, void (*say)(const char *
 	}
 	if (report->store_busy > 0.9 && put->count) {
 		snprintf(text, sizeof text,
-			 "The store was busy %.0f %% of the time (%s bytes written as %s): it decides how long "
-			 "this takes. Compression, a faster disk or a larger budget helps; more threads do "
+			 "The store was busy %.0f %% of the time (%s bytes written as %s): it "
+			 "decides how long "
+			 "this takes. Compression, a faster disk or a larger budget helps; more "
+			 "threads do "
 			 "not.",
 			 100 * report->store_busy, bytes_text(put->bytes, written),
 			 bytes_text(put->stored_bytes, stored));
@@ -118,10 +127,12 @@ static int advise_on_store(const struct report *report, void (*say)(const char *
 	}
 	if (put->count && tight) {
 		snprintf(text, sizeof text,
-			 "Tapes, parcels and snapshots had %s bytes at their peak, a little more than the budget of %s: "
+			 "Tapes, parcels and snapshots had %s bytes at their peak, a little more "
+			 "than the budget of %s: "
 			 "with REEL_BUDGET=%.0fM nothing is written to the store.",
 			 bytes_text((int64_t)tight->greatest, written),
-			 bytes_text((int64_t)tight->hard_budget, stored), ceil(1.4 * tight->greatest / (1 << 20)));
+			 bytes_text((int64_t)tight->hard_budget, stored),
+			 ceil(1.4 * tight->greatest / (1 << 20)));
 		say(text);
 		said++;
 	}
@@ -129,8 +140,8 @@ static int advise_on_store(const struct report *report, void (*say)(const char *
 }
 
 /*
- * Returns how many steps were advanced again. Each reverse sweep that has ended had a forward sweep,
- * which advances each step once, whatever the plan is.
+ * Returns how many steps were advanced again. Each reverse sweep that has ended had a forward
+ * sweep, which advances each step once, whatever the plan is.
  */
 static double advanced_again(const struct report *report)
 {
@@ -155,8 +166,10 @@ static int advise_on_plan(const struct report *report, void (*say)(const char *s
 	if (advance < 0.2 * all)
 		return 0;
 	snprintf(text, sizeof text,
-		 "Steps that were advanced again from stored states took about %s, %.0f %% of the time of "
-		 "the plan's actions. More slots for states, in memory or on a disk, have fewer steps run "
+		 "Steps that were advanced again from stored states took about %s, %.0f %% of the "
+		 "time of "
+		 "the plan's actions. More slots for states, in memory or on a disk, have fewer "
+		 "steps run "
 		 "again: `reel plan` says how many for how much memory.",
 		 report_text(SECONDS, 1e-9 * advance, seconds), 100 * advance / all);
 	say(text);
@@ -171,7 +184,8 @@ static int advise_on_refusals(const struct report *report, void (*say)(const cha
 	if (!refused)
 		return 0;
 	snprintf(text, sizeof text,
-		 "%lld requests for memory were refused at the hard budget: raise REEL_BUDGET, or give the pool "
+		 "%lld requests for memory were refused at the hard budget: raise REEL_BUDGET, or "
+		 "give the pool "
 		 "a store (REEL_SPILL_DIR).",
 		 (long long)refused);
 	say(text);
@@ -184,15 +198,18 @@ void report_advise(const struct report *report, void (*say)(const char *sentence
 		   advise_on_store(report, say) + advise_on_plan(report, say);
 
 	if (!said)
-		say("Nothing here waits for long: neither the budget, the store, the plan nor the threads "
+		say("Nothing here waits for long: neither the budget, the store, the plan nor the "
+		    "threads "
 		    "hold this run up.");
 	if (report->in_use.count > MAX_SHOWN) {
 		char text[96];
 
-		snprintf(text, sizeof text, "Of %d pools, the page shows the memory of the first %d.",
+		snprintf(text, sizeof text,
+			 "Of %d pools, the page shows the memory of the first %d.",
 			 report->in_use.count, MAX_SHOWN);
 		say(text);
 	}
 	if (report->dropped)
-		say("The beginning is missing: the trace was full. REEL_TRACE=FILE,SIZE with a larger SIZE keeps more.");
+		say("The beginning is missing: the trace was full. REEL_TRACE=FILE,SIZE with a "
+		    "larger SIZE keeps more.");
 }

@@ -119,7 +119,8 @@ static void draw_plan(FILE *out, const struct report *report)
 					      "reverse, planned"};
 	struct chart chart = {
 		.title = "Plan",
-		.note = "the step at which the run is, over time; dashed: as planned, if its costs were right",
+		.note = "the step at which the run is, over time; dashed: as planned, if its costs "
+			"were right",
 		.unit = STEPS,
 	};
 	int line;

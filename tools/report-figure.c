@@ -89,7 +89,8 @@ static void put_axes(FILE *out, enum unit unit, double top, double seconds)
 	distance = tick_distance(SECONDS, seconds, 8);
 	for (int i = 0; i * distance <= seconds; i++)
 		fprintf(out,
-			"<text x=\"%.2f%%\" y=\"100%%\" dy=\"18\" text-anchor=\"middle\">%s</text>\n",
+			"<text x=\"%.2f%%\" y=\"100%%\" dy=\"18\" "
+			"text-anchor=\"middle\">%s</text>\n",
 			100 * i * distance / seconds, report_text(SECONDS, i * distance, text));
 }
 

@@ -109,7 +109,8 @@ static bool for_each_event(struct report *report, const char *path, look_at *loo
 	free(line);
 	fclose(file);
 	if (!is_trace)
-		fprintf(stderr, "reel report: '%s' is no trace; run the program with REEL_TRACE=FILE\n",
+		fprintf(stderr,
+			"reel report: '%s' is no trace; run the program with REEL_TRACE=FILE\n",
 			path);
 	return is_trace;
 }

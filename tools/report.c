@@ -95,9 +95,10 @@ static void write_findings(const struct report *report, const struct profile *pr
 	fputs("<h2>What was slow, and what would help</h2>\n<ul id=\"findings\">\n", out);
 	report_advise(report, write_sentence);
 	if (report->places.count && !profile->places)
-		write_sentence("The lines that push have numbers instead of names: a page of one process "
-			       "names them by the profile that the same run has written, --profile "
-			       "PROFILE.");
+		write_sentence(
+			"The lines that push have numbers instead of names: a page of one process "
+			"names them by the profile that the same run has written, --profile "
+			"PROFILE.");
 	fputs("</ul>\n", out);
 }
 
@@ -240,7 +241,8 @@ static int write_page(struct report *report, struct profile *profile, const char
 	else if (library)
 		printf("%s: open it in a browser\n", path);
 	else
-		printf("%s: open it in a browser; its charts do not zoom, since there is no dygraphs in "
+		printf("%s: open it in a browser; its charts do not zoom, since there is no "
+		       "dygraphs in "
 		       "'%s' (Debian: libjs-dygraphs)\n",
 		       path, library_path);
 	if (library)
@@ -268,7 +270,8 @@ int report_run(int count, char **words)
 	count -= optind;
 	words += optind;
 	if (!count) {
-		fprintf(stderr, "reel report: give a trace; 'reel report --help' says how to make one\n");
+		fprintf(stderr,
+			"reel report: give a trace; 'reel report --help' says how to make one\n");
 		return EXIT_USAGE;
 	}
 	if (profile_path && count > 1) {

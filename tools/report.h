@@ -10,7 +10,9 @@
 /* Number of bins into which a report divides the time that it shows. */
 #define BINS 500
 #define MAX_LABEL 160
-/* Maximum number of pools, tapes, places and tracks shown. Other tapes and places are one series. */
+/*
+ * Maximum number of pools, tapes, places and tracks shown. Other tapes and places are one series.
+ */
 #define MAX_SHOWN 8
 #define MAX_TRACKS 48
 
@@ -37,7 +39,7 @@ struct series {
 struct series_list {
 	struct series *one;
 	int count, room;
-	void *index; /* a tree (tsearch) of where each series is: a program may have 100,000 tapes */
+	void *index; /* a tree (tsearch) of the series: a program may have 100,000 tapes */
 };
 
 /* Activities that a report shows of a track. Waits come last. */
@@ -119,7 +121,8 @@ struct report {
 };
 
 /*
- * report-trace.c: reads traces, once in the life of the command. Returns EXIT_SUCCESS, or EXIT_FAILURE after a message on stderr.
+ * report-trace.c: reads traces, once in the life of the command. Returns EXIT_SUCCESS, or
+ * EXIT_FAILURE after a message on stderr.
  */
 int report_read(struct report *report, char **paths, int count);
 /* The sum of the events of this name; all 0: there is none. */

@@ -647,7 +647,9 @@ int top_run(int count, char **words)
 	once |= json;
 	error = look(&before);
 	do {
-		/* Rates need two looks; where the first one has found no process, there are none. */
+		/*
+		 * Rates need two looks; where the first one has found no process, there are none.
+		 */
 		if (before.count || !once)
 			pause_ms(once ? INTERVAL_MS / 2 : INTERVAL_MS);
 		error = error ? error : look(&now);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The verb `reel tune`: runs a command with one setting of the environment after the other, in turns,
- * and shows what each gains. Only settings that do not change what a program computes are tried
- * without being asked for.
+ * The verb `reel tune`: runs a command with one setting of the environment after the other, in
+ * turns, and shows what each gains. Only settings that do not change what a program computes are
+ * tried without being asked for.
  */
 #include "config.h"
 
@@ -273,7 +273,8 @@ static double median(const struct setting *setting, int runs)
 
 static double noise(const struct setting *setting, int runs)
 {
-	double half = (setting->seconds[runs - 1] - setting->seconds[0]) / 2 / median(setting, runs);
+	double half =
+		(setting->seconds[runs - 1] - setting->seconds[0]) / 2 / median(setting, runs);
 
 	return half > MIN_NOISE ? half : MIN_NOISE;
 }
@@ -330,7 +331,8 @@ static void put_verdict(const struct request *request)
 	const struct setting *best;
 
 	if (request->runs < MIN_RUNS) {
-		printf("\nNo verdict: the noise is not known; give at least --runs %d.\n", MIN_RUNS);
+		printf("\nNo verdict: the noise is not known; give at least --runs %d.\n",
+		       MIN_RUNS);
 		return;
 	}
 	best = best_of(request);
@@ -355,7 +357,8 @@ static void show(struct request *request)
 			qsort(setting->seconds, (size_t)request->runs, sizeof setting->seconds[0],
 			      by_time);
 	}
-	printf("%-*s  %11s  %7s  %5s  %13s\n", width, "setting", "time", "of now", "noise", "memory");
+	printf("%-*s  %11s  %7s  %5s  %13s\n", width, "setting", "time", "of now", "noise",
+	       "memory");
 	for (int i = 0; i < request->count; i++)
 		put_setting(request, &request->settings[i], width);
 	put_verdict(request);
@@ -379,8 +382,10 @@ int tune_run(int count, char **words)
 	}
 	status = request.settings[0].status;
 	if (status) {
-		fprintf(stderr, "reel tune: the command fails with the environment as it is (%s %d): "
-			"repair that first\n", WIFSIGNALED(status) ? "signal" : "status",
+		fprintf(stderr,
+			"reel tune: the command fails with the environment as it is (%s %d): "
+			"repair that first\n",
+			WIFSIGNALED(status) ? "signal" : "status",
 			WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 		return EXIT_FAILURE;
 	}

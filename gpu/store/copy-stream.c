@@ -212,7 +212,8 @@ static reel_cu_result open_events(struct reel_gpu_link *link, char *frames)
 	for (unsigned i = memory->depth; i-- > 0;) {
 		struct reel_gpu_request *request = &link->request[link->depth];
 		reel_cu_result result = driver_of(link)->cuEventCreate(
-			&request->event, REEL_CU_EVENT_BLOCKING_SYNC | REEL_CU_EVENT_DISABLE_TIMING);
+			&request->event,
+			REEL_CU_EVENT_BLOCKING_SYNC | REEL_CU_EVENT_DISABLE_TIMING);
 
 		if (result) {
 			close_events(link);

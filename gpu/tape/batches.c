@@ -82,8 +82,8 @@ int reel_batches_open(struct reel_arena *arena, struct reel_batches *batches, re
 			    .context = arena->context},
 	};
 	reel_pinned_open(&batches->pinned, &batches->context);
-	error = reel_pool_open_child(&batches->pool, parent, store,
-				     bytes_of(arena, batches->slabs), 2 * REEL_BATCH_FRAMES_HALF, &batches->listener);
+	error = reel_pool_open_child(&batches->pool, parent, store, bytes_of(arena, batches->slabs),
+				     2 * REEL_BATCH_FRAMES_HALF, &batches->listener);
 	if (!error)
 		return 0;
 	reel_pinned_close(&batches->pinned, false);

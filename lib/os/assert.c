@@ -12,6 +12,7 @@ _Noreturn void reel_assertion_failed(const char *condition, const char *file, in
 {
 	REEL_UNCANCELLED;
 
-	fprintf(stderr, "reel: %s:%d: %s(): this does not hold: %s\n", file, line, function, condition);
+	fprintf(stderr, "reel: %s:%d: %s(): this does not hold: %s\n", file, line, function,
+		condition);
 	abort();
 }

@@ -33,7 +33,10 @@ void reel_environment_refuse(const char *name, const char *value, const char *re
 	fprintf(stderr, "reel: %s=%s is ignored: %s\n", name, value, remedy);
 }
 
-/* Reads ".25", at most 7 digits, as a part of 2^shift bytes; of digits behind those nothing is left. */
+/*
+ * Reads ".25", at most 7 digits, as a part of 2^shift bytes; of digits behind those nothing is
+ * left.
+ */
 static uint64_t parse_fraction(const char *text, unsigned shift)
 {
 	uint64_t number = 0, of = 1;

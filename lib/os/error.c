@@ -178,7 +178,8 @@ const char *reel_strerror(int error)
 	case -ENODATA:
 		return "pop of an empty tape";
 	case -EBADMSG:
-		return "a pop does not mirror its push, or a store gave back other bytes than were put";
+		return "a pop does not mirror its push, or a store gave back other bytes than were "
+		       "put";
 	case -EPERM:
 		return "used by a thread that does not own it";
 	case -ENXIO:

@@ -17,9 +17,9 @@ struct reel_memory_limit {
 
 /*
  * The smallest of: what the control groups (version 1 or 2) of this process and all groups above
- * allow, and the physical memory, both divided by the ranks that an mpirun has started on this node;
- * and RLIMIT_AS. `root` is "", or a directory in which a test pretends
- * proc/ and sys/. What cannot be read does not bound. Any thread. Cost: some dozen files are read.
+ * allow, and the physical memory, both divided by the ranks that an mpirun has started on this
+ * node; and RLIMIT_AS. `root` is "", or a directory in which a test pretends proc/ and sys/. What
+ * cannot be read does not bound. Any thread. Cost: some dozen files are read.
  */
 void reel_memory_limit(struct reel_memory_limit *limit, const char *root);
 

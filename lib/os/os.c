@@ -151,7 +151,8 @@ const char *reel_os_mappings_remedy(void)
 	size_t limit = max_mappings();
 
 	return limit && count_lines("/proc/self/maps") + 16 > limit
-		       ? "; the process has as many mappings as vm.max_map_count allows (sysctl): raise "
+		       ? "; the process has as many mappings as vm.max_map_count allows (sysctl): "
+			 "raise "
 			 "it, or take fewer and larger spans and parcels"
 		       : "";
 }

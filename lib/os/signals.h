@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes to files that are not the library's own: stderr, and files that a program names. The system
- * sends the writer SIGPIPE if nobody reads a pipe any more, and SIGXFSZ at the limit of the size of
- * files; both end the program by default. Reports must not end it. Therefore each function that
- * writes to such a file has
+ * Writes to files that are not the library's own: stderr, and files that a program names. The
+ * system sends the writer SIGPIPE if nobody reads a pipe any more, and SIGXFSZ at the limit of the
+ * size of files; both end the program by default. Reports must not end it. Therefore each function
+ * that writes to such a file has
  *
  *	REEL_UNSIGNALLED;
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A wake-up: one thread sleeps until another thread signals it. A signal that no thread waits for is
- * kept, and several signals are one. Any thread signals, without a lock where there is
+ * A wake-up: one thread sleeps until another thread signals it. A signal that no thread waits for
+ * is kept, and several signals are one. Any thread signals, without a lock where there is
  * sem_clockwait(), and without a system call unless a thread has to be woken. One thread at a time
  * waits.
  */
@@ -21,8 +21,8 @@
 #include "yield.h"
 
 /*
- * A semaphore, if it can be waited for by the clock of the library (glibc from 2.30 on); else, as with
- * musl, a condition and a lock, which signals take, too.
+ * A semaphore, if it can be waited for by the clock of the library (glibc from 2.30 on); else, as
+ * with musl, a condition and a lock, which signals take, too.
  */
 struct reel_wakeup {
 	_Atomic bool raised;
@@ -62,7 +62,10 @@ static inline void reel_wakeup_post(struct reel_wakeup *wakeup)
 #if HAVE_SEM_CLOCKWAIT
 	sem_post(&wakeup->count);
 #else
-	/* With the lock to its end: the thread that waits may close the wake-up as soon as it has it. */
+	/*
+	 * With the lock to its end: the thread that waits may close the wake-up as soon as it has
+	 * it.
+	 */
 	pthread_mutex_lock(&wakeup->lock);
 	wakeup->is_posted = true;
 	pthread_cond_signal(&wakeup->posted);

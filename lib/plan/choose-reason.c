@@ -117,7 +117,9 @@ static void explain_alone(const struct reel_costs *costs, struct reel_choice *ch
 	else
 		snprintf(choice->reason, sizeof choice->reason,
 			 "no other planner fits the memory%s: store-all takes %s",
-			 costs->steps > REEL_MAX_SEGMENTS ? " in as few segments as it is tried with" : "",
+			 costs->steps > REEL_MAX_SEGMENTS
+				 ? " in as few segments as it is tried with"
+				 : "",
 			 amount_of(reel_bytes_of(costs->steps, costs->tape_bytes)).text);
 }
 

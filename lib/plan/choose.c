@@ -176,7 +176,8 @@ static int64_t slots_of_tier(const struct search *search, unsigned tier, int64_t
 /* Maximum number of slots: more are never used, or a plan cannot have them. */
 static int64_t max_slots(const struct segments *segments)
 {
-	return segments->count - 1 < REEL_MAX_TABLE_SLOTS ? segments->count - 1 : REEL_MAX_TABLE_SLOTS;
+	return segments->count - 1 < REEL_MAX_TABLE_SLOTS ? segments->count - 1
+							  : REEL_MAX_TABLE_SLOTS;
 }
 
 static int64_t slots_of_memory(const struct search *search, const struct segments *segments,
@@ -343,8 +344,9 @@ static uint64_t mixed_room(const struct search *search, const struct segments *s
 static void try_mixed(struct search *search, const struct segments *segments)
 {
 	double work = (double)segments->count * (double)segments->count / 2;
-	int64_t most = work * REEL_MAX_TABLE_SLOTS > MAX_MIXED_WORK ? (int64_t)(MAX_MIXED_WORK / work)
-								: REEL_MAX_TABLE_SLOTS;
+	int64_t most = work * REEL_MAX_TABLE_SLOTS > MAX_MIXED_WORK
+			       ? (int64_t)(MAX_MIXED_WORK / work)
+			       : REEL_MAX_TABLE_SLOTS;
 	uint64_t slot = search->costs.state_bytes ? search->costs.state_bytes : 1;
 	uint64_t room = mixed_room(search, segments);
 
@@ -504,7 +506,8 @@ static bool more_tapes_are_useless(const struct search *search, const struct seg
 {
 	const struct reel_costs *costs = &search->costs;
 	double steps = (double)costs->steps, chain = steps * costs->reverse_seconds;
-	double touched = (double)segments->tapes * (double)segments->each * (double)costs->tape_bytes;
+	double touched =
+		(double)segments->tapes * (double)segments->each * (double)costs->tape_bytes;
 	double work = chain + steps * costs->record_seconds + touched * costs->touch_seconds +
 		      2 * (double)segments->count * costs->copy_seconds;
 

@@ -111,7 +111,8 @@ struct decision reel_binomial_decide(const reel_schedule *schedule, int64_t step
 
 const char *reel_problem_of_first_tier(const struct reel_problem *problem)
 {
-	return problem->tier[0].slots < 1 ? "the first tier has no slot: give it one or more" : NULL;
+	return problem->tier[0].slots < 1 ? "the first tier has no slot: give it one or more"
+					  : NULL;
 }
 
 static int count_binomial(const reel_plan *plan, int64_t steps, struct reel_schedule_report *report)

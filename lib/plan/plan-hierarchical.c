@@ -132,8 +132,8 @@ static void fill_row_without_slots(const reel_plan *plan, struct times *times, u
 
 	memcpy(times->fewer, times->faster, length * sizeof *times->fewer);
 	if (tier)
-		memcpy(tier_row(plan, tier, 0), tier_row(plan, tier - 1, plan->table_slots[tier - 1]),
-		       length);
+		memcpy(tier_row(plan, tier, 0),
+		       tier_row(plan, tier - 1, plan->table_slots[tier - 1]), length);
 	else
 		memset(tier_row(plan, tier, 0), NO_TIER, length);
 }

@@ -92,7 +92,8 @@ static int64_t sites_of_two_level(const reel_plan *plan, int64_t steps)
 		return usable_slots(&plan->problem);
 	if (steps < 2)
 		return 0;
-	return reel_min_i64(gaps_before_last(steps, plan->period) + 1, usable_slots(&plan->problem));
+	return reel_min_i64(gaps_before_last(steps, plan->period) + 1,
+			    usable_slots(&plan->problem));
 }
 
 static int64_t sites_of_periodic(const reel_plan *plan, int64_t steps)

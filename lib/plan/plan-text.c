@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The planner and the slots of a problem from a text, "multistage:5:200", and the defaults: all that
- * programs leave open when they open a plan.
+ * The planner and the slots of a problem from a text, "multistage:5:200", and the defaults: all
+ * that programs leave open when they open a plan.
  */
 #include "config.h"
 
@@ -31,17 +31,19 @@ static const struct form forms[REEL_PLANNERS] = {
 	[REEL_STORE_ALL] = {""},
 	[REEL_BINOMIAL] = {":SLOTS"},
 	[REEL_MIXED] = {":SLOTS:TAPE_STATES", offsetof(struct reel_problem, tape_states)},
-	[REEL_MULTISTAGE] = {":SLOTS:STORE_SLOTS", offsetof(struct reel_problem, tier[1].slots), true},
+	[REEL_MULTISTAGE] = {":SLOTS:STORE_SLOTS", offsetof(struct reel_problem, tier[1].slots),
+			     true},
 	[REEL_TWO_LEVEL] = {":SLOTS:PERIOD", offsetof(struct reel_problem, period), true, true},
-	[REEL_HIERARCHICAL] = {":SLOTS:STORE_SLOTS", offsetof(struct reel_problem, tier[1].slots), true},
+	[REEL_HIERARCHICAL] = {":SLOTS:STORE_SLOTS", offsetof(struct reel_problem, tier[1].slots),
+			       true},
 	[REEL_DISK_REVOLVE] = {":SLOTS", 0, true, true},
 	[REEL_PERIODIC] = {":SLOTS:PERIOD", offsetof(struct reel_problem, period), true, true},
 	[REEL_ONLINE] = {":SLOTS"},
 };
 
 /*
- * A hierarchical plan takes the least time by the costs of its tiers, and computes a table for that.
- * A multistage plan has the fewest advances, whatever the costs are, and no table.
+ * A hierarchical plan takes the least time by the costs of its tiers, and computes a table for
+ * that. A multistage plan has the fewest advances, whatever the costs are, and no table.
  */
 static enum reel_planner default_planner(const struct reel_problem *problem)
 {
@@ -78,10 +80,11 @@ static int read_planner(const char *text, enum reel_planner *planner)
 	memcpy(name, text, reel_min_size(length, sizeof name - 1));
 	if (length < sizeof name && !reel_planner_by_name(name, planner))
 		return 0;
-	return reel_fail(-EINVAL,
-			 "plan \"%s\": there is no such planner; there are store-all, binomial, mixed, "
-			 "multistage, two-level, hierarchical, disk-revolve, periodic, online and all",
-			 text);
+	return reel_fail(
+		-EINVAL,
+		"plan \"%s\": there is no such planner; there are store-all, binomial, mixed, "
+		"multistage, two-level, hierarchical, disk-revolve, periodic, online and all",
+		text);
 }
 
 /* Reads ":30". A text without it leaves the number as it is. */
@@ -122,7 +125,8 @@ static void add_tiers(struct reel_problem *problem, const struct form *form)
 		second->store_cost = second->load_cost = STORE_COST;
 }
 
-int reel_problem_from_text(struct reel_problem *problem, enum reel_planner *planner, const char *text)
+int reel_problem_from_text(struct reel_problem *problem, enum reel_planner *planner,
+			   const char *text)
 {
 	struct reel_problem complete = *problem;
 	enum reel_planner chosen = default_planner(problem);
@@ -135,8 +139,10 @@ int reel_problem_from_text(struct reel_problem *problem, enum reel_planner *plan
 	form = &forms[chosen];
 	numbers = words ? words + strcspn(words, ":") : "";
 	if (problem->tiers && *numbers)
-		return reel_fail(-EINVAL, "plan \"%s\": its slots are given otherwise: name the planner "
-					  "alone", text);
+		return reel_fail(-EINVAL,
+				 "plan \"%s\": its slots are given otherwise: name the planner "
+				 "alone",
+				 text);
 	if (!problem->tiers) {
 		add_tiers(&complete, form);
 		if (!read_numbers(numbers, form, &complete))

@@ -80,9 +80,11 @@ static const char *problem_of_slots(const struct planner *planner,
 		if (problem->tier[t].slots > most - slots)
 			return planner->uses_table
 				       ? "there are more than 256 slots, one of them for all of an "
-					 "unlimited last tier, too many for a table: group the steps "
+					 "unlimited last tier, too many for a table: group the "
+					 "steps "
 					 "into segments"
-				       : "there are more than 4,096 slots, one of them for all of an "
+				       : "there are more than 4,096 slots, one of them for all of "
+					 "an "
 					 "unlimited last tier: group the steps into segments";
 		slots += problem->tier[t].slots;
 	}
@@ -92,9 +94,10 @@ static const char *problem_of_slots(const struct planner *planner,
 static const char *problem_of_steps(const struct planner *planner, int64_t steps)
 {
 	if (steps == REEL_UNKNOWN_STEPS)
-		return planner->unknown_end ? NULL
-					    : "the number of steps has to be known: online, two-level "
-					      "and periodic do without";
+		return planner->unknown_end
+			       ? NULL
+			       : "the number of steps has to be known: online, two-level "
+				 "and periodic do without";
 	if (steps < 0)
 		return "there are less than 0 steps";
 	if (steps > REEL_MAX_STEPS)

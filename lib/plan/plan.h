@@ -112,8 +112,8 @@ struct reel_plan {
 	/* Number of the first bit of each tier in reel_schedule.used. */
 	unsigned first_slot[REEL_MAX_TIERS];
 	/*
-	 * Number of levels that a schedule has at most: one for each slot of a limited tier, and one
-	 * for all of an unlimited tier. Number of words of reel_schedule.used.
+	 * Number of levels that a schedule has at most: one for each slot of a limited tier, and
+	 * one for all of an unlimited tier. Number of words of reel_schedule.used.
 	 */
 	unsigned max_levels, slot_words;
 	/*

@@ -112,7 +112,8 @@ static void look_for_load(struct walk *walk, unsigned tier)
 	clock->readable_after = NEVER;
 	if (action.kind == REEL_ACTION_DONE)
 		return;
-	clock->readable_after = last_store(walk->from, first, clock->ahead_actions, tier, action.slot);
+	clock->readable_after =
+		last_store(walk->from, first, clock->ahead_actions, tier, action.slot);
 	if (clock->readable_after == AT_ONCE)
 		read_ahead(walk, tier);
 }

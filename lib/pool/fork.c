@@ -18,7 +18,10 @@ static int registration;
 
 static void before_fork(void)
 {
-	/* First: a thread with this lock may have that of a run, which no child must inherit locked. */
+	/*
+	 * First: a thread with this lock may have that of a run, which no child must inherit
+	 * locked.
+	 */
 	reel_live_lock_for_fork();
 	pthread_mutex_lock(&pools_lock);
 	for (struct reel_pool *pool = pools; pool; pool = pool->next_pool) {

@@ -89,14 +89,15 @@ static const char *store_problem(reel_store *store, size_t bytes)
 		return "slab_bytes must be a multiple of the store's alignment";
 	if (capacity.max_bytes && bytes > capacity.max_bytes)
 		return "slab_bytes must not be more than the store takes at once: choose smaller "
-		       "slabs, or a larger max_bytes of a codec (2 MiB by default), slot_bytes of a "
+		       "slabs, or a larger max_bytes of a codec (2 MiB by default), slot_bytes of "
+		       "a "
 		       "file or of a store on a GPU, or limit of file size";
 	return NULL;
 }
 
 /*
- * With a store, magazines have small and first slabs only. Idle first slabs are a part of the budget
- * that no store takes, so two full magazines of them have at most an eighth of a slab.
+ * With a store, magazines have small and first slabs only. Idle first slabs are a part of the
+ * budget that no store takes, so two full magazines of them have at most an eighth of a slab.
  */
 static unsigned magazine_slabs(const struct reel_pool_options *options)
 {
@@ -128,7 +129,8 @@ const char *reel_pool_problem(const struct reel_pool_options *options)
 	if (options->hard_budget > PTRDIFF_MAX && options->hard_budget != SIZE_MAX)
 		return "hard_budget is negative, or more than can be addressed; 0 is none";
 	if (options->hard_budget && options->hard_budget < whole)
-		return "hard_budget must have room for one slab (2 MiB unless slab_bytes says else)";
+		return "hard_budget must have room for one slab (2 MiB unless slab_bytes says "
+		       "else)";
 	if (options->soft_budget > hard_budget(options))
 		return "soft_budget must not be above hard_budget";
 	if (options->magazine_slabs > REEL_MAGAZINE_SLABS)
@@ -278,7 +280,8 @@ static bool all_slabs_are_empty(struct reel_pool *pool)
 void reel_pool_destroy(struct reel_pool *pool)
 {
 	/* Relaxed is enough: no other thread uses the pool. */
-	struct reel_pool_client *parcels = atomic_load_explicit(&pool->parcels, memory_order_relaxed);
+	struct reel_pool_client *parcels =
+		atomic_load_explicit(&pool->parcels, memory_order_relaxed);
 
 	REEL_ASSERT(!reel_pool_has_users(pool));
 	REEL_ASSERT_EXPENSIVE(all_slabs_are_empty(pool));

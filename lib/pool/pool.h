@@ -186,8 +186,8 @@ struct reel_pool {
 };
 
 /*
- * With a store, a frame may move from a tape's slab to another slab. The pool then keeps whole slabs
- * in its shared list, where waiting threads find them, and not in the magazines of threads.
+ * With a store, a frame may move from a tape's slab to another slab. The pool then keeps whole
+ * slabs in its shared list, where waiting threads find them, and not in the magazines of threads.
  */
 static inline bool reel_pool_has_store(const struct reel_pool *pool)
 {
@@ -227,8 +227,8 @@ static inline bool reel_pool_has_users(const struct reel_pool *pool)
 }
 
 /*
- * magazine.c: any thread; wait-free if a magazine of this thread serves, else lock-free. A thread that
- * would be refused finds memory first (memory.c), and may wait for a store.
+ * magazine.c: any thread; wait-free if a magazine of this thread serves, else lock-free. A thread
+ * that would be refused finds memory first (memory.c), and may wait for a store.
  */
 
 /*

@@ -134,7 +134,10 @@ bool reel_trim_idle_large(struct reel_pool *pool)
 {
 	struct reel_slab *idle;
 
-	/* Without this check each call that finds nothing would wake the offload thread in end_trim(). */
+	/*
+	 * Without this check each call that finds nothing would wake the offload thread in
+	 * end_trim().
+	 */
 	if (freelist_is_empty(&pool->warm[REEL_SLAB_LARGE]))
 		return false;
 	begin_trim(pool);

@@ -165,7 +165,8 @@ static inline uint64_t load(const unsigned char *at)
 	return word;
 }
 
-WITH_INSTRUCTION static uint32_t by_streams(uint32_t crc, const unsigned char *at, size_t stream_bytes)
+WITH_INSTRUCTION static uint32_t by_streams(uint32_t crc, const unsigned char *at,
+					    size_t stream_bytes)
 {
 	const unsigned char *second = at + stream_bytes;
 	const unsigned char *third = second + stream_bytes;

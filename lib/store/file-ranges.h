@@ -12,7 +12,10 @@
 
 #define REEL_NO_RANGE UINT64_MAX
 
-/* Numbers of free units, at most UINT32_MAX: at the beginning, at the end, and of the longest range. */
+/*
+ * Numbers of free units, at most UINT32_MAX: at the beginning, at the end, and of the longest
+ * range.
+ */
 struct reel_file_range {
 	uint32_t first, last, longest;
 };

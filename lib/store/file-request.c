@@ -20,7 +20,8 @@
 int reel_file_requests_open(struct reel_file *file, unsigned count)
 {
 	struct reel_file_request *requests = calloc(count, sizeof *requests);
-	char *headers = requests ? reel_os_map(count * file->header_bytes, file->header_bytes) : NULL;
+	char *headers =
+		requests ? reel_os_map(count * file->header_bytes, file->header_bytes) : NULL;
 
 	REEL_ASSERT(count > 0);
 	if (!headers) {

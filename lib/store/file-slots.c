@@ -24,7 +24,10 @@
 #define MIN_UNITS_OF_A_SLOT 128
 #define MAX_ATTEMPTS 100
 
-/* Returns the bytes of a unit. It divides the slot that is expected, so that this slot wastes nothing. */
+/*
+ * Returns the bytes of a unit. It divides the slot that is expected, so that this slot wastes
+ * nothing.
+ */
 static uint64_t unit_of(uint64_t slot_bytes, uint64_t block_bytes)
 {
 	uint64_t blocks = slot_bytes / block_bytes;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The slots of a file: each holds one put. A slot is the lowest range of free units that is long
- * enough for its put; the slot that is expected has more than a hundred units. If no range is long enough
- * and the file cannot grow, the slot has several parts, so a put has a slot as long as enough units
- * are free. Any thread. Taking a slot does not allocate memory unless the file grows or the
- * slot has several parts.
+ * enough for its put; the slot that is expected has more than a hundred units. If no range is long
+ * enough and the file cannot grow, the slot has several parts, so a put has a slot as long as
+ * enough units are free. Any thread. Taking a slot does not allocate memory unless the file grows
+ * or the slot has several parts.
  */
 #ifndef REEL_LIB_FILE_SLOTS_H
 #define REEL_LIB_FILE_SLOTS_H

@@ -167,7 +167,10 @@ static int finish_put(reel_store *store, reel_transfer *transfer, void *own, int
 	REEL_ASSERT(transfer->data == buffer->packed && transfer->bytes < buffer->bytes);
 	transfer->data = buffer->data;
 	transfer->bytes = buffer->bytes;
-	/* A checksum below has overwritten the header, with which the put may go on to another store. */
+	/*
+	 * A checksum below has overwritten the header, with which the put may go on to another
+	 * store.
+	 */
 	if (error)
 		memcpy(transfer->header, buffer->packed, REEL_HEADER_BYTES);
 	give((struct codec *)store, buffer);

@@ -214,7 +214,8 @@ static int open_slots(struct reel_file *file, const struct reel_file_options *op
 /* Uses io_uring only past the page cache, whose errors it does not report. */
 static int start_engine(struct reel_file *file, const struct reel_file_options *options)
 {
-	int error = reel_file_requests_open(file, options->threads ? options->threads : DEFAULT_THREADS);
+	int error = reel_file_requests_open(file,
+					    options->threads ? options->threads : DEFAULT_THREADS);
 
 	if (error)
 		return error;

@@ -34,7 +34,10 @@ struct reel_file_request;
 
 struct reel_file_engine_verbs {
 	const char *name;
-	/* Starts to carry out all requests of the file. Returns 0 or -errno, and then nothing stays. */
+	/*
+	 * Starts to carry out all requests of the file. Returns 0 or -errno, and then nothing
+	 * stays.
+	 */
 	int (*start)(struct reel_file *file);
 	/* Called after a transfer was added. NULL: the queue wakes the engine itself. */
 	void (*wake)(struct reel_file *file);

@@ -75,7 +75,8 @@ static size_t huge_pages(size_t bytes)
 static struct piece *new_piece(size_t bytes)
 {
 	size_t pages = huge_pages(bytes);
-	unsigned char *large = pages - bytes < pages / 8 ? reel_os_map(pages, REEL_HUGE_PAGE) : NULL;
+	unsigned char *large =
+		pages - bytes < pages / 8 ? reel_os_map(pages, REEL_HUGE_PAGE) : NULL;
 	struct piece *piece = malloc(sizeof *piece + (large ? 0 : bytes));
 
 	if (large && piece)

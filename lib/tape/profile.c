@@ -82,7 +82,8 @@ char *reel_tape_profile_ceiling(const reel_tape *tape)
  * the same chance to name the slab: 1 in n. A program that pushes in turns comes to each end of a
  * slab with the same push.
  */
-static void choose_place(struct reel_slab *slab, uint32_t crossed, uint32_t n, const char *call_site)
+static void choose_place(struct reel_slab *slab, uint32_t crossed, uint32_t n,
+			 const char *call_site)
 {
 	uint32_t draw = (slab->strides >> STAY_SHIFT ^ n << 24) * UINT32_C(0x85ebca6b);
 	uint16_t before = place_of(slab), after;

@@ -228,10 +228,11 @@ int reel_tape_freeze(reel_tape *tape, reel_recording **recording)
 		return tape->error;
 	}
 	if (tape->hold)
-		return reel_fail(-EBUSY, "freeze refused: %s",
-				 reel_hold_is_open(tape)
-					 ? "a hold is open on the tape; release it first"
-					 : "the tape is a reader; open another one of its recording");
+		return reel_fail(
+			-EBUSY, "freeze refused: %s",
+			reel_hold_is_open(tape)
+				? "a hold is open on the tape; release it first"
+				: "the tape is a reader; open another one of its recording");
 	opened = new_recording(tape);
 	if (!opened)
 		return reel_fail(-ENOMEM, "freeze refused: out of memory");

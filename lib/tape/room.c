@@ -131,8 +131,9 @@ static const char *need_of_memory(const reel_tape *tape, size_t bytes, char text
 		 ": beside the store each tape like this one needs room for %llu slabs of %zu "
 		 "bytes%s",
 		 (unsigned long long)min_slabs(tape), tape->pool->slab_bytes,
-		 bytes > tape->pool->slab_bytes ? ", or for two spans in a row where these are larger"
-						: "");
+		 bytes > tape->pool->slab_bytes
+			 ? ", or for two spans in a row where these are larger"
+			 : "");
 	add_what_stays(tape, text);
 	REEL_ASSERT(strlen(text) < NEED - 1);
 	return text;
@@ -144,12 +145,13 @@ int reel_tape_fail_for_room(reel_tape *tape, int error, const char *push, size_t
 
 	REEL_ASSERT(error == -EDQUOT || error == -ENOMEM || reel_pool_has_store(tape->pool));
 	if (error == -ECHILD)
-		return reel_tape_fail(tape, error,
-				      "%s: in the child of a fork, the parent's hard budget of %zu "
-				      "bytes is used up and its store cannot be used; reverse this "
-				      "tape before the fork, or begin it in the child (on a pool that "
-				      "the child opens, unless it is on the default pool)",
-				      push, tape->pool->hard_budget);
+		return reel_tape_fail(
+			tape, error,
+			"%s: in the child of a fork, the parent's hard budget of %zu "
+			"bytes is used up and its store cannot be used; reverse this "
+			"tape before the fork, or begin it in the child (on a pool that "
+			"the child opens, unless it is on the default pool)",
+			push, tape->pool->hard_budget);
 	if (error != -EDQUOT && error != -ENOMEM)
 		return reel_tape_fail(tape, error,
 				      "%s: the hard budget of %zu bytes is used up, and the store "

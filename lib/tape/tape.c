@@ -87,9 +87,10 @@ bool reel_tape_is_copy(reel_tape *tape)
 		return false;
 	*tape = (reel_tape){.pool = tape->pool, .flags = tape->flags, .error = tape->error};
 	tape->top = reel_window_base(tape);
-	reel_tape_fail_out_of_step(tape, -EINVAL,
-				   "a tape was copied, and the copy is used: reel_tape_move() moves a "
-				   "tape; in a container that grows, keep pointers to tapes");
+	reel_tape_fail_out_of_step(
+		tape, -EINVAL,
+		"a tape was copied, and the copy is used: reel_tape_move() moves a "
+		"tape; in a container that grows, keep pointers to tapes");
 	return true;
 }
 

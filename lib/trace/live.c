@@ -263,9 +263,10 @@ static void begin(void)
 	error = start();
 	if (error)
 		reel_environment_refuse("REEL_STATS", text,
-					error == -EPERM ? "reel-UID in /tmp, or in DIR of live:DIR, "
-							  "must be a directory of this user's alone"
-							: strerror(-error));
+					error == -EPERM
+						? "reel-UID in /tmp, or in DIR of live:DIR, "
+						  "must be a directory of this user's alone"
+						: strerror(-error));
 	/* Relaxed: the flag says what to count, and guards no data. */
 	atomic_store_explicit(&reel_live_is_on, !error, memory_order_relaxed);
 }

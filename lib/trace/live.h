@@ -2,8 +2,8 @@
 /*
  * REEL_STATS=live: what this process has in memory and in stores, and how far its runs are, for
  * `reel top`. A thread of the library answers datagrams to a socket in a directory that is the
- * user's alone; it sleeps while nobody asks. An answer is one datagram, to the socket of the reader.
- * It has lines of text, one for the process and one for each object:
+ * user's alone; it sleeps while nobody asks. An answer is one datagram, to the socket of the
+ * reader. It has lines of text, one for the process and one for each object:
  *
  *	process pid=4711 seconds=12.5 rank=0 job=prterun-7 command=./adjoint big.nc
  *	pool number=1 resident_bytes=67108864 ...
@@ -42,12 +42,14 @@ static inline bool reel_is_live(void)
 }
 
 /*
- * Shows the object, if the environment asks for it; otherwise does nothing. The first call reads the
- * environment and starts the thread. Any thread, which holds no lock that a write() takes.
+ * Shows the object, if the environment asks for it; otherwise does nothing. The first call reads
+ * the environment and starts the thread. Any thread, which holds no lock that a write() takes.
  */
 void reel_live_add(struct reel_live_object *object);
 
-/* Shows it no longer. Does nothing if it was not added. Waits for an answer that is being written. */
+/*
+ * Shows it no longer. Does nothing if it was not added. Waits for an answer that is being written.
+ */
 void reel_live_remove(struct reel_live_object *object);
 
 /* For the handlers of fork(): first before it, last after it. */
@@ -66,9 +68,9 @@ void reel_live_leave(void);
 #define REEL_LIVE_NAME 80
 
 /*
- * Puts the name of this user's directory, which is in DIR if REEL_STATS is live:DIR, and otherwise in
- * /tmp. Returns 0; -EPERM: what has the name is not a directory of this user's alone; -ENAMETOOLONG;
- * or what the system says.
+ * Puts the name of this user's directory, which is in DIR if REEL_STATS is live:DIR, and otherwise
+ * in /tmp. Returns 0; -EPERM: what has the name is not a directory of this user's alone;
+ * -ENAMETOOLONG; or what the system says.
  */
 static inline int reel_live_directory(char name[REEL_LIVE_NAME], bool creates)
 {

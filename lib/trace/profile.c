@@ -143,7 +143,9 @@ uint16_t reel_profile_place(const char *call_site)
 
 static void copy_peak(void)
 {
-	/* Acquire: pairs with the release below. A copy is visible to the next thread that copies. */
+	/*
+	 * Acquire: pairs with the release below. A copy is visible to the next thread that copies.
+	 */
 	if (atomic_exchange_explicit(&profile.is_copying, true, memory_order_acquire))
 		return;
 	for (unsigned i = 0; i < REEL_PLACES; i++)

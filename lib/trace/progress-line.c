@@ -27,9 +27,9 @@
 /* The run whose lines are shown. Relaxed everywhere: the address is compared, not followed. */
 static _Atomic(const void *) shown;
 /*
- * Only threads of the run that is shown take this lock. A line may take long: no other thread waits to
- * write one. If a fork leaves it locked in the child, `shown` is a run of the parent there, and no run of
- * the child takes it.
+ * Only threads of the run that is shown take this lock. A line may take long: no other thread waits
+ * to write one. If a fork leaves it locked in the child, `shown` is a run of the parent there, and
+ * no run of the child takes it.
  */
 static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER;
 /* `writing` guards these. */
@@ -43,8 +43,9 @@ static bool is_shown(const void *run)
 }
 
 /*
- * Steps that are run again cost more than others, so the steps that are left over the rate so far are
- * not the time left. The rate is shown only where there is no time left that it would contradict.
+ * Steps that are run again cost more than others, so the steps that are left over the rate so far
+ * are not the time left. The rate is shown only where there is no time left that it would
+ * contradict.
  */
 static void put_time_left(char *text, size_t size, double seconds, double steps_per_second)
 {

@@ -10,7 +10,8 @@
 /* Whether REEL_PROGRESS asks for lines. */
 bool reel_progress_line_is_wanted(void);
 /*
- * A sweep begins, or goes on. While it shows lines, other runs, as those in its callbacks, show none.
+ * A sweep begins, or goes on. While it shows lines, other runs, as those in its callbacks, show
+ * none.
  */
 void reel_progress_line_begin(const void *run);
 /* As options.progress: shows a line, if the run's are shown and one is due. Any thread. */

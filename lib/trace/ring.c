@@ -20,7 +20,8 @@
  * The list is closed whenever the process is killed. Lines are written by requests to the system,
  * which a kill interrupts only between pages, and no line lies on two pages. The file grows while
  * the first round goes on, by many blocks at a time: first by spaces behind the tail, which may end
- * anywhere, then the tail moves behind them. Between the two requests of that move the list is open.
+ * anywhere, then the tail moves behind them. Between the two requests of that move the list is
+ * open.
  *
  * The file may be cut by another process, or the program may have closed its descriptor. Each write
  * looks at that first, and the trace ends there. A mapping of the file would cost less, and the
@@ -68,7 +69,8 @@ static struct {
 	struct block *block;
 	uint64_t blocks;
 	pthread_mutex_t growing;
-	_Atomic uint64_t grown; /* number of blocks that are in the file; `growing` guards changes */
+	_Atomic uint64_t
+		grown; /* number of blocks that are in the file; `growing` guards changes */
 	char tail[TAIL];
 	/* Number of turns so far. The first turn is 1, and takes the first block. */
 	_Atomic uint64_t turns;
@@ -247,7 +249,8 @@ static bool begin_block(reel_ring_heading *heading)
 	text[sizeof text - 1] = '\n';
 	own.at = 0;
 	while (line < end) {
-		size_t length = (size_t)((const char *)memchr(line, '\n', (size_t)(end - line)) + 1 - line);
+		size_t length =
+			(size_t)((const char *)memchr(line, '\n', (size_t)(end - line)) + 1 - line);
 
 		own.at = place_for(length);
 		memcpy(text + own.at, line, length);

@@ -31,10 +31,11 @@ const char *reel_ring_write(const char *line, size_t length, unsigned events,
 			    reel_ring_heading *heading);
 
 /*
- * Opens a ring of at most `bytes` in a file that reel_output_open() opens. `header` is its beginning:
- * REEL_RING_HEADER bytes, and `tail` what it ends with while the process runs: REEL_RING_TAIL bytes.
- * One thread, which must not have the ring open. Returns 0; what reel_output_open() says; -ERANGE:
- * fewer bytes than REEL_RING_MIN_BYTES; -ENOMEM; or -ENOSPC: the disk is full.
+ * Opens a ring of at most `bytes` in a file that reel_output_open() opens. `header` is its
+ * beginning: REEL_RING_HEADER bytes, and `tail` what it ends with while the process runs:
+ * REEL_RING_TAIL bytes. One thread, which must not have the ring open. Returns 0; what
+ * reel_output_open() says; -ERANGE: fewer bytes than REEL_RING_MIN_BYTES; -ENOMEM; or -ENOSPC: the
+ * disk is full.
  */
 int reel_ring_open(const char *path, size_t bytes, const char *magic, const char *header,
 		   const char *tail);

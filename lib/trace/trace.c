@@ -97,7 +97,8 @@ static const struct kind {
 	[REEL_TRACE_WAIT_FOR_THREADS] = {"wait for threads", "wait", ON_THREAD, {NULL}},
 	[REEL_TRACE_SEND] = {"send", "ranks", ON_THREAD, {"rank", "tag", "elements"}},
 	[REEL_TRACE_RECEIVE] = {"receive", "ranks", ON_THREAD, {"rank", "tag", "elements"}},
-	[REEL_TRACE_SEND_ADJOINT] = {"send, reverse", "ranks", ON_THREAD, {"rank", "tag", "elements"}},
+	[REEL_TRACE_SEND_ADJOINT] = {"send, reverse", "ranks", ON_THREAD,
+		{"rank", "tag", "elements"}},
 	[REEL_TRACE_RECEIVE_ADJOINT] = {"receive, reverse", "ranks", ON_THREAD,
 		{"rank", "tag", "elements"}},
 	[REEL_TRACE_WAIT_FOR_RANK] = {"wait for a rank", "wait", ON_THREAD,
@@ -151,8 +152,8 @@ static char *add_name(char *at, const char *name)
 }
 
 /*
- * As sprintf(), without a 0 at the end: %s is a text, %n a name, %d an int64_t and %t a time, which is
- * a uint64_t in ns.
+ * As sprintf(), without a 0 at the end: %s is a text, %n a name, %d an int64_t and %t a time, which
+ * is a uint64_t in ns.
  */
 static char *put(char *at, const char *format, ...)
 {
@@ -215,7 +216,8 @@ static char *begin_event(char *at, const char *name, const char *phase, int64_t 
 
 static char *add_thread_name(char *at, int64_t track, const char *name)
 {
-	return put(begin_event(at, "thread_name", "M", track), ",\"args\":{\"name\":\"%n\"}},\n", name);
+	return put(begin_event(at, "thread_name", "M", track), ",\"args\":{\"name\":\"%n\"}},\n",
+		   name);
 }
 
 /* The tracks that this thread has shown something on: a bit for each. */
@@ -243,7 +245,8 @@ static size_t add_heading(char *text, uint64_t dropped)
 			at = name_track(at, track);
 	if (dropped)
 		at = put(begin_event(at, "events dropped", "C", thread_number()),
-			 ",\"ts\":%t,\"args\":{\"events\":%d}},\n", reel_clock_ns(), (int64_t)dropped);
+			 ",\"ts\":%t,\"args\":{\"events\":%d}},\n", reel_clock_ns(),
+			 (int64_t)dropped);
 	return (size_t)(at - text);
 }
 
@@ -390,8 +393,8 @@ static void make_header(char header[REEL_RING_HEADER])
 	}
 	memset(header, ' ', REEL_RING_HEADER);
 	/* Times are of a clock that each machine begins at another moment. */
-	at = put(header, MAGIC "%d,\"args\":{\"name\":\"%n\",\"clock_began_ns\":%d}},", process, name,
-		 clock_began());
+	at = put(header, MAGIC "%d,\"args\":{\"name\":\"%n\",\"clock_began_ns\":%d}},", process,
+		 name, clock_began());
 	REEL_ASSERT(at < header + REEL_RING_HEADER);
 	header[REEL_RING_HEADER - 1] = '\n';
 }
@@ -451,7 +454,8 @@ __attribute__((destructor)) static void end_trace(void)
 		return;
 	dropped = reel_ring_end();
 	at = put(begin_event(tail, "trace ends", "i", thread_number()),
-		 ",\"s\":\"g\",\"ts\":%t,\"args\":{\"events_dropped\":%d", reel_clock_ns(), (int64_t)dropped);
+		 ",\"s\":\"g\",\"ts\":%t,\"args\":{\"events_dropped\":%d", reel_clock_ns(),
+		 (int64_t)dropped);
 	end_tail(tail, at);
 	reel_ring_finish(tail);
 }

@@ -8,8 +8,9 @@
  *
  *	reel:event   name of the event, nanoseconds that it took or 0, and its first four arguments
  *
- * The file is a ring of blocks, so that it is bounded and keeps the newest events. It has each event
- * as soon as that has happened, and is a list that JSON's readers take, also if the process is killed.
+ * The file is a ring of blocks, so that it is bounded and keeps the newest events. It has each
+ * event as soon as that has happened, and is a list that JSON's readers take, also if the process
+ * is killed.
  *
  *	trace.c   formats events, and says what they are called
  *	ring.c    blocks of the file: one thread at a time writes to a block

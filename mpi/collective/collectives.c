@@ -49,11 +49,15 @@ static const struct pattern {
 	[REEL_MPI_ALLTOALL] = PATTERN("alltoall", false, false, true, true, false),
 	[REEL_MPI_ALLTOALLV] = PATTERN("alltoallv", false, false, true, true, true),
 	[REEL_MPI_ALLTOALLW] = PATTERN("alltoallw", false, false, true, true, true),
-	[REEL_MPI_NEIGHBOR_ALLGATHER] = PATTERN("neighbor_allgather", false, false, false, true, true),
-	[REEL_MPI_NEIGHBOR_ALLGATHERV] = PATTERN("neighbor_allgatherv", false, false, false, true, true),
+	[REEL_MPI_NEIGHBOR_ALLGATHER] =
+		PATTERN("neighbor_allgather", false, false, false, true, true),
+	[REEL_MPI_NEIGHBOR_ALLGATHERV] =
+		PATTERN("neighbor_allgatherv", false, false, false, true, true),
 	[REEL_MPI_NEIGHBOR_ALLTOALL] = PATTERN("neighbor_alltoall", false, false, true, true, true),
-	[REEL_MPI_NEIGHBOR_ALLTOALLV] = PATTERN("neighbor_alltoallv", false, false, true, true, true),
-	[REEL_MPI_NEIGHBOR_ALLTOALLW] = PATTERN("neighbor_alltoallw", false, false, true, true, true),
+	[REEL_MPI_NEIGHBOR_ALLTOALLV] =
+		PATTERN("neighbor_alltoallv", false, false, true, true, true),
+	[REEL_MPI_NEIGHBOR_ALLTOALLW] =
+		PATTERN("neighbor_alltoallw", false, false, true, true, true),
 };
 
 /* Adds to the message what block i is. */

@@ -64,7 +64,8 @@ static int add_counts(struct reduction *r, int count)
 		sum += own;
 	}
 	if (sum > INT_MAX)
-		return reel_fail(-EOVERFLOW, "%s: an operand of %lld elements; MPI counts them by an int",
+		return reel_fail(-EOVERFLOW,
+				 "%s: an operand of %lld elements; MPI counts them by an int",
 				 m->call, (long long)sum);
 	REEL_ASSERT(sum >= 0);
 	m->count = (int)sum;

@@ -72,9 +72,10 @@ int reel_mpi_factor_of(struct reel_mpi_attached *attached, MPI_Op op,
 	}
 	if (reel_mpi_find_operation(attached, op))
 		return own_operation(layout, call, factor);
-	return reel_fail(-ENOTSUP, "%s: the adjoint of this operation is not known; there are MPI_SUM, "
-				   "MPI_PROD, MPI_MIN, MPI_MAX, MPI_MINLOC and MPI_MAXLOC, and those "
-				   "of your own that were given to reel_mpi_op_set_adjoint()",
+	return reel_fail(-ENOTSUP,
+			 "%s: the adjoint of this operation is not known; there are MPI_SUM, "
+			 "MPI_PROD, MPI_MIN, MPI_MAX, MPI_MINLOC and MPI_MAXLOC, and those "
+			 "of your own that were given to reel_mpi_op_set_adjoint()",
 			 call);
 }
 

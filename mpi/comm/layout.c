@@ -357,8 +357,8 @@ int reel_mpi_check_count(const struct reel_mpi_layout *layout, int count, int ti
 	if (!count ||
 	    (layout->true_extent <= left && extent <= (left - layout->true_extent) / count))
 		return 0;
-	return reel_fail(-EOVERFLOW, "%s: %d elements of %lld bytes are more than memory can have", call,
-			 count, (long long)extent);
+	return reel_fail(-EOVERFLOW, "%s: %d elements of %lld bytes are more than memory can have",
+			 call, count, (long long)extent);
 }
 
 /* The lowest byte of `count` elements, from the first one's address, rounded down to ALIGN. */
@@ -388,8 +388,8 @@ char *reel_mpi_layout_place(const struct reel_mpi_layout *layout, int count, voi
 /* ---- Number by number ---- */
 
 /*
- * By fours, which compilers make vectors of, since the parameters are `restrict`: large adjoints are
- * added as fast as they come. `from` is a temporary, and has no number of `to`.
+ * By fours, which compilers make vectors of, since the parameters are `restrict`: large adjoints
+ * are added as fast as they come. `from` is a temporary, and has no number of `to`.
  */
 #define DEFINE_ADD(name, NUMBER)                                                                   \
 	static void name(NUMBER *restrict to, const NUMBER *restrict from, int64_t n)              \

@@ -43,7 +43,8 @@ static const char *describe(const struct reel_mpi_call *call, char *text, size_t
 	char numbers[REEL_MPI_NUMBERS_TEXT], operation[40] = "";
 	uint32_t kinds = call->signature.numbers;
 
-	reel_mpi_describe_numbers(numbers, call->numbers, kinds ? reel_mpi_kinds_name(kinds) : NULL);
+	reel_mpi_describe_numbers(numbers, call->numbers,
+				  kinds ? reel_mpi_kinds_name(kinds) : NULL);
 	if (call->signature.operation)
 		snprintf(operation, sizeof operation, " by %s",
 			 reel_mpi_operation_name(call->signature.operation));
@@ -105,7 +106,8 @@ static int report(const struct reel_mpi_attached *attached, const struct summary
 	int size = attached->size;
 
 	for (int what = ERROR; what < WORDS; what++) {
-		int a = find_rank(all, size, what, -1), b = a < 0 ? -1 : find_rank(all, size, what, a);
+		int a = find_rank(all, size, what, -1),
+		    b = a < 0 ? -1 : find_rank(all, size, what, a);
 
 		if (b < 0)
 			continue;
@@ -114,8 +116,9 @@ static int report(const struct reel_mpi_attached *attached, const struct summary
 		if (what == ERROR)
 			return reel_fail(-EBADMSG, "rank %d, %s: %s", attached->rank, own->text,
 					 all[a].text);
-		return reel_fail(-EBADMSG, "the ranks do not match: rank %d (%d of %d ranks), %s; rank "
-					   "%d (%d ranks), %s",
+		return reel_fail(-EBADMSG,
+				 "the ranks do not match: rank %d (%d of %d ranks), %s; rank "
+				 "%d (%d ranks), %s",
 				 a, count_ranks(all, size, what, a), size, all[a].text, b,
 				 count_ranks(all, size, what, b), all[b].text);
 	}

@@ -11,11 +11,11 @@ struct reel_mpi_call {
 	const char *name; /* of the forward call */
 	const char *call_site;
 	int root;
-	int64_t numbers; /* the same on all ranks; -1: need not be; 0: has no adjoint, and no note */
+	int64_t numbers; /* the same on all ranks; -1: need not be; 0: no adjoint, and no note */
 	struct reel_mpi_signature signature; /* the same on all ranks but for `own` */
 	bool reverse;
 	bool started; /* an I-form: ranks may start and reverse it long before the others do */
-	bool notes; /* notes what the ranks have worked out together: all have a tape, or none has */
+	bool notes; /* notes the common result of the ranks: all have a tape, or none has */
 };
 
 /* Returns the description of a call whose message all ranks have alike. */

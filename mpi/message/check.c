@@ -102,8 +102,9 @@ int reel_mpi_checks_left(const struct reel_mpi_attached *attached)
 			 one->call_site);
 	else
 		snprintf(which, sizeof which, "the last call, %s", checks->call_site);
-	return reel_fail(-EBADMSG, "rank %d: %lld message%s and %lld collective call%s were recorded and "
-				   "not reversed: %s; adjoints lack their contributions",
+	return reel_fail(-EBADMSG,
+			 "rank %d: %lld message%s and %lld collective call%s were recorded and "
+			 "not reversed: %s; adjoints lack their contributions",
 			 attached->rank, (long long)messages, messages == 1 ? "" : "s",
 			 (long long)calls, calls == 1 ? "" : "s", which);
 }
@@ -236,8 +237,8 @@ int reel_mpi_note_call(struct reel_mpi_message *m, bool receive)
 {
 	struct reel_mpi_call_note note;
 
-	REEL_TRACE_UNTIL(reel_clock_ns(), receive ? REEL_TRACE_RECEIVE : REEL_TRACE_SEND, 0, m->peer,
-			 m->tag, m->count);
+	REEL_TRACE_UNTIL(reel_clock_ns(), receive ? REEL_TRACE_RECEIVE : REEL_TRACE_SEND, 0,
+			 m->peer, m->tag, m->count);
 	if (!m->attached->checks || !reel_mpi_is_active(m))
 		return 0;
 	note = reel_mpi_message_note(m, receive);
@@ -333,8 +334,9 @@ static int pop_call_note(const struct reel_mpi_attached *attached, reel_tape *ta
 	*note = (struct reel_mpi_call_note){0};
 	own->serial = 0;
 	if (reel_mpi_is_lost(attached, tape))
-		return reel_fail(reel_tape_error(tape), "rank %d, %s: %s follows a call that failed",
-				 attached->rank, own->call_site, call);
+		return reel_fail(reel_tape_error(tape),
+				 "rank %d, %s: %s follows a call that failed", attached->rank,
+				 own->call_site, call);
 	if (reel_tape_is_empty(tape))
 		return reel_fail(-EBADMSG, "rank %d, %s: %s reverses %s, and the tape is empty",
 				 attached->rank, own->call_site, call, describe(own, NULL, here));
@@ -453,25 +455,28 @@ static int compare_header(const struct reel_mpi_message *m, const struct reel_mp
 
 	REEL_ASSERT(header->error <= 0);
 	if (header->error)
-		return reel_fail(-EBADMSG, "rank %d, %s: %s gets no adjoint from rank %d, tag %d: %s",
-				 m->attached->rank, m->call_site, m->call, m->peer, m->tag,
-				 header->text);
+		return reel_fail(
+			-EBADMSG, "rank %d, %s: %s gets no adjoint from rank %d, tag %d: %s",
+			m->attached->rank, m->call_site, m->call, m->peer, m->tag, header->text);
 	if (header->numbers == reel_mpi_numbers_of(m) && header->kinds != reel_mpi_kinds_of(m))
-		return reel_fail(-EBADMSG, "rank %d, %s: the adjoint of a send of numbers (%s) to "
-					   "rank %d, tag %d, meets rank %d, %s: the adjoint of a "
-					   "receive of numbers (%s)",
+		return reel_fail(-EBADMSG,
+				 "rank %d, %s: the adjoint of a send of numbers (%s) to "
+				 "rank %d, tag %d, meets rank %d, %s: the adjoint of a "
+				 "receive of numbers (%s)",
 				 m->attached->rank, m->call_site,
-				 reel_mpi_kinds_name(reel_mpi_kinds_of(m)), m->peer, m->tag, m->peer,
-				 header->text, reel_mpi_kinds_name(header->kinds));
+				 reel_mpi_kinds_name(reel_mpi_kinds_of(m)), m->peer, m->tag,
+				 m->peer, header->text, reel_mpi_kinds_name(header->kinds));
 	if (header->numbers == reel_mpi_numbers_of(m) && (!numbered || header->serial == m->serial))
 		return 0;
-	return reel_fail(-EBADMSG, "rank %d, %s: the adjoint of a send of %lld numbers to rank %d, "
-				   "tag %d, message %llu of these, meets rank %d, %s: the adjoint of a "
-				   "receive of %lld numbers, message %llu; the ranks do not reverse their calls "
-				   "in the same order",
-			 m->attached->rank, m->call_site, (long long)reel_mpi_numbers_of(m),
-			 m->peer, m->tag, (unsigned long long)m->serial, m->peer, header->text,
-			 (long long)header->numbers, (unsigned long long)header->serial);
+	return reel_fail(
+		-EBADMSG,
+		"rank %d, %s: the adjoint of a send of %lld numbers to rank %d, "
+		"tag %d, message %llu of these, meets rank %d, %s: the adjoint of a "
+		"receive of %lld numbers, message %llu; the ranks do not reverse their calls "
+		"in the same order",
+		m->attached->rank, m->call_site, (long long)reel_mpi_numbers_of(m), m->peer, m->tag,
+		(unsigned long long)m->serial, m->peer, header->text, (long long)header->numbers,
+		(unsigned long long)header->serial);
 }
 
 int reel_mpi_compare_header(const struct reel_mpi_message *m, const struct reel_mpi_header *header)

@@ -90,8 +90,8 @@ void reel_mpi_checks_count_elsewhere(void);
 const char *reel_mpi_kinds_name(uint32_t kinds);
 
 /*
- * Sets `text` to how many numbers a call has, if `numbers` is not negative, and to the name of their
- * kinds, if that is not NULL.
+ * Sets `text` to how many numbers a call has, if `numbers` is not negative, and to the name of
+ * their kinds, if that is not NULL.
  */
 enum { REEL_MPI_NUMBERS_TEXT = 80 };
 void reel_mpi_describe_numbers(char text[static REEL_MPI_NUMBERS_TEXT], int64_t numbers,
@@ -171,8 +171,8 @@ int reel_mpi_pop_call_note(struct reel_mpi_attached *attached, reel_tape *tape, 
 			   struct reel_mpi_call_note *own, struct reel_mpi_call_note *note);
 
 /*
- * Tells the rank that waits for the adjoint of the note's message that there is none, if that message
- * was received.
+ * Tells the rank that waits for the adjoint of the note's message that there is none, if that
+ * message was received.
  */
 void reel_mpi_refuse_note(struct reel_mpi_attached *attached,
 			  const struct reel_mpi_call_note *note, int error);

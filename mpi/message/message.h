@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* One message, and what it is made of. Each call begins with it, also one on a block of elements. */
+/*
+ * One message, and what it is made of. Each call begins with it, also one on a block of elements.
+ */
 #ifndef REEL_MPI_MESSAGE_H
 #define REEL_MPI_MESSAGE_H
 

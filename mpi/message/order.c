@@ -95,9 +95,10 @@ int reel_mpi_check_order(const struct reel_mpi_message *m, bool receive,
 	pthread_mutex_unlock(&attached->lock);
 	if (!older)
 		return 0;
-	return reel_fail(-ENOTSUP, "%s: a request with rank %d and tag %d that began before (%s) has "
-				   "not ended, and adjoints return in the reverse order; wait for it "
-				   "first, or use another tag",
+	return reel_fail(-ENOTSUP,
+			 "%s: a request with rank %d and tag %d that began before (%s) has "
+			 "not ended, and adjoints return in the reverse order; wait for it "
+			 "first, or use another tag",
 			 m->call, m->peer, m->tag, older->call_site);
 }
 

@@ -26,9 +26,9 @@ enum reel_mpi_request_state {
 void reel_mpi_move_request(struct reel_mpi_request *request, enum reel_mpi_request_state to);
 
 /*
- * Waits for MPI to end a request that is STARTED, which then is COMPLETE, whatever code MPI returns.
- * Returns that code, also if the request was COMPLETE: the wait of another request may have come
- * first.
+ * Waits for MPI to end a request that is STARTED, which then is COMPLETE, whatever code MPI
+ * returns. Returns that code, also if the request was COMPLETE: the wait of another request may
+ * have come first.
  */
 int reel_mpi_complete_request(struct reel_mpi_request *request);
 /* Makes a request COMPLETE that MPI has ended with this code. Its `status` is set. */

@@ -471,8 +471,9 @@ int reel_mpi_waitany_reverse_at(reel_tape *tape, const char *call_site, int n,
 	if (!error && note.index == -1)
 		set_empty(asked_for(status));
 	else if (!error && (note.index < 0 || note.index >= n))
-		error = reel_fail(-EBADMSG, "%s: the last entry on the tape is no index of a request; "
-					    "the reverse calls do not mirror the forward calls",
+		error = reel_fail(-EBADMSG,
+				  "%s: the last entry on the tape is no index of a request; "
+				  "the reverse calls do not mirror the forward calls",
 				  call);
 	else if (!error)
 		error = begin_reverse(&requests[*index = note.index], call, tape, call_site,
@@ -491,9 +492,9 @@ int reel_mpi_waitsome_reverse_at(reel_tape *tape, const char *call_site, int n,
 	if (number == MPI_UNDEFINED)
 		return 0;
 	if (number < 0 || number > n)
-		return reel_mpi_stick(tape, reel_fail(-EBADMSG,
-						      "reel_mpi_waitsome_reverse: the last entry on "
-						      "the tape is not a number of requests"));
+		return reel_mpi_stick(
+			tape, reel_fail(-EBADMSG, "reel_mpi_waitsome_reverse: the last entry on "
+						  "the tape is not a number of requests"));
 	*done = (int)number;
 	for (int i = *done; i-- > 0 && !error;)
 		error = reel_mpi_waitany_reverse_at(tape, call_site, n, requests, &indices[i],

@@ -91,9 +91,10 @@ int reel_mpi_recall_message(struct reel_mpi_message *message, MPI_Status *status
 	if (note) {
 		if (note->count > message->count || note->source >= message->attached->size ||
 		    (note->source < 0 && note->source != MPI_PROC_NULL))
-			return reel_fail(-EBADMSG, "%s: the last entry on the tape is not the note "
-						   "of this message; the reverse calls do not mirror the "
-						   "forward calls",
+			return reel_fail(-EBADMSG,
+					 "%s: the last entry on the tape is not the note "
+					 "of this message; the reverse calls do not mirror the "
+					 "forward calls",
 					 message->call);
 		message->peer = note->source;
 		message->tag = note->tag;
@@ -206,8 +207,9 @@ int reel_mpi_check_adjoint(const struct reel_mpi_message *message, const MPI_Sta
 	MPI_Get_count(status, message->type, &count);
 	if (count == message->count)
 		return 0;
-	return reel_fail(-EBADMSG, "%s: rank %d returns the adjoint of %d elements with tag %d, and "
-				   "%d were sent; %sthe reverse calls do not mirror the forward calls",
+	return reel_fail(-EBADMSG,
+			 "%s: rank %d returns the adjoint of %d elements with tag %d, and "
+			 "%d were sent; %sthe reverse calls do not mirror the forward calls",
 			 message->call, message->peer, count, message->tag, message->count,
 			 count < message->count ? "its receive had no room for more, or " : "");
 }

@@ -31,14 +31,17 @@ static int time_out(const struct reel_mpi_message *m, enum reel_mpi_wait what)
 		return reel_fail(-ETIMEDOUT, "%s follows a call that failed", m->call);
 	reel_mpi_set_failed(m->attached);
 	if (what == REEL_MPI_FOR_ALL)
-		error = reel_fail(-ETIMEDOUT, "rank %d, %s: %s() has waited %g s for the other ranks of "
-					      "the communicator%s",
+		error = reel_fail(-ETIMEDOUT,
+				  "rank %d, %s: %s() has waited %g s for the other ranks of "
+				  "the communicator%s",
 				  m->attached->rank, m->call_site, m->call, seconds,
-				  m->forward ? ", to note their operands; all ranks need a tape for "
-					       "this operation, or no rank passes one"
-					     : "");
+				  m->forward
+					  ? ", to note their operands; all ranks need a tape for "
+					    "this operation, or no rank passes one"
+					  : "");
 	else
-		error = reel_fail(-ETIMEDOUT, "rank %d, %s: %s() has waited %g s for %s rank %d, tag %d",
+		error = reel_fail(-ETIMEDOUT,
+				  "rank %d, %s: %s() has waited %g s for %s rank %d, tag %d",
 				  m->attached->rank, m->call_site, m->call, seconds,
 				  what == REEL_MPI_FROM_PEER ? "the adjoint from"
 							     : "its adjoint to be taken by",
@@ -90,7 +93,8 @@ int reel_mpi_await(const struct reel_mpi_message *m, enum reel_mpi_wait what, MP
 		return error;
 	begin = reel_clock_ns();
 	error = reel_mpi_poll(m->call, request, status,
-			      !limit ? UINT64_MAX : begin + (has_timed_out(m) ? 0 : limit), &complete);
+			      !limit ? UINT64_MAX : begin + (has_timed_out(m) ? 0 : limit),
+			      &complete);
 	REEL_ASSERT(error || complete || limit);
 	if (!error && !complete)
 		error = what == REEL_MPI_FROM_PEER ? cancel(m, request, status) : time_out(m, what);

@@ -29,8 +29,9 @@ int reel_mpi_await(const struct reel_mpi_message *message, enum reel_mpi_wait wh
 int reel_mpi_await_all(const struct reel_mpi_message *message, int code, MPI_Request *request);
 
 /*
- * Combines `count` values of all ranks by `op`, and waits in the same way. If that fails, the values
- * stay as they are, and the temporary in which MPI combines them is MPI's until it has done so.
+ * Combines `count` values of all ranks by `op`, and waits in the same way. If that fails, the
+ * values stay as they are, and the temporary in which MPI combines them is MPI's until it has done
+ * so.
  */
 int reel_mpi_combine(const struct reel_mpi_message *message, void *values, int count,
 		     MPI_Datatype type, MPI_Op op);

@@ -210,7 +210,8 @@ void *reel_adjoint_map(size_t bytes)
 /* Maps a copy for each lane but lane 0. An array without elements needs no copies. */
 static int make_copies(reel_adjoint *adjoint, unsigned lanes)
 {
-	REEL_ASSERT(lanes <= adjoint->lanes_made && adjoint->copy_bytes % reel_os_page_bytes() == 0);
+	REEL_ASSERT(lanes <= adjoint->lanes_made &&
+		    adjoint->copy_bytes % reel_os_page_bytes() == 0);
 	if (adjoint->copy_bytes && adjoint->budget / adjoint->copy_bytes < lanes - 1)
 		return reel_fail(-EDQUOT,
 				 "the copies of the lanes exceed the budget: raise it, or have "

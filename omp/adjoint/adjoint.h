@@ -27,7 +27,7 @@ struct adjoint_lane {
 	/* Where the lane adds. In check mode the view's policy sends each add to the library. */
 	char *copy;
 	bool *touched; /* flags of `copy`; NULL if `copy` is the array itself */
-	char *kept;    /* the mapping of its copy, which stays for the next sweep; NULL: it has none */
+	char *kept; /* the mapping of its copy, which stays for the next sweep; NULL: it has none */
 };
 
 struct reel_adjoint {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes lanes: roots, the lanes of a lane, and those of tasks. A lane that is made in a hold is held as
- * deep as its parent. Any thread of a team makes lanes, without a lock.
+ * Makes lanes: roots, the lanes of a lane, and those of tasks. A lane that is made in a hold is
+ * held as deep as its parent. Any thread of a team makes lanes, without a lock.
  */
 #include "config.h"
 

@@ -54,8 +54,8 @@ reel_lane *reel_lane_find(const reel_lane *parent, int32_t index)
 	reel_lane_slot *slots = atomic_load_explicit(&parent->block[block], memory_order_acquire);
 
 	/*
-	 * Acquire: pairs with the release in reel_lane_child() (lane-open.c). The members of the lane are
-	 * visible.
+	 * Acquire: pairs with the release in reel_lane_child() (lane-open.c). The members of the
+	 * lane are visible.
 	 */
 	return slots ? atomic_load_explicit(&slots[offset_in(index, block)], memory_order_acquire)
 		     : NULL;

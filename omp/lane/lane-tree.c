@@ -4,8 +4,8 @@
  * count, hold, replay, release and close the whole tree. The thread that has the lane calls them,
  * while no lane in it runs; reel_task_release() runs in the thread of the task.
  *
- * The list of a parent has its tasks in the order in which they were made, the last one first. A task is
- * freed when it was reversed and no hold keeps it.
+ * The list of a parent has its tasks in the order in which they were made, the last one first. A
+ * task is freed when it was reversed and no hold keeps it.
  */
 #include "config.h"
 
@@ -200,13 +200,13 @@ static void check_closed(reel_lane *root)
 	if (reel_lane_is_empty(root))
 		return;
 	waits = reel_note_kind(reel_lane_top(root)) == REEL_NOTE_TASK;
-	reel_lane_fail(root, -EBADMSG,
-		       "the root is closed with %llu bytes of values and %llu of notes that a reverse "
-		       "sweep has left%s",
-		       (unsigned long long)reel_lane_bytes(root),
-		       (unsigned long long)reel_lane_note_bytes(root),
-		       waits ? ": tasks come next; begin their reversal by reel_task_wait_reverse()"
-			     : "");
+	reel_lane_fail(
+		root, -EBADMSG,
+		"the root is closed with %llu bytes of values and %llu of notes that a reverse "
+		"sweep has left%s",
+		(unsigned long long)reel_lane_bytes(root),
+		(unsigned long long)reel_lane_note_bytes(root),
+		waits ? ": tasks come next; begin their reversal by reel_task_wait_reverse()" : "");
 }
 
 void reel_lane_close(reel_lane *lane)
@@ -314,16 +314,16 @@ int reel_lane_hold(reel_lane *lane)
 		return error;
 	}
 	/* Relaxed is enough: a number that guards no memory. */
-	*hold = (struct reel_lane_hold){.outer = lane->hold,
-					.top = top_of(lane, hold),
-					.number = 1 + atomic_fetch_add_explicit(&holds, 1,
-										memory_order_relaxed),
-					.phases = lane->phases,
-					.loops = lane->loops,
-					.loop = lane->loop,
-					.waits = lane->waits,
-					.tasks_left = lane->tasks_left,
-					.unreversed_task = lane->unreversed_task};
+	*hold = (struct reel_lane_hold){
+		.outer = lane->hold,
+		.top = top_of(lane, hold),
+		.number = 1 + atomic_fetch_add_explicit(&holds, 1, memory_order_relaxed),
+		.phases = lane->phases,
+		.loops = lane->loops,
+		.loop = lane->loop,
+		.waits = lane->waits,
+		.tasks_left = lane->tasks_left,
+		.unreversed_task = lane->unreversed_task};
 	lane->hold = hold;
 	lane->holds++;
 	error = each(lane, reel_lane_hold);
@@ -364,7 +364,8 @@ int reel_lane_release(reel_lane *lane)
 	if (in_region(lane, "release"))
 		return -EINVAL;
 	if (!lane->hold) {
-		reel_lane_fail(lane, -EINVAL, "release without a hold: call reel_lane_hold() first");
+		reel_lane_fail(lane, -EINVAL,
+			       "release without a hold: call reel_lane_hold() first");
 		return -EINVAL;
 	}
 	reel_ordered_release(lane->hold);

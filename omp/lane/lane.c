@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A lane: what it is, what its region is, and its errors. After an error both tapes give all ones. The
- * thread that has a lane calls these functions; reel_lane_end_waits() is called by any thread.
+ * A lane: what it is, what its region is, and its errors. After an error both tapes give all ones.
+ * The thread that has a lane calls these functions; reel_lane_end_waits() is called by any thread.
  */
 #include "config.h"
 
@@ -61,9 +61,10 @@ void reel_lane_check_left(reel_lane *lane)
 	if (!lane->calls_bodies)
 		return;
 	lane->calls_bodies = false;
-	reel_lane_fail(lane, -EINVAL,
-		       "a body of reel_tasks_reverse() was left by an exception or longjmp(), so that "
-		       "tasks are not reversed: catch the exception in the body");
+	reel_lane_fail(
+		lane, -EINVAL,
+		"a body of reel_tasks_reverse() was left by an exception or longjmp(), so that "
+		"tasks are not reversed: catch the exception in the body");
 }
 
 void reel_lane_end_waits(reel_lane *lane, int error)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A lane is two tapes: one for the program's values, one for notes (note.h). One thread at a time uses a
- * lane; a barrier, the end of a task, or an ordered section hands it to the next thread.
+ * A lane is two tapes: one for the program's values, one for notes (note.h). One thread at a time
+ * uses a lane; a barrier, the end of a task, or an ordered section hands it to the next thread.
  */
 #ifndef REEL_OMP_LANE_H
 #define REEL_OMP_LANE_H
@@ -72,11 +72,13 @@ struct reel_lane {
 	int32_t open_loops;
 	int32_t turns;          /* number of turns that it has and did not end */
 	const reel_ordered *turn_of[REEL_MAX_TURNS]; /* the sections of the first of these turns */
-	/* The turn for which the lane's thread sleeps, or NULL. The lock in deadlock.c guards it. */
+	/*
+	 * The turn for which the lane's thread sleeps, or NULL. The lock in deadlock.c guards it.
+	 */
 	const struct reel_omp_wait *awaits;
 	/*
-	 * The threads of a reel_tasks_reverse() of the lane, or NULL, and what tells whether they can end
-	 * no task. The same lock guards both.
+	 * The threads of a reel_tasks_reverse() of the lane, or NULL, and what tells whether they
+	 * can end no task. The same lock guards both.
 	 */
 	struct reel_task_team *team;
 	reel_task_team_is_stuck *team_is_stuck;
@@ -121,8 +123,8 @@ struct reel_lane {
 	 */
 	_Atomic bool reverses;
 	/*
-	 * Root only: whether lanes have noted turns, and how many lanes sleep until their turns come.
-	 * The first is relaxed: it is set in the forward sweep. The second: deadlock.c.
+	 * Root only: whether lanes have noted turns, and how many lanes sleep until their turns
+	 * come. The first is relaxed: it is set in the forward sweep. The second: deadlock.c.
 	 */
 	_Atomic bool has_turns;
 	_Atomic int32_t sleepers;
@@ -198,8 +200,8 @@ reel_lane *reel_lane_find(const reel_lane *parent, int32_t index);
 reel_lane *reel_lane_next(const reel_lane *parent, int32_t *index);
 
 /*
- * Returns the place of lane `index`, which is made if it is not there; NULL if there is no memory. Any
- * thread of a team.
+ * Returns the place of lane `index`, which is made if it is not there; NULL if there is no memory.
+ * Any thread of a team.
  */
 reel_lane_slot *reel_lane_slot_at(reel_lane *parent, int32_t index);
 

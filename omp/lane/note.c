@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Notes of a lane. The thread that has the lane calls these functions. After an error nothing more is
- * noted, and the tape of notes gives all ones.
+ * Notes of a lane. The thread that has the lane calls these functions. After an error nothing more
+ * is noted, and the tape of notes gives all ones.
  */
 #include "config.h"
 

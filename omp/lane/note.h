@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Notes: records of 16 bytes on the second tape of a lane. They are pushed and popped in the order of
- * the program, so the top note tells what the reverse sweep comes to next, and whether this is what
- * the program reverses.
+ * Notes: records of 16 bytes on the second tape of a lane. They are pushed and popped in the order
+ * of the program, so the top note tells what the reverse sweep comes to next, and whether this is
+ * what the program reverses.
  *
  * Numbers. Phases and loops of all regions of a parent are counted through, up in the forward sweep
  * and down in the reverse sweep. So the number in a note belongs to one phase or loop, and a lane
@@ -19,9 +19,9 @@ enum reel_note_kind {
 	REEL_NOTE_INTERVALS, /* of a noted loop: number of intervals that lie below */
 	REEL_NOTE_BOUNDS,    /* of a static loop, in checked mode: a hash of its bounds */
 	REEL_NOTE_REGION,    /* number of lanes; number of phases; one pair or two lie below */
-	REEL_NOTE_UNREACHED, /* number of loops at the end of a region that the lane did not reach */
-	REEL_NOTE_TURN,      /* number of a turn; address of its ordered section */
-	REEL_NOTE_TASK       /* a task, or a wait and its number of tasks: task.c */
+	REEL_NOTE_UNREACHED, /* number of loops that the lane did not reach, at a region's end */
+	REEL_NOTE_TURN,	     /* number of a turn; address of its ordered section */
+	REEL_NOTE_TASK	     /* a task, or a wait and its number of tasks: task.c */
 };
 
 #define REEL_KIND_BITS 3

@@ -3,8 +3,8 @@
  * Tells the one observer and the trace of events. Any thread installs or removes the observer; each
  * public function of libreel-omp that has an event asks for both, with one load each.
  *
- * In the trace each thread shows the lanes that it has, one after the other. Waits between phases are
- * traced where they are (worker.c).
+ * In the trace each thread shows the lanes that it has, one after the other. Waits between phases
+ * are traced where they are (worker.c).
  */
 #include "config.h"
 

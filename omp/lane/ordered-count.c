@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The counts of ordered sections: `order->count` is the number of turns noted and not reversed. A hold
- * keeps the counts that change in it, for a replay, and a reader of a recording counts in copies,
- * since the sections are the program's. Replay and release run while no lane runs.
+ * The counts of ordered sections: `order->count` is the number of turns noted and not reversed. A
+ * hold keeps the counts that change in it, for a replay, and a reader of a recording counts in
+ * copies, since the sections are the program's. Replay and release run while no lane runs.
  */
 #include "config.h"
 

@@ -25,8 +25,8 @@ void reel_ordered_drop(struct reel_lane_hold *hold);
 
 /*
  * Makes it an error if the section has turns of another root that are not reversed, and returns
- * whether that is so. Such turns would be counted together, and each root would wait for the turns of
- * the other one.
+ * whether that is so. Such turns would be counted together, and each root would wait for the turns
+ * of the other one.
  */
 bool reel_ordered_is_of_other_root(reel_lane *lane, reel_ordered *order);
 /*

@@ -42,22 +42,25 @@ struct reel_barrier_gate {
 	const void *span; /* the collective span of that barrier; written before `passed` */
 };
 
-/* Threads that are neighbours, for barriers: barrier.c. Numbers are those since the region began. */
+/*
+ * Threads that are neighbours, for barriers: barrier.c. Numbers are those since the region began.
+ */
 struct reel_barrier_group {
 	/*
-	 * Arrivals of its members at all barriers. If the last group has two members, they wait for this
-	 * number, and for the gate only where thread 0 acts after it.
+	 * Arrivals of its members at all barriers. If the last group has two members, they wait for
+	 * this number, and for the gate only where thread 0 acts after it.
 	 */
 	alignas(REEL_CACHE_SPACING) _Atomic uint64_t arrived;
 	/*
-	 * In the first group: what the first calls of actions returned, at barriers with even numbers and
-	 * with odd ones. Thread 0 writes one before it counts its arrival, while others may still read the
-	 * other. Relaxed is enough: `arrived` orders them, except after a mistake.
+	 * In the first group: what the first calls of actions returned, at barriers with even
+	 * numbers and with odd ones. Thread 0 writes one before it counts its arrival, while others
+	 * may still read the other. Relaxed is enough: `arrived` orders them, except after a
+	 * mistake.
 	 */
 	_Atomic(const void *) first_span[2];
 	/*
-	 * Some members come while others wait for `passed`, and would take its line from those if it
-	 * were that of `arrived`.
+	 * Some members come while others wait for `passed`, and would take its line from those if
+	 * it were that of `arrived`.
 	 */
 	alignas(REEL_CACHE_SPACING) struct reel_barrier_gate gate;
 };
@@ -91,12 +94,13 @@ struct reel_region {
 	/* Relaxed is enough for these four: numbers that guard no memory. */
 	_Atomic int32_t threads; /* of the team; 0: no team has come yet */
 	_Atomic uint64_t max_threads; /* of the largest team that has come to the region */
-	_Atomic int32_t workers; /* begun, if there are fewer threads than lanes or in checked mode */
-	_Atomic int64_t left;    /* last round in which a thread called reel_worker_leave(), plus 1 */
+	_Atomic int32_t
+		workers;      /* begun, if there are fewer threads than lanes or in checked mode */
+	_Atomic int64_t left; /* last round in which a thread called reel_worker_leave(), plus 1 */
 	/*
-	 * For threads that end their part of the region: barrier.c. A thread that has done so: the number
-	 * of barriers that it has passed, above 32 bits of its own number plus 1; 0: none has. And the
-	 * last barrier at which a thread sleeps.
+	 * For threads that end their part of the region: barrier.c. A thread that has done so: the
+	 * number of barriers that it has passed, above 32 bits of its own number plus 1; 0: none
+	 * has. And the last barrier at which a thread sleeps.
 	 */
 	_Atomic uint64_t ended, sleeps_at;
 
@@ -120,8 +124,8 @@ struct reel_region {
 	/* Height of the parent's tape where the recording began, and where the reversal ends. */
 	uint64_t height;
 	/*
-	 * Measures the present region, if Reel has chosen its threads. Only the thread that owns the
-	 * parent uses it.
+	 * Measures the present region, if Reel has chosen its threads. Only the thread that owns
+	 * the parent uses it.
 	 */
 	struct reel_team_measure measure;
 	/* In a trace: when the region began, and which lane its thread had then. */

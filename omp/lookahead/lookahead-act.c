@@ -31,8 +31,8 @@ enum ahead_request {
 };
 
 /*
- * A DROP sends nothing, and fails only if the plan is wrong, which is the same on all processes: each
- * drops its snapshot for itself.
+ * A DROP sends nothing, and fails only if the plan is wrong, which is the same on all processes:
+ * each drops its snapshot for itself.
  */
 static int agree(const struct ahead_action *entry, int error, unsigned *requests)
 {
@@ -99,7 +99,8 @@ static int copy_state(struct ahead_action *entry, const struct ahead_tape *ahead
 
 	REEL_ASSERT(before && !model->save == !model->load);
 	if (!model->save)
-		memcpy(back ? state->data : before, back ? before : state->data, model->state_bytes);
+		memcpy(back ? state->data : before, back ? before : state->data,
+		       model->state_bytes);
 	else if (back)
 		error = fail_copy(model->load(state->context, state->data, before), "load");
 	else
@@ -192,7 +193,10 @@ static void leave_missing(struct ahead_sweep *sweep, struct ahead_tape *ahead_ta
 	atomic_fetch_add_explicit(&sweep->dropped, 1, memory_order_relaxed);
 }
 
-/* Returns whether tapes would exceed the limit: the sweep then records the steps when it needs them. */
+/*
+ * Returns whether tapes would exceed the limit: the sweep then records the steps when it needs
+ * them.
+ */
 static bool is_too_early(const struct ahead_action *entry)
 {
 	const struct ahead_sweep *sweep = entry->sweep;

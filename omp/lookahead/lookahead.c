@@ -35,8 +35,8 @@ static int take_action(struct ahead_sweep *sweep, reel_action *action)
 }
 
 /*
- * Returns true if the next action reverses the steps of `record` and none below: then an ahead tape,
- * which has no other steps, can take them.
+ * Returns true if the next action reverses the steps of `record` and none below: then an ahead
+ * tape, which has no other steps, can take them.
  */
 static bool is_reversed_next(struct ahead_sweep *sweep, const reel_action *record)
 {
@@ -127,7 +127,8 @@ static void add_ready(struct ahead_sweep *sweep, struct ahead_action *entry)
 
 	REEL_ASSERT(!entry->waits && !entry->done);
 	if (entry->action.kind != REEL_ACTION_REVERSE)
-		while (*at && ((*at)->action.kind == REEL_ACTION_REVERSE || (*at)->number < entry->number))
+		while (*at &&
+		       ((*at)->action.kind == REEL_ACTION_REVERSE || (*at)->number < entry->number))
 			at = &(*at)->next_ready;
 	entry->next_ready = *at;
 	*at = entry;
@@ -367,12 +368,13 @@ static int look_ahead(reel_run *run, void *context, void *state, void *adjoint,
 }
 
 /*
- * Without contexts, callbacks that run at the same time would send in one communicator, and receive each
- * other's messages.
+ * Without contexts, callbacks that run at the same time would send in one communicator, and receive
+ * each other's messages.
  */
 static bool is_serial(const reel_run *run, const struct reel_omp_options *options, int threads)
 {
-	return threads == 1 || !reel_run_is_reversing(run) || reel_run_flags(run) & REEL_RUN_AUDIT ||
+	return threads == 1 || !reel_run_is_reversing(run) ||
+	       reel_run_flags(run) & REEL_RUN_AUDIT ||
 	       (!reel_group_is_alone(reel_run_group(run)) && !options->contexts);
 }
 

@@ -19,25 +19,25 @@
  * In a run of several processes (run-group.h) all of them walk through the same plan, and their
  * callbacks wait for each other. Three rules keep that in order.
  *
- *   One course. Before and after each action the processes agree (lookahead-act.c): all of them carry
- *   it out or all skip it, all record steps again or none does, and it succeeds on all or on none.
- *   They agree in a group of the state that the action uses, or of the reverse chain: actions that
- *   share one run in the order of the plan, so their agreements meet. A DROP is the exception: each
- *   process drops or skips it for itself, and makes up for it when it goes on alone. A process that
- *   skips an action skips all later ones, so that no DROP comes before what it waits for.
+ *   One course. Before and after each action the processes agree (lookahead-act.c): all of them
+ *   carry it out or all skip it, all record steps again or none does, and it succeeds on all or on
+ *   none. They agree in a group of the state that the action uses, or of the reverse chain: actions
+ *   that share one run in the order of the plan, so their agreements meet. A DROP is the exception:
+ *   each process drops or skips it for itself, and makes up for it when it goes on alone. A process
+ *   that skips an action skips all later ones, so that no DROP comes before what it waits for.
  *
  *   No deadlock. A free thread takes the REVERSE that is ready (there is one at most), or else the
- *   first ready action of the plan. Let F be the first action that some process has neither done nor
- *   skipped. All before it are finished, so on each process F is in the queue and waits for none.
- *   Some thread takes it, unless it takes a REVERSE. What a REVERSE waits for, the REVERSE before it
- *   and the last RECORD on its tape, has been agreed on, so all processes come to it, and take it
- *   first. So F or a REVERSE always goes on, with any number of threads, although RECORDs may wait
- *   for different tapes.
+ *   first ready action of the plan. Let F be the first action that some process has neither done
+ *   nor skipped. All before it are finished, so on each process F is in the queue and waits for
+ *   none. Some thread takes it, unless it takes a REVERSE. What a REVERSE waits for, the REVERSE
+ *   before it and the last RECORD on its tape, has been agreed on, so all processes come to it, and
+ *   take it first. So F or a REVERSE always goes on, with any number of threads, although RECORDs
+ *   may wait for different tapes.
  *
  *   One queue. A sweep that pauses or fails walks on until the queue is full or has the last
- *   REVERSE, and skips what it adds. The first action that is not done has failed, or had no memory,
- *   on all processes, and all queues have as many places. So the queues are the same, and the
- *   threads that go on alone carry out the same actions.
+ *   REVERSE, and skips what it adds. The first action that is not done has failed, or had no
+ *   memory, on all processes, and all queues have as many places. So the queues are the same, and
+ *   the threads that go on alone carry out the same actions.
  */
 #ifndef REEL_OMP_LOOKAHEAD_H
 #define REEL_OMP_LOOKAHEAD_H
@@ -57,8 +57,8 @@
 #define AHEAD_NONE INT64_MAX
 
 /*
- * Memory of a pool for a state: one span on a tape of its own. Since the span is at the top of its tape,
- * it stays in memory and is never spilled. An open buffer must not be moved.
+ * Memory of a pool for a state: one span on a tape of its own. Since the span is at the top of its
+ * tape, it stays in memory and is never spilled. An open buffer must not be moved.
  */
 struct ahead_buffer {
 	reel_tape memory;
@@ -143,7 +143,8 @@ struct ahead_sweep {
 	reel_action next;
 	bool has_next, finished;
 	bool at_first_step;               /* the last REVERSE of the plan was taken */
-	struct ahead_tape *recorded_tape; /* of the RECORD before, whose REVERSE comes next; or NULL */
+	struct ahead_tape
+		*recorded_tape; /* of the RECORD before, whose REVERSE comes next; or NULL */
 	unsigned next_tape, next_state;
 	int error;             /* the error that ends the sweep: of the walk or of an action */
 	char text[AHEAD_TEXT]; /* of `error` */
@@ -182,9 +183,9 @@ struct ahead_sweep {
 };
 
 /*
- * lookahead-open.c. Returns 0; or -EAGAIN, with nothing left open: there is no memory to look ahead,
- * or the processes may not agree from several threads. A serial sweep may still succeed. Or another
- * error of the group. All processes of the run call it, and it returns the same on all.
+ * lookahead-open.c. Returns 0; or -EAGAIN, with nothing left open: there is no memory to look
+ * ahead, or the processes may not agree from several threads. A serial sweep may still succeed. Or
+ * another error of the group. All processes of the run call it, and it returns the same on all.
  */
 int reel_omp_sweep_open(struct ahead_sweep *sweep, void *state);
 void reel_omp_sweep_close(struct ahead_sweep *sweep);

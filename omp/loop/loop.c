@@ -73,8 +73,8 @@ static bool take_chunks(const reel_loop *loop, uint64_t *first, uint64_t *many)
 		REEL_ASSERT(*many > 0 && *first + *many <= chunks && chunks <= MAX_CHUNKS);
 		reel_yield_point();
 	} while (!atomic_compare_exchange_weak_explicit(
-		&region->dispatch, &word, number << TAKEN_BITS | (*first + *many), memory_order_relaxed,
-		memory_order_relaxed));
+		&region->dispatch, &word, number << TAKEN_BITS | (*first + *many),
+		memory_order_relaxed, memory_order_relaxed));
 	reel_yield_point();
 	if (since > 0)
 		reel_counter_raise(&region->newest, number);
@@ -156,9 +156,10 @@ static uint64_t bounds_of(const reel_loop *loop)
 
 static void fail_bounds(const reel_loop *loop)
 {
-	reel_lane_fail(loop->lane, -EBADMSG,
-		       "a static loop is reversed with other bounds, or another chunk size, than it "
-		       "was recorded with");
+	reel_lane_fail(
+		loop->lane, -EBADMSG,
+		"a static loop is reversed with other bounds, or another chunk size, than it "
+		"was recorded with");
 }
 
 static void check_bounds(const reel_loop *loop)
@@ -247,9 +248,9 @@ static bool has_chunk(reel_loop *loop, uint64_t at, struct reel_note left)
 }
 
 /*
- * If the loop was left in the middle of a chunk, that chunk comes first in the reverse sweep. A loop
- * that has no such chunk is reversed as one that was not left: its error is told, and the program
- * gets no iteration outside of its bounds.
+ * If the loop was left in the middle of a chunk, that chunk comes first in the reverse sweep. A
+ * loop that has no such chunk is reversed as one that was not left: its error is told, and the
+ * program gets no iteration outside of its bounds.
  */
 static void reverse_computed(reel_loop *loop)
 {
@@ -283,10 +284,11 @@ static bool is_one_too_many(reel_lane *lane)
 	    lane->loop > region->first_loop)
 		return false;
 	if (region->loops)
-		reel_lane_fail(lane, -EBADMSG,
-			       "more loops are reversed than the region's %llu that a lane came to: "
-			       "where all lanes may leave early, ask reel_region_loops()",
-			       (unsigned long long)region->loops);
+		reel_lane_fail(
+			lane, -EBADMSG,
+			"more loops are reversed than the region's %llu that a lane came to: "
+			"where all lanes may leave early, ask reel_region_loops()",
+			(unsigned long long)region->loops);
 	return true;
 }
 
@@ -385,9 +387,10 @@ static bool is_interval(const reel_loop *loop, struct reel_note interval)
 
 	if (first >= loop->low && first <= end && end <= loop->high)
 		return true;
-	reel_lane_fail(loop->lane, -EBADMSG,
-		       "a loop finds notes of something else: an iteration did not reverse all that "
-		       "it recorded");
+	reel_lane_fail(
+		loop->lane, -EBADMSG,
+		"a loop finds notes of something else: an iteration did not reverse all that "
+		"it recorded");
 	return false;
 }
 

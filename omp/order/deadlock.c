@@ -27,9 +27,9 @@
 #include "os/cancel.h"
 
 /*
- * Guards `awaits`, `team` and `team_is_stuck` of all lanes. A thread locks it to look for a deadlock, and before and
- * after it sleeps until its turn comes, not in a wait that ends before the thread sleeps. It is
- * taken before `lock` of a struct reel_task_team, never after it.
+ * Guards `awaits`, `team` and `team_is_stuck` of all lanes. A thread locks it to look for a
+ * deadlock, and before and after it sleeps until its turn comes, not in a wait that ends before the
+ * thread sleeps. It is taken before `lock` of a struct reel_task_team, never after it.
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 

@@ -79,10 +79,11 @@ static void fail_to_come(reel_lane *lane)
 	int error = atomic_load_explicit(&lane->root->failed, memory_order_relaxed);
 
 	if (error == -EDEADLK)
-		reel_lane_fail(lane, error,
-			       "its turn never comes, since no lane can go on: end each turn by "
-			       "reel_ordered_done(), end each phase in all lanes, and reverse a region "
-			       "around regions with turns with one thread for each lane");
+		reel_lane_fail(
+			lane, error,
+			"its turn never comes, since no lane can go on: end each turn by "
+			"reel_ordered_done(), end each phase in all lanes, and reverse a region "
+			"around regions with turns with one thread for each lane");
 	else if (error)
 		reel_lane_fail(lane, error, "its turn never comes: another lane has failed");
 	else
@@ -143,8 +144,8 @@ void reel_ordered_done(reel_lane *lane, reel_ordered *order)
 	if (!counted || !end_turn(lane, order))
 		return;
 	/*
-	 * Sequentially consistent: pairs with reel_omp_has_come() of the lane whose turn is next. It
-	 * sees all that this lane did in its turn.
+	 * Sequentially consistent: pairs with reel_omp_has_come() of the lane whose turn is next.
+	 * It sees all that this lane did in its turn.
 	 */
 	turns = atomic_fetch_sub_explicit(&counted->count, 1, memory_order_seq_cst);
 	REEL_ASSERT(turns > 0);

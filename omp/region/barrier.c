@@ -2,20 +2,21 @@
 /*
  * Barriers of the threads of a region. Each thread of the team calls these functions.
  *
- * A word that all threads change, or wait for, takes a time that grows with their number. So threads
- * are in groups of neighbours, each of which has words of its own. The last thread to come to a group
- * goes on to a group of the level above, where it stands for all of its group. The last level has one
- * group. The thread that comes last to that group lets its members go on, or thread 0 does if it has to
- * act first; two members see by themselves that both have come. Then each thread that came last to
- * groups of lower levels lets the members of those groups go on.
+ * A word that all threads change, or wait for, takes a time that grows with their number. So
+ * threads are in groups of neighbours, each of which has words of its own. The last thread to come
+ * to a group goes on to a group of the level above, where it stands for all of its group. The last
+ * level has one group. The thread that comes last to that group lets its members go on, or thread 0
+ * does if it has to act first; two members see by themselves that both have come. Then each thread
+ * that came last to groups of lower levels lets the members of those groups go on.
  *
- * A thread that ends its part of the region comes to no further barrier, and a thread that waits at one
- * would wait for ever. So each of the two leaves a word for the other one and then reads the other's: the
- * thread that ends writes `region->ended`, the thread that waits writes `region->sleeps_at`. All four
- * accesses are sequentially consistent, so at least one of the two reads what the other one wrote, and
- * notes the mistake, which ends all waits. A thread does so right before it sleeps: a barrier to which all
- * threads come soon costs nothing. No thread can pass a barrier to which another one does not come, so all
- * threads that have ended have passed the same barriers, and the first of them speaks for all.
+ * A thread that ends its part of the region comes to no further barrier, and a thread that waits at
+ * one would wait for ever. So each of the two leaves a word for the other one and then reads the
+ * other's: the thread that ends writes `region->ended`, the thread that waits writes
+ * `region->sleeps_at`. All four accesses are sequentially consistent, so at least one of the two
+ * reads what the other one wrote, and notes the mistake, which ends all waits. A thread does so
+ * right before it sleeps: a barrier to which all threads come soon costs nothing. No thread can
+ * pass a barrier to which another one does not come, so all threads that have ended have passed the
+ * same barriers, and the first of them speaks for all.
  */
 #include "config.h"
 
@@ -93,11 +94,16 @@ static void note_ended(reel_region *region, uint64_t ended)
 	reel_region_note_mistake(region, REEL_MISTAKE_ENDED, (int32_t)(uint32_t)ended - 1);
 }
 
-/* Before the thread sleeps at its present barrier: sees whether another thread has ended before it. */
+/*
+ * Before the thread sleeps at its present barrier: sees whether another thread has ended before it.
+ */
 static void look_for_ended(const reel_worker *worker)
 {
 	reel_region *region = worker->region;
-	/* Relaxed is enough: a thread that sleeps at this barrier, or a later one, has looked, or will. */
+	/*
+	 * Relaxed is enough: a thread that sleeps at this barrier, or a later one, has looked, or
+	 * will.
+	 */
 	uint64_t at = atomic_load_explicit(&region->sleeps_at, memory_order_relaxed), ended;
 
 	/* Sequentially consistent, here and below: pairs with reel_barrier_end(). */
@@ -107,7 +113,10 @@ static void look_for_ended(const reel_worker *worker)
 		;
 	reel_yield_point();
 	ended = atomic_load_explicit(&region->ended, memory_order_seq_cst);
-	/* The last barrier of a thread that has ended is this one, which it has passed, or the one before. */
+	/*
+	 * The last barrier of a thread that has ended is this one, which it has passed, or the one
+	 * before.
+	 */
 	if (ended && (uint32_t)(ended >> 32) != (uint32_t)worker->barriers)
 		note_ended(region, ended);
 }
@@ -117,7 +126,10 @@ void reel_barrier_end(const reel_worker *worker)
 	reel_region *region = worker->region;
 	uint64_t ended = worker->barriers << 32 | (uint64_t)(worker->thread + 1);
 
-	/* Relaxed is enough: the thread that wrote it looks for sleepers, and has passed the same barriers. */
+	/*
+	 * Relaxed is enough: the thread that wrote it looks for sleepers, and has passed the same
+	 * barriers.
+	 */
 	if (atomic_load_explicit(&region->ended, memory_order_relaxed))
 		return;
 	/* Sequentially consistent, both: pairs with look_for_ended(). */
@@ -178,8 +190,8 @@ static void let_go_on(const reel_worker *worker, struct reel_barrier_group *grou
 		    reel_region_has_mistake(worker->region));
 	gate->span = span;
 	/*
-	 * Sequentially consistent: pairs with reel_omp_has_come(). All that any thread did before the
-	 * barrier is visible after it.
+	 * Sequentially consistent: pairs with reel_omp_has_come(). All that any thread did before
+	 * the barrier is visible after it.
 	 */
 	atomic_store_explicit(&gate->passed, worker->barriers, memory_order_seq_cst);
 	reel_yield_point();
@@ -215,13 +227,17 @@ static bool wait_for_gate(const reel_worker *worker, const struct reel_barrier_g
 }
 
 /*
- * In the last group: waits until all have come and, if there is an action, thread 0 has acted. Unless it
- * has to act again, the last thread lets the others go on; two need no more than the number of arrivals.
+ * In the last group: waits until all have come and, if there is an action, thread 0 has acted.
+ * Unless it has to act again, the last thread lets the others go on; two need no more than the
+ * number of arrivals.
  */
 static bool finish(const reel_worker *worker, struct reel_barrier_group *group, uint64_t size,
 		   bool is_last, bool has_act, const void **span)
 {
-	/* The other thread of a pair may be at the next barrier already, which adds one to the count. */
+	/*
+	 * The other thread of a pair may be at the next barrier already, which adds one to the
+	 * count.
+	 */
 	bool all_have_come = is_last || (size == 2 && wait_until(worker, &group->arrived,
 								 worker->barriers * size, 1));
 
@@ -235,8 +251,8 @@ static bool finish(const reel_worker *worker, struct reel_barrier_group *group, 
 }
 
 /*
- * It is always thread 0 that acts, whichever thread is the last one, so that what it works on stays in
- * its cache.
+ * It is always thread 0 that acts, whichever thread is the last one, so that what it works on stays
+ * in its cache.
  */
 const void *reel_barrier_pass(reel_worker *worker, reel_barrier_action *act, const void *argument)
 {
@@ -289,14 +305,17 @@ void reel_barrier_clear(reel_region *region)
 	struct reel_barrier_group *end = region->group + REEL_BARRIER_GROUPS;
 
 	/*
-	 * Workers of a dead region do not say how many they are. With a mistake, threads may not have
-	 * agreed on their number.
+	 * Workers of a dead region do not say how many they are. With a mistake, threads may not
+	 * have agreed on their number.
 	 */
 	if (threads && !reel_region_has_mistake(region))
 		end = last_level(region, threads).group + 1;
 	clear(&region->ended);
 	clear(&region->sleeps_at);
-	/* A thread with a wrong number would get a span of an earlier region before the mistake is seen. */
+	/*
+	 * A thread with a wrong number would get a span of an earlier region before the mistake is
+	 * seen.
+	 */
 	for (unsigned i = 0; i < 2; i++)
 		if (atomic_load_explicit(&region->group[0].first_span[i], memory_order_relaxed))
 			atomic_store_explicit(&region->group[0].first_span[i], NULL,

@@ -21,7 +21,8 @@ struct reel_lane_recording {
 	reel_recording *values, *notes;
 	uint64_t phases, loops, loop, waits;
 	int32_t index;
-	struct reel_lane_recording *lanes, *next; /* those of the lane; the next one of its parent */
+	struct reel_lane_recording *lanes,
+		*next; /* those of the lane; the next one of its parent */
 };
 
 /* ---- Freezing ---- */
@@ -45,7 +46,8 @@ static int may_freeze(const reel_lane *lane)
 	if (lane->hold)
 		return reel_fail(-EBUSY, "freeze refused: a hold is open; release it first");
 	if (has_tasks(lane))
-		return reel_fail(-ENOTSUP, "freeze refused: a lane has tasks, which are reversed once");
+		return reel_fail(-ENOTSUP,
+				 "freeze refused: a lane has tasks, which are reversed once");
 	return reel_lane_error(lane);
 }
 

@@ -29,7 +29,8 @@ void reel_phase_open(reel_lane *lane, uint64_t phase)
 
 static void close_phase(reel_lane *lane)
 {
-	uint64_t notes = (reel_tape_bytes(&lane->notes) - lane->note_height) / sizeof(struct reel_note);
+	uint64_t notes =
+		(reel_tape_bytes(&lane->notes) - lane->note_height) / sizeof(struct reel_note);
 
 	if (reel_lane_height(&lane->tape) == lane->height && !notes)
 		return;
@@ -86,7 +87,8 @@ static void report_height(reel_lane *lane, uint64_t height)
 	uint64_t bits = less ? height - lane->height : lane->height - height;
 
 	reel_lane_fail(lane, -EBADMSG,
-		       "%" PRIu64 " bytes were popped %s than pushed in its phase: reverse all that "
+		       "%" PRIu64
+		       " bytes were popped %s than pushed in its phase: reverse all that "
 		       "the forward sweep recorded",
 		       (bits + 63) / 64, less ? "less" : "more");
 }
@@ -98,9 +100,10 @@ static void check_reversed(reel_lane *lane)
 	if (lane->tape.error)
 		return;
 	if (lane->ahead)
-		reel_lane_fail(lane, -EBADMSG,
-			       "a loop was begun in a reverse sweep and is not reversed: REEL_FOR_REVERSE "
-			       "or reel_loop_reverse() reverse a recorded loop");
+		reel_lane_fail(
+			lane, -EBADMSG,
+			"a loop was begun in a reverse sweep and is not reversed: REEL_FOR_REVERSE "
+			"or reel_loop_reverse() reverse a recorded loop");
 	else if (height != lane->height)
 		report_height(lane, height);
 	else if (notes_are_left(lane))
@@ -170,7 +173,8 @@ static bool is_one_too_many(const reel_region *region, reel_lane *lane, int64_t 
 	if (region->state == REEL_REGION_FORWARD || round < reel_region_phases(region))
 		return false;
 	reel_lane_fail(lane, -EBADMSG,
-		       "more phases are reversed than the region's %" PRId64 " that a lane came to: "
+		       "more phases are reversed than the region's %" PRId64
+		       " that a lane came to: "
 		       "where all lanes may leave early, ask reel_region_phases()",
 		       reel_region_phases(region));
 	lane->error = lane->tape.error;

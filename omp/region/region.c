@@ -46,7 +46,10 @@ static void move_to(reel_region *region, enum reel_region_state state)
 static void come_back(reel_region *region, reel_lane *lane)
 {
 	lane->loop = region->first_loop + region->loops;
-	/* If the region has no loop, the last loop is one of an earlier region, which has this note. */
+	/*
+	 * If the region has no loop, the last loop is one of an earlier region, which has this
+	 * note.
+	 */
 	if (region->loops)
 		reel_lane_take(lane, REEL_NOTE_UNREACHED, lane->loop, &lane->unreached);
 	/* After an error a region may find the notes of another one, which was not reversed. */
@@ -165,8 +168,10 @@ reel_region *reel_region_begin(reel_lane *parent, int lanes)
 	if (region->state == REEL_REGION_DEAD)
 		return region;
 	if (lanes < 0) {
-		reel_lane_fail(parent, -EINVAL, "a region of %d lanes: at least 1, or 0 for one lane per "
-			       "thread", lanes);
+		reel_lane_fail(parent, -EINVAL,
+			       "a region of %d lanes: at least 1, or 0 for one lane per "
+			       "thread",
+			       lanes);
 		lanes = 1;
 	}
 	atomic_store_explicit(&region->lanes, lanes, memory_order_relaxed);
@@ -309,8 +314,8 @@ static int64_t rounds_of(const reel_region *region, int32_t index)
 }
 
 /*
- * Notes a mistake if lanes were left over in the last phase, where no worker comes to a next one that
- * would see it. A thread that leaves the region early calls reel_worker_leave() there.
+ * Notes a mistake if lanes were left over in the last phase, where no worker comes to a next one
+ * that would see it. A thread that leaves the region early calls reel_worker_leave() there.
  */
 static void check_last_phase(reel_region *region)
 {
@@ -360,13 +365,13 @@ static void check_height(const reel_region *region)
 
 	if (region->state != REEL_REGION_REVERSE || height == region->height)
 		return;
-	reel_lane_fail(region->parent, -EBADMSG,
-		       "%" PRIu64 " bytes %s were popped from the parent of a region than were pushed "
-		       "in the region: pop each collective span (the last call was at %s)",
-		       (height > region->height ? height - region->height
-						: region->height - height) / 64,
-		       height > region->height ? "less" : "more",
-		       region->span_call_site ? region->span_call_site : "no place in the region");
+	reel_lane_fail(
+		region->parent, -EBADMSG,
+		"%" PRIu64 " bytes %s were popped from the parent of a region than were pushed "
+		"in the region: pop each collective span (the last call was at %s)",
+		(height > region->height ? height - region->height : region->height - height) / 64,
+		height > region->height ? "less" : "more",
+		region->span_call_site ? region->span_call_site : "no place in the region");
 }
 
 static int end(reel_region *region)
@@ -389,7 +394,9 @@ static int end(reel_region *region)
 	parent->phases = region->first_phase;
 	parent->loops = region->first_loop;
 	if (region->state == REEL_REGION_FORWARD) {
-		/* The program may read the last span while it pushes what comes after the region. */
+		/*
+		 * The program may read the last span while it pushes what comes after the region.
+		 */
 		if (region->span_call_site)
 			parent->tape.flags |= REEL_TAPE_KEEPS_BELOW;
 		note_region(region, reel_region_lanes(region));
@@ -407,9 +414,9 @@ int reel_region_end(reel_region *region)
 	REEL_OBSERVE(REEL_EVENT_REGION_END, .region = region, .lane = region->parent);
 	error = end(region);
 	/*
-	 * Relaxed is enough, here and below: the threads have joined. One thread that takes the lanes
-	 * one after the other gives all chunks of such a loop to the first one, and the reverse sweep
-	 * would have nothing to share out.
+	 * Relaxed is enough, here and below: the threads have joined. One thread that takes the
+	 * lanes one after the other gives all chunks of such a loop to the first one, and the
+	 * reverse sweep would have nothing to share out.
 	 */
 	if (atomic_load_explicit(&region->dispatch, memory_order_relaxed))
 		reel_team_size_need_all(&region->measure);

@@ -9,8 +9,8 @@
 reel_region *reel_region_of(reel_lane *parent);
 
 /*
- * Returns whether Reel may choose the number of threads for the lanes or tasks of a parent. Lanes that
- * wait for turns, also those of regions and tasks in these lanes, need a thread each.
+ * Returns whether Reel may choose the number of threads for the lanes or tasks of a parent. Lanes
+ * that wait for turns, also those of regions and tasks in these lanes, need a thread each.
  */
 bool reel_region_may_choose(const reel_lane *parent);
 

@@ -274,12 +274,13 @@ struct span_action {
 };
 
 /*
- * Returns the bytes of a span that a tape may push or pop by its top alone, which disturbs no thread
- * that uses the spans beside it; SIZE_MAX / 2, which no window has, for all other spans.
+ * Returns the bytes of a span that a tape may push or pop by its top alone, which disturbs no
+ * thread that uses the spans beside it; SIZE_MAX / 2, which no window has, for all other spans.
  */
 static size_t bytes_in_window(const struct span_action *span)
 {
-	bool is_plain = span->n && !REEL_TOO_MANY(span->n, span->type->size) && span->type->align <= 8;
+	bool is_plain =
+		span->n && !REEL_TOO_MANY(span->n, span->type->size) && span->type->align <= 8;
 
 	return is_plain ? REEL_ROUND(span->n * span->type->size) : SIZE_MAX / 2;
 }
@@ -336,8 +337,8 @@ static const void *pop_span(reel_worker *worker, const void *argument, bool all_
 	return NULL;
 }
 
-static const void *act_together(reel_worker *worker, reel_barrier_action *act, const reel_type *type,
-				size_t n, const char *call_site)
+static const void *act_together(reel_worker *worker, reel_barrier_action *act,
+				const reel_type *type, size_t n, const char *call_site)
 {
 	const struct span_action action = {type, n, call_site};
 	const void *span;

@@ -17,15 +17,15 @@
 /* Work that takes less may lose most of its time by waiting, and its first trial comes at once. */
 #define MAX_SMALL_NS 2e5
 /*
- * Number of pieces of such work in a trial; of other work it is 1. A trial ends early if a piece takes
- * twice the time of the better size.
+ * Number of pieces of such work in a trial; of other work it is 1. A trial ends early if a piece
+ * takes twice the time of the better size.
  */
 #define TRIAL 4
 /* The first trial of other work comes after this multiple of the time that the trial takes. */
 #define FIRST_SPACING 8
 /*
- * A later trial comes after the first multiple. As long as trials confirm the choice, each comes after
- * twice the multiple of the one before, up to the second.
+ * A later trial comes after the first multiple. As long as trials confirm the choice, each comes
+ * after twice the multiple of the one before, up to the second.
  */
 #define MIN_SPACING 32
 #define MAX_SPACING 128
@@ -36,8 +36,8 @@
 #define MAX_NS 2e7
 #define MAX_UNITS 1024
 /*
- * A piece counts as at most the larger of this time and MAX_FACTOR times what is expected: a program
- * that was stopped for an hour did not lose it by a choice.
+ * A piece counts as at most the larger of this time and MAX_FACTOR times what is expected: a
+ * program that was stopped for an hour did not lose it by a choice.
  */
 #define MAX_PIECE_NS 1e9
 #define MAX_FACTOR 1000
@@ -171,8 +171,8 @@ void reel_team_size_add(struct reel_team_costs *costs, enum reel_team_size size,
 #define PLACES 256
 #define PROBES 8
 /*
- * After a piece that takes less time, at most MAX_SKIPPED pieces are not measured, since reading the
- * clock takes time, too. How many is random: pieces may differ with a period.
+ * After a piece that takes less time, at most MAX_SKIPPED pieces are not measured, since reading
+ * the clock takes time, too. How many is random: pieces may differ with a period.
  */
 #define MAX_SAMPLED_NS 5000
 #define MAX_SKIPPED 14
@@ -184,7 +184,8 @@ struct reel_team_place {
 	_Atomic int better; /* an enum reel_team_size, for threads that do not own the place */
 	/* The owner's. */
 	int threads;
-	unsigned to_skip, skipped; /* pieces that will not be measured, and were not since the last one */
+	unsigned to_skip,
+		skipped; /* pieces that will not be measured, and were not since the last one */
 	uint32_t random;
 	struct reel_team_costs costs;
 };
@@ -293,7 +294,8 @@ static void add_measured(struct reel_team_place *place, enum reel_team_size size
 	reel_team_size_add(costs, size, weight * units, weight * ns);
 	place->skipped = 0;
 	place->random = place->random * 1664525 + 1013904223;
-	if (size == costs->better && ns < MAX_SAMPLED_NS && costs->spacing > 0 && !costs->trial_left)
+	if (size == costs->better && ns < MAX_SAMPLED_NS && costs->spacing > 0 &&
+	    !costs->trial_left)
 		place->to_skip = (place->random >> 16) % (MAX_SKIPPED + 1);
 }
 

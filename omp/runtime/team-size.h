@@ -28,7 +28,9 @@ struct reel_team_costs {
 	bool needs_all; /* the work needs all threads, so that there is nothing to choose */
 };
 
-/* Returns the size for the next piece of work, of `units` units, where `threads` are all threads. */
+/*
+ * Returns the size for the next piece of work, of `units` units, where `threads` are all threads.
+ */
 enum reel_team_size reel_team_size_next(const struct reel_team_costs *costs, int threads,
 					double units);
 

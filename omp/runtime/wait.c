@@ -36,7 +36,9 @@ static struct queue {
 	_Atomic unsigned sleepers;
 } queues[QUEUES];
 
-/* Called once, before the first thread sleeps. Threads that wake others look at `sleepers` first. */
+/*
+ * Called once, before the first thread sleeps. Threads that wake others look at `sleepers` first.
+ */
 static void open_queues(void)
 {
 	for (unsigned i = 0; i < QUEUES; i++) {
@@ -74,8 +76,8 @@ static bool is_over(const struct reel_omp_wait *wait)
 }
 
 /*
- * Sleeps until the queue is woken. Nobody wakes it when a region is cancelled, so where that can be,
- * the thread wakes by itself to ask. Returns whether the region is cancelled.
+ * Sleeps until the queue is woken. Nobody wakes it when a region is cancelled, so where that can
+ * be, the thread wakes by itself to ask. Returns whether the region is cancelled.
  */
 static bool sleep_in(struct queue *queue)
 {

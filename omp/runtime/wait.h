@@ -28,8 +28,8 @@ static inline bool reel_omp_has_come(const struct reel_omp_wait *wait)
 }
 
 /*
- * Waits without sleeping, for some ten microseconds. Returns whether the wait is over: the value has
- * come, or something has failed.
+ * Waits without sleeping, for some ten microseconds. Returns whether the wait is over: the value
+ * has come, or something has failed.
  */
 bool reel_omp_look(const struct reel_omp_wait *wait);
 

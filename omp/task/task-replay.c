@@ -61,7 +61,10 @@ struct group {
 	reel_task_body *body;
 	void *context;
 	struct reel_task_team *team;
-	/* The memory of the group begins at `job` and ends with the team that it makes if it finds none. */
+	/*
+	 * The memory of the group begins at `job` and ends with the team that it makes if it finds
+	 * none.
+	 */
 	struct job *job;
 	struct use_set *set;
 	struct use *use;
@@ -218,8 +221,8 @@ static void add_uses(struct group *group)
 }
 
 /*
- * Takes memory for the group and for a team of its own: one block, with the largest alignments first.
- * Returns 0 or -ENOMEM.
+ * Takes memory for the group and for a team of its own: one block, with the largest alignments
+ * first. Returns 0 or -ENOMEM.
  */
 static int open_group(struct group *group, reel_lane *parent)
 {
@@ -427,7 +430,9 @@ static void run_with_team(struct group *group, reel_lane *parent, int threads)
 	pthread_mutex_destroy(&team->lock);
 }
 
-/* If a body is left by a jump, what it takes is never measured: the place keeps its present size. */
+/*
+ * If a body is left by a jump, what it takes is never measured: the place keeps its present size.
+ */
 static void run_in_new_team(struct group *group, reel_lane *parent, int wanted, const void *caller)
 {
 	struct reel_team_measure measure = {0};
@@ -476,7 +481,10 @@ int reel_tasks_reverse(reel_lane *parent, reel_task_body *body, void *context, i
 	if (group.jobs && !parent->tape.error) {
 		add_uses(&group);
 		make_sets(&group);
-		/* A body may be left by a jump: then others still find the team, until the parent is closed. */
+		/*
+		 * A body may be left by a jump: then others still find the team, until the parent
+		 * is closed.
+		 */
 		parent->bodies_memory = group.job;
 		parent->calls_bodies = true;
 		if (group.team)

@@ -70,7 +70,8 @@ static void check_team(const struct task *task, struct region *region, const ree
 						     memory_order_relaxed, memory_order_relaxed) &&
 	    none != task->team)
 		report(ERROR, event->caller,
-		       "a second team comes to a region: its lanes have been given to the threads of "
+		       "a second team comes to a region: its lanes have been given to the threads "
+		       "of "
 		       "another parallel region; end the region, and begin one for each of them");
 }
 
@@ -148,7 +149,8 @@ static void check_lane_at_barrier(const struct part *part, const void *at)
 {
 	if (part->lane && part->threads < reel_lane_count(part->lane))
 		report(ERROR, at,
-		       "a barrier while threads have lanes, by %d threads for %d lanes: other lanes "
+		       "a barrier while threads have lanes, by %d threads for %d lanes: other "
+		       "lanes "
 		       "have not come to it; give all lanes back first, as in "
 		       "while (reel_worker_next(&worker)) { ... } reel_worker_phase(&worker)",
 		       (int)part->threads, reel_lane_count(part->lane));

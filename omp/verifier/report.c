@@ -55,8 +55,8 @@ static FILE *output(void)
 		/* Appends, because other processes of the program may write to the same file. */
 		told.file = fopen(text, "ae");
 		if (!told.file)
-			fprintf(stderr, "reel-verify: REEL_VERIFY=%s: %s; reports go to stderr\n", text,
-				strerror(errno));
+			fprintf(stderr, "reel-verify: REEL_VERIFY=%s: %s; reports go to stderr\n",
+				text, strerror(errno));
 	}
 	told.file = told.file ? told.file : stderr;
 	return told.file;

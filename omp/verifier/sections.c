@@ -29,8 +29,10 @@ static void check_section(struct task *task, const struct section *section, ompt
 		return;
 	if (height_of(task, lane) != section->height)
 		report(WARNING, section->at,
-		       "a %s in which a lane recorded, without reel_ordered_note(): unless its adjoints "
-		       "commute, the reverse sweep has to come to it in the opposite order", name);
+		       "a %s in which a lane recorded, without reel_ordered_note(): unless its "
+		       "adjoints "
+		       "commute, the reverse sweep has to come to it in the opposite order",
+		       name);
 	else
 		report(NOTE, section->at,
 		       "a %s without reel_ordered_note(): its adjoints have to commute", name);
@@ -60,7 +62,8 @@ void order_noted(struct task *task, const reel_event *event)
 	task->calls++;
 	if (!task->sections)
 		report(WARNING, event->caller,
-		       "reel_ordered_note() outside of a critical section, a lock or ordered: nothing "
+		       "reel_ordered_note() outside of a critical section, a lock or ordered: "
+		       "nothing "
 		       "decides which lane is first");
 	else if (task->sections <= MAX_SECTIONS)
 		task->section[task->sections - 1].noted = true;
@@ -91,11 +94,13 @@ static void check_loop(const struct task *task)
 {
 	if (task->work_dynamic && !task->work_ordered)
 		report(ERROR, task->work_at,
-		       "a lane recorded in a loop that OpenMP deals out as threads come: the reverse "
+		       "a lane recorded in a loop that OpenMP deals out as threads come: the "
+		       "reverse "
 		       "sweep cannot know which lane had which iterations; use REEL_FOR");
 	else
 		report(WARNING, task->work_at,
-		       "a lane recorded in a worksharing loop of OpenMP: its reverse needs the same "
+		       "a lane recorded in a worksharing loop of OpenMP: its reverse needs the "
+		       "same "
 		       "number of threads; use REEL_FOR");
 }
 
@@ -106,7 +111,8 @@ void work_ends(struct task *task, ompt_work_t kind)
 
 	if (recorded && kind == ompt_work_single_executor)
 		report(ERROR, task->work_at,
-		       "a lane recorded in a single construct: the reverse sweep cannot know which one; "
+		       "a lane recorded in a single construct: the reverse sweep cannot know which "
+		       "one; "
 		       "use REEL_SINGLE()");
 	else if (recorded && kind == ompt_work_sections)
 		report(ERROR, task->work_at,
@@ -157,12 +163,15 @@ static void check_height(const struct task *task, const struct lane *known, uint
 	if (known && known->region &&
 	    atomic_load_explicit(&known->region->active, memory_order_relaxed))
 		report(WARNING, task->parallel_at,
-		       "a team recorded on the lane in which its region was begun: use the lanes of "
+		       "a team recorded on the lane in which its region was begun: use the lanes "
+		       "of "
 		       "the region");
 	else
 		report(ERROR, task->parallel_at,
-		       "a team recorded on a lane without a region: call reel_region_begin() before "
-		       "the parallel region, or reel_region_reverse(), and use the lanes of its workers");
+		       "a team recorded on a lane without a region: call reel_region_begin() "
+		       "before "
+		       "the parallel region, or reel_region_reverse(), and use the lanes of its "
+		       "workers");
 }
 
 static void check_root(struct task *task, struct lane *root)

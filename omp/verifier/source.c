@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 /*
- * Starts a command, and returns the end of a pipe from which its output is read, or -1. Its environment is
- * empty: with LD_PRELOAD it would load the verifier, too.
+ * Starts a command, and returns the end of a pipe from which its output is read, or -1. Its
+ * environment is empty: with LD_PRELOAD it would load the verifier, too.
  */
 static int start(pid_t *child, char *const *command)
 {
@@ -52,7 +52,8 @@ static void read_output(char *const *command, char *text, size_t size)
 	int end = start(&child, command);
 
 	if (end >= 0) {
-		while (length + 1 < size && (more = read(end, text + length, size - 1 - length)) > 0)
+		while (length + 1 < size &&
+		       (more = read(end, text + length, size - 1 - length)) > 0)
 			length += (size_t)more;
 		close(end);
 		waitpid(child, NULL, 0);

@@ -132,8 +132,8 @@ static void on_parallel_end(ompt_data_t *parallel, ompt_data_t *task, int flags,
 }
 
 /*
- * For a thread of a team, the end may come only when the thread begins its next region: the team may
- * have been freed already.
+ * For a thread of a team, the end may come only when the thread begins its next region: the team
+ * may have been freed already.
  */
 static void on_implicit_task(ompt_scope_endpoint_t endpoint, ompt_data_t *parallel,
 			     ompt_data_t *data, unsigned threads, unsigned index, int flags)
@@ -187,8 +187,9 @@ static void on_task_create(ompt_data_t *maker, const ompt_frame_t *frame, ompt_d
 	(void)frame;
 	(void)has_dependences;
 	if (flags & ompt_task_explicit)
-		made->ptr = is_in_library(at) ? new_task(BODIES, at)
-					      : task_is_made(maker ? maker->ptr : NULL, undeferred, at);
+		made->ptr = is_in_library(at)
+				    ? new_task(BODIES, at)
+				    : task_is_made(maker ? maker->ptr : NULL, undeferred, at);
 }
 
 static void on_dependences(ompt_data_t *data, const ompt_dependence_t *dependence, int count)

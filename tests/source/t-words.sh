@@ -111,4 +111,14 @@ while read -r page; do
 	}'
 done <"$work/pages" >"$work/wide"
 is_empty "$work/wide" 'no line of a page has more than 100 columns'
+
+find lib omp mpi gpu tools -name '*.[ch]' -o -name '*.cuh' >"$work/sources"
+while read -r file; do
+	expand -t 8 "$file" | LC_ALL=C ${AWK:-awk} -v file="$file" '{
+		gsub(/[\200-\277]/, "")
+		if (length($0) > 100)
+			print file ":" NR ": " $0
+	}'
+done <"$work/sources" >"$work/wide"
+is_empty "$work/wide" 'no line of lib, omp, mpi, gpu and tools has more than 100 columns'
 end

@@ -110,9 +110,12 @@ static int refuse_file_of_one(const reel_run *run)
 	REEL_ASSERT(!reel_group_is_alone(&run->group));
 	if (error)
 		return error;
-	return refused ? reel_fail(-EINVAL, "%s was written by a run of one process, and this one has "
-					    "%d ranks", run->options.restart, run->group.ranks)
-		       : reel_fail(-ENOENT, "there are no restart files of %s", run->options.restart);
+	return refused ? reel_fail(-EINVAL,
+				   "%s was written by a run of one process, and this one has "
+				   "%d ranks",
+				   run->options.restart, run->group.ranks)
+		       : reel_fail(-ENOENT, "there are no restart files of %s",
+				   run->options.restart);
 }
 
 /* No epoch is whole on all processes: that is no fault if none was ever complete. */
@@ -137,8 +140,10 @@ static int explain_no_epoch(const reel_run *run, const struct found *found)
 		return reel_fail(-EBADMSG, "restart file %s of rank %d is missing or damaged: put "
 					   "it back, or remove the files of all ranks",
 				 reel_restart_path(run, (uint64_t)complete), run->group.rank);
-	return reel_fail(-EBADMSG, "the restart file of rank %d is missing or damaged: put it back, "
-				   "or remove the files of all ranks", (int)lacking - 1);
+	return reel_fail(-EBADMSG,
+			 "the restart file of rank %d is missing or damaged: put it back, "
+			 "or remove the files of all ranks",
+			 (int)lacking - 1);
 }
 
 int reel_restart_find_epoch(reel_run *run)

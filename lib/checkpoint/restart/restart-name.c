@@ -2,11 +2,11 @@
 /*
  * Names of restart files. That of a run of one process is the option `restart`.
  *
- * The files of a group have epochs, 1, 2, ... An epoch is the set of files that the processes write at
- * the same action. Even and odd epochs have a name each, so that a file is replaced only after the next
- * epoch is complete. Each process writes NAME.R.E.new; when all have done so, each renames its own.
- * So a file without .new shows that its epoch is complete, and a process that was killed before it
- * renamed its file finds it under the other name.
+ * The files of a group have epochs, 1, 2, ... An epoch is the set of files that the processes write
+ * at the same action. Even and odd epochs have a name each, so that a file is replaced only after
+ * the next epoch is complete. Each process writes NAME.R.E.new; when all have done so, each renames
+ * its own. So a file without .new shows that its epoch is complete, and a process that was killed
+ * before it renamed its file finds it under the other name.
  */
 #include "config.h"
 

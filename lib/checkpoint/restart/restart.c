@@ -275,7 +275,8 @@ static int write_file(reel_run *run, int error, const void *adjoint)
 	bool created;
 
 	if (!error)
-		error = reel_restart_file_create(&file, reel_restart_path(run, run->epoch + 1), MAGIC);
+		error = reel_restart_file_create(&file, reel_restart_path(run, run->epoch + 1),
+						 MAGIC);
 	created = !error;
 	if (created)
 		error = fill_file(run, &file, adjoint);
@@ -301,7 +302,8 @@ static const char *explain(int error)
 {
 	switch (error) {
 	case -EBUSY:
-		return "another process, or another run of this one, writes a file of this name: give "
+		return "another process, or another run of this one, writes a file of this name: "
+		       "give "
 		       "each its own";
 	case -EEXIST:
 		return "a file that is not a restart file has this name, or this name with .new: "
@@ -488,8 +490,9 @@ static int check_header(const reel_run *run, const char *path, const struct run_
 		return refuse(path, -EPROTO,
 			      "was written by another version, or on another kind of machine");
 	if (header->rank != own.rank || header->ranks != own.ranks)
-		return reel_fail(-EINVAL, "%s was written by rank %u of %u, and this is rank %u of %u",
-				 path, header->rank, header->ranks, own.rank, own.ranks);
+		return reel_fail(-EINVAL,
+				 "%s was written by rank %u of %u, and this is rank %u of %u", path,
+				 header->rank, header->ranks, own.rank, own.ranks);
 	if (memcmp(header->planner, own.planner, sizeof own.planner) ||
 	    memcmp(&header->problem, &own.problem, sizeof own.problem) ||
 	    header->actions_crc != own.actions_crc)

@@ -5,7 +5,10 @@
 
 #include "checkpoint/run/run.h"
 
-/* restart-name.c: the restart file of an epoch; and the number of names that the files of all epochs have. */
+/*
+ * restart-name.c: the restart file of an epoch; and the number of names that the files of all
+ * epochs have.
+ */
 const char *reel_restart_path(const reel_run *run, uint64_t epoch);
 unsigned reel_restart_names(const reel_run *run);
 int reel_restart_name_files(reel_run *run);
@@ -33,7 +36,10 @@ int reel_restart_rename(const reel_run *run);
 /* A checksum of all that the processes of a run have in common. */
 uint32_t reel_restart_plan_crc(const reel_run *run);
 
-/* restart-epoch.c: sets `run->epoch` to the newest that is whole on all processes. Returns as resuming does. */
+/*
+ * restart-epoch.c: sets `run->epoch` to the newest that is whole on all processes. Returns as
+ * resuming does.
+ */
 int reel_restart_find_epoch(reel_run *run);
 
 #endif

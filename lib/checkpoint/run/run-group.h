@@ -65,8 +65,8 @@ const struct reel_run_group *reel_run_group(const reel_run *run);
 /*
  * Collective: tells the other processes the error of this one and its requests, up to three bits of
  * any meaning. *requests, which may be NULL, is then what at least one process wants, also after an
- * error of a process; and 0 if max() itself has failed. Returns `error` if it is below 0; -ECANCELED
- * if another process has one below 0; or the largest of all.
+ * error of a process; and 0 if max() itself has failed. Returns `error` if it is below 0;
+ * -ECANCELED if another process has one below 0; or the largest of all.
  */
 int reel_group_agree(const struct reel_run_group *group, int error, unsigned *requests);
 

@@ -131,7 +131,8 @@ static void copy_parts(const struct reel_run_options *options, char *snapshot, b
 		const struct reel_part *part = &options->state_part[i];
 
 		if (part->bytes)
-			memcpy(saves ? snapshot : part->data, saves ? part->data : snapshot, part->bytes);
+			memcpy(saves ? snapshot : part->data, saves ? part->data : snapshot,
+			       part->bytes);
 		snapshot += part->bytes;
 	}
 }

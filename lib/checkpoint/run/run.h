@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A run of a plan over a model, and the parts of it that all files of the folders above this one use.
+ * A run of a plan over a model, and the parts of it that all files of the folders above this one
+ * use.
  *
  * One thread at a time uses a run, but several threads may carry its actions out at the same time
  * (reel_run_carry_out()). These threads share the snapshots and the counters.
@@ -163,13 +164,15 @@ int64_t reel_run_step_of(const reel_run *run, int64_t segment);
 /* Returns the action with its steps counted in those of the model. */
 reel_action reel_run_piece_of(const reel_run *run, const reel_action *action);
 /*
- * Calls visit() for each action that the plan still has, from the next one of `run->schedule` on, and
- * for DONE. Returns true if that is reached: there is memory, and the plan has no more than 5,000,000
- * actions. More would take longer than some tenths of a second.
+ * Calls visit() for each action that the plan still has, from the next one of `run->schedule` on,
+ * and for DONE. Returns true if that is reached: there is memory, and the plan has no more than
+ * 5,000,000 actions. More would take longer than some tenths of a second.
  */
 bool reel_run_walk_plan(const reel_run *run,
 			void (*visit)(void *context, const reel_action *action), void *context);
-/* Save and load a state by save() and load(), by its parts, or by memcpy(). Return what these do. */
+/*
+ * Save and load a state by save() and load(), by its parts, or by memcpy(). Return what these do.
+ */
 int reel_run_save_state(const reel_run *run, void *context, const void *state, void *snapshot);
 int reel_run_load_state(const reel_run *run, void *context, void *state, const void *snapshot);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The slots of snapshots: store, load, read ahead and drop. The threads that carry actions out run
- * these functions, and one more thread may read ahead. `snapshots->lock` guards the slots. A slot that
- * has a state has a parcel, but for the time in which that is opened. No function waits while it
- * holds the lock.
+ * these functions, and one more thread may read ahead. `snapshots->lock` guards the slots. A slot
+ * that has a state has a parcel, but for the time in which that is opened. No function waits while
+ * it holds the lock.
  */
 #include "config.h"
 
@@ -235,7 +235,9 @@ static void note_pin(struct reel_snapshots *snapshots, unsigned tier, unsigned n
 	REEL_ASSERT(slot->pinned && slot->saved);
 	if (is_load && slot->announced_loads)
 		set_announced_loads(snapshots, slot, slot->announced_loads - 1);
-	/* Each pin ends the parcel's announcement, that for a restart file, too: announce it again. */
+	/*
+	 * Each pin ends the parcel's announcement, that for a restart file, too: announce it again.
+	 */
 	if (slot->announced_loads)
 		announce(slot);
 	note_peak(snapshots);
@@ -373,7 +375,9 @@ void reel_snapshots_empty(struct reel_snapshots *snapshots)
 				reel_snapshot_drop(snapshots, tier, i,
 						   snapshots->tier[tier].slot[i].state);
 	REEL_ASSERT(!snapshots->ahead && !snapshots->memory_bytes);
-	/* The puts of dropped snapshots end here, so that they count for this run and not the next. */
+	/*
+	 * The puts of dropped snapshots end here, so that they count for this run and not the next.
+	 */
 	for (unsigned tier = 0; tier < snapshots->tiers; tier++)
 		if (has_store(snapshots, tier))
 			reel_pool_settle(snapshots->tier[tier].pool);
@@ -387,9 +391,10 @@ void reel_snapshots_empty(struct reel_snapshots *snapshots)
 static void close_pools(struct reel_snapshots *snapshots, bool closes_stores)
 {
 	for (unsigned tier = 0; tier < snapshots->tiers; tier++) {
-		int error = has_store(snapshots, tier)
-				    ? reel_pool_close_child(snapshots->tier[tier].pool, closes_stores)
-				    : 0;
+		int error =
+			has_store(snapshots, tier)
+				? reel_pool_close_child(snapshots->tier[tier].pool, closes_stores)
+				: 0;
 
 		REEL_ASSERT(!error);
 		(void)error;

@@ -48,7 +48,8 @@ struct reel_snapshots {
 	unsigned ahead;      /* number of slots with an announced load */
 	size_t memory_bytes; /* of the snapshots in memory tiers */
 	size_t peak_bytes;   /* of these, and of the memory of all stores' pools */
-	struct reel_run_stats before; /* what the pools had counted when the slots were emptied last */
+	struct reel_run_stats
+		before; /* what the pools had counted when the slots were emptied last */
 };
 
 /*

@@ -4,8 +4,8 @@
  * time by reel_run_carry_out(): what they change is atomic or guarded by `snapshots.lock`.
  *
  * An action of the plan counts its steps, which are segments. A piece counts steps of the model: it
- * is a RECORD or a REVERSE, or an ADVANCE or a part of one. The model's callbacks carry a piece out,
- * or the program does (reel_run_next()); reel_piece_end() then looks at what it has left.
+ * is a RECORD or a REVERSE, or an ADVANCE or a part of one. The model's callbacks carry a piece
+ * out, or the program does (reel_run_next()); reel_piece_end() then looks at what it has left.
  */
 #include "config.h"
 
@@ -64,8 +64,8 @@ int reel_piece_end(reel_run *run, const reel_action *piece, void *context, const
 	if (error)
 		return callback(error, reel_action_name(piece->kind), piece->first, piece->last);
 	/*
-	 * One REVERSE may undo several RECORDs or a part of one. So the tape is known to be empty only
-	 * when no recorded step is left on it.
+	 * One REVERSE may undo several RECORDs or a part of one. So the tape is known to be empty
+	 * only when no recorded step is left on it.
 	 */
 	if (tape == &run->tape && piece->kind == REEL_ACTION_REVERSE) {
 		run->steps_on_tape -= steps;

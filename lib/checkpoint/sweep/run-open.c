@@ -63,7 +63,8 @@ static const char *problem_with_options(const reel_plan *plan,
 
 	if (options->flags & ~(REEL_RUN_AUDIT | REEL_RUN_COPIES))
 		return "flags must be made of REEL_RUN_AUDIT and REEL_RUN_COPIES";
-	if (options->flags & REEL_RUN_COPIES && (options->flags & REEL_RUN_AUDIT || options->restart))
+	if (options->flags & REEL_RUN_COPIES &&
+	    (options->flags & REEL_RUN_AUDIT || options->restart))
 		return "REEL_RUN_COPIES excludes REEL_RUN_AUDIT and restart files, which also need "
 		       "the state at other times";
 	if (options->puts > REEL_MAX_PUTS || options->gets > REEL_MAX_PUTS)
@@ -104,7 +105,8 @@ static const char *problem_with_parts(const reel_model *model,
 		return "state_parts and adjoint_parts are the numbers of parts in state_part and "
 		       "adjoint_part: a list is missing";
 	if (options->state_parts && (model->advance || model->save))
-		return "a state in parts has no save() and load(), and its run is driven: the model "
+		return "a state in parts has no save() and load(), and its run is driven: the "
+		       "model "
 		       "has no advance(), record() and reverse()";
 	if (options->adjoint_parts && options->save_adjoint)
 		return "an adjoint in parts has no save_adjoint() and load_adjoint()";
@@ -130,7 +132,8 @@ static const char *problem_with_model(const reel_model *model,
 	if (options->flags & REEL_RUN_COPIES && (!model->save || model->advance))
 		return "REEL_RUN_COPIES is for a model of save() and load() alone";
 	if (!model->advance && !model->state_bytes && !options->state_parts)
-		return "a run needs a model, or, if it is driven, state_bytes or the parts of a state";
+		return "a run needs a model, or, if it is driven, state_bytes or the parts of a "
+		       "state";
 	return problem_with_parts(model, options);
 }
 
@@ -147,7 +150,8 @@ static const char *problem_with_arguments(const reel_plan *plan, const reel_mode
 	if (!options->save_adjoint != !options->load_adjoint)
 		return "a run has both save_adjoint() and load_adjoint(), or neither";
 	if (options->packed_bytes && (options->adjoint_bytes || !options->save_adjoint))
-		return "packed_bytes() is the size that save_adjoint() packs: set adjoint_bytes to 0";
+		return "packed_bytes() is the size that save_adjoint() packs: set adjoint_bytes to "
+		       "0";
 	problem = problem_with_options(plan, options);
 	if (!problem)
 		problem = problem_with_model(model, options);
@@ -324,8 +328,9 @@ static int agree_on_plan(const struct reel_run_group *group, int error, uint32_t
 	if (!error)
 		error = reel_group_max(group, values, 2);
 	if (!error && values[0] != -values[1])
-		return reel_fail(-EINVAL, "the ranks have different plans or segments: all must have "
-					  "the same");
+		return reel_fail(-EINVAL,
+				 "the ranks have different plans or segments: all must have "
+				 "the same");
 	return error;
 }
 

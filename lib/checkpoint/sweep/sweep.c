@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sweeps of a run. The thread that owns the run takes actions from the schedule. STORE, LOAD and
- * DROP are carried out here; ADVANCE, RECORD and REVERSE are handed out in pieces (run-action.c), to
- * the callbacks of the model or to the program that calls reel_run_next(). reel_run_enter() alone
- * changes the phase. Each error of a piece ends the sweep and is returned. A callback that is left
- * by an exception or by longjmp() ends it, too, which the next call sees by `under_way`.
+ * The sweeps of a run. The thread that owns the run takes actions from the schedule. STORE, LOAD
+ * and DROP are carried out here; ADVANCE, RECORD and REVERSE are handed out in pieces
+ * (run-action.c), to the callbacks of the model or to the program that calls reel_run_next().
+ * reel_run_enter() alone changes the phase. Each error of a piece ends the sweep and is returned. A
+ * callback that is left by an exception or by longjmp() ends it, too, which the next call sees by
+ * `under_way`.
  */
 #include "config.h"
 
@@ -105,8 +106,9 @@ static int complete(reel_run *run, unsigned entered)
 	REEL_ASSERT(run->phase == REEL_RUN_REVERSE);
 	end_sweep(run);
 	if (was_left(run, entered))
-		return reel_fail(-EINVAL, "a callback of the reverse sweep was left by an exception "
-					  "or by longjmp(): call reel_run_forward() first");
+		return reel_fail(-EINVAL,
+				 "a callback of the reverse sweep was left by an exception "
+				 "or by longjmp(): call reel_run_forward() first");
 	reel_restart_remove(run);
 	return 0;
 }
@@ -363,8 +365,9 @@ static int check_end(const reel_run *run)
 {
 	if (run->plan->problem.steps != REEL_UNKNOWN_STEPS || run->options.finished)
 		return 0;
-	return reel_fail(-EINVAL, "a forward sweep by callbacks of a plan of REEL_UNKNOWN_STEPS needs "
-				  "finished(): give it, or drive the run by reel_run_start()");
+	return reel_fail(-EINVAL,
+			 "a forward sweep by callbacks of a plan of REEL_UNKNOWN_STEPS needs "
+			 "finished(): give it, or drive the run by reel_run_start()");
 }
 
 int reel_run_forward(reel_run *run, void *context, void *state)
@@ -391,8 +394,9 @@ int reel_run_forward(reel_run *run, void *context, void *state)
 static int no_reverse_sweep(const reel_run *run)
 {
 	if (run->sweep.driven)
-		return reel_fail(-EINVAL, "reel_run_start() has begun this sweep: only "
-					  "reel_run_next() goes on with it, and nothing looks ahead");
+		return reel_fail(-EINVAL,
+				 "reel_run_start() has begun this sweep: only "
+				 "reel_run_next() goes on with it, and nothing looks ahead");
 	return reel_fail(-EINVAL, "the reverse sweep of a run whose forward sweep has not come to "
 				  "its end, or of which a callback was left by an exception or by "
 				  "longjmp(): call reel_run_forward() first");
@@ -481,9 +485,10 @@ static int end_copy(const struct reel_sweep *sweep)
 	REEL_ASSERT(sweep->piece.kind == REEL_ACTION_DONE);
 	if (sweep->error)
 		return sweep->error;
-	return sweep->copied ? sweep->copy_error
-			     : reel_fail(-EINVAL, "reel_run_next() has given a STORE or LOAD that the "
-						  "program did not carry out: call reel_run_copy()");
+	return sweep->copied
+		       ? sweep->copy_error
+		       : reel_fail(-EINVAL, "reel_run_next() has given a STORE or LOAD that the "
+					    "program did not carry out: call reel_run_copy()");
 }
 
 /* Takes the result of the piece that the program has carried out. */
@@ -549,11 +554,13 @@ int reel_run_end_loop(reel_run *run)
 {
 	if (!run->sweep.driven || run->phase != REEL_RUN_FORWARD ||
 	    run->steps != REEL_UNKNOWN_STEPS)
-		return reel_fail(-EINVAL, "reel_run_end_loop() is for the forward sweep of a plan of "
-					  "REEL_UNKNOWN_STEPS that reel_run_start() has begun");
+		return reel_fail(-EINVAL,
+				 "reel_run_end_loop() is for the forward sweep of a plan of "
+				 "REEL_UNKNOWN_STEPS that reel_run_start() has begun");
 	if (run->sweep.ends)
-		return reel_fail(-EINVAL, "reel_run_end_loop() was called before, so the end of the loop "
-					  "is known: call reel_run_next()");
+		return reel_fail(-EINVAL,
+				 "reel_run_end_loop() was called before, so the end of the loop "
+				 "is known: call reel_run_next()");
 	run->sweep.ends = true;
 	return 0;
 }

@@ -5,10 +5,16 @@
 
 #include "checkpoint/run/run.h"
 
-/* sweep.c: sets the run back to the beginning of the plan, without snapshots and with an empty tape. */
+/*
+ * sweep.c: sets the run back to the beginning of the plan, without snapshots and with an empty
+ * tape.
+ */
 void reel_run_begin(reel_run *run);
 
-/* run-action.c: carries an action of the plan out; `tape` NULL: that of the run. As reel_run_carry_out(). */
+/*
+ * run-action.c: carries an action of the plan out; `tape` NULL: that of the run. As
+ * reel_run_carry_out().
+ */
 int reel_run_act(reel_run *run, const reel_action *action, void *context, void *state,
 		 void *adjoint, reel_tape *tape);
 /* Calls the callback of the model for a piece, and reel_piece_end(). */

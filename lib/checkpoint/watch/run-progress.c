@@ -9,8 +9,8 @@
  * first by the costs of the plan. A piece of many steps tells less of each bin than a short one, so
  * it counts less.
  *
- * Several threads may end pieces at the same time. A lock guards all, in runs that show how far they
- * are; others have no such structure.
+ * Several threads may end pieces at the same time. A lock guards all, in runs that show how far
+ * they are; others have no such structure.
  */
 #include "config.h"
 
@@ -49,7 +49,7 @@ struct reel_run_progress {
 	bool knows_left;  /* `left` is counted: the number of steps is known */
 	struct pieces kind[REEL_PIECE_KINDS];
 	bool reverses;       /* in the reverse sweep */
-	int64_t done;        /* state that the forward sweep has reached, or number of steps reversed */
+	int64_t done; /* state that the forward sweep has reached, or number of steps reversed */
 	int64_t sweep_steps; /* what of it this process has done in this sweep */
 	uint64_t begun;      /* time at which the forward sweep began */
 	uint64_t sweep;      /* time at which this sweep began */
@@ -98,7 +98,8 @@ static void make_room(struct reel_run_progress *progress, int64_t last)
 			for (unsigned b = 0; b < BINS; b++) {
 				bool both = 2 * b + 1 < BINS;
 
-				kind->taken[b] = both ? kind->taken[2 * b] + kind->taken[2 * b + 1] : 0;
+				kind->taken[b] =
+					both ? kind->taken[2 * b] + kind->taken[2 * b + 1] : 0;
 				kind->ns[b] = both ? kind->ns[2 * b] + kind->ns[2 * b + 1] : 0;
 			}
 		}
@@ -164,8 +165,8 @@ static unsigned reference_of(const struct reel_run_progress *progress)
 }
 
 /*
- * Returns the time of a step in a piece of this kind over that in a piece of the reference, from the
- * bins in which both were measured; `planned` if there are none.
+ * Returns the time of a step in a piece of this kind over that in a piece of the reference, from
+ * the bins in which both were measured; `planned` if there are none.
  */
 static double compare(const struct pieces *kind, const struct pieces *reference, double planned)
 {
@@ -197,7 +198,8 @@ static double time_in(const struct reel_run_progress *progress, unsigned referen
 }
 
 /* Time of all pieces that are left, one after the other, in ns; below 0: not known. */
-static double time_left(const struct reel_run_progress *progress, const struct reel_problem *problem)
+static double time_left(const struct reel_run_progress *progress,
+			const struct reel_problem *problem)
 {
 	const double planned[REEL_PIECE_KINDS] = {
 		[REEL_ACTION_ADVANCE] = reel_or_one(problem->advance_cost),
@@ -438,8 +440,12 @@ void reel_progress_go_on(reel_run *run)
 							       memory_order_relaxed);
 	/* The first piece is to be described, however soon it ends. */
 	if (reel_is_live() && !progress->described)
-		note_for_top(progress, &(struct reel_progress){.steps = run->steps, .share = -1,
-			     .seconds = 1e-9 * ((double)(progress->sweep - progress->begun) - CALL_NS)},
+		note_for_top(progress,
+			     &(struct reel_progress){.steps = run->steps,
+						     .share = -1,
+						     .seconds = 1e-9 * ((double)(progress->sweep -
+										 progress->begun) -
+									CALL_NS)},
 			     progress->sweep - CALL_NS);
 	pthread_mutex_unlock(&progress->lock);
 }

@@ -11,14 +11,17 @@ void reel_progress_close(reel_run *run);
 /* Forgets all that was measured: a forward sweep begins, or a run is resumed. */
 void reel_progress_begin(reel_run *run);
 /*
- * Counts what the plan still has to do, from the next action of `run->schedule` on. Without memory, in
- * a very long plan, or where the number of steps is not known, the time left stays unknown.
+ * Counts what the plan still has to do, from the next action of `run->schedule` on. Without memory,
+ * in a very long plan, or where the number of steps is not known, the time left stays unknown.
  */
 void reel_progress_count(reel_run *run);
 /* A sweep begins, or goes on; it has ended, in whatever way, and shows no lines any more. */
 void reel_progress_go_on(reel_run *run);
 void reel_progress_end(reel_run *run);
-/* Counts a piece that took `ns` and did not fail, and tells how far the run is if that is due. Any thread. */
+/*
+ * Counts a piece that took `ns` and did not fail, and tells how far the run is if that is due. Any
+ * thread.
+ */
 void reel_progress_note(reel_run *run, const reel_action *piece, uint64_t ns);
 /*
  * Time in ns that all pieces which are left will take, one after the other; below 0: not known. For
@@ -27,16 +30,17 @@ void reel_progress_note(reel_run *run, const reel_action *piece, uint64_t ns);
 double reel_progress_left(const reel_run *run);
 
 /*
- * run-trace.c: writes what the plan still has to do into the trace, if there is one. Once for a run,
- * when the number of its steps is known. Cost: two walks through the plan.
+ * run-trace.c: writes what the plan still has to do into the trace, if there is one. Once for a
+ * run, when the number of its steps is known. Cost: two walks through the plan.
  */
 void reel_run_trace_plan(reel_run *run);
 
 /* run-audit.c: returns true if the run compares states with what they were (REEL_RUN_AUDIT). */
 bool reel_run_audits(const reel_run *run);
 /*
- * Compares state `step` with what it was before, if the run audits and has seen it before. A callback
- * has led from state `from` to it; `from` is `step` if the state was stored or loaded. Returns 0,
+ * Compares state `step` with what it was before, if the run audits and has seen it before. A
+ * callback has led from state `from` to it; `from` is `step` if the state was stored or loaded.
+ * Returns 0,
  * -EILSEQ or -ENOMEM.
  */
 int reel_audit_state(reel_run *run, void *context, const void *state, int64_t from, int64_t step);

@@ -252,7 +252,9 @@ bool reel_demand_forget_refusal(struct reel_demand *demand, const struct reel_sl
 {
 	const struct reel_slab *refused = slab;
 
-	/* Relaxed, for both: the refusal guards no data. The load spares most calls the exchange. */
+	/*
+	 * Relaxed, for both: the refusal guards no data. The load spares most calls the exchange.
+	 */
 	return atomic_load_explicit(&demand->refused, memory_order_relaxed) == slab &&
 	       atomic_compare_exchange_strong_explicit(&demand->refused, &refused, NULL,
 						       memory_order_relaxed, memory_order_relaxed);

@@ -50,8 +50,8 @@ static int hold(struct reel_pins *pins, int (*acquire)(void *context), void *con
 	/*
 	 * Release: pairs with the acquires in reel_pins_add(), add_to_held() and
 	 * reel_pins_add_until(). Makes the contents of the frame visible. Relaxed after a failure:
-	 * there are no contents. The pin goes before the lock is released. Otherwise the next thread
-	 * that holds the slab would count this pin, too, and its own unpin would not seal.
+	 * there are no contents. The pin goes before the lock is released. Otherwise the next
+	 * thread that holds the slab would count this pin, too, and its own unpin would not seal.
 	 */
 	if (!error)
 		atomic_fetch_or_explicit(&pins->count, REEL_PINS_HELD, memory_order_release);
@@ -96,8 +96,8 @@ static bool add_to_held(struct reel_pins *pins)
 }
 
 /*
- * A thread that waits for the store has the lock meanwhile. This one looks at intervals, since a wait
- * for a lock goes by a clock that people set (POSIX has no other one before 2024).
+ * A thread that waits for the store has the lock meanwhile. This one looks at intervals, since a
+ * wait for a lock goes by a clock that people set (POSIX has no other one before 2024).
  */
 static bool lock_until(struct reel_pins *pins, uint64_t until)
 {

@@ -39,22 +39,24 @@ static int fail_for_room(struct reel_parcels *parcels, const char *what, size_t 
 				 what, bytes, hard_budget);
 	reel_parcel_get_stats(parcels->pool, &stats);
 	if (error == -EDQUOT && failure)
-		return reel_fail(error,
-				 "%s of %zu bytes: the hard budget of %zu bytes is used up, and the "
-				 "store takes no more: %s",
-				 what, bytes, hard_budget, reel_store_strerror(failure));
+		return reel_fail(
+			error,
+			"%s of %zu bytes: the hard budget of %zu bytes is used up, and the "
+			"store takes no more: %s",
+			what, bytes, hard_budget, reel_store_strerror(failure));
 	if (error == -EDQUOT)
-		return reel_fail(error,
-				 "%s of %zu bytes: the hard budget of %zu bytes is used up, and %llu "
-				 "bytes of parcels are open or pinned; seal or unpin some, raise it%s",
-				 what, bytes, hard_budget,
-				 (unsigned long long)stats.pinned_bytes,
-				 offload ? "" : ", or give the pool a store (REEL_SPILL_DIR)");
+		return reel_fail(
+			error,
+			"%s of %zu bytes: the hard budget of %zu bytes is used up, and %llu "
+			"bytes of parcels are open or pinned; seal or unpin some, raise it%s",
+			what, bytes, hard_budget, (unsigned long long)stats.pinned_bytes,
+			offload ? "" : ", or give the pool a store (REEL_SPILL_DIR)");
 	if (error == -ECHILD)
-		return reel_fail(error,
-				 "%s of %zu bytes: in the child of a fork the store is its parent's; "
-				 "open a pool in the child, and parcels on it",
-				 what, bytes);
+		return reel_fail(
+			error,
+			"%s of %zu bytes: in the child of a fork the store is its parent's; "
+			"open a pool in the child, and parcels on it",
+			what, bytes);
 	return reel_fail(error, "%s of %zu bytes: %s%s", what, bytes, reel_store_strerror(error),
 			 error == -ENOMEM ? reel_os_mappings_remedy() : "");
 }
@@ -98,7 +100,8 @@ static int open_in(struct reel_parcels *parcels, size_t bytes,
 	parcel->bytes = bytes;
 	parcel->flags = options->flags;
 	atomic_store_explicit(&parcel->pins, REEL_PARCEL_IS_OPEN, memory_order_relaxed);
-	error = reel_parcel_place(parcel, reel_parcel_is_scratch(parcel) ? no_layout : options->layout);
+	error = reel_parcel_place(parcel,
+				  reel_parcel_is_scratch(parcel) ? no_layout : options->layout);
 	if (error) {
 		free(parcel);
 		return fail_for_room(parcels, "a parcel", bytes, error);

@@ -42,8 +42,8 @@ static bool fits(const struct reel_bin *bin, const struct reel_parcel *parcel)
 static bool is_like(const struct reel_bin *bin, const struct reel_parcel *parcel,
 		    struct reel_layout layout)
 {
-	return bin->scratch == reel_parcel_is_scratch(parcel) && bin->layout.element == layout.element &&
-	       bin->layout.stride == layout.stride;
+	return bin->scratch == reel_parcel_is_scratch(parcel) &&
+	       bin->layout.element == layout.element && bin->layout.stride == layout.stride;
 }
 
 /*

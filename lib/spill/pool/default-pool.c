@@ -190,12 +190,13 @@ static void read_environment(void)
 	/* The limit of this system is not known, or has no room for a slab. */
 	if (options.hard_budget || !store_value())
 		return;
-	reel_environment_refuse(store_variable(), store_value(),
-				reel_store_memory_bytes(store_text())
-					? "its memory exceeds the limit of the system; "
-					  "nothing is stored now"
-					: "a store needs a budget: also set REEL_BUDGET; nothing is "
-					  "stored now");
+	reel_environment_refuse(
+		store_variable(), store_value(),
+		reel_store_memory_bytes(store_text())
+			? "its memory exceeds the limit of the system; "
+			  "nothing is stored now"
+			: "a store needs a budget: also set REEL_BUDGET; nothing is "
+			  "stored now");
 	spill_directory = store_description = NULL;
 }
 

@@ -143,16 +143,17 @@ int reel_pool_open(reel_pool **opened, const struct reel_pool_options *options)
 		error = start(opened, pool, complete.store);
 	/* No thread for the pool has left its text. */
 	return error == -ENOMEM
-		       ? reel_fail(error,
-				   "no memory, or no thread key, for a pool, which takes %zu MiB of "
-				   "address space at first; ulimit -v may be too low",
-				   reel_supply_table_bytes() >> 20)
+		       ? reel_fail(
+				 error,
+				 "no memory, or no thread key, for a pool, which takes %zu MiB of "
+				 "address space at first; ulimit -v may be too low",
+				 reel_supply_table_bytes() >> 20)
 		       : error;
 }
 
 /*
- * Sets the size of a piece, which the store takes at once, and of a frame. Both are multiples of the
- * store's alignment, since a store refuses other transfers. Frames are pages of the parent's.
+ * Sets the size of a piece, which the store takes at once, and of a frame. Both are multiples of
+ * the store's alignment, since a store refuses other transfers. Frames are pages of the parent's.
  */
 static void set_sizes(struct reel_pool *pool, const struct reel_store_capacity *capacity,
 		      size_t frame_bytes)

@@ -63,9 +63,9 @@ void reel_pool_use_auto(struct reel_pool_options *options, const char *store,
 }
 
 /*
- * Without a budget and a store, tapes may have nine tenths of what the process leaves of its control
- * group's limit when the pool is opened, and one slab at least. A push is then refused, with a
- * message, where the process would be killed.
+ * Without a budget and a store, tapes may have nine tenths of what the process leaves of its
+ * control group's limit when the pool is opened, and one slab at least. A push is then refused,
+ * with a message, where the process would be killed.
  */
 static void bound_by_group(struct reel_pool_options *options, const struct reel_memory_limit *limit)
 {

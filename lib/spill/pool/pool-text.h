@@ -19,8 +19,8 @@ void reel_pool_use_auto(struct reel_pool_options *options, const char *store,
 			const struct reel_memory_limit *limit);
 
 /*
- * Sets the budget as the text says, or without one (NULL) as reel_pool_default() says. Returns NULL,
- * or what is wrong with the text.
+ * Sets the budget as the text says, or without one (NULL) as reel_pool_default() says. Returns
+ * NULL, or what is wrong with the text.
  */
 const char *reel_pool_read_budget(struct reel_pool_options *options, const char *text,
 				  const char *store, const struct reel_memory_limit *limit);

@@ -17,8 +17,8 @@
 /* Without an event for this time, the pressure has ended. */
 #define CALM_MS (2 * REEL_PRESSURE_WINDOW_MS)
 /*
- * The soft budget is not lowered below this share and this number of slabs. Below that a sweep would
- * wait for each slab, and the pressure would not end sooner.
+ * The soft budget is not lowered below this share and this number of slabs. Below that a sweep
+ * would wait for each slab, and the pressure would not end sooner.
  */
 #define LOWEST_SHARE 4
 #define LOWEST_SLABS 4

@@ -250,7 +250,9 @@ static bool read_overdrawn(struct reel_offload *offload, struct reel_demand *dem
 	/* Another thread may have given memory back since this round tried to read the slab. */
 	if (read_at_once(offload, slab, false))
 		return true;
-	/* A trim that is under way may free a frame. Its end wakes this thread for another round. */
+	/*
+	 * A trim that is under way may free a frame. Its end wakes this thread for another round.
+	 */
 	if (reel_pool_is_being_trimmed(offload->pool))
 		return false;
 	if (slab && !overdraws)
@@ -271,8 +273,8 @@ static bool read_overdrawn(struct reel_offload *offload, struct reel_demand *dem
 /* ---- Slabs that a thread has asked for and does not wait for ---- */
 
 /*
- * Returns the first of these slabs that has no frame yet. A slab that has come, is on its way or was
- * freed leaves the requests: a thread that finds it evicted again asks for it again.
+ * Returns the first of these slabs that has no frame yet. A slab that has come, is on its way or
+ * was freed leaves the requests: a thread that finds it evicted again asks for it again.
  */
 static struct reel_slab *hurried_slab(struct reel_demand *demand)
 {

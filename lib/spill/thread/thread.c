@@ -123,7 +123,8 @@ static void await_work(struct reel_offload *offload)
 {
 	if (!reel_transfers_are_under_way(offload) && !waits_for_frame(offload))
 		await_change(offload);
-	else if (!reel_wakeup_wait_for(&offload->work, REEL_PATIENCE_MS) && reel_transfers_are_under_way(offload))
+	else if (!reel_wakeup_wait_for(&offload->work, REEL_PATIENCE_MS) &&
+		 reel_transfers_are_under_way(offload))
 		reel_store_sync(offload->store, 0);
 }
 
@@ -150,7 +151,8 @@ static int obey(struct reel_offload *offload)
 	/* Acquire: pairs with the release in command(). Makes the caller's writes visible. */
 	int command = atomic_load_explicit(&offload->command, memory_order_acquire);
 
-	if (command == REEL_OFFLOAD_RUN || (command == REEL_OFFLOAD_SETTLE && reel_transfers_are_under_way(offload)))
+	if (command == REEL_OFFLOAD_RUN ||
+	    (command == REEL_OFFLOAD_SETTLE && reel_transfers_are_under_way(offload)))
 		return REEL_OFFLOAD_RUN;
 	drain(offload);
 	tidy(offload, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tickets, and the pieces of large slabs. Only the offload thread runs these functions, except where
- * noted.
+ * Tickets, and the pieces of large slabs. Only the offload thread runs these functions, except
+ * where noted.
  */
 #ifndef REEL_LIB_TRANSFER_H
 #define REEL_LIB_TRANSFER_H

@@ -114,7 +114,10 @@ static bool write_farthest(struct reel_offload *offload)
 	ticket = reel_offload_ticket(offload, slab, false);
 	if (!ticket)
 		return false;
-	/* Rarely reached: the owner moves the slab since reel_victim_next(); offload.pml goes there. */
+	/*
+	 * Rarely reached: the owner moves the slab since reel_victim_next(); offload.pml goes
+	 * there.
+	 */
 	if (!reel_slab_move(slab, REEL_SLAB_DIRTY, REEL_SLAB_WRITING)) {
 		reel_ticket_enter(ticket, REEL_TICKET_FREE);
 		return true;
@@ -122,8 +125,8 @@ static bool write_farthest(struct reel_offload *offload)
 	REEL_ASSERT(atomic_load_explicit(&offload->dirty_bytes, memory_order_relaxed) >=
 		    slab->bytes);
 	/*
-	 * Release: pairs with the acquire in has_more_to_put() (waiting.c). A thread that sees fewer
-	 * `dirty_bytes` also sees more `writing_bytes`, so it does not miss the slab.
+	 * Release: pairs with the acquire in has_more_to_put() (waiting.c). A thread that sees
+	 * fewer `dirty_bytes` also sees more `writing_bytes`, so it does not miss the slab.
 	 */
 	atomic_fetch_add_explicit(&offload->writing_bytes, slab->bytes, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&offload->dirty_bytes, slab->bytes, memory_order_release);
@@ -253,8 +256,8 @@ static void trace_evict(const struct reel_offload *offload, const struct reel_sl
 }
 
 /*
- * Takes the frame of a slab that was CLEAN. *carrier has it, or is NULL: the slab has changed. False:
- * there is no descriptor for a carrier.
+ * Takes the frame of a slab that was CLEAN. *carrier has it, or is NULL: the slab has changed.
+ * False: there is no descriptor for a carrier.
  */
 static bool evict(struct reel_offload *offload, struct reel_slab *slab, struct reel_slab **carrier)
 {
@@ -352,7 +355,8 @@ static bool write_behind(struct reel_offload *offload)
 {
 	bool moved = false;
 
-	while (!reel_offload_failure(offload) && has_too_many_dirty(offload) && write_farthest(offload))
+	while (!reel_offload_failure(offload) && has_too_many_dirty(offload) &&
+	       write_farthest(offload))
 		moved = true;
 	return moved;
 }
