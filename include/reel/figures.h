@@ -25,7 +25,7 @@
 	X(uint64_t, stalls, "pushes and pops that waited for the store")                       \
 	X(uint64_t, stall_ns, "time that they waited, together")                               \
 	X(uint64_t, written_bytes, "put to the store so far")                                  \
-	X(uint64_t, stored_bytes, "what that took there; the quotient is the codec's ratio")   \
+	X(uint64_t, stored_bytes, "bytes of these in the store: with a codec, fewer")          \
 	X(uint64_t, read_bytes, "got back so far")                                             \
 	X(uint64_t, failed_puts, "slabs that stayed in memory, and were put again or not")     \
 	X(uint64_t, failed_gets, "attempts; if one fails for good, the tape has the error")    \
