@@ -5,7 +5,8 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include <reel/plan.h>
 
 #include "report.h"
 
@@ -48,22 +49,10 @@ int read_integer(const char *option, const char *text, int least, int most)
 
 uint64_t read_bytes(const char *option, const char *text)
 {
-	static const char suffixes[] = "KMGT";
-	const char *suffix;
-	char *end;
-	double bytes = 1.0, number;
+	size_t bytes;
 
-	number = strtod(text, &end);
-	if (end != text && *end && (suffix = strchr(suffixes, toupper((unsigned char)*end)))) {
-		bytes = pow(1024.0, (double)(suffix - suffixes + 1));
-		end++;
-		if (strcmp(end, "iB") == 0 || strcmp(end, "B") == 0)
-			end += strlen(end);
-	}
-	bytes *= number;
-	if (end == text || *end || !isdigit((unsigned char)*text) || !(bytes >= 1.0) ||
-	    !(bytes <= 0x1p60))
+	if (reel_parse_bytes(text, &bytes) || bytes < 1 || (uint64_t)bytes > (uint64_t)1 << 60)
 		fail("--%s %s: give a number of bytes such as 512M or 4G (K, M, G, T)", option,
 		     text);
-	return (uint64_t)bytes;
+	return bytes;
 }
