@@ -30,6 +30,7 @@ static PetscErrorCode code_of(int error)
 PetscErrorCode reel_petsc_error(int error)
 {
 	PetscFunctionBegin;
+	REEL_ASSERT(error <= 0);
 	PetscCheck(!error, PETSC_COMM_SELF, code_of(error), "Reel: %s", reel_error_text(error));
 	PetscFunctionReturn(0);
 }
@@ -37,6 +38,7 @@ PetscErrorCode reel_petsc_error(int error)
 PetscErrorCode reel_petsc_agree(const struct trajectory *self, int error)
 {
 	PetscFunctionBegin;
+	REEL_ASSERT(self->ranks > 0);
 	if (self->ranks > 1)
 		error = reel_mpi_agree(self->comm, error, NULL);
 	PetscCall(reel_petsc_error(error));

@@ -22,6 +22,7 @@ static PetscErrorCode add_up(Vec sum, PetscInt n, const PetscReal *weights, Vec 
 	PetscScalar w[64];
 
 	PetscFunctionBegin;
+	REEL_ASSERT(n >= 0 && n <= 64);
 	for (PetscInt j = 0; j < n; j++)
 		w[j] = 0.1 * weights[j];
 	PetscCall(VecSet(sum, 1));
@@ -93,10 +94,12 @@ PetscErrorCode reel_petsc_last_stage(TSTrajectory tj, TS ts, Vec *stage)
 	Vec *Y;
 
 	PetscFunctionBegin;
+	REEL_ASSERT(self->goes_on && self->last_stage);
 	*stage = self->last_stage;
 	if (self->is_fresh)
 		PetscFunctionReturn(0);
 	PetscCall(TSGetStages(ts, &n, &Y));
+	REEL_ASSERT(self->last_number >= 0 && self->last_number < n);
 	*stage = Y[self->last_number];
 	PetscFunctionReturn(0);
 }
@@ -120,6 +123,7 @@ static PetscErrorCode rhs_of_last_stage(TS ts, PetscReal time, Vec Y, Vec F, voi
 	DMTSOps operations;
 
 	PetscFunctionBegin;
+	REEL_ASSERT(self->rhs && self->rhs != rhs_of_last_stage);
 	(void)time;
 	PetscCall(get_operations(ts, &operations));
 	operations->rhsfunction = self->rhs;
@@ -132,6 +136,7 @@ static PetscErrorCode put_time(struct trajectory *self, TS ts)
 	DMTSOps operations;
 
 	PetscFunctionBegin;
+	REEL_ASSERT(ts->trajectory->data == self);
 	PetscCall(get_operations(ts, &operations));
 	if (!operations->rhsfunction || operations->rhsfunction == rhs_of_last_stage)
 		PetscFunctionReturn(0);
@@ -146,6 +151,7 @@ static PetscErrorCode put_first_stage(TS ts, PetscReal time, PetscInt number, Ve
 	struct trajectory *self = ts->trajectory->data;
 
 	PetscFunctionBegin;
+	REEL_ASSERT(self->last_stage && self->post_stage != put_first_stage);
 	if (self->post_stage)
 		PetscCall(self->post_stage(ts, time, number, Y));
 	if (number == 0) {
@@ -169,6 +175,7 @@ PetscErrorCode reel_petsc_begin_step(struct trajectory *self, TS ts)
 	if (self->is_fresh && self->goes_on && !ts->steprestart) {
 		const struct step *step = &self->step[ts->steps];
 
+		REEL_ASSERT(ts->steps > 0 && ts->steps <= self->steps && step->attempt > 0);
 		self->derivative_time =
 			step[-1].begin + self->attempt[step->attempt - 1].size * self->last_time;
 		if (!self->has_last_stage)
@@ -203,6 +210,7 @@ PetscErrorCode reel_petsc_step(TSTrajectory tj, TS ts)
 	PetscErrorCode code;
 
 	PetscFunctionBegin;
+	REEL_ASSERT(self->repeats);
 	PetscCall(reel_petsc_begin_step(self, ts));
 	/* A TS whose last step was an event would not ask the controller. */
 	ts->event = NULL;

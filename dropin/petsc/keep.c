@@ -86,6 +86,7 @@ PetscErrorCode reel_petsc_load(TSTrajectory tj, TS ts, const void *bytes)
 	if (!self->has_last_stage)
 		PetscFunctionReturn(0);
 	PetscCall(bytes_of_vector(ts, &size));
+	REEL_ASSERT(self->last_stage);
 	PetscCall(reel_petsc_write(self->last_stage, (const char *)bytes + size));
 	PetscFunctionReturn(0);
 }
@@ -116,6 +117,7 @@ static PetscErrorCode copy_tangent(Mat S, char *bytes, PetscBool reads)
 	PetscCall(MatGetLocalSize(S, &rows, NULL));
 	PetscCall(MatGetSize(S, NULL, &columns));
 	PetscCall(MatDenseGetLDA(S, &stride));
+	REEL_ASSERT(stride >= rows && columns >= 0);
 	PetscCall(MatDenseGetArray(S, &values));
 	for (PetscInt j = 0; rows && j < columns; j++) {
 		char *kept = bytes + bytes_of(rows) * (size_t)j;
@@ -177,6 +179,7 @@ static PetscErrorCode open_parcel(struct trajectory *self, struct step *step, si
 	if (!error)
 		error = reel_parcel_open(&step->kept, self->pool, bytes, &options, data);
 	PetscCall(reel_petsc_agree(self, error));
+	REEL_ASSERT(step->kept && *data);
 	PetscFunctionReturn(0);
 }
 
@@ -204,6 +207,7 @@ static PetscErrorCode keep_stages(TSTrajectory tj, TS ts, struct step *step, Vec
 	PetscFunctionBegin;
 	PetscCall(get_stages(ts, &n, &Y, &ends_in_solution));
 	n -= (PetscInt)ends_in_solution;
+	REEL_ASSERT(n >= 0);
 	PetscCall(bytes_of_vector(ts, &bytes));
 	PetscCall(copy_tangents(ts, NULL, PETSC_TRUE, &tangents));
 	PetscCall(open_parcel(tj->data, step, bytes * (size_t)(n + 1) + tangents, &data));
@@ -235,6 +239,7 @@ static PetscErrorCode fetch_stages(struct trajectory *self, TS ts, const struct 
 	Vec *Y;
 
 	PetscFunctionBegin;
+	REEL_ASSERT(step->has_stages && step->kept);
 	PetscCall(bytes_of_vector(ts, &bytes));
 	PetscCall(reel_petsc_write(ts->vec_sol, data));
 	PetscCall(get_stages(ts, &n, &Y, &ends_in_solution));
@@ -260,6 +265,7 @@ PetscErrorCode reel_petsc_fetch(TSTrajectory tj, TS ts, PetscInt number)
 	int error;
 
 	PetscFunctionBegin;
+	REEL_ASSERT(number >= 0 && number <= self->steps);
 	PetscCheck(step->kept, self->comm, PETSC_ERR_PLIB, "step %" PetscInt_FMT " was not kept",
 		   number);
 	error = reel_parcel_pin(step->kept, &data);
@@ -283,10 +289,12 @@ PetscErrorCode reel_petsc_announce(TSTrajectory tj, PetscInt last)
 	int error;
 
 	PetscFunctionBegin;
+	REEL_ASSERT(last >= 0 && last < self->capacity);
 	PetscCall(PetscMalloc1((size_t)last + 1, &order));
 	for (PetscInt i = last; i >= 0; i--)
 		if (self->step[i].kept)
 			order[n++] = self->step[i].kept;
+	REEL_ASSERT(n <= (size_t)last + 1);
 	error = reel_parcel_announce(order, n);
 	PetscCall(PetscFree(order));
 	PetscCall(reel_petsc_agree(self, error));
@@ -298,11 +306,13 @@ PetscErrorCode reel_petsc_forget(TSTrajectory tj)
 	struct trajectory *self = tj->data;
 
 	PetscFunctionBegin;
+	REEL_ASSERT(!self->steps || self->step);
 	for (PetscInt i = 0; i < self->capacity; i++) {
 		if (self->step[i].kept)
 			ReelCall(reel_parcel_close(self->step[i].kept));
 		self->step[i].kept = NULL;
 	}
 	self->steps = 0;
+	reel_petsc_enter(self, PHASE_IDLE);
 	PetscFunctionReturn(0);
 }

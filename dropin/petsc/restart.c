@@ -207,7 +207,7 @@ static size_t packed_bytes(void *context, const void *adjoint)
  */
 static PetscBool is_between_sweeps(const struct trajectory *self, PetscBool reverses)
 {
-	if (self->is_reverse)
+	if (self->phase >= PHASE_REVERSE)
 		return (PetscBool)(!reverses || self->given < 1);
 	return (PetscBool)(reverses || self->reason);
 }
@@ -231,6 +231,8 @@ static int pack(void *context, const void *adjoint, void *bytes)
 
 	if (is_between_sweeps(self, is_reverse))
 		return -EAGAIN;
+	REEL_ASSERT(is_reverse == (self->phase >= PHASE_REVERSE));
+	REEL_ASSERT(self->step && *self->used.restart);
 	visit_tables(&walk, self);
 	if (!self->pack_failure)
 		self->pack_failure = visit_vectors(&walk, self, is_reverse);
@@ -274,6 +276,7 @@ static PetscErrorCode unvisit_vectors(struct trajectory *self, const struct save
 	if (saved->next < 0)
 		PetscFunctionReturn(0);
 	PetscCall(visit(&walk, self->last));
+	REEL_ASSERT(walk.bytes <= saved->bytes);
 	PetscCall(PetscMalloc1(saved->bytes, &self->resumed));
 	memcpy(self->resumed, saved, saved->bytes);
 	PetscFunctionReturn(0);
@@ -286,6 +289,7 @@ static PetscErrorCode unpack_all(struct trajectory *self, const struct saved *sa
 		   "Reel: the restart file '%s' is from another plug-in, or from an earlier version of "
 		   "it: remove it to start again",
 		   self->used.restart);
+	REEL_ASSERT(saved->bytes >= tables_bytes(saved->steps, saved->attempts));
 	PetscCheck(saved->start == self->start, PETSC_COMM_SELF, PETSC_ERR_FILE_UNEXPECTED,
 		   "Reel: the restart file '%s' is of a sweep that began with another solution, time, "
 		   "step size or right-hand side: remove it to start again",
@@ -350,6 +354,7 @@ PetscErrorCode reel_petsc_resume(TSTrajectory tj, TS ts)
 	PetscFunctionBegin;
 	if (!*self->used.restart)
 		PetscFunctionReturn(0);
+	REEL_ASSERT(self->run && self->phase == PHASE_FORWARD);
 	PetscCall(check_solve(self, ts));
 	PetscCall(look_at_start(tj, ts));
 	/* The first file may be written before the first solution is noted. */
@@ -370,6 +375,7 @@ PetscErrorCode reel_petsc_resume(TSTrajectory tj, TS ts)
 static PetscErrorCode go_to_end(struct trajectory *self, TS ts)
 {
 	PetscFunctionBegin;
+	REEL_ASSERT(self->phase == PHASE_RESUMED && self->last);
 	PetscCall(VecCopy(self->last, ts->vec_sol));
 	ts->reason = self->reason ? self->reason : TS_CONVERGED_USER;
 	PetscCall(TSPostStep(ts));
@@ -383,6 +389,7 @@ static PetscErrorCode go_to_end(struct trajectory *self, TS ts)
 static PetscErrorCode go_to_checkpoint(struct trajectory *self, TS ts)
 {
 	PetscFunctionBegin;
+	REEL_ASSERT(self->phase == PHASE_FORWARD && self->last);
 	self->at = self->steps;
 	PetscCall(VecCopy(ts->vec_sol, self->last));
 	PetscCall(TSPostStep(ts));
@@ -416,6 +423,7 @@ PetscErrorCode reel_petsc_go_to_resumed(TSTrajectory tj, TS ts)
 	const struct step *step = &self->step[self->steps];
 
 	PetscFunctionBegin;
+	REEL_ASSERT(self->steps > 0 && self->steps < self->capacity);
 	ts->steps = self->steps;
 	ts->ptime = step->time;
 	ts->ptime_prev = step[-1].begin;
@@ -461,6 +469,7 @@ PetscErrorCode reel_petsc_resume_adjoint(TSTrajectory tj, TS ts, PetscInt *numbe
 	PetscFunctionBegin;
 	if (!saved)
 		PetscFunctionReturn(0);
+	REEL_ASSERT(self->phase == PHASE_RESUMED && saved->next >= 0);
 	self->ts = ts;
 	PetscCall(check_gradients(self, ts, saved, *number));
 	walk.bytes = tables_bytes(saved->steps, saved->attempts);

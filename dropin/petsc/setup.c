@@ -39,6 +39,7 @@ static PetscErrorCode open_pool(struct trajectory *self)
 	if (error)
 		reel_store_close(options.store);
 	PetscCall(reel_petsc_agree(self, error));
+	REEL_ASSERT(self->pool);
 	PetscFunctionReturn(0);
 }
 
@@ -78,6 +79,7 @@ static int64_t slots_of(PetscInt slots, int64_t steps, int64_t unset)
 {
 	int64_t max = steps == REEL_UNKNOWN_STEPS ? REEL_MAX_SLOTS / 2 : steps + 1;
 
+	REEL_ASSERT(steps >= 0 || steps == REEL_UNKNOWN_STEPS);
 	if (!is_set(slots))
 		return unset;
 	return PetscMin(PetscMin((int64_t)slots, max), REEL_MAX_SLOTS / 2);
@@ -119,6 +121,7 @@ static PetscErrorCode open_plan(struct trajectory *self)
 		   used->memory_slots, used->disk_slots, used->stride,
 		   *used->planner ? used->planner : reel_planner_name(self->planned_by),
 		   reel_error_text(error));
+	REEL_ASSERT(self->plan && self->problem.tiers > 0 && self->problem.tiers <= 2);
 	PetscFunctionReturn(0);
 }
 
@@ -130,6 +133,7 @@ static int save(void *context, const void *state, void *snapshot)
 	struct trajectory *self = tj->data;
 
 	(void)state;
+	REEL_ASSERT(self->ts && self->run);
 	self->failure = reel_petsc_save(tj, self->ts, self->ts->vec_sol, snapshot);
 	return self->failure ? -EIO : 0;
 }
@@ -140,6 +144,7 @@ static int load(void *context, void *state, const void *snapshot)
 	struct trajectory *self = tj->data;
 
 	(void)state;
+	REEL_ASSERT(self->ts && self->run);
 	self->failure = reel_petsc_load(tj, self->ts, snapshot);
 	self->is_loaded = PETSC_TRUE;
 	return self->failure ? -EIO : 0;
@@ -154,6 +159,7 @@ static PetscErrorCode open_run(struct trajectory *self)
 	int error = 0;
 
 	PetscFunctionBegin;
+	REEL_ASSERT(self->plan && !self->run && self->state_bytes > 0);
 	reel_petsc_restart_options(self, &options);
 	if (self->problem.tiers > 1)
 		error = reel_store_open(store, text_of(self->used.store), directory_of(&self->used));
@@ -167,11 +173,13 @@ static PetscErrorCode open_run(struct trajectory *self)
 	if (error)
 		reel_store_close(*store);
 	ReelCall(error);
+	REEL_ASSERT(self->run);
 	PetscFunctionReturn(0);
 }
 
 static void close_plan(struct trajectory *self)
 {
+	REEL_ASSERT(!self->run || self->plan);
 	reel_run_close(self->run);
 	reel_plan_close(self->plan);
 	self->run = NULL;
@@ -208,6 +216,7 @@ PetscErrorCode reel_petsc_plan(TSTrajectory tj, TS ts)
 	size_t bytes = 0;
 
 	PetscFunctionBegin;
+	REEL_ASSERT(self->is_planned && self->phase == PHASE_FORWARD);
 	PetscCall(expect_steps(ts, &steps));
 	PetscCall(reel_petsc_solution_bytes(tj, ts, &bytes));
 	/* A state has at least a byte, also on a rank that has no part of the solution. */
@@ -221,6 +230,7 @@ PetscErrorCode reel_petsc_plan(TSTrajectory tj, TS ts)
 	describe_problem(self, ts, steps);
 	PetscCall(open_plan(self));
 	PetscCall(open_run(self));
+	REEL_ASSERT(self->run && self->state_bytes == bytes);
 	PetscFunctionReturn(0);
 }
 
@@ -258,6 +268,7 @@ PetscErrorCode reel_petsc_set_up(TSTrajectory tj, TS ts)
 	memcpy(&self->used, &self->asked, sizeof self->used);
 	PetscCall(PetscObjectGetComm((PetscObject)tj, &self->comm));
 	PetscCallMPI(MPI_Comm_size(self->comm, &self->ranks));
+	REEL_ASSERT(self->ranks > 0 && !self->run);
 	PetscCall(check_numbers(self));
 	self->is_planned =
 		(PetscBool)(is_set(self->used.memory_slots) || is_set(self->used.disk_slots) ||
@@ -302,5 +313,7 @@ PetscErrorCode reel_petsc_take_down(TSTrajectory tj)
 	PetscCall(VecDestroy(&self->last));
 	PetscCall(PetscFree(self->resumed));
 	self->tableau = NULL;
+	REEL_ASSERT(!self->run && !self->plan && !self->pool);
+	REEL_ASSERT(self->phase == PHASE_IDLE && !self->steps);
 	PetscFunctionReturn(0);
 }

@@ -17,6 +17,7 @@ PetscErrorCode reel_petsc_make_room(struct trajectory *self, PetscInt number, Pe
 	PetscInt capacity = self->capacity;
 
 	PetscFunctionBegin;
+	REEL_ASSERT(number >= 0 && attempts >= 0);
 	if (attempts > self->attempt_capacity) {
 		self->attempt_capacity = 2 * attempts + 64;
 		PetscCall(PetscRealloc((size_t)self->attempt_capacity * sizeof *self->attempt,
@@ -30,6 +31,7 @@ PetscErrorCode reel_petsc_make_room(struct trajectory *self, PetscInt number, Pe
 	memset(self->step + self->capacity, 0,
 	       (size_t)(capacity - self->capacity) * sizeof *self->step);
 	self->capacity = capacity;
+	REEL_ASSERT(number < self->capacity && attempts <= self->attempt_capacity);
 	PetscFunctionReturn(0);
 }
 
@@ -37,12 +39,14 @@ static PetscErrorCode add_attempt(struct trajectory *self, PetscReal size, enum 
 {
 	PetscFunctionBegin;
 	PetscCall(reel_petsc_make_room(self, 0, self->attempts + 1));
+	REEL_ASSERT(self->attempts < self->attempt_capacity);
 	self->attempt[self->attempts++] = (struct attempt){size, fate};
 	PetscFunctionReturn(0);
 }
 
 static PetscBool has_attempt(const struct trajectory *self)
 {
+	REEL_ASSERT(self->steps < self->capacity);
 	return (PetscBool)(self->attempts > self->step[self->steps].attempt);
 }
 
@@ -92,12 +96,14 @@ static PetscErrorCode get_hook(PetscObject object, struct hook **hook)
 		PetscCall(PetscObjectDereference((PetscObject)container));
 	}
 	PetscCall(PetscContainerGetPointer(container, (void **)hook));
+	REEL_ASSERT(*hook);
 	PetscFunctionReturn(0);
 }
 
 /* The attempt before this one was accepted, but the TS went back from it. */
 static void see_roll_back(struct trajectory *self, PetscBool is_from_last_step)
 {
+	REEL_ASSERT(self->attempts >= 0 && self->attempts <= self->attempt_capacity);
 	if (self->attempts && (has_attempt(self) || is_from_last_step) &&
 	    self->attempt[self->attempts - 1].fate == TAKEN)
 		self->attempt[self->attempts - 1].fate = ROLLED_BACK;
@@ -113,6 +119,7 @@ static PetscErrorCode see_choice(TSAdapt adapt, TS ts, PetscReal size, PetscInt 
 
 	PetscFunctionBegin;
 	PetscCall(get_hook((PetscObject)adapt, &hook));
+	REEL_ASSERT(hook->choose && hook->choose != see_choice);
 	if (self)
 		see_roll_back(self, ts->steprollback);
 	PetscCall(hook->choose(adapt, ts, size, next_scheme, next_size, accept, wlte, wltea, wlter));
@@ -140,6 +147,7 @@ static PetscErrorCode see_step(TS ts)
 	if (self)
 		self->is_seen = PETSC_FALSE;
 	PetscCall(get_hook((PetscObject)ts, &hook));
+	REEL_ASSERT(hook->post_evaluate != see_step);
 	if (hook->post_evaluate)
 		PetscCall(hook->post_evaluate(ts));
 	PetscFunctionReturn(0);
@@ -181,6 +189,7 @@ static void take_anew(struct trajectory *self, PetscInt number)
 {
 	PetscInt first = self->step[self->steps].attempt;
 
+	REEL_ASSERT(number > 0 && number <= self->steps && first <= self->attempts);
 	if (!first || self->attempt[first - 1].fate != ROLLED_BACK)
 		self->step[number - 1].attempt = first;
 }
@@ -208,6 +217,7 @@ PetscErrorCode reel_petsc_note_step(TSTrajectory tj, TS ts, PetscInt number, Pet
 	self->steps = number;
 	self->is_seen = PETSC_FALSE;
 	PetscCall(reel_petsc_watch(ts));
+	REEL_ASSERT(!number || self->step[number - 1].attempt < self->step[number].attempt);
 	PetscFunctionReturn(0);
 }
 
@@ -221,6 +231,7 @@ static PetscErrorCode repeat_choice(TSAdapt adapt, TS ts, PetscReal size, PetscI
 	const struct attempt *attempt = &self->attempt[self->next_attempt++];
 
 	PetscFunctionBegin;
+	REEL_ASSERT(self->next_attempt > 0 && self->next_attempt <= self->attempts);
 	(void)adapt;
 	PetscCheck(size == attempt->size, self->comm, PETSC_ERR_PLIB,
 		   "Reel: a step is taken again in another size than the first time");
@@ -250,6 +261,7 @@ static PetscErrorCode take_attempts(TSTrajectory tj, TS ts, const struct attempt
 	struct trajectory *self = tj->data;
 
 	PetscFunctionBegin;
+	REEL_ASSERT(*attempt >= self->attempt && *attempt < self->attempt + self->attempts);
 	self->next_attempt = (PetscInt)(*attempt - self->attempt);
 	ts->time_step = (*attempt)->size;
 	PetscCall(reel_petsc_step(tj, ts));
@@ -283,6 +295,7 @@ static PetscErrorCode take_step(TSTrajectory tj, TS ts, PetscInt number)
 	const struct attempt *attempt = &self->attempt[step->attempt];
 
 	PetscFunctionBegin;
+	REEL_ASSERT(number >= 0 && number < self->steps);
 	if (step[1].kept && step[1].has_stages) {
 		PetscCall(reel_petsc_fetch(tj, ts, number + 1));
 		PetscFunctionReturn(0);
@@ -296,6 +309,7 @@ static PetscErrorCode take_step(TSTrajectory tj, TS ts, PetscInt number)
 		attempt++;
 		PetscCall(take_attempts(tj, ts, &attempt));
 	}
+	REEL_ASSERT(attempt->fate == TAKEN);
 	tj->recomps++;
 	PetscFunctionReturn(0);
 }
@@ -324,6 +338,8 @@ PetscErrorCode reel_petsc_replay(TSTrajectory tj, TS ts, PetscInt first, PetscIn
 	PetscErrorCode code;
 
 	PetscFunctionBegin;
+	REEL_ASSERT(first < last && last <= self->steps);
+	REEL_ASSERT(self->repeats && self->step);
 	PetscCall(get_hook((PetscObject)ts, &hook));
 	if (adapt)
 		ts->adapt = self->repeats;

@@ -4,6 +4,22 @@
 
 #include <inttypes.h>
 
+/* ---- Phases ---- */
+
+void reel_petsc_enter(struct trajectory *self, enum phase phase)
+{
+	static const PetscBool may_follow[PHASES][PHASES] = {
+		[PHASE_IDLE] = {[PHASE_FORWARD] = PETSC_TRUE},
+		[PHASE_FORWARD] = {[PHASE_RESUMED] = PETSC_TRUE, [PHASE_REVERSE] = PETSC_TRUE},
+		[PHASE_RESUMED] = {[PHASE_GIVEN] = PETSC_TRUE},
+		[PHASE_REVERSE] = {[PHASE_GIVEN] = PETSC_TRUE},
+		[PHASE_GIVEN] = {[PHASE_REVERSE] = PETSC_TRUE},
+	};
+
+	REEL_ASSERT(phase == PHASE_IDLE || may_follow[self->phase][phase]);
+	self->phase = phase;
+}
+
 /* ---- The run of a plan ---- */
 
 static PetscErrorCode monitor(TSTrajectory tj)
@@ -22,6 +38,12 @@ static PetscErrorCode monitor(TSTrajectory tj)
 	PetscFunctionReturn(0);
 }
 
+static PetscBool is_forward(const reel_action *action)
+{
+	return (PetscBool)(action->kind == REEL_ACTION_ADVANCE ||
+			   action->kind == REEL_ACTION_RECORD);
+}
+
 /* Says that the last action was carried out; the run stores and loads solutions itself. */
 static PetscErrorCode go_on(TSTrajectory tj, TS ts)
 {
@@ -29,25 +51,40 @@ static PetscErrorCode go_on(TSTrajectory tj, TS ts)
 	int error;
 
 	PetscFunctionBegin;
+	REEL_ASSERT(self->run && self->phase != PHASE_IDLE);
 	self->ts = ts;
 	self->failure = 0;
-	self->is_loaded = self->is_given = PETSC_FALSE;
+	self->is_loaded = PETSC_FALSE;
+	if (self->phase == PHASE_GIVEN)
+		reel_petsc_enter(self, PHASE_REVERSE);
 	error = reel_run_next(self->run, &self->action);
 	PetscCall(self->failure);
 	ReelCall(error);
+	REEL_ASSERT(is_forward(&self->action) || self->action.kind == REEL_ACTION_REVERSE ||
+		    self->action.kind == REEL_ACTION_DONE);
 	PetscCall(monitor(tj));
 	if (self->is_loaded)
 		self->at = (PetscInt)PetscMin(self->action.first, (int64_t)self->steps);
+	REEL_ASSERT(self->at >= 0 && self->at <= self->steps);
 	PetscFunctionReturn(0);
 }
 
-static PetscBool is_forward(const reel_action *action)
-{
-	return (PetscBool)(action->kind == REEL_ACTION_ADVANCE ||
-			   action->kind == REEL_ACTION_RECORD);
-}
-
 /* ---- The forward sweep ---- */
+
+/* What a trajectory does that keeps all steps, and one that has a plan. */
+struct way {
+	PetscErrorCode (*begin)(TSTrajectory tj, TS ts);
+	PetscErrorCode (*set)(TSTrajectory tj, TS ts, PetscInt number, Vec X);
+	PetscErrorCode (*begin_reverse)(TSTrajectory tj, TS ts);
+	PetscErrorCode (*get)(TSTrajectory tj, TS ts, PetscInt number);
+};
+
+static const struct way all_steps, by_plan;
+
+static const struct way *way_of(const struct trajectory *self)
+{
+	return self->is_planned ? &by_plan : &all_steps;
+}
 
 /* A sweep that is resumed goes on behind its first solution. In its reverse sweep get() goes on. */
 static PetscErrorCode start_run(TSTrajectory tj, TS ts)
@@ -55,11 +92,14 @@ static PetscErrorCode start_run(TSTrajectory tj, TS ts)
 	struct trajectory *self = tj->data;
 
 	PetscFunctionBegin;
+	REEL_ASSERT(self->phase == PHASE_FORWARD && self->plan_end >= -1);
 	self->ts = ts;
 	PetscCall(reel_petsc_resume(tj, ts));
 	ReelCall(reel_run_start(self->run, tj, tj, tj));
-	self->is_given = (PetscBool)(self->resumed != NULL);
-	if (!self->resumed)
+	REEL_ASSERT(!self->resumed || self->steps > 0);
+	if (self->resumed)
+		reel_petsc_enter(self, PHASE_RESUMED);
+	else
 		PetscCall(go_on(tj, ts));
 	if (self->steps)
 		PetscCall(reel_petsc_go_to_resumed(tj, ts));
@@ -78,17 +118,35 @@ static PetscErrorCode begin(TSTrajectory tj, TS ts)
 		   "that is taken again does not have: keep all steps, without "
 		   "-ts_trajectory_max_cps_ram, -ts_trajectory_solution_only and the like");
 	PetscCall(reel_petsc_forget(tj));
-	self->is_reverse = PETSC_FALSE;
+	reel_petsc_enter(self, PHASE_FORWARD);
 	self->given = -1;
 	self->at = 0;
 	PetscCall(reel_petsc_look_at_method(tj, ts));
 	PetscCall(VecDestroy(&self->last));
-	if (self->is_planned)
-		PetscCall(reel_petsc_plan(tj, ts));
-	if (self->is_planned ? self->is_audited || *self->used.restart : tj->solution_only)
+	PetscCall(way_of(self)->begin(tj, ts));
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode begin_kept(TSTrajectory tj, TS ts)
+{
+	struct trajectory *self = tj->data;
+
+	PetscFunctionBegin;
+	REEL_ASSERT(!self->plan && !self->run);
+	if (tj->solution_only)
 		PetscCall(VecDuplicate(ts->vec_sol, &self->last));
-	if (!self->is_planned)
-		PetscFunctionReturn(0);
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode begin_planned(TSTrajectory tj, TS ts)
+{
+	struct trajectory *self = tj->data;
+
+	PetscFunctionBegin;
+	PetscCall(reel_petsc_plan(tj, ts));
+	REEL_ASSERT(self->plan && self->run);
+	if (self->is_audited || *self->used.restart)
+		PetscCall(VecDuplicate(ts->vec_sol, &self->last));
 	self->plan_end = (PetscInt)self->problem.steps;
 	if (self->problem.steps == REEL_UNKNOWN_STEPS)
 		self->plan_end = -1;
@@ -130,6 +188,7 @@ static PetscBool stands_alone(const struct trajectory *self, TS ts, PetscInt num
 {
 	const struct step *step = &self->step[number - 1];
 
+	REEL_ASSERT(number > 0 && number <= self->steps);
 	return (PetscBool)(ts->solvetime != under_way || step->begin != step->time ||
 			   is_event(ts, number) || (self->goes_on && is_event(ts, number - 1)));
 }
@@ -162,6 +221,7 @@ static PetscErrorCode set_planned(TSTrajectory tj, TS ts, PetscInt number, Vec X
 	PetscBool is_unknown = (PetscBool)(self->problem.steps == REEL_UNKNOWN_STEPS);
 
 	PetscFunctionBegin;
+	REEL_ASSERT(self->phase != PHASE_IDLE && number == self->steps);
 	self->at = number;
 	if (is_unknown && self->plan_end < 0 && ts->reason)
 		self->plan_end = number;
@@ -182,6 +242,13 @@ static PetscBool has_stages(TSTrajectory tj, TS ts, PetscInt number)
 {
 	return (PetscBool)(number && tj->adjoint_solve_mode &&
 			   (!tj->solution_only || stands_alone(tj->data, ts, number)));
+}
+
+static PetscErrorCode set_kept(TSTrajectory tj, TS ts, PetscInt number, Vec X)
+{
+	PetscFunctionBegin;
+	PetscCall(reel_petsc_keep(tj, ts, number, X, has_stages(tj, ts, number)));
+	PetscFunctionReturn(0);
 }
 
 static PetscErrorCode set(TSTrajectory tj, TS ts, PetscInt number, PetscReal time, Vec X)
@@ -207,11 +274,9 @@ static PetscErrorCode set(TSTrajectory tj, TS ts, PetscInt number, PetscReal tim
 	PetscCall(reel_petsc_end_step(self, ts));
 	self->is_fresh = PETSC_FALSE;
 	PetscCall(reel_petsc_note_step(tj, ts, number, time));
+	REEL_ASSERT(self->steps == number && number < self->capacity);
 	self->step[number].restarts = (PetscBool)(!number || ts->steprestart);
-	if (self->is_planned)
-		PetscCall(set_planned(tj, ts, number, X));
-	else
-		PetscCall(reel_petsc_keep(tj, ts, number, X, has_stages(tj, ts, number)));
+	PetscCall(way_of(self)->set(tj, ts, number, X));
 	ts->solvetime = under_way;
 	PetscFunctionReturn(0);
 }
@@ -230,6 +295,7 @@ static PetscErrorCode carry_out(TSTrajectory tj, TS ts)
 	PetscInt last = (PetscInt)PetscMin(self->action.last, (int64_t)self->steps);
 
 	PetscFunctionBegin;
+	REEL_ASSERT(self->action.kind != REEL_ACTION_DONE && self->at <= self->steps);
 	if (is_forward(&self->action) && last > self->at) {
 		PetscCall(reel_petsc_replay(tj, ts, self->at, last));
 		self->at = last;
@@ -242,20 +308,36 @@ static PetscErrorCode carry_out(TSTrajectory tj, TS ts)
  * The program may have put something else into its vector, which an audit would take for a step that
  * does not replay.
  */
+static PetscErrorCode begin_reverse_planned(TSTrajectory tj, TS ts)
+{
+	struct trajectory *self = tj->data;
+
+	PetscFunctionBegin;
+	REEL_ASSERT(self->run && self->step);
+	if (self->last)
+		PetscCall(VecCopy(self->last, ts->vec_sol));
+	if (reel_run_steps(self->run) == REEL_UNKNOWN_STEPS)
+		ReelCall(reel_run_end_loop(self->run));
+	PetscFunctionReturn(0);
+}
+
+static PetscErrorCode begin_reverse_kept(TSTrajectory tj, TS ts)
+{
+	PetscFunctionBegin;
+	(void)ts;
+	PetscCall(reel_petsc_announce(tj, ((const struct trajectory *)tj->data)->steps));
+	PetscFunctionReturn(0);
+}
+
 static PetscErrorCode begin_reverse(TSTrajectory tj, TS ts)
 {
 	struct trajectory *self = tj->data;
 
 	PetscFunctionBegin;
-	if (self->is_reverse)
+	if (self->phase != PHASE_FORWARD && self->phase != PHASE_RESUMED)
 		PetscFunctionReturn(0);
-	self->is_reverse = PETSC_TRUE;
-	if (self->is_planned && self->last)
-		PetscCall(VecCopy(self->last, ts->vec_sol));
-	if (!self->is_planned)
-		PetscCall(reel_petsc_announce(tj, self->steps));
-	else if (reel_run_steps(self->run) == REEL_UNKNOWN_STEPS)
-		ReelCall(reel_run_end_loop(self->run));
+	reel_petsc_enter(self, self->phase == PHASE_RESUMED ? PHASE_GIVEN : PHASE_REVERSE);
+	PetscCall(way_of(self)->begin_reverse(tj, ts));
 	PetscFunctionReturn(0);
 }
 
@@ -288,6 +370,7 @@ static PetscErrorCode fetch_kept(TSTrajectory tj, TS ts, PetscInt number)
 	PetscFunctionBegin;
 	if (!number)
 		PetscFunctionReturn(0);
+	REEL_ASSERT(number <= self->steps);
 	PetscCall(reel_petsc_fetch(tj, ts, number));
 	self->at = number;
 	PetscFunctionReturn(0);
@@ -302,16 +385,19 @@ static PetscErrorCode get_planned(TSTrajectory tj, TS ts, PetscInt number)
 	if (is_end_of_plan(self, number))
 		PetscCall(fetch_kept(tj, ts, number));
 	if (!is_beyond_plan(self, number)) {
-		if (self->is_given)
+		if (self->phase == PHASE_GIVEN)
 			PetscCall(go_on(tj, ts));
 		while (number && !is_reversal_of(&self->action, number)) {
 			PetscCall(check_order(self, number));
 			PetscCall(carry_out(tj, ts));
 		}
-		self->is_given = (PetscBool)(number > 0);
+		if (number)
+			reel_petsc_enter(self, PHASE_GIVEN);
 	}
 	if (is_end_of_plan(self, number) || is_beyond_plan(self, number))
 		PetscCall(fetch_kept(tj, ts, number));
+	REEL_ASSERT(!number || self->at == number);
+	REEL_ASSERT(!number || is_beyond_plan(self, number) || is_reversal_of(&self->action, number));
 	PetscFunctionReturn(0);
 }
 
@@ -327,6 +413,7 @@ static PetscErrorCode compare_with_kept(TSTrajectory tj, TS ts, PetscInt number)
 	PetscBool is_same;
 
 	PetscFunctionBegin;
+	REEL_ASSERT(self->last && number > 0);
 	PetscCall(VecCopy(ts->vec_sol, self->last));
 	PetscCall(reel_petsc_fetch(tj, ts, number));
 	PetscCall(VecEqual(self->last, ts->vec_sol, &is_same));
@@ -350,6 +437,7 @@ static PetscErrorCode get_kept(TSTrajectory tj, TS ts, PetscInt number)
 	PetscInt stages = 0;
 
 	PetscFunctionBegin;
+	REEL_ASSERT(!self->run && number <= self->steps);
 	if (number && tj->adjoint_solve_mode && !self->step[number].has_stages)
 		PetscCall(TSGetStages(ts, &stages, NULL));
 	if (!stages) {
@@ -361,6 +449,9 @@ static PetscErrorCode get_kept(TSTrajectory tj, TS ts, PetscInt number)
 	PetscCall(compare_with_kept(tj, ts, number));
 	PetscFunctionReturn(0);
 }
+
+static const struct way all_steps = {begin_kept, set_kept, begin_reverse_kept, get_kept};
+static const struct way by_plan = {begin_planned, set_planned, begin_reverse_planned, get_planned};
 
 /* In an adjoint solve the TS goes from the later time to the earlier one. */
 static void turn(TSTrajectory tj, TS ts, PetscInt number)
@@ -383,6 +474,7 @@ static void count_checkpoints(TSTrajectory tj)
 	const struct trajectory *self = tj->data;
 	struct reel_run_stats stats;
 
+	REEL_ASSERT(self->run && self->problem.tiers <= 2);
 	reel_run_get_stats(self->run, &stats);
 	tj->diskwrites = (PetscInt)stats.stores[1];
 	tj->diskreads = (PetscInt)stats.loads[1];
@@ -416,10 +508,7 @@ static PetscErrorCode get(TSTrajectory tj, TS ts, PetscInt number, PetscReal *ti
 	PetscCall(reel_petsc_resume_adjoint(tj, ts, &number));
 	if (tj->adjoint_solve_mode)
 		PetscCall(begin_reverse(tj, ts));
-	if (self->is_planned)
-		PetscCall(get_planned(tj, ts, number));
-	else
-		PetscCall(get_kept(tj, ts, number));
+	PetscCall(way_of(self)->get(tj, ts, number));
 	self->given = number;
 	turn(tj, ts, number);
 	if (!number && self->run)
@@ -436,6 +525,7 @@ static PetscErrorCode destroy(TSTrajectory tj)
 
 	PetscFunctionBegin;
 	PetscCall(reel_petsc_take_down(tj));
+	REEL_ASSERT(!self->run && !self->plan && !self->pool);
 	PetscCall(reel_petsc_decompose(tj));
 	PetscCall(PetscFree(self->step));
 	PetscCall(PetscFree(self->attempt));
@@ -451,6 +541,7 @@ static PetscErrorCode view_plan(const struct trajectory *self, PetscViewer viewe
 	struct reel_run_stats stats;
 
 	PetscFunctionBegin;
+	REEL_ASSERT(self->plan && self->problem.tiers > 0);
 	reel_run_get_stats(self->run, &stats);
 	PetscCall(PetscViewerASCIIPrintf(
 		viewer, "plan: %s, %" PRId64 " checkpoints in memory, %" PRId64 " on disk\n",

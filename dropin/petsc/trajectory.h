@@ -32,6 +32,27 @@
 #define REEL_ASSERT(condition) ((void)(0 && (condition)))
 #endif
 
+/*
+ * reel_petsc_enter() changes the phase:
+ *
+ *	from       to         in
+ *	any        IDLE       reel_petsc_forget
+ *	IDLE       FORWARD    begin, at solution 0
+ *	FORWARD    RESUMED    start_run, with a file of a reverse sweep
+ *	FORWARD    REVERSE    begin_reverse
+ *	RESUMED    GIVEN      begin_reverse
+ *	REVERSE    GIVEN      get_planned, at the REVERSE of the step
+ *	GIVEN      REVERSE    go_on
+ */
+enum phase {
+	PHASE_IDLE,    /* no solution is set */
+	PHASE_FORWARD, /* solutions are set; those that are all kept may be looked up, too */
+	PHASE_RESUMED, /* the TS has its last solution; a file has the reverse sweep */
+	PHASE_REVERSE, /* an adjoint solve asks for solutions */
+	PHASE_GIVEN,   /* the same; `action` is a REVERSE, whose step the TS has */
+	PHASES
+};
+
 /* A step, and the solution from which it begins, which has its number. */
 struct step {
 	PetscReal time;	     /* of the solution */
@@ -103,9 +124,8 @@ struct trajectory {
 	PetscBool is_audited; /* the run compares solutions */
 	Vec last; /* of a plan: the last one that was set, if solutions are compared, or for a
 		     restart; of a step that was taken again: what it came to */
-	PetscBool is_reverse;
+	enum phase phase;
 	reel_action action;
-	PetscBool is_given; /* `action` is a REVERSE, whose step the TS has */
 	PetscBool is_loaded;
 	PetscInt given; /* the last solution that the TS was given in this reverse sweep, or -1 */
 	PetscInt at; /* the number of the solution that the TS has */
@@ -125,6 +145,7 @@ struct trajectory {
 
 /* Returns whether the trajectory is of the type "reel", so that its data are ours. */
 PetscBool reel_petsc_is_ours(TSTrajectory tj);
+void reel_petsc_enter(struct trajectory *self, enum phase phase);
 
 /* ---- options.c ---- */
 
