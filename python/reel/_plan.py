@@ -4,14 +4,14 @@
 import collections.abc
 import ctypes
 import errno
-from ctypes import byref, c_int, c_void_p
-from itertools import compress, count, repeat, takewhile
+from ctypes import byref, c_int
+from itertools import count, takewhile
 from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ._api import (
     MAX_TIERS, REVERSE_AT_ONCE, UNKNOWN_STEPS, Action as _Action, Choice as _Choice, Costs, Problem, ScheduleReport,
 )
-from ._ends import end_with
+from ._ends import handle_of
 from ._errors import Error, MemoryError, Uncopied, check, error_of
 from ._library import lib
 from ._sizes import MAX_UNSIGNED, Size, to_bytes, to_int, to_text
@@ -135,11 +135,10 @@ class Plan(Uncopied):
     def _compute(self, planner: Optional[str], problem: Problem) -> None:
         if not isinstance(planner, (str, type(None))):
             raise TypeError(f"planner is a text such as 'binomial:30', and not {planner!r}")
-        number, handle = c_int(), c_void_p()
+        number = c_int()
         check(lib.reel_problem_from_text(byref(problem), byref(number), to_text(planner, "planner")))
         self._adopt(lib.reel_planner_name(number).decode(), problem)
-        self._own(handle)
-        check(lib.reel_plan_open(byref(handle), number, byref(problem)))
+        check(lib.reel_plan_open(byref(self._handle), number, byref(problem)))
 
     @classmethod
     def of_actions(cls, steps: Optional[int], tiers: Sequence[TierLike], actions: Iterable[Action], *, period: int = 0,
@@ -152,18 +151,12 @@ class Plan(Uncopied):
         plan._adopt("actions", _problem(
             steps, tiers, period, tape_states, advance_cost, record_cost, reverse_cost, reverse_at_once))
         plan._actions = (_Action * len(listed))(*listed)  # type: ignore[misc]
-        handle = c_void_p()
-        plan._own(handle)
-        check(lib.reel_plan_open_actions(byref(handle), byref(plan._problem), plan._actions, len(listed)))
+        check(lib.reel_plan_open_actions(byref(plan._handle), byref(plan._problem), plan._actions, len(listed)))
         return plan
 
     def _adopt(self, planner: str, problem: Problem) -> None:
-        self._planner = planner
-        self._problem = problem
-
-    def _own(self, handle: c_void_p) -> None:
-        self._handle = handle
-        end_with(self, map(lib.reel_plan_close, compress((handle,), (handle,))))
+        self._planner, self._problem = planner, problem
+        self._handle = handle_of(self, lib.reel_plan_close)
 
     @property
     def planner(self) -> str:
@@ -263,12 +256,9 @@ class Schedule(Uncopied):
     """
 
     def __init__(self, plan: Plan) -> None:
-        handle = c_void_p()
         # The walk reads its plan to the end.
-        end_with(self, map(lib.reel_schedule_close, compress((handle,), (handle,))), repeat(plan))
-        check(lib.reel_schedule_open(byref(handle), plan._handle))
-        self._plan = plan
-        self._handle = handle
+        self._handle = handle_of(self, lib.reel_schedule_close, plan)
+        check(lib.reel_schedule_open(byref(self._handle), plan._handle))
         self._actions = (_Action * _AT_ONCE)()
         self._next: List[Action] = []
         self._ended = False

@@ -8,14 +8,14 @@ import os
 import sys
 import weakref
 from ctypes import byref, c_char, c_void_p
-from itertools import compress, repeat
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
+from itertools import compress
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple, Union
 
 import numpy as np
 
 from ._api import ParcelOptions, ParcelStats, PoolOptions, PoolStats
-from ._ends import end_with
-from ._errors import Uncopied, check, error_of
+from ._ends import Lease, Leased, emptied, end_with
+from ._errors import check, error_of
 from ._library import lib
 from ._sizes import Size, to_bytes, to_int, to_size_text, to_text
 
@@ -23,56 +23,14 @@ _LOOK_MS = 100
 """Milliseconds after which a wait for the store returns to Python, so that Ctrl-C is seen."""
 
 
-def members(struct: ctypes.Structure) -> Dict[str, Any]:
-    """The members of a struct of statistics by name; those of arrays are tuples."""
+def members(struct: ctypes.Structure, get: Callable[..., None], lease: Lease) -> Dict[str, Any]:
+    """The members of a struct of statistics, which get() fills, by name; those of arrays are tuples."""
+    get(lease.handle, byref(struct))
     values = {name: getattr(struct, name) for name, *_ in struct._fields_ if name != "reserved"}
     return {name: tuple(value) if isinstance(value, ctypes.Array) else value for name, value in values.items()}
 
 
-class Lease:
-    """A pool of the library, which its users share: it is closed with the last of them.
-
-    `users` has the handle of each parcel and run by its id(), from before it is opened until its close has returned:
-    a call that closes one releases the lock of the interpreter, and uses the pool to its end. The collector may end a
-    pool before its parcels and runs, if they are in one cycle with it. Then the pool is `pending`, a list of its
-    handle or of nothing, and whoever ends next closes it.
-    """
-
-    __slots__ = ("handle", "users", "pending")
-
-    def __init__(self, handle: c_void_p) -> None:
-        self.handle = handle
-        self.users: Dict[int, c_void_p] = {}
-        self.pending: List[c_void_p] = []
-
-    def close(self) -> int:
-        """Closes the pool; -EBUSY while it has users.
-
-        A run is one also between sweeps, when it holds no slab and the library would close the pool under it.
-        """
-        return -errno.EBUSY if self.users else lib.reel_pool_close(self.handle)
-
-    def end(self) -> None:
-        self.pending.append(self.handle)
-        self.end_if_pending()
-
-    def enter(self, user: c_void_p) -> None:
-        self.users[id(user)] = user
-
-    def leave(self, user: c_void_p) -> None:
-        self.users.pop(id(user), None)
-        self.end_if_pending()
-
-    def end_if_pending(self) -> None:
-        if self.pending and not self.users:
-            try:
-                self.pending.pop()
-            except IndexError:  # another thread closes it
-                return
-            lib.reel_pool_close(self.handle)
-
-
-class Pool(Uncopied):
+class Pool(Leased):
     """Memory under a budget, and a store for what has no room in it.
 
     `budget` is what may be in memory, a number of bytes or a text such as "4G", "60%" or "auto" (`REEL_BUDGET` in
@@ -84,49 +42,30 @@ class Pool(Uncopied):
     `with` it is closed as soon as its last parcel is gone.
     """
 
+    _name = "pool"
+
     def __init__(self, budget: Size, *, directory: Union[str, "os.PathLike[str]", None] = None,
                  store: Optional[str] = None, soft_budget: Size = 0, slab: Size = 0) -> None:
         options = PoolOptions(soft_budget=to_bytes(soft_budget, "soft_budget"), slab_bytes=to_bytes(slab, "slab"))
         check(lib.reel_pool_options_from_text(
             byref(options), to_size_text(budget, "budget"), to_text(store, "store"), to_text(directory, "directory")))
-        handle = c_void_p()
-        result = lib.reel_pool_open(byref(handle), byref(options))
+        self._lease = Lease(lib.reel_pool_close)
+        result = lib.reel_pool_open(byref(self._lease.handle), byref(options))
         if result < 0:
             error = error_of(result)
             lib.reel_store_close(options.store)
             raise error
-        self._lease = Lease(handle)
-        self._end_with_object()
-
-    def _end_with_object(self) -> None:
-        self._finalizer = weakref.finalize(self, self._lease.end)
-        # Threads may be in a call when the interpreter ends; the system takes memory and files back.
-        self._finalizer.atexit = False
 
     def close(self) -> None:
         """Close the pool and its store now. BufferError: there are parcels of it, or a run uses it."""
-        if not self._finalizer.alive:
-            return
-        result = -errno.EBUSY
-        # Detached first: a signal's handler may raise after the call, and a user that comes now finds the pool closed.
-        if not self._lease.users and self._finalizer.detach():
-            result = self._lease.close()
-            if result < 0:
-                self._end_with_object()
-        if result == -errno.EBUSY:
+        if not self._let_go():
             raise BufferError("the pool has parcels or runs, which are to be closed first")
-        check(result)
 
     def __enter__(self) -> "Pool":
         return self
 
     def __exit__(self, *_: Any) -> None:
-        self._finalizer()
-
-    def _open(self) -> c_void_p:
-        if not self._finalizer.alive:
-            raise ValueError("the pool is closed")
-        return self._lease.handle
+        self._lease = None
 
     def empty(self, shape: Union[int, Tuple[int, ...]], dtype: Any = float) -> "Parcel":
         """A parcel that is open: view() is a writable array of this shape, whose contents are undefined."""
@@ -157,19 +96,15 @@ class Pool(Uncopied):
 
     def trim(self, keep: Size = 0) -> int:
         """Give idle memory above `keep` bytes back to the system; the number of bytes that went."""
-        return lib.reel_pool_trim(self._open(), to_bytes(keep, "keep"))
+        return lib.reel_pool_trim(self._live().handle, to_bytes(keep, "keep"))
 
     def stats(self) -> Dict[str, int]:
         """What the pool has in memory and has written and read: the members of `struct reel_pool_stats`."""
-        stats = PoolStats()
-        lib.reel_pool_get_stats(self._open(), byref(stats))
-        return members(stats)
+        return members(PoolStats(), lib.reel_pool_get_stats, self._live())
 
     def parcel_stats(self) -> Dict[str, int]:
         """The same of its parcels: `struct reel_parcel_stats`."""
-        stats = ParcelStats()
-        lib.reel_parcel_get_stats(self._open(), byref(stats))
-        return members(stats)
+        return members(ParcelStats(), lib.reel_parcel_get_stats, self._live())
 
 
 class Pin:
@@ -182,9 +117,9 @@ class Pin:
     __slots__ = ("parcel", "handle", "address", "__weakref__")
 
     def __init__(self, parcel: "LibraryParcel") -> None:
-        self.parcel, self.handle = parcel, parcel._handle
-        self.address = c_void_p()
-        end_with(self, map(lib.reel_parcel_unpin, compress((self.handle,), (self.address,))))
+        lease = parcel._live()
+        self.parcel, self.handle, self.address = parcel, lease.handle, c_void_p()
+        end_with(self, map(lib.reel_parcel_unpin, compress((self.handle,), (self.address,))), emptied([lease]))
 
     def take(self) -> int:
         """Pin the parcel and return its address. Ctrl-C ends the wait."""
@@ -196,28 +131,17 @@ class Pin:
         return self.address.value  # type: ignore[return-value]
 
 
-class LibraryParcel(Uncopied):
-    """A parcel of the library, which is closed once: by _end(), or with this object, which each array of it keeps.
+class LibraryParcel(Leased):
+    """A parcel of the library. Its lease is let go by close(), or with this object, which each array of it keeps."""
 
-    `_held` is a list of its handle, or of nothing once it is closed.
-    """
-
-    __slots__ = ("_pool", "_lease", "_handle", "_held", "_address", "_nbytes", "__weakref__")
+    _name = "parcel"
+    __slots__ = ("_handle", "_address", "_nbytes", "__weakref__")
 
     def __init__(self, pool: Pool, nbytes: int, options: Any) -> None:
-        self._handle, self._address = c_void_p(), c_void_p()
-        self._held = [self._handle]
-        self._pool, self._lease, self._nbytes = pool, pool._lease, nbytes
-        # An interrupt may come before the parcel is among the users of the pool.
-        leave: Any = self._lease.users.pop
-        end_with(self, self._close_calls(), map(leave, (id(self._handle),), (None,)),
-                 map(Lease.end_if_pending, (self._lease,)))
-        self._lease.enter(self._handle)
-        try:
-            check(lib.reel_parcel_open(byref(self._handle), pool._open(), nbytes, options, byref(self._address)))
-        except BaseException:
-            self._end()
-            raise
+        its_pool = pool._live()
+        self._lease = Lease(lib.reel_parcel_close, its_pool)
+        self._handle, self._address, self._nbytes = self._lease.handle, c_void_p(), nbytes
+        check(lib.reel_parcel_open(byref(self._handle), its_pool.handle, nbytes, options, byref(self._address)))
 
     def _memory_at(self, address: Any, owner: Any) -> Any:
         """The bytes of the parcel. They keep `owner`, the parcel or a pin of it, as long as an array shows them."""
@@ -228,21 +152,6 @@ class LibraryParcel(Uncopied):
     def _pinned(self) -> Any:
         pin = Pin(self)
         return self._memory_at(pin.take(), pin)
-
-    def _close_calls(self) -> Iterator[int]:
-        """The result of the call that closes it, unless it is closed. The handle is taken away before the call."""
-        take: Any = list.pop
-        return map(lib.reel_parcel_close, map(take, compress((self._held,), (self._held,))))
-
-    def _end(self) -> int:
-        """Closes the parcel; -EBUSY while it is pinned. A handle that is not closed comes back with the call."""
-        returned: Any = {0: ()}.get
-        try:
-            next(map(self._held.extend, map(returned, self._close_calls(), repeat((self._handle,)))), None)
-        finally:
-            if not self._held:
-                self._lease.leave(self._handle)
-        return -errno.EBUSY if self._held else 0
 
 
 def _handles_of(parcels: "Iterable[Parcel]") -> Tuple[List["Parcel"], Any]:
@@ -301,22 +210,17 @@ class Parcel(LibraryParcel):
 
     @property
     def is_open(self) -> bool:
-        return bool(self._held) and self._address.value is not None
+        return self._lease is not None and self._address.value is not None
 
     @property
     def is_in_memory(self) -> bool:
         """An estimate: the next moment it may leave, or have come."""
-        return self.is_open or lib.reel_parcel_is_in_memory(self._live())
-
-    def _live(self) -> c_void_p:
-        if not self._held:
-            raise ValueError("the parcel is closed")
-        return self._handle
+        return self.is_open or lib.reel_parcel_is_in_memory(self._live().handle)
 
     def _sealed(self) -> c_void_p:
         if self.is_open:
             raise ValueError("the parcel is open; seal it first")
-        return self._live()
+        return self._live().handle
 
     def view(self) -> np.ndarray:
         """The array: writable while the parcel is open, read-only when it is sealed.
@@ -330,7 +234,6 @@ class Parcel(LibraryParcel):
             memory = self._memory_at(self._address.value, self)
             self._writable = weakref.ref(memory)
             return np.ndarray(self._shape, self._dtype, memory)
-        self._live()
         memory = self._pinned()
         if not self.nbytes:
             return np.ndarray(self._shape, self._dtype, memory)
@@ -378,9 +281,9 @@ class Parcel(LibraryParcel):
 
     def close(self) -> None:
         """Give the parcel up. BufferError: an array that shows it is alive."""
-        if self._held and (self._memory() is not None or self._end() == -errno.EBUSY):
+        if self._memory() is not None or not self._let_go():
             raise BufferError("an array of the parcel is alive; delete it before the parcel is closed")
 
     def __repr__(self) -> str:
-        state = "closed" if not self._held else "open" if self.is_open else "sealed"
+        state = "closed" if self._lease is None else "open" if self.is_open else "sealed"
         return f"<reel.Parcel {self._shape} {self._dtype} {state}>"

@@ -8,16 +8,17 @@ import warnings
 import weakref
 import zlib
 from ctypes import byref, c_void_p
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 import numpy as np
 
 from ._api import MAX_TIERS, RUN_AUDIT, Action as _Action, Part, RunOptions, RunStats
-from ._errors import Uncopied, check, error_of
+from ._ends import Lease, Leased
+from ._errors import check, error_of
 from ._library import lib
 from ._mpi import Ranks
 from ._plan import KINDS, Plan
-from ._pool import Lease, Pool, members
+from ._pool import Pool, members
 from ._sizes import to_int, to_text
 
 Store = Optional[str]
@@ -82,25 +83,11 @@ class _Changes:
                                "...; a loop whose state is to stay as it is iterates over the run")
 
 
-def _close(handle: c_void_p, lease: Optional[Lease], _: Plan) -> None:
-    """The run reads its plan to the end: an argument of a finalizer is alive until then."""
-    try:
-        lib.reel_run_close(handle)
-    finally:
-        if lease:
-            lease.leave(handle)
+_over_ranks: Set[Lease] = set()
+"""Runs over ranks: the collector would end one at another time on each rank, and the ranks close it together."""
 
 
-_left_open: List[Any] = []
-
-
-def _leave_open(*used: Any) -> None:
-    """The collector ends a run at another time on each rank, and they close it together."""
-    _left_open.append(used)
-    warnings.warn("a reel.Run over ranks was not closed: close it on all ranks", ResourceWarning, stacklevel=2)
-
-
-class Run(Uncopied):
+class Run(Leased):
     """Carries a plan out over a loop that the program owns.
 
     `state` is an array, or a list of arrays, that is all that changes from step to step; the run copies it to
@@ -122,16 +109,18 @@ class Run(Uncopied):
     file needs `adjoint`, all arrays to which the reverse sweep adds.
     """
 
+    _name = "run"
+
     def __init__(self, plan: Plan, state: State, *, pool: Optional[Pool] = None, stores: Sequence[Store] = (),
                  directory: Union[str, "os.PathLike[str]", None] = None, segment_steps: int = 0, steps: int = 0,
                  adjoint: Optional[State] = None, restart: Union[str, "os.PathLike[str]", None] = None,
                  restart_seconds: float = 0, audit: bool = False, comm: Any = None) -> None:
         self._ranks = None if comm is None else Ranks(comm)
-        handle = c_void_p()
         opened: List[c_void_p] = []
-        lease = pool._lease if isinstance(pool, Pool) else None
-        if lease:
-            lease.enter(handle)
+        self._lease = Lease(lib.reel_run_close, plan, pool._lease if isinstance(pool, Pool) else None)
+        handle = self._lease.handle
+        if self._ranks:
+            _over_ranks.add(self._lease)
         try:
             with self._ranks or contextlib.nullcontext():
                 for value, cls, what in ((plan, Plan, "plan"), (pool, (Pool, type(None)), "pool"),
@@ -145,7 +134,7 @@ class Run(Uncopied):
                 self._plan, self._pool, self._segment_steps = plan, pool, to_int(segment_steps, "segment_steps", 0)
                 self._restart = to_text(restart, "restart")
                 options = RunOptions(
-                    pool=pool._open() if pool else None, segment_steps=self._segment_steps,
+                    pool=pool._live().handle if pool else None, segment_steps=self._segment_steps,
                     steps=to_int(steps, "steps", 0), flags=RUN_AUDIT if audit else 0, restart=self._restart,
                     restart_seconds=restart_seconds, state_part=parts, state_parts=len(self._state),
                     adjoint_part=adjoint_parts, adjoint_parts=len(self._adjoint))
@@ -159,24 +148,24 @@ class Run(Uncopied):
             check(self._ranks.open_run(handle, plan._handle, options) if self._ranks
                   else lib.reel_run_open(byref(handle), plan._handle, None, byref(options)))
         except BaseException:
-            # After an exception of a signal's handler the run may be open: it has the stores then, and stays open.
-            if handle.value is None:
+            # After an exception of a signal's handler the run may be open: it has the stores then.
+            if not handle:
+                _over_ranks.discard(self._lease)
                 for store in opened:
                     lib.reel_store_close(store)
-                if lease:
-                    lease.leave(handle)
             raise
-        self._handle = handle
-        close: Any = _leave_open if self._ranks else _close
-        self._finalizer = weakref.finalize(self, close, handle, lease, plan)
-        # A thread may be in the run when the interpreter ends.
-        self._finalizer.atexit = False
+        self._unclosed: Any = None
+        if self._ranks:
+            self._unclosed = weakref.finalize(
+                self, warnings.warn, "a reel.Run over ranks was not closed: close it on all ranks", ResourceWarning)
+            self._unclosed.atexit = False
 
     def close(self) -> None:
         """Give the snapshots and the stores up now."""
-        alive = self._finalizer.detach()
-        if alive:
-            _close(*alive[2])
+        if self._unclosed:
+            self._unclosed.detach()
+        _over_ranks.discard(self._lease)  # type: ignore[arg-type]
+        self._lease = None
 
     def __enter__(self) -> "Run":
         return self
@@ -184,14 +173,9 @@ class Run(Uncopied):
     def __exit__(self, *_: Any) -> None:
         self.close()
 
-    def _live(self) -> c_void_p:
-        if not self._finalizer.alive:
-            raise ValueError("the run is closed")
-        return self._handle
-
     def resume(self) -> bool:
         """Go on where the run that wrote the restart file was. False: there is no such file."""
-        result = lib.reel_run_resume(self._live(), None, self._adjoint_address())
+        result = lib.reel_run_resume(self._live().handle, None, self._adjoint_address())
         if result == -errno.ENOENT:
             return False
         check(result)
@@ -201,7 +185,7 @@ class Run(Uncopied):
         return self._adjoint[0].ctypes.data if self._adjoint else None
 
     def __iter__(self) -> Iterator[Step]:
-        check(lib.reel_run_start(self._live(), None, None, self._adjoint_address()))
+        check(lib.reel_run_start(self._live().handle, None, None, self._adjoint_address()))
         sweep = self._sweep = object()
         action = _Action()
         ended = False
@@ -209,7 +193,7 @@ class Run(Uncopied):
             while not ended:
                 if sweep is not self._sweep:
                     raise RuntimeError("another iteration over the run has begun, and a run has one at a time")
-                result = lib.reel_run_next(self._live(), byref(action))
+                result = lib.reel_run_next(self._live().handle, byref(action))
                 ended = result != 0 or KINDS[action.kind] == "done"
                 if result:
                     raise error_of(result)
@@ -221,18 +205,18 @@ class Run(Uncopied):
 
     def _leave_sweep(self, ranks: Ranks) -> None:
         """This rank's loop has ended early. The others ask for the next action, and learn that there is none."""
-        if self._finalizer.alive and not ranks.is_over():
-            lib.reel_run_stop(self._handle, -errno.ECANCELED)
-            lib.reel_run_next(self._handle, byref(_Action()))
+        if self._lease and not ranks.is_over():
+            lib.reel_run_stop(self._lease.handle, -errno.ECANCELED)
+            lib.reel_run_next(self._lease.handle, byref(_Action()))
 
     def end_loop(self) -> None:
         """Of a plan without a known end: the loop ends in the state to which the last "advance" has led."""
-        check(lib.reel_run_end_loop(self._live()))
+        check(lib.reel_run_end_loop(self._live().handle))
 
     @property
     def is_reversing(self) -> bool:
         """Whether the forward sweep has come to its end, and the reverse sweep has not."""
-        return lib.reel_run_is_reversing(self._live())
+        return lib.reel_run_is_reversing(self._live().handle)
 
     def gradient(self, step: Callable[[int], Any], adjoint_step: Callable[[int, Any], Any],
                  at_end: Optional[Callable[[], Any]] = None, *,
@@ -271,7 +255,7 @@ class Run(Uncopied):
     @property
     def steps(self) -> Optional[int]:
         """The number of steps of the loop; None: nobody knows it yet."""
-        steps = lib.reel_run_steps(self._live())
+        steps = lib.reel_run_steps(self._live().handle)
         return None if steps < 0 else steps
 
     @property
@@ -292,9 +276,7 @@ class Run(Uncopied):
 
     def stats(self) -> Dict[str, Any]:
         """What the run has done: the members of `struct reel_run_stats`."""
-        stats = RunStats()
-        lib.reel_run_get_stats(self._live(), byref(stats))
-        return members(stats)
+        return members(RunStats(), lib.reel_run_get_stats, self._live())
 
 
 def save_now(end: bool = False) -> None:

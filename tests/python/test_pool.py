@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import reel
-from reel import _pool
+from reel import _pool, _run
 
 BIG = 1 << 17
 """Numbers of a parcel of 1 MiB."""
@@ -279,8 +279,6 @@ class Library:
 
 
 def test_a_pool_is_closed_after_the_call_that_closes_its_last_parcel(monkeypatch):
-    pool = reel.Pool("8M")
-    parcel = pool.keep(np.ones(3))
     is_closing, may_end, closed = threading.Event(), threading.Event(), []
 
     def wait(_):
@@ -288,6 +286,8 @@ def test_a_pool_is_closed_after_the_call_that_closes_its_last_parcel(monkeypatch
         may_end.wait(60)
 
     Library(monkeypatch, _pool, reel_parcel_close=wait, reel_pool_close=closed.append)
+    pool = reel.Pool("8M")
+    parcel = pool.keep(np.ones(3))
     thread = threading.Thread(target=parcel.close)
     thread.start()
     assert is_closing.wait(60)
@@ -304,47 +304,30 @@ def test_a_pool_is_closed_after_the_call_that_closes_its_last_parcel(monkeypatch
 
 
 def test_a_pool_whose_last_parcel_goes_while_it_ends_is_closed(monkeypatch):
-    pool = reel.Pool("8M")
-    parcel, closed = pool.keep(np.ones(3)), []
+    closed = []
 
     def closes_the_parcel(result):
         closed.append(result)
         parcel.close()
 
     Library(monkeypatch, _pool, reel_pool_close=closes_the_parcel)
-    with pool:
-        pass
+    with reel.Pool("8M") as pool:
+        parcel = pool.keep(np.ones(3))
     parcel.close()
     assert closed == [0]
 
 
-def test_an_exception_in_a_signal_handler_after_a_close_or_a_seal_frees_nothing_twice(monkeypatch):
-    pool = reel.Pool("8M")
-    parcel, closed, ended = pool.empty(3), [], []
+def test_an_exception_in_a_signal_handler_after_a_seal_leaves_the_parcel_sealed(monkeypatch):
+    parcel = reel.Pool("8M").empty(3)
 
-    def stops_after(calls):
-        def stop(result):
-            calls.append(result)
-            if len(calls) == 1:
-                raise KeyboardInterrupt
-        return stop
+    def stop(_):
+        raise KeyboardInterrupt
 
     parcel.view()[:] = 7
-    Library(monkeypatch, _pool, reel_parcel_seal=stops_after([]), reel_parcel_close=stops_after(closed),
-            reel_pool_close=stops_after(ended))
+    Library(monkeypatch, _pool, reel_parcel_seal=stop)
     with pytest.raises(KeyboardInterrupt):
         parcel.seal()
     assert not parcel.is_open and (parcel.view() == 7).all()
-    with pytest.raises(KeyboardInterrupt):
-        parcel.close()
-    parcel.close()
-    del parcel
-    with pytest.raises(KeyboardInterrupt):
-        pool.close()
-    pool.close()
-    del pool
-    gc.collect()
-    assert closed == [0] and ended == [0]
 
 
 def test_arguments_as_numpy_gives_them():
@@ -640,6 +623,30 @@ def test_an_exception_in_a_signal_handler_at_any_instruction_leaves_no_pin_and_n
     assert at > 500
     kept.close()
     pool.close()
+
+
+def test_an_exception_in_a_signal_handler_at_any_instruction_closes_all_once(monkeypatch):
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
+    closed = {name: [] for name in ("reel_run_close", "reel_parcel_close", "reel_pool_close")}
+    for module in (_pool, _run):
+        Library(monkeypatch, module, **{name: results.append for name, results in closed.items()})
+    plan = reel.Plan("binomial", 3, [1])
+
+    def use():
+        pool = reel.Pool("8M")
+        parcel, run = pool.keep(np.ones(3)), reel.Run(plan, np.ones(3), pool=pool)
+        for used in (parcel, run, pool, pool):
+            used.close()
+
+    at = 1
+    while interrupted(use, at):
+        runs, parcels, pools = (list(results) for results in closed.values())
+        for results in closed.values():
+            results.clear()
+        assert set(pools + parcels) <= {0} and max(map(len, (pools, parcels, runs))) <= 1, f"instruction {at}"
+        assert len(pools) == 1 or not parcels + runs, f"instruction {at}"
+        at += 1
+    assert at > 300
 
 
 def test_a_budget_may_be_a_share_of_what_the_system_allows():

@@ -209,9 +209,9 @@ def test_a_run_ends_before_its_plan(monkeypatch):
     """Both are in one cycle, which the collector ends."""
     plan, order = reel.Plan("binomial", STEPS, [5]), []
     weakref.finalize(plan, order.append, "plan")
+    Library(monkeypatch, _run, reel_run_close=lambda _: order.append("run"))
     cycle = [plan, reel.Run(plan, np.zeros(3))]
     cycle.append(cycle)
-    Library(monkeypatch, _run, reel_run_close=lambda _: order.append("run"))
     del plan, cycle
     gc.collect()
     assert order == ["run", "plan"]
@@ -224,19 +224,6 @@ def test_numbers_of_steps_that_do_not_fit_are_refused():
         for number in (2**64 + 1, -1):
             with pytest.raises(ValueError, match=name):
                 reel.Run(plan, np.zeros(3), **{name: number})
-
-
-def test_an_exception_in_a_signal_handler_after_a_close_lets_the_pool_go(monkeypatch):
-    pool = reel.Pool("8M")
-    run = reel.Run(reel.Plan("binomial", STEPS, [5]), np.zeros(3), pool=pool)
-
-    def stop(_):
-        raise KeyboardInterrupt
-
-    Library(monkeypatch, _run, reel_run_close=stop)
-    with pytest.raises(KeyboardInterrupt):
-        run.close()
-    pool.close()
 
 
 def test_a_loop_of_no_steps_and_a_state_in_fortran_order():
