@@ -83,13 +83,16 @@ def _problem(steps: Optional[int], tiers: Sequence[TierLike], period: int, tape_
     if steps is not None and number < 0:
         raise ValueError(f"a loop has no {number} steps; None: nobody knows how many")
     problem = Problem(
-        steps=number, tiers=len(tiers),
-        period=to_int(period, "period"), tape_states=to_int(tape_states, "tape_states"),
+        steps=number, tiers=len(tiers), period=to_int(period, "period"), tape_states=to_int(tape_states, "tape_states"),
         advance_cost=advance_cost, record_cost=record_cost, reverse_cost=reverse_cost,
         flags=REVERSE_AT_ONCE if reverse_at_once else 0)
     for i, tier in enumerate(tiers):
         problem.tier[i] = _tier(tier)
     return problem
+
+
+def _tiers(problem: Problem) -> Tuple[Tier, ...]:
+    return tuple(Tier(tier.slots, tier.store_cost, tier.load_cost) for tier in problem.tier[:problem.tiers])
 
 
 def _to_action(action: Any) -> Tuple[int, int, int, int, int, bool]:
@@ -168,8 +171,7 @@ class Plan(Uncopied):
 
     @property
     def tiers(self) -> Tuple[Tier, ...]:
-        return tuple(Tier(tier.slots, tier.store_cost, tier.load_cost)
-                     for tier in self._problem.tier[:self._problem.tiers])
+        return _tiers(self._problem)
 
     def schedule(self) -> "Schedule":
         """A walk through the plan, from its first action."""
@@ -270,17 +272,13 @@ class Schedule(Uncopied):
         if not self._next:
             if self._ended:
                 raise StopIteration
-            self._take()
+            n = lib.reel_schedule_take(self._handle, self._actions, _AT_ONCE)
+            self._next = [
+                Action(KINDS[action.kind], action.first, action.last, action.tier, action.slot, action.last_use)
+                for action in reversed(self._actions[:n])]
         action = self._next.pop()
         self._ended = action.kind == "done"
         return action
-
-    def _take(self) -> None:
-        n = lib.reel_schedule_take(self._handle, self._actions, _AT_ONCE)
-        self._next = [
-            Action(KINDS[action.kind], action.first, action.last, action.tier, action.slot, action.last_use)
-            for action in self._actions[:n]]
-        self._next.reverse()
 
     def end(self, steps: int, at: Optional[int] = None) -> None:
         """The loop ends after `steps` steps; the working state is state `at`, which is `steps` if it is None."""
@@ -331,8 +329,7 @@ def choose(steps: int, *, state: Size, tape: Size, memory: Size, advance: float 
     if len(disks) > MAX_TIERS - 1:
         raise ValueError(f"there are at most {MAX_TIERS - 1} slower tiers")
     for i, (size, write, read) in enumerate(disks):
-        costs.tier[i].bytes = to_bytes(size, "disks")
-        costs.tier[i].write_bandwidth, costs.tier[i].read_bandwidth = write, read
+        costs.tier[i] = to_bytes(size, "disks"), write, read
     choice = _Choice()
     result = lib.reel_costs_choose(byref(costs), byref(choice))
     reason = choice.reason.decode()
@@ -344,6 +341,4 @@ def choose(steps: int, *, state: Size, tape: Size, memory: Size, advance: float 
     best = choice.best
     return Prediction(
         lib.reel_planner_name(best.planner).decode(), best.segment_steps, best.tapes, best.spills, best.makespan,
-        best.peak_memory_bytes, best.advances,
-        tuple(Tier(tier.slots, tier.store_cost, tier.load_cost) for tier in best.problem.tier[:best.problem.tiers]),
-        reason, Problem.from_buffer_copy(best.problem))
+        best.peak_memory_bytes, best.advances, _tiers(best.problem), reason, Problem.from_buffer_copy(best.problem))

@@ -8,11 +8,6 @@ from ._actions import (
 from ._plan import Action, Plan, TierLike
 from ._pyadjoint import forward_class
 
-_REFUSED = {
-    "online": "it drops states of which those that stay do not take over the steps; take 'periodic' or 'two-level'",
-}
-
-
 class PlanSchedule(CheckpointSchedule):
     """A plan, in the words of checkpoint_schedules: its first tier is RAM, the others are DISK.
 
@@ -25,8 +20,9 @@ class PlanSchedule(CheckpointSchedule):
     """The client has been given EndForward, which it gets once."""
 
     def __init__(self, plan: Plan) -> None:
-        if plan.planner in _REFUSED:
-            raise ValueError(f"a plan of {plan.planner!r} is no schedule: {_REFUSED[plan.planner]}")
+        if plan.planner == "online":
+            raise ValueError("a plan of 'online' is no schedule: it drops states of which those that stay do not take "
+                             "over the steps; take 'periodic' or 'two-level'")
         if plan.steps == 0:
             raise ValueError("a schedule has at least one step")
         super().__init__(plan.steps)
@@ -122,18 +118,16 @@ class PlanSchedule(CheckpointSchedule):
             yield Reverse(step + 1, step, True)
 
     @staticmethod
-    def _storage(action: Action) -> Any:
-        return StorageType.RAM if action.tier == 0 else StorageType.DISK
+    def _storage(action: Optional[Action]) -> Any:
+        return StorageType.WORK if action is None else StorageType.DISK if action.tier else StorageType.RAM
 
     def _forward(self, first: int, last: int, store: Optional[Action]) -> Any:
         self._n = last
-        storage = self._storage(store) if store else StorageType.WORK
-        return forward_class()(first, last, store is not None, False, storage)
+        return forward_class()(first, last, store is not None, False, self._storage(store))
 
     def _bring(self, action: Action) -> Any:
         self._n = action.first
-        kind = Move if action.last_use else Copy
-        return kind(action.first, self._storage(action), StorageType.WORK)
+        return (Move if action.last_use else Copy)(action.first, self._storage(action), StorageType.WORK)
 
 
 def schedule(planner: str, steps: Optional[int], tiers: Sequence[TierLike], *, period: int = 0, tape_states: int = 0,
