@@ -11,11 +11,7 @@ try:
     from checkpoint_schedules.schedule import (  # type: ignore[import-not-found]
         CheckpointSchedule, Copy, EndForward, EndReverse, Forward, Move, Reverse, StorageType)
 except ImportError:
-    class StorageType(enum.Enum):  # type: ignore[no-redef]
-        RAM = 0
-        DISK = 1
-        WORK = -1
-        NONE = None
+    StorageType = enum.Enum("StorageType", {"RAM": 0, "DISK": 1, "WORK": -1, "NONE": None})  # type: ignore[no-redef]
 
     class _Action:
         names: Tuple[str, ...] = ()
@@ -24,12 +20,7 @@ except ImportError:
             if len(args) != len(self.names):
                 raise TypeError(f"{type(self).__name__} has {len(self.names)} arguments")
             self.args = args
-
-        def __getattr__(self, name: str) -> Any:
-            try:
-                return self.args[self.names.index(name)]
-            except ValueError:
-                raise AttributeError(name) from None
+            vars(self).update(zip(self.names, args))
 
         def __repr__(self) -> str:
             return f"{type(self).__name__}({', '.join(map(repr, self.args))})"

@@ -187,18 +187,10 @@ class _Shape:
         return torch._neg_view(tensor) if self.is_neg else tensor
 
 
-class _Copies:
+class _Copies(weakref.WeakValueDictionary):  # type: ignore[type-arg]
     """The copies of parts of a storage, by what they have of it, and their bytes."""
 
-    __slots__ = ("copies", "nbytes")
-
-    def __init__(self) -> None:
-        self.copies: "Dict[Any, weakref.ref[Union[_Saved, _Part]]]" = {}
-        self.nbytes = 0
-
-    def get(self, key: Any) -> "Union[_Saved, _Part, None]":
-        copy = self.copies.get(key)
-        return copy() if copy else None
+    nbytes = 0
 
 
 class _Storage:
@@ -237,19 +229,16 @@ class _Storage:
             self.copies = _Copies()
         nbytes = shape.nbytes()
         if self.nbytes <= budget and (2 * nbytes > self.nbytes or self.copies.nbytes + nbytes > self.nbytes):
-            key, saved = None, _Saved(pool, self, 0, self.nbytes)
-            saved.copy_bytes(storage)
+            key, saved = None, _Saved(pool, self, 0, self.nbytes, storage, shape)
         elif nbytes < offload._min_bytes:
             saved = _Part(offload, self, storage, shape)
         elif shape.shown >= shape.extent:
             first = shape.offset * shape.itemsize
             first -= first % _ALIGNMENT
-            saved = _Saved(pool, self, first, (shape.offset + shape.extent) * shape.itemsize - first)
-            saved.copy_bytes(storage)
+            saved = _Saved(pool, self, first, (shape.offset + shape.extent) * shape.itemsize - first, storage, shape)
         else:
-            saved = _Saved(pool, self, None, nbytes)
-            saved.copy_elements(storage, shape)
-        self.copies.copies[key] = weakref.ref(saved)
+            saved = _Saved(pool, self, None, nbytes, storage, shape)
+        self.copies[key] = saved
         return saved
 
 
@@ -258,23 +247,19 @@ class _Saved(LibraryParcel):
 
     __slots__ = ("storage", "copies", "first", "_shown")
 
-    def __init__(self, pool: Pool, storage: _Storage, first: Any, nbytes: int) -> None:
+    def __init__(self, pool: Pool, known: _Storage, first: Any, nbytes: int, storage: Any, shape: _Shape) -> None:
         super().__init__(pool, nbytes, None)
-        self.storage, self.copies, self.first = storage, storage.copies, first
+        self.storage, self.copies, self.first = known, known.copies, first
         self._shown: Any = None, None
         self.copies.nbytes += nbytes
-
-    def copy_bytes(self, storage: Any) -> None:
-        if self.storage.device.type == "cpu":
-            ctypes.memmove(self._address, storage.data_ptr() + self.first, self._nbytes)
+        if first is None:
+            size = shape.once()
+            self._open_tensor(shape.dtype).view(size).copy_(shape.show(storage, shape.offset, size))
+        elif known.device.type == "cpu":
+            ctypes.memmove(self._address, storage.data_ptr() + first, nbytes)
         else:
             source = torch.empty(0, dtype=torch.uint8, device=storage.device)
-            self._open_tensor(torch.uint8).copy_(source.set_(storage, self.first, (self._nbytes,), (1,)))
-        check(lib.reel_parcel_seal(self._handle))
-
-    def copy_elements(self, storage: Any, shape: _Shape) -> None:
-        size = shape.once()
-        self._open_tensor(shape.dtype).view(size).copy_(shape.show(storage, shape.offset, size))
+            self._open_tensor(torch.uint8).copy_(source.set_(storage, first, (nbytes,), (1,)))
         check(lib.reel_parcel_seal(self._handle))
 
     def _open_tensor(self, dtype: Any) -> Any:
