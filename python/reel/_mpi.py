@@ -22,8 +22,8 @@ def _version(library: ctypes.CDLL) -> Any:
 
 
 @functools.lru_cache(maxsize=None)
-def _load(mpi4py_path: str, comm: Any) -> ctypes.CDLL:
-    """libreel-mpi, whose communicators are of the type `comm`.
+def load(MPI: Any) -> ctypes.CDLL:
+    """libreel-mpi for mpi4py's MPI.
 
     It lies beside a libreel that REEL_LIBRARY names, and otherwise where the loader finds it.
     """
@@ -33,22 +33,19 @@ def _load(mpi4py_path: str, comm: Any) -> ctypes.CDLL:
     except OSError as error:
         raise ImportError(f"libreel-mpi was not found ({error}); install it, or set REEL_LIBRARY to a libreel.so.0 "
                           "that lies beside libreel-mpi.so.0") from None
-    (ours, our_text), (theirs, their_text) = _version(library), _version(ctypes.CDLL(mpi4py_path))
+    (ours, our_text), (theirs, their_text) = _version(library), _version(ctypes.CDLL(MPI.__file__))
     if ours != theirs:
         raise ImportError(f"mpi4py calls '{their_text}', and {name} calls another MPI, '{our_text}'; communicators of "
                           "one mean nothing to the other: install both for one MPI, or set REEL_LIBRARY to a "
                           "libreel.so.0 that lies beside a libreel-mpi.so.0 for mpi4py's")
+    comm = _handle_type(MPI)
     library.reel_mpi_agree.argtypes = comm, c_int, POINTER(c_int64)
     library.reel_mpi_run_open.argtypes = POINTER(c_void_p), c_void_p, c_void_p, POINTER(RunOptions), c_void_p, comm
     return library
 
 
-def load(MPI: Any) -> ctypes.CDLL:
-    """libreel-mpi for mpi4py's MPI. A handle is a pointer in Open MPI, and an int in MPICH."""
-    return _load(MPI.__file__, _handle_type(MPI))
-
-
 def _handle_type(MPI: Any) -> Any:
+    """Of a communicator: a pointer in Open MPI, and an int in MPICH."""
     return c_void_p if MPI._sizeof(MPI.Comm) == ctypes.sizeof(c_void_p) else c_int
 
 

@@ -108,27 +108,22 @@ class Pool(Leased):
 
 
 class Pin:
-    """Keeps a parcel in memory. Lives as long as the memory of the arrays that show the parcel.
+    """Keeps a parcel in memory. Lives as long as the memory of the arrays that show the parcel. Ctrl-C ends the wait.
 
     The library itself sets the address when the parcel is pinned, so that no exception of a signal's handler
     comes between the two. A pin with an address is unpinned when it ends.
     """
 
-    __slots__ = ("parcel", "handle", "address", "__weakref__")
+    __slots__ = ("parcel", "address", "__weakref__")
 
     def __init__(self, parcel: "LibraryParcel") -> None:
         lease = parcel._live()
-        self.parcel, self.handle, self.address = parcel, lease.handle, c_void_p()
-        end_with(self, map(lib.reel_parcel_unpin, compress((self.handle,), (self.address,))), emptied([lease]))
-
-    def take(self) -> int:
-        """Pin the parcel and return its address. Ctrl-C ends the wait."""
-        while True:
-            result = lib.reel_parcel_pin_for(self.handle, byref(self.address), _LOOK_MS)
-            if result != -errno.EAGAIN:
-                break
+        self.parcel, self.address = parcel, c_void_p()
+        end_with(self, map(lib.reel_parcel_unpin, compress((lease.handle,), (self.address,))), emptied([lease]))
+        result = -errno.EAGAIN
+        while result == -errno.EAGAIN:
+            result = lib.reel_parcel_pin_for(lease.handle, byref(self.address), _LOOK_MS)
         check(result)
-        return self.address.value  # type: ignore[return-value]
 
 
 class LibraryParcel(Leased):
@@ -151,7 +146,7 @@ class LibraryParcel(Leased):
 
     def _pinned(self) -> Any:
         pin = Pin(self)
-        return self._memory_at(pin.take(), pin)
+        return self._memory_at(pin.address.value, pin)
 
 
 def _handles_of(parcels: "Iterable[Parcel]") -> Tuple[List["Parcel"], Any]:
@@ -161,11 +156,6 @@ def _handles_of(parcels: "Iterable[Parcel]") -> Tuple[List["Parcel"], Any]:
         if not isinstance(parcel, Parcel):
             raise TypeError(f"parcels of a pool are expected, and not {parcel!r}")
     return kept, (c_void_p * len(kept))(*[parcel._sealed().value for parcel in kept])
-
-
-def _element(dtype: "np.dtype[Any]") -> int:
-    """The size of what a codec takes for one value; 0: it is not known."""
-    return dtype.itemsize if dtype.kind in "fiub" and dtype.itemsize <= 16 else 0
 
 
 class Parcel(LibraryParcel):
@@ -193,7 +183,8 @@ class Parcel(LibraryParcel):
             raise ValueError(f"an array has no shape {self._shape}")
         self._writable: Optional["weakref.ref[Any]"] = None
         options = ParcelOptions()
-        options.layout.element = _element(self._dtype)
+        if self._dtype.kind in "fiub" and self._dtype.itemsize <= 16:  # a codec takes it for one value
+            options.layout.element = self._dtype.itemsize
         super().__init__(pool, nbytes, byref(options))
 
     @property

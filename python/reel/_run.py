@@ -50,15 +50,6 @@ def _parts(arrays: State, what: str) -> Tuple[List[np.ndarray], Any]:
     return listed, parts
 
 
-def _telling(call: Callable[..., Any], progress: Callable[[int], Any]) -> Callable[..., Any]:
-    def called(*arguments: Any) -> Any:
-        result = call(*arguments)
-        progress(1)
-        return result
-
-    return called
-
-
 class _Changes:
     """A step, and whether it has ever changed the state: one that binds a new array to a name does not."""
 
@@ -200,14 +191,10 @@ class Run(Leased):
                 if not ended:
                     yield Step(KINDS[action.kind], action.first, action.last)
         finally:
-            if self._ranks and not ended and sweep is self._sweep:
-                self._leave_sweep(self._ranks)
-
-    def _leave_sweep(self, ranks: Ranks) -> None:
-        """This rank's loop has ended early. The others ask for the next action, and learn that there is none."""
-        if self._lease and not ranks.is_over():
-            lib.reel_run_stop(self._lease.handle, -errno.ECANCELED)
-            lib.reel_run_next(self._lease.handle, byref(_Action()))
+            # This rank's loop has ended early. The others ask for the next action, and learn that there is none.
+            if self._ranks and not ended and sweep is self._sweep and self._lease and not self._ranks.is_over():
+                lib.reel_run_stop(self._lease.handle, -errno.ECANCELED)
+                lib.reel_run_next(self._lease.handle, byref(action))
 
     def end_loop(self) -> None:
         """Of a plan without a known end: the loop ends in the state to which the last "advance" has led."""
@@ -230,8 +217,7 @@ class Run(Leased):
                 run.gradient(step, adjoint_step, at_end, progress=bar.update)
         """
         step = changes = _Changes(step, self._state)
-        if progress is not None:
-            step, adjoint_step = _telling(step, progress), _telling(adjoint_step, progress)
+        tell = progress or (lambda _: None)
         kept: Dict[int, Any] = {}
         begun = False
         for action in self:
@@ -243,12 +229,13 @@ class Run(Leased):
                 begun = True
                 for i in reversed(range(action.first, action.last)):
                     adjoint_step(i, kept.pop(i))
-            elif action.kind == "record":
-                for i in range(action.first, action.last):
-                    kept[i] = step(i)
+                    tell(1)
             else:
                 for i in range(action.first, action.last):
-                    step(i)
+                    result = step(i)
+                    if action.kind == "record":
+                        kept[i] = result
+                    tell(1)
         if not begun and at_end is not None and self.steps == 0:
             at_end()
 

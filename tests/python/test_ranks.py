@@ -258,7 +258,7 @@ def test_a_library_for_another_mpi_is_refused(tmp_path, monkeypatch):
     subprocess.run([*os.environ["CC"].split(), "-shared", "-fPIC", "-o", str(tmp_path / "libreel-mpi.so.0"),
                     str(tmp_path / "other.c")], check=True)
     monkeypatch.setattr(_mpi.lib, "_name", str(tmp_path / "libreel.so.0"))
-    monkeypatch.setattr(_mpi, "_load", _mpi._load.__wrapped__)
+    monkeypatch.setattr(_mpi, "load", _mpi.load.__wrapped__)
     theirs = MPI.Get_library_version().split("\n")[0].split(",")[0]
     with pytest.raises(ImportError, match=f"mpi4py calls '{theirs}.*'Another MPI 7.1'"):
         reel.Run(reel.Plan("binomial", 4, [2]), [], comm=MPI.COMM_SELF)
