@@ -31,7 +31,7 @@ done
 
 # Lines of code, without comments and empty lines. A change that adds a concept removes another one; a
 # change that raises a bar says why.
-for bar in lib:21440 omp:7520 mpi:5500 gpu:3250 include:4430; do
+for bar in lib:21770 omp:7220 mpi:5530 gpu:3240 include:4460 dropin:8160 tools:4670; do
 	product=${bar%:*}
 	lines=$(find "$SOURCE_DIR/$product" \( -name '*.[ch]' -o -name '*.cuh' -o -name '*.hpp' \) -exec cat {} + |
 		sed -E 's#/\*([^*]|\*+[^*/])*\*+/##g; /\/\*/,/\*\//d; /^[[:space:]]*$/d' | wc -l)
