@@ -80,7 +80,3 @@ except ImportError:
                 self._n = self._max_n = n
             elif self._n != n or self._max_n != n:
                 raise RuntimeError("the loop has another end")
-
-__all__ = [
-    "CheckpointSchedule", "Copy", "EndForward", "EndReverse", "Forward", "Move", "Reverse", "StorageType",
-]

@@ -7,6 +7,7 @@ with it when the backward pass needs the tensor.
 
 import contextlib
 import ctypes
+import functools
 import itertools
 import os
 import sys
@@ -94,9 +95,6 @@ class _Waiting(threading.local):
             if packed is not None:
                 packed.copy()
 
-    def add(self, packed: "_Packed") -> None:
-        self.packed.append(weakref.ref(packed))
-
     def begin_hook(self) -> None:
         nodes = _nodes_made()
         if nodes != self.nodes:
@@ -105,6 +103,11 @@ class _Waiting(threading.local):
 
 
 _waiting = _Waiting()
+
+
+@functools.lru_cache(maxsize=None)
+def _empty_on(device: Any) -> Any:
+    return torch.empty(0, device=device)
 
 
 class _Counter:
@@ -431,7 +434,6 @@ class Offload(Uncopied):
         self._storages: "weakref.WeakValueDictionary[int, _Storage]" = weakref.WeakValueDictionary()
         self._kept: "weakref.WeakValueDictionary[int, _Kept]" = weakref.WeakValueDictionary()
         self.outside_bytes = 0
-        self._empty: Dict[Any, Any] = {}
         self._warnings_given: Set[str] = set()
 
     # A model that holds it can be copied.
@@ -469,16 +471,12 @@ class Offload(Uncopied):
         shape = self._shape_of(tensor)
         if shape is None:
             return _Counter(tensor, None, self._keep(tensor))
-        storage, device = _storage_of(tensor), tensor.device
-        empty = self._empty.get(device)
-        if empty is None:
-            empty = self._empty[device] = torch.empty(0, device=device)
-        counter = _Counter(tensor, empty)
+        storage, counter = _storage_of(tensor), _Counter(tensor, _empty_on(tensor.device))
         known = self._storages.get(id(owner))
         if known is None or not known.is_still(owner, storage, counter.version):
             known = self._storages[id(owner)] = _Storage(owner, storage, counter)
         packed = _Packed(self, counter, shape, known, tensor)
-        _waiting.add(packed)
+        _waiting.packed.append(weakref.ref(packed))
         return packed
 
     def _shape_of(self, tensor: Any) -> Optional[_Shape]:
@@ -555,14 +553,9 @@ class Offload(Uncopied):
 
     def _announce(self, above: int, length: int) -> None:
         """Announce as many tensors, those that were packed last before number `above`."""
-        found: List[_Packed] = []
         # Tensors that are gone leave gaps, which may be long.
-        for number in range(above - 1, max(above - 4 * length, 0) - 1, -1):
-            packed = self._order.get(number)
-            if packed is not None and packed.turn is None:
-                found.append(packed)
-                if len(found) == length:
-                    break
+        left = map(self._order.get, range(above - 1, max(above - 4 * length, 0) - 1, -1))
+        found = [*itertools.islice((packed for packed in left if packed is not None and packed.turn is None), length)]
         if not found:
             return
         handles = (c_void_p * len(found))(*(packed.saved._handle.value for packed in found))

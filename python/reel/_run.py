@@ -122,6 +122,7 @@ class Run(Leased):
                     raise ValueError(f"a plan has at most {MAX_TIERS} tiers")
                 self._state, parts = _parts(state, "the state")
                 self._adjoint, adjoint_parts = _parts(() if adjoint is None else adjoint, "the adjoint")
+                self._adjoint_address = self._adjoint[0].ctypes.data if self._adjoint else None
                 self._plan, self._pool, self._segment_steps = plan, pool, to_int(segment_steps, "segment_steps", 0)
                 self._restart = to_text(restart, "restart")
                 options = RunOptions(
@@ -166,17 +167,14 @@ class Run(Leased):
 
     def resume(self) -> bool:
         """Go on where the run that wrote the restart file was. False: there is no such file."""
-        result = lib.reel_run_resume(self._live().handle, None, self._adjoint_address())
+        result = lib.reel_run_resume(self._live().handle, None, self._adjoint_address)
         if result == -errno.ENOENT:
             return False
         check(result)
         return True
 
-    def _adjoint_address(self) -> Optional[int]:
-        return self._adjoint[0].ctypes.data if self._adjoint else None
-
     def __iter__(self) -> Iterator[Step]:
-        check(lib.reel_run_start(self._live().handle, None, None, self._adjoint_address()))
+        check(lib.reel_run_start(self._live().handle, None, None, self._adjoint_address))
         sweep = self._sweep = object()
         action = _Action()
         ended = False

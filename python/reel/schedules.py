@@ -3,8 +3,7 @@
 
 from typing import Any, Dict, Iterator, NamedTuple, Optional, Sequence, Set, Tuple
 
-from ._actions import (
-    CheckpointSchedule, Copy, EndForward, EndReverse, Forward, Move, Reverse, StorageType)
+from ._actions import CheckpointSchedule, Copy, EndForward, EndReverse, Forward, Move, Reverse, StorageType
 from ._plan import Action, Plan, TierLike
 from ._pyadjoint import forward_class
 
@@ -14,8 +13,6 @@ class PlanSchedule(CheckpointSchedule):
     A schedule is gone through once. pyadjoint keeps its actions, and repeats them for another gradient.
     """
 
-    _walk_has_end: bool
-    """The client's loop has met its end, and the walk through the plan has been told where that is."""
     _has_given_end_forward: bool
     """The client has been given EndForward, which it gets once."""
 
@@ -41,12 +38,6 @@ class PlanSchedule(CheckpointSchedule):
             return keeps and any(tier.slots > 0 for tier in self._plan.tiers[1:])
         return storage_type == StorageType.WORK
 
-    def _end_of(self, walk: Any) -> None:
-        """The client may have said, when it had carried out the last action, where the loop ends."""
-        if self._plan.steps is None and self._max_n is not None and not self._walk_has_end:
-            walk.end(self._max_n)
-            self._walk_has_end = True
-
     def _end_forward(self) -> Iterator[Any]:
         """Clients read the loop's result, and turn around, when a Forward has come to the end for the first time."""
         if not self._has_given_end_forward and self._n == self._max_n:
@@ -55,7 +46,7 @@ class PlanSchedule(CheckpointSchedule):
 
     def _iterator(self) -> Iterator[Any]:
         walk = self._plan.schedule()
-        self._walk_has_end = self._has_given_end_forward = False
+        walk_has_end, self._has_given_end_forward = self._plan.steps is not None, False
         kept: Set[int] = set()  # steps whose tapes are kept for later, of a mixed plan
         action = next(walk)
         while action.kind != "done":
@@ -87,7 +78,10 @@ class PlanSchedule(CheckpointSchedule):
                     next(walk)
             else:
                 yield Move(action.first, self._storage(action), StorageType.NONE)
-            self._end_of(walk)
+            # The client may have said, when it had carried out the last action, where the loop ends.
+            if not walk_has_end and self._max_n is not None:
+                walk.end(self._max_n)
+                walk_has_end = True
             action = following or next(walk)
         self._exhausted = True
         yield EndReverse()
