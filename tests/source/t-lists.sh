@@ -39,6 +39,16 @@ for bar in lib:21770 omp:7220 mpi:5530 gpu:3240 include:4460 dropin:8160 tools:4
 	ok $? "$product/ has $lines lines of code, at most ${bar#*:}"
 done
 
+# The same of Python, which has docstrings, too. A program makes _api.py.
+lines=$(find "$SOURCE_DIR/python/reel" -name '*.py' ! -name _api.py -exec cat {} + | ${AWK:-awk} '
+	/^[ \t]*(#|$)/ { next }
+	inside { inside = !/"""/; next }
+	/^[ \t]*"""/ { inside = !/""".*"""/; next }
+	{ lines++ }
+	END { print lines + 0 }')
+[ "$lines" -gt 1000 ] && [ "$lines" -le 1730 ]
+ok $? "python/ has $lines lines of code, at most 1730"
+
 # The share of functions of lib/ with an assertion. The body of a function begins and ends in the first column.
 share=$(find "$SOURCE_DIR/lib" -name '*.[ch]' -exec cat {} + | ${AWK:-awk} '
 	/^\{/ { functions++; has = 0 }
