@@ -27,18 +27,22 @@ struct form {
 	bool has_two_tiers, is_unlimited;
 };
 
+#define SECOND(member) offsetof(struct reel_problem, member)
+
 static const struct form forms[REEL_PLANNERS] = {
-	[REEL_STORE_ALL] = {""},
-	[REEL_BINOMIAL] = {":SLOTS"},
-	[REEL_MIXED] = {":SLOTS:TAPE_STATES", offsetof(struct reel_problem, tape_states)},
-	[REEL_MULTISTAGE] = {":SLOTS:STORE_SLOTS", offsetof(struct reel_problem, tier[1].slots),
-			     true},
-	[REEL_TWO_LEVEL] = {":SLOTS:PERIOD", offsetof(struct reel_problem, period), true, true},
-	[REEL_HIERARCHICAL] = {":SLOTS:STORE_SLOTS", offsetof(struct reel_problem, tier[1].slots),
-			       true},
-	[REEL_DISK_REVOLVE] = {":SLOTS", 0, true, true},
-	[REEL_PERIODIC] = {":SLOTS:PERIOD", offsetof(struct reel_problem, period), true, true},
-	[REEL_ONLINE] = {":SLOTS"},
+	[REEL_STORE_ALL] = {.numbers = ""},
+	[REEL_BINOMIAL] = {.numbers = ":SLOTS"},
+	[REEL_MIXED] = {.numbers = ":SLOTS:TAPE_STATES", .second = SECOND(tape_states)},
+	[REEL_MULTISTAGE] = {.numbers = ":SLOTS:STORE_SLOTS", .second = SECOND(tier[1].slots),
+			     .has_two_tiers = true},
+	[REEL_TWO_LEVEL] = {.numbers = ":SLOTS:PERIOD", .second = SECOND(period),
+			    .has_two_tiers = true, .is_unlimited = true},
+	[REEL_HIERARCHICAL] = {.numbers = ":SLOTS:STORE_SLOTS", .second = SECOND(tier[1].slots),
+			       .has_two_tiers = true},
+	[REEL_DISK_REVOLVE] = {.numbers = ":SLOTS", .has_two_tiers = true, .is_unlimited = true},
+	[REEL_PERIODIC] = {.numbers = ":SLOTS:PERIOD", .second = SECOND(period),
+			   .has_two_tiers = true, .is_unlimited = true},
+	[REEL_ONLINE] = {.numbers = ":SLOTS"},
 };
 
 /*
