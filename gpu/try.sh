@@ -82,7 +82,7 @@ build_tape() {
 	local file
 	mkdir -p "$directory/tape"
 	printf '#define HAVE_DLOPEN 1\n' >"$directory/config.h"
-	for file in gpu/{driver,tape}/*.c lib/{os,pool,spill,store,tape,trace}/*.c; do
+	for file in gpu/{driver,tape}/*.c lib/{os,pool,store,tape,trace}/*.c lib/spill/*/*.c; do
 		case $file in lib/store/pack.c | lib/tape/version.c) continue ;; esac
 		"$cc" -std=gnu11 -D_GNU_SOURCE -O2 -I"$directory" -Iinclude -Ilib -I. \
 			-c -o "$directory/tape/${file//\//-}.o" "$file" || return

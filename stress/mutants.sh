@@ -78,9 +78,9 @@ mutant() {
 }
 
 lists='pairs/(take|give|trim|grow|flush)/(take|give|trim|grow|flush|exit)'
-stored='pairs/(submit|complete|reclaim|prefetch|drop)/(submit|complete|reclaim|prefetch|drop)'
-read='pairs/(prefetch|drop)/(prefetch|drop)'
-forks='pairs/(submit|complete|reclaim|prefetch|drop)/fork'
+stored='pairs/(seal|write|evict|read|drop)/(seal|write|evict|read|drop)'
+read='pairs/(read|drop)/(read|drop)'
+forks='pairs/(seal|write|evict|read|drop)/fork'
 ends='pairs/(exit|take)/exit|tapes'
 
 mutant tag-not-raised "$lists" pool/freelist-c11.h '

@@ -237,7 +237,7 @@ static uint64_t spans_in_slabs(uint64_t slabs)
 }
 
 /* Above the soft budget: slabs are put. */
-static void submit(struct hands *hands)
+static void seal_slab(struct hands *hands)
 {
 	reel_tape tape = new_tape();
 	uint64_t top = climb(hands, &tape, 0, spans_in_slabs(24));
@@ -247,7 +247,7 @@ static void submit(struct hands *hands)
 }
 
 /* The slab that was left last is popped, and pushed on, while it is being put. */
-static void complete(struct hands *hands)
+static void write_slab(struct hands *hands)
 {
 	reel_tape tape = new_tape();
 	uint64_t top = climb(hands, &tape, 0, spans_in_slabs(20));
@@ -263,7 +263,7 @@ static void complete(struct hands *hands)
 }
 
 /* Two tapes in turn: each takes the other one's frames. */
-static void reclaim(struct hands *hands)
+static void evict_slab(struct hands *hands)
 {
 	reel_tape tape[2] = {new_tape(), new_tape()};
 	uint64_t top[2] = {0, 0};
@@ -278,7 +278,7 @@ static void reclaim(struct hands *hands)
 }
 
 /* Far down and half up again, so that slabs are asked for in advance. */
-static void prefetch(struct hands *hands)
+static void read_slab(struct hands *hands)
 {
 	reel_tape tape = new_tape();
 	uint64_t top = climb(hands, &tape, 0, spans_in_slabs(40));
@@ -360,7 +360,7 @@ static reel_parcel *open_filled(unsigned number, uint64_t contents)
 }
 
 /* Parcels of this thread are written, and written again. */
-static void seal(struct hands *hands)
+static void seal_parcel(struct hands *hands)
 {
 	reel_parcel *parcel[MAX_IN_HAND];
 	uint64_t contents = (uint64_t)hands->number << 32;
@@ -500,14 +500,14 @@ static const struct operation {
 	{"trim", trim, NULL, LISTS | BUDGET | QUEUE | SLAB_COUNTERS, 0, 40, false},
 	{"grow", grow, NULL, LISTS | BUDGET | QUEUE | SLAB_COUNTERS, 0, 20, false},
 	{"flush", flush, NULL, LISTS, 0, 60, false},
-	{"submit", submit, NULL, STATES | QUEUE | TRANSFER_COUNTERS, 0, 6, true},
-	{"complete", complete, NULL, STATES | QUEUE | TRANSFER_COUNTERS, 0, 6, true},
-	{"reclaim", reclaim, NULL, LISTS | BUDGET | STATES | QUEUE, 0, 4, true},
-	{"prefetch", prefetch, NULL, LISTS | BUDGET | STATES | QUEUE | TRANSFER_COUNTERS, 0, 4,
+	{"seal", seal_slab, NULL, STATES | QUEUE | TRANSFER_COUNTERS, 0, 6, true},
+	{"write", write_slab, NULL, STATES | QUEUE | TRANSFER_COUNTERS, 0, 6, true},
+	{"evict", evict_slab, NULL, LISTS | BUDGET | STATES | QUEUE, 0, 4, true},
+	{"read", read_slab, NULL, LISTS | BUDGET | STATES | QUEUE | TRANSFER_COUNTERS, 0, 4,
 	 true},
 	{"drop", drop, NULL, LISTS | STATES | QUEUE | SLAB_COUNTERS, 0, 6, true},
 	{"hand-over", hand_over, NULL, OWNER, STATES, 40, false},
-	{"seal", seal, NULL, LISTS | BUDGET | STATES | QUEUE | PARCELS | SLAB_COUNTERS, 0, 20,
+	{"parcel", seal_parcel, NULL, LISTS | BUDGET | STATES | QUEUE | PARCELS | SLAB_COUNTERS, 0, 20,
 	 true},
 	{"pin", pin, NULL, LISTS | BUDGET | STATES | QUEUE | PARCELS | TRANSFER_COUNTERS, 0, 20,
 	 true},
@@ -525,12 +525,12 @@ static const struct {
 	const char *a, *b;
 	const char *why;
 } apart[] = {
-	{"give", "submit", "what is given is empty; only what is on a tape is stored"},
-	{"give", "complete", "what is given is empty; only what is on a tape is stored"},
-	{"flush", "submit", "magazines hold empty slabs; only what is on a tape is stored"},
-	{"flush", "complete", "magazines hold empty slabs; only what is on a tape is stored"},
-	{"exit", "submit", "a thread ends with its magazines; a tape outlives it"},
-	{"exit", "complete", "a thread ends with its magazines; a tape outlives it"},
+	{"give", "seal", "what is given is empty; only what is on a tape is stored"},
+	{"give", "write", "what is given is empty; only what is on a tape is stored"},
+	{"flush", "seal", "magazines hold empty slabs; only what is on a tape is stored"},
+	{"flush", "write", "magazines hold empty slabs; only what is on a tape is stored"},
+	{"exit", "seal", "a thread ends with its magazines; a tape outlives it"},
+	{"exit", "write", "a thread ends with its magazines; a tape outlives it"},
 	{"give", "announce", "what is given is empty; only sealed parcels are announced"},
 	{"flush", "announce", "magazines hold empty slabs; only sealed parcels are announced"},
 	{"announce", "exit", "a thread ends with its magazines; a parcel outlives it"},

@@ -31,10 +31,10 @@
  *       for a child.
  *
  * Inside, a tape's calls take a slab, give it back, and grow; with a store they also seal it, write
- * it, evict its frame, read it ahead, and drop it. A parcel's calls do the same, and seal, pin and
- * announce slabs of parcels. A thread's exit flushes its magazines. reel-stress (stress/pairs.c)
- * runs each pair of these operations that can meet, in 2, 3 and 8 threads; `reel-stress --list`
- * explains why the other pairs cannot. A pool's hard budget does not change.
+ * it, evict its frame, read it ahead, and drop it. A parcel's calls do the same, and pin and
+ * announce slabs of parcels. A thread's exit is a flush of its magazines. reel-stress
+ * (stress/pairs.c) runs each pair of these operations that can meet, in 2, 3 and 8 threads;
+ * `reel-stress --list` explains why the other pairs cannot. A pool's hard budget does not change.
  *
  * Waits of other threads, if a thread is stopped in the middle of a call (each row holds at every
  * place in the call where another thread may run; tests/spill/t-progress.c):

@@ -12,6 +12,9 @@ headers_of() {
 }
 core=$(headers_of lib core_headers) omp=$(headers_of omp omp_headers)
 mpi=$(headers_of mpi mpi_headers) cuda=$(headers_of gpu gpu_headers)
+grep -q 'uint64_t peak_tape_bytes' "$manual/man3/reel_run_stats.3" &&
+	grep -q 'uint64_t written_bytes' "$manual/man3/reel_pool_stats.3"
+ok $? 'the page of a struct has its figures'
 version=$(sed -n 's/^#define PACKAGE_VERSION "\(.*\)"/\1/p' "$BUILD_DIR/config.h")
 date=$(sed -n 's/^manual_date = //p' "$SOURCE_DIR/doc/local.mk")
 

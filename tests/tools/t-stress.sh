@@ -40,7 +40,7 @@ ok $? "each pair of $n operations has a row, or a reason that it has none"
 ! grep '^#' cases | grep -v '^# pairs/[a-z-]*/[a-z-]*: [a-z]'
 ok $? 'each reason is in words'
 
-sed -n '/Who may call what/,/fork: the child/p' "$header" >table
+sed -n '/Calls at the same time/,/fork: the child/p' "$header" >table
 while read -r operation; do
 	grep -q -w -e "$operation" table || echo "$operation"
 done <operations >unnamed
