@@ -1098,14 +1098,22 @@ static void test_span_counts(void)
 	reel_set_error_handler(NULL, NULL);
 }
 
-/* Threads 1 and 2 both come as thread 1 of two, and thread 0 comes last. */
+static _Atomic int begun;
+
+/*
+ * Threads 1 and 2 both come as thread 1 of two, and thread 0 comes last: it gives them time to wait
+ * for their span, also where a processor is late for one of them.
+ */
 static void push_with_wrong_number(const struct member *member)
 {
 	reel_worker worker;
 
+	while (member->number == 0 && begun < 2)
+		usleep(1000);
 	if (member->number == 0)
-		usleep(3000);
+		usleep(200000);
 	worker = reel_worker_begin(spans.region, member->number > 0, 2);
+	begun++;
 	spans.wrong += reel_worker_push_span(&worker, int, 4) != NULL;
 }
 
@@ -1119,6 +1127,7 @@ static void test_wrong_numbers(void)
 	run_team(2, take_spans, NULL);
 	is_int(reel_region_end(spans.region), 0, "two threads push spans");
 	spans.wrong = 0;
+	begun = 0;
 	spans.region = reel_region_begin(root, 2);
 	run_team(3, push_with_wrong_number, NULL);
 	is_int(reel_region_end(spans.region), -EINVAL, "one too many is an error");
