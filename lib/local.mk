@@ -21,7 +21,7 @@ core_headers = \
 	include/reel/version.h
 reelinclude_HEADERS = $(core_headers)
 
-# What libreel-cuda and libreel-omp need of lib/, too: hidden in all three libraries.
+# The part of lib/ that libreel-cuda and libreel-omp contain as well: hidden in all three libraries.
 noinst_LTLIBRARIES += libreel-os.la
 libreel_os_la_CFLAGS = $(AM_CFLAGS) $(LIBRARY_CFLAGS)
 libreel_os_la_SOURCES = \

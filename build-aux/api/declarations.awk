@@ -17,8 +17,8 @@
 #
 # A list of figures, a macro STRUCT_FIGURES(X) whose lines are X(type, name, ...) or, for each tier,
 # X_TIERS(type, name, ...), or another list, is expanded where a struct has
-# STRUCT_FIGURES(REEL_FIGURE_MEMBER). Of what is for C++ alone nothing is read, of all other conditions
-# each branch.
+# STRUCT_FIGURES(REEL_FIGURE_MEMBER). Code for C++ alone is left out; of all
+# other conditions each branch is read.
 
 function begin_header() {
 	text = section = macro = ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# What reads the headers, to write lists of what they declare.
+# These programs read the headers, and write lists of the functions and types in them.
 api_reader = -f %D%/declarations.awk -f %D%/members.awk
 map_tool = %D%/declarations.awk %D%/map.awk
 module_tool = %D%/declarations.awk %D%/members.awk %D%/fortran.awk

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Writes the map of a shared library's symbols for the linker. What public headers leave to the library has the
-# version `set`. What only Reel's other libraries of the same release call has the version REEL_PRIVATE: headers
-# of lib/ declare it in a section "Exported as REEL_PRIVATE".
+# Writes the map of a shared library's symbols for the linker. Functions that public headers declare have the
+# version `set`. Functions that only Reel's other libraries of the same release call have the version REEL_PRIVATE:
+# headers of lib/ declare them in a section "Exported as REEL_PRIVATE".
 #
 #	awk -f declarations.awk -f map.awk -v set=REEL_0.1 FILE...
 

@@ -4,7 +4,7 @@
 #	member_name[i], member_type[i]   "steps", "int64_t"; a pointer to a function has the type "function"
 #	member_stars[i]                  number of * in front of the name, 1 of a pointer to a function
 #	member_length[i]                 of an array "REEL_MAX_TIERS - 1", else ""
-#	member_const[i]                  what a pointer points to is const
+#	member_const[i]                  1: the pointer is to something const
 
 # Adds a member; of "a, *b" the second one has the type of the first.
 function add_member(declaration,   i) {

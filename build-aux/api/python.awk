@@ -79,5 +79,5 @@ END {
 	printf "\n\nSTRUCTS = {\n%s}\n\"\"\"The structs by their names in C.\"\"\"\n\nFUNCTIONS = {\n", table
 	for (f = 1; f <= function_count; f++)
 		write_function(function_name[f])
-	print "}\n\"\"\"What each function returns, and its arguments.\"\"\""
+	print "}\n\"\"\"The type of the result and of the arguments of each function.\"\"\""
 }

@@ -71,7 +71,10 @@ static PetscErrorCode go_on(TSTrajectory tj, TS ts)
 
 /* ---- The forward sweep ---- */
 
-/* What a trajectory does that keeps all steps, and one that has a plan. */
+/*
+ * The functions of a trajectory: one table for those that keep all steps, one for those with a
+ * plan.
+ */
 struct way {
 	PetscErrorCode (*begin)(TSTrajectory tj, TS ts);
 	PetscErrorCode (*set)(TSTrajectory tj, TS ts, PetscInt number, Vec X);
@@ -288,7 +291,9 @@ PetscBool reel_petsc_is_ours(TSTrajectory tj)
 
 /* ---- The reverse sweep ---- */
 
-/* Takes those of an action's steps that the TS has taken: the loop may have ended before its plan. */
+/*
+ * Takes those of an action's steps that the TS has taken: the loop may have ended before its plan.
+ */
 static PetscErrorCode carry_out(TSTrajectory tj, TS ts)
 {
 	struct trajectory *self = tj->data;
@@ -305,8 +310,8 @@ static PetscErrorCode carry_out(TSTrajectory tj, TS ts)
 }
 
 /*
- * The program may have put something else into its vector, which an audit would take for a step that
- * does not replay.
+ * The program may have put something else into its vector, which an audit would take for a step
+ * that does not replay.
  */
 static PetscErrorCode begin_reverse_planned(TSTrajectory tj, TS ts)
 {
@@ -402,9 +407,10 @@ static PetscErrorCode get_planned(TSTrajectory tj, TS ts, PetscInt number)
 }
 
 /*
- * Compares what a step that was taken again came to with the solution that is kept, and gives the TS
- * that one. Where it need not have its bits, more is let through than a nonlinear solver leaves that
- * begins with another guess or Jacobian, and less than what a switch in the right-hand side does.
+ * Compares what a step that was taken again came to with the solution that is kept, and gives the
+ * TS that one. Where it need not have its bits, more is let through than a nonlinear solver leaves
+ * that begins with another guess or Jacobian, and less than what a switch in the right-hand side
+ * does.
  */
 static PetscErrorCode compare_with_kept(TSTrajectory tj, TS ts, PetscInt number)
 {
@@ -615,7 +621,10 @@ static PetscErrorCode create(TSTrajectory tj, TS ts)
 
 /* ---- The plug-in ---- */
 
-/* The sizes of numbers are those of the PETSc that the plug-in was compiled for, and of the program. */
+/*
+ * The sizes of numbers are those of the PETSc that the plug-in was compiled for, and of the
+ * program.
+ */
 static PetscErrorCode check_build(void)
 {
 	PetscDataType scalar, real;

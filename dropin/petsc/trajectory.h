@@ -21,7 +21,7 @@
 
 #define TEXT_BYTES 256
 
-/* What holds whatever a program does: compiled in the builds of the tests, and off in a release. */
+/* An invariant that no program can break. The tests compile it in; a release leaves it out. */
 #if REEL_ASSERTIONS
 #define REEL_ASSERT(condition)                                                                     \
 	((condition) ? (void)0                                                                     \
@@ -184,7 +184,9 @@ PetscErrorCode reel_petsc_replay(TSTrajectory tj, TS ts, PetscInt first, PetscIn
 PetscErrorCode reel_petsc_look_at_method(TSTrajectory tj, TS ts);
 PetscErrorCode reel_petsc_last_stage(TSTrajectory tj, TS ts, Vec *stage);
 PetscErrorCode reel_petsc_step(TSTrajectory tj, TS ts);
-/* reel_petsc_step() calls these before and after its step; TSSolve() takes a resumed step itself. */
+/*
+ * reel_petsc_step() calls these before and after its step; TSSolve() takes a resumed step itself.
+ */
 PetscErrorCode reel_petsc_begin_step(struct trajectory *self, TS ts);
 PetscErrorCode reel_petsc_end_step(const struct trajectory *self, TS ts);
 

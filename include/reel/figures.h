@@ -20,7 +20,7 @@
 #define REEL_FIGURE_MEMBER(type, name, text) type name;
 #define REEL_FIGURE_TIERS(type, name, text) type name[REEL_MAX_TIERS];
 
-/* Of a pool that has a store; 0 without one. */
+/* The figures that the store of a pool adds; in a pool without a store they are 0. */
 #define REEL_POOL_STORE_FIGURES(X)                                                             \
 	X(uint64_t, stalls, "pushes and pops that waited for the store")                       \
 	X(uint64_t, stall_ns, "time that they waited, together")                               \

@@ -252,9 +252,9 @@ int reel_pool_options_from_text(struct reel_pool_options *options, const char *b
 int reel_run_start(reel_run *run, void *context, void *state, void *adjoint);
 
 /*
- * Says that the last action was carried out, and gives the next one: an ADVANCE, a RECORD, a REVERSE
- * or DONE. Steps are the model's. This function stores and loads states itself, and writes restart
- * files.
+ * Says that the last action was carried out, and gives the next one: an ADVANCE, a RECORD, a
+ * REVERSE or DONE. Steps are the model's. This function stores and loads states itself, and writes
+ * restart files.
  *
  * An ADVANCE and a RECORD begin in state action->first: when the function returns, the program's
  * state is that one. The first REVERSE comes when the state is the last state. The program itself
@@ -281,7 +281,7 @@ int reel_run_next(reel_run *run, reel_action *action);
 #define REEL_RUN_COPIES 2u
 
 /*
- * Of a run with REEL_RUN_COPIES: carries out the STORE or LOAD that reel_run_next() has given.
+ * Carries out the STORE or LOAD that reel_run_next() has given, in a run with REEL_RUN_COPIES.
  * Calls the model's save or load with this context and the state of reel_run_start(). After an
  * error the next reel_run_next() also returns it, and ends the sweeps.
  *

@@ -134,9 +134,9 @@ bool reel_tape_is_empty(const reel_tape *tape);
  *              cannot be opened (pool.h)
  * or an error of the pool's store: -ENOSPC, it is full; -EMSGSIZE, the pool's slabs are larger than
  * its slots; -EIO, or any other error of its own. The error handler gets the slab and the reason.
- * Of the codes above, a store passes through only -ECHILD, -ENOMEM and -EBADMSG: if it returns
- * another one, the tape has -ENOSPC for -EDQUOT, -EACCES for -EPERM (the system denied a call), and
- * -EIO otherwise.
+ * A store can pass -ECHILD, -ENOMEM and -EBADMSG through. If it returns another of the codes above,
+ * the tape has -ENOSPC for -EDQUOT, -EACCES for -EPERM (the system denied a call), and -EIO
+ * otherwise.
  */
 int reel_tape_error(const reel_tape *tape);
 

@@ -20,7 +20,7 @@
 /* The table of a hierarchical plan takes O(steps^2 slots). */
 #define QUICK_TABLE_STEPS 1000
 
-/* What the numbers of each planner's text are. */
+/* The numbers that may follow a planner's name, and the tiers that the planner has. */
 struct form {
 	const char *numbers;
 	size_t second; /* the member that the second number is; 0: there is none */

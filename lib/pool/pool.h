@@ -249,11 +249,11 @@ void reel_cache_retire(void *cache);
 /* In the child of a fork: free the caches of the other threads. */
 void reel_cache_forget_others(struct reel_pool *pool);
 
-/* What a thread that needs memory may wait for, while it looks for some. */
+/* The stores that a thread may wait for while it looks for memory. */
 enum reel_waits {
 	REEL_WAITS_FOR_NONE,
-	REEL_WAITS_FOR_CHILDREN, /* for stores of children */
-	REEL_WAITS_FOR_STORE,    /* and for that of the pool */
+	REEL_WAITS_FOR_CHILDREN, /* the stores of the child pools */
+	REEL_WAITS_FOR_STORE,    /* these, and the store of the pool itself */
 };
 
 /* A slab or a pin that was refused. */
@@ -262,9 +262,9 @@ struct reel_shortage {
 	enum reel_slab_kind kind;
 	size_t bytes;
 	enum reel_waits waits;
-	/* Set by reel_pool_find_memory(): why the pool's own store frees no frame; or `error`. */
+	/* Set by reel_pool_find_memory(): the reason why the store frees no frame, or `error`. */
 	int refusal;
-	bool is_last; /* no source has anything, and the last attempt is under way */
+	bool is_last; /* no source has memory: the next attempt is the last one */
 };
 
 /*

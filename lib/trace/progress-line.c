@@ -118,7 +118,7 @@ static bool is_due(const struct reel_progress *now)
 	return true;
 }
 
-/* The codes return to the first column, and clear what is right of the cursor. */
+/* The codes return to the first column, and clear the line right of the cursor. */
 static void put(const struct reel_progress *now)
 {
 	char text[256];

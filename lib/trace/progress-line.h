@@ -7,16 +7,16 @@
 
 #include <reel/run.h>
 
-/* Whether REEL_PROGRESS asks for lines. */
+/* Returns true if REEL_PROGRESS asks for lines. */
 bool reel_progress_line_is_wanted(void);
 /*
- * A sweep begins, or goes on. While it shows lines, other runs, as those in its callbacks, show
- * none.
+ * A sweep begins, or goes on. While its lines are shown, other runs, such as runs in its callbacks,
+ * show none.
  */
 void reel_progress_line_begin(const void *run);
-/* As options.progress: shows a line, if the run's are shown and one is due. Any thread. */
+/* Shows a line if the lines of this run are shown and one is due. Any thread may call it. */
 void reel_progress_line_show(void *run, const struct reel_progress *now);
-/* The sweep has ended. Nothing, if other lines than the run's are shown. */
+/* The sweep has ended. Does nothing if the lines of another run are shown. */
 void reel_progress_line_end(const void *run);
 
 #endif

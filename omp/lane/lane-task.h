@@ -11,7 +11,7 @@
 
 #include "lane.h"
 
-/* What a task adds before its turn. */
+/* Numbers that a task adds to an array; they are kept here until its turn comes. */
 struct reel_addend {
 	struct reel_addend *next;
 	void *array;

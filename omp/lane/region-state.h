@@ -73,7 +73,7 @@ struct reel_lane_stay {
 };
 
 struct reel_region {
-	/* What a thread reads when it comes for a lane, in 64 bytes, which each region changes. */
+	/* A thread that comes for a lane reads these 64 bytes, which each region changes. */
 	reel_lane *parent;
 	uint64_t visit; /* number of regions of the parent begun so far, in either sweep */
 	uint64_t first_phase, phases;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a lane records between two barriers. */
+/* A phase: the part of a lane that is recorded between two barriers. */
 #ifndef REEL_OMP_PHASE_H
 #define REEL_OMP_PHASE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the modules of tasks tell each other. */
+/* The functions and structs that the modules of tasks share. */
 #ifndef REEL_OMP_TASK_H
 #define REEL_OMP_TASK_H
 

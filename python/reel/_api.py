@@ -366,4 +366,4 @@ FUNCTIONS = {
     "reel_parcel_bytes": (c_size_t, c_void_p),
     "reel_parcel_get_stats": (None, c_void_p, POINTER(ParcelStats)),
 }
-"""What each function returns, and its arguments."""
+"""The type of the result and of the arguments of each function."""

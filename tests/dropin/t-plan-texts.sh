@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What `reel plan` predicts of a text is what a loop of Enzyme and one of Python run by that text; t-petsc.sh says so of
-# PETSc. Of a text that is empty the program has the default plan.
+# `reel plan` predicts for a text the counts that a loop of Enzyme and a loop of Python then have; t-petsc.sh compares
+# PETSc's. An empty text asks for the default plan.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 texts="'' binomial:5 multistage:2:6 hierarchical:2:5 two-level:3:10 periodic:3:7 disk-revolve:3 all"

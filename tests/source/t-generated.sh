@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What is made from the headers is what they say.
+# The generated files agree with the headers that they are made from.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 api=$SOURCE_DIR/build-aux/api
@@ -81,7 +81,7 @@ FUNCTIONS = {
     "reel_sample_is_open": (c_bool, c_void_p),
     "reel_sample_name": (c_char_p,),
 }
-#What each function returns, and its arguments."""
+#The type of the result and of the arguments of each function."""
 END
 is_empty difference 'a function, a figure and a struct of a header are in the table for Python'
 

@@ -40,7 +40,7 @@ for bar in lib:21770 omp:7220 mpi:5530 gpu:3240 include:4460 dropin:8160 tools:4
 	ok $? "$product/ has $lines lines of code, at most ${bar#*:}"
 done
 
-# The same of Python, which has docstrings, too. A program makes _api.py.
+# Lines of Python without docstrings, too. _api.py is generated, and does not count.
 lines=$(find "$SOURCE_DIR/python/reel" -name '*.py' ! -name _api.py -exec cat {} + | ${AWK:-awk} '
 	/^[ \t]*(#|$)/ { next }
 	inside { inside = !/"""/; next }

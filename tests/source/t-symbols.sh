@@ -33,7 +33,7 @@ declared_in() {
 		}' | tr -d ' ' | sort -u
 }
 
-# What only Reel's own libraries call has a version of its own.
+# Functions that only Reel's own libraries call have a version of their own.
 : >private
 [ ! -f "$shared" ] || sed -n '/^REEL_PRIVATE/,$s/^	\(.*\);$/\1/p' "$BUILD_DIR/lib/libreel.map" >private
 for header in reel.h reel/plan.h reel/parcel.h reel/recording.h reel/sum.h reel/extend.h; do

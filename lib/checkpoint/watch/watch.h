@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What looks on while a run carries its plan out, and what a sweep tells it. */
+/*
+ * Audit, progress and trace of a run: they observe how it carries its plan out, and a sweep calls
+ * these functions to tell them.
+ */
 #ifndef REEL_LIB_WATCH_H
 #define REEL_LIB_WATCH_H
 

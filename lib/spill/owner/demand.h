@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What owners need, and when: for the owner of the slabs. NULL: no memory. */
+/*
+ * Demands: they tell the offload thread which slabs an owner needs, and when. The owner of the
+ * slabs calls these functions, except those at the end. NULL: there is no memory for a demand.
+ */
 #ifndef REEL_LIB_DEMAND_H
 #define REEL_LIB_DEMAND_H
 

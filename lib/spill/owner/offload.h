@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the owners of slabs and the offload thread share. A pool with a store has one offload
- * thread, which decides which slabs are written behind, evicted and read back; no other thread
- * transfers slabs.
+ * The state that the owners of slabs share with the offload thread. A pool with a store has one
+ * offload thread, which decides which slabs are written behind, evicted and read back; no other
+ * thread transfers slabs.
  *
  * The owner and the offload thread meet only in the state of a slab: the thread whose
  * reel_slab_move() succeeds may use the slab as the new state says (slab.h).
