@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: MIT
 include_HEADERS = include/reel.h include/reel.hpp
 reelincludedir = $(includedir)/reel
-# First the lists of figures, which the tools that read headers expand in structs.
 core_headers = \
-	include/reel/figures.h \
 	include/reel/run.h \
 	include/reel/compiler.h \
 	include/reel/error.h \
 	include/reel/extend.h \
+	include/reel/figures.h \
 	include/reel/inline.h \
 	include/reel/layout.h \
 	include/reel/model.h \

@@ -84,12 +84,12 @@ function read_macro(line,   name, value) {
 	constant[name] = value
 }
 
-# "X(uint64_t, stalls" is "uint64_t stalls;"; "REEL_SOME_FIGURES(X" is that list.
+# "X(uint64_t, stalls" is "uint64_t stalls;"; "REEL_SOME_FIGURES(X" stands for that list.
 function figure_of(call,   macro, type) {
 	macro = type = call
 	sub(/\(.*/, "", macro)
 	if (macro ~ /_FIGURES$/)
-		return figures[macro]
+		return macro "(X)"
 	sub(/^[^(]*\(/, "", type)
 	sub(/, /, " ", type)
 	return type (macro == "X_TIERS" ? "[REEL_MAX_TIERS];" : ";")
@@ -117,10 +117,21 @@ function read_struct(head, members, rest,   kind, name) {
 	name = name_of(head)
 	if (name == kind)
 		name = name_of(rest)
-	while (match(members, /[A-Z0-9_]+_FIGURES\(REEL_FIGURE_MEMBER[^)]*\)/))
-		members = substr(members, 1, RSTART - 1) figure_of(substr(members, RSTART, RLENGTH)) \
-			substr(members, RSTART + RLENGTH)
 	add_struct(kind, name, squeezed(members))
+}
+
+# Puts lists of figures in the place of their names: at the end, so that a list may stand in any header.
+function with_figures(members,   list) {
+	while (match(members, /[A-Z0-9_]+_FIGURES\([^)]*\)/)) {
+		list = substr(members, RSTART, RLENGTH)
+		sub(/\(.*/, "", list)
+		if (!(list in figures)) {
+			print "declarations.awk: no header has the list " list >"/dev/stderr"
+			exit 1
+		}
+		members = substr(members, 1, RSTART - 1) figures[list] substr(members, RSTART + RLENGTH)
+	}
+	return members
 }
 
 function read_typedef(declaration) {
@@ -212,4 +223,8 @@ FNR == 1 { begin_header(); done = body_at = 0 }
 		text = text line " "
 		read_text()
 	}
+}
+END {
+	for (i = 1; i <= struct_count; i++)
+		struct_members[struct_name[i]] = with_figures(struct_members[struct_name[i]])
 }

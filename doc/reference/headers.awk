@@ -61,8 +61,6 @@ function add_name(name, is_enumerator) {
 function add_code(line) {
 	if (line == "" && code[group] ~ /(^|\n\n)$/)
 		return
-	if (match(line, /[A-Z0-9_]+_FIGURES\(REEL_FIGURE_MEMBER/))
-		line = figures[substr(line, RSTART, RLENGTH - length("(REEL_FIGURE_MEMBER"))]
 	code[group] = code[group] line "\n"
 }
 
@@ -279,3 +277,13 @@ is_hidden { next }
 depth { read_member($0); next }
 /^#define/ { read_macro($0); next }
 { read_declaration($0) }
+
+# Puts lists of figures in the place of their names: at the end, so that a list may stand in any header.
+END {
+	for (g in code)
+		while (match(code[g], /[ \t]*REEL_[A-Z_]+_FIGURES\(REEL_FIGURE_MEMBER[^)]*\)/)) {
+			list = substr(code[g], RSTART, RLENGTH)
+			gsub(/^[ \t]*|\(.*/, "", list)
+			code[g] = substr(code[g], 1, RSTART - 1) figures[list] substr(code[g], RSTART + RLENGTH)
+		}
+}
