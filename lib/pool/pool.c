@@ -20,7 +20,6 @@
 #include "trace/profile.h"
 #include "trace/trace.h"
 
-#define DEFAULT_SLAB_BYTES ((size_t)2 << 20)
 #define DEFAULT_FIRST_SLAB_BYTES ((size_t)64 << 10)
 #define SMALL_SLAB_BYTES ((size_t)4 << 10)
 #define LARGEST_SLAB_BYTES ((size_t)1 << 30)
@@ -30,14 +29,14 @@
 #define MAGAZINE_SHARE 32
 #define FLAGS (REEL_POOL_CHECKED | REEL_POOL_SMALL_PAGES | REEL_POOL_OBEY_LIMITS)
 
-static size_t slab_bytes(const struct reel_pool_options *options)
+size_t reel_pool_slab_bytes(const struct reel_pool_options *options)
 {
-	return options->slab_bytes ? options->slab_bytes : DEFAULT_SLAB_BYTES;
+	return options->slab_bytes ? options->slab_bytes : REEL_DEFAULT_SLAB_BYTES;
 }
 
 static size_t first_slab_bytes(const struct reel_pool_options *options)
 {
-	size_t whole = slab_bytes(options), first = DEFAULT_FIRST_SLAB_BYTES;
+	size_t whole = reel_pool_slab_bytes(options), first = DEFAULT_FIRST_SLAB_BYTES;
 
 	if (options->first_slab_bytes)
 		return options->first_slab_bytes;
@@ -55,7 +54,7 @@ static size_t small_slab_bytes(const struct reel_pool_options *options)
 	bool divides = first_slab_bytes(options) % SMALL_SLAB_BYTES == 0;
 
 	return options->first_slab_bytes || !divides ||
-			       first_slab_bytes(options) == slab_bytes(options)
+			       first_slab_bytes(options) == reel_pool_slab_bytes(options)
 		       ? 0 : SMALL_SLAB_BYTES;
 }
 
@@ -101,8 +100,8 @@ static const char *store_problem(reel_store *store, size_t bytes)
  */
 static unsigned magazine_slabs(const struct reel_pool_options *options)
 {
-	size_t share = soft_budget(options) / MAGAZINE_SHARE / 2 / slab_bytes(options);
-	size_t pieces = slab_bytes(options) / first_slab_bytes(options);
+	size_t share = soft_budget(options) / MAGAZINE_SHARE / 2 / reel_pool_slab_bytes(options);
+	size_t pieces = reel_pool_slab_bytes(options) / first_slab_bytes(options);
 
 	if (options->magazine_slabs)
 		return options->magazine_slabs;
@@ -119,7 +118,7 @@ const char *reel_pool_problem(const struct reel_pool_options *options)
 
 	if (!options)
 		return NULL;
-	whole = slab_bytes(options);
+	whole = reel_pool_slab_bytes(options);
 	first = first_slab_bytes(options);
 	if (whole % 64 || whole > LARGEST_SLAB_BYTES)
 		return "slab_bytes must be a multiple of 64, from 64 bytes to 1 GiB";
@@ -162,7 +161,7 @@ static void configure_pool(struct reel_pool *pool, const struct reel_pool_option
 {
 	pool->hard_budget = hard_budget(options);
 	atomic_init(&pool->soft_budget, soft_budget(options));
-	pool->slab_bytes = slab_bytes(options);
+	pool->slab_bytes = reel_pool_slab_bytes(options);
 	pool->first_slab_bytes = first_slab_bytes(options);
 	pool->small_slab_bytes = small_slab_bytes(options);
 	pool->stream_above = stream_above();

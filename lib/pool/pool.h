@@ -23,6 +23,7 @@
 #include "trace/live.h"
 
 #define REEL_MAGAZINE_SLABS 16
+#define REEL_DEFAULT_SLAB_BYTES ((size_t)2 << 20)
 
 /* Flag of the default pool, which stays open until the process ends. */
 #define REEL_POOL_PERMANENT 0x80000000u
@@ -194,6 +195,8 @@ static inline bool reel_pool_has_store(const struct reel_pool *pool)
 	return pool->reclaim != NULL;
 }
 
+/* pool.c: the size of a slab under these options. */
+size_t reel_pool_slab_bytes(const struct reel_pool_options *options);
 /* pool.c: what is wrong with the options, and what to do; NULL if nothing is. */
 const char *reel_pool_problem(const struct reel_pool_options *options);
 /*

@@ -11,9 +11,8 @@
 #include "os/error.h"
 #include "os/integer.h"
 #include "pool-text.h"
+#include "pool/pool.h"
 #include "store/store.h"
-
-#define DEFAULT_SLAB ((size_t)2 << 20)
 
 /* "60%" */
 static bool is_percentage(const char *text, unsigned *percent)
@@ -46,9 +45,7 @@ uint64_t reel_pool_max_budget(const char *store, const struct reel_memory_limit 
 
 static bool has_slab(const struct reel_pool_options *options)
 {
-	size_t slab = options->slab_bytes ? options->slab_bytes : DEFAULT_SLAB;
-
-	return options->hard_budget >= slab;
+	return options->hard_budget >= reel_pool_slab_bytes(options);
 }
 
 void reel_pool_use_auto(struct reel_pool_options *options, const char *store,
@@ -59,7 +56,7 @@ void reel_pool_use_auto(struct reel_pool_options *options, const char *store,
 	if (limit->bytes == UINT64_MAX || has_slab(options))
 		return;
 	/* A store that leaves no budget is refused. Without a store, 0 would be no bound. */
-	options->hard_budget = store ? 0 : DEFAULT_SLAB;
+	options->hard_budget = store ? 0 : REEL_DEFAULT_SLAB_BYTES;
 }
 
 /*
@@ -76,7 +73,7 @@ static void bound_by_group(struct reel_pool_options *options, const struct reel_
 	options->hard_budget = (size_t)reel_min_u64(left / 10 * 9, SIZE_MAX / 2);
 	/* 0 would be no bound. */
 	if (!has_slab(options))
-		options->hard_budget = DEFAULT_SLAB;
+		options->hard_budget = REEL_DEFAULT_SLAB_BYTES;
 }
 
 const char *reel_pool_read_budget(struct reel_pool_options *options, const char *text,
