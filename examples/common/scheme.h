@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What --checkpoint says: a planner and its numbers, as binomial:8, or auto.
+ * The text of --checkpoint: a plan, such as binomial:8, which reel_problem_from_text() of
+ * reel/plan.h reads; or auto, which only the examples have: they measure a few steps and choose the
+ * fastest plan.
  */
 #ifndef EXAMPLES_SCHEME_H
 #define EXAMPLES_SCHEME_H
@@ -12,18 +14,15 @@
 struct scheme {
 	const char *text;
 	int automatic;
-	enum reel_planner planner;
-	int64_t states;      /* in memory */
-	int64_t disk_states; /* 0: none, or without limit */
-	int64_t period;      /* in segments */
-	int64_t tape_states; /* a segment's tape, in states */
+	enum reel_planner planner; /* of auto REEL_BINOMIAL */
+	int has_disk;              /* the plan keeps states on a disk */
 };
 
-/* Ends the program for a text that is none. */
+/* Ends the program if the text is no plan. */
 struct scheme scheme_read(const char *text);
 
-/* Whether it keeps states on the disk. */
-int scheme_has_disk(const struct scheme *scheme);
+/* The problem of a loop of this number of steps, without its end for REEL_ONLINE. */
+struct reel_problem scheme_problem(const struct scheme *scheme, int64_t steps);
 
 /* The lines of --help. */
 void scheme_print_help(void);

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# `reel plan` predicts for a text the counts that a loop of Enzyme and a loop of Python then have; t-petsc.sh compares
-# PETSc's. An empty text asks for the default plan.
+# `reel plan` predicts for a text the counts that a loop of Enzyme, a loop of Python and the examples then have;
+# t-petsc.sh compares PETSc's. An empty text asks for the default plan, which the examples do not have.
 . "$SOURCE_DIR/tests/tap/tap.sh"
+. "$SOURCE_DIR/tests/whole/example.sh"
 
 texts="'' binomial:5 multistage:2:6 hierarchical:2:5 two-level:3:10 periodic:3:7 disk-revolve:3 all"
 counted='advances|(memory|disk)_(stores|loads)'
@@ -10,14 +11,15 @@ counted='advances|(memory|disk)_(stores|loads)'
 # predicted STEPS TEXT
 predicted() {
 	"$BUILD_DIR/tools/reel" plan --steps "$1" ${2:+--planner "$2"} --json |
-		sed -nE 's/^ *"('"$counted"')": ([0-9]+),?$/\1 \4/p'
+		sed -nE 's/^ *"([a-z_]+)": ([0-9]+),?$/\1 \2/p' | grep -E "^($counted) "
 }
 
-# runs_so WHAT TEXT COMMAND...: the command prints what it has run.
+# runs_so WHAT TEXT COMMAND...: for each of $loops, a number of steps, the command prints the counts that it has run.
+loops='1 2 30 101'
 runs_so() {
 	what=$1 text=$2
 	shift 2
-	for steps in 1 2 30 101; do
+	for steps in $loops; do
 		predicted $steps "$text" >>expected
 		"$@" $steps >>seen 2>>messages || echo failed >>seen
 	done
@@ -108,6 +110,28 @@ tiers_of() {
 	case $1 in '' | binomial*) echo 1 ;; *) echo 2 ;; esac
 }
 
+# tsunami TEXT STEPS
+tsunami() {
+	"$TSUNAMI" --quiet --basin idealised --resolution 60 --threads 1 --output out --steps "$2" --segment 1 \
+		--checkpoint "$1" $(spill_of "$1")
+	echo "advances $(key advanced)"
+	for tier in $(tiers_named "$1"); do
+		printf '%s_stores %s\n%s_loads %s\n' $tier "$(key ${tier}_stores)" $tier "$(key ${tier}_loads)"
+	done
+}
+
+# sedov TEXT STEPS: a blast that takes that number of steps. Its summary has one of the counts.
+sedov() {
+	"$SEDOV" --quiet --size 3 --threads 1 --output out --checkpoint "$1" $(spill_of "$1")
+	[ "$(key steps)" = "$2" ] && echo "advances $(key steps_run_again)"
+}
+
+# spill_of TEXT: the option for states on a disk.
+spill_of() { [ "$(tiers_of "$1")" = 1 ] || echo '--spill .'; }
+
+# tiers_named TEXT
+tiers_named() { [ "$(tiers_of "$1")" = 1 ] && echo memory || echo memory disk; }
+
 case $CFLAGS in *-fsanitize*) skip_all 'the interpreter has no sanitizer' ;; esac
 if [ -e "$BUILD_DIR/.libs/libreel-enzyme.so" ] && $CC $CFLAGS -std=c11 -I"$SOURCE_DIR/include" -I"$SOURCE_DIR/tests" \
 	-o loop loop.c -L"$BUILD_DIR/.libs" -Wl,-rpath,"$BUILD_DIR/.libs" -lreel-enzyme -lreel; then
@@ -128,4 +152,19 @@ if [ -e "$REEL_LIBRARY" ] && /usr/bin/python3 -c 'import numpy' 2>/dev/null; the
 else
 	skip 'Python: there is no shared library, or no numpy'
 fi
+
+eval "set -- $texts"
+shift
+loops=30
+for text; do
+	if [ -n "$TSUNAMI" ]; then
+		runs_so tsunami "$text" tsunami "$text"
+	else
+		skip 'tsunami: it is not built'
+	fi
+done
+counted=advances loops=23
+for text; do
+	runs_so sedov "$text" sedov "$text"
+done
 end

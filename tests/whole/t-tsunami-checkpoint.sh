@@ -35,7 +35,7 @@ gives_the_gradient() {
 mkdir spill
 run --steps 127 --hours 10 && mv out all
 reference=all
-run --steps 2 --hours 0.1 --checkpoint hrevolve:1:1 --spill spill
+run --steps 2 --hours 0.1 --checkpoint hierarchical:1:1 --spill spill
 disk=spill
 if grep -q 'kept in memory' stderr; then
 	skip 'states on a disk: there is none here'
@@ -43,9 +43,8 @@ if grep -q 'kept in memory' stderr; then
 fi
 
 # All of them in the first build of ./check; here those whose actions differ most.
-in_memory='store-all binomial:4 binomial:1 online:5 mixed:6:2 mixed:9:4'
-on_disk='multistage:3:4 two-level:3:6 hierarchical:2:5 disk-revolve:3 periodic:3:5 hrevolve:2:5
-	twolevel:3:6'
+in_memory='store-all binomial:4 binomial:1 binomial online:5 mixed:6 mixed:6:2 mixed:9:4'
+on_disk='multistage:3:4 two-level:3:6 hierarchical:2:5 disk-revolve:3 periodic:3:5 all'
 if [ -z "$TEST_LONG" ]; then
 	in_memory='online:5 mixed:6:2' on_disk='hierarchical:2:5 disk-revolve:3'
 fi
@@ -87,7 +86,7 @@ else
 		done
 	done
 	[ -n "$disk" ] && gives_the_gradient 'a look ahead at states on the disk' --steps 127 \
-		--hours 10 --threads 3 --checkpoint hrevolve:2:5 --spill spill --look-ahead
+		--hours 10 --threads 3 --checkpoint hierarchical:2:5 --spill spill --look-ahead
 	# What there is no memory for is recorded again.
 	run --steps 127 --hours 10 --threads 3 --checkpoint binomial:3 --budget 2M --look-ahead &&
 		cmp $reference/gradient.nc out/gradient.nc
@@ -122,7 +121,7 @@ gives_the_gradient 'a tape of 20 budgets' --steps 400 --hours 30 --checkpoint bi
 ok $? "its states and tape stayed within the budget: $(key tape_resident_bytes) bytes"
 if [ -n "$disk" ]; then
 	gives_the_gradient 'ten times memory and disk' --steps 400 --hours 30 \
-		--checkpoint hrevolve:3:20 --budget $budget --spill spill
+		--checkpoint hierarchical:3:20 --budget $budget --spill spill
 	[ $full -ge $((10 * (budget + 20 * 57600))) ] &&
 		[ "$(key tape_resident_bytes)" -le $budget ] && [ "$(key disk_stores)" -gt 0 ]
 	ok $? "its states and tape stayed within the budget: $(key tape_resident_bytes) bytes"
@@ -161,16 +160,16 @@ refuses() {
 }
 
 refuses 'an unknown planner' 'help' --checkpoint revolve:3
-refuses 'a planner without its number' 'binomial:STATES' --checkpoint binomial
+refuses 'a planner without a default for its number' 'multistage:SLOTS:STORE_SLOTS' --checkpoint multistage
 refuses 'no states' 'from 1' --checkpoint binomial:0
-refuses 'a number with a tail' 'binomial:STATES' --checkpoint binomial:3x
-refuses 'a number too many' 'binomial:STATES' --checkpoint binomial:3:4
-refuses 'a number for what has none' 'alone' --checkpoint store-all:3
-refuses 'more states than there are slots' 'at most 256' --checkpoint binomial:257
-refuses 'a sign' 'mixed:STATES:TAPE_STATES' --checkpoint mixed:-3:2
-refuses 'states on a disk without a disk' 'spill' --checkpoint hrevolve:3:4
+refuses 'a number with a tail' 'binomial:SLOTS' --checkpoint binomial:3x
+refuses 'a number too many' 'binomial:SLOTS' --checkpoint binomial:3:4
+refuses 'a number for what has none' 'it is store-all' --checkpoint store-all:3
+refuses 'more states than there are slots' 'more than 4,096' --checkpoint binomial:4097
+refuses 'a sign' 'mixed:SLOTS:TAPE_STATES' --checkpoint mixed:-3:2
+refuses 'states on a disk without a disk' 'spill' --checkpoint hierarchical:3:4
 refuses 'a disk for a planner that uses none' 'leave it out' --checkpoint binomial:3 --spill .
-refuses 'a directory that is not there' 'spill' --checkpoint hrevolve:3:4 --spill missing
+refuses 'a directory that is not there' 'spill' --checkpoint hierarchical:3:4 --spill missing
 refuses 'a segment without a plan' 'checkpoint' --segment 3
 refuses 'an audit without a plan' 'checkpoint' --audit
 refuses 'a look ahead without a plan' 'checkpoint' --look-ahead

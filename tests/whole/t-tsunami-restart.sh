@@ -36,12 +36,12 @@ moments='0.01 0.03' planners='binomial:4'
 if [ -n "$TEST_LONG" ]; then
 	moments=$(awk 'BEGIN { srand(1); for (k = 0; k < 25; k++) print 0.02 + 0.06 * rand() }')
 	planners='binomial:4 binomial:1 online:5'
-	can_spill && planners="$planners hrevolve:2:5"
+	can_spill && planners="$planners hierarchical:2:5"
 fi
 total=0
 for planner in $planners; do
 	spill=
-	[ "$planner" != hrevolve:2:5 ] || spill='--spill spill'
+	[ "$planner" != hierarchical:2:5 ] || spill='--spill spill'
 	rm -f file
 	wrong=0 stopped=0
 	for moment in $moments; do

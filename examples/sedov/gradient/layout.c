@@ -41,30 +41,15 @@ static struct layout layout_by_scheme(const struct method *method)
 {
 	const struct scheme *scheme = method->scheme;
 	int64_t segment = 1 + method->steps / MAX_SEGMENTS;
-	int64_t segments = (method->steps + segment - 1) / segment;
-	struct layout layout = {
+
+	return (struct layout){
 		.planner = scheme->planner,
-		.problem = {
-			.steps = scheme->planner == REEL_ONLINE ? REEL_UNKNOWN_STEPS : segments,
-			.tiers = scheme->planner == REEL_STORE_ALL ? 0 : 1,
-			.tier = {{.slots = scheme->states}},
-			.period = scheme->period,
-			.tape_states = scheme->tape_states,
-		},
+		.problem = scheme_problem(scheme, (method->steps + segment - 1) / segment),
 		.segment = segment,
 		.budget = method->budget,
-		.keeps_states_on_disk = scheme_has_disk(scheme),
+		.keeps_states_on_disk = scheme->has_disk,
+		.spills_tapes = method->spill && method->budget && !scheme->has_disk,
 	};
-
-	if (layout.keeps_states_on_disk) {
-		struct reel_tier *disk = &layout.problem.tier[1];
-
-		layout.problem.tiers = 2;
-		disk->slots = scheme->disk_states ? scheme->disk_states : segments + 1;
-		disk->store_cost = disk->load_cost = 1.0;
-	}
-	layout.spills_tapes = method->spill && method->budget && !layout.keeps_states_on_disk;
-	return layout;
 }
 
 /* The costs of the first steps, of which the reverse sweep calculates something finite. */
@@ -179,7 +164,7 @@ void layout_require(const struct method *method, const struct loop *loop)
 	struct room room = {0};
 	struct reel_costs costs;
 
-	if (scheme_has_disk(scheme) && !method->spill)
+	if (scheme->has_disk && !method->spill)
 		fail("--checkpoint %s keeps states on a disk: choose a directory there with "
 		     "--spill", scheme->text);
 	if (scheme->automatic) {

@@ -96,7 +96,7 @@ static void read_option(int code, const char *text, struct options *options)
 static void check_options(const struct options *options)
 {
 	const struct scheme *scheme = &options->scheme;
-	int disk = scheme->text && (scheme->automatic || scheme_has_disk(scheme));
+	int disk = scheme->text && (scheme->automatic || scheme->has_disk);
 
 	if (options->spill && !disk && !options->budget)
 		fail("--spill %s: nothing goes there without a --budget", options->spill);

@@ -130,9 +130,9 @@ static void create_layout_on_gpu(struct checkpointing *checkpointing)
 
 static void check_disk_on_gpu(const struct options *options)
 {
-	if (options->spill && !scheme_has_disk(&options->scheme))
+	if (options->spill && !options->scheme.has_disk)
 		fail("--spill %s: with --device cuda tapes are not spilled; leave it out, or "
-		     "choose --checkpoint hrevolve or two-level", options->spill);
+		     "choose --checkpoint hierarchical or two-level", options->spill);
 	if (options->scheme.text && options->scheme.planner == REEL_STORE_ALL && options->segment)
 		fail("--segment: with --device cuda all steps of --checkpoint %s are one segment; "
 		     "leave it out", options->scheme.text);
@@ -143,16 +143,16 @@ static void check_options(const struct options *options)
 {
 	const struct scheme *scheme = &options->scheme;
 	int uses_disk = scheme->automatic || scheme->planner == REEL_STORE_ALL ||
-			scheme_has_disk(scheme);
+			scheme->has_disk;
 
 	if (options->on_gpu)
 		check_disk_on_gpu(options);
-	if (scheme_has_disk(scheme) && !options->spill)
+	if (scheme->has_disk && !options->spill)
 		fail("--checkpoint %s keeps states on a disk: choose a directory there with "
 		     "--spill", scheme->text);
 	if (options->spill && !uses_disk)
 		fail("--spill %s: --checkpoint %s keeps nothing on a disk; leave it out, or choose "
-		     "hrevolve, two-level or store-all", options->spill, scheme->text);
+		     "hierarchical, two-level or store-all", options->spill, scheme->text);
 	if (options->spill && scheme->planner == REEL_STORE_ALL && !options->budget)
 		fail("--spill %s: nothing goes there without a --budget", options->spill);
 	if (scheme->automatic && options->segment)

@@ -15,8 +15,6 @@
 #define PAGE 4096
 /* A pool keeps some slabs besides those that are full: the one left last, and a frame cut up. */
 #define SPARE_SLABS 3
-/* Without a measurement: how long a state is on its way to the disk or back, in steps. */
-#define DISK_STEPS 2.0
 /* A planner with a table takes its time for more. */
 #define MAX_TABLE_SEGMENTS 1000
 
@@ -98,25 +96,16 @@ static int64_t choose_segment(const struct layout *layout, uint64_t budget)
 	return segment < layout->steps ? segment : layout->steps;
 }
 
-static void set_tiers(const struct scheme *scheme, struct layout *layout)
-{
-	struct reel_problem *problem = &layout->problem;
-
-	layout->has_disk = scheme_has_disk(scheme);
-	problem->tiers = layout->planner == REEL_STORE_ALL ? 0 : layout->has_disk ? 2 : 1;
-	problem->tier[0].slots = scheme->states;
-	problem->tier[1].slots = scheme->disk_states;
-	problem->period = scheme->period;
-	problem->tape_states = scheme->tape_states;
-}
-
 struct layout layout_create(const struct scheme *scheme, const struct tape_shape *shape,
 			    int64_t steps, int64_t segment, uint64_t budget)
 {
-	struct layout layout = {.shape = *shape, .planner = scheme->planner, .steps = steps};
+	struct layout layout = {.shape = *shape, .planner = scheme->planner, .steps = steps,
+				.problem = scheme_problem(scheme, steps),
+				.has_disk = scheme->has_disk};
 	struct reel_problem *problem = &layout.problem;
 
-	set_tiers(scheme, &layout);
+	if (layout.planner == REEL_MIXED && !problem->tape_states)
+		problem->tape_states = 1;
 	layout.segment = segment ? segment : choose_segment(&layout, budget);
 	if (layout.segment > steps)
 		fail("--segment %lld: there are only %lld steps", (long long)layout.segment,
@@ -126,13 +115,8 @@ struct layout layout_create(const struct scheme *scheme, const struct tape_shape
 		     "--checkpoint %s a segment has %lld steps; leave --segment out",
 		     (long long)layout.segment, scheme->text, (long long)problem->tape_states);
 	layout.segments = divide_up(steps, layout.segment);
-	problem->steps = layout.planner == REEL_ONLINE ? REEL_UNKNOWN_STEPS : layout.segments;
-	if (layout.has_disk && !scheme->disk_states)
-		problem->tier[1].slots = layout.segments + 1;
-	problem->tier[1].store_cost = DISK_STEPS / (double)layout.segment;
-	problem->tier[1].load_cost = DISK_STEPS / (double)layout.segment;
-	if (!layout.has_disk)
-		problem->tier[1] = (struct reel_tier){0};
+	if (problem->steps != REEL_UNKNOWN_STEPS)
+		problem->steps = layout.segments;
 	return layout;
 }
 

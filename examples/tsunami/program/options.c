@@ -77,7 +77,7 @@ static void print_help(void)
 	     "  --quiet                no report, no progress bar\n"
 	     "  --help\n"
 	     "\n"
-	     "Planners of --checkpoint: STATES and DISK_STATES are numbers of states kept.");
+	     "Planners of --checkpoint (SLOTS: states in memory, STORE_SLOTS: on the disk):");
 	scheme_print_help();
 	puts("\n"
 	     "Writes to DIR: sensitivity.png, sensitivity-depth.png, gauge.png, gradient.nc,\n"
