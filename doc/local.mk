@@ -5,8 +5,8 @@ EXTRA_DIST += %D%/README.md %D%/by-hand.md %D%/checkpointing.md %D%/choosing.md 
 
 # The date that the pages have. It is raised with the version.
 manual_date = November 25, 2026
-manual_tool = %D%/reference/pages.sh %D%/reference/headers.awk %D%/reference/mdoc.awk \
-	%D%/reference/tool.awk %D%/reference/reel.7 %D%/reference/reel-environment.7
+manual_tool = %D%/reference/pages.sh build-aux/api/figures.awk %D%/reference/headers.awk \
+	%D%/reference/mdoc.awk %D%/reference/tool.awk %D%/reference/reel.7 %D%/reference/reel-environment.7
 site_tool = %D%/reference/site.sh %D%/reference/site.awk %D%/reference/index.awk \
 	%D%/reference/style.css %D%/reference/search.js
 EXTRA_DIST += $(manual_tool) $(site_tool) %D%/report.png

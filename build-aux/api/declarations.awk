@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Reads what headers declare, without a compiler; map.awk, python.awk and fortran.awk write it.
 #
-#	awk -f declarations.awk -f map.awk HEADER...
+#	awk -f figures.awk -f declarations.awk -f map.awk HEADER...
 #
 #	function_count, function_name[i]   functions and variables that the header leaves to the library
 #	function_type[name]                "const char *"
@@ -15,10 +15,8 @@
 #	constant_count, constant_name[i]   macros that stand for a number
 #	constant[name]                     "4"
 #
-# A list of figures, a macro STRUCT_FIGURES(X) whose lines are X(type, name, ...) or, for each tier,
-# X_TIERS(type, name, ...), or another list, is expanded where a struct has
-# STRUCT_FIGURES(REEL_FIGURE_MEMBER). Code for C++ alone is left out; of all
-# other conditions each branch is read.
+# A list of figures (figures.awk) is expanded where a struct has it. Code for C++ alone is left out; of all other
+# conditions each branch is read.
 
 function begin_header() {
 	text = section = macro = ""
@@ -69,30 +67,12 @@ function read_macro(line,   name, value) {
 	match(line, /^[A-Za-z0-9_]+/)
 	name = substr(line, 1, RLENGTH)
 	value = substr(line, RLENGTH + 1)
-	if (value ~ /^\(X[,)]/ && name ~ /_FIGURES$/) {
-		gsub(/"[^"]*"/, "", value)
-		while (match(value, /[ \t](X|X_TIERS|REEL_[A-Z_]+)\([a-zX0-9_]+(, [a-z0-9_]+)?/)) {
-			figures[name] = figures[name] figure_of(substr(value, RSTART + 1, RLENGTH - 1))
-			value = substr(value, RSTART + RLENGTH)
-		}
-	}
 	gsub(/^ +| +$/, "", value)
 	if (value !~ /^\(?-?(0x[0-9a-f]+|[0-9]+)u?\)?$/ || name in constant)
 		return
 	gsub(/[()u]/, "", value)
 	constant_name[++constant_count] = name
 	constant[name] = value
-}
-
-# "X(uint64_t, stalls" is "uint64_t stalls;"; "REEL_SOME_FIGURES(X" stands for that list.
-function figure_of(call,   macro, type) {
-	macro = type = call
-	sub(/\(.*/, "", macro)
-	if (macro ~ /_FIGURES$/)
-		return macro "(X)"
-	sub(/^[^(]*\(/, "", type)
-	sub(/, /, " ", type)
-	return type (macro == "X_TIERS" ? "[REEL_MAX_TIERS];" : ";")
 }
 
 # ---- Declarations ----
@@ -120,20 +100,6 @@ function read_struct(head, members, rest,   kind, name) {
 	add_struct(kind, name, squeezed(members))
 }
 
-# Puts lists of figures in the place of their names: at the end, so that a list may stand in any header.
-function with_figures(members,   list) {
-	while (match(members, /[A-Z0-9_]+_FIGURES\([^)]*\)/)) {
-		list = substr(members, RSTART, RLENGTH)
-		sub(/\(.*/, "", list)
-		if (!(list in figures)) {
-			print "declarations.awk: no header has the list " list >"/dev/stderr"
-			exit 1
-		}
-		members = substr(members, 1, RSTART - 1) figures[list] substr(members, RSTART + RLENGTH)
-	}
-	return members
-}
-
 function read_typedef(declaration) {
 	if (match(declaration, /[ *]reel_[a-z0-9_]+\(/))
 		callback[substr(declaration, RSTART + 1, RLENGTH - 2)] = 1
@@ -159,7 +125,7 @@ function read_function(declaration,   name, at) {
 }
 
 function squeezed(declaration) {
-	gsub(/[ \t]+/, " ", declaration)
+	gsub(/[ \t\n]+/, " ", declaration)
 	gsub(/^ | $/, "", declaration)
 	return declaration
 }
@@ -226,5 +192,5 @@ FNR == 1 { begin_header(); done = body_at = 0 }
 }
 END {
 	for (i = 1; i <= struct_count; i++)
-		struct_members[struct_name[i]] = with_figures(struct_members[struct_name[i]])
+		struct_members[struct_name[i]] = squeezed(without_comments(with_figures(struct_members[struct_name[i]])))
 }

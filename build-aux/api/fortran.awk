@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Writes a Fortran module from its template and the headers.
 #
-#	awk -f declarations.awk -f members.awk -f fortran.awk -v template=reel.f90.in HEADER...
+#	awk -f figures.awk -f declarations.awk -f members.awk -f fortran.awk -v template=reel.f90.in HEADER...
 #
 # In the template
 #

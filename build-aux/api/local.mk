@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 # These programs read the headers, and write lists of the functions and types in them.
-api_reader = -f %D%/declarations.awk -f %D%/members.awk
-map_tool = %D%/declarations.awk %D%/map.awk
-module_tool = %D%/declarations.awk %D%/members.awk %D%/fortran.awk
+map_reader = -f %D%/figures.awk -f %D%/declarations.awk
+api_reader = $(map_reader) -f %D%/members.awk
+map_tool = %D%/figures.awk %D%/declarations.awk %D%/map.awk
+module_tool = %D%/figures.awk %D%/declarations.awk %D%/members.awk %D%/fortran.awk
 write_file = $(AM_V_GEN)$(MKDIR_P) $(@D) && cd $(srcdir) && $(AWK) >$(abs_builddir)/$@
-write_map = $(write_file) -f %D%/declarations.awk -f %D%/map.awk
+write_map = $(write_file) $(map_reader) -f %D%/map.awk
 write_module = $(write_file) $(api_reader) -f %D%/fortran.awk
-EXTRA_DIST += %D%/declarations.awk %D%/fortran.awk %D%/members.awk %D%/map.awk %D%/python.awk
+EXTRA_DIST += %D%/declarations.awk %D%/figures.awk %D%/fortran.awk %D%/members.awk %D%/map.awk %D%/python.awk

@@ -3,7 +3,7 @@
 # version `set`. Functions that only Reel's other libraries of the same release call have the version REEL_PRIVATE:
 # headers of lib/ declare them in a section "Exported as REEL_PRIVATE".
 #
-#	awk -f declarations.awk -f map.awk -v set=REEL_0.1 FILE...
+#	awk -f figures.awk -f declarations.awk -f map.awk -v set=REEL_0.1 FILE...
 
 # Of a list of sources the headers are read.
 BEGIN {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Writes python/reel/_api.py, the functions, structs and constants of headers as ctypes calls them.
 #
-#	awk -f declarations.awk -f members.awk -f python.awk HEADER...
+#	awk -f figures.awk -f declarations.awk -f members.awk -f python.awk HEADER...
 
 BEGIN {
 	split("bool char double float int int32_t int64_t size_t uint32_t uint64_t", basic, " ")

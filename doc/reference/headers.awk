@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Reads public headers into groups; mdoc.awk writes a page for each.
 #
-#	awk -f headers.awk -f mdoc.awk -v version=... -v date=... package=reel HEADER...
+#	awk -f figures.awk -f headers.awk -f mdoc.awk -v version=... -v date=... package=reel HEADER...
 #
 # A comment at the start of a line describes the declarations that follow it, and the prototypes in
 # it, which stand for macros: together they are a group. The first comment of a header, before its
@@ -151,33 +151,11 @@ function read_macro(line,   name) {
 		return
 	add_name(name, 0)
 	is_macro[name] = 1
-	figures_name = name ~ /_FIGURES$/ ? name : ""
 	if (name in has_prototype)
 		return
 	if (substr(line, RLENGTH + 1, 1) == "(")
 		sub(/\).*$/, ")", line)
 	add_code("#define " line)
-}
-
-# A line of a list of figures, "X(uint64_t, stalls, "pushes that waited")", is a member where a struct
-# names the list; so is each line of a list in it.
-function read_figure(line,   member) {
-	if (match(line, /REEL_[A-Z_]+_FIGURES/)) {
-		member = figures[substr(line, RSTART, RLENGTH)]
-	} else if (match(line, /X(_TIERS)?\([a-z0-9_]+, [a-z0-9_]+/)) {
-		member = substr(line, RSTART, RLENGTH)
-		sub(/, /, " ", member)
-		if (sub(/^X_TIERS\(/, "", member))
-			member = member "[REEL_MAX_TIERS]"
-		sub(/^X\(/, "", member)
-		gsub(/^[^"]*"|"[^"]*$/, "", line)
-		member = "        " member "; /* " line " */"
-	} else {
-		return
-	}
-	if (figures[figures_name] != "")
-		member = "\n" member
-	figures[figures_name] = figures[figures_name] member
 }
 
 # Names that the first line of a declaration declares. A type that is only announced belongs to the
@@ -269,7 +247,7 @@ FNR == 1 { begin_header(FILENAME) }
 /^#ifndef .*_C?U?H$/ && !has_guard { has_guard = 1; next }
 in_comment && /\*\/$/ { comment = comment "\n" comment_line($0); end_comment(); next }
 in_comment { comment = comment "\n" comment_line($0); next }
-in_macro { if (figures_name != "") read_figure($0); in_macro = /\\$/; next }
+in_macro { in_macro = /\\$/; next }
 body != "" { if ($0 == body) body = ""; next }
 /^\/\*/ { read_comment($0); next }
 is_hidden { next }
@@ -278,12 +256,7 @@ depth { read_member($0); next }
 /^#define/ { read_macro($0); next }
 { read_declaration($0) }
 
-# Puts lists of figures in the place of their names: at the end, so that a list may stand in any header.
 END {
 	for (g in code)
-		while (match(code[g], /[ \t]*REEL_[A-Z_]+_FIGURES\(REEL_FIGURE_MEMBER[^)]*\)/)) {
-			list = substr(code[g], RSTART, RLENGTH)
-			gsub(/^[ \t]*|\(.*/, "", list)
-			code[g] = substr(code[g], 1, RSTART - 1) figures[list] substr(code[g], RSTART + RLENGTH)
-		}
+		code[g] = with_figures(code[g])
 }

@@ -20,8 +20,8 @@ mkdir -p "$target/man1" "$target/man3" "$target/man7"
 target=$(cd "$target" && pwd)
 cd "$source"
 
-"$awk" -f doc/reference/headers.awk -f doc/reference/mdoc.awk -v directory="$target" \
-	-v version="$version" -v date="$date" "$@"
+"$awk" -f build-aux/api/figures.awk -f doc/reference/headers.awk -f doc/reference/mdoc.awk \
+	-v directory="$target" -v version="$version" -v date="$date" "$@"
 "$awk" -f doc/reference/tool.awk -v directory="$target" -v version="$version" -v date="$date" tools/*.c
 packages=' '
 for argument; do

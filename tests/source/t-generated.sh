@@ -52,7 +52,7 @@ bool reel_sample_is_open(const reel_sample *sample);
 const char *reel_sample_name(void);
 #endif
 END
-awk -f "$api/declarations.awk" -f "$api/members.awk" -f "$api/python.awk" sample.h | sed '1,/^)/d; /^$/d; s/^"""/#/' >written
+awk -f "$api/figures.awk" -f "$api/declarations.awk" -f "$api/members.awk" -f "$api/python.awk" sample.h | sed '1,/^)/d; /^$/d; s/^"""/#/' >written
 diff - written >difference <<'END'
 SAMPLES = -3
 MAX_TIERS = 4
@@ -98,7 +98,7 @@ contains
   logical function reel_sample_is_open(sample)
     reel_sample_is_open = c_sample_is_open(sample%handle)
 END
-awk -f "$api/declarations.awk" -f "$api/members.awk" -f "$api/fortran.awk" -v template=sample.f90.in sample.h >written
+awk -f "$api/figures.awk" -f "$api/declarations.awk" -f "$api/members.awk" -f "$api/fortran.awk" -v template=sample.f90.in sample.h >written
 diff - written >difference <<'END'
   type, bind(C), public :: reel_sample
     type(c_ptr) :: handle = c_null_ptr
@@ -142,7 +142,7 @@ END
 is_empty difference 'and in a module of Fortran'
 
 echo 'END { for (group in code) print code[group] }' >print.awk
-awk -f "$SOURCE_DIR/doc/reference/headers.awk" -f print.awk sample.h |
+awk -f "$api/figures.awk" -f "$SOURCE_DIR/doc/reference/headers.awk" -f print.awk sample.h |
 	grep -qx ' *uint64_t hard_budget; /\* bytes; UINT64_MAX: no bound \*/'
 ok $? 'and a figure is on the page of its struct'
 end
