@@ -3,7 +3,6 @@
 EXTRA_DIST += %D%/README.md %D%/pyproject.toml %D%/reel/py.typed \
 	%D%/reel/__init__.py \
 	%D%/reel/__main__.py \
-	%D%/reel/_actions.py \
 	%D%/reel/_api.py \
 	%D%/reel/_check.py \
 	%D%/reel/_ends.py \

@@ -9,17 +9,16 @@
 """
 
 import os
-from typing import Any, Optional, Union
+from typing import Any, Optional, Sequence, Union
 
 from ._check import GradientCheck, check_gradient
 from ._errors import ArgumentError, Error, MemoryError, StoreError
 from ._library import lib as _lib
 from ._package import PackageData
-from ._plan import KINDS, Action, Counts, Plan, Prediction, Schedule, Tier, choose, planners
+from ._plan import KINDS, Action, Counts, Plan, Prediction, Schedule, Tier, TierLike, choose, planners
 from ._pool import Parcel, Pool
 from ._run import Run, Step, save_now
 from ._sizes import Size
-from .schedules import check_schedule, schedule
 
 
 def offload(budget: Optional[Size] = None, *, directory: "Union[str, os.PathLike[str], None]" = None,
@@ -34,9 +33,25 @@ def offload(budget: Optional[Size] = None, *, directory: "Union[str, os.PathLike
     return Offload(budget, directory, store, pool, min_bytes)
 
 
+def schedule(planner: str, steps: Optional[int], tiers: Sequence[TierLike], **options: Any) -> Any:
+    """A Plan, with its options, as a schedule: `tape.enable_checkpointing(reel.schedule("binomial", 1000, [20]))`."""
+    from .schedules import PlanSchedule  # imports checkpoint_schedules
+    return PlanSchedule(Plan(planner, steps, tiers, **options))
+
+
+def check_schedule(schedule: Any, steps: int, *, ram: Optional[int] = None, disk: Optional[int] = None) -> Any:
+    """Replay any schedule of checkpoint_schedules for a loop of `steps` steps; returns what it does.
+
+    Raises a ValueError that names the first wrong action, also if more than `ram` or `disk` blocks of data are kept
+    at a time.
+    """
+    from .schedules import replay
+    return replay(schedule, steps, ram, disk)
+
+
 __version__ = _lib.reel_version().decode()
 __all__ = [  # without MemoryError, which would take the place of the built-in one
     "Action", "ArgumentError", "Counts", "Error", "GradientCheck", "KINDS", "PackageData", "Parcel", "Plan", "Pool",
-    "Prediction", "Run", "Schedule", "check_gradient", "check_schedule", "Step", "StoreError", "Tier", "choose", "offload", "planners",
-    "save_now", "schedule",
+    "Prediction", "Run", "Schedule", "check_gradient", "check_schedule", "Step", "StoreError", "Tier", "choose", "offload",
+    "planners", "save_now", "schedule",
 ]

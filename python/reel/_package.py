@@ -9,7 +9,9 @@ from typing import Any, Callable, List, Optional
 import numpy as np
 
 from ._pool import Parcel, Pool
-from ._pyadjoint import MIN_BYTES
+
+MIN_BYTES = 1024
+"""A smaller array stays as it is: a parcel and its Python objects take more than it has."""
 
 _covered: "weakref.WeakSet[type]" = weakref.WeakSet()
 _active: "weakref.WeakSet[PackageData]" = weakref.WeakSet()

@@ -16,10 +16,9 @@ from typing import Any, Dict, Tuple
 
 import numpy as np
 
-from ._actions import Forward, StorageType
+from checkpoint_schedules.schedule import Forward, StorageType  # type: ignore[import-not-found]
 
-MIN_BYTES = 1024
-"""A smaller array stays as it is: a parcel and its Python objects take more than it has."""
+from ._package import MIN_BYTES
 
 
 class _Sweeps:

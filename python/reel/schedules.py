@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: MIT
 """Plans as schedules of checkpoint_schedules, which pyadjoint and other tools take; and a checker of such schedules."""
 
-from typing import Any, Dict, Iterator, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterator, NamedTuple, Optional, Set, Tuple
 
-from ._actions import CheckpointSchedule, Copy, EndForward, EndReverse, Forward, Move, Reverse, StorageType
-from ._plan import Action, Plan, TierLike
+from ._plan import Action, Plan
+
+try:
+    from checkpoint_schedules.schedule import (  # type: ignore[import-not-found]
+        CheckpointSchedule, Copy, EndForward, EndReverse, Forward, Move, Reverse, StorageType)
+except ImportError as error:
+    raise ImportError(f"schedules need the package checkpoint_schedules, which cannot be imported: {error}") from None
 from ._pyadjoint import forward_class
 
-class PlanSchedule(CheckpointSchedule):
+
+class PlanSchedule(CheckpointSchedule):  # type: ignore[misc]
     """A plan, in the words of checkpoint_schedules: its first tier is RAM, the others are DISK.
 
     A schedule is gone through once. pyadjoint keeps its actions, and repeats them for another gradient.
@@ -124,15 +130,6 @@ class PlanSchedule(CheckpointSchedule):
         return (Move if action.last_use else Copy)(action.first, self._storage(action), StorageType.WORK)
 
 
-def schedule(planner: str, steps: Optional[int], tiers: Sequence[TierLike], *, period: int = 0, tape_states: int = 0,
-             advance_cost: float = 0, record_cost: float = 0, reverse_cost: float = 0,
-             reverse_at_once: bool = False) -> PlanSchedule:
-    """`reel.Plan` as a schedule: `tape.enable_checkpointing(reel.schedule("binomial", 1000, [20]))`."""
-    return PlanSchedule(Plan(
-        planner, steps, tiers, period=period, tape_states=tape_states, advance_cost=advance_cost,
-        record_cost=record_cost, reverse_cost=reverse_cost, reverse_at_once=reverse_at_once))
-
-
 class Replay(NamedTuple):
     """What a schedule does: steps run, and at most so many blocks of data in RAM and on DISK at a time."""
 
@@ -228,15 +225,7 @@ class _Checker:
             self.must(self.r == self.steps, "the reverse sweep is not at its end")
 
 
-def check_schedule(schedule: Any, steps: int, *, ram: Optional[int] = None, disk: Optional[int] = None) -> Replay:
-    """Replay anybody's schedule for a loop of `steps` steps.
-
-    Raises a ValueError that names the first wrong action, also if more than `ram` or `disk` blocks of data are kept
-    at a time.
-
-    >>> check_schedule(schedule("binomial", 10, [3]), 10, ram=3).forward_steps
-    25
-    """
+def replay(schedule: Any, steps: int, ram: Optional[int], disk: Optional[int]) -> Replay:
     loop = _Checker(schedule, steps)
     peaks = {StorageType.RAM: 0, StorageType.DISK: 0}
     for number, action in enumerate(schedule):

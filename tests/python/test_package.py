@@ -12,7 +12,9 @@ import pytest
 
 import reel
 from reel import _package
-from reel._actions import Copy, EndReverse, Forward, Move, Reverse, StorageType
+
+pytest.importorskip("checkpoint_schedules")
+from checkpoint_schedules.schedule import Copy, EndReverse, Forward, Move, Reverse, StorageType
 
 CELLS = 1 << 17
 """A field of 1 MiB."""

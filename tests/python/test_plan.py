@@ -202,7 +202,7 @@ def test_what_a_notebook_shows():
 
 @pytest.mark.parametrize("call, error, text", [
     (lambda: reel.Plan("binomial", 10, [3], perod=3), TypeError, "Plan.*'perod'"),
-    (lambda: reel.schedule("binomial", 10, [3], perod=3), TypeError, "schedule.*'perod'"),
+    (lambda: reel.Plan.of_actions(10, [3], [], perod=3), TypeError, "Plan.*'perod'"),
     (lambda: reel.Plan("binomial", 10, 3), TypeError, "tiers is a list.* not 3"),
     (lambda: reel.Plan("binomial", 10, "3"), TypeError, "tiers is a list.* not '3'"),
     (lambda: reel.Plan("binomial", 10, [(1, 2, 3, 4)]), TypeError, "slots is a whole number"),

@@ -8,9 +8,11 @@ import sys
 import pytest
 
 import reel
-from reel import schedules
-from reel._actions import (
+
+pytest.importorskip("checkpoint_schedules")
+from checkpoint_schedules.schedule import (
     CheckpointSchedule, Copy, EndForward, EndReverse, Forward, Move, Reverse, StorageType)
+from reel import schedules
 
 RAM, DISK, WORK = StorageType.RAM, StorageType.DISK, StorageType.WORK
 KNOWN = [planner for planner in reel.planners() if planner != "online"]
@@ -131,35 +133,15 @@ def test_a_schedule_that_ends_early():
         reel.check_schedule(Listed(3, GOOD[:-1]), 3)
 
 
-PACKAGE = """
-import enum
-
-class StorageType(enum.Enum):
-    RAM, DISK, WORK, NONE = 0, 1, -1, None
-
-class CheckpointSchedule:
-    def __init__(self, max_n=None):
-        self._n, self._r, self._max_n = 0, 0, max_n
-
-    def __iter__(self):
-        return self._iterator()
-
-class Action:
-    def __init__(self, *args):
-        self.args = args
-
-for name in ("Forward", "Reverse", "Copy", "Move", "EndForward", "EndReverse"):
-    globals()[name] = type(name, (Action,), {})
-"""
-
-
-def test_actions_are_of_the_classes_of_the_package_where_it_is(tmp_path):
+def test_a_package_that_is_missing_is_named(tmp_path):
     (tmp_path / "checkpoint_schedules").mkdir()
-    (tmp_path / "checkpoint_schedules" / "__init__.py").write_text("")
-    (tmp_path / "checkpoint_schedules" / "schedule.py").write_text(PACKAGE)
-    program = ("import reel, checkpoint_schedules.schedule as theirs\n"
-               "actions = list(reel.schedule('mixed', 20, [3]))\n"
-               "assert isinstance(actions[0], theirs.Forward) and type(actions[-1]) is theirs.EndReverse\n"
-               "assert isinstance(reel.schedule('binomial', 9, [2]), theirs.CheckpointSchedule)\n")
+    (tmp_path / "checkpoint_schedules" / "__init__.py").write_text("raise ImportError('not here')")
+    program = ("import reel\n"
+               "try:\n"
+               "    reel.schedule('binomial', 9, [2])\n"
+               "except ImportError as error:\n"
+               "    assert 'schedules need the package checkpoint_schedules' in str(error) and 'not here' in str(error)\n"
+               "else:\n"
+               "    raise AssertionError('a schedule')\n")
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{os.environ['PYTHONPATH']}"}
     subprocess.run([sys.executable, "-c", program], env=environment, check=True)
