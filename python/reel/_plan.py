@@ -73,24 +73,6 @@ def _tier(tier: Any) -> Tuple[int, float, float]:
     return to_int(slots, "slots"), store_cost, load_cost
 
 
-def _problem(steps: Optional[int], tiers: Sequence[TierLike], period: int, tape_states: int, advance_cost: float,
-             record_cost: float, reverse_cost: float, reverse_at_once: bool) -> Problem:
-    if not isinstance(tiers, collections.abc.Sequence) or isinstance(tiers, str):
-        raise TypeError(f"tiers is a list of slots or of reel.Tier, such as [20], and not {tiers!r}")
-    if len(tiers) > MAX_TIERS:
-        raise ValueError(f"a plan has at most {MAX_TIERS} tiers, and not {len(tiers)}")
-    number = UNKNOWN_STEPS if steps is None else to_int(steps, "steps")
-    if steps is not None and number < 0:
-        raise ValueError(f"a loop has no {number} steps; None: nobody knows how many")
-    problem = Problem(
-        steps=number, tiers=len(tiers), period=to_int(period, "period"), tape_states=to_int(tape_states, "tape_states"),
-        advance_cost=advance_cost, record_cost=record_cost, reverse_cost=reverse_cost,
-        flags=REVERSE_AT_ONCE if reverse_at_once else 0)
-    for i, tier in enumerate(tiers):
-        problem.tier[i] = _tier(tier)
-    return problem
-
-
 def _tiers(problem: Problem) -> Tuple[Tier, ...]:
     return tuple(Tier(tier.slots, tier.store_cost, tier.load_cost) for tier in problem.tier[:problem.tiers])
 
@@ -116,7 +98,8 @@ class Plan(Uncopied):
 
     `planner` is a text such as "binomial:30" or "multistage:5:200" (`reel_problem_from_text()` of `reel/plan.h`), or
     the name of a planner with its `tiers`: the slots of memory, then those of slower tiers, each a number or a Tier.
-    None is the default planner. The other arguments are the members of `struct reel_problem` (`reel/run.h`).
+    None is the default planner. The options are members of `struct reel_problem` (`reel/run.h`): period, tape_states,
+    advance_cost, record_cost, reverse_cost; and reverse_at_once, a flag.
     Iterating over a plan gives its actions.
 
     >>> plan = Plan("binomial:3", 10)
@@ -129,11 +112,29 @@ class Plan(Uncopied):
     _actions: Any
     """Of a plan of one's own: what the library reads as long as the plan is open."""
 
-    def __init__(self, planner: Optional[str], steps: Optional[int], tiers: Sequence[TierLike] = (), *, period: int = 0,
-                 tape_states: int = 0, advance_cost: float = 0, record_cost: float = 0, reverse_cost: float = 0,
-                 reverse_at_once: bool = False) -> None:
-        self._compute(planner, _problem(
-            steps, tiers, period, tape_states, advance_cost, record_cost, reverse_cost, reverse_at_once))
+    def __init__(self, planner: Optional[str], steps: Optional[int], tiers: Sequence[TierLike] = (),
+                 **options: Any) -> None:
+        self._compute(planner, self._problem(steps, tiers, **options))
+
+    @staticmethod
+    def _problem(steps: Optional[int], tiers: Sequence[TierLike], *, period: int = 0, tape_states: int = 0,
+                 advance_cost: float = 0, record_cost: float = 0, reverse_cost: float = 0,
+                 reverse_at_once: bool = False) -> Problem:
+        if not isinstance(tiers, collections.abc.Sequence) or isinstance(tiers, str):
+            raise TypeError(f"tiers is a list of slots or of reel.Tier, such as [20], and not {tiers!r}")
+        if len(tiers) > MAX_TIERS:
+            raise ValueError(f"a plan has at most {MAX_TIERS} tiers, and not {len(tiers)}")
+        number = UNKNOWN_STEPS if steps is None else to_int(steps, "steps")
+        if steps is not None and number < 0:
+            raise ValueError(f"a loop has no {number} steps; None: nobody knows how many")
+        problem = Problem(
+            steps=number, tiers=len(tiers), period=to_int(period, "period"),
+            tape_states=to_int(tape_states, "tape_states"),
+            advance_cost=advance_cost, record_cost=record_cost, reverse_cost=reverse_cost,
+            flags=REVERSE_AT_ONCE if reverse_at_once else 0)
+        for i, tier in enumerate(tiers):
+            problem.tier[i] = _tier(tier)
+        return problem
 
     def _compute(self, planner: Optional[str], problem: Problem) -> None:
         if not isinstance(planner, (str, type(None))):
@@ -144,15 +145,13 @@ class Plan(Uncopied):
         check(lib.reel_plan_open(byref(self._handle), number, byref(problem)))
 
     @classmethod
-    def of_actions(cls, steps: Optional[int], tiers: Sequence[TierLike], actions: Iterable[Action], *, period: int = 0,
-                   tape_states: int = 0, advance_cost: float = 0, record_cost: float = 0, reverse_cost: float = 0,
-                   reverse_at_once: bool = False) -> "Plan":
+    def of_actions(cls, steps: Optional[int], tiers: Sequence[TierLike], actions: Iterable[Action],
+                   **options: Any) -> "Plan":
         """A plan of one's own: a list of actions, without the last "done". check() says whether it is right."""
         plan = cls.__new__(cls)
         done = KINDS.index("done")
         listed = [action for action in map(_to_action, actions) if action[0] != done]
-        plan._adopt("actions", _problem(
-            steps, tiers, period, tape_states, advance_cost, record_cost, reverse_cost, reverse_at_once))
+        plan._adopt("actions", cls._problem(steps, tiers, **options))
         plan._actions = (_Action * len(listed))(*listed)  # type: ignore[misc]
         check(lib.reel_plan_open_actions(byref(plan._handle), byref(plan._problem), plan._actions, len(listed)))
         return plan
