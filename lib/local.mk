@@ -75,7 +75,6 @@ libreel_core_la_SOURCES = \
 	%D%/plan/costs-memory.c \
 	%D%/plan/plan.c %D%/plan/plan.h \
 	%D%/plan/plan-binomial.c \
-	%D%/plan/plan-count.c \
 	%D%/plan/plan-hierarchical.c \
 	%D%/plan/plan-mixed.c \
 	%D%/plan/plan-online.c \

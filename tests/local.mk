@@ -62,7 +62,7 @@ check_PROGRAMS += \
 	%D%/checkpoint/t-run-progress $(one_thread) \
 	%D%/checkpoint/t-save-now \
 	%D%/checkpoint/t-run-group \
-	%D%/plan/t-plan-count $(one_thread) \
+	%D%/plan/t-plan-binomial $(one_thread) \
 	%D%/plan/t-plan-tables $(one_thread) \
 	%D%/plan/t-plan-text $(one_thread) \
 	%D%/plan/t-plan-search $(one_thread) $(slow) \

@@ -31,6 +31,7 @@ struct kept {
 
 struct drawing {
 	FILE *file;
+	reel_schedule *schedule;
 	const struct reel_problem *problem;
 	int64_t steps;
 	double duration;
@@ -220,30 +221,41 @@ static int put_action(struct drawing *drawing, const reel_action *action)
 	return 0;
 }
 
-static int put_plan(struct drawing *drawing, const reel_plan *plan)
+/* Adds up the time of the plan, for the scale. Returns 0, or -E2BIG: there are too many actions. */
+static int measure(struct drawing *drawing)
 {
-	reel_schedule *schedule;
-	reel_action action;
-	int error = reel_schedule_open(&schedule, plan);
+	reel_action action = {0};
 
-	if (error)
-		return error;
+	for (int n = 0; action.kind != REEL_ACTION_DONE; n++) {
+		if (n > MAX_ACTIONS)
+			return -E2BIG;
+		plan_next_action(drawing->schedule, drawing->steps, &action);
+		drawing->duration += reel_action_cost(drawing->problem, &action);
+	}
+	reel_schedule_begin(drawing->schedule);
+	return 0;
+}
+
+static int put_plan(struct drawing *drawing)
+{
+	reel_action action;
+	int error;
+
 	do {
-		plan_next_action(schedule, drawing->steps, &action);
+		plan_next_action(drawing->schedule, drawing->steps, &action);
 		error = put_action(drawing, &action);
 	} while (!error && action.kind != REEL_ACTION_DONE);
-	reel_schedule_close(schedule);
 	return error;
 }
 
-static int put_picture(struct drawing *drawing, const reel_plan *plan)
+static int put_picture(struct drawing *drawing)
 {
 	int error;
 
 	put_head(drawing->file);
 	put_legend(drawing);
 	put_axes(drawing);
-	error = put_plan(drawing, plan);
+	error = put_plan(drawing);
 	fputs("</svg>\n", drawing->file);
 	for (unsigned t = 0; t < REEL_MAX_TIERS; t++)
 		free(drawing->slots[t]);
@@ -271,14 +283,14 @@ static void remove_file(const char *path)
 		remove(path);
 }
 
-static int write_file(struct drawing *drawing, const reel_plan *plan, const char *path)
+static int write_file(struct drawing *drawing, const char *path)
 {
 	int error;
 
 	drawing->file = fopen(path, "w");
 	if (!drawing->file)
 		return -errno;
-	error = close_file(drawing->file, put_picture(drawing, plan));
+	error = close_file(drawing->file, put_picture(drawing));
 	if (error)
 		remove_file(path);
 	return error;
@@ -287,20 +299,20 @@ static int write_file(struct drawing *drawing, const reel_plan *plan, const char
 int plan_draw(const reel_plan *plan, const struct reel_problem *problem, int64_t steps,
 	      const char *path)
 {
-	struct reel_schedule_report report;
 	struct drawing drawing = {.problem = problem, .steps = steps};
-	int error = reel_plan_count(plan, steps, &report);
+	int error = reel_schedule_open(&drawing.schedule, plan);
 
-	if (!error && report.actions > MAX_ACTIONS) {
+	if (error)
+		return plan_status(error);
+	error = measure(&drawing);
+	if (!error)
+		error = write_file(&drawing, path);
+	reel_schedule_close(drawing.schedule);
+	if (error == -E2BIG) {
 		fprintf(stderr,
-			"reel plan: cannot draw to %s: the plan has %lld actions; at most %d "
-			"are drawn\n",
-			path, (long long)report.actions, MAX_ACTIONS);
+			"reel plan: cannot draw to %s: the plan has more than %d actions\n", path,
+			MAX_ACTIONS);
 		return EXIT_FAILURE;
-	}
-	if (!error) {
-		drawing.duration = report.makespan;
-		error = write_file(&drawing, plan, path);
 	}
 	if (!error)
 		return EXIT_SUCCESS;

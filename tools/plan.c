@@ -161,15 +161,24 @@ int plan_show_parts(const struct request *request, const reel_plan *plan,
 	return request->plot ? plan_draw(plan, problem, steps, request->plot) : EXIT_SUCCESS;
 }
 
+/* Counts by a replay, which takes about a fifth of a microsecond for each step. */
+static int count(const reel_plan *plan, int64_t steps, struct reel_schedule_report *report)
+{
+	double seconds = (double)steps * 2e-7;
+
+	if (seconds > 10)
+		fprintf(stderr, "reel plan: counting %lld steps takes about %.0f s\n",
+			(long long)steps, seconds);
+	return reel_plan_check(plan, NULL, steps, report);
+}
+
 static int show_plan(const struct request *request, const reel_plan *plan, int64_t steps)
 {
 	struct reel_schedule_report report;
 	int error = 0;
 
 	if (!request->actions)
-		error = reel_plan_count(plan, steps, &report);
-	if (error == -EOVERFLOW)
-		return plan_refuse("the plan runs more than 2^63 steps", ": give it more slots");
+		error = count(plan, steps, &report);
 	if (!error && !request->actions)
 		error = show_counts(request, &report);
 	if (error)

@@ -160,18 +160,6 @@ struct reel_schedule_report {
 int reel_plan_check(const reel_plan *plan, const struct reel_problem *problem, int64_t steps,
 		    struct reel_schedule_report *report);
 
-/*
- * Reports the counts of reel_plan_check() in closed form, without a replay. Plans of a table and
- * plans that the caller made are replayed.
- *
- * Returns 0; -EINVAL: an unknown end that is met in a state below 0 or above REEL_MAX_STEPS;
- * -EOVERFLOW: the plan advances by more than INT64_MAX steps, then `advances` is INT64_MAX and
- * `makespan` has no meaning; or an error of reel_plan_check(). Any thread may call it.
- * Cost: at most some hundredths of a second for any number of steps, with up to some hundred slots;
- * of an unknown end, O(slots^2).
- */
-int reel_plan_count(const reel_plan *plan, int64_t steps, struct reel_schedule_report *report);
-
 /* ---- Plans and pools from texts ----------------------------------------------- */
 
 /*

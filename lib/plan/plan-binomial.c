@@ -115,16 +115,10 @@ const char *reel_problem_of_first_tier(const struct reel_problem *problem)
 					  : NULL;
 }
 
-static int count_binomial(const reel_plan *plan, int64_t steps, struct reel_schedule_report *report)
-{
-	return reel_count_free(plan, 1, steps, plan->problem.tier[0].slots, report);
-}
-
 const struct planner reel_planner_binomial = {
 	.name = "binomial",
 	.problem = reel_problem_of_first_tier,
 	.decide = reel_binomial_decide,
-	.count = count_binomial,
 };
 
 /* ---- Accesses by depth ---- */
@@ -276,12 +270,6 @@ static int compute_multistage(reel_plan *plan)
 	return 0;
 }
 
-static int count_multistage(const reel_plan *plan, int64_t steps,
-			    struct reel_schedule_report *report)
-{
-	return reel_count_free(plan, 1, steps, reel_plan_all_slots(&plan->problem), report);
-}
-
 static const char *problem_of_multistage(const struct reel_problem *problem)
 {
 	return reel_plan_all_slots(problem) < 1 ? "no tier has a slot: give one to one of them"
@@ -293,5 +281,4 @@ const struct planner reel_planner_multistage = {
 	.problem = problem_of_multistage,
 	.compute = compute_multistage,
 	.decide = choose_multistage,
-	.count = count_multistage,
 };

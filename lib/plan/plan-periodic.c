@@ -111,73 +111,6 @@ static struct decision choose_periodic(const reel_schedule *schedule, int64_t st
 	return reel_binomial_decide(schedule, steps, held);
 }
 
-/* ---- Counts ---- */
-
-/* Counts `gaps` gaps of `steps` steps each whose states are loaded from the last tier. */
-static int count_gaps(const reel_plan *plan, int64_t gaps, int64_t steps,
-		      struct reel_schedule_report *report)
-{
-	int64_t slots = plan->problem.tier[0].slots;
-
-	REEL_ASSERT(gaps >= 0 && (gaps == 0 || steps > 0));
-	report->loads[plan->problem.tiers - 1] += gaps;
-	report->actions += gaps;
-	if (plan->planner->last_gap_has_site)
-		return reel_count_held(plan, gaps, steps, slots + 1, 0, report);
-	report->actions += gaps;
-	return reel_count_free(plan, gaps, steps, slots, report);
-}
-
-/* Counts the forward sweep: `sites` stores, and `advances` actions that run `steps` steps. */
-static void count_sweep(const reel_plan *plan, int64_t sites, int64_t advances, int64_t steps,
-			struct reel_schedule_report *report)
-{
-	report->stores[plan->problem.tiers - 1] += sites;
-	report->advances += steps;
-	report->actions += sites + advances;
-}
-
-/* The last gap needs no load: it is reversed from the working state. */
-static int count_known_end(const reel_plan *plan, int64_t steps,
-			   struct reel_schedule_report *report)
-{
-	bool last_has_site = plan->planner->last_gap_has_site;
-	int64_t sites = plan->planner->sites(plan, steps), slots = plan->problem.tier[0].slots;
-	int64_t gaps = sites - (sites > 0 && last_has_site), last = steps - gaps * plan->period;
-
-	REEL_ASSERT(gaps >= 0 && last >= 0);
-	count_sweep(plan, sites, gaps, gaps * plan->period, report);
-	report->peak_slots[plan->problem.tiers - 1] = sites;
-	if (count_gaps(plan, gaps, plan->period, report))
-		return -ENOMEM;
-	return gaps < sites ? reel_count_held(plan, 1, last, slots + 1, 0, report)
-			    : reel_count_free(plan, 1, last, slots, report);
-}
-
-/* The forward sweep runs all steps. If there are none, the first state is only dropped. */
-static int count_unknown_end(const reel_plan *plan, int64_t steps,
-			     struct reel_schedule_report *report)
-{
-	int64_t advances = steps / plan->period + (steps % plan->period != 0);
-	int64_t sites = reel_min_i64(advances > 0 ? advances : 1, usable_slots(&plan->problem));
-
-	REEL_ASSERT(sites > 0 && (sites - 1) * plan->period <= steps);
-	count_sweep(plan, sites, advances, steps, report);
-	report->peak_slots[plan->problem.tiers - 1] = sites;
-	if (count_gaps(plan, sites - 1, plan->period, report))
-		return -ENOMEM;
-	if (steps > 0)
-		return count_gaps(plan, 1, steps - (sites - 1) * plan->period, report);
-	report->actions++;
-	return 0;
-}
-
-static int count_both(const reel_plan *plan, int64_t steps, struct reel_schedule_report *report)
-{
-	return plan->problem.steps == REEL_UNKNOWN_STEPS ? count_unknown_end(plan, steps, report)
-							  : count_known_end(plan, steps, report);
-}
-
 static const char *problem_of_both(const struct reel_problem *problem)
 {
 	if (problem->tiers < 2)
@@ -202,7 +135,6 @@ const struct planner reel_planner_two_level = {
 	.decide = reel_binomial_decide,
 	.site = site,
 	.sites = sites_of_two_level,
-	.count = count_both,
 	.last_gap_has_site = true,
 	.unlimited_last_tier = true,
 	.unknown_end = true,
@@ -215,7 +147,6 @@ const struct planner reel_planner_periodic = {
 	.decide = choose_periodic,
 	.site = site,
 	.sites = sites_of_periodic,
-	.count = count_both,
 	.unlimited_last_tier = true,
 	.unknown_end = true,
 };

@@ -30,20 +30,10 @@ static const char *problem_of_store_all(const struct reel_problem *problem)
 	return NULL;
 }
 
-static int count_store_all(const reel_plan *plan, int64_t steps,
-			   struct reel_schedule_report *report)
-{
-	(void)plan;
-	report->recorded = report->reversed = report->peak_tape_steps = steps;
-	report->actions = steps > 0 ? 2 : 0;
-	return 0;
-}
-
 static const struct planner store_all = {
 	.name = "store-all",
 	.problem = problem_of_store_all,
 	.decide = choose_store_all,
-	.count = count_store_all,
 	.keeps_tapes = true,
 };
 

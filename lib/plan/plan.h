@@ -88,12 +88,6 @@ struct planner {
 	 */
 	int64_t (*site)(const reel_plan *plan, int64_t i);
 	int64_t (*sites)(const reel_plan *plan, int64_t steps);
-	/*
-	 * Adds the counts of the whole plan to *report, which is all 0, for reel_plan_count().
-	 * NULL: the plan is replayed instead, which takes little time for a plan with a table.
-	 * Returns 0 or -ENOMEM.
-	 */
-	int (*count)(const reel_plan *plan, int64_t steps, struct reel_schedule_report *report);
 	bool last_gap_has_site;   /* the last gap begins at a site, not at the working state */
 	bool uses_table;          /* limited to REEL_MAX_TABLE_STEPS steps */
 	bool unlimited_last_tier; /* the slots of the last tier are not claimed one by one */
@@ -172,23 +166,7 @@ struct accesses {
  */
 int reel_binomial_accesses(int64_t steps, int64_t slots, struct accesses *accesses);
 
-/*
- * plan-count.c: adds the counts of `times` binomial reversals of `steps` steps each to *report.
- * A held reversal begins in a state that is in one of the `slots` slots already, and ends with the
- * DROP of this state; `below` other slots are in use. A free reversal begins in the working state,
- * which it stores if there are more steps than one. report->advances stays at INT64_MAX once the
- * number is larger. Returns 0 or -ENOMEM.
- */
-int reel_count_held(const reel_plan *plan, int64_t times, int64_t steps, int64_t slots,
-		    int64_t below, struct reel_schedule_report *report);
-int reel_count_free(const reel_plan *plan, int64_t times, int64_t steps, int64_t slots,
-		    struct reel_schedule_report *report);
-
-/* Returns the time that one worker takes by the costs of the problem. */
-double reel_plan_makespan(const struct reel_problem *problem,
-			  const struct reel_schedule_report *report);
-
-/* Returns the part of that time that one action takes. */
+/* Returns the time that one worker takes for the action by the costs of the problem. */
 static inline double reel_action_cost(const struct reel_problem *problem, const reel_action *action)
 {
 	double steps = (double)(action->last - action->first);

@@ -361,7 +361,8 @@ static void replay_all(struct replay *replay, reel_schedule *schedule)
 		    report->recorded >= report->reversed);
 }
 
-double reel_plan_makespan(const struct reel_problem *problem,
+/* Returns the time that one worker takes by the costs of the problem. */
+static double makespan_of(const struct reel_problem *problem,
 			  const struct reel_schedule_report *report)
 {
 	double advances = (double)report->advances;
@@ -391,7 +392,7 @@ int reel_plan_check(const reel_plan *plan, const struct reel_problem *problem, i
 		return error;
 	replay_all(&replay, schedule);
 	reel_schedule_close(schedule);
-	report->makespan = reel_plan_makespan(replay.problem, report);
+	report->makespan = makespan_of(replay.problem, report);
 	for (unsigned t = 0; t < REEL_MAX_TIERS; t++)
 		free(replay.shelf[t].state);
 	free(replay.tape);

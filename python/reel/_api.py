@@ -327,7 +327,6 @@ FUNCTIONS = {
     "reel_schedule_take": (c_size_t, c_void_p, POINTER(Action), c_size_t),
     "reel_schedule_end": (c_int, c_void_p, c_int64, c_int64),
     "reel_plan_check": (c_int, c_void_p, POINTER(Problem), c_int64, POINTER(ScheduleReport)),
-    "reel_plan_count": (c_int, c_void_p, c_int64, POINTER(ScheduleReport)),
     "reel_problem_from_text": (c_int, POINTER(Problem), POINTER(c_int), c_char_p),
     "reel_parse_bytes": (c_int, c_char_p, POINTER(c_size_t)),
     "reel_pool_options_from_text": (c_int, POINTER(PoolOptions), c_char_p, c_char_p, c_char_p),

@@ -253,7 +253,7 @@ class Run(Leased):
         if segments is None or steps is None:
             return None
         if steps == segments:
-            counts = self._plan.counts()
+            counts = self._plan.check()
             return counts.advances + counts.recorded + counts.reversed
         ends = [min(i * self._segment_steps, steps) for i in range(segments + 1)]
         return sum(ends[action.last] - ends[action.first] for action in self._plan

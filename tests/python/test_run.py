@@ -71,7 +71,7 @@ def test_every_plan_has_the_bits_of_one_tape(planner, stores, tmp_path):
             run.gradient(growth.step, growth.adjoint_step, growth.at_end)
             assert (growth.gradient() == by_one_tape()).all()
         stats = run.stats()
-    counts = plan.counts()
+    counts = plan.check()
     assert (stats["advanced"], stats["recorded"], stats["reversed"]) == (counts.advances, STEPS, STEPS)
     assert stats["stores"][:len(plan.tiers)] == counts.stores and stats["loads"][:len(plan.tiers)] == counts.loads
     assert growth.run_steps == 2 * (counts.advances + STEPS) and growth.reversed == 2 * STEPS

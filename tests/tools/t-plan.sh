@@ -115,11 +115,6 @@ claim 'and share it with reversing' gives 'makespan_in_advances=26' --steps 8 --
 	--record-cost 3
 claim 'where states are missing they cannot' gives 'look_ahead=no makespan_in_advances=27' --steps 8 \
 	--slots 3 --workers 2
-claim 'the counts of 10^12 steps need no walk' gives 'advances=60318312900290
-	memory_stores=125595622175 actions=4251191244348' --steps 1000000000000 --slots 10
-claim 'nor do those of a periodic plan' gives 'disk_stores=99999999 disk_loads=99999999' \
-	--steps 1000000000000 --slots 3 --disk-slots 1000000000 --planner periodic --period 10000
-claim 'what cannot be counted is refused' refuses 'more slots' --steps 1000000000000 --slots 1
 claim 'no steps are a plan' gives 'steps=0 actions=0' --steps 0 --slots 1
 
 "$reel" plan --steps 3 --slots 1 --actions >out
@@ -193,7 +188,7 @@ claim 'a picture that cannot be written is status 1' [ $? -eq 1 ]
 claim 'and says where' grep -q 'cannot draw to nowhere/plan.svg' err
 "$reel" plan --steps 100000 --slots 100 --plot large.svg >out 2>err
 claim 'too large a plan is not drawn' [ $? -eq 1 ] && [ ! -e large.svg ]
-claim 'and says how large it is' grep -q 'the plan has [0-9]* actions; at most 200000 are drawn$' err
+claim 'and says how large a plan may be' grep -q 'the plan has more than 200000 actions$' err
 if [ -c /dev/full ]; then
 	"$reel" plan --steps 9 --slots 3 --plot /dev/full >out 2>err
 	claim 'a picture that is cut short is status 1' [ $? -eq 1 ]
