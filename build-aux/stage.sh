@@ -147,13 +147,12 @@ tagged() {
 	done
 }
 
-# valgrind_stage WHAT OPTION...: no io_uring, of whose writes it does not know.
 valgrind_stage() {
 	local what=$1
 	shift
 	export TEST_EMULATED=yes
 	check_options+=(AM_LOG_FLAGS="-k 5 1200 valgrind -q --tool=$name --error-exitcode=9 $*")
-	stage "$what" CFLAGS='-O1 -g' --with-pool=c11 --without-liburing --disable-static \
+	stage "$what" CFLAGS='-O1 -g' --with-pool=c11 --disable-static \
 		--with-tsunami=no --disable-huge-pages --with-mpi=no
 }
 
@@ -181,7 +180,7 @@ plain)
 	left_out='bench/% tests/fuzz/% examples/%'
 	copy_sources || broken 'the sources cannot be copied'
 	stage 'clang, in the source folder, C11 atomics, no optional part, no huge pages' CC=clang CFLAGS=-O0 --enable-werror \
-		--enable-assertions --with-pool=c11 --without-liburing --disable-openmp --disable-huge-pages --disable-static \
+		--enable-assertions --with-pool=c11 --disable-openmp --disable-huge-pages --disable-static \
 		--disable-fortran --with-mpi=no --with-lz4=no --with-hwloc=no --with-libdw=no --with-sqlite=no --with-tsunami=no \
 		--with-adolc=no --with-verifier=no --with-cuda=no
 	;;

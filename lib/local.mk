@@ -30,9 +30,8 @@ libreel_os_la_SOURCES = \
 
 # Unit tests link this, and so reach hidden symbols.
 noinst_LTLIBRARIES += libreel-core.la
-libreel_core_la_CFLAGS = $(AM_CFLAGS) $(LIBRARY_CFLAGS) $(CK_CFLAGS) $(LIBURING_CFLAGS) \
-	$(LZ4_CFLAGS)
-libreel_core_la_LIBADD = libreel-os.la $(LIBURING_LIBS) $(LZ4_LIBS)
+libreel_core_la_CFLAGS = $(AM_CFLAGS) $(LIBRARY_CFLAGS) $(CK_CFLAGS) $(LZ4_CFLAGS)
+libreel_core_la_LIBADD = libreel-os.la $(LZ4_LIBS)
 libreel_core_la_SOURCES = \
 	%D%/checkpoint/restart/restart.c %D%/checkpoint/restart/restart.h \
 	%D%/checkpoint/restart/restart-epoch.c \
@@ -123,7 +122,6 @@ libreel_core_la_SOURCES = \
 	%D%/store/file-open.c \
 	%D%/store/file-ranges.c %D%/store/file-ranges.h \
 	%D%/store/file-request.c %D%/store/file-request.h \
-	%D%/store/file-ring.c \
 	%D%/store/file-slots.c %D%/store/file-slots.h \
 	%D%/store/file-threads.c \
 	%D%/store/shuffle.c %D%/store/shuffle.h \

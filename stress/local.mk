@@ -72,7 +72,7 @@ stress: %D%/reel-stress$(EXEEXT)
 .PHONY: check-scheduler
 check-scheduler: %D%/reel-stress$(EXEEXT)
 	$(AM_TESTS_ENVIRONMENT) OBJECTS='$(%C%_reel_stress_OBJECTS)' SCHEDULER_LDFLAGS='$(scheduler_ldflags)' \
-	  OPENMP_CFLAGS='$(OPENMP_CFLAGS)' LIBS='$(LIBS) $(LIBURING_LIBS) $(LZ4_LIBS)' \
+	  OPENMP_CFLAGS='$(OPENMP_CFLAGS)' LIBS='$(LIBS) $(LZ4_LIBS)' \
 	  RESULTS=$(RESULTS) $(SHELL) $(srcdir)/%D%/mutants.sh
 
 EXTRA_DIST += %D%/README.md %D%/mutants.sh %D%/seeds %D%/soak.sh

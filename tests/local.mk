@@ -394,7 +394,7 @@ gradient_libraries = libreel-tap.la libreel-omp-core.la libreel-adstack-core.la 
 %C%_whole_t_gradient_process_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_whole_t_gradient_process_LDADD = $(gradient_libraries)
 %C%_whole_t_gradient_faults_SOURCES = %D%/whole/t-gradient-faults.c $(gradient_program)
-%C%_whole_t_gradient_faults_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) $(LIBURING_CFLAGS)
+%C%_whole_t_gradient_faults_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_whole_t_gradient_faults_LDADD = $(gradient_libraries)
 %C%_whole_t_gradient_faults_LDFLAGS = $(AM_LDFLAGS) $(file_refusals_ldflags)
 
@@ -483,8 +483,7 @@ file_refusals_ldflags = $(refusals_ldflags) \
 	-Wl,--wrap=reel_os_file_allocate,--wrap=reel_os_file_write,--wrap=reel_os_file_read \
 	-Wl,--wrap=reel_os_file_sync,--wrap=reel_os_file_write_back \
 	-Wl,--wrap=reel_os_file_rename,--wrap=reel_os_file_unlink \
-	-Wl,--wrap=reel_os_thread_start,--wrap=reel_file_request_advance \
-	-Wl,--wrap=io_uring_queue_init,--wrap=io_uring_submit_and_wait_timeout
+	-Wl,--wrap=reel_os_thread_start
 %C%_parcel_t_parcel_faults_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags)
 %C%_whole_t_faults_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags)
 %C%_checkpoint_t_checkpoint_memory_LDFLAGS = $(AM_LDFLAGS) $(refusals_ldflags)
@@ -495,7 +494,7 @@ file_refusals_ldflags = $(refusals_ldflags) \
 %C%_store_t_file_slots_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc
 %C%_checkpoint_t_snapshot_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=reel_budget_charge
 
-# Each request to the system for a file, and each result of io_uring.
+# Each request to the system for a file.
 %C%_store_t_store_file_faults_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=reel_os_file_open_nameless,--wrap=reel_os_file_open_named \
 	-Wl,--wrap=reel_os_file_unlink,--wrap=reel_os_file_direct_alignment \
@@ -503,9 +502,8 @@ file_refusals_ldflags = $(refusals_ldflags) \
 	-Wl,--wrap=reel_os_file_room,--wrap=fallocate,--wrap=fallocate64 \
 	-Wl,--wrap=reel_os_file_write,--wrap=reel_os_file_read,--wrap=reel_os_file_write_back \
 	-Wl,--wrap=reel_os_map,--wrap=reel_os_unmap \
-	-Wl,--wrap=reel_os_thread_start,--wrap=reel_file_request_advance \
-	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc \
-	-Wl,--wrap=eventfd,--wrap=io_uring_queue_init,--wrap=io_uring_submit_and_wait_timeout
+	-Wl,--wrap=reel_os_thread_start \
+	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 
 # The models of t-models.sh within larger bounds; with RESULTS=yes tests/results/models.txt says how
 # many states they have.
@@ -586,7 +584,7 @@ AM_TESTS_ENVIRONMENT = \
 	TSAN_OPTIONS="ignore_noninstrumented_modules=1 die_after_fork=0 $$TSAN_OPTIONS"; \
 	CC='$(CC)'; CFLAGS='$(CFLAGS)'; CXX='$(CXX)'; FC='$(FC)'; FCFLAGS='$(FCFLAGS)'; NM='$(NM)'; CK_CFLAGS='$(CK_CFLAGS)'; MPI_CFLAGS='$(MPI_CFLAGS)'; \
 	MPI_LIBS='$(MPI_LIBS)'; MPI_FCFLAGS='$(MPI_FCFLAGS)'; MPI_FCLIBS='$(MPI_FCLIBS)'; MPIRUN='$(MPIRUN) $(MPIRUN_FLAGS)'; \
-	STATIC_LIBS='$(LIBURING_LIBS) $(LZ4_LIBS) $(LIBS)'; \
+	STATIC_LIBS='$(LZ4_LIBS) $(LIBS)'; \
 	SOURCE_DIR='$(abs_top_srcdir)'; BUILD_DIR='$(abs_top_builddir)'; \
 	TSUNAMI='$(tsunami_program)'; SEDOV='$(sedov_program)'; GRADIENTS='$(gradients_program)'; NVCC='$(NVCC)'; \
 	OMP_WAIT_POLICY=passive; \

@@ -13,14 +13,6 @@ AS_IF([test "x$enable_openmp" = xno], [reel_openmp="no (as asked for)"],
 AS_IF([test -n "$OPENMP_CFLAGS"], [AC_DEFINE([HAVE_OPENMP], [1], [OpenMP's parts are built.])])
 AM_CONDITIONAL([OPENMP], [test -n "$OPENMP_CFLAGS"])])
 
-# REEL_WITH_LIBURING
-# HAVE_LIBURING, LIBURING_CFLAGS and LIBURING_LIBS: one of the engines of the file store.
-AC_DEFUN([REEL_WITH_LIBURING],
-[REEL_WITH_OPTIONAL([liburing], [read and write files by io_uring, too],
-  [PKG_CHECK_MODULES([LIBURING], [liburing >= 2.2], [reel_found=yes], [reel_fault=$LIBURING_PKG_ERRORS])])
-AS_IF([test "$with_liburing" = yes], [AC_DEFINE([HAVE_LIBURING], [1], [liburing is there.])],
-  [LIBURING_CFLAGS= LIBURING_LIBS=])])
-
 # REEL_WITH_HWLOC
 # HAVE_HWLOC, HWLOC_CFLAGS and HWLOC_LIBS, for tools/ alone.
 AC_DEFUN([REEL_WITH_HWLOC],

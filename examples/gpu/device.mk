@@ -106,7 +106,7 @@ if WITH_CUDA
 cuda_compile = $(NVCC) -std=c++14 $(NVCCFLAGS) $(CUDA_GENCODE) -I$(top_srcdir)/include
 # The batches of an arena are parcels of a pool, so programs with one link the library, too.
 cuda_archives = libreel-arena.la libreel-cuda-core.la libreel-core.la
-cuda_libraries = $(cuda_archives:%.la=.libs/%.a) $(LIBURING_LIBS) $(LZ4_LIBS) $(LIBS)
+cuda_libraries = $(cuda_archives:%.la=.libs/%.a) $(LZ4_LIBS) $(LIBS)
 
 # What the CPU computes, no product and sum as one operation.
 tsunami_compile = $(cuda_compile) -fmad=false -I$(srcdir)/%D% -I$(srcdir)/examples/tsunami \

@@ -317,17 +317,11 @@ int reel_fail(int error, const char *format, ...)
 #define REEL_FILE_BUFFERED 1u /* through the page cache, though the file could do without */
 #define REEL_FILE_TMPFS 2u    /* also where files are kept in memory */
 
-enum reel_file_engine {
-	REEL_FILE_THREADS,
-	REEL_FILE_IO_URING, /* where the kernel allows it, else threads */
-};
-
 struct reel_file_options {
 	const char *directory; /* NULL: REEL_SPILL_DIR, else TMPDIR */
 	size_t slot_bytes;     /* the largest put; 0: 1 GiB, any slab, but at most the file */
 	uint64_t max_bytes;    /* 0: as much as the disk has */
-	enum reel_file_engine engine;
-	unsigned threads; /* or transfers in the ring at once; 0: 4 */
+	unsigned threads;      /* transfers at once; 0: 4 */
 	unsigned flags;
 };
 
@@ -342,7 +336,7 @@ struct reel_file_options {
  *
  * The descriptor of the file is high (from 1024 on, or half of the limit), and never 0 to 2. If the
  * program closes it and opens another file under the same number, nothing is written there:
- * transfers fail with -EBADF, or with io_uring continue until the file has to grow.
+ * transfers fail with -EBADF.
  *
  * Returns 0, or
  *   -EINVAL   no directory was named, an option is out of range, or the

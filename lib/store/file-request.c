@@ -1,45 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One transfer between memory and a slot, by as many reads or writes as it takes. The thread of the
- * engine that took the transfer calls these functions. A put has its slot from
+ * store that took the transfer calls these functions. A put has its slot from
  * reel_file_request_begin() on; reel_file_request_end() keeps it, gives it back or retires it.
  */
 #include "config.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "file-request.h"
 #include "os/assert.h"
-#include "os/os.h"
 
 /* Failures that may go away, such as -EAGAIN, before the transfer fails. */
 #define MAX_FAILURES 100
-
-int reel_file_requests_open(struct reel_file *file, unsigned count)
-{
-	struct reel_file_request *requests = calloc(count, sizeof *requests);
-	char *headers =
-		requests ? reel_os_map(count * file->header_bytes, file->header_bytes) : NULL;
-
-	REEL_ASSERT(count > 0);
-	if (!headers) {
-		free(requests);
-		return -ENOMEM;
-	}
-	for (unsigned i = 0; i < count; i++)
-		requests[i].header = headers + i * file->header_bytes;
-	file->requests = requests;
-	file->requests_count = count;
-	return 0;
-}
-
-void reel_file_requests_close(struct reel_file *file)
-{
-	reel_os_unmap(file->requests->header, file->requests_count * file->header_bytes);
-	free(file->requests);
-}
 
 /* Sets the pieces to the bytes that lie in the part. */
 static void enter_part(struct reel_file *file, struct reel_file_request *request)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Engine: threads, each with one transfer at a time. Through the page cache only one put at a time
- * is written, and it ends when its pages are on the disk.
+ * The threads of a file store, each with one transfer at a time. Through the page cache only one
+ * put at a time is written, and it ends when its pages are on the disk.
  */
 #include "config.h"
 
@@ -10,17 +10,20 @@
 
 #include "file-request.h"
 #include "os/assert.h"
+#include "os/os.h"
 #include "os/os-file.h"
 #include "os/os-thread.h"
 
 struct worker {
 	struct reel_file *file;
-	struct reel_file_request *request;
+	struct reel_file_request request;
 	pthread_t thread;
 };
 
-struct workers {
-	unsigned count; /* number of threads that were started, each with a request of the file */
+struct reel_file_workers {
+	unsigned count; /* number of threads that were started */
+	char *headers;  /* memory of the requests' headers */
+	size_t headers_bytes;
 	struct worker worker[];
 };
 
@@ -91,65 +94,63 @@ static void *work(void *argument)
 {
 	struct worker *worker = argument;
 	struct reel_file *file = worker->file;
+	struct reel_file_request *request = &worker->request;
 	reel_transfer *transfer;
 
 	while ((transfer = reel_transfer_queue_take(&file->queue))) {
-		int error = reel_file_request_begin(file, worker->request, transfer);
+		int error = reel_file_request_begin(file, request, transfer);
 
 		if (!error)
-			error = file->direct ? move(file, worker->request) :
-				move_buffered(file, worker->request);
-		reel_file_request_end(file, worker->request, error);
+			error = file->direct ? move(file, request) : move_buffered(file, request);
+		reel_file_request_end(file, request, error);
 	}
 	return NULL;
 }
 
 /* Starts the threads. Fewer threads than were asked for are enough. */
-static int start_threads(struct reel_file *file, struct workers *workers)
+static int start_threads(struct reel_file *file, unsigned count)
 {
+	struct reel_file_workers *workers = file->workers;
 	int error = 0;
 
-	REEL_ASSERT(file->requests_count > 0);
-	while (!error && workers->count < file->requests_count) {
+	REEL_ASSERT(count > 0);
+	while (!error && workers->count < count) {
 		struct worker *worker = &workers->worker[workers->count];
 
 		worker->file = file;
-		worker->request = &file->requests[workers->count];
+		worker->request.header = workers->headers + workers->count * file->header_bytes;
 		error = reel_os_thread_start(&worker->thread, work, worker, "reel-file");
 		workers->count += !error;
 	}
 	return workers->count ? 0 : error;
 }
 
-static void forget(struct reel_file *file)
+int reel_file_threads_start(struct reel_file *file, unsigned count)
 {
-	free(file->engine_state);
-}
-
-static int start(struct reel_file *file)
-{
-	struct workers *workers =
-		calloc(1, sizeof *workers + file->requests_count * sizeof *workers->worker);
+	struct reel_file_workers *workers =
+		calloc(1, sizeof *workers + count * sizeof *workers->worker);
 	int error;
 
 	if (!workers)
 		return -ENOMEM;
-	file->engine_state = workers;
-	error = start_threads(file, workers);
+	file->workers = workers;
+	workers->headers_bytes = count * file->header_bytes;
+	workers->headers = reel_os_map(workers->headers_bytes, file->header_bytes);
+	error = workers->headers ? start_threads(file, count) : -ENOMEM;
 	if (error)
-		forget(file);
+		reel_file_threads_forget(file);
 	return error;
 }
 
-static void stop(struct reel_file *file)
+void reel_file_threads_join(struct reel_file *file)
 {
-	struct workers *workers = file->engine_state;
-
-	for (unsigned i = 0; i < workers->count; i++)
-		pthread_join(workers->worker[i].thread, NULL);
-	forget(file);
+	for (unsigned i = 0; i < file->workers->count; i++)
+		pthread_join(file->workers->worker[i].thread, NULL);
 }
 
-const struct reel_file_engine_verbs reel_file_threads = {
-	.name = "threads", .start = start, .stop = stop, .forget = forget,
-};
+void reel_file_threads_forget(struct reel_file *file)
+{
+	if (file->workers->headers)
+		reel_os_unmap(file->workers->headers, file->workers->headers_bytes);
+	free(file->workers);
+}

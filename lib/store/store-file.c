@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Leaf: a file without a name. The verbs check a transfer and add it to the queue; the threads of
- * the engine carry it out. One thread at a time calls the verbs. In the child of a fork every
+ * the store carry it out. One thread at a time calls the verbs. In the child of a fork every
  * transfer fails, since the threads and the slots are the parent's.
  */
 #include "store-file.h"
@@ -45,13 +45,10 @@ static int problem_with(const struct reel_file *file, const reel_transfer *trans
 /* Starts a transfer, or ends it with the error. */
 static void start(struct reel_file *file, reel_transfer *transfer, int error)
 {
-	if (error) {
+	if (error)
 		reel_transfer_complete(transfer, error);
-		return;
-	}
-	reel_transfer_queue_add(&file->queue, transfer);
-	if (file->engine->wake)
-		file->engine->wake(file);
+	else
+		reel_transfer_queue_add(&file->queue, transfer);
 }
 
 static void put(reel_store *store, reel_transfer *transfer)
@@ -130,17 +127,13 @@ static void close_file(reel_store *store)
 	REEL_UNCANCELLED;
 	struct reel_file *file = (struct reel_file *)store;
 
-	if (is_in_child(file)) {
-		file->engine->forget(file);
-	} else {
+	if (!is_in_child(file)) {
 		reel_transfer_queue_shut(&file->queue);
-		if (file->engine->wake)
-			file->engine->wake(file);
-		file->engine->stop(file);
+		reel_file_threads_join(file);
 		reel_transfer_queue_close(&file->queue);
 	}
 	REEL_ASSERT(file->descriptor >= 0);
-	reel_file_requests_close(file);
+	reel_file_threads_forget(file);
 	reel_file_slots_close(&file->slots);
 	reel_file_close(file);
 	free(file);
@@ -164,8 +157,6 @@ static int check_options(const struct reel_file_options *options)
 	if (options->threads > MAX_THREADS)
 		return reel_fail(-EINVAL, "threads is %u; it may be %d at most", options->threads,
 				 MAX_THREADS);
-	if (options->engine != REEL_FILE_THREADS && options->engine != REEL_FILE_IO_URING)
-		return reel_fail(-EINVAL, "engine is %d, which is none", (int)options->engine);
 	if (options->flags & ~(REEL_FILE_BUFFERED | REEL_FILE_TMPFS))
 		return reel_fail(-EINVAL, "flags is %#x, and has bits that mean nothing",
 				 options->flags);
@@ -211,25 +202,6 @@ static int open_slots(struct reel_file *file, const struct reel_file_options *op
 	return error;
 }
 
-/* Uses io_uring only past the page cache, whose errors it does not report. */
-static int start_engine(struct reel_file *file, const struct reel_file_options *options)
-{
-	int error = reel_file_requests_open(file,
-					    options->threads ? options->threads : DEFAULT_THREADS);
-
-	if (error)
-		return error;
-	REEL_ASSERT(!file->engine);
-	file->engine = &reel_file_ring;
-	if (options->engine == REEL_FILE_IO_URING && file->direct && !file->engine->start(file))
-		return 0;
-	file->engine = &reel_file_threads;
-	error = file->engine->start(file);
-	if (error)
-		reel_file_requests_close(file);
-	return error;
-}
-
 static int open_parts(struct reel_file *file, const struct reel_file_options *options)
 {
 	int error = open_slots(file, options);
@@ -240,7 +212,8 @@ static int open_parts(struct reel_file *file, const struct reel_file_options *op
 	if (!error)
 		error = -pthread_mutex_init(&file->write_back, NULL);
 	if (!error)
-		error = start_engine(file, options);
+		error = reel_file_threads_start(file, options->threads ? options->threads
+								       : DEFAULT_THREADS);
 	if (error)
 		reel_file_slots_close(&file->slots);
 	/* No thread has left its text. */

@@ -7,8 +7,7 @@
  *	file-slots.c    its slots: each put has a slot, as large as it needs
  *	file-ranges.c   which units of the file are free
  *	file-request.c  one transfer, which may take several reads or writes
- *	file-threads.c  engine: threads
- *	file-ring.c     engine: io_uring
+ *	file-threads.c  the threads that carry transfers out
  *
  * A slot is a block with the header of the transfer, then its data.
  */
@@ -29,23 +28,7 @@
  */
 #define REEL_FILE_BLOCK ((size_t)4096)
 
-struct reel_file;
-struct reel_file_request;
-
-struct reel_file_engine_verbs {
-	const char *name;
-	/*
-	 * Starts to carry out all requests of the file. Returns 0 or -errno, and then nothing
-	 * stays.
-	 */
-	int (*start)(struct reel_file *file);
-	/* Called after a transfer was added. NULL: the queue wakes the engine itself. */
-	void (*wake)(struct reel_file *file);
-	/* Called after the queue was shut. Ends when it is empty, and frees all. */
-	void (*stop)(struct reel_file *file);
-	/* Frees all in the child of a fork, which has no threads. */
-	void (*forget)(struct reel_file *file);
-};
+struct reel_file_workers;
 
 struct reel_file {
 	reel_store store;
@@ -60,19 +43,13 @@ struct reel_file {
 	uint64_t max_bytes;
 	struct reel_file_slots slots;
 	struct reel_transfer_queue queue;
-	const struct reel_file_engine_verbs *engine;
-	void *engine_state;
-	struct reel_file_request *requests; /* the transfers that the engine carries out at once */
-	unsigned requests_count;
+	struct reel_file_workers *workers;
 	/*
 	 * Through the page cache: held from the first write of a put until it is on the disk, so
 	 * that an error of the page cache belongs to that put.
 	 */
 	pthread_mutex_t write_back;
 };
-
-extern const struct reel_file_engine_verbs reel_file_threads;
-extern const struct reel_file_engine_verbs reel_file_ring;
 
 /* Bytes of a slot for `bytes` bytes of data. */
 static inline uint64_t reel_file_bytes_of(const struct reel_file *file, uint64_t bytes)
@@ -85,8 +62,14 @@ int reel_file_open(struct reel_file *file, const struct reel_file_options *optio
 /* Closes the file, unless the program has closed the descriptor and uses it for another file. */
 void reel_file_close(struct reel_file *file);
 
-/* file-request.c: makes the requests of a file. Returns 0 or -ENOMEM. */
-int reel_file_requests_open(struct reel_file *file, unsigned count);
-void reel_file_requests_close(struct reel_file *file);
+/*
+ * file-threads.c: starts the threads, at most `count`, which carry out the transfers of the queue.
+ * Returns 0 or -errno, and then nothing stays.
+ */
+int reel_file_threads_start(struct reel_file *file, unsigned count);
+/* Called after the queue was shut: waits until it is empty and all threads have ended. */
+void reel_file_threads_join(struct reel_file *file);
+/* Frees the memory of the threads, also in the child of a fork, which has no threads. */
+void reel_file_threads_forget(struct reel_file *file);
 
 #endif

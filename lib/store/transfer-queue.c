@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The queue of an engine: transfers in the order in which they came, and the number of all that are
- * not complete. Any thread adds; the threads of the engine take and complete. A transfer counts as
+ * The queue of a store: transfers in the order in which they came, and the number of all that are
+ * not complete. Any thread adds; the threads of the store take and complete. A transfer counts as
  * under way from when it is added until reel_transfer_queue_complete().
  */
 #include "config.h"

@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: MIT
 # Called by OSS-Fuzz in the source directory: $OUT gets a program for each target of tests/fuzz/, and its corpus.
 # CC, CXX, CFLAGS, CXXFLAGS and LIB_FUZZING_ENGINE are given. The programs run where no library but the C
-# library is, so LZ4 is linked in and io_uring is left out.
+# library is, so LZ4 is linked in.
 source=$PWD
 build=${WORK:-/tmp}/reel
 autoreconf -i
 mkdir -p "$build"
 cd "$build"
 LZ4_CFLAGS=' ' LZ4_LIBS=-l:liblz4.a "$source/configure" --disable-shared --disable-openmp --disable-fortran \
-	--with-pool=c11 --with-lz4=yes --without-liburing --without-hwloc --without-libdw --without-mpi --without-sqlite \
+	--with-pool=c11 --with-lz4=yes --without-hwloc --without-libdw --without-mpi --without-sqlite \
 	--without-tsunami --without-adolc --without-cuda
 make -j "$(nproc)" CCLD="$CXX" FUZZING_ENGINE="$LIB_FUZZING_ENGINE" tests/fuzz/reel-fuzz
 

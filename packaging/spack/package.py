@@ -23,7 +23,6 @@ class Reel(AutotoolsPackage):
     variant("mpi", default=False, description="Build libreel-mpi")
     variant("cuda", default=False, description="Build the programs in gpu/ by nvcc; libreel-cuda needs none")
     variant("lz4", default=True, description="Compress what is spilled")
-    variant("liburing", default=False, description="Write and read files by io_uring, too")
     variant("shared", default=True, description="Build shared libraries as well as static ones")
 
     depends_on("c", type="build")
@@ -32,7 +31,6 @@ class Reel(AutotoolsPackage):
     depends_on("pkgconfig", type="build")
     depends_on("hwloc@2:")
     depends_on("lz4@1.8:", when="+lz4")
-    depends_on("liburing@2:", when="+liburing")
     depends_on("mpi", when="+mpi")
     depends_on("cuda", when="+cuda")
 
@@ -44,7 +42,6 @@ class Reel(AutotoolsPackage):
         args += self.enable_or_disable("openmp")
         args += self.enable_or_disable("shared")
         args.append("--with-lz4=" + ("yes" if "+lz4" in self.spec else "no"))
-        args.append("--with-liburing=" + ("yes" if "+liburing" in self.spec else "no"))
         args.append("--with-cuda=" + ("yes" if "+cuda" in self.spec else "no"))
         # The wrapper compiler of whichever MPI was chosen tells its flags.
         args.append("--with-mpi=" + ("mpicc" if "+mpi" in self.spec else "no"))

@@ -8,14 +8,9 @@
 
 #include <config.h>
 
-#include "store/file-request.h"
 #include "os/os-file.h"
 #include "os/os-thread.h"
 #include "refusals.h"
-
-#if HAVE_LIBURING
-#include <liburing.h>
-#endif
 
 /* What the system says of a file: a negative errno. */
 static int file_refusal;
@@ -65,28 +60,5 @@ int __wrap_reel_os_thread_start(pthread_t *thread, void *(*body)(void *), void *
 		return -EAGAIN;
 	return __real_reel_os_thread_start(thread, body, argument, name);
 }
-
-/* What io_uring or a thread has done is as if it had failed. */
-int __real_reel_file_request_advance(struct reel_file *file, struct reel_file_request *request,
-				     ssize_t result);
-int __wrap_reel_file_request_advance(struct reel_file *file, struct reel_file_request *request,
-				     ssize_t result);
-
-int __wrap_reel_file_request_advance(struct reel_file *file, struct reel_file_request *request,
-				     ssize_t result)
-{
-	int error = result > 0 ? file_refusal_of(request->put ? REFUSE_WRITE : REFUSE_READ) : 0;
-
-	return __real_reel_file_request_advance(file, request, error ? error : result);
-}
-
-#if HAVE_LIBURING
-REFUSED_CALL(REFUSE_RING, int, io_uring_queue_init,
-	     (unsigned entries, struct io_uring *ring, unsigned flags), (entries, ring, flags))
-REFUSED_CALL(REFUSE_SUBMIT, int, io_uring_submit_and_wait_timeout,
-	     (struct io_uring *ring, struct io_uring_cqe **result, unsigned wait_for,
-	      struct __kernel_timespec *time, sigset_t *signals),
-	     (ring, result, wait_for, time, signals))
-#endif
 
 #endif

@@ -21,12 +21,10 @@
 /* The ways in which a file is read and written. */
 static const struct way {
 	const char *name;
-	enum reel_file_engine engine;
 	unsigned flags;
 } ways[] = {
-	{"threads", REEL_FILE_THREADS, 0},
-	{"threads, through the page cache", REEL_FILE_THREADS, REEL_FILE_BUFFERED},
-	{"io_uring", REEL_FILE_IO_URING, 0},
+	{"past the page cache", 0},
+	{"through the page cache", REEL_FILE_BUFFERED},
 };
 
 static _Alignas(BLOCK) unsigned char data[TICKETS][SLOT];
@@ -39,7 +37,6 @@ static inline struct reel_file_options options_of(const struct way *way)
 	return (struct reel_file_options){
 		.directory = ".",
 		.slot_bytes = SLOT,
-		.engine = way->engine,
 		.threads = 3,
 		.flags = way->flags | REEL_FILE_TMPFS,
 	};
@@ -74,8 +71,7 @@ static inline bool way_is_there(const struct way *way)
 {
 	reel_store *store = open_store(options_of(way));
 	struct reel_file *file = file_of(store);
-	bool there = (way->engine == REEL_FILE_IO_URING) == (file->engine == &reel_file_ring) &&
-		     file->direct == !(way->flags & REEL_FILE_BUFFERED) && file->align <= BLOCK;
+	bool there = file->direct == !(way->flags & REEL_FILE_BUFFERED) && file->align <= BLOCK;
 
 	reel_store_close(store);
 	return there;

@@ -42,7 +42,6 @@ struct gradient_options gradient_defaults(void)
 		.slab_bytes = 4096,
 		.slabs = 24,
 		.compressed = HAVE_LZ4,
-		.engine = REEL_FILE_IO_URING,
 		.threads = OMP_IS_UNSEEN ? 1 : GRADIENT_THREADS,
 		.restart = "restart",
 		.adstack = true,
@@ -351,7 +350,6 @@ static int open_file(struct parts *parts, reel_store **store)
 	const struct gradient_options *options = parts->program.options;
 	struct reel_file_options file = {.directory = ".",
 					 .slot_bytes = options->slab_bytes,
-					 .engine = options->engine,
 					 .threads = 2,
 					 .flags = REEL_FILE_TMPFS};
 

@@ -29,7 +29,6 @@ struct gradient_options {
 	unsigned magazine_slabs; /* 1: as good as none */
 	unsigned flags;          /* REEL_POOL_* */
 	bool compressed;         /* what goes to the pool's file */
-	enum reel_file_engine engine;
 	unsigned gets;           /* snapshots read ahead */
 	int threads;
 	const char *restart;     /* NULL: no restart file */

@@ -31,9 +31,7 @@ enum {
 	REFUSE_WRITE = 1 << 8,
 	REFUSE_READ = 1 << 9,
 	REFUSE_SYNC = 1 << 10,
-	REFUSE_NAME = 1 << 11,
-	REFUSE_RING = 1 << 12,
-	REFUSE_SUBMIT = 1 << 13
+	REFUSE_NAME = 1 << 11
 };
 
 static struct {

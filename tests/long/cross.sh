@@ -47,7 +47,7 @@ missing() {
 options_for() {
 	local root=/usr/${host[$1]}
 	options=(--host="${host[$1]}" --enable-werror --disable-static --with-pool=c11
-		--without-liburing FC=no CXX=no)
+		FC=no CXX=no)
 	case $1 in
 	i386)
 		options+=("LDFLAGS=-Wl,--dynamic-linker=$root/lib/ld-linux.so.2,-rpath,$root/lib"

@@ -39,7 +39,6 @@ variants=0 checks=0
 install "${build_packages[@]}" && bootstrap || exit
 same everything
 same no-openmp --disable-openmp
-same no-io-uring --without-liburing
 same no-lz4 --without-lz4
 same no-huge-pages --disable-huge-pages
 same c11-list --with-pool=c11

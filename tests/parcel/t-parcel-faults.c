@@ -155,9 +155,6 @@ static void each_store_keeps_parcels(void)
 	static const char *const words[] = {"file", "memory=64M", "lz4,memory=64M", "lz4,file",
 					    "memory=16K,memory=64M", "memory=16K,file",
 					    "memory=16K,lz4=8,memory=64M"};
-	static const char *const engines[] = {
-		[REEL_FILE_THREADS] = "a file by threads",
-		[REEL_FILE_IO_URING] = "a file by a ring"};
 	reel_store *store;
 
 	for (unsigned i = 0; i < COUNT(words); i++) {
@@ -165,16 +162,6 @@ static void each_store_keeps_parcels(void)
 			tap_skip(1, "%s: %s", words[i], reel_error_text(0));
 		else
 			a_store_keeps_parcels(store, words[i]);
-	}
-	for (unsigned i = 0; i < COUNT(engines); i++) {
-		struct reel_file_options options = {.directory = ".",
-						    .engine = (enum reel_file_engine)i,
-						    .flags = REEL_FILE_TMPFS};
-
-		if (reel_store_file_open(&store, &options))
-			tap_skip(1, "%s: %s", engines[i], reel_error_text(0));
-		else
-			a_store_keeps_parcels(store, engines[i]);
 	}
 }
 

@@ -18,11 +18,10 @@
 
 /* ---- The store, with a fault in it ---- */
 
-enum leaf { MEMORY, LATER, DISK, RING, PACKED, TIER };
+enum leaf { MEMORY, LATER, DISK, PACKED, TIER };
 
 static const char *const leaf_names[] = {"memory", "memory that answers late", "a file",
-					 "a file by a ring", "packed memory",
-					 "memory that falls over to memory"};
+					 "packed memory", "memory that falls over to memory"};
 
 /* Memory for so many slabs; a checked tape is two. */
 #define BUDGET_SLABS ((size_t)6)
@@ -30,15 +29,13 @@ static const char *const leaf_names[] = {"memory", "memory that answers late", "
 /* The smallest slab that the file takes is a block. */
 static size_t slab_bytes(enum leaf leaf)
 {
-	return leaf == DISK || leaf == RING ? 4096 : 128;
+	return leaf == DISK ? 4096 : 128;
 }
 
-/* Where the kernel allows no ring, it has threads, too. */
-static reel_store *file_store(enum leaf leaf)
+static reel_store *file_store(void)
 {
 	struct reel_file_options options = {
-		.directory = ".", .slot_bytes = 4096, .max_bytes = 16 << 20, .threads = 2,
-		.engine = leaf == RING ? REEL_FILE_IO_URING : REEL_FILE_THREADS};
+		.directory = ".", .slot_bytes = 4096, .max_bytes = 16 << 20, .threads = 2};
 	reel_store *store;
 
 	return reel_store_file_open(&store, &options) ? NULL : store;
@@ -48,8 +45,8 @@ static reel_store *leaf_store(enum leaf leaf)
 {
 	reel_store *store;
 
-	if (leaf == DISK || leaf == RING)
-		return file_store(leaf);
+	if (leaf == DISK)
+		return file_store();
 	if (reel_store_memory_open(&store, UINT64_MAX))
 		abort();
 	return leaf == LATER ? store_later_open(store) : store;
@@ -412,7 +409,7 @@ static void a_slab_is_popped_and_pushed_while_it_is_written(void)
 
 static bool disk_is_there(void)
 {
-	reel_store *store = file_store(DISK);
+	reel_store *store = file_store();
 
 	if (!store)
 		return false;
@@ -557,7 +554,6 @@ int main(void)
 	if (disk_is_there()) {
 		nothing_fails(DISK);
 		everything_fails(DISK, 0, 17);
-		everything_fails(RING, 0, 29);
 	} else {
 		tap_skip(1, "no file store here: %s", reel_error_text(0));
 	}

@@ -15,14 +15,9 @@
 #include "os/os-thread.h"
 #include "os/os.h"
 
-#if HAVE_LIBURING
-#include <liburing.h>
-#include <sys/eventfd.h>
-#endif
-
 enum call {
 	OPEN_NAMELESS, OPEN_NAMED, UNLINK, ALIGNMENT, SET_DIRECT, ALLOCATE, WRITE, READ, WRITE_BACK,
-	MAP, MEMORY, THREAD, EVENTFD, RING, SUBMIT, RESULT
+	MAP, MEMORY, THREAD
 };
 
 /* Instead of an errno: how much of a read or write is done, and what is said of it. */
@@ -51,7 +46,6 @@ static struct {
 	bool direct;
 	bool direct_writes;
 	int allocate; /* the errno of fallocate(), or 0 */
-	bool ring;
 	/* Of the disk, which all files share; 0: what there is. */
 	uint64_t bytes;
 	_Atomic uint64_t taken; /* bytes of the disk that files have */
@@ -92,8 +86,6 @@ void *__real_calloc(size_t n, size_t bytes);
 void *__real_realloc(void *memory, size_t bytes);
 int __real_reel_os_thread_start(pthread_t *thread, void *(*body)(void *), void *argument,
 				const char *name);
-int __real_reel_file_request_advance(struct reel_file *file, struct reel_file_request *request,
-				     ssize_t result);
 
 int __wrap_reel_os_file_open_nameless(const char *directory);
 int __wrap_reel_os_file_open_named(char *path);
@@ -114,8 +106,6 @@ void *__wrap_calloc(size_t n, size_t bytes);
 void *__wrap_realloc(void *memory, size_t bytes);
 int __wrap_reel_os_thread_start(pthread_t *thread, void *(*body)(void *), void *argument,
 				const char *name);
-int __wrap_reel_file_request_advance(struct reel_file *file, struct reel_file_request *request,
-				     ssize_t result);
 
 int __wrap_reel_os_file_open_nameless(const char *directory)
 {
@@ -276,83 +266,6 @@ int __wrap_reel_os_thread_start(pthread_t *thread, void *(*body)(void *), void *
 
 	return error ? error : __real_reel_os_thread_start(thread, body, argument, name);
 }
-
-/* All but the first block is as if the kernel had not come so far. */
-static void undo_rest(struct reel_file *file, const struct reel_file_request *request)
-{
-	static _Alignas(BLOCK) const char garbage[SLOT + BLOCK];
-	size_t rest = bytes_of(request->pieces) - BLOCK;
-
-	if (!rest)
-		return;
-	if (request->put) {
-		if (pwrite(file->descriptor, garbage, rest, (off_t)request->offset + BLOCK) < 0)
-			abort();
-	} else if (request->pieces[0].iov_len) {
-		memset(request->pieces[1].iov_base, 0, request->pieces[1].iov_len);
-	} else {
-		memset((char *)request->pieces[1].iov_base + BLOCK, 0, rest);
-	}
-}
-
-static ssize_t pretend(struct reel_file *file, const struct reel_file_request *request, int fault)
-{
-	if (fault < 0)
-		return fault;
-	if (fault == NOTHING)
-		return 0;
-	if (fault == FEW_BYTES)
-		return 40;
-	undo_rest(file, request);
-	return fault == ODD_BYTES && bytes_of(request->pieces) > BLOCK ? BLOCK + 40 : BLOCK;
-}
-
-int __wrap_reel_file_request_advance(struct reel_file *file, struct reel_file_request *request,
-				     ssize_t result)
-{
-	int fault = result > 0 ? fault_of(RESULT) : 0;
-
-	if (fault)
-		result = pretend(file, request, fault);
-	return __real_reel_file_request_advance(file, request, result);
-}
-
-#if HAVE_LIBURING
-int __real_eventfd(unsigned count, int flags);
-int __real_io_uring_queue_init(unsigned entries, struct io_uring *ring, unsigned flags);
-int __real_io_uring_submit_and_wait_timeout(struct io_uring *ring, struct io_uring_cqe **result,
-					    unsigned wait_for, struct __kernel_timespec *time,
-					    sigset_t *signals);
-
-int __wrap_eventfd(unsigned count, int flags);
-int __wrap_io_uring_queue_init(unsigned entries, struct io_uring *ring, unsigned flags);
-int __wrap_io_uring_submit_and_wait_timeout(struct io_uring *ring, struct io_uring_cqe **result,
-					    unsigned wait_for, struct __kernel_timespec *time,
-					    sigset_t *signals);
-
-int __wrap_eventfd(unsigned count, int flags)
-{
-	errno = -fault_of(EVENTFD);
-	return errno ? -1 : __real_eventfd(count, flags);
-}
-
-int __wrap_io_uring_queue_init(unsigned entries, struct io_uring *ring, unsigned flags)
-{
-	int error = lacks.ring ? -EPERM : fault_of(RING);
-
-	return error ? error : __real_io_uring_queue_init(entries, ring, flags);
-}
-
-int __wrap_io_uring_submit_and_wait_timeout(struct io_uring *ring, struct io_uring_cqe **result,
-					    unsigned wait_for, struct __kernel_timespec *time,
-					    sigset_t *signals)
-{
-	int error = fault_of(SUBMIT);
-
-	return error ? error : __real_io_uring_submit_and_wait_timeout(
-					     ring, result, wait_for, time, signals);
-}
-#endif
 
 static const struct way *way;
 
@@ -609,36 +522,10 @@ static const struct fault {
 	{READ, "read: few bytes", FEW_BYTES, HEALED, 0, true},
 	{WRITE_BACK, "write back: EIO", -EIO, ONE_PUT, -EIO, true},
 	{WRITE_BACK, "write back: ENOSPC", -ENOSPC, ONE_PUT, -ENOSPC, true},
-	{RESULT, "result: ENOSPC", -ENOSPC, ONE_PUT, -ENOSPC, true},
-	{RESULT, "result: EINTR", -EINTR, HEALED, 0, true},
-	{RESULT, "result: EAGAIN", -EAGAIN, HEALED, 0, true},
-	{RESULT, "result: one block", ONE_BLOCK, HEALED, 0, true},
-	{RESULT, "result: odd bytes", ODD_BYTES, HEALED, 0, true},
-	{RESULT, "result: few bytes", FEW_BYTES, HEALED, 0, true},
 	{MAP, "mmap: ENOMEM", -ENOMEM, NO_OPEN_OR_HEALED, -ENOMEM, true},
 	{MEMORY, "malloc: ENOMEM", -ENOMEM, OPEN_OR_PUT, -ENOMEM, true},
 	{THREAD, "thread: EAGAIN", -EAGAIN, OPEN_HEALED, -EAGAIN, true},
-	{EVENTFD, "eventfd: EMFILE", -EMFILE, HEALED, 0, true},
-	{RING, "io_uring: EPERM", -EPERM, HEALED, 0, true},
-	{SUBMIT, "submit: EINTR", -EINTR, HEALED, 0, false},
-	{SUBMIT, "submit: EAGAIN", -EAGAIN, HEALED, 0, false},
-	{SUBMIT, "submit: EBUSY", -EBUSY, HEALED, 0, false},
 };
-
-/* A thread or memory for the ring that is not there is there for the other engine. */
-static bool falls_back(const struct fault *fault)
-{
-	return way->engine == REEL_FILE_IO_URING &&
-	       (fault->call == THREAD || fault->call == MAP || fault->call == MEMORY);
-}
-
-/* A result that is an error, of a read: the fault does not know which it is. */
-static enum outcome outcome_of(const struct fault *fault)
-{
-	if (fault->call == RESULT && fault->once == ONE_PUT && seen.failed_gets)
-		return ONE_GET;
-	return fault->once;
-}
 
 /* Whether this error, or none, may come of a fault that does not cease. */
 static bool is_of(const struct fault *fault, int error)
@@ -662,8 +549,8 @@ static unsigned sweep(const struct fault *fault, bool all_that_follow)
 		run_armed();
 		if (!plan.failed)
 			return k - 1;
-		if (!all_that_follow && !falls_back(fault))
-			check_outcome(outcome_of(fault), fault->error, k);
+		if (!all_that_follow)
+			check_outcome(fault->once, fault->error, k);
 		else
 			expect(is_of(fault, seen.error));
 		if (seen.wrong) {
@@ -679,18 +566,9 @@ static unsigned sweep(const struct fault *fault, bool all_that_follow)
 /* Requests that this way does not make. */
 static bool is_made(enum call call)
 {
-	bool ring = way->engine == REEL_FILE_IO_URING;
 	bool buffered = way->flags & REEL_FILE_BUFFERED;
 
 	switch (call) {
-	case EVENTFD:
-	case RING:
-	case SUBMIT:
-	case RESULT:
-		return ring;
-	case WRITE:
-	case READ:
-		return !ring;
 	case WRITE_BACK:
 		return buffered;
 	case ALIGNMENT:
@@ -719,8 +597,7 @@ static void every_request_fails(void)
 
 static bool is_of_parts(enum call call)
 {
-	return call == WRITE || call == READ || call == WRITE_BACK || call == RESULT ||
-	       call == MEMORY;
+	return call == WRITE || call == READ || call == WRITE_BACK || call == MEMORY;
 }
 
 static void requests_of_parts_fail(void)
@@ -791,8 +668,6 @@ static void it_does_without(void)
 	lacks.alignment = lacks.direct_writes = true;
 	expect_healthy("without direct writes, though O_DIRECT is taken", false);
 	it_does_without_allocation(direct);
-	lacks.ring = true;
-	expect_healthy("without io_uring", direct);
 }
 
 static void names_are_refused(void)
@@ -855,12 +730,11 @@ static void stores_share_a_disk(void)
 /* The lowest free slot is used first, but not one that has just failed. */
 static void a_slot_that_cannot_be_written_is_not_used_again(void)
 {
-	bool ring = way->engine == REEL_FILE_IO_URING;
 	reel_store *store = open_store(options_of(way));
 	struct reel_extent extent;
 
 	memset(&seen, 0, sizeof seen);
-	arm(ring ? RESULT : WRITE, -EIO, 1, false);
+	arm(WRITE, -EIO, 1, false);
 	is_int(put_one(store, 0, &extent), -EIO, "a slot that cannot be written is an error");
 	disarm();
 	is_int(capacity_of(store).used_bytes, 0, "a slot that cannot be written counts as unused");
@@ -884,11 +758,6 @@ static const struct {
 	{-EFAULT, "EFAULT", 0},
 };
 
-static enum call call_of_a_write(void)
-{
-	return way->engine == REEL_FILE_IO_URING ? RESULT : WRITE;
-}
-
 /* A disk may say that a place is bad with any of many errors. */
 static void only_errors_of_a_slot_cost_it(void)
 {
@@ -896,7 +765,7 @@ static void only_errors_of_a_slot_cost_it(void)
 		reel_store *store = open_store(options_of(way));
 		struct reel_extent extent;
 
-		arm(call_of_a_write(), refusals[i].error, 1, false);
+		arm(WRITE, refusals[i].error, 1, false);
 		is_int(put_one(store, 0, &extent), refusals[i].error, "%s is told",
 		       refusals[i].name);
 		disarm();
@@ -920,7 +789,7 @@ static void bad_slots_are_tried_again_before_there_is_no_room(void)
 	reel_store_close(store);
 	options.max_bytes = SLOTS * slot_bytes;
 	store = open_store(options);
-	arm(call_of_a_write(), -EIO, 1, true);
+	arm(WRITE, -EIO, 1, true);
 	for (unsigned i = 0; i < SLOTS; i++) {
 		is_int(put_one(store, i, &extent), -EIO, "a slot that cannot be written");
 		is_int(capacity_of(store).total_bytes, (SLOTS - 1 - i) * slot_bytes,

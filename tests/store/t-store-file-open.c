@@ -149,9 +149,6 @@ static void options_are_checked(void)
 	options.slot_bytes = SIZE_MAX;
 	is_int(open_error(&options), -EINVAL, "a slot without measure");
 	options = options_of(&ways[0]);
-	options.engine = 7;
-	is_int(open_error(&options), -EINVAL, "an engine that there is not");
-	options = options_of(&ways[0]);
 	options.flags |= 0x80;
 	is_int(open_error(&options), -EINVAL, "a flag that there is not");
 	options = options_of(&ways[0]);
@@ -307,9 +304,8 @@ static void open_without_descriptors(void)
 	ok(problem_names(strerror(EMFILE)), "the problem is told");
 	setrlimit(RLIMIT_NOFILE, &(struct rlimit){(rlim_t)next + 1, (rlim_t)next + 1});
 	store = open_store(options);
-	is_pointer(file_of(store)->engine, &reel_file_threads, "threads need but one");
 	is_int(put_one(store, 1, &place), 0, "a put");
-	ok(get_one(store, 1, place), "a get by threads");
+	ok(get_one(store, 1, place), "a get");
 	reel_store_close(store);
 }
 

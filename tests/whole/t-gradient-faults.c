@@ -23,27 +23,23 @@ static const struct fault {
 	const char *name;
 	unsigned kinds;
 	int error;
-	enum reel_file_engine engine;
 	bool for_ever; /* or once only: it is one that is tried again */
 	bool restart;  /* with a restart file, for which each run waits */
 } faults[] = {
-	{"memory", REFUSE_MEMORY, -ENOMEM, REEL_FILE_IO_URING, true, true},
-	{"mmap", REFUSE_MAPPING, -ENOMEM, REEL_FILE_IO_URING, true, false},
-	{"munmap", REFUSE_UNMAPPING, -ENOMEM, REEL_FILE_THREADS, true, false},
-	{"madvise", REFUSE_ADVICE, -ENOMEM, REEL_FILE_THREADS, true, false},
-	{"thread", REFUSE_THREAD, -EAGAIN, REEL_FILE_THREADS, true, false},
-	{"open: EMFILE", REFUSE_OPEN, -EMFILE, REEL_FILE_THREADS, true, true},
-	{"fallocate: ENOSPC", REFUSE_ALLOCATION, -ENOSPC, REEL_FILE_THREADS, true, false},
-	{"write: ENOSPC", REFUSE_WRITE, -ENOSPC, REEL_FILE_THREADS, true, true},
-	{"write: EIO", REFUSE_WRITE, -EIO, REEL_FILE_IO_URING, true, false},
-	{"write: EINTR", REFUSE_WRITE, -EINTR, REEL_FILE_THREADS, false, false},
-	{"read: EIO", REFUSE_READ, -EIO, REEL_FILE_THREADS, true, false},
-	{"read: EIO, io_uring", REFUSE_READ, -EIO, REEL_FILE_IO_URING, true, false},
-	{"read: EINTR", REFUSE_READ, -EINTR, REEL_FILE_THREADS, false, false},
-	{"fsync: EIO", REFUSE_SYNC, -EIO, REEL_FILE_THREADS, true, true},
-	{"rename, unlink: EROFS", REFUSE_NAME, -EROFS, REEL_FILE_THREADS, true, true},
-	{"io_uring: EPERM", REFUSE_RING, -EPERM, REEL_FILE_IO_URING, true, false},
-	{"submit: EAGAIN", REFUSE_SUBMIT, -EAGAIN, REEL_FILE_IO_URING, false, false},
+	{"memory", REFUSE_MEMORY, -ENOMEM, true, true},
+	{"mmap", REFUSE_MAPPING, -ENOMEM, true, false},
+	{"munmap", REFUSE_UNMAPPING, -ENOMEM, true, false},
+	{"madvise", REFUSE_ADVICE, -ENOMEM, true, false},
+	{"thread", REFUSE_THREAD, -EAGAIN, true, false},
+	{"open: EMFILE", REFUSE_OPEN, -EMFILE, true, true},
+	{"fallocate: ENOSPC", REFUSE_ALLOCATION, -ENOSPC, true, false},
+	{"write: ENOSPC", REFUSE_WRITE, -ENOSPC, true, true},
+	{"write: EIO", REFUSE_WRITE, -EIO, true, false},
+	{"write: EINTR", REFUSE_WRITE, -EINTR, false, false},
+	{"read: EIO", REFUSE_READ, -EIO, true, false},
+	{"read: EINTR", REFUSE_READ, -EINTR, false, false},
+	{"fsync: EIO", REFUSE_SYNC, -EIO, true, true},
+	{"rename, unlink: EROFS", REFUSE_NAME, -EROFS, true, true},
 };
 
 static struct gradient_options options;
@@ -152,11 +148,10 @@ static unsigned next_place(unsigned k)
 
 static void sweep(const struct fault *fault, bool all_that_follow)
 {
-	/* By builds and kernels without huge pages, and without io_uring. */
-	bool may_be_unused = fault->kinds & (REFUSE_ADVICE | REFUSE_RING | REFUSE_SUBMIT);
+	/* By builds and kernels without huge pages. */
+	bool may_be_unused = fault->kinds & REFUSE_ADVICE;
 	unsigned errors = 0, wrongs = 0, places = 0;
 
-	options.engine = fault->engine;
 	options.restart = fault->restart ? "restart" : NULL;
 	for (unsigned k = 1; one_fault(fault, k, all_that_follow, &errors, &wrongs);
 	     k = next_place(k))

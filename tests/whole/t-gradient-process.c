@@ -275,9 +275,6 @@ static void signals_interrupt_everything(void)
 {
 	tap_case("a signal every 200 us");
 	is_int(end_of(start(be_interrupted)), 0, "a signal is no error");
-	options.engine = REEL_FILE_THREADS;
-	is_int(end_of(start(be_interrupted)), 0, "a signal is no error to threads");
-	options.engine = REEL_FILE_IO_URING;
 }
 
 /* One thread: OpenMP's runtimes end the program when a call of theirs fails. */
@@ -286,7 +283,6 @@ static int run_here(unsigned runs)
 	unsigned ends[REFUSED + 1] = {0};
 
 	options.threads = 1;
-	options.engine = REEL_FILE_THREADS;
 	for (unsigned i = 0; i < runs; i++)
 		ends[run_once()]++;
 	printf("# runs %u wrong %u errors %u\n", runs, ends[WRONG], ends[REFUSED]);

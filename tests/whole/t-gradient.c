@@ -81,11 +81,6 @@ static void more_threads_than_lanes(struct gradient_options *options)
 	options->threads = options->threads > 1 ? GRADIENT_LANES + 1 : 1;
 }
 
-static void no_io_uring(struct gradient_options *options)
-{
-	options->engine = REEL_FILE_THREADS;
-}
-
 static void checked(struct gradient_options *options)
 {
 	options->flags = REEL_POOL_CHECKED;
@@ -117,7 +112,6 @@ static const struct variant {
 	{"no huge pages", no_huge_pages, false},
 	{"one thread", one_thread, true},
 	{"more threads than lanes", more_threads_than_lanes, true},
-	{"no io_uring", no_io_uring, true},
 	{"checked mode", checked, true},
 	{"no adstack", no_adstack, true},
 	{"no restart file", no_restart_file, true},
