@@ -148,7 +148,7 @@ static void check_file(const char *path, bool is_whole)
 	struct reel_restart_file file;
 	unsigned char data[64];
 	const char *wrong;
-	int error = reel_restart_file_open(&file, path, MAGIC, &wrong);
+	int error = reel_restart_file_open(&file, path, &wrong);
 
 	FUZZ_EXPECT(error == (is_whole ? 0 : -EBADMSG));
 	FUZZ_EXPECT(!wrong == is_whole);

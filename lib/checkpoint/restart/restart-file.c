@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "os/assert.h"
@@ -24,6 +23,7 @@ struct trailer {
 	char end[4];
 };
 
+static const char magic[REEL_RESTART_MAGIC_BYTES] = {'R', 'e', 'e', 'l', 'R', 'u', 'n', '\n'};
 static const char end_mark[4] = {'l', 'e', 'e', 'r'};
 
 /*
@@ -46,12 +46,11 @@ static bool is_ours(const struct reel_restart_file *file)
 }
 
 /* Returns -EBADMSG if the file is shorter than the magic or begins with other bytes. */
-static int read_magic(struct reel_restart_file *file, const char *magic)
+static int read_magic(struct reel_restart_file *file)
 {
 	char begins[REEL_RESTART_MAGIC_BYTES];
 	int error = reel_restart_file_read(file, begins, sizeof begins);
 
-	REEL_ASSERT(strlen(magic) == REEL_RESTART_MAGIC_BYTES);
 	REEL_ASSERT(error || file->offset == REEL_RESTART_MAGIC_BYTES);
 	if (error)
 		return error;
@@ -60,18 +59,14 @@ static int read_magic(struct reel_restart_file *file, const char *magic)
 
 /* ---- Writing ---- */
 
-static char *name_beside(const char *path)
+static void name_beside(char beside[REEL_RESTART_NAME_BYTES], const char *path)
 {
-	size_t bytes = strlen(path) + sizeof REEL_RESTART_BESIDE;
-	char *beside = malloc(bytes);
-
-	if (beside)
-		snprintf(beside, bytes, "%s%s", path, REEL_RESTART_BESIDE);
-	return beside;
+	REEL_ASSERT(strlen(path) + sizeof REEL_RESTART_BESIDE <= REEL_RESTART_NAME_BYTES);
+	snprintf(beside, REEL_RESTART_NAME_BYTES, "%s%s", path, REEL_RESTART_BESIDE);
 }
 
 /* Returns 0 if the file at `path` begins with the magic or nothing has this name. */
-static int examine(const char *path, const char *magic, bool may_be_empty)
+static int examine(const char *path, bool may_be_empty)
 {
 	struct reel_restart_file file = {.file = reel_os_file_open_to_read(path)};
 	int error;
@@ -83,22 +78,12 @@ static int examine(const char *path, const char *magic, bool may_be_empty)
 	error = identify(&file);
 	if (error)
 		return error;
-	error = read_magic(&file, magic);
+	error = read_magic(&file);
 	reel_restart_file_close(&file);
 	REEL_ASSERT(file.offset <= REEL_RESTART_MAGIC_BYTES);
 	if (error == -EBADMSG)
 		return may_be_empty && !file.offset ? 0 : -EEXIST;
 	return error;
-}
-
-static int examine_both(const char *path, const char *beside, const char *magic,
-			const char **suffix)
-{
-	int error = examine(path, magic, false);
-
-	REEL_ASSERT(strlen(beside) == strlen(path) + strlen(REEL_RESTART_BESIDE));
-	*suffix = error ? "" : REEL_RESTART_BESIDE;
-	return error ? error : examine(beside, magic, true);
 }
 
 /* Finds out when the run opens what would fail when the first file is written, minutes later. */
@@ -108,23 +93,25 @@ static int check_name(const char *path)
 
 	if (!length || path[length - 1] == '/')
 		return -EINVAL;
+	if (length + sizeof REEL_RESTART_BESIDE > REEL_RESTART_NAME_BYTES)
+		return -ENAMETOOLONG;
 	return reel_os_file_check_directory(path);
 }
 
-int reel_restart_file_check(const char *path, const char *magic, const char **suffix)
+int reel_restart_file_check(const char *path, const char **suffix)
 {
 	REEL_UNCANCELLED;
-	char *beside = name_beside(path);
-	int error;
+	char beside[REEL_RESTART_NAME_BYTES];
+	int error = check_name(path);
 
 	*suffix = "";
-	if (!beside)
-		return -ENOMEM;
-	error = check_name(path);
 	if (!error)
-		error = examine_both(path, beside, magic, suffix);
-	free(beside);
-	return error;
+		error = examine(path, false);
+	if (error)
+		return error;
+	*suffix = REEL_RESTART_BESIDE;
+	name_beside(beside, path);
+	return examine(beside, true);
 }
 
 static int ignore_absence(int error)
@@ -132,9 +119,9 @@ static int ignore_absence(int error)
 	return error == -ENOENT || error == -ENOTDIR ? 0 : error;
 }
 
-static int remove_one(const char *path, const char *magic)
+static int remove_one(const char *path)
 {
-	int error = examine(path, magic, false);
+	int error = examine(path, false);
 
 	if (!error)
 		error = reel_os_file_unlink(path);
@@ -171,9 +158,9 @@ static int remove_locked(const char *beside)
 }
 
 /* -EBUSY: another process, or another run of this one, is writing PATH.new. */
-static int remove_beside(const char *beside, const char *magic)
+static int remove_beside(const char *beside)
 {
-	int error = examine(beside, magic, true);
+	int error = examine(beside, true);
 
 	return ignore_absence(error ? error : remove_locked(beside));
 }
@@ -184,11 +171,11 @@ static int remove_beside(const char *beside, const char *magic)
  */
 static int open_beside(struct reel_restart_file *file)
 {
-	int error = examine(file->path, file->magic, false);
+	int error = examine(file->path, false);
 
-	REEL_ASSERT(file->beside && !file->offset && !file->error);
+	REEL_ASSERT(!file->offset && !file->error);
 	if (!error)
-		error = remove_beside(file->beside, file->magic);
+		error = remove_beside(file->beside);
 	if (error)
 		return error;
 	file->file = reel_os_file_open_new(file->beside);
@@ -203,20 +190,15 @@ static int open_beside(struct reel_restart_file *file)
 	return error;
 }
 
-int reel_restart_file_create(struct reel_restart_file *file, const char *path, const char *magic)
+int reel_restart_file_create(struct reel_restart_file *file, const char *path)
 {
 	int error;
 
-	REEL_ASSERT(strlen(magic) == REEL_RESTART_MAGIC_BYTES);
-	*file = (struct reel_restart_file){
-		.path = path, .magic = magic, .beside = name_beside(path)};
-	if (!file->beside)
-		return -ENOMEM;
+	*file = (struct reel_restart_file){.path = path};
+	name_beside(file->beside, path);
 	error = open_beside(file);
-	if (error)
-		free(file->beside);
-	else
-		reel_restart_file_write(file, magic, REEL_RESTART_MAGIC_BYTES);
+	if (!error)
+		reel_restart_file_write(file, magic, sizeof magic);
 	return error;
 }
 
@@ -226,7 +208,7 @@ int reel_restart_file_create(struct reel_restart_file *file, const char *path, c
  */
 static int write_all(struct reel_restart_file *file, const char *data, size_t bytes)
 {
-	REEL_ASSERT(!file->error && file->beside);
+	REEL_ASSERT(!file->error && *file->beside);
 	if (file->offset + bytes > reel_os_file_max_bytes())
 		return -EFBIG;
 	while (bytes) {
@@ -267,72 +249,68 @@ int reel_restart_file_finish(struct reel_restart_file *file)
 {
 	int error = file->error ? file->error : write_trailer(file);
 
-	REEL_ASSERT(file->beside && file->file >= 0);
+	REEL_ASSERT(*file->beside && file->file >= 0);
 	if (!error && !is_ours(file))
 		error = -EBADF;
 	return error ? error : reel_os_file_sync(file->file);
 }
 
-static int rename_beside(const char *beside, const char *path, const char *magic)
+/* Renames PATH.new to PATH; or PATH to PATH.new, if `aside`. */
+static int swap_names(const char *path, const char *beside, bool aside)
 {
-	const char *suffix;
-	int error = examine_both(path, beside, magic, &suffix);
-
-	return error ? error : reel_os_file_rename(beside, path);
-}
-
-int reel_restart_file_rename(const char *path, const char *magic)
-{
-	REEL_UNCANCELLED;
-	char *beside = name_beside(path);
-	int error = beside ? rename_beside(beside, path, magic) : -ENOMEM;
-
-	free(beside);
-	return error;
-}
-
-int reel_restart_file_set_aside(const char *path, const char *magic)
-{
-	REEL_UNCANCELLED;
-	char *beside = name_beside(path);
-	const char *suffix;
-	int error = beside ? examine_both(path, beside, magic, &suffix) : -ENOMEM;
+	int error = examine(path, false);
 
 	if (!error)
-		error = reel_os_file_rename(path, beside);
-	free(beside);
-	return ignore_absence(error);
+		error = examine(beside, true);
+	if (error)
+		return error;
+	return aside ? reel_os_file_rename(path, beside) : reel_os_file_rename(beside, path);
+}
+
+int reel_restart_file_rename(const char *path)
+{
+	REEL_UNCANCELLED;
+	char beside[REEL_RESTART_NAME_BYTES];
+
+	name_beside(beside, path);
+	return swap_names(path, beside, false);
+}
+
+int reel_restart_file_set_aside(const char *path)
+{
+	REEL_UNCANCELLED;
+	char beside[REEL_RESTART_NAME_BYTES];
+
+	name_beside(beside, path);
+	return ignore_absence(swap_names(path, beside, true));
 }
 
 int reel_restart_file_publish(struct reel_restart_file *file)
 {
-	int error = rename_beside(file->beside, file->path, file->magic);
+	int error = swap_names(file->path, file->beside, false);
 
 	REEL_ASSERT(!file->error);
-	if (error) {
+	if (error)
 		reel_restart_file_abandon(file);
-		return error;
-	}
-	reel_restart_file_close(file);
-	free(file->beside);
-	return 0;
+	else
+		reel_restart_file_close(file);
+	return error;
 }
 
 void reel_restart_file_abandon(struct reel_restart_file *file)
 {
-	REEL_ASSERT(file->beside && file->file >= 0);
+	REEL_ASSERT(*file->beside && file->file >= 0);
 	reel_restart_file_close(file);
-	remove_beside(file->beside, file->magic);
-	free(file->beside);
+	remove_beside(file->beside);
 }
 
-int reel_restart_file_remove(const char *path, const char *magic)
+int reel_restart_file_remove(const char *path)
 {
-	char *beside = name_beside(path);
-	int error = remove_one(path, magic);
-	int left = beside ? remove_beside(beside, magic) : -ENOMEM;
+	char beside[REEL_RESTART_NAME_BYTES];
+	int error = remove_one(path), left;
 
-	free(beside);
+	name_beside(beside, path);
+	left = remove_beside(beside);
 	return error ? error : left;
 }
 
@@ -410,11 +388,11 @@ static const char *judge(const struct reel_restart_file *file, const struct trai
 	return trailer->crc == crc ? NULL : "is damaged: its checksum is wrong";
 }
 
-static int verify(struct reel_restart_file *file, const char *magic, const char **wrong)
+static int verify(struct reel_restart_file *file, const char **wrong)
 {
 	struct trailer trailer;
 	uint32_t crc;
-	int error = read_magic(file, magic);
+	int error = read_magic(file);
 
 	if (error == -EBADMSG) {
 		*wrong = "is not a file of this kind";
@@ -432,8 +410,7 @@ static int verify(struct reel_restart_file *file, const char *magic, const char 
 	return *wrong ? -EBADMSG : 0;
 }
 
-int reel_restart_file_open(struct reel_restart_file *file, const char *path, const char *magic,
-			   const char **wrong)
+int reel_restart_file_open(struct reel_restart_file *file, const char *path, const char **wrong)
 {
 	int error;
 
@@ -449,7 +426,7 @@ int reel_restart_file_open(struct reel_restart_file *file, const char *path, con
 	error = identify(file);
 	if (error)
 		return error;
-	error = verify(file, magic, wrong);
+	error = verify(file, wrong);
 	if (error)
 		reel_restart_file_close(file);
 	return error;

@@ -17,6 +17,13 @@
 
 #include "os/os-file.h"
 
+/* The suffix of a file's name until the file is complete. */
+#define REEL_RESTART_BESIDE ".new"
+/* Number of bytes of the longest name with this suffix, with its 0: no system has longer ones. */
+#define REEL_RESTART_NAME_BYTES 4096
+/* Size of the magic, the first bytes of each restart file. */
+#define REEL_RESTART_MAGIC_BYTES 8
+
 struct reel_restart_file {
 	int file;
 	struct reel_os_file_identity identity;
@@ -24,30 +31,26 @@ struct reel_restart_file {
 	uint64_t bytes; /* reading: length without the trailer */
 	uint32_t crc;   /* writing: CRC-32C of the first `offset` bytes */
 	int error;      /* writing: error of the first write that failed, or 0 */
-	char *beside;   /* writing: PATH.new */
-	const char *path, *magic;
+	const char *path;
+	char beside[REEL_RESTART_NAME_BYTES]; /* writing: PATH.new */
 };
-
-/* The suffix of a file's name until the file is complete. */
-#define REEL_RESTART_BESIDE ".new"
-/* Size of the magic, the first bytes of each restart file. */
-#define REEL_RESTART_MAGIC_BYTES 8
 
 /*
  * Checks whether a restart file may be written to `path`: each of the two names is unused or names
  * a restart file. Returns 0; -EEXIST: a file of another kind has one of the names; -EINVAL: the
- * path is empty or ends in a slash; -ENOMEM; or the error of the system, also of the directory. On
- * failure `path` followed by *suffix, "" or ".new", names this file.
+ * path is empty or ends in a slash; -ENAMETOOLONG; or the error of the system, also of the
+ * directory. On failure `path` followed by *suffix, "" or ".new", names this file.
+ *
+ * The other functions are called with paths for which this one has returned 0.
  */
-int reel_restart_file_check(const char *path, const char *magic, const char **suffix);
+int reel_restart_file_check(const char *path, const char **suffix);
 
 /*
- * Create a restart file and write to it. `path` and `magic` outlive the struct. create and
- * publish return 0, -ENOMEM, -EEXIST as above, -EBUSY: another process writes the same file, or the
- * error of the system. A write that fails is
- * reported by finish.
+ * Create a restart file and write to it. `path` outlives the struct. create and publish return 0;
+ * -EEXIST as above; -EBUSY, another process writes the same file; or the error of the system.
+ * finish reports a write that failed.
  */
-int reel_restart_file_create(struct reel_restart_file *file, const char *path, const char *magic);
+int reel_restart_file_create(struct reel_restart_file *file, const char *path);
 void reel_restart_file_write(struct reel_restart_file *file, const void *data, size_t bytes);
 /* Completes the file, which has all its data on the disk then. Returns the first error. */
 int reel_restart_file_finish(struct reel_restart_file *file);
@@ -59,21 +62,20 @@ void reel_restart_file_abandon(struct reel_restart_file *file);
  * Removes the file and PATH.new, which a process leaves that is killed while it writes. Returns 0,
  * also if neither exists; or the first error.
  */
-int reel_restart_file_remove(const char *path, const char *magic);
+int reel_restart_file_remove(const char *path);
 
 /*
  * Renames PATH.new to PATH; and PATH to PATH.new, if there is such a file. Both are checked as in
  * reel_restart_file_check().
  */
-int reel_restart_file_rename(const char *path, const char *magic);
-int reel_restart_file_set_aside(const char *path, const char *magic);
+int reel_restart_file_rename(const char *path);
+int reel_restart_file_set_aside(const char *path);
 
 /*
  * Opens a restart file and checks it. Returns 0; the error of the system; or -EBADMSG, and *wrong
  * says in words what is wrong with the file: "is not ...".
  */
-int reel_restart_file_open(struct reel_restart_file *file, const char *path, const char *magic,
-			   const char **wrong);
+int reel_restart_file_open(struct reel_restart_file *file, const char *path, const char **wrong);
 /* Reads the next `bytes` bytes. Returns 0, the error of the system, or -EBADMSG at the end. */
 int reel_restart_file_read(struct reel_restart_file *file, void *data, size_t bytes);
 void reel_restart_file_close(struct reel_restart_file *file);

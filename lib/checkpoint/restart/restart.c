@@ -27,7 +27,6 @@
 #include "store/store.h"
 #include "tape/tape.h"
 
-#define MAGIC "ReelRun\n"
 #define HEADER_VERSION 2
 #define BYTE_ORDER_MARK 0x01020304u
 /* Default of options.restart_seconds. */
@@ -56,6 +55,11 @@ struct run_header {
 	struct reel_run_counts counts;
 };
 
+/* Headers are compared as bytes: no padding may lie between their members. */
+_Static_assert(sizeof(struct reel_problem) ==
+		       9 * 8 + 2 * sizeof(unsigned) + REEL_MAX_TIERS * sizeof(struct reel_tier),
+	       "a problem has no padding");
+
 struct snapshot_header {
 	uint32_t tier;
 	uint32_t slot;
@@ -78,20 +82,6 @@ static uint64_t actions_crc(const reel_plan *plan)
 	return crc;
 }
 
-/* Copies member by member, so that the padding of *to stays 0. */
-static void describe_problem(const struct reel_problem *problem, struct reel_problem *to)
-{
-	to->steps = problem->steps;
-	to->advance_cost = problem->advance_cost;
-	to->record_cost = problem->record_cost;
-	to->reverse_cost = problem->reverse_cost;
-	to->tape_states = problem->tape_states;
-	to->period = problem->period;
-	to->tiers = problem->tiers;
-	to->flags = problem->flags;
-	memcpy(to->tier, problem->tier, sizeof to->tier);
-}
-
 /* Fills in all but the position of the run: equal in a run that may resume. */
 static void describe(const reel_run *run, struct run_header *header)
 {
@@ -103,7 +93,7 @@ static void describe(const reel_run *run, struct run_header *header)
 	header->ranks = run->group.ranks ? (uint32_t)run->group.ranks : 1;
 	snprintf(header->planner, sizeof header->planner, "%s",
 		 run->plan->planner ? run->plan->planner->name : "actions");
-	describe_problem(&run->plan->problem, &header->problem);
+	header->problem = run->plan->problem;
 	header->actions_crc = actions_crc(run->plan);
 	header->segment_steps = run->options.segment_steps;
 	header->state_bytes = run->model.state_bytes;
@@ -125,46 +115,36 @@ uint32_t reel_restart_plan_crc(const reel_run *run)
 
 /* ---- Writing ---- */
 
-/*
- * Calls `visit` for each slot that holds a snapshot, until a call fails; NULL: counts them only.
- * *count is the number of calls.
- */
-static int for_all_snapshots(reel_run *run, struct reel_restart_file *file,
-			     int (*visit)(reel_run *run, struct reel_restart_file *file,
-					  const struct snapshot_header *header),
-			     uint64_t *count)
+/* Goes on to the next slot that holds a snapshot, from the slot of *header on; false: none. */
+static bool find_snapshot(reel_run *run, struct snapshot_header *header)
 {
-	int error = 0;
+	struct reel_snapshots *snapshots = &run->snapshots;
 
-	*count = 0;
-	for (uint32_t tier = 0; tier < run->snapshots.tiers; tier++) {
-		for (uint32_t i = 0; i < run->snapshots.tier[tier].slots && !error; i++) {
-			struct snapshot_header header = {tier, i, reel_snapshot_state(
-								&run->snapshots, tier, i)};
-
-			if (header.state < 0)
-				continue;
-			++*count;
-			error = visit ? visit(run, file, &header) : 0;
+	for (; header->tier < snapshots->tiers; header->tier++, header->slot = 0)
+		for (; header->slot < snapshots->tier[header->tier].slots; header->slot++) {
+			header->state = reel_snapshot_state(snapshots, header->tier, header->slot);
+			if (header->state >= 0)
+				return true;
 		}
-	}
-	return error;
+	return false;
 }
 
-static int write_snapshot(reel_run *run, struct reel_restart_file *file,
-			  const struct snapshot_header *header)
+static int write_snapshots(reel_run *run, struct reel_restart_file *file)
 {
-	const void *data;
-	int error = reel_snapshot_pin(&run->snapshots, header->tier, header->slot, header->state,
-				      false, &data);
+	for (struct snapshot_header at = {0}; find_snapshot(run, &at); at.slot++) {
+		const void *data;
+		int error = reel_snapshot_pin(&run->snapshots, at.tier, at.slot, at.state, false,
+					      &data);
 
-	REEL_ASSERT(header->state >= 0 && header->tier < run->snapshots.tiers);
-	if (error)
-		return error;
-	reel_restart_file_write(file, header, sizeof *header);
-	reel_restart_file_write(file, data, run->model.state_bytes);
-	reel_snapshot_unpin(&run->snapshots, header->tier, header->slot);
-	return file->error;
+		if (error)
+			return error;
+		reel_restart_file_write(file, &at, sizeof at);
+		reel_restart_file_write(file, data, run->model.state_bytes);
+		reel_snapshot_unpin(&run->snapshots, at.tier, at.slot);
+		if (file->error)
+			return file->error;
+	}
+	return 0;
 }
 
 static void write_run(reel_run *run, struct reel_restart_file *file)
@@ -176,7 +156,8 @@ static void write_run(reel_run *run, struct reel_restart_file *file)
 	header.steps = run->steps;
 	header.actions = run->actions;
 	header.epoch = run->epoch + 1;
-	for_all_snapshots(run, NULL, NULL, &header.snapshots);
+	for (struct snapshot_header at = {0}; find_snapshot(run, &at); at.slot++)
+		header.snapshots++;
 	header.counts = reel_run_get_counts(run);
 	reel_restart_file_write(file, &header, sizeof header);
 }
@@ -251,12 +232,11 @@ static void write_adjoint(const reel_run *run, struct reel_restart_file *file, c
 
 static int fill_file(reel_run *run, struct reel_restart_file *file, const void *adjoint)
 {
-	uint64_t count;
 	int error;
 
 	REEL_ASSERT(run->phase != REEL_RUN_IDLE);
 	write_run(run, file);
-	error = for_all_snapshots(run, file, write_snapshot, &count);
+	error = write_snapshots(run, file);
 	if (error)
 		return error;
 	write_adjoint(run, file, adjoint);
@@ -275,8 +255,7 @@ static int write_file(reel_run *run, int error, const void *adjoint)
 	bool created;
 
 	if (!error)
-		error = reel_restart_file_create(&file, reel_restart_path(run, run->epoch + 1),
-						 MAGIC);
+		error = reel_restart_file_create(&file, reel_restart_path(run, run->epoch + 1));
 	created = !error;
 	if (created)
 		error = fill_file(run, &file, adjoint);
@@ -303,8 +282,7 @@ static const char *explain(int error)
 	switch (error) {
 	case -EBUSY:
 		return "another process, or another run of this one, writes a file of this name: "
-		       "give "
-		       "each its own";
+		       "give each its own";
 	case -EEXIST:
 		return "a file that is not a restart file has this name, or this name with .new: "
 		       "choose another name";
@@ -313,26 +291,17 @@ static const char *explain(int error)
 	}
 }
 
-static const char *explain_check(int error)
-{
-	switch (error) {
-	case -EEXIST:
-		return "file exists and is not a restart file";
-	case -EINVAL:
-		return "it names no file";
-	default:
-		return strerror(-error);
-	}
-}
-
 int reel_restart_check(const char *path)
 {
 	const char *suffix;
-	int error = reel_restart_file_check(path, MAGIC, &suffix);
+	int error = reel_restart_file_check(path, &suffix);
+	const char *why = error == -EEXIST   ? "file exists and is not a restart file"
+			  : error == -EINVAL ? "it names no file"
+					     : strerror(-error);
 
 	return error ? reel_fail(error,
 				 "cannot write restart file '%.300s%s': %s; choose another name",
-				 path, suffix, explain_check(error))
+				 path, suffix, why)
 		     : 0;
 }
 
@@ -442,12 +411,12 @@ int reel_restart_save(reel_run *run, void *context, const void *adjoint, bool en
 		    : 0;
 }
 
-static void for_all_names(const reel_run *run, int (*act)(const char *path, const char *magic))
+static void for_all_names(const reel_run *run, int (*act)(const char *path))
 {
 	REEL_ASSERT(run->options.restart);
 	for (unsigned epoch = 0; epoch < reel_restart_names(run); epoch++) {
 		const char *path = reel_restart_path(run, epoch);
-		int error = act(path, MAGIC);
+		int error = act(path);
 
 		/* A file of another kind stays: no run resumes from it. */
 		if (error && error != -EEXIST)
@@ -610,7 +579,7 @@ static int open_file(const reel_run *run, const char *path, struct reel_restart_
 		     struct run_header *header)
 {
 	const char *wrong;
-	int error = reel_restart_file_open(file, path, MAGIC, &wrong);
+	int error = reel_restart_file_open(file, path, &wrong);
 
 	if (error)
 		return refuse(path, error, wrong ? wrong : strerror(-error));
@@ -670,7 +639,7 @@ int reel_restart_find(const reel_run *run, const char *path, int64_t *epoch)
 int reel_restart_rename(const reel_run *run)
 {
 	const char *path = reel_restart_path(run, run->epoch);
-	int error = reel_restart_file_rename(path, MAGIC);
+	int error = reel_restart_file_rename(path);
 
 	REEL_ASSERT(run->epoch > 0);
 	return error ? reel_fail(error, "cannot rename %s%s: %s", path, REEL_RESTART_BESIDE,
