@@ -205,26 +205,11 @@ bool reel_snapshot_read_ahead(struct reel_snapshots *snapshots, unsigned tier, u
 	return may_wait;
 }
 
-/* Sets whether the slot is pinned, and *before to whether it was. Returns its parcel, or NULL. */
-static reel_parcel *pin_slot(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
-			     int64_t state, bool pinned, bool *before)
-{
-	struct reel_slot *slot;
-	reel_parcel *parcel;
-
-	lock(snapshots);
-	slot = saved_slot_of(snapshots, tier, number, state);
-	parcel = slot ? slot->parcel : NULL;
-	*before = parcel && slot->pinned;
-	if (parcel)
-		slot->pinned = pinned;
-	unlock(snapshots);
-	return parcel;
-}
-
 /*
- * Counts a pin for a LOAD as one of those that were announced. While another LOAD is announced, the
- * snapshot stays in memory.
+ * Notes that the parcel was pinned. If load() was left by an exception, the slot has a pin already,
+ * and one is enough. A pin for a LOAD is one of those that were announced. While another LOAD is
+ * announced, the snapshot stays in memory: each pin ends the parcel's announcement, so it is
+ * announced again.
  */
 static void note_pin(struct reel_snapshots *snapshots, unsigned tier, unsigned number, bool is_load)
 {
@@ -232,38 +217,33 @@ static void note_pin(struct reel_snapshots *snapshots, unsigned tier, unsigned n
 
 	lock(snapshots);
 	slot = &snapshots->tier[tier].slot[number];
-	REEL_ASSERT(slot->pinned && slot->saved);
+	REEL_ASSERT(slot->saved && slot->parcel);
+	if (slot->pinned)
+		reel_parcel_unpin(slot->parcel);
+	slot->pinned = true;
 	if (is_load && slot->announced_loads)
 		set_announced_loads(snapshots, slot, slot->announced_loads - 1);
-	/*
-	 * Each pin ends the parcel's announcement, that for a restart file, too: announce it again.
-	 */
 	if (slot->announced_loads)
 		announce(slot);
 	note_peak(snapshots);
 	unlock(snapshots);
 }
 
-/* A slot has one pin of its parcel, also if load() was left before that was given up. */
 int reel_snapshot_pin(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
 		      int64_t state, bool is_load, const void **data)
 {
-	bool before;
-	reel_parcel *parcel = pin_slot(snapshots, tier, number, state, true, &before);
+	const struct reel_slot *slot;
+	reel_parcel *parcel;
 	int error;
 
-	if (!parcel)
-		return -EBADMSG;
-	error = reel_parcel_pin(parcel, data);
-	REEL_ASSERT(!before || !error);
-	if (error) {
-		pin_slot(snapshots, tier, number, state, false, &before);
-		return error;
-	}
-	if (before)
-		reel_parcel_unpin(parcel);
-	note_pin(snapshots, tier, number, is_load);
-	return 0;
+	lock(snapshots);
+	slot = saved_slot_of(snapshots, tier, number, state);
+	parcel = slot ? slot->parcel : NULL;
+	unlock(snapshots);
+	error = parcel ? reel_parcel_pin(parcel, data) : -EBADMSG;
+	if (!error)
+		note_pin(snapshots, tier, number, is_load);
+	return error;
 }
 
 void reel_snapshot_unpin(struct reel_snapshots *snapshots, unsigned tier, unsigned number)

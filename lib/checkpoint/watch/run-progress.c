@@ -31,7 +31,7 @@
 #include "trace/progress-line.h"
 
 #define BINS 64
-/* Between two calls of those who are told how far the run is. */
+/* Time between two descriptions, and two calls of the callback, in ns. */
 #define CALL_NS (REEL_SECOND_NS / 5)
 
 struct pieces {
@@ -54,8 +54,7 @@ struct reel_run_progress {
 	uint64_t begun;      /* time at which the forward sweep began */
 	uint64_t sweep;      /* time at which this sweep began */
 	double sweep_ns;     /* time of all pieces in this sweep */
-	uint64_t told;       /* time at which listeners were called last */
-	/* For `reel top`: a description, and its time; 0: the run is in no sweep. */
+	/* The latest description, and its time; 0: the run is in no sweep. */
 	struct reel_progress latest;
 	uint64_t described;
 };
@@ -154,16 +153,6 @@ static double measured(const struct pieces *kind, unsigned bin)
 	return kind->taken[bin] > 0 ? kind->ns[bin] / kind->taken[bin] : 0;
 }
 
-/* The kind with which others are compared: the first one that was measured. */
-static unsigned reference_of(const struct reel_run_progress *progress)
-{
-	unsigned k = 0;
-
-	while (k + 1 < REEL_PIECE_KINDS && sum(progress->kind[k].taken) <= 0)
-		k++;
-	return k;
-}
-
 /*
  * Returns the time of a step in a piece of this kind over that in a piece of the reference, from
  * the bins in which both were measured; `planned` if there are none.
@@ -180,24 +169,25 @@ static double compare(const struct pieces *kind, const struct pieces *reference,
 	return ns > 0 && reference_ns > 0 ? ns / reference_ns : planned;
 }
 
-/* Time of a step of the reference in this bin, if need be from other kinds, or the mean. */
-static double time_in(const struct reel_run_progress *progress, unsigned reference,
+/* Returns the time of a step of the reference in this bin: measured, by other kinds, or the mean. */
+static double time_in(const struct reel_run_progress *progress, const struct pieces *reference,
 		      const double cost[REEL_PIECE_KINDS], unsigned bin)
 {
-	const struct pieces *kind = &progress->kind[reference];
-	double taken = sum(kind->taken);
+	double taken = sum(reference->taken);
 
-	REEL_ASSERT(reference < REEL_PIECE_KINDS && bin < BINS);
-	for (unsigned k = 0; k < REEL_PIECE_KINDS; k++) {
-		unsigned next = (reference + k) % REEL_PIECE_KINDS;
-
-		if (measured(&progress->kind[next], bin) > 0)
-			return measured(&progress->kind[next], bin) / cost[next];
-	}
-	return taken > 0 ? sum(kind->ns) / taken : 0;
+	REEL_ASSERT(bin < BINS);
+	if (measured(reference, bin) > 0)
+		return measured(reference, bin);
+	for (unsigned k = 0; k < REEL_PIECE_KINDS; k++)
+		if (measured(&progress->kind[k], bin) > 0)
+			return measured(&progress->kind[k], bin) / cost[k];
+	return taken > 0 ? sum(reference->ns) / taken : 0;
 }
 
-/* Time of all pieces that are left, one after the other, in ns; below 0: not known. */
+/*
+ * Returns the time of all pieces that are left, one after the other, in ns; below 0: not known. All
+ * kinds are compared with ADVANCE, or with RECORD in a plan that has no ADVANCE.
+ */
 static double time_left(const struct reel_run_progress *progress,
 			const struct reel_problem *problem)
 {
@@ -206,14 +196,15 @@ static double time_left(const struct reel_run_progress *progress,
 		[REEL_ACTION_RECORD] = reel_or_one(problem->record_cost),
 		[REEL_ACTION_REVERSE] = reel_or_one(problem->reverse_cost),
 	};
-	unsigned reference = reference_of(progress);
+	unsigned first = sum(progress->kind[REEL_ACTION_ADVANCE].taken) > 0 ? REEL_ACTION_ADVANCE
+									    : REEL_ACTION_RECORD;
+	const struct pieces *reference = &progress->kind[first];
 	double cost[REEL_PIECE_KINDS], left = 0;
 
 	if (!progress->knows_left)
 		return -1;
 	for (unsigned k = 0; k < REEL_PIECE_KINDS; k++)
-		cost[k] = compare(&progress->kind[k], &progress->kind[reference],
-				  planned[k] / planned[reference]);
+		cost[k] = compare(&progress->kind[k], reference, planned[k] / planned[first]);
 	for (unsigned b = 0; b < BINS; b++) {
 		double step = time_in(progress, reference, cost, b);
 
@@ -264,20 +255,6 @@ static struct reel_progress describe(reel_run *run, const struct reel_run_progre
 	};
 }
 
-/* A description of the run, and whether it is told. */
-struct telling {
-	bool is_due;
-	struct reel_progress now;
-};
-
-/* Requires progress->lock. */
-static void note_for_top(struct reel_run_progress *progress, const struct reel_progress *now,
-			 uint64_t time)
-{
-	progress->latest = *now;
-	progress->described = time;
-}
-
 /* The time that has passed since the description was made is not left any more. */
 static void write_live(const struct reel_live_object *object, FILE *answer)
 {
@@ -311,21 +288,16 @@ static void write_live(const struct reel_live_object *object, FILE *answer)
 		now.steps_per_second);
 }
 
-/* Requires progress->lock. */
-static void describe_if_due(reel_run *run, struct reel_run_progress *progress, uint64_t now,
-			    struct telling *telling)
+/* Returns true if the run is to be told of. Requires progress->lock. */
+static bool describe_if_due(reel_run *run, struct reel_run_progress *progress, uint64_t now)
 {
 	bool is_last = progress->reverses && progress->done == run->steps;
-	bool for_top = reel_is_live() && (now - progress->described >= CALL_NS || is_last);
 
-	telling->is_due = (run->options.progress || progress->shows) &&
-			  (now - progress->told >= CALL_NS || is_last);
-	if (telling->is_due)
-		progress->told = now;
-	if (telling->is_due || for_top)
-		telling->now = describe(run, progress, now);
-	if (for_top)
-		note_for_top(progress, &telling->now, now);
+	if (now - progress->described < CALL_NS && !is_last)
+		return false;
+	progress->latest = describe(run, progress, now);
+	progress->described = now;
+	return true;
 }
 
 /* ---- What a run calls ---- */
@@ -370,33 +342,34 @@ static void add_piece(reel_run *run, struct reel_run_progress *progress, const r
 	note_done(progress, piece, run->steps);
 }
 
-static void note(reel_run *run, const reel_action *piece, uint64_t ns, struct telling *telling)
+/* Sets *latest to the latest description. Returns true if it is to be told. */
+static bool note(reel_run *run, const reel_action *piece, uint64_t ns, struct reel_progress *latest)
 {
 	REEL_UNCANCELLED;
 	struct reel_run_progress *progress = run->progress;
 	uint64_t now = reel_clock_ns();
+	bool is_due;
 
 	pthread_mutex_lock(&progress->lock);
 	add_piece(run, progress, piece, ns);
-	describe_if_due(run, progress, now, telling);
+	is_due = describe_if_due(run, progress, now);
+	*latest = progress->latest;
 	pthread_mutex_unlock(&progress->lock);
+	return is_due;
 }
 
 void reel_progress_note(reel_run *run, const reel_action *piece, uint64_t ns)
 {
-	struct telling telling;
+	struct reel_progress latest;
 
 	REEL_ASSERT(piece->kind < REEL_PIECE_KINDS);
-	if (!run->progress || piece->first >= piece->last)
-		return;
-	note(run, piece, ns, &telling);
-	if (!telling.is_due)
+	if (!run->progress || piece->first >= piece->last || !note(run, piece, ns, &latest))
 		return;
 	/* The callback may take long, or be left: it is called without a lock. */
 	if (run->progress->shows)
-		reel_progress_line_show(run, &telling.now);
+		reel_progress_line_show(run, &latest);
 	if (run->options.progress)
-		run->options.progress(run->sweep.context, &telling.now);
+		run->options.progress(run->sweep.context, &latest);
 }
 
 void reel_progress_begin(reel_run *run)
@@ -412,7 +385,7 @@ void reel_progress_begin(reel_run *run)
 	progress->knows_left = progress->reverses = false;
 	progress->done = progress->sweep_steps = 0;
 	progress->sweep_ns = 0;
-	progress->begun = progress->sweep = progress->told = reel_clock_ns();
+	progress->begun = progress->sweep = reel_clock_ns();
 	progress->described = 0;
 	pthread_mutex_unlock(&progress->lock);
 }
@@ -438,15 +411,14 @@ void reel_progress_go_on(reel_run *run)
 	if (progress->reverses)
 		progress->done = (int64_t)atomic_load_explicit(&run->counts[REEL_ACTION_REVERSE],
 							       memory_order_relaxed);
-	/* The first piece is to be described, however soon it ends. */
-	if (reel_is_live() && !progress->described)
-		note_for_top(progress,
-			     &(struct reel_progress){.steps = run->steps,
-						     .share = -1,
-						     .seconds = 1e-9 * ((double)(progress->sweep -
-										 progress->begun) -
-									CALL_NS)},
-			     progress->sweep - CALL_NS);
+	/* `reel top` shows the run from its beginning; the first call comes after CALL_NS. */
+	if (!progress->described) {
+		progress->described = progress->sweep;
+		progress->latest = (struct reel_progress){
+			.steps = run->steps,
+			.share = -1,
+			.seconds = 1e-9 * (double)(progress->sweep - progress->begun)};
+	}
 	pthread_mutex_unlock(&progress->lock);
 }
 
