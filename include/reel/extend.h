@@ -383,8 +383,7 @@ int reel_store_codec_open(reel_store **store, reel_store *below,
 			  const struct reel_codec_options *options);
 
 /*
- * Put to the first store, and to the second store if the first one refuses. If only one of the two
- * is verified, the other one gets a checksum, so that the overflow store is also verified. 0,
+ * Put to the first store, and to the second store if the first one refuses. Verified if both are. 0,
  * -ENOMEM, or -EINVAL: both are one store.
  */
 int reel_store_overflow_open(reel_store **store, reel_store *first, reel_store *second);

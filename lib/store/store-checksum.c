@@ -131,7 +131,7 @@ static const struct reel_store_verbs verbs = {
 	.unregister_memory = reel_layer_unregister,
 };
 
-/* Decides for pools, snapshots and overflow stores whether a store gets a checksum. */
+/* Decides for pools and snapshots whether a store gets a checksum. */
 int reel_store_checksum_open(reel_store **store, reel_store *below)
 {
 	struct reel_store_capacity capacity;

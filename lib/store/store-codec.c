@@ -45,6 +45,7 @@ struct buffer {
 struct codec {
 	struct reel_layer layer;
 	struct reel_codec_options options;
+	/* In the child of a fork a lock may be held for ever, by a thread of the parent. */
 	pid_t owner;
 	size_t align;
 	char *memory;
@@ -101,18 +102,10 @@ static void give_or_release_spare(struct codec *codec, struct buffer *buffer)
 		give(codec, buffer);
 }
 
-/*
- * In the child of a fork a lock may be held for ever, by a thread that exists in the parent only.
- */
-static bool is_in_child(const struct codec *codec)
-{
-	return reel_process_is_child(codec->owner);
-}
-
 /* Checks the alignment of the caller's data, since the store below sees the packed data only. */
 static int problem_with(const struct codec *codec, const reel_transfer *transfer)
 {
-	if (is_in_child(codec))
+	if (reel_process_is_child(codec->owner))
 		return -ECHILD;
 	if (((uintptr_t)transfer->data | transfer->bytes) & (codec->align - 1))
 		return -EINVAL;
@@ -264,7 +257,7 @@ static void codec_drop(reel_store *store, struct reel_extent extent)
 {
 	struct codec *codec = (struct codec *)store;
 
-	if (!is_in_child(codec))
+	if (!reel_process_is_child(codec->owner))
 		reel_store_drop(codec->layer.below, extent);
 }
 

@@ -28,14 +28,9 @@
 #define BEST_BYTES ((size_t)1 << 20)
 #define BEST_DEPTH 4
 
-static bool is_in_child(const struct reel_file *file)
-{
-	return reel_process_is_child(file->owner);
-}
-
 static int problem_with(const struct reel_file *file, const reel_transfer *transfer)
 {
-	if (is_in_child(file))
+	if (reel_process_is_child(file->owner))
 		return -ECHILD;
 	if (((uintptr_t)transfer->data | transfer->bytes) & (file->align - 1))
 		return -EINVAL;
@@ -77,7 +72,7 @@ static void drop(reel_store *store, struct reel_extent extent)
 {
 	struct reel_file *file = (struct reel_file *)store;
 
-	if (!is_in_child(file))
+	if (!reel_process_is_child(file->owner))
 		reel_file_slots_give(&file->slots, extent.location,
 				     reel_file_bytes_of(file, extent.bytes));
 }
@@ -86,7 +81,7 @@ static int sync_all(reel_store *store, int64_t timeout_ns)
 {
 	struct reel_file *file = (struct reel_file *)store;
 
-	return is_in_child(file) ? 0 : reel_transfer_queue_wait(&file->queue, timeout_ns);
+	return reel_process_is_child(file->owner) ? 0 : reel_transfer_queue_wait(&file->queue, timeout_ns);
 }
 
 /* Bytes that the file has and may still get, less the bytes that the disk could not write. */
@@ -127,7 +122,7 @@ static void close_file(reel_store *store)
 	REEL_UNCANCELLED;
 	struct reel_file *file = (struct reel_file *)store;
 
-	if (!is_in_child(file)) {
+	if (!reel_process_is_child(file->owner)) {
 		reel_transfer_queue_shut(&file->queue);
 		reel_file_threads_join(file);
 		reel_transfer_queue_close(&file->queue);

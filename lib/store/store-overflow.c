@@ -25,17 +25,10 @@
 struct overflow {
 	reel_store store;
 	reel_store *part[2];
+	/* In the child of a fork the lock may be held for ever, by a thread of the parent. */
 	pid_t owner;
 	pthread_mutex_t second_store_lock;
 };
-
-/*
- * In the child of a fork a lock may be held for ever, by a thread that exists in the parent only.
- */
-static bool is_in_child(const struct overflow *overflow)
-{
-	return reel_process_is_child(overflow->owner);
-}
 
 static void lock(struct overflow *overflow, unsigned which)
 {
@@ -93,7 +86,7 @@ static void overflow_put(reel_store *store, reel_transfer *transfer)
 {
 	struct overflow *overflow = (struct overflow *)store;
 
-	if (is_in_child(overflow)) {
+	if (reel_process_is_child(overflow->owner)) {
 		reel_transfer_complete(transfer, -ECHILD);
 		return;
 	}
@@ -115,7 +108,7 @@ static void overflow_get(reel_store *store, reel_transfer *transfer)
 	struct overflow *overflow = (struct overflow *)store;
 	unsigned which = transfer->extent.location & 1;
 
-	if (is_in_child(overflow)) {
+	if (reel_process_is_child(overflow->owner)) {
 		reel_transfer_complete(transfer, -ECHILD);
 		return;
 	}
@@ -132,7 +125,7 @@ static void overflow_drop(reel_store *store, struct reel_extent extent)
 	unsigned which = extent.location & 1;
 
 	extent.location >>= 1;
-	if (!is_in_child(overflow))
+	if (!reel_process_is_child(overflow->owner))
 		drop_from(overflow, which, extent);
 }
 
@@ -169,7 +162,7 @@ static size_t min_limit(size_t first, size_t second)
 static void overflow_capacity(reel_store *store, struct reel_store_capacity *capacity)
 {
 	struct overflow *overflow = (struct overflow *)store;
-	unsigned locked = !is_in_child(overflow);
+	unsigned locked = !reel_process_is_child(overflow->owner);
 	struct reel_store_capacity first, second;
 
 	reel_store_get_capacity(overflow->part[0], &first);
@@ -242,29 +235,6 @@ static int make_recursive_lock(pthread_mutex_t *mutex)
 	return error ? -ENOMEM : 0;
 }
 
-static bool is_verified(reel_store *store)
-{
-	struct reel_store_capacity capacity;
-
-	reel_store_get_capacity(store, &capacity);
-	return capacity.verified;
-}
-
-/*
- * If one of the stores is verified, the other one gets a checksum: one above both of them would
- * check the data of the first a second time.
- */
-static int verify_both(struct overflow *overflow)
-{
-	bool first = is_verified(overflow->part[0]);
-	reel_store **other = &overflow->part[first ? 1 : 0];
-
-	if (first == is_verified(overflow->part[1]))
-		return 0;
-	return reel_store_checksum_open(other, *other);
-}
-
-/* Adds the checksum last, so that the stores are as before if anything fails. */
 int reel_store_overflow_open(reel_store **store, reel_store *first, reel_store *second)
 {
 	struct overflow *overflow;
@@ -283,11 +253,6 @@ int reel_store_overflow_open(reel_store **store, reel_store *first, reel_store *
 	overflow->owner = getpid();
 	overflow->part[0] = first;
 	overflow->part[1] = second;
-	if (verify_both(overflow)) {
-		pthread_mutex_destroy(&overflow->second_store_lock);
-		free(overflow);
-		return -ENOMEM;
-	}
 	*store = &overflow->store;
 	return 0;
 }
