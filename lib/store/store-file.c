@@ -81,7 +81,9 @@ static int sync_all(reel_store *store, int64_t timeout_ns)
 {
 	struct reel_file *file = (struct reel_file *)store;
 
-	return reel_process_is_child(file->owner) ? 0 : reel_transfer_queue_wait(&file->queue, timeout_ns);
+	if (reel_process_is_child(file->owner))
+		return 0;
+	return reel_transfer_queue_wait(&file->queue, timeout_ns);
 }
 
 /* Bytes that the file has and may still get, less the bytes that the disk could not write. */

@@ -169,7 +169,7 @@ static double compare(const struct pieces *kind, const struct pieces *reference,
 	return ns > 0 && reference_ns > 0 ? ns / reference_ns : planned;
 }
 
-/* Returns the time of a step of the reference in this bin: measured, by other kinds, or the mean. */
+/* Time of a step of the reference in this bin, if need be from other kinds, or the mean. */
 static double time_in(const struct reel_run_progress *progress, const struct pieces *reference,
 		      const double cost[REEL_PIECE_KINDS], unsigned bin)
 {
