@@ -20,6 +20,7 @@
 #include "trace/profile.h"
 #include "trace/trace.h"
 
+#define DEFAULT_SLAB_BYTES ((size_t)2 << 20)
 #define DEFAULT_FIRST_SLAB_BYTES ((size_t)64 << 10)
 #define SMALL_SLAB_BYTES ((size_t)4 << 10)
 #define LARGEST_SLAB_BYTES ((size_t)1 << 30)
@@ -31,7 +32,7 @@
 
 size_t reel_pool_slab_bytes(const struct reel_pool_options *options)
 {
-	return options->slab_bytes ? options->slab_bytes : REEL_DEFAULT_SLAB_BYTES;
+	return options->slab_bytes ? options->slab_bytes : DEFAULT_SLAB_BYTES;
 }
 
 static size_t first_slab_bytes(const struct reel_pool_options *options)

@@ -23,7 +23,6 @@
 #include "trace/live.h"
 
 #define REEL_MAGAZINE_SLABS 16
-#define REEL_DEFAULT_SLAB_BYTES ((size_t)2 << 20)
 
 /* Flag of the default pool, which stays open until the process ends. */
 #define REEL_POOL_PERMANENT 0x80000000u

@@ -8,6 +8,7 @@
 
 #include "helpers/pool-support.h"
 #include "os/memory-limit.h"
+#include "spill/pool/pool-text.h"
 
 static const struct {
 	const char *budget, *store, *directory;
@@ -98,6 +99,27 @@ static void smaller_slabs_allow_smaller_budgets(void)
 	       "a budget has room for one slab of its pool");
 }
 
+static void opens(const struct reel_pool_options *options, const char *name)
+{
+	reel_pool *pool;
+
+	ok(!reel_pool_open(&pool, options) && !reel_pool_close(pool), "a pool opens %s", name);
+}
+
+static void a_bound_by_the_system_has_room_for_a_slab(void)
+{
+	const struct reel_memory_limit little = {.bytes = (uint64_t)1 << 20, .is_of_group = true};
+	struct reel_pool_options options = {.slab_bytes = (size_t)4 << 20};
+
+	reel_pool_read_budget(&options, NULL, NULL, &little);
+	is_int(options.hard_budget, options.slab_bytes, "one slab of 4 MiB in a small group");
+	opens(&options, "there");
+	options.hard_budget = 0;
+	reel_pool_use_auto(&options, NULL, &little);
+	is_int(options.hard_budget, options.slab_bytes, "auto is also one slab");
+	opens(&options, "with it");
+}
+
 int main(void)
 {
 	tap_begin();
@@ -105,5 +127,6 @@ int main(void)
 	shares_are_of_what_the_system_allows();
 	a_wrong_text_is_named();
 	smaller_slabs_allow_smaller_budgets();
+	a_bound_by_the_system_has_room_for_a_slab();
 	return tap_end();
 }

@@ -26,8 +26,7 @@
 #include "pool/pool.h"
 #include "store/store.h"
 
-/* A file store takes no more at once, and a pool has at most 2^20 slabs. */
-#define MAX_SLAB ((size_t)2 << 20)
+/* A pool has at most 2^20 slabs. */
 #define MIN_SLAB ((size_t)64 << 10)
 
 /* Result of the registration of the handlers of fork(): 0, or an error number. */
@@ -95,7 +94,10 @@ static void read_budget(void)
 	reel_environment_refuse("REEL_BUDGET", text, message);
 }
 
-/* Before the budget, which has room for one slab. */
+/*
+ * Before the budget, which has room for one slab. Every store takes slabs of the default size at
+ * once, and a codec takes no larger ones.
+ */
 static void read_slab(void)
 {
 	const char *text = reel_environment("REEL_SLAB");
@@ -103,8 +105,8 @@ static void read_slab(void)
 
 	if (!text)
 		return;
-	if (reel_parse_bytes(text, &bytes) || bytes < MIN_SLAB || bytes > MAX_SLAB ||
-	    bytes % MIN_SLAB)
+	if (reel_parse_bytes(text, &bytes) || bytes < MIN_SLAB || bytes % MIN_SLAB ||
+	    bytes > reel_pool_slab_bytes(&options))
 		reel_environment_refuse("REEL_SLAB", text,
 					"it must be bytes, a multiple of 64K of at most 2M");
 	else

@@ -56,7 +56,7 @@ void reel_pool_use_auto(struct reel_pool_options *options, const char *store,
 	if (limit->bytes == UINT64_MAX || has_slab(options))
 		return;
 	/* A store that leaves no budget is refused. Without a store, 0 would be no bound. */
-	options->hard_budget = store ? 0 : REEL_DEFAULT_SLAB_BYTES;
+	options->hard_budget = store ? 0 : reel_pool_slab_bytes(options);
 }
 
 /*
@@ -73,7 +73,7 @@ static void bound_by_group(struct reel_pool_options *options, const struct reel_
 	options->hard_budget = (size_t)reel_min_u64(left / 10 * 9, SIZE_MAX / 2);
 	/* 0 would be no bound. */
 	if (!has_slab(options))
-		options->hard_budget = REEL_DEFAULT_SLAB_BYTES;
+		options->hard_budget = reel_pool_slab_bytes(options);
 }
 
 const char *reel_pool_read_budget(struct reel_pool_options *options, const char *text,
