@@ -17,7 +17,7 @@
 #include "subject.h"
 
 /* What a seed may have; the draw's bits. */
-enum { ANNOUNCE, KEEP, REWRITE, SCRATCH, TAPES, TRIM, STATS, FLUSH, FORK };
+enum { ANNOUNCE, KEEP, REWRITE, TAPES, TRIM, STATS, FLUSH, FORK };
 
 #define MAX_ITEMS 32
 #define MAX_ANNOUNCED 24
@@ -32,7 +32,6 @@ struct item {
 	unsigned number;
 	reel_parcel *parcel;      /* NULL: there is none now */
 	void *open;               /* NULL: it is sealed */
-	bool scratch;
 	uint64_t version;
 	_Atomic(const void *) kept; /* where its contents are while `pins` is not 0 */
 	_Atomic unsigned pins;    /* that stay when a thread goes on */
@@ -161,10 +160,6 @@ static bool pin(struct scene *scene, struct item *item, const void **data)
 
 	*data = untouched;
 	error = reel_parcel_pin(item->parcel, data);
-	if (item->scratch && error != -ENODATA)
-		stress_fail("a pin of scratch parcel %u ends with %d", item->number, error);
-	if (item->scratch)
-		return false;
 	if (!error && item->lost)
 		stress_fail("parcel %u was lost, and is there again", item->number);
 	if (error && *data != untouched)
@@ -190,8 +185,7 @@ static size_t draw_bytes(const struct scene *scene, struct stress_random *random
 static void open_item(struct scene *scene, struct item *item, struct stress_random *random)
 {
 	struct reel_parcel_options options = {
-		.layout = {.element = stress_one_in(random, 4) ? 8 : 0},
-		.flags = has(scene, SCRATCH) && stress_one_in(random, 6) ? REEL_PARCEL_SCRATCH : 0};
+		.layout = {.element = stress_one_in(random, 4) ? 8 : 0}};
 	int error = reel_parcel_open(&item->parcel, scene->stage.pool,
 				     draw_bytes(scene, random), &options, &item->open);
 
@@ -204,7 +198,6 @@ static void open_item(struct scene *scene, struct item *item, struct stress_rand
 		item->open = NULL;
 		return;
 	}
-	item->scratch = options.flags;
 	write_item(scene, item);
 }
 
@@ -242,12 +235,10 @@ static void unseal(struct scene *scene, struct item *item)
 	}
 	if (error) {
 		item->open = NULL;
-		if (!item->scratch || !stress_is_refusal(&scene->stage, error))
-			note_failure(scene, item, "an unseal", error);
+		note_failure(scene, item, "an unseal", error);
 		return;
 	}
-	if (!item->scratch)
-		check_bytes(scene, item, item->open);
+	check_bytes(scene, item, item->open);
 	write_item(scene, item);
 }
 
@@ -336,10 +327,6 @@ static void announce(struct hands *hands)
 
 		if (!begin_reading(item))
 			continue;
-		if (item->scratch) {
-			end_reading(item);
-			continue;
-		}
 		announced[n] = item;
 		order[n++] = item->parcel;
 	}

@@ -28,14 +28,12 @@
  *
  * Memory. Parcels of at most half a slab share slabs, in the order in which they are opened: open
  * parcels that are read together one after the other. There is such a slab for each layout in use
- * (at most 8), and one for scratch parcels. It can leave memory when all of its parcels are sealed
- * and none is pinned, and is given back when all are closed. Only smaller parcels can use the rest
- * of a slab: parcels of one size above a third of a slab leave up to a third of it unused.
+ * (at most 8). It can leave memory when all of its parcels are sealed and none is pinned, and is
+ * given back when all are closed. Only smaller parcels can use the rest of a slab: parcels of one
+ * size above a third of a slab leave up to a third of it unused.
  *
  * A larger parcel has its own memory: a slab if it fills seven eighths of it, else whole pages. It
  * travels in pieces of a slab. Memory is taken, charged and counted as slabs and whole pages.
- *
- * A sealed scratch parcel has no memory. When it is unsealed, it may lie elsewhere.
  *
  * fork: the child can pin parcels that are in memory, even if they are also in the store. A parcel
  * that is only in the store belongs to the parent: its pin fails with -ECHILD. The child cannot use
@@ -57,17 +55,12 @@ extern "C" {
 
 typedef struct reel_parcel reel_parcel;
 
-/* The contents need not be kept while the parcel is sealed: its memory is given back then. */
-#define REEL_PARCEL_SCRATCH 1u
-
 /* All zero, or NULL, means all defaults. */
 struct reel_parcel_options {
 	/* How the values are laid out, for a codec of the store; see reel_tape_set_layout(). */
 	struct reel_layout layout;
-	/* REEL_PARCEL_* */
-	unsigned flags;
 	/* For options to come: all 0. */
-	uint64_t reserved[2];
+	uint64_t reserved[3];
 };
 
 /*
@@ -98,8 +91,8 @@ int reel_parcel_seal(reel_parcel *parcel);
 /*
  * Seals a parcel whose contents have not changed since it was unsealed: the copy in the store stays
  * valid and is not written again. If the contents have changed after all, a later pin may find the
- * old ones. For a parcel that was not unsealed, and for a scratch parcel, this is
- * reel_parcel_seal(). Returns as that function.
+ * old ones. For a parcel that was not unsealed, this is reel_parcel_seal(). Returns as
+ * that function.
  */
 int reel_parcel_seal_unchanged(reel_parcel *parcel);
 
@@ -114,9 +107,8 @@ int reel_parcel_seal_unchanged(reel_parcel *parcel);
 int reel_parcel_seal_compared(reel_parcel *parcel);
 
 /*
- * Opens a sealed parcel again, to change its contents. *data points to them; the contents of a
- * scratch parcel are undefined. Waits for the store as reel_parcel_pin() does, and until a transfer
- * of the contents has ended.
+ * Opens a sealed parcel again, to change its contents. *data points to them. Waits for the
+ * store as reel_parcel_pin() does, and until a transfer of the contents has ended.
  *
  * Returns 0; -EINVAL, it is open already; -EBUSY, it is pinned; or as reel_parcel_pin().
  */
@@ -130,7 +122,7 @@ int reel_parcel_unseal(reel_parcel *parcel, void **data);
  * turn ends the announcements of the parcels before it.
  *
  * Returns 0, or
- *   -EINVAL  a parcel is open, is a scratch parcel, or belongs to another pool than the first one
+ *   -EINVAL  a parcel is open, or belongs to another pool than the first one
  *   -ENOMEM  no memory: nothing is read ahead
  *
  * Cost: O(n).
@@ -151,7 +143,6 @@ void reel_parcel_withdraw(reel_parcel *const *parcels, size_t n);
  *
  * Returns 0, or
  *   -EINVAL  the parcel is open
- *   -ENODATA it is a scratch parcel, whose contents are gone
  *   -EDQUOT  the hard budget is used up by open or pinned parcels, or by slabs that a full store
  *            refuses; nothing has changed
  *   -ENOMEM  no memory to wait with

@@ -17,7 +17,6 @@ RUN_COPIES = 2
 POOL_CHECKED = 1
 POOL_SMALL_PAGES = 2
 POOL_OBEY_LIMITS = 4
-PARCEL_SCRATCH = 1
 
 
 class Layout(Structure):
@@ -259,8 +258,7 @@ class PoolStats(Structure):
 class ParcelOptions(Structure):
     _fields_ = [
         ("layout", Layout),
-        ("flags", c_uint),
-        ("reserved", c_uint64 * 2),
+        ("reserved", c_uint64 * 3),
     ]
 
 

@@ -21,7 +21,6 @@ struct item {
 	reel_parcel *parcel; /* NULL: none here now */
 	unsigned char *copy;
 	void *open; /* NULL: it is sealed */
-	bool scratch;
 	bool unchanged; /* since it was unsealed */
 	unsigned pins;
 };
@@ -98,9 +97,6 @@ static void begin(struct item *item)
 	struct reel_parcel_options options = {.layout = {.element = elements[below(4)]}};
 	size_t bytes = any_size();
 
-	if (!below(5))
-		options.flags = REEL_PARCEL_SCRATCH;
-	item->scratch = options.flags;
 	if (!went_well(reel_parcel_open(&item->parcel, run.pool, bytes, &options, &item->open))) {
 		item->parcel = NULL;
 		return;
@@ -127,14 +123,9 @@ static void end(struct item *item)
 static void look(struct item *item)
 {
 	const void *data;
-	int error;
+	int error = below(2) ? reel_parcel_pin(item->parcel, &data)
+			     : reel_parcel_pin_for(item->parcel, &data, (uint32_t)below(2));
 
-	if (item->scratch) {
-		run.wrong += reel_parcel_pin(item->parcel, &data) != -ENODATA;
-		return;
-	}
-	error = below(2) ? reel_parcel_pin(item->parcel, &data)
-			 : reel_parcel_pin_for(item->parcel, &data, (uint32_t)below(2));
 	if (error == -EAGAIN || !went_well(error))
 		return;
 	run.wrong += !reel_parcel_is_in_memory(item->parcel);
@@ -152,8 +143,6 @@ static void change(struct item *item)
 		item->open = NULL;
 		return;
 	}
-	if (item->scratch)
-		memcpy(item->open, item->copy, reel_parcel_bytes(item->parcel));
 	run.wrong += memcmp(item->open, item->copy, reel_parcel_bytes(item->parcel)) != 0;
 	item->unchanged = below(3) == 0;
 	if (!item->unchanged)
@@ -181,7 +170,7 @@ static void announce(void)
 	for (uint64_t i = below(2 * PARCELS); i > 0; i--) {
 		const struct item *item = &run.item[below(PARCELS)];
 
-		if (item->parcel && !item->open && !item->scratch)
+		if (item->parcel && !item->open)
 			order[n++] = item->parcel;
 	}
 	run.wrong += reel_parcel_announce(order, n) != 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parcels: sizes, the life of one, small ones that share slabs, scratch parcels, wrong calls, a
- * budget that is used up, lost contents, a fork, announced orders, and several readers at once.
+ * Parcels: sizes, the life of one, small ones that share slabs, wrong calls, a budget that is
+ * used up, lost contents, a fork, announced orders, and several readers at once.
  */
 #include <config.h>
 
@@ -151,15 +151,14 @@ static void the_alignment_is_as_said(void)
 }
 
 /* Returns how many of the sizes just below SIZE_MAX are not refused as too large. */
-static unsigned count_accepted(reel_pool *pool, unsigned flags)
+static unsigned count_accepted(reel_pool *pool)
 {
-	struct reel_parcel_options options = {.flags = flags};
 	unsigned accepted = 0;
 	reel_parcel *parcel;
 	void *data;
 
 	for (size_t below = 0; below <= 8192; below++)
-		accepted += reel_parcel_open(&parcel, pool, SIZE_MAX - below, &options, &data) !=
+		accepted += reel_parcel_open(&parcel, pool, SIZE_MAX - below, NULL, &data) !=
 			    -EOVERFLOW;
 	return accepted;
 }
@@ -170,8 +169,7 @@ static void sizes_that_no_memory_holds(reel_pool *pool, const char *what)
 	void *data;
 
 	tap_case("too large");
-	is_int(count_accepted(pool, 0), 0, "%s, sizes just below SIZE_MAX are refused", what);
-	is_int(count_accepted(pool, REEL_PARCEL_SCRATCH), 0, "for scratch parcels, too");
+	is_int(count_accepted(pool), 0, "%s, sizes just below SIZE_MAX are refused", what);
 	is_int(reel_parcel_open(&parcel, pool, (size_t)PTRDIFF_MAX + 1, NULL, &data), -EOVERFLOW,
 	       "and one above PTRDIFF_MAX");
 	ok(strstr(reel_error_text(0), "address space"), "%s", reel_error_text(0));
@@ -234,8 +232,6 @@ static void wrong_calls_are_refused(void)
 	void *own;
 
 	tap_case("wrong calls");
-	is_int(reel_parcel_open(&parcel, pool, 8, &(struct reel_parcel_options){.flags = 8}, &own),
-	       -EINVAL, "an unknown flag");
 	is_int(reel_parcel_open(&parcel, pool, 8, &(struct reel_parcel_options){.reserved = {1}},
 				&own), -EINVAL, "a reserved member");
 	is_int(reel_parcel_open(&parcel, pool, 8,
@@ -427,7 +423,7 @@ static void parcels_of_no_bytes(void)
 
 enum { LITTLE = 400 };
 
-/* Opens parcels of 8 bytes that differ in turn, and seals them if they are no scratch parcels. */
+/* Opens parcels of 8 bytes that differ in turn, and seals them. */
 static void little_ones_share(const struct reel_parcel_options *options, unsigned kinds,
 			      const char *what)
 {
@@ -439,8 +435,7 @@ static void little_ones_share(const struct reel_parcel_options *options, unsigne
 	tap_case(what);
 	for (unsigned i = 0; i < LITTLE; i++) {
 		failed += reel_parcel_open(&parcel[i], pool, 8, &options[i % kinds], &data) != 0;
-		if (!options[i % kinds].flags)
-			failed += reel_parcel_seal(parcel[i]) != 0;
+		failed += reel_parcel_seal(parcel[i]) != 0;
 	}
 	is_int(failed, 0, "are opened");
 	ok(stats_of(pool).slabs_in_use <= 3 * kinds, "%s take %llu slabs", what,
@@ -456,88 +451,13 @@ static void little_ones_share(const struct reel_parcel_options *options, unsigne
 
 static void small_parcels_share(void)
 {
-	struct reel_parcel_options layouts[12] = {{{0}, .flags = 0}};
-	struct reel_parcel_options scratch = {.flags = REEL_PARCEL_SCRATCH};
+	struct reel_parcel_options layouts[12] = {{{0}, {0}}};
 
 	for (uint32_t i = 0; i < COUNT(layouts); i++)
 		layouts[i].layout.element = 1 + i;
 	little_ones_share(layouts, 1, "parcels of one layout");
 	little_ones_share(layouts, 2, "parcels of two layouts in turn");
 	little_ones_share(layouts, COUNT(layouts), "parcels of more layouts than bins");
-	little_ones_share(&scratch, 1, "scratch parcels");
-	layouts[1] = scratch;
-	little_ones_share(layouts, 2, "parcels and scratch parcels in turn");
-}
-
-/* Scratch parcels that are sealed have no place, so those that are open need few slabs. */
-static void sealed_scratch_gives_its_room_back(void)
-{
-	struct reel_parcel_options scratch = {.flags = REEL_PARCEL_SCRATCH};
-	reel_pool *pool = open_pool(small_options());
-	reel_parcel *parcel[LITTLE];
-	unsigned failed = 0;
-	void *data;
-
-	tap_case("scratch parcels that are sealed");
-	for (unsigned i = 0; i < LITTLE; i++) {
-		failed += reel_parcel_open(&parcel[i], pool, 100, &scratch, &data) != 0;
-		memset(data, 1, 100);
-		if (i % 40)
-			failed += reel_parcel_seal(parcel[i]) != 0;
-	}
-	ok(stats_of(pool).slabs_in_use > 1, "many slabs were in use");
-	for (unsigned i = 0; i < LITTLE; i += 40)
-		failed += reel_parcel_seal(parcel[i]) != 0;
-	is_int(stats_of(pool).slabs_in_use, 0, "have no memory");
-	is_int(parcel_stats(pool).parcels, LITTLE, "but are there");
-	for (unsigned i = 0; i < LITTLE; i += 40)
-		failed += reel_parcel_unseal(parcel[i], &data) != 0;
-	is_int(stats_of(pool).slabs_in_use, 1, "those that are opened again share a slab");
-	is_int(failed, 0, "no call fails");
-	for (unsigned i = 0; i < LITTLE; i++)
-		reel_parcel_close(parcel[i]);
-	close_pool_at_rest(pool, "scratch parcels that were sealed");
-}
-
-static struct {
-	reel_pool *pool;
-	_Atomic bool ended;
-	unsigned wrong;
-} counting;
-
-static void *count_one(void *unused)
-{
-	while (!counting.ended)
-		counting.wrong += parcel_stats(counting.pool).parcels != 1;
-	return unused;
-}
-
-/* While it goes from its slab to nowhere and back. */
-static void a_scratch_parcel_is_counted_once(size_t bytes)
-{
-	struct reel_parcel_options scratch = {.flags = REEL_PARCEL_SCRATCH};
-	unsigned failed = 0;
-	reel_parcel *parcel;
-	pthread_t thread;
-	void *data;
-
-	tap_case("a scratch parcel in the statistics");
-	counting.pool = open_pool(small_options());
-	counting.ended = false;
-	counting.wrong = 0;
-	if (reel_parcel_open(&parcel, counting.pool, bytes, &scratch, &data) ||
-	    pthread_create(&thread, NULL, count_one, NULL))
-		abort();
-	for (unsigned i = 0; i < 20000; i++) {
-		failed += reel_parcel_seal(parcel) != 0;
-		failed += reel_parcel_unseal(parcel, &data) != 0;
-	}
-	counting.ended = true;
-	pthread_join(thread, NULL);
-	is_int(failed, 0, "is sealed and unsealed");
-	is_int(counting.wrong, 0, "and counted once all the time");
-	reel_parcel_close(parcel);
-	close_pool_at_rest(counting.pool, "a scratch parcel that was counted");
 }
 
 /* Idle memory of larger parcels may not serve them. */
@@ -584,7 +504,7 @@ static void large_parcels_waste_little(void)
 /* A tape that needs all of the budget, beside parcels that are all sealed. */
 static void a_sealed_parcel_holds_no_slab(unsigned budget)
 {
-	struct reel_parcel_options options[2] = {{{8, 0}, .flags = 0}, {{4, 0}, .flags = 0}};
+	struct reel_parcel_options options[2] = {{{8, 0}, {0}}, {{4, 0}, {0}}};
 	struct late_store *late = late_open(61);
 	struct reel_pool_options tight = spilling(&late->store, budget, 1);
 	reel_parcel *parcel[2];
@@ -625,28 +545,6 @@ static void a_pin_finds_the_slab_of_a_sealed_parcel(void)
 	reel_parcel_close(large);
 	reel_parcel_close(small);
 	close_all(pool, late, "a pin that needs all of the budget");
-}
-
-static void scratch_keeps_nothing(void)
-{
-	struct reel_parcel_options scratch = {.flags = REEL_PARCEL_SCRATCH};
-	reel_pool *pool = open_pool(small_options());
-	reel_parcel *parcel;
-	const void *read;
-	void *data;
-
-	tap_case("a scratch parcel");
-	is_int(reel_parcel_open(&parcel, pool, 100, &scratch, &data), 0, "is opened");
-	is_int(reel_parcel_seal(parcel), 0, "and sealed");
-	is_int(stats_of(pool).slabs_in_use, 0, "it has no memory then");
-	is_int(reel_parcel_pin(parcel, &read), -ENODATA, "so it cannot be pinned");
-	is_int(reel_parcel_unseal(parcel, &data), 0, "but opened again");
-	memset(data, 1, 100);
-	is_int(stats_of(pool).slabs_in_use, 1, "with memory");
-	is_int(reel_parcel_seal(parcel), 0, "sealed again");
-	is_int(reel_pool_close(pool), -EBUSY, "its pool cannot be closed");
-	is_int(reel_parcel_close(parcel), 0, "the parcel is closed");
-	close_pool_at_rest(pool, "a scratch parcel");
 }
 
 /* ---- A budget that is used up ---- */
@@ -1603,9 +1501,8 @@ static void cannot_be_announced(reel_parcel *first, reel_parcel *wrong, const ch
 /* Both pools have offload threads, which would work on the slabs of each other. */
 static void wrong_orders_are_refused(void)
 {
-	struct reel_parcel_options scratch = {.flags = REEL_PARCEL_SCRATCH};
 	struct late_store *late[2] = {late_open(47), late_open(53)};
-	reel_parcel *first, *elsewhere, *open, *empty;
+	reel_parcel *first, *elsewhere, *open;
 	reel_pool *pool[2];
 	void *data;
 
@@ -1614,18 +1511,15 @@ static void wrong_orders_are_refused(void)
 		pool[i] = open_pool(spilling(&late[i]->store, BUDGET, 12));
 	first = sealed(pool[0], SLAB, 1);
 	elsewhere = sealed(pool[1], SLAB, 2);
-	if (reel_parcel_open(&open, pool[0], SLAB, NULL, &data) ||
-	    reel_parcel_open(&empty, pool[0], SLAB, &scratch, &data) || reel_parcel_seal(empty))
+	if (reel_parcel_open(&open, pool[0], SLAB, NULL, &data))
 		abort();
 	cannot_be_announced(first, elsewhere, "a parcel of another pool");
 	cannot_be_announced(first, open, "an open parcel");
-	cannot_be_announced(first, empty, "a scratch parcel");
 	is_int(reel_offload_of(pool[0])->demands_in_use, 0, "no order has begun");
 	ok(reads(first, 1) && reads(elsewhere, 2), "the parcels can be pinned");
 	reel_parcel_close(first);
 	reel_parcel_close(elsewhere);
 	reel_parcel_close(open);
-	reel_parcel_close(empty);
 	close_all(pool[0], late[0], "orders that were refused");
 	close_all(pool[1], late[1], "an order over two pools");
 }
@@ -1787,11 +1681,7 @@ int main(void)
 	what_is_compared_is_written_where_it_differs(3 * SLAB + 7);
 	unsealing_waits_for_a_put();
 	parcels_of_no_bytes();
-	scratch_keeps_nothing();
 	small_parcels_share();
-	sealed_scratch_gives_its_room_back();
-	a_scratch_parcel_is_counted_once(100);
-	a_scratch_parcel_is_counted_once(SLAB);
 	large_parcels_waste_little();
 	a_sealed_parcel_holds_no_slab(2);
 	a_sealed_parcel_holds_no_slab(3);

@@ -16,7 +16,7 @@
 
 static bool spills(const struct reel_bin *bin)
 {
-	return bin->parcels->unordered && !bin->scratch;
+	return bin->parcels->unordered;
 }
 
 /* ---- Opening and closing ---- */

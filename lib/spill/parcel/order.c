@@ -201,8 +201,6 @@ static const char *problem_of(const reel_parcel *parcel, const struct reel_parce
 {
 	if (parcel->parcels != parcels)
 		return "all parcels of an announcement belong to one pool";
-	if (parcel->flags & REEL_PARCEL_SCRATCH)
-		return "a scratch parcel keeps nothing that could be pinned";
 	/* Relaxed: the program orders the calls that change one parcel. */
 	if (atomic_load_explicit(&parcel->pins, memory_order_relaxed) < 0)
 		return "it is open; seal it first";
@@ -240,8 +238,6 @@ void reel_parcel_withdraw(reel_parcel *const *withdrawn, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		struct reel_bin *bin = withdrawn[i]->bin;
 
-		if (!bin)
-			continue;
 		pthread_mutex_lock(&bin->parcels->lock);
 		reel_order_withdraw(bin);
 		pthread_mutex_unlock(&bin->parcels->lock);

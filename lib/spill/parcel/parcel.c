@@ -63,11 +63,9 @@ static int fail_for_room(struct reel_parcels *parcels, const char *what, size_t 
 
 static const char *options_problem(const struct reel_parcel_options *options)
 {
-	const char *problem;
+	const char *problem =
+		reel_reserved_problem(options->reserved, sizeof options->reserved);
 
-	if (options->flags & ~REEL_PARCEL_SCRATCH)
-		return "unknown flags of a parcel";
-	problem = reel_reserved_problem(options->reserved, sizeof options->reserved);
 	if (problem || !options->layout.element || options->layout.element == REEL_INCOMPRESSIBLE)
 		return problem;
 	return reel_layout_problem(options->layout);
@@ -79,11 +77,8 @@ static size_t max_bytes(const struct reel_parcels *parcels)
 	return PTRDIFF_MAX - parcels->pool->slab_bytes;
 }
 
-/* Scratch parcels are not stored, so all of them are alike. */
-static const struct reel_layout no_layout;
-
-static int open_in(struct reel_parcels *parcels, size_t bytes,
-		   const struct reel_parcel_options *options, struct reel_parcel **opened)
+static int open_in(struct reel_parcels *parcels, size_t bytes, struct reel_layout layout,
+		   bool alone, struct reel_parcel **opened)
 {
 	struct reel_parcel *parcel;
 	int error;
@@ -98,10 +93,9 @@ static int open_in(struct reel_parcels *parcels, size_t bytes,
 		return reel_fail(-ENOMEM, "no memory for a parcel");
 	parcel->parcels = parcels;
 	parcel->bytes = bytes;
-	parcel->flags = options->flags;
+	parcel->alone = alone;
 	atomic_store_explicit(&parcel->pins, REEL_PARCEL_IS_OPEN, memory_order_relaxed);
-	error = reel_parcel_place(parcel,
-				  reel_parcel_is_scratch(parcel) ? no_layout : options->layout);
+	error = reel_parcel_place(parcel, layout);
 	if (error) {
 		free(parcel);
 		return fail_for_room(parcels, "a parcel", bytes, error);
@@ -115,7 +109,6 @@ int reel_parcel_open(reel_parcel **opened, reel_pool *pool, size_t bytes,
 		     const struct reel_parcel_options *options, void **data)
 {
 	REEL_UNCANCELLED;
-	static const struct reel_parcel_options defaults;
 	const char *problem = options ? options_problem(options) : NULL;
 	struct reel_parcels *parcels;
 	int error;
@@ -128,7 +121,8 @@ int reel_parcel_open(reel_parcel **opened, reel_pool *pool, size_t bytes,
 	parcels = reel_parcels_of(pool);
 	if (!parcels)
 		return reel_fail(-ENOMEM, "no memory for a parcel");
-	error = open_in(parcels, bytes, options ? options : &defaults, opened);
+	error = open_in(parcels, bytes, options ? options->layout : (struct reel_layout){0}, false,
+			opened);
 	if (!error)
 		*data = data_of(*opened);
 	return error;
@@ -137,9 +131,9 @@ int reel_parcel_open(reel_parcel **opened, reel_pool *pool, size_t bytes,
 int reel_parcel_open_alone(reel_parcel **opened, reel_pool *pool, size_t bytes, void **data)
 {
 	REEL_UNCANCELLED;
-	static const struct reel_parcel_options alone = {.flags = REEL_PARCEL_ALONE};
 	struct reel_parcels *parcels = reel_parcels_of(pool);
-	int error = parcels ? open_in(parcels, bytes, &alone, opened) : -ENOMEM;
+	int error = parcels ? open_in(parcels, bytes, (struct reel_layout){0}, true, opened)
+			    : -ENOMEM;
 
 	if (!error)
 		*data = data_of(*opened);
@@ -164,26 +158,12 @@ int reel_parcel_close(reel_parcel *parcel)
 		reel_bin_unpin(parcel->bin);
 	}
 	REEL_TRACE(PARCEL_CLOSE, 0, parcel->parcels->pool->number, (int64_t)parcel->bytes);
-	if (parcel->bin)
-		reel_place_leave(parcel->bin, false);
-	else
-		reel_parcels_end_empty(parcel->parcels);
+	reel_place_leave(parcel->bin);
 	free(parcel);
 	return 0;
 }
 
 /* ---- Sealing ---- */
-
-/* A scratch parcel has no place while it is sealed. */
-static void seal_scratch(struct reel_parcel *parcel)
-{
-	struct reel_bin *bin = parcel->bin;
-
-	parcel->bin = NULL;
-	parcel->flags |= REEL_PARCEL_EMPTY;
-	reel_bin_unpin(bin);
-	reel_place_leave(bin, true);
-}
 
 /* `note` tells the bin what has become of the contents; NULL: they are as they were. */
 static int seal(struct reel_parcel *parcel, void (*note)(struct reel_bin *bin))
@@ -191,10 +171,6 @@ static int seal(struct reel_parcel *parcel, void (*note)(struct reel_bin *bin))
 	if (!move(parcel, REEL_PARCEL_IS_OPEN, 0))
 		return reel_fail(-EINVAL, "a parcel is sealed that is not open");
 	REEL_TRACE(PARCEL_SEAL, 0, parcel->parcels->pool->number, (int64_t)parcel->bytes);
-	if (reel_parcel_is_scratch(parcel)) {
-		seal_scratch(parcel);
-		return 0;
-	}
 	if (note)
 		note(parcel->bin);
 	reel_bin_unpin(parcel->bin);
@@ -216,13 +192,6 @@ int reel_parcel_seal_compared(reel_parcel *parcel)
 	return seal(parcel, reel_bin_note_use);
 }
 
-static int unseal_scratch(struct reel_parcel *parcel)
-{
-	int error = reel_parcel_place(parcel, no_layout);
-
-	return error ? fail_for_room(parcel->parcels, "a scratch parcel", parcel->bytes, error) : 0;
-}
-
 static int pin(struct reel_parcel *parcel)
 {
 	int error = reel_bin_pin(parcel->bin);
@@ -232,11 +201,8 @@ static int pin(struct reel_parcel *parcel)
 
 static int unseal(struct reel_parcel *parcel)
 {
-	int error;
+	int error = pin(parcel);
 
-	if (reel_parcel_is_scratch(parcel))
-		return unseal_scratch(parcel);
-	error = pin(parcel);
 	if (error)
 		return error;
 	error = reel_bin_await_put(parcel->bin);
@@ -269,9 +235,7 @@ static int fail_to_pin(const struct reel_parcel *parcel)
 	/* Relaxed: a count for checks; the bin orders the contents. */
 	if (atomic_load_explicit(&parcel->pins, memory_order_relaxed) < 0)
 		return reel_fail(-EINVAL, "a parcel is pinned that is open: seal it first");
-	return reel_parcel_is_scratch(parcel)
-		       ? reel_fail(-ENODATA, "the contents of a scratch parcel are gone")
-		       : 0;
+	return 0;
 }
 
 /* The caller has pinned the bin. */
@@ -311,7 +275,7 @@ int reel_parcel_pin_for(reel_parcel *parcel, const void **data, uint32_t millise
 
 bool reel_parcel_is_in_memory(const reel_parcel *parcel)
 {
-	return parcel->bin && reel_bin_is_in_memory(parcel->bin);
+	return reel_bin_is_in_memory(parcel->bin);
 }
 
 void reel_parcel_unpin(reel_parcel *parcel)

@@ -23,7 +23,7 @@
 #include "spill/owner/slab-owner.h"
 #include "spill/pool/child-pool.h"
 
-/* Maximum number of open bins: one for scratch parcels, and one for each layout in use. */
+/* Maximum number of open bins, one for each layout in use. */
 #define REEL_MAX_OPEN_BINS 8
 
 struct reel_order;
@@ -35,7 +35,6 @@ struct reel_bin {
 	int lost;               /* the store's error, if it could not give the contents back */
 	size_t filled;          /* bytes from the beginning of the frame that are in use */
 	struct reel_layout layout;
-	bool scratch; /* all of its parcels are open scratch parcels; it is never sealed */
 	/* A parcel in it may have been changed: the last unpin compares the frame with its copy. */
 	_Atomic bool is_compared;
 
@@ -51,10 +50,10 @@ struct reel_bin {
 
 struct reel_parcel {
 	struct reel_parcels *parcels;
-	struct reel_bin *bin; /* NULL: a scratch parcel that is sealed */
+	struct reel_bin *bin;
 	size_t offset;
 	size_t bytes;
-	unsigned flags;
+	bool alone; /* whatever its size, it has pages of its own */
 	/* Number of pins of a sealed parcel, or one of these. */
 	_Atomic int32_t pins;
 };
@@ -72,7 +71,6 @@ struct reel_parcels {
 	struct reel_demand *hurried;
 	pthread_mutex_t lock;
 	struct reel_bin *bins;
-	size_t empty; /* number of scratch parcels that are sealed */
 	/* Small parcels are added to these. The first `slots` are in use, where NULL is no bin. */
 	struct reel_bin *open_bins[REEL_MAX_OPEN_BINS];
 	unsigned slots;
@@ -84,28 +82,15 @@ struct reel_parcels {
 	_Atomic uint64_t wait_ns;
 };
 
-/* Whatever its size, the parcel has pages of its own. Only reel_parcel_open_alone() sets it. */
-#define REEL_PARCEL_ALONE 0x80000000u
-/* A scratch parcel that is sealed, which `empty` counts. */
-#define REEL_PARCEL_EMPTY 0x40000000u
-
-static inline bool reel_parcel_is_scratch(const struct reel_parcel *parcel)
-{
-	return parcel->flags & REEL_PARCEL_SCRATCH;
-}
-
 /* parcels.c: the parcels of a pool, from the first call on. NULL: no memory. Any thread. */
 struct reel_parcels *reel_parcels_of(struct reel_pool *pool);
-/* A scratch parcel that was sealed is closed. */
-void reel_parcels_end_empty(struct reel_parcels *parcels);
 
 /* place.c: gives the parcel memory, which is pinned once. Returns 0 or as reel_bin_open(). */
 int reel_parcel_place(struct reel_parcel *parcel, struct reel_layout layout);
 /*
  * Takes a parcel out of its bin, which is closed with its last parcel, also if it is open for more.
- * `empties`: the parcel is there, but lies nowhere.
  */
-void reel_place_leave(struct reel_bin *bin, bool empties);
+void reel_place_leave(struct reel_bin *bin);
 /*
  * place.c: gives up the pins of open bins of which nothing is open or pinned. True: there was one,
  * and its slab can be spilled. Any thread, without a lock of parcels.

@@ -37,13 +37,13 @@ static void orphan(struct reel_pool_client *client)
 	unlock(client);
 }
 
-/* Parcels without a slab count, too: scratch parcels that are sealed, and those of a lost bin. */
+/* A lost bin, which has no slab, also counts. */
 static bool is_in_use(struct reel_pool_client *client)
 {
 	bool in_use;
 
 	lock(client);
-	in_use = of_client(client)->bins || of_client(client)->empty;
+	in_use = of_client(client)->bins != NULL;
 	unlock(client);
 	return in_use;
 }
@@ -52,7 +52,7 @@ static void close_parcels(struct reel_pool_client *client)
 {
 	struct reel_parcels *parcels = of_client(client);
 
-	REEL_ASSERT(!parcels->bins && !parcels->empty);
+	REEL_ASSERT(!parcels->bins);
 	pthread_mutex_destroy(&parcels->lock);
 	free(parcels);
 }
@@ -141,14 +141,6 @@ struct reel_parcels *reel_parcels_of(struct reel_pool *pool)
 	return of_client(client);
 }
 
-void reel_parcels_end_empty(struct reel_parcels *parcels)
-{
-	pthread_mutex_lock(&parcels->lock);
-	REEL_ASSERT(parcels->empty > 0);
-	parcels->empty--;
-	pthread_mutex_unlock(&parcels->lock);
-}
-
 /* ---- Figures ---- */
 
 static bool is_pinned(const struct reel_bin *bin)
@@ -188,7 +180,6 @@ void reel_parcel_get_stats(reel_pool *pool, struct reel_parcel_stats *stats)
 	stats->waits = atomic_load_explicit(&parcels->waits, memory_order_relaxed);
 	stats->wait_ns = atomic_load_explicit(&parcels->wait_ns, memory_order_relaxed);
 	pthread_mutex_lock(&parcels->lock);
-	stats->parcels = parcels->empty;
 	for (const struct reel_bin *bin = parcels->bins; bin; bin = bin->next)
 		add_bin(bin, stats);
 	pthread_mutex_unlock(&parcels->lock);

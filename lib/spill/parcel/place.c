@@ -27,23 +27,13 @@ static size_t next_offset(const struct reel_bin *bin, size_t bytes)
 
 static bool is_small(const struct reel_parcel *parcel)
 {
-	return parcel->bytes <= parcel->parcels->pool->slab_bytes / 2 &&
-	       !(parcel->flags & REEL_PARCEL_ALONE);
+	return parcel->bytes <= parcel->parcels->pool->slab_bytes / 2 && !parcel->alone;
 }
 
 /* Requires parcels->lock. */
 static bool fits(const struct reel_bin *bin, const struct reel_parcel *parcel)
 {
-	return bin && bin->scratch == reel_parcel_is_scratch(parcel) &&
-	       next_offset(bin, room_of(parcel)) + room_of(parcel) <= bin->slab->bytes;
-}
-
-/* Requires parcels->lock. */
-static bool is_like(const struct reel_bin *bin, const struct reel_parcel *parcel,
-		    struct reel_layout layout)
-{
-	return bin->scratch == reel_parcel_is_scratch(parcel) &&
-	       bin->layout.element == layout.element && bin->layout.stride == layout.stride;
+	return bin && next_offset(bin, room_of(parcel)) + room_of(parcel) <= bin->slab->bytes;
 }
 
 /*
@@ -82,22 +72,11 @@ static inline struct reel_bin **slot_for(const struct reel_parcel *parcel,
 	for (unsigned i = 0; i < parcels->slots; i++) {
 		struct reel_bin *bin = parcels->open_bins[i];
 
-		if (bin && is_like(bin, parcel, layout))
+		if (bin && bin->layout.element == layout.element &&
+		    bin->layout.stride == layout.stride)
 			return &parcels->open_bins[i];
 	}
 	return other_slot(parcel);
-}
-
-/* Counts the parcel in its bin, and no longer as empty. Requires parcels->lock. */
-static void count_in(struct reel_bin *bin, struct reel_parcel *parcel)
-{
-	parcel->bin = bin;
-	bin->live++;
-	if (!(parcel->flags & REEL_PARCEL_EMPTY))
-		return;
-	parcel->flags &= ~REEL_PARCEL_EMPTY;
-	REEL_ASSERT(parcel->parcels->empty > 0);
-	parcel->parcels->empty--;
 }
 
 /* Requires parcels->lock. */
@@ -106,7 +85,8 @@ static void put_into(struct reel_bin *bin, struct reel_parcel *parcel)
 	parcel->offset = next_offset(bin, room_of(parcel));
 	bin->filled = parcel->offset + room_of(parcel);
 	REEL_ASSERT(bin->filled <= bin->slab->bytes);
-	count_in(bin, parcel);
+	parcel->bin = bin;
+	bin->live++;
 	/* The pin of an open bin keeps its slab held. */
 	reel_pins_add(&bin->pins, NULL, NULL);
 }
@@ -154,8 +134,8 @@ static struct reel_bin *take_out_idle(struct reel_parcels *parcels)
 	for (unsigned i = 0; i < parcels->slots; i++) {
 		struct reel_bin *bin = parcels->open_bins[i];
 
-		/* One pin is that of the open bin. All parcels of a scratch bin are open. */
-		if (bin && !bin->scratch && reel_pins_count(&bin->pins) == 1)
+		/* One pin belongs to the open bin. */
+		if (bin && reel_pins_count(&bin->pins) == 1)
 			return take_out(bin->slot);
 	}
 	return NULL;
@@ -227,7 +207,6 @@ static int place_small(struct reel_parcel *parcel, struct reel_layout layout)
 	error = reel_bin_open(parcels, REEL_SLAB_WHOLE, parcels->pool->slab_bytes, layout, &fresh);
 	if (error)
 		return error;
-	fresh->scratch = reel_parcel_is_scratch(parcel);
 	use_fresh(fresh, parcel, layout);
 	return 0;
 }
@@ -240,7 +219,7 @@ static enum reel_slab_kind kind_of(const struct reel_parcel *parcel)
 	const struct reel_pool *pool = parcel->parcels->pool;
 	size_t pages = reel_supply_large_bytes(room_of(parcel));
 
-	if (parcel->flags & REEL_PARCEL_ALONE || parcel->bytes > pool->slab_bytes)
+	if (parcel->alone || parcel->bytes > pool->slab_bytes)
 		return REEL_SLAB_LARGE;
 	return pages < pool->slab_bytes && pool->slab_bytes - pages > pool->slab_bytes / 8
 		       ? REEL_SLAB_LARGE
@@ -263,10 +242,10 @@ static int place_alone(struct reel_parcel *parcel, struct reel_layout layout)
 		error = reel_bin_open(parcels, REEL_SLAB_WHOLE, room_of(parcel), layout, &bin);
 	if (error)
 		return error;
-	bin->scratch = reel_parcel_is_scratch(parcel);
+	parcel->bin = bin;
 	/* reel_parcel_get_stats() reads what changes here. */
 	pthread_mutex_lock(&parcels->lock);
-	count_in(bin, parcel);
+	bin->live++;
 	bin->filled = room_of(parcel);
 	pthread_mutex_unlock(&parcels->lock);
 	return 0;
@@ -279,13 +258,12 @@ int reel_parcel_place(struct reel_parcel *parcel, struct reel_layout layout)
 
 /* ---- Leaving ---- */
 
-void reel_place_leave(struct reel_bin *bin, bool empties)
+void reel_place_leave(struct reel_bin *bin)
 {
 	struct reel_parcels *parcels = bin->parcels;
 	bool last;
 
 	pthread_mutex_lock(&parcels->lock);
-	parcels->empty += empties;
 	REEL_ASSERT(bin->live > (bin->slot != NULL));
 	bin->live--;
 	last = bin->live == (bin->slot != NULL);
