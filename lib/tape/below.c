@@ -87,7 +87,8 @@ int reel_below_acquire(reel_tape *tape, struct reel_slab *slab)
 	if (!reel_slab_spills(tape->pool, slab))
 		return 0;
 	error = is_shared(tape, slab) ? reel_reader_pin(tape, slab)
-				      : reel_slab_acquire(tape->pool, slab, tape->demand);
+				      : reel_slab_acquire(tape->pool, slab, tape->demand,
+							  REEL_FOREVER);
 	if (tape->demand)
 		note_acquire(tape->demand, slab);
 	return error;

@@ -65,7 +65,7 @@ static int acquire(void *context)
 {
 	struct pin *pin = context;
 
-	return reel_slab_acquire(pin->tape->pool, pin->slab, pin->tape->demand);
+	return reel_slab_acquire(pin->tape->pool, pin->slab, pin->tape->demand, REEL_FOREVER);
 }
 
 /* The slab keeps its contents, so what was to be stored at the first seal still is. */

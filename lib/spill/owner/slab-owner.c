@@ -212,8 +212,8 @@ static bool try_acquire(struct reel_offload *offload, struct reel_slab *slab)
 	return true;
 }
 
-static int acquire(struct reel_pool *pool, struct reel_slab *slab, struct reel_demand *demand,
-		   uint64_t until)
+int reel_slab_acquire(struct reel_pool *pool, struct reel_slab *slab, struct reel_demand *demand,
+		      uint64_t until)
 {
 	struct reel_offload *offload = reel_offload_of(pool);
 	int error = 0;
@@ -234,17 +234,6 @@ static int acquire(struct reel_pool *pool, struct reel_slab *slab, struct reel_d
 	return reel_slab_state_of(slab) == REEL_SLAB_LOST
 		       ? reel_slab_io_of(offload, slab)->error
 		       : 0;
-}
-
-int reel_slab_acquire(struct reel_pool *pool, struct reel_slab *slab,
-		      struct reel_demand *demand)
-{
-	return acquire(pool, slab, demand, REEL_FOREVER);
-}
-
-int reel_slab_acquire_until(struct reel_pool *pool, struct reel_slab *slab, uint64_t until)
-{
-	return acquire(pool, slab, NULL, until);
 }
 
 /* ---- Writing again ---- */

@@ -21,18 +21,15 @@ void reel_slab_seal(struct reel_pool *pool, struct reel_slab *slab, struct reel_
  */
 void reel_slab_tell_of_growth(struct reel_pool *pool);
 /*
- * Make the slab one that the owner may read. Waits until the slab has its frame. The owner of a
- * tape waits in its `demand`, and its slab may overdraw the budget; other owners pass NULL.
- * Returns 0; the error of the store, the frame has no valid contents then; without a tape also
- * -EDQUOT, all of the budget is in use, or -ENOMEM: the slab is as it was.
+ * Make the slab one that the owner may read. Waits until the slab has its frame, at most until
+ * `until`, a time in ns, or without a limit (REEL_FOREVER). The owner of a tape waits in its
+ * `demand`, and its slab may overdraw the budget; other owners pass NULL.
+ * Returns 0; the error of the store, the frame has no valid contents then; or, the slab is as it
+ * was: -EAGAIN, the time has come; without a tape also -EDQUOT, all of the budget is in use, or
+ * -ENOMEM.
  */
-int reel_slab_acquire(struct reel_pool *pool, struct reel_slab *slab,
-		      struct reel_demand *demand);
-/*
- * Acquires a slab for an owner without a demand, and waits at most until `until`, a time in ns.
- * Returns as reel_slab_acquire(); or -EAGAIN, the time has come and the slab is as it was.
- */
-int reel_slab_acquire_until(struct reel_pool *pool, struct reel_slab *slab, uint64_t until);
+int reel_slab_acquire(struct reel_pool *pool, struct reel_slab *slab, struct reel_demand *demand,
+		      uint64_t until);
 /*
  * Wait until no put of a slab that the owner may read is under way. In the child of a fork none is.
  * Returns 0 or -ENOMEM.

@@ -154,7 +154,7 @@ static int acquire(void *context)
 		advance(bin, away);
 		pin->has_advanced = true;
 	}
-	error = reel_slab_acquire_until(parcels->pool, bin->slab, pin->until);
+	error = reel_slab_acquire(parcels->pool, bin->slab, NULL, pin->until);
 	if (away && pin->until)
 		note_wait(parcels, since);
 	if (reel_slab_state_of(bin->slab) == REEL_SLAB_LOST) {
@@ -162,7 +162,7 @@ static int acquire(void *context)
 		 * The read may have failed after this thread stopped waiting for it, with another
 		 * error. Now that the slab is LOST, the same call returns the error of the store.
 		 */
-		error = reel_slab_acquire_until(parcels->pool, bin->slab, pin->until);
+		error = reel_slab_acquire(parcels->pool, bin->slab, NULL, pin->until);
 		bin->lost = error;
 		drop_slab(bin);
 	}
@@ -176,20 +176,6 @@ static bool find_memory(struct reel_bin *bin, struct reel_shortage *shortage, in
 {
 	shortage->error = error;
 	return error == -EDQUOT && reel_pool_find_memory(bin->parcels->pool, shortage);
-}
-
-int reel_bin_pin(struct reel_bin *bin)
-{
-	struct reel_shortage shortage = {.waits = REEL_WAITS_FOR_CHILDREN};
-	struct pin pin = {.bin = bin, .until = REEL_FOREVER};
-	int error;
-
-	do
-		error = reel_pins_add(&bin->pins, acquire, &pin);
-	while (find_memory(bin, &shortage, error));
-	if (!error && !pin.has_advanced)
-		advance(bin, false);
-	return error;
 }
 
 /* Returns -EAGAIN; or -EDQUOT: the bin was asked for before, and there was no room for it. */
@@ -206,18 +192,21 @@ static int ask_for(struct reel_bin *bin)
 	return error ? error : -EAGAIN;
 }
 
-int reel_bin_pin_until(struct reel_bin *bin, uint64_t until)
+int reel_bin_pin(struct reel_bin *bin, uint64_t until)
 {
-	struct reel_shortage shortage = {.waits = REEL_WAITS_FOR_NONE};
+	bool is_limited = until != REEL_FOREVER;
+	struct reel_shortage shortage = {.waits = is_limited ? REEL_WAITS_FOR_NONE
+							     : REEL_WAITS_FOR_CHILDREN};
 	struct pin pin = {.bin = bin, .until = until};
 	int error;
 
 	do {
-		error = reel_pins_add_until(&bin->pins, acquire, &pin, until);
+		error = is_limited ? reel_pins_add_until(&bin->pins, acquire, &pin, until)
+				   : reel_pins_add(&bin->pins, acquire, &pin);
 		if (error == -EAGAIN)
 			error = ask_for(bin);
 	} while (find_memory(bin, &shortage, error));
-	if (!error)
+	if (!error && !pin.has_advanced)
 		advance(bin, pin.waited);
 	return error;
 }

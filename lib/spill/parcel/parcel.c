@@ -192,16 +192,18 @@ int reel_parcel_seal_compared(reel_parcel *parcel)
 	return seal(parcel, reel_bin_note_use);
 }
 
-static int pin(struct reel_parcel *parcel)
+static int pin(struct reel_parcel *parcel, uint64_t until)
 {
-	int error = reel_bin_pin(parcel->bin);
+	int error = reel_bin_pin(parcel->bin, until);
 
+	if (error == -EAGAIN)
+		return reel_fail(error, "the parcel is not in memory yet");
 	return error ? fail_for_room(parcel->parcels, "a pin", parcel->bytes, error) : 0;
 }
 
 static int unseal(struct reel_parcel *parcel)
 {
-	int error = pin(parcel);
+	int error = pin(parcel, REEL_FOREVER);
 
 	if (error)
 		return error;
@@ -230,47 +232,31 @@ int reel_parcel_unseal(reel_parcel *parcel, void **data)
 
 /* ---- Pinning ---- */
 
-static int fail_to_pin(const struct reel_parcel *parcel)
+/* Relaxed, here and below: a count for checks; the bin orders the contents. */
+static int pin_until(struct reel_parcel *parcel, const void **data, uint64_t until)
 {
-	/* Relaxed: a count for checks; the bin orders the contents. */
+	int error;
+
 	if (atomic_load_explicit(&parcel->pins, memory_order_relaxed) < 0)
 		return reel_fail(-EINVAL, "a parcel is pinned that is open: seal it first");
-	return 0;
-}
-
-/* The caller has pinned the bin. */
-static void count_pin(struct reel_parcel *parcel, const void **data)
-{
-	/* Relaxed, as in fail_to_pin(). */
+	error = pin(parcel, until);
+	if (error)
+		return error;
 	atomic_fetch_add_explicit(&parcel->pins, 1, memory_order_relaxed);
 	REEL_TRACE(PARCEL_PIN, 0, parcel->parcels->pool->number, (int64_t)parcel->bytes);
 	*data = data_of(parcel);
+	return 0;
 }
 
 int reel_parcel_pin(reel_parcel *parcel, const void **data)
 {
-	int error = fail_to_pin(parcel);
-
-	if (!error)
-		error = pin(parcel);
-	if (!error)
-		count_pin(parcel, data);
-	return error;
+	return pin_until(parcel, data, REEL_FOREVER);
 }
 
 int reel_parcel_pin_for(reel_parcel *parcel, const void **data, uint32_t milliseconds)
 {
-	int error = fail_to_pin(parcel);
-	uint64_t until = milliseconds ? reel_clock_ns() + milliseconds * UINT64_C(1000000) : 0;
-
-	if (error)
-		return error;
-	error = reel_bin_pin_until(parcel->bin, until);
-	if (!error)
-		count_pin(parcel, data);
-	if (error == -EAGAIN)
-		return reel_fail(error, "the parcel is not in memory yet");
-	return error ? fail_for_room(parcel->parcels, "a pin", parcel->bytes, error) : 0;
+	return pin_until(parcel, data,
+			 milliseconds ? reel_clock_ns() + milliseconds * UINT64_C(1000000) : 0);
 }
 
 bool reel_parcel_is_in_memory(const reel_parcel *parcel)
@@ -280,7 +266,6 @@ bool reel_parcel_is_in_memory(const reel_parcel *parcel)
 
 void reel_parcel_unpin(reel_parcel *parcel)
 {
-	/* Relaxed, as in fail_to_pin(). */
 	int32_t before = atomic_fetch_sub_explicit(&parcel->pins, 1, memory_order_relaxed);
 
 	REEL_ASSERT(before > 0);

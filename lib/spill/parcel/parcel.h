@@ -107,14 +107,12 @@ int reel_bin_open(struct reel_parcels *parcels, enum reel_slab_kind kind, size_t
 		  struct reel_layout layout, struct reel_bin **bin);
 /* Frees a bin that no parcel lies in. */
 void reel_bin_close(struct reel_bin *bin);
-/* Keeps the frame in memory. Returns 0, or as reel_slab_acquire(). */
-int reel_bin_pin(struct reel_bin *bin);
 /*
- * Pins the bin as reel_bin_pin() does, but waits at most until `until`, a time in ns. Returns
- * -EAGAIN, too: the frame is not in memory, and was requested. If that request finds no room, the
- * next call returns -EDQUOT.
+ * Keeps the frame in memory. Waits at most until `until`, a time in ns, or without a limit
+ * (REEL_FOREVER). Returns 0; as reel_slab_acquire(); or -EAGAIN: the frame is not in memory, and
+ * was requested. If that request finds no room, the next call returns -EDQUOT.
  */
-int reel_bin_pin_until(struct reel_bin *bin, uint64_t until);
+int reel_bin_pin(struct reel_bin *bin, uint64_t until);
 void reel_bin_unpin(struct reel_bin *bin);
 /* Returns true if the frame is in memory: an estimate, unless the bin is pinned. */
 bool reel_bin_is_in_memory(struct reel_bin *bin);
