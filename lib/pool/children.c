@@ -84,7 +84,8 @@ static size_t await_one(struct reel_pool *child)
 {
 	int ignored = 0;
 
-	return child->reclaim->await_frame(child, true, &ignored) ? child->frame_bytes : 0;
+	return child->reclaim->await_frame(child->reclaimer, true, &ignored) ? child->frame_bytes
+									     : 0;
 }
 
 /* Calls visit() without the lock. While `visitors` is above 0, the child is not closed. */

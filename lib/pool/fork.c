@@ -30,7 +30,7 @@ static void before_fork(void)
 		if (parcels)
 			parcels->verbs->lock(parcels);
 		if (reel_pool_has_store(pool))
-			pool->reclaim->pause(pool);
+			pool->reclaim->pause(pool->reclaimer);
 	}
 	reel_children_lock_for_fork();
 }
@@ -42,7 +42,7 @@ static void after_fork_in_parent(void)
 		struct reel_pool_client *parcels = reel_pool_parcels(pool);
 
 		if (reel_pool_has_store(pool))
-			pool->reclaim->resume(pool);
+			pool->reclaim->resume(pool->reclaimer);
 		if (parcels)
 			parcels->verbs->unlock(parcels);
 	}
@@ -61,7 +61,7 @@ static void after_fork_in_child(void)
 		reel_children_orphan(pool);
 		reel_cache_forget_others(pool);
 		if (reel_pool_has_store(pool))
-			pool->reclaim->orphan(pool);
+			pool->reclaim->orphan(pool->reclaimer);
 		if (parcels)
 			parcels->verbs->orphan(parcels);
 	}

@@ -49,7 +49,7 @@ static bool await_store(struct reel_pool *pool, struct reel_shortage *shortage)
 
 	shortage->refusal = shortage->error;
 	return store_helps(pool, shortage) &&
-	       pool->reclaim->await_frame(pool, needs_eviction, &shortage->refusal);
+	       pool->reclaim->await_frame(pool->reclaimer, needs_eviction, &shortage->refusal);
 }
 
 /* Gives up bins that are kept open for the next small parcels, so that they can leave memory. */

@@ -351,7 +351,7 @@ void reel_pool_get_stats(reel_pool *pool, struct reel_pool_stats *stats)
 	};
 	add_takes(pool, stats);
 	if (reel_pool_has_store(pool))
-		pool->reclaim->add_stats(pool, stats);
+		pool->reclaim->add_stats(pool->reclaimer, stats);
 	REEL_ASSERT(stats->takes >= gives);
 	stats->slabs_in_use = stats->takes - gives;
 }

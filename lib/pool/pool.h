@@ -66,8 +66,6 @@ struct reel_pool_client_verbs {
 	void (*unlock)(struct reel_pool_client *client);
 	/* In the child, instead of unlock(): its other threads do not exist. */
 	void (*orphan)(struct reel_pool_client *client);
-	/* Returns true if the program has open parcels, so that the pool cannot be closed. */
-	bool (*is_in_use)(struct reel_pool_client *client);
 	/*
 	 * Any thread, when the store frees no frame: give up memory that is kept for later. True:
 	 * there was some, and the store may free a frame.
@@ -147,7 +145,10 @@ struct reel_pool {
 	unsigned magazine_slabs; /* 0: the pool has no magazines */
 	unsigned flags;
 
-	/* Number of runs and child pools, which refer to the pool also while they have no slab. */
+	/*
+	 * Number of runs, child pools and bins of parcels, which refer to the pool also while they
+	 * have no slab.
+	 */
 	_Atomic unsigned users;
 	_Atomic size_t resident;
 	_Atomic uint64_t peak_resident;
@@ -168,8 +169,8 @@ struct reel_pool {
 	_Atomic size_t warm_chains;
 	/* How memory comes back from tapes. NULL: the pool has no store. */
 	const struct reel_reclaim *reclaim;
-	/* Belongs to the functions of `reclaim`; the pool does not use it. NULL: no store. */
-	void *reclaimer;
+	/* What the functions of `reclaim` are called with. NULL: no store. */
+	struct reel_offload *reclaimer;
 	/* The parcels of the pool, from the first one on, or NULL. */
 	_Atomic(struct reel_pool_client *) parcels;
 	/* Statistics. Relaxed: they guard no other data. */
@@ -207,8 +208,8 @@ int reel_pool_create(struct reel_pool **pool, const struct reel_pool_options *op
 void reel_pool_destroy(struct reel_pool *pool);
 
 /*
- * Any thread: a run or a child pool begins and ends to refer to the pool, which is not closed
- * meanwhile. Relaxed, all: the program orders the close of a pool after all else.
+ * Any thread: a run, a child pool or a bin begins and ends to refer to the pool, which is not
+ * closed meanwhile. Relaxed, all: the program orders the close of a pool after all else.
  */
 static inline void reel_pool_add_user(struct reel_pool *pool)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * How a pool with a store gets memory back from its tapes. The pool calls the functions of this
- * table and does not know the offload thread. A pool without a store has no table.
+ * table, and passes the offload thread's state to them, whose members it does not know. A pool without a store has no table.
  */
 #ifndef REEL_LIB_RECLAIM_H
 #define REEL_LIB_RECLAIM_H
@@ -10,6 +10,7 @@
 
 #include <reel/pool.h>
 
+struct reel_offload;
 struct reel_slab;
 
 struct reel_reclaim {
@@ -17,18 +18,18 @@ struct reel_reclaim {
 	 * Any thread that was refused a slab: wait until it may try again. With `needs_eviction`
 	 * room in the budget does not help it. False: no frame will come, and *error may say why.
 	 */
-	bool (*await_frame)(struct reel_pool *pool, bool needs_eviction, int *error);
+	bool (*await_frame)(struct reel_offload *offload, bool needs_eviction, int *error);
 	/* Any thread: tell waiting threads that a trim made room under the budget. */
-	void (*wake)(struct reel_pool *pool);
+	void (*wake)(struct reel_offload *offload);
 	/* Any thread, before the memory of this slab's frame goes back to the system. */
-	void (*release_frame)(struct reel_pool *pool, const struct reel_slab *slab);
+	void (*release_frame)(struct reel_offload *offload, const struct reel_slab *slab);
 	/* Before and after a fork, with the list of pools locked: no transfer runs in between. */
-	void (*pause)(struct reel_pool *pool);
-	void (*resume)(struct reel_pool *pool);
+	void (*pause)(struct reel_offload *offload);
+	void (*resume)(struct reel_offload *offload);
 	/* In the child of a fork, which has no offload thread and must not use the store. */
-	void (*orphan)(struct reel_pool *pool);
+	void (*orphan)(struct reel_offload *offload);
 	/* Any thread: add the bytes written and read, and the waits. */
-	void (*add_stats)(const struct reel_pool *pool, struct reel_pool_stats *stats);
+	void (*add_stats)(const struct reel_offload *offload, struct reel_pool_stats *stats);
 };
 
 #endif

@@ -26,7 +26,7 @@ static bool drop(struct reel_pool *pool, struct reel_slab *slab)
 {
 	REEL_ASSERT(slab->kind == REEL_SLAB_WHOLE && reel_slab_state_of(slab) == REEL_SLAB_EMPTY);
 	if (reel_pool_has_store(pool))
-		pool->reclaim->release_frame(pool, slab);
+		pool->reclaim->release_frame(pool->reclaimer, slab);
 	if (reel_os_drop(slab->frame, slab->bytes))
 		return true;
 	/* Relaxed: the flag guards no other data. */
@@ -67,7 +67,7 @@ size_t reel_trim_large(struct reel_pool *pool, struct reel_slab *slab)
 
 	REEL_ASSERT(slab->kind == REEL_SLAB_LARGE && slab->frame);
 	if (reel_pool_has_store(pool))
-		pool->reclaim->release_frame(pool, slab);
+		pool->reclaim->release_frame(pool->reclaimer, slab);
 	if (!pool->parent)
 		unmap(pool, slab);
 	count_trimmed(pool, slab->bytes);
@@ -116,7 +116,7 @@ static void end_trim(struct reel_pool *pool)
 	 */
 	atomic_fetch_sub_explicit(&pool->trimming, 1, memory_order_release);
 	if (reel_pool_has_store(pool))
-		pool->reclaim->wake(pool);
+		pool->reclaim->wake(pool->reclaimer);
 }
 
 size_t reel_pool_trim(reel_pool *pool, size_t keep)

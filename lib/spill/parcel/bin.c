@@ -12,6 +12,7 @@
 
 #include "os/clock.h"
 #include "parcel.h"
+#include "spill/thread/thread.h"
 #include "spill/thread/transfer.h"
 
 static bool spills(const struct reel_bin *bin)
@@ -51,6 +52,7 @@ int reel_bin_open(struct reel_parcels *parcels, enum reel_slab_kind kind, size_t
 	}
 	bin->slab->below = NULL;
 	bin->slab->slab_index = 0;
+	reel_pool_add_user(parcels->pool);
 	reel_pins_open(&bin->pins, REEL_PINS_HELD | 1);
 	pthread_mutex_lock(&parcels->lock);
 	bin->next = parcels->bins;
@@ -83,7 +85,8 @@ void reel_bin_close(struct reel_bin *bin)
 	}
 	/* A pool with a parent drops the copy in its store at once. */
 	if (parcels->pool->parent)
-		parcels->pool->reclaim->wake(parcels->pool);
+		reel_offload_wake(reel_offload_of(parcels->pool));
+	reel_pool_remove_user(parcels->pool);
 	reel_pins_close(&bin->pins);
 	free(bin);
 }

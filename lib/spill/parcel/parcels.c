@@ -37,17 +37,6 @@ static void orphan(struct reel_pool_client *client)
 	unlock(client);
 }
 
-/* A lost bin, which has no slab, also counts. */
-static bool is_in_use(struct reel_pool_client *client)
-{
-	bool in_use;
-
-	lock(client);
-	in_use = of_client(client)->bins != NULL;
-	unlock(client);
-	return in_use;
-}
-
 static void close_parcels(struct reel_pool_client *client)
 {
 	struct reel_parcels *parcels = of_client(client);
@@ -66,7 +55,6 @@ static const struct reel_pool_client_verbs verbs = {
 	.lock = lock,
 	.unlock = unlock,
 	.orphan = orphan,
-	.is_in_use = is_in_use,
 	.retire_idle = retire_idle,
 	.close = close_parcels,
 };

@@ -22,47 +22,8 @@
 
 /* ---- What the pool calls ---- */
 
-static bool await_frame(struct reel_pool *pool, bool needs_eviction, int *error)
+static void add_stats(const struct reel_offload *offload, struct reel_pool_stats *stats)
 {
-	return reel_offload_await_frame(reel_offload_of(pool), needs_eviction, error);
-}
-
-/*
- * The offload thread looks for room for a large slab by a trim. It would wake itself with each trim
- * in vain, and never sleep.
- */
-static void wake(struct reel_pool *pool)
-{
-	struct reel_offload *offload = reel_offload_of(pool);
-
-	if (!reel_offload_is_this_thread(offload))
-		reel_wakeup_signal(&offload->work);
-}
-
-static void release_frame(struct reel_pool *pool, const struct reel_slab *slab)
-{
-	reel_offload_unregister_frame(reel_offload_of(pool), slab);
-}
-
-static void pause_transfers(struct reel_pool *pool)
-{
-	reel_offload_pause(reel_offload_of(pool));
-}
-
-static void resume_transfers(struct reel_pool *pool)
-{
-	reel_offload_resume(reel_offload_of(pool));
-}
-
-static void orphan(struct reel_pool *pool)
-{
-	reel_offload_orphan(reel_offload_of(pool));
-}
-
-static void add_stats(const struct reel_pool *pool, struct reel_pool_stats *stats)
-{
-	struct reel_offload *offload = reel_offload_of(pool);
-
 	/* Relaxed: statistics guard no other data. */
 #define READ(type, name, text) \
 	stats->name = atomic_load_explicit(&offload->name, memory_order_relaxed);
@@ -71,12 +32,12 @@ static void add_stats(const struct reel_pool *pool, struct reel_pool_stats *stat
 }
 
 static const struct reel_reclaim by_store = {
-	.await_frame = await_frame,
-	.wake = wake,
-	.release_frame = release_frame,
-	.pause = pause_transfers,
-	.resume = resume_transfers,
-	.orphan = orphan,
+	.await_frame = reel_offload_await_frame,
+	.wake = reel_offload_wake,
+	.release_frame = reel_offload_unregister_frame,
+	.pause = reel_offload_pause,
+	.resume = reel_offload_resume,
+	.orphan = reel_offload_orphan,
 	.add_stats = add_stats,
 };
 
@@ -199,20 +160,13 @@ int reel_pool_open_child(reel_pool **opened, reel_pool *parent, reel_store *stor
 	return error;
 }
 
-static bool has_parcels(struct reel_pool *pool)
-{
-	struct reel_pool_client *client = reel_pool_parcels(pool);
-
-	return client && client->verbs->is_in_use(client);
-}
-
 static int close_pool(reel_pool *pool, bool closes_store)
 {
 	REEL_UNCANCELLED;
 	struct reel_pool_stats stats;
 
 	reel_pool_get_stats(pool, &stats);
-	if (stats.slabs_in_use || has_parcels(pool) || reel_pool_has_users(pool))
+	if (stats.slabs_in_use || reel_pool_has_users(pool))
 		return -EBUSY;
 	reel_live_remove(&pool->live);
 	reel_fork_unwatch(pool);

@@ -198,6 +198,16 @@ static void command(struct reel_offload *offload, enum reel_offload_command comm
 	pthread_mutex_unlock(&offload->commanding);
 }
 
+/*
+ * The offload thread looks for room for a large slab by a trim. It would wake itself with each trim
+ * in vain, and never sleep.
+ */
+void reel_offload_wake(struct reel_offload *offload)
+{
+	if (!reel_offload_is_this_thread(offload))
+		reel_wakeup_signal(&offload->work);
+}
+
 void reel_offload_settle(struct reel_offload *offload)
 {
 	command(offload, REEL_OFFLOAD_SETTLE);

@@ -9,6 +9,8 @@
 int reel_offload_open(struct reel_pool *pool, reel_store *store);
 /* Stops the thread. Closes the store if `closes_store`, or leaves it open to the caller. */
 void reel_offload_close(struct reel_offload *offload, bool closes_store);
+/* Any thread: room has come up, which a waiting thread may use. */
+void reel_offload_wake(struct reel_offload *offload);
 /* Wait until the offload thread has nothing to do. */
 void reel_offload_settle(struct reel_offload *offload);
 /* Pause the offload thread with no transfer under way, and resume it. */
