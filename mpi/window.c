@@ -156,6 +156,8 @@ int reel_mpi_win_fence_reverse_at(reel_tape *tape, const char *call_site, int as
 /* One call: the origin's message, and where it goes. */
 struct access {
 	struct reel_mpi_message m;
+	enum reel_mpi_access kind;
+	MPI_Op op; /* of an Accumulate */
 	MPI_Aint at;
 	int count;
 	MPI_Datatype type;
@@ -203,70 +205,34 @@ static int open_access(struct access *a)
 	return error;
 }
 
-enum one_sided { PUT, GET, ACCUMULATE };
-
-#define ACCESS(name, buffer_at)                                                                    \
-	{.m = REEL_MPI_MESSAGE(name, buffer_at, n, target, 0), .at = at, .count = target_count,    \
-	 .type = target_type, .win = win}
-
-/* `op` is that of an Accumulate. */
-static int forward(struct access *a, enum one_sided call, MPI_Op op)
+static int forward(const struct access *a)
 {
-	struct reel_mpi_message *m = &a->m;
-	int error = open_access(a), code;
+	const struct reel_mpi_message *m = &a->m;
+	int code;
 
-	if (!error && !a->window->fenced)
-		error = reel_fail(-ENOTSUP,
+	if (!a->window->fenced)
+		return reel_fail(-ENOTSUP,
 				  "%s: no reel_mpi_win_fence() has begun an epoch; accesses "
 				  "under a lock, or between post, start, complete and wait, "
 				  "have no order that could be reversed: use fences, or "
 				  "messages",
 				  m->call);
-	if (!error && call == ACCUMULATE && op != MPI_SUM && m->layout->ranges)
-		error = reel_fail(-ENOTSUP,
+	if (a->kind == REEL_MPI_ACCUMULATE && a->op != MPI_SUM && m->layout->ranges)
+		return reel_fail(-ENOTSUP,
 				  "%s: only MPI_SUM can be reversed: of other operations "
 				  "the adjoint depends on which rank came last, which MPI "
 				  "does not tell; use reel_mpi_reduce()",
 				  m->call);
-	if (error)
-		return reel_mpi_stick(m->tape, error);
-	if (call == PUT)
+	if (a->kind == REEL_MPI_PUT)
 		code = MPI_Put(m->buffer, m->count, m->type, m->peer, a->at, a->count, a->type,
 			       a->win);
-	else if (call == GET)
+	else if (a->kind == REEL_MPI_GET)
 		code = MPI_Get(m->buffer, m->count, m->type, m->peer, a->at, a->count, a->type,
 			       a->win);
 	else
 		code = MPI_Accumulate(m->buffer, m->count, m->type, m->peer, a->at, a->count,
-				      a->type, op, a->win);
-	return reel_mpi_stick(m->tape, reel_mpi_error(code, m->call));
-}
-
-int reel_mpi_put_at(reel_tape *tape, const char *call_site, const void *origin, int n,
-		    MPI_Datatype type, int target, MPI_Aint at, int target_count,
-		    MPI_Datatype target_type, MPI_Win win)
-{
-	struct access a = ACCESS("reel_mpi_put", origin);
-
-	return forward(&a, PUT, MPI_OP_NULL);
-}
-
-int reel_mpi_get_at(reel_tape *tape, const char *call_site, void *origin, int n, MPI_Datatype type,
-		    int target, MPI_Aint at, int target_count, MPI_Datatype target_type,
-		    MPI_Win win)
-{
-	struct access a = ACCESS("reel_mpi_get", origin);
-
-	return forward(&a, GET, MPI_OP_NULL);
-}
-
-int reel_mpi_accumulate_at(reel_tape *tape, const char *call_site, const void *origin, int n,
-			   MPI_Datatype type, int target, MPI_Aint at, int target_count,
-			   MPI_Datatype target_type, MPI_Op op, MPI_Win win)
-{
-	struct access a = ACCESS("reel_mpi_accumulate", origin);
-
-	return forward(&a, ACCUMULATE, op);
+				      a->type, a->op, a->win);
+	return reel_mpi_error(code, m->call);
 }
 
 /* ---- Reverse ---- */
@@ -320,46 +286,39 @@ static int add_at_target(struct access *a)
 	return error;
 }
 
-static int reverse(struct access *a, enum one_sided call)
+static int reverse(struct access *a)
 {
 	struct reel_mpi_message *m = &a->m;
-	int error = open_access(a);
+	int error;
 
-	if (error || !reel_mpi_is_active(m))
-		return reel_mpi_stick(m->tape, error);
+	if (!reel_mpi_is_active(m))
+		return 0;
 	error = lock_window(a->window, a->win, m->call);
 	if (error)
-		return reel_mpi_stick(m->tape, error);
-	error = call == GET ? add_at_target(a) : fetch(a, call == PUT);
+		return error;
+	error = a->kind == REEL_MPI_GET ? add_at_target(a) : fetch(a, a->kind == REEL_MPI_PUT);
 	if (error)
 		reel_mpi_layout_poison(m->layout, m->count, m->buffer);
-	return reel_mpi_stick(m->tape, error);
+	return error;
 }
 
-int reel_mpi_put_reverse_at(reel_tape *tape, const char *call_site, void *origin_bar, int n,
-			    MPI_Datatype type, int target, MPI_Aint at, int target_count,
-			    MPI_Datatype target_type, MPI_Win win)
+int reel_mpi_access_at(reel_tape *tape, const char *call_site, enum reel_mpi_form form,
+		       enum reel_mpi_access kind, const void *origin, int count, MPI_Datatype type,
+		       int target, MPI_Aint displacement, int target_count,
+		       MPI_Datatype target_type, MPI_Op op, MPI_Win win)
 {
-	struct access a = ACCESS("reel_mpi_put_reverse", origin_bar);
+	static const char *const names[][2] = {
+		[REEL_MPI_PUT] = {"reel_mpi_put", "reel_mpi_put_reverse"},
+		[REEL_MPI_GET] = {"reel_mpi_get", "reel_mpi_get_reverse"},
+		[REEL_MPI_ACCUMULATE] = {"reel_mpi_accumulate", "reel_mpi_accumulate_reverse"},
+	};
+	struct access a = {.m = REEL_MPI_MESSAGE(names[kind][form], origin, count, target, 0),
+			   .kind = kind, .op = op, .at = displacement, .count = target_count,
+			   .type = target_type, .win = win};
+	int error = open_access(&a);
 
-	return reverse(&a, PUT);
-}
-
-int reel_mpi_get_reverse_at(reel_tape *tape, const char *call_site, void *origin_bar, int n,
-			    MPI_Datatype type, int target, MPI_Aint at, int target_count,
-			    MPI_Datatype target_type, MPI_Win win)
-{
-	struct access a = ACCESS("reel_mpi_get_reverse", origin_bar);
-
-	return reverse(&a, GET);
-}
-
-int reel_mpi_accumulate_reverse_at(reel_tape *tape, const char *call_site, void *origin_bar, int n,
-				   MPI_Datatype type, int target, MPI_Aint at, int target_count,
-				   MPI_Datatype target_type, MPI_Op op, MPI_Win win)
-{
-	struct access a = ACCESS("reel_mpi_accumulate_reverse", origin_bar);
-
-	(void)op;
-	return reverse(&a, ACCUMULATE);
+	REEL_ASSERT(form <= REEL_MPI_REVERSE);
+	if (!error)
+		error = form == REEL_MPI_REVERSE ? reverse(&a) : forward(&a);
+	return reel_mpi_stick(tape, error);
 }

@@ -12,70 +12,58 @@ struct side {
 
 /* ---- Calls with one buffer, and with none ---- */
 
-#define BROADCAST(NAME)                                                                            \
+#define BROADCAST(NAME, FORM)                                                                      \
 	int reel_fortran_mpi_##NAME(reel_tape *tape, const CFI_cdesc_t *buf, int count,            \
 				    const MPI_Fint *type, int root, const MPI_Fint *comm);         \
 	int reel_fortran_mpi_##NAME(reel_tape *tape, const CFI_cdesc_t *buf, int count,            \
 				    const MPI_Fint *type, int root, const MPI_Fint *comm)          \
 	{                                                                                          \
 		RETURN_WITH_BUFFER(buf, true,                                                      \
-				   reel_mpi_##NAME##_at(tape, MPI_CALL_SITE, buffer.at, count,     \
-							TYPE(type), root, COMM(comm)));            \
+				   reel_mpi_bcast_at(tape, MPI_CALL_SITE, FORM, buffer.at, count,  \
+						     TYPE(type), root, COMM(comm), NULL));         \
 	}
 
-BROADCAST(bcast)
-BROADCAST(bcast_reverse)
+BROADCAST(bcast, REEL_MPI_FORWARD)
+BROADCAST(bcast_reverse, REEL_MPI_REVERSE)
 
 int reel_fortran_mpi_barrier(reel_tape *tape, const MPI_Fint *comm);
 int reel_fortran_mpi_barrier_reverse(reel_tape *tape, const MPI_Fint *comm);
 int reel_fortran_mpi_barrier(reel_tape *tape, const MPI_Fint *comm)
 {
-	return reel_mpi_barrier_at(tape, MPI_CALL_SITE, COMM(comm));
+	return reel_mpi_barrier_at(tape, MPI_CALL_SITE, REEL_MPI_FORWARD, COMM(comm), NULL);
 }
 
 int reel_fortran_mpi_barrier_reverse(reel_tape *tape, const MPI_Fint *comm)
 {
-	return reel_mpi_barrier_at(tape, MPI_CALL_SITE, COMM(comm));
+	return reel_mpi_barrier_at(tape, MPI_CALL_SITE, REEL_MPI_REVERSE, COMM(comm), NULL);
 }
 
 /* ---- Calls that move blocks ---- */
 
-static int move(reel_tape *tape, const char *call_site, enum reel_mpi_move kind, struct side s,
-		struct side r, int root, const MPI_Fint *comm)
+static int move(reel_tape *tape, const char *call_site, enum reel_mpi_form form,
+		enum reel_mpi_move kind, struct side s, struct side r, int root,
+		const MPI_Fint *comm)
 {
-	RETURN_WITH_BUFFERS(s.array, r.array, false,
-			    reel_mpi_move_at(tape, call_site, kind, buffers.sent.at, s.count,
+	RETURN_WITH_BUFFERS(s.array, r.array, form == REEL_MPI_REVERSE,
+			    reel_mpi_move_at(tape, call_site, form, kind, buffers.sent.at, s.count,
 					     s.counts, s.displacements, TYPE(s.type), NULL,
-					     buffers.received.at, r.count, r.counts, r.displacements,
-					     TYPE(r.type), NULL, root, COMM(comm)));
+					     buffers.received.at, r.count, r.counts,
+					     r.displacements, TYPE(r.type), NULL, root, COMM(comm),
+					     NULL));
 }
 
-static int move_reverse(reel_tape *tape, const char *call_site, enum reel_mpi_move kind,
-			struct side s, struct side r, int root, const MPI_Fint *comm)
-{
-	RETURN_WITH_BUFFERS(s.array, r.array, true,
-			    reel_mpi_move_reverse_at(tape, call_site, kind, buffers.sent.at,
-						     s.count, s.counts, s.displacements,
-						     TYPE(s.type), NULL, buffers.received.at,
-						     r.count, r.counts, r.displacements,
-						     TYPE(r.type), NULL, root, COMM(comm)));
-}
-
-/*
- * Defines NAME and its reverse with the arguments of Fortran's call: FUNCTION, and FUNCTION_reverse,
- * take what follows.
- */
+/* Defines NAME and its reverse with the arguments of Fortran's call, by FUNCTION. */
 #define BOTH(NAME, ARGUMENTS, FUNCTION, ...)                                                       \
 	int reel_fortran_mpi_##NAME ARGUMENTS;                                                     \
 	int reel_fortran_mpi_##NAME##_reverse ARGUMENTS;                                           \
 	int reel_fortran_mpi_##NAME ARGUMENTS                                                      \
 	{                                                                                          \
-		return FUNCTION(tape, MPI_CALL_SITE, __VA_ARGS__, comm);                           \
+		return FUNCTION(tape, MPI_CALL_SITE, REEL_MPI_FORWARD, __VA_ARGS__, comm);         \
 	}                                                                                          \
                                                                                                    \
 	int reel_fortran_mpi_##NAME##_reverse ARGUMENTS                                            \
 	{                                                                                          \
-		return FUNCTION##_reverse(tape, MPI_CALL_SITE, __VA_ARGS__, comm);                 \
+		return FUNCTION(tape, MPI_CALL_SITE, REEL_MPI_REVERSE, __VA_ARGS__, comm);         \
 	}
 
 #define SENT(...) ((struct side){sent, __VA_ARGS__, sent_type})
@@ -136,44 +124,15 @@ BOTH(alltoallv, ALLTOALLV, move, REEL_MPI_ALLTOALLV, SENT(0, sent_counts, sent_d
 
 #define OP(handle) MPI_Op_f2c(*(handle))
 
-static int reduce(reel_tape *tape, const char *call_site, enum reel_mpi_reduction kind,
-		  const CFI_cdesc_t *sent, const CFI_cdesc_t *received, int count,
-		  const MPI_Fint *type, const MPI_Fint *op, int root, const MPI_Fint *comm)
+static int reduce(reel_tape *tape, const char *call_site, enum reel_mpi_form form,
+		  enum reel_mpi_reduction kind, const CFI_cdesc_t *sent,
+		  const CFI_cdesc_t *received, int count, const MPI_Fint *type, const MPI_Fint *op,
+		  int root, const MPI_Fint *comm)
 {
-	RETURN_WITH_BUFFERS(sent, received, false,
-			    reel_mpi_reduction_at(tape, call_site, kind, buffers.sent.at,
+	RETURN_WITH_BUFFERS(sent, received, form == REEL_MPI_REVERSE,
+			    reel_mpi_reduction_at(tape, call_site, form, kind, buffers.sent.at,
 						  buffers.received.at, count, NULL, TYPE(type),
-						  OP(op), root, COMM(comm)));
-}
-
-static int reduce_reverse(reel_tape *tape, const char *call_site, enum reel_mpi_reduction kind,
-			  const CFI_cdesc_t *sent, const CFI_cdesc_t *received, int count,
-			  const MPI_Fint *type, const MPI_Fint *op, int root, const MPI_Fint *comm)
-{
-	RETURN_WITH_BUFFERS(sent, received, true,
-			    reel_mpi_reduction_reverse_at(tape, call_site, kind, buffers.sent.at,
-							  buffers.received.at, count, NULL,
-							  TYPE(type), OP(op), root, COMM(comm)));
-}
-
-static int scan(reel_tape *tape, const char *call_site, bool exclusive, const CFI_cdesc_t *sent,
-		const CFI_cdesc_t *received, int count, const MPI_Fint *type, const MPI_Fint *op,
-		const MPI_Fint *comm)
-{
-	RETURN_WITH_BUFFERS(sent, received, false,
-			    reel_mpi_scan_at(tape, call_site, exclusive, buffers.sent.at,
-					     buffers.received.at, count, TYPE(type), OP(op),
-					     COMM(comm)));
-}
-
-static int scan_reverse(reel_tape *tape, const char *call_site, bool exclusive,
-			const CFI_cdesc_t *sent, const CFI_cdesc_t *received, int count,
-			const MPI_Fint *type, const MPI_Fint *op, const MPI_Fint *comm)
-{
-	RETURN_WITH_BUFFERS(sent, received, true,
-			    reel_mpi_scan_reverse_at(tape, call_site, exclusive, buffers.sent.at,
-						     buffers.received.at, count, TYPE(type), OP(op),
-						     COMM(comm)));
+						  OP(op), root, COMM(comm), NULL));
 }
 
 BOTH(reduce,
@@ -188,5 +147,5 @@ BOTH(reduce,
 BOTH(allreduce, FOR_ALL, reduce, REEL_MPI_ALLREDUCE, sent, received, count, type, op, 0)
 BOTH(reduce_scatter_block, FOR_ALL, reduce, REEL_MPI_REDUCE_SCATTER_BLOCK, sent, received, count,
      type, op, 0)
-BOTH(scan, FOR_ALL, scan, false, sent, received, count, type, op)
-BOTH(exscan, FOR_ALL, scan, true, sent, received, count, type, op)
+BOTH(scan, FOR_ALL, reduce, REEL_MPI_SCAN, sent, received, count, type, op, 0)
+BOTH(exscan, FOR_ALL, reduce, REEL_MPI_EXSCAN, sent, received, count, type, op, 0)

@@ -483,6 +483,9 @@ int reel_mpi_test_reverse_at(reel_tape *tape, const char *call_site,
 
 /* ---- Collective calls that move data ---------------------------------------------------- */
 
+/* The forms of a collective call: of the call itself, and of the one that begins and ends. */
+enum reel_mpi_form { REEL_MPI_FORWARD, REEL_MPI_REVERSE, REEL_MPI_START, REEL_MPI_START_REVERSE };
+
 /*
  * Broadcast, barrier, gather, scatter and all-to-all.
  *
@@ -508,12 +511,10 @@ int reel_mpi_test_reverse_at(reel_tape *tape, const char *call_site,
  * Neighbor_alltoall, _alltoallv and _alltoallw each finds out, by one call with an integer a
  * neighbour.
  */
-#define reel_mpi_bcast(tape, ...) reel_mpi_bcast_at((tape), REEL_HERE, __VA_ARGS__)
-#define reel_mpi_bcast_reverse(tape, ...) \
-	reel_mpi_bcast_reverse_at((tape), REEL_HERE, __VA_ARGS__)
-#define reel_mpi_barrier(tape, comm) reel_mpi_barrier_at((tape), REEL_HERE, (comm))
-#define reel_mpi_barrier_reverse(tape, comm) \
-	reel_mpi_barrier_reverse_at((tape), REEL_HERE, (comm))
+#define reel_mpi_bcast(tape, ...) REEL_MPI_BROADCAST(FORWARD, tape, __VA_ARGS__, NULL)
+#define reel_mpi_bcast_reverse(tape, ...) REEL_MPI_BROADCAST(REVERSE, tape, __VA_ARGS__, NULL)
+#define reel_mpi_barrier(tape, ...) REEL_MPI_BARRIER(FORWARD, tape, __VA_ARGS__, NULL)
+#define reel_mpi_barrier_reverse(tape, ...) REEL_MPI_BARRIER(REVERSE, tape, __VA_ARGS__, NULL)
 
 enum reel_mpi_move {
 	REEL_MPI_GATHER,
@@ -532,121 +533,76 @@ enum reel_mpi_move {
 	REEL_MPI_NEIGHBOR_ALLTOALLW
 };
 
-#define reel_mpi_gather(tape, s, sn, st, r, rn, rt, root, comm) \
-	reel_mpi_move_at((tape), REEL_HERE, REEL_MPI_GATHER, (s), (sn), NULL, NULL, \
-		(st), NULL, (r), (rn), NULL, NULL, (rt), NULL, (root), (comm))
-#define reel_mpi_gather_reverse(tape, s, sn, st, r, rn, rt, root, comm) \
-	reel_mpi_move_reverse_at((tape), REEL_HERE, REEL_MPI_GATHER, (s), (sn), NULL, \
-		NULL, (st), NULL, (r), (rn), NULL, NULL, (rt), NULL, (root), (comm))
-#define reel_mpi_gatherv(tape, s, sn, st, r, rns, rds, rt, root, comm) \
-	reel_mpi_move_at((tape), REEL_HERE, REEL_MPI_GATHERV, (s), (sn), NULL, NULL, \
-		(st), NULL, (r), 0, (rns), (rds), (rt), NULL, (root), (comm))
-#define reel_mpi_gatherv_reverse(tape, s, sn, st, r, rns, rds, rt, root, comm) \
-	reel_mpi_move_reverse_at((tape), REEL_HERE, REEL_MPI_GATHERV, (s), (sn), NULL, \
-		NULL, (st), NULL, (r), 0, (rns), (rds), (rt), NULL, (root), (comm))
-#define reel_mpi_scatter(tape, s, sn, st, r, rn, rt, root, comm) \
-	reel_mpi_move_at((tape), REEL_HERE, REEL_MPI_SCATTER, (s), (sn), NULL, NULL, \
-		(st), NULL, (r), (rn), NULL, NULL, (rt), NULL, (root), (comm))
-#define reel_mpi_scatter_reverse(tape, s, sn, st, r, rn, rt, root, comm) \
-	reel_mpi_move_reverse_at((tape), REEL_HERE, REEL_MPI_SCATTER, (s), (sn), NULL, \
-		NULL, (st), NULL, (r), (rn), NULL, NULL, (rt), NULL, (root), (comm))
-#define reel_mpi_scatterv(tape, s, sns, sds, st, r, rn, rt, root, comm) \
-	reel_mpi_move_at((tape), REEL_HERE, REEL_MPI_SCATTERV, (s), 0, (sns), (sds), \
-		(st), NULL, (r), (rn), NULL, NULL, (rt), NULL, (root), (comm))
-#define reel_mpi_scatterv_reverse(tape, s, sns, sds, st, r, rn, rt, root, comm) \
-	reel_mpi_move_reverse_at((tape), REEL_HERE, REEL_MPI_SCATTERV, (s), 0, (sns), \
-		(sds), (st), NULL, (r), (rn), NULL, NULL, (rt), NULL, (root), (comm))
-#define reel_mpi_allgather(tape, s, sn, st, r, rn, rt, comm) \
-	reel_mpi_move_at((tape), REEL_HERE, REEL_MPI_ALLGATHER, (s), (sn), NULL, NULL, \
-		(st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm))
-#define reel_mpi_allgather_reverse(tape, s, sn, st, r, rn, rt, comm) \
-	reel_mpi_move_reverse_at((tape), REEL_HERE, REEL_MPI_ALLGATHER, (s), (sn), NULL, \
-		NULL, (st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm))
-#define reel_mpi_allgatherv(tape, s, sn, st, r, rns, rds, rt, comm) \
-	reel_mpi_move_at((tape), REEL_HERE, REEL_MPI_ALLGATHERV, (s), (sn), NULL, NULL, \
-		(st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm))
-#define reel_mpi_allgatherv_reverse(tape, s, sn, st, r, rns, rds, rt, comm) \
-	reel_mpi_move_reverse_at((tape), REEL_HERE, REEL_MPI_ALLGATHERV, (s), (sn), \
-		NULL, NULL, (st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm))
-#define reel_mpi_alltoall(tape, s, sn, st, r, rn, rt, comm) \
-	reel_mpi_move_at((tape), REEL_HERE, REEL_MPI_ALLTOALL, (s), (sn), NULL, NULL, \
-		(st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm))
-#define reel_mpi_alltoall_reverse(tape, s, sn, st, r, rn, rt, comm) \
-	reel_mpi_move_reverse_at((tape), REEL_HERE, REEL_MPI_ALLTOALL, (s), (sn), NULL, \
-		NULL, (st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm))
-#define reel_mpi_alltoallv(tape, s, sns, sds, st, r, rns, rds, rt, comm) \
-	reel_mpi_move_at((tape), REEL_HERE, REEL_MPI_ALLTOALLV, (s), 0, (sns), (sds), \
-		(st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm))
-#define reel_mpi_alltoallv_reverse(tape, s, sns, sds, st, r, rns, rds, rt, comm) \
-	reel_mpi_move_reverse_at((tape), REEL_HERE, REEL_MPI_ALLTOALLV, (s), 0, (sns), \
-		(sds), (st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm))
-#define reel_mpi_alltoallw(tape, s, sns, sds, sts, r, rns, rds, rts, comm) \
-	reel_mpi_move_at((tape), REEL_HERE, REEL_MPI_ALLTOALLW, (s), 0, (sns), (sds), \
-		MPI_DATATYPE_NULL, (sts), (r), 0, (rns), (rds), MPI_DATATYPE_NULL, (rts), 0, \
-		(comm))
-#define reel_mpi_alltoallw_reverse(tape, s, sns, sds, sts, r, rns, rds, rts, comm) \
-	reel_mpi_move_reverse_at((tape), REEL_HERE, REEL_MPI_ALLTOALLW, (s), 0, (sns), \
-		(sds), MPI_DATATYPE_NULL, (sts), (r), 0, (rns), (rds), MPI_DATATYPE_NULL, (rts), \
-		0, (comm))
-#define reel_mpi_neighbor_allgather(tape, s, sn, st, r, rn, rt, comm) \
-	reel_mpi_move_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLGATHER, (s), (sn), NULL, \
-		NULL, (st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm))
-#define reel_mpi_neighbor_allgather_reverse(tape, s, sn, st, r, rn, rt, comm) \
-	reel_mpi_move_reverse_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLGATHER, (s), (sn), \
-		NULL, NULL, (st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm))
-#define reel_mpi_neighbor_allgatherv(tape, s, sn, st, r, rns, rds, rt, comm) \
-	reel_mpi_move_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLGATHERV, (s), (sn), NULL, \
-		NULL, (st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm))
-#define reel_mpi_neighbor_allgatherv_reverse(tape, s, sn, st, r, rns, rds, rt, comm) \
-	reel_mpi_move_reverse_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLGATHERV, (s), (sn), \
-		NULL, NULL, (st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm))
-#define reel_mpi_neighbor_alltoall(tape, s, sn, st, r, rn, rt, comm) \
-	reel_mpi_move_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLTOALL, (s), (sn), NULL, NULL, \
-		(st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm))
-#define reel_mpi_neighbor_alltoall_reverse(tape, s, sn, st, r, rn, rt, comm) \
-	reel_mpi_move_reverse_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLTOALL, (s), (sn), \
-		NULL, NULL, (st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm))
-#define reel_mpi_neighbor_alltoallv(tape, s, sns, sds, st, r, rns, rds, rt, comm) \
-	reel_mpi_move_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLTOALLV, (s), 0, (sns), (sds), \
-		(st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm))
-#define reel_mpi_neighbor_alltoallv_reverse(tape, s, sns, sds, st, r, rns, rds, rt, comm) \
-	reel_mpi_move_reverse_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLTOALLV, (s), 0, \
-		(sns), (sds), (st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm))
-#define reel_mpi_neighbor_alltoallw(tape, ...) \
-	reel_mpi_neighbor_alltoallw_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_gather(tape, ...) REEL_MPI_MOVE_ROOTED(FORWARD, GATHER, tape, __VA_ARGS__, NULL)
+#define reel_mpi_gather_reverse(tape, ...) \
+	REEL_MPI_MOVE_ROOTED(REVERSE, GATHER, tape, __VA_ARGS__, NULL)
+#define reel_mpi_gatherv(tape, ...) REEL_MPI_GATHER_V(FORWARD, GATHERV, tape, __VA_ARGS__, NULL)
+#define reel_mpi_gatherv_reverse(tape, ...) \
+	REEL_MPI_GATHER_V(REVERSE, GATHERV, tape, __VA_ARGS__, NULL)
+#define reel_mpi_scatter(tape, ...) REEL_MPI_MOVE_ROOTED(FORWARD, SCATTER, tape, __VA_ARGS__, NULL)
+#define reel_mpi_scatter_reverse(tape, ...) \
+	REEL_MPI_MOVE_ROOTED(REVERSE, SCATTER, tape, __VA_ARGS__, NULL)
+#define reel_mpi_scatterv(tape, ...) REEL_MPI_SCATTER_V(FORWARD, SCATTERV, tape, __VA_ARGS__, NULL)
+#define reel_mpi_scatterv_reverse(tape, ...) \
+	REEL_MPI_SCATTER_V(REVERSE, SCATTERV, tape, __VA_ARGS__, NULL)
+#define reel_mpi_allgather(tape, ...) REEL_MPI_MOVE(FORWARD, ALLGATHER, tape, __VA_ARGS__, NULL)
+#define reel_mpi_allgather_reverse(tape, ...) \
+	REEL_MPI_MOVE(REVERSE, ALLGATHER, tape, __VA_ARGS__, NULL)
+#define reel_mpi_allgatherv(tape, ...) \
+	REEL_MPI_ALLGATHER_V(FORWARD, ALLGATHERV, tape, __VA_ARGS__, NULL)
+#define reel_mpi_allgatherv_reverse(tape, ...) \
+	REEL_MPI_ALLGATHER_V(REVERSE, ALLGATHERV, tape, __VA_ARGS__, NULL)
+#define reel_mpi_alltoall(tape, ...) REEL_MPI_MOVE(FORWARD, ALLTOALL, tape, __VA_ARGS__, NULL)
+#define reel_mpi_alltoall_reverse(tape, ...) \
+	REEL_MPI_MOVE(REVERSE, ALLTOALL, tape, __VA_ARGS__, NULL)
+#define reel_mpi_alltoallv(tape, ...) REEL_MPI_MOVE_V(FORWARD, ALLTOALLV, tape, __VA_ARGS__, NULL)
+#define reel_mpi_alltoallv_reverse(tape, ...) \
+	REEL_MPI_MOVE_V(REVERSE, ALLTOALLV, tape, __VA_ARGS__, NULL)
+#define reel_mpi_alltoallw(tape, ...) REEL_MPI_MOVE_W(FORWARD, ALLTOALLW, tape, __VA_ARGS__, NULL)
+#define reel_mpi_alltoallw_reverse(tape, ...) \
+	REEL_MPI_MOVE_W(REVERSE, ALLTOALLW, tape, __VA_ARGS__, NULL)
+#define reel_mpi_neighbor_allgather(tape, ...) \
+	REEL_MPI_MOVE(FORWARD, NEIGHBOR_ALLGATHER, tape, __VA_ARGS__, NULL)
+#define reel_mpi_neighbor_allgather_reverse(tape, ...) \
+	REEL_MPI_MOVE(REVERSE, NEIGHBOR_ALLGATHER, tape, __VA_ARGS__, NULL)
+#define reel_mpi_neighbor_allgatherv(tape, ...) \
+	REEL_MPI_ALLGATHER_V(FORWARD, NEIGHBOR_ALLGATHERV, tape, __VA_ARGS__, NULL)
+#define reel_mpi_neighbor_allgatherv_reverse(tape, ...) \
+	REEL_MPI_ALLGATHER_V(REVERSE, NEIGHBOR_ALLGATHERV, tape, __VA_ARGS__, NULL)
+#define reel_mpi_neighbor_alltoall(tape, ...) \
+	REEL_MPI_MOVE(FORWARD, NEIGHBOR_ALLTOALL, tape, __VA_ARGS__, NULL)
+#define reel_mpi_neighbor_alltoall_reverse(tape, ...) \
+	REEL_MPI_MOVE(REVERSE, NEIGHBOR_ALLTOALL, tape, __VA_ARGS__, NULL)
+#define reel_mpi_neighbor_alltoallv(tape, ...) \
+	REEL_MPI_MOVE_V(FORWARD, NEIGHBOR_ALLTOALLV, tape, __VA_ARGS__, NULL)
+#define reel_mpi_neighbor_alltoallv_reverse(tape, ...) \
+	REEL_MPI_MOVE_V(REVERSE, NEIGHBOR_ALLTOALLV, tape, __VA_ARGS__, NULL)
+#define reel_mpi_neighbor_alltoallw(tape, ...) REEL_MPI_NEIGHBOR_W(FORWARD, tape, __VA_ARGS__, NULL)
 #define reel_mpi_neighbor_alltoallw_reverse(tape, ...) \
-	reel_mpi_neighbor_alltoallw_reverse_at((tape), REEL_HERE, __VA_ARGS__)
+	REEL_MPI_NEIGHBOR_W(REVERSE, tape, __VA_ARGS__, NULL)
 
-int reel_mpi_bcast_at(reel_tape *tape, const char *call_site, void *buffer, int count,
-		      MPI_Datatype type, int root, MPI_Comm comm);
-int reel_mpi_bcast_reverse_at(reel_tape *tape, const char *call_site, void *buffer_bar, int count,
-			      MPI_Datatype type, int root, MPI_Comm comm);
-int reel_mpi_barrier_at(reel_tape *tape, const char *call_site, MPI_Comm comm);
-int reel_mpi_barrier_reverse_at(reel_tape *tape, const char *call_site, MPI_Comm comm);
-/* Members that a call does not use are NULL, 0 or MPI_DATATYPE_NULL. */
-int reel_mpi_move_at(reel_tape *tape, const char *call_site, enum reel_mpi_move kind,
-		     const void *sent, int sent_count, const int *sent_counts,
-		     const int *sent_displacements, MPI_Datatype sent_type,
+int reel_mpi_bcast_at(reel_tape *tape, const char *call_site, enum reel_mpi_form form, void *buffer,
+		      int count, MPI_Datatype type, int root, MPI_Comm comm,
+		      struct reel_mpi_request *request);
+int reel_mpi_barrier_at(reel_tape *tape, const char *call_site, enum reel_mpi_form form,
+			MPI_Comm comm, struct reel_mpi_request *request);
+/*
+ * Members that a call does not use are NULL, 0 or MPI_DATATYPE_NULL, and `request` if the form has
+ * none. A reverse form takes the adjoints of the buffers, and changes both.
+ */
+int reel_mpi_move_at(reel_tape *tape, const char *call_site, enum reel_mpi_form form,
+		     enum reel_mpi_move kind, const void *sent, int sent_count,
+		     const int *sent_counts, const int *sent_displacements, MPI_Datatype sent_type,
 		     const MPI_Datatype *sent_types, void *received, int count, const int *counts,
 		     const int *displacements, MPI_Datatype type, const MPI_Datatype *types,
-		     int root, MPI_Comm comm);
-int reel_mpi_move_reverse_at(reel_tape *tape, const char *call_site, enum reel_mpi_move kind,
-			     void *sent_bar, int sent_count, const int *sent_counts,
-			     const int *sent_displacements, MPI_Datatype sent_type,
-			     const MPI_Datatype *sent_types, void *received_bar, int count,
-			     const int *counts, const int *displacements, MPI_Datatype type,
-			     const MPI_Datatype *types, int root, MPI_Comm comm);
-int reel_mpi_neighbor_alltoallw_at(reel_tape *tape, const char *call_site, const void *sent,
-				   const int *sent_counts, const MPI_Aint *sent_displacements,
+		     int root, MPI_Comm comm, struct reel_mpi_request *request);
+int reel_mpi_neighbor_alltoallw_at(reel_tape *tape, const char *call_site, enum reel_mpi_form form,
+				   const void *sent, const int *sent_counts,
+				   const MPI_Aint *sent_displacements,
 				   const MPI_Datatype *sent_types, void *received,
 				   const int *counts, const MPI_Aint *displacements,
-				   const MPI_Datatype *types, MPI_Comm comm);
-int reel_mpi_neighbor_alltoallw_reverse_at(reel_tape *tape, const char *call_site, void *sent_bar,
-					   const int *sent_counts,
-					   const MPI_Aint *sent_displacements,
-					   const MPI_Datatype *sent_types, void *received_bar,
-					   const int *counts, const MPI_Aint *displacements,
-					   const MPI_Datatype *types, MPI_Comm comm);
+				   const MPI_Datatype *types, MPI_Comm comm,
+				   struct reel_mpi_request *request);
 
 /* ---- Reductions ------------------------------------------------------------------------ */
 
@@ -679,7 +635,9 @@ enum reel_mpi_reduction {
 	REEL_MPI_REDUCE,
 	REEL_MPI_ALLREDUCE,
 	REEL_MPI_REDUCE_SCATTER,
-	REEL_MPI_REDUCE_SCATTER_BLOCK
+	REEL_MPI_REDUCE_SCATTER_BLOCK,
+	REEL_MPI_SCAN,
+	REEL_MPI_EXSCAN
 };
 
 /*
@@ -705,51 +663,32 @@ typedef void reel_mpi_op_adjoint(const void *a, const void *b, const void *resul
  */
 int reel_mpi_op_set_adjoint(MPI_Comm comm, MPI_Op op, reel_mpi_op_adjoint *adjoint, void *context);
 
-#define reel_mpi_reduce(tape, s, r, n, type, op, root, comm) \
-	reel_mpi_reduction_at((tape), REEL_HERE, REEL_MPI_REDUCE, (s), (r), (n), NULL, \
-		(type), (op), (root), (comm))
-#define reel_mpi_reduce_reverse(tape, s, r, n, type, op, root, comm) \
-	reel_mpi_reduction_reverse_at((tape), REEL_HERE, REEL_MPI_REDUCE, (s), (r), (n), \
-		NULL, (type), (op), (root), (comm))
-#define reel_mpi_allreduce(tape, s, r, n, type, op, comm) \
-	reel_mpi_reduction_at((tape), REEL_HERE, REEL_MPI_ALLREDUCE, (s), (r), (n), \
-		NULL, (type), (op), 0, (comm))
-#define reel_mpi_allreduce_reverse(tape, s, r, n, type, op, comm) \
-	reel_mpi_reduction_reverse_at((tape), REEL_HERE, REEL_MPI_ALLREDUCE, (s), (r), \
-		(n), NULL, (type), (op), 0, (comm))
-#define reel_mpi_reduce_scatter(tape, s, r, ns, type, op, comm) \
-	reel_mpi_reduction_at((tape), REEL_HERE, REEL_MPI_REDUCE_SCATTER, (s), (r), 0, \
-		(ns), (type), (op), 0, (comm))
-#define reel_mpi_reduce_scatter_reverse(tape, s, r, ns, type, op, comm) \
-	reel_mpi_reduction_reverse_at((tape), REEL_HERE, REEL_MPI_REDUCE_SCATTER, (s), \
-		(r), 0, (ns), (type), (op), 0, (comm))
-#define reel_mpi_reduce_scatter_block(tape, s, r, n, type, op, comm) \
-	reel_mpi_reduction_at((tape), REEL_HERE, REEL_MPI_REDUCE_SCATTER_BLOCK, (s), \
-		(r), (n), NULL, (type), (op), 0, (comm))
-#define reel_mpi_reduce_scatter_block_reverse(tape, s, r, n, type, op, comm) \
-	reel_mpi_reduction_reverse_at((tape), REEL_HERE, REEL_MPI_REDUCE_SCATTER_BLOCK, \
-		(s), (r), (n), NULL, (type), (op), 0, (comm))
-#define reel_mpi_scan(tape, ...) \
-	reel_mpi_scan_at((tape), REEL_HERE, false, __VA_ARGS__)
-#define reel_mpi_scan_reverse(tape, ...) \
-	reel_mpi_scan_reverse_at((tape), REEL_HERE, false, __VA_ARGS__)
-#define reel_mpi_exscan(tape, ...) \
-	reel_mpi_scan_at((tape), REEL_HERE, true, __VA_ARGS__)
+#define reel_mpi_reduce(tape, ...) \
+	REEL_MPI_REDUCTION_ROOTED(FORWARD, REDUCE, tape, __VA_ARGS__, NULL)
+#define reel_mpi_reduce_reverse(tape, ...) \
+	REEL_MPI_REDUCTION_ROOTED(REVERSE, REDUCE, tape, __VA_ARGS__, NULL)
+#define reel_mpi_allreduce(tape, ...) \
+	REEL_MPI_REDUCTION(FORWARD, ALLREDUCE, tape, __VA_ARGS__, NULL)
+#define reel_mpi_allreduce_reverse(tape, ...) \
+	REEL_MPI_REDUCTION(REVERSE, ALLREDUCE, tape, __VA_ARGS__, NULL)
+#define reel_mpi_reduce_scatter(tape, ...) \
+	REEL_MPI_REDUCTION_V(FORWARD, REDUCE_SCATTER, tape, __VA_ARGS__, NULL)
+#define reel_mpi_reduce_scatter_reverse(tape, ...) \
+	REEL_MPI_REDUCTION_V(REVERSE, REDUCE_SCATTER, tape, __VA_ARGS__, NULL)
+#define reel_mpi_reduce_scatter_block(tape, ...) \
+	REEL_MPI_REDUCTION(FORWARD, REDUCE_SCATTER_BLOCK, tape, __VA_ARGS__, NULL)
+#define reel_mpi_reduce_scatter_block_reverse(tape, ...) \
+	REEL_MPI_REDUCTION(REVERSE, REDUCE_SCATTER_BLOCK, tape, __VA_ARGS__, NULL)
+#define reel_mpi_scan(tape, ...) REEL_MPI_REDUCTION(FORWARD, SCAN, tape, __VA_ARGS__, NULL)
+#define reel_mpi_scan_reverse(tape, ...) REEL_MPI_REDUCTION(REVERSE, SCAN, tape, __VA_ARGS__, NULL)
+#define reel_mpi_exscan(tape, ...) REEL_MPI_REDUCTION(FORWARD, EXSCAN, tape, __VA_ARGS__, NULL)
 #define reel_mpi_exscan_reverse(tape, ...) \
-	reel_mpi_scan_reverse_at((tape), REEL_HERE, true, __VA_ARGS__)
+	REEL_MPI_REDUCTION(REVERSE, EXSCAN, tape, __VA_ARGS__, NULL)
 
-int reel_mpi_reduction_at(reel_tape *tape, const char *call_site, enum reel_mpi_reduction kind,
-			  const void *sent, void *received, int count, const int *counts,
-			  MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm);
-int reel_mpi_reduction_reverse_at(reel_tape *tape, const char *call_site,
-				  enum reel_mpi_reduction kind, void *sent_bar, void *received_bar,
-				  int count, const int *counts, MPI_Datatype type, MPI_Op op,
-				  int root, MPI_Comm comm);
-int reel_mpi_scan_at(reel_tape *tape, const char *call_site, bool exclusive, const void *sent,
-		     void *received, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
-int reel_mpi_scan_reverse_at(reel_tape *tape, const char *call_site, bool exclusive, void *sent_bar,
-			     void *received_bar, int count, MPI_Datatype type, MPI_Op op,
-			     MPI_Comm comm);
+int reel_mpi_reduction_at(reel_tape *tape, const char *call_site, enum reel_mpi_form form,
+			  enum reel_mpi_reduction kind, const void *sent, void *received, int count,
+			  const int *counts, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
+			  struct reel_mpi_request *request);
 
 /* ---- Sums that do not depend on the ranks ------------------------------------------------ */
 
@@ -810,185 +749,75 @@ int reel_mpi_sum_reverse_at(reel_tape *tape, const char *call_site, double *sums
  * Noted for MPI_SUM: nothing; for any other operation: the operand, by the start. Then the reverse
  * also costs a forward call without the i, and one more Allreduce of an integer.
  */
-#define reel_mpi_igather(tape, s, sn, st, r, rn, rt, root, comm, request) \
-	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_GATHER, (s), (sn), NULL, NULL, (st), \
-		NULL, (r), (rn), NULL, NULL, (rt), NULL, (root), (comm), (request))
-#define reel_mpi_igather_reverse(tape, s, sn, st, r, rn, rt, root, comm, request) \
-	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_GATHER, (s), (sn), NULL, NULL, \
-		(st), NULL, (r), (rn), NULL, NULL, (rt), NULL, (root), (comm), (request))
-#define reel_mpi_igatherv(tape, s, sn, st, r, rns, rds, rt, root, comm, request) \
-	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_GATHERV, (s), (sn), NULL, NULL, (st), \
-		NULL, (r), 0, (rns), (rds), (rt), NULL, (root), (comm), (request))
-#define reel_mpi_igatherv_reverse(tape, s, sn, st, r, rns, rds, rt, root, comm, request) \
-	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_GATHERV, (s), (sn), NULL, NULL, \
-		(st), NULL, (r), 0, (rns), (rds), (rt), NULL, (root), (comm), (request))
-#define reel_mpi_iscatter(tape, s, sn, st, r, rn, rt, root, comm, request) \
-	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_SCATTER, (s), (sn), NULL, NULL, (st), \
-		NULL, (r), (rn), NULL, NULL, (rt), NULL, (root), (comm), (request))
-#define reel_mpi_iscatter_reverse(tape, s, sn, st, r, rn, rt, root, comm, request) \
-	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_SCATTER, (s), (sn), NULL, NULL, \
-		(st), NULL, (r), (rn), NULL, NULL, (rt), NULL, (root), (comm), (request))
-#define reel_mpi_iscatterv(tape, s, sns, sds, st, r, rn, rt, root, comm, request) \
-	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_SCATTERV, (s), 0, (sns), (sds), (st), \
-		NULL, (r), (rn), NULL, NULL, (rt), NULL, (root), (comm), (request))
-#define reel_mpi_iscatterv_reverse(tape, s, sns, sds, st, r, rn, rt, root, comm, request) \
-	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_SCATTERV, (s), 0, (sns), (sds), \
-		(st), NULL, (r), (rn), NULL, NULL, (rt), NULL, (root), (comm), (request))
-#define reel_mpi_iallgather(tape, s, sn, st, r, rn, rt, comm, request) \
-	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_ALLGATHER, (s), (sn), NULL, NULL, (st), \
-		NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm), (request))
-#define reel_mpi_iallgather_reverse(tape, s, sn, st, r, rn, rt, comm, request) \
-	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_ALLGATHER, (s), (sn), NULL, \
-		NULL, (st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm), (request))
-#define reel_mpi_iallgatherv(tape, s, sn, st, r, rns, rds, rt, comm, request) \
-	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_ALLGATHERV, (s), (sn), NULL, NULL, (st), \
-		NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm), (request))
-#define reel_mpi_iallgatherv_reverse(tape, s, sn, st, r, rns, rds, rt, comm, request) \
-	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_ALLGATHERV, (s), (sn), NULL, \
-		NULL, (st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm), (request))
-#define reel_mpi_ialltoall(tape, s, sn, st, r, rn, rt, comm, request) \
-	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_ALLTOALL, (s), (sn), NULL, NULL, (st), \
-		NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm), (request))
-#define reel_mpi_ialltoall_reverse(tape, s, sn, st, r, rn, rt, comm, request) \
-	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_ALLTOALL, (s), (sn), NULL, NULL, \
-		(st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm), (request))
-#define reel_mpi_ialltoallv(tape, s, sns, sds, st, r, rns, rds, rt, comm, request) \
-	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_ALLTOALLV, (s), 0, (sns), (sds), (st), \
-		NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm), (request))
-#define reel_mpi_ialltoallv_reverse(tape, s, sns, sds, st, r, rns, rds, rt, comm, request) \
-	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_ALLTOALLV, (s), 0, (sns), (sds), \
-		(st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm), (request))
-#define reel_mpi_ialltoallw(tape, s, sns, sds, sts, r, rns, rds, rts, comm, request) \
-	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_ALLTOALLW, (s), 0, (sns), (sds), \
-		MPI_DATATYPE_NULL, (sts), (r), 0, (rns), (rds), MPI_DATATYPE_NULL, (rts), 0, \
-		(comm), (request))
-#define reel_mpi_ialltoallw_reverse(tape, s, sns, sds, sts, r, rns, rds, rts, comm, request) \
-	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_ALLTOALLW, (s), 0, (sns), (sds), \
-		MPI_DATATYPE_NULL, (sts), (r), 0, (rns), (rds), MPI_DATATYPE_NULL, (rts), 0, \
-		(comm), (request))
-#define reel_mpi_ineighbor_allgather(tape, s, sn, st, r, rn, rt, comm, request) \
-	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLGATHER, (s), (sn), NULL, \
-		NULL, (st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm), (request))
-#define reel_mpi_ineighbor_allgather_reverse(tape, s, sn, st, r, rn, rt, comm, request) \
-	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLGATHER, (s), (sn), \
-		NULL, NULL, (st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm), \
-		(request))
-#define reel_mpi_ineighbor_allgatherv(tape, s, sn, st, r, rns, rds, rt, comm, request) \
-	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLGATHERV, (s), (sn), NULL, \
-		NULL, (st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm), (request))
-#define reel_mpi_ineighbor_allgatherv_reverse(tape, s, sn, st, r, rns, rds, rt, comm, request) \
-	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLGATHERV, (s), (sn), \
-		NULL, NULL, (st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm), \
-		(request))
-#define reel_mpi_ineighbor_alltoall(tape, s, sn, st, r, rn, rt, comm, request) \
-	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLTOALL, (s), (sn), NULL, \
-		NULL, (st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm), (request))
-#define reel_mpi_ineighbor_alltoall_reverse(tape, s, sn, st, r, rn, rt, comm, request) \
-	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLTOALL, (s), (sn), \
-		NULL, NULL, (st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm), \
-		(request))
-#define reel_mpi_ineighbor_alltoallv(tape, s, sns, sds, st, r, rns, rds, rt, comm, request) \
-	reel_mpi_imove_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLTOALLV, (s), 0, (sns), \
-		(sds), (st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm), (request))
-#define reel_mpi_ineighbor_alltoallv_reverse(tape, s, sns, sds, st, r, rns, rds, rt, comm, request) \
-	reel_mpi_imove_reverse_at((tape), REEL_HERE, REEL_MPI_NEIGHBOR_ALLTOALLV, (s), 0, \
-		(sns), (sds), (st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm), \
-		(request))
-#define reel_mpi_ireduce(tape, s, r, n, type, op, root, comm, request) \
-	reel_mpi_ireduction_at((tape), REEL_HERE, REEL_MPI_REDUCE, (s), (r), (n), NULL, \
-		(type), (op), (root), (comm), (request))
-#define reel_mpi_ireduce_reverse(tape, s, r, n, type, op, root, comm, request) \
-	reel_mpi_ireduction_reverse_at((tape), REEL_HERE, REEL_MPI_REDUCE, (s), (r), (n), \
-		NULL, (type), (op), (root), (comm), (request))
-#define reel_mpi_iallreduce(tape, s, r, n, type, op, comm, request) \
-	reel_mpi_ireduction_at((tape), REEL_HERE, REEL_MPI_ALLREDUCE, (s), (r), (n), NULL, \
-		(type), (op), 0, (comm), (request))
-#define reel_mpi_iallreduce_reverse(tape, s, r, n, type, op, comm, request) \
-	reel_mpi_ireduction_reverse_at((tape), REEL_HERE, REEL_MPI_ALLREDUCE, (s), (r), (n), \
-		NULL, (type), (op), 0, (comm), (request))
-#define reel_mpi_ireduce_scatter(tape, s, r, ns, type, op, comm, request) \
-	reel_mpi_ireduction_at((tape), REEL_HERE, REEL_MPI_REDUCE_SCATTER, (s), (r), 0, (ns), \
-		(type), (op), 0, (comm), (request))
-#define reel_mpi_ireduce_scatter_reverse(tape, s, r, ns, type, op, comm, request) \
-	reel_mpi_ireduction_reverse_at((tape), REEL_HERE, REEL_MPI_REDUCE_SCATTER, (s), (r), \
-		0, (ns), (type), (op), 0, (comm), (request))
-#define reel_mpi_ireduce_scatter_block(tape, s, r, n, type, op, comm, request) \
-	reel_mpi_ireduction_at((tape), REEL_HERE, REEL_MPI_REDUCE_SCATTER_BLOCK, (s), (r), \
-		(n), NULL, (type), (op), 0, (comm), (request))
-#define reel_mpi_ireduce_scatter_block_reverse(tape, s, r, n, type, op, comm, request) \
-	reel_mpi_ireduction_reverse_at((tape), REEL_HERE, REEL_MPI_REDUCE_SCATTER_BLOCK, (s), \
-		(r), (n), NULL, (type), (op), 0, (comm), (request))
-#define reel_mpi_ibcast(tape, ...) \
-	reel_mpi_ibcast_at((tape), REEL_HERE, __VA_ARGS__)
-#define reel_mpi_ibcast_reverse(tape, ...) \
-	reel_mpi_ibcast_reverse_at((tape), REEL_HERE, __VA_ARGS__)
-#define reel_mpi_ibarrier(tape, ...) \
-	reel_mpi_ibarrier_at((tape), REEL_HERE, __VA_ARGS__)
-#define reel_mpi_ibarrier_reverse(tape, ...) \
-	reel_mpi_ibarrier_reverse_at((tape), REEL_HERE, __VA_ARGS__)
-#define reel_mpi_ineighbor_alltoallw(tape, ...) \
-	reel_mpi_ineighbor_alltoallw_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_ibcast(tape, ...) REEL_MPI_BROADCAST(START, tape, __VA_ARGS__)
+#define reel_mpi_ibcast_reverse(tape, ...) REEL_MPI_BROADCAST(START_REVERSE, tape, __VA_ARGS__)
+#define reel_mpi_ibarrier(tape, ...) REEL_MPI_BARRIER(START, tape, __VA_ARGS__)
+#define reel_mpi_ibarrier_reverse(tape, ...) REEL_MPI_BARRIER(START_REVERSE, tape, __VA_ARGS__)
+#define reel_mpi_igather(tape, ...) REEL_MPI_MOVE_ROOTED(START, GATHER, tape, __VA_ARGS__)
+#define reel_mpi_igather_reverse(tape, ...) \
+	REEL_MPI_MOVE_ROOTED(START_REVERSE, GATHER, tape, __VA_ARGS__)
+#define reel_mpi_igatherv(tape, ...) REEL_MPI_GATHER_V(START, GATHERV, tape, __VA_ARGS__)
+#define reel_mpi_igatherv_reverse(tape, ...) \
+	REEL_MPI_GATHER_V(START_REVERSE, GATHERV, tape, __VA_ARGS__)
+#define reel_mpi_iscatter(tape, ...) REEL_MPI_MOVE_ROOTED(START, SCATTER, tape, __VA_ARGS__)
+#define reel_mpi_iscatter_reverse(tape, ...) \
+	REEL_MPI_MOVE_ROOTED(START_REVERSE, SCATTER, tape, __VA_ARGS__)
+#define reel_mpi_iscatterv(tape, ...) REEL_MPI_SCATTER_V(START, SCATTERV, tape, __VA_ARGS__)
+#define reel_mpi_iscatterv_reverse(tape, ...) \
+	REEL_MPI_SCATTER_V(START_REVERSE, SCATTERV, tape, __VA_ARGS__)
+#define reel_mpi_iallgather(tape, ...) REEL_MPI_MOVE(START, ALLGATHER, tape, __VA_ARGS__)
+#define reel_mpi_iallgather_reverse(tape, ...) \
+	REEL_MPI_MOVE(START_REVERSE, ALLGATHER, tape, __VA_ARGS__)
+#define reel_mpi_iallgatherv(tape, ...) REEL_MPI_ALLGATHER_V(START, ALLGATHERV, tape, __VA_ARGS__)
+#define reel_mpi_iallgatherv_reverse(tape, ...) \
+	REEL_MPI_ALLGATHER_V(START_REVERSE, ALLGATHERV, tape, __VA_ARGS__)
+#define reel_mpi_ialltoall(tape, ...) REEL_MPI_MOVE(START, ALLTOALL, tape, __VA_ARGS__)
+#define reel_mpi_ialltoall_reverse(tape, ...) \
+	REEL_MPI_MOVE(START_REVERSE, ALLTOALL, tape, __VA_ARGS__)
+#define reel_mpi_ialltoallv(tape, ...) REEL_MPI_MOVE_V(START, ALLTOALLV, tape, __VA_ARGS__)
+#define reel_mpi_ialltoallv_reverse(tape, ...) \
+	REEL_MPI_MOVE_V(START_REVERSE, ALLTOALLV, tape, __VA_ARGS__)
+#define reel_mpi_ialltoallw(tape, ...) REEL_MPI_MOVE_W(START, ALLTOALLW, tape, __VA_ARGS__)
+#define reel_mpi_ialltoallw_reverse(tape, ...) \
+	REEL_MPI_MOVE_W(START_REVERSE, ALLTOALLW, tape, __VA_ARGS__)
+#define reel_mpi_ineighbor_allgather(tape, ...) \
+	REEL_MPI_MOVE(START, NEIGHBOR_ALLGATHER, tape, __VA_ARGS__)
+#define reel_mpi_ineighbor_allgather_reverse(tape, ...) \
+	REEL_MPI_MOVE(START_REVERSE, NEIGHBOR_ALLGATHER, tape, __VA_ARGS__)
+#define reel_mpi_ineighbor_allgatherv(tape, ...) \
+	REEL_MPI_ALLGATHER_V(START, NEIGHBOR_ALLGATHERV, tape, __VA_ARGS__)
+#define reel_mpi_ineighbor_allgatherv_reverse(tape, ...) \
+	REEL_MPI_ALLGATHER_V(START_REVERSE, NEIGHBOR_ALLGATHERV, tape, __VA_ARGS__)
+#define reel_mpi_ineighbor_alltoall(tape, ...) \
+	REEL_MPI_MOVE(START, NEIGHBOR_ALLTOALL, tape, __VA_ARGS__)
+#define reel_mpi_ineighbor_alltoall_reverse(tape, ...) \
+	REEL_MPI_MOVE(START_REVERSE, NEIGHBOR_ALLTOALL, tape, __VA_ARGS__)
+#define reel_mpi_ineighbor_alltoallv(tape, ...) \
+	REEL_MPI_MOVE_V(START, NEIGHBOR_ALLTOALLV, tape, __VA_ARGS__)
+#define reel_mpi_ineighbor_alltoallv_reverse(tape, ...) \
+	REEL_MPI_MOVE_V(START_REVERSE, NEIGHBOR_ALLTOALLV, tape, __VA_ARGS__)
+#define reel_mpi_ineighbor_alltoallw(tape, ...) REEL_MPI_NEIGHBOR_W(START, tape, __VA_ARGS__)
 #define reel_mpi_ineighbor_alltoallw_reverse(tape, ...) \
-	reel_mpi_ineighbor_alltoallw_reverse_at((tape), REEL_HERE, __VA_ARGS__)
-#define reel_mpi_iscan(tape, ...) \
-	reel_mpi_iscan_at((tape), REEL_HERE, false, __VA_ARGS__)
-#define reel_mpi_iscan_reverse(tape, ...) \
-	reel_mpi_iscan_reverse_at((tape), REEL_HERE, false, __VA_ARGS__)
-#define reel_mpi_iexscan(tape, ...) \
-	reel_mpi_iscan_at((tape), REEL_HERE, true, __VA_ARGS__)
+	REEL_MPI_NEIGHBOR_W(START_REVERSE, tape, __VA_ARGS__)
+#define reel_mpi_ireduce(tape, ...) REEL_MPI_REDUCTION_ROOTED(START, REDUCE, tape, __VA_ARGS__)
+#define reel_mpi_ireduce_reverse(tape, ...) \
+	REEL_MPI_REDUCTION_ROOTED(START_REVERSE, REDUCE, tape, __VA_ARGS__)
+#define reel_mpi_iallreduce(tape, ...) REEL_MPI_REDUCTION(START, ALLREDUCE, tape, __VA_ARGS__)
+#define reel_mpi_iallreduce_reverse(tape, ...) \
+	REEL_MPI_REDUCTION(START_REVERSE, ALLREDUCE, tape, __VA_ARGS__)
+#define reel_mpi_ireduce_scatter(tape, ...) \
+	REEL_MPI_REDUCTION_V(START, REDUCE_SCATTER, tape, __VA_ARGS__)
+#define reel_mpi_ireduce_scatter_reverse(tape, ...) \
+	REEL_MPI_REDUCTION_V(START_REVERSE, REDUCE_SCATTER, tape, __VA_ARGS__)
+#define reel_mpi_ireduce_scatter_block(tape, ...) \
+	REEL_MPI_REDUCTION(START, REDUCE_SCATTER_BLOCK, tape, __VA_ARGS__)
+#define reel_mpi_ireduce_scatter_block_reverse(tape, ...) \
+	REEL_MPI_REDUCTION(START_REVERSE, REDUCE_SCATTER_BLOCK, tape, __VA_ARGS__)
+#define reel_mpi_iscan(tape, ...) REEL_MPI_REDUCTION(START, SCAN, tape, __VA_ARGS__)
+#define reel_mpi_iscan_reverse(tape, ...) REEL_MPI_REDUCTION(START_REVERSE, SCAN, tape, __VA_ARGS__)
+#define reel_mpi_iexscan(tape, ...) REEL_MPI_REDUCTION(START, EXSCAN, tape, __VA_ARGS__)
 #define reel_mpi_iexscan_reverse(tape, ...) \
-	reel_mpi_iscan_reverse_at((tape), REEL_HERE, true, __VA_ARGS__)
-
-int reel_mpi_ibcast_at(reel_tape *tape, const char *call_site, void *buffer, int count,
-		       MPI_Datatype type, int root, MPI_Comm comm,
-		       struct reel_mpi_request *request);
-int reel_mpi_ibcast_reverse_at(reel_tape *tape, const char *call_site, void *buffer_bar, int count,
-			       MPI_Datatype type, int root, MPI_Comm comm,
-			       const struct reel_mpi_request *request);
-int reel_mpi_ibarrier_at(reel_tape *tape, const char *call_site, MPI_Comm comm,
-			 struct reel_mpi_request *request);
-int reel_mpi_ibarrier_reverse_at(reel_tape *tape, const char *call_site, MPI_Comm comm,
-				 const struct reel_mpi_request *request);
-int reel_mpi_imove_at(reel_tape *tape, const char *call_site, enum reel_mpi_move kind,
-		      const void *sent, int sent_count, const int *sent_counts,
-		      const int *sent_displacements, MPI_Datatype sent_type,
-		      const MPI_Datatype *sent_types, void *received, int count, const int *counts,
-		      const int *displacements, MPI_Datatype type, const MPI_Datatype *types,
-		      int root, MPI_Comm comm, struct reel_mpi_request *request);
-int reel_mpi_imove_reverse_at(reel_tape *tape, const char *call_site, enum reel_mpi_move kind,
-			      void *sent_bar, int sent_count, const int *sent_counts,
-			      const int *sent_displacements, MPI_Datatype sent_type,
-			      const MPI_Datatype *sent_types, void *received_bar, int count,
-			      const int *counts, const int *displacements, MPI_Datatype type,
-			      const MPI_Datatype *types, int root, MPI_Comm comm,
-			      const struct reel_mpi_request *request);
-int reel_mpi_ineighbor_alltoallw_at(reel_tape *tape, const char *call_site, const void *sent,
-				    const int *sent_counts, const MPI_Aint *sent_displacements,
-				    const MPI_Datatype *sent_types, void *received,
-				    const int *counts, const MPI_Aint *displacements,
-				    const MPI_Datatype *types, MPI_Comm comm,
-				    struct reel_mpi_request *request);
-int reel_mpi_ineighbor_alltoallw_reverse_at(reel_tape *tape, const char *call_site, void *sent_bar,
-					    const int *sent_counts,
-					    const MPI_Aint *sent_displacements,
-					    const MPI_Datatype *sent_types, void *received_bar,
-					    const int *counts, const MPI_Aint *displacements,
-					    const MPI_Datatype *types, MPI_Comm comm,
-					    const struct reel_mpi_request *request);
-int reel_mpi_ireduction_at(reel_tape *tape, const char *call_site, enum reel_mpi_reduction kind,
-			   const void *sent, void *received, int count, const int *counts,
-			   MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
-			   struct reel_mpi_request *request);
-int reel_mpi_ireduction_reverse_at(reel_tape *tape, const char *call_site,
-				   enum reel_mpi_reduction kind, void *sent_bar, void *received_bar,
-				   int count, const int *counts, MPI_Datatype type, MPI_Op op,
-				   int root, MPI_Comm comm, const struct reel_mpi_request *request);
-int reel_mpi_iscan_at(reel_tape *tape, const char *call_site, bool exclusive, const void *sent,
-		      void *received, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-		      struct reel_mpi_request *request);
-int reel_mpi_iscan_reverse_at(reel_tape *tape, const char *call_site, bool exclusive,
-			      void *sent_bar, void *received_bar, int count, MPI_Datatype type,
-			      MPI_Op op, MPI_Comm comm, const struct reel_mpi_request *request);
+	REEL_MPI_REDUCTION(START_REVERSE, EXSCAN, tape, __VA_ARGS__)
 
 /* ---- One-sided calls ------------------------------------------------------------------------ */
 
@@ -1029,36 +858,22 @@ int reel_mpi_win_attach(MPI_Win win, MPI_Comm comm);
 #define reel_mpi_win_fence(tape, ...) reel_mpi_win_fence_at((tape), REEL_HERE, __VA_ARGS__)
 #define reel_mpi_win_fence_reverse(tape, ...) \
 	reel_mpi_win_fence_reverse_at((tape), REEL_HERE, __VA_ARGS__)
-#define reel_mpi_put(tape, ...) reel_mpi_put_at((tape), REEL_HERE, __VA_ARGS__)
-#define reel_mpi_put_reverse(tape, ...) reel_mpi_put_reverse_at((tape), REEL_HERE, __VA_ARGS__)
-#define reel_mpi_get(tape, ...) reel_mpi_get_at((tape), REEL_HERE, __VA_ARGS__)
-#define reel_mpi_get_reverse(tape, ...) reel_mpi_get_reverse_at((tape), REEL_HERE, __VA_ARGS__)
-#define reel_mpi_accumulate(tape, ...) reel_mpi_accumulate_at((tape), REEL_HERE, __VA_ARGS__)
-#define reel_mpi_accumulate_reverse(tape, ...) \
-	reel_mpi_accumulate_reverse_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_put(tape, ...) REEL_MPI_ACCESS(FORWARD, PUT, tape, __VA_ARGS__)
+#define reel_mpi_put_reverse(tape, ...) REEL_MPI_ACCESS(REVERSE, PUT, tape, __VA_ARGS__)
+#define reel_mpi_get(tape, ...) REEL_MPI_ACCESS(FORWARD, GET, tape, __VA_ARGS__)
+#define reel_mpi_get_reverse(tape, ...) REEL_MPI_ACCESS(REVERSE, GET, tape, __VA_ARGS__)
+#define reel_mpi_accumulate(tape, ...) REEL_MPI_ACCUMULATION(FORWARD, tape, __VA_ARGS__)
+#define reel_mpi_accumulate_reverse(tape, ...) REEL_MPI_ACCUMULATION(REVERSE, tape, __VA_ARGS__)
+
+enum reel_mpi_access { REEL_MPI_PUT, REEL_MPI_GET, REEL_MPI_ACCUMULATE };
 
 int reel_mpi_win_fence_at(reel_tape *tape, const char *call_site, int assertion, MPI_Win win);
 int reel_mpi_win_fence_reverse_at(reel_tape *tape, const char *call_site, int assertion,
 				  MPI_Win win_bar);
-int reel_mpi_put_at(reel_tape *tape, const char *call_site, const void *origin, int count,
-		    MPI_Datatype type, int target, MPI_Aint displacement, int target_count,
-		    MPI_Datatype target_type, MPI_Win win);
-int reel_mpi_put_reverse_at(reel_tape *tape, const char *call_site, void *origin_bar, int count,
-			    MPI_Datatype type, int target, MPI_Aint displacement, int target_count,
-			    MPI_Datatype target_type, MPI_Win win_bar);
-int reel_mpi_get_at(reel_tape *tape, const char *call_site, void *origin, int count,
-		    MPI_Datatype type, int target, MPI_Aint displacement, int target_count,
-		    MPI_Datatype target_type, MPI_Win win);
-int reel_mpi_get_reverse_at(reel_tape *tape, const char *call_site, void *origin_bar, int count,
-			    MPI_Datatype type, int target, MPI_Aint displacement, int target_count,
-			    MPI_Datatype target_type, MPI_Win win_bar);
-int reel_mpi_accumulate_at(reel_tape *tape, const char *call_site, const void *origin, int count,
-			   MPI_Datatype type, int target, MPI_Aint displacement, int target_count,
-			   MPI_Datatype target_type, MPI_Op op, MPI_Win win);
-int reel_mpi_accumulate_reverse_at(reel_tape *tape, const char *call_site, void *origin_bar,
-				   int count, MPI_Datatype type, int target, MPI_Aint displacement,
-				   int target_count, MPI_Datatype target_type, MPI_Op op,
-				   MPI_Win win_bar);
+int reel_mpi_access_at(reel_tape *tape, const char *call_site, enum reel_mpi_form form,
+		       enum reel_mpi_access kind, const void *origin, int count, MPI_Datatype type,
+		       int target, MPI_Aint displacement, int target_count,
+		       MPI_Datatype target_type, MPI_Op op, MPI_Win win);
 
 /* ---- Runs of a plan over ranks ----------------------------------------------------------- */
 
@@ -1155,6 +970,57 @@ int reel_mpi_costs_choose(struct reel_costs *costs, MPI_Comm comm, struct reel_c
  * none; -ENXIO: a rank has no default pool; -EIO: MPI failed, or on rank 0 the file.
  */
 int reel_mpi_report(FILE *file, reel_pool *pool, reel_run *run, MPI_Comm comm);
+
+/* ---- Within: the arguments of collective and of one-sided calls ---- */
+
+/*
+ * Calls by the arguments that they have. ROOTED: a root. V: counts and displacements of all ranks.
+ * W: also their types. `form` and `kind` are operands of ##, so a macro of the program that has
+ * such a name does not change them.
+ */
+#define REEL_MPI_BROADCAST(form, tape, ...) \
+	reel_mpi_bcast_at((tape), REEL_HERE, REEL_MPI_##form, __VA_ARGS__)
+#define REEL_MPI_BARRIER(form, tape, ...) \
+	reel_mpi_barrier_at((tape), REEL_HERE, REEL_MPI_##form, __VA_ARGS__)
+#define REEL_MPI_MOVE(form, kind, tape, s, sn, st, r, rn, rt, comm, request) \
+	reel_mpi_move_at((tape), REEL_HERE, REEL_MPI_##form, REEL_MPI_##kind, (s), (sn), NULL, \
+		NULL, (st), NULL, (r), (rn), NULL, NULL, (rt), NULL, 0, (comm), (request))
+#define REEL_MPI_MOVE_ROOTED(form, kind, tape, s, sn, st, r, rn, rt, root, comm, request) \
+	reel_mpi_move_at((tape), REEL_HERE, REEL_MPI_##form, REEL_MPI_##kind, (s), (sn), NULL, \
+		NULL, (st), NULL, (r), (rn), NULL, NULL, (rt), NULL, (root), (comm), (request))
+#define REEL_MPI_ALLGATHER_V(form, kind, tape, s, sn, st, r, rns, rds, rt, comm, request) \
+	reel_mpi_move_at((tape), REEL_HERE, REEL_MPI_##form, REEL_MPI_##kind, (s), (sn), NULL, \
+		NULL, (st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm), (request))
+#define REEL_MPI_GATHER_V(form, kind, tape, s, sn, st, r, rns, rds, rt, root, comm, request) \
+	reel_mpi_move_at((tape), REEL_HERE, REEL_MPI_##form, REEL_MPI_##kind, (s), (sn), NULL, \
+		NULL, (st), NULL, (r), 0, (rns), (rds), (rt), NULL, (root), (comm), (request))
+#define REEL_MPI_SCATTER_V(form, kind, tape, s, sns, sds, st, r, rn, rt, root, comm, request) \
+	reel_mpi_move_at((tape), REEL_HERE, REEL_MPI_##form, REEL_MPI_##kind, (s), 0, (sns), \
+		(sds), (st), NULL, (r), (rn), NULL, NULL, (rt), NULL, (root), (comm), (request))
+#define REEL_MPI_MOVE_V(form, kind, tape, s, sns, sds, st, r, rns, rds, rt, comm, request) \
+	reel_mpi_move_at((tape), REEL_HERE, REEL_MPI_##form, REEL_MPI_##kind, (s), 0, (sns), \
+		(sds), (st), NULL, (r), 0, (rns), (rds), (rt), NULL, 0, (comm), (request))
+#define REEL_MPI_MOVE_W(form, kind, tape, s, sns, sds, sts, r, rns, rds, rts, comm, request) \
+	reel_mpi_move_at((tape), REEL_HERE, REEL_MPI_##form, REEL_MPI_##kind, (s), 0, (sns), \
+		(sds), MPI_DATATYPE_NULL, (sts), (r), 0, (rns), (rds), MPI_DATATYPE_NULL, (rts), \
+		0, (comm), (request))
+#define REEL_MPI_NEIGHBOR_W(form, tape, ...) \
+	reel_mpi_neighbor_alltoallw_at((tape), REEL_HERE, REEL_MPI_##form, __VA_ARGS__)
+#define REEL_MPI_REDUCTION(form, kind, tape, s, r, n, type, op, comm, request) \
+	reel_mpi_reduction_at((tape), REEL_HERE, REEL_MPI_##form, REEL_MPI_##kind, (s), (r), (n), \
+		NULL, (type), (op), 0, (comm), (request))
+#define REEL_MPI_REDUCTION_ROOTED(form, kind, tape, s, r, n, type, op, root, comm, request) \
+	reel_mpi_reduction_at((tape), REEL_HERE, REEL_MPI_##form, REEL_MPI_##kind, (s), (r), (n), \
+		NULL, (type), (op), (root), (comm), (request))
+#define REEL_MPI_REDUCTION_V(form, kind, tape, s, r, ns, type, op, comm, request) \
+	reel_mpi_reduction_at((tape), REEL_HERE, REEL_MPI_##form, REEL_MPI_##kind, (s), (r), 0, \
+		(ns), (type), (op), 0, (comm), (request))
+
+#define REEL_MPI_ACCESS(form, kind, tape, o, n, type, target, at, target_n, target_type, win) \
+	reel_mpi_access_at((tape), REEL_HERE, REEL_MPI_##form, REEL_MPI_##kind, (o), (n), (type), \
+		(target), (at), (target_n), (target_type), MPI_OP_NULL, (win))
+#define REEL_MPI_ACCUMULATION(form, tape, ...) \
+	reel_mpi_access_at((tape), REEL_HERE, REEL_MPI_##form, REEL_MPI_ACCUMULATE, __VA_ARGS__)
 
 #ifdef __cplusplus
 }

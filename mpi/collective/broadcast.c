@@ -51,52 +51,42 @@ int reel_mpi_sum_to(struct reel_mpi_message *m, int root)
 	return error;
 }
 
-int reel_mpi_bcast_at(reel_tape *tape, const char *call_site, void *buffer, int count,
-		      MPI_Datatype type, int root, MPI_Comm comm)
+/* `request` is NULL if the call waits. */
+static int bcast(struct reel_mpi_message *m, int root, MPI_Comm comm,
+		 struct reel_mpi_request *request)
 {
-	struct reel_mpi_message m = REEL_MPI_MESSAGE("reel_mpi_bcast", buffer, count, 0, 0);
-	int error = reel_mpi_open_message(&m, comm);
-	struct reel_mpi_call call;
-
-	if (error)
-		return reel_mpi_stick(tape, error);
-	call = reel_mpi_call_of(&m, "reel_mpi_bcast", root, false);
-	error = reel_mpi_agree_on_call(&call);
-	if (!error)
-		error = reel_mpi_error(MPI_Bcast(buffer, count, type, root, comm), m.call);
-	return reel_mpi_stick(tape, reel_mpi_note_agreed(&call, error));
-}
-
-int reel_mpi_ibcast_at(reel_tape *tape, const char *call_site, void *buffer, int count,
-		       MPI_Datatype type, int root, MPI_Comm comm, struct reel_mpi_request *request)
-{
-	struct reel_mpi_message m = REEL_MPI_MESSAGE("reel_mpi_ibcast", buffer, count, 0, 0);
 	MPI_Request started = MPI_REQUEST_NULL;
-	int error = reel_mpi_open_message(&m, comm);
-
-	if (!error)
-		error = reel_mpi_error(MPI_Ibcast(buffer, count, type, root, comm, &started),
-				       m.call);
-	reel_mpi_make_request(request, started, comm, call_site, error);
-	if (!error) {
-		struct reel_mpi_call call = reel_mpi_call_of(&m, "reel_mpi_bcast", root, false);
-
-		call.started = true;
-		error = reel_mpi_note_agreed(&call, 0);
-	}
-	return reel_mpi_stick(tape, error);
-}
-
-/* Sums the adjoints, and sets all but that of root to 0. `started`: of an I-form. */
-static int reverse_bcast(struct reel_mpi_message *m, int root, MPI_Comm comm, bool started)
-{
 	int error = reel_mpi_open_message(m, comm);
 	struct reel_mpi_call call;
 
+	if (!error) {
+		call = reel_mpi_call_of(m, "reel_mpi_bcast", root, false);
+		call.started = request;
+		error = reel_mpi_agree_on_call(&call);
+	}
+	if (!error)
+		error = reel_mpi_error(
+			request ? MPI_Ibcast(m->buffer, m->count, m->type, root, comm, &started)
+				: MPI_Bcast(m->buffer, m->count, m->type, root, comm),
+			m->call);
+	if (request)
+		reel_mpi_make_request(request, started, comm, m->call_site, error);
+	return error ? error : reel_mpi_note_agreed(&call, 0);
+}
+
+/* Sums the adjoints, and sets all but that of root to 0. `request` is NULL if the call waited. */
+static int reverse_bcast(struct reel_mpi_message *m, int root, MPI_Comm comm,
+			 const struct reel_mpi_request *request)
+{
+	int error = request ? reel_mpi_check_unused(request, m->call) : 0;
+	struct reel_mpi_call call;
+
+	if (!error)
+		error = reel_mpi_open_message(m, comm);
 	if (error)
 		return error;
 	call = reel_mpi_call_of(m, "reel_mpi_bcast", root, true);
-	call.started = started;
+	call.started = request;
 	error = reel_mpi_agree_on_call(&call);
 	if (!error && reel_mpi_is_active(m))
 		error = reel_mpi_sum_to(m, root);
@@ -107,85 +97,73 @@ static int reverse_bcast(struct reel_mpi_message *m, int root, MPI_Comm comm, bo
 	return error;
 }
 
-int reel_mpi_bcast_reverse_at(reel_tape *tape, const char *call_site, void *buffer_bar, int count,
-			      MPI_Datatype type, int root, MPI_Comm comm)
+int reel_mpi_bcast_at(reel_tape *tape, const char *call_site, enum reel_mpi_form form, void *buffer,
+		      int count, MPI_Datatype type, int root, MPI_Comm comm,
+		      struct reel_mpi_request *request)
 {
-	struct reel_mpi_message m =
-		REEL_MPI_MESSAGE("reel_mpi_bcast_reverse", buffer_bar, count, 0, 0);
+	static const char *const names[] = REEL_MPI_NAMES("bcast");
+	struct reel_mpi_message m = REEL_MPI_MESSAGE(names[form], buffer, count, 0, 0);
 
-	return reel_mpi_stick(tape, reverse_bcast(&m, root, comm, false));
+	REEL_ASSERT(!request == (form < REEL_MPI_START));
+	return reel_mpi_stick(tape, form % 2 ? reverse_bcast(&m, root, comm, request)
+					     : bcast(&m, root, comm, request));
 }
 
-int reel_mpi_ibcast_reverse_at(reel_tape *tape, const char *call_site, void *buffer_bar, int count,
-			       MPI_Datatype type, int root, MPI_Comm comm,
-			       const struct reel_mpi_request *request)
+/* Compares the call, if the communicator is attached. */
+static int agree_on_barrier(struct reel_mpi_message *m, MPI_Comm comm, bool reverse)
 {
-	struct reel_mpi_message m =
-		REEL_MPI_MESSAGE("reel_mpi_ibcast_reverse", buffer_bar, count, 0, 0);
-	int error = reel_mpi_check_unused(request, m.call);
+	struct reel_mpi_call call = {.tape = m->tape, .name = "reel_mpi_barrier",
+				     .call_site = m->call_site, .reverse = reverse};
 
-	return reel_mpi_stick(tape, error ? error : reverse_bcast(&m, root, comm, true));
-}
-
-/* A Barrier has no adjoint, so it has no note: a program may leave out its reverse. */
-static int agree_on_barrier(const char *call_site, reel_tape *tape, MPI_Comm comm, bool reverse,
-			    struct reel_mpi_attached **attached)
-{
-	struct reel_mpi_call call = {.tape = tape, .name = "reel_mpi_barrier",
-				     .call_site = call_site, .reverse = reverse};
-
-	*attached = NULL;
-	if (!reel_mpi_is_attached(comm, attached))
+	if (!reel_mpi_is_attached(comm, &m->attached))
 		return 0;
-	call.attached = *attached;
+	call.attached = m->attached;
 	return reel_mpi_agree_on_call(&call);
 }
 
-int reel_mpi_barrier_at(reel_tape *tape, const char *call_site, MPI_Comm comm)
-{
-	struct reel_mpi_attached *attached;
-	int error = agree_on_barrier(call_site, tape, comm, false, &attached);
-
-	if (!error)
-		error = reel_mpi_error(MPI_Barrier(comm), "reel_mpi_barrier");
-	return reel_mpi_stick(tape, error);
-}
-
-int reel_mpi_barrier_reverse_at(reel_tape *tape, const char *call_site, MPI_Comm comm)
-{
-	struct reel_mpi_message m = {.call = "reel_mpi_barrier_reverse", .call_site = call_site,
-				     .tape = tape};
-	int error = agree_on_barrier(call_site, tape, comm, true, &m.attached);
-	MPI_Request request = MPI_REQUEST_NULL;
-
-	if (error)
-		return reel_mpi_stick(tape, error);
-	if (!m.attached)
-		return reel_mpi_stick(tape, reel_mpi_error(MPI_Barrier(comm), m.call));
-	error = reel_mpi_await_all(&m, MPI_Ibarrier(m.attached->sums, &request), &request);
-	reel_mpi_give_up(m.attached, &request);
-	return reel_mpi_stick(tape, error);
-}
-
-int reel_mpi_ibarrier_at(reel_tape *tape, const char *call_site, MPI_Comm comm,
+static int start_barrier(struct reel_mpi_message *m, MPI_Comm comm,
 			 struct reel_mpi_request *request)
 {
-	static const char call[] = "reel_mpi_ibarrier";
-	struct reel_mpi_attached *attached;
 	MPI_Request started = MPI_REQUEST_NULL;
-	int error = reel_mpi_find(comm, call, &attached);
+	int error = reel_mpi_find(comm, m->call, &m->attached);
 
 	if (!error)
-		error = reel_mpi_error(MPI_Ibarrier(comm, &started), call);
-	return reel_mpi_stick(tape, reel_mpi_make_request(request, started, comm, call_site,
-							  error));
+		error = reel_mpi_error(MPI_Ibarrier(comm, &started), m->call);
+	return reel_mpi_make_request(request, started, comm, m->call_site, error);
 }
 
-int reel_mpi_ibarrier_reverse_at(reel_tape *tape, const char *call_site, MPI_Comm comm,
-				 const struct reel_mpi_request *request)
+static int reverse_barrier(struct reel_mpi_message *m, MPI_Comm comm,
+			   const struct reel_mpi_request *request)
 {
-	int error = reel_mpi_check_unused(request, "reel_mpi_ibarrier_reverse");
+	int error = request ? reel_mpi_check_unused(request, "reel_mpi_ibarrier_reverse") : 0;
+	MPI_Request reversed = MPI_REQUEST_NULL;
 
-	return error ? reel_mpi_stick(tape, error) : reel_mpi_barrier_reverse_at(tape, call_site,
-										 comm);
+	if (!error)
+		error = agree_on_barrier(m, comm, true);
+	if (error)
+		return error;
+	if (!m->attached)
+		return reel_mpi_error(MPI_Barrier(comm), m->call);
+	error = reel_mpi_await_all(m, MPI_Ibarrier(m->attached->sums, &reversed), &reversed);
+	reel_mpi_give_up(m->attached, &reversed);
+	return error;
+}
+
+/* A Barrier has no adjoint, so it has no note: a program may leave out its reverse. */
+int reel_mpi_barrier_at(reel_tape *tape, const char *call_site, enum reel_mpi_form form,
+			MPI_Comm comm, struct reel_mpi_request *request)
+{
+	/* The ranks compare the reverse of an Ibarrier as the reverse of a Barrier. */
+	static const char *const names[] = {"reel_mpi_barrier", "reel_mpi_barrier_reverse",
+					    "reel_mpi_ibarrier", "reel_mpi_barrier_reverse"};
+	struct reel_mpi_message m = {.call = names[form], .call_site = call_site, .tape = tape};
+	int error;
+
+	REEL_ASSERT(!request == (form < REEL_MPI_START));
+	if (form % 2)
+		return reel_mpi_stick(tape, reverse_barrier(&m, comm, request));
+	if (request)
+		return reel_mpi_stick(tape, start_barrier(&m, comm, request));
+	error = agree_on_barrier(&m, comm, false);
+	return reel_mpi_stick(tape, error ? error : reel_mpi_error(MPI_Barrier(comm), m.call));
 }

@@ -344,7 +344,6 @@ static int forward(struct move *move, struct reel_mpi_request *request)
 	struct reel_mpi_call call;
 	int error = open_move(move);
 
-	REEL_ASSERT(!request == (move->form == REEL_MPI_FORWARD));
 	/* A type that hides its numbers, or a wrong count, is refused before any rank waits. */
 	if (!error)
 		error = each_block(move, true, reel_mpi_check_packed);
@@ -408,122 +407,45 @@ static int reverse(struct move *move, const struct reel_mpi_request *request)
 
 /* ---- Calls ---- */
 
-/* One side of a call, of the parameters whose names begin with `prefix`. */
-#define SIDE(at, prefix)                                                                           \
-	{.base = (char *)(uintptr_t)(at), .count = prefix##count, .counts = prefix##counts,        \
-	 .displacements = prefix##displacements, .type = prefix##type, .types = prefix##types}
-#define TYPED_SIDE(at, counts_of, bytes_of, types_of)                                              \
-	{.base = (char *)(uintptr_t)(at), .counts = (counts_of), .bytes = (bytes_of),              \
-	 .type = MPI_DATATYPE_NULL, .types = (types_of)}
-#define MOVE(kind_of, root_of, form_of, sent_side, received_side)                                  \
-	{.tape = tape, .call_site = call_site, .kind = (kind_of), .root = (root_of), .comm = comm, \
-	 .form = (form_of), .from = sent_side, .to = received_side}
+static int carry_out(struct move *move, struct reel_mpi_request *request)
+{
+	REEL_ASSERT(!request == (move->form < REEL_MPI_START));
+	return move->form % 2 ? reverse(move, request) : forward(move, request);
+}
 
-int reel_mpi_move_at(reel_tape *tape, const char *call_site, enum reel_mpi_move kind,
-		     const void *sent, int sent_count, const int *sent_counts,
-		     const int *sent_displacements, MPI_Datatype sent_type,
+int reel_mpi_move_at(reel_tape *tape, const char *call_site, enum reel_mpi_form form,
+		     enum reel_mpi_move kind, const void *sent, int sent_count,
+		     const int *sent_counts, const int *sent_displacements, MPI_Datatype sent_type,
 		     const MPI_Datatype *sent_types, void *received, int count, const int *counts,
 		     const int *displacements, MPI_Datatype type, const MPI_Datatype *types,
-		     int root, MPI_Comm comm)
+		     int root, MPI_Comm comm, struct reel_mpi_request *request)
 {
-	struct move move = MOVE(kind, root, REEL_MPI_FORWARD, SIDE(sent, sent_), SIDE(received, ));
+	struct move move = {
+		.tape = tape, .call_site = call_site, .kind = kind, .root = root, .comm = comm,
+		.form = form,
+		.from = {.base = (char *)(uintptr_t)sent, .count = sent_count,
+			 .counts = sent_counts, .displacements = sent_displacements,
+			 .type = sent_type, .types = sent_types},
+		.to = {.base = received, .count = count, .counts = counts,
+		       .displacements = displacements, .type = type, .types = types}};
 
-	return forward(&move, NULL);
+	return carry_out(&move, request);
 }
 
-int reel_mpi_move_reverse_at(reel_tape *tape, const char *call_site, enum reel_mpi_move kind,
-			     void *sent_bar, int sent_count, const int *sent_counts,
-			     const int *sent_displacements, MPI_Datatype sent_type,
-			     const MPI_Datatype *sent_types, void *received_bar, int count,
-			     const int *counts, const int *displacements, MPI_Datatype type,
-			     const MPI_Datatype *types, int root, MPI_Comm comm)
+int reel_mpi_neighbor_alltoallw_at(reel_tape *tape, const char *call_site, enum reel_mpi_form form,
+				   const void *sent, const int *sent_counts,
+				   const MPI_Aint *sent_bytes, const MPI_Datatype *sent_types,
+				   void *received, const int *counts, const MPI_Aint *bytes,
+				   const MPI_Datatype *types, MPI_Comm comm,
+				   struct reel_mpi_request *request)
 {
-	struct move move = MOVE(kind, root, REEL_MPI_REVERSE, SIDE(sent_bar, sent_),
-				SIDE(received_bar, ));
+	struct move move = {
+		.tape = tape, .call_site = call_site, .kind = REEL_MPI_NEIGHBOR_ALLTOALLW,
+		.comm = comm, .form = form,
+		.from = {.base = (char *)(uintptr_t)sent, .counts = sent_counts,
+			 .bytes = sent_bytes, .type = MPI_DATATYPE_NULL, .types = sent_types},
+		.to = {.base = received, .counts = counts, .bytes = bytes,
+		       .type = MPI_DATATYPE_NULL, .types = types}};
 
-	return reverse(&move, NULL);
-}
-
-int reel_mpi_neighbor_alltoallw_at(reel_tape *tape, const char *call_site, const void *sent,
-				   const int *sent_counts, const MPI_Aint *sent_bytes,
-				   const MPI_Datatype *sent_types, void *received,
-				   const int *counts, const MPI_Aint *bytes,
-				   const MPI_Datatype *types, MPI_Comm comm)
-{
-	struct move move =
-		MOVE(REEL_MPI_NEIGHBOR_ALLTOALLW, 0, REEL_MPI_FORWARD,
-		     TYPED_SIDE(sent, sent_counts, sent_bytes, sent_types),
-		     TYPED_SIDE(received, counts, bytes, types));
-
-	return forward(&move, NULL);
-}
-
-int reel_mpi_neighbor_alltoallw_reverse_at(reel_tape *tape, const char *call_site, void *sent_bar,
-					   const int *sent_counts, const MPI_Aint *sent_bytes,
-					   const MPI_Datatype *sent_types, void *received_bar,
-					   const int *counts, const MPI_Aint *bytes,
-					   const MPI_Datatype *types, MPI_Comm comm)
-{
-	struct move move =
-		MOVE(REEL_MPI_NEIGHBOR_ALLTOALLW, 0, REEL_MPI_REVERSE,
-		     TYPED_SIDE(sent_bar, sent_counts, sent_bytes, sent_types),
-		     TYPED_SIDE(received_bar, counts, bytes, types));
-
-	return reverse(&move, NULL);
-}
-
-int reel_mpi_imove_at(reel_tape *tape, const char *call_site, enum reel_mpi_move kind,
-		      const void *sent, int sent_count, const int *sent_counts,
-		      const int *sent_displacements, MPI_Datatype sent_type,
-		      const MPI_Datatype *sent_types, void *received, int count, const int *counts,
-		      const int *displacements, MPI_Datatype type, const MPI_Datatype *types,
-		      int root, MPI_Comm comm, struct reel_mpi_request *request)
-{
-	struct move move = MOVE(kind, root, REEL_MPI_START, SIDE(sent, sent_), SIDE(received, ));
-
-	return forward(&move, request);
-}
-
-int reel_mpi_imove_reverse_at(reel_tape *tape, const char *call_site, enum reel_mpi_move kind,
-			      void *sent_bar, int sent_count, const int *sent_counts,
-			      const int *sent_displacements, MPI_Datatype sent_type,
-			      const MPI_Datatype *sent_types, void *received_bar, int count,
-			      const int *counts, const int *displacements, MPI_Datatype type,
-			      const MPI_Datatype *types, int root, MPI_Comm comm,
-			      const struct reel_mpi_request *request)
-{
-	struct move move = MOVE(kind, root, REEL_MPI_START_REVERSE, SIDE(sent_bar, sent_),
-				SIDE(received_bar, ));
-
-	return reverse(&move, request);
-}
-
-int reel_mpi_ineighbor_alltoallw_at(reel_tape *tape, const char *call_site, const void *sent,
-				    const int *sent_counts, const MPI_Aint *sent_bytes,
-				    const MPI_Datatype *sent_types, void *received,
-				    const int *counts, const MPI_Aint *bytes,
-				    const MPI_Datatype *types, MPI_Comm comm,
-				    struct reel_mpi_request *request)
-{
-	struct move move =
-		MOVE(REEL_MPI_NEIGHBOR_ALLTOALLW, 0, REEL_MPI_START,
-		     TYPED_SIDE(sent, sent_counts, sent_bytes, sent_types),
-		     TYPED_SIDE(received, counts, bytes, types));
-
-	return forward(&move, request);
-}
-
-int reel_mpi_ineighbor_alltoallw_reverse_at(reel_tape *tape, const char *call_site, void *sent_bar,
-					    const int *sent_counts, const MPI_Aint *sent_bytes,
-					    const MPI_Datatype *sent_types, void *received_bar,
-					    const int *counts, const MPI_Aint *bytes,
-					    const MPI_Datatype *types, MPI_Comm comm,
-					    const struct reel_mpi_request *request)
-{
-	struct move move =
-		MOVE(REEL_MPI_NEIGHBOR_ALLTOALLW, 0, REEL_MPI_START_REVERSE,
-		     TYPED_SIDE(sent_bar, sent_counts, sent_bytes, sent_types),
-		     TYPED_SIDE(received_bar, counts, bytes, types));
-
-	return reverse(&move, request);
+	return carry_out(&move, request);
 }

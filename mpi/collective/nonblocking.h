@@ -10,8 +10,7 @@
 
 #include "message/message.h"
 
-/* The forms of a collective call, and its names by form. */
-enum reel_mpi_form { REEL_MPI_FORWARD, REEL_MPI_REVERSE, REEL_MPI_START, REEL_MPI_START_REVERSE };
+/* The names of a collective call, by enum reel_mpi_form. */
 enum { REEL_MPI_FORMS = REEL_MPI_START_REVERSE + 1 };
 #define REEL_MPI_NAMES(call)                                                                       \
 	{"reel_mpi_" call, "reel_mpi_" call "_reverse", "reel_mpi_i" call,                         \

@@ -21,15 +21,13 @@
 #include "nonblocking.h"
 #include "scan.h"
 
-enum { SCAN = REEL_MPI_REDUCE_SCATTER_BLOCK + 1, EXSCAN };
-
 struct reduction {
 	struct reel_mpi_message m; /* the operand: all elements of a rank */
 	char *result;
 	int result_count; /* 0: the rank has none */
 	const int *counts;
 	bool in_place;
-	int kind; /* enum reel_mpi_reduction, SCAN or EXSCAN */
+	enum reel_mpi_reduction kind;
 	enum reel_mpi_factor factor;
 	MPI_Op op;
 	int root;
@@ -41,13 +39,13 @@ static const char *const names[][REEL_MPI_FORMS] = {
 	[REEL_MPI_ALLREDUCE] = REEL_MPI_NAMES("allreduce"),
 	[REEL_MPI_REDUCE_SCATTER] = REEL_MPI_NAMES("reduce_scatter"),
 	[REEL_MPI_REDUCE_SCATTER_BLOCK] = REEL_MPI_NAMES("reduce_scatter_block"),
-	[SCAN] = REEL_MPI_NAMES("scan"),
-	[EXSCAN] = REEL_MPI_NAMES("exscan"),
+	[REEL_MPI_SCAN] = REEL_MPI_NAMES("scan"),
+	[REEL_MPI_EXSCAN] = REEL_MPI_NAMES("exscan"),
 };
 
 static bool is_scan(const struct reduction *r)
 {
-	return r->kind >= SCAN;
+	return r->kind >= REEL_MPI_SCAN;
 }
 
 /* Sets the number of elements of the operand to the sum of counts[]. */
@@ -91,7 +89,7 @@ static int open_reduction(struct reduction *r, int count, MPI_Comm comm)
 	struct reel_mpi_message *m = &r->m;
 	int error;
 
-	REEL_ASSERT(r->kind >= 0 && r->kind <= EXSCAN && m->call);
+	REEL_ASSERT(r->kind <= REEL_MPI_EXSCAN && m->call);
 	m->count = 0;
 	error = reel_mpi_open_message(m, comm);
 	if (error)
@@ -217,10 +215,10 @@ static int call_mpi(const struct reduction *r, const void *sent, int count, MPI_
 	case REEL_MPI_REDUCE_SCATTER:
 		return REEL_MPI_CALL(request, MPI_Reduce_scatter, MPI_Ireduce_scatter, sent, to,
 				     r->counts, type, r->op, comm);
-	case SCAN:
+	case REEL_MPI_SCAN:
 		return REEL_MPI_CALL(request, MPI_Scan, MPI_Iscan, sent, to, count, type, r->op,
 				     comm);
-	case EXSCAN:
+	case REEL_MPI_EXSCAN:
 		return REEL_MPI_CALL(request, MPI_Exscan, MPI_Iexscan, sent, to, count, type, r->op,
 				     comm);
 	default:
@@ -420,8 +418,8 @@ static int reverse(struct reduction *r, char *signal, char *spare)
 	int error, own;
 
 	if (is_scan(r))
-		return reel_mpi_reverse_chain(&r->m, r->factor, r->op, r->kind == EXSCAN, r->result,
-					      spare);
+		return reel_mpi_reverse_chain(&r->m, r->factor, r->op, r->kind == REEL_MPI_EXSCAN,
+					      r->result, spare);
 	error = spread(r, signal);
 	if (!error && r->kind == REEL_MPI_ALLREDUCE) {
 		whole.buffer = signal;
@@ -509,85 +507,17 @@ static int reverse_call(struct reduction *r, int count, MPI_Comm comm,
 
 /* ---- Calls ---- */
 
-#define REDUCTION(form, kind_of, operand, result_at, counts_of, root_of)                           \
-	{.m = REEL_MPI_MESSAGE(names[kind_of][form], operand, 0, 0, 0), .result = (result_at),     \
-	 .counts = (counts_of), .kind = (int)(kind_of), .op = op, .root = (root_of)}
-
-int reel_mpi_reduction_at(reel_tape *tape, const char *call_site, enum reel_mpi_reduction kind,
-			  const void *sent, void *received, int count, const int *counts,
-			  MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
+int reel_mpi_reduction_at(reel_tape *tape, const char *call_site, enum reel_mpi_form form,
+			  enum reel_mpi_reduction kind, const void *sent, void *received, int count,
+			  const int *counts, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
+			  struct reel_mpi_request *request)
 {
-	struct reduction r = REDUCTION(REEL_MPI_FORWARD, kind, sent, received, counts, root);
+	struct reduction r = {.m = REEL_MPI_MESSAGE(names[kind][form], sent, 0, 0, 0),
+			      .result = received, .counts = counts, .kind = kind, .op = op,
+			      .root = root};
 
-	return forward(&r, sent, count, comm);
-}
-
-int reel_mpi_reduction_reverse_at(reel_tape *tape, const char *call_site,
-				  enum reel_mpi_reduction kind, void *sent_bar, void *received_bar,
-				  int count, const int *counts, MPI_Datatype type, MPI_Op op,
-				  int root, MPI_Comm comm)
-{
-	struct reduction r =
-		REDUCTION(REEL_MPI_REVERSE, kind, sent_bar, received_bar, counts, root);
-
-	return reel_mpi_stick(tape, reverse_call(&r, count, comm, NULL));
-}
-
-int reel_mpi_ireduction_at(reel_tape *tape, const char *call_site, enum reel_mpi_reduction kind,
-			   const void *sent, void *received, int count, const int *counts,
-			   MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
-			   struct reel_mpi_request *request)
-{
-	struct reduction r = REDUCTION(REEL_MPI_START, kind, sent, received, counts, root);
-
-	return start(&r, sent, count, comm, request);
-}
-
-int reel_mpi_ireduction_reverse_at(reel_tape *tape, const char *call_site,
-				   enum reel_mpi_reduction kind, void *sent_bar, void *received_bar,
-				   int count, const int *counts, MPI_Datatype type, MPI_Op op,
-				   int root, MPI_Comm comm, const struct reel_mpi_request *request)
-{
-	struct reduction r =
-		REDUCTION(REEL_MPI_START_REVERSE, kind, sent_bar, received_bar, counts, root);
-
-	return reel_mpi_stick(tape, reverse_call(&r, count, comm, request));
-}
-
-int reel_mpi_scan_at(reel_tape *tape, const char *call_site, bool exclusive, const void *sent,
-		     void *received, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
-{
-	struct reduction r = REDUCTION(REEL_MPI_FORWARD, SCAN + exclusive, sent, received, NULL, 0);
-
-	return forward(&r, sent, count, comm);
-}
-
-int reel_mpi_scan_reverse_at(reel_tape *tape, const char *call_site, bool exclusive, void *sent_bar,
-			     void *received_bar, int count, MPI_Datatype type, MPI_Op op,
-			     MPI_Comm comm)
-{
-	struct reduction r =
-		REDUCTION(REEL_MPI_REVERSE, SCAN + exclusive, sent_bar, received_bar, NULL, 0);
-
-	return reel_mpi_stick(tape, reverse_call(&r, count, comm, NULL));
-}
-
-int reel_mpi_iscan_at(reel_tape *tape, const char *call_site, bool exclusive, const void *sent,
-		      void *received, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-		      struct reel_mpi_request *request)
-{
-	struct reduction r = REDUCTION(REEL_MPI_START, SCAN + exclusive, sent, received, NULL, 0);
-
-	return start(&r, sent, count, comm, request);
-}
-
-int reel_mpi_iscan_reverse_at(reel_tape *tape, const char *call_site, bool exclusive,
-			      void *sent_bar, void *received_bar, int count, MPI_Datatype type,
-			      MPI_Op op, MPI_Comm comm, const struct reel_mpi_request *request)
-{
-	struct reduction r =
-		REDUCTION(REEL_MPI_START_REVERSE, SCAN + exclusive, sent_bar, received_bar, NULL,
-			  0);
-
-	return reel_mpi_stick(tape, reverse_call(&r, count, comm, request));
+	REEL_ASSERT(!request == (form < REEL_MPI_START));
+	if (form % 2)
+		return reel_mpi_stick(tape, reverse_call(&r, count, comm, request));
+	return request ? start(&r, sent, count, comm, request) : forward(&r, sent, count, comm);
 }

@@ -551,7 +551,7 @@ static bool other_details_of_ranks(void)
 /* An I-form is compared with the rank's own note. All ranks are wrong, so that none waits. */
 static bool other_details_of_starts(void)
 {
-	static const struct reel_mpi_request unused;
+	static struct reel_mpi_request unused;
 	struct reel_mpi_request r;
 	double y[4] = {0};
 	bool passed = true;
@@ -609,7 +609,7 @@ static bool other_numbers_in_a_message(void)
 /* Forward calls of each kind, and the reverse of those whose bit is set. */
 static void reverse_some(unsigned which)
 {
-	static const struct reel_mpi_request unused;
+	static struct reel_mpi_request unused;
 	struct reel_mpi_request r;
 	double y[8] = {0};
 
@@ -783,7 +783,7 @@ static void run_forward(int call)
 
 static int run_reverse(int call)
 {
-	static const struct reel_mpi_request unused;
+	static struct reel_mpi_request unused;
 	double y_bar[5] = {0};
 
 	switch (call) {
