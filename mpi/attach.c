@@ -21,8 +21,8 @@
 /* ---- The end of a reverse sweep ---- */
 
 /*
- * Waits for all that was sent. What no rank takes in the time of the watchdog is given up. Returns
- * the first error since it returned one before.
+ * Waits for all that was sent. A message that no rank takes in the time of the watchdog is given
+ * up. Returns the first error since it returned one before.
  */
 static int reap_all(struct reel_mpi_attached *attached)
 {
@@ -89,7 +89,7 @@ static void free_buffers(struct reel_mpi_buffer *buffer)
 
 		if (buffer->request != MPI_REQUEST_NULL)
 			MPI_Test(&buffer->request, &complete, MPI_STATUS_IGNORE);
-		/* MPI may still read or write what was given up: that memory is never freed. */
+		/* MPI may still read or write a buffer that was given up: it is never freed. */
 		if (complete)
 			free(buffer);
 		buffer = next;
@@ -97,8 +97,8 @@ static void free_buffers(struct reel_mpi_buffer *buffer)
 }
 
 /*
- * Receives and drops what ranks that failed have left in a duplicate. MPI may give its context to
- * another communicator, in which such messages would be taken for others.
+ * Receives and drops the messages that failed ranks have left in a duplicate. MPI may give its
+ * context to another communicator, in which such messages would be taken for others.
  */
 static void drain(struct reel_mpi_attached *attached, MPI_Comm comm)
 {
@@ -123,8 +123,8 @@ static void drain_all(struct reel_mpi_attached *attached)
 }
 
 /*
- * In checked mode, where all ranks come here: each one takes what others cannot get rid of, until
- * all have sent what they have.
+ * In checked mode, where all ranks come here: each one takes the messages that others cannot get
+ * rid of, until all have sent theirs.
  */
 static void drain_until_sent(struct reel_mpi_attached *attached)
 {
@@ -188,7 +188,7 @@ int reel_mpi_detach(MPI_Comm comm)
 
 	if (error)
 		return error;
-	/* In checked mode what no rank wants is taken by all. */
+	/* In checked mode all ranks take the messages that no rank wants. */
 	error = attached->checks ? 0 : reap_all(attached);
 	if (!error)
 		error = check_reversing(attached);
@@ -208,7 +208,7 @@ static bool is_checked_by_environment(void)
 	return text && !strcmp(text, "1");
 }
 
-/* Collective: checked mode is that of all ranks. */
+/* Collective: either all ranks are in checked mode, or none is. */
 static int open_checks(struct reel_mpi_attached *attached, MPI_Comm comm, unsigned flags)
 {
 	int asked = flags & REEL_MPI_CHECKED || is_checked_by_environment(), any = 0;

@@ -2,8 +2,8 @@
 /*
  * Runs of one plan over all ranks: the group whose members agree (lib/checkpoint/run/run-group.h)
  * and costs that all ranks take their plan from. Each call is collective. A group has a
- * communicator of its own, so that its agreements never meet what the callbacks send, nor those of
- * its duplicates, by which other threads agree at the same time.
+ * communicator of its own, so that its agreements never meet the messages of the callbacks, nor the
+ * agreements of its duplicates, by which other threads agree at the same time.
  */
 #include "config.h"
 
@@ -100,7 +100,7 @@ static int open_group(struct reel_run_group *opened, MPI_Comm of, uint64_t watch
 	if (group)
 		*group = local;
 	else
-		local.watch_ns = 0; /* What is given up must not be on the stack. */
+		local.watch_ns = 0; /* A buffer that is given up must not be on the stack. */
 	error = largest(group ? group : &local, &failed, 1);
 	if (!error && failed)
 		error = reel_fail(-ENOMEM, "a communicator of a run: no memory");
@@ -152,7 +152,7 @@ int reel_mpi_run_open(reel_run **run, const reel_plan *plan, const reel_model *m
 	return error;
 }
 
-/* ---- What programs agree on ---- */
+/* ---- Agreements of programs ---- */
 
 static int largest_in(void *comm, int64_t *values, int count)
 {

@@ -2,8 +2,8 @@
 /*
  * One-sided calls between fences. In the reverse sweep the calls of a rank reach into the window of
  * adjoints: a Put gets them and leaves 0, a Get adds to them, an Accumulate gets them. The reverse
- * of a call is complete when it returns, since the program may have calculated after the fence what
- * it put; a fence would complete it too late, so these calls lock the window.
+ * of a call is complete when it returns, since the program may have calculated the put values after
+ * the fence; a fence would complete it too late, so these calls lock the window.
  */
 #include "config.h"
 

@@ -74,7 +74,7 @@ static int bcast(struct reel_mpi_message *m, int root, MPI_Comm comm,
 	return error ? error : reel_mpi_note_agreed(&call, 0);
 }
 
-/* Sums the adjoints, and sets all but that of root to 0. `request` is NULL if the call waited. */
+/* Sums the adjoints on root, and sets all others to 0. `request` is NULL if the call waited. */
 static int reverse_bcast(struct reel_mpi_message *m, int root, MPI_Comm comm,
 			 const struct reel_mpi_request *request)
 {

@@ -9,8 +9,8 @@
 #include "message/message.h"
 
 /*
- * Adds the message's buffer of each rank to that of `root`. The sum is a binomial tree of ranks,
- * seen from root. What the other ranks have afterwards is part of the sum.
+ * Adds the message's buffer of each rank to the buffer of `root`. The sum is a binomial tree of
+ * ranks, seen from root. The other ranks have parts of the sum afterwards.
  */
 int reel_mpi_sum_to(struct reel_mpi_message *message, int root);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Collective calls that move blocks and change none. In the reverse sweep each block's adjoint goes
- * back to the rank that the block came from, which adds what comes in the order of ranks, or of its
- * neighbours.
+ * back to the rank that the block came from, which adds the adjoints in the order of ranks, or of
+ * its neighbours.
  */
 #include "config.h"
 
@@ -60,7 +60,7 @@ static const struct pattern {
 		PATTERN("neighbor_alltoallw", false, false, true, true, true),
 };
 
-/* Adds to the message what block i is. */
+/* Describes block i in the message. */
 static int block_of(struct reel_mpi_message *m, const struct side *side, int i, MPI_Comm comm)
 {
 	MPI_Aint lower, extent, at = 0;
@@ -120,7 +120,7 @@ static bool receives_from(const struct move *move, int i)
 	       !(move->own_stays && i == move->rank);
 }
 
-/* Says what MPI_IN_PLACE stands for. */
+/* Puts the buffer in the place of MPI_IN_PLACE. */
 static void resolve_in_place(struct move *move)
 {
 	bool sent = move->sent.base == MPI_IN_PLACE, received = move->received.base == MPI_IN_PLACE;
@@ -132,7 +132,7 @@ static void resolve_in_place(struct move *move)
 	if (sent && in_blocks) {
 		move->sent = move->received;
 	} else if (sent && !move->pattern->sent_to_root) {
-		/* Each rank gets what lies in the rank's own block. */
+		/* Each rank gets the contents of the rank's own block. */
 		const struct side *to = &move->received;
 		MPI_Aint lower, extent;
 
@@ -392,7 +392,7 @@ static int reverse(struct move *move, const struct reel_mpi_request *request)
 	error = describe(&call, move);
 	if (!error)
 		error = reel_mpi_agree_on_call(&call);
-	/* After that all ranks make this call: what finds the blocks is collective. */
+	/* After that all ranks make this call: finding the blocks is collective. */
 	if (!error)
 		error = match(move);
 	if (error) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Collective calls that begin and end. Forward, the start calls MPI and makes a request of the
- * program; what the reverse needs of the operands is noted by the start, since other ranks cannot
- * be waited for there. In the reverse sweep the start does all: MPI demands that ranks start these
+ * program; the start notes the operands if the reverse needs them, since other ranks cannot be
+ * waited for there. In the reverse sweep the start does all: MPI demands that ranks start these
  * calls in one order, and not that they wait for them in one.
  */
 #ifndef REEL_MPI_NONBLOCKING_H

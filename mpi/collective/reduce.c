@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reduce, Allreduce, Reduce_scatter, Scan and Exscan. Forward: MPI's call, and what is noted of the
- * operation. Reverse: the adjoint of the result goes to all ranks, is multiplied by what was noted,
- * and added; that of a Scan goes along the chain of ranks (scan.h).
+ * Reduce, Allreduce, Reduce_scatter, Scan and Exscan. Forward: MPI's call, and the notes of the
+ * operation. Reverse: the adjoint of the result goes to all ranks, is multiplied by the noted
+ * factors, and added; the adjoint of a Scan goes along the chain of ranks (scan.h).
  */
 #include "config.h"
 
@@ -31,7 +31,7 @@ struct reduction {
 	enum reel_mpi_factor factor;
 	MPI_Op op;
 	int root;
-	MPI_Request pending; /* what MPI does with the temporary when the call is given up */
+	MPI_Request pending; /* MPI's use of the temporary when the call is given up */
 };
 
 static const char *const names[][REEL_MPI_FORMS] = {
@@ -179,7 +179,7 @@ static int spread_uneven(struct reduction *r, void *to)
 	return error;
 }
 
-/* Gives each rank what the results of the ranks have, for each element of its operand. */
+/* Gives each rank the results of all ranks for the elements of its operand. */
 static int spread(struct reduction *r, void *to)
 {
 	if (r->result_count && to != r->result)
@@ -365,7 +365,7 @@ static int start(struct reduction *r, const void *sent, int count, MPI_Comm comm
 			reel_mpi_push_numbers(&r->m, r->m.buffer);
 		noted = reel_mpi_note_agreed(&call, reel_tape_error(r->m.tape));
 	}
-	/* Starts the call with an error of the tape, too: the other ranks wait for it. */
+	/* Also starts the call with an error of the tape: the other ranks wait for it. */
 	if (!error)
 		error = reel_mpi_error(call_mpi(r, sent, count, comm, &started), r->m.call);
 	reel_mpi_make_request(request, started, comm, r->m.call_site, error);
@@ -374,7 +374,7 @@ static int start(struct reduction *r, const void *sent, int count, MPI_Comm comm
 
 /* ---- Reverse ---- */
 
-/* Multiplies the adjoints of all elements by what was noted. `spare` has room for as many. */
+/* Multiplies the adjoints of all elements by the noted factors. `spare` has room for an operand. */
 static int multiply(struct reduction *r, char *signal, char *spare)
 {
 	struct reel_mpi_message *m = &r->m;
@@ -394,7 +394,7 @@ static int multiply(struct reduction *r, char *signal, char *spare)
 	return r->factor == REEL_MPI_FACTOR_ONE ? 0 : reel_tape_error(m->tape);
 }
 
-/* The result is what Scan has on the last rank. */
+/* The result equals the result of Scan on the last rank. */
 static int reverse_own(struct reduction *r, char *signal, char *spare, int error)
 {
 	struct reel_mpi_message *m = &r->m;
@@ -439,7 +439,7 @@ static int reverse(struct reduction *r, char *signal, char *spare)
 	return 0;
 }
 
-/* Notes on m.tape what the call that waits would have noted. `result` has room for all elements. */
+/* Makes on m.tape the notes of the call that waits. `result` has room for all elements. */
 static int note_again(struct reduction *r, const char *operand, char *result)
 {
 	struct reel_mpi_message *m = &r->m;

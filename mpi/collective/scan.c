@@ -4,7 +4,7 @@
  * Scan, S of a rank is S of the rank below times x, for any operation "times". In the reverse sweep
  * adjoints go down from the last rank:
  *
- *	u = adjoint of S = what the rank above sends, and y_bar of Scan
+ *	u = adjoint of S = message from the rank above, and y_bar of Scan
  *	x_bar += u * dS/dx;  to the rank below: u * dS/dS below, and y_bar of Exscan
  */
 #include "config.h"
@@ -75,8 +75,8 @@ static void divide_by_program(struct reel_mpi_message *m, MPI_Op op, const char 
 }
 
 /*
- * Makes of u the adjoint of x, in `to_x`, and that of S of the rank below, in `to_below`, which has
- * room for two operands behind it.
+ * Makes of u the adjoint of x, in `to_x`, and of S of the rank below, in `to_below`, which has room
+ * for two operands behind it.
  */
 static int divide(struct reel_mpi_message *m, enum reel_mpi_factor factor, MPI_Op op, const char *u,
 		  char *to_x, char *to_below)
@@ -141,7 +141,7 @@ int reel_mpi_reverse_chain(struct reel_mpi_message *m, enum reel_mpi_factor fact
 		reel_mpi_layout_poison(m->layout, m->count, m->buffer);
 		return error;
 	}
-	/* The first rank has no result of Exscan: what lies there stays. */
+	/* The first rank has no result of Exscan: its buffer stays. */
 	if (!exclusive || step.peer >= 0)
 		reel_mpi_layout_zero(m->layout, m->count, result_bar);
 	reel_mpi_layout_add(m->layout, m->count, m->buffer, to_x);

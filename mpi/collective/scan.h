@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The chain of ranks: of each rank, what the ranks below have made of their operands. */
+/* The chain of ranks: for each rank, the result of the operands of the ranks below. */
 #ifndef REEL_MPI_SCAN_H
 #define REEL_MPI_SCAN_H
 
@@ -15,8 +15,8 @@ static inline size_t reel_mpi_span(const struct reel_mpi_message *message, int c
 }
 
 /*
- * Notes the operand and what the ranks below have made of theirs; or of a minimum one bit: whether
- * the operand is below the minimum of the ranks below.
+ * Notes the operand and the result of the ranks below; or of a minimum one bit: whether the operand
+ * is below the minimum of the ranks below.
  */
 int reel_mpi_note_chain(struct reel_mpi_message *message, enum reel_mpi_factor factor, MPI_Op op,
 			const char *operand);

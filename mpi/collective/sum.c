@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Exact sums over all ranks, and their adjoints, which are exact sums, too. */
+/* Exact sums over all ranks, and their adjoints, which are also exact sums. */
 #include "config.h"
 
 #include <errno.h>

@@ -28,7 +28,7 @@ struct reel_mpi_buffer *reel_mpi_take_buffer(struct reel_mpi_attached *attached,
 	struct reel_mpi_buffer *buffer = NULL, **least = NULL;
 
 	pthread_mutex_lock(&attached->lock);
-	/* Most are exactly as long as what they were made for: then the search ends early. */
+	/* Most have exactly the length that is asked for: then the search ends early. */
 	for (struct reel_mpi_buffer **link = &attached->spare;
 	     *link && !(least && (*least)->bytes == bytes); link = &(*link)->next)
 		if ((*link)->bytes >= bytes && (!least || (*link)->bytes < (*least)->bytes))

@@ -32,7 +32,7 @@ struct reel_mpi_buffer {
  */
 struct reel_mpi_counters {
 	_Atomic uint64_t adjoints, adjoint_bytes; /* sent back */
-	_Atomic uint64_t waits, wait_ns;	  /* for what had not come when it was needed */
+	_Atomic uint64_t waits, wait_ns;	  /* for adjoints that came later than needed */
 	_Atomic uint64_t note_bytes;
 };
 struct reel_mpi_neighbours;
@@ -55,8 +55,8 @@ struct reel_mpi_attached {
 	struct reel_mpi_buffer *given_up;  /* MPI uses them until the end */
 	struct reel_mpi_checks *checks;	   /* checked mode (message/check.h), or NULL */
 	/*
-	 * Checked mode: a reverse call has failed, and what is not reversed is no other mistake.
-	 * Relaxed is enough: detaching reads it, after all calls on the communicator.
+	 * Checked mode: a reverse call has failed, and calls that are not reversed are no other
+	 * mistake. Relaxed is enough: detaching reads it, after all calls on the communicator.
 	 */
 	atomic_bool failed;
 	uint64_t watch_ns;		   /* 0: no watchdog. Set while no other call runs. */

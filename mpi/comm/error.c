@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The errors of MPI's calls as those of the library. */
+/* The errors of MPI's calls as errors of the library. */
 #include "config.h"
 
 #include "error.h"

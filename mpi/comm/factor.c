@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Operations on the numbers of MPI's own types, and what is noted of them. */
+/* Operations on the numbers of MPI's own types, and their notes. */
 #include "config.h"
 
 #include "factor.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Operations of reductions. A result y is linear in the operand x of a rank, number by number, once
- * the operands of the others are known: the adjoint of x is that of y times a factor, which the
- * forward sweep notes.
+ * the operands of the others are known: the adjoint of x is the adjoint of y times a factor, which
+ * the forward sweep notes.
  */
 #ifndef REEL_MPI_FACTOR_H
 #define REEL_MPI_FACTOR_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Datatypes taken apart, and what is done number by number. */
+/* Datatypes taken apart, and operations number by number. */
 #include "config.h"
 
 #include "layout.h"

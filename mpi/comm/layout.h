@@ -26,7 +26,7 @@ struct reel_mpi_layout {
 	struct reel_mpi_range range[];
 };
 
-/* Returns 0; -ENOTSUP: the type hides what is in it; -EINVAL; -ENOMEM. */
+/* Returns 0; -ENOTSUP: the type hides its contents; -EINVAL; -ENOMEM. */
 int reel_mpi_layout_of(MPI_Datatype type, const char *call, const struct reel_mpi_layout **layout);
 
 /*

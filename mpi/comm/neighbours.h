@@ -2,7 +2,7 @@
 /*
  * The neighbours of a rank on a communicator with a topology, and which block of a neighbour comes
  * as which block here. Two ranks may be neighbours several times: on a ring of two ranks the left
- * neighbour is the right one, too. Which of the blocks is which then differs between
+ * neighbour is also the right one. Which of the blocks is which then differs between
  * implementations of MPI, and between calls of one implementation, so it is measured.
  */
 #ifndef REEL_MPI_NEIGHBOURS_H
@@ -15,7 +15,7 @@ enum reel_mpi_matching {
 	REEL_MPI_MATCH_ALLTOALL,
 	REEL_MPI_MATCH_ALLTOALLV,
 	REEL_MPI_MATCH_ALLTOALLW,
-	REEL_MPI_MATCH_IALLTOALL, /* I-forms may differ, too */
+	REEL_MPI_MATCH_IALLTOALL, /* I-forms may also differ */
 	REEL_MPI_MATCH_IALLTOALLV,
 	REEL_MPI_MATCH_IALLTOALLW,
 	REEL_MPI_MATCHINGS

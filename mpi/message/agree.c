@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checked mode for collective calls: the ranks compare what they call by one small Allreduce before
+ * Checked mode for collective calls: the ranks compare their calls by one small Allreduce before
  * they go on. If they differ, all ranks get the descriptions of all, and each one reports them.
  */
 #include "config.h"
@@ -79,7 +79,7 @@ static void summarise(struct summary *summary, const struct reel_mpi_call *call,
 	reel_mpi_copy_end(summary->text, sizeof summary->text, text);
 }
 
-/* The first rank whose value is known and is not that of rank `not` (-1: any value). */
+/* The first rank whose value is known and differs from the value of rank `not` (-1: any value). */
 static int find_rank(const struct summary *all, int size, int what, int not)
 {
 	for (int i = 0; i < size; i++)
@@ -125,7 +125,7 @@ static int report(const struct reel_mpi_attached *attached, const struct summary
 	return reel_fail(-EBADMSG, "rank %d, %s", attached->rank, own->text);
 }
 
-/* Gathers the descriptions of all ranks: each one has its own, and 0 for those of the others. */
+/* Gathers the descriptions of all ranks: each one has its own, and 0 for the others. */
 static int explain(const struct reel_mpi_message *m, const struct summary *own)
 {
 	struct summary *all = calloc((size_t)m->attached->size, sizeof *all);
@@ -151,7 +151,10 @@ static int reduce(const struct reel_mpi_message *m, const struct summary *own, i
 	return reel_mpi_combine(m, most, 2 * WORDS, MPI_INT64_T, MPI_MAX);
 }
 
-/* `error` is that of this rank, with the last text. Returns it, or that of the comparison. */
+/*
+ * `error` is the error of this rank, with the last text. Returns it, or the error of the
+ * comparison.
+ */
 static int compare(const struct reel_mpi_call *call, uint64_t serial, int error)
 {
 	struct reel_mpi_message m = {.call = call->name, .call_site = call->call_site,

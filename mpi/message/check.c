@@ -69,8 +69,7 @@ static int64_t count_open(const struct reel_mpi_checks *checks, const struct ree
 
 /*
  * Calls that were reversed and not noted on their communicator: threads that look ahead record on
- * another one than that of the reverse sweep. Relaxed is enough: detaching reads it, after all
- * calls.
+ * another one than the reverse sweep uses. Relaxed is enough: detaching reads it, after all calls.
  */
 static _Atomic int64_t reversed_elsewhere;
 
@@ -303,7 +302,7 @@ static bool is_same(const struct reel_mpi_call_note *a, const struct reel_mpi_ca
 	       a->signature.numbers == b->signature.numbers && a->signature.own == b->signature.own;
 }
 
-/* Says in what two calls differ that describe() describes alike. `own` is the reverse call. */
+/* Names the difference of two calls that describe() describes alike. `own` is the reverse call. */
 static const char *difference(const struct reel_mpi_call_note *own,
 			      const struct reel_mpi_call_note *note, char text[static DESCRIPTION])
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checked mode. Each message of the forward sweep has a serial number among those of its direction,
- * rank and tag, which is the same on both ranks. Its call leaves a note on the tape, which the
- * reverse call is compared with. A header travels before each adjoint, in a duplicate of its own,
- * and says which message the adjoint is of; or that there is none, and why.
+ * Checked mode. Each message of the forward sweep has a serial number among the messages of its
+ * direction, rank and tag, which is the same on both ranks. Its call leaves a note on the tape,
+ * which the reverse call is compared with. A header travels before each adjoint, in a duplicate of
+ * its own, and says which message the adjoint is of; or that there is none, and why.
  *
  * Without checked mode, `attached->checks` is NULL and these functions do nothing.
  */
@@ -18,7 +18,7 @@ struct reel_mpi_header {
 	uint32_t kinds; /* of numbers */
 	uint64_t serial; /* 0: not known, because there is no tape */
 	int64_t numbers;
-	char text[232]; /* line of the reverse call; of an error what it says */
+	char text[232]; /* line of the reverse call; of an error its text */
 };
 
 enum reel_mpi_kind {
@@ -36,7 +36,7 @@ struct reel_mpi_signature {
 	uint32_t kind : 3;	/* enum reel_mpi_kind */
 	uint32_t numbers : 3;	/* kinds of numbers, bits 1 << enum reel_mpi_number */
 	uint32_t operation : 3; /* of a reduction: reel_mpi_operation_number(); otherwise 0 */
-	uint32_t own : 23;	/* hash of what may differ between ranks: counts, MPI_IN_PLACE */
+	uint32_t own : 23;	/* hash of a rank's own fields: counts, MPI_IN_PLACE */
 };
 
 /*
@@ -142,7 +142,7 @@ void reel_mpi_refuse_adjoint(const struct reel_mpi_message *message, int error);
 int reel_mpi_send_header(const struct reel_mpi_message *message);
 
 /*
- * Waits for the header of the adjoint of a message that was sent. Returns 0: the adjoint is that of
+ * Waits for the header of the adjoint of a message that was sent. Returns 0: the adjoint belongs to
  * this message. If it is not, -EBADMSG, and the adjoint has been dropped.
  */
 int reel_mpi_receive_header(const struct reel_mpi_message *message);
@@ -155,7 +155,7 @@ int reel_mpi_compare_header(const struct reel_mpi_message *message,
 
 /* ---- Notes of calls ---- */
 
-/* Returns the note that the call of a message leaves; the serial number is that of the message. */
+/* Returns the note that the call of a message leaves; the serial number is the message's. */
 struct reel_mpi_call_note reel_mpi_message_note(const struct reel_mpi_message *message,
 						bool receive);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages: opening, and what they have. */
+/* Messages: opening, and their properties. */
 #include "config.h"
 
 #include "message.h"
@@ -38,7 +38,7 @@ int reel_mpi_check_packed(struct reel_mpi_message *m)
 	if (!reel_mpi_is_active(m))
 		return 0;
 	MPI_Type_size(m->type, &size);
-	/* MPI may add a header to what it packs. */
+	/* MPI may add a header when it packs. */
 	if ((int64_t)size * m->count <= INT_MAX - 4096)
 		return 0;
 	return reel_fail(-EOVERFLOW,

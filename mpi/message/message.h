@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * One message, and what it is made of. Each call begins with it, also one on a block of elements.
- */
+/* One message, and its properties. Each call begins with it, also one on a block of elements. */
 #ifndef REEL_MPI_MESSAGE_H
 #define REEL_MPI_MESSAGE_H
 
@@ -35,11 +33,13 @@ struct reel_mpi_message {
 /* Returns 0, or -EINVAL: `mode`, which a caller gives, is not one of the first `modes`. */
 int reel_mpi_check_mode(int mode, int modes, const char *call);
 
-/* Sets `attached`, `layout` and `through`. Returns 0 or what makes the call impossible. */
+/*
+ * Sets `attached`, `layout` and `through`. Returns 0 or the error that makes the call impossible.
+ */
 int reel_mpi_open_message(struct reel_mpi_message *message, MPI_Comm comm);
 
 /*
- * The adjoint of a message is packed to be sent, but for that of a request, and MPI counts packed
+ * The adjoint of a message is packed to be sent, unless it is a request's, and MPI counts packed
  * bytes by an int. Returns 0, or -EOVERFLOW: there are more.
  */
 int reel_mpi_check_packed(struct reel_mpi_message *message);

@@ -7,7 +7,8 @@
  *	IDLE --start--> STARTED --MPI has ended it--> COMPLETE --wait--> IDLE    forward sweep
  *	IDLE --wait_reverse--> REVERSED --start_reverse--> IDLE                  reverse sweep
  *
- * The wait of a request completes it, or that of another request that has to be waited for first.
+ * The wait of a request completes it, or the wait of another request that has to be waited for
+ * first.
  */
 #ifndef REEL_MPI_ORDER_H
 #define REEL_MPI_ORDER_H
@@ -57,8 +58,8 @@ int reel_mpi_check_order(const struct reel_mpi_message *message, bool receive,
 			 const struct reel_mpi_request *request);
 
 /*
- * Returns the request among the `n` requests whose message came before that of `request`, which is
- * complete; or `request`, if there is none. What it returns is complete.
+ * Returns the request among the `n` requests whose message came before the message of `request`,
+ * which is complete; or `request`, if there is none. The returned request is complete.
  */
 struct reel_mpi_request *reel_mpi_oldest_same(struct reel_mpi_request *request, int n,
 					      struct reel_mpi_request *requests);

@@ -48,7 +48,7 @@ int reel_mpi_send_at(reel_tape *tape, const char *call_site, enum reel_mpi_mode 
 	return reel_mpi_stick(tape, error ? error : reel_mpi_note_call(&m, false));
 }
 
-/* Takes back the adjoint of what was sent. */
+/* Takes back the adjoint of the sent data. */
 static int take_back(struct reel_mpi_message *m)
 {
 	int error = reel_mpi_mirror(m, false);
@@ -107,7 +107,7 @@ int reel_mpi_recv_at(reel_tape *tape, const char *call_site, void *buffer, int c
 	return reel_mpi_stick(tape, error ? error : received(&m, &own, status));
 }
 
-/* Recalls the message, and sends its adjoint. What cannot be sent is poisoned. */
+/* Recalls the message, and sends its adjoint. An adjoint that cannot be sent is poisoned. */
 static int return_message(struct reel_mpi_message *m, MPI_Status *status)
 {
 	bool asked = status != MPI_STATUS_IGNORE, noted = reel_mpi_is_noted(m, asked);
@@ -144,7 +144,7 @@ int reel_mpi_recv_reverse_at(reel_tape *tape, const char *call_site, void *buffe
 
 /*
  * After both, of which MPI returned `code`: notes the send, then the receive, which the reverse
- * call begins with. The message was sent, too, if the other one did not fit.
+ * call begins with. The message was also sent if the other one did not fit.
  */
 static int exchanged(struct reel_mpi_message *out, struct reel_mpi_message *in, int code,
 		     const MPI_Status *own, MPI_Status *status)

@@ -203,7 +203,7 @@ int reel_mpi_waitall_at(reel_tape *tape, const char *call_site, int n,
 
 /* ---- Forward: choosing ---- */
 
-/* Finds out if a request is complete, without waiting. What its code says, its wait returns. */
+/* Finds out if a request is complete, without waiting. Its wait returns the error of its code. */
 static int probe(struct reel_mpi_request *r, const char *call, int *flag)
 {
 	int code;
@@ -330,7 +330,7 @@ int reel_mpi_test_at(reel_tape *tape, const char *call_site, struct reel_mpi_req
 
 /* ---- Reverse: the wait begins the transfer ---- */
 
-/* Counts the requests between the reverse of their wait and that of their start. */
+/* Counts the requests whose wait was reversed, and their start was not. */
 static void count_reversing(struct reel_mpi_attached *attached, int change)
 {
 	pthread_mutex_lock(&attached->lock);

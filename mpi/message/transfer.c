@@ -41,7 +41,7 @@ int reel_mpi_note_message(struct reel_mpi_message *message, const MPI_Status *st
 		message->tag = status->MPI_TAG;
 	}
 	REEL_ASSERT(message->peer < message->attached->size);
-	/* The message has come, whatever is wrong with it: the other rank counts it, too. */
+	/* The message has come, whatever is wrong with it: the other rank also counts it. */
 	error = reel_mpi_note_call(message, status != NULL);
 	if (status && message->peer != MPI_PROC_NULL) {
 		if (message->count == MPI_UNDEFINED)

@@ -19,8 +19,8 @@ struct reel_mpi_note {
 bool reel_mpi_is_noted(const struct reel_mpi_message *message, bool asked);
 
 /*
- * After a receive: sets count, peer and tag to those of the message, and notes them if `noted`. Of
- * a message that was sent, `status` is NULL. `index` is any number.
+ * After a receive: sets the count, peer and tag of the message that came, and notes them if
+ * `noted`. Of a message that was sent, `status` is NULL. `index` is any number.
  */
 int reel_mpi_note_message(struct reel_mpi_message *message, const MPI_Status *status, bool noted,
 			  int index);
@@ -32,8 +32,8 @@ int reel_mpi_pop_note(reel_tape *tape, const char *call_site, const char *call,
 		      struct reel_mpi_note *note);
 
 /*
- * The reverse of reel_mpi_note_message(): sets count, peer and tag to those of the note, if there
- * is one, and *status, if it is not NULL, to what the forward call's was.
+ * The reverse of reel_mpi_note_message(): sets count, peer and tag from the note, if there is one,
+ * and *status, if it is not NULL, as the forward call did.
  */
 int reel_mpi_recall_message(struct reel_mpi_message *message, MPI_Status *status,
 			    const struct reel_mpi_note *note);
@@ -48,9 +48,10 @@ void reel_mpi_pop_numbers(const struct reel_mpi_message *message, void *numbers)
 int reel_mpi_send_adjoint(struct reel_mpi_message *message);
 
 /*
- * Before the reverse of a receive: if a receive of the tape was too small, it is not known what the
- * forward sweep has calculated from it. Makes the adjoint NaN, sends it so that its rank does not
- * wait, or tells that rank in checked mode, and returns -EMSGSIZE. Otherwise returns 0.
+ * Before the reverse of a receive: if a receive of the tape was too small, the values that the
+ * forward sweep has calculated from it are not known. Makes the adjoint NaN, sends it so that its
+ * rank does not wait, or tells that rank in checked mode, and returns -EMSGSIZE. Otherwise returns
+ * 0.
  */
 int reel_mpi_refuse_truncated(struct reel_mpi_message *message);
 
@@ -60,7 +61,7 @@ int reel_mpi_send_copy(struct reel_mpi_message *message);
 /* Receives the adjoint from where the message went, and adds it. */
 int reel_mpi_add_adjoint(struct reel_mpi_message *message);
 
-/* Returns 0, or -EBADMSG: what came is not the adjoint of what was sent. */
+/* Returns 0, or -EBADMSG: the message that came is not the adjoint of the sent one. */
 int reel_mpi_check_adjoint(const struct reel_mpi_message *message, const MPI_Status *status);
 
 #endif

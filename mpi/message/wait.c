@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Waiting for what MPI has begun. */
+/* Waiting for calls that MPI has begun. */
 #include "config.h"
 
 #include "wait.h"
@@ -73,7 +73,7 @@ int reel_mpi_poll(const char *call, MPI_Request *request, MPI_Status *status, ui
 		  int *complete)
 {
 	for (;;) {
-		/* Read before the test: what is complete by then is never given up. */
+		/* Read before the test: a request that is complete by then is never given up. */
 		bool ended = reel_clock_ns() >= end;
 		int error = reel_mpi_error(MPI_Test(request, complete, status), call);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Waiting for what MPI has begun: under the watchdog, and without holding the processor. */
+/* Waiting for calls that MPI has begun: under the watchdog, and without holding the processor. */
 #ifndef REEL_MPI_WAIT_H
 #define REEL_MPI_WAIT_H
 
@@ -19,13 +19,15 @@ int reel_mpi_poll(const char *call, MPI_Request *request, MPI_Status *status, ui
 /*
  * Waits until the request is complete. With a watchdog, a reverse call, and a forward call that
  * notes something, waits at most `watch_ns`, and then returns -ETIMEDOUT; a receive has been
- * cancelled then, and another request is not MPI_REQUEST_NULL: what it uses is MPI's until it is
+ * cancelled then, and another request is not MPI_REQUEST_NULL: its memory is MPI's until it is
  * complete.
  */
 int reel_mpi_await(const struct reel_mpi_message *message, enum reel_mpi_wait what,
 		   MPI_Request *request, MPI_Status *status);
 
-/* Waits for a collective call in the same way; `code` is what MPI returned when it began. */
+/*
+ * Waits for a collective call in the same way; `code` is the code that MPI returned when it began.
+ */
 int reel_mpi_await_all(const struct reel_mpi_message *message, int code, MPI_Request *request);
 
 /*

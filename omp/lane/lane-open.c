@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes lanes: roots, the lanes of a lane, and those of tasks. A lane that is made in a hold is
+ * Makes lanes: roots, the lanes of a lane, and the lanes of tasks. A lane that is made in a hold is
  * held as deep as its parent. Any thread of a team makes lanes, without a lock.
  */
 #include "config.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a lane keeps of the tasks that it made: a list in the order in which they were made, which
- * is the order of their notes. A task of the program touches only its own entry.
+ * The tasks that a lane made: a list in the order in which they were made, which is the order of
+ * their notes. A task of the program touches only its own entry.
  */
 #ifndef REEL_OMP_LANE_TASK_H
 #define REEL_OMP_LANE_TASK_H
@@ -19,7 +19,7 @@ struct reel_addend {
 	double values[];
 };
 
-/* Adds what a task gives to the adjoint of one address: task-add.c. */
+/* Adds a task's contributions to the adjoint of one address: task-add.c. */
 struct reel_adder {
 	const void *address;
 	struct reel_task *task;
@@ -46,7 +46,7 @@ struct reel_task {
 	reel_dependence dependence[];
 };
 
-/* Drops what the adder has kept. */
+/* Drops the additions that the adder has kept. */
 static inline void reel_adder_clear(struct reel_adder *adder)
 {
 	for (struct reel_addend *addend = adder->first, *next; addend; addend = next) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * These functions act on a lane and on all lanes in it, those of its regions and of its tasks: they
+ * These functions act on a lane and on all lanes in it, of its regions and of its tasks: they
  * count, hold, replay, release and close the whole tree. The thread that has the lane calls them,
  * while no lane in it runs; reel_task_release() runs in the thread of the task.
  *
@@ -31,7 +31,7 @@ bool reel_lane_is_empty(const reel_lane *lane)
 	return empty;
 }
 
-/* Bytes in all lanes of the lane, those of its tasks included. */
+/* Bytes in all lanes of the lane and of its tasks. */
 static uint64_t inner_bytes(const reel_lane *lane, uint64_t (*bytes_of)(const reel_lane *lane))
 {
 	const reel_lane *child;
@@ -79,7 +79,10 @@ void reel_lane_forget_failure(reel_lane *lane)
 
 static bool has_ended(const struct reel_task *task)
 {
-	/* Acquire: pairs with the release in reel_task_release(). What the task did is visible. */
+	/*
+	 * Acquire: pairs with the release in reel_task_release(). The results of the task are
+	 * visible.
+	 */
 	return atomic_load_explicit(&task->left, memory_order_acquire) == 0;
 }
 
@@ -90,7 +93,7 @@ static void free_task(reel_lane *parent, struct reel_task *task)
 	if (error && !reel_lane_refuses(task->lane))
 		reel_lane_fail(parent, error, "a task (label %lld) has failed",
 			       (long long)task->label);
-	/* Mutants survive (constant): ASan alone sees what is lost. */
+	/* Mutants survive (constant): ASan alone sees the loss. */
 	for (int32_t i = 0; i < task->adders; i++)
 		reel_adder_clear(&task->adder[i]);
 	reel_lane_close(task->lane);
@@ -146,7 +149,7 @@ bool reel_tasks_run(const reel_lane *parent)
 	return task && task != parent->unreversed_task;
 }
 
-/* The task of which reel_task_end() was left out would never add what it has kept. */
+/* A task without reel_task_end() would never make the additions that it has kept. */
 void reel_tasks_check_ended(reel_lane *parent)
 {
 	reel_tasks_drop_ended(parent);
@@ -184,8 +187,8 @@ static void close_children(reel_lane *lane)
 }
 
 /*
- * Looks for what a reverse sweep has left behind. A program may close what it has recorded and not
- * reversed; if it has begun to reverse, something was left out.
+ * Looks for entries that a reverse sweep has left behind. A program may close a root that it has
+ * recorded and not reversed; if it has begun to reverse, something was left out.
  */
 static void check_closed(reel_lane *root)
 {

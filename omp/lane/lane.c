@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A lane: what it is, what its region is, and its errors. After an error both tapes give all ones.
- * The thread that has a lane calls these functions; reel_lane_end_waits() is called by any thread.
+ * A lane: its properties, its region, and its errors. After an error both tapes give all ones. The
+ * thread that has a lane calls these functions; reel_lane_end_waits() is called by any thread.
  */
 #include "config.h"
 
@@ -14,7 +14,7 @@
 #include "omp/runtime/wait.h"
 #include "tape/tape.h"
 
-/* ---- What it is ---- */
+/* ---- Properties ---- */
 
 reel_tape *reel_lane_tape(reel_lane *lane)
 {

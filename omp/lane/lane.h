@@ -77,8 +77,8 @@ struct reel_lane {
 	 */
 	const struct reel_omp_wait *awaits;
 	/*
-	 * The threads of a reel_tasks_reverse() of the lane, or NULL, and what tells whether they
-	 * can end no task. The same lock guards both.
+	 * The threads of a reel_tasks_reverse() of the lane, or NULL, and the function that tells
+	 * whether they can end no task. The same lock guards both.
 	 */
 	struct reel_task_team *team;
 	reel_task_team_is_stuck *team_is_stuck;
@@ -134,8 +134,8 @@ struct reel_lane {
 };
 
 /*
- * Returns whether the lane is what reel_lane_refuse_all() returned, in this or another thread: one
- * thread makes the lane of a task, and another one may use it.
+ * Returns whether the lane is one that reel_lane_refuse_all() returned, in this or another thread:
+ * one thread makes the lane of a task, and another one may use it.
  */
 static inline bool reel_lane_refuses(const reel_lane *lane)
 {
@@ -155,7 +155,7 @@ static inline reel_region *reel_lane_region(const reel_lane *lane)
 
 /*
  * Makes it an error if an earlier reel_tasks_reverse() of the lane was left by an exception or by
- * longjmp(). Called at the beginning of what the lane's owner does next.
+ * longjmp(). Called at the beginning of the owner's next call.
  */
 void reel_lane_check_left(reel_lane *lane);
 
@@ -173,7 +173,7 @@ void reel_lane_fail(reel_lane *lane, int error, const char *format, ...)
 void reel_lane_end_waits(reel_lane *lane, int error);
 
 /*
- * Notes in checked mode in which direction the program goes. What is left of a reversal is an error
+ * Notes in checked mode in which direction the program goes. An incomplete reversal is an error
  * when the root is closed.
  */
 static inline void reel_lane_set_reverses(const reel_lane *lane, bool reverses)
@@ -189,7 +189,7 @@ static inline void reel_lane_set_reverses(const reel_lane *lane, bool reverses)
 /* Makes it an error if a loop of the lane has begun and not ended. */
 void reel_lane_check_loops(reel_lane *lane);
 
-/* Returns 64 times the bytes of a tape plus its pending bits (at most 63), so bits count, too. */
+/* Returns 64 times the bytes of a tape plus its pending bits (at most 63), so bits also count. */
 uint64_t reel_lane_height(const reel_tape *tape);
 
 /* ---- lane-table.c ---- */
@@ -217,7 +217,7 @@ void reel_lane_forget_failure(reel_lane *lane);
 
 /* Returns NULL if there is no memory. */
 reel_lane *reel_lane_new(reel_lane *parent, reel_pool *pool, unsigned flags);
-/* A lane of the calling thread that has an error, is in no region, and refuses what is pushed. */
+/* A lane of the calling thread that has an error, is in no region, and refuses all pushes. */
 reel_lane *reel_lane_refuse_all(void);
 /* Returns lane `index`, which is made if it is not there; NULL if there is no memory. */
 reel_lane *reel_lane_child(reel_lane *parent, int32_t index);

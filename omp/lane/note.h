@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Notes: records of 16 bytes on the second tape of a lane. They are pushed and popped in the order
- * of the program, so the top note tells what the reverse sweep comes to next, and whether this is
- * what the program reverses.
+ * of the program, so the top note names the entry that the reverse sweep comes to next, and shows
+ * whether the program reverses it.
  *
  * Numbers. Phases and loops of all regions of a parent are counted through, up in the forward sweep
  * and down in the reverse sweep. So the number in a note belongs to one phase or loop, and a lane

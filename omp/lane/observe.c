@@ -109,7 +109,8 @@ int reel_observe(reel_observer *observer, size_t size)
 		return 0;
 	}
 	/*
-	 * Release: pairs with the acquire in reel_tell(). What the observer uses is visible.
+	 * Release: pairs with the acquire in reel_tell(). The memory that the observer uses is
+	 * visible.
 	 */
 	if (atomic_compare_exchange_strong_explicit(&reel_present_observer, &none, observer,
 						    memory_order_release, memory_order_relaxed))

@@ -21,7 +21,7 @@ struct reel_ordered_copy {
 /* ---- Roots and holds of a section ---- */
 
 /*
- * `order->hold` has two numbers: that of the hold in the lower bits, and above them that of the
+ * `order->hold` has two numbers: the hold's in the lower bits, and above them the number of the
  * root whose lanes note the section. A number of a root comes again after 2^24 roots.
  */
 #define HOLD_BITS 40

@@ -27,12 +27,12 @@
 enum reel_region_state {
 	REEL_REGION_ENDED,   /* not begun, or ended */
 	REEL_REGION_FORWARD, /* lanes record */
-	REEL_REGION_REVERSE, /* lanes reverse what they recorded */
+	REEL_REGION_REVERSE, /* lanes reverse their records */
 	REEL_REGION_DEAD,    /* gives out no lane, since its parent has an error */
 	REEL_REGION_STATES
 };
 
-/* Those of three levels: 16, 4 and 1. */
+/* The groups of three levels: 16, 4 and 1. */
 #define REEL_BARRIER_GROUPS 21
 
 /* Members of a group wait for `passed`, until the group may go on. */
@@ -52,15 +52,14 @@ struct reel_barrier_group {
 	 */
 	alignas(REEL_CACHE_SPACING) _Atomic uint64_t arrived;
 	/*
-	 * In the first group: what the first calls of actions returned, at barriers with even
-	 * numbers and with odd ones. Thread 0 writes one before it counts its arrival, while others
-	 * may still read the other. Relaxed is enough: `arrived` orders them, except after a
-	 * mistake.
+	 * In the first group: results of the first calls of actions, at barriers with even numbers
+	 * and with odd ones. Thread 0 writes one before it counts its arrival, while others may
+	 * still read the other. Relaxed is enough: `arrived` orders them, except after a mistake.
 	 */
 	_Atomic(const void *) first_span[2];
 	/*
-	 * Some members come while others wait for `passed`, and would take its line from those if
-	 * it were that of `arrived`.
+	 * Some members come while others wait for `passed`, and would take its line from the others
+	 * if `arrived` were in it.
 	 */
 	alignas(REEL_CACHE_SPACING) struct reel_barrier_gate gate;
 };

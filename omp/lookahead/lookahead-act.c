@@ -21,8 +21,8 @@
 /* ---- Agreement with the other processes ---- */
 
 /*
- * A process tells the others what it requests before an action, or what it has lacked in one. If
- * one of them does, all act alike.
+ * A process tells the others its requests before an action, or its lack of memory in one. If one of
+ * them does, all act alike.
  */
 enum ahead_request {
 	AHEAD_SKIP = 1,  /* an earlier action had no memory, or failed */
@@ -279,7 +279,7 @@ static int record_again_from(struct ahead_action *entry, bool aloud, bool *tape_
 
 /*
  * The sweep cannot go on without this tape. If there is no memory for it, the tapes recorded ahead
- * are freed. The tape of this process may be recorded, and that of another may not.
+ * are freed. The tape of this process may be recorded when the tape of another is not.
  */
 static int record_again(struct ahead_action *entry)
 {
@@ -399,7 +399,7 @@ bool reel_omp_carry_out(struct ahead_action *entry)
 		uncount_tape(sweep);
 	if (!error && requests & AHEAD_SKIP) {
 		/*
-		 * Also if only another process skips: later actions must be skipped here, too. A
+		 * Also if only another process skips: later actions must also be skipped here. A
 		 * DROP is not agreed on, so without this it would come before the action that it
 		 * waits for.
 		 */

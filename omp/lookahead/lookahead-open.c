@@ -194,7 +194,10 @@ static void open_tapes(struct ahead_sweep *sweep, unsigned wanted)
 	}
 }
 
-/* Two tapes for each thread, or fewer if the budget has no room for so many of the run's size. */
+/*
+ * Two tapes for each thread, or fewer if the budget has no room for this number of tapes of the
+ * run's size.
+ */
 static unsigned tapes_wanted(struct ahead_sweep *sweep, const struct reel_pool_stats *pool)
 {
 	unsigned wanted = sweep->options->tapes;
@@ -247,9 +250,11 @@ static void release(struct ahead_sweep *sweep)
 	free(sweep->queue);
 }
 
-/* ---- What the processes of a run agree on ---- */
+/* ---- Agreements between the processes of a run ---- */
 
-/* They take as many tapes as the process with the fewest, unless one has too little memory. */
+/*
+ * They take the number of tapes of the process with the fewest, unless one has too little memory.
+ */
 static int agree_on_tapes(struct ahead_sweep *sweep, unsigned fewest)
 {
 	int64_t values[] = {-(int64_t)sweep->ahead_tapes, sweep->ahead_tapes < fewest};

@@ -3,7 +3,8 @@
  * Walks through a plan and gives its actions to the threads of a sweep. All threads of the sweep
  * run work(); one of them at a time walks. An action is in the queue from walk() until it and all
  * earlier actions are done. A thread sleeps only while another thread runs an action or walks, so
- * the sweep never waits for itself. The results are those of a serial sweep, to the last bit.
+ * the sweep never waits for itself. The results equal the results of a serial sweep, to the last
+ * bit.
  */
 #include "config.h"
 
@@ -421,7 +422,7 @@ int reel_omp_run_reverse(reel_run *run, void *context, void *state, void *adjoin
 		threads = reel_team_size_begin(&measure, REEL_CALLER, threads, steps);
 	*stats = (struct reel_omp_stats){.threads = threads};
 	error = reverse(run, context, state, adjoint, options, stats);
-	/* A sweep that could not look ahead was that of one thread. */
+	/* A sweep that could not look ahead had one thread. */
 	reel_team_size_end(&measure, error ? 0 : stats->actions ? threads : 1, steps);
 	return error;
 }

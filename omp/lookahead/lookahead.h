@@ -24,20 +24,21 @@
  *   none. They agree in a group of the state that the action uses, or of the reverse chain: actions
  *   that share one run in the order of the plan, so their agreements meet. A DROP is the exception:
  *   each process drops or skips it for itself, and makes up for it when it goes on alone. A process
- *   that skips an action skips all later ones, so that no DROP comes before what it waits for.
+ *   that skips an action skips all later ones, so that no DROP comes before the action that it
+ *   waits for.
  *
  *   No deadlock. A free thread takes the REVERSE that is ready (there is one at most), or else the
  *   first ready action of the plan. Let F be the first action that some process has neither done
  *   nor skipped. All before it are finished, so on each process F is in the queue and waits for
- *   none. Some thread takes it, unless it takes a REVERSE. What a REVERSE waits for, the REVERSE
- *   before it and the last RECORD on its tape, has been agreed on, so all processes come to it, and
+ *   none. Some thread takes it, unless it takes a REVERSE. A REVERSE waits for the REVERSE before
+ *   it and the last RECORD on its tape. Both have been agreed on, so all processes come to it, and
  *   take it first. So F or a REVERSE always goes on, with any number of threads, although RECORDs
  *   may wait for different tapes.
  *
  *   One queue. A sweep that pauses or fails walks on until the queue is full or has the last
- *   REVERSE, and skips what it adds. The first action that is not done has failed, or had no
- *   memory, on all processes, and all queues have as many places. So the queues are the same, and
- *   the threads that go on alone carry out the same actions.
+ *   REVERSE, and skips the actions that it adds. The first action that is not done has failed, or
+ *   had no memory, on all processes, and all queues have the same number of places. So the queues
+ *   are the same, and the threads that go on alone carry out the same actions.
  */
 #ifndef REEL_OMP_LOOKAHEAD_H
 #define REEL_OMP_LOOKAHEAD_H
@@ -65,7 +66,7 @@ struct ahead_buffer {
 	void *data; /* NULL: closed */
 };
 
-/* What one action uses at a time, in the order of the actions. */
+/* A thing that one action uses at a time, in the order of the actions. */
 struct ahead_resource {
 	struct ahead_action *last; /* the last action that is to use it; NULL: all are done */
 };
@@ -84,7 +85,7 @@ enum ahead_contents {
 	AHEAD_MISSING /* there was no memory; the REVERSE records the steps again */
 };
 
-/* A tape, and what is needed to record it again. */
+/* A tape, and the state and the action to record it again. */
 struct ahead_tape {
 	reel_tape *tape;
 	reel_tape own;

@@ -2,7 +2,8 @@
 /*
  * Loops: static chunks are computed in both sweeps. Chunks of other loops are taken from a word
  * that the lanes of a region share, and are noted as intervals, which the reverse sweep pops. The
- * thread that has the lane calls these functions; only take_chunks() touches what threads share.
+ * thread that has the lane calls these functions; only take_chunks() touches memory that threads
+ * share.
  *
  * A chunk lies between the bounds of its loop. A lane gets its intervals in rising order, and
  * reverses them in falling order.
@@ -378,7 +379,7 @@ static bool compute_reverse(reel_loop *loop)
 }
 
 /*
- * Returns true if what was popped can be an interval of the loop. If the iteration above has left
+ * Returns true if the popped pair can be an interval of the loop. If the iteration above has left
  * out a turn, a region or a task, it is a note of these, and the program has no such iterations.
  */
 static bool is_interval(const reel_loop *loop, struct reel_note interval)

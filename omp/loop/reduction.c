@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reductions: the partial results of lanes become one, in the order of the lanes, and backward. The
- * thread that has the lane calls these functions. What the reverse needs is pushed on the lane's
- * tape.
+ * thread that has the lane calls these functions. The values that the reverse needs are pushed on
+ * the lane's tape.
  */
 #include "config.h"
 

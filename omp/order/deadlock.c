@@ -7,13 +7,13 @@
  *
  * A lane is stuck if it sleeps until its turn comes and nobody has given it the turn, or if the
  * region that is reversed in it is stuck. A region is stuck if a lane is, and each other lane is
- * stuck, too, or was given back in the present round; or if all threads are in stuck lanes. A lane
+ * also stuck, or was given back in the present round; or if all threads are in stuck lanes. A lane
  * whose tasks reel_tasks_reverse() reverses is stuck if the lanes of all tasks that run are, and no
  * task is ready or no thread is left to run it. A lane whose tasks OpenMP runs is never stuck,
  * since nobody knows which of them it runs next.
  *
  * A thread looks when its lane goes to sleep, and, while others sleep, when it gives its lane back
- * and when it finds no task. So the last thread to do so sees what all others did.
+ * and when it finds no task. So the last thread to do so sees the actions of all others.
  */
 #include "config.h"
 

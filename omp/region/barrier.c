@@ -13,10 +13,10 @@
  * one would wait for ever. So each of the two leaves a word for the other one and then reads the
  * other's: the thread that ends writes `region->ended`, the thread that waits writes
  * `region->sleeps_at`. All four accesses are sequentially consistent, so at least one of the two
- * reads what the other one wrote, and notes the mistake, which ends all waits. A thread does so
- * right before it sleeps: a barrier to which all threads come soon costs nothing. No thread can
- * pass a barrier to which another one does not come, so all threads that have ended have passed the
- * same barriers, and the first of them speaks for all.
+ * reads the other's word, and notes the mistake, which ends all waits. A thread does so right
+ * before it sleeps: a barrier to which all threads come soon costs nothing. No thread can pass a
+ * barrier to which another one does not come, so all threads that have ended have passed the same
+ * barriers, and the first of them speaks for all.
  */
 #include "config.h"
 
@@ -40,7 +40,7 @@ struct level {
 
 /*
  * A thread that waits for a processor would hold up a level after the other, so there is one group
- * then. Tests, which have assertions, see the levels on a few processors, too.
+ * then. Tests, which have assertions, also see the levels on a few processors.
  */
 static struct level first_level(reel_region *region, int32_t threads)
 {
@@ -170,8 +170,8 @@ static bool arrive(const reel_worker *worker, struct reel_barrier_group *group, 
 	uint64_t all = worker->barriers * size, arrived;
 
 	/*
-	 * Acquire and release: the last one sees what the others did before.
-	 * Sequentially consistent: pairs with reel_omp_has_come() in act_again() and in finish().
+	 * Acquire and release: the last one sees all that the others did before. Sequentially
+	 * consistent: pairs with reel_omp_has_come() in act_again() and in finish().
 	 */
 	arrived = 1 + atomic_fetch_add_explicit(&group->arrived, 1, memory_order_seq_cst);
 	if (arrived > all)
@@ -251,8 +251,8 @@ static bool finish(const reel_worker *worker, struct reel_barrier_group *group, 
 }
 
 /*
- * It is always thread 0 that acts, whichever thread is the last one, so that what it works on stays
- * in its cache.
+ * It is always thread 0 that acts, whichever thread is the last one, so that the tape stays in its
+ * cache.
  */
 const void *reel_barrier_pass(reel_worker *worker, reel_barrier_action *act, const void *argument)
 {

@@ -22,7 +22,7 @@ struct reel_lane_recording {
 	uint64_t phases, loops, loop, waits;
 	int32_t index;
 	struct reel_lane_recording *lanes,
-		*next; /* those of the lane; the next one of its parent */
+		*next; /* recordings of its lanes; the next one of its parent */
 };
 
 /* ---- Freezing ---- */

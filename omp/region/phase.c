@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Phases: what a lane records between two barriers lies between two heights of its tapes. The lower
- * height is noted if anything lies above it. So the reverse sweep knows the height to which it has
- * to come down, and whether all of the phase was reversed. The thread that has the lane calls these
- * functions, or the thread that ends the region.
+ * Phases: the records of a lane between two barriers lie between two heights of its tapes. The
+ * lower height is noted if anything lies above it. So the reverse sweep knows the height to which
+ * it has to come down, and whether all of the phase was reversed. The thread that has the lane
+ * calls these functions, or the thread that ends the region.
  */
 #include "config.h"
 

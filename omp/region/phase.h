@@ -9,10 +9,9 @@ void reel_phase_open(reel_lane *lane, uint64_t phase);
 /* Opens the same phase in the reverse sweep. */
 void reel_phase_reopen(reel_lane *lane, uint64_t phase);
 /*
- * Leaves the phase of the lane, unless that was done. In a forward sweep it notes what was
- * recorded; in a reverse sweep it is an error if not all of it was reversed. The thread that is
- * done with the lane calls this, or the next thread that takes it, or the thread that ends the
- * region.
+ * Leaves the phase of the lane, unless that was done. In a forward sweep it notes the height of the
+ * records; in a reverse sweep it is an error if not all of it was reversed. The thread that is done
+ * with the lane calls this, or the next thread that takes it, or the thread that ends the region.
  */
 void reel_phase_leave(const reel_region *region, reel_lane *lane);
 /*

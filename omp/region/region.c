@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Regions: a parent lane, its lanes for a team, and what the parent notes of them. One thread
- * begins and ends a region; reel_region_enter() runs in each thread that takes a lane.
+ * Regions: a parent lane, its lanes for a team, and the parent's notes of them. One thread begins
+ * and ends a region; reel_region_enter() runs in each thread that takes a lane.
  *
  * A parent has one region, which serves again and again. The numbers of its phases and loops follow
- * those of the region before. The state changes by the table in region-state.h.
+ * the numbers of the region before. The state changes by the table in region-state.h.
  */
 #include "config.h"
 
@@ -184,7 +184,7 @@ reel_region *reel_region_begin(reel_lane *parent, int lanes)
 }
 
 #define ORDERS_FLAG ((uint64_t)1 << 32)
-/* The parent's height changed in the region, so the first one is noted in a pair, too. */
+/* The parent's height changed in the region, so the first one is also noted, in a pair. */
 #define SPANS_FLAG ((uint64_t)1 << 33)
 
 static void note_region(reel_region *region, int32_t lanes)
@@ -244,8 +244,8 @@ reel_region *reel_region_reverse(reel_lane *parent)
 		move_to(region, REEL_REGION_DEAD);
 	}
 	/*
-	 * Release: pairs with the acquire in deadlock.c, which reads what the region is. Threads of
-	 * the region come after this.
+	 * Release: pairs with the acquire in deadlock.c, which reads the members of the region.
+	 * Threads of the region come after this.
 	 */
 	if (region->state == REEL_REGION_REVERSE)
 		atomic_store_explicit(&parent->reversed_region, region, memory_order_release);
@@ -395,7 +395,8 @@ static int end(reel_region *region)
 	parent->loops = region->first_loop;
 	if (region->state == REEL_REGION_FORWARD) {
 		/*
-		 * The program may read the last span while it pushes what comes after the region.
+		 * The program may read the last span while it pushes the first values after the
+		 * region.
 		 */
 		if (region->span_call_site)
 			parent->tape.flags |= REEL_TAPE_KEEPS_BELOW;
@@ -425,7 +426,7 @@ int reel_region_end(reel_region *region)
 	return error;
 }
 
-/* ---- What it is ---- */
+/* ---- Numbers of threads ---- */
 
 int reel_region_threads(const reel_region *region, int threads)
 {

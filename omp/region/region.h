@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Regions: what a lane is part of. */
+/* Regions, of which lanes are parts. */
 #ifndef REEL_OMP_REGION_H
 #define REEL_OMP_REGION_H
 
@@ -10,7 +10,7 @@ reel_region *reel_region_of(reel_lane *parent);
 
 /*
  * Returns whether Reel may choose the number of threads for the lanes or tasks of a parent. Lanes
- * that wait for turns, also those of regions and tasks in these lanes, need a thread each.
+ * that wait for turns, also lanes of regions and tasks in these lanes, need a thread each.
  */
 bool reel_region_may_choose(const reel_lane *parent);
 

@@ -4,7 +4,7 @@
  * worker of its own and calls these functions.
  *
  * In each round a lane is taken by one thread. Between two rounds all threads pass a barrier, so
- * what a lane holds is visible to the thread that takes it next.
+ * the contents of a lane are visible to the thread that takes it next.
  */
 #include "config.h"
 
@@ -21,7 +21,9 @@
 #include "phase.h"
 #include "tape/tape.h"
 
-/* A region that was begun without a number of lanes gets as many as its first team has threads. */
+/*
+ * A region that was begun without a number of lanes gets a lane for each thread of its first team.
+ */
 static int32_t lanes_for(reel_region *region, int threads)
 {
 	int32_t lanes = 0;
@@ -91,7 +93,9 @@ reel_worker reel_worker_begin(reel_region *region, int thread, int threads)
 static bool take(const reel_worker *worker, reel_lane *lane)
 {
 	int64_t round = worker->region->rounds + worker->round;
-	/* Relaxed is enough: the barrier between two rounds makes what the lane holds visible. */
+	/*
+	 * Relaxed is enough: the barrier between two rounds makes the contents of the lane visible.
+	 */
 	int64_t before = atomic_load_explicit(&lane->taken, memory_order_relaxed);
 
 	reel_yield_point();
@@ -162,7 +166,7 @@ void reel_worker_leave(reel_worker *worker)
 	reel_region *region = worker->region;
 
 	/*
-	 * Relaxed is enough: a number that guards no memory. A load and a store are enough, too:
+	 * Relaxed is enough: a number that guards no memory. A load and a store are also enough:
 	 * threads that store at the same time are in one round and store the same number, since a
 	 * barrier lies between two rounds.
 	 */

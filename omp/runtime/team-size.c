@@ -30,13 +30,13 @@
 #define MIN_SPACING 32
 #define MAX_SPACING 128
 /*
- * Above either of these, half of what was measured is forgotten. The time is some slices of a
- * scheduler, so that the mean contains the waits for threads that have lost their processor.
+ * Above either of these, half of the measured time and work is forgotten. The time is some slices
+ * of a scheduler, so that the mean contains the waits for threads that have lost their processor.
  */
 #define MAX_NS 2e7
 #define MAX_UNITS 1024
 /*
- * A piece counts as at most the larger of this time and MAX_FACTOR times what is expected: a
+ * A piece counts as at most the larger of this time and MAX_FACTOR times the expected time: a
  * program that was stopped for an hour did not lose it by a choice.
  */
 #define MAX_PIECE_NS 1e9
@@ -117,7 +117,10 @@ static void add(struct reel_team_costs *costs, enum reel_team_size size, double 
 	costs->since += ns;
 	costs->turn_ns += ns;
 	costs->turn_units += units;
-	/* The very first piece contains what is done once: threads are made, pages are touched. */
+	/*
+	 * The very first piece contains work that is done once: threads are made, pages are
+	 * touched.
+	 */
 	if (costs->spacing <= 0 && costs->since <= ns)
 		return;
 	costs->ns[size] += ns;
@@ -128,7 +131,7 @@ static void add(struct reel_team_costs *costs, enum reel_team_size size, double 
 	}
 }
 
-/* A turn that ends soon has shown that the trial before it was wrong, and what that cost. */
+/* A turn that ends soon has shown that the trial before it was wrong, and the time that it cost. */
 static void change(struct reel_team_costs *costs, enum reel_team_size to)
 {
 	double lost = costs->turn_ns - costs->turn_units * cost_of(costs, to);
@@ -172,7 +175,7 @@ void reel_team_size_add(struct reel_team_costs *costs, enum reel_team_size size,
 #define PROBES 8
 /*
  * After a piece that takes less time, at most MAX_SKIPPED pieces are not measured, since reading
- * the clock takes time, too. How many is random: pieces may differ with a period.
+ * the clock also takes time. How many is random: pieces may differ with a period.
  */
 #define MAX_SAMPLED_NS 5000
 #define MAX_SKIPPED 14
@@ -284,7 +287,7 @@ void reel_team_size_need_all(struct reel_team_measure *measure)
 	measure->place->to_skip = 0;
 }
 
-/* A piece of the better size stands for those before it that were not measured, too. */
+/* A piece of the better size also stands for the pieces before it that were not measured. */
 static void add_measured(struct reel_team_place *place, enum reel_team_size size, double units,
 			 double ns)
 {

@@ -22,9 +22,9 @@ struct reel_team_costs {
 	enum reel_team_size better;
 	int trial_left; /* number of pieces of work that belong to the present trial */
 	double since;   /* time since the last trial of the other size */
-	double spacing; /* the time between trials, as a multiple of what one takes */
+	double spacing; /* the time between trials, as a multiple of the time of one */
 	double turn_ns, turn_units; /* since the better size changed last */
-	double lost;    /* what the turn before took longer than the present size would have */
+	double lost;    /* time that the present size would have saved in the turn before */
 	bool needs_all; /* the work needs all threads, so that there is nothing to choose */
 };
 
@@ -34,7 +34,7 @@ struct reel_team_costs {
 enum reel_team_size reel_team_size_next(const struct reel_team_costs *costs, int threads,
 					double units);
 
-/* Adds what a piece of work took with that size. */
+/* Adds the time that a piece of work took with that size. */
 void reel_team_size_add(struct reel_team_costs *costs, enum reel_team_size size, double units,
 			double ns);
 

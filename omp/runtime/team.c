@@ -30,7 +30,7 @@ void reel_omp_end_program(const bool *returned)
 	abort();
 }
 
-/* Without cancellation, since other threads may wait for what a cancelled thread has begun. */
+/* Without cancellation, since other threads may wait for work that a cancelled thread has begun. */
 static void run(reel_omp_body *body, void *argument)
 {
 	REEL_UNCANCELLED;
@@ -68,7 +68,7 @@ static void call(reel_omp_body *body, void *argument)
 }
 
 /*
- * The caller's own call is a task, too. So a taskwait in the body waits for the body's tasks and
+ * The caller's own call is also a task. So a taskwait in the body waits for the body's tasks and
  * not for those that are made here, which end after the body.
  *
  * If a body waits for tasks of its own, OpenMP may run the task of another call in the same thread.

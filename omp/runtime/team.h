@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * All calls of the OpenMP runtime. ThreadSanitizer cannot see into it, so team.c is compiled
- * without it, and bodies annotate what they share with their caller.
+ * without it, and bodies annotate the memory that they share with their caller.
  *
- * OpenMP gives the threads. What they do next is decided under locks of Reel's, and a thread that
- * finds nothing to do sleeps at a condition of Reel's. DESIGN.md, chapter 9, says why tasks of
+ * OpenMP gives the threads. Their next piece of work is chosen under locks of Reel's, and a thread
+ * that finds nothing to do sleeps at a condition of Reel's. DESIGN.md, chapter 9, says why tasks of
  * OpenMP do not serve.
  */
 #ifndef REEL_OMP_TEAM_H

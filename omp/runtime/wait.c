@@ -144,9 +144,9 @@ void reel_omp_wake_all(void)
 /*
  * Two threads may have to share a processor. Then looking keeps away the very thread that this one
  * waits for. So a thread that looked in vain halves the looks of its next wait, down to few, and a
- * thread that looked with success doubles them. Few looks may miss what comes a little later and
- * would stay few, so one wait in PROBE looks as often as at first, and a success restores that
- * number.
+ * thread that looked with success doubles them. Few looks may miss a value that comes a little
+ * later and would stay few, so one wait in PROBE looks as often as at first, and a success restores
+ * that number.
  */
 static bool look_often(const struct reel_omp_wait *wait)
 {

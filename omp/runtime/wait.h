@@ -11,7 +11,7 @@ struct reel_omp_wait {
 	const _Atomic uint64_t *word;
 	/* A word that is larger by at most `beyond` has had that value. */
 	uint64_t value, beyond;
-	/* An error that ends the wait, too, once it is not 0. */
+	/* An error that also ends the wait, once it is not 0. */
 	const _Atomic int32_t *failed;
 	/* Number of times that the thread looks at `word` before it first yields the processor. */
 	unsigned looks;

@@ -2,12 +2,12 @@
 /*
  * Additions by tasks that run at the same time, in the order of one thread. The adders of one
  * address in the tasks of one wait form a chain in the order of the reverse sweep, and a turn goes
- * along it. It passes an adder after the adder's task has ended. What a task adds before its turn
- * is kept.
+ * along it. It passes an adder after the adder's task has ended. Additions of a task before its
+ * turn are kept.
  *
- * No thread waits for a turn: of the two events, turn and end, the thread of the second one adds
- * what was kept and passes the turn on. So all additions are done when all of the tasks have ended.
- * An adder gets each event once.
+ * No thread waits for a turn: of the two events, turn and end, the thread of the second one makes
+ * the additions that were kept and passes the turn on. So all additions are done when all of the
+ * tasks have ended. An adder gets each event once.
  */
 #include "config.h"
 
@@ -41,7 +41,7 @@ void reel_adders_open(struct reel_task *task)
 
 /* ---- Their order ---- */
 
-/* Merges two lists by address. Of equal addresses those of the first list come first. */
+/* Merges two lists by address. Among equal addresses the adders of the first list come first. */
 static struct reel_adder *merge(struct reel_adder *first, struct reel_adder *second)
 {
 	struct reel_adder *merged = NULL, **end = &merged;
@@ -193,8 +193,8 @@ void reel_task_add_float(reel_lane *task, const void *address, float *array, con
 
 /*
  * Acquire and release: pairs with the call for the other event, and with the acquire in
- * add_in_turn(). What the task has kept and the sums of earlier turns are visible to the second
- * thread.
+ * add_in_turn(). The additions that the task has kept and the sums of earlier turns are visible to
+ * the second thread.
  */
 static bool comes_second(struct reel_adder *adder, unsigned event)
 {

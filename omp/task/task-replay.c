@@ -7,7 +7,7 @@
  * Threads take the task that became ready last; a thread that waits for its own group, in a body,
  * helps with any.
  *
- * One lock guards all: a task takes longer than what is done under the lock. Threads wait at a
+ * One lock guards all: a task takes longer than the work under the lock. Threads wait at a
  * condition and not in a task of OpenMP (DESIGN.md, chapter 9). A job is ready once, when `waits`
  * falls to 0; `left` of sets and groups falls to 0 once.
  */
@@ -38,7 +38,7 @@ struct use_set {
 	struct job *blocked;  /* jobs that wait only for the task that holds the set */
 };
 
-/* What a task does with one address. */
+/* A use of one address by a task. */
 struct use {
 	const void *address;
 	struct job *job;
@@ -430,9 +430,7 @@ static void run_with_team(struct group *group, reel_lane *parent, int threads)
 	pthread_mutex_destroy(&team->lock);
 }
 
-/*
- * If a body is left by a jump, what it takes is never measured: the place keeps its present size.
- */
+/* If a body is left by a jump, its time is never measured: the place keeps its present size. */
 static void run_in_new_team(struct group *group, reel_lane *parent, int wanted, const void *caller)
 {
 	struct reel_team_measure measure = {0};

@@ -16,7 +16,7 @@ struct reel_task *reel_task_take(reel_lane *parent);
 void reel_adders_open(struct reel_task *task);
 /* Puts the adders of the tasks that are left to reverse in their order. */
 void reel_adders_order(reel_lane *parent);
-/* Called at the end of the task: what it kept is added when its turn comes, by any thread. */
+/* Called at the end of the task: its kept additions are made when its turn comes, by any thread. */
 void reel_adders_end(struct reel_task *task);
 
 #endif

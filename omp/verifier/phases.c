@@ -101,7 +101,7 @@ void worker_begins(struct task *task, const reel_event *event)
 
 /*
  * A word of `recorded` has the round above and UINT32_MAX less the barrier below. So the largest
- * word is that of the last round and of its first barrier. A word of 0 is lower than all others.
+ * word stands for the last round and its first barrier. A word of 0 is lower than all others.
  */
 #define BARRIER_BITS 32
 
@@ -129,7 +129,7 @@ static bool recorded_before_barrier(const struct part *part)
 	       word_of(part, part->barriers);
 }
 
-/* Reports a lane that recorded after a barrier without a phase, if one recorded before it, too. */
+/* Reports a lane that recorded after a barrier without a phase, if one also recorded before it. */
 static void check_barrier(const struct task *task, struct part *part)
 {
 	const struct region *region = part->region;

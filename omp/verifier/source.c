@@ -19,7 +19,7 @@
 
 /*
  * Starts a command, and returns the end of a pipe from which its output is read, or -1. Its
- * environment is empty: with LD_PRELOAD it would load the verifier, too.
+ * environment is empty: with LD_PRELOAD it would also load the verifier.
  */
 static int start(pid_t *child, char *const *command)
 {
@@ -80,7 +80,7 @@ static bool by_lines(char *lines, char *text, size_t size)
 	return true;
 }
 
-/* The address is that of a return, and the call is before it. So asks for address - 1. */
+/* The address is where the call returns to. The call is before it, so asks for address - 1. */
 static bool by_debugging_information(const void *address, const struct link_map *map, char *text,
 				     size_t size)
 {

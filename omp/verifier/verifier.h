@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The verifier compares two streams of events: those of OpenMP's runtime (OMPT) and those of
- * libreel-omp (reel/observe.h). The thread that causes an event runs the verifier's function for
- * it. The verifier keeps its state in a structure for each task of OpenMP, including the implicit
- * tasks of a team's threads. Only the thread that runs a task uses its structure, without a lock.
+ * The verifier compares two streams of events: from OpenMP's runtime (OMPT) and from libreel-omp
+ * (reel/observe.h). The thread that causes an event runs the verifier's function for it. The
+ * verifier keeps its state in a structure for each task of OpenMP, including the implicit tasks of
+ * a team's threads. Only the thread that runs a task uses its structure, without a lock.
  *
  *	tool.c      receives the events of both streams; starts and ends the verifier
  *	state.c     tasks, and lanes and regions by their addresses
@@ -110,7 +110,7 @@ struct task {
 	const void *parallel_at;     /* place of the parallel region that it began last */
 	/* tasks.c */
 	struct promise *first, *last;
-	struct promise *mine;        /* for an explicit task: what it was begun with */
+	struct promise *mine;        /* for an explicit task: the arguments of its begin */
 	reel_lane *used;             /* for an explicit task: the lane that it has used */
 	const reel_lane *made_in;    /* the lane that it is the parent of tasks with */
 	bool running;                /* tasks that it made may still run */
