@@ -150,9 +150,8 @@ static void check_lane_at_barrier(const struct part *part, const void *at)
 	if (part->lane && part->threads < reel_lane_count(part->lane))
 		report(ERROR, at,
 		       "a barrier while threads have lanes, by %d threads for %d lanes: other "
-		       "lanes "
-		       "have not come to it; give all lanes back first, as in "
-		       "while (reel_worker_next(&worker)) { ... } reel_worker_phase(&worker)",
+		       "lanes have not come to it; give all lanes back first, as in while "
+		       "(reel_worker_next(&worker)) { ... } reel_worker_phase(&worker)",
 		       (int)part->threads, reel_lane_count(part->lane));
 }
 

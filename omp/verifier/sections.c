@@ -63,8 +63,7 @@ void order_noted(struct task *task, const reel_event *event)
 	if (!task->sections)
 		report(WARNING, event->caller,
 		       "reel_ordered_note() outside of a critical section, a lock or ordered: "
-		       "nothing "
-		       "decides which lane is first");
+		       "nothing decides which lane is first");
 	else if (task->sections <= MAX_SECTIONS)
 		task->section[task->sections - 1].noted = true;
 }
@@ -95,13 +94,11 @@ static void check_loop(const struct task *task)
 	if (task->work_dynamic && !task->work_ordered)
 		report(ERROR, task->work_at,
 		       "a lane recorded in a loop that OpenMP deals out as threads come: the "
-		       "reverse "
-		       "sweep cannot know which lane had which iterations; use REEL_FOR");
+		       "reverse sweep cannot know which lane had which iterations; use REEL_FOR");
 	else
 		report(WARNING, task->work_at,
 		       "a lane recorded in a worksharing loop of OpenMP: its reverse needs the "
-		       "same "
-		       "number of threads; use REEL_FOR");
+		       "same number of threads; use REEL_FOR");
 }
 
 void work_ends(struct task *task, ompt_work_t kind)
@@ -112,8 +109,7 @@ void work_ends(struct task *task, ompt_work_t kind)
 	if (recorded && kind == ompt_work_single_executor)
 		report(ERROR, task->work_at,
 		       "a lane recorded in a single construct: the reverse sweep cannot know which "
-		       "one; "
-		       "use REEL_SINGLE()");
+		       "one; use REEL_SINGLE()");
 	else if (recorded && kind == ompt_work_sections)
 		report(ERROR, task->work_at,
 		       "a lane recorded in sections: the reverse sweep cannot know which one; use "
@@ -164,14 +160,12 @@ static void check_height(const struct task *task, const struct lane *known, uint
 	    atomic_load_explicit(&known->region->active, memory_order_relaxed))
 		report(WARNING, task->parallel_at,
 		       "a team recorded on the lane in which its region was begun: use the lanes "
-		       "of "
-		       "the region");
+		       "of the region");
 	else
 		report(ERROR, task->parallel_at,
 		       "a team recorded on a lane without a region: call reel_region_begin() "
-		       "before "
-		       "the parallel region, or reel_region_reverse(), and use the lanes of its "
-		       "workers");
+		       "before the parallel region, or reel_region_reverse(), and use the lanes of "
+		       "its workers");
 }
 
 static void check_root(struct task *task, struct lane *root)

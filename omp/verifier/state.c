@@ -13,7 +13,7 @@
 
 /* ---- Lanes and regions by their addresses ---- */
 
-#define BUCKETS 1024
+#define BUCKETS 256
 
 struct table {
 	pthread_mutex_t lock;
@@ -23,7 +23,6 @@ struct table {
 
 static struct table regions = {.lock = PTHREAD_MUTEX_INITIALIZER, .size = sizeof(struct region)};
 static struct table lanes = {.lock = PTHREAD_MUTEX_INITIALIZER, .size = sizeof(struct lane)};
-static struct lane *roots; /* guarded by `lanes.lock` */
 
 static struct node **place_of(struct table *table, const void *key)
 {
@@ -73,16 +72,6 @@ struct lane *make_lane(const reel_lane *lane)
 	return find(&lanes, lane, true);
 }
 
-static void drop_root(const struct lane *lane)
-{
-	struct lane **at = &roots;
-
-	while (*at && *at != lane)
-		at = &(*at)->next_root;
-	if (*at)
-		*at = lane->next_root;
-}
-
 void forget_lane(const reel_lane *lane)
 {
 	struct node **at, *node;
@@ -90,36 +79,33 @@ void forget_lane(const reel_lane *lane)
 	pthread_mutex_lock(&lanes.lock);
 	at = place_of(&lanes, lane);
 	node = *at;
-	if (node) {
+	if (node)
 		*at = node->next;
-		drop_root((struct lane *)node);
-	}
 	pthread_mutex_unlock(&lanes.lock);
 	free(node);
 }
 
-void add_root(const reel_lane *lane, uint64_t opened_by)
+void root_opens(struct task *task, const reel_event *event)
 {
 	struct lane *root;
 
-	forget_lane(lane);
-	root = make_lane(lane);
+	forget_lane(event->lane);
+	root = make_lane(event->lane);
 	if (!root)
 		return;
-	REEL_ASSERT(!root->opened_by && !root->next_root);
-	root->opened_by = opened_by;
+	REEL_ASSERT(!root->opened_by);
 	pthread_mutex_lock(&lanes.lock);
-	root->next_root = roots;
-	roots = root;
+	root->opened_by = task->id;
 	pthread_mutex_unlock(&lanes.lock);
 }
 
 void each_root(struct task *task, void (*function)(struct task *task, struct lane *root))
 {
 	pthread_mutex_lock(&lanes.lock);
-	for (struct lane *root = roots; root; root = root->next_root)
-		if (root->opened_by == task->id)
-			function(task, root);
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct node *node = lanes.bucket[i]; node; node = node->next)
+			if (((struct lane *)node)->opened_by == task->id)
+				function(task, (struct lane *)node);
 	pthread_mutex_unlock(&lanes.lock);
 }
 

@@ -54,8 +54,7 @@ void check_wait(struct lane *lane)
 	if (lane->waited_at)
 		report(ERROR, lane->waited_at,
 		       "a taskwait without reel_task_wait(): the reverse sweep does not wait "
-		       "there; "
-		       "call it after each taskwait or taskgroup");
+		       "there; call it after each taskwait or taskgroup");
 	lane->waited_at = NULL;
 }
 
@@ -139,8 +138,7 @@ struct task *task_is_made(struct task *maker, bool undeferred, const void *at)
 	else if (maker && !undeferred && (recording_lane(maker) || maker->made_in || maker->used))
 		report(WARNING, at,
 		       "a task without reel_task_begin() or reel_task_reverse(): it has no lane, "
-		       "and "
-		       "must record nothing");
+		       "and must record nothing");
 	return task;
 }
 
@@ -180,14 +178,12 @@ void task_depends(struct task *task, const ompt_dependence_t *dependence, int co
 		if (!same)
 			report(WARNING, task->at,
 			       "a depend clause names an address (%p) that reel_task_begin() was "
-			       "not "
-			       "given: the reverse sweep does not wait for it",
+			       "not given: the reverse sweep does not wait for it",
 			       address);
 		else if (writes(dependence[i].dependence_type) && same->kind != REEL_TASK_OUT)
 			report(WARNING, task->at,
 			       "by a depend clause a task writes to an address (%p) that "
-			       "reel_task_begin() "
-			       "was given as read",
+			       "reel_task_begin() was given as read",
 			       address);
 	}
 }
@@ -223,14 +219,12 @@ void task_uses(struct task *task, reel_lane *lane, const void *at)
 	if (implicit && part_with(implicit, lane))
 		report(ERROR, at,
 		       "a task uses the lane of the thread that runs it: another thread may run "
-		       "it, "
-		       "or the rest of it; give it a lane of its own by reel_task_begin()");
+		       "it, or the rest of it; give it a lane of its own by reel_task_begin()");
 	else if (task->used && task->used != lane)
 		report(ERROR, at,
 		       "a task goes on with another lane than it began with: take it from a "
-		       "variable "
-		       "of the task, not of the thread, which may be another one after a task "
-		       "scheduling point");
+		       "variable of the task, not of the thread, which may be another one after a "
+		       "task scheduling point");
 	else
 		task->used = lane;
 }

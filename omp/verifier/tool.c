@@ -30,11 +30,6 @@ struct task *present_task(void)
 
 /* ---- Events of Reel ---- */
 
-static void root_opens(struct task *task, const reel_event *event)
-{
-	add_root(event->lane, task->id);
-}
-
 static void root_closes(struct task *task, const reel_event *event)
 {
 	struct lane *root = find_lane(event->lane);

@@ -56,7 +56,6 @@ struct region {
 struct lane {
 	struct node node;
 	uint64_t opened_by;      /* id of a task; 0: the lane is not a root */
-	struct lane *next_root;
 	uint64_t height;         /* height at the start of the task's parallel region */
 	_Atomic bool makes_tasks; /* in that parallel region; relaxed: read after the region */
 	struct region *region;
@@ -143,7 +142,7 @@ struct region *make_region(const reel_region *region);
 struct lane *find_lane(const reel_lane *lane);
 struct lane *make_lane(const reel_lane *lane);
 void forget_lane(const reel_lane *lane);
-void add_root(const reel_lane *lane, uint64_t opened_by);
+void root_opens(struct task *task, const reel_event *event);
 /* Calls a function for all roots that the task has opened. */
 void each_root(struct task *task, void (*function)(struct task *task, struct lane *root));
 
