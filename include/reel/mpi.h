@@ -286,8 +286,9 @@ int reel_mpi_seed(double *J_bar, enum reel_mpi_objective objective, int root, MP
 	reel_mpi_sendrecv_reverse_at((tape), REEL_HERE, (bar), (n), (type), (dest), (sent_tag), \
 				     (bar), (n), (type), (source), (tag), (comm), (status))
 #define reel_mpi_mrecv(tape, ...) reel_mpi_mrecv_at((tape), REEL_HERE, __VA_ARGS__)
-#define reel_mpi_mrecv_reverse(tape, ...) \
-	reel_mpi_mrecv_reverse_at((tape), REEL_HERE, __VA_ARGS__)
+#define reel_mpi_mrecv_reverse(tape, bar, n, type, comm, status) \
+	reel_mpi_recv_reverse_at((tape), REEL_HERE, (bar), (n), (type), MPI_ANY_SOURCE, \
+				 MPI_ANY_TAG, (comm), (status))
 
 /* The kind of a request; for a send, its mode. */
 enum reel_mpi_mode {
@@ -323,8 +324,6 @@ int reel_mpi_sendrecv_replace_at(reel_tape *tape, const char *call_site, void *b
 				 MPI_Comm comm, MPI_Status *status);
 int reel_mpi_mrecv_at(reel_tape *tape, const char *call_site, void *buffer, int count,
 		      MPI_Datatype type, MPI_Message *message, MPI_Comm comm, MPI_Status *status);
-int reel_mpi_mrecv_reverse_at(reel_tape *tape, const char *call_site, void *buffer_bar, int count,
-			      MPI_Datatype type, MPI_Comm comm, MPI_Status *status);
 
 /* ---- Requests ---------------------------------------------------------------------- */
 

@@ -221,13 +221,6 @@ int reel_mpi_mrecv_at(reel_tape *tape, const char *call_site, void *buffer, int 
 	return reel_mpi_stick(tape, error ? error : received(&m, &own, status));
 }
 
-int reel_mpi_mrecv_reverse_at(reel_tape *tape, const char *call_site, void *buffer_bar, int count,
-			      MPI_Datatype type, MPI_Comm comm, MPI_Status *status)
-{
-	return reel_mpi_recv_reverse_at(tape, call_site, buffer_bar, count, type, MPI_ANY_SOURCE,
-					MPI_ANY_TAG, comm, status);
-}
-
 int reel_mpi_sendrecv_reverse_at(reel_tape *tape, const char *call_site, void *sent_bar,
 				 int sent_count, MPI_Datatype sent_type, int dest, int sent_tag,
 				 void *received_bar, int count, MPI_Datatype type, int source,
