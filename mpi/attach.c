@@ -60,13 +60,11 @@ static int check_reversing(struct reel_mpi_attached *attached)
 	reversing = attached->reversing;
 	REEL_ASSERT(reversing >= 0);
 	pthread_mutex_unlock(&attached->lock);
-	return reversing
-		       ? reel_fail(
-				 -EBUSY,
-				 "reel_mpi_reverse_end: the wait of %d requests was reversed, and "
+	if (!reversing)
+		return 0;
+	return reel_fail(-EBUSY, "reel_mpi_reverse_end: the wait of %d requests was reversed, and "
 				 "not their start; call reel_mpi_start_reverse() for each",
-				 reversing)
-		       : 0;
+			 reversing);
 }
 
 int reel_mpi_reverse_end(MPI_Comm comm)

@@ -226,8 +226,7 @@ static int agree_on_loop(struct reel_costs *costs, MPI_Comm comm)
 		return error;
 	if (values[9] != -values[10] || values[11] != -values[12])
 		return reel_fail(-EINVAL,
-				 "reel_mpi_costs_choose: the ranks have different steps or "
-				 "tiers");
+				 "reel_mpi_costs_choose: the ranks have different steps or tiers");
 	costs->advance_seconds = values[0];
 	costs->record_seconds = values[1];
 	costs->reverse_seconds = values[2];

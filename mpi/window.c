@@ -212,10 +212,9 @@ static int forward(const struct access *a)
 
 	if (!a->window->fenced)
 		return reel_fail(-ENOTSUP,
-				  "%s: no reel_mpi_win_fence() has begun an epoch; accesses "
-				  "under a lock, or between post, start, complete and wait, "
-				  "have no order that could be reversed: use fences, or "
-				  "messages",
+				  "%s: no reel_mpi_win_fence() has begun an epoch; accesses under "
+				  "a lock, or between post, start, complete and wait, have no "
+				  "order that could be reversed: use fences, or messages",
 				  m->call);
 	if (a->kind == REEL_MPI_ACCUMULATE && a->op != MPI_SUM && m->layout->ranges)
 		return reel_fail(-ENOTSUP,

@@ -150,15 +150,6 @@ static int spread_root(struct reduction *r, void *to, int root)
 					   &r->pending));
 }
 
-static int spread_blocks(struct reduction *r, void *to)
-{
-	struct reel_mpi_message *m = &r->m;
-	int n = r->result_count;
-
-	return await_pending(r, MPI_Iallgather(r->result, n, m->type, to, n, m->type,
-					       m->attached->sums, &r->pending));
-}
-
 static int spread_uneven(struct reduction *r, void *to)
 {
 	struct reel_mpi_message *m = &r->m;
@@ -182,13 +173,17 @@ static int spread_uneven(struct reduction *r, void *to)
 /* Gives each rank the results of all ranks for the elements of its operand. */
 static int spread(struct reduction *r, void *to)
 {
-	if (r->result_count && to != r->result)
-		memcpy(to, r->result, reel_mpi_span(&r->m, r->result_count));
+	MPI_Datatype type = r->m.type;
+	int n = r->result_count;
+
+	if (n && to != r->result)
+		memcpy(to, r->result, reel_mpi_span(&r->m, n));
 	switch (r->kind) {
 	case REEL_MPI_REDUCE:
 		return spread_root(r, to, r->root);
 	case REEL_MPI_REDUCE_SCATTER_BLOCK:
-		return spread_blocks(r, to);
+		return await_pending(r, MPI_Iallgather(r->result, n, type, to, n, type,
+						       r->m.attached->sums, &r->pending));
 	case REEL_MPI_REDUCE_SCATTER:
 		return spread_uneven(r, to);
 	default:

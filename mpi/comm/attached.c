@@ -185,13 +185,10 @@ bool reel_mpi_is_attached(MPI_Comm comm, struct reel_mpi_attached **attached)
 
 int reel_mpi_find(MPI_Comm comm, const char *call, struct reel_mpi_attached **attached)
 {
-	return reel_mpi_is_attached(comm, attached)
-		       ? 0
-		       : reel_fail(
-				 -EINVAL,
-				 "%s: the communicator is not attached; call reel_mpi_attach() on "
-				 "all of its ranks first",
-				 call);
+	if (reel_mpi_is_attached(comm, attached))
+		return 0;
+	return reel_fail(-EINVAL, "%s: the communicator is not attached; call reel_mpi_attach() on "
+				  "all of its ranks first", call);
 }
 
 int reel_mpi_duplicate(MPI_Comm comm, MPI_Comm *to)

@@ -469,10 +469,9 @@ static int compare_header(const struct reel_mpi_message *m, const struct reel_mp
 		return 0;
 	return reel_fail(
 		-EBADMSG,
-		"rank %d, %s: the adjoint of a send of %lld numbers to rank %d, "
-		"tag %d, message %llu of these, meets rank %d, %s: the adjoint of a "
-		"receive of %lld numbers, message %llu; the ranks do not reverse their calls "
-		"in the same order",
+		"rank %d, %s: the adjoint of a send of %lld numbers to rank %d, tag %d, message "
+		"%llu of these, meets rank %d, %s: the adjoint of a receive of %lld numbers, "
+		"message %llu; the ranks do not reverse their calls in the same order",
 		m->attached->rank, m->call_site, (long long)reel_mpi_numbers_of(m), m->peer, m->tag,
 		(unsigned long long)m->serial, m->peer, header->text, (long long)header->numbers,
 		(unsigned long long)header->serial);

@@ -42,9 +42,8 @@ int reel_mpi_check_packed(struct reel_mpi_message *m)
 	if ((int64_t)size * m->count <= INT_MAX - 4096)
 		return 0;
 	return reel_fail(-EOVERFLOW,
-			 "%s: the adjoint of %lld bytes cannot be sent at once, since MPI "
-			 "counts packed bytes by an int; send less than 2 GiB, or use a "
-			 "request",
+			 "%s: the adjoint of %lld bytes cannot be sent at once, since MPI counts "
+			 "packed bytes by an int; send less than 2 GiB, or use a request",
 			 m->call, (long long)size * m->count);
 }
 

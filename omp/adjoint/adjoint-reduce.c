@@ -90,24 +90,18 @@ static uint64_t reduce_line(reel_adjoint *adjoint, size_t line)
 	return reduced;
 }
 
-void reel_adjoint_reduce_part(reel_adjoint *adjoint, unsigned part, unsigned parts)
+int reel_adjoint_reduce(reel_adjoint *adjoint, unsigned part, unsigned parts)
 {
 	size_t lines = (adjoint->blocks + ADJOINT_LINE - 1) / ADJOINT_LINE;
 	uint64_t reduced = 0;
 
-	REEL_ASSERT(part < parts);
+	if (part >= parts)
+		return -EINVAL;
 	if (adjoint->policy != REEL_ADJOINT_PRIVATE)
-		return;
+		return 0;
 	for (size_t line = part; line < lines; line += parts)
 		reduced += reduce_line(adjoint, line * ADJOINT_LINE);
 	/* Relaxed: a counter, which orders no other memory. */
 	atomic_fetch_add_explicit(&adjoint->reduced, reduced, memory_order_relaxed);
-}
-
-int reel_adjoint_reduce(reel_adjoint *adjoint, unsigned part, unsigned parts)
-{
-	if (part >= parts)
-		return -EINVAL;
-	reel_adjoint_reduce_part(adjoint, part, parts);
 	return 0;
 }

@@ -91,19 +91,11 @@ static void set_view(reel_adjoint *adjoint, struct adjoint_lane *lane, unsigned 
 	/* In check mode each add has to come to the library. */
 	REEL_ASSERT(policy == REEL_ADJOINT_AUTOMATIC || !adjoint->users);
 	if (adjoint->element == sizeof(double))
-		lane->view.of_double = (reel_adjoint_view){.copy = (double *)lane->copy,
-							   .touched = flags,
-							   .adjoint = adjoint,
-							   .shift = adjoint->shift,
-							   .policy = policy,
-							   .lane = number};
+		lane->view.of_double = (reel_adjoint_view){
+			(double *)lane->copy, flags, adjoint, adjoint->shift, policy, number, 0};
 	else
-		lane->view.of_float = (reel_adjoint_view_float){.copy = (float *)lane->copy,
-								.touched = flags,
-								.adjoint = adjoint,
-								.shift = adjoint->shift,
-								.policy = policy,
-								.lane = number};
+		lane->view.of_float = (reel_adjoint_view_float){
+			(float *)lane->copy, flags, adjoint, adjoint->shift, policy, number, 0};
 }
 
 static void set_options(reel_adjoint *adjoint, const struct reel_adjoint_options *options)
@@ -289,7 +281,7 @@ int reel_adjoint_end(reel_adjoint *adjoint)
 
 	if (!adjoint->lanes_begun)
 		return reel_fail(-EINVAL, "no sweep has begun: call reel_adjoint_begin() first");
-	reel_adjoint_reduce_part(adjoint, 0, 1);
+	reel_adjoint_reduce(adjoint, 0, 1);
 	adjoint->lanes_begun = 0;
 	/* Acquire: pairs with the release in reel_adjoint_fail(). Makes `message` visible. */
 	error = atomic_load_explicit(&adjoint->error, memory_order_acquire);

@@ -88,7 +88,4 @@ bool reel_adjoint_check_use(reel_adjoint *adjoint, unsigned lane, size_t first, 
  */
 void *reel_adjoint_map(size_t bytes);
 
-/* adjoint-reduce.c */
-void reel_adjoint_reduce_part(reel_adjoint *adjoint, unsigned part, unsigned parts);
-
 #endif

@@ -26,16 +26,14 @@ static const char *const mistake_texts[REEL_MISTAKES] = {
 		"phases "
 		"call reel_worker_phase(), reel_worker_barrier() or reel_worker_next_phase()",
 	[REEL_MISTAKE_WORKERS] = "a worker of thread %d is one too many: each thread of the team "
-				 "makes one worker in "
-				 "the region, before its first phase",
+				 "makes one worker in the region, before its first phase",
 	[REEL_MISTAKE_CANCELLED] =
 		"the parallel region was cancelled while thread %d waited at a barrier of Reel's "
 		"for "
 		"all threads: leave a loop by reel_loop_stop(), and end the region in all threads",
 	[REEL_MISTAKE_ENDED] =
 		"thread %d has ended its part of the region before a barrier at which another "
-		"thread "
-		"waits: let all threads come to the same barriers, also after an error",
+		"thread waits: let all threads come to the same barriers, also after an error",
 };
 
 void reel_region_note_mistake(reel_region *region, enum reel_mistake_kind kind, int32_t lane)

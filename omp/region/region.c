@@ -169,8 +169,7 @@ reel_region *reel_region_begin(reel_lane *parent, int lanes)
 		return region;
 	if (lanes < 0) {
 		reel_lane_fail(parent, -EINVAL,
-			       "a region of %d lanes: at least 1, or 0 for one lane per "
-			       "thread",
+			       "a region of %d lanes: at least 1, or 0 for one lane per thread",
 			       lanes);
 		lanes = 1;
 	}
