@@ -27,7 +27,8 @@ static inline void barrier_pause(void)
 /* Acquire: pairs with the release by which another thread of the barrier counts. */
 static inline void barrier_await(_Atomic uint64_t *word, uint64_t least)
 {
-	for (unsigned looks = 1; atomic_load_explicit(word, memory_order_acquire) < least; looks++) {
+	for (unsigned looks = 1; atomic_load_explicit(word, memory_order_acquire) < least;
+	     looks++) {
 		barrier_pause();
 		/* Another thread may wait for this processor. */
 		if (looks % 16384 == 0)
@@ -48,8 +49,8 @@ static inline void spin_barrier_pass(struct spin_barrier *barrier, uint64_t *pas
 }
 
 /*
- * In step k each thread tells the one that is 2^k after it, and waits for the one that is 2^k before
- * it (Hensgen, Finkel and Manber, Two Algorithms for Barrier Synchronization, 1988).
+ * In step k each thread tells the one that is 2^k after it, and waits for the one that is 2^k
+ * before it (Hensgen, Finkel and Manber, Two Algorithms for Barrier Synchronization, 1988).
  */
 struct dissemination_barrier {
 	struct {

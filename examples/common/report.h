@@ -34,7 +34,9 @@ void report_from(int rank);
 /* Say that the run will be gone on with, and exit with status 75. */
 _Noreturn void stop(const char *text);
 
-/* Keep Reel's own messages from stderr: the program says with fail() what they mean for its user. */
+/*
+ * Keep Reel's own messages from stderr: the program says with fail() what they mean for its user.
+ */
 void report_alone(void);
 
 /* Have a function called by fail() and stop() before they exit; NULL for none. */
@@ -52,7 +54,9 @@ double memory_limit_bytes(void);
 /* The budget of a program that was given none: half of that, as Reel takes for its default pool. */
 uint64_t default_budget_bytes(void);
 
-/* What to write after the text of an error of a tape or a run: the remedy if the budget is used up. */
+/*
+ * What to write after the text of an error of a tape or a run: the remedy if the budget is used up.
+ */
 const char *budget_remedy(int error);
 
 /* The most memory the process has had resident, in bytes. */

@@ -75,7 +75,8 @@ inline double check(const shape &s)
 	tapes.run([&](reel_device_arena arena) {
 		device::array<double> all(input), bar(bars);
 
-		LAUNCH(forward, s.blocks, s.threads, arena, all.data, all.data + 1, all.data + 1 + n, n);
+		LAUNCH(forward, s.blocks, s.threads, arena, all.data, all.data + 1,
+		       all.data + 1 + n, n);
 		LAUNCH(reverse, s.blocks, s.threads, arena, all.data, all.data + 1, n, bar.data,
 		       bar.data + 1, bar.data + 1 + n);
 		y_bar = bar.host();

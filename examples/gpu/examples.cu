@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Check the tape, run the examples and check their gradients against differences of their primals:
- * all, or that of a number. Compiled by nvcc they run on a GPU; by a C++ compiler, behind the emulator.
- * A line for each, in the Test Anything Protocol, says which.
+ * all, or that of a number. Compiled by nvcc they run on a GPU; by a C++ compiler, behind the
+ * emulator. A line for each, in the Test Anything Protocol, says which.
  */
 #include "axpy.h"
 #include "checks.h"
@@ -29,7 +29,8 @@ const example examples[] = {
 	{"what one kernel pushed another pops", checks::kernels, 1},
 	{"an arena that is too small grows to what is needed, at once", checks::memory, 1},
 	{"warps give slabs back and take them", checks::trimmed, 1},
-	{"what does not fit goes to a store between launches, and comes back", checks::in_a_store, 1},
+	{"what does not fit goes to a store between launches, and comes back", checks::in_a_store,
+	 1},
 	{"axpy: the gradient agrees with differences", axpy::check, 1e-7},
 	{"matmul: the gradient agrees with differences", matmul::check, 1e-7},
 	{"stencil: the gradient agrees with differences", stencil::check, 1e-7},

@@ -115,7 +115,8 @@ inline double check(const shape &s)
 		device::array<double> all(input), c((size_t)n * n), bars((size_t)2 * n * n);
 		device::array<double> c_bar(weights((size_t)n * n));
 
-		LAUNCH(forward, s.blocks, dim3(TILE, TILE), arena, all.data, all.data + n * n, c.data, n);
+		LAUNCH(forward, s.blocks, dim3(TILE, TILE), arena, all.data, all.data + n * n,
+		       c.data, n);
 		LAUNCH(reverse_tanh, s.blocks, dim3(TILE, TILE), arena, c_bar.data);
 		LAUNCH(reverse_product, s.blocks, dim3(TILE, TILE), all.data, all.data + n * n,
 		       c_bar.data, n, bars.data, bars.data + n * n);

@@ -126,7 +126,8 @@ inline double check(const shape &s)
 	tapes.run([&](reel_device_arena arena) {
 		device::array<double> all(input), values(paths), bar(INPUTS);
 
-		LAUNCH(gradient, s.blocks, s.threads, arena, all.data, paths, values.data, bar.data);
+		LAUNCH(gradient, s.blocks, s.threads, arena, all.data, paths, values.data,
+		       bar.data);
 		result = bar.host();
 	});
 	return gradient_error(input, result,

@@ -168,7 +168,8 @@ inline double check(const shape &s)
 		vector *position_bar = (vector *)bar.data, *velocity_bar = position_bar + n;
 
 		for (unsigned t = 0; t < steps; t++) {
-			LAUNCH(forward, s.blocks, BODIES, arena, t == 0, positions, moved, velocities, n);
+			LAUNCH(forward, s.blocks, BODIES, arena, t == 0, positions, moved,
+			       velocities, n);
 			std::swap(positions, moved);
 		}
 		for (unsigned t = 0; t < steps; t++) {

@@ -159,10 +159,12 @@ __global__ void reverse_velocities(grid g, const state *now, const state *next, 
 				   debts *owed)
 {
 	for (unsigned cell = GLOBAL_THREAD; cell < g.n * g.n; cell += ALL_THREADS) {
-		bar[cell].u = reverse_face(g, now, cell, g.east(cell), now[cell].u, next[cell].u,
-					   bar[cell].u, &owed[cell].tendency_u, &owed[cell].depth_u);
-		bar[cell].v = reverse_face(g, now, cell, g.north(cell), now[cell].v, next[cell].v,
-					   bar[cell].v, &owed[cell].tendency_v, &owed[cell].depth_v);
+		bar[cell].u =
+			reverse_face(g, now, cell, g.east(cell), now[cell].u, next[cell].u,
+				     bar[cell].u, &owed[cell].tendency_u, &owed[cell].depth_u);
+		bar[cell].v =
+			reverse_face(g, now, cell, g.north(cell), now[cell].v, next[cell].v,
+				     bar[cell].v, &owed[cell].tendency_v, &owed[cell].depth_v);
 	}
 }
 
@@ -254,7 +256,8 @@ inline double objective(const shape &s, const std::vector<double> &input, unsign
 inline double check(const shape &s)
 {
 	unsigned n = s.scale == 1 ? 12 : 200, cells = n * n, steps = s.scale == 1 ? 6 : 20;
-	std::vector<double> input = uniforms(cells, 1, -0.2, 0.2), depth = uniforms(cells, 9000, 2, 4);
+	std::vector<double> input = uniforms(cells, 1, -0.2, 0.2),
+			    depth = uniforms(cells, 9000, 2, 4);
 	std::vector<double> gradient(2 * cells);
 	device::tapes tapes((s.blocks * s.threads + 31) / 32, 4096, 1 << 20);
 
@@ -279,7 +282,8 @@ inline double check(const shape &s)
 		/* `from` has the state after the step, `to` is filled with the one before. */
 		for (unsigned t = 0; t < steps; t++) {
 			LAUNCH(restore, s.blocks, s.threads, arena, g, to);
-			LAUNCH(reverse_velocities, s.blocks, s.threads, g, to, from, bar.data, owed.data);
+			LAUNCH(reverse_velocities, s.blocks, s.threads, g, to, from, bar.data,
+			       owed.data);
 			LAUNCH(reverse_elevations, s.blocks, s.threads, g, bar.data, owed.data);
 			LAUNCH(reverse_transports, s.blocks, s.threads, g, to, bar.data, owed.data);
 			LAUNCH(reverse_depths, s.blocks, s.threads, g, bar.data, owed.data,
@@ -293,9 +297,9 @@ inline double check(const shape &s)
 			gradient[cells + cell] = depth[cell];
 		}
 	});
-	return gradient_error(input, gradient,
-			      [&](const std::vector<double> &x) { return objective(s, x, n, steps); },
-			      1e-5);
+	return gradient_error(
+		input, gradient,
+		[&](const std::vector<double> &x) { return objective(s, x, n, steps); }, 1e-5);
 }
 
 } // namespace shallow

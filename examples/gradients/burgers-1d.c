@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Burgers' equation u_t + u u_x = nu u_xx on a ring of cells. All time steps are in one region, and
- * each is a phase. The cells of a time step are a collective span, which the lanes calculate in place.
+ * each is a phase. The cells of a time step are a collective span, which the lanes calculate in
+ * place.
  *
  * J = 1/2 sum u^2 / n after the last step; the inputs are the initial state.
  */
@@ -75,7 +76,9 @@ static void energy_reverse(const double *u, double *bar, int64_t first, int64_t 
 	close_ring(bar, first, end, n);
 }
 
-/* ---- A thread's part of a state. No lane records anything, so it need not be a lane's part ---- */
+/*
+ * ---- A thread's part of a state. No lane records anything, so it need not be a lane's part ----
+ */
 
 static int first_cell(int thread, int threads, int n)
 {

@@ -467,7 +467,8 @@ static struct problem *open_cholesky(int size, int steps, int lanes)
 	c->weight = allocate_doubles(n);
 	c->score = allocate_doubles((size_t)c->blocks);
 	c->history = allocate_doubles(n * (size_t)steps);
-	c->task = allocate_aligned((size_t)steps * (size_t)c->blocks * (size_t)(size + 3), sizeof *c->task);
+	c->task = allocate_aligned((size_t)steps * (size_t)c->blocks * (size_t)(size + 3),
+				   sizeof *c->task);
 	fill(c, size);
 	for (int step = 0; step < steps; step++)
 		factor_by_tasks(c, step);

@@ -13,7 +13,9 @@ void *allocate_aligned(size_t count, size_t bytes)
 	void *memory = aligned_alloc(CACHE_LINES, size);
 
 	if (!memory) {
-		fprintf(stderr, "no memory for %zu bytes: choose a smaller --size, or fewer --steps\n", size);
+		fprintf(stderr,
+			"no memory for %zu bytes: choose a smaller --size, or fewer --steps\n",
+			size);
 		exit(2);
 	}
 	return memset(memory, 0, size);

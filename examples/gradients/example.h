@@ -36,8 +36,9 @@ struct example {
 	double (*forward)(struct problem *problem, reel_lane *root, int threads);
 	void (*reverse)(struct problem *problem, reel_lane *root, int threads, double *gradient);
 	/*
-	 * Forward and reverse; what would be on a tape is in an array. Threads do not sleep where they
-	 * wait for each other, so each of them needs a processor. There are at most as many as lanes.
+	 * Forward and reverse; what would be on a tape is in an array. Threads do not sleep where
+	 * they wait for each other, so each of them needs a processor. There are at most as many as
+	 * lanes.
 	 */
 	double (*by_hand)(struct problem *problem, int threads, double *gradient);
 };

@@ -51,6 +51,7 @@ int main(void)
 		step_reverse(u_bar, &tape);
 	for (int i = 1; i <= N; i++)
 		sum += u_bar[i];
-	printf("J = %.17g, dJ/du = %.17g at the crest, %.17g in all\n", u[GAUGE], u_bar[CREST], sum);
+	printf("J = %.17g, dJ/du = %.17g at the crest, %.17g in all\n", u[GAUGE], u_bar[CREST],
+	       sum);
 	reel_tape_close(&tape);
 }

@@ -57,7 +57,8 @@ int main(void)
 		step_reverse(u_bar, &tape);
 	for (int i = 1; i <= N; i++)
 		sum += u_bar[i];
-	printf("J = %.17g, dJ/du = %.17g at the crest, %.17g in all\n", u[GAUGE], u_bar[CREST], sum);
+	printf("J = %.17g, dJ/du = %.17g at the crest, %.17g in all\n", u[GAUGE], u_bar[CREST],
+	       sum);
 	reel_pool_get_stats(pool, &stats);
 	printf("at most %.1f MiB in memory, %.1f MiB written to the disk\n",
 	       stats.peak_resident_bytes / 1048576.0, stats.written_bytes / 1048576.0);

@@ -120,7 +120,8 @@ static bool rank_1_is_wrong(int wrong, int forward)
 		int error = AT(5, reel_mpi_send_reverse(&tape, x_bar, 5, D, 1, 7, comm));
 
 		passed &= failed(error, -EBADMSG) && names(reported.message, 4, forward);
-		passed &= holds(strstr(reported.message, "rank 1, ")) && names(reported.message, 5, 4);
+		passed &= holds(strstr(reported.message, "rank 1, ")) &&
+			  names(reported.message, 5, 4);
 	}
 	end();
 	return passed;
@@ -240,7 +241,8 @@ static bool serials_of_a_pair_differ(void)
 	if (rank == 0) {
 		error = AT(2, reel_mpi_send_reverse(&tape, x_bar, 5, D, 1, 7, comm));
 		passed &= failed(error, -EBADMSG) && names(reported.message, 2, 3);
-		passed &= holds(strstr(reported.message, "message 2") && strstr(reported.message, "message 1"));
+		passed &= holds(strstr(reported.message, "message 2") &&
+				strstr(reported.message, "message 1"));
 	}
 	reel_tape_close(&other);
 	end();
@@ -328,7 +330,8 @@ static bool other_calls(void)
 	/* Adjoints are the reverse sweep's. */
 	x_bar[0] = NAN;
 	passed &= failed(error, -EBADMSG) && names(reported.message, 0, 0);
-	passed &= holds(strstr(reported.message, "reel_mpi_allreduce") && strstr(reported.message, "reel_mpi_bcast"));
+	passed &= holds(strstr(reported.message, "reel_mpi_allreduce") &&
+			strstr(reported.message, "reel_mpi_bcast"));
 	end();
 	return passed;
 }
@@ -367,7 +370,8 @@ static bool other_counts(void)
 	share_lines();
 	x_bar[0] = NAN;
 	passed &= failed(error, -EBADMSG) && names(reported.message, 0, 1);
-	passed &= holds(strstr(reported.message, "4 numbers") && strstr(reported.message, "5 numbers"));
+	passed &= holds(strstr(reported.message, "4 numbers") &&
+			strstr(reported.message, "5 numbers"));
 	end();
 	return passed;
 }
@@ -576,7 +580,10 @@ static bool other_details_of_starts(void)
 	return passed;
 }
 
-/* A message whose reverse names other numbers: noticed by the note, and without tapes by the header. */
+/*
+ * A message whose reverse names other numbers: noticed by the note, and without tapes by the
+ * header.
+ */
 static bool other_numbers_in_a_message(void)
 {
 	bool passed = true;
@@ -875,14 +882,17 @@ static bool one_rank_is_watched(unsigned flags)
 	y[6] = y[5] = 1 + rank;
 	for (int k = 0; k < 5; k++)
 		y[k] = 10, x_bar[k] = 0;
-	passed &= holds(!reel_mpi_reduce_scatter_reverse(&tape, x_bar, y + 6, counts, D, MPI_SUM, comm));
-	passed &= holds(!reel_mpi_reduce_scatter_block_reverse(&tape, x_bar, y + 5, 1, D, MPI_SUM, comm));
+	passed &= holds(
+		!reel_mpi_reduce_scatter_reverse(&tape, x_bar, y + 6, counts, D, MPI_SUM, comm));
+	passed &= holds(
+		!reel_mpi_reduce_scatter_block_reverse(&tape, x_bar, y + 5, 1, D, MPI_SUM, comm));
 	passed &= holds(!reel_mpi_reduce_reverse(&tape, x_bar, y, 5, D, MPI_SUM, 0, comm));
 	passed &= holds(!reel_mpi_barrier_reverse(&tape, comm));
 	passed &= holds(!reel_mpi_bcast_reverse(&tape, x_bar, 5, D, 0, comm));
 	/* Each rank has the seed of each block twice, and rank 0 the sum of all ranks. */
 	for (int k = 0; k < 5; k++)
-		passed &= holds(x_bar[k] == (rank ? 0 : ranks * (10 + (k < ranks ? 2 * (k + 1) : 0))));
+		passed &= holds(x_bar[k] ==
+				(rank ? 0 : ranks * (10 + (k < ranks ? 2 * (k + 1) : 0))));
 	passed &= holds(reel_tape_is_empty(&tape));
 	end();
 	return passed;
@@ -912,8 +922,8 @@ static bool late_in_the_forward_sweep(void)
 }
 
 /* The names of calls that note what the ranks work out together. */
-static const char *const noting_names[] = {"allreduce", "allreduce", "reduce", "reduce_scatter_block",
-					   "scan"};
+static const char *const noting_names[] = {"allreduce", "allreduce", "reduce",
+					   "reduce_scatter_block", "scan"};
 
 static int call_with_notes(int call, reel_tape *on)
 {
@@ -1097,7 +1107,8 @@ static const struct rank_case cases[] = {
 	{"a missing reverse call is named by both ranks", missing_call},
 	{"reverse calls in the wrong order are named, and none waits", wrong_order},
 	{"a reverse call too many is named", too_many_calls},
-	{"counts of a pair that differ are named, and the next pair passes", counts_of_a_pair_differ},
+	{"counts of a pair that differ are named, and the next pair passes",
+	 counts_of_a_pair_differ},
 	{"serial numbers of a pair that differ are named", serials_of_a_pair_differ},
 	{"requests are compared", requests_are_compared},
 	{"an error goes from rank to rank", errors_go_on},

@@ -23,7 +23,8 @@ static struct reel_mpi_request request;
 			: reel_mpi_i##call(tape, __VA_ARGS__, &request) ||                         \
 			    reel_mpi_wait(tape, &request, IGNORED))
 #define WAITING(call, ...)                                                                         \
-	(reverse ? reel_mpi_##call##_reverse(tape, __VA_ARGS__) : reel_mpi_##call(tape, __VA_ARGS__))
+	(reverse ? reel_mpi_##call##_reverse(tape, __VA_ARGS__)                                    \
+		 : reel_mpi_##call(tape, __VA_ARGS__))
 
 enum call {
 	BCAST, BARRIER, GATHER, GATHER_IN_PLACE, GATHERV, SCATTER, SCATTER_IN_PLACE, SCATTERV,
@@ -126,7 +127,8 @@ static int move(reel_tape *tape, double *s, bool reverse, void *context)
 	case ALLTOALLV:
 		return BOTH(alltoallv, x, counts, begins, D, y, other, other_begins, D, WORLD);
 	case ALLTOALLW:
-		return BOTH(alltoallw, x, counts, bytes, types, y, other, other_bytes, types, WORLD);
+		return BOTH(alltoallw, x, counts, bytes, types, y, other, other_bytes, types,
+			    WORLD);
 	case REPLACE:
 		return WAITING(sendrecv_replace, x, 4, D, rank ? rank - 1 : MPI_PROC_NULL, 5,
 			       rank + 1 < ranks ? rank + 1 : MPI_PROC_NULL, 5, WORLD, IGNORED);
@@ -177,8 +179,8 @@ static int reduce(reel_tape *tape, double *s, bool reverse, void *context)
 
 	switch (r->call) {
 	case REDUCE:
-		return BOTH(reduce, r->in_place && rank != root ? (void *)s : x, y, 4, D, r->op, root,
-			    WORLD);
+		return BOTH(reduce, r->in_place && rank != root ? (void *)s : x, y, 4, D, r->op,
+			    root, WORLD);
 	case ALLREDUCE:
 		return BOTH(allreduce, x, y, 4, D, r->op, WORLD);
 	case SCATTERED:
@@ -272,8 +274,10 @@ static void multiply_adjoint(const void *a, const void *b, const void *result_ba
 	for (int i = 0; i < n; i++) {
 		const double *up = (const double *)result_bar + ENTRIES * i;
 
-		multiply_add((double *)a_bar + ENTRIES * i, up, 0, (const double *)b + ENTRIES * i, 1);
-		multiply_add((double *)b_bar + ENTRIES * i, (const double *)a + ENTRIES * i, 1, up, 0);
+		multiply_add((double *)a_bar + ENTRIES * i, up, 0, (const double *)b + ENTRIES * i,
+			     1);
+		multiply_add((double *)b_bar + ENTRIES * i, (const double *)a + ENTRIES * i, 1, up,
+			     0);
 	}
 	*(MPI_Datatype *)context = type;
 }
@@ -495,10 +499,11 @@ static bool unknown_operations_are_refused(void)
 	passed &= holds(reel_mpi_allreduce(&tape, &x, &y, 1, D, MPI_REPLACE, WORLD) == -ENOTSUP);
 	passed &= holds(strstr(reel_error_text(0), "reel_mpi_allreduce"));
 	passed &= holds(reel_tape_error(&tape) == -ENOTSUP && y == 0);
-	passed &= holds(reel_mpi_scan(NULL, &z, &product, 1, MPI_C_FLOAT_COMPLEX, MPI_PROD, WORLD) ==
-			-ENOTSUP);
+	passed &= holds(reel_mpi_scan(NULL, &z, &product, 1, MPI_C_FLOAT_COMPLEX, MPI_PROD,
+				      WORLD) == -ENOTSUP);
 	passed &= holds(!reel_mpi_scan(NULL, &z, &product, 1, MPI_C_FLOAT_COMPLEX, MPI_SUM, WORLD));
-	passed &= holds(reel_mpi_gather(NULL, &x, 8, MPI_BYTE, &y, 8, MPI_BYTE, 0, WORLD) == -ENOTSUP);
+	passed &= holds(reel_mpi_gather(NULL, &x, 8, MPI_BYTE, &y, 8, MPI_BYTE, 0, WORLD) ==
+			-ENOTSUP);
 	reel_tape_close(&tape);
 	reel_set_error_handler(NULL, NULL);
 	return passed;
@@ -537,8 +542,8 @@ static bool lost_operands_give_nan(void)
 	passed &= holds(reel_tape_bytes(&tape) == sizeof x + (is_checked() ? 48 : 0));
 	if (rank == 1)
 		reel_tape_give_up(&tape, -ENOMEM, "no memory");
-	passed &= holds(reel_mpi_iallreduce_reverse(&tape, &x_bar, &y_bar, 1, D, MPI_MIN, WORLD, &r) ==
-			(rank == 1 ? -ENOMEM : -EBADMSG));
+	passed &= holds(reel_mpi_iallreduce_reverse(&tape, &x_bar, &y_bar, 1, D, MPI_MIN, WORLD,
+						    &r) == (rank == 1 ? -ENOMEM : -EBADMSG));
 	passed &= holds(isnan(x_bar));
 	reel_tape_close(&tape);
 	reel_set_error_handler(NULL, NULL);
@@ -551,7 +556,8 @@ static bool integers_are_reduced(void)
 	reel_tape tape = {0};
 	bool passed = holds(!reel_mpi_allreduce(&tape, &x, &y, 1, MPI_INT, MPI_BOR, WORLD));
 
-	passed &= holds(!reel_mpi_allreduce_reverse(&tape, &x_bar, &y_bar, 1, MPI_INT, MPI_BOR, WORLD));
+	passed &= holds(
+		!reel_mpi_allreduce_reverse(&tape, &x_bar, &y_bar, 1, MPI_INT, MPI_BOR, WORLD));
 	return holds(x_bar == 7 && y_bar == 8) && holds(y == (ranks > 2 ? 3 : 1)) && passed;
 }
 
@@ -600,11 +606,13 @@ static const struct rank_case cases[] = {
 	{"products of matrices are transposed by the program's adjoint", products_of_matrices},
 	{"what calls that begin and end moved is moved back", blocks_are_moved_back_in_the_end},
 	{"reductions that begin and end are transposed", reductions_that_end},
-	{"ranks wait for collective calls in orders of their own", ranks_wait_in_orders_of_their_own},
+	{"ranks wait for collective calls in orders of their own",
+	 ranks_wait_in_orders_of_their_own},
 	{"the request of a collective call is null in reverse",
 	 requests_of_collectives_are_null_in_reverse},
 	{"operands that are lost give NaN on all ranks", lost_operands_give_nan},
-	{"of several ranks the lowest has the minimum, and MINLOC compares indices", lowest_rank_wins},
+	{"of several ranks the lowest has the minimum, and MINLOC compares indices",
+	 lowest_rank_wins},
 	{"an objective that all ranks have counts once", objective_counts_once},
 	{"the order of sums is fixed", order_of_sums_is_fixed},
 	{"exact sums are those of one rank", sums_are_those_of_one_rank},

@@ -138,8 +138,8 @@ static bool truncated_among_others(void)
 	if (rank == 1) {
 		for (int i = 0; i < 2; i++)
 			passed &= holds(!reel_mpi_irecv(NULL, y, 2, D, 0, TAG + i, comm, &r[i]));
-		passed &= is_error(reel_mpi_waitany(NULL, 2, r, &chosen, MPI_STATUS_IGNORE), -EMSGSIZE,
-				   "reel_mpi_waitany", "runcat");
+		passed &= is_error(reel_mpi_waitany(NULL, 2, r, &chosen, MPI_STATUS_IGNORE),
+				   -EMSGSIZE, "reel_mpi_waitany", "runcat");
 		passed &= holds((chosen == 0 || chosen == 1) && r[chosen].mode == REEL_MPI_NULL);
 		do
 			error = reel_mpi_test(NULL, &r[1 - chosen], &flag, MPI_STATUS_IGNORE);
@@ -269,8 +269,8 @@ static bool misused_requests(void)
 	passed &= is_error(reel_mpi_start(NULL, &r), -EINVAL, "begun already", "t-mpi-errors.c");
 	reel_mpi_recv_init(&y, 1, D, rank, TAG, comm, &r);
 	passed &= is_error(reel_mpi_start(NULL, &r), -EINVAL, "begun already", "t-mpi-errors.c");
-	passed &= is_error(reel_mpi_isend(NULL, &x, 1, D, rank, TAG, comm, &r), -EINVAL, "begun already",
-			   "t-mpi-errors.c");
+	passed &= is_error(reel_mpi_isend(NULL, &x, 1, D, rank, TAG, comm, &r), -EINVAL,
+			   "begun already", "t-mpi-errors.c");
 	passed &= is_error(reel_mpi_wait_reverse(NULL, &r, MPI_STATUS_IGNORE), -EINVAL, "in use",
 			   "reel_mpi_wait_reverse");
 	passed &= holds(!reel_mpi_send(NULL, &x, 1, D, rank, TAG, comm));
@@ -425,14 +425,16 @@ static bool counts_that_wrap(void)
 
 	passed &= holds(reel_mpi_reduce_scatter_block(NULL, &x, &y, INT_MAX / ranks + 1, D, MPI_SUM,
 						      comm) == -EOVERFLOW);
-	passed &= holds(reel_mpi_reduce_scatter(NULL, &x, &y, counts, D, MPI_SUM, comm) == -EOVERFLOW);
+	passed &= holds(reel_mpi_reduce_scatter(NULL, &x, &y, counts, D, MPI_SUM, comm) ==
+			-EOVERFLOW);
 	passed &= holds(reel_mpi_sum(NULL, NULL, &y, INT_MAX, comm) == -EOVERFLOW);
 	/* What is packed: an adjoint of 2 GiB. */
-	passed &= is_error(reel_mpi_send(NULL, &x, 1 << 28, D, 0, TAG, comm), -EOVERFLOW, "2147483648",
-			   "request");
+	passed &= is_error(reel_mpi_send(NULL, &x, 1 << 28, D, 0, TAG, comm), -EOVERFLOW,
+			   "2147483648", "request");
 	passed &= holds(reel_mpi_sendrecv(NULL, &x, 1 << 28, D, 0, TAG, &y, 1, D, 0, TAG, comm,
 					  MPI_STATUS_IGNORE) == -EOVERFLOW);
-	passed &= holds(reel_mpi_allgather(NULL, &x, 1 << 28, D, &y, 1 << 28, D, comm) == -EOVERFLOW);
+	passed &=
+		holds(reel_mpi_allgather(NULL, &x, 1 << 28, D, &y, 1 << 28, D, comm) == -EOVERFLOW);
 	passed &= holds(reel_mpi_scan(NULL, &x, &y, 1 << 28, D, MPI_SUM, comm) == -EOVERFLOW);
 	return passed;
 }
@@ -576,7 +578,8 @@ static const struct rank_case cases[] = {
 	{"a reverse call of another length is told to the other rank", reverse_does_not_mirror},
 	{"requests that are waited for out of order are refused, and end", out_of_order},
 	{"requests that are used wrongly are refused", misused_requests},
-	{"an adjoint that MPI does not send is told of at the end of the sweep", adjoint_is_not_sent},
+	{"an adjoint that MPI does not send is told of at the end of the sweep",
+	 adjoint_is_not_sent},
 	{"a program of another MPI is refused before its handles are used", another_mpi},
 	{"each call refuses a communicator that is not attached", unattached_communicator},
 	{"each call refuses types that hide their numbers", hidden_types},

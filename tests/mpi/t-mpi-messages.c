@@ -91,7 +91,8 @@ static int ring_reverse(reel_tape *tape, double *x_bar, double *y_bar)
 
 	for (int turn = 2; turn-- > 0;)
 		if (turn == rank % 2)
-			error |= reel_mpi_send_reverse(tape, x_bar, N, MPI_DOUBLE, right(), 1, WORLD);
+			error |= reel_mpi_send_reverse(tape, x_bar, N, MPI_DOUBLE, right(), 1,
+						       WORLD);
 		else
 			error |= reel_mpi_recv_reverse(tape, y_bar, N, MPI_DOUBLE, left(), 1, WORLD,
 						       MPI_STATUS_IGNORE);
@@ -167,7 +168,8 @@ static bool receive_from_anybody(void)
 	draw_all(x, N), draw_all(y_bar[0], 4 * N);
 	memcpy(seed, y_bar, sizeof seed);
 	if (rank) {
-		passed &= holds(!reel_mpi_send(&tape, x, 1 + rank, MPI_DOUBLE, 0, 10 + rank, WORLD));
+		passed &=
+			holds(!reel_mpi_send(&tape, x, 1 + rank, MPI_DOUBLE, 0, 10 + rank, WORLD));
 		passed &= holds(!reel_mpi_send_reverse(&tape, x_bar, 1 + rank, MPI_DOUBLE, 0,
 						       10 + rank, WORLD));
 		memset(seed, 0, sizeof seed);
@@ -204,7 +206,10 @@ static bool receive_from_anybody(void)
 
 /* ---- Requests ---- */
 
-/* Steps u = u + left ghost * right ghost, and their adjoint; the gradient is compared with one rank. */
+/*
+ * Steps u = u + left ghost * right ghost, and their adjoint; the gradient is compared with one
+ * rank.
+ */
 static bool exchange_in_a_loop(void)
 {
 	enum { STEPS = 6 };
@@ -258,7 +263,10 @@ static bool exchange_in_a_loop(void)
 			to_left[i] = before[i] * all[step][(i + 1) % ranks] / 64;
 			to_right[i] = before[i] * all[step][(i + ranks - 1) % ranks] / 64;
 		}
-		/* The edge takes that of its right neighbour's ghost first, then that of its left one's. */
+		/*
+		 * The edge takes that of its right neighbour's ghost first, then that of its left
+		 * one's.
+		 */
 		for (int i = 0; i < ranks; i++)
 			all_bar[i] += to_left[(i + 1) % ranks] + to_right[(i + ranks - 1) % ranks];
 	}
@@ -387,8 +395,8 @@ static bool empty_receives_do_not_wait(void)
 	passed &= holds(!reel_mpi_irecv(&tape, y, 0, MPI_DOUBLE, rank, 0, WORLD, &in[0]));
 	for (int i = 1; i < 4; i++)
 		passed &= holds(!reel_mpi_irecv(&tape, &y[i / 2], 1, MPI_DOUBLE,
-						i == 2 ? MPI_PROC_NULL : MPI_ANY_SOURCE, MPI_ANY_TAG,
-						WORLD, &in[i]));
+						i == 2 ? MPI_PROC_NULL : MPI_ANY_SOURCE,
+						MPI_ANY_TAG, WORLD, &in[i]));
 	passed &= holds(!reel_mpi_send(&tape, x, 0, MPI_DOUBLE, rank, 0, WORLD));
 	for (int i = 0; i < 2; i++) {
 		passed &= holds(!reel_mpi_waitany(&tape, 4, in, &index, MPI_STATUS_IGNORE));
@@ -441,8 +449,8 @@ static bool structs_are_added_by_members(void)
 	}
 	passed &= holds(!reel_mpi_sendrecv(&tape, x, 3, type, right(), 0, y, 3, type, left(), 0,
 					   WORLD, MPI_STATUS_IGNORE));
-	passed &= holds(!reel_mpi_sendrecv_reverse(&tape, x_bar, 3, type, right(), 0, y_bar, 3, type,
-						   left(), 0, WORLD, MPI_STATUS_IGNORE));
+	passed &= holds(!reel_mpi_sendrecv_reverse(&tape, x_bar, 3, type, right(), 0, y_bar, 3,
+						   type, left(), 0, WORLD, MPI_STATUS_IGNORE));
 	passed &= holds(!reel_mpi_reverse_end(WORLD));
 	for (int i = 0; i < 3; i++) {
 		passed &= holds(y[i].value == left() && y[i].number == i);
@@ -489,8 +497,8 @@ static bool each_type_selects_what_it_sends(void)
 			x[i] = 1 + i;
 		passed &= holds(!reel_mpi_sendrecv(NULL, x, 1, type[t], right(), 0, y, 1, type[t],
 						   left(), 0, WORLD, MPI_STATUS_IGNORE));
-		passed &= holds(!reel_mpi_sendrecv_reverse(NULL, x_bar, 1, type[t], right(), 0, y_bar,
-							   1, type[t], left(), 0, WORLD,
+		passed &= holds(!reel_mpi_sendrecv_reverse(NULL, x_bar, 1, type[t], right(), 0,
+							   y_bar, 1, type[t], left(), 0, WORLD,
 							   MPI_STATUS_IGNORE));
 		for (int i = 0; i < 24; i++) {
 			passed &= holds(x_bar[i] == y[i]);
@@ -518,8 +526,8 @@ static bool statuses_count_elements_of_derived_types(void)
 					   WORLD, &status));
 	MPI_Get_count(&status, type, &count);
 	passed &= holds(count == 2);
-	passed &= holds(!reel_mpi_sendrecv_reverse(&tape, x_bar, 2, type, right(), 0, y_bar, 2, type,
-						   left(), 0, WORLD, &status));
+	passed &= holds(!reel_mpi_sendrecv_reverse(&tape, x_bar, 2, type, right(), 0, y_bar, 2,
+						   type, left(), 0, WORLD, &status));
 	MPI_Get_count(&status, type, &count);
 	passed &= holds(count == 2);
 	MPI_Get_elements(&status, type, &count);
@@ -584,18 +592,21 @@ static bool objective_is_agreed_on(void)
 	bool passed = holds(!reel_mpi_seed(&J_bar, REEL_MPI_ON_ONE_RANK, 1, WORLD));
 
 	passed &= holds(J_bar == (rank == 1));
-	passed &= holds(!reel_mpi_seed(&J_bar, REEL_MPI_SUM_OF_RANKS, 0, WORLD)) && holds(J_bar == 1);
+	passed &=
+		holds(!reel_mpi_seed(&J_bar, REEL_MPI_SUM_OF_RANKS, 0, WORLD)) && holds(J_bar == 1);
 	passed &= holds(reel_mpi_seed(&J_bar, REEL_MPI_ON_ONE_RANK, rank, WORLD) == -EINVAL);
 	passed &= holds(reel_mpi_seed(&J_bar, REEL_MPI_ON_ONE_RANK, ranks, WORLD) == -EINVAL);
-	return passed & holds(reel_mpi_seed(&J_bar, rank ? REEL_MPI_ON_ONE_RANK : REEL_MPI_SUM_OF_RANKS,
-					    0, WORLD) == -EINVAL);
+	return passed &
+	       holds(reel_mpi_seed(&J_bar, rank ? REEL_MPI_ON_ONE_RANK : REEL_MPI_SUM_OF_RANKS, 0,
+				   WORLD) == -EINVAL);
 }
 
 /* ---- What is refused ---- */
 
 static int errors_reported;
 
-static void count_errors(const struct reel_tape *tape, int error, const char *message, void *context)
+static void count_errors(const struct reel_tape *tape, int error, const char *message,
+			 void *context)
 {
 	(void)tape, (void)error, (void)message, (void)context;
 	errors_reported++;
@@ -658,8 +669,8 @@ static bool lost_note_gives_nan(void)
 				      MPI_STATUS_IGNORE) == -ENOMEM);
 	reel_mpi_wait(NULL, &r, MPI_STATUS_IGNORE);
 	passed &= holds(y == 1);
-	passed &= holds(reel_mpi_recv_reverse(&tape, &y_bar, 1, MPI_DOUBLE, MPI_ANY_SOURCE, 0, WORLD,
-					      MPI_STATUS_IGNORE) == -ENOMEM);
+	passed &= holds(reel_mpi_recv_reverse(&tape, &y_bar, 1, MPI_DOUBLE, MPI_ANY_SOURCE, 0,
+					      WORLD, MPI_STATUS_IGNORE) == -ENOMEM);
 	passed &= holds(isnan(y_bar));
 	reel_tape_close(&tape);
 	reel_set_error_handler(NULL, NULL);
@@ -686,7 +697,8 @@ static const struct rank_case cases[] = {
 	{"Waitany: the requests that were chosen are reversed", wait_for_any},
 	{"Waitsome: the requests that were chosen are reversed", wait_for_some},
 	{"Test: the requests that were complete are reversed", test_until_done},
-	{"Waitany takes an empty receive before those that are not complete", empty_receives_do_not_wait},
+	{"Waitany takes an empty receive before those that are not complete",
+	 empty_receives_do_not_wait},
 	{"structs are added by members, and integers left alone", structs_are_added_by_members},
 	{"each type selects what it sends", each_type_selects_what_it_sends},
 	{"statuses count the elements of derived types", statuses_count_elements_of_derived_types},

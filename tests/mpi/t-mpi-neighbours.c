@@ -125,7 +125,9 @@ static bool torus(void)
 	return is_transposed_on_grid(1, 2);
 }
 
-/* Each rank sends twice to the next one, and once to itself; the last one sends also to the first. */
+/*
+ * Each rank sends twice to the next one, and once to itself; the last one sends also to the first.
+ */
 static bool distributed_graph(void)
 {
 	int next = (rank + 1) % ranks, last = (rank + ranks - 1) % ranks;
@@ -170,9 +172,10 @@ static bool others_are_refused(void)
 	passed &= holds(strstr(reel_error_text(0), "MPI_Cart_create"));
 	MPI_Cart_create(WORLD, 1, sizes, periods, 0, &ring);
 	passed &= holds(!reel_mpi_attach(ring, 0));
-	passed &= holds(reel_mpi_neighbor_alltoall(NULL, MPI_IN_PLACE, 1, D, y, 1, D, ring) == -EINVAL);
-	passed &= holds(reel_mpi_neighbor_alltoall(NULL, y, 8, MPI_BYTE, y + 2, 8, MPI_BYTE, ring) ==
-			-ENOTSUP);
+	passed &= holds(reel_mpi_neighbor_alltoall(NULL, MPI_IN_PLACE, 1, D, y, 1, D, ring) ==
+			-EINVAL);
+	passed &= holds(reel_mpi_neighbor_alltoall(NULL, y, 8, MPI_BYTE, y + 2, 8, MPI_BYTE,
+						   ring) == -ENOTSUP);
 	MPI_Comm_free(&ring);
 	return passed;
 }
@@ -182,7 +185,8 @@ static const struct rank_case cases[] = {
 	{"a grid with borders is transposed", open_grid},
 	{"a ring, of two ranks too, is transposed", ring},
 	{"a torus with ranks that are their own neighbours is transposed", torus},
-	{"a distributed graph with several edges between two ranks is transposed", distributed_graph},
+	{"a distributed graph with several edges between two ranks is transposed",
+	 distributed_graph},
 	{"a graph that all ranks know is transposed", graph_of_all},
 };
 

@@ -157,7 +157,8 @@ static int run_with(int64_t slots, int64_t failing, struct state *bar, bool *nam
 	ring.failing = failing;
 	if (!error) {
 		error = sweep(run, &ring, bar, false);
-		*names = strstr(reel_error_text(error), rank == ranks - 1 ? "record of steps" : "rank");
+		*names = strstr(reel_error_text(error),
+				rank == ranks - 1 ? "record of steps" : "rank");
 		reel_run_close(run);
 	}
 	reel_plan_close(plan);
@@ -295,10 +296,14 @@ static bool different_plans(void)
 
 static bool costs(void)
 {
-	struct reel_costs costs = {.steps = 1000, .advance_seconds = 1e-3 * (rank + 1),
-				   .record_seconds = 2e-3, .reverse_seconds = 3e-3,
-				   .state_bytes = rank == 1 ? 2000 : 1000, .tape_bytes = 4000,
-				   .memory_bytes = rank == 0 ? 0 : 400000u - 1000u * (unsigned)rank};
+	struct reel_costs costs = {.steps = 1000,
+				   .advance_seconds = 1e-3 * (rank + 1),
+				   .record_seconds = 2e-3,
+				   .reverse_seconds = 3e-3,
+				   .state_bytes = rank == 1 ? 2000 : 1000,
+				   .tape_bytes = 4000,
+				   .memory_bytes =
+					   rank == 0 ? 0 : 400000u - 1000u * (unsigned)rank};
 	struct reel_choice choice, of_0;
 	bool passed = holds(!reel_mpi_costs_choose(&costs, MPI_COMM_WORLD, &choice));
 
@@ -439,7 +444,9 @@ static int begin_life(int argc, char **argv)
 	return any;
 }
 
-/* Starts the ranks; returns 1 if they came to a right end, -1 to a wrong one, 0 if one was killed. */
+/*
+ * Starts the ranks; returns 1 if they came to a right end, -1 to a wrong one, 0 if one was killed.
+ */
 static int live(int number, int victim, int microseconds, int *resumed)
 {
 	char command[PATH_MAX + 200], line[300];
@@ -480,9 +487,10 @@ static void kill_ranks(void)
 	}
 	ok(killed >= kills && resumed, "some of %d kills come after a restart file", killed);
 	wrong += live(3, -1, 1, &resumed) != 1;
-	is_int(wrong, 0, "the next run goes on to the same bits: %d kills, %d ends, %d resumed", killed,
-	       ended + 1, resumed);
-	ok(access("killed.0.0", F_OK) && access("killed.2.1", F_OK), "and the end removes the files");
+	is_int(wrong, 0, "the next run goes on to the same bits: %d kills, %d ends, %d resumed",
+	       killed, ended + 1, resumed);
+	ok(access("killed.0.0", F_OK) && access("killed.2.1", F_OK),
+	   "and the end removes the files");
 }
 
 int main(int argc, char **argv)

@@ -9,7 +9,8 @@
 
 /* The call in the direction of the program. */
 #define BOTH(call, ...)                                                                            \
-	(reverse ? reel_mpi_##call##_reverse(tape, __VA_ARGS__) : reel_mpi_##call(tape, __VA_ARGS__))
+	(reverse ? reel_mpi_##call##_reverse(tape, __VA_ARGS__)                                    \
+		 : reel_mpi_##call(tape, __VA_ARGS__))
 
 /* The program's numbers: those of a rank, and a copy of what is in its window. */
 enum { HALF = 8, ALL = 2 * HALF };

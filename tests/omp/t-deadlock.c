@@ -27,8 +27,8 @@ static void begin(bool leaves_out)
 }
 
 /*
- * After a region or tasks were reversed. Lanes may have other errors, too: one that kept a turn, and
- * whose wait ends since the other lane has failed.
+ * After a region or tasks were reversed. Lanes may have other errors, too: one that kept a turn,
+ * and whose wait ends since the other lane has failed.
  */
 static void end(const char *what)
 {
@@ -182,8 +182,8 @@ static void reverse_task(void *context, reel_lane *lane)
 }
 
 /*
- * One thread takes the task that was made last, which has to wait for the other one's turn, with the
- * mistake; and for no turn without it.
+ * One thread takes the task that was made last, which has to wait for the other one's turn, with
+ * the mistake; and for no turn without it.
  */
 static void test_tasks_without_threads(bool leaves_out, bool nested)
 {

@@ -104,7 +104,8 @@ static int wrong_inner(reel_lane *lane, int number)
 
 	while (reel_worker_next(&worker))
 		for (int i = 20; i-- > 0;)
-			wrong += reel_pop(reel_lane_tape(worker.lane), uint64_t) != value(number, i);
+			wrong +=
+				reel_pop(reel_lane_tape(worker.lane), uint64_t) != value(number, i);
 	return wrong + (reel_region_end(region) != 0);
 }
 

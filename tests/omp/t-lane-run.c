@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A root in the context of a run, whose steps are regions: each planner's sweep leaves the bits of a
- * sweep without checkpoints, and the root empty.
+ * A root in the context of a run, whose steps are regions: each planner's sweep leaves the bits of
+ * a sweep without checkpoints, and the root empty.
  */
 #include "config.h"
 
@@ -41,13 +41,15 @@ static void forward_lane(const struct context *context, reel_lane *lane)
 static void reverse_lane(const struct context *context, reel_lane *lane)
 {
 	REEL_FOR_REVERSE(lane, int, i, 0, CELLS, reel_dynamic(4))
-		context->x[i] *= 1.5 * cos(reel_pop(reel_lane_tape(lane), double) + (double)context->step);
+		context->x[i] *= 1.5 * cos(reel_pop(reel_lane_tape(lane), double) +
+					   (double)context->step);
 }
 
 static void run_lanes(const struct member *member)
 {
 	const struct context *context = member->team->context;
-	reel_worker worker = reel_worker_begin(context->region, member->number, member->team->threads);
+	reel_worker worker =
+		reel_worker_begin(context->region, member->number, member->team->threads);
 
 	REEL_LANES(worker, lane) {
 		if (context->reverse)
@@ -130,11 +132,12 @@ static void test_planner(enum reel_planner planner, int64_t steps)
 
 	reel_lane_open(&context.root, NULL, REEL_CHECKED);
 	right = without_checkpoints(&context, steps);
-	is_int(reel_run_forward(run, &context, &state), 0, "%s: %lld steps", reel_planner_name(planner),
-	       (long long)steps);
+	is_int(reel_run_forward(run, &context, &state), 0, "%s: %lld steps",
+	       reel_planner_name(planner), (long long)steps);
 	context.threads = 3;
 	is_int(reel_run_reverse(run, &context, &state, &bar), 0, "and back");
-	ok(!memcmp(&bar, &right, sizeof right), "the adjoint is that of a sweep without checkpoints");
+	ok(!memcmp(&bar, &right, sizeof right),
+	   "the adjoint is that of a sweep without checkpoints");
 	ok(reel_lane_is_empty(context.root), "nothing is left");
 	reel_run_close(run);
 	reel_plan_close(plan);

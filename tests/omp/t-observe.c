@@ -99,7 +99,8 @@ static bool is_complete(const reel_event *event)
 	case REEL_EVENT_ORDERED_AWAIT:
 		return event->lane && event->lane != root;
 	case REEL_EVENT_TASK_BEGIN:
-		return event->lane == root && event->task && event->dependences && event->count == 1;
+		return event->lane == root && event->task && event->dependences &&
+		       event->count == 1;
 	case REEL_EVENT_TASK_REVERSE:
 		return event->lane == root && event->task;
 	case REEL_EVENT_TASK_END:

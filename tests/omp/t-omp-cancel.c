@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A thread that OpenMP cancels leaves the parallel region while the others wait for it in Reel's
- * calls: an error ends their waits, also if the system's clock is set back meanwhile. Then they come to
- * a cancellation point, for which LLVM's runtime waits.
+ * calls: an error ends their waits, also if the system's clock is set back meanwhile. Then they
+ * come to a cancellation point, for which LLVM's runtime waits.
  */
 #include "config.h"
 

@@ -420,7 +420,10 @@ static int record_in_company(void *context, void *state, int64_t first, int64_t 
 	struct rendezvous *rendezvous = context;
 
 	if (first >= 4 && first < 8) {
-		/* Until its partner has come: who comes after both may be here before it has looked. */
+		/*
+		 * Until its partner has come: who comes after both may be here before it has
+		 * looked.
+		 */
 		int both = (atomic_fetch_add(&rendezvous->come, 1) | 1) + 1;
 
 		while (atomic_load(&rendezvous->come) < both)

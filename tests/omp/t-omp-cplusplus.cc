@@ -103,7 +103,8 @@ static void test_regions()
 		throw std::runtime_error("a region");
 	} catch (const std::runtime_error &) {
 	}
-	is_int(reel_region_end(reel_region_begin(root, 1)), -EINVAL, "the end of a region is skipped");
+	is_int(reel_region_end(reel_region_begin(root, 1)), -EINVAL,
+	       "the end of a region is skipped");
 	reel_lane_close(root);
 }
 

@@ -656,7 +656,8 @@ static void test_phase_waits_for_tasks(void)
 		reel_lane *root;
 
 		reel_lane_open(&root, NULL, 0);
-		is_int(tasks_after_phase(root, threads), 1, "%d threads: the task has run", threads);
+		is_int(tasks_after_phase(root, threads), 1, "%d threads: the task has run",
+		       threads);
 		reel_lane_close(root);
 	}
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Sweeps by several threads of several processes that walk through one plan. The processes are
- * threads here, each with a team of its own, and their callbacks wait for each other in each step. So
- * a sweep hangs, or counts steps that differ, unless all processes carry out the same actions, with
- * the same state.
+ * threads here, each with a team of its own, and their callbacks wait for each other in each step.
+ * So a sweep hangs, or counts steps that differ, unless all processes carry out the same actions,
+ * with the same state.
  */
 #include <config.h>
 
@@ -304,8 +304,8 @@ static void carry_out(const struct member *member)
 		printf("Bail out! a pool\n");
 		exit(EXIT_FAILURE);
 	}
-	part->error = reel_run_open_in_group(&run, plan, part->is_copied ? &copied_in_group : &in_group,
-					     &options, &group);
+	part->error = reel_run_open_in_group(
+		&run, plan, part->is_copied ? &copied_in_group : &in_group, &options, &group);
 	if (!part->error) {
 		if (member->number == 1)
 			refused_snapshots = &run->snapshots;
@@ -422,7 +422,8 @@ static void different_options(void)
 	parts[1].is_busy = false;
 	parts[0].options.tapes = 1;
 	alike = run_parts(parts);
-	ok(alike && all_right(parts) && members_ahead(parts) == MEMBERS, "one of which wants a single tape");
+	ok(alike && all_right(parts) && members_ahead(parts) == MEMBERS,
+	   "one of which wants a single tape");
 	parts[1].options.threads = 1;
 	alike = run_parts(parts);
 	ok(alike && members_right(parts) == MEMBERS && members_ahead(parts) == 0,
@@ -547,8 +548,8 @@ static void budgets(void)
 	dropped = 0;
 	for (int m = 0; m < MEMBERS; m++)
 		dropped += parts[m].stats.dropped;
-	ok(all_right(parts) && !unlike_runs && !dropped, "an ample one drops no tape: %lld are dropped",
-	   (long long)dropped);
+	ok(all_right(parts) && !unlike_runs && !dropped,
+	   "an ample one drops no tape: %lld are dropped", (long long)dropped);
 }
 
 /* Some requests for memory of all processes are refused. */
@@ -592,8 +593,8 @@ static void tapes_given_up(void)
 
 	tap_case("a process that gives up its tapes");
 	/*
-	 * Most often there is no tape to give up. Where other programs use the processors, no thread
-	 * records ahead for a while.
+	 * Most often there is no tape to give up. Where other programs use the processors, no
+	 * thread records ahead for a while.
 	 */
 	for (int k = 0; k < 36 || (k < 1800 && !went_on); k++) {
 		make_parts(parts, REEL_BINOMIAL);

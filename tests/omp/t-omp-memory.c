@@ -85,8 +85,8 @@ static int look_ahead(const struct sweep *sweep, struct state *bar)
 }
 
 /*
- * Leaves values on the run's own tape. Returns 0 if the sweep reports them; one_refusal() compares a
- * gradient, so it is given the right one.
+ * Leaves values on the run's own tape. Returns 0 if the sweep reports them; one_refusal() compares
+ * a gradient, so it is given the right one.
  */
 static int leave_values(const struct sweep *sweep, struct state *bar)
 {
@@ -151,7 +151,9 @@ static void refuse_in_look_ahead(enum reel_planner planner, size_t budget)
 	sweep.run = open_checkpoint(plan, &shared, &options);
 	for (int all = 0; all < 2; all++)
 		refuse_each(&sweep, look_ahead, reel_planner_name(planner), all);
-	/* Steps that were taken back must not hide values that are left: the sweep says -EBADMSG. */
+	/*
+	 * Steps that were taken back must not hide values that are left: the sweep says -EBADMSG.
+	 */
 	if (planner == REEL_MIXED)
 		refuse_each(&sweep, leave_values, "values that are left on its tape", false);
 	reel_run_close(sweep.run);

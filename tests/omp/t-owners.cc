@@ -41,7 +41,8 @@ template <class Call> int thrown(const Call &call, std::string *what = nullptr)
 	} catch (const std::system_error &error) {
 		if (what)
 			*what = error.what();
-		return error.code().category() == std::generic_category() ? error.code().value() : -1;
+		return error.code().category() == std::generic_category() ? error.code().value()
+									  : -1;
 	}
 	return 0;
 }
@@ -215,13 +216,16 @@ void test_runs()
 	is_int(run.reverse(&stop, &x, &bar), 0, "a reverse sweep");
 	ok(std::fabs(bar - right) < 1e-14 * std::fabs(right),
 	   "the gradient of the sweeps is right");
-	is_int(thrown([&] { run.reverse(&stop, &x, &bar); }), EINVAL, "a sweep that has no forward");
+	is_int(thrown([&] { run.reverse(&stop, &x, &bar); }), EINVAL,
+	       "a sweep that has no forward");
 	stop = 5;
 	run.forward(&stop, &x);
 	is_int(run.reverse(&stop, &x, &bar), 7, "what a callback returns above 0");
-	is_int(thrown([&] { run.resume(nullptr, nullptr); }), EINVAL, "a run without a restart file");
+	is_int(thrown([&] { run.resume(nullptr, nullptr); }), EINVAL,
+	       "a run without a restart file");
 	problem.steps = -7;
-	is_int(thrown([&] { reel::plan none(REEL_BINOMIAL, problem); }), EINVAL, "a plan of no steps");
+	is_int(thrown([&] { reel::plan none(REEL_BINOMIAL, problem); }), EINVAL,
+	       "a plan of no steps");
 }
 
 void test_parcels()
@@ -239,10 +243,12 @@ void test_parcels()
 	}
 	parcel.unseal();
 	ok(static_cast<double *>(parcel.data())[2] == 5, "an unpinned parcel is opened again");
-	is_int(thrown([&] { reel::pinned<double> none(parcel); }), EINVAL, "an open one is not pinned");
+	is_int(thrown([&] { reel::pinned<double> none(parcel); }), EINVAL,
+	       "an open one is not pinned");
 	is_int(thrown([] { reel::parcel none(nullptr, 0); }), 0, "a parcel of no bytes is one");
 	reel::parcel moved(std::move(parcel));
-	ok(reel_parcel_bytes(moved) == 24 && !static_cast<reel_parcel *>(parcel), "a parcel is moved");
+	ok(reel_parcel_bytes(moved) == 24 && !static_cast<reel_parcel *>(parcel),
+	   "a parcel is moved");
 	ok(moved.data() && !parcel.data(), "its contents are moved with it");
 	is_int(thrown([&] { parcel.seal(); }), EINVAL, "what it was moved from is not sealed");
 	is_int(thrown([&] { parcel.unseal(); }), EINVAL, "nor unsealed");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A thread ends its part of a region before a barrier to which the others come, or without a lane
- * for whose turns they wait: an error ends the waits. If all threads come to the same barriers, there
- * is no error, whichever thread ends first.
+ * for whose turns they wait: an error ends the waits. If all threads come to the same barriers,
+ * there is no error, whichever thread ends first.
  */
 #include "config.h"
 
@@ -32,7 +32,7 @@ static struct {
 	int ends;         /* the thread that ends then, while the others come to one more barrier */
 	enum order order;
 	bool has_spans;   /* the barriers are those of collective spans */
-	_Atomic int got;  /* number of lanes and spans that threads got after they had waited in vain */
+	_Atomic int got; /* number of lanes and spans that threads got after waiting in vain */
 	reel_ordered turns;
 } program;
 
@@ -93,8 +93,8 @@ static void test_early_end(int threads, int barriers, int ends)
 	program.ends = ends;
 	reel_lane_open(&root, NULL, 0);
 	await_report("has ended its part of the region");
-	is_int(run_region(root, threads), -EINVAL, "thread %d of %d ends after %d %s: nobody waits", ends,
-	       threads, barriers, program.has_spans ? "spans" : "barriers");
+	is_int(run_region(root, threads), -EINVAL, "thread %d of %d ends after %d %s: nobody waits",
+	       ends, threads, barriers, program.has_spans ? "spans" : "barriers");
 	ok(awaited_report.came, "the report says why");
 	is_int(program.got, 0, "no lane and no span is given out");
 	reel_set_error_handler(NULL, NULL);
@@ -175,7 +175,8 @@ static void test_turns(enum order order)
 	program.region = reel_region_begin(root, 2);
 	run_team(2, note_turns, NULL);
 	is_int(reel_region_end(program.region), 0, "two lanes note a turn each");
-	await_report("a loop, section, region or wait for tasks that was recorded was not reversed");
+	await_report(
+		"a loop, section, region or wait for tasks that was recorded was not reversed");
 	program.region = reel_region_reverse(root);
 	alarm(60);
 	run_team(2, end_before_turn, NULL);

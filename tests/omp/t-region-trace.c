@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Regions in a trace: their lanes, one after the other, waits between phases, and regions in lanes. */
+/*
+ * Regions in a trace: their lanes, one after the other, waits between phases, and regions in lanes.
+ */
 #include "config.h"
 
 #include "helpers/thread-team.h"
@@ -103,7 +105,8 @@ int main(int argc, char **argv)
 	is_int(count_events(&trace, "region, reverse"), 1 + LANES, "and those in reverse");
 	is_int(sum_of(&trace, "region", "lanes"), LANES + LANES, "their lanes");
 	is_int(sum_of(&trace, "region, reverse", "phases"), PHASES + LANES, "their phases");
-	is_int(count_events(&trace, "lane"), 2 * (LANES * PHASES + LANES), "each lane in each phase");
+	is_int(count_events(&trace, "lane"), 2 * (LANES * PHASES + LANES),
+	       "each lane in each phase");
 	is_int(count_events(&trace, "wait for threads"), 2 * (PHASES - 1) * THREADS,
 	       "waits between phases");
 	ok(is_nested(&trace), "what lies within another one ends within it");

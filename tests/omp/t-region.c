@@ -1592,8 +1592,8 @@ static const struct mistake {
 	{"a noted loop is not reversed", noted_loop, nothing, -EBADMSG, "was not reversed", 0},
 	{"a static loop has other bounds", loop_of_four, loop_of_five_reverse, -EBADMSG,
 	 "other bounds", REEL_CHECKED},
-	{"a static loop that was left has fewer chunks", leave_at_twelve, reverse_from_five, -EBADMSG,
-	 "other bounds", 0},
+	{"a static loop that was left has fewer chunks", leave_at_twelve, reverse_from_five,
+	 -EBADMSG, "other bounds", 0},
 	{"a static loop that was left has other chunks", leave_at_twelve, reverse_ones, -EBADMSG,
 	 "other bounds", 0},
 	{"a loop goes forward in the reverse sweep", loop_of_four, loop_of_four, -EBADMSG,
@@ -1653,7 +1653,8 @@ static void test_all_leave_early(void)
 	root = open_root(NULL);
 	is_int(run_lanes(reel_region_begin(root, 2), nothing), 0,
 	       "lanes leave before the first of two loops");
-	is_int(run_lanes(reel_region_reverse(root), loop_of_five_reverse), 0, "nothing is reversed");
+	is_int(run_lanes(reel_region_reverse(root), loop_of_five_reverse), 0,
+	       "nothing is reversed");
 	record_reports();
 	is_int(run_lanes(reel_region_begin(root, 2), push_one), 0,
 	       "lanes leave early in the first phase");
@@ -1718,8 +1719,8 @@ static void test_other_thread(void)
 	reel_push(reel_lane_tape(worker.lane), 1.0);
 	run_team(2, push_there, NULL);
 	is_int(reel_region_end(region), -EPERM, "checked: another thread pushes on a lane");
-	ok(strstr(reported.message, "its owner used it last at") != NULL, "both places are told: %s",
-	   reported.message);
+	ok(strstr(reported.message, "its owner used it last at") != NULL,
+	   "both places are told: %s", reported.message);
 	reel_set_error_handler(NULL, NULL);
 	reel_lane_close(root);
 }

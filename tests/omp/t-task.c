@@ -834,7 +834,8 @@ static void test_body_that_is_left(void)
 	is_int(reel_lane_error(root), -EINVAL, "the root has an error after the jump");
 	alarm(60);
 	for (int wait = 0, done = calls; wait < 2; wait++, done += 4) {
-		is_int(reel_tasks_reverse(other, pop_it, &calls, 2, 0), 0, "another root is reversed");
+		is_int(reel_tasks_reverse(other, pop_it, &calls, 2, 0), 0,
+		       "another root is reversed");
 		is_int(calls - done, 4, "the other root is reversed by its own bodies");
 	}
 	calls = 0;

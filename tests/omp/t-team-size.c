@@ -133,8 +133,8 @@ static void test_change(double from, double to)
 	add(&before, &costs, &work, 20000);
 	work.serial = to;
 	add(&after, &costs, &work, 40000);
-	ok(over_better(&after) < 1.1, "work of %.0f ns becomes %.0f ns: %.3f of the better one", from,
-	   to, over_better(&after));
+	ok(over_better(&after) < 1.1, "work of %.0f ns becomes %.0f ns: %.3f of the better one",
+	   from, to, over_better(&after));
 }
 
 /* A program that was stopped for a long time tries all threads again soon. */
@@ -204,8 +204,8 @@ struct program {
 };
 
 /*
- * A function that chooses at a place of its own. Its counter keeps compilers from making one function
- * of all.
+ * A function that chooses at a place of its own. Its counter keeps compilers from making one
+ * function of all.
  */
 #define PLACE(name)                                                                \
 	__attribute__((noinline)) static int name(struct program *program,         \

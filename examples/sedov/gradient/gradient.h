@@ -17,8 +17,8 @@ struct cost {
 };
 
 /*
- * Opens the pool and the disk of a gradient and closes them, so that what the machine refuses ends the
- * program before it computes for minutes. The number of steps may be unknown.
+ * Opens the pool and the disk of a gradient and closes them, so that what the machine refuses ends
+ * the program before it computes for minutes. The number of steps may be unknown.
  */
 void require_gradient(const struct model *model, const struct controls *controls,
 		      const struct method *method);

@@ -94,7 +94,8 @@ static void bound(const struct room *room, uint64_t budget, struct reel_costs *c
 
 /*
  * The number of steps that are measured depends on the time that they take, and differs between
- * ranks. So each rank measures by itself, without other ranks: a blast in a cube of its part's size.
+ * ranks. So each rank measures by itself, without other ranks: a blast in a cube of its part's
+ * size.
  */
 static void measure_alone(const struct model *model, reel_pool *pool, struct reel_costs *costs)
 {

@@ -260,7 +260,8 @@ static uint64_t number_of(const struct model *model, const struct controls *cont
 	value = fingerprint_add(value, whole, sizeof(whole));
 	value = fingerprint_add(value, &model->parameters, sizeof(model->parameters));
 	for (int a = 0; a < AXES; a++)
-		value = fingerprint_add(value, controls->position[a], (size_t)mesh->nodes * sizeof(real));
+		value = fingerprint_add(value, controls->position[a],
+					(size_t)mesh->nodes * sizeof(real));
 	return fingerprint_add(value, controls->energy, (size_t)mesh->elements * sizeof(real));
 }
 

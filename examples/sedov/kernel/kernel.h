@@ -110,7 +110,10 @@ struct adjoint {
 	real *force[AXES]; /* at nodes */
 	real *volume, *volume_change, *linear, *quadratic;
 	real *gradient[AXES], *width[AXES];
-	/* What an element adds to the adjoints of its neighbours' gradients, below and above; has ghosts. */
+	/*
+	 * What an element adds to the adjoints of its neighbours' gradients, below and above; has
+	 * ghosts.
+	 */
 	real *neighbour[AXES][2];
 	/* The elements that have set the limits of the next time step; -1: another part has it. */
 	struct { int element; real length, expansion; } limited[LIMITS];
@@ -143,8 +146,8 @@ void clock_end(const struct model *model, struct state *state, const struct fiel
 
 /*
  * The reverses of block b, in the order in which they run, from the states at both ends of the
- * step. Before them kinematics() and viscosity() compute `fields` again. Each thread has sums of its
- * own, to which they add.
+ * step. Before them kinematics() and viscosity() compute `fields` again. Each thread has sums of
+ * its own, to which they add.
  */
 void clock_end_reverse(const struct model *model, const struct state *after,
 		       const struct fields *fields, struct adjoint *adjoint);

@@ -72,7 +72,9 @@ struct mesh {
 	/* The places of arrays that have ghosts. */
 	int corner_places, element_places;
 
-	/* The place of this part in the whole cube, and its borders. A whole cube is its only part. */
+	/*
+	 * The place of this part in the whole cube, and its borders. A whole cube is its only part.
+	 */
 	int whole_size;         /* elements along an edge of the whole cube */
 	int first[AXES];        /* place of element 0 in the whole cube */
 	unsigned char *counted; /* whether sums over nodes count this copy of a node */

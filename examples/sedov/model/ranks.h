@@ -8,7 +8,8 @@
  * depend on the parts.
  *
  * Only ranks.c calls MPI. A program that is built without MPI has no ranks (no-ranks.c), nor has a
- * program that mpirun did not start. Where a pointer to the ranks is NULL, the mesh is the whole cube.
+ * program that mpirun did not start. Where a pointer to the ranks is NULL, the mesh is the whole
+ * cube.
  */
 #ifndef SEDOV_RANKS_H
 #define SEDOV_RANKS_H
@@ -51,7 +52,9 @@ struct ranks {
 	/* Copies the value of the rank that has the origin to all. */
 	void (*share)(struct ranks *ranks, real *value);
 
-	/* Put the fields of all parts into one of the whole cube, on rank 0; elsewhere it is NULL. */
+	/*
+	 * Put the fields of all parts into one of the whole cube, on rank 0; elsewhere it is NULL.
+	 */
 	void (*gather_elements)(struct ranks *ranks, const real *field, real *whole);
 	void (*gather_nodes)(struct ranks *ranks, const real *field, real *whole);
 

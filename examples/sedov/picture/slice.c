@@ -46,8 +46,8 @@ static void draw_element(FILE *file, const struct mesh *mesh, double *const posi
 
 static void draw_text(FILE *file, double x, double y, const char *anchor, const char *text)
 {
-	fprintf(file, "<text x=\"%g\" y=\"%g\" text-anchor=\"%s\" stroke=\"none\">%s</text>\n", x, y,
-		anchor, text);
+	fprintf(file, "<text x=\"%g\" y=\"%g\" text-anchor=\"%s\" stroke=\"none\">%s</text>\n", x,
+		y, anchor, text);
 }
 
 static void draw_number(FILE *file, double x, double y, const char *anchor, double number)
@@ -61,13 +61,14 @@ static void draw_number(FILE *file, double x, double y, const char *anchor, doub
 /* Both axes go from the origin of the blast to the largest coordinate. */
 static void draw_axes(FILE *file, double extent)
 {
-	fprintf(file, "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" fill=\"none\"/>\n", LEFT, TOP,
-		SIDE, SIDE);
+	fprintf(file, "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" fill=\"none\"/>\n", LEFT,
+		TOP, SIDE, SIDE);
 	for (int k = 0; k <= TICKS; k++) {
 		double part = (double)k / TICKS;
 
 		draw_number(file, LEFT + SIDE * part, TOP + SIDE + 20.0, "middle", part * extent);
-		draw_number(file, LEFT - 8.0, TOP + SIDE * (1.0 - part) + 5.0, "end", part * extent);
+		draw_number(file, LEFT - 8.0, TOP + SIDE * (1.0 - part) + 5.0, "end",
+			    part * extent);
 	}
 	draw_text(file, LEFT + 0.5 * SIDE, TOP + SIDE + 45.0, "middle", "x, without a unit");
 	draw_text(file, LEFT - 30.0, TOP + SIDE * 1.5 / TICKS, "middle", "y");
@@ -81,8 +82,8 @@ static void draw_bar(FILE *file, double largest, int has_negative)
 	for (int k = 0; k < BAR_STEPS; k++) {
 		double position = 1.0 + (least - 1.0) * (k + 0.5) / BAR_STEPS;
 
-		fprintf(file, "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" stroke=\"none\"", BAR_LEFT,
-			TOP + SIDE * k / BAR_STEPS, BAR_WIDTH, SIDE / BAR_STEPS + 0.5);
+		fprintf(file, "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" stroke=\"none\"",
+			BAR_LEFT, TOP + SIDE * k / BAR_STEPS, BAR_WIDTH, SIDE / BAR_STEPS + 0.5);
 		fill_colour(file, position * fabs(position));
 	}
 	for (int k = 0; k <= TICKS; k++) {
@@ -108,10 +109,11 @@ void slice_write(const char *path, const char *title, const struct mesh *mesh,
 		largest = fmax(largest, fabs(value[e]));
 		has_negative |= value[e] < 0.0;
 	}
-	fprintf(file, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%g\" height=\"%g\" "
-		"stroke=\"#999\" stroke-width=\"0.3\" font-family=\"sans-serif\" font-size=\"14\">\n"
-		"<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n", LEFT + SIDE + RIGHT,
-		TOP + SIDE + BOTTOM);
+	fprintf(file,
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%g\" height=\"%g\" "
+		"stroke=\"#999\" stroke-width=\"0.3\" font-family=\"sans-serif\" "
+		"font-size=\"14\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
+		LEFT + SIDE + RIGHT, TOP + SIDE + BOTTOM);
 	for (int e = 0; e < mesh->size * mesh->size; e++)
 		draw_element(file, mesh, position, e, extent,
 			     largest > 0.0 ? value[e] / largest : 0.0);

@@ -23,8 +23,8 @@
 
 #define PATH_LENGTH 4096
 /*
- * In a long run branches change along the line down to small steps: there the remainder does not fall
- * as the square, but difference quotients come close to what the gradient predicts.
+ * In a long run branches change along the line down to small steps: there the remainder does not
+ * fall as the square, but difference quotients come close to what the gradient predicts.
  */
 #define MAX_ERROR 1e-6
 
@@ -136,7 +136,8 @@ static void print_summary(const struct results *results, const struct controls *
 		printf("%-16sstep %.0e: remainder %.3e\n", k ? "" : "Taylor",
 		       results->taylor.step[k], results->taylor.remainder[k]);
 	if (options->verify)
-		printf("                a difference quotient is off by %.1e (to be at most %.0e)\n",
+		printf("                a difference quotient is off by %.1e (to be at most "
+		       "%.0e)\n",
 		       results->taylor.error, MAX_ERROR);
 	if (results->taylor.decades)
 		printf("                slope %.4f over %d decades\n", results->taylor.slope,
@@ -209,8 +210,8 @@ static double outward_derivative(const struct mesh *mesh, const struct controls 
 }
 
 /*
- * The derivative by the energies is not drawn: it is 0 where an element has no energy at first, since
- * energies below a cutoff are set to 0.
+ * The derivative by the energies is not drawn: it is 0 where an element has no energy at first,
+ * since energies below a cutoff are set to 0.
  */
 static void draw_sensitivity(const struct results *results, const struct controls *controls,
 			     const struct controls *gradient)

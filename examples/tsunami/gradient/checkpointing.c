@@ -42,8 +42,8 @@ struct checkpointing {
 };
 
 /*
- * The number of steps that are measured depends on the time that they take, so that ranks would wait
- * for each other in vain: each measures its part of the basin as if it were all of it.
+ * The number of steps that are measured depends on the time that they take, so that ranks would
+ * wait for each other in vain: each measures its part of the basin as if it were all of it.
  */
 static void measure(struct checkpointing *checkpointing, const struct tape_shape *shape,
 		    const struct controls *controls)

@@ -2,9 +2,9 @@
 /*
  * One source for nvcc and for the emulator (tests/helpers/). Rows are dealt to the blocks of a
  * launch, the columns of a row to the threads of its block, so that a thread has the same cells in
- * all kernels and pops what it pushed. Each kernel gathers and writes its own cells: the gradient is
- * the same to the last bit in any order of threads, and that of the stages on the CPU where neither
- * compiler contracts products and sums.
+ * all kernels and pops what it pushed. Each kernel gathers and writes its own cells: the gradient
+ * is the same to the last bit in any order of threads, and that of the stages on the CPU where
+ * neither compiler contracts products and sums.
  */
 #include <algorithm>
 #include <cerrno>
@@ -403,7 +403,9 @@ static void copy_state(const gpu &g, const struct state &to, const struct state 
 	device::copy(to.elevation, from.elevation, g.state_bytes());
 }
 
-/* Steps are launched before it is known whether all cells stay wet: go back to where one did not. */
+/*
+ * Steps are launched before it is known whether all cells stay wet: go back to where one did not.
+ */
 static int stop_if_dry(gpu &g, struct state &now, int64_t first)
 {
 	int mark = g.dry.host()[0];

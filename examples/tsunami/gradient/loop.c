@@ -126,8 +126,9 @@ static bool fill_chunks(struct call *call, const struct state *now)
 }
 
 /*
- * By all threads of the team; returns to all of them alike whether the tape gave it. The two spans popped last are readable: a chunk is read while the next one is
- * popped, and the barrier after that keeps the third one waiting.
+ * By all threads of the team; returns to all of them alike whether the tape gave it. The two spans
+ * popped last are readable: a chunk is read while the next one is popped, and the barrier after
+ * that keeps the third one waiting.
  */
 static bool pop_state(struct call *call, struct state *now)
 {

@@ -77,7 +77,10 @@ static struct state state_at(const struct grid *grid, const double *span)
 		    : (struct state){0};
 }
 
-/* Of a state that is on the tape, where its steps write no rim: no stage reads what was there before. */
+/*
+ * Of a state that is on the tape, where its steps write no rim: no stage reads what was there
+ * before.
+ */
 static void clear_rim(const struct grid *grid, struct state *state, struct rows rows)
 {
 	double *field[] = {state->elevation, state->u, state->v};
@@ -121,7 +124,9 @@ static struct states begin(const struct model *model, const double *displacement
 	return states;
 }
 
-/* By all threads of the team, which pass a barrier. Whether there is a state to write the step to. */
+/*
+ * By all threads of the team, which pass a barrier. Whether there is a state to write the step to.
+ */
 static int take_next(const struct grid *grid, reel_worker *lanes, struct share share,
 		     struct state *next)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tape of the sweeps, where all steps are kept on tape: a span for each state, which the threads
- * of the forward sweep fill together. The reverse sweep may have another number of threads.
+ * The tape of the sweeps, where all steps are kept on tape: a span for each state, which the
+ * threads of the forward sweep fill together. The reverse sweep may have another number of threads.
  */
 #ifndef TSUNAMI_TAPES_H
 #define TSUNAMI_TAPES_H
@@ -26,10 +26,10 @@ reel_region *tapes_begin(struct tapes *tapes);
 reel_region *tapes_reverse(struct tapes *tapes);
 
 /*
- * A state on the tape: three fields with their rims, one after the other. The first one is pushed, and
- * the last one is popped, by the thread that begins the region; all others by all threads of the team
- * together, which pass a barrier. The two pushed last, or popped last, can be read. NULL: the tape
- * has an error.
+ * A state on the tape: three fields with their rims, one after the other. The first one is pushed,
+ * and the last one is popped, by the thread that begins the region; all others by all threads of
+ * the team together, which pass a barrier. The two pushed last, or popped last, can be read. NULL:
+ * the tape has an error.
  */
 double *tapes_push_first(struct tapes *tapes, const struct grid *grid);
 double *tapes_push_next(reel_worker *lanes, const struct grid *grid);

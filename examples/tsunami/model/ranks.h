@@ -44,10 +44,10 @@ struct ranks {
 
 	/*
 	 * The reverse of that, by the reverse of its messages. The stages of the adjoint gather: a
-	 * rank calculates dJ/d(a row of its own) from the adjoints of all rows that have read it. So
-	 * what returns along a message is not what its receiver owes the sender, to be added there
-	 * in an order that depends on the ranks: it is the adjoint of the receiver's rows at the
-	 * border, from which the sender calculates that. It comes into the halo of the adjoint.
+	 * rank calculates dJ/d(a row of its own) from the adjoints of all rows that have read it.
+	 * So what returns along a message is not what its receiver owes the sender, to be added
+	 * there in an order that depends on the ranks: it is the adjoint of the receiver's rows at
+	 * the border, from which the sender calculates that. It comes into the halo of the adjoint.
 	 */
 	void (*exchange_reverse)(struct ranks *ranks, struct state *adjoint);
 

@@ -101,7 +101,8 @@ int step_is_wet(const struct model *model, const double *depth, const struct sta
 
 /*
  * Returns true if a cell of any rank is dry; `here` is true if one of this rank is. The main thread
- * of each rank calls it before each step whose depth is examined, so that all ranks stop in one step.
+ * of each rank calls it before each step whose depth is examined, so that all ranks stop in one
+ * step.
  */
 int is_dry_somewhere(const struct model *model, int here, int64_t step);
 

@@ -261,10 +261,12 @@ static void label_quantity(char *text, size_t size, const struct map *map, int e
 	int digits = abs(exponent);
 
 	if (!exponent)
-		snprintf(text, size, "%s  [%s], scaled as the square root", map->quantity, map->unit);
+		snprintf(text, size, "%s  [%s], scaled as the square root", map->quantity,
+			 map->unit);
 	else
-		snprintf(text, size, "%s  [10%s%s%s%s %s], scaled as the square root", map->quantity,
-			 exponent < 0 ? "⁻" : "", digits > 99 ? superscript[digits / 100 % 10] : "",
+		snprintf(text, size, "%s  [10%s%s%s%s %s], scaled as the square root",
+			 map->quantity, exponent < 0 ? "⁻" : "",
+			 digits > 99 ? superscript[digits / 100 % 10] : "",
 			 digits > 9 ? superscript[digits / 10 % 10] : "", superscript[digits % 10],
 			 map->unit);
 }

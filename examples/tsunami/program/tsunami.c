@@ -160,10 +160,11 @@ static void check_budget(const struct options *options, const struct model *mode
 		     (unsigned long long)cells, (unsigned long long)need,
 		     ceil((double)need / 0x1p20));
 	if ((double)need > memory_limit_bytes())
-		fail("the tape of %d steps of %llu cells needs %.1f GiB and the system allows %.1f: "
-		     "choose --checkpoint, a --budget and --spill, fewer --hours or a coarser "
-		     "--resolution", model->steps, (unsigned long long)cells,
-		     (double)need / 0x1p30, memory_limit_bytes() / 0x1p30);
+		fail("the tape of %d steps of %llu cells needs %.1f GiB and the system allows "
+		     "%.1f: choose --checkpoint, a --budget and --spill, fewer --hours or a "
+		     "coarser --resolution",
+		     model->steps, (unsigned long long)cells, (double)need / 0x1p30,
+		     memory_limit_bytes() / 0x1p30);
 }
 
 static double euclidean_norm(const struct grid *grid, const struct controls *controls)
@@ -330,7 +331,8 @@ static void print_warm_cost(const struct results *results)
 	printf("Seconds, again  forward sweep %.2f, reverse sweep %.2f", forward, reverse);
 	if (isfinite(results->primal_seconds))
 		printf(": %.1f runs", (forward + reverse) / results->primal_seconds);
-	puts(results->tapes_use.spilled_bytes ? "" : "; the first one touched the tape's memory first");
+	puts(results->tapes_use.spilled_bytes ? ""
+					      : "; the first one touched the tape's memory first");
 }
 
 static int report_verification(const struct results *results, const struct ranks *ranks)
