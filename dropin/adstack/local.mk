@@ -23,8 +23,7 @@ adstack_sources = \
 	%D%/show.c \
 	%D%/openmp.c \
 	%D%/binomial.c \
-	%D%/fixedpoint.c \
-	%D%/profile.c
+	%D%/fixedpoint.c
 
 include_HEADERS += %D%/reel-adstack.h
 

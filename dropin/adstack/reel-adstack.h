@@ -3,8 +3,7 @@
  * The stack of intermediate values that adjoint code of Tapenade calls, on Reel's tape.
  *
  * Generated code is not changed. It is linked with -lreel-adstack in place of adStack.o,
- * adBuffer.o, adOMP.o, adBinomial.o, adFixedPoint.o and adProfile.o; README.md of this
- * library has the recipe. This header is for two uses:
+ * adBuffer.o, adOMP.o, adBinomial.o and adFixedPoint.o; README.md of this library has the recipe. This header is for two uses:
  *
  * Forced into generated C code (cc -include reel-adstack.h), it makes each push and pop of a
  * scalar inline, and keeps the original headers out by their own guards. In code that is bound

@@ -29,7 +29,6 @@ static void end_thread(void *unused)
 	reel_adstack_schedules_end();
 	reel_adstack_sessions_end();
 	reel_adstack_fixed_points_end();
-	reel_adstack_profile_end();
 	memset(&reel_adstack, 0, sizeof reel_adstack);
 }
 

@@ -26,7 +26,7 @@
  *	count.c    REEL_STATS; call-sites.c, by call site; types.c, the names of the types
  *	fail.c     the end of the program
  *	scalars.c, looks.c, arrays.c, tangent.c, manage.c, show.c: the original's functions
- *	openmp.c, binomial.c, fixedpoint.c, profile.c: the original's functions beside the stack
+ *	openmp.c, binomial.c, fixedpoint.c: the original's functions beside the stack
  */
 #ifndef REEL_ADSTACK_STACK_H
 #define REEL_ADSTACK_STACK_H
@@ -68,7 +68,6 @@ struct adstack {
 	struct adstack_schedule *schedules;
 	struct adstack_session *sessions;
 	struct adstack_fixed_point *fixed_points;
-	struct adstack_profile *profile;
 	/* The segment that the thread entered last and has not left. */
 	reel_adstack_segment *segment;
 	/* The bytes of the last scalar that a pop took the slow path for. */
@@ -217,11 +216,10 @@ struct adstack_count *reel_adstack_call_site(struct adstack_call_sites *call_sit
 /* Write the call sites of all these threads to stderr, those that pushed most first. */
 void reel_adstack_report_call_sites(struct adstack_call_sites *const *call_sites, size_t threads);
 
-/* Free the memory that openmp.c, binomial.c, fixedpoint.c and profile.c have for this thread. */
+/* Free the memory that openmp.c, binomial.c and fixedpoint.c have for this thread. */
 void reel_adstack_schedules_end(void);
 void reel_adstack_sessions_end(void);
 void reel_adstack_fixed_points_end(void);
-void reel_adstack_profile_end(void);
 
 /* fail.c: one line on stderr, then the handler, then exit status 1. */
 _Noreturn void reel_adstack_fail(int error, const char *format, ...)

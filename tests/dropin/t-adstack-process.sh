@@ -147,10 +147,6 @@ names() {
 	echo assertSafeStack getStaticSchedule initDynamicSchedule recordDynamicSchedule
 	echo finalizeDynamicSchedule adBinomial_init adBinomial_next adBinomial_resize
 	echo adFixedPoint_notReduced adFixedPoint_tooLarge resetADLookStack
-	for what in SNPWrite beginAdvance endAdvance SNPRead beginReverse endReverse turn \
-		startRepeat resetRepeat endRepeat showProfiles showProfilesFile; do
-		echo "adProfileAdj_$what"
-	done
 	echo startStackRepeat1 startStackRepeat2 resetStackRepeat1 resetStackRepeat2 endStackRepeat
 	echo SHOWERRORCONTEXT LOCSTRB LOCSTRO SHOWSTACKSIZE SHOWPUSHPOPSEQUENCE SHOWTOTALTRAFFIC
 	echo PRINTTOPPLACE PRINTCTRAFFIC PRINTSTACKMAX GETNBBLOCKSINSTACK GETBIGCSIZES
