@@ -44,8 +44,7 @@ static void push_pieces(const char *source, size_t bytes, enum reel_adstack_type
 	}
 }
 
-REEL_COLD static void push_slow(const void *source, size_t bytes, enum reel_adstack_type type,
-				const void *from)
+REEL_COLD static void push_slow(const void *source, size_t bytes, enum reel_adstack_type type)
 {
 	const struct adstack_type *known = &reel_adstack_types[type];
 	uint64_t height;
@@ -56,28 +55,26 @@ REEL_COLD static void push_slow(const void *source, size_t bytes, enum reel_adst
 	reel_check_push(reel_adstack_own(), &known->type, bytes, known->push);
 	push_pieces(source, bytes, type);
 	if (reel_adstack.counts)
-		reel_adstack_count_push(type, bytes, from);
+		reel_adstack_count_push(type, bytes);
 	height = reel_adstack_height();
 	if (height > reel_adstack.peak)
 		reel_adstack.peak = height;
 }
 
-void reel_adstack_push_array(const void *source, size_t bytes, enum reel_adstack_type type,
-			     const void *from)
+void reel_adstack_push_array(const void *source, size_t bytes, enum reel_adstack_type type)
 {
 	char *top = reel_adstack_tape.top;
 
 	if (REEL_UNLIKELY(bytes == 0 || bytes >= REEL_LARGE_ARRAY ||
 			  reel_above(top, bytes, reel_adstack_tape.ceiling))) {
-		push_slow(source, bytes, type, from);
+		push_slow(source, bytes, type);
 		return;
 	}
 	reel_adstack_tape.top = top + bytes;
 	memcpy(top, source, bytes);
 }
 
-REEL_COLD static void pop_slow(void *target, size_t bytes, enum reel_adstack_type type,
-			       const void *from)
+REEL_COLD static void pop_slow(void *target, size_t bytes, enum reel_adstack_type type)
 {
 	reel_adstack_ready();
 	if (!bytes)
@@ -85,16 +82,15 @@ REEL_COLD static void pop_slow(void *target, size_t bytes, enum reel_adstack_typ
 	reel_adstack_check_pop(type, bytes);
 	reel_adstack_take(target, bytes, type);
 	if (reel_adstack.counts)
-		reel_adstack_count_pop(type, bytes, from);
+		reel_adstack_count_pop(type, bytes);
 }
 
-void reel_adstack_pop_array(void *target, size_t bytes, enum reel_adstack_type type,
-			    const void *from)
+void reel_adstack_pop_array(void *target, size_t bytes, enum reel_adstack_type type)
 {
 	char *top = reel_adstack_tape.top;
 
 	if (REEL_UNLIKELY(bytes == 0 || reel_under(top, bytes, reel_adstack_tape.floor))) {
-		pop_slow(target, bytes, type, from);
+		pop_slow(target, bytes, type);
 		return;
 	}
 	top -= bytes;
@@ -104,10 +100,10 @@ void reel_adstack_pop_array(void *target, size_t bytes, enum reel_adstack_type t
 
 void reel_adstack_push_bytes(const void *source, size_t bytes)
 {
-	reel_adstack_push_array(source, bytes, REEL_ADSTACK_Bytes, REEL_RETURN_ADDRESS);
+	reel_adstack_push_array(source, bytes, REEL_ADSTACK_Bytes);
 }
 
 void reel_adstack_pop_bytes(void *target, size_t bytes)
 {
-	reel_adstack_pop_array(target, bytes, REEL_ADSTACK_Bytes, REEL_RETURN_ADDRESS);
+	reel_adstack_pop_array(target, bytes, REEL_ADSTACK_Bytes);
 }

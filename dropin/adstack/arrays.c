@@ -10,14 +10,14 @@ static size_t bytes_of(int n, size_t element)
 	return n > 0 ? (size_t)n * element : 0;
 }
 
-static void push(const void *x, int n, enum reel_adstack_type type, const void *from)
+static void push(const void *x, int n, enum reel_adstack_type type)
 {
-	reel_adstack_push_array(x, bytes_of(n, reel_adstack_types[type].element), type, from);
+	reel_adstack_push_array(x, bytes_of(n, reel_adstack_types[type].element), type);
 }
 
-static void pop(void *x, int n, enum reel_adstack_type type, const void *from)
+static void pop(void *x, int n, enum reel_adstack_type type)
 {
-	reel_adstack_pop_array(x, bytes_of(n, reel_adstack_types[type].element), type, from);
+	reel_adstack_pop_array(x, bytes_of(n, reel_adstack_types[type].element), type);
 }
 
 static void look(void *x, int n, enum reel_adstack_type type)
@@ -25,8 +25,8 @@ static void look(void *x, int n, enum reel_adstack_type type)
 	reel_adstack_look(x, bytes_of(n, reel_adstack_types[type].element), type);
 }
 
-#define PUSH(x, n, Name) push(x, n, REEL_ADSTACK_##Name, REEL_RETURN_ADDRESS)
-#define POP(x, n, Name) pop(x, n, REEL_ADSTACK_##Name, REEL_RETURN_ADDRESS)
+#define PUSH(x, n, Name) push(x, n, REEL_ADSTACK_##Name)
+#define POP(x, n, Name) pop(x, n, REEL_ADSTACK_##Name)
 
 #define ARRAY(Name, name, element, bytes)                                                          \
 	FORM(void, push##Name##Array, (element * x, int n), { PUSH(x, n, Name); })                 \

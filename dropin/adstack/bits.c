@@ -75,8 +75,7 @@ REEL_COLD static void get_ready_to_push(unsigned n, enum reel_adstack_type type)
 	reel_check_push(reel_adstack_own(), &known->type, n, known->push);
 }
 
-void reel_adstack_push_bits_from(unsigned value, unsigned n, enum reel_adstack_type type,
-				 const void *from)
+void reel_adstack_push_bits_slow(unsigned value, unsigned n, enum reel_adstack_type type)
 {
 	unsigned count;
 	uint64_t bits;
@@ -93,12 +92,7 @@ void reel_adstack_push_bits_from(unsigned value, unsigned n, enum reel_adstack_t
 	}
 	let_wait(bits, count);
 	if (reel_adstack.counts)
-		reel_adstack_count_push(type, 0, from);
-}
-
-void reel_adstack_push_bits_slow(unsigned value, unsigned n, enum reel_adstack_type type)
-{
-	reel_adstack_push_bits_from(value, n, type, REEL_RETURN_ADDRESS);
+		reel_adstack_count_push(type, 0);
 }
 
 static unsigned take_bits(unsigned n, enum reel_adstack_type type)
@@ -115,24 +109,19 @@ static unsigned take_bits(unsigned n, enum reel_adstack_type type)
 	return (unsigned)(bits >> count);
 }
 
-REEL_COLD static void get_ready_to_pop(unsigned n, enum reel_adstack_type type, const void *from)
+REEL_COLD static void get_ready_to_pop(unsigned n, enum reel_adstack_type type)
 {
 	reel_adstack_ready();
 	reel_adstack_check_pop(type, n);
 	if (reel_adstack.counts)
-		reel_adstack_count_pop(type, 0, from);
-}
-
-unsigned reel_adstack_pop_bits_from(unsigned n, enum reel_adstack_type type, const void *from)
-{
-	if (!word_lies_on_top())
-		get_ready_to_pop(n, type, from);
-	return take_bits(n, type);
+		reel_adstack_count_pop(type, 0);
 }
 
 unsigned reel_adstack_pop_bits_slow(unsigned n, enum reel_adstack_type type)
 {
-	return reel_adstack_pop_bits_from(n, type, REEL_RETURN_ADDRESS);
+	if (!word_lies_on_top())
+		get_ready_to_pop(n, type);
+	return take_bits(n, type);
 }
 
 unsigned reel_adstack_look_bits(unsigned n, enum reel_adstack_type type)

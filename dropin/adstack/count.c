@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * REEL_STATS=1: counts what each thread pushes and pops, by type and call site, and the
- * maximum height of its stack. A thread writes its own counts only. The report runs at exit and
+ * REEL_STATS=1: counts what each thread pushes and pops, by type, and the maximum
+ * height of its stack. A thread writes its own counts only. The report runs at exit and
  * reads the counts of all threads; a thread that still pushes then is counted in part.
  */
 #include "stack.h"
@@ -15,6 +15,13 @@
 #include "os/environment.h"
 #include "os/signals.h"
 
+struct adstack_count {
+	uint64_t pushes;
+	uint64_t pops;
+	uint64_t pushed_bytes;
+	uint64_t popped_bytes;
+};
+
 /* The counts of one thread. They outlive the thread, because the report needs them. */
 struct adstack_counts {
 	struct adstack_counts *next;
@@ -22,7 +29,6 @@ struct adstack_counts {
 	uint64_t peak;
 	struct adstack_count all;
 	struct adstack_count type[REEL_ADSTACK_TYPES];
-	struct adstack_call_sites call_sites;
 };
 
 static bool counting;
@@ -66,23 +72,6 @@ static void report_thread(const struct adstack_counts *counts)
 				     &counts->type[type]);
 }
 
-static void report_call_sites(struct adstack_counts *first)
-{
-	struct adstack_call_sites **call_sites;
-	size_t n = 0;
-
-	for (struct adstack_counts *counts = first; counts; counts = counts->next)
-		n++;
-	call_sites = calloc(n, sizeof(struct adstack_call_sites *));
-	if (!call_sites)
-		return;
-	n = 0;
-	for (struct adstack_counts *counts = first; counts; counts = counts->next)
-		call_sites[n++] = &counts->call_sites;
-	reel_adstack_report_call_sites(call_sites, n);
-	free(call_sites);
-}
-
 /* The list has the newest thread first; the report begins with the lowest number. */
 static void report(void)
 {
@@ -99,8 +88,6 @@ static void report(void)
 		for (const struct adstack_counts *counts = first; counts; counts = counts->next)
 			if (counts->thread == thread)
 				report_thread(counts);
-	if (first)
-		report_call_sites(first);
 }
 
 void reel_adstack_counts_start(void)
@@ -131,23 +118,21 @@ static void add_pop(struct adstack_count *count, size_t bytes)
 }
 
 /* The caller moves the top after this call, so the height must include `bytes`. */
-void reel_adstack_count_push(enum reel_adstack_type type, size_t bytes, const void *from)
+void reel_adstack_count_push(enum reel_adstack_type type, size_t bytes)
 {
 	struct adstack_counts *counts = reel_adstack.counts;
 
 	add_push(&counts->all, bytes);
 	add_push(&counts->type[type], bytes);
-	add_push(reel_adstack_call_site(&counts->call_sites, from), bytes);
 	note_peak(counts, reel_adstack_height() + bytes);
 }
 
-void reel_adstack_count_pop(enum reel_adstack_type type, size_t bytes, const void *from)
+void reel_adstack_count_pop(enum reel_adstack_type type, size_t bytes)
 {
 	struct adstack_counts *counts = reel_adstack.counts;
 
 	add_pop(&counts->all, bytes);
 	add_pop(&counts->type[type], bytes);
-	add_pop(reel_adstack_call_site(&counts->call_sites, from), bytes);
 }
 
 uint64_t reel_adstack_counted_traffic(void)

@@ -11,8 +11,6 @@ adstack_sources = \
 	%D%/segment.c \
 	%D%/types.c \
 	%D%/count.c \
-	%D%/call-sites.c \
-	dropin/call-site.c dropin/call-site.h \
 	%D%/fail.c \
 	%D%/forms.h \
 	%D%/scalars.c \

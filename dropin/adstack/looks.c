@@ -26,12 +26,10 @@ REEL_ADSTACK_BITS(LOOK_CONTROL)
  * A REAL*16 of Fortran has 16 bytes. C passes it by reference as well, because a long double may
  * have fewer bytes.
  */
-#define REAL16(push, pop, look)                                                                    \
-	FORM(void, push, (long double *x),                                                         \
-	     { reel_adstack_push_array(x, 16, REEL_ADSTACK_Real16, REEL_RETURN_ADDRESS); })        \
-	FORM(void, pop, (long double *x),                                                          \
-	     { reel_adstack_pop_array(x, 16, REEL_ADSTACK_Real16, REEL_RETURN_ADDRESS); })         \
-	FORM(void, look, (long double *x), { reel_adstack_look(x, 16, REEL_ADSTACK_Real16); })
+FORTRAN(void, pushreal16, (const void *x), { reel_adstack_push_array(x, 16, REEL_ADSTACK_Real16); })
+FORTRAN(void, popreal16, (void *x), { reel_adstack_pop_array(x, 16, REEL_ADSTACK_Real16); })
+FORTRAN(void, lookreal16, (void *x), { reel_adstack_look(x, 16, REEL_ADSTACK_Real16); })
+
 
 _Static_assert(sizeof(long double) <= 16, "a long double is a REAL*16");
 
@@ -39,12 +37,12 @@ FORM(void, pushReal16, (long double *x), {
 	char copy[16] = {0};
 
 	memcpy(copy, x, sizeof *x);
-	reel_adstack_push_array(copy, 16, REEL_ADSTACK_Real16, REEL_RETURN_ADDRESS);
+	reel_adstack_push_array(copy, 16, REEL_ADSTACK_Real16);
 })
 FORM(void, popReal16, (long double *x), {
 	char copy[16];
 
-	reel_adstack_pop_array(copy, 16, REEL_ADSTACK_Real16, REEL_RETURN_ADDRESS);
+	reel_adstack_pop_array(copy, 16, REEL_ADSTACK_Real16);
 	memcpy(x, copy, sizeof *x);
 })
 FORM(void, lookReal16, (long double *x), {
@@ -53,6 +51,3 @@ FORM(void, lookReal16, (long double *x), {
 	reel_adstack_look(copy, 16, REEL_ADSTACK_Real16);
 	memcpy(x, copy, sizeof *x);
 })
-REAL16(pushreal16_, popreal16_, lookreal16_)
-REAL16(pushreal16__, popreal16__, lookreal16__)
-REAL16(pushreal16, popreal16, lookreal16)

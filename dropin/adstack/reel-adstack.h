@@ -3,7 +3,8 @@
  * The stack of intermediate values that adjoint code of Tapenade calls, on Reel's tape.
  *
  * Generated code is not changed. It is linked with -lreel-adstack in place of adStack.o,
- * adBuffer.o, adOMP.o, adBinomial.o and adFixedPoint.o; README.md of this library has the recipe. This header is for two uses:
+ * adBuffer.o, adOMP.o, adBinomial.o and adFixedPoint.o; README.md of this library has the recipe.
+ * This header is for two uses:
  *
  * Forced into generated C code (cc -include reel-adstack.h), it makes each push and pop of a
  * scalar inline, and keeps the original headers out by their own guards. In code that is bound
@@ -35,9 +36,9 @@
  * checked mode (REEL_CHECKED=1) a pop whose type differs from that of its push is an error, too.
  *
  * Environment: that of the default pool (reel/pool.h): REEL_BUDGET, REEL_SPILL_DIR, REEL_STORE,
- * REEL_CHECKED. REEL_STATS=1 counts pushes, pops and bytes by type, thread and place of the call,
- * and the exact peak, and writes them to stderr when the program ends. It sends each call to the
- * slow path.
+ * REEL_CHECKED. REEL_STATS=1 counts pushes, pops and bytes by type and thread, and the exact
+ * peak, and writes them to stderr when the program ends. It sends each call to the slow path.
+ * REEL_PROFILE=FILE and reel profile FILE show which lines push the bytes.
  *
  * Cost: a push or a pop of a scalar is a compare, a load or store, and a new top; the compare
  * serves slabs, levels and errors alike.

@@ -168,7 +168,7 @@ static void note_height(uint64_t height)
 }
 
 /* An error of the tape does not return here: reel_adstack_tape_failed() ends the program. */
-char *reel_adstack_push_from(size_t bytes, enum reel_adstack_type type, const void *from)
+char *reel_adstack_push_slow(size_t bytes, enum reel_adstack_type type)
 {
 	const struct adstack_type *known = &reel_adstack_types[type];
 	char *slot;
@@ -180,11 +180,6 @@ char *reel_adstack_push_from(size_t bytes, enum reel_adstack_type type, const vo
 	if (!slot || !reel_check_push(reel_adstack_own(), &known->type, bytes, known->push))
 		reel_adstack_fail(reel_adstack_tape.error, "%s after an error", known->push);
 	if (reel_adstack.counts)
-		reel_adstack_count_push(type, bytes, from);
+		reel_adstack_count_push(type, bytes);
 	return slot;
-}
-
-char *reel_adstack_push_slow(size_t bytes, enum reel_adstack_type type)
-{
-	return reel_adstack_push_from(bytes, type, REEL_RETURN_ADDRESS);
 }

@@ -23,7 +23,7 @@
  *	repeat.c   repeat levels and looks
  *	location.c returning to a height
  *	segment.c  stacks of OpenMP's tasks
- *	count.c    REEL_STATS; call-sites.c, by call site; types.c, the names of the types
+ *	count.c    REEL_STATS; types.c, the names of the types
  *	fail.c     the end of the program
  *	scalars.c, looks.c, arrays.c, tangent.c, manage.c, show.c: the original's functions
  *	openmp.c, binomial.c, fixedpoint.c: the original's functions beside the stack
@@ -36,7 +36,6 @@
 #define REEL_ADSTACK_LIBRARY 1
 #include "reel-adstack.h"
 
-#include "../call-site.h"
 #include "tape/tape.h"
 
 struct adstack_layer {
@@ -116,16 +115,8 @@ uint64_t reel_adstack_topmost_bytes(void);
 /* Memory of zeros. Ends the program if there is none; `what` says in the message what it is for. */
 void *reel_adstack_allocate(size_t bytes, const char *what);
 
-/*
- * stack.c, take.c, bits.c: the slow paths of scalars.c. They are like the functions of
- * reel-adstack.h whose names end with _slow; `from` is the return address of the program's call.
- * The caller of a pop has tried reel_adstack_read() before.
- */
-char *reel_adstack_push_from(size_t bytes, enum reel_adstack_type type, const void *from);
-const char *reel_adstack_pop_from(size_t bytes, enum reel_adstack_type type, const void *from);
-void reel_adstack_push_bits_from(unsigned value, unsigned n, enum reel_adstack_type type,
-				 const void *from);
-unsigned reel_adstack_pop_bits_from(unsigned n, enum reel_adstack_type type, const void *from);
+/* take.c: as reel_adstack_pop_slow(), for a caller that has tried reel_adstack_read() before. */
+const char *reel_adstack_pop_gathered(size_t bytes, enum reel_adstack_type type);
 
 /* take.c: copy the topmost bytes and take them off. */
 void reel_adstack_take(void *target, size_t bytes, enum reel_adstack_type type);
@@ -142,11 +133,9 @@ void reel_adstack_find_reader(void);
 /* bits.c: number of bits that wait. */
 unsigned reel_adstack_bit_count(void);
 
-/* array.c: all elements as one value. `from` is the return address of the program's call. */
-void reel_adstack_push_array(const void *source, size_t bytes, enum reel_adstack_type type,
-			     const void *from);
-void reel_adstack_pop_array(void *target, size_t bytes, enum reel_adstack_type type,
-			    const void *from);
+/* array.c: all elements as one value. */
+void reel_adstack_push_array(const void *source, size_t bytes, enum reel_adstack_type type);
+void reel_adstack_pop_array(void *target, size_t bytes, enum reel_adstack_type type);
 
 /*
  * The fast path of a pop in a repeat level, whose own tape is empty: takes `bytes` bytes off the
@@ -190,31 +179,11 @@ extern const struct adstack_type {
 /* count.c: whether REEL_STATS=1. If so, begins the counts of the calling thread. */
 bool reel_adstack_is_counting(void);
 void reel_adstack_counts_start(void);
-void reel_adstack_count_push(enum reel_adstack_type type, size_t bytes, const void *from);
-void reel_adstack_count_pop(enum reel_adstack_type type, size_t bytes, const void *from);
+void reel_adstack_count_push(enum reel_adstack_type type, size_t bytes);
+void reel_adstack_count_pop(enum reel_adstack_type type, size_t bytes);
 /* Sum of the bytes that this thread pushed and popped, and its exact peak. */
 uint64_t reel_adstack_counted_traffic(void);
 uint64_t reel_adstack_counted_peak(void);
-
-/* call-sites.c: the pushes and pops of one thread by call site; all zero is empty. */
-struct adstack_count {
-	uint64_t pushes;
-	uint64_t pops;
-	uint64_t pushed_bytes;
-	uint64_t popped_bytes;
-};
-
-#define REEL_ADSTACK_CALL_SITE_LISTS 256
-
-struct adstack_call_sites {
-	_Atomic(struct adstack_call_site *) list[REEL_ADSTACK_CALL_SITE_LISTS];
-};
-
-/* The count of this call site, which only the calling thread changes. */
-struct adstack_count *reel_adstack_call_site(struct adstack_call_sites *call_sites,
-					     const void *from);
-/* Write the call sites of all these threads to stderr, those that pushed most first. */
-void reel_adstack_report_call_sites(struct adstack_call_sites *const *call_sites, size_t threads);
 
 /* Free the memory that openmp.c, binomial.c and fixedpoint.c have for this thread. */
 void reel_adstack_schedules_end(void);

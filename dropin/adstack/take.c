@@ -127,13 +127,13 @@ void reel_adstack_take(void *target, size_t bytes, enum reel_adstack_type type)
 	reel_adstack_find_reader();
 }
 
-const char *reel_adstack_pop_from(size_t bytes, enum reel_adstack_type type, const void *from)
+const char *reel_adstack_pop_gathered(size_t bytes, enum reel_adstack_type type)
 {
 	reel_adstack_ready();
 	reel_adstack_check_pop(type, bytes);
 	reel_adstack_take(reel_adstack.gathered, bytes, type);
 	if (reel_adstack.counts)
-		reel_adstack_count_pop(type, bytes, from);
+		reel_adstack_count_pop(type, bytes);
 	return reel_adstack.gathered;
 }
 
@@ -141,5 +141,5 @@ const char *reel_adstack_pop_slow(size_t bytes, enum reel_adstack_type type)
 {
 	const char *slot = reel_adstack_read(bytes);
 
-	return slot ? slot : reel_adstack_pop_from(bytes, type, REEL_RETURN_ADDRESS);
+	return slot ? slot : reel_adstack_pop_gathered(bytes, type);
 }

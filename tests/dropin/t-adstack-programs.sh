@@ -136,20 +136,18 @@ if [ -x stencil-inline ]; then
 	sed 's/^/#   /' stats
 fi
 
-# The same by the places of the calls, which are in the program, whichever way it is linked.
-for program in stencil-inline stencil-shared stencil-static; do
-	[ -x "$program" ] || continue
-	REEL_STATS=1 "./$program" 2>stats >seen
-	places=$(grep -c "^reel: adstack: at $program+0x[0-9a-f]*" stats)
-	[ "$places" -ge 6 ] && [ "$places" -eq "$(grep -c '^reel: adstack: at ' stats)" ]
-	ok $? "$program: pushes and pops are counted by $places places"
-	awk '/: all types: / { pushed += $7; popped += $11 }
-		/ at / && !/thread/ { for (i = 5; i <= NF; i++) {
-			if ($i == "pushed,") { pushed -= $(i - 1); seen++ }
-			if ($i == "popped,") popped -= $(i - 1) } }
-		END { exit !(seen && pushed == 0 && popped == 0) }' stats
-	ok $? "$program: which add up to all of them"
-done
+# A profile has the lines of the program, and none of the library.
+reel=$BUILD_DIR/tools/reel
+if [ -f "$shared" ] && "$reel" info | grep -q '^built_with_libdw: *yes'; then
+	builds 'stencil, to profile' $CC $flags -g -o profiled "$programs/stencil.c" "$shared" \
+		-Wl,-rpath,"$BUILD_DIR/.libs" -lm && REEL_PROFILE=profile ./profiled >seen &&
+		"$reel" profile profile >lines
+	[ "$(grep -c '  .*stencil\.c:[0-9]' lines)" -ge 2 ] && ! grep -q adstack/ lines
+	ok $? 'REEL_PROFILE: the lines that push'
+	sed 's/^/#   /' lines
+else
+	skip 'REEL_PROFILE: no shared library, or no libdw'
+fi
 
 # ---- Fortran ----
 
