@@ -7,7 +7,6 @@ adstack_sources = \
 	%D%/bits.c \
 	%D%/array.c \
 	%D%/repeat.c \
-	%D%/location.c \
 	%D%/segment.c \
 	%D%/types.c \
 	%D%/count.c \

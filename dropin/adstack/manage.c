@@ -12,34 +12,21 @@ FORTRAN(void, adstack_startrepeat, (void), { reel_adstack_start_repeat(); })
 FORTRAN(void, adstack_resetrepeat, (void), { reel_adstack_reset_repeat(); })
 FORTRAN(void, adstack_endrepeat, (void), { reel_adstack_end_repeat(); })
 
-/* Programs call two functions in a row to begin a level; the first one does all the work here. */
-FORM(void, startStackRepeat1, (void), { reel_adstack_start_repeat(); })
-FORM(void, resetStackRepeat1, (void), { reel_adstack_reset_repeat(); })
-FORM(void, endStackRepeat, (void), { reel_adstack_end_repeat(); })
-FORTRAN(void, startstackrepeat1, (void), { reel_adstack_start_repeat(); })
-FORTRAN(void, resetstackrepeat1, (void), { reel_adstack_reset_repeat(); })
-FORTRAN(void, endstackrepeat, (void), { reel_adstack_end_repeat(); })
-FORM(void, startStackRepeat2, (void), {})
-FORM(void, resetStackRepeat2, (void), {})
-FORTRAN(void, startstackrepeat2, (void), {})
-FORTRAN(void, resetstackrepeat2, (void), {})
-
-/* A look pops nothing from the program's view, so the height is the one before the look. */
-static uint64_t height(void)
-{
-	if (reel_adstack.looking)
-		reel_adstack_end_look();
-	return reel_adstack_height();
-}
-
-FORM(uint64_t, adStack_getCurrentStackSize, (void), { return height(); })
-FORTRAN(int64_t, adstack_getcurrentstacksize, (void), { return (int64_t)height(); })
-
 static void reset_look(void)
 {
 	if (reel_adstack.looking)
 		reel_adstack_end_look();
 }
+
+/* A look pops nothing from the program's view, so the height is the one before the look. */
+static uint64_t height(void)
+{
+	reset_look();
+	return reel_adstack_height();
+}
+
+FORM(uint64_t, adStack_getCurrentStackSize, (void), { return height(); })
+FORTRAN(int64_t, adstack_getcurrentstacksize, (void), { return (int64_t)height(); })
 
 FORM(void, resetADLookStack, (void), { reset_look(); })
 FORTRAN(void, resetadlookstack, (void), { reset_look(); })

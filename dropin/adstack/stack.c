@@ -123,33 +123,18 @@ uint64_t reel_adstack_bytes(void)
 	return bytes;
 }
 
-/* Returns the height of the topmost tape that is not empty; `*bytes` is the size of that tape. */
-static uint64_t top_of(uint64_t *bytes)
-{
-	*bytes = reel_tape_bytes(reel_adstack_own());
-	if (*bytes)
-		return reel_adstack.base + *bytes;
-	for (const struct adstack_layer *layer = reel_adstack.layers; layer; layer = layer->below) {
-		*bytes = reel_tape_bytes(&layer->tape);
-		if (*bytes)
-			return layer->base + *bytes;
-	}
-	return 0;
-}
-
 uint64_t reel_adstack_height(void)
 {
-	uint64_t bytes;
+	uint64_t bytes = reel_tape_bytes(reel_adstack_own());
 
-	return top_of(&bytes);
-}
-
-uint64_t reel_adstack_topmost_bytes(void)
-{
-	uint64_t bytes;
-
-	top_of(&bytes);
-	return bytes;
+	if (bytes)
+		return reel_adstack.base + bytes;
+	for (const struct adstack_layer *layer = reel_adstack.layers; layer; layer = layer->below) {
+		bytes = reel_tape_bytes(&layer->tape);
+		if (bytes)
+			return layer->base + bytes;
+	}
+	return 0;
 }
 
 void *reel_adstack_allocate(size_t bytes, const char *what)

@@ -21,7 +21,6 @@
  *	bits.c     the slow path of bits
  *	array.c    arrays
  *	repeat.c   repeat levels and looks
- *	location.c returning to a height
  *	segment.c  stacks of OpenMP's tasks
  *	count.c    REEL_STATS; types.c, the names of the types
  *	fail.c     the end of the program
@@ -110,8 +109,6 @@ uint64_t reel_adstack_bytes(void);
  * above all values that the level protects, even if some of these have been popped.
  */
 uint64_t reel_adstack_height(void);
-/* Number of bytes below the top whose heights follow each other without a gap. */
-uint64_t reel_adstack_topmost_bytes(void);
 /* Memory of zeros. Ends the program if there is none; `what` says in the message what it is for. */
 void *reel_adstack_allocate(size_t bytes, const char *what);
 

@@ -147,16 +147,11 @@ names() {
 	echo assertSafeStack getStaticSchedule initDynamicSchedule recordDynamicSchedule
 	echo finalizeDynamicSchedule adBinomial_init adBinomial_next adBinomial_resize
 	echo adFixedPoint_notReduced adFixedPoint_tooLarge resetADLookStack
-	echo startStackRepeat1 startStackRepeat2 resetStackRepeat1 resetStackRepeat2 endStackRepeat
-	echo SHOWERRORCONTEXT LOCSTRB LOCSTRO SHOWSTACKSIZE SHOWPUSHPOPSEQUENCE SHOWTOTALTRAFFIC
-	echo PRINTTOPPLACE PRINTCTRAFFIC PRINTSTACKMAX GETNBBLOCKSINSTACK GETBIGCSIZES
-	echo SHOWRECENTCSTACK PRINTLOOKINGPLACE SMALLSTACKSIZE PRINTBUFFERTOP SHOWALLSTACKS
-	echo ADDFTRAFFIC PUSHPOINTER POPPOINTER
+	echo PUSHPOINTER POPPOINTER
 } | tr ' ' '\n' | awk '
 	/[a-z]/ { print }
 	{ $0 = tolower($0); print; print $0 "_"; print $0 "__" }' >wanted
-echo 'showStackAndBuffers showStackAndBuffersSize showTotalTraffic showStack printbigbytes
-	printbigbytes_ pushNarray popNarray lookNarray getCurLocation setCurLocation' | tr -s ' \n\t' '\n' >>wanted
+echo 'pushNarray popNarray lookNarray' | tr ' ' '\n' >>wanted
 grep . wanted | sort -u >names
 
 if [ -f "$shared" ]; then
@@ -164,17 +159,14 @@ if [ -f "$shared" ]; then
 	comm -23 names exported >missing
 	is_empty missing 'each name of the original is exported, in all forms'
 	comm -13 names exported | grep -v -e '^reel_adstack_' -e '^look' -e '^push.*_dv*_*$' \
-		-e '^pop.*_dv*_*$' -e '^pushnarray' -e '^popnarray' -e '^REEL_ADSTACK' \
-		-e '^showErrorContext$' -e '^showstack_*$' -e '^printtraffic_*$' \
-		-e '^adstack_showtraffic_*$' >surplus
+		-e '^pop.*_dv*_*$' -e '^pushnarray' -e '^popnarray' -e '^REEL_ADSTACK' >surplus
 	is_empty surplus 'the library exports nothing else'
 fi
 if [ -f "$static" ]; then
 	names "$static" | grep -v -e '^reel_' -e '^_\.stapsdt\.base$' >defined
 	comm -23 names defined >missing
 	is_empty missing 'the static library has them, too'
-	comm -13 names defined | grep -v -e '^look' -e '^push' -e '^pop' -e '^showErrorContext$' \
-		-e '^showstack_*$' -e '^printtraffic_*$' -e '^adstack_showtraffic_*$' >foreign
+	comm -13 names defined | grep -v -e '^look' -e '^push' -e '^pop' >foreign
 	is_empty foreign 'the library has no names but those and reel_'
 fi
 end

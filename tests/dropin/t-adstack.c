@@ -268,41 +268,6 @@ static void test_end_with_pushes(void)
 	ok(pop_numbers(0, 310), "all is popped");
 }
 
-unsigned long getCurLocation(void);
-void setCurLocation(unsigned long location);
-
-static void test_locations(void)
-{
-	unsigned long places[4];
-
-	tap_case("locations");
-	is_int(getCurLocation(), 0, "an empty stack is at location 0");
-	setCurLocation(0);
-	for (int i = 0; i < 4; i++) {
-		push_numbers(i * 300000, (i + 1) * 300000);
-		places[i] = getCurLocation();
-	}
-	is_int(places[3], 1200000 * 8, "a location is a height");
-	pushControl3b(5);
-	setCurLocation(places[2]);
-	is_int(getCurLocation(), places[2], "down to where it was");
-	ok(popped_control3b() == 5, "bits that wait stay");
-	ok(pop_numbers(600000, 900000), "pops go on below the bits");
-	adStack_startRepeat();
-	ok(pop_numbers(300000, 600000), "numbers below are popped in a repeat level");
-	setCurLocation(places[0] + 8);
-	ok(pop_numbers(300000, 300001), "down, over slabs");
-	setCurLocation(places[1]);
-	ok(pop_numbers(0, 600000),
-	   "a location above is reached again, up to what the level protects");
-	adStack_resetRepeat();
-	push_numbers(7, 9);
-	setCurLocation(places[0]);
-	ok(pop_numbers(0, 300000), "down below what was pushed in the level");
-	adStack_endRepeat();
-	is_int(getCurLocation(), 0, "all is popped");
-}
-
 static void test_look(void)
 {
 	double first = 0, second = 0, x = 0;
@@ -438,21 +403,6 @@ static void push_huge_array(void)
 	pushReal8Array(some, 0x7fffffff);
 }
 
-static void go_up_without_a_level(void)
-{
-	push_numbers(0, 3);
-	pop_numbers(2, 3);
-	setCurLocation(24);
-}
-
-static void go_above_a_level(void)
-{
-	push_numbers(0, 3);
-	adStack_startRepeat();
-	pop_numbers(2, 3);
-	setCurLocation(32);
-}
-
 static bool says(const char *message, const char *text)
 {
 	bool found = strstr(message, text) != NULL;
@@ -477,11 +427,6 @@ static void test_errors(void)
 	   "the message has thread, level and bytes");
 	ok(says(failure(end_no_level), "adStack_endRepeat: no repeat level is open"),
 	   "the end of a level that did not begin");
-	ok(says(failure(go_up_without_a_level),
-		"setCurLocation(24) with 16 bytes on the stack: popped values are gone"),
-	   "a location that was left for good");
-	ok(says(failure(go_above_a_level), "above the values that the repeat level protects"),
-	   "one above a repeat level");
 	pool = stack_on(&tight);
 	ok(says(failure(push_beyond_the_budget), "hard budget of 32768"),
 	   "a push beyond the budget is refused");
@@ -547,7 +492,6 @@ int main(void)
 	test_repeat();
 	test_nested_repeat();
 	test_end_with_pushes();
-	test_locations();
 	test_look();
 	test_threads();
 	test_errors();
