@@ -12,9 +12,6 @@
 
 #define PIECE_BYTES ((size_t)4096)
 
-void reel_fortran_push_array(reel_tape *tape, const CFI_cdesc_t *array);
-void reel_fortran_pop_array(reel_tape *tape, const CFI_cdesc_t *array);
-
 /* The kind of the elements, which only checked tapes compare; other types count as structs. */
 static enum reel_kind kind_of(const reel_tape *tape, const CFI_cdesc_t *array)
 {

@@ -13,8 +13,6 @@ struct sentinels {
 };
 
 void reel_fortran_mpi_find_sentinels(struct sentinels *found);
-void reel_fortran_mpi_note_sentinels(struct sentinels *found, const void *in_place,
-				     const void *bottom, const void *status, const void *statuses);
 
 void reel_fortran_mpi_note_sentinels(struct sentinels *found, const void *in_place,
 				     const void *bottom, const void *status, const void *statuses)

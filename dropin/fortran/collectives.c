@@ -14,8 +14,6 @@ struct side {
 
 #define BROADCAST(NAME, FORM)                                                                      \
 	int reel_fortran_mpi_##NAME(reel_tape *tape, const CFI_cdesc_t *buf, int count,            \
-				    const MPI_Fint *type, int root, const MPI_Fint *comm);         \
-	int reel_fortran_mpi_##NAME(reel_tape *tape, const CFI_cdesc_t *buf, int count,            \
 				    const MPI_Fint *type, int root, const MPI_Fint *comm)          \
 	{                                                                                          \
 		RETURN_WITH_BUFFER(buf, true,                                                      \
@@ -26,8 +24,6 @@ struct side {
 BROADCAST(bcast, REEL_MPI_FORWARD)
 BROADCAST(bcast_reverse, REEL_MPI_REVERSE)
 
-int reel_fortran_mpi_barrier(reel_tape *tape, const MPI_Fint *comm);
-int reel_fortran_mpi_barrier_reverse(reel_tape *tape, const MPI_Fint *comm);
 int reel_fortran_mpi_barrier(reel_tape *tape, const MPI_Fint *comm)
 {
 	return reel_mpi_barrier_at(tape, MPI_CALL_SITE, REEL_MPI_FORWARD, COMM(comm), NULL);
@@ -54,8 +50,6 @@ static int move(reel_tape *tape, const char *call_site, enum reel_mpi_form form,
 
 /* Defines NAME and its reverse with the arguments of Fortran's call, by FUNCTION. */
 #define BOTH(NAME, ARGUMENTS, FUNCTION, ...)                                                       \
-	int reel_fortran_mpi_##NAME ARGUMENTS;                                                     \
-	int reel_fortran_mpi_##NAME##_reverse ARGUMENTS;                                           \
 	int reel_fortran_mpi_##NAME ARGUMENTS                                                      \
 	{                                                                                          \
 		return FUNCTION(tape, MPI_CALL_SITE, REEL_MPI_FORWARD, __VA_ARGS__, comm);         \
@@ -74,10 +68,10 @@ static int move(reel_tape *tape, const char *call_site, enum reel_mpi_form form,
 	 const CFI_cdesc_t *received, int count, const MPI_Fint *type, int root,                   \
 	 const MPI_Fint *comm)
 
-BOTH(gather, ROOTED, move, REEL_MPI_GATHER, SENT(sent_count, NULL, NULL), RECEIVED(count, NULL, NULL),
-     root)
-BOTH(scatter, ROOTED, move, REEL_MPI_SCATTER, SENT(sent_count, NULL, NULL), RECEIVED(count, NULL, NULL),
-     root)
+BOTH(gather, ROOTED, move, REEL_MPI_GATHER, SENT(sent_count, NULL, NULL),
+     RECEIVED(count, NULL, NULL), root)
+BOTH(scatter, ROOTED, move, REEL_MPI_SCATTER, SENT(sent_count, NULL, NULL),
+     RECEIVED(count, NULL, NULL), root)
 
 #define UNROOTED                                                                                   \
 	(reel_tape * tape, const CFI_cdesc_t *sent, int sent_count, const MPI_Fint *sent_type,     \

@@ -2,6 +2,7 @@
 /*
  * The functions that the module reel of reel.f90.in calls, for everything that Fortran cannot call
  * directly: inline functions of the headers, and functions that need the descriptor of an array.
+ * Only Fortran calls them, so no header of C declares them, and reel.f90.in has their interfaces.
  *
  *	values.c   scalars, bits and spans
  *	arrays.c   arrays of any rank, section.c their elements in order

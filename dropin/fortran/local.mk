@@ -13,6 +13,7 @@ libreel_fortran_la_SOURCES = \
 	%D%/model.c \
 	dropin/call-site.c dropin/call-site.h
 libreel_fortran_la_CPPFLAGS = $(AM_CPPFLAGS)
+libreel_fortran_la_CFLAGS = $(AM_CFLAGS) -Wno-missing-prototypes
 libreel_fortran_la_FCFLAGS = $(FORTRAN_FCFLAGS) $(FC_MODOUT)%D%
 libreel_fortran_la_LIBADD = libreel.la
 libreel_fortran_la_LDFLAGS = -version-info 0:0:0 -no-undefined
@@ -53,7 +54,7 @@ libreel_fortran_mpi_la_SOURCES = \
 	%D%/collectives.c \
 	dropin/call-site.c dropin/call-site.h
 libreel_fortran_mpi_la_CPPFLAGS = $(AM_CPPFLAGS) -DREEL_MPI_REQUEST_WORDS=$(REEL_MPI_REQUEST_WORDS)
-libreel_fortran_mpi_la_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
+libreel_fortran_mpi_la_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS) -Wno-missing-prototypes
 libreel_fortran_mpi_la_FCFLAGS = $(FORTRAN_FCFLAGS) $(MPI_FCFLAGS) $(FC_MODINC)%D% $(FC_MODOUT)%D%
 libreel_fortran_mpi_la_LIBADD = libreel-fortran.la libreel-mpi.la libreel.la $(MPI_FCLIBS) $(MPI_LIBS)
 libreel_fortran_mpi_la_LDFLAGS = -version-info 0:0:0 -no-undefined

@@ -2,25 +2,7 @@
 /* Communicators, the objective, and messages whose calls wait, for Fortran. */
 #include "buffers.h"
 
-/* The types of functions stand here in the place of the macros of reel_mpi.F90. */
-typedef int comm_call(const MPI_Fint *comm);
-typedef int send_call(reel_tape *tape, const CFI_cdesc_t *buf, int count, const MPI_Fint *type,
-		      int dest, int tag, const MPI_Fint *comm);
-typedef int receive_call(reel_tape *tape, const CFI_cdesc_t *buf, int count, const MPI_Fint *type,
-			 int source, int tag, const MPI_Fint *comm, MPI_Status *status);
-typedef int exchange_call(reel_tape *tape, const CFI_cdesc_t *sent, int sent_count,
-			  const MPI_Fint *sent_type, int dest, int sent_tag,
-			  const CFI_cdesc_t *received, int count, const MPI_Fint *type, int source,
-			  int tag, const MPI_Fint *comm, MPI_Status *status);
-typedef int replace_call(reel_tape *tape, const CFI_cdesc_t *buf, int count, const MPI_Fint *type,
-			 int dest, int sent_tag, int source, int tag, const MPI_Fint *comm,
-			 MPI_Status *status);
-
 /* ---- Communicators and the objective ---- */
-
-int reel_fortran_mpi_attach(const MPI_Fint *comm, const int *flags);
-int reel_fortran_mpi_seed(double *J_bar, int objective, int root, const MPI_Fint *comm);
-comm_call reel_fortran_mpi_detach, reel_fortran_mpi_reverse_end;
 
 int reel_fortran_mpi_attach(const MPI_Fint *comm, const int *flags)
 {
@@ -45,7 +27,6 @@ int reel_fortran_mpi_seed(double *J_bar, int objective, int root, const MPI_Fint
 /* ---- One buffer ---- */
 
 #define SEND(NAME, MODE)                                                                           \
-	send_call reel_fortran_mpi_##NAME;                                                         \
 	int reel_fortran_mpi_##NAME(reel_tape *tape, const CFI_cdesc_t *buf, int count,            \
 				    const MPI_Fint *type, int dest, int tag, const MPI_Fint *comm) \
 	{                                                                                          \
@@ -59,7 +40,6 @@ SEND(ssend, REEL_MPI_SYNCHRONOUS)
 SEND(bsend, REEL_MPI_BUFFERED)
 SEND(rsend, REEL_MPI_READY)
 
-send_call reel_fortran_mpi_send_reverse;
 int reel_fortran_mpi_send_reverse(reel_tape *tape, const CFI_cdesc_t *buf, int count,
 				  const MPI_Fint *type, int dest, int tag, const MPI_Fint *comm)
 {
@@ -69,7 +49,6 @@ int reel_fortran_mpi_send_reverse(reel_tape *tape, const CFI_cdesc_t *buf, int c
 }
 
 #define RECEIVE(NAME)                                                                              \
-	receive_call reel_fortran_mpi_##NAME;                                                      \
 	int reel_fortran_mpi_##NAME(reel_tape *tape, const CFI_cdesc_t *buf, int count,            \
 				    const MPI_Fint *type, int source, int tag,                     \
 				    const MPI_Fint *comm, MPI_Status *status)                      \
@@ -83,7 +62,6 @@ int reel_fortran_mpi_send_reverse(reel_tape *tape, const CFI_cdesc_t *buf, int c
 RECEIVE(recv)
 RECEIVE(recv_reverse)
 
-replace_call reel_fortran_mpi_sendrecv_replace, reel_fortran_mpi_sendrecv_replace_reverse;
 int reel_fortran_mpi_sendrecv_replace(reel_tape *tape, const CFI_cdesc_t *buf, int count,
 				      const MPI_Fint *type, int dest, int sent_tag, int source,
 				      int tag, const MPI_Fint *comm, MPI_Status *status)
@@ -109,7 +87,6 @@ int reel_fortran_mpi_sendrecv_replace_reverse(reel_tape *tape, const CFI_cdesc_t
 /* ---- Two buffers ---- */
 
 #define EXCHANGE(NAME, REVERSE)                                                                    \
-	exchange_call reel_fortran_mpi_##NAME;                                                     \
 	int reel_fortran_mpi_##NAME(reel_tape *tape, const CFI_cdesc_t *sent, int sent_count,      \
 				    const MPI_Fint *sent_type, int dest, int sent_tag,             \
 				    const CFI_cdesc_t *received, int count, const MPI_Fint *type,  \

@@ -11,10 +11,6 @@
 #include <errno.h>
 #include <string.h>
 
-void reel_fortran_push_record(reel_tape *tape, const CFI_cdesc_t *record);
-void reel_fortran_pop_record(reel_tape *tape, const CFI_cdesc_t *record);
-void reel_fortran_look_record(reel_tape *tape, const CFI_cdesc_t *record);
-
 /* Returns size 0 after an error that sticks to the tape, if the argument is not a record. */
 static reel_type type_of(reel_tape *tape, const CFI_cdesc_t *record)
 {

@@ -9,21 +9,9 @@
 _Static_assert(sizeof(struct reel_mpi_request) == REEL_MPI_REQUEST_WORDS * sizeof(int64_t),
 	       "type(reel_mpi_request) has the size of the struct that configure has seen");
 
-/* The types of functions stand here in the place of the macros of reel_mpi.F90. */
-typedef int describe_call(const CFI_cdesc_t *buf, int count, const MPI_Fint *type, int peer, int tag,
-			  const MPI_Fint *comm, struct reel_mpi_request *request);
-typedef int begin_call(reel_tape *tape, const CFI_cdesc_t *buf, int count, const MPI_Fint *type,
-		       int peer, int tag, const MPI_Fint *comm, struct reel_mpi_request *request);
-typedef int start_call(reel_tape *tape, struct reel_mpi_request *request);
-typedef int wait_call(reel_tape *tape, struct reel_mpi_request *request, MPI_Status *status);
-typedef int waitall_call(reel_tape *tape, int n, const CFI_cdesc_t *requests, MPI_Status *statuses);
-typedef int waitany_call(reel_tape *tape, int n, const CFI_cdesc_t *requests, int *index,
-			 MPI_Status *status);
-
 /* ---- Describing and beginning ---- */
 
 #define DESCRIBE(NAME)                                                                             \
-	describe_call reel_fortran_mpi_##NAME;                                                     \
 	int reel_fortran_mpi_##NAME(const CFI_cdesc_t *buf, int count, const MPI_Fint *type,       \
 				    int peer, int tag, const MPI_Fint *comm,                       \
 				    struct reel_mpi_request *request)                              \
@@ -42,7 +30,6 @@ DESCRIBE(recv_init)
 
 /* `begin` takes the place of the call's beginning. */
 #define BEGIN(NAME, begin, ...)                                                                    \
-	begin_call reel_fortran_mpi_##NAME;                                                        \
 	int reel_fortran_mpi_##NAME(reel_tape *tape, const CFI_cdesc_t *buf, int count,            \
 				    const MPI_Fint *type, int peer, int tag, const MPI_Fint *comm, \
 				    struct reel_mpi_request *request)                              \
@@ -62,7 +49,6 @@ BEGIN(ibsend, reel_mpi_isend_at, MODE(REEL_MPI_BUFFERED))
 BEGIN(irsend, reel_mpi_isend_at, MODE(REEL_MPI_READY))
 BEGIN(irecv, reel_mpi_irecv_at, )
 
-start_call reel_fortran_mpi_start, reel_fortran_mpi_start_reverse;
 int reel_fortran_mpi_start(reel_tape *tape, struct reel_mpi_request *request)
 {
 	return reel_mpi_start_at(tape, MPI_CALL_SITE, request);
@@ -75,7 +61,6 @@ int reel_fortran_mpi_start_reverse(reel_tape *tape, struct reel_mpi_request *req
 
 /* ---- Waiting ---- */
 
-wait_call reel_fortran_mpi_wait, reel_fortran_mpi_wait_reverse;
 int reel_fortran_mpi_wait(reel_tape *tape, struct reel_mpi_request *request, MPI_Status *status)
 {
 	return reel_mpi_wait_at(tape, MPI_CALL_SITE, request, reel_fortran_status(status));
@@ -101,7 +86,6 @@ static int check_requests(const CFI_cdesc_t *requests, int n, reel_tape *tape)
 }
 
 #define WAITALL(NAME)                                                                              \
-	waitall_call reel_fortran_mpi_##NAME;                                                      \
 	int reel_fortran_mpi_##NAME(reel_tape *tape, int n, const CFI_cdesc_t *requests,           \
 				    MPI_Status *statuses)                                          \
 	{                                                                                          \
@@ -117,7 +101,6 @@ WAITALL(waitall_reverse)
 
 /* Fortran counts from 1. */
 #define WAITANY(NAME)                                                                              \
-	waitany_call reel_fortran_mpi_##NAME;                                                      \
 	int reel_fortran_mpi_##NAME(reel_tape *tape, int n, const CFI_cdesc_t *requests,           \
 				    int *index, MPI_Status *status)                                \
 	{                                                                                          \

@@ -45,7 +45,7 @@ const char *reel_fortran_wrong_argument(const CFI_cdesc_t *argument, size_t min_
 	if (!reel_fortran_is_contiguous(argument))
 		return "is not contiguous: pass the whole array, or a copy";
 	if (elements < SIZE_MAX && elements * argument->elem_len < min_bytes)
-		return "is smaller than the state that the run was opened with";
+		return "is smaller than the state of the model";
 	return NULL;
 }
 

@@ -17,37 +17,11 @@ typedef int reverse_steps(void *context, void *adjoint, int64_t first, int64_t l
 typedef int save_state(void *context, const void *state, void *snapshot);
 typedef int load_state(void *context, void *state, const void *snapshot);
 
-int reel_fortran_run_open(reel_run **run, const reel_plan *const *plan, const CFI_cdesc_t *state,
-			  advance_steps *advance, record_steps *record, reverse_steps *reverse,
-			  const struct reel_run_options *options);
-int reel_fortran_run_open_packed(reel_run **run, const reel_plan *const *plan,
-				 const CFI_cdesc_t *state, advance_steps *advance,
-				 record_steps *record, reverse_steps *reverse, save_state *save,
-				 load_state *load, const struct reel_run_options *options);
-int reel_fortran_run_forward(reel_run **run, const CFI_cdesc_t *context, const CFI_cdesc_t *state);
-int reel_fortran_run_reverse(reel_run **run, const CFI_cdesc_t *context, const CFI_cdesc_t *state,
-			     const CFI_cdesc_t *adjoint);
-int reel_fortran_run_start(reel_run **run, const CFI_cdesc_t *context, const CFI_cdesc_t *state,
-			   const CFI_cdesc_t *adjoint);
-int reel_fortran_run_resume(reel_run **run, const CFI_cdesc_t *context,
-			    const CFI_cdesc_t *adjoint);
-int reel_fortran_run_carry_out(reel_run **run, const reel_action *action,
-			       const CFI_cdesc_t *context, const CFI_cdesc_t *state,
-			       const CFI_cdesc_t *adjoint, reel_tape *tape);
-
 static size_t bytes_of(const CFI_cdesc_t *variable)
 {
 	size_t elements = reel_fortran_elements(variable);
 
 	return elements < SIZE_MAX ? elements * variable->elem_len : 0;
-}
-
-int reel_fortran_run_open(reel_run **run, const reel_plan *const *plan, const CFI_cdesc_t *state,
-			  advance_steps *advance, record_steps *record, reverse_steps *reverse,
-			  const struct reel_run_options *options)
-{
-	return reel_fortran_run_open_packed(run, plan, state, advance, record, reverse, NULL, NULL,
-					    options);
 }
 
 int reel_fortran_run_open_packed(reel_run **run, const reel_plan *const *plan,
@@ -60,33 +34,41 @@ int reel_fortran_run_open_packed(reel_run **run, const reel_plan *const *plan,
 	return reel_run_open(run, *plan, &model, options);
 }
 
+int reel_fortran_run_open(reel_run **run, const reel_plan *const *plan, const CFI_cdesc_t *state,
+			  advance_steps *advance, record_steps *record, reverse_steps *reverse,
+			  const struct reel_run_options *options)
+{
+	return reel_fortran_run_open_packed(run, plan, state, advance, record, reverse, NULL, NULL,
+					    options);
+}
+
 static int refuse(reel_run *run, const char *what, const char *why)
 {
 	reel_run_give_up(run);
 	return reel_fail(-EINVAL, "%s %s", what, why);
 }
 
-static int check(reel_run *run, const CFI_cdesc_t *context, const CFI_cdesc_t *state)
+/* Tests the arguments of a call; `state` or `adjoint` is NULL if the call has none. */
+static int check(reel_run *run, const CFI_cdesc_t *context, const CFI_cdesc_t *state,
+		 const CFI_cdesc_t *adjoint)
 {
 	const reel_model *model = reel_run_model(run);
 	const char *why = reel_fortran_wrong_argument(context, 0);
 
 	if (why)
 		return refuse(run, "the context", why);
-	why = reel_fortran_wrong_argument(state, model->save ? 0 : model->state_bytes);
-	return why ? refuse(run, "the state", why) : 0;
-}
-
-static int check_adjoint(reel_run *run, const CFI_cdesc_t *adjoint)
-{
-	const char *why = reel_fortran_wrong_argument(adjoint, 0);
-
+	if (state)
+		why = reel_fortran_wrong_argument(state, model->save ? 0 : model->state_bytes);
+	if (why)
+		return refuse(run, "the state", why);
+	if (adjoint)
+		why = reel_fortran_wrong_argument(adjoint, 0);
 	return why ? refuse(run, "the adjoint", why) : 0;
 }
 
 int reel_fortran_run_forward(reel_run **run, const CFI_cdesc_t *context, const CFI_cdesc_t *state)
 {
-	int error = check(*run, context, state);
+	int error = check(*run, context, state, NULL);
 
 	return error ? error : reel_run_forward(*run, context->base_addr, state->base_addr);
 }
@@ -94,10 +76,8 @@ int reel_fortran_run_forward(reel_run **run, const CFI_cdesc_t *context, const C
 int reel_fortran_run_reverse(reel_run **run, const CFI_cdesc_t *context, const CFI_cdesc_t *state,
 			     const CFI_cdesc_t *adjoint)
 {
-	int error = check(*run, context, state);
+	int error = check(*run, context, state, adjoint);
 
-	if (!error)
-		error = check_adjoint(*run, adjoint);
 	return error ? error
 		     : reel_run_reverse(*run, context->base_addr, state->base_addr,
 					adjoint->base_addr);
@@ -106,10 +86,8 @@ int reel_fortran_run_reverse(reel_run **run, const CFI_cdesc_t *context, const C
 int reel_fortran_run_start(reel_run **run, const CFI_cdesc_t *context, const CFI_cdesc_t *state,
 			   const CFI_cdesc_t *adjoint)
 {
-	int error = check(*run, context, state);
+	int error = check(*run, context, state, adjoint);
 
-	if (!error)
-		error = check_adjoint(*run, adjoint);
 	return error ? error
 		     : reel_run_start(*run, context->base_addr, state->base_addr,
 				      adjoint->base_addr);
@@ -117,8 +95,7 @@ int reel_fortran_run_start(reel_run **run, const CFI_cdesc_t *context, const CFI
 
 int reel_fortran_run_resume(reel_run **run, const CFI_cdesc_t *context, const CFI_cdesc_t *adjoint)
 {
-	const char *why = reel_fortran_wrong_argument(context, 0);
-	int error = why ? refuse(*run, "the context", why) : check_adjoint(*run, adjoint);
+	int error = check(*run, context, NULL, adjoint);
 
 	return error ? error : reel_run_resume(*run, context->base_addr, adjoint->base_addr);
 }
@@ -148,13 +125,14 @@ int reel_fortran_run_carry_out(reel_run **run, const reel_action *action,
 			       const CFI_cdesc_t *context, const CFI_cdesc_t *state,
 			       const CFI_cdesc_t *adjoint, reel_tape *tape)
 {
-	const char *why = reel_fortran_wrong_argument(context, 0);
+	int error = check(*run, context, NULL, NULL);
+	const char *why = wrong_piece(*run, action, state, adjoint);
 
+	if (error)
+		return error;
 	if (why)
-		return refuse(*run, "the context", why);
-	why = wrong_piece(*run, action, state, adjoint);
-	if (why)
-		return refuse(*run, action->kind == REEL_ACTION_REVERSE ? "the adjoint" : "the state", why);
+		return refuse(*run,
+			      action->kind == REEL_ACTION_REVERSE ? "the adjoint" : "the state", why);
 	return reel_run_carry_out(*run, action, context->base_addr, state ? state->base_addr : NULL,
 				  adjoint ? adjoint->base_addr : NULL, tape);
 }

@@ -41,7 +41,6 @@ const char *reel_fortran_call_site(reel_tape *tape, const void *return_address)
 		reel_push_fortran_##name##_at(tape, x, reel_fortran_call_site(tape, address));     \
 	}                                                                                          \
                                                                                                    \
-	void reel_fortran_push_##name(reel_tape *tape, c_type x);                                  \
 	void reel_fortran_push_##name(reel_tape *tape, c_type x)                                   \
 	{                                                                                          \
 		if (REEL_UNLIKELY(reel_above(tape->top, REEL_ROUND(sizeof x), tape->ceiling)))     \
@@ -55,7 +54,6 @@ const char *reel_fortran_call_site(reel_tape *tape, const void *return_address)
 		*x = reel_pop_fortran_##name##_at(tape, reel_fortran_call_site(tape, address));    \
 	}                                                                                          \
                                                                                                    \
-	void reel_fortran_pop_##name(reel_tape *tape, c_type *x);                                  \
 	void reel_fortran_pop_##name(reel_tape *tape, c_type *x)                                   \
 	{                                                                                          \
 		if (REEL_UNLIKELY(reel_under(tape->top, REEL_ROUND(sizeof *x), tape->floor)))      \
@@ -64,7 +62,6 @@ const char *reel_fortran_call_site(reel_tape *tape, const void *return_address)
 			*x = reel_pop_fortran_##name##_at(tape, "");                               \
 	}                                                                                          \
                                                                                                    \
-	void reel_fortran_look_##name(reel_tape *tape, c_type *x);                                 \
 	void reel_fortran_look_##name(reel_tape *tape, c_type *x)                                  \
 	{                                                                                          \
 		*x = reel_look_fortran_##name##_at(tape, FORTRAN_CALL_SITE(tape));                 \
@@ -74,19 +71,16 @@ SCALARS(SCALAR)
 
 /* ---- Bits ---- */
 
-void reel_fortran_push_bits(reel_tape *tape, int64_t value, int n);
 void reel_fortran_push_bits(reel_tape *tape, int64_t value, int n)
 {
 	reel_push_bits_at(tape, (uint64_t)value, (unsigned)n, FORTRAN_CALL_SITE(tape));
 }
 
-int64_t reel_fortran_pop_bits(reel_tape *tape, int n);
 int64_t reel_fortran_pop_bits(reel_tape *tape, int n)
 {
 	return (int64_t)reel_pop_bits_at(tape, (unsigned)n, FORTRAN_CALL_SITE(tape));
 }
 
-bool reel_fortran_look_bit(reel_tape *tape);
 bool reel_fortran_look_bit(reel_tape *tape)
 {
 	return reel_look_bool_at(tape, FORTRAN_CALL_SITE(tape));
@@ -103,19 +97,16 @@ static size_t count(int64_t n)
 	return n > 0 ? (size_t)n : 0;
 }
 
-void *reel_fortran_push_span(reel_tape *tape, int64_t n, int type);
 void *reel_fortran_push_span(reel_tape *tape, int64_t n, int type)
 {
 	return reel_push_span_at(tape, count(n), types[type], FORTRAN_CALL_SITE(tape));
 }
 
-const void *reel_fortran_pop_span(reel_tape *tape, int64_t n, int type);
 const void *reel_fortran_pop_span(reel_tape *tape, int64_t n, int type)
 {
 	return reel_pop_span_at(tape, count(n), types[type], FORTRAN_CALL_SITE(tape));
 }
 
-void *reel_fortran_reserve(reel_tape *tape, int64_t n, int type);
 void *reel_fortran_reserve(reel_tape *tape, int64_t n, int type)
 {
 	return reel_reserve_at(tape, count(n), types[type], FORTRAN_CALL_SITE(tape));
@@ -134,7 +125,6 @@ const reel_type *reel_fortran_type(const CFI_cdesc_t *array)
 	return NULL;
 }
 
-void reel_fortran_commit(reel_tape *tape, const CFI_cdesc_t *span, int64_t n);
 void reel_fortran_commit(reel_tape *tape, const CFI_cdesc_t *span, int64_t n)
 {
 	const reel_type *type = reel_fortran_type(span);
