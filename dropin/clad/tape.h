@@ -33,12 +33,9 @@
  *
  * Parameters. A tape may be named with all that Clad's own takes: custom_tape<T, SBO_SIZE,
  * SLAB_SIZE, is_multithread, DiskOffload, GpuOffload>, with the same defaults, and so with the
- * fewer ones of older versions. Only is_multithread means something here; the sizes are those of
- * the pool, a disk is used if REEL_SPILL_DIR or REEL_STORE names it, and no tape lies on a GPU.
- *
- * is_multithread. push(), pop() and back() take a lock that the tape then has, and return copies,
- * so that a change of the top by back() does not compile. Members take no lock: lock mutex() first.
- * The threads share one stack and pop each other's values; a gradient needs a tape a thread.
+ * fewer ones of older versions. The sizes are those of the pool, a disk is used if REEL_SPILL_DIR or
+ * REEL_STORE names it, and no tape lies on a GPU. A tape with is_multithread does not compile:
+ * threads that share a tape pop each other's values, and a gradient needs a tape for each thread.
  *
  * Positions. t[i], which counts from the value pushed first, begin() and end() reach all values
  * below the top. A program may read and change these values, but only read bools. On a pool with a
@@ -54,8 +51,6 @@
  */
 #ifndef REEL_CLAD_TAPE_H
 #define REEL_CLAD_TAPE_H
-
-#include <pthread.h>
 
 /* <array> has the tags of iterators; <iterator> takes three times as long to compile. */
 #include <array>
@@ -77,68 +72,6 @@ template <class T> struct clad_tape {
 
 template <> struct clad_tape<bool> {
 	using type = bool_tape;
-};
-
-/* The lock of a tape, with the members that std::lock_guard needs. */
-class tape_mutex {
-public:
-	constexpr tape_mutex() noexcept = default;
-	tape_mutex(const tape_mutex &) = delete;
-	tape_mutex &operator=(const tape_mutex &) = delete;
-
-	void lock() noexcept
-	{
-		pthread_mutex_lock(&mutex_);
-	}
-
-	bool try_lock() noexcept
-	{
-		return !pthread_mutex_trylock(&mutex_);
-	}
-
-	void unlock() noexcept
-	{
-		pthread_mutex_unlock(&mutex_);
-	}
-
-private:
-	pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
-};
-
-/* Base of a tape: a lock if is_multithread, otherwise nothing. */
-template <bool is_multithread> class tape_lock {
-};
-
-template <> class tape_lock<true> {
-public:
-	tape_mutex &mutex() const noexcept
-	{
-		return mutex_;
-	}
-
-private:
-	mutable tape_mutex mutex_;
-};
-
-/* Holds the lock of a tape while one thread uses it. */
-template <class Tape> class tape_turn {
-public:
-	explicit tape_turn(Tape &tape) : tape_(tape)
-	{
-		tape_.mutex().lock();
-	}
-
-	~tape_turn()
-	{
-		tape_.hand_over();
-		tape_.mutex().unlock();
-	}
-
-	tape_turn(const tape_turn &) = delete;
-	tape_turn &operator=(const tape_turn &) = delete;
-
-private:
-	Tape &tape_;
 };
 
 /*
@@ -205,8 +138,9 @@ namespace clad {
 /* Has the members that Clad requires of a tape, and the others of Clad's own tape. */
 template <class T, std::size_t SBO_SIZE = 64, std::size_t SLAB_SIZE = 1024,
 	  bool is_multithread = false, bool DiskOffload = false, bool GpuOffload = false>
-class tape_of_reel : public reel::clad_tape<T>::type,
-		     public reel::tape_lock<is_multithread> {
+class tape_of_reel : public reel::clad_tape<T>::type {
+	static_assert(!is_multithread, "threads that share a tape pop each other's values: give each "
+				       "thread a tape, or use Clad's own (REEL_CLAD_OWN_HOOK)");
 	using tape = typename reel::clad_tape<T>::type;
 
 public:
@@ -291,56 +225,6 @@ template <class T, std::size_t inside, std::size_t slab, bool disk, bool gpu>
 REEL_INLINE_MEMBER T &back(tape_of_reel<T, inside, slab, false, disk, gpu> &of)
 {
 	return of.back();
-}
-
-/* The same with a lock. They return copies, because another thread may pop the value. */
-template <class T, std::size_t inside, std::size_t slab, bool disk, bool gpu, class... Values>
-T push(tape_of_reel<T, inside, slab, true, disk, gpu> &to, Values &&...values)
-{
-	reel::tape_turn<tape_of_reel<T, inside, slab, true, disk, gpu>> turn(to);
-
-	return to.emplace_back(static_cast<Values &&>(values)...);
-}
-
-template <class T, std::size_t N, std::size_t inside, std::size_t slab, bool disk, bool gpu,
-	  class Source>
-void push(tape_of_reel<T[N], inside, slab, true, disk, gpu> &to, Source &&source)
-{
-	reel::tape_turn<tape_of_reel<T[N], inside, slab, true, disk, gpu>> turn(to);
-
-	to.emplace_back(source);
-}
-
-template <class T, std::size_t inside, std::size_t slab, bool disk, bool gpu>
-T pop(tape_of_reel<T, inside, slab, true, disk, gpu> &from)
-{
-	reel::tape_turn<tape_of_reel<T, inside, slab, true, disk, gpu>> turn(from);
-
-	return from.pop();
-}
-
-template <class T, std::size_t N, std::size_t inside, std::size_t slab, bool disk, bool gpu>
-void pop(tape_of_reel<T[N], inside, slab, true, disk, gpu> &from)
-{
-	reel::tape_turn<tape_of_reel<T[N], inside, slab, true, disk, gpu>> turn(from);
-
-	from.pop_back();
-}
-
-template <class T, std::size_t inside, std::size_t slab, bool disk, bool gpu>
-T back(tape_of_reel<T, inside, slab, true, disk, gpu> &of)
-{
-	reel::tape_turn<tape_of_reel<T, inside, slab, true, disk, gpu>> turn(of);
-
-	return of.back();
-}
-
-/* Without this overload Clad's own back() for all tapes would match, which takes no lock. */
-template <class T, std::size_t N, std::size_t inside, std::size_t slab, bool disk, bool gpu>
-void back(tape_of_reel<T[N], inside, slab, true, disk, gpu> &)
-{
-	static_assert(N == 0, "an array cannot be returned from a tape with a lock: lock "
-			      "tape.mutex() and use tape.back()");
 }
 
 } // namespace clad

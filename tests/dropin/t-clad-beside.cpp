@@ -17,8 +17,8 @@ int main()
 	clad::custom_tape<float[2]> _t3 = {};
 	clad::custom_tape<bool> _cond0 = {};
 	clad::custom_tape<unsigned long> _t2 = {};
-	clad::custom_tape<double, 64, 1024, true, true> _t4 = {};
-	clad::custom_tape<double[2], 32, 512, true> _t5 = {};
+	clad::custom_tape<double, 64, 1024, false, true> _t4 = {};
+	clad::custom_tape<double[2], 32, 512> _t5 = {};
 	clad::tape<double> own = {};
 	double x = 1.5, pair[2] = {1, 2};
 	fields f = {5};

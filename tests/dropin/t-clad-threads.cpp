@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Threads on tapes of clad::custom_tape: each on its own, on copies of a static tape that are only
- * zero-filled, on tapes that come from another thread, and on one tape with a lock.
- * t-clad-threads N [spill | locked]: N threads.
+ * zero-filled, and on tapes that come from another thread.
+ * t-clad-threads N [spill]: N threads.
  */
 #include <config.h>
 
 #include <atomic>
 #include <cstdlib>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <string>
 #include <thread>
@@ -243,61 +242,6 @@ void spilled_tapes(int count)
 	ok(stats.written_bytes > 0, "the store was used");
 }
 
-/*
- * One stack for all threads, with a lock. Which thread pops a value is open; that each is popped
- * once, and as it was pushed, is not.
- */
-void one_tape_with_a_lock(int count)
-{
-	clad::custom_tape<double, 64, 1024, true> _t0;
-	clad::custom_tape<bool, 64, 1024, true, true> _cond0;
-	clad::custom_tape<std::string, 8, 8, true> _t1;
-	clad::custom_tape<double[2], 64, 1024, true> _t2;
-	std::vector<double> sums(std::size_t(count), 0.0);
-	unsigned trues[max_threads] = {}, wrong[max_threads] = {};
-	double sum = 0, true_ones = 0;
-
-	in_threads(count, [&](int t) {
-		const double pair[2] = {double(t), double(t)};
-
-		for (std::size_t i = 0; i < steps; i++) {
-			wrong[t] += clad::push(_t0, double(i)) != double(i);
-			clad::push(_cond0, i % 3 == 0);
-			clad::push(_t2, pair);
-			if (i % 10 == 0)
-				clad::push(_t1, std::to_string(t));
-			if (i % 100 < 50)
-				continue;
-			sums[std::size_t(t)] += clad::pop(_t0);
-			trues[t] += clad::pop(_cond0);
-			clad::pop(_t2);
-		}
-		for (std::size_t i = 0; i < steps / 10; i++)
-			wrong[t] += clad::pop(_t1).size() != 1;
-	});
-	is_int(_t0.size(), std::size_t(count) * steps / 2, "half of all is left on a shared tape");
-	for (int t = 0; t < count; t++) {
-		is_int(wrong[t], 0, "thread %d of %d got its pushes back", t, count);
-		sum += sums[std::size_t(t)];
-		true_ones += trues[t];
-	}
-	while (!_t0.empty())
-		sum += clad::pop(_t0);
-	while (!_cond0.empty())
-		true_ones += clad::pop(_cond0);
-	is_double(sum, double(count) * double(steps) * double(steps - 1) / 2,
-		  "each value was popped once");
-	is_double(true_ones, double(count) * double(steps) / 3, "each bool was popped once");
-	is_int(_t2.size(), std::size_t(count) * steps / 2, "each array was popped once");
-	ok(_t1.empty(), "each string was popped once");
-	{
-		auto &mutex = _t2.mutex();
-		std::lock_guard<typename std::remove_reference<decltype(mutex)>::type> lock(mutex);
-
-		ok(!mutex.try_lock() && _t2.back()[0] == _t2.back()[1], "mutex() locks by hand");
-	}
-}
-
 } // namespace
 
 int main(int, char **argv)
@@ -312,9 +256,6 @@ int main(int, char **argv)
 		spilled_tapes(count);
 		return tap_end();
 	}
-	one_tape_with_a_lock(count);
-	if (subject == "locked")
-		return tap_end();
 	each_on_its_own(count);
 	zero_filled_copies(count);
 	tapes_end_with_their_thread(count);

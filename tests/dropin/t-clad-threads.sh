@@ -22,8 +22,6 @@ for compiler in $compilers; do
 	is_empty messages "$compiler: compiled without a warning"
 	for threads in 2 4; do
 		passes "$compiler, $threads threads" ./t-clad-threads $threads
-		passes "$compiler, $threads threads, a checked tape with a lock" \
-			env REEL_CHECKED=1 ./t-clad-threads $threads locked
 		! can_spill || passes "$compiler, $threads threads, spilling" \
 			env REEL_BUDGET=$((threads * 10))M REEL_SPILL_DIR=. ./t-clad-threads $threads spill
 	done
