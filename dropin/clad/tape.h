@@ -28,7 +28,7 @@
  * lost the value. The values on the tape stay, and the tape can be used after a refused push, and
  * after an element that throws when it is copied. Without exceptions the program is aborted.
  *
- * References. The results of push(), back(), [] and iterators are valid until the next push or pop
+ * References. The results of push(), back() and [] are valid until the next push or pop
  * on the same tape; calls on other tapes do not matter.
  *
  * Parameters. A tape may be named with all that Clad's own takes: custom_tape<T, SBO_SIZE,
@@ -37,11 +37,11 @@
  * REEL_STORE names it, and no tape lies on a GPU. A tape with is_multithread does not compile:
  * threads that share a tape pop each other's values, and a gradient needs a tape for each thread.
  *
- * Positions. t[i], which counts from the value pushed first, begin() and end() reach all values
- * below the top. A program may read and change these values, but only read bools. On a pool with a
- * store they reach the values on the top slab and those that never leave memory. For other values
- * they throw reel::tape_fault (-EBUSY), because a slab that was written, or that may be evicted,
- * must not be changed. If t[i] is on another slab than the value found before, the cost is a call
+ * Positions. t[i] counts from the value pushed first, and reaches all values up to the top. A
+ * program may read and change these values, but only read bools. On a pool with a store t[i]
+ * reaches the values on the top slab and those that never leave memory. For other values it throws
+ * reel::tape_fault (-EBUSY), because a slab that was written, or that may be evicted, must not be
+ * changed. If t[i] is on another slab than the value found before, the cost is a call
  * and a step for each slab above.
  *
  * Cost. A push of a value is a compare, a store and a new top, which a compiler keeps in registers
@@ -51,9 +51,6 @@
  */
 #ifndef REEL_CLAD_TAPE_H
 #define REEL_CLAD_TAPE_H
-
-/* <array> has the tags of iterators; <iterator> takes three times as long to compile. */
-#include <array>
 
 #include "bits.h"
 #include "objects.h"
@@ -72,62 +69,6 @@ template <class T> struct clad_tape {
 
 template <> struct clad_tape<bool> {
 	using type = bool_tape;
-};
-
-/*
- * Iterates from the value pushed first to the top. For bools it returns copies, so it is not a
- * forward iterator of the standard.
- */
-template <class Tape, class T, class Reference> class tape_iterator {
-public:
-	using iterator_category =
-		typename std::conditional<std::is_reference<Reference>::value,
-					  std::forward_iterator_tag, std::input_iterator_tag>::type;
-	using value_type = typename std::remove_const<T>::type;
-	using difference_type = std::ptrdiff_t;
-	using pointer = T *;
-	using reference = Reference;
-
-	tape_iterator() = default;
-
-	tape_iterator(Tape *tape, std::size_t index) : tape_(tape), index_(index)
-	{
-	}
-
-	reference operator*() const
-	{
-		return (*tape_)[index_];
-	}
-
-	pointer operator->() const
-	{
-		return &(*tape_)[index_];
-	}
-
-	tape_iterator &operator++()
-	{
-		++index_;
-		return *this;
-	}
-
-	tape_iterator operator++(int)
-	{
-		return tape_iterator(tape_, index_++);
-	}
-
-	bool operator==(const tape_iterator &other) const
-	{
-		return tape_ == other.tape_ && index_ == other.index_;
-	}
-
-	bool operator!=(const tape_iterator &other) const
-	{
-		return !(*this == other);
-	}
-
-private:
-	Tape *tape_ = nullptr;
-	std::size_t index_ = 0;
 };
 
 } // namespace REEL_CLAD_DIALECT
@@ -151,31 +92,9 @@ public:
 	using const_pointer = const T *;
 	using reference = decltype(std::declval<tape &>()[0]);
 	using const_reference = decltype(std::declval<const tape &>()[0]);
-	using iterator = reel::tape_iterator<tape, T, reference>;
-	using const_iterator = reel::tape_iterator<const tape, const T, const_reference>;
 
 	constexpr tape_of_reel() noexcept
 	{
-	}
-
-	iterator begin()
-	{
-		return iterator(this, 0);
-	}
-
-	const_iterator begin() const
-	{
-		return const_iterator(this, 0);
-	}
-
-	iterator end()
-	{
-		return iterator(this, this->size());
-	}
-
-	const_iterator end() const
-	{
-		return const_iterator(this, this->size());
 	}
 };
 

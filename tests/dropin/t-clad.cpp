@@ -6,12 +6,10 @@
  */
 #include <config.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -828,10 +826,8 @@ template <class Tape, class T> unsigned wrong_at(Tape &_t, const std::vector<T> 
 template <class T> void positions_are_found(const char *what)
 {
 	clad::tape<T> _t = {};
-	const clad::tape<T> &fixed = _t;
 	std::vector<T> model;
 	unsigned wrong = 0, n = 0;
-	std::size_t i = 0;
 
 	for (unsigned top : {90000u, 10u, 50000u, 200u, 70000u}) {
 		while (model.size() < top) {
@@ -848,14 +844,6 @@ template <class T> void positions_are_found(const char *what)
 		}
 	}
 	is_int(wrong, 0, "each position of a tape of %s is found", what);
-	for (auto &&one : _t)
-		wrong += !(one == model[i++]);
-	wrong += i != model.size();
-	ok(!wrong && std::equal(fixed.begin(), fixed.end(), model.begin()),
-	   "loops and algorithms go through it");
-	ok(_t.begin() != _t.end() && ++_t.begin() != _t.begin() && _t.begin()++ == _t.begin() &&
-		   typename clad::tape<T>::iterator(&_t, model.size()) == _t.end(),
-	   "iterators are where positions are");
 }
 
 void values_are_changed_in_place()
@@ -865,22 +853,24 @@ void values_are_changed_in_place()
 	clad::tape<int[2]> pairs = {};
 	const int pair[2] = {1, 2};
 	unsigned wrong = 0;
+	double sum = 0;
 
 	for (int i = 0; i < 100000; i++) {
 		clad::push(_t, i);
 		clad::push(names, std::to_string(i));
 		clad::push(pairs, pair);
 	}
-	for (double &x : _t)
-		x *= 2;
+	for (std::size_t i = 0; i < _t.size(); i++)
+		_t[i] *= 2;
 	for (int i = 0; i < 100000; i += 3) {
 		_t[std::size_t(i)] += _t[0] + 1;
 		names[std::size_t(i)] += "x";
 		pairs[std::size_t(i)][1] = i;
 	}
-	is_double(std::accumulate(_t.begin(), _t.end(), 0.0), 99999.0 * 100000 + 66667,
-		  "all that was added stands on the tape");
-	is_int(names.begin()->size(), 2, "a member of a value is reached");
+	for (std::size_t i = 0; i < _t.size(); i++)
+		sum += _t[i];
+	is_double(sum, 99999.0 * 100000 + 66667, "all that was added stands on the tape");
+	is_int(names[0].size(), 2, "a member of a value is reached");
 	for (int i = 100000; i-- > 0;) {
 		wrong += clad::pop(_t) != 2 * i + (i % 3 == 0) + (i % 3 == 0 && i > 0);
 		wrong += clad::pop(names) != std::to_string(i) + (i % 3 ? "" : "x");
