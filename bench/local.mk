@@ -54,7 +54,6 @@ noinst_PROGRAMS += %D%/reel-scale
 	%D%/common/report.c %D%/common/report.h \
 	%D%/common/plot.c %D%/common/plot.h \
 	%D%/common/place.c %D%/common/place.h \
-	%D%/common/place-hwloc.c \
 	%D%/common/team.c %D%/common/team.h \
 	%D%/common/histogram.c %D%/common/histogram.h \
 	%D%/scale/b-scale-pool.c \
@@ -65,9 +64,9 @@ noinst_PROGRAMS += %D%/reel-scale
 	%D%/scale/b-scale-phase.c \
 	tools/kernel-file.c tools/kernel-file.h tools/facts.h
 %C%_reel_scale_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/bench -I$(top_srcdir)/examples
-%C%_reel_scale_CFLAGS = $(AM_CFLAGS) $(CK_CFLAGS) $(OPENMP_CFLAGS) $(HWLOC_CFLAGS)
+%C%_reel_scale_CFLAGS = $(AM_CFLAGS) $(CK_CFLAGS) $(OPENMP_CFLAGS)
 $(%C%_reel_scale_OBJECTS): CFLAGS += $(FAST_CFLAGS)
-%C%_reel_scale_LDADD = $(scale_omp) libreel-core.la $(HWLOC_LIBS) -lm
+%C%_reel_scale_LDADD = $(scale_omp) libreel-core.la -lm
 
 # The drop-in for Tapenade's stack: calls out of line, so each stack and its sweeps are files apart.
 noinst_PROGRAMS += %D%/reel-bench-dropin

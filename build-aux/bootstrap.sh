@@ -52,7 +52,7 @@ install() {
 library_packages=(
 	gcc=gcc g++=g++ libc6-dev=/usr/include/stdio.h make=make
 	autoconf=autoconf automake=automake libtool=libtoolize
-	pkg-config=pkg-config libck-dev=ck.pc libhwloc-dev=hwloc.pc libdw-dev=libdw.pc
+	pkg-config=pkg-config libck-dev=ck.pc libdw-dev=libdw.pc
 	liblz4-dev=liblz4.pc
 )
 build_packages=("${library_packages[@]}" libsqlite3-dev=sqlite3.pc spin=spin gfortran=gfortran)
@@ -90,7 +90,7 @@ sources=../..
 configure() {
 	local directory=$1 options
 	shift
-	options="$* with $(for package in ck liblz4 hwloc libdw netcdf cairo sqlite3 ompi-c mpich; do
+	options="$* with $(for package in ck liblz4 libdw netcdf cairo sqlite3 ompi-c mpich; do
 		echo "$package $(pkg-config --modversion "$package" 2>/dev/null)"
 	done)"
 	mkdir -p "$directory"

@@ -181,7 +181,7 @@ plain)
 	copy_sources || broken 'the sources cannot be copied'
 	stage 'clang, in the source folder, C11 atomics, no optional part, no huge pages' CC=clang CFLAGS=-O0 --enable-werror \
 		--enable-assertions --with-pool=c11 --disable-openmp --disable-huge-pages --disable-static \
-		--disable-fortran --with-mpi=no --with-lz4=no --with-hwloc=no --with-libdw=no --with-sqlite=no --with-tsunami=no \
+		--disable-fortran --with-mpi=no --with-lz4=no --with-libdw=no --with-sqlite=no --with-tsunami=no \
 		--with-adolc=no --with-verifier=no --with-cuda=no
 	;;
 # clang does not vectorise instrumented loops, and warns of those for which OpenMP asks it to. libomp does not

@@ -98,7 +98,7 @@ build_program() {
 build_store() {
 	mkdir -p "$store" && cd "$store" &&
 		within 200 "$source/configure" -q CC="$cc" NVCC="$nvcc" CFLAGS=-O3 --disable-shared --with-pool=c11 \
-			--without-lz4 --without-hwloc --with-tsunami=no &&
+			--without-lz4 --with-tsunami=no &&
 		within 300 make -j"$(nproc)" tests/gpu/t-gpu-device bench/reel-bench
 }
 

@@ -27,7 +27,6 @@ bin_PROGRAMS += %D%/reel
 	%D%/report-charts.c \
 	%D%/report-figure.c \
 	%D%/report-trace.c \
-	%D%/topology-hwloc.c \
 	%D%/topology-kernel.c \
 	%D%/topology.h \
 	%D%/top.c \
@@ -47,8 +46,8 @@ EXTRA_DIST += $(report_page_parts) %D%/README.md
 		echo "extern const char report_$$part[]; const char report_$$part[] = {" && \
 		od -An -v -tu1 $(srcdir)/%D%/report/page.$$part | sed 's/[0-9][0-9]*/&,/g' && echo '0};' || exit; \
 	done >$@.new && mv $@.new $@
-%C%_reel_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) $(HWLOC_CFLAGS) $(LIBDW_CFLAGS)
+%C%_reel_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) $(LIBDW_CFLAGS)
 # Libtool's wrapper script, unlike -no-install, leaves a program that can be installed.
 %C%_reel_LDFLAGS =
-%C%_reel_LDADD = libreel-cuda.la libreel.la $(HWLOC_LIBS) $(LIBDW_LIBS) -lm
+%C%_reel_LDADD = libreel-cuda.la libreel.la $(LIBDW_LIBS) -lm
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The facts of "reel info" about processors, caches and memory. Caches are those of the first
- * processor that this process may run on; hwloc describes them if it is there, or else the kernel.
+ * processor that this process may run on.
  */
 #include "config.h"
 
@@ -102,9 +102,7 @@ static void add_topology(struct facts *facts, int cpu)
 {
 	struct topology topology;
 
-	if (!topology_from_hwloc(&topology, cpu))
-		topology_from_kernel(&topology, cpu);
-	facts_add_text(facts, "topology_source", topology.source);
+	topology_from_kernel(&topology, cpu);
 	facts_add_number(facts, "numa_nodes", topology.numa_nodes);
 	add_caches(facts, &topology);
 }

@@ -54,7 +54,6 @@ void topology_from_kernel(struct topology *topology, int cpu)
 	static const struct cache unknown = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN };
 	char path[PATH_SIZE];
 
-	topology->source = "kernel";
 	topology->numa_nodes = kernel_file_list_count("/sys/devices/system/node/online");
 	for (int i = 0; i < CACHE_LEVELS; i++)
 		topology->data_cache[i] = unknown;

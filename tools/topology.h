@@ -2,8 +2,6 @@
 #ifndef REEL_TOOLS_TOPOLOGY_H
 #define REEL_TOOLS_TOPOLOGY_H
 
-#include <stdbool.h>
-
 enum { CACHE_LEVELS = 3 };
 
 /* Members that are not known are UNKNOWN (facts.h). */
@@ -15,13 +13,9 @@ struct cache {
 };
 
 struct topology {
-	const char *source;	/* "hwloc" or "kernel" */
 	long long numa_nodes;
 	struct cache data_cache[CACHE_LEVELS];	/* of one processor; L1 first */
 };
-
-/* Asks hwloc; false if the command was built without it or it describes another machine. */
-bool topology_from_hwloc(struct topology *topology, int cpu);
 
 /* Asks the kernel; members that it does not tell are UNKNOWN. */
 void topology_from_kernel(struct topology *topology, int cpu);

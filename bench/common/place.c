@@ -53,7 +53,6 @@ static int core_of(int cpu)
 
 static void places_from_kernel(struct places *places)
 {
-	places->source = "kernel";
 	for (size_t i = 0; i < places->count; i++) {
 		struct place *place = &places->place[i];
 
@@ -122,11 +121,10 @@ void places_sort(struct places *places)
 
 bool places_find(struct places *places, enum place_kind kind)
 {
-	*places = (struct places){.kind = kind, .source = "nobody"};
+	*places = (struct places){.kind = kind};
 	if (!list_allowed(places))
 		return false;
-	if (!places_from_hwloc(places))
-		places_from_kernel(places);
+	places_from_kernel(places);
 	places_sort(places);
 	return true;
 }

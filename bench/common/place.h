@@ -20,16 +20,15 @@ struct place {
 };
 
 struct places {
-	const char *source; /* who told: "hwloc", "kernel" */
 	enum place_kind kind;
 	size_t count;
 	struct place *place;
 };
 
 /*
- * The processors that this process may use, in the order in which threads get them. By hwloc
- * where the program was built with it and it describes this machine, else by the kernel.
- * Returns false if they are not known: none is bound then. End with places_release().
+ * The processors that this process may use, in the order in which threads get them, by the
+ * files of the kernel. Returns false if they are not known: none is bound then. End with
+ * places_release().
  */
 bool places_find(struct places *places, enum place_kind kind);
 void places_release(struct places *places);
@@ -39,8 +38,5 @@ void places_bind(const struct places *places, int thread);
 
 /* Put them in the order of the kind; `core` and `sibling` may be any numbers that tell apart. */
 void places_sort(struct places *places);
-
-/* place-hwloc.c: fill in all but `cpu`. False: it does not describe these processors. */
-bool places_from_hwloc(struct places *places);
 
 #endif

@@ -220,9 +220,8 @@ static void describe(void)
 	for (size_t i = 0; i < scale.places.count; i++)
 		if (scale.places.place[i].node >= nodes)
 			nodes = scale.places.place[i].node + 1;
-	fprintf(stderr, "%d processors, %d NUMA nodes (%s); threads: %s; pool list: %s\n",
-		scale.processors, nodes, scale.places.source, kinds[scale.places.kind],
-		reel_pool_implementation());
+	fprintf(stderr, "%d processors, %d NUMA nodes; threads: %s; pool list: %s\n",
+		scale.processors, nodes, kinds[scale.places.kind], reel_pool_implementation());
 }
 
 int main(int argc, char **argv)

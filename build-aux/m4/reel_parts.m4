@@ -13,13 +13,6 @@ AS_IF([test "x$enable_openmp" = xno], [reel_openmp="no (as asked for)"],
 AS_IF([test -n "$OPENMP_CFLAGS"], [AC_DEFINE([HAVE_OPENMP], [1], [OpenMP's parts are built.])])
 AM_CONDITIONAL([OPENMP], [test -n "$OPENMP_CFLAGS"])])
 
-# REEL_WITH_HWLOC
-# HAVE_HWLOC, HWLOC_CFLAGS and HWLOC_LIBS, for tools/ alone.
-AC_DEFUN([REEL_WITH_HWLOC],
-[REEL_WITH_OPTIONAL([hwloc], [describe the machine in tools by hwloc],
-  [PKG_CHECK_MODULES([HWLOC], [hwloc >= 2.0], [reel_found=yes], [reel_fault=$HWLOC_PKG_ERRORS])])
-AS_IF([test "$with_hwloc" = yes], [AC_DEFINE([HAVE_HWLOC], [1], [hwloc is there.])])])
-
 # REEL_WITH_LIBDW
 # HAVE_LIBDW, LIBDW_CFLAGS and LIBDW_LIBS, for tools/ alone.
 AC_DEFUN([REEL_WITH_LIBDW],

@@ -9,7 +9,7 @@ autoreconf -i
 mkdir -p "$build"
 cd "$build"
 LZ4_CFLAGS=' ' LZ4_LIBS=-l:liblz4.a "$source/configure" --disable-shared --disable-openmp --disable-fortran \
-	--with-pool=c11 --with-lz4=yes --without-hwloc --without-libdw --without-mpi --without-sqlite \
+	--with-pool=c11 --with-lz4=yes --without-libdw --without-mpi --without-sqlite \
 	--without-tsunami --without-adolc --without-cuda
 make -j "$(nproc)" CCLD="$CXX" FUZZING_ENGINE="$LIB_FUZZING_ENGINE" tests/fuzz/reel-fuzz
 

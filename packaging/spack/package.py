@@ -29,7 +29,6 @@ class Reel(AutotoolsPackage):
     depends_on("cxx", type="build")
     depends_on("fortran", type="build")
     depends_on("pkgconfig", type="build")
-    depends_on("hwloc@2:")
     depends_on("lz4@1.8:", when="+lz4")
     depends_on("mpi", when="+mpi")
     depends_on("cuda", when="+cuda")
@@ -37,7 +36,7 @@ class Reel(AutotoolsPackage):
     conflicts("platform=windows")
 
     def configure_args(self):
-        args = ["--with-pool=c11", "--with-hwloc=yes", "--with-libdw=no", "--with-sqlite=no", "--with-tsunami=no"]
+        args = ["--with-pool=c11", "--with-libdw=no", "--with-sqlite=no", "--with-tsunami=no"]
         args += ["--with-adolc=no", "--with-petsc=no", "--with-verifier=no", "--enable-static"]
         args += self.enable_or_disable("openmp")
         args += self.enable_or_disable("shared")
