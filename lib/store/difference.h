@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Second differences of 64-bit integers that stand `stride` apart: small where
- * a field changes steadily from step to step, also one of doubles, whose bit
- * patterns are in the order of their values. Zigzag makes small numbers of
- * either sign small. Modulo 2^64, so that nothing is lost.
+ * Second differences of 64-bit integers that stand `stride` apart: small where a field changes
+ * steadily from step to step, also one of doubles, whose bit patterns are in the order of their
+ * values. Zigzag makes small numbers of either sign small. Modulo 2^64, so that nothing is lost.
  *
- * words need not be aligned. What is before words[0] is not looked at: the
- * first `stride` words stay as they are, the next ones are first differences.
+ * `words` need not be aligned. Memory before words[0] is not read: the first `stride` words stay as
+ * they are, the next ones are first differences.
  */
 #ifndef REEL_LIB_DIFFERENCE_H
 #define REEL_LIB_DIFFERENCE_H

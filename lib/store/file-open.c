@@ -104,7 +104,10 @@ static void choose_alignment(struct reel_file *file, unsigned flags)
 	REEL_ASSERT(!(file->align & (file->align - 1)) && file->header_bytes >= REEL_HEADER_BYTES);
 }
 
-/* What the remedy asks for: if the caller named a directory, the environment does not count. */
+/*
+ * Returns the request of the remedy: if the caller named a directory, the environment does not
+ * count.
+ */
 static const char *remedy(const struct reel_file_options *options)
 {
 	return options->directory ? "name" : "set REEL_SPILL_DIR to";

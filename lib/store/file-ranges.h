@@ -22,7 +22,7 @@ struct reel_file_range {
 
 struct reel_file_ranges {
 	uint64_t *free;             /* a bit for each unit */
-	struct reel_file_range *node; /* 1: all words; n: those of 2 n and of 2 n + 1 */
+	struct reel_file_range *node; /* 1: all words; n: the words of nodes 2 n and 2 n + 1 */
 	uint64_t words;             /* a power of two, or 0 */
 };
 

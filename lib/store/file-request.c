@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One transfer between memory and a slot, by as many reads or writes as it takes. The thread of the
- * store that took the transfer calls these functions. A put has its slot from
- * reel_file_request_begin() on; reel_file_request_end() keeps it, gives it back or retires it.
+ * One transfer between memory and a slot, by one or more reads or writes. The thread of the store
+ * that took the transfer calls these functions. A put has its slot from reel_file_request_begin()
+ * on; reel_file_request_end() keeps it, gives it back or retires it.
  */
 #include "config.h"
 
@@ -108,7 +108,7 @@ int reel_file_request_advance(struct reel_file *file, struct reel_file_request *
 		skip(request, moved);
 		return next_part(file, request);
 	}
-	/* The next read or write has to start at a multiple of the alignment, too. */
+	/* The next read or write also has to start at a multiple of the alignment. */
 	moved -= moved % file->align;
 	if (!moved && ++request->failures == MAX_FAILURES)
 		return result < 0 ? (int)result : -EIO;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One transfer between memory and a slot, in as many reads or writes as it takes. */
+/* One transfer between memory and a slot, by one or more reads or writes. */
 #ifndef REEL_LIB_FILE_REQUEST_H
 #define REEL_LIB_FILE_REQUEST_H
 
@@ -8,7 +8,7 @@
 
 #include "store-file.h"
 
-/* Returned by reel_file_request_advance(): read or write what is left. */
+/* Returned by reel_file_request_advance(): read or write the rest. */
 #define REEL_FILE_GO_ON 1
 
 struct reel_file_request {

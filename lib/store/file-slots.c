@@ -18,7 +18,7 @@
 /* The file grows by its own size, within these bounds. */
 #define MIN_GROWTH_BYTES ((uint64_t)1 << 20)
 #define MAX_GROWTH_BYTES ((uint64_t)256 << 20)
-/* One growth takes at most this part of the room on the disk, which other files need, too. */
+/* One growth takes at most this part of the room on the disk, which other files also need. */
 #define PARTS_OF_ROOM 8
 
 #define MIN_UNITS_OF_A_SLOT 128
@@ -276,7 +276,7 @@ static bool free_a_retired_part(struct reel_file_slots *slots)
 
 /*
  * Makes sure that there is a free range of `units` units or, if there can be none, that number of
- * free units. What the disk could not write once it may write later, which is better than no room.
+ * free units. The disk may write a retired part later, which is better than no room.
  */
 static int make_room(struct reel_file_slots *slots, uint64_t units)
 {
@@ -322,7 +322,7 @@ int reel_file_slots_find(struct reel_file_slots *slots, uint64_t slot, uint64_t 
 	pthread_mutex_lock(&slots->lock);
 	first = *scattered_at(slots, slot);
 	*part = first ? *first : (struct reel_file_part){slot, units_of(slots, bytes), NULL, NULL};
-	/* A slot in parts may be longer than what lies above its first unit. */
+	/* A slot in parts may be longer than the file above its first unit. */
 	if (!first && (slot >= slots->most || part->units > slots->most - slot))
 		error = -EINVAL;
 	pthread_mutex_unlock(&slots->lock);

@@ -62,8 +62,8 @@ static int write_back(struct reel_file *file, const struct reel_file_part *part)
 
 /*
  * Through the page cache a put has succeeded when its pages are on the disk, since no transfer
- * would get a later error. A put that failed waits for its pages, too, so that their errors are
- * not taken for errors of the next put.
+ * would get a later error. A put that failed also waits for its pages, so that their errors are not
+ * taken for errors of the next put.
  */
 static int put_buffered(struct reel_file *file, struct reel_file_request *request,
 			const struct reel_file_part *part)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Packs and unpacks data: a head and blocks. Each block is a length (4 bytes) and so many bytes:
- * the output of LZ4 or, if that is not shorter, the block of data itself. Any thread, each with a
- * space of its own. Whatever bytes are unpacked, nothing outside of `data` is written.
+ * Packs and unpacks data: a head and blocks. Each block is a length (4 bytes) and bytes of this
+ * number: the output of LZ4 or, if that is not shorter, the block of data itself. Any thread, each
+ * with a space of its own. Whatever bytes are unpacked, nothing outside of `data` is written.
  */
 #include "config.h"
 
@@ -125,7 +125,7 @@ static int64_t unpack_block(struct reel_pack_space *space, const struct head *he
 	uint32_t length;
 
 	REEL_ASSERT(bytes > 0 && bytes <= REEL_PACK_BLOCK_BYTES);
-	/* Mutants survive (boundary): LZ4 refuses a block of no bytes, too. */
+	/* Mutants survive (boundary): LZ4 also refuses a block of no bytes. */
 	if (left < sizeof length)
 		return -EBADMSG;
 	memcpy(&length, packed, sizeof length);

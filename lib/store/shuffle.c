@@ -2,8 +2,8 @@
 /*
  * Byte shuffle: puts byte 0 of all elements first, then byte 1, and so on. Any thread; no state.
  *
- * The fast way is for elements of 2, 4, 8 and 16 bytes. As many vectors as an element has bytes
- * hold 16 elements. Byte b of element e stands at the address (e, b), whose 4 higher bits are e.
+ * The fast way is for elements of 2, 4, 8 and 16 bytes. An element of n bytes takes n vectors for
+ * 16 elements. Byte b of element e stands at the address (e, b), whose 4 higher bits are e.
  * Interleaving the first half of the vectors with the second half rotates this address to the left
  * by one bit. After four rounds it is (b, e), which is shuffled; the remaining rounds lead back to
  * (e, b).

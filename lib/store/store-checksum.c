@@ -3,7 +3,7 @@
  * Layer: a header with the label of the put and a CRC of header and data, which is compared when
  * the data comes back. A get that does not match, or cannot be unpacked, is repeated once, since a
  * wire may have been at fault; after that it is -EBADMSG. The verbs run in the threads that call
- * the store and complete its transfers. A get whose header is not exactly that of its put never
+ * the store and complete its transfers. A get whose header differs from the header of its put never
  * returns 0.
  */
 #include "store.h"
@@ -95,7 +95,7 @@ static int finish_second_get(reel_store *store, reel_transfer *transfer, void *o
 static int finish_get(reel_store *store, reel_transfer *transfer, void *own, int error)
 {
 	(void)own;
-	/* A codec below may see first that what it read is damaged. */
+	/* A codec below may be the first to see that the data is damaged. */
 	if (error ? error != -EBADMSG : is_sound(transfer))
 		return error;
 	start_get(store, transfer, finish_second_get);

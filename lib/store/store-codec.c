@@ -266,7 +266,7 @@ static void codec_capacity(reel_store *store, struct reel_store_capacity *capaci
 	struct codec *codec = (struct codec *)store;
 
 	reel_store_get_capacity(codec->layer.below, capacity);
-	/* A checksum below cannot see what is damaged between it and the caller. */
+	/* A checksum below cannot see damage between itself and the caller. */
 	capacity->verified = false;
 	if (!capacity->max_bytes || capacity->max_bytes > codec->options.max_bytes)
 		capacity->max_bytes = codec->options.max_bytes;

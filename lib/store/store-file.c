@@ -24,7 +24,7 @@
 /* The largest put unless the options name one: the largest slab of a pool. */
 #define DEFAULT_MAX_BYTES ((uint64_t)1 << 30)
 
-/* The overhead of a transfer is that of some 100 KiB; a few transfers at once hide it. */
+/* A transfer has the overhead of some 100 KiB; a few transfers at once hide it. */
 #define BEST_BYTES ((size_t)1 << 20)
 #define BEST_DEPTH 4
 

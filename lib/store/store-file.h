@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The parts of the file store, and what they share.
+ * The parts of the file store, and their struct.
  *
  *	store-file.c    its verbs
  *	file-open.c     the file: where it is, and how it is read and written

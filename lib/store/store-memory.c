@@ -2,8 +2,8 @@
 /*
  * Leaf: memory. Each put is a block of its own, and its address is the location. All transfers are
  * complete before the verb returns, so no lock is needed: one thread at a time calls the verbs.
- * `used_bytes` is the sum of all blocks in the list. A put that fills huge pages but for an eighth
- * maps them, and takes a third of the time that it takes on small pages.
+ * `used_bytes` is the sum of all blocks in the list. A put that leaves at most an eighth of its
+ * huge pages empty maps them, and takes a third of the time that it takes on small pages.
  */
 #include "store.h"
 
@@ -68,9 +68,9 @@ static size_t huge_pages(size_t bytes)
 }
 
 /*
- * The system counts mappings that lie side by side, as those of whole huge pages do, as one, and
- * allows a process some 65,000. A piece that is dropped leaves a hole. Where no mapping is left,
- * malloc() may still find memory.
+ * Mappings of whole huge pages lie side by side. The system counts these as one, and allows a
+ * process some 65,000. A piece that is dropped leaves a hole. Where no mapping is left, malloc()
+ * may still find memory.
  */
 static struct piece *new_piece(size_t bytes)
 {

@@ -188,7 +188,7 @@ int reel_store_open(reel_store **store, const char *description, const char *dir
 		return error;
 	}
 	REEL_ASSERT(behind);
-	/* One checksum on top of all: it sees what any store or codec below damages. */
+	/* One checksum on top of all: it sees the damage of any store or codec below. */
 	error = reel_store_checksum_open(store, behind);
 	if (error)
 		reel_store_close(behind);

@@ -129,7 +129,7 @@ static void overflow_drop(reel_store *store, struct reel_extent extent)
 		drop_from(overflow, which, extent);
 }
 
-/* Syncs the first store first, since what it refuses meanwhile goes to the second. */
+/* Syncs the first store first, since a put that it refuses meanwhile goes to the second. */
 static int overflow_sync(reel_store *store, int64_t timeout_ns)
 {
 	struct overflow *overflow = (struct overflow *)store;
@@ -153,7 +153,9 @@ static uint64_t sum(uint64_t a, uint64_t b)
 
 #define MORE(a, b) ((a) > (b) ? (a) : (b))
 
-/* 0 is no limit. The smaller limit holds, since what one store refuses for its size is lost. */
+/*
+ * 0 is no limit. The smaller limit holds, since a put that one store refuses for its size is lost.
+ */
 static size_t min_limit(size_t first, size_t second)
 {
 	return first && (!second || first < second) ? first : second;

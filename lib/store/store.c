@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What all stores share: a transfer on its way through layers, waiting for its end, and the meaning
- * of errors. The thread that starts a transfer enters its layers; the thread that completes it
- * leaves them, from the lowest to the highest. Each transfer is completed once.
+ * The functions that all stores share: a transfer on its way through layers, waiting for its end,
+ * and the meaning of errors. The thread that starts a transfer enters its layers; the thread that
+ * completes it leaves them, from the lowest to the highest. Each transfer is completed once.
  */
 #include "store.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What stores share. reel/store.h and reel/extend.h are the manuals.
+ * The functions that stores share. reel/store.h and reel/extend.h are the manuals.
  *
  *	store.c          transfers on their way through the layers
  *	store-open.c     a stack of stores from its description
@@ -9,7 +9,7 @@
  *	store-gpu.c      leaf: a GPU's memory, from libreel-cuda
  *	store-checksum.c layer: a header, and a CRC of all
  *	store-codec.c    layer: compression
- *	store-overflow.c layer: a second store, for what does not fit into the first one
+ *	store-overflow.c layer: a second store, for puts that the first one refuses
  */
 #ifndef REEL_LIB_STORE_H
 #define REEL_LIB_STORE_H
@@ -41,7 +41,7 @@ void reel_layer_unregister(reel_store *store, void *memory, size_t bytes);
 void reel_store_checksum_leave(reel_store *store);
 /*
  * The checksum of a transfer that ended well, as a checksum layer left it in the header. Behind a
- * store that verifies by itself it is what that store left there.
+ * store that verifies by itself it is the value that this store left there.
  */
 uint64_t reel_transfer_checksum(const reel_transfer *transfer);
 /* Returns the checksum that a put of this transfer would have. Reads all of its data. */
@@ -53,10 +53,10 @@ uint64_t reel_checksum_of_put(const reel_transfer *transfer);
  */
 int reel_store_error(int error);
 
-/* What an error of a store or of a file means. */
+/* Returns the meaning of an error of a store or of a file. */
 const char *reel_store_strerror(int error);
 
-/* Returns what is wrong with a layout for a codec, or NULL. */
+/* Returns the fault of a layout for a codec, or NULL. */
 const char *reel_layout_problem(struct reel_layout layout);
 
 /* Opens the store for the word gpu of a description: loads libreel-cuda and opens a GPU store. */

@@ -86,7 +86,7 @@ static int examine(const char *path, bool may_be_empty)
 	return error;
 }
 
-/* Finds out when the run opens what would fail when the first file is written, minutes later. */
+/* Fails when the run opens, where the first file would fail minutes later. */
 static int check_name(const char *path)
 {
 	size_t length = strlen(path);

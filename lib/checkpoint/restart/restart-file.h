@@ -2,7 +2,7 @@
 /*
  * A restart file, which is complete or does not exist. It is written as PATH.new, with its length
  * and a CRC-32C at the end, and renamed to PATH when it is on the disk. A reader gets data only
- * after the length and the CRC were found right. Only the user who wrote the file can read it.
+ * after the length and the CRC were found right. Only the user that wrote the file can read it.
  *
  * The user may give the name of a file of another kind by mistake. So a function removes or
  * replaces a file only if it is a regular file that begins with the magic, or if it is an empty
@@ -73,7 +73,7 @@ int reel_restart_file_set_aside(const char *path);
 
 /*
  * Opens a restart file and checks it. Returns 0; the error of the system; or -EBADMSG, and *wrong
- * says in words what is wrong with the file: "is not ...".
+ * says in words how the file is wrong: "is not ...".
  */
 int reel_restart_file_open(struct reel_restart_file *file, const char *path, const char **wrong);
 /* Reads the next `bytes` bytes. Returns 0, the error of the system, or -EBADMSG at the end. */

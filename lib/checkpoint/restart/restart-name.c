@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of restart files. That of a run of one process is the option `restart`.
+ * Names of restart files. A run of one process has one file, with the name of the option `restart`.
  *
  * The files of a group have epochs, 1, 2, ... An epoch is the set of files that the processes write
  * at the same action. Even and odd epochs have a name each, so that a file is replaced only after

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Saves a run to a restart file and resumes it. The thread that owns the run runs these
- * functions. A run is saved between two actions where it consists of snapshots and an adjoint
- * only. The file is a header of the run, a header and the data of each snapshot, and the adjoint.
- * Its numbers are laid out as on the machine that wrote it, and the first header says how. It
- * holds the number of actions that the run has taken: a run that resumes takes as many actions
- * from the plan without carrying them out.
+ * Saves a run to a restart file and resumes it. The thread that owns the run runs these functions.
+ * A run is saved between two actions where it consists of snapshots and an adjoint only. The file
+ * is a header of the run, a header and the data of each snapshot, and the adjoint. Its numbers are
+ * laid out as on the machine that wrote it, and the first header says how. It holds the number of
+ * actions that the run has taken: a run that resumes takes this number of actions from the plan
+ * without carrying them out.
  */
 #include "config.h"
 
@@ -163,7 +163,7 @@ static void write_run(reel_run *run, struct reel_restart_file *file)
 }
 
 /*
- * The bytes that save_adjoint() packs are not kept until the next file, since they may be as many
+ * The bytes that save_adjoint() packs are not kept until the next file, since they may be as large
  * as all states. The run owns them meanwhile: the callback may be left by an exception.
  */
 void reel_restart_drop_packed(reel_run *run)
@@ -194,7 +194,7 @@ static int pack(reel_run *run, void *context, const void *adjoint)
 	return error ? error : options->save_adjoint(context, adjoint, run->packed);
 }
 
-/* The arrays of the last part of a file: what save_adjoint() has packed, or else the adjoint. */
+/* The arrays of the last part of a file: the bytes of save_adjoint(), or else the adjoint. */
 struct adjoint_arrays {
 	const struct reel_part *array;
 	unsigned count;
@@ -216,7 +216,7 @@ static void find_adjoint(const reel_run *run, void *adjoint, struct adjoint_arra
 }
 
 /*
- * The forward sweep has no adjoint, so its files end with what is packed, or with the snapshots.
+ * The forward sweep has no adjoint, so its files end with the packed bytes, or with the snapshots.
  * Writing does not change the adjoint.
  */
 static void write_adjoint(const reel_run *run, struct reel_restart_file *file, const void *adjoint)
@@ -538,7 +538,7 @@ static int walk(reel_run *run, const struct run_header *header)
 	return 0;
 }
 
-/* The adjoint, or if load_adjoint() takes it, what save_adjoint() has packed. */
+/* Reads the adjoint, or the bytes of save_adjoint() if there is a load_adjoint(). */
 static int read_adjoint(reel_run *run, struct reel_restart_file *file, void *adjoint)
 {
 	size_t bytes = run->options.adjoint_bytes, left = (size_t)(file->bytes - file->offset);

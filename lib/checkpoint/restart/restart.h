@@ -27,8 +27,8 @@ int reel_restart_check(const char *path);
 /* Reads the restart file into a run that has just begun; returns as reel_run_resume(). */
 int reel_restart_read(reel_run *run, void *context, void *adjoint);
 /*
- * For groups. Sets *epoch to that of the file at `path`, or to 0 if there is no whole file. Returns
- * 0, or an error: the file is whole, and is none to resume from.
+ * For groups. Sets *epoch to the epoch of the file at `path`, or to 0 if there is no whole file.
+ * Returns 0, or an error: the file is whole, and is none to resume from.
  */
 int reel_restart_find(const reel_run *run, const char *path, int64_t *epoch);
 /* Renames the file of `run->epoch`, which a killed process has left with .new. */

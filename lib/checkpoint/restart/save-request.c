@@ -86,8 +86,8 @@ static int signal_of(const char *name)
 }
 
 /*
- * Returns why the signal is left alone, or NULL. A handler of the program's own stays: it knows
- * best what else is to be done.
+ * Returns why the signal is left alone, or NULL. A handler of the program's own stays: the program
+ * knows best how it ends.
  */
 static const char *problem_with(int signal)
 {

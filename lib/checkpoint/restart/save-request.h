@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What reel_save_now(), signals and a limit of time ask of the runs of this process. */
+/* Requests of reel_save_now(), of signals and of a limit of time to the runs of this process. */
 #ifndef REEL_LIB_SAVE_REQUEST_H
 #define REEL_LIB_SAVE_REQUEST_H
 

@@ -46,13 +46,13 @@ static inline bool reel_group_is_alone(const struct reel_run_group *group)
 /*
  * Opens a run on all processes of the group, collectively. The plan has to be the same on all of
  * them; all have restart files or none has; the states and the adjoint may differ in size. The
- * forward sweep, the reverse sweep, resuming and closing are collective, too. Sweeps in pieces are
+ * forward sweep, the reverse sweep, resuming and closing are also collective. Sweeps in pieces are
  * not: they agree on nothing.
  *
  * options->restart is the name of all restart files: process R writes NAME.R.0 and NAME.R.1 in turn
  * (restart-epoch.c). finished() ends the loop on all processes when it ends on one of them.
  *
- * Returns as reel_run_open(); -EINVAL, too, where the plans differ; -ECANCELED, another process
+ * Returns as reel_run_open(); -EINVAL also where the plans differ; -ECANCELED, another process
  * failed. On failure the group stays the caller's, as the stores do.
  */
 int reel_run_open_in_group(reel_run **run, const reel_plan *plan, const reel_model *model,
@@ -64,9 +64,9 @@ const struct reel_run_group *reel_run_group(const reel_run *run);
 
 /*
  * Collective: tells the other processes the error of this one and its requests, up to three bits of
- * any meaning. *requests, which may be NULL, is then what at least one process wants, also after an
- * error of a process; and 0 if max() itself has failed. Returns `error` if it is below 0;
- * -ECANCELED if another process has one below 0; or the largest of all.
+ * any meaning. *requests, which may be NULL, is then set to the requests of all processes together,
+ * also after an error of a process; and to 0 if max() itself has failed. Returns `error` if it is
+ * below 0; -ECANCELED if another process has one below 0; or the largest of all.
  */
 int reel_group_agree(const struct reel_run_group *group, int error, unsigned *requests);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What libreel-omp needs of a run and programs do not: exported, with a private symbol version, and
- * free to change with each release.
+ * The functions of a run that libreel-omp needs and programs do not: exported, with a private
+ * symbol version, and free to change with each release.
  */
 #ifndef REEL_LIB_RUN_LOOKAHEAD_H
 #define REEL_LIB_RUN_LOOKAHEAD_H
@@ -26,7 +26,7 @@ void reel_run_take_back(reel_run *run, const reel_action *record, reel_mark befo
 /* Before the first reel_run_take() of a sweep whose callbacks get this context. */
 void reel_run_look_ahead(reel_run *run, void *context);
 
-/* What the run was opened with. The default pool has its address here. */
+/* The arguments with which the run was opened. The default pool has its address here. */
 const reel_model *reel_run_model(const reel_run *run);
 reel_pool *reel_run_pool(const reel_run *run);
 unsigned reel_run_flags(const reel_run *run);

@@ -75,9 +75,9 @@ struct reel_sweep {
 	uint64_t since;    /* the time at which the piece was handed out */
 	uint64_t ns;       /* how long the piece took, by reel_run_set_time(); 0: not set */
 	bool copied;       /* reel_run_copy() was called for this STORE or LOAD */
-	int copy_error;    /* what it came to */
+	int copy_error;    /* its result */
 	bool ends;         /* reel_run_end_loop() was called */
-	int error;         /* what reel_run_stop() was called with */
+	int error;         /* the argument of reel_run_stop() */
 };
 
 struct reel_run {
@@ -161,7 +161,7 @@ void reel_run_set_counts(reel_run *run, const struct reel_run_counts *counts);
  * does not overflow.
  */
 int64_t reel_run_step_of(const reel_run *run, int64_t segment);
-/* Returns the action with its steps counted in those of the model. */
+/* Returns the action with its steps counted in steps of the model. */
 reel_action reel_run_piece_of(const reel_run *run, const reel_action *action);
 /*
  * Calls visit() for each action that the plan still has, from the next one of `run->schedule` on,
@@ -171,7 +171,7 @@ reel_action reel_run_piece_of(const reel_run *run, const reel_action *action);
 bool reel_run_walk_plan(const reel_run *run,
 			void (*visit)(void *context, const reel_action *action), void *context);
 /*
- * Save and load a state by save() and load(), by its parts, or by memcpy(). Return what these do.
+ * Save and load a state by save() and load(), by its parts, or by memcpy(). Return their results.
  */
 int reel_run_save_state(const reel_run *run, void *context, const void *state, void *snapshot);
 int reel_run_load_state(const reel_run *run, void *context, void *state, const void *snapshot);

@@ -2,7 +2,7 @@
 /*
  * The slots of snapshots: store, load, read ahead and drop. The threads that carry actions out run
  * these functions, and one more thread may read ahead. `snapshots->lock` guards the slots. A slot
- * that has a state has a parcel, but for the time in which that is opened. No function waits while
+ * that has a state has a parcel, except while the parcel is being opened. No function waits while
  * it holds the lock.
  */
 #include "config.h"

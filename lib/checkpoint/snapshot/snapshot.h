@@ -49,7 +49,7 @@ struct reel_snapshots {
 	size_t memory_bytes; /* of the snapshots in memory tiers */
 	size_t peak_bytes;   /* of these, and of the memory of all stores' pools */
 	struct reel_run_stats
-		before; /* what the pools had counted when the slots were emptied last */
+		before; /* the counts of the pools when the slots were emptied last */
 };
 
 /*
@@ -81,7 +81,7 @@ void reel_snapshot_commit(struct reel_snapshots *snapshots, unsigned tier, unsig
 /*
  * reel_snapshot_pin() makes *data point to the snapshot of state `state`, which stays in memory
  * until reel_snapshot_unpin(). Waits for the store if the snapshot is not in memory. `is_load`: for
- * a LOAD of the plan, which ends what reel_snapshot_read_ahead() has announced. Returns 0, the
+ * a LOAD of the plan, which ends its announcement by reel_snapshot_read_ahead(). Returns 0, the
  * store's error, -EDQUOT or -ENOMEM; -EBADMSG: the slot does not hold this state.
  */
 int reel_snapshot_pin(struct reel_snapshots *snapshots, unsigned tier, unsigned slot, int64_t state,

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Carries one action of a run out. The owner of the run does so, or several threads at the same
- * time by reel_run_carry_out(): what they change is atomic or guarded by `snapshots.lock`.
+ * time by reel_run_carry_out(): the members that they change are atomic or guarded by
+ * `snapshots.lock`.
  *
  * An action of the plan counts its steps, which are segments. A piece counts steps of the model: it
  * is a RECORD or a REVERSE, or an ADVANCE or a part of one. The model's callbacks carry a piece
- * out, or the program does (reel_run_next()); reel_piece_end() then looks at what it has left.
+ * out, or the program does (reel_run_next()); reel_piece_end() then looks at the tape and the
+ * state.
  */
 #include "config.h"
 

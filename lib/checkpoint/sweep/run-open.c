@@ -172,7 +172,7 @@ static const char *too_large(const reel_model *model, const struct reel_run_opti
 		       : NULL;
 }
 
-/* Replaces each 0 of the options by what it stands for. Opens the default pool if none is given. */
+/* Replaces each 0 of the options by its meaning. Opens the default pool if none is given. */
 static int complete(struct reel_run_options *options)
 {
 	REEL_ASSERT(options->segment_steps >= 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads snapshots from stores before their LOAD: from those of tiers, and from that of the pool.
- * `run->ahead` is a copy of the schedule that walks ahead of it. Each LOAD from a store that it
- * comes to is announced to the snapshots. If too many are announced, the walk stays there
+ * Reads snapshots from stores before their LOAD: from the stores of tiers, and from the store of
+ * the pool. `run->ahead` is a copy of the schedule that walks ahead of it. Each LOAD from a store
+ * that it comes to is announced to the snapshots. If too many are announced, the walk stays there
  * and tries again when the next action is taken. The thread that owns the run runs these functions.
  * The walk is at most FARTHEST actions ahead.
  */

@@ -4,7 +4,7 @@
  * and DROP are carried out here; ADVANCE, RECORD and REVERSE are handed out in pieces
  * (run-action.c), to the callbacks of the model or to the program that calls reel_run_next().
  * reel_run_enter() alone changes the phase. Each error of a piece ends the sweep and is returned. A
- * callback that is left by an exception or by longjmp() ends it, too, which the next call sees by
+ * callback that is left by an exception or by longjmp() also ends it, which the next call sees by
  * `under_way`.
  */
 #include "config.h"
@@ -86,7 +86,7 @@ int reel_run_carry_out(reel_run *run, const reel_action *action, void *context, 
 
 static void take_action(reel_run *run, reel_action *action)
 {
-	/* The result -EAGAIN needs no care: `run->steps` says that the end is unknown, too. */
+	/* The result -EAGAIN needs no care: `run->steps` also says that the end is unknown. */
 	reel_schedule_next(run->schedule, action);
 	REEL_ASSERT(action->kind > REEL_ACTION_REVERSE || action->first <= action->last);
 	REEL_ASSERT(action->kind != REEL_ACTION_RECORD || run->phase == REEL_RUN_FORWARD ||
@@ -99,7 +99,7 @@ static void take_action(reel_run *run, reel_action *action)
 
 /*
  * The last action of the reverse sweep: before, all others have been carried out, in whatever
- * thread. `entered` is that of was_left().
+ * thread. `entered` as for was_left().
  */
 static int complete(reel_run *run, unsigned entered)
 {
@@ -306,9 +306,9 @@ static bool take(reel_run *run, reel_action *piece, int *error)
 }
 
 /*
- * Goes on with the sweep, whose last piece has ended with `error`, up to the next piece. At the end
- * of both sweeps *piece is a DONE; at the end of the forward sweep, too, unless the program drives
- * the run, which goes on.
+ * Goes on with the sweep, whose last piece has ended with `error`, up to the next piece. *piece is
+ * a DONE at the end of both sweeps, and at the end of the forward sweep unless the program drives
+ * the run.
  */
 static int go_on(reel_run *run, reel_action *piece, int error)
 {

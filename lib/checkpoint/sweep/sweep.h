@@ -12,7 +12,7 @@
 void reel_run_begin(reel_run *run);
 
 /*
- * run-action.c: carries an action of the plan out; `tape` NULL: that of the run. As
+ * run-action.c: carries an action of the plan out; `tape` NULL: the tape of the run. As
  * reel_run_carry_out().
  */
 int reel_run_act(reel_run *run, const reel_action *action, void *context, void *state,
@@ -22,7 +22,7 @@ int reel_piece_call(reel_run *run, const reel_action *piece, void *context, void
 		    void *adjoint, reel_tape *tape);
 /*
  * Counts a piece that has led to `state`, and looks at the tape and the state that it has left.
- * `error` is what carrying it out came to. Returns the error of the sweep, or 0.
+ * `error` is the result of carrying it out. Returns the error of the sweep, or 0.
  */
 int reel_piece_end(reel_run *run, const reel_action *piece, void *context, const void *state,
 		   reel_tape *tape, int error);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How far a run is: what the plan still has to do, and how long that will take.
+ * How far a run is: the steps that the plan still takes, and the time that they will take.
  *
  * The steps of the model lie in BINS bins of equal width. For each bin and each kind of piece the
  * run counts the steps that the plan still takes and those that it has taken, with their time. So
- * steps of different cost are each reckoned at their own. What was not measured yet is reckoned by
- * what the same steps took in pieces of another kind, and by how the kinds compare elsewhere; at
- * first by the costs of the plan. A piece of many steps tells less of each bin than a short one, so
- * it counts less.
+ * each step counts with its own cost. The time of a step that was not measured yet is estimated
+ * from the same step in pieces of another kind, and from the ratio of the kinds elsewhere; at first
+ * from the costs of the plan. A piece of many steps tells less of each bin than a short one, so it
+ * counts less.
  *
  * Several threads may end pieces at the same time. A lock guards all, in runs that show how far
  * they are; others have no such structure.
@@ -50,7 +50,7 @@ struct reel_run_progress {
 	struct pieces kind[REEL_PIECE_KINDS];
 	bool reverses;       /* in the reverse sweep */
 	int64_t done; /* state that the forward sweep has reached, or number of steps reversed */
-	int64_t sweep_steps; /* what of it this process has done in this sweep */
+	int64_t sweep_steps; /* the part of it that this process has done in this sweep */
 	uint64_t begun;      /* time at which the forward sweep began */
 	uint64_t sweep;      /* time at which this sweep began */
 	double sweep_ns;     /* time of all pieces in this sweep */
@@ -106,7 +106,7 @@ static void make_room(struct reel_run_progress *progress, int64_t last)
 	}
 }
 
-/* ---- What is left ---- */
+/* ---- The time left ---- */
 
 static void add_left(void *context, const reel_action *action)
 {
@@ -225,7 +225,7 @@ double reel_progress_left(const reel_run *run)
 
 /* ---- Telling ---- */
 
-/* Waits for stores, and what threads do at the same time, are in the time of the sweep. */
+/* The time of the sweep includes waits for stores, and work of threads at the same time. */
 static struct reel_progress describe(reel_run *run, const struct reel_run_progress *progress,
 				     uint64_t now)
 {
@@ -300,7 +300,7 @@ static bool describe_if_due(reel_run *run, struct reel_run_progress *progress, u
 	return true;
 }
 
-/* ---- What a run calls ---- */
+/* ---- Calls of a run ---- */
 
 /* A step that is taken again counts once. */
 static void note_done(struct reel_run_progress *progress, const reel_action *piece, int64_t steps)

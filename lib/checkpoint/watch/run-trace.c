@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The plan in the trace of a run: which piece is to be carried out at which share of the time, by
- * the costs of the plan. A report draws it under what the run did. The thread that owns the run.
+ * the costs of the plan. A report draws it under the pieces of the run. The thread that owns the
+ * run runs these functions.
  */
 #include "config.h"
 
@@ -10,7 +11,7 @@
 #include "plan/plan.h"
 #include "trace/trace.h"
 
-/* Maximum number of events: those of pieces that end where one more share of the time is over. */
+/* Maximum number of events: an event for the first piece that ends in each share of the time. */
 #define MAX_EVENTS 500
 /* A share of 1 is written as this number. */
 #define WHOLE INT64_C(1000000000)

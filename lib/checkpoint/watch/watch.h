@@ -8,14 +8,18 @@
 
 #include "checkpoint/run/run.h"
 
-/* run-progress.c: opens what REEL_PROGRESS and the options ask for. Returns 0 or -ENOMEM. */
+/*
+ * run-progress.c: opens the listeners that REEL_PROGRESS and the options ask for. Returns 0 or
+ * -ENOMEM.
+ */
 int reel_progress_open(reel_run *run);
 void reel_progress_close(reel_run *run);
 /* Forgets all that was measured: a forward sweep begins, or a run is resumed. */
 void reel_progress_begin(reel_run *run);
 /*
- * Counts what the plan still has to do, from the next action of `run->schedule` on. Without memory,
- * in a very long plan, or where the number of steps is not known, the time left stays unknown.
+ * Counts the steps that the plan still takes, from the next action of `run->schedule` on. Without
+ * memory, in a very long plan, or where the number of steps is not known, the time left stays
+ * unknown.
  */
 void reel_progress_count(reel_run *run);
 /* A sweep begins, or goes on; it has ended, in whatever way, and shows no lines any more. */
@@ -33,18 +37,19 @@ void reel_progress_note(reel_run *run, const reel_action *piece, uint64_t ns);
 double reel_progress_left(const reel_run *run);
 
 /*
- * run-trace.c: writes what the plan still has to do into the trace, if there is one. Once for a
- * run, when the number of its steps is known. Cost: two walks through the plan.
+ * run-trace.c: writes the rest of the plan into the trace, if there is one. Once for a run, when
+ * the number of its steps is known. Cost: two walks through the plan.
  */
 void reel_run_trace_plan(reel_run *run);
 
-/* run-audit.c: returns true if the run compares states with what they were (REEL_RUN_AUDIT). */
+/*
+ * run-audit.c: returns true if the run compares states with their earlier values (REEL_RUN_AUDIT).
+ */
 bool reel_run_audits(const reel_run *run);
 /*
- * Compares state `step` with what it was before, if the run audits and has seen it before. A
+ * Compares state `step` with its earlier value, if the run audits and has seen it before. A
  * callback has led from state `from` to it; `from` is `step` if the state was stored or loaded.
- * Returns 0,
- * -EILSEQ or -ENOMEM.
+ * Returns 0, -EILSEQ or -ENOMEM.
  */
 int reel_audit_state(reel_run *run, void *context, const void *state, int64_t from, int64_t step);
 void reel_audit_begin(reel_run *run);
