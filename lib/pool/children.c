@@ -131,16 +131,10 @@ bool reel_children_trim(struct reel_pool *parent)
  */
 bool reel_children_await_frame(struct reel_pool *parent)
 {
-	return !never_waits && reel_children_exist(parent) && visit_all(parent, await_one, 1) > 0;
+	return !never_waits && visit_all(parent, await_one, 1) > 0;
 }
 
 void reel_children_forbid_wait(void)
 {
 	never_waits = true;
-}
-
-bool reel_children_exist(const struct reel_pool *parent)
-{
-	/* Relaxed: a hint. */
-	return atomic_load_explicit(&parent->children, memory_order_relaxed) != NULL;
 }

@@ -133,18 +133,22 @@ static void magazine_push(struct reel_magazine *magazine, struct reel_slab *slab
 	magazine->slab[magazine->count++] = slab;
 }
 
-/* Empties a magazine into a chain. The first slab of the chain is the slab given last. */
-static struct reel_slab *magazine_unload(struct reel_magazine *magazine)
+/*
+ * Gives the slabs of a magazine to the shared list, as a chain. Its first slab is the slab given
+ * last.
+ */
+static void magazine_unload(struct reel_pool *pool, enum reel_slab_kind kind,
+			    struct reel_magazine *magazine)
 {
 	struct reel_slab *chain = NULL;
 
-	REEL_ASSERT(magazine->count > 0);
 	for (unsigned i = 0; i < magazine->count; i++) {
 		magazine->slab[i]->below = chain;
 		chain = magazine->slab[i];
 	}
 	magazine->count = 0;
-	return chain;
+	if (chain)
+		reel_supply_give(pool, kind, chain);
 }
 
 /* Fills an empty magazine so that its owner takes the first slab of the chain first. */
@@ -195,9 +199,7 @@ static void cache_give(struct reel_cache *cache, struct reel_slab *slab)
 	unsigned full = cache->pool->magazine_slabs;
 
 	if (cache->loaded[kind].count >= full) {
-		if (cache->previous[kind].count)
-			reel_supply_give(cache->pool, kind,
-					 magazine_unload(&cache->previous[kind]));
+		magazine_unload(cache->pool, kind, &cache->previous[kind]);
 		exchange_magazines(cache, kind);
 	}
 	REEL_ASSERT(cache->loaded[kind].count < full);
@@ -364,12 +366,8 @@ static void flush(struct reel_cache *cache)
 {
 	REEL_ASSERT(is_mine(cache));
 	for (enum reel_slab_kind kind = REEL_SLAB_SMALL; kind < REEL_SLAB_LARGE; kind++) {
-		if (cache->previous[kind].count)
-			reel_supply_give(cache->pool, kind,
-					 magazine_unload(&cache->previous[kind]));
-		if (cache->loaded[kind].count)
-			reel_supply_give(cache->pool, kind,
-					 magazine_unload(&cache->loaded[kind]));
+		magazine_unload(cache->pool, kind, &cache->previous[kind]);
+		magazine_unload(cache->pool, kind, &cache->loaded[kind]);
 	}
 	REEL_ASSERT(is_empty(cache));
 }

@@ -295,8 +295,7 @@ struct reel_slab *reel_supply_take_frameless(struct reel_pool *pool);
 /* Pop a chain of whole slabs from the warm list, and push it back. NULL: the list is empty. */
 struct reel_slab *reel_supply_pop_warm(struct reel_pool *pool);
 void reel_supply_push_warm(struct reel_pool *pool, struct reel_slab *chain);
-/* One whole slab: from the warm list, and from wherever reel_supply_take() finds it. */
-struct reel_slab *reel_supply_take_warm(struct reel_pool *pool);
+/* One whole slab, from the warm list or as reel_supply_take() finds it. NULL: there is none. */
 struct reel_slab *reel_supply_take_one(struct reel_pool *pool);
 /* The size of the pool's table of descriptors. */
 size_t reel_supply_table_bytes(void);
@@ -392,7 +391,6 @@ bool reel_children_await_frame(struct reel_pool *parent);
  * or on a thread that waits for it.
  */
 void reel_children_forbid_wait(void);
-bool reel_children_exist(const struct reel_pool *parent);
 /* For the handlers of fork(): last before it, first after it, and for each pool in the child. */
 void reel_children_lock_for_fork(void);
 void reel_children_unlock_after_fork(void);

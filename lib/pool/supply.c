@@ -135,13 +135,6 @@ static struct reel_slab *first_of(struct reel_pool *pool, struct reel_slab *chai
 	return chain;
 }
 
-struct reel_slab *reel_supply_take_warm(struct reel_pool *pool)
-{
-	struct reel_slab *chain = reel_supply_pop_warm(pool);
-
-	return chain ? first_of(pool, chain) : NULL;
-}
-
 struct reel_slab *reel_supply_take_one(struct reel_pool *pool)
 {
 	struct reel_slab *chain;
@@ -158,9 +151,10 @@ static int frame_to_split(struct reel_pool *pool, uint32_t n, char **frame,
 
 	if (!error)
 		return fresh_frame(pool, n, frame, slabs);
-	carrier = reel_pool_has_store(pool) ? reel_supply_take_warm(pool) : NULL;
+	carrier = reel_pool_has_store(pool) ? reel_supply_pop_warm(pool) : NULL;
 	if (!carrier)
 		return error;
+	first_of(pool, carrier);
 	*slabs = new_descriptors(pool, n);
 	if (!*slabs) {
 		reel_supply_push_warm(pool, carrier);

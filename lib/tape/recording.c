@@ -192,7 +192,7 @@ static void take_slabs(struct reel_recording *recording, reel_tape *tape)
 		filled = slab->below_offset;
 	}
 	if (recording->demand) {
-		reel_demand_begin_readers(recording->demand, slabs_below(recording->top));
+		reel_demand_place_at_end(recording->demand, slabs_below(recording->top));
 		reel_slab_tell_of_growth(recording->pool);
 	}
 	tape->slab = NULL;

@@ -43,9 +43,7 @@ static bool has_readers(const struct reel_demand *demand)
 
 static struct reel_demand *find_unused(struct reel_offload *offload)
 {
-	/* Acquire: pairs with the release in add_demand(). Makes the list visible. */
-	struct reel_demand *demand =
-		atomic_load_explicit(&offload->demands, memory_order_acquire);
+	struct reel_demand *demand = reel_demand_first(offload);
 
 	for (; demand; demand = demand->next) {
 		bool in_use = false;
@@ -72,8 +70,7 @@ static struct reel_demand *add_demand(struct reel_offload *offload)
 	demand->next = atomic_load_explicit(&offload->demands, memory_order_relaxed);
 	reel_yield_point();
 	/*
-	 * Release: pairs with the acquires in find_unused(), measure_rates() (victim.c) and
-	 * reel_demand_first(). Makes the demand visible.
+	 * Release: pairs with the acquire in reel_demand_first(). Makes the demand visible.
 	 * Rarely reached: another demand is added between the load and the exchange.
 	 */
 	while (!atomic_compare_exchange_weak_explicit(&offload->demands, &demand->next, demand,
@@ -132,20 +129,12 @@ void reel_demand_give_silent(struct reel_offload *offload, struct reel_demand *d
 
 /* ---- Readers of a recording ---- */
 
-/* Before the first reader moves, the recording is needed as a tape that will be reversed. */
-static void place_at_end(struct reel_demand *demand, uint32_t slabs)
+void reel_demand_place_at_end(struct reel_demand *demand, uint32_t slabs)
 {
+	REEL_ASSERT(slabs > 0);
 	/* Mutants survive (constant): how far is read ahead changes the time only. */
 	atomic_store_explicit(&demand->highest, slabs - 1, memory_order_relaxed);
 	atomic_store_explicit(&demand->top, slabs, memory_order_relaxed);
-}
-
-void reel_demand_begin_readers(struct reel_demand *demand, uint32_t slabs)
-{
-	REEL_ASSERT(slabs > 0);
-	REEL_ASSERT(atomic_load_explicit(&demand->kind, memory_order_relaxed) ==
-		    REEL_DEMAND_READERS);
-	place_at_end(demand, slabs);
 }
 
 /* Mutants survive (constant, statement): which slabs stay changes the time only. */
@@ -156,7 +145,8 @@ struct reel_demand *reel_demand_take_reader(struct reel_offload *offload,
 
 	if (!demand)
 		return NULL;
-	place_at_end(demand, atomic_load_explicit(&recording->top, memory_order_relaxed));
+	reel_demand_place_at_end(demand,
+				 atomic_load_explicit(&recording->top, memory_order_relaxed));
 	for (unsigned i = 0; i < REEL_RANKED_READERS; i++) {
 		struct reel_demand *none = NULL;
 

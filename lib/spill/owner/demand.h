@@ -17,8 +17,11 @@ void reel_demand_give(struct reel_offload *offload, struct reel_demand *demand);
 struct reel_demand *reel_demand_take_silent(struct reel_offload *offload,
 					    enum reel_demand_kind kind);
 void reel_demand_give_silent(struct reel_offload *offload, struct reel_demand *demand);
-/* Begins the demand of a recording with so many slabs. */
-void reel_demand_begin_readers(struct reel_demand *demand, uint32_t slabs);
+/*
+ * Before its first reader moves, a recording of so many slabs is needed as a tape that will be
+ * reversed.
+ */
+void reel_demand_place_at_end(struct reel_demand *demand, uint32_t slabs);
 /* Takes the demand of one of its readers. Leaving ends what the reader needs of the recording. */
 struct reel_demand *reel_demand_take_reader(struct reel_offload *offload,
 					    struct reel_demand *recording);

@@ -116,16 +116,6 @@ static void advance(struct reel_bin *bin, bool waited)
 	pthread_mutex_unlock(&bin->parcels->lock);
 }
 
-/* The use of a lost bin does not come. */
-static void leave_order(struct reel_bin *bin)
-{
-	if (!is_announced(bin))
-		return;
-	pthread_mutex_lock(&bin->parcels->lock);
-	reel_order_leave(bin);
-	pthread_mutex_unlock(&bin->parcels->lock);
-}
-
 struct pin {
 	struct reel_bin *bin;
 	uint64_t until;
@@ -143,7 +133,10 @@ static int acquire(void *context)
 	int error;
 
 	if (bin->lost) {
-		leave_order(bin);
+		/* The use that was announced does not come. */
+		pthread_mutex_lock(&parcels->lock);
+		reel_order_leave(bin);
+		pthread_mutex_unlock(&parcels->lock);
 		return bin->lost;
 	}
 	away = reel_slab_is_away(reel_slab_state_of(bin->slab));

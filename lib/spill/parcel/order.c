@@ -117,22 +117,15 @@ static void forget(struct reel_order *order, struct reel_bin *bin)
 	order->bins--;
 }
 
-static void leave(struct reel_bin *bin)
-{
-	struct reel_order *order = order_of(bin);
-
-	for (uint32_t i = bin->index; i != NO_INDEX; i = order->entry[i].again)
-		order->entry[i].bin = NULL;
-	forget(order, bin);
-}
-
 void reel_order_leave(struct reel_bin *bin)
 {
 	struct reel_order *order = order_of(bin);
 
 	if (!order)
 		return;
-	leave(bin);
+	for (uint32_t i = bin->index; i != NO_INDEX; i = order->entry[i].again)
+		order->entry[i].bin = NULL;
+	forget(order, bin);
 	end_if_unused(order);
 }
 
@@ -233,17 +226,6 @@ int reel_parcel_announce(reel_parcel *const *announced, size_t n)
 	return 0;
 }
 
-void reel_parcel_withdraw(reel_parcel *const *withdrawn, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		struct reel_bin *bin = withdrawn[i]->bin;
-
-		pthread_mutex_lock(&bin->parcels->lock);
-		reel_order_withdraw(bin);
-		pthread_mutex_unlock(&bin->parcels->lock);
-	}
-}
-
 /* ---- Taking back ---- */
 
 /* The bin is needed again at the next entry that names it, or has no announced use any more. */
@@ -256,23 +238,28 @@ static void move_on(struct reel_order *order, struct reel_bin *bin, uint32_t ind
 		reel_order_describe(bin);
 }
 
-/* The use of the bin at the entry does not come. */
-static void skip(struct reel_order *order, uint32_t index)
-{
-	struct reel_bin *bin = order->entry[index].bin;
-
-	order->entry[index].bin = NULL;
-	move_on(order, bin, index);
-}
-
-void reel_order_withdraw(struct reel_bin *bin)
+/* Takes back one pin that was announced, and the use of the bin with the last of them. */
+static void withdraw(struct reel_bin *bin)
 {
 	struct reel_order *order = order_of(bin);
+	uint32_t index = bin->index;
 
-	if (!order || --order->entry[bin->index].pins)
+	if (!order || --order->entry[index].pins)
 		return;
-	skip(order, bin->index);
+	order->entry[index].bin = NULL;
+	move_on(order, bin, index);
 	end_if_unused(order);
+}
+
+void reel_parcel_withdraw(reel_parcel *const *withdrawn, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct reel_bin *bin = withdrawn[i]->bin;
+
+		pthread_mutex_lock(&bin->parcels->lock);
+		withdraw(bin);
+		pthread_mutex_unlock(&bin->parcels->lock);
+	}
 }
 
 /* ---- Using ---- */
@@ -283,13 +270,6 @@ static void adapt(struct reel_demand *demand, bool waited)
 		reel_demand_note_stall(demand);
 	else if (++demand->hits_in_row % HITS_IN_ROW == 0 && demand->ahead > REEL_MIN_AHEAD)
 		demand->ahead--;
-}
-
-/* One use of the bin is over. */
-static void use(struct reel_order *order, uint32_t index)
-{
-	if (order->entry[index].bin)
-		move_on(order, order->entry[index].bin, index);
 }
 
 /* The first pin of a bin brings the contents of its neighbours in the order, too. */
@@ -313,7 +293,8 @@ void reel_order_advance(struct reel_bin *bin, bool waited)
 	adapt(order->demand, waited);
 	before = slabs_used(order);
 	for (uint32_t end = bin->index; order->used <= end; order->used++)
-		use(order, order->used);
+		if (order->entry[order->used].bin)
+			move_on(order, order->entry[order->used].bin, order->used);
 	atomic_fetch_add_explicit(&order->demand->popped, slabs_used(order) - before,
 				  memory_order_relaxed);
 	tell(order);

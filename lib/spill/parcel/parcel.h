@@ -95,7 +95,7 @@ void reel_place_leave(struct reel_bin *bin);
  * place.c: gives up the pins of open bins of which nothing is open or pinned. True: there was one,
  * and its slab can be spilled. Any thread, without a lock of parcels.
  */
-bool reel_parcels_retire_idle(struct reel_parcels *parcels);
+bool reel_parcels_retire_idle(struct reel_pool_client *parcels);
 
 /* ---- bin.c ---- */
 
@@ -134,7 +134,5 @@ void reel_order_advance(struct reel_bin *bin, bool waited);
 void reel_order_describe(struct reel_bin *bin);
 /* Takes the bin off its order, if it has one. */
 void reel_order_leave(struct reel_bin *bin);
-/* Takes one pin of the bin back that was announced, and its use with the last of them. */
-void reel_order_withdraw(struct reel_bin *bin);
 
 #endif

@@ -46,16 +46,11 @@ static void close_parcels(struct reel_pool_client *client)
 	free(parcels);
 }
 
-static bool retire_idle(struct reel_pool_client *client)
-{
-	return reel_parcels_retire_idle(of_client(client));
-}
-
 static const struct reel_pool_client_verbs verbs = {
 	.lock = lock,
 	.unlock = unlock,
 	.orphan = orphan,
-	.retire_idle = retire_idle,
+	.retire_idle = reel_parcels_retire_idle,
 	.close = close_parcels,
 };
 

@@ -141,8 +141,9 @@ static struct reel_bin *take_out_idle(struct reel_parcels *parcels)
 	return NULL;
 }
 
-bool reel_parcels_retire_idle(struct reel_parcels *parcels)
+bool reel_parcels_retire_idle(struct reel_pool_client *client)
 {
+	struct reel_parcels *parcels = (struct reel_parcels *)client;
 	struct reel_bin *idle;
 
 	pthread_mutex_lock(&parcels->lock);

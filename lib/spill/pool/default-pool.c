@@ -113,28 +113,18 @@ static void read_slab(void)
 		options.slab_bytes = bytes;
 }
 
-static void read_pages(void)
+static void read_flag(const char *name, const char *unset, const char *set, unsigned flag)
 {
-	const char *text = reel_environment("REEL_PAGES");
+	const char *text = reel_environment(name);
+	char message[64];
 
-	if (!text || !strcmp(text, "huge"))
+	if (!text || !strcmp(text, unset))
 		return;
-	if (!strcmp(text, "small"))
-		options.flags |= REEL_POOL_SMALL_PAGES;
+	snprintf(message, sizeof message, "it must be %s or %s", unset, set);
+	if (!strcmp(text, set))
+		options.flags |= flag;
 	else
-		reel_environment_refuse("REEL_PAGES", text, "it must be huge or small");
-}
-
-static void read_checked(void)
-{
-	const char *text = reel_environment("REEL_CHECKED");
-
-	if (!text || !strcmp(text, "0"))
-		return;
-	if (!strcmp(text, "1"))
-		options.flags |= REEL_POOL_CHECKED;
-	else
-		reel_environment_refuse("REEL_CHECKED", text, "it must be 0 or 1");
+		reel_environment_refuse(name, text, message);
 }
 
 /* ---- Forks ---- */
@@ -185,8 +175,8 @@ static void read_environment(void)
 	store_description = reel_environment("REEL_STORE");
 	read_slab();
 	read_budget();
-	read_pages();
-	read_checked();
+	read_flag("REEL_PAGES", "huge", "small", REEL_POOL_SMALL_PAGES);
+	read_flag("REEL_CHECKED", "0", "1", REEL_POOL_CHECKED);
 	if (store_value())
 		options.flags |= REEL_POOL_OBEY_LIMITS;
 	/* The limit of this system is not known, or has no room for a slab. */

@@ -109,17 +109,12 @@ void reel_offload_unregister_frame(struct reel_offload *offload, const struct re
 
 /* ---- Pieces ---- */
 
-static size_t piece_bytes(const struct reel_offload *offload)
-{
-	return offload->pool->slab_bytes;
-}
-
 /* Number of pieces of the copy; one if it is empty. */
 static uint32_t count_pieces(const struct reel_offload *offload, const struct reel_slab_io *slab_io)
 {
 	size_t bytes = slab_io->stored_bytes ? slab_io->stored_bytes : 1;
 
-	return (uint32_t)((bytes + piece_bytes(offload) - 1) / piece_bytes(offload));
+	return (uint32_t)((bytes - 1) / offload->pool->slab_bytes + 1);
 }
 
 static struct reel_piece *piece_of(struct reel_slab_io *slab_io, uint32_t piece)
@@ -132,7 +127,7 @@ static struct reel_piece *piece_of(struct reel_slab_io *slab_io, uint32_t piece)
 static void describe(const struct reel_offload *offload, const struct reel_slab *slab,
 		     const struct reel_slab_io *slab_io, uint32_t piece, reel_transfer *transfer)
 {
-	size_t before = piece * piece_bytes(offload);
+	size_t before = piece * offload->pool->slab_bytes;
 
 	REEL_ASSERT(before == 0 || before < slab_io->stored_bytes);
 	transfer->label = slab_io->label;
@@ -140,7 +135,7 @@ static void describe(const struct reel_offload *offload, const struct reel_slab 
 	transfer->label.slab_index |= (uint64_t)piece << 32;
 	transfer->data = slab->frame + before;
 	/* Mutants survive (arithmetic): a longer last piece lies within the frame, too. */
-	transfer->bytes = reel_min_size(slab_io->stored_bytes - before, piece_bytes(offload));
+	transfer->bytes = reel_min_size(slab_io->stored_bytes - before, offload->pool->slab_bytes);
 	REEL_ASSERT(transfer->bytes % offload->align == 0);
 }
 
@@ -172,6 +167,12 @@ static void send(struct reel_offload *offload, struct reel_ticket *ticket)
 	}
 }
 
+/* The number of pieces that are got now, or put. */
+static unsigned *under_way(struct reel_offload *offload, bool get)
+{
+	return get ? &offload->gets : &offload->puts;
+}
+
 static void start_piece(struct reel_offload *offload, struct reel_ticket *ticket)
 {
 	struct reel_slab_io *slab_io = reel_slab_io_of(offload, ticket->slab);
@@ -180,17 +181,14 @@ static void start_piece(struct reel_offload *offload, struct reel_ticket *ticket
 	ticket->piece = slab_io->started++;
 	ticket->attempts = 1;
 	slab_io->moving++;
-	if (ticket->get)
-		offload->gets++;
-	else
-		offload->puts++;
+	++*under_way(offload, ticket->get);
 	send(offload, ticket);
 }
 
-static bool may_start(const struct reel_offload *offload, bool get)
+static bool may_start(struct reel_offload *offload, bool get)
 {
 	/* Mutants survive (condition, comparison): limits change the time only. */
-	return get ? offload->gets < REEL_MAX_GETS : offload->puts < offload->put_depth;
+	return *under_way(offload, get) < (get ? REEL_MAX_GETS : offload->put_depth);
 }
 
 /*
@@ -366,11 +364,8 @@ static void end_piece(struct reel_offload *offload, struct reel_ticket *ticket,
 	count_transfer(offload, ticket);
 	if (try_again(offload, ticket))
 		return;
-	REEL_ASSERT(get ? offload->gets > 0 : offload->puts > 0);
-	if (get)
-		offload->gets--;
-	else
-		offload->puts--;
+	REEL_ASSERT(*under_way(offload, get) > 0);
+	--*under_way(offload, get);
 	slab_io->moving--;
 	if (ticket->transfer.error)
 		slab_io->failure = ticket->transfer.error;

@@ -93,9 +93,7 @@ double reel_reuse_distance(const struct reel_offload *offload, const struct reel
  */
 static void measure_rates(struct reel_offload *offload, uint64_t now)
 {
-	/* Acquire: pairs with the release in add_demand() (demand.c). Makes the list visible. */
-	struct reel_demand *demand =
-		atomic_load_explicit(&offload->demands, memory_order_acquire);
+	struct reel_demand *demand = reel_demand_first(offload);
 	double seconds = (double)(now - offload->ranked_at) * 1e-9;
 
 	REEL_ASSERT(now >= offload->ranked_at);

@@ -134,43 +134,27 @@ static bool write_farthest(struct reel_offload *offload)
 	return true;
 }
 
-/* Rarely reached: the last call, if the owner moves the slab between two moves here. */
-/* Mutants survive (statement): only t-spill with yield points reaches the last call. */
-static void end_writing(struct reel_offload *offload, struct reel_slab *slab)
+/*
+ * Moves the slab to `sealed` or `pinned`, the states after a put that succeeded, or that failed.
+ * Counts first: as soon as the slab is CLEAN or DIRTY, its owner may free it and subtract.
+ * Rarely reached: the last call, if the owner moves the slab between two moves here.
+ */
+/* Mutants survive (statement): t-spill with yield points, or offload.pml, reaches the last call. */
+static void end_put(struct reel_offload *offload, struct reel_slab *slab, _Atomic size_t *counter,
+		    size_t change, enum reel_slab_state sealed, enum reel_slab_state pinned)
 {
-	REEL_ASSERT(reel_slab_io_of(offload, slab)->stored && slab->frame);
-	/* Counts first: as soon as the slab is CLEAN, its owner may free it and subtract. */
-	atomic_fetch_add_explicit(&offload->clean, 1, memory_order_relaxed);
-	if (reel_slab_move(slab, REEL_SLAB_WRITING, REEL_SLAB_CLEAN))
+	REEL_ASSERT(reel_slab_io_of(offload, slab)->stored == (sealed == REEL_SLAB_CLEAN) &&
+		    slab->frame);
+	atomic_fetch_add_explicit(counter, change, memory_order_relaxed);
+	if (reel_slab_move(slab, REEL_SLAB_WRITING, sealed))
 		return;
-	atomic_fetch_sub_explicit(&offload->clean, 1, memory_order_relaxed);
-	if (reel_slab_move(slab, REEL_SLAB_PINNED_WRITING, REEL_SLAB_PINNED)) {
+	atomic_fetch_sub_explicit(counter, change, memory_order_relaxed);
+	if (reel_slab_move(slab, REEL_SLAB_PINNED_WRITING, pinned))
 		reel_demand_wake(offload, slab);
-		return;
-	}
-	if (reel_slab_state_of(slab) == REEL_SLAB_FREE_PENDING)
+	else if (reel_slab_state_of(slab) == REEL_SLAB_FREE_PENDING)
 		reel_offload_free_deferred(offload, slab);
 	else
-		end_writing(offload, slab);
-}
-
-/* Rarely reached: the last call, if the owner moves the slab between two moves here. */
-/* Mutants survive (statement): only the model offload.pml reaches the last call. */
-static void end_failed_write(struct reel_offload *offload, struct reel_slab *slab)
-{
-	REEL_ASSERT(!reel_slab_io_of(offload, slab)->stored && slab->frame);
-	atomic_fetch_add_explicit(&offload->dirty_bytes, slab->bytes, memory_order_relaxed);
-	if (reel_slab_move(slab, REEL_SLAB_WRITING, REEL_SLAB_DIRTY))
-		return;
-	atomic_fetch_sub_explicit(&offload->dirty_bytes, slab->bytes, memory_order_relaxed);
-	if (reel_slab_move(slab, REEL_SLAB_PINNED_WRITING, REEL_SLAB_OPEN)) {
-		reel_demand_wake(offload, slab);
-		return;
-	}
-	if (reel_slab_state_of(slab) == REEL_SLAB_FREE_PENDING)
-		reel_offload_free_deferred(offload, slab);
-	else
-		end_failed_write(offload, slab);
+		end_put(offload, slab, counter, change, sealed, pinned);
 }
 
 void reel_write_done(struct reel_offload *offload, struct reel_slab *slab, int error)
@@ -183,14 +167,15 @@ void reel_write_done(struct reel_offload *offload, struct reel_slab *slab, int e
 	if (error) {
 		atomic_store_explicit(&offload->failure, error, memory_order_relaxed);
 		reel_pieces_drop(offload, slab);
-		end_failed_write(offload, slab);
+		end_put(offload, slab, &offload->dirty_bytes, bytes, REEL_SLAB_DIRTY,
+			REEL_SLAB_OPEN);
 	} else {
 		slab_io->stored = true;
 		/* Relaxed: statistics guard no other data. */
 		atomic_fetch_add_explicit(&offload->in_store_bytes, slab_io->stored_bytes,
 					  memory_order_relaxed);
 		reel_offload_forget_failures(offload);
-		end_writing(offload, slab);
+		end_put(offload, slab, &offload->clean, 1, REEL_SLAB_CLEAN, REEL_SLAB_PINNED);
 	}
 	atomic_fetch_sub_explicit(&offload->writing_bytes, bytes, memory_order_relaxed);
 	reel_offload_note_put(offload);
