@@ -198,18 +198,14 @@ int reel_mpi_detach(MPI_Comm comm)
 
 /* ---- Attaching ---- */
 
-/* Returns true if the environment asks for checked mode, as it does for tapes (pool.h). */
-static bool is_checked_by_environment(void)
-{
-	const char *text = reel_environment("REEL_CHECKED");
-
-	return text && !strcmp(text, "1");
-}
-
-/* Collective: either all ranks are in checked mode, or none is. */
+/*
+ * Collective: either all ranks are in checked mode, or none is. The environment asks for it as for
+ * checked tapes (pool.h).
+ */
 static int open_checks(struct reel_mpi_attached *attached, MPI_Comm comm, unsigned flags)
 {
-	int asked = flags & REEL_MPI_CHECKED || is_checked_by_environment(), any = 0;
+	const char *text = reel_environment("REEL_CHECKED");
+	int asked = flags & REEL_MPI_CHECKED || (text && !strcmp(text, "1")), any = 0;
 	int error = reel_mpi_error(MPI_Allreduce(&asked, &any, 1, MPI_INT, MPI_MAX, attached->sums),
 				   "reel_mpi_attach");
 

@@ -106,18 +106,14 @@ struct move {
 	const int *number; /* number of each received block at its source; NULL: all are equal */
 };
 
-static bool sends_to(const struct move *move, int i)
+/* Returns true if block i travels: to rank i if it is `sent`, else from rank i. */
+static bool has_block(const struct move *move, bool sent, int i)
 {
-	return (!move->pattern->sent_to_root || i == move->root) &&
-	       (!move->pattern->sent_by_root || move->rank == move->root) &&
-	       !(move->own_stays && i == move->rank);
-}
+	int from = sent ? move->rank : i, to = sent ? i : move->rank;
 
-static bool receives_from(const struct move *move, int i)
-{
-	return (!move->pattern->sent_to_root || move->rank == move->root) &&
-	       (!move->pattern->sent_by_root || i == move->root) &&
-	       !(move->own_stays && i == move->rank);
+	return (!move->pattern->sent_to_root || to == move->root) &&
+	       (!move->pattern->sent_by_root || from == move->root) &&
+	       !(move->own_stays && from == to);
 }
 
 /* Puts the buffer in the place of MPI_IN_PLACE. */
@@ -175,7 +171,7 @@ static int each_block(const struct move *move, bool sent,
 					     .tape = move->tape};
 		int own;
 
-		if (!(sent ? sends_to(move, i) : receives_from(move, i)))
+		if (!has_block(move, sent, i))
 			continue;
 		address(&m, move, sent, i);
 		own = block_of(&m, side, i, move->comm);
@@ -238,8 +234,7 @@ static uint32_t hash_blocks(uint32_t hash, const struct move *move, bool sent)
 	for (int i = 0; i < blocks_on(move, sent); i++) {
 		struct reel_mpi_message m = {.call = move->call};
 
-		if ((sent ? sends_to(move, i) : receives_from(move, i)) &&
-		    !block_of(&m, side, i, move->comm))
+		if (has_block(move, sent, i) && !block_of(&m, side, i, move->comm))
 			hash = reel_mpi_hash_numbers(hash, &m);
 	}
 	return reel_mpi_hash(hash, move->in_place);
