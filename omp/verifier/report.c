@@ -127,29 +127,20 @@ void report(enum severity severity, const void *at, const char *format, ...)
 	pthread_mutex_unlock(&told.lock);
 }
 
-static unsigned long long count_of(enum counted what)
-{
-	return (unsigned long long)atomic_load_explicit(&counts[what], memory_order_relaxed);
-}
-
-static void print_count(FILE *file, enum severity severity, const char *after)
-{
-	int count = told.found[severity];
-
-	fprintf(file, "%d %s%s%s", count, severity_names[severity], count == 1 ? "" : "s", after);
-}
 
 void summarise(bool saw_reel)
 {
 	REEL_UNSIGNALLED;
 	FILE *file = output();
 
-	fputs("reel-verify: ", file);
-	print_count(file, ERROR, ", ");
-	print_count(file, WARNING, ", ");
-	print_count(file, NOTE, "");
-	fprintf(file, "; parallel regions: %llu, regions of Reel: %llu, tasks: %llu\n",
-		count_of(TEAMS), count_of(REGIONS), count_of(TASKS));
+	fputs("reel-verify:", file);
+	for (int i = ERROR; i >= NOTE; i--)
+		fprintf(file, " %d %s%s%c", told.found[i], severity_names[i],
+			told.found[i] == 1 ? "" : "s", i == NOTE ? ';' : ',');
+	fprintf(file, " parallel regions: %llu, regions of Reel: %llu, tasks: %llu\n",
+		(unsigned long long)atomic_load_explicit(&counts[TEAMS], memory_order_relaxed),
+		(unsigned long long)atomic_load_explicit(&counts[REGIONS], memory_order_relaxed),
+		(unsigned long long)atomic_load_explicit(&counts[TASKS], memory_order_relaxed));
 	if (!saw_reel)
 		fputs("reel-verify: no call of libreel-omp was seen; link it as a shared library\n",
 		      file);

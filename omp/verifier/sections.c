@@ -30,9 +30,8 @@ static void check_section(struct task *task, const struct section *section, ompt
 	if (height_of(task, lane) != section->height)
 		report(WARNING, section->at,
 		       "a %s in which a lane recorded, without reel_ordered_note(): unless its "
-		       "adjoints "
-		       "commute, the reverse sweep has to come to it in the opposite order",
-		       name);
+		       "adjoints commute, the reverse sweep has to come to it in the opposite "
+		       "order", name);
 	else
 		report(NOTE, section->at,
 		       "a %s without reel_ordered_note(): its adjoints have to commute", name);

@@ -178,13 +178,11 @@ void task_depends(struct task *task, const ompt_dependence_t *dependence, int co
 		if (!same)
 			report(WARNING, task->at,
 			       "a depend clause names an address (%p) that reel_task_begin() was "
-			       "not given: the reverse sweep does not wait for it",
-			       address);
+			       "not given: the reverse sweep does not wait for it", address);
 		else if (writes(dependence[i].dependence_type) && same->kind != REEL_TASK_OUT)
 			report(WARNING, task->at,
 			       "by a depend clause a task writes to an address (%p) that "
-			       "reel_task_begin() was given as read",
-			       address);
+			       "reel_task_begin() was given as read", address);
 	}
 }
 
