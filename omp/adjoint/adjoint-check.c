@@ -17,16 +17,13 @@
 #include "os/environment.h"
 #include "os/os.h"
 
-bool reel_adjoint_asked_to_check(unsigned flags)
+int reel_adjoint_check_open(reel_adjoint *adjoint)
 {
 	const char *text = reel_environment("REEL_CHECKED");
 
-	return flags & REEL_ADJOINT_CHECKED || (text && !strcmp(text, "1"));
-}
-
-int reel_adjoint_check_open(reel_adjoint *adjoint)
-{
 	REEL_ASSERT(!adjoint->users);
+	if (!(adjoint->flags & REEL_ADJOINT_CHECKED) && !(text && !strcmp(text, "1")))
+		return 0;
 	if (adjoint->n > PTRDIFF_MAX / sizeof *adjoint->users)
 		return -ENOMEM;
 	adjoint->users = reel_adjoint_map((adjoint->n + 1) * sizeof *adjoint->users);
@@ -93,8 +90,7 @@ static void conflict(reel_adjoint *adjoint, size_t i, unsigned before, unsigned 
 		reel_adjoint_fail(adjoint, -EADDRINUSE,
 				  "%s: element %zu is used by lanes %u and %u in phase %d, so "
 				  "OWNER would lose sums; use PRIVATE or ATOMIC, or put a phase "
-				  "between them",
-				  adjoint->name, i, before, lane, phase);
+				  "between them", adjoint->name, i, before, lane, phase);
 }
 
 /*

@@ -64,8 +64,7 @@ TYPE NAME(reel_adjoint_lane_take)(reel_adjoint *adjoint, unsigned lane, size_t i
 	else
 		reel_adjoint_fail(adjoint, -EINVAL,
 				  "%s: a sum can be taken under OWNER only; read the array when it "
-				  "has been reduced",
-				  adjoint->name);
+				  "has been reduced", adjoint->name);
 	if (!user)
 		return (TYPE)NAN;
 	REEL_ASSERT(user->copy == adjoint->array);

@@ -128,7 +128,7 @@ static int open_array(reel_adjoint **opened, void *array, size_t n, size_t eleme
 	set_options(adjoint, options ? options : &no_options);
 	lay_out(adjoint);
 	set_view(adjoint, &adjoint->nobody, UINT_MAX, REEL_ADJOINT_AUTOMATIC);
-	if (reel_adjoint_asked_to_check(adjoint->flags) && reel_adjoint_check_open(adjoint)) {
+	if (reel_adjoint_check_open(adjoint)) {
 		free(adjoint);
 		return reel_fail(-ENOMEM, NO_MEMORY);
 	}

@@ -74,7 +74,7 @@ void reel_adjoint_fail(reel_adjoint *adjoint, int error, const char *format, ...
 	__attribute__((format(printf, 3, 4)));
 
 /* adjoint-check.c */
-bool reel_adjoint_asked_to_check(unsigned flags);
+/* Turns check mode on if the flags or REEL_CHECKED ask for it. Returns 0 or -ENOMEM. */
 int reel_adjoint_check_open(reel_adjoint *adjoint);
 void reel_adjoint_check_close(reel_adjoint *adjoint);
 /* Begins phase 0 of a sweep, in which no element has been used yet. */

@@ -34,15 +34,6 @@ static int open_tapes(reel_lane *lane, reel_pool *pool, unsigned flags)
 	return error;
 }
 
-static reel_lane *allocate(void)
-{
-	reel_lane *lane = aligned_alloc(REEL_CACHE_SPACING, sizeof *lane);
-
-	if (lane)
-		memset(lane, 0, sizeof *lane);
-	return lane;
-}
-
 /*
  * Holds a new lane as deep as its parent: it was empty when these holds began. A refusal is not
  * reported here, and ends no waits: the caller tries again, or reports that there is no lane.
@@ -69,11 +60,12 @@ static void lane_failed(reel_tape *tape)
 
 reel_lane *reel_lane_new(reel_lane *parent, reel_pool *pool, unsigned flags)
 {
-	reel_lane *lane = allocate();
+	reel_lane *lane = aligned_alloc(REEL_CACHE_SPACING, sizeof *lane);
 	int error;
 
 	if (!lane)
 		return NULL;
+	memset(lane, 0, sizeof *lane);
 	lane->parent = parent;
 	lane->root = parent ? parent->root : lane;
 	lane->count = 1;

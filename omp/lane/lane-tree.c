@@ -251,12 +251,17 @@ static int each(const reel_lane *lane, int (*verb)(reel_lane *lane))
 	return error;
 }
 
-static bool in_region(reel_lane *lane, const char *what)
+/* Returns whether the call is refused: within a region, or without the hold that it needs. */
+static bool refuses(reel_lane *lane, const char *call, bool needs_hold)
 {
-	if (!lane->region || lane->region->state == REEL_REGION_ENDED)
-		return false;
-	reel_lane_fail(lane, -EINVAL, "%s within a region: end the region first", what);
-	return true;
+	bool in_region = lane->region && lane->region->state != REEL_REGION_ENDED;
+
+	if (in_region)
+		reel_lane_fail(lane, -EINVAL, "%s within a region: end the region first", call);
+	else if (needs_hold && !lane->hold)
+		reel_lane_fail(lane, -EINVAL,
+			       "%s without a hold: call reel_lane_hold() first", call);
+	return in_region || (needs_hold && !lane->hold);
 }
 
 static int hold_tapes(reel_lane *lane)
@@ -307,7 +312,7 @@ int reel_lane_hold(reel_lane *lane)
 	int error;
 
 	reel_lane_check_left(lane);
-	if (in_region(lane, "hold"))
+	if (refuses(lane, "hold", false))
 		return -EINVAL;
 	hold = malloc(sizeof *hold);
 	error = hold ? hold_tapes(lane) : -ENOMEM;
@@ -337,12 +342,8 @@ int reel_lane_hold(reel_lane *lane)
 
 int reel_lane_replay(reel_lane *lane)
 {
-	if (in_region(lane, "replay"))
+	if (refuses(lane, "replay", true))
 		return -EINVAL;
-	if (!lane->hold) {
-		reel_lane_fail(lane, -EINVAL, "replay without a hold: call reel_lane_hold() first");
-		return -EINVAL;
-	}
 	REEL_ASSERT(lane->holds > 0 && lane->hold->number);
 	reel_tape_replay(&lane->tape);
 	reel_tape_replay(&lane->notes);
@@ -364,13 +365,8 @@ int reel_lane_release(reel_lane *lane)
 {
 	int error;
 
-	if (in_region(lane, "release"))
+	if (refuses(lane, "release", true))
 		return -EINVAL;
-	if (!lane->hold) {
-		reel_lane_fail(lane, -EINVAL,
-			       "release without a hold: call reel_lane_hold() first");
-		return -EINVAL;
-	}
 	reel_ordered_release(lane->hold);
 	end_hold(lane);
 	error = each(lane, reel_lane_release);

@@ -61,10 +61,9 @@ void reel_lane_check_left(reel_lane *lane)
 	if (!lane->calls_bodies)
 		return;
 	lane->calls_bodies = false;
-	reel_lane_fail(
-		lane, -EINVAL,
-		"a body of reel_tasks_reverse() was left by an exception or longjmp(), so that "
-		"tasks are not reversed: catch the exception in the body");
+	reel_lane_fail(lane, -EINVAL,
+		       "a body of reel_tasks_reverse() was left by an exception or longjmp(), so "
+		       "that tasks are not reversed: catch the exception in the body");
 }
 
 void reel_lane_end_waits(reel_lane *lane, int error)

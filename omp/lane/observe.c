@@ -26,21 +26,6 @@ void reel_region_trace_leave(void)
 	present.has_lane = false;
 }
 
-static void enter_lane(const reel_lane *lane)
-{
-	reel_region_trace_leave();
-	if (lane)
-		present = (struct reel_lane_stay){true, lane->index, reel_clock_ns()};
-}
-
-/* A lane may have a region of its own: the thread has the lane again after that. */
-static void begin_region(reel_region *region)
-{
-	region->outer = present;
-	present.has_lane = false;
-	region->began = reel_clock_ns();
-}
-
 static void end_region(reel_region *region)
 {
 	enum reel_trace_kind kind = region->state == REEL_REGION_REVERSE
@@ -60,13 +45,19 @@ static void trace(const reel_event *event)
 	switch (event->kind) {
 	case REEL_EVENT_REGION_BEGIN:
 	case REEL_EVENT_REGION_REVERSE:
-		begin_region(event->region);
+		/* A lane may have a region of its own: the thread has the lane again after that. */
+		event->region->outer = present;
+		present.has_lane = false;
+		event->region->began = reel_clock_ns();
 		break;
 	case REEL_EVENT_REGION_END:
 		end_region(event->region);
 		break;
 	case REEL_EVENT_NEXT:
-		enter_lane(event->lane);
+		reel_region_trace_leave();
+		if (event->lane)
+			present = (struct reel_lane_stay){true, event->lane->index,
+							  reel_clock_ns()};
 		break;
 	case REEL_EVENT_WORKER_BEGIN:
 		/* A thread may have left its last region by a jump. */

@@ -66,15 +66,11 @@ static void choose_recorded(struct ahead_sweep *sweep, struct ahead_action *entr
 	entry->ahead_tape = sweep->recorded_tape = next_tape(sweep);
 }
 
-static struct ahead_resource *slot_of(struct ahead_sweep *sweep, const reel_action *action)
-{
-	return &sweep->slot[(action->slot * REEL_MAX_TIERS + action->tier) % AHEAD_SLOTS];
-}
-
 /* A RECORD or REVERSE has an ahead tape, no other action has. */
 static void choose_uses(struct ahead_sweep *sweep, struct ahead_action *entry)
 {
-	enum reel_action_kind kind = entry->action.kind;
+	const reel_action *action = &entry->action;
+	enum reel_action_kind kind = action->kind;
 	bool copies = kind == REEL_ACTION_LOAD || kind == REEL_ACTION_STORE;
 
 	entry->uses[0] = &entry->state->resource;
@@ -83,7 +79,8 @@ static void choose_uses(struct ahead_sweep *sweep, struct ahead_action *entry)
 	else if (entry->ahead_tape)
 		entry->uses[1] = &entry->ahead_tape->resource;
 	if (copies || kind == REEL_ACTION_DROP)
-		entry->uses[0] = slot_of(sweep, &entry->action);
+		entry->uses[0] = &sweep->slot[(action->slot * REEL_MAX_TIERS + action->tier) %
+					      AHEAD_SLOTS];
 	else if (kind == REEL_ACTION_REVERSE)
 		entry->uses[0] = &sweep->reverse_chain;
 }
@@ -184,23 +181,20 @@ static void retire(struct ahead_sweep *sweep)
 
 /* ---- The threads. These functions require `sweep->lock` and release it while they act. ---- */
 
-/* Taking REEL_ACTION_DONE removes the restart file, so all other actions have to be done before. */
-static bool awaits_the_last(const struct ahead_sweep *sweep)
-{
-	return sweep->at_first_step && sweep->oldest < sweep->number;
-}
-
-/* In a run of one process a sweep that pauses adds no actions: they would only be skipped. */
-static bool may_add(const struct ahead_sweep *sweep)
-{
-	return !reel_group_is_alone(reel_run_group(sweep->run)) ||
-	       atomic_load_explicit(&sweep->stop, memory_order_relaxed) == AHEAD_NONE;
-}
-
 static bool has_room(const struct ahead_sweep *sweep)
 {
-	return !sweep->walking && !sweep->finished && !sweep->error && !awaits_the_last(sweep) &&
-	       sweep->number - sweep->oldest < sweep->places && may_add(sweep);
+	/*
+	 * Taking REEL_ACTION_DONE removes the restart file, so all other actions have to be done
+	 * before.
+	 */
+	if (sweep->at_first_step && sweep->oldest < sweep->number)
+		return false;
+	/* In a run of one process a sweep that pauses adds no actions: all would be skipped. */
+	if (reel_group_is_alone(reel_run_group(sweep->run)) &&
+	    atomic_load_explicit(&sweep->stop, memory_order_relaxed) != AHEAD_NONE)
+		return false;
+	return !sweep->walking && !sweep->finished && !sweep->error &&
+	       sweep->number - sweep->oldest < sweep->places;
 }
 
 /*
@@ -330,16 +324,6 @@ static const char *problem_of(const reel_run *run, const struct reel_omp_options
 	return reel_reserved_problem(options->reserved, sizeof options->reserved);
 }
 
-static void get_stats(struct ahead_sweep *sweep, struct reel_omp_stats *stats)
-{
-	stats->actions = atomic_load_explicit(&sweep->actions, memory_order_relaxed);
-	stats->ahead = atomic_load_explicit(&sweep->ahead, memory_order_relaxed);
-	stats->dropped = atomic_load_explicit(&sweep->dropped, memory_order_relaxed);
-	stats->max_tapes =
-		(int64_t)atomic_load_explicit(&sweep->max_tapes, memory_order_relaxed);
-	stats->pauses = sweep->pauses;
-}
-
 static int look_ahead(reel_run *run, void *context, void *state, void *adjoint,
 		      const struct reel_omp_options *options, struct reel_omp_stats *stats)
 {
@@ -361,45 +345,38 @@ static int look_ahead(reel_run *run, void *context, void *state, void *adjoint,
 	REEL_ASSERT(!sweep->running && (sweep->error || sweep->oldest == sweep->number));
 	error = sweep->error;
 	pthread_mutex_unlock(&sweep->lock);
-	get_stats(sweep, stats);
+	stats->actions = atomic_load_explicit(&sweep->actions, memory_order_relaxed);
+	stats->ahead = atomic_load_explicit(&sweep->ahead, memory_order_relaxed);
+	stats->dropped = atomic_load_explicit(&sweep->dropped, memory_order_relaxed);
+	stats->max_tapes =
+		(int64_t)atomic_load_explicit(&sweep->max_tapes, memory_order_relaxed);
+	stats->pauses = sweep->pauses;
 	if (error)
 		reel_fail(error, "%s", sweep->text);
 	reel_omp_sweep_close(sweep);
 	return error;
 }
 
-/*
- * Without contexts, callbacks that run at the same time would send in one communicator, and receive
- * each other's messages.
- */
-static bool is_serial(const reel_run *run, const struct reel_omp_options *options, int threads)
-{
-	return threads == 1 || !reel_run_is_reversing(run) ||
-	       reel_run_flags(run) & REEL_RUN_AUDIT ||
-	       (!reel_group_is_alone(reel_run_group(run)) && !options->contexts);
-}
-
 static int reverse(reel_run *run, void *context, void *state, void *adjoint,
 		   const struct reel_omp_options *options, struct reel_omp_stats *stats)
 {
+	const struct reel_run_group *group = reel_run_group(run);
 	const char *problem = problem_of(run, options);
-	unsigned serial = is_serial(run, options, stats->threads);
-	int error = reel_group_agree(reel_run_group(run),
-				     problem ? reel_fail(-EINVAL, "%s", problem) : 0, &serial);
+	/*
+	 * Without contexts, callbacks that run at the same time would send in one communicator, and
+	 * receive each other's messages.
+	 */
+	unsigned serial = stats->threads == 1 || !reel_run_is_reversing(run) ||
+			  reel_run_flags(run) & REEL_RUN_AUDIT ||
+			  (!reel_group_is_alone(group) && !options->contexts);
+	int error = reel_group_agree(group, problem ? reel_fail(-EINVAL, "%s", problem) : 0,
+				     &serial);
 
 	if (error)
 		return error;
 	if (serial)
 		return reel_run_reverse(run, context, state, adjoint);
 	return look_ahead(run, context, state, adjoint, options, stats);
-}
-
-/* Processes have to agree, and their times differ. */
-static bool may_choose(const reel_run *run, const struct reel_omp_options *options)
-{
-	return options->threads == 0 && reel_run_is_reversing(run) && reel_run_steps(run) > 0 &&
-	       !(reel_run_flags(run) & REEL_RUN_AUDIT) &&
-	       reel_group_is_alone(reel_run_group(run));
 }
 
 int reel_omp_run_reverse(reel_run *run, void *context, void *state, void *adjoint,
@@ -418,7 +395,9 @@ int reel_omp_run_reverse(reel_run *run, void *context, void *state, void *adjoin
 		stats = &ignored;
 	threads = reel_omp_threads(options->threads);
 	steps = (double)reel_run_steps(run);
-	if (may_choose(run, options))
+	/* Not in several processes, which have to agree, and whose times differ. */
+	if (options->threads == 0 && reel_run_is_reversing(run) && steps > 0 &&
+	    !(reel_run_flags(run) & REEL_RUN_AUDIT) && reel_group_is_alone(reel_run_group(run)))
 		threads = reel_team_size_begin(&measure, REEL_CALLER, threads, steps);
 	*stats = (struct reel_omp_stats){.threads = threads};
 	error = reverse(run, context, state, adjoint, options, stats);

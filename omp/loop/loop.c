@@ -157,10 +157,9 @@ static uint64_t bounds_of(const reel_loop *loop)
 
 static void fail_bounds(const reel_loop *loop)
 {
-	reel_lane_fail(
-		loop->lane, -EBADMSG,
-		"a static loop is reversed with other bounds, or another chunk size, than it "
-		"was recorded with");
+	reel_lane_fail(loop->lane, -EBADMSG,
+		       "a static loop is reversed with other bounds, or another chunk size, than "
+		       "it was recorded with");
 }
 
 static void check_bounds(const reel_loop *loop)
@@ -186,15 +185,6 @@ static int64_t chunk_size(const reel_loop *loop, reel_chunking chunking)
 	return (int64_t)chunk;
 }
 
-/* The inner loop would take the iterations of the lane for iterations of its own. */
-static void check_nesting(reel_lane *lane)
-{
-	if (lane->open_loops)
-		reel_lane_fail(lane, -EINVAL,
-			       "a loop is begun in another loop of its lane, which cannot nest, or "
-			       "after one that was left without reel_loop_stop()");
-}
-
 /* A lane that is in no region gets the whole loop. */
 static reel_loop begin(reel_lane *lane, reel_chunking chunking, int64_t low, int64_t high)
 {
@@ -211,8 +201,11 @@ static reel_loop begin(reel_lane *lane, reel_chunking chunking, int64_t low, int
 		loop.kind = REEL_STATIC_LOOP;
 	loop.chunk = in_region ? chunk_size(&loop, chunking) : 0;
 	REEL_ASSERT(loop.lanes > 0 && loop.at >= 0 && loop.at < loop.lanes);
-	check_nesting(lane);
-	lane->open_loops++;
+	/* An inner loop would take the iterations of the lane for iterations of its own. */
+	if (lane->open_loops++)
+		reel_lane_fail(lane, -EINVAL,
+			       "a loop is begun in another loop of its lane, which cannot nest, or "
+			       "after one that was left without reel_loop_stop()");
 	return loop;
 }
 
@@ -225,15 +218,6 @@ reel_loop reel_loop_begin(reel_lane *lane, reel_chunking chunking, int64_t low, 
 	loop.state = loop.kind == REEL_STATIC_LOOP ? COMPUTE : SHARE;
 	lane->shared += loop.state == SHARE;
 	return loop;
-}
-
-static void reverse_intervals(reel_loop *loop)
-{
-	uint64_t intervals = 0;
-
-	reel_lane_take(loop->lane, REEL_NOTE_INTERVALS, loop->lane->loop, &intervals);
-	loop->intervals = (int64_t)intervals;
-	loop->state = POP;
 }
 
 /* Returns whether the lane can have left the loop in chunk `at`, at the end of interval `left`. */
@@ -285,11 +269,10 @@ static bool is_one_too_many(reel_lane *lane)
 	    lane->loop > region->first_loop)
 		return false;
 	if (region->loops)
-		reel_lane_fail(
-			lane, -EBADMSG,
-			"more loops are reversed than the region's %llu that a lane came to: "
-			"where all lanes may leave early, ask reel_region_loops()",
-			(unsigned long long)region->loops);
+		reel_lane_fail(lane, -EBADMSG,
+			       "more loops are reversed than the region's %llu that a lane came "
+			       "to: where all lanes may leave early, ask reel_region_loops()",
+			       (unsigned long long)region->loops);
 	return true;
 }
 
@@ -314,17 +297,21 @@ static bool finish(reel_loop *loop)
 reel_loop reel_loop_reverse(reel_lane *lane, reel_chunking chunking, int64_t low, int64_t high)
 {
 	reel_loop loop = begin(lane, chunking, low, high);
+	uint64_t intervals = 0;
 
 	if (is_one_too_many(lane)) {
 		finish(&loop);
 		return loop;
 	}
-	if (is_unreached(lane))
+	if (is_unreached(lane)) {
 		finish(&loop);
-	else if (loop.noted)
-		reverse_intervals(&loop);
-	else
+	} else if (loop.noted) {
+		reel_lane_take(lane, REEL_NOTE_INTERVALS, lane->loop, &intervals);
+		loop.intervals = (int64_t)intervals;
+		loop.state = POP;
+	} else {
 		reverse_computed(&loop);
+	}
 	lane->loop--;
 	return loop;
 }
@@ -388,10 +375,9 @@ static bool is_interval(const reel_loop *loop, struct reel_note interval)
 
 	if (first >= loop->low && first <= end && end <= loop->high)
 		return true;
-	reel_lane_fail(
-		loop->lane, -EBADMSG,
-		"a loop finds notes of something else: an iteration did not reverse all that "
-		"it recorded");
+	reel_lane_fail(loop->lane, -EBADMSG,
+		       "a loop finds notes of something else: an iteration did not reverse all "
+		       "that it recorded");
 	return false;
 }
 
@@ -415,8 +401,7 @@ reel_loop *reel_loop_refuse(reel_loop *loop)
 {
 	reel_lane_fail(loop->lane, -EOVERFLOW,
 		       "the type of a loop's index does not hold the bounds %lld and %lld: use a "
-		       "wider type, such as int64_t",
-		       (long long)loop->low, (long long)loop->high);
+		       "wider type, such as int64_t", (long long)loop->low, (long long)loop->high);
 	finish(loop);
 	return loop;
 }
