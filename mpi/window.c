@@ -212,16 +212,14 @@ static int forward(const struct access *a)
 
 	if (!a->window->fenced)
 		return reel_fail(-ENOTSUP,
-				  "%s: no reel_mpi_win_fence() has begun an epoch; accesses under "
-				  "a lock, or between post, start, complete and wait, have no "
-				  "order that could be reversed: use fences, or messages",
-				  m->call);
+				 "%s: no reel_mpi_win_fence() has begun an epoch; accesses under a "
+				 "lock, or between post, start, complete and wait, have no order "
+				 "that could be reversed: use fences, or messages", m->call);
 	if (a->kind == REEL_MPI_ACCUMULATE && a->op != MPI_SUM && m->layout->ranges)
 		return reel_fail(-ENOTSUP,
-				  "%s: only MPI_SUM can be reversed: of other operations "
-				  "the adjoint depends on which rank came last, which MPI "
-				  "does not tell; use reel_mpi_reduce()",
-				  m->call);
+				 "%s: only MPI_SUM can be reversed: of other operations the "
+				 "adjoint depends on which rank came last, which MPI does not "
+				 "tell; use reel_mpi_reduce()", m->call);
 	if (a->kind == REEL_MPI_PUT)
 		code = MPI_Put(m->buffer, m->count, m->type, m->peer, a->at, a->count, a->type,
 			       a->win);

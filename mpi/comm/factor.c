@@ -74,9 +74,8 @@ int reel_mpi_factor_of(struct reel_mpi_attached *attached, MPI_Op op,
 		return own_operation(layout, call, factor);
 	return reel_fail(-ENOTSUP,
 			 "%s: the adjoint of this operation is not known; there are MPI_SUM, "
-			 "MPI_PROD, MPI_MIN, MPI_MAX, MPI_MINLOC and MPI_MAXLOC, and those "
-			 "of your own that were given to reel_mpi_op_set_adjoint()",
-			 call);
+			 "MPI_PROD, MPI_MIN, MPI_MAX, MPI_MINLOC and MPI_MAXLOC, and those of your "
+			 "own that were given to reel_mpi_op_set_adjoint()", call);
 }
 
 bool reel_mpi_is_same(const struct reel_mpi_layout *layout, const char *a, const char *b)

@@ -117,10 +117,9 @@ static int report(const struct reel_mpi_attached *attached, const struct summary
 			return reel_fail(-EBADMSG, "rank %d, %s: %s", attached->rank, own->text,
 					 all[a].text);
 		return reel_fail(-EBADMSG,
-				 "the ranks do not match: rank %d (%d of %d ranks), %s; rank "
-				 "%d (%d ranks), %s",
-				 a, count_ranks(all, size, what, a), size, all[a].text, b,
-				 count_ranks(all, size, what, b), all[b].text);
+				 "the ranks do not match: rank %d (%d of %d ranks), %s; rank %d "
+				 "(%d ranks), %s", a, count_ranks(all, size, what, a), size,
+				 all[a].text, b, count_ranks(all, size, what, b), all[b].text);
 	}
 	return reel_fail(-EBADMSG, "rank %d, %s", attached->rank, own->text);
 }

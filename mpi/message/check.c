@@ -459,10 +459,9 @@ static int compare_header(const struct reel_mpi_message *m, const struct reel_mp
 			m->attached->rank, m->call_site, m->call, m->peer, m->tag, header->text);
 	if (header->numbers == reel_mpi_numbers_of(m) && header->kinds != reel_mpi_kinds_of(m))
 		return reel_fail(-EBADMSG,
-				 "rank %d, %s: the adjoint of a send of numbers (%s) to "
-				 "rank %d, tag %d, meets rank %d, %s: the adjoint of a "
-				 "receive of numbers (%s)",
-				 m->attached->rank, m->call_site,
+				 "rank %d, %s: the adjoint of a send of numbers (%s) to rank %d, "
+				 "tag %d, meets rank %d, %s: the adjoint of a receive of numbers "
+				 "(%s)", m->attached->rank, m->call_site,
 				 reel_mpi_kinds_name(reel_mpi_kinds_of(m)), m->peer, m->tag,
 				 m->peer, header->text, reel_mpi_kinds_name(header->kinds));
 	if (header->numbers == reel_mpi_numbers_of(m) && (!numbered || header->serial == m->serial))

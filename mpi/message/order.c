@@ -96,10 +96,9 @@ int reel_mpi_check_order(const struct reel_mpi_message *m, bool receive,
 	if (!older)
 		return 0;
 	return reel_fail(-ENOTSUP,
-			 "%s: a request with rank %d and tag %d that began before (%s) has "
-			 "not ended, and adjoints return in the reverse order; wait for it "
-			 "first, or use another tag",
-			 m->call, m->peer, m->tag, older->call_site);
+			 "%s: a request with rank %d and tag %d that began before (%s) has not "
+			 "ended, and adjoints return in the reverse order; wait for it first, or "
+			 "use another tag", m->call, m->peer, m->tag, older->call_site);
 }
 
 /* Finds the link to a request, or the end of the list. Requires `attached->lock`. */

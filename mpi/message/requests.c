@@ -472,9 +472,8 @@ int reel_mpi_waitany_reverse_at(reel_tape *tape, const char *call_site, int n,
 		set_empty(asked_for(status));
 	else if (!error && (note.index < 0 || note.index >= n))
 		error = reel_fail(-EBADMSG,
-				  "%s: the last entry on the tape is no index of a request; "
-				  "the reverse calls do not mirror the forward calls",
-				  call);
+				  "%s: the last entry on the tape is no index of a request; the "
+				  "reverse calls do not mirror the forward calls", call);
 	else if (!error)
 		error = begin_reverse(&requests[*index = note.index], call, tape, call_site,
 				      asked_for(status), &note);

@@ -92,10 +92,9 @@ int reel_mpi_recall_message(struct reel_mpi_message *message, MPI_Status *status
 		if (note->count > message->count || note->source >= message->attached->size ||
 		    (note->source < 0 && note->source != MPI_PROC_NULL))
 			return reel_fail(-EBADMSG,
-					 "%s: the last entry on the tape is not the note "
-					 "of this message; the reverse calls do not mirror the "
-					 "forward calls",
-					 message->call);
+					 "%s: the last entry on the tape is not the note of this "
+					 "message; the reverse calls do not mirror the forward "
+					 "calls", message->call);
 		message->peer = note->source;
 		message->tag = note->tag;
 		message->count = note->count;

@@ -79,11 +79,10 @@ static void fail_to_come(reel_lane *lane)
 	int error = atomic_load_explicit(&lane->root->failed, memory_order_relaxed);
 
 	if (error == -EDEADLK)
-		reel_lane_fail(
-			lane, error,
-			"its turn never comes, since no lane can go on: end each turn by "
-			"reel_ordered_done(), end each phase in all lanes, and reverse a region "
-			"around regions with turns with one thread for each lane");
+		reel_lane_fail(lane, error,
+			       "its turn never comes, since no lane can go on: end each turn by "
+			       "reel_ordered_done(), end each phase in all lanes, and reverse a "
+			       "region around regions with turns with one thread for each lane");
 	else if (error)
 		reel_lane_fail(lane, error, "its turn never comes: another lane has failed");
 	else

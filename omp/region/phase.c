@@ -100,10 +100,9 @@ static void check_reversed(reel_lane *lane)
 	if (lane->tape.error)
 		return;
 	if (lane->ahead)
-		reel_lane_fail(
-			lane, -EBADMSG,
-			"a loop was begun in a reverse sweep and is not reversed: REEL_FOR_REVERSE "
-			"or reel_loop_reverse() reverse a recorded loop");
+		reel_lane_fail(lane, -EBADMSG,
+			       "a loop was begun in a reverse sweep and is not reversed: "
+			       "REEL_FOR_REVERSE or reel_loop_reverse() reverse a recorded loop");
 	else if (height != lane->height)
 		report_height(lane, height);
 	else if (notes_are_left(lane))
@@ -173,9 +172,8 @@ static bool is_one_too_many(const reel_region *region, reel_lane *lane, int64_t 
 	if (region->state == REEL_REGION_FORWARD || round < reel_region_phases(region))
 		return false;
 	reel_lane_fail(lane, -EBADMSG,
-		       "more phases are reversed than the region's %" PRId64
-		       " that a lane came to: "
-		       "where all lanes may leave early, ask reel_region_phases()",
+		       "more phases are reversed than the region's %" PRId64 " that a lane came "
+		       "to: where all lanes may leave early, ask reel_region_phases()",
 		       reel_region_phases(region));
 	lane->error = lane->tape.error;
 	return true;
