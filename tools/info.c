@@ -26,7 +26,6 @@ static void add_all_facts(struct facts *facts)
 {
 	add_feature_facts(facts);
 	add_machine_facts(facts);
-	add_openmp_facts(facts);
 	add_gpu_facts(facts);
 	add_environment_facts(facts);
 }

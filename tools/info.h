@@ -7,7 +7,6 @@
 /* Add the facts of each subject of "reel info", in the order of the output. */
 void add_feature_facts(struct facts *facts);
 void add_machine_facts(struct facts *facts);
-void add_openmp_facts(struct facts *facts);
 void add_gpu_facts(struct facts *facts);
 void add_environment_facts(struct facts *facts);
 

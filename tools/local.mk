@@ -10,7 +10,6 @@ bin_PROGRAMS += %D%/reel
 	%D%/kernel-file.c %D%/kernel-file.h \
 	%D%/machine.c \
 	%D%/memory.c \
-	%D%/openmp.c \
 	%D%/options.c \
 	%D%/plan.c %D%/plan.h \
 	%D%/plan-costs.c \
