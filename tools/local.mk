@@ -15,7 +15,6 @@ bin_PROGRAMS += %D%/reel
 	%D%/plan-costs.c \
 	%D%/plan-options.c \
 	%D%/plan-plot.c \
-	%D%/plan-workers.c \
 	%D%/profile.c %D%/profile.h \
 	%D%/profile-file.c \
 	%D%/profile-source.c \

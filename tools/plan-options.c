@@ -29,7 +29,7 @@ static const struct plan_option options[] = {
 	{"--json", FLAG, FOR_BOTH, AT(json)},
 	{"--actions", FLAG, FOR_BOTH, AT(actions)},
 	{"--steps", WHOLE, FOR_BOTH, AT(problem.steps)},
-	{"--workers", WHOLE, FOR_BOTH, AT(workers)},
+	{"--workers", WHOLE, FOR_COSTS, AT(workers)},
 	{"--plot", TEXT, FOR_BOTH, AT(plot)},
 	{"--slots", WHOLE, FOR_PLAN, AT(problem.tier[0].slots)},
 	{"--disk-slots", WHOLE, FOR_PLAN, AT(problem.tier[1].slots)},
@@ -203,7 +203,7 @@ static void note_option(struct request *request, const struct plan_option *optio
 		request->problem.tiers = 1;
 	if (option->offset == AT(problem.tier[1].slots))
 		request->problem.tiers = 2;
-	if (option->offset >= AT(costs.tier[0]) && option->use == FOR_COSTS)
+	if (option->offset >= AT(costs.tier[0]) && option->offset < AT(workers))
 		request->costs.tiers = 1;
 }
 

@@ -39,7 +39,6 @@ const char plan_help[] =
 	"  --reverse-cost C  the same\n"
 	"  --tape-states K   a step's tape takes up as much memory as K states\n"
 	"  --period P        steps between states on the disk: two-level, periodic\n"
-	"  --workers P       threads: segments are recorded ahead where each has its state\n"
 	"\n"
 	"With costs instead of slots, the way that takes the least time is chosen, and shown\n"
 	"with what it is expected to take and with the runner-up.\n"
@@ -54,6 +53,7 @@ const char plan_help[] =
 	"  --write-bandwidth SIZE, --read-bandwidth SIZE\n"
 	"                    of the disk, a second; default: transfers take no time\n"
 	"  --latency SECONDS of each transfer; default 0\n"
+	"  --workers P       threads, which record segments ahead where each has its state\n"
 	"\n"
 	"  --actions         the actions themselves, one a line, instead of the counts\n"
 	"  --plot FILE.svg   draw the plan: steps over time, and which states are kept\n"
@@ -84,8 +84,6 @@ static void add_tier_facts(struct facts *facts, const struct reel_schedule_repor
 
 static int show_counts(const struct request *request, const struct reel_schedule_report *report)
 {
-	struct plan_workers workers =
-		plan_look_ahead(&request->problem, request->workers, report);
 	struct facts facts = { 0 };
 	int error;
 
@@ -94,13 +92,9 @@ static int show_counts(const struct request *request, const struct reel_schedule
 	facts_add_number(&facts, "advances", report->advances);
 	facts_add_number(&facts, "forward_steps", report->advances + report->recorded);
 	add_tier_facts(&facts, report, request->problem.tiers);
-	facts_add_number(&facts, "peak_tape_steps", workers.peak_tape_steps);
+	facts_add_number(&facts, "peak_tape_steps", report->peak_tape_steps);
 	facts_add_number(&facts, "actions", report->actions);
-	if (request->workers > 0) {
-		facts_add_number(&facts, "workers", request->workers);
-		facts_add_flag(&facts, "look_ahead", workers.look_ahead);
-	}
-	facts_add_real(&facts, "makespan_in_advances", workers.makespan);
+	facts_add_real(&facts, "makespan_in_advances", report->makespan);
 	error = facts_print(&facts, request->json, stdout);
 	facts_release(&facts);
 	return error;

@@ -33,15 +33,6 @@ int plan_refuse(const char *what, const char *why);
 /* Report an error (0: none) and return the exit status. */
 int plan_status(int error);
 
-/* Time and memory of one worker, or of several with look-ahead, by the counts of a checked plan. */
-struct plan_workers {
-	bool look_ahead;
-	double makespan;
-	int64_t peak_tape_steps;
-};
-struct plan_workers plan_look_ahead(const struct reel_problem *problem, int64_t workers,
-				    const struct reel_schedule_report *report);
-
 /* Carry out `reel plan --costs`: an exit status. */
 int plan_by_costs(const struct request *request);
 

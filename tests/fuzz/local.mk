@@ -26,8 +26,7 @@ fuzz_targets = \
 	tools/plan-costs.c \
 	tools/options.c \
 	tools/plan-options.c \
-	tools/plan-plot.c \
-	tools/plan-workers.c
+	tools/plan-plot.c
 fuzz_libraries = libreel-adstack-core.la libreel-omp-core.la libreel-test-stores.la libreel-core.la -lm
 
 noinst_PROGRAMS += %D%/reel-replay

@@ -108,13 +108,7 @@ claim 'mixed counts' gives 'forward_steps=170' --steps 100 --slots 32 --planner 
 claim 'two-level counts' gives 'advances=15 disk_stores=2 disk_loads=3' --steps 10 --slots 2 \
 	--planner two-level --disk-slots 10 --period 5
 claim 'online counts' gives 'planner=online steps=100' --steps 100 --slots 8 --planner online
-claim 'workers hide recording where each state is kept' gives 'workers=2 look_ahead=yes
-	peak_tape_steps=2 makespan_in_advances=50' --steps 8 --slots 7 --workers 2 --record-cost 3 \
-	--reverse-cost 5
-claim 'and share it with reversing' gives 'makespan_in_advances=26' --steps 8 --slots 7 --workers 2 \
-	--record-cost 3
-claim 'where states are missing they cannot' gives 'look_ahead=no makespan_in_advances=27' --steps 8 \
-	--slots 3 --workers 2
+claim 'workers are for a choice by cost' refuses 'cannot be given with costs' --steps 8 --slots 7 --workers 2
 claim 'no steps are a plan' gives 'steps=0 actions=0' --steps 0 --slots 1
 
 "$reel" plan --steps 3 --slots 1 --actions >out
