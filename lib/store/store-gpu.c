@@ -23,30 +23,21 @@
 typedef int open_function(reel_store **store, const struct reel_gpu_store_options *options);
 typedef const char *text_function(int error);
 
-	#if HAVE_DLADDR
 static void *load_neighbour(void)
 {
+#if HAVE_DLADDR
 	Dl_info own;
 	char path[4096];
-	const char *slash;
-	int directory;
+	const char *slash = NULL;
 
-	if (!dladdr((void *)(uintptr_t)&reel_store_gpu_load, &own) || !own.dli_fname)
-		return NULL;
-	slash = strrchr(own.dli_fname, '/');
-	directory = slash ? (int)(slash - own.dli_fname) : -1;
-	if (directory < 0 ||
-	    snprintf(path, sizeof path, "%.*s/%s", directory, own.dli_fname, LIBRARY) >=
-		    (int)sizeof path)
-		return NULL;
-	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
-}
-#else
-static void *load_neighbour(void)
-{
+	if (dladdr((void *)(uintptr_t)&reel_store_gpu_load, &own) && own.dli_fname)
+		slash = strrchr(own.dli_fname, '/');
+	if (slash && snprintf(path, sizeof path, "%.*s/%s", (int)(slash - own.dli_fname),
+			      own.dli_fname, LIBRARY) < (int)sizeof path)
+		return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+#endif
 	return NULL;
 }
-#endif
 
 /* Loads the library, or finds it if it is loaded already. */
 static void *load_library(void)

@@ -16,32 +16,33 @@
 #include "os/os-file.h"
 #include "restart-file.h"
 
-/* The epochs of the whole files that this process has, by name; 0: none. */
+enum { RENAMED, BESIDE, NAMES };
+
+/* The epochs of the whole files of this process, by name, without .new and with it; 0: none. */
 struct found {
-	int64_t renamed[REEL_GROUP_EPOCHS], beside[REEL_GROUP_EPOCHS];
+	int64_t epoch[REEL_GROUP_EPOCHS][NAMES];
 };
 
 static int find_files(reel_run *run, struct found *found)
 {
-	char beside[REEL_GROUP_PATH_BYTES + sizeof REEL_RESTART_BESIDE];
+	char path[REEL_GROUP_PATH_BYTES + sizeof REEL_RESTART_BESIDE];
 	int error = 0;
 
-	REEL_ASSERT(run->path[0] && run->path[REEL_GROUP_EPOCHS - 1]);
-	for (unsigned i = 0; i < REEL_GROUP_EPOCHS && !error; i++) {
-		snprintf(beside, sizeof beside, "%s%s", run->path[i], REEL_RESTART_BESIDE);
-		error = reel_restart_find(run, run->path[i], &found->renamed[i]);
-		if (!error)
-			error = reel_restart_find(run, beside, &found->beside[i]);
+	REEL_ASSERT(*run->path[0] && *run->path[REEL_GROUP_EPOCHS - 1]);
+	for (unsigned i = 0; i < REEL_GROUP_EPOCHS * NAMES && !error; i++) {
+		snprintf(path, sizeof path, "%s%s", run->path[i / NAMES],
+			 i % NAMES == BESIDE ? REEL_RESTART_BESIDE : "");
+		error = reel_restart_find(run, path, &found->epoch[i / NAMES][i % NAMES]);
 	}
 	return error;
 }
 
 static bool has(const struct found *found, int64_t epoch)
 {
-	uint64_t name = (uint64_t)epoch % REEL_GROUP_EPOCHS;
+	const int64_t *named = found->epoch[epoch % REEL_GROUP_EPOCHS];
 
 	REEL_ASSERT(epoch >= 0);
-	return found->renamed[name] == epoch || found->beside[name] == epoch;
+	return named[RENAMED] == epoch || named[BESIDE] == epoch;
 }
 
 /* The newest epoch of this process that is at most `bound`, or 0. */
@@ -50,11 +51,11 @@ static int64_t newest(const struct found *found, int64_t bound)
 	int64_t epoch = 0;
 
 	REEL_ASSERT(bound >= 0);
-	for (unsigned i = 0; i < REEL_GROUP_EPOCHS; i++) {
-		if (found->renamed[i] <= bound && found->renamed[i] > epoch)
-			epoch = found->renamed[i];
-		if (found->beside[i] <= bound && found->beside[i] > epoch)
-			epoch = found->beside[i];
+	for (unsigned i = 0; i < REEL_GROUP_EPOCHS * NAMES; i++) {
+		int64_t other = found->epoch[i / NAMES][i % NAMES];
+
+		if (other <= bound && other > epoch)
+			epoch = other;
 	}
 	return epoch;
 }
@@ -125,8 +126,8 @@ static int explain_no_epoch(const reel_run *run, const struct found *found)
 	int error;
 
 	for (unsigned i = 0; i < REEL_GROUP_EPOCHS; i++)
-		if (found->renamed[i] > complete)
-			complete = found->renamed[i];
+		if (found->epoch[i][RENAMED] > complete)
+			complete = found->epoch[i][RENAMED];
 	error = run->group.max(run->group.context, &complete, 1);
 	if (!error && !complete)
 		return refuse_file_of_one(run);
@@ -148,7 +149,7 @@ static int explain_no_epoch(const reel_run *run, const struct found *found)
 
 int reel_restart_find_epoch(reel_run *run)
 {
-	struct found found = {{0}, {0}};
+	struct found found = {0};
 	int64_t epoch = 0;
 	int error = 0;
 
@@ -167,7 +168,7 @@ int reel_restart_find_epoch(reel_run *run)
 	if (error)
 		return error;
 	run->epoch = (uint64_t)epoch;
-	if (found.renamed[epoch % REEL_GROUP_EPOCHS] != epoch)
+	if (found.epoch[epoch % REEL_GROUP_EPOCHS][RENAMED] != epoch)
 		error = reel_restart_rename(run);
 	return error;
 }

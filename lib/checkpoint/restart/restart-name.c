@@ -14,7 +14,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "os/error.h"
@@ -49,13 +48,11 @@ static int name_file(reel_run *run, int epoch)
 	int length = snprintf(name, sizeof name, "%s.%d.%d", run->options.restart, run->group.rank,
 			      epoch);
 
-	REEL_ASSERT(epoch < REEL_GROUP_EPOCHS && !run->path[epoch]);
+	REEL_ASSERT(epoch < REEL_GROUP_EPOCHS && !*run->path[epoch]);
 	if (length >= (int)sizeof name)
 		return reel_fail(-ENAMETOOLONG, "the name of the restart file %.60s... is too long",
 				 name);
-	run->path[epoch] = calloc(1, sizeof name);
-	return run->path[epoch] ? route(run, name, run->path[epoch])
-				: reel_fail(-ENOMEM, "no memory for the name of a restart file");
+	return route(run, name, run->path[epoch]);
 }
 
 int reel_restart_name_files(reel_run *run)
@@ -67,10 +64,4 @@ int reel_restart_name_files(reel_run *run)
 	for (int epoch = 0; epoch < REEL_GROUP_EPOCHS && !error; epoch++)
 		error = name_file(run, epoch);
 	return error;
-}
-
-void reel_restart_forget_names(reel_run *run)
-{
-	for (int epoch = 0; epoch < REEL_GROUP_EPOCHS; epoch++)
-		free(run->path[epoch]);
 }

@@ -12,7 +12,6 @@
 const char *reel_restart_path(const reel_run *run, uint64_t epoch);
 unsigned reel_restart_names(const reel_run *run);
 int reel_restart_name_files(reel_run *run);
-void reel_restart_forget_names(reel_run *run);
 
 /* restart.c: a run begins, and has no file of its own yet. */
 void reel_restart_begin(reel_run *run);

@@ -133,7 +133,7 @@ struct reel_run {
 	/* The other processes; ranks is at most 1 if there are none. */
 	struct reel_run_group group;
 	uint64_t epoch; /* the newest epoch of restart files that is complete, or 0 */
-	char *path[REEL_GROUP_EPOCHS];
+	char path[REEL_GROUP_EPOCHS][REEL_GROUP_PATH_BYTES];
 
 	struct reel_run_progress *progress; /* NULL: nobody looks at it */
 	bool plan_is_traced;

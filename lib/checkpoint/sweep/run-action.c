@@ -25,6 +25,12 @@
 #include "trace/trace.h"
 #include "checkpoint/watch/watch.h"
 
+static const enum reel_trace_kind kinds[] = {
+	[REEL_ACTION_ADVANCE] = REEL_TRACE_ADVANCE, [REEL_ACTION_RECORD] = REEL_TRACE_RECORD,
+	[REEL_ACTION_REVERSE] = REEL_TRACE_REVERSE, [REEL_ACTION_STORE] = REEL_TRACE_STORE,
+	[REEL_ACTION_LOAD] = REEL_TRACE_LOAD,	    [REEL_ACTION_DROP] = REEL_TRACE_DROP,
+};
+
 /* ---- Pieces ---- */
 
 static void count(reel_run *run, unsigned counter, int64_t more)
@@ -103,11 +109,6 @@ static int call(reel_run *run, const reel_action *piece, void *context, void *st
 
 static void trace_piece(const reel_action *piece, uint64_t ns)
 {
-	static const enum reel_trace_kind kinds[] = {
-		[REEL_ACTION_ADVANCE] = REEL_TRACE_ADVANCE,
-		[REEL_ACTION_RECORD] = REEL_TRACE_RECORD,
-		[REEL_ACTION_REVERSE] = REEL_TRACE_REVERSE,
-	};
 	uint64_t now = reel_clock_ns();
 
 	/* A program may say how long a piece took, on a device for one. */
@@ -213,11 +214,6 @@ static int run_drop(reel_run *run, const reel_action *action)
 
 static int act_on_snapshot(reel_run *run, const reel_action *action, void *context, void *state)
 {
-	static const enum reel_trace_kind kinds[] = {
-		[REEL_ACTION_STORE] = REEL_TRACE_STORE,
-		[REEL_ACTION_LOAD] = REEL_TRACE_LOAD,
-		[REEL_ACTION_DROP] = REEL_TRACE_DROP,
-	};
 	uint64_t since = reel_trace_begin();
 	int error = action->kind == REEL_ACTION_STORE  ? run_store(run, action, context, state)
 		    : action->kind == REEL_ACTION_LOAD ? run_load(run, action, context, state)
@@ -236,19 +232,10 @@ int reel_run_act(reel_run *run, const reel_action *action, void *context, void *
 {
 	reel_action piece;
 
-	switch (action->kind) {
-	case REEL_ACTION_ADVANCE:
-	case REEL_ACTION_RECORD:
-	case REEL_ACTION_REVERSE:
-		piece = reel_run_piece_of(run, action);
-		return reel_piece_call(run, &piece, context, state, adjoint,
-				       tape ? tape : &run->tape);
-	case REEL_ACTION_STORE:
-	case REEL_ACTION_LOAD:
-	case REEL_ACTION_DROP:
+	if (action->kind == REEL_ACTION_DONE)
+		return 0;
+	if (action->kind >= REEL_PIECE_KINDS)
 		return act_on_snapshot(run, action, context, state);
-	case REEL_ACTION_DONE:
-		break;
-	}
-	return 0;
+	piece = reel_run_piece_of(run, action);
+	return reel_piece_call(run, &piece, context, state, adjoint, tape ? tape : &run->tape);
 }

@@ -266,7 +266,6 @@ static void free_run(reel_run *run)
 {
 	if (run->group.close)
 		run->group.close(run->group.context);
-	reel_restart_forget_names(run);
 	reel_progress_close(run);
 	reel_schedule_close(run->schedule);
 	reel_schedule_close(run->ahead);

@@ -282,27 +282,20 @@ static bool take(reel_run *run, reel_action *piece, int *error)
 	REEL_ASSERT(sweep->piece.kind == REEL_ACTION_DONE);
 	take_action(run, action);
 	*piece = reel_run_piece_of(run, action);
-	switch (action->kind) {
-	case REEL_ACTION_ADVANCE:
-		sweep->at = piece->first;
-		return false;
-	case REEL_ACTION_RECORD:
-	case REEL_ACTION_REVERSE:
-		return true;
-	case REEL_ACTION_DONE:
+	if (action->kind == REEL_ACTION_DONE)
 		*error = complete(run, 1);
+	else if (action->kind == REEL_ACTION_ADVANCE)
+		sweep->at = piece->first;
+	if (action->kind < REEL_PIECE_KINDS || action->kind == REEL_ACTION_DONE)
+		return action->kind != REEL_ACTION_ADVANCE;
+	if (is_copy(action) && run->options.flags & REEL_RUN_COPIES) {
+		piece->tier = action->tier;
+		piece->slot = action->slot;
+		piece->last_use = action->last_use;
 		return true;
-	default:
-		if (is_copy(action) && run->options.flags & REEL_RUN_COPIES) {
-			piece->tier = action->tier;
-			piece->slot = action->slot;
-			piece->last_use = action->last_use;
-			return true;
-		}
-		*error = reel_run_act(run, action, sweep->context, sweep->state, sweep->adjoint,
-				      NULL);
-		return false;
 	}
+	*error = reel_run_act(run, action, sweep->context, sweep->state, sweep->adjoint, NULL);
+	return false;
 }
 
 /*
