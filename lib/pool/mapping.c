@@ -72,15 +72,6 @@ static void mapping_close(struct reel_mapping *mapping)
 	free(mapping);
 }
 
-static char *carve(struct reel_mapping *mapping, size_t bytes)
-{
-	size_t at;
-
-	return reel_counter_claim(&mapping->carved, bytes, mapping->bytes, &at)
-		       ? mapping->memory + at
-		       : NULL;
-}
-
 char *reel_mapping_carve(struct reel_pool *pool, size_t bytes)
 {
 	/*
@@ -92,12 +83,12 @@ char *reel_mapping_carve(struct reel_pool *pool, size_t bytes)
 	REEL_ASSERT(bytes == pool->slab_bytes);
 	for (;;) {
 		struct reel_mapping *fresh;
+		size_t at;
 
-		char *piece = mapping ? carve(mapping, bytes) : NULL;
-
-		REEL_ASSERT((uintptr_t)piece % 64 == 0);
-		if (piece)
-			return piece;
+		if (mapping && reel_counter_claim(&mapping->carved, bytes, mapping->bytes, &at)) {
+			REEL_ASSERT((uintptr_t)(mapping->memory + at) % 64 == 0);
+			return mapping->memory + at;
+		}
 		fresh = mapping_open(pool, bytes);
 		if (!fresh)
 			return NULL;

@@ -126,11 +126,19 @@ void reel_supply_push_warm(struct reel_pool *pool, struct reel_slab *chain)
 	freelist_push(&pool->warm[REEL_SLAB_WHOLE], chain);
 }
 
-/* Puts all slabs of the chain but the first back on the warm list. */
+static void push_warm(struct reel_pool *pool, struct reel_slab *chain)
+{
+	if (chain->kind == REEL_SLAB_WHOLE)
+		reel_supply_push_warm(pool, chain);
+	else
+		freelist_push(&pool->warm[chain->kind], chain);
+}
+
+/* Puts all slabs of the chain except the first back on the warm list. */
 static struct reel_slab *first_of(struct reel_pool *pool, struct reel_slab *chain)
 {
 	if (chain->below)
-		reel_supply_push_warm(pool, chain->below);
+		push_warm(pool, chain->below);
 	chain->below = NULL;
 	return chain;
 }
@@ -142,22 +150,15 @@ struct reel_slab *reel_supply_take_one(struct reel_pool *pool)
 	return reel_supply_take(pool, REEL_SLAB_WHOLE, &chain) ? NULL : first_of(pool, chain);
 }
 
-/* A frame to split into first slabs: a fresh frame, or with a store the frame of a warm slab. */
-static int frame_to_split(struct reel_pool *pool, uint32_t n, char **frame,
-			  struct reel_slab **slabs)
+/* The frame of the first slab of a chain, which becomes frameless, and n descriptors for it. */
+static int take_apart(struct reel_pool *pool, struct reel_slab *chain, uint32_t n, char **frame,
+		      struct reel_slab **slabs)
 {
-	int error = charge_whole(pool, pool->slab_bytes);
-	struct reel_slab *carrier;
+	struct reel_slab *carrier = first_of(pool, chain);
 
-	if (!error)
-		return fresh_frame(pool, n, frame, slabs);
-	carrier = reel_pool_has_store(pool) ? reel_supply_pop_warm(pool) : NULL;
-	if (!carrier)
-		return error;
-	first_of(pool, carrier);
 	*slabs = new_descriptors(pool, n);
 	if (!*slabs) {
-		reel_supply_push_warm(pool, carrier);
+		push_warm(pool, carrier);
 		return -ENOMEM;
 	}
 	REEL_ASSERT(carrier->frame && !carrier->below);
@@ -165,6 +166,19 @@ static int frame_to_split(struct reel_pool *pool, uint32_t n, char **frame,
 	carrier->frame = NULL;
 	freelist_push(&pool->frameless, carrier);
 	return 0;
+}
+
+/* A frame to split into first slabs: a fresh frame, or with a store the frame of a warm slab. */
+static int frame_to_split(struct reel_pool *pool, uint32_t n, char **frame,
+			  struct reel_slab **slabs)
+{
+	int error = charge_whole(pool, pool->slab_bytes);
+	struct reel_slab *chain;
+
+	if (!error)
+		return fresh_frame(pool, n, frame, slabs);
+	chain = reel_pool_has_store(pool) ? reel_supply_pop_warm(pool) : NULL;
+	return chain ? take_apart(pool, chain, n, frame, slabs) : error;
 }
 
 /*
@@ -210,30 +224,19 @@ static int take_first(struct reel_pool *pool, struct reel_slab **chain)
 	return *chain ? 0 : fresh_firsts(pool, chain);
 }
 
-/* The frame of a first slab, whose descriptor becomes frameless. */
 static int fresh_smalls(struct reel_pool *pool, struct reel_slab **chain)
 {
 	uint32_t n = (uint32_t)(pool->first_slab_bytes / pool->small_slab_bytes);
-	struct reel_slab *carrier, *slabs;
-	int error = take_first(pool, &carrier);
+	struct reel_slab *first, *slabs;
+	int error = take_first(pool, &first);
 	char *frame;
 
 	REEL_ASSERT(n * pool->small_slab_bytes == pool->first_slab_bytes);
-	if (error)
-		return error;
-	slabs = new_descriptors(pool, n);
-	if (!slabs) {
-		freelist_push(&pool->warm[REEL_SLAB_FIRST], carrier);
-		return -ENOMEM;
-	}
-	if (carrier->below)
-		freelist_push(&pool->warm[REEL_SLAB_FIRST], carrier->below);
-	carrier->below = NULL;
-	frame = carrier->frame;
-	carrier->frame = NULL;
-	freelist_push(&pool->frameless, carrier);
-	*chain = split(pool, REEL_SLAB_SMALL, frame, pool->small_slab_bytes, slabs, n);
-	return 0;
+	if (!error)
+		error = take_apart(pool, first, n, &frame, &slabs);
+	if (!error)
+		*chain = split(pool, REEL_SLAB_SMALL, frame, pool->small_slab_bytes, slabs, n);
+	return error;
 }
 
 static int rewarm(struct reel_pool *pool, struct reel_slab *slab)
@@ -298,10 +301,8 @@ void reel_supply_give(struct reel_pool *pool, enum reel_slab_kind kind, struct r
 		reel_trim_large(pool, chain);
 	else if (surplus && kind == REEL_SLAB_WHOLE)
 		reel_trim_chain(pool, chain, max_warm(pool));
-	else if (kind == REEL_SLAB_WHOLE)
-		reel_supply_push_warm(pool, chain);
 	else
-		freelist_push(&pool->warm[kind], chain);
+		push_warm(pool, chain);
 }
 
 struct reel_slab *reel_supply_take_frameless(struct reel_pool *pool)

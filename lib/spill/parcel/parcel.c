@@ -71,19 +71,14 @@ static const char *options_problem(const struct reel_parcel_options *options)
 	return reel_layout_problem(options->layout);
 }
 
-/* Sizes up to this one can be rounded up to whole pages and slabs without a wrap. */
-static size_t max_bytes(const struct reel_parcels *parcels)
-{
-	return PTRDIFF_MAX - parcels->pool->slab_bytes;
-}
-
 static int open_in(struct reel_parcels *parcels, size_t bytes, struct reel_layout layout,
 		   bool alone, struct reel_parcel **opened)
 {
 	struct reel_parcel *parcel;
 	int error;
 
-	if (bytes > max_bytes(parcels))
+	/* Smaller sizes can be rounded up to whole pages and slabs without a wrap. */
+	if (bytes > PTRDIFF_MAX - parcels->pool->slab_bytes)
 		return reel_fail(-EOVERFLOW,
 				 "a parcel of %zu bytes is larger than the address space; check "
 				 "the size, which may have been negative",

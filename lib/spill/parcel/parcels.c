@@ -62,16 +62,14 @@ static unsigned slots_of(const struct reel_pool *pool)
 	return slots < 2 ? 2 : (unsigned)reel_min_size(slots, REEL_MAX_OPEN_BINS);
 }
 
-static int take_demands(struct reel_parcels *parcels, struct reel_offload *offload)
+/* For parcels that are not the pool's, or not yet. */
+static void discard(struct reel_parcels *parcels)
 {
-	parcels->unordered = reel_demand_take_silent(offload, REEL_DEMAND_AGE);
-	if (!parcels->unordered)
-		return -ENOMEM;
-	parcels->hurried = reel_demand_take_silent(offload, REEL_DEMAND_HURRIED);
+	if (parcels->unordered)
+		reel_demand_give_silent(reel_offload_of(parcels->pool), parcels->unordered);
 	if (parcels->hurried)
-		return 0;
-	reel_demand_give_silent(offload, parcels->unordered);
-	return -ENOMEM;
+		reel_demand_give_silent(reel_offload_of(parcels->pool), parcels->hurried);
+	close_parcels(&parcels->client);
 }
 
 static struct reel_parcels *new_parcels(struct reel_pool *pool)
@@ -84,12 +82,15 @@ static struct reel_parcels *new_parcels(struct reel_pool *pool)
 	parcels->client.verbs = &verbs;
 	parcels->pool = pool;
 	parcels->slots = slots_of(pool);
-	if (offload && take_demands(parcels, offload)) {
-		free(parcels);
-		return NULL;
-	}
 	pthread_mutex_init(&parcels->lock, NULL);
-	return parcels;
+	if (!offload)
+		return parcels;
+	parcels->unordered = reel_demand_take_silent(offload, REEL_DEMAND_AGE);
+	parcels->hurried = reel_demand_take_silent(offload, REEL_DEMAND_HURRIED);
+	if (parcels->unordered && parcels->hurried)
+		return parcels;
+	discard(parcels);
+	return NULL;
 }
 
 /*
@@ -116,11 +117,7 @@ struct reel_parcels *reel_parcels_of(struct reel_pool *pool)
 	reel_fork_unlock_pools();
 	if (!client)
 		return parcels;
-	if (parcels->unordered) {
-		reel_demand_give_silent(reel_offload_of(pool), parcels->unordered);
-		reel_demand_give_silent(reel_offload_of(pool), parcels->hurried);
-	}
-	close_parcels(&parcels->client);
+	discard(parcels);
 	return of_client(client);
 }
 

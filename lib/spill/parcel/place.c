@@ -155,29 +155,11 @@ bool reel_parcels_retire_idle(struct reel_pool_client *client)
 }
 
 /*
- * Puts the parcel into an open bin if it fits there. Otherwise makes room for a fresh one: while
- * this thread waits for a slab, the bin that was open may leave memory.
+ * Puts the parcel into an open bin if it fits there, and returns true. Otherwise makes room for a
+ * fresh bin, and puts the parcel there if the caller has one.
  */
-static bool put_into_open(struct reel_parcel *parcel, struct reel_layout layout)
-{
-	struct reel_bin **slot, *full = NULL;
-	bool fitted;
-
-	pthread_mutex_lock(&parcel->parcels->lock);
-	slot = slot_for(parcel, layout);
-	fitted = fits(*slot, parcel);
-	if (fitted)
-		put_into(*slot, parcel);
-	else
-		full = take_out(slot);
-	pthread_mutex_unlock(&parcel->parcels->lock);
-	if (full)
-		retire(full);
-	return fitted;
-}
-
-/* Another thread may have opened a bin meanwhile. Then the fresh one goes back. */
-static void use_fresh(struct reel_bin *fresh, struct reel_parcel *parcel, struct reel_layout layout)
+static bool put_into_open(struct reel_parcel *parcel, struct reel_layout layout,
+			  struct reel_bin *fresh)
 {
 	struct reel_bin **slot, *full = NULL;
 	bool fitted;
@@ -187,14 +169,15 @@ static void use_fresh(struct reel_bin *fresh, struct reel_parcel *parcel, struct
 	fitted = fits(*slot, parcel);
 	if (!fitted) {
 		full = take_out(slot);
-		enter(fresh, slot);
+		if (fresh)
+			enter(fresh, slot);
 	}
-	put_into(*slot, parcel);
+	if (*slot)
+		put_into(*slot, parcel);
 	pthread_mutex_unlock(&parcel->parcels->lock);
-	if (fitted)
-		reel_bin_close(fresh);
 	if (full)
 		retire(full);
+	return fitted;
 }
 
 static int place_small(struct reel_parcel *parcel, struct reel_layout layout)
@@ -203,12 +186,15 @@ static int place_small(struct reel_parcel *parcel, struct reel_layout layout)
 	struct reel_bin *fresh;
 	int error;
 
-	if (put_into_open(parcel, layout))
+	/* Without a fresh bin first: the bin that was open may leave memory for it. */
+	if (put_into_open(parcel, layout, NULL))
 		return 0;
 	error = reel_bin_open(parcels, REEL_SLAB_WHOLE, parcels->pool->slab_bytes, layout, &fresh);
 	if (error)
 		return error;
-	use_fresh(fresh, parcel, layout);
+	/* Another thread may have opened a bin meanwhile. Then the fresh one goes back. */
+	if (put_into_open(parcel, layout, fresh))
+		reel_bin_close(fresh);
 	return 0;
 }
 
