@@ -11,7 +11,9 @@
 
 static pthread_mutex_t children_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t visit_ended = PTHREAD_COND_INITIALIZER;
-/* True from before a fork of this thread until after it. The thread has the lock all that time. */
+/*
+ * True from before a fork of this thread until after it. The thread holds the lock all that time.
+ */
 static _Thread_local bool forks;
 /* This thread is an offload thread, which must not wait for the store of a child. */
 static _Thread_local bool never_waits;
@@ -42,7 +44,7 @@ void reel_children_add(struct reel_pool *child)
 	struct reel_pool *parent = child->parent;
 
 	pthread_mutex_lock(&children_lock);
-	/* Relaxed: who sets it has the lock. */
+	/* Relaxed: a thread that sets it holds the lock. */
 	child->next_sibling = atomic_load_explicit(&parent->children, memory_order_relaxed);
 	atomic_store_explicit(&parent->children, child, memory_order_relaxed);
 	pthread_mutex_unlock(&children_lock);
@@ -127,7 +129,7 @@ bool reel_children_trim(struct reel_pool *parent)
 
 /*
  * The store of a child may have freed more frames than the one for which this thread has waited, or
- * some while it waited in vain, so whoever is refused tries once more.
+ * some while it waited in vain, so a thread that is refused tries once more.
  */
 bool reel_children_await_frame(struct reel_pool *parent)
 {

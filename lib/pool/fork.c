@@ -19,7 +19,7 @@ static int registration;
 static void before_fork(void)
 {
 	/*
-	 * First: a thread with this lock may have that of a run, which no child must inherit
+	 * First: a thread with this lock may hold the lock of a run, which no child must inherit
 	 * locked.
 	 */
 	reel_live_lock_for_fork();
@@ -52,7 +52,7 @@ static void after_fork_in_parent(void)
 
 static void after_fork_in_child(void)
 {
-	/* First: what follows has events, and the files are the parent's. */
+	/* First: the next calls leave events, and the files are the parent's. */
 	reel_trace_leave();
 	reel_profile_leave();
 	for (struct reel_pool *pool = pools; pool; pool = pool->next_pool) {

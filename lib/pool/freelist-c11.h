@@ -13,7 +13,7 @@
 #define REEL_FREELIST_IMPLEMENTATION "c11"
 /* Mutants survive (constant): 2^20 descriptors fit into 23 bits, and 25 leave 39 for the tag. */
 #define FREELIST_INDEX_BITS 24
-/* Mutants survive (constant): 25 bits of index fit, too. */
+/* Mutants survive (constant): 25 bits of index also fit. */
 #define FREELIST_INDEX_MASK (((uint64_t)1 << FREELIST_INDEX_BITS) - 1)
 
 struct freelist {
@@ -57,8 +57,8 @@ static inline struct reel_slab *freelist_pop(struct freelist *list)
 	/*
 	 * Acquire, here and on failure below: pairs with the release in freelist_push(). Makes
 	 * `slab->next` visible. Release below: pairs with this acquire in another thread. A thread
-	 * that finds the list empty sees what the thread that took the last slab wrote before its
-	 * pop, such as `trimming` (trim.c).
+	 * that finds the list empty sees the writes before the pop of the thread that took the last
+	 * slab, such as `trimming` (trim.c).
 	 */
 	uint64_t head = atomic_load_explicit(&list->head, memory_order_acquire);
 

@@ -5,7 +5,7 @@
  *
  * - ck_stack_batch_pop_mpmc() does not raise the generation. This file does not use it.
  * - ck_stack_push_mpmc() orders only stores before the push. freelist_push() adds a release fence,
- *   which orders reads of the slab, too.
+ *   which also orders reads of the slab.
  * - ck_stack_t is aligned to 8 bytes, and the swap needs 16. `struct freelist` aligns it.
  * - ck_stack_pop_mpmc() tries again with the values that a failed swap returned. On aarch64 (ldxp
  *   without its stxp) these may be a head and a generation of different moments. freelist_pop()

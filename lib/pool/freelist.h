@@ -14,9 +14,9 @@
  *	struct reel_slab *freelist_pop(struct freelist *list);    NULL: empty
  *	bool freelist_is_empty(const struct freelist *list);      a hint
  *
- * All reads and writes of a thread before its push happen before those of another thread after it
- * has popped the same slab. All writes of a thread before its pop happen before a later pop of
- * another thread that finds the list empty.
+ * All reads and writes of a thread before its push happen before the reads and writes of another
+ * thread after it has popped the same slab. All writes of a thread before its pop happen before a
+ * later pop of another thread that finds the list empty.
  */
 #ifndef REEL_LIB_FREELIST_H
 #define REEL_LIB_FREELIST_H

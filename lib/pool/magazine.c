@@ -26,7 +26,7 @@ static uint64_t one_more(_Atomic uint64_t *counter)
 	return value + 1;
 }
 
-/* Relaxed is enough: the release in count_give() makes the take of the same slab visible, too. */
+/* Relaxed is enough: the release in count_give() also makes the take of the same slab visible. */
 static void count(_Atomic uint64_t *counter)
 {
 	atomic_store_explicit(counter, one_more(counter), memory_order_relaxed);
@@ -323,8 +323,8 @@ int reel_pool_take(struct reel_pool *pool, enum reel_slab_kind kind, size_t byte
 static void count_give(struct reel_pool *pool, struct reel_cache *cache)
 {
 	/*
-	 * Release, both: pairs with the acquires in count_gives() (pool.c), which then counts the
-	 * take, too.
+	 * Release, both: pairs with the acquires in count_gives() (pool.c), which then also counts
+	 * the take.
 	 */
 	if (cache)
 		atomic_store_explicit(&cache->gives, one_more(&cache->gives), memory_order_release);

@@ -170,7 +170,7 @@ static void configure_pool(struct reel_pool *pool, const struct reel_pool_option
 	pool->flags = options->flags;
 }
 
-/* Mutants survive: an empty list is zero, but for a generation that UBSan sees. */
+/* Mutants survive: an empty list is zero, except a generation that UBSan sees. */
 static void initialise_lists(struct reel_pool *pool)
 {
 	for (unsigned kind = 0; kind < REEL_SLAB_KINDS; kind++)

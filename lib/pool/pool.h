@@ -61,7 +61,7 @@ struct reel_pool_client;
 
 /* Functions of a client: a part of the library above the pool. The pool knows no more of it. */
 struct reel_pool_client_verbs {
-	/* Around a fork, so that the child finds what the client guards unlocked. */
+	/* Around a fork, so that the child finds the client's lock unlocked. */
 	void (*lock)(struct reel_pool_client *client);
 	void (*unlock)(struct reel_pool_client *client);
 	/* In the child, instead of unlock(): its other threads do not exist. */
@@ -169,7 +169,7 @@ struct reel_pool {
 	_Atomic size_t warm_chains;
 	/* How memory comes back from tapes. NULL: the pool has no store. */
 	const struct reel_reclaim *reclaim;
-	/* What the functions of `reclaim` are called with. NULL: no store. */
+	/* The argument of the functions of `reclaim`. NULL: no store. */
 	struct reel_offload *reclaimer;
 	/* The parcels of the pool, from the first one on, or NULL. */
 	_Atomic(struct reel_pool_client *) parcels;
@@ -197,7 +197,7 @@ static inline bool reel_pool_has_store(const struct reel_pool *pool)
 
 /* pool.c: the size of a slab under these options. */
 size_t reel_pool_slab_bytes(const struct reel_pool_options *options);
-/* pool.c: what is wrong with the options, and what to do; NULL if nothing is. */
+/* pool.c: the fault of the options, and its remedy, or NULL. */
 const char *reel_pool_problem(const struct reel_pool_options *options);
 /*
  * pool.c: create a pool with these options, without their store and not yet in the list of pools.
@@ -286,7 +286,7 @@ int reel_supply_take(struct reel_pool *pool, enum reel_slab_kind kind, struct re
 void reel_supply_give(struct reel_pool *pool, enum reel_slab_kind kind, struct reel_slab *chain);
 /* The size of a large slab for `bytes`: whole pages. */
 size_t reel_supply_large_bytes(size_t bytes);
-/* Take a large slab of at least `bytes`; with a store, of exactly so many, in whole pages. */
+/* Take a large slab of at least `bytes`; with a store, of exactly `bytes`, in whole pages. */
 int reel_supply_take_large(struct reel_pool *pool, size_t bytes, struct reel_slab **taken);
 /* Give a slab a fresh frame of slab->bytes beyond the budget. False: no memory. */
 bool reel_supply_overdraw(struct reel_pool *pool, struct reel_slab *slab);
@@ -376,13 +376,13 @@ void reel_children_add(struct reel_pool *child);
 void reel_children_remove(struct reel_pool *child);
 /*
  * Any thread: takes the idle frames of a pool's children back. Returns whether there were any.
- * Waits for a fork of another thread, but for no store.
+ * Waits for a fork of another thread, and for no store.
  */
 bool reel_children_trim(struct reel_pool *parent);
 /*
  * Any thread: waits until the store of a child frees a frame, which the child may keep as an idle
- * one. False: no child has anything to give. Who is refused after that tries once more, since what
- * other threads have given back during the wait may be enough.
+ * one. False: no child has anything to give. A thread that is refused after that tries once more,
+ * since other threads may have given back enough during the wait.
  */
 bool reel_children_await_frame(struct reel_pool *parent);
 /*

@@ -124,15 +124,16 @@ bool reel_slab_may_become(enum reel_slab_state from, enum reel_slab_state to);
 static inline enum reel_slab_state reel_slab_state_of(const struct reel_slab *slab)
 {
 	/*
-	 * Acquire: pairs with the release in reel_slab_move(). Makes what the other thread wrote
+	 * Acquire: pairs with the release in reel_slab_move(). Makes the writes of the other thread
 	 * visible.
 	 */
 	return (enum reel_slab_state)atomic_load_explicit(&slab->state, memory_order_acquire);
 }
 
 /*
- * Moves a slab that another thread may move, too. False: the other thread was first. Acquire and
- * release: pairs with reel_slab_move() in the other thread. Makes what each of them wrote visible.
+ * Moves a slab that another thread may also move. False: the other thread was first. Acquire and
+ * release: pairs with reel_slab_move() in the other thread. Makes the writes of each of them
+ * visible.
  */
 static inline bool reel_slab_move(struct reel_slab *slab, enum reel_slab_state from,
 				  enum reel_slab_state to)

@@ -341,8 +341,8 @@ static int map(struct reel_pool *pool, size_t bytes, struct reel_slab *slab)
 
 /*
  * Takes a large slab from the parent, whose budget has to have room. The charge of this pool's own
- * only counts, since its hard budget is SIZE_MAX. May wait for the parent's store, and for those of
- * its children.
+ * only counts, since its hard budget is SIZE_MAX. May wait for the parent's store, and for the
+ * stores of its children.
  */
 static int borrow(struct reel_pool *pool, size_t bytes, struct reel_slab *slab)
 {

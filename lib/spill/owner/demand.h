@@ -11,18 +11,20 @@
 struct reel_demand *reel_demand_take(struct reel_offload *offload);
 void reel_demand_give(struct reel_offload *offload, struct reel_demand *demand);
 /*
- * Take and give a demand that is no tape's, such as that of one wait or of parcels. It does not
- * count in reel_demand_slabs_ahead(), which shares the frames out among tapes.
+ * Take and give a demand that belongs to no tape, but to one wait or to parcels. It does not count
+ * in reel_demand_slabs_ahead(), which shares the frames out among tapes.
  */
 struct reel_demand *reel_demand_take_silent(struct reel_offload *offload,
 					    enum reel_demand_kind kind);
 void reel_demand_give_silent(struct reel_offload *offload, struct reel_demand *demand);
 /*
- * Before its first reader moves, a recording of so many slabs is needed as a tape that will be
+ * Before its first reader moves, a recording of `slabs` slabs is needed as a tape that will be
  * reversed.
  */
 void reel_demand_place_at_end(struct reel_demand *demand, uint32_t slabs);
-/* Takes the demand of one of its readers. Leaving ends what the reader needs of the recording. */
+/*
+ * Takes the demand of one of its readers. Leaving ends the reader's need of slabs of the recording.
+ */
 struct reel_demand *reel_demand_take_reader(struct reel_offload *offload,
 					    struct reel_demand *recording);
 void reel_demand_leave_readers(struct reel_demand *recording, struct reel_demand *reader);
@@ -40,8 +42,8 @@ void reel_demand_note_stall(struct reel_demand *demand);
 int reel_demand_hurry(struct reel_offload *offload, struct reel_demand *demand,
 		      struct reel_slab *slab);
 /*
- * Forgets that a request of the slab found no room, and returns true if one did. Called when a slab
- * has come or is freed, too, so that no later request finds an earlier refusal.
+ * Forgets that a request of the slab found no room, and returns true if one did. Also called when a
+ * slab has come or is freed, so that no later request finds an earlier refusal.
  */
 bool reel_demand_forget_refusal(struct reel_demand *demand, const struct reel_slab *slab);
 /* Request a slab if it is in the store only. False: too many requests are open. */

@@ -93,7 +93,7 @@ struct reel_piece {
 	uint64_t checksum;
 };
 
-/* What a sealed slab has beside its descriptor. */
+/* The state of a sealed slab's transfers and copy, beside its descriptor. */
 struct reel_slab_io {
 	/* Written by the owner before it seals. Atomic, since estimates read them at any time. */
 	_Atomic(struct reel_demand *) demand;
@@ -201,7 +201,7 @@ struct reel_offload {
 	pthread_mutex_t lock;
 	pthread_cond_t answered;
 	unsigned waiting;
-	unsigned waiting_for_eviction; /* number of these whom room in the budget does not help */
+	unsigned waiting_for_eviction; /* number of these that room in the budget does not help */
 	unsigned waiting_for_puts;     /* number of threads in reel_offload_await_puts() */
 	uint64_t asked;
 	uint64_t freed;

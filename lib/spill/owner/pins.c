@@ -2,9 +2,9 @@
 /*
  * Pins. Any thread runs these functions.
  *
- * A pin is one addition to `count` while another pin holds the slab. Who sets or clears
- * REEL_PINS_HELD has the lock. The bit is cleared only if there is no pin, by one compare-and-swap,
- * so that a pin which finds it set keeps it set.
+ * A pin is one addition to `count` while another pin holds the slab. A thread that sets or clears
+ * REEL_PINS_HELD holds the lock. The bit is cleared only if there is no pin, by one
+ * compare-and-swap, so that a pin which finds it set keeps it set.
  */
 #include "config.h"
 
@@ -42,7 +42,7 @@ static int hold(struct reel_pins *pins, int (*acquire)(void *context), void *con
 {
 	int error;
 
-	/* Relaxed: who sets the bit has the lock. */
+	/* Relaxed: a thread that sets the bit holds the lock. */
 	if (atomic_load_explicit(&pins->count, memory_order_relaxed) & REEL_PINS_HELD)
 		return 0;
 	REEL_ASSERT(acquire);
@@ -51,7 +51,7 @@ static int hold(struct reel_pins *pins, int (*acquire)(void *context), void *con
 	 * Release: pairs with the acquires in reel_pins_add(), add_to_held() and
 	 * reel_pins_add_until(). Makes the contents of the frame visible. Relaxed after a failure:
 	 * there are no contents. The pin goes before the lock is released. Otherwise the next
-	 * thread that holds the slab would count this pin, too, and its own unpin would not seal.
+	 * thread that holds the slab would also count this pin, and its own unpin would not seal.
 	 */
 	if (!error)
 		atomic_fetch_or_explicit(&pins->count, REEL_PINS_HELD, memory_order_release);
@@ -96,7 +96,7 @@ static bool add_to_held(struct reel_pins *pins)
 }
 
 /*
- * A thread that waits for the store has the lock meanwhile. This one looks at intervals, since a
+ * A thread that waits for the store holds the lock meanwhile. This one looks at intervals, since a
  * wait for a lock goes by a clock that people set (POSIX has no other one before 2024).
  */
 static bool lock_until(struct reel_pins *pins, uint64_t until)

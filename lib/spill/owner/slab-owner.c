@@ -110,7 +110,10 @@ static uint32_t milliseconds_to(uint64_t until)
 static int await(struct reel_offload *offload, struct reel_slab *slab, struct reel_demand *demand,
 		 uint64_t until)
 {
-	/* Relaxed: only this thread waits here, and the wake-up orders what the other one sets. */
+	/*
+	 * Relaxed: only this thread waits here, and the wake-up orders the writes of the offload
+	 * thread.
+	 */
 	atomic_store_explicit(&demand->refused, NULL, memory_order_relaxed);
 	for (;;) {
 		enum reel_slab_state state;
@@ -162,7 +165,7 @@ static int await_arrival(struct reel_offload *offload, struct reel_slab *slab,
 
 	if (demand)
 		return await_with(offload, slab, demand, until);
-	/* Whoever does not wait needs no demand. */
+	/* A caller that does not wait needs no demand. */
 	if (until != REEL_FOREVER && reel_clock_ns() >= until)
 		return -EAGAIN;
 	demand = reel_demand_take_silent(offload, REEL_DEMAND_STACK);
@@ -277,7 +280,7 @@ bool reel_slab_make_writable(struct reel_pool *pool, struct reel_slab *slab)
 
 /* ---- Freeing ---- */
 
-/* What the owner does with the slab; LEAVE: the offload thread frees it after the transfer. */
+/* The owner's next step with the slab; LEAVE: the offload thread frees it after the transfer. */
 enum after_free { GIVE, GIVE_FRAMELESS, LEAVE };
 
 /* Rarely reached: the offload thread moves the slab after the look at its state. */

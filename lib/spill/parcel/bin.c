@@ -2,7 +2,7 @@
 /*
  * Bins: slabs that several threads may read at once. Any thread runs these functions.
  *
- * Those who have pinned a bin own its slab together (pins.h). On a pool without a store the
+ * The threads that have pinned a bin own its slab together (pins.h). On a pool without a store the
  * slab is always held.
  */
 #include "config.h"
@@ -101,7 +101,7 @@ static void note_wait(struct reel_parcels *parcels, uint64_t since)
 				  memory_order_relaxed);
 }
 
-/* Relaxed: whoever announces meanwhile finds the bin in memory. */
+/* Relaxed: a thread that announces meanwhile finds the bin in memory. */
 static bool is_announced(const struct reel_bin *bin)
 {
 	return atomic_load_explicit(&bin->order, memory_order_relaxed);
@@ -247,7 +247,7 @@ static void seal(void *context)
 		reel_order_describe(bin);
 		pthread_mutex_unlock(&parcels->lock);
 	}
-	/* A pool with a parent evicts what is not announced. */
+	/* A pool with a parent evicts slabs that are not announced. */
 	if (reel_slab_state_of(bin->slab) == REEL_SLAB_DIRTY || parcels->pool->parent)
 		reel_slab_tell_of_growth(parcels->pool);
 }

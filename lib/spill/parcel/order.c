@@ -3,9 +3,9 @@
  * Announced orders. To the offload thread an order is a tape that is popped: the bin that is needed
  * first lies on top. Any thread runs these functions, with parcels->lock held.
  *
- * A bin belongs to at most one order, that of the last announcement which names it. bin->index is
- * the entry of its next use, and each entry has the index of the use after it. An order ends when
- * no bin belongs to it any more.
+ * A bin belongs to at most one order: the order of the last announcement that names it. bin->index
+ * is the entry of its next use, and each entry has the index of the use after it. An order ends
+ * when no bin belongs to it any more.
  */
 #include "config.h"
 
@@ -51,7 +51,7 @@ static uint32_t slabs_of(const struct reel_bin *bin)
 	return bin->filled <= slab ? 1 : (uint32_t)((bin->filled + slab - 1) / slab);
 }
 
-/* ---- What the offload thread knows ---- */
+/* ---- The offload thread's view ---- */
 
 static void describe(struct reel_bin *bin, struct reel_demand *demand, uint32_t slab_index)
 {
@@ -272,7 +272,7 @@ static void adapt(struct reel_demand *demand, bool waited)
 		demand->ahead--;
 }
 
-/* The first pin of a bin brings the contents of its neighbours in the order, too. */
+/* The first pin of a bin also brings the contents of its neighbours in the order. */
 static void count_pins(struct reel_order *order, uint32_t index, bool waited)
 {
 	uint32_t pins = order->entry[index].pins;

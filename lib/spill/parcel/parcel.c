@@ -160,7 +160,7 @@ int reel_parcel_close(reel_parcel *parcel)
 
 /* ---- Sealing ---- */
 
-/* `note` tells the bin what has become of the contents; NULL: they are as they were. */
+/* `note` tells the bin whether the contents may have changed; NULL: they are as they were. */
 static int seal(struct reel_parcel *parcel, void (*note)(struct reel_bin *bin))
 {
 	if (!move(parcel, REEL_PARCEL_IS_OPEN, 0))

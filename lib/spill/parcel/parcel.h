@@ -9,9 +9,9 @@
  *	bin.c     takes slabs, keeps them in memory while they are pinned, and seals them
  *	order.c   announced orders: requests the bins that are needed next
  *
- * The first pin and the last unpin lock the pins, and acquire or seal the slab (pins.h).
- * Locks are taken in this order: that of a bin's pins, then that of all parcels. Nobody waits for
- * the store while he holds the latter.
+ * The first pin and the last unpin lock the pins, and acquire or seal the slab (pins.h). A thread
+ * locks a bin's pins before it locks all parcels. No thread waits for the store while it holds the
+ * latter lock.
  */
 #ifndef REEL_LIB_PARCEL_H
 #define REEL_LIB_PARCEL_H
@@ -100,8 +100,8 @@ bool reel_parcels_retire_idle(struct reel_pool_client *parcels);
 /* ---- bin.c ---- */
 
 /*
- * Opens a bin with a frame of at least `bytes`, which is pinned once and can be written. Returns 0,
- * or what reel_pool_take() returns.
+ * Opens a bin with a frame of at least `bytes`, which is pinned once and can be written. Returns as
+ * reel_pool_take(), or -ENOMEM.
  */
 int reel_bin_open(struct reel_parcels *parcels, enum reel_slab_kind kind, size_t bytes,
 		  struct reel_layout layout, struct reel_bin **bin);
@@ -118,17 +118,20 @@ void reel_bin_unpin(struct reel_bin *bin);
 bool reel_bin_is_in_memory(struct reel_bin *bin);
 /* Waits until no put of a bin that the caller has pinned is under way. Returns 0 or -ENOMEM. */
 int reel_bin_await_put(struct reel_bin *bin);
-/* The caller has pinned the bin, awaited its put, and changed what it has: its copy is void. */
+/* The caller has pinned the bin, awaited its put, and changed the contents: its copy is void. */
 void reel_bin_note_change(struct reel_bin *bin);
 /*
- * The caller has pinned the bin and awaited its put, and may have changed what it has: when nothing
- * pins it any more, its copy is void if the checksums differ.
+ * The caller has pinned the bin and awaited its put, and may have changed the contents: when
+ * nothing pins it any more, its copy is void if the checksums differ.
  */
 void reel_bin_note_use(struct reel_bin *bin);
 
 /* ---- order.c: requires parcels->lock ---- */
 
-/* The bin was pinned: counts the use, requests what comes next. `waited`: the pin had to wait. */
+/*
+ * The bin was pinned: counts the use, and requests the bins that come next. `waited`: the pin had
+ * to wait.
+ */
 void reel_order_advance(struct reel_bin *bin, bool waited);
 /* Tells the offload thread when the bin is needed next. */
 void reel_order_describe(struct reel_bin *bin);

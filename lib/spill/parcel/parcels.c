@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All parcels of a pool, which is what the pool knows of them: a client with a lock that a fork
- * takes. Any thread runs these functions.
+ * All parcels of a pool, which the pool knows as a client with a lock that a fork takes. Any thread
+ * runs these functions.
  */
 #include "config.h"
 
@@ -54,7 +54,7 @@ static const struct reel_pool_client_verbs verbs = {
 	.close = close_parcels,
 };
 
-/* Open bins take at most an eighth of a budget, but for two. */
+/* Open bins take at most an eighth of a budget, or two slabs. */
 static unsigned slots_of(const struct reel_pool *pool)
 {
 	size_t slots = pool->hard_budget / pool->slab_bytes / 8;
@@ -109,7 +109,7 @@ struct reel_parcels *reel_parcels_of(struct reel_pool *pool)
 	if (!parcels)
 		return NULL;
 	reel_fork_lock_pools();
-	/* Relaxed: who sets it has the lock. */
+	/* Relaxed: a thread that sets it holds the lock. */
 	client = atomic_load_explicit(&pool->parcels, memory_order_relaxed);
 	/* Release: pairs with the acquire in reel_pool_parcels() (pool.h). */
 	if (!client)

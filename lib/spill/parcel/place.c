@@ -11,13 +11,13 @@
 
 /* ---- Open bins ---- */
 
-/* A parcel of 0 bytes has an address, too. */
+/* A parcel of 0 bytes also has an address. */
 static size_t room_of(const struct reel_parcel *parcel)
 {
 	return parcel->bytes ? parcel->bytes : 1;
 }
 
-/* Where a parcel of so many bytes lies in the bin if it is added there. */
+/* Where a parcel of `bytes` bytes lies in the bin if it is added there. */
 static size_t next_offset(const struct reel_bin *bin, size_t bytes)
 {
 	size_t mask = bytes < 64 ? 15 : 63;
@@ -218,7 +218,7 @@ static int place_alone(struct reel_parcel *parcel, struct reel_layout layout)
 	struct reel_parcels *parcels = parcel->parcels;
 	enum reel_slab_kind kind = kind_of(parcel);
 	struct reel_bin *bin;
-	/* The frames of a pool with a parent have one size; what is filled of them is put. */
+	/* The frames of a pool with a parent have one size; only the filled part is put. */
 	size_t room = room_of(parcel), frame_bytes = parcels->pool->frame_bytes;
 	int error = reel_bin_open(parcels, kind, room < frame_bytes ? frame_bytes : room, layout,
 				  &bin);
@@ -230,7 +230,7 @@ static int place_alone(struct reel_parcel *parcel, struct reel_layout layout)
 	if (error)
 		return error;
 	parcel->bin = bin;
-	/* reel_parcel_get_stats() reads what changes here. */
+	/* reel_parcel_get_stats() reads both members. */
 	pthread_mutex_lock(&parcels->lock);
 	bin->live++;
 	bin->filled = room_of(parcel);

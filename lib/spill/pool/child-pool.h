@@ -16,7 +16,7 @@ struct reel_frame_listener;
 
 /*
  * pool-open.c: opens a pool whose frames are large slabs of the parent's, of `frame_bytes` each,
- * for parcels that are opened by reel_parcel_open_alone(). What is sealed is written to the store
+ * for parcels that are opened by reel_parcel_open_alone(). A sealed parcel is written to the store
  * at once and leaves memory, unless it is announced. At most `idle_frames` frames stay for the next
  * parcels. `listener` may be NULL, or is told of each frame (pool.h). On success the pool owns the
  * store. Returns 0 or -ENOMEM.
@@ -35,10 +35,13 @@ int reel_parcel_open_alone(reel_parcel **parcel, reel_pool *pool, size_t bytes, 
 
 /*
  * pool-open.c: waits until at most `frames` frames are still to be put or are being put. Does not
- * wait for what the store has refused.
+ * wait for frames that the store has refused.
  */
 void reel_pool_await_puts(reel_pool *pool, size_t frames);
-/* Waits until no transfer is under way, and drops what closed parcels have left in the store. */
+/*
+ * Waits until no transfer is under way, and drops the copies that closed parcels have left in the
+ * store.
+ */
 void reel_pool_settle(reel_pool *pool);
 
 #endif

@@ -61,7 +61,7 @@ static const char *store_text(void)
 	return store_description || !spill_directory ? store_description : "file";
 }
 
-/* A process that ignores what the system allows is killed, and loses its tapes with all else. */
+/* A process that exceeds the system's limit is killed, and loses its tapes with all else. */
 static const char *limit_problem(const struct reel_memory_limit *limit)
 {
 	static char above[sizeof limit->source + 160];

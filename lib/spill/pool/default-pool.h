@@ -8,7 +8,7 @@
 
 /*
  * Like reel_pool_default(), but returns 0; -ENXIO, the store of the environment cannot be opened;
- * or what reel_pool_open() says. On failure *pool is NULL.
+ * or an error of reel_pool_open(). On failure *pool is NULL.
  */
 int reel_pool_open_default(reel_pool **pool);
 

@@ -20,7 +20,7 @@
 #include "spill/thread/waiting.h"
 #include "trace/trace.h"
 
-/* ---- What the pool calls ---- */
+/* ---- Functions that the pool calls ---- */
 
 static void add_stats(const struct reel_offload *offload, struct reel_pool_stats *stats)
 {

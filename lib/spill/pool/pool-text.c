@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The budget and the store of a pool from texts: those of the environment, and those of options. */
+/* The budget and the store of a pool from texts, of the environment or of options. */
 #include "config.h"
 
 #include <errno.h>
@@ -60,8 +60,8 @@ void reel_pool_use_auto(struct reel_pool_options *options, const char *store,
 }
 
 /*
- * Without a budget and a store, tapes may have nine tenths of what the process leaves of its
- * control group's limit when the pool is opened, and one slab at least. A push is then refused,
+ * Without a budget and a store, tapes may have nine tenths of the memory that the process leaves of
+ * its control group's limit when the pool is opened, and one slab at least. A push is then refused,
  * with a message, where the process would be killed.
  */
 static void bound_by_group(struct reel_pool_options *options, const struct reel_memory_limit *limit)

@@ -9,8 +9,8 @@
 #include "os/memory-limit.h"
 
 /*
- * Returns the largest budget with which the system does not kill the process, beside what the store
- * of this description (NULL: none) keeps in memory.
+ * Returns the largest budget with which the system does not kill the process, beside the memory of
+ * the store of this description (NULL: none).
  */
 uint64_t reel_pool_max_budget(const char *store, const struct reel_memory_limit *limit);
 
@@ -20,7 +20,7 @@ void reel_pool_use_auto(struct reel_pool_options *options, const char *store,
 
 /*
  * Sets the budget as the text says, or without one (NULL) as reel_pool_default() says. Returns
- * NULL, or what is wrong with the text.
+ * NULL, or the fault of the text.
  */
 const char *reel_pool_read_budget(struct reel_pool_options *options, const char *text,
 				  const char *store, const struct reel_memory_limit *limit);

@@ -3,7 +3,7 @@
  * Memory pressure. Each event halves the soft budget and gives all idle frames back to the system.
  * While the soft budget is lowered, the offload thread evicts clean slabs that are not needed soon,
  * until no more than the soft budget is resident. The hard budget stays, since a tape may need all
- * of it to go on. Offload thread only, but for open and close.
+ * of it to go on. Offload thread only, except open and close.
  */
 #include "config.h"
 

@@ -15,9 +15,11 @@ void reel_pressure_close(struct reel_offload *offload);
 uint32_t reel_pressure_look_after(const struct reel_offload *offload);
 /* Look at the trigger if it is time, and lower or restore the soft budget. */
 void reel_pressure_look(struct reel_offload *offload);
-/* Returns true if the soft budget is lowered, and so many bytes more would be above it. */
+/* Returns true if the soft budget is lowered, and `bytes` bytes more would be above it. */
 bool reel_pressure_forbids(const struct reel_offload *offload, size_t bytes);
-/* Give a part of what is above a lowered soft budget back to the system. Returns whether it did. */
+/*
+ * Give a part of the memory above a lowered soft budget back to the system. Returns whether it did.
+ */
 bool reel_pressure_relieve(struct reel_offload *offload);
 
 #endif

@@ -102,7 +102,7 @@ static bool read_slab(struct reel_offload *offload, struct reel_slab *slab,
 	return false;
 }
 
-/* ---- What has been read ---- */
+/* ---- Slabs that have been read ---- */
 
 /*
  * Moves a slab whose read failed back to STORED and frees its frame. If the owner ever needs it, it
@@ -329,7 +329,7 @@ static bool refuse_hurried(struct reel_offload *offload, struct reel_demand *dem
 
 /*
  * A slab that is no longer READ_QUEUED was read for a waiting owner, or was freed. While memory is
- * short, what is read must not be evicted at once.
+ * short, a slab that is read must not be evicted at once.
  */
 static bool read_requested(struct reel_offload *offload, struct reel_demand *demand)
 {

@@ -52,8 +52,8 @@ static bool answer_waiters(struct reel_offload *offload)
 #define MAX_STALE 32
 
 /*
- * A full store may have room for what comes next if it drops what is stale, and the store of a tier
- * may be made for so many states and no more.
+ * A full store may have room for the next put if it drops stale copies, and the store of a tier may
+ * be made for the exact number of its states.
  */
 static size_t most_stale(const struct reel_offload *offload)
 {
@@ -255,7 +255,7 @@ static void close_signals(struct reel_offload *offload)
 	pthread_cond_destroy(&offload->answered);
 }
 
-/* Mutants survive (statement): ASan alone sees what is lost. */
+/* Mutants survive (statement): ASan alone sees the leak. */
 static void close_parts(struct reel_offload *offload)
 {
 	close_signals(offload);
@@ -267,8 +267,8 @@ static void close_parts(struct reel_offload *offload)
 }
 
 /*
- * Mutants survive (constant, statement): zero is what glibc sets up, and a semaphore may be shared.
- * `ranked_at` says only when victims are ranked next.
+ * Mutants survive (constant, statement): glibc initialises these objects to zero, and a semaphore
+ * may be shared. `ranked_at` says only when victims are ranked next.
  */
 static void open_parts(struct reel_offload *offload, struct reel_pool *pool)
 {
@@ -303,7 +303,7 @@ static int use_store(struct reel_offload *offload, reel_store *store)
 		return -ENOMEM;
 	offload->checks = offload->store != store;
 	reel_store_get_capacity(store, &capacity);
-	/* A store that run options name may leave it 0; that of a pool may not. */
+	/* A store that run options name may leave it 0; a pool's store may not. */
 	offload->align = capacity.align ? capacity.align : 1;
 	offload->registers = capacity.registers;
 	offload->put_depth = capacity.best_depth ? capacity.best_depth : PUT_DEPTH;

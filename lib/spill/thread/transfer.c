@@ -123,7 +123,7 @@ static struct reel_piece *piece_of(struct reel_slab_io *slab_io, uint32_t piece)
 	return slab_io->pieces ? &slab_io->pieces[piece] : &slab_io->piece;
 }
 
-/* Says what a piece is: its label, and the part of the frame that it has. */
+/* Describes a piece: its label, and its part of the frame. */
 static void describe(const struct reel_offload *offload, const struct reel_slab *slab,
 		     const struct reel_slab_io *slab_io, uint32_t piece, reel_transfer *transfer)
 {
@@ -134,7 +134,7 @@ static void describe(const struct reel_offload *offload, const struct reel_slab 
 	/* Mutants survive (constant): any number that differs from piece to piece will do. */
 	transfer->label.slab_index |= (uint64_t)piece << 32;
 	transfer->data = slab->frame + before;
-	/* Mutants survive (arithmetic): a longer last piece lies within the frame, too. */
+	/* Mutants survive (arithmetic): a longer last piece also lies within the frame. */
 	transfer->bytes = reel_min_size(slab_io->stored_bytes - before, offload->pool->slab_bytes);
 	REEL_ASSERT(transfer->bytes % offload->align == 0);
 }
@@ -268,7 +268,7 @@ void reel_pieces_drop(struct reel_offload *offload, struct reel_slab *slab)
 			reel_store_drop(offload->store, *extent);
 		extent->location = NOWHERE;
 	}
-	/* Mutants survive (statement): ASan alone sees what is lost. */
+	/* Mutants survive (statement): ASan alone sees the leak. */
 	free(slab_io->pieces);
 	slab_io->pieces = NULL;
 }
@@ -294,7 +294,7 @@ void reel_pieces_free_all(struct reel_offload *offload)
 {
 	size_t slabs = reel_slab_count(offload);
 
-	/* Mutants survive (constant): ASan alone sees what is lost. */
+	/* Mutants survive (constant): ASan alone sees the leak. */
 	for (size_t i = 0; i < slabs; i++)
 		free(offload->slab_io[i].pieces);
 }

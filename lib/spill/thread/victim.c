@@ -28,8 +28,8 @@ static double distance_by_age(uint32_t used_at)
 
 /*
  * The depth below the top, divided by the recent number of slabs popped per second. The 1 is added
- * so that of two tapes that are not popped the deeper slab comes first. A slab above the top is
- * kept by a hold, and is needed after all slabs below it have been popped.
+ * so that, if two tapes are not popped, the deeper slab comes first. A slab above the top is kept
+ * by a hold, and is needed after all slabs below it have been popped.
  * Mutants survive: any slab may be the victim; another order changes the time only.
  */
 static double distance_on(const struct reel_demand *demand, uint32_t slab_index)

@@ -26,14 +26,14 @@
 
 /*
  * Acquire: pairs with the release in reel_supply_pop_warm() (supply.c). If a trim has taken the
- * last chain, `trimming` is visible, too, and no push is refused for want of that frame.
+ * last chain, `trimming` is also visible, and no push is refused for want of that frame.
  */
 static size_t ready_frames(struct reel_pool *pool)
 {
 	return atomic_load_explicit(&pool->warm_chains, memory_order_acquire);
 }
 
-/* At most half of the room between the budgets, so that dirty slabs have room there, too. */
+/* At most half of the room between the budgets, so that dirty slabs also have room there. */
 static size_t wanted_frames(const struct reel_pool *pool)
 {
 	size_t frames = (pool->hard_budget - reel_soft_budget(pool)) / pool->slab_bytes / 2;
@@ -303,7 +303,7 @@ static bool is_announced(const struct reel_offload *offload, const struct reel_s
 	return atomic_load_explicit(&demand->kind, memory_order_relaxed) != REEL_DEMAND_AGE;
 }
 
-/* Returns false if the slab was read for an owner who has yet to use it. */
+/* Returns false if the slab was read for an owner that has yet to use it. */
 static bool was_used(const struct reel_offload *offload, const struct reel_slab *slab)
 {
 	return atomic_load_explicit(&reel_slab_io_of(offload, slab)->was_used,
@@ -311,8 +311,8 @@ static bool was_used(const struct reel_offload *offload, const struct reel_slab 
 }
 
 /*
- * A pool with a parent keeps in memory only what is announced, since its parent has better uses for
- * the memory of the rest.
+ * A pool with a parent keeps only announced slabs in memory, since its parent has better uses for
+ * the memory of the others.
  */
 static bool evict_unannounced(struct reel_offload *offload)
 {
@@ -362,7 +362,7 @@ static bool try_to_write(struct reel_offload *offload)
 
 /*
  * Frees a frame for a thread that waits. Sets `lacks_frame` if only a transfer can free one. Frames
- * that are ready do not serve an owner who waits for a large slab: read_awaited() has tried.
+ * that are ready do not serve an owner that waits for a large slab: read_awaited() has tried.
  */
 static bool relieve(struct reel_offload *offload)
 {
