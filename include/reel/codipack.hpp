@@ -165,7 +165,8 @@ template <template <class...> class Any, class... Column> struct columns_of<Any<
 
 		/* In braces the columns are taken from left to right. */
 		return pointers{reinterpret_cast<Column *>(
-			memory + std::exchange(before, before + padded(items * sizeof(Column))))...};
+			memory + std::exchange(before,
+					       before + padded(items * sizeof(Column))))...};
 	}
 
 	template <class... Value>
@@ -177,7 +178,8 @@ template <template <class...> class Any, class... Column> struct columns_of<Any<
 
 	static pointers item(const pointers &first, std::size_t n)
 	{
-		return std::apply([&](Column *...column) { return pointers(column + n...); }, first);
+		return std::apply([&](Column *...column) {
+			return pointers(column + n...); }, first);
 	}
 
 	/* Moves n items down, as memmove() does. */
@@ -269,7 +271,7 @@ public:
 
 	void addDataSize(const std::size_t &items) { used += items; }
 
-	std::size_t getPushedDataCount(const InternalPosHandle &since) const { return used - since; }
+	std::size_t getPushedDataCount(const InternalPosHandle &from) const { return used - from; }
 
 	/* ---- Sizes and positions ---- */
 
@@ -340,8 +342,8 @@ public:
 			allocated += each.room ? columns::bytes_of(each.room) : 0;
 		values.addUnsignedLongEntry("Total number", getDataSize());
 		values.addUnsignedLongEntry("Number of chunks", chunks.size());
-		values.addDoubleEntry("Memory used", double(getDataSize()) * columns::item_bytes, sum,
-				      true, false);
+		values.addDoubleEntry("Memory used", double(getDataSize()) * columns::item_bytes,
+				      sum, true, false);
 		values.addDoubleEntry("Memory allocated", double(allocated), sum, false, true);
 	}
 
@@ -382,24 +384,14 @@ public:
 	void forEachForward(const Position &start, const Position &end, Function function,
 			    Arguments &&...arguments)
 	{
-		const auto call = [&](const pointers &first, std::size_t at, std::size_t stop) {
-			for (; at < stop; at++)
-				call_with(columns::item(first, at), function, arguments...);
-		};
-
-		for_each<true>(start, end, call);
+		for_each<true>(start, end, function, arguments...);
 	}
 
 	template <class Function, class... Arguments>
 	void forEachReverse(const Position &start, const Position &end, Function function,
 			    Arguments &&...arguments)
 	{
-		const auto call = [&](const pointers &first, std::size_t at, std::size_t stop) {
-			while (at > stop)
-				call_with(columns::item(first, --at), function, arguments...);
-		};
-
-		for_each<false>(start, end, call);
+		for_each<false>(start, end, function, arguments...);
 	}
 
 	/*
@@ -492,7 +484,7 @@ private:
 				of.give_up(std::exchange(here, nowhere), keeps);
 		}
 
-		/* Adds the chunk to those that will be used, if it was not the last one that was. */
+		/* Adds the chunk to the chunks that will be used, unless it was added last. */
 		void list(std::size_t index, std::vector<reel_parcel *> &order)
 		{
 			if (std::exchange(listed, index) == index)
@@ -517,7 +509,8 @@ private:
 	class chunk_view : public codi::ChunkBase {
 	public:
 		chunk_view(stream &of, std::size_t n)
-			: codi::ChunkBase(of.chunks[n].room), viewed(of), index(n), in_memory(of, false)
+			: codi::ChunkBase(of.chunks[n].room), viewed(of), index(n),
+			  in_memory(of, false)
 		{
 			setUsedSize(of.used_of(n));
 		}
@@ -569,6 +562,11 @@ private:
 		mutable walk in_memory;
 	};
 
+	[[noreturn]] static void fail(int error, const char *what)
+	{
+		throw std::system_error(error, std::generic_category(), what);
+	}
+
 	/* ---- Chunks ---- */
 
 	/* Where a function that reads nothing may add positions to. */
@@ -602,8 +600,7 @@ private:
 		pool = detail::chosen_pool.load(std::memory_order_relaxed);
 		pool = pool ? pool : reel_pool_default();
 		if (!pool)
-			throw std::system_error(ENXIO, std::generic_category(),
-						reel_error_text(-ENXIO));
+			fail(ENXIO, reel_error_text(-ENXIO));
 		reel_pool_get_stats(pool, &stats);
 		slab_bytes = stats.slab_bytes;
 	}
@@ -640,8 +637,7 @@ private:
 		chunk &which = chunks[index];
 
 		if (!which.ordinary && !which.parcel)
-			throw std::system_error(ENODATA, std::generic_category(),
-						"the data of this tape was deleted (deleteData())");
+			fail(ENODATA, "the data of this tape was deleted (deleteData())");
 		if (which.memory())
 			return which.memory();
 		try {
@@ -673,7 +669,7 @@ private:
 			seal_idle(std::exchange(kept, nowhere));
 	}
 
-	/* The rare part of reserveItems(): goes on in the last chunk if it can, or begins another. */
+	/* The rare part of reserveItems(): goes on in the last chunk, or begins another one. */
 	REEL_COLD void go_on(std::size_t items)
 	{
 		std::lock_guard<std::mutex> lock(mutex);
@@ -690,8 +686,8 @@ private:
 	}
 
 	/*
-	 * Begins a chunk behind the last one, which is sealed first, so that it can make room. If this
-	 * throws, the next call tries again.
+	 * Begins a chunk behind the last one, which is sealed first, so that it can make room. If
+	 * this throws, the next call tries again.
 	 */
 	void begin(std::size_t items)
 	{
@@ -724,8 +720,7 @@ private:
 	{
 		for (std::size_t i = index + 1; i < chunks.size(); i++)
 			if (chunks[i].users)
-				throw std::system_error(EBUSY, std::generic_category(),
-							"a tape is reset while this part of it is evaluated");
+				fail(EBUSY, "a tape is reset while this part of it is evaluated");
 		if (kept > index)
 			kept = nowhere;
 		if (index == 0)
@@ -840,10 +835,9 @@ private:
 
 		if constexpr (inner_walk::is_stream)
 			for (auto each = first; recursive && each != chunks.end(); each++)
-				each->start = each->start < end.inner
-						      ? start.inner
-						      : NestedData::after_erasing(
-								each->start, start.inner, end.inner);
+				each->start = each->start < end.inner ? start.inner
+					: NestedData::after_erasing(each->start, start.inner,
+								    end.inner);
 		if (first >= last)
 			return;
 		seal_kept();
@@ -866,13 +860,12 @@ private:
 	void check(const Position &first, const Position &last) const
 	{
 		if (last < first || !has(last))
-			throw std::system_error(EINVAL, std::generic_category(),
-						"positions of a tape are not in order, or lie behind its end");
+			fail(EINVAL, "positions of a tape are not in order, or lie behind its end");
 	}
 
 	/*
-	 * The part of one chunk that lies between two positions: items from `at` up to `stop`, or in a
-	 * walk backward those below `at`, down to `stop`.
+	 * The part of one chunk that lies between two positions: items from `at` up to `stop`, or
+	 * in a walk backward those below `at`, down to `stop`.
 	 */
 	struct part {
 		std::size_t index, at, stop;
@@ -887,11 +880,6 @@ private:
 			return {index, at, end.data, inner, end.inner};
 		return {index, at, forward ? used_of(index) : 0, inner,
 			chunks[forward ? index + 1 : index].start};
-	}
-
-	template <bool forward> part first_part(const Position &from, const Position &end) const
-	{
-		return part_of<forward>(from.chunk, from.data, from.inner, end);
 	}
 
 	/* Continues with the next chunk. Returns false at the end. */
@@ -909,7 +897,7 @@ private:
 	void list(walk &walked, std::vector<reel_parcel *> &order, const Position &from,
 		  const Position &end)
 	{
-		part each = first_part<forward>(from, end);
+		part each = part_of<forward>(from.chunk, from.data, from.inner, end);
 
 		do {
 			if (each.at != each.stop)
@@ -940,7 +928,7 @@ private:
 	REEL_INLINE_MEMBER void run(walk &walked, const Position &from, const Position &end,
 				    Function &function, Arguments &&...arguments)
 	{
-		part each = first_part<forward>(from, end);
+		part each = part_of<forward>(from.chunk, from.data, from.inner, end);
 
 		do {
 			const pointers here = each.at == each.stop ? no_items()
@@ -951,7 +939,8 @@ private:
 		} while (next_part<forward>(each, end));
 	}
 
-	template <bool forward, int depth, std::size_t... column, class Function, class... Arguments>
+	template <bool forward, int depth, std::size_t... column, class Function,
+		  class... Arguments>
 	REEL_INLINE_MEMBER void run_part(walk &walked, const part &of, const pointers &here,
 					 std::index_sequence<column...>, Function &function,
 					 Arguments &&...arguments)
@@ -992,30 +981,31 @@ private:
 				    std::forward<Arguments>(arguments)...);
 	}
 
-	template <bool forward, class Call>
-	void for_each(const Position &start, const Position &end, const Call &call)
+	template <bool forward, class Function, class... Arguments>
+	void for_each(const Position &start, const Position &end, Function &function,
+		      Arguments &...arguments)
 	{
+		const auto call = [&](auto *...column) { function(column..., arguments...); };
+
 		check(forward ? start : end, forward ? end : start);
 
 		walk walked(*this, forward);
-		part each = first_part<forward>(start, end);
+		part each = part_of<forward>(start.chunk, start.data, start.inner, end);
 
 		announce<forward, 0>(walked, start, end);
 		do {
-			if (each.at != each.stop)
-				call(walked.at(each.index), each.at, each.stop);
+			while (each.at != each.stop) {
+				const pointers &first = walked.at(each.index);
+
+				std::apply(call, columns::item(first, forward ? each.at++
+									      : --each.at));
+			}
 		} while (next_part<forward>(each, end));
 	}
 
-	template <class Function, class... Arguments>
-	static void call_with(pointers item, Function &function, Arguments &...arguments)
-	{
-		std::apply([&](auto *...column) { function(column..., arguments...); }, item);
-	}
-
 	/*
-	 * The last chunk. Items up to `limit` have room at `to`; if that is `used`, the next call of
-	 * reserveItems() looks for both.
+	 * The last chunk. Items up to `limit` have room at `to`; if that is `used`, the next call
+	 * of reserveItems() looks for both.
 	 */
 	pointers to;
 	std::size_t used = 0, limit = 0;
@@ -1028,7 +1018,7 @@ private:
 	detail::reserve spare;
 	/* The chunk that the last walk ended with, which is not sealed yet. */
 	std::size_t kept = nowhere;
-	/* Guards the memory of chunks: of several walks the first one brings it, the last seals it. */
+	/* Guards the memory of chunks: the first of several walks brings it, the last seals it. */
 	mutable std::mutex mutex;
 };
 
