@@ -77,13 +77,7 @@ REEL_DEVICE uint32_t reel_device_load(const uint32_t *word)
 	return __atomic_load_n(word, __ATOMIC_RELAXED);
 }
 
-REEL_DEVICE uint32_t reel_device_acquire(const uint32_t *word)
-{
-	emulator::yield();
-	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
-}
-
-REEL_DEVICE uint64_t reel_device_acquire(const uint64_t *word)
+template <class T> REEL_DEVICE T reel_device_acquire(const T *word)
 {
 	emulator::yield();
 	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
@@ -151,9 +145,7 @@ REEL_DEVICE uint32_t reel_device_swap_if(uint32_t *word, uint32_t seen, uint32_t
 	uint32_t old;
 
 	asm volatile("atom.acq_rel.gpu.cas.b32 %0, [%1], %2, %3;"
-		     : "=r"(old)
-		     : "l"(word), "r"(seen), "r"(value)
-		     : "memory");
+		     : "=r"(old) : "l"(word), "r"(seen), "r"(value) : "memory");
 	return old;
 }
 
@@ -162,9 +154,7 @@ REEL_DEVICE uint64_t reel_device_swap_if(uint64_t *word, uint64_t seen, uint64_t
 	uint64_t old;
 
 	asm volatile("atom.acq_rel.gpu.cas.b64 %0, [%1], %2, %3;"
-		     : "=l"(old)
-		     : "l"(word), "l"(seen), "l"(value)
-		     : "memory");
+		     : "=l"(old) : "l"(word), "l"(seen), "l"(value) : "memory");
 	return old;
 }
 

@@ -77,12 +77,10 @@ struct alignas(16) reel_device_wide {
 
 template <unsigned Bytes> struct reel_device_word;
 template <> struct reel_device_word<4> {
-	typedef uint32_t type;
-	typedef uint32_t bits;
+	typedef uint32_t type, bits;
 };
 template <> struct reel_device_word<8> {
-	typedef uint64_t type;
-	typedef uint64_t bits;
+	typedef uint64_t type, bits;
 };
 template <> struct reel_device_word<16> {
 	typedef reel_device_wide type;
@@ -95,12 +93,8 @@ template <unsigned Word, class... T> struct reel_device_record;
 template <unsigned Word> struct reel_device_record<Word> {
 	static constexpr unsigned rows = 0;
 
-	template <class W> static REEL_DEVICE void pack(W *)
-	{
-	}
-	template <class W> static REEL_DEVICE void unpack(const W *)
-	{
-	}
+	template <class W> static REEL_DEVICE void pack(W *) {}
+	template <class W> static REEL_DEVICE void unpack(const W *) {}
 };
 
 template <unsigned Word, class First, class... Rest>
@@ -137,10 +131,7 @@ template <class Bits> struct reel_device_bits {
 		return sizeof(Bits) == 8 ? (unsigned)__clzll((long long)bits)
 					 : (unsigned)__clz((int)bits);
 	}
-	static REEL_DEVICE Bits low(Bits bits, unsigned n)
-	{
-		return bits & (((Bits)1 << n) - 1);
-	}
+	static REEL_DEVICE Bits low(Bits bits, unsigned n) { return bits & (((Bits)1 << n) - 1); }
 };
 
 /* ---- The tape ---- */
@@ -219,15 +210,15 @@ template <unsigned Word = 8> struct reel_device_tape {
 		reel_device_record<Word, T...>::pack(words, x...);
 		push_words(words);
 	}
-	REEL_DEVICE void push(const bool &bit)
-	{
-		push_bit(bit);
-	}
+	REEL_DEVICE void push(const bool &bit) { push_bit(bit); }
 
 	/* Pops one value. */
 	template <class T> REEL_DEVICE T pop()
 	{
-		return pop_as(kind<T>());
+		T value;
+
+		pop(value);
+		return value;
 	}
 
 	/* Pops a record into its values, which are in the order of the push. */
@@ -238,10 +229,7 @@ template <unsigned Word = 8> struct reel_device_tape {
 		pop_words(words);
 		reel_device_record<Word, First, Rest...>::unpack(words, first, rest...);
 	}
-	REEL_DEVICE void pop(bool &bit)
-	{
-		bit = pop_bit();
-	}
+	REEL_DEVICE void pop(bool &bit) { bit = pop_bit(); }
 
 	/* Returns the value that the next pop gives, and leaves it on the tape. */
 	template <class T> REEL_DEVICE T look()
@@ -308,10 +296,7 @@ template <unsigned Word = 8> struct reel_device_tape {
 
 	/* ---- Places ---- */
 
-	REEL_DEVICE place mark() const
-	{
-		return place{top, bits};
-	}
+	REEL_DEVICE place mark() const { return place{top, bits}; }
 
 	/*
 	 * Goes to a place. Going down drops the pushes since then. Going up again after pops lets
@@ -378,23 +363,6 @@ template <unsigned Word = 8> struct reel_device_tape {
 	unsigned char *base, *column;
 	uint32_t row_mask, top;
 	bit_word bits;
-
-	template <class T> struct kind {
-	};
-
-	template <class T> REEL_DEVICE T pop_as(kind<T>)
-	{
-		word words[reel_device_record<Word, T>::rows];
-		T value;
-
-		pop_words(words);
-		reel_device_record<Word, T>::unpack(words, value);
-		return value;
-	}
-	REEL_DEVICE bool pop_as(kind<bool>)
-	{
-		return pop_bit();
-	}
 
 	static REEL_DEVICE word *at(unsigned char *column, uint32_t row)
 	{

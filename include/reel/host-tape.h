@@ -67,25 +67,6 @@ static inline void reel_host_tape_open(struct reel_host_tape *lane, reel_tape *t
 	lane->reserved = 0;
 }
 
-/* These functions push and pop one word, of which the first `word_bytes` bytes count. */
-static inline void reel_host_tape_push_word(struct reel_host_tape *lane, reel_host_tape_wide word)
-{
-	if (lane->word_bytes == 16)
-		reel_push_record(lane->tape, host_tape_wide, word);
-	else
-		reel_push(lane->tape, word.low);
-}
-
-static inline reel_host_tape_wide reel_host_tape_pop_word(struct reel_host_tape *lane)
-{
-	reel_host_tape_wide word = {0, 0};
-
-	if (lane->word_bytes == 16)
-		return reel_pop_record(lane->tape, host_tape_wide);
-	word.low = reel_pop(lane->tape, uint64_t);
-	return word;
-}
-
 /* Pushes a value as a kernel does. For a record of several values, push them in order. */
 static inline void reel_host_tape_push(struct reel_host_tape *lane, const void *value, size_t bytes)
 {
@@ -95,7 +76,10 @@ static inline void reel_host_tape_push(struct reel_host_tape *lane, const void *
 		reel_host_tape_wide x = {0, 0};
 
 		memcpy(&x, (const char *)value + at, bytes - at < word ? bytes - at : word);
-		reel_host_tape_push_word(lane, x);
+		if (word == 16)
+			reel_push_record(lane->tape, host_tape_wide, x);
+		else
+			reel_push(lane->tape, x.low);
 	}
 }
 
@@ -105,9 +89,13 @@ static inline void reel_host_tape_pop(struct reel_host_tape *lane, void *value, 
 	size_t word = lane->word_bytes;
 
 	for (size_t at = (bytes + word - 1) / word * word; at > 0; at -= word) {
-		reel_host_tape_wide x = reel_host_tape_pop_word(lane);
+		reel_host_tape_wide x = {0, 0};
 		size_t from = at - word;
 
+		if (word == 16)
+			x = reel_pop_record(lane->tape, host_tape_wide);
+		else
+			x.low = reel_pop(lane->tape, uint64_t);
 		memcpy((char *)value + from, &x, bytes - from < word ? bytes - from : word);
 	}
 }
@@ -219,13 +207,8 @@ extern "C++" {
 template <unsigned Word = 8> struct reel_host_tape_of {
 	reel_host_tape lane;
 
-	explicit reel_host_tape_of(reel_tape *tape)
-	{
-		reel_host_tape_open(&lane, tape, Word);
-	}
-	explicit reel_host_tape_of(const reel_host_tape &opened) : lane(opened)
-	{
-	}
+	explicit reel_host_tape_of(reel_tape *tape) { reel_host_tape_open(&lane, tape, Word); }
+	explicit reel_host_tape_of(const reel_host_tape &opened) : lane(opened) {}
 
 	template <class... T> void push(const T &...x)
 	{
@@ -233,10 +216,7 @@ template <unsigned Word = 8> struct reel_host_tape_of {
 
 		(void)in_order;
 	}
-	void push(const bool &bit)
-	{
-		push_bit(bit);
-	}
+	void push(const bool &bit) { push_bit(bit); }
 	template <class T> T pop()
 	{
 		T value;
@@ -249,35 +229,15 @@ template <unsigned Word = 8> struct reel_host_tape_of {
 		pop_rest(rest...);
 		reel_host_tape_pop(&lane, &first, sizeof first);
 	}
-	void pop(bool &bit)
-	{
-		bit = pop_bit();
-	}
-	void push_bit(bool bit)
-	{
-		reel_host_tape_push_bit(&lane, bit);
-	}
-	bool pop_bit()
-	{
-		return reel_host_tape_pop_bit(&lane);
-	}
-	void push_bits(uint32_t value, unsigned n)
-	{
-		reel_host_tape_push_bits(&lane, value, n);
-	}
-	uint32_t pop_bits(unsigned n)
-	{
-		return reel_host_tape_pop_bits(&lane, n);
-	}
-	bool is_empty() const
-	{
-		return lane.bits == 1 && reel_tape_is_empty(lane.tape);
-	}
+	void pop(bool &bit) { bit = pop_bit(); }
+	void push_bit(bool bit) { reel_host_tape_push_bit(&lane, bit); }
+	bool pop_bit() { return reel_host_tape_pop_bit(&lane); }
+	void push_bits(uint32_t value, unsigned n) { reel_host_tape_push_bits(&lane, value, n); }
+	uint32_t pop_bits(unsigned n) { return reel_host_tape_pop_bits(&lane, n); }
+	bool is_empty() const { return lane.bits == 1 && reel_tape_is_empty(lane.tape); }
 
 private:
-	void pop_rest()
-	{
-	}
+	void pop_rest() {}
 	template <class First, class... Rest> void pop_rest(First &first, Rest &...rest)
 	{
 		pop_rest(rest...);
