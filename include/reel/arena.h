@@ -312,8 +312,8 @@ struct reel_arena_header {
 	/* Free slabs that warps gave back: number of changes << 32 | first of the list, or 0. */
 	uint64_t given;
 	/*
-	 * The other free slabs are a queue: each of the entries from `queue` to `end_slab` - 1 of the
-	 * table of slabs names one. If `queue` is `end_slab` or more, the queue is empty.
+	 * The other free slabs are a queue: each of the entries from `queue` to `end_slab` - 1 of
+	 * the table of slabs names one. If `queue` is `end_slab` or more, the queue is empty.
 	 */
 	uint32_t queue;
 	uint32_t faults;

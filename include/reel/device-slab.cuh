@@ -97,8 +97,8 @@ REEL_DEVICE uint32_t reel_device_take_given(unsigned char *base)
 
 /*
  * Returns a slab, or 0 if none is free. All warps may come here at once, when they push for the
- * first time: one addition takes a slab from the queue, where a swap would fail for all but one.
- * If the arena has a slab for each slab that its warps ever want at once, none is refused: the queue
+ * first time: one addition takes a slab from the queue, where a swap would fail for all but one. If
+ * the arena has a slab for each slab that its warps ever want at once, none is refused: the queue
  * still has an entry for each lane that found the list empty.
  */
 REEL_DEVICE uint32_t reel_device_take(unsigned char *base)
@@ -107,9 +107,9 @@ REEL_DEVICE uint32_t reel_device_take(unsigned char *base)
 	uint32_t slab = reel_device_take_given(base), entry;
 
 	/*
-	 * Relaxed is enough for both: the host wrote the entries before the launch, and the addition
-	 * gives each entry to one lane. The test keeps the counter from running over when many lanes
-	 * find the queue empty.
+	 * Relaxed is enough for both: the host wrote the entries before the launch, and the
+	 * addition gives each entry to one lane. The test keeps the counter from running over when
+	 * many lanes find the queue empty.
 	 */
 	if (slab || reel_device_load(&header->queue) >= header->end_slab)
 		return slab;
@@ -125,7 +125,7 @@ REEL_DEVICE void reel_device_give(unsigned char *base, uint32_t slab)
 
 	for (;;) {
 		reel_device_store(below, (uint32_t)seen);
-		/* Release: pairs with the acquire in reel_device_take_given(). Makes the link visible. */
+		/* Release: pairs with the acquire in reel_device_take_given(), for the link. */
 		old = reel_device_swap_if(&header->given, seen, ((seen >> 32) + 1) << 32 | slab);
 		if (old == seen)
 			return;
@@ -173,7 +173,8 @@ REEL_DEVICE void reel_device_miss(unsigned char *base, reel_arena_warp *warp, ui
  * Returns the top one row higher in the store, where a pushed word is lost. For TOP_SPILLED, which
  * is the same place as row 0 of the bottom slab, returns that row.
  */
-REEL_DEVICE uint32_t reel_device_restore_top(unsigned char *base, reel_arena_warp *warp, uint32_t top)
+REEL_DEVICE uint32_t reel_device_restore_top(unsigned char *base, reel_arena_warp *warp,
+					     uint32_t top)
 {
 	if (top == REEL_DEVICE_TOP_NONE)
 		top = REEL_DEVICE_TOP_SPILLED + reel_device_drained(base, warp);
@@ -280,7 +281,8 @@ REEL_DEVICE_RARE uint32_t reel_device_refuse(unsigned char *base, uint32_t top, 
 		reel_device_note(base, REEL_DEVICE_EXHAUSTED);
 		atomicMax(&warp->peak, slabs + count / mask + 1);
 	}
-	return REEL_DEVICE_TOP_NONE + count + (REEL_DEVICE_TOP_NONE + count + 1 < REEL_DEVICE_TOP_SPILLED);
+	top = REEL_DEVICE_TOP_NONE + count;
+	return top + (top + 1 < REEL_DEVICE_TOP_SPILLED);
 }
 
 /*

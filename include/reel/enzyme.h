@@ -61,7 +61,7 @@ struct reel_enzyme_options {
 	 * default pool.
 	 */
 	reel_pool *pool;
-	/* For plans with states in a store (reel_store_open()). NULL: REEL_STORE, or else "file". */
+	/* For plans with states in a store (reel_store_open()). NULL: REEL_STORE, or "file". */
 	const char *store, *directory;
 	/* Receives the statistics of the loop that ended last. NULL: they are dropped. */
 	struct reel_run_stats *stats;
@@ -112,8 +112,8 @@ struct reel_enzyme_table {
 /* Copies the regions. Its configuration is a struct reel_enzyme_options, or NULL. */
 extern const struct reel_enzyme_table reel_enzyme_scheme;
 /*
- * The program copies the state by save() and load() of the options. A loop whose step writes globals,
- * or that has regions, is refused: save() would not have these.
+ * The program copies the state by save() and load() of the options. A loop whose step writes
+ * globals, or that has regions, is refused: save() would not have these.
  */
 extern const struct reel_enzyme_table reel_enzyme_env_scheme;
 

@@ -78,7 +78,7 @@ struct reel_label {
 /* The place of a put's data. Only the store can interpret it. A leaf sets both members. */
 struct reel_extent {
 	uint64_t location; /* below 2^56, below an overflow store half of that */
-	uint64_t bytes;    /* number of bytes that the leaf got: behind a codec, less than the data */
+	uint64_t bytes;    /* number of bytes that the leaf got: behind a codec, fewer */
 };
 
 #define REEL_HEADER_BYTES 64
@@ -184,8 +184,7 @@ struct reel_store_verbs {
 	int (*register_memory)(reel_store *store, void *memory, size_t bytes);
 	/*
 	 * Called before registered memory is given back to the system, in the pieces in which it
-	 * was registered. No transfer of it is under way. Memory that is not registered is
-	 * ignored.
+	 * was registered. No transfer of it is under way. Memory that is not registered is ignored.
 	 */
 	void (*unregister_memory)(reel_store *store, void *memory, size_t bytes);
 };

@@ -142,9 +142,8 @@ typedef const char *reel_call_site;
 #define REEL_ROUND(bytes) (((bytes) + (size_t)7) & ~(size_t)7)
 
 /*
- * Limits are compared 64 bits wide, and for a pop signed: below the all-zero
- * tape's top and floor lies a negative number. The false floor is above every
- * address.
+ * Limits are compared 64 bits wide, and for a pop signed: below the all-zero tape's top and floor
+ * lies a negative number. The false floor is above every address.
  */
 #define REEL_ADDRESS(pointer) ((int64_t)(uintptr_t)(pointer))
 #define REEL_FALSE_FLOOR ((char *)(uintptr_t)((uint64_t)INT64_MAX & UINTPTR_MAX))
@@ -162,10 +161,9 @@ REEL_ALWAYS_INLINE bool reel_under(const char *top, size_t bytes, const char *fl
 }
 
 /*
- * The payload is stored by its own type, never through char, which the compiler
- * would have to take for a change of the tape itself. Types aligned above 8
- * bytes, for which the tape's addresses are not good enough, are copied.
- * Mutants survive (boundary): a copy stores the same bytes.
+ * The payload is stored by its own type, never through char, which the compiler would have to take
+ * for a change of the tape itself. Types aligned above 8 bytes, for which the tape's addresses are
+ * not good enough, are copied. Mutants survive (boundary): a copy stores the same bytes.
  */
 #define REEL_STORE(slot, type, x)                                                                  \
 	do {                                                                                       \
@@ -498,8 +496,7 @@ REEL_ALWAYS_INLINE void reel_pop_array_at(reel_tape *tape, void *target, size_t 
 #ifdef __cplusplus
 #define REEL_TYPE_OF(type) (reel_type{#type, sizeof(type), alignof(type), REEL_KIND_OF(type)})
 #else
-#define REEL_TYPE_OF(type)                                                                         \
-	((reel_type){#type, sizeof(type), _Alignof(type), REEL_KIND_OF(type)})
+#define REEL_TYPE_OF(type) ((reel_type){#type, sizeof(type), _Alignof(type), REEL_KIND_OF(type)})
 #endif
 
 #define reel_push_span(tape, type, n)                                                              \
@@ -508,8 +505,7 @@ REEL_ALWAYS_INLINE void reel_pop_array_at(reel_tape *tape, void *target, size_t 
 	((const type *)reel_pop_span_at((tape), (n), REEL_TYPE_OF(type), REEL_HERE))
 #define reel_reserve(tape, type, n)                                                                \
 	((type *)reel_reserve_at((tape), (n), REEL_TYPE_OF(type), REEL_HERE))
-#define reel_commit(tape, type, n)                                                                 \
-	reel_commit_at((tape), (n), REEL_TYPE_OF(type), REEL_HERE)
+#define reel_commit(tape, type, n) reel_commit_at((tape), (n), REEL_TYPE_OF(type), REEL_HERE)
 #define reel_push_array(tape, source, n)                                                           \
 	reel_push_array_at((tape), (source), (n), sizeof *(source),                                \
 			   REEL_KIND_OF_ELEMENTS(source), REEL_HERE)

@@ -162,8 +162,8 @@ int reel_mpi_attach_for(enum reel_mpi_implementation implementation, MPI_Comm co
  * call waits for it, adjoints are left unchanged. For calls that a program does not mean to
  * reverse, it passes a NULL tape.
  *
- *	reel: rank 1: 1 message and 0 collective calls were recorded and not reversed: a receive from
- *	rank 0 with tag 7, file.c:12; adjoints lack their contributions
+ *	reel: rank 1: 1 message and 0 collective calls were recorded and not reversed: a receive
+ *	from rank 0 with tag 7, file.c:12; adjoints lack their contributions
  */
 int reel_mpi_detach(MPI_Comm comm);
 
@@ -957,7 +957,7 @@ int reel_mpi_costs_choose(struct reel_costs *costs, MPI_Comm comm, struct reel_c
  *
  *	adjoints, adjoint_bytes   messages that this rank has sent back, by itself or in collective
  *				  calls
- *	waits, wait_ns            how often, and for how long, a reverse call waited for another rank
+ *	waits, wait_ns            number and time of waits of reverse calls for another rank
  *	note_bytes                notes of messages and calls on tapes
  *
  * with the minimum, the mean, the maximum, and the lowest rank that has the maximum.

@@ -64,9 +64,9 @@ struct reel_parcel_options {
 };
 
 /*
- * Opens a parcel of `bytes` bytes, which may be 0. *data points to its contents, which are undefined.
- * They are aligned to 64 bytes, or to 16 if the parcel is smaller than that. `pool` outlives the
- * parcel; NULL is the default pool.
+ * Opens a parcel of `bytes` bytes, which may be 0. *data points to its contents, which are
+ * undefined. They are aligned to 64 bytes, or to 16 if the parcel is smaller than that. `pool`
+ * outlives the parcel; NULL is the default pool.
  *
  * Returns 0, or
  *   -EINVAL  an option is wrong

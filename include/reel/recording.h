@@ -70,8 +70,7 @@ extern "C" {
  * allowed in a hold, at any depth; they overwrite nothing. Holds nest; replay and release apply to
  * the innermost hold. Closing the tape ends all holds.
  *
- * Returns 0, or -ENOMEM (hold), -EINVAL (replay or release without a hold),
- * which sticks.
+ * Returns 0, or -ENOMEM (hold), -EINVAL (replay or release without a hold), which sticks.
  *
  * Constant time, apart from the slabs that a release gives back. In a hold, the
  * first push after a pop takes a slab.

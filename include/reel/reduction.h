@@ -6,7 +6,7 @@
  *
  *	s = reel_reduce(root, REEL_REDUCE_SUM, partial, lanes);               after the region
  *
- *	reel_reduce_reverse(root, REEL_REDUCE_SUM, s_bar, partial_bar, lanes);     before it is reversed
+ *	reel_reduce_reverse(root, REEL_REDUCE_SUM, s_bar, partial_bar, lanes);   before its reverse
  *
  *	s_bar of the lane is partial_bar[reel_lane_index(lane)]        in the lanes
  *

@@ -50,8 +50,8 @@
  *
  * A lane that records nothing stays empty.
  *
- * OpenMP. The library needs no OpenMP runtime: the program passes the numbers of its threads.
- * The statements, reel_worker_of(), reel_worker_phase() and reel_runtime() are inline and ask OpenMP
+ * OpenMP. The library needs no OpenMP runtime: the program passes the numbers of its threads. The
+ * statements, reel_worker_of(), reel_worker_phase() and reel_runtime() are inline and ask OpenMP
  * for these numbers. In a program that is compiled without OpenMP they serve one thread.
  *
  * Threads. The thread that owns the parent begins, reverses and ends a region. A lane belongs to
@@ -398,9 +398,9 @@ void reel_ordered_done(reel_lane *lane, reel_ordered *order);
  *
  * In the statement of a lane `break` and `continue` end the lane's part of the phase. In the
  * statement of a region they end the thread's part of the region, by reel_worker_end(). In one of
- * the two FOR statements a break is -EINVAL, as in REEL_FOR. A return or a goto out of the statement
- * does not compile with OpenMP; without OpenMP it leaves the region without an end, which is an
- * error of the parent's next region.
+ * the two FOR statements a break is -EINVAL, as in REEL_FOR. A return or a goto out of the
+ * statement does not compile with OpenMP; without OpenMP it leaves the region without an end, which
+ * is an error of the parent's next region.
  */
 #define REEL_PARALLEL(parent, lane) REEL_PARALLEL_WITH(parent, lane, 0, 0, )
 #define REEL_PARALLEL_REVERSE(parent, lane) REEL_PARALLEL_REVERSE_WITH(parent, lane, 0, )
@@ -433,7 +433,7 @@ void reel_ordered_done(reel_lane *lane, reel_ordered *order);
 #define REEL_IN_TEAM(begun, worker, threads, clauses)                                              \
 	for (reel_region *worker##_region = (begun); worker##_region;                              \
 	     worker##_region = reel_region_finish(worker##_region))                                \
-		REEL_OMP_PARALLEL(num_threads(reel_team_threads(worker##_region, threads)) clauses) \
+	REEL_OMP_PARALLEL(num_threads(reel_team_threads(worker##_region, threads)) clauses)        \
 	for (reel_worker worker = reel_worker_of(worker##_region), *worker##_once = &worker;       \
 	     worker##_once; worker##_once = NULL)
 /*

@@ -164,7 +164,7 @@ struct reel_progress {
 	bool reverses;           /* in the reverse sweep */
 	int64_t done;            /* steps of the model that this sweep has done */
 	int64_t steps;           /* of all; REEL_UNKNOWN_STEPS while not known */
-	double share;            /* of the time of both sweeps that has passed; below 0: not known */
+	double share;            /* of the time of both sweeps so far; below 0: not known */
 	double seconds;          /* since the forward sweep began, or was resumed */
 	double seconds_left;     /* for both sweeps; below 0: not known */
 	double steps_per_second; /* of this sweep; a step that is taken again does not count */
@@ -316,7 +316,7 @@ int reel_run_resume(reel_run *run, void *context, void *adjoint);
  * Programs need no call for this; the environment is read when the first run with a restart file is
  * opened:
  *
- *   REEL_SAVE_SIGNAL=USR2   a signal that is reel_save_now(0); also USR1, TERM, INT, HUP, CONT, XCPU
+ *   REEL_SAVE_SIGNAL=USR2   a signal as reel_save_now(0): USR1, USR2, TERM, INT, HUP, CONT, XCPU
  *   REEL_END_SIGNAL=TERM    a signal that is reel_save_now(1)
  *   REEL_END_AFTER=3500     reel_save_now(1) after this number of seconds; a fraction has a decimal
  *                           point, whatever the locale of the program is

@@ -15,9 +15,8 @@
  *	}
  *	reel_tape_close(&tape);
  *
- * Order. Pops mirror pushes: last in, first out, over all kinds of values
- * together; each pop names the type, or the number of bits or elements, that
- * its push had.
+ * Order. Pops mirror pushes: last in, first out, over all kinds of values together; each pop names
+ * the type, or the number of bits or elements, that its push had.
  *
  * Memory. A tape is a plain struct that the caller may keep anywhere. A struct of all zeros is an
  * empty tape on the default pool, so static, thread-private and zero-filled tapes just work. The
@@ -161,8 +160,7 @@ int reel_tape_clear_error(reel_tape *tape);
  * After an error pushes are refused. A pop of a refused push, or of an empty tape, gives all ones:
  * NaN in floating-point types, -1 in integers, true in a bool. Test reel_tape_error().
  *
- * In C++ these also take any struct that is trivially copyable and has a default
- * constructor.
+ * In C++ these also take any struct that is trivially copyable and has a default constructor.
  *
  *
  * REEL_RECORD(NAME, TYPE);
@@ -185,9 +183,8 @@ int reel_tape_clear_error(reel_tape *tape);
  * void reel_push_bits(reel_tape *tape, uint64_t value, unsigned n);
  * uint64_t reel_pop_bits(reel_tape *tape, unsigned n);
  *
- * Push the low n bits of value, 0 <= n <= 32: branch numbers, trip counts,
- * small enumerations. Packed 64 to a word, in order with all other values. Any
- * other n is -EINVAL.
+ * Push the low n bits of value, 0 <= n <= 32: branch numbers, trip counts, small enumerations.
+ * Packed 64 to a word, in order with all other values. Any other n is -EINVAL.
  *
  * void reel_push_bit(reel_tape *tape, bool bit);
  * bool reel_pop_bit(reel_tape *tape);
@@ -241,10 +238,9 @@ int reel_tape_clear_error(reel_tape *tape);
  * reel_cursor reel_cursor_pop(reel_tape *tape, reel_cursor c, SCALAR *x);
  * void reel_cursor_close(reel_tape *tape, reel_cursor c);
  *
- * A cursor holds the top of the tape in the caller's registers while a loop
- * pushes, or pops, many values. It is passed and returned by value; its address
- * should not be taken. Between opening and closing it, nothing else may be
- * called on the tape.
+ * A cursor holds the top of the tape in the caller's registers while a loop pushes, or pops, many
+ * values. It is passed and returned by value; its address should not be taken. Between opening and
+ * closing it, nothing else may be called on the tape.
  *
  *	reel_cursor c = reel_push_cursor(&tape);
  *	for (i = 0; i < n; i++)
