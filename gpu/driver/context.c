@@ -2,7 +2,7 @@
 /*
  * Finds a device, retains its primary context and describes it. Any thread calls these functions.
  * Each retain of a context has one release; the driver counts them. A function that fails leaves
- * nothing retained, and its text says what the driver said.
+ * nothing retained, and its text includes the driver's text.
  */
 #include "config.h"
 

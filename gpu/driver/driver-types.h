@@ -46,11 +46,9 @@ enum {
 /* Flags of cuStreamCreate(), cuEventCreate(), cuMemHostAlloc() and cuMemHostRegister(). */
 enum {
 	REEL_CU_STREAM_NON_BLOCKING = 1,
-	REEL_CU_EVENT_DEFAULT = 0,
 	REEL_CU_EVENT_BLOCKING_SYNC = 1,
 	REEL_CU_EVENT_DISABLE_TIMING = 2,
 	REEL_CU_HOST_ALLOC_PORTABLE = 1,
-	REEL_CU_HOST_ALLOC_MAPPED = 2,
 	REEL_CU_HOST_REGISTER_PORTABLE = 1
 };
 

@@ -25,7 +25,6 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Atomic(const struct reel_driver *) replacement;
 
 #if HAVE_DLOPEN
-
 /* POSIX lets a function's address be stored as an object's, which ISO C does not. */
 static bool find(void *library, const char *symbol, void *member)
 {
@@ -38,10 +37,12 @@ static bool find(void *library, const char *symbol, void *member)
 			 symbol);
 	return address != NULL;
 }
+#endif
 
 /* The library is never closed, because the driver has threads of its own. */
 static void load(void)
 {
+#if HAVE_DLOPEN
 	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 	const char *said = library ? NULL : dlerror();
 
@@ -53,15 +54,8 @@ static void load(void)
 #define FIND(member, symbol, arguments) &&find(library, #symbol, &loaded.member)
 	is_loaded = true REEL_DRIVER_CALLS(FIND);
 #undef FIND
-}
-
-#else
-
-static void load(void)
-{
-}
-
 #endif
+}
 
 const struct reel_driver *reel_driver_get(const char **problem)
 {

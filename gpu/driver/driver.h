@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CUDA's driver as one table of functions: those of libcuda.so.1, which reel_driver_get() loads
- * when it is called first, or those of the fake device of the tests (fake-device.h). Reel is not
- * linked with CUDA. The members have the names of the manual of CUDA's driver.
+ * CUDA's driver as one table: the functions of libcuda.so.1, which reel_driver_get() loads when it
+ * is called first, or of the fake device of the tests (fake-device.h). Reel is not linked with
+ * CUDA. The members have the names of the manual of CUDA's driver.
  */
 #ifndef REEL_GPU_DRIVER_H
 #define REEL_GPU_DRIVER_H
@@ -58,10 +58,7 @@
 	CALL(cuEventCreate, cuEventCreate, (reel_cu_event *event, unsigned flags))                 \
 	CALL(cuEventDestroy, cuEventDestroy_v2, (reel_cu_event event))                             \
 	CALL(cuEventRecord, cuEventRecord, (reel_cu_event event, reel_cu_stream stream))           \
-	CALL(cuEventQuery, cuEventQuery, (reel_cu_event event))                                    \
-	CALL(cuEventSynchronize, cuEventSynchronize, (reel_cu_event event))                        \
-	CALL(cuEventElapsedTime, cuEventElapsedTime,                                               \
-	     (float *milliseconds, reel_cu_event start, reel_cu_event end))
+	CALL(cuEventSynchronize, cuEventSynchronize, (reel_cu_event event))
 
 struct reel_driver {
 #define REEL_DRIVER_MEMBER(member, symbol, arguments) reel_cu_result (*member) arguments;
@@ -75,7 +72,7 @@ struct reel_driver {
  */
 const struct reel_driver *reel_driver_get(const char **problem);
 
-/* For tests: sets the table that reel_driver_get() returns. NULL: that of libcuda.so.1. */
+/* For tests: sets the table that reel_driver_get() returns. NULL: the table of libcuda.so.1. */
 void reel_driver_replace(const struct reel_driver *driver);
 
 #define REEL_DRIVER_WORDS 160

@@ -85,16 +85,6 @@ static struct reel_gpu_request *match(struct reel_gpu_link *link)
 	return request;
 }
 
-static void hand_to_thread(struct reel_gpu_link *link, struct reel_gpu_request *request)
-{
-	request->next = NULL;
-	pthread_mutex_lock(&link->lock);
-	*link->last = request;
-	link->last = &request->next;
-	pthread_cond_signal(&link->work);
-	pthread_mutex_unlock(&link->lock);
-}
-
 /*
  * Every thread that adds a transfer or gives back a request calls this, so no transfer waits while
  * a request is unused.
@@ -105,7 +95,12 @@ static void dispatch(struct reel_gpu_link *link)
 
 	while ((request = match(link))) {
 		start(link, request);
-		hand_to_thread(link, request);
+		request->next = NULL;
+		pthread_mutex_lock(&link->lock);
+		*link->last = request;
+		link->last = &request->next;
+		pthread_cond_signal(&link->work);
+		pthread_mutex_unlock(&link->lock);
 	}
 }
 
@@ -137,33 +132,19 @@ static struct reel_gpu_request *await_started(struct reel_gpu_link *link)
 
 /*
  * Waits until the copy has ended or failed. If there is no event, or waiting for it fails, waits
- * for the whole stream. If that fails too, the device is lost and copies nothing any more.
+ * for the whole stream. If that also fails, the device is lost and copies nothing any more.
  */
 static int await_copy(struct reel_gpu_link *link, const struct reel_gpu_request *request)
 {
 	const struct reel_driver *driver = driver_of(link);
-	reel_cu_result result = REEL_CU_UNKNOWN, rest;
+	reel_cu_result rest;
 
 	REEL_ASSERT(!request->has_event || !request->refused);
-	if (request->has_event)
-		result = driver->cuEventSynchronize(request->event);
-	if (request->has_event && !result)
+	if (request->has_event && !driver->cuEventSynchronize(request->event))
 		return 0;
 	rest = driver->cuStreamSynchronize(link->stream);
-	if (request->refused)
-		result = request->refused;
-	else
-		result = rest;
-	return reel_gpu_memory_judge(link->memory, result, !rest);
-}
-
-static void give_back(struct reel_gpu_link *link, struct reel_gpu_request *request)
-{
-	REEL_ASSERT(request >= link->request && request < link->request + link->depth);
-	pthread_mutex_lock(&link->lock);
-	request->next = link->unused;
-	link->unused = request;
-	pthread_mutex_unlock(&link->lock);
+	return reel_gpu_memory_judge(link->memory, request->refused ? request->refused : rest,
+				     !rest);
 }
 
 /* Starts the next transfer with this request before the layers above work on this transfer. */
@@ -174,7 +155,11 @@ static void finish(struct reel_gpu_link *link, struct reel_gpu_request *request,
 	if (!error && request->uses_frame && !link->to_device)
 		memcpy(transfer->data, request->frame, transfer->bytes);
 	reel_gpu_memory_note(link->memory, transfer, link->to_device, request->uses_frame, error);
-	give_back(link, request);
+	REEL_ASSERT(request >= link->request && request < link->request + link->depth);
+	pthread_mutex_lock(&link->lock);
+	request->next = link->unused;
+	link->unused = request;
+	pthread_mutex_unlock(&link->lock);
 	dispatch(link);
 	reel_transfer_complete(transfer, error);
 	reel_transfer_queue_complete(&link->queue);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The slots of a store in GPU memory, and what its links report of their copies. Any thread calls
+ * The slots of a store in GPU memory, and the reports of its links on copies. Any thread calls
  * these functions.
  */
 #include "config.h"
@@ -80,29 +80,20 @@ int reel_gpu_memory_judge(struct reel_gpu_memory *memory, reel_cu_result result,
 	return rests ? -EIO : -ENODEV;
 }
 
-static void count_success(struct reel_gpu_stats *stats, uint64_t bytes, bool put, bool copied)
-{
-	stats->puts += put;
-	stats->gets += !put;
-	if (put)
-		stats->put_bytes += bytes;
-	else
-		stats->got_bytes += bytes;
-	if (copied)
-		stats->copied_bytes += bytes;
-}
-
 void reel_gpu_memory_note(struct reel_gpu_memory *memory, reel_transfer *transfer, bool put,
 			  bool copied, int error)
 {
+	struct reel_gpu_stats *stats = &memory->stats;
+
 	REEL_ASSERT(transfer->extent.location < memory->slots);
 	pthread_mutex_lock(&memory->lock);
-	if (!error)
-		count_success(&memory->stats, transfer->bytes, put, copied);
-	else if (put)
-		memory->stats.failed_puts++;
-	else
-		memory->stats.failed_gets++;
+	stats->puts += put && !error;
+	stats->gets += !put && !error;
+	stats->failed_puts += put && error;
+	stats->failed_gets += !put && error;
+	stats->put_bytes += put && !error ? transfer->bytes : 0;
+	stats->got_bytes += !put && !error ? transfer->bytes : 0;
+	stats->copied_bytes += copied && !error ? transfer->bytes : 0;
 	if (!error && !put)
 		memcpy(transfer->header, memory->slot[transfer->extent.location].header,
 		       sizeof transfer->header);

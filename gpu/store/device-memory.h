@@ -36,12 +36,12 @@ struct reel_gpu_memory {
 	struct reel_gpu_stats stats;
 };
 
-/* Takes a slot for what a transfer puts. Returns 0; -ENOSPC; or -ENODEV, the device is lost. */
+/* Takes a slot for the data of a put. Returns 0; -ENOSPC; or -ENODEV, the device is lost. */
 int reel_gpu_memory_take(struct reel_gpu_memory *memory, const reel_transfer *transfer,
 			 uint64_t *location);
 /* Does nothing if the slot is free already. */
 void reel_gpu_memory_give(struct reel_gpu_memory *memory, uint64_t location);
-/* Returns 0 if a slot has what the transfer gets; -EINVAL; or -ENODEV, the device is lost. */
+/* Returns 0 if a slot has the data of a get; -EINVAL; or -ENODEV, the device is lost. */
 int reel_gpu_memory_check(struct reel_gpu_memory *memory, const reel_transfer *transfer);
 
 /*

@@ -23,7 +23,7 @@
 #define MAX_SLOT_BYTES ((uint64_t)1 << 32)
 /* The device copies at full speed from and to addresses with this alignment. */
 #define SLOT_ALIGN 512
-/* The fixed cost of a transfer is that of copying 500 KB; a few transfers at once hide it. */
+/* The fixed cost of a transfer equals a copy of 500 KB; a few transfers at once hide it. */
 #define BEST_BYTES ((size_t)512 << 10)
 
 static struct reel_gpu_store *gpu_of(reel_store *store)
@@ -341,7 +341,7 @@ void reel_gpu_get_stats(reel_store *store, struct reel_gpu_stats *stats)
 	uint64_t refused;
 	size_t adopted;
 
-	/* A thread of the parent may have had a lock when the child was made. */
+	/* A thread of the parent may have held a lock when the child was made. */
 	*stats = (struct reel_gpu_stats){0};
 	if (is_in_child(gpu))
 		return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What all files of the host's side of an arena use: texts of errors, the context, copies of slabs.
+ * Functions for all files of the host's side of an arena: texts of errors, the context, copies.
  * The thread that called a function of reel/arena.h runs these functions; one thread at a time uses
  * an arena. An error that is passed in is returned, so the first error of a sequence stays.
  */
@@ -47,26 +47,28 @@ int reel_arena_refuse_faults(uint32_t faults)
 
 int reel_arena_enter(struct reel_arena *arena)
 {
-	TRY(arena->driver, cuCtxPushCurrent, (arena->context));
+	TRY(arena->driver, cuCtxPushCurrent, (arena->gpu.context));
 	return 0;
 }
 
 int reel_arena_leave(struct reel_arena *arena, int error)
 {
 	reel_cu_context context;
-	reel_cu_result result = arena->driver->cuCtxPopCurrent(&context);
 
-	return error || !result ? error
-				: reel_arena_fail_with(arena->driver, result, "cuCtxPopCurrent");
+	if (error)
+		arena->driver->cuCtxPopCurrent(&context);
+	else
+		TRY(arena->driver, cuCtxPopCurrent, (&context));
+	return error;
 }
 
 int reel_arena_wait(struct reel_arena *arena, int error)
 {
-	reel_cu_result result = arena->driver->cuStreamSynchronize(arena->stream);
-
-	return error || !result
-		       ? error
-		       : reel_arena_fail_with(arena->driver, result, "cuStreamSynchronize");
+	if (error)
+		arena->driver->cuStreamSynchronize(arena->stream);
+	else
+		TRY(arena->driver, cuStreamSynchronize, (arena->stream));
+	return error;
 }
 
 /* Slabs that lie side by side on the device become one copy. */

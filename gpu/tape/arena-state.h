@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* The structure of an arena, and what the files of this folder need to work on its memory. */
+/* The structure of an arena, and functions with which this folder works on its memory. */
 #ifndef REEL_GPU_ARENA_STATE_H
 #define REEL_GPU_ARENA_STATE_H
 
 #include <reel/arena.h>
 
-#include "gpu/driver/driver.h"
+#include "gpu/driver/context.h"
 #include "os/error.h"
 #include "tables.h"
 
 struct reel_drain;
 
 struct reel_arena {
-	const struct reel_driver *driver;
-	reel_cu_device device;
-	reel_cu_context context;
+	struct reel_gpu_context gpu;
+	const struct reel_driver *driver; /* gpu.driver */
 	reel_cu_stream stream; /* for copies that need not be in the order of a caller's stream */
 	reel_cu_address base;
 	uint64_t bytes;
@@ -75,7 +74,7 @@ static inline reel_cu_address reel_arena_settled(const struct reel_arena *arena)
  * had a fault that was not settled.
  */
 int reel_tables_read(struct reel_arena *arena, void *stream, reel_cu_address address);
-/* Makes the tables those of an empty arena, without reading the device. */
+/* Makes the tables the tables of an empty arena, without reading the device. */
 int reel_tables_clear(struct reel_arena *arena);
 /* Sets the top of each lane by its `rows`, and writes the tables to the device. */
 int reel_tables_write(struct reel_arena *arena, reel_cu_address address);

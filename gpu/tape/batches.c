@@ -78,10 +78,8 @@ int reel_batches_open(struct reel_arena *arena, struct reel_batches *batches, re
 		.slabs = full_batch(arena, store),
 		.listener = {.borrowed = pin_frame, .returned = unpin_frame},
 		.process = getpid(),
-		.context = {.driver = arena->driver, .device = arena->device,
-			    .context = arena->context},
 	};
-	reel_pinned_open(&batches->pinned, &batches->context);
+	reel_pinned_open(&batches->pinned, &arena->gpu);
 	error = reel_pool_open_child(&batches->pool, parent, store, bytes_of(arena, batches->slabs),
 				     2 * REEL_BATCH_FRAMES_HALF, &batches->listener);
 	if (!error)

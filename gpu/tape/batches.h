@@ -40,19 +40,18 @@ struct reel_batches {
 	bool is_lost; /* the driver failed; a copy may be under way, or have ended in part */
 	/* The pool's frames, pinned by the driver while the pool has them. */
 	struct reel_pinned pinned;
-	struct reel_gpu_context context;
 	struct reel_frame_listener listener;
 	pid_t process;
 };
 
 /* Returns 0, or -ENOMEM or -ENXIO, and the store still belongs to the caller. */
 int reel_batches_open(struct reel_arena *arena, struct reel_batches *batches, reel_store *store);
-/* Closes the store, too. Does nothing if the batches were not opened. */
+/* Also closes the store. Does nothing if the batches were not opened. */
 void reel_batches_close(struct reel_arena *arena, struct reel_batches *batches);
 
 /*
  * Copies these slabs from the device to the store, in batches in this order. If it returns an
- * error, the store has none of them. What the store refuses stays in memory, and is no error.
+ * error, the store has none of them. Slabs that the store refuses stay in memory, and are no error.
  */
 int reel_batches_put(struct reel_arena *arena, struct reel_batches *batches,
 		     const struct reel_batch_item *items, size_t count);

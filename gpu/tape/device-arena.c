@@ -2,7 +2,7 @@
 /*
  * Opens, grows, resets, reads and settles arenas. Functions of reel/arena.h run on the thread that
  * calls them; one thread at a time uses an arena, and no kernel uses it during the call. If memory
- * cannot be had, the arena keeps what it had.
+ * cannot be had, the arena keeps its memory.
  */
 #include "config.h"
 
@@ -21,36 +21,14 @@
 
 /* ---- The device ---- */
 
-static int find_device(struct reel_arena *arena, int number)
-{
-	char words[REEL_DRIVER_WORDS];
-	const char *reason = NULL;
-	reel_cu_result result;
-	int count = 0;
-
-	arena->driver = reel_driver_get(&reason);
-	if (!arena->driver)
-		return reel_fail(-ENODEV, "%s", reason);
-	result = arena->driver->cuInit(0);
-	if (!result)
-		result = arena->driver->cuDeviceGetCount(&count);
-	if (result)
-		return reel_fail(-ENODEV, "no GPU: %s",
-				 reel_driver_explain(arena->driver, result, words));
-	if (number < 0 || number >= count)
-		return reel_fail(-ENODEV, "no GPU has the number %d: there are %d", number, count);
-	TRY(arena->driver, cuDeviceGet, (&arena->device, number));
-	return 0;
-}
-
 static int count_lanes(struct reel_arena *arena)
 {
 	int processors, threads;
 
 	TRY(arena->driver, cuDeviceGetAttribute,
-	    (&processors, REEL_CU_MULTIPROCESSORS, arena->device));
+	    (&processors, REEL_CU_MULTIPROCESSORS, arena->gpu.device));
 	TRY(arena->driver, cuDeviceGetAttribute,
-	    (&threads, REEL_CU_THREADS_PER_MULTIPROCESSOR, arena->device));
+	    (&threads, REEL_CU_THREADS_PER_MULTIPROCESSOR, arena->gpu.device));
 	arena->lanes = (uint32_t)processors * (uint32_t)threads;
 	return 0;
 }
@@ -75,7 +53,7 @@ static int empty_it(struct reel_arena *arena, reel_cu_stream stream)
 	return error || !arena->drain ? error : reel_drain_keep(arena, stream);
 }
 
-/* Takes new memory of these sizes and empties it. If this fails, the arena keeps what it had. */
+/* Takes new memory of these sizes and empties it. If this fails, the arena keeps its memory. */
 static int take_memory(struct reel_arena *arena, uint64_t bytes, uint32_t warps)
 {
 	struct reel_arena before = *arena;
@@ -162,10 +140,14 @@ static void close_memory(struct reel_arena *arena)
 
 static int open_context(struct reel_arena *arena, const struct reel_arena_options *options)
 {
-	int error;
+	int error = reel_gpu_context_open(&arena->gpu, (unsigned)options->device);
 
-	TRY(arena->driver, cuDevicePrimaryCtxRetain, (&arena->context, arena->device));
-	error = reel_arena_enter(arena);
+	if (error)
+		return error;
+	arena->driver = arena->gpu.driver;
+	error = count_lanes(arena);
+	if (!error)
+		error = reel_arena_enter(arena);
 	if (!error) {
 		error = open_memory(arena, options);
 		if (error)
@@ -174,15 +156,13 @@ static int open_context(struct reel_arena *arena, const struct reel_arena_option
 	}
 	if (error) {
 		free(arena->warps);
-		arena->driver->cuDevicePrimaryCtxRelease(arena->device);
+		reel_gpu_context_close(&arena->gpu);
 	}
 	return error;
 }
 
 static int open_arena(struct reel_arena *arena, const struct reel_arena_options *options)
 {
-	int error;
-
 	arena->slab_bytes = options->slab_bytes ? options->slab_bytes : ARENA_SLAB_BYTES;
 	arena->empty.word_bytes = options->word_bytes ? options->word_bytes : ARENA_WORD_BYTES;
 	if (!arena_is_slab(arena->slab_bytes, arena->empty.word_bytes))
@@ -192,10 +172,7 @@ static int open_arena(struct reel_arena *arena, const struct reel_arena_options 
 			"16, and a slab is a power of two of at least %u rows of 32 words",
 			(unsigned)arena->slab_bytes, (unsigned)arena->empty.word_bytes,
 			ARENA_MIN_ROWS);
-	error = find_device(arena, options->device);
-	if (!error)
-		error = count_lanes(arena);
-	return error ? error : open_context(arena, options);
+	return open_context(arena, options);
 }
 
 int reel_arena_open(struct reel_arena **arena, const struct reel_arena_options *options)
@@ -229,7 +206,7 @@ void reel_arena_close(struct reel_arena *arena)
 		close_memory(arena);
 		reel_arena_leave(arena, 0);
 	}
-	arena->driver->cuDevicePrimaryCtxRelease(arena->device);
+	reel_gpu_context_close(&arena->gpu);
 	free(arena->warps);
 	free(arena);
 }

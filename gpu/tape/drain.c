@@ -240,7 +240,7 @@ int reel_drain_settle(struct reel_arena *arena, const struct reel_arena_report *
 	return 1;
 }
 
-/* ---- What the program asks for ---- */
+/* ---- Requests of the program ---- */
 
 static int check(const struct reel_arena *arena)
 {

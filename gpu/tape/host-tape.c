@@ -395,7 +395,7 @@ static int with_frame(struct passage *passage, int (*move)(struct passage *passa
 	TRY(arena->driver, cuMemHostAlloc,
 	    (&frame, (size_t)passage->frame_slabs * arena->slab_bytes,
 	     REEL_CU_HOST_ALLOC_PORTABLE));
-	/* Rows above the tops are copied, too: no old data may be in them. */
+	/* Rows above the tops are also copied: no old data may be in them. */
 	memset(frame, 0, (size_t)passage->frame_slabs * arena->slab_bytes);
 	passage->frame = frame;
 	error = move(passage);

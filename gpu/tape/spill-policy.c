@@ -53,14 +53,9 @@ void reel_spill_policy_close(struct reel_arena *arena, struct reel_spill_policy 
 	free(policy->there);
 }
 
-static uint32_t warps_of(const struct reel_arena *arena)
-{
-	return arena->empty.warps;
-}
-
 void reel_spill_policy_rank(struct reel_arena *arena, struct reel_spill_policy *policy)
 {
-	for (uint32_t n = 0; n < warps_of(arena); n++) {
+	for (uint32_t n = 0; n < arena->empty.warps; n++) {
 		policy->there[n] = reel_tables_trim(&arena->tables, n);
 		policy->coming[n] = 0;
 	}
@@ -141,7 +136,7 @@ static void list_items(struct reel_arena *arena, const struct reel_spill_policy 
 {
 	struct reel_tables *tables = &arena->tables;
 
-	for (uint32_t n = 0; n < warps_of(arena); n++) {
+	for (uint32_t n = 0; n < arena->empty.warps; n++) {
 		if (policy->spare[n] <= kept)
 			continue;
 		reel_tables_walk(tables, n);
@@ -176,13 +171,13 @@ int reel_spill_policy_write(struct reel_arena *arena, struct reel_spill_policy *
 	size_t count;
 	int error;
 
-	for (uint32_t n = 0; n < warps_of(arena); n++)
+	for (uint32_t n = 0; n < arena->empty.warps; n++)
 		policy->spare[n] = spare_of(arena, policy, n, false);
-	if (deep && count_beyond(policy->spare, warps_of(arena), 0) < slabs)
-		for (uint32_t n = 0; n < warps_of(arena); n++)
+	if (deep && count_beyond(policy->spare, arena->empty.warps, 0) < slabs)
+		for (uint32_t n = 0; n < arena->empty.warps; n++)
 			policy->spare[n] = spare_of(arena, policy, n, true);
-	kept = level_for(policy->spare, warps_of(arena), slabs);
-	count = (size_t)count_beyond(policy->spare, warps_of(arena), kept);
+	kept = level_for(policy->spare, arena->empty.warps, slabs);
+	count = (size_t)count_beyond(policy->spare, arena->empty.warps, kept);
 	if (count == 0)
 		return 0;
 	items = malloc(count * sizeof *items);
@@ -201,7 +196,7 @@ uint64_t reel_spill_policy_miss(struct reel_arena *arena, struct reel_spill_poli
 {
 	uint64_t sum = 0;
 
-	for (uint32_t n = 0; n < warps_of(arena); n++) {
+	for (uint32_t n = 0; n < arena->empty.warps; n++) {
 		/* `launch` is older than the tables: since then other slabs may have moved. */
 		uint32_t drained = arena->tables.warp[n].drained, lowest = launch[n].drained;
 
@@ -229,7 +224,7 @@ uint64_t reel_spill_policy_deepen(struct reel_arena *arena, struct reel_spill_po
 {
 	uint64_t sum = 0;
 
-	for (uint32_t n = 0; n < warps_of(arena); n++)
+	for (uint32_t n = 0; n < arena->empty.warps; n++)
 		sum += policy->coming[n] = coming_for(arena, policy, n, depth);
 	return sum;
 }
@@ -243,7 +238,7 @@ void reel_spill_policy_look_ahead(struct reel_arena *arena, struct reel_spill_po
 		uint32_t middle = low + (high - low + 1) / 2;
 		uint64_t sum = 0;
 
-		for (uint32_t n = 0; n < warps_of(arena); n++)
+		for (uint32_t n = 0; n < arena->empty.warps; n++)
 			sum += coming_for(arena, policy, n, middle);
 		if (sum <= most)
 			low = middle;

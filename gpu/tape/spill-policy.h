@@ -36,8 +36,9 @@ void reel_spill_policy_rank(struct reel_arena *arena, struct reel_spill_policy *
 void reel_spill_policy_forget(struct reel_spill_policy *policy);
 
 /*
- * Frees `slabs` more slabs, or as many as possible. Never frees slabs that the step has needed.
- * Frees slabs that lower lanes of a warp may use soon only if `deep`, and the others are too few.
+ * Frees `slabs` more slabs, or the maximum that is possible. Never frees slabs that the step has
+ * needed. Frees slabs that lower lanes of a warp may use soon only if `deep`, and the others are
+ * too few.
  */
 int reel_spill_policy_write(struct reel_arena *arena, struct reel_spill_policy *policy,
 			    uint64_t slabs, bool deep);
@@ -51,7 +52,7 @@ uint64_t reel_spill_policy_deepen(struct reel_arena *arena, struct reel_spill_po
 /* Raises `coming` evenly over all warps, up to a sum of `most`. */
 void reel_spill_policy_look_ahead(struct reel_arena *arena, struct reel_spill_policy *policy,
 				  uint64_t most);
-/* Brings back the slabs that are coming. The caller has seen that as many slabs are free. */
+/* Brings back the slabs that are coming. The caller has seen that there are free slabs for them. */
 int reel_spill_policy_read(struct reel_arena *arena, struct reel_spill_policy *policy);
 
 #endif

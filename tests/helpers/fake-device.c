@@ -26,7 +26,6 @@ struct event {
 	struct event *next;
 	bool destroyed;
 	uint64_t recorded, completed; /* how often */
-	double time_ms;
 };
 
 struct operation {
@@ -628,19 +627,10 @@ static void copy(struct stream *stream, struct operation *operation)
 	}
 }
 
-static double now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
-}
-
 static void record(struct stream *stream, const struct operation *operation)
 {
 	settle(stream);
 	operation->event->completed = operation->turn;
-	operation->event->time_ms = now_ms();
 }
 
 static void call_host(const struct operation *operation)
@@ -968,17 +958,6 @@ static reel_cu_result fake_cuEventRecord(reel_cu_event event, reel_cu_stream str
 	return leave(enqueue_event(stream_of(stream), event_of(event), RECORD));
 }
 
-static reel_cu_result fake_cuEventQuery(reel_cu_event handle)
-{
-	struct event *event;
-
-	ENTER(enter_in_context);
-	event = event_of(handle);
-	if (!event)
-		return leave(REEL_CU_INVALID_HANDLE);
-	return leave(event->completed < event->recorded ? REEL_CU_NOT_READY : 0);
-}
-
 static reel_cu_result fake_cuEventSynchronize(reel_cu_event handle)
 {
 	struct event *event;
@@ -986,22 +965,6 @@ static reel_cu_result fake_cuEventSynchronize(reel_cu_event handle)
 	ENTER(enter_in_context);
 	event = event_of(handle);
 	return leave(event ? wait_for(event) : REEL_CU_INVALID_HANDLE);
-}
-
-static reel_cu_result fake_cuEventElapsedTime(float *milliseconds, reel_cu_event start,
-					      reel_cu_event end)
-{
-	struct event *from, *to;
-
-	ENTER(enter_in_context);
-	from = event_of(start);
-	to = event_of(end);
-	if (!from || !to)
-		return leave(REEL_CU_INVALID_HANDLE);
-	if (from->completed < from->recorded || to->completed < to->recorded)
-		return leave(REEL_CU_NOT_READY);
-	*milliseconds = (float)(to->time_ms - from->time_ms);
-	return leave(0);
 }
 
 /* ---- The device ---- */
