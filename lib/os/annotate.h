@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tells the sanitizers what they cannot see: order that assembly or an OpenMP runtime makes, and
- * memory that no thread may touch until it is handed out again.
+ * Annotations for sanitizers, which cannot see the order that assembly or an OpenMP runtime makes,
+ * nor that no thread may touch some memory until it is handed out again.
  */
 #ifndef REEL_LIB_ANNOTATE_H
 #define REEL_LIB_ANNOTATE_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What must hold whatever a program does. Only a fault of Reel itself, or memory that something
- * else has overwritten, makes one of these fail; what a program or a system may do wrong is an
- * error, and not an assertion. `./configure --enable-assertions` compiles them, as all test builds
- * do; a release has none.
+ * Assertions: conditions that no program can break. Only a fault of Reel itself, or memory that
+ * something else has overwritten, makes one of these fail; a mistake of a program or a refusal of
+ * the system is an error, and not an assertion. `./configure --enable-assertions` compiles them, as
+ * all test builds do; a release has none.
  *
  *	REEL_ASSERT(condition)             some instructions; never on the fast paths of inline.h
  *	REEL_ASSERT_EXPENSIVE(condition)   walks a tape or a list

@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 /*
- * Writes a number of bytes with at least two digits, but for exact ones: "512", "1.5G", "16M", or
- * if `is_long`, "512 bytes", "1.5 GiB", "16 MiB".
+ * Writes a number of bytes with at least two digits, or fewer if they are exact: "512", "1.5G",
+ * "16M", or if `is_long`, "512 bytes", "1.5 GiB", "16 MiB".
  */
 static inline void reel_bytes_text(char *text, size_t size, double bytes, bool is_long)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The one clock of the library. Nobody sets it, and it never goes back; only differences of its
- * times have a meaning. Waits with a limit go by it, too: by a clock that people set, a wait would
+ * times have a meaning. Waits with a limit also go by it: by a clock that people set, a wait would
  * end late when the clock is set back.
  */
 #ifndef REEL_LIB_CLOCK_H

@@ -162,35 +162,30 @@ int reel_report(const struct reel_tape *tape, int error, const char *message)
 	return error;
 }
 
-/* ---- What errors mean ---- */
+/* ---- Meanings of errors ---- */
+
+static const struct {
+	int error;
+	const char *text;
+} meanings[] = {
+	{0, "no error"},
+	{-EDQUOT, "the pool's hard budget is used up"},
+	{-ENOMEM, "out of memory"},
+	{-EOVERFLOW, "more bytes than can be addressed, or a number that its type does not hold"},
+	{-ENODATA, "pop of an empty tape"},
+	{-EBADMSG,
+	 "a pop does not mirror its push, or a store gave back other bytes than were put"},
+	{-EPERM, "used by a thread that does not own it"},
+	{-ENXIO, "the store that the environment asks for cannot be opened"},
+	{-ECHILD, "in the child of a fork the store is its parent's"},
+	{-EINVAL, "invalid argument, or a mark that is not on the tape"},
+	{-EBUSY, "still in use"},
+};
 
 const char *reel_strerror(int error)
 {
-	switch (error) {
-	case 0:
-		return "no error";
-	case -EDQUOT:
-		return "the pool's hard budget is used up";
-	case -ENOMEM:
-		return "out of memory";
-	case -EOVERFLOW:
-		return "more bytes than can be addressed, or a number that its type does not hold";
-	case -ENODATA:
-		return "pop of an empty tape";
-	case -EBADMSG:
-		return "a pop does not mirror its push, or a store gave back other bytes than were "
-		       "put";
-	case -EPERM:
-		return "used by a thread that does not own it";
-	case -ENXIO:
-		return "the store that the environment asks for cannot be opened";
-	case -ECHILD:
-		return "in the child of a fork the store is its parent's";
-	case -EINVAL:
-		return "invalid argument, or a mark that is not on the tape";
-	case -EBUSY:
-		return "still in use";
-	default:
-		return strerror(error < 0 ? -error : error);
-	}
+	for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
+		if (meanings[i].error == error)
+			return meanings[i].text;
+	return strerror(error < 0 ? -error : error);
 }

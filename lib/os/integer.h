@@ -37,7 +37,7 @@ static inline size_t reel_round_up(size_t n, size_t unit)
 }
 
 /*
- * Returns what is wrong with the reserved members of a struct of options, or NULL. A program that
+ * Returns a text if a reserved member of a struct of options is not 0, or NULL. A program that
  * sets one of them was written for a later version, which has the option.
  */
 static inline const char *reel_reserved_problem(const void *reserved, size_t bytes)

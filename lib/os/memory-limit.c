@@ -3,7 +3,7 @@
  * Finds the limit of memory that a batch system or a container has set. Any thread; no state.
  *
  * In a container, /proc may name a group by its path outside, of which the container sees only the
- * root. So files that are not there are passed over, and the root of each hierarchy is read, too.
+ * root. So files that are not there are passed over, and the root of each hierarchy is also read.
  */
 #include "config.h"
 

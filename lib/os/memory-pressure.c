@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A trigger on the kernel's memory pressure. Any thread opens one; each belongs to one thread.
- * Groups of version 1 have no pressure, so their processes use that of the whole system, as do
- * processes that may not write to the file of their group.
+ * Groups of version 1 have no pressure, so their processes use the pressure of the whole system, as
+ * do processes that may not write to the file of their group.
  */
 #include "config.h"
 
@@ -25,19 +25,16 @@
 #define TRIGGER "some 150000 2000000"
 _Static_assert(REEL_PRESSURE_WINDOW_MS == 2000, "The window is that of the trigger.");
 
-#ifdef POLLPRI
 /* The kernel reads the text with the zero that ends it. False: no file, or no trigger. */
 static bool set_trigger(struct reel_memory_pressure *pressure, const char *path)
 {
 	int file = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 
-	if (file < 0)
-		return false;
-	if (write(file, TRIGGER, sizeof TRIGGER) != (ssize_t)sizeof TRIGGER) {
+	if (file >= 0 && write(file, TRIGGER, sizeof TRIGGER) != (ssize_t)sizeof TRIGGER) {
 		close(file);
 		return false;
 	}
-	file = reel_os_file_raise(file);
+	file = file >= 0 ? reel_os_file_raise(file) : file;
 	if (file < 0)
 		return false;
 	pressure->file = file;
@@ -113,19 +110,6 @@ enum reel_pressure_event reel_memory_pressure_look(const struct reel_memory_pres
 		return REEL_PRESSURE_GONE;
 	return REEL_PRESSURE_RAISED;
 }
-#else
-void reel_memory_pressure_open(struct reel_memory_pressure *pressure, const char *root)
-{
-	(void)root;
-	*pressure = (struct reel_memory_pressure){.file = -1};
-}
-
-enum reel_pressure_event reel_memory_pressure_look(const struct reel_memory_pressure *pressure)
-{
-	(void)pressure;
-	return REEL_PRESSURE_NONE;
-}
-#endif
 
 void reel_memory_pressure_close(struct reel_memory_pressure *pressure)
 {

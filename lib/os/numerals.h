@@ -2,7 +2,7 @@
 /*
  * Numbers with a decimal point, whatever locale the program has set. In many locales strtod() and
  * printf() use a comma: a variable such as REEL_END_AFTER=0.5 would be refused there, and other
- * programs could not read what is printed. A function that prints a fraction begins with
+ * programs could not read the output. A function that prints a fraction begins with
  *
  *	REEL_POINT_NUMERALS;
  *

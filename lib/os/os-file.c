@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Files: one request to the system a function. Any thread; no state. */
 #include "config.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@
 
 #include "os-file.h"
 
-/* Above what most programs close in a loop. */
+/* Most programs that close descriptors in a loop end below this one. */
 #define HIGH_DESCRIPTOR 1024
 /* The lowest descriptor that no stream of a program has by habit. */
 #define LOW_DESCRIPTOR (STDERR_FILENO + 1)
@@ -77,10 +78,10 @@ uint64_t reel_os_file_bytes(int file, const struct reel_os_file_identity *identi
 {
 	struct stat status;
 
-	return !fstat(file, &status) && status.st_dev == identity->device &&
-			       status.st_ino == identity->inode
-		       ? (uint64_t)status.st_size
-		       : 0;
+	if (fstat(file, &status) || status.st_dev != identity->device ||
+	    status.st_ino != identity->inode)
+		return 0;
+	return (uint64_t)status.st_size;
 }
 
 bool reel_os_file_has_name(int file, const char *path)
@@ -110,26 +111,23 @@ void reel_os_file_unpin(void *pin)
 		munmap(pin, PAGE);
 }
 
-#ifdef O_TMPFILE
 /*
- * A file system without such files says EOPNOTSUPP; a kernel that does not know
- * the flag takes it for an attempt to write to a directory.
+ * A file system without such files says EOPNOTSUPP; a kernel that does not know the flag takes it
+ * for an attempt to write to a directory.
  */
 int reel_os_file_open_nameless(const char *directory)
 {
+#ifdef O_TMPFILE
 	int file = open(directory, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
 
 	if (file < 0 && (errno == EISDIR || errno == EINVAL))
 		return -EOPNOTSUPP;
 	return opened(file);
-}
 #else
-int reel_os_file_open_nameless(const char *directory)
-{
 	(void)directory;
 	return -EOPNOTSUPP;
-}
 #endif
+}
 
 /* mkostemp() makes the file with mode 0600, and does not follow a link of that name. */
 int reel_os_file_open_named(char *path)
@@ -137,7 +135,7 @@ int reel_os_file_open_named(char *path)
 	return opened(mkostemp(path, O_CLOEXEC));
 }
 
-/* Nor is a link followed here: it is something of this name. */
+/* O_EXCL: a link of this name is not followed either. */
 int reel_os_file_open_new(const char *path)
 {
 	return opened(open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR));
@@ -239,7 +237,6 @@ void reel_os_file_close(int file)
 	close(file);
 }
 
-#ifdef __linux__
 /* As in <linux/magic.h>, which not every C library comes with. */
 #define TMPFS 0x01021994u
 #define RAMFS 0x858458f6u
@@ -247,27 +244,17 @@ void reel_os_file_close(int file)
 
 bool reel_os_file_is_in_memory(int file)
 {
+#ifdef __linux__
 	struct statfs system;
-
-	if (fstatfs(file, &system))
-		return false;
 	/* The type is signed on some machines. */
-	switch ((uint32_t)system.f_type) {
-	case TMPFS:
-	case RAMFS:
-	case HUGETLBFS:
-		return true;
-	default:
-		return false;
-	}
-}
+	uint32_t type = fstatfs(file, &system) ? 0 : (uint32_t)system.f_type;
+
+	return type == TMPFS || type == RAMFS || type == HUGETLBFS;
 #else
-bool reel_os_file_is_in_memory(int file)
-{
 	(void)file;
 	return false;
-}
 #endif
+}
 
 uint64_t reel_os_file_room(int file)
 {
@@ -287,9 +274,9 @@ uint64_t reel_os_file_max_bytes(void)
 	return limit.rlim_cur;
 }
 
-#ifdef STATX_DIOALIGN
 int reel_os_file_direct_alignment(int file, size_t *alignment)
 {
+#ifdef STATX_DIOALIGN
 	struct statx status;
 
 	/* Rarely reached: only a kernel before 6.1 refuses it. */
@@ -302,60 +289,47 @@ int reel_os_file_direct_alignment(int file, size_t *alignment)
 	if (!status.stx_dio_offset_align)
 		*alignment = 0;
 	return 0;
-}
 #else
-int reel_os_file_direct_alignment(int file, size_t *alignment)
-{
 	(void)file;
 	(void)alignment;
 	return -EOPNOTSUPP;
-}
 #endif
+}
 
-#ifdef O_DIRECT
 int reel_os_file_set_direct(int file, bool direct)
 {
+#ifdef O_DIRECT
 	int flags = fcntl(file, F_GETFL);
 
 	if (flags < 0)
 		return -errno;
 	flags = direct ? flags | O_DIRECT : flags & ~O_DIRECT;
 	return fcntl(file, F_SETFL, flags) ? -errno : 0;
-}
 #else
-int reel_os_file_set_direct(int file, bool direct)
-{
 	(void)file;
 	return direct ? -EOPNOTSUPP : 0;
-}
 #endif
-
-/* Not posix_fallocate(), which writes zeros where the file system cannot allocate. */
-#ifdef __linux__
-/*
- * Errors of a file system or a kernel that has no fallocate(). Some file systems of users (FUSE)
- * say EINVAL or ENOTTY, though the arguments are right.
- */
-static bool means_no_allocation(int error)
-{
-	return error == EOPNOTSUPP || error == ENOSYS || error == EINVAL || error == ENOTTY;
 }
 
+/*
+ * Not posix_fallocate(), which writes zeros where the file system cannot allocate. A file system or
+ * a kernel may have no fallocate(). Some file systems of users (FUSE) then say EINVAL or ENOTTY,
+ * though the arguments are right.
+ */
 int reel_os_file_allocate(int file, uint64_t offset, uint64_t bytes)
 {
+#ifdef __linux__
 	if (!fallocate(file, 0, (off_t)offset, (off_t)bytes))
 		return 0;
-	return means_no_allocation(errno) ? -EOPNOTSUPP : -errno;
-}
+	if (errno != EOPNOTSUPP && errno != ENOSYS && errno != EINVAL && errno != ENOTTY)
+		return -errno;
 #else
-int reel_os_file_allocate(int file, uint64_t offset, uint64_t bytes)
-{
 	(void)file;
 	(void)offset;
 	(void)bytes;
+#endif
 	return -EOPNOTSUPP;
 }
-#endif
 
 ssize_t reel_os_file_write(int file, const struct iovec *pieces, int count, uint64_t offset)
 {
@@ -371,7 +345,7 @@ ssize_t reel_os_file_read(int file, const struct iovec *pieces, int count, uint6
 	return got < 0 ? -errno : got;
 }
 
-/* Not fdatasync() where it can be helped: it commits the file system's journal, too. */
+/* sync_file_range() where it exists: fdatasync() also commits the file system's journal. */
 int reel_os_file_write_back(int file, uint64_t offset, uint64_t bytes)
 {
 #ifdef SYNC_FILE_RANGE_WRITE

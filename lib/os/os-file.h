@@ -54,14 +54,9 @@ int reel_os_file_open_nameless(const char *directory);
 int reel_os_file_open_named(char *path);
 /* Creates a file of this name. -EEXIST: something has this name. */
 int reel_os_file_open_new(const char *path);
-/*
- * Opens a file for reading. -EEXIST: what has this name is not a regular file, and is not opened.
- */
+/* Opens a file for reading. -EEXIST: something else has this name, and is not opened. */
 int reel_os_file_open_to_read(const char *path);
-/*
- * Opens a file, or creates it, for reading and writing. -EEXIST: what has this name is not a
- * regular file.
- */
+/* Opens or creates a file for reading and writing. -EEXIST: something else has this name. */
 int reel_os_file_open_shared(const char *path);
 int reel_os_file_empty(int file);
 /* Returns 0 if a file of this name may be created in its directory, or -errno. */

@@ -21,7 +21,7 @@
 #include "error.h"
 #include "os-thread.h"
 
-/* All signals but those of a fault of the thread itself, which go to the program's handler. */
+/* All signals except faults of the thread itself, which go to the program's handler. */
 static void every_signal(sigset_t *signals)
 {
 	sigfillset(signals);
@@ -78,9 +78,9 @@ __attribute__((constructor)) static void note_processors(void)
 }
 
 /*
- * Threads that inherit all processors are left alone: they get others if a batch system changes
- * those of the process. The kernel takes off those that the process may not use any more. If none
- * is left it refuses, and the thread stays where it was started.
+ * Threads that inherit all processors are left alone: they get others if a batch system changes the
+ * processors of the process. The kernel takes off processors that the process may not use any more.
+ * If none is left it refuses, and the thread stays where it was started.
  */
 static void unbind(pthread_t thread)
 {

@@ -23,38 +23,20 @@ size_t reel_os_page_bytes(void)
 	return bytes > 0 ? (size_t)bytes : 4096;
 }
 
-#if defined(_SC_LEVEL1_DCACHE_SIZE) && defined(_SC_LEVEL2_CACHE_SIZE) && \
-	defined(_SC_LEVEL3_CACHE_SIZE)
-/* Rarely reached: only where /sys does not describe the caches. */
-static size_t configured_cache_bytes(unsigned level)
-{
-	static const int names[] = {0, _SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE,
-				    _SC_LEVEL3_CACHE_SIZE};
-	long bytes = level >= 1 && level <= 3 ? sysconf(names[level]) : 0;
-
-	return bytes > 0 ? (size_t)bytes : 0;
-}
-#else
-static size_t configured_cache_bytes(unsigned level)
-{
-	(void)level;
-	return 0;
-}
-#endif
-
 /*
- * The list of the kernel has the data cache first, then the instruction cache, then levels 2 and 3.
+ * The list of the kernel has two caches of the first level, then levels 2 and 3. Of some processors
+ * sysconf() returns the sum of all third levels, also of those that a core does not reach.
  * Rarely reached: its failures, only where /sys does not describe the caches.
  */
-static size_t listed_cache_bytes(unsigned level)
+size_t reel_os_cache_bytes(unsigned level)
 {
 	REEL_UNCANCELLED;
 	unsigned long kibibytes = 0;
 	char path[80];
 	FILE *file;
 
-	snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%u/size",
-		 level == 1 ? 0 : level);
+	REEL_ASSERT(level == 2 || level == 3);
+	snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%u/size", level);
 	file = fopen(path, "re");
 	if (!file)
 		return 0;
@@ -64,23 +46,10 @@ static size_t listed_cache_bytes(unsigned level)
 	return (size_t)kibibytes << 10;
 }
 
-/*
- * Prefers the kernel's list: of some processors sysconf() returns the sum of all third levels, also
- * of those that a core does not reach.
- */
-size_t reel_os_cache_bytes(unsigned level)
-{
-	size_t bytes = listed_cache_bytes(level);
-
-	/* Rarely reached: only where /sys does not describe the caches. */
-	return bytes ? bytes : configured_cache_bytes(level);
-}
-
-/* Maps more than is needed, and unmaps what lies outside of the alignment. */
+/* Maps more than is needed, and unmaps the ends that lie outside of the alignment. */
 void *reel_os_map(size_t bytes, size_t alignment)
 {
-	size_t page = reel_os_page_bytes();
-	size_t whole = (bytes + page - 1) & ~(page - 1);
+	size_t page = reel_os_page_bytes(), whole = (bytes + page - 1) & ~(page - 1);
 	size_t excess = alignment > page ? alignment - page : 0;
 	char *start, *aligned;
 	size_t before;
@@ -108,14 +77,12 @@ void *reel_os_map(size_t bytes, size_t alignment)
  */
 void reel_os_unmap(void *address, size_t bytes)
 {
-	size_t page = reel_os_page_bytes();
-	size_t whole = (bytes + page - 1) & ~(page - 1);
+	size_t page = reel_os_page_bytes(), whole = (bytes + page - 1) & ~(page - 1);
 
 	if (munmap(address, whole))
 		(void)madvise(address, whole, MADV_DONTNEED);
 }
 
-#ifdef __linux__
 /* Reads without stdio, which would ask for memory. */
 static size_t count_lines(const char *path)
 {
@@ -133,6 +100,7 @@ static size_t count_lines(const char *path)
 	return lines;
 }
 
+/* 0: a system without such a limit. */
 static size_t max_mappings(void)
 {
 	char text[32] = "";
@@ -150,18 +118,11 @@ const char *reel_os_mappings_remedy(void)
 	REEL_UNCANCELLED;
 	size_t limit = max_mappings();
 
-	return limit && count_lines("/proc/self/maps") + 16 > limit
-		       ? "; the process has as many mappings as vm.max_map_count allows (sysctl): "
-			 "raise "
-			 "it, or take fewer and larger spans and parcels"
-		       : "";
+	if (!limit || count_lines("/proc/self/maps") + 16 <= limit)
+		return "";
+	return "; the process has as many mappings as vm.max_map_count allows (sysctl): raise it, "
+	       "or take fewer and larger spans and parcels";
 }
-#else
-const char *reel_os_mappings_remedy(void)
-{
-	return "";
-}
-#endif
 
 void reel_os_want_huge_pages(void *address, size_t bytes)
 {

@@ -13,15 +13,15 @@
 
 size_t reel_os_page_bytes(void);
 
-/* Returns the bytes of the data cache of this level (1 to 3) of the first processor, or 0. */
+/* Returns the bytes of the cache of level 2 or 3 of the first processor, or 0: not known. */
 size_t reel_os_cache_bytes(unsigned level);
 
 /* Maps zero pages aligned to `alignment`, a power of two. Returns NULL if there is no memory. */
 void *reel_os_map(size_t bytes, size_t alignment);
 void reel_os_unmap(void *address, size_t bytes);
 /*
- * For the end of a message about memory that was refused: what to do if the process has as many
- * mappings as the system allows it, so that it gets no memory though there is some; otherwise "".
+ * For the end of a message about memory that was refused: a remedy if the process has reached the
+ * system's limit of mappings, so that it gets no memory though there is some; otherwise "".
  * Cost: reads the list of mappings.
  */
 const char *reel_os_mappings_remedy(void);

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <unistd.h>
 
-/* `owner` is what getpid() said when the object was made. */
+/* `owner` is the result of getpid() when the object was made. */
 static inline bool reel_process_is_child(pid_t owner)
 {
 	return getpid() != owner;

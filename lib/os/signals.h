@@ -19,7 +19,7 @@
 
 struct reel_signals {
 	sigset_t mask;
-	sigset_t sent; /* by writes: those of the two signals that were not pending */
+	sigset_t sent; /* by writes: the signals of the two that were not pending */
 };
 
 static inline struct reel_signals reel_signals_block(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Copying past the cache: what is in no cache need not be fetched before it is overwritten,
- * and what is read again only much later need not push anything out.
+ * Copying past the cache: memory that is in no cache need not be fetched before it is overwritten,
+ * and data that is read again only much later need not push anything out.
  */
 #ifndef REEL_LIB_STREAM_H
 #define REEL_LIB_STREAM_H
@@ -27,7 +27,7 @@ static inline void reel_stream_line(char *to, const char *from)
 				 _mm_loadu_si128((const __m128i *)(const void *)(from + i)));
 }
 
-/* Whole lines are streamed, what is before and behind them is copied. */
+/* Whole lines are streamed; the bytes before and behind them are copied. */
 static inline void reel_stream(char *to, const char *from, size_t bytes)
 {
 	size_t done = -(uintptr_t)to % REEL_STREAM_LINE;

@@ -22,7 +22,7 @@
 
 /*
  * A semaphore, if it can be waited for by the clock of the library (glibc from 2.30 on); else, as
- * with musl, a condition and a lock, which signals take, too.
+ * with musl, a condition and a lock, which signals also take.
  */
 struct reel_wakeup {
 	_Atomic bool raised;
@@ -62,10 +62,7 @@ static inline void reel_wakeup_post(struct reel_wakeup *wakeup)
 #if HAVE_SEM_CLOCKWAIT
 	sem_post(&wakeup->count);
 #else
-	/*
-	 * With the lock to its end: the thread that waits may close the wake-up as soon as it has
-	 * it.
-	 */
+	/* Signals before the unlock: the thread that waits may close the wake-up right after it. */
 	pthread_mutex_lock(&wakeup->lock);
 	wakeup->is_posted = true;
 	pthread_cond_signal(&wakeup->posted);

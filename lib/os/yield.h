@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Yield points: places at which another thread may come between. Test builds (configure
- * --enable-yield-points) give the processor up at one point in eight, which finds in milliseconds
- * what would take hours otherwise. A program that has reel_yield_hook() decides itself which thread
+ * --enable-yield-points) give the processor up at one point in eight, which finds faults in
+ * milliseconds instead of hours. A program that has reel_yield_hook() decides itself which thread
  * goes on (stress/scheduler.c). Other builds have none.
  */
 #ifndef REEL_LIB_YIELD_H
