@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The thread that answers `reel top`. A lock guards the list of objects, and its beginning and end.
- * The thread has the lock while it writes an answer, and none while it sends it. It opens no files
- * and reads no environment, which the program may change at the same time.
+ * The thread holds the lock while it writes an answer, and no lock while it sends it. It opens no
+ * files and reads no environment, which the program may change at the same time.
  */
 #include "config.h"
 
@@ -36,7 +36,7 @@ static struct {
 	struct reel_live_object *objects;
 	uint64_t began;
 	pid_t process; /* that opened the socket; the child of a fork differs */
-	char *who;     /* its rank and its command, as answers have them */
+	char *description; /* its rank and its command, as answers have them */
 	int socket;
 	struct reel_os_file_identity identity;
 	struct sockaddr_un name;
@@ -44,7 +44,7 @@ static struct {
 	_Atomic bool ends;
 } live = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* ---- Who the process is ---- */
+/* ---- The description of the process ---- */
 
 /* A word must not end the line, nor seem to be two. */
 static void write_word(FILE *to, const char *name, const char *word)
@@ -101,8 +101,8 @@ static int describe_process(void)
 	size_t length;
 	FILE *stream;
 
-	REEL_ASSERT(!live.who);
-	stream = open_memstream(&live.who, &length);
+	REEL_ASSERT(!live.description);
+	stream = open_memstream(&live.description, &length);
 	if (!stream)
 		return -ENOMEM;
 	write_rank(stream);
@@ -117,7 +117,7 @@ static void write_answer(FILE *answer)
 	REEL_POINT_NUMERALS;
 
 	fprintf(answer, "process pid=%ld seconds=%.6f%s\n", (long)live.process,
-		1e-9 * (double)(reel_clock_ns() - live.began), live.who);
+		1e-9 * (double)(reel_clock_ns() - live.began), live.description);
 	pthread_mutex_lock(&live.lock);
 	for (const struct reel_live_object *object = live.objects; object; object = object->next)
 		object->write(object, answer);
@@ -202,9 +202,7 @@ static int open_socket(void)
 	if (error)
 		return error;
 	live.socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (live.socket < 0)
-		return -errno;
-	live.socket = reel_os_file_raise(live.socket);
+	live.socket = live.socket < 0 ? -errno : reel_os_file_raise(live.socket);
 	if (live.socket < 0)
 		return live.socket;
 	setsockopt(live.socket, SOL_SOCKET, SO_SNDTIMEO, &second, sizeof second);
@@ -212,16 +210,14 @@ static int open_socket(void)
 	error = reel_os_file_identify(live.socket, &live.identity);
 	if (!error && bind(live.socket, (const struct sockaddr *)&live.name, sizeof live.name))
 		error = -errno;
-	if (error)
-		close(live.socket);
 	return error;
 }
 
 static void close_socket(void)
 {
 	reel_os_file_close_if(live.socket, &live.identity);
-	free(live.who);
-	live.who = NULL;
+	free(live.description);
+	live.description = NULL;
 }
 
 static int start(void)
@@ -230,18 +226,16 @@ static int start(void)
 
 	live.began = reel_clock_ns();
 	live.process = getpid();
+	live.socket = -1;
 	if (!error)
 		error = open_socket();
-	if (error) {
-		free(live.who);
-		live.who = NULL;
-		return error;
+	if (!error) {
+		error = reel_os_thread_start(&live.thread, run, NULL, "reel-live");
+		if (error)
+			unlink(live.name.sun_path);
 	}
-	error = reel_os_thread_start(&live.thread, run, NULL, "reel-live");
-	if (error) {
-		unlink(live.name.sun_path);
+	if (error)
 		close_socket();
-	}
 	return error;
 }
 
@@ -267,7 +261,7 @@ static void begin(void)
 						? "reel-UID in /tmp, or in DIR of live:DIR, "
 						  "must be a directory of this user's alone"
 						: strerror(-error));
-	/* Relaxed: the flag says what to count, and guards no data. */
+	/* Relaxed: the flag switches counting on, and guards no data. */
 	atomic_store_explicit(&reel_live_is_on, !error, memory_order_relaxed);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * REEL_STATS=live: what this process has in memory and in stores, and how far its runs are, for
+ * REEL_STATS=live: the bytes of this process in memory and in stores, and how far its runs are, for
  * `reel top`. A thread of the library answers datagrams to a socket in a directory that is the
  * user's alone; it sleeps while nobody asks. An answer is one datagram, to the socket of the
  * reader. It has lines of text, one for the process and one for each object:
@@ -37,7 +37,7 @@ extern _Atomic bool reel_live_is_on;
 
 static inline bool reel_is_live(void)
 {
-	/* Relaxed: the flag says what to count, and guards no data. */
+	/* Relaxed: the flag switches counting on, and guards no data. */
 	return atomic_load_explicit(&reel_live_is_on, memory_order_relaxed);
 }
 
@@ -69,8 +69,8 @@ void reel_live_leave(void);
 
 /*
  * Puts the name of this user's directory, which is in DIR if REEL_STATS is live:DIR, and otherwise
- * in /tmp. Returns 0; -EPERM: what has the name is not a directory of this user's alone;
- * -ENAMETOOLONG; or what the system says.
+ * in /tmp. Returns 0; -EPERM: this is not a directory of this user's alone; -ENAMETOOLONG; or an
+ * error of the system.
  */
 static inline int reel_live_directory(char name[REEL_LIVE_NAME], bool creates)
 {

@@ -12,8 +12,8 @@
  * Opens an empty file of this name and locks it until it is closed. An existing file is overwritten
  * if it is empty or begins like `magic`. If another process has locked it, the number of this
  * process is put before the end of the name: FILE-PID.json. So it is where the file system refuses
- * locks, and an empty FILE.json is left there. Returns 0, -EEXIST: it is something else; or what
- * the system says.
+ * locks, and an empty FILE.json is left there. Returns 0, -EEXIST: it is something else; or an
+ * error of the system.
  */
 int reel_output_open(const char *path, const char *magic, int *file);
 

@@ -99,7 +99,7 @@ static uint64_t key_of(const char *call_site, void *const *caller, int depth)
 	return key ? key : 1;
 }
 
-/* Returns whether the place is that of the key, which this thread may have given it. */
+/* Returns whether the place has the key, which this thread may have given it. */
 static bool take(struct place *place, uint64_t key, bool *is_new)
 {
 	uint64_t present = 0;

@@ -43,7 +43,7 @@ uint16_t reel_profile_place(const char *call_site);
  */
 void reel_profile_count(uint16_t place, int64_t held, uint64_t pushed);
 
-/* Counts bytes that are held and were pushed as those of another place. Any thread. */
+/* Moves bytes that are held and were pushed to the count of another place. Any thread. */
 void reel_profile_move(uint16_t from, uint16_t to, uint64_t bytes);
 
 /* Opens the file that REEL_PROFILE names. Requires the lock of the list of pools. */

@@ -5,10 +5,10 @@
  * which closes the list. A thread takes the next block with one atomic addition. When the ring has
  * gone round, the next block is one that was filled long ago: its events are dropped, and counted.
  *
- * The word `owner` of a block says who may write there: which turn took the block, and whether a
- * line is being written at the moment. A thread writes a line only after it has set WRITING in the
- * turn that it knows. So nobody takes a block in which another thread writes, and a thread whose
- * block was taken sees that.
+ * The word `owner` of a block says which turn took the block, whose thread may write there, and
+ * whether a line is being written at the moment. A thread writes a line only after it has set
+ * WRITING in the turn that it knows. So nobody takes a block in which another thread writes, and a
+ * thread whose block was taken sees that.
  *
  *	from             to                by
  *	free             turn | WRITING    take(), in the first round
@@ -115,7 +115,7 @@ static bool write_at(uint64_t offset, const char *text, size_t bytes)
 	       reel_os_file_write(ring.file, &piece, 1, offset) == (ssize_t)bytes;
 }
 
-/* The file becomes longer by empty blocks, as many as it has, before the tail moves behind them. */
+/* The file becomes longer by empty blocks, at first doubling, before the tail moves behind them. */
 static bool grow(void)
 {
 	uint64_t grown = atomic_load_explicit(&ring.grown, memory_order_relaxed), next;
@@ -185,7 +185,7 @@ static bool try_to_take(uint64_t turn)
 static bool take(const char **why)
 {
 	for (uint64_t tries = 0; tries < ring.blocks; tries++) {
-		/* Relaxed: a number; the owners of blocks order what is in them. */
+		/* Relaxed: a number; the owners of blocks order their contents. */
 		uint64_t turn =
 			1 + atomic_fetch_add_explicit(&ring.turns, 1, memory_order_relaxed);
 
@@ -238,7 +238,7 @@ static size_t place_for(size_t length)
 static bool begin_block(reel_ring_heading *heading)
 {
 	struct block *block = block_of(own.turn);
-	/* Relaxed: a count; the greatest one in the file is that of the last turn. */
+	/* Relaxed: a count; the greatest one in the file is of the last turn. */
 	uint64_t dropped = block->events + atomic_fetch_add_explicit(&ring.dropped, block->events,
 								     memory_order_relaxed);
 	char text[BLOCK], lines[BLOCK / 2];

@@ -17,7 +17,7 @@
 #define REEL_TRACE_LINE 640
 
 /*
- * Writes what each block begins with, for the thread that takes it: lines of at most half a block.
+ * Writes the first lines of a block, for the thread that takes it: at most half a block.
  * `dropped` is the number of events so far whose blocks were taken again. Returns their length.
  */
 typedef size_t reel_ring_heading(char *text, uint64_t dropped);
@@ -32,9 +32,9 @@ const char *reel_ring_write(const char *line, size_t length, unsigned events,
 
 /*
  * Opens a ring of at most `bytes` in a file that reel_output_open() opens. `header` is its
- * beginning: REEL_RING_HEADER bytes, and `tail` what it ends with while the process runs:
- * REEL_RING_TAIL bytes. One thread, which must not have the ring open. Returns 0; what
- * reel_output_open() says; -ERANGE: fewer bytes than REEL_RING_MIN_BYTES; -ENOMEM; or -ENOSPC: the
+ * beginning: REEL_RING_HEADER bytes, and `tail` its end while the process runs: REEL_RING_TAIL
+ * bytes. One thread, which must not have the ring open. Returns 0; an error of
+ * reel_output_open(); -ERANGE: fewer bytes than REEL_RING_MIN_BYTES; -ENOMEM; or -ENOSPC: the
  * disk is full.
  */
 int reel_ring_open(const char *path, size_t bytes, const char *magic, const char *header,

@@ -34,8 +34,8 @@
 #include "ring.h"
 
 /*
- * Transfers overlap, so they are shown on tracks beside those of the threads: the number of such a
- * track is that of the offload thread, times TRACKS, plus the number of the ticket, above all
+ * Transfers overlap, so they are shown on tracks beside the tracks of threads: the number of such a
+ * track is the number of the offload thread, times TRACKS, plus the number of the ticket, above all
  * numbers of threads (at most 2^22 on Linux).
  */
 #define TRACKS 100
@@ -54,55 +54,9 @@ static const struct kind {
 	enum shown shown;
 	const char *argument[REEL_TRACE_ARGUMENTS];
 } kinds[REEL_TRACE_KINDS] = {
-	[REEL_TRACE_POOL_OPEN] = {"pool opened", "pool", ON_THREAD,
-		{"pool", "hard_budget", "soft_budget", "slab_bytes"}},
-	[REEL_TRACE_POOL_CLOSE] = {"pool closed", "pool", ON_THREAD, {"pool"}},
-	[REEL_TRACE_MEMORY] = {"memory of pool ", "pool", AS_COUNTER, {NULL, "resident", "in_use"}},
-	[REEL_TRACE_TAPE] = {"bytes of tape ", "tape", AS_COUNTER, {NULL, "bytes"}},
-	[REEL_TRACE_PLACE] = {"bytes of place ", "tape", AS_COUNTER, {NULL, "bytes"}},
-	[REEL_TRACE_REFUSE] = {"refused", "pool", ON_THREAD, {"pool", "bytes", "error"}},
-	[REEL_TRACE_SOFT_BUDGET] = {"soft budget", "pool", ON_THREAD, {"pool", "bytes"}},
-	[REEL_TRACE_SEAL] = {"seal", "spill", ON_THREAD, {"pool", "tape", "slab", "bytes"}},
-	[REEL_TRACE_EVICT] = {"evict", "spill", ON_THREAD, {"pool", "tape", "slab", "bytes"}},
-	[REEL_TRACE_PUT] = {"put", "store", ON_TRACK,
-		{NULL, "pool", "tape", "slab", "bytes", "stored_bytes"}},
-	[REEL_TRACE_GET] = {"get", "store", ON_TRACK, {NULL, "pool", "tape", "slab", "bytes"}},
-	[REEL_TRACE_FAILED_PUT] = {"failed put", "store", ON_TRACK,
-		{NULL, "pool", "tape", "slab", "bytes", "error"}},
-	[REEL_TRACE_FAILED_GET] = {"failed get", "store", ON_TRACK,
-		{NULL, "pool", "tape", "slab", "bytes", "error"}},
-	[REEL_TRACE_WAIT_FOR_MEMORY] = {"wait for memory", "wait", ON_THREAD, {"pool"}},
-	[REEL_TRACE_WAIT_FOR_SLAB] = {"wait for a slab", "wait", ON_THREAD, {"pool"}},
-	[REEL_TRACE_WAIT_FOR_PUTS] = {"wait for puts", "wait", ON_THREAD, {"pool"}},
-	[REEL_TRACE_PARCEL_OPEN] = {"parcel opened", "parcel", ON_THREAD, {"pool", "bytes"}},
-	[REEL_TRACE_PARCEL_SEAL] = {"parcel sealed", "parcel", ON_THREAD, {"pool", "bytes"}},
-	[REEL_TRACE_PARCEL_PIN] = {"parcel pinned", "parcel", ON_THREAD, {"pool", "bytes"}},
-	[REEL_TRACE_PARCEL_CLOSE] = {"parcel closed", "parcel", ON_THREAD, {"pool", "bytes"}},
-	[REEL_TRACE_ADVANCE] = {"advance", "run", ON_THREAD, {"first", "last"}},
-	[REEL_TRACE_RECORD] = {"record", "run", ON_THREAD, {"first", "last"}},
-	[REEL_TRACE_REVERSE] = {"reverse", "run", ON_THREAD, {"first", "last"}},
-	/* Shares of the time that the plan takes, in 1e-9. */
-	[REEL_TRACE_PLANNED_ADVANCE] = {"planned advance", "run", ON_THREAD,
-		{"first", "last", "begin", "end"}},
-	[REEL_TRACE_PLANNED_RECORD] = {"planned record", "run", ON_THREAD,
-		{"first", "last", "begin", "end"}},
-	[REEL_TRACE_PLANNED_REVERSE] = {"planned reverse", "run", ON_THREAD,
-		{"first", "last", "begin", "end"}},
-	[REEL_TRACE_STORE] = {"store", "run", ON_THREAD, {"step", "slot", "tier"}},
-	[REEL_TRACE_LOAD] = {"load", "run", ON_THREAD, {"step", "slot", "tier"}},
-	[REEL_TRACE_DROP] = {"drop", "run", ON_THREAD, {"step", "slot", "tier"}},
-	[REEL_TRACE_REGION] = {"region", "region", ON_THREAD, {"lanes", "phases"}},
-	[REEL_TRACE_REGION_REVERSE] = {"region, reverse", "region", ON_THREAD, {"lanes", "phases"}},
-	[REEL_TRACE_LANE] = {"lane", "region", ON_THREAD, {"lane"}},
-	[REEL_TRACE_WAIT_FOR_THREADS] = {"wait for threads", "wait", ON_THREAD, {NULL}},
-	[REEL_TRACE_SEND] = {"send", "ranks", ON_THREAD, {"rank", "tag", "elements"}},
-	[REEL_TRACE_RECEIVE] = {"receive", "ranks", ON_THREAD, {"rank", "tag", "elements"}},
-	[REEL_TRACE_SEND_ADJOINT] = {"send, reverse", "ranks", ON_THREAD,
-		{"rank", "tag", "elements"}},
-	[REEL_TRACE_RECEIVE_ADJOINT] = {"receive, reverse", "ranks", ON_THREAD,
-		{"rank", "tag", "elements"}},
-	[REEL_TRACE_WAIT_FOR_RANK] = {"wait for a rank", "wait", ON_THREAD,
-		{"rank", "tag", "forward"}},
+#define KIND(kind, name, category, shown, ...) {name, category, shown, {__VA_ARGS__}},
+	REEL_TRACE_EVENTS(KIND)
+#undef KIND
 };
 
 /* ---- Text ---- */
@@ -310,22 +264,11 @@ static char *add_arguments(char *at, const struct kind *kind, const int64_t *arg
 
 /* A number that a tracer changes is in a section of its own, where tracers find it. */
 #if HAVE_SYS_SDT_H
-volatile unsigned short reel_event_semaphore __attribute__((section(".probes")));
-
-static void probe(const char *name, uint64_t ns, const int64_t *arguments)
-{
-	STAP_PROBE6(reel, event, name, ns, arguments[0], arguments[1], arguments[2], arguments[3]);
-}
+__attribute__((section(".probes")))
 #else
-volatile unsigned short reel_event_semaphore;
-
-static void probe(const char *name, uint64_t ns, const int64_t *arguments)
-{
-	(void)name;
-	(void)ns;
-	(void)arguments;
-}
+#define STAP_PROBE6(provider, name, ...) ((void)0)
 #endif
+volatile unsigned short reel_event_semaphore;
 
 void reel_trace_write(enum reel_trace_kind event, uint64_t since, uint64_t now,
 		      const int64_t arguments[REEL_TRACE_ARGUMENTS])
@@ -334,7 +277,8 @@ void reel_trace_write(enum reel_trace_kind event, uint64_t since, uint64_t now,
 	char line[REEL_TRACE_LINE], name[64], *at = add(name, kind->name);
 
 	REEL_ASSERT(kind->name && since <= now);
-	probe(kind->name, since ? now - since : 0, arguments);
+	STAP_PROBE6(reel, event, kind->name, since ? now - since : 0, arguments[0], arguments[1],
+		    arguments[2], arguments[3]);
 	/* Acquire: as in reel_traces(), which may have seen a tracer and no trace. */
 	if (!atomic_load_explicit(&reel_trace_is_on, memory_order_acquire))
 		return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * REEL_TRACE=FILE: what the library does, as events in Chrome's trace format, which Perfetto and
+ * REEL_TRACE=FILE: the library's events, in Chrome's trace format, which Perfetto and
  * chrome://tracing show. An event is one line of the file. The slow paths of the library have
  * events, at most some for each slab; no inline push or pop has one.
  *
@@ -12,7 +12,7 @@
  * event as soon as that has happened, and is a list that JSON's readers take, also if the process
  * is killed.
  *
- *	trace.c   formats events, and says what they are called
+ *	trace.c   formats events, and has their names
  *	ring.c    blocks of the file: one thread at a time writes to a block
  *
  * Any thread, without a lock.
@@ -28,48 +28,55 @@
 
 #include "os/clock.h"
 
-/* Kinds of events. The table in trace.c has the name and the arguments of each kind. */
-enum reel_trace_kind {
-	REEL_TRACE_POOL_OPEN,
-	REEL_TRACE_POOL_CLOSE,
-	REEL_TRACE_MEMORY,
-	REEL_TRACE_TAPE,
-	REEL_TRACE_PLACE,
-	REEL_TRACE_REFUSE,
-	REEL_TRACE_SOFT_BUDGET,
-	REEL_TRACE_SEAL,
-	REEL_TRACE_EVICT,
-	REEL_TRACE_PUT,
-	REEL_TRACE_GET,
-	REEL_TRACE_FAILED_PUT,
-	REEL_TRACE_FAILED_GET,
-	REEL_TRACE_WAIT_FOR_MEMORY,
-	REEL_TRACE_WAIT_FOR_SLAB,
-	REEL_TRACE_WAIT_FOR_PUTS,
-	REEL_TRACE_PARCEL_OPEN,
-	REEL_TRACE_PARCEL_SEAL,
-	REEL_TRACE_PARCEL_PIN,
-	REEL_TRACE_PARCEL_CLOSE,
-	REEL_TRACE_ADVANCE,
-	REEL_TRACE_RECORD,
-	REEL_TRACE_REVERSE,
-	REEL_TRACE_PLANNED_ADVANCE,
-	REEL_TRACE_PLANNED_RECORD,
-	REEL_TRACE_PLANNED_REVERSE,
-	REEL_TRACE_STORE,
-	REEL_TRACE_LOAD,
-	REEL_TRACE_DROP,
-	REEL_TRACE_REGION,
-	REEL_TRACE_REGION_REVERSE,
-	REEL_TRACE_LANE,
-	REEL_TRACE_WAIT_FOR_THREADS,
-	REEL_TRACE_SEND,
-	REEL_TRACE_RECEIVE,
-	REEL_TRACE_SEND_ADJOINT,
-	REEL_TRACE_RECEIVE_ADJOINT,
-	REEL_TRACE_WAIT_FOR_RANK,
-	REEL_TRACE_KINDS
-};
+/*
+ * The kinds of events: a name, a category, how trace.c shows the event, and the names of its
+ * arguments. Times of planned actions are shares of the time that the plan takes, in 1e-9.
+ */
+#define REEL_TRACE_EVENTS(X) \
+	X(POOL_OPEN, "pool opened", "pool", ON_THREAD, \
+	  "pool", "hard_budget", "soft_budget", "slab_bytes") \
+	X(POOL_CLOSE, "pool closed", "pool", ON_THREAD, "pool") \
+	X(MEMORY, "memory of pool ", "pool", AS_COUNTER, NULL, "resident", "in_use") \
+	X(TAPE, "bytes of tape ", "tape", AS_COUNTER, NULL, "bytes") \
+	X(PLACE, "bytes of place ", "tape", AS_COUNTER, NULL, "bytes") \
+	X(REFUSE, "refused", "pool", ON_THREAD, "pool", "bytes", "error") \
+	X(SOFT_BUDGET, "soft budget", "pool", ON_THREAD, "pool", "bytes") \
+	X(SEAL, "seal", "spill", ON_THREAD, "pool", "tape", "slab", "bytes") \
+	X(EVICT, "evict", "spill", ON_THREAD, "pool", "tape", "slab", "bytes") \
+	X(PUT, "put", "store", ON_TRACK, NULL, "pool", "tape", "slab", "bytes", "stored_bytes") \
+	X(GET, "get", "store", ON_TRACK, NULL, "pool", "tape", "slab", "bytes") \
+	X(FAILED_PUT, "failed put", "store", ON_TRACK, \
+	  NULL, "pool", "tape", "slab", "bytes", "error") \
+	X(FAILED_GET, "failed get", "store", ON_TRACK, \
+	  NULL, "pool", "tape", "slab", "bytes", "error") \
+	X(WAIT_FOR_MEMORY, "wait for memory", "wait", ON_THREAD, "pool") \
+	X(WAIT_FOR_SLAB, "wait for a slab", "wait", ON_THREAD, "pool") \
+	X(WAIT_FOR_PUTS, "wait for puts", "wait", ON_THREAD, "pool") \
+	X(PARCEL_OPEN, "parcel opened", "parcel", ON_THREAD, "pool", "bytes") \
+	X(PARCEL_SEAL, "parcel sealed", "parcel", ON_THREAD, "pool", "bytes") \
+	X(PARCEL_PIN, "parcel pinned", "parcel", ON_THREAD, "pool", "bytes") \
+	X(PARCEL_CLOSE, "parcel closed", "parcel", ON_THREAD, "pool", "bytes") \
+	X(ADVANCE, "advance", "run", ON_THREAD, "first", "last") \
+	X(RECORD, "record", "run", ON_THREAD, "first", "last") \
+	X(REVERSE, "reverse", "run", ON_THREAD, "first", "last") \
+	X(PLANNED_ADVANCE, "planned advance", "run", ON_THREAD, "first", "last", "begin", "end") \
+	X(PLANNED_RECORD, "planned record", "run", ON_THREAD, "first", "last", "begin", "end") \
+	X(PLANNED_REVERSE, "planned reverse", "run", ON_THREAD, "first", "last", "begin", "end") \
+	X(STORE, "store", "run", ON_THREAD, "step", "slot", "tier") \
+	X(LOAD, "load", "run", ON_THREAD, "step", "slot", "tier") \
+	X(DROP, "drop", "run", ON_THREAD, "step", "slot", "tier") \
+	X(REGION, "region", "region", ON_THREAD, "lanes", "phases") \
+	X(REGION_REVERSE, "region, reverse", "region", ON_THREAD, "lanes", "phases") \
+	X(LANE, "lane", "region", ON_THREAD, "lane") \
+	X(WAIT_FOR_THREADS, "wait for threads", "wait", ON_THREAD, NULL) \
+	X(SEND, "send", "ranks", ON_THREAD, "rank", "tag", "elements") \
+	X(RECEIVE, "receive", "ranks", ON_THREAD, "rank", "tag", "elements") \
+	X(SEND_ADJOINT, "send, reverse", "ranks", ON_THREAD, "rank", "tag", "elements") \
+	X(RECEIVE_ADJOINT, "receive, reverse", "ranks", ON_THREAD, "rank", "tag", "elements") \
+	X(WAIT_FOR_RANK, "wait for a rank", "wait", ON_THREAD, "rank", "tag", "forward")
+
+#define REEL_TRACE_KIND(kind, ...) REEL_TRACE_##kind,
+enum reel_trace_kind { REEL_TRACE_EVENTS(REEL_TRACE_KIND) REEL_TRACE_KINDS };
 
 #define REEL_TRACE_ARGUMENTS 6
 
@@ -97,7 +104,7 @@ static inline uint64_t reel_trace_begin(void)
 }
 
 /*
- * Writes an event with the arguments that the table of trace.c names. It began at `since`, or is a
+ * Writes an event with the arguments that REEL_TRACE_EVENTS() names. It began at `since`, or is a
  * moment if that is 0, and ends `now`.
  */
 void reel_trace_write(enum reel_trace_kind kind, uint64_t since, uint64_t now,
