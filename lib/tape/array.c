@@ -51,17 +51,6 @@ static bool push_pieces(reel_tape *tape, const char *source, size_t bytes, const
 	return true;
 }
 
-/* If there is room for a part of the array only, none of it stays on the tape. */
-static bool push_whole(reel_tape *tape, const char *source, size_t bytes, const char *call_site)
-{
-	struct reel_position before = reel_tape_return_position(tape);
-
-	if (push_pieces(tape, source, bytes, call_site))
-		return true;
-	reel_tape_restore(tape, before);
-	return false;
-}
-
 static reel_type array_of(size_t size, enum reel_kind kind)
 {
 	return (reel_type){"array", size, 0, kind};
@@ -78,6 +67,7 @@ static bool push(reel_tape *tape, const void *source, size_t n, size_t size, enu
 		 const char *call_site)
 {
 	const reel_type type = array_of(size, kind);
+	struct reel_position before;
 
 	if (REEL_TOO_MANY(n, size)) {
 		reel_tape_fail(tape, -EOVERFLOW,
@@ -87,8 +77,11 @@ static bool push(reel_tape *tape, const void *source, size_t n, size_t size, enu
 	}
 	if (!reel_tape_takes_pushes(tape) || !reel_check_push(tape, &type, n, call_site))
 		return false;
-	if (push_whole(tape, source, n * size, call_site))
+	before = reel_tape_return_position(tape);
+	if (push_pieces(tape, source, n * size, call_site))
 		return true;
+	/* There was room for a part of the array at most. */
+	reel_tape_restore(tape, before);
 	reel_check_undo(tape);
 	return false;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The slabs below the top, on a pool with a store. The owner of the tape runs these functions while
- * the offload thread runs those of lib/spill.
+ * the offload thread runs the functions of lib/spill.
  *
  * A slab of another state than OPEN belongs to a tape with a `demand`. The tape takes one when it
  * seals its first slab, and keeps it until it is closed. A reader shares the slabs of its recording
@@ -23,13 +23,6 @@ static bool is_shared(const reel_tape *tape, const struct reel_slab *slab)
 
 /* ---- Sealing ---- */
 
-static struct reel_demand *own_demand(reel_tape *tape)
-{
-	if (!tape->demand)
-		tape->demand = reel_demand_take(reel_offload_of(tape->pool));
-	return tape->demand;
-}
-
 /* All bytes of a slab that a hold keeps, because values above the present top are replayed. */
 static size_t worth_storing(const reel_tape *tape, const struct reel_slab *slab)
 {
@@ -47,9 +40,13 @@ void reel_below_retain(reel_tape *tape, struct reel_slab *slab)
 	REEL_ASSERT(slab->holds <= tape->holds);
 	if (!reel_slab_spills(tape->pool, slab))
 		return;
-	if (is_shared(tape, slab))
+	if (is_shared(tape, slab)) {
 		reel_reader_unpin(tape, slab);
-	else if (own_demand(tape))
+		return;
+	}
+	if (!tape->demand)
+		tape->demand = reel_demand_take(reel_offload_of(tape->pool));
+	if (tape->demand)
 		reel_slab_seal(tape->pool, slab, tape->demand, slab->slab_index,
 			       worth_storing(tape, slab), tape->layout);
 }
@@ -72,25 +69,22 @@ void reel_below_seal(reel_tape *tape)
 
 /* ---- Acquiring ---- */
 
-static void note_acquire(struct reel_demand *demand, const struct reel_slab *slab)
-{
-	/* Relaxed is enough: the offload thread estimates reuse distances with it. */
-	atomic_store_explicit(&demand->top, slab->slab_index, memory_order_relaxed);
-	if (++demand->hits_in_row % SLABS_IN_TIME == 0 && demand->ahead > REEL_MIN_AHEAD)
-		demand->ahead--;
-}
-
 int reel_below_acquire(reel_tape *tape, struct reel_slab *slab)
 {
+	struct reel_demand *demand = tape->demand;
 	int error;
 
 	if (!reel_slab_spills(tape->pool, slab))
 		return 0;
 	error = is_shared(tape, slab) ? reel_reader_pin(tape, slab)
-				      : reel_slab_acquire(tape->pool, slab, tape->demand,
+				      : reel_slab_acquire(tape->pool, slab, demand,
 							  REEL_FOREVER);
-	if (tape->demand)
-		note_acquire(tape->demand, slab);
+	if (!demand)
+		return error;
+	/* Relaxed is enough: the offload thread estimates reuse distances with it. */
+	atomic_store_explicit(&demand->top, slab->slab_index, memory_order_relaxed);
+	if (++demand->hits_in_row % SLABS_IN_TIME == 0 && demand->ahead > REEL_MIN_AHEAD)
+		demand->ahead--;
 	return error;
 }
 

@@ -48,25 +48,11 @@ static struct call_site *new_call_site(const char *file, size_t length, int line
 	return call_site;
 }
 
-/*
- * Puts a call site before *first. If other threads have put theirs there, *first is the last of
- * these.
- * Release: pairs with the acquires of reel_call_site_of() and of a failed exchange here. Whoever
- * finds the call site sees its members.
- */
-static bool publish(_Atomic(struct call_site *) *bucket, struct call_site *call_site,
-		    struct call_site **first)
-{
-	call_site->next = *first;
-	return atomic_compare_exchange_strong_explicit(bucket, first, call_site,
-						       memory_order_acq_rel, memory_order_acquire);
-}
-
 const char *reel_call_site_of(const char *file, int line)
 {
 	_Atomic(struct call_site *) *bucket = &buckets[(unsigned)line % BUCKETS];
 	size_t length = strlen(file);
-	/* Acquire: pairs with the release in publish(). */
+	/* Acquire: pairs with the release of the exchange. Makes the members visible. */
 	struct call_site *first = atomic_load_explicit(bucket, memory_order_acquire);
 	struct call_site *call_site = call_site_in(first, file, length, line), *mine = NULL;
 
@@ -75,7 +61,14 @@ const char *reel_call_site_of(const char *file, int line)
 			mine = new_call_site(file, length, line);
 		if (!mine)
 			return file;
-		if (publish(bucket, mine, &first))
+		mine->next = first;
+		/*
+		 * Release: pairs with the acquires above and of a failed exchange, which finds the
+		 * call sites that other threads have put before `first`.
+		 */
+		if (atomic_compare_exchange_strong_explicit(bucket, &first, mine,
+							    memory_order_acq_rel,
+							    memory_order_acquire))
 			return mine->text;
 		call_site = call_site_in(first, file, length, line);
 	}

@@ -88,16 +88,10 @@ reel_tape *reel_check_entries(const reel_tape *tape)
 	return tape->ledger ? &tape->ledger->entries : NULL;
 }
 
-void reel_check_hand_over(reel_tape *tape)
+void reel_tape_hand_over(reel_tape *tape)
 {
 	if (tape->ledger)
 		tape->ledger->owned = false;
-}
-
-void reel_check_clear_error(reel_tape *tape)
-{
-	if (tape->ledger)
-		reel_tape_clear_error(&tape->ledger->entries);
 }
 
 static bool owns(reel_tape *tape, const char *call_site)

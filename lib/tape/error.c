@@ -31,12 +31,6 @@ void reel_listen_to_lanes(reel_lane_listener *listener)
 	atomic_store_explicit(&lane_listener, listener, memory_order_relaxed);
 }
 
-static void tell_lane(reel_tape *tape)
-{
-	/* Relaxed is enough: the listener was set before the lane was handed to this thread. */
-	atomic_load_explicit(&lane_listener, memory_order_relaxed)(tape);
-}
-
 static void fail(reel_tape *tape, int error, const char *format, va_list arguments)
 {
 	char message[512];
@@ -47,8 +41,9 @@ static void fail(reel_tape *tape, int error, const char *format, va_list argumen
 	tape->error = error;
 	reel_tape_limits(tape);
 	REEL_ASSERT(tape->ceiling == REEL_FALSE_CEILING);
+	/* Relaxed is enough: the listener was set before the lane was handed to this thread. */
 	if (tape->flags & REEL_TAPE_LANE)
-		tell_lane(tape);
+		atomic_load_explicit(&lane_listener, memory_order_relaxed)(tape);
 	if (tape->flags & REEL_TAPE_SILENT)
 		return;
 	REEL_ASSERT(!(tape->flags & REEL_TAPE_DROPIN) || reel_dropin_error_handler);
@@ -125,12 +120,14 @@ uint64_t reel_tape_refused(const reel_tape *tape)
 
 int reel_tape_clear_error(reel_tape *tape)
 {
+	reel_tape *entries = reel_check_entries(tape);
 	int error = tape->error;
 
 	if (tape->refused || reel_hold_retains_refused(tape))
 		return -EBUSY;
 	tape->error = 0;
-	reel_check_clear_error(tape);
+	if (entries)
+		reel_tape_clear_error(entries);
 	if (tape->top)
 		reel_tape_limits(tape);
 	return error;

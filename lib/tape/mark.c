@@ -89,32 +89,23 @@ void reel_tape_restore(reel_tape *tape, struct reel_position position)
 }
 
 /* If notes are lost, the tape is rewound without its entries, and its next pop reports the loss. */
-static bool is_noted(const reel_tape *entries, struct reel_position position)
-{
-	return on_tape(entries, position) || entries->refused == REEL_OUT_OF_STEP;
-}
-
-static void restore_notes(reel_tape *entries, struct reel_position position)
-{
-	if (on_tape(entries, position))
-		reel_tape_restore(entries, position);
-}
-
 static int rewind_to(reel_tape *tape, reel_mark mark)
 {
 	reel_tape *entries = reel_check_entries(tape);
+	bool has_notes = entries && on_tape(entries, mark.ledger);
 
 	REEL_ASSERT(!entries || entries->holds == tape->holds);
 	if (mark.values.holds < tape->holds)
 		return reel_tape_fail(tape, -EBUSY,
 				      "rewind to a mark from outside the innermost hold: "
 				      "release the hold first");
-	if (!on_tape(tape, mark.values) || (entries && !is_noted(entries, mark.ledger)))
+	if (!on_tape(tape, mark.values) ||
+	    (entries && !has_notes && entries->refused != REEL_OUT_OF_STEP))
 		return reel_tape_fail(tape, -EINVAL,
 				      "rewind to a mark below which the tape has been popped");
 	reel_tape_restore(tape, mark.values);
-	if (entries)
-		restore_notes(entries, mark.ledger);
+	if (has_notes)
+		reel_tape_restore(entries, mark.ledger);
 	return 0;
 }
 

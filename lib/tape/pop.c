@@ -14,45 +14,31 @@
 #include "store/store.h"
 #include "tape.h"
 
-/* The offload thread must not change the spare: its spans stay readable. Others are freed. */
-static void keep_as_spare(reel_tape *tape, struct reel_slab *slab)
-{
-	REEL_ASSERT(slab != tape->spare);
-	reel_tape_drop_spare(tape);
-	if (reel_slab_is_readable(slab))
-		tape->spare = slab;
-	else
-		reel_slab_free(tape->pool, slab);
-}
-
 /*
- * The slab becomes the spare, unless a hold keeps it. Spans on the spare stay readable, and a
- * program that pushes and pops at the end of a slab needs the pool only once.
+ * The slab becomes the spare, unless a hold keeps it. Spans on the spare stay readable, since the
+ * offload thread does not change it, and a program that pushes and pops at the end of a slab needs
+ * the pool only once.
  */
 void reel_tape_leave_slab(reel_tape *tape)
 {
 	struct reel_slab *left = tape->slab;
 	struct reel_slab *below = left->below;
 
-	REEL_ASSERT(reel_slab_is_linked(left));
+	REEL_ASSERT(reel_slab_is_linked(left) && left != tape->spare);
 	REEL_ASSERT(tape->below >= left->below_offset);
 	tape->below -= left->below_offset;
 	reel_tape_trace(tape, tape->below);
 	if (left->holds == tape->holds) {
 		reel_tape_uncover(left);
-		keep_as_spare(tape, left);
+		reel_tape_drop_spare(tape);
+		if (reel_slab_is_readable(left))
+			tape->spare = left;
+		else
+			reel_slab_free(tape->pool, left);
 	} else {
 		reel_hold_retain(tape, left);
 	}
 	tape->slab = below;
-}
-
-static void report_loss(reel_tape *tape, int error)
-{
-	reel_tape_fail_out_of_step(tape, error,
-				   "slab %u of the tape could not be read back from the store: %s; "
-				   "all values on it and below it are lost",
-				   (unsigned)tape->slab->slab_index, reel_store_strerror(error));
 }
 
 /* Tapes with more slabs are not walked, because a walk at each step down would take too long. */
@@ -80,7 +66,11 @@ void reel_tape_enter(reel_tape *tape, uint64_t filled)
 		tape->top += filled;
 	reel_tape_limits(tape);
 	if (error)
-		report_loss(tape, error);
+		reel_tape_fail_out_of_step(
+			tape, error,
+			"slab %u of the tape could not be read back from the store: %s; "
+			"all values on it and below it are lost",
+			(unsigned)tape->slab->slab_index, reel_store_strerror(error));
 }
 
 bool reel_tape_step_down(reel_tape *tape)

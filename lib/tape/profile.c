@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a tape tells a profile (lib/trace/profile.h). The owner of the tape runs these functions,
- * or whoever frees its slabs.
+ * The pushes that a tape reports to a profile (lib/trace/profile.h). The owner of the tape, or the
+ * thread that frees its slabs, runs these functions.
  *
  * While a tape grows on a slab, each stride that the top crosses is counted, and a few of the
  * pushes that cross one are looked at. A slab that is covered is counted by its bytes instead.
@@ -37,8 +37,9 @@ static size_t stride_of(const struct reel_slab *slab)
 }
 
 /*
- * A number from 0 to below 1 for this stay of the slab. Those of successive stays are multiples of
- * an irrational number, which are spread more evenly than random ones (Weyl's sequence).
+ * A number from 0 to below 1 for this stay of the slab. The numbers of successive stays are
+ * multiples of an irrational number, which are spread more evenly than random ones (Weyl's
+ * sequence).
  */
 static double fraction_of(const struct reel_slab *slab)
 {

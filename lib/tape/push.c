@@ -15,7 +15,7 @@ void reel_tape_refuse(reel_tape *tape, uint64_t bits)
 {
 	REEL_ASSERT(tape->error != 0);
 	bits += !bits;
-	/* Mutants survive (boundary): an equal sum is REEL_OUT_OF_STEP, too. */
+	/* Mutants survive (boundary): an equal sum is REEL_OUT_OF_STEP as well. */
 	tape->refused = bits < REEL_OUT_OF_STEP - tape->refused ? tape->refused + bits
 								 : REEL_OUT_OF_STEP;
 	reel_tape_limits(tape);

@@ -5,8 +5,8 @@
  * A recording owns the slabs of a tape that was frozen. Nothing changes it any more, apart from the
  * states of its slabs and the number of its users; the last user frees it. A reader is a tape with
  * a hold that began when it was opened and ends when it is closed: so all the rules of holds
- * (hold.c) keep the slabs of the recording from being freed or overwritten, and a reader puts what
- * is pushed on branches of its own. Slabs with `holds` 0 are those of the recording.
+ * (hold.c) keep the slabs of the recording from being freed or overwritten, and a reader pushes to
+ * branches of its own. The slabs with `holds` 0 belong to the recording.
  *
  * Of a recording on a pool with a store, a reader pins the slabs that it pops from: the slab of its
  * window, and the one that it left last, whose spans may still be read. Both are noted, so that a
@@ -29,7 +29,7 @@
 struct reel_recording {
 	struct reel_pool *pool;
 	_Atomic unsigned users; /* its readers, and one for the program */
-	/* The top of the frozen tape, and what else its readers begin with. */
+	/* The top of the frozen tape, and the other members that its readers begin with. */
 	struct reel_position top;
 	uint64_t serial;
 	uint32_t flags;
@@ -50,7 +50,7 @@ struct reel_reader {
 
 /* ---- Pins ---- */
 
-/* What acquire() and seal() work on; `tape` is the reader. */
+/* The context of acquire() and seal(); `tape` is the reader. */
 struct pin {
 	reel_tape *tape;
 	struct reel_slab *slab;
@@ -68,7 +68,7 @@ static int acquire(void *context)
 	return reel_slab_acquire(pin->tape->pool, pin->slab, pin->tape->demand, REEL_FOREVER);
 }
 
-/* The slab keeps its contents, so what was to be stored at the first seal still is. */
+/* The slab keeps its contents, so it is stored with the size and layout of its first seal. */
 static void seal(void *context)
 {
 	struct pin *pin = context;
@@ -124,8 +124,8 @@ static void leave(struct reel_recording *recording)
 	struct reel_slab *slab = recording->top.slab;
 
 	/*
-	 * Release: shows the other users' reads to the last one. Acquire: whoever is the last one
-	 * frees the slabs after all these reads. Both pair with this same operation.
+	 * Release: shows the other users' reads to the last one. Acquire: the last one frees
+	 * the slabs after all these reads. Both pair with this same operation.
 	 */
 	if (atomic_fetch_sub_explicit(&recording->users, 1, memory_order_acq_rel) > 1)
 		return;
@@ -173,22 +173,17 @@ static struct reel_recording *new_recording(const reel_tape *tape)
 	return recording;
 }
 
-/* Seals the slab if it is not, and describes it as one of the recording. */
-static void take_slab(struct reel_recording *recording, struct reel_slab *slab, uint64_t filled)
-{
-	REEL_ASSERT(slab->holds == 0 && reel_slab_is_linked(slab));
-	reel_pins_open(&recording->pins[slab->slab_index], 0);
-	if (reel_slab_spills(recording->pool, slab))
-		reel_slab_seal(recording->pool, slab, recording->demand, slab->slab_index,
-			       (size_t)filled, recording->layout);
-}
-
+/* Seals the slabs that are not sealed, and describes them as slabs of the recording. */
 static void take_slabs(struct reel_recording *recording, reel_tape *tape)
 {
 	uint64_t filled = recording->top.offset;
 
 	for (struct reel_slab *slab = tape->slab; slab; slab = slab->below) {
-		take_slab(recording, slab, filled);
+		REEL_ASSERT(slab->holds == 0 && reel_slab_is_linked(slab));
+		reel_pins_open(&recording->pins[slab->slab_index], 0);
+		if (reel_slab_spills(recording->pool, slab))
+			reel_slab_seal(recording->pool, slab, recording->demand, slab->slab_index,
+				       (size_t)filled, recording->layout);
 		filled = slab->below_offset;
 	}
 	if (recording->demand) {
@@ -250,7 +245,7 @@ int reel_tape_freeze(reel_tape *tape, reel_recording **recording)
 
 /* ---- Readers ---- */
 
-/* After a failure reel_tape_close() undoes what was done. */
+/* After a failure the caller undoes the rest by reel_tape_close(). */
 static bool begin(reel_tape *tape, struct reel_recording *recording)
 {
 	struct reel_reader *reader = calloc(1, sizeof *reader);
@@ -270,13 +265,6 @@ static bool begin(reel_tape *tape, struct reel_recording *recording)
 	return !recording->demand || tape->demand;
 }
 
-static bool begin_notes(reel_tape *tape, struct reel_recording *recording)
-{
-	return !recording->entries ||
-	       (!reel_check_start(tape) &&
-		!reel_reader_open(reel_check_entries(tape), recording->entries));
-}
-
 int reel_reader_open(reel_tape *tape, reel_recording *recording)
 {
 	*tape = (reel_tape){
@@ -287,7 +275,10 @@ int reel_reader_open(reel_tape *tape, reel_recording *recording)
 	};
 	memcpy(tape->first, recording->first, sizeof tape->first);
 	tape->top = reel_window_base(tape);
-	if (begin(tape, recording) && begin_notes(tape, recording)) {
+	if (begin(tape, recording) &&
+	    (!recording->entries ||
+	     (!reel_check_start(tape) &&
+	      !reel_reader_open(reel_check_entries(tape), recording->entries)))) {
 		reel_tape_replay(tape);
 		return 0;
 	}

@@ -33,7 +33,7 @@ static uint32_t next_slab_index(const reel_tape *tape)
 /*
  * The number of bytes of a slab that wastes little memory if more spans of `bytes` follow, as those
  * of a field that each step pushes: the spans that a whole slab has room for, and the room between
- * them. With a store the budget bounds what is wasted, and whole slabs are put and got faster:
+ * them. With a store the budget bounds the waste, and whole slabs are put and got faster:
  * their frames move from slab to slab, and are huge pages.
  */
 static size_t room_of_spans(const struct reel_pool *pool, size_t bytes)
@@ -175,8 +175,8 @@ static bool is_left_behind(const struct reel_pool *pool)
 /*
  * In the child of a fork, a tape without slabs leaves the parent's default pool, whose store the
  * child cannot use, for the default pool of the child. A hold may keep slabs that the tape was
- * popped through, so a tape in a hold stays. If the child's pool cannot be opened, the tape stays,
- * too.
+ * popped through, so a tape in a hold stays. The tape also stays if the child's pool cannot be
+ * opened.
  */
 void reel_tape_leave_parent_pool(reel_tape *tape)
 {

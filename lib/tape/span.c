@@ -51,7 +51,7 @@ static char *elements(const reel_type *type, char *top)
 }
 
 /* Number of bits that a refused span adds to `refused`; its pop must compute the same number. */
-/* Mutants survive (arithmetic, constant): any number that the pop computes, too, will do. */
+/* Mutants survive (arithmetic, constant): any number that the pop also computes will do. */
 static uint64_t refused_bits(const reel_type *type, size_t n)
 {
 	return too_many(type, n) ? (uint64_t)1 << 62 : (uint64_t)element_bytes(type, n) * 8;

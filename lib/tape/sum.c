@@ -100,7 +100,7 @@ static uint64_t round_to_nearest(const reel_sum *sum)
 		bits = bits << 1 | (uint64_t)has_bit(sum, i);
 	if (has_bit(sum, dropped - 1) && (bits & 1 || has_bits_below(sum, dropped - 1)))
 		bits++;
-	/* The leading 1 of the mantissa, or what it has carried, adds to the exponent. */
+	/* The leading 1 of the mantissa, or its carry, adds to the exponent. */
 	bits += (uint64_t)dropped << 52;
 	return bits < infinity ? bits : infinity;
 }

@@ -34,23 +34,14 @@ int reel_tape_open(reel_tape *tape, reel_pool *pool, unsigned flags)
 	return 0;
 }
 
-static int find_pool(reel_tape *tape)
+int reel_tape_start(reel_tape *tape)
 {
 	int error = tape->pool ? 0 : reel_pool_open_default(&tape->pool);
 
-	if (!error)
-		return 0;
-	return reel_tape_fail(tape, error,
-			      error == -ENXIO ? "%s" : "the default pool cannot be opened: %s",
-			      reel_error_text(error));
-}
-
-int reel_tape_start(reel_tape *tape)
-{
-	int error = find_pool(tape);
-
 	if (error)
-		return error;
+		return reel_tape_fail(tape, error, error == -ENXIO
+					      ? "%s" : "the default pool cannot be opened: %s",
+				      reel_error_text(error));
 	if (tape->pool->flags & REEL_POOL_CHECKED)
 		tape->flags |= REEL_CHECKED;
 	if (reel_check_start(tape))
@@ -76,14 +67,11 @@ void reel_tape_limits(reel_tape *tape)
 	REEL_ASSERT(!tape->slab || tape->slab->holds <= tape->holds);
 }
 
-static bool has_foreign_top(const reel_tape *tape)
-{
-	return !tape->slab && tape->top && reel_window_filled(tape) > sizeof tape->first;
-}
-
 bool reel_tape_is_copy(reel_tape *tape)
 {
-	if (!reel_check_is_copy(tape) && !has_foreign_top(tape))
+	bool has_foreign_top = !tape->slab && reel_window_filled(tape) > sizeof tape->first;
+
+	if (!reel_check_is_copy(tape) && !has_foreign_top)
 		return false;
 	*tape = (reel_tape){.pool = tape->pool, .flags = tape->flags, .error = tape->error};
 	tape->top = reel_window_base(tape);
@@ -131,11 +119,6 @@ void reel_tape_move(reel_tape *to, reel_tape *from)
 	reel_check_move(to);
 	if (copied)
 		reel_tape_report(to);
-}
-
-void reel_tape_hand_over(reel_tape *tape)
-{
-	reel_check_hand_over(tape);
 }
 
 int reel_tape_set_layout(reel_tape *tape, struct reel_layout layout)

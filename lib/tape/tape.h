@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of the tape share. README.md of this folder says what each file does.
+ * Functions and flags that the files of the tape share. README.md of this folder describes each
+ * file.
  *
  * The window is the memory in which the tape pushes and pops: the buffer inside the struct, or the
  * frame of the top slab. Slabs are linked downwards, and each slab keeps how far the window below
@@ -50,12 +51,9 @@
 /* A trace has the bytes of the tape, and is told when they change. */
 #define REEL_TAPE_TRACED 0x01000000u
 
-_Static_assert((REEL_CHECKED ^ REEL_TAPE_SILENT ^ REEL_TAPE_NOTES ^ REEL_TAPE_DROPIN ^
-		REEL_TAPE_LANE ^ REEL_TAPE_KEEPS_BELOW ^ REEL_TAPE_WATCHED ^
-		REEL_TAPE_UNREPORTED ^ REEL_TAPE_TRACED) ==
-		       (REEL_CHECKED | REEL_TAPE_SILENT | REEL_TAPE_NOTES | REEL_TAPE_DROPIN |
-			REEL_TAPE_LANE | REEL_TAPE_KEEPS_BELOW | REEL_TAPE_WATCHED |
-			REEL_TAPE_UNREPORTED | REEL_TAPE_TRACED),
+_Static_assert((REEL_TAPE_SILENT ^ REEL_TAPE_NOTES ^ REEL_TAPE_DROPIN ^ REEL_TAPE_LANE ^
+		REEL_TAPE_KEEPS_BELOW ^ REEL_TAPE_WATCHED ^ REEL_TAPE_UNREPORTED ^
+		REEL_TAPE_TRACED) == 0xff000000u && REEL_CHECKED < 0x01000000u,
 	       "flags differ");
 
 static inline char *reel_window_base(const reel_tape *tape)
@@ -73,9 +71,7 @@ static inline uint64_t reel_window_filled(const reel_tape *tape)
 	return tape->top ? (uint64_t)(tape->top - reel_window_base(tape)) : 0;
 }
 
-/*
- * Returns true if a hold keeps the contents of the window, so that a push must not overwrite them.
- */
+/* Returns true if a hold keeps the contents of the window, which a push must not overwrite. */
 static inline bool reel_window_held(const reel_tape *tape)
 {
 	return (tape->slab ? tape->slab->holds : 0) != tape->holds;
@@ -90,7 +86,7 @@ static inline bool reel_window_is_sound(const reel_tape *tape)
 	       tape->bit_count < 64;
 }
 
-/* For assertions: whether a slab that the tape has entered still fits on what is below it. */
+/* For assertions: whether a slab that the tape has entered still fits on the window below it. */
 static inline bool reel_slab_is_linked(const struct reel_slab *slab)
 {
 	const struct reel_slab *below = slab->below;
@@ -154,7 +150,7 @@ static inline void reel_tape_profile(reel_tape *tape, size_t bytes, const char *
 char *reel_tape_profile_ceiling(const reel_tape *tape);
 /* `slab` is put on the slab below it, which a profile counts by its bytes from then on. */
 void reel_tape_cover(const reel_tape *tape, struct reel_slab *slab, const char *call_site);
-/* A slab is given up: the profile no longer counts its bytes, nor those of the slab below. */
+/* A slab is given up: the profile counts neither its bytes nor the bytes of the slab below. */
 void reel_tape_uncover(struct reel_slab *slab);
 
 /* pop.c: leave an empty window for the window below; false: there is none. */
@@ -209,9 +205,7 @@ void reel_hold_end_reader(reel_tape *tape);
 /* Returns true if a replay brings refused pushes back. */
 bool reel_hold_retains_refused(const reel_tape *tape);
 
-/*
- * recording.c, for the slabs of the recording that a reader reads. Returns as reel_slab_acquire().
- */
+/* recording.c, for slabs of the recording that a reader reads. Returns as reel_slab_acquire(). */
 int reel_reader_pin(reel_tape *tape, struct reel_slab *slab);
 /* Does nothing if the reader has not pinned the slab. */
 void reel_reader_unpin(reel_tape *tape, struct reel_slab *slab);
@@ -232,8 +226,6 @@ bool reel_check_pop(reel_tape *tape, const reel_type *type, size_t n, const char
 bool reel_check_look(reel_tape *tape, const reel_type *type, size_t n, const char *call_site);
 /* Remove the note of the last reel_check_push(). */
 void reel_check_undo(reel_tape *tape);
-void reel_check_hand_over(reel_tape *tape);
-void reel_check_clear_error(reel_tape *tape);
 /* The tape of the notes, which is marked, rewound and held together with its tape; or NULL. */
 reel_tape *reel_check_entries(const reel_tape *tape);
 

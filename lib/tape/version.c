@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The version of the library that runs, which may differ from that of the headers. Any thread. */
+/* The version of the library that runs. The headers may have another one. Any thread. */
 #include "config.h"
 
 #include <reel/version.h>
