@@ -125,14 +125,6 @@ void reduction_begins(struct task *task, const void *at)
 		       "a reduction of OpenMP: a sum needs nothing, for others see reel_reduce()");
 }
 
-void is_cancelled(struct task *task, const void *at)
-{
-	if (recording_lane(task))
-		report(NOTE, at,
-		       "a cancellation: a lane that leaves a loop of Reel calls reel_loop_stop() "
-		       "before");
-}
-
 /* ---- Lanes outside of a parallel region ---- */
 
 static reel_lane *lane_of(const struct lane *lane)

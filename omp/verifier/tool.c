@@ -256,12 +256,6 @@ static void on_work(ompt_work_t kind, ompt_scope_endpoint_t endpoint, ompt_data_
 		work_ends(task, kind);
 }
 
-static void on_cancel(ompt_data_t *data, int flags, const void *at)
-{
-	if (data->ptr && flags & ompt_cancel_activated)
-		is_cancelled(data->ptr, at);
-}
-
 /* ---- Beginning and end ---- */
 
 static int initialise(ompt_function_lookup_t lookup, int device, ompt_data_t *data)
@@ -282,7 +276,6 @@ static int initialise(ompt_function_lookup_t lookup, int device, ompt_data_t *da
 	set(ompt_callback_mutex_acquired, (ompt_callback_t)on_mutex_acquired);
 	set(ompt_callback_mutex_released, (ompt_callback_t)on_mutex_released);
 	set(ompt_callback_work, (ompt_callback_t)on_work);
-	set(ompt_callback_cancel, (ompt_callback_t)on_cancel);
 	saw_runtime = true;
 	return !reel_observe(observe, sizeof(reel_event));
 }

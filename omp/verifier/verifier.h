@@ -193,7 +193,6 @@ void order_awaited(struct task *task, const reel_event *event);
 void work_begins(struct task *task, bool dynamic, const void *at);
 void work_ends(struct task *task, ompt_work_t kind);
 void reduction_begins(struct task *task, const void *at);
-void is_cancelled(struct task *task, const void *at);
 void parallel_begins(struct task *task, const void *at);
 void parallel_ends(struct task *task);
 

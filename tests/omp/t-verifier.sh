@@ -31,9 +31,6 @@ program=$SOURCE_DIR/tests/omp/verifier-program.c
 compile $compiler checked "$program" -lreel-omp -lreel >messages 2>&1
 is_empty messages 'programs are compiled'
 
-OMP_CANCELLATION=true
-export OMP_CANCELLATION
-
 # verify HOW NAME: what the verifier says is in the file found, but for the summary.
 verify() {
 	: >found
@@ -98,7 +95,6 @@ finds taskwait error 'taskwait without reel_task_wait()'
 finds wait-early error 'while tasks may still run'
 finds depend warning 'reel_task_begin() was not given'
 finds depend-kind warning 'a task writes'
-finds cancel note 'reel_loop_stop()'
 finds second-team error 'second team'
 finds size warning 'thread [01] of 4, in thread [01] of a team of 2'
 

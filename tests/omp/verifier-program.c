@@ -485,16 +485,6 @@ static void depend_kind(reel_worker *worker, reel_lane *lane)
 	reel_task_wait(lane);
 }
 
-static void cancelled(reel_worker *worker, reel_lane *lane)
-{
-	(void)worker;
-	push(lane, 1);
-#pragma omp for
-	for (int i = 0; i < N; i++) {
-#pragma omp cancel for /* at: cancel */
-	}
-}
-
 static const struct body {
 	const char *name;
 	void (*body)(reel_worker *worker, reel_lane *lane);
@@ -522,7 +512,6 @@ static const struct body {
 	{"wait-early", wait_early, 0},
 	{"depend", depend, 0},
 	{"depend-kind", depend_kind, 0},
-	{"cancel", cancelled, 0},
 };
 
 /* ---- Mistakes of whole programs ---- */
