@@ -175,17 +175,6 @@ static void end_hold(reel_lane *lane)
 	free(hold);
 }
 
-static void close_children(reel_lane *lane)
-{
-	reel_lane *child;
-
-	for (int32_t i = 0; (child = reel_lane_next(lane, &i));)
-		reel_lane_close(child);
-	/* Relaxed is enough: no other thread uses the lane any more. */
-	for (unsigned b = 0; b < REEL_LANE_BLOCKS; b++)
-		free(atomic_load_explicit(&lane->block[b], memory_order_relaxed));
-}
-
 /*
  * Looks for entries that a reverse sweep has left behind. A program may close a root that it has
  * recorded and not reversed; if it has begun to reverse, something was left out.
@@ -214,6 +203,8 @@ static void check_closed(reel_lane *root)
 
 void reel_lane_close(reel_lane *lane)
 {
+	reel_lane *child;
+
 	if (!lane)
 		return;
 	if (!lane->parent) {
@@ -225,7 +216,11 @@ void reel_lane_close(reel_lane *lane)
 	while (lane->hold)
 		end_hold(lane);
 	REEL_ASSERT(!lane->made && !lane->holds);
-	close_children(lane);
+	for (int32_t i = 0; (child = reel_lane_next(lane, &i));)
+		reel_lane_close(child);
+	/* Relaxed is enough: no other thread uses the lane any more. */
+	for (unsigned b = 0; b < REEL_LANE_BLOCKS; b++)
+		free(atomic_load_explicit(&lane->block[b], memory_order_relaxed));
 	/* A region that was left by a jump has not ended its measure. */
 	if (lane->region)
 		reel_team_size_end(&lane->region->measure, 0, 1);

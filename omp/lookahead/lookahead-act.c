@@ -193,19 +193,6 @@ static void leave_missing(struct ahead_sweep *sweep, struct ahead_tape *ahead_ta
 	atomic_fetch_add_explicit(&sweep->dropped, 1, memory_order_relaxed);
 }
 
-/*
- * Returns whether tapes would exceed the limit: the sweep then records the steps when it needs
- * them.
- */
-static bool is_too_early(const struct ahead_action *entry)
-{
-	const struct ahead_sweep *sweep = entry->sweep;
-
-	return sweep->keeps_states &&
-	       (sweep->alone ||
-		entry->others >= atomic_load_explicit(&sweep->limit, memory_order_relaxed));
-}
-
 static int record_on_tape(struct ahead_action *entry, bool later)
 {
 	struct ahead_sweep *sweep = entry->sweep;
@@ -373,7 +360,13 @@ static unsigned requests_before(struct ahead_action *entry)
 		return 0;
 	entry->others = count_tape(sweep);
 	entry->counted = true;
-	return is_too_early(entry) ? AHEAD_AGAIN : 0;
+	/* Beyond the limit of tapes the sweep records the steps when it needs them. */
+	return sweep->keeps_states &&
+			       (sweep->alone ||
+				entry->others >= atomic_load_explicit(&sweep->limit,
+								      memory_order_relaxed))
+		       ? AHEAD_AGAIN
+		       : 0;
 }
 
 /* Actions with lower numbers go on: a serial sweep may fail at one of them first. */

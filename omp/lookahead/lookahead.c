@@ -35,19 +35,6 @@ static int take_action(struct ahead_sweep *sweep, reel_action *action)
 	return error;
 }
 
-/*
- * Returns true if the next action reverses the steps of `record` and none below: then an ahead
- * tape, which has no other steps, can take them.
- */
-static bool is_reversed_next(struct ahead_sweep *sweep, const reel_action *record)
-{
-	REEL_ASSERT(!sweep->has_next);
-	sweep->error = take_action(sweep, &sweep->next);
-	sweep->has_next = !sweep->error;
-	return sweep->has_next && sweep->next.kind == REEL_ACTION_REVERSE &&
-	       sweep->next.first == record->first;
-}
-
 /* Takes the tapes below `limit` in turn. */
 static struct ahead_tape *next_tape(struct ahead_sweep *sweep)
 {
@@ -57,13 +44,19 @@ static struct ahead_tape *next_tape(struct ahead_sweep *sweep)
 	return &sweep->ahead_tape[sweep->next_tape];
 }
 
+/*
+ * If the next action reverses the steps of the entry and none below, an ahead tape, which has no
+ * other steps, can take them.
+ */
 static void choose_recorded(struct ahead_sweep *sweep, struct ahead_action *entry)
 {
-	REEL_ASSERT(!sweep->recorded_tape);
+	REEL_ASSERT(!sweep->recorded_tape && !sweep->has_next);
 	entry->ahead_tape = &sweep->kept;
-	if (!is_reversed_next(sweep, &entry->action))
-		return;
-	entry->ahead_tape = sweep->recorded_tape = next_tape(sweep);
+	sweep->error = take_action(sweep, &sweep->next);
+	sweep->has_next = !sweep->error;
+	if (sweep->has_next && sweep->next.kind == REEL_ACTION_REVERSE &&
+	    sweep->next.first == entry->action.first)
+		entry->ahead_tape = sweep->recorded_tape = next_tape(sweep);
 }
 
 /* A RECORD or REVERSE has an ahead tape, no other action has. */
