@@ -4,34 +4,14 @@
 
 #include <errno.h>
 
-static PetscErrorCode code_of(int error)
-{
-	switch (error) {
-	case -ENOMEM:
-	case -EDQUOT:
-		return PETSC_ERR_MEM;
-	case -EINVAL:
-	case -EOVERFLOW:
-		return PETSC_ERR_ARG_WRONG;
-	case -ENOENT:
-	case -EACCES:
-	case -ENOTDIR:
-		return PETSC_ERR_FILE_OPEN;
-	case -ENOSPC:
-		return PETSC_ERR_FILE_WRITE;
-	case -EIO:
-	case -EBADMSG:
-		return PETSC_ERR_FILE_READ;
-	}
-	return PETSC_ERR_LIB;
-}
-
 /* A stop of a run is above 0, which no call here makes. */
 PetscErrorCode reel_petsc_error(int error)
 {
 	PetscFunctionBegin;
 	REEL_ASSERT(error <= 0);
-	PetscCheck(!error, PETSC_COMM_SELF, code_of(error), "Reel: %s", reel_error_text(error));
+	PetscCheck(!error, PETSC_COMM_SELF,
+		   error == -ENOMEM || error == -EDQUOT ? PETSC_ERR_MEM : PETSC_ERR_LIB, "Reel: %s",
+		   reel_error_text(error));
 	PetscFunctionReturn(0);
 }
 

@@ -65,9 +65,6 @@ PetscErrorCode reel_petsc_decompose(TSTrajectory tj)
 
 static PetscErrorCode get_numbers(struct settings *asked, option_items PetscOptionsObject)
 {
-	PetscBool ignored = PETSC_FALSE;
-	char text[TEXT_BYTES] = "reel";
-
 	PetscFunctionBegin;
 	PetscCall(PetscOptionsInt("-ts_trajectory_max_cps_ram", "Checkpoints in memory",
 				  "TSTrajectorySetMaxCpsRAM", asked->memory_slots,
@@ -84,14 +81,6 @@ static PetscErrorCode get_numbers(struct settings *asked, option_items PetscOpti
 	PetscCall(PetscOptionsInt("-ts_trajectory_stride",
 				  "Steps between two checkpoints on disk, whose number has no limit",
 				  "TSTrajectorySetStride", asked->stride, &asked->stride, NULL));
-	PetscCall(PetscOptionsString("-ts_trajectory_memory_type", "Ignored", "", text, text,
-				     sizeof text, NULL));
-	PetscCall(PetscOptionsBool("-ts_trajectory_revolve_online", "Ignored", "", ignored, &ignored,
-				   NULL));
-	PetscCall(PetscOptionsBool("-ts_trajectory_save_stack", "Ignored", "", ignored, &ignored,
-				   NULL));
-	PetscCall(PetscOptionsBool("-ts_trajectory_use_dram", "Ignored", "", ignored, &ignored,
-				   NULL));
 	PetscFunctionReturn(0);
 }
 

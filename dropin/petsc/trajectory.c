@@ -562,20 +562,6 @@ static PetscErrorCode view_plan(const struct trajectory *self, PetscViewer viewe
 	PetscFunctionReturn(0);
 }
 
-static PetscErrorCode view_pool(const struct trajectory *self, PetscViewer viewer)
-{
-	struct reel_pool_stats stats;
-
-	PetscFunctionBegin;
-	reel_pool_get_stats(self->pool, &stats);
-	PetscCall(PetscViewerASCIIPrintf(viewer,
-					 "bytes on this rank: %" PRIu64 " in memory at the peak, "
-					 "%" PRIu64 " written and %" PRIu64 " read\n",
-					 stats.peak_resident_bytes, stats.written_bytes,
-					 stats.read_bytes));
-	PetscFunctionReturn(0);
-}
-
 static PetscErrorCode view(TSTrajectory tj, PetscViewer viewer)
 {
 	const struct trajectory *self = tj->data;
@@ -591,8 +577,6 @@ static PetscErrorCode view(TSTrajectory tj, PetscViewer viewer)
 		PetscCall(view_plan(self, viewer));
 	else
 		PetscCall(PetscViewerASCIIPrintf(viewer, "plan: all steps are kept\n"));
-	if (self->pool)
-		PetscCall(view_pool(self, viewer));
 	PetscCall(PetscViewerASCIIPopTab(viewer));
 	PetscFunctionReturn(0);
 }
