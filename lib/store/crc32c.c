@@ -200,19 +200,15 @@ WITH_INSTRUCTION static uint32_t by_instruction(uint32_t crc, const unsigned cha
 	return crc;
 }
 
-uint32_t reel_crc32c(uint32_t crc, const void *data, size_t bytes)
-{
-	if (!has_instruction())
-		return reel_crc32c_software(crc, data, bytes);
-	pthread_once(&once, make_tables);
-	return ~by_instruction(~crc, data, bytes);
-}
-
-#else
+#endif
 
 uint32_t reel_crc32c(uint32_t crc, const void *data, size_t bytes)
 {
+#if HAVE_INSTRUCTION
+	if (has_instruction()) {
+		pthread_once(&once, make_tables);
+		return ~by_instruction(~crc, data, bytes);
+	}
+#endif
 	return reel_crc32c_software(crc, data, bytes);
 }
-
-#endif

@@ -104,17 +104,10 @@ static void choose_alignment(struct reel_file *file, unsigned flags)
 	REEL_ASSERT(!(file->align & (file->align - 1)) && file->header_bytes >= REEL_HEADER_BYTES);
 }
 
-/*
- * Returns the request of the remedy: if the caller named a directory, the environment does not
- * count.
- */
-static const char *remedy(const struct reel_file_options *options)
-{
-	return options->directory ? "name" : "set REEL_SPILL_DIR to";
-}
-
 int reel_file_open(struct reel_file *file, const struct reel_file_options *options)
 {
+	/* If the caller has named a directory, the environment does not count. */
+	const char *remedy = options->directory ? "name" : "set REEL_SPILL_DIR to";
 	const char *directory = directory_of(options);
 	int descriptor, error;
 
@@ -126,13 +119,13 @@ int reel_file_open(struct reel_file *file, const struct reel_file_options *optio
 		return reel_fail(descriptor,
 				 "no file can be made in " SHOWN ": %s; %s a "
 				 "directory where one can",
-				 directory, strerror(-descriptor), remedy(options));
+				 directory, strerror(-descriptor), remedy);
 	if (!(options->flags & REEL_FILE_TMPFS) && reel_os_file_is_in_memory(descriptor)) {
 		reel_os_file_close(descriptor);
 		return reel_fail(-EINVAL,
 				 "files in " SHOWN " are kept in memory; %s a "
 				 "directory on a disk",
-				 directory, remedy(options));
+				 directory, remedy);
 	}
 	error = reel_os_file_identify(descriptor, &file->identity);
 	if (error) {

@@ -74,23 +74,12 @@ void reel_file_slots_give(struct reel_file_slots *slots, uint64_t slot, uint64_t
 /* Retires a slot that the disk could not write. It is tried again only if no other room is left. */
 void reel_file_slots_retire(struct reel_file_slots *slots, uint64_t slot, uint64_t bytes);
 
-static inline uint64_t reel_file_slots_used_bytes(struct reel_file_slots *slots)
+/* Returns the bytes of a count of units: `count`, the size of the file; `used`; or `retired`. */
+static inline uint64_t reel_file_slots_bytes(const struct reel_file_slots *slots,
+					     const _Atomic uint64_t *units)
 {
 	/* Relaxed is enough: the count guards no memory. */
-	return atomic_load_explicit(&slots->used, memory_order_relaxed) * slots->unit_bytes;
-}
-
-static inline uint64_t reel_file_slots_retired_bytes(struct reel_file_slots *slots)
-{
-	/* Relaxed is enough: the count guards no memory. */
-	return atomic_load_explicit(&slots->retired, memory_order_relaxed) * slots->unit_bytes;
-}
-
-/* The size that the file has grown to. */
-static inline uint64_t reel_file_slots_bytes(struct reel_file_slots *slots)
-{
-	/* Relaxed is enough: the count guards no memory. */
-	return atomic_load_explicit(&slots->count, memory_order_relaxed) * slots->unit_bytes;
+	return atomic_load_explicit(units, memory_order_relaxed) * slots->unit_bytes;
 }
 
 #endif

@@ -20,32 +20,22 @@
 /* The vectors of a batch stay in registers only if these loops are unrolled. */
 #ifdef __clang__
 #define UNROLL _Pragma("unroll")
+#define SELECT(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
 #define UNROLL _Pragma("GCC unroll 16")
+#define SELECT(a, b, ...) __builtin_shuffle(a, b, (vector){__VA_ARGS__})
 #endif
 
 typedef unsigned char vector __attribute__((vector_size(16)));
 
 static inline vector interleave_low(vector a, vector b)
 {
-#ifdef __clang__
-	return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7,
-				       23);
-#else
-	return __builtin_shuffle(
-		a, b, (vector){0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23});
-#endif
+	return SELECT(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
 }
 
 static inline vector interleave_high(vector a, vector b)
 {
-#ifdef __clang__
-	return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30,
-				       15, 31);
-#else
-	return __builtin_shuffle(
-		a, b, (vector){8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31});
-#endif
+	return SELECT(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
 }
 
 static inline vector load(const unsigned char *from)

@@ -89,10 +89,10 @@ static int sync_all(reel_store *store, int64_t timeout_ns)
 /* Bytes that the file has and may still get, less the bytes that the disk could not write. */
 static uint64_t total_bytes(struct reel_file *file)
 {
-	uint64_t bytes = reel_file_slots_bytes(&file->slots);
+	uint64_t bytes = reel_file_slots_bytes(&file->slots, &file->slots.count);
 	uint64_t room = reel_os_file_room(file->descriptor);
 	uint64_t limit = reel_os_file_max_bytes();
-	uint64_t retired = reel_file_slots_retired_bytes(&file->slots);
+	uint64_t retired = reel_file_slots_bytes(&file->slots, &file->slots.retired);
 
 	bytes = room < UINT64_MAX - bytes ? bytes + room : UINT64_MAX;
 	if (bytes > limit)
@@ -111,7 +111,7 @@ static void capacity(reel_store *store, struct reel_store_capacity *capacity)
 
 	*capacity = (struct reel_store_capacity){
 		.total_bytes = total_bytes(file),
-		.used_bytes = reel_file_slots_used_bytes(&file->slots),
+		.used_bytes = reel_file_slots_bytes(&file->slots, &file->slots.used),
 		.align = file->align,
 		.best_bytes = BEST_BYTES,
 		.max_bytes = file->most,

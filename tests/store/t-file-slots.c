@@ -121,11 +121,11 @@ static void expect_parts(const struct reel_file_part *part, uint64_t units, uint
 
 static void expect_counts(void)
 {
-	expect(reel_file_slots_used_bytes(&slots) == model.used * slots.unit_bytes,
+	expect(reel_file_slots_bytes(&slots, &slots.used) == model.used * slots.unit_bytes,
 	       "used bytes are those of the slots");
-	expect(reel_file_slots_retired_bytes(&slots) == model.retired_units * slots.unit_bytes,
+	expect(reel_file_slots_bytes(&slots, &slots.retired) == model.retired_units * slots.unit_bytes,
 	       "retired bytes are those of the slots that were retired");
-	expect(reel_file_slots_bytes(&slots) <= model.units * slots.unit_bytes,
+	expect(reel_file_slots_bytes(&slots, &slots.count) <= model.units * slots.unit_bytes,
 	       "the file is no larger than it may be");
 }
 
