@@ -47,7 +47,6 @@ static void push_pieces(const char *source, size_t bytes, enum reel_adstack_type
 REEL_COLD static void push_slow(const void *source, size_t bytes, enum reel_adstack_type type)
 {
 	const struct adstack_type *known = &reel_adstack_types[type];
-	uint64_t height;
 
 	reel_adstack_ready();
 	if (!bytes)
@@ -56,9 +55,6 @@ REEL_COLD static void push_slow(const void *source, size_t bytes, enum reel_adst
 	push_pieces(source, bytes, type);
 	if (reel_adstack.counts)
 		reel_adstack_count_push(type, bytes);
-	height = reel_adstack_height();
-	if (height > reel_adstack.peak)
-		reel_adstack.peak = height;
 }
 
 void reel_adstack_push_array(const void *source, size_t bytes, enum reel_adstack_type type)

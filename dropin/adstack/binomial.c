@@ -54,25 +54,25 @@ static void begin_session(int length, int snapshots)
 	session->room = 16;
 	session->segment = reel_adstack_allocate(session->room * sizeof *session->segment,
 						 "the snapshots of a binomial session");
-	session->outer = reel_adstack.sessions;
+	session->outer = reel_adstack.stack.sessions;
 	session->snapshots = snapshots;
 	session->length = length;
 	session->segment[0].length = length;
-	reel_adstack.sessions = session;
+	reel_adstack.stack.sessions = session;
 }
 
 static void end_session(void)
 {
-	struct adstack_session *session = reel_adstack.sessions;
+	struct adstack_session *session = reel_adstack.stack.sessions;
 
-	reel_adstack.sessions = session->outer;
+	reel_adstack.stack.sessions = session->outer;
 	free(session->segment);
 	free(session);
 }
 
 void reel_adstack_sessions_end(void)
 {
-	while (reel_adstack.sessions)
+	while (reel_adstack.stack.sessions)
 		end_session();
 }
 
@@ -163,7 +163,7 @@ static int restore(struct segment *segment)
 /* Steps count from 1; the number of a snapshot is the number of steps before its state. */
 static int next(int *action, int *step)
 {
-	struct adstack_session *session = reel_adstack.sessions;
+	struct adstack_session *session = reel_adstack.stack.sessions;
 	struct segment *segment;
 
 	if (!session)
@@ -193,7 +193,7 @@ static int next(int *action, int *step)
 /* Called if the step that the program was to advance over was the last step of the loop. */
 static void resize(void)
 {
-	struct adstack_session *session = reel_adstack.sessions;
+	struct adstack_session *session = reel_adstack.stack.sessions;
 	struct segment *segment;
 
 	if (!session)

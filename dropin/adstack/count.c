@@ -72,22 +72,16 @@ static void report_thread(const struct adstack_counts *counts)
 				     &counts->type[type]);
 }
 
-/* The list has the newest thread first; the report begins with the lowest number. */
+/* The thread that began last comes first. */
 static void report(void)
 {
 	REEL_UNCANCELLED;
 	REEL_UNSIGNALLED;
 	/* Acquire: pairs with the release in reel_adstack_is_counting(), and shows the members. */
-	struct adstack_counts *first = atomic_load_explicit(&threads, memory_order_acquire);
-	unsigned last = 0;
+	const struct adstack_counts *counts = atomic_load_explicit(&threads, memory_order_acquire);
 
-	for (const struct adstack_counts *counts = first; counts; counts = counts->next)
-		if (counts->thread > last)
-			last = counts->thread;
-	for (unsigned thread = 1; thread <= last; thread++)
-		for (const struct adstack_counts *counts = first; counts; counts = counts->next)
-			if (counts->thread == thread)
-				report_thread(counts);
+	for (; counts; counts = counts->next)
+		report_thread(counts);
 }
 
 void reel_adstack_counts_start(void)

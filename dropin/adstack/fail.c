@@ -45,7 +45,7 @@ _Noreturn static void end_with_place(int error, char *message, size_t length, si
 	if (length < room)
 		snprintf(message + length, room - length,
 			 " (thread %u, repeat level %u, %llu bytes on the stack)",
-			 reel_adstack.number, reel_adstack.levels,
+			 reel_adstack.number, reel_adstack.stack.levels,
 			 (unsigned long long)reel_adstack_bytes());
 	end(error, message);
 }

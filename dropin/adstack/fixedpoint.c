@@ -27,19 +27,19 @@ static int begin_loop(void)
 
 	reel_adstack_begin();
 	loop = reel_adstack_allocate(sizeof *loop, "a fixed-point loop");
-	loop->outer = reel_adstack.fixed_points;
+	loop->outer = reel_adstack.stack.fixed_points;
 	loop->reference = -1;
 	loop->iterations = 1;
-	reel_adstack.fixed_points = loop;
+	reel_adstack.stack.fixed_points = loop;
 	return 1;
 }
 
 static void end_loop(void)
 {
-	struct adstack_fixed_point *loop = reel_adstack.fixed_points;
+	struct adstack_fixed_point *loop = reel_adstack.stack.fixed_points;
 
 	if (loop)
-		reel_adstack.fixed_points = loop->outer;
+		reel_adstack.stack.fixed_points = loop->outer;
 	free(loop);
 }
 
@@ -47,8 +47,8 @@ static int go_on(bool iterate)
 {
 	if (!iterate)
 		end_loop();
-	else if (reel_adstack.fixed_points)
-		reel_adstack.fixed_points->iterations++;
+	else if (reel_adstack.stack.fixed_points)
+		reel_adstack.stack.fixed_points->iterations++;
 	return iterate;
 }
 
@@ -62,7 +62,7 @@ static int too_large(double variation, float least)
 /* The loop also ends if the variation grows. */
 static int not_reduced(double variation, float reduction)
 {
-	struct adstack_fixed_point *loop = reel_adstack.fixed_points;
+	struct adstack_fixed_point *loop = reel_adstack.stack.fixed_points;
 	bool iterate;
 
 	if (variation < 0)
@@ -82,7 +82,7 @@ static int not_reduced(double variation, float reduction)
 
 void reel_adstack_fixed_points_end(void)
 {
-	while (reel_adstack.fixed_points)
+	while (reel_adstack.stack.fixed_points)
 		end_loop();
 }
 

@@ -77,16 +77,16 @@ static void begin_schedule(void)
 
 	reel_adstack_begin();
 	schedule = reel_adstack_allocate(sizeof *schedule, "a dynamic schedule");
-	schedule->outer = reel_adstack.schedules;
-	reel_adstack.schedules = schedule;
+	schedule->outer = reel_adstack.stack.schedules;
+	reel_adstack.stack.schedules = schedule;
 }
 
 static struct adstack_schedule *innermost(const char *caller)
 {
-	if (!reel_adstack.schedules)
+	if (!reel_adstack.stack.schedules)
 		reel_adstack_fail(-EINVAL, "%s without initDynamicSchedule() on this thread",
 				  caller);
-	return reel_adstack.schedules;
+	return reel_adstack.stack.schedules;
 }
 
 static void record(int iteration, int stride)
@@ -107,9 +107,9 @@ static void record(int iteration, int stride)
 
 static void drop_schedule(void)
 {
-	struct adstack_schedule *schedule = reel_adstack.schedules;
+	struct adstack_schedule *schedule = reel_adstack.stack.schedules;
 
-	reel_adstack.schedules = schedule->outer;
+	reel_adstack.stack.schedules = schedule->outer;
 	free(schedule);
 }
 
@@ -127,7 +127,7 @@ static void end_schedule(void)
 
 void reel_adstack_schedules_end(void)
 {
-	while (reel_adstack.schedules)
+	while (reel_adstack.stack.schedules)
 		drop_schedule();
 }
 

@@ -19,14 +19,14 @@ static void cover(void)
 	struct adstack_layer *held;
 
 	layer->open = true;
-	layer->base = reel_adstack.base;
-	layer->above = reel_adstack.base + reel_tape_bytes(reel_adstack_own());
+	layer->base = reel_adstack.stack.base;
+	layer->above = reel_adstack.stack.base + reel_tape_bytes(reel_adstack_own());
 	layer->bits = reel_adstack_tape.bits;
-	layer->below = reel_adstack.layers;
+	layer->below = reel_adstack.stack.layers;
 	reel_tape_move(&layer->tape, reel_adstack_own());
 	reel_adstack_tape.bits = layer->bits;
-	reel_adstack.layers = layer;
-	reel_adstack.base = layer->above;
+	reel_adstack.stack.layers = layer;
+	reel_adstack.stack.base = layer->above;
 	for (held = layer; held; held = held->below)
 		if (reel_tape_hold(&held->tape))
 			reel_adstack_fail(-ENOMEM, "no memory for a repeat level");
@@ -34,21 +34,21 @@ static void cover(void)
 
 void reel_adstack_come_back(void)
 {
-	struct adstack_layer *layer = reel_adstack.layers;
+	struct adstack_layer *layer = reel_adstack.stack.layers;
 	uint64_t bits = reel_adstack_tape.bits;
 
-	REEL_ASSERT(layer->above == reel_adstack.base);
+	REEL_ASSERT(layer->above == reel_adstack.stack.base);
 	reel_tape_close(reel_adstack_own());
 	reel_tape_move(reel_adstack_own(), &layer->tape);
 	reel_adstack_tape.bits = bits;
-	reel_adstack.base = layer->base;
-	reel_adstack.layers = layer->below;
+	reel_adstack.stack.base = layer->base;
+	reel_adstack.stack.layers = layer->below;
 	free(layer);
 }
 
 static void replay_layers(void)
 {
-	for (struct adstack_layer *layer = reel_adstack.layers; layer; layer = layer->below)
+	for (struct adstack_layer *layer = reel_adstack.stack.layers; layer; layer = layer->below)
 		reel_tape_replay(&layer->tape);
 }
 
@@ -60,7 +60,7 @@ static void release_layers(struct adstack_layer *layer)
 
 static struct adstack_layer *innermost_level(const char *caller)
 {
-	struct adstack_layer *layer = reel_adstack.layers;
+	struct adstack_layer *layer = reel_adstack.stack.layers;
 
 	while (layer && !layer->open)
 		layer = layer->below;
@@ -75,7 +75,7 @@ void reel_adstack_start_repeat(void)
 {
 	reel_adstack_ready();
 	cover();
-	reel_adstack.levels++;
+	reel_adstack.stack.levels++;
 	reel_adstack_fresh_tape();
 	reel_adstack_find_reader();
 }
@@ -87,7 +87,7 @@ void reel_adstack_reset_repeat(void)
 
 	reel_adstack_ready();
 	level = innermost_level("adStack_resetRepeat");
-	while (reel_adstack.layers != level)
+	while (reel_adstack.stack.layers != level)
 		reel_adstack_come_back();
 	if (reel_tape_bytes(reel_adstack_own()) || reel_adstack_tape.slab ||
 	    reel_adstack_tape.ledger)
@@ -106,7 +106,7 @@ void reel_adstack_end_repeat(void)
 	reel_adstack_ready();
 	level = innermost_level("adStack_endRepeat");
 	level->open = false;
-	reel_adstack.levels--;
+	reel_adstack.stack.levels--;
 	release_layers(level);
 	reel_adstack_settle();
 	reel_adstack_find_reader();
@@ -114,7 +114,7 @@ void reel_adstack_end_repeat(void)
 
 unsigned reel_adstack_repeat_level(void)
 {
-	return reel_adstack.levels;
+	return reel_adstack.stack.levels;
 }
 
 /* ---- Looks ---- */
@@ -131,7 +131,7 @@ static void begin_look(void)
 
 void reel_adstack_end_look(void)
 {
-	struct adstack_layer *layer = reel_adstack.layers;
+	struct adstack_layer *layer = reel_adstack.stack.layers;
 
 	reel_adstack.looking = false;
 	replay_layers();

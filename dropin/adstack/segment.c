@@ -17,67 +17,33 @@
 #include "os/cancel.h"
 #include "os/signals.h"
 
-/* The members of struct adstack (stack.h) that belong to a stack and not to a thread. */
-struct adstack_stack {
-	reel_tape tape;
-	struct {
-		struct adstack_layer *reader;
-		struct adstack_layer *layers;
-		unsigned levels;
-		uint64_t base;
-		struct adstack_schedule *schedules;
-		struct adstack_session *sessions;
-		struct adstack_fixed_point *fixed_points;
-	} rest;
-};
-
 struct reel_adstack_segment {
 	/* Number of the thread that is in the segment; 0: none. */
 	_Atomic unsigned user;
-	/* The stack of the segment or, while a thread is in the segment, that of the thread. */
-	struct adstack_stack waiting;
+	/* The stack of the segment or, while a thread is in the segment, the stack of the thread. */
+	reel_tape tape;
+	struct adstack_stack stack;
 	/* The segment that the thread was in when it entered this one. */
 	reel_adstack_segment *outer;
 };
 
-static void set_aside(struct adstack_stack *stack)
-{
-	reel_tape_move(&stack->tape, reel_adstack_own());
-	reel_tape_hand_over(&stack->tape);
-	for (struct adstack_layer *layer = reel_adstack.layers; layer; layer = layer->below)
-		reel_tape_hand_over(&layer->tape);
-	stack->rest.reader = reel_adstack_reader;
-	stack->rest.layers = reel_adstack.layers;
-	stack->rest.levels = reel_adstack.levels;
-	stack->rest.base = reel_adstack.base;
-	stack->rest.schedules = reel_adstack.schedules;
-	stack->rest.sessions = reel_adstack.sessions;
-	stack->rest.fixed_points = reel_adstack.fixed_points;
-}
-
-static void take_up(struct adstack_stack *stack)
-{
-	reel_tape_move(reel_adstack_own(), &stack->tape);
-	reel_adstack_reader = stack->rest.reader;
-	reel_adstack.layers = stack->rest.layers;
-	reel_adstack.levels = stack->rest.levels;
-	reel_adstack.base = stack->rest.base;
-	reel_adstack.schedules = stack->rest.schedules;
-	reel_adstack.sessions = stack->rest.sessions;
-	reel_adstack.fixed_points = stack->rest.fixed_points;
-}
-
 /* Requires that no look is open on either stack. */
-static void exchange(struct adstack_stack *stack)
+static void exchange(reel_adstack_segment *segment)
 {
-	REEL_ASSERT(!reel_adstack.looking);
-	struct adstack_stack present;
+	struct adstack_stack present = reel_adstack.stack;
+	reel_tape tape;
 
-	memset(&present, 0, sizeof present);
-	set_aside(&present);
-	take_up(stack);
-	reel_tape_move(&stack->tape, &present.tape);
-	stack->rest = present.rest;
+	REEL_ASSERT(!reel_adstack.looking);
+	memset(&tape, 0, sizeof tape);
+	reel_tape_move(&tape, reel_adstack_own());
+	reel_tape_hand_over(&tape);
+	for (struct adstack_layer *layer = present.layers; layer; layer = layer->below)
+		reel_tape_hand_over(&layer->tape);
+	reel_tape_move(reel_adstack_own(), &segment->tape);
+	reel_adstack.stack = segment->stack;
+	reel_adstack_find_reader();
+	reel_tape_move(&segment->tape, &tape);
+	segment->stack = present;
 }
 
 static void end_look(void)
@@ -106,7 +72,7 @@ static void enter(reel_adstack_segment **handle)
 				  "reel_adstack_segment_enter: thread %u is in this segment; one "
 				  "task at a time may be, and has to leave it",
 				  user);
-	exchange(&segment->waiting);
+	exchange(segment);
 	segment->outer = reel_adstack.segment;
 	reel_adstack.segment = segment;
 	*handle = segment;
@@ -114,8 +80,8 @@ static void enter(reel_adstack_segment **handle)
 
 static bool is_used_up(void)
 {
-	return !reel_adstack_bytes() && !reel_adstack_bit_count() && !reel_adstack.levels &&
-	       !reel_adstack.schedules && !reel_adstack.sessions && !reel_adstack.fixed_points;
+	return !reel_adstack_bytes() && !reel_adstack_bit_count() && !reel_adstack.stack.levels &&
+	       !reel_adstack.stack.schedules && !reel_adstack.stack.sessions && !reel_adstack.stack.fixed_points;
 }
 
 static void leave(reel_adstack_segment **handle)
@@ -133,7 +99,7 @@ static void leave(reel_adstack_segment **handle)
 	if (used_up)
 		reel_adstack_reset();
 	reel_adstack.segment = segment->outer;
-	exchange(&segment->waiting);
+	exchange(segment);
 	if (used_up) {
 		free(segment);
 		*handle = NULL;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The functions that print the state of the calling thread's stack on stdout. The texts differ from
- * those of the original. Without REEL_STATS=1 the fast paths count nothing, so the peak is a lower
- * bound.
+ * the texts of the original. Without REEL_STATS=1 the fast paths count nothing.
  */
 #include "forms.h"
 
@@ -13,17 +12,11 @@
 
 static void show_peak(void)
 {
-	uint64_t peak = reel_adstack_height();
-
-	if (reel_adstack.counts) {
+	if (reel_adstack.counts)
 		printf("Peak stack size: %llu bytes\n",
 		       (unsigned long long)reel_adstack_counted_peak());
-	} else {
-		if (reel_adstack.peak > peak)
-			peak = reel_adstack.peak;
-		printf("Peak stack size: at least %llu bytes (REEL_STATS=1 counts exactly)\n",
-		       (unsigned long long)peak);
-	}
+	else
+		printf("Peak stack size: not counted (REEL_STATS=1 counts it)\n");
 	fflush(stdout);
 }
 
@@ -44,19 +37,11 @@ static void show_size(int label)
 	fflush(stdout);
 }
 
-static void show_layer(const reel_tape *tape, const char *what)
-{
-	printf("  %s: %llu bytes on %u slabs\n", what, (unsigned long long)reel_tape_bytes(tape),
-	       tape->slab ? (unsigned)tape->slab->slab_index + 1 : 0);
-}
-
 static void show_stack(const char *place)
 {
-	printf("Stack of thread %u at " NAME ": repeat level %u, %u bits\n", reel_adstack.number,
-	       place, reel_adstack.levels, reel_adstack_bit_count());
-	show_layer(reel_adstack_own(), "on top");
-	for (const struct adstack_layer *layer = reel_adstack.layers; layer; layer = layer->below)
-		show_layer(&layer->tape, layer->open ? "protected" : "below");
+	printf("Stack of thread %u at " NAME ": repeat level %u, %llu bytes and %u bits\n",
+	       reel_adstack.number, place, reel_adstack.stack.levels,
+	       (unsigned long long)reel_adstack_height(), reel_adstack_bit_count());
 	fflush(stdout);
 }
 

@@ -51,12 +51,6 @@ void reel_adstack_begin(void)
 		reel_adstack_fail(-ENOMEM, "no memory for the stack of one more thread");
 }
 
-bool reel_adstack_is_alone(void)
-{
-	/* Relaxed is enough: the number decides on a hint in a message. */
-	return atomic_load_explicit(&threads, memory_order_relaxed) < 2;
-}
-
 static void open_tape(void)
 {
 	reel_adstack_tape.pool = reel_adstack.pool;
@@ -90,9 +84,9 @@ void reel_adstack_fresh_tape(void)
 
 static void drop_layer(void)
 {
-	struct adstack_layer *layer = reel_adstack.layers;
+	struct adstack_layer *layer = reel_adstack.stack.layers;
 
-	reel_adstack.layers = layer->below;
+	reel_adstack.stack.layers = layer->below;
 	reel_tape_close(&layer->tape);
 	free(layer);
 }
@@ -100,12 +94,12 @@ static void drop_layer(void)
 void reel_adstack_reset(void)
 {
 	reel_tape_close(reel_adstack_own());
-	while (reel_adstack.layers)
+	while (reel_adstack.stack.layers)
 		drop_layer();
 	reel_adstack_reader = NULL;
-	reel_adstack.levels = 0;
+	reel_adstack.stack.levels = 0;
 	reel_adstack.looking = false;
-	reel_adstack.base = 0;
+	reel_adstack.stack.base = 0;
 }
 
 void reel_adstack_set_pool(reel_pool *pool)
@@ -118,7 +112,7 @@ uint64_t reel_adstack_bytes(void)
 {
 	uint64_t bytes = reel_tape_bytes(reel_adstack_own());
 
-	for (const struct adstack_layer *layer = reel_adstack.layers; layer; layer = layer->below)
+	for (const struct adstack_layer *layer = reel_adstack.stack.layers; layer; layer = layer->below)
 		bytes += reel_tape_bytes(&layer->tape);
 	return bytes;
 }
@@ -128,8 +122,8 @@ uint64_t reel_adstack_height(void)
 	uint64_t bytes = reel_tape_bytes(reel_adstack_own());
 
 	if (bytes)
-		return reel_adstack.base + bytes;
-	for (const struct adstack_layer *layer = reel_adstack.layers; layer; layer = layer->below) {
+		return reel_adstack.stack.base + bytes;
+	for (const struct adstack_layer *layer = reel_adstack.stack.layers; layer; layer = layer->below) {
 		bytes = reel_tape_bytes(&layer->tape);
 		if (bytes)
 			return layer->base + bytes;
@@ -146,12 +140,6 @@ void *reel_adstack_allocate(size_t bytes, const char *what)
 	return memory;
 }
 
-static void note_height(uint64_t height)
-{
-	if (height > reel_adstack.peak)
-		reel_adstack.peak = height;
-}
-
 /* An error of the tape does not return here: reel_adstack_tape_failed() ends the program. */
 char *reel_adstack_push_slow(size_t bytes, enum reel_adstack_type type)
 {
@@ -159,7 +147,6 @@ char *reel_adstack_push_slow(size_t bytes, enum reel_adstack_type type)
 	char *slot;
 
 	reel_adstack_ready();
-	note_height(reel_adstack_height());
 	slot = reel_tape_room(reel_adstack_own(), bytes, NULL);
 	reel_tape_profile(reel_adstack_own(), bytes, NULL);
 	if (!slot || !reel_check_push(reel_adstack_own(), &known->type, bytes, known->push))

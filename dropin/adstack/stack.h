@@ -49,23 +49,27 @@ struct adstack_layer {
 	uint64_t bits;
 };
 
-/* What a thread has beside the tape. All zero until its first call. */
-struct adstack {
+/* A stack beside its topmost tape. All zero: an empty stack. */
+struct adstack_stack {
 	struct adstack_layer *layers;
 	/* Number of open levels; a look does not count. */
 	unsigned levels;
-	bool looking;
-	/* The number of the thread, from 1; 0: the stack has not begun. */
-	unsigned number;
 	uint64_t base;
-	/* The maximum height of the stack at the pushes that took the slow path, in bytes. */
-	uint64_t peak;
-	/* NULL: the default pool. */
-	reel_pool *pool;
-	struct adstack_counts *counts;
 	struct adstack_schedule *schedules;
 	struct adstack_session *sessions;
 	struct adstack_fixed_point *fixed_points;
+};
+
+/* The members of a thread beside the tape. All zero until its first call. */
+struct adstack {
+	/* The stack of the thread, or of the segment that the thread is in. */
+	struct adstack_stack stack;
+	bool looking;
+	/* The number of the thread, from 1; 0: the stack has not begun. */
+	unsigned number;
+	/* NULL: the default pool. */
+	reel_pool *pool;
+	struct adstack_counts *counts;
 	/* The segment that the thread entered last and has not left. */
 	reel_adstack_segment *segment;
 	/* The bytes of the last scalar that a pop took the slow path for. */
@@ -100,8 +104,6 @@ void reel_adstack_begin(void);
 void reel_adstack_fresh_tape(void);
 /* For tests: set the pool of this thread's stack, which must be empty. */
 void reel_adstack_set_pool(reel_pool *pool);
-/* Returns true if this is the only thread that has had a stack so far. */
-bool reel_adstack_is_alone(void);
 /* Number of bytes that can be popped. */
 uint64_t reel_adstack_bytes(void);
 /*

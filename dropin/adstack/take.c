@@ -14,7 +14,7 @@
 
 void reel_adstack_find_reader(void)
 {
-	struct adstack_layer *layer = reel_adstack.layers;
+	struct adstack_layer *layer = reel_adstack.stack.layers;
 
 	if (!layer || !layer->open || reel_adstack.looking)
 		layer = NULL;
@@ -32,7 +32,7 @@ static bool has_notes(const reel_tape *tape)
 
 static bool above_ended_level(void)
 {
-	return reel_adstack.layers && !reel_adstack.layers->open;
+	return reel_adstack.stack.layers && !reel_adstack.stack.layers->open;
 }
 
 void reel_adstack_settle(void)
@@ -50,7 +50,7 @@ void reel_adstack_settle(void)
 /* Returns the topmost tape with notes: without own values, a level pops values of a layer. */
 static reel_tape *noted_tape(void)
 {
-	struct adstack_layer *layer = reel_adstack.layers;
+	struct adstack_layer *layer = reel_adstack.stack.layers;
 
 	if (has_notes(reel_adstack_own()))
 		return reel_adstack_own();
@@ -72,7 +72,7 @@ static reel_tape *filled_tape(void)
 {
 	if (reel_tape_bytes(reel_adstack_own()))
 		return reel_adstack_own();
-	for (struct adstack_layer *layer = reel_adstack.layers; layer; layer = layer->below)
+	for (struct adstack_layer *layer = reel_adstack.stack.layers; layer; layer = layer->below)
 		if (reel_tape_bytes(&layer->tape))
 			return &layer->tape;
 	return NULL;
@@ -100,11 +100,9 @@ static void demand(size_t bytes, enum reel_adstack_type type)
 
 	if (left < bytes)
 		reel_adstack_fail(-ENODATA,
-				  "%s of %zu bytes from a stack of %llu: more popped than pushed%s",
-				  reel_adstack_types[type].pop, bytes, (unsigned long long)left,
-				  reel_adstack_is_alone() ? ""
-							  : ", unless by another thread or task "
-							    "(reel_adstack_segment_enter)");
+				  "%s of %zu bytes from a stack of %llu: more popped than pushed, "
+				  "unless by another thread or task (reel_adstack_segment_enter)",
+				  reel_adstack_types[type].pop, bytes, (unsigned long long)left);
 }
 
 static void take_pieces(char *target, size_t bytes, enum reel_adstack_type type)
