@@ -43,18 +43,6 @@ const char *reel_mpi_operation_name(uint32_t number)
 					: operations[number - 1].name;
 }
 
-/* The operation of a program moves whole elements, which must not overlap. */
-static int own_operation(const struct reel_mpi_layout *layout, const char *call,
-			 enum reel_mpi_factor *factor)
-{
-	*factor = REEL_MPI_FACTOR_OPERANDS;
-	if (layout->true_offset == 0 && layout->true_extent <= layout->extent)
-		return 0;
-	return reel_fail(-ENOTSUP, "%s: the elements of this type begin before their address or "
-				   "overlap; use a type made by MPI_Type_create_resized()",
-			 call);
-}
-
 int reel_mpi_factor_of(struct reel_mpi_attached *attached, MPI_Op op,
 		       const struct reel_mpi_layout *layout, const char *call,
 		       enum reel_mpi_factor *factor)
@@ -70,12 +58,18 @@ int reel_mpi_factor_of(struct reel_mpi_attached *attached, MPI_Op op,
 					 call);
 		return 0;
 	}
-	if (reel_mpi_find_operation(attached, op))
-		return own_operation(layout, call, factor);
-	return reel_fail(-ENOTSUP,
-			 "%s: the adjoint of this operation is not known; there are MPI_SUM, "
-			 "MPI_PROD, MPI_MIN, MPI_MAX, MPI_MINLOC and MPI_MAXLOC, and those of your "
-			 "own that were given to reel_mpi_op_set_adjoint()", call);
+	if (!reel_mpi_find_operation(attached, op))
+		return reel_fail(-ENOTSUP,
+				 "%s: the adjoint of this operation is not known; there are "
+				 "MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX, MPI_MINLOC and MPI_MAXLOC, "
+				 "and those of your own that were given to "
+				 "reel_mpi_op_set_adjoint()", call);
+	*factor = REEL_MPI_FACTOR_OPERANDS;
+	/* The operation of a program moves whole elements, which must not overlap. */
+	if (layout->true_offset == 0 && layout->true_extent <= layout->extent)
+		return 0;
+	return reel_fail(-ENOTSUP, "%s: the elements of this type begin before their address or "
+				   "overlap; use a type made by MPI_Type_create_resized()", call);
 }
 
 bool reel_mpi_is_same(const struct reel_mpi_layout *layout, const char *a, const char *b)

@@ -485,16 +485,6 @@ int reel_mpi_compare_header(const struct reel_mpi_message *m, const struct reel_
 	return error;
 }
 
-/* Receives the adjoint that came with a wrong header, so that the next header has its own. */
-static void drop_adjoint(const struct reel_mpi_message *m)
-{
-	MPI_Message matched;
-	MPI_Status status;
-
-	if (MPI_Mprobe(m->peer, m->tag, m->through, &matched, &status) == MPI_SUCCESS)
-		reel_mpi_drop_matched(m->attached, &matched, &status);
-}
-
 int reel_mpi_receive_header(const struct reel_mpi_message *m)
 {
 	struct reel_mpi_header header;
@@ -507,10 +497,14 @@ int reel_mpi_receive_header(const struct reel_mpi_message *m)
 		return error;
 	error = reel_mpi_compare_header(m, &header);
 	if (error && !header.error) {
+		MPI_Message matched;
+		MPI_Status status;
 		char text[512];
 
 		snprintf(text, sizeof text, "%s", reel_error_text(error));
-		drop_adjoint(m);
+		/* Receives the adjoint that came with it, so that the next header has its own. */
+		if (MPI_Mprobe(m->peer, m->tag, m->through, &matched, &status) == MPI_SUCCESS)
+			reel_mpi_drop_matched(m->attached, &matched, &status);
 		reel_fail(error, "%s", text);
 	}
 	return error;

@@ -90,26 +90,22 @@ enum reel_team_size reel_team_size_next(const struct reel_team_costs *costs, int
 								  : costs->better;
 }
 
-static void end_trial(struct reel_team_costs *costs)
-{
-	double spacing = costs->spacing > 0 ? 2 * costs->spacing : MIN_SPACING;
-
-	costs->spacing = spacing < MAX_SPACING ? spacing : MAX_SPACING;
-	costs->trial_left = 0;
-	costs->since = 0;
-}
-
 static void add_to_trial(struct reel_team_costs *costs, enum reel_team_size size, double units,
 			 double ns)
 {
+	double spacing = costs->spacing > 0 ? 2 * costs->spacing : MIN_SPACING;
+
 	if (!costs->trial_left) {
 		costs->trial_left = trial_of(costs, units);
 		costs->ns[size] = costs->units[size] = 0;
 	}
 	costs->ns[size] += ns;
 	costs->units[size] += units;
-	if (--costs->trial_left == 0 || ns > 2 * units * cost_of(costs, costs->better))
-		end_trial(costs);
+	if (--costs->trial_left && ns <= 2 * units * cost_of(costs, costs->better))
+		return;
+	costs->spacing = spacing < MAX_SPACING ? spacing : MAX_SPACING;
+	costs->trial_left = 0;
+	costs->since = 0;
 }
 
 static void add(struct reel_team_costs *costs, enum reel_team_size size, double units, double ns)
@@ -231,16 +227,6 @@ static void disown(struct reel_team_place *place)
 	atomic_store_explicit(&place->is_owned, false, memory_order_release);
 }
 
-/* Costs with another number of threads say nothing. */
-static void set_threads(struct reel_team_place *place, int threads)
-{
-	if (place->threads == threads)
-		return;
-	place->threads = threads;
-	place->to_skip = place->skipped = 0;
-	place->costs = (struct reel_team_costs){0};
-}
-
 static bool is_skipped(struct reel_team_place *place)
 {
 	if (!place->to_skip || place->costs.needs_all)
@@ -267,7 +253,12 @@ int reel_team_size_begin(struct reel_team_measure *measure, const void *address,
 		/* Relaxed is enough: a number that guards no memory. */
 		return number_of(atomic_load_explicit(&place->better, memory_order_relaxed),
 				 threads);
-	set_threads(place, threads);
+	/* Costs with another number of threads say nothing. */
+	if (place->threads != threads) {
+		place->threads = threads;
+		place->to_skip = place->skipped = 0;
+		place->costs = (struct reel_team_costs){0};
+	}
 	if (is_skipped(place)) {
 		threads = number_of((int)place->costs.better, threads);
 		disown(place);

@@ -168,15 +168,6 @@ reel_lane *reel_task_reverse(reel_lane *parent)
 	return task->lane;
 }
 
-static void give_memory_back(reel_lane *lane)
-{
-	reel_pool *pool = lane->tape.pool;
-	unsigned flags = lane->tape.flags;
-
-	reel_tape_close(&lane->tape);
-	reel_tape_open(&lane->tape, pool, flags & REEL_CHECKED);
-}
-
 void reel_task_end(reel_lane *lane)
 {
 	struct reel_task *task = lane->task;
@@ -192,8 +183,14 @@ void reel_task_end(reel_lane *lane)
 			       "notes that were not reversed",
 			       (long long)task->label, (unsigned long long)reel_lane_bytes(lane),
 			       (unsigned long long)reel_lane_note_bytes(lane));
-	if (!lane->holds && !lane->tape.error)
-		give_memory_back(lane);
+	/* Gives the memory of the tape back. */
+	if (!lane->holds && !lane->tape.error) {
+		reel_pool *pool = lane->tape.pool;
+		unsigned flags = lane->tape.flags;
+
+		reel_tape_close(&lane->tape);
+		reel_tape_open(&lane->tape, pool, flags & REEL_CHECKED);
+	}
 	REEL_ASSERT(lane->task == task);
 	reel_adders_end(task);
 	reel_task_release(task);
