@@ -36,26 +36,15 @@ static void add_best(struct facts *facts, const struct request *request,
 	facts_add_bytes(facts, "disk_read", bytes_of(best->read_bytes[1]));
 }
 
-static void add_runner_up(struct facts *facts, const struct reel_prediction *other)
-{
-	bool is_there = other->segment_steps > 0;
-
-	facts_add_text(facts, "runner_up", is_there ? reel_planner_name(other->planner) : "none");
-	if (!is_there)
-		return;
-	facts_add_flag(facts, "runner_up_spills", other->spills);
-	facts_add_number(facts, "runner_up_segment_steps", other->segment_steps);
-	facts_add_real(facts, "runner_up_makespan_seconds", other->makespan);
-	facts_add_bytes(facts, "runner_up_peak_memory", bytes_of(other->peak_memory_bytes));
-}
-
 static int show_choice(const struct request *request, const struct reel_choice *choice)
 {
+	const struct reel_prediction *other = &choice->runner_up;
 	struct facts facts = { 0 };
 	int error;
 
 	add_best(&facts, request, &choice->best);
-	add_runner_up(&facts, &choice->runner_up);
+	facts_add_text(&facts, "runner_up",
+		       other->segment_steps ? reel_planner_name(other->planner) : "none");
 	facts_add_text(&facts, "reason", choice->reason);
 	error = facts_print(&facts, request->json, stdout);
 	facts_release(&facts);

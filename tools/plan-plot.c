@@ -21,8 +21,10 @@
 #define TOP 64.0
 #define BOTTOM 44.0
 #define TICKS 5
-/* Nobody can read larger pictures. */
+/* A larger picture would be a black area. */
 #define MAX_ACTIONS 200000
+/* The options of the verb describe memory and a disk. */
+#define PLAN_TIERS 2
 
 struct kept {
 	double since;
@@ -37,16 +39,14 @@ struct drawing {
 	double duration;
 	double now;
 	/* For each tier, its slots as far as the plan has used them. */
-	struct kept *slots[REEL_MAX_TIERS];
-	size_t room[REEL_MAX_TIERS];
+	struct kept *slots[PLAN_TIERS];
+	size_t room[PLAN_TIERS];
 };
 
 /* The style has a class for each action that is a line, and for each of these bars. */
-static const char *const bars[REEL_MAX_TIERS] = {"memory", "disk", "third", "fourth"};
+static const char *const bars[PLAN_TIERS] = {"memory", "disk"};
 
-static const char *const kept_in[REEL_MAX_TIERS] = {"kept in memory", "kept on the disk",
-						     "kept in a third tier",
-						     "kept in a fourth tier"};
+static const char *const kept_in[PLAN_TIERS] = {"kept in memory", "kept on the disk"};
 
 static double across(const struct drawing *drawing, double time)
 {
@@ -81,8 +81,6 @@ static void put_head(FILE *file)
 		".bars { stroke-width: 2.5; stroke-opacity: 0.55; stroke-linecap: butt }\n"
 		".memory { stroke: #e69f00 }\n"
 		".disk { stroke: #cc79a7 }\n"
-		".third { stroke: #8c6d31 }\n"
-		".fourth { stroke: #7570b3 }\n"
 		"@media (prefers-color-scheme: dark) {\n"
 		"text { fill: #ddd }\n"
 		".sheet { fill: #161616 }\n"
@@ -257,7 +255,7 @@ static int put_picture(struct drawing *drawing)
 	put_axes(drawing);
 	error = put_plan(drawing);
 	fputs("</svg>\n", drawing->file);
-	for (unsigned t = 0; t < REEL_MAX_TIERS; t++)
+	for (unsigned t = 0; t < PLAN_TIERS; t++)
 		free(drawing->slots[t]);
 	return error;
 }
