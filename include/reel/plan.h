@@ -390,7 +390,7 @@ struct reel_choice {
 	struct reel_prediction best;
 	/* The best choice with another planner, or with spilled tapes if `best` does not spill. */
 	struct reel_prediction runner_up;
-	/* What the runner-up would take; after -ENOSPC or -EINVAL the mistake and the remedy. */
+	/* The cost of the runner-up; after -ENOSPC or -EINVAL the mistake and the remedy. */
 	char reason[256];
 	uint64_t reserved[4];
 };
@@ -420,8 +420,8 @@ struct reel_choice {
  * touch_seconds are 0; otherwise it may, by some hundredths, depending on the overlap of transfers.
  *
  * Returns 0; -ENOSPC: nothing fits the memory, and choice->reason has the amount that would
- * suffice; -EINVAL: a number is out of its range, or numbers are so far apart that reel_plan_open()
- * would refuse a plan's costs; or -ENOMEM. Nothing stays allocated. Cost: at most some tenths of a
+ * suffice; -EINVAL: a number is out of its range, which for times and bandwidths is 0 and 1e-25 to
+ * 1e25; or -ENOMEM. Nothing stays allocated. Cost: at most some tenths of a
  * second; up to a second with several slower tiers.
  */
 int reel_costs_choose(const struct reel_costs *costs, struct reel_choice *choice);

@@ -33,9 +33,9 @@ void reel_choice_explain(struct reel_choice *choice)
 	REEL_ASSERT(best->segment_steps > 0);
 	if (other->segment_steps)
 		snprintf(choice->reason, sizeof choice->reason,
-			 "%s takes %.4g s, %.3g s more: it runs %" PRId64 " steps without recording "
-			 "them, not %" PRId64 ", in %s of memory, not %s, and stores and loads %s, "
-			 "not %s",
+			 "%s takes %.4g s, %.3g s more: it runs %" PRId64
+			 " steps without recording them, not %" PRId64
+			 ", in %s of memory, not %s, and stores and loads %s, not %s",
 			 other->spills ? "store-all, spilled," : reel_planner_name(other->planner),
 			 other->makespan, other->makespan - best->makespan, other->advances,
 			 best->advances, amount_of(other->peak_memory_bytes).text,

@@ -90,7 +90,7 @@ static void memory_is_touched_once(void)
 	choice = choose(&costs);
 	ok(choice.best.peak_memory_bytes < 2000, "less memory is taken where it takes long");
 	costs.touch_seconds = -1;
-	is_int(refused(&costs, "below 0"), -EINVAL, "less than no time is refused");
+	is_int(refused(&costs, "a time is not"), -EINVAL, "less than no time is refused");
 }
 
 /* Nine tapes and a state: one step is run twice. Two segments of five: five are. */
@@ -328,20 +328,20 @@ static void wrong_costs_are_refused(void)
 	} cases[] = {
 		{{.steps = -1}, "has to be known"},
 		{{.steps = REEL_MAX_STEPS + 1}, "more than 2^40"},
-		{{.steps = 1, .advance_seconds = -1}, "a time is below 0"},
-		{{.steps = 1, .record_seconds = NAN}, "a time is below 0"},
-		{{.steps = 1, .reverse_seconds = INFINITY}, "a time is below 0"},
-		{{.steps = 1, .copy_seconds = -1}, "a time is below 0"},
+		{{.steps = 1, .advance_seconds = -1}, "a time is not"},
+		{{.steps = 1, .record_seconds = NAN}, "a time is not"},
+		{{.steps = 1, .reverse_seconds = INFINITY}, "a time is not"},
+		{{.steps = 1, .copy_seconds = -1}, "a time is not"},
 		{{.steps = 1, .tiers = REEL_MAX_TIERS}, "more than 3 tiers"},
 		{{.steps = 1, .tiers = 1, .tier = {{.write_bandwidth = -1}}}, "of a tier"},
 		{{.steps = 1, .tiers = 1, .tier = {{.read_bandwidth = NAN}}}, "of a tier"},
 		{{.steps = 1, .tiers = 1, .tier = {{.latency = -1}}}, "of a tier"},
 		{{.steps = 1, .tiers = 1, .tier = {{.reserved = {0, 1}}}}, "reserved"},
 		{{.steps = 1, .reserved = {0, 0, 1}}, "reserved"},
-		{{.steps = 1, .touch_seconds = 1e101}, "above 1e100"},
-		{{.steps = 1, .advance_seconds = 1e-80, .copy_seconds = 1e30}, "too far apart"},
-		{{.steps = 9, .record_seconds = 0.9e100}, "too far apart"},
-		{{.steps = 1, .tiers = 1, .tier = {{.read_bandwidth = 1e-90}}}, "too far apart"},
+		{{.steps = 1, .touch_seconds = 1e101}, "a time is not"},
+		{{.steps = 1, .advance_seconds = 1e-26}, "a time is not"},
+		{{.steps = 9, .record_seconds = 1.1e25}, "a time is not"},
+		{{.steps = 1, .tiers = 1, .tier = {{.read_bandwidth = 1e-26}}}, "of a tier"},
 	};
 
 	for (size_t i = 0; i < COUNT(cases); i++)
@@ -389,7 +389,7 @@ static bool can_be_planned(const struct reel_prediction *prediction)
 
 static void what_is_chosen_can_be_planned(void)
 {
-	unsigned chosen = 0, refused_costs = 0, unplanned = 0, most = is_brief() ? 100 : 2000;
+	unsigned chosen = 0, refused_costs = 0, unplanned = 0, most = is_brief() ? 300 : 3000;
 
 	for (uint64_t n = 0; n < most; n++) {
 		struct reel_costs costs = any_costs(n);
