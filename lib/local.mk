@@ -48,7 +48,6 @@ libreel_core_la_SOURCES = \
 	%D%/checkpoint/sweep/sweep.c %D%/checkpoint/sweep/sweep.h \
 	%D%/checkpoint/watch/run-audit.c \
 	%D%/checkpoint/watch/run-progress.c \
-	%D%/checkpoint/watch/run-trace.c \
 	%D%/checkpoint/watch/watch.h \
 	%D%/os/annotate.h \
 	%D%/os/assert.c %D%/os/assert.h \

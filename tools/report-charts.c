@@ -99,37 +99,20 @@ static void draw_store(FILE *out, const struct report *report)
 		report_draw(out, report, &chart);
 }
 
-/* Adds a line for each kind of action that the plan has in any bin. */
-static void add_plan(struct chart *chart, const struct series plan[PLANNED_ACTIVITIES],
-		     const char *const names[PLANNED_ACTIVITIES])
-{
-	for (int kind = 0; kind < PLANNED_ACTIVITIES; kind++)
-		for (int bin = 0; bin < BINS; bin++)
-			if (plan[kind].values[bin] >= 0) {
-				add_line(chart, names[kind], report_activities[kind].colour,
-					 plan[kind].values);
-				break;
-			}
-}
-
+/* Draws a line for each kind of action that the plan has in any bin. */
 static void draw_plan(FILE *out, const struct report *report)
 {
-	static const char *const done[] = {"advance", "record", "reverse"};
-	static const char *const planned[] = {"advance, planned", "record, planned",
-					      "reverse, planned"};
 	struct chart chart = {
-		.title = "Plan",
-		.note = "the step at which the run is, over time; dashed: as planned, if its costs "
-			"were right",
-		.unit = STEPS,
-	};
-	int line;
+		.title = "Plan", .note = "the step at which the run is, over time", .unit = STEPS};
 
-	add_plan(&chart, report->plan, done);
-	line = chart.lines;
-	add_plan(&chart, report->drawn, planned);
-	for (; line < chart.lines; line++)
-		chart.line[line].is_dashed = true;
+	for (int kind = 0; kind < PLANNED_ACTIVITIES; kind++)
+		for (int bin = 0; bin < BINS; bin++)
+			if (report->plan[kind].values[bin] >= 0) {
+				add_line(&chart, report_activities[kind].name,
+					 report_activities[kind].colour,
+					 report->plan[kind].values);
+				break;
+			}
 	if (chart.lines)
 		report_draw(out, report, &chart);
 }

@@ -407,28 +407,7 @@ static void look_at_action(struct report *report, const struct event *event, enu
 	if (kind != REVERSING)
 		loop->steps = fmax(loop->steps, last);
 	loop->runs += kind == REVERSING && first <= 0;
-	if (kind == REVERSING && first <= 0)
-		add_sample(&report->run_ends, event->begin + event->ns, (double)event->process);
 	draw_line(report, &report->plan[kind], event->begin, event->begin + event->ns, from, to);
-}
-
-static void note_planned(struct report *report, const struct event *event)
-{
-	enum activity kind = activity_of(event->name + strlen("planned "));
-
-	if (kind >= PLANNED_ACTIVITIES)
-		return;
-	report->planned = grow(report->planned, report->planneds, &report->planned_room,
-			       sizeof *report->planned);
-	report->planned[report->planneds++] = (struct planned){
-		.kind = kind,
-		.process = event->process,
-		.since = event->begin,
-		.first = number_of(event->arguments, "first", 0),
-		.last = number_of(event->arguments, "last", 0),
-		.begin = 1e-9 * number_of(event->arguments, "begin", 0),
-		.end = 1e-9 * number_of(event->arguments, "end", 0),
-	};
 }
 
 /* A transfer that failed took time, and moved no bytes. */
@@ -496,11 +475,6 @@ static void look_at_figures(struct report *report, const struct event *event)
 			report->refused_by_budget++;
 		if (!strcmp(event->name, "trace ends"))
 			return;
-		/* The sums are of what has happened, so planned pieces are not added to them. */
-		if (!strncmp(event->name, "planned ", 8)) {
-			note_planned(report, event);
-			return;
-		}
 		break;
 	default:
 		return;
@@ -525,37 +499,6 @@ static void measure_store(struct report *report)
 	report->store_busy = busy / (report->end_ns - report->begin_ns);
 }
 
-/* The end of the first reverse sweep that ended after `since`, or of the report. */
-static double end_of_run(const struct report *report, int64_t process, double since)
-{
-	double end = report->end_ns;
-
-	for (int i = 0; i < report->run_ends.count; i++) {
-		const struct sample *run_end = &report->run_ends.one[i];
-
-		if ((int64_t)run_end->value == process && run_end->time > since)
-			end = fmin(end, run_end->time);
-	}
-	return end;
-}
-
-/* As long as the run took: what differs is where the time went. */
-static void draw_plan(struct report *report)
-{
-	for (int i = 0; i < report->planneds; i++) {
-		const struct planned *planned = &report->planned[i];
-		double end = end_of_run(report, planned->process, planned->since);
-		double all = end - planned->since;
-		bool reverses = planned->kind == REVERSING;
-
-		draw_line(report, &report->drawn[planned->kind],
-			  planned->since + planned->begin * all,
-			  planned->since + planned->end * all,
-			  reverses ? planned->last : planned->first,
-			  reverses ? planned->first : planned->last);
-	}
-}
-
 /* Nanoseconds in a bin become shares of it, and bytes become bytes a second. */
 static void complete(struct report *report)
 {
@@ -567,7 +510,6 @@ static void complete(struct report *report)
 		for (int j = 0; j < lists[i]->count; j++)
 			fill_bins(report, &lists[i]->one[j]);
 	measure_store(report);
-	draw_plan(report);
 	for (int bin = 0; bin < BINS; bin++) {
 		report->put.values[bin] /= 1e-9 * width;
 		report->get.values[bin] /= 1e-9 * width;
@@ -583,7 +525,7 @@ int report_read(struct report *report, char **paths, int number)
 	report->traces = number;
 	for (int kind = 0; kind < PLANNED_ACTIVITIES; kind++)
 		for (int bin = 0; bin < BINS; bin++)
-			report->plan[kind].values[bin] = report->drawn[kind].values[bin] = -1;
+			report->plan[kind].values[bin] = -1;
 	for (int i = 0; i < number; i++)
 		if (!for_each_event(report, paths[i], look_at_time))
 			return EXIT_FAILURE;

@@ -79,13 +79,6 @@ struct sum {
 	int64_t bytes, stored_bytes;
 };
 
-/* A piece of a plan: shares of the time from `since`, when the run began, to the end of the run. */
-struct planned {
-	enum activity kind;
-	int64_t process;
-	double since, first, last, begin, end;
-};
-
 /* The loop that the runs of a process reverse. */
 struct loop {
 	int64_t process;
@@ -105,11 +98,6 @@ struct report {
 	struct series put, get;                  /* bytes a second */
 	/* The step at which the run is in each action of the plan; -1: none. */
 	struct series plan[PLANNED_ACTIVITIES];
-	/* The same as the plan was drawn, from its begin to the end of its run. */
-	struct series drawn[PLANNED_ACTIVITIES];
-	struct planned *planned; /* pieces of plans as drawn */
-	int planneds, planned_room;
-	struct samples run_ends; /* when runs ended; the values are processes */
 	double advanced; /* steps advanced */
 	struct loop *loop;
 	int loops, loop_room;

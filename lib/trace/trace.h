@@ -30,7 +30,7 @@
 
 /*
  * The kinds of events: a name, a category, how trace.c shows the event, and the names of its
- * arguments. Times of planned actions are shares of the time that the plan takes, in 1e-9.
+ * arguments.
  */
 #define REEL_TRACE_EVENTS(X) \
 	X(POOL_OPEN, "pool opened", "pool", ON_THREAD, \
@@ -59,9 +59,6 @@
 	X(ADVANCE, "advance", "run", ON_THREAD, "first", "last") \
 	X(RECORD, "record", "run", ON_THREAD, "first", "last") \
 	X(REVERSE, "reverse", "run", ON_THREAD, "first", "last") \
-	X(PLANNED_ADVANCE, "planned advance", "run", ON_THREAD, "first", "last", "begin", "end") \
-	X(PLANNED_RECORD, "planned record", "run", ON_THREAD, "first", "last", "begin", "end") \
-	X(PLANNED_REVERSE, "planned reverse", "run", ON_THREAD, "first", "last", "begin", "end") \
 	X(STORE, "store", "run", ON_THREAD, "step", "slot", "tier") \
 	X(LOAD, "load", "run", ON_THREAD, "step", "slot", "tier") \
 	X(DROP, "drop", "run", ON_THREAD, "step", "slot", "tier") \

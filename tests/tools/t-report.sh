@@ -176,22 +176,6 @@ look 'assert any("had 4.6M bytes at their peak, a little more than the budget of
 report pools.json
 look 'assert sum("Memory of pool" in title for title in charts) == 8 and any("Of 9 pools" in f for f in findings)' \
 	'pools that are not shown are mentioned'
-# The plan takes from 1 ms, when the run began, to 6 ms, when its reverse sweep ended. A gradient later is another run.
-{
-	sed -n 1p trace.json
-	event 'planned advance' i 7 '"s":"t",' 1000.000 '' '"first":0,"last":100,"begin":0,"end":200000000'
-	event 'planned reverse' i 7 '"s":"t",' 1000.000 '' '"first":0,"last":100,"begin":600000000,"end":1000000000'
-	event reverse X 7 '' 5000.000 '"dur":1000.000,' '"first":0,"last":100'
-	event reverse X 7 '' 10000.000 '"dur":1000.000,' '"first":0,"last":100'
-} >drawn.json
-report drawn.json
-look 'p = charts["Plan"].values; at = lambda ms: int((ms - 1) / 10 * 500)
-assert abs(p["advance, planned"][at(1.5)] - 50) < 3 and p["advance, planned"][at(2.5)] is None and "record, planned" not in p' \
-	'the plan as it was drawn'
-look 'p = charts["Plan"].values; at = lambda ms: int((ms - 1) / 10 * 500)
-r = p["reverse, planned"]; assert r[at(3.9)] is None and abs(r[at(5)] - 50) < 3 and r[at(6.2)] is None' \
-	'lies under the time that its run took'
-look 'assert not any("planned" in name for name in sums)' 'and is no event that has happened'
 sed 's/"pid":7/"pid":8/g' trace.json >other.json
 report trace.json other.json
 look 'assert sums["put"]["count"] == 2 and sum("Memory of pool" in title for title in charts) == 2 and "main thread of process 8" in charts' \

@@ -157,7 +157,6 @@ static int begin_forward(reel_run *run, void *context, void *state)
 	reel_restart_remove(run);
 	reel_run_enter(run, REEL_RUN_FORWARD);
 	reel_progress_count(run);
-	reel_run_trace_plan(run);
 	reel_progress_go_on(run);
 	return reel_audit_state(run, context, state, 0, 0);
 }
@@ -182,7 +181,6 @@ static int meet_end(reel_run *run)
 	REEL_ASSERT(run->steps == run->sweep.at);
 	reel_ahead_begin(run);
 	reel_progress_count(run);
-	reel_run_trace_plan(run);
 	return 0;
 }
 
@@ -592,7 +590,6 @@ int reel_run_resume(reel_run *run, void *context, void *adjoint)
 	reel_ahead_begin(run);
 	reel_progress_begin(run);
 	reel_progress_count(run);
-	reel_run_trace_plan(run);
 	leave_function(run);
 	return error;
 }

@@ -37,12 +37,6 @@ void reel_progress_note(reel_run *run, const reel_action *piece, uint64_t ns);
 double reel_progress_left(const reel_run *run);
 
 /*
- * run-trace.c: writes the rest of the plan into the trace, if there is one. Once for a run, when
- * the number of its steps is known. Cost: two walks through the plan.
- */
-void reel_run_trace_plan(reel_run *run);
-
-/*
  * run-audit.c: returns true if the run compares states with their earlier values (REEL_RUN_AUDIT).
  */
 bool reel_run_audits(const reel_run *run);
