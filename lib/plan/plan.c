@@ -68,14 +68,9 @@ static const char *problem_of_slots(const struct planner *planner,
 
 	for (unsigned t = 0; t < tiers; t++) {
 		if (problem->tier[t].slots > most - slots)
-			return planner->uses_table
-				       ? "there are more than 256 slots, one of them for all of an "
-					 "unlimited last tier, too many for a table: group the "
-					 "steps "
-					 "into segments"
-				       : "there are more than 4,096 slots, one of them for all of "
-					 "an "
-					 "unlimited last tier: group the steps into segments";
+			return "there are more than 4,096 slots, or than 256 of a planner that "
+			       "computes a table, one of them for all of an unlimited last tier: "
+			       "group the steps into segments";
 		slots += problem->tier[t].slots;
 	}
 	return NULL;
