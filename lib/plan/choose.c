@@ -295,19 +295,6 @@ static void try_mixed_slots(struct search *search, const struct segments *segmen
 		attempt(search, &prediction);
 }
 
-/* Like is_hopeless(): each segment whose tape memory does not hold is run once more. */
-static bool mixed_is_hopeless(const struct search *search, const struct segments *segments)
-{
-	const struct reel_prediction *found = &search->found[REEL_MIXED];
-	const struct reel_costs *costs = &search->costs;
-	uint64_t tape = reel_bytes_of(segments->each, costs->tape_bytes);
-	int64_t again = segments->count - 1 - slots_in(segments->room, tape, segments->count - 1);
-	double least = (double)costs->steps * (costs->record_seconds + costs->reverse_seconds) +
-		       (double)again * (double)segments->each * costs->advance_seconds;
-
-	return found->segment_steps && least > found->makespan;
-}
-
 /* Number of bytes that states and tapes can use: at most those of all segments. */
 static uint64_t mixed_room(const struct search *search, const struct segments *segments)
 {
@@ -338,8 +325,6 @@ static void try_mixed(struct search *search, const struct segments *segments)
 		int64_t slots = slots_in(room, slot, most);
 
 		REEL_ASSERT(slot > 0);
-		if (mixed_is_hopeless(search, segments))
-			break;
 		all = slots < most || slot > UINT64_MAX / 2;
 		do
 			try_mixed_slots(search, segments, slot, slots);
