@@ -104,7 +104,6 @@ static void capacity(reel_store *store, struct reel_store_capacity *to)
 		.total_bytes = UINT64_MAX,
 		.used_bytes = ((struct sqlite_store *)store)->used_bytes,
 		.align = 1,
-		.best_bytes = 1 << 20,
 		.best_depth = 1,
 	};
 }

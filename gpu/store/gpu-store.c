@@ -23,8 +23,6 @@
 #define MAX_SLOT_BYTES ((uint64_t)1 << 32)
 /* The device copies at full speed from and to addresses with this alignment. */
 #define SLOT_ALIGN 512
-/* The fixed cost of a transfer equals a copy of 500 KB; a few transfers at once hide it. */
-#define BEST_BYTES ((size_t)512 << 10)
 
 static struct reel_gpu_store *gpu_of(reel_store *store)
 {
@@ -108,7 +106,6 @@ static void gpu_capacity(reel_store *store, struct reel_store_capacity *capacity
 		.total_bytes = (uint64_t)gpu->memory.slots * gpu->memory.slot_bytes,
 		.used_bytes = used * gpu->memory.slot_bytes,
 		.align = 1,
-		.best_bytes = BEST_BYTES,
 		.max_bytes = gpu->memory.slot_bytes,
 		.best_depth = gpu->memory.depth,
 		.registers = true,

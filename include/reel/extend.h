@@ -147,9 +147,8 @@ struct reel_store_capacity {
 	uint64_t total_bytes; /* UINT64_MAX: not known */
 	uint64_t used_bytes;
 	size_t align;        /* of data, and of bytes; a power of two, at most a page */
-	size_t best_bytes;   /* from this size on a transfer runs at full speed */
 	size_t max_bytes;    /* the largest put; 0: any */
-	unsigned best_depth; /* and with this many transfers under way */
+	unsigned best_depth; /* number of transfers under way that reach the full speed */
 	bool verified;       /* a get that succeeds returns the bytes of its put; a layer that
 			      * copies or changes the data says false, whatever is below it */
 	bool registers;      /* registered memory travels without a copy */

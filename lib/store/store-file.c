@@ -25,7 +25,6 @@
 #define DEFAULT_MAX_BYTES ((uint64_t)1 << 30)
 
 /* A transfer has the overhead of some 100 KiB; a few transfers at once hide it. */
-#define BEST_BYTES ((size_t)1 << 20)
 #define BEST_DEPTH 4
 
 static int problem_with(const struct reel_file *file, const reel_transfer *transfer)
@@ -113,7 +112,6 @@ static void capacity(reel_store *store, struct reel_store_capacity *capacity)
 		.total_bytes = total_bytes(file),
 		.used_bytes = reel_file_slots_bytes(&file->slots, &file->slots.used),
 		.align = file->align,
-		.best_bytes = BEST_BYTES,
 		.max_bytes = file->most,
 		.best_depth = BEST_DEPTH,
 	};

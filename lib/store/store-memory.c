@@ -15,9 +15,6 @@
 #include "os/integer.h"
 #include "os/os.h"
 
-/* Below this size a transfer costs mostly its overhead. */
-#define BEST_BYTES 65536
-
 /* malloc() aligns to at least this. Locations count in this unit, so that they stay short. */
 #define UNIT 8
 
@@ -159,7 +156,6 @@ static void memory_capacity(reel_store *store, struct reel_store_capacity *capac
 		.total_bytes = memory->max_bytes,
 		.used_bytes = memory->used_bytes,
 		.align = 1,
-		.best_bytes = BEST_BYTES,
 		.best_depth = 1,
 	};
 }

@@ -175,7 +175,6 @@ static void overflow_capacity(reel_store *store, struct reel_store_capacity *cap
 		.total_bytes = sum(first.total_bytes, second.total_bytes),
 		.used_bytes = sum(first.used_bytes, second.used_bytes),
 		.align = MORE(first.align, second.align),
-		.best_bytes = MORE(first.best_bytes, second.best_bytes),
 		.max_bytes = min_limit(first.max_bytes, second.max_bytes),
 		.best_depth = MORE(first.best_depth, second.best_depth),
 		.verified = first.verified && second.verified,

@@ -129,7 +129,6 @@ static void array_capacity(reel_store *store, struct reel_store_capacity *capaci
 		.total_bytes = UINT64_MAX,
 		.used_bytes = ((struct array_store *)store)->used_bytes,
 		.align = ARRAY_ALIGN,
-		.best_bytes = ARRAY_ALIGN,
 		.best_depth = 1,
 	};
 }
@@ -525,8 +524,8 @@ static void two_stores_take_what_both_take(void)
 {
 	static const size_t most[][3] = {
 		{0, 0, 0}, {0, 50, 50}, {50, 0, 50}, {50, 60, 50}, {60, 50, 50}, {50, 50, 50}};
-	struct reel_store_capacity one = {100, 10, 8, 4096, 0, 4, true, false};
-	struct reel_store_capacity two = {1000, 20, 64, 512, 0, 2, true, true};
+	struct reel_store_capacity one = {100, 10, 8, 0, 4, true, false};
+	struct reel_store_capacity two = {1000, 20, 64, 0, 2, true, true};
 	struct reel_store_capacity both = capacity_of_both(one, two);
 
 	for (size_t i = 0; i < COUNT(most); i++) {
@@ -537,7 +536,7 @@ static void two_stores_take_what_both_take(void)
 	}
 	ok(both.total_bytes == 1100 && both.used_bytes == 30, "rooms are added");
 	ok(both.registers, "memory is adopted if one of them does");
-	ok(both.align == 64 && both.best_bytes == 4096 && both.best_depth == 4,
+	ok(both.align == 64 && both.best_depth == 4,
 	   "the needs of two stores are those of the one that needs more");
 	ok(both.verified, "two that verify do so together");
 	for (int which = 0; which < 2; which++) {
