@@ -206,16 +206,6 @@ static void cache_give(struct reel_cache *cache, struct reel_slab *slab)
 	magazine_push(&cache->loaded[kind], slab);
 }
 
-static int uncached_take(struct reel_pool *pool, enum reel_slab_kind kind,
-			 struct reel_slab **taken)
-{
-	int error = reel_supply_take(pool, kind, taken);
-
-	if (!error && (*taken)->below)
-		reel_supply_give(pool, kind, (*taken)->below);
-	return error;
-}
-
 static void uncached_give(struct reel_pool *pool, struct reel_slab *slab)
 {
 	slab->below = NULL;
@@ -262,7 +252,7 @@ static int take(struct reel_pool *pool, struct reel_cache *cache, enum reel_slab
 	if (kind == REEL_SLAB_LARGE)
 		return reel_supply_take_large(pool, bytes, taken);
 	return cache && has_magazines(pool, kind) ? cache_take(cache, kind, taken)
-						  : uncached_take(pool, kind, taken);
+						  : reel_supply_take_one(pool, kind, taken);
 }
 
 static int take_after_shortage(struct reel_pool *pool, struct reel_cache *cache,

@@ -245,14 +245,6 @@ free_pool:
 	return -ENOMEM;
 }
 
-static void unmap_large(struct reel_pool *pool)
-{
-	struct reel_slab *slab;
-
-	while ((slab = freelist_pop(&pool->warm[REEL_SLAB_LARGE])))
-		reel_trim_large(pool, slab);
-}
-
 static void free_caches(struct reel_pool *pool)
 {
 	/* Relaxed is enough: no other thread uses the pool. */
@@ -282,6 +274,7 @@ void reel_pool_destroy(struct reel_pool *pool)
 	/* Relaxed is enough: no other thread uses the pool. */
 	struct reel_pool_client *parcels =
 		atomic_load_explicit(&pool->parcels, memory_order_relaxed);
+	struct reel_slab *large;
 
 	REEL_ASSERT(!reel_pool_has_users(pool));
 	REEL_ASSERT_EXPENSIVE(all_slabs_are_empty(pool));
@@ -289,7 +282,8 @@ void reel_pool_destroy(struct reel_pool *pool)
 		parcels->verbs->close(parcels);
 	pthread_key_delete(pool->cache_key);
 	free_caches(pool);
-	unmap_large(pool);
+	while ((large = freelist_pop(&pool->warm[REEL_SLAB_LARGE])))
+		reel_trim_large(pool, large);
 	reel_mapping_unmap_all(pool);
 	reel_os_unmap(pool->table, reel_supply_table_bytes());
 	free(pool);

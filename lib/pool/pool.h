@@ -295,8 +295,8 @@ struct reel_slab *reel_supply_take_frameless(struct reel_pool *pool);
 /* Pop a chain of whole slabs from the warm list, and push it back. NULL: the list is empty. */
 struct reel_slab *reel_supply_pop_warm(struct reel_pool *pool);
 void reel_supply_push_warm(struct reel_pool *pool, struct reel_slab *chain);
-/* One whole slab, from the warm list or as reel_supply_take() finds it. NULL: there is none. */
-struct reel_slab *reel_supply_take_one(struct reel_pool *pool);
+/* Take one slab as reel_supply_take() does; the rest of its chain stays on the warm list. */
+int reel_supply_take_one(struct reel_pool *pool, enum reel_slab_kind kind, struct reel_slab **slab);
 /* The size of the pool's table of descriptors. */
 size_t reel_supply_table_bytes(void);
 

@@ -143,13 +143,6 @@ static struct reel_slab *first_of(struct reel_pool *pool, struct reel_slab *chai
 	return chain;
 }
 
-struct reel_slab *reel_supply_take_one(struct reel_pool *pool)
-{
-	struct reel_slab *chain;
-
-	return reel_supply_take(pool, REEL_SLAB_WHOLE, &chain) ? NULL : first_of(pool, chain);
-}
-
 /* The frame of the first slab of a chain, which becomes frameless, and n descriptors for it. */
 static int take_apart(struct reel_pool *pool, struct reel_slab *chain, uint32_t n, char **frame,
 		      struct reel_slab **slabs)
@@ -279,6 +272,15 @@ int reel_supply_take(struct reel_pool *pool, enum reel_slab_kind kind, struct re
 	return error;
 }
 
+int reel_supply_take_one(struct reel_pool *pool, enum reel_slab_kind kind, struct reel_slab **slab)
+{
+	int error = reel_supply_take(pool, kind, slab);
+
+	if (!error)
+		first_of(pool, *slab);
+	return error;
+}
+
 /*
  * Resident bytes above which a slab that is given goes back to the system. With a store, the room
  * above the soft budget serves slabs that are read back, so only overdrawn frames go back.
@@ -382,22 +384,6 @@ static int charge_and_map(struct reel_pool *pool, size_t bytes, struct reel_slab
 	return error;
 }
 
-static int map_large(struct reel_pool *pool, size_t bytes, struct reel_slab *slab)
-{
-	int error;
-
-	REEL_ASSERT(!slab->frame && bytes == reel_supply_large_bytes(bytes));
-	error = pool->parent ? borrow(pool, bytes, slab) : charge_and_map(pool, bytes, slab);
-	if (error)
-		return error;
-	reel_budget_note_peak(pool);
-	slab->bytes = bytes;
-	slab->kind = REEL_SLAB_LARGE;
-	slab->below = NULL;
-	atomic_fetch_add_explicit(&pool->fresh_slabs, 1, memory_order_relaxed);
-	return 0;
-}
-
 size_t reel_supply_large_bytes(size_t bytes)
 {
 	return reel_round_up(bytes, reel_os_page_bytes());
@@ -422,12 +408,19 @@ static int fresh_large(struct reel_pool *pool, size_t bytes, struct reel_slab **
 
 	if (!slab)
 		return -ENOMEM;
-	error = map_large(pool, bytes, slab);
-	if (error)
+	REEL_ASSERT(!slab->frame && bytes == reel_supply_large_bytes(bytes));
+	error = pool->parent ? borrow(pool, bytes, slab) : charge_and_map(pool, bytes, slab);
+	if (error) {
 		freelist_push(&pool->frameless, slab);
-	else
-		*taken = slab;
-	return error;
+		return error;
+	}
+	reel_budget_note_peak(pool);
+	slab->bytes = bytes;
+	slab->kind = REEL_SLAB_LARGE;
+	slab->below = NULL;
+	atomic_fetch_add_explicit(&pool->fresh_slabs, 1, memory_order_relaxed);
+	*taken = slab;
+	return 0;
 }
 
 /*

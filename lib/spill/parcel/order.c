@@ -48,7 +48,7 @@ static uint32_t slabs_of(const struct reel_bin *bin)
 {
 	size_t slab = bin->parcels->pool->slab_bytes;
 
-	return bin->filled <= slab ? 1 : (uint32_t)((bin->filled + slab - 1) / slab);
+	return (uint32_t)((bin->filled - 1) / slab + 1);
 }
 
 /* ---- The offload thread's view ---- */

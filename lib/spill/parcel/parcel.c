@@ -196,18 +196,6 @@ static int pin(struct reel_parcel *parcel, uint64_t until)
 	return error ? fail_for_room(parcel->parcels, "a pin", parcel->bytes, error) : 0;
 }
 
-static int unseal(struct reel_parcel *parcel)
-{
-	int error = pin(parcel, REEL_FOREVER);
-
-	if (error)
-		return error;
-	error = reel_bin_await_put(parcel->bin);
-	if (error)
-		reel_bin_unpin(parcel->bin);
-	return error ? reel_fail(error, "no memory to wait for the store with") : 0;
-}
-
 int reel_parcel_unseal(reel_parcel *parcel, void **data)
 {
 	REEL_UNCANCELLED;
@@ -217,7 +205,11 @@ int reel_parcel_unseal(reel_parcel *parcel, void **data)
 		return atomic_load_explicit(&parcel->pins, memory_order_relaxed) > 0
 			       ? reel_fail(-EBUSY, "a parcel cannot be unsealed while it is pinned")
 			       : reel_fail(-EINVAL, "a parcel is unsealed that is open");
-	error = unseal(parcel);
+	error = pin(parcel, REEL_FOREVER);
+	if (!error && reel_bin_await_put(parcel->bin)) {
+		reel_bin_unpin(parcel->bin);
+		error = reel_fail(-ENOMEM, "no memory to wait for the store with");
+	}
 	if (error)
 		move(parcel, REEL_PARCEL_IS_OPEN, 0);
 	else

@@ -56,13 +56,13 @@ static struct reel_slab *take_large_carrier(struct reel_offload *offload, size_t
 static struct reel_slab *take_carrier(struct reel_offload *offload, const struct reel_slab *slab,
 				      double min_distance)
 {
-	struct reel_slab *carrier;
+	struct reel_slab *carrier = NULL;
 
 	if (slab->kind == REEL_SLAB_LARGE)
 		return take_large_carrier(offload, slab->bytes, min_distance);
-	do
-		carrier = reel_supply_take_one(offload->pool);
-	while (!carrier && reel_evict(offload, min_distance));
+	while (reel_supply_take_one(offload->pool, REEL_SLAB_WHOLE, &carrier))
+		if (!reel_evict(offload, min_distance))
+			return NULL;
 	return carrier;
 }
 

@@ -312,28 +312,20 @@ static int use_store(struct reel_offload *offload, reel_store *store)
 	return 0;
 }
 
-static struct reel_offload *allocate(void)
-{
-	struct reel_offload *offload = calloc(1, sizeof *offload);
-
-	if (!offload)
-		return NULL;
-	offload->slab_io = reel_os_map(slab_io_bytes(), 1);
-	if (offload->slab_io)
-		return offload;
-	free(offload);
-	return NULL;
-}
-
 /* The thread starts first; it does not use the store before its first signal. */
 int reel_offload_open(struct reel_pool *pool, reel_store *store)
 {
-	struct reel_offload *offload = allocate();
+	struct reel_offload *offload = calloc(1, sizeof *offload);
 	int error;
 
 	REEL_ASSERT(!pool->reclaimer);
 	if (!offload)
 		return -ENOMEM;
+	offload->slab_io = reel_os_map(slab_io_bytes(), 1);
+	if (!offload->slab_io) {
+		free(offload);
+		return -ENOMEM;
+	}
 	open_parts(offload, pool);
 	error = reel_os_thread_start(&offload->thread, run, offload, "reel-offload");
 	if (!error && use_store(offload, store)) {

@@ -137,16 +137,6 @@ static bool is_descending(const struct reel_victims *victims)
 	return true;
 }
 
-static void look_at(struct reel_offload *offload, struct reel_slab *slab)
-{
-	enum reel_slab_state state = reel_slab_state_of(slab);
-
-	if (state == REEL_SLAB_DIRTY)
-		note(&offload->dirty_victims, slab, reel_reuse_distance(offload, slab));
-	else if (state == REEL_SLAB_CLEAN)
-		note(&offload->clean_victims, slab, reel_reuse_distance(offload, slab));
-}
-
 /*
  * If the list has all clean slabs, its end is needed soon, and slabs that come to be clean before
  * it is used up may be better victims.
@@ -165,8 +155,15 @@ static void rank_victims(struct reel_offload *offload)
 	measure_rates(offload, began);
 	offload->dirty_victims.count = offload->dirty_victims.next = 0;
 	offload->clean_victims.count = offload->clean_victims.next = 0;
-	for (size_t i = 0; i < slabs; i++)
-		look_at(offload, &offload->pool->table[i]);
+	for (size_t i = 0; i < slabs; i++) {
+		struct reel_slab *slab = &offload->pool->table[i];
+		enum reel_slab_state state = reel_slab_state_of(slab);
+
+		if (state == REEL_SLAB_DIRTY || state == REEL_SLAB_CLEAN)
+			note(state == REEL_SLAB_DIRTY ? &offload->dirty_victims
+						      : &offload->clean_victims,
+			     slab, reel_reuse_distance(offload, slab));
+	}
 	keep_farther_half(&offload->clean_victims);
 	REEL_ASSERT_EXPENSIVE(is_descending(&offload->dirty_victims));
 	REEL_ASSERT_EXPENSIVE(is_descending(&offload->clean_victims));

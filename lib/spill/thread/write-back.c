@@ -225,13 +225,6 @@ void reel_evict_frame(struct reel_offload *offload, struct reel_slab *slab,
 	place(offload, carrier);
 }
 
-static struct reel_slab *clean_victims(struct reel_offload *offload, double min_distance)
-{
-	if (!atomic_load_explicit(&offload->clean, memory_order_relaxed))
-		return NULL;
-	return reel_victim_next(offload, REEL_SLAB_CLEAN, min_distance);
-}
-
 static void trace_evict(const struct reel_offload *offload, const struct reel_slab *slab)
 {
 	const struct reel_label *label = &reel_slab_io_of(offload, slab)->label;
@@ -265,7 +258,9 @@ static bool evict(struct reel_offload *offload, struct reel_slab *slab, struct r
 bool reel_evict_for(struct reel_offload *offload, double min_distance, size_t bytes,
 		    struct reel_slab **kept)
 {
-	struct reel_slab *slab = clean_victims(offload, min_distance);
+	bool has_clean = atomic_load_explicit(&offload->clean, memory_order_relaxed);
+	struct reel_slab *slab =
+		has_clean ? reel_victim_next(offload, REEL_SLAB_CLEAN, min_distance) : NULL;
 
 	*kept = NULL;
 	if (!slab || !evict(offload, slab, kept))
