@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * How a pool with a store gets memory back from its tapes. The pool calls the functions of this
- * table, and passes the offload thread's state to them, whose members it does not know. A pool without a store has no table.
+ * table, and passes the offload thread's state to them, whose members it does not know. A pool
+ * without a store has no table.
  */
 #ifndef REEL_LIB_RECLAIM_H
 #define REEL_LIB_RECLAIM_H

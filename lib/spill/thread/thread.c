@@ -250,9 +250,7 @@ static void close_signals(struct reel_offload *offload)
 	sem_destroy(&offload->obeyed);
 	sem_destroy(&offload->resumed);
 	pthread_mutex_destroy(&offload->commanding);
-	REEL_ASSERT(!offload->waiting);
-	pthread_mutex_destroy(&offload->lock);
-	pthread_cond_destroy(&offload->answered);
+	reel_offload_close_waiting(offload);
 }
 
 /* Mutants survive (statement): ASan alone sees the leak. */
@@ -277,8 +275,7 @@ static void open_parts(struct reel_offload *offload, struct reel_pool *pool)
 	sem_init(&offload->obeyed, 0, 0);
 	sem_init(&offload->resumed, 0, 0);
 	pthread_mutex_init(&offload->commanding, NULL);
-	pthread_mutex_init(&offload->lock, NULL);
-	reel_clock_condition(&offload->answered);
+	reel_offload_open_waiting(offload);
 	offload->ranked_at = reel_clock_ns();
 	reel_pressure_open(offload);
 }

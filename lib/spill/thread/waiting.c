@@ -144,3 +144,18 @@ bool reel_offload_answer(struct reel_offload *offload, bool nothing_moves)
 	pthread_mutex_unlock(&offload->lock);
 	return answered;
 }
+
+/* ---- Beginning and end ---- */
+
+void reel_offload_open_waiting(struct reel_offload *offload)
+{
+	pthread_mutex_init(&offload->lock, NULL);
+	reel_clock_condition(&offload->answered);
+}
+
+void reel_offload_close_waiting(struct reel_offload *offload)
+{
+	REEL_ASSERT(!offload->waiting);
+	pthread_mutex_destroy(&offload->lock);
+	pthread_cond_destroy(&offload->answered);
+}

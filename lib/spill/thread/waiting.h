@@ -5,6 +5,10 @@
 
 #include "spill/owner/offload.h"
 
+/* While no other thread uses the pool. In the child of a fork they are not closed. */
+void reel_offload_open_waiting(struct reel_offload *offload);
+void reel_offload_close_waiting(struct reel_offload *offload);
+
 /*
  * Wait until there may be a frame, or room for more, or with `needs_eviction` until slabs have left
  * memory: room in the budget does not help then. False: there will be none, and *error may say why.

@@ -140,8 +140,9 @@ static bool write_farthest(struct reel_offload *offload)
  * Rarely reached: the last call, if the owner moves the slab between two moves here.
  */
 /* Mutants survive (statement): t-spill with yield points, or offload.pml, reaches the last call. */
-static void end_put(struct reel_offload *offload, struct reel_slab *slab, _Atomic size_t *counter,
-		    size_t change, enum reel_slab_state sealed, enum reel_slab_state pinned)
+static void end_writing(struct reel_offload *offload, struct reel_slab *slab,
+			_Atomic size_t *counter, size_t change, enum reel_slab_state sealed,
+			enum reel_slab_state pinned)
 {
 	REEL_ASSERT(reel_slab_io_of(offload, slab)->stored == (sealed == REEL_SLAB_CLEAN) &&
 		    slab->frame);
@@ -154,7 +155,7 @@ static void end_put(struct reel_offload *offload, struct reel_slab *slab, _Atomi
 	else if (reel_slab_state_of(slab) == REEL_SLAB_FREE_PENDING)
 		reel_offload_free_deferred(offload, slab);
 	else
-		end_put(offload, slab, counter, change, sealed, pinned);
+		end_writing(offload, slab, counter, change, sealed, pinned);
 }
 
 void reel_write_done(struct reel_offload *offload, struct reel_slab *slab, int error)
@@ -167,15 +168,15 @@ void reel_write_done(struct reel_offload *offload, struct reel_slab *slab, int e
 	if (error) {
 		atomic_store_explicit(&offload->failure, error, memory_order_relaxed);
 		reel_pieces_drop(offload, slab);
-		end_put(offload, slab, &offload->dirty_bytes, bytes, REEL_SLAB_DIRTY,
-			REEL_SLAB_OPEN);
+		end_writing(offload, slab, &offload->dirty_bytes, bytes, REEL_SLAB_DIRTY,
+			    REEL_SLAB_OPEN);
 	} else {
 		slab_io->stored = true;
 		/* Relaxed: statistics guard no other data. */
 		atomic_fetch_add_explicit(&offload->in_store_bytes, slab_io->stored_bytes,
 					  memory_order_relaxed);
 		reel_offload_forget_failures(offload);
-		end_put(offload, slab, &offload->clean, 1, REEL_SLAB_CLEAN, REEL_SLAB_PINNED);
+		end_writing(offload, slab, &offload->clean, 1, REEL_SLAB_CLEAN, REEL_SLAB_PINNED);
 	}
 	atomic_fetch_sub_explicit(&offload->writing_bytes, bytes, memory_order_relaxed);
 	reel_offload_note_put(offload);
