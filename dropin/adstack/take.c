@@ -64,7 +64,7 @@ void reel_adstack_check_pop(enum reel_adstack_type type, size_t n)
 	const struct adstack_type *known = &reel_adstack_types[type];
 
 	if (reel_adstack_tape.ledger || reel_adstack.looking)
-		reel_check_pop(noted_tape(), &known->type, n, known->pop);
+		reel_check_compare(noted_tape(), &known->type, n, known->pop, true);
 }
 
 /* Returns the topmost tape that is not empty, or NULL. */

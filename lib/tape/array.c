@@ -56,12 +56,6 @@ static reel_type array_of(size_t size, enum reel_kind kind)
 	return (reel_type){"array", size, 0, kind};
 }
 
-/* Number of bits that a refused array adds to `refused`; its pop computes the same number. */
-static uint64_t refused_bits(size_t n, size_t size)
-{
-	return REEL_TOO_MANY(n, size) ? (uint64_t)1 << 62 : (uint64_t)REEL_ROUND(n * size) * 8;
-}
-
 /* False: nothing of the array is on the tape. */
 static bool push(reel_tape *tape, const void *source, size_t n, size_t size, enum reel_kind kind,
 		 const char *call_site)
@@ -91,7 +85,7 @@ void reel_push_array_slow(reel_tape *tape, const void *source, size_t n, size_t 
 {
 	if (push(tape, source, n, size, kind, call_site))
 		return;
-	reel_tape_refuse(tape, refused_bits(n, size));
+	reel_tape_refuse(tape, reel_tape_refused_bits(n, size));
 	reel_tape_report(tape);
 }
 
@@ -119,13 +113,13 @@ void reel_pop_array_slow(reel_tape *tape, void *target, size_t n, size_t size,
 	const reel_type type = array_of(size, kind);
 	bool absurd = REEL_TOO_MANY(n, size);
 
-	if (!reel_tape_pops_refused(tape, refused_bits(n, size))) {
+	if (!reel_tape_pops_refused(tape, reel_tape_refused_bits(n, size))) {
 		if (absurd)
 			reel_tape_fail_out_of_step(tape, -EBADMSG,
 						   "pop of an array of %zu elements of %zu bytes "
 						   "at %s does not mirror its push", n, size,
 						   call_site);
-		else if (reel_check_pop(tape, &type, n, call_site) &&
+		else if (reel_check_compare(tape, &type, n, call_site, true) &&
 			 pop_pieces(tape, target, n * size, call_site))
 			return;
 	}

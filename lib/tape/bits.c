@@ -115,7 +115,7 @@ uint64_t reel_pop_bits_slow(reel_tape *tape, unsigned n, const char *call_site)
 		reel_tape_fail_out_of_step(tape, -EINVAL,
 					   "pop of %u bits at %s: at most 32 at once", n,
 					   call_site);
-	else if (reel_check_pop(tape, &bits_type, n, call_site) &&
+	else if (reel_check_compare(tape, &bits_type, n, call_site, true) &&
 		 pop_parts(tape, &value, n, call_site))
 		return value;
 	reel_tape_report(tape);
@@ -129,7 +129,7 @@ bool reel_look_bit_slow(reel_tape *tape, const char *call_site)
 	uint64_t value;
 
 	if (reel_tape_is_copy(tape) || tape->refused ||
-	    !reel_check_look(tape, &bits_type, 1, call_site) ||
+	    !reel_check_compare(tape, &bits_type, 1, call_site, false) ||
 	    !pop_parts(tape, &value, 1, call_site)) {
 		reel_tape_report(tape);
 		return true;

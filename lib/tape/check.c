@@ -258,8 +258,8 @@ static bool notes_are_lost(reel_tape *tape, const reel_type *type, const char *c
 	return false;
 }
 
-static bool compare(reel_tape *tape, const reel_type *type, size_t n, const char *call_site,
-		    bool remove)
+bool reel_check_compare(reel_tape *tape, const reel_type *type, size_t n, const char *call_site,
+			bool pops)
 {
 	reel_tape *entries = reel_check_entries(tape);
 	struct note push, pop = note_of(type, n, call_site);
@@ -274,18 +274,8 @@ static bool compare(reel_tape *tape, const reel_type *type, size_t n, const char
 					   type_name(type->name, name), call_site);
 		return false;
 	}
-	push = remove ? reel_pop_record(entries, note) : reel_look_record(entries, note);
+	push = pops ? reel_pop_record(entries, note) : reel_look_record(entries, note);
 	if (entries->refused)
 		return notes_are_lost(tape, type, call_site);
 	return mirrors(tape, &push, &pop);
-}
-
-bool reel_check_pop(reel_tape *tape, const reel_type *type, size_t n, const char *call_site)
-{
-	return compare(tape, type, n, call_site, true);
-}
-
-bool reel_check_look(reel_tape *tape, const reel_type *type, size_t n, const char *call_site)
-{
-	return compare(tape, type, n, call_site, false);
 }

@@ -31,13 +31,14 @@ void reel_listen_to_lanes(reel_lane_listener *listener)
 	atomic_store_explicit(&lane_listener, listener, memory_order_relaxed);
 }
 
-static void fail(reel_tape *tape, int error, const char *format, va_list arguments)
+int reel_tape_fail(reel_tape *tape, int error, const char *format, ...)
 {
 	char message[512];
+	va_list arguments;
 
 	REEL_ASSERT(error != 0);
 	if (tape->error)
-		return;
+		return error;
 	tape->error = error;
 	reel_tape_limits(tape);
 	REEL_ASSERT(tape->ceiling == REEL_FALSE_CEILING);
@@ -45,15 +46,17 @@ static void fail(reel_tape *tape, int error, const char *format, va_list argumen
 	if (tape->flags & REEL_TAPE_LANE)
 		atomic_load_explicit(&lane_listener, memory_order_relaxed)(tape);
 	if (tape->flags & REEL_TAPE_SILENT)
-		return;
+		return error;
 	REEL_ASSERT(!(tape->flags & REEL_TAPE_DROPIN) || reel_dropin_error_handler);
+	va_start(arguments, format);
 	vsnprintf(message, sizeof message, format, arguments);
+	va_end(arguments);
 	if (tape->flags & REEL_TAPE_DROPIN) {
 		reel_dropin_error_handler(tape, error, message, NULL);
-		return;
+		return error;
 	}
-	reel_fail(error, "%s", message);
 	tape->flags |= REEL_TAPE_UNREPORTED;
+	return reel_fail(error, "%s", message);
 }
 
 void reel_tape_report(reel_tape *tape)
@@ -65,27 +68,11 @@ void reel_tape_report(reel_tape *tape)
 	reel_report(tape, tape->error, reel_error_text(tape->error));
 }
 
-int reel_tape_fail(reel_tape *tape, int error, const char *format, ...)
+void reel_tape_put_out_of_step(reel_tape *tape)
 {
-	va_list arguments;
-
-	va_start(arguments, format);
-	fail(tape, error, format, arguments);
-	va_end(arguments);
-	return error;
-}
-
-int reel_tape_fail_out_of_step(reel_tape *tape, int error, const char *format, ...)
-{
-	va_list arguments;
-
 	tape->refused = REEL_OUT_OF_STEP;
 	reel_tape_limits(tape);
 	REEL_ASSERT(tape->floor == REEL_FALSE_FLOOR);
-	va_start(arguments, format);
-	fail(tape, error, format, arguments);
-	va_end(arguments);
-	return error;
 }
 
 int reel_tape_check_balance(reel_tape *tape, int64_t first, int64_t last)

@@ -129,7 +129,8 @@ const void *reel_pop_slow(reel_tape *tape, const reel_type *type, const char *ca
 	size_t bytes = REEL_ROUND(type->size);
 	char *slot = NULL;
 
-	if (!reel_tape_pops_refused(tape, bytes * 8) && reel_check_pop(tape, type, 1, call_site))
+	if (!reel_tape_pops_refused(tape, bytes * 8) &&
+	    reel_check_compare(tape, type, 1, call_site, true))
 		slot = reel_tape_topmost(tape, bytes, call_site);
 	if (!slot) {
 		reel_tape_report(tape);
@@ -144,7 +145,8 @@ const void *reel_look_slow(reel_tape *tape, const reel_type *type, const char *c
 {
 	const void *slot = NULL;
 
-	if (!reel_tape_is_copy(tape) && !tape->refused && reel_check_look(tape, type, 1, call_site))
+	if (!reel_tape_is_copy(tape) && !tape->refused &&
+	    reel_check_compare(tape, type, 1, call_site, false))
 		slot = reel_tape_topmost(tape, REEL_ROUND(type->size), call_site);
 	reel_tape_report(tape);
 	return slot;

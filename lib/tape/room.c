@@ -104,37 +104,29 @@ static uint64_t min_slabs(const reel_tape *tape)
 #define NEED 400
 
 /*
- * If slabs that no store takes have most of the budget, adds to the text how much they have: then
- * the remedy is fewer tapes, and not a larger budget.
+ * If slabs that no store takes have most of the budget, the text says how much they have: then the
+ * remedy is fewer tapes, and not a larger budget.
  */
-static void add_what_stays(const reel_tape *tape, char text[static NEED])
+static const char *need_of_memory(const reel_tape *tape, size_t bytes, char text[static NEED])
 {
 	/* Relaxed is enough: the number is for a message. */
 	size_t stays = atomic_load_explicit(&tape->pool->unspillable, memory_order_relaxed);
-	size_t length = strlen(text);
+	int length;
 
+	if (!reel_offload_of(tape->pool))
+		return ", or give the pool a store (REEL_SPILL_DIR)";
+	length = snprintf(text, NEED,
+			  ": beside the store each tape like this one needs room for %llu slabs of "
+			  "%zu bytes%s",
+			  (unsigned long long)min_slabs(tape), tape->pool->slab_bytes,
+			  bytes > tape->pool->slab_bytes
+				  ? ", or for two spans in a row where these are larger" : "");
 	if (stays > tape->pool->hard_budget / 2)
-		snprintf(text + length, NEED - length,
+		snprintf(text + length, NEED - (size_t)length,
 			 "; first slabs of tapes and large spans in use have %zu bytes, which no "
 			 "store takes: close tapes, use fewer at once, or set a smaller "
 			 "first_slab_bytes",
 			 stays);
-}
-
-static const char *need_of_memory(const reel_tape *tape, size_t bytes, char text[static NEED])
-{
-	if (!reel_offload_of(tape->pool)) {
-		snprintf(text, NEED, ", or give the pool a store (REEL_SPILL_DIR)");
-		return text;
-	}
-	snprintf(text, NEED,
-		 ": beside the store each tape like this one needs room for %llu slabs of %zu "
-		 "bytes%s",
-		 (unsigned long long)min_slabs(tape), tape->pool->slab_bytes,
-		 bytes > tape->pool->slab_bytes
-			 ? ", or for two spans in a row where these are larger"
-			 : "");
-	add_what_stays(tape, text);
 	REEL_ASSERT(strlen(text) < NEED - 1);
 	return text;
 }

@@ -50,13 +50,6 @@ static char *elements(const reel_type *type, char *top)
 	return over_aligned(type) ? align_up(top, type->align) : top;
 }
 
-/* Number of bits that a refused span adds to `refused`; its pop must compute the same number. */
-/* Mutants survive (arithmetic, constant): any number that the pop also computes will do. */
-static uint64_t refused_bits(const reel_type *type, size_t n)
-{
-	return too_many(type, n) ? (uint64_t)1 << 62 : (uint64_t)element_bytes(type, n) * 8;
-}
-
 static char *room(reel_tape *tape, const reel_type *type, size_t n, const char *call_site)
 {
 	if (!too_many(type, n))
@@ -109,7 +102,7 @@ static bool commit(reel_tape *tape, const reel_type *type, size_t n, const char 
 		advance(tape, type, n);
 		return true;
 	}
-	reel_tape_refuse(tape, refused_bits(type, n));
+	reel_tape_refuse(tape, reel_tape_refused_bits(n, type->size));
 	reel_tape_report(tape);
 	return false;
 }
@@ -169,8 +162,8 @@ static char *pop_plain(reel_tape *tape, size_t bytes, const char *call_site)
 
 static const void *pop_span(reel_tape *tape, const reel_type *type, size_t n, const char *call_site)
 {
-	if (reel_tape_pops_refused(tape, refused_bits(type, n)) ||
-	    !reel_check_pop(tape, type, n, call_site))
+	if (reel_tape_pops_refused(tape, reel_tape_refused_bits(n, type->size)) ||
+	    !reel_check_compare(tape, type, n, call_site, true))
 		return NULL;
 	if (too_many(type, n))
 		return does_not_mirror(tape, type, n, call_site);

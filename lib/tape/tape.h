@@ -108,8 +108,16 @@ int reel_tape_start(reel_tape *tape);
  */
 bool reel_tape_is_copy(reel_tape *tape);
 
-/* push.c: count a refused push, so that its pop is refused too; 0 bits count as one bit. */
+/* push.c: count a refused push, so that its pop is also refused; 0 bits count as one bit. */
 void reel_tape_refuse(reel_tape *tape, uint64_t bits);
+/*
+ * Number of bits that n refused elements add to `refused`; their pop computes the same number.
+ * Mutants survive (arithmetic, constant): any number that the pop also computes will do.
+ */
+static inline uint64_t reel_tape_refused_bits(size_t n, size_t size)
+{
+	return REEL_TOO_MANY(n, size) ? (uint64_t)1 << 62 : (uint64_t)REEL_ROUND(n * size) * 8;
+}
 
 /* room.c: whether no error sticks; begins the inline window of a new tape. */
 bool reel_tape_takes_pushes(reel_tape *tape);
@@ -221,9 +229,12 @@ bool reel_check_is_copy(const reel_tape *tape);
 void reel_check_move(reel_tape *tape);
 /* Note a push of n elements; false: refused, and the error sticks. */
 bool reel_check_push(reel_tape *tape, const reel_type *type, size_t n, const char *call_site);
-/* Compare a pop with the push it mirrors; false: they differ, and the error sticks. */
-bool reel_check_pop(reel_tape *tape, const reel_type *type, size_t n, const char *call_site);
-bool reel_check_look(reel_tape *tape, const reel_type *type, size_t n, const char *call_site);
+/*
+ * Compare a pop with the push it mirrors, and remove the note if `pops`; false: they differ, and
+ * the error sticks.
+ */
+bool reel_check_compare(reel_tape *tape, const reel_type *type, size_t n, const char *call_site,
+			bool pops);
 /* Remove the note of the last reel_check_push(). */
 void reel_check_undo(reel_tape *tape);
 /* The tape of the notes, which is marked, rewound and held together with its tape; or NULL. */
@@ -246,12 +257,11 @@ int reel_tape_fail(reel_tape *tape, int error, const char *format, ...)
  * by longjmp() or an exception, so the tape is as the program is to find it.
  */
 void reel_tape_report(reel_tape *tape);
-/* As reel_tape_fail(), if pops do not mirror pushes any more: now each pop gives all ones. */
-int reel_tape_fail_out_of_step(reel_tape *tape, int error, const char *format, ...)
-#if defined(__GNUC__)
-	__attribute__((format(printf, 3, 4)))
-#endif
-	;
+/* error.c: pops do not mirror pushes any more, so each pop gives all ones. */
+void reel_tape_put_out_of_step(reel_tape *tape);
+/* The same, and fails as reel_tape_fail(). */
+#define reel_tape_fail_out_of_step(tape, error, ...)                                               \
+	(reel_tape_put_out_of_step(tape), reel_tape_fail(tape, error, __VA_ARGS__))
 /*
  * error.c: all steps that were recorded are reversed now. If the tape is not empty, -EBADMSG
  * sticks. The message names the steps that were reversed last: `first` up to, but not including,
