@@ -6,20 +6,16 @@
 #ifndef REEL_LIB_ANNOTATE_H
 #define REEL_LIB_ANNOTATE_H
 
-#if defined(__SANITIZE_THREAD__)
+#ifdef __has_feature
+#define REEL_HAS_FEATURE(feature) __has_feature(feature)
+#else
+#define REEL_HAS_FEATURE(feature) 0
+#endif
+#if defined(__SANITIZE_THREAD__) || REEL_HAS_FEATURE(thread_sanitizer)
 #define REEL_THREAD_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define REEL_THREAD_SANITIZER 1
 #endif
-#endif
-
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_ADDRESS__) || REEL_HAS_FEATURE(address_sanitizer)
 #define REEL_ADDRESS_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define REEL_ADDRESS_SANITIZER 1
-#endif
 #endif
 
 #ifdef REEL_THREAD_SANITIZER

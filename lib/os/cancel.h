@@ -21,32 +21,26 @@
 #include <pthread.h>
 
 /* A system without cancellation does not define its states. */
-#ifdef PTHREAD_CANCEL_DISABLE
 static inline int reel_cancel_disable(void)
 {
-	int before;
+	int before = 0;
 
+#ifdef PTHREAD_CANCEL_DISABLE
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+#endif
 	return before;
 }
 
 static inline void reel_cancel_restore(const int *before)
 {
+#ifdef PTHREAD_CANCEL_DISABLE
 	int ignored;
 
 	pthread_setcancelstate(*before, &ignored);
-}
 #else
-static inline int reel_cancel_disable(void)
-{
-	return 0;
-}
-
-static inline void reel_cancel_restore(const int *before)
-{
 	(void)before;
-}
 #endif
+}
 
 #define REEL_UNCANCELLED                                                                           \
 	__attribute__((cleanup(reel_cancel_restore), unused)) const int reel_cancel_before =       \
