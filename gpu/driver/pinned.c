@@ -91,11 +91,6 @@ static bool insert(struct reel_pinned *pinned, char *start, size_t bytes)
 	return true;
 }
 
-static bool is_whole_pages(const void *memory, size_t bytes)
-{
-	return bytes && ((uintptr_t)memory | bytes) % reel_os_page_bytes() == 0;
-}
-
 static reel_cu_result pin(const struct reel_gpu_context *context, void *memory, size_t bytes)
 {
 	reel_cu_result result = reel_gpu_enter(context);
@@ -135,7 +130,7 @@ int reel_pinned_add(struct reel_pinned *pinned, void *memory, size_t bytes)
 	bool is_pinned, full;
 	int error = 0;
 
-	if (!is_whole_pages(memory, bytes))
+	if (!bytes || ((uintptr_t)memory | bytes) % reel_os_page_bytes() != 0)
 		return -EINVAL;
 	pthread_mutex_lock(&pinned->lock);
 	is_pinned = has(pinned, memory, bytes);

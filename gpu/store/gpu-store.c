@@ -93,11 +93,9 @@ static int gpu_sync(reel_store *store, int64_t timeout_ns)
 static void gpu_capacity(reel_store *store, struct reel_store_capacity *capacity)
 {
 	struct reel_gpu_store *gpu = gpu_of(store);
-	uint64_t used;
+	uint64_t used = 0;
 
-	if (is_in_child(gpu)) {
-		used = 0;
-	} else {
+	if (!is_in_child(gpu)) {
 		pthread_mutex_lock(&gpu->memory.lock);
 		used = gpu->memory.slots - gpu->memory.free_slots;
 		pthread_mutex_unlock(&gpu->memory.lock);

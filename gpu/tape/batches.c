@@ -50,11 +50,6 @@ static void unpin_frame(struct reel_frame_listener *listener, void *frame)
 
 /* ---- Opening and closing ---- */
 
-static size_t bytes_of(const struct reel_arena *arena, uint32_t slabs)
-{
-	return (size_t)slabs * arena->slab_bytes;
-}
-
 static uint32_t full_batch(const struct reel_arena *arena, reel_store *store)
 {
 	struct reel_store_capacity capacity;
@@ -80,7 +75,8 @@ int reel_batches_open(struct reel_arena *arena, struct reel_batches *batches, re
 		.process = getpid(),
 	};
 	reel_pinned_open(&batches->pinned, &arena->gpu);
-	error = reel_pool_open_child(&batches->pool, parent, store, bytes_of(arena, batches->slabs),
+	error = reel_pool_open_child(&batches->pool, parent, store,
+				     (size_t)batches->slabs * arena->slab_bytes,
 				     2 * REEL_BATCH_FRAMES_HALF, &batches->listener);
 	if (!error)
 		return 0;
@@ -195,17 +191,6 @@ static int make_batches(struct reel_batches *batches, const struct reel_batch_it
 	return 0;
 }
 
-/* Opens the parcel of a batch, and starts to copy the slabs to it. */
-static int fill_batch(struct reel_arena *arena, struct reel_batches *batches,
-		      struct reel_batch *batch)
-{
-	void *memory;
-	int error = reel_parcel_open_alone(&batch->parcel, batches->pool,
-					   bytes_of(arena, batch->slabs), &memory);
-
-	return error ? error : copy(arena, batches, batch, memory, false);
-}
-
 /* Puts at most one half of the frames, from batch `*next` on, and moves `*next` behind them. */
 static int put_some(struct reel_arena *arena, struct reel_batches *batches, size_t *next)
 {
@@ -214,7 +199,13 @@ static int put_some(struct reel_arena *arena, struct reel_batches *batches, size
 
 	reel_pool_await_puts(batches->pool, REEL_BATCH_FRAMES_HALF);
 	while (*next < end && !error) {
-		error = fill_batch(arena, batches, &batches->batch[*next]);
+		struct reel_batch *batch = &batches->batch[*next];
+		void *memory;
+
+		error = reel_parcel_open_alone(&batch->parcel, batches->pool,
+					       (size_t)batch->slabs * arena->slab_bytes, &memory);
+		if (!error)
+			error = copy(arena, batches, batch, memory, false);
 		*next += !error;
 	}
 	/* If there is no room for one more parcel, these have to leave memory first. */
@@ -224,19 +215,6 @@ static int put_some(struct reel_arena *arena, struct reel_batches *batches, size
 	for (size_t n = first; n < *next && !error; n++)
 		reel_parcel_seal(batches->batch[n].parcel);
 	return error;
-}
-
-/*
- * After an error of the driver a copy may be under way, so the parcels stay open until the arena is
- * reset.
- */
-static void take_back(struct reel_batches *batches, size_t before)
-{
-	if (batches->is_lost)
-		return;
-	for (size_t n = before; n < batches->count; n++)
-		drop_batch(&batches->batch[n]);
-	batches->count = before;
 }
 
 int reel_batches_put(struct reel_arena *arena, struct reel_batches *batches,
@@ -250,8 +228,12 @@ int reel_batches_put(struct reel_arena *arena, struct reel_batches *batches,
 	for (size_t n = before; n < batches->count; n++)
 		for (uint32_t i = 0; i < batches->batch[n].slabs; i++)
 			batches->batch[n].items[i].slab = 0;
-	if (error)
-		take_back(batches, before);
+	/*
+	 * After an error of the driver a copy may be under way, so the parcels stay open until the
+	 * arena is reset.
+	 */
+	while (error && !batches->is_lost && batches->count > before)
+		drop_batch(&batches->batch[--batches->count]);
 	return error;
 }
 
@@ -314,14 +296,6 @@ static int get_some(struct reel_arena *arena, struct reel_batches *batches,
 	return error;
 }
 
-/* Takes the announcements back: a batch that is announced would stay in memory. */
-static void withdraw(struct reel_batches *batches)
-{
-	for (size_t n = 0; n < batches->count; n++)
-		if (is_wanted(&batches->batch[n]))
-			reel_parcel_withdraw(&batches->batch[n].parcel, 1);
-}
-
 int reel_batches_get(struct reel_arena *arena, struct reel_batches *batches)
 {
 	struct reel_batch *at[2][REEL_BATCH_FRAMES_HALF];
@@ -333,8 +307,10 @@ int reel_batches_get(struct reel_arena *arena, struct reel_batches *batches)
 		for (size_t done = 0, got = 0; done < count && !error; done += got)
 			error = get_some(arena, batches, &at[half][done], count - done, &got);
 	}
-	if (error)
-		withdraw(batches);
+	/* A batch that is announced would stay in memory. */
+	for (size_t n = 0; n < batches->count && error; n++)
+		if (is_wanted(&batches->batch[n]))
+			reel_parcel_withdraw(&batches->batch[n].parcel, 1);
 	return error;
 }
 

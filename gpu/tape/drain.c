@@ -113,15 +113,6 @@ static uint64_t count_slabs(const struct reel_arena *arena)
 	return arena_slabs(&arena->empty);
 }
 
-static int refuse_small(const struct reel_arena *arena, uint64_t needed)
-{
-	return reel_fail(-ENOMEM,
-			 "a launch needs %llu slabs to be free, or to come back from the store, "
-			 "and of the arena's %llu no more than %u can be free then",
-			 (unsigned long long)needed, (unsigned long long)count_slabs(arena),
-			 (unsigned)arena->tables.free_slabs);
-}
-
 /* Moves the slabs that the launch needs, and more, so that the next launches need no repetition. */
 static int cure(struct reel_arena *arena)
 {
@@ -134,7 +125,12 @@ static int cure(struct reel_arena *arena)
 	if (needed > *unused)
 		error = reel_spill_policy_write(arena, policy, needed - *unused, true);
 	if (!error && needed > *unused)
-		error = refuse_small(arena, needed);
+		error = reel_fail(
+			-ENOMEM,
+			"a launch needs %llu slabs to be free, or to come back from the store, "
+			"and of the arena's %llu no more than %u can be free then",
+			(unsigned long long)needed, (unsigned long long)count_slabs(arena),
+			(unsigned)*unused);
 	if (error)
 		return error;
 	if (missed) {
@@ -145,12 +141,6 @@ static int cure(struct reel_arena *arena)
 	if (half > *unused)
 		reel_spill_policy_write(arena, policy, half - *unused, false);
 	return 0;
-}
-
-static bool is_empty(const struct reel_arena *arena)
-{
-	return arena->drain->policy.batches.count == 0 &&
-	       arena->tables.free_slabs == count_slabs(arena);
 }
 
 /* Keeps the saved tapes: a tape without slabs may have been saved, with bits. */
@@ -192,7 +182,8 @@ static int repeat(struct reel_arena *arena, const struct reel_arena_report *repo
 	if (error)
 		return error;
 	reel_spill_policy_rank(arena, &arena->drain->policy);
-	if (is_empty(arena))
+	if (arena->drain->policy.batches.count == 0 &&
+	    arena->tables.free_slabs == count_slabs(arena))
 		return grow(arena, report);
 	if (report->faults & REEL_DEVICE_WARPS)
 		return reel_fail(-EPROTO,

@@ -428,27 +428,19 @@ static int fetch_lanes(struct passage *passage, void *stream)
 	return error ? error : with_frame(passage, fetch_or_undo);
 }
 
-static int empty_first(struct passage *passage, void *stream)
-{
-	struct reel_arena *arena = passage->arena;
-	int error = reel_arena_reset(arena, stream);
-
-	if (error)
-		return error;
-	TRY(arena->driver, cuStreamSynchronize, (stream));
-	return make_room(passage);
-}
-
 static int send_lanes(struct passage *passage, void *stream)
 {
 	int error = check_lanes(passage);
 
 	if (!error)
 		error = check_send(passage);
+	if (!error)
+		error = reel_arena_reset(passage->arena, stream);
 	if (error)
 		return error;
+	TRY(passage->arena->driver, cuStreamSynchronize, (stream));
 	passage->warps = count_warps(passage);
-	error = empty_first(passage, stream);
+	error = make_room(passage);
 	return error ? error : with_frame(passage, send_or_undo);
 }
 

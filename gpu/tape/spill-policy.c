@@ -288,19 +288,17 @@ static void revoke_places(struct reel_arena *arena, struct reel_spill_policy *po
 		}
 }
 
-static void list_places(const struct reel_batches *batches, struct reel_batch_item *items)
-{
-	for (size_t n = 0; n < batches->count; n++)
-		for (uint32_t i = 0; i < batches->batch[n].slabs; i++)
-			if (batches->batch[n].items[i].slab)
-				*items++ = batches->batch[n].items[i];
-}
-
 /* Adds the slabs to their warps, from the highest down. */
 static void link_items(struct reel_arena *arena, struct reel_spill_policy *policy,
 		       struct reel_batch_item *items, size_t count)
 {
-	list_places(&policy->batches, items);
+	const struct reel_batches *batches = &policy->batches;
+	struct reel_batch_item *item = items;
+
+	for (size_t n = 0; n < batches->count; n++)
+		for (uint32_t i = 0; i < batches->batch[n].slabs; i++)
+			if (batches->batch[n].items[i].slab)
+				*item++ = batches->batch[n].items[i];
 	qsort(items, count, sizeof *items, compare_items);
 	arena->stats.refilled_bytes += (uint64_t)count * arena->slab_bytes;
 	while (count-- > 0) {
