@@ -342,22 +342,6 @@ REEL_DEVICE_RARE uint64_t reel_device_descend(unsigned char *base, uint32_t top,
 	return REEL_DEVICE_ZERO | top;
 }
 
-/* As reel_device_climb(), for a reader: returns REEL_DEVICE_TOP_NONE + 1 if no slab is above. */
-REEL_DEVICE_RARE uint32_t reel_device_ascend(unsigned char *base, uint32_t top, uint32_t word_bytes)
-{
-	uint32_t shift = reel_device_header(base)->row_shift;
-	reel_arena_warp *warp = reel_device_state(base, word_bytes);
-	uint32_t above = 0;
-
-	if (reel_device_is_below(base, warp, top))
-		return reel_device_restore_top(base, warp, top);
-	if (!(top & REEL_DEVICE_TOP_NONE))
-		above = reel_device_acquire(&reel_device_slab(base, top >> shift)->above);
-	else if (top == REEL_DEVICE_TOP_NONE && warp)
-		above = reel_device_acquire(&warp->bottom);
-	return reel_device_is_slab(above) ? above << shift : REEL_DEVICE_TOP_NONE + 1;
-}
-
 /* ---- Within: giving back ---- */
 
 /* Returns the same place on the tape: if `top` is row 0 of a slab, the row below it. */

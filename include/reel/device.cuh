@@ -323,41 +323,6 @@ template <unsigned Word = 8> struct reel_device_tape {
 		top = reel_device_trim(base, top, lanes, Word);
 	}
 
-	/*
-	 * Reads values in the order of their pushes, from a place on. Call next<T>() once for each
-	 * value that was pushed since. Bits cannot be read in this order, because a word of bits
-	 * lies above the values that were pushed after its first bit.
-	 */
-	struct reader {
-		unsigned char *base, *column;
-		uint32_t row_mask, top;
-
-		template <class T> REEL_DEVICE T next()
-		{
-			word words[reel_device_record<Word, T>::rows];
-			T value;
-
-			next(words);
-			reel_device_record<Word, T>::unpack(words, value);
-			return value;
-		}
-
-		template <unsigned Rows> REEL_DEVICE void next(word (&words)[Rows])
-		{
-#pragma unroll
-			for (unsigned i = 0; i < Rows; i++) {
-				if ((top & (row_mask | REEL_DEVICE_TOP_NONE)) >= row_mask)
-					top = reel_device_ascend(base, top, Word);
-				words[i] = top & REEL_DEVICE_TOP_NONE ? word() : *at(column, ++top);
-			}
-		}
-	};
-
-	REEL_DEVICE reader replay(const place &from) const
-	{
-		return reader{base, column, row_mask, from.top};
-	}
-
 	/* ---- Within ---- */
 
 	unsigned char *base, *column;

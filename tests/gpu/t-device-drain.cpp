@@ -261,19 +261,7 @@ void down_and_up()
 	is_int(program.end(), 0, "nothing is left on the device");
 }
 
-/* ---- Reading upwards, and giving slabs back, in a warp that has some in the store ---- */
-
-void read_kernel(const step &s)
-{
-	reel_device_tape<> tape;
-	unsigned lane = global_thread();
-
-	tape.resume(s.arena);
-	auto reader = tape.replay({REEL_DEVICE_TOP_NONE, 1});
-	for (step at = s; at.number < STEPS; at.number++)
-		for (unsigned i = 0; i < words_of(at, lane); i++)
-			s.wrong->add(reader.next<uint64_t>() != word_of(at, lane, i));
-}
+/* ---- Giving slabs back, in a warp that has some in the store ---- */
 
 /* Its last steps are popped: what they were on is given back by the warp itself. */
 void trim_kernel(const step &s)
@@ -293,29 +281,16 @@ void trim_kernel(const step &s)
 	tape.save();
 }
 
-void read_upwards()
+void give_back()
 {
 	fake_program program(8);
 	sweeps s = {program, open_arena(150, memory()), EVEN, {}};
 	wrongs wrong;
-	step reading = {reel_arena_device(s.arena), EVEN, 0, false, &wrong};
-	reel_arena_report report;
+	step trimming = {reel_arena_device(s.arena), EVEN, 0, false, &wrong};
 
 	is_int(s.forward(0, STEPS), 0, "emulated: steps");
-	is_int(reel_arena_drain(s.arena, program.stream, 140), 0, "most slabs go to the store");
-	program.launch(run_alone<read_kernel>, &reading);
-	is_int(reel_arena_read(s.arena, program.stream, &report), 0, "a kernel reads from the lowest on");
-	is_int(report.faults, REEL_DEVICE_DRAINED,
-	       "the kernel finds that the lowest slab is in the store");
-	ok(wrong.n > 0 && report.slabs_drained > 60, "%llu slabs are in the store",
-	   (unsigned long long)report.slabs_drained);
-	is_int(reel_arena_settle(s.arena, program.stream), 1, "the launch is to be repeated");
-	wrong.n = 0;
-	program.launch(run_alone<read_kernel>, &reading);
-	is_int(reel_arena_settle(s.arena, program.stream), 0, "the repeated launch reads them all");
-	is_int(wrong.n, 0, "values are as they were pushed");
-	is_int(reel_arena_drain(s.arena, program.stream, 100), 0, "some go once more");
-	program.launch(run_alone<trim_kernel>, &reading);
+	is_int(reel_arena_drain(s.arena, program.stream, 100), 0, "slabs go to the store");
+	program.launch(run_alone<trim_kernel>, &trimming);
 	is_int(reel_arena_settle(s.arena, program.stream), 0, "emulated: warps give back what they have above");
 	is_int(s.forward(STEPS - 3, STEPS), 0, "warps take other slabs");
 	is_int(s.reverse(0, STEPS), 0, "all is reversed");
@@ -757,7 +732,7 @@ int main()
 	ahead();
 	tap_case("other ways through a tape");
 	down_and_up();
-	read_upwards();
+	give_back();
 	tap_case("limits");
 	refused();
 	small_slots();
