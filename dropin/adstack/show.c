@@ -7,9 +7,6 @@
 
 #include <stdio.h>
 
-/* Fortran's strings may lack a final zero byte, so at most 60 bytes are printed. */
-#define NAME "%.60s"
-
 static void show_peak(void)
 {
 	if (reel_adstack.counts)
@@ -37,9 +34,10 @@ static void show_size(int label)
 	fflush(stdout);
 }
 
+/* Fortran's strings may lack a final zero byte, so at most 60 bytes of the place are printed. */
 static void show_stack(const char *place)
 {
-	printf("Stack of thread %u at " NAME ": repeat level %u, %llu bytes and %u bits\n",
+	printf("Stack of thread %u at %.60s: repeat level %u, %llu bytes and %u bits\n",
 	       reel_adstack.number, place, reel_adstack.stack.levels,
 	       (unsigned long long)reel_adstack_height(), reel_adstack_bit_count());
 	fflush(stdout);

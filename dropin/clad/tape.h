@@ -82,20 +82,11 @@ template <class T, std::size_t SBO_SIZE = 64, std::size_t SLAB_SIZE = 1024,
 class tape_of_reel : public reel::clad_tape<T>::type {
 	static_assert(!is_multithread, "threads that share a tape pop each other's values: give each "
 				       "thread a tape, or use Clad's own (REEL_CLAD_OWN_HOOK)");
-	using tape = typename reel::clad_tape<T>::type;
 
 public:
 	using value_type = T;
-	using size_type = std::size_t;
-	using difference_type = std::ptrdiff_t;
-	using pointer = T *;
-	using const_pointer = const T *;
-	using reference = decltype(std::declval<tape &>()[0]);
-	using const_reference = decltype(std::declval<const tape &>()[0]);
 
-	constexpr tape_of_reel() noexcept
-	{
-	}
+	constexpr tape_of_reel() noexcept = default;
 };
 
 #ifndef REEL_CLAD_OWN_HOOK
