@@ -12,24 +12,18 @@ FORTRAN(void, adstack_startrepeat, (void), { reel_adstack_start_repeat(); })
 FORTRAN(void, adstack_resetrepeat, (void), { reel_adstack_reset_repeat(); })
 FORTRAN(void, adstack_endrepeat, (void), { reel_adstack_end_repeat(); })
 
-static void reset_look(void)
-{
-	if (reel_adstack.looking)
-		reel_adstack_end_look();
-}
-
 /* A look pops nothing from the program's view, so the height is the one before the look. */
 static uint64_t height(void)
 {
-	reset_look();
+	reel_adstack_end_look();
 	return reel_adstack_height();
 }
 
 FORM(uint64_t, adStack_getCurrentStackSize, (void), { return height(); })
 FORTRAN(int64_t, adstack_getcurrentstacksize, (void), { return (int64_t)height(); })
 
-FORM(void, resetADLookStack, (void), { reset_look(); })
-FORTRAN(void, resetadlookstack, (void), { reset_look(); })
+FORM(void, resetADLookStack, (void), { reel_adstack_end_look(); })
+FORTRAN(void, resetadlookstack, (void), { reel_adstack_end_look(); })
 
 FORM(int, stackIsThreadSafe, (void), { return 1; })
 FORTRAN(int, stackisthreadsafe, (void), { return 1; })

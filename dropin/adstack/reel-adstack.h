@@ -81,12 +81,12 @@ unsigned reel_adstack_repeat_level(void);
  *
  *	reel_adstack_segment *segment[N] = {0};
  *
- *	#pragma omp task                                #pragma omp task
- *	{                                               {
- *		reel_adstack_segment_enter(&segment[i]);        reel_adstack_segment_enter(&segment[i]);
- *		forward(i);                                     reverse(i);
- *		reel_adstack_segment_leave(&segment[i]);        reel_adstack_segment_leave(&segment[i]);
- *	}                                               }
+ *	#pragma omp task                              #pragma omp task
+ *	{                                             {
+ *	    reel_adstack_segment_enter(&segment[i]);      reel_adstack_segment_enter(&segment[i]);
+ *	    forward(i);                                   reverse(i);
+ *	    reel_adstack_segment_leave(&segment[i]);      reel_adstack_segment_leave(&segment[i]);
+ *	}                                             }
  *
  * Between the two, all calls of this thread work on the segment, which is empty when it is
  * entered first; repeat levels, schedules and checkpointing loops are the segment's, too.

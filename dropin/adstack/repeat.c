@@ -133,6 +133,8 @@ void reel_adstack_end_look(void)
 {
 	struct adstack_layer *layer = reel_adstack.stack.layers;
 
+	if (!reel_adstack.looking)
+		return;
 	reel_adstack.looking = false;
 	replay_layers();
 	release_layers(layer);

@@ -20,7 +20,7 @@
 struct reel_adstack_segment {
 	/* Number of the thread that is in the segment; 0: none. */
 	_Atomic unsigned user;
-	/* The stack of the segment or, while a thread is in the segment, the stack of the thread. */
+	/* The stack of the segment; while a thread is in the segment, the stack of the thread. */
 	reel_tape tape;
 	struct adstack_stack stack;
 	/* The segment that the thread was in when it entered this one. */
@@ -46,12 +46,6 @@ static void exchange(reel_adstack_segment *segment)
 	segment->stack = present;
 }
 
-static void end_look(void)
-{
-	if (reel_adstack.looking)
-		reel_adstack_end_look();
-}
-
 static void enter(reel_adstack_segment **handle)
 {
 	reel_adstack_segment *segment = *handle;
@@ -59,7 +53,7 @@ static void enter(reel_adstack_segment **handle)
 
 	reel_adstack_begin();
 	reel_adstack_is_counting();
-	end_look();
+	reel_adstack_end_look();
 	if (!segment)
 		segment = reel_adstack_allocate(sizeof *segment, "a segment");
 	/*
@@ -80,8 +74,10 @@ static void enter(reel_adstack_segment **handle)
 
 static bool is_used_up(void)
 {
-	return !reel_adstack_bytes() && !reel_adstack_bit_count() && !reel_adstack.stack.levels &&
-	       !reel_adstack.stack.schedules && !reel_adstack.stack.sessions && !reel_adstack.stack.fixed_points;
+	const struct adstack_stack *stack = &reel_adstack.stack;
+
+	return !reel_adstack_bytes() && !reel_adstack_bit_count() && !stack->levels &&
+	       !stack->schedules && !stack->sessions && !stack->fixed_points;
 }
 
 static void leave(reel_adstack_segment **handle)
@@ -94,7 +90,7 @@ static void leave(reel_adstack_segment **handle)
 				  "reel_adstack_segment_leave: this is not the segment that this "
 				  "thread entered last; a task enters and leaves on one thread, so "
 				  "it must be tied, and leave the last segment first");
-	end_look();
+	reel_adstack_end_look();
 	used_up = is_used_up();
 	if (used_up)
 		reel_adstack_reset();

@@ -64,8 +64,7 @@ static void open_tape(void)
 
 void reel_adstack_ready(void)
 {
-	if (reel_adstack.looking)
-		reel_adstack_end_look();
+	reel_adstack_end_look();
 	if (!reel_adstack_tape.top) {
 		reel_adstack_begin();
 		open_tape();
@@ -111,8 +110,9 @@ void reel_adstack_set_pool(reel_pool *pool)
 uint64_t reel_adstack_bytes(void)
 {
 	uint64_t bytes = reel_tape_bytes(reel_adstack_own());
+	const struct adstack_layer *layer = reel_adstack.stack.layers;
 
-	for (const struct adstack_layer *layer = reel_adstack.stack.layers; layer; layer = layer->below)
+	for (; layer; layer = layer->below)
 		bytes += reel_tape_bytes(&layer->tape);
 	return bytes;
 }
@@ -120,10 +120,11 @@ uint64_t reel_adstack_bytes(void)
 uint64_t reel_adstack_height(void)
 {
 	uint64_t bytes = reel_tape_bytes(reel_adstack_own());
+	const struct adstack_layer *layer = reel_adstack.stack.layers;
 
 	if (bytes)
 		return reel_adstack.stack.base + bytes;
-	for (const struct adstack_layer *layer = reel_adstack.stack.layers; layer; layer = layer->below) {
+	for (; layer; layer = layer->below) {
 		bytes = reel_tape_bytes(&layer->tape);
 		if (bytes)
 			return layer->base + bytes;

@@ -157,6 +157,7 @@ void reel_adstack_reset_repeat(void);
 void reel_adstack_end_repeat(void);
 /* Make the top layer the thread's tape again. Drops the values of the present tape. */
 void reel_adstack_come_back(void);
+/* Ends the look, if one is open. */
 void reel_adstack_end_look(void);
 void reel_adstack_look(void *target, size_t bytes, enum reel_adstack_type type);
 unsigned reel_adstack_look_bits(unsigned n, enum reel_adstack_type type);
