@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # libreel-cuda: a store in GPU memory. It loads the driver when it runs, and so is built everywhere.
 noinst_LTLIBRARIES += libreel-cuda-core.la
-libreel_cuda_core_la_CFLAGS = $(AM_CFLAGS) $(LIBRARY_CFLAGS)
+libreel_cuda_core_la_CFLAGS = $(AM_CFLAGS) $(CONVENIENCE_CFLAGS) $(LIBRARY_CFLAGS)
 libreel_cuda_core_la_SOURCES = \
 	%D%/driver/context.c %D%/driver/context.h \
 	%D%/driver/driver.c %D%/driver/driver.h \
@@ -38,7 +38,7 @@ gpu_headers = \
 reelinclude_HEADERS += $(gpu_headers)
 
 noinst_LTLIBRARIES += libreel-arena.la
-libreel_arena_la_CFLAGS = $(AM_CFLAGS) $(LIBRARY_CFLAGS)
+libreel_arena_la_CFLAGS = $(AM_CFLAGS) $(CONVENIENCE_CFLAGS) $(LIBRARY_CFLAGS)
 libreel_arena_la_SOURCES = \
 	%D%/tape/arena-layout.h \
 	%D%/tape/arena-state.c %D%/tape/arena-state.h \

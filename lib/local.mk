@@ -22,7 +22,7 @@ reelinclude_HEADERS = $(core_headers)
 
 # The part of lib/ that libreel-cuda and libreel-omp contain as well: hidden in all three libraries.
 noinst_LTLIBRARIES += libreel-os.la
-libreel_os_la_CFLAGS = $(AM_CFLAGS) $(LIBRARY_CFLAGS)
+libreel_os_la_CFLAGS = $(AM_CFLAGS) $(CONVENIENCE_CFLAGS) $(LIBRARY_CFLAGS)
 libreel_os_la_SOURCES = \
 	%D%/os/os.c %D%/os/os.h \
 	%D%/os/os-thread.c %D%/os/os-thread.h \
@@ -30,7 +30,8 @@ libreel_os_la_SOURCES = \
 
 # Unit tests link this, and so reach hidden symbols.
 noinst_LTLIBRARIES += libreel-core.la
-libreel_core_la_CFLAGS = $(AM_CFLAGS) $(LIBRARY_CFLAGS) $(CK_CFLAGS) $(LZ4_CFLAGS)
+libreel_core_la_CFLAGS = $(AM_CFLAGS) $(CONVENIENCE_CFLAGS) $(LIBRARY_CFLAGS) $(CK_CFLAGS) \
+	$(LZ4_CFLAGS)
 libreel_core_la_LIBADD = libreel-os.la $(LZ4_LIBS)
 libreel_core_la_SOURCES = \
 	%D%/checkpoint/restart/restart.c %D%/checkpoint/restart/restart.h \

@@ -6,7 +6,7 @@ reelinclude_HEADERS += $(mpi_headers)
 
 noinst_LTLIBRARIES += libreel-mpi-core.la
 libreel_mpi_core_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/%D%
-libreel_mpi_core_la_CFLAGS = $(AM_CFLAGS) $(LIBRARY_CFLAGS) $(MPI_CFLAGS)
+libreel_mpi_core_la_CFLAGS = $(AM_CFLAGS) $(CONVENIENCE_CFLAGS) $(LIBRARY_CFLAGS) $(MPI_CFLAGS)
 libreel_mpi_core_la_SOURCES = \
 	%D%/attach.c \
 	%D%/collective/broadcast.c %D%/collective/broadcast.h \

@@ -8,7 +8,7 @@ reelinclude_HEADERS += $(omp_headers)
 
 noinst_LTLIBRARIES += libreel-omp-core.la
 # An exception of C++ passes these functions, and runs what they clean up.
-libreel_omp_core_la_CFLAGS = $(AM_CFLAGS) $(LIBRARY_CFLAGS) $(OPENMP_CFLAGS) -fexceptions
+libreel_omp_core_la_CFLAGS = $(AM_CFLAGS) $(CONVENIENCE_CFLAGS) $(LIBRARY_CFLAGS) $(OPENMP_CFLAGS) -fexceptions
 libreel_omp_core_la_SOURCES = \
 	%D%/adjoint/adjoint.c %D%/adjoint/adjoint.h \
 	%D%/adjoint/adjoint-check.c \

@@ -380,7 +380,7 @@ check_LTLIBRARIES += libsedov-tangent.la
 libsedov_tangent_la_SOURCES = $(sedov_kernels) %D%/helpers/sedov-tangent.c %D%/helpers/sedov-tangent.h
 libsedov_tangent_la_CPPFLAGS = $(%C%_whole_t_sedov_CPPFLAGS) -DSEDOV_TANGENT \
 	-include $(srcdir)/%D%/helpers/sedov-tangent.h
-libsedov_tangent_la_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+libsedov_tangent_la_CFLAGS = $(AM_CFLAGS) $(CONVENIENCE_CFLAGS) $(OPENMP_CFLAGS)
 
 # A whole program, with all parts.
 gradient_program = %D%/helpers/gradient-program.c %D%/helpers/gradient-program.h

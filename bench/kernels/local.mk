@@ -4,7 +4,7 @@
 # comparison or with a sum of products become vectors.
 noinst_LTLIBRARIES += libreel-kernels.la
 libreel_kernels_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/bench
-libreel_kernels_la_CFLAGS = $(AM_CFLAGS) $(KERNEL_CFLAGS)
+libreel_kernels_la_CFLAGS = $(AM_CFLAGS) $(CONVENIENCE_CFLAGS) $(KERNEL_CFLAGS)
 libreel_kernels_la_SOURCES = \
 	%D%/gravity.c \
 	%D%/nn.c \

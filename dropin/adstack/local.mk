@@ -28,7 +28,7 @@ include_HEADERS += %D%/reel-adstack.h
 noinst_LTLIBRARIES += libreel-adstack-core.la
 libreel_adstack_core_la_SOURCES = $(adstack_sources)
 libreel_adstack_core_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
-libreel_adstack_core_la_CFLAGS = $(AM_CFLAGS) $(LIBRARY_CFLAGS) $(CK_CFLAGS) \
+libreel_adstack_core_la_CFLAGS = $(AM_CFLAGS) $(CONVENIENCE_CFLAGS) $(LIBRARY_CFLAGS) $(CK_CFLAGS) \
 	-ftls-model=initial-exec
 libreel_adstack_core_la_LIBADD = libreel-core.la
 

@@ -3,7 +3,7 @@
 if OPENMP
 noinst_LTLIBRARIES += libreel-gradients.la
 libreel_gradients_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/examples
-libreel_gradients_la_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+libreel_gradients_la_CFLAGS = $(AM_CFLAGS) $(CONVENIENCE_CFLAGS) $(OPENMP_CFLAGS)
 libreel_gradients_la_SOURCES = \
 	%D%/example.c %D%/example.h \
 	examples/common/barrier.h examples/common/parallel.h \

@@ -29,7 +29,7 @@ libsedov_la_SOURCES = \
 	%D%/gradient/verify.c %D%/gradient/verify.h \
 	$(examples_common)
 libsedov_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/%D% -I$(top_srcdir)/examples
-libsedov_la_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) -fno-math-errno
+libsedov_la_CFLAGS = $(AM_CFLAGS) $(CONVENIENCE_CFLAGS) $(OPENMP_CFLAGS) -fno-math-errno
 # Bits are compared: a product and a sum are two roundings, wherever the compiler inlines them.
 $(libsedov_la_OBJECTS): CFLAGS += -O3 -ffp-contract=off
 

@@ -29,7 +29,7 @@ libtsunami_la_SOURCES = \
 	$(examples_common)
 # Without errno the loops with a square root vectorise too. Where a product and a sum are one operation
 # no two compilers agree on which.
-libtsunami_la_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) -fno-math-errno -ffp-contract=off
+libtsunami_la_CFLAGS = $(AM_CFLAGS) $(CONVENIENCE_CFLAGS) $(OPENMP_CFLAGS) -fno-math-errno -ffp-contract=off
 libtsunami_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/%D% -I$(top_srcdir)/examples
 if OPENMP
 libtsunami_la_CPPFLAGS += -DLOOK_AHEAD=1
