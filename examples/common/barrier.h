@@ -27,11 +27,12 @@ static inline void barrier_pause(void)
 /* Acquire: pairs with the release by which another thread of the barrier counts. */
 static inline void barrier_await(_Atomic uint64_t *word, uint64_t least)
 {
-	for (unsigned looks = 1; atomic_load_explicit(word, memory_order_acquire) < least;
-	     looks++) {
+	unsigned looks = 0;
+
+	while (atomic_load_explicit(word, memory_order_acquire) < least) {
 		barrier_pause();
 		/* Another thread may wait for this processor. */
-		if (looks % 16384 == 0)
+		if (++looks % 16384 == 0)
 			sched_yield();
 	}
 }

@@ -91,8 +91,8 @@ inline double check(const shape &s)
 	std::vector<double> x = uniforms(400 * s.scale + 13, 1, -1, 1), gradient, unused;
 
 	run(x, &gradient);
-	return gradient_error(
-		x, gradient, [&](const std::vector<double> &at) { return run(at, &unused); }, 1e-6);
+	auto value = [&](const std::vector<double> &at) { return run(at, &unused); };
+	return gradient_error(x, gradient, value, 1e-6);
 }
 
 #undef THREADS

@@ -159,12 +159,13 @@ __global__ void reverse_velocities(grid g, const state *now, const state *next, 
 				   debts *owed)
 {
 	for (unsigned cell = GLOBAL_THREAD; cell < g.n * g.n; cell += ALL_THREADS) {
-		bar[cell].u =
-			reverse_face(g, now, cell, g.east(cell), now[cell].u, next[cell].u,
-				     bar[cell].u, &owed[cell].tendency_u, &owed[cell].depth_u);
-		bar[cell].v =
-			reverse_face(g, now, cell, g.north(cell), now[cell].v, next[cell].v,
-				     bar[cell].v, &owed[cell].tendency_v, &owed[cell].depth_v);
+		state *x_bar = &bar[cell];
+		debts *debt = &owed[cell];
+
+		x_bar->u = reverse_face(g, now, cell, g.east(cell), now[cell].u, next[cell].u,
+					x_bar->u, &debt->tendency_u, &debt->depth_u);
+		x_bar->v = reverse_face(g, now, cell, g.north(cell), now[cell].v, next[cell].v,
+					x_bar->v, &debt->tendency_v, &debt->depth_v);
 	}
 }
 
@@ -256,8 +257,8 @@ inline double objective(const shape &s, const std::vector<double> &input, unsign
 inline double check(const shape &s)
 {
 	unsigned n = s.scale == 1 ? 12 : 200, cells = n * n, steps = s.scale == 1 ? 6 : 20;
-	std::vector<double> input = uniforms(cells, 1, -0.2, 0.2),
-			    depth = uniforms(cells, 9000, 2, 4);
+	std::vector<double> input = uniforms(cells, 1, -0.2, 0.2);
+	std::vector<double> depth = uniforms(cells, 9000, 2, 4);
 	std::vector<double> gradient(2 * cells);
 	device::tapes tapes((s.blocks * s.threads + 31) / 32, 4096, 1 << 20);
 
@@ -297,9 +298,8 @@ inline double check(const shape &s)
 			gradient[cells + cell] = depth[cell];
 		}
 	});
-	return gradient_error(
-		input, gradient,
-		[&](const std::vector<double> &x) { return objective(s, x, n, steps); }, 1e-5);
+	auto value = [&](const std::vector<double> &x) { return objective(s, x, n, steps); };
+	return gradient_error(input, gradient, value, 1e-5);
 }
 
 } // namespace shallow

@@ -117,9 +117,8 @@ inline double check(const shape &s)
 		run_reverse(s, arena, bar, other_bar, n, steps);
 		gradient = (steps % 2 ? other_bar : bar).host();
 	});
-	return gradient_error(
-		input, gradient,
-		[&](const std::vector<double> &x) { return objective(s, x, n, steps); }, 1e-5);
+	auto value = [&](const std::vector<double> &x) { return objective(s, x, n, steps); };
+	return gradient_error(input, gradient, value, 1e-5);
 }
 
 } // namespace stencil

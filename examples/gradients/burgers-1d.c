@@ -76,9 +76,7 @@ static void energy_reverse(const double *u, double *bar, int64_t first, int64_t 
 	close_ring(bar, first, end, n);
 }
 
-/*
- * ---- A thread's part of a state. No lane records anything, so it need not be a lane's part ----
- */
+/* ---- A thread's part of a state: not of a lane, since no lane records anything ---- */
 
 static int first_cell(int thread, int threads, int n)
 {

@@ -196,10 +196,11 @@ double take_gradient(const struct model *model, const struct controls *controls,
 
 	*cost = (struct cost){0};
 	state_start(model, controls, &state);
-	value = method->scheme
-			? gradient_by_plan(model, controls, objective, method, &state, &adjoint,
-					   cost)
-			: gradient_by_lanes(model, objective, method, &state, &adjoint, cost);
+	if (method->scheme)
+		value = gradient_by_plan(model, controls, objective, method, &state, &adjoint,
+					 cost);
+	else
+		value = gradient_by_lanes(model, objective, method, &state, &adjoint, cost);
 	controls_reverse(model, controls, &adjoint, gradient);
 	adjoint_destroy(&adjoint);
 	state_destroy(&state);

@@ -46,8 +46,8 @@ static void draw_element(FILE *file, const struct mesh *mesh, double *const posi
 
 static void draw_text(FILE *file, double x, double y, const char *anchor, const char *text)
 {
-	fprintf(file, "<text x=\"%g\" y=\"%g\" text-anchor=\"%s\" stroke=\"none\">%s</text>\n", x,
-		y, anchor, text);
+	fprintf(file, "<text x=\"%g\" y=\"%g\" text-anchor=\"%s\" stroke=\"none\">%s</text>\n",
+		x, y, anchor, text);
 }
 
 static void draw_number(FILE *file, double x, double y, const char *anchor, double number)
@@ -61,8 +61,8 @@ static void draw_number(FILE *file, double x, double y, const char *anchor, doub
 /* Both axes go from the origin of the blast to the largest coordinate. */
 static void draw_axes(FILE *file, double extent)
 {
-	fprintf(file, "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" fill=\"none\"/>\n", LEFT,
-		TOP, SIDE, SIDE);
+	fprintf(file, "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" fill=\"none\"/>\n",
+		LEFT, TOP, SIDE, SIDE);
 	for (int k = 0; k <= TICKS; k++) {
 		double part = (double)k / TICKS;
 
@@ -109,11 +109,11 @@ void slice_write(const char *path, const char *title, const struct mesh *mesh,
 		largest = fmax(largest, fabs(value[e]));
 		has_negative |= value[e] < 0.0;
 	}
-	fprintf(file,
-		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%g\" height=\"%g\" "
-		"stroke=\"#999\" stroke-width=\"0.3\" font-family=\"sans-serif\" "
-		"font-size=\"14\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
-		LEFT + SIDE + RIGHT, TOP + SIDE + BOTTOM);
+	fprintf(file, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%g\" height=\"%g\" "
+		"stroke=\"#999\" stroke-width=\"0.3\" "
+		"font-family=\"sans-serif\" font-size=\"14\">\n"
+		"<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n", LEFT + SIDE + RIGHT,
+		TOP + SIDE + BOTTOM);
 	for (int e = 0; e < mesh->size * mesh->size; e++)
 		draw_element(file, mesh, position, e, extent,
 			     largest > 0.0 ? value[e] / largest : 0.0);

@@ -136,8 +136,7 @@ static void print_summary(const struct results *results, const struct controls *
 		printf("%-16sstep %.0e: remainder %.3e\n", k ? "" : "Taylor",
 		       results->taylor.step[k], results->taylor.remainder[k]);
 	if (options->verify)
-		printf("                a difference quotient is off by %.1e (to be at most "
-		       "%.0e)\n",
+		printf("%-16sa difference quotient is off by %.1e (to be at most %.0e)\n", "",
 		       results->taylor.error, MAX_ERROR);
 	if (results->taylor.decades)
 		printf("                slope %.4f over %d decades\n", results->taylor.slope,

@@ -70,8 +70,8 @@ const double *tapes_pop_next(reel_worker *lanes, const struct grid *grid)
 
 int tapes_end(struct tapes *tapes, reel_region *region)
 {
-	int error = reel_region_end(region),
-	    of_states = reel_tape_error(reel_lane_tape(tapes->root));
+	int error = reel_region_end(region);
+	int of_states = reel_tape_error(reel_lane_tape(tapes->root));
 
 	return of_states ? of_states : error;
 }

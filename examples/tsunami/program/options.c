@@ -68,10 +68,11 @@ static void print_help(void)
 	     "  --segment N            steps that are recorded on one tape (default: what fits)\n"
 	     "  --disk-budget BYTES    what auto may put on the disk (default: no bound)\n"
 	     "  --audit                with --checkpoint: compare states that are reached again\n"
-	     "  --look-ahead           with --checkpoint: each thread records segments of its own,\n"
-	     "                         ahead of the one that is reversed\n"
-	     "  --restart FILE         with --checkpoint: begin where the run that wrote it was, and\n"
-	     "                         write it again every ten minutes, and when asked to end\n"
+	     "  --look-ahead           with --checkpoint: each thread records segments of its\n"
+	     "                         own, ahead of the one that is reversed\n"
+	     "  --restart FILE         with --checkpoint: begin where the run that wrote it was,\n"
+	     "                         and write it again every ten minutes, and when asked to\n"
+	     "                         end\n"
 	     "  --output DIR           (default tsunami-out)\n"
 	     "  --verify               test the gradient: Taylor remainders and dot products\n"
 	     "  --quiet                no report, no progress bar\n"
@@ -82,8 +83,8 @@ static void print_help(void)
 	puts("\n"
 	     "Writes to DIR: sensitivity.png, sensitivity-depth.png, gauge.png, gradient.nc,\n"
 	     "summary.json. Exit status: 0, 1 if --verify fails, 2 if the input is unusable,\n"
-	     "75 if the run was asked to end (REEL_END_SIGNAL=TERM, REEL_END_AFTER=SECONDS) and is in\n"
-	     "the file of --restart.");
+	     "75 if the run was asked to end (REEL_END_SIGNAL=TERM, REEL_END_AFTER=SECONDS) and\n"
+	     "is in the file of --restart.");
 }
 
 static struct region read_region(const char *text)

@@ -162,9 +162,8 @@ static void check_budget(const struct options *options, const struct model *mode
 	if ((double)need > memory_limit_bytes())
 		fail("the tape of %d steps of %llu cells needs %.1f GiB and the system allows "
 		     "%.1f: choose --checkpoint, a --budget and --spill, fewer --hours or a "
-		     "coarser --resolution",
-		     model->steps, (unsigned long long)cells, (double)need / 0x1p30,
-		     memory_limit_bytes() / 0x1p30);
+		     "coarser --resolution", model->steps, (unsigned long long)cells,
+		     (double)need / 0x1p30, memory_limit_bytes() / 0x1p30);
 }
 
 static double euclidean_norm(const struct grid *grid, const struct controls *controls)
