@@ -11,7 +11,7 @@
 
 #define MAX_THREADS 8
 
-/* What a lane does; and how the lanes are dealt to threads. */
+/* The work of a lane; and how the lanes are dealt to threads. */
 typedef void lane_body(reel_adjoint *adjoint, unsigned lane, void *context);
 
 struct team {
@@ -58,7 +58,7 @@ static inline void on_threads(const struct team *team, void *(*run)(void *))
 		pthread_join(threads[t], NULL);
 }
 
-/* A sweep: so many threads run the lanes, and so many reduce; 0: the end does. */
+/* A sweep: the numbers of threads that run the lanes, and that reduce; 0: the end does. */
 static inline int sweep(reel_adjoint *adjoint, lane_body *body, void *context, unsigned lanes,
 			unsigned threads, unsigned reducers)
 {

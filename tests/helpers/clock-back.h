@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * As if the clock that people set were set back by an hour each time right after it has been read. A
- * wait that goes by it takes an hour longer. Linked with $(clock_back_ldflags).
+ * As if the clock that people set were set back by an hour each time right after it has been read.
+ * A wait that goes by it takes an hour longer. Linked with $(clock_back_ldflags).
  */
 #ifndef TESTS_CLOCK_BACK_H
 #define TESTS_CLOCK_BACK_H

@@ -17,7 +17,8 @@ namespace codi {
 
 class FileIo {
 public:
-	FileIo(const std::string &name, bool write) : file(std::fopen(name.c_str(), write ? "wb" : "rb"))
+	FileIo(const std::string &name, bool write)
+		: file(std::fopen(name.c_str(), write ? "wb" : "rb"))
 	{
 		if (!file)
 			throw std::runtime_error("no file " + name);

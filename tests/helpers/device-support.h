@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests of the tape in kernels share: an arena in host memory, emulated launches. */
+/* Shared by the tests of the tape in kernels: an arena in host memory, emulated launches. */
 #ifndef TESTS_DEVICE_SUPPORT_H
 #define TESTS_DEVICE_SUPPORT_H
 
@@ -36,7 +36,8 @@ struct host_arena {
 		uint32_t slab_bytes = rows * 32 * word_bytes;
 		uint64_t bytes = arena_bytes(slabs, slab_bytes, warps);
 
-		memory = static_cast<unsigned char *>(aligned_alloc(256, (bytes + 255) / 256 * 256));
+		memory = static_cast<unsigned char *>(
+			aligned_alloc(256, (bytes + 255) / 256 * 256));
 		memset(memory, 0xa5, bytes);
 		header = reinterpret_cast<reel_arena_header *>(memory);
 		if (!arena_lay_out(header, bytes, slab_bytes, word_bytes, warps))
@@ -73,7 +74,8 @@ struct host_arena {
 	{
 		const reel_arena_slab *slab_of =
 			(const reel_arena_slab *)(memory + header->slabs_offset);
-		uint32_t n = header->queue < header->end_slab ? header->end_slab - header->queue : 0;
+		uint32_t n = header->queue < header->end_slab ? header->end_slab - header->queue
+							      : 0;
 
 		for (uint32_t slab = (uint32_t)header->given; slab && n <= slabs();
 		     slab = slab_of[slab].below)

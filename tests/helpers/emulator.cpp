@@ -34,7 +34,7 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-/* Where the linker puts what is __shared__; absent if nothing is. */
+/* Where the linker puts __shared__ variables; absent if there are none. */
 extern "C" {
 extern char __start_reel_shared[] __attribute__((weak, visibility("hidden")));
 extern char __stop_reel_shared[] __attribute__((weak, visibility("hidden")));
@@ -60,7 +60,7 @@ struct lane {
 	uint32_t mask;
 	uint64_t value;
 	uint64_t values[32];
-	/* Where it asked who is active. */
+	/* The call of __activemask() at which it is. */
 	const void *site;
 	uint32_t found;
 	ucontext_t context;
@@ -319,7 +319,8 @@ void report_deadlock()
 	for (auto &b : it.resident)
 		for (lane &each : b->lanes)
 			if (each.state != state::ended)
-				fprintf(stderr, "emulator: block %u thread %u waits in %s, mask %08x\n",
+				fprintf(stderr,
+					"emulator: block %u thread %u waits in %s, mask %08x\n",
 					each.at.block.x, each.number,
 					each.arrived ? "__syncthreads" : each.kind, each.mask);
 	stop("no lane can go on");
@@ -505,7 +506,8 @@ const uint64_t *meet(const char *kind, uint32_t mask, uint64_t value)
 	lane &self = *current;
 
 	if (!(mask >> self.at.lane & 1))
-		stop("lane %u calls %s with mask %08x, which it is not in", self.at.lane, kind, mask);
+		stop("lane %u calls %s with mask %08x, which it is not in", self.at.lane, kind,
+		     mask);
 	locked(self, [&](std::unique_lock<std::mutex> *lock) {
 		self.kind = kind;
 		self.mask = mask;

@@ -7,11 +7,11 @@
  * runs a kernel to its end. Every lane is a fiber with a stack of its own. Which lane goes on next,
  * of which warp and block, is drawn from a seed at each step, so that one kernel is run in many
  * orders, the same ones for the same seed. With emulator::options::threads every lane is a thread,
- * for what ThreadSanitizer should see.
+ * for races that ThreadSanitizer should see.
  *
- * What a kernel may use: threadIdx, blockIdx, blockDim, gridDim, __shared__ (not in templates),
+ * A kernel may use: threadIdx, blockIdx, blockDim, gridDim, __shared__ (not in templates),
  * __syncthreads(), __syncwarp(), __activemask() and the operations of a warp below, atomics. Lanes
- * that __activemask() finds together are drawn, too: any part of those that are at the same place.
+ * that __activemask() finds together are also drawn: any part of those that are at the same place.
  * As threads they are always alone.
  *
  * A program that waits for ever, calls an operation with a mask that it is not in, or whose lanes
@@ -52,7 +52,10 @@ namespace emulator {
 struct options {
 	uint64_t seed = 1;
 	bool threads = false;
-	/* Blocks at a time, drawn from the grid; 0: all. As threads, 1 if the kernel has __shared__. */
+	/*
+	 * Blocks at a time, drawn from the grid; 0: all. As threads, 1 if the kernel has
+	 * __shared__.
+	 */
 	unsigned resident = 0;
 };
 
@@ -68,7 +71,7 @@ struct place {
 /* Where the running lane is. */
 const place &here();
 
-/* What the lanes of `mask` gave to the operation `kind`, by lane, once all of them called it. */
+/* The values of the lanes of `mask` for the operation `kind`, by lane, once all have called it. */
 const uint64_t *meet(const char *kind, uint32_t mask, uint64_t value);
 
 /* Wait for all lanes of the block that have not ended. */

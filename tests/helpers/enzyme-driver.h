@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A driver of Enzyme's checkpointed loops: it asks a scheme for actions and obeys as the code does
- * that Enzyme generates. The program says what a step, a turn, and a copy of the state are.
+ * that Enzyme generates. The program has the functions for a step, a turn, and a copy of the state.
  */
 #ifndef TESTS_ENZYME_DRIVER_H
 #define TESTS_ENZYME_DRIVER_H
@@ -25,7 +25,7 @@ struct region {
 	const struct callbacks *callbacks;
 };
 
-/* Slots of the driver beside those of the scheme. */
+/* Slots of the driver beside the slots of the scheme. */
 enum { SLOT_BEFORE_LAST = -2, SLOT_LAST = -1 };
 
 struct driver {
@@ -34,7 +34,9 @@ struct driver {
 	uint64_t bytes; /* of all regions */
 	int64_t steps;
 	bool is_while; /* the loop says itself when it ends */
-	/* The program is the first argument of its functions. A turn is a step with its derivative. */
+	/*
+	 * The program is the first argument of its functions. A turn is a step with its derivative.
+	 */
 	void *program;
 	void (*step)(void *program, int64_t step);
 	void (*turn)(void *program, int64_t step);

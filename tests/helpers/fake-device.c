@@ -18,7 +18,7 @@
 
 enum { TARGET_POISON = 0xf5, FRESH_POISON = 0xf7, FREED_POISON = 0xfb };
 
-/* ---- What there is ---- */
+/* ---- Contents of the device ---- */
 
 enum kind { TO_DEVICE, TO_HOST, ON_DEVICE, SET, RECORD, WAIT, CALL };
 
@@ -364,7 +364,7 @@ static reel_cu_result fake_cuCtxPushCurrent(reel_cu_context context)
 	return leave(0);
 }
 
-/* Also from a lost device: what was pushed is taken off. */
+/* Also from a lost device: a context that was pushed is popped. */
 static reel_cu_result fake_cuCtxPopCurrent(reel_cu_context *context)
 {
 	reel_cu_result result = enter("cuCtxPopCurrent");
@@ -566,7 +566,7 @@ static void free_operations(struct operation *operation)
 	}
 }
 
-/* Outside of the lock: hashes are what takes long. */
+/* Outside of the lock: hashes take long. */
 static const char *find_change(const struct operation *copy)
 {
 	if (!copy->hashed || hash_of(copy->watched, copy->bytes) == copy->hash)
@@ -577,7 +577,7 @@ static const char *find_change(const struct operation *copy)
 					 "event after it";
 }
 
-/* An event is about to complete: the host may use what was copied. */
+/* An event is about to complete: the host may use the copies. */
 static void settle(struct stream *stream)
 {
 	struct operation *copies = stream->unsettled;
@@ -597,7 +597,7 @@ static void settle(struct stream *stream)
 	end_touching_memory();
 }
 
-/* What this stream writes itself, in its order, may change. */
+/* Memory that this stream writes itself, in its order, may change. */
 static void stop_watching(struct stream *stream, const struct operation *writer)
 {
 	for (struct operation *copy = stream->unsettled; copy; copy = copy->next)

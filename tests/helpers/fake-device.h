@@ -2,15 +2,14 @@
 /*
  * A device for tests: the driver's functions over host memory. Each stream is a thread,
  * which carries its operations out in order, after delays that the seed draws; between
- * streams, and towards the host, there is no order but that of events and waits, as on a
- * real device.
+ * streams, and towards the host, only events and waits make an order, as on a real device.
  *
- * It sees what a real device would answer with wrong data, now and then, and counts it
- * in fake_device_wrongs():
+ * It sees mistakes that a real device would answer with wrong data, now and then, and counts
+ * them in fake_device_wrongs():
  *
  *	a source that changes between the copy's call and the event after it; a target
  *	that is written meanwhile (until then a target is poisoned)
- *	a copy from or to what is not the device's memory, or was freed
+ *	a copy from or to memory that is not the device's, or was freed
  *	memory that is freed or unregistered while a copy uses it
  *	a handle that is none; a driver call in a host function
  *
@@ -39,7 +38,7 @@ const struct reel_driver *fake_device_open(const struct fake_options *options);
 /* Ends all threads and frees all memory. Returns how many objects nobody had freed. */
 unsigned fake_device_close(void);
 
-/* Calls of the table so far, but for the two that explain errors. */
+/* Calls of the table so far, except the two that explain errors. */
 uint64_t fake_device_calls(void);
 
 /* The name of the call with this number, of those so far; NULL: there are fewer. */
@@ -47,7 +46,7 @@ const char *fake_device_call_name(uint64_t number);
 
 /*
  * From now on: the call with this number (the first is 0) returns `result` and does
- * nothing else. With `persistent` the device is lost then: what is under way stays
+ * nothing else. With `persistent` the device is lost then: operations under way stay
  * undone, and all calls return `result`.
  */
 void fake_device_fail_call(uint64_t number, reel_cu_result result, bool persistent);

@@ -12,7 +12,7 @@
 #include "os/os-thread.h"
 #include "refusals.h"
 
-/* What the system says of a file: a negative errno. */
+/* The error of the system for a file: a negative errno. */
 static int file_refusal;
 
 static inline int file_refusal_of(unsigned kind)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the tests of the file store share. A test includes <config.h> first. Data
+ * Shared by the tests of the file store. A test includes <config.h> first. Data
  * and header of a transfer are functions of a seed.
  */
 #ifndef FILE_SUPPORT_H
@@ -105,7 +105,7 @@ static inline void prepare_put(unsigned i, uint64_t seed, size_t bytes)
 		((uint64_t *)ticket->data)[k] = scramble((seed << 32) + k);
 }
 
-/* The data is overwritten first, so that what comes back was read. */
+/* The data is overwritten first, so that data that comes back was read. */
 static inline void prepare_get(unsigned i, uint64_t seed, struct reel_extent extent)
 {
 	reel_transfer *ticket = &tickets[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests on the fake device share. */
+/* Shared by the tests on the fake device. */
 #ifndef TESTS_GPU_SUPPORT_H
 #define TESTS_GPU_SUPPORT_H
 
@@ -24,7 +24,7 @@ static inline bool close_fake(void)
 }
 
 /*
- * A leaf for puts of so many bytes, with a fault above it, or none (NULL), and a checksum.
+ * A leaf for puts of this number of bytes, with a fault above it, or none (NULL), and a checksum.
  * NULL: reel_error_text(0) says why.
  */
 static inline reel_store *faulty_gpu_store(uint64_t bytes, size_t slot_bytes, unsigned depth,

@@ -24,7 +24,7 @@ struct state {
 	double x[GRADIENT_CELLS];
 };
 
-/* What the callbacks work on. */
+/* The context of the callbacks. */
 struct program {
 	const struct gradient_options *options;
 	reel_lane *root;
@@ -62,7 +62,7 @@ static double stepped(const struct state *before, int i)
 	return factor_of(i) * sin(before->x[i]) + (neighbour > 0 ? 0.1 * neighbour : 0);
 }
 
-/* Adds to the adjoint of the state before; y_bar is that of stepped(). */
+/* Adds to the adjoint of the state before; y_bar is the adjoint of stepped()'s result. */
 static void reverse_cell(struct gradient *to, int i, double x, bool positive, double y_bar)
 {
 	to->factor_bar[i] += sin(x) * y_bar;
@@ -92,7 +92,7 @@ static void step(struct state *state)
 		state->x[i] = stepped(&before, i);
 }
 
-/* Cells after each other, so that the sums are those of every number of threads. */
+/* Cells after each other, so that the sums are the same for every number of threads. */
 static void reverse_step(struct gradient *adjoint, const double *x, const bool *positive)
 {
 	double y_bar[GRADIENT_CELLS];
@@ -236,7 +236,7 @@ static int advance(void *context, void *state, int64_t first, int64_t last)
 	return 0;
 }
 
-/* The state is also pushed as a whole: the run's tape spills, too, and one checks the other. */
+/* The state is also pushed as a whole: the run's tape also spills, and one checks the other. */
 static int record_one(struct program *program, int64_t number, reel_tape *tape)
 {
 	int error = push_by_lanes(program);
@@ -249,7 +249,7 @@ static int record_one(struct program *program, int64_t number, reel_tape *tape)
 	return reel_tape_error(tape);
 }
 
-/* Steps are counted in the program: what is in registers, a longjmp() may undo. */
+/* Steps are counted in the program: a longjmp() may undo changes of registers. */
 static int record(void *context, void *state, int64_t first, int64_t last, reel_tape *tape)
 {
 	struct program *program = context;
@@ -296,7 +296,7 @@ static int reverse(void *context, void *adjoint, int64_t first, int64_t last, re
 	return program->error;
 }
 
-/* ---- What is told ---- */
+/* ---- Reports ---- */
 
 static struct {
 	pthread_mutex_t lock;
@@ -450,10 +450,11 @@ static int close_parts(struct parts *parts)
 static int sweep(struct parts *parts, struct gradient *gradient, bool *resumed)
 {
 	struct state state;
-	int error;
+	int error = -ENOENT;
 
 	begin_state(&state);
-	error = parts->program.options->restart ? reel_run_resume(parts->run, &parts->program, gradient) : -ENOENT;
+	if (parts->program.options->restart)
+		error = reel_run_resume(parts->run, &parts->program, gradient);
 	*resumed = !error;
 	if (error && error != -ENOENT)
 		return error;

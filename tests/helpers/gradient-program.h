@@ -21,14 +21,14 @@ struct gradient {
 	double factor_bar[GRADIENT_CELLS];
 };
 
-/* What may be switched. gradient_defaults() has it all on. */
+/* The switches. gradient_defaults() has all of them on. */
 struct gradient_options {
 	int64_t segments;        /* steps of the plan */
 	size_t slab_bytes;
 	unsigned slabs;          /* the hard budget; 0: none, and nothing spills */
 	unsigned magazine_slabs; /* 1: as good as none */
 	unsigned flags;          /* REEL_POOL_* */
-	bool compressed;         /* what goes to the pool's file */
+	bool compressed;         /* blocks of the pool's file */
 	unsigned gets;           /* snapshots read ahead */
 	int threads;
 	const char *restart;     /* NULL: no restart file */
@@ -38,7 +38,7 @@ struct gradient_options {
 
 struct gradient_options gradient_defaults(void);
 
-/* What a run says beside its gradient. */
+/* Figures of a run beside its gradient. */
 struct gradient_report {
 	char message[512];
 	unsigned told;       /* errors of tapes */
@@ -49,8 +49,8 @@ struct gradient_report {
 };
 
 /*
- * Run it, or go on with what its restart file has. 0 or a negative errno, then `message` says
- * what is wrong. Sets the error handler.
+ * Runs the program, or continues from its restart file. 0 or a negative errno, then `message` has
+ * the mistake. Sets the error handler.
  */
 int gradient_run(const struct gradient_options *options, struct gradient *gradient,
 		 struct gradient_report *report);

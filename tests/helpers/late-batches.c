@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The late store for tests in C++: it takes two slabs of theirs at once, so that batches are many. */
+/*
+ * The late store for tests in C++: it takes two slabs of theirs at once, so that batches are many.
+ */
 #include "late-batches.h"
 
 #include "late-store.h"

@@ -10,9 +10,9 @@
 extern "C" {
 #endif
 
-/* Every so many puts fail with -ENOSPC; 0: none does. */
+/* The distance of the puts that fail with -ENOSPC; 0: none fails. */
 reel_store *late_batches_open(uint64_t seed, unsigned put_fails_every);
-/* What the store was given that it may not be given. */
+/* Number of puts that the store may not be given. */
 unsigned late_batches_wrongs(const reel_store *store);
 /* Places that are in use. */
 unsigned late_batches_used(const reel_store *store);

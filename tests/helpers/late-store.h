@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A store in memory that completes its transfers late, in any order, on a thread
- * of its own, and sees what it may not be given: a slab that changes while it is
+ * of its own, and sees wrong calls: a slab that changes while it is
  * put, an extent that it has not, two transfers of one extent.
  */
 #ifndef LATE_STORE_H
@@ -152,7 +152,7 @@ static inline void late_get(reel_store *store, reel_transfer *transfer)
 	pthread_mutex_lock(&late->lock);
 	late->wrongs += extent->under_way || !extent->copy;
 	extent->under_way = true;
-	/* What is read too early is not what was put. */
+	/* A block that is read too early has other bytes than were put. */
 	memset(transfer->data, 0x5a, transfer->bytes);
 	late->gets++;
 	late_add(late, transfer, true);
@@ -173,7 +173,7 @@ static inline void late_drop(reel_store *store, struct reel_extent extent)
 	pthread_mutex_unlock(&late->lock);
 }
 
-/* Fail every so many puts from now on; 0: none. */
+/* Fail puts at this distance from now on; 0: none. */
 static inline void late_fail(struct late_store *late, unsigned every)
 {
 	pthread_mutex_lock(&late->lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * libomp recycles the memory of its tasks in ways that ThreadSanitizer cannot see, even with
- * Archer: what one task was given seems to race with what the next one is. Reports about
+ * Archer: the data of one task seems to race with the data of the next one. Reports about
  * memory that libomp allocated for itself are dropped, and no others.
  */
 #ifndef TESTS_OMP_REPORTS_H
@@ -26,7 +26,7 @@ int __tsan_get_report_loc(void *report, uintptr_t index, const char **type, void
 			  uintptr_t *start, uintptr_t *size, int *thread, int *file,
 			  int *suppressable, void **trace, uintptr_t trace_size);
 
-/* What the sanitizer calls, weakly: bool __tsan::OnReport(const ReportDesc *, bool). */
+/* The sanitizer calls, weakly: bool __tsan::OnReport(const ReportDesc *, bool). */
 bool omp_report_is_dropped(void *report, bool dropped)
 	__asm__("_ZN6__tsan8OnReportEPKNS_10ReportDescEb");
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests of schedules share. */
+/* Shared by the tests of schedules. */
 #ifndef TESTS_PLAN_SUPPORT_H
 #define TESTS_PLAN_SUPPORT_H
 
@@ -12,8 +12,8 @@
 #include "support.h"
 
 /*
- * Whether to compare a plan with all others that there are. AddressSanitizer looks at how a plan is made,
- * for which a few short loops will do; how good it is, the other builds see.
+ * Whether to compare a plan with all others that there are. AddressSanitizer looks at how a plan is
+ * made, for which a few short loops will do; how good it is, the other builds see.
  */
 static inline bool is_exhaustive(void)
 {
@@ -26,7 +26,7 @@ static inline bool is_exhaustive(void)
 
 #define UNLIMITED ((int64_t)1 << 20)
 
-/* A turn, recording and reversing a step, costs what an advance does. */
+/* A turn, recording and reversing a step, costs as much as an advance. */
 static inline struct reel_problem problem_of(int64_t steps, int64_t fast, int64_t slow,
 					     double store, double load)
 {

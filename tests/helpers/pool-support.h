@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What several tests of the pool share. A test includes <config.h> first.
+ * Shared by several tests of the pool. A test includes <config.h> first.
  *
  * Values are functions of (seed, position), so that a pop is checked without a
  * second tape. Pools are small: their slabs are a page, and four first slabs
@@ -66,7 +66,7 @@ static inline bool pop_values(reel_tape *tape, uint64_t seed, uint64_t first, ui
 	return as_pushed;
 }
 
-/* How many values a tape takes that has so many slabs of its pool's full size. */
+/* Number of values on a tape that has this number of slabs of its pool's full size. */
 static inline uint64_t values_in(const reel_pool *pool, uint64_t whole_slabs)
 {
 	return (REEL_INLINE_BYTES + FIRST_SLABS * pool->first_slab_bytes +
@@ -107,7 +107,7 @@ static inline unsigned count_caches(struct reel_pool *pool, bool in_use)
 	return n;
 }
 
-/* What the process has mapped, in bytes. */
+/* Bytes that the process has mapped. */
 static inline size_t address_space(void)
 {
 	FILE *file = fopen("/proc/self/statm", "r");
@@ -119,7 +119,7 @@ static inline size_t address_space(void)
 	return pages * reel_os_page_bytes();
 }
 
-/* What lies on a list, which is the same afterwards. */
+/* The contents of a list, which stay as they are. */
 struct idle {
 	uint64_t chains;
 	uint64_t slabs;
@@ -185,17 +185,19 @@ static inline bool offload_is_at_rest(struct reel_offload *offload)
 }
 
 /*
- * Whether every slab is in exactly one list, and what is charged is what they
- * hold. For a pool without tapes, that no other living thread has used.
+ * Whether every slab is in exactly one list, and holds the bytes that are
+ * charged. For a pool without tapes, that no other living thread has used.
  */
 static inline bool pool_is_whole(struct reel_pool *pool)
 {
 	struct reel_pool_stats stats;
 	uint64_t slabs = 0, bytes = 0, unspillable = 0;
-	/* First: slabs that were left while they were written are on no list until that has ended. */
+	/*
+	 * First: slabs that were left while they were written are on no list until that has ended.
+	 */
 	bool at_rest = !reel_offload_of(pool) || offload_is_at_rest(reel_offload_of(pool));
 
-	/* Above the soft budget, what comes back is given to the system. */
+	/* Above the soft budget, frames that come back are given to the system. */
 	reel_pool_flush(pool);
 	stats = stats_of(pool);
 	for (enum reel_slab_kind kind = 0; kind < REEL_SLAB_KINDS; kind++) {

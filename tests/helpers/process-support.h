@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What tests share that limit processes, or end them, and look at what is left. */
+/* Shared by tests that limit processes, or end them, and look at files that are left. */
 #ifndef TESTS_PROCESS_SUPPORT_H
 #define TESTS_PROCESS_SUPPORT_H
 
@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Ends the child that cannot do what it is for; its parent then skips. */
+/* Ends a child that cannot do its work; its parent then skips. */
 #define CANNOT 77
 
 /* A macro, since C libraries differ in the type of the first argument. */
@@ -55,7 +55,7 @@ static inline bool files_have_no_name(void)
 #endif
 }
 
-/* What the library could leave there. */
+/* Files that the library could leave there. */
 static inline unsigned names_shared(void)
 {
 	return names_like("/dev/shm", "reel-spill");

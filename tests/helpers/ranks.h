@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A test whose checks run on the ranks of MPI: the program starts itself by mpirun with 2, 3 and 4
- * ranks, and with 3 in checked mode, and reports what they say. A case returns on each rank whether
- * all was as it should be; what was not it says by complain().
+ * ranks, and with 3 in checked mode, and reports their checks. A case returns on each rank whether
+ * all was as it should be, and reports mistakes by complain().
  *
  *	int main(int argc, char **argv)
  *	{
@@ -48,7 +48,7 @@ typedef int rank_program(reel_tape *tape, double *s, bool reverse, void *context
 
 /*
  * Whether the reverse is the transpose of the program's Jacobian J: for some directions v of one
- * rank each, (J v) . seed, summed over ranks, is v . (what the reverse makes of seed). J v is a
+ * rank each, (J v) . seed, summed over ranks, is v . (the result of the reverse for seed). J v is a
  * difference with step h. All is exact if the program is linear in the numbers of a rank, which
  * are small multiples of powers of 2.
  */
@@ -130,7 +130,8 @@ static inline int run_cases(const struct rank_case *cases, size_t count)
 	}
 	reel_mpi_detach(MPI_COMM_WORLD);
 	if (duplicate_count)
-		printf("%d duplicates of communicators are left on rank %d\n", duplicate_count, rank);
+		printf("%d duplicates of communicators are left on rank %d\n", duplicate_count,
+		       rank);
 	fflush(stdout);
 	MPI_Finalize();
 	return failed > 0;
@@ -139,7 +140,7 @@ static inline int run_cases(const struct rank_case *cases, size_t count)
 /* Path of this program, which begin_on_ranks() finds before the test leaves its directory. */
 static char program[PATH_MAX];
 
-/* Starts the program with so many ranks, and makes a check of each line that it prints. */
+/* Starts the program with this number of ranks, and makes a check of each line that it prints. */
 static inline void start_ranks(int number, size_t cases)
 {
 	char command[PATH_MAX + 200], line[300];
@@ -147,8 +148,8 @@ static inline void start_ranks(int number, size_t cases)
 	size_t seen = 0;
 	FILE *output;
 
-	snprintf(command, sizeof command, "timeout -k 5 400 %s %s -n %d '%s' </dev/null 2>&1", MPIRUN,
-		 MPIRUN_FLAGS, number, program);
+	snprintf(command, sizeof command, "timeout -k 5 400 %s %s -n %d '%s' </dev/null 2>&1",
+		 MPIRUN, MPIRUN_FLAGS, number, program);
 	fflush(stdout);
 	output = popen(command, "r");
 	while (output && fgets(line, sizeof line, output)) {

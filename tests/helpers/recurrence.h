@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A model for the tests of those who run steps again: a nonlinear recurrence over a
- * vector. Its gradient by one plain tape is what they must give to the last bit. And
+ * A model for the tests of plans and runs: a nonlinear recurrence over a
+ * vector. Its gradient by one plain tape is the result that they must give to the last bit. And
  * the plans and runs of it.
  */
 #ifndef TESTS_RECURRENCE_H
@@ -32,9 +32,9 @@ struct run {
 	int64_t failing_advance;
 	int64_t failing_record;
 	int64_t failing_reverse;
-	/* The step, counted from 1, whose record pushes what no pop takes; 0: none. */
+	/* The step, counted from 1, whose record pushes a value that no pop takes; 0: none. */
 	int64_t excess;
-	/* How strongly neighbours act on each other: what an optimisation would change. */
+	/* How strongly neighbours act on each other: an optimisation would change it. */
 	double coupling;
 };
 
@@ -51,7 +51,7 @@ static inline void primal_step(const struct run *run, struct state *state, int64
 		state->x[i] = stepped(run, before.x[i], before.x[(i + 1) % LENGTH], step);
 }
 
-/* What a step leaves on the tape, and its adjoint, which takes it. */
+/* The record of a step on the tape, and its adjoint, which pops it. */
 static inline void push_state(reel_tape *tape, const struct state *state)
 {
 	for (int i = 0; i < LENGTH; i++)
@@ -100,7 +100,8 @@ static inline int record(void *context, void *state, int64_t first, int64_t last
 	return 0;
 }
 
-static inline int reverse(void *context, void *adjoint, int64_t first, int64_t last, reel_tape *tape)
+static inline int reverse(void *context, void *adjoint, int64_t first, int64_t last,
+			  reel_tape *tape)
 {
 	struct run *run = context;
 
@@ -221,10 +222,10 @@ static inline unsigned tiers_of(enum reel_planner planner)
 			       planner == REEL_ONLINE ? 1 : 2;
 }
 
-/* For so many of the plan's steps, with the slots of a tight problem. */
+/* For this number of the plan's steps, with the slots of a tight problem. */
 static inline reel_plan *plan_for(enum reel_planner planner, int64_t steps, int64_t slots)
 {
-	/* With tapes as large as two states a mixed plan keeps tapes between reversals, too. */
+	/* With tapes as large as two states a mixed plan also keeps tapes between reversals. */
 	struct reel_problem problem = {.steps = steps, .tiers = tiers_of(planner),
 				       .tape_states = planner == REEL_MIXED ? 2 : 0,
 				       .tier = {{slots, 0, 0}, {slots + 2, 0.5, 0.5}}};
@@ -270,7 +271,7 @@ static inline int go_back(reel_run *checkpoint, struct run *run, struct state *s
 	return error;
 }
 
-/* What a program does that can be resumed. */
+/* The sweeps of a program that can be resumed. */
 static inline int begin_or_resume(reel_run *checkpoint, struct run *run, struct state *bar)
 {
 	struct state state = start;

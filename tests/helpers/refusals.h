@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The system refuses what it is asked for: the k-th request of a kind, for k = 1, 2, ...
+ * The system refuses requests: the k-th request of a kind, for k = 1, 2, ...
  * until there are fewer, first that one alone, then with all that follow. Of any thread.
  * Linked with --wrap for each function below; those for files are in file-refusals.h.
  */
@@ -40,7 +40,7 @@ static struct {
 	_Atomic unsigned first; /* 0: none is refused */
 	_Atomic unsigned last;
 	_Atomic unsigned refused;
-	/* What the program has mapped, but for what it was not allowed to unmap. */
+	/* The mappings of the program, except those that it was not allowed to unmap. */
 	_Atomic size_t mapped;
 	/* The one key of which values may be refused, if there is one. */
 	const pthread_key_t *key;
@@ -147,7 +147,7 @@ void *REFUSED_MMAP(__wrap_)(void *address, size_t bytes, int protection, int fla
 	return memory;
 }
 
-/* What stays mapped is not the program's any more. */
+/* A mapping that stays does not belong to the program any more. */
 int __wrap_munmap(void *address, size_t bytes)
 {
 	refusal.mapped -= bytes;
@@ -166,7 +166,7 @@ int __wrap_madvise(void *address, size_t bytes, int advice)
 }
 
 /*
- * A sanitizer's runtime may be linked with this one, too, and call it where its own
+ * A sanitizer's runtime may also be linked with this one, and call it where its own
  * instrumentation does not work yet. Its keys are left alone.
  */
 #if defined(__clang__) && defined(REEL_THREAD_SANITIZER)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pools refuse slabs, too, where the system refuses memory (refusals.h). Linked with
+ * Pools also refuse slabs where the system refuses memory (refusals.h). Linked with
  * --wrap=reel_pool_take.
  */
 #ifndef TESTS_SLAB_REFUSALS_H

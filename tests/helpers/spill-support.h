@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Small pools with a store, of which one ends transfers late, for the tests of the offload thread. */
+/*
+ * Small pools with a store, of which one ends transfers late, for the tests of the offload thread.
+ */
 #ifndef TESTS_SPILL_SUPPORT_H
 #define TESTS_SPILL_SUPPORT_H
 
@@ -35,7 +37,7 @@ static inline void close_all(reel_pool *pool, struct late_store *late, const cha
 	free(late);
 }
 
-/* Twice: the first time may end a look that began before what it should see. */
+/* Twice: the first time may end a look that began before the change that it should see. */
 static inline void settle(reel_pool *pool)
 {
 	reel_offload_settle(reel_offload_of(pool));

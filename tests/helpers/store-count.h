@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A layer that counts what goes through. */
+/* A layer that counts transfers and their bytes. */
 #ifndef TESTS_STORE_COUNT_H
 #define TESTS_STORE_COUNT_H
 
@@ -15,7 +15,7 @@ struct reel_store_counts {
 	uint64_t failed_puts, failed_gets;
 };
 
-/* Count what goes through. 0, or -ENOMEM. reel_store_get_counts(): any thread. */
+/* Counts transfers and their bytes. 0, or -ENOMEM. reel_store_get_counts(): any thread. */
 int reel_store_count_open(reel_store **store, reel_store *below);
 void reel_store_get_counts(reel_store *count, struct reel_store_counts *counts);
 

@@ -161,7 +161,7 @@ static int finish_misplaced_get(reel_store *store, reel_transfer *transfer, void
 	(void)store;
 	transfer->extent = *asked;
 	free(asked);
-	/* What is there may be of another length, which is no mistake of the caller's. */
+	/* The block there may have another length, which is no mistake of the caller's. */
 	return error == -EINVAL ? -EBADMSG : error;
 }
 
@@ -218,7 +218,8 @@ static void get_by_rule(struct fault *fault, reel_transfer *transfer,
 		get_misplaced(fault, transfer);
 		return;
 	case REEL_FAULT_FLIP:
-		reel_transfer_enter(transfer, &fault->layer.store, finish_flipped_get, (void *)rule);
+		reel_transfer_enter(transfer, &fault->layer.store, finish_flipped_get,
+				    (void *)rule);
 		break;
 	case REEL_FAULT_LATE:
 		reel_transfer_enter(transfer, &fault->layer.store, finish_late, NULL);
@@ -265,13 +266,13 @@ static void fault_drop(reel_store *store, struct reel_extent extent)
 	is_first = fault->has_first && fault->first.location == extent.location;
 	fault->has_first &= !is_first;
 	pthread_mutex_unlock(&fault->lock);
-	/* It may be what a get that was misplaced reads just now. */
+	/* A get that was misplaced may be reading it. */
 	if (is_first)
 		reel_store_sync(fault->layer.below, -1);
 	reel_store_drop(fault->layer.below, extent);
 }
 
-/* What was late may start anew when it completes. */
+/* A late transfer may start anew when it completes. */
 static int fault_sync(reel_store *store, int64_t timeout_ns)
 {
 	struct fault *fault = (struct fault *)store;

@@ -13,7 +13,7 @@ enum reel_fault {
 	REEL_FAULT_ERROR,    /* complete with `error`, without asking the store below */
 	REEL_FAULT_LATE,     /* complete when the next transfer comes, or at sync */
 	REEL_FAULT_FLIP,     /* turn over bit number `bit` of header and data */
-	REEL_FAULT_MISPLACE, /* get what another put left; the first put's, of those not dropped */
+	REEL_FAULT_MISPLACE, /* get the block of another put: the first one that is not dropped */
 	REEL_FAULT_VANISH    /* every transfer from now on is -ENODEV */
 };
 

@@ -26,7 +26,7 @@ struct later {
 	pthread_t thread[THREADS];
 };
 
-/* What the store below says is kept until it is no longer being called. */
+/* Completions of the store below are kept until it is no longer being called. */
 static int keep_error(reel_store *store, reel_transfer *transfer, void *own, int error)
 {
 	(void)store;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A layer whose transfers complete later, on two threads of its own, out of
- * order: what a store with an engine does to the layers above it. The store
+ * order, like the transfers of a store with an engine. The store
  * below is called by these threads, one at a time.
  */
 #ifndef TESTS_STORE_LATER_H

@@ -122,7 +122,7 @@ static void start_get(struct suite *suite, struct piece *piece)
 	reel_store_get(suite->store, &piece->transfer);
 }
 
-/* The ticket is as the caller has set it, but for what the store sets. */
+/* The ticket is as the caller has set it, except the members that the store sets. */
 static bool ticket_is_whole(const struct piece *piece)
 {
 	const reel_transfer *transfer = &piece->transfer;

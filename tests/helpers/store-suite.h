@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What every store must do, whatever it is made of. */
+/* Properties that every store must have. */
 #ifndef TESTS_STORE_SUITE_H
 #define TESTS_STORE_SUITE_H
 

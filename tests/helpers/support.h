@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests of the tape share. */
+/* Shared by the tests of the tape. */
 #ifndef TESTS_SUPPORT_H
 #define TESTS_SUPPORT_H
 
@@ -65,7 +65,7 @@ static inline pid_t fork_with_timeout(void)
 	return child;
 }
 
-/* Runs a test in a child, so that what it sets does not outlive it. */
+/* Runs a test in a child, so that its settings do not outlive it. */
 static inline void in_child(void (*test)(void), const char *name)
 {
 	pid_t child = fork_with_timeout();
@@ -83,7 +83,7 @@ static inline void in_child(void (*test)(void), const char *name)
 #define TINY ((struct reel_pool_options){.slab_bytes = 128, .first_slab_bytes = 64})
 #define INLINE_WORDS (REEL_INLINE_BYTES / 8)
 
-/* The same, with memory for so many slabs. */
+/* The same, with memory for this number of slabs. */
 static inline struct reel_pool_options tiny_budget(unsigned slabs)
 {
 	return (struct reel_pool_options){
@@ -124,7 +124,7 @@ static inline void close_pool(reel_pool *pool, const char *after)
 	is_int(reel_pool_close(pool), 0, "the pool closes after %s", after);
 }
 
-/* What the error handler was called with last, and how often since record_reports(). */
+/* The last arguments of the error handler, and its calls since record_reports(). */
 static struct {
 	int calls;
 	int error;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A team of plain threads, for what is OpenMP's in programs: its barrier is one that
+ * A team of plain threads, in the place of OpenMP's in programs: its barrier is one that
  * sanitizers can see.
  */
 #ifndef TESTS_THREAD_TEAM_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reads traces line by line, for tests. Sums are of exact nanoseconds and bytes. A program of a
- * test is the test itself, started with the name of what it is to do.
+ * test is the test itself, started with the name of its task.
  */
 #ifndef TESTS_TRACE_SUPPORT_H
 #define TESTS_TRACE_SUPPORT_H
@@ -51,7 +51,8 @@ static inline bool is_whole(const char *line)
 {
 	size_t length = strlen(line);
 
-	return length > 20 && !strncmp(line, "{\"name\":\"", 9) && !strcmp(line + length - 3, "}},");
+	return length > 20 && !strncmp(line, "{\"name\":\"", 9) &&
+	       !strcmp(line + length - 3, "}},");
 }
 
 static inline void add_line(struct trace *trace, char *line)
