@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * These cases measure the machine without Reel: how long it takes to write a large array and to read
- * it downwards, to send a word to another processor and back, to wake a thread, and to give a process
- * a page.
+ * These cases measure the machine without Reel: how long it takes to write a large array and to
+ * read it downwards, to send a word to another processor and back, to wake a thread, and to give a
+ * process a page.
  */
 #include "config.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures the memory that segments in the cache save: the maximum of the bytes that mass and spring
- * has in its pool, with whole slabs and kept states.
+ * Measures the memory that segments in the cache save: the maximum of the bytes that mass and
+ * spring has in its pool, with whole slabs and kept states.
  */
 #include "config.h"
 

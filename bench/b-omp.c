@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Regions, lanes, loops, orders and tasks by two threads, beside what OpenMP does without them; and the
- * gradients of the examples by one thread and by two. Threads that wait are to sleep
+ * Regions, lanes, loops, orders and tasks by two threads, beside what OpenMP does without them; and
+ * the gradients of the examples by one thread and by two. Threads that wait are to sleep
  * (OMP_WAIT_POLICY=passive), or what else runs on the machine is measured too.
  */
 #include "config.h"

@@ -13,8 +13,8 @@
 
 #define MAX_VARIANTS 16
 /*
- * A case with more noise is measured again, up to MAX_TRIES times in all, unless that takes more than
- * MAX_SECONDS. The fastest try is reported, since what disturbs a measurement takes time.
+ * A case with more noise is measured again, up to MAX_TRIES times in all, unless that takes more
+ * than MAX_SECONDS. The fastest try is reported, since what disturbs a measurement takes time.
  */
 #define QUIET 0.05
 #define MAX_TRIES 3
@@ -100,7 +100,10 @@ bool bench_starts(const struct bench_case *one)
 	return wanted && !options.list;
 }
 
-/* The noise of the variant that varied most: half of the distance of its quartiles, over its median. */
+/*
+ * The noise of the variant that varied most: half of the distance of its quartiles, over its
+ * median.
+ */
 static double noise_of(const struct measure_result *results, size_t count)
 {
 	double largest = 0;

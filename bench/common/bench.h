@@ -16,8 +16,8 @@
 #define MAX_SIZES 8
 
 /*
- * A case whose task takes microseconds counts each task as so many values, so that the nanoseconds a
- * value that are reported are microseconds a task.
+ * A case whose task takes microseconds counts each task as so many values, so that the nanoseconds
+ * a value that are reported are microseconds a task.
  */
 #define THOUSAND 1000
 

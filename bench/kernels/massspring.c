@@ -60,7 +60,10 @@ struct springs {
 
 struct massspring {
 	size_t steps;
-	/* The variant that records segment by segment has these from its forward to its reverse sweep. */
+	/*
+	 * The variant that records segment by segment has these from its forward to its reverse
+	 * sweep.
+	 */
 	reel_plan *plan;
 	reel_run *run;
 	/* w, b, u, c, one row of w or u for each neuron. */

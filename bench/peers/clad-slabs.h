@@ -74,7 +74,9 @@ private:
 				  : tail_->elements + (i - inside) % slab_size * sizeof(T);
 	}
 
-	/* At exactly 64 elements the tail is the first slab, if there is one, with nothing on it. */
+	/*
+	 * At exactly 64 elements the tail is the first slab, if there is one, with nothing on it.
+	 */
 	inline void next_slab()
 	{
 		slab *next = size_ == inside ? head_ : tail_->next;
