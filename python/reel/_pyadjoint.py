@@ -9,14 +9,14 @@ pyadjoint chooses by the class of an action what to do. Schedules of Reel give i
 for which this module registers functions: they call pyadjoint's, and keep or give up what those do not.
 """
 
-import functools
-import sys
 import weakref
 from typing import Any, Dict, Tuple
 
 import numpy as np
 
 from checkpoint_schedules.schedule import Forward, StorageType  # type: ignore[import-not-found]
+from pyadjoint.block_variable import BlockVariable  # type: ignore[import-not-found]
+from pyadjoint.checkpointing import CheckpointError, CheckpointManager, Mode  # type: ignore[import-not-found]
 
 from ._package import MIN_BYTES
 
@@ -34,53 +34,42 @@ class _Sweeps:
 _sweeps: "weakref.WeakKeyDictionary[Any, _Sweeps]" = weakref.WeakKeyDictionary()
 
 
-def _sweeps_of(manager: Any) -> _Sweeps:
-    return _sweeps.setdefault(manager, _Sweeps())
-
-
 def _stand_in(cls: type, shape: Tuple[int, ...], dtype: "np.dtype[Any]") -> Any:
     """An array of this type and shape without memory. It has no values that could be taken for right ones."""
     value = np.full((), np.nan, dtype) if dtype.kind in "fc" else np.zeros((), dtype)
     return np.broadcast_to(value, shape).view(cls)
 
 
-@functools.lru_cache(maxsize=None)
-def _variable_class() -> type:
-    from pyadjoint.block_variable import BlockVariable  # type: ignore[import-not-found]
-    from pyadjoint.checkpointing import CheckpointError  # type: ignore[import-not-found]
+class Variable(BlockVariable):  # type: ignore[misc]
+    """An output of a step that was taped. A large array lives as long as the program, or a checkpoint, has it."""
 
-    class Variable(BlockVariable):  # type: ignore[misc]
-        """An output of a step that was taped. A large array lives as long as the program, or a checkpoint, has it."""
+    def give_up(self, sweeps: _Sweeps) -> None:
+        self._sweeps = sweeps
+        array = self.output
+        if isinstance(array, np.ndarray) and array.nbytes >= MIN_BYTES:
+            self._array, self._like = weakref.ref(array), (type(array), array.shape, array.dtype)
+            del self.__dict__["output"]
 
-        def give_up(self, sweeps: _Sweeps) -> None:
-            self._sweeps = sweeps
-            array = self.output
-            if isinstance(array, np.ndarray) and array.nbytes >= MIN_BYTES:
-                self._array, self._like = weakref.ref(array), (type(array), array.shape, array.dtype)
-                del self.__dict__["output"]
+    @property
+    def output(self) -> Any:
+        if "output" in self.__dict__:
+            return self.__dict__["output"]
+        array = self._array()
+        return _stand_in(*self._like) if array is None else array
 
-        @property
-        def output(self) -> Any:
-            if "output" in self.__dict__:
-                return self.__dict__["output"]
-            array = self._array()
-            return _stand_in(*self._like) if array is None else array
+    @output.setter
+    def output(self, value: Any) -> None:
+        self.__dict__["output"] = value
 
-        @output.setter
-        def output(self, value: Any) -> None:
-            self.__dict__["output"] = value
-
-        @property
-        def saved_output(self) -> Any:
-            is_gone = "output" not in self.__dict__ and self._array() is None
-            if self.checkpoint is None and (is_gone or self._sweeps.is_replayed):
-                raise CheckpointError(
-                    f"the value of a block variable that was made in step {self.creation_timestep} is asked for, and the "
-                    "schedule has not kept it; only functionals and their derivatives can be evaluated on a tape with a "
-                    "schedule: for tangents and Hessians tape the loop without one")
-            return super().saved_output
-
-    return Variable
+    @property
+    def saved_output(self) -> Any:
+        is_gone = "output" not in self.__dict__ and self._array() is None
+        if self.checkpoint is None and (is_gone or self._sweeps.is_replayed):
+            raise CheckpointError(
+                f"the value of a block variable that was made in step {self.creation_timestep} is asked for, and the "
+                "schedule has not kept it; only functionals and their derivatives can be evaluated on a tape with a "
+                "schedule: for tangents and Hessians tape the loop without one")
+        return super().saved_output
 
 
 def _keep_for_later_use(manager: Any, sweeps: _Sweeps, step: int) -> None:
@@ -108,52 +97,44 @@ def _kept_by(step: Any, records: bool) -> Dict[Any, Any]:
             if variable._checkpoint is not None and (records or variable.creation_timestep < 0)}
 
 
-@functools.lru_cache(maxsize=None)
-def _registered() -> type:
-    from pyadjoint.block_variable import BlockVariable
-    from pyadjoint.checkpointing import CheckpointManager, Mode
-
-    tape_by_pyadjoint = CheckpointManager.__dict__["process_taping"].dispatcher.dispatch(Forward)
-    run_by_pyadjoint = CheckpointManager.__dict__["process_operation"].dispatcher.dispatch(Forward)
-
-    class PlannedForward(Forward):  # type: ignore[misc]
-        pass
-
-    PlannedForward.__name__ = Forward.__name__
-
-    @CheckpointManager.process_taping.register(PlannedForward)
-    def _(manager: Any, action: Any, timestep: int) -> Any:
-        step, sweeps = timestep - 1, _sweeps_of(manager)
-        if step < action.n0:
-            return tape_by_pyadjoint(manager, action, timestep)
-        _keep_for_later_use(manager, sweeps, step)
-        if step == action.n0 and action.write_ics:
-            sweeps.stored[step] = action.storage
-        blocks = list(manager.tape.timesteps[step])
-        is_covered = tape_by_pyadjoint(manager, action, timestep)
-        for block in blocks:
-            for variable in block.get_outputs():
-                if type(variable) is BlockVariable:
-                    variable.__class__ = _variable_class()
-                    variable.give_up(sweeps)
-        return is_covered
-
-    @CheckpointManager.process_operation.register(PlannedForward)
-    def _(manager: Any, action: Any, progress_bar: Any, **kwargs: Any) -> None:
-        if manager.mode == Mode.RECOMPUTE:
-            _sweeps_of(manager).is_replayed = True
-        records = action.write_adj_deps and action.storage == StorageType.WORK
-        for step in range(action.n0, min(action.n1, manager.total_timesteps)):
-            kept = _kept_by(manager.tape.timesteps[step], records)
-            run_by_pyadjoint(manager, Forward(
-                step, step + 1, action.write_ics and step == action.n0, action.write_adj_deps, action.storage),
-                progress_bar, **kwargs)
-            for variable, checkpoint in kept.items():
-                variable._checkpoint = checkpoint
-
-    return PlannedForward
+_tape_by_pyadjoint = CheckpointManager.__dict__["process_taping"].dispatcher.dispatch(Forward)
+_run_by_pyadjoint = CheckpointManager.__dict__["process_operation"].dispatcher.dispatch(Forward)
 
 
-def forward_class() -> Any:
-    """The class of a schedule's Forward: one that pyadjoint carries out by this module, if the program has pyadjoint."""
-    return _registered() if "pyadjoint.checkpointing" in sys.modules else Forward
+class PlannedForward(Forward):  # type: ignore[misc]
+    """A Forward that pyadjoint carries out by the functions below."""
+
+
+PlannedForward.__name__ = Forward.__name__
+
+
+@CheckpointManager.process_taping.register(PlannedForward)
+def _tape(manager: Any, action: Any, timestep: int) -> Any:
+    step, sweeps = timestep - 1, _sweeps.setdefault(manager, _Sweeps())
+    if step < action.n0:
+        return _tape_by_pyadjoint(manager, action, timestep)
+    _keep_for_later_use(manager, sweeps, step)
+    if step == action.n0 and action.write_ics:
+        sweeps.stored[step] = action.storage
+    blocks = list(manager.tape.timesteps[step])
+    is_covered = _tape_by_pyadjoint(manager, action, timestep)
+    for block in blocks:
+        for variable in block.get_outputs():
+            if type(variable) is BlockVariable:
+                variable.__class__ = Variable
+                variable.give_up(sweeps)
+    return is_covered
+
+
+@CheckpointManager.process_operation.register(PlannedForward)
+def _run(manager: Any, action: Any, progress_bar: Any, **kwargs: Any) -> None:
+    if manager.mode == Mode.RECOMPUTE:
+        _sweeps.setdefault(manager, _Sweeps()).is_replayed = True
+    records = action.write_adj_deps and action.storage == StorageType.WORK
+    for step in range(action.n0, min(action.n1, manager.total_timesteps)):
+        kept = _kept_by(manager.tape.timesteps[step], records)
+        _run_by_pyadjoint(manager, Forward(
+            step, step + 1, action.write_ics and step == action.n0, action.write_adj_deps, action.storage),
+            progress_bar, **kwargs)
+        for variable, checkpoint in kept.items():
+            variable._checkpoint = checkpoint

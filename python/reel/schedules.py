@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Plans as schedules of checkpoint_schedules, which pyadjoint and other tools take; and a checker of such schedules."""
 
+import sys
 from typing import Any, Dict, Iterator, NamedTuple, Optional, Set, Tuple
 
 from ._plan import Action, Plan
@@ -10,7 +11,14 @@ try:
         CheckpointSchedule, Copy, EndForward, EndReverse, Forward, Move, Reverse, StorageType)
 except ImportError as error:
     raise ImportError(f"schedules need the package checkpoint_schedules, which cannot be imported: {error}") from None
-from ._pyadjoint import forward_class
+
+
+def _forward_class() -> Any:
+    """The class of a schedule's Forward: if the program has pyadjoint, one that it carries out by _pyadjoint.py."""
+    if "pyadjoint.checkpointing" not in sys.modules:
+        return Forward
+    from ._pyadjoint import PlannedForward
+    return PlannedForward
 
 
 class PlanSchedule(CheckpointSchedule):  # type: ignore[misc]
@@ -19,6 +27,7 @@ class PlanSchedule(CheckpointSchedule):  # type: ignore[misc]
     A schedule is gone through once. pyadjoint keeps its actions, and repeats them for another gradient.
     """
 
+    is_exhausted = False
     _has_given_end_forward: bool
     """The client has been given EndForward, which it gets once."""
 
@@ -30,11 +39,6 @@ class PlanSchedule(CheckpointSchedule):  # type: ignore[misc]
             raise ValueError("a schedule has at least one step")
         super().__init__(plan.steps)
         self._plan = plan
-        self._exhausted = False
-
-    @property
-    def is_exhausted(self) -> bool:
-        return self._exhausted
 
     def uses_storage_type(self, storage_type: Any) -> bool:
         keeps = self._plan.planner != "store-all"
@@ -66,7 +70,6 @@ class PlanSchedule(CheckpointSchedule):  # type: ignore[misc]
                 if store is None and self._plan.steps is None and self._max_n is None:
                     raise RuntimeError("the last tier has no slot left for the state of a period: give it more")
                 yield self._forward(action.first, action.last, store)
-                yield from self._end_forward()
             elif action.kind == "record":
                 if store is not None:
                     # The state goes to its slot with the step that is run from it, and comes back to be recorded.
@@ -75,7 +78,6 @@ class PlanSchedule(CheckpointSchedule):  # type: ignore[misc]
                     yield self._bring(store)
                 following = next(walk)
                 yield from self._record(action, following.kind == "reverse", kept)
-                yield from self._end_forward()
             elif action.kind == "reverse":
                 yield from self._reverse(action, kept)
             elif action.kind == "load":
@@ -84,26 +86,27 @@ class PlanSchedule(CheckpointSchedule):  # type: ignore[misc]
                     next(walk)
             else:
                 yield Move(action.first, self._storage(action), StorageType.NONE)
+            yield from self._end_forward()
             # The client may have said, when it had carried out the last action, where the loop ends.
             if not walk_has_end and self._max_n is not None:
                 walk.end(self._max_n)
                 walk_has_end = True
             action = following or next(walk)
-        self._exhausted = True
+        self.is_exhausted = True
         yield EndReverse()
 
     def _record(self, action: Action, is_reversed: bool, kept: Set[int]) -> Iterator[Any]:
         """Working storage has the data of one step, that which is reversed next; that of others is kept."""
         if self._plan.planner == "store-all":
             self._n = action.last
-            yield forward_class()(action.first, action.last, False, True, StorageType.WORK)
+            yield _forward_class()(action.first, action.last, False, True, StorageType.WORK)
             return
         for step in range(action.first, action.last):
             keeps = step < action.last - 1 or not is_reversed
             if keeps:
                 kept.add(step)
             self._n = step + 1
-            yield forward_class()(step, step + 1, False, True, StorageType.RAM if keeps else StorageType.WORK)
+            yield _forward_class()(step, step + 1, False, True, StorageType.RAM if keeps else StorageType.WORK)
 
     def _reverse(self, action: Action, kept: Set[int]) -> Iterator[Any]:
         if self._plan.planner == "store-all":
@@ -123,7 +126,7 @@ class PlanSchedule(CheckpointSchedule):  # type: ignore[misc]
 
     def _forward(self, first: int, last: int, store: Optional[Action]) -> Any:
         self._n = last
-        return forward_class()(first, last, store is not None, False, self._storage(store))
+        return _forward_class()(first, last, store is not None, False, self._storage(store))
 
     def _bring(self, action: Action) -> Any:
         self._n = action.first
@@ -180,10 +183,6 @@ class _Checker:
         if end == self.steps:
             self.schedule.finalize(end)
 
-    def end_forward(self) -> None:
-        self.must(self.n == self.steps and not self.is_reversing, "the forward sweep is not at its end")
-        self.is_reversing = True
-
     def reverse(self, action: Any) -> None:
         self.must(self.is_reversing, "the forward sweep has not ended")
         self.must(action.n1 == self.steps - self.r and action.n0 < action.n1,
@@ -219,7 +218,8 @@ class _Checker:
         elif isinstance(action, (Copy, Move)):
             self.move(action, isinstance(action, Move))
         elif isinstance(action, EndForward):
-            self.end_forward()
+            self.must(self.n == self.steps and not self.is_reversing, "the forward sweep is not at its end")
+            self.is_reversing = True
         else:
             self.must(isinstance(action, EndReverse), "it is of no known class")
             self.must(self.r == self.steps, "the reverse sweep is not at its end")
