@@ -50,9 +50,8 @@ def _info() -> Dict[str, Any]:
 def main(words: Optional[List[str]] = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m reel", description=__doc__)
     parser.add_argument("-V", "--version", action="version", version=f"reel {__version__}")
-    info = parser.add_subparsers(required=True, metavar="VERB").add_parser(
-        "info", help="show the library and the packages that are there")
-    info.add_argument("--json", action="store_true", help="as JSON")
+    parser.add_argument("verb", choices=["info"], help="show the library and the packages that are there")
+    parser.add_argument("--json", action="store_true", help="as JSON")
     given, facts = parser.parse_args(words), _info()
     width = max(map(len, facts)) + 2
     print(json.dumps(facts, indent=2) if given.json else

@@ -38,15 +38,11 @@ def load(MPI: Any) -> ctypes.CDLL:
         raise ImportError(f"mpi4py calls '{their_text}', and {name} calls another MPI, '{our_text}'; communicators of "
                           "one mean nothing to the other: install both for one MPI, or set REEL_LIBRARY to a "
                           "libreel.so.0 that lies beside a libreel-mpi.so.0 for mpi4py's")
-    comm = _handle_type(MPI)
+    # A communicator is a pointer in Open MPI, and an int in MPICH.
+    comm = c_void_p if MPI._sizeof(MPI.Comm) == ctypes.sizeof(c_void_p) else c_int
     library.reel_mpi_agree.argtypes = comm, c_int, POINTER(c_int64)
     library.reel_mpi_run_open.argtypes = POINTER(c_void_p), c_void_p, c_void_p, POINTER(RunOptions), c_void_p, comm
     return library
-
-
-def _handle_type(MPI: Any) -> Any:
-    """Of a communicator: a pointer in Open MPI, and an int in MPICH."""
-    return c_void_p if MPI._sizeof(MPI.Comm) == ctypes.sizeof(c_void_p) else c_int
 
 
 class Ranks:
@@ -58,7 +54,7 @@ class Ranks:
         if not isinstance(comm, MPI.Intracomm) or comm == MPI.COMM_NULL:
             raise TypeError(f"comm is an intracommunicator of mpi4py, such as MPI.COMM_WORLD, and not {comm!r}")
         self._library = load(MPI)
-        self._handle = _handle_type(MPI).from_address(MPI._addressof(comm))
+        self._handle = self._library.reel_mpi_agree.argtypes[0].from_address(MPI._addressof(comm))
         self._comm = comm
         self.is_over = MPI.Is_finalized
 

@@ -38,10 +38,6 @@ _ALIGNMENT = 64
 alignment may add in another order."""
 
 
-_M_MMAP_THRESHOLD = -3
-_THRESHOLD = 128 << 10
-
-
 def _keep_threshold() -> None:
     """Have glibc map the memory of large tensors one by one, and so give it back to the system when they are freed.
 
@@ -53,26 +49,21 @@ def _keep_threshold() -> None:
         return
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl has none
     if mallopt is not None:
-        mallopt(_M_MMAP_THRESHOLD, _THRESHOLD)
+        mallopt(-3, 128 << 10)  # M_MMAP_THRESHOLD, and its first value
 
 
 # PyTorch 1 has the second one, which its storage() wraps.
 _storage_of: Any = getattr(torch.Tensor, "untyped_storage", None) or torch.Tensor._storage
 
 
-def _node_count() -> Any:
-    """The function that returns how many nodes of graphs this thread has made."""
-    function = getattr(torch._C._autograd, "_get_sequence_nr", None)
-    if function is None:  # before PyTorch 2.1
-        function = getattr(ctypes.PyDLL(torch._C.__file__), "_ZN2at15sequence_number4peekEv", None)
-        if function is None:
-            raise ImportError(f"reel.offload() cannot tell operations of PyTorch {torch.__version__} apart, which has "
-                              "no at::sequence_number::peek(); install PyTorch 2.1 or later")
-        function.restype = ctypes.c_uint64
-    return function
-
-
-_nodes_made = _node_count()
+_nodes_made: Any = getattr(torch._C._autograd, "_get_sequence_nr", None)
+"""The function that returns the number of nodes of graphs that this thread has made."""
+if _nodes_made is None:  # before PyTorch 2.1
+    _nodes_made = getattr(ctypes.PyDLL(torch._C.__file__), "_ZN2at15sequence_number4peekEv", None)
+    if _nodes_made is None:
+        raise ImportError(f"reel.offload() cannot tell operations of PyTorch {torch.__version__} apart, which has no "
+                          "at::sequence_number::peek(); install PyTorch 2.1 or later")
+    _nodes_made.restype = ctypes.c_uint64
 
 
 class _Waiting(threading.local):
@@ -143,7 +134,7 @@ _INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 class _Shape:
     """How a tensor shows its storage: with its strides, so that kernels take the same way through it."""
 
-    __slots__ = ("dtype", "size", "stride", "offset", "itemsize", "is_conj", "is_neg", "shown", "extent")
+    __slots__ = ("dtype", "size", "stride", "offset", "itemsize", "is_conj", "is_neg", "shown", "extent", "nbytes")
 
     def __init__(self, tensor: Any) -> None:
         self.dtype, self.itemsize = tensor.dtype, tensor.element_size()
@@ -159,9 +150,7 @@ class _Shape:
                 self.shown *= n
         if not self.shown:
             self.extent = 0
-
-    def nbytes(self) -> int:
-        return min(self.shown, self.extent) * self.itemsize
+        self.nbytes = min(self.shown, self.extent) * self.itemsize
 
     def once(self) -> Any:
         """The size without what is expanded."""
@@ -230,7 +219,7 @@ class _Storage:
             if saved.has(storage, shape):
                 return saved
             self.copies = _Copies()
-        nbytes = shape.nbytes()
+        nbytes = shape.nbytes
         if self.nbytes <= budget and (2 * nbytes > self.nbytes or self.copies.nbytes + nbytes > self.nbytes):
             key, saved = None, _Saved(pool, self, 0, self.nbytes, storage, shape)
         elif nbytes < offload._min_bytes:
@@ -338,7 +327,7 @@ class _Part:
     __slots__ = ("copies", "elements", "kept", "__weakref__")
 
     def __init__(self, offload: "Offload", known: _Storage, storage: Any, shape: _Shape) -> None:
-        self.copies, self.kept = known.copies, _Kept(offload, shape.nbytes())
+        self.copies, self.kept = known.copies, _Kept(offload, shape.nbytes)
         self.copies.nbytes += self.kept.nbytes
         self.elements = shape.show(storage, shape.offset, shape.once()).clone(memory_format=torch.contiguous_format)
 
@@ -404,13 +393,11 @@ def _is_compiled() -> bool:
     The hook has no caller in Python where a thread of torch's calls it, as it does in the backward pass of a device.
     """
     frame: Any = sys._getframe(2).f_back
-    for _ in range(3):
-        if frame is None:
-            return False
-        if "aot_autograd" in frame.f_globals.get("__name__", ""):
-            return True
+    callers: List[str] = []
+    while frame is not None and len(callers) < 3:
+        callers.append(frame.f_globals.get("__name__", ""))
         frame = frame.f_back
-    return False
+    return any("aot_autograd" in caller for caller in callers)
 
 
 class Offload(Uncopied):
@@ -437,11 +424,10 @@ class Offload(Uncopied):
         self._warnings_given: Set[str] = set()
 
     # A model that holds it can be copied.
-    def __copy__(self) -> "Offload":
+    def __deepcopy__(self, memo: Any = None) -> "Offload":
         return self
 
-    def __deepcopy__(self, memo: Any) -> "Offload":
-        return self
+    __copy__ = __deepcopy__
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError("what reel.offload() returned cannot be pickled: save the state_dict() of the model that holds "
@@ -489,7 +475,7 @@ class Offload(Uncopied):
             return None
         if tensor.device.type == "meta" or tensor._is_zerotensor():
             return None
-        if shape.nbytes() < self._min_bytes and nbytes < self._min_bytes:
+        if shape.nbytes < self._min_bytes and nbytes < self._min_bytes:
             return None
         if _is_compiled():
             self._warn("compiled", "reel.offload() leaves in memory what code of torch.compile() saves: that code may "
@@ -556,11 +542,9 @@ class Offload(Uncopied):
         # Tensors that are gone leave gaps, which may be long.
         left = map(self._order.get, range(above - 1, max(above - 4 * length, 0) - 1, -1))
         found = [*itertools.islice((packed for packed in left if packed is not None and packed.turn is None), length)]
-        if not found:
-            return
         handles = (c_void_p * len(found))(*(packed.saved._handle.value for packed in found))
-        if lib.reel_parcel_announce(handles, len(found)) < 0:
-            return  # there is no memory for it: nothing is read ahead
+        if not found or lib.reel_parcel_announce(handles, len(found)) < 0:
+            return  # there is nothing to read ahead, or no memory for the announcement
         announcement = _Announcement([packed.number for packed in found])
         for place, packed in enumerate(found):
             packed.turn = (announcement, place)

@@ -53,8 +53,7 @@ class Value:
     def array(self) -> np.ndarray:
         """The array, read-only, in memory as long as it lives."""
         self._package._look_at(self._group)
-        array = self._parcel.view()
-        return array if self._type is np.ndarray else array.view(self._type)
+        return self._parcel.view().view(self._type)
 
     def __repr__(self) -> str:
         return f"<reel value {self._parcel.shape} {self._parcel.dtype}>"
@@ -98,9 +97,6 @@ class PackageData:
     for has the rest of the step, and the step that is reversed next, read ahead.
     """
 
-    _newest: Optional[_Group]
-    _looked_at: Optional[_Group]
-
     def __init__(self, pool: Pool, *types: type) -> None:
         if not types:
             from numpy_adjoint import ndarray  # type: ignore[import-not-found]
@@ -134,8 +130,8 @@ class PackageData:
     def clear(self) -> None:
         """The tape is cleared. Values are closed as the tape drops them."""
         self.pause_checkpointing()
-        self._newest = None
-        self._looked_at = None
+        self._newest: Optional[_Group] = None
+        self._looked_at: Optional[_Group] = None
 
     def reset(self) -> None:
         """Another forward sweep begins. Values stay, since it begins with those of the first step."""

@@ -6,6 +6,7 @@ import ctypes
 import errno
 from ctypes import byref, c_int
 from itertools import count, takewhile
+from operator import attrgetter
 from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ._api import (
@@ -160,9 +161,7 @@ class Plan(Uncopied):
         self._planner, self._problem = planner, problem
         self._handle = handle_of(self, lib.reel_plan_close)
 
-    @property
-    def planner(self) -> str:
-        return self._planner
+    planner = property(attrgetter("_planner"))
 
     @property
     def steps(self) -> Optional[int]:
@@ -247,7 +246,7 @@ class Plan(Uncopied):
         return axes
 
 
-class Schedule(Uncopied):
+class Schedule(Uncopied, Iterator[Action]):
     """A walk through a plan. Each iteration gives an action; the last one is "done".
 
     While the end of the loop is not known, an "advance" may lead beyond it: end() says where it is.
@@ -260,9 +259,6 @@ class Schedule(Uncopied):
         self._actions = (_Action * _AT_ONCE)()
         self._next: List[Action] = []
         self._ended = False
-
-    def __iter__(self) -> "Schedule":
-        return self
 
     def __next__(self) -> Action:
         if not self._next:
@@ -329,11 +325,9 @@ def choose(steps: int, *, state: Size, tape: Size, memory: Size, advance: float 
     choice = _Choice()
     result = lib.reel_costs_choose(byref(costs), byref(choice))
     reason = choice.reason.decode()
-    if result == -errno.ENOSPC:
-        raise MemoryError(errno.ENOSPC, reason)
     if result < 0:
         error = error_of(result)
-        raise type(error)(error.errno, reason or error.args[0])
+        raise (MemoryError if error.errno == errno.ENOSPC else type(error))(error.errno, reason or error.args[0])
     best = choice.best
     return Prediction(
         lib.reel_planner_name(best.planner).decode(), best.segment_steps, best.tapes, best.spills, best.makespan,

@@ -9,6 +9,7 @@ import sys
 import weakref
 from ctypes import byref, c_char, c_void_p
 from itertools import compress
+from operator import attrgetter
 from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple, Union
 
 import numpy as np
@@ -34,9 +35,9 @@ class Pool(Leased):
     """Memory under a budget, and a store for what has no room in it.
 
     `budget` is what may be in memory, a number of bytes or a text such as "4G", "60%" or "auto" (`REEL_BUDGET` in
-    `reel/pool.h`), and a slab at least. With a `directory`, parcels that are not needed soon go to a file there, which has no name and is gone with the process. `store`
-    describes other stores, as "lz4,file" or "memory=2G,file" (`reel/store.h`). Without either, a parcel that has
-    no room is refused.
+    `reel/pool.h`), and a slab at least. With a `directory`, parcels that are not needed soon go to a file there, which
+    has no name and is gone with the process. `store` describes other stores, as "lz4,file" or "memory=2G,file"
+    (`reel/store.h`). Without either, a parcel that has no room is refused.
 
     Any thread may use a pool. It is closed with the last object that uses it, or by close(). At the end of a
     `with` it is closed as soon as its last parcel is gone.
@@ -187,17 +188,9 @@ class Parcel(LibraryParcel):
             options.layout.element = self._dtype.itemsize
         super().__init__(pool, nbytes, byref(options))
 
-    @property
-    def shape(self) -> Tuple[int, ...]:
-        return self._shape
-
-    @property
-    def dtype(self) -> "np.dtype[Any]":
-        return self._dtype
-
-    @property
-    def nbytes(self) -> int:
-        return self._nbytes
+    shape = property(attrgetter("_shape"))
+    dtype = property(attrgetter("_dtype"))
+    nbytes = property(attrgetter("_nbytes"))
 
     @property
     def is_open(self) -> bool:

@@ -55,23 +55,22 @@ class _Changes:
 
     def __init__(self, step: Callable[[int], Any], state: Sequence[np.ndarray]) -> None:
         self._step, self._state = step, state
-        self._first: Any = self._sums()
-        self._has_run = False
+        self._first = self._sums()
+        self._is_changed: Optional[bool] = None  # None: no step has run
 
     def _sums(self) -> List[int]:
         return [zlib.crc32(array.ravel("K").view(np.uint8).data) for array in self._state]
 
     def __call__(self, i: int) -> Any:
         result = self._step(i)
-        self._has_run = True
-        if self._first is not None and self._first != self._sums():
-            self._first = None
+        if not self._is_changed:
+            self._is_changed = self._first != self._sums()
         return result
 
     def check(self) -> None:
-        if self._has_run and self._first is not None:
-            raise RuntimeError("no step has changed the state of the run: steps change its arrays in place, as by x[:] = "
-                               "...; a loop whose state is to stay as it is iterates over the run")
+        if self._is_changed is False:
+            raise RuntimeError("no step has changed the state of the run: steps change its arrays in place, as by x[:] "
+                               "= ...; a loop whose state is to stay as it is iterates over the run")
 
 
 _over_ranks: Set[Lease] = set()
@@ -168,10 +167,7 @@ class Run(Leased):
     def resume(self) -> bool:
         """Go on where the run that wrote the restart file was. False: there is no such file."""
         result = lib.reel_run_resume(self._live().handle, None, self._adjoint_address)
-        if result == -errno.ENOENT:
-            return False
-        check(result)
-        return True
+        return result != -errno.ENOENT and check(result) == 0
 
     def __iter__(self) -> Iterator[Step]:
         check(lib.reel_run_start(self._live().handle, None, None, self._adjoint_address))
