@@ -58,7 +58,7 @@ static void put(reel_store *store, reel_transfer *transfer)
 	reel_transfer_complete(transfer, error);
 }
 
-/* Returns 0, or -EBADMSG if the row does not hold what was put. */
+/* Returns 0, or -EBADMSG if the row does not hold the bytes that were put. */
 static int read_row(sqlite3_stmt *row, reel_transfer *transfer)
 {
 	if (sqlite3_column_bytes(row, 0) != sizeof transfer->header ||

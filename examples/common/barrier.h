@@ -44,7 +44,10 @@ struct spin_barrier {
 
 static inline void spin_barrier_pass(struct spin_barrier *barrier, uint64_t *passed, int threads)
 {
-	/* Acquire and release: pairs with that of the other threads, and with barrier_await(). */
+	/*
+	 * Acquire and release: pairs with the same line of the other threads, and with
+	 * barrier_await().
+	 */
 	atomic_fetch_add_explicit(&barrier->arrivals, 1, memory_order_acq_rel);
 	barrier_await(&barrier->arrivals, ++*passed * (uint64_t)threads);
 }

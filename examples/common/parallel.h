@@ -37,8 +37,8 @@ static inline int team_size(void)
 }
 
 /*
- * Make later parallel regions teams of so many threads, and those inside of one a team of one;
- * returns the team size obtained.
+ * Make later parallel regions teams of this number of threads, and those inside of one a team of
+ * one; returns the team size obtained.
  */
 static inline int request_threads(int threads)
 {

@@ -107,7 +107,7 @@ double wall_time(void)
 	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* A pool that obeys the limits, of control groups, too, has this budget. */
+/* A pool that obeys the limits, also of control groups, has this budget. */
 uint64_t default_budget_bytes(void)
 {
 	const struct reel_pool_options options = {.flags = REEL_POOL_OBEY_LIMITS};

@@ -20,7 +20,7 @@ void report_as(const char *name);
 #define PRINTF_LIKE
 #endif
 
-/* Say on one line of stderr what is wrong and what would help, and exit with status 2. */
+/* Print the mistake and the remedy on one line of stderr, and exit with status 2. */
 PRINTF_LIKE _Noreturn void fail(const char *format, ...);
 
 /*
@@ -35,7 +35,7 @@ void report_from(int rank);
 _Noreturn void stop(const char *text);
 
 /*
- * Keep Reel's own messages from stderr: the program says with fail() what they mean for its user.
+ * Keep Reel's own messages from stderr: the program prints their meaning for its user by fail().
  */
 void report_alone(void);
 
@@ -55,7 +55,7 @@ double memory_limit_bytes(void);
 uint64_t default_budget_bytes(void);
 
 /*
- * What to write after the text of an error of a tape or a run: the remedy if the budget is used up.
+ * The end of the text of an error of a tape or a run: the remedy if the budget is used up.
  */
 const char *budget_remedy(int error);
 

@@ -18,7 +18,7 @@ struct world {
 	/* Returns the lowest rank that says yes; -1: none. */
 	int (*lowest)(int yes);
 
-	/* Each number becomes the sum of those of all ranks. */
+	/* Each number becomes the sum over all ranks. */
 	void (*add_up)(uint64_t *numbers, int count);
 
 	/* reel_costs_choose(), whose choice is the same on all ranks; and reel_run_open(). */

@@ -180,7 +180,7 @@ static double forward(struct problem *problem, reel_lane *root, int threads)
 	return reel_reduce(root, REEL_REDUCE_SUM, b->partial, problem->lanes);
 }
 
-/* The adjoint of a sum is that of its parts, so there is nothing to do for the reduction. */
+/* The adjoint of a sum is the adjoint of each part, so there is nothing to do for the reduction. */
 static void reverse(struct problem *problem, reel_lane *root, int threads, double *gradient)
 {
 	struct burgers *b = (struct burgers *)problem;

@@ -62,7 +62,7 @@ static void close_ring(double *row, int n)
 	v[n] = v[0];
 }
 
-/* What is carried by (u, v), at the middle of three rows. */
+/* The values that (u, v) carries, at the middle of three rows. */
 static void step_part(const double *restrict u, const double *restrict v, const double *south,
 		      const double *here, const double *north, double *restrict next, int n)
 {
@@ -72,7 +72,7 @@ static void step_part(const double *restrict u, const double *restrict v, const 
 			  D * (here[i + 1] + here[i - 1] + north[i] + south[i] - 4 * here[i]);
 }
 
-/* As what is carried, each cell gathers from the five that it has been used for. */
+/* As a value that is carried: each cell gathers from the five that it has been used for. */
 static void step_part_reverse(const double *restrict u, const double *v_south,
 			      const double *v_north, double *restrict bar, const double *south_bar,
 			      const double *here_bar, const double *north_bar, int n)
@@ -84,7 +84,7 @@ static void step_part_reverse(const double *restrict u, const double *v_south,
 			 north_bar[i] * (D + C * v_north[i]);
 }
 
-/* As what carries: u by differences to the east, v by those to the north. */
+/* As a velocity that carries: u by differences to the east, v by differences to the north. */
 static void carry_reverse(const double *restrict south, const double *restrict here,
 			  const double *restrict north, double *restrict u_bar,
 			  double *restrict v_bar, const double *restrict next_bar, int n)
@@ -186,7 +186,7 @@ static double primal(struct problem *problem, int threads)
 	return energy(b->now, n, threads);
 }
 
-/* No lane records anything, so a thread's rows need not be those of a lane. */
+/* No lane records anything, so a thread's rows need not be the rows of a lane. */
 static int first_row(int thread, int threads, int n)
 {
 	return (int)((int64_t)n * thread / threads);

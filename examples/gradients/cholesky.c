@@ -62,7 +62,10 @@ static void factor(double *l)
 	}
 }
 
-/* The same, column by column backwards; `bar` of the factor becomes that of what was there. */
+/*
+ * The same, column by column backwards; `bar` of the factor becomes the adjoint of the block that
+ * was there.
+ */
 static void factor_reverse(const double *l, double *bar)
 {
 	for (int j = WIDTH - 1; j >= 0; j--) {
@@ -94,7 +97,7 @@ static void solve(const double *l, double *x)
 	}
 }
 
-/* What the reverses add to adjoints of other blocks is in a part of its own, zero before. */
+/* Contributions of the reverses to adjoints of other blocks have their own part, zero before. */
 static void solve_reverse(const double *l, const double *x, double *restrict l_bar,
 			  double *restrict x_bar)
 {
@@ -396,7 +399,7 @@ static void reverse_by_hand(const struct cholesky *c, const struct task *t)
 
 /*
  * Tasks that add to an adjoint, or read that of their block, do it at the same time as others; the
- * additions themselves are in a critical section. A LOAD, too, changes the block that others read.
+ * additions themselves are in a critical section. A LOAD also changes the block that others read.
  */
 static double by_hand(struct problem *problem, int threads, double *gradient)
 {
@@ -433,7 +436,7 @@ static double by_hand(struct problem *problem, int threads, double *gradient)
 
 /* ---- The problem ---- */
 
-/* A positive definite matrix: the diagonal is above what the random rest can take away. */
+/* A positive definite matrix: the diagonal is larger than the sum of the random rest. */
 static void fill(struct cholesky *c, int size)
 {
 	uint64_t seed = 3;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the examples have in common: each is an objective J(x), as a primal in plain OpenMP, and
+ * Shared by the examples: each is an objective J(x), as a primal in plain OpenMP, and
  * its gradient, by a forward and a reverse sweep in regions or tasks of Reel; and by hand on bare
  * arrays, to compare with.
  */
@@ -36,7 +36,7 @@ struct example {
 	double (*forward)(struct problem *problem, reel_lane *root, int threads);
 	void (*reverse)(struct problem *problem, reel_lane *root, int threads, double *gradient);
 	/*
-	 * Forward and reverse; what would be on a tape is in an array. Threads do not sleep where
+	 * Forward and reverse; values of a tape are in an array. Threads do not sleep where
 	 * they wait for each other, so each of them needs a processor. There are at most as many as
 	 * lanes.
 	 */

@@ -15,7 +15,7 @@ static const struct example *const examples[] = {&burgers_1d, &burgers_2d, &mlp,
 
 #define MAX_THREADS 1024
 
-/* 0: the example's own, or as many as there are threads. */
+/* 0: the example's own, or the number of threads. */
 static struct {
 	int threads, reverse_threads, lanes, size, steps;
 } options;

@@ -66,7 +66,7 @@ static void step(const double *rates, double *s)
 			s[i] += stage_weight[j] * k[j][i];
 }
 
-/* s is the state before the step; bar, that of the state after it, becomes its adjoint. */
+/* s is the state before the step; bar, the adjoint of the state after it, becomes its adjoint. */
 static void step_reverse(const double *rates, const double *s, double *bar, double *rates_bar)
 {
 	double at[4][3], k[4][3], at_bar[3] = {0}, k_bar[3], s_bar[3];

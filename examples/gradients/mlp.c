@@ -23,7 +23,7 @@ enum { INPUTS = 64, HIDDEN = 128, CLASSES = 10, MAX_LAYERS = 32, WIDEST = 128 };
 struct layer {
 	int in, out;
 	size_t weights;     /* where they begin */
-	size_t activations; /* where its results begin, among those of a sample */
+	size_t activations; /* where its results begin, among the results of a sample */
 };
 
 struct mlp {
@@ -101,7 +101,7 @@ static const double *input_of(const struct mlp *m, int sample, const double *kep
 	return l ? kept + m->layer[l - 1].activations : m->sample + sample * INPUTS;
 }
 
-/* What all layers result in is computed in `kept`. */
+/* The results of all layers are computed in `kept`. */
 static double sample_forward(const struct mlp *m, int sample, double *kept)
 {
 	int last = m->layers - 1;

@@ -17,13 +17,13 @@ struct cost {
 };
 
 /*
- * Opens the pool and the disk of a gradient and closes them, so that what the machine refuses ends
+ * Opens the pool and the disk of a gradient and closes them, so that a refusal of the machine ends
  * the program before it computes for minutes. The number of steps may be unknown.
  */
 void require_gradient(const struct model *model, const struct controls *controls,
 		      const struct method *method);
 
-/* Returns the objective. What the machine refuses ends the program. */
+/* Returns the objective. A refusal of the machine ends the program. */
 double take_gradient(const struct model *model, const struct controls *controls,
 		     enum objective objective, const struct method *method,
 		     struct controls *gradient, struct cost *cost);

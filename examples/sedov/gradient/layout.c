@@ -14,9 +14,9 @@
 #define PAGE_BYTES ((uint64_t)4096)
 #define SLAB_BYTES ((uint64_t)2 << 20)
 #define SLABS_IN_BUDGET 32
-/* Slabs besides those of the plan: a tape begins and ends within one. */
+/* Slabs besides the slabs of the plan: a tape begins and ends within one. */
 #define SPARE_SLABS 4
-/* Tapes spill well from so many slabs on. */
+/* Tapes spill well from this number of slabs on. */
 #define SLABS_TO_SPILL 8
 
 /* The memory that a step's tape takes up. Slabs are filled by whole steps, so little is unused. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How the steps of a plan are laid out: what --checkpoint names, or `auto` has chosen by what a few
- * steps cost.
+ * The layout of the steps of a plan: of the plan that --checkpoint names, or that `auto` has chosen
+ * by the costs of a few steps.
  */
 #ifndef SEDOV_LAYOUT_H
 #define SEDOV_LAYOUT_H
@@ -14,7 +14,7 @@ struct method {
 	const struct scheme *scheme; /* NULL: lanes */
 	int64_t steps;               /* of the run; 0: not known, which REEL_ONLINE allows */
 	uint64_t budget;             /* bytes of tapes and snapshots in memory; 0: no bound */
-	const char *spill;           /* directory of what exceeds it; or NULL */
+	const char *spill;           /* directory for data beyond it; or NULL */
 	const char *restart;         /* file to go on from, with a scheme; or NULL */
 	bool looks_ahead;            /* with a scheme: threads record segments of their own */
 };
@@ -27,7 +27,10 @@ struct layout {
 	bool keeps_states_on_disk, spills_tapes;
 };
 
-/* Opens and closes what a layout will open, before the number of steps is known. */
+/*
+ * Opens and closes the pool and the store that a layout will open, before the number of steps is
+ * known.
+ */
 void layout_require(const struct method *method, const struct loop *loop);
 
 /* `auto` runs the first steps of `loop`, which is as it was afterwards. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * States, and the branches of a step, as one array: what tapes, snapshots and restart files hold.
+ * States, and the branches of a step, as one array: the data of tapes, snapshots and restart files.
  */
 #ifndef SEDOV_PACK_H
 #define SEDOV_PACK_H
@@ -25,7 +25,7 @@ struct part part_of(const struct fields *fields, int part, int parts);
 size_t state_bytes(struct part whole);
 size_t branch_bytes(struct part whole);
 
-/* Copy a part of what the array has, to it and from it. The clock goes with element 0. */
+/* Copy a part of the data of the array, to it and from it. The clock goes with element 0. */
 void state_pack(const struct state *state, struct part whole, struct part part, void *array);
 void state_unpack(struct state *state, struct part whole, struct part part, const void *array);
 void branches_pack(const uint32_t *branches, const uint8_t *stopped, struct part whole,

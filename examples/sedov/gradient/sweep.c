@@ -103,7 +103,7 @@ void forward_sweep(const struct model *model, struct state *state, int max_steps
 	fields_destroy(&fields);
 }
 
-/* The state of the step that is reversed next is popped into what is free. */
+/* The state of the step that is reversed next is popped into the array that is free. */
 static void unrecord_step(const struct model *model, struct state *before, struct state *after,
 			  struct fields *fields, struct adjoint *adjoint, reel_worker *worker)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whole runs by a team of threads, as many as OpenMP gives.
+ * Whole runs by the team of threads that OpenMP gives.
  */
 #ifndef SEDOV_SWEEP_H
 #define SEDOV_SWEEP_H
@@ -10,8 +10,8 @@
 #include "kernel/step.h"
 
 /*
- * Runs from `state` to the end time, or for so many steps at most; 0: no bound. If there is a root,
- * records in it what the reverse sweep needs, in lanes; 0: one lane for each thread.
+ * Runs from `state` to the end time, or for `max_steps` steps at most; 0: no bound. If there is a
+ * root, records in it the data for the reverse sweep, in lanes; 0: one lane for each thread.
  */
 void forward_sweep(const struct model *model, struct state *state, int max_steps, reel_lane *root,
 		   int lanes);

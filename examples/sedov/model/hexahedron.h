@@ -63,7 +63,7 @@ static inline void add_scaled(real factor, const real source[AXES], real target[
 		target[a] += factor * source[a];
 }
 
-/* What the corners of an element have in arrays over nodes, one for each axis. */
+/* The values at the corners of an element from arrays over nodes, one array for each axis. */
 static inline void gather_corners(const struct mesh *mesh, real *const field[AXES], int element,
 				  real x[CORNERS][AXES])
 {
@@ -74,7 +74,10 @@ static inline void gather_corners(const struct mesh *mesh, real *const field[AXE
 			x[k][a] = field[a][node[k]];
 }
 
-/* Writes what an element owes to its corners to an array that has 8 places for each element. */
+/*
+ * Writes the contributions of an element to its corners to an array that has 8 places for each
+ * element.
+ */
 static inline void put_corners(real x[CORNERS][AXES], int element, real (*corner)[AXES])
 {
 	for (int k = 0; k < CORNERS; k++)
@@ -154,7 +157,7 @@ REEL_ALWAYS_INLINE void corner_areas(real x[CORNERS][AXES], real slope[CORNERS][
 		add_scaled(1.0 / 3.0, normal[k], slope[k]);
 }
 
-/* Adds what the diagonals of a face owe to its corners. */
+/* Adds the contributions of the diagonals of a face to its corners. */
 static inline void face_diagonals_reverse(int face, const real first_bar[AXES],
 					  const real second_bar[AXES], real x_bar[CORNERS][AXES])
 {
@@ -166,7 +169,7 @@ static inline void face_diagonals_reverse(int face, const real first_bar[AXES],
 	add_scaled(-1.0, second_bar, x_bar[k[1]]);
 }
 
-/* Adds to x_bar what corner_areas() owes. */
+/* Adds the contributions of corner_areas() to x_bar. */
 REEL_ALWAYS_INLINE void corner_areas_reverse(real x[CORNERS][AXES], real slope_bar[CORNERS][AXES],
 					real normal_bar[CORNERS][AXES], real x_bar[CORNERS][AXES])
 {

@@ -136,7 +136,7 @@ static int part_at(const struct mesh *mesh, const int direction[AXES])
 	return number_at(place, parts);
 }
 
-/* A border has as many corners as a face, or fewer. */
+/* A border has at most the corners of a face. */
 static void list_borders(struct mesh *mesh)
 {
 	int places = CORNERS * mesh->elements;

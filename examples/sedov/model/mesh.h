@@ -36,21 +36,21 @@ struct border {
 	int direction[AXES]; /* to the other part: -1, 0 or 1 along each axis */
 	int part;            /* the other part */
 	int corners;         /* that each of them has at these nodes */
-	int *own;            /* those of this part, in ascending order */
-	int ghosts;          /* the first of the others, which follow in ascending order, too */
+	int *own;            /* corners of this part, in ascending order */
+	int ghosts;          /* the first of the others, which follow in ascending order */
 };
 
 /* The elements that they exchange if they share a face: those on both sides of it. */
 struct face_border {
 	int part;   /* -1: there is none beyond the face */
 	int *own;   /* `face_elements` of this part, in ascending order */
-	int ghosts; /* the first of as many others, in ascending order */
+	int ghosts; /* the first of the other part's, in ascending order */
 };
 
 struct mesh {
 	int size; /* elements along an edge */
 	int elements, nodes;
-	int *node; /* of each corner, the ghosts, too */
+	int *node; /* of each corner, also of ghosts */
 
 	/*
 	 * The corners at node n are corner[corner_start[n]] to corner[corner_start[n + 1] - 1], in

@@ -32,7 +32,7 @@ static inline real total_value(const total *sum)
 	return *sum;
 }
 
-/* What a branch looks at. */
+/* The number that a branch looks at. */
 static inline double value_of(real x)
 {
 	return creal(x);

@@ -11,7 +11,7 @@ struct parameters {
 	/* The material: an ideal gas. Its density is 1 where the relative volume is 1. */
 	real adiabatic_exponent;
 
-	/* What keeps the mesh and the shock smooth. */
+	/* Coefficients that keep the mesh and the shock smooth. */
 	double hourglass;         /* of the forces that oppose hourglass modes */
 	real linear_viscosity;    /* of the artificial viscosity: its term in the velocity jump */
 	real quadratic_viscosity; /* and the one in the square of the jump */

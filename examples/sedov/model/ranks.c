@@ -139,7 +139,7 @@ static void exchange_faces(struct ranks *ranks, double *field[AXES][2])
 	wait_for_all((int)(next - request), request);
 }
 
-/* ---- What all ranks have together ---- */
+/* ---- Values of all ranks together ---- */
 
 static void take_least(struct ranks *ranks, struct least *least, int count)
 {

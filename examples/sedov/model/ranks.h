@@ -2,10 +2,10 @@
 /*
  * The ranks of MPI that share a mesh: each has a part of it (mesh.h). If elements or nodes of other
  * parts read the results of a kernel, the ranks copy these to each other's ghosts after the kernel.
- * The reverse of a step does the same with adjoints: what an element owes to a node goes to all
- * parts that have the node, and each of them sums it up in the order of the whole cube. So the
- * reverse of an exchange is an exchange of the same kind. It does not send back sums, which would
- * depend on the parts.
+ * The reverse of a step does the same with adjoints: the contribution of an element to a node goes
+ * to all parts that have the node, and each of them sums it up in the order of the whole cube. So
+ * the reverse of an exchange is an exchange of the same kind. It does not send back sums, which
+ * would depend on the parts.
  *
  * Only ranks.c calls MPI. A program that is built without MPI has no ranks (no-ranks.c), nor has a
  * program that mpirun did not start. Where a pointer to the ranks is NULL, the mesh is the whole
@@ -38,8 +38,8 @@ struct ranks {
 	void (*exchange_corners)(struct ranks *ranks, real (*const array[])[AXES], int arrays);
 
 	/*
-	 * Fills the ghosts of arrays over elements, for each axis a. What an element has in
-	 * field[a][0] is for its neighbour below, what it has in field[a][1] for the one above.
+	 * Fills the ghosts of arrays over elements, for each axis a. The value of an
+	 * element in field[a][0] is for its neighbour below, in field[a][1] for the one above.
 	 */
 	void (*exchange_faces)(struct ranks *ranks, real *field[AXES][2]);
 
@@ -58,7 +58,7 @@ struct ranks {
 	void (*gather_elements)(struct ranks *ranks, const real *field, real *whole);
 	void (*gather_nodes)(struct ranks *ranks, const real *field, real *whole);
 
-	const struct mesh *mesh; /* that of cut() */
+	const struct mesh *mesh; /* the mesh of cut() */
 	struct exchange *exchange;
 };
 

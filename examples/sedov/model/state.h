@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a run computes with: arrays over nodes and elements.
+ * The state of a run: arrays over nodes and elements.
  */
 #ifndef SEDOV_STATE_H
 #define SEDOV_STATE_H
@@ -10,7 +10,7 @@
 #include "mesh.h"
 #include "parameters.h"
 
-/* What limits the time step: the signal speed, and how much a volume may change. */
+/* The limits of the time step: the signal speed, and how much a volume may change. */
 enum { COURANT_LIMIT, VOLUME_LIMIT, LIMITS };
 
 struct clock {
@@ -37,13 +37,13 @@ struct state {
 	struct clock clock;
 };
 
-/* What the initial positions determine for the whole run. */
+/* Values that the initial positions determine for the whole run. */
 struct reference {
 	real *volume;    /* of elements, and their mass, since the initial density is 1 */
 	real *node_mass; /* an eighth of the mass of each element that meets there */
 };
 
-/* What does not change in a run. */
+/* Data that does not change in a run. */
 struct model {
 	const struct mesh *mesh;
 	struct parameters parameters;
@@ -52,7 +52,7 @@ struct model {
 	int freezes_time_step; /* derivatives take the time steps as given */
 };
 
-/* What a gradient is taken with respect to. */
+/* The variables of a gradient. */
 struct controls {
 	real *energy; /* in elements, at the beginning */
 	real *position[AXES];

@@ -184,7 +184,7 @@ static void next_action(const struct layout *layout, reel_schedule *schedule, re
 	}
 }
 
-/* What is in memory at a time. */
+/* The contents of memory at a time. */
 struct content {
 	int64_t states, steps;
 	double bytes;

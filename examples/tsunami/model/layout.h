@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a run is laid out in memory: what a chunk of rows and a slab are, how many steps
- * are a segment, what the states and the tape take up.
+ * The layout of a run in memory: the sizes of a chunk of rows and of a slab, the steps of a
+ * segment, the memory of the states and of the tape.
  */
 #ifndef TSUNAMI_LAYOUT_H
 #define TSUNAMI_LAYOUT_H
@@ -23,16 +23,16 @@ struct tape_shape {
 	uint64_t kept_bytes;    /* the memory that a snapshot takes */
 };
 
-/* Under a budget of so many bytes, 0: none. */
+/* Under a budget of `budget` bytes, 0: none. */
 struct tape_shape tape_shape(const struct grid *grid, uint64_t budget);
 
 /*
- * Memory of so many snapshots is used besides those of the plan: one is on its way to the
- * disk and one back; and so much stays with the run when tapes take the place of states.
+ * The number of snapshots in memory besides the snapshots of the plan: one is on its way to the
+ * disk and one back; and their memory stays with the run when tapes take the place of states.
  */
 #define MOVING_STATES 2
 
-/* A tape that spills needs room for so many slabs. */
+/* The number of slabs that a tape that spills needs room for. */
 #define SLABS_TO_SPILL 8
 
 struct layout {
@@ -47,8 +47,8 @@ struct layout {
 };
 
 /*
- * What a scheme needs for so many steps. `segment` is the user's, 0: chosen so that the
- * tape of a segment fills what the states leave of the budget; without a budget it takes
+ * The layout for a scheme and a number of steps. `segment` is the user's, 0: chosen so that the
+ * tape of a segment fills the budget that the states leave; without a budget it takes
  * as much as the states. Ends the program if it cannot be.
  */
 struct layout layout_create(const struct scheme *scheme, const struct tape_shape *shape,
@@ -60,20 +60,20 @@ struct layout layout_create(const struct scheme *scheme, const struct tape_shape
  */
 void layout_bound(const struct tape_shape *shape, uint64_t memory, struct reel_costs *costs);
 
-/* What has been chosen by such costs. */
+/* The layout of a choice by such costs. */
 struct layout layout_of(const struct reel_prediction *chosen, const struct tape_shape *shape,
 			int64_t steps);
 
 /* Open its plan, or end the program: it cannot be, or is for more memory than there is. */
 reel_plan *layout_open_plan(const struct layout *layout, uint64_t budget);
 
-/* What a run does, in steps of the model. */
+/* The counts of a run, in steps of the model. */
 struct counts {
 	int64_t advanced, recorded, reversed;
 	uint64_t stores[2], loads[2]; /* memory, disk */
 };
 
-/* What the plan says it will do. */
+/* The counts that the plan predicts. */
 struct counts layout_count(const struct layout *layout, const reel_plan *plan);
 
 #endif
