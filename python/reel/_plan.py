@@ -89,9 +89,8 @@ def _to_action(action: Any) -> Tuple[int, int, int, int, int, bool]:
 
 
 def _counts(report: ScheduleReport, tiers: int) -> Counts:
-    return Counts(report.advances, report.recorded, report.reversed, tuple(report.stores[:tiers]),
-                  tuple(report.loads[:tiers]), tuple(report.peak_slots[:tiers]), report.peak_tape_steps,
-                  report.actions, report.makespan)
+    values = (getattr(report, name) for name in Counts._fields)
+    return Counts(*(tuple(value[:tiers]) if isinstance(value, ctypes.Array) else value for value in values))
 
 
 class Plan(Uncopied):
@@ -214,17 +213,6 @@ class Plan(Uncopied):
         steps = "unknown" if self.steps is None else self.steps
         slots = " + ".join(str(tier.slots) for tier in self.tiers)
         return f"<reel.Plan {self.planner}: {steps} steps, {slots} slots>"
-
-    def _repr_html_(self) -> str:
-        rows = [("planner", self.planner), ("steps", "unknown" if self.steps is None else f"{self.steps:,}"),
-                ("slots", " + ".join(f"{tier.slots:,}" for tier in self.tiers))]
-        if self.steps is not None and self.steps <= 1_000_000:
-            counts = self.check()
-            rows += [("steps run and not recorded", f"{counts.advances:,}"),
-                     ("states stored", " + ".join(f"{n:,}" for n in counts.stores)),
-                     ("states loaded", " + ".join(f"{n:,}" for n in counts.loads)),
-                     ("makespan", f"{counts.makespan:,.6g}")]
-        return "<table>" + "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in rows) + "</table>"
 
     def draw(self, axes: Any = None, *, steps: Optional[int] = None) -> Any:
         """Draw the plan with matplotlib: the step that is run, recorded or reversed, over the actions.
