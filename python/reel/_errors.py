@@ -39,13 +39,11 @@ class StoreError(Error, OSError):
         self.strerror = os.strerror(code)
 
 
-_CLASSES = {
-    errno.EINVAL: ArgumentError, errno.EOVERFLOW: ArgumentError, errno.EBUSY: ArgumentError,
-    errno.EDQUOT: MemoryError, errno.ENOMEM: MemoryError,
-}
-for _code in ("EIO ENOSPC ENOENT EACCES EPERM ENOTDIR EISDIR ELOOP ENAMETOOLONG EROFS EFBIG EEXIST ENXIO EMFILE ENFILE "
-              "ENOTSUP").split():
-    _CLASSES[getattr(errno, _code)] = StoreError
+_CLASSES = {getattr(errno, name): cls for cls, names in (
+    (ArgumentError, "EINVAL EOVERFLOW EBUSY"),
+    (MemoryError, "EDQUOT ENOMEM"),
+    (StoreError, "EIO ENOSPC ENOENT EACCES EPERM ENOTDIR EISDIR ELOOP ENAMETOOLONG EROFS EFBIG EEXIST ENXIO EMFILE "
+                 "ENFILE ENOTSUP")) for name in names.split()}
 
 
 class Uncopied:

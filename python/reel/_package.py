@@ -55,9 +55,6 @@ class Value:
         self._package._look_at(self._group)
         return self._parcel.view().view(self._type)
 
-    def __repr__(self) -> str:
-        return f"<reel value {self._parcel.shape} {self._parcel.dtype}>"
-
 
 def _cover(cls: type) -> None:
     """Make the class ask, where it makes a checkpoint and where it takes one, whether the array is a parcel."""
@@ -133,9 +130,8 @@ class PackageData:
         self._newest: Optional[_Group] = None
         self._looked_at: Optional[_Group] = None
 
-    def reset(self) -> None:
-        """Another forward sweep begins. Values stay, since it begins with those of the first step."""
-        self.clear()
+    reset = clear
+    """Another forward sweep begins. Values stay, since it begins with those of the first step."""
 
     def checkpoint(self) -> Any:
         return self._newest

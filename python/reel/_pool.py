@@ -87,8 +87,7 @@ class Pool(Leased):
         They are read ahead in this order, as far as the budget goes.
         """
         kept, handles = _handles_of(parcels)
-        if kept:
-            check(lib.reel_parcel_announce(handles, len(kept)))
+        check(lib.reel_parcel_announce(handles, len(kept)))
 
     def withdraw(self, parcels: Iterable["Parcel"]) -> None:
         """Take an announcement back for these parcels, of one view each."""

@@ -21,7 +21,6 @@ from ._plan import KINDS, Plan
 from ._pool import Pool, members
 from ._sizes import to_int, to_text
 
-Store = Optional[str]
 State = Union[np.ndarray, Sequence[np.ndarray]]
 
 
@@ -101,7 +100,7 @@ class Run(Leased):
 
     _name = "run"
 
-    def __init__(self, plan: Plan, state: State, *, pool: Optional[Pool] = None, stores: Sequence[Store] = (),
+    def __init__(self, plan: Plan, state: State, *, pool: Optional[Pool] = None, stores: Sequence[Optional[str]] = (),
                  directory: Union[str, "os.PathLike[str]", None] = None, segment_steps: int = 0, steps: int = 0,
                  adjoint: Optional[State] = None, restart: Union[str, "os.PathLike[str]", None] = None,
                  restart_seconds: float = 0, audit: bool = False, comm: Any = None) -> None:
