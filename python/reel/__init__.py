@@ -23,8 +23,8 @@ from ._sizes import Size
 
 def offload(budget: Optional[Size] = None, *, directory: "Union[str, os.PathLike[str], None]" = None,
             store: Optional[str] = None, pool: Optional[Pool] = None, min_bytes: Size = "64K") -> Any:
-    """For PyTorch: within `with reel.offload("4G", directory="/scratch"):` what is saved for the backward pass goes to
-    parcels, which leave memory and are read ahead. Tensors of fewer than `min_bytes` bytes stay.
+    """For PyTorch: within `with reel.offload("4G", directory="/scratch"):` tensors that are saved for the backward
+    pass go to parcels, which leave memory and are read ahead. Tensors of fewer than `min_bytes` bytes stay.
 
     The parcels are on a pool with this budget, directory and store, or on `pool`. It can be used any number of times,
     and its `pool` has the statistics.
@@ -40,7 +40,7 @@ def schedule(planner: str, steps: Optional[int], tiers: Sequence[TierLike], **op
 
 
 def check_schedule(schedule: Any, steps: int, *, ram: Optional[int] = None, disk: Optional[int] = None) -> Any:
-    """Replay any schedule of checkpoint_schedules for a loop of `steps` steps; returns what it does.
+    """Replay any schedule of checkpoint_schedules for a loop of `steps` steps; returns its counts.
 
     Raises a ValueError that names the first wrong action, also if more than `ram` or `disk` blocks of data are kept
     at a time.
@@ -52,6 +52,6 @@ def check_schedule(schedule: Any, steps: int, *, ram: Optional[int] = None, disk
 __version__ = _lib.reel_version().decode()
 __all__ = [  # without MemoryError, which would take the place of the built-in one
     "Action", "ArgumentError", "Counts", "Error", "GradientCheck", "KINDS", "PackageData", "Parcel", "Plan", "Pool",
-    "Prediction", "Run", "Schedule", "check_gradient", "check_schedule", "Step", "StoreError", "Tier", "choose", "offload",
-    "planners", "save_now", "schedule",
+    "Prediction", "Run", "Schedule", "check_gradient", "check_schedule", "Step", "StoreError", "Tier", "choose",
+    "offload", "planners", "save_now", "schedule",
 ]

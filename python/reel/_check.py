@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Whether a gradient is that of its function."""
+"""The comparison of a gradient with values of its function."""
 
 from typing import Any, Callable, Dict, NamedTuple, Sequence, Tuple, Union
 
@@ -9,7 +9,7 @@ Arrays = Union[float, np.ndarray, Sequence[Union[float, np.ndarray]]]
 
 
 class GradientCheck(NamedTuple):
-    """The slope of the function in each direction: that of the gradient, and that of the function's values."""
+    """The slope of the function in each direction: by the gradient, and by the function's values."""
 
     by_gradient: Tuple[float, ...]
     by_values: Tuple[float, ...]

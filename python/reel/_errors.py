@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a call of the library that fails raises: an exception with the library's text."""
+"""The exceptions of calls of the library that fail, with the library's text."""
 
 import builtins
 import errno

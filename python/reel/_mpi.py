@@ -14,7 +14,7 @@ from ._library import lib
 
 
 def _version(library: ctypes.CDLL) -> Any:
-    """MPI_Get_library_version() of the MPI that a library calls: the function, and what it says."""
+    """MPI_Get_library_version() of the MPI that a library calls: the function, and its text."""
     function = library.MPI_Get_library_version
     text, length = ctypes.create_string_buffer(8192), c_int()
     function(text, byref(length))
@@ -46,7 +46,7 @@ def load(MPI: Any) -> ctypes.CDLL:
 
 
 class Ranks:
-    """A communicator of mpi4py, as libreel-mpi takes it. What fails in a `with` on one rank fails on all."""
+    """A communicator of mpi4py, as libreel-mpi takes it. A failure in a `with` on one rank is one on all ranks."""
 
     def __init__(self, comm: Any) -> None:
         from mpi4py import MPI  # type: ignore[import-not-found]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What PyTorch saves for the backward pass, as parcels.
+"""The tensors that PyTorch saves for the backward pass, as parcels.
 
-torch calls a hook, pack(), for each tensor that an operation saves, keeps what the hook returns, and calls unpack()
-with it when the backward pass needs the tensor.
+torch calls a hook, pack(), for each tensor that an operation saves, keeps the result of the hook, and calls
+unpack() with it when the backward pass needs the tensor.
 """
 
 import contextlib
@@ -30,8 +30,8 @@ except ImportError as error:
     raise ImportError(f"reel.offload() needs PyTorch, which cannot be imported: {error}") from None
 
 _FIRST_ANNOUNCED, _MAX_ANNOUNCED = 32, 4096
-"""The first announcement has the first number of tensors, and each later one twice as many as the one before, up to the
-second number: after a change of the order few tensors are read in vain, and a long sweep announces rarely."""
+"""The first announcement has the first number of tensors, and each later one twice the number of the one before, up to
+the second number: after a change of the order few tensors are read in vain, and a long sweep announces rarely."""
 
 _ALIGNMENT = 64
 """Of the memory of tensors and parcels. A tensor that comes back is aligned as it was: kernels that see another
@@ -80,7 +80,7 @@ class _Waiting(threading.local):
         self.packed: "Deque[weakref.ref[_Packed]]" = deque()
 
     def end_operation(self) -> None:
-        """Copy what waits. A tensor whose copy fails stays in memory, and the copy is not tried again."""
+        """Copy the tensors that wait. A tensor whose copy fails stays in memory, and the copy is not tried again."""
         while self.packed:
             packed = self.packed.popleft()()
             if packed is not None:
@@ -104,8 +104,8 @@ def _empty_on(device: Any) -> Any:
 class _Counter:
     """Finds a change in place of a tensor since it was saved.
 
-    torch makes this check only of what no hook has packed. Tensors that share memory as views share a counter of
-    their changes, which lives as long as one of them. `alias` is one of them, and has no memory; or it is the saved
+    torch makes this check only of tensors that no hook has packed. Tensors that share memory as views share a counter
+    of their changes, which lives as long as one of them. `alias` is one of them, and has no memory; or it is the saved
     tensor itself, which stays in memory. It is detached, since the graph would keep itself alive by its own result.
     """
 
@@ -153,7 +153,7 @@ class _Shape:
         self.nbytes = min(self.shown, self.extent) * self.itemsize
 
     def once(self) -> Any:
-        """The size without what is expanded."""
+        """The size, with 1 for each dimension that is expanded."""
         return [n if stride else 1 for n, stride in zip(self.size, self.stride)]
 
     def show(self, storage: Any, offset: int, size: Any) -> Any:
@@ -180,13 +180,13 @@ class _Shape:
 
 
 class _Copies(weakref.WeakValueDictionary):  # type: ignore[type-arg]
-    """The copies of parts of a storage, by what they have of it, and their bytes."""
+    """The copies of parts of a storage, by the part, and their bytes."""
 
     nbytes = 0
 
 
 class _Storage:
-    """The storage of a tensor and its views at one version, and what of it is in parcels.
+    """The storage of a tensor and its views at one version, and its parts that are in parcels.
 
     It is known by its owner, the tensor that the others are views of. `owner` says that it is the one that it was,
     and not another that was given the address of one that is gone.
@@ -205,7 +205,7 @@ class _Storage:
                 self.counter.version == version and not self.counter.is_changed())
 
     def save(self, offload: "Offload", storage: Any, shape: _Shape) -> "Union[_Saved, _Part]":
-        """The copy of what the shape shows, or of all of the storage.
+        """The copy of the part that the shape shows, or of all of the storage.
 
         A small part of a storage goes alone, such as some rows of a data set. The copies of parts that are alive come
         to the size of the storage at most, unless that is more than the budget. A version says little: torch changes
@@ -261,7 +261,7 @@ class _Saved(LibraryParcel):
         return torch.frombuffer(self._pinned(), dtype=dtype)
 
     def has(self, storage: Any, shape: _Shape) -> bool:
-        """Whether it has what the shape shows of a storage. It is read for that only if it is in memory."""
+        """Whether it has the part of a storage that the shape shows. It is read for that only if it is in memory."""
         if not lib.reel_parcel_is_in_memory(self._handle):
             return False
         wanted = shape.bits(storage, shape.offset)
@@ -354,7 +354,7 @@ class _Announcement:
 
 
 class _Packed:
-    """What the graph keeps of a tensor: `held`, the tensor itself, until it is copied, and then `saved`.
+    """The graph keeps this for a tensor: `held`, the tensor itself, until it is copied, and then `saved`.
 
     `turn` is its announcement, if there is one, and its place there.
     """
@@ -401,7 +401,7 @@ def _is_compiled() -> bool:
 
 
 class Offload(Uncopied):
-    """What reel.offload() returns, which says what the arguments are."""
+    """The result of reel.offload(), which describes the arguments."""
 
     def __init__(self, budget: Optional[Size], directory: Union[str, "os.PathLike[str]", None], store: Optional[str],
                  pool: Optional[Pool], min_bytes: Size) -> None:
@@ -416,7 +416,7 @@ class Offload(Uncopied):
         self._hooks: List[Any] = []
         self._numbers = itertools.count()
         # Threads need no lock here, and a child of fork() finds none that is held: each operation on these is whole
-        # in itself, and what is lost between two is a tensor that is saved twice, not read ahead, or counted wrongly.
+        # in itself. At worst, between two of them, a tensor is saved twice, not read ahead, or counted wrongly.
         self._order: "weakref.WeakValueDictionary[int, _Packed]" = weakref.WeakValueDictionary()
         self._storages: "weakref.WeakValueDictionary[int, _Storage]" = weakref.WeakValueDictionary()
         self._kept: "weakref.WeakValueDictionary[int, _Kept]" = weakref.WeakValueDictionary()
@@ -484,7 +484,7 @@ class Offload(Uncopied):
         return shape
 
     def _keep(self, tensor: Any) -> Optional[_Kept]:
-        """Counts the memory that a tensor holds: that of its storage, once."""
+        """Counts the memory that a tensor holds: its storage, once."""
         try:
             storage = _storage_of(tensor)
             key, nbytes = storage._cdata, 0 if tensor.device.type == "meta" else storage.nbytes()
@@ -520,7 +520,7 @@ class Offload(Uncopied):
         return packed.saved.tensor(packed.shape)
 
     def _read_ahead(self, packed: _Packed) -> None:
-        """The backward pass needs first what was packed last. Where it goes otherwise, the order begins anew."""
+        """The backward pass needs the last tensors first. Where it goes otherwise, the order begins anew."""
         turn, packed.turn = packed.turn, None
         if turn is None:
             self._announce(packed.number, _FIRST_ANNOUNCED)
@@ -538,7 +538,7 @@ class Offload(Uncopied):
             self._announce(announcement.numbers[-1], min(2 * length, _MAX_ANNOUNCED))
 
     def _announce(self, above: int, length: int) -> None:
-        """Announce as many tensors, those that were packed last before number `above`."""
+        """Announce `length` tensors: the last ones that were packed before number `above`."""
         # Tensors that are gone leave gaps, which may be long.
         left = map(self._order.get, range(above - 1, max(above - 4 * length, 0) - 1, -1))
         found = [*itertools.islice((packed for packed in left if packed is not None and packed.turn is None), length)]

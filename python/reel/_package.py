@@ -81,12 +81,12 @@ def _cover(cls: type) -> None:
 
 
 class PackageData:
-    """What a schedule of pyadjoint puts on DISK goes to parcels of a pool:
+    """Values that a schedule of pyadjoint puts on DISK go to parcels of a pool:
 
         tape._package_data["reel"] = reel.PackageData(reel.Pool("4G", directory="/scratch"))
         tape.enable_checkpointing(reel.schedule("multistage", 1000, [10, 100]))
 
-    `types` are the classes of pyadjoint whose checkpoints are arrays; without any, that of numpy_adjoint. They
+    `types` are the classes of pyadjoint whose checkpoints are arrays; without any, the class of numpy_adjoint. They
     are changed once, so that a checkpoint of them may be a parcel. Arrays below 1 KiB, of objects, or with a mask,
     and values of other classes stay as they are.
 
@@ -94,12 +94,14 @@ class PackageData:
     for has the rest of the step, and the step that is reversed next, read ahead.
     """
 
+    _newest: Optional[_Group] = None
+    _looked_at: Optional[_Group] = None
+
     def __init__(self, pool: Pool, *types: type) -> None:
         if not types:
             from numpy_adjoint import ndarray  # type: ignore[import-not-found]
             types = (ndarray,)
         self._pool, self._types = pool, types
-        self.clear()
         for cls in types:
             _cover(cls)
 
@@ -117,7 +119,7 @@ class PackageData:
                 self._pool.announce(group.parcels() + group.next())
 
     def continue_checkpointing(self) -> None:
-        """The checkpoints from here on are those of one more step on DISK."""
+        """The checkpoints from here on belong to one more step on DISK."""
         self._newest = _Group(self._newest)
         _active.add(self)
 
@@ -127,11 +129,10 @@ class PackageData:
     def clear(self) -> None:
         """The tape is cleared. Values are closed as the tape drops them."""
         self.pause_checkpointing()
-        self._newest: Optional[_Group] = None
-        self._looked_at: Optional[_Group] = None
+        self._newest = self._looked_at = None
 
     reset = clear
-    """Another forward sweep begins. Values stay, since it begins with those of the first step."""
+    """Another forward sweep begins. Values stay, since it begins with the values of the first step."""
 
     def checkpoint(self) -> Any:
         return self._newest

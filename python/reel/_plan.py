@@ -33,7 +33,7 @@ class Action(NamedTuple):
 
 
 class Tier(NamedTuple):
-    """A level of storage for states: its slots, and what a store and a load cost, in steps."""
+    """A level of storage for states: its slots, and the costs of a store and of a load, in steps."""
 
     slots: int
     store_cost: float = 0
@@ -41,7 +41,7 @@ class Tier(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """What a plan does: numbers of steps, and of states for each tier."""
+    """The counts of a plan: of steps, and of states for each tier."""
 
     advances: int
     recorded: int
@@ -90,14 +90,14 @@ def _to_action(action: Any) -> Tuple[int, int, int, int, int, bool]:
 
 def _counts(report: ScheduleReport, tiers: int) -> Counts:
     values = (getattr(report, name) for name in Counts._fields)
-    return Counts(*(tuple(value[:tiers]) if isinstance(value, ctypes.Array) else value for value in values))
+    return Counts(*(tuple(v[:tiers]) if isinstance(v, ctypes.Array) else v for v in values))  # type: ignore[arg-type]
 
 
 class Plan(Uncopied):
-    """A plan for a loop of `steps` steps; None: nobody knows yet how many there are.
+    """A plan for a loop of `steps` steps; None: their number is not known yet.
 
     `planner` is a text such as "binomial:30" or "multistage:5:200" (`reel_problem_from_text()` of `reel/plan.h`), or
-    the name of a planner with its `tiers`: the slots of memory, then those of slower tiers, each a number or a Tier.
+    the name of a planner with its `tiers`: the slots of memory, then of slower tiers, each a number or a Tier.
     None is the default planner. The options are members of `struct reel_problem` (`reel/run.h`): period, tape_states,
     advance_cost, record_cost, reverse_cost; and reverse_at_once, a flag.
     Iterating over a plan gives its actions.
@@ -110,16 +110,16 @@ class Plan(Uncopied):
     """
 
     _actions: Any
-    """Of a plan of one's own: what the library reads as long as the plan is open."""
+    """Of a plan of one's own: the actions, which the library reads as long as the plan is open."""
 
     def __init__(self, planner: Optional[str], steps: Optional[int], tiers: Sequence[TierLike] = (),
                  **options: Any) -> None:
-        self._compute(planner, self._problem(steps, tiers, **options))
+        self._compute(planner, self._problem_of(steps, tiers, **options))
 
     @staticmethod
-    def _problem(steps: Optional[int], tiers: Sequence[TierLike], *, period: int = 0, tape_states: int = 0,
-                 advance_cost: float = 0, record_cost: float = 0, reverse_cost: float = 0,
-                 reverse_at_once: bool = False) -> Problem:
+    def _problem_of(steps: Optional[int], tiers: Sequence[TierLike], *, period: int = 0, tape_states: int = 0,
+                    advance_cost: float = 0, record_cost: float = 0, reverse_cost: float = 0,
+                    reverse_at_once: bool = False) -> Problem:
         if not isinstance(tiers, collections.abc.Sequence) or isinstance(tiers, str):
             raise TypeError(f"tiers is a list of slots or of reel.Tier, such as [20], and not {tiers!r}")
         if len(tiers) > MAX_TIERS:
@@ -151,7 +151,7 @@ class Plan(Uncopied):
         plan = cls.__new__(cls)
         done = KINDS.index("done")
         listed = [action for action in map(_to_action, actions) if action[0] != done]
-        plan._adopt("actions", cls._problem(steps, tiers, **options))
+        plan._adopt("actions", cls._problem_of(steps, tiers, **options))
         plan._actions = (_Action * len(listed))(*listed)  # type: ignore[misc]
         check(lib.reel_plan_open_actions(byref(plan._handle), byref(plan._problem), plan._actions, len(listed)))
         return plan
@@ -271,7 +271,7 @@ class Schedule(Uncopied, Iterator[Action]):
 
 
 class Prediction(NamedTuple):
-    """One way to reverse a loop, and what it is expected to take."""
+    """One way to reverse a loop, with its predicted time and memory."""
 
     planner: str
     segment_steps: int
@@ -296,7 +296,7 @@ def choose(steps: int, *, state: Size, tape: Size, memory: Size, advance: float 
            disks: Sequence[Tuple[Size, float, float]] = ()) -> Prediction:
     """The way to reverse a loop in the least time (`reel_costs_choose()`).
 
-    `state` and `tape` are bytes, of a state and of the tape of a step; `memory` is what both may have together.
+    `state` and `tape` are bytes, of a state and of the tape of a step; `memory` is the limit of both together.
     Times are seconds of a step; `disks` are slower tiers: bytes, and bytes a second that they take and give.
 
     >>> choose(1000, state="1M", tape="64M", memory="1G").planner

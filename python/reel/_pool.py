@@ -25,16 +25,16 @@ _LOOK_MS = 100
 
 
 def members(struct: ctypes.Structure, get: Callable[..., None], lease: Lease) -> Dict[str, Any]:
-    """The members of a struct of statistics, which get() fills, by name; those of arrays are tuples."""
+    """The members of a struct of statistics, which get() fills, by name; arrays are tuples."""
     get(lease.handle, byref(struct))
     values = {name: getattr(struct, name) for name, *_ in struct._fields_ if name != "reserved"}
     return {name: tuple(value) if isinstance(value, ctypes.Array) else value for name, value in values.items()}
 
 
 class Pool(Leased):
-    """Memory under a budget, and a store for what has no room in it.
+    """Memory under a budget, and a store for parcels that have no room in it.
 
-    `budget` is what may be in memory, a number of bytes or a text such as "4G", "60%" or "auto" (`REEL_BUDGET` in
+    `budget` is the limit of memory, a number of bytes or a text such as "4G", "60%" or "auto" (`REEL_BUDGET` in
     `reel/pool.h`), and a slab at least. With a `directory`, parcels that are not needed soon go to a file there, which
     has no name and is gone with the process. `store` describes other stores, as "lz4,file" or "memory=2G,file"
     (`reel/store.h`). Without either, a parcel that has no room is refused.
@@ -99,7 +99,7 @@ class Pool(Leased):
         return lib.reel_pool_trim(self._live().handle, to_bytes(keep, "keep"))
 
     def stats(self) -> Dict[str, int]:
-        """What the pool has in memory and has written and read: the members of `struct reel_pool_stats`."""
+        """The bytes in memory, written and read: the members of `struct reel_pool_stats`."""
         return members(PoolStats(), lib.reel_pool_get_stats, self._live())
 
     def parcel_stats(self) -> Dict[str, int]:
@@ -159,7 +159,7 @@ def _handles_of(parcels: "Iterable[Parcel]") -> Tuple[List["Parcel"], Any]:
 
 
 class Parcel(LibraryParcel):
-    """An array that may leave memory while nobody looks at it.
+    """An array that may leave memory while no view of it exists.
 
     A parcel is open first: view() is a writable array. seal() ends that; from then on the array may leave
     memory, and view() brings it back and gives a read-only array, which stays in memory as long as it, or an

@@ -5,8 +5,8 @@ By itself pyadjoint keeps each value of the taping in `BlockVariable.output`, an
 checkpoint. That is as much memory as without a schedule. It is also a wrong value once the controls have changed:
 pyadjoint clears the inputs of a recorded step before that step is reversed.
 
-pyadjoint chooses by the class of an action what to do. Schedules of Reel give it a Forward of a class of their own,
-for which this module registers functions: they call pyadjoint's, and keep or give up what those do not.
+pyadjoint chooses a function by the class of an action. Schedules of Reel give it a Forward of a class of their own,
+for which this module registers functions: they call pyadjoint's functions, and also keep or give up values.
 """
 
 import weakref
@@ -22,7 +22,7 @@ from ._package import MIN_BYTES
 
 
 class _Sweeps:
-    """What a manager of checkpoints and the variables of its tape know together."""
+    """Shared by a manager of checkpoints and the variables of its tape."""
 
     def __init__(self) -> None:
         self.is_replayed = False

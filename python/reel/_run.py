@@ -25,7 +25,7 @@ State = Union[np.ndarray, Sequence[np.ndarray]]
 
 
 class Step(NamedTuple):
-    """What a run asks for: to "advance", "record" or "reverse" steps first to last - 1 of the loop."""
+    """A request of a run: to "advance", "record" or "reverse" steps first to last - 1 of the loop."""
 
     kind: str
     first: int
@@ -80,19 +80,19 @@ class Run(Leased):
     """Carries a plan out over a loop that the program owns.
 
     `state` is an array, or a list of arrays, that is all that changes from step to step; the run copies it to
-    snapshots and back, in place. Iterating over a run gives what is to be done next:
+    snapshots and back, in place. Iterating over a run gives the next steps to run:
 
         for action in run:
             for step in range(action.first, action.last):
                 ...
 
-    "advance" runs steps; "record" runs them and keeps what their reversal needs; "reverse" reverses them, from
+    "advance" runs steps; "record" runs them and keeps the data for their reversal; "reverse" reverses them, from
     the last one to the first. Snapshots are parcels of `pool`; the tiers of the plan are memory or, by
-    `stores`, what `reel.Pool` takes as `store`, in `directory`.
+    `stores`, stores as for `reel.Pool`, in `directory`.
 
     With `comm`, a communicator of mpi4py, each rank has its part of the state, and all ranks carry the plan out
-    together: they open the run, begin the sweeps, ask what is next, resume and close. An exception that leaves the
-    loop on one rank, also by gradient(), ends it on all: the others get an Error that names the rank.
+    together: they open the run, begin the sweeps, ask for the next steps, resume and close. An exception that leaves
+    the loop on one rank, also by gradient(), ends it on all: the others get an Error that names the rank.
 
     With a file `restart` a run that was killed goes on where it was: resume() says whether there was one. The
     file needs `adjoint`, all arrays to which the reverse sweep adds.
@@ -201,7 +201,7 @@ class Run(Leased):
     def gradient(self, step: Callable[[int], Any], adjoint_step: Callable[[int, Any], Any],
                  at_end: Optional[Callable[[], Any]] = None, *,
                  progress: Optional[Callable[[int], Any]] = None) -> None:
-        """Both sweeps: step(i) runs step i on the state, in place, and returns what adjoint_step(i, kept) needs.
+        """Both sweeps: step(i) runs step i on the state, in place, and returns `kept` for adjoint_step(i, kept).
 
         at_end() is called between the sweeps, when the state is the last one, to set the adjoint. progress(1) is
         called after each step that was run or reversed; `total_steps` says how many there will be:
@@ -234,7 +234,7 @@ class Run(Leased):
 
     @property
     def steps(self) -> Optional[int]:
-        """The number of steps of the loop; None: nobody knows it yet."""
+        """The number of steps of the loop; None: it is not known yet."""
         steps = lib.reel_run_steps(self._live().handle)
         return None if steps < 0 else steps
 
@@ -255,7 +255,7 @@ class Run(Leased):
                    if action.kind in ("advance", "record", "reverse"))
 
     def stats(self) -> Dict[str, Any]:
-        """What the run has done: the members of `struct reel_run_stats`."""
+        """The statistics of the run: the members of `struct reel_run_stats`."""
         return members(RunStats(), lib.reel_run_get_stats, self._live())
 
 

@@ -96,7 +96,7 @@ class PlanSchedule(CheckpointSchedule):  # type: ignore[misc]
         yield EndReverse()
 
     def _record(self, action: Action, is_reversed: bool, kept: Set[int]) -> Iterator[Any]:
-        """Working storage has the data of one step, that which is reversed next; that of others is kept."""
+        """Working storage has the data of the step that is reversed next; the data of other steps is kept."""
         if self._plan.planner == "store-all":
             self._n = action.last
             yield _forward_class()(action.first, action.last, False, True, StorageType.WORK)
@@ -134,7 +134,7 @@ class PlanSchedule(CheckpointSchedule):  # type: ignore[misc]
 
 
 class Replay(NamedTuple):
-    """What a schedule does: steps run, and at most so many blocks of data in RAM and on DISK at a time."""
+    """The counts of a schedule: steps, and the maximum number of blocks of data in RAM and on DISK at a time."""
 
     forward_steps: int
     recorded: int
@@ -145,7 +145,7 @@ class Replay(NamedTuple):
 
 
 class _Checker:
-    """The state of a loop whose schedule is replayed: what is where, in steps."""
+    """The state of a loop whose schedule is replayed: the steps whose states and data each storage has."""
 
     def __init__(self, schedule: Any, steps: int) -> None:
         self.schedule, self.steps = schedule, steps
