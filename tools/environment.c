@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The facts of "reel info" about Reel's environment variables, about what the system allows, and
+ * The facts of "reel info" about Reel's environment variables, about the limits of the system, and
  * about the default pool, which the library opens with them.
  */
 #include "config.h"
@@ -70,7 +70,7 @@ static void add_pressure(struct facts *facts)
 	reel_memory_pressure_close(&pressure);
 }
 
-/* What REEL_BUDGET=auto and percentages are of. */
+/* The limit of which REEL_BUDGET=auto and percentages take a part. */
 static void add_limit(struct facts *facts, const struct reel_memory_limit *limit)
 {
 	facts_add_bytes(facts, "memory_limit_bytes",

@@ -11,12 +11,12 @@
 void json_print_string(FILE *stream, const char *text);
 
 /*
- * Writes at most so many characters of the text to a terminal. What could be a command to it, and
- * bytes that are not UTF-8, become "?".
+ * Writes at most `characters` characters of the text to a terminal. Bytes that could be a command
+ * to it, and bytes that are not UTF-8, become "?".
  */
 void json_print_plain(FILE *stream, const char *text, int characters);
 
-/* Writes the text into HTML, outside of tags or in quotes. Control characters become "?", too. */
+/* Writes the text into HTML, outside of tags or in quotes. Control characters also become "?". */
 void html_print(FILE *stream, const char *text);
 
 #endif

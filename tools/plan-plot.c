@@ -134,7 +134,7 @@ static double round_distance(double whole)
 				return factor[i] * power;
 }
 
-/* The axis of the steps is at the left, that of the time at the bottom. */
+/* The axis of the steps is at the left, the axis of the time at the bottom. */
 static void put_axes(const struct drawing *drawing)
 {
 	FILE *file = drawing->file;

@@ -186,7 +186,7 @@ static int plan_by_slots(struct request *request)
 	reel_plan *plan;
 	int error, status;
 
-	/* Numbers of steps that other planners refuse are refused here, too. */
+	/* Numbers of steps that other planners refuse are also refused here. */
 	if (request->planner == REEL_ONLINE && steps >= 0 && steps <= REEL_MAX_STEPS)
 		request->problem.steps = REEL_UNKNOWN_STEPS;
 	error = reel_plan_open(&plan, request->planner, &request->problem);

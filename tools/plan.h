@@ -24,10 +24,10 @@ struct request {
 	bool actions;
 };
 
-/* Read the words to a request: 0, or an exit status after reporting what is wrong. */
+/* Read the words to a request: 0, or an exit status after reporting the mistake. */
 int plan_read_request(struct request *request, int count, char **words);
 
-/* Report what is wrong with the call; returns EXIT_USAGE. */
+/* Report a mistake of the call; returns EXIT_USAGE. */
 int plan_refuse(const char *what, const char *why);
 
 /* Report an error (0: none) and return the exit status. */

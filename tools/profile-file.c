@@ -144,7 +144,7 @@ int profile_first_frame(const struct profile *profile, const struct place *place
 	return i;
 }
 
-/* Returns true for what programs inline of Reel, of Clad and of CoDiPack where they push. */
+/* Returns true for functions of Reel, Clad and CoDiPack that programs inline where they push. */
 static bool is_below_program(const char *name)
 {
 	static const char *const prefixes[] = {"reel_", "reel::", "clad::", "codi::"};

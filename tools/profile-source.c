@@ -90,7 +90,7 @@ static bool qualifies(Dwarf_Die *scope)
 	}
 }
 
-/* Adds the text, if it fits; a name that is cut off could be that of another function. */
+/* Adds the text, if it fits; a name that is cut off could be the name of another function. */
 static bool append(char name[MAX_NAME], const char *text)
 {
 	size_t length = strlen(name);
@@ -127,7 +127,7 @@ static bool write_name(Dwarf_Die *function, char name[MAX_NAME])
 	return fits && dwarf_diename(function) && append(name, dwarf_diename(function));
 }
 
-/* Some compilers write no table of the addresses of units, and then each unit says what it has. */
+/* Some compilers write no table of the addresses of units, and then each unit lists its own. */
 static Dwarf_Die *unit_of(struct source *source, uint64_t address, Dwarf_Addr *bias)
 {
 	Dwarf_Die *unit = dwfl_addrdie(source->dwfl, address, bias);

@@ -50,7 +50,7 @@ int profile_first_frame(const struct profile *profile, const struct place *place
 bool profile_name_frame(const struct profile *profile, uint64_t address, int level,
 			char name[MAX_NAME]);
 
-/* profile-source.c: what the source of a program says about an address in it. */
+/* profile-source.c: the line of a program's source at an address, and the function. */
 struct frame {
 	const char *function; /* as the linker calls it; NULL: not known */
 	const char *file;     /* NULL: not known */
@@ -63,8 +63,8 @@ struct source *source_open(const struct code *code, int count);
 struct frame source_frame(struct source *source, uint64_t address);
 /*
  * Writes the name of the function at an address as its source has it, with its namespace, class or
- * module: "waves::sea<double>::step". Levels are those of profile_name_frame(). Returns false if
- * there is none, or the name is not known, or too long.
+ * module: "waves::sea<double>::step". Levels are counted as in profile_name_frame(). Returns
+ * false if there is none, or the name is not known, or too long.
  */
 bool source_name(struct source *source, uint64_t address, int level, char name[MAX_NAME]);
 

@@ -9,7 +9,7 @@
 
 #include "verb.h"
 
-/* The user's programs write to what these name. This command must not overwrite it. */
+/* The user's programs write to the files that these name. This command must not overwrite it. */
 static const char *const outputs[] = {"REEL_PROFILE", "REEL_STATS", "REEL_TRACE"};
 
 enum { OUTPUTS = sizeof outputs / sizeof *outputs };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Advice of a report: sentences that say what was slow and which setting would help. Each rule
+ * Advice of a report: sentences that name the slow parts and which setting would help. Each rule
  * gives the figure that it follows from.
  */
 #include "config.h"

@@ -118,8 +118,8 @@ static void draw_plan(FILE *out, const struct report *report)
 }
 
 /*
- * Waits lie within actions and lanes, and lanes within actions: what is shown of an action is the
- * time in which it did not wait, and lanes are shown where there are no actions.
+ * Waits lie within actions and lanes, and lanes within actions: the part of an action that is shown
+ * is the time in which it did not wait, and lanes are shown where there are no actions.
  */
 static void make_exclusive(struct track *track)
 {

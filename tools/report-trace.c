@@ -24,7 +24,7 @@ struct event {
 	const char *arguments; /* the rest of the line, behind "args" */
 };
 
-/* Returns what stands behind "key": in the text, or NULL. */
+/* Returns the text behind "key":, or NULL. */
 static const char *value_of(const char *text, const char *key)
 {
 	size_t length = strlen(key);
@@ -356,7 +356,7 @@ static void look_at_counter(struct report *report, const struct event *event)
 	}
 }
 
-/* A transfer that failed is one, too. */
+/* A transfer that failed is one as well. */
 static enum activity activity_of(const char *name)
 {
 	int kind = 0;

@@ -23,8 +23,8 @@ const char report_help[] =
 	"\n"
 	"Makes a page of HTML of what a program did, from the trace that it has written with\n"
 	"REEL_TRACE=FILE: memory over time, traffic of the store, what each thread waited\n"
-	"for, the plan as drawn and as carried out, and in words what was slow and what would\n"
-	"help.  The traces of several processes, as of ranks, are shown together.  The page\n"
+	"for, the plan as carried out, and in words what was slow and what would help.\n"
+	"The traces of several processes, as of ranks, are shown together.  The page\n"
 	"is one file and needs no network.\n"
 	"\n"
 	"  --profile PROFILE\n"
@@ -187,7 +187,7 @@ static void write_head(const struct report *report, bool has_scripts)
 	fputs("</p>\n", out);
 }
 
-/* Copies the library, and what makes its charts, which wants the page before it. */
+/* Copies the library, and the script for its charts, which has to follow the page. */
 static void write_scripts(FILE *library)
 {
 	char piece[4096];

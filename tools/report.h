@@ -28,7 +28,7 @@ struct samples {
 /* Values over time. */
 struct series {
 	char name[MAX_LABEL];
-	int64_t process, number; /* of what it counts: the first argument of the counter */
+	int64_t process, number; /* of the counted object: the first argument of the counter */
 	double greatest;
 	double hard_budget; /* of a pool; 0: none */
 	/* As they are read: a trace is in the order of its blocks, not of time. */
@@ -118,7 +118,7 @@ const struct sum *report_sum(const struct report *report, const char *name);
 
 double report_seconds(const struct report *report);
 
-/* report-advice.c: calls say() for each sentence about what was slow. */
+/* report-advice.c: calls say() for each sentence about slow parts. */
 void report_advise(const struct report *report, void (*say)(const char *sentence));
 
 /* report-charts.c: writes all charts. Sorts lists and tracks. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The verb `reel top`: what the processes of this user that allow it have in memory and in stores,
+ * The verb `reel top`: the bytes that willing processes of this user have in memory and in stores,
  * and how far their runs are. Each process answers at a socket (lib/trace/live.h). All are asked at
  * once, and twice for the figures that are rates. A socket that nobody has is of a process that was
  * killed, and is removed. Other files in the directory are left alone.
@@ -136,7 +136,7 @@ static const char *next(const char *object, const char *kind)
 	return *object ? object : NULL;
 }
 
-/* The first object of this kind, which is not that of the process; NULL: there is none. */
+/* The first object of this kind, which is not the object of the process; NULL: there is none. */
 static const char *first(const struct process *process, const char *kind)
 {
 	return process->answer ? next(process->answer, kind) : NULL;
@@ -170,7 +170,7 @@ static const char *find_pool(const struct process *process, double number)
 
 /*
  * Memory of a pool with a parent is counted by the parent, as in use there, and has no budget of
- * its own. What the child has beside it is in its store. The child of a fork has no parent's line.
+ * its own. The rest of the child is in its store. The child of a fork has no parent's line.
  */
 static bool is_counted_by_parent(const struct process *process, const char *pool)
 {
@@ -249,7 +249,7 @@ static void ask(struct processes *processes, int reader, const char *path, bool 
 		unlink(path);
 }
 
-/* Asks all of them. The names of readers' sockets begin with a dot; those who live ignore it. */
+/* Asks all of them. The names of readers' sockets begin with a dot; living readers ignore it. */
 static int ask_all(struct processes *processes, int reader, const char *directory)
 {
 	char path[sizeof ((struct sockaddr_un *)NULL)->sun_path];
@@ -445,7 +445,7 @@ static void put_run(const struct process *process)
 	printf(" %12s %9s", done, time);
 }
 
-/* Number of columns that a command has: as many as the terminal leaves, or all in a file. */
+/* Number of columns that a command has: the rest of a line of a terminal, or all in a file. */
 static int columns_of_command(void)
 {
 	struct winsize size;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The verb `reel tune`: runs a command with one setting of the environment after the other, in
- * turns, and shows what each gains. Only settings that do not change what a program computes are
+ * turns, and shows the gain of each. Only settings that do not change the results of a program are
  * tried without being asked for.
  */
 #include "config.h"
@@ -41,10 +41,10 @@ const char tune_help[] =
 	"Usage: reel tune [OPTION]... -- COMMAND [ARGUMENT]...\n"
 	"\n"
 	"Runs a command as it is, and with one setting of the environment changed at a\n"
-	"time, and shows what each setting gains.  By default it tries how threads of\n"
+	"time, and shows the gain of each setting.  By default it tries how threads of\n"
 	"OpenMP wait, smaller slabs and small pages; where the environment names a store or\n"
 	"its directory, whether it should compress; and where it has a budget, half of that\n"
-	"and twice as much.  None of these changes what a program computes.  Its standard\n"
+	"and twice as much.  None of these changes the results of a program.  Its standard\n"
 	"input is empty, and its standard output is dropped.  A first run warms the machine\n"
 	"up and is not counted.\n"
 	"\n"

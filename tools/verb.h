@@ -42,7 +42,7 @@ int tune_run(int count, char **words);
 
 /*
  * options.c: returns the value of the next option, as getopt_long() does, or '?' after a message on
- * standard error. An option without an argument has a value below that of a letter. `words` begins
+ * standard error. An option without an argument has a value below the letters. `words` begins
  * with the verb; after the last option, -1 is returned, and words[optind] is the first file.
  */
 int next_option(int count, char **words, const struct option *options);
@@ -59,7 +59,7 @@ void *grow(void *list, int count, int *room, size_t bytes);
 
 /*
  * quiet-pool.c: returns the default pool, or NULL. This command then writes neither a trace nor a
- * profile over those of the user, and does not answer `reel top`.
+ * profile over the user's, and does not answer `reel top`.
  */
 reel_pool *open_quiet_pool(void);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The words of a choice: what the runner-up would take, or how much memory is needed. The
+ * The words of a choice: the cost of the runner-up, or the memory that is needed. The
  * functions write to choice->reason and change nothing else. Any thread may run them.
  */
 #include "config.h"

@@ -21,7 +21,7 @@
 #define NO_MEMORY "no memory to choose a plan"
 /* Maximum number of segments for the binomial planner. */
 #define MAX_FINE_SEGMENTS ((int64_t)1 << 20)
-/* In a loop of at most so many steps each length of segments is tried. */
+/* In a loop of at most SHORT_LOOP steps each length of segments is tried. */
 #define SHORT_LOOP ((int64_t)64)
 /* With at most FEW_SEGMENTS each period is tried, with VERY_FEW_SEGMENTS each number of slots. */
 #define FEW_SEGMENTS ((int64_t)32)
@@ -100,7 +100,7 @@ uint64_t reel_bytes_moved(const struct reel_prediction *prediction)
 }
 
 /*
- * Returns true if `a` is better: faster, or as fast with less memory, or with fewer transfers, too.
+ * Returns true if `a` is better: faster, or as fast with less memory, or else with fewer transfers.
  */
 static bool is_better(const struct reel_prediction *a, const struct reel_prediction *b)
 {
@@ -295,7 +295,7 @@ static void try_mixed_slots(struct search *search, const struct segments *segmen
 		attempt(search, &prediction);
 }
 
-/* Number of bytes that states and tapes can use: at most those of all segments. */
+/* Number of bytes that states and tapes can use: at most the bytes of all segments. */
 static uint64_t mixed_room(const struct search *search, const struct segments *segments)
 {
 	const struct reel_costs *costs = &search->costs;

@@ -46,7 +46,7 @@ struct trial {
 
 enum part { ADVANCE, RECORD, REVERSE, COPY, PARTS };
 
-/* Seconds that `repetitions` runs of `steps` steps take, and as many copies of a state. */
+/* Seconds of `repetitions` runs of `steps` steps, and of the same number of copies of a state. */
 struct sample {
 	double seconds[PARTS];
 };

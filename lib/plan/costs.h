@@ -16,10 +16,10 @@
 struct reel_costs reel_costs_filled(const struct reel_costs *costs);
 
 /*
- * Predicts what a plan takes. The caller sets the planner, tapes, segment_steps and problem of
- * *prediction, and reel_predict() sets the rest. `costs` come from reel_costs_filled(). Returns
- * 0; -EINVAL: the planner refuses the problem; -ENOTSUP: more than one tape is asked for, but not
- * the state of each segment is kept, or there are fewer segments than tapes; -ENOMEM.
+ * Predicts the time and the memory of a plan. The caller sets the planner, tapes, segment_steps and
+ * problem of *prediction, and reel_predict() sets the rest. `costs` come from reel_costs_filled().
+ * Returns 0; -EINVAL: the planner refuses the problem; -ENOTSUP: more than one tape is asked for,
+ * but not the state of each segment is kept, or there are fewer segments than tapes; -ENOMEM.
  */
 int reel_predict(const struct reel_costs *costs, struct reel_prediction *prediction);
 
@@ -38,7 +38,7 @@ int reel_costs_measure_touch(const reel_tape *tape, uint64_t memory_bytes, doubl
 /* Bytes of states and tapes that are stored and loaded, in memory and in slower tiers. */
 uint64_t reel_bytes_moved(const struct reel_prediction *prediction);
 
-/* Writes to choice->reason what the runner-up would take, or that there is none. */
+/* Writes to choice->reason the cost of the runner-up, or that there is none. */
 void reel_choice_explain(struct reel_choice *choice);
 /* Writes to choice->reason that no plan fits, and that at least `least` bytes are needed. */
 void reel_choice_refuse(const struct reel_costs *costs, uint64_t least,

@@ -9,7 +9,7 @@
  * reverse more steps than beta(s, r - 1) and at most beta(s, r), a schedule advances to a split:
  * the steps above it are reversed with s - 1 slots, those below it with s slots. The number of
  * advances is least for all splits in an interval; the split taken has the least number of
- * stores, too.
+ * stores as well.
  */
 #include "config.h"
 
@@ -127,7 +127,7 @@ const struct planner reel_planner_binomial = {
  * The depth of a state is the number of states held below it. A schedule of beta(s, r) steps stores
  * states at depth d beta(d, r - 1) times and loads them beta(d + 1, r - 1) times. Between
  * beta(s, r - 1) and beta(s, r) steps each further step adds one load; each step above
- * beta(s, r - 1) + beta(s - 1, r - 1) steps adds one store at the same depth, too.
+ * beta(s, r - 1) + beta(s - 1, r - 1) steps also adds one store at the same depth.
  *
  * The depths of the loads up to this number are the sequence(s, r), which has beta(s - 1, r - 1)
  * members. It is sequence(s - 1, r), with 1 added to each member, followed by sequence(s, r - 1);

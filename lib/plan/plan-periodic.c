@@ -5,8 +5,8 @@
  *
  * A two-level plan keeps the state of a gap in the last tier and loads it as often as the
  * binomial schedule asks for it. A periodic plan loads it once and then uses the first tier only.
- * The period is that of Disk-Revolve (Aupy, Herrmann, Hovland and Robert 2016): the limit of its
- * gaps in a long loop.
+ * The period is the limit of the gaps of Disk-Revolve (Aupy, Herrmann, Hovland and Robert 2016) in
+ * a long loop.
  */
 #include "config.h"
 

@@ -72,12 +72,12 @@ struct reel_schedule {
 
 struct planner {
 	const char *name;
-	/* Says what this planner refuses in a problem that is right in general, or NULL. */
+	/* The mistake that this planner finds in a problem that is right in general, or NULL. */
 	const char *(*problem)(const struct reel_problem *problem);
 	/* Computes the table or the period; NULL: the planner needs neither. 0 or -ENOMEM. */
 	int (*compute)(reel_plan *plan);
 	/*
-	 * Decides what to do with the working state, from which `steps` steps remain to be
+	 * Decides about the working state, from which `steps` steps remain to be
 	 * reversed. `held`: the topmost level holds this state.
 	 */
 	struct decision (*decide)(const reel_schedule *schedule, int64_t steps, bool held);
@@ -195,7 +195,7 @@ static inline double reel_action_cost(const struct reel_problem *problem, const 
 int reel_tiers_compute(reel_plan *plan, unsigned tiers, double **times);
 struct decision reel_tiers_decide(const reel_schedule *schedule, int64_t steps, bool held);
 
-/* plan.c: what reel_plan_open() would refuse, and what to do; NULL if it would not. */
+/* plan.c: the mistake for which reel_plan_open() would refuse it, and the remedy; or NULL. */
 const char *reel_plan_problem(enum reel_planner planner, const struct reel_problem *problem);
 
 /* plan-online.c: the next action while the end of the loop is unknown. */

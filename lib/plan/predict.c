@@ -278,7 +278,7 @@ static uint64_t look_ahead_tapes(const struct walk *walk)
 }
 
 /*
- * Returns the time with as many workers as tapes. The forward sweep takes as long as in the walk;
+ * Returns the time with a worker for each tape. The forward sweep takes as long as in the walk;
  * the workers share the reverse sweep, in which the reversals run one after the other.
  */
 static double look_ahead_makespan(const struct walk *walk)

@@ -162,7 +162,7 @@ static const char *replay_record(struct replay *replay, const reel_action *actio
 	return replay->out_of_memory ? "there is no memory to replay it" : NULL;
 }
 
-/* Takes the steps from `first` to replay->end off the tapes. Returns NULL or what is wrong. */
+/* Takes the steps from `first` to replay->end off the tapes. Returns NULL or the mistake. */
 static const char *pop_tapes(struct replay *replay, int64_t first)
 {
 	while (replay->end > first) {

@@ -237,7 +237,7 @@ static int sweep(reel_schedule *schedule, reel_action *action)
 	bool unknown = schedule->steps == REEL_UNKNOWN_STEPS;
 
 	schedule->passed = schedule->at;
-	/* Mutants survive (boundary): at the end sweep_sites() leaves the sweep, too. */
+	/* Mutants survive (boundary): at the end sweep_sites() also leaves the sweep. */
 	if (!unknown && schedule->at >= schedule->end)
 		return leave_sweep(schedule, action);
 	if (schedule->plan->planner->site)
@@ -279,7 +279,7 @@ static void go_forward(reel_schedule *schedule, reel_action *action)
 	}
 }
 
-/* Decides what follows for the held state, so that its LOAD can say whether it is the last use. */
+/* Decides the next action of the held state, so that its LOAD can tell whether it is the last. */
 static void look_ahead(reel_schedule *schedule)
 {
 	int64_t steps = schedule->end - schedule->at;
