@@ -15,7 +15,7 @@ struct reel_gpu_context {
 int reel_gpu_context_open(struct reel_gpu_context *context, unsigned number);
 void reel_gpu_context_close(struct reel_gpu_context *context);
 
-/* Leaves the text "`what`: name and description of `result`". Returns -ENOMEM or -ENODEV. */
+/* Leaves a text: `what`, and the name and description of `result`. Returns -ENOMEM or -ENODEV. */
 int reel_gpu_refuse(const struct reel_driver *driver, reel_cu_result result, const char *what);
 
 /* Between reel_gpu_enter() and reel_gpu_leave(), driver calls of this thread use this context. */

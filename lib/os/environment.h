@@ -10,7 +10,7 @@
 /* NULL: not set, empty, or not to be trusted (a set-user-id program). */
 const char *reel_environment(const char *name);
 
-/* One line on stderr: what was set, and what to set instead. */
+/* Writes one line to stderr: the variable, its value, and the remedy. */
 void reel_environment_refuse(const char *name, const char *value, const char *remedy);
 
 #endif

@@ -62,7 +62,7 @@ static struct {
 	struct reel_os_file_identity identity;
 	struct place *place;
 	_Atomic int64_t held, peak;
-	_Atomic bool is_copying; /* a thread copies what is held now */
+	_Atomic bool is_copying; /* a thread copies the bytes that are held now */
 	/* The peak has grown since it was copied. */
 	_Atomic bool is_higher;
 } profile;
