@@ -122,7 +122,7 @@ static bool one_refusal(reel_pool *pool, unsigned k, bool all_that_follow, bool 
 static void refuse_each(bool resumed, unsigned flags, bool all_that_follow)
 {
 	reel_pool *pool = open_pool(small_options());
-	unsigned step = is_brief() ? 4 : 1, wrong = 0, k = 1, requests;
+	unsigned step = stride_of(4), wrong = 0, k = 1, requests;
 
 	for (;; k += step) {
 		bool well = one_refusal(pool, k, all_that_follow, resumed, flags, &requests);

@@ -163,7 +163,7 @@ static void every_plan_goes_on(void)
 					 offsetof(struct run, failing_reverse)};
 
 	/* A rename over a file may wait for the disk, too. */
-	int64_t stride = is_brief() ? 15 : 3;
+	int64_t stride = is_brief() ? stride_of(15) : 3;
 
 	tap_case("a run that is stopped");
 	for (unsigned planner = 0; planner < REEL_PLANNERS; planner++) {
@@ -352,7 +352,7 @@ static bool pieces_go_on(size_t member, int64_t step, bool is_sized)
 
 static void an_adjoint_in_pieces(void)
 {
-	int64_t stride = is_brief() ? 5 : 1;
+	int64_t stride = stride_of(5);
 	unsigned wrong = 0;
 
 	tap_case("an adjoint in pieces");

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "os/annotate.h"
 #include "tap/tap.h"
 
 /* The short form of a test, which is the usual one; make check-long runs the long one. */
@@ -21,6 +22,25 @@ static inline bool is_brief(void)
 	const char *full = getenv("TEST_LONG");
 
 	return !full || !*full;
+}
+
+static inline bool is_sanitized(void)
+{
+#if defined(REEL_ADDRESS_SANITIZER) || defined(REEL_THREAD_SANITIZER)
+	return true;
+#else
+	return false;
+#endif
+}
+
+/*
+ * The stride of a sweep over places that are much alike: 1 at full length, `brief` in the short
+ * form, and there three times as long under a sanitizer, which takes longer for each place and sees
+ * the same code at all of them. Builds without one try the places between.
+ */
+static inline unsigned stride_of(unsigned brief)
+{
+	return !is_brief() ? 1 : is_sanitized() ? 3 * brief : brief;
 }
 
 /*

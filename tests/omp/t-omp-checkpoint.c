@@ -243,7 +243,8 @@ static void gradients_of_a_plan(enum reel_planner planner, int64_t steps, bool o
 	}
 	run = open_checkpoint(plan, &plain, &options);
 	for (int threads = 1; threads <= max_threads; threads++)
-		for (unsigned tapes = 1; tapes <= max_tapes; tapes++, sweeps++)
+		for (unsigned tapes = 1 + (unsigned)threads % stride_of(1); tapes <= max_tapes;
+		     tapes += stride_of(1), sweeps++)
 			wrong += !two_gradients(run, steps, threads, tapes);
 	is_int(wrong, 0, "%s: %lld steps%s, up to %d threads and %u tapes: %u times two gradients",
 	       reel_planner_name(planner), (long long)steps, on_stores ? " on stores" : "",
@@ -833,7 +834,7 @@ static void memory_is_tight(enum reel_planner planner)
 
 	tap_case("a budget");
 	reel_set_error_handler(record_report, NULL);
-	for (size_t pages = 2; pages < 160; pages += pages < 80 ? 1 : 8, budgets++)
+	for (size_t pages = 2; pages < 160; pages += pages < 80 ? 1 : stride_of(8), budgets++)
 		in_so_many_pages(plan, pages, 2 + (int)(pages % 3), 4, &seen);
 	reel_set_error_handler(NULL, NULL);
 	ok(seen.refused > 0 && seen.refused < budgets, "%s: is too small at first, and then not",

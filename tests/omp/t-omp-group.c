@@ -477,7 +477,7 @@ static void failures(void)
 
 	tap_case("a callback that fails on one process");
 	for (size_t c = 0; c < COUNT(failing); c++) {
-		for (int64_t step = 0; step < STEPS; step += is_brief() ? 2 : 1) {
+		for (int64_t step = 0; step < STEPS; step += stride_of(2)) {
 			int m = ended % MEMBERS, with = step % 3 ? -EIO : 7;
 
 			make_parts(parts, ended % 2 ? REEL_MIXED : REEL_BINOMIAL);
@@ -519,7 +519,7 @@ static void budgets(void)
 	int64_t dropped = 0, pauses = 0;
 
 	tap_case("a budget on one process");
-	for (size_t slabs = 6; slabs <= 60; slabs += is_brief() ? 4 : 1) {
+	for (size_t slabs = 6; slabs <= 60; slabs += stride_of(4)) {
 		for (int mixed = 0; mixed < 2; mixed++) {
 			make_parts(parts, mixed ? REEL_MIXED : REEL_BINOMIAL);
 			for (int m = 0; m < MEMBERS; m++)
@@ -671,7 +671,7 @@ static bool is_all_or_nothing(const struct part parts[MEMBERS])
 static void random_sweeps(void)
 {
 	uint64_t first = number_from_environment("TEST_SEED", 1);
-	uint64_t sweeps = is_brief() ? 150 : 5000;
+	uint64_t sweeps = !is_brief() ? 5000 : is_sanitized() ? 50 : 150;
 	struct part parts[MEMBERS];
 	int wrong = 0, right = 0, went_on = 0;
 

@@ -61,6 +61,12 @@ struct times {
 	double chosen, one, all;
 };
 
+/* Arithmetic alone, of which a sanitizer sees all in a few. */
+static int works(void)
+{
+	return !is_brief() ? 200 : is_sanitized() ? 8 : 40;
+}
+
 /* At least so many pieces, and half a second of work. */
 static void add(struct times *times, struct reel_team_costs *costs, const struct work *work,
 		int pieces)
@@ -93,7 +99,7 @@ static void test_random_work(void)
 	double max_over_one = 0, max_over_better = 0;
 
 	tap_case("work of random size");
-	for (int i = 0; i < 200; i++) {
+	for (int i = 0; i < works(); i++) {
 		struct reel_team_costs costs = {0};
 		struct times times = {0};
 		struct work work = random_work();
@@ -111,7 +117,7 @@ static void test_busy_processors(void)
 	double max = 0;
 
 	tap_case("processors that are busy with other programs");
-	for (int i = 0; i < 200; i++) {
+	for (int i = 0; i < works(); i++) {
 		struct reel_team_costs costs = {0};
 		struct times times = {0};
 		struct work work = random_work();

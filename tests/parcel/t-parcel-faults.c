@@ -230,7 +230,7 @@ static void each_transfer_fails(void)
 {
 	tap_case("faults");
 	for (const struct kind *kind = kinds; kind < kinds + COUNT(kinds); kind++) {
-		uint64_t step = is_brief() ? 7 : 1, k = 0;
+		uint64_t step = stride_of(7), k = 0;
 		bool good = true, came = true;
 
 		for (; came && good; k += step)

@@ -309,7 +309,7 @@ static void sweep(enum leaf leaf, const struct kind *kind, unsigned flags, uint6
 	uint64_t k;
 
 	if (is_brief())
-		step = 2 * step + 1;
+		step = stride_of(2) * step + 1;
 	/* These take their time. */
 	if (kind->fault == REEL_FAULT_LATE && kind->persistent)
 		step *= 8;

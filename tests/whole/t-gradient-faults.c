@@ -143,7 +143,7 @@ static unsigned next_place(unsigned k)
 
 	if (all && !strcmp(all, "all"))
 		return k + 1;
-	return k + 1 + (is_brief() ? 4 * k : 2 * k);
+	return k + 1 + (is_brief() ? stride_of(4) * k : 2 * k);
 }
 
 static void sweep(const struct fault *fault, bool all_that_follow)
