@@ -11,15 +11,21 @@ directory=build/$name
 start=$SECONDS
 mkdir -p "$directory"
 
-# Each test adds a line: its seconds and its name.
+# Each test adds a line: its seconds, its name, and how long processors worked for it.
 export TEST_TIMES=$PWD/$directory/times
 rm -f "$TEST_TIMES"
 
-# conclude PASSED FAILED SKIPPED: the slowest tests, and the last line.
+# conclude PASSED FAILED SKIPPED: the slowest tests, what the stage cost, and the last line.
 conclude() {
 	[ ! -s "$TEST_TIMES" ] || sort -rn "$TEST_TIMES" | head -n 30 | awk '
 		{ slowest = slowest (NR == 1 ? "" : ", ") $2 " " $1 }
 		END { print "  the slowest tests, in seconds: " slowest }'
+	# For this script's children; a pipe would be another process.
+	times >"$directory/worked"
+	[ ! -s "$TEST_TIMES" ] || tr ms '  ' <"$directory/worked" | awk '
+		FNR == NR { tests += $3; next }
+		FNR == 2 { printf "  processors worked for it: %d s, %d s of these for the tests\n", $1 * 60 + $2 + $3 * 60 + $4, tests }
+	' "$TEST_TIMES" -
 	printf '  %d passed, %d failed, %d skipped, %d s\n' "$@" $((SECONDS - start))
 	exit
 }
@@ -177,7 +183,7 @@ thread)
 	;;
 plain)
 	tests="$(tagged parts) tests/source/% tests/pool/% tests/store/% tests/spill/% tests/parcel/% tests/omp/% tests/os/%"
-	left_out='bench/% tests/fuzz/% examples/%'
+	left_out="$(tagged any_build) %/t-recipes.sh bench/% tests/fuzz/% examples/%"
 	copy_sources || broken 'the sources cannot be copied'
 	stage 'clang, in the source folder, C11 atomics, no optional part, no huge pages' CC=clang CFLAGS=-O0 --enable-werror \
 		--enable-assertions --with-pool=c11 --disable-openmp --disable-huge-pages --disable-static \

@@ -3,8 +3,8 @@
 # reaches hidden symbols.
 
 # Tags stand behind a test on its line, and tell build-aux/stage.sh which stages run it. For make they are empty.
-# one_thread: has one thread, or runs a program of the examples: ThreadSanitizer sees nothing in the former and
-# makes them five times as long; the latter it does not see through.
+# one_thread: has one thread, or runs a program of the examples, or looks at programs from another process:
+# ThreadSanitizer sees nothing in the first and makes them five times as long; it does not see through the others.
 one_thread =
 # locks: its threads meet in locks alone. helgrind does not see what atomics order; and of a semaphore on the
 # stack of who waits it takes the stack's next use for a race with the post's reading of it, so stores with
@@ -12,7 +12,7 @@ one_thread =
 locks =
 # parts: depends on the parts that stage plain leaves out or replaces, but is in a folder of other tests.
 parts =
-# any_build: of a program beside the library, which is the same in each build.
+# any_build: of a program beside the library, or of texts, which are the same in each build.
 any_build =
 # compiles: compiles programs of its own with what is built, which takes it longer than to run them.
 compiles =
@@ -207,7 +207,7 @@ dist_check_SCRIPTS += \
 	%D%/tools/t-plan.sh $(one_thread) $(slow) \
 	%D%/tools/t-profile.sh $(any_build) \
 	%D%/tools/t-report.sh $(any_build) \
-	%D%/tools/t-top.sh \
+	%D%/tools/t-top.sh $(one_thread) \
 	%D%/tools/t-tune.sh $(measures) $(any_build) \
 	%D%/python/t-python.sh $(one_thread) \
 	%D%/tools/t-scale.sh $(measures) $(any_build) \
@@ -217,7 +217,7 @@ dist_check_SCRIPTS += \
 	%D%/source/t-site.sh \
 	%D%/source/t-stages.sh \
 	%D%/source/t-symbols.sh \
-	%D%/source/t-words.sh \
+	%D%/source/t-words.sh $(any_build) \
 	%D%/trace/t-trace-programs.sh $(once_more) \
 	%D%/whole/t-sedov-program.sh $(one_thread) \
 	%D%/whole/t-sedov-ranks.sh $(once_more) \
