@@ -1,21 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Methods whose first stage is the last one of the step before, such as Runge-Kutta's 3bs and 5dp: a
- * step begins with the derivative that the step before ended with, at its last stage. That is the
+ * Methods whose first stage is the last one of the step before, such as Runge-Kutta's 3bs and 5dp:
+ * a step begins with the derivative that the step before ended with, at its last stage. That is the
  * solution, but may differ from it in the last bits, where a sum with one more term is added up in
- * another order. Then a checkpoint has that stage, too, and a step that is taken again begins with
+ * another order. Then a checkpoint also has that stage, and a step that is taken again begins with
  * the derivative there. So may the time of that stage differ from the step's end.
  */
 #include "trajectory.h"
-
-/*
- * Returns how often sums of this many values are compared. Sums that are added up in another order
- * differ in many of a thousand values, but may be equal in each of a few.
- */
-static PetscInt trials_of(PetscInt values)
-{
-	return values > 1000 ? 1 : 64;
-}
 
 static PetscErrorCode add_up(Vec sum, PetscInt n, const PetscReal *weights, Vec *terms)
 {
@@ -30,7 +21,11 @@ static PetscErrorCode add_up(Vec sum, PetscInt n, const PetscReal *weights, Vec 
 	PetscFunctionReturn(0);
 }
 
-/* Before the first step: the stages are free, and are filled with random numbers. */
+/*
+ * Before the first step: the stages are free, and are filled with random numbers. Sums that are
+ * added up in another order differ in many of a thousand values, but may be equal in each of a few,
+ * so a short solution is compared 64 times.
+ */
 static PetscErrorCode compare_sums(TS ts, PetscInt s, const PetscReal *b, PetscBool *are_equal)
 {
 	PetscRandom random;
@@ -44,7 +39,7 @@ static PetscErrorCode compare_sums(TS ts, PetscInt s, const PetscReal *b, PetscB
 	PetscCall(VecDuplicate(ts->vec_sol, &stage));
 	PetscCall(VecDuplicate(ts->vec_sol, &solution));
 	*are_equal = PETSC_TRUE;
-	trials = trials_of(values);
+	trials = values > 1000 ? 1 : 64;
 	for (PetscInt trial = 0; trial < trials && *are_equal; trial++) {
 		for (PetscInt j = 0; j < s; j++)
 			PetscCall(VecSetRandom(Y[j], random));
@@ -79,7 +74,7 @@ PetscErrorCode reel_petsc_look_at_method(TSTrajectory tj, TS ts)
 	self->goes_on = goes_on;
 	self->last_number = s - 1;
 	self->last_time = c ? c[s - 1] : 1;
-	/* The solution may have another size than that of the last solve. */
+	/* The solution may have another size than in the last solve. */
 	PetscCall(VecDestroy(&self->last_stage));
 	if (goes_on)
 		PetscCall(VecDuplicate(ts->vec_sol, &self->last_stage));

@@ -99,7 +99,8 @@ static PetscErrorCode bytes_of_tangent(Mat S, size_t *bytes)
 	PetscInt rows, columns;
 
 	PetscFunctionBegin;
-	PetscCall(PetscObjectTypeCompareAny((PetscObject)S, &is_dense, MATSEQDENSE, MATMPIDENSE, ""));
+	PetscCall(PetscObjectTypeCompareAny((PetscObject)S, &is_dense, MATSEQDENSE, MATMPIDENSE,
+					    ""));
 	PetscCheck(is_dense, PetscObjectComm((PetscObject)S), PETSC_ERR_SUP,
 		   "Reel: tangents are kept that are dense matrices (MATDENSE)");
 	PetscCall(MatGetLocalSize(S, &rows, NULL));
@@ -123,13 +124,14 @@ static PetscErrorCode copy_tangent(Mat S, char *bytes, PetscBool reads)
 		char *kept = bytes + bytes_of(rows) * (size_t)j;
 		PetscScalar *column = values + (size_t)stride * (size_t)j;
 
-		memcpy(reads ? kept : (char *)column, reads ? (char *)column : kept, bytes_of(rows));
+		memcpy(reads ? kept : (char *)column, reads ? (char *)column : kept,
+		       bytes_of(rows));
 	}
 	PetscCall(MatDenseRestoreArray(S, &values));
 	PetscFunctionReturn(0);
 }
 
-/* The tangent of the solution, and those of the stages; NULL: only the number of bytes. */
+/* The tangents of the solution and of the stages; NULL: only the number of bytes. */
 static PetscErrorCode copy_tangents(TS ts, char *bytes, PetscBool reads, size_t *total)
 {
 	PetscInt n = 0;
@@ -274,7 +276,8 @@ PetscErrorCode reel_petsc_fetch(TSTrajectory tj, TS ts, PetscInt number)
 	if (code && !error)
 		reel_parcel_unpin(step->kept);
 	PetscCall(code);
-	code = step->has_stages ? fetch_stages(self, ts, step, data) : reel_petsc_load(tj, ts, data);
+	code = step->has_stages ? fetch_stages(self, ts, step, data)
+				: reel_petsc_load(tj, ts, data);
 	reel_parcel_unpin(step->kept);
 	PetscCall(code);
 	PetscFunctionReturn(0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Options, and the functions of PETSc that set the same. Those for bounded memory have the names
- * that PETSc's type "memory" gives them. A unit is a vector, and a checkpoint is a solution, so that
+ * that PETSc's type "memory" gives them. A unit is a vector, and a checkpoint is a solution, so
  * units and checkpoints are one number.
  */
 #include "trajectory.h"
@@ -44,20 +44,12 @@ static const struct {
 	{"TSTrajectoryMemorySetType_C", (function *)set_memory_type},
 };
 
-PetscErrorCode reel_petsc_compose(TSTrajectory tj)
+PetscErrorCode reel_petsc_compose(TSTrajectory tj, PetscBool adds)
 {
 	PetscFunctionBegin;
 	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
 		PetscCall(PetscObjectComposeFunction((PetscObject)tj, functions[i].name,
-						     functions[i].call));
-	PetscFunctionReturn(0);
-}
-
-PetscErrorCode reel_petsc_decompose(TSTrajectory tj)
-{
-	PetscFunctionBegin;
-	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-		PetscCall(PetscObjectComposeFunction((PetscObject)tj, functions[i].name, NULL));
+						     adds ? functions[i].call : NULL));
 	PetscFunctionReturn(0);
 }
 
@@ -70,8 +62,8 @@ static PetscErrorCode get_numbers(struct settings *asked, option_items PetscOpti
 				  "TSTrajectorySetMaxCpsRAM", asked->memory_slots,
 				  &asked->memory_slots, NULL));
 	PetscCall(PetscOptionsInt("-ts_trajectory_max_cps_disk", "Checkpoints on disk",
-				  "TSTrajectorySetMaxCpsDisk", asked->disk_slots, &asked->disk_slots,
-				  NULL));
+				  "TSTrajectorySetMaxCpsDisk", asked->disk_slots,
+				  &asked->disk_slots, NULL));
 	PetscCall(PetscOptionsInt("-ts_trajectory_max_units_ram", "Vectors in memory",
 				  "TSTrajectorySetMaxUnitsRAM", asked->memory_slots,
 				  &asked->memory_slots, NULL));
@@ -79,7 +71,7 @@ static PetscErrorCode get_numbers(struct settings *asked, option_items PetscOpti
 				  "TSTrajectorySetMaxUnitsDisk", asked->disk_slots,
 				  &asked->disk_slots, NULL));
 	PetscCall(PetscOptionsInt("-ts_trajectory_stride",
-				  "Steps between two checkpoints on disk, whose number has no limit",
+				  "Steps between two checkpoints on disk, of any number",
 				  "TSTrajectorySetStride", asked->stride, &asked->stride, NULL));
 	PetscFunctionReturn(0);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Restart files. The run of the plan writes them, with its checkpoints. This file packs what else a
- * sweep needs to go on: the steps that were taken, and in the reverse sweep the last solution and the
- * adjoints. The first TSSolve() of a program resumes from a restart file, if there is one: the TS
- * goes on from the checkpoint that was stored last. If the file is of a reverse sweep, the TS has its
- * last solution at once, and TSAdjointSolve() goes on from the step that was reversed last.
+ * Restart files. The run of the plan writes them, with its checkpoints. This file packs the rest
+ * that a sweep needs to go on: the steps that were taken, and in the reverse sweep the last
+ * solution and the adjoints. The first TSSolve() of a program resumes from a restart file, if there
+ * is one: the TS goes on from the checkpoint that was stored last. If the file is of a reverse
+ * sweep, the TS has its last solution at once, and TSAdjointSolve() goes on from the step that was
+ * reversed last.
  */
 #include "trajectory.h"
 
@@ -22,16 +23,16 @@ struct saved {
 	size_t integral_bytes;
 	uint64_t start;
 	PetscInt steps, attempts, plan_end;
-	PetscInt next; /* the solution that an adjoint solve asks for next; -1: in the forward sweep */
+	PetscInt next; /* solution for which an adjoint solve asks next; -1: in the forward sweep */
 	PetscInt gradients;
-	PetscBool has_parameters; /* gradients by parameters, too */
+	PetscBool has_parameters; /* also gradients by parameters */
 	TSConvergedReason reason;
 	PetscReal size; /* of the next step */
 };
 
-/* ---- What a sweep begins with ---- */
+/* ---- The beginning of a sweep ---- */
 
-/* Mixes 8 bytes at a time, and what is left (FNV-1a, of words). */
+/* Mixes 8 bytes at a time, and the rest (FNV-1a, of words). */
 static uint64_t mix(uint64_t sum, const void *data, size_t bytes)
 {
 	const char *at = data;
@@ -90,7 +91,7 @@ static PetscErrorCode look_at_start(TSTrajectory tj, TS ts)
 
 /* ---- The tables ---- */
 
-/* A walk along what is packed; without `data` it counts the bytes of vectors. */
+/* A walk along the packed bytes; without `data` it counts the bytes of vectors. */
 struct walk {
 	char *data;
 	size_t bytes; /* behind it */
@@ -159,11 +160,8 @@ static PetscErrorCode visit(struct walk *walk, Vec X)
 /* The integral along the way, which either sweep may add up. */
 static PetscErrorCode visit_integral(struct walk *walk, TS ts)
 {
-	Vec integral = ts->quadraturets ? ts->quadraturets->vec_sol : ts->vec_costintegral;
-
 	PetscFunctionBegin;
-	PetscCall(visit(walk, integral));
-	PetscFunctionReturn(0);
+	PetscFunctionReturn(visit(walk, ts->quadraturets ? ts->quadraturets->vec_sol : ts->vec_costintegral));
 }
 
 static PetscErrorCode visit_adjoints(struct walk *walk, TS ts)
@@ -203,7 +201,7 @@ static size_t packed_bytes(void *context, const void *adjoint)
 
 /*
  * The plan may still go forward when the TS has come to its end, and may reverse steps that the TS
- * has not taken. What is between the last step and the first one back is not saved.
+ * has not taken. Nothing is saved between the last step and the first one back.
  */
 static PetscBool is_between_sweeps(const struct trajectory *self, PetscBool reverses)
 {
@@ -269,9 +267,10 @@ static PetscErrorCode unvisit_vectors(struct trajectory *self, const struct save
 
 	PetscFunctionBegin;
 	PetscCall(visit_integral(&walk, self->ts));
-	PetscCheck(walk.bytes - tables == saved->integral_bytes, PETSC_COMM_SELF, PETSC_ERR_FILE_UNEXPECTED,
-		   "Reel: the restart file '%s' is of a sweep with another integral: remove it to start "
-		   "again",
+	PetscCheck(walk.bytes - tables == saved->integral_bytes, PETSC_COMM_SELF,
+		   PETSC_ERR_FILE_UNEXPECTED,
+		   "Reel: the restart file '%s' is of a sweep with another integral: remove it to "
+		   "start again",
 		   self->used.restart);
 	if (saved->next < 0)
 		PetscFunctionReturn(0);
@@ -286,13 +285,13 @@ static PetscErrorCode unpack_all(struct trajectory *self, const struct saved *sa
 {
 	PetscFunctionBegin;
 	PetscCheck(saved->format == FORMAT, PETSC_COMM_SELF, PETSC_ERR_FILE_UNEXPECTED,
-		   "Reel: the restart file '%s' is from another plug-in, or from an earlier version of "
+		   "Reel: the restart file '%s' is from another plug-in, or an earlier version of "
 		   "it: remove it to start again",
 		   self->used.restart);
 	REEL_ASSERT(saved->bytes >= tables_bytes(saved->steps, saved->attempts));
 	PetscCheck(saved->start == self->start, PETSC_COMM_SELF, PETSC_ERR_FILE_UNEXPECTED,
-		   "Reel: the restart file '%s' is of a sweep that began with another solution, time, "
-		   "step size or right-hand side: remove it to start again",
+		   "Reel: the restart file '%s' is of a sweep that began with another solution, "
+		   "time, step size or right-hand side: remove it to start again",
 		   self->used.restart);
 	PetscCall(unpack_tables(self, saved));
 	PetscCall(unvisit_vectors(self, saved));
@@ -328,9 +327,9 @@ static PetscErrorCode check_solve(const struct trajectory *self, TS ts)
 	PetscCheck(!ts->event && !has_time_span(ts) && !ts->forward_solve &&
 			   ts->exact_final_time != TS_EXACTFINALTIME_INTERPOLATE,
 		   self->comm, PETSC_ERR_SUP,
-		   "Reel: -ts_trajectory_reel_restart: a TS with events, a time span or tangents, or "
-		   "that interpolates to its last time, has more to save than its solutions: leave "
-		   "one of them out");
+		   "Reel: -ts_trajectory_reel_restart: a TS with events, a time span or tangents, "
+		   "or that interpolates to its last time, has more to save than its solutions: "
+		   "leave one of them out");
 	PetscFunctionReturn(0);
 }
 
@@ -383,8 +382,8 @@ static PetscErrorCode go_to_end(struct trajectory *self, TS ts)
 }
 
 /*
- * The first stage of the next step is the last one of a step that this process has not taken. What a
- * function before the step changes is not known yet, so that the step is restarted then.
+ * The first stage of the next step is the last one of a step that this process has not taken. A
+ * function before the step may change the solution, so the step is restarted if there is one.
  */
 static PetscErrorCode go_to_checkpoint(struct trajectory *self, TS ts)
 {
@@ -399,39 +398,26 @@ static PetscErrorCode go_to_checkpoint(struct trajectory *self, TS ts)
 	PetscFunctionReturn(0);
 }
 
-static PetscErrorCode monitor(TSTrajectory tj)
-{
-	const struct trajectory *self = tj->data;
-	const struct saved *saved = (const void *)self->resumed;
-
-	PetscFunctionBegin;
-	if (tj->monitor && saved)
-		PetscCall(PetscViewerASCIIPrintf(
-			tj->monitor, "Reel: resumes the reverse sweep at step %" PetscInt_FMT "\n",
-			saved->next));
-	else if (tj->monitor)
-		PetscCall(PetscViewerASCIIPrintf(
-			tj->monitor, "Reel: resumes the forward sweep at step %" PetscInt_FMT "\n",
-			self->steps));
-	PetscFunctionReturn(0);
-}
-
 /* The TS is about to take step `steps`, or has come to its end. */
 PetscErrorCode reel_petsc_go_to_resumed(TSTrajectory tj, TS ts)
 {
 	struct trajectory *self = tj->data;
 	const struct step *step = &self->step[self->steps];
+	const struct saved *saved = (const void *)self->resumed;
 
 	PetscFunctionBegin;
 	REEL_ASSERT(self->steps > 0 && self->steps < self->capacity);
+	if (tj->monitor)
+		PetscCall(PetscViewerASCIIPrintf(
+			tj->monitor, "Reel: resumes the %s sweep at step %" PetscInt_FMT "\n",
+			saved ? "reverse" : "forward", saved ? saved->next : self->steps));
 	ts->steps = self->steps;
 	ts->ptime = step->time;
 	ts->ptime_prev = step[-1].begin;
 	ts->time_step = self->next_size;
 	ts->steprestart = step->restarts;
 	PetscCall(reel_petsc_watch(ts));
-	PetscCall(monitor(tj));
-	PetscCall(self->resumed ? go_to_end(self, ts) : go_to_checkpoint(self, ts));
+	PetscCall(saved ? go_to_end(self, ts) : go_to_checkpoint(self, ts));
 	PetscFunctionReturn(0);
 }
 
@@ -449,12 +435,12 @@ static PetscErrorCode check_gradients(const struct trajectory *self, TS ts,
 			   walk.bytes == saved->bytes);
 	PetscCallMPI(MPI_Allreduce(&fits, &fit, 1, MPIU_BOOL, MPI_LAND, self->comm));
 	PetscCheck(fit, self->comm, PETSC_ERR_FILE_UNEXPECTED,
-		   "Reel: the restart file '%s' is of an adjoint solve with other gradients: remove it "
-		   "to start again",
+		   "Reel: the restart file '%s' is of an adjoint solve with other gradients: "
+		   "remove it to start again",
 		   self->used.restart);
 	PetscCheck(number - saved->next < ts->adjoint_max_steps, self->comm, PETSC_ERR_SUP,
-		   "Reel: the restart file '%s' is of an adjoint solve in several parts, which cannot "
-		   "resume: remove it to start again",
+		   "Reel: the restart file '%s' is of an adjoint solve in several parts, which "
+		   "cannot resume: remove it to start again",
 		   self->used.restart);
 	PetscFunctionReturn(0);
 }

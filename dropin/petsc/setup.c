@@ -104,15 +104,16 @@ static void describe_problem(struct trajectory *self, TS ts, int64_t steps)
 		problem->tier[1].slots = slots_of(self->used.disk_slots, steps, max_strides);
 }
 
-/* What the planner says of tiers is said of the options that describe them. */
+/* The message names the options that describe the planner's tiers. */
 static PetscErrorCode open_plan(struct trajectory *self)
 {
 	const struct settings *used = &self->used;
-	int error = reel_problem_from_text(&self->problem, &self->planned_by, text_of(used->planner));
+	int error = reel_problem_from_text(&self->problem, &self->planned_by,
+					   text_of(used->planner));
 
+	PetscFunctionBegin;
 	if (!error)
 		error = reel_plan_open(&self->plan, self->planned_by, &self->problem);
-	PetscFunctionBegin;
 	PetscCheck(!error, self->comm, PETSC_ERR_ARG_INCOMP,
 		   "Reel: no plan of these options: the first tier is -ts_trajectory_max_cps_ram %"
 		   PetscInt_FMT ", the second one -ts_trajectory_max_cps_disk %" PetscInt_FMT
@@ -162,7 +163,8 @@ static PetscErrorCode open_run(struct trajectory *self)
 	REEL_ASSERT(self->plan && !self->run && self->state_bytes > 0);
 	reel_petsc_restart_options(self, &options);
 	if (self->problem.tiers > 1)
-		error = reel_store_open(store, text_of(self->used.store), directory_of(&self->used));
+		error = reel_store_open(store, text_of(self->used.store),
+					directory_of(&self->used));
 	/* The run is opened by all ranks or by none. */
 	if (self->ranks > 1)
 		error = reel_mpi_agree(self->comm, error, NULL);
@@ -279,7 +281,7 @@ PetscErrorCode reel_petsc_set_up(TSTrajectory tj, TS ts)
 		   "of checkpoints");
 	PetscCheck(self->is_planned || !*self->used.restart, self->comm, PETSC_ERR_ARG_INCOMP,
 		   "Reel: -ts_trajectory_reel_restart: a sweep goes on from checkpoints, which "
-		   "-ts_trajectory_max_cps_ram N asks for, or another of the options of checkpoints");
+		   "-ts_trajectory_max_cps_ram N asks for, or another option of checkpoints");
 	PetscCall(open_pool(self));
 	PetscCall(reel_petsc_make_repeats(tj));
 	(void)ts;

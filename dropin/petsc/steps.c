@@ -4,14 +4,14 @@
  *
  * A step that is taken again gives the same bits only if it is taken as it was: in the same size,
  * of which the times of solutions show fewer bits, and after the same attempts. Runge-Kutta methods
- * go back from an attempt by subtracting what they have added, which is not quite where they came
- * from. So the choices of the TS's controller are watched, and repeated by one of our own.
+ * go back from an attempt by subtracting the sum that they have added, which does not quite restore
+ * the solution. So the choices of the TS's controller are watched, and repeated by one of our own.
  */
 #include "trajectory.h"
 
-/* ---- What the TS does ---- */
+/* ---- Attempts of the TS ---- */
 
-/* For a step of this number, and so many attempts. */
+/* Makes room for step `number` and for `attempts` attempts. */
 PetscErrorCode reel_petsc_make_room(struct trajectory *self, PetscInt number, PetscInt attempts)
 {
 	PetscInt capacity = self->capacity;
@@ -122,7 +122,8 @@ static PetscErrorCode see_choice(TSAdapt adapt, TS ts, PetscReal size, PetscInt 
 	REEL_ASSERT(hook->choose && hook->choose != see_choice);
 	if (self)
 		see_roll_back(self, ts->steprollback);
-	PetscCall(hook->choose(adapt, ts, size, next_scheme, next_size, accept, wlte, wltea, wlter));
+	PetscCall(hook->choose(adapt, ts, size, next_scheme, next_size, accept, wlte, wltea,
+			       wlter));
 	if (self) {
 		PetscCall(add_attempt(self, size, *accept ? TAKEN : REJECTED));
 		self->is_seen = *accept;
@@ -173,8 +174,8 @@ PetscErrorCode reel_petsc_watch(TS ts)
 }
 
 /*
- * The size of a step that was not seen, as of a method without a controller: what the TS shows, but
- * for the next step's size.
+ * The size of a step that was not seen, as of a method without a controller: the size that the TS
+ * shows, unless that is the next step's.
  */
 static PetscReal size_of(TS ts, PetscReal begin, PetscReal end)
 {
@@ -255,7 +256,7 @@ PetscErrorCode reel_petsc_make_repeats(TSTrajectory tj)
 	PetscFunctionReturn(0);
 }
 
-/* The attempts from this one on, up to one that the controller accepted: the TS takes them at once. */
+/* The attempts from this one up to the one that the controller accepted, which the TS takes. */
 static PetscErrorCode take_attempts(TSTrajectory tj, TS ts, const struct attempt **attempt)
 {
 	struct trajectory *self = tj->data;
@@ -271,7 +272,7 @@ static PetscErrorCode take_attempts(TSTrajectory tj, TS ts, const struct attempt
 	PetscFunctionReturn(0);
 }
 
-/* What the program has set between two steps is called as by TSSolve(); monitors are not. */
+/* Calls the functions that TSSolve() calls between two steps, except monitors. */
 static PetscErrorCode go_between(TS ts, const struct step *step, PetscInt number)
 {
 	PetscFunctionBegin;

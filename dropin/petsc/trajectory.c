@@ -32,8 +32,9 @@ static PetscErrorCode monitor(TSTrajectory tj)
 		PetscFunctionReturn(0);
 	PetscCall(PetscViewerASCIIPushTab(tj->monitor));
 	PetscCall(PetscViewerASCIIPrintf(tj->monitor, "Reel: %s%s %" PRId64 " to %" PRId64 "\n",
-					 self->is_loaded ? "load, " : "", reel_action_name(action->kind),
-					 action->first, action->last));
+					 self->is_loaded ? "load, " : "",
+					 reel_action_name(action->kind), action->first,
+					 action->last));
 	PetscCall(PetscViewerASCIIPopTab(tj->monitor));
 	PetscFunctionReturn(0);
 }
@@ -181,11 +182,11 @@ static PetscBool is_event(TS ts, PetscInt number)
 }
 
 /*
- * Returns whether what the step to this solution depends on is not all in the solution before it:
- * before the first step of a TSSolve() that goes on the program may have changed the solution, and
- * a step of another time may begin with a derivative of the time before. What an event changes is
- * not changed by a replay, neither the solution nor the right-hand side; the next step may begin
- * with a derivative of before.
+ * Returns whether the step to this solution depends on more than the solution before it: before the
+ * first step of a TSSolve() that goes on the program may have changed the solution, and a step of
+ * another time may begin with a derivative of the time before. A replay does not repeat the changes
+ * of an event, neither the solution nor the right-hand side; the next step may begin with a
+ * derivative of before.
  */
 static PetscBool stands_alone(const struct trajectory *self, TS ts, PetscInt number)
 {
@@ -199,20 +200,20 @@ static PetscBool stands_alone(const struct trajectory *self, TS ts, PetscInt num
 /*
  * The last step of the plan is kept with its stages: by the time of its reversal the TS may have
  * gone on, or the program may have put something else into its vector. Steps beyond those that were
- * planned are kept, too, and so are those that a replay would not find again.
+ * planned are also kept, and so are steps that a replay would not find again.
  */
 static PetscErrorCode keep_planned(TSTrajectory tj, TS ts, PetscInt number, Vec X)
 {
 	const struct trajectory *self = tj->data;
-	PetscBool is_last = (PetscBool)(is_end_of_plan(self, number) || is_beyond_plan(self, number));
+	PetscBool is_last = (PetscBool)(self->plan_end >= 0 && number >= self->plan_end);
 
 	PetscFunctionBegin;
 	if (!number || (!is_last && !stands_alone(self, ts, number)))
 		PetscFunctionReturn(0);
 	PetscCheck(is_last || !*self->used.restart, self->comm, PETSC_ERR_SUP,
 		   "Reel: -ts_trajectory_reel_restart: before step %" PetscInt_FMT
-		   " the program has set the clock, or TSSolve() has ended, and a restart file does "
-		   "not have these changes",
+		   " the program has set the clock, or TSSolve() has ended, and a restart file "
+		   "does not have these changes",
 		   number - 1);
 	PetscCall(reel_petsc_keep(tj, ts, number, X, PETSC_TRUE));
 	PetscFunctionReturn(0);
@@ -250,8 +251,7 @@ static PetscBool has_stages(TSTrajectory tj, TS ts, PetscInt number)
 static PetscErrorCode set_kept(TSTrajectory tj, TS ts, PetscInt number, Vec X)
 {
 	PetscFunctionBegin;
-	PetscCall(reel_petsc_keep(tj, ts, number, X, has_stages(tj, ts, number)));
-	PetscFunctionReturn(0);
+	PetscFunctionReturn(reel_petsc_keep(tj, ts, number, X, has_stages(tj, ts, number)));
 }
 
 static PetscErrorCode set(TSTrajectory tj, TS ts, PetscInt number, PetscReal time, Vec X)
@@ -260,7 +260,7 @@ static PetscErrorCode set(TSTrajectory tj, TS ts, PetscInt number, PetscReal tim
 
 	PetscFunctionBegin;
 	PetscCheck(ts, self->comm, PETSC_ERR_ARG_NULL, "Reel: a solution is set without its TS");
-	/* A step that has failed: the solution is there, and the stages are those of an attempt. */
+	/* A step that has failed: the solution is there, and the stages are of an attempt. */
 	if (number && number == self->steps && ts->reason < 0)
 		PetscFunctionReturn(0);
 	PetscCheck(!self->is_planned || !number || number == self->steps + 1, self->comm,
@@ -292,7 +292,7 @@ PetscBool reel_petsc_is_ours(TSTrajectory tj)
 /* ---- The reverse sweep ---- */
 
 /*
- * Takes those of an action's steps that the TS has taken: the loop may have ended before its plan.
+ * Takes the steps of an action that the TS has taken: the loop may have ended before its plan.
  */
 static PetscErrorCode carry_out(TSTrajectory tj, TS ts)
 {
@@ -402,15 +402,16 @@ static PetscErrorCode get_planned(TSTrajectory tj, TS ts, PetscInt number)
 	if (is_end_of_plan(self, number) || is_beyond_plan(self, number))
 		PetscCall(fetch_kept(tj, ts, number));
 	REEL_ASSERT(!number || self->at == number);
-	REEL_ASSERT(!number || is_beyond_plan(self, number) || is_reversal_of(&self->action, number));
+	REEL_ASSERT(!number || is_beyond_plan(self, number) ||
+		    is_reversal_of(&self->action, number));
 	PetscFunctionReturn(0);
 }
 
 /*
- * Compares what a step that was taken again came to with the solution that is kept, and gives the
- * TS that one. Where it need not have its bits, more is let through than a nonlinear solver leaves
- * that begins with another guess or Jacobian, and less than what a switch in the right-hand side
- * does.
+ * Compares the solution of a step that was taken again with the solution that is kept, and gives
+ * the TS the kept one. Where it need not have its bits, more is let through than a nonlinear solver
+ * leaves that begins with another guess or Jacobian, and less than a switch in the right-hand side
+ * leaves.
  */
 static PetscErrorCode compare_with_kept(TSTrajectory tj, TS ts, PetscInt number)
 {
@@ -430,8 +431,8 @@ static PetscErrorCode compare_with_kept(TSTrajectory tj, TS ts, PetscInt number)
 	PetscCall(VecNorm(ts->vec_sol, NORM_INFINITY, &size));
 	PetscCheck(tolerance && difference <= tolerance * size, self->comm, PETSC_ERR_LIB,
 		   "Reel: step %" PetscInt_FMT
-		   " does not replay: run again from the same solution, it leaves another one than the "
-		   "first time; keep the stages, without -ts_trajectory_solution_only",
+		   " does not replay: run again from the same solution, it leaves another one than "
+		   "the first time; keep the stages, without -ts_trajectory_solution_only",
 		   number - 1);
 	PetscFunctionReturn(0);
 }
@@ -532,7 +533,7 @@ static PetscErrorCode destroy(TSTrajectory tj)
 	PetscFunctionBegin;
 	PetscCall(reel_petsc_take_down(tj));
 	REEL_ASSERT(!self->run && !self->plan && !self->pool);
-	PetscCall(reel_petsc_decompose(tj));
+	PetscCall(reel_petsc_compose(tj, PETSC_FALSE));
 	PetscCall(PetscFree(self->step));
 	PetscCall(PetscFree(self->attempt));
 	PetscCall(PetscFree(self));
@@ -599,15 +600,14 @@ static PetscErrorCode create(TSTrajectory tj, TS ts)
 	tj->ops->reset = reel_petsc_take_down;
 	tj->ops->destroy = destroy;
 	tj->ops->view = view;
-	PetscCall(reel_petsc_compose(tj));
+	PetscCall(reel_petsc_compose(tj, PETSC_TRUE));
 	PetscFunctionReturn(0);
 }
 
 /* ---- The plug-in ---- */
 
 /*
- * The sizes of numbers are those of the PETSc that the plug-in was compiled for, and of the
- * program.
+ * Compares the sizes of numbers in the plug-in's PETSc and in the program's.
  */
 static PetscErrorCode check_build(void)
 {
@@ -625,7 +625,7 @@ static PetscErrorCode check_build(void)
 			   sizes[2] == sizeof(PetscInt),
 		   PETSC_COMM_SELF, PETSC_ERR_SUP,
 		   "Reel: this plug-in is for a PETSc with scalars of %d, reals of %d and indices "
-		   "of %d bytes, and the program's has %d, %d and %d: take the plug-in of that build",
+		   "of %d bytes, and the program's has %d, %d and %d: take that build's",
 		   (int)sizeof(PetscScalar), (int)sizeof(PetscReal), (int)sizeof(PetscInt),
 		   (int)sizes[0], (int)sizes[1], (int)sizes[2]);
 	PetscFunctionReturn(0);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A trajectory of PETSc, TSTrajectory of the type "reel": what a TS saves of its steps for
+ * A trajectory of PETSc, TSTrajectory of the type "reel": the steps that a TS saves for
  * TSAdjointSolve(). All functions are PETSc's callbacks or are called by them, with PETSc's rules:
  * all ranks of the TS call them together, and they return PETSc's error codes.
  *
  * Either all steps are kept, each in a parcel with its stages, or checkpoints of the solution are,
  * as a plan says, and steps are taken again. The run of the plan is driven (reel/plan.h): PETSc
- * takes the steps of the forward sweep, and get() takes those of the reverse sweep.
+ * takes the steps of the forward sweep, and get() takes the steps of the reverse sweep.
  */
 #ifndef REEL_PETSC_TRAJECTORY_H
 #define REEL_PETSC_TRAJECTORY_H
@@ -46,7 +46,7 @@
  */
 enum phase {
 	PHASE_IDLE,    /* no solution is set */
-	PHASE_FORWARD, /* solutions are set; those that are all kept may be looked up, too */
+	PHASE_FORWARD, /* solutions are set; if all are kept, they may be looked up */
 	PHASE_RESUMED, /* the TS has its last solution; a file has the reverse sweep */
 	PHASE_REVERSE, /* an adjoint solve asks for solutions */
 	PHASE_GIVEN,   /* the same; `action` is a REVERSE, whose step the TS has */
@@ -59,7 +59,7 @@ struct step {
 	PetscReal begin;     /* of the step; not `time` if the program has set the clock */
 	PetscInt attempt;    /* the first one to take it */
 	reel_parcel *kept;   /* the solution, or NULL */
-	PetscBool has_stages; /* `kept` has the stages of the step before, too */
+	PetscBool has_stages; /* `kept` also has the stages of the step before */
 	PetscBool has_tangents; /* and their tangents, for a second-order adjoint */
 	PetscBool restarts;   /* it is the first one, or the first after an event */
 };
@@ -85,7 +85,7 @@ struct settings {
 
 struct trajectory {
 	struct settings asked;
-	struct settings used; /* by what is set up */
+	struct settings used; /* by the pool, the plan and the run */
 
 	/* ---- Set up ---- */
 	reel_pool *pool; /* NULL: the default pool */
@@ -108,9 +108,9 @@ struct trajectory {
 	/* ---- The last stage of the step before (first-stage.c) ---- */
 	const PetscReal *tableau; /* the method that was looked at */
 	PetscInt last_number;
-	PetscReal last_time; /* of a step, in steps: 1, but for rounding */
+	PetscReal last_time; /* of a step, in steps: 1 before rounding */
 	PetscBool goes_on;	  /* it begins with that stage, and steps are taken again */
-	PetscBool has_last_stage; /* a checkpoint has that stage, too */
+	PetscBool has_last_stage; /* a checkpoint also has that stage */
 	PetscBool is_fresh;	  /* the TS has a solution that was loaded */
 	Vec last_stage;		  /* of that solution */
 	PetscReal derivative_time; /* at which the derivative there was calculated */
@@ -123,7 +123,7 @@ struct trajectory {
 	PetscInt plan_end; /* the plan's number of steps; unknown: where the end was met, or -1 */
 	PetscBool is_audited; /* the run compares solutions */
 	Vec last; /* of a plan: the last one that was set, if solutions are compared, or for a
-		     restart; of a step that was taken again: what it came to */
+		     restart; of a step that was taken again: its solution */
 	enum phase phase;
 	reel_action action;
 	PetscBool is_loaded;
@@ -135,10 +135,10 @@ struct trajectory {
 	/* ---- Restart files (restart.c) ---- */
 	PetscErrorCode pack_failure; /* of a file that is not written */
 	PetscBool has_begun;  /* a sweep: later ones resume nothing */
-	uint64_t start;	      /* a checksum of what the sweep began with */
+	uint64_t start;	      /* a checksum of the sweep's beginning */
 	TSConvergedReason reason; /* of the TS at the end of the forward sweep */
 	PetscReal next_size;  /* of the step that would have followed */
-	char *resumed;	      /* what the file had of a reverse sweep, up to its first step; or NULL */
+	char *resumed;	      /* the file of a reverse sweep, up to its first step; or NULL */
 };
 
 /* ---- trajectory.c ---- */
@@ -157,8 +157,8 @@ typedef PetscOptionItems *option_items;
 #endif
 
 PetscErrorCode reel_petsc_set_from_options(TSTrajectory tj, option_items PetscOptionsObject);
-PetscErrorCode reel_petsc_compose(TSTrajectory tj);
-PetscErrorCode reel_petsc_decompose(TSTrajectory tj);
+/* Adds the functions of PETSc that set options to the trajectory, or removes them. */
+PetscErrorCode reel_petsc_compose(TSTrajectory tj, PetscBool adds);
 
 /* ---- setup.c: the pool, the plan and its run ---- */
 
@@ -205,7 +205,7 @@ PetscErrorCode reel_petsc_keep(TSTrajectory tj, TS ts, PetscInt number, Vec X, P
 PetscErrorCode reel_petsc_fetch(TSTrajectory tj, TS ts, PetscInt number);
 PetscErrorCode reel_petsc_announce(TSTrajectory tj, PetscInt last);
 PetscErrorCode reel_petsc_forget(TSTrajectory tj);
-/* The solution, and what the next step needs beside it. */
+/* The solution, and the stage that the next step may need beside it. */
 PetscErrorCode reel_petsc_solution_bytes(TSTrajectory tj, TS ts, size_t *bytes);
 PetscErrorCode reel_petsc_save(TSTrajectory tj, TS ts, Vec X, void *bytes);
 PetscErrorCode reel_petsc_load(TSTrajectory tj, TS ts, const void *bytes);
