@@ -50,8 +50,9 @@ static void describe(struct place *place)
 	}
 	name = strrchr(file.dli_fname, '/');
 	name = name ? name + 1 : file.dli_fname;
-	snprintf(place->text, sizeof place->text, file.dli_sname ? "%.48s+0x%jx (%.48s)" : "%.48s+0x%jx",
-		 name, (uintmax_t)address_in_file(address, &file), file.dli_sname);
+	snprintf(place->text, sizeof place->text,
+		 file.dli_sname ? "%.48s+0x%jx (%.48s)" : "%.48s+0x%jx", name,
+		 (uintmax_t)address_in_file(address, &file), file.dli_sname);
 }
 #else
 static void describe(struct place *place)
@@ -87,7 +88,7 @@ static const char *in_slot(_Atomic(struct place *) *slot, const void *address)
 		fresh = new_place(address);
 		if (!fresh)
 			return no_room;
-		/* Release: pairs with the acquire above, and with that of a failed exchange. */
+		/* Release: pairs with the acquires above and of a failed exchange. */
 		if (atomic_compare_exchange_strong_explicit(slot, &there, fresh,
 							    memory_order_release,
 							    memory_order_acquire))

@@ -2,7 +2,7 @@
 /*
  * Binomial checkpointing of a loop of known length (Griewank 1992). The functions tell the program
  * which snapshot to push, look at or pop, which step to advance over and which step to reverse.
- * The order of the actions is that of adBinomial, which rounds cuts downwards and may therefore
+ * The actions have the order of adBinomial, which rounds cuts downwards and may therefore
  * cost a few advances more than the optimum. Sessions and snapshots have no maximum number here.
  *
  * Each thread has sessions of its own. A session holds segments of the loop; each segment begins at

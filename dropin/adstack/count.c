@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * REEL_STATS=1: counts what each thread pushes and pops, by type, and the maximum
+ * REEL_STATS=1: counts the pushes and pops of each thread by type, and the maximum
  * height of its stack. A thread writes its own counts only. The report runs at exit and
  * reads the counts of all threads; a thread that still pushes then is counted in part.
  */
@@ -88,7 +88,7 @@ void reel_adstack_counts_start(void)
 {
 	const char *text = reel_environment("REEL_STATS");
 
-	/* The library refuses what is neither 0, 1 nor live. */
+	/* The library refuses texts other than 0, 1 and live. */
 	if (text && !strcmp(text, "1"))
 		counting = !atexit(report);
 }

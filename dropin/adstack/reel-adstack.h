@@ -10,7 +10,7 @@
  * scalar inline, and keeps the original headers out by their own guards. In code that is bound
  * by its tape, such as stencils, this is worth a factor of two and more.
  *
- * Included by a program of one's own, it declares what the library offers beyond the original:
+ * Included by a program, it declares the functions that the original does not have:
  * an error handler, a way to start again, and pushes of more than 2^31 elements.
  *
  * The stack. Each thread has one stack, a tape of Reel that belongs to the library. It begins
@@ -20,8 +20,8 @@
  * by one. Bits are collected in a word of 32 that is pushed when it is full, so bits and bytes
  * keep their common order.
  *
- * Repeat levels. adStack_startRepeat() protects what is on the stack: it can be popped, and
- * adStack_resetRepeat() brings all of it back, again and again. adStack_endRepeat() ends the
+ * Repeat levels. adStack_startRepeat() protects the values on the stack: they can be popped, and
+ * adStack_resetRepeat() brings all of them back, again and again. adStack_endRepeat() ends the
  * protection and leaves the top where it is. Pushes are allowed at any depth; after their pops,
  * reading continues where it was. Levels nest. A stack that was recorded once can thus be reversed
  * any number of times. A look is a pop that the next push or pop takes back.
@@ -33,11 +33,12 @@
  * Errors end the program with exit status 1, after a line on stderr that names the call, the number
  * of bytes, the thread and the repeat level. The errors are: memory or the budget is used up, the
  * store failed, a program pops more than it pushed, or it ends a level that it did not start. In
- * checked mode (REEL_CHECKED=1) a pop whose type differs from that of its push is an error, too.
+ * checked mode (REEL_CHECKED=1) a pop whose type differs from the type of its push is also an
+ * error.
  *
- * Environment: that of the default pool (reel/pool.h): REEL_BUDGET, REEL_SPILL_DIR, REEL_STORE,
- * REEL_CHECKED. REEL_STATS=1 counts pushes, pops and bytes by type and thread, and the exact
- * peak, and writes them to stderr when the program ends. It sends each call to the slow path.
+ * Environment: the variables of the default pool (reel/pool.h): REEL_BUDGET, REEL_SPILL_DIR,
+ * REEL_STORE, REEL_CHECKED. REEL_STATS=1 counts pushes, pops and bytes by type and thread, and the
+ * exact peak, and writes them to stderr when the program ends. It sends each call to the slow path.
  * REEL_PROFILE=FILE and reel profile FILE show which lines push the bytes.
  *
  * Cost: a push or a pop of a scalar is a compare, a load or store, and a new top; the compare
@@ -54,7 +55,7 @@
 /* ---- Beyond the original ------------------------------------------------------- */
 
 /*
- * Called in place of the exit, after the line was written to stderr. `error` is one of those of
+ * Called in place of the exit, after the line was written to stderr. `error` is a value of
  * reel_tape_error(). The stack of the calling thread must not be used again before
  * reel_adstack_reset(); the handler may leave by longjmp(). If it returns, the program exits
  * with status 1. NULL brings back the exit. Install it before threads use their stacks.
@@ -89,7 +90,7 @@ unsigned reel_adstack_repeat_level(void);
  *	}                                             }
  *
  * Between the two, all calls of this thread work on the segment, which is empty when it is
- * entered first; repeat levels, schedules and checkpointing loops are the segment's, too.
+ * entered first; repeat levels, schedules and checkpointing loops also belong to the segment.
  * Leaving gives the thread its own stack back, and frees the segment if it is empty and has no open
  * level (*segment is NULL then). reel_adstack_segment_drop() frees a segment with all its values.
  *

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Segments: stacks that belong to no thread. A thread that enters a segment exchanges its own stack
- * with that of the segment, and exchanges them back when it leaves. Segments nest, because a thread
- * may run a task while another one of its tasks waits.
+ * with the stack of the segment, and exchanges them back when it leaves. Segments nest, because a
+ * thread may run a task while another one of its tasks waits.
  *
  * One thread at a time is in a segment; `user` makes sure of it.
  */

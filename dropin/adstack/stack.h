@@ -42,7 +42,7 @@ struct adstack_layer {
 	struct adstack_layer *below;
 	/* True until the level that made this layer ends. */
 	bool open;
-	/* The height of the bottom of this tape, and that of the bottom of the tape above it. */
+	/* The heights of the bottoms of this tape and of the tape above it. */
 	uint64_t base;
 	uint64_t above;
 	/* The bit word when the level began. */
@@ -111,7 +111,7 @@ uint64_t reel_adstack_bytes(void);
  * above all values that the level protects, even if some of these have been popped.
  */
 uint64_t reel_adstack_height(void);
-/* Memory of zeros. Ends the program if there is none; `what` says in the message what it is for. */
+/* Memory of zeros. Ends the program if there is none; `what` names its purpose in the message. */
 void *reel_adstack_allocate(size_t bytes, const char *what);
 
 /* take.c: as reel_adstack_pop_slow(), for a caller that has tried reel_adstack_read() before. */

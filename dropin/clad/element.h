@@ -19,7 +19,7 @@ using popped_element = typename std::conditional<std::is_array<T>::value, void, 
 
 /*
  * construct() makes an element at `place` from the pushed values. If a constructor throws, it
- * destroys what it has made. cannot_throw is true if no constructor can throw.
+ * destroys the elements that it has made. cannot_throw is true if no constructor can throw.
  */
 template <class T> struct element {
 	template <class... Arguments>
@@ -49,7 +49,8 @@ private:
 					  by_constructor, by_members>::type>::type;
 
 	/* The conversion is the program's, so the compiler must not warn about it here. */
-	template <class Value> REEL_INLINE_MEMBER static T *make(by_cast, void *place, Value &&value)
+	template <class Value>
+	REEL_INLINE_MEMBER static T *make(by_cast, void *place, Value &&value)
 	{
 		return ::new (place) T(static_cast<T>(value));
 	}

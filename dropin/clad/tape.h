@@ -21,7 +21,7 @@
  *
  * Threads. A tape belongs to one thread at a time. All zero is an empty tape, so that copies of a
  * static one that OpenMP makes for its threads need no constructor. Such a copy has no destructor
- * either: what is left on it stays until the process ends.
+ * either: values left on it stay until the process ends.
  *
  * Errors. A push throws std::bad_alloc if memory or the budget is used up, and reel::tape_fault if
  * a store refuses it. pop() and back() throw reel::tape_fault if the tape is empty or a store has
@@ -33,7 +33,7 @@
  *
  * Parameters. A tape may be named with all that Clad's own takes: custom_tape<T, SBO_SIZE,
  * SLAB_SIZE, is_multithread, DiskOffload, GpuOffload>, with the same defaults, and so with the
- * fewer ones of older versions. The sizes are those of the pool, a disk is used if REEL_SPILL_DIR or
+ * fewer ones of older versions. The pool sets the sizes, a disk is used if REEL_SPILL_DIR or
  * REEL_STORE names it, and no tape lies on a GPU. A tape with is_multithread does not compile:
  * threads that share a tape pop each other's values, and a gradient needs a tape for each thread.
  *
@@ -80,8 +80,9 @@ namespace clad {
 template <class T, std::size_t SBO_SIZE = 64, std::size_t SLAB_SIZE = 1024,
 	  bool is_multithread = false, bool DiskOffload = false, bool GpuOffload = false>
 class tape_of_reel : public reel::clad_tape<T>::type {
-	static_assert(!is_multithread, "threads that share a tape pop each other's values: give each "
-				       "thread a tape, or use Clad's own (REEL_CLAD_OWN_HOOK)");
+	static_assert(!is_multithread,
+		      "threads that share a tape pop each other's values: give each thread a tape, "
+		      "or use Clad's own (REEL_CLAD_OWN_HOOK)");
 
 public:
 	using value_type = T;
@@ -106,7 +107,7 @@ REEL_INLINE_MEMBER T &push(tape_of_reel<T, inside, slab, false, disk, gpu> &to, 
 
 /*
  * Pushes a copy of an array, or of another range, element by element. The parameter has the same
- * type as that of Clad's own push() for all tapes; otherwise that push() would be the better match.
+ * type as in Clad's own push() for all tapes; otherwise that push() would be the better match.
  */
 template <class T, std::size_t N, std::size_t inside, std::size_t slab, bool disk, bool gpu,
 	  class Source>

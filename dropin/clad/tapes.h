@@ -27,8 +27,8 @@ struct lent_tape : reel_tape {
 	std::size_t found_first;
 	std::size_t found_count;
 	/*
-	 * False while the members are as they were when the tape was lent: the cursor pushes and pops
-	 * within its window without a change of them.
+	 * False while the members are as they were when the tape was lent: the cursor pushes and
+	 * pops within its window without a change of them.
 	 */
 	bool changed;
 
@@ -122,7 +122,7 @@ inline lent_tape *take_idle() noexcept
 	return tapes.count ? tapes.tape[--tapes.count] : nullptr;
 }
 
-/* Returns an empty tape that is ready for pushes, or NULL; `tape` is what take_idle() returned. */
+/* Returns an empty tape that is ready for pushes, or NULL; `tape` is the result of take_idle(). */
 inline lent_tape *make_ready(lent_tape *tape) noexcept
 {
 	if (!tape)

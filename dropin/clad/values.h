@@ -405,9 +405,9 @@ private:
 
 	/*
 	 * Pushes the first value on an idle tape. A gradient that pushes one value on each of many
-	 * tapes waits for this, so push_value_far() does all else: it is called last, and no register
-	 * is saved for it. A closed tape has no room. The function is cold, so that a compiler takes
-	 * the branch to it for unlikely.
+	 * tapes waits for this, so push_value_far() does all else: it is called last, and no
+	 * register is saved for it. A closed tape has no room. The function is cold, so that a
+	 * compiler takes the branch to it for unlikely.
 	 */
 	REEL_COLD static tape_place push_value(T value, char *top, lent_tape *tape) noexcept
 	{

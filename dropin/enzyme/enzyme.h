@@ -3,7 +3,7 @@
  * A loop that Enzyme checkpoints, on a run that is driven.
  *
  *	scheme.c    the table: Enzyme's questions, and Reel's actions
- *	regions.c   what a state consists of, and how it is copied
+ *	regions.c   the regions of a state, and how they are copied
  *	options.c   the plan and the run, from the options and the environment
  *
  * One thread at a time uses a loop.
@@ -27,7 +27,7 @@ enum {
 	ENZYME_DONE = 7
 };
 
-/* Slots beside those of the plan: the state before the last step, and the last state. */
+/* Slots beside the plan's: the state before the last step, and the last state. */
 enum { SLOT_BEFORE_LAST = -2, SLOT_LAST = -1, KEPT = 2 };
 
 /* Where the state lies in one call: the regions that Enzyme names, or the arguments of the step. */
@@ -43,7 +43,7 @@ struct enzyme_loop {
 	reel_plan *plan;
 	reel_run *run;
 	reel_pool *pool;
-	uint64_t bytes; /* of all regions, or of what save() writes */
+	uint64_t bytes; /* of all regions, or written by save() */
 	int64_t steps;  /* or REEL_UNKNOWN_STEPS */
 	int64_t first_slots; /* number of slots of the first tier */
 	int error;      /* the first one; the loop gives no action any more */
@@ -58,7 +58,7 @@ struct enzyme_loop {
 void reel_enzyme_fail(struct enzyme_loop *loop, int error, const char *what);
 
 /*
- * scheme.c: what Enzyme asks for in annotated loops; its own header declares it with another type.
+ * scheme.c: the table that Enzyme asks for in annotated loops; its header has another type.
  * The configuration of this table is Enzyme's EnzymeCkptConfig, of which the number of snapshots is
  * taken where no plan says a number of slots.
  */

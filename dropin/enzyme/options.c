@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The plan and the run of a loop. What Enzyme gives is a number of steps and the size of a state;
+ * The plan and the run of a loop. Enzyme gives a number of steps and the size of a state;
  * the rest is from the options, or from the environment.
  */
 #include "config.h"
@@ -36,7 +36,9 @@ static int open_run(struct enzyme_loop *loop, bool needs_store)
 	return error;
 }
 
-/* The environment says one plan for all loops: there binomial is online where the end is not known. */
+/*
+ * The environment says one plan for all loops: there binomial is online where the end is not known.
+ */
 static int choose_plan(const struct enzyme_loop *loop, const char *text,
 		       struct reel_problem *problem, enum reel_planner *planner)
 {
@@ -71,7 +73,7 @@ int reel_enzyme_open(struct enzyme_loop *loop, int64_t snapshots)
 	loop->first_slots = problem.tier[0].slots;
 	error = reel_plan_open(&loop->plan, planner, &problem);
 	if (!error)
-		/* The states of all steps are in memory, as those of plans with one tier. */
+		/* The states of all steps are in memory, as with plans of one tier. */
 		error = open_run(loop, problem.tiers > 1 && !all);
 	return error ? error : reel_run_start(loop->run, loop, NULL, NULL);
 }

@@ -45,7 +45,7 @@ static const struct region *region_at(const struct state_place *place, size_t st
 	return (const struct region *)((const char *)place->regions + i * stride);
 }
 
-/* Returns whether the regions have this layout: their sizes add up to what the loop began with. */
+/* Returns whether the regions have this layout: their sizes add up to `loop->bytes`. */
 static bool has_stride(const struct enzyme_loop *loop, size_t stride)
 {
 	uint64_t sum = 0;

@@ -35,7 +35,7 @@ void reel_enzyme_fail(struct enzyme_loop *loop, int error, const char *what)
 	fprintf(stderr, "reel: Enzyme's loop ends here: %s: %s\n", what, reel_error_text(error));
 }
 
-/* For what no action can prevent: a derivative would be taken from a wrong state. */
+/* For errors that no action can prevent: a derivative would be taken from a wrong state. */
 _Noreturn static void give_up(void)
 {
 	fputs("reel: the program is aborted, since a state of Enzyme's loop cannot be given back\n",
@@ -45,7 +45,7 @@ _Noreturn static void give_up(void)
 
 /* ---- Actions ---- */
 
-/* Enzyme's slots have one number: those of the second tier come after those of the first. */
+/* Enzyme's slots have one number: the second tier's slots come after the first tier's. */
 static int64_t slot_of(const struct enzyme_loop *loop)
 {
 	return (loop->action.tier ? loop->first_slots : 0) + loop->action.slot;
@@ -124,7 +124,7 @@ static void next_action(void *state, struct reel_enzyme_action *out)
 	say_action(loop, out);
 }
 
-/* The loop of a `while` has run so many steps. */
+/* The loop of a `while` has run `steps` steps. */
 static void set_nsteps(void *state, int64_t steps)
 {
 	struct enzyme_loop *loop = state;

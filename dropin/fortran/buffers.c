@@ -98,9 +98,10 @@ int reel_fortran_lasting_buffer(void **at, const CFI_cdesc_t *array, reel_tape *
 	if (reel_fortran_is_contiguous(array))
 		return 0;
 	return reel_fortran_stick(
-		tape, reel_fail(-EINVAL, "the buffer of a request is a section with gaps, of which a "
-					 "copy would end before the transfer; pass elements that lie "
-					 "together, or describe the gaps by MPI_Type_vector()"));
+		tape, reel_fail(-EINVAL,
+				"the buffer of a request is a section with gaps, of which a copy "
+				"would end before the transfer; pass elements that lie together, "
+				"or describe the gaps by MPI_Type_vector()"));
 }
 
 int reel_fortran_open_buffers(struct reel_fortran_buffers *buffers, const CFI_cdesc_t *sent,

@@ -22,7 +22,7 @@
 #define MPI_CALL_SITE reel_call_site_of_return(REEL_RETURN_ADDRESS)
 
 struct reel_fortran_buffer {
-	void *at; /* what MPI is given */
+	void *at; /* the address that MPI gets */
 	char *copy;
 	const CFI_cdesc_t *array;
 };
@@ -36,7 +36,7 @@ int reel_fortran_open_buffer(struct reel_fortran_buffer *buffer, const CFI_cdesc
 			     reel_tape *tape);
 void reel_fortran_close_buffer(struct reel_fortran_buffer *buffer, bool changed);
 
-/* Returns from a function with what `call` returns, which takes the open `buffer.at`. */
+/* Returns from a function with the result of `call`, which takes the open `buffer.at`. */
 #define RETURN_WITH_BUFFER(array, changed, call)                                                   \
 	struct reel_fortran_buffer buffer;                                                         \
 	int error = reel_fortran_open_buffer(&buffer, (array), tape);                              \
@@ -48,8 +48,8 @@ void reel_fortran_close_buffer(struct reel_fortran_buffer *buffer, bool changed)
 	return error
 
 /*
- * Sets *at to the address of a buffer that stays in use after the call. Returns 0, or -EINVAL, which
- * sticks to the tape: the buffer has gaps, and its copy would end with the call.
+ * Sets *at to the address of a buffer that stays in use after the call. Returns 0, or -EINVAL,
+ * which sticks to the tape: the buffer has gaps, and its copy would end with the call.
  */
 int reel_fortran_lasting_buffer(void **at, const CFI_cdesc_t *array, reel_tape *tape);
 

@@ -8,7 +8,7 @@
  *	arrays.c   arrays of any rank, section.c their elements in order
  *	records.c  values of any type in one piece
  *	sweeps.c   checkpointing
- *	model.c    block replay, and what a loop costs
+ *	model.c    the costs of a loop
  */
 #ifndef REEL_DROPIN_FORTRAN_H
 #define REEL_DROPIN_FORTRAN_H
@@ -49,7 +49,7 @@ size_t reel_fortran_elements(const CFI_cdesc_t *array);
 /* Returns true if the elements follow each other without gaps, or their number is unknown. */
 bool reel_fortran_is_contiguous(const CFI_cdesc_t *array);
 
-/* Returns what is wrong with an argument whose address C gets, as a part of a message, or NULL. */
+/* Returns the fault of an argument whose address C gets, as a part of a message, or NULL. */
 const char *reel_fortran_wrong_argument(const CFI_cdesc_t *argument, size_t min_bytes);
 
 /* A section that is not contiguous, as ranges of contiguous bytes. */

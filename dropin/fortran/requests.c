@@ -78,11 +78,12 @@ static int check_requests(const CFI_cdesc_t *requests, int n, reel_tape *tape)
 	if (n <= 0 ||
 	    (reel_fortran_is_contiguous(requests) && (size_t)n <= reel_fortran_elements(requests)))
 		return 0;
-	return reel_fortran_stick(tape,
-				  reel_fail(-EINVAL, "a wait for %d requests was given %zu, %s gaps; pass "
-						     "an array of them, since they cannot be moved",
-					    n, reel_fortran_elements(requests),
-					    reel_fortran_is_contiguous(requests) ? "without" : "with"));
+	return reel_fortran_stick(
+		tape, reel_fail(-EINVAL,
+				"a wait for %d requests was given %zu, %s gaps; pass an array of "
+				"them, since they cannot be moved",
+				n, reel_fortran_elements(requests),
+				reel_fortran_is_contiguous(requests) ? "without" : "with"));
 }
 
 #define WAITALL(NAME)                                                                              \

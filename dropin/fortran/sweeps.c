@@ -126,13 +126,13 @@ int reel_fortran_run_carry_out(reel_run **run, const reel_action *action,
 			       const CFI_cdesc_t *adjoint, reel_tape *tape)
 {
 	int error = check(*run, context, NULL, NULL);
+	bool reverses = action->kind == REEL_ACTION_REVERSE;
 	const char *why = wrong_piece(*run, action, state, adjoint);
 
 	if (error)
 		return error;
 	if (why)
-		return refuse(*run,
-			      action->kind == REEL_ACTION_REVERSE ? "the adjoint" : "the state", why);
+		return refuse(*run, reverses ? "the adjoint" : "the state", why);
 	return reel_run_carry_out(*run, action, context->base_addr, state ? state->base_addr : NULL,
 				  adjoint ? adjoint->base_addr : NULL, tape);
 }

@@ -37,7 +37,7 @@
 
 /*
  * A block keeps its class, so all classes together need more addresses than there is memory:
- * at most RESERVATIONS times as many.
+ * at most RESERVATIONS times the memory.
  */
 #define RESERVATIONS 16
 #define RESERVED_MOST (SIZE_MAX >> (sizeof(void *) > 4 ? 18 : 2))
@@ -135,7 +135,7 @@ static _Atomic uint32_t *start_entry(const void *address)
 /*
  * Sets the entry of a block when the block is handed out, and clears it when the block is given
  * back. Relaxed is enough here and in blocks_usable(): a thread that has got the address by
- * synchronization also sees what was written before the block was handed out.
+ * synchronization also sees all writes before the block was handed out.
  */
 static uint32_t exchange_start(const void *address, uint32_t entry)
 {
@@ -160,7 +160,7 @@ static uint32_t entry_of(const struct reel_slab *block, const void *start)
 static struct reel_slab *block_of(uint32_t entry, const void *start)
 {
 	if (!entry || entry >> LINE_SHIFT != line_of(start) || (uintptr_t)start % LINE)
-		stop("reel: freed or resized: not a block, a pointer into one, or one freed before\n");
+		stop("reel: freed or resized: no block, a pointer into one, or one freed before\n");
 	return &table[(entry & (((uint32_t)1 << LINE_SHIFT) - 1)) - 1];
 }
 

@@ -73,7 +73,7 @@ static inline bool blocks_own(const void *address)
  */
 void *blocks_take(size_t bytes, size_t alignment, bool *zero);
 
-/* These functions abort the program if `start` is not what blocks_take() returned. */
+/* These functions abort the program if `start` is no result of blocks_take(). */
 void blocks_give(void *start);
 size_t blocks_usable(const void *start);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions that replace those of the C library. Each function decides by the size, or by the
+ * The functions that replace the C library's. Each function decides by the size, or by the
  * address, whether blocks.c or the system's allocator serves the request. Any thread runs them, at
  * any time, even before the constructors of the program.
  */

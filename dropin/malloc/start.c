@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reads the environment when the library is loaded, and writes the statistics at exit. One thread
- * runs the constructor, before the program starts. Requests before that, such as those of the
- * loader, go to the system's allocator.
+ * runs the constructor, before the program starts. Earlier requests, such as the loader makes, go
+ * to the system's allocator.
  */
 #include "config.h"
 

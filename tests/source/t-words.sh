@@ -112,7 +112,7 @@ while read -r page; do
 done <"$work/pages" >"$work/wide"
 is_empty "$work/wide" 'no line of a page has more than 100 columns'
 
-find lib omp mpi gpu include tools examples -name '*.[ch]' -o -name '*.cuh' -o -name '*.cu' -o -name '*.hpp' >"$work/sources"
+find lib omp mpi gpu include dropin tools examples -name '*.[ch]' -o -name '*.cuh' -o -name '*.cu' -o -name '*.hpp' >"$work/sources"
 while read -r file; do
 	expand -t 8 "$file" | LC_ALL=C ${AWK:-awk} -v file="$file" '{
 		gsub(/[\200-\277]/, "")
@@ -120,5 +120,5 @@ while read -r file; do
 			print file ":" NR ": " $0
 	}'
 done <"$work/sources" >"$work/wide"
-is_empty "$work/wide" 'no line of lib, omp, mpi, gpu, include, tools and examples has more than 100 columns'
+is_empty "$work/wide" 'no line of lib, omp, mpi, gpu, include, dropin, tools and examples has more than 100 columns'
 end
