@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The facts of "reel info" about processors, caches and memory. Caches are those of the first
+ * The facts of "reel info" about processors, caches and memory. Caches belong to the first
  * processor that this process may run on.
  */
 #include "config.h"

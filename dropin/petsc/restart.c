@@ -161,7 +161,8 @@ static PetscErrorCode visit(struct walk *walk, Vec X)
 static PetscErrorCode visit_integral(struct walk *walk, TS ts)
 {
 	PetscFunctionBegin;
-	PetscFunctionReturn(visit(walk, ts->quadraturets ? ts->quadraturets->vec_sol : ts->vec_costintegral));
+	PetscFunctionReturn(visit(walk, ts->quadraturets ? ts->quadraturets->vec_sol
+								 : ts->vec_costintegral));
 }
 
 static PetscErrorCode visit_adjoints(struct walk *walk, TS ts)

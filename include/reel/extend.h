@@ -381,8 +381,8 @@ int reel_store_codec_open(reel_store **store, reel_store *below,
 			  const struct reel_codec_options *options);
 
 /*
- * Put to the first store, and to the second store if the first one refuses. Verified if both are. 0,
- * -ENOMEM, or -EINVAL: both are one store.
+ * Put to the first store, and to the second store if the first one refuses. Verified if both are.
+ * 0, -ENOMEM, or -EINVAL: both are one store.
  */
 int reel_store_overflow_open(reel_store **store, reel_store *first, reel_store *second);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Chooses a plan by cost. It tries segments of several lengths and all planners that suit, each
- * with as many slots as memory holds, and takes the plan with the least time that reel_predict()
+ * with all slots that memory holds, and takes the plan with the least time that reel_predict()
  * predicts. It skips a plan whose lower bound of the time is above the time of a plan of the same
  * planner that was found. All data belong to the call: any thread may run these functions. The
  * choice never takes more memory than the costs allow.

@@ -150,8 +150,8 @@ static void fill_tier(const reel_plan *plan, struct times *times, unsigned tier)
 }
 
 /*
- * Numbers the rows of the table and returns how many there are. A tier has at most as many rows as
- * there are steps, since more slots are never used.
+ * Numbers the rows of the table and returns how many there are. A tier has at most one row for each
+ * step, since more slots are never used.
  */
 static size_t lay_out_rows(reel_plan *plan, unsigned tiers)
 {

@@ -98,8 +98,8 @@ static int compute_mixed(reel_plan *plan)
 }
 
 /*
- * Records as many steps as are recorded one after another, in one tape: steps whose tapes are
- * kept, and the last step of all.
+ * Records the steps that follow one another and are all recorded, in one tape: steps whose tapes
+ * are kept, and the last step of all.
  */
 static struct decision record_choice(const reel_plan *plan, int64_t steps, int64_t memory)
 {

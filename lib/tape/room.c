@@ -31,8 +31,8 @@ static uint32_t next_slab_index(const reel_tape *tape)
 }
 
 /*
- * The number of bytes of a slab that wastes little memory if more spans of `bytes` follow, as those
- * of a field that each step pushes: the spans that a whole slab has room for, and the room between
+ * The number of bytes of a slab that wastes little memory if more spans of `bytes` follow, such as
+ * a field that each step pushes: the spans that a whole slab has room for, and the room between
  * them. With a store the budget bounds the waste, and whole slabs are put and got faster:
  * their frames move from slab to slab, and are huge pages.
  */

@@ -31,7 +31,7 @@ done
 
 # Lines of code, without comments and empty lines. A change that adds a concept removes another one; a
 # change that raises a bar says why.
-for bar in lib:21770 omp:7220 mpi:5530 gpu:3240 include:4460 dropin:8160 tools:4670; do
+for bar in lib:20440 omp:7070 mpi:5310 gpu:3140 include:4180 dropin:7070 tools:4410; do
 	product=${bar%:*}
 	lines=$(find "$SOURCE_DIR/$product" \( -name '*.[ch]' -o -name '*.cuh' -o -name '*.hpp' \) \
 		! -name report-page.c -exec cat {} + |
@@ -47,8 +47,8 @@ lines=$(find "$SOURCE_DIR/python/reel" -name '*.py' ! -name _api.py -exec cat {}
 	/^[ \t]*"""/ { inside = !/""".*"""/; next }
 	{ lines++ }
 	END { print lines + 0 }')
-[ "$lines" -gt 1000 ] && [ "$lines" -le 1730 ]
-ok $? "python/ has $lines lines of code, at most 1730"
+[ "$lines" -gt 1000 ] && [ "$lines" -le 1600 ]
+ok $? "python/ has $lines lines of code, at most 1600"
 
 # The share of functions of lib/ with an assertion. The body of a function begins and ends in the first column.
 share=$(find "$SOURCE_DIR/lib" -name '*.[ch]' -exec cat {} + | ${AWK:-awk} '

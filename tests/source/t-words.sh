@@ -89,8 +89,8 @@ while read -r page; do
 done <"$work/pages" >"$work/found"
 is_empty "$work/found" 'no page has a turn that is read twice'
 
-# The comments of the public headers, without code, as a page.
-find include -name '*.h' -o -name '*.hpp' -o -name '*.cuh' >"$work/manuals"
+# The comments of headers and sources, without code, as a page.
+find include lib omp mpi gpu dropin tools -name '*.[ch]' -o -name '*.hpp' -o -name '*.cuh' >"$work/manuals"
 while read -r header; do
 	${AWK:-awk} '
 		/\/\*/ { inside = 1; sub(/^.*\/\*/, "") }
@@ -100,7 +100,7 @@ while read -r header; do
 		last { print ""; inside = last = 0 }' "$header" >"$work/comments"
 	sentences_of "$work/comments" | grep -iE "$turns" | sed "s|^|$header:|"
 done <"$work/manuals" >"$work/found"
-is_empty "$work/found" 'no comment of a public header has a turn that is read twice'
+is_empty "$work/found" 'no comment has a turn that is read twice'
 
 # Columns of text: without programs, tables, pictures, and lines that name a program to quote.
 while read -r page; do
