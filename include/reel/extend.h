@@ -152,6 +152,7 @@ struct reel_store_capacity {
 	bool verified;       /* a get that succeeds returns the bytes of its put; a layer that
 			      * copies or changes the data says false, whatever is below it */
 	bool registers;      /* registered memory travels without a copy */
+	uint64_t reserved;   /* 0 */
 };
 
 struct reel_store_verbs {

@@ -145,7 +145,7 @@ static int run(struct trial *trial, struct sample *sample)
 
 /* ---- How many steps ---- */
 
-/* Returns true if the loop has twice these steps, and their tape leaves half of the memory empty. */
+/* True: the loop has twice these steps, and their tape leaves half of the memory empty. */
 static bool may_be_twice_as_long(const struct trial *trial)
 {
 	if (trial->steps > trial->most / 2)

@@ -315,7 +315,8 @@ def choose(steps: int, *, state: Size, tape: Size, memory: Size, advance: float 
     reason = choice.reason.decode()
     if result < 0:
         error = error_of(result)
-        raise (MemoryError if error.errno == errno.ENOSPC else type(error))(error.errno, reason or error.args[0])
+        kind: Any = MemoryError if error.errno == errno.ENOSPC else type(error)
+        raise kind(error.errno, reason or error.args[0])
     best = choice.best
     return Prediction(
         lib.reel_planner_name(best.planner).decode(), best.segment_steps, best.tapes, best.spills, best.makespan,
