@@ -524,8 +524,11 @@ static void two_stores_take_what_both_take(void)
 {
 	static const size_t most[][3] = {
 		{0, 0, 0}, {0, 50, 50}, {50, 0, 50}, {50, 60, 50}, {60, 50, 50}, {50, 50, 50}};
-	struct reel_store_capacity one = {100, 10, 8, 0, 4, true, false};
-	struct reel_store_capacity two = {1000, 20, 64, 0, 2, true, true};
+	struct reel_store_capacity one = {.total_bytes = 100, .used_bytes = 10, .align = 8,
+					  .best_depth = 4, .verified = true};
+	struct reel_store_capacity two = {.total_bytes = 1000, .used_bytes = 20, .align = 64,
+					  .best_depth = 2, .verified = true,
+					  .registers = true};
 	struct reel_store_capacity both = capacity_of_both(one, two);
 
 	for (size_t i = 0; i < COUNT(most); i++) {
