@@ -176,6 +176,9 @@ static void retire(struct ahead_sweep *sweep)
 
 static bool has_room(const struct ahead_sweep *sweep)
 {
+	/* Asked first: the thread that walks writes the other members without the lock. */
+	if (sweep->walking)
+		return false;
 	/*
 	 * Taking REEL_ACTION_DONE removes the restart file, so all other actions have to be done
 	 * before.
@@ -186,7 +189,7 @@ static bool has_room(const struct ahead_sweep *sweep)
 	if (reel_group_is_alone(reel_run_group(sweep->run)) &&
 	    atomic_load_explicit(&sweep->stop, memory_order_relaxed) != AHEAD_NONE)
 		return false;
-	return !sweep->walking && !sweep->finished && !sweep->error &&
+	return !sweep->finished && !sweep->error &&
 	       sweep->number - sweep->oldest < sweep->places;
 }
 
