@@ -34,7 +34,6 @@ cat >"$work/plain" <<'END'
 accesses
 buffer
 counts
-engine
 file
 identity
 io
