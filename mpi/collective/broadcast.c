@@ -104,9 +104,9 @@ int reel_mpi_bcast_at(reel_tape *tape, const char *call_site, enum reel_mpi_form
 	static const char *const names[] = REEL_MPI_NAMES("bcast");
 	struct reel_mpi_message m = REEL_MPI_MESSAGE(names[form], buffer, count, 0, 0);
 
-	REEL_ASSERT(!request == (form < REEL_MPI_START));
-	return reel_mpi_stick(tape, form % 2 ? reverse_bcast(&m, root, comm, request)
-					     : bcast(&m, root, comm, request));
+	if (reel_mpi_is_reverse(form, request))
+		return reel_mpi_stick(tape, reverse_bcast(&m, root, comm, request));
+	return reel_mpi_stick(tape, bcast(&m, root, comm, request));
 }
 
 /* Compares the call, if the communicator is attached. */
@@ -121,15 +121,16 @@ static int agree_on_barrier(struct reel_mpi_message *m, MPI_Comm comm, bool reve
 	return reel_mpi_agree_on_call(&call);
 }
 
-static int start_barrier(struct reel_mpi_message *m, MPI_Comm comm,
-			 struct reel_mpi_request *request)
+static int barrier(struct reel_mpi_message *m, MPI_Comm comm, struct reel_mpi_request *request)
 {
 	MPI_Request started = MPI_REQUEST_NULL;
-	int error = reel_mpi_find(comm, m->call, &m->attached);
+	int error = request ? reel_mpi_find(comm, m->call, &m->attached)
+			    : agree_on_barrier(m, comm, false);
 
 	if (!error)
-		error = reel_mpi_error(MPI_Ibarrier(comm, &started), m->call);
-	return reel_mpi_make_request(request, started, comm, m->call_site, error);
+		error = reel_mpi_error(request ? MPI_Ibarrier(comm, &started) : MPI_Barrier(comm),
+				       m->call);
+	return request ? reel_mpi_make_request(request, started, comm, m->call_site, error) : error;
 }
 
 static int reverse_barrier(struct reel_mpi_message *m, MPI_Comm comm,
@@ -157,13 +158,8 @@ int reel_mpi_barrier_at(reel_tape *tape, const char *call_site, enum reel_mpi_fo
 	static const char *const names[] = {"reel_mpi_barrier", "reel_mpi_barrier_reverse",
 					    "reel_mpi_ibarrier", "reel_mpi_barrier_reverse"};
 	struct reel_mpi_message m = {.call = names[form], .call_site = call_site, .tape = tape};
-	int error;
 
-	REEL_ASSERT(!request == (form < REEL_MPI_START));
-	if (form % 2)
+	if (reel_mpi_is_reverse(form, request))
 		return reel_mpi_stick(tape, reverse_barrier(&m, comm, request));
-	if (request)
-		return reel_mpi_stick(tape, start_barrier(&m, comm, request));
-	error = agree_on_barrier(&m, comm, false);
-	return reel_mpi_stick(tape, error ? error : reel_mpi_error(MPI_Barrier(comm), m.call));
+	return reel_mpi_stick(tape, barrier(&m, comm, request));
 }

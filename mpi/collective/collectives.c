@@ -244,7 +244,7 @@ static uint32_t hash_blocks(uint32_t hash, const struct move *move, bool sent)
  * Describes the call for checked mode. Where counts differ between ranks, the ranks do not compare
  * them, nor the kinds of numbers: each one compares its own with its note.
  */
-static int describe(struct reel_mpi_call *call, const struct move *move)
+static int describe(struct reel_mpi_call *call, const struct move *move, bool reverse)
 {
 	const struct side *side = own_side(move);
 	bool uneven = move->pattern->uneven;
@@ -257,7 +257,7 @@ static int describe(struct reel_mpi_call *call, const struct move *move)
 				       .name = move->pattern->name[REEL_MPI_FORWARD],
 				       .call_site = move->call_site, .root = move->root,
 				       .numbers = -1, .started = move->form >= REEL_MPI_START,
-				       .reverse = move->form % 2 != 0};
+				       .reverse = reverse};
 	if (error)
 		return error;
 	if (!side->types)
@@ -345,7 +345,7 @@ static int forward(struct move *move, struct reel_mpi_request *request)
 	if (!error)
 		error = each_block(move, false, reel_mpi_check_packed);
 	if (!error)
-		error = describe(&call, move);
+		error = describe(&call, move, false);
 	/* Ranks start I-forms where others may not be yet: of those this compares nothing. */
 	if (!error)
 		error = reel_mpi_agree_on_call(&call);
@@ -384,7 +384,7 @@ static int reverse(struct move *move, const struct reel_mpi_request *request)
 		error = reel_mpi_check_unused(request, move->call);
 	if (error)
 		return reel_mpi_stick(move->tape, error);
-	error = describe(&call, move);
+	error = describe(&call, move, true);
 	if (!error)
 		error = reel_mpi_agree_on_call(&call);
 	/* After that all ranks make this call: finding the blocks is collective. */
@@ -404,8 +404,8 @@ static int reverse(struct move *move, const struct reel_mpi_request *request)
 
 static int carry_out(struct move *move, struct reel_mpi_request *request)
 {
-	REEL_ASSERT(!request == (move->form < REEL_MPI_START));
-	return move->form % 2 ? reverse(move, request) : forward(move, request);
+	return reel_mpi_is_reverse(move->form, request) ? reverse(move, request)
+							: forward(move, request);
 }
 
 int reel_mpi_move_at(reel_tape *tape, const char *call_site, enum reel_mpi_form form,

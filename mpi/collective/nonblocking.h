@@ -16,6 +16,13 @@ enum { REEL_MPI_FORMS = REEL_MPI_START_REVERSE + 1 };
 	{"reel_mpi_" call, "reel_mpi_" call "_reverse", "reel_mpi_i" call,                         \
 	 "reel_mpi_i" call "_reverse"}
 
+/* Calls that begin and end have a request, others have none. */
+static inline bool reel_mpi_is_reverse(enum reel_mpi_form form, const struct reel_mpi_request *own)
+{
+	REEL_ASSERT(!own == (form < REEL_MPI_START));
+	return form == REEL_MPI_REVERSE || form == REEL_MPI_START_REVERSE;
+}
+
 /* Makes the program's request of one that MPI has started, or leaves it null if `error`. */
 int reel_mpi_make_request(struct reel_mpi_request *request, MPI_Request started, MPI_Comm comm,
 			  const char *call_site, int error);

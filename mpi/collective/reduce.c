@@ -511,8 +511,7 @@ int reel_mpi_reduction_at(reel_tape *tape, const char *call_site, enum reel_mpi_
 			      .result = received, .counts = counts, .kind = kind, .op = op,
 			      .root = root};
 
-	REEL_ASSERT(!request == (form < REEL_MPI_START));
-	if (form % 2)
+	if (reel_mpi_is_reverse(form, request))
 		return reel_mpi_stick(tape, reverse_call(&r, count, comm, request));
 	return request ? start(&r, sent, count, comm, request) : forward(&r, sent, count, comm);
 }
