@@ -739,8 +739,10 @@ static void a_lost_parcel_is_an_error(enum reel_fault fault, int error)
 		reel_parcel_unpin(parcel[7]);
 	is_int(reel_parcel_pin(parcel[0], &data), error, "the first one is lost");
 	is_int(reel_offload_of(pool)->demands_in_use, 0, "an order of them ends with the last one");
-	for (unsigned i = 0; i < 8; i++)
+	for (unsigned i = 1; i < 8; i++)
 		reel_parcel_close(parcel[i]);
+	is_int(reel_pool_close(pool), -EBUSY, "a lost parcel, which has no slab, keeps its pool");
+	reel_parcel_close(parcel[0]);
 	close_pool_at_rest(pool, "lost parcels");
 }
 
