@@ -63,8 +63,8 @@ static void factor(double *l)
 }
 
 /*
- * The same, column by column backwards; `bar` of the factor becomes the adjoint of the block that
- * was there.
+ * The reverse of factor(), from the last column to the first. `bar` is the adjoint of the factor,
+ * and becomes the adjoint of the block that factor() has overwritten.
  */
 static void factor_reverse(const double *l, double *bar)
 {

@@ -259,7 +259,7 @@ int reel_tape_fail(reel_tape *tape, int error, const char *format, ...)
 void reel_tape_report(reel_tape *tape);
 /* error.c: pops do not mirror pushes any more, so each pop gives all ones. */
 void reel_tape_put_out_of_step(reel_tape *tape);
-/* The same, and fails as reel_tape_fail(). */
+/* Puts the tape out of step, and gives it the error as reel_tape_fail() does. */
 #define reel_tape_fail_out_of_step(tape, error, ...)                                               \
 	(reel_tape_put_out_of_step(tape), reel_tape_fail(tape, error, __VA_ARGS__))
 /*

@@ -12,8 +12,8 @@
 #include "support.h"
 
 /*
- * Whether to compare a plan with all others that there are. AddressSanitizer looks at how a plan is
- * made, for which a few short loops will do; how good it is, the other builds see.
+ * Returns true if a test compares a plan with all other plans. AddressSanitizer examines the code
+ * that makes a plan, which a few short loops reach; the other builds test that the plan is optimal.
  */
 static inline bool is_exhaustive(void)
 {

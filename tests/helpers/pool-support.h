@@ -185,8 +185,8 @@ static inline bool offload_is_at_rest(struct reel_offload *offload)
 }
 
 /*
- * Whether every slab is in exactly one list, and holds the bytes that are
- * charged. For a pool without tapes, that no other living thread has used.
+ * Returns true if each slab is in exactly one list, and the slabs have the bytes that are charged.
+ * The pool has no tapes, and no other living thread has used it.
  */
 static inline bool pool_is_whole(struct reel_pool *pool)
 {

@@ -103,7 +103,7 @@ static inline void in_child(void (*test)(void), const char *name)
 #define TINY ((struct reel_pool_options){.slab_bytes = 128, .first_slab_bytes = 64})
 #define INLINE_WORDS (REEL_INLINE_BYTES / 8)
 
-/* The same, with memory for this number of slabs. */
+/* The options TINY, with a budget of `slabs` slabs. */
 static inline struct reel_pool_options tiny_budget(unsigned slabs)
 {
 	return (struct reel_pool_options){

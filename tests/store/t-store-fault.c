@@ -194,7 +194,7 @@ static void a_tier_is_verified_if_both_of_its_stores_are(void)
 	}
 }
 
-/* Of two stores one is verified, and the other one reads a bit wrong: as a pool uses them. */
+/* A pool puts a checksum above two stores. A bit that either of them reads wrong is reported. */
 static void damage_in_either_store_of_a_tier_is_reported(void)
 {
 	struct reel_fault_rule flip = {
@@ -215,7 +215,7 @@ static void damage_in_either_store_of_a_tier_is_reported(void)
 	}
 }
 
-/* What comes back is whole, but was put for somebody else. */
+/* The data of a get is whole, but was put under another label. */
 static void labels_count(void)
 {
 	reel_store *store = checksum(memory());

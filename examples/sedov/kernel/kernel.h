@@ -111,8 +111,8 @@ struct adjoint {
 	real *volume, *volume_change, *linear, *quadratic;
 	real *gradient[AXES], *width[AXES];
 	/*
-	 * What an element adds to the adjoints of its neighbours' gradients, below and above; has
-	 * ghosts.
+	 * The terms that an element adds to the adjoints of the gradients of its neighbours, below
+	 * and above. It has ghosts.
 	 */
 	real *neighbour[AXES][2];
 	/* The elements that have set the limits of the next time step; -1: another part has it. */

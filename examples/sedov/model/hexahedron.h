@@ -128,8 +128,8 @@ static inline struct face face_of_corners(real x[CORNERS][AXES], int face)
 }
 
 /*
- * Of each corner: the derivative of the volume, and a quarter of the area of each of its faces, as
- * a vector that points outward.
+ * Computes two vectors for each corner: the derivative of the volume, and a quarter of the areas of
+ * its faces, which points outward.
  */
 REEL_ALWAYS_INLINE void corner_areas(real x[CORNERS][AXES], real slope[CORNERS][AXES],
 				real normal[CORNERS][AXES])

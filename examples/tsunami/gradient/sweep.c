@@ -78,8 +78,8 @@ static struct state state_at(const struct grid *grid, const double *span)
 }
 
 /*
- * Of a state that is on the tape, where its steps write no rim: no stage reads what was there
- * before.
+ * Sets the rim of a state to 0. It is for states on the tape, whose steps do not write the rim: no
+ * stage then reads the memory's earlier contents.
  */
 static void clear_rim(const struct grid *grid, struct state *state, struct rows rows)
 {
