@@ -124,6 +124,7 @@ libreel_core_la_SOURCES = \
 	%D%/store/file-request.c %D%/store/file-request.h \
 	%D%/store/file-slots.c %D%/store/file-slots.h \
 	%D%/store/file-threads.c \
+	%D%/store/pack.c %D%/store/pack.h \
 	%D%/store/shuffle.c %D%/store/shuffle.h \
 	%D%/store/store.c %D%/store/store.h \
 	%D%/store/store-checksum.c \
@@ -157,9 +158,6 @@ libreel_core_la_SOURCES = \
 	%D%/trace/progress-line.c %D%/trace/progress-line.h \
 	%D%/trace/ring.c %D%/trace/ring.h \
 	%D%/trace/trace.c %D%/trace/trace.h
-if HAVE_LZ4
-libreel_core_la_SOURCES += %D%/store/pack.c %D%/store/pack.h
-endif
 # Its loops are to become vector loops, with -O2 too.
 libreel_vectorised = %D%/store/libreel_core_la-difference.lo
 $(libreel_vectorised): AM_CFLAGS += $(VECTORISE_CFLAGS)

@@ -6,6 +6,8 @@
  */
 #include "config.h"
 
+#if HAVE_LZ4
+
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
@@ -173,3 +175,5 @@ int reel_unpack(struct reel_pack_space *space, void *data, size_t bytes, const v
 	REEL_ASSERT(used <= end);
 	return used == end ? 0 : -EBADMSG;
 }
+
+#endif

@@ -148,7 +148,7 @@ static bool is_in_transfer(const struct reel_slab *slab)
 	       state == REEL_SLAB_READING || state == REEL_SLAB_FREE_PENDING;
 }
 
-static void send(struct reel_offload *offload, struct reel_ticket *ticket)
+static void send_ticket(struct reel_offload *offload, struct reel_ticket *ticket)
 {
 	struct reel_slab *slab = ticket->slab;
 	struct reel_slab_io *slab_io = reel_slab_io_of(offload, slab);
@@ -182,7 +182,7 @@ static void start_piece(struct reel_offload *offload, struct reel_ticket *ticket
 	ticket->attempts = 1;
 	slab_io->moving++;
 	++*under_way(offload, ticket->get);
-	send(offload, ticket);
+	send_ticket(offload, ticket);
 }
 
 static bool may_start(struct reel_offload *offload, bool get)
@@ -348,7 +348,7 @@ static bool try_again(struct reel_offload *offload, struct reel_ticket *ticket)
 		return false;
 	ticket->attempts++;
 	reel_ticket_enter(ticket, REEL_TICKET_STARTED);
-	send(offload, ticket);
+	send_ticket(offload, ticket);
 	return true;
 }
 
