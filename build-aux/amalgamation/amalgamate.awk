@@ -4,9 +4,9 @@
 #	awk -v source=. -v folder=. -v version=1.2.3 -f amalgamate.awk HEADER... prologue.in SOURCE...
 #
 # The headers of programs become reel.h; the prologue, in place of config.h, and the sources become
-# reel.c. A file of the project is put in at its first #include. All sources are one translation unit;
-# so where several of them have a static function, a macro or a structure of one name, the name of the
-# file is added to each.
+# reel.c. A file of the project is put in at its first #include, except reel.h. All sources are one
+# translation unit; so where several of them have a static function, a macro or a structure of one
+# name, the name of the file is added to each.
 
 # ---- Names that several sources have ----
 
@@ -101,7 +101,7 @@ function put(path, unit, is_conditional,   line, here, name, other, conditions) 
 			continue
 		conditions += line ~ /^#[ \t]*if/
 		conditions -= line ~ /^#[ \t]*endif/
-		if (line !~ /^#[ \t]*include / || path ~ /\.in$/) {
+		if (line !~ /^#[ \t]*include / || line ~ /"reel\.h"/) {
 			gsub(/@VERSION@/, version, line)
 			print (unit ? renamed(line, unit) : line) >output
 			continue

@@ -8,7 +8,7 @@ amalgamation_sources = $(libreel_os_la_SOURCES) $(libreel_core_la_SOURCES)
 .PHONY: amalgamation check-amalgamation
 amalgamation: amalgamation/reel.c
 
-amalgamation/reel.c: %D%/amalgamate.awk %D%/prologue.in $(core_headers) $(amalgamation_sources)
+amalgamation/reel.c: %D%/amalgamate.awk %D%/config.in %D%/prologue.in $(core_headers) $(amalgamation_sources)
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && cd $(srcdir) && $(AWK) -v source=. -v folder=$(abs_builddir)/$(@D) \
 		-v version=$(VERSION) -f %D%/amalgamate.awk $(amalgamation_headers) %D%/prologue.in \
 		$(amalgamation_sources)
@@ -22,4 +22,4 @@ check-amalgamation:
 		TESTS="$$(echo $(check_PROGRAMS) | tr ' ' '\n' | grep -E '^tests/(checkpoint|os|parcel|plan|pool|spill|store|tape|trace)/' | tr '\n' ' ')"
 
 CLEANFILES += amalgamation/reel.c amalgamation/reel.h
-EXTRA_DIST += %D%/amalgamate.awk %D%/prologue.in
+EXTRA_DIST += %D%/amalgamate.awk %D%/config.in %D%/prologue.in
