@@ -17,12 +17,13 @@
 #include "os/assert.h"
 #include "os/cancel.h"
 
-int reel_gpu_refuse(const struct reel_driver *driver, reel_cu_result result, const char *what)
+int reel_gpu_refuse(const struct reel_driver *driver, reel_cu_result result, int error,
+		    const char *what)
 {
 	char words[REEL_DRIVER_WORDS];
 
 	REEL_ASSERT(result != REEL_CU_SUCCESS);
-	return reel_fail(result == REEL_CU_OUT_OF_MEMORY ? -ENOMEM : -ENODEV, "%s: %s", what,
+	return reel_fail(result == REEL_CU_OUT_OF_MEMORY ? -ENOMEM : error, "%s: %s", what,
 			 reel_driver_explain(driver, result, words));
 }
 
@@ -39,7 +40,7 @@ static int start_driver(const struct reel_driver **driver, int *devices)
 	if (!result)
 		result = (*driver)->cuDeviceGetCount(devices);
 	if (result)
-		return reel_gpu_refuse(*driver, result, "no GPU");
+		return reel_gpu_refuse(*driver, result, -ENODEV, "no GPU");
 	return *devices > 0 ? 0 : reel_fail(-ENODEV, "no GPU: the driver knows of none");
 }
 
@@ -55,7 +56,7 @@ static int find_device(const struct reel_driver **driver, unsigned number, reel_
 		return reel_fail(-ENODEV, "no GPU %u: there are %d, numbered from 0", number,
 				 devices);
 	result = (*driver)->cuDeviceGet(device, (int)number);
-	return result ? reel_gpu_refuse(*driver, result, "the GPU cannot be used") : 0;
+	return result ? reel_gpu_refuse(*driver, result, -ENODEV, "the GPU cannot be used") : 0;
 }
 
 int reel_gpu_context_open(struct reel_gpu_context *context, unsigned number)
@@ -66,7 +67,8 @@ int reel_gpu_context_open(struct reel_gpu_context *context, unsigned number)
 	if (error)
 		return error;
 	result = context->driver->cuDevicePrimaryCtxRetain(&context->context, context->device);
-	return result ? reel_gpu_refuse(context->driver, result, "the GPU cannot be used") : 0;
+	return result ? reel_gpu_refuse(context->driver, result, -ENODEV, "the GPU cannot be used")
+		      : 0;
 }
 
 void reel_gpu_context_close(struct reel_gpu_context *context)
@@ -113,7 +115,7 @@ int reel_gpu_describe(unsigned number, struct reel_gpu_device *device)
 	if (!result)
 		result = driver->cuDriverGetVersion(&version);
 	if (result)
-		return reel_gpu_refuse(driver, result, "the GPU cannot be described");
+		return reel_gpu_refuse(driver, result, -ENODEV, "the GPU cannot be described");
 	device->memory_bytes = bytes;
 	device->driver_version = (unsigned)version;
 	device->compute_major = attribute(driver, handle, REEL_CU_COMPUTE_MAJOR);

@@ -15,8 +15,12 @@ struct reel_gpu_context {
 int reel_gpu_context_open(struct reel_gpu_context *context, unsigned number);
 void reel_gpu_context_close(struct reel_gpu_context *context);
 
-/* Leaves a text: `what`, and the name and description of `result`. Returns -ENOMEM or -ENODEV. */
-int reel_gpu_refuse(const struct reel_driver *driver, reel_cu_result result, const char *what);
+/*
+ * Leaves a text: `what`, and the name and description of `result`. Returns -ENOMEM if the driver
+ * has too little memory, or else `error`.
+ */
+int reel_gpu_refuse(const struct reel_driver *driver, reel_cu_result result, int error,
+		    const char *what);
 
 /* Between reel_gpu_enter() and reel_gpu_leave(), driver calls of this thread use this context. */
 static inline reel_cu_result reel_gpu_enter(const struct reel_gpu_context *context)

@@ -55,7 +55,8 @@ static void start(struct reel_gpu_link *link, struct reel_gpu_request *request)
 	const reel_transfer *transfer = request->transfer;
 
 	REEL_ASSERT(transfer->bytes <= link->memory->slot_bytes);
-	request->address = reel_gpu_memory_address(link->memory, transfer->extent.location);
+	request->address =
+		link->memory->arena + transfer->extent.location * link->memory->slot_bytes;
 	request->uses_frame =
 		!reel_pinned_has(&link->memory->pinned, transfer->data, transfer->bytes);
 	if (request->uses_frame && link->to_device)
@@ -184,10 +185,11 @@ static void *complete(void *argument)
 
 /* ---- Beginning and end ---- */
 
-static void close_events(struct reel_gpu_link *link)
+static void close_stream(struct reel_gpu_link *link)
 {
 	while (link->depth)
 		driver_of(link)->cuEventDestroy(link->request[--link->depth].event);
+	driver_of(link)->cuStreamDestroy(link->stream);
 }
 
 static reel_cu_result open_events(struct reel_gpu_link *link, char *frames)
@@ -200,10 +202,8 @@ static reel_cu_result open_events(struct reel_gpu_link *link, char *frames)
 			&request->event,
 			REEL_CU_EVENT_BLOCKING_SYNC | REEL_CU_EVENT_DISABLE_TIMING);
 
-		if (result) {
-			close_events(link);
+		if (result)
 			return result;
-		}
 		request->frame = frames + link->depth++ * memory->slot_bytes;
 		request->next = link->unused;
 		link->unused = request;
@@ -217,18 +217,12 @@ static int open_stream(struct reel_gpu_link *link, char *frames)
 	reel_cu_result result = driver->cuStreamCreate(&link->stream, REEL_CU_STREAM_NON_BLOCKING);
 
 	if (result)
-		return reel_gpu_refuse(driver, result, "no stream on the GPU");
+		return reel_gpu_refuse(driver, result, -ENODEV, "no stream on the GPU");
 	result = open_events(link, frames);
 	if (!result)
 		return 0;
-	driver->cuStreamDestroy(link->stream);
-	return reel_gpu_refuse(driver, result, "no event on the GPU");
-}
-
-static void close_stream(struct reel_gpu_link *link)
-{
-	close_events(link);
-	driver_of(link)->cuStreamDestroy(link->stream);
+	close_stream(link);
+	return reel_gpu_refuse(driver, result, -ENODEV, "no event on the GPU");
 }
 
 static int start_thread(struct reel_gpu_link *link)

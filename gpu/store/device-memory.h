@@ -53,10 +53,4 @@ int reel_gpu_memory_judge(struct reel_gpu_memory *memory, reel_cu_result result,
 void reel_gpu_memory_note(struct reel_gpu_memory *memory, reel_transfer *transfer, bool put,
 			  bool copied, int error);
 
-static inline reel_cu_address reel_gpu_memory_address(const struct reel_gpu_memory *memory,
-						      uint64_t slot)
-{
-	return memory->arena + slot * memory->slot_bytes;
-}
-
 #endif

@@ -204,7 +204,8 @@ static int count_slots(struct reel_gpu_store *gpu, uint64_t bytes)
 		bytes = (uint64_t)unused / 4 * 3;
 	}
 	if (result)
-		return reel_gpu_refuse(gpu->memory.context.driver, result, "the GPU's memory");
+		return reel_gpu_refuse(gpu->memory.context.driver, result, -ENODEV,
+				       "the GPU's memory");
 	bytes /= gpu->memory.slot_bytes;
 	if (!bytes)
 		return reel_fail(-ENOMEM,
@@ -239,11 +240,12 @@ static int open_memory(struct reel_gpu_memory *device)
 	void *memory;
 
 	if (result)
-		return reel_gpu_refuse(driver, result, "memory of the GPU for a store");
+		return reel_gpu_refuse(driver, result, -ENODEV, "memory of the GPU for a store");
 	result = driver->cuMemHostAlloc(&memory, frames, REEL_CU_HOST_ALLOC_PORTABLE);
 	if (result) {
 		driver->cuMemFree(device->arena);
-		return reel_gpu_refuse(driver, result, "pinned memory for a store on the GPU");
+		return reel_gpu_refuse(driver, result, -ENODEV,
+				       "pinned memory for a store on the GPU");
 	}
 	device->frames = memory;
 	return 0;
@@ -287,7 +289,7 @@ static int open_in_context(struct reel_gpu_store *gpu, uint64_t bytes)
 	int error;
 
 	if (result)
-		return reel_gpu_refuse(gpu->memory.context.driver, result,
+		return reel_gpu_refuse(gpu->memory.context.driver, result, -ENODEV,
 				       "the GPU cannot be used");
 	error = open_parts(gpu, bytes);
 	reel_gpu_leave(&gpu->memory.context);

@@ -71,9 +71,9 @@ static inline uint32_t arena_slabs(const struct reel_arena_header *header)
 }
 
 /* Size of the header and the tables behind it. */
-static inline uint64_t arena_tables(const struct reel_arena_header *header)
+static inline size_t arena_tables(const struct reel_arena_header *header)
 {
-	return header->slabs_offset + header->end_slab * (uint64_t)sizeof(struct reel_arena_slab);
+	return (size_t)header->slabs_offset + header->end_slab * sizeof(struct reel_arena_slab);
 }
 
 /* Size of the tables behind the header, which are zero in an empty arena. */

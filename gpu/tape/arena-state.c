@@ -14,14 +14,6 @@
 
 #include "os/assert.h"
 
-int reel_arena_fail_with(const struct reel_driver *driver, reel_cu_result result, const char *call)
-{
-	char words[REEL_DRIVER_WORDS];
-
-	return reel_fail(result == REEL_CU_OUT_OF_MEMORY ? -ENOMEM : -EIO, "%s: %s", call,
-			 reel_driver_explain(driver, result, words));
-}
-
 int reel_arena_refuse_faults(uint32_t faults)
 {
 	static const struct {
@@ -47,7 +39,7 @@ int reel_arena_refuse_faults(uint32_t faults)
 
 int reel_arena_enter(struct reel_arena *arena)
 {
-	TRY(arena->driver, cuCtxPushCurrent, (arena->gpu.context));
+	TRY(arena, cuCtxPushCurrent, (arena->gpu.context));
 	return 0;
 }
 
@@ -56,18 +48,18 @@ int reel_arena_leave(struct reel_arena *arena, int error)
 	reel_cu_context context;
 
 	if (error)
-		arena->driver->cuCtxPopCurrent(&context);
+		arena->gpu.driver->cuCtxPopCurrent(&context);
 	else
-		TRY(arena->driver, cuCtxPopCurrent, (&context));
+		TRY(arena, cuCtxPopCurrent, (&context));
 	return error;
 }
 
 int reel_arena_wait(struct reel_arena *arena, int error)
 {
 	if (error)
-		arena->driver->cuStreamSynchronize(arena->stream);
+		arena->gpu.driver->cuStreamSynchronize(arena->stream);
 	else
-		TRY(arena->driver, cuStreamSynchronize, (arena->stream));
+		TRY(arena, cuStreamSynchronize, (arena->stream));
 	return error;
 }
 
@@ -87,11 +79,9 @@ int reel_arena_copy(struct reel_arena *arena, const uint32_t *slab, size_t strid
 			end++;
 		bytes = (size_t)(end - first) * arena->slab_bytes;
 		if (number && to_device)
-			TRY(arena->driver, cuMemcpyHtoDAsync,
-			    (address, place, bytes, arena->stream));
+			TRY(arena, cuMemcpyHtoDAsync, (address, place, bytes, arena->stream));
 		else if (number)
-			TRY(arena->driver, cuMemcpyDtoHAsync,
-			    (place, address, bytes, arena->stream));
+			TRY(arena, cuMemcpyDtoHAsync, (place, address, bytes, arena->stream));
 	}
 	return 0;
 }

@@ -13,7 +13,6 @@ struct reel_drain;
 
 struct reel_arena {
 	struct reel_gpu_context gpu;
-	const struct reel_driver *driver; /* gpu.driver */
 	reel_cu_stream stream; /* for copies that need not be in the order of a caller's stream */
 	reel_cu_address base;
 	uint64_t bytes;
@@ -29,15 +28,12 @@ struct reel_arena {
 	struct reel_arena_stats stats;
 };
 
-/* Leaves the text of a call of the driver that failed, and returns the error. */
-int reel_arena_fail_with(const struct reel_driver *driver, reel_cu_result result, const char *call);
-
-/* Calls the driver. If the call fails, returns its error from the function around. */
-#define TRY(driver, call, arguments)                                                               \
+/* Calls the arena's driver. If the call fails, returns its error from the function around. */
+#define TRY(arena, call, arguments)                                                                \
 	do {                                                                                       \
-		reel_cu_result outcome = (driver)->call arguments;                                 \
+		reel_cu_result outcome = (arena)->gpu.driver->call arguments;                      \
 		if (outcome)                                                                       \
-			return reel_arena_fail_with((driver), outcome, #call);                     \
+			return reel_gpu_refuse((arena)->gpu.driver, outcome, -EIO, #call);         \
 	} while (0)
 
 /*

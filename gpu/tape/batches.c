@@ -3,8 +3,7 @@
  * Moves slabs of an arena between the device and its store, in batches. A batch is a parcel of a
  * pool on the store, whose frames the default pool lends. The thread that called a function of
  * reel/arena.h runs these functions. Half of the frames are at the device while the offload thread
- * works on the other half. `left` of a batch is the number of its items that are in the store; a
- * batch with none left is dropped.
+ * works on the other half. A batch is dropped when none of its items is in the store any more.
  */
 #include "config.h"
 
@@ -101,7 +100,7 @@ void reel_batches_empty(struct reel_arena *arena, struct reel_batches *batches)
 {
 	/* The device may still use the frames of parcels that are open or pinned. */
 	if (batches->is_lost)
-		arena->driver->cuStreamSynchronize(arena->stream);
+		arena->gpu.driver->cuStreamSynchronize(arena->stream);
 	for (size_t n = 0; n < batches->count; n++)
 		drop_batch(&batches->batch[n]);
 	batches->count = 0;
@@ -173,7 +172,7 @@ static int make_batch(struct reel_batches *batches, const struct reel_batch_item
 	if (!batch->items)
 		return -ENOMEM;
 	memcpy(batch->items, items, slabs * sizeof *batch->items);
-	batch->slabs = batch->left = slabs;
+	batch->slabs = slabs;
 	batches->count++;
 	return 0;
 }
@@ -320,16 +319,15 @@ void reel_batches_forget(struct reel_batches *batches)
 
 	for (size_t n = 0; n < batches->count; n++) {
 		struct reel_batch *batch = &batches->batch[n];
+		bool is_kept = false;
 
 		for (uint32_t i = 0; i < batch->slabs; i++) {
-			if (batch->items[i].slab) {
+			if (batch->items[i].slab)
 				batch->items[i].height = UINT32_MAX;
-				batch->items[i].slab = 0;
-				REEL_ASSERT(batch->left > 0);
-				batch->left--;
-			}
+			batch->items[i].slab = 0;
+			is_kept |= batch->items[i].height < UINT32_MAX;
 		}
-		if (batch->left)
+		if (is_kept)
 			batches->batch[kept++] = *batch;
 		else
 			drop_batch(batch);

@@ -20,7 +20,8 @@ struct reel_arena;
 #define REEL_BATCH_FRAMES_HALF 4u
 
 struct reel_batch_item {
-	uint32_t warp, height;
+	uint32_t warp;
+	uint32_t height; /* UINT32_MAX: the slab has come back and is not in the store */
 	uint32_t slab; /* its number on the device during a copy; 0: it stays in the store */
 };
 
@@ -28,7 +29,6 @@ struct reel_batch {
 	reel_parcel *parcel; /* NULL: its put has failed */
 	struct reel_batch_item *items;
 	uint32_t slabs;
-	uint32_t left; /* number of these slabs that are in the store */
 	bool is_pinned; /* while its slabs are copied to the device */
 };
 

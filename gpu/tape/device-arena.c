@@ -25,9 +25,8 @@ static int count_lanes(struct reel_arena *arena)
 {
 	int processors, threads;
 
-	TRY(arena->driver, cuDeviceGetAttribute,
-	    (&processors, REEL_CU_MULTIPROCESSORS, arena->gpu.device));
-	TRY(arena->driver, cuDeviceGetAttribute,
+	TRY(arena, cuDeviceGetAttribute, (&processors, REEL_CU_MULTIPROCESSORS, arena->gpu.device));
+	TRY(arena, cuDeviceGetAttribute,
 	    (&threads, REEL_CU_THREADS_PER_MULTIPROCESSOR, arena->gpu.device));
 	arena->lanes = (uint32_t)processors * (uint32_t)threads;
 	return 0;
@@ -37,10 +36,8 @@ static int count_lanes(struct reel_arena *arena)
 
 static int clear(struct reel_arena *arena, reel_cu_stream stream)
 {
-	const struct reel_driver *driver = arena->driver;
-
-	TRY(driver, cuMemcpyHtoDAsync, (arena->base, &arena->empty, sizeof arena->empty, stream));
-	TRY(driver, cuMemsetD8Async,
+	TRY(arena, cuMemcpyHtoDAsync, (arena->base, &arena->empty, sizeof arena->empty, stream));
+	TRY(arena, cuMemsetD8Async,
 	    (arena->base + ARENA_HEADER_BYTES, 0, (size_t)arena_zeros(&arena->empty), stream));
 	return 0;
 }
@@ -78,26 +75,26 @@ static int take_memory(struct reel_arena *arena, uint64_t bytes, uint32_t warps)
 	}
 	arena->bytes = bytes;
 	arena->base = 0;
-	error = arena->driver->cuMemAlloc(
+	error = arena->gpu.driver->cuMemAlloc(
 		&arena->base, (size_t)(reel_arena_settled(arena) + arena_tables(&arena->empty)));
 	if (error)
 		error = reel_fail(error == REEL_CU_OUT_OF_MEMORY ? -ENOMEM : -EIO,
 				  "the GPU gives no %llu bytes for an arena: %s",
 				  (unsigned long long)bytes,
-				  reel_driver_explain(arena->driver, error, words));
+				  reel_driver_explain(arena->gpu.driver, error, words));
 	else
 		error = reel_arena_wait(arena, empty_it(arena, arena->stream));
 	if (error) {
 		/* One of the two copies of clear() may be under way. */
-		arena->driver->cuStreamSynchronize(arena->stream);
+		arena->gpu.driver->cuStreamSynchronize(arena->stream);
 		if (arena->base)
-			arena->driver->cuMemFree(arena->base);
+			arena->gpu.driver->cuMemFree(arena->base);
 		free(arena->warps);
 		*arena = before;
 		return error;
 	}
 	if (before.base)
-		arena->driver->cuMemFree(before.base);
+		arena->gpu.driver->cuMemFree(before.base);
 	free(before.warps);
 	return 0;
 }
@@ -107,7 +104,7 @@ static int default_bytes(struct reel_arena *arena, uint32_t warps, uint64_t *byt
 	uint64_t wanted = arena_bytes((uint64_t)warps * SLABS_FOR_A_WARP, arena->slab_bytes, warps);
 	size_t unused, total;
 
-	TRY(arena->driver, cuMemGetInfo, (&unused, &total));
+	TRY(arena, cuMemGetInfo, (&unused, &total));
 	*bytes = wanted < unused / 2 ? wanted : unused / 2;
 	return 0;
 }
@@ -120,7 +117,7 @@ static int open_memory(struct reel_arena *arena, const struct reel_arena_options
 
 	if (error)
 		return error;
-	TRY(arena->driver, cuStreamCreate, (&arena->stream, REEL_CU_STREAM_NON_BLOCKING));
+	TRY(arena, cuStreamCreate, (&arena->stream, REEL_CU_STREAM_NON_BLOCKING));
 	return take_memory(arena, bytes, warps);
 }
 
@@ -130,12 +127,12 @@ static int open_memory(struct reel_arena *arena, const struct reel_arena_options
 static void close_memory(struct reel_arena *arena)
 {
 	if (arena->stream)
-		arena->driver->cuStreamSynchronize(arena->stream);
+		arena->gpu.driver->cuStreamSynchronize(arena->stream);
 	reel_tables_close(arena);
 	if (arena->base)
-		arena->driver->cuMemFree(arena->base);
+		arena->gpu.driver->cuMemFree(arena->base);
 	if (arena->stream)
-		arena->driver->cuStreamDestroy(arena->stream);
+		arena->gpu.driver->cuStreamDestroy(arena->stream);
 }
 
 static int open_context(struct reel_arena *arena, const struct reel_arena_options *options)
@@ -144,7 +141,6 @@ static int open_context(struct reel_arena *arena, const struct reel_arena_option
 
 	if (error)
 		return error;
-	arena->driver = arena->gpu.driver;
 	error = count_lanes(arena);
 	if (!error)
 		error = reel_arena_enter(arena);
@@ -239,12 +235,10 @@ int reel_arena_reset(struct reel_arena *arena, void *stream)
 
 static int start_to_fetch(struct reel_arena *arena, reel_cu_stream stream)
 {
-	const struct reel_driver *driver = arena->driver;
-
-	TRY(driver, cuStreamSynchronize, (stream));
-	TRY(driver, cuMemcpyDtoHAsync,
+	TRY(arena, cuStreamSynchronize, (stream));
+	TRY(arena, cuMemcpyDtoHAsync,
 	    (&arena->header, arena->base, sizeof arena->header, arena->stream));
-	TRY(driver, cuMemcpyDtoHAsync,
+	TRY(arena, cuMemcpyDtoHAsync,
 	    (arena->warps, arena->base + arena->empty.warps_offset,
 	     arena->empty.warps * sizeof *arena->warps, arena->stream));
 	return 0;

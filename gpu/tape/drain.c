@@ -36,22 +36,17 @@ int reel_drain_check(const struct reel_arena *arena)
 
 /* ---- The settled tables ---- */
 
-static size_t tables_bytes(const struct reel_arena *arena)
-{
-	return (size_t)arena_tables(&arena->empty);
-}
-
 int reel_drain_keep(struct reel_arena *arena, reel_cu_stream stream)
 {
-	TRY(arena->driver, cuMemcpyDtoDAsync,
-	    (reel_arena_settled(arena), arena->base, tables_bytes(arena), stream));
+	TRY(arena, cuMemcpyDtoDAsync,
+	    (reel_arena_settled(arena), arena->base, arena_tables(&arena->empty), stream));
 	return 0;
 }
 
 static int start_to_undo(struct reel_arena *arena)
 {
-	TRY(arena->driver, cuMemcpyDtoDAsync,
-	    (arena->base, reel_arena_settled(arena), tables_bytes(arena), arena->stream));
+	TRY(arena, cuMemcpyDtoDAsync,
+	    (arena->base, reel_arena_settled(arena), arena_tables(&arena->empty), arena->stream));
 	return 0;
 }
 
@@ -108,18 +103,13 @@ static void lower_peaks(struct reel_arena *arena)
 		arena->tables.warp[n].peak = height_of(arena, n);
 }
 
-static uint64_t count_slabs(const struct reel_arena *arena)
-{
-	return arena_slabs(&arena->empty);
-}
-
 /* Moves the slabs that the launch needs, and more, so that the next launches need no repetition. */
 static int cure(struct reel_arena *arena)
 {
 	struct reel_spill_policy *policy = &arena->drain->policy;
 	const uint32_t *unused = &arena->tables.free_slabs;
 	uint64_t missed = reel_spill_policy_miss(arena, policy, arena->warps);
-	uint64_t needed = missed + count_needed(arena), half = count_slabs(arena) / 2;
+	uint64_t needed = missed + count_needed(arena), half = arena_slabs(&arena->empty) / 2;
 	int error = 0;
 
 	if (needed > *unused)
@@ -128,8 +118,8 @@ static int cure(struct reel_arena *arena)
 		error = reel_fail(
 			-ENOMEM,
 			"a launch needs %llu slabs to be free, or to come back from the store, "
-			"and of the arena's %llu no more than %u can be free then",
-			(unsigned long long)needed, (unsigned long long)count_slabs(arena),
+			"and of the arena's %u no more than %u can be free then",
+			(unsigned long long)needed, (unsigned)arena_slabs(&arena->empty),
 			(unsigned)*unused);
 	if (error)
 		return error;
@@ -183,7 +173,7 @@ static int repeat(struct reel_arena *arena, const struct reel_arena_report *repo
 		return error;
 	reel_spill_policy_rank(arena, &arena->drain->policy);
 	if (arena->drain->policy.batches.count == 0 &&
-	    arena->tables.free_slabs == count_slabs(arena))
+	    arena->tables.free_slabs == arena_slabs(&arena->empty))
 		return grow(arena, report);
 	if (report->faults & REEL_DEVICE_WARPS)
 		return reel_fail(-EPROTO,
@@ -274,8 +264,8 @@ static int drain(struct reel_arena *arena, void *stream, uint64_t slabs)
 		error = reel_spill_policy_write(arena, &arena->drain->policy, slabs - *unused,
 						true);
 	if (!error && slabs > *unused)
-		error = reel_fail(-ENOMEM, "no more than %u of the arena's %llu slabs can be free",
-				  (unsigned)*unused, (unsigned long long)count_slabs(arena));
+		error = reel_fail(-ENOMEM, "no more than %u of the arena's %u slabs can be free",
+				  (unsigned)*unused, (unsigned)arena_slabs(&arena->empty));
 	return end(arena, error);
 }
 
@@ -302,7 +292,7 @@ static int undo_launches(struct reel_arena *arena, void *stream)
 
 	if (error)
 		return error;
-	TRY(arena->driver, cuStreamSynchronize, (stream));
+	TRY(arena, cuStreamSynchronize, (stream));
 	begin_step(arena->drain);
 	return undo(arena);
 }
@@ -376,7 +366,7 @@ void reel_drain_close(struct reel_arena *arena, bool within)
 	if (!arena->drain)
 		return;
 	if (within)
-		arena->driver->cuStreamSynchronize(arena->stream);
+		arena->gpu.driver->cuStreamSynchronize(arena->stream);
 	reel_spill_policy_close(arena, &arena->drain->policy);
 	free(arena->drain);
 	arena->drain = NULL;

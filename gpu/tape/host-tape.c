@@ -86,19 +86,15 @@ static void pop_column(const struct passage *passage, struct reel_host_tape *fro
 		reel_host_tape_pop(from, word_at(passage, slab, row, lane), from->word_bytes);
 }
 
-static uint64_t words_of(const struct reel_tables *tables, uint32_t warp, uint32_t lane)
+/* Number of a lane's words that lie in the slab with `height` slabs of its warp below it. */
+static uint32_t words_in(const struct reel_tables *tables, uint32_t warp, uint32_t lane,
+			 uint32_t height)
 {
-	uint64_t rows = tables->rows[32 * warp + lane];
-
-	return rows >= REEL_TABLES_EMPTY ? 0 : rows;
-}
-
-/* Number of a lane's `words` that lie in the slab with `height` slabs of `rows` rows below it. */
-static uint32_t words_in(uint64_t words, uint32_t height, uint32_t rows)
-{
+	uint64_t words = tables->rows[32 * warp + lane];
+	uint32_t rows = tables->header->row_mask;
 	uint64_t below = (uint64_t)height * rows;
 
-	if (words <= below)
+	if (words >= REEL_TABLES_EMPTY || words <= below)
 		return 0;
 	return words - below < rows ? (uint32_t)(words - below) : rows;
 }
@@ -118,7 +114,6 @@ static int fetch_warp(struct passage *passage, uint32_t warp)
 {
 	const struct reel_tables *tables = &passage->arena->tables;
 	uint32_t slabs = reel_tables_walk(&passage->arena->tables, warp);
-	uint32_t mask = tables->header->row_mask;
 	int error = 0;
 
 	for (uint32_t first = 0, end; first < slabs && !error; first = end) {
@@ -128,7 +123,7 @@ static int fetch_warp(struct passage *passage, uint32_t warp)
 			struct reel_host_tape *to = lane_at(passage, warp, lane);
 
 			for (uint32_t n = first; n < end && to; n++) {
-				uint32_t words = words_in(words_of(tables, warp, lane), n, mask);
+				uint32_t words = words_in(tables, warp, lane, n);
 
 				push_column(passage, to, n - first, lane, words);
 				passage->words += words;
@@ -218,8 +213,10 @@ static uint64_t words_on(const struct reel_host_tape *lane)
 	return reel_tape_bytes(lane->tape) / word_bytes(lane);
 }
 
-static uint64_t max_words(const struct passage *passage, uint32_t warp)
+/* Number of slabs that the longest tape of a warp takes. */
+static uint32_t slabs_for(const struct passage *passage, uint32_t warp)
 {
+	uint32_t mask = passage->arena->empty.row_mask;
 	uint64_t most = 0;
 
 	for (uint32_t n = 0; n < 32; n++) {
@@ -228,14 +225,7 @@ static uint64_t max_words(const struct passage *passage, uint32_t warp)
 		if (lane && words_on(lane) > most)
 			most = words_on(lane);
 	}
-	return most;
-}
-
-static uint32_t slabs_for(const struct passage *passage, uint64_t words)
-{
-	uint32_t mask = passage->arena->empty.row_mask;
-
-	return (uint32_t)((words + mask - 1) / mask);
+	return (uint32_t)((most + mask - 1) / mask);
 }
 
 static int make_room(struct passage *passage)
@@ -246,7 +236,7 @@ static int make_room(struct passage *passage)
 	uint64_t slabs = 0;
 
 	for (uint32_t warp = 0; warp < passage->warps; warp++)
-		slabs += slabs_for(passage, max_words(passage, warp));
+		slabs += slabs_for(passage, warp);
 	if (passage->warps > report.warps_needed)
 		report.warps_needed = passage->warps;
 	if (slabs <= arena_slabs(empty) && passage->warps <= empty->warps)
@@ -259,7 +249,7 @@ static int make_room(struct passage *passage)
 static uint32_t take_chain(struct passage *passage, uint32_t warp)
 {
 	struct reel_tables *tables = &passage->arena->tables;
-	uint32_t slabs = slabs_for(passage, max_words(passage, warp)), highest = 0;
+	uint32_t slabs = slabs_for(passage, warp), highest = 0;
 
 	for (uint32_t n = 0; n < slabs; n++) {
 		uint32_t slab = reel_tables_take(tables);
@@ -284,7 +274,7 @@ static uint32_t take_chain(struct passage *passage, uint32_t warp)
 static int send_warp(struct passage *passage, uint32_t warp)
 {
 	const struct reel_tables *tables = &passage->arena->tables;
-	uint32_t slabs = take_chain(passage, warp), mask = tables->header->row_mask;
+	uint32_t slabs = take_chain(passage, warp);
 	int error = 0;
 
 	for (uint32_t end = slabs, first; end > 0 && !error; end = first) {
@@ -293,7 +283,7 @@ static int send_warp(struct passage *passage, uint32_t warp)
 			struct reel_host_tape *from = lane_at(passage, warp, lane);
 
 			for (uint32_t n = end; n-- > first && from;) {
-				uint32_t words = words_in(words_of(tables, warp, lane), n, mask);
+				uint32_t words = words_in(tables, warp, lane, n);
 
 				pop_column(passage, from, n - first, lane, words);
 				passage->words += words;
@@ -392,7 +382,7 @@ static int with_frame(struct passage *passage, int (*move)(struct passage *passa
 	passage->frame_slabs = FRAME_BYTES / arena->slab_bytes;
 	if (!passage->frame_slabs)
 		passage->frame_slabs = 1;
-	TRY(arena->driver, cuMemHostAlloc,
+	TRY(arena, cuMemHostAlloc,
 	    (&frame, (size_t)passage->frame_slabs * arena->slab_bytes,
 	     REEL_CU_HOST_ALLOC_PORTABLE));
 	/* Rows above the tops are also copied: no old data may be in them. */
@@ -401,8 +391,8 @@ static int with_frame(struct passage *passage, int (*move)(struct passage *passa
 	error = move(passage);
 	/* A wait that failed may have left a copy under way. */
 	if (error)
-		arena->driver->cuStreamSynchronize(arena->stream);
-	arena->driver->cuMemFreeHost(frame);
+		arena->gpu.driver->cuStreamSynchronize(arena->stream);
+	arena->gpu.driver->cuMemFreeHost(frame);
 	return error;
 }
 
@@ -438,7 +428,7 @@ static int send_lanes(struct passage *passage, void *stream)
 		error = reel_arena_reset(passage->arena, stream);
 	if (error)
 		return error;
-	TRY(passage->arena->driver, cuStreamSynchronize, (stream));
+	TRY(passage->arena, cuStreamSynchronize, (stream));
 	passage->warps = count_warps(passage);
 	error = make_room(passage);
 	return error ? error : with_frame(passage, send_or_undo);

@@ -19,7 +19,7 @@ void reel_tables_close(struct reel_arena *arena)
 	struct reel_tables *tables = &arena->tables;
 
 	if (tables->memory)
-		arena->driver->cuMemFreeHost(tables->memory);
+		arena->gpu.driver->cuMemFreeHost(tables->memory);
 	free(tables->rows);
 	free(tables->chain);
 	free(tables->free);
@@ -32,7 +32,7 @@ static int allocate(struct reel_arena *arena, size_t bytes)
 	const struct reel_arena_header *empty = &arena->empty;
 	void *memory = NULL;
 
-	TRY(arena->driver, cuMemHostAlloc, (&memory, bytes, REEL_CU_HOST_ALLOC_PORTABLE));
+	TRY(arena, cuMemHostAlloc, (&memory, bytes, REEL_CU_HOST_ALLOC_PORTABLE));
 	tables->memory = memory;
 	tables->bytes = bytes;
 	tables->header = memory;
@@ -53,10 +53,10 @@ static int allocate(struct reel_arena *arena, size_t bytes)
  */
 static int prepare(struct reel_arena *arena)
 {
-	size_t bytes = (size_t)arena_tables(&arena->empty);
+	size_t bytes = arena_tables(&arena->empty);
 	int error;
 
-	TRY(arena->driver, cuStreamSynchronize, (arena->stream));
+	TRY(arena, cuStreamSynchronize, (arena->stream));
 	if (arena->tables.memory && arena->tables.bytes == bytes)
 		return 0;
 	reel_tables_close(arena);
@@ -72,9 +72,8 @@ static int start_to_read(struct reel_arena *arena, void *stream, reel_cu_address
 {
 	struct reel_tables *tables = &arena->tables;
 
-	TRY(arena->driver, cuStreamSynchronize, (stream));
-	TRY(arena->driver, cuMemcpyDtoHAsync,
-	    (tables->memory, address, tables->bytes, arena->stream));
+	TRY(arena, cuStreamSynchronize, (stream));
+	TRY(arena, cuMemcpyDtoHAsync, (tables->memory, address, tables->bytes, arena->stream));
 	return 0;
 }
 
@@ -108,7 +107,7 @@ int reel_tables_clear(struct reel_arena *arena)
 
 static int start_to_write(struct reel_arena *arena, reel_cu_address address)
 {
-	TRY(arena->driver, cuMemcpyHtoDAsync,
+	TRY(arena, cuMemcpyHtoDAsync,
 	    (address, arena->tables.memory, arena->tables.bytes, arena->stream));
 	return 0;
 }
