@@ -78,7 +78,21 @@ static void add_limit(struct facts *facts, const struct reel_memory_limit *limit
 	facts_add_text(facts, "memory_limit_source", limit->source[0] ? limit->source : NULL);
 }
 
-static void add_default_pool(struct facts *facts)
+/* Says in a sentence how much tape there is room for, since the other facts do not add that up. */
+static void add_verdict(struct facts *facts, uint64_t bytes)
+{
+	bool has_store = reel_environment("REEL_SPILL_DIR") || reel_environment("REEL_STORE");
+	char text[256];
+
+	snprintf(text, sizeof text,
+		 "tapes may have %llu MiB of memory, minus the memory of the program; %s",
+		 (unsigned long long)(bytes >> 20),
+		 has_store ? "tape beyond that goes to the store"
+			   : "to keep more, set REEL_SPILL_DIR to a directory on a disk");
+	facts_add_text(facts, "verdict", text);
+}
+
+static void add_default_pool(struct facts *facts, const struct reel_memory_limit *limit)
 {
 	reel_pool *pool = open_quiet_pool();
 	struct reel_pool_stats stats;
@@ -90,27 +104,7 @@ static void add_default_pool(struct facts *facts)
 	add_budget(facts, &stats);
 	facts_add_bytes(facts, "default_pool_slab_bytes", (long long)stats.slab_bytes);
 	facts_add_bytes(facts, "default_pool_first_slab_bytes", (long long)stats.first_slab_bytes);
-}
-
-/* Says in a sentence how much tape there is room for, since the other facts do not add that up. */
-static void add_verdict(struct facts *facts, const struct reel_memory_limit *limit)
-{
-	bool has_store = reel_environment("REEL_SPILL_DIR") || reel_environment("REEL_STORE");
-	reel_pool *pool = open_quiet_pool();
-	struct reel_pool_stats stats;
-	char text[256];
-	uint64_t bytes;
-
-	if (!pool)
-		return;
-	reel_pool_get_stats(pool, &stats);
-	bytes = stats.hard_budget < limit->bytes ? stats.hard_budget : limit->bytes;
-	snprintf(text, sizeof text,
-		 "tapes may have %llu MiB of memory, minus the memory of the program; %s",
-		 (unsigned long long)(bytes >> 20),
-		 has_store ? "tape beyond that goes to the store"
-			   : "to keep more, set REEL_SPILL_DIR to a directory on a disk");
-	facts_add_text(facts, "verdict", text);
+	add_verdict(facts, stats.hard_budget < limit->bytes ? stats.hard_budget : limit->bytes);
 }
 
 void add_environment_facts(struct facts *facts)
@@ -121,6 +115,5 @@ void add_environment_facts(struct facts *facts)
 	add_variables(facts);
 	add_limit(facts, &limit);
 	add_pressure(facts);
-	add_default_pool(facts);
-	add_verdict(facts, &limit);
+	add_default_pool(facts, &limit);
 }

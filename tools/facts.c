@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The list of facts behind "reel info" and `reel plan --costs`. A list belongs to one thread. Facts
- * are printed in the order in which they were added; after a lack of memory none is printed.
+ * The list of facts behind "reel info" and `reel plan`. A list belongs to one thread. Facts are
+ * printed in the order in which they were added.
  */
 #include "config.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "facts.h"
 #include "json.h"
 #include "os/bytes.h"
+#include "verb.h"
 
 struct fact {
 	const char *name;
@@ -19,23 +19,16 @@ struct fact {
 	char *json; /* NULL: the text as a string of JSON */
 };
 
+static char *copy(const char *text)
+{
+	return strcpy(need_memory(NULL, strlen(text) + 1), text);
+}
+
 static void add(struct facts *facts, const char *name, const char *text, const char *json)
 {
-	size_t capacity = facts->capacity ? 2 * facts->capacity : 64;
-	struct fact *fact;
-
-	if (facts->count == facts->capacity) {
-		fact = realloc(facts->list, capacity * sizeof *fact);
-		if (!fact) {
-			facts->out_of_memory = true;
-			return;
-		}
-		facts->list = fact;
-		facts->capacity = capacity;
-	}
-	fact = &facts->list[facts->count++];
-	*fact = (struct fact){name, strdup(text), json ? strdup(json) : NULL};
-	facts->out_of_memory |= !fact->text || (json && !fact->json);
+	facts->list = grow(facts->list, facts->count, &facts->room, sizeof *facts->list);
+	facts->list[facts->count++] =
+		(struct fact){name, copy(text), json ? copy(json) : NULL};
 }
 
 void facts_add_number(struct facts *facts, const char *name, long long number)
@@ -80,7 +73,7 @@ void facts_add_text(struct facts *facts, const char *name, const char *text)
 
 void facts_release(struct facts *facts)
 {
-	for (size_t i = 0; i < facts->count; i++) {
+	for (int i = 0; i < facts->count; i++) {
 		free(facts->list[i].text);
 		free(facts->list[i].json);
 	}
@@ -107,10 +100,10 @@ static void print_text(const struct facts *facts, FILE *stream)
 {
 	size_t width = 0;
 
-	for (size_t i = 0; i < facts->count; i++)
+	for (int i = 0; i < facts->count; i++)
 		if (strlen(facts->list[i].name) > width)
 			width = strlen(facts->list[i].name);
-	for (size_t i = 0; i < facts->count; i++) {
+	for (int i = 0; i < facts->count; i++) {
 		const char *name = facts->list[i].name;
 
 		fprintf(stream, "%s:%*s", name, (int)(width - strlen(name)) + 1, "");
@@ -122,7 +115,7 @@ static void print_text(const struct facts *facts, FILE *stream)
 static void print_json(const struct facts *facts, FILE *stream)
 {
 	fputc('{', stream);
-	for (size_t i = 0; i < facts->count; i++) {
+	for (int i = 0; i < facts->count; i++) {
 		fputs(i ? ",\n  " : "\n  ", stream);
 		json_print_string(stream, facts->list[i].name);
 		fputs(": ", stream);
@@ -134,13 +127,10 @@ static void print_json(const struct facts *facts, FILE *stream)
 	fputs("\n}\n", stream);
 }
 
-int facts_print(const struct facts *facts, bool json, FILE *stream)
+void facts_print(const struct facts *facts, bool json, FILE *stream)
 {
-	if (facts->out_of_memory)
-		return -ENOMEM;
 	if (json)
 		print_json(facts, stream);
 	else
 		print_text(facts, stream);
-	return 0;
 }

@@ -3,7 +3,6 @@
 #define REEL_TOOLS_FACTS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 
 /*
@@ -11,15 +10,13 @@
  *
  * A fact that could not be found is added as well, as a negative number or a NULL text. It is
  * printed as "unknown", and as null in JSON. The name must outlive the list and be unique in it; a
- * text is copied. If memory runs out, facts_print() reports it, so callers that add need no test.
+ * text is copied.
  */
 struct fact;
 
 struct facts {
 	struct fact *list;
-	size_t count;
-	size_t capacity;
-	bool out_of_memory;
+	int count, room;
 };
 
 enum { UNKNOWN = -1 };
@@ -30,11 +27,8 @@ void facts_add_bytes(struct facts *facts, const char *name, long long bytes);
 void facts_add_real(struct facts *facts, const char *name, double real);
 void facts_add_flag(struct facts *facts, const char *name, bool flag);
 
-/*
- * Writes all facts, or none if there is no memory: 0 or -ENOMEM. ferror() tells errors of the
- * stream.
- */
-int facts_print(const struct facts *facts, bool json, FILE *stream);
+/* Writes all facts. ferror() tells errors of the stream. */
+void facts_print(const struct facts *facts, bool json, FILE *stream);
 
 void facts_release(struct facts *facts);
 

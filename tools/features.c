@@ -28,6 +28,18 @@
 #define MEMORY_SANITIZER "memory"
 #endif
 
+#ifdef _OPENMP
+#define WITH_OPENMP true
+#else
+#define WITH_OPENMP false
+#endif
+
+#if defined(HAVE_LIBDW) && HAVE_LIBDW
+#define WITH_LIBDW true
+#else
+#define WITH_LIBDW false
+#endif
+
 #define QUOTE(word) #word
 #define DOTTED(major, minor, patch) QUOTE(major) "." QUOTE(minor) "." QUOTE(patch)
 
@@ -61,24 +73,6 @@ static const char *sanitizer(void)
 #endif
 }
 
-static bool with_openmp(void)
-{
-#ifdef _OPENMP
-	return true;
-#else
-	return false;
-#endif
-}
-
-static bool with_libdw(void)
-{
-#if defined(HAVE_LIBDW) && HAVE_LIBDW
-	return true;
-#else
-	return false;
-#endif
-}
-
 void add_feature_facts(struct facts *facts)
 {
 	facts_add_text(facts, "version", reel_version());
@@ -88,6 +82,6 @@ void add_feature_facts(struct facts *facts)
 	facts_add_text(facts, "pool_implementation", reel_pool_implementation());
 	facts_add_flag(facts, "built_with_huge_pages", REEL_HUGE_PAGES);
 	facts_add_flag(facts, "built_with_yield_points", REEL_YIELD_POINTS);
-	facts_add_flag(facts, "built_with_openmp", with_openmp());
-	facts_add_flag(facts, "built_with_libdw", with_libdw());
+	facts_add_flag(facts, "built_with_openmp", WITH_OPENMP);
+	facts_add_flag(facts, "built_with_libdw", WITH_LIBDW);
 }

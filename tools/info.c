@@ -6,7 +6,6 @@
 #include "config.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "info.h"
 #include "verb.h"
@@ -33,20 +32,16 @@ static void add_all_facts(struct facts *facts)
 int info_run(int count, char **words)
 {
 	struct facts facts = { 0 };
-	int json = false, error;
+	int json = false, option;
 	const struct option options[] = {{"json", no_argument, &json, true}, {0}};
 
-	while ((error = next_option(count, words, options)) != -1)
-		if (error == '?')
+	while ((option = next_option(count, words, options)) != -1)
+		if (option == '?')
 			return EXIT_USAGE;
 	if (optind < count)
 		return reject_word("info", words[optind]);
 	add_all_facts(&facts);
-	error = facts_print(&facts, json, stdout);
+	facts_print(&facts, json, stdout);
 	facts_release(&facts);
-	if (error) {
-		fprintf(stderr, "reel info: %s\n", strerror(-error));
-		return EXIT_FAILURE;
-	}
 	return EXIT_SUCCESS;
 }

@@ -36,37 +36,25 @@ static void add_best(struct facts *facts, const struct request *request,
 	facts_add_bytes(facts, "disk_read", bytes_of(best->read_bytes[1]));
 }
 
-static int show_choice(const struct request *request, const struct reel_choice *choice)
+static void show_choice(const struct request *request, const struct reel_choice *choice)
 {
 	const struct reel_prediction *other = &choice->runner_up;
 	struct facts facts = { 0 };
-	int error;
 
 	add_best(&facts, request, &choice->best);
 	facts_add_text(&facts, "runner_up",
 		       other->segment_steps ? reel_planner_name(other->planner) : "none");
 	facts_add_text(&facts, "reason", choice->reason);
-	error = facts_print(&facts, request->json, stdout);
+	facts_print(&facts, request->json, stdout);
 	facts_release(&facts);
-	return error;
-}
-
-static int show_plan(const struct request *request, const struct reel_prediction *best)
-{
-	reel_plan *plan;
-	int error = reel_plan_open(&plan, best->planner, &best->problem), status;
-
-	if (error)
-		return plan_status(error);
-	status = plan_show_parts(request, plan, &best->problem, best->problem.steps);
-	reel_plan_close(plan);
-	return status;
 }
 
 int plan_by_costs(const struct request *request)
 {
 	struct reel_choice choice;
-	int error = reel_costs_choose(&request->costs, &choice);
+	const struct reel_problem *problem = &choice.best.problem;
+	reel_plan *plan;
+	int error = reel_costs_choose(&request->costs, &choice), status;
 
 	if (error == -EINVAL)
 		return plan_refuse(choice.reason, "");
@@ -74,7 +62,14 @@ int plan_by_costs(const struct request *request)
 		fprintf(stderr, "reel plan: %s\n", choice.reason);
 		return EXIT_FAILURE;
 	}
-	if (!error && !request->actions)
-		error = show_choice(request, &choice);
-	return error ? plan_status(error) : show_plan(request, &choice.best);
+	if (error)
+		return plan_status(error);
+	if (!request->actions)
+		show_choice(request, &choice);
+	error = reel_plan_open(&plan, choice.best.planner, problem);
+	if (error)
+		return plan_status(error);
+	status = plan_show_parts(request, plan, problem, problem->steps);
+	reel_plan_close(plan);
+	return status;
 }

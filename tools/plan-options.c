@@ -52,6 +52,15 @@ static const struct plan_option options[] = {
 
 enum { OPTIONS = sizeof options / sizeof *options };
 
+/* Values that each kind of option takes. A flag and a text take any. */
+static const char *const takes[] = {
+	[WHOLE] = " takes a whole number, 0 or more",
+	[NUMBER] = " takes a number, 0 or more",
+	[SIZE] = " takes bytes: 4096, 64K, 1.5G",
+	[RATE] = " takes bytes a second: 100M, 1.5G",
+	[STEP_COSTS] = " takes seconds: advance=0.1,record=0.3,reverse=0.2,copy=0.01,touch=1e-10",
+};
+
 int plan_refuse(const char *what, const char *why)
 {
 	fprintf(stderr, "reel plan: %s%s; 'reel plan --help' describes the options\n", what, why);
@@ -84,20 +93,6 @@ static bool read_whole(int64_t *number, const char *text)
 	return (double)*number == value;
 }
 
-static int set_whole(int64_t *number, const char *name, const char *text)
-{
-	return read_whole(number, text) ? 0 : plan_refuse(name, " takes a whole number, 0 or more");
-}
-
-static int set_number(double *number, const char *name, const char *text)
-{
-	char *end;
-
-	if (!read_number(number, text, &end) || *end)
-		return plan_refuse(name, " takes a number, 0 or more");
-	return 0;
-}
-
 /* Reads a number of bytes such as 1.5G. */
 static bool read_size(double *bytes, const char *text)
 {
@@ -115,21 +110,15 @@ static bool read_size(double *bytes, const char *text)
 	return strchr(units, *end) && !end[1];
 }
 
-static int set_size(uint64_t *bytes, const char *name, const char *text)
+/* Reads a size that an int64_t can hold. */
+static bool read_bytes(uint64_t *bytes, const char *text)
 {
 	double size;
 
 	if (!read_size(&size, text) || size >= 0x1p63)
-		return plan_refuse(name, " takes bytes: 4096, 64K, 1.5G");
+		return false;
 	*bytes = (uint64_t)size;
-	return 0;
-}
-
-static int set_rate(double *rate, const char *name, const char *text)
-{
-	if (!read_size(rate, text))
-		return plan_refuse(name, " takes bytes a second: 100M, 1.5G");
-	return 0;
+	return true;
 }
 
 /* Returns the cost that the text "record=0.3,..." begins with, or NULL. */
@@ -147,7 +136,7 @@ static double *cost_named(struct request *request, const char *text, size_t leng
 	return NULL;
 }
 
-static int set_step_costs(struct request *request, const char *text)
+static bool read_step_costs(struct request *request, const char *text)
 {
 	for (;;) {
 		size_t length = strcspn(text, "=");
@@ -156,37 +145,36 @@ static int set_step_costs(struct request *request, const char *text)
 
 		if (!cost || !text[length] || !read_number(cost, text + length + 1, &end) ||
 		    (*end && *end != ','))
-			return plan_refuse("--costs", " takes seconds: advance=0.1,record=0.3,"
-						      "reverse=0.2,copy=0.01,touch=1e-10");
+			return false;
 		if (!*end)
-			return 0;
+			return true;
 		text = end + 1;
 	}
 }
 
-static int set_value(struct request *request, const struct plan_option *option, const char *text)
+static bool read_value(void *member, enum kind kind, const char *text)
 {
-	void *member = (char *)request + option->offset;
+	char *end;
 
-	switch (option->kind) {
+	switch (kind) {
 	case FLAG:
 		*(bool *)member = true;
 		break;
 	case WHOLE:
-		return set_whole(member, option->name, text);
+		return read_whole(member, text);
 	case NUMBER:
-		return set_number(member, option->name, text);
+		return read_number(member, text, &end) && !*end;
 	case SIZE:
-		return set_size(member, option->name, text);
+		return read_bytes(member, text);
 	case RATE:
-		return set_rate(member, option->name, text);
+		return read_size(member, text);
 	case STEP_COSTS:
-		return set_step_costs(request, text);
+		return read_step_costs(member, text);
 	case TEXT:
 		*(const char **)member = text;
 		break;
 	}
-	return 0;
+	return true;
 }
 
 /* ---- All options ---- */
@@ -227,19 +215,20 @@ static int check_request(struct request *request)
 int plan_read_request(struct request *request, int count, char **words)
 {
 	struct option names[OPTIONS + 1] = {0};
-	int i, status = 0;
+	int i;
 
 	*request = (struct request){0};
 	for (i = 0; i < OPTIONS; i++)
 		names[i] =
 			(struct option){options[i].name + 2, options[i].kind != FLAG, NULL, i + 1};
-	while (!status && (i = next_option(count, words, names)) != -1) {
+	while ((i = next_option(count, words, names)) != -1) {
+		const struct plan_option *option = &options[i - 1];
+
 		if (i == '?')
 			return EXIT_USAGE;
-		status = set_value(request, &options[i - 1], optarg);
-		note_option(request, &options[i - 1]);
+		if (!read_value((char *)request + option->offset, option->kind, optarg))
+			return plan_refuse(option->name, takes[option->kind]);
+		note_option(request, option);
 	}
-	if (status)
-		return status;
 	return optind < count ? reject_word("plan", words[optind]) : check_request(request);
 }

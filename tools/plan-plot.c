@@ -13,6 +13,7 @@
 
 #include "plan.h"
 #include "plan/plan.h"
+#include "verb.h"
 
 #define WIDTH 960.0
 #define HEIGHT 560.0
@@ -28,7 +29,7 @@
 
 struct kept {
 	double since;
-	int64_t state; /* -1: the slot is empty */
+	int64_t state;
 };
 
 struct drawing {
@@ -38,9 +39,8 @@ struct drawing {
 	int64_t steps;
 	double duration;
 	double now;
-	/* For each tier, its slots as far as the plan has used them. */
+	/* For each tier, the slots that the plan uses. */
 	struct kept *slots[PLAN_TIERS];
-	size_t room[PLAN_TIERS];
 };
 
 /* The style has a class for each action that is a line, and for each of these bars. */
@@ -173,23 +173,6 @@ static void put_line(const struct drawing *drawing, const reel_action *action, d
 		up(drawing, down ? action->first : action->last));
 }
 
-static struct kept *slot_of(struct drawing *drawing, const reel_action *action)
-{
-	size_t *room = &drawing->room[action->tier], wanted = (size_t)action->slot + 1;
-	struct kept *slots = drawing->slots[action->tier];
-
-	if (wanted > *room) {
-		size_t more = wanted > 2 * *room ? wanted : 2 * *room;
-
-		slots = realloc(slots, more * sizeof *slots);
-		if (!slots)
-			return NULL;
-		drawing->slots[action->tier] = slots;
-		*room = more;
-	}
-	return &slots[action->slot];
-}
-
 static void put_bar(const struct drawing *drawing, const reel_action *action,
 		    const struct kept *kept)
 {
@@ -199,29 +182,27 @@ static void put_bar(const struct drawing *drawing, const reel_action *action,
 }
 
 /* Draws an action that begins at the present time of the drawing. */
-static int put_action(struct drawing *drawing, const reel_action *action)
+static void put_action(struct drawing *drawing, const reel_action *action)
 {
 	double until = drawing->now + reel_action_cost(drawing->problem, action);
-	struct kept *kept;
 
-	if (action->kind <= REEL_ACTION_REVERSE) {
+	if (action->kind <= REEL_ACTION_REVERSE)
 		put_line(drawing, action, until);
-	} else if (action->kind == REEL_ACTION_STORE || action->kind == REEL_ACTION_DROP) {
-		kept = slot_of(drawing, action);
-		if (!kept)
-			return -ENOMEM;
-		if (action->kind == REEL_ACTION_STORE)
-			*kept = (struct kept){drawing->now, action->first};
-		else
-			put_bar(drawing, action, kept);
-	}
+	else if (action->kind == REEL_ACTION_STORE)
+		drawing->slots[action->tier][action->slot] =
+			(struct kept){drawing->now, action->first};
+	else if (action->kind == REEL_ACTION_DROP)
+		put_bar(drawing, action, &drawing->slots[action->tier][action->slot]);
 	drawing->now = until;
-	return 0;
 }
 
-/* Adds up the time of the plan, for the scale. Returns 0, or -E2BIG: there are too many actions. */
+/*
+ * Adds up the time of the plan, for the scale, and makes room for the slots that it uses. Returns 0,
+ * or -E2BIG: there are too many actions.
+ */
 static int measure(struct drawing *drawing)
 {
+	size_t used[PLAN_TIERS] = {0};
 	reel_action action = {0};
 
 	for (int n = 0; action.kind != REEL_ACTION_DONE; n++) {
@@ -229,47 +210,44 @@ static int measure(struct drawing *drawing)
 			return -E2BIG;
 		plan_next_action(drawing->schedule, drawing->steps, &action);
 		drawing->duration += reel_action_cost(drawing->problem, &action);
+		if (action.kind == REEL_ACTION_STORE && action.slot >= used[action.tier])
+			used[action.tier] = (size_t)action.slot + 1;
 	}
+	for (unsigned t = 0; t < PLAN_TIERS; t++)
+		drawing->slots[t] = need_memory(NULL, (used[t] + 1) * sizeof *drawing->slots[t]);
 	reel_schedule_begin(drawing->schedule);
 	return 0;
 }
 
-static int put_plan(struct drawing *drawing)
+static void put_plan(struct drawing *drawing)
 {
 	reel_action action;
-	int error;
 
 	do {
 		plan_next_action(drawing->schedule, drawing->steps, &action);
-		error = put_action(drawing, &action);
-	} while (!error && action.kind != REEL_ACTION_DONE);
-	return error;
+		put_action(drawing, &action);
+	} while (action.kind != REEL_ACTION_DONE);
 }
 
-static int put_picture(struct drawing *drawing)
+static void put_picture(struct drawing *drawing)
 {
-	int error;
-
 	put_head(drawing->file);
 	put_legend(drawing);
 	put_axes(drawing);
-	error = put_plan(drawing);
+	put_plan(drawing);
 	fputs("</svg>\n", drawing->file);
-	for (unsigned t = 0; t < PLAN_TIERS; t++)
-		free(drawing->slots[t]);
-	return error;
 }
 
 /* ---- The file ---- */
 
-static int close_file(FILE *file, int error)
+static int close_file(FILE *file)
 {
 	int lost = ferror(file) ? -EIO : 0;
 
 	errno = 0;
-	if (fclose(file) && !error)
-		error = errno ? -errno : -EIO;
-	return error ? error : lost;
+	if (fclose(file))
+		return errno ? -errno : -EIO;
+	return lost;
 }
 
 /* Removes regular files only: an output such as /dev/full must stay. */
@@ -288,7 +266,8 @@ static int write_file(struct drawing *drawing, const char *path)
 	drawing->file = fopen(path, "w");
 	if (!drawing->file)
 		return -errno;
-	error = close_file(drawing->file, put_picture(drawing));
+	put_picture(drawing);
+	error = close_file(drawing->file);
 	if (error)
 		remove_file(path);
 	return error;
@@ -305,6 +284,8 @@ int plan_draw(const reel_plan *plan, const struct reel_problem *problem, int64_t
 	error = measure(&drawing);
 	if (!error)
 		error = write_file(&drawing, path);
+	for (unsigned t = 0; t < PLAN_TIERS; t++)
+		free(drawing.slots[t]);
 	reel_schedule_close(drawing.schedule);
 	if (error == -E2BIG) {
 		fprintf(stderr,

@@ -82,10 +82,9 @@ static void add_tier_facts(struct facts *facts, const struct reel_schedule_repor
 	}
 }
 
-static int show_counts(const struct request *request, const struct reel_schedule_report *report)
+static void show_counts(const struct request *request, const struct reel_schedule_report *report)
 {
 	struct facts facts = { 0 };
-	int error;
 
 	facts_add_text(&facts, "planner", reel_planner_name(request->planner));
 	facts_add_number(&facts, "steps", report->reversed);
@@ -95,9 +94,8 @@ static int show_counts(const struct request *request, const struct reel_schedule
 	facts_add_number(&facts, "peak_tape_steps", report->peak_tape_steps);
 	facts_add_number(&facts, "actions", report->actions);
 	facts_add_real(&facts, "makespan_in_advances", report->makespan);
-	error = facts_print(&facts, request->json, stdout);
+	facts_print(&facts, request->json, stdout);
 	facts_release(&facts);
-	return error;
 }
 
 static void show_action(const reel_action *action, bool json)
@@ -169,14 +167,12 @@ static int count(const reel_plan *plan, int64_t steps, struct reel_schedule_repo
 static int show_plan(const struct request *request, const reel_plan *plan, int64_t steps)
 {
 	struct reel_schedule_report report;
-	int error = 0;
+	int error = request->actions ? 0 : count(plan, steps, &report);
 
-	if (!request->actions)
-		error = count(plan, steps, &report);
-	if (!error && !request->actions)
-		error = show_counts(request, &report);
 	if (error)
 		return plan_status(error);
+	if (!request->actions)
+		show_counts(request, &report);
 	return plan_show_parts(request, plan, &request->problem, steps);
 }
 

@@ -2,7 +2,6 @@
 /* The default pool, for verbs that only look at it. */
 #include "config.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +15,6 @@ enum { OUTPUTS = sizeof outputs / sizeof *outputs };
 
 reel_pool *open_quiet_pool(void)
 {
-	static bool is_told;
 	char *kept[OUTPUTS];
 	reel_pool *pool;
 
@@ -27,9 +25,8 @@ reel_pool *open_quiet_pool(void)
 		unsetenv(outputs[i]);
 	}
 	pool = reel_pool_default();
-	if (!pool && !is_told)
+	if (!pool)
 		fprintf(stderr, "reel: %s\n", reel_error_text(0));
-	is_told = !pool;
 	for (int i = 0; i < OUTPUTS; i++) {
 		if (kept[i])
 			setenv(outputs[i], kept[i], 1);

@@ -59,12 +59,6 @@ static int show_version(void)
 	return EXIT_SUCCESS;
 }
 
-static int show_verb_help(const struct verb *verb)
-{
-	fputs(verb->help, stdout);
-	return EXIT_SUCCESS;
-}
-
 static int reject_verb(const char *word)
 {
 	const char *kind = word[0] == '-' ? "option" : "verb";
@@ -90,11 +84,14 @@ static int run_verb(int count, char **words)
 
 	if (!verb)
 		return reject_verb(words[0]);
-	for (int i = 1; i < count && strcmp(words[i], "--") != 0; i++)
-		if (is_help(words[i]))
-			return show_verb_help(verb);
-		else if (is_version(words[i]))
+	for (int i = 1; i < count && strcmp(words[i], "--") != 0; i++) {
+		if (is_version(words[i]))
 			return show_version();
+		if (is_help(words[i])) {
+			fputs(verb->help, stdout);
+			return EXIT_SUCCESS;
+		}
+	}
 	return verb->run(count, words);
 }
 

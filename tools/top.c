@@ -22,7 +22,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "json.h"
@@ -599,13 +598,6 @@ static void put_json(const struct processes *now, const struct processes *before
 
 /* ---- The verb ---- */
 
-static void pause_ms(long ms)
-{
-	const struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-
-	nanosleep(&time, NULL);
-}
-
 static int fail(int error)
 {
 	char directory[REEL_LIVE_NAME];
@@ -651,7 +643,7 @@ int top_run(int count, char **words)
 		 * Rates need two looks; where the first one has found no process, there are none.
 		 */
 		if (before.count || !once)
-			pause_ms(once ? INTERVAL_MS / 2 : INTERVAL_MS);
+			poll(NULL, 0, once ? INTERVAL_MS / 2 : INTERVAL_MS);
 		error = error ? error : look(&now);
 		if (!error)
 			show(&now, &before, json, once);

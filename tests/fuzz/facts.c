@@ -16,7 +16,8 @@ static char *print(const struct facts *facts, bool json)
 	size_t size;
 	FILE *stream = open_memstream(&page, &size);
 
-	FUZZ_EXPECT(stream && !facts_print(facts, json, stream));
+	FUZZ_EXPECT(stream);
+	facts_print(facts, json, stream);
 	FUZZ_EXPECT(!fclose(stream) && strlen(page) == size);
 	return page;
 }

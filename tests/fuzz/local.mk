@@ -22,6 +22,7 @@ fuzz_targets = \
 	tools/facts.c tools/facts.h \
 	tools/json.c tools/json.h \
 	tools/kernel-file.c tools/kernel-file.h \
+	tools/memory.c \
 	tools/plan.c tools/plan.h \
 	tools/plan-costs.c \
 	tools/options.c \
