@@ -22,7 +22,7 @@ fact() {
 machine() {
 	cat <<END
 Machine: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(fact cpus_allowed) processors,
-L2 $(fact l2_bytes), L3 $(fact l3_bytes), memory $(fact memory_total_bytes),
+L2 $(getconf LEVEL2_CACHE_SIZE), L3 $(getconf LEVEL3_CACHE_SIZE) bytes, memory $(fact memory_total_bytes),
 huge pages $(fact transparent_huge_pages). Compiler $(fact compiler), pool list $(fact pool_implementation).
 $(awk -f "$here/rows.awk" -f "$here/machine.awk" "$results")
 

@@ -14,9 +14,8 @@ const char info_help[] =
 	"Usage: reel info [--json]\n"
 	"\n"
 	"Shows how this Reel was built, the features of this machine, and the settings of\n"
-	"the environment: one 'name: value' a line.  The caches are the caches of the first\n"
-	"processor that the command may run on.  A size in the text is followed by its\n"
-	"rounded form.  A fact that cannot be found out is 'unknown'.\n"
+	"the environment: one 'name: value' a line.  A size in the text is followed by\n"
+	"its rounded form.  A fact that cannot be found out is 'unknown'.\n"
 	"\n"
 	"  --json  the same facts as one JSON object; an unknown fact is null\n"
 	"  --help  this text\n";

@@ -43,38 +43,15 @@ static long long read_digits(const char *text, const char **end)
 	return errno ? UNKNOWN : number;
 }
 
-static long long unit_bytes(char unit)
-{
-	switch (unit) {
-	case '\0':
-		return 1;
-	case 'K':
-		return 1LL << 10;
-	case 'M':
-		return 1LL << 20;
-	case 'G':
-		return 1LL << 30;
-	default:
-		return UNKNOWN;
-	}
-}
-
 long long kernel_file_number(const char *path)
 {
 	char line[64];
-	const char *unit;
-	long long number;
-	long long scale;
+	const char *end = "";
+	long long number = UNKNOWN;
 
-	if (!kernel_file_line(path, line, sizeof(line)))
-		return UNKNOWN;
-	number = read_digits(line, &unit);
-	if (number == UNKNOWN)
-		return UNKNOWN;
-	scale = unit_bytes(*unit);
-	if (scale == UNKNOWN || number > LLONG_MAX / scale)
-		return UNKNOWN;
-	return number * scale;
+	if (kernel_file_line(path, line, sizeof(line)))
+		number = read_digits(line, &end);
+	return *end ? UNKNOWN : number;
 }
 
 /* Reads a range such as "3" or "0-3"; returns its last number minus its first one. */

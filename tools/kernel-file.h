@@ -13,7 +13,7 @@
 /* Reads the first line without its end; false if there is none, or if it does not fit. */
 bool kernel_file_line(const char *path, char *line, size_t size);
 
-/* Reads a decimal number, which K, M or G may follow. */
+/* Reads a decimal number. */
 long long kernel_file_number(const char *path);
 
 /* Reads a list such as "0-3,8", and returns how many numbers it names. */

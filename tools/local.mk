@@ -25,8 +25,6 @@ bin_PROGRAMS += %D%/reel
 	%D%/report-charts.c \
 	%D%/report-figure.c \
 	%D%/report-trace.c \
-	%D%/topology-kernel.c \
-	%D%/topology.h \
 	%D%/top.c \
 	%D%/tune.c \
 	%D%/verb.h

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The facts of "reel info" about processors, caches and memory. Caches belong to the first
- * processor that this process may run on.
- */
+/* The facts of "reel info" about processors and memory. */
 #include "config.h"
 
 #include <errno.h>
@@ -14,23 +11,9 @@
 
 #include "info.h"
 #include "kernel-file.h"
-#include "topology.h"
-
-struct affinity {
-	long long cpus;
-	int first;
-};
-
-static int first_cpu(const cpu_set_t *set, size_t bytes)
-{
-	for (size_t cpu = 0; cpu < 8 * bytes; cpu++)
-		if (CPU_ISSET_S(cpu, bytes, set))
-			return (int)cpu;
-	return UNKNOWN;
-}
 
 /* The kernel refuses a set that is smaller than its own, and does not tell the size of its own. */
-static bool read_affinity(struct affinity *affinity, size_t capacity)
+static bool count_allowed(long long *cpus, size_t capacity)
 {
 	size_t bytes = CPU_ALLOC_SIZE(capacity);
 	cpu_set_t *set = CPU_ALLOC(capacity);
@@ -41,70 +24,32 @@ static bool read_affinity(struct affinity *affinity, size_t capacity)
 		return false;
 	}
 	if (sched_getaffinity(0, bytes, set) == 0) {
-		affinity->cpus = CPU_COUNT_S(bytes, set);
-		affinity->first = first_cpu(set, bytes);
+		*cpus = CPU_COUNT_S(bytes, set);
 		done = true;
 	}
 	CPU_FREE(set);
 	return done;
 }
 
-static struct affinity find_affinity(void)
+static long long cpus_allowed(void)
 {
-	struct affinity affinity = { UNKNOWN, UNKNOWN };
+	long long cpus = UNKNOWN;
 
 	for (size_t capacity = 1024; capacity <= (size_t)1 << 20; capacity *= 2)
-		if (read_affinity(&affinity, capacity) || errno != EINVAL)
+		if (count_allowed(&cpus, capacity) || errno != EINVAL)
 			break;
-	return affinity;
+	return cpus;
 }
 
-static long long cpus_per_core(int cpu)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path),
-		 "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
-	return kernel_file_list_count(path);
-}
-
-static void add_processors(struct facts *facts, const struct affinity *affinity)
+static void add_processors(struct facts *facts)
 {
 	struct utsname system;
 
 	facts_add_text(facts, "architecture", uname(&system) == 0 ? system.machine : NULL);
 	facts_add_number(facts, "cpus_online", sysconf(_SC_NPROCESSORS_ONLN));
-	facts_add_number(facts, "cpus_allowed", affinity->cpus);
-	facts_add_number(facts, "cpus_per_core", cpus_per_core(affinity->first));
-}
-
-static void add_caches(struct facts *facts, const struct topology *topology)
-{
-	static const struct {
-		const char *bytes, *line_bytes, *ways, *cpus;
-	} names[CACHE_LEVELS] = {
-		{ "l1d_bytes", "l1d_line_bytes", "l1d_ways", "l1d_shared_by_cpus" },
-		{ "l2_bytes", "l2_line_bytes", "l2_ways", "l2_shared_by_cpus" },
-		{ "l3_bytes", "l3_line_bytes", "l3_ways", "l3_shared_by_cpus" },
-	};
-
-	for (int i = 0; i < CACHE_LEVELS; i++) {
-		const struct cache *cache = &topology->data_cache[i];
-
-		facts_add_bytes(facts, names[i].bytes, cache->bytes);
-		facts_add_bytes(facts, names[i].line_bytes, cache->line_bytes);
-		facts_add_number(facts, names[i].ways, cache->ways);
-		facts_add_number(facts, names[i].cpus, cache->cpus);
-	}
-}
-
-static void add_topology(struct facts *facts, int cpu)
-{
-	struct topology topology;
-
-	topology_from_kernel(&topology, cpu);
-	facts_add_number(facts, "numa_nodes", topology.numa_nodes);
-	add_caches(facts, &topology);
+	facts_add_number(facts, "cpus_allowed", cpus_allowed());
+	facts_add_number(facts, "numa_nodes",
+			 kernel_file_list_count("/sys/devices/system/node/online"));
 }
 
 /* The kernel lists all modes, with the present mode in brackets. */
@@ -138,9 +83,6 @@ static void add_memory(struct facts *facts)
 
 void add_machine_facts(struct facts *facts)
 {
-	struct affinity affinity = find_affinity();
-
-	add_processors(facts, &affinity);
-	add_topology(facts, affinity.first);
+	add_processors(facts);
 	add_memory(facts);
 }

@@ -14,6 +14,6 @@ fact() {
 }
 
 machine="Machine: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(fact cpus_allowed) processors,
-NUMA nodes $(fact numa_nodes), L2 $(fact l2_bytes), L3 $(fact l3_bytes). Compiler $(fact compiler), pool list $(fact pool_implementation)."
+NUMA nodes $(fact numa_nodes), L2 $(getconf LEVEL2_CACHE_SIZE), L3 $(getconf LEVEL3_CACHE_SIZE) bytes. Compiler $(fact compiler), pool list $(fact pool_implementation)."
 
 awk -v machine="$machine" -f "$here/../rows.awk" -f "$here/scaling.awk" "$@"

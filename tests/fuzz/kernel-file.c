@@ -22,16 +22,12 @@ static long long read_number(const char *text, const char **rest)
 	return !digits || huge || number > LLONG_MAX ? UNKNOWN : (long long)number;
 }
 
-/* A unit may be followed by anything. */
 static long long right_number(const char *line)
 {
-	const char *unit;
-	long long number = read_number(line, &unit);
-	int shift = *unit == 'K' ? 10 : *unit == 'M' ? 20 : *unit == 'G' ? 30 : 0;
+	const char *end;
+	long long number = read_number(line, &end);
 
-	if (number < 0 || (*unit && !shift) || number > LLONG_MAX >> shift)
-		return UNKNOWN;
-	return number << shift;
+	return *end ? UNKNOWN : number;
 }
 
 /* UNKNOWN, too, if they are more than can be counted. */

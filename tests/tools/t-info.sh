@@ -78,7 +78,7 @@ claim 'reel info --json --help helps' gives 0 info --json --help
 claim 'reel info succeeds' gives 0 info
 claim 'every line of reel info has a value' every_line_has_a_value
 for name in version compiler sanitizer pool_implementation built_with_openmp architecture \
-	cpus_allowed numa_nodes l1d_bytes l2_ways l3_shared_by_cpus memory_total_bytes page_bytes \
+	cpus_allowed numa_nodes memory_total_bytes page_bytes \
 	huge_page_bytes transparent_huge_pages default_pool_open gpu_count
 do
 	claim "reel info tells $name" says "^$name: "
