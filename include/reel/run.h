@@ -302,8 +302,9 @@ int reel_run_reverse(reel_run *run, void *context, void *state, void *adjoint);
  *
  * Returns 0; -ENOENT, there is no such file; -EBADMSG, it is not such a file, is cut off or
  * damaged; -EINVAL, it belongs to another plan or model, the files with this name are of another
- * number of ranks (mpi.h), or options.restart is NULL; -EPROTO, another version wrote it; the
- * result of load_adjoint; or as reel_run_forward().
+ * number of ranks (mpi.h), or options.restart is NULL; -EPROTO, a version with
+ * another format, or another kind of machine, wrote it; the result of load_adjoint; or as
+ * reel_run_forward().
  */
 int reel_run_resume(reel_run *run, void *context, void *adjoint);
 

@@ -1144,7 +1144,12 @@ static void others_are_refused(void)
 	write_whole(data, bytes);
 	is_int(resume(plan, &segments, "adjoints"), -EINVAL, "another adjoint");
 	forge(data, bytes, 0, 1);
-	is_int(resume(plan, &options, "another version"), -EPROTO, "another version");
+	is_int(resume(plan, &options, "has format 3, and this Reel reads format 2: resume"),
+	       -EPROTO, "another format");
+	forge(data, bytes, sizeof(uint32_t), 1);
+	is_int(resume(plan, &options, "another kind of machine"), -EPROTO, "another byte order");
+	forge(data, bytes, 2 * sizeof(uint32_t), 1);
+	is_int(resume(plan, &options, "another kind of machine"), -EPROTO, "another layout");
 	options.restart = NULL;
 	is_int(resume(plan, &options, "options.restart"), -EINVAL, "no file at all");
 	unlink(PATH);

@@ -141,6 +141,33 @@ contains
 END
 is_empty difference 'and in a module of Fortran'
 
+mkdir include lib
+sed 's/^bool/int reel_sample_added(void);\n&/' sample.h >include/sample.h
+printf '/* ---- Exported as REEL_PRIVATE ---- */\n\nint reel_sample_private(void);\n' >lib/own.h
+echo 'REEL_0.3 reel_sample_added' >later
+awk -f "$api/figures.awk" -f "$api/declarations.awk" -f "$api/map.awk" -v set=REEL_0.1 -v later=later include/sample.h lib/own.h >written
+diff - written >difference <<'END'
+REEL_0.1 {
+global:
+	reel_sample_is_open;
+	reel_sample_name;
+	reel_sample_open;
+local:
+	*;
+};
+
+REEL_0.3 {
+global:
+	reel_sample_added;
+} REEL_0.1;
+
+REEL_PRIVATE {
+global:
+	reel_sample_private;
+};
+END
+is_empty difference 'a function that came later is in a set of its own in the map of symbols'
+
 echo 'END { for (group in code) print code[group] }' >print.awk
 awk -f "$api/figures.awk" -f "$SOURCE_DIR/doc/reference/headers.awk" -f print.awk sample.h |
 	grep -qx ' *uint64_t hard_budget; /\* bytes; UINT64_MAX: no bound \*/'

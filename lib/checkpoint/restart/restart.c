@@ -27,6 +27,7 @@
 #include "store/store.h"
 #include "tape/tape.h"
 
+/* Number of the format. Raised with each change of it, and of the actions of a planner. */
 #define HEADER_VERSION 2
 #define BYTE_ORDER_MARK 0x01020304u
 /* Default of options.restart_seconds. */
@@ -449,15 +450,28 @@ static int refuse(const char *path, int error, const char *why)
 	return reel_fail(error, "%s %s", path, why);
 }
 
+/* Refuses numbers of another layout, before any member behind `header_bytes` is used. */
+static int check_format(const char *path, const struct run_header *header)
+{
+	if (header->byte_order == BYTE_ORDER_MARK && header->version != HEADER_VERSION)
+		return reel_fail(-EPROTO,
+				 "%s has format %u, and this Reel reads format %d: resume with the "
+				 "version that wrote it, or remove it to begin again",
+				 path, header->version, HEADER_VERSION);
+	if (header->byte_order != BYTE_ORDER_MARK || header->header_bytes != sizeof *header)
+		return refuse(path, -EPROTO,
+			      "is from another kind of machine: resume there, or begin again");
+	return 0;
+}
+
 static int check_header(const reel_run *run, const char *path, const struct run_header *header)
 {
 	struct run_header own;
+	int error = check_format(path, header);
 
+	if (error)
+		return error;
 	describe(run, &own);
-	if (header->version != own.version || header->byte_order != own.byte_order ||
-	    header->header_bytes != own.header_bytes)
-		return refuse(path, -EPROTO,
-			      "was written by another version, or on another kind of machine");
 	if (header->rank != own.rank || header->ranks != own.ranks)
 		return reel_fail(-EINVAL,
 				 "%s was written by rank %u of %u, and this is rank %u of %u", path,
