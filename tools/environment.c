@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The facts of "reel info" about Reel's environment variables, about the limits of the system, and
- * about the default pool, which the library opens with them.
+ * about the default pool and the spill files, which the library opens with them.
  */
 #include "config.h"
 
@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <reel/extend.h>
 #include <reel/pool.h>
 
 #include "info.h"
@@ -107,6 +108,27 @@ static void add_default_pool(struct facts *facts, const struct reel_memory_limit
 	add_verdict(facts, stats.hard_budget < limit->bytes ? stats.hard_budget : limit->bytes);
 }
 
+/* Alignment of a file that is read and written past the page cache. The page cache takes less. */
+#define DIRECT_ALIGN 4096
+
+/* How files in the directory of the environment are read and written. */
+static void add_spill_files(struct facts *facts)
+{
+	struct reel_store_capacity capacity;
+	const char *text = "by threads, past the page cache (O_DIRECT)";
+	reel_store *store;
+
+	if (reel_store_file_open(&store, NULL)) {
+		facts_add_text(facts, "spill_file_problem", reel_error_text(0));
+		return;
+	}
+	reel_store_get_capacity(store, &capacity);
+	if (capacity.align < DIRECT_ALIGN)
+		text = "by threads, through the page cache: files there refuse O_DIRECT";
+	facts_add_text(facts, "spill_file_access", text);
+	reel_store_close(store);
+}
+
 void add_environment_facts(struct facts *facts)
 {
 	struct reel_memory_limit limit;
@@ -116,4 +138,6 @@ void add_environment_facts(struct facts *facts)
 	add_limit(facts, &limit);
 	add_pressure(facts);
 	add_default_pool(facts, &limit);
+	if (reel_environment("REEL_SPILL_DIR"))
+		add_spill_files(facts);
 }

@@ -97,7 +97,21 @@ unset REEL_BUDGET
 export REEL_SPILL_DIR=
 claim 'reel info with an empty directory succeeds' gives 0 info
 claim 'an empty directory is no store' says '^verdict: .*set REEL_SPILL_DIR'
+REEL_SPILL_DIR=$PWD/none
+claim 'reel info with a directory that is not there succeeds' gives 0 info
+claim 'and says why there are no spill files' says '^spill_file_problem: *no file can be made in .*none: '
+if can_spill; then
+	REEL_SPILL_DIR=$PWD
+	claim 'reel info with a directory succeeds' gives 0 info
+	claim 'and tells how files there are read and written' \
+		says '^spill_file_access: *by threads, \(past the page cache (O_DIRECT)\|through the page cache: \)'
+else
+	skip 'a directory: files here are kept in memory'
+fi
 unset REEL_SPILL_DIR
+"$reel" info >out
+! says '^spill_file'
+ok $? 'without a directory there are no spill files'
 echo '[{"name":"process_name","ph":"M","pid":1' >kept.json
 printf 'reel profile 1\npeak 1\n' >kept.profile
 cp kept.json trace.json
