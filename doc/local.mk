@@ -3,8 +3,8 @@
 EXTRA_DIST += %D%/README.md %D%/by-hand.md %D%/checkpointing.md %D%/choosing.md %D%/comparison.md %D%/compatibility.md %D%/errors.md %D%/faq.md \
 	%D%/mpi.md %D%/openmp.md %D%/parcels.md %D%/spilling.md %D%/surroundings.md %D%/tuning.md %D%/tutorial.md %D%/verifying.md
 
-# The date that the pages have. It is raised with the version.
-manual_date = November 25, 2026
+# The date that the pages have: that of the release, which packaging/release.sh --fill writes.
+manual_date = November 30, 2026
 manual_tool = %D%/reference/pages.sh build-aux/api/figures.awk %D%/reference/headers.awk \
 	%D%/reference/mdoc.awk %D%/reference/tool.awk %D%/reference/reel.7 %D%/reference/reel-environment.7
 site_tool = %D%/reference/site.sh %D%/reference/site.awk %D%/reference/index.awk \

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 # For Spack 1.0 and later: repos/spack_repo/builtin/packages/reel/package.py in the repository of its packages.
-# Replace the two addresses of example.org by the project's public ones, and give the version the checksum of
-# its tarball (spack checksum reel).
+# packaging/release.sh writes the version, the addresses and, in build/release/, the checksum of the tarball.
 
 from spack_repo.builtin.build_systems.autotools import AutotoolsPackage
 

@@ -1,22 +1,54 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The files for packagers know the project's version and its configure options.
+# The files for packagers know the project's version, its date and its configure options.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 packaging=$SOURCE_DIR/packaging
-version=$(sed -n 's/^#define PACKAGE_VERSION "\(.*\)"/\1/p' "$BUILD_DIR/config.h")
 
-grep -q "^version: $version\$" "$SOURCE_DIR/CITATION.cff"
-ok $? "CITATION.cff is of version $version"
-grep -q "version(\"$version\"" "$packaging/spack/package.py" && grep -q "/reel-$version.tar.xz\"" "$packaging/spack/package.py"
-ok $? "the Spack recipe is of version $version"
+"$packaging/release.sh" --check >differences 2>&1
+is_empty differences 'all places have the version, the date, the addresses and the numbers of libraries'
+
+# A copy of what the script reads.
+mkdir copy
+(cd "$SOURCE_DIR" && tar -cf - CHANGES CITATION.cff README.md SECURITY.md configure.ac doc/all-changes.txt doc/local.mk include/reel/version.h \
+	packaging ./*/local.mk dropin/*/local.mk lib/store/*.c python/pyproject.toml python/reel/*.py $([ ! -d debian ] || echo debian)) |
+	tar -C copy -xf -
+chmod -R u+w copy
+release=copy/packaging/release.sh
+sed 's|^\([a-z]*\)=.*|\1=https://example.net/x\&y|; s|^maintainer=.*|maintainer=N. N. <n\&n@example.net>|' "$packaging/addresses" \
+	>copy/packaging/addresses
+"$release" --check 2>differences
+[ $? -eq 1 ] && grep -q '^packaging/conda/meta.yaml: .*handle' differences
+ok $? 'an address that is known, and is not in all places, is seen'
+"$release" --fill </dev/null >differences 2>&1 && "$release" --check
+ok $? 'packaging/release.sh --fill writes it there'
+"$release" --list >places
+"$release" --fill </dev/null >differences 2>&1 && "$release" --list | diff places - >differences
+is_empty differences 'and changes nothing when it is called again'
+
+# Each place has another value, README.md another version, and a library another number.
+while IFS='	' read -r name file value; do
+	cp "copy/$file" kept
+	VALUE=$value ${AWK:-awk} '{
+		for (line = ""; at = index($0, ENVIRON["VALUE"]); $0 = substr($0, at + length(ENVIRON["VALUE"])))
+			line = line substr($0, 1, at - 1) 9 ENVIRON["VALUE"]
+		print line $0
+	}' kept >"copy/$file"
+	printf '%s: (%s)\n' "$file" "$(printf %s "$name" | tr _ ' ')"
+done <places >wanted
+echo 'README.md: (version)' >>wanted
+echo 'Reel 9.0.0' >>copy/README.md
+sed -i 's/-version-info 0:0:0/-version-info 1:0:0/' copy/lib/local.mk
+"$release" --check >differences 2>&1
+[ $? -eq 1 ] && [ "$(wc -l <places)" -gt 20 ] && grep -q '^python/reel/_library.py: libreel.so.0 is not one of' differences
+ok $? "$(wc -l <places) places are listed, and the number of a library is compared"
+sed 's/: .* (/: (/' differences | sort -u >seen
+sort -u wanted | comm -23 - seen >unseen
+is_empty unseen 'the script sees another version, date or address in each of them, and in README.md'
 
 # debian/ is in a clone, and in no tarball.
 debian=$SOURCE_DIR/debian
 if [ -d "$debian" ]; then
-	head -n 1 "$debian/changelog" | grep -qF "reel ($version-"
-	ok $? "debian/changelog begins with version $version"
-
 	sed -n 's/^Package: //p' "$debian/control" >packages
 	grep -oE '\.\./[a-z0-9*-]+' "$SOURCE_DIR/README.md" | sed 's|^\.\./||' >named
 	[ -s named ]
@@ -34,7 +66,8 @@ fi
 sed -n 's/^--disable-/--enable-/p; s/^--enable-/--disable-/p; s/^--with-/--without-/p' help >>help.others
 cat help.others >>help
 {
-	grep -oE -e '--(enable|disable|with|without)-[a-z0-9-]+' "$packaging/spack/package.py" "$packaging/oss-fuzz/build.sh"
+	grep -oE -e '--(enable|disable|with|without)-[a-z0-9-]+' "$packaging/spack/package.py" "$packaging/oss-fuzz/build.sh" \
+		"$packaging/conda/build.sh" "$packaging/release.sh"
 	[ ! -d "$debian" ] || grep -oE -e '--(enable|disable|with|without)-[a-z0-9-]+' "$debian/rules"
 	sed -n 's/.*enable_or_disable("\([a-z]*\)").*/:--enable-\1/p' "$packaging/spack/package.py"
 } | sed 's/.*://' | sort -u >used
@@ -49,6 +82,17 @@ if command -v python3 >/dev/null; then
 else
 	skip 1 'the Spack recipe is Python: no python3'
 fi
-bash -n "$packaging/oss-fuzz/build.sh"
-ok $? 'the script for OSS-Fuzz is bash'
+if python3 -c 'import jinja2, yaml' 2>/dev/null; then
+	python3 - "$packaging/conda/meta.yaml" <<-'END'
+	import sys, jinja2, yaml
+	names = {name: lambda *words, **options: "x" for name in ("compiler", "stdlib", "pin_subpackage")}
+	recipe = yaml.safe_load(jinja2.Template(open(sys.argv[1]).read()).render(PYTHON="python", **names))
+	assert [output["name"] for output in recipe["outputs"]] == ["libreel", "python-reel"]
+	END
+	ok $? 'the conda recipe is YAML'
+else
+	skip 1 'the conda recipe is YAML: no Jinja and YAML for Python'
+fi
+bash -n "$packaging/oss-fuzz/build.sh" && bash -n "$packaging/conda/build.sh"
+ok $? 'the scripts for OSS-Fuzz and conda are bash'
 end
