@@ -37,8 +37,8 @@ static void show_forward(struct loop *loop, int64_t step)
 
 /*
  * By all threads; `span` is theirs together. Returns whether the steps go on: the state is usable,
- * and the tape took the step. If the tape of a rank refuses it, the other ranks still wait for what
- * this rank computes.
+ * and the tape took the step. If the tape of a rank refuses it, the other ranks still wait for the
+ * results of this rank.
  */
 static bool record_step(struct loop *loop, struct state *state, reel_tape *tape, double **span)
 {

@@ -17,8 +17,8 @@ void forward_sweep(const struct model *model, struct state *state, int max_steps
 		   int lanes);
 
 /*
- * Reverses what forward_sweep() recorded, from the last state, which is overwritten, and the
- * adjoint of that. The team may be another one.
+ * Reverses the steps that forward_sweep() recorded, from the last state, which is overwritten, and
+ * its adjoint. The team may be another one.
  */
 void reverse_sweep(const struct model *model, struct state *state, reel_lane *root,
 		   struct adjoint *adjoint);

@@ -125,7 +125,7 @@ static inline void pressure_reverse(const struct parameters *parameters, real en
 	bar->exponent += pressure_bar * energy / volume;
 }
 
-/* Returns what is owed to the pressure. */
+/* Returns the term to add to the adjoint of the pressure. */
 static inline real speed_reverse(const struct parameters *parameters, real energy, real pressure,
 				 real volume, real speed, real speed_bar, uint32_t none,
 				 struct gas_bar *bar)
@@ -167,7 +167,7 @@ void gas_reverse(const struct model *model, const struct state *before,
 		real half_volume = volume - 0.5 * change;
 		real linear = fields->linear[e], quadratic = fields->quadratic[e];
 		real old = before->pressure[e] + before->viscosity[e];
-		/* The energy after the predictor and each corrector, and what is found from it. */
+		/* The energy after the predictor and each corrector, and values derived from it. */
 		real energy[3], pressure[3], speed[3], half, work[3], change_bar, old_bar;
 		real half_bar, speed_bar, pressure_bar, linear_bar = 0.0, quadratic_bar = 0.0;
 		struct gas_bar now = {bar->energy[e], 0.0, 0.0}, middle;

@@ -12,10 +12,10 @@
  *
  * Between two of them that pass something from block to block stands a barrier: step.c.
  *
- * A reverse kernel computes the adjoint at the beginning of the step from that at its end. What it
- * needs of the forward kernel it takes from the states at both ends, which are on the tape, and
- * computes the rest again; but which way a branch went it is told by a bit. Where an element reads
- * its nodes, its reverse writes what it owes them to its corners, and the nodes gather that.
+ * A reverse kernel computes the adjoint at the beginning of the step from the adjoint at its end.
+ * The tape has the states at both ends, from which the kernel computes intermediate values again,
+ * and a bit for the way that each branch went. Where an element reads its nodes, its reverse writes
+ * the terms for their adjoints to its corners, and the nodes gather these.
  */
 #ifndef SEDOV_KERNEL_H
 #define SEDOV_KERNEL_H
@@ -27,7 +27,7 @@
 
 /* The branches of an element in a step, as bits of a word. */
 enum {
-	/* viscosity: what the limiter is along each axis, 3 bits; 0: there is no viscosity. */
+	/* viscosity: the branch of the limiter along each axis, 3 bits; 0: no viscosity. */
 	LIMITER_BITS = 3,
 	LIMITER_MEAN = 1, LIMITER_BELOW, LIMITER_ABOVE, LIMITER_MIN, LIMITER_MAX,
 	/* kinematics: the largest face. */
@@ -35,7 +35,7 @@ enum {
 	EXPANDS = 1 << (FACE_SHIFT + FACE_BITS), /* the volume grows, as the gradients say */
 	CONTRACTS = EXPANDS << 1,
 	GROWS = EXPANDS << 2, /* gas: it grew */
-	/* gas: what was below its cut-off, in the order in which it is computed. */
+	/* gas: the quantities below their cut-offs, in the order in which they are computed. */
 	NO_HALF_PRESSURE = EXPANDS << 3, NO_HALF_SPEED = EXPANDS << 4, NO_ENERGY = EXPANDS << 5,
 	NO_PRESSURE = EXPANDS << 6, NO_SPEED = EXPANDS << 7, NO_LAST_ENERGY = EXPANDS << 8,
 	NO_LAST_PRESSURE = EXPANDS << 9, NO_LAST_SPEED = EXPANDS << 10,
@@ -48,11 +48,11 @@ struct block {
 	int first, last; /* first <= number < last */
 	real limit[LIMITS]; /* the least ones, and which elements have them */
 	int element[LIMITS];
-	enum trouble trouble; /* that of the first element that has any, and its number */
+	enum trouble trouble; /* of the first element that has any, and its number */
 	int place;
 };
 
-/* Notes the trouble of an element, unless the block has noted that of an earlier element. */
+/* Notes the trouble of an element, unless the block has noted one of an earlier element. */
 static inline void note_trouble(struct block *block, enum trouble trouble, int element)
 {
 	if (block->trouble != NO_TROUBLE && block->place <= element)
@@ -63,7 +63,7 @@ static inline void note_trouble(struct block *block, enum trouble trouble, int e
 
 /* Intermediate values of a step. */
 struct fields {
-	real (*corner_force)[AXES]; /* what an element adds to the force on its node; with ghosts */
+	real (*corner_force)[AXES]; /* of an element on its node; with ghosts */
 	/* In elements. */
 	real *volume;         /* at the end of the step, relative, before its cut-off */
 	real *volume_change;  /* of the relative volume in the step */
@@ -85,8 +85,8 @@ struct fields {
 };
 
 /*
- * Derivatives by what all elements, or nodes, share: sums over these. All but the last are over the
- * steps that were reversed, too, and those of the last step alone.
+ * Derivatives by quantities that all elements or nodes share: sums over these. All but the last are
+ * also sums over the reversed steps; the last is of the last reversed step alone.
  */
 enum { BY_LINEAR_VISCOSITY, BY_QUADRATIC_VISCOSITY, BY_ADIABATIC_EXPONENT, BY_TIME_STEP, SUMS };
 
@@ -117,7 +117,7 @@ struct adjoint {
 	real *neighbour[AXES][2];
 	/* The elements that have set the limits of the next time step; -1: another part has it. */
 	struct { int element; real length, expansion; } limited[LIMITS];
-	/* What an element adds to the adjoints of its nodes; has ghosts. */
+	/* The terms that an element adds to the adjoints of its nodes. They have ghosts. */
 	real (*corner_position)[AXES], (*corner_velocity)[AXES];
 };
 
@@ -127,7 +127,7 @@ void adjoint_destroy(struct adjoint *adjoint);
 struct fields fields_create(const struct mesh *mesh);
 void fields_destroy(struct fields *fields);
 
-/* They overwrite the state. The time step is that of its clock. */
+/* They overwrite the state. Its clock has the time step. */
 void force(const struct model *model, const struct state *state, struct fields *fields,
 	   const struct block *block);
 void motion(const struct model *model, struct state *state, struct fields *fields,
@@ -163,7 +163,7 @@ void motion_reverse(const struct model *model, const struct state *before,
 		    struct adjoint *adjoint, struct sums *sums, int b);
 void force_reverse(const struct model *model, const struct state *before,
 		   const struct fields *fields, struct adjoint *adjoint, int b);
-/* Adds what the elements owe to a node. */
+/* Adds the terms that the elements of a node have left at their corners. */
 static inline void add_corners(const struct mesh *mesh, real (*corner)[AXES], int node,
 			       real sum[AXES])
 {
@@ -172,7 +172,7 @@ static inline void add_corners(const struct mesh *mesh, real (*corner)[AXES], in
 			sum[a] += corner[mesh->corner[i]][a];
 }
 
-/* Adds what the elements owe to the nodes of a block. */
+/* Adds the terms of the elements to the adjoints of the nodes of a block. */
 void gather_reverse(const struct model *model, const struct fields *fields,
 		    struct adjoint *adjoint, int b);
 void clock_begin_reverse(const struct model *model, const struct clock *after,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the motion does to an element: its volume and length, how fast it expands in the middle of
+ * The effects of the motion on an element: its volume and length, its expansion in the middle of
  * the step, and its width and the velocity's gradient along each of its axes, which are the mean
  * edges. Along an axis the width is the volume over the area across, that is the cross product of
  * the other two axes.
@@ -95,7 +95,7 @@ void kinematics(const struct model *model, const struct state *state, struct fie
 	}
 }
 
-/* Adds what a cross product of u and v owes to them. */
+/* Adds the terms of a cross product of u and v to their adjoints. */
 static inline void cross_reverse(const real u[AXES], const real v[AXES], const real bar[AXES],
 				 real u_bar[AXES], real v_bar[AXES])
 {
@@ -124,7 +124,7 @@ static void length_reverse(real x[CORNERS][AXES], real volume, int face, real le
 	face_diagonals_reverse(face, first_bar, second_bar, x_bar);
 }
 
-/* Returns what is owed to the time step. */
+/* Returns the term to add to the adjoint of the time step. */
 static real expansion_reverse(real edge[AXES][AXES], real flow[AXES][AXES], real time_step,
 			      real expansion_bar, real edge_bar[AXES][AXES],
 			      real flow_bar[AXES][AXES])
@@ -155,7 +155,7 @@ static real expansion_reverse(real edge[AXES][AXES], real flow[AXES][AXES], real
 	return time_step_bar;
 }
 
-/* What all elements that read the gradient of element e along axis m owe to it. */
+/* The sum of the terms of all elements that read the gradient of element e along axis m. */
 static real gather_gradient(const struct mesh *mesh, const struct adjoint *adjoint, int e, int m)
 {
 	int below = mesh->neighbour[m][0][e], above = mesh->neighbour[m][1][e];

@@ -29,7 +29,7 @@ bool step_forward(const struct model *model, struct state *state, struct fields 
 void step_reverse(const struct model *model, const struct state *before,
 		  const struct state *after, struct fields *fields, struct adjoint *adjoint);
 
-/* Says what fields->trouble is, and ends the program. */
+/* Prints fields->trouble as text, and ends the program. */
 _Noreturn void report_trouble(const struct fields *fields, const struct state *state);
 
 /* Whether the run has come to its end time. */

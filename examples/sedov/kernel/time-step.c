@@ -130,7 +130,7 @@ void clock_begin(const struct model *model, struct clock *clock)
 	clock->steps++;
 }
 
-/* Of the element that set a limit: what it owes to its length, expansion and speed of sound. */
+/* Of the element that set a limit: the terms for its length, expansion and speed of sound. */
 static void limit_reverse(const struct model *model, const struct state *after,
 			  const struct fields *fields, int which, struct adjoint *adjoint)
 {
@@ -150,7 +150,7 @@ static void limit_reverse(const struct model *model, const struct state *after,
 	if (adjoint->branches[e] & CONTRACTS)
 		factor = 64.0 * coefficient * coefficient * length * length;
 	square += factor * expansion * expansion;
-	/* The limit is the length over the root of the square, in which the length is, too. */
+	/* The limit is the length over the root of the square, which also contains the length. */
 	adjoint->limited[which].length = bar * limit * speed * speed / (square * length);
 	adjoint->limited[which].expansion = -bar * limit * factor * expansion / square;
 	adjoint->state.sound_speed[e] -= bar * limit * speed / square;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The artificial viscosity where an element is compressed along an axis. The monotonic limiter of
- * Christensen (1990) compares the velocity's gradient with that of both neighbours, and takes the
- * viscosity away where the flow is smooth.
+ * Christensen (1990) compares the velocity's gradient with the gradients of both neighbours, and
+ * takes the viscosity away where the flow is smooth.
  */
 #include "kernel.h"
 

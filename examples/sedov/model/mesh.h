@@ -13,9 +13,9 @@
  *	  0------1         +---- axis 0
  *
  * Parts. A mesh may be one of the equal cubes, or parts, into which a cube is cut. It has all nodes
- * of its elements; a node between parts has a copy in each of them. What elements of other parts
- * compute is a ghost here: a place at the end of an array, to which the ranks that have the parts
- * copy it.
+ * of its elements; a node between parts has a copy in each of them. A result of an element of
+ * another part is a ghost here: a place at the end of an array, to which the ranks that have the
+ * parts copy it.
  *
  *	over corners    corners of elements | ghosts: corners of other parts at nodes of this part
  *	over elements   elements | the place for a free surface | ghosts: elements of other parts

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A picture, as SVG, of what the elements at the symmetry plane across axis 2 have.
+ * A picture, as SVG, of the values of the elements at the symmetry plane across axis 2.
  */
 #ifndef SEDOV_SLICE_H
 #define SEDOV_SLICE_H

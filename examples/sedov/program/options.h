@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The command line. What makes no sense ends the program with one line that says what would.
+ * The command line. A wrong option ends the program with one line that names a remedy.
  */
 #ifndef SEDOV_OPTIONS_H
 #define SEDOV_OPTIONS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Run the blast, reverse it, and say what was seen.
+ * Run the blast, reverse it, and print the results.
  */
 #define _XOPEN_SOURCE 700
 #include <errno.h>
@@ -24,7 +24,7 @@
 #define PATH_LENGTH 4096
 /*
  * In a long run branches change along the line down to small steps: there the remainder does not
- * fall as the square, but difference quotients come close to what the gradient predicts.
+ * fall as the square, but difference quotients come close to the gradient's prediction.
  */
 #define MAX_ERROR 1e-6
 
@@ -247,7 +247,7 @@ static void write_gradient(const struct results *results, const struct controls 
 	release_whole(results, &whole_gradient);
 }
 
-/* Bytes are those of all ranks together. */
+/* Bytes are sums over all ranks. */
 static void add_up_bytes(const struct mesh *mesh, struct cost *cost)
 {
 	uint64_t *bytes[] = {&cost->tape_bytes, &cost->resident_bytes, &cost->spilled_bytes};
