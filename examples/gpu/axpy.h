@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * y = a x + y, overwritten by y = sin(y) exp(x), with a scalar that all threads read: the patterns
- * out[i] and *val. Forward and reverse are kernels apart; what was overwritten is on the tape.
+ * out[i] and *val. Forward and reverse are kernels apart; the overwritten values are on the tape.
  */
 #ifndef REEL_EXAMPLES_AXPY_H
 #define REEL_EXAMPLES_AXPY_H
@@ -32,7 +32,7 @@ __global__ void forward(reel_device_arena arena, const double *a, const double *
 	tape.save();
 }
 
-/* y_bar comes in as that of the result and leaves as that of y before the call. */
+/* On entry y_bar is the adjoint of the result, on return the adjoint of y before the call. */
 __global__ void reverse(reel_device_arena arena, const double *a, const double *x, unsigned n,
 			double *a_bar, double *x_bar, double *y_bar)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks of the tape itself that run on a GPU, too: lanes that do different things, kernels that
+ * Checks of the tape itself that also run on a GPU: lanes that do different things, kernels that
  * hand over, memory that runs out. Each returns how many values came back wrong.
  */
 #ifndef REEL_EXAMPLES_CHECKS_H
@@ -178,7 +178,7 @@ inline double kernels(const shape &s)
 	return wrong.host()[0];
 }
 
-/* The arena has room for one slab of each warp, and grows once: what was needed is exact. */
+/* The arena has room for one slab of each warp, and grows once: it knows the exact need. */
 inline double memory(const shape &s)
 {
 	device::array<unsigned> wrong(1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the examples need of a device, twice: by nvcc for a GPU, by a C++ compiler for the emulator.
- * Kernels and what calls them are one source. Of these names only the examples and the tests know.
- * A program that has words of its own for what ends it defines DEVICE_STOP(what, why) before.
+ * The examples' interface to a device: by nvcc to a GPU, by a C++ compiler to the emulator.
+ * Kernels and their callers are one source. Only the examples and the tests know these names.
+ * A program with its own message for a fatal error defines `DEVICE_STOP(what, why)` before.
  */
 #ifndef REEL_EXAMPLES_DEVICE_H
 #define REEL_EXAMPLES_DEVICE_H
@@ -155,7 +155,7 @@ inline emulator::options next_order()
 #define LAUNCH(kernel, blocks, threads, ...)                                                       \
 	emulator::launch((blocks), (threads), [&] { kernel(__VA_ARGS__); }, device::next_order())
 
-/* The arena's memory is that of the fake device, whose only stream has nothing to do but that. */
+/* The fake device holds the arena's memory, and its only stream does nothing else. */
 inline reel_cu_stream &fake_stream()
 {
 	static reel_cu_stream only;
@@ -206,7 +206,7 @@ inline size_t unused_bytes()
 
 #endif
 
-/* An array on the device, of zeros, or with what the host has. */
+/* An array on the device, of zeros, or a copy of an array of the host. */
 template <class T> struct array {
 	T *data;
 	size_t n;
@@ -246,7 +246,7 @@ template <class T> struct array {
 	}
 };
 
-/* The arena of an example: opened small, it grows to what the kernels need. */
+/* The arena of an example: opened small, it grows until the kernels' tapes fit. */
 struct tapes {
 	reel_arena *arena;
 
@@ -269,7 +269,7 @@ struct tapes {
 	tapes(const tapes &) = delete;
 	tapes &operator=(const tapes &) = delete;
 
-	/* Run what launches kernels once; returns as reel_arena_settle(). */
+	/* Call `launches`, which launches kernels, once; returns as reel_arena_settle(). */
 	template <class Launches> int attempt(Launches launches)
 	{
 		launches(reel_arena_device(arena));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Check the tape, run the examples and check their gradients against differences of their primals:
- * all, or that of a number. Compiled by nvcc they run on a GPU; by a C++ compiler, behind the
+ * all, or one by its number. Compiled by nvcc they run on a GPU; by a C++ compiler, behind the
  * emulator. A line for each, in the Test Anything Protocol, says which.
  */
 #include "axpy.h"
@@ -65,7 +65,7 @@ int main(int count, char **arguments)
 {
 	int only = count > 1 ? atoi(arguments[1]) : 0, n = 0, failures = 0;
 
-	/* What a fault of the device, or a limit of time, ends has said what it saw. */
+	/* By lines: a run that a device fault or a time limit ends has printed its results. */
 	setvbuf(stdout, nullptr, _IOLBF, 0);
 	device::open();
 	for (const example &each : examples) {

@@ -67,7 +67,7 @@ __global__ void forward(reel_device_arena arena, const double *a, const double *
 	tape.save();
 }
 
-/* c_bar becomes the adjoint of A B. Pops until the tape is empty: the place was pushed, too. */
+/* c_bar becomes the adjoint of A B. Pops until the tape is empty: records name their places. */
 __global__ void reverse_tanh(reel_device_arena arena, double *c_bar)
 {
 	reel_device_tape<> tape;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Bodies that attract each other with softened forces, in leapfrog steps, tiles of positions in
- * shared memory. Each step pushes the positions that it overwrites, as a record. The forces between
- * two bodies are those of one on the other, so that the reverse step gathers: its thread sums what
- * all pairs owe to its body.
+ * shared memory. Each step pushes the positions that it overwrites, as a record. Two bodies exert
+ * equal and opposite forces on each other, so the reverse step gathers: the thread of a body sums
+ * the adjoint terms of all its pairs.
  */
 #ifndef REEL_EXAMPLES_NBODY_H
 #define REEL_EXAMPLES_NBODY_H
@@ -37,7 +37,7 @@ REEL_DEVICE double times(const vector &a, const vector &b)
 	return a.x * b.x + a.y * b.y + a.z * b.z;
 }
 
-/* What a body at `here` is accelerated by. All threads of the block call it. */
+/* The acceleration of a body at `here`. All threads of the block call it. */
 REEL_DEVICE vector acceleration(const vector *positions, unsigned n, const vector &here,
 				vector *tile)
 {

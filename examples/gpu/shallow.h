@@ -3,11 +3,11 @@
  * Steps of the shallow-water equations on a C-grid, forward-backward: elevations from the
  * divergence of the transports, then velocities with the new elevations and an implicit quadratic
  * drag; coasts are closed faces. As in examples/tsunami, but on a flat, periodic plane, without
- * rotation, advection and viscosity. What the wave depends on: the elevation at the start, and the
+ * rotation, advection and viscosity. The wave depends on the elevation at the start and on the
  * depth.
  *
  * A forward step pushes the state it overwrites as a record. A reverse step pops it, and gathers in
- * stages what faces owe to cells and cells to faces: every sum has one order.
+ * stages the adjoint terms of faces at cells and of cells at faces: every sum has one order.
  */
 #ifndef REEL_EXAMPLES_SHALLOW_H
 #define REEL_EXAMPLES_SHALLOW_H
@@ -27,7 +27,7 @@ struct state {
 	double elevation, u, v;
 };
 
-/* Per cell: what its two faces, and it itself, owe on the way of a reverse step. */
+/* Adjoint terms of a cell and its two faces, between the stages of a reverse step. */
 struct debts {
 	double tendency_u, tendency_v;
 	double depth_u, depth_v;
@@ -130,7 +130,7 @@ __global__ void record(reel_device_arena arena, bool first, grid g, const state 
 
 /* ---- Reverse ---- */
 
-/* Of one face: leaves what its tendency and its depth owe; returns the adjoint of its velocity. */
+/* Of one face: stores the adjoints of tendency and depth; returns the adjoint of the velocity. */
 REEL_DEVICE double reverse_face(const grid &g, const state *now, unsigned cell, unsigned other,
 				double velocity, double velocity_next, double bar,
 				double *tendency_bar, double *depth_bar)

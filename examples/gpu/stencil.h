@@ -2,8 +2,8 @@
 /*
  * Time steps of a reacting, diffusing field on a periodic square: u += k lap(u) + r u (1 - u), a
  * kernel for each step. Each step pushes the field it overwrites, and hands its tapes to the next.
- * The reverse steps gather what the neighbours owe to a cell, so nothing is added to by two
- * threads.
+ * The thread of a cell gathers the adjoint terms of its neighbours, so no two threads add to the
+ * same number.
  */
 #ifndef REEL_EXAMPLES_STENCIL_H
 #define REEL_EXAMPLES_STENCIL_H

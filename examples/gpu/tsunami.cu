@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tsunami's gradient (examples/tsunami) on a device against that on the CPU, in an idealised
- * basin. Compiled by nvcc it runs on a GPU and also says what the gradient costs there; by a C++
+ * The tsunami's gradient (examples/tsunami) on a device against the CPU's, in an idealised basin.
+ * Compiled by nvcc it runs on a GPU and also prints the cost of the gradient there; by a C++
  * compiler, behind the emulator. A line for each check, in the Test Anything Protocol, says which.
  */
 #include <string>
@@ -193,7 +193,7 @@ result setting::by_options(const std::vector<const char *> &more,
 	return r;
 }
 
-/* All steps on tapes that have so many bytes at first. */
+/* All steps on tapes that begin with `tape_bytes` of memory. */
 result setting::by_calls(uint64_t tape_bytes, uint64_t *repeats) const
 {
 	const struct gpu_calls *calls = gpu_built_in();
@@ -214,13 +214,13 @@ result setting::by_calls(uint64_t tape_bytes, uint64_t *repeats) const
 
 /* ---- Checks ---- */
 
-/* What a run says that ends the program, in a process of its own; a sanitizer may speak before. */
+/* The end of a run that ends the program, in its own process; a sanitizer may print text before. */
 struct ending {
 	int status;
 	std::string words;
 };
 
-/* Without what is registered for a process's end, which is not made for the child of one. */
+/* Without the handlers registered by atexit(), which are not made for a forked child. */
 void leave()
 {
 	_exit(EXIT_UNUSABLE);
@@ -373,7 +373,7 @@ void check_verification(const setting &s)
 }
 
 #ifdef __CUDACC__
-/* What the gradient costs, of a basin that has work for the device. */
+/* Prints the cost of the gradient, for a basin large enough to occupy the device. */
 void measure(const struct region &region, double minutes, int steps)
 {
 	setting s(region, minutes, steps);
