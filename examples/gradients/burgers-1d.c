@@ -51,7 +51,7 @@ static void step_reverse(const double *restrict u, double *restrict bar,
 			 next_bar[i + 1] * (D + C * u[i + 1]);
 }
 
-/* Who has the first cell, or the last one, writes the copy beyond the other end. */
+/* The thread that has the first or the last cell writes its copy beyond the other end. */
 static void close_ring(double *u, int64_t first, int64_t end, int n)
 {
 	if (first == 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Factorise A + r I = L L^T for some ridges r, by blocks, one after the other in the same
- * memory. Each operation on a block is a task: what it uses says after which others it has to
- * come, in both sweeps, and the factor of the next ridge begins while the one before goes on.
+ * memory. Each operation on a block is a task. The blocks that a task uses order it after other
+ * tasks, in both sweeps; the factor of the next ridge begins while the one before goes on.
  *
  * Most tasks have no need of a tape: the factor, which their reverses read, is not overwritten
  * but by the task that loads the block for the next ridge, and that one pushes it.
@@ -276,8 +276,8 @@ static void factor_by_tasks(struct cholesky *c, int step)
 }
 
 /*
- * What the reverses do with the adjoints: those of updates read that of the block itself, as
- * many at a time as like to, and add to those of what was read; that of a score adds, too.
+ * Dependences of the reverses on adjoints: the reverse of an update reads the adjoint of its block,
+ * beside other updates, and adds to the adjoints of the blocks it read; a score's reverse adds.
  */
 static int dependences_of(const struct cholesky *c, const struct task *t, reel_dependence *use)
 {
@@ -398,8 +398,8 @@ static void reverse_by_hand(const struct cholesky *c, const struct task *t)
 }
 
 /*
- * Tasks that add to an adjoint, or read that of their block, do it at the same time as others; the
- * additions themselves are in a critical section. A LOAD also changes the block that others read.
+ * Tasks that add to an adjoint, or read their block's adjoint, run at the same time; the additions
+ * themselves are in a critical section. A LOAD also changes the block that other tasks read.
  */
 static double by_hand(struct problem *problem, int threads, double *gradient)
 {

@@ -37,8 +37,8 @@ struct example {
 	void (*reverse)(struct problem *problem, reel_lane *root, int threads, double *gradient);
 	/*
 	 * Forward and reverse; values of a tape are in an array. Threads do not sleep where
-	 * they wait for each other, so each of them needs a processor. There are at most as many as
-	 * lanes.
+	 * they wait for each other, so each of them needs a processor. Their number is at most the
+	 * number of lanes.
 	 */
 	double (*by_hand)(struct problem *problem, int threads, double *gradient);
 };
@@ -47,7 +47,7 @@ extern const struct example burgers_1d, burgers_2d, mlp, lorenz, cholesky;
 
 /* Zeros, on cache lines of their own; the program ends if there is no memory. */
 void *allocate_aligned(size_t count, size_t bytes);
-/* As many doubles. */
+/* An array of `count` doubles. */
 double *allocate_doubles(size_t count);
 
 /*
