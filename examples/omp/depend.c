@@ -3,7 +3,7 @@
 
 enum { BLOCKS = 8, BLOCK = N / BLOCKS };
 
-/* Each block needs what is now at the end of the one before. */
+/* Each block reads the new last element of the block before. */
 static void block_primal(double *x, const double *a, int block)
 {
 	for (int i = BLOCK * block; i < BLOCK * (block + 1); i++)
@@ -65,7 +65,7 @@ static void block_reverse(reel_lane *task, double *x_bar, const double *a, doubl
 	reel_task_end(task);
 }
 
-/* What a task read, its reverse adds to: in becomes inout. */
+/* The reverse of a task adds to the adjoints of the values that it read: in becomes inout. */
 int reverse_depend(reel_lane *root, double *x_bar, const double *a, double *a_bar)
 {
 	reel_task_wait_reverse(root);

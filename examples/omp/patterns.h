@@ -4,8 +4,8 @@
  *
  *	primal_NAME()   is the program: x becomes another x, by parameters a; both have N elements
  *	forward_NAME()  is the same, recorded
- *	reverse_NAME()  turns x_bar, the adjoint of the x that came out, into that of the x that
- *	                went in, and adds to a_bar that of a
+ *	reverse_NAME()  turns x_bar, the adjoint of the x that came out, into the adjoint of the x
+ *	                that went in, and adds to a_bar, the adjoint of a
  */
 #ifndef EXAMPLES_OMP_PATTERNS_H
 #define EXAMPLES_OMP_PATTERNS_H
@@ -23,7 +23,7 @@ static inline double step(double x, double a)
 	return a * sin(x);
 }
 
-/* Returns the adjoint of x, and adds to that of a. */
+/* Returns the adjoint of x, and adds to a_bar, the adjoint of a. */
 static inline double step_reverse(double x, double a, double result_bar, double *a_bar)
 {
 	*a_bar += sin(x) * result_bar;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* What cell i gets from its neighbours. */
+/* The sum of the neighbours of cell i. */
 static double around(const double *u, int i)
 {
 	return u[(i + N - 1) % N] + u[(i + 1) % N];
@@ -49,7 +49,7 @@ void forward_states(reel_lane *root, double *x, const double *a)
 	reel_region_end(region);
 }
 
-/* The adjoint of what a neighbour of cell j gave to it. */
+/* The adjoint of the value that cell j read from a neighbour. */
 static double from(const double *u, const double *a, const double *bar, int j)
 {
 	double unused = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifdef __clang__ /* What clang 14 makes of a taskloop converts numbers. */
+#ifdef __clang__ /* clang 14 compiles a taskloop to code that converts numbers. */
 #pragma clang diagnostic ignored "-Wconversion"
 #endif
 #include "patterns.h"
