@@ -15,7 +15,7 @@
 
 /*
  * Transpose of the last statement of primal_eastward() and of its drag:
- * leaves in adjoint->u what u owes within its own face.
+ * leaves in adjoint->u the terms of u within its own face.
  */
 static STAGE void adjoint_eastward(const struct model *model, const double *depth,
 				   const struct state *now, const struct state *next,

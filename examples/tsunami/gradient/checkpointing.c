@@ -100,7 +100,7 @@ static struct scheme scheme_on_gpu(const struct options *options, int64_t steps,
 	return scheme_read(steps <= fitting ? reel_planner_name(REEL_STORE_ALL) : GPU_SCHEME);
 }
 
-/* A segment is what is on the GPU's tapes; states are in the memory of the machine. */
+/* A segment consists of the steps on the GPU's tapes; states are in the machine's memory. */
 static void create_layout_on_gpu(struct checkpointing *checkpointing)
 {
 	const struct options *options = checkpointing->options;
@@ -138,7 +138,7 @@ static void check_disk_on_gpu(const struct options *options)
 		     "leave it out", options->scheme.text);
 }
 
-/* What an option is for, and what it does not go with. */
+/* Ends the program if an option lacks one that it needs, or conflicts with another. */
 static void check_options(const struct options *options)
 {
 	const struct scheme *scheme = &options->scheme;
@@ -165,7 +165,7 @@ static reel_model model_of_loop(const struct checkpointing *checkpointing)
 					: loop_model(&checkpointing->loop);
 }
 
-/* Each rank has an error if one has. What the others have says no more than that. */
+/* If one rank fails, the others have -ECANCELED, which names no cause: a failed rank reports. */
 static void report_from_failed_rank(struct checkpointing *checkpointing, int error)
 {
 	struct ranks *ranks = checkpointing->model->ranks;

@@ -14,7 +14,7 @@
 
 struct checkpointing;
 
-/* The plan, and what carrying it out took. */
+/* The plan, and the memory, disk and time that its run took. */
 struct checkpointing_use {
 	const char *scheme;      /* its text */
 	struct layout layout;
@@ -27,7 +27,7 @@ struct checkpointing_use {
 	double wait_seconds;     /* for the disk */
 	struct look_ahead look_ahead;
 	struct gpu_use gpu;
-	int is_measured;         /* by auto: the costs, and what was chosen by them */
+	int is_measured;         /* by auto: the costs, and the choice by them */
 	struct reel_costs costs;
 	struct reel_choice choice;
 };

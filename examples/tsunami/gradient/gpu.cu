@@ -2,9 +2,9 @@
 /*
  * One source for nvcc and for the emulator (tests/helpers/). Rows are dealt to the blocks of a
  * launch, the columns of a row to the threads of its block, so that a thread has the same cells in
- * all kernels and pops what it pushed. Each kernel gathers and writes its own cells: the gradient
- * is the same to the last bit in any order of threads, and that of the stages on the CPU where
- * neither compiler contracts products and sums.
+ * all kernels and pops its own values. Each kernel gathers and writes its own cells: the gradient
+ * is the same to the last bit in any order of threads, and equal to the CPU's where neither
+ * compiler contracts products and sums.
  */
 #include <algorithm>
 #include <cerrno>
@@ -49,7 +49,7 @@ namespace stages {
 /* Words of a lane in a row of the tapes, and so the rows that a cell takes. */
 #define WORD_BYTES sizeof(double)
 #define CELL_ROWS ((int64_t)(sizeof(struct cell) / WORD_BYTES))
-/* The part of what the device has free that tapes may take. */
+/* The part of the device's free memory that tapes may take. */
 #define MEMORY_PART 0.75
 #define STATES 4 /* of struct gpu */
 
@@ -57,7 +57,7 @@ namespace stages {
 
 namespace tsunami {
 
-/* What is on the tape of a cell and a step. */
+/* The record of a cell and a step on the tape. */
 struct cell {
 	double elevation, u, v;
 };
@@ -110,7 +110,7 @@ REEL_DEVICE int whole_warps(int columns)
 	return (columns + WARP - 1) / WARP * WARP;
 }
 
-/* The same, and what this step's reversal needs. */
+/* The same, and pushes the values that the reversal of this step needs. */
 __global__ void record(reel_device_arena arena, bool is_first, sea s, struct state now,
 		       struct diagnostics on_the_way)
 {
@@ -163,7 +163,7 @@ REEL_DEVICE int last_below(int first, int stride, int end)
 	return first < end ? first + (end - 1 - first) / stride * stride : -1;
 }
 
-/* The state before the step, for all to read; and what the objective owes to the one after it. */
+/* Pops the state before the step, for all to read; adds the objective's term to the adjoint. */
 __global__ void restore(reel_device_arena arena, sea s, struct state now, struct state adjoint,
 			const double *weight)
 {
@@ -235,7 +235,7 @@ __global__ void reverse_depth(sea s, struct state adjoint, struct sensitivities 
 
 using namespace tsunami;
 
-/* ---- What is on the device ---- */
+/* ---- Memory on the device ---- */
 
 /* Fields that are taken from the device's memory together. */
 struct fields {
@@ -325,7 +325,7 @@ struct gpu {
 	}
 };
 
-/* As many threads as a row has columns, or the smallest even part of that. */
+/* The number of threads for a row: its columns, in equal parts of at most a block's threads. */
 static unsigned threads_for(int columns)
 {
 	int parts = (columns + MAX_BLOCK_THREADS - 1) / MAX_BLOCK_THREADS;
@@ -526,7 +526,7 @@ static reel_arena_report read_arena(gpu &g)
 /* The first row of a slab says which slab it is. */
 #define SLAB_ROWS (SLAB_BYTES / WARP / (int64_t)WORD_BYTES - 1)
 
-/* Slabs that an arena of so many has no rows in, for its own lists. */
+/* Slabs without rows in an arena of `slabs` slabs: they hold its lists. */
 static uint64_t slabs_besides(const reel_arena_report &report, uint64_t slabs)
 {
 	return report.bytes / SLAB_BYTES - report.slabs + slabs * sizeof(uint32_t) / SLAB_BYTES + 1;

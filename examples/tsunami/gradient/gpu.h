@@ -3,7 +3,7 @@
  * The steps of the model on a GPU. Kernels are made of the stages of shallow.c and adjoint.c, an
  * element a thread; a step that is recorded pushes the state at its beginning on the tapes of
  * the kernels' threads (reel/device.cuh). For checkpointing the loop is a reel_model like that
- * of loop.h, whose states are on the device: a segment is on its tapes, a snapshot is not.
+ * in loop.h, whose states are on the device: a segment is on its tapes, a snapshot is not.
  *
  * gpu.cu has the calls. A program that is built without CUDA has none (no-gpu.c).
  */
@@ -18,7 +18,7 @@
 
 struct gpu;
 
-/* What the sweeps have taken. */
+/* The memory that the sweeps took on the device. */
 struct gpu_use {
 	const char *name;      /* of the device; NULL: the steps were run without one */
 	uint64_t tape_bytes;   /* the most that was on its tapes */
@@ -28,16 +28,16 @@ struct gpu_use {
 
 struct gpu_calls {
 	/*
-	 * A device with the model on it, and memory of so many bytes for tapes, 0: chosen. Ends the
+	 * A device with the model on it, and `tape_bytes` of memory for tapes, 0: chosen. Ends the
 	 * program if there is no device.
 	 */
 	struct gpu *(*open)(const struct model *model, uint64_t tape_bytes);
 	void (*close)(struct gpu *gpu);
 
-	/* How many steps fit on the tapes: in that memory, or in most of what the device has. */
+	/* How many steps fit on the tapes: in that memory, or in most of the device's memory. */
 	int64_t (*fitting_steps)(struct gpu *gpu);
 
-	/* Have memory for the tapes of so many. What lacks all the same is taken when it does. */
+	/* Reserve memory for the tapes of `steps` steps. A sweep takes more when it runs out. */
 	void (*reserve)(struct gpu *gpu, int64_t steps);
 
 	/*

@@ -42,7 +42,7 @@ static int reverse(reel_run *run, struct loop *loop, struct state *state, struct
 	return error;
 }
 
-/* The loop of a context: that of the program, but for the ranks with which it exchanges rows. */
+/* The loop of a context: a copy of the program's with ranks of its own to exchange rows with. */
 struct replay {
 	struct loop loop;
 	struct model model;

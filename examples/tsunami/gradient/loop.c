@@ -11,7 +11,7 @@
 #include "common/report.h"
 #include "model/step.h"
 
-/* What a call needs besides its state; kept for the next call. */
+/* The memory that a call needs besides its state; kept for the next call. */
 struct workspace {
 	struct workspace *below;
 	struct state other;
@@ -27,7 +27,7 @@ struct call {
 	/* Where a chunk lies, NULL if the tape refused it; popped: of even and of odd ones. */
 	double *pushed;
 	const double *popped[2];
-	/* Relaxed: barriers stand between those who set it and those who look. */
+	/* Relaxed: barriers stand between the threads that set it and those that read it. */
 	_Atomic int dry;
 	int64_t dry_step;
 };
@@ -156,7 +156,7 @@ static void look_for_dry_cells(struct call *call, const struct state *now, struc
 		atomic_store_explicit(&call->dry, 1, memory_order_relaxed);
 }
 
-/* By all threads of the team: what one rank has found all ranks have. */
+/* By all threads of the team. If a cell fell dry on one rank, all ranks stop. */
 static void look_at_other_ranks(struct call *call, int64_t step)
 {
 	const struct model *model = call->loop->model;
@@ -188,7 +188,7 @@ static void run_team(struct call *call, struct state *now, struct state *next)
 	for (int64_t step = call->first; step <= call->last; step++) {
 		/*
 		 * A step that has run before was wet. Threads that look ahead run no others, and
-		 * must not call what all ranks share.
+		 * must not make calls that all ranks make together.
 		 */
 		if (step >= loop->known) {
 			look_for_dry_cells(call, now, share.rows, step);
@@ -243,7 +243,7 @@ static int advance(void *context, void *state, int64_t first, int64_t last)
 	return run(context, state, first, last, NULL);
 }
 
-/* What the tape refuses sticks to it, and the caller looks at that. */
+/* If the tape refuses a push, it keeps the error, which the caller checks. */
 static int record(void *context, void *state, int64_t first, int64_t last, reel_tape *tape)
 {
 	return run(context, state, first, last, tape);

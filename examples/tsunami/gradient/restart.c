@@ -6,7 +6,7 @@
 
 #include "common/fingerprint.h"
 
-/* What is packed is this, the values at the gauge, one a step, and the fields of the adjoint. */
+/* A file has this header, the values at the gauge, one a step, and the fields of the adjoint. */
 struct header {
 	uint64_t fingerprint;
 	int64_t known;

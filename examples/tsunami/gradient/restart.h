@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a restart file has besides states: the adjoint, and the values at the gauge of the steps
- * that have been run. And by what a file of other controls is recognised.
+ * The contents of a restart file besides states: the adjoint, the values at the gauge of the steps
+ * that have been run, and a fingerprint by which a file of other controls is recognised.
  */
 #ifndef TSUNAMI_RESTART_H
 #define TSUNAMI_RESTART_H

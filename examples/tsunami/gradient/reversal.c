@@ -86,7 +86,7 @@ void reversal_forward(struct reversal *reversal, const struct controls *controls
 	share_gauge(model, gauge);
 }
 
-/* The tapes are those of lanes, whatever threads take them. */
+/* Each tape belongs to a lane, so another number of threads may take them. */
 static void reverse_lanes(struct reversal *reversal, const struct controls *controls,
 			  const double *weights, struct controls *gradient)
 {

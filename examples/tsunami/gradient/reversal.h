@@ -4,7 +4,7 @@
  * with checkpointing. Either way the gradient is the same to the last bit.
  *
  * All functions are called by all ranks. Controls and gradients are of the whole grid, the model is
- * that of the rank (model_here()); what the gauge records and the gradient come to all ranks.
+ * the rank's (model_here()); all ranks receive the gauge's record and the gradient.
  */
 #ifndef TSUNAMI_REVERSAL_H
 #define TSUNAMI_REVERSAL_H

@@ -56,7 +56,7 @@ static void look_for_dry_cells(const struct model *model, const double *depth,
 		worker->dry_step = step;
 }
 
-/* By all threads of the team: what one rank has found all ranks have. */
+/* By all threads of the team. If a cell fell dry on one rank, all ranks stop. */
 static void look_at_other_ranks(const struct model *model, struct worker *workers, int threads,
 				int step)
 {
@@ -99,7 +99,7 @@ static void clear_rim(const struct grid *grid, struct state *state, struct rows 
 	}
 }
 
-/* What the steps of a forward sweep are run on: two states in turn, or a new one on the tape. */
+/* The states of a forward sweep: two in turn, or a new one on the tape for each step. */
 struct states {
 	struct tapes *tapes;  /* NULL: none */
 	reel_region *region;

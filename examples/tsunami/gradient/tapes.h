@@ -15,8 +15,8 @@
 struct tapes;
 
 /*
- * Tapes that share a budget of so many bytes (0: no bound). What exceeds it goes to a file in
- * the directory `spill`, unless that is NULL.
+ * Tapes that share a budget in bytes (0: no bound). Slabs beyond it go to a file in the directory
+ * `spill`, unless that is NULL.
  */
 struct tapes *tapes_open(uint64_t budget, const char *spill);
 void tapes_close(struct tapes *tapes);
@@ -51,10 +51,10 @@ struct tapes_use {
 
 struct tapes_use tapes_use(const struct tapes *tapes);
 
-/* Bytes of the states of so many steps, the last one included. */
+/* Bytes of the states of `steps` steps, the last one included. */
 uint64_t tapes_need(const struct grid *grid, int64_t steps);
 
-/* What an error means, in a few words. */
+/* The meaning of an error, in a few words. */
 const char *tapes_error_text(int error);
 
 #endif

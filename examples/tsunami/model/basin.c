@@ -16,7 +16,7 @@
 #define SPONGE_WIDTH 4.0   /* degrees */
 #define SPONGE_PART 0.15   /* of a side of the region, at most */
 
-/* A gauge may be moved by so many cells: harbours lie on coarse-grid land. */
+/* Largest distance in cells that a gauge may be moved: harbours lie on coarse-grid land. */
 #define GAUGE_REACH 2
 
 static double sponge_profile(double distance, double width)

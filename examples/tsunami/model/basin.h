@@ -33,7 +33,7 @@ void basin_destroy(struct basin *basin);
 struct place idealised_source(struct region region);
 struct place idealised_gauge(struct region region);
 
-/* The longest stable time step, that of a Courant number of one [s]. */
+/* The longest stable time step: the Courant number is one [s]. */
 double basin_longest_time_step(const struct basin *basin);
 
 /* The cell that a place lies in; 0 if it is outside the region. */

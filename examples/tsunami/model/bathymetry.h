@@ -25,7 +25,7 @@ struct relief {
 /* Where the data package keeps the file that suits a resolution. */
 const char *relief_default_path(double resolution_minutes);
 
-/* Read the file or end the program with a line that says what is wrong with it. */
+/* Read the file or end the program with a line that names the fault in it. */
 struct relief relief_read(const char *path);
 void relief_destroy(struct relief *relief);
 
@@ -34,7 +34,7 @@ void relief_require_cover(const struct relief *relief, struct region region, con
 
 /*
  * The mean height of a square cell of the given width: the mean of the bilinear
- * interpolant over as many points as the cell holds data.
+ * interpolant over a number of points equal to the number of data in the cell.
  */
 double relief_mean_height(const struct relief *relief, double latitude, double longitude,
 			  double width);

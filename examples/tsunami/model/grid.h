@@ -26,7 +26,7 @@ struct rows {
 	int first, last;
 };
 
-/* Part number `part` of so many rows that are dealt to `parts` threads or ranks in turn. */
+/* Part number `part` of `rows` rows that are dealt to `parts` threads or ranks in turn. */
 static inline struct rows rows_of_part(int rows, int part, int parts)
 {
 	return (struct rows){(int)((long long)rows * part / parts),
@@ -42,7 +42,7 @@ struct region {
 	double west, east, south, north; /* degrees, west < east <= west + 360 */
 };
 
-/* What the sphere makes of a row of cells. */
+/* The geometry of a row of cells on the sphere. */
 struct row_metric {
 	double latitude;     /* of the centres, degrees */
 	double cosine;       /* of the latitude of the centres */

@@ -55,8 +55,8 @@ struct layout layout_create(const struct scheme *scheme, const struct tape_shape
 			    int64_t steps, int64_t segment, uint64_t budget);
 
 /*
- * For a choice by cost: the bytes of a state and of a step's tape, and of that memory so
- * much that what they fill of it fits in whole slabs. Ends the program if that is nothing.
+ * For a choice by cost: the bytes of a state and of a step's tape, and the part of `memory` that
+ * they can fill in whole slabs. Ends the program if no slab fits.
  */
 void layout_bound(const struct tape_shape *shape, uint64_t memory, struct reel_costs *costs);
 

@@ -113,7 +113,7 @@ static void unpack_halo(const struct ranks *ranks, struct state *state, double *
 			state_unpack(&ranks->grid, state, halo_of(ranks, side), packed[side]);
 }
 
-/* Which tape is of no account: what the program names is not noted. */
+/* Without a tape: the program names the requests itself, so a tape would note nothing. */
 static void exchange(struct ranks *ranks, struct state *state)
 {
 	struct halo *halo = ranks->halo;
@@ -208,7 +208,7 @@ static void close_copies(struct ranks *copies, int number)
 	free(copies);
 }
 
-/* ---- What all ranks have together ---- */
+/* ---- Values of all ranks together ---- */
 
 static int rank_of_row(const struct ranks *ranks, int row)
 {

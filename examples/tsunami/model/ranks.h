@@ -9,7 +9,7 @@
  *	                      |halo|       own rows        |halo|
  *
  * Each rank has the fields of the basin that do not change in a run for the whole grid, and all
- * others for its strip. A field of the whole grid has those of a strip in it (place_here()).
+ * others for its strip. A strip's field is a part of a field of the whole grid (place_here()).
  *
  * ranks.c is all that knows MPI. A program that is built without it has no ranks (no-ranks.c), nor
  * has one that was not started by mpirun: where a pointer to them is NULL all rows are here.
@@ -20,12 +20,12 @@
 #include "common/world.h"
 #include "shallow.h"
 
-/* The rows beside those of a rank that the stages of an adjoint step read. */
+/* The rows beside a rank's own that the stages of an adjoint step read. */
 #define HALO_ROWS 2
 
 /*
- * All functions are called by the main thread of every rank, in the same order; those of a copy, by
- * one thread at a time. They end the program if MPI fails.
+ * The main thread of every rank calls all functions, in the same order; one thread at a time calls
+ * the functions of a copy. They end the program if MPI fails.
  */
 struct ranks {
 	const struct world *world;
@@ -45,15 +45,15 @@ struct ranks {
 	/*
 	 * The reverse of that, by the reverse of its messages. The stages of the adjoint gather: a
 	 * rank calculates dJ/d(a row of its own) from the adjoints of all rows that have read it.
-	 * So what returns along a message is not what its receiver owes the sender, to be added
-	 * there in an order that depends on the ranks: it is the adjoint of the receiver's rows at
-	 * the border, from which the sender calculates that. It comes into the halo of the adjoint.
+	 * So a message does not return terms of the receiver for the sender to add in an order that
+	 * depends on the ranks. It returns the adjoint of the receiver's rows at the border, into
+	 * the halo of the adjoint, and the sender calculates the terms.
 	 */
 	void (*exchange_reverse)(struct ranks *ranks, struct state *adjoint);
 
 	/*
-	 * Copies of the ranks, for threads that run steps at the same time: the exchanges of one do
-	 * not meet those of another. *number becomes the largest that a rank asks for.
+	 * Copies of the ranks, for threads that run steps at the same time: the exchanges of a copy
+	 * do not meet others. *number becomes the largest number that a rank asks for.
 	 */
 	struct ranks *(*open_copies)(struct ranks *ranks, int *number);
 	void (*close_copies)(struct ranks *copies, int number);
@@ -117,7 +117,7 @@ static inline int gauge_row_of_all(const struct model *here)
 	return here->gauge_row + (here->ranks ? here->ranks->first : 0);
 }
 
-/* A grid with as many rows as the largest one of a rank, for plans that suit all ranks. */
+/* A grid with the rows of the largest grid of a rank, for plans that suit all ranks. */
 static inline struct grid largest_grid(const struct model *here)
 {
 	struct grid grid = *here->grid;

@@ -29,7 +29,7 @@ static void require(int status, const char *path, const char *what)
 
 /*
  * The NetCDF library reads zeros beyond the end of a truncated classic file.
- * Its variables take at least so many bytes.
+ * A file must be at least as long as its variables.
  */
 static void require_whole(int file, const char *path)
 {

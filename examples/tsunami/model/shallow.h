@@ -24,13 +24,13 @@
  * averages over four cells at coastal corners positive.
  *
  * A step is cut into stages. A stage computes some rows of its results from
- * any rows of the results of earlier stages: this is what threads share
- * out among themselves, with a barrier between stages. It holds for the adjoint
- * too, whose stages gather what its neighbours owe to a row instead of
- * scattering what a row owes to its neighbours: no row is written by two
- * threads, and every sum has one order, whatever the number of threads. Nor is an
- * element computed from others of its stage, so that a thread of a kernel may have
- * one alone: on a GPU the stages are kernels (gpu.cu), of the same source.
+ * any rows of the results of earlier stages, so threads divide the rows among
+ * themselves, with a barrier between stages. This holds for the adjoint as
+ * well: a row gathers the terms of its neighbours instead of scattering terms
+ * to them. So no row is written by two threads, and every sum has one order,
+ * independent of the number of threads. Nor is an element computed from others
+ * of its stage, so that a thread of a kernel may have one alone: on a GPU the
+ * stages are kernels (gpu.cu), of the same source.
  */
 #ifndef TSUNAMI_SHALLOW_H
 #define TSUNAMI_SHALLOW_H
@@ -48,7 +48,7 @@ struct model {
 	double time_step;       /* [s] */
 	int steps;
 	double drag;            /* the coefficient C of the quadratic bottom drag */
-	double min_speed;     /* eps, the speed added to that of the drag [m/s] */
+	double min_speed;     /* eps, added to the speed in the drag, in quadrature [m/s] */
 	double viscosity;       /* nu [m^2/s] */
 	const double *wet;      /* at centres: 1 in water, 0 on land */
 	const double *open_east;  /* at eastern faces: 1 between two wet cells, else 0 */
@@ -58,7 +58,7 @@ struct model {
 	struct ranks *ranks;    /* that share the basin (ranks.h); NULL: all of it is here */
 };
 
-/* What the recorded wave depends on. */
+/* The inputs that the recorded wave depends on. */
 struct controls {
 	double *displacement; /* of the sea surface at the start [m] */
 	double *depth;        /* of the water at rest [m] */
@@ -71,7 +71,7 @@ struct state {
 	double *v;         /* northward velocity at northern faces [m/s] */
 };
 
-/* What a step computes on its way, or its tangent. */
+/* Intermediate values of a step, or their tangents. */
 struct diagnostics {
 	double *transport_x; /* at eastern faces [m^2/s] */
 	double *transport_y; /* at northern faces [m^2/s] */
@@ -79,7 +79,7 @@ struct diagnostics {
 	double *bernoulli;   /* g eta + |u|^2 / 2 at centres [m^2/s^2] */
 };
 
-/* What a step of the adjoint computes on its way; each is dJ/d(what it is named after). */
+/* Intermediate values of an adjoint step; each is dJ/d(quantity in its name). */
 struct sensitivities {
 	double *tendency_x;     /* of the velocities before division by drag and sponge */
 	double *tendency_y;
@@ -101,7 +101,7 @@ void primal_momentum(const struct model *model, const double *depth, const struc
 		     struct state *next, const struct diagnostics *diagnostics, int first,
 		     int last);
 
-/* The total depth is looked at once in so many steps, and at the end. */
+/* Number of steps from one check of the total depth to the next; the last state is also checked. */
 #define DEPTH_CHECK_INTERVAL 8
 
 static inline int step_is_checked(const struct model *model, int64_t step)

@@ -8,7 +8,7 @@
 
 #ifndef STAGE
 #define STAGE
-#define STAGE_HELPER /* of what stages and others call */
+#define STAGE_HELPER /* of functions that stages and others call */
 #define EACH_ROW(j, first, last) for (int j = (first); j < (last); j++)
 #define EACH_COLUMN(i, columns) for (int i = 0; i < (columns); i++)
 #if defined(_OPENMP)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whole steps by a team of threads, each on its own rows, and what the sweeps do
- * with states besides.
+ * Whole steps by a team of threads, each on its own rows, and the sweeps' other
+ * operations on states.
  *
- * On several ranks the halo of a state is exchanged once a step, and so is that of its adjoint.
- * Between the stages nothing is exchanged: a rank calculates those rows of the halo, too, that
- * later stages of its own rows read, from the same numbers as the rank that owns them.
+ * On several ranks the halo of a state is exchanged once a step, and so is the halo of its adjoint.
+ * Between the stages nothing is exchanged: a rank also calculates the rows of the halo that later
+ * stages of its own rows read, from the same numbers as the rank that owns them.
  */
 #ifndef TSUNAMI_STEP_H
 #define TSUNAMI_STEP_H
@@ -34,7 +34,7 @@ static inline struct share share_of_thread(const struct model *model, int thread
 	};
 }
 
-/* The rows of a share, and at most so many of the halo south and north of them. */
+/* The rows of a share, and at most `south` and `north` rows of the halo beside them. */
 static inline struct rows widened(struct share share, int south, int north)
 {
 	return (struct rows){share.rows.first - (south < share.south ? south : share.south),
@@ -106,7 +106,7 @@ int step_is_wet(const struct model *model, const double *depth, const struct sta
  */
 int is_dry_somewhere(const struct model *model, int here, int64_t step);
 
-/* End the program for a state that is not wet, after so many steps. By each rank. */
+/* End the program for a state that is not wet, after `step` steps. By each rank. */
 _Noreturn void report_dry(const struct model *model, const double *depth,
 			  const struct state *state, int step);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the map and the chart share: a page, text, ticks.
+ * Parts common to the map and the chart: a page, text, ticks.
  */
 #ifndef TSUNAMI_PICTURE_H
 #define TSUNAMI_PICTURE_H
@@ -13,7 +13,7 @@ struct colour {
 
 enum anchor { ANCHOR_LEFT, ANCHOR_MIDDLE, ANCHOR_RIGHT };
 
-/* A white page of so many pixels. */
+/* A white page; width and height in pixels. */
 cairo_t *picture_open(int width, int height);
 
 /* Write it as PNG, or fail, and free it. */

@@ -5,8 +5,8 @@
 #include "gradient/checkpointing.h"
 
 /*
- * Print what was planned beside what was done, in memory and in time. `seconds` is what
- * both sweeps took, `full_tape_bytes` what the tape of all steps would have taken.
+ * Print planned beside measured use of memory and time. `seconds` is the time of both
+ * sweeps, `full_tape_bytes` the size that the tape of all steps would have had.
  */
 void account_print(const struct checkpointing_use *use, uint64_t full_tape_bytes, double seconds,
 		   int audited);

@@ -66,7 +66,7 @@ struct reel_costs measure_costs(struct loop *loop, const struct tape_shape *shap
 	reel_pool *pool;
 
 	layout_bound(shape, memory, &costs);
-	/* First what the machine may refuse. */
+	/* First, whether the machine gives the memory and the file. */
 	pool = pool_open(memory, shape->slab_bytes, uses_disk ? spill : NULL);
 	reel_pool_close(pool);
 	if (uses_disk)

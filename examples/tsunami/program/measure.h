@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What steps, states and the disk cost here.
+ * The costs of steps, states and the disk on this machine.
  */
 #ifndef TSUNAMI_MEASURE_H
 #define TSUNAMI_MEASURE_H
@@ -11,10 +11,10 @@
 #include "gradient/loop.h"
 
 /*
- * Run the first steps within so much memory, and put some bytes to a file in `spill` and
- * get them back, unless that is NULL; `disk_bytes` may be kept there, 0: any number. The
- * costs are such that what is chosen by them fits the memory. Ends the program if it is
- * too small, or if a cell falls dry.
+ * Run the first steps within `memory` bytes, and put some bytes to a file in `spill` and
+ * get them back, unless that is NULL; `disk_bytes` may be kept there, 0: any number. A plan
+ * chosen by these costs fits the memory. Ends the program if the memory is too small,
+ * or if a cell falls dry.
  */
 struct reel_costs measure_costs(struct loop *loop, const struct tape_shape *shape,
 				const double *displacement, uint64_t memory, const char *spill,

@@ -303,7 +303,7 @@ static void check_checkpointing(const struct options *options)
 		     "their number of states");
 }
 
-/* What cannot be gone on with. */
+/* Ends the program for a run that a restart file cannot continue. */
 static void check_restart(const struct options *options)
 {
 	const struct scheme *scheme = &options->scheme;
@@ -329,7 +329,7 @@ static void check_restart(const struct options *options)
 		     "them out");
 }
 
-/* What is of no meaning on a GPU; then, whether there can be one. */
+/* Ends the program for options without meaning on a GPU, or if the build has no GPU. */
 static void check_gpu(const struct options *options)
 {
 	if (!options->on_gpu)

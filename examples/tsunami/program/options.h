@@ -23,9 +23,9 @@ struct options {
 	const char *gauge_name; /* NULL: a place without a name */
 	int on_gpu;           /* the steps are run there */
 	int threads;
-	int reverse_threads; /* 0: as many */
+	int reverse_threads; /* 0: the same number */
 	uint64_t budget;   /* of the tapes in bytes, 0: no bound */
-	const char *spill; /* where what exceeds it goes; NULL: nowhere */
+	const char *spill; /* directory for slabs beyond it; NULL: none */
 	struct scheme scheme; /* of checkpointing; its text is NULL: all steps on tape */
 	int64_t segment;      /* steps, 0: chosen */
 	uint64_t disk_budget; /* of auto, in bytes, 0: no bound */

@@ -237,7 +237,7 @@ static void take_account_here(struct results *results, struct reversal *reversal
 						.spilled_bytes = use->disk_bytes};
 }
 
-/* Bytes and waits are those of all ranks together. */
+/* Bytes and waits are sums over all ranks. */
 static void take_account(struct results *results, struct reversal *reversal,
 			 struct checkpointing_use *use)
 {

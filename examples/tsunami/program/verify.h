@@ -36,7 +36,7 @@ struct verification {
 
 /*
  * Test the gradient at the controls, where the gauge recorded gauge[], by such a reversal. The
- * model is that of the whole grid. Called by all ranks; the result is the same on each.
+ * model is of the whole grid. Called by all ranks; the result is the same on each.
  */
 struct verification verify_gradient(const struct model *model, const struct controls *controls,
 				    const double *gauge, const struct controls *gradient,
