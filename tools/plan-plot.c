@@ -197,8 +197,8 @@ static void put_action(struct drawing *drawing, const reel_action *action)
 }
 
 /*
- * Adds up the time of the plan, for the scale, and makes room for the slots that it uses. Returns 0,
- * or -E2BIG: there are too many actions.
+ * Adds up the time of the plan, for the scale, and makes room for the slots that it uses. Returns
+ * 0, or -E2BIG: there are too many actions.
  */
 static int measure(struct drawing *drawing)
 {
