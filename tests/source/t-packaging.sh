@@ -50,15 +50,15 @@ is_empty unseen 'the script sees another version, date or address in each of the
 debian=$SOURCE_DIR/debian
 if [ -d "$debian" ]; then
 	sed -n 's/^Package: //p' "$debian/control" >packages
-	grep -oE '\.\./[a-z0-9*-]+' "$SOURCE_DIR/README.md" | sed 's|^\.\./||' >named
+	grep -oE '\.\./[a-z0-9*-]+_' "$SOURCE_DIR/doc/installing.md" | sed 's|^\.\./||; s|_$||' >named
 	[ -s named ]
-	ok $? 'README.md installs packages'
+	ok $? 'doc/installing.md installs packages'
 	grep -vxF -f packages named >unknown
 	is_empty unknown 'each of which debian/control has, by its name'
-	grep -oE -e '-P *[a-z.]+' "$SOURCE_DIR/README.md" | sed 's/-P *//' | sort -u | while read -r profile; do
+	grep -oE -e '-P *[a-z.]+' "$SOURCE_DIR/doc/installing.md" | sed 's/-P *//' | sort -u | while read -r profile; do
 		grep -qF "<!$profile>" "$debian/control" || echo "$profile"
 	done >unknown
-	is_empty unknown 'and it knows the build profiles that README.md names'
+	is_empty unknown 'and it knows the build profiles that doc/installing.md names'
 fi
 
 # configure ignores options that it does not know.

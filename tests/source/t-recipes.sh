@@ -134,9 +134,12 @@ prepare() {
 	*reel-fortran*) [ -f "$libraries/libreel-fortran.la" ] || reason='the Fortran modules are not built' ;;
 	esac
 	case "$1: $2" in
-	'README.md: cc gradient.c'*) cp program-1 gradient.c ;;
-	'README.md: autoreconf'* | 'README.md: ./configure'*) of_another 'a stage of ./check builds in the source folder' ;;
-	'README.md: sudo'*)
+	'README.md: cc -I.'* | 'doc/installing.md: cc -I.'* | 'doc/installing.md: make amalgamation')
+		of_another 't-amalgamation.sh runs it'
+		;;
+	'doc/installing.md: cc gradient.c'*) of_another 'the wheel stage of ./check runs it' ;;
+	'doc/installing.md: autoreconf'* | 'doc/installing.md: ./configure'*) of_another 'a stage of ./check builds in the source folder' ;;
+	'doc/installing.md: sudo'*)
 		asks_for_options 'the package stage of ./check builds and installs the packages'
 		case $2 in *dpkg-buildpackage*) command -v dpkg-buildpackage >/dev/null || of_another 'there is no dpkg-dev' ;; esac
 		command -v apt-get >/dev/null || of_another 'there is no apt-get'
