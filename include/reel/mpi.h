@@ -510,10 +510,10 @@ enum reel_mpi_form { REEL_MPI_FORWARD, REEL_MPI_REVERSE, REEL_MPI_START, REEL_MP
  * Neighbor_alltoall, _alltoallv and _alltoallw each finds out, by one call with an integer a
  * neighbour.
  */
-#define reel_mpi_bcast(tape, ...) REEL_MPI_BROADCAST(FORWARD, tape, __VA_ARGS__, NULL)
-#define reel_mpi_bcast_reverse(tape, ...) REEL_MPI_BROADCAST(REVERSE, tape, __VA_ARGS__, NULL)
-#define reel_mpi_barrier(tape, ...) REEL_MPI_BARRIER(FORWARD, tape, __VA_ARGS__, NULL)
-#define reel_mpi_barrier_reverse(tape, ...) REEL_MPI_BARRIER(REVERSE, tape, __VA_ARGS__, NULL)
+#define reel_mpi_bcast(...) REEL_MPI_BROADCAST(FORWARD, __VA_ARGS__, NULL)
+#define reel_mpi_bcast_reverse(...) REEL_MPI_BROADCAST(REVERSE, __VA_ARGS__, NULL)
+#define reel_mpi_barrier(...) REEL_MPI_BARRIER(FORWARD, __VA_ARGS__, NULL)
+#define reel_mpi_barrier_reverse(...) REEL_MPI_BARRIER(REVERSE, __VA_ARGS__, NULL)
 
 enum reel_mpi_move {
 	REEL_MPI_GATHER,
@@ -532,53 +532,42 @@ enum reel_mpi_move {
 	REEL_MPI_NEIGHBOR_ALLTOALLW
 };
 
-#define reel_mpi_gather(tape, ...) REEL_MPI_MOVE_ROOTED(FORWARD, GATHER, tape, __VA_ARGS__, NULL)
-#define reel_mpi_gather_reverse(tape, ...) \
-	REEL_MPI_MOVE_ROOTED(REVERSE, GATHER, tape, __VA_ARGS__, NULL)
-#define reel_mpi_gatherv(tape, ...) REEL_MPI_GATHER_V(FORWARD, GATHERV, tape, __VA_ARGS__, NULL)
-#define reel_mpi_gatherv_reverse(tape, ...) \
-	REEL_MPI_GATHER_V(REVERSE, GATHERV, tape, __VA_ARGS__, NULL)
-#define reel_mpi_scatter(tape, ...) REEL_MPI_MOVE_ROOTED(FORWARD, SCATTER, tape, __VA_ARGS__, NULL)
-#define reel_mpi_scatter_reverse(tape, ...) \
-	REEL_MPI_MOVE_ROOTED(REVERSE, SCATTER, tape, __VA_ARGS__, NULL)
-#define reel_mpi_scatterv(tape, ...) REEL_MPI_SCATTER_V(FORWARD, SCATTERV, tape, __VA_ARGS__, NULL)
-#define reel_mpi_scatterv_reverse(tape, ...) \
-	REEL_MPI_SCATTER_V(REVERSE, SCATTERV, tape, __VA_ARGS__, NULL)
-#define reel_mpi_allgather(tape, ...) REEL_MPI_MOVE(FORWARD, ALLGATHER, tape, __VA_ARGS__, NULL)
-#define reel_mpi_allgather_reverse(tape, ...) \
-	REEL_MPI_MOVE(REVERSE, ALLGATHER, tape, __VA_ARGS__, NULL)
-#define reel_mpi_allgatherv(tape, ...) \
-	REEL_MPI_ALLGATHER_V(FORWARD, ALLGATHERV, tape, __VA_ARGS__, NULL)
-#define reel_mpi_allgatherv_reverse(tape, ...) \
-	REEL_MPI_ALLGATHER_V(REVERSE, ALLGATHERV, tape, __VA_ARGS__, NULL)
-#define reel_mpi_alltoall(tape, ...) REEL_MPI_MOVE(FORWARD, ALLTOALL, tape, __VA_ARGS__, NULL)
-#define reel_mpi_alltoall_reverse(tape, ...) \
-	REEL_MPI_MOVE(REVERSE, ALLTOALL, tape, __VA_ARGS__, NULL)
-#define reel_mpi_alltoallv(tape, ...) REEL_MPI_MOVE_V(FORWARD, ALLTOALLV, tape, __VA_ARGS__, NULL)
-#define reel_mpi_alltoallv_reverse(tape, ...) \
-	REEL_MPI_MOVE_V(REVERSE, ALLTOALLV, tape, __VA_ARGS__, NULL)
-#define reel_mpi_alltoallw(tape, ...) REEL_MPI_MOVE_W(FORWARD, ALLTOALLW, tape, __VA_ARGS__, NULL)
-#define reel_mpi_alltoallw_reverse(tape, ...) \
-	REEL_MPI_MOVE_W(REVERSE, ALLTOALLW, tape, __VA_ARGS__, NULL)
-#define reel_mpi_neighbor_allgather(tape, ...) \
-	REEL_MPI_MOVE(FORWARD, NEIGHBOR_ALLGATHER, tape, __VA_ARGS__, NULL)
-#define reel_mpi_neighbor_allgather_reverse(tape, ...) \
-	REEL_MPI_MOVE(REVERSE, NEIGHBOR_ALLGATHER, tape, __VA_ARGS__, NULL)
-#define reel_mpi_neighbor_allgatherv(tape, ...) \
-	REEL_MPI_ALLGATHER_V(FORWARD, NEIGHBOR_ALLGATHERV, tape, __VA_ARGS__, NULL)
-#define reel_mpi_neighbor_allgatherv_reverse(tape, ...) \
-	REEL_MPI_ALLGATHER_V(REVERSE, NEIGHBOR_ALLGATHERV, tape, __VA_ARGS__, NULL)
-#define reel_mpi_neighbor_alltoall(tape, ...) \
-	REEL_MPI_MOVE(FORWARD, NEIGHBOR_ALLTOALL, tape, __VA_ARGS__, NULL)
-#define reel_mpi_neighbor_alltoall_reverse(tape, ...) \
-	REEL_MPI_MOVE(REVERSE, NEIGHBOR_ALLTOALL, tape, __VA_ARGS__, NULL)
-#define reel_mpi_neighbor_alltoallv(tape, ...) \
-	REEL_MPI_MOVE_V(FORWARD, NEIGHBOR_ALLTOALLV, tape, __VA_ARGS__, NULL)
-#define reel_mpi_neighbor_alltoallv_reverse(tape, ...) \
-	REEL_MPI_MOVE_V(REVERSE, NEIGHBOR_ALLTOALLV, tape, __VA_ARGS__, NULL)
-#define reel_mpi_neighbor_alltoallw(tape, ...) REEL_MPI_NEIGHBOR_W(FORWARD, tape, __VA_ARGS__, NULL)
-#define reel_mpi_neighbor_alltoallw_reverse(tape, ...) \
-	REEL_MPI_NEIGHBOR_W(REVERSE, tape, __VA_ARGS__, NULL)
+#define reel_mpi_gather(...) REEL_MPI_MOVE_ROOTED(FORWARD, GATHER, __VA_ARGS__, NULL)
+#define reel_mpi_gather_reverse(...) REEL_MPI_MOVE_ROOTED(REVERSE, GATHER, __VA_ARGS__, NULL)
+#define reel_mpi_gatherv(...) REEL_MPI_GATHER_V(FORWARD, GATHERV, __VA_ARGS__, NULL)
+#define reel_mpi_gatherv_reverse(...) REEL_MPI_GATHER_V(REVERSE, GATHERV, __VA_ARGS__, NULL)
+#define reel_mpi_scatter(...) REEL_MPI_MOVE_ROOTED(FORWARD, SCATTER, __VA_ARGS__, NULL)
+#define reel_mpi_scatter_reverse(...) REEL_MPI_MOVE_ROOTED(REVERSE, SCATTER, __VA_ARGS__, NULL)
+#define reel_mpi_scatterv(...) REEL_MPI_SCATTER_V(FORWARD, SCATTERV, __VA_ARGS__, NULL)
+#define reel_mpi_scatterv_reverse(...) REEL_MPI_SCATTER_V(REVERSE, SCATTERV, __VA_ARGS__, NULL)
+#define reel_mpi_allgather(...) REEL_MPI_MOVE(FORWARD, ALLGATHER, __VA_ARGS__, NULL)
+#define reel_mpi_allgather_reverse(...) REEL_MPI_MOVE(REVERSE, ALLGATHER, __VA_ARGS__, NULL)
+#define reel_mpi_allgatherv(...) REEL_MPI_ALLGATHER_V(FORWARD, ALLGATHERV, __VA_ARGS__, NULL)
+#define reel_mpi_allgatherv_reverse(...) \
+	REEL_MPI_ALLGATHER_V(REVERSE, ALLGATHERV, __VA_ARGS__, NULL)
+#define reel_mpi_alltoall(...) REEL_MPI_MOVE(FORWARD, ALLTOALL, __VA_ARGS__, NULL)
+#define reel_mpi_alltoall_reverse(...) REEL_MPI_MOVE(REVERSE, ALLTOALL, __VA_ARGS__, NULL)
+#define reel_mpi_alltoallv(...) REEL_MPI_MOVE_V(FORWARD, ALLTOALLV, __VA_ARGS__, NULL)
+#define reel_mpi_alltoallv_reverse(...) REEL_MPI_MOVE_V(REVERSE, ALLTOALLV, __VA_ARGS__, NULL)
+#define reel_mpi_alltoallw(...) REEL_MPI_MOVE_W(FORWARD, ALLTOALLW, __VA_ARGS__, NULL)
+#define reel_mpi_alltoallw_reverse(...) REEL_MPI_MOVE_W(REVERSE, ALLTOALLW, __VA_ARGS__, NULL)
+#define reel_mpi_neighbor_allgather(...) \
+	REEL_MPI_MOVE(FORWARD, NEIGHBOR_ALLGATHER, __VA_ARGS__, NULL)
+#define reel_mpi_neighbor_allgather_reverse(...) \
+	REEL_MPI_MOVE(REVERSE, NEIGHBOR_ALLGATHER, __VA_ARGS__, NULL)
+#define reel_mpi_neighbor_allgatherv(...) \
+	REEL_MPI_ALLGATHER_V(FORWARD, NEIGHBOR_ALLGATHERV, __VA_ARGS__, NULL)
+#define reel_mpi_neighbor_allgatherv_reverse(...) \
+	REEL_MPI_ALLGATHER_V(REVERSE, NEIGHBOR_ALLGATHERV, __VA_ARGS__, NULL)
+#define reel_mpi_neighbor_alltoall(...) REEL_MPI_MOVE(FORWARD, NEIGHBOR_ALLTOALL, __VA_ARGS__, NULL)
+#define reel_mpi_neighbor_alltoall_reverse(...) \
+	REEL_MPI_MOVE(REVERSE, NEIGHBOR_ALLTOALL, __VA_ARGS__, NULL)
+#define reel_mpi_neighbor_alltoallv(...) \
+	REEL_MPI_MOVE_V(FORWARD, NEIGHBOR_ALLTOALLV, __VA_ARGS__, NULL)
+#define reel_mpi_neighbor_alltoallv_reverse(...) \
+	REEL_MPI_MOVE_V(REVERSE, NEIGHBOR_ALLTOALLV, __VA_ARGS__, NULL)
+#define reel_mpi_neighbor_alltoallw(...) REEL_MPI_NEIGHBOR_W(FORWARD, __VA_ARGS__, NULL)
+#define reel_mpi_neighbor_alltoallw_reverse(...) REEL_MPI_NEIGHBOR_W(REVERSE, __VA_ARGS__, NULL)
 
 int reel_mpi_bcast_at(reel_tape *tape, const char *call_site, enum reel_mpi_form form, void *buffer,
 		      int count, MPI_Datatype type, int root, MPI_Comm comm,
@@ -662,27 +651,22 @@ typedef void reel_mpi_op_adjoint(const void *a, const void *b, const void *resul
  */
 int reel_mpi_op_set_adjoint(MPI_Comm comm, MPI_Op op, reel_mpi_op_adjoint *adjoint, void *context);
 
-#define reel_mpi_reduce(tape, ...) \
-	REEL_MPI_REDUCTION_ROOTED(FORWARD, REDUCE, tape, __VA_ARGS__, NULL)
-#define reel_mpi_reduce_reverse(tape, ...) \
-	REEL_MPI_REDUCTION_ROOTED(REVERSE, REDUCE, tape, __VA_ARGS__, NULL)
-#define reel_mpi_allreduce(tape, ...) \
-	REEL_MPI_REDUCTION(FORWARD, ALLREDUCE, tape, __VA_ARGS__, NULL)
-#define reel_mpi_allreduce_reverse(tape, ...) \
-	REEL_MPI_REDUCTION(REVERSE, ALLREDUCE, tape, __VA_ARGS__, NULL)
-#define reel_mpi_reduce_scatter(tape, ...) \
-	REEL_MPI_REDUCTION_V(FORWARD, REDUCE_SCATTER, tape, __VA_ARGS__, NULL)
-#define reel_mpi_reduce_scatter_reverse(tape, ...) \
-	REEL_MPI_REDUCTION_V(REVERSE, REDUCE_SCATTER, tape, __VA_ARGS__, NULL)
-#define reel_mpi_reduce_scatter_block(tape, ...) \
-	REEL_MPI_REDUCTION(FORWARD, REDUCE_SCATTER_BLOCK, tape, __VA_ARGS__, NULL)
-#define reel_mpi_reduce_scatter_block_reverse(tape, ...) \
-	REEL_MPI_REDUCTION(REVERSE, REDUCE_SCATTER_BLOCK, tape, __VA_ARGS__, NULL)
-#define reel_mpi_scan(tape, ...) REEL_MPI_REDUCTION(FORWARD, SCAN, tape, __VA_ARGS__, NULL)
-#define reel_mpi_scan_reverse(tape, ...) REEL_MPI_REDUCTION(REVERSE, SCAN, tape, __VA_ARGS__, NULL)
-#define reel_mpi_exscan(tape, ...) REEL_MPI_REDUCTION(FORWARD, EXSCAN, tape, __VA_ARGS__, NULL)
-#define reel_mpi_exscan_reverse(tape, ...) \
-	REEL_MPI_REDUCTION(REVERSE, EXSCAN, tape, __VA_ARGS__, NULL)
+#define reel_mpi_reduce(...) REEL_MPI_REDUCTION_ROOTED(FORWARD, REDUCE, __VA_ARGS__, NULL)
+#define reel_mpi_reduce_reverse(...) REEL_MPI_REDUCTION_ROOTED(REVERSE, REDUCE, __VA_ARGS__, NULL)
+#define reel_mpi_allreduce(...) REEL_MPI_REDUCTION(FORWARD, ALLREDUCE, __VA_ARGS__, NULL)
+#define reel_mpi_allreduce_reverse(...) REEL_MPI_REDUCTION(REVERSE, ALLREDUCE, __VA_ARGS__, NULL)
+#define reel_mpi_reduce_scatter(...) \
+	REEL_MPI_REDUCTION_V(FORWARD, REDUCE_SCATTER, __VA_ARGS__, NULL)
+#define reel_mpi_reduce_scatter_reverse(...) \
+	REEL_MPI_REDUCTION_V(REVERSE, REDUCE_SCATTER, __VA_ARGS__, NULL)
+#define reel_mpi_reduce_scatter_block(...) \
+	REEL_MPI_REDUCTION(FORWARD, REDUCE_SCATTER_BLOCK, __VA_ARGS__, NULL)
+#define reel_mpi_reduce_scatter_block_reverse(...) \
+	REEL_MPI_REDUCTION(REVERSE, REDUCE_SCATTER_BLOCK, __VA_ARGS__, NULL)
+#define reel_mpi_scan(...) REEL_MPI_REDUCTION(FORWARD, SCAN, __VA_ARGS__, NULL)
+#define reel_mpi_scan_reverse(...) REEL_MPI_REDUCTION(REVERSE, SCAN, __VA_ARGS__, NULL)
+#define reel_mpi_exscan(...) REEL_MPI_REDUCTION(FORWARD, EXSCAN, __VA_ARGS__, NULL)
+#define reel_mpi_exscan_reverse(...) REEL_MPI_REDUCTION(REVERSE, EXSCAN, __VA_ARGS__, NULL)
 
 int reel_mpi_reduction_at(reel_tape *tape, const char *call_site, enum reel_mpi_form form,
 			  enum reel_mpi_reduction kind, const void *sent, void *received, int count,
@@ -748,75 +732,59 @@ int reel_mpi_sum_reverse_at(reel_tape *tape, const char *call_site, double *sums
  * Noted for MPI_SUM: nothing; for any other operation: the operand, by the start. Then the reverse
  * also costs a forward call without the i, and one more Allreduce of an integer.
  */
-#define reel_mpi_ibcast(tape, ...) REEL_MPI_BROADCAST(START, tape, __VA_ARGS__)
-#define reel_mpi_ibcast_reverse(tape, ...) REEL_MPI_BROADCAST(START_REVERSE, tape, __VA_ARGS__)
-#define reel_mpi_ibarrier(tape, ...) REEL_MPI_BARRIER(START, tape, __VA_ARGS__)
-#define reel_mpi_ibarrier_reverse(tape, ...) REEL_MPI_BARRIER(START_REVERSE, tape, __VA_ARGS__)
-#define reel_mpi_igather(tape, ...) REEL_MPI_MOVE_ROOTED(START, GATHER, tape, __VA_ARGS__)
-#define reel_mpi_igather_reverse(tape, ...) \
-	REEL_MPI_MOVE_ROOTED(START_REVERSE, GATHER, tape, __VA_ARGS__)
-#define reel_mpi_igatherv(tape, ...) REEL_MPI_GATHER_V(START, GATHERV, tape, __VA_ARGS__)
-#define reel_mpi_igatherv_reverse(tape, ...) \
-	REEL_MPI_GATHER_V(START_REVERSE, GATHERV, tape, __VA_ARGS__)
-#define reel_mpi_iscatter(tape, ...) REEL_MPI_MOVE_ROOTED(START, SCATTER, tape, __VA_ARGS__)
-#define reel_mpi_iscatter_reverse(tape, ...) \
-	REEL_MPI_MOVE_ROOTED(START_REVERSE, SCATTER, tape, __VA_ARGS__)
-#define reel_mpi_iscatterv(tape, ...) REEL_MPI_SCATTER_V(START, SCATTERV, tape, __VA_ARGS__)
-#define reel_mpi_iscatterv_reverse(tape, ...) \
-	REEL_MPI_SCATTER_V(START_REVERSE, SCATTERV, tape, __VA_ARGS__)
-#define reel_mpi_iallgather(tape, ...) REEL_MPI_MOVE(START, ALLGATHER, tape, __VA_ARGS__)
-#define reel_mpi_iallgather_reverse(tape, ...) \
-	REEL_MPI_MOVE(START_REVERSE, ALLGATHER, tape, __VA_ARGS__)
-#define reel_mpi_iallgatherv(tape, ...) REEL_MPI_ALLGATHER_V(START, ALLGATHERV, tape, __VA_ARGS__)
-#define reel_mpi_iallgatherv_reverse(tape, ...) \
-	REEL_MPI_ALLGATHER_V(START_REVERSE, ALLGATHERV, tape, __VA_ARGS__)
-#define reel_mpi_ialltoall(tape, ...) REEL_MPI_MOVE(START, ALLTOALL, tape, __VA_ARGS__)
-#define reel_mpi_ialltoall_reverse(tape, ...) \
-	REEL_MPI_MOVE(START_REVERSE, ALLTOALL, tape, __VA_ARGS__)
-#define reel_mpi_ialltoallv(tape, ...) REEL_MPI_MOVE_V(START, ALLTOALLV, tape, __VA_ARGS__)
-#define reel_mpi_ialltoallv_reverse(tape, ...) \
-	REEL_MPI_MOVE_V(START_REVERSE, ALLTOALLV, tape, __VA_ARGS__)
-#define reel_mpi_ialltoallw(tape, ...) REEL_MPI_MOVE_W(START, ALLTOALLW, tape, __VA_ARGS__)
-#define reel_mpi_ialltoallw_reverse(tape, ...) \
-	REEL_MPI_MOVE_W(START_REVERSE, ALLTOALLW, tape, __VA_ARGS__)
-#define reel_mpi_ineighbor_allgather(tape, ...) \
-	REEL_MPI_MOVE(START, NEIGHBOR_ALLGATHER, tape, __VA_ARGS__)
-#define reel_mpi_ineighbor_allgather_reverse(tape, ...) \
-	REEL_MPI_MOVE(START_REVERSE, NEIGHBOR_ALLGATHER, tape, __VA_ARGS__)
-#define reel_mpi_ineighbor_allgatherv(tape, ...) \
-	REEL_MPI_ALLGATHER_V(START, NEIGHBOR_ALLGATHERV, tape, __VA_ARGS__)
-#define reel_mpi_ineighbor_allgatherv_reverse(tape, ...) \
-	REEL_MPI_ALLGATHER_V(START_REVERSE, NEIGHBOR_ALLGATHERV, tape, __VA_ARGS__)
-#define reel_mpi_ineighbor_alltoall(tape, ...) \
-	REEL_MPI_MOVE(START, NEIGHBOR_ALLTOALL, tape, __VA_ARGS__)
-#define reel_mpi_ineighbor_alltoall_reverse(tape, ...) \
-	REEL_MPI_MOVE(START_REVERSE, NEIGHBOR_ALLTOALL, tape, __VA_ARGS__)
-#define reel_mpi_ineighbor_alltoallv(tape, ...) \
-	REEL_MPI_MOVE_V(START, NEIGHBOR_ALLTOALLV, tape, __VA_ARGS__)
-#define reel_mpi_ineighbor_alltoallv_reverse(tape, ...) \
-	REEL_MPI_MOVE_V(START_REVERSE, NEIGHBOR_ALLTOALLV, tape, __VA_ARGS__)
-#define reel_mpi_ineighbor_alltoallw(tape, ...) REEL_MPI_NEIGHBOR_W(START, tape, __VA_ARGS__)
-#define reel_mpi_ineighbor_alltoallw_reverse(tape, ...) \
-	REEL_MPI_NEIGHBOR_W(START_REVERSE, tape, __VA_ARGS__)
-#define reel_mpi_ireduce(tape, ...) REEL_MPI_REDUCTION_ROOTED(START, REDUCE, tape, __VA_ARGS__)
-#define reel_mpi_ireduce_reverse(tape, ...) \
-	REEL_MPI_REDUCTION_ROOTED(START_REVERSE, REDUCE, tape, __VA_ARGS__)
-#define reel_mpi_iallreduce(tape, ...) REEL_MPI_REDUCTION(START, ALLREDUCE, tape, __VA_ARGS__)
-#define reel_mpi_iallreduce_reverse(tape, ...) \
-	REEL_MPI_REDUCTION(START_REVERSE, ALLREDUCE, tape, __VA_ARGS__)
-#define reel_mpi_ireduce_scatter(tape, ...) \
-	REEL_MPI_REDUCTION_V(START, REDUCE_SCATTER, tape, __VA_ARGS__)
-#define reel_mpi_ireduce_scatter_reverse(tape, ...) \
-	REEL_MPI_REDUCTION_V(START_REVERSE, REDUCE_SCATTER, tape, __VA_ARGS__)
-#define reel_mpi_ireduce_scatter_block(tape, ...) \
-	REEL_MPI_REDUCTION(START, REDUCE_SCATTER_BLOCK, tape, __VA_ARGS__)
-#define reel_mpi_ireduce_scatter_block_reverse(tape, ...) \
-	REEL_MPI_REDUCTION(START_REVERSE, REDUCE_SCATTER_BLOCK, tape, __VA_ARGS__)
-#define reel_mpi_iscan(tape, ...) REEL_MPI_REDUCTION(START, SCAN, tape, __VA_ARGS__)
-#define reel_mpi_iscan_reverse(tape, ...) REEL_MPI_REDUCTION(START_REVERSE, SCAN, tape, __VA_ARGS__)
-#define reel_mpi_iexscan(tape, ...) REEL_MPI_REDUCTION(START, EXSCAN, tape, __VA_ARGS__)
-#define reel_mpi_iexscan_reverse(tape, ...) \
-	REEL_MPI_REDUCTION(START_REVERSE, EXSCAN, tape, __VA_ARGS__)
+#define reel_mpi_ibcast(...) REEL_MPI_BROADCAST(START, __VA_ARGS__)
+#define reel_mpi_ibcast_reverse(...) REEL_MPI_BROADCAST(START_REVERSE, __VA_ARGS__)
+#define reel_mpi_ibarrier(...) REEL_MPI_BARRIER(START, __VA_ARGS__)
+#define reel_mpi_ibarrier_reverse(...) REEL_MPI_BARRIER(START_REVERSE, __VA_ARGS__)
+#define reel_mpi_igather(...) REEL_MPI_MOVE_ROOTED(START, GATHER, __VA_ARGS__)
+#define reel_mpi_igather_reverse(...) REEL_MPI_MOVE_ROOTED(START_REVERSE, GATHER, __VA_ARGS__)
+#define reel_mpi_igatherv(...) REEL_MPI_GATHER_V(START, GATHERV, __VA_ARGS__)
+#define reel_mpi_igatherv_reverse(...) REEL_MPI_GATHER_V(START_REVERSE, GATHERV, __VA_ARGS__)
+#define reel_mpi_iscatter(...) REEL_MPI_MOVE_ROOTED(START, SCATTER, __VA_ARGS__)
+#define reel_mpi_iscatter_reverse(...) REEL_MPI_MOVE_ROOTED(START_REVERSE, SCATTER, __VA_ARGS__)
+#define reel_mpi_iscatterv(...) REEL_MPI_SCATTER_V(START, SCATTERV, __VA_ARGS__)
+#define reel_mpi_iscatterv_reverse(...) REEL_MPI_SCATTER_V(START_REVERSE, SCATTERV, __VA_ARGS__)
+#define reel_mpi_iallgather(...) REEL_MPI_MOVE(START, ALLGATHER, __VA_ARGS__)
+#define reel_mpi_iallgather_reverse(...) REEL_MPI_MOVE(START_REVERSE, ALLGATHER, __VA_ARGS__)
+#define reel_mpi_iallgatherv(...) REEL_MPI_ALLGATHER_V(START, ALLGATHERV, __VA_ARGS__)
+#define reel_mpi_iallgatherv_reverse(...) \
+	REEL_MPI_ALLGATHER_V(START_REVERSE, ALLGATHERV, __VA_ARGS__)
+#define reel_mpi_ialltoall(...) REEL_MPI_MOVE(START, ALLTOALL, __VA_ARGS__)
+#define reel_mpi_ialltoall_reverse(...) REEL_MPI_MOVE(START_REVERSE, ALLTOALL, __VA_ARGS__)
+#define reel_mpi_ialltoallv(...) REEL_MPI_MOVE_V(START, ALLTOALLV, __VA_ARGS__)
+#define reel_mpi_ialltoallv_reverse(...) REEL_MPI_MOVE_V(START_REVERSE, ALLTOALLV, __VA_ARGS__)
+#define reel_mpi_ialltoallw(...) REEL_MPI_MOVE_W(START, ALLTOALLW, __VA_ARGS__)
+#define reel_mpi_ialltoallw_reverse(...) REEL_MPI_MOVE_W(START_REVERSE, ALLTOALLW, __VA_ARGS__)
+#define reel_mpi_ineighbor_allgather(...) REEL_MPI_MOVE(START, NEIGHBOR_ALLGATHER, __VA_ARGS__)
+#define reel_mpi_ineighbor_allgather_reverse(...) \
+	REEL_MPI_MOVE(START_REVERSE, NEIGHBOR_ALLGATHER, __VA_ARGS__)
+#define reel_mpi_ineighbor_allgatherv(...) \
+	REEL_MPI_ALLGATHER_V(START, NEIGHBOR_ALLGATHERV, __VA_ARGS__)
+#define reel_mpi_ineighbor_allgatherv_reverse(...) \
+	REEL_MPI_ALLGATHER_V(START_REVERSE, NEIGHBOR_ALLGATHERV, __VA_ARGS__)
+#define reel_mpi_ineighbor_alltoall(...) REEL_MPI_MOVE(START, NEIGHBOR_ALLTOALL, __VA_ARGS__)
+#define reel_mpi_ineighbor_alltoall_reverse(...) \
+	REEL_MPI_MOVE(START_REVERSE, NEIGHBOR_ALLTOALL, __VA_ARGS__)
+#define reel_mpi_ineighbor_alltoallv(...) REEL_MPI_MOVE_V(START, NEIGHBOR_ALLTOALLV, __VA_ARGS__)
+#define reel_mpi_ineighbor_alltoallv_reverse(...) \
+	REEL_MPI_MOVE_V(START_REVERSE, NEIGHBOR_ALLTOALLV, __VA_ARGS__)
+#define reel_mpi_ineighbor_alltoallw(...) REEL_MPI_NEIGHBOR_W(START, __VA_ARGS__)
+#define reel_mpi_ineighbor_alltoallw_reverse(...) REEL_MPI_NEIGHBOR_W(START_REVERSE, __VA_ARGS__)
+#define reel_mpi_ireduce(...) REEL_MPI_REDUCTION_ROOTED(START, REDUCE, __VA_ARGS__)
+#define reel_mpi_ireduce_reverse(...) REEL_MPI_REDUCTION_ROOTED(START_REVERSE, REDUCE, __VA_ARGS__)
+#define reel_mpi_iallreduce(...) REEL_MPI_REDUCTION(START, ALLREDUCE, __VA_ARGS__)
+#define reel_mpi_iallreduce_reverse(...) REEL_MPI_REDUCTION(START_REVERSE, ALLREDUCE, __VA_ARGS__)
+#define reel_mpi_ireduce_scatter(...) REEL_MPI_REDUCTION_V(START, REDUCE_SCATTER, __VA_ARGS__)
+#define reel_mpi_ireduce_scatter_reverse(...) \
+	REEL_MPI_REDUCTION_V(START_REVERSE, REDUCE_SCATTER, __VA_ARGS__)
+#define reel_mpi_ireduce_scatter_block(...) \
+	REEL_MPI_REDUCTION(START, REDUCE_SCATTER_BLOCK, __VA_ARGS__)
+#define reel_mpi_ireduce_scatter_block_reverse(...) \
+	REEL_MPI_REDUCTION(START_REVERSE, REDUCE_SCATTER_BLOCK, __VA_ARGS__)
+#define reel_mpi_iscan(...) REEL_MPI_REDUCTION(START, SCAN, __VA_ARGS__)
+#define reel_mpi_iscan_reverse(...) REEL_MPI_REDUCTION(START_REVERSE, SCAN, __VA_ARGS__)
+#define reel_mpi_iexscan(...) REEL_MPI_REDUCTION(START, EXSCAN, __VA_ARGS__)
+#define reel_mpi_iexscan_reverse(...) REEL_MPI_REDUCTION(START_REVERSE, EXSCAN, __VA_ARGS__)
 
 /* ---- One-sided calls ------------------------------------------------------------------------ */
 
@@ -857,12 +825,12 @@ int reel_mpi_win_attach(MPI_Win win, MPI_Comm comm);
 #define reel_mpi_win_fence(tape, ...) reel_mpi_win_fence_at((tape), REEL_HERE, __VA_ARGS__)
 #define reel_mpi_win_fence_reverse(tape, ...) \
 	reel_mpi_win_fence_reverse_at((tape), REEL_HERE, __VA_ARGS__)
-#define reel_mpi_put(tape, ...) REEL_MPI_ACCESS(FORWARD, PUT, tape, __VA_ARGS__)
-#define reel_mpi_put_reverse(tape, ...) REEL_MPI_ACCESS(REVERSE, PUT, tape, __VA_ARGS__)
-#define reel_mpi_get(tape, ...) REEL_MPI_ACCESS(FORWARD, GET, tape, __VA_ARGS__)
-#define reel_mpi_get_reverse(tape, ...) REEL_MPI_ACCESS(REVERSE, GET, tape, __VA_ARGS__)
-#define reel_mpi_accumulate(tape, ...) REEL_MPI_ACCUMULATION(FORWARD, tape, __VA_ARGS__)
-#define reel_mpi_accumulate_reverse(tape, ...) REEL_MPI_ACCUMULATION(REVERSE, tape, __VA_ARGS__)
+#define reel_mpi_put(...) REEL_MPI_ACCESS(FORWARD, PUT, __VA_ARGS__)
+#define reel_mpi_put_reverse(...) REEL_MPI_ACCESS(REVERSE, PUT, __VA_ARGS__)
+#define reel_mpi_get(...) REEL_MPI_ACCESS(FORWARD, GET, __VA_ARGS__)
+#define reel_mpi_get_reverse(...) REEL_MPI_ACCESS(REVERSE, GET, __VA_ARGS__)
+#define reel_mpi_accumulate(...) REEL_MPI_ACCUMULATION(FORWARD, __VA_ARGS__)
+#define reel_mpi_accumulate_reverse(...) REEL_MPI_ACCUMULATION(REVERSE, __VA_ARGS__)
 
 enum reel_mpi_access { REEL_MPI_PUT, REEL_MPI_GET, REEL_MPI_ACCUMULATE };
 
