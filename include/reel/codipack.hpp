@@ -463,9 +463,17 @@ private:
 		~walk()
 		{
 			leave(true);
-			/* An evaluation that throws uses no more chunks. */
-			if (std::uncaught_exceptions() > uncaught)
-				of.withdraw(announced);
+			if (std::uncaught_exceptions() == uncaught)
+				return;
+			/* An evaluation that throws uses no more chunks. Some may have been reset. */
+			std::lock_guard<std::mutex> lock(of.mutex);
+
+			for (std::size_t index : announced)
+				if (index < of.chunks.size() && of.chunks[index].parcel) {
+					reel_parcel *parcel = *of.chunks[index].parcel;
+
+					reel_parcel_withdraw(&parcel, 1);
+				}
 		}
 
 		const pointers &at(std::size_t index)
@@ -489,9 +497,12 @@ private:
 		{
 			if (std::exchange(listed, index) == index)
 				return;
-			if (reel_parcel *away = of.parcel_away(index)) {
+			std::lock_guard<std::mutex> lock(of.mutex);
+			const chunk &which = of.chunks[index];
+
+			if (which.parcel && !which.memory()) {
 				announced.push_back(index);
-				order.push_back(away);
+				order.push_back(*which.parcel);
 			}
 		}
 
@@ -529,13 +540,20 @@ private:
 
 		void allocateData() override
 		{
-			viewed.allocate_again(index);
+			std::lock_guard<std::mutex> lock(viewed.mutex);
+
+			viewed.allocate(index);
+			viewed.seal_idle(index);
 		}
 
 		void deleteData() override
 		{
 			in_memory.leave(false);
-			viewed.drop(index);
+			if (viewed.kept == index)
+				viewed.kept = nowhere;
+			viewed.chunks[index].parcel.reset();
+			viewed.chunks[index].ordinary.reset();
+			viewed.set_used(index, viewed.used_of(index));
 		}
 
 		void readData(codi::FileIo &file) override
@@ -585,13 +603,6 @@ private:
 			chunks[index].used = items;
 	}
 
-	/* Number of items of which a chunk other than the first one has room. */
-	std::size_t room_of_chunk() const
-	{
-		return std::max<std::size_t>(
-			1, std::min(chunk_items, columns::items_in(slab_bytes)));
-	}
-
 	void choose_pool()
 	{
 		struct reel_pool_stats stats;
@@ -617,15 +628,6 @@ private:
 				columns::bytes_of(which.room), std::align_val_t(columns::align))));
 		else
 			which.parcel.emplace(pool, columns::bytes_of(which.room));
-	}
-
-	/* Allocates memory again that deleteData() has freed. */
-	void allocate_again(std::size_t index)
-	{
-		std::lock_guard<std::mutex> lock(mutex);
-
-		allocate(index);
-		seal_idle(index);
 	}
 
 	/*
@@ -702,7 +704,8 @@ private:
 		else if (last.parcel && last.memory())
 			last.parcel->seal();
 		chunks.emplace_back(nested->getPosition());
-		chunks.back().room = std::max(items, room_of_chunk());
+		chunks.back().room =
+			std::max(items, std::min(chunk_items, columns::items_in(slab_bytes)));
 		try {
 			spare.take(pool, slab_bytes);
 			allocate(current + 1);
@@ -728,16 +731,6 @@ private:
 		chunks.erase(chunks.begin() + static_cast<std::ptrdiff_t>(index) + 1, chunks.end());
 		current = index;
 		set_used(index, items);
-	}
-
-	/* Frees the memory of a chunk whose data was deleted. */
-	void drop(std::size_t index)
-	{
-		if (kept == index)
-			kept = nowhere;
-		chunks[index].parcel.reset();
-		chunks[index].ordinary.reset();
-		set_used(index, used_of(index));
 	}
 
 	/* For walks. Each walk gives up the chunks that it uses. */
@@ -769,29 +762,6 @@ private:
 			kept = index;
 		else
 			seal_idle(index);
-	}
-
-	/* Returns the parcel of a chunk that is sealed, or nullptr. */
-	reel_parcel *parcel_away(std::size_t index)
-	{
-		std::lock_guard<std::mutex> lock(mutex);
-		const chunk &which = chunks[index];
-
-		return which.parcel && !which.memory() ? static_cast<reel_parcel *>(*which.parcel)
-						       : nullptr;
-	}
-
-	/* Chunks may have been reset meanwhile. */
-	void withdraw(const std::vector<std::size_t> &announced)
-	{
-		std::lock_guard<std::mutex> lock(mutex);
-
-		for (std::size_t index : announced)
-			if (index < chunks.size() && chunks[index].parcel) {
-				reel_parcel *parcel = *chunks[index].parcel;
-
-				reel_parcel_withdraw(&parcel, 1);
-			}
 	}
 
 	/* Takes items out of a chunk. */
