@@ -397,13 +397,6 @@ static inline void reel_adjoint_omp_reduce(reel_adjoint *adjoint)
 			    (unsigned)omp_get_num_threads());
 #pragma omp barrier
 }
-
-/* The same: a barrier, and a new phase. */
-static inline void reel_adjoint_omp_phase(reel_adjoint *adjoint, int phase)
-{
-#pragma omp barrier
-	reel_adjoint_phase(adjoint, phase);
-}
 #endif
 
 #ifdef __cplusplus

@@ -18,8 +18,8 @@
  *
  *	                       order of the sum       cost
  *	reel_add               any                    one atomic for each place that a warp adds to
- *	reel_shared_add        any                    the same in shared memory; then one for each
- *	                                              place and block
+ *	  in shared memory     any                    the same there; then one for each place and
+ *	                                              block (reel_shared_close())
  *	reel_block_sum         fixed                  for one place: a tree over the block
  *	reel_ordered_add       fixed                  the warps of a block one after another
  *
@@ -74,19 +74,13 @@ template <class T> REEL_DEVICE void reel_add(T *target, T x)
 
 /*
  * Sets the n elements of the block's array in shared memory to zero. All threads of the block call
- * it. It ends with a barrier.
+ * it. It ends with a barrier. reel_add(&shared[i], x) then adds to the elements.
  */
 template <class T> REEL_DEVICE void reel_shared_open(T *shared, uint32_t n)
 {
 	for (uint32_t i = reel_device_thread(); i < n; i += reel_device_block_threads())
 		shared[i] = 0;
 	__syncthreads();
-}
-
-/* Adds x to an element of the block's array in shared memory, as reel_add() does. */
-template <class T> REEL_DEVICE void reel_shared_add(T *element, T x)
-{
-	reel_add(element, x);
 }
 
 /*

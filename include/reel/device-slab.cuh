@@ -55,7 +55,8 @@ REEL_DEVICE reel_arena_warp *reel_device_state(unsigned char *base, uint32_t wor
 	}
 	if (reel_device_warp() >= header->warps) {
 		reel_device_note(base, REEL_DEVICE_WARPS);
-		atomicMax(&header->warps_needed, reel_device_warps());
+		atomicMax(&header->warps_needed,
+			  gridDim.x * gridDim.y * gridDim.z * reel_device_block_warps());
 		return nullptr;
 	}
 	return (reel_arena_warp *)(base + header->warps_offset) + reel_device_warp();
@@ -141,23 +142,10 @@ REEL_DEVICE void reel_device_give(unsigned char *base, uint32_t slab)
  * the slabs that it wanted there; the host brings them back and has the launch repeated.
  */
 
-REEL_DEVICE bool reel_device_top_is_spilled(uint32_t top)
-{
-	return top >= REEL_DEVICE_TOP_SPILLED;
-}
-
 /* Returns the number of a warp's rows in the store. An empty tape is that far below the bottom. */
 REEL_DEVICE uint32_t reel_device_drained(unsigned char *base, const reel_arena_warp *warp)
 {
 	return warp ? warp->drained * reel_device_header(base)->row_mask : 0;
-}
-
-/* Returns whether the store has the row that `top` names; of an empty tape, its first row. */
-REEL_DEVICE bool reel_device_is_below(unsigned char *base, const reel_arena_warp *warp,
-				      uint32_t top)
-{
-	return top >= REEL_DEVICE_TOP_NONE && reel_device_drained(base, warp) &&
-	       (reel_device_top_is_spilled(top) || top == REEL_DEVICE_TOP_NONE);
 }
 
 /* Notes that the lane wants the slab of the row that is `depth` rows below the bottom slab. */
@@ -296,7 +284,9 @@ REEL_DEVICE_RARE uint32_t reel_device_climb(unsigned char *base, uint32_t top, u
 	reel_arena_warp *warp = reel_device_state(base, word_bytes);
 	uint32_t *link;
 
-	if (reel_device_is_below(base, warp, top))
+	/* The store has the row that `top` names, or the first row of an empty tape. */
+	if ((top >= REEL_DEVICE_TOP_SPILLED || top == REEL_DEVICE_TOP_NONE) &&
+	    reel_device_drained(base, warp))
 		return reel_device_restore_top(base, warp, top);
 	if (top > REEL_DEVICE_TOP_NONE || !warp)
 		return reel_device_refuse(base, top, word_bytes);
@@ -329,7 +319,7 @@ REEL_DEVICE_RARE uint64_t reel_device_descend(unsigned char *base, uint32_t top,
 			return slab << header->row_shift | header->row_mask;
 		if (reel_device_drained(base, warp))
 			return reel_device_spill_top(base, warp, REEL_DEVICE_TOP_SPILLED);
-	} else if (reel_device_top_is_spilled(top)) {
+	} else if (top >= REEL_DEVICE_TOP_SPILLED) {
 		return reel_device_spill_top(base, warp, top);
 	} else if (top > REEL_DEVICE_TOP_NONE + 1) {
 		return REEL_DEVICE_ZERO | (top - 1);
@@ -350,7 +340,7 @@ REEL_DEVICE uint32_t reel_device_leave(unsigned char *base, uint32_t top)
 	const reel_arena_header *header = reel_device_header(base);
 	uint32_t below, drained;
 
-	if (!reel_device_top_is_spilled(top) && top & (header->row_mask | REEL_DEVICE_TOP_NONE))
+	if (top < REEL_DEVICE_TOP_SPILLED && top & (header->row_mask | REEL_DEVICE_TOP_NONE))
 		return top;
 	if (!(top & REEL_DEVICE_TOP_NONE)) {
 		below = reel_device_slab(base, top >> header->row_shift)->below;
@@ -370,7 +360,7 @@ REEL_DEVICE uint32_t reel_device_height(unsigned char *base, const reel_arena_wa
 	uint32_t drained = warp ? warp->drained : 0, least = drained > 0;
 
 	if (top & REEL_DEVICE_TOP_NONE)
-		return reel_device_top_is_spilled(top) || top == REEL_DEVICE_TOP_NONE ? least : ~0u;
+		return top >= REEL_DEVICE_TOP_SPILLED || top == REEL_DEVICE_TOP_NONE ? least : ~0u;
 	return reel_device_slab(base, top >> reel_device_header(base)->row_shift)->height + 1 -
 	       drained;
 }

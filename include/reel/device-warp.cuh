@@ -46,17 +46,12 @@ REEL_DEVICE uint32_t reel_device_block_warps()
 	return (reel_device_block_threads() + 31) / 32;
 }
 
-/* Number of this warp in the launch; the launch has reel_device_warps() warps. */
+/* Number of this warp in the launch. */
 REEL_DEVICE uint32_t reel_device_warp()
 {
 	return (blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z)) *
 		       reel_device_block_warps() +
 	       reel_device_thread() / 32;
-}
-
-REEL_DEVICE uint32_t reel_device_warps()
-{
-	return gridDim.x * gridDim.y * gridDim.z * reel_device_block_warps();
 }
 
 REEL_DEVICE int reel_device_first_active(uint32_t lanes)

@@ -75,16 +75,10 @@ struct alignas(16) reel_device_wide {
 	uint64_t low, high;
 };
 
-template <unsigned Bytes> struct reel_device_word;
-template <> struct reel_device_word<4> {
-	typedef uint32_t type, bits;
-};
-template <> struct reel_device_word<8> {
-	typedef uint64_t type, bits;
-};
-template <> struct reel_device_word<16> {
-	typedef reel_device_wide type;
-	typedef uint64_t bits;
+template <unsigned Bytes> struct reel_device_word {
+	static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "a word has 4, 8 or 16 bytes");
+	typedef typename std::conditional<Bytes == 4, uint32_t, uint64_t>::type bits;
+	typedef typename std::conditional<Bytes == 16, reel_device_wide, bits>::type type;
 };
 
 /* Packs values into words and unpacks them; each value begins a word. `rows` counts the words. */

@@ -45,7 +45,7 @@ void shared_kernel(double *sums)
 
 	reel_shared_open(mine, places);
 	if (thread % 9 != 4)
-		reel_shared_add(&mine[place(thread)], share(thread));
+		reel_add(&mine[place(thread)], share(thread));
 	reel_shared_close(mine, places, sums);
 }
 
@@ -85,7 +85,7 @@ void added_in_all_ways()
 		added("reel_add", 3 * size, false, [&](double *sums, emulator::options how) {
 			emulator::launch(3, size, [&] { add_kernel(sums); }, how);
 		});
-		added("reel_shared_add", 3 * size, false, [&](double *sums, emulator::options how) {
+		added("reel_add in shared memory", 3 * size, false, [&](double *sums, emulator::options how) {
 			emulator::launch(3, size, [&] { shared_kernel(sums); }, how);
 		});
 		added("reel_ordered_add", 3 * size, false, [&](double *sums, emulator::options how) {
@@ -98,7 +98,7 @@ void added_in_all_ways()
 	added("reel_add", 64, true, [&](double *sums, emulator::options how) {
 		emulator::launch(2, 32, [&] { add_kernel(sums); }, how);
 	});
-	added("reel_shared_add", 64, true, [&](double *sums, emulator::options how) {
+	added("reel_add in shared memory", 64, true, [&](double *sums, emulator::options how) {
 		how.resident = 1;
 		emulator::launch(2, 32, [&] { shared_kernel(sums); }, how);
 	});

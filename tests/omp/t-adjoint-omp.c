@@ -55,7 +55,8 @@ static void a_team_has_phases(int threads)
 	reel_adjoint_begin(adjoint, LANES);
 #pragma omp parallel num_threads(threads)
 	for (int phase = LANES; phase-- > 0;) {
-		reel_adjoint_omp_phase(adjoint, phase);
+#pragma omp barrier
+		reel_adjoint_phase(adjoint, phase);
 #pragma omp for schedule(dynamic, 1) nowait
 		for (unsigned lane = 0; lane < LANES; lane++) {
 			reel_adjoint_view view = reel_adjoint_lane(adjoint, lane);
