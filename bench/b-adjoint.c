@@ -2,8 +2,8 @@
 /*
  * Adds to one array by a lane and by two at once, each on a thread: n is the adds of a lane, and
  * times are of one of them. Copies are reduced within the time. A plain add loses sums where lanes
- * share elements; it is there for comparison. A copy by hand for the last lane, all of which is
- * added to the array, is what a program without Reel has.
+ * share elements; it is there for comparison. A program without Reel keeps a copy by hand for the
+ * last lane and adds all of it to the array.
  */
 #include "config.h"
 

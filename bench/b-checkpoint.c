@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Runs of plans whose snapshots are on a disk: written behind and read ahead, against the same in
- * memory, and against a store that has each transfer waited for. And what a run takes by itself,
+ * memory, and against a store that has each transfer waited for. And the cost of a run itself,
  * with steps of next to nothing, by callbacks and driven by the program.
  */
 #include "config.h"
@@ -81,7 +81,7 @@ static int record(void *context, void *state, int64_t first, int64_t last, reel_
 	return 0;
 }
 
-/* As if the passes were one: the calculation is what counts here. */
+/* As if the passes were one: only the amount of calculation matters here. */
 static int reverse(void *context, void *adjoint, int64_t first, int64_t last, reel_tape *tape)
 {
 	double *bar = adjoint;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The instructions of a push and of a pop in each shape, in loops that do
- * nothing else: the loop's own three are among them, and for a pop what folds each
- * double into one word. A bare pointer in the tape's place has the same loops.
+ * nothing else. They include the loop's own three, and for a pop the instructions that
+ * fold each double into one word. A bare pointer in the tape's place has the same loops.
  */
 #include "config.h"
 
@@ -32,7 +32,7 @@ static struct {
 } bump;
 
 /*
- * Between two values the compiler knows neither the counter nor what is in
+ * Between two values the compiler knows neither the counter nor the contents of
  * memory: it can neither unroll the loop nor keep the tape in registers, as if
  * the program had called a function of its own there.
  */

@@ -30,7 +30,7 @@ static uint64_t max_of(struct kernel_case *one, const struct kernel_variant *var
 	return stats.peak_resident_bytes;
 }
 
-/* The case's variants are those of the kernel whose record is on the tape. */
+/* The variants of the case are the kernel's variants whose record is on the tape. */
 static void count_variants(struct bench_case *described, struct kernel_case *one,
 			   size_t slab_bytes)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Regions, lanes, loops, orders and tasks by two threads, beside what OpenMP does without them; and
- * the gradients of the examples by one thread and by two. Threads that wait are to sleep
- * (OMP_WAIT_POLICY=passive), or what else runs on the machine is measured too.
+ * Regions, lanes, loops, orders and tasks by two threads, beside plain OpenMP; and the gradients of
+ * the examples by one thread and by two. Threads that wait must sleep (OMP_WAIT_POLICY=passive),
+ * or other work on the machine affects the times.
  */
 #include "config.h"
 
@@ -43,7 +43,7 @@ static void run_case(const struct bench_case *one)
 
 /* ---- Regions, recorded and reversed ---- */
 
-/* By so many threads, with so many values in each of two lanes. */
+/* Number of threads, and of values in each of two lanes. */
 struct team {
 	int threads, values;
 };
@@ -100,7 +100,7 @@ static double regions(void *context, size_t n)
 
 /* ---- A region for each step, in two lanes: n / 1000 steps ---- */
 
-/* 0 threads: as many as Reel chooses. */
+/* 0 threads: Reel chooses the number. */
 struct steps {
 	int cells, threads;
 };
@@ -295,7 +295,7 @@ static double orders(void *context, size_t n)
 
 enum { BLOCKS = 64, WIDTH = 64, PASSES = 90 };
 
-/* How the reverses of the tasks add to the adjoints of what they read. */
+/* How the reverses of the tasks add to the adjoints of the blocks that the tasks read. */
 struct reading {
 	int threads;
 	enum reel_dependence_kind kind;
@@ -372,7 +372,7 @@ static void reverse_reads_by_hand(reel_lane *root, struct reading *reading)
 	}
 }
 
-/* What the tasks calculate, and no addition. */
+/* The calculation of the tasks, without additions. */
 static double parts_alone(void *context, size_t n)
 {
 	const struct reading *reading = context;
@@ -406,7 +406,7 @@ static double tasks(void *context, size_t n)
 	return block_bar[0][0];
 }
 
-/* ---- Two tapes: n values on each, up and down, at so many bytes from each other ---- */
+/* ---- Two tapes: n values on each, up and down, by their distance in bytes ---- */
 
 #define FAR 4096
 #define LEVEL 4096
@@ -470,7 +470,7 @@ static double two_lanes(void *context, size_t n)
 struct gradient {
 	const struct example *example;
 	int size, steps;
-	int lanes, threads; /* 0 threads: as many as Reel chooses */
+	int lanes, threads; /* 0 threads: Reel chooses the number */
 	bool by_hand; /* on arrays; or else by Reel */
 	struct problem *problem;
 	reel_lane *root;
@@ -507,7 +507,7 @@ static double run_gradient(void *context, size_t n)
 /* Number of gradients after which Reel has tried one thread, and chosen. */
 #define TRIALS 20
 
-/* n is a count of what a gradient passes through. */
+/* n is the number of elements that a gradient passes through. */
 static void run_example(const char *name, const struct example *example, int size, int steps,
 			size_t n)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Schedules: what the next action costs, and the time of a plan for two tiers. */
+/* Schedules: the cost of the next action, and the time of a plan for two tiers. */
 #include "config.h"
 
 #include <stdlib.h>

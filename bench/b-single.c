@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What one double costs on its way up and down again, pushed in a forward sweep
- * and popped in the reverse sweep: on Reel's tape and on what programs use in its
+ * The cost of one double, pushed in a forward sweep and popped in the reverse
+ * sweep: on Reel's tape and on the arrays and stacks that programs use in its
  * place.
  */
 #include "config.h"

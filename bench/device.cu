@@ -185,7 +185,7 @@ template <class Launch> double settled(const device::tapes &tapes, unsigned step
 	return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/* Sixteen steps push four times what the arena holds. A store in host memory keeps the rest. */
+/* Sixteen steps push four times the size of the arena. A store in host memory keeps the rest. */
 void measure_spill(clock_of_the_device &clock, size_t bytes)
 {
 	const unsigned steps = 16;

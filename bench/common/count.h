@@ -6,10 +6,10 @@
 #include "measure.h"
 
 /*
- * The instructions that each of n more values costs: those for 2 n less those
- * for n, so that what is done once cancels out. `before` is not counted, and what
- * the task leaves behind is lost. Below 0 if this system lets no process be
- * stepped.
+ * The instructions that each of n more values costs: the count for 2 n less the
+ * count for n, so that work done once cancels out. `before` is not counted, and
+ * the task runs in a child, whose results are lost. Below 0 if this system lets
+ * no process be stepped.
  */
 double count_instructions(const struct measure_variant *variant, size_t n);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A panel a size, a row a kernel (or what plot_dot() is given), a dot a variant. The axis is
+ * A panel a size, a row a kernel (or the row named in plot_dot()), a dot a variant. The axis is
  * logarithmic and the same in all panels. The variants of a row lie one below the other, in the
- * order of the legend, so that equal times do not hide each other and the colour
- * is not all that tells them apart.
+ * order of the legend, so that equal times do not hide each other and the place
+ * tells them apart as well as the colour.
  */
 #include "config.h"
 

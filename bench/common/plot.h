@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An SVG of dots: the kernels' gradients, their time over that of the primal; or another one. */
+/* An SVG of dots: the time of the kernels' gradients over the primal's; or another picture. */
 #ifndef REEL_BENCH_PLOT_H
 #define REEL_BENCH_PLOT_H
 
@@ -14,10 +14,10 @@
 void plot_entitle(const char *title, const char *line);
 void plot_dot(const char *row, const char *panel, const char *variant, double value);
 
-/* Keep what is to be drawn of a case named kernel/NAME/SIZE; others are passed over. */
+/* Keep the results of a case named kernel/NAME/SIZE for drawing; others are passed over. */
 void plot_note(const struct bench_case *one, const struct measure_result *results);
 
-/* Draw what was noted. Returns false, and writes nothing, if that is nothing. */
+/* Draw the noted results. Returns false, and writes nothing, if there are none. */
 bool plot_write(FILE *file);
 
 #endif

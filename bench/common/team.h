@@ -12,9 +12,9 @@ struct team_work {
 	void (*finish)(void *context, int thread);
 	void *context;
 	/*
-	 * Where other programs take the processors, contention is not seen: run it again, up
-	 * to so often in all, until the threads had what they could use of them, and tell of
-	 * the run that had most. 0: once.
+	 * Maximum number of runs; 0: one. If other programs take the processors, a run shows no
+	 * contention: it is repeated until the threads had all the processor time that they
+	 * could use. The run that had most counts.
 	 */
 	int tries;
 	int processors;
@@ -22,7 +22,7 @@ struct team_work {
 
 /*
  * Seconds from the first thread's start to the last one's end. The program ends if the system
- * has not so many threads.
+ * cannot start `threads` threads.
  */
 double team_run(const struct team_work *work, int threads, const struct places *places);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the cases of the drop-in for Tapenade's stack share. Each stack is measured by the same
+ * Common parts of the cases of the drop-in for Tapenade's stack. Each stack is measured by the same
  * sweeps, dropin-sweeps.h, compiled for the calls that it offers.
  */
 #ifndef REEL_BENCH_DROPIN_H
@@ -26,7 +26,7 @@ enum { DROPIN_ARRAY = 64 };
 DROPIN_SWEEPS(static)
 DROPIN_SWEEPS(shared)
 DROPIN_SWEEPS(inline)
-/* An array that is there already, and a pointer: what no stack out of line is faster than. */
+/* An array that is there already, and a pointer: no stack out of line is faster. */
 DROPIN_SWEEPS(bump)
 /* As the original works: blocks, a test for a repeat level in each call, bits one by one. */
 DROPIN_SWEEPS(original)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A loop that libreel-enzyme checkpoints, for measuring: a step takes a nanosecond for each byte of
- * the state, and its derivative as much again. bench/enzyme.sh runs it; the driver is that of the
- * tests.
+ * the state, and its derivative as much again. bench/enzyme.sh runs it; the tests have the same
+ * driver.
  *
  *	enzyme-loop --calibrate         prints the number of rounds of a step of 1 ns a byte
  *	enzyme-loop ROUNDS STEPS BYTES  runs the loop twice, and prints for each the seconds of both
- *	                                sweeps, those in which they waited for the store, and the
+ *	                                sweeps, the seconds that they waited for the store, and the
  *	                                bytes that were written and read
  *
  * REEL_ENZYME, REEL_BUDGET and REEL_SPILL_DIR or REEL_STORE say the rest.
@@ -102,7 +102,7 @@ static void restore(void *program, int64_t slot, int64_t number)
 	driver->table->restore(driver->scheme, slot, number, &region, 1);
 }
 
-/* Seconds of both sweeps, those of their waits for the store, and bytes. */
+/* Seconds of both sweeps, of their waits for the store, and bytes. */
 struct figures {
 	double forward, reverse, forward_stall, reverse_stall;
 	uint64_t written, read;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The record as a struct of arrays, one array a field: what compilers that
+ * The record as a struct of arrays, one array a field, as compilers that
  * differentiate emit in place of a tape. The baseline of the kernels.
  */
 #ifndef REEL_BENCH_KERNELS_COLUMNS_H

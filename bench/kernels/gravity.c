@@ -211,8 +211,8 @@ static void reverse_row(struct gravity *g, size_t i, const double *dx, const dou
 }
 
 /*
- * Elements from the start of one column to that of the next: an odd number of cache lines, so that
- * equal indices of the columns do not meet in one set of the cache.
+ * Elements from one column's start to the next one's: an odd number of cache lines, so that equal
+ * indices of the columns do not meet in one set of the cache.
  */
 static size_t column_stride(size_t n)
 {

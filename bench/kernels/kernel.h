@@ -25,7 +25,7 @@
  * `best` and the columns go through the same loops in the same order, so that
  * they differ by where the record lies alone; with two exceptions. In nn, lenet5
  * and massspring `best` prefetches, see prefetch_below(), and the columns, which
- * stand for what compilers emit, do not. In massspring a row is one array on the
+ * stand for compilers' output, do not. In massspring a row is one array on the
  * tape and four columns. Where loops work on tiles, rows are rounded up to whole
  * tiles on the tape and in the columns alike.
  *

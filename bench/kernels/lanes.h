@@ -13,7 +13,7 @@
 /*
  * In front of the inner loop over a tile, or over a row of constant length, that
  * is to become vectors: compilers unroll it first and then make vectors of the
- * outer loop, by gathering. GCC does so with tiles, clang with rows, too.
+ * outer loop, by gathering. GCC does so with tiles, clang also with rows.
  */
 #if defined(__clang__)
 /* Under a sanitizer they may stay as they are. */

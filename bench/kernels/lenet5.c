@@ -61,7 +61,7 @@ struct weights {
 	double *b, *b_bar;
 };
 
-/* What an image gives rise to; also the adjoints of it. */
+/* The activations of an image, or their adjoints. */
 struct activations {
 	double *c1, *s2, *c3, *s4, *c5, *f6, *scores;
 };

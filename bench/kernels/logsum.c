@@ -4,7 +4,7 @@
  *
  *	m = max_i x_i,  e_i = exp(x_i - m),  s = sum_i e_i,  L = log s + m
  *
- * Adjoint; that of m cancels:
+ * Adjoint (the adjoint of m cancels):
  *
  *	x_bar_i = L_bar e_i / s
  *
@@ -168,7 +168,7 @@ static void reverse_best(void *data, const struct records *records)
 	}
 }
 
-/* Row by row, too, so that a row is still in the cache for its sum. */
+/* Also row by row, so that a row is still in the cache for its sum. */
 static double forward_columns(void *data, const struct records *records)
 {
 	struct logsum *g = data;

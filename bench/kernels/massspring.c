@@ -53,7 +53,7 @@
 #define DAMPING 0.995
 #define SHORTEST 1e-4
 
-/* What a spring records, as four columns. */
+/* The record of a spring, as four columns. */
 struct springs {
 	double dx[SPRINGS], dy[SPRINGS], length[SPRINGS], actuation[SPRINGS];
 };
@@ -208,7 +208,7 @@ static void activate(double *values, size_t n)
 		values[i] = hyperbolic_tangent(values[i]);
 }
 
-/* From the adjoint of tanh(z) to that of z, in place. */
+/* Turns the adjoint of tanh(z) into the adjoint of z, in place. */
 static void reverse_activate(double *restrict bar, const double *restrict values, size_t n)
 {
 	for (size_t i = 0; i < n; i++)

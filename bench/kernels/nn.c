@@ -23,7 +23,7 @@
 #include "random.h"
 
 #define PIXELS ((size_t)784)
-/* What p takes on the tape, so that the rows stay on whole cache lines. */
+/* Number of elements of p on the tape, so that the rows stay on whole cache lines. */
 #define DIGITS_ROUNDED ((size_t)16)
 
 struct nn {

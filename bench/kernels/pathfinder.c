@@ -217,8 +217,8 @@ static inline void record_places(struct pathfinder *g, size_t step, size_t first
 }
 
 /*
- * What goes to the left, to the right and stays is laid out in three rows first:
- * each place then gathers three terms, where a scatter would not vectorise.
+ * Terms that go left, go right or stay are laid out in three rows first: each place
+ * then gathers three terms, where a scatter would not vectorise.
  */
 static inline void reverse_places(struct pathfinder *g, size_t step, size_t first, size_t n,
 				  const double *restrict least, const signed char *restrict side)

@@ -31,7 +31,7 @@
 #define STIFFNESS 2.5
 #define TIME_STEP 1e-3
 #define SPRINGS 6
-/* What a spring records: three differences and an inverse length. */
+/* The record of a spring: three differences and an inverse length. */
 #define FIELDS 4
 /* Nodes of a row that are recorded together. */
 #define TILE ((size_t)8)
@@ -64,8 +64,8 @@ static void place_nodes(struct somier *g)
 }
 
 /*
- * The two neighbours in the row are apart: what a tile has just stored for one
- * would delay the loads for the other, which overlap it.
+ * The two neighbours in the row are apart: the stores of a tile for one would
+ * delay the loads for the other, which overlap them.
  */
 static void set_neighbours(struct somier *g, ptrdiff_t side)
 {
@@ -398,7 +398,7 @@ static inline void record_tile(struct somier *g, size_t p, struct place place)
 	set_forces(g, p, force);
 }
 
-/* Adds to the neighbours' adjoint, and to `own` what is to be taken from the nodes'. */
+/* Adds to the neighbours' adjoint; `own` collects the terms to subtract from the nodes'. */
 static inline void reverse_spring(double *restrict x_bar, double *restrict y_bar,
 				  double *restrict z_bar, struct place place, size_t spring,
 				  const double *restrict force_bar, double *restrict own)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tapes of gradients that Clad generates: what a value costs, and four gradients in the forms
- * that Clad emits, on clad::custom_tape, on what behaves as Clad's own tape, and on a bare cursor.
+ * The tapes of gradients that Clad generates: the cost of a value, and four gradients in the forms
+ * that Clad emits, on clad::custom_tape, on a copy of Clad's own tape, and on a bare cursor.
  */
 #include "config.h"
 
@@ -197,7 +197,7 @@ template <template <class> class Tape> double one_each(void *, size_t n)
 	return (double)mix;
 }
 
-/* ---- Gradients in the emitted forms; n values are pushed, or about so many ---- */
+/* ---- Gradients in the emitted forms; about n values are pushed ---- */
 
 double inputs[8192], adjoints[8192];
 

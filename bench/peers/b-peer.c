@@ -21,7 +21,7 @@ struct peer {
 	adolc_gradient *by_adolc;
 };
 
-/* A kernel, and its inputs and what their adjoints are by the other tool, in one piece. */
+/* A kernel, its inputs, and their adjoints by the other tool, in one piece. */
 struct pair {
 	const struct peer *peer;
 	struct kernel_case one;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the cases clad/ compare with: a tape that behaves as Clad's own of 2026 does. 64 elements
+ * The cases clad/ compare with a tape that behaves as Clad's own of 2026 does. 64 elements
  * are inside of it, then come slabs of 1,024 by operator new, linked both ways, kept when they are
  * popped and freed with the tape. Each push and pop asks whether it is inside and whether it is at
  * the end of a slab, counts in memory, and has the way to the next slab inlined. There is a mutex

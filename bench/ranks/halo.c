@@ -42,7 +42,7 @@ static double median(double *values)
 	return values[ROUNDS / 2];
 }
 
-/* Both are timed in turn, so that what disturbs one of them disturbs the other, too. */
+/* Both are timed in turn, so that a disturbance of the machine affects both. */
 static void measure(struct ranks *ranks, int columns)
 {
 	struct region region = {0.0, columns, 0.0, 8.0 * ranks->number};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A phase in which nothing happens: the barrier of Reel's workers, a collective span, and OpenMP's
- * barrier, beside two barriers that only spin. A word that goes to another processor and back, and
- * a word to which all threads add, are what a model of barriers needs.
+ * barrier, beside two barriers that only spin. A model of barriers needs the times of a word that
+ * goes to another processor and back, and of a word to which all threads add.
  */
 #include "config.h"
 

@@ -22,7 +22,7 @@ static const struct measure_variant quantiles[] = {
 };
 static const double parts[COUNT_OF(quantiles)] = {0.5, 0.999, 0.9999, 0.99999, 1};
 
-/* What threads use at once: a pool, or a list of its slabs with a lock. */
+/* Shared by all threads: a pool, or a list of its slabs with a lock. */
 struct shelf {
 	reel_pool *pool;
 	struct reel_slab *top;

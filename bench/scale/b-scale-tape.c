@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each thread's tape up and down, from one pool, and an array each. GB/s are what is written
- * and what is read, of all threads together.
+ * Each thread's tape up and down, from one pool, and an array each. GB/s count bytes written
+ * and bytes read, of all threads together.
  */
 #include "config.h"
 

@@ -27,7 +27,7 @@ bool bench_is_listing(void)
 	return false;
 }
 
-/* ---- What the subjects share ---- */
+/* ---- Common parts of the subjects ---- */
 
 reel_pool *scale_pool(size_t slab_bytes, unsigned magazine_slabs, int threads)
 {
@@ -115,7 +115,7 @@ static bool read_bytes(size_t *bytes, const char *text)
 	return end != text && *end == '\0' && number >= 2 && number <= 4096 && number % 2 == 0;
 }
 
-/* 1, 2, 4, ... up to the processors; all of them; and four times as many. */
+/* 1, 2, 4, ... up to the number of processors; that number; and four times that number. */
 static void set_default_counts(struct scale_counts *counts, int processors)
 {
 	for (int n = 1; n < processors && counts->count < MAX_COUNTS - 2; n *= 2)

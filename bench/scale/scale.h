@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What reel-scale measures, at each number of threads that it is asked for; b-scale-NAME.c is
- * a subject. Rows are those of reel-bench: a case, a variant, n, which is the number of
+ * The subjects of reel-scale, each measured at each requested number of threads; b-scale-NAME.c is
+ * a subject. Rows have the form of reel-bench: a case, a variant, n, which is the number of
  * threads, and the median, least and most of the rounds.
  */
 #ifndef REEL_BENCH_SCALE_H
@@ -32,11 +32,11 @@ struct scale_options {
 
 extern struct scale_options scale;
 
-/* Up and down by so many slabs, three magazines, a thread goes to the shared list once each way. */
+/* Slabs of a sweep up and down: three magazines, so a thread uses the shared list once each way. */
 #define SCALE_SWEEP 48
 
 /*
- * A pool of slabs of one size, the first ones of a tape, too; magazine_slabs as for
+ * A pool of slabs of one size, including the first slabs of a tape; magazine_slabs as for
  * reel_pool_open(). Its list has SCALE_SWEEP slabs for each thread.
  */
 reel_pool *scale_pool(size_t slab_bytes, unsigned magazine_slabs, int threads);
@@ -45,7 +45,7 @@ reel_pool *scale_pool(size_t slab_bytes, unsigned magazine_slabs, int threads);
 void scale_report(const char *name, const struct measure_variant *variants, size_t count,
 		  int threads, const char *unit, const struct measure_result *results);
 
-/* A point of the plot: the speed-up with so many threads. */
+/* A point of the plot: the speed-up with `threads` threads. */
 void scale_plot(int threads, const char *slab, const char *variant, double speed_up);
 
 /* b-scale-pool.c: a pair is one take and one give, ns; by all threads together, of one chain. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A tape of eight times its budget, up and down again, with more and less calculation
- * beside it; against the time that there has to be at least, and what else one could use.
+ * beside it; against the shortest possible time, and against a mapped file and stdio.
  */
 #include "config.h"
 
@@ -115,7 +115,7 @@ struct sweep {
 	struct spill_peer mapped, stdio;
 };
 
-/* The files and the memory serve all sweeps: what is fresh costs more. */
+/* The files and the memory serve all sweeps: fresh ones cost more. */
 static struct sweep sweep;
 static bool sweep_is_open;
 

@@ -12,7 +12,7 @@
 
 #include "spill.h"
 
-/* What diffuses slowly, and is smooth in place and time. */
+/* Points of a field that diffuses slowly, and is smooth in place and time. */
 #define POINTS SPILL_SPAN
 
 struct field {
@@ -102,7 +102,7 @@ static void measure_time(const struct bench_case *named)
 	bench_report(&described, spill_tape_bytes(), "ns/byte", results);
 }
 
-/* What was stored over what was written. */
+/* Reports stored bytes over written bytes. */
 static void report_bytes(const struct bench_case *named)
 {
 	struct measure_result results[COUNT_OF(variants) - 1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a tape on a store takes of the machine: memory, seen from outside, and processors. */
+/* The cost of a tape on a store to the machine: memory, seen from outside, and processors. */
 #include "config.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Parcels: eight times their budget, written, and read in the order in which they were written and
- * in the opposite one; what a parcel costs in memory; and several threads that read one set.
+ * in the opposite one; the cost of a parcel in memory; and several threads that read one set.
  */
 #include "config.h"
 
@@ -227,7 +227,7 @@ static double free_all(void *context, size_t count)
 	return 0;
 }
 
-/* The store is there, so that pins and seals are those of parcels that may leave memory. */
+/* A store is there, so that pins and seals do the work for parcels that may leave memory. */
 static void in_memory(const char *name, size_t bytes_each)
 {
 	struct parcels set;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What else one could use where a tape outgrows memory: a file that is mapped, and one
- * written and read by stdio; and what the disk can do at most, plain transfers of slabs.
+ * Other ways to keep a tape that outgrows memory: a file that is mapped, and one
+ * written and read by stdio; and plain transfers of slabs, the limit of the disk.
  */
 #include "config.h"
 
@@ -16,7 +16,7 @@
 
 #include "spill.h"
 
-/* What is resident is dropped in so many pieces: one is in use, two are being written. */
+/* Pieces in which resident memory is dropped: one is in use, two are being written. */
 #define WINDOWS 4
 #define MAX_THREADS 4
 
@@ -43,7 +43,7 @@ static int try_file(int flags)
 	return file;
 }
 
-/* Where a file system has no direct transfers, Reel does without, too. */
+/* If a file system has no direct transfers, plain ones serve, as in Reel. */
 int spill_file(bool direct)
 {
 	int file = -1;
@@ -151,7 +151,7 @@ double spill_plain_both(void *context, size_t bytes)
 	return spill_plain_write(context, bytes) + spill_plain_read(context, bytes);
 }
 
-/* ---- Through the page cache: what both peers do to stay within the budget ---- */
+/* ---- Through the page cache: how both peers stay within the budget ---- */
 
 static size_t window_bytes(const struct spill_peer *peer)
 {
@@ -204,8 +204,8 @@ static void leave_upwards(const struct spill_peer *peer, size_t end)
 
 /*
  * Between two sweeps nothing is resident, and nothing still being written. A mapped
- * file is made one of zeros, without giving its blocks back: else pages would be read
- * before they are overwritten, as those of a file that is new are not.
+ * file becomes one of zeros, without giving its blocks back: else pages would be read
+ * before they are overwritten, unlike the pages of a new file.
  */
 void spill_peer_forget(void *context, size_t bytes)
 {

@@ -161,7 +161,7 @@ static struct measure_result bytes(uint64_t count)
 	return measure_once((double)count);
 }
 
-/* What a replay moves. */
+/* The bytes that a replay moves. */
 static void count_replay(const struct bench_case *named)
 {
 	static const struct measure_variant variants[] = {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What the sizes of the budget and of the tape do to the cost of a byte. */
+/* The effect of the sizes of the budget and of the tape on the cost of a byte. */
 #include "config.h"
 
 #include <stdio.h>
 
 #include "spill.h"
 
-/* Calculation beside the tape that is about what a disk needs. */
+/* Calculation beside each byte of tape, about the time of a disk [ns]. */
 #define WORK 0.3
 
 /* ---- The budget ---- */

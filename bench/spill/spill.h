@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the cases of tapes larger than memory share. Their n are bytes of tape, and
+ * Common parts of the cases of tapes larger than memory. Their n are bytes of tape, and
  * their times are of a byte, so that they compare with a disk's bandwidth.
  */
 #ifndef REEL_BENCH_SPILL_H
@@ -16,16 +16,16 @@
 #define SPILL_SPAN_BYTES (SPILL_SPAN * sizeof(double))
 #define SPILL_SLAB_BYTES (2 * MIB)
 
-/* ---- spill-sweep.c: what a program does with its tape ---- */
+/* ---- spill-sweep.c: a program's use of its tape ---- */
 
-/* A calculation beside the tape, and what tells whether all values came back. */
+/* A calculation beside the tape, and a sum that shows whether all values came back. */
 struct spill_load {
 	size_t turns; /* of a loop, with each span */
 	uint64_t sink;
 	uint64_t mix; /* 0 when all that was written has been read */
 };
 
-/* So many nanoseconds of calculation with each byte of tape. */
+/* A load with `nanoseconds` of calculation for each byte of tape. */
 struct spill_load spill_load(double nanoseconds);
 /* Calculate, and write a span that begins at this place of the tape. */
 void spill_fill(struct spill_load *load, double *span, size_t place);
@@ -46,23 +46,23 @@ void spill_open_on(struct spill_tape *spilled, reel_store *store, size_t budget)
 void spill_close(struct spill_tape *spilled);
 void spill_push(struct spill_tape *spilled, size_t bytes);
 void spill_pop(struct spill_tape *spilled, size_t bytes);
-/* Drop what is on the tape. */
+/* Drop the contents of the tape. */
 void spill_drop(struct spill_tape *spilled);
 struct reel_pool_stats spill_stats(const struct spill_tape *spilled);
 
-/* The same as what a measure_variant does; context is a struct spill_tape. */
+/* The same as functions of a measure_variant; context is a struct spill_tape. */
 double spill_run_push(void *context, size_t bytes);
 double spill_run_pop(void *context, size_t bytes);
 double spill_run_both(void *context, size_t bytes);
 void spill_before_pop(void *context, size_t bytes);
 void spill_after_push(void *context, size_t bytes);
 
-/* ---- spill-peers.c: what else one could use ---- */
+/* ---- spill-peers.c: other ways to keep a tape ---- */
 
 /* A file without a name in the directory of the spill cases; the program ends if there is none. */
 int spill_file(bool direct);
 
-/* Transfers past the page cache, of slabs, of as many bytes of a tape as have no room. */
+/* Transfers of slabs past the page cache: the bytes of a tape that exceed the budget. */
 struct spill_plain {
 	int file;
 	size_t budget;
@@ -106,12 +106,12 @@ void spill_peer_forget(void *context, size_t bytes);
 size_t spill_tape_bytes(void);
 size_t spill_budget(void);
 unsigned spill_rounds(void);
-/* As bench_starts(); a case that has no disk, or not so many bytes on it, is left out. */
+/* As bench_starts(); a case is left out without a disk with `bytes` bytes free. */
 bool spill_starts(const struct bench_case *one, size_t bytes);
 
 /*
- * Variants of one case. The first is not measured: it is the shortest time that there
- * can be, that of the tape in memory or that of the quicker one of two plain transfers.
+ * Variants of one case. The first is not measured: it is the shortest possible time, the
+ * longer of the times of the tape in memory and of the quicker plain transfer.
  */
 enum {
 	SPILL_BOUND,
