@@ -89,7 +89,8 @@ done <"$work/pages" >"$work/found"
 is_empty "$work/found" 'no page has a turn that is read twice'
 
 # The comments of headers and sources, without code, as a page.
-find include lib omp mpi gpu dropin tools -name '*.[ch]' -o -name '*.hpp' -o -name '*.cuh' >"$work/manuals"
+find include lib omp mpi gpu dropin tools examples bench/dropin bench/kernels bench/peers bench/ranks bench/scale \
+	bench/spill bench/b-*.c -name '*.[ch]' -o -name '*.hpp' -o -name '*.cuh' -o -name '*.cu' -o -name '*.cpp' >"$work/manuals"
 while read -r header; do
 	${AWK:-awk} '
 		/\/\*/ { inside = 1; sub(/^.*\/\*/, "") }
@@ -111,7 +112,8 @@ while read -r page; do
 done <"$work/pages" >"$work/wide"
 is_empty "$work/wide" 'no line of a page has more than 100 columns'
 
-find lib omp mpi gpu include dropin tools examples -name '*.[ch]' -o -name '*.cuh' -o -name '*.cu' -o -name '*.hpp' >"$work/sources"
+find lib omp mpi gpu include dropin tools examples -name '*.[ch]' -o -name '*.cuh' -o -name '*.cu' -o -name '*.hpp' \
+	-o -name 'reel.f90.in' >"$work/sources"
 while read -r file; do
 	expand -t 8 "$file" | LC_ALL=C ${AWK:-awk} -v file="$file" '{
 		gsub(/[\200-\277]/, "")
