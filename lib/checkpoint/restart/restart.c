@@ -450,28 +450,20 @@ static int refuse(const char *path, int error, const char *why)
 	return reel_fail(error, "%s %s", path, why);
 }
 
-/* Refuses numbers of another layout, before any member behind `header_bytes` is used. */
-static int check_format(const char *path, const struct run_header *header)
-{
-	if (header->byte_order == BYTE_ORDER_MARK && header->version != HEADER_VERSION)
-		return reel_fail(-EPROTO,
-				 "%s has format %u, and this Reel reads format %d: resume with the "
-				 "version that wrote it, or remove it to begin again",
-				 path, header->version, HEADER_VERSION);
-	if (header->byte_order != BYTE_ORDER_MARK || header->header_bytes != sizeof *header)
-		return refuse(path, -EPROTO,
-			      "is from another kind of machine: resume there, or begin again");
-	return 0;
-}
-
 static int check_header(const reel_run *run, const char *path, const struct run_header *header)
 {
 	struct run_header own;
-	int error = check_format(path, header);
 
-	if (error)
-		return error;
 	describe(run, &own);
+	if (header->byte_order == own.byte_order && header->version != own.version)
+		return reel_fail(-EPROTO,
+				 "%s has format %u, and this Reel reads format %u: resume with the "
+				 "version that wrote it, or remove it to begin again",
+				 path, header->version, own.version);
+	/* Members behind header_bytes may be elsewhere. */
+	if (header->byte_order != own.byte_order || header->header_bytes != own.header_bytes)
+		return refuse(path, -EPROTO,
+			      "is from another kind of machine: resume there, or begin again");
 	if (header->rank != own.rank || header->ranks != own.ranks)
 		return reel_fail(-EINVAL,
 				 "%s was written by rank %u of %u, and this is rank %u of %u", path,
