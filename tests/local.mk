@@ -182,6 +182,7 @@ dist_check_SCRIPTS += \
 	%D%/dropin/t-plan-texts.sh $(compiles) $(one_thread) \
 	%D%/dropin/t-fortran.sh $(compiles) $(one_thread) \
 	%D%/source/t-amalgamation.sh $(compiles) \
+	%D%/source/t-cmake.sh $(any_build) $(compiles) \
 	%D%/source/t-guide.sh $(compiles) \
 	%D%/fuzz/t-fuzz.sh \
 	%D%/gpu/t-gpu-open.sh \

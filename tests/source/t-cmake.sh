@@ -1,0 +1,105 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# CMakeLists.txt: a project that brings Reel along builds it as part of itself, from the lists of the makefiles.
+. "$SOURCE_DIR/tests/tap/tap.sh"
+
+case $CFLAGS in *-fsanitize*) skip_all 'the project names no sanitizer' ;; esac
+command -v cmake >/dev/null || skip_all 'cmake is not installed'
+# Jobs and variables of the make that runs the tests are not for this one.
+unset MAKEFLAGS MFLAGS
+
+# A copy, whose lists change below.
+mkdir reel
+cp -r "$SOURCE_DIR/CMakeLists.txt" "$SOURCE_DIR/configure.ac" "$SOURCE_DIR/build-aux" "$SOURCE_DIR/include" \
+	"$SOURCE_DIR/lib" "$SOURCE_DIR/omp" reel
+chmod -R u+w reel
+touch begun
+
+for page in README doc/openmp; do
+	awk '/^```c$/ { in_program = 1; next } in_program && /^```$/ { exit } in_program' "$SOURCE_DIR/$page.md" >"${page##*/}.c"
+done
+cp "$SOURCE_DIR/tests/install/installcheck-omp.c" sines.c
+cat >CMakeLists.txt <<'END'
+cmake_minimum_required(VERSION 3.16)
+project(user C)
+include(FetchContent)
+FetchContent_Declare(reel GIT_REPOSITORY "")
+FetchContent_MakeAvailable(reel)
+if(REEL_OPENMP)
+  find_package(OpenMP REQUIRED)
+  set(openmp OpenMP::OpenMP_C)
+endif()
+add_executable(gradient README.c)
+target_link_libraries(gradient Reel::reel m)
+add_executable(region openmp.c)
+target_link_libraries(region Reel::omp ${openmp} m)
+add_executable(sines sines.c)
+target_link_libraries(sines Reel::omp m)
+END
+# has MACRO: 1 where make builds with the part.
+has() { grep -c "^# *define $1 1" "$BUILD_DIR/config.h"; }
+
+# build OPTION...: says what cmake and the compiler say.
+build() {
+	cmake -S . -B build -DFETCHCONTENT_SOURCE_DIR_REEL="$PWD/reel" -DCMAKE_C_COMPILER="${CC%% *}" \
+		-DCMAKE_C_FLAGS='-O0 -Wall -Wextra -Werror' -DREEL_OPENMP="$(has HAVE_OPENMP)" \
+		-DREEL_LZ4="$(has HAVE_LZ4)" "$@" >said 2>warnings &&
+		cmake --build build -j 2 >>said 2>>warnings
+}
+
+# is_built WHAT OPTION...: three checks.
+is_built() {
+	what=$1
+	shift
+	build "$@"
+	ok $? "a project builds Reel as $what"
+	is_empty warnings 'without a warning'
+	build/gradient >printed && grep -q '^dx/da = 1.05736 0.562254 0.397171$' printed &&
+		build/region >printed && grep -q '^dx/da = 0.841471, error 0$' printed && build/sines >printed
+	ok $? 'and its programs compute their gradients'
+}
+
+is_built 'static libraries'
+# The same objects; the linker complains of a function that no file of a library defines.
+is_built 'shared libraries' -DBUILD_SHARED_LIBS=ON -DCMAKE_SHARED_LINKER_FLAGS=-Wl,-z,defs
+
+# exports LIBRARY: its symbols with their versions; and the functions that show whether it has LZ4 and OpenMP.
+exports() { $NM -D "$1" | awk 'NF == 3 || /LZ4_compress|GOMP_parallel|__kmpc_fork/ { print $NF }' | sort; }
+for library in libreel libreel-omp; do
+	if [ -f "$BUILD_DIR/.libs/$library.so" ]; then
+		exports "$BUILD_DIR/.libs/$library.so" >wanted
+		exports "build/_deps/reel-build/$library.so" | diff wanted - >different
+		is_empty different "$library.so exports what the library of make exports, and has the same parts"
+	else
+		skip "$library.so exports what the library of make exports, which is not built"
+	fi
+done
+
+DESTDIR=$PWD/installed cmake --install build >said 2>&1 && [ ! -e installed ]
+ok $? 'a project that is installed installs nothing of Reel'
+find reel -newer begun >written
+is_empty written 'nothing is written into the folder of Reel'
+
+# ---- Changes of a list ----
+
+# with_list SED-COMMAND: lib/local.mk is changed so.
+with_list() { sed "$1" "$SOURCE_DIR/lib/local.mk" >reel/lib/local.mk; }
+
+echo 'int reel_added(void); int reel_added(void) { return 0; }' >reel/lib/tape/added.c
+with_list 's|^\t%D%/tape/array.c|\t%D%/tape/added.c %D%/tape/array.c|'
+cmake --build build -j 2 >said 2>&1 && $NM build/_deps/reel-build/libreel.so | grep -q ' reel_added$'
+ok $? 'a file that the list of the makefile gets is compiled'
+with_list '/tape\/mark\.c/d'
+! cmake --build build -j 2 >said 2>&1 && grep -q "undefined reference to .reel_" said
+ok $? 'a file that the list lacks is missed'
+
+# refuses WHAT SED-COMMAND: a format that CMakeLists.txt does not read is an error, and no shorter list.
+refuses() {
+	with_list "$2"
+	! cmake -S . -B build >said 2>&1 && grep -q 'lib/local.mk' said && grep -q 'libreel_core_la_SOURCES' said
+	ok $? "cmake refuses a list $1"
+}
+refuses 'that names a variable' 's|^\t%D%/tape/array.c|\t$(arrays)|'
+refuses 'in two places' 's|^libreel_vectorised|libreel_core_la_SOURCES += x.c\n&|'
+refuses 'that has another name' 's|^libreel_core_la_S|s|'
+end
