@@ -12,6 +12,8 @@ from ._api import RunOptions
 from ._errors import check
 from ._library import lib
 
+_REMEDY = "install libreel-mpi for mpi4py's MPI (no wheel has it), or set REEL_LIBRARY to a libreel.so.0 beside one"
+
 
 def _version(library: ctypes.CDLL) -> Any:
     """MPI_Get_library_version() of the MPI that a library calls: the function, and its text."""
@@ -25,19 +27,17 @@ def _version(library: ctypes.CDLL) -> Any:
 def load(MPI: Any) -> ctypes.CDLL:
     """libreel-mpi for mpi4py's MPI.
 
-    It lies beside a libreel that REEL_LIBRARY names, and otherwise where the loader finds it.
+    It lies beside a libreel that REEL_LIBRARY names, and otherwise where the loader finds it. A wheel has none.
     """
     name = os.path.join(os.path.dirname(lib._name), "libreel-mpi.so.0")
     try:
         library = ctypes.CDLL(name)
     except OSError as error:
-        raise ImportError(f"libreel-mpi was not found ({error}); install it, or set REEL_LIBRARY to a libreel.so.0 "
-                          "that lies beside libreel-mpi.so.0") from None
+        raise ImportError(f"libreel-mpi was not found ({error}); {_REMEDY}") from None
     (ours, our_text), (theirs, their_text) = _version(library), _version(ctypes.CDLL(MPI.__file__))
     if ours != theirs:
         raise ImportError(f"mpi4py calls '{their_text}', and {name} calls another MPI, '{our_text}'; communicators of "
-                          "one mean nothing to the other: install both for one MPI, or set REEL_LIBRARY to a "
-                          "libreel.so.0 that lies beside a libreel-mpi.so.0 for mpi4py's")
+                          f"one mean nothing to the other: {_REMEDY}")
     # A communicator is a pointer in Open MPI, and an int in MPICH.
     comm = c_void_p if MPI._sizeof(MPI.Comm) == ctypes.sizeof(c_void_p) else c_int
     library.reel_mpi_agree.argtypes = comm, c_int, POINTER(c_int64)

@@ -5,6 +5,7 @@ import copy
 import ctypes
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 
@@ -94,7 +95,35 @@ def test_the_interpreter_may_end_while_a_thread_is_in_a_run():
     assert subprocess.run([sys.executable, "-c", program]).returncode == 0
 
 
-def test_an_absent_library_is_named():
-    run = subprocess.run([sys.executable, "-c", "import reel"], env={**os.environ, "REEL_LIBRARY": "/no/such.so"},
-                         capture_output=True, text=True)
-    assert run.returncode == 1 and "REEL_LIBRARY" in run.stderr and "ImportError" in run.stderr
+def import_reel(**variables):
+    """What an interpreter says that imports the package."""
+    return subprocess.run([sys.executable, "-c", "import reel; print(reel._lib._name)"], capture_output=True, text=True,
+                          env={**os.environ, **variables})
+
+
+@pytest.mark.parametrize("library, reason", [
+    ("", "/no/such.so: cannot open"),
+    ("int reel_version_number(void) { return 100; } const char *reel_version(void) { return \"0.1.0\"; }",
+     "other.so is version 0.1.0"),
+    ("int reel_version_number(void) { return 1 << 30; } const char *reel_version(void) { return \"1\"; }",
+     "other.so: undefined symbol: reel_"),
+], ids=["missing", "old", "without-a-function"])
+def test_a_missing_or_old_library_is_named_with_remedies(library, reason, tmp_path):
+    other = tmp_path / "other.so" if library else "/no/such.so"
+    if library:
+        (tmp_path / "other.c").write_text(library)
+        subprocess.run([*os.environ["CC"].split(), "-shared", "-fPIC", "-o", str(other), str(tmp_path / "other.c")],
+                       check=True)
+    said = import_reel(REEL_LIBRARY=str(other))
+    last = said.stderr.splitlines()[-1]
+    assert said.returncode == 1 and last.startswith("ImportError: no libreel") and reason in last, said.stderr
+    assert "pip install" in last and "libreel0" in last and "REEL_LIBRARY" in last
+
+
+def test_the_library_inside_the_package_comes_after_the_one_that_is_named(tmp_path):
+    inside = tmp_path / "reel" / "lib" / "libreel.so.0"
+    shutil.copytree(os.path.dirname(reel.__file__), tmp_path / "reel")
+    inside.parent.mkdir()
+    inside.symlink_to(os.environ["REEL_LIBRARY"])
+    assert import_reel(PYTHONPATH=str(tmp_path)).stdout.strip() == os.environ["REEL_LIBRARY"]
+    assert import_reel(PYTHONPATH=str(tmp_path), REEL_LIBRARY="").stdout.strip() == str(inside)

@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -12,7 +13,7 @@ import reel
 from reel.__main__ import main
 
 
-@pytest.mark.parametrize("words", ["", "plan", "info x", "nonsense"])
+@pytest.mark.parametrize("words", ["plan", "info x", "nonsense", "--libs=x"])
 def test_wrong_words(words, capsys):
     with pytest.raises(SystemExit) as ended:
         main(words.split())
@@ -31,7 +32,7 @@ def run(*words, **options):
 
 
 def test_what_is_there():
-    text, objects = run("info"), run("info", "--json")
+    text, objects = run(), run("info", "--json")
     assert text.returncode == objects.returncode == 0, text.stderr + objects.stderr
     facts = json.loads(objects.stdout)
     assert [line.split(":")[0] for line in text.stdout.splitlines()] == list(facts)
@@ -51,3 +52,16 @@ def test_why_there_are_no_ranks(tmp_path):
     alone.symlink_to(os.environ["REEL_LIBRARY"])
     said = run("info", "--json", env={**os.environ, "REEL_LIBRARY": str(alone)})
     assert json.loads(said.stdout)["ranks"].startswith("no: libreel-mpi was not found")
+
+
+def test_flags_for_c_programs_are_of_the_library_inside_the_package(tmp_path):
+    said = run("--cflags", "--libs")
+    assert said.returncode == 2 and "has no library inside" in said.stderr and "pkg-config" in said.stderr
+    copy = tmp_path / "reel"
+    shutil.copytree(os.path.dirname(reel.__file__), copy)
+    (copy / "lib").mkdir()
+    (copy / "lib" / "libreel.so.0").symlink_to(os.environ["REEL_LIBRARY"])
+    said = run("--cflags", "--libs", env={**os.environ, "PYTHONPATH": str(tmp_path)})
+    assert said.stdout == f"-I{copy}/include -L{copy}/lib -lreel -Wl,-rpath,{copy}/lib\n", said.stderr
+    said = run("--pkgconfigdir", "--cmakedir", env={**os.environ, "PYTHONPATH": str(tmp_path)})
+    assert said.stdout == f"{copy}/lib/pkgconfig {copy}/lib/cmake/Reel\n", said.stderr
