@@ -24,13 +24,16 @@ includes_only() {
 	$CC $flags $more -MM -x c $(cat readable) >rules 2>messages
 	ok $? "the compiler reads what includes nothing but $folders"
 	sed 's/^/#   /' messages
-	# A rule a file, on one line.
-	sed -e :a -e '/\\$/N; s/\\\n//; ta' -e 's/  */ /g' rules >lines
+	# A rule a file, on lines that end in a backslash: "FILE INCLUDED" for each file that is included and not allowed.
+	tr -s ' \\' '\n' <rules | awk -v source="$SOURCE_DIR/" -v config="$BUILD_DIR/config.h" -v allowed="$allowed" '
+		/:$/ { file = ""; next }
+		!file { file = $0 }
+		$0 == config || !NF { next }
+		index($0, source) == 1 { included = substr($0, length(source) + 1); if (included !~ allowed) print file, included }
+		/cuda\.h|cuda_runtime/ { print file, $0 }' >all-higher
 	while read -r file; do
-		grep -F ".o: $file" lines | tr ' ' '\n' | awk -v source="$SOURCE_DIR/" -v config="$BUILD_DIR/config.h" '
-			$0 == config { next }
-			index($0, source) == 1 { print substr($0, length(source) + 1) }
-			/cuda\.h|cuda_runtime/' | grep -v -E "$allowed" >higher
+		: >higher
+		[ ! -s all-higher ] || grep -F "$file " all-higher >higher
 		is_empty higher "${file#"$SOURCE_DIR"/} includes nothing but $folders"
 	done <readable
 }

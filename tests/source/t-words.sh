@@ -6,6 +6,7 @@
 
 cd "$SOURCE_DIR" || exit
 work=$OLDPWD
+export LC_ALL=C
 
 # plain: text in small letters without what may break a word in two, be it a line, a hyphen or `_`.
 plain() {
@@ -61,17 +62,24 @@ ok $? 'there are structs'
 comm -23 "$work/named" "$work/known" >"$work/unknown"
 is_empty "$work/unknown" 'each word in the name of a struct of lib/ is in the glossary'
 
-# sentences_of PAGE: its sentences and cells, a line each, without programs, commands, questions and words in `code`.
-sentences_of() {
-	sed '/^ *```/,/^ *```$/d; /^	/d; /^    /d' "$1" | ${AWK:-awk} '
-		/^[-#|]/ || !NF { print text; text = "" }
+# sentences: of the text on stdin its sentences and cells, a line each, without programs, commands, questions and words in
+# `code`. A line that begins with \001 names the file of the lines after it, which stands behind each sentence.
+sentences() {
+	${AWK:-awk} '
+		function say() {
+			gsub(/ +/, " ", text)
+			gsub(/`[^`]*`/, "CODE", text)
+			gsub(/[.?!:;|]+[*)]*( |$)/, "& (" file ")\n ", text)
+			print text " (" file ")"
+			text = ""
+		}
+		/^\001/ { say(); file = substr($0, 2); program = 0; next }
+		program { program = !/^ *```$/; next }
+		/^ *```/ { program = 1; next }
+		/^	/ || /^    / { next }
+		/^[-#|]/ || !NF { say() }
 		{ text = text " " $0 }
-		END { print text }' | ${AWK:-awk} '{
-		gsub(/ +/, " ")
-		gsub(/`[^`]*`/, "CODE")
-		gsub(/[.?!:;|]+[*)]*( |$)/, "& \n ")
-		print $0 " "
-	}' | grep -v '?'
+		END { say() }' | grep -v '?'
 }
 
 # Free relatives; "that of" in place of the noun; "as many" in place of the number; "too" for "also"; "but for" for
@@ -83,43 +91,41 @@ turns="$turns|, too[^a-z]|([^es]|[^l]e|[^r]s) who[^a-z]"
 find . -name '*.md' ! -path './build/*' ! -path './bench/*' ! -path './.git/*' ! -name RESOURCES.md >"$work/pages"
 [ "$(wc -l <"$work/pages")" -gt 40 ]
 ok $? 'there are pages'
-while read -r page; do
-	sentences_of "$page" | grep -iE "$turns" | sed "s|^|$page:|"
-done <"$work/pages" >"$work/found"
+xargs ${AWK:-awk} 'FNR == 1 { print "\001" FILENAME } { print }' <"$work/pages" | sentences | grep -iE "$turns" >"$work/found"
 is_empty "$work/found" 'no page has a turn that is read twice'
 
 # The comments of headers and sources, without code, as a page.
 find include lib omp mpi gpu dropin tools examples bench/dropin bench/kernels bench/peers bench/ranks bench/scale \
 	bench/spill bench/b-*.c -name '*.[ch]' -o -name '*.hpp' -o -name '*.cuh' -o -name '*.cu' -o -name '*.cpp' >"$work/manuals"
-while read -r header; do
-	${AWK:-awk} '
-		/\/\*/ { inside = 1; sub(/^.*\/\*/, "") }
-		!inside || /^ \*	/ { next }
-		/\*\// { last = 1; sub(/[ \\]*\*\/.*/, "") }
-		{ sub(/^[ 	]*\*/, ""); gsub(/[A-Za-z_]+\(\)/, "CODE"); sub(/^[ 	]+/, ""); print }
-		last { print ""; inside = last = 0 }' "$header" >"$work/comments"
-	sentences_of "$work/comments" | grep -iE "$turns" | sed "s|^|$header:|"
-done <"$work/manuals" >"$work/found"
+xargs ${AWK:-awk} '
+	FNR == 1 { print "\001" FILENAME; inside = last = 0 }
+	/\/\*/ { inside = 1; sub(/^.*\/\*/, "") }
+	!inside || /^ \*	/ { next }
+	/\*\// { last = 1; sub(/[ \\]*\*\/.*/, "") }
+	{ sub(/^[ 	]*\*/, ""); gsub(/[A-Za-z_]+\(\)/, "CODE"); sub(/^[ 	]+/, ""); print }
+	last { print ""; inside = last = 0 }' <"$work/manuals" | sentences | grep -iE "$turns" >"$work/found"
 is_empty "$work/found" 'no comment has a turn that is read twice'
 
 # Columns of text: without programs, tables, pictures, and lines that name a program to quote.
-while read -r page; do
-	sed '/^ *```/,/^ *```$/d; /^[	|!]/d; /^\[`examples/d' "$page" | LC_ALL=C ${AWK:-awk} -v page="$page" '{
-		gsub(/[\200-\277]/, "")
-		if (length($0) > 100)
-			print page ": " $0
-	}'
-done <"$work/pages" >"$work/wide"
+xargs ${AWK:-awk} '
+	FNR == 1 { program = 0 }
+	/^ *```/ && !program { program = 1; next }
+	program { if (/^ *```$/) program = 0; next }
+	/^[	|!]/ || /^\[`examples/ { next }
+	{ line = $0; gsub(/[\200-\277]/, "", line) }
+	length(line) > 100 { print FILENAME ": " $0 }' <"$work/pages" >"$work/wide"
 is_empty "$work/wide" 'no line of a page has more than 100 columns'
 
 find lib omp mpi gpu include dropin tools examples -name '*.[ch]' -o -name '*.cuh' -o -name '*.cu' -o -name '*.hpp' \
 	-o -name 'reel.f90.in' >"$work/sources"
-while read -r file; do
-	expand -t 8 "$file" | LC_ALL=C ${AWK:-awk} -v file="$file" '{
-		gsub(/[\200-\277]/, "")
-		if (length($0) > 100)
-			print file ":" NR ": " $0
-	}'
-done <"$work/sources" >"$work/wide"
+xargs ${AWK:-awk} '
+	{ width = 0; line = $0; gsub(/[\200-\277]/, "", line) }
+	length(line) > 12 {
+		parts = split(line, part, "\t")
+		for (i = 1; i < parts; i++)
+			width = width + length(part[i]) + 8 - (width + length(part[i])) % 8
+		if (width + length(part[parts]) > 100)
+			print FILENAME ":" FNR ": " $0
+	}' <"$work/sources" >"$work/wide"
 is_empty "$work/wide" 'no line of lib, omp, mpi, gpu, include, dropin, tools and examples has more than 100 columns'
 end
