@@ -465,7 +465,7 @@ private:
 			leave(true);
 			if (std::uncaught_exceptions() == uncaught)
 				return;
-			/* An evaluation that throws uses no more chunks. Some may have been reset. */
+			/* An evaluation that throws uses no more chunks. Some may be reset. */
 			std::lock_guard<std::mutex> lock(of.mutex);
 
 			for (std::size_t index : announced)
