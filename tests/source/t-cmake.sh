@@ -77,6 +77,22 @@ done
 
 DESTDIR=$PWD/installed cmake --install build >said 2>&1 && [ ! -e installed ]
 ok $? 'a project that is installed installs nothing of Reel'
+
+mkdir c++
+cat >c++/CMakeLists.txt <<'END'
+cmake_minimum_required(VERSION 3.16)
+project(user CXX)
+add_subdirectory(../reel reel EXCLUDE_FROM_ALL)
+add_executable(sines sines.cc)
+target_link_libraries(sines Reel::omp)
+END
+cp sines.c c++/sines.cc
+if [ -n "$CXX" ]; then
+	cmake -S c++ -B c++/build -DCMAKE_C_COMPILER="${CC%% *}" -DCMAKE_CXX_COMPILER="${CXX%% *}" >said 2>&1
+	ok $? 'a project in C++ alone can use Reel'
+else
+	skip 'a project in C++ alone can use Reel: there is no compiler'
+fi
 find reel -newer begun >written
 is_empty written 'nothing is written into the folder of Reel'
 
