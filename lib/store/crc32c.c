@@ -98,7 +98,12 @@ uint32_t reel_crc32c_software(uint32_t crc, const void *data, size_t bytes)
 #include <nmmintrin.h>
 /* Mutants survive (constant): the tables give the same CRC. */
 #define HAVE_INSTRUCTION 1
+/* clang 14 and later have the instruction as a feature of its own, which sse4.2 need not contain. */
+#if defined(__clang__) && __clang_major__ >= 14
+#define WITH_INSTRUCTION __attribute__((target("sse4.2,crc32")))
+#else
 #define WITH_INSTRUCTION __attribute__((target("sse4.2")))
+#endif
 
 static bool has_instruction(void)
 {
@@ -116,8 +121,11 @@ WITH_INSTRUCTION static inline uint32_t step_byte(uint32_t crc, unsigned char by
 }
 
 #elif defined(__GNUC__) && defined(__aarch64__) && defined(__linux__)
-#include <asm/hwcap.h>
 #include <sys/auxv.h>
+/* The kernel's number; not each C library's headers have it. */
+#ifndef HWCAP_CRC32
+#define HWCAP_CRC32 (1 << 7)
+#endif
 #define HAVE_INSTRUCTION 1
 #define WITH_INSTRUCTION
 
