@@ -1,48 +1,75 @@
 # SPDX-License-Identifier: MIT
-# Writes reel.h and reel.c, which hold the whole library, for programs that compile it themselves.
+# Writes the library as a few files, for programs that compile it themselves.
 #
-#	awk -v source=. -v folder=. -v version=1.2.3 -f amalgamate.awk HEADER... prologue.in SOURCE...
+#	awk -v source=. -v folder=. -v version=1.2.3 -f amalgamate.awk +FILE INPUT... +FILE INPUT...
 #
-# The headers of programs become reel.h; the prologue, in place of config.h, and the sources become
-# reel.c. A file of the project is put in at its first #include, except reel.h. All sources are one
-# translation unit; so where several of them have a static function, a macro or a structure of one
-# name, the name of the file is added to each.
+# Each FILE, below `folder`, gets the inputs that follow it. Where an input includes a file of the
+# project, that file is put in, once; if an earlier FILE that is a header has it, that FILE is
+# included. A source that becomes a part of a larger one keeps to itself what is its own: its macros
+# end with it, and a static name, a tag or an enumerator that another source has, too, gets the name of
+# its folder and file. The script stops with a message where it meets what it cannot handle.
+
+function stop(path, why) {
+	print "amalgamate.awk: " path ": " why >"/dev/stderr"
+	exit 1
+}
+
+# lib/spill/thread/copy.c: thread_copy
+function short_name(path) {
+	gsub(/\.[a-z]+$/, "", path)
+	gsub(/[^a-z0-9\/]/, "_", path)
+	return match(path, /[^\/]*\/[^\/]*$/) ? replaced(substr(path, RSTART), "/", "_") : path
+}
+
+function replaced(text, old, new) {
+	gsub(old, new, text)
+	return text
+}
 
 # ---- Names that several sources have ----
 
-# The identifier that a line of a source defines for this file alone; "" if there is none.
-function defined_by(line,   name) {
-	if (line ~ /^#[ \t]*define /) {
-		sub(/^#[ \t]*define +/, "", line)
-		sub(/[^A-Za-z0-9_].*/, "", line)
-		return line
-	}
-	if (line ~ /^\} [a-z_0-9]+(\[[^]]*\])?( =|;)/) {
-		split(line, name, /[][ ;]/)
-		return name[2]
-	}
-	if (!sub(/^(__attribute__\(\(.*\)\) )?static /, "", line))
+# The name that the first line of a static definition or declaration gives; "" if there is none.
+function static_name(path, line) {
+	gsub(/__attribute__\(\([^)]*(\([^)]*\))?\)\)|_Atomic\([^)]*\)|_Alignas\([^)]*\)/, "", line)
+	sub(/^(static|inline| )+/, "", line)
+	if (line ~ /(struct|union|enum)( [a-z_0-9]+)? \{[ \t]*$/)
 		return ""
-	sub(/ = .*/, "", line)
-	sub(/__attribute__\(\([^)]*\)\)|_Atomic\([^)]*\)/, "", line)
+	sub(/( =|;).*/, "", line)
 	sub(/\(\*/, "", line)
-	sub(/[[(;{].*/, "", line)
+	if (line ~ /^[^(]*,/)
+		stop(path, "each static variable needs a line of its own: " line)
+	sub(/[[(;)].*/, "", line)
 	sub(/[ \t]+$/, "", line)
 	sub(/.*[^A-Za-z0-9_]/, "", line)
-	return line ~ /^(struct|union|enum)$/ ? "" : line
+	if (line == "")
+		stop(path, "no name found in a static definition")
+	return line
 }
 
 function note(path, name) {
-	if (name != "" && !((path, name) in defines)) {
-		defines[path, name]
-		definitions[name]++
-	}
+	if ((path, name) in defines)
+		return
+	defines[path, name]
+	definitions[name]++
 }
 
 # A tag is noted with a word before it, since variables and members may have the same name.
-function collect(path,   line, in_enum) {
+function collect(path,   line, start, in_enum, words) {
 	while ((getline line < path) > 0) {
-		note(path, defined_by(line))
+		if (start != "" || line ~ /^(__attribute__\(\([^()]*(\([^()]*\))?\)\) )?static /) {
+			start = start line
+			sub(/^__attribute__\(\([^()]*(\([^()]*\))?\)\) /, "", start)
+			if (start ~ /[[(;={]/) {
+				if (static_name(path, start) != "")
+					note(path, static_name(path, start))
+				start = ""
+			} else
+				start = start " "
+		}
+		if (line ~ /^\} [a-z_0-9]+(\[[^]]*\])?( =|;)/) {
+			split(line, words, /[][ ;]/)
+			note(path, words[2])
+		}
 		in_enum = line ~ /^enum [a-z_ ]*\{/ || (in_enum && line !~ /^\}/)
 		if (sub(/^(static |const )*(struct|union|enum) /, "tag ", line) && line ~ /^tag [a-z_0-9]+ \{/)
 			note(path, substr(line, 1, index(line, " {") - 1))
@@ -54,93 +81,145 @@ function collect(path,   line, in_enum) {
 	close(path)
 }
 
-# The line, with the name of the file added to each identifier that several sources define. Members,
-# which follow a dot or an arrow, keep their names.
-function renamed(line, path,   done, name, key, kind) {
-	while (match(line, /[A-Za-z_][A-Za-z0-9_]*/)) {
-		name = substr(line, RSTART, RLENGTH)
+# The line, with the name of the source added to each identifier that several sources define. Text,
+# comments and members, which follow a dot or an arrow, stay as they are.
+function renamed(line, path,   done, token, key, kind) {
+	while (line != "") {
+		if (in_comment) {
+			if (!match(line, /\*\//))
+				return done line
+			in_comment = 0
+			done = done substr(line, 1, RSTART + 1)
+			line = substr(line, RSTART + 2)
+		}
+		if (!match(line, /"([^"\\]|\\.)*"|'([^'\\]|\\.)*'|\/\*|[A-Za-z_0-9]+/))
+			return done line
+		token = substr(line, RSTART, RLENGTH)
 		done = done substr(line, 1, RSTART - 1)
 		line = substr(line, RSTART + RLENGTH)
-		key = kind name
-		if (((path, key) in defines) && definitions[key] > 1 && done !~ /([^.]\.|->|[0-9])$/)
-			name = name "_in_" suffix
-		kind = name ~ /^(struct|union|enum)$/ && line ~ /^ / ? "tag " : ""
-		done = done name
+		in_comment = token == "/*"
+		key = kind token
+		if (((path, key) in defines) && definitions[key] > 1 && done !~ /([^.]\.|->)$/)
+			token = token "_in_" short_name(path)
+		kind = token ~ /^(struct|union|enum)$/ && line ~ /^ / ? "tag " : ""
+		done = done token
 	}
-	return done line
+	return done
 }
 
 # ---- Files ----
 
-# The file that a file of the folder `here` includes by this name; "" if it is not of the project.
-function found(name, here,   path, line, i) {
-	for (i = 1; i <= 3; i++) {
-		path = i == 1 ? here "/" name : source (i == 2 ? "/lib/" : "/include/") name
+# Whether there is the file, and whether it has a guard. put() has not opened a file that is not known.
+function exists(path,   line, status) {
+	if (!(path in is_there)) {
+		while ((status = (getline line < path)) > 0)
+			if (line ~ /^#ifndef REEL[A-Z0-9_]*_H$/)
+				has_guard[path]
+		is_there[path] = status == 0
+		close(path)
+	}
+	return is_there[path]
+}
+
+# The file of the project that a file of the folder `here` includes; "" if it is not of the project.
+function found(name, is_quoted, here,   path, i) {
+	for (i = is_quoted ? 1 : 4; i <= 4; i++) {
+		path = i == 1 ? here "/" name : source (i == 2 ? "/lib/" : i == 3 ? "/" : "/include/") name
 		while (sub(/[^\/]+\/\.\.\//, "", path))
 			continue
-		if (path in is_there)
+		if (exists(path))
 			return path
-		if ((getline line < path) >= 0) {
-			close(path)
-			is_there[path]
-			return path
-		}
 	}
 	return ""
 }
 
-# Writes a file. A file that is included under a condition is put in there, and may be put in again
-# elsewhere; a header's guard is no condition. `unit` is the path if it is a source, else "".
-function put(path, unit, is_conditional,   line, here, name, other, conditions) {
-	is_there[path]
-	here = path
-	sub(/\/[^\/]*$/, "", here)
+# Puts in a file of the project, or includes the FILE that has it. A file that is included under a
+# condition may be put in again elsewhere; one without a guard is a part of the source, each time.
+function include(path, unit, is_conditional,   what) {
+	if (!(path in has_guard)) {
+		if (!unit)
+			stop(path, "has no guard (#ifndef REEL_..._H)")
+		put(path, unit, is_conditional)
+		return
+	}
+	what = path in home ? home[path] : path
+	if (what == output || ((output, what) in has))
+		return
+	if (!is_conditional)
+		has[output, what]
+	if (what != path)
+		print "#include \"" what "\"" >(folder "/" output)
+	else {
+		if (output ~ /\.h$/)
+			home[path] = output
+		put(path, "", is_conditional)
+	}
+}
+
+# `unit` is the path of the source that the file is, or is a part of; "" for a header, whose guard is no
+# condition.
+function put(path, unit, is_conditional,   line, here, other, conditions, macros, count, i, words) {
+	here = replaced(path, "/[^/]*$", "")
 	conditions = unit ? 0 : -1
+	if (unit == path)
+		print "\n/* ---- " substr(path, length(source) + 2) " ---- */\n" >(folder "/" output)
 	while ((getline line < path) > 0) {
 		if (line ~ /^\/\* SPDX-License-Identifier/ || line ~ /^#[ \t]*include "config.h"/)
 			continue
 		conditions += line ~ /^#[ \t]*if/
 		conditions -= line ~ /^#[ \t]*endif/
-		if (line !~ /^#[ \t]*include / || line ~ /"reel\.h"/) {
-			gsub(/@VERSION@/, version, line)
-			print (unit ? renamed(line, unit) : line) >output
-			continue
+		if (line ~ /^#[ \t]*include / && path !~ /\.in$/) {
+			if (split(line, words, /[<">]/) < 3)
+				stop(path, "not the name of a file: " line)
+			other = found(words[2], line ~ /"/, here)
+			if (other != "") {
+				include(other, unit, conditions || is_conditional)
+				continue
+			}
+			if (line ~ /"/ || words[2] ~ /^reel/)
+				stop(path, "no such file: " line)
 		}
-		name = line
-		sub(/^[^<"]*[<"]/, "", name)
-		sub(/[>"].*/, "", name)
-		other = found(name, here)
-		if (other == "")
-			print line >output
-		else if (!(other in seen)) {
-			if (!conditions && !is_conditional)
-				seen[other]
-			put(other, "", conditions || is_conditional)
+		if (unit && line ~ /^#[ \t]*define [A-Za-z]/) {
+			match(line, /define [A-Za-z0-9_]+/)
+			macros[count++] = substr(line, RSTART + 7, RLENGTH - 7)
 		}
+		gsub(/@VERSION@/, version, line)
+		if (line ~ /@LICENSE@/)
+			put_licence()
+		else
+			print (unit ? renamed(line, unit) : line) >(folder "/" output)
 	}
 	close(path)
+	for (i = 0; i < count; i++)
+		print "#undef " macros[i] >(folder "/" output)
+}
+
+function put_licence(   line) {
+	while ((getline line < (source "/LICENSE")) > 0)
+		print (line == "" ? " *" : " * " line) >(folder "/" output)
+	close(source "/LICENSE")
 }
 
 BEGIN {
-	output = folder "/reel.h"
-	print "/* SPDX-License-Identifier: MIT */" >output
-	for (i = 1; i < ARGC; i++)
-		if (ARGV[i] ~ /\.c$/)
-			collect(source "/" ARGV[i])
 	for (i = 1; i < ARGC; i++) {
 		path = source "/" ARGV[i]
-		name = path
-		sub(/.*\//, "", name)
-		if (name ~ /\.in$/)
-			output = folder "/reel.c"
-		if (path in seen || (name ~ /\.h$/ && output ~ /\.c$/))
+		if (ARGV[i] !~ /\.c$/ || ARGV[i] ~ /^\+/)
 			continue
-		seen[path]
-		if (name ~ /\.c$/)
-			printf "\n/* ---- %s ---- */\n\n", name >output
-		suffix = name
-		gsub(/\.c$/, "", suffix)
-		gsub(/[^a-z0-9]/, "_", suffix)
-		put(path, name ~ /\.c$/ ? path : "", 0)
+		if (short_name(path) in is_taken)
+			stop(path, "its folder and name are those of another source")
+		is_taken[short_name(path)]
+		collect(path)
+	}
+	for (i = 1; i < ARGC; i++) {
+		path = source "/" ARGV[i]
+		if (ARGV[i] ~ /^\+/) {
+			output = substr(ARGV[i], 2)
+			print "/* SPDX-License-Identifier: MIT */" >(folder "/" output)
+		} else if (!exists(path))
+			stop(path, "no such file")
+		else if (path ~ /\.(c|in)$/)
+			put(path, path ~ /\.c$/ ? path : "", 0)
+		else if (output ~ /\.h$/)
+			include(path, "", 0)
 	}
 }

@@ -21,11 +21,6 @@ static inline int64_t reel_min_i64(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-static inline int64_t reel_max_i64(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
 /*
  * The next multiple of `unit`, which need not be a power of two, or SIZE_MAX if that is larger: a
  * size that wrapped would be granted, and its memory be somebody else's. No memory has SIZE_MAX

@@ -276,7 +276,7 @@ uint64_t reel_os_file_max_bytes(void)
 
 int reel_os_file_direct_alignment(int file, size_t *alignment)
 {
-#ifdef STATX_DIOALIGN
+#if HAVE_STATX && defined(STATX_DIOALIGN)
 	struct statx status;
 
 	/* Rarely reached: only a kernel before 6.1 refuses it. */

@@ -177,7 +177,7 @@ int reel_store_open(reel_store **store, const char *description, const char *dir
 	error = read_words(description ? description : "file", &words);
 
 	for (unsigned i = words.count; i > 0 && !error; i--) {
-		reel_store *opened;
+		reel_store *opened = NULL;
 
 		error = open_word(&opened, &words.word[i - 1], behind, directory);
 		if (!error)

@@ -44,7 +44,7 @@ static void run(reel_omp_body *body, void *argument)
 
 static void run_in_construct(reel_omp_body *body, void *argument)
 {
-	__attribute__((cleanup(reel_omp_end_program))) bool returned = false;
+	__attribute__((cleanup(reel_omp_end_program), unused)) bool returned = false;
 
 	run(body, argument);
 	returned = true;

@@ -453,7 +453,7 @@ static void set_inner(struct job *job, const struct group *inner)
 /* The group of a body's own task. Threads may run its jobs until the group has ended. */
 static void run_in_team(struct group *group)
 {
-	__attribute__((cleanup(reel_omp_end_program))) bool returned = false;
+	__attribute__((cleanup(reel_omp_end_program), unused)) bool returned = false;
 	struct job *job = job_of_thread;
 	const struct group *outer = job->inner;
 

@@ -35,7 +35,8 @@ static int registration;
 static bool environment_is_read;
 static struct reel_pool_options options;
 /* If one of these is set, the default pool has a store. */
-static const char *spill_directory, *store_description;
+static const char *spill_directory;
+static const char *store_description;
 static _Atomic(struct reel_pool *) default_pool;
 /* Held by a thread that opens the default pool, so that one thread opens the store, and no two. */
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
