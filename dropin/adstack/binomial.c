@@ -154,12 +154,6 @@ static int turn(struct adstack_session *session)
 	return step == session->length ? FIRSTTURN : TURN;
 }
 
-static int restore(struct segment *segment)
-{
-	segment->position = 0;
-	return segment->length == 1 ? POPSNAP : LOOKSNAP;
-}
-
 /* Steps count from 1; the number of a snapshot is the number of steps before its state. */
 static int next(int *action, int *step)
 {
@@ -177,7 +171,8 @@ static int next(int *action, int *step)
 	}
 	*step = (int)(session->begin + segment->position + 1);
 	if (segment->position == RESTORE) {
-		*action = restore(segment);
+		segment->position = 0;
+		*action = segment->length == 1 ? POPSNAP : LOOKSNAP;
 	} else if (segment->position == segment->length - 1) {
 		*action = turn(session);
 	} else if (segment->position == segment->cut) {

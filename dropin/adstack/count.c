@@ -27,7 +27,6 @@ struct adstack_counts {
 	struct adstack_counts *next;
 	unsigned thread;
 	uint64_t peak;
-	struct adstack_count all;
 	struct adstack_count type[REEL_ADSTACK_TYPES];
 };
 
@@ -52,6 +51,19 @@ bool reel_adstack_is_counting(void)
 	return true;
 }
 
+static struct adstack_count sum_of(const struct adstack_counts *counts)
+{
+	struct adstack_count sum = {0};
+
+	for (size_t type = 0; type < REEL_ADSTACK_TYPES; type++) {
+		sum.pushes += counts->type[type].pushes;
+		sum.pops += counts->type[type].pops;
+		sum.pushed_bytes += counts->type[type].pushed_bytes;
+		sum.popped_bytes += counts->type[type].popped_bytes;
+	}
+	return sum;
+}
+
 static void report_count(unsigned thread, const char *what, const struct adstack_count *count)
 {
 	fprintf(stderr,
@@ -63,9 +75,11 @@ static void report_count(unsigned thread, const char *what, const struct adstack
 
 static void report_thread(const struct adstack_counts *counts)
 {
+	const struct adstack_count all = sum_of(counts);
+
 	fprintf(stderr, "reel: adstack: thread %u: peak %llu bytes\n", counts->thread,
 		(unsigned long long)counts->peak);
-	report_count(counts->thread, "all types", &counts->all);
+	report_count(counts->thread, "all types", &all);
 	for (size_t type = 0; type < REEL_ADSTACK_TYPES; type++)
 		if (counts->type[type].pushes || counts->type[type].pops)
 			report_count(counts->thread, reel_adstack_types[type].type.name,
@@ -93,47 +107,33 @@ void reel_adstack_counts_start(void)
 		counting = !atexit(report);
 }
 
-static void note_peak(struct adstack_counts *counts, uint64_t height)
-{
-	if (height > counts->peak)
-		counts->peak = height;
-}
-
-static void add_push(struct adstack_count *count, size_t bytes)
-{
-	count->pushes++;
-	count->pushed_bytes += bytes;
-}
-
-static void add_pop(struct adstack_count *count, size_t bytes)
-{
-	count->pops++;
-	count->popped_bytes += bytes;
-}
-
 /* The caller moves the top after this call, so the height must include `bytes`. */
 void reel_adstack_count_push(enum reel_adstack_type type, size_t bytes)
 {
 	struct adstack_counts *counts = reel_adstack.counts;
 
-	add_push(&counts->all, bytes);
-	add_push(&counts->type[type], bytes);
-	note_peak(counts, reel_adstack_height() + bytes);
+	counts->type[type].pushes++;
+	counts->type[type].pushed_bytes += bytes;
+	if (reel_adstack_height() + bytes > counts->peak)
+		counts->peak = reel_adstack_height() + bytes;
 }
 
 void reel_adstack_count_pop(enum reel_adstack_type type, size_t bytes)
 {
 	struct adstack_counts *counts = reel_adstack.counts;
 
-	add_pop(&counts->all, bytes);
-	add_pop(&counts->type[type], bytes);
+	counts->type[type].pops++;
+	counts->type[type].popped_bytes += bytes;
 }
 
 uint64_t reel_adstack_counted_traffic(void)
 {
-	const struct adstack_counts *counts = reel_adstack.counts;
+	struct adstack_count all;
 
-	return counts ? counts->all.pushed_bytes + counts->all.popped_bytes : 0;
+	if (!reel_adstack.counts)
+		return 0;
+	all = sum_of(reel_adstack.counts);
+	return all.pushed_bytes + all.popped_bytes;
 }
 
 uint64_t reel_adstack_counted_peak(void)

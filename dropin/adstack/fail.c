@@ -31,36 +31,25 @@ static void report(const char *message)
 	fprintf(stderr, "reel: adstack: %s\n", message);
 }
 
-_Noreturn static void end(int error, const char *message)
-{
-	report(message);
-	if (handler)
-		handler(error, message, handler_context);
-	exit(EXIT_FAILURE);
-}
-
-/* Appends the thread, the repeat level and the height of the stack to the message. */
-_Noreturn static void end_with_place(int error, char *message, size_t length, size_t room)
-{
-	if (length < room)
-		snprintf(message + length, room - length,
-			 " (thread %u, repeat level %u, %llu bytes on the stack)",
-			 reel_adstack.number, reel_adstack.stack.levels,
-			 (unsigned long long)reel_adstack_bytes());
-	end(error, message);
-}
-
 void reel_adstack_fail(int error, const char *format, ...)
 {
 	char message[640];
 	va_list arguments;
-	int length;
+	size_t length;
 
 	reel_adstack_begin();
 	va_start(arguments, format);
-	length = vsnprintf(message, sizeof message, format, arguments);
+	length = (size_t)vsnprintf(message, sizeof message, format, arguments);
 	va_end(arguments);
-	end_with_place(error, message, (size_t)length, sizeof message);
+	if (length < sizeof message)
+		snprintf(message + length, sizeof message - length,
+			 " (thread %u, repeat level %u, %llu bytes on the stack)",
+			 reel_adstack.number, reel_adstack.stack.levels,
+			 (unsigned long long)reel_adstack_bytes());
+	report(message);
+	if (handler)
+		handler(error, message, handler_context);
+	exit(EXIT_FAILURE);
 }
 
 void reel_adstack_tape_failed(const reel_tape *tape, int error, const char *message, void *context)

@@ -14,38 +14,24 @@
 extern int omp_get_thread_num(void) __attribute__((weak));
 extern int omp_get_num_threads(void) __attribute__((weak));
 
-static int thread_number(void)
-{
-	return omp_get_thread_num ? omp_get_thread_num() : 0;
-}
-
-static int thread_count(void)
-{
-	return omp_get_num_threads ? omp_get_num_threads() : 1;
-}
-
 /* There is nothing to check: each thread always has a stack of its own. */
 FORM(void, assertSafeStack, (void), {})
 FORTRAN(void, assertsafestack, (void), {})
 
 /* ---- Static ---- */
 
-static int64_t trip_count(int64_t low, int64_t high, int64_t stride)
-{
-	int64_t trips = (high - low + stride) / stride;
-
-	return trips > 0 ? trips : 0;
-}
-
 /* Each thread has one interval; the first trips % threads threads have one iteration more. */
 static void static_schedule(int low, int high, int stride, int *first, int *last)
 {
-	int64_t trips, threads = thread_count(), thread = thread_number();
-	int64_t begin, count;
+	int64_t threads = omp_get_num_threads ? omp_get_num_threads() : 1;
+	int64_t thread = omp_get_thread_num ? omp_get_thread_num() : 0;
+	int64_t trips, begin, count;
 
 	if (!stride)
 		reel_adstack_fail(-EINVAL, "getStaticSchedule: the stride of the loop is 0");
-	trips = trip_count(low, high, stride);
+	trips = ((int64_t)high - low + stride) / stride;
+	if (trips < 0)
+		trips = 0;
 	count = trips / threads + (thread < trips % threads);
 	begin = thread * (trips / threads) + (thread < trips % threads ? thread : trips % threads);
 	*first = count ? (int)(low + begin * stride) : stride;

@@ -94,7 +94,7 @@ static size_t take_piece(size_t most, const char **piece, enum reel_adstack_type
 	return (size_t)bytes;
 }
 
-static void demand(size_t bytes, enum reel_adstack_type type)
+void reel_adstack_take(void *target, size_t bytes, enum reel_adstack_type type)
 {
 	uint64_t left = reel_adstack_bytes();
 
@@ -103,23 +103,13 @@ static void demand(size_t bytes, enum reel_adstack_type type)
 				  "%s of %zu bytes from a stack of %llu: more popped than pushed, "
 				  "unless by another thread or task (reel_adstack_segment_enter)",
 				  reel_adstack_types[type].pop, bytes, (unsigned long long)left);
-}
-
-static void take_pieces(char *target, size_t bytes, enum reel_adstack_type type)
-{
 	while (bytes) {
 		const char *piece;
 		size_t taken = take_piece(bytes, &piece, type);
 
 		bytes -= taken;
-		memcpy(target + bytes, piece, taken);
+		memcpy((char *)target + bytes, piece, taken);
 	}
-}
-
-void reel_adstack_take(void *target, size_t bytes, enum reel_adstack_type type)
-{
-	demand(bytes, type);
-	take_pieces(target, bytes, type);
 	if (above_ended_level())
 		reel_adstack_settle();
 	reel_adstack_find_reader();

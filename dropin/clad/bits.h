@@ -61,7 +61,10 @@ public:
 		std::uint64_t bits = bits_ * 2 + !top_;
 
 		if (REEL_UNLIKELY(bits >> 63)) {
-			words_ = save(words_, bits);
+			lent_tape *words = save_word(words_, bits);
+
+			or_fail(words);
+			words_ = words;
 			bits = 1;
 		}
 		bits_ = bits;
@@ -80,8 +83,13 @@ public:
 	{
 		const bool popped = top_;
 
-		if (REEL_UNLIKELY(bits_ <= 1))
-			bits_ = load(words_, bits_);
+		if (REEL_UNLIKELY(bits_ <= 1)) {
+			const std::uint64_t word = load_word(words_, bits_);
+
+			if (REEL_UNLIKELY(!word))
+				fail();
+			bits_ = word;
+		}
 		top_ = !(bits_ & 1);
 		bits_ >>= 1;
 		return popped;
@@ -131,21 +139,6 @@ public:
 	}
 
 private:
-	REEL_INLINE_MEMBER static lent_tape *save(lent_tape *words, std::uint64_t bits)
-	{
-		words = save_word(words, bits);
-		or_fail(words);
-		return words;
-	}
-
-	REEL_INLINE_MEMBER static std::uint64_t load(lent_tape *words, std::uint64_t bits)
-	{
-		bits = load_word(words, bits);
-		if (REEL_UNLIKELY(!bits))
-			fail();
-		return bits;
-	}
-
 	/*
 	 * The values below the top, inverted, with the last one lowest. The highest set bit stands
 	 * above them and tells their number. In an empty tape it is the inverted top, which does

@@ -101,35 +101,26 @@ private:
 		T *end;
 	};
 
-	static std::size_t count_of(const block *below)
-	{
-		std::size_t room = first_bytes / sizeof(T);
-
-		if (below)
-			room = static_cast<std::size_t>(below->end - below->first) * 2;
-		if (room > max_bytes / sizeof(T))
-			room = max_bytes / sizeof(T);
-		return room ? room : 1;
-	}
-
 	/* Before C++17 operator new has no alignment argument, so the elements are aligned here. */
 	static block *make_block(block *below)
 	{
-		std::size_t count = count_of(below);
-		char *memory = static_cast<char *>(
-			::operator new(sizeof(block) + alignof(T) + count * sizeof(T)));
-		char *first = memory + sizeof(block);
+		const std::size_t held =
+			below ? static_cast<std::size_t>(below->end - below->first) : 0;
+		std::size_t count = below ? 2 * held : first_bytes / sizeof(T);
+		char *memory, *first;
 
+		if (count > max_bytes / sizeof(T))
+			count = max_bytes / sizeof(T);
+		if (count == 0)
+			count = 1;
+		memory = static_cast<char *>(
+			::operator new(sizeof(block) + alignof(T) + count * sizeof(T)));
+		first = memory + sizeof(block);
 		first += -reinterpret_cast<std::uintptr_t>(first) & (alignof(T) - 1);
 		return ::new (static_cast<void *>(memory))
-			block{below, nullptr, before_next(below), reinterpret_cast<T *>(first),
+			block{below, nullptr, below ? below->before + held : 0,
+			      reinterpret_cast<T *>(first),
 			      reinterpret_cast<T *>(first) + count};
-	}
-
-	static std::size_t before_next(const block *below)
-	{
-		return below ? below->before + static_cast<std::size_t>(below->end - below->first)
-			     : 0;
 	}
 
 	T *find(std::size_t index) const

@@ -90,30 +90,6 @@ inline void end_with_thread() noexcept
 	(void)at_end;
 }
 
-REEL_COLD inline lent_tape *make_tape() noexcept
-{
-	lent_tape *tape = new (std::nothrow) lent_tape();
-
-	end_with_thread();
-	if (!tape)
-		last_error() = -ENOMEM;
-	return tape;
-}
-
-/* Starts a tape that is new or was closed, which opens its pool; NULL if there is no memory. */
-REEL_COLD inline lent_tape *start_tape(lent_tape *tape) noexcept
-{
-	static const reel_type word = {"a word", 8, 8, REEL_INTEGER};
-
-	if (!reel_reserve_slow(tape, &word, 1, "clad::push")) {
-		last_error() = reel_tape_error(tape);
-		reel_tape_close(tape);
-		delete tape;
-		return nullptr;
-	}
-	return tape;
-}
-
 /* Returns an empty tape, which may have been closed, or NULL if the thread has none. */
 inline lent_tape *take_idle() noexcept
 {
@@ -122,12 +98,26 @@ inline lent_tape *take_idle() noexcept
 	return tapes.count ? tapes.tape[--tapes.count] : nullptr;
 }
 
-/* Returns an empty tape that is ready for pushes, or NULL; `tape` is the result of take_idle(). */
-inline lent_tape *make_ready(lent_tape *tape) noexcept
+/*
+ * Returns an empty tape that is ready for pushes, or NULL; `tape` is the result of take_idle(). A
+ * tape that is new or was closed opens its pool here.
+ */
+REEL_COLD inline lent_tape *make_ready(lent_tape *tape) noexcept
 {
-	if (!tape)
-		tape = make_tape();
-	return tape && !tape->top ? start_tape(tape) : tape;
+	static const reel_type word = {"a word", 8, 8, REEL_INTEGER};
+
+	if (!tape) {
+		tape = new (std::nothrow) lent_tape();
+		end_with_thread();
+		if (!tape)
+			last_error() = -ENOMEM;
+	}
+	if (!tape || tape->top || reel_reserve_slow(tape, &word, 1, "clad::push"))
+		return tape;
+	last_error() = reel_tape_error(tape);
+	reel_tape_close(tape);
+	delete tape;
+	return nullptr;
 }
 
 /* The thread keeps enough tapes; or it keeps none yet, and returns one that another thread made. */

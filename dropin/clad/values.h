@@ -251,7 +251,10 @@ public:
 
 	std::size_t size() const
 	{
-		return tape_ ? count(top_, tape_) : 0;
+		if (!tape_)
+			return 0;
+		tape_->put_top(top_);
+		return static_cast<std::size_t>(reel_tape_bytes(tape_) / bytes);
 	}
 
 	bool empty() const
@@ -430,12 +433,6 @@ private:
 			place.top += bytes;
 		}
 		return place;
-	}
-
-	static std::size_t count(char *top, lent_tape *tape)
-	{
-		tape->put_top(top);
-		return static_cast<std::size_t>(reel_tape_bytes(tape) / bytes);
 	}
 
 	char *top_ = nullptr;

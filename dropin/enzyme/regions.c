@@ -96,12 +96,6 @@ static int copy(const struct enzyme_loop *loop, const struct region *region, cha
 				  to_region);
 }
 
-/* One region may be all that there is, of either layout: only its head is read. */
-static bool has_callbacks(const struct region *region)
-{
-	return region->flags & CALLBACK;
-}
-
 static int copy_regions(struct enzyme_loop *loop, char *snapshot, bool to_region)
 {
 	size_t stride;
@@ -113,7 +107,8 @@ static int copy_regions(struct enzyme_loop *loop, char *snapshot, bool to_region
 
 		error = copy(loop, region, snapshot, to_region);
 		snapshot += region->bytes;
-		if (!has_callbacks(region))
+		/* One region may be all that there is, of either layout: only its head is read. */
+		if (!(region->flags & CALLBACK))
 			continue;
 		callbacks = region->callbacks;
 		(to_region ? callbacks->restore : callbacks->save)(callbacks, region->data,

@@ -148,18 +148,13 @@ static bool is_kept(int64_t slot)
 	return slot == SLOT_BEFORE_LAST || slot == SLOT_LAST;
 }
 
-/* The memory of a state that is kept beside the plan's. */
-static int open_kept(struct enzyme_loop *loop, reel_parcel **kept, void **data)
-{
-	return *kept ? reel_parcel_unseal(*kept, data)
-		     : reel_parcel_open(kept, loop->pool, (size_t)loop->bytes, NULL, data);
-}
-
+/* Keeps a state beside the plan's. */
 static int keep(struct enzyme_loop *loop, int64_t slot)
 {
 	reel_parcel **kept = &loop->kept[slot - SLOT_BEFORE_LAST];
 	void *data;
-	int error = open_kept(loop, kept, &data);
+	int error = *kept ? reel_parcel_unseal(*kept, &data)
+			  : reel_parcel_open(kept, loop->pool, (size_t)loop->bytes, NULL, &data);
 
 	if (error)
 		return error;
@@ -260,8 +255,12 @@ static void load_env(void *state, int64_t slot, int64_t step, void *env)
 
 /* ---- Beginning and end ---- */
 
-static void close_loop(struct enzyme_loop *loop)
+static void finalize(void *state)
 {
+	struct enzyme_loop *loop = state;
+
+	if (loop == &no_loop)
+		return;
 	if (loop->run && loop->options.stats)
 		reel_run_get_stats(loop->run, loop->options.stats);
 	for (int i = 0; i < KEPT; i++)
@@ -269,12 +268,6 @@ static void close_loop(struct enzyme_loop *loop)
 	reel_run_close(loop->run);
 	reel_plan_close(loop->plan);
 	free(loop);
-}
-
-static void finalize(void *state)
-{
-	if (state != &no_loop)
-		close_loop(state);
 }
 
 /* Never NULL: Enzyme would ask it for an action. */

@@ -76,20 +76,17 @@ static size_t frame_bytes(const struct reel_slab *block)
 
 static bool reserve(size_t bytes)
 {
-	size_t units = bytes >> UNIT_SHIFT;
+	size_t table_bytes = DESCRIPTORS * sizeof *table;
+	size_t before = reel_round_up(table_bytes + (bytes >> UNIT_SHIFT) * sizeof *starts,
+				      REEL_HUGE_PAGE);
+	char *memory = reel_os_map(before + bytes, REEL_HUGE_PAGE);
 
-	starts = reel_os_map(units * sizeof *starts, page);
-	table = reel_os_map(DESCRIPTORS * sizeof *table, page);
-	blocks_range.start = reel_os_map(bytes, REEL_HUGE_PAGE);
-	if (starts && table && blocks_range.start)
-		return true;
-	if (starts)
-		reel_os_unmap(starts, units * sizeof *starts);
-	if (table)
-		reel_os_unmap(table, DESCRIPTORS * sizeof *table);
-	if (blocks_range.start)
-		reel_os_unmap(blocks_range.start, bytes);
-	return false;
+	if (!memory)
+		return false;
+	table = (void *)memory;
+	starts = (void *)(memory + table_bytes);
+	blocks_range.start = memory + before;
+	return true;
 }
 
 void blocks_open(const struct blocks_settings *settings)
