@@ -158,7 +158,7 @@ struct stress_draw stress_draw(uint64_t seed)
 	draw.store = draw_store(&random);
 	if (stress_options.store)
 		draw.store = stress_options.store;
-	/* What the system does when it likes is in no schedule. */
+	/* No schedule controls the system's own asynchronous work. */
 	if (stress_options.schedule != SCHEDULE_FREE && strstr(draw.store, "file"))
 		draw.store = "late";
 	draw.mix = draw_mix(&random);

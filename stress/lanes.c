@@ -30,7 +30,7 @@ static void unwatched(int member)
 	stress_unwatch(&stress_workers[member + 1]);
 }
 
-/* ---- What a region is ---- */
+/* ---- The plan of a region ---- */
 
 struct plan {
 	int lanes;

@@ -2,7 +2,7 @@
 /*
  * Each pair of operations that may meet, also of one with itself: half of the threads do
  * one of the two, the others the other, on one small pool. The rows are made from the list
- * of operations: two meet where one changes what the other one changes or reads. For those
+ * of operations: two meet if one changes a part that the other one changes or reads. For those
  * that cannot meet a line says why.
  */
 #include <config.h>
@@ -28,12 +28,12 @@
 /* Small parcels, which share slabs, and larger ones. */
 #define MAX_PARCELS 12
 
-/* What operations share. */
+/* Parts of the pool that operations share. */
 enum {
 	LISTS = 1,      /* of empty slabs */
-	BUDGET = 2,     /* what is resident */
+	BUDGET = 2,     /* resident slabs */
 	STATES = 4,     /* of slabs on tapes */
-	QUEUE = 8,      /* who waits for the offload thread, and what it does */
+	QUEUE = 8,      /* threads that wait for the offload thread, and its work */
 	CACHES = 16,    /* the table of threads */
 	SLAB_COUNTERS = 32,
 	TRANSFER_COUNTERS = 64,
@@ -47,7 +47,7 @@ struct hands {
 	unsigned number;
 };
 
-/* ---- What they meet on ---- */
+/* ---- The scene that they share ---- */
 
 struct desk {
 	reel_tape tape;
@@ -62,7 +62,7 @@ static struct {
 	_Atomic unsigned unfinished;
 	/* No slab is in anybody's hands, so that the store has room for all. */
 	bool only_tapes;
-	/* Who has a slab that is on no tape; by its place in the pool's table. */
+	/* The thread that has a slab that is on no tape; by its place in the pool's table. */
 	_Atomic unsigned owner[MAX_TABLE];
 	/* A slab that one thread has taken and another one gives back. */
 	_Atomic(struct reel_slab *) given[MAX_DESKS];
@@ -115,13 +115,13 @@ static void take(struct hands *hands)
 			give_slab(hands, slab[i]);
 }
 
-/* What another thread has taken. */
+/* Gives slabs that another thread has taken. */
 static void give(struct hands *hands)
 {
 	for (unsigned i = 0; i < MAX_DESKS; i++) {
 		struct reel_slab *slab = take_slab(hands, REEL_SLAB_WHOLE, 0);
 
-		/* Both orders: a slab goes from thread to thread with what is in it. */
+		/* Both orders: a slab goes from thread to thread with its contents. */
 		slab = atomic_exchange_explicit(&scene.given[i], slab, memory_order_acq_rel);
 		if (slab)
 			give_slab(hands, slab);
@@ -696,7 +696,7 @@ static struct stress_draw draw_for(uint64_t seed, bool stored, unsigned threads)
 	draw.pool = small_options();
 	draw.store = stored ? "late" : "none";
 	if (stored) {
-		/* What hands and desks can hold, and four slabs a tape. */
+		/* The largest number of slabs in hands and on desks, and four slabs a tape. */
 		draw.pool.hard_budget = (MAX_DESKS * 5 + threads * 10) * small_slab();
 		draw.pool.soft_budget = draw.pool.hard_budget / 4;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that read and change the same parcels, each with a tape of its own beside them. What a
- * parcel has is a function of the seed, its number and its version.
+ * Threads that read and change the same parcels, each with a tape of its own beside them. The
+ * contents of a parcel are a function of the seed, its number and its version.
  */
 #include <config.h>
 
@@ -16,7 +16,7 @@
 #include "stress.h"
 #include "subject.h"
 
-/* What a seed may have; the draw's bits. */
+/* Features that a seed may choose; the draw's bits. */
 enum { ANNOUNCE, KEEP, REWRITE, TAPES, TRIM, STATS, FLUSH, FORK };
 
 #define MAX_ITEMS 32
@@ -58,7 +58,7 @@ static bool has(const struct scene *scene, unsigned feature)
 	return scene->stage.draw->features >> feature & 1;
 }
 
-/* ---- Who uses a parcel ---- */
+/* ---- Users of a parcel ---- */
 
 static bool begin_alone(struct item *item)
 {
@@ -81,7 +81,7 @@ static void end_reading(struct item *item)
 	atomic_fetch_sub_explicit(&item->users, 1, memory_order_release);
 }
 
-/* Only of what is sealed. */
+/* False if the parcel is not sealed. */
 static bool begin_reading(struct item *item)
 {
 	int users = atomic_load_explicit(&item->users, memory_order_relaxed);
@@ -99,7 +99,7 @@ static bool begin_reading(struct item *item)
 	return false;
 }
 
-/* ---- What must be there ---- */
+/* ---- Expected contents ---- */
 
 static uint64_t contents_of(const struct scene *scene, const struct item *item)
 {
@@ -268,7 +268,7 @@ static void change(struct hands *hands, struct item *item)
 
 static void keep(struct item *item, const void *data)
 {
-	/* All who have pinned the parcel have the same address. */
+	/* All pins of the parcel have the same address. */
 	atomic_store_explicit(&item->kept, data, memory_order_relaxed);
 	atomic_fetch_add_explicit(&item->pins, 1, memory_order_release);
 }
@@ -278,7 +278,7 @@ static bool take_kept_pin(struct item *item)
 {
 	unsigned pins = atomic_load_explicit(&item->pins, memory_order_relaxed);
 
-	/* Acquire: pairs with the release in keep(), whose thread has read what this one unpins. */
+	/* Acquire: pairs with the release in keep(). The other thread's reads precede the unpin. */
 	while (pins)
 		if (atomic_compare_exchange_weak_explicit(&item->pins, &pins, pins - 1,
 							  memory_order_acquire,

@@ -38,7 +38,7 @@ static unsigned node_count;
 
 /* ---- Drawing ---- */
 
-/* What may be drawn where a list is. */
+/* The constructs that may be drawn in a list. */
 struct scope {
 	struct stress_random *random;
 	unsigned depth;
@@ -47,12 +47,12 @@ struct scope {
 	struct node *region; /* in whose lane the list is; NULL: in none */
 	bool bound;         /* in a phase of a region whose threads keep their lanes */
 	bool after_barrier; /* of OpenMP, in this region */
-	bool tracked;       /* what comes must be what Reel skips in a lane that has left */
+	bool tracked;       /* only constructs that Reel skips in a lane that has left */
 	bool by_reel;       /* a body of reel_tasks_reverse() */
 	bool in_loop;       /* of this lane: loops of one lane do not nest */
 	bool no_notes;
 	bool no_orders, no_tasks;
-	bool may_be_late;   /* the barrier after the phase may be what tasks at the end of the list wait for */
+	bool may_be_late;   /* tasks at the list's end may run until the phase's barrier */
 	bool may_be_dropped; /* tasks around are cancelled */
 	bool stored;        /* the pool has a store */
 };
@@ -126,7 +126,7 @@ static unsigned cells_of_list(const struct node *list, unsigned extra)
 	return cells;
 }
 
-/* Iterations, lanes and tasks: a list of its own, in as many blocks. */
+/* Each iteration, lane or task has a list of its own, in a block of its own. */
 static void draw_inside(struct scope scope, struct node *node, unsigned parts)
 {
 	scope.room /= parts ? parts : 1;
@@ -260,7 +260,7 @@ static enum construct draw_shared_construct(const struct scope *scope, bool last
 
 static void draw_shared_node(struct scope scope, struct node *node)
 {
-	/* Reel's own barrier waits for no tasks; what follows the list in these two uses its cells. */
+	/* Reel's barrier waits for no tasks; code behind ORDERED and OMP_SINGLE uses the cells. */
 	scope.may_be_late = scope.region->region.barrier != REEL_BARRIER &&
 			    node->construct != ORDERED && node->construct != OMP_SINGLE;
 	switch (node->construct) {
@@ -370,7 +370,7 @@ static void draw_kind_of_region(struct scope *scope, struct node *node)
 	program->lacks_threads |= node->region.lacks_threads;
 }
 
-/* A region that is left early has only what Reel skips in the lanes that have left it. */
+/* A region that is left early has only constructs that Reel skips in lanes that have left it. */
 static void draw_region(struct scope scope, struct node *node)
 {
 	draw_kind_of_region(&scope, node);

@@ -35,14 +35,14 @@ static struct team team_of(const struct node *node, const struct place *place)
 {
 	struct team team = {.node = node, .section = place->base + MAX_LANES};
 
-	/* The last one is that of ordered sections. */
+	/* The last one is for ordered sections. */
 	team.common = team.section + node->region.sections + 1;
 	team.area[0] = team.common + node->region.commons;
 	team.area[1] = team.area[0] + node->region.areas[0];
 	return team;
 }
 
-/* A phase writes one area. The other one is read by all, or what lanes around the region read. */
+/* A phase writes one area. All lanes read the other one, or cells that outer lanes read. */
 static struct place place_of_lane(const struct place *outer, struct team *team, reel_lane *lane,
 				  unsigned phase)
 {
@@ -88,7 +88,7 @@ static void record_turn(const struct place *place, const struct statement *state
 	program_record_statement(place, statement);
 }
 
-/* Every second section has a lock. */
+/* Every second section uses a lock. */
 static bool record_critical(const struct node *node, const struct place *place)
 {
 	struct statement statement = program_statement(node, place);
@@ -165,7 +165,7 @@ bool program_reverse_caught(const struct node *list, const struct place *place)
 }
 
 /*
- * Records what lies in a construct of OpenMP that must not be left, or in a lane whose thread has to
+ * Records a list in a construct of OpenMP that must not be left, or in a lane whose thread has to
  * come to such constructs.
  */
 static bool record_whole(const struct node *list, const struct place *place)
@@ -551,7 +551,7 @@ static void record_bound(reel_region *region, struct team *team, const struct pl
 }
 
 /*
- * All lanes around a nested region must see one schedule in their next loops, too. In libgomp 12 an
+ * All lanes around a nested region must also see one schedule in their next loops. In libgomp 12 an
  * ordered loop of fewer static chunks than threads hangs in the next one, so these are whole parts.
  */
 static void set_schedule(uint64_t random)

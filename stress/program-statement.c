@@ -50,7 +50,7 @@ static struct statement assignment(const struct node *node, const struct place *
 	};
 }
 
-/* Operands are at most as many as there are lanes, from the first cell of the block on. */
+/* The number of operands is at most the number of lanes, from the first cell of the block on. */
 static void take_operands(struct statement *statement, const struct node *node,
 			  const struct place *place)
 {
@@ -82,7 +82,7 @@ struct statement program_statement(const struct node *node, const struct place *
 	return statement;
 }
 
-/* ---- What is recorded ---- */
+/* ---- Forward sweep ---- */
 
 struct pair {
 	uint64_t left, right;
@@ -314,7 +314,7 @@ static double weight_from(uint64_t bar)
 	return (double)(bar % 1024);
 }
 
-/* If another thread adds meanwhile, which it may not, what it adds is lost. */
+/* If another thread adds meanwhile, which it may not, its term is lost. */
 static void add_slowly(uint64_t *sum, uint64_t v)
 {
 	uint64_t before = *sum;

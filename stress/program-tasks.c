@@ -6,7 +6,7 @@
 #include "program.h"
 #include "helpers/support.h"
 
-/* clang 14 warns of what it makes of a taskloop. */
+/* clang 14 warns of its own code for a taskloop. */
 #ifdef __clang__
 #pragma clang diagnostic ignored "-Wsign-conversion"
 #pragma clang diagnostic ignored "-Wshorten-64-to-32"
@@ -43,7 +43,7 @@ static unsigned object_of(const struct node *tasks, const struct place *parent, 
 	return parent->base + tasks->offset + use->object;
 }
 
-/* ---- What a task does with the objects that it was given ---- */
+/* ---- The statements of a task on its objects ---- */
 
 static struct statement statement_of(const struct node *tasks, const struct node *task,
 				     const struct place *parent, const struct place *place,

@@ -5,7 +5,7 @@
  * has only the list of statements that ran, calculates the same adjoints.
  *
  *	programs.c           the case: records, reverses, holds and replays; compares
- *	program-draw.c       what a program is: all that its seed chooses
+ *	program-draw.c       draws a program: all that its seed chooses
  *	program-statement.c  statements, in both sweeps, and the oracle
  *	program-run.c        regions, loops and sections, in both sweeps
  *	program-omit.c       calls that are left out on purpose
@@ -15,8 +15,8 @@
  * shows in the bits.
  *
  * Cells. A construct has a block of cells, and gives each of its iterations, lanes and tasks a
- * part of it, so that a program has no data race in either sweep. Lanes share what a phase only
- * reads, the cells of critical sections, and those to which many add.
+ * part of it, so that a program has no data race in either sweep. Lanes share the cells that a
+ * phase only reads, the cells of critical sections, and the cells to which many add.
  *
  * Oracle. Each statement takes a number from one counter. Statements that touch one cell are
  * ordered by the program, so the order of the numbers is one in which a serial program
@@ -44,7 +44,7 @@
 #define MAX_WORDS 600
 #define NO_CELL UINT_MAX
 
-/* ---- What a program is (program-draw.c) ------------------------------------------ */
+/* ---- The tree of a program (program-draw.c) -------------------------------------- */
 
 enum construct {
 	/* In the list of a lane, a task or the root: they share the block of the list. */
@@ -76,7 +76,7 @@ enum barrier { SHARE_PHASE, REEL_BARRIER, OMP_BARRIER, BARRIERS };
 /* How tasks are run. TASKLOOP is for tasks without dependences; BY_REEL for the reverse sweep. */
 enum making { SERIALLY, TASKWAIT, TASKGROUP, TASKLOOP, BY_REEL };
 
-/* What a task does with a cell that others use, too. */
+/* The access of a task to a cell that other tasks also use. */
 enum access { READS, READS_SHARED, WRITES, COMMUTES, ACCESSES };
 
 struct use {
@@ -107,7 +107,7 @@ struct node {
 		} loop;
 		unsigned leaving;            /* LEAVE: a mask of lanes */
 		struct {
-			int lanes;           /* 0: as many as threads */
+			int lanes;           /* 0: the number of threads */
 			int max_threads;
 			unsigned phases;     /* as often as they come: a list may be run again */
 			unsigned sections, commons, areas[2];
@@ -178,7 +178,7 @@ void program_draw_omission(struct stress_random *random);
 bool program_omits(enum omission omission);
 /* Returns whether a call has been left out. */
 bool program_has_omitted(void);
-/* The name of what is left out. */
+/* The name of the call that is left out. */
 const char *program_omission(void);
 /* Counts how often each was left out, and how often that was an error. */
 void program_count_omission(bool told);
@@ -186,7 +186,7 @@ void program_print_omissions(void);
 
 /* ---- Cells and statements (program-statement.c) ---------------------------------------- */
 
-/* What threads of a region share, and know of it. */
+/* Data that the threads of a region share, and their knowledge of it. */
 struct team {
 	const struct node *node;
 	unsigned section;           /* the first cell of critical sections */
@@ -249,11 +249,11 @@ struct program_trace {
 	uint64_t places;            /* a sum over all statements, of where they are */
 };
 
-/* What runs from here on is in the next trace. False: there is no room for much more. */
+/* Statements from here on are in the next trace. False: there is no room for much more. */
 bool program_trace_begin(struct program_trace *trace);
 void program_trace_clear(void);
 void program_trace_end(struct program_trace *trace);
-/* The oracle: run what was traced, and reverse it, in these cells, by one thread. */
+/* The oracle: run the traced statements, and reverse them, in these cells, by one thread. */
 void oracle_record(const struct program_trace *trace, struct cells *cells);
 void oracle_reverse(const struct program_trace *trace, struct cells *cells);
 

@@ -12,7 +12,7 @@
 #define MAX_TRACES 24
 #define MAX_HOLDS 3
 
-/* What is on the root now: one trace for each item that was recorded and not reversed. */
+/* The items on the root: one trace for each item that was recorded and not reversed. */
 struct stack {
 	unsigned count;
 	struct program_trace trace[MAX_TRACES];
@@ -80,7 +80,7 @@ static bool goes_on(const char *doing)
 	return !error;
 }
 
-/* ---- What should have run ---- */
+/* ---- Expected statements ---- */
 
 static bool is_exact(const struct node *list)
 {
@@ -283,7 +283,7 @@ static void release(void)
 
 static void (*draw_step(void))(void)
 {
-	/* A replay forgets what the reverse sweep before it left out. */
+	/* A replay forgets the call that the reverse sweep before it left out. */
 	if (stress_options.omit)
 		return stress_one_in(&run.random, 2) ? record : reverse;
 	switch (stress_below(&run.random, 16)) {
@@ -308,8 +308,8 @@ static void run_steps(unsigned steps)
 }
 
 /*
- * A region below all items. Its reversal sees what an item has left: that an item was not reversed
- * at all, nothing else can see.
+ * A region below all items. Its reversal sees the remains of an item; nothing else can see that an
+ * item was not reversed at all.
  */
 static void run_bottom(bool reverse)
 {
@@ -318,7 +318,7 @@ static void run_bottom(bool reverse)
 					: reel_region_begin(run.root, 1));
 }
 
-/* Else the root is closed with what is on it, and in holds. */
+/* Ends all holds and reverses all items. If a program skips this, its root is closed with them. */
 static void finish(void)
 {
 	while (goes_on("run") && run.holds)

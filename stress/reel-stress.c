@@ -12,7 +12,7 @@
 #include "os/annotate.h"
 #include "stress.h"
 
-/* ThreadSanitizer cannot see what a runtime of OpenMP orders. */
+/* ThreadSanitizer cannot see the order that a runtime of OpenMP enforces. */
 #if defined _OPENMP && !defined REEL_THREAD_SANITIZER
 #define HAS_PROGRAMS 1
 #endif

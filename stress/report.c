@@ -20,7 +20,7 @@ static struct {
 	pthread_mutex_t failing;
 } round_now = {.failing = PTHREAD_MUTEX_INITIALIZER};
 
-/* What the command line said instead of the seed. */
+/* The options of the command line that replace choices of the seed. */
 static size_t print_given(char *text, size_t size)
 {
 	const struct stress_options *given = &stress_options;
@@ -134,7 +134,7 @@ static void die(int number)
 	raise(number);
 }
 
-/* A sanitizer that ends the program says how to run it again, too. */
+/* A sanitizer that ends the program also says how to run it again. */
 #if defined(REEL_ADDRESS_SANITIZER) || defined(REEL_THREAD_SANITIZER)
 void __sanitizer_set_death_callback(void (*callback)(void));
 

@@ -74,7 +74,7 @@ static void close_run(struct sweep *sweep)
 	reel_plan_close(sweep->plan);
 }
 
-/* Both sweeps. Returns whether a callback was left: *error is then what going on gives. */
+/* Both sweeps. Returns whether a callback was left; *error is then the result of going on. */
 static bool sweep_both(const struct sweep *sweep, struct context *context, struct state *bar,
 		       int64_t place, int *error)
 {

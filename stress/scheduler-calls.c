@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the linker leads here. Locks and semaphores stay real ones, which nobody waits for
- * but the scheduler: so the child of a fork, and threads outside, find them as they are.
+ * Calls that the linker leads here. Locks and semaphores stay real ones, which only the
+ * scheduler waits for: so the child of a fork, and threads outside, find them as they are.
  */
 #include <config.h>
 
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* One in so many waits for a condition ends for no reason. */
+/* One in IDLE_WAKE_UPS waits for a condition ends for no reason. */
 #define IDLE_WAKE_UPS 8
 #define MAX_BARRIERS 8
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The token: who has it, who is next, and what is said if there is nobody. */
+/* The token: its holder, the next thread, and the report if no thread can go on. */
 #include <config.h>
 
 #include "scheduler.h"
@@ -15,13 +15,13 @@
 #define MAX_THREADS 64
 #define MAX_CHANGES 5
 #define MAX_STEPS 10000000
-/* So long a thread may have to wait that can run, where priorities decide. */
+/* Most steps that a thread that can run may have to wait, where priorities decide. */
 #define FAIR_STEPS 2000
-/* So many waits in a row that end by their time are an endless wait. */
+/* Number of waits in a row that end by their time after which a wait counts as endless. */
 #define MAX_TIMEOUTS 1000
-/* So many steps of others, and no end, for want of one thread that has stopped. */
+/* Number of steps of others without an end after which a stopped thread counts as needed. */
 #define MAX_STEPS_WITHOUT 20000
-/* A step takes so long. */
+/* The time of a step. */
 #define STEP_NS 1000
 #define STEPS_SHOWN 32
 /* Destructors of other keys run before a thread has ended; there are four rounds of them. */
@@ -60,7 +60,7 @@ static struct {
 	struct scheduler_thread thread[MAX_THREADS];
 	unsigned numbers;
 	uint64_t random;
-	unsigned seldom;          /* one in so many steps, at random, another thread goes on */
+	unsigned seldom;          /* one in `seldom` steps, at random, another thread goes on */
 	unsigned changes;
 	uint64_t change_at[MAX_CHANGES];
 	unsigned change_every;    /* 0: there are no more changes */
@@ -117,7 +117,7 @@ static void draw_changes(void)
 		scheduler.change_every = 16u << draw_below(9);
 }
 
-/* ---- Who is next ---- */
+/* ---- The next thread ---- */
 
 static bool can_run(const struct scheduler_thread *thread)
 {
@@ -258,7 +258,7 @@ static void get_stuck(const char *why)
 	abort();
 }
 
-/* Nobody can run: time passes; or who has stopped is needed; or that is the end. */
+/* No thread can run: time passes; or a stopped thread is needed; or the program is stuck. */
 static void unblock(void)
 {
 	struct scheduler_thread *first = first_to_time_out();

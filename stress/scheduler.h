@@ -3,13 +3,13 @@
  * A schedule that a seed decides. Between scheduler_begin() and scheduler_end() the calling
  * thread and all that it starts run one at a time: they hand a token to each other at each
  * yield point (lib/os/yield.h) and at each call that locks, waits, signals, starts a thread or
- * asks for the time, which the linker leads here (scheduler_ldflags in local.mk). What waits
- * is known, so that threads which all wait for each other are found at once; time passes with
+ * asks for the time, which the linker leads here (scheduler_ldflags in local.mk). The scheduler
+ * knows all waits, so it finds threads which all wait for each other at once; time passes with
  * the steps, and a wait ends by its time when no thread can run, or by chance. A condition
  * may wake a thread for no reason, as it may without a scheduler.
  *
- * All other threads, and all of them outside of a schedule, run as ever. Only what is linked
- * into the program is led here: not a runtime of OpenMP's.
+ * All other threads, and all of them outside of a schedule, run as ever. Only calls in code that
+ * is linked into the program are led here: not those in a runtime of OpenMP's.
  */
 #ifndef REEL_STRESS_SCHEDULER_H
 #define REEL_STRESS_SCHEDULER_H
@@ -33,7 +33,7 @@ struct scheduler_options {
 	enum schedule schedule;
 	uint64_t seed;
 	uint64_t max_steps; /* more are an endless loop; 0: ten millions */
-	/* What ends the program, once no thread can go on. */
+	/* Ends the program, once no thread can go on. */
 	void (*stuck)(const char *why);
 };
 

@@ -12,7 +12,7 @@
 #include "helpers/store-count.h"
 #include "helpers/store-fault.h"
 
-/* So many transfers of a round may fail; those after them do not. */
+/* Number of transfers of a round that may fail; later ones do not. */
 #define TRANSFERS_WITH_FAULTS 2048
 
 /* ---- Faults ---- */
@@ -99,7 +99,7 @@ static uint64_t memory_of(const char *text)
 	return bytes << (*unit == 'K' ? 10 : *unit == 'M' ? 20 : *unit == 'G' ? 30 : 0);
 }
 
-/* A leaf fails below the checksum that would else be there, too. */
+/* A leaf fails below a checksum layer, which is there with or without faults. */
 static void add_faults(struct stress_store *stack, const struct stress_draw *draw, reel_store *leaf)
 {
 	const struct stress_mix *mix = &draw->mix;
@@ -119,7 +119,7 @@ static void add_faults(struct stress_store *stack, const struct stress_draw *dra
 	stack->misplaces = mix->one_in[FAULT_MISPLACE];
 }
 
-/* What stands before the last comma, on top of what is there; 0, or what a layer says. */
+/* Adds the layers named before the last comma on top of the stack; 0, or a layer's error. */
 static int add_layers(struct stress_store *stack, const char *text, size_t length)
 {
 	struct reel_codec_options codec = {0};
@@ -192,7 +192,7 @@ static void open_described(struct stress_store *stack, struct stress_draw *draw)
 		abort();
 }
 
-/* What the store's alignment needs. */
+/* Raises the sizes of slabs to multiples of the store's alignment. */
 static void raise_slabs(struct stress_draw *draw, size_t align)
 {
 	struct reel_pool_options *pool = &draw->pool;

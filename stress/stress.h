@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reel-stress: what its files share, from the program down to one tape.
+ * reel-stress: declarations that its files share, from the program down to one tape.
  *
  *	reel-stress.c  options, rounds, the order of cases
- *	draw.c         what a round is like: all that a seed chooses
+ *	draw.c         draws a round: all that a seed chooses
  *	tapes.c        a case: threads and the tapes that they hand to each other
  *	parcels.c      a case: threads that read and change the same parcels, beside tapes
  *	runs.c         a case: threads that carry out plans, whose callbacks fail or are left
  *	lanes.c        two cases: regions, and trees of tasks
  *	programs.c     a case: random programs of OpenMP; program.h has its files
  *	pairs.c        a case for each pair of operations that may meet
- *	subject.c      a tape, and what must be on it
+ *	subject.c      a tape, and its expected values
  *	store.c        stacks of stores, and faults in them
- *	watch.c        what each thread does now; progress; threads that hang
+ *	watch.c        the current operation of each thread; progress; threads that hang
  *	report.c       results, failures, and how to run one again
  *	scheduler.c    threads that take turns as a seed says; scheduler-calls.c, their calls
  */
@@ -40,7 +40,7 @@ struct stress_options {
 	uint64_t rounds;      /* 0: as long as the seconds last */
 	unsigned operations;  /* of one thread in one round */
 	unsigned patience;    /* seconds until a thread that does nothing hangs */
-	/* Instead of what the seed draws. */
+	/* Replace choices of the seed. */
 	unsigned threads;     /* 0: drawn */
 	int64_t pool_slabs;   /* -1: drawn; 0: no budget */
 	size_t slab_bytes;    /* 0: drawn */
@@ -50,7 +50,7 @@ struct stress_options {
 	const char *only;
 	const char *json;
 	const char *directory;
-	const char *pretend;  /* NULL, or what goes wrong on purpose: "wrong", "hang" */
+	const char *pretend;  /* NULL, or a failure on purpose: "wrong", "hang" */
 	enum schedule schedule;
 	bool show;            /* print each program */
 	bool omit;            /* leave one call to Reel out of each program */
@@ -74,7 +74,7 @@ bool stress_one_in(struct stress_random *random, unsigned n);
 enum stress_fault { FAULT_PUT, FAULT_GET, FAULT_LATE, FAULT_FLIP, FAULT_MISPLACE, FAULT_VANISH,
 		    FAULTS };
 
-/* Of each kind, one in so many transfers; 0: none. FAULT_VANISH: once, about so late. */
+/* One in `one_in` transfers has a fault of the kind; 0: none. FAULT_VANISH: once, about there. */
 struct stress_mix {
 	unsigned one_in[FAULTS];
 };
@@ -95,7 +95,7 @@ struct stress_draw {
 	uint8_t weight[MAX_WEIGHTS];
 };
 
-/* All that a seed chooses, with what the command line says instead. */
+/* All that a seed chooses, with the replacements of the command line. */
 struct stress_draw stress_draw(uint64_t seed);
 /* Returns whether `text` is a mix. */
 bool stress_mix_read(struct stress_mix *mix, const char *text);
@@ -105,7 +105,7 @@ void stress_draw_print(const struct stress_draw *draw, char *text, size_t size);
 
 struct stress_store {
 	reel_store *store;        /* the whole stack; NULL: none */
-	reel_store *count;        /* that sees what the layer of faults sees; NULL: no faults */
+	reel_store *count;        /* sees the same calls as the layer of faults; NULL: no faults */
 	struct late_store *late;
 	struct reel_fault_rule *rules;
 	size_t rule_count;
@@ -114,7 +114,7 @@ struct stress_store {
 	bool misplaces;
 };
 
-/* Raises the draw's slabs to what the store can take. */
+/* Raises the draw's slabs to a size that the store can take. */
 void stress_store_open(struct stress_store *stack, struct stress_draw *draw);
 /* How many faults there were so far; any thread. */
 uint64_t stress_store_faults(struct stress_store *stack);
@@ -125,7 +125,7 @@ struct stress_stage {
 	reel_pool *pool;
 	struct stress_store store;
 	_Atomic uint64_t lost;    /* tapes and parcels that the store has damaged, as told */
-	bool threads_live_on;     /* after the round: what they keep of the pool is theirs */
+	bool threads_live_on;     /* after the round, and keep their parts of the pool */
 };
 
 void stress_stage_open(struct stress_stage *stage, struct stress_draw *draw);
@@ -141,7 +141,7 @@ bool stress_is_loss(const struct stress_stage *stage, int error);
 
 #define MAX_WORKERS 34
 
-/* What a thread does, for others to read at any time: relaxed, all of it. */
+/* The current operation of a thread, for others to read at any time: relaxed, all of it. */
 struct stress_worker {
 	_Atomic bool watched;
 	_Atomic(const char *) doing;
@@ -165,7 +165,7 @@ static inline void stress_at(struct stress_worker *worker, const char *doing, ui
 			      memory_order_relaxed);
 }
 
-/* In a schedule there is no watch: it finds who hangs by itself. */
+/* In a schedule there is no watch: the scheduler itself finds threads that hang. */
 void stress_watch_begin(void);
 void stress_watch_end(void);
 /* From here on `worker` may not do the same thing for longer than the patience; and it may. */
@@ -196,16 +196,16 @@ struct stress_result {
 	uint64_t faults;
 };
 
-/* What was told by errors, as it was to be. */
+/* Number of refusals and of losses that errors reported as they should. */
 extern _Atomic uint64_t stress_refused, stress_lost;
 extern _Atomic uint64_t stress_faults;
 
 /* Print how this round is run again, should it fail. */
 void stress_report_round(const char *name, const struct stress_draw *draw);
-/* Print what failed, what each thread does, how to run it again; and end the program. */
+/* Print the failure, each thread's operation, how to run it again; and end the program. */
 _Noreturn void stress_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void stress_report_deaths(void);
-/* A reel_error_handler: what the library says is printed if it comes to that. */
+/* A reel_error_handler: keeps the library's message, which stress_fail() prints. */
 void stress_note_error(const reel_tape *tape, int error, const char *message, void *context);
 /* Returns whether all could be written. */
 bool stress_report(struct stress_result *results, size_t count);
@@ -218,7 +218,7 @@ void stress_runs(struct stress_draw *draw);
 void stress_regions(struct stress_draw *draw);
 void stress_tasks(struct stress_draw *draw);
 void stress_programs(struct stress_draw *draw);
-/* What the programs had, over all rounds. */
+/* Counts of the constructs in the programs, over all rounds. */
 void stress_print_programs(void);
 
 /* The rows of the table of pairs: "pairs/take/give" and so on; NULL: there is none more. */
@@ -226,7 +226,7 @@ const char *stress_pair_name(unsigned row);
 void stress_pair(unsigned row, uint64_t seed);
 /* Why two operations have no row, in a line; NULL: there is none more. */
 const char *stress_pair_absent(unsigned which);
-/* What is wrong with the table, in words; NULL: it is complete. */
+/* The fault in the table, in words; NULL: it is complete. */
 const char *stress_pairs_problem(void);
 
 #endif

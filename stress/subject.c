@@ -10,7 +10,7 @@
 
 #define NONE_REFUSED UINT64_MAX
 #define MAX_WORDS 64
-/* A tape does not grow above so many of its pool's slabs, and so many bytes. */
+/* A tape does not grow above this number of its pool's slabs, and of bytes. */
 #define MAX_SLABS 48
 #define MAX_BYTES ((uint64_t)1 << 20)
 
@@ -25,14 +25,14 @@ struct wide {
 REEL_RECORD(record, struct record);
 REEL_RECORD(wide, struct wide);
 
-/* One value: what its position says of it. */
+/* One value, as its position determines it. */
 struct value {
 	enum subject_shape shape;
 	unsigned n;               /* elements or bits */
 	uint64_t number;
 };
 
-/* ---- What must be there ---- */
+/* ---- Expected values ---- */
 
 static enum subject_shape shape_of(uint32_t shapes, uint64_t number)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A tape, and what must be on it. Every value is a function of the seed, the tape, the
- * position, and how often the tape came up to there; so nothing that was pushed is kept,
- * and what is left from before is not mistaken for what is there.
+ * A tape, and its expected values. Every value is a function of the seed, the tape, the
+ * position, and how often the tape came up to there; so no copies of values are kept,
+ * and a value left from before is not mistaken for the new one.
  */
 #ifndef REEL_STRESS_SUBJECT_H
 #define REEL_STRESS_SUBJECT_H
@@ -14,14 +14,14 @@ enum subject_shape { WORD, CHAR, BIT, BITS, RECORD, WIDE, SPAN, RESERVED, WIDE_S
 
 #define ALL_SHAPES ((1u << SHAPES) - 1)
 
-/* What is read may be both: bits of it. */
+/* Verdict on a value that was read, as bits: it may be both. */
 enum verdict { WRONG, RIGHT, ONES, RIGHT_ONES };
 
-/* Fills `bytes` with what belongs to `number`. */
+/* Fills `bytes` bytes with the value of `number`. */
 void subject_write(void *target, uint64_t number, size_t bytes);
 /*
- * Returns true if `bytes` have what belongs to `number`, or are all ones. `source` NULL: they are
- * refused.
+ * Returns whether the bytes have the value of `number`, or are all ones, or both. `source` NULL:
+ * the pop was refused.
  */
 enum verdict subject_judge(const void *source, uint64_t number, size_t bytes);
 
@@ -32,7 +32,7 @@ enum verdict subject_judge(const void *source, uint64_t number, size_t bytes);
 struct subject_state {
 	uint64_t height;          /* how many values are there */
 	uint64_t refused_from;    /* those from here on were refused */
-	uint64_t sum;             /* of what distinguishes those that were not */
+	uint64_t sum;             /* XOR of the numbers of values that were not refused */
 	/* Where it went up, after it had come down; the values differ each time. */
 	unsigned rises;
 	struct {
@@ -66,7 +66,7 @@ void subject_act(struct subject *subject, struct stress_worker *worker,
 /* Pop all that is there, so that nothing is left. */
 void subject_empty(struct subject *subject);
 void subject_close(struct subject *subject);
-/* What is on the tape is not what is expected any more. */
+/* The contents of the tape are no longer known. */
 void subject_forget(struct subject *subject);
 
 #endif

@@ -10,7 +10,7 @@
 #include "stress.h"
 #include "subject.h"
 
-/* What a seed may have; the draw's bits. */
+/* Features that a seed may choose; the draw's bits. */
 enum { HAND_OVER, TRIM, STATS, FLUSH, THREAD_EXIT, FORK, FEATURES };
 
 #define MAX_TAPES (MAX_WORKERS + 4)
@@ -47,7 +47,7 @@ static void put_tape(struct scene *scene, unsigned at, struct subject *subject)
 
 static void read_stats(struct scene *scene)
 {
-	/* Acquire: what was seen by others was before. */
+	/* Acquire: the takes that other threads saw precede this reading. */
 	uint64_t takes = atomic_load_explicit(&scene->max_takes, memory_order_acquire);
 	struct reel_pool_stats stats = stats_of(scene->stage.pool);
 
@@ -156,7 +156,7 @@ static void use_tape(struct shift *shift)
 	put_tape(scene, at, subject);
 }
 
-/* A thread ends in the middle, with what is in its magazines, and another one goes on. */
+/* A thread ends in the middle, with slabs in its magazines, and another one goes on. */
 static bool ends(struct shift *shift)
 {
 	return has(shift->scene, THREAD_EXIT) && stress_one_in(&shift->random, 50);

@@ -153,7 +153,7 @@ static bool allows_shifts(const struct communicator *c)
 	return drawn.shifts < 8;
 }
 
-/* Memory of each rank for what it sends and for what it receives; the same one for REPLACE. */
+/* Memory of each rank for the data it sends and receives; the same memory for REPLACE. */
 static bool place_shift(struct slice *sent, struct slice *received, const struct communicator *c,
 			struct random *random, enum shifting shifting, int room)
 {

@@ -15,7 +15,7 @@ static struct {
 } got[MAX_MESSAGES];
 enum { NOTHING = NOBODY - 1 };
 
-/* ---- What the run was told ---- */
+/* ---- Statuses of receives ---- */
 
 static struct {
 	int *entry;
@@ -88,7 +88,7 @@ static void set_marks(const struct exchange *e, int number, struct memory *x, bo
 	}
 }
 
-/* Returns true if the status of receive i is that of message t. */
+/* Fails unless the status of receive i matches the message that it has taken. */
 static void check_status(const struct exchange *e, int i, int taken)
 {
 	const struct message *t = &e->message[taken];

@@ -108,7 +108,7 @@ void *place_of(struct memory *memory, const struct slice *slice)
 
 /* ---- Units ---- */
 
-/* The numbers of a unit are `number`, one after the other; those of a struct by name. */
+/* The numbers of a unit one after the other; a struct's numbers by name. */
 #define FOR_NUMBERS(kind, to, from, act)                                                           \
 	switch (kind) {                                                                            \
 	case DOUBLES:                                                                              \

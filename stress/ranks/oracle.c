@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The oracle: what operations mean for the memory of all ranks, in one process, without a tape. */
+/* The oracle: effects of operations on the memory of all ranks, in one process, without a tape. */
 #include <config.h>
 
 #include <math.h>

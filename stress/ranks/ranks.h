@@ -6,14 +6,14 @@
  * compares the memory and the adjoints of each rank after each operation.
  *
  *	reel-stress-ranks.c  options; runs programs; failures and hangs
- *	compare.c            gathers what all ranks have, and compares it with the oracle
- *	program.c            what a program is: all that its seed chooses
+ *	compare.c            gathers the memory of all ranks, and compares it with the oracle
+ *	program.c            draws a program: all that its seed chooses
  *	draw-exchange.c      the messages of an exchange
  *	draw-collective.c    the operands of collective calls
  *	print.c              a program in words
  *	memory.c             the memory of a rank, and datatypes over it
  *	local.c              statements that a rank calculates by itself
- *	steps.c              in which order a rank calls what an exchange needs
+ *	steps.c              the order of a rank's calls in an exchange
  *	exchange.c           the calls of an exchange that wait, in both sweeps
  *	waits.c              requests that are waited for, in both sweeps
  *	collective.c         collective calls, in both sweeps
@@ -23,7 +23,7 @@
  * range after each operation, adjoints too. So all sums are exact in each order, and comparison is
  * by equality. In a smooth program they are real, and the oracle is compared with differences.
  *
- * What the run decided. A message that may be received in several places begins with a mark, the
+ * Choices of the run. A message that may be received in several places begins with a mark, the
  * number of its own. The oracle learns from it which receive took which message, and checks that
  * MPI allows that.
  */
@@ -107,7 +107,7 @@ void zero_unit(void *to, enum kind kind);
 void add_unit(void *to, const void *from, enum kind kind);
 void set_first(void *to, enum kind kind, double value);
 double get_first(const void *from, enum kind kind);
-/* Copies what the datatype has of a unit. */
+/* Copies the part of a unit that is in the datatype. */
 void copy_unit(void *to, const void *from, enum kind kind);
 /*
  * Returns true if two units have the same numbers, and integers; of the numbers, up to `tolerance`.
@@ -184,7 +184,7 @@ struct exchange {
 enum move { GATHER, GATHERV, SCATTER, SCATTERV, ALLGATHER, ALLGATHERV, ALLTOALL, ALLTOALLV,
 	    ALLTOALLW, MOVES };
 
-/* Between whom blocks travel; as the table of mpi/collective/collectives.c, but from the standard. */
+/* Senders and receivers of blocks; as in mpi/collective/collectives.c, but from the standard. */
 struct move_pattern {
 	bool rooted_send, rooted_receive; /* only the root sends; only the root receives */
 	bool in_blocks, out_blocks;	  /* received, sent: one block for each rank */
@@ -240,7 +240,7 @@ struct program {
 	bool smooth; /* real numbers; otherwise all are small integers */
 	unsigned tape_flags;
 	bool spilled;
-	int rehearsal; /* so many operations run first without a tape */
+	int rehearsal; /* number of operations that run first without a tape */
 	bool on_one_rank;
 	int root; /* of the objective */
 	int communicators;
@@ -274,7 +274,7 @@ int find_area(struct usage *usage, struct random *random, int rank, enum kind ki
 
 void draw_exchange(struct exchange *exchange, const struct communicator *c, struct random *random,
 		   int tag);
-/* False: there is not enough memory for what was drawn. */
+/* False: there is not enough memory for the operation that was drawn. */
 bool draw_move(struct move_operation *move, const struct communicator *c, struct random *random);
 bool draw_reduction(struct reduction_operation *r, const struct communicator *c,
 		    struct random *random);
@@ -283,7 +283,7 @@ enum kind draw_kind(struct random *random);
 
 /* ---- Running -------------------------------------------------------------------------- */
 
-/* What a rank is about; it is told of if the rank fails or hangs. */
+/* The current operation of a rank; printed if the rank fails or hangs. */
 struct whereabouts {
 	int rank, ranks, operation;
 	bool reverse;
@@ -303,7 +303,7 @@ struct decided {
 };
 extern struct decided decided;
 
-/* What the forward sweep was told, for the reverse sweep to be told the same. */
+/* A log of the results of waits in the forward sweep, which the reverse sweep must repeat. */
 void log_push(int entry);
 int log_pop(void);
 int log_height(void);
@@ -354,7 +354,7 @@ int source_of(const struct message *m);
 int tag_of(const struct message *m);
 int dest_of(const struct message *m);
 
-/* What the receive of message m was told is kept, and compared in the reverse sweep. */
+/* Keeps the status of the receive of message m, and compares it in the reverse sweep. */
 void told(const struct exchange *e, int m, const MPI_Status *status, bool reverse);
 
 void start(const struct exchange *e, struct wait_set *set, int slot, reel_tape *tape,
@@ -380,14 +380,14 @@ double oracle_pop(void);
 void oracle_reduce(const struct reduction_operation *r, const struct communicator *c);
 void oracle_reduce_reverse(const struct reduction_operation *r, const struct communicator *c);
 
-/* Returns NULL, or what is wrong about what the run decided. */
+/* Returns NULL, or the fault in the run's choices. */
 const char *oracle_forward(int index);
 void oracle_reverse(int index);
 void oracle_begin(void);
 
 /*
- * Gathers on rank 0 what all ranks have, and compares it: the memory after each operation, and the
- * adjoints after its reverse. bars[operations] is what the reverse sweep begins with.
+ * Gathers the ranks' memory on rank 0, and compares it: the values after each operation, and the
+ * adjoints after its reverse. The reverse sweep begins with bars[operations].
  */
 void compare(const struct memory *after, const struct memory *bars);
 

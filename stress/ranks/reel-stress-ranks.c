@@ -19,10 +19,10 @@ static struct {
 	long programs;
 	unsigned patience; /* seconds for one program */
 	bool show;
-	const char *pretend; /* NULL, or what goes wrong on purpose: "wrong", "hang" */
+	const char *pretend; /* NULL, or a failure on purpose: "wrong", "hang" */
 } options = {1, 100, 60, false, NULL};
 
-/* Communicators are made anew from time to time, so that they are freed, too. */
+/* Communicators are made anew from time to time, so that they are also freed. */
 enum { PROGRAMS_OF_COMMUNICATORS = 32 };
 
 /* Memory that requests point to: it stays in its place. */
@@ -137,8 +137,8 @@ static void run_operation(int i, reel_tape *tape, struct memory *memory, bool re
 }
 
 /*
- * A stretch without a tape, after which the program begins again. A rank that began before the
- * others have ended would send what they receive from MPI_ANY_SOURCE in the stretch.
+ * A stretch without a tape, after which the program begins again, behind a barrier: else receives
+ * from MPI_ANY_SOURCE in the stretch could take messages of ranks that have begun again.
  */
 static void rehearse(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* In which order a rank calls what an exchange needs. It is the same one in both sweeps. */
+/* The order of a rank's calls in an exchange. It is the same one in both sweeps. */
 #include <config.h>
 
 #include <string.h>

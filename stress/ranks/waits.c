@@ -202,7 +202,7 @@ static void wait_for(const struct exchange *e, struct wait_set *set, int slot, r
 	log_push(1);
 }
 
-/* Tests each request in turn, and in the end waits for what is left. */
+/* Tests each request in turn, and in the end waits for the requests that are left. */
 static void test_all(const struct exchange *e, struct wait_set *set, reel_tape *tape)
 {
 	bool ended[2 * MAX_MESSAGES] = {false};
@@ -220,7 +220,7 @@ static void test_all(const struct exchange *e, struct wait_set *set, reel_tape *
 	}
 	log_push(calls);
 	log_push(0);
-	/* In the order of messages, which is the order in which those of a way began. */
+	/* In the order of messages, which is the order in which the messages of a way began. */
 	for (int m = 0; m < e->messages; m++)
 		for (int slot = 0; slot < set->n; slot++)
 			if (set->message[slot] == m && !ended[slot])
