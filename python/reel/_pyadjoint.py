@@ -26,7 +26,7 @@ class _Sweeps:
 
     def __init__(self) -> None:
         self.is_replayed = False
-        """The controls may differ from those of the taping."""
+        """The controls may differ from the controls of the taping."""
         self.stored: Dict[int, Any] = {}
         """While taping: the steps whose states are stored, in their order, and the storage."""
 
