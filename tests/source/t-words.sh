@@ -96,7 +96,7 @@ is_empty "$work/found" 'no page has a turn that is read twice'
 
 # The comments of headers and sources, without code, as a page.
 find include lib omp mpi gpu dropin tools examples bench/dropin bench/kernels bench/peers bench/ranks bench/scale \
-	bench/spill bench/b-*.c -name '*.[ch]' -o -name '*.hpp' -o -name '*.cuh' -o -name '*.cu' -o -name '*.cpp' >"$work/manuals"
+	bench/spill bench/b-*.c stress tests/helpers -name '*.[ch]' -o -name '*.hpp' -o -name '*.cuh' -o -name '*.cu' -o -name '*.cpp' >"$work/manuals"
 xargs ${AWK:-awk} '
 	FNR == 1 { print "\001" FILENAME; inside = last = 0 }
 	/\/\*/ { inside = 1; sub(/^.*\/\*/, "") }
