@@ -215,12 +215,12 @@ helgrind)
 	tests=$(tagged locks)
 	valgrind_stage 'valgrind, races'
 	;;
-# The release stage runs this test, too, in its short form.
+# The release stage runs these tests, too, in their short forms.
 python)
 	/usr/bin/python3 -c 'import torch' || broken 'PyTorch cannot be imported'
 	export TEST_LONG=yes
 	check_options+=(TEST_TIMEOUT=3600)
-	tests=tests/python/t-python.sh
+	tests='tests/python/%'
 	left_out='bench/% stress/% examples/% tests/fuzz/%'
 	stage 'the Python package' "${main_options[@]}" --with-tsunami=no
 	;;

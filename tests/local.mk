@@ -170,7 +170,10 @@ check_PROGRAMS += \
 	%D%/whole/t-gradient-process
 
 # Scripts: each finds the source and build directories in the environment.
+# The longest come first.
 dist_check_SCRIPTS += \
+	%D%/python/t-torch.sh $(one_thread) \
+	%D%/python/t-python.sh $(one_thread) \
 	%D%/dropin/t-adstack-process.sh $(parts) \
 	%D%/dropin/t-adstack-programs.sh $(compiles) $(one_thread) \
 	%D%/tools/t-bench.sh $(measures) $(any_build) \
@@ -211,7 +214,6 @@ dist_check_SCRIPTS += \
 	%D%/tools/t-report.sh $(any_build) \
 	%D%/tools/t-top.sh $(one_thread) \
 	%D%/tools/t-tune.sh $(measures) $(any_build) \
-	%D%/python/t-python.sh $(one_thread) \
 	%D%/tools/t-scale.sh $(measures) $(any_build) \
 	%D%/tools/t-stress.sh $(measures) $(parts) \
 	%D%/source/t-recipes.sh $(compiles) \
@@ -428,7 +430,7 @@ EXTRA_DIST += \
 EXTRA_DIST += \
 	%D%/python/test_check.py %D%/python/test_library.py %D%/python/test_main.py %D%/python/test_offload.py %D%/python/test_package.py \
 	%D%/python/test_plan.py %D%/python/test_pool.py %D%/python/test_pyadjoint.py %D%/python/test_ranks.py %D%/python/test_run.py \
-	%D%/python/test_schedules.py %D%/python/test_tables.py \
+	%D%/python/test_schedules.py %D%/python/test_tables.py %D%/python/pytest.sh \
 	%D%/helpers/fortran.sh \
 	%D%/helpers/ranks.sh \
 	%D%/fortran-programs/arrays.f90 \

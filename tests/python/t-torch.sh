@@ -1,0 +1,9 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The Python package with PyTorch: the tests of reel.offload(), and the examples of the page, with pytest.
+. "$SOURCE_DIR/tests/tap/tap.sh"
+. "$SOURCE_DIR/tests/python/pytest.sh"
+
+run_pytest "$SOURCE_DIR/tests/python/test_offload.py" "$SOURCE_DIR/python/reel/_offload.py" \
+	"$SOURCE_DIR/python/README.md"
+end
