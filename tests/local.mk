@@ -180,6 +180,7 @@ dist_check_SCRIPTS += \
 	%D%/source/t-configure.sh \
 	%D%/tape/t-cplusplus.sh $(one_thread) \
 	%D%/omp/t-omp-cplusplus.sh \
+	%D%/omp/t-region-bounds.sh $(any_build) \
 	%D%/omp/t-region-statements.sh \
 	%D%/dropin/t-enzyme-languages.sh $(compiles) $(one_thread) \
 	%D%/dropin/t-plan-texts.sh $(compiles) $(one_thread) \

@@ -23,6 +23,8 @@ programs_of "$SOURCE_DIR/dropin/clad/README.md" clad
 # The C++ compiler may have another sanitizer than the library.
 all_languages='c c++'
 case $CFLAGS in *-fsanitize*) all_languages=c ;; esac
+# With clang for C alone, as in a stage of ./check: a build with gcc has all in C++.
+case "$CC $CXX" in clang*' g++'*) all_languages=c ;; esac
 [ -n "$CXX" ] || all_languages=c
 languages=$all_languages
 
@@ -95,7 +97,7 @@ case $languages in
 	prints_what_was_wanted clad 'the product without each factor'
 	shows dropin/clad/README.md
 	;;
-*) skip 'by-hand and clad: there is no C++ compiler' ;;
+*) skip 'by-hand and clad: there is no C++ compiler, or another build has it' ;;
 esac
 languages=$all_languages
 
@@ -153,7 +155,7 @@ if [ -n "$openmp" ]; then
 		shows doc/openmp.md
 		languages=$all_languages
 		;;
-	*) skip 'openmp-3: there is no C++ compiler' ;;
+	*) skip 'openmp-3: there is no C++ compiler, or another build has it' ;;
 	esac
 	compile openmp-4 -fopenmp -lreel-omp
 	fixed_point
