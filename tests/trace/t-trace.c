@@ -578,7 +578,7 @@ static void test_moments(void)
 static void test_end(void)
 {
 	int whole = 0;
-	const int times = is_brief() ? 10 : 100;
+	const int times = !is_brief() ? 100 : is_sanitized() ? 3 : 10;
 
 	tap_case("a process that ends while threads run");
 	for (int i = 0; i < times; i++) {
