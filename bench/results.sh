@@ -72,7 +72,7 @@ A command runs one section again. Regenerate all of it, and both charts, on an i
 END
 	machine
 	cat <<END
-![Time of what else one can use, over that of Reel](front.svg)
+![Reel beside other tapes](front.svg)
 
 ![Time of each kernel's gradient over its primal](kernels.svg)
 

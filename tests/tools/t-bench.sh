@@ -257,13 +257,15 @@ ok $? 'RESULTS.md has every result'
 awk -f "$SOURCE_DIR/bench/front.awk" "$SOURCE_DIR/bench/RESULTS.md" | cmp - "$SOURCE_DIR/bench/front.svg"
 ok $? 'front.svg is drawn from RESULTS.md (its remedy: bench/front.awk)'
 {
-	result single/push+pop 'realloc, doubling' 1000000 8
-	result single/push+pop 'reel push, pop' 1000000 2
+	result single/push+pop 'realloc, doubling' 100000000 8
+	result single/push+pop 'reel push, pop' 100000000 2
+	result spill/forward/0.3 'stdio files' 2147483648 4
 } >made-up
 figures
 awk -f "$SOURCE_DIR/bench/front.awk" figures >front.svg
-[ "$(grep -c '<rect class="more" .*height="11.0"' front.svg)" -eq 1 ] && grep -q '>4.00</text>' front.svg
-ok $? 'front.svg has a bar for what was measured'
+grep -c '<rect class=".*height="11.0"' front.svg | grep -qx 3 && grep -q '>8.0 ns</text>' front.svg &&
+	grep -q 'class="reel" .* width="100.0"' front.svg && grep -q '>0.2 GB/s</text>' front.svg
+ok $? 'front.svg has a bar for what was measured: a time, or a rate'
 
 awk -f "$SOURCE_DIR/bench/steps.awk" "$SOURCE_DIR/bench/RESULTS-steps.md" | cmp - "$SOURCE_DIR/bench/steps.svg"
 ok $? 'steps.svg is drawn from RESULTS-steps.md (its remedy: bench/steps.awk)'
