@@ -45,6 +45,9 @@ ok $? "$(wc -l <places) places are listed, and the number of a library is compar
 sed 's/: .* (/: (/' differences | sort -u >seen
 sort -u wanted | comm -23 - seen >unseen
 is_empty unseen 'the script sees another version, date or address in each of them, and in README.md'
+grep -vE '^(#.*)?$|^[a-z0-9]+==[0-9.]+ --hash=sha256:[0-9a-f]{64}( --hash=sha256:[0-9a-f]{64})*$' \
+	"$packaging/wheel/requirements.txt" "$packaging/wheel/sources.txt" >unpinned
+is_empty unpinned 'the wheels are built by tools and from sources of one version, whose sums are known'
 
 # debian/ is in a clone, and in no tarball.
 debian=$SOURCE_DIR/debian
@@ -95,4 +98,6 @@ else
 fi
 bash -n "$packaging/oss-fuzz/build.sh" && bash -n "$packaging/conda/build.sh"
 ok $? 'the scripts for OSS-Fuzz and conda are bash'
+bash -n "$packaging/wheel/build.sh"
+ok $? 'the script for wheels is bash'
 end

@@ -180,6 +180,7 @@ prepare() {
 		;;
 	'gpu/tape/README.md: nvcc'*) of_another 'there is no nvcc among the tools of the tests' ;;
 	'python/README.md: python3 -m venv'*) of_another 'pip asks the network for what builds a package' ;;
+	'python/README.md: cc'*) of_another './check wheel runs it' ;;
 	'python/README.md: python3'*)
 		needs python3
 		case $2 in *--draw*) python3 -c 'import matplotlib' || of_another 'there is no Matplotlib' ;; esac

@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Writes wheels of the Python package with the library inside to build/wheel/: for x86_64 and aarch64, with glibc 2.17
+# or later and with musl 1.2 or later. Usage: packaging/wheel/build.sh
+#
+# The compiler is zig, a package of pip, which has the headers and the symbols of both C libraries. It compiles reel.c
+# (make amalgamation) with LZ4, whose sources are another package, for processors of each kind without extensions.
+# Builds of one commit are equal, byte for byte: the files have its time, unless SOURCE_DATE_EPOCH gives one.
+set -eu
+trap 'echo "packaging/wheel/build.sh: stopped in line $LINENO" >&2' ERR
+cd "$(dirname "$0")/../.."
+. build-aux/bootstrap.sh
+umask 022
+export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || stat -c %Y configure.ac)}
+
+out=$PWD/build/wheel
+work=$out/work
+tools=$out/tools/bin
+make=$out/make
+version=$(sed -n 's/^AC_INIT(\[reel\], \[\(.*\)\])/\1/p' configure.ac)
+rm -rf "$work" "$out"/*.whl
+mkdir -p "$work"
+export ZIG_GLOBAL_CACHE_DIR=$out/zig ZIG_LOCAL_CACHE_DIR=$out/zig
+
+# ---- Tools and sources ----
+
+install "${library_packages[@]}" python3-venv=/usr/share/doc/python3-venv
+bootstrap
+[ -x "$tools/pip" ] || /usr/bin/python3 -m venv "$out/tools"
+echo "installing the compiler: about 90 MB, by the network"
+"$tools/pip" install --quiet --require-hashes -r packaging/wheel/requirements.txt
+[ -d "$out/sources" ] ||
+	"$tools/pip" download --quiet --no-deps --require-hashes --no-binary :all: -d "$out/sources" -r packaging/wheel/sources.txt
+mkdir "$work/lz4"
+tar -C "$work/lz4" --strip-components=1 -xf "$out"/sources/lz4-*.tar.gz
+
+# The headers, the map of symbols and the files for pkg-config and CMake, as they are installed.
+sources=../../..
+configure build/wheel/make --prefix=/reel --libdir=/reel/lib --disable-static --disable-openmp --disable-fortran \
+	--with-pool=c11 --with-lz4=no --with-mpi=no --with-libdw=no --with-sqlite=no --with-tsunami=no --with-adolc=no \
+	--with-verifier=no --with-cuda=no
+make -s -C "$make" amalgamation lib/libreel.map
+make -s -C "$make" DESTDIR="$work" pkgconfig_DATA='reel.pc reel-enzyme.pc' include_HEADERS='include/reel.h include/reel.hpp' \
+	reelinclude_HEADERS='$(core_headers) include/reel/enzyme.h' \
+	install-includeHEADERS install-reelincludeHEADERS install-pkgconfigDATA install-cmakeDATA
+sed -i 's/^Libs: .*/& -Wl,-rpath,${libdir}/' "$work"/reel/lib/pkgconfig/*.pc
+# Links in an archive become files. These are the links for linkers.
+for library in reel reel-enzyme; do
+	echo "INPUT(lib$library.so.0)" >"$work/reel/lib/lib$library.so"
+done
+# The package alone, as pip makes it, with the licences.
+cp -r python "$work/package"
+rm -rf "$work"/package/{build,*.egg-info}
+cp LICENSE "$work/package/LICENSE"
+sed -n '2,/^\*\//{/^\*\//!p;}' "$work/lz4/lz4libs/lz4.c" >"$work/package/LICENSE.lz4"
+"$tools/pip" wheel --quiet --no-deps --no-build-isolation -w "$work" "$work/package"
+
+# ---- Libraries ----
+
+# compile TARGET OPTION...: by zig, optimised, and without what tells of this build. zig forbids an instruction that not
+# all processors have even to functions that name it (target): that of the CRC, for which Reel asks the processor.
+compile() {
+	local cpu=baseline
+	case $1 in x86_64-*) cpu=baseline+crc32 ;; esac
+	"$tools/python" -m ziglang cc -target "$@" -mcpu=$cpu -O2 -g0 -s -std=gnu11 -fPIC -pthread -fno-sanitize=all \
+		-fno-semantic-interposition -funwind-tables -Wno-unused-command-line-argument
+}
+
+# link TARGET NAME MAP OPTION...: a shared library with the symbols of the map.
+link() {
+	local target=$1 name=$2 map=$3
+	shift 3
+	compile "$target" -shared -o "$name" -Wl,-soname,"${name##*/}" -Wl,--version-script="$map" -Wl,-z,defs \
+		-Wl,-z,nodelete -Wl,--gc-sections "$@"
+}
+
+echo '{ global: reel_enzyme_scheme; reel_enzyme_env_scheme; __enzyme_checkpoint_builtin; local: *; };' >"$work/enzyme.map"
+echo '{ global: malloc; calloc; realloc; valloc; pvalloc; aligned_alloc; reallocarray; free; memalign; posix_memalign;
+	malloc_usable_size; local: *; };' >"$work/malloc.map"
+
+# libraries TARGET FOLDER: of the wheel.
+libraries() {
+	local target=$1 folder=$2 headers=("-I$make" -Iinclude -Ilib)
+	mkdir -p "$work/$target"
+	compile "$target" -c -ffunction-sections -fdata-sections -I"$work/lz4/lz4libs" -DHAVE_LZ4=1 -DHAVE_DLOPEN=1 "-I$make/amalgamation" \
+		-o "$work/$target/reel.o" "$make/amalgamation/reel.c"
+	compile "$target" -c -ffunction-sections -o "$work/$target/lz4.o" "$work/lz4/lz4libs/lz4.c"
+	case $target in x86_64-*) compile "$target" -c -o "$work/$target/cpu.o" packaging/wheel/cpu.c ;; esac
+	link "$target" "$folder/libreel.so.0" "$make/lib/libreel.map" "$work/$target"/*.o -ldl
+	link "$target" "$folder/libreel-enzyme.so.0" "$work/enzyme.map" "${headers[@]}" dropin/enzyme/*.c \
+		"$folder/libreel.so.0" -Wl,-rpath,'$ORIGIN'
+	case $target in *-gnu*)
+		link "$target" "$folder/libreel-malloc.so" "$work/malloc.map" "${headers[@]}" -ftls-model=initial-exec \
+			dropin/malloc/*.c "$work/$target"/*.o -ldl
+		;;
+	esac
+}
+
+# ---- Wheels ----
+
+# wheel TARGET TAG...: the package with the libraries in it.
+wheel() {
+	local target=$1 tree=$work/$1/libreel-$version tag
+	shift
+	"$tools/wheel" unpack -d "$work/$target" "$work/libreel-$version-py3-none-any.whl" >/dev/null
+	cp -r "$work/reel" "$tree"
+	libraries "$target" "$tree/reel/lib"
+	sed -i '/^Tag:/d; /^$/d; s/^Root-Is-Purelib: .*/Root-Is-Purelib: false/' "$tree/libreel-$version.dist-info/WHEEL"
+	for tag; do
+		echo "Tag: py3-none-$tag" >>"$tree/libreel-$version.dist-info/WHEEL"
+	done
+	"$tools/wheel" pack -d "$out" "$tree" >/dev/null
+}
+
+for arch in x86_64 aarch64; do
+	echo "compiling for $arch"
+	wheel $arch-linux-gnu.2.17 manylinux_2_17_$arch manylinux2014_$arch
+	wheel $arch-linux-musl musllinux_1_2_$arch
+	# It does not know the C library of a system with another one.
+	"$tools/auditwheel" show "$out"/*_2_17_$arch.whl | tr -s '\n ' ' ' | grep -q " following platform tag: \"manylinux_2_17_$arch\""
+done
+(cd "$out" && sha256sum ./*.whl && ls -l ./*.whl)
