@@ -520,6 +520,11 @@ bool is_brief()
 	return !full || !*full;
 }
 
+/* In the short form. Under a sanitizer, t-codipack.sh gives fewer. */
+#ifndef BRIEF_STEPS
+#define BRIEF_STEPS 100
+#endif
+
 /* A pool that is closed had nothing open any more. */
 void random_programs()
 {
@@ -533,7 +538,7 @@ void random_programs()
 		reel_pool *pool = open_pool(how);
 		reel_pool_stats stats;
 
-		is_int(random_program(how, is_brief() ? 100 : 1000), 0,
+		is_int(random_program(how, is_brief() ? BRIEF_STEPS : 1000), 0,
 		       "chunks of %zu items, slabs of %zu bytes, %zu of them: as plain vectors",
 		       how.items, how.slab, how.budget);
 		reel_pool_get_stats(pool, &stats);

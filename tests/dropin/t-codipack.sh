@@ -6,7 +6,7 @@
 . "$SOURCE_DIR/tests/helpers/clad.sh"
 
 for compiler in $compilers; do
-	compile $compiler 17 config.h t-codipack -D_GLIBCXX_ASSERTIONS -I"$tests/helpers"
+	compile $compiler 17 config.h t-codipack -D_GLIBCXX_ASSERTIONS ${sanitized:+-DBRIEF_STEPS=30} -I"$tests/helpers"
 	is_empty messages "$compiler: compiled without a warning"
 	passes "$compiler" ./t-codipack
 done
