@@ -98,7 +98,7 @@ uint32_t reel_crc32c_software(uint32_t crc, const void *data, size_t bytes)
 #include <nmmintrin.h>
 /* Mutants survive (constant): the tables give the same CRC. */
 #define HAVE_INSTRUCTION 1
-/* clang 14 and later have the instruction as a feature of its own, which sse4.2 need not contain. */
+/* In clang 14 and later the instruction is a feature of its own, which sse4.2 may lack. */
 #if defined(__clang__) && __clang_major__ >= 14
 #define WITH_INSTRUCTION __attribute__((target("sse4.2,crc32")))
 #else
