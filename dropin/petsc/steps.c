@@ -70,17 +70,6 @@ struct hook {
 	PetscErrorCode (*post_evaluate)(TS);
 };
 
-static PetscErrorCode free_with(PetscContainer container)
-{
-	PetscFunctionBegin;
-#if PETSC_VERSION_GE(3, 23, 0)
-	PetscCall(PetscContainerSetCtxDestroy(container, PetscCtxDestroyDefault));
-#else
-	PetscCall(PetscContainerSetUserDestroy(container, PetscContainerUserDestroyDefault));
-#endif
-	PetscFunctionReturn(0);
-}
-
 static PetscErrorCode get_hook(PetscObject object, struct hook **hook)
 {
 	PetscContainer container;
@@ -91,7 +80,12 @@ static PetscErrorCode get_hook(PetscObject object, struct hook **hook)
 		PetscCall(PetscNew(hook));
 		PetscCall(PetscContainerCreate(PetscObjectComm(object), &container));
 		PetscCall(PetscContainerSetPointer(container, *hook));
-		PetscCall(free_with(container));
+#if PETSC_VERSION_GE(3, 23, 0)
+		PetscCall(PetscContainerSetCtxDestroy(container, PetscCtxDestroyDefault));
+#else
+		PetscCall(PetscContainerSetUserDestroy(container,
+						       PetscContainerUserDestroyDefault));
+#endif
 		PetscCall(PetscObjectCompose(object, "reel_hook", (PetscObject)container));
 		PetscCall(PetscObjectDereference((PetscObject)container));
 	}
