@@ -46,7 +46,7 @@ is_empty "$work/unknown" 'the table of states of a slab names functions that are
 # Of those that are not there, some belong to the system, and some to the reader.
 find . -path ./build -prune -o -type f -print | sed 's|.*/||' | sort -u >"$work/files"
 sed -n 's/^[^"]*include <\(.*\)>.*/\1/p' "$work/text" | sed 's|.*/||' | sort -u >"$work/system"
-printf '%s\n' config.h cuda.h magic.h file.c gradient.c program.c x.c >"$work/examples"
+printf '%s\n' config.h cuda.h magic.h file.c gradient.c program.c reel-omp.c reel-omp.h x.c >"$work/examples"
 sort -u "$work/files" "$work/system" "$work/examples" >"$work/known"
 cat "$work/text" "$@" | grep -ohE '\<[a-z0-9-]+(/[a-z0-9-]+)*\.(c|h|cuh|cu|pml)\>' | sed 's|.*/||' | sort -u |
 	comm -23 - "$work/known" >"$work/unknown"
