@@ -379,7 +379,7 @@ int reel_plan_check(const reel_plan *plan, const struct reel_problem *problem, i
 		    struct reel_schedule_report *report)
 {
 	struct replay replay = {.problem = problem ? problem : &plan->problem, .report = report};
-	reel_schedule *schedule;
+	reel_schedule *schedule = NULL;
 	int error;
 
 	memset(report, 0, sizeof *report);

@@ -89,7 +89,7 @@ bool reel_run_walk_plan(const reel_run *run,
 			void (*visit)(void *context, const reel_action *action), void *context)
 {
 	reel_action action = {.kind = REEL_ACTION_ADVANCE};
-	reel_schedule *later;
+	reel_schedule *later = NULL;
 
 	REEL_ASSERT(run->schedule->plan == run->plan);
 	if (reel_schedule_open(&later, run->plan))
