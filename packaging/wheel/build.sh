@@ -40,8 +40,8 @@ configure build/wheel/make --prefix=/reel --libdir=/reel/lib --disable-static --
 	--with-pool=c11 --with-lz4=no --with-mpi=no --with-libdw=no --with-sqlite=no --with-tsunami=no --with-adolc=no \
 	--with-verifier=no --with-cuda=no
 make -s -C "$make" amalgamation lib/libreel.map
-make -s -C "$make" DESTDIR="$work" pkgconfig_DATA='reel.pc reel-enzyme.pc' include_HEADERS='include/reel.h include/reel.hpp' \
-	reelinclude_HEADERS='$(core_headers) include/reel/enzyme.h' \
+make -s -C "$make" DESTDIR="$work" pkgconfig_DATA='reel.pc reel-enzyme.pc' \
+	include_HEADERS='include/reel.h include/reel.hpp' reelinclude_HEADERS='$(core_headers) include/reel/enzyme.h' \
 	install-includeHEADERS install-reelincludeHEADERS install-pkgconfigDATA install-cmakeDATA
 sed -i 's/^Libs: .*/& -Wl,-rpath,${libdir}/' "$work"/reel/lib/pkgconfig/*.pc
 # Links in an archive become files. These are the links for linkers.
@@ -62,8 +62,9 @@ sed -n '2,/^\*\//{/^\*\//!p;}' "$work/lz4/lz4libs/lz4.c" >"$work/package/LICENSE
 compile() {
 	local cpu=baseline
 	case $1 in x86_64-*) cpu=baseline+crc32 ;; esac
-	"$tools/python" -m ziglang cc -target "$@" -mcpu=$cpu -O2 -g0 -s -std=gnu11 -fPIC -pthread -fno-sanitize=all \
-		-fno-semantic-interposition -funwind-tables -Wno-unused-command-line-argument
+	"$tools/python" -m ziglang cc -target "$@" -mcpu=$cpu -O2 -g0 -s -std=gnu11 -fPIC -pthread \
+		-ffile-prefix-map="$make/amalgamation/=" -fno-sanitize=all -fno-semantic-interposition -funwind-tables \
+		-Wno-unused-command-line-argument
 }
 
 # link TARGET NAME MAP OPTION...: a shared library with the symbols of the map.
@@ -82,8 +83,8 @@ echo '{ global: malloc; calloc; realloc; valloc; pvalloc; aligned_alloc; realloc
 libraries() {
 	local target=$1 folder=$2 headers=("-I$make" -Iinclude -Ilib)
 	mkdir -p "$work/$target"
-	compile "$target" -c -ffunction-sections -fdata-sections -I"$work/lz4/lz4libs" -DHAVE_LZ4=1 -DHAVE_DLOPEN=1 "-I$make/amalgamation" \
-		-o "$work/$target/reel.o" "$make/amalgamation/reel.c"
+	compile "$target" -c -ffunction-sections -fdata-sections "-I$make/amalgamation" "-I$work/lz4/lz4libs" \
+		-DHAVE_LZ4=1 -DHAVE_DLOPEN=1 -o "$work/$target/reel.o" "$make/amalgamation/reel.c"
 	compile "$target" -c -ffunction-sections -o "$work/$target/lz4.o" "$work/lz4/lz4libs/lz4.c"
 	case $target in x86_64-*) compile "$target" -c -o "$work/$target/cpu.o" packaging/wheel/cpu.c ;; esac
 	link "$target" "$folder/libreel.so.0" "$make/lib/libreel.map" "$work/$target"/*.o -ldl
