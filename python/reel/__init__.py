@@ -4,7 +4,7 @@
 >>> import numpy, reel
 >>> pool = reel.Pool("64M")
 >>> parcel = pool.keep(numpy.arange(4.0))
->>> parcel.view().sum()
+>>> float(parcel.view().sum())
 6.0
 """
 
