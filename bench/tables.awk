@@ -66,7 +66,7 @@ function spills(   i, j, q, name, variants, columns, shown, line) {
 		sub("/", ", ", line)
 		line = line " ns"
 		for (j = 1; j <= columns; j++) {
-			q = (name, variants[j]) in medians ? \
+			q = (name, variants[j]) in medians && (name, "compute or transfer") in medians ? \
 				medians[name, variants[j]] / medians[name, "compute or transfer"] : 0
 			line = line " | " (q ? sprintf("%.2f", q) : "-")
 		}
