@@ -168,6 +168,7 @@ valgrind_stage() {
 }
 
 . build-aux/package.sh
+. packaging/wheel/stage.sh
 
 case $name in
 main)
@@ -177,6 +178,7 @@ main)
 	;;
 release) release ;;
 package) package ;;
+wheel) wheel ;;
 address)
 	left_out="$(tagged any_build compiles once_more slow) tests/source/% bench/%"
 	sanitized gcc address,undefined

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: MIT
+# The wheel stage, for stage.sh: builds the wheels twice, and tries them in clean systems without a compiler, from C,
+# and on other processors and C libraries. Each check writes $directory/NAME.log.
+
+# build_again: the wheels of a copy of the sources in another folder, which has nothing of a build, are equal.
+build_again() {
+	local file copy=$directory/copy
+	rm -rf "$copy"
+	mkdir "$copy"
+	git -c safe.directory="$PWD" ls-files -z --cached --others --exclude-standard | xargs -0 cp -p --parents -t "$copy" || return
+	(unset MAKEFLAGS MFLAGS MAKELEVEL && SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) "$copy/packaging/wheel/build.sh") || return
+	for file in "$directory"/*.whl; do
+		cmp "$file" "$copy/build/wheel/${file##*/}" || return
+	done
+}
+
+# small: each wheel has at most 1.5 MB.
+small() { ls -l "$directory"/*.whl && [ -z "$(find "$directory" -maxdepth 1 -name '*.whl' -size +1500000c)" ]; }
+
+# ---- Clean systems ----
+
+# try_in SUITE: runs try.sh in a system of Debian that has Python and NumPy.
+try_in() {
+	local log=$directory/$1.log
+	tar -cf "$directory/try.tar" --transform 's|^packaging/wheel/||' --transform 's|^build/wheel/||' README.md python \
+		packaging/wheel/try.sh packaging/wheel/try.py "$directory"/*manylinux*_x86_64.whl
+	mmdebstrap --variant=minbase --format=null --include=python3,python3-numpy,python3-pip,python3-venv \
+		--customize-hook='echo the system is there' --customize-hook='mkdir "$1/try"' \
+		--customize-hook="tar-in $directory/try.tar /try" --customize-hook='chroot "$1" useradd --create-home visitor' \
+		--customize-hook='chroot "$1" su visitor -c "sh /try/try.sh"' "$1" /dev/null >"$log" 2>&1
+	if ! grep -qx 'the system is there' "$log"; then
+		skips "$1" "mmdebstrap makes no such system: $(grep '^E:' "$log" | head -n 1)"
+		return
+	fi
+	grep -aE -A 20 '^failed ' "$log" | sed 's/^/---- /'
+	grep -aE 's for both|more in the process' "$log" | head -n 2
+	passed=$((passed + $(grep -acE '^passed ' "$log")))
+	failed=$((failed + $(grep -acE '^failed ' "$log")))
+	[ "$(grep -acE '^(passed|failed) ' "$log")" -eq "$(grep -c '^holds ' packaging/wheel/try.sh)" ] || broken "$1: see $log"
+}
+
+# ---- Programs in C ----
+
+# gradient COMMAND...: compiles README.md's program, gradient.c, and runs it in this folder.
+gradient() {
+	sed -n '/^```c$/,/^```$/{/^```/!p;}' README.md >"$directory/gradient.c"
+	rm -f "$directory/gradient"
+	(cd "$directory" && "$@" -o gradient && $under ./gradient | grep -x 'dx/da = 1.05736 0.562254 0.397171')
+}
+
+reel() { "$directory/env/bin/python" -m reel "$@"; }
+
+by_flags() {
+	gradient cc gradient.c $(reel --cflags --libs) -lm && readelf -d "$directory/gradient" | grep 'NEEDED.*libreel.so.0' &&
+		gradient cc -fuse-ld=gold gradient.c $(reel --cflags --libs) -lm
+}
+
+by_pkg_config() {
+	export PKG_CONFIG_PATH=$(reel --pkgconfigdir)
+	gradient cc gradient.c $(pkg-config --cflags --libs reel) -lm &&
+		CC=cc CXX= NM=nm PKG_CONFIG=pkg-config sh tests/install/installcheck.sh tests/install/installcheck-enzyme.c \
+			"$PKG_CONFIG_PATH" "${PKG_CONFIG_PATH%/*}" reel-enzyme
+}
+
+by_cmake() {
+	rm -rf "$directory/cmake"
+	mkdir "$directory/cmake"
+	cat >"$directory/cmake/CMakeLists.txt" <<-END
+		cmake_minimum_required(VERSION 3.13)
+		project(user C)
+		find_package(Reel $version EXACT REQUIRED COMPONENTS reel enzyme)
+		add_executable(gradient ../gradient.c)
+		target_link_libraries(gradient Reel::reel m)
+	END
+	cmake -S "$directory/cmake" -B "$directory/cmake" -DReel_DIR="$(reel --cmakedir)" && cmake --build "$directory/cmake" &&
+		"$directory/cmake/gradient" | grep '^dx/da = 1.05736'
+}
+
+preloaded() {
+	LD_PRELOAD=$(dirname "$(reel --pkgconfigdir)")/libreel-malloc.so REEL_MALLOC=stats perl -e 1 2>&1 | grep '^reel: malloc:'
+}
+
+# ---- Other processors and C libraries ----
+
+# unpacked TAG: the folder of the package in the wheel for it.
+unpacked() {
+	rm -rf "$directory/unpacked/$1"
+	mkdir -p "$directory/unpacked/$1"
+	/usr/bin/python3 -m zipfile -e "$directory"/libreel-*"$1".whl "$directory/unpacked/$1"
+	echo "$PWD/$directory/unpacked/$1/reel"
+}
+
+# cross TARGET TAG: README.md's program, compiled by zig, with the library of a wheel.
+cross() {
+	local folder
+	folder=$(unpacked "$2")
+	export ZIG_GLOBAL_CACHE_DIR=$PWD/$directory/zig ZIG_LOCAL_CACHE_DIR=$PWD/$directory/zig
+	gradient "$PWD/$directory/tools/bin/python" -m ziglang cc -target "$1" -dynamic gradient.c "-I$folder/include" \
+		"$folder/lib/libreel.so.0" "-Wl,-rpath,$folder/lib" -lm
+}
+
+# foreign COUNT PAGE: the package and its examples under Python for aarch64, with pages of this size.
+foreign() {
+	local root=$PWD/$directory/arm64 folder python
+	folder=$(unpacked manylinux_2_17_aarch64)
+	python=$(echo "$root"/usr/bin/python3.[0-9]*)
+	under="qemu-aarch64 -p $2 -L $root -E PYTHONHOME=$root/usr -E PYTHONPATH=${folder%/reel}:$root/usr/lib/python3/dist-packages
+		-E LD_LIBRARY_PATH=$(echo "$root"/usr/lib/aarch64-linux-gnu/{blas,lapack} | tr ' ' :)"
+	$under "$python" packaging/wheel/try.py "$1" && $under "$python" -m doctest python/README.md &&
+		$under "$python" -c "import mmap; print('pages of', mmap.PAGESIZE); assert mmap.PAGESIZE == $2"
+}
+
+try_elsewhere() {
+	local page
+	under=
+	holds 'a program with musl uses the library' musl cross x86_64-linux-musl musllinux_1_2_x86_64
+	rm -rf "$directory/arm64"
+	if ! mmdebstrap --variant=extract --format=directory --arch=arm64 --include=python3,python3-numpy,musl bookworm \
+		"$directory/arm64" >"$directory/arm64.log" 2>&1; then
+		skips aarch64 "mmdebstrap makes no such system: $(grep '^E:' "$directory/arm64.log" | head -n 1)"
+		return
+	fi
+	under="qemu-aarch64 -L $PWD/$directory/arm64" holds 'a program for aarch64 uses the library' aarch64 \
+		cross aarch64-linux-gnu.2.17 manylinux_2_17_aarch64
+	under="qemu-aarch64 -L $PWD/$directory/arm64" holds 'a program with musl for aarch64 uses the library' aarch64-musl \
+		cross aarch64-linux-musl musllinux_1_2_aarch64
+	for page in 4096 16384 65536; do
+		holds "the package works on aarch64, with pages of $page bytes" aarch64-$page foreign 16 $page
+	done
+}
+
+wheel() {
+	local suite
+	echo 'wheel: the wheels, in clean systems and on other processors'
+	[ -e .git ] || broken 'this is no clone'
+	version=$(sed -n 's/^AC_INIT(\[reel\], \[\(.*\)\])/\1/p' configure.ac)
+	holds 'the wheels are built' build packaging/wheel/build.sh || conclude $passed $failed $skipped
+	holds 'each has at most 1.5 MB' sizes small
+	sed 's/^/  /' "$directory/sizes.log"
+	holds 'a build elsewhere is equal' again build_again
+	for suite in bullseye bookworm trixie; do
+		try_in $suite
+	done
+	/usr/bin/python3 -m venv --system-site-packages "$directory/env" &&
+		"$directory/env/bin/pip" install --quiet --force-reinstall --no-deps "$directory"/*manylinux*_x86_64.whl || broken 'pip does not install'
+	holds 'a program in C is built by --cflags and --libs' flags by_flags
+	holds 'and by pkg-config, also one with -lreel-enzyme' pkg-config by_pkg_config
+	holds 'and by CMake' cmake by_cmake
+	holds 'libreel-malloc is preloaded' malloc preloaded
+	try_elsewhere
+	conclude $passed $failed $skipped
+}
