@@ -6,8 +6,6 @@
  */
 #include "config.h"
 
-#if HAVE_LZ4
-
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
@@ -17,6 +15,8 @@
 #include "os/integer.h"
 #include "pack.h"
 #include "shuffle.h"
+
+#if HAVE_LZ4
 
 #define MAGIC 0x316b6361706c6572u
 
