@@ -134,8 +134,7 @@ sanitizer_runs() {
 } >/dev/null 2>&1
 
 # Tests that do little but call the library: to optimise them, with a sanitizer, takes compilers two to four times as long.
-callers='tests/checkpoint/%.o tests/dropin/%.o tests/helpers/%.o tests/omp/%.o tests/os/%.o tests/parcel/%.o tests/plan/%.o
-	tests/pool/%.o tests/spill/%.o tests/store/%.o tests/tape/%.o tests/tools/%.o tests/trace/%.o tools/%.o'
+callers=$(echo tests/{checkpoint,dropin,helpers,omp,os,parcel,plan,pool,spill,store,tape,tools,trace}/%.o tools/%.o)
 
 # sanitized COMPILER LIST CONFIGURE-OPTION...
 sanitized() {
