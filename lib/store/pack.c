@@ -10,13 +10,13 @@
 #include <stdbool.h>
 #include <string.h>
 
+#if HAVE_LZ4
+
 #include "difference.h"
 #include "os/assert.h"
 #include "os/integer.h"
 #include "pack.h"
 #include "shuffle.h"
-
-#if HAVE_LZ4
 
 #define MAGIC 0x316b6361706c6572u
 
