@@ -72,7 +72,9 @@ sed 's#<reel/omp.h>#"reel-omp.h"#; s#<reel/plan.h>#"reel.h"#' "$install/installc
 $CC $CFLAGS $openmp $warnings omp.c reel.o reel-omp.o -o omp -lm && ./omp
 ok $? 'a run is reversed with OpenMP'
 if [ -n "$CXX" ]; then
-	$CXX $CFLAGS $openmp -pthread -x c++ omp.c -x none reel.o reel-omp.o -o omp-cxx -lm && ./omp-cxx
+	# Linked by the compiler of reel-omp.o, which knows its runtime of OpenMP.
+	$CXX $CFLAGS -pthread -x c++ -c omp.c -o omp-cxx.o &&
+		$CC $CFLAGS $openmp omp-cxx.o reel.o reel-omp.o -o omp-cxx -lstdc++ -lm && ./omp-cxx
 	ok $? 'and in C++'
 fi
 
