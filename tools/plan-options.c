@@ -222,10 +222,11 @@ int plan_read_request(struct request *request, int count, char **words)
 		names[i] =
 			(struct option){options[i].name + 2, options[i].kind != FLAG, NULL, i + 1};
 	while ((i = next_option(count, words, names)) != -1) {
-		const struct plan_option *option = &options[i - 1];
+		const struct plan_option *option;
 
 		if (i == '?')
 			return EXIT_USAGE;
+		option = &options[i - 1];
 		if (!read_value((char *)request + option->offset, option->kind, optarg))
 			return plan_refuse(option->name, takes[option->kind]);
 		note_option(request, option);
