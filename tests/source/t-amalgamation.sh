@@ -60,7 +60,7 @@ is_empty foreign 'each global name begins with reel_'
 $CC $CFLAGS $openmp -shared -o own.so reel.o reel-omp.o -lm && $NM -P -g -D own.so | awk '$2 ~ /^[A-TV-Z]$/ && $1 ~ /reel/' >leaked
 is_empty leaked 'a shared library keeps them to itself'
 
-{ awk '/^```c$/ { in_program = 1; next } /^```$/ { exit } in_program' "$SOURCE_DIR/README.md"
+{ first_program "$SOURCE_DIR/README.md"
   echo '#include "reel.h"'; } >gradient.c
 $CC $CFLAGS $warnings -I. gradient.c reel.o -o gradient -lm && ./gradient >printed && cat printed
 grep -q '^dx/da = 1.05736 0.562254 0.397171$' printed

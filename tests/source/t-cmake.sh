@@ -16,7 +16,7 @@ chmod -R u+w reel
 touch begun
 
 for page in README doc/openmp; do
-	awk '/^```c$/ { in_program = 1; next } in_program && /^```$/ { exit } in_program' "$SOURCE_DIR/$page.md" >"${page##*/}.c"
+	first_program "$SOURCE_DIR/$page.md" >"${page##*/}.c"
 done
 cp "$SOURCE_DIR/tests/install/installcheck-omp.c" sines.c
 cat >CMakeLists.txt <<'END'
@@ -60,7 +60,7 @@ is_built() {
 }
 
 is_built 'static libraries'
-# The same objects; the linker complains of a function that no file of a library defines.
+# Shared libraries have the same objects. The linker refuses (-z defs) a function that no source defines.
 is_built 'shared libraries' -DBUILD_SHARED_LIBS=ON -DCMAKE_SHARED_LINKER_FLAGS=-Wl,-z,defs
 
 # exports LIBRARY: its symbols with their versions; and the functions that show whether it has LZ4 and OpenMP.

@@ -36,6 +36,9 @@ is_empty() {
 	[ ! -s "$file" ] || sed 's/^/#   /' "$file"
 }
 
+# first_program PAGE: the first program in C that the page shows.
+first_program() { awk '/^```c$/ { in_program = 1; next } in_program && /^```$/ { exit } in_program' "$1"; }
+
 # is_refused REMEDY COMMAND...: whether it ends with status 2 and nothing but one line that has the
 # remedy, on stderr. What it wrote is kept in stdout and stderr.
 is_refused() {
