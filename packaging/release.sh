@@ -206,7 +206,7 @@ ask_for_addresses() {
 
 # ---- Files ----
 
-# The same bytes on each day and in each folder.
+# Order, owners and modes do not depend on the machine, so the tarball has equal bytes wherever it is made.
 pack_options='--sort=name --owner=0 --group=0 --numeric-owner --mode=u+rw,go+r,go-w --format=ustar'
 
 # make_tarball FOLDER: the tarball of the last commit, made in $work/FOLDER.

@@ -50,7 +50,7 @@ void spill_pop(struct spill_tape *spilled, size_t bytes);
 void spill_drop(struct spill_tape *spilled);
 struct reel_pool_stats spill_stats(const struct spill_tape *spilled);
 
-/* The same as functions of a measure_variant; context is a struct spill_tape. */
+/* Functions for a measure_variant, which push and pop `bytes`; context is a struct spill_tape. */
 double spill_run_push(void *context, size_t bytes);
 double spill_run_pop(void *context, size_t bytes);
 double spill_run_both(void *context, size_t bytes);

@@ -130,7 +130,7 @@ __global__ void record(reel_device_arena arena, bool first, grid g, const state 
 
 /* ---- Reverse ---- */
 
-/* Of one face: stores the adjoints of tendency and depth; returns the adjoint of the velocity. */
+/* Reverses one face: stores the adjoints of tendency and depth, returns the velocity's. */
 REEL_DEVICE double reverse_face(const grid &g, const state *now, unsigned cell, unsigned other,
 				double velocity, double velocity_next, double bar,
 				double *tendency_bar, double *depth_bar)

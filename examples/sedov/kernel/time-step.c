@@ -130,7 +130,7 @@ void clock_begin(const struct model *model, struct clock *clock)
 	clock->steps++;
 }
 
-/* Of the element that set a limit: the terms for its length, expansion and speed of sound. */
+/* Computes the adjoints of length, expansion and sound speed of the element that set a limit. */
 static void limit_reverse(const struct model *model, const struct state *after,
 			  const struct fields *fields, int which, struct adjoint *adjoint)
 {

@@ -110,7 +110,10 @@ REEL_DEVICE int whole_warps(int columns)
 	return (columns + WARP - 1) / WARP * WARP;
 }
 
-/* The same, and pushes the values that the reversal of this step needs. */
+/*
+ * Computes the transports as transport() does, and pushes the values that the reversal of this step
+ * needs.
+ */
 __global__ void record(reel_device_arena arena, bool is_first, sea s, struct state now,
 		       struct diagnostics on_the_way)
 {
