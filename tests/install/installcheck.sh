@@ -143,18 +143,6 @@ use_static
 use $CC -std=c11 -x c
 [ -z "$CXX" ] || use $CXX -std=c++17 -x c++
 
-# by_readme: the program of README.md, by the command that it gives, prints what it says.
-by_readme() (
-	readme=$(realpath "$(dirname "$0")/../../README.md")
-	folder=$(mktemp -d)
-	trap 'rm -rf "$folder"' EXIT
-	cd "$folder"
-	sed -n '/^```c$/,/^```$/{/^```/!p;}' "$readme" >gradient.c
-	eval "$(sed -n 's/^	cc gradient.c/$CC $CFLAGS gradient.c/p' "$readme")"
-	[ "$(./a.out)" = "$(sed -n 's/^	dx/dx/p' "$readme")" ]
-)
-[ "$package" != reel ] || by_readme
-
 # by_nvcc: a program with kernels, by the command of gpu/tape/README.md; and with static libraries alone.
 by_nvcc() (
 	tests=$(realpath "$(dirname "$0")")
