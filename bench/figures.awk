@@ -2,9 +2,8 @@
 # After rows.awk and tables.awk: what users ask, what was measured, how much it varied, and a remark
 # where it is less than one may expect. A figure whose cases are not among the results says so.
 #
-# The same program may have been measured with other flags: `-v list=1` prints what was measured, a
-# figure a line after "figure: ", and `-v flags=-O2 -v listed=FILE` shows these in a column of their own.
-# With `-v is_part=1` only figures are printed, and of these only those whose cases are among the results.
+# The same program may have been measured with other flags: `-v list=1` prints its figures, a line each after
+# "figure: ", and its results after "result: ". `-v listed=FILE` shows those of the file in columns of their own.
 
 # ---- A line of a table ----
 
@@ -34,11 +33,9 @@ function figure(what, measured, is_good, remark,   other) {
 	if (list)
 		print "figure: " measured
 	other = listed ? next_listed() " | " : ""
-	if (!missing || !is_part) {
-		printf "%s| %s | %s | %s%s | %s |\n", heading, what, measured, other,
-			missing ? "" : sprintf("± %.0f %%", 100 * noise), missing || is_good ? "" : remark
-		heading = ""
-	}
+	printf "%s| %s | %s | %s%s | %s |\n", heading, what, measured, other,
+		missing ? "" : sprintf("± %.0f %%", 100 * noise), missing || is_good ? "" : remark
+	heading = ""
 	missing = noise = 0
 }
 
@@ -67,7 +64,7 @@ function gain(what, name, variant, other, n,   q) {
 # It is printed with its first figure.
 function section(question, text, cases) {
 	heading = sprintf("## %s\n\n%s\n\n\tbench/reel-bench --only '%s'\n\n", question, text, cases) \
-		"| what | measured | " (listed ? flags " | " : "") "noise | remark |\n" \
+		"| what | " (listed ? "-O2 | native" : "measured") " | noise | remark |\n" \
 		"|---|---|---|---|" (listed ? "---|\n" : "\n")
 }
 
@@ -151,8 +148,7 @@ function push_cost() {
 		" no test.", "^(single|record|bulk|instructions|clad/(push|product|time|branches|heat))")
 	singles(); shapes(); generated()
 	end_of_section()
-	if (!is_part)
-		instructions()
+	instructions()
 }
 
 # ---- How far from the machine's limit? ----
@@ -308,8 +304,6 @@ function gains() {
 		"^(kernel|single|clad|peer|spill/(forward|reverse)/0.3)")
 	arrays(); other_tapes()
 	end_of_section()
-	if (is_part)
-		return
 	print "What the kernels' columns compare: `soa-fresh` pays page faults, which is most of its distance."
 	print "In nn, lenet5 and massspring, large, `best` also prefetches the row below and the arrays do not;"
 	print "that, not the layout, is most of what separates it from `soa-warm` there. `least` and `segments`"
@@ -357,8 +351,7 @@ function spilling(   q, reversed) {
 	q = quotient("spill/codec/bytes", "lz4=STRIDE,file", "file")
 	figure("compressed over not compressed, bytes", times(q), q <= 1, "")
 	end_of_section()
-	if (!is_part)
-		spills()
+	spills()
 }
 
 # ---- When does it pay to run steps again? ----
@@ -468,6 +461,5 @@ function threads(   q, sleeps) {
 END {
 	large = 67108864; cached = 32768
 	push_cost(); limits(); gains(); spilling(); replays(); threads()
-	if (!is_part)
-		everything()
+	everything()
 }

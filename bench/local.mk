@@ -150,7 +150,7 @@ noinst_PROGRAMS += %D%/ranks/halo
 endif
 # PyTorch's saved tensors; says itself how it is run.
 EXTRA_DIST += %D%/offload.py %D%/python.py %D%/enzyme.sh %D%/petsc.sh %D%/seeing.sh
-EXTRA_DIST += %D%/results.sh %D%/rows.awk %D%/machine.awk %D%/figures.awk %D%/tables.awk %D%/front.awk %D%/steps.awk %D%/RESULTS.md %D%/RESULTS-O2.md %D%/RESULTS-steps.md %D%/RESULTS-seeing.md %D%/RESULTS-gpu.md \
+EXTRA_DIST += %D%/results.sh %D%/runs.awk %D%/rows.awk %D%/machine.awk %D%/figures.awk %D%/tables.awk %D%/front.awk %D%/steps.awk %D%/RESULTS.md %D%/RESULTS-steps.md %D%/RESULTS-seeing.md %D%/RESULTS-gpu.md \
 	%D%/peers/adolc.cpp \
 	%D%/b-cplusplus.cpp %D%/peers/b-clad.cpp %D%/peers/clad-cursors.h %D%/peers/clad-slabs.h \
 	%D%/kernels.svg %D%/front.svg %D%/steps.svg \

@@ -12,13 +12,6 @@
 #include "common/report.h"
 
 #define MAX_VARIANTS 16
-/*
- * A case with more noise is measured again, up to MAX_TRIES times in all, unless that takes more
- * than MAX_SECONDS. The fastest try is reported, since what disturbs a measurement takes time.
- */
-#define QUIET 0.05
-#define MAX_TRIES 3
-#define MAX_SECONDS 15
 
 const char *const bench_program = "reel-bench";
 
@@ -43,6 +36,7 @@ static struct {
 	bool quick;
 	bool list;
 	bool filtered;
+	unsigned rounds; /* 0: as each case asks for */
 	regex_t filter;
 	const char *json_path;
 	const char *plot_path;
@@ -100,48 +94,13 @@ bool bench_starts(const struct bench_case *one)
 	return wanted && !options.list;
 }
 
-/*
- * The noise of the variant that varied most: half of the distance of its quartiles, over its
- * median.
- */
-static double noise_of(const struct measure_result *results, size_t count)
-{
-	double largest = 0;
-
-	for (size_t v = 0; v < count; v++) {
-		double noise = (results[v].upper - results[v].lower) / 2 / results[v].median;
-
-		largest = noise > largest ? noise : largest;
-	}
-	return largest;
-}
-
-static bool is_faster(const struct measure_result *results, const struct measure_result *others,
-		      size_t count)
-{
-	double sum = 0;
-
-	for (size_t v = 0; v < count; v++)
-		sum += results[v].median / others[v].median;
-	return sum < (double)count;
-}
-
 void bench_measure(const struct bench_case *one, size_t n, struct measure_result *results)
 {
 	unsigned rounds = options.quick ? one->rounds / 2 + 1 : one->rounds;
-	struct measure_result again[MAX_VARIANTS];
-	double began = measure_seconds();
 
 	show_progress(one, n);
-	measure_in_turns(one->variants, one->count, n, rounds, results);
-	for (int tries = 1; tries < MAX_TRIES && !options.quick; tries++) {
-		if (noise_of(results, one->count) <= QUIET ||
-		    measure_seconds() - began > MAX_SECONDS)
-			break;
-		measure_in_turns(one->variants, one->count, n, rounds, again);
-		if (is_faster(again, results, one->count))
-			memcpy(results, again, one->count * sizeof *results);
-	}
+	measure_in_turns(one->variants, one->count, n, options.rounds ? options.rounds : rounds,
+			 results);
 	end_progress();
 }
 
@@ -165,9 +124,19 @@ static int refuse(const char *what, const char *why)
 	return 2;
 }
 
+static bool read_rounds(const char *text)
+{
+	char *end;
+	unsigned long rounds = strtoul(text, &end, 10);
+
+	options.rounds = (unsigned)rounds;
+	return end != text && !*end && rounds >= 1 && rounds <= MEASURE_MAX_ROUNDS;
+}
+
 static int read_options(int argc, char **argv)
 {
 	static const struct option names[] = {{"quick", no_argument, NULL, 'q'},
+					      {"rounds", required_argument, NULL, 'r'},
 					      {"only", required_argument, NULL, 'o'},
 					      {"json", required_argument, NULL, 'j'},
 					      {"plot", required_argument, NULL, 'p'},
@@ -191,6 +160,10 @@ static int read_options(int argc, char **argv)
 			options.directory = optarg;
 		else if (option == 'h')
 			return -1;
+		else if (option == 'r' && !read_rounds(optarg))
+			return refuse(optarg, "--rounds takes a number from 1 to 64");
+		else if (option == 'r')
+			continue;
 		else if (option != 'o')
 			return refuse(argv[optind - 1], "no such option, or its argument is missing");
 		else if (regcomp(&options.filter, optarg, REG_EXTENDED | REG_NOSUB))
@@ -209,6 +182,7 @@ static int help(void)
 	     "memory/ are bytes, instructions/ are instructions a value, spill/ and gpu/ are a byte of tape.\n"
 	     "\n"
 	     "  --quick       small sizes, fewer rounds: under 45 seconds in all\n"
+	     "  --rounds N    rounds of each case; the default is the case's own number\n"
 	     "  --only REGEX  only the cases whose names match\n"
 	     "  --json FILE   write one JSON object a line for each result, too\n"
 	     "  --plot FILE   draw the kernels' gradients over their primals, too, as SVG\n"

@@ -75,14 +75,29 @@ function spills(   i, j, q, name, variants, columns, shown, line) {
 	print ""
 }
 
-function everything(   i, digits) {
+# The median and the ratio of each result in the rest of the file `listed`, to other[].
+function read_listed(other,   line, part) {
+	while (listed && (getline line < listed) > 0)
+		if (sub(/^result: /, "", line)) {
+			split(line, part, / [|] /)
+			other[part[1], part[2], part[3]] = part[4] " | " part[5]
+		}
+}
+
+function everything(   i, key, other, line) {
 	print "## Everything\n"
-	print "| case | variant | n | unit | median | ratio | faults |"
-	print "|---|---|---|---|---|---|---|"
+	print "| case | variant | n | unit | median | ratio | faults |" (listed ? " native | ratio |" : "")
+	print "|---|---|---|---|---|---|---|" (listed ? "---|---|" : "")
+	read_listed(other)
 	for (i = 1; i <= rows; i++) {
-		digits = field[i, "median"] < 100000 ? 3 : 0
-		printf "| %s | %s | %s | %s | %.*f | %.2f | %.0f |\n", field[i, "case"],
-			field[i, "variant"], field[i, "n"], field[i, "unit"], digits,
-			field[i, "median"], field[i, "ratio"], field[i, "faults"]
+		line = field[i, "case"] " | " field[i, "variant"] " | " field[i, "n"]
+		if (list)
+			print "result: " line " | " shown(field[i, "median"]) " | " sprintf("%.2f", field[i, "ratio"])
+		key = field[i, "case"] SUBSEP field[i, "variant"] SUBSEP field[i, "n"]
+		printf "| %s | %s | %s | %.2f | %.0f |%s\n", line, field[i, "unit"], shown(field[i, "median"]),
+			field[i, "ratio"], field[i, "faults"],
+			listed ? " " (key in other ? other[key] : "|") " |" : ""
 	}
 }
+
+function shown(median) { return sprintf(median < 100000 ? "%.3f" : "%.0f", median) }

@@ -38,7 +38,7 @@ struct bench_case {
 
 /* Measure a case and report it, unless the command line leaves it out. */
 void bench_run(const struct bench_case *one);
-/* Measure it at one size, again if it varies much, and report nothing. */
+/* Measure it at one size and report nothing. */
 void bench_measure(const struct bench_case *one, size_t n, struct measure_result *results);
 
 /*

@@ -7,7 +7,6 @@
 
 #include "measure.h"
 
-#define MAX_ROUNDS 64
 /* So many values make one measurement, by repetition where n is smaller. */
 #define VALUES_AT_LEAST ((size_t)2000000)
 
@@ -126,9 +125,9 @@ static struct measure_result summary(struct sample *samples, unsigned rounds)
 void measure_in_turns(const struct measure_variant *variants, size_t count, size_t n,
 		      unsigned rounds, struct measure_result *results)
 {
-	struct sample(*samples)[MAX_ROUNDS] = calloc(count, sizeof *samples);
+	struct sample(*samples)[MEASURE_MAX_ROUNDS] = calloc(count, sizeof *samples);
 
-	if (!samples || rounds > MAX_ROUNDS)
+	if (!samples || rounds > MEASURE_MAX_ROUNDS)
 		abort();
 	for (size_t v = 0; v < count; v++)
 		seconds_of_one_run(&variants[v], n);

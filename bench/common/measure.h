@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define MEASURE_MAX_ROUNDS 64
+
 struct measure_variant {
 	const char *name;
 	/* Does the task once for n values and returns something that depends on all of it. */

@@ -239,20 +239,32 @@ grep -q '^| region .* | 0.75 us | ± 0 % |  |$' figures &&
 	grep -q '^| .* network.* 0.5 x of one | 1.5 x | ± 0 % | Each sweep .* |$' figures
 ok $? 'regions are a difference, threads a quotient of those by hand'
 
-"$SOURCE_DIR/bench/results.sh" "$BUILD_DIR" spilled made-up >results.md
+table() { "$SOURCE_DIR/bench/results.sh" --table "$BUILD_DIR" "$@"; }
+
+table "$PWD/spilled" "$PWD/made-up" >results.md
 grep -q '^| region .* | not measured | 0.75 us |  |  |$' results.md &&
-	[ "$(grep -c '^| what | measured | -O2 | noise | remark |$' results.md)" -eq 6 ]
-ok $? 'what was measured with -O2 has a column'
-"$SOURCE_DIR/bench/results.sh" --part "$BUILD_DIR" made-up made-up >results.md
-[ "$(grep -c '^| .* x | .* x | ± 0 % |\|^| .* us | .* us | ± 0 % |' results.md)" -eq 2 ] &&
-	[ "$(grep -c '^## ' results.md)" -eq 1 ] && ! grep -q 'not measured' results.md
-ok $? 'a part of the cases gives their figures alone'
+	[ "$(grep -c '^| what | -O2 | native | noise | remark |$' results.md)" -eq 6 ]
+ok $? 'the figures of the other flags have a column'
+table "$PWD/made-up" "$PWD/made-up" | grep -q '^| omp/mlp | two threads | 1 | ns/value | 3.000 | 1.00 | 0 | 3.000 | 1.00 |$'
+ok $? 'and so have all results'
 
 cat spilled >>results
-"$SOURCE_DIR/bench/results.sh" "$BUILD_DIR" results >results.md
+table "$PWD/results" >results.md
 [ "$(grep -c '^| [a-z]*/.* |$' results.md)" -eq "$(wc -l <results)" ] &&
 	grep -q '^| gravity |' results.md
 ok $? 'RESULTS.md has every result'
+
+for median in 3 1 7; do
+	result single/push+pop 'reel push, pop' 1000 $median
+	result single/push+pop 'bare bump pointer' 1000 2
+done >several
+awk -f "$SOURCE_DIR/bench/runs.awk" several >merged
+[ "$(wc -l <merged)" -eq 2 ] &&
+	grep -q 'reel push.*"median": 3.0000, "lower": 1.0000, "upper": 7.0000, "max": 7.0000' merged
+ok $? 'of several runs the medians count, and their distance is the noise'
+result single/push+pop 'reel push, pop' 1000 2 >>several
+! awk -f "$SOURCE_DIR/bench/runs.awk" several >merged 2>err && grep -q '3 runs, and 4 of ' err
+ok $? 'a result that some runs lack is an error'
 
 awk -f "$SOURCE_DIR/bench/front.awk" "$SOURCE_DIR/bench/RESULTS.md" | cmp - "$SOURCE_DIR/bench/front.svg"
 ok $? 'front.svg is drawn from RESULTS.md (its remedy: bench/front.awk)'
