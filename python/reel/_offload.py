@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import functools
 import itertools
+import operator
 import os
 import sys
 import threading
@@ -18,6 +19,7 @@ from collections import deque
 from ctypes import byref, c_void_p
 from typing import Any, Deque, Dict, List, Optional, Set, Tuple, Union
 
+from ._ends import emptied, end_with
 from ._errors import Uncopied, check
 from ._library import lib
 from ._pool import LibraryParcel, Pool
@@ -33,23 +35,31 @@ _FIRST_ANNOUNCED, _MAX_ANNOUNCED = 32, 4096
 """The first announcement has the first number of tensors, and each later one twice the number of the one before, up to
 the second number: after a change of the order few tensors are read in vain, and a long sweep announces rarely."""
 
+_HELD_BYTES = 1 << 20
+"""From this size on the memory of a tensor stays as it is, charged to the budget, until the budget needs its room. A
+smaller tensor is copied at once."""
+
 _ALIGNMENT = 64
 """Of the memory of tensors and parcels. A tensor that comes back is aligned as it was: kernels that see another
 alignment may add in another order."""
 
 
-def _keep_threshold() -> None:
-    """Have glibc map the memory of large tensors one by one, and so give it back to the system when they are freed.
+@functools.lru_cache(maxsize=None)
+def _heap_trimmer() -> Any:
+    """A function that gives the free memory of glibc's heap back to the system.
 
-    glibc does so at first, and raises the size from which it does with each such block that is freed. Aligned blocks
-    from its heap are then hardly used again: a chain of 1 GiB of tensors of which nothing is kept has 1.1 GiB
-    resident, and 32 MiB with the threshold kept. It is kept for the whole process, unless its environment sets one.
+    The first call has glibc map the memory of large tensors one by one from then on, and so give it back when they are
+    freed. glibc does so at first, and raises the size from which it does with each such block that is freed. Aligned
+    blocks from its heap are then hardly used again: a chain of 1 GiB of tensors of which nothing is kept has 1.1 GiB
+    resident, and 32 MiB with the threshold kept. It is kept for the rest of the process, from the first parcel on, and
+    not if its environment sets one.
     """
-    if "MALLOC_MMAP_THRESHOLD_" in os.environ or "mmap_threshold" in os.environ.get("GLIBC_TUNABLES", ""):
-        return
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl has none
-    if mallopt is not None:
-        mallopt(-3, 128 << 10)  # M_MMAP_THRESHOLD, and its first value
+    malloc = ctypes.CDLL(None)
+    if ("MALLOC_MMAP_THRESHOLD_" in os.environ or "mmap_threshold" in os.environ.get("GLIBC_TUNABLES", "") or
+            not hasattr(malloc, "mallopt")):  # musl has none
+        return lambda _: None
+    malloc.mallopt(-3, 128 << 10)  # M_MMAP_THRESHOLD, and its first value
+    return malloc.malloc_trim
 
 
 # PyTorch 1 has the second one, which its storage() wraps.
@@ -67,12 +77,12 @@ if _nodes_made is None:  # before PyTorch 2.1
 
 
 class _Waiting(threading.local):
-    """The tensors that the last operation of this thread saved, and that are not copied yet.
+    """The tensors that the last operation of this thread saved, and that no one may copy yet.
 
     An operation saves its arguments before it computes, and some operations then write to them: rrelu() fills its
-    noise, whose version torch leaves as it is. So a tensor is copied when the thread saves one of a later operation,
-    or leaves the `with`. An operation makes its node before it saves; hence hooks between which no node was made
-    may belong to one operation.
+    noise, whose version torch leaves as it is. So a tensor is copied, at the earliest, when the thread saves one of a
+    later operation, or leaves the `with`. An operation makes its node before it saves; hence hooks between which no
+    node was made may belong to one operation.
     """
 
     def __init__(self) -> None:
@@ -80,10 +90,17 @@ class _Waiting(threading.local):
         self.packed: "Deque[weakref.ref[_Packed]]" = deque()
 
     def end_operation(self) -> None:
-        """Copy the tensors that wait. A tensor whose copy fails stays in memory, and the copy is not tried again."""
+        """Copy the tensors that wait, but for those whose memory is held.
+
+        A tensor whose copy fails stays in memory, and the copy is not tried again.
+        """
         while self.packed:
             packed = self.packed.popleft()()
-            if packed is not None:
+            if packed is None:
+                continue
+            if isinstance(packed.kept, _Held):
+                packed.kept.wait_for(packed)
+            else:
                 packed.copy()
 
     def begin_hook(self) -> None:
@@ -240,6 +257,7 @@ class _Saved(LibraryParcel):
     __slots__ = ("storage", "copies", "first", "_shown")
 
     def __init__(self, pool: Pool, known: _Storage, first: Any, nbytes: int, storage: Any, shape: _Shape) -> None:
+        _heap_trimmer()
         super().__init__(pool, nbytes, None)
         self.storage, self.copies, self.first = known, known.copies, first
         self._shown: Any = None, None
@@ -321,6 +339,43 @@ class _Kept:
         self.offload.outside_bytes -= self.nbytes
 
 
+class _Held:
+    """The storage of saved tensors, which is charged to the budget until its contents move to a parcel."""
+
+    __slots__ = ("nbytes", "packed", "is_listed", "__weakref__")
+
+    def __init__(self, offload: "Offload", nbytes: int) -> None:
+        """MemoryError: the budget has no room, also when all that could move has moved."""
+        lease, results = offload.pool._live(), [-1]
+        charge = map(lib.reel_pool_charge, itertools.repeat(lease.handle), itertools.repeat(nbytes))
+        # A signal's handler cannot raise between a charge and its result, nor between a result and its test here.
+        is_charged = map(operator.not_, map(operator.itemgetter(-1), itertools.repeat(results)))
+        end_with(self, map(lib.reel_pool_refund, itertools.compress((lease.handle,), is_charged), (nbytes,)),
+                 emptied([lease]))
+        results.extend(itertools.islice(charge, 1))
+        while results[-1] < 0 and offload._move_oldest():
+            results.extend(itertools.islice(charge, 1))
+        check(results[-1])
+        self.nbytes, self.is_listed = nbytes, False
+        self.packed: "List[weakref.ref[_Packed]]" = []
+
+    def wait_for(self, packed: "_Packed") -> None:
+        """The tensor may move from now on."""
+        self.packed.append(weakref.ref(packed))
+        if not self.is_listed:
+            self.is_listed = True
+            packed.offload._held.append(weakref.ref(self))
+
+    def move(self) -> None:
+        whole = None
+        for reference in self.packed:
+            packed = reference()
+            if packed is not None:
+                packed.copy(whole)
+                if isinstance(packed.saved, _Saved) and packed.saved._nbytes == self.nbytes:
+                    whole = packed.saved
+
+
 class _Part:
     """The elements of one small shape of a large storage, in memory: a view would keep the storage there."""
 
@@ -367,19 +422,20 @@ class _Packed:
         self.stream = torch.cuda.current_stream(tensor.device) if tensor.device.type == "cuda" else None
         # Detached, since the graph would keep itself alive by its own result.
         self.held: Any = tensor.detach()
-        self.kept: Optional[_Kept] = offload._keep(tensor)
+        self.kept: "Union[_Held, _Kept, None]" = offload._hold(tensor, shape) or offload._keep(tensor)
         self.saved: Any = None
         self.number = -1
         self.turn: Optional[Tuple[_Announcement, int]] = None
 
-    def copy(self) -> None:
+    def copy(self, saved: Any = None) -> None:
+        """Have a parcel instead of the memory. `saved` is a parcel with all of the storage, if there is one already."""
         offload, storage = self.offload, _storage_of(self.held)
         if storage.nbytes() != self.storage.nbytes:
             return  # its memory was given up, and may be there again in the backward pass
         # The operation writes to the tensor on the stream that it began on.
         stream: Any = contextlib.nullcontext() if self.stream is None else torch.cuda.stream(self.stream)
         with stream:
-            self.saved = self.storage.save(offload, storage, self.shape)
+            self.saved = saved or self.storage.save(offload, storage, self.shape)
         # A thread that unpacks the tensor takes either of the two.
         self.held = self.kept = None
         if isinstance(self.saved, _Saved):
@@ -410,8 +466,8 @@ class Offload(Uncopied):
         if pool is not None and (directory is not None or store is not None):
             raise TypeError("the pool has its store already")
         self.pool = pool if pool is not None else Pool(budget, directory=directory, store=store)  # type: ignore
-        _keep_threshold()
-        self._budget = self.pool.stats()["hard_budget"]
+        self._budget = self._old_bytes = self.pool.stats()["hard_budget"]
+        self._moved_bytes = 0
         self._min_bytes = max(to_bytes(min_bytes, "min_bytes"), 1)
         self._hooks: List[Any] = []
         self._numbers = itertools.count()
@@ -419,7 +475,8 @@ class Offload(Uncopied):
         # in itself. At worst, between two of them, a tensor is saved twice, not read ahead, or counted wrongly.
         self._order: "weakref.WeakValueDictionary[int, _Packed]" = weakref.WeakValueDictionary()
         self._storages: "weakref.WeakValueDictionary[int, _Storage]" = weakref.WeakValueDictionary()
-        self._kept: "weakref.WeakValueDictionary[int, _Kept]" = weakref.WeakValueDictionary()
+        self._kept: "weakref.WeakValueDictionary[int, Union[_Held, _Kept]]" = weakref.WeakValueDictionary()
+        self._held: "Deque[weakref.ref[_Held]]" = deque()
         self.outside_bytes = 0
         self._warnings_given: Set[str] = set()
 
@@ -483,7 +540,36 @@ class Offload(Uncopied):
             return None
         return shape
 
-    def _keep(self, tensor: Any) -> Optional[_Kept]:
+    def _hold(self, tensor: Any, shape: _Shape) -> Optional[_Held]:
+        """Charges the storage of the tensor to the budget, once. None: the tensor is copied at once."""
+        storage = _storage_of(tensor)
+        nbytes = storage.nbytes()
+        if nbytes < _HELD_BYTES or tensor.device.type != "cpu":
+            return None
+        held: Any = self._kept.get(storage._cdata)
+        if held is None and 2 * shape.nbytes > nbytes:
+            with contextlib.suppress(MemoryError):
+                held = self._kept[storage._cdata] = _Held(self, nbytes)
+        return held
+
+    def _move_oldest(self) -> bool:
+        """Moves the storage that is held longest to a parcel. False: none is held."""
+        try:
+            held = self._held.popleft()()
+        except IndexError:
+            return False
+        if held is not None:
+            held.move()
+            self._moved_bytes += held.nbytes
+            del held
+            # The first tensors that move lie in glibc's heap, which a later tensor does not use.
+            if self._old_bytes > 0 and 16 * self._moved_bytes > self._budget:
+                self._old_bytes -= self._moved_bytes
+                self._moved_bytes = 0
+                _heap_trimmer()(0)
+        return True
+
+    def _keep(self, tensor: Any) -> "Union[_Held, _Kept, None]":
         """Counts the memory that a tensor holds: its storage, once."""
         try:
             storage = _storage_of(tensor)

@@ -23,6 +23,7 @@ import reel
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
+import reel._offload  # noqa: E402
 StorageWeakRef = pytest.importorskip("torch.multiprocessing.reductions").StorageWeakRef
 
 # Or each collection in a test looks at the objects of torch's modules.
@@ -119,9 +120,20 @@ def big(value=1.0):
     return torch.full(BIG, value, requires_grad=True) * 1
 
 
+@pytest.fixture(params=[1, 1 << 40], ids=["held", "copied"])
+def held(request, monkeypatch):
+    """Both ways of keeping a tensor: in its own memory until the budget needs it, or in a parcel at once."""
+    monkeypatch.setattr(reel._offload, "_HELD_BYTES", request.param)
+
+
+@pytest.fixture
+def copied(monkeypatch):
+    monkeypatch.setattr(reel._offload, "_HELD_BYTES", 1 << 40)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
 @pytest.mark.parametrize("name", MODELS)
-def test_gradients_are_those_without_to_the_bit(name, dtype, offload):
+def test_gradients_are_those_without_to_the_bit(name, dtype, offload, held):
     model, x = model_of(name, dtype)
     try:
         wanted = gradients(model, x)
@@ -148,6 +160,74 @@ def test_gradients_with_the_collector_at_each_step(name, offload):
         gc.set_threshold(*before)
 
 
+def large(value=1.0):
+    """One of 1 MiB."""
+    return torch.full((512, 512), value, requires_grad=True) * 1
+
+
+def chain(n):
+    """Tensors that the budget of 8 MiB does not hold, of operations that save their results."""
+    return [large(i / n).exp() for i in range(n)]
+
+
+def test_a_large_tensor_stays_where_it_is_while_the_budget_has_room(tmp_path):
+    offload = reel.offload("64M", directory=tmp_path)
+    with offload:
+        results = chain(20)
+        transposed = results[3].t() @ results[3]
+    assert parcels(offload) == 0
+    assert all(result.grad_fn._saved_result.data_ptr() == result.data_ptr() for result in results)
+    assert 20 << 20 <= offload.pool.stats()["resident_bytes"] < 22 << 20 and offload.outside_bytes < 1000
+    with pytest.raises(BufferError):
+        offload.pool.close()
+    del results, transposed
+    gc.collect()
+    assert offload.pool.stats()["resident_bytes"] == 0
+    offload.pool.close()
+
+
+def test_those_that_are_held_longest_go_to_parcels_when_the_budget_has_no_room(tmp_path):
+    offload = reel.offload("8M", directory=tmp_path)
+    with offload:
+        results = chain(40)
+    assert 34 <= parcels(offload) < 40
+    assert all(torch.equal(result.grad_fn._saved_result, result) for result in results)
+    stats = offload.pool.stats()
+    assert stats["peak_resident_bytes"] <= 8 << 20 and stats["written_bytes"] > 0 and offload.outside_bytes < 1000
+    assert results[-1].grad_fn._saved_result.data_ptr() == results[-1].data_ptr()
+    sum(result.sum() for result in results).backward()
+    del results
+    assert parcels(offload) == 0
+
+
+def test_views_of_a_storage_that_is_held_go_to_one_parcel(tmp_path):
+    offload = reel.offload("8M", directory=tmp_path)
+    x = large(2.0)
+    with offload:
+        y = [x * x, x.t() * x.t(), x[7:9] * x[7:9], x.view(-1)[:-1] * x.view(-1)[1:]]
+        results = chain(12)
+        assert parcels(offload) == 12 + 1 - 6
+    assert torch.equal(y[1].grad_fn._saved_self, x.t()) and torch.equal(y[2].grad_fn._saved_self, x[7:9])
+    sum(part.sum() for part in y).backward()
+    del results
+
+
+def test_a_storage_that_is_resized_while_it_is_held(tmp_path):
+    offload = reel.offload("8M", directory=tmp_path)
+    x = torch.full((512, 512), 3.0)
+    storage = x.untyped_storage() if hasattr(x, "untyped_storage") else x.storage().untyped()
+    factor = torch.ones((), requires_grad=True)
+    with offload:
+        y = x * factor
+        torch.ones((), requires_grad=True).exp()
+        storage.resize_(0)
+        results = chain(40)
+    storage.resize_(4 * x.numel())
+    x.data.fill_(5)
+    y.sum().backward()
+    assert float(factor.grad) == 5 * x.numel() and len(results) == 40
+
+
 def test_parameters_and_leaves_stay(offload):
     x = torch.randn(BIG, requires_grad=True)
     layer, frozen = nn.Linear(*BIG), nn.Linear(*BIG).requires_grad_(False)
@@ -156,7 +236,7 @@ def test_parameters_and_leaves_stay(offload):
     assert len(kept) == 4 and parcels(offload) == 0
 
 
-def test_small_tensors_and_all_but_plain_tensors_stay(tmp_path):
+def test_small_tensors_and_all_but_plain_tensors_stay(tmp_path, copied):
     offload = reel.offload("8M", directory=tmp_path)
     sparse = torch.eye(8).to_sparse()
     with offload:
@@ -337,7 +417,7 @@ def test_tensors_on_one_storage_that_count_their_changes_apart_are_saved_apart(o
 
 @pytest.mark.parametrize("function", ["rrelu", "rrelu_"])
 @pytest.mark.parametrize("shape", [BIG, (3, 5), ()], ids=str)
-def test_an_operation_that_writes_to_what_it_saved(function, shape, tmp_path):
+def test_an_operation_that_writes_to_what_it_saved(function, shape, tmp_path, held):
     """Its noise, which it saves before another tensor. It is copied after the operation, whatever comes next."""
     function = getattr(nn.functional, function)
     x = torch.randn(shape, requires_grad=True)
@@ -506,7 +586,7 @@ VIEWS = [
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("dtype", [torch.bool, torch.float32, torch.complex128], ids=str)
-def test_a_tensor_that_was_changed_without_a_version_is_saved_twice(view, dtype, tmp_path):
+def test_a_tensor_that_was_changed_without_a_version_is_saved_twice(view, dtype, tmp_path, copied):
     offload = reel.offload("8M", directory=tmp_path, min_bytes=1)
     x = view((torch.randn(BIG) - 2).to(dtype))
     factor = torch.ones((), requires_grad=True)
@@ -595,7 +675,7 @@ def test_parts_of_complex_numbers(offload):
         assert torch.equal(y.grad_fn._saved_mask, mask)
 
 
-def test_a_graph_is_gone_through_twice(offload):
+def test_a_graph_is_gone_through_twice(offload, held):
     model, x = model_of("perceptron")
     wanted = gradients(model, x)
     torch.manual_seed(2)
@@ -640,7 +720,7 @@ def test_a_thread_of_torch_without_code_of_python_saves(offload):
     assert len(saved) == 3 and parcels(offload) == 2
 
 
-def test_threads_go_through_one_graph_and_graphs_of_their_own(tmp_path):
+def test_threads_go_through_one_graph_and_graphs_of_their_own(tmp_path, held):
     offload = reel.offload(pool=reel.Pool("12M", directory=tmp_path, slab="64K"), min_bytes="1K")
     model, x = model_of("attention")
     parameters = list(model.parameters())
@@ -667,7 +747,7 @@ def test_threads_go_through_one_graph_and_graphs_of_their_own(tmp_path):
     assert parcels(offload) == 0
 
 
-def test_what_is_never_needed_is_given_up(offload):
+def test_what_is_never_needed_is_given_up(offload, held):
     with offload:
         for _ in range(40):
             x = big()
@@ -693,7 +773,7 @@ def test_a_tensor_that_was_shown_keeps_what_it_shows(offload):
 
 
 @pytest.mark.parametrize("reentrant", [True, False])
-def test_with_torchs_checkpoints(reentrant, offload):
+def test_with_torchs_checkpoints(reentrant, offload, held):
     from torch.utils.checkpoint import checkpoint
 
     model, x = model_of("perceptron")
@@ -737,7 +817,7 @@ def test_contexts_nest_and_the_innermost_one_saves(offload, tmp_path):
     assert parcels(offload) == 1 and len(kept) == 3
 
 
-def test_an_order_that_differs_is_read_ahead_too(offload):
+def test_an_order_that_differs_is_read_ahead_too(offload, held):
     def through(order):
         before = offload.pool.parcel_stats()
         with offload:
@@ -748,9 +828,9 @@ def test_an_order_that_differs_is_read_ahead_too(offload):
         after = offload.pool.parcel_stats()
         return after["announced"] - before["announced"]
 
-    assert through(reversed(range(100))) >= 98
+    assert through(reversed(range(100))) >= 88  # of those that are held none is announced
     # Two jumps.
-    assert through([*range(49, -1, -1), *range(99, 74, -1), *range(74, 49, -1)]) >= 90
+    assert through([*range(49, -1, -1), *range(99, 74, -1), *range(74, 49, -1)]) >= 80
     # From the first to the last: nothing is announced but by mistake, and all values are right.
     through(range(100))
 
@@ -766,7 +846,7 @@ def test_arguments():
         reel.offload("8M", directory="/nowhere")
 
 
-def test_a_used_up_budget_is_an_exception_and_the_graph_stays():
+def test_a_used_up_budget_is_an_exception_and_the_graph_stays(held):
     offload = reel.offload("8M", min_bytes="1K")
     results = []
     with offload:
@@ -778,13 +858,16 @@ def test_a_used_up_budget_is_an_exception_and_the_graph_stays():
     sum(result.sum() for result in results).backward()
 
 
-def run_python(text, tmp_path, **options):
+def run_python(text, tmp_path, held=1 << 40, **options):
+    text = text.replace("SIZE", str(held))
     text = f"import gc, os, signal, sys, time, torch, reel\ndirectory = {str(tmp_path)!r}\n" + text
     return subprocess.run([sys.executable, "-W", "ignore", "-c", text], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           timeout=300, **options)
 
 
 MANY = """
+import reel._offload
+reel._offload._HELD_BYTES = SIZE
 offload = reel.offload("8M", directory=directory, min_bytes="1K")
 def big(value):
     return torch.full((256, 256), value, requires_grad=True) * 1
@@ -794,7 +877,33 @@ def save(n=100):
 """
 
 
-def test_a_full_disk_is_an_exception_and_loses_nothing(tmp_path):
+@pytest.mark.parametrize("held", [1, 1 << 40])
+def test_resident_memory_is_within_the_budget_after_a_pass_without(held, tmp_path):
+    """In that pass glibc has raised the size from which it maps blocks one by one."""
+    done = run_python("""
+import reel._offload
+reel._offload._HELD_BYTES = SIZE
+def chain(n, x=torch.full((1 << 20,), 0.5, requires_grad=True)):
+    for _ in range(n):
+        x = torch.tanh(x)
+    return x.sum()
+def kilobytes(name):
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith(name))
+offload = reel.offload("64M", directory=directory)
+chain(40).backward()
+before = kilobytes("VmRSS")
+with open("/proc/self/clear_refs", "w") as file:
+    file.write("5")
+with offload:
+    chain(100).backward()
+print((kilobytes("VmHWM") - before) >> 10)
+""", tmp_path, held)
+    assert done.returncode == 0 and int(done.stdout) <= 64 + 16, done.stdout
+
+
+@pytest.mark.parametrize("held", [1, 1 << 40])
+def test_a_full_disk_is_an_exception_and_loses_nothing(held, tmp_path):
     done = run_python(MANY + """
 results = []
 try:
@@ -808,11 +917,12 @@ while results:
     result = results.pop()
     assert torch.equal(result.grad_fn._saved_result, result), len(results)
     result.sum().backward()
-""", tmp_path, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8 << 20, 8 << 20)))
+""", tmp_path, held, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8 << 20, 8 << 20)))
     assert done.returncode == 0 and done.stdout == "refused True\nTrue\n", done.stdout
 
 
-def test_an_interpreter_ends_while_graphs_are_alive(tmp_path):
+@pytest.mark.parametrize("held", [1, 1 << 40])
+def test_an_interpreter_ends_while_graphs_are_alive(held, tmp_path):
     done = run_python(MANY + """
 ends = ["", "del results", "os._exit(0)", "sys.exit(0)", "shown = results[3].grad_fn._saved_result",
         "results[0].grad_fn.metadata['shown'] = results[3].grad_fn._saved_result", "torch.shown = results.pop()"]
@@ -826,12 +936,13 @@ for end in ends:
         break
     if os.waitpid(child, 0)[1] != 0:
         print("failed:", end)
-""", tmp_path)
+""", tmp_path, held)
     assert done.returncode == 0 and done.stdout == ""
     assert os.listdir(tmp_path) == []
 
 
-def test_a_child_has_what_is_in_memory_and_is_told_of_the_rest(tmp_path):
+@pytest.mark.parametrize("held", [1, 1 << 40])
+def test_a_child_has_what_is_in_memory_and_is_told_of_the_rest(held, tmp_path):
     done = run_python(MANY + """
 results = save()
 child = os.fork()
@@ -853,7 +964,7 @@ print(os.waitpid(child, 0)[1])
 for result in results:
     assert torch.equal(result.grad_fn._saved_result, result)
     result.sum().backward()
-""", tmp_path)
+""", tmp_path, held)
     assert done.returncode == 0 and done.stdout == "True\nchild\n0\n", done.stdout
 
 
@@ -873,7 +984,8 @@ print("done")
     assert done.returncode == 0 and done.stdout.splitlines()[-1] == "done", done.stdout
 
 
-def test_ctrl_c_ends_a_pass_and_leaves_nothing(tmp_path):
+@pytest.mark.parametrize("held", [1, 1 << 40])
+def test_ctrl_c_ends_a_pass_and_leaves_nothing(held, tmp_path):
     done = run_python(MANY + """
 signal.signal(signal.SIGALRM, signal.default_int_handler)
 for turn in range(20):
@@ -889,7 +1001,7 @@ signal.setitimer(signal.ITIMER_REAL, 0)
 result = None
 gc.collect()
 print(offload.pool.parcel_stats()["parcels"], offload.pool.parcel_stats()["pinned_bytes"])
-""", tmp_path)
+""", tmp_path, held)
     assert done.returncode == 0 and done.stdout.splitlines()[-1] == "0 0", done.stdout
     assert os.listdir(tmp_path) == []
 
