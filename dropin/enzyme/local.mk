@@ -14,8 +14,11 @@ libreel_enzyme_core_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 lib_LTLIBRARIES += libreel-enzyme.la
 libreel_enzyme_la_SOURCES =
 libreel_enzyme_la_LIBADD = libreel-enzyme-core.la libreel.la
-libreel_enzyme_la_LDFLAGS = -version-info 0:0:0 -no-undefined $(NO_UNDEFINED_LDFLAGS) \
-	-export-symbols-regex '^(reel_enzyme_(env_)?scheme|__enzyme_checkpoint_builtin)$$'
+libreel_enzyme_la_LDFLAGS = -version-info 0:0:0 -no-undefined $(NO_UNDEFINED_LDFLAGS)
+if HAVE_VERSION_SCRIPT
+libreel_enzyme_la_LDFLAGS += -Wl,--version-script=$(srcdir)/%D%/enzyme.map
+libreel_enzyme_la_DEPENDENCIES = libreel-enzyme-core.la libreel.la %D%/enzyme.map
+endif
 
 check_PROGRAMS += \
 	tests/dropin/t-enzyme $(one_thread) \
@@ -23,7 +26,7 @@ check_PROGRAMS += \
 noinst_HEADERS += tests/helpers/enzyme-driver.h
 tests_dropin_t_enzyme_LDADD = libreel-enzyme-core.la $(LDADD)
 tests_dropin_t_enzyme_counts_LDADD = libreel-enzyme-core.la $(LDADD)
-EXTRA_DIST += %D%/README.md \
+EXTRA_DIST += %D%/README.md %D%/enzyme.map \
 	tests/dropin/enzyme-programs/loop.cpp \
 	tests/dropin/enzyme-programs/loop.f90 \
 	tests/dropin/enzyme-programs/loop.rs

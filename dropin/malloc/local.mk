@@ -13,13 +13,14 @@ libreel_malloc_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 libreel_malloc_la_CFLAGS = $(AM_CFLAGS) $(CK_CFLAGS) -ftls-model=initial-exec
 libreel_malloc_la_LIBADD = libreel-core.la -ldl
 libreel_malloc_la_LDFLAGS = -module -avoid-version -shared -no-undefined $(NO_UNDEFINED_LDFLAGS) \
-	-export-symbols-regex \
-	'^((m|c|re|v|pv|aligned_)alloc|reallocarray|free|(posix_)?memalign|malloc_usable_size)$$'
+	-Wl,--version-script=$(srcdir)/%D%/malloc.map
+libreel_malloc_la_DEPENDENCIES = libreel-core.la %D%/malloc.map
 endif
 
 dist_check_SCRIPTS += tests/dropin/t-malloc.sh $(compiles)
 EXTRA_DIST += \
 	%D%/README.md \
+	%D%/malloc.map \
 	tests/dropin/t-malloc-blocks.c \
 	tests/dropin/t-malloc-edges.c \
 	tests/dropin/t-malloc-random.c \

@@ -75,10 +75,6 @@ link() {
 		-Wl,-z,nodelete -Wl,--gc-sections "$@"
 }
 
-echo '{ global: reel_enzyme_scheme; reel_enzyme_env_scheme; __enzyme_checkpoint_builtin; local: *; };' >"$work/enzyme.map"
-echo '{ global: malloc; calloc; realloc; valloc; pvalloc; aligned_alloc; reallocarray; free; memalign; posix_memalign;
-	malloc_usable_size; local: *; };' >"$work/malloc.map"
-
 # libraries TARGET FOLDER: of the wheel.
 libraries() {
 	local target=$1 folder=$2 headers=("-I$make" -Iinclude -Ilib)
@@ -88,10 +84,10 @@ libraries() {
 	compile "$target" -c -ffunction-sections -o "$work/$target/lz4.o" "$work/lz4/lz4libs/lz4.c"
 	case $target in x86_64-*) compile "$target" -c -o "$work/$target/cpu.o" packaging/wheel/cpu.c ;; esac
 	link "$target" "$folder/libreel.so.0" "$make/lib/libreel.map" "$work/$target"/*.o -ldl
-	link "$target" "$folder/libreel-enzyme.so.0" "$work/enzyme.map" "${headers[@]}" dropin/enzyme/*.c \
+	link "$target" "$folder/libreel-enzyme.so.0" dropin/enzyme/enzyme.map "${headers[@]}" dropin/enzyme/*.c \
 		"$folder/libreel.so.0" -Wl,-rpath,'$ORIGIN'
 	case $target in *-gnu*)
-		link "$target" "$folder/libreel-malloc.so" "$work/malloc.map" "${headers[@]}" -ftls-model=initial-exec \
+		link "$target" "$folder/libreel-malloc.so" dropin/malloc/malloc.map "${headers[@]}" -ftls-model=initial-exec \
 			dropin/malloc/*.c "$work/$target"/*.o -ldl
 		;;
 	esac

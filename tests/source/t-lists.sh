@@ -23,10 +23,10 @@ for list in lib omp gpu; do
 	is_empty unsorted "the modules of $list/local.mk are sorted by folder and name, each on one line"
 done
 
-for map in dropin/adstack/adstack.map dropin/fortran/libreel-fortran.map; do
-	awk '/^\t[a-z]/ { sub(/;$/, "", $1); print $1 }' "$SOURCE_DIR/$map" >symbols
+for map in "$SOURCE_DIR"/dropin/*/*.map; do
+	awk '/^\t[a-z]/ { sub(/;$/, "", $1); print $1 }' "$map" >symbols
 	sort symbols | diff symbols - >unsorted
-	is_empty unsorted "the symbols of $map are sorted"
+	is_empty unsorted "the symbols of ${map#"$SOURCE_DIR/"} are sorted"
 done
 
 # Lines of code, without comments and empty lines. A change that adds a concept removes another one; a
