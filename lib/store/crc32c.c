@@ -95,29 +95,28 @@ uint32_t reel_crc32c_software(uint32_t crc, const void *data, size_t bytes)
 }
 
 #if defined(__GNUC__) && defined(__x86_64__)
-#include <nmmintrin.h>
+#include <cpuid.h>
 /* Mutants survive (constant): the tables give the same CRC. */
 #define HAVE_INSTRUCTION 1
-/* In clang 14 and later the instruction is a feature of its own, which sse4.2 may lack. */
-#if defined(__clang__) && __clang_major__ >= 14
-#define WITH_INSTRUCTION __attribute__((target("sse4.2,crc32")))
-#else
-#define WITH_INSTRUCTION __attribute__((target("sse4.2")))
-#endif
 
-static bool has_instruction(void)
+static bool ask_processor(void)
 {
-	return __builtin_cpu_supports("sse4.2");
+	unsigned eax, ebx, ecx, edx;
+
+	return __get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & bit_SSE4_2);
 }
 
-WITH_INSTRUCTION static inline uint32_t step(uint32_t crc, uint64_t word)
+/* In assembly: zig refuses the built-in function for an instruction that some processors lack. */
+static inline uint32_t step(uint32_t crc, uint64_t word)
 {
-	return (uint32_t)_mm_crc32_u64(crc, word);
+	__asm__("crc32q %1, %q0" : "+r"(crc) : "r"(word));
+	return crc;
 }
 
-WITH_INSTRUCTION static inline uint32_t step_byte(uint32_t crc, unsigned char byte)
+static inline uint32_t step_byte(uint32_t crc, unsigned char byte)
 {
-	return _mm_crc32_u8(crc, byte);
+	__asm__("crc32b %1, %0" : "+r"(crc) : "r"(byte));
+	return crc;
 }
 
 #elif defined(__GNUC__) && defined(__aarch64__) && defined(__linux__)
@@ -127,9 +126,8 @@ WITH_INSTRUCTION static inline uint32_t step_byte(uint32_t crc, unsigned char by
 #define HWCAP_CRC32 (1 << 7)
 #endif
 #define HAVE_INSTRUCTION 1
-#define WITH_INSTRUCTION
 
-static bool has_instruction(void)
+static bool ask_processor(void)
 {
 	return getauxval(AT_HWCAP) & HWCAP_CRC32;
 }
@@ -173,8 +171,7 @@ static inline uint64_t load(const unsigned char *at)
 	return word;
 }
 
-WITH_INSTRUCTION static uint32_t by_streams(uint32_t crc, const unsigned char *at,
-					    size_t stream_bytes)
+static uint32_t by_streams(uint32_t crc, const unsigned char *at, size_t stream_bytes)
 {
 	const unsigned char *second = at + stream_bytes;
 	const unsigned char *third = second + stream_bytes;
@@ -192,7 +189,7 @@ WITH_INSTRUCTION static uint32_t by_streams(uint32_t crc, const unsigned char *a
 	return multiply(power, crc) ^ crc_4;
 }
 
-WITH_INSTRUCTION static uint32_t by_instruction(uint32_t crc, const unsigned char *at, size_t bytes)
+static uint32_t by_instruction(uint32_t crc, const unsigned char *at, size_t bytes)
 {
 	size_t stream_bytes = bytes / STREAMS & ~(size_t)(STREAM_UNIT - 1);
 
@@ -208,15 +205,24 @@ WITH_INSTRUCTION static uint32_t by_instruction(uint32_t crc, const unsigned cha
 	return crc;
 }
 
+static pthread_once_t asked = PTHREAD_ONCE_INIT;
+static bool has_instruction;
+
+/* Asks once: a virtual machine takes microseconds for the answer. */
+static void prepare(void)
+{
+	pthread_once(&once, make_tables);
+	has_instruction = ask_processor();
+}
+
 #endif
 
 uint32_t reel_crc32c(uint32_t crc, const void *data, size_t bytes)
 {
 #if HAVE_INSTRUCTION
-	if (has_instruction()) {
-		pthread_once(&once, make_tables);
+	pthread_once(&asked, prepare);
+	if (has_instruction)
 		return ~by_instruction(~crc, data, bytes);
-	}
 #endif
 	return reel_crc32c_software(crc, data, bytes);
 }

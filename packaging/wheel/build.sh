@@ -57,12 +57,9 @@ sed -n '2,/^\*\//{/^\*\//!p;}' "$work/lz4/lz4libs/lz4.c" >"$work/package/LICENSE
 
 # ---- Libraries ----
 
-# compile TARGET OPTION...: by zig, optimised, and without what tells of this build. zig forbids an instruction that not
-# all processors have even to functions that name it (target): that of the CRC, for which Reel asks the processor.
+# compile TARGET OPTION...: by zig, optimised, and without what tells of this build.
 compile() {
-	local cpu=baseline
-	case $1 in x86_64-*) cpu=baseline+crc32 ;; esac
-	"$tools/python" -m ziglang cc -target "$@" -mcpu=$cpu -O2 -g0 -s -std=gnu11 -fPIC -pthread \
+	"$tools/python" -m ziglang cc -target "$@" -mcpu=baseline -O2 -g0 -s -std=gnu11 -fPIC -pthread \
 		-ffile-prefix-map="$make/amalgamation/=" -fno-sanitize=all -fno-semantic-interposition -funwind-tables \
 		-Wno-unused-command-line-argument
 }
@@ -82,7 +79,6 @@ libraries() {
 	compile "$target" -c -ffunction-sections -fdata-sections "-I$make/amalgamation" "-I$work/lz4/lz4libs" \
 		-DHAVE_LZ4=1 -DHAVE_DLOPEN=1 -o "$work/$target/reel.o" "$make/amalgamation/reel.c"
 	compile "$target" -c -ffunction-sections -o "$work/$target/lz4.o" "$work/lz4/lz4libs/lz4.c"
-	case $target in x86_64-*) compile "$target" -c -o "$work/$target/cpu.o" packaging/wheel/cpu.c ;; esac
 	link "$target" "$folder/libreel.so.0" "$make/lib/libreel.map" "$work/$target"/*.o -ldl
 	link "$target" "$folder/libreel-enzyme.so.0" dropin/enzyme/enzyme.map "${headers[@]}" dropin/enzyme/*.c \
 		"$folder/libreel.so.0" -Wl,-rpath,'$ORIGIN'
