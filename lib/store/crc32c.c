@@ -106,7 +106,7 @@ static bool ask_processor(void)
 	return __get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & bit_SSE4_2);
 }
 
-/* In assembly: zig refuses the built-in function for an instruction that some processors lack. */
+/* In assembly: compilers differ in the attribute that lets a function have the instruction. */
 static inline uint32_t step(uint32_t crc, uint64_t word)
 {
 	__asm__("crc32q %1, %q0" : "+r"(crc) : "r"(word));
