@@ -19,15 +19,14 @@ small() { ls -l "$directory"/*.whl && [ -z "$(find "$directory" -maxdepth 1 -nam
 
 # ---- Clean systems ----
 
-# try_in SUITE: runs try.sh in a system of Debian that has Python and NumPy.
-try_in() {
+# in_system NAME SUITE PACKAGES COUNT COMMAND: in a system of Debian with the packages and with the files of
+# $directory/NAME.tar in /try, a user runs the command, which prints a line for each of its COUNT checks.
+in_system() {
 	local log=$directory/$1.log
-	tar -cf "$directory/try.tar" --transform 's|^packaging/wheel/||' --transform 's|^build/wheel/||' README.md python \
-		packaging/wheel/try.sh packaging/wheel/try.py "$directory"/*manylinux*_x86_64.whl
-	mmdebstrap --variant=minbase --format=null --include=python3,python3-numpy,python3-pip,python3-venv \
+	mmdebstrap --variant=minbase --format=null --include="$3" \
 		--customize-hook='echo the system is there' --customize-hook='mkdir "$1/try"' \
-		--customize-hook="tar-in $directory/try.tar /try" --customize-hook='chroot "$1" useradd --create-home visitor' \
-		--customize-hook='chroot "$1" su visitor -c "sh /try/try.sh"' "$1" /dev/null >"$log" 2>&1
+		--customize-hook="tar-in $directory/$1.tar /try" --customize-hook='chroot "$1" useradd --create-home visitor' \
+		--customize-hook="chroot \"\$1\" su visitor -c '$5'" "$2" /dev/null >"$log" 2>&1
 	if ! grep -qx 'the system is there' "$log"; then
 		skips "$1" "mmdebstrap makes no such system: $(grep '^E:' "$log" | head -n 1)"
 		return
@@ -36,7 +35,15 @@ try_in() {
 	grep -aE 's for both|more in the process' "$log" | head -n 2
 	passed=$((passed + $(grep -acE '^passed ' "$log")))
 	failed=$((failed + $(grep -acE '^failed ' "$log")))
-	[ "$(grep -acE '^(passed|failed) ' "$log")" -eq "$(grep -c '^holds ' packaging/wheel/try.sh)" ] || broken "$1: see $log"
+	[ "$(grep -acE '^(passed|failed) ' "$log")" -eq "$4" ] || broken "$1: see $log"
+}
+
+# try_in SUITE: the wheel, where Python and NumPy are.
+try_in() {
+	tar -cf "$directory/$1.tar" --transform 's|^packaging/wheel/||' --transform 's|^build/wheel/||' README.md python \
+		packaging/wheel/try.sh packaging/wheel/try.py "$directory"/*manylinux*_x86_64.whl
+	in_system "$1" "$1" python3,python3-numpy,python3-pip,python3-venv "$(grep -c '^holds ' packaging/wheel/try.sh)" \
+		'sh /try/try.sh'
 }
 
 # ---- Programs in C ----
@@ -80,6 +87,32 @@ preloaded() {
 	LD_PRELOAD=$(dirname "$(reel --pkgconfigdir)")/libreel-malloc.so REEL_MALLOC=stats perl -e 1 2>&1 | grep '^reel: malloc:'
 }
 
+# ---- The two files ----
+
+built=$PWD/$directory
+zig() { ZIG_GLOBAL_CACHE_DIR=$built/zig ZIG_LOCAL_CACHE_DIR=$built/zig "$built/tools/bin/python" -m ziglang cc "$@"; }
+
+# by_zig TARGET...: zig has no run-time library of OpenMP.
+by_zig() {
+	local target
+	for target; do
+		(cd "$directory/files" && zig -target "$target" -Wall -Wextra -Werror -I. gradient.c reel.c reel-omp.c -o gradient -lm) || return
+	done
+	"$directory/files/gradient" | grep -x 'dx/da = 1.05736 0.562254 0.397171'
+}
+
+# try_files: the files that make amalgamation writes, by zig, and by the oldest compilers that they promise, of Debian 11.
+try_files() {
+	local files=$directory/files
+	mkdir -p "$files"
+	cp "$directory"/make/amalgamation/reel*.[ch] packaging/wheel/compile.sh "$files"
+	sed -n '/^```c$/,/^```$/{/^```/!p;}' README.md >"$files/gradient.c"
+	sed 's#<reel/omp.h>#"reel-omp.h"#; s#<reel/plan.h>#"reel.h"#' tests/install/installcheck-omp.c >"$files/omp.c"
+	holds 'zig compiles reel.c and reel-omp.c' zig by_zig aarch64-linux-musl x86_64-linux-gnu
+	tar -cf "$directory/compilers.tar" -C "$files" compile.sh gradient.c omp.c reel.c reel.h reel-omp.c reel-omp.h
+	in_system compilers bullseye gcc-9,gcc,clang-11,libomp-11-dev,libc6-dev 3 'sh /try/compile.sh gcc-9 gcc clang-11'
+}
+
 # ---- Other processors and C libraries ----
 
 # unpacked TAG: the folder of the package in the wheel for it.
@@ -94,8 +127,7 @@ unpacked() {
 cross() {
 	local folder
 	folder=$(unpacked "$2")
-	export ZIG_GLOBAL_CACHE_DIR=$PWD/$directory/zig ZIG_LOCAL_CACHE_DIR=$PWD/$directory/zig
-	gradient "$PWD/$directory/tools/bin/python" -m ziglang cc -target "$1" -dynamic gradient.c "-I$folder/include" \
+	gradient zig -target "$1" -dynamic gradient.c "-I$folder/include" \
 		"$folder/lib/libreel.so.0" "-Wl,-rpath,$folder/lib" -lm
 }
 
@@ -147,6 +179,7 @@ wheel() {
 	holds 'and by pkg-config, also one with -lreel-enzyme' pkg-config by_pkg_config
 	holds 'and by CMake' cmake by_cmake
 	holds 'libreel-malloc is preloaded' malloc preloaded
+	try_files
 	try_elsewhere
 	conclude $passed $failed $skipped
 }

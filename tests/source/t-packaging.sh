@@ -98,6 +98,6 @@ else
 fi
 bash -n "$packaging/oss-fuzz/build.sh" && bash -n "$packaging/conda/build.sh"
 ok $? 'the scripts for OSS-Fuzz and conda are bash'
-bash -n "$packaging/wheel/build.sh" && bash -n "$packaging/wheel/stage.sh" && sh -n "$packaging/wheel/try.sh"
+bash -n "$packaging/wheel/build.sh" && bash -n "$packaging/wheel/stage.sh" && sh -n "$packaging/wheel/compile.sh" && sh -n "$packaging/wheel/try.sh"
 ok $? 'the scripts for wheels are bash and sh'
 end
