@@ -39,8 +39,12 @@ build_packages() (
 	DEB_BUILD_OPTIONS="parallel=$jobs${2:+ $2}" ${3:-dpkg-buildpackage -us -uc}
 )
 
-# printed_build: the command by which README.md builds the packages.
-printed_build() { sed -n 's/.* && \(dpkg-buildpackage .*\)/\1/p' README.md; }
+# build_by_page: the packages, by the command of doc/installing.md.
+build_by_page() {
+	local command
+	command=$(sed -n 's/.* && \(dpkg-buildpackage .*\)/\1/p' doc/installing.md)
+	[ -n "$command" ] && build_packages by-page nocheck "$command"
+}
 
 # equal_packages: the packages of both builds, byte for byte.
 equal_packages() {
@@ -106,7 +110,7 @@ run_in_chroot() {
 
 test_in_chroot() {
 	local log=$directory/chroot.log status
-	tar -C "$directory/first/reel-$version" -cf "$directory/first/source.tar" README.md debian/tests dropin/petsc/README.md tests/install
+	tar -C "$directory/first/reel-$version" -cf "$directory/first/source.tar" doc/installing.md debian/tests dropin/petsc/README.md tests/install
 	run_in_chroot >"$log" 2>&1
 	status=$?
 	if ! grep -qx 'the system is there' "$log"; then
@@ -139,6 +143,6 @@ package() {
 	test_in_chroot
 	TZ=Asia/Tokyo holds 'they are built elsewhere' second build_packages another-folder nocheck
 	holds 'both builds are equal' equal equal_packages
-	holds 'the command of README.md builds packages' readme build_packages by-readme nocheck "$(printed_build)"
+	holds 'the command of doc/installing.md builds packages' page build_by_page
 	conclude $passed $failed $skipped
 }
