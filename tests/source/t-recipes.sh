@@ -134,7 +134,7 @@ prepare() {
 	*reel-fortran*) [ -f "$libraries/libreel-fortran.la" ] || reason='the Fortran modules are not built' ;;
 	esac
 	case "$1: $2" in
-	'README.md: cc -I.'* | 'doc/installing.md: cc -I.'* | 'doc/installing.md: make amalgamation')
+	'README.md: cc -I.'* | 'doc/installing.md: cc -I.'* | 'doc/installing.md: autoreconf'*'make amalgamation')
 		of_another 't-amalgamation.sh runs it'
 		;;
 	'doc/installing.md: cc gradient.c'*) of_another 'the wheel stage of ./check runs it' ;;
@@ -179,7 +179,7 @@ prepare() {
 		needs reel-bench
 		;;
 	'gpu/tape/README.md: nvcc'*) of_another 'there is no nvcc among the tools of the tests' ;;
-	'python/README.md: python3 -m venv'*) of_another 'pip asks the network for what builds a package' ;;
+	'python/README.md: python3 -m venv'* | 'doc/installing.md: python3 -m venv'*) of_another 'pip asks the network for what builds a package' ;;
 	'python/README.md: cc'*) of_another './check wheel runs it' ;;
 	'python/README.md: python3'*)
 		needs python3
