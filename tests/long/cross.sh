@@ -3,8 +3,8 @@
 # cross.sh [--results] [ARCH...]: build for other processors and C libraries, below build/cross-ARCH,
 # and run the test programs there: aarch64 armhf ppc64el s390x riscv64 (under qemu-user), i386 and
 # musl (as they are). Without ARCH, all. What is missing is named, and the ARCH is skipped. CROSS_TESTS:
-# some of the programs, in words as "t-tape t-pool", since all take minutes. The ARCH amalgamation is
-# aarch64 with reel.c and reel-omp.c in place of the library.
+# some of the programs, in words as "t-tape t-pool", since all take minutes. amalgamation is aarch64,
+# and amalgamation-s390x is s390x, with reel.c and reel-omp.c in place of the library.
 #
 # Optional libraries are those of this machine, and left out: the pool's list is the one of C11
 # atomics, files are read and written by threads, nothing is compressed.
@@ -20,12 +20,14 @@ exec </dev/null
 . build-aux/bootstrap.sh
 . tests/results.sh
 
-all=(aarch64 armhf ppc64el s390x riscv64 i386 musl amalgamation)
+all=(aarch64 armhf ppc64el s390x riscv64 i386 musl amalgamation amalgamation-s390x)
 declare -A host=([aarch64]=aarch64-linux-gnu [armhf]=arm-linux-gnueabihf
 	[ppc64el]=powerpc64le-linux-gnu [s390x]=s390x-linux-gnu [riscv64]=riscv64-linux-gnu
-	[i386]=i686-linux-gnu [musl]=x86_64-linux-musl [amalgamation]=aarch64-linux-gnu)
+	[i386]=i686-linux-gnu [musl]=x86_64-linux-musl [amalgamation]=aarch64-linux-gnu
+	[amalgamation-s390x]=s390x-linux-gnu)
 declare -A emulator=([aarch64]=qemu-aarch64 [armhf]=qemu-arm [ppc64el]=qemu-ppc64le
-	[s390x]=qemu-s390x [riscv64]=qemu-riscv64 [amalgamation]=qemu-aarch64)
+	[s390x]=qemu-s390x [riscv64]=qemu-riscv64 [amalgamation]=qemu-aarch64
+	[amalgamation-s390x]=qemu-s390x)
 
 compiler_of() {
 	case $1 in
@@ -55,7 +57,7 @@ options_for() {
 			'CFLAGS=-g -O2 -msse2 -mfpmath=sse')
 		;;
 	musl) options+=(CC=musl-gcc --disable-openmp) ;;
-	amalgamation) options+=(--enable-assertions) ;;
+	amalgamation*) options+=(--enable-assertions) ;;
 	esac
 }
 
@@ -69,7 +71,7 @@ configure_for() {
 run_tests() {
 	local directory=build/cross-$1 targets=(check 'TESTS=$(check_PROGRAMS)') under=
 	[ -z "${CROSS_TESTS-}" ] || targets=($(printf 'tests/%s.log ' $CROSS_TESTS))
-	[ "$1" != amalgamation ] ||
+	[[ $1 != amalgamation* ]] ||
 		targets=(check-amalgamated ${CROSS_TESTS:+"check_PROGRAMS=$(printf 'tests/%s ' $CROSS_TESTS)"})
 	[ -z "${emulator[$1]-}" ] || under="${emulator[$1]} -L /usr/${host[$1]}"
 	find "$directory/tests" -name 't-*.trs' -delete -o -name 't-*.log' -delete
@@ -91,7 +93,7 @@ cross() {
 		return
 	fi
 	made=(check TESTS=)
-	[ "$1" != amalgamation ] || made=(amalgamation)
+	[[ $1 != amalgamation* ]] || made=(amalgamation)
 	configure_for "$1" && { [ -n "${CROSS_TESTS-}" ] || build "build/cross-$1" "${made[@]}"; } || {
 		echo "$1: build failed"
 		failed=1
