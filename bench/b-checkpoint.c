@@ -257,7 +257,8 @@ static void measure_short_steps(void)
 		{.name = "driven", .run = run_driven, .context = &loop},
 	};
 	static const struct bench_case one = {"checkpoint/short steps", variants,
-					      COUNT_OF(variants), 0, {SHORT_STEPS}, SHORT_STEPS, 15};
+					      COUNT_OF(variants), 0, {SHORT_STEPS}, SHORT_STEPS,
+					      15};
 
 	if (!bench_wants(&one, 1))
 		return;

@@ -130,7 +130,8 @@ static double wake_threads(void *context, size_t n)
 static double touch_pages(void *context, size_t n)
 {
 	size_t pages = n / THOUSAND;
-	char *memory = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *memory = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	double last;
 
 	(void)context;

@@ -82,7 +82,11 @@ static int reverse(void *context, void *adjoint, int64_t first, int64_t last, re
 }
 
 static const reel_model model = {
-	.state_bytes = sizeof(struct line), .advance = advance, .record = record, .reverse = reverse};
+	.state_bytes = sizeof(struct line),
+	.advance = advance,
+	.record = record,
+	.reverse = reverse,
+};
 
 /* A state for each segment: each step is run twice in all. */
 static void open_loop(struct loop *loop, size_t n)

@@ -156,7 +156,8 @@ static void run_steps(const char *name, int cells, bool beside_busy_process)
 		{"two threads", steps, NULL, NULL, &two_threads},
 		{"as Reel chooses", steps, NULL, NULL, &chosen},
 	};
-	const struct bench_case one = {name, variants, COUNT_OF(variants), 0, {2000000}, 2000000, ROUNDS};
+	const struct bench_case one = {name, variants, COUNT_OF(variants), 0, {2000000}, 2000000,
+				       ROUNDS};
 	pid_t child = 0;
 
 	if (beside_busy_process && !bench_is_listing() && bench_wants(&one, 1))

@@ -142,8 +142,10 @@ void bench_recording(void)
 		{.name = "four seeds", .before = record, .run = run_together, .after = drop},
 	};
 	static const struct bench_case cases[] = {
-		{"recording/readers", by_threads, COUNT_OF(by_threads), 0, {QUICK, LARGE}, QUICK, 9},
-		{"recording/seeds", in_one_pass, COUNT_OF(in_one_pass), 0, {QUICK, LARGE}, QUICK, 9},
+		{"recording/readers", by_threads, COUNT_OF(by_threads), 0, {QUICK, LARGE}, QUICK,
+		 9},
+		{"recording/seeds", in_one_pass, COUNT_OF(in_one_pass), 0, {QUICK, LARGE}, QUICK,
+		 9},
 	};
 
 	for (size_t i = 0; i < COUNT_OF(cases); i++)

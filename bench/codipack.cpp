@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CoDiPack's tapes on its own streams and on Reel's, in turns in one process: the time of recording
- * and of evaluating, a byte of tape. The program advances Burgers' equation.
+ * Compares CoDiPack's tapes on its own streams with the same tapes on Reel's streams, in turns in
+ * one process: the times of recording and of evaluating, in nanoseconds a byte of tape. The program
+ * advances Burgers' equation.
  *
  *	g++ -std=c++17 -O3 -march=native -I CODIPACK/include -o codipack codipack.cpp \
  *		$(pkg-config --cflags --libs reel)
  *	codipack TYPE MIB TURNS     TYPE: jacobian, jacobian-reuse, primal, primal-reuse
  *
- * Tapes on Reel's streams are in the default pool: REEL_BUDGET and REEL_SPILL_DIR make them leave
- * memory, while CoDiPack's own stay there.
+ * Tapes on Reel's streams are in the default pool, so REEL_BUDGET and REEL_SPILL_DIR make them
+ * spill. Tapes on CoDiPack's own streams stay in memory.
  */
 #include <algorithm>
 #include <chrono>
@@ -46,7 +47,7 @@ double now()
 }
 
 struct turn {
-	double bytes; /* of the tape, the adjoint vector included */
+	double bytes;            /* size of the tape, the adjoint vector included */
 	double record, evaluate; /* ns */
 	double gradient;
 };
@@ -95,7 +96,7 @@ double median(std::vector<double> of)
 	return of[of.size() / 2];
 }
 
-/* Half of the distance between the quartiles over the median, in percent. */
+/* Returns half of the distance between the quartiles, over the median, in percent. */
 double noise(std::vector<double> of)
 {
 	std::sort(of.begin(), of.end());
@@ -110,7 +111,7 @@ void compare(const char *what, const std::vector<double> &own, const std::vector
 		    median(reel) / median(own));
 }
 
-/* Times of one kind of streams, in ns a byte. */
+/* Times with one kind of streams, in ns a byte. */
 struct times {
 	std::vector<double> record, evaluate, both;
 
@@ -128,7 +129,7 @@ template <template <template <class, class> class> class Type> int measure(doubl
 	using reel = Type<reel::codipack::data>;
 	const int few = 100;
 	const int steps = static_cast<int>(few * mib * 1048576 / take_turn<own>(few).bytes);
-	/* The first turn of each is cold. */
+	/* The first turn of each kind takes its memory from the system. */
 	const turn own_first = take_turn<own>(steps), reel_first = take_turn<reel>(steps);
 	times of_own, of_reel;
 
@@ -168,6 +169,7 @@ int main(int argc, char **argv)
 		if (type == "primal-reuse")
 			return measure<primal_reuse>(mib, turns);
 	}
-	std::fprintf(stderr, "usage: codipack jacobian|jacobian-reuse|primal|primal-reuse MIB TURNS\n");
+	std::fprintf(stderr,
+		     "usage: codipack jacobian|jacobian-reuse|primal|primal-reuse MIB TURNS\n");
 	return 2;
 }

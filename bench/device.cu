@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tape in kernels, measured on a GPU beside a copy on it and beside a tape of in-kernel malloc.
- * Prints a table in Markdown; --quick takes a tenth of the memory.
+ * Measures the tape in kernels on a GPU, and compares it with a copy on the GPU and with a tape of
+ * in-kernel malloc. Prints a table in Markdown; --quick uses a tenth of the memory.
  */
 #include <algorithm>
 #include <chrono>
@@ -38,7 +38,7 @@ struct clock_of_the_device {
 		cudaEventElapsedTime(&milliseconds, start, end);
 		return milliseconds * 1e-3;
 	}
-	/* The median of seven, after two that are not counted. */
+	/* Returns the median of seven launches, after two that are not counted. */
 	template <class Launch> double median(Launch launch)
 	{
 		double times[7];
@@ -59,19 +59,21 @@ void row(const char *what, double value, const char *unit, double target, bool a
 	char words[40] = "";
 
 	if (target > 0)
-		snprintf(words, sizeof words, "%s %g: %s", at_least ? "at least" : "at most", target,
-			 (at_least ? value >= target : value <= target) ? "met" : "missed");
-	printf("| %s | %.*f %s | %s |\n", what, value < 1 ? 3 : value < 100 ? 2 : 0, value, unit, words);
+		snprintf(words, sizeof words, "%s %g: %s", at_least ? "at least" : "at most",
+			 target, (at_least ? value >= target : value <= target) ? "met" : "missed");
+	printf("| %s | %.*f %s | %s |\n", what, value < 1 ? 3 : value < 100 ? 2 : 0, value, unit,
+	       words);
 }
 
-/* Blocks that are resident at a time. */
+/* Returns the maximum number of blocks of the kernel that are resident on the device at a time. */
 template <class Kernel> unsigned resident(Kernel kernel)
 {
-	int blocks = 0;
+	int count = 0;
 
-	device::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, (int)threads, 0),
-		      "occupancy");
-	return (unsigned)blocks * processors;
+	device::check(
+		cudaOccupancyMaxActiveBlocksPerMultiprocessor(&count, kernel, (int)threads, 0),
+		"occupancy");
+	return (unsigned)count * processors;
 }
 
 /* ---- Push and pop ---- */
@@ -110,7 +112,9 @@ void measure_push_pop(clock_of_the_device &clock, size_t bytes, double copy_band
 	device::array<double> sums(lanes);
 	device::tapes tapes(lanes / 32, 0, bytes + bytes / 8 + ((size_t)lanes / 32 << 16), Word);
 	reel_device_arena arena = reel_arena_device(tapes.arena);
-	auto launch = [&] { LAUNCH((push_pop<Bytes, Word>), blocks, threads, arena, rows, sums.data); };
+	auto launch = [&] {
+		LAUNCH((push_pop<Bytes, Word>), blocks, threads, arena, rows, sums.data);
+	};
 	double moved = 2.0 * lanes * rows * Bytes;
 	double first = clock.once(launch), warm = clock.median(launch);
 	char what[80];
@@ -123,7 +127,7 @@ void measure_push_pop(clock_of_the_device &clock, size_t bytes, double copy_band
 	row("... the first time, over the copy", moved / first / copy_bandwidth, "", 0, true);
 }
 
-/* At least this long before the first figure: an idle device runs at a fraction of its clock. */
+/* Minimum time of copies before the first figure, because the clock of an idle device is slow. */
 const double warming_seconds = 0.5;
 
 double measure_copy(clock_of_the_device &clock, size_t bytes, const char *what)
@@ -185,7 +189,10 @@ template <class Launch> double settled(const device::tapes &tapes, unsigned step
 	return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/* Sixteen steps push four times the size of the arena. A store in host memory keeps the rest. */
+/*
+ * Sixteen steps push four times the size of the arena. A store in host memory keeps the slabs that
+ * find no room in the arena.
+ */
 void measure_spill(clock_of_the_device &clock, size_t bytes)
 {
 	const unsigned steps = 16;
@@ -203,10 +210,12 @@ void measure_spill(clock_of_the_device &clock, size_t bytes)
 		device::stop("an arena with a store", reel_error_text(0));
 	for (unsigned n = 0; n < 3; n++) {
 		forward[n] = settled(tapes, steps, [&](unsigned step) {
-			LAUNCH(push_step, blocks, threads, reel_arena_device(tapes.arena), step == 0, rows);
+			LAUNCH(push_step, blocks, threads, reel_arena_device(tapes.arena),
+			       step == 0, rows);
 		});
 		reverse[n] = settled(tapes, steps, [&](unsigned) {
-			LAUNCH(pop_step, blocks, threads, reel_arena_device(tapes.arena), rows, sums.data);
+			LAUNCH(pop_step, blocks, threads, reel_arena_device(tapes.arena), rows,
+			       sums.data);
 		});
 	}
 	std::sort(forward, forward + 3);
@@ -224,9 +233,11 @@ void measure_spill(clock_of_the_device &clock, size_t bytes)
 	});
 	device::check(cudaFreeHost(pinned), "pinned memory");
 	row("tape of four times the arena, pushed", moved / forward[1] * 1e-9, "GB/s", 0, true);
-	row("... over a copy to pinned memory", moved / forward[1] * out / (bytes / steps), "", 0, true);
+	row("... over a copy to pinned memory", moved / forward[1] * out / (bytes / steps), "", 0,
+	    true);
 	row("tape of four times the arena, popped", moved / reverse[1] * 1e-9, "GB/s", 0, true);
-	row("... over a copy from pinned memory", moved / reverse[1] * back / (bytes / steps), "", 0, true);
+	row("... over a copy from pinned memory", moved / reverse[1] * back / (bytes / steps), "",
+	    0, true);
 }
 
 /* ---- A tape of in-kernel malloc ---- */
@@ -238,7 +249,7 @@ struct chunk {
 	double values[chunk_values];
 };
 
-/* As tapes are that a compiler emits: a list of chunks for each thread. */
+/* The tape that a compiler emits: each thread has a list of chunks. */
 __global__ void malloc_push_pop(unsigned rows, double *sums, unsigned *failures)
 {
 	chunk *top = nullptr;
@@ -294,7 +305,8 @@ void measure_malloc(clock_of_the_device &clock, size_t heap)
 		[&] { LAUNCH((push_pop<8, 8>), blocks, threads, arena, rows, sums.data); });
 
 	if (failures.host()[0])
-		printf("| %u threads found no memory in a heap of %zu bytes: not comparable | | |\n",
+		printf("| %u threads found no memory in a heap of %zu bytes: not comparable | | "
+		       "|\n",
 		       failures.host()[0], heap);
 	if (reel_arena_settle(tapes.arena, nullptr) != 0)
 		device::stop("malloc", "the arena was too small");
@@ -353,7 +365,7 @@ int main(int count, char **arguments)
 {
 	bool quick = count > 1 && strcmp(arguments[1], "--quick") == 0;
 	size_t bytes = quick ? (size_t)400 << 20 : (size_t)4 << 30, heap = (size_t)6 << 30;
-	/* First of all: once a kernel that allocates is loaded, the heap stays as it is. */
+	/* Comes first: the size of the heap is fixed once a kernel that allocates is loaded. */
 	bool has_heap = cudaDeviceSetLimit(cudaLimitMallocHeapSize, heap) == cudaSuccess;
 	cudaDeviceProp properties;
 	clock_of_the_device clock;

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Measures what it costs to keep the states of Enzyme's loops on a disk: the plan `all` in memory, and under a budget of
-# an eighth of all states with a store, in turns. A step takes 1 ns a byte. Prints what the disk does, and a table in
-# Markdown with medians. A program's first loop takes memory from the system, its second one has it.
+# Measures the cost of keeping the states of Enzyme's loops on a disk: the plan `all` in memory, and under a budget of
+# an eighth of all states with a store, in turns. A step takes 1 ns a byte. Prints the speed of the disk, and a table in
+# Markdown with medians. The first loop of a program takes memory from the system; the second loop uses it again.
 # Usage: bench/enzyme.sh BUILD-DIRECTORY [ROUNDS [DIRECTORY-ON-A-DISK [STEPS [BYTES]]]], for example:
 # bench/enzyme.sh build/main 9 /var/tmp 128 4194304.
 set -eEu
@@ -16,19 +16,20 @@ all=$((steps * bytes))
 unset REEL_BUDGET REEL_SPILL_DIR REEL_STORE
 export REEL_ENZYME=all
 
-# transfer OPTION...: nanoseconds a byte, of 256 MiB past the cache of the system.
+# transfer OPTION...: prints the nanoseconds a byte of a transfer of 256 MiB. With direct I/O in OPTION it does not use
+# the cache of the system.
 transfer() {
 	LC_ALL=C dd bs=4M count=64 "$@" 2>&1 | awk '/copied/ { printf "%.2f", $(NF - 3) * 1e9 / $1 }'
 }
 
-# loops WAY VARIABLE...: a line for each of the two loops of a run.
+# loops WAY VARIABLE...: runs the program once, and prints a line for each of its two loops.
 loops() {
 	way=$1
 	shift
 	env "$@" "$program" "$work" "$steps" "$bytes" | awk -v way="$way" '{ print way, NR, $1, $2, $1 + $2, $3, $4, $5, $6 }'
 }
 
-# column WAY LOOP COLUMN: the median, and half the distance of the quartiles.
+# column WAY LOOP COLUMN: prints the median of a column, and half of the distance between its quartiles.
 column() {
 	awk -v way="$1" -v run="$2" -v column="$3" '$1 == way && $2 == run { print $column }' rows | sort -n |
 		awk '{ value[NR] = $1 }

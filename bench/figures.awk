@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
-# After rows.awk and tables.awk: what users ask, what was measured, how much it varied, and a remark
-# where it is less than one may expect. A figure whose cases are not among the results says so.
+# Needs rows.awk and tables.awk. Prints the questions of users with their figures: the measurement, its
+# noise, and a remark if it is worse than its limit. A figure without results is "not measured".
 #
-# The same program may have been measured with other flags: `-v list=1` prints its figures, a line each after
-# "figure: ", and its results after "result: ". `-v listed=FILE` shows those of the file in columns of their own.
+# With results of other flags: `-v list=1` prints one measurement a line, after "figure: ", and its results after
+# "result: ". `-v listed=FILE` reads these lines and shows them in columns of their own.
 
 # ---- A line of a table ----
 
-# The median of one result; without n, of the largest. Notes its noise for the line.
+# Returns the median of one result; without n, the result of the largest n. Keeps the largest noise of the
+# results of a line.
 function median(name, variant, n,   key) {
 	key = name SUBSEP variant (n ? SUBSEP n : "")
 	if (!(key in medians)) {
@@ -27,7 +28,7 @@ function least(a, b) { return a < b ? a : b }
 
 function times(q) { return sprintf("%.3g x", q) }
 
-# The remark is for a figure that is not as it should be; without one, the line has none.
+# Prints a line of the table. It has the remark only if the figure is not good.
 function figure(what, measured, is_good, remark,   other) {
 	measured = missing ? "not measured" : measured
 	if (list)
@@ -39,7 +40,7 @@ function figure(what, measured, is_good, remark,   other) {
 	missing = noise = 0
 }
 
-# The next figure of the file `listed`. One that was not measured leaves its cell empty.
+# Returns the next figure of the file `listed`, or nothing if it was not measured.
 function next_listed(   line) {
 	while ((getline line < listed) > 0)
 		if (sub(/^figure: /, "", line))
@@ -47,7 +48,7 @@ function next_listed(   line) {
 	return ""
 }
 
-# What two variants take, a value, and their quotient, which should be at most `limit`.
+# Prints the time of a variant, a value, and its quotient with another variant, which should be at most `limit`.
 function beside(what, name, variant, other, than, n, limit, remark,   ours, theirs) {
 	ours = median(name, variant, n)
 	theirs = median(name, other, n)
@@ -55,13 +56,13 @@ function beside(what, name, variant, other, than, n, limit, remark,   ours, thei
 		ours <= limit * theirs, remark)
 }
 
-# What another variant takes over Reel's, which should be at least 1.
+# Prints the time of another variant over Reel's time, which should be at least 1.
 function gain(what, name, variant, other, n,   q) {
 	q = quotient(name, other, variant, n)
 	figure(what, times(q), q >= 1, "Reel takes more.")
 }
 
-# It is printed with its first figure.
+# Begins a section. figure() prints its heading before the first figure, so an empty section has none.
 function section(question, text, cases) {
 	heading = sprintf("## %s\n\n%s\n\n\tbench/reel-bench --only '%s'\n\n", question, text, cases) \
 		"| what | " (listed ? "-O2 | native" : "measured") " | noise | remark |\n" \
@@ -76,7 +77,7 @@ function end_of_section() {
 
 # ---- What does a push cost? ----
 
-# How many instructions the tape has more than a bare pointer, in words.
+# Returns the instructions that the tape has more than a bare pointer, or "some" if they were not counted.
 function more_instructions(operation,   name) {
 	name = "instructions/double/" operation
 	if (!((name, "reel " operation) in medians))
@@ -116,7 +117,7 @@ function shapes(   bump, why, array) {
 		1.15, why)
 }
 
-# What Reel takes over another variant, the greatest of four gradients in Clad's forms.
+# Returns the time of Reel over another variant, the largest quotient of four gradients in Clad's forms.
 function worst_form(other,   n, q, i, forms, worst) {
 	split("product,time steps,branches,heat", forms, ",")
 	for (i = 1; i <= 4; i++) {
@@ -176,8 +177,8 @@ function page_faults(   i, most, faults) {
 		"`faults` below tells which.")
 }
 
-# Of both sweeps and all that is calculated beside them, from least to most nanoseconds a byte:
-# the worst in worst_sweep and worst_quotient.
+# Finds the worst quotient of forward and reverse sweeps with min_work to max_work nanoseconds of calculation
+# a byte. Sets worst_quotient, and worst_sweep, its name.
 function worst_sweep_of(min_work, max_work,   i, q, part) {
 	worst_quotient = 0
 	for (i = 1; i <= rows; i++) {
@@ -228,7 +229,7 @@ function limits(   q) {
 
 # ---- What do I gain over what I have? ----
 
-# Of all large kernels: the geometric mean, and the least in least_kernel and least_quotient.
+# Returns the geometric mean over all large kernels. Sets least_quotient and least_kernel, its kernel.
 function mean_over_best(variant,   i, q, logs, count) {
 	least_quotient = 0
 	for (i = 1; i <= rows; i++)
@@ -391,7 +392,7 @@ function two_threads(what, name, limit, remark,   q) {
 	figure(what, times(q), q >= limit, remark)
 }
 
-# Two threads of Reel over two threads by hand, and these over one.
+# Prints the time of two threads of Reel over two threads by hand, and of these over one.
 function floor(what, name, limit, remark,   q, hand) {
 	hand = quotient(name, "by hand, two threads", "by hand, one thread")
 	q = quotient(name, "two threads", "by hand, two threads")
@@ -399,7 +400,7 @@ function floor(what, name, limit, remark,   q, hand) {
 		remark)
 }
 
-# The number of threads that Reel chooses, over one thread.
+# Prints the time with the number of threads that Reel chooses, over the time of one thread.
 function chosen(what, name, limit,   q, two) {
 	two = quotient(name, "two threads", "one thread")
 	q = quotient(name, "as Reel chooses", "one thread")
@@ -407,7 +408,7 @@ function chosen(what, name, limit,   q, two) {
 		"Both sizes are tried now and then.")
 }
 
-# Adds to a lane's private copy and the reduction, over a copy by hand.
+# Prints the time of adds to a lane's private copy and its reduction, over a copy by hand.
 function copies(elements, name,   q, hand) {
 	hand = quotient(name, "copy by hand", "plain")
 	q = quotient(name, "PRIVATE", "copy by hand")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The chart of README.md, in absolute figures, from RESULTS.md:
+# Makes the chart of README.md, with absolute figures, from RESULTS.md:
 #
 #	awk -f bench/front.awk bench/RESULTS.md >bench/front.svg
 #
@@ -18,7 +18,7 @@ BEGIN {
 
 /^[|] [^|]+ [|] [^|]+ [|] [0-9]+ [|] / { median[substr($1, 3), $2, $3] = $5 }
 
-# ---- What is compared ----
+# ---- The bars ----
 
 function group(text, its_unit) {
 	title[++rows] = text
@@ -27,7 +27,7 @@ function group(text, its_unit) {
 	its_group = rows
 }
 
-# A time is shown as it is, nanoseconds; a time a byte as gigabytes a second.
+# Adds a bar. In a group with the unit ns it shows the median; in one with GB/s, the inverse of nanoseconds a byte.
 function bar(text, name, variant, n,   time) {
 	if (!((name, variant, n) in median))
 		return

@@ -38,13 +38,13 @@ noinst_PROGRAMS += %D%/reel-bench
 %C%_reel_bench_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/bench -I$(top_srcdir)/examples/gradients
 %C%_reel_bench_CFLAGS = $(AM_CFLAGS)
 %C%_reel_bench_LDFLAGS = $(AM_LDFLAGS) $(OPENMP_CFLAGS)
-# Loops begin lines of the cache: one that lies across two may take twice as long.
+# Each loop begins at a cache line: a loop that lies across two lines may take twice as long.
 $(%C%_reel_bench_OBJECTS): CFLAGS += $(FAST_CFLAGS) -falign-loops=64
 %C%_reel_bench_LDADD = $(ADOLC_OBJECT) $(CXX_OBJECTS) libreel-kernels.la libreel-cuda-core.la \
 	libreel.la $(ADOLC_LIBS) \
 	$(CXX_LIBS) -lm
 
-# Threads: with hidden functions, since slabs are taken and given without a tape, too.
+# reel-scale calls hidden functions of the library, to take and give slabs without a tape.
 noinst_PROGRAMS += %D%/reel-scale
 %C%_reel_scale_SOURCES = \
 	%D%/scale/reel-scale.c \
@@ -68,7 +68,7 @@ noinst_PROGRAMS += %D%/reel-scale
 $(%C%_reel_scale_OBJECTS): CFLAGS += $(FAST_CFLAGS)
 %C%_reel_scale_LDADD = $(scale_omp) libreel-core.la -lm
 
-# The drop-in for Tapenade's stack: calls out of line, so each stack and its sweeps are files apart.
+# The drop-in for Tapenade's stack. Calls have to be out of line, so each stack and its sweeps are separate files.
 noinst_PROGRAMS += %D%/reel-bench-dropin
 %C%_reel_bench_dropin_SOURCES = \
 	%D%/reel-bench.c \
@@ -105,8 +105,8 @@ if OPENMP
 scale_omp = libreel-omp-core.la
 endif
 
-# Rules of their own, so that all else needs no C++ compiler. A loop of one cycle takes two where it
-# lies across a line of the instructions' cache: those of Clad's forms begin at one.
+# Automake would need a C++ compiler in every build for these; with their own rules only this part needs one. Loops begin
+# at a cache line: a loop of one cycle, as Clad's forms have, takes two cycles if it lies across two lines.
 if BENCH_ADOLC
 ADOLC_OBJECT = %D%/adolc.o
 ADOLC_LIBS = -ladolc -lstdc++
@@ -136,7 +136,7 @@ bench-dropin: %D%/reel-bench-dropin$(EXEEXT) libreel-adstack.la
 bench-scale: %D%/reel-scale$(EXEEXT)
 	%D%/reel-scale$(EXEEXT) $(BENCH_FLAGS)
 
-# What a push and a pop cost in instructions, in each shape.
+# Counts the instructions of a push and a pop in each shape.
 bench-instructions: %D%/reel-bench$(EXEEXT)
 	%D%/reel-bench$(EXEEXT) --only '^instructions/'
 
@@ -148,7 +148,7 @@ noinst_PROGRAMS += %D%/ranks/halo
 %C%_ranks_halo_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) $(MPI_CFLAGS)
 %C%_ranks_halo_LDADD = libtsunami.la libreel-mpi.la libreel-omp.la libreel.la $(MPI_LIBS) -lm
 endif
-# PyTorch's saved tensors; says itself how it is run.
+# offload.py measures PyTorch's saved tensors; its first comment has its usage.
 EXTRA_DIST += %D%/offload.py %D%/python.py %D%/enzyme.sh %D%/petsc.sh %D%/seeing.sh
 EXTRA_DIST += %D%/results.sh %D%/runs.awk %D%/rows.awk %D%/machine.awk %D%/figures.awk %D%/tables.awk %D%/front.awk %D%/steps.awk %D%/RESULTS.md %D%/RESULTS-steps.md %D%/RESULTS-seeing.md %D%/RESULTS-gpu.md \
 	%D%/peers/adolc.cpp \

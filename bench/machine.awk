@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# After rows.awk: a sentence for the head of RESULTS.md, on what the machine itself takes.
+# Needs rows.awk. Prints a sentence for the head of RESULTS.md with the times of the machine itself.
 END {
 	if (!medians["floor/word", "there and back"])
 		exit

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Measures trajectories of PETSc's TSAdjoint, those of PETSc's types and Reel's, in turns. It prints medians: the seconds
-# in calls of the trajectory, and those of the forward sweep. Usage: bench/petsc.sh BUILD-DIRECTORY [ROUNDS [OSCILLATORS
-# [WORK]]], for example: bench/petsc.sh build/main 5 100000 8. Files go to the working directory.
+# Compares trajectories for PETSc's TSAdjoint, PETSc's own types and Reel's, in turns. Prints two medians for each: the
+# seconds in calls of the trajectory, and the seconds of the forward sweep. Usage: bench/petsc.sh BUILD-DIRECTORY [ROUNDS
+# [OSCILLATORS [WORK]]], for example: bench/petsc.sh build/main 5 100000 8. Files go to the working directory.
 set -eEu
 trap 'echo "${0##*/}: line $LINENO has failed: $BASH_COMMAND" >&2' ERR
 SOURCE_DIR=$(cd "$(dirname "$0")/.." && pwd)
@@ -33,7 +33,8 @@ compile_program "$SOURCE_DIR/tests/dropin/t-petsc-adjoint.c" -o adjoint || {
 	fail 'the program cannot be compiled'
 }
 
-# measure WAY OPTION...: a line with the way, the seconds in the trajectory, and those of the forward sweep.
+# measure WAY OPTION...: prints a line: WAY, the seconds in the trajectory, the seconds of the forward sweep. The forward
+# sweep has 50 steps, and PETSc's log also counts steps of the reverse sweep, so it is 50 times the mean of all steps.
 measure() {
 	way=$1
 	shift
@@ -54,7 +55,7 @@ while [ "$rounds" -gt 0 ]; do
 	rounds=$((rounds - 1))
 	measure memory -ts_trajectory_type memory -ts_trajectory_solution_only 0
 	measure reel $reel
-	# The system has the pages of the run before at hand.
+	# A second run gets its pages sooner: the run before has just given them back to the system.
 	measure reel,again $reel
 	measure basic -ts_trajectory_type basic -ts_trajectory_solution_only 0 -ts_trajectory_dirname "$directory/files"
 	measure reel,disk $reel -ts_trajectory_reel_budget 64M -ts_trajectory_reel_directory "$directory"

@@ -19,9 +19,9 @@ static void (*const subjects[])(void) = {
 #if REEL_BENCH_DROPIN
 	bench_dropin,
 #else
-	bench_floor,   bench_bulk,    bench_record, bench_single,      bench_cold,
-	bench_threads, bench_recording, bench_sum, bench_kernels, bench_peer, bench_memory_held, bench_spill,
-	bench_gpu,     bench_plan,    bench_checkpoint,
+	bench_floor, bench_bulk, bench_record, bench_single, bench_cold, bench_threads,
+	bench_recording, bench_sum, bench_kernels, bench_peer, bench_memory_held, bench_spill,
+	bench_gpu, bench_plan, bench_checkpoint,
 #if HAVE_OPENMP
 	bench_lookahead, bench_adjoint, bench_omp, bench_sedov,
 #endif
@@ -165,7 +165,8 @@ static int read_options(int argc, char **argv)
 		else if (option == 'r')
 			continue;
 		else if (option != 'o')
-			return refuse(argv[optind - 1], "no such option, or its argument is missing");
+			return refuse(argv[optind - 1],
+				      "no such option, or its argument is missing");
 		else if (regcomp(&options.filter, optarg, REG_EXTENDED | REG_NOSUB))
 			return refuse(optarg, "no regular expression");
 		else
@@ -177,17 +178,18 @@ static int read_options(int argc, char **argv)
 static int help(void)
 {
 	puts("Usage: reel-bench [OPTION]...\n"
-	     "Measure what Reel costs beside what else one could use. Times are nanoseconds a\n"
+	     "Compare the cost of Reel with the cost of other tapes. Times are nanoseconds a\n"
 	     "value; `ratio` is to the variant that has 1.00; `faults` are pages a run. Cases\n"
-	     "memory/ are bytes, instructions/ are instructions a value, spill/ and gpu/ are a byte of tape.\n"
+	     "memory/ are bytes, instructions/ are instructions a value, spill/ and gpu/ are\n"
+	     "times a byte of tape.\n"
 	     "\n"
 	     "  --quick       small sizes, fewer rounds: under 45 seconds in all\n"
 	     "  --rounds N    rounds of each case; the default is the case's own number\n"
 	     "  --only REGEX  only the cases whose names match\n"
-	     "  --json FILE   write one JSON object a line for each result, too\n"
-	     "  --plot FILE   draw the kernels' gradients over their primals, too, as SVG\n"
+	     "  --json FILE   also write one JSON object a line for each result\n"
+	     "  --plot FILE   also draw the kernels' gradients over their primals as SVG\n"
 	     "  --directory DIRECTORY\n"
-	     "                on a disk, for spill/; else TMPDIR from the environment, or /var/tmp\n"
+	     "                directory on a disk, for spill/; else TMPDIR, or /var/tmp\n"
 	     "  --list        list the cases\n"
 	     "  --help        this text");
 	return 0;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Results of reel-bench --json, an object a line, to field[row, key] for row = 1 ... rows; and
-# medians[case, variant, n], of the largest n also without it. spreads[] has half of the distance from
-# the least to the greatest, over the median.
+# Reads results of reel-bench --json, an object a line, into field[row, key] for row = 1 ... rows, and
+# medians[case, variant, n]. medians[case, variant] has the result of the largest n. spreads[] has the
+# same keys: half of the distance between the quartiles, over the median.
 {
 	rows++
 	pairs = split($0, pair, /, "/)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Measures the cost of a trace, of a profile, of progress and of live figures: the tsunami runs with each of them and
-# without, in turns. Prints a table in Markdown, the medians of the seconds of both sweeps. Usage: bench/seeing.sh
+# Measures the cost of a trace, of a profile, of progress and of live figures. The tsunami runs with each of them and
+# without them, in turns. Prints a table in Markdown with medians of the seconds of both sweeps. Usage: bench/seeing.sh
 # BUILD-DIRECTORY [ROUNDS [DIRECTORY-ON-A-DISK]], for example: bench/seeing.sh build/main 9 /var/tmp.
 set -eEu
 trap 'echo "${0##*/}: line $LINENO has failed: $BASH_COMMAND" >&2' ERR
@@ -12,7 +12,7 @@ trap 'rm -rf "$directory"' EXIT
 cd "$directory"
 sweep='--basin idealised --hours 100 --threads 2'
 
-# seconds OPTION...: those of both sweeps.
+# seconds OPTION...: runs the tsunami, and prints the seconds of both sweeps together.
 seconds() {
 	"$tsunami" --quiet --output out $sweep "$@" >said 2>&1 || { cat said >&2; exit 1; }
 	sed -n 's/^ *"\(forward\|reverse\)_seconds": \([0-9.]*\),*$/\2/p' out/summary.json |
@@ -36,7 +36,7 @@ for way in in_memory spilled checkpointed; do
 	done
 done >rows
 
-# median WAY WITH, and quartiles.
+# figures WAY WITH: prints the median and both quartiles of the seconds.
 figures() {
 	awk -v way="$1" -v with="$2" '$1 == way && $2 == with { print $3 }' rows | sort -n |
 		awk '{ value[NR] = $1 } END { print value[int((NR + 1) / 2)], value[int((NR + 3) / 4)], value[int((3 * NR + 3) / 4)] }'

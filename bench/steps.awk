@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The chart of the time of two threads, and of the number that Reel chooses, over that of one thread, by
-# the size of a step; from the table of RESULTS-steps.md:
+# Makes a chart from the table of RESULTS-steps.md: the time of two threads, and of the number of threads that
+# Reel chooses, over the time of one thread, by the size of a step.
 #
 #	awk -f bench/steps.awk bench/RESULTS-steps.md >bench/steps.svg
 

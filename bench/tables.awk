@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-# After rows.awk: functions that print tables: the instructions, the kernels side by side, the spilled
+# Needs rows.awk. Functions that print tables: the instructions, the kernels side by side, the spilled
 # tapes, and every result.
 
-# 0 where there is no such variant.
+# Returns the time of a variant over `best`, or 0 without such a variant.
 function over_best(name, variant) {
 	return (name, variant) in medians ? medians[name, variant] / medians[name, "best"] : 0
 }
@@ -50,7 +50,7 @@ function instructions(   i, name, last, line) {
 	print line ? line " |\n" : "| not counted here | |\n"
 }
 
-# By the nanoseconds that are calculated with each byte.
+# Prints a row for each sweep and each time of calculation a byte.
 function spills(   i, j, q, name, variants, columns, shown, line) {
 	columns = split("all in memory;plain transfer, one;plain transfer, four;reel, budget;" \
 			"mapped file;stdio files", variants, ";")

@@ -30,7 +30,10 @@ static bool stops_by(pid_t child, int signal)
 	       WSTOPSIG(status) == signal;
 }
 
-/* Steps from one stop of the child's to the next; -1 if it comes to another end. */
+/*
+ * Returns the number of single steps from one SIGSTOP of the child to the next, or -1 if the child
+ * ends or stops for another reason.
+ */
 static long steps_between_stops(pid_t child)
 {
 	long steps = 0;

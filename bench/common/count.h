@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Counting the instructions of a task exactly, by stepping a child process through it. */
+/* Counts the instructions of a task exactly, by stepping a child process through it. */
 #ifndef REEL_BENCH_COUNT_H
 #define REEL_BENCH_COUNT_H
 
 #include "measure.h"
 
 /*
- * The instructions that each of n more values costs: the count for 2 n less the
- * count for n, so that work done once cancels out. `before` is not counted, and
- * the task runs in a child, whose results are lost. Below 0 if this system lets
- * no process be stepped.
+ * Returns the instructions of one more value: the count for 2 n less the count for n, over n, so
+ * that work done once cancels out. `before` is not counted. The task runs in a child, whose results
+ * are lost. Returns a negative number if the system does not let a process step another.
  */
 double count_instructions(const struct measure_variant *variant, size_t n);
 

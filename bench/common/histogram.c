@@ -14,7 +14,7 @@ static unsigned bits_of(uint64_t number)
 	return bits;
 }
 
-/* Times of `shift` + 6 bits lose the last `shift` of them. */
+/* Returns the place of a time. A time of `shift` + 6 bits loses its last `shift` bits. */
 static unsigned place_of(uint64_t nanoseconds)
 {
 	unsigned bits = bits_of(nanoseconds), shift = bits > 6 ? bits - 6 : 0;
@@ -23,7 +23,7 @@ static unsigned place_of(uint64_t nanoseconds)
 	return place < HISTOGRAM_PLACES ? (unsigned)place : HISTOGRAM_PLACES - 1;
 }
 
-/* The largest time at this place. */
+/* Returns the largest time of this place. */
 static double time_at(unsigned place)
 {
 	unsigned shift = place < 2 * HISTOGRAM_STEPS ? 0 : place / HISTOGRAM_STEPS - 1;

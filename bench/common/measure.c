@@ -7,7 +7,7 @@
 
 #include "measure.h"
 
-/* So many values make one measurement, by repetition where n is smaller. */
+/* Minimum number of values in a measurement. With a smaller n the task is repeated. */
 #define VALUES_AT_LEAST ((size_t)2000000)
 
 struct sample {
@@ -47,7 +47,10 @@ static double seconds_of_one_run(const struct measure_variant *variant, size_t n
 	return end - start;
 }
 
-/* Where nothing has to be done between the runs, the clock is read once. */
+/*
+ * Returns the seconds of `repetitions` runs. If nothing has to be done between them, the clock is
+ * read only before the first and after the last, so that the readings do not count.
+ */
 static double seconds_of(const struct measure_variant *variant, size_t n, size_t repetitions)
 {
 	double seconds = 0, start = measure_seconds();

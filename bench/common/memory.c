@@ -11,7 +11,7 @@ void *bench_memory(size_t bytes)
 {
 	void *memory;
 
-	/* Nothing is measured while cases are listed. */
+	/* --list measures nothing. */
 	if (bench_is_listing())
 		return NULL;
 	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -35,19 +35,21 @@ static int node_of(int cpu)
 	char path[PATH_SIZE];
 
 	for (int node = 0; node < MAX_NODES; node++) {
-		snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/node%d/cpulist", cpu, node);
+		snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/node%d/cpulist", cpu,
+			 node);
 		if (kernel_file_list_count(path) != UNKNOWN)
 			return node;
 	}
 	return 0;
 }
 
-/* A processor of which nothing is told is a core by itself. */
+/* Returns the first processor of the core. A processor without a list is a core by itself. */
 static int core_of(int cpu)
 {
 	char path[PATH_SIZE], siblings[256];
 
-	snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
+	snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
+		 cpu);
 	return kernel_file_line(path, siblings, sizeof siblings) ? atoi(siblings) : cpu;
 }
 
@@ -89,7 +91,7 @@ static int by_distance(const void *left, const void *right)
 	return order ? order : compare(a->node, b->node);
 }
 
-/* Cores from 0 in each node, processors from 0 in each core. */
+/* Numbers the cores of each node from 0, and the processors of each core from 0. */
 static void number(struct places *places)
 {
 	int node = -1, core = -1;

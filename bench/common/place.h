@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which thread runs on which processor. */
+/* Binds threads to processors, side by side or apart. */
 #ifndef REEL_BENCH_PLACE_H
 #define REEL_BENCH_PLACE_H
 
@@ -7,9 +7,9 @@
 #include <stddef.h>
 
 enum place_kind {
-	PLACE_NONE,    /* where the system puts it */
-	PLACE_COMPACT, /* neighbours first: all of a core, all cores of a NUMA node, the next one */
-	PLACE_SCATTER  /* apart: the NUMA nodes in turn, a core's second processor last */
+	PLACE_NONE,    /* not bound */
+	PLACE_COMPACT, /* all processors of a core, then all cores of a NUMA node, then the next */
+	PLACE_SCATTER  /* the NUMA nodes in turn, a core's second processor last */
 };
 
 struct place {
@@ -26,17 +26,20 @@ struct places {
 };
 
 /*
- * The processors that this process may use, in the order in which threads get them, by the
- * files of the kernel. Returns false if they are not known: none is bound then. End with
- * places_release().
+ * Fills `places` with the processors that this process may use, in the order in which threads get
+ * them. Reads cores and NUMA nodes from the files of the kernel. Returns false if the system does
+ * not tell the processors: places_bind() then does nothing. End with places_release().
  */
 bool places_find(struct places *places, enum place_kind kind);
 void places_release(struct places *places);
 
-/* Bind the calling thread as the `thread`-th; with more threads than places, in turn. */
+/* Binds the calling thread to the place `thread`, modulo the number of places. */
 void places_bind(const struct places *places, int thread);
 
-/* Put them in the order of the kind; `core` and `sibling` may be any numbers that tell apart. */
+/*
+ * Sorts the places by their kind, and numbers `core` and `sibling` from 0. Before that they may be
+ * any numbers that differ between cores of a node, and between processors of a core.
+ */
 void places_sort(struct places *places);
 
 #endif

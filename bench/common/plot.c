@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A panel a size, a row a kernel (or the row named in plot_dot()), a dot a variant. The axis is
- * logarithmic and the same in all panels. The variants of a row lie one below the other, in the
- * order of the legend, so that equal times do not hide each other and the place
- * tells them apart as well as the colour.
+ * The picture has a panel for each size, a row for each kernel (or the row named in plot_dot()),
+ * and a dot for each variant. The axis is logarithmic and the same in all panels. The variants of a
+ * row lie one below the other, in the order of the legend. So equal times do not hide each other,
+ * and a reader can tell the variants apart without colours.
  */
 #include "config.h"
 
@@ -37,10 +37,10 @@ static struct names kernels, panels, variants;
 static const char *title = "Gradient time over primal time";
 static const char *headline =
 	"Time of a gradient over that of its primal; logarithmic, less is better";
-/* Over the primal; 0: not measured. */
+/* Times over the time of the primal; 0: not measured. */
 static double times[MAX_KERNELS][MAX_PANELS][MAX_VARIANTS];
 
-/* In the order of the legend. None is too light for white or too dark for black. */
+/* In the order of the legend. Each colour can be seen on white and on black. */
 static const char *const colours[MAX_VARIANTS] = {
 	"#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9",
 	"#8c6d31", "#888888", "#b2182b", "#7570b3", "#66a61e", "#1b9e77",
@@ -121,7 +121,7 @@ struct axis {
 	int last;
 };
 
-/* The ticks around all times, and around 1. */
+/* Returns an axis that contains all times, and 1. */
 static struct axis axis_of_all(void)
 {
 	struct axis axis = {0, 1};

@@ -21,10 +21,10 @@ struct member {
 	int number;
 	pthread_t thread;
 	double begun, ended;
-	double busy; /* seconds on a processor between the two */
+	double busy; /* seconds on a processor between begun and ended */
 };
 
-/* A run of which the processors were less than this is disturbed. */
+/* If the threads had a smaller share of their processors during a run, the run is disturbed. */
 #define UNDISTURBED 0.97
 
 static double own_seconds(void)
@@ -67,7 +67,7 @@ static void join(struct member *members, int threads)
 	}
 }
 
-/* Seconds; in *busy those that the threads had of the processors, all together. */
+/* Returns the seconds of a run, and in *busy the sum of the threads' processor times. */
 static double run_once(struct team *team, int threads, double *busy)
 {
 	struct member *members = calloc((size_t)threads, sizeof *members);
@@ -78,7 +78,8 @@ static double run_once(struct team *team, int threads, double *busy)
 	for (int t = 0; t < threads; t++) {
 		members[t] = (struct member){.team = team, .number = t};
 		if (pthread_create(&members[t].thread, NULL, run_member, &members[t])) {
-			fprintf(stderr, "reel-scale: the system has not %d threads; see --threads\n",
+			fprintf(stderr,
+				"reel-scale: the system cannot start %d threads; see --threads\n",
 				threads);
 			exit(1);
 		}

@@ -16,7 +16,8 @@
  *	plain      values pushed and popped one by one, the record of a tool
  *	best       the same record in the shape that suits the kernel best
  *	least      the smallest record, where that is smaller
- *	segments   the record of `best`, segment by segment on a run's tape, which stays in the cache
+ *	segments   the record of `best`, segment by segment on a run's tape, which
+ *	           stays in the cache
  *	soa-fresh  the record of `best` as one array a field, by malloc() and
  *	           free() in each gradient
  *	soa-warm   the same arrays allocated once, staggered in the cache

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The kernels, a convenience library for the benchmark and its test. None of the flags changes a
-# result but by fusing a multiplication and an addition: they let loops with sqrt(), with a
-# comparison or with a sum of products become vectors.
+# The kernels, a convenience library for the benchmark and its test. KERNEL_CFLAGS change results only by fusing a
+# multiplication with an addition. They let loops with sqrt(), with a comparison or with a sum of products become vectors.
 noinst_LTLIBRARIES += libreel-kernels.la
 libreel_kernels_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/bench
 libreel_kernels_la_CFLAGS = $(AM_CFLAGS) $(CONVENIENCE_CFLAGS) $(KERNEL_CFLAGS)
@@ -24,5 +23,5 @@ libreel_kernels_la_SOURCES = \
 	%D%/random.h
 KERNEL_CFLAGS = -fno-math-errno -fno-trapping-math -ffp-contract=fast
 
-# The user's CFLAGS come last and say -O2; these loops are compiled as programs compile theirs.
+# The user's CFLAGS come last and have -O2. FAST_CFLAGS after them compile these loops as programs compile theirs.
 $(libreel_kernels_la_OBJECTS): CFLAGS += $(FAST_CFLAGS)

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: MIT
-# Makes the part of bench/SCALING.md on ranks from what ranks.sh measures:
+# Makes the part of bench/SCALING.md on ranks from the measurements of ranks.sh:
 #
 #	processors P
 #	halo COLUMNS BYTES FORWARD REVERSE RATIO                       microseconds
 #	run threads|RANKS CELLS COLUMNS STEPS FORWARD REVERSE          seconds
 #
-# The model is of the reverse sweep. What the forward sweep takes depends more on how soon the system finds
-# memory for the tape, which differs by a factor of three between two runs. In a step a rank calculates its
-# rows and `extra` rows of the halo, and exchanges rows at each border. With r rows of C columns on p ranks,
-# of which each processor runs p / P:
+# The model is of the reverse sweep. The time of the forward sweep depends more on the memory of the system:
+# a tape may get it three times as fast in one run as in another. In a step a rank calculates its rows and
+# `extra` rows of the halo, and exchanges rows at each border. With r rows of C columns on p ranks, of which
+# each processor runs p / P:
 #
 #	step = load (cell C (r / p + extra borders) + borders (latency + C column))
 #
-# where load is how many ranks a processor runs, and a rank has 2 (p - 1) / p borders on average.
-# `cell` is fitted to one rank, `latency` and `column` to the exchanges of two.
+# where load is the number of ranks that a processor runs, and a rank has 2 (p - 1) / p borders on average.
+# `cell` is fitted to one rank, `latency` and `column` to the exchanges of two ranks.
 
-# The halo's rows that the stages calculate, over the number of stages, at a border.
+# The halo rows that the stages calculate at a border, over the number of stages.
 BEGIN { extra = (2 + 1 + 1 + 1 + 1 + 0) / 4 / 2 }
 
 function sort_of(list, count, sorted,   i, k, x) {
@@ -27,7 +27,7 @@ function sort_of(list, count, sorted,   i, k, x) {
 	}
 }
 
-# The median of from[name, 1 .. rounds[name]]; sets `low` and `high` to the extremes.
+# Returns the median of from[name, 1 .. rounds[name]]. Sets `low` and `high` to the extremes.
 function median_of(from, name,   list, sorted, i) {
 	for (i = 1; i <= rounds[name]; i++)
 		list[i] = from[name, i]
@@ -60,7 +60,7 @@ function median(name) {
 	return median_of(seconds, name)
 }
 
-# Least squares: an exchange of the reverse sweep, seconds, by columns.
+# Fits `latency` and `column`, in seconds, to the exchanges of the reverse sweep by least squares.
 function fit_exchange(   i, x, y, sx, sy, sxx, sxy) {
 	for (i = 1; i <= halos; i++) {
 		x = halo_columns[i]
@@ -74,7 +74,7 @@ function fit_exchange(   i, x, y, sx, sy, sxx, sxy) {
 	latency = (sy - column * sx) / halos
 }
 
-# Seconds of a step on p ranks, with so many rows and columns, if each processor runs `load` ranks.
+# Returns the seconds of a step of `rows` times `width` cells on p ranks, if each processor runs `load` ranks.
 function step_of(p, rows, width, load,   borders) {
 	borders = 2 * (p - 1) / p
 	return load * (cell * width * (rows / p + extra * borders) + borders * (latency + column * width))
@@ -115,7 +115,7 @@ function least_of_both(name) {
 	return low
 }
 
-# A machine of which nobody has measured anything here: what its network does is assumed.
+# Predicts times on a larger machine. The speed of its network is assumed, not measured.
 function print_prediction(   p, strong, weak, side, spread) {
 	side = 8192
 	median("1")

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Measures what ranks cost, on a machine that does nothing else, and prints the part of bench/SCALING.md on
-# ranks: the reverse of the tsunami's exchange against the exchange; its gradient by two ranks of one thread
-# against one process of two threads; and a model of the time, which ranks.awk makes.
+# Measures the cost of ranks, on a machine that does nothing else, and prints the part of bench/SCALING.md on
+# ranks: the tsunami's exchange and its reverse; the gradient by two ranks of one thread and by one process of
+# two threads; and a model of the time, which ranks.awk makes.
 # Usage: bench/ranks/ranks.sh BUILD-DIRECTORY [OPTION OF examples/tsunami]...
 set -eEu
 trap 'echo "${0##*/}: line $LINENO has failed: $BASH_COMMAND" >&2' ERR
@@ -17,11 +17,11 @@ tsunami=$build/examples/tsunami/tsunami
 output=$(mktemp -d)
 trap 'rm -rf "$output"' EXIT
 [ $# -gt 0 ] || set -- --basin idealised --resolution 15 --hours 15
-# Ranks that wait leave the processor to others.
+# Ranks that wait give the processor to other ranks, because 8 ranks may share fewer processors.
 OMPI_MCA_mpi_yield_when_idle=1
 export OMPI_MCA_mpi_yield_when_idle
 
-# run NAME COMMAND...: a line with the name, and what summary.json says of the run.
+# run NAME COMMAND...: runs the tsunami, and prints a line: NAME, and sizes and seconds from its summary.json.
 run() {
 	name=$1
 	shift

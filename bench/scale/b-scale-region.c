@@ -83,7 +83,8 @@ void scale_bench_regions(void)
 		record_and_reverse(threads, regions / 10 + 1);
 		for (unsigned r = 0; r < scale.rounds; r++) {
 			samples[0][r] = 1e9 * run_twice(threads, regions) / (double)regions;
-			samples[1][r] = 1e9 * record_and_reverse(threads, regions) / (double)regions;
+			samples[1][r] =
+				1e9 * record_and_reverse(threads, regions) / (double)regions;
 			samples[2][r] = samples[1][r] - samples[0][r];
 		}
 		for (size_t v = 0; v < COUNT_OF(variants); v++)

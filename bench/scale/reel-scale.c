@@ -158,7 +158,8 @@ static int read_options(int argc, char **argv, enum place_kind *kind)
 		if (option == 'h')
 			return -1;
 		if (option == '?')
-			return refuse(argv[optind - 1], "no such option, or its argument is missing");
+			return refuse(argv[optind - 1],
+				      "no such option, or its argument is missing");
 		status = read_option(option, kind);
 	}
 	if (!status && optind < argc)
@@ -169,19 +170,18 @@ static int read_options(int argc, char **argv, enum place_kind *kind)
 static int help(void)
 {
 	puts("Usage: reel-scale [OPTION]...\n"
-	     "Measure how tapes, their pool and parallel regions scale with threads;\n"
-	     "n is the number of threads. GB/s are of all threads together, times are those of one\n"
-	     "thread. bench/SCALING.md explains the cases.\n"
+	     "Measure how tapes, their pool and parallel regions scale with threads. n is the\n"
+	     "number of threads. GB/s are of all threads together, times are of one thread.\n"
+	     "bench/SCALING.md explains the cases.\n"
 	     "\n"
-	     "  --threads LIST    numbers of threads, such as 1,2,8; more than processors are\n"
-	     "                    allowed. Else 1, 2, 4, ..., all processors, and four times those\n"
-	     "  --place compact   bind threads to processors, neighbours first (this is done if\n"
-	     "                    nothing is said); scatter: as far apart as can be, by NUMA nodes\n"
-	     "                    in turn; none: wherever the system puts them\n"
-	     "  --mebibytes N     of the tape of each thread; else 8\n"
-	     "  --quick           little of each: a few seconds for a few threads\n"
-	     "  --json FILE       write one JSON object a line for each result, too\n"
-	     "  --plot FILE       draw the speed-ups, too, as SVG\n"
+	     "  --threads LIST    numbers of threads, such as 1,2,8, also more than processors;\n"
+	     "                    default: 1, 2, 4, ..., all processors, and four times those\n"
+	     "  --place PLACE     bind threads to processors. compact: neighbours first\n"
+	     "                    (default); scatter: the NUMA nodes in turn; none: do not bind\n"
+	     "  --mebibytes N     size of the tape of each thread; default: 8\n"
+	     "  --quick           less work in each round: a few seconds for a few threads\n"
+	     "  --json FILE       also write one JSON object a line for each result\n"
+	     "  --plot FILE       also draw the speed-ups as SVG\n"
 	     "  --help            this text");
 	return 0;
 }
@@ -199,7 +199,8 @@ static void prepare(enum place_kind kind)
 	bool known = places_find(&scale.places, kind);
 
 	if (!known && kind != PLACE_NONE)
-		fputs("reel-scale: the processors are not known here: no thread is bound\n", stderr);
+		fputs("reel-scale: the system does not tell its processors: no thread is bound\n",
+		      stderr);
 	scale.processors = known ? (int)scale.places.count : 1;
 	if (!scale.threads.count)
 		set_default_counts(&scale.threads, scale.processors);
@@ -233,7 +234,8 @@ int main(int argc, char **argv)
 		return status < 0 ? help() : status;
 	prepare(kind);
 	if (!tapes_fit())
-		return refuse("--threads", "too many for tapes so large, take less with --mebibytes");
+		return refuse("--threads",
+			      "too many for tapes of this size: make them smaller by --mebibytes");
 	if (!report_open(json_path, plot_path))
 		return 2;
 	describe();

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# After rows.awk: what reel-scale measured, in words and tables; `machine` says on what.
+# Needs rows.awk. Prints the results of reel-scale as a page; `machine` describes the machine.
 
 function median(name, variant, n) {
 	return (name, variant, n) in medians ? medians[name, variant, n] : 0
@@ -13,7 +13,8 @@ function size_text(size) {
 	return size ~ /B/ ? size : size " B"
 }
 
-# The numbers of threads of a case, and the sizes at the end of cases, in the order of the rows.
+# find_counts() finds the numbers of threads of a case, find_sizes() the sizes at the end of the names of cases, both
+# in the order of the rows.
 function find_counts(name,   i, n, shown) {
 	counts = 0
 	for (i = 1; i <= rows; i++) {
@@ -51,7 +52,7 @@ function row(words, name, variant,   c, line) {
 
 # ---- The tables ----
 
-# The median of the rounds, and the most that a round of any run had.
+# Prints a line: the median of the rounds, and the longest round of all runs.
 function figure(what, n, name, variant,   i, most, measured) {
 	measured = median(name, variant, n)
 	for (i = 1; i <= rows; i++)
@@ -75,7 +76,7 @@ function figures() {
 	print "processor's cache. That is most of the slowest takes, which become slower as processors are farther apart.\n"
 }
 
-# One take and one give, where locks would serve, too.
+# Prints the times of one take and one give of magazines and of lists, also of lists under a lock.
 function tails(   q, quantiles, ways, w, v) {
 	print "\nOne take and one give together, and of lists that a lock protects, in the same run.\n"
 	head("take and give")
@@ -139,8 +140,8 @@ function levels_of(n, fan,   levels, groups) {
 	return levels
 }
 
-# `back`: a word to another processor and back. A thread that changes a word for which others wait takes its line from
-# them, and they take it back one after the other.
+# `back` is the time that a word takes to another processor and back. A thread that changes a word for which other threads
+# wait takes its cache line from them, and they take it back one after the other.
 function model(   n, back) {
 	back = median("scale/phase/line", "there and back", 2)
 	if (!back)

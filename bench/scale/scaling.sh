@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# SCALING.md from a run of reel-scale.
-# Of several runs the last one is in the tables; the others say how much runs differ.
+# Makes SCALING.md from runs of reel-scale. The tables show the last run, and the worst rounds of all runs.
 # Usage: bench/scale/scaling.sh BUILD-DIRECTORY RESULTS.json... >bench/SCALING.md
 set -eEu
 trap 'echo "${0##*/}: line $LINENO has failed: $BASH_COMMAND" >&2' ERR

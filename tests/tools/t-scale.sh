@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# reel-scale: its options, and the form of its results. What it measures is not a matter of tests.
+# Tests the options of reel-scale, and the form of its results, but no times.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
-# Its parts have tests of their own, under sanitizers too, where it takes half a minute.
+# With a sanitizer it would take half a minute, and its parts have tests of their own.
 case " $CFLAGS " in *-fsanitize=*) skip_all 'it measures what is no matter of this build' ;; esac
 
 scale=$BUILD_DIR/bench/reel-scale
 
-# refuses WHAT OPTION...
+# refuses WHAT OPTION...: a check that the program refuses the options.
 refuses() {
 	what=$1
 	shift
@@ -31,7 +31,7 @@ refuses 'more tape than slabs of 4 KiB can be' --threads 1,1024
 ok $? 'a file that cannot be written is refused before anything is measured'
 
 "$scale" --help >out
-[ $? -eq 0 ] && grep -q -e '--place compact' out
+[ $? -eq 0 ] && grep -q -e '--place PLACE' out
 ok $? '--help describes the options'
 
 "$scale" --quick --threads 1,3 --place none --json results --plot plot.svg \
