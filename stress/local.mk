@@ -53,7 +53,7 @@ noinst_PROGRAMS += %D%/reel-stress-ranks
 %C%_reel_stress_ranks_LDADD = libreel-mpi-core.la libreel-core.la $(MPI_LIBS) -lm
 endif
 
-# A program with these runs its threads in a schedule if it wants to.
+# Sources and linker flags of a program whose threads may run in the order of a schedule.
 scheduler_sources = %D%/scheduler.c %D%/scheduler.h %D%/scheduler-calls.c
 scheduler_ldflags = \
 	-Wl,--wrap=pthread_mutex_lock,--wrap=pthread_mutex_unlock \
@@ -68,7 +68,7 @@ scheduler_ldflags = \
 stress: %D%/reel-stress$(EXEEXT)
 	%D%/reel-stress$(EXEEXT) $(STRESS_FLAGS)
 
-# Planted faults, which a schedule has to find.
+# Plants faults in the library, which reel-stress has to find by a schedule.
 .PHONY: check-scheduler
 check-scheduler: %D%/reel-stress$(EXEEXT)
 	$(AM_TESTS_ENVIRONMENT) OBJECTS='$(%C%_reel_stress_OBJECTS)' SCHEDULER_LDFLAGS='$(scheduler_ldflags)' \

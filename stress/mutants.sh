@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Faults that are known are planted in copies of lib/, one at a time: reel-stress has to find each
-# of them within SEEDS rounds of a schedule. make check-scheduler runs this, in a build with
-# --enable-yield-points and --with-pool=c11; with RESULTS=yes tests/results/scheduler.txt has the
-# figures. ONLY=NAME plants those whose names have this in them.
+# Plants known faults in copies of lib/, one at a time. reel-stress has to find each of them within
+# SEEDS rounds of a schedule. make check-scheduler runs this script, in a build with
+# --enable-yield-points and --with-pool=c11. RESULTS=yes writes tests/results/scheduler.txt, and
+# ONLY=TEXT plants only the faults with TEXT in their names.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 grep -q '^# define REEL_YIELD_POINTS 1' "$BUILD_DIR/config.h" &&
@@ -15,7 +15,7 @@ objects=
 for object in $OBJECTS; do
 	objects="$objects $BUILD_DIR/$object"
 done
-# What a change of a header may change.
+# The sources that a changed header of pool/, spill/ or os/ may affect.
 parts=$(cd "$SOURCE_DIR/lib" && ls pool/*.c spill/*.c | sed 's/\.c$//')
 
 compile() {
@@ -23,7 +23,7 @@ compile() {
 		-Ilib -c "lib/$1.c" -o "${1##*/}.o"
 }
 
-# plant FILE SED-COMMAND: the library with this change; it is an error if nothing is changed.
+# plant FILE SED-COMMAND: builds reel-stress with a changed copy of the library. Fails if the command changes nothing.
 plant() {
 	rm -rf lib ./*.o mutant
 	cp -r "$SOURCE_DIR/lib" lib
@@ -44,20 +44,20 @@ plant() {
 		"$BUILD_DIR/.libs/libreel-core.a" $LIBS -lm
 }
 
-# search NAME SCHEDULE CASES: says how many seeds it takes.
+# search NAME SCHEDULE CASES: runs the mutant, and prints the seed that finds the fault.
 search() {
 	timeout 60 ./mutant --schedule "$2" --seed 1 --rounds "$seeds" --only "$3" \
 		--patience 20 >said 2>&1
 	status=$?
 	found=$(sed -n 's/^# to run it again: reel-stress --seed \([0-9]*\) .*/\1/p' said)
-	# A stack that overflows leaves no words.
+	# A crash, such as a stack that overflows, leaves no line with the seed.
 	[ $status -lt 128 ] || found=${found:-some}
 	echo "# $2: ${found:-more than $seeds} seeds; $(sed -n 's/^not ok - //p' said)"
 	echo "$1.$2 ${found:-none}" >>results
 	[ -n "$found" ]
 }
 
-# mutant NAME CASES FILE SED-COMMAND
+# mutant NAME CASES FILE SED-COMMAND: plants a fault, and tests that one of the schedules finds it.
 mutant() {
 	case $1 in
 	*$ONLY*) ;;

@@ -482,8 +482,9 @@ static void fork_child(struct hands *hands)
 
 /* ---- The list ---- */
 
-#define ALL (LISTS | BUDGET | STATES | QUEUE | CACHES | SLAB_COUNTERS | TRANSFER_COUNTERS | OWNER | \
-	     PARCELS)
+#define ALL                                                                                        \
+	(LISTS | BUDGET | STATES | QUEUE | CACHES | SLAB_COUNTERS | TRANSFER_COUNTERS | OWNER |    \
+	 PARCELS)
 
 static const struct operation {
 	const char *name;
@@ -507,8 +508,8 @@ static const struct operation {
 	 true},
 	{"drop", drop, NULL, LISTS | STATES | QUEUE | SLAB_COUNTERS, 0, 6, true},
 	{"hand-over", hand_over, NULL, OWNER, STATES, 40, false},
-	{"parcel", seal_parcel, NULL, LISTS | BUDGET | STATES | QUEUE | PARCELS | SLAB_COUNTERS, 0, 20,
-	 true},
+	{"parcel", seal_parcel, NULL, LISTS | BUDGET | STATES | QUEUE | PARCELS | SLAB_COUNTERS, 0,
+	 20, true},
 	{"pin", pin, NULL, LISTS | BUDGET | STATES | QUEUE | PARCELS | TRANSFER_COUNTERS, 0, 20,
 	 true},
 	{"announce", announce, NULL, STATES | QUEUE | PARCELS, 0, 10, true},

@@ -280,7 +280,10 @@ static void draw_shared_node(struct scope scope, struct node *node)
 		break;
 	default:
 		draw_loop(scope, node);
-		/* Nor do all lanes leave in a loop: the reverse sweep would have to ask which it was. */
+		/*
+		 * A lane does not leave the region from a shared loop: the reverse sweep would
+		 * have to ask from which loop it left.
+		 */
 		node->loop.leaves = false;
 	}
 }
@@ -521,10 +524,10 @@ static void print_region(const struct node *node)
 {
 	static const char *const barriers[BARRIERS] = {"worker", "Reel's", "OpenMP's"};
 
-	printf(" of %d lanes, %u phases%s%s, up to %d threads, barriers %s and %s", node->region.lanes,
-	       node->region.phases, node->region.bound ? ", bound" : "", node->region.may_leave ? ", left early" : "",
-	       node->region.max_threads, barriers[node->region.barrier],
-	       barriers[node->region.barrier_back]);
+	printf(" of %d lanes, %u phases%s%s, up to %d threads, barriers %s and %s",
+	       node->region.lanes, node->region.phases, node->region.bound ? ", bound" : "",
+	       node->region.may_leave ? ", left early" : "", node->region.max_threads,
+	       barriers[node->region.barrier], barriers[node->region.barrier_back]);
 	if (node->region.cancelled != UINT_MAX)
 		printf(", cancelled at the end of phase %u", node->region.cancelled);
 	if (node->region.weighs)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One call to Reel that a program leaves out. The seed draws which kind of call, and which
- * of this kind. In checked mode an error has to come of it, or no harm.
+ * Leaves one call to Reel out of a program. The seed draws the kind of the call, and its number
+ * among calls of this kind. In checked mode the program has to end with an error, or with right
+ * numbers.
  */
 #include <config.h>
 

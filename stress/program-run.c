@@ -363,8 +363,8 @@ static void reverse_ordered(const struct node *node, const struct place *place)
 	unsigned count = reel_pop(tape, unsigned);
 
 	/*
-	 * After an error a count of all ones has left the loop's own values on the tape, and pops of
-	 * earlier loops find any number.
+	 * After an error a loop whose count was all ones has left its values on the tape. So pops
+	 * of earlier loops may find any number.
 	 */
 	for (count = count <= node->loop.iterations ? count : 0; count > 0; count--) {
 		unsigned i = reel_pop(tape, unsigned);
@@ -402,8 +402,8 @@ static void reverse_omp_loop(const struct node *node, const struct place *place)
 	unsigned count = reel_pop(tape, unsigned);
 
 	/*
-	 * After an error a count of all ones has left the loop's own values on the tape, and pops of
-	 * earlier loops find any number.
+	 * After an error a loop whose count was all ones has left its values on the tape. So pops
+	 * of earlier loops may find any number.
 	 */
 	for (count = count <= node->loop.iterations ? count : 0; count > 0; count--) {
 		unsigned i = reel_pop(tape, unsigned);

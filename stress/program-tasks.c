@@ -38,7 +38,8 @@ static struct place place_of_task(const struct node *tasks, const struct node *t
 	return place;
 }
 
-static unsigned object_of(const struct node *tasks, const struct place *parent, const struct use *use)
+static unsigned object_of(const struct node *tasks, const struct place *parent,
+			  const struct use *use)
 {
 	return parent->base + tasks->offset + use->object;
 }
@@ -219,7 +220,8 @@ static void spawn(const struct node *tasks, const struct node *task, const struc
 	struct place place = *parent;
 
 	if (tasks->tasks.untied) {
-		TASK_PRAGMA(omp task untied firstprivate(tasks, task, place, lane) DEPEND(list, program_cells.x))
+		TASK_PRAGMA(omp task untied firstprivate(tasks, task, place, lane)
+				    DEPEND(list, program_cells.x))
 		{
 			record_first_half(tasks, task, &place, lane);
 			reel_tape_hand_over(reel_lane_tape(lane));
@@ -294,7 +296,9 @@ static bool has_turns(const struct node *list)
 	return false;
 }
 
-/* Without the wait, tasks of two waits are reversed together, and may wait for turns of each other. */
+/*
+ * Without the wait, tasks of two waits are reversed together, and may wait for turns of each other.
+ */
 static bool omits_wait(const struct node *tasks, const struct place *place)
 {
 	bool by_hand = place->by_hand || tasks->tasks.making_back != BY_REEL;

@@ -194,7 +194,7 @@ struct team {
 	unsigned area[2];           /* the first cells that even and odd phases write */
 	reel_adjoint *adjoint;
 	_Atomic bool stopped;       /* a loop of which all lanes stop */
-	bool left[MAX_LANES];       /* lanes that have left the region; the thread that has the lane */
+	bool left[MAX_LANES];       /* lanes that have left; used by the thread of the lane */
 };
 
 /* Where a list runs: in which lane, on which cells. */

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# reel-stress for hours: every ten seconds another seed, and so another choice of all that it draws.
+# Runs reel-stress for hours, with another seed every ten seconds, so that all its random choices differ.
 usage='Usage: stress/soak.sh [--minutes N] [--results FILE] [PROGRAM [OPTION]...]
 
-Run reel-stress with a new seed every ten seconds, for 60 minutes or as long as is said, and stop
-at the first failure, which says how to run it again. PROGRAM: build/main/stress/reel-stress, or
-the one of another build. OPTIONs are its own. $SOAK_SEED: the first seed, else of the clock.
-FILE: what it came to (tests/results/soak.txt).'
+Run reel-stress with a new seed every ten seconds, for N minutes (60), and stop at the first failure,
+which prints the command that repeats it. PROGRAM (build/main/stress/reel-stress) is run with the
+OPTIONs. $SOAK_SEED is the first seed; without it, the time of day is. FILE gets the numbers of runs,
+operations and faults (tests/results/soak.txt).'
 
 refuse() {
 	echo "soak.sh: $1; see stress/soak.sh --help" >&2
@@ -43,7 +43,7 @@ seed=${SOAK_SEED:-$(date +%s)}
 end=$(($(date +%s) + minutes * 60))
 runs=0 operations=0 faults=0
 
-# Of the summary, the first number of this name: that of the whole run.
+# number NAME: prints the first number of this name in the summary, which is for the whole run.
 number() {
 	sed -n "1s/.*\"$1\": \\([0-9]*\\).*/\\1/p" "$summary"
 }

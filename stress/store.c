@@ -265,8 +265,8 @@ static void check_losses(struct stress_stage *stage, uint64_t faults)
 	uint64_t lost = stage->lost;
 
 	if (lost > faults && !stage->draw->mix.one_in[FAULT_VANISH])
-		stress_fail("%llu tapes and parcels were lost by %llu faults", (unsigned long long)lost,
-			    (unsigned long long)faults);
+		stress_fail("%llu tapes and parcels were lost by %llu faults",
+			    (unsigned long long)lost, (unsigned long long)faults);
 }
 
 /* The offload thread has nothing to do: the store may be asked here. */

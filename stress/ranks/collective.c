@@ -68,7 +68,10 @@ static int call_move(const struct move_operation *o, struct side *s, struct side
 	}
 }
 
-/* Returns true if the rank says MPI_IN_PLACE: for the block it receives from Scatter, else sends. */
+/*
+ * Returns true if the rank passes MPI_IN_PLACE: in place of the block that it receives from a
+ * Scatter, or sends in other calls.
+ */
 static bool is_in_place(const struct move_operation *o, int number)
 {
 	const struct move_pattern *p = &move_patterns[o->move];

@@ -160,9 +160,11 @@ bool draw_reduction(struct reduction_operation *r, const struct communicator *c,
 	for (int i = 0; i < c->size; i++) {
 		int results = scattered && !r->in_place ? r->counts[i] : r->count;
 
-		/* MPICH takes no two equal addresses, not even for nothing. */
-		r->operand[i] = find_area(&usage, random, c->member[i], r->kind, at_least_one(r->count));
-		r->result[i] = find_area(&usage, random, c->member[i], r->kind, at_least_one(results));
+		/* MPICH refuses two equal addresses, also for no elements. */
+		r->operand[i] = find_area(&usage, random, c->member[i], r->kind,
+					  at_least_one(r->count));
+		r->result[i] =
+			find_area(&usage, random, c->member[i], r->kind, at_least_one(results));
 		if (r->operand[i] < 0 || r->result[i] < 0)
 			return false;
 	}

@@ -310,7 +310,8 @@ int log_height(void);
 void log_reset(int height);
 
 /* The calls of a rank in an operation; `x` is the memory or its adjoint. */
-void run_local(const struct operation *o, int rank, reel_tape *tape, struct memory *x, bool reverse);
+void run_local(const struct operation *o, int rank, reel_tape *tape, struct memory *x,
+	       bool reverse);
 void run_exchange(int index, reel_tape *tape, struct memory *x, bool reverse);
 /* Forgets the requests of the program before. */
 void forget_exchanges(void);
