@@ -3,7 +3,7 @@
 EXTRA_DIST += %D%/README.md %D%/by-hand.md %D%/checkpointing.md %D%/choosing.md %D%/comparison.md %D%/compatibility.md %D%/errors.md %D%/faq.md %D%/installing.md \
 	%D%/mpi.md %D%/openmp.md %D%/parcels.md %D%/spilling.md %D%/surroundings.md %D%/tuning.md %D%/tutorial.md %D%/verifying.md
 
-# The date that the pages have: that of the release, which packaging/release.sh --fill writes.
+# The date of the release, which the pages show; packaging/release.sh --fill writes it.
 manual_date = November 30, 2026
 manual_tool = %D%/reference/pages.sh build-aux/api/figures.awk %D%/reference/headers.awk \
 	%D%/reference/mdoc.awk %D%/reference/tool.awk %D%/reference/reel.7 %D%/reference/reel-environment.7
@@ -28,7 +28,7 @@ uninstall-local: %D%/man/names
 		rm -f "$(DESTDIR)$(mandir)/$$page" || exit; \
 	done
 
-# Static pages of the guide and the manual, by mandoc and lowdown: open doc/html/index.html.
+# Makes static pages of the guide and the manual by mandoc and lowdown; open doc/html/index.html.
 .PHONY: doc
 doc: %D%/man/names
 	$(AM_V_GEN)AWK='$(AWK)' $(SHELL) $(srcdir)/%D%/reference/site.sh $(srcdir) %D%/man %D%/html $(PACKAGE_VERSION)

@@ -8,7 +8,7 @@ examples_common = \
 	%D%/common/progress.c %D%/common/progress.h \
 	%D%/common/report.c %D%/common/report.h \
 	%D%/common/parallel.h
-# With MPI.
+# Sources that need MPI.
 examples_world = %D%/common/world.c %D%/common/world.h
 
 include examples/tsunami/local.mk
@@ -16,13 +16,13 @@ include examples/sedov/local.mk
 include examples/omp/local.mk
 include examples/gradients/local.mk
 
-# Shown in doc/tutorial.md, and run by tests/source/t-guide.sh. quote.awk puts them, and the patterns of
+# doc/tutorial.md shows these programs, and tests/source/t-guide.sh runs them. quote.awk copies them, and the patterns of
 # OpenMP, into their pages.
 EXTRA_DIST += %D%/quote.awk \
 	%D%/tutorial/step-1.c %D%/tutorial/step-2.c %D%/tutorial/step-3.c \
 	%D%/tutorial/step-4.c %D%/tutorial/step-5.c %D%/tutorial/step-6.c
 
-# A store of one's own; its run is a test.
+# A store that a user writes; a test runs it.
 if BUILD_SQLITE
 check_PROGRAMS += %D%/store-sqlite
 examples_store_sqlite_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS)

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: MIT
-# A page with each program that it shows as it is in its file:
+# Prints a page, in which each program is replaced by the present text of its file:
 #
 #	awk -f examples/quote.awk -v source=. omp/PATTERNS.md
 #
 # A program comes after a line that begins with [`examples/FOLDER/FILE`]. If the line has names of
 # functions, as `step()`, the page shows these functions and the comments above them. Else it shows
-# a pattern without its head, of patterns.h what the patterns have in common, and another program
-# without its licence.
+# a pattern without its head, the common part of patterns.h, and other programs without their licence.
 
 function print_part(    i) {
 	if (parts++)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# libreel-cuda: a store in GPU memory. It loads the driver when it runs, and so is built everywhere.
+# libreel-cuda: a store in GPU memory. It loads the driver at run time, so each machine can build it.
 noinst_LTLIBRARIES += libreel-cuda-core.la
 libreel_cuda_core_la_CFLAGS = $(AM_CFLAGS) $(CONVENIENCE_CFLAGS) $(LIBRARY_CFLAGS)
 libreel_cuda_core_la_SOURCES = \
@@ -26,7 +26,7 @@ endif
 CLEANFILES += %D%/libreel-cuda.map
 EXTRA_DIST += %D%/README.md %D%/tape/README.md %D%/try.sh
 
-# The tape for kernels: headers, and the host's side of its memory.
+# The tape for kernels: headers, and the part of its memory that runs on the host.
 gpu_headers = \
 	include/reel/gpu.h \
 	include/reel/arena.h \
@@ -49,10 +49,10 @@ libreel_arena_la_SOURCES = \
 	%D%/tape/tables.c %D%/tape/tables.h \
 	%D%/tape/tables-copy.c
 
-# A device for tests, over host memory; and the same as a driver's library.
+# A fake device for tests, which keeps its memory on the host; and the same as a library of a driver.
 noinst_LTLIBRARIES += libreel-fake-device.la
 libreel_fake_device_la_SOURCES = tests/helpers/fake-device.c tests/helpers/fake-device.h
-# The tests give it the name of the driver's.
+# The tests give this library the name of the driver's library.
 if SHARED_LIBRARIES
 check_LTLIBRARIES += libreel-fake-driver.la
 libreel_fake_driver_la_SOURCES = tests/helpers/fake-device.c tests/helpers/fake-device.h

@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: MIT
 usage='Usage: gpu/try.sh [OPTION]... [DIRECTORY]
 
-On a machine with a GPU: build, check and measure what is for one, within ten minutes. Needs nvcc and a
-C compiler; the store and the tsunami are built by configure and make, which a release has (make dist).
-Builds below DIRECTORY (build/gpu). What was seen is in bench/RESULTS-gpu.md after each part; and in
-$OUT, if that names a directory, beside all that the programs said. The last line says how many checks
-passed and failed.
+On a machine with a GPU: build, check and measure the parts for GPUs, within ten minutes. Needs nvcc and
+a C compiler; the store and the tsunami need configure and make, which a release has (make dist). Builds
+below DIRECTORY (build/gpu), and writes the results to bench/RESULTS-gpu.md after each part. If OUT names
+a directory, it also gets them, with the output of all programs. The last line has the numbers of checks
+that passed and failed.
 
-  --build            build alone, on a machine with nvcc and no GPU: asks for --architecture
-  --run              run what --build has made, there or elsewhere
-  --architecture N   the compute capability without its point, as 90: that of the GPU
-  --seconds N        be done by then, and leave out what does not fit (540)
+  --build            only build, on a machine with nvcc and no GPU; needs --architecture
+  --run              only run the programs of --build, on that machine or another one
+  --architecture N   the compute capability without its point, such as 90 (the GPU has it)
+  --seconds N        end after N seconds, and leave out parts that do not fit (540)
   --quick            measure with a tenth of the memory
   --help             this text'
 
@@ -47,7 +47,7 @@ nvcc=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
 cc=${CC:-cc}
 passed=0 failed=0 skipped=0
 
-# verdict STATUS WHAT: a check.
+# verdict STATUS WHAT: prints and counts a check, which passed if STATUS is 0.
 verdict() {
 	if [ "$1" -eq 0 ]; then
 		passed=$((passed + 1))
@@ -63,7 +63,8 @@ skip() {
 	printf '  skipped: %s\n' "$1"
 }
 
-# within SECONDS COMMAND...: no longer than that, nor than there is time. 124 or 137: it took longer.
+# within SECONDS COMMAND...: runs the command for at most SECONDS, and at most the time that is left. Returns 124 or 137
+# if it takes longer.
 within() {
 	local most=$1 left=$((seconds - SECONDS))
 	shift
@@ -77,7 +78,7 @@ took_too_long() {
 
 # ---- Building: each program by itself, all at the same time ----
 
-# An arena with a store has a pool. What is left out needs configure or LZ4.
+# Also compiles the pool, which an arena with a store has. Leaves out the two files that need configure or LZ4.
 build_tape() {
 	local file
 	mkdir -p "$directory/tape"
@@ -94,7 +95,7 @@ build_program() {
 		"$directory"/tape/*.o -lpthread -ldl
 }
 
-# With few libraries, and those static: it may run on another machine.
+# Uses few libraries, and these static, because --run may be on another machine.
 build_store() {
 	mkdir -p "$store" && cd "$store" &&
 		within 200 "$source/configure" -q CC="$cc" NVCC="$nvcc" CFLAGS=-O3 --disable-shared --with-pool=c11 \
@@ -106,7 +107,7 @@ build_tsunami() {
 	within 300 make -C "$store" examples/gpu/gpu-tsunami CUDA_GENCODE="$gencode"
 }
 
-# begin NAME COMMAND...: in the background, its output in NAME.log.
+# begin NAME COMMAND...: runs the command in the background, with its output in NAME.log.
 begin() {
 	local name=$1
 	shift
@@ -114,7 +115,7 @@ begin() {
 	building[$name]=$!
 }
 
-# end NAME WHAT: wait for it.
+# end NAME WHAT: waits for the command NAME, and checks its status.
 end() {
 	local status
 	wait "${building[$1]}"
@@ -153,12 +154,12 @@ build() {
 	fi
 }
 
-# ---- What was seen ----
+# ---- The results ----
 
-# seen NAME: a line for the results, of what the part came to.
+# seen[NAME]: the outcome of a part, a sentence for the results.
 declare -A seen
 
-# part NAME TITLE: what the program said that is for the results.
+# part NAME TITLE: prints the section of a part.
 part() {
 	printf '\n## %s\n\n%s.\n' "$2" "${seen[$1]-Not run}"
 	[ ! -s "$directory/$1.md" ] || {
@@ -190,7 +191,7 @@ END
 	}
 }
 
-# run NAME SECONDS COMMAND...: its output is in NAME.out, which is shown if it dies.
+# run NAME SECONDS COMMAND...: runs the command with its output in NAME.out, and shows the end of it if the command dies.
 run() {
 	local name=$1 most=$2 status
 	shift 2
@@ -207,7 +208,7 @@ run() {
 	return $status
 }
 
-# count_points NAME WHAT: of a test program's output.
+# count_points NAME WHAT: counts the passed and failed tests in the output of a test program.
 count_points() {
 	local good bad
 	good=$(grep -c '^ok' "$directory/$1.out")
@@ -222,7 +223,7 @@ count_points() {
 
 # ---- Running ----
 
-# A fault of the device is the end of its process: those that come after it have one each.
+# A fault of the device ends the process. The examples after it then run in a process each.
 run_examples() {
 	local n all
 	echo 'the examples'
@@ -267,7 +268,7 @@ run_tsunami() {
 	sed -n 's/^# \(.* runs\)$/\t\1/p' "$directory/tsunami.out" | tee "$directory/tsunami.md"
 }
 
-# sanitize TOOL
+# sanitize TOOL: runs the examples under a tool of compute-sanitizer.
 sanitize() {
 	local status sanitizer
 	sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
@@ -288,7 +289,7 @@ sanitize() {
 	fi
 }
 
-# if_built PROGRAM COMMAND...: and then the results have it.
+# if_built PROGRAM COMMAND...: runs the command if the program is there, and writes the results so far.
 if_built() {
 	local program=$1
 	shift
@@ -299,7 +300,7 @@ if_built() {
 
 run_all() {
 	local part
-	# By name: DIRECTORY may have other files of the user.
+	# Removes files by their names, because DIRECTORY may have other files of the user.
 	for part in RESULTS-gpu examples bench store store-bench tsunami memcheck racecheck; do
 		rm -f "$directory/$part".{md,out}
 	done

@@ -20,7 +20,7 @@ core_headers = \
 	include/reel/version.h
 reelinclude_HEADERS = $(core_headers)
 
-# The part of lib/ that libreel-cuda and libreel-omp contain as well: hidden in all three libraries.
+# The part of lib/ that libreel-cuda and libreel-omp also contain. All three libraries hide its symbols.
 noinst_LTLIBRARIES += libreel-os.la
 libreel_os_la_CFLAGS = $(AM_CFLAGS) $(CONVENIENCE_CFLAGS) $(LIBRARY_CFLAGS)
 libreel_os_la_SOURCES = \
@@ -28,7 +28,7 @@ libreel_os_la_SOURCES = \
 	%D%/os/os-thread.c %D%/os/os-thread.h \
 	%D%/store/transfer-queue.c %D%/store/transfer-queue.h
 
-# Unit tests link this, and so reach hidden symbols.
+# Unit tests link this library, so that they can call hidden functions.
 noinst_LTLIBRARIES += libreel-core.la
 libreel_core_la_CFLAGS = $(AM_CFLAGS) $(CONVENIENCE_CFLAGS) $(LIBRARY_CFLAGS) $(CK_CFLAGS) \
 	$(LZ4_CFLAGS)
@@ -158,7 +158,7 @@ libreel_core_la_SOURCES = \
 	%D%/trace/progress-line.c %D%/trace/progress-line.h \
 	%D%/trace/ring.c %D%/trace/ring.h \
 	%D%/trace/trace.c %D%/trace/trace.h
-# Its loops are to become vector loops, with -O2 too.
+# Makes vector loops of its loops with -O2 also.
 libreel_vectorised = %D%/store/libreel_core_la-difference.lo
 $(libreel_vectorised): AM_CFLAGS += $(VECTORISE_CFLAGS)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# libreel-mpi: the reverse sweep of MPI programs. It is built where MPI is.
+# libreel-mpi: the reverse sweep of MPI programs. It is built if MPI is installed.
 if MPI
 mpi_headers = include/reel/mpi.h
 reelinclude_HEADERS += $(mpi_headers)

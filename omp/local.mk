@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-# libreel-omp: what Reel does with several threads of an OpenMP program. Without OpenMP its lanes
-# and tasks serve other threads, and its sweeps run on one.
+# libreel-omp: parallel reverse sweeps of OpenMP programs. In a build without OpenMP other threads can use its lanes and
+# tasks, and its sweeps run on one thread.
 omp_headers = include/reel/omp.h include/reel/adjoint.h include/reel/observe.h \
 	include/reel/region.h include/reel/reduction.h include/reel/task.h \
 	include/reel/worker.h
 reelinclude_HEADERS += $(omp_headers)
 
 noinst_LTLIBRARIES += libreel-omp-core.la
-# An exception of C++ passes these functions, and runs what they clean up.
+# -fexceptions: a C++ exception may pass these functions, and then has to run their cleanups.
 libreel_omp_core_la_CFLAGS = $(AM_CFLAGS) $(CONVENIENCE_CFLAGS) $(LIBRARY_CFLAGS) $(OPENMP_CFLAGS) -fexceptions
 libreel_omp_core_la_SOURCES = \
 	%D%/adjoint/adjoint.c %D%/adjoint/adjoint.h \
@@ -46,7 +46,7 @@ libreel_omp_core_la_SOURCES = \
 libreel_omp_core_la_LIBADD = libreel-os.la
 libreel_omp_unseen = %D%/runtime/libreel_omp_core_la-team.lo
 $(libreel_omp_unseen): CFLAGS += $(NO_THREAD_SANITIZER_CFLAGS)
-# Their loops are to become vector loops, with -O2 too.
+# Makes vector loops of their loops with -O2 also.
 libreel_omp_vectorised = %D%/adjoint/libreel_omp_core_la-adjoint-reduce.lo \
 	%D%/task/libreel_omp_core_la-task-add.lo
 $(libreel_omp_vectorised): AM_CFLAGS += $(VECTORISE_CFLAGS)
@@ -63,7 +63,7 @@ libreel_omp_la_DEPENDENCIES = libreel-omp-core.la libreel.la %D%/libreel-omp.map
 	$(write_map) -v set=REEL_OMP_0.1 $(omp_headers)
 endif
 CLEANFILES += %D%/libreel-omp.map
-# The verifier is loaded by LLVM's runtime of OpenMP, or before; it is linked with none.
+# LLVM's OpenMP runtime loads the verifier, or the program does before it. So it is linked with no OpenMP runtime.
 if BUILD_VERIFIER
 lib_LTLIBRARIES += libreel-verify.la
 libreel_verify_la_SOURCES = \

@@ -18,7 +18,8 @@ EXTRA_DIST += %D%/README.md %D%/pyproject.toml %D%/reel/py.typed \
 	%D%/reel/_sizes.py \
 	%D%/reel/schedules.py
 
-# The functions and structs of the headers, as ctypes calls them. In the tree: pip installs without a build.
+# The table of functions and structs of the headers for ctypes. It is under version control, because pip installs the
+# package without a build.
 python_api = %D%/reel/_api.py
 .PHONY: api
 api:

@@ -28,7 +28,7 @@ bin_PROGRAMS += %D%/reel
 	%D%/top.c \
 	%D%/tune.c \
 	%D%/verb.h
-# Names of verbs and options come from the help of the command that is installed.
+# The completions read the names of verbs and options from the help of the installed command.
 bashcompletiondir = $(datadir)/bash-completion/completions
 dist_bashcompletion_DATA = %D%/completion/reel
 zshcompletiondir = $(datadir)/zsh/site-functions
@@ -43,7 +43,7 @@ EXTRA_DIST += $(report_page_parts) %D%/README.md
 		od -An -v -tu1 $(srcdir)/%D%/report/page.$$part | sed 's/[0-9][0-9]*/&,/g' && echo '0};' || exit; \
 	done >$@.new && mv $@.new $@
 %C%_reel_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) $(LIBDW_CFLAGS)
-# Libtool's wrapper script, unlike -no-install, leaves a program that can be installed.
+# Without -no-install libtool makes a wrapper script, and a program that can be installed.
 %C%_reel_LDFLAGS =
 %C%_reel_LDADD = libreel-cuda.la libreel.la $(LIBDW_LIBS) -lm
 

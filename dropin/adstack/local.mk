@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The stack of Tapenade's adjoints. It brings the core along, so that one -l is all a program needs;
-# the static library serves programs in Fortran and C alike.
+# The stack of Tapenade's adjoints. It contains the core, so that a program needs only one -l. Programs in Fortran and in
+# C can use the static library.
 adstack_sources = \
 	%D%/stack.c %D%/stack.h \
 	%D%/take.c \
@@ -24,7 +24,7 @@ adstack_sources = \
 
 include_HEADERS += %D%/reel-adstack.h
 
-# Tests link this, and so reach hidden symbols.
+# Tests link this library, so that they can call hidden functions.
 noinst_LTLIBRARIES += libreel-adstack-core.la
 libreel_adstack_core_la_SOURCES = $(adstack_sources)
 libreel_adstack_core_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
@@ -59,7 +59,7 @@ install-exec-hook:
 	} >$$script
 endif
 
-# The same for optimisation at link time: Fortran has no other way to make them inline.
+# The same functions for optimisation at link time, which alone can inline them in Fortran.
 if ADSTACK_LTO
 adstackltodir = $(libdir)
 adstacklto_DATA = libreel-adstack-lto.a

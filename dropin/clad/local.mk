@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Headers alone: the tape for gradients that Clad generates. Nothing of it is compiled here.
+# The tape for gradients that Clad generates. It consists of headers, so nothing is compiled here.
 reelcladdir = $(reelincludedir)/clad
 reelclad_HEADERS = \
 	%D%/tape.h \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# A header alone: data streams for CoDiPack's tapes. CoDiPack is not needed to install it.
+# Data streams for CoDiPack's tapes: one header, which can be installed without CoDiPack.
 reelinclude_HEADERS += include/reel/codipack.hpp
 
 dist_check_SCRIPTS += tests/dropin/t-codipack.sh $(compiles)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-# The checkpoint scheme for loops that Enzyme differentiates. Enzyme is not needed to build it.
+# The checkpoint scheme for loops that Enzyme differentiates. It can be built without Enzyme.
 reelinclude_HEADERS += include/reel/enzyme.h
 
-# Tests link this with the core of the library.
+# Tests link this library with the core of the library.
 noinst_LTLIBRARIES += libreel-enzyme-core.la
 libreel_enzyme_core_la_SOURCES = \
 	%D%/enzyme.h \

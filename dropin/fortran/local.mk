@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The module reel, for adjoints written in Fortran. A compiler reads the modules of no other one.
+# The module reel, for adjoints written in Fortran. A Fortran compiler cannot read modules that another one has written.
 if FORTRAN
 lib_LTLIBRARIES += libreel-fortran.la
 libreel_fortran_la_SOURCES = \
@@ -34,7 +34,7 @@ endif
 reel_omp_object = %D%/libreel_fortran_omp_la-reel_omp.lo
 $(reel_omp_object): %D%/libreel_fortran_la-reel.lo
 
-# The modules, and their sources, which say what is in them.
+# The compiled modules, and their sources, which document the interface.
 fortrandir = $(libdir)/reel/fortran
 dist_fortran_DATA = %D%/reel.f90 %D%/reel_omp.f90
 nodist_fortran_DATA = %D%/reel.$(FC_MODEXT) %D%/reel_omp.$(FC_MODEXT)
@@ -43,7 +43,7 @@ nodist_fortran_DATA = %D%/reel.$(FC_MODEXT) %D%/reel_omp.$(FC_MODEXT)
 %D%/reel.$(FC_MODEXT): %D%/libreel_fortran_la-reel.lo
 	@test -f $@ || { rm -f $< && $(MAKE) $(AM_MAKEFLAGS) $<; }
 
-# The module reel_mpi. C knows the size of a request, and Fortran has to declare it.
+# The module reel_mpi. Fortran has to declare the size of a request, which configure asks C for.
 if FORTRAN_MPI
 lib_LTLIBRARIES += libreel-fortran-mpi.la
 libreel_fortran_mpi_la_SOURCES = \
@@ -72,7 +72,7 @@ endif
 endif
 CLEANFILES += %D%/reel.mod %D%/reel_mpi.mod %D%/reel_omp.mod
 
-# Made from templates, and from headers that have the types and the functions.
+# Makes the modules from templates, and from the headers, which declare the types and the functions.
 %D%/reel.f90: %D%/reel.f90.in $(module_tool) $(core_headers)
 	$(write_module) -v template=%D%/reel.f90.in $(core_headers)
 %D%/reel_omp.f90: %D%/reel_omp.f90.in $(module_tool) $(core_headers) $(omp_headers)

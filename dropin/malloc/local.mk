@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The allocator for other programs: preloaded, so it is shared and exports the functions of malloc and
-# nothing else. Small requests go to glibc's allocator by the names that only glibc has.
+# The allocator for other programs. Programs preload it, so it is a shared library, which exports only the functions of
+# malloc. For small requests it calls glibc's allocator by names that only glibc has.
 if MALLOC_DROPIN
 lib_LTLIBRARIES += libreel-malloc.la
 libreel_malloc_la_SOURCES = \

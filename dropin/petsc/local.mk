@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The trajectory for PETSc, which the program loads. PETSc calls a function whose name has the file's. It is linked with
-# PETSc for programs such as Python, whose own PETSc is not visible to what they load.
+# The trajectory for PETSc, a plug-in that the program loads. PETSc calls the function that has the file's name in its
+# own. The plug-in is linked with PETSc, because in programs such as Python plug-ins do not see the PETSc of the program.
 if PETSC
 lib_LTLIBRARIES += libreel-petsc.la
 libreel_petsc_la_SOURCES = \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Kernels: what runs on the emulator in tests, and the programs for a GPU.
+# Kernels, which run on the emulator in tests, and the programs for a GPU.
 emulator_headers = tests/helpers/emulator.h gpu/tape/arena-layout.h
 device_examples = \
 	%D%/examples.cu \
@@ -40,7 +40,7 @@ EXTRA_DIST += \
 	tests/helpers/device-support.h tests/helpers/fake-support.h \
 	$(device_tests:=.cpp)
 
-# Automake's rules are for C: these objects are made by rules of their own.
+# Automake would compile these objects as C, so they have their own rules.
 emulator_compile = $(EMULATOR_CXX) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) -I$(srcdir)/%D% \
 	-I$(srcdir)/tests/helpers $(CPPFLAGS) -std=c++14 -pthread $(EMULATOR_CXXFLAGS) $(CFLAGS) -c -o $@
 
@@ -99,16 +99,16 @@ tests_gpu_t_device_tsunami_LDADD = tests/gpu/t-device-tsunami.o libtsunami.la li
 tests_gpu_t_device_tsunami_LDFLAGS = $(OPENMP_CFLAGS)
 endif
 
-# Programs for a GPU: `make cuda`, and `make all` if they were asked for.
+# Programs for a GPU. `make cuda` builds them; `make all` does if configure has --with-cuda.
 cuda_programs = %D%/gpu-examples %D%/gpu-bench %D%/gpu-tsunami
 .PHONY: cuda
 if WITH_CUDA
 cuda_compile = $(NVCC) -std=c++14 $(NVCCFLAGS) $(CUDA_GENCODE) -I$(top_srcdir)/include
-# The batches of an arena are parcels of a pool, so programs with one link the library, too.
+# The batches of an arena are parcels of a pool, so programs with an arena also link the library.
 cuda_archives = libreel-arena.la libreel-cuda-core.la libreel-core.la
 cuda_libraries = $(cuda_archives:%.la=.libs/%.a) $(LZ4_LIBS) $(LIBS)
 
-# What the CPU computes, no product and sum as one operation.
+# -fmad=false: the kernels have to compute the numbers of the CPU, which rounds a product and a sum separately.
 tsunami_compile = $(cuda_compile) -fmad=false -I$(srcdir)/%D% -I$(srcdir)/examples/tsunami \
 	-I$(srcdir)/examples
 

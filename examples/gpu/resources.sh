@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What the kernels of the examples and of the tsunami take: examples/gpu/resources.sh [ARCHITECTURE...] compiles
-# them and prints a table of registers and stack for each. Fails if a register was spilled, or they do
-# not compile.
+# Usage: examples/gpu/resources.sh [ARCHITECTURE...]. Compiles the kernels of the examples and of the tsunami, and prints
+# a table of their registers and stack for each architecture. Fails if a kernel spills a register or does not compile.
+#
 #	examples/gpu/resources.sh >examples/gpu/RESOURCES.md
 source=$(cd "$(dirname "$0")/../.." && pwd)
 nvcc=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
@@ -11,7 +11,7 @@ nvcc=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
 directory=$(mktemp -d) || exit
 trap 'rm -rf "$directory"' EXIT
 
-# compile ARCHITECTURE OPTION... FILE
+# compile ARCHITECTURE OPTION... FILE: compiles the kernels of a file.
 compile() {
 	architecture=$1
 	shift
@@ -30,7 +30,7 @@ for architecture; do
 done
 
 cat <<END
-# What the kernels take
+# Registers and stack of the kernels
 
 Registers of each kernel in \`examples/gpu/\`, and of \`examples/tsunami\`, on each architecture; with
 + N, N bytes of stack, which are the mathematical functions' or calls'. No register is spilled. Compiled

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Gradients of programs with OpenMP. The examples are a library, so that reel-bench measures them.
+# Gradients of programs with OpenMP. They are a library, so that reel-bench can measure them.
 if OPENMP
 noinst_LTLIBRARIES += libreel-gradients.la
 libreel_gradients_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/examples
@@ -12,7 +12,7 @@ libreel_gradients_la_SOURCES = \
 	%D%/mlp.c \
 	%D%/lorenz.c \
 	%D%/cholesky.c
-# Bits are compared: a product and a sum are two roundings, wherever the compiler inlines them.
+# Results are compared bit by bit. So a product and a sum are two roundings, also where the compiler inlines a function.
 $(libreel_gradients_la_OBJECTS): CFLAGS += $(FAST_CFLAGS) -ffp-contract=off
 
 noinst_PROGRAMS += %D%/gradients

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Patterns of OpenMP: tests/omp/t-omp-patterns runs them, omp/PATTERNS.md shows them.
+# Patterns of OpenMP. tests/omp/t-omp-patterns runs them, and omp/PATTERNS.md shows them.
 omp_patterns = \
 	%D%/atomic.c \
 	%D%/cancel.c \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# What the tests compile once more, in complex numbers.
+# Sources that the tests compile once more, with complex numbers.
 sedov_kernels = \
 	%D%/model/number.h %D%/model/mesh.h %D%/model/hexahedron.h %D%/model/ranks.h \
 	%D%/model/parameters.c %D%/model/parameters.h \
@@ -30,7 +30,7 @@ libsedov_la_SOURCES = \
 	$(examples_common)
 libsedov_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/%D% -I$(top_srcdir)/examples
 libsedov_la_CFLAGS = $(AM_CFLAGS) $(CONVENIENCE_CFLAGS) $(OPENMP_CFLAGS) -fno-math-errno
-# Bits are compared: a product and a sum are two roundings, wherever the compiler inlines them.
+# Results are compared bit by bit. So a product and a sum are two roundings, also where the compiler inlines a function.
 $(libsedov_la_OBJECTS): CFLAGS += -O3 -ffp-contract=off
 
 noinst_PROGRAMS += %D%/sedov

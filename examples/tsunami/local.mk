@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# What needs neither netcdf nor cairo: for the program, and for what checks the gradient on a GPU.
+# Sources without netcdf and cairo, for the program and for the check of the gradient on a GPU.
 EXTRA_LTLIBRARIES += libtsunami.la
 libtsunami_la_SOURCES = \
 	%D%/program/options.c %D%/program/options.h \
@@ -27,15 +27,15 @@ libtsunami_la_SOURCES = \
 	%D%/gradient/objective.c %D%/gradient/objective.h \
 	%D%/program/verify.c %D%/program/verify.h \
 	$(examples_common)
-# Without errno the loops with a square root vectorise too. Where a product and a sum are one operation
-# no two compilers agree on which.
+# Without errno loops with a square root vectorise. -ffp-contract=off: compilers differ in the products and sums that
+# they contract, so results would differ.
 libtsunami_la_CFLAGS = $(AM_CFLAGS) $(CONVENIENCE_CFLAGS) $(OPENMP_CFLAGS) -fno-math-errno -ffp-contract=off
 libtsunami_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/%D% -I$(top_srcdir)/examples
 if OPENMP
 libtsunami_la_CPPFLAGS += -DLOOK_AHEAD=1
 endif
 
-# Of kernels: examples/gpu/device.mk has the rules for their objects.
+# Objects of kernels; examples/gpu/device.mk has their rules.
 tsunami_gpu = %D%/gpu.o
 tsunami_gpu_sources = \
 	%D%/gradient/gpu.cu %D%/gradient/gpu.h \
