@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-# For ./check, ./demo and tests/long/cross.sh, sourced in the source directory: from a fresh clone on a bare
-# Debian to a configured build, doing only what is not done yet; and what its tests came to.
+# ./check, ./demo and tests/long/cross.sh source this in the source directory. Its functions lead from a fresh clone on a
+# bare Debian to a configured build, in steps that do only work that is left, and count the results of tests.
 
 export DEBIAN_FRONTEND=noninteractive
 jobs=$(nproc 2>/dev/null || echo 2)
-# The option that sets the number of jobs. A make below another one shares the jobs of that, and gets none.
+# The option that sets the number of jobs. A make that another make calls gets no option, and shares the jobs of its caller.
 parallel=()
 [[ ${MAKEFLAGS-} == *--jobserver* ]] || parallel=(-j "$jobs")
 
-# libtool is a script, which dash runs in half the time of bash.
+# libtool is a script. dash runs it in half the time of bash.
 ! CONFIG_SHELL=$(command -v dash) || export CONFIG_SHELL
 
 die() {
@@ -16,7 +16,8 @@ die() {
 	exit "${2:-1}"
 }
 
-# has WHAT: whether what a package is needed for is there already, whichever way it came.
+# has WHAT: succeeds if WHAT is installed, by a package or in another way: a command, a path, a file of pkg-config, or an
+# option of clang.
 has() {
 	case $1 in
 	*.pc) pkg-config --exists "${1%.pc}" ;;
@@ -26,7 +27,7 @@ has() {
 	esac >/dev/null 2>&1
 }
 
-# install PACKAGE=WHAT...: the packages whose WHAT is not there, in one go. Returns 1 if it failed.
+# install PACKAGE=WHAT...: installs the packages whose WHAT is missing, by one command. Returns 1 if it failed.
 install() {
 	local missing=() pair as_root=()
 	for pair; do
@@ -57,12 +58,12 @@ library_packages=(
 )
 build_packages=("${library_packages[@]}" libsqlite3-dev=sqlite3.pc spin=spin gfortran=gfortran)
 
-# The tsunami. Without the sea floor it runs in an idealised basin.
+# Packages for the tsunami. Without the data of the sea floor it runs in an idealised basin.
 example_packages=(libnetcdf-dev=netcdf.pc libcairo2-dev=cairo.pc)
 example_data=ferret-datasets=/usr/share/ferret-vis/data/etopo5.cdf
 
-# bootstrap: make configure, unless it is there and up to date. Make does so, too, but the makes of two
-# builds would do it at the same time.
+# bootstrap: makes configure, unless it is up to date. Make would also do that, but the makes of two builds would do it at
+# the same time.
 bootstrap() {
 	[ -f configure ] && [ -f Makefile.in ] && [ -z "$(find . -path ./build -prune -o \( -name configure.ac \
 		-o -name Makefile.am -o -name '*.mk' -o -name 'reel_*.m4' \) -newer Makefile.in -print)" ] && return
@@ -74,7 +75,7 @@ bootstrap() {
 	}
 }
 
-# python_packages: those that Debian does not have, for the tests of the Python package, in TEST_PYTHONPATH.
+# python_packages: installs packages that Debian lacks, for the tests of the Python package, in TEST_PYTHONPATH.
 python_packages() {
 	export TEST_PYTHONPATH=$PWD/build/python
 	[ "${stages[*]}" != main ] && [ ! -d "$TEST_PYTHONPATH/pyadjoint" ] || return 0
@@ -83,10 +84,10 @@ python_packages() {
 		checkpoint_schedules==1.0.4 >build/pip.log 2>&1 || echo 'pip cannot install pyadjoint, see build/pip.log; its tests are skipped'
 }
 
-# The sources, as seen from a build folder.
+# The path of the sources from a build folder.
 sources=../..
 
-# configure DIRECTORY OPTION...: again only if the options or the libraries found have changed.
+# configure DIRECTORY OPTION...: configures a build, unless the options and the versions of libraries are unchanged.
 configure() {
 	local directory=$1 options
 	shift
@@ -105,7 +106,7 @@ configure() {
 	echo "$options" >"$directory/options"
 }
 
-# build DIRECTORY TARGET...
+# build DIRECTORY TARGET...: runs make, and shows errors if it fails.
 build() {
 	local directory=$1
 	shift
@@ -115,7 +116,7 @@ build() {
 	}
 }
 
-# build_program DIRECTORY PROGRAM: as build, and shows how far it is: on a terminal in one line, else every 15 s.
+# build_program DIRECTORY PROGRAM: builds the program and shows the progress, on a terminal in one line, else every 15 s.
 build_program() {
 	local directory=$1 program=$2 total made left end='\n' every=15
 	[ ! -t 1 ] || end='\r' every=1
@@ -132,8 +133,8 @@ build_program() {
 	wait $!
 }
 
-# count DIRECTORY: set points to the passed, failed and skipped points of its last `make check`.
-# A program that exits with an error after failed points has failed by those alone.
+# count DIRECTORY: sets points to the numbers of passed, failed and skipped checks of its last `make check`. If a program
+# with failed checks exits with an error, only the checks count.
 count() {
 	points=($(find "$1" -name '*.trs' -exec cat {} + | awk '
 		function close_file() { failed += failures ? failures : errors > 0; failures = errors = 0 }
@@ -145,7 +146,7 @@ count() {
 		END { close_file(); print passed + 0, failed + 0, skipped + 0 }'))
 }
 
-# show_failures DIRECTORY: of each test program that failed, all but the checks that passed.
+# show_failures DIRECTORY: prints the output of each test program that failed, without the checks that passed.
 show_failures() {
 	local results
 	find "$1" -name '*.trs' -exec grep -lE '^:test-result: (FAIL|XPASS|ERROR)' {} + | while read -r results; do
@@ -154,9 +155,10 @@ show_failures() {
 	done
 }
 
-# The build directory for daily use. gcc takes half as long with -O1.
+# The build for daily use. gcc takes half as long with -O1.
 main_build=build/main
 main_options=(--enable-werror --enable-openmp --disable-static 'CFLAGS=-O1 -g')
-# That of ./demo, which compiles each file once, and no file that it does not show.
+# The build of ./demo. It has only static libraries, so that each file is compiled once, and no part that the demo does
+# not use.
 demo_build=build/demo
 demo_options=(--enable-openmp --disable-shared --disable-fortran)

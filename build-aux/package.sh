@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-# The package stage, for stage.sh: Debian packages from the tarball and debian/, twice; what checkers say of them;
-# and the tests of debian/tests/ in a clean system. Each check writes $directory/NAME.log.
+# stage.sh sources this for the package stage: builds Debian packages from the tarball and debian/, twice, runs checkers on
+# them, and the tests of debian/tests/ in a clean system. Each check writes $directory/NAME.log.
 
 passed=0 failed=0 skipped=0
 suite=bookworm
 
-# holds WHAT NAME COMMAND...: one check.
+# holds WHAT NAME COMMAND...: a check, which passes if the command succeeds.
 holds() {
 	local what=$1 log=$directory/$2.log
 	shift 2
@@ -19,14 +19,14 @@ holds() {
 	return 1
 }
 
-# skips WHAT REASON
+# skips WHAT REASON: counts a check that is skipped.
 skips() {
 	skipped=$((skipped + 1))
 	printf '%s: skipped, %s: %s\n' "$name" "$1" "$2"
 }
 
-# build_packages FOLDER [nocheck [COMMAND]]: the packages in $directory/FOLDER, from the tarball, with their tests unless
-# told not to, by the command.
+# build_packages FOLDER [nocheck [COMMAND]]: builds the packages in $directory/FOLDER from the tarball by COMMAND. Runs
+# their tests unless there is `nocheck`.
 build_packages() (
 	set -e
 	rm -rf "$directory/$1"
@@ -39,14 +39,14 @@ build_packages() (
 	DEB_BUILD_OPTIONS="parallel=$jobs${2:+ $2}" ${3:-dpkg-buildpackage -us -uc}
 )
 
-# build_by_page: the packages, by the command of doc/installing.md.
+# build_by_page: builds the packages by the command of doc/installing.md.
 build_by_page() {
 	local command
 	command=$(sed -n 's/.* && \(dpkg-buildpackage .*\)/\1/p' doc/installing.md)
 	[ -n "$command" ] && build_packages by-page nocheck "$command"
 }
 
-# equal_packages: the packages of both builds, byte for byte.
+# equal_packages: compares the packages of both builds byte for byte.
 equal_packages() {
 	local file count=0 differ=0
 	for file in "$directory"/first/*.deb; do
@@ -57,27 +57,28 @@ equal_packages() {
 	[ $count -gt 15 ] && [ $differ -eq 0 ]
 }
 
-# clean_of_lintian: no error and no warning. A first package closes no request of Debian's for one.
+# clean_of_lintian: succeeds if lintian has no error and no warning, except that the first upload of a package has to close
+# a bug of Debian, which does not exist.
 clean_of_lintian() {
 	lintian --allow-root --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs \
 		"$directory/first/reel_$version-1"_*.changes
 }
 
-# describe_abi FILE DESCRIPTION: what programs rely on, without places in the sources, which change.
+# describe_abi FILE DESCRIPTION: writes the ABI that programs depend on, without places in the sources, which change.
 describe_abi() {
 	abidw --suppressions tests/data/abi/public.abignore --exported-interfaces-only --no-show-locs --no-corpus-path \
 		--no-comp-dir-path --no-elf-needed --no-write-default-sizes --no-parameter-names --out-file "$2" "$1"
 }
 
-# same_abi FILE LIBRARY: nothing that programs rely on has changed since the baseline, tests/data/abi/. If it has
-# on purpose, with -version-info raised: xz <build/package/LIBRARY.abi >tests/data/abi/LIBRARY.abi.xz
+# same_abi FILE LIBRARY: succeeds if programs for the baseline in tests/data/abi/ work with this library. After a change on
+# purpose, with -version-info raised: xz <build/package/LIBRARY.abi >tests/data/abi/LIBRARY.abi.xz
 same_abi() {
 	local description=$directory/$2.abi
 	describe_abi "$1" "$description" && xz -dc "tests/data/abi/$2.abi.xz" >"$directory/$2-before.abi" &&
 		abidiff --no-added-syms "$directory/$2-before.abi" "$description"
 }
 
-# compare_abis: of each library that programs are linked with.
+# compare_abis: checks the ABI of each library that programs are linked with.
 compare_abis() {
 	local file library
 	if [ "$(uname -m)" != x86_64 ]; then
@@ -94,7 +95,7 @@ compare_abis() {
 	done
 }
 
-# run_in_chroot: makes a clean system, installs the packages and runs their tests, each as a user who is not root.
+# run_in_chroot: makes a clean system, installs the packages and runs their tests as a normal user.
 # Lines "passed NAME" and "failed NAME" of its output are checks.
 run_in_chroot() {
 	local folder=$directory/first

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# One stage of ./check, which says what each is for: configures, builds and tests in build/STAGE. The last
-# line says how many checks passed, failed and were skipped. Usage: build-aux/stage.sh STAGE
+# Runs one stage of ./check, whose help explains the stages: configures, builds and tests in build/STAGE. The last line has
+# the numbers of checks that passed, failed and were skipped. Usage: build-aux/stage.sh STAGE
 set -u
 cd "$(dirname "$0")/.." || exit
 . build-aux/bootstrap.sh
@@ -11,16 +11,16 @@ directory=build/$name
 start=$SECONDS
 mkdir -p "$directory"
 
-# Each test adds a line: its seconds, its name, and how long processors worked for it.
+# Each test adds a line to this file: its seconds, its name, and its seconds of processor time.
 export TEST_TIMES=$PWD/$directory/times
 rm -f "$TEST_TIMES"
 
-# conclude PASSED FAILED SKIPPED: the slowest tests, what the stage cost, and the last line.
+# conclude PASSED FAILED SKIPPED: prints the slowest tests, the processor time and the last line, and ends the script.
 conclude() {
 	[ ! -s "$TEST_TIMES" ] || sort -rn "$TEST_TIMES" | head -n 30 | awk '
 		{ slowest = slowest (NR == 1 ? "" : ", ") $2 " " $1 }
 		END { print "  the slowest tests, in seconds: " slowest }'
-	# For this script's children; a pipe would be another process.
+	# A pipe would run `times` in another process, which has other children.
 	times >"$directory/worked"
 	[ ! -s "$TEST_TIMES" ] || tr ms '  ' <"$directory/worked" | awk '
 		FNR == NR { tests += $3; next }
@@ -30,35 +30,35 @@ conclude() {
 	exit
 }
 
-# broken MESSAGE: a stage that could not be carried out is one failure.
+# broken MESSAGE: ends a stage that could not be carried out, with one failure.
 broken() {
 	printf '  %s\n' "$1"
 	conclude 0 1 0
 }
 
-# For the `make check` of a stage: its options, the patterns of the tests that it runs, and those of the tests
-# and programs that it leaves out.
+# For the `make check` of a stage: its options, patterns of the tests that it runs, and patterns of tests and programs that
+# it leaves out.
 quick_libtool=LIBTOOL=$PWD/build-aux/quick-libtool
 check_options=("$quick_libtool") tests=% left_out=
 
-# remaining LIST: what make has in the list, as far as the stage runs or builds it.
+# remaining LIST: prints the entries of a variable of the makefile that the stage runs or builds.
 remaining() {
 	local rule="print: ; @echo \$(filter-out $left_out,\$($1))"
 	[ "$1" = noinst_PROGRAMS ] || rule="print: ; @echo \$(filter-out $left_out,\$(filter $tests,\$($1)))"
 	make -s -C "$directory" --eval="${rule//$'\n'/ }" print
 }
 
-# gold links in half the time of bfd, hundreds of programs.
+# gold links in half the time of bfd, and there are hundreds of programs.
 quick_linker=
 ! command -v ld.gold >/dev/null || quick_linker=-fuse-ld=gold
 
-# stage WHAT CONFIGURE-OPTION...: configure, build and test.
+# stage WHAT CONFIGURE-OPTION...: configures, builds and tests.
 stage() {
 	local list
 	printf '%s: %s\n' "$name" "$1"
 	shift
 	configure "$directory" ${quick_linker:+"LDFLAGS=$quick_linker"} "$@" || broken 'configure failed'
-	# Remakes the makefile first: make's messages about that would be taken for names of tests.
+	# Makes the makefile first. Otherwise remaining() would take make's messages about that for names of tests.
 	build "$directory" Makefile || broken "build failed, see $directory/make.log"
 	for list in TESTS check_PROGRAMS noinst_PROGRAMS; do
 		check_options+=("$list=$(remaining $list)")
@@ -75,7 +75,7 @@ stage() {
 	conclude "${points[@]}"
 }
 
-# own_files: the files of the sources: those that git knows or would add; without git, all but those of builds.
+# own_files: prints the files of the sources: those that git knows or would add; without git, all files except builds.
 own_files() {
 	if [ -e .git ] && has git; then
 		git -c safe.directory="$PWD" ls-files -z --cached --others --exclude-standard
@@ -87,8 +87,8 @@ own_files() {
 	done
 }
 
-# copy_sources: puts the sources into the build folder, which is then one with theirs, as for a user who runs
-# ./configure. Files keep their times, so that make builds what has changed.
+# copy_sources: copies the sources to the build folder, so that it is also the source folder, as after ./configure by a
+# user. Files keep their times, so that make builds only files that have changed.
 copy_sources() {
 	local list=$directory/sources.list
 	own_files >"$list.new"
@@ -97,11 +97,11 @@ copy_sources() {
 	sources=.
 }
 
-# release: runs what a packager runs. distcheck unpacks the tarball, builds it, runs all tests, installs, builds
-# programs with what is installed, and removes it. It removes its build, too, unless it fails. The
-# tarball that it packs twice is for nobody: xz is quick about it. Of what debuggers want the lines are
-# enough, which makes compilers a quarter faster. Where there is an nvcc, make builds the programs for a device,
-# too: for one architecture, and not optimised, since no device runs them.
+# release: runs the commands of a packager. distcheck unpacks the tarball, builds it, runs all tests, installs it, builds
+# programs with the installed library, uninstalls it, and removes its build if nothing failed. xz compresses the tarballs
+# as fast as it can, because nobody gets them. With -g1 compilers take a quarter less time, and write only line numbers for
+# debuggers. If there is an nvcc, make also builds the programs for a device, only for one architecture and without
+# optimising, because no device runs them.
 release() {
 	local log=$directory/distcheck.log status device=
 	echo 'release: make distcheck'
@@ -121,10 +121,11 @@ release() {
 	conclude "${points[@]}"
 }
 
-# A sanitizer's fixed map of memory may collide with random addresses; then they are turned off.
+# The command that runs tests. A sanitizer's fixed map of memory may collide with random addresses; then `setarch -R` turns
+# these off.
 under=
 
-# sanitizer_runs COMPILER LIST
+# sanitizer_runs COMPILER LIST: succeeds if a program with these sanitizers runs on this machine. Sets `under`.
 sanitizer_runs() {
 	echo 'int main(void) { return 0; }' >"$directory/probe.c"
 	"$1" "-fsanitize=$2" "$directory/probe.c" -o "$directory/probe" || return
@@ -133,10 +134,10 @@ sanitizer_runs() {
 	done
 } >/dev/null 2>&1
 
-# Tests that do little but call the library: to optimise them, with a sanitizer, takes compilers two to four times as long.
+# Tests that mostly call the library. With a sanitizer compilers take two to four times as long if they optimise them.
 callers='tests/checkpoint/%.o tests/omp/%.o tests/os/%.o tests/parcel/%.o tests/pool/%.o tests/spill/%.o tests/store/%.o'
 
-# sanitized COMPILER LIST CONFIGURE-OPTION...
+# sanitized COMPILER LIST CONFIGURE-OPTION...: a stage with these sanitizers, or skips it if they do not run here.
 sanitized() {
 	local compiler=$1 list=$2
 	shift 2
@@ -149,7 +150,7 @@ sanitized() {
 		--enable-sanitizer="$list" --enable-werror --enable-assertions --disable-static --with-mpi=no "$@"
 }
 
-# tagged TAG...: the tests with one of the tags, which tests/local.mk explains.
+# tagged TAG...: prints patterns of the tests with one of the tags, which tests/local.mk explains.
 tagged() {
 	local tag
 	for tag; do
@@ -171,7 +172,7 @@ valgrind_stage() {
 
 case $name in
 main)
-	# t-omp-runtimes compiles, too, but has a part that the stages of sanitizers run.
+	# t-omp-runtimes compiles programs, but has no such tag, because the stages of sanitizers run a part of it.
 	left_out="$(tagged compiles once_more measures) %/t-omp-runtimes.sh bench/% stress/%"
 	stage 'gcc -O1, everything that is there' "${main_options[@]}"
 	;;
@@ -182,7 +183,7 @@ address)
 	left_out="$(tagged any_build compiles once_more slow) tests/source/% bench/%"
 	sanitized gcc address,undefined
 	;;
-# The example's barriers are in an OpenMP runtime that the sanitizer cannot see into.
+# The barriers of the tsunami are in an OpenMP runtime that the sanitizer cannot see into.
 thread)
 	left_out="$(tagged any_build one_thread emulated) tests/source/% bench/% tests/fuzz/% examples/%"
 	sanitized clang thread --enable-yield-points --with-tsunami=no
@@ -196,8 +197,8 @@ plain)
 		--disable-fortran --with-mpi=no --with-lz4=no --with-libdw=no --with-sqlite=no --with-tsunami=no \
 		--with-adolc=no --with-verifier=no --with-cuda=no
 	;;
-# clang does not vectorise instrumented loops, and warns of those for which OpenMP asks it to. libomp does not
-# free all of its own memory.
+# clang does not vectorise instrumented loops, and warns of loops that OpenMP asks it to vectorise: -Wno-pass-failed.
+# libomp does not free all of its own memory: libomp.supp.
 address-clang)
 	export LSAN_OPTIONS="suppressions=$PWD/$directory/libomp.supp:print_suppressions=0"
 	echo leak:libomp.so >"$directory/libomp.supp"
@@ -217,7 +218,7 @@ helgrind)
 	tests=$(tagged locks)
 	valgrind_stage 'valgrind, races'
 	;;
-# The release stage runs these tests, too, in their short forms.
+# The release stage also runs these tests, but shorter.
 python)
 	/usr/bin/python3 -c 'import torch' || broken 'PyTorch cannot be imported'
 	export TEST_LONG=yes
@@ -226,8 +227,8 @@ python)
 	left_out='bench/% stress/% examples/% tests/fuzz/%'
 	stage 'the Python package' "${main_options[@]}" --with-tsunami=no
 	;;
-# Each build of PETSc, and PETSc's examples; the release stage runs the first test with one build. Each test runs
-# for several builds, which takes ten minutes and more.
+# Tests each build of PETSc, and PETSc's examples; the release stage tests one build. A test of all builds takes ten
+# minutes or more, so the timeout is longer.
 petsc)
 	export TEST_LONG=yes
 	check_options+=(TEST_TIMEOUT=3600)

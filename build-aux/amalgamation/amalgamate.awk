@@ -3,18 +3,18 @@
 #
 #	awk -v source=. -v folder=. -v version=1.2.3 -f amalgamate.awk +FILE INPUT... +FILE INPUT...
 #
-# Each FILE, below `folder`, gets the inputs that follow it. Where an input includes a file of the
-# project, that file is put in, once; if an earlier FILE that is a header has it, that FILE is
-# included. A source that becomes a part of a larger one keeps to itself what is its own: its macros
-# end with it, and a static name, a tag or an enumerator that another source has, too, gets the name of
-# its folder and file. The script stops with a message where it meets what it cannot handle.
+# Each FILE, below `folder`, gets the inputs that follow it. If an input includes a file of the
+# project, this file is inserted, once; if an earlier FILE that is a header has it, that FILE is
+# included. Names of two sources in the same FILE do not collide: the macros of a source end with it,
+# and the name of its folder and file is added to each static name, tag and enumerator that another
+# source also has. The script stops with a message at code that it cannot handle.
 
 function stop(path, why) {
 	print "amalgamate.awk: " path ": " why >"/dev/stderr"
 	exit 1
 }
 
-# lib/spill/thread/copy.c: thread_copy
+# Returns the last folder and the name of a file: thread_copy for lib/spill/thread/copy.c.
 function short_name(path) {
 	gsub(/\.[a-z]+$/, "", path)
 	gsub(/[^a-z0-9\/]/, "_", path)
@@ -28,7 +28,7 @@ function replaced(text, old, new) {
 
 # ---- Names that several sources have ----
 
-# The name that the first line of a static definition or declaration gives; "" if there is none.
+# Returns the name in the first line of a static definition or declaration, or "" without a name.
 function static_name(path, line) {
 	gsub(/__attribute__\(\([^)]*(\([^)]*\))?\)\)|_Atomic\([^)]*\)|_Alignas\([^)]*\)/, "", line)
 	sub(/^(static|inline| )+/, "", line)
@@ -53,7 +53,8 @@ function note(path, name) {
 	definitions[name]++
 }
 
-# A tag is noted with a word before it, since variables and members may have the same name.
+# Notes the static names, tags and enumerators of a source. A tag has "tag " before it, because a variable or a member may
+# have the same name.
 function collect(path,   line, start, in_enum, words) {
 	while ((getline line < path) > 0) {
 		if (start != "" || line ~ /^(__attribute__\(\([^()]*(\([^()]*\))?\)\) )?static /) {
@@ -81,8 +82,8 @@ function collect(path,   line, start, in_enum, words) {
 	close(path)
 }
 
-# The line, with the name of the source added to each identifier that several sources define. Text,
-# comments and members, which follow a dot or an arrow, stay as they are.
+# Returns the line with the name of the source added to each identifier that several sources define. Strings, comments and
+# members, which follow a dot or an arrow, are not changed.
 function renamed(line, path,   done, token, key, kind) {
 	while (line != "") {
 		if (in_comment) {
@@ -109,7 +110,8 @@ function renamed(line, path,   done, token, key, kind) {
 
 # ---- Files ----
 
-# Whether there is the file, and whether it has a guard. put() has not opened a file that is not known.
+# Returns true if the file exists, and notes whether it has a guard. Reads a file only at the first call, so put() is not
+# reading it at the same time.
 function exists(path,   line, status) {
 	if (!(path in is_there)) {
 		while ((status = (getline line < path)) > 0)
@@ -121,7 +123,7 @@ function exists(path,   line, status) {
 	return is_there[path]
 }
 
-# The file of the project that a file of the folder `here` includes; "" if it is not of the project.
+# Returns the path of the file `name` that a file of the folder `here` includes, or "" if the project has none.
 function found(name, is_quoted, here,   path, i) {
 	for (i = is_quoted ? 1 : 4; i <= 4; i++) {
 		path = i == 1 ? here "/" name : source (i == 2 ? "/lib/" : i == 3 ? "/" : "/include/") name
@@ -133,8 +135,8 @@ function found(name, is_quoted, here,   path, i) {
 	return ""
 }
 
-# Puts in a file of the project, or includes the FILE that has it. A file that is included under a
-# condition may be put in again elsewhere; one without a guard is a part of the source, each time.
+# Inserts a file of the project, or includes the FILE that has it. A file that is included under a condition may be
+# inserted again elsewhere. A file without a guard is a part of the source, and is inserted each time.
 function include(path, unit, is_conditional,   what) {
 	if (!(path in has_guard)) {
 		if (!unit)
@@ -156,8 +158,8 @@ function include(path, unit, is_conditional,   what) {
 	}
 }
 
-# `unit` is the path of the source that the file is, or is a part of; "" for a header, whose guard is no
-# condition.
+# Writes a file. `unit` is the path of the source, also for a file that is a part of the source; "" for a header, whose
+# guard does not count as a condition.
 function put(path, unit, is_conditional,   line, here, other, conditions, macros, count, i, words) {
 	here = replaced(path, "/[^/]*$", "")
 	conditions = unit ? 0 : -1

@@ -16,8 +16,8 @@ amalgamation/reel.c: %D%/amalgamate.awk %D%/prologue.in %D%/config.in LICENSE in
 		+reel.c %D%/prologue.in %D%/config.in $(amalgamation_sources) || \
 		{ rm -f $(abs_builddir)/$@; false; }; }
 
-# The tests of the core and of OpenMP, linked with the two sources in place of the library's, in a build
-# of their own: tests see the library's structures, and these are those of C11's list.
+# Links the tests of the core and of OpenMP with the two sources in place of the library. They need a separate build with
+# --with-pool=c11: tests use structures of the library, which depend on the list of the pool.
 check-amalgamation:
 	$(MKDIR_P) amalgamation/check && cd amalgamation/check && \
 	{ test -f Makefile || eval "$(abs_srcdir)/configure $$($(abs_builddir)/config.status --config)" \
@@ -33,8 +33,7 @@ amalgamation/reel.lo amalgamation/reel-omp.lo: amalgamation/reel.c
 		-Werror $(OPENMP_CFLAGS) -fexceptions $(CFLAGS) -DREEL_ASSERTIONS=1 $(amalgamated_lz4) -c -o $@ \
 		$(@:.lo=.c)
 
-# Without tests that have the linker put functions of their own in the place of the library's: it does
-# that between two objects.
+# Leaves out tests that replace functions of the library by linker options: the linker cannot do that inside one object.
 check-amalgamated:
 	tests=$$(for test in $(check_PROGRAMS); do case $$test in \
 		tests/checkpoint/* | tests/omp/* | tests/os/* | tests/parcel/* | tests/plan/* | tests/pool/* | \

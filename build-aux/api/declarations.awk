@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Reads what headers declare, without a compiler; map.awk, python.awk and fortran.awk write it.
+# Reads the declarations of headers, without a compiler, for map.awk, python.awk and fortran.awk.
 #
 #	awk -f figures.awk -f declarations.awk -f map.awk HEADER...
 #
@@ -7,23 +7,23 @@
 #	function_type[name]                "const char *"
 #	function_arguments[name]           "reel_plan **plan, int64_t steps"
 #	function_header[name]              "include/reel/plan.h"
-#	function_section[name]             the section of the header in which it stands
-#	struct_count, struct_name[i]       structs and enums, without those that have another one inside
+#	function_section[name]             the section of the header that declares it
+#	struct_count, struct_name[i]       structs and enums, except structs with a struct or union inside
 #	struct_members[name]               "int64_t steps; double cost[2];"; of an enum "REEL_A, REEL_B = 3"
 #	struct_kind[name]                  "struct" or "enum"
-#	callback[name]                     a type of functions: 1
-#	constant_count, constant_name[i]   macros that stand for a number
+#	callback[name]                     1 for the name of a function type
+#	constant_count, constant_name[i]   macros whose value is a number
 #	constant[name]                     "4"
 #
-# A list of figures (figures.awk) is expanded where a struct has it. Code for C++ alone is left out; of all other
-# conditions each branch is read.
+# Lists of figures in structs (figures.awk) are expanded. Code only for C++ is left out. Of all other conditions both
+# branches are read.
 
 function begin_header() {
 	text = section = macro = ""
 	in_comment = depth = plus_plus = conditions = 0
 }
 
-# The line without its comments; a section's marker begins a section.
+# Returns the line without its comments. Sets `section` if the comment is the title of a section.
 function without_comments(line,   code, at) {
 	if (line ~ /^\/\* ---- /) {
 		section = line
@@ -77,7 +77,7 @@ function read_macro(line,   name, value) {
 
 # ---- Declarations ----
 
-# The name that a declaration ends with: "*const *parcel" is parcel.
+# Returns the name at the end of a declaration: "*const *parcel" is parcel.
 function name_of(declaration) {
 	match(declaration, /[A-Za-z0-9_]+$/)
 	return substr(declaration, RSTART, RLENGTH)
@@ -91,7 +91,7 @@ function add_struct(kind, name, members) {
 	struct_members[name] = members
 }
 
-# "typedef struct reel_x { ... } reel_x" and "struct reel_x { ... }", whose end is `rest`.
+# Reads "typedef struct reel_x { ... } reel_x" or "struct reel_x { ... }". `rest` is the text behind the members.
 function read_struct(head, members, rest,   kind, name) {
 	kind = head ~ /(^| )enum( |$)/ ? "enum" : "struct"
 	name = name_of(head)
@@ -105,7 +105,7 @@ function read_typedef(declaration) {
 		callback[substr(declaration, RSTART + 1, RLENGTH - 2)] = 1
 }
 
-# A declaration without a body that is no type.
+# Reads the declaration of a function or variable, which has no body.
 function read_function(declaration,   name, at) {
 	sub(/^extern /, "", declaration)
 	if (!match(declaration, /[ *]reel_[a-z0-9_]+(\(|$)/))
@@ -141,7 +141,7 @@ function read_declaration(declaration) {
 		read_function(declaration)
 }
 
-# Takes what is complete off the front of `text`.
+# Reads the complete declarations at the beginning of `text`, and removes them from it.
 function read_text(   at, end, piece, head) {
 	while (match(substr(text, done + 1), /[;{}]/)) {
 		at = done + RSTART

@@ -3,8 +3,8 @@
 # STRUCT_FIGURES(X) whose lines are X(type, name, text) or, for each tier, X_TIERS(type, name, text), or another list.
 #
 #	figures[list]        its members, "uint64_t stalls; /* pushes that waited */", a line each
-#	with_figures(text)   the text with members in the place of STRUCT_FIGURES(REEL_FIGURE_MEMBER): after all
-#	                     headers are read, so that a list may stand in any header
+#	with_figures(text)   the text with members in the place of STRUCT_FIGURES(REEL_FIGURE_MEMBER). Called
+#	                     after all headers are read, because a list may be in any header
 
 function read_figure(line,   type, name, text) {
 	if (match(line, /REEL_[A-Z_]+_FIGURES/))

@@ -3,18 +3,19 @@
 #
 #	awk -f figures.awk -f declarations.awk -f members.awk -f fortran.awk -v template=reel.f90.in HEADER...
 #
-# In the template
+# Directives of the template:
 #
-#	!each NAME WORD...   the lines down to !end are written once for each word, in which {NAME} is the word;
-#	                     "!each NAME,OTHER WORD,TEXT..." has a text for {OTHER}, too. {type:real8} is the type
-#	                     in a variant for real8.
-#	!handles NAME...     types that hold a pointer of C, whose struct is the library's own
-#	!types NAME...       structs of the headers; NAME(member=value) has another initial value than 0
-#	!enums NAME...       their enumerators
+#	!each NAME WORD...   writes the lines down to !end once for each word, with the word in the place of
+#	                     {NAME}. "!each NAME,OTHER WORD,TEXT..." also puts the text in the place of {OTHER}.
+#	                     {type:real8} is the Fortran type of the variant real8.
+#	!handles NAME...     types that hold a C pointer to an opaque struct of the library
+#	!types NAME...       structs of the headers; NAME(member=value) sets an initial value other than 0
+#	!enums NAME...       enumerators of enums of the headers
 #	!constants TYPE NAME...
-#	!interfaces          each function of the headers whose name is public and that the template does not
-#	                     define; and as c_x each reel_x whose name the template mentions so: with pointers of
-#	                     C in the place of handles
+#	                     macros of the headers whose value is a number
+#	!interfaces          functions of the headers: each one that the template names in `public` and does not
+#	                     define; and, as c_x, each reel_x that the template calls as c_x. These take C
+#	                     pointers in the place of handles.
 
 BEGIN {
 	type["integer4"] = "integer(c_int32_t)"
@@ -36,7 +37,7 @@ BEGIN {
 		lines[++line_count] = line
 }
 
-# What the module has of its own, what is public in it, and what it mentions.
+# Notes the names that a line of the template defines, makes public, or calls as c_x.
 function note(line,   list, n, i) {
 	if (sub(/^  public :: /, "", line)) {
 		n = split(line, list, /, /)
@@ -67,7 +68,7 @@ function substituted(line,   name) {
 
 # ---- Types -------------------------------------------------------------------
 
-# The module's name of a type: one that is not public begins with c_.
+# Returns the name of a type in the module. The name of a private type begins with c_.
 function type_name(name,   own) {
 	own = name
 	sub(/^reel_/, "c_", own)
@@ -144,7 +145,7 @@ function write_enum(name,   list, n, i) {
 
 # ---- Functions ---------------------------------------------------------------
 
-# Argument i of n, as the function with C's pointers has it, or as the public one.
+# Returns the declaration of argument i of n, with C pointers if `is_plain` is set, else for the public function.
 function argument(i, n, is_plain,   base, of, is_array) {
 	base = member_type[i]
 	is_array = i < n && member_name[i + 1] ~ /^(n|count)$/
@@ -168,7 +169,7 @@ function argument(i, n, is_plain,   base, of, is_array) {
 	return of (member_const[i] ? ", intent(in)" : ", intent(inout)") (member_name[i] == "options" ? ", optional" : "")
 }
 
-# Nothing of the program but the tape's state decides what such a function returns.
+# Returns true if the result of the function depends only on the state of the tape.
 function is_pure(name) {
 	return function_arguments[name] == "const reel_tape *tape"
 }
@@ -228,7 +229,8 @@ function note_directive(words, n,   k) {
 	}
 }
 
-# Writes, or at first notes, the lines from `first` to the one before !end of its block, whose number it returns.
+# Handles the lines from `first` to the end of the block: notes their names, or writes them if `writes` is set. Returns the
+# number of the line !end.
 function expand(first,   i, k, w, end, words, names, values, count) {
 	for (i = first; i <= line_count && lines[i] != "!end"; i++) {
 		if (lines[i] !~ /^![a-z]/) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# These programs read the headers, and write lists of the functions and types in them.
+# These programs read the headers, and write lists of their functions and types.
 map_reader = -f %D%/figures.awk -f %D%/declarations.awk
 api_reader = $(map_reader) -f %D%/members.awk
 map_tool = %D%/figures.awk %D%/declarations.awk %D%/map.awk %D%/later

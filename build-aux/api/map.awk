@@ -6,7 +6,7 @@
 #
 #	awk -f figures.awk -f declarations.awk -f map.awk -v set=REEL_0.1 -v later=FILE FILE...
 
-# Of a list of sources the headers are read.
+# Reads only the headers of a list of sources.
 BEGIN {
 	for (i = 1; i < ARGC; i++)
 		if (ARGV[i] !~ /\.h$/)

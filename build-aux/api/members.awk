@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-# Splits the members of a struct, or the arguments of a function, as declarations.awk reads them.
+# Splits the members of a struct, or the arguments of a function, from declarations.awk.
 #
 #	member_name[i], member_type[i]   "steps", "int64_t"; a pointer to a function has the type "function"
-#	member_stars[i]                  number of * in front of the name, 1 of a pointer to a function
-#	member_length[i]                 of an array "REEL_MAX_TIERS - 1", else ""
-#	member_const[i]                  1: the pointer is to something const
+#	member_stars[i]                  number of * in front of the name, 1 for a pointer to a function
+#	member_length[i]                 "REEL_MAX_TIERS - 1" for an array, else ""
+#	member_const[i]                  1: a pointer to const
 
-# Adds a member; of "a, *b" the second one has the type of the first.
+# Adds a member. In "a, *b" the second member has the type of the first.
 function add_member(declaration,   i) {
 	i = ++member_count
 	member_length[i] = ""
@@ -45,7 +45,7 @@ function split_members(members,   list, names, n, m, i, k) {
 	return member_count
 }
 
-# A pointer to a function may be among the arguments; none has arguments of its own in a header.
+# Splits arguments at their commas. In the headers a function pointer as an argument has no arguments, and so no commas.
 function split_arguments(arguments,   list, n, i) {
 	member_count = 0
 	n = split(arguments, list, /, ?/)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Writes python/reel/_api.py, the functions, structs and constants of headers as ctypes calls them.
+# Writes python/reel/_api.py, the functions, structs and constants of headers for ctypes.
 #
 #	awk -f figures.awk -f declarations.awk -f members.awk -f python.awk HEADER...
 
@@ -13,7 +13,7 @@ BEGIN {
 	python_of["unsigned"] = "c_uint"
 }
 
-# "reel_run_options" is RunOptions.
+# Returns the name of the class of a struct: RunOptions for "reel_run_options".
 function class_of(name,   words, n, i, class) {
 	sub(/^reel_/, "", name)
 	n = split(name, words, "_")
@@ -36,7 +36,7 @@ function type_of(base, stars,   of) {
 	return stars ? "POINTER(" of ")" : of
 }
 
-# Structs are written after those that they contain.
+# Writes a struct, and before it the structs that it contains.
 function write_struct(name,   n, i, type, list, types, contained) {
 	if (struct_kind[name] != "struct" || name in written)
 		return

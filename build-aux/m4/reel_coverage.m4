@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # REEL_ENABLE_COVERAGE
-# --enable-coverage counts by gcov, =mcdc by clang's counters. Substitutes nothing: all that is
-# compiled has to be instrumented.
+# --enable-coverage counts by gcov, --enable-coverage=mcdc by clang's counters. Changes CFLAGS, because all files have to
+# be instrumented.
 AC_DEFUN([REEL_ENABLE_COVERAGE],
 [AC_ARG_ENABLE([coverage],
   [AS_HELP_STRING([--enable-coverage[[=KIND]]], [count lines and branches: "gcov", or "mcdc" (clang 18 and later)])],

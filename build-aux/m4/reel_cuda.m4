@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # REEL_WITH_CUDA
-# NVCC and NVCCFLAGS, CUDA_GENCODE; conditional WITH_CUDA: nvcc compiles and links programs for all
-# architectures; if not, NVCC is empty. They are not part of `make all` unless asked for (conditional
-# BUILD_CUDA). CUDA_LIBS: with them $CC links what nvcc compiled.
+# Substitutes NVCC, NVCCFLAGS and CUDA_GENCODE. Conditional WITH_CUDA: nvcc compiles and links programs for the oldest and
+# the newest architecture; if not, NVCC is empty. Conditional BUILD_CUDA: `make all` builds the programs, since configure
+# has --with-cuda. CUDA_LIBS are the libraries with which $CC links objects of nvcc.
 AC_DEFUN([REEL_WITH_CUDA],
 [AC_ARG_VAR([NVCC], [CUDA compiler command])
 AC_ARG_VAR([NVCCFLAGS], [flags for the CUDA compiler])
@@ -36,7 +36,7 @@ AM_CONDITIONAL([WITH_CUDA], [test $reel_nvcc = yes])
 AM_CONDITIONAL([BUILD_CUDA], [test "$with_cuda/$reel_nvcc" = yes/yes])])
 
 # REEL_FIND_CUDA_LIBS
-# Those of the toolkit that $NVCC is in, or of the system.
+# Sets CUDA_LIBS to the libraries of the system, or of the toolkit that contains $NVCC.
 AC_DEFUN([REEL_FIND_CUDA_LIBS],
 [AC_MSG_CHECKING([how $CC links what $NVCC compiles])
 reel_root=`readlink -f "$NVCC"`
@@ -55,8 +55,8 @@ AS_IF([test -z "$reel_linked"],
   [AC_MSG_ERROR([--with-cuda: $CC links nothing that $NVCC compiled: give CUDA_LIBS])])])
 
 # REEL_CHECK_EMULATOR
-# EMULATOR_CXX, conditional EMULATOR: a C++ compiler whose objects go into programs that $CC links, with
-# its sanitizer; kernels are compiled by it for the emulator of tests/helpers/.
+# Substitutes EMULATOR_CXX, a C++ compiler that compiles kernels for the emulator of tests/helpers/. $CC has to link its
+# objects, also with a sanitizer. Conditional EMULATOR: there is one.
 AC_DEFUN([REEL_CHECK_EMULATOR],
 [AC_REQUIRE([REEL_ENABLE_SANITIZER])
 AC_SUBST([EMULATOR_CXX])

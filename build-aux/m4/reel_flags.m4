@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # REEL_CHECK_CFLAGS(VARIABLE, FLAGS)
-# Substitute VARIABLE with those of FLAGS that the compiler takes.
-# -Werror on the way: clang only warns of flags that it does not know.
+# Substitutes VARIABLE with the FLAGS that the compiler accepts. Tries them with -Werror, because clang only warns of
+# unknown flags.
 AC_DEFUN([REEL_CHECK_CFLAGS],
 [AC_SUBST([$1])
 reel_saved_cflags=$CFLAGS
@@ -17,7 +17,7 @@ done
 CFLAGS=$reel_saved_cflags])
 
 # REEL_CHECK_VERSION_SCRIPT
-# Automake conditional HAVE_VERSION_SCRIPT: the linker takes a symbol map.
+# Conditional HAVE_VERSION_SCRIPT: the linker accepts a map of symbols.
 AC_DEFUN([REEL_CHECK_VERSION_SCRIPT],
 [AC_CACHE_CHECK([whether the linker takes a version script], [reel_cv_version_script],
   [reel_saved_ldflags=$LDFLAGS
@@ -30,8 +30,8 @@ AC_DEFUN([REEL_CHECK_VERSION_SCRIPT],
 AM_CONDITIONAL([HAVE_VERSION_SCRIPT], [test "$reel_cv_version_script" = yes])])
 
 # REEL_CHECK_NO_UNDEFINED
-# Substitute NO_UNDEFINED_LDFLAGS. Libtool's -no-undefined does not tell the linker;
-# a sanitizer's own symbols are only found when the program is linked.
+# Substitutes NO_UNDEFINED_LDFLAGS, by which the linker refuses undefined symbols; libtool's -no-undefined does not ask it
+# to. It is empty with a sanitizer, whose symbols come from the program.
 AC_DEFUN([REEL_CHECK_NO_UNDEFINED],
 [AC_REQUIRE([REEL_ENABLE_SANITIZER])
 AC_SUBST([NO_UNDEFINED_LDFLAGS])
@@ -39,13 +39,13 @@ AS_CASE([$enable_sanitizer/$host_os],
   [/linux*], [NO_UNDEFINED_LDFLAGS=-Wl,-z,defs])])
 
 # REEL_CHECK_NO_DELETE
-# Substitute NO_DELETE_LDFLAGS: threads that end later still call into the library.
+# Substitutes NO_DELETE_LDFLAGS, which keep the library in memory after dlclose(): threads that end later call it.
 AC_DEFUN([REEL_CHECK_NO_DELETE],
 [AC_SUBST([NO_DELETE_LDFLAGS])
 AS_CASE([$host_os], [linux*], [NO_DELETE_LDFLAGS=-Wl,-z,nodelete])])
 
 # REEL_SEARCH_ATOMIC
-# Some 32-bit machines have 64-bit atomics in a library of their own.
+# Adds the library of 64-bit atomics to LIBS, which some 32-bit machines need.
 AC_DEFUN([REEL_SEARCH_ATOMIC],
 [AC_CACHE_CHECK([for the library of 64-bit atomics], [reel_cv_atomic],
   [reel_saved_libs=$LIBS
@@ -63,27 +63,27 @@ AS_CASE([$reel_cv_atomic],
   [-latomic], [LIBS="$LIBS -latomic"])])
 
 # REEL_SEARCH_DLADDR
-# Macro HAVE_DLADDR: the names of places in a program; where it is in a library of its own, that too.
+# Macro HAVE_DLADDR: the system can name places in a program. Adds the library of dladdr() to LIBS if it has one.
 AC_DEFUN([REEL_SEARCH_DLADDR],
 [AC_SEARCH_LIBS([dladdr], [dl], [reel_dladdr=yes], [reel_dladdr=no])
 AC_CHECK_HEADERS([elf.h link.h], [], [reel_dladdr=no])
 REEL_DEFINE([HAVE_DLADDR], [reel_dladdr], [dladdr() is there.])])
 
 # REEL_SEARCH_DLOPEN
-# Macro HAVE_DLOPEN: parts that are loaded when they are asked for.
+# Macro HAVE_DLOPEN: libraries can be loaded at run time. Adds the library of dlopen() to LIBS if it has one.
 AC_DEFUN([REEL_SEARCH_DLOPEN],
 [AC_SEARCH_LIBS([dlopen], [dl], [reel_dlopen=yes], [reel_dlopen=no])
 REEL_DEFINE([HAVE_DLOPEN], [reel_dlopen], [dlopen() is there.])])
 
 # REEL_SWITCH(FEATURE, DEFAULT, MACRO, HELP, COMMENT)
-# --enable-FEATURE or --disable-FEATURE, whichever is not the default; MACRO is 1 or 0.
+# The help shows --enable-FEATURE, or --disable-FEATURE if DEFAULT is yes. MACRO is 1 or 0.
 AC_DEFUN([REEL_SWITCH],
 [AC_ARG_ENABLE([$1], [AS_HELP_STRING([m4_if([$2], [yes], [--disable], [--enable])-$1], [$4])],
   [], [enable_]m4_translit([$1], [-], [_])[=$2])
 REEL_DEFINE([$3], [enable_]m4_translit([$1], [-], [_]), [$5])])
 
 # REEL_DEFINE(MACRO, VARIABLE, COMMENT)
-# MACRO is 1 if the shell's VARIABLE is yes, else 0; one test program may be compiled with -DMACRO=...
+# MACRO is 1 if the shell variable VARIABLE is yes, else 0. -DMACRO=... of a test program overrides it.
 AC_DEFUN([REEL_DEFINE],
 [AH_VERBATIM([$1], [/* $3 */
 #ifndef $1

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # REEL_CHECK_FORTRAN
-# Conditional FORTRAN: a Fortran compiler whose programs can call C with descriptors of arrays
-# (Fortran 2018). FORTRAN_BINDING_HEADER is where C finds them, FORTRAN_FCFLAGS are flags for the module.
+# Conditional FORTRAN: there is a Fortran compiler whose programs can call C with descriptors of arrays (Fortran 2018).
+# FORTRAN_BINDING_HEADER is the header that declares them in C. FORTRAN_FCFLAGS are flags for the module.
 AC_DEFUN([REEL_CHECK_FORTRAN],
 [AC_ARG_ENABLE([fortran], [AS_HELP_STRING([--disable-fortran], [do not build the Fortran module])])
 AC_SUBST([FORTRAN_FCFLAGS])
@@ -27,8 +27,8 @@ AS_CASE([$reel_fortran],
 AM_CONDITIONAL([FORTRAN], [test "$reel_fortran" = "yes ($FC)"])])
 
 # REEL_CHECK_FORTRAN_MPI
-# Conditional FORTRAN_MPI: the module mpi_f08 can be used, of the same MPI that C has. MPI_FCFLAGS and
-# MPI_FCLIBS are what mpifort says. REEL_MPI_REQUEST_WORDS is the size of a request in words of 8 bytes.
+# Conditional FORTRAN_MPI: there is a module mpi_f08 of the MPI that C uses. MPI_FCFLAGS and MPI_FCLIBS are the flags of
+# mpifort. REEL_MPI_REQUEST_WORDS is the size of a request in words of 8 bytes.
 AC_DEFUN([REEL_CHECK_FORTRAN_MPI],
 [AC_REQUIRE([REEL_CHECK_FORTRAN])
 AC_REQUIRE([REEL_WITH_MPI])
@@ -42,8 +42,8 @@ AS_CASE([$with_mpi/$reel_fortran],
 AM_CONDITIONAL([FORTRAN_MPI], [test "$reel_fortran_mpi" = yes])])
 
 # REEL_FIND_MPI_F08
-# Where there are several MPIs, a status tells whether mpifort is that of C's: its size and members are
-# not the same in each. What is linked is run, unless it is for another machine.
+# Finds the mpifort of the MPI that C uses. A program passes a status from Fortran to C, since its size and members differ
+# between MPIs. The program is linked, and run unless it is for another machine.
 AC_DEFUN([REEL_FIND_MPI_F08],
 [AC_MSG_CHECKING([for the module mpi_f08 of C's MPI])
 reel_fortran_mpi="no (mpifort's mpi_f08 is not there, or not that of C's MPI)"
@@ -93,7 +93,7 @@ AS_IF([test "$reel_fortran_mpi" = yes],
   [MPI_FCFLAGS= MPI_FCLIBS=])])
 
 # REEL_FORTRAN_FLAGS(FLAGS)
-# Add those of FLAGS that the compiler takes to FORTRAN_FCFLAGS.
+# Adds the FLAGS that the compiler accepts to FORTRAN_FCFLAGS.
 AC_DEFUN([REEL_FORTRAN_FLAGS],
 [reel_saved_fcflags=$FCFLAGS
 for reel_flag in $1; do
@@ -103,9 +103,9 @@ done
 FCFLAGS=$reel_saved_fcflags])
 
 # REEL_FORTRAN_CALLS_C
-# The header belongs to the Fortran compiler: that of gfortran is among gcc's own, where other C
-# compilers do not look, and where they should find nothing else. What is linked is run, unless it
-# is for another machine.
+# Finds ISO_Fortran_binding.h, which belongs to the Fortran compiler. gfortran's is in the folder of gcc's own headers.
+# Other C compilers do not search that folder, and should find no other header there, so it is included by its path. The
+# program is linked, and run unless it is for another machine.
 AC_DEFUN([REEL_FORTRAN_CALLS_C],
 [AC_CACHE_CHECK([for descriptors of arrays that $FC and $CC agree on], [reel_cv_fortran_header],
   [AS_ECHO(["#include HEADER

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # REEL_WITH_MPI
-# Conditional MPI, MPI_CFLAGS and MPI_LIBS: libreel-mpi. MPI_PACKAGE is what reel-mpi.pc requires, if
-# pkg-config has found MPI. MPIRUN starts the ranks of tests; MPIRUN_FLAGS let it run as root, and
-# more ranks than there are processors.
+# Conditional MPI: libreel-mpi is built, with MPI_CFLAGS and MPI_LIBS. MPI_PACKAGE is the package that reel-mpi.pc
+# requires, if pkg-config has found MPI. MPIRUN starts the ranks of tests; MPIRUN_FLAGS let it run as root, and start more
+# ranks than there are processors.
 AC_DEFUN([REEL_WITH_MPI],
 [AC_ARG_VAR([MPIRUN], [command that starts the ranks of an MPI program, for tests])
 AC_SUBST([MPI_PACKAGE])
@@ -15,7 +15,7 @@ REEL_WITH_OPTIONAL([mpi], [build libreel-mpi; a pkg-config name, such as mpich, 
   [reel_fault="there is no MPI; Debian: libopenmpi-dev or libmpich-dev"
    for MPI_PACKAGE in $reel_mpi_packages; do
      AS_IF([test "$MPI_PACKAGE" = mpicc],
-       [# What the wrapper compiler would say, but its compiler.
+       [# The flags that the wrapper gives to its compiler.
         MPI_CFLAGS= MPI_LIBS=
         for reel_word in `mpicc -show 2>/dev/null`; do
           AS_CASE([$reel_word], [-I* | -D*], [AS_VAR_APPEND([MPI_CFLAGS], [" $reel_word"])],
@@ -24,7 +24,7 @@ REEL_WITH_OPTIONAL([mpi], [build libreel-mpi; a pkg-config name, such as mpich, 
        [$PKG_CONFIG --exists "$MPI_PACKAGE"],
        [MPI_CFLAGS=`$PKG_CONFIG --cflags "$MPI_PACKAGE"` MPI_LIBS=`$PKG_CONFIG --libs "$MPI_PACKAGE"`],
        [continue])
-     # Warnings in its headers are not for this project to repair.
+     # As system headers, MPI's headers cause no warnings.
      MPI_CFLAGS=`AS_ECHO([" $MPI_CFLAGS"]) | sed 's/ -I/ -isystem /g'`
      CFLAGS="$reel_saved_cflags $MPI_CFLAGS"
      LIBS="$MPI_LIBS $reel_saved_libs"
@@ -45,8 +45,8 @@ AC_SUBST([MPI_LIBS])
 AM_CONDITIONAL([MPI], [test "$with_mpi" = yes])])
 
 # REEL_WITH_PETSC
-# Conditional PETSC and PETSC_CFLAGS: the trajectory for PETSC_PACKAGE, the build of PETSc that pkg-config has under this
-# name. Its MPI is the one of libreel-mpi.
+# Conditional PETSC: the trajectory is built, with PETSC_CFLAGS, for the build of PETSc that pkg-config knows as
+# PETSC_PACKAGE. PETSc has to use the MPI of libreel-mpi.
 AC_DEFUN([REEL_WITH_PETSC],
 [AC_REQUIRE([REEL_WITH_MPI])
 PETSC_PACKAGE=petsc
@@ -56,7 +56,7 @@ REEL_WITH_OPTIONAL([petsc], [build the trajectory for PETSc; a pkg-config name, 
      [reel_fault="it needs libreel-mpi, and shared libraries"],
      [PKG_CHECK_MODULES([PETSC], [$PETSC_PACKAGE >= 3.18], [reel_found=yes], [reel_fault=$PETSC_PKG_ERRORS])])])
 AS_IF([test "$with_petsc" = yes],
-  [# Warnings in its headers are not for this project to repair.
+  [# As system headers, PETSc's headers cause no warnings.
    PETSC_CFLAGS=`AS_ECHO([" $PETSC_CFLAGS"]) | sed 's/ -I/ -isystem /g'`
    reel_petsc="yes ($PETSC_PACKAGE)"])
 AM_CONDITIONAL([PETSC], [test "$with_petsc" = yes])])

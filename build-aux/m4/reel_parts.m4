@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # REEL_ENABLE_OPENMP
-# Conditional OPENMP, macro HAVE_OPENMP. Absent OpenMP is said loudly, or else tests of parallel code pass as serial code.
+# Conditional OPENMP, macro HAVE_OPENMP. Warns if the compiler has no OpenMP: tests of parallel code would pass as serial
+# code, and nobody would notice.
 AC_DEFUN([REEL_ENABLE_OPENMP],
 [AC_OPENMP
 AS_IF([test "x$enable_openmp" = xno], [reel_openmp="no (as asked for)"],
@@ -14,7 +15,7 @@ AS_IF([test -n "$OPENMP_CFLAGS"], [AC_DEFINE([HAVE_OPENMP], [1], [OpenMP's parts
 AM_CONDITIONAL([OPENMP], [test -n "$OPENMP_CFLAGS"])])
 
 # REEL_WITH_LIBDW
-# HAVE_LIBDW, LIBDW_CFLAGS and LIBDW_LIBS, for tools/ alone.
+# Macro HAVE_LIBDW, LIBDW_CFLAGS and LIBDW_LIBS, only for tools/.
 AC_DEFUN([REEL_WITH_LIBDW],
 [REEL_WITH_OPTIONAL([libdw], [name the functions and lines of profiles by elfutils],
   [PKG_CHECK_MODULES([LIBDW], [libdw >= 0.180], [reel_found=yes], [reel_fault=$LIBDW_PKG_ERRORS])])
@@ -22,8 +23,8 @@ AS_IF([test "$with_libdw" = yes], [AC_DEFINE([HAVE_LIBDW], [1], [libdw is there.
   [LIBDW_CFLAGS= LIBDW_LIBS=])])
 
 # REEL_CHECK_CUDA_HEADER
-# HAVE_CUDA_H, CUDA_HEADER_CPPFLAGS: cuda.h, with which a test compares what the library declares of
-# the driver. Nothing that is installed needs it.
+# Macro HAVE_CUDA_H and CUDA_HEADER_CPPFLAGS: a test compares the library's declarations of the driver with cuda.h. No
+# installed file needs it.
 AC_DEFUN([REEL_CHECK_CUDA_HEADER],
 [AC_CACHE_CHECK([for cuda.h], [reel_cv_cuda_header],
   [reel_saved_cppflags=$CPPFLAGS
@@ -41,7 +42,7 @@ AS_IF([test "$reel_cv_cuda_header" = no], [reel_cuda_header=no], [reel_cuda_head
 REEL_DEFINE([HAVE_CUDA_H], [reel_cuda_header], [cuda.h is there.])])
 
 # REEL_WITH_LZ4
-# HAVE_LZ4 as macro and conditional, LZ4_CFLAGS and LZ4_LIBS: stores that compress.
+# Macro and conditional HAVE_LZ4, LZ4_CFLAGS and LZ4_LIBS: stores can compress.
 AC_DEFUN([REEL_WITH_LZ4],
 [REEL_WITH_OPTIONAL([lz4], [stores that compress],
   [PKG_CHECK_MODULES([LZ4], [liblz4 >= 1.8], [reel_found=yes], [reel_fault=$LZ4_PKG_ERRORS])])
@@ -50,16 +51,16 @@ REEL_DEFINE([HAVE_LZ4], [with_lz4], [liblz4 is there.])
 AM_CONDITIONAL([HAVE_LZ4], [test "$with_lz4" = yes])])
 
 # REEL_WITH_SQLITE
-# Conditional BUILD_SQLITE, SQLITE_CFLAGS and SQLITE_LIBS: the example of a user's store.
+# Conditional BUILD_SQLITE, SQLITE_CFLAGS and SQLITE_LIBS: the example of a store that a user writes is built.
 AC_DEFUN([REEL_WITH_SQLITE],
 [REEL_WITH_OPTIONAL([sqlite], [build the example of a store in an SQLite database],
   [PKG_CHECK_MODULES([SQLITE], [sqlite3 >= 3.20], [reel_found=yes], [reel_fault=$SQLITE_PKG_ERRORS])])
 AM_CONDITIONAL([BUILD_SQLITE], [test "$with_sqlite" = yes])])
 
 # REEL_WITH_TSUNAMI
-# Conditional BUILD_TSUNAMI, with the flags of netcdf (its data) and cairo (its pictures); TEST_TSUNAMI:
-# its model is tested, which needs neither, unless the example is not wanted. HAVE_NETCDF: netcdf was found;
-# the Sedov example writes its gradient so.
+# Conditional BUILD_TSUNAMI: the tsunami is built, with netcdf for its data and cairo for its pictures. Conditional
+# TEST_TSUNAMI: its model, which needs neither, is tested; --without-tsunami turns this off. Macro HAVE_NETCDF: the Sedov
+# example writes its gradient by netcdf.
 AC_DEFUN([REEL_WITH_TSUNAMI],
 [AM_CONDITIONAL([TEST_TSUNAMI], [test "$with_tsunami" != no])
 REEL_WITH_OPTIONAL([tsunami], [build the tsunami example (netcdf, cairo)],
@@ -70,7 +71,7 @@ AS_IF([test -n "$NETCDF_LIBS"], [AC_DEFINE([HAVE_NETCDF], [1], [netcdf is there.
 AM_CONDITIONAL([BUILD_TSUNAMI], [test "$with_tsunami" = yes])])
 
 # REEL_WITH_ADOLC
-# Conditional BENCH_ADOLC and HAVE_ADOLC: reel-bench measures ADOL-C, too. The C compiler links it.
+# Conditional BENCH_ADOLC and macro HAVE_ADOLC: reel-bench also measures ADOL-C. The C compiler has to link it.
 AC_DEFUN([REEL_WITH_ADOLC],
 [REEL_WITH_OPTIONAL([adolc], [measure ADOL-C beside Reel in reel-bench],
   [AS_ECHO(["#include <adolc/adolc.h>
@@ -84,7 +85,7 @@ AM_CONDITIONAL([BENCH_ADOLC], [test "$with_adolc" = yes])
 AS_IF([test "$with_adolc" = yes], [AC_DEFINE([HAVE_ADOLC], [1], [reel-bench has ADOL-C.])])])
 
 # REEL_CHECK_CXX
-# Conditional BENCH_CXX and HAVE_CXX: reel-bench measures what is in C++, too. The C compiler links it.
+# Conditional BENCH_CXX and macro HAVE_CXX: reel-bench also has its cases in C++. The C compiler has to link them.
 AC_DEFUN([REEL_CHECK_CXX],
 [AS_ECHO(["#include <new>
 extern \"C\" int run() { try { delete new int; } catch (const std::bad_alloc &) { return 1; } return 0; }"]) >conftest.cpp
@@ -98,9 +99,9 @@ rm -f conftest.cpp conftest.c conftest.o conftest
 AM_CONDITIONAL([BENCH_CXX], [test "$reel_cxx" = "yes ($CXX)"])])
 
 # REEL_CHECK_ADSTACK_SCALARS
-# Conditional ADSTACK_SCALARS: programs get their own copy of what they call most of a shared
-# library. Conditional ADSTACK_LTO: an archive of the same for optimisation at link time, which works
-# without it, too.
+# Conditional ADSTACK_SCALARS: programs that link the shared library get their own copy of its most frequent functions.
+# Conditional ADSTACK_LTO: an archive of these functions for optimisation at link time is installed. Programs that do not
+# optimise at link time can also link it.
 AC_DEFUN([REEL_CHECK_ADSTACK_SCALARS],
 [AC_REQUIRE([REEL_ENABLE_SANITIZER])
 AC_REQUIRE([REEL_CHECK_VERSION_SCRIPT])
@@ -112,8 +113,8 @@ AM_CONDITIONAL([ADSTACK_LTO], [test "$enable_static" = yes && test -z "$enable_s
   && test -n "$ADSTACK_LTO_CFLAGS"])])
 
 # REEL_WITH_VERIFIER
-# Conditional BUILD_VERIFIER, and VERIFIER_CFLAGS: clang has the header of OpenMP's tools in a place of
-# its own, where headers are that are not for other compilers.
+# Conditional BUILD_VERIFIER. VERIFIER_CFLAGS find the header of OpenMP's tools, which is in clang's own folder, after all
+# other folders: clang's other headers there are not for other compilers.
 AC_DEFUN([REEL_WITH_VERIFIER],
 [AC_REQUIRE([REEL_ENABLE_OPENMP])
 AC_SUBST([VERIFIER_CFLAGS])
@@ -134,8 +135,8 @@ REEL_WITH_OPTIONAL([verifier], [build the verifier of OpenMP programs (omp-tools
 AM_CONDITIONAL([BUILD_VERIFIER], [test "$with_verifier" = yes])])
 
 # REEL_WITH_OPTIONAL(PART, HELP, SEARCH)
-# --with-PART=auto|yes|no; SEARCH sets reel_found to yes, or reel_fault to the reason why not.
-# Then with_PART is yes or no, and reel_PART the line for the summary.
+# Adds --with-PART=auto|yes|no. SEARCH sets reel_found to yes, or reel_fault to the reason why the part cannot be built.
+# Sets with_PART to yes or no, and reel_PART to the line of the summary.
 AC_DEFUN([REEL_WITH_OPTIONAL],
 [AC_ARG_WITH([$1], [AS_HELP_STRING([--with-$1=auto|yes|no], [$2 @<:@auto@:>@])], [], [with_$1=auto])
 AS_IF([test "$with_$1" = no], [reel_$1="no (as asked for)"],

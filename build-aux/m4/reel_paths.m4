@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # REEL_INSTALLED_PATHS
-# What files that are installed say of where the others are. INSTALLED_LIBDIR, INSTALLED_INCLUDEDIR: paths
-# without variables. PC_PREFIX, PC_LIBDIR, PC_INCLUDEDIR: for pkg-config, from where its file is, so that
-# a tree may be moved or copied. Not below /usr: pkg-config leaves out the folders of the system, which it
-# knows by these names alone.
+# Substitutes paths of installed files, for installed files that refer to them. INSTALLED_LIBDIR and
+# INSTALLED_INCLUDEDIR are paths without variables. PC_PREFIX, PC_LIBDIR and PC_INCLUDEDIR are for files of pkg-config:
+# relative to the file, so that the installed tree can be moved or copied. Below /usr they are absolute: pkg-config leaves
+# out the flags of system folders, which it recognises only by these names.
 AC_DEFUN([REEL_INSTALLED_PATHS],
 [reel_prefix=$prefix reel_exec_prefix=$exec_prefix
 test "x$prefix" != xNONE || prefix=$ac_default_prefix

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # REEL_WITH_POOL
-# Choose the lock-free list below the pool: Concurrency Kit's or our own in C11 atomics.
+# Chooses the lock-free list of the pool: Concurrency Kit's, or Reel's own in C11 atomics.
 # Sets REEL_POOL_CK, CK_CFLAGS, the conditional POOL_CK, $reel_pool and $reel_pool_reason.
 AC_DEFUN([REEL_WITH_POOL],
 [AC_REQUIRE([REEL_ENABLE_SANITIZER])
@@ -26,7 +26,7 @@ REEL_DEFINE([REEL_POOL_CK], [reel_pool_ck], [The pool's lock-free list is Concur
 AM_CONDITIONAL([POOL_CK], [test $reel_pool = ck])])
 
 # _REEL_POOL_CK(IF-USABLE, IF-NOT)
-# ck.pc and no bare header check: its flags pick the assembly. Only headers are used, so -lck is not linked.
+# Asks pkg-config for ck, because the flags in ck.pc choose the assembly. Only headers are used, so -lck is not linked.
 AC_DEFUN([_REEL_POOL_CK],
 [reel_ck_fault=
 PKG_CHECK_MODULES([CK], [ck >= 0.7.0],

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # REEL_ENABLE_SANITIZER
-# NO_THREAD_SANITIZER_CFLAGS is for what only calls a library that ThreadSanitizer cannot see into.
-# FAST_CFLAGS is for loops whose time is measured: of those that a sanitizer instruments it is not, and
-# gcc would take 20 seconds for one file.
-# --enable-sanitizer=LIST, as the compiler's -fsanitize= takes it. $enable_sanitizer is empty if off.
+# Adds --enable-sanitizer=LIST, with the LIST of the compiler's -fsanitize=. $enable_sanitizer is empty if off.
+# NO_THREAD_SANITIZER_CFLAGS are for files that only call a library that ThreadSanitizer cannot see into. FAST_CFLAGS are
+# for loops whose time is measured. They are empty with a sanitizer: times are not measured then, and gcc would take 20
+# seconds to optimise one instrumented file.
 AC_DEFUN([REEL_ENABLE_SANITIZER],
 [AC_ARG_ENABLE([sanitizer],
   [AS_HELP_STRING([--enable-sanitizer=LIST], [instrument everything: "address,undefined" or "thread"])],

@@ -3,15 +3,15 @@
 #
 #	awk -f figures.awk -f headers.awk -f mdoc.awk -v version=... -v date=... package=reel HEADER...
 #
-# A comment at the start of a line describes the declarations that follow it, and the prototypes in
-# it, which stand for macros: together they are a group. The first comment of a header, before its
-# guard, describes the header. What follows a section's marker, without a comment, belongs to the
-# header, too. A section whose name begins with "Within" is the library's own: it has no pages.
+# A group is a comment at the start of a line, the declarations that follow it, and the prototypes of
+# macros in it. The first comment of a header, before its guard, describes the header. Declarations
+# that follow the title of a section, without a comment, also belong to the header. A section whose
+# name begins with "Within" is private: it has no pages.
 #
 #	header[h]            "reel/tape.h"; h is its page, "reel-tape"
-#	title[g], text[g]    a group's section and comment; those of header h have g = h
-#	code[g]              its declarations, as they are shown
-#	names[g]             its names, separated by spaces; the first names the page
+#	title[g], text[g]    section and comment of a group; the header h itself has g = h
+#	code[g]              its declarations, as the page shows them
+#	names[g]             its names, separated by spaces; the first one is the name of the page
 #	owner[name]          g
 
 function begin_header(path) {
@@ -44,7 +44,7 @@ function begin_group(comment) {
 	name_prototypes(comment)
 }
 
-# A comment that no declaration follows says something of the whole header.
+# Gives a comment without declarations to the header.
 function give_to_header(g) {
 	text[head] = text[head] "\n\n" text[g]
 	delete group_header[g]
@@ -64,7 +64,7 @@ function add_code(line) {
 	code[group] = code[group] line "\n"
 }
 
-# A macro's prototype: a paragraph of the comment that begins as a declaration does.
+# Returns true if the line begins the prototype of a macro, a paragraph of the comment that begins as a declaration does.
 function is_prototype(line,   type) {
 	type = "(TYPE|void|bool|int|float|double|size_t|uint64_t|reel_[a-z_]+)"
 	return line ~ "^(const )?" type " [*]*reel_[a-z0-9_]+[(,:]" || line ~ /^REEL_[A-Z_]+\(.*;$/
@@ -83,7 +83,7 @@ function name_prototypes(comment,   lines, n, i, is_one, line) {
 	}
 }
 
-# "int reel_a(...);", or "int reel_a, reel_b: the same". A word in front of these is their type.
+# Adds the names of a prototype: "int reel_a(...);", or "int reel_a, reel_b: the same".
 function name_prototype(line,   list, n, i) {
 	sub(/[(:].*$/, "", line)
 	if (line ~ /[ *]/)
@@ -95,7 +95,7 @@ function name_prototype(line,   list, n, i) {
 	}
 }
 
-# A tab stands for spaces up to the next multiple of 8.
+# Returns the line with spaces in place of tabs, up to the next multiple of 8.
 function expanded(line,   at) {
 	while (at = index(line, "\t"))
 		line = substr(line, 1, at - 1) substr("        ", 1, 8 - (at - 1) % 8) \
@@ -158,8 +158,8 @@ function read_macro(line,   name) {
 	add_code("#define " line)
 }
 
-# Names that the first line of a declaration declares. A type that is only announced belongs to the
-# group that describes it, if there is one.
+# Adds the names in the first line of a declaration. A type that is only declared there belongs to the group that
+# describes it, if there is one.
 function name_declaration(line) {
 	if (line ~ /^typedef struct reel_[a-z0-9_]+ reel_[a-z0-9_]+;/) {
 		sub(/;$/, "", line)
@@ -200,7 +200,7 @@ function without_specifiers(line) {
 	return line
 }
 
-# Ends the declaration whose body is left out.
+# Ends a declaration without its body.
 function end_declaration() {
 	sub(/\n$/, "", code[group])
 	sub(/ : [a-z]+\([a-z]*\)$/, "", code[group])
@@ -212,7 +212,7 @@ function is_left_out(line) {
 	       line ~ /^\t__attribute__/
 }
 
-# At depth 1 and more in a struct: its members, without the bodies of functions.
+# Reads a line inside of a struct: its members, without the bodies of functions.
 function read_member(line) {
 	if (line ~ /^\t\/\* ---- Within/ || line ~ /^private:/)
 		is_within = 1

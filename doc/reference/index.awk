@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# From the list of names: names.js for the search, and the index of all names, to `target`.
+# Reads the list of names, and writes to `target` names.js for the search, and the index of all names.
 
 BEGIN { print "var names = [" >(target "/names.js") }
 {
@@ -27,7 +27,7 @@ END {
 		put_header(order[i])
 }
 
-# Names that have one page stand together.
+# Writes the index of a header. Names with the same page are one entry.
 function put_header(header,   list, n, i) {
 	print "<h2><code>" header "</code></h2>\n<dl>" >(target "/index")
 	n = split(pages[header], list, " ")

@@ -10,7 +10,7 @@ function escaped(s) {
 	return s
 }
 
-# A line that cannot be taken for a request.
+# Returns the text so that mandoc does not take it for a request.
 function text_line(s) {
 	return (s ~ /^[.']/ ? "\\&" : "") s
 }
@@ -19,7 +19,7 @@ function put(line) {
 	print line >file
 }
 
-# Running text is collected here, so that a line ends where a sentence or a macro does.
+# Writes the words that are collected in `pending`. Each line of the page ends with a sentence or at a macro.
 function flush_words() {
 	if (pending != "")
 		put(text_line(pending))
@@ -46,7 +46,7 @@ function put_word(word) {
 		flush_words()
 }
 
-# name(), `name`, and all else.
+# Writes a word: a name() as a cross-reference, a `name` as code, any other word as text.
 function put_token(word,   before, after, core) {
 	match(word, /^[(["]*/)
 	before = substr(word, 1, RLENGTH)
@@ -84,7 +84,7 @@ function indent_of(line) {
 	return RLENGTH
 }
 
-# A word or two in front of a paragraph are its heading: "Threads. A tape belongs to ..."
+# Writes a paragraph. One to three words in front of it are its heading: "Threads. A tape belongs to ..."
 function put_paragraph(s, may_have_heading) {
 	if (may_have_heading && match(s, /^[A-Z][A-Za-z]*( [a-z]+( [a-z]+)?)?\. /)) {
 		put(".Sy " substr(s, 1, RLENGTH - 2) " .")
@@ -107,14 +107,15 @@ function put_literal(lines, first, last, offset,   i, least, line) {
 	put(".Ed")
 }
 
-# Where the text of an item begins: after two spaces, or after the name of an error. 0: no item.
+# Returns the column behind which the text of an item begins, after two spaces or the name of an error, or 0 if the line is
+# no item.
 function item_text(line) {
 	if (match(line, /^ *[^ ]+( [^ ]+)*  +/) || match(line, /^ *-E[A-Z0-9]+ +/))
 		return substr(line, RLENGTH + 1) ~ /   / ? 0 : RLENGTH
 	return 0
 }
 
-# Whether the lines are items "term  text", with lines that go on below the text.
+# Returns true if the lines are items "term  text", with further lines of a text below it.
 function are_items(lines, first, last, base,   i, column) {
 	for (i = first; i <= last; i++) {
 		if (lines[i] == "")
@@ -189,7 +190,7 @@ function put_indented(lines, first, last,   i, base) {
 		put_literal(lines, first, last, " -offset indent")
 }
 
-# The comment. Its prototypes are in the synopsis: those that it begins with are left out here.
+# Writes a comment without the prototypes at its beginning, which are in the synopsis.
 function put_text(s, is_header,   lines, n, i, last, paragraph, begun) {
 	n = split(s, lines, "\n")
 	for (i = 1; i <= n; i = last + 1) {
@@ -217,7 +218,8 @@ function put_text(s, is_header,   lines, n, i, last, paragraph, begun) {
 	}
 }
 
-# Prototypes go on to an empty line; what is indented, to a line that is not.
+# Returns the last line of a block that begins at line i: prototypes end at an empty line, and an indented block at a line
+# that is not indented.
 function end_of_block(lines, i, n, is_one) {
 	if (is_one) {
 		while (i < n && lines[i + 1] != "")
@@ -232,7 +234,7 @@ function end_of_block(lines, i, n, is_one) {
 
 # ---- Pages ----
 
-# The first sentence, as a line of whatis(1).
+# Returns the first sentence as a line of whatis(1).
 function summary(s,   at) {
 	gsub(/\n/, " ", s)
 	gsub(/  +/, " ", s)
@@ -243,7 +245,7 @@ function summary(s,   at) {
 		s = substr(s, 1, at - 1)
 	if (length(s) > 90 && (at = match(s, /, /)) > 20)
 		s = substr(s, 1, at - 1)
-	# Cut off inside a parenthesis, it ends before that.
+	# A text that is cut off inside of a parenthesis ends before the parenthesis.
 	if (match(s, /\([^)]*$/))
 		s = substr(s, 1, RSTART - 1)
 	sub(/[ :;,.]+$/, "", s)
@@ -252,7 +254,7 @@ function summary(s,   at) {
 	return s
 }
 
-# Without the prototypes that a comment begins with, and what else may stand there.
+# Returns the first paragraph of a comment that is no prototype.
 function description(g,   lines, n, i, s) {
 	n = split(text[g], lines, "\n")
 	for (i = 1; i <= n; i++) {
@@ -274,7 +276,7 @@ function page_of(g) {
 	return g ~ /^[0-9]+$/ ? first_name(g) : g
 }
 
-# The name of a page: the first one that is not within a struct or an enum.
+# Returns the name of a page: the first name of the group that is not inside a struct or an enum.
 function first_name(g,   list, n, i) {
 	n = split(names[g], list, " ")
 	for (i = 1; i < n && hidden_name[list[i]]; i++)
@@ -289,7 +291,7 @@ function put_heading(name, manual_section) {
 	put(".Sh NAME")
 }
 
-# Names of a group that its page begins with; `list` is filled with them.
+# Fills `list` with the names at the beginning of the page of a group.
 function shown_names(g, list,   all, n, i, last) {
 	n = split(names[g], all, " ")
 	list[last = 1] = first_name(g)
@@ -305,7 +307,7 @@ function put_names(g,   list, n, i) {
 		put(".Nm " list[i] (i < n ? " ," : ""))
 }
 
-# A function that a macro calls with its place in the program: reel_mpi_send_at().
+# Returns true for a function that a macro calls with the place of the call, such as reel_mpi_send_at().
 function is_sited(name,   plain) {
 	plain = name
 	return sub(/_at$/, "", plain) && plain in is_macro
@@ -324,7 +326,7 @@ function put_synopsis(h, prototypes, declarations,   lines, n) {
 	    "program.c $(pkg\\-config \\-\\-cflags \\-\\-libs " package_of[h] ")")
 }
 
-# The prototypes in a group's comment.
+# Returns the prototypes in the comment of a group.
 function prototypes(g,   lines, n, i, s) {
 	n = split(text[g], lines, "\n")
 	for (i = 1; i <= n; i++)
@@ -334,7 +336,7 @@ function prototypes(g,   lines, n, i, s) {
 	return s
 }
 
-# The declarations of a group without those of functions that macros call.
+# Returns the declarations of a group, without functions that macros call with the place of the call.
 function declarations(g,   lines, n, i, s, name) {
 	n = split(code[g], lines, "\n")
 	for (i = 1; i < n; i++) {
@@ -363,7 +365,7 @@ function sort(list, n,   i, j, x) {
 	}
 }
 
-# The other groups of the header.
+# Writes references to the other groups of the header.
 function put_see_also(g, h,   i, n, list) {
 	for (i = 1; i <= group_count; i++)
 		if (group_header[i] == h && i != g)
@@ -447,7 +449,7 @@ function put_links(   name, g, page) {
 	}
 }
 
-# "See reel_x() ...": what such a comment describes is on the page of reel_x().
+# Moves the names of a group whose comment is "See reel_x() ..." to the page of reel_x().
 function move_seen(   g, name, other) {
 	for (g = 1; g <= group_count; g++) {
 		if (text[g] !~ /^See reel_[a-z_]+\(\)/)
@@ -462,7 +464,7 @@ function move_seen(   g, name, other) {
 	}
 }
 
-# Headers without groups and without names of their own have no pages.
+# Returns true if the header has a page. Headers without groups and without names of their own have none.
 function has_page(h,   g) {
 	if (names[h] != "" || text[h] == "")
 		return text[h] != ""
@@ -472,7 +474,7 @@ function has_page(h,   g) {
 	return 0
 }
 
-# A function that is called with the place of the call belongs to its macro.
+# Moves functions that macros call with the place of the call to the page of the macro.
 function move_sited(   name, plain) {
 	for (name in owner)
 		if (is_sited(name)) {

@@ -5,8 +5,8 @@
 #
 #	pages.sh SOURCE TARGET VERSION DATE package=NAME HEADER... [package=NAME [HEADER...]]...
 #
-# TARGET is made anew: man1, man3, man7, and the list `names` (mdoc.awk). A package without headers is not
-# installed, and no page names one of its pages. In a page that is written by hand, the lines from
+# Replaces TARGET: man1, man3, man7, and the list `names` (mdoc.awk). A package without headers is not
+# installed, so pages do not refer to its pages. In pages that are written by hand, the lines from
 # `.\" With PACKAGE` to `.\" End` are left out if PACKAGE has no headers.
 set -e
 trap 'status=$?; [ $status -eq 0 ] || echo "pages.sh: stopped with status $status" >&2' EXIT

@@ -5,7 +5,7 @@
 #	awk -f site.awk -v page=man/reel_push.3.html -v title=... -v version=... -v names=FILE \
 #		-v links=FILE
 #
-# Paths of what the page links to in the source are appended to `links`.
+# Appends the paths of the sources that the page links to, to the file `links`.
 
 function read_names(   line, half, field) {
 	while ((getline line <names) > 0) {
@@ -16,14 +16,14 @@ function read_names(   line, half, field) {
 	}
 }
 
-# "reel/tape.h" has the page man/reel-tape.7.html.
+# Returns the page of a header: man/reel-tape.7.html for "reel/tape.h".
 function page_of_header(path) {
 	gsub(/\//, "-", path)
 	sub(/\.[a-z]*$/, "", path)
 	return "man/" path ".7.html"
 }
 
-# A path without "." and "..".
+# Returns the path without "." and "..".
 function resolved(path,   part, n, i, keep, at, s) {
 	n = split(path, part, "/")
 	for (i = 1; i <= n; i++) {
@@ -72,7 +72,7 @@ function with_links(line,   s, link) {
 	return s line
 }
 
-# Links for the names in text that has none.
+# Returns the text, which has no links, with links for the names in it.
 function with_names(line,   s, name) {
 	while (match(line, /(reel|REEL)_[A-Za-z0-9_]+/)) {
 		name = substr(line, RSTART, RLENGTH)

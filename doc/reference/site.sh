@@ -4,8 +4,8 @@
 #
 #	site.sh SOURCE MANUAL TARGET VERSION
 #
-# MANUAL is what pages.sh has made. TARGET is made anew: the guide in the folders that its pages have
-# in SOURCE, with all that they link to, and the manual in TARGET/man.
+# MANUAL is the TARGET of pages.sh. Replaces TARGET: the guide in the folders that its pages have in
+# SOURCE, with all files that they link to, and the manual in TARGET/man.
 set -e
 trap 'status=$?; [ $status -eq 0 ] || echo "site.sh: stopped with status $status" >&2' EXIT
 
@@ -26,7 +26,7 @@ reference=$source/doc/reference
 cp "$reference/style.css" "$reference/search.js" "$target"
 "$awk" -f "$reference/index.awk" -v target="$target" "$manual/names"
 
-# write PAGE TITLE: a page around what comes in.
+# write PAGE TITLE: writes a page with the HTML on stdin as its text.
 write() {
 	mkdir -p "$target/${1%/*}"
 	"$awk" -f "$reference/site.awk" -v page="$1" -v title="$2" -v version="$version" \
@@ -42,7 +42,7 @@ for page in man1/* man7/* $(grep -L '^\.so ' man3/*); do
 		write "man/$name.html" "${name%.*}(${name##*.})"
 done
 
-# ---- The guide: README.md, doc/, and all that these link to ----
+# ---- The guide: README.md, doc/, and all files that these link to ----
 
 cd "$source"
 printf '%s\n' README.md doc/README.md doc/*.md >"$target/queue"
@@ -56,7 +56,8 @@ while [ -s "$target/queue" ]; do
 			[ ! -e "$target/$html" ] || continue
 			title=$(sed -n 's/^# //p' "$path" | sed 1q)
 			case $path in */*) html_page=$html ;; *) html_page=./$html ;; esac
-			# In the names of headings lowdown keeps a dot, which other readers of Markdown drop.
+			# lowdown keeps a dot in the anchor of a heading. Links do not have it, because other
+			# programs for Markdown drop it.
 			lowdown -Thtml "$path" | sed 's/\(<h[1-6] id="[^".]*\)\./\1/' |
 				write "$html_page" "${title:-Reel}" ;;
 		*)

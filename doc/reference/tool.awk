@@ -4,7 +4,7 @@
 #
 #	awk -f tool.awk -v directory=... -v version=... -v date=... tools/*.c
 
-# The text of the string literals in a line.
+# Returns the text of the string literals in a line.
 function literals(line,   s) {
 	while (match(line, /"([^"\\]|\\.)*"/)) {
 		s = s substr(line, RSTART + 1, RLENGTH - 2)
@@ -19,7 +19,7 @@ function put(line) {
 	print line >file
 }
 
-# A line of text, which cannot be taken for a request.
+# Writes a line of text so that mandoc does not take it for a request.
 function put_line(s) {
 	gsub(/\\/, "\\e", s)
 	gsub(/-/, "\\-", s)
@@ -35,13 +35,13 @@ function put_literal(s,   n, i, lines) {
 	put(".Ed")
 }
 
-# Running text: a line of the page ends where a sentence does.
+# Writes text. Each line of the page ends with a sentence.
 function put_words(s) {
 	gsub(/  +/, "\n", s)
 	put_line(s)
 }
 
-# An option begins its line, and its text a column of its own, in that line or the next one.
+# Writes a list of options. In the help an option begins a line, and its text has a column in that line or in the next.
 function put_options(s,   n, i, lines, column, text) {
 	match(help_line, /^  --help +/)
 	column = RLENGTH
@@ -79,7 +79,7 @@ function put_heading(name, summary) {
 	put(".Sh SYNOPSIS")
 }
 
-# The usage is the synopsis; blocks of text and of options follow.
+# Writes the page of a verb: the usage as the synopsis, and then blocks of text and of options.
 function put_verb(verb,   n, i, blocks) {
 	file = directory "/man1/reel-" verb ".1"
 	put_heading("reel-" verb, does[verb])
@@ -108,7 +108,7 @@ function put_verb(verb,   n, i, blocks) {
 	close(file)
 }
 
-# { "info", "what it does", info_help, info_run },
+#	{ "info", "what it does", info_help, info_run },
 /^\t\{ "[a-z]*", / {
 	split($0, part, "\"")
 	verbs[++count] = part[2]
