@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Makes a release, all but the upload: see the usage below, and HACKING.md.
+# Makes the files of a release, and prints the steps by hand: see the usage below, and HACKING.md.
 set -eu -o pipefail
 trap 'echo "packaging/release.sh: stopped in line $LINENO" >&2' ERR
 cd "$(dirname "$0")/.."
@@ -12,15 +12,15 @@ usage='Usage: packaging/release.sh [--no-tests] [--trial] | --check | --fill | -
 Checks that all places have the version of configure.ac, the date of CHANGES and the addresses of
 packaging/addresses, that nothing is uncommitted and the tag is new. Runs the tests. Then writes to
 build/release/ the tarball, which it makes twice and compares, the core as two files, the wheels,
-the recipes with the checksum of the tarball, and SHA256SUMS. The last lines say what is left to do.
+the recipes with the checksum of the tarball, and SHA256SUMS. The last lines are the steps by hand.
 
-  --no-tests  without ./check --all and the stages package and wheel
-  --trial     for a try: addresses may be unknown, files uncommitted, the date another day. What is
-              packed is the last commit
-  --check     the versions, dates and addresses alone
-  --fill      asks for addresses that are not known yet; then writes the version, the date and the
-              addresses to all places
-  --list      the places: name of the value, file, value'
+  --no-tests  do not run ./check --all and the stages package and wheel
+  --trial     make the files of the last commit, also with missing addresses, uncommitted files, or
+              the date of another day
+  --check     only compare versions, dates and addresses
+  --fill      ask for missing addresses; then write the version, the date and the addresses to all
+              places
+  --list      list the places: name of the value, file, value'
 
 die() {
 	printf 'packaging/release.sh: %s\n' "$1" >&2
@@ -29,7 +29,7 @@ die() {
 
 # ---- Values ----
 
-# address KEY: its value, or nothing.
+# address KEY: prints the value of an address, or nothing.
 address() { sed -n "s/^$1=//p" packaging/addresses; }
 
 addresses=(homepage repository downloads security maintainer handle)
@@ -51,9 +51,9 @@ read_values() {
 
 # ---- Places ----
 
-# place NAME FILE BEFORE BEHIND [AFTER]: the first line of FILE that the regular expressions BEFORE and BEHIND match
-# has the value NAME between them. With AFTER, a file that has no such line gets one behind the line AFTER. `action` is
-# called for each place.
+# place NAME FILE BEFORE BEHIND [AFTER]: calls `action` for a place, if its folder exists. The first line of FILE that
+# matches the regular expressions BEFORE and BEHIND has the value NAME between them. With AFTER, a file without such a line
+# gets one behind the line that matches AFTER.
 place() { [ ! -d "${2%/*}" ] && [[ $2 == */* ]] || $action "$@"; }
 
 places() {
@@ -109,7 +109,7 @@ with_place() {
 
 list_place() { printf '%s\t%s\t%s\n' "$1" "$2" "$(with_place 'at_place() { print old; exit }' "$@")"; }
 
-# compare_place: a value that is not known yet is not compared.
+# compare_place ...: compares a place with its value, if the value is known.
 compare_place() {
 	local found
 	[ -n "${value[$1]}" ] || return 0
@@ -138,7 +138,8 @@ differs() {
 	differences=$((differences + 1))
 }
 
-# compare_numbers: the number in the name of each shared library, which -version-info gives, is in all other names.
+# compare_numbers: compares the number in the name of each shared library, which -version-info gives, with all places that
+# have the name.
 compare_numbers() {
 	local numbers library number file
 	numbers=$(sed -nE 's/^(libreel[a-z_]*)_la_LDFLAGS = -version-info ([0-9]+):[0-9]+:([0-9]+).*/\1 \2 \3/p' \
@@ -156,7 +157,7 @@ compare_numbers() {
 	done
 }
 
-# compare_readme: README.md may name the version, and the date in the same line.
+# compare_readme: compares the version in README.md, and the date in the same line, if they are there.
 compare_readme() {
 	local found
 	for found in $(grep -oE '[Rr]eel[- ][0-9]+\.[0-9]+\.[0-9]+' README.md | grep -oE '[0-9.]+$'); do
@@ -176,7 +177,8 @@ check_places() {
 	[ $differences -eq 0 ] || die "$differences places differ; after a change of configure.ac, CHANGES or packaging/addresses run packaging/release.sh --fill"
 }
 
-# check_sources: what is packed is what was committed, and no release has the version.
+# check_sources: checks that all addresses are known, that the date is today, that no file is uncommitted, and that the
+# version has no tag.
 check_sources() {
 	local key
 	for key in "${addresses[@]}"; do
@@ -206,10 +208,10 @@ ask_for_addresses() {
 
 # ---- Files ----
 
-# Order, owners and modes do not depend on the machine, so the tarball has equal bytes wherever it is made.
+# Order, owners and modes of files do not depend on the machine, so each machine makes an equal tarball.
 pack_options='--sort=name --owner=0 --group=0 --numeric-owner --mode=u+rw,go+r,go-w --format=ustar'
 
-# make_tarball FOLDER: the tarball of the last commit, made in $work/FOLDER.
+# make_tarball FOLDER: makes the tarball of the last commit in $work/FOLDER.
 make_tarball() (
 	rm -rf "${work:?}/$1"
 	mkdir -p "$work/$1"
@@ -222,7 +224,7 @@ make_tarball() (
 	TAR_OPTIONS="$pack_options --mtime=@$SOURCE_DATE_EPOCH" XZ_OPT='-9e -T1' make dist >>log 2>&1
 )
 
-# make_amalgamation FOLDER: the core as two files, by what make_tarball has configured.
+# make_amalgamation FOLDER: makes the core as two files, in the build that make_tarball has configured.
 make_amalgamation() (
 	cd "$work/$1"
 	make -s amalgamation
@@ -232,7 +234,7 @@ make_amalgamation() (
 		xz -9e -T1 >"$out/reel-amalgamation-${value[version]}.tar.xz"
 )
 
-# make_recipes: those of Spack and conda, with the checksum of the tarball.
+# make_recipes: writes the recipes of Spack and conda with the checksum of the tarball.
 make_recipes() {
 	local sum
 	sum=$(sha256sum <"$out/reel-${value[version]}.tar.xz" | cut -d ' ' -f 1)
@@ -264,7 +266,7 @@ make_files() {
 	(cd "$out" && sums=$(find . -maxdepth 1 -type f -printf '%P\n' | sort | xargs sha256sum) && echo "$sums" | tee SHA256SUMS)
 }
 
-# stages: those that test a release.
+# stages: prints the names of the stages that test packages.
 stages() { ./check --help | grep -oE '^  (package|wheel) '; }
 
 what_is_left() {

@@ -1,8 +1,8 @@
 #!/bin/bash -eu
 # SPDX-License-Identifier: MIT
 # Called by OSS-Fuzz in the source directory: $OUT gets a program for each target of tests/fuzz/, and its corpus.
-# CC, CXX, CFLAGS, CXXFLAGS and LIB_FUZZING_ENGINE are given. The programs run where no library but the C
-# library is, so LZ4 is linked in.
+# OSS-Fuzz sets CC, CXX, CFLAGS, CXXFLAGS and LIB_FUZZING_ENGINE. The programs run on a system that has only the C library,
+# so LZ4 is linked statically.
 source=$PWD
 build=${WORK:-/tmp}/reel
 autoreconf -i
@@ -13,7 +13,7 @@ LZ4_CFLAGS=' ' LZ4_LIBS=-l:liblz4.a "$source/configure" --disable-shared --disab
 	--without-tsunami --without-adolc --without-cuda
 make -j "$(nproc)" CCLD="$CXX" FUZZING_ENGINE="$LIB_FUZZING_ENGINE" tests/fuzz/reel-fuzz
 
-# Each target has a corpus, as tests/fuzz/t-fuzz.sh says.
+# Each target has a corpus, which tests/fuzz/t-fuzz.sh checks.
 for corpus in "$source"/tests/fuzz/corpus/*/; do
 	target=$(basename "$corpus")
 	cp tests/fuzz/reel-fuzz "$OUT/$target"

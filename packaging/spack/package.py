@@ -41,6 +41,6 @@ class Reel(AutotoolsPackage):
         args += self.enable_or_disable("shared")
         args.append("--with-lz4=" + ("yes" if "+lz4" in self.spec else "no"))
         args.append("--with-cuda=" + ("yes" if "+cuda" in self.spec else "no"))
-        # The wrapper compiler of whichever MPI was chosen tells its flags.
+        # The flags come from mpicc of the MPI that the user has chosen.
         args.append("--with-mpi=" + ("mpicc" if "+mpi" in self.spec else "no"))
         return args

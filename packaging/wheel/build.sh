@@ -4,8 +4,8 @@
 # or later and with musl 1.2 or later. Usage: packaging/wheel/build.sh
 #
 # The compiler is zig, a package of pip, which has the headers and the symbols of both C libraries. It compiles reel.c
-# (make amalgamation) with LZ4, whose sources are another package, for processors of each kind without extensions.
-# Builds of one commit are equal, byte for byte: the files have its time, unless SOURCE_DATE_EPOCH gives one.
+# (make amalgamation) with LZ4, whose sources are another package, for processors without extensions. Builds of one commit
+# are equal, byte for byte: the files have the time of the commit, or SOURCE_DATE_EPOCH.
 set -eu
 trap 'echo "packaging/wheel/build.sh: stopped in line $LINENO" >&2' ERR
 cd "$(dirname "$0")/../.."
@@ -34,7 +34,7 @@ echo "installing the compiler: about 90 MB, by the network"
 mkdir "$work/lz4"
 tar -C "$work/lz4" --strip-components=1 -xf "$out"/sources/lz4-*.tar.gz
 
-# The headers, the map of symbols and the files for pkg-config and CMake, as they are installed.
+# Installs the headers and the files for pkg-config and CMake, and makes the map of symbols.
 sources=../../..
 configure build/wheel/make --prefix=/reel --libdir=/reel/lib --disable-static --disable-openmp --disable-fortran \
 	--with-pool=c11 --with-lz4=no --with-mpi=no --with-libdw=no --with-sqlite=no --with-tsunami=no --with-adolc=no \
@@ -44,11 +44,11 @@ make -s -C "$make" DESTDIR="$work" pkgconfig_DATA='reel.pc reel-enzyme.pc' \
 	include_HEADERS='include/reel.h include/reel.hpp' reelinclude_HEADERS='$(core_headers) include/reel/enzyme.h' \
 	install-includeHEADERS install-reelincludeHEADERS install-pkgconfigDATA install-cmakeDATA
 sed -i 's/^Libs: .*/& -Wl,-rpath,${libdir}/' "$work"/reel/lib/pkgconfig/*.pc
-# Links in an archive become files. These are the links for linkers.
+# A wheel has no symbolic links, so linker scripts take the place of the links for linkers.
 for library in reel reel-enzyme; do
 	echo "INPUT(lib$library.so.0)" >"$work/reel/lib/lib$library.so"
 done
-# The package alone, as pip makes it, with the licences.
+# Makes a wheel of the package without the library, with the licences.
 cp -r python "$work/package"
 rm -rf "$work"/package/{build,*.egg-info}
 cp LICENSE "$work/package/LICENSE"
@@ -57,14 +57,14 @@ sed -n '2,/^\*\//{/^\*\//!p;}' "$work/lz4/lz4libs/lz4.c" >"$work/package/LICENSE
 
 # ---- Libraries ----
 
-# compile TARGET OPTION...: by zig, optimised, and without what tells of this build.
+# compile TARGET OPTION...: compiles by zig, optimised, without paths of this build.
 compile() {
 	"$tools/python" -m ziglang cc -target "$@" -mcpu=baseline -O2 -g0 -s -std=gnu11 -fPIC -pthread \
 		-ffile-prefix-map="$make/amalgamation/=" -fno-sanitize=all -fno-semantic-interposition -funwind-tables \
 		-Wno-unused-command-line-argument
 }
 
-# link TARGET NAME MAP OPTION...: a shared library with the symbols of the map.
+# link TARGET NAME MAP OPTION...: links a shared library with the symbols of the map.
 link() {
 	local target=$1 name=$2 map=$3
 	shift 3
@@ -72,7 +72,7 @@ link() {
 		-Wl,-z,nodelete -Wl,--gc-sections "$@"
 }
 
-# libraries TARGET FOLDER: of the wheel.
+# libraries TARGET FOLDER: compiles the libraries of a wheel to FOLDER.
 libraries() {
 	local target=$1 folder=$2 headers=("-I$make" -Iinclude -Ilib)
 	mkdir -p "$work/$target"
@@ -91,7 +91,7 @@ libraries() {
 
 # ---- Wheels ----
 
-# wheel TARGET TAG...: the package with the libraries in it.
+# wheel TARGET TAG...: makes the wheel of the package with the libraries for TARGET.
 wheel() {
 	local target=$1 tree=$work/$1/libreel-$version tag
 	shift
@@ -109,7 +109,7 @@ for arch in x86_64 aarch64; do
 	echo "compiling for $arch"
 	wheel $arch-linux-gnu.2.17 manylinux_2_17_$arch manylinux2014_$arch
 	wheel $arch-linux-musl musllinux_1_2_$arch
-	# It does not know the C library of a system with another one.
+	# auditwheel can only check wheels for glibc on a system with glibc, so the wheel for musl is not checked.
 	"$tools/auditwheel" show "$out"/*_2_17_$arch.whl | tr -s '\n ' ' ' | grep -q " following platform tag: \"manylinux_2_17_$arch\""
 done
 (cd "$out" && sha256sum ./*.whl && ls -l ./*.whl)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-# The wheel stage, for stage.sh: builds the wheels twice, and tries them in clean systems without a compiler, from C,
-# and on other processors and C libraries. Each check writes $directory/NAME.log.
+# stage.sh sources this for the wheel stage: builds the wheels twice, and tries them in clean systems without a compiler,
+# from C, and on other processors and C libraries. Each check writes $directory/NAME.log.
 
-# build_again: the wheels of a copy of the sources in another folder, which has nothing of a build, are equal.
+# build_again: builds the wheels of a copy of the sources in another folder without a build, and compares them.
 build_again() {
 	local file copy=$directory/copy
 	rm -rf "$copy"
@@ -14,7 +14,7 @@ build_again() {
 	done
 }
 
-# small: each wheel has at most 1.5 MB.
+# small: succeeds if each wheel has at most 1.5 MB.
 small() { ls -l "$directory"/*.whl && [ -z "$(find "$directory" -maxdepth 1 -name '*.whl' -size +1500000c)" ]; }
 
 # ---- Clean systems ----
@@ -115,7 +115,7 @@ try_files() {
 
 # ---- Other processors and C libraries ----
 
-# unpacked TAG: the folder of the package in the wheel for it.
+# unpacked TAG: unpacks the wheel with the tag, and prints the folder of the package.
 unpacked() {
 	rm -rf "$directory/unpacked/$1"
 	mkdir -p "$directory/unpacked/$1"
@@ -123,7 +123,7 @@ unpacked() {
 	echo "$PWD/$directory/unpacked/$1/reel"
 }
 
-# cross TARGET TAG: README.md's program, compiled by zig, with the library of a wheel.
+# cross TARGET TAG: compiles README.md's program by zig with the library of a wheel, and runs it.
 cross() {
 	local folder
 	folder=$(unpacked "$2")
@@ -131,7 +131,7 @@ cross() {
 		"$folder/lib/libreel.so.0" "-Wl,-rpath,$folder/lib" -lm
 }
 
-# foreign COUNT PAGE: the package and its examples under Python for aarch64, with pages of this size.
+# foreign COUNT PAGE: runs the package and its examples by Python for aarch64, with pages of PAGE bytes.
 foreign() {
 	local root=$PWD/$directory/arm64 folder python
 	folder=$(unpacked manylinux_2_17_aarch64)

@@ -6,7 +6,7 @@ folder=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$HOME/try" && cd "$HOME/try" || exit
 system=$(. /etc/os-release && echo "$VERSION_CODENAME")
 
-# holds WHAT COMMAND...
+# holds WHAT COMMAND...: a check, which passes if the command succeeds. Shows its output.
 holds() {
 	what=$1
 	shift
@@ -20,7 +20,7 @@ holds() {
 
 no_compiler() { ! command -v cc gcc clang; }
 
-# From an empty folder to a gradient, by two commands.
+# Two commands lead from an empty folder to a gradient.
 two_commands() {
 	start=$(date +%s)
 	"$python" -m pip install --no-index "$folder"/*.whl && "$python" "$folder/try.py" 64 || return
@@ -40,7 +40,7 @@ flags() {
 		[ -f "$("$python" -m reel --cmakedir)/ReelConfig.cmake" ]
 }
 
-# A trace of all that leaves memory.
+# The trace has an event for each array that leaves memory.
 environment() {
 	REEL_TRACE=$PWD/trace.json "$python" "$folder/try.py" 16 &&
 		"$python" -c 'import json; assert len(json.load(open("trace.json"))) > 20'
@@ -52,7 +52,7 @@ uninstalled() {
 	"$python" -m pip uninstall --yes libreel && files | diff before -
 }
 
-# The package of the sources has no library inside, and there is none in the system.
+# The package of the sources contains no library, and the system has none.
 missing() {
 	! PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$folder/python "$python" -c 'import reel' 2>error
 	tail -n 1 error
