@@ -1,34 +1,33 @@
 # SPDX-License-Identifier: MIT
-# A test is one line here: tests/FOLDER/t-NAME.c, linked with the convenience library, where it
-# reaches hidden symbols.
+# A test is one line here: tests/FOLDER/t-NAME.c, linked with the convenience library, so that it can call
+# hidden functions.
 
-# Tags stand behind a test on its line, and tell build-aux/stage.sh which stages run it. For make they are empty.
-# one_thread: has one thread, or runs a program of the examples, or looks at programs from another process:
-# ThreadSanitizer sees nothing in the first and makes them five times as long; it does not see through the others.
+# Tags follow a test on its line. They are empty variables for make; build-aux/stage.sh selects the tests of a stage by them.
+# one_thread: the test has one thread, runs a program of the examples, or watches programs from another process.
+# ThreadSanitizer finds nothing in one thread, and makes it five times as long; it does not see into other processes.
 one_thread =
-# locks: its threads meet in locks alone. helgrind does not see what atomics order; and of a semaphore on the
-# stack of who waits it takes the stack's next use for a race with the post's reading of it, so stores with
-# threads of their own are the thread stages' to look at.
+# locks: the threads of the test synchronise only by locks. helgrind does not know the order of atomics. It also reports a
+# false race if a thread waits at a semaphore on its stack and uses that stack again, so stores with their own threads are
+# left to the thread stages.
 locks =
-# parts: depends on the parts that stage plain leaves out or replaces, but is in a folder of other tests.
+# parts: the test depends on parts that the stage plain leaves out or replaces, but is in a folder that plain leaves out.
 parts =
-# any_build: of a program beside the library, or of texts, which are the same in each build.
+# any_build: tests a program beside the library, or texts, which are the same in each build.
 any_build =
-# compiles: compiles programs of its own with what is built, which takes it longer than to run them.
+# compiles: compiles its own programs with the library, which takes longer than to run them.
 compiles =
-# once_more: runs the whole programs of t-tsunami.sh and t-sedov-program.sh again, with the same code in another
-# order.
+# once_more: runs the whole programs of t-tsunami.sh and t-sedov-program.sh again, with the same code in another order.
 once_more =
-# measures: of a program for measuring or for stress, which takes seconds by itself.
+# measures: tests a program for measuring or for stress, which takes seconds by itself.
 measures =
-# slow: takes a sanitizer long, which sees the same code in shorter tests.
+# slow: takes long with a sanitizer, and shorter tests run the same code.
 slow =
-# emulated: has thousands of the device's threads, each of which the emulator runs for a short time: their order is
-# the emulator's, and the stages without ThreadSanitizer run them.
+# emulated: has thousands of threads of a device, each of which the emulator runs for a short time. The emulator determines
+# their order, so ThreadSanitizer finds nothing in them.
 emulated =
 
-# Tests of ranks wait most of their time. They come first, so that other tests use the processors
-# meanwhile, and none of them runs alone at the end.
+# Tests of ranks wait most of the time. They come first, so that other tests use the processors meanwhile,
+# and no test of ranks runs alone at the end.
 if MPI
 check_PROGRAMS += \
 	%D%/mpi/t-mpi-checked \
@@ -169,8 +168,7 @@ check_PROGRAMS += \
 	%D%/whole/t-gradient-faults \
 	%D%/whole/t-gradient-process
 
-# Scripts: each finds the source and build directories in the environment.
-# The longest come first.
+# Scripts find the source and build directories in the environment. The longest ones come first.
 dist_check_SCRIPTS += \
 	%D%/python/t-torch.sh $(one_thread) \
 	%D%/python/t-python.sh $(one_thread) \
@@ -232,11 +230,11 @@ dist_check_SCRIPTS += \
 	%D%/whole/t-tsunami-restart.sh $(once_more) $(one_thread) \
 	%D%/omp/t-verifier.sh $(compiles)
 
-# Shared by all, so that a line above is enough.
+# All tests share these, so that a test needs only its line above.
 AM_CPPFLAGS += -I$(top_srcdir) -I$(top_srcdir)/tests -I$(top_srcdir)/lib
 LDADD = libreel-tap.la libreel-test-stores.la libreel-core.la -lm
 
-# The program is linked as it will be installed: without libtool's wrapper script around it.
+# Tests are linked without libtool's wrapper script, so that debuggers and valgrind run the test itself.
 AM_LDFLAGS = -no-install
 
 noinst_HEADERS += %D%/helpers/support.h %D%/helpers/pool-support.h %D%/helpers/late-store.h %D%/helpers/store-verbs.h %D%/helpers/held-store.h %D%/helpers/clock-back.h \
@@ -251,8 +249,8 @@ noinst_HEADERS += %D%/helpers/support.h %D%/helpers/pool-support.h %D%/helpers/l
 check_LTLIBRARIES += libreel-tap.la
 libreel_tap_la_SOURCES = %D%/tap/tap.c %D%/tap/tap.h
 
-# Layers on stores that count, and that make transfers fail: of what the library has hidden, they
-# call what layers share, so they are linked before it.
+# Stores for tests: layers that count transfers, or make them fail. They call hidden functions of the library that layers
+# share, so they come before the library on the linker's command line.
 noinst_LTLIBRARIES += libreel-test-stores.la
 libreel_test_stores_la_SOURCES = \
 	%D%/helpers/store-count.c %D%/helpers/store-count.h \
@@ -263,7 +261,7 @@ libreel_test_stores_la_SOURCES = \
 %C%_store_t_store_fault_SOURCES = %D%/store/t-store-fault.c $(store_suite)
 %C%_store_t_store_open_SOURCES = %D%/store/t-store-open.c $(store_suite)
 
-# On the fake device, which results say in their names.
+# Tests on the fake device, which the names of their checks mention.
 gpu_test_libraries = libreel-tap.la libreel-cuda-core.la libreel-fake-device.la libreel-test-stores.la libreel-core.la -lm
 gpu_test_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/gpu
 %C%_gpu_t_gpu_driver_CPPFLAGS = $(gpu_test_cppflags) $(CUDA_HEADER_CPPFLAGS)
@@ -351,7 +349,7 @@ omp_test_libraries = libreel-tap.la libreel-omp-core.la libreel-test-stores.la l
 %C%_omp_t_omp_patterns_SOURCES = %D%/omp/t-omp-patterns.c $(omp_patterns)
 %C%_omp_t_omp_patterns_LDADD = $(omp_test_libraries)
 
-# The programs start themselves by mpirun.
+# Programs that start themselves by mpirun.
 mpi_test_cppflags = $(AM_CPPFLAGS) $(MPI_CFLAGS) -DMPIRUN='"$(MPIRUN)"' -DMPIRUN_FLAGS='"$(MPIRUN_FLAGS)"'
 mpi_test_libraries = libreel-tap.la libreel-mpi-core.la libreel-core.la $(MPI_LIBS) -lm
 %C%_mpi_t_mpi_checked_CPPFLAGS = $(mpi_test_cppflags)
@@ -380,14 +378,14 @@ mpi_test_libraries = libreel-tap.la libreel-mpi-core.la libreel-core.la $(MPI_LI
 %C%_whole_t_sedov_gradient_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_whole_t_sedov_gradient_LDADD = libsedov-tangent.la libsedov.la $(omp_test_libraries)
 
-# The kernels once more, in complex numbers.
+# The kernels of the Sedov blast, compiled once more with complex numbers.
 check_LTLIBRARIES += libsedov-tangent.la
 libsedov_tangent_la_SOURCES = $(sedov_kernels) %D%/helpers/sedov-tangent.c %D%/helpers/sedov-tangent.h
 libsedov_tangent_la_CPPFLAGS = $(%C%_whole_t_sedov_CPPFLAGS) -DSEDOV_TANGENT \
 	-include $(srcdir)/%D%/helpers/sedov-tangent.h
 libsedov_tangent_la_CFLAGS = $(AM_CFLAGS) $(CONVENIENCE_CFLAGS) $(OPENMP_CFLAGS)
 
-# A whole program, with all parts.
+# A whole program that uses all parts of the library.
 gradient_program = %D%/helpers/gradient-program.c %D%/helpers/gradient-program.h
 gradient_libraries = libreel-tap.la libreel-omp-core.la libreel-adstack-core.la -lm
 %C%_whole_t_gradient_SOURCES = %D%/whole/t-gradient.c $(gradient_program)
@@ -403,7 +401,7 @@ gradient_libraries = libreel-tap.la libreel-omp-core.la libreel-adstack-core.la 
 %C%_whole_t_gradient_faults_LDADD = $(gradient_libraries)
 %C%_whole_t_gradient_faults_LDFLAGS = $(AM_LDFLAGS) $(file_refusals_ldflags)
 
-# The stack of Tapenade's adjoints, with its hidden functions.
+# Tests of the stack of Tapenade's adjoints, which call its hidden functions.
 adstack_test_libraries = libreel-tap.la libreel-adstack-core.la -lm
 %C%_dropin_t_adstack_random_LDADD = $(adstack_test_libraries)
 %C%_dropin_t_adstack_segments_LDADD = $(adstack_test_libraries)
@@ -452,13 +450,13 @@ EXTRA_DIST += \
 	%D%/fortran-programs/transpose.f90 \
 	%D%/fortran-programs/values.f90
 
-# One source, once per lock-free list; the yield points find in milliseconds what would take hours.
+# One source, compiled for each lock-free list. Yield points find faults in milliseconds that would take hours otherwise.
 %C%_pool_t_freelist_c11_SOURCES = %D%/pool/t-freelist.c
 %C%_pool_t_freelist_c11_CPPFLAGS = $(AM_CPPFLAGS) -DREEL_POOL_CK=0 -DREEL_YIELD_POINTS=1
 %C%_pool_t_freelist_ck_SOURCES = %D%/pool/t-freelist.c
 %C%_pool_t_freelist_ck_CPPFLAGS = $(AM_CPPFLAGS) $(CK_CFLAGS) -DREEL_POOL_CK=1 -DREEL_YIELD_POINTS=1
 
-# Threads in a schedule.
+# A test whose threads run in a schedule.
 %C%_tools_t_scheduler_SOURCES = %D%/tools/t-scheduler.c $(scheduler_sources)
 %C%_tools_t_scheduler_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/stress
 %C%_tools_t_scheduler_LDFLAGS = $(AM_LDFLAGS) $(scheduler_ldflags)
@@ -472,11 +470,11 @@ EXTRA_DIST += \
 # A clock that the test sets.
 %C%_plan_t_costs_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime,--wrap=reel_supply_take
 
-# A trigger that the test raises.
+# A memory pressure that the test makes.
 %C%_spill_t_pressure_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=reel_memory_pressure_open
 
-# What the system refuses on demand, as refusals.h and file-refusals.h say: the program stands
-# between the library, linked into it, and the system.
+# Functions of refusals.h and file-refusals.h stand between the library and the system, and refuse calls on demand. The
+# library has to be linked into the program for that.
 clock_back_ldflags = -Wl,--wrap=clock_gettime
 %C%_parcel_t_parcel_LDFLAGS = $(AM_LDFLAGS) $(clock_back_ldflags)
 %C%_omp_t_omp_cancel_LDFLAGS = $(AM_LDFLAGS) $(clock_back_ldflags)
@@ -499,7 +497,7 @@ file_refusals_ldflags = $(refusals_ldflags) \
 %C%_store_t_file_slots_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc
 %C%_checkpoint_t_snapshot_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=reel_budget_charge
 
-# Each request to the system for a file.
+# The calls of lib/os/ for files, which the test lets fail.
 %C%_store_t_store_file_faults_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=reel_os_file_open_nameless,--wrap=reel_os_file_open_named \
 	-Wl,--wrap=reel_os_file_unlink,--wrap=reel_os_file_direct_alignment \
@@ -510,21 +508,21 @@ file_refusals_ldflags = $(refusals_ldflags) \
 	-Wl,--wrap=reel_os_thread_start \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 
-# The models of t-models.sh within larger bounds; with RESULTS=yes tests/results/models.txt says how
-# many states they have.
+# The models of t-models.sh within larger bounds. RESULTS=yes writes their numbers of states to
+# tests/results/models.txt.
 EXTRA_DIST += %D%/models/dispatch.pml %D%/models/magazine.pml %D%/models/offload.pml \
 	%D%/models/order.pml %D%/models/parcel.pml %D%/models/pool.pml %D%/models/wake.pml
 .PHONY: check-models
 check-models:
 	$(AM_TESTS_ENVIRONMENT) MODELS=full RESULTS=$(RESULTS) $(SHELL) $(srcdir)/%D%/source/t-models.sh
 
-# The tests at full length, most of which are short otherwise.
+# Runs the tests at full length; otherwise most are short.
 .PHONY: check-long
 check-long:
 	TEST_LONG=yes $(MAKE) $(AM_MAKEFLAGS) check
 
-# Long forms of tests, each with a short form above. They work in the source directory; FLAGS are
-# theirs, such as --results.
+# Long forms of tests, which have a short form above. They work in the source directory. FLAGS are their
+# options, such as --results.
 EXTRA_DIST += %D%/results.sh %D%/long/kill.sh %D%/long/faults.sh %D%/long/equivalence.sh %D%/long/cross.sh
 .PHONY: kill check-faults check-equivalence check-cross
 kill: %D%/whole/t-gradient-process$(EXEEXT)
@@ -536,7 +534,7 @@ check-equivalence:
 check-cross:
 	$(srcdir)/%D%/long/cross.sh $(FLAGS)
 
-# Which lines and branches of the library the tests reach: by gcov, and conditions by clang 19.
+# Counts the lines and branches of the library that the tests reach, by gcov, and conditions, by clang 19.
 EXTRA_DIST += %D%/coverage/coverage.sh %D%/coverage/mcdc.sh %D%/coverage/rows.awk \
 	%D%/coverage/notes.awk %D%/coverage/table.awk
 .PHONY: coverage coverage-mcdc test-programs
@@ -545,10 +543,10 @@ coverage:
 coverage-mcdc:
 	$(SHELL) $(srcdir)/%D%/coverage/mcdc.sh --work $(abs_top_builddir)/coverage-mcdc $(COVERAGE_FLAGS)
 
-# What tools found when they ran last.
+# The results of the last runs of long tests and tools.
 EXTRA_DIST += %D%/results
 
-# Whether the tests notice what is changed in the library: tests/mutate/mutate.sh.
+# tests/mutate/mutate.sh changes the library, and runs the tests to see if one of them fails.
 EXTRA_DIST += %D%/mutate/mutate.sh %D%/mutate/mutants.awk %D%/mutate/report.awk
 test-programs: $(check_PROGRAMS)
 
@@ -579,9 +577,9 @@ else
 SH_LOG_COMPILER = $(SHELL)
 endif
 
-# The library reads REEL_*, OpenMP's runtimes OMP_* and theirs: what the user has set is not for the
-# tests. ThreadSanitizer cannot see into an OpenMP runtime that was not built for it. More threads
-# than cores must not spin.
+# Tests unset the variables of the user that the library (REEL_*) and OpenMP's runtimes read. ThreadSanitizer cannot see
+# into an OpenMP runtime that was not built for it, and ignores such libraries. Threads must not spin while they wait, because
+# there may be more threads than cores.
 AM_TESTS_ENVIRONMENT = \
 	for name in $$(env | $(SED) -nE 's/^((REEL|OMP|GOMP|KMP)_[A-Z_]*)=.*/\1/p'); do \
 		unset $$name; \
@@ -596,7 +594,7 @@ AM_TESTS_ENVIRONMENT = \
 	export OMP_WAIT_POLICY TSAN_OPTIONS CC CFLAGS CXX FC FCFLAGS NM CK_CFLAGS MPI_CFLAGS MPI_LIBS MPI_FCFLAGS MPI_FCLIBS MPIRUN STATIC_LIBS; \
 	export SOURCE_DIR BUILD_DIR TSUNAMI SEDOV GRADIENTS NVCC;
 
-# A program outside of the tree, through pkg-config: what users of the library do.
+# Builds programs outside of the tree with pkg-config, as users of the library do.
 EXTRA_DIST += %D%/data/abi
 EXTRA_DIST += %D%/gpu/gpu-open.c %D%/tape/t-cplusplus.cc %D%/omp/t-omp-cplusplus.cc %D%/omp/t-owners.cc %D%/omp/statements-program.c %D%/tap/tap.sh %D%/whole/example.sh %D%/install/installcheck.c %D%/install/installcheck-mpi.c %D%/install/installcheck-mpi.f90 %D%/install/installcheck-omp.c %D%/install/installcheck-cuda.c %D%/install/installcheck-device.cu \
 	%D%/install/installcheck-enzyme.c \
@@ -620,7 +618,7 @@ if OPENMP
 	  $(SHELL) $(srcdir)/%D%/install/installcheck.sh $(srcdir)/%D%/install/installcheck-omp.c \
 	  '$(pkgconfigdir)' '$(libdir)' reel-omp
 endif
-# With DESTDIR pkg-config looks for MPI below it, too.
+# With DESTDIR pkg-config would also search MPI below DESTDIR, so the flags of MPI are given here.
 if MPI
 	CC='$(CC)' CFLAGS='$(CFLAGS) $(MPI_CFLAGS)' PKG_CONFIG='$(PKG_CONFIG)' DESTDIR='$(DESTDIR)' \
 	  $(SHELL) $(srcdir)/%D%/install/installcheck.sh $(srcdir)/%D%/install/installcheck-mpi.c \

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-# For scripts with long runs, to be sourced in the source directory: --results as the first argument
-# has what they find out written to tests/results/NAME.txt, a key and a value on each line; else it
-# is only shown.
+# Scripts with long runs source this in the source directory. With --results as the first argument they also
+# write their results to tests/results/NAME.txt, a key and a value on each line.
 results_name=$(basename "$0" .sh)
 results_lines=
 results_wanted=
@@ -10,14 +9,15 @@ if [ "${1-}" = --results ]; then
 	shift
 fi
 
-# result KEY VALUE
+# result KEY VALUE: prints a result, and keeps it for write_results.
 result() {
 	echo "$*"
 	results_lines="$results_lines$*
 "
 }
 
-# Only of runs that came to their end. A key that was there and did not come again keeps its value.
+# write_results: writes the results. A script calls it after a complete run. Keys in the file without a new
+# result keep their values.
 write_results() {
 	[ -n "$results_wanted" ] || return 0
 	results_file=tests/results/$results_name.txt

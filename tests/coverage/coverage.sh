@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Lines and branches of the library that the tests reach, by gcov.
+# Counts the lines and branches of the library that the tests reach, by gcov.
 usage='Usage: tests/coverage/coverage.sh [--work DIRECTORY] [--reuse] [--results FILE] [--by-test FILE]
 
 Build with gcc --coverage in DIRECTORY/build (build/coverage/build), run the tests, one at a time,
@@ -48,7 +48,7 @@ CC=${CC:-gcc}
 gcov=${GCOV:-gcov}
 command -v "$gcov" >/dev/null || refuse "$gcov is not there: install gcc, or set GCOV"
 
-# Tests that run what is installed or linked otherwise are left out: they cannot be instrumented.
+# Tests that run installed programs, or link in another way, are left out: they cannot be instrumented.
 scripts='tests/dropin/t-adstack-process.sh tests/dropin/t-adstack-programs.sh tests/tools/t-info.sh tests/tools/t-plan.sh
 	tests/tools/t-stress.sh'
 
@@ -61,7 +61,7 @@ build_all() {
 		refuse "make failed: $work/make.log"
 }
 
-# rows TEST: what it reached, from the counters below counts/TEST, as rows/TEST.
+# rows TEST: writes to rows/TEST the lines and branches that the test reached, from the counters below counts/TEST.
 rows() {
 	counts=$work/counts/$1
 	(cd "$counts$build" && find . -name '*.gcda') | while read -r counter; do
@@ -74,7 +74,7 @@ rows() {
 	rm -rf "$counts"
 }
 
-# run NAME COMMAND...: with counters of its own.
+# run NAME COMMAND...: runs a test with its own counters.
 run() {
 	name=$1
 	shift
@@ -103,7 +103,7 @@ fi
 
 (cd "$source" && $awk -f tests/coverage/notes.awk lib/*/*.[ch] lib/*/*/*.[ch] include/reel/*.h omp/*/*.[ch] dropin/adstack/*.[ch]) >"$work/notes"
 >"$work/stale"
-# Tests share most lines, so those of a test are added up before those of all.
+# table.awk adds up the counts of a line, which most tests share.
 cat "$work"/rows/* | $awk -v source="$source" -v wanted='^(lib|omp|dropin/adstack|include/reel)/' \
 	-v unreached="$work/unreached.all" -v notes="$work/notes" -v stale="$work/stale" \
 	-f "$source/tests/coverage/table.awk" | sort >"$work/table"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Of each condition in lib/, whether a test has shown that it decides by itself (MC/DC): clang 19.
+# Counts the conditions in lib/ for which a test has shown that they decide by themselves (MC/DC), by clang 19.
 usage='Usage: tests/coverage/mcdc.sh [--work DIRECTORY] [--reuse] [--results FILE]
 
 Build with clang-19 -fcoverage-mcdc in DIRECTORY/build (build/coverage-mcdc/build), run the test
@@ -73,7 +73,7 @@ if [ -z "$reuse" ]; then
 	run_all
 fi
 
-# Of a program that links an archive only the members that it needs are there: all are asked.
+# A program contains only the members of an archive that it needs, so the report takes the code of all programs.
 objects=$(programs | sed '1!s/^/-object /')
 report="-instr-profile=$work/profile $objects -ignore-filename-regex=/(tests|bench|omp|dropin|build)/"
 llvm-cov-19 report $report -show-branch-summary -show-mcdc-summary -show-region-summary=false \
@@ -81,7 +81,7 @@ llvm-cov-19 report $report -show-branch-summary -show-mcdc-summary -show-region-
 llvm-cov-19 show $report -show-mcdc 2>/dev/null |
 	$awk '/^\/.*:$/ { file = $0 } /MC\/DC Decision Region|Not Covered|: not covered/ { print file $0 }' >"$work/unshown"
 
-# The last columns: lines, missed, share, branches, missed, share, conditions, missed, share.
+# The last columns are lines, missed, share, branches, missed, share, conditions, missed, share.
 $awk -v source="$source/" '
 	$1 ~ /\.[ch]$/ && NF >= 9 {
 		b = $(NF - 5)

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
-# The notes in the comments of C files that say why tests miss something. A row for each, with tabs
+# Finds notes in the comments of C files, which give the reason why tests miss some code. Prints a row for each, with tabs
 # between: file, line of the note, its kind, first and last line that it covers, operators or "-".
 # Set source to the source directory and name files below it.
 #
-#	Unreached: REASON                          no test reaches a line or branch of it
-#	Rarely reached: REASON                     the same, but on some systems, or when threads meet
-#	Mutants survive (boundary, sign): REASON   no test notices a mutant of these operators
-#	Mutants survive: REASON                    of any operator
+#	Unreached: REASON                          no test reaches a line or branch of this code
+#	Rarely reached: REASON                     tests reach it only on some systems, or when threads meet
+#	Mutants survive (boundary, sign): REASON   no test notices a mutant by these operators
+#	Mutants survive: REASON                    no test notices a mutant by any operator
 #
-# A note begins a line of a comment. It covers the statement below the comment, without what an if
-# or a loop governs; below a comment in the first column it covers the whole definition.
+# A note begins a line of a comment. It covers the statement below the comment, but not the body of an if or a loop. A note
+# in a comment in the first column covers the whole definition.
 
 BEGIN { marker = "(Unreached|Rarely reached|Mutants survive)( \\([a-z, ]+\\))?: " }
 
@@ -26,7 +26,7 @@ $0 ~ "^[ \t]*(/[*]|[*]) " marker { note[++notes] = FNR }
 
 END { show_notes() }
 
-# The line without strings, characters, comments of one line, and what indents or continues it.
+# Returns the line without strings, characters, comments of one line, indentation, and a backslash at its end.
 function code_of(text) {
 	gsub(/\\./, "", text)
 	gsub(/"[^"]*"|'[^']*'/, "0", text)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# What gcov -b -c -t says of one program, as rows: "line FILE LINE COUNT", and
-# "branch FILE LINE WHICH COUNT". Set source to the directory whose files are of interest.
+# Converts the output of gcov -b -c -t for one program to rows: "line FILE LINE COUNT", and
+# "branch FILE LINE WHICH COUNT". Set source to a directory; files elsewhere are left out.
 
 /^ *-: +0:Source:/ {
 	file = $0
@@ -13,8 +13,8 @@
 
 !of_interest || /^(function|call|unconditional|-----)/ { next }
 
-# "        5:   12:text"; a count of what never ran is "#####", of what is no code "-". Where several
-# functions have one line, gcov lists it once for all and then for each: the first is the sum.
+# A line is "        5:   12:text". Its count is "#####" for code that never ran, and "-" for no code. If several functions
+# have the line, gcov lists it first with the sum, and then for each function.
 /^ *[-#=0-9*]+: *[0-9]+:/ {
 	split($0, field, ":")
 	count = field[1]

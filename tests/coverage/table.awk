@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-# From the rows of all tests (rows.awk) a table: FILE LINES-REACHED/LINES BRANCHES-TAKEN/BRANCHES.
-# Set unreached to a file for "FILE:LINE: which branches were never taken, of how many".
-# Set source to the source directory and notes to the rows of notes.awk; `stale` becomes the notes that
+# Prints a table from the rows of all tests (rows.awk): FILE LINES-REACHED/LINES BRANCHES-TAKEN/BRANCHES.
+# Set unreached to a file for lines "FILE:LINE: branches that were never taken, number of branches".
+# Set source to the source directory and notes to the rows of notes.awk. The file `stale` gets the notes that
 # excuse nothing. Files that match `wanted` are counted.
 
 $2 !~ wanted { next }
 $1 == "line" { lines[$2, $3] += $4; files[$2] = 1; if ($3 > last[$2]) last[$2] = $3 }
 $1 == "branch" { taken[$2, $3, $4] += $5; if ($4 + 1 > branches[$2, $3]) branches[$2, $3] = $4 + 1 }
 
-# The text of a line, without its indentation.
+# Returns the text of a line, without its indentation.
 function text_of(file, line,   i, text) {
 	if (file != opened) {
 		opened = file
@@ -22,7 +22,7 @@ function text_of(file, line,   i, text) {
 	return text
 }
 
-# Rows of notes.awk; those of other kinds are none of coverage.
+# Reads the rows of notes.awk. Notes on mutants are ignored.
 function read_notes(   row, field, i) {
 	while ((getline row < notes) > 0) {
 		split(row, field, "\t")
@@ -35,7 +35,7 @@ function read_notes(   row, field, i) {
 	}
 }
 
-# Marks the notes of the line in a set and returns how many there are.
+# Marks the notes of the line in a set, and returns their number.
 function mark_notes(set, file, line,   numbers, n, i) {
 	n = split(notes_of[file, line], numbers, " ")
 	for (i = 1; i <= n; i++)
@@ -43,13 +43,13 @@ function mark_notes(set, file, line,   numbers, n, i) {
 	return n
 }
 
-# No test brings about a signal that interrupts a wait. A switch of all values of an enum has a branch
-# for others; a case that no test takes is seen by its lines.
+# Returns true if a missed branch of the line needs no note. No test interrupts a wait by a signal. A switch over all
+# values of an enum has a branch for other values; if no test takes a case, its lines are not reached.
 function needs_no_note(text, missed,   b) {
 	return missed && text ~ /^while \(.* errno == EINTR\)$/ || text ~ /^switch \(/ && split(missed, b, " ") == 1
 }
 
-# What is never reached behind a line that has a reason has the same reason.
+# Notes a line that is not reached. It has the reason of the line before, if that is not reached either.
 function note(file, line, missed, follows, what,   text) {
 	text = text_of(file, line)
 	if (mark_notes(excuses, file, line) || follows) {
@@ -65,7 +65,7 @@ function note(file, line, missed, follows, what,   text) {
 	return 0
 }
 
-# A note below which all is reached, or nothing is compiled, has to go.
+# Lists the notes that have to be removed, because all code below them is reached, or none is compiled.
 function show_stale_notes(   i) {
 	for (i = 1; i <= noted; i++)
 		if (has_to_excuse[i] ? !excuses[i] : !compiled[i])

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-# For t-petsc.sh and t-petsc-examples.sh, to be sourced: the builds of PETSc that are there, and what is compiled for one.
+# The tests of the trajectory for PETSc source this: it finds the installed builds of PETSc, and compiles for one of them.
 
 export LD_LIBRARY_PATH="$BUILD_DIR/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export OMP_NUM_THREADS=1
-# Open MPI looks for networks and for its daemon, which takes longer than the programs. Without the daemon all programs
-# of a machine use one directory, and remove it under each other.
+# By default Open MPI searches for networks and starts its daemon, which takes longer than the programs. Without the daemon
+# all programs of a machine would use the same directory, and one would remove it while another one uses it.
 export OMPI_MCA_orte_tmpdir_base="$PWD" OMPI_MCA_ess_singleton_isolated=1 OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader
 
-# find_builds: the .pc files of all builds, the one first that pkg-config finds; or skips the test. Its commands succeed
-# where there is one build or none, for scripts with `set -e`.
+# find_builds: sets $builds to the .pc files of all builds, first the one that pkg-config finds, or skips the test. Its
+# commands also succeed with one build or none, for scripts with `set -e`.
 find_builds() {
 	case " $CFLAGS " in *' -fsanitize'*) skip_all 'PETSc is not built with the sanitizer' ;; esac
 	[ -f "$BUILD_DIR/.libs/libreel-mpi.so" ] || skip_all 'libreel-mpi is not built, or not as a shared library'
@@ -18,7 +18,7 @@ find_builds() {
 		awk -v first="$default" '$0 != first')"
 }
 
-# name_of BUILD: petsc64-3.18/x86_64-linux-gnu-real, for example.
+# name_of BUILD: prints the name of a build, such as petsc64-3.18/x86_64-linux-gnu-real.
 name_of() {
 	echo "${1%/lib/pkgconfig/petsc.pc}" | sed 's|.*/petscdir/||'
 }
@@ -28,14 +28,14 @@ use_build() {
 	petsc_libs=$(PKG_CONFIG_PATH=$(dirname "$1") pkg-config --libs petsc)
 }
 
-# compile_plugin [FOLDER]: of the sources there, to there; or of the plug-in.
+# compile_plugin [FOLDER]: compiles the plug-in, or a copy of its sources in FOLDER to FOLDER.
 compile_plugin() {
 	$CC $CFLAGS -DREEL_ASSERTIONS=1 -std=c11 -fPIC -shared -fvisibility=hidden -Wall -Wextra -Werror -I"$SOURCE_DIR/include" \
 		$petsc_flags $MPI_CFLAGS -o "${1:-.}/libreel-petsc.so" "${1:-$SOURCE_DIR/dropin/petsc}"/*.c \
 		-L"$BUILD_DIR/.libs" -lreel-mpi -lreel $petsc_libs >log 2>&1 || { sed 's/^/#   /' log | head -n 40; return 1; }
 }
 
-# compile_program SOURCE... -o PROGRAM: it knows nothing of Reel.
+# compile_program SOURCE... -o PROGRAM: compiles a program without Reel.
 compile_program() {
 	$CC $CFLAGS -w $petsc_flags $MPI_CFLAGS "$@" $petsc_libs $MPI_LIBS -lm >log 2>&1
 }

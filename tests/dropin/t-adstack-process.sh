@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What a program that is linked with libreel-adstack does as a process: how it fails, what it leaves
-# behind, which names it takes up.
+# Tests programs with libreel-adstack as processes: their errors, the files that they leave, and the names that
+# the library defines.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 shared=$BUILD_DIR/.libs/libreel-adstack.so
@@ -14,7 +14,8 @@ $CC $CFLAGS -w -std=gnu11 -I"$SOURCE_DIR/tests/adstack-programs" -o program \
 	"$SOURCE_DIR/tests/adstack-programs/errors.c" "$library" $static_libs \
 	-Wl,-rpath,"$BUILD_DIR/.libs" -lpthread || exit 1
 
-# fails TEXT WHAT [NAME=VALUE...]: exit status 1, nothing on stdout, one line with the text.
+# fails TEXT WHAT [NAME=VALUE...]: a check that the program ends with status 1, without output, and with one line that
+# has TEXT on stderr.
 fails() {
 	text=$1
 	what=$2
@@ -105,7 +106,7 @@ done
 
 # ---- Tasks ----
 
-# The program tells as a runtime of OpenMP 6 does; this is what is said where one can.
+# The program pretends to have an OpenMP 6 runtime, which can tell an explicit task. With it the library prints a warning.
 ./program task 2>stderr
 status=$?
 [ $status = 0 ] && [ "$(wc -l <stderr)" -eq 1 ] &&
@@ -119,7 +120,7 @@ fails 'more popped than pushed, unless by another thread or task (reel_adstack_s
 
 # ---- Names ----
 
-# names LIBRARY [NM-OPTION]: what it defines for others.
+# names LIBRARY [NM-OPTION]: prints the global names that the library defines.
 names() {
 	file=$1
 	shift
@@ -128,7 +129,7 @@ names() {
 			sub(/@.*/, "", $1); print $1 }' | sort -u
 }
 
-# Each name of the original, in C and in the forms that Fortran has of it.
+# The names of the original library, in C and in the forms of Fortran compilers.
 {
 	for type in Integer4 Integer8 Real4 Real8 Real16 Complex8 Complex16 Character Boolean \
 		Pointer4 Pointer8 Control1b Control2b Control3b Control4b Control5b Control6b \

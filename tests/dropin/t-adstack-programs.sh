@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Programs in the shape of generated code, C and Fortran, linked in each way that the library
-# offers. They give the same bits as with a plain stack, or as without one.
+# Programs in the form of generated code, in C and Fortran, are linked in each way that the library offers. They
+# print the same bits as with a plain stack, or without a stack.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 programs=$SOURCE_DIR/tests/adstack-programs
@@ -13,7 +13,7 @@ flags="$CFLAGS -w -std=gnu11 -O2 -ffp-contract=off -I$programs"
 forced="-include $SOURCE_DIR/dropin/adstack/reel-adstack.h -I$SOURCE_DIR/include"
 static_libs=$(sed -n "s/^dependency_libs='\(.*\)'/\1/p" "$BUILD_DIR/libreel-adstack.la")
 
-# builds WHAT COMMAND...: compile and link; the messages tell why not.
+# builds WHAT COMMAND...: compiles and links a program. If that fails, it is a failed check, with the messages.
 builds() {
 	what=$1
 	shift
@@ -23,7 +23,7 @@ builds() {
 	return 1
 }
 
-# same WHAT PROGRAM [NAME=VALUE...]: it succeeds and prints what is in `wanted`.
+# same WHAT PROGRAM [NAME=VALUE...]: a check that the program succeeds, and prints the text of the file `wanted`.
 same() {
 	what=$1
 	program=$2
@@ -35,7 +35,7 @@ same() {
 	sed -n '1,5s/^/#   /p' stderr
 }
 
-# each_way NAME SOURCE OPTION...: NAME as a program in each way; `wanted` is what it prints.
+# each_way NAME SOURCE OPTION...: links the program in each way, and checks that it prints the text of `wanted`.
 each_way() {
 	name=$1
 	source=$2
@@ -77,7 +77,7 @@ for name in stencil branches; do
 	each_way $name "$programs/$name.c"
 done
 
-# The program that the page of the drop-in shows.
+# The program of the page of the drop-in.
 sed -n '/^```c$/,/^```$/{/^```/!p;}' "$SOURCE_DIR/dropin/adstack/README.md" >manual.c
 builds 'manual, plain stack' $CC $flags -o reference manual.c "$programs/reference.c" -lm && {
 	./reference >wanted
@@ -106,14 +106,14 @@ case " $CFLAGS " in
 	;;
 esac
 
-# A call into a shared library costs as much as a push.
+# A program needs its own copy of these functions, because a call into a shared library costs as much as a push.
 if [ -n "$scalars" ]; then
 	$NM -D --undefined-only stencil-shared |
 		grep -E ' (push|pop)(Real8|Integer4)(@|$)' >called_in_library
 	is_empty called_in_library 'shared library: the program has its own copy of the scalars'
 fi
 
-# What only the header offers.
+# The program uses features that only the header has.
 library=$shared
 [ -f "$library" ] || library=$static
 builds 'early names' $CC $flags $forced -Wall -Wextra -Wpedantic -Werror -o early \
@@ -124,7 +124,7 @@ echo 'int main(void) { return 0; }' | $CC $CFLAGS -std=c11 -Wall -Wextra -Wpedan
 ok $? 'the header compiles without a warning'
 sed -n '1,5s/^/#   /p' messages
 
-# REEL_STATS=1 counts what the program pushes and pops.
+# REEL_STATS=1 counts the pushes and pops of the program.
 if [ -x stencil-inline ]; then
 	REEL_STATS=1 ./stencil-inline 2>stats >seen
 	grep -q '^reel: adstack: thread 1: Real8: 20754 pushed, ' stats
@@ -136,7 +136,7 @@ if [ -x stencil-inline ]; then
 	sed 's/^/#   /' stats
 fi
 
-# A profile has the lines of the program, and none of the library.
+# A profile has lines of the program, and no lines of the library.
 reel=$BUILD_DIR/tools/reel
 if [ -f "$shared" ] && "$reel" info | grep -q '^built_with_libdw: *yes'; then
 	builds 'stencil, to profile' $CC $flags -g -o profiled "$programs/stencil.c" "$shared" \
@@ -181,7 +181,7 @@ for name in stencil tangent binomial openmp tasks; do
 		./reference >wanted
 	fi
 	for form in '' -fno-underscoring -fsecond-underscore; do
-		# All that is asked of a form is that its names are there: in one program they are.
+		# The forms differ only in their names, so the short form tests them with one program.
 		[ -n "$TEST_LONG" ] || [ -z "$form" ] || [ $name = stencil ] || continue
 		builds "$name.f90 $form" $fortran $fflags $more $form -o "f-$name" \
 			"$programs/$name.f90" "$shared" -Wl,-rpath,"$BUILD_DIR/.libs" || continue

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The headers of dropin/clad: by themselves, beside what Clad declares, without Clad; and how much
-# code and stack they take.
+# Tests the headers of dropin/clad alone, beside Clad's declarations, and without Clad, and the size of their code
+# and stack frames.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 . "$SOURCE_DIR/tests/helpers/clad.sh"
 
-# compiles COMPILER STANDARD HEADER
+# compiles COMPILER STANDARD HEADER: a check that the header compiles alone.
 compiles() {
 	echo '#include HEADER' >alone.cpp
 	$1 -std=c++$2 -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Werror \
@@ -13,7 +13,7 @@ compiles() {
 	is_empty messages "$1, C++$2: ${3##*/} compiles by itself without a warning"
 }
 
-# refuses_threads COMPILER: the compiler says why it does not take a tape that threads share.
+# refuses_threads COMPILER: a check that the compiler refuses a tape that threads share, with the reason.
 refuses_threads() {
 	echo "clad::custom_tape<double, 64, 1024, true> shared;" >refused.cpp
 	! $1 -std=c++17 -I"$SOURCE_DIR/include" -include "$hook" -fsyntax-only refused.cpp 2>messages &&
@@ -27,7 +27,7 @@ runs() {
 	sed 's/^/#   /' messages
 }
 
-# code_of COMPILER TYPE OPTION...: bytes of code in `many` less those in `few`.
+# code_of COMPILER TYPE OPTION...: prints the bytes of code in `many` less the bytes in `few`.
 code_of() {
 	code_compiler=$1 code_type=$2
 	shift 2
@@ -38,7 +38,8 @@ code_of() {
 		END { print bytes["man"] - bytes["few"] }'
 }
 
-# is_small COMPILER TYPE REGISTER: the kind of register that takes a value of the type.
+# is_small COMPILER TYPE REGISTER: a check that a push has little code. A value of the type is in a register of the kind
+# REGISTER, a constraint of inline assembly.
 is_small() {
 	pushes=$(code_of $1 "$2" -DPUSH)
 	takes=$(code_of $1 "$2" "-DTAKE=\"$3\"")
@@ -46,7 +47,7 @@ is_small() {
 	ok $? "$1: a push of $2 is at most 60 bytes of code: $(((pushes - takes) / 20))"
 }
 
-# frame_of COMPILER OPTION: the bytes of stack of a function with 19 tapes.
+# frame_of COMPILER OPTION: prints the bytes of the stack frame of a function with 19 tapes.
 frame_of() {
 	$1 -std=c++14 -O2 -fstack-usage -I"$SOURCE_DIR/include" -I"$SOURCE_DIR/bench" \
 		-include "$hook" $2 -c -o frame.o "$tests/dropin/t-clad-frame.cpp" 2>messages &&

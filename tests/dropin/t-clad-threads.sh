@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Threads, and the forms of OpenMP, on the tapes of dropin/clad.
+# Tests the tapes of dropin/clad with threads, and with the forms of OpenMP.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 . "$SOURCE_DIR/tests/helpers/clad.sh"
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Gradients in the forms that Clad emits, in each standard of C++, by each compiler that is there.
+# Tests gradients in the forms that Clad emits, in each standard of C++, by each compiler that is installed.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 . "$SOURCE_DIR/tests/helpers/clad.sh"
 
@@ -12,7 +12,7 @@ for compiler in $compilers; do
 	done
 	passes "$compiler, in checked mode" env REEL_CHECKED=1 ./t-clad
 	passes "$compiler, under a budget" env REEL_BUDGET=8M ./t-clad budget
-	# Sanitized it waits for a minute; that is for the long form.
+	# With a sanitizer this takes a minute, so only the long form has it.
 	[ -n "$sanitized" ] && [ -z "$TEST_LONG" ] || ! can_spill ||
 		passes "$compiler, spilling" env REEL_BUDGET=24M REEL_SPILL_DIR=. ./t-clad spill
 done

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The data streams for CoDiPack, with a stand-in for CoDiPack's headers, by each compiler that is there. With CODIPACK, a
-# folder of CoDiPack's sources, in the environment also with these: gradients beside those on its own streams.
+# Tests the data streams for CoDiPack with a substitute for CoDiPack's headers, by each compiler that is installed. If
+# CODIPACK names a folder with CoDiPack's sources, it also compares gradients with those on CoDiPack's own streams.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 . "$SOURCE_DIR/tests/helpers/clad.sh"
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The table of libreel-enzyme from C++, Fortran and Rust, by what the manual shows for each.
+# Tests the table of libreel-enzyme from C++, Fortran and Rust, by the manual's program for each language.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 [ -e "$BUILD_DIR/.libs/libreel-enzyme.so" ] || skip_all 'there is no shared library'
@@ -9,13 +9,13 @@ case $CFLAGS in *-fsanitize*) skip_all 'these compilers may have another sanitiz
 programs=$SOURCE_DIR/tests/dropin/enzyme-programs
 libraries="-L$BUILD_DIR/.libs -Wl,-rpath,$BUILD_DIR/.libs -lreel-enzyme -lreel"
 
-# shown LANGUAGE: the manual's programs in this language.
+# shown LANGUAGE: prints the manual's programs in this language.
 shown() {
 	awk -v fence="\`\`\`$1" '$0 == fence { shown = 1; next } /^```$/ { shown = 0 } shown' \
 		"$SOURCE_DIR/dropin/enzyme/README.md"
 }
 
-# builds WHAT COMMAND...
+# builds WHAT COMMAND...: a check that the program compiles without a message.
 builds() {
 	what=$1
 	shift
@@ -25,7 +25,7 @@ builds() {
 	[ $status -eq 0 ]
 }
 
-# runs PROGRAM
+# runs PROGRAM: a check that the program reverses each step once.
 runs() {
 	"./$1" >seen 2>&1
 	echo '20 turns, 3 slots' | diff - seen >difference
@@ -41,7 +41,7 @@ else
 	skip 'C++: there is no compiler'
 fi
 
-# Stands for Enzyme's module.
+# Takes the place of Enzyme's module.
 cat >enzyme.f90 <<'END'
 module enzyme
   use, intrinsic :: iso_c_binding
@@ -60,7 +60,8 @@ else
 	skip 'Fortran: its compiler was not found'
 fi
 
-# A compiler that knows `unsafe extern`: 1.82 and later. It warns if it cannot use the jobs of a make above it.
+# The manual needs a compiler with `unsafe extern`: 1.82 and later. It warns if it cannot use the jobs of the calling make,
+# so the variables of that make are unset.
 unset MAKEFLAGS MFLAGS CARGO_MAKEFLAGS
 shown rust >manual.rs
 cp "$programs/loop.rs" .

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The module reel: programs in Fortran that check it, and those that its manual shows.
+# Tests the module reel by programs in Fortran, and by the programs of its manual.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 . "$SOURCE_DIR/tests/helpers/fortran.sh"
 
@@ -14,7 +14,7 @@ for name in values arrays records places sweeps pieces; do
 	builds $name -fcheck=all "$programs/checks.f90" "$programs/$name.f90" && runs $name
 done
 
-# Options that change the kinds of what a program declares, by gfortran's names.
+# gfortran's options that change the default kinds of variables.
 for options in '' -fdefault-integer-8 '-fdefault-real-8 -fdefault-double-8' \
 	'-fdefault-integer-8 -fdefault-real-8 -fdefault-double-8'; do
 	if [ -n "$options" ] && ! $FC --version | grep -q '^GNU Fortran'; then
@@ -25,7 +25,7 @@ for options in '' -fdefault-integer-8 '-fdefault-real-8 -fdefault-double-8' \
 		runs "$name"
 done
 
-# The manual's programs, as they stand: manual and manual-2.
+# Copies the manual's programs to manual.f90 and manual-2.f90.
 awk '/^```fortran$/ { file = "manual" (count++ ? "-" count : "") ".f90"; next }
 	/^```$/ { file = "" }
 	file { print > file }' "$SOURCE_DIR/dropin/fortran/README.md"
@@ -46,7 +46,7 @@ esac
 $CC $CFLAGS -std=c11 -I"$SOURCE_DIR/include" -c -o layout.o "$programs/layout.c" 2>messages
 builds layout "$programs/checks.f90" "$programs/layout.f90" layout.o && runs layout
 
-# The gradient of the manual's first program, by central differences.
+# Compares the gradient of the manual's first program with central differences.
 builds manual manual.f90 && {
 	./manual >seen 2>&1
 	awk 'function f(a,  x, i) { x = 1; for (i = 0; i < 1000; i++) x = x + 0.01 * (a * sin(x) - x)

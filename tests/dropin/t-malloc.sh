@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The arena for others: programs that know nothing of it run under it and recycle their memory.
+# Tests libreel-malloc: programs without Reel run with it, and recycle their memory.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 library=$BUILD_DIR/.libs/libreel-malloc.so
@@ -12,12 +12,12 @@ for program in random threads edges; do
 		"$SOURCE_DIR/tests/dropin/t-malloc-$program.c" || exit 1
 done
 
-# under [NAME=VALUE...] COMMAND...: runs it with the library; its messages are in stderr.
+# under [NAME=VALUE...] COMMAND...: runs the command with the library. The file stderr has its messages.
 under() {
 	env LD_PRELOAD="$library" "$@" 2>stderr
 }
 
-# holds WHAT COMMAND...
+# holds WHAT COMMAND...: a check that the command succeeds with the library.
 holds() {
 	what=$1
 	shift
@@ -26,7 +26,7 @@ holds() {
 	sed 's/^/#   /' stderr
 }
 
-# counted NAME: the number before or after NAME in the line of REEL_MALLOC=stats.
+# counted NAME: prints the number before or after NAME in the line of REEL_MALLOC=stats.
 counted() {
 	awk -v name="$1" '/^reel: malloc:/ { for (i = 3; i <= NF; i++) if ($i == name || $i == name ",")
 		print $(i - 1) ~ /^[0-9]+$/ ? $(i - 1) : $(i + 1) }' stderr
@@ -60,7 +60,7 @@ if ./edges warm; then
 else
 	ok 0 'without the library the second gradient faults'
 fi
-# Such as jemalloc: its function knows nothing of the blocks of the C library.
+# Another allocator, such as jemalloc, has a function that does not accept blocks of the C library.
 echo '#include <stdlib.h>
 size_t malloc_usable_size(void *block) { (void)block; abort(); }' >other.c
 $CC $CFLAGS -w -shared -fPIC -o other.so other.c
@@ -68,7 +68,7 @@ for name in zero growth; do
 	env LD_PRELOAD="$library $PWD/other.so" ./edges $name
 	ok $? "with another allocator behind the library: $name"
 done
-# The program that the page of the library shows.
+# The program of the page of the library.
 sed -n '/^```c$/,/^```$/{/^```/!p;}' "$SOURCE_DIR/dropin/malloc/README.md" >manual.c
 $CC $CFLAGS -std=gnu11 -Wall -Wextra -Werror -o manual manual.c
 under ./manual >stdout
@@ -104,7 +104,7 @@ for name in freed_twice freed_inside freed_near_the_start; do
 	ok $? "a fault of the program ends it in one line: $name"
 done
 
-# ignores SETTING REMEDY: in one line.
+# ignores SETTING REMEDY: a check that the library ignores the setting, and prints one line with the remedy.
 ignores() {
 	under "REEL_MALLOC=$1" ./edges warm
 	[ $? -eq 0 ] && [ "$(wc -l <stderr)" -eq 1 ] &&
@@ -140,7 +140,7 @@ else
 	skip 'addresses cannot be limited here'
 fi
 
-# same WHAT COMMAND...: it does under the library what it does without.
+# same WHAT COMMAND...: a check that the command has the same output and status with the library and without it.
 same() {
 	what=$1
 	shift

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# PETSc's own examples with an adjoint (Debian: libpetsc3.18-dev-examples), each with the options of its tests: the
-# gradient has the bytes that it has with PETSc's type "memory" and stored stages.
+# Runs PETSc's own examples with an adjoint (Debian: libpetsc3.18-dev-examples), with the options of their tests. The
+# gradients are bitwise equal to the gradients of PETSc's type "memory" with stored stages.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 . "$SOURCE_DIR/tests/dropin/petsc.sh"
 
@@ -10,7 +10,7 @@ find_builds
 examples=$(ls -d /usr/share/petsc/*/share/petsc/examples/src/ts/tutorials 2>/dev/null | tail -n 1)
 [ -d "$examples" ] || skip_all "PETSc's examples are not here; Debian: libpetsc3.18-dev-examples"
 
-# tests_of FILE: of each test a line, "NUMBER OF RANKS|WHAT IT REQUIRES|OPTIONS".
+# tests_of FILE: prints a line for each test: "NUMBER OF RANKS|REQUIREMENTS|OPTIONS".
 tests_of() {
 	awk '
 	function show() { if (is_test) print ranks "|" build " " requires "|" options; requires = options = ""; ranks = 1 }
@@ -25,7 +25,7 @@ tests_of() {
 	/^ *args *:/ { options = line }' "$1"
 }
 
-# without_trajectory OPTION...: the options but those of trajectories and of where gradients go.
+# without_trajectory OPTION...: sets $others to the options, without options of trajectories and of files for gradients.
 without_trajectory() {
 	others=
 	while [ $# -gt 0 ]; do
@@ -39,7 +39,7 @@ without_trajectory() {
 	done
 }
 
-# with_reel OPTION...: the options with reel for the type, and without the software that plans.
+# with_reel OPTION...: sets $planned to the options, with reel for the type, and without the software that plans.
 with_reel() {
 	planned=
 	while [ $# -gt 0 ]; do
@@ -53,7 +53,7 @@ with_reel() {
 	done
 }
 
-# gradient FILE OPTION...: the example's last gradient, in a file.
+# gradient FILE OPTION...: runs the example, and writes its last gradient to FILE.
 gradient() {
 	file=$directory/$1
 	shift
@@ -62,8 +62,9 @@ gradient() {
 		"$@" -ts_adjoint_view_solution "binary:$file" </dev/null) >out 2>&1
 }
 
-# is_wanted: of what was seen. Some events switch the right-hand side, and checkpoints are refused. Some solvers remember more than the solution (an approximated Jacobian on several ranks):
-# a step that is taken again has other last bits, as it has by PETSc itself.
+# is_wanted: succeeds if the gradient is equal, or differs for a known reason, which it sets as $remark. Some events switch
+# the right-hand side, and checkpoints are refused. Some solvers have more state than the solution (an approximated Jacobian
+# on several ranks), so a step that is run again has other last bits, also by PETSc itself.
 is_wanted() {
 	remark='' wrong=''
 	cmp -s wanted seen && return
@@ -83,7 +84,7 @@ is_wanted() {
 	return 1
 }
 
-# hessian: that of a second-order adjoint is that of differences of gradients.
+# hessian: a check that the Hessian of a second-order adjoint agrees with differences of gradients.
 hessian() {
 	compile_program "$examples/ex20opt_ic.c" -o program || return
 	for method in beuler cn; do
@@ -106,7 +107,7 @@ for build in $builds; do
 		helper=
 		case $example in *diffusion*/ex5*) helper=$(dirname "$source")/reaction_diffusion.c ;; esac
 		compile_program "$source" $helper -o program || { skip "$name: $example cannot be compiled"; continue; }
-		# Some read files beside them.
+		# Some examples read files in their folder.
 		rm -rf home && cp -r "$(dirname "$source")" home
 		home=$directory/home
 		tests_of "$source" >tests

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Programs for PETSc at random (t-petsc-random.c): gradients by any options of Reel's trajectory are the bytes of those
-# by PETSc's types that keep stages. For each build of PETSc that is there (without TEST_LONG: the first one).
+# Runs random programs for PETSc (t-petsc-random.c): with any options of Reel's trajectory gradients are bitwise equal to
+# the gradients of PETSc's types that keep stages. Tests each installed build of PETSc (without TEST_LONG: the first one).
 . "$SOURCE_DIR/tests/tap/tap.sh"
 . "$SOURCE_DIR/tests/dropin/petsc.sh"
 find_builds
 
-# compared RANKS FIRST SEEDS: TEST_SEEDS says how many programs, and TEST_SEED which is the first one.
+# compared RANKS FIRST SEEDS: runs SEEDS programs from seed FIRST. TEST_SEEDS and TEST_SEED replace both.
 compared() {
 	ranks=$1 first=${TEST_SEED:-$2} seeds=${TEST_SEEDS:-$3}
 	set -- ./random -dll_append "$PWD/libreel-petsc.so" -first "$first" -seeds "$seeds" -options_left no
@@ -26,7 +26,7 @@ for build in $builds; do
 	[ -f random ] || break
 	seeds=20
 	[ -z "$TEST_LONG" ] || seeds=500
-	# Program 65: the last stage of 5dp is not quite at the end of a step, with a right-hand side of the time.
+	# In program 65 the last stage of 5dp is not exactly at the end of a step, and the right-hand side depends on the time.
 	compared 1 46 "$seeds"
 	compared 2 1001 $((seeds / 4))
 	[ -n "$TEST_LONG" ] || break

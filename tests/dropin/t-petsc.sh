@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The trajectory for PETSc: gradients are the bytes of those of PETSc's type "memory" with stored stages,
-# for each build of PETSc that is there (without TEST_LONG: the first one).
+# Tests the trajectory for PETSc: gradients are bitwise equal to the gradients of PETSc's type "memory" with stored
+# stages. Tests each installed build of PETSc (without TEST_LONG: the first one).
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 . "$SOURCE_DIR/tests/dropin/petsc.sh"
 find_builds
 
-# run RANKS OPTION...: the program, by whatever trajectory the options say.
+# run RANKS OPTION...: runs the program with the trajectory of the options.
 run() {
 	ranks=$1
 	shift
@@ -16,14 +16,14 @@ run() {
 	timeout -k 5 120 "$@" </dev/null >out 2>&1
 }
 
-# wanted RANKS OPTION...: by PETSc itself, with stored stages; for the calls of same() after it.
+# wanted RANKS OPTION...: computes the gradient by PETSc's own type, with stored stages, for later calls of same().
 wanted() {
 	program=$*
 	run "$@" -output wanted -ts_trajectory_solution_only 0 -ts_trajectory_type ${reference:-memory} && [ -s wanted ]
 	ok $? "$name: PETSc itself, ranks and options: $program"
 }
 
-# same OPTION...: by Reel.
+# same OPTION...: a check that Reel's trajectory gives the same gradient.
 same() {
 	rm -f seen
 	run $program -output seen -dll_append "$PWD/libreel-petsc.so" -ts_trajectory_type reel "$@" &&
@@ -32,7 +32,7 @@ same() {
 	[ -f seen ] && cmp -s wanted seen || sed 's/^/#   /' out | head -n 30
 }
 
-# refused TEXT OPTION...
+# refused TEXT OPTION...: a check that the program fails with a message that has TEXT.
 refused() {
 	text=$1
 	shift
@@ -41,13 +41,13 @@ refused() {
 	grep -q -e "$text" out || sed 's/^/#   /' out | head -n 10
 }
 
-# on_ranks OPTION...: what two ranks print, one after the other.
+# on_ranks OPTION...: prints the output of two ranks, one after the other.
 on_ranks() {
 	timeout -k 5 60 $MPIRUN $MPIRUN_FLAGS -n 2 ./ranks -ts_adapt_type none "$@" </dev/null >out 2>&1 &&
 		grep '^rank' out | sort
 }
 
-# ranks: errors of one rank, and solutions that change their size on one rank.
+# ranks: tests errors of one rank, and solutions that change their size on one rank.
 ranks() {
 	on_ranks -ts_trajectory_type basic -solves 3 -grow -30 >wanted
 	set -- -dll_append "$PWD/libreel-petsc.so" -ts_trajectory_type reel
@@ -65,7 +65,7 @@ ranks() {
 	ok $? "$name: a rank cannot read its file, and the program goes on"
 }
 
-# in_turn NUMBER OPTION...: as same(). The short form takes one of five in each call of checkpoints(), in turn.
+# in_turn NUMBER OPTION...: calls same(). In the short form each call of checkpoints() makes another one of five such calls.
 turn=0
 in_turn() {
 	number=$1
@@ -88,7 +88,7 @@ checkpoints() {
 	turn=$((turn + 1))
 }
 
-# predicted PLAN-OPTIONS OPTION...: the plan is what `reel plan` says of it.
+# predicted PLAN-OPTIONS OPTION...: a check that the plan has the counts that `reel plan` prints.
 predicted() {
 	plan=$1
 	shift
@@ -106,8 +106,8 @@ predicted() {
 	diff expected seen | sed 's/^/#   /'
 }
 
-# resumed OPTION...: killed in either sweep, before step $killed and others, and started again. The short form is killed
-# between the sweeps and, in turn, at one of the other places.
+# resumed OPTION...: checks that a program that is killed resumes its run: in both sweeps, before step $killed and others.
+# The short form kills it between the sweeps and, in turn, at one of the other places.
 resumed() {
 	set -- "$@" -ts_trajectory_reel_restart "$PWD/restart" -ts_trajectory_reel_restart_seconds 1e-9
 	turn=$((turn + 1)) place=0
@@ -126,7 +126,7 @@ resumed() {
 	done
 }
 
-# restarts: programs that are killed.
+# restarts: calls resumed() for several methods.
 restarts() {
 	for method in 'rk -ts_rk_type 4 -ts_adapt_type none' 'rk -ts_rk_type 3bs -ts_adapt_type none' \
 		'rk -ts_rk_type 5dp -ts_adapt_type basic -ts_max_time 9' 'cn -ts_adapt_type none' \
@@ -138,7 +138,7 @@ restarts() {
 	done
 	wanted 2 -ts_rk_type 3bs -ts_adapt_type none -n 5
 	resumed -ts_trajectory_max_cps_ram 4
-	# The TS ends before its plan: as the program says, or since 0.07 / 0.01 is above 7.
+	# The TS takes fewer steps than its plan: the program ends it, or 0.07 / 0.01 is rounded to a number above 7.
 	reference=basic
 	wanted 1 -ts_rk_type 4 -ts_adapt_type none -end 20
 	resumed -ts_trajectory_max_cps_ram 4
@@ -165,7 +165,7 @@ restarts() {
 	refused 'goes on from checkpoints' -ts_trajectory_reel_restart "$PWD/restart"
 }
 
-# python BUILD: the program of the manual, if petsc4py is for this build.
+# python BUILD: runs the manual's program in Python, if petsc4py is for this build.
 python() {
 	home=$(/usr/bin/python3 -c 'import petsc4py; print(petsc4py.get_config()["PETSC_DIR"])' 2>/dev/null)
 	[ "$home/lib/pkgconfig/petsc.pc" = "$1" ] || return
@@ -177,7 +177,8 @@ python() {
 	cmp -s wanted seen || sed 's/^/#   /' out | head -n 20
 }
 
-# As bench/petsc.sh does; `ls` stands for a machine with one build, or none below /usr/lib.
+# Calls find_builds as bench/petsc.sh does. The function `ls` imitates a machine with one build, or with none below
+# /usr/lib.
 for there in "$default" ''; do
 	(
 		set -e
@@ -190,7 +191,7 @@ for there in "$default" ''; do
 	ok $? "a script that ends at the first error finds one build: ${there:-elsewhere}"
 done
 
-# A plug-in that make has built may lack a file, which shows when PETSc loads it.
+# If make leaves a file out of the plug-in, its functions are undefined when PETSc loads it.
 built=$BUILD_DIR/.libs/libreel-petsc.so
 if [ -f "$built" ]; then
 	undefined=$(nm -D --undefined-only "$built" | grep -c ' reel_petsc_')
@@ -213,12 +214,12 @@ for build in $builds; do
 		wanted 1 -ts_type $method -ts_adapt_type basic
 		checkpoints
 	done
-	# With attempts that are rejected.
+	# These methods reject some attempts.
 	for method in 'rk -ts_rk_type 3bs' 'rk -ts_rk_type 5dp' 'cn -ts_theta_adapt'; do
 		wanted 1 -ts_type $method -ts_adapt_type basic -ts_max_time 9
 		checkpoints
 	done
-	# A step fails, and the program goes back from where it came to.
+	# A step fails, and the program runs its adjoint from the last step that succeeded.
 	set -- -ts_adapt_type basic -ts_rtol 1e-4 -ts_atol 1e-4 -ts_max_time 9
 	wanted 1 "$@" -ts_max_steps 17
 	program="1 $* -ts_max_reject 0 -ts_error_if_step_fails 0"
@@ -250,7 +251,7 @@ for build in $builds; do
 	wanted 1 -ts_adapt_type none -clone
 	same
 	same -ts_trajectory_max_cps_ram 5
-	# Set up as another type at first, or with other options.
+	# The trajectory is set up with another type first, or with other options.
 	wanted 1 -ts_adapt_type none -solves 2
 	for slots in '' '-ts_trajectory_max_cps_ram 3'; do
 		same -later 5 -ts_trajectory_view $slots
@@ -266,8 +267,8 @@ for build in $builds; do
 		wanted 1 -ts_type $method -bounce -ts_max_time 6
 		checkpoints
 	done
-	# PETSc's type "memory" cannot do these: it crashes, has one more step, or takes what the program has put
-	# into its vector.
+	# PETSc's type "memory" fails in these programs: it crashes, has one more step, or uses the numbers that the program
+	# has written to its vector.
 	reference=basic
 	for program in '-ts_rk_type 3bs -halt 20' '-ts_type cn -halt 20' '-ts_adapt_type basic -halt 8' \
 		'-ts_type cn -spoil' '-ts_type cn -clip' '-ts_rk_type 4 -clip -end 20'; do

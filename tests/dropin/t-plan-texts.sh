@@ -1,20 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# `reel plan` predicts for a text the counts that a loop of Enzyme, a loop of Python and the examples then have;
-# t-petsc.sh compares PETSc's. An empty text asks for the default plan, which the examples do not have.
+# `reel plan` predicts for the text of a plan the counts of loops of Enzyme and Python, and of the examples; t-petsc.sh
+# compares the counts of PETSc. An empty text is the default plan, which the examples do not have.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 . "$SOURCE_DIR/tests/whole/example.sh"
 
 texts="'' binomial:5 multistage:2:6 hierarchical:2:5 two-level:3:10 periodic:3:7 disk-revolve:3 all"
 counted='advances|(memory|disk)_(stores|loads)'
 
-# predicted STEPS TEXT
+# predicted STEPS TEXT: prints the counts that `reel plan` predicts.
 predicted() {
 	"$BUILD_DIR/tools/reel" plan --steps "$1" ${2:+--planner "$2"} --json |
 		sed -nE 's/^ *"([a-z_]+)": ([0-9]+),?$/\1 \2/p' | grep -E "^($counted) "
 }
 
-# runs_so WHAT TEXT COMMAND...: for each of $loops, a number of steps, the command prints the counts that it has run.
+# runs_so WHAT TEXT COMMAND...: runs the command, which prints its counts, for each number of steps in $loops. A check that
+# these are the predicted counts.
 loops='1 2 30 101'
 runs_so() {
 	what=$1 text=$2
@@ -98,19 +99,19 @@ for tier, stores, loads in list(zip(("memory", "disk"), stats["stores"], stats["
     print(f"{tier}_stores {stores}\n{tier}_loads {loads}")
 END
 
-# with_plan TEXT COMMAND...: in the environment.
+# with_plan TEXT COMMAND...: runs the command with TEXT as the plan in the environment.
 with_plan() {
 	text=$1
 	shift
 	REEL_ENZYME=$text "$@"
 }
 
-# tiers_of TEXT
+# tiers_of TEXT: prints the number of tiers of the plan.
 tiers_of() {
 	case $1 in '' | binomial*) echo 1 ;; *) echo 2 ;; esac
 }
 
-# tsunami TEXT STEPS
+# tsunami TEXT STEPS: runs the tsunami by the plan, and prints its count of advances.
 tsunami() {
 	"$TSUNAMI" --quiet --basin idealised --resolution 60 --threads 1 --output out --steps "$2" --segment 1 \
 		--checkpoint "$1" $(spill_of "$1")
@@ -120,16 +121,16 @@ tsunami() {
 	done
 }
 
-# sedov TEXT STEPS: a blast that takes that number of steps. Its summary has one of the counts.
+# sedov TEXT STEPS: runs a blast with that number of steps by the plan, and prints the only count in its summary.
 sedov() {
 	"$SEDOV" --quiet --size 3 --threads 1 --output out --checkpoint "$1" $(spill_of "$1")
 	[ "$(key steps)" = "$2" ] && echo "advances $(key steps_run_again)"
 }
 
-# spill_of TEXT: the option for states on a disk.
+# spill_of TEXT: prints the option for states on a disk, if the plan has two tiers.
 spill_of() { [ "$(tiers_of "$1")" = 1 ] || echo '--spill .'; }
 
-# tiers_named TEXT
+# tiers_named TEXT: prints the names of the tiers of the plan.
 tiers_named() { [ "$(tiers_of "$1")" = 1 ] && echo memory || echo memory disk; }
 
 case $CFLAGS in *-fsanitize*) skip_all 'the interpreter has no sanitizer' ;; esac

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Fuzz Reel: build the targets for an engine, run each for some time, say what was done.
+# Fuzzes Reel: builds the targets for an engine, runs each for some time, and prints the results.
 set -u
 usage='Usage: fuzz.sh [OPTION]... [TARGET]...
 
@@ -45,7 +45,7 @@ afl)
 esac
 command -v "$compiler" >/dev/null || die "$compiler is not there; Debian: clang, or afl++"
 
-# As the library is built for users, but for what fuzzers cannot see into.
+# The options of a build for users, but without libraries that fuzzers cannot instrument.
 mkdir -p "$engine" && cd "$engine" || exit
 if [ ! -f Makefile ]; then
 	"$source/configure" -q CC=$compiler CFLAGS='-O1 -g' --disable-shared --disable-openmp \
@@ -55,13 +55,13 @@ fi
 make -j "$(nproc)" tests/fuzz/reel-fuzz tests/fuzz/reel-replay >make.log 2>&1 || die "make failed, see $PWD/make.log"
 known=$(tests/fuzz/reel-replay --list)
 [ ${#targets[@]} -gt 0 ] || targets=($known)
-# Folders of this name are removed below.
+# Only known names are accepted, because folders with these names are removed below.
 for target in "${targets[@]}"; do
 	grep -qxF -e "$target" <<<"$known" || die "$target is no target: it may be ${known//$'\n'/, }"
 done
 
-# corpora TARGET: prints the folders with inputs of the target: those that were found, and those of the sources, which
-# it unpacks.
+# corpora TARGET: prints the folders with inputs of the target: inputs that were found before, and inputs of the sources,
+# which it unpacks.
 corpora() {
 	mkdir -p "found/$1" "crashes/$1"
 	echo "found/$1"
@@ -70,10 +70,10 @@ corpora() {
 	"$source/tests/fuzz/seeds.sh" unpack "$source/tests/fuzz/corpus/$1" "corpus/$1" && echo "corpus/$1"
 }
 
-# Set runs and finds.
+# Both set runs and finds.
 run_libfuzzer() {
 	local log=$1.log
-	# By its own name, since it starts itself again. Leaks are looked for after each input.
+	# The path has a folder, because the program starts itself again. LeakSanitizer runs after each input.
 	FUZZ_TARGET=$1 tests/fuzz/reel-fuzz -max_total_time="$seconds" -print_final_stats=1 -timeout=25 \
 		-rss_limit_mb=4096 -max_len=5000 -len_control=0 -close_fd_mask=3 -artifact_prefix="crashes/$1/" \
 		$(corpora "$1") >"$log" 2>&1
@@ -113,8 +113,8 @@ for target in "${targets[@]}"; do
 	[ "$finds" -eq 0 ] && [ "${runs:-0}" -gt 0 ] || failed=1
 done
 
-# Into the seeds of the sources: some long inputs, and one for each part of the library that these and
-# the files beside the seeds do not reach.
+# minimise TARGET: adds inputs that were found to the seeds of the sources: some long inputs, and one for each part of the
+# library that neither these nor the files beside the seeds reach.
 minimise() {
 	local target=$1 corpus=$source/tests/fuzz/corpus/$1 merged=merged/$1 folders
 	rm -rf "$merged"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Targets for fuzzers, in one program. reel-replay runs them without one: t-fuzz.sh.
+# Targets for fuzzers, in one program. reel-replay runs them without a fuzzer, for t-fuzz.sh.
 fuzz_targets = \
 	%D%/fuzz.c %D%/fuzz.h \
 	%D%/targets.c %D%/targets.h \
@@ -36,8 +36,7 @@ noinst_PROGRAMS += %D%/reel-replay
 %C%_reel_replay_LDADD = $(fuzz_libraries)
 %C%_reel_replay_LDFLAGS = $(AM_LDFLAGS) $(OPENMP_CFLAGS)
 
-# What a fuzzer is linked with, which has the main function: built by fuzz.sh in directories of
-# its own.
+# The library of a fuzzer, which has the main function. fuzz.sh builds this program in its own directories.
 FUZZING_ENGINE = -fsanitize=fuzzer
 EXTRA_PROGRAMS += %D%/reel-fuzz
 %C%_reel_fuzz_SOURCES = %D%/entry.c $(fuzz_targets)
@@ -45,7 +44,7 @@ EXTRA_PROGRAMS += %D%/reel-fuzz
 %C%_reel_fuzz_LDADD = $(fuzz_libraries)
 %C%_reel_fuzz_LDFLAGS = $(AM_LDFLAGS) $(OPENMP_CFLAGS) $(FUZZING_ENGINE)
 
-# FUZZ_SECONDS is the time of each target, FUZZ_TARGETS which of them; FUZZ_FLAGS other options.
+# FUZZ_SECONDS is the time of each target, FUZZ_TARGETS are the targets (default: all), FUZZ_FLAGS other options of fuzz.sh.
 FUZZ_SECONDS = 60
 FUZZ_TARGETS =
 FUZZ_FLAGS =

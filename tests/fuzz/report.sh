@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# What was fuzzed so far, of runs.txt files that fuzz.sh has written, as lines for
-# tests/results/fuzz.txt: for each target the executions of both engines. Usage: report.sh RUNS...
+# Adds up the files runs.txt of fuzz.sh, and prints lines for tests/results/fuzz.txt: for each target the
+# executions by both engines. Usage: report.sh RUNS...
 set -u
 [ $# -gt 0 ] || { echo 'Usage: report.sh RUNS...' >&2; exit 2; }
 awk '

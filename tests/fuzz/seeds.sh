@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Fuzzers want a file an input. A corpus has one in `seeds`, a line an input in hexadecimal digits, and some
-# inputs as files beside it. This script writes all of them as files to a folder, or the lines of a folder's files.
+# Fuzzers want a file for each input. A corpus has the file `seeds`, whose lines are inputs in hexadecimal digits, and some
+# inputs as files beside it. This script writes all of them as files to a folder, or prints such lines for a folder's files.
 set -u
 case $#${1-} in
 3unpack)

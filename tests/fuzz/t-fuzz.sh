@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The corpora of the fuzzers' targets, and mutations of them, without a fuzzer.
+# Runs the corpora of the fuzzers' targets, and mutations of them, without a fuzzer.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 replay=$BUILD_DIR/tests/fuzz/reel-replay
 corpus=$SOURCE_DIR/tests/fuzz/corpus
 
-# refuses WHAT OPTION...
+# refuses WHAT OPTION...: a check that reel-replay refuses the options.
 refuses() {
 	what=$1
 	shift

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The kernels of the examples compile for a GPU, and no register is spilled. CUDA_ARCHITECTURES: for
-# which, as in "75 80 86 89 90 100 120".
+# The kernels of the examples compile for GPUs without spilling registers. CUDA_ARCHITECTURES lists the
+# architectures, such as "75 80 86 89 90 100 120".
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 [ -n "$NVCC" ] || skip_all 'there is no nvcc'

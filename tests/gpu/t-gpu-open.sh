@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The word gpu of a store's description, as programs find libreel-cuda and it the driver: with a
-# driver's library that is a fake, is none, or is too old.
+# Tests the word `gpu` in the description of a store. Programs find libreel-cuda, and it finds the driver's
+# library, which is here a fake, no driver, or too old.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 libraries=$BUILD_DIR/.libs
@@ -21,7 +21,7 @@ echo 'int cuInit(unsigned flags) { return (int)flags; }' >old.c
 $CC $CFLAGS -w -shared -fPIC -o old/libcuda.so.1 old.c
 cp "$libraries/libreel.so.0" alone
 
-# says DRIVER DESCRIPTION PATTERN WHAT: what the program prints with this driver has the pattern.
+# says DRIVER DESCRIPTION PATTERN WHAT: a check that the program prints the pattern with this driver.
 says() {
 	LD_LIBRARY_PATH=$1 ./shared "$2" >said 2>&1
 	grep -q -e "$3" said
@@ -45,7 +45,7 @@ says none gpu=4M,memory=8M '^checksum copies keeps: no GPU: no NVIDIA driver: .*
 says old gpu=4M,memory=8M '^checksum copies keeps: no GPU: libcuda.* has no cu.*newer' \
 	'a driver without a function that is needed is said to be too old'
 
-# Not beside libreel, and not where the system looks.
+# A libreel without libreel-cuda beside it, which the system's loader does not find either.
 if [ -n "$LD_LIBRARY_PATH" ] || ldconfig -p 2>/dev/null | grep -q libreel-cuda; then
 	skip 'libreel-cuda may be found elsewhere'
 else
@@ -57,7 +57,7 @@ else
 	sed 's/^/#   /' said
 fi
 
-# The program has a libreel of its own then, libreel-cuda another one.
+# A statically linked program has its own libreel, and libreel-cuda uses another one.
 if [ -f "$libraries/libreel-core.a" ]; then
 	$CC $CFLAGS -std=c11 $include -o static "$SOURCE_DIR/tests/gpu/gpu-open.c" \
 		"$libraries/libreel-core.a" $STATIC_LIBS -pthread -lm >messages 2>&1

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpu/try.sh with programs that pretend: whatever they do, what was seen before is in the results.
+# Runs gpu/try.sh with fake programs. Whatever they do, the results have the parts that ran before.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 bash --version >/dev/null 2>&1 || skip_all 'no bash'
 mkdir -p tree/gpu tree/bench bin built/store/tests/gpu built/store/bench built/store/examples/gpu out
 cp "$SOURCE_DIR/gpu/try.sh" tree/gpu/try.sh
 
-# program NAME: what comes on stdin, in sh.
+# program NAME: makes a program of the shell commands on stdin.
 program() {
 	{ echo '#!/bin/sh'; cat; } >"$1"
 	chmod +x "$1"
@@ -36,7 +36,7 @@ good_programs() {
 	printf 'echo "ok 1 - wave"\necho "# 7 runs"\necho 1..1\n' | program built/store/examples/gpu/gpu-tsunami
 }
 
-# try OPTION...
+# try OPTION...: runs try.sh in a tree with the fake programs.
 try() {
 	rm -f tree/bench/*
 	PATH="$PWD/bin:$PATH" tree/gpu/try.sh "$@" >said 2>&1
@@ -105,7 +105,7 @@ good_examples
 try --run built
 has 'Not run.'
 
-# is_wrong WHAT STATUS OPTION...
+# is_wrong WHAT STATUS OPTION...: a check that try.sh refuses the options in one line.
 is_wrong() {
 	what=$1 wanted=$2
 	shift 2
@@ -120,8 +120,8 @@ echo 'exit 9' | program bin/nvidia-smi
 is_wrong 'no GPU' 77 --run built
 is_wrong 'no GPU, and no architecture' 2 --build built
 
-# The programs as built without configure, by nvcc; without one, the host's side of the tape, by a program that
-# compiles no kernel and links what it is given.
+# Builds the real programs without configure by nvcc. Without an nvcc a fake one compiles no kernel, and links the host's
+# part of the tape with an empty program.
 mkdir -p whole/examples whole/bench
 cp -r "$SOURCE_DIR/gpu" "$SOURCE_DIR/include" "$SOURCE_DIR/lib" whole
 cp -r "$SOURCE_DIR/examples/gpu" whole/examples

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
-# What the tests of dropin/clad share, to be sourced after tap.sh: $compilers, and how to compile.
+# The tests of dropin/clad source this after tap.sh: it sets $compilers, and has functions that compile.
 [ -n "$CXX" ] || skip_all 'no C++ compiler'
 tests=$SOURCE_DIR/tests
 hook=$SOURCE_DIR/dropin/clad/tape.h
-# All compilers and standards have the same headers.
+# The headers are the same for all compilers and standards, so the short form takes one standard.
 standards='14 17 20 2b'
 [ -n "$TEST_LONG" ] || standards=17
 optimise=-O1
 libraries=
 
-# A sanitizer is its compiler's own: there, the C compiler compiles C++, too.
+# Programs need the sanitizer of the library, so the C compiler of the library compiles C++ in this case.
 sanitized=
 case $CFLAGS in
 *-fsanitize*)
@@ -33,14 +33,14 @@ case $CFLAGS in
 	;;
 esac
 
-# By one word, whatever it takes.
+# The script c++ makes one word of the compiler and its flags, for variables that hold a single command.
 printf '#!/bin/sh\nexec %s "$@"\n' "$compiler_of_tests" >c++
 chmod +x c++
 
 $CC $CFLAGS -D_GNU_SOURCE -std=c11 -I"$BUILD_DIR" -I"$tests" -c "$tests/tap/tap.c" -o tap.o
 
-# compile COMPILER STANDARD HEADER NAME OPTION...: tests/NAME.cpp with the header force-included, to
-# ./NAME; what the compiler says is in messages.
+# compile COMPILER STANDARD HEADER NAME OPTION...: compiles tests/NAME.cpp with the header force-included, to
+# ./NAME. The file `messages` has the output of the compiler.
 compile() {
 	compile_compiler=$1 compile_standard=$2 compile_header=$3 compile_name=$4
 	shift 4
@@ -52,7 +52,7 @@ compile() {
 		>messages 2>&1
 }
 
-# passes WHAT COMMAND...: a check for all that a program checks.
+# passes WHAT COMMAND...: one check, which passes if all checks of the program pass.
 passes() {
 	what=$1
 	shift

@@ -1,6 +1,6 @@
-# Programs in Fortran that check a module. $flags and $libraries are for the compiler.
+# Functions for tests that run Fortran programs, which check a module. $flags and $libraries are for the compiler.
 
-# builds NAME SOURCE...
+# builds NAME SOURCE...: compiles a program, without a warning.
 builds() {
 	name=$1
 	shift
@@ -9,7 +9,7 @@ builds() {
 	[ -x "$name" ]
 }
 
-# checks_of NAME: each line of the file `seen` that begins with ok, or not ok, is a check.
+# checks_of NAME: makes a check of each line of the file `seen` that begins with "ok" or "not ok".
 checks_of() {
 	while read -r line; do
 		case $line in
@@ -20,7 +20,7 @@ checks_of() {
 	done <seen
 }
 
-# runs NAME
+# runs NAME: runs a program, whose checks become checks of this test.
 runs() {
 	"./$1" >seen 2>stderr
 	status=$?

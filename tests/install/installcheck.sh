@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # installcheck.sh SOURCE PKGCONFIGDIR LIBDIR [PACKAGE]
-# Compile and run SOURCE against the installed PACKAGE (reel), in C and, if there is a compiler, in
-# C++; or in Fortran, if it is.
+# Compiles SOURCE with the installed PACKAGE (reel), and runs it: in C and, if there is a compiler, in
+# C++, or in Fortran if SOURCE is in Fortran.
 # CC, CXX, CFLAGS, FC, FCFLAGS, NM, NVCC, PKG_CONFIG and DESTDIR come from the environment.
 set -e
 source=$1
@@ -24,7 +24,7 @@ finish() {
 }
 trap finish EXIT
 
-# use COMPILER...: the flags are split into words on purpose.
+# use COMPILER...: compiles and runs SOURCE. The flags are split into words on purpose.
 use() {
 	"$@" $CFLAGS $($PKG_CONFIG --cflags $package) "$source" -x none $($PKG_CONFIG --libs $package) -lm -o "$program"
 	"$program"
@@ -39,7 +39,7 @@ case $source in
 	;;
 esac
 
-# by_cmake: a project of its own finds Reel, with a version and a part, and not a part that there is not.
+# by_cmake: a project of CMake finds Reel with a version and a part, and does not find a part that does not exist.
 by_cmake() (
 	cd "$project"
 	cat >CMakeLists.txt <<-END
@@ -65,14 +65,15 @@ die() {
 	exit 1
 }
 
-# finds DIRECTORY VERSION VARIABLE VALUE: a project in one build folder is given the package below the directory.
+# finds DIRECTORY VERSION VARIABLE VALUE: configures a project with the package below DIRECTORY, always in the same build
+# folder, and checks that the variable has the value.
 finds() {
 	cmake -S . -B build -DReel_DIR="$1$libraries/cmake/Reel" -DV="$2" -DCMAKE_C_COMPILER="${CC%% *}" >log || return
 	grep -q -e "-- $3 $4" log
 }
 
-# copied: the headers and the library of a copy of the tree are those of the copy, and versions and variables of
-# the project are what they were.
+# copied: a project finds the headers and the library of a copy of the installed tree in the copy, with the versions and
+# variables of the original.
 copied() (
 	prefix=$(realpath "$DESTDIR$($PKG_CONFIG --variable=prefix reel | sed "s|^$DESTDIR||")")
 	headers=$(realpath "$DESTDIR$($PKG_CONFIG --variable=includedir reel | sed "s|^$DESTDIR||")")
@@ -125,7 +126,8 @@ if [ "$package" = reel ] && command -v cmake >/dev/null; then
 	! cmake -P "$project/ranges.cmake" 2>/dev/null || copied
 fi
 
-# use_static: the same with static libraries alone, unless none is installed. Those of MPI are not Reel's.
+# use_static: compiles and runs SOURCE with static libraries only, unless none is installed. It skips reel-mpi, because a
+# static MPI is not Reel's to install.
 use_static() {
 	[ -f "$DESTDIR$libdir/lib$package.a" ] && [ "$package" != reel-mpi ] || return 0
 	mkdir "$archives"
@@ -143,7 +145,7 @@ use_static
 use $CC -std=c11 -x c
 [ -z "$CXX" ] || use $CXX -std=c++17 -x c++
 
-# by_nvcc: a program with kernels, by the command of gpu/tape/README.md; and with static libraries alone.
+# by_nvcc: builds a program with kernels by the command of gpu/tape/README.md, and with static libraries only.
 by_nvcc() (
 	tests=$(realpath "$(dirname "$0")")
 	command=$(sed -n 's/^	nvcc program.cu/$NVCC program.cu/p' "$tests/../../gpu/tape/README.md")
@@ -161,14 +163,14 @@ if [ "$package" = reel-cuda ]; then
 	[ -z "$NVCC" ] || by_nvcc
 fi
 
-# A call into a shared library costs as much as a push.
+# A program needs its own copy of pushReal8, because a call into a shared library costs as much as a push.
 if [ "$package" = reel-adstack ]; then
 	$NM -D --undefined-only "$program" | grep -E ' pushReal8(@|$)' || exit 0
 	echo 'installcheck.sh: -lreel-adstack does not give the program its own pushReal8' >&2
 	exit 1
 fi
 
-# The tape of Clad's gradients, force-included.
+# A program uses the tape for Clad's gradients, whose header is force-included.
 if [ -n "$CXX" ]; then
 	source=$program.cpp
 	echo 'int main() { clad::custom_tape<double> _t0 = {}; clad::push(_t0, 1); return clad::pop(_t0) != 1; }' >"$source"

@@ -1,19 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# cross.sh [--results] [ARCH...]: build for other processors and C libraries, below build/cross-ARCH,
-# and run the test programs there: aarch64 armhf ppc64el s390x riscv64 (under qemu-user), i386 and
-# musl (as they are). Without ARCH, all. What is missing is named, and the ARCH is skipped. CROSS_TESTS:
-# some of the programs, in words as "t-tape t-pool", since all take minutes. amalgamation is aarch64,
-# and amalgamation-s390x is s390x, with reel.c and reel-omp.c in place of the library.
+# cross.sh [--results] [ARCH...]: builds for other processors and C libraries, below build/cross-ARCH,
+# and runs the test programs there: aarch64 armhf ppc64el s390x riscv64 (under qemu-user), i386 and
+# musl (as they are). Without ARCH, all. If a package is missing, it is named, and the ARCH is skipped.
+# CROSS_TESTS selects some of the programs, such as "t-tape t-pool", because all take minutes. The ARCH
+# amalgamation is aarch64 with reel.c and reel-omp.c in place of the library, and amalgamation-s390x is
+# s390x with these.
 #
-# Optional libraries are those of this machine, and left out: the pool's list is the one of C11
-# atomics, files are read and written by threads, nothing is compressed.
+# The builds have no optional libraries, which are only installed for this machine: the pool uses Reel's list of
+# C11 atomics, threads read and write files, and nothing is compressed.
 #
-# What an emulator does not show. The order of memory: programs run on this processor, whose order is
-# strong, so that a missing acquire or release of the weaker ones is executed, but not seen; models,
-# ThreadSanitizer and review are for that. Pages of 64 KiB: they are as large as here. Timing. Limits of
-# memory, and threads in the child of a program with threads, which it has not: the tests leave
-# that out (TEST_EMULATED). s390x shows the order of bytes, i386 and armhf pointers of 32 bits.
+# An emulator cannot test some things. Memory order: programs run on this processor, whose order is strong,
+# so a missing acquire or release has no effect; models, ThreadSanitizer and review find these. Pages of 64
+# KiB: they are as large as on this machine. Timing. Limits of memory, and threads in the child of a program
+# with threads: an emulator has none, and the tests leave these out (TEST_EMULATED). s390x tests the order of
+# bytes, i386 and armhf pointers of 32 bits.
 set -u
 cd "$(dirname "$0")/../.." || exit
 exec </dev/null
@@ -36,7 +37,7 @@ compiler_of() {
 	esac
 }
 
-# missing ARCH: the Debian package of what is not there, or nothing.
+# missing ARCH: prints the Debian packages that are missing, or nothing.
 missing() {
 	case $1 in
 	musl) has musl-gcc || echo musl-tools ;;
@@ -45,8 +46,8 @@ missing() {
 	[ -z "${emulator[$1]-}" ] || has "${emulator[$1]}" || echo qemu-user
 }
 
-# Set options. The programs of i386 find their loader where its cross compiler has it, and reckon in
-# SSE2: registers of the x87 change signalling NaNs, and round twice. There is no OpenMP for musl.
+# Sets options. The programs of i386 use the loader of its cross compiler, and compute in SSE2: registers of
+# the x87 change signalling NaNs, and round twice. There is no OpenMP for musl.
 options_for() {
 	local root=/usr/${host[$1]}
 	options=(--host="${host[$1]}" --enable-werror --disable-static --with-pool=c11
@@ -67,7 +68,7 @@ configure_for() {
 	PKG_CONFIG=/bin/false configure "build/cross-$1" "${options[@]}"
 }
 
-# Set points to those passed, failed and skipped. The programs that are asked for are built on the way.
+# Builds and runs the test programs. Sets points to the numbers of passed, failed and skipped checks.
 run_tests() {
 	local directory=build/cross-$1 targets=(check 'TESTS=$(check_PROGRAMS)') under=
 	[ -z "${CROSS_TESTS-}" ] || targets=($(printf 'tests/%s.log ' $CROSS_TESTS))
@@ -84,7 +85,7 @@ run_tests() {
 
 failed=0
 
-# cross ARCH
+# cross ARCH: builds and tests for one ARCH, or skips it.
 cross() {
 	local lacks made start=$SECONDS
 	lacks=$(missing "$1")

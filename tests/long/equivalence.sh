@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# equivalence.sh [--results]: the gradient of a whole program (tests/whole/t-gradient.c), with each part
-# switched off in turn, is the same, bit for bit, however the library was built: each of the builds
-# below, in build/same-NAME, lacks something that can be chosen nowhere else.
+# equivalence.sh [--results]: compares the gradients of a whole program (tests/whole/t-gradient.c) bit for bit,
+# with each part of the library switched off in turn, and in several builds, in build/same-NAME. Each of these
+# lacks a part that only configure can switch off.
 set -u
 cd "$(dirname "$0")/../.." || exit
 exec </dev/null
@@ -13,7 +13,7 @@ failed=0 first=
 log=$(mktemp) || exit
 trap 'rm -f "$log"' EXIT
 
-# same NAME CONFIGURE-OPTION...
+# same NAME CONFIGURE-OPTION...: compares the gradients of one build.
 same() {
 	local directory=build/same-$1 name=$1 gradient
 	shift

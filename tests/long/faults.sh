@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# faults.sh [--results]: each request that a whole program makes of the system fails, once and then
-# for ever (tests/whole/t-gradient-faults.c); then libfiu (Debian: fiu-utils) makes calls of a program
-# fail at random that is as it was built. The programs are those of $BUILD_DIR (build/main).
-# $FAULTS_RUNS: gradients for each call of libfiu, 200.
+# faults.sh [--results]: lets each request of a whole program to the system fail, once and then for ever
+# (tests/whole/t-gradient-faults.c). Then libfiu (Debian: fiu-utils) lets calls of an unchanged program fail at
+# random. $BUILD_DIR (build/main) has the programs. $FAULTS_RUNS (200) is the number of gradients for each call
+# of libfiu.
 cd "$(dirname "$0")/../.." || exit
 . tests/results.sh
 
@@ -16,7 +16,7 @@ trap 'rm -rf "$log" "$directory"' EXIT
 OMP_WAIT_POLICY=passive
 export OMP_WAIT_POLICY
 
-# sum_of WORD: of the numbers before it in the log.
+# sum_of WORD: prints the sum of the numbers before WORD in the log.
 sum_of() {
 	sed -n "s/^ok .* \([0-9]*\) $1.*/\1/p" "$log" | awk '{ sum += $1 } END { print sum + 0 }'
 }
@@ -29,7 +29,7 @@ result sweeps "$(grep -c '^ok .* places' "$log")"
 result sweep_places "$(sum_of places)"
 result sweep_errors "$(sum_of errors)"
 
-# under_libfiu PROBABILITY CALL...
+# under_libfiu PROBABILITY CALL...: runs the program once for each call, which fails with this probability.
 under_libfiu() {
 	probability=$1
 	shift

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# kill.sh [--results] [N]: kill a whole program at N random times (1000); what is left, and what
-# those get that go on or run beside it, is checked by tests/whole/t-gradient-process.c. The program is
-# that of $BUILD_DIR (build/main), the seed $GRADIENT_SEED, else of the clock.
+# kill.sh [--results] [N]: kills a whole program at N random times (1000). tests/whole/t-gradient-process.c checks
+# the files that it leaves, and the gradients of processes that resume its run or run beside it. The program is in
+# $BUILD_DIR (build/main). The seed is $GRADIENT_SEED, or else the time.
 cd "$(dirname "$0")/../.." || exit
 . tests/results.sh
 

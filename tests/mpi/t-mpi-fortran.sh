@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The module reel_mpi: a program in Fortran whose ranks check each call against its transpose.
+# Tests the module reel_mpi by a program in Fortran, whose ranks check each call against its transpose.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 . "$SOURCE_DIR/tests/helpers/fortran.sh"
 

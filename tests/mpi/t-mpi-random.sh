@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Random programs of ranks, forward and in reverse, against one process that replays all ranks.
+# Compares random programs of ranks, forward and in reverse, with one process that replays all ranks.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 program=$BUILD_DIR/stress/reel-stress-ranks
@@ -11,7 +11,7 @@ programs=${TEST_SEEDS:-60}
 ranks='2 3 4'
 [ -z "$TEST_LONG" ] || ranks='2 3 4 5 8' programs=${TEST_SEEDS:-1000}
 
-# runs RANKS OPTION...
+# runs RANKS OPTION...: runs the program on ranks.
 runs() {
 	n=$1
 	shift
@@ -24,7 +24,7 @@ for n in $ranks; do
 	grep -v '^ok' out | head -n 60 | sed 's/^/# /'
 done
 
-# What fails is told with its program, and with the command that runs it again.
+# A failure prints the random program, and the command that runs it again.
 runs 2 --seed 3 --programs 1 --pretend wrong
 [ $? -ne 0 ]
 ok $? 'a wrong adjoint fails'

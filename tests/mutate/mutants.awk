@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-# The mutants of a C file: each has one operator, constant, condition, order or statement changed.
+# Makes mutants of a C file: each has one operator, constant, condition, order or statement changed.
 #
-#	awk -f mutants.awk lib/x.c              one line each, with tabs between:
-#	                                        number, line, function, operator, which of those that
-#	                                        read the same, the lines before, the lines after
-#	awk -v make=7 -f mutants.awk lib/x.c    the file as mutant 7 has it; lines keep their numbers
+#	awk -f mutants.awk lib/x.c              lists the mutants, a line each, with tabs between:
+#	                                        number, line, function, operator, number among mutants with
+#	                                        the same text, the lines before, the lines after
+#	awk -v make=7 -f mutants.awk lib/x.c    prints mutant 7 of the file; lines keep their numbers
 #
 # It relies on the style of this library: binary operators have spaces on both sides, unary ones
 # have none behind them, and functions begin in the first column.
@@ -35,7 +35,7 @@ function split_words(set, text,   words, n, i) {
 		set[words[i]] = 1
 }
 
-# --- Tokens: token[i] stands in line[where[i]] from column[i] on.
+# --- Tokens: token[i] is in line[where[i]] and begins in column[i].
 
 function is_define(text) {
 	return text ~ /^[ \t]*#[ \t]*define[ \t]/
@@ -48,7 +48,7 @@ function add_token(text, at) {
 	within[tokens] = function_name
 }
 
-# The length of the string or character at the head of text.
+# Returns the length of the string or character at the beginning of text.
 function quoted_length(text, mark,   i) {
 	for (i = 2; i <= length(text) && substr(text, i, 1) != mark; i++)
 		if (substr(text, i, 1) == "\\")
@@ -93,7 +93,7 @@ function scan(text, at,   length_) {
 		match($0, /define[ \t]+[A-Za-z_0-9]+/)
 		function_name = substr($0, RSTART, RLENGTH)
 		sub(/define[ \t]+/, "", function_name)
-		# The name itself and the parameters are no code.
+		# Mutants are made of the body of a macro only.
 		match($0, /define[ \t]+[A-Za-z_0-9]+(\([^)]*\))?/)
 		scan(substr($0, RSTART + RLENGTH), RSTART + RLENGTH)
 		next
@@ -109,7 +109,7 @@ function scan(text, at,   length_) {
 	scan($0, 1)
 }
 
-# --- Mutants: edit[n, k] replaces the characters of one token, or stands before it.
+# --- Mutants: edit[n, k] replaces the characters of one token, or is inserted before it.
 
 function new_mutant(kind, first, last) {
 	kind_of[++mutants] = kind
@@ -140,7 +140,7 @@ function is_operand(text) {
 	return text ~ /^[A-Za-z_0-9.)\]"']/ && text != "return" && text != "case"
 }
 
-# Whether the condition before the ? at i has a comparison, the negation of which is a mutant already.
+# Returns true if the condition before the ? at i has a comparison. Its negation is then another mutant already.
 function is_compared(i,   depth) {
 	while (--i && depth >= 0 && token[i] !~ /^([;{},=?:]|return)$/) {
 		depth += (token[i] ~ /^[)\]]$/) - (token[i] ~ /^[(\[]$/)
@@ -152,7 +152,7 @@ function is_compared(i,   depth) {
 
 function mutate_operator(i,   text) {
 	text = token[i]
-	# No test brings about a signal that interrupts a wait.
+	# No test interrupts a wait by a signal.
 	if (token[i + 1] == "EINTR")
 		return
 	if (text == "++" || text == "--")
@@ -181,7 +181,7 @@ function mutate_word(i,   text) {
 		one("constant", i, text == "true" ? "false" : "true")
 }
 
-# A larger array, or more of what calloc() clears, changes nothing.
+# Returns true for the length of an array or of calloc(): a larger one changes nothing.
 function is_length(i) {
 	return token[i - 1] == "(" && token[i - 2] == "calloc" ||
 		within[i] == "-" && token[i - 1] == "[" && token[i + 1] == "]"
@@ -194,7 +194,7 @@ function mutate_number(i) {
 		one("constant", i, "(" token[i] " - 1)")
 }
 
-# The token that closes the parenthesis at i.
+# Returns the token that closes the parenthesis at i.
 function closing(i,   depth) {
 	for (; i <= tokens; i++) {
 		depth += (token[i] == "(") - (token[i] == ")")
@@ -204,8 +204,8 @@ function closing(i,   depth) {
 	return 0
 }
 
-# The condition in the parentheses at i. Where it is one comparison or has one sign in front, its
-# negation is a mutant already.
+# Makes mutants of the condition in the parentheses at i. If it is one comparison or begins with `!`, its negation is
+# another mutant already.
 function mutate_condition(i,   end, k, comparisons, connectives) {
 	end = closing(i)
 	for (k = i; k < end; k++) {
@@ -219,15 +219,15 @@ function mutate_condition(i,   end, k, comparisons, connectives) {
 	replace(end, "))")
 }
 
-# Where a statement can begin: behind these, or behind the head of a loop or condition.
+# Returns true if a statement can begin at token i: behind these tokens, or behind the head of a loop or condition.
 function begins_statement(i) {
 	return depth_of_parentheses == 0 &&
 		(token[i - 1] ~ /^[;{}]$/ || token[i - 1] == "else" || token[i - 1] == "do" ||
 		 i - 1 == head_end || i - 1 == label_end)
 }
 
-# The C library for Linux takes zero for a mutex or condition, and none of these holds a resource.
-# Annotations are nothing without a sanitizer.
+# Returns true if a statement that begins at token i can be removed with an effect. On Linux a mutex or condition of zeros
+# works without a call, and holds no resource. Annotations have no effect without a sanitizer.
 function is_expression(i) {
 	if (token[i] in not_statements || token[i] == "(" && token[i + 1] == "void" ||
 	    token[i] ~ /^(pthread_(mutex|cond)_(init|destroy)|sem_destroy|reel_annotate_.*)$/)
@@ -289,7 +289,7 @@ END {
 			list_mutant(n)
 }
 
-# Edits are in the order of the text, so each line is changed from its end.
+# Applies the edits of a mutant. They are in the order of the text, so each line is changed from its end.
 function apply(n,   k, i, at) {
 	for (k = edits[n]; k > 0; k--) {
 		i = edit_token[n, k]

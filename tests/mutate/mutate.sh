@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Change the library in one place at a time and see whether a test notices.
+# Changes the library in one place at a time, and runs tests to see if one of them fails.
 usage='Usage: tests/mutate/mutate.sh [OPTION]... --file FILE... | --all | --report
 
 Each mutant (mutants.awk) is compiled, linked with the tests that reach its line, and run with
@@ -70,7 +70,7 @@ done
 mkdir -p "$work" && work=$(cd "$work" && pwd) || exit
 all_verdicts="$work/verdicts"
 [ ! -f "$work/thread/verdicts" ] || all_verdicts="$all_verdicts $work/thread/verdicts"
-# Wrong orders make the same code on many processors: only ThreadSanitizer tells.
+# On many processors a wrong memory order makes the same code, so only ThreadSanitizer can find it.
 if [ -n "$sanitizer" ]; then
 	work=$work/$sanitizer
 	kinds=order
@@ -97,18 +97,18 @@ fi
 [ -n "$files" ] || refuse 'which --file? or --all'
 
 tab=$(printf '\t')
-# As in make check: more threads than processors must not spin.
+# As in make check, threads must not spin while they wait, because there may be more threads than processors.
 OMP_WAIT_POLICY=passive
 TSAN_OPTIONS="ignore_noninstrumented_modules=1 die_after_fork=0 $TSAN_OPTIONS"
 TEST_LONG=${TEST_LONG-yes}
 export OMP_WAIT_POLICY TSAN_OPTIONS TEST_LONG
-# A mutant may ask for all memory, write without end, or die in any way.
+# Limits, because a mutant may ask for all memory, write without end, or crash.
 ulimit -c 0
 ulimit -f 4194304
 
-# --- What there is to run: once for each directory.
+# --- The commands and tests, found once for each directory.
 
-# The commands that make and libtool run: "compile OBJECT SOURCE COMMAND", "link PROGRAM COMMAND".
+# Prints the commands that make and libtool run: "compile OBJECT SOURCE COMMAND", "link PROGRAM COMMAND".
 read_commands() {
 	"$awk" -v build="$work/build" '
 		/--mode=/ { next }
@@ -138,7 +138,7 @@ read_commands() {
 		}' "$1"
 }
 
-# Without ranks: no mutant is in mpi/, and their tests take long.
+# Builds without MPI: no mutant is in mpi/, and tests with ranks take long.
 prepare_build() {
 	mkdir -p "$work/build"
 	[ -f "$work/build/config.status" ] || (
@@ -156,14 +156,14 @@ prepare_build() {
 	done)
 	make -C "$work/build" V=1 -j "$jobs" $programs >>"$work/make.log" 2>&1 ||
 		refuse "make failed: $work/make.log"
-	# Of several commands for one thing the last one counts.
+	# Of several commands for the same object or program the last one counts.
 	read_commands "$work/make.log" | "$awk" -F '\t' '
 		{ last[$1, $2] = $0 }
 		END { for (key in last) print last[key] }' | sort >"$work/commands.$$"
 	mv "$work/commands.$$" "$work/commands"
 }
 
-# Which tests of lib/ and omp/ pass here, and how long they run: "TEST MILLISECONDS", the shortest first.
+# Lists the tests of lib/ and omp/ that pass without a mutant, with their times: "TEST MILLISECONDS", the shortest first.
 prepare_times() {
 	grep "^link" "$work/commands" | grep -v -e -adstack-core | cut -f 2 | while read -r program; do
 		begun=$(date +%s%N)
@@ -174,7 +174,7 @@ prepare_times() {
 	mv "$work/times.new" "$work/times"
 }
 
-# A directory that has commands but no build was made by hand.
+# A directory with commands but without a build was made by hand, and is taken as it is.
 prepare() {
 	[ -s "$work/commands" ] && [ ! -f "$work/build/Makefile" ] || prepare_build
 	[ -s "$work/times" ] || prepare_times
@@ -183,21 +183,21 @@ prepare() {
 			>"$work/coverage.log" || exit
 }
 
-# --- One mutant. $slot is a directory of the one who tries it.
+# --- One mutant. $slot is a directory of the worker that tries it.
 
-# A command that looks for headers below $slot/source first.
+# own_first COMMAND: prints the command so that it searches headers below $slot/source first.
 own_first() {
 	echo "$1" | sed 's| -I| -Iinclude -Ilib -Itests -I|'
 }
 
-# object OF-SOURCE OUTPUT: compile the copy of a source file below $slot/source.
+# object SOURCE OUTPUT: compiles the copy of a source file below $slot/source.
 object() {
 	command=$("$awk" -F '\t' -v file="$source/$1" '$1 == "compile" && $3 == file { print $4; exit }' "$work/commands")
 	[ -n "$command" ] &&
 		(cd "$slot/source" && eval "$(own_first "$command") -w -c '$1' -o '$2'" 2>"$slot/messages")
 }
 
-# What has to be compiled for a change of $file: the file, or the sources that include it.
+# Prints the sources to compile for a change of $file: the file, or the sources that include it.
 dependents() {
 	case $file in
 	*.c) echo "$file" ;;
@@ -208,7 +208,7 @@ dependents() {
 	esac
 }
 
-# copy_sources: what a change of $file needs, in the same places, below $slot/source.
+# copy_sources: copies the sources that a change of $file needs to the same places below $slot/source.
 copy_sources() {
 	rm -rf "$slot/source" "$slot/objects"
 	mkdir -p "$slot/source/${file%/*}" "$slot/source/tests" "$slot/objects" "$slot/tmp"
@@ -226,7 +226,7 @@ copy_sources() {
 	esac
 }
 
-# The objects of the unchanged file, compiled in the same way, to compare with.
+# Compiles the objects of the unchanged file in the same way, to compare the objects of a mutant with them.
 base_objects() {
 	base=$snapshot/base/$file
 	[ -d "$base" ] && return
@@ -239,8 +239,8 @@ base_objects() {
 	[ -d "$base" ] || mv "$slot/objects" "$base"
 }
 
-# test_object NAME: for a changed header, the test program's own object. Prints what is to be linked
-# in its place.
+# test_object NAME: compiles the object of a test program that includes the changed header. Prints the name of the original
+# object, which it replaces.
 test_object() {
 	original=$(echo "$link" | tr ' ' '\n' | grep '^tests/.*\.o$' | head -n 1)
 	command=$("$awk" -F '\t' -v o="$original" '$1 == "compile" && $2 == o { print $3 "\t" $4; exit }' "$work/commands")
@@ -251,7 +251,7 @@ test_object() {
 	echo "$original"
 }
 
-# Whether the test notices: 0 if it does, 1 if not, 2 if it cannot be built.
+# notices TEST: runs a test with the mutant. Returns 0 if the test fails, 1 if it passes, 2 if it cannot be built.
 notices() {
 	link=$("$awk" -F '\t' -v program="/$1" '$1 == "link" && $2 ~ program "$" { print $3; exit }' "$work/commands")
 	case $file in
@@ -260,7 +260,7 @@ notices() {
 		[ -z "$original" ] || link=$(echo "$link" | sed "s| $original | $slot/test.o |")
 		;;
 	esac
-	# Objects that stand before the archive take the place of its members.
+	# Objects before an archive on the command line take the place of its members.
 	link=$(echo "$link" | sed "s| \\([^ ]*\\.a\\)| $objects \\1|")
 	(cd "$work/build" && eval "$link -o '$slot/program'") 2>"$slot/messages" || return 2
 	milliseconds=$("$awk" -v name="$1" '$1 == name { print $2 }' "$work/times")
@@ -273,8 +273,8 @@ notices() {
 	return 0
 }
 
-# Those of the same name, then the tests that reach the line, or else the file: first those that
-# reach much of the file in little time.
+# tests_for LINE: prints the tests of the file's name, then the tests that reach the line, or else the file. Tests that
+# reach much of the file in little time come first.
 tests_for() {
 	stem=$(basename "${file%.[ch]}")
 	"$awk" -v file="$file" -v line="$1" -v stem="$stem" -v longest="$longest" '
@@ -301,7 +301,7 @@ judge() {
 	"$awk" -v make="$number" -f "$here/mutants.awk" "$snapshot/$file" >"$slot/mutated" &&
 		cp "$slot/mutated" "$slot/source/$file"
 	objects= same=yes
-	# Programs have a public header's code in themselves: most tests notice there already.
+	# Inline code of a public header is compiled into the test itself, where most mutants are found.
 	case $file in
 	include/*) for name in $(tests_for "$line" | grep '^t-' | head -n 3); do
 		notices "$name" && { echo "killed$tab$name"; return; }
@@ -314,7 +314,7 @@ judge() {
 		cmp -s "$output" "$snapshot/base/$file/$(basename "$output")" || { same= objects="$objects $output"; }
 	done
 	case $file in
-	# The tests' own copies of a header's code may differ where the library's does not.
+	# The code of a header in a test may differ although its code in the library does not.
 	*.h) [ -z "$same" ] || [ -n "$in_tests" ] || { echo "same${tab}-"; return; } ;;
 	*) [ -z "$same" ] || { echo "same${tab}-"; return; } ;;
 	esac
@@ -335,8 +335,8 @@ judge() {
 
 # --- Many mutants.
 
-# "FILE NUMBER LINE FUNCTION OPERATOR WHICH BEFORE AFTER" of all that are to be tried, with tabs.
-# Each is drawn its number before others are left out: a sample is the same when it is resumed.
+# Lists the mutants to try: "FILE NUMBER LINE FUNCTION OPERATOR WHICH BEFORE AFTER", with tabs. Random numbers are drawn
+# before any mutant is left out, so that a sample is the same when it is resumed.
 list() {
 	for file in $files; do
 		"$awk" -f "$here/mutants.awk" "$snapshot/$file" | sed "s|^|$file$tab|"
@@ -359,7 +359,7 @@ list() {
 		cut -f 3- | sort -t "$tab" -k 1,1 -k 2,2n
 }
 
-# claim KEY: whether nobody else has it. One who has gone holds none.
+# claim KEY: succeeds if no other living worker has claimed the mutant.
 claim() {
 	claimed=$work/claims/$(printf '%s' "$1" | cksum | tr ' ' -)
 	mkdir -p "$work/claims"
@@ -373,7 +373,7 @@ is_over() {
 	[ -n "$minutes" ] && [ "$(date +%s)" -ge "$deadline" ]
 }
 
-# worker N: tries those whose turn it is.
+# worker N: tries every mutant of the list whose number is N modulo the number of workers.
 worker() {
 	slot=$work/slot.$$.$1
 	mkdir -p "$slot"
@@ -399,7 +399,7 @@ worker() {
 
 prepare
 touch "$verdicts"
-# A source that is changed in the meantime does not change what is listed.
+# The mutants are of a copy, so that a source can be changed in the meantime.
 snapshot=$work/snapshot.$$
 trap 'rm -rf "$work/list.$$" "$snapshot" "$work/slot.$$".*' EXIT
 trap "exit 1" INT TERM

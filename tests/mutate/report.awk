@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-# The counts of each file, and who survived, from a file of verdicts. `notes` has the rows of
-# tests/coverage/notes.awk: mutants that no test can notice have a note. A note is an error if there
-# is no mutant of its operator below it, or if all were tried, some were killed and none survived.
-# Where all are the same code, another configuration may compile it.
+# Prints the counts of each file, and the mutants that survived, from a file of verdicts. `notes` has the rows of
+# tests/coverage/notes.awk: mutants that no test can notice have a note. A note is an error if there is no mutant of its
+# operator below it, or if all mutants were tried, some were killed and none survived. If all mutants are the same code,
+# the note is kept, because another configuration may compile the code.
 
 BEGIN {
 	FS = "\t"
@@ -11,7 +11,7 @@ BEGIN {
 	read_current()
 }
 
-# Each operator of a note counts as a note; "-" stands for all of them.
+# Reads the notes. Each operator of a note counts as a note; "-" is all operators.
 function read_notes(   row, f, operators, n, i, k) {
 	while ((getline row < notes) > 0) {
 		split(row, f, FS)
@@ -27,7 +27,7 @@ function read_notes(   row, f, operators, n, i, k) {
 	}
 }
 
-# The numbers of the notes that stand for a mutant of that line.
+# Returns the numbers of the notes for a mutant of this line and operator.
 function notes_for(file, at, operator,   numbers, n, i, found) {
 	n = split(notes_of[file, at], numbers, " ")
 	for (i = 1; i <= n; i++)
@@ -62,7 +62,7 @@ function count_stale_notes(   i, stale) {
 	return stale
 }
 
-# The last verdict counts; what the sources do not have any more does not.
+# The last verdict of a mutant counts, if the sources still have the mutant.
 {
 	key = $1 FS $2 FS $3 FS $4 FS $5 FS $6
 	if (key in line)
@@ -107,7 +107,7 @@ END {
 		exit 1
 }
 
-# Mutants that do not compile were not run.
+# Returns the number of mutants that were run. Those that do not compile were not.
 function was_tried(file) {
 	return count[file, "killed"] + count[file, "same"] + count[file, "explained"] + count[file, "survived"]
 }
@@ -120,7 +120,8 @@ function show(file,   i) {
 			count[file, "explained"], count[file, "survived"], count[file, "untried"] | "sort"
 }
 
-# Verdicts are lost with their directory: of a file's rows that stands which has tried more.
+# Reads the rows of earlier runs, whose verdicts may be lost with their directory. The row of a file that has tried more
+# mutants is kept.
 function read_earlier_rows(   text, f, i) {
 	while ((getline text < results) > 0) {
 		if (split(text, f, " ") != columns + 1 || !(f[1] in files) ||

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# C++: reel.hpp, and exceptions in regions and in the bodies of tasks.
+# Tests C++: reel.hpp, and exceptions in regions and in the bodies of tasks.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 [ -n "$CXX" ] || skip_all 'no C++ compiler'
@@ -8,7 +8,7 @@ case $CFLAGS in *-fsanitize*) skip_all 'the C++ compiler may have another saniti
 
 $CC $CFLAGS -D_GNU_SOURCE -std=c11 -I"$BUILD_DIR" -I"$SOURCE_DIR/tests" -c "$SOURCE_DIR/tests/tap/tap.c" -o tap.o
 
-# compiles FILE STANDARD OPTION...
+# compiles FILE STANDARD OPTION...: compiles a program; the file `messages` has the output of the compiler.
 compiles() {
 	file=$1 standard=$2
 	rm -f program
@@ -18,7 +18,7 @@ compiles() {
 		-L"$BUILD_DIR/.libs" -Wl,-rpath,"$BUILD_DIR/.libs" -lreel-omp -lreel >messages 2>&1
 }
 
-# passes WHAT COMMAND...
+# passes WHAT COMMAND...: one check, which passes if all checks of the program pass.
 passes() {
 	what=$1
 	shift
@@ -27,7 +27,7 @@ passes() {
 	grep '^not ok' checks_made
 }
 
-# owners STANDARD OPTION...
+# owners STANDARD OPTION...: tests the classes of reel.hpp.
 owners() {
 	compiles "$SOURCE_DIR/tests/omp/t-owners.cc" "$@"
 	is_empty messages "reel.hpp compiles without a warning: $*"

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The patterns of OpenMP and the tests of its faults, whatever the environment asks of OpenMP, and
-# whichever runtime there is: libgomp by gcc, libomp by clang.
+# Runs the patterns of OpenMP and the tests of its faults with several settings in OpenMP's environment, and with
+# both runtimes: libgomp by gcc, libomp by clang.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 [ -x "$BUILD_DIR/tests/omp/t-omp-patterns" ] || skip_all 'built without OpenMP'
 long=${TEST_LONG-}
 unset TEST_LONG
 
-# passes WHAT PROGRAM [NAME=VALUE...]
+# passes WHAT PROGRAM [NAME=VALUE...]: one check, which passes if all checks of the program pass.
 passes() {
 	what=$1 program=$2
 	shift 2
@@ -18,7 +18,7 @@ passes() {
 	sed -n '1,5s/^/#   /p' messages
 }
 
-# in_all_environments WHAT DIRECTORY: OpenMP may give smaller teams than are asked for.
+# in_all_environments WHAT DIRECTORY: runs both programs. With these settings teams may be smaller than a region asks for.
 in_all_environments() {
 	for name in t-omp-patterns t-omp-faults; do
 		passes "$1" "$2/$name" OMP_DYNAMIC=true
@@ -36,7 +36,7 @@ in_all_environments 'this build' "$BUILD_DIR/tests/omp"
 optimise='-O1 -g'
 [ -n "$long" ] || optimise=-O0
 
-# build_with COMPILER: the programs and libreel-omp, on this build's libreel.
+# build_with COMPILER: compiles the programs and libreel-omp, and links them with libreel of this build.
 build_with() {
 	flags="$optimise -std=c11 -D_GNU_SOURCE -fopenmp -pthread -I$BUILD_DIR -I$SOURCE_DIR"
 	for part in include lib tests; do

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Loops of regions whose constant bounds the type of the index does not hold, which no compiler that is there compiles.
+# Compilers refuse loops of regions if a constant bound is outside of the range of the index's type.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
-# refuses_bounds COMPILER LANGUAGE STANDARD
+# refuses_bounds COMPILER LANGUAGE STANDARD: checks that the compiler refuses each of these loops. Without the attribute
+# `error` a compiler cannot refuse them.
 refuses_bounds() {
 	printf '#define probe __has_attribute(error)\n#if !probe\n#error\n#endif\n' >attribute.c
 	"$1" -fsyntax-only -x "$2" attribute.c 2>messages || return

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Regions as statements, in the languages and with the compilers that are there, with OpenMP and without.
+# Tests regions as statements in each language, by each compiler that is installed, with OpenMP and without.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 case $CFLAGS in *-fsanitize*) skip_all 'the other compilers may have other sanitizers' ;; esac
@@ -8,12 +8,12 @@ case $CFLAGS in *-fsanitize*) skip_all 'the other compilers may have other sanit
 flags="-Wall -Wextra -Wshadow -Wpedantic -Werror -I$SOURCE_DIR/include"
 libraries="-L$BUILD_DIR/.libs -Wl,-rpath,$BUILD_DIR/.libs -lreel-omp -lreel"
 
-# compile COMPILER LANGUAGE STANDARD FLAG FILE
+# compile COMPILER LANGUAGE STANDARD FLAG FILE: compiles a program.
 compile() {
 	"$1" $flags -x "$2" "-std=$3" $4 "$5" -x none -o program $libraries >messages 2>&1
 }
 
-# runs COMPILER LANGUAGE STANDARD FLAG
+# runs COMPILER LANGUAGE STANDARD FLAG: one check, which passes if the program compiles and runs.
 runs() {
 	compile "$@" "$SOURCE_DIR/tests/omp/statements-program.c" &&
 		OMP_NUM_THREADS=3 ./program >>messages 2>&1

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The verifier of OpenMP programs: it names each planted mistake and its line, and nothing else.
+# Tests the verifier of OpenMP programs: it reports each planted mistake with its line, and nothing else.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 tool=$BUILD_DIR/.libs/libreel-verify.so
@@ -15,7 +15,7 @@ case $sanitize in
 ?*) [ "$compiler" = "$CC" ] || skip_all 'the library has the sanitizer of another compiler' ;;
 esac
 
-# compile COMPILER OUTPUT SOURCE [FLAG...]
+# compile COMPILER OUTPUT SOURCE [FLAG...]: compiles a program with OpenMP.
 compile() {
 	with=$1 output=$2 source=$3
 	shift 3
@@ -31,7 +31,7 @@ program=$SOURCE_DIR/tests/omp/verifier-program.c
 compile $compiler checked "$program" -lreel-omp -lreel >messages 2>&1
 is_empty messages 'programs are compiled'
 
-# verify HOW NAME: what the verifier says is in the file found, but for the summary.
+# verify HOW NAME: runs a mistake under the verifier. The file `found` has its findings, without the summary.
 verify() {
 	: >found
 	case $1 in
@@ -44,8 +44,8 @@ verify() {
 }
 
 ways='loaded preloaded'
-# With a sanitizer the preloaded library would have to be its runtime; and the one of clang 14
-# crashes where it looks for leaks in a library that was loaded later.
+# A program with a sanitizer has to preload the sanitizer's runtime first, so the verifier is only loaded later. The
+# leak detector of clang 14 crashes on libraries that are loaded later.
 if [ -n "$sanitize" ]; then
 	ways=loaded
 	ASAN_OPTIONS="detect_leaks=0 $ASAN_OPTIONS"
@@ -61,7 +61,7 @@ for name in right-steps right-lanes right-tasks right-bodies right-nested; do
 	done
 done
 
-# finds NAME SEVERITY WORDS: the first finding, and that all are in the line that is marked.
+# finds NAME SEVERITY WORDS: checks the first finding, and that all findings are in the line that is marked with NAME.
 finds() {
 	verify $way $1
 	line=$(grep -n "at: $1 " "$program" | cut -d: -f1)
@@ -98,7 +98,7 @@ finds depend-kind warning 'a task writes'
 finds second-team error 'second team'
 finds size warning 'thread [01] of 4, in thread [01] of a team of 2'
 
-# What is opened before the runtime begins is seen by what is loaded before.
+# Only a preloaded verifier sees lanes that are opened before OpenMP's runtime starts.
 way=preloaded
 if [ -z "$sanitize" ]; then
 	finds no-region error 'without a region'
@@ -128,7 +128,7 @@ OMP_TOOL_LIBRARIES=$tool REEL_VERIFY=found ./checked barrier
 sed -n 1p found | grep -q 'results of a month' && grep -q '^reel-verify: error' found
 ok $? 'what a file has already stays'
 
-# Programs of which nothing can be said.
+# The verifier reports that it cannot check these programs.
 cat >alone.c <<'END'
 int main(void)
 {

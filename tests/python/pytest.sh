@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# For the tests of the Python package, to be sourced after tap.sh: finds the interpreter, and makes a check of each test.
+# Tests of the Python package source this after tap.sh. It finds the interpreter, and makes a check of each test.
 
 case " $CFLAGS " in *-fsanitize=*) skip_all 'the interpreter is built without a sanitizer' ;; esac
 [ -e "$BUILD_DIR/.libs/libreel.so.0" ] || skip_all 'there is no shared library'
@@ -11,7 +11,7 @@ done
 
 export PYTHONPATH=$SOURCE_DIR/python${TEST_PYTHONPATH:+:$TEST_PYTHONPATH} REEL_LIBRARY=$BUILD_DIR/.libs/libreel.so.0 PYTHONDONTWRITEBYTECODE=1
 
-# run_pytest PATH-OR-OPTION...: the tests of the files and folders.
+# run_pytest PATH-OR-OPTION...: runs the tests of the files and folders.
 run_pytest() {
 	"$python" -m pytest -p no:cacheprovider -q --tb=short -rA --doctest-modules --basetemp="$PWD/pytest" \
 		--doctest-ignore-import-errors --doctest-glob=README.md "$@" >report 2>&1

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The Python package but for PyTorch, which t-torch.sh has: its tests and the examples in its texts, with pytest; and its
-# types, with mypy.
+# Tests the Python package, except its part for PyTorch, which t-torch.sh tests: its tests and the examples in its texts,
+# by pytest, and its types, by mypy.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 . "$SOURCE_DIR/tests/python/pytest.sh"
 

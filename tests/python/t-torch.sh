@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The Python package with PyTorch: the tests of reel.offload(), and the examples of the page, with pytest.
+# Tests the Python package with PyTorch: the tests of reel.offload(), and the examples of the page, by pytest.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 . "$SOURCE_DIR/tests/python/pytest.sh"
 

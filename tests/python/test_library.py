@@ -36,7 +36,7 @@ def test_structs_are_those_of_the_headers(tmp_path):
                          f"sizeof(((struct {name} *)0)->{member}) == {size}, \"{name}.{member}\");")
     program = tmp_path / "layout.c"
     program.write_text("\n".join(lines) + "\n")
-    # "struct reel_action" is the name of the type in C, too.
+    # "struct reel_action" is also the name of the type in C.
     subprocess.run([*os.environ["CC"].split(), "-std=c11", "-fsyntax-only", f"-I{source}/include", str(program)],
                    check=True)
 

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The files that `make amalgamation` writes: programs compile with them alone, without a warning, for
-# each C from C11 on.
+# Tests the files of `make amalgamation`: programs compile with no other file of Reel, without a warning, in each C
+# from C11 on.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 amalgamate=$SOURCE_DIR/build-aux/amalgamation/amalgamate.awk
 install=$SOURCE_DIR/tests/install
 warnings='-pthread -Wall -Wextra -Werror'
 
-# write AWK: the files, anew, into this directory.
+# write AWK: makes the files by this awk, and copies them to this directory.
 write() {
 	rm -f "$BUILD_DIR/amalgamation/reel.c"
 	env -u MAKEFLAGS -u MFLAGS make -s -C "$BUILD_DIR" AWK="$1" amalgamation >said 2>&1 &&
@@ -24,7 +24,7 @@ for awk in gawk mawk 'busybox awk'; do
 	ok $? "$awk writes the same"
 done
 
-# is_refused_for TEXT WHY: a source with this text is refused.
+# is_refused_for TEXT WHY: a check that amalgamate.awk refuses a source with TEXT, and prints WHY.
 is_refused_for() {
 	echo "$1" >own.c
 	! awk -v source=. -v folder=. -f "$amalgamate" +out.c own.c 2>message && grep -q "$2" message
@@ -72,7 +72,7 @@ sed 's#<reel/omp.h>#"reel-omp.h"#; s#<reel/plan.h>#"reel.h"#' "$install/installc
 $CC $CFLAGS $openmp $warnings omp.c reel.o reel-omp.o -o omp -lm && ./omp
 ok $? 'a run is reversed with OpenMP'
 if [ -n "$CXX" ]; then
-	# Linked by the compiler of reel-omp.o, which knows its runtime of OpenMP.
+	# The compiler of reel-omp.o links, because it knows the OpenMP runtime of that object.
 	$CXX $CFLAGS -pthread -x c++ -c omp.c -o omp-cxx.o &&
 		$CC $CFLAGS $openmp omp-cxx.o reel.o reel-omp.o -o omp-cxx -lstdc++ -lm && ./omp-cxx
 	ok $? 'and in C++'

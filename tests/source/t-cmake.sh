@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# CMakeLists.txt: a project that brings Reel along builds it as part of itself, from the lists of the makefiles.
+# Tests CMakeLists.txt: a project of CMake that contains Reel builds it from the lists of the makefiles.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 case $CFLAGS in *-fsanitize*) skip_all 'the project names no sanitizer' ;; esac
 command -v cmake >/dev/null || skip_all 'cmake is not installed'
-# Jobs and variables of the make that runs the tests are not for this one.
+# The make of the project must not use the jobs and variables of the make that runs this test.
 unset MAKEFLAGS MFLAGS
 
-# A copy, whose lists change below.
+# The project contains a copy, because the test changes its lists below.
 mkdir reel
 cp -r "$SOURCE_DIR/CMakeLists.txt" "$SOURCE_DIR/configure.ac" "$SOURCE_DIR/build-aux" "$SOURCE_DIR/include" \
 	"$SOURCE_DIR/lib" "$SOURCE_DIR/omp" reel
@@ -36,10 +36,10 @@ target_link_libraries(region Reel::omp ${openmp} m)
 add_executable(sines sines.c)
 target_link_libraries(sines Reel::omp m)
 END
-# has MACRO: 1 where make builds with the part.
+# has MACRO: prints 1 if the build of this test has the part.
 has() { grep -c "^# *define $1 1" "$BUILD_DIR/config.h"; }
 
-# build OPTION...: says what cmake and the compiler say.
+# build OPTION...: builds the project, and prints the output of cmake and the compiler.
 build() {
 	cmake -S . -B build -DFETCHCONTENT_SOURCE_DIR_REEL="$PWD/reel" -DCMAKE_C_COMPILER="${CC%% *}" \
 		-DCMAKE_C_FLAGS='-O0 -Wall -Wextra -Werror' -DREEL_OPENMP="$(has HAVE_OPENMP)" \
@@ -47,7 +47,7 @@ build() {
 		cmake --build build -j 2 >>said 2>>warnings
 }
 
-# is_built WHAT OPTION...: three checks.
+# is_built WHAT OPTION...: checks that the project builds without a warning, and that its program runs.
 is_built() {
 	what=$1
 	shift
@@ -63,7 +63,7 @@ is_built 'static libraries'
 # Shared libraries have the same objects. The linker refuses (-z defs) a function that no source defines.
 is_built 'shared libraries' -DBUILD_SHARED_LIBS=ON -DCMAKE_SHARED_LINKER_FLAGS=-Wl,-z,defs
 
-# exports LIBRARY: its symbols with their versions; and the functions that show whether it has LZ4 and OpenMP.
+# exports LIBRARY: prints its symbols with their versions, and functions that it calls only with LZ4 or OpenMP.
 exports() { $NM -D "$1" | awk 'NF == 3 || /LZ4_compress|GOMP_parallel|__kmpc_fork/ { print $NF }' | sort; }
 for library in libreel libreel-omp; do
 	if [ -f "$BUILD_DIR/.libs/$library.so" ]; then
@@ -98,7 +98,7 @@ is_empty written 'nothing is written into the folder of Reel'
 
 # ---- Changes of a list ----
 
-# with_list SED-COMMAND: lib/local.mk is changed so.
+# with_list SED-COMMAND: changes lib/local.mk of the copy.
 with_list() { sed "$1" "$SOURCE_DIR/lib/local.mk" >reel/lib/local.mk; }
 
 echo 'int reel_added(void); int reel_added(void) { return 0; }' >reel/lib/tape/added.c
@@ -109,7 +109,7 @@ with_list '/tape\/mark\.c/d'
 ! cmake --build build -j 2 >said 2>&1 && grep -q "undefined reference to .reel_" said
 ok $? 'a file that the list lacks is missed'
 
-# refuses WHAT SED-COMMAND: a format that CMakeLists.txt does not read is an error, and no shorter list.
+# refuses WHAT SED-COMMAND: a check that CMakeLists.txt reports a list in an unknown format, and does not read a part of it.
 refuses() {
 	with_list "$2"
 	! cmake -S . -B build >said 2>&1 && grep -q 'lib/local.mk' said && grep -q 'libreel_core_la_SOURCES' said

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What configure refuses.
+# Tests errors of configure.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
-# refuses FOLDER CONFIGURE NAMED: the build in FOLDER is refused before anything is made.
+# refuses FOLDER CONFIGURE NAMED: a check that configure refuses a build in FOLDER, names NAMED, and writes no makefile.
 refuses() {
 	(cd "$1" && "$2") >said 2>&1
 	[ $? -ne 0 ] && [ ! -f "$1/Makefile" ] && grep -q "without spaces in its path.*$3'" said

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The generated files agree with the headers that they are made from.
+# Tests that the generated files agree with the headers from which they are made.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 api=$SOURCE_DIR/build-aux/api

@@ -1,18 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The programs that README.md and doc/ show compile as they stand, as C and as C++, and print what is right.
-# Each page says what the reader needs, is linked from another one, and links to what is there.
+# Tests the programs in README.md and doc/: they compile unchanged, as C and as C++, and print the right numbers.
+# Each page lists the things that the reader needs, another page links to it, and its own links are valid.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 . "$SOURCE_DIR/tests/helpers/fortran.sh"
 
-# programs_of PAGE NAME: its first program goes to the file NAME, the second one to NAME-2, and so on.
+# programs_of PAGE NAME: writes the first program of the page to NAME, the second one to NAME-2, and so on.
 programs_of() {
 	awk -v name="$2" '/^```(c|c\+\+)$/ { file = name (count++ ? "-" count : ""); next }
 		/^```$/ { file = "" }
 		file { print > file }' "$1"
 }
 
-# Those of doc/PAGE.md are in PAGE, those of README.md in README.
+# The programs of doc/PAGE.md are in PAGE, PAGE-2 ..., the program of README.md in README.
 for page in "$SOURCE_DIR"/README.md "$SOURCE_DIR"/doc/*.md; do
 	name=$(basename "$page" .md)
 	[ "$page" != "$SOURCE_DIR/doc/README.md" ] || name=guide
@@ -23,12 +23,12 @@ programs_of "$SOURCE_DIR/dropin/clad/README.md" clad
 # The C++ compiler may have another sanitizer than the library.
 all_languages='c c++'
 case $CFLAGS in *-fsanitize*) all_languages=c ;; esac
-# With clang for C alone, as in a stage of ./check: a build with gcc has all in C++.
+# A build with clang for C and g++ for C++, a stage of ./check, skips C++, which a build with gcc tests.
 case "$CC $CXX" in clang*' g++'*) all_languages=c ;; esac
 [ -n "$CXX" ] || all_languages=c
 languages=$all_languages
 
-# compiler LANGUAGE: the command that compiles it. A C++ compiler warns of {0} by -Wextra.
+# compiler LANGUAGE: prints the command that compiles the language. C++ has no -Wextra, which warns of {0}.
 compiler() {
 	case $1 in
 	c) echo "$CC $CFLAGS -std=c11 -Wall -Wextra -Werror" ;;
@@ -36,7 +36,7 @@ compiler() {
 	esac
 }
 
-# compile PROGRAM OPTION...: makes PROGRAM-c and PROGRAM-c++.
+# compile PROGRAM OPTION...: compiles PROGRAM to PROGRAM-c and PROGRAM-c++.
 compile() {
 	program=$1
 	shift
@@ -48,8 +48,8 @@ compile() {
 	done
 }
 
-# prints_what_was_wanted PROGRAM HOW
-prints_what_was_wanted() {
+# prints_wanted PROGRAM HOW: a check that the program prints the text of the file `wanted`.
+prints_wanted() {
 	for language in $languages; do
 		"./$1-$language" >seen 2>&1
 		diff wanted seen >difference
@@ -57,29 +57,29 @@ prints_what_was_wanted() {
 	done
 }
 
-# shows PAGE: what is wanted stands there, below the command.
+# shows PAGE: a check that the page has the text of `wanted`, indented, below the command.
 shows() {
 	sed 's/^/	/' wanted | grep -qxFf - "$SOURCE_DIR/$1"
 	ok $? "$1 shows what its program prints"
 }
 
-# d/da of a2 sin(a1 sin(a0 sin 1)) at a = 0.5, 1, 1.5, by central differences.
+# Computes d/da of a2 sin(a1 sin(a0 sin 1)) at a = 0.5, 1, 1.5, by central differences.
 compile README
 awk 'function f(a, b, c) { return c * sin(b * sin(a * sin(1))) }
 	BEGIN { h = 1e-6; printf "dx/da = %g %g %g\n",
 		(f(.5 + h, 1, 1.5) - f(.5 - h, 1, 1.5)) / (2 * h),
 		(f(.5, 1 + h, 1.5) - f(.5, 1 - h, 1.5)) / (2 * h),
 		(f(.5, 1, 1.5 + h) - f(.5, 1, 1.5 - h)) / (2 * h) }' >wanted
-prints_what_was_wanted README 'a difference'
+prints_wanted README 'a difference'
 
 shows README.md
 
-# By hand: the same on an array and on a tape, and a spring in C++.
+# The programs of by-hand.md: the same on an array and on a tape, and a spring in C++.
 for program in by-hand by-hand-2; do
 	compile $program
 	awk 'BEGIN { for (i = 1; i <= 1000; i++) J += sqrt(i)
 		printf "J = %.6f, dJ/da = %.6f\n", J, 0.5 / sqrt(100) }' >wanted
-	prints_what_was_wanted $program 'its formula'
+	prints_wanted $program 'its formula'
 done
 shows doc/by-hand.md
 case $languages in
@@ -90,18 +90,18 @@ case $languages in
 			for (i = 0; i < 1000; i++) { v -= 0.001 * k * x; x += 0.001 * v }
 			return x }
 		BEGIN { printf "dJ/dk = %.6f\n", (J(2 + 1e-5) - J(2 - 1e-5)) / 2e-5 }' >wanted
-	prints_what_was_wanted by-hand-3 'a difference'
+	prints_wanted by-hand-3 'a difference'
 	shows doc/by-hand.md
 	compile clad -include "$SOURCE_DIR/dropin/clad/alone.h"
 	echo '105 70 42 30' >wanted
-	prints_what_was_wanted clad 'the product without each factor'
+	prints_wanted clad 'the product without each factor'
 	shows dropin/clad/README.md
 	;;
 *) skip 'by-hand and clad: there is no C++ compiler, or another build has it' ;;
 esac
 languages=$all_languages
 
-# Its verdicts; the tables have the rounding of the machine.
+# Compares only the verdicts, because the tables depend on the rounding of the machine.
 compile verifying
 sed -n '/^	right: /,/^$/p' "$SOURCE_DIR/doc/verifying.md" | sed '/^$/d; s/^	//; s/[0-9]* digits/digits/' >wanted
 for language in $languages; do
@@ -110,12 +110,12 @@ for language in $languages; do
 	is_empty difference "verifying, as $language, prints what the page says"
 done
 
-# stores PROGRAM WHAT-IT-PRINTS HOW: it has a file on a disk, if there is one here.
+# stores PROGRAM WHAT-IT-PRINTS HOW: runs a program with a file on a disk, or skips it without a disk.
 stores() {
 	compile "$1"
 	echo "$2" >wanted
 	if "./$1-c" | grep -q '^sum'; then
-		prints_what_was_wanted "$1" "$3"
+		prints_wanted "$1" "$3"
 	else
 		skip "$1: $("./$1-c")"
 	fi
@@ -133,8 +133,8 @@ fixed_point() {
 compile checkpointing
 compile checkpointing-2
 fixed_point
-prints_what_was_wanted checkpointing 'its fixed point'
-prints_what_was_wanted checkpointing-2 'its fixed point'
+prints_wanted checkpointing 'its fixed point'
+prints_wanted checkpointing-2 'its fixed point'
 shows doc/checkpointing.md
 
 case $CFLAGS in
@@ -144,14 +144,14 @@ esac
 if [ -n "$openmp" ]; then
 	compile openmp -fopenmp -lreel-omp
 	awk 'BEGIN { printf "dx/da = %g, error 0\n", sin(1) }' >wanted
-	prints_what_was_wanted openmp 'its formula'
+	prints_wanted openmp 'its formula'
 	shows doc/openmp.md
 	case $languages in
 	*c++*)
 		languages=c++
 		compile openmp-3 -fopenmp -lreel-omp
 		sed 's/, error 0$//' wanted >shorter && mv shorter wanted
-		prints_what_was_wanted openmp-3 'its formula'
+		prints_wanted openmp-3 'its formula'
 		shows doc/openmp.md
 		languages=$all_languages
 		;;
@@ -159,13 +159,13 @@ if [ -n "$openmp" ]; then
 	esac
 	compile openmp-4 -fopenmp -lreel-omp
 	fixed_point
-	prints_what_was_wanted openmp-4 'its fixed point'
+	prints_wanted openmp-4 'its fixed point'
 	shows doc/openmp.md
 else
 	skip 'openmp: there is no OpenMP'
 fi
 
-# Two ranks, and their ring of cells by one process.
+# Runs two ranks, and compares them with one process that has all cells of their ring.
 mpi=
 [ ! -f "$BUILD_DIR/libreel-mpi.la" ] || mpi=${MPIRUN% }
 if [ -n "$mpi" ]; then
@@ -190,7 +190,7 @@ if [ -n "$mpi" ]; then
 	diff wanted seen >difference
 	is_empty difference 'mpi: two ranks print what a difference gives'
 
-	# What the page says of a reverse loop whose neighbours are exchanged.
+	# The page describes the error of a reverse loop whose neighbours are exchanged; the change makes this error.
 	awk '/reverse sweep/ { sweep = 1 }
 		sweep && /sendrecv_reverse/ { call = 1 }
 		call && /right, 0/ { sub(/right, 0/, "left, 0"); print; next }
@@ -225,7 +225,7 @@ case $openmp in
 *) parallel=-fopenmp ;;
 esac
 
-# gradient HOW COMMAND...: the first line that it prints is that of step 1, and nothing is on stderr.
+# gradient HOW COMMAND...: a check that the first line of the output is the gradient of step 1, and that stderr is empty.
 gradient() {
 	how=$1
 	shift
@@ -323,7 +323,7 @@ for name in choosing comparison errors faq guide tuning; do
 	ok $? "$name shows no program that is not run here"
 done
 
-# links_of PAGE: the files that it links to.
+# links_of PAGE: prints the files that the page links to.
 links_of() {
 	sed '/^```./,/^```$/d' "$1" | grep -o '](\([^)#]*\)' | sed 's/^](//' | grep -v -e '^http' -e '^$'
 }

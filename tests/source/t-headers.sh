@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Each public header compiles alone, in every language that it is written for.
+# Tests that each public header compiles alone, in every language that it is written for.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
-# With clang for C alone, as in a stage of ./check: a build with gcc has all in C++.
+# A build with clang for C and g++ for C++, a stage of ./check, skips C++, which a build with gcc tests.
 case "$CC $CXX" in clang*' g++'*) CXX= ;; esac
 
-# MPI's own bindings for C++ are not for this project to repair.
+# The headers of MPI leave out their bindings for C++, which have warnings.
 warnings="-Wall -Wextra -Wshadow -Wpedantic -Werror -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX $MPI_CFLAGS"
 
-# compiles LANGUAGE STANDARD HEADER COMPILER...
+# compiles LANGUAGE STANDARD HEADER COMPILER...: a check that the header compiles alone.
 compiles() {
 	language=$1 standard=$2 header=$3
 	shift 3
@@ -36,8 +36,8 @@ done
 [ "$(wc -l <"$SOURCE_DIR/include/reel.hpp")" -lt 300 ]
 ok $? 'reel.hpp is below 300 lines'
 
-# names_of HEADER...: what a program may write: functions, macros, types. Enumerators count with their
-# enum. What inline.h defines counts if a header documents it.
+# names_of HEADER...: prints the functions, macros and types that a program may use. Enumerators count with their
+# enum. A name that inline.h defines counts if a header documents it.
 names_of() {
 	for header; do
 		sed -n -e 's/^\([a-z].*[ *]\|\)\(reel_[a-z0-9_]*\)(.*/\2/p' \
@@ -59,7 +59,7 @@ for name in reel_push reel_cursor_push REEL_RECORD reel_tape_close reel_run_forw
 done >missing
 is_empty missing 'those that are counted are those that are there'
 
-# A program may need any of them.
+# A program may include all headers.
 compiles c c11 all.h $CC -I.
 [ -z "$CXX" ] || compiles c++ c++17 all.h $CXX -I.
 end

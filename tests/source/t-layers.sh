@@ -1,18 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Lower parts never include higher ones, and Concurrency Kit stays in one file.
+# Tests that lower parts never include higher ones, and that only one file uses Concurrency Kit.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 flags="-std=c11 -I$BUILD_DIR -I$SOURCE_DIR/include $CK_CFLAGS $MPI_CFLAGS"
 
-# Whether a file can be read: without MPI's header, what includes it cannot.
+# is_readable FILE: succeeds unless the file includes the header of MPI, and there is none.
 is_readable() {
 	[ -f "$BUILD_DIR/libreel-mpi.la" ] || case $1 in
 	*/include/reel/mpi.h | "$SOURCE_DIR"/mpi/*) return 1 ;;
 	esac
 }
 
-# includes_only FOLDERS FLAGS FILE...: each file includes nothing of the project but what is in the folders.
+# includes_only FOLDERS FLAGS FILE...: a check that the files include only files of the project that are in the folders.
 includes_only() {
 	folders=$1 more=$2
 	shift 2
@@ -24,7 +24,7 @@ includes_only() {
 	$CC $flags $more -MM -x c $(cat readable) >rules 2>messages
 	ok $? "the compiler reads what includes nothing but $folders"
 	sed 's/^/#   /' messages
-	# A rule a file, on lines that end in a backslash: "FILE INCLUDED" for each file that is included and not allowed.
+	# The compiler writes a rule for each file. Prints "FILE INCLUDED" for each file that is included but not allowed.
 	tr -s ' \\' '\n' <rules | awk -v source="$SOURCE_DIR/" -v config="$BUILD_DIR/config.h" -v allowed="$allowed" '
 		/:$/ { file = ""; next }
 		!file { file = $0 }
@@ -46,8 +46,8 @@ includes_only 'include/, lib/ and gpu/' "$headers" "$SOURCE_DIR"/gpu/*/*.c
 includes_only 'include/, lib/ and mpi/' "-I$SOURCE_DIR/lib -I$SOURCE_DIR/mpi" "$SOURCE_DIR"/mpi/*.c \
 	"$SOURCE_DIR"/mpi/*/*.c
 
-# floors PARENT PREFIX FLOOR...: each floor is folders of PARENT, which include each their own files
-# and those of lower floors, by names that begin with PREFIX. The lowest floor comes first.
+# floors PARENT PREFIX FLOOR...: a check of floors, the lowest first. A floor is a list of folders of PARENT. A folder
+# includes its own files, and files of lower floors by names that begin with PREFIX.
 floors() {
 	parent=$1 prefix=$2 lower=
 	shift 2
@@ -71,7 +71,7 @@ floors lib/checkpoint checkpoint/ snapshot run 'watch restart' sweep
 floors gpu gpu/ driver 'store tape'
 floors mpi '' comm message collective
 
-# acyclic PARENT: a module is a file of PARENT with its header. None includes itself by way of others.
+# acyclic PARENT: a check that no module includes itself by way of others. A module is a file of PARENT with its header.
 acyclic() {
 	(cd "$SOURCE_DIR/$1" && find . -name '*.[ch]' | sed 's|^\./||') | while read -r file; do
 		sed -n 's/^#include "\(.*\)\.h"/\1/p' "$SOURCE_DIR/$1/$file" | while read -r included; do
@@ -92,7 +92,8 @@ acyclic omp
 acyclic gpu
 acyclic mpi
 
-# stand_alone FOLDER: what its files include by name lies beside them, in include/ or in lib/.
+# stand_alone FOLDER: a check that files of FOLDER include, by names in quotes, only files beside them, in include/, in lib/,
+# or in the build.
 stand_alone() {
 	find "$SOURCE_DIR/$1" -name '*.[ch]' -o -name '*.cpp' | while read -r file; do
 		sed -n 's/^ *# *include "\(.*\)".*/\1/p' "$file" | while read -r included; do
@@ -107,7 +108,7 @@ stand_alone() {
 stand_alone dropin
 stand_alone tools
 
-# Whatever may leave memory is a slab of a tape or a parcel.
+# Only slabs of tapes and parcels may leave memory, so no other part calls a store.
 grep -n -E 'reel_store_(put|get|drop|sync|register|unregister)\(' "$SOURCE_DIR"/lib/*/*.[ch] "$SOURCE_DIR"/lib/*/*/*.[ch] \
 	"$SOURCE_DIR"/omp/*/*.[ch] "$SOURCE_DIR"/mpi/*.[ch] "$SOURCE_DIR"/mpi/*/*.[ch] "$SOURCE_DIR"/gpu/tape/*.[ch] | grep -v -E '/lib/(store|spill)/' >elsewhere
 is_empty elsewhere "only lib/spill calls stores"
@@ -116,7 +117,7 @@ grep -l -E '(^|[^[:alnum:]_])ck_' "$SOURCE_DIR"/include/*.h "$SOURCE_DIR"/includ
 	grep -v '/lib/pool/freelist-ck\.h$' >elsewhere
 is_empty elsewhere "ck_ is mentioned in lib/pool/freelist-ck.h alone"
 
-# A wait by a clock that people set ends late when it is set back.
+# A wait by the clock of the day would end late if somebody sets that clock back.
 cd "$SOURCE_DIR" || exit
 work=$OLDPWD
 find lib omp gpu mpi dropin tools include python \( -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.cu*' -o -name '*.py' \) \

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The lists of sources and of symbols are sorted, so that a file or a name has one place in them. No
-# product grows beyond its bar, and enough functions have assertions. Git ignores what a build makes, and make check says how much that is.
+# Tests that the lists of sources and of symbols are sorted, so that a file or a name has one place in them. No product
+# grows beyond its bar, and enough functions have assertions. Git ignores the files of a build, and make check prints the
+# number of programs that it compiles first.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 LC_ALL=C
 export LC_ALL
 
-# modules FILE: a line for each module of a list: the number of the list, and the module without
-# .c and .h.
+# modules FILE: prints a line for each module of a list: the number of the list, and the module without .c and .h.
 modules() {
 	awk '
 		/^libreel_[a-z_]*_SOURCES = / { list = ++lists }
@@ -29,8 +29,8 @@ for map in "$SOURCE_DIR"/dropin/*/*.map; do
 	is_empty unsorted "the symbols of ${map#"$SOURCE_DIR/"} are sorted"
 done
 
-# Lines of code, without comments and empty lines. A change that adds a concept removes another one; a
-# change that raises a bar says why.
+# Counts lines of code, without comments and empty lines. A change that adds a concept removes another one; the message of a
+# change that raises a bar gives the reason.
 for bar in lib:20490 omp:7070 mpi:5310 gpu:3100 include:4110 dropin:7000 tools:4220; do
 	product=${bar%:*}
 	lines=$(find "$SOURCE_DIR/$product" \( -name '*.[ch]' -o -name '*.cuh' -o -name '*.hpp' \) \
@@ -40,7 +40,7 @@ for bar in lib:20490 omp:7070 mpi:5310 gpu:3100 include:4110 dropin:7000 tools:4
 	ok $? "$product/ has $lines lines of code, at most ${bar#*:}"
 done
 
-# Lines of Python without docstrings, too. _api.py is generated, and does not count.
+# Counts lines of Python, also without docstrings. _api.py is generated, and does not count.
 lines=$(find "$SOURCE_DIR/python/reel" -name '*.py' ! -name _api.py -exec cat {} + | ${AWK:-awk} '
 	/^[ \t]*(#|$)/ { next }
 	inside { inside = !/"""/; next }
@@ -50,7 +50,7 @@ lines=$(find "$SOURCE_DIR/python/reel" -name '*.py' ! -name _api.py -exec cat {}
 [ "$lines" -gt 1000 ] && [ "$lines" -le 1600 ]
 ok $? "python/ has $lines lines of code, at most 1600"
 
-# The share of functions of lib/ with an assertion. The body of a function begins and ends in the first column.
+# Computes the share of functions of lib/ with an assertion. The body of a function begins and ends in the first column.
 share=$(find "$SOURCE_DIR/lib" -name '*.[ch]' -exec cat {} + | ${AWK:-awk} '
 	/^\{/ { functions++; has = 0 }
 	/REEL_ASSERT/ { has = 1 }
@@ -59,13 +59,13 @@ share=$(find "$SOURCE_DIR/lib" -name '*.[ch]' -exec cat {} + | ${AWK:-awk} '
 [ "${share:-0}" -ge 30 ]
 ok $? "${share:-0} % of the functions of lib/ have an assertion, at least 30"
 
-# announcement GOAL: what make says before it makes the goal, where no program of a test is there.
+# announcement GOAL: prints the message of make before it makes the goal, if no program of a test is there.
 announcement() { env -u MAKEFLAGS -u MFLAGS make -s -C "$BUILD_DIR" all-local MAKECMDGOALS="$1" check_PROGRAMS='none nothing'; }
 [ "$(announcement check)" = 'Test programs to compile first: 2. All of them take minutes, and fewer with make -j.' ] &&
 	[ -z "$(announcement all)" ]
 ok $? 'make check says that it compiles the tests first'
 
-# What a build in the source folder makes is in .gitignore, and what git keeps is not.
+# .gitignore has all files that a build in the source folder makes, and no file that git keeps.
 if [ -e "$SOURCE_DIR/.git" ] && command -v git >/dev/null; then
 	env -u MAKEFLAGS -u MFLAGS make -s -C "$BUILD_DIR" --eval='print: ; @printf "%s\n" $(PROGRAMS) $(check_PROGRAMS) $(EXTRA_PROGRAMS) \
 		$(LTLIBRARIES) $(LIBRARIES) $(EXTRA_LTLIBRARIES) $(BUILT_SOURCES) $(CLEANFILES)' print | sort -u >made

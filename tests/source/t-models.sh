@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The models in tests/models are explored in all their interleavings: there must be no error but in
-# those that are broken on purpose, and one in each of these. MODELS=full explores further; with
-# RESULTS=yes what was explored is written to tests/results/models.txt.
+# Explores all interleavings of the models in tests/models: models that are broken on purpose have to have an error, and
+# other models none. MODELS=full explores larger models; RESULTS=yes writes the numbers of states to
+# tests/results/models.txt.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 [ -n "$TEST_LONG$MODELS" ] || skip_all 'the models are the same in every build'
 command -v spin >/dev/null || skip_all "spin is not installed"
 command -v ${CC%% *} >/dev/null || skip_all "there is no C compiler"
 
-# explore NAME MODEL DEFINITION...: what the checker says is in NAME/said. In less than 2 GiB. Most
-# searches are shorter than it would take to optimise them.
+# explore NAME MODEL DEFINITION...: runs the checker, in less than 2 GiB; NAME/said has its output. The checker is not
+# optimised, because most searches are shorter than an optimising compiler takes.
 explore() (
 	mkdir "$1" && cd "$1" || exit
 	model=$SOURCE_DIR/tests/models/$2.pml
@@ -22,7 +22,7 @@ explore() (
 	} >said 2>&1
 )
 
-# record NAME: how many states there are, and the search's own time.
+# record NAME: writes the number of states, and the time of the search.
 record() {
 	[ "$RESULTS" = yes ] || return 0
 	awk -v model="$1" '
@@ -36,7 +36,7 @@ record() {
 		}' "$1/said" >>results
 }
 
-# is_right NAME WHAT...: a search that was cut short, for memory or for depth, does not count.
+# is_right NAME WHAT...: a check that the search has found no error, and was not cut short by memory or depth.
 is_right() {
 	name=$1
 	shift
@@ -47,7 +47,7 @@ is_right() {
 	[ $right -eq 0 ] || grep -i -e '^pan' -e error "$name/said" | sed 's/^/#   /'
 }
 
-# is_found FAULT WHAT...
+# is_found FAULT WHAT...: a check that the search has found the fault.
 is_found() {
 	fault=$1
 	shift
@@ -62,7 +62,7 @@ two='-DOWNERS=2 -DFINE=0 -DPUSHES=2 -DHEIGHT=2 -DSLABS=4 -DAHEAD=0 -DUNASKED=0'
 
 low="$one -DHEIGHT=2"
 
-# One core for what is right, one for what is not.
+# One core explores the right models, another one the broken models.
 {
 	explore tape offload $low $failing
 	explore tapes offload $two

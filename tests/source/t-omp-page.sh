@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# omp/PATTERNS.md shows the patterns as they are compiled, and each of them.
+# Tests that omp/PATTERNS.md shows each pattern as it is compiled.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 page=$SOURCE_DIR/omp/PATTERNS.md

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The files for packagers know the project's version, its date and its configure options.
+# Tests that the files for packagers have the project's version, its date and its configure options.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 packaging=$SOURCE_DIR/packaging
@@ -8,7 +8,7 @@ packaging=$SOURCE_DIR/packaging
 "$packaging/release.sh" --check >differences 2>&1
 is_empty differences 'all places have the version, the date, the addresses and the numbers of libraries'
 
-# A copy of what the script reads.
+# Copies the files that the script reads, so that the test can change them.
 mkdir copy
 (cd "$SOURCE_DIR" && tar -cf - CHANGES CITATION.cff README.md SECURITY.md configure.ac doc/all-changes.txt doc/local.mk include/reel/version.h \
 	packaging ./*/local.mk dropin/*/local.mk lib/store/*.c python/pyproject.toml python/reel/*.py $([ ! -d debian ] || echo debian)) |
@@ -26,7 +26,7 @@ ok $? 'packaging/release.sh --fill writes it there'
 "$release" --fill </dev/null >differences 2>&1 && "$release" --list | diff places - >differences
 is_empty differences 'and changes nothing when it is called again'
 
-# Each place has another value, README.md another version, and a library another number.
+# Changes the value of each place, the version in README.md, and the number of a library.
 while IFS='	' read -r name file value; do
 	cp "copy/$file" kept
 	VALUE=$value ${AWK:-awk} '{
@@ -64,7 +64,7 @@ if [ -d "$debian" ]; then
 	is_empty unknown 'and it knows the build profiles that doc/installing.md names'
 fi
 
-# configure ignores options that it does not know.
+# Compares the options with configure's help, because configure ignores unknown options.
 "$SOURCE_DIR/configure" --help | grep -oE -e '--(en|dis|with)[a-z0-9-]+' >help
 sed -n 's/^--disable-/--enable-/p; s/^--enable-/--disable-/p; s/^--with-/--without-/p' help >>help.others
 cat help.others >>help

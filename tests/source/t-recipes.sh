@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The commands that README.md and the pages of each folder print do what the pages say, as they are printed: with
-# Reel installed, in a folder that has the page's programs. A command that is not run here has its reason here; if it
-# takes options, its programs are asked whether they know them.
+# Runs the commands of README.md and of the pages of each folder, unchanged: with Reel installed, in a folder with the
+# page's programs. They have to print the output that the page shows. A command that is not run here has its reason here;
+# if it has options, its programs are asked if they know them.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 case $CFLAGS in *-fsanitize*) skip_all 'the printed commands name no sanitizer' ;; esac
@@ -10,10 +10,10 @@ command -v pkg-config >/dev/null || skip_all 'pkg-config is not installed'
 
 # ---- An installation ----
 
-# Jobs and variables of the make that runs the tests are not for this one.
+# This make must not use the jobs and variables of the make that runs this test.
 root=$PWD/root
-# Libtool links a library again that depends on another one, and puts it in the place of the one that was built:
-# other tests, which use that one at the same time, would not find it for a moment. This libtool does not.
+# When libtool installs a library that depends on another one, it links it again in the build, and replaces it there.
+# Other tests that run at the same time would not find it for a moment. This copy of libtool does not link again.
 sed '/^func_mode_install ()/,/^}/s/test -n "$relink_command"/false/' "$BUILD_DIR/libtool" >libtool
 chmod +x libtool
 env -u MAKEFLAGS -u MFLAGS make -s -C "$BUILD_DIR" DESTDIR="$root" LIBTOOL="$PWD/libtool" install-exec-am install-data-am \
@@ -24,7 +24,8 @@ pkgconfig=$(find "$root" -name pkgconfig)
 libraries=$(dirname "$(find "$root" -name 'libreel-omp.la')")
 commands=$(dirname "$(find "$root" -path '*/bin/reel')")
 
-# tool NAME COMMAND: what a page calls NAME. No COMMAND: the tool is not here. The compiler may have the same name.
+# tool NAME COMMAND: makes a program NAME, for the pages, which runs COMMAND. Does nothing without COMMAND, if the tool is
+# not installed. The compiler may have the same name, so the program searches it in the original PATH.
 mkdir tools
 own_path=$PATH
 tool() {
@@ -56,10 +57,10 @@ REEL_LIBRARY=$libraries/libreel.so
 export PYTHONPATH PYTHONDONTWRITEBYTECODE REEL_LIBRARY
 export PATH PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR LD_LIBRARY_PATH
 
-# ---- What a page prints ----
+# ---- The commands of a page ----
 
-# commands_of PAGE: a line for each command: "command TEXT", followed by what it prints, "prints TEXT". Commands are
-# indented. Two spaces and more end a command, and a note follows; a backslash continues it.
+# commands_of PAGE: prints a line "command TEXT" for each command, and after it lines "prints TEXT" with the output that the
+# page shows. Commands are indented. Two or more spaces end a command, and a note follows; a backslash continues it.
 commands_of() {
 	awk '
 	BEGIN {
@@ -85,28 +86,28 @@ commands_of() {
 	printing { print "prints " $0 }' "$1"
 }
 
-# programs_of PAGE: its programs go to program-1, program-2, ...
+# programs_of PAGE: writes its programs to program-1, program-2, ...
 programs_of() {
 	awk '/^```(c|c[+][+]|fortran)$/ { file = "program-" ++count; next }
 		/^```$/ { file = "" }
 		file { print > file }' "$1"
 }
 
-# ---- What each command needs ----
+# ---- Conditions of each command ----
 
 # of_another REASON: the command is not run.
 of_another() { reason=$1; }
 
-# asks_for_options REASON: the command is not run, but its programs read its options: they are asked for help as well,
-# at the end of the line, and so complain of an option that they do not know, or of one that lacks its value.
+# asks_for_options REASON: the command is not run, but its programs read its options. With --help at the end they only
+# complain of unknown options, and of options without a value.
 asks_for_options() { asked=$1; }
 
 with_help() { printf '%s\n' "$1" | sed -E 's/sudo //g; s/mpirun -n [0-9]+ //; s/ && / --help \&\& /g; s/$/ --help/'; }
 
-# prints_otherwise REASON: what it prints is not what the page shows.
+# prints_otherwise REASON: the output of the command differs from the page.
 prints_otherwise() { otherwise=$1; }
 
-# ends_with_an_error: it ends as a program does that has found a mistake.
+# ends_with_an_error: the command has to end with status 1, because its program finds a mistake.
 ends_with_an_error() { expected=1; }
 
 # needs TOOL: the command is run if the tool is here.
@@ -119,7 +120,7 @@ openmp() {
 
 is_on_a_disk() { can_spill || reason='files here are kept in memory'; }
 
-# prepare PAGE COMMAND: what the page takes for granted in its folder; sets `reason`, `asked`, `otherwise` and `expected`.
+# prepare PAGE COMMAND: makes the files that the page presupposes, and sets `reason`, `asked`, `otherwise` and `expected`.
 prepare() {
 	reason= asked= otherwise= expected=0
 	case $2 in
@@ -229,12 +230,12 @@ prepare() {
 
 # ---- Each command ----
 
-# here COMMAND: the command, where a page's places are those of this test.
+# here COMMAND: prints the command with the folders of this test in place of the folders of the page.
 here() {
 	printf '%s\n' "$1" | sed "s|/scratch|$PWD/scratch|g; s|/usr/local/lib|$libraries|g"
 }
 
-# run PAGE COMMAND: a check that it succeeds and prints what is in `wanted`.
+# run PAGE COMMAND: a check that the command succeeds and prints the text of `wanted`.
 run() {
 	prepare "$1" "$2" >preparing 2>&1
 	if [ -n "$reason" ]; then
@@ -242,7 +243,7 @@ run() {
 		skip "$1: $2: $reason"
 		return
 	fi
-	# What needs the program of a command that was not run is not run either.
+	# If the command that makes a program was not run, commands that run the program are skipped.
 	case $2 in
 	./a.out | *mpirun*) [ -z "$skipped" ] || [ -n "$asked" ] || { skip "$1: $2: $skipped"; return; } ;;
 	*) skipped= ;;
@@ -266,7 +267,7 @@ run() {
 	is_empty difference "$1: $2 prints what the page shows"
 }
 
-# recipes_of PAGE: its commands, in a folder.
+# recipes_of PAGE: runs the commands of the page in a folder.
 recipes_of() {
 	mkdir recipes && cd recipes || exit
 	mkdir scratch

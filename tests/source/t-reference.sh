@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Each public name has a page of the manual, and each page is right in itself.
+# Tests that each public name has a page of the manual, that pages are valid mdoc, and that their links lead to pages.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 manual=$BUILD_DIR/doc/man
 [ -f "$manual/names" ] || skip_all 'the manual is not made: make doc/man/names'
 
-# headers_of MAKEFILE VARIABLE: the headers that it lists.
+# headers_of FOLDER VARIABLE: prints the headers that a variable of FOLDER/local.mk lists.
 headers_of() {
 	sed -n "/^$2 = /,/[^\\\\]\$/p" "$SOURCE_DIR/$1/local.mk" | grep -oE 'include/reel[^ ]*'
 }
@@ -18,8 +18,8 @@ ok $? 'the page of a struct has its figures'
 version=$(sed -n 's/^#define PACKAGE_VERSION "\(.*\)"/\1/p' "$BUILD_DIR/config.h")
 date=$(sed -n 's/^manual_date = //p' "$SOURCE_DIR/doc/local.mk")
 
-# The names in declarations, which begin at the start of a line, and enumerators. A section whose name begins
-# with Within is not public.
+# declared_names HEADER...: prints the names in declarations, which begin at the start of a line, and enumerators. A section
+# whose name begins with Within is not public.
 is_within='/^\/\* ---- Within/,/^\/\* ---- [^W]/'
 name='\<(reel|REEL)_[A-Za-z0-9_]+\>'
 declared_names() (
@@ -28,8 +28,8 @@ declared_names() (
 		grep -vE '^#if|^#inc|_C?U?H$' | grep -oE "$name" | sort -u
 )
 
-# public_names HEADER...: those that the headers declare, and those of functions and prototypes in their comments,
-# unless a header of another package declares them.
+# public_names HEADER...: prints the names that the headers declare, and the names of functions and prototypes in their
+# comments, unless a header of another package declares them.
 public_names() {
 	declared_names "$@" >declared
 	declared_names $core $omp $mpi $cuda | comm -13 declared - >of-others
@@ -42,13 +42,13 @@ public_names() {
 	} | tr -d '()' | sort -u names - | comm -23 - of-others
 }
 
-# The pages that other pages name, by .Xr NAME SECTION.
+# Prints the pages to which pages refer, by .Xr NAME SECTION.
 named_pages() {
 	cat man[137]/* | sed -n 's/^\.\(It \)\{0,1\}\(Pq see \)\{0,1\}Xr \(( \)*//p' | sed 's/ , Xr /\n/g' |
 		awk '{ gsub(/\\-/, "-", $1); print "man" $2 "/" $1 "." $2 }' | sort -u
 }
 
-# check_manual MANUAL WHICH HEADER...: the pages of these headers.
+# check_manual MANUAL WHICH HEADER...: checks the pages of these headers.
 check_manual() {
 	pages=$1 which=$2
 	shift 2
@@ -59,7 +59,7 @@ check_manual() {
 	(cd "$SOURCE_DIR" && cat "$@") | grep -oE "$name" | sort -u | comm -13 - with-page >extra
 	is_empty extra "$which: each page is that of a name"
 
-	# A link's target is a page, and has the name, or that of the macro that calls this function.
+	# The target of a link is a page that has the name, or the name of the macro that calls this function.
 	(cd "$pages" && awk '/^\.so / { link[FILENAME] = $2; next }
 		{ text[FILENAME] = text[FILENAME] $0 "\n" }
 		END {
@@ -82,7 +82,7 @@ check_manual() {
 	is_empty marked "$which: no page shows which lines are of which package"
 }
 
-# The manual with each set of the packages that an installation may lack.
+# Makes the manual without each set of packages that an installation may lack.
 for parts in '' omp mpi cuda 'omp mpi' 'omp cuda' 'mpi cuda' 'omp mpi cuda'; do
 	headers=$core
 	set -- package=reel $core
@@ -109,7 +109,7 @@ is_empty difference 'the build makes the pages of its packages'
 cd "$manual" || exit
 work=$OLDPWD
 
-# The variables that the libraries, the drop-ins, the verifier and the Python package read.
+# Finds the variables that the libraries, the drop-ins, the verifier and the Python package read.
 (cd "$SOURCE_DIR" && grep -rhoE '\("REEL_[A-Z_]+"' lib omp mpi dropin python/reel) | grep -oE 'REEL_[A-Z_]+' | sort -u >"$work/read"
 grep -oE 'Ev REEL_[A-Z_]+' man7/reel-environment.7 | sed 's/Ev //' | sort -u >"$work/told"
 diff "$work/read" "$work/told" >"$work/difference"
@@ -120,7 +120,7 @@ grep -oE '"REEL_[A-Z_]+"' "$SOURCE_DIR/tools/environment.c" | tr -d '"' | sort -
 grep -v '_LIBRARY$' "$work/read" | diff - "$work/shown" >"$work/difference"
 is_empty "$work/difference" 'reel info shows those that are read in C'
 
-# What the command says of itself is what its pages say.
+# Compares the words of the command's help with the words of its pages.
 words_of() { sed 's/\\//g' "$1" | tr -cs '[:alnum:]-' '\n' | sort -u; }
 if [ -x "$BUILD_DIR/tools/reel" ]; then
 	for page in man1/*; do

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The static pages of the guide and of the manual: each link leads to what is there.
+# Tests that each link in the static pages of the guide and of the manual leads to a file or heading that exists.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 manual=$BUILD_DIR/doc/man
@@ -19,7 +19,7 @@ find . -name '*.html' | sed 's|^\./||' >../pages
 [ "$(wc -l <../pages)" -gt 250 ]
 ok $? "$(wc -l <../pages) pages"
 
-# Paths that pages link to, relative to the site, and fragments.
+# Lists the paths that pages link to, relative to the site, and the fragments.
 xargs awk '
 	function resolved(path,   part, n, i, at, keep, s) {
 		n = split(path, part, "/")

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The stages of ./check know tests by their tags, which tests/local.mk explains, and by names.
+# Tests the tags of tests, which tests/local.mk explains, and the names by which the stages of ./check select tests.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 cd "$SOURCE_DIR" || exit
@@ -8,7 +8,7 @@ work=$OLDPWD
 stages=build-aux/stage.sh
 
 sed -n 's/^\([a-z_]*\) =$/\1/p' tests/local.mk | sort >"$work/explained"
-# A line a tag that a test has: the test, the tag.
+# Lists the tags, a line for each tag of a test: the test, the tag.
 sed -nE 's|.*/(t-[a-z0-9-]+(\.sh)?)(( \$\([a-z_]+\))+)( \\)?$|\1\3|p' */*.mk */*/*.mk | tr -d '$()' |
 	awk '{ for (i = 2; i <= NF; i++) print $1, $i }' >"$work/pairs"
 [ "$(wc -l <"$work/pairs")" -gt 50 ]
@@ -29,7 +29,7 @@ while read -r pattern; do
 done <"$work/named" >"$work/missing"
 is_empty "$work/missing" 'each of them is there'
 
-# A script that an error stops says so.
+# Scripts that stop at an error have to print a message.
 grep -rlE --include='*.sh' '^set -[a-zA-Z]*e' bench build-aux doc examples gpu packaging stress tests |
 	grep -v '/ltmain\.sh$' >"$work/stopping"
 [ "$(wc -l <"$work/stopping")" -gt 7 ]
@@ -37,7 +37,7 @@ ok $? "an error stops $(wc -l <"$work/stopping") scripts"
 xargs grep -LE 'trap .*(ERR|finish EXIT)$|trap .status=.*EXIT$' <"$work/stopping" >"$work/silent"
 is_empty "$work/silent" 'each of them says that it stops'
 
-# What one of these helpers compiles, too.
+# Tests that compile by one of these helpers also need the tag.
 grep -lE 'helpers/(clad|fortran)\.sh' tests/*/t-*.sh | while read -r script; do
 	grep -qx "${script##*/} compiles" "$work/pairs" || echo "$script"
 done >"$work/missing"

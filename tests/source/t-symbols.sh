@@ -1,20 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What the library exports is what the public headers declare, and nothing else takes up a name.
+# Tests that the libraries export exactly the functions that the public headers declare, and define no other global name.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 shared=$BUILD_DIR/.libs/libreel.so
 static=$BUILD_DIR/.libs/libreel-core.a
 
-# names FILE [NM-OPTION...]: the global symbols that FILE defines, less those of a sanitizer.
+# names FILE [NM-OPTION...]: prints the global symbols that FILE defines, without symbols of a sanitizer.
 names() {
 	file=$1
 	shift
 	$NM -P -g "$@" "$file" | awk '$2 ~ /^[A-TV-Zuvi]$/ && $2 != "A" && $1 !~ /^__/ { sub(/@.*/, "", $1); print $1 }' | sort -u
 }
 
-# declared_in HEADER FILE: the functions that HEADER, or a FILE* that it includes, declares and
-# does not define. Nobody defines one with the attribute error.
+# declared_in HEADER FILE: prints the functions that HEADER, or a FILE* that it includes, declares and does not define.
+# Functions with the attribute error are left out, because they have no definition.
 declared_in() {
 	$CC -std=c11 -E -I"$SOURCE_DIR/include" "$SOURCE_DIR/include/$1" |
 	awk -v public="\"$SOURCE_DIR/include/$2" '
@@ -33,7 +33,7 @@ declared_in() {
 		}' | tr -d ' ' | sort -u
 }
 
-# Functions that only Reel's own libraries call have a version of their own.
+# Functions that only Reel's own libraries call have the version REEL_PRIVATE.
 : >private
 [ ! -f "$shared" ] || sed -n '/^REEL_PRIVATE/,$s/^	\(.*\);$/\1/p' "$BUILD_DIR/lib/libreel.map" >private
 for header in reel.h reel/plan.h reel/parcel.h reel/recording.h reel/sum.h reel/extend.h; do
@@ -62,7 +62,7 @@ if [ -f "$shared" ]; then
 	fi
 fi
 
-# SECURITY.md names the exceptions.
+# Libraries read the environment by secure_getenv(); SECURITY.md lists the exceptions.
 if grep -q '^#define HAVE_SECURE_GETENV 1' "$BUILD_DIR/config.h"; then
 	for shared in "$BUILD_DIR"/.libs/libreel-*.so; do
 		case $shared in *-petsc.so | *-verify.so | *-fake-driver.so | *'*'*) continue ;; esac
@@ -83,7 +83,7 @@ if [ -f "$shared" ]; then
 	names "$shared" -D >exported
 	diff declared exported >difference
 	is_empty difference 'libreel-omp exports what is declared'
-	# The compiler adds a reference to its own function for exceptions.
+	# DW.ref.* is a reference of the compiler to its own function for exceptions.
 	names "$BUILD_DIR/.libs/libreel-omp-core.a" | grep -v -e '^reel_' -e '^DW\.ref\.' >foreign
 	is_empty foreign 'every global name in libreel-omp begins with reel_'
 fi
@@ -109,8 +109,8 @@ if [ -f "$shared" ]; then
 	ok $? 'lib/store/store-gpu.c loads the library that is built'
 fi
 
-# The loader has about 1,600 bytes for the thread-local variables of all libraries that it loads when the program
-# runs, of which those of this one are.
+# The loader has about 1,600 bytes for the thread-local variables of all libraries that a running program loads. This
+# library uses a part of them.
 shared=$BUILD_DIR/.libs/libreel-adstack.so.0
 if [ -f "$shared" ]; then
 	bytes=$(($(LC_ALL=C readelf -lW "$shared" | awk '$1 == "TLS" { print $6 }')))
@@ -130,7 +130,7 @@ if [ -f "$shared" ]; then
 	is_empty foreign 'every global name in libreel-mpi begins with reel_'
 fi
 
-# Fortran's own names of what is in the module have the module's name in them.
+# Fortran compilers make names from the name of the module and the name of a function.
 shared=$BUILD_DIR/.libs/libreel-fortran.so
 if [ -f "$shared" ]; then
 	names "$shared" -D >exported

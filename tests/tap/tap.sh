@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-# The part of tap.c that shell tests need, to be sourced: checks are numbered, the plan comes last,
-# and the test works in a fresh directory of its own, which goes with it.
+# Shell tests source this, which does for them the work of tap.c: it numbers checks, prints the plan at
+# the end, and gives the test a fresh working directory, which it removes at the end.
 checks=0
 failures=0
 
-# A test's own variables must not change what is removed.
+# Read-only, because the trap removes the directory, whatever the test assigns to its variables.
 tap_directory=$(mktemp -d) && cd "$tap_directory" || exit 1
 readonly tap_directory
 trap 'cd / && rm -rf "$tap_directory"' EXIT
@@ -22,12 +22,12 @@ ok() {
 	fi
 }
 
-# can_spill: whether files here are on a disk. A spill directory in memory (tmpfs) is refused.
+# can_spill: succeeds if files here are on a disk. The library refuses a spill directory in memory (tmpfs).
 can_spill() {
 	! df -P . | grep -q '^tmpfs '
 }
 
-# is_empty FILE WHAT...: a check that passes if FILE is empty, and else shows it.
+# is_empty FILE WHAT...: a check that passes if FILE is empty. Otherwise it shows the file.
 is_empty() {
 	file=$1
 	shift
@@ -36,11 +36,11 @@ is_empty() {
 	[ ! -s "$file" ] || sed 's/^/#   /' "$file"
 }
 
-# first_program PAGE: the first program in C that the page shows.
+# first_program PAGE: prints the first program in C of a page.
 first_program() { awk '/^```c$/ { in_program = 1; next } in_program && /^```$/ { exit } in_program' "$1"; }
 
-# is_refused REMEDY COMMAND...: whether it ends with status 2 and nothing but one line that has the
-# remedy, on stderr. What it wrote is kept in stdout and stderr.
+# is_refused REMEDY COMMAND...: succeeds if the command ends with status 2, and prints only one line, with the
+# remedy, to stderr. The files stdout and stderr keep its output.
 is_refused() {
 	remedy=$1
 	shift

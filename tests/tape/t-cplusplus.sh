@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The tape from C++, in each standard of the language.
+# Tests the tape from C++ in each standard of the language.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 [ -n "$CXX" ] || skip_all 'no C++ compiler'

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# reel-bench: its options, and the form of its results. What it measures is not a matter of tests.
+# Tests the options of reel-bench, and the form of its results, but no times.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
-# Its parts have tests of their own, under sanitizers too, where it takes half a minute.
+# With a sanitizer it would take half a minute, and its parts have tests of their own.
 case " $CFLAGS " in *-fsanitize=*) skip_all 'it measures what is no matter of this build' ;; esac
 
 bench=$BUILD_DIR/bench/reel-bench
 
-# refuses WHAT OPTION...
+# refuses WHAT OPTION...: a check that the program refuses the options.
 refuses() {
 	what=$1
 	shift
@@ -126,7 +126,7 @@ ok $? 'a plot without a kernel is an error'
 [ $? -eq 2 ] && [ ! -s out ] && grep -q '^reel-bench: no/where.svg: ' err
 ok $? 'a plot that cannot be written is refused before anything is measured'
 
-# ---- The figures, from results made up ----
+# ---- The figures, from results that the test writes ----
 
 result() {
 	printf '{"case": "%s", "variant": "%s", "n": %s, "unit": "ns/value", "median": %s, ' "$@"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tests/coverage/: notes cover what they should, excuse it, and are errors if they excuse nothing.
+# Tests tests/coverage/: notes cover and excuse the right lines, and are errors if they excuse nothing.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 LC_ALL=C
@@ -49,7 +49,7 @@ END
 diff wanted seen >difference
 is_empty difference 'a note covers a statement, or below a comment in the first column a definition'
 
-# The first function has a note only where it should.
+# Without the note in line 2 only a part of the first function is excused.
 awk '$2 != 2' notes >kept && mv kept notes
 cat >rows <<'END'
 line sample.c 7 1

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# reel info: exit statuses, one fact a line, valid JSON with the same facts.
+# Tests reel info: its exit statuses, one fact a line, and valid JSON with the same facts.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 reel=$BUILD_DIR/tools/reel
@@ -13,7 +13,7 @@ claim() {
 	ok $? "$what"
 }
 
-# gives STATUS WORD...: the command ends so; its output is kept in out and err.
+# gives STATUS WORD...: succeeds if the command ends with STATUS. The files out and err keep its output.
 gives() {
 	expected=$1
 	shift
@@ -21,7 +21,7 @@ gives() {
 	[ $? -eq "$expected" ]
 }
 
-# refuses REMEDY WORD...
+# refuses REMEDY WORD...: succeeds if the command refuses the words in one line with the remedy.
 refuses() {
 	wanted=$1
 	shift

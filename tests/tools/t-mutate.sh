@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tests/mutate/: on ten lines it makes the mutants that it should, and its verdicts are right.
+# Tests tests/mutate/ on ten lines: it makes the right mutants, and its verdicts are right.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 LC_ALL=C
@@ -60,7 +60,7 @@ diff lib/part/sample.c changed | sed -n '/^>/p' >difference
 [ "$(cat difference)" = "$(printf '> \tif (a <= b && text)')" ]
 ok $? 'a mutant differs in one place'
 
-# What mutate.sh finds out by itself elsewhere.
+# Writes the commands and times that mutate.sh finds by itself in a build.
 read -r compiler flags <<END
 ${CC:-cc}
 END

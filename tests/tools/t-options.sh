@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Options of reel: in any order with files, the same in the help, in the command and in the completion of shells;
-# and those of ./demo, in any order with those of its program.
+# Tests the options of reel: files and options may be in any order, and the help, the command and the completions of shells
+# have the same options. Options of ./demo and of its program may also be in any order.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 reel=$BUILD_DIR/tools/reel
 version=$("$reel" --version)
 
-# says STATUS TEXT WORD...: how the command ends, and what it prints.
+# says STATUS TEXT WORD...: a check that the command ends with STATUS and prints TEXT.
 says() {
 	expected=$1 text=$2
 	shift 2
@@ -45,7 +45,7 @@ ok $? './demo reads its own options behind those of its program'
 
 # ---- The lists ----
 
-# compgen WORD...: what bash shows for the last one.
+# complete_words WORD...: prints the words that bash offers for the last one.
 compgen=$(command -v bash)
 complete_words() {
 	"$compgen" -c '. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() { :; }
@@ -53,7 +53,7 @@ complete_words() {
 		bash "$SOURCE_DIR/tools/completion/reel" "$reel" "$@" | sort
 }
 
-# shows WANTED WORD...
+# shows WANTED WORD...: a check that bash offers the words WANTED.
 shows() {
 	wanted=$1
 	shift
@@ -78,7 +78,7 @@ if [ -n "$compgen" ]; then
 	ok $? 'bash completes the command of reel tune'
 	for verb in $verbs; do
 		complete_words $verb -- | grep -vx -e --help >listed
-		# Options with a value need one; those without one stand before another option.
+		# Options with a value are refused without one. Options without a value may be followed by another option.
 		while read -r option; do
 			if "$reel" help $verb | grep -qE "^  (--.*, )?$option [A-Z]"; then
 				"$reel" $verb $option 2>&1 | grep -qF -e "$option needs a value"

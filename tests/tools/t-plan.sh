@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# reel plan: exit statuses, the counts as text and as JSON, the actions.
+# Tests reel plan: its exit statuses, the counts as text and as JSON, and the actions.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 reel=$BUILD_DIR/tools/reel
@@ -13,14 +13,14 @@ claim() {
 	ok $? "$what"
 }
 
-# refuses REMEDY OPTION...
+# refuses REMEDY OPTION...: succeeds if the command refuses the options in one line with the remedy.
 refuses() {
 	wanted=$1
 	shift
 	is_refused "$wanted" "$reel" plan "$@"
 }
 
-# gives COUNTS OPTION...: each of the counts, NAME=VALUE, is shown.
+# gives COUNTS OPTION...: succeeds if the command prints each of the counts NAME=VALUE.
 gives() {
 	counts=$1
 	shift
@@ -130,7 +130,7 @@ done
 END
 claim '--actions lists the actions' cmp out expected
 
-# Nine tapes and a state fit, and one step is run again; or two segments of five steps.
+# There is memory for nine tapes and a state, so one step is run again; or for two segments of five steps.
 by_cost='--steps 10 --state-bytes 10 --tape-bytes 100'
 claim 'the choice by cost, its prediction and the runner-up' gives 'planner=mixed segment_steps=1
 	makespan_seconds=21 peak_memory=910 advances=1 runner_up=binomial' \
@@ -151,12 +151,12 @@ claim 'and the least memory is said' grep -q 'at least 110 bytes are needed' err
 "$reel" plan $by_cost --memory 999 --actions >out
 claim 'the actions of the choice' grep -q '^record 0 8$' out
 
-# count_matches PATTERN FILE NUMBER
+# count_matches PATTERN FILE NUMBER: succeeds if NUMBER lines of the file match.
 count_matches() {
 	[ "$(grep -c -e "$1" "$2")" -eq "$3" ]
 }
 
-# drawn_as_planned OPTION...: as many lines and bars as there are actions.
+# drawn_as_planned OPTION...: succeeds if the picture has a line or bar for each action.
 drawn_as_planned() {
 	"$reel" plan "$@" --plot plan.svg >out && "$reel" plan "$@" --actions >text || return
 	for kind in advance record reverse; do

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# reel profile: the bytes of lines that push a known share, in each form; and what is refused.
+# Tests reel profile: the bytes of lines that push a known share, in each form, and errors.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 reel=$BUILD_DIR/tools/reel
@@ -46,7 +46,7 @@ int main(void)
 }
 END
 
-# build NAME: NAME.c becomes the program NAME.
+# build NAME: compiles NAME.c to the program NAME.
 build() {
 	$CC $CFLAGS -g -I"$SOURCE_DIR/include" "$1.c" -o "$1" -L"$BUILD_DIR/.libs" -Wl,-rpath,"$BUILD_DIR/.libs" -lreel
 }
@@ -58,12 +58,13 @@ REEL_PROFILE=profile ./push && "$reel" profile profile >text && "$reel" profile 
 ok $? 'is profiled, and the profile is shown'
 sed 's/^/#   /' text
 
-# figure LINE NUMBER: the first number is that of bytes pushed, the second one that at the peak.
+# figure LINE NUMBER: prints the bytes of a line: pushed (NUMBER 1), or on tapes at the peak (NUMBER 2).
 figure() {
 	grep "push.c:$1\"" json | grep -oE '[0-9]+' | tail -n 2 | sed -n "$2p"
 }
 
-# is_about SEEN WANTED WHAT: a sample of 80 slabs is off by a sixth of the larger part at most.
+# is_about SEEN WANTED WHAT: a check that the sampled bytes are about right. The error of a sample of 80 slabs is at most a
+# sixth of the larger part.
 is_about() {
 	[ -n "$1" ] && [ $((6 * $1)) -ge $((5 * $2)) ] && [ $((6 * $1)) -le $((7 * $2)) ]
 	ok $? "$3: $1 of $2 bytes"
@@ -89,7 +90,7 @@ if "$reel" info | grep -q '^built_with_libdw: *yes'; then
 else
 	skip 'names of functions: built without libdw'
 fi
-# Tapes that never leave their first whole slab, and the pushes of two lines on each.
+# The tapes of this program never leave their first whole slab, and two lines push to each.
 cat >short.c <<'END'
 #include <reel.h>
 
@@ -109,7 +110,7 @@ int main(void)
 }
 END
 build short && REEL_PROFILE=short.profile ./short && "$reel" profile --json short.profile >json
-# within PERCENT SEEN WANTED WHAT
+# within PERCENT SEEN WANTED WHAT: a check that SEEN differs from WANTED by at most PERCENT.
 within() {
 	[ -n "$2" ] && [ $((100 * $2)) -ge $(((100 - $1) * $3)) ] && [ $((100 * $2)) -le $(((100 + $1) * $3)) ]
 	ok $? "$4: $2 of $3 bytes"
@@ -227,7 +228,7 @@ build hostile && REEL_PROFILE=hostile.profile ./hostile &&
 	"$reel" profile --json hostile.profile | grep -qF '"<b>\"&.c:8"'
 ok $? 'hostile names are escaped'
 
-# Folders whose names have a newline or a backslash, of the program and of its source.
+# The folders of the program and of its source have names with a newline or a backslash.
 sed 's/^		reel_push/# 8 "new\\nline\/\\\\n.c"\n&/' push.c >newline.c
 folder=$(printf 'new\nli\\ne')
 mkdir "$folder" && build newline && mv newline "$folder" && REEL_PROFILE=newline.profile "$folder/newline" &&

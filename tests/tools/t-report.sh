@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# reel report: the figures of a page are those of its traces, its pictures those of the figures, names are escaped,
-# what is refused, and the page in a browser, with dygraphs and without.
+# Tests reel report: the figures of a page agree with its traces, its pictures show these figures, names are escaped, bad
+# traces are refused, and the page works in a browser, with dygraphs and without.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 reel=$BUILD_DIR/tools/reel
 python3 -c '' 2>/dev/null || skip_all 'there is no python3'
 
-# A trace of two threads and a store: lines as the library writes them.
+# Writes a trace of two threads and a store, with lines in the form of the library.
 event() {
 	printf '{"name":"%s","ph":"%s","pid":7,"tid":%s,"cat":"c",%s"ts":%s,%s"args":{%s}},\n' "$@"
 }
@@ -28,7 +28,7 @@ event() {
 "$reel" report --dygraphs nowhere/dygraph.js --output page.html trace.json >said &&
 	grep -q "^page.html: open it in a browser; its charts do not zoom, since there is no dygraphs in 'nowhere/dygraph.js'" said
 ok $? 'a page is made without dygraphs, too'
-# A page without scripts is well-formed XML.
+# This program reads the page as XML, which a page without scripts is.
 cat >look.py <<'PROGRAM'
 import itertools, json, re, sys, xml.etree.ElementTree
 text = open(sys.argv[1]).read()
@@ -109,7 +109,7 @@ else
 	skip "a page that zooms: $dygraphs is not there (libjs-dygraphs)"
 fi
 
-# Blocks of a trace are in the order in which threads took them: what is late comes first here.
+# The blocks of a trace are in the order in which threads took them, so later events may come first, as here.
 {
 	sed -n 1p trace.json
 	event 'memory of pool 1' C 7 '' 6000.000 '' '"pool":1,"resident":4194304,"in_use":8388608'
@@ -137,7 +137,7 @@ look 'assert any("1 requests for memory were refused at the hard budget" in f fo
 report again.json
 look 'assert any("advanced again from stored states took about 0.002 s, 40 %" in f for f in findings)' \
 	'but steps that are advanced again are'
-# Each of two gradients, and each of two processes, advances each step once.
+# Two gradients, or two processes, advance each step once each, so no step is run again.
 {
 	sed -n 1p trace.json
 	for begin in 1000 2000; do
@@ -151,7 +151,7 @@ for traces in gradients.json 'gradients.json others.json'; do
 	report $traces
 	look 'assert not any("advanced again" in f for f in findings)' "steps of $traces are advanced once"
 done
-# The peak of one pool says nothing of the budget of another one.
+# The peak of one pool is not compared with the budget of another one.
 {
 	sed -n 1p trace.json
 	event 'pool opened' i 7 '"s":"t",' 1000.000 '' '"pool":1,"hard_budget":4194304'

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# reel-stress: its options, its table of pairs, and some seconds of each case. It is long by itself.
+# Tests reel-stress: its options, its table of pairs, and some seconds of each case.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 stress=$BUILD_DIR/stress/reel-stress
 header=$SOURCE_DIR/include/reel/pool.h
 
-# refuses WHAT OPTION...
+# refuses WHAT OPTION...: a check that the program refuses the options.
 refuses() {
 	what=$1
 	shift
@@ -31,7 +31,7 @@ done
 [ "$(sort cases | uniq -d | wc -l)" -eq 0 ]
 ok $? 'no case comes twice'
 
-# Of n operations there are n (n + 1) / 2 pairs, with a row or with a reason.
+# n operations have n (n + 1) / 2 pairs. Each pair has a case, or a reason why it has none.
 grep -o 'pairs/[a-z-]*/[a-z-]*' cases >pairs
 cut -d / -f 2 pairs | sort -u >operations
 n=$(wc -l <operations)
@@ -46,11 +46,11 @@ while read -r operation; do
 done <operations >unnamed
 is_empty unnamed 'the table in reel/pool.h names each operation'
 
-# Under ThreadSanitizer a round takes some times longer.
+# Rounds are short, because ThreadSanitizer makes them several times as long.
 seconds=2 operations=300
 [ -n "$TEST_LONG" ] || seconds=1 operations=40
 
-# runs WHAT OPTION...: it passes, says its seed first, and what it did.
+# runs WHAT OPTION...: a check that a run passes; shows its seed and its counts.
 runs() {
 	what=$1
 	shift
@@ -74,9 +74,9 @@ runs 'each pair of operations, by 2, 3 and 8 threads' --seed "$seed" --seconds 0
 [ "$(grep -o '"rounds": [0-9]*' summary | head -n 1 | tr -dc 0-9)" -eq "$(grep -c '^pairs' cases)" ]
 ok $? 'no row was left out'
 
-# Not in each build: see stress/README.md.
+# Only builds with OpenMP have this case: see stress/README.md.
 if grep -qx programs cases; then
-	# libgomp forgets a task of a team that was cancelled.
+	# libgomp does not free a task of a team that was cancelled.
 	echo 'leak:libgomp' >leaks
 	export LSAN_OPTIONS="suppressions=$PWD/leaks:print_suppressions=0"
 	rounds=2000
@@ -128,7 +128,7 @@ ok $? 'the command that runs it again has the seed'
 
 refuses 'an unknown schedule' --schedule often
 
-# Rounds in a schedule: the same each time, and those that once found something.
+# Rounds in a schedule are the same each time. The seeds in stress/seeds have found faults before.
 scheduled() {
 	"$stress" --rounds 1 "$@" >out 2>&1
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# reel top: processes and their figures, ranks of a job, processes that are stopped, killed, many, and another
-# user's, and what is refused. The directory is the test's own, so that no other process is seen.
+# Tests reel top: processes and their figures, ranks of a job, stopped, killed, many and other users' processes, and
+# errors. The test has its own directory, so that it sees no other process.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 reel=$BUILD_DIR/tools/reel
@@ -14,7 +14,7 @@ unset OMPI_COMM_WORLD_RANK PMIX_RANK PMI_RANK SLURM_PROCID PMIX_NAMESPACE SLURM_
 mkfifo input
 exec 9<>input
 
-# start SLABS [VARIABLE=VALUE...]: runs a program with so many slabs on a tape, until it is killed, or this test ends.
+# start SLABS [VARIABLE=VALUE...]: runs a program with SLABS slabs on a tape, until it is killed or this test ends.
 start() {
 	slabs=$1
 	shift
@@ -23,7 +23,7 @@ start() {
 	env "$@" "$program" "$slabs" <input >output 9<&- &
 	read -r ready <output
 }
-# stop PROCESS...: ends them, and removes what a process that is killed leaves.
+# stop PROCESS...: ends processes, and removes the sockets that they leave.
 stop() {
 	kill "$@"
 	for process; do
@@ -31,7 +31,7 @@ stop() {
 		rm -f "$directory/$process"-*
 	done
 }
-# figures PROCESS WORDS-OF-PYTHON: what `reel top` says of the process, as p, has what is asserted.
+# figures PROCESS PYTHON: runs a line of Python in which p is the process in the output of `reel top --json`.
 figures() {
 	"$reel" top --json >top.json && python3 -c "import json, sys
 p = [p for p in json.load(open('top.json'))['processes'] if p['pid'] == int(sys.argv[1])]
@@ -93,7 +93,7 @@ figures $hostile 'p, = p; assert p["rank"] == "0_x_end" and p["job"] == "_[31m\"
 ok $? 'the environment cannot end a line'
 stop $hostile
 
-# Each of 64 processes has its own.
+# 64 processes have different figures.
 rm -f output
 mkfifo output
 for n in $(seq 64); do
@@ -110,7 +110,7 @@ PROGRAM
 ok $? 'and each has its own figures'
 stop $many
 
-# answers ANSWER ANSWER: a process that gives these two, and what `reel top` says of it.
+# answers ANSWER ANSWER: runs `reel top` on a process that sends these two answers.
 cat >answer.py <<'PROGRAM'
 import os, socket, sys
 name = "%s/%d-1" % (sys.argv[1], os.getpid())
@@ -186,7 +186,7 @@ end
 answers "$fourth" "$fourth" ''
 grep -q '8\.0K *4\.0K' table
 ok $? 'the child of a fork has memory of its parent'"'"'s pool'
-# leave NAME...: sockets that nobody has.
+# leave NAME...: makes sockets without a process.
 leave() {
 	(cd "$directory" && python3 -c 'import socket, sys
 for name in sys.argv[1:]:
@@ -200,7 +200,7 @@ ls -A "$directory" >before
 "$reel" top --once >/dev/null && ls -A "$directory" | cmp before - && [ "$(wc -l <before)" -eq 10 ]
 ok $? 'other files in the directory stay, whatever their names begin with'
 
-# A number that no user has. The user may write to a directory of this test.
+# The other user is a number that no user has. That user may write to a directory of this test.
 other=$((1000000 + $$))
 theirs=$PWD/shared/reel-$other
 mkdir -m 1777 shared && chmod a+x . && REEL_STATS=live:$PWD/shared

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# reel tune: which settings are tried, what is said of them, and what is refused. The commands take times
-# of which there is no doubt.
+# Tests reel tune: the settings that it tries, its output, and errors. The times of the commands differ so much that the
+# load of the machine does not matter.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 reel=$BUILD_DIR/tools/reel

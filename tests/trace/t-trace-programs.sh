@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Traces of whole programs, as a reader of JSON sees them: regions, runs and stores are there, and
-# what a track shows is nested, as those who draw it expect.
+# Reads traces of whole programs as JSON: they have events of regions, runs and stores, and the events of a
+# track are nested, as programs that draw traces expect.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 [ -n "$TSUNAMI" ] || skip_all 'the example is not built: libnetcdf or cairo is missing'
@@ -21,7 +21,7 @@ for e in events:
         named.add(e["tid"])
     if e["ph"] == "X":
         assert e["dur"] >= 0
-        # Times are of nanoseconds: compare whole numbers.
+        # Times have a resolution of nanoseconds, so whole numbers are compared.
         begin, length = round(1000 * e["ts"]), round(1000 * e["dur"])
         tracks[e["tid"]].append((begin, -length, e["name"]))
 for track, spans in tracks.items():
@@ -38,7 +38,7 @@ for wanted in sys.argv[2:]:
 print(len(events), "events on", len(tracks), "tracks")
 PROGRAM
 
-# traced NAME WANTED... -- OPTION...
+# traced NAME WANTED... -- OPTION...: runs the tsunami with a trace, and checks that it has the events WANTED.
 traced() {
 	name=$1
 	shift

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# For tests of the programs of the examples, sourced after tap.sh.
+# Tests of the programs of the examples source this after tap.sh.
 
-# key NAME: its value in the summary of the last run.
+# key NAME: prints the value of NAME in the summary of the last run.
 key() {
 	sed -n "s/^ *\"$1\": \(.*[^,]\),\{0,1\}\$/\1/p" out/summary.json
 }

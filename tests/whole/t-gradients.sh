@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The examples with OpenMP: their gradients are right, and have the same bits whatever threads
-# reverse them. The program checks them: by several numbers of threads, by a serial adjoint, by differences.
+# Tests the examples with OpenMP: their gradients are right, and bitwise equal for all numbers of threads. The
+# program itself compares them with other numbers of threads, with a serial adjoint, and with differences.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 gradients=$GRADIENTS
@@ -11,7 +11,7 @@ gradients=$GRADIENTS
 OMP_WAIT_POLICY=passive
 export OMP_WAIT_POLICY
 
-# runs PROGRAM EXAMPLE OPTION...: one line, that says that all is right.
+# runs PROGRAM EXAMPLE OPTION...: a check that the program prints one line, which has no mistake.
 runs() {
 	program=$1
 	shift
@@ -26,7 +26,7 @@ gradient() {
 	sed -n 's/.*|gradient| \([^;]*\);.*/\1/p' out
 }
 
-# example NAME SIZE STEPS: small, and with all there is in uneven parts.
+# example NAME SIZE STEPS: runs a small problem whose parts have different sizes.
 example() {
 	for lanes in 1 2 7; do
 		runs "$gradients" "$1" --size "$2" --steps "$3" --threads 2 --lanes $lanes
@@ -64,7 +64,7 @@ ok $? 'no example is refused'
 is_refused '--help' "$gradients" sum
 ok $? 'an unknown example is refused'
 
-# The same with the other compiler's OpenMP: library and examples.
+# Compiles the library and the examples by the other compiler, with its OpenMP, and runs them.
 case $CC in
 *clang*) other=gcc ;;
 *) other=clang ;;

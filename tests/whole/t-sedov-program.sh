@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The program of examples/sedov: its gradient verifies, and is the same spilled, by a plan, and where
-# a run that was asked to end is gone on with; bad input ends in one line.
+# Tests the program of examples/sedov: its gradient passes its own checks, and is equal with spilling, by a plan,
+# and after a run that was asked to end is resumed. Bad input ends in one line.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 . "$SOURCE_DIR/tests/whole/example.sh"
 
 sedov=$SEDOV
 
-# run OPTION...
+# run OPTION...: runs a small blast.
 run() {
 	rm -rf out
 	"$sedov" --quiet --size 5 --threads 2 --output out "$@" >stdout 2>stderr
@@ -22,7 +22,7 @@ ok $? 'the summary has the published steps and energy'
 [ -s out/pressure.svg ] && [ -s out/sensitivity.svg ]
 ok $? 'pictures are drawn'
 mv out reference
-# As the program was built.
+# The format of the gradient depends on the build.
 gradient=gradient.nc
 [ -f reference/$gradient ] || gradient=gradient.bin
 [ -s reference/$gradient ]
@@ -55,7 +55,7 @@ else
 	ok $? 'there is no look-ahead without OpenMP'
 fi
 
-# Runs that are asked to end, until one comes to its end.
+# Each run is asked to end after a moment and resumed by the next one, until one finishes.
 ends=0 status=75
 while [ $status -eq 75 ] && [ $ends -lt 500 ]; do
 	REEL_END_AFTER=0.02 run --checkpoint binomial:4 --restart file
@@ -65,7 +65,7 @@ done
 [ $status -eq 0 ] && cmp reference/$gradient out/$gradient && [ ! -e file ]
 ok $? "runs that were asked to end are gone on with, to the same bits: $ends"
 
-# refuses WANTED OPTION...: before the blast is computed, which draws a picture.
+# refuses WANTED OPTION...: a check that the program refuses the options before it computes the blast and draws a picture.
 refuses() {
 	wanted=$1
 	shift

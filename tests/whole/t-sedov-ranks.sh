@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The blast on ranks of MPI: the gradient is that of one process to the last bit, in memory, spilled,
-# by plans and after a restart; what all ranks find wrong is one line.
+# Tests the blast on ranks of MPI: the gradient is bitwise equal to the gradient of one process, in memory,
+# spilled, by plans and after a restart. An error that all ranks find is one line.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 . "$SOURCE_DIR/tests/whole/example.sh"
 
@@ -9,7 +9,7 @@ sedov=$SEDOV
 [ -f "$BUILD_DIR/libreel-mpi.la" ] || skip_all 'built without MPI'
 . "$SOURCE_DIR/tests/helpers/ranks.sh"
 
-# on_ranks NUMBER OPTION...
+# on_ranks NUMBER OPTION...: runs the program on ranks.
 on_ranks() {
 	number=$1
 	shift
@@ -17,25 +17,25 @@ on_ranks() {
 	timeout -k 5 300 $MPIRUN -n "$number" "$sedov" --output out "$@" </dev/null >stdout 2>stderr
 }
 
-# one_process NAME OPTION...: the gradient that ranks are compared with.
+# one_process NAME OPTION...: computes the gradient NAME by one process.
 one_process() {
 	name=$1
 	shift
 	"$sedov" --quiet --threads 1 --output "$name" "$@"
 }
 
-# figures DIRECTORY: those that do not depend on the ranks.
+# figures DIRECTORY: prints the figures of a run that do not depend on the ranks.
 figures() {
 	grep -E '"(steps|origin_energy|objective|value|by_[a-z_]*)":' "$1/summary.json"
 }
 
-# is_same NAME STATUS WHAT: the last run, which ended with that status, and what NAME names.
+# is_same NAME STATUS WHAT: a check that the last run, with this status, has the gradient and the figures of NAME.
 is_same() {
 	[ "$2" -eq 0 ] && cmp "$1/$gradient" "out/$gradient" && [ "$(figures out)" = "$(figures "$1")" ]
 	ok $? "$3: the gradient is bitwise that of one process"
 }
 
-# The shock crosses all parts, and elements of several parts set a time step together.
+# The shock crosses the parts of all ranks, and elements of several ranks determine a time step together.
 size=4
 kinetic="--size $size --objective kinetic"
 one_process kinetic $kinetic
@@ -48,7 +48,7 @@ ok $? 'they speak with one voice'
 cmp kinetic/pressure.svg out/pressure.svg && cmp kinetic/sensitivity.svg out/sensitivity.svg
 ok $? 'ranks draw what one process draws'
 
-# The sensor, by its default, is not in the part of rank 0. Some states are on a disk.
+# The default place of the sensor is not in the part of rank 0. Some states are on a disk.
 sensor="--size $size --objective sensor"
 one_process sensor $sensor
 plan='--checkpoint two-level:3:10 --spill .'
@@ -57,7 +57,7 @@ if ! can_spill; then
 	plan='--checkpoint binomial:4'
 fi
 
-# restarts MOMENT: a run that is asked to end after so many seconds, and what goes on from there.
+# restarts MOMENT: asks a run to end after MOMENT seconds, and resumes it.
 restarts() {
 	REEL_END_AFTER=$1
 	export REEL_END_AFTER
@@ -77,7 +77,8 @@ restarts() {
 }
 restarts 0.1
 
-# is_refused_by_ranks NUMBER REMEDY OPTION...: in one line of the program, whatever mpirun says.
+# is_refused_by_ranks NUMBER REMEDY OPTION...: a check that the program refuses the options in one line, besides the lines
+# of mpirun.
 is_refused_by_ranks() {
 	number=$1 remedy=$2
 	shift 2

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Checkpointing of the tsunami: whatever the planner, the segments and the tiers, the gradient is
-# bitwise that of all steps on tape, within the budget, and what was done is what was planned.
+# Tests checkpointing of the tsunami: for all planners, segments and tiers the gradient is bitwise equal to the
+# gradient with all steps on tape, memory stays within the budget, and the actions agree with the plan.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 . "$SOURCE_DIR/tests/whole/example.sh"
 
 tsunami=$TSUNAMI
 [ -n "$tsunami" ] || skip_all 'the example is not built: libnetcdf or cairo is missing'
 
-# run OPTION...: a short run on coarse cells.
+# run OPTION...: runs a short simulation on coarse cells.
 run() {
 	rm -rf out
 	"$tsunami" --quiet --basin idealised --resolution 60 --threads 1 --output out "$@" \
@@ -22,7 +22,8 @@ did_as_planned() {
 	done
 }
 
-# gives_the_gradient WHAT OPTION...: that of reference/ to the last bit, as planned.
+# gives_the_gradient WHAT OPTION...: a check that the gradient is bitwise that in the folder $reference, by the actions of
+# the plan.
 gives_the_gradient() {
 	what=$1
 	shift
@@ -42,7 +43,7 @@ if grep -q 'kept in memory' stderr; then
 	disk=
 fi
 
-# All of them in the first build of ./check; here those whose actions differ most.
+# The short form takes the planners whose actions differ most.
 in_memory='store-all binomial:4 binomial:1 binomial online:5 mixed:6 mixed:6:2 mixed:9:4'
 on_disk='multistage:3:4 two-level:3:6 hierarchical:2:5 disk-revolve:3 periodic:3:5 all'
 if [ -z "$TEST_LONG" ]; then
@@ -57,7 +58,7 @@ done
 		gives_the_gradient "$planner" --steps 127 --hours 10 --checkpoint $planner --audit \
 			--spill spill
 	done
-# The rest is the same in every build.
+# The other checks are the same in every build.
 if [ -z "$TEST_LONG" ]; then
 	end
 	exit
@@ -87,7 +88,7 @@ else
 	done
 	[ -n "$disk" ] && gives_the_gradient 'a look ahead at states on the disk' --steps 127 \
 		--hours 10 --threads 3 --checkpoint hierarchical:2:5 --spill spill --look-ahead
-	# What there is no memory for is recorded again.
+	# A segment for which there is no memory is recorded again.
 	run --steps 127 --hours 10 --threads 3 --checkpoint binomial:3 --budget 2M --look-ahead &&
 		cmp $reference/gradient.nc out/gradient.nc
 	ok $? 'a look ahead within a budget gives the gradient'
@@ -110,8 +111,8 @@ for budget in 1500K 3M 5M; do
 		--checkpoint auto --budget $budget
 done
 
-# Ten times as much tape as there is room for, in memory and on the disk together. 2,400 cells of
-# 24 bytes are 57,600 a step.
+# The tape is ten times as large as the room for it, in memory and on the disk together. 2,400 cells of 24 bytes
+# are 57,600 bytes a step.
 budget=$((1 << 20))
 run --steps 400 --hours 30 && mv out long
 reference=long
@@ -149,7 +150,7 @@ rm -rf out
 	grep -qF "Runner-up       $(key reason | tr -d '"')" stdout
 ok $? "it says what it measured and why: $(grep '^Runner-up' stdout)"
 
-# refuses WHAT REMEDY OPTION...
+# refuses WHAT REMEDY OPTION...: a check that the program refuses the options in one line with the remedy.
 refuses() {
 	what=$1 wanted=$2
 	shift 2

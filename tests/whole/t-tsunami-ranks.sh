@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The tsunami on ranks of MPI: the gradient is that of one process to the last bit, in memory, spilled
-# and by plans, for any number of ranks and threads; what all ranks find wrong is one line.
+# Tests the tsunami on ranks of MPI: the gradient is bitwise equal to the gradient of one process, in memory,
+# spilled and by plans, for any number of ranks and threads. An error that all ranks find is one line.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 . "$SOURCE_DIR/tests/whole/example.sh"
 
@@ -10,7 +10,7 @@ tsunami=$TSUNAMI
 [ -f "$BUILD_DIR/libreel-mpi.la" ] || skip_all 'built without MPI'
 . "$SOURCE_DIR/tests/helpers/ranks.sh"
 
-# on_ranks NUMBER OPTION...: a short run on coarse cells.
+# on_ranks NUMBER OPTION...: runs a short simulation on coarse cells on ranks.
 on_ranks() {
 	number=$1
 	shift
@@ -80,7 +80,7 @@ ok $? 'nothing is left on the disk'
 on_ranks 3 --quiet --threads 1 --checkpoint auto && cmp reference/gradient.nc out/gradient.nc
 ok $? "what three ranks choose by their measurements gives the gradient: $(key planner)"
 
-# A run that is asked to end after a moment, and what goes on from there.
+# Runs are asked to end after a moment, and resumed.
 restart='--quiet --threads 1 --checkpoint binomial:4 --restart file'
 ends=0
 for moment in 0.01 0.03; do
@@ -108,7 +108,8 @@ ok $? 'three ranks speak with one voice'
 awk '/"taylor_slope"/ { found = $2 + 0 >= 1.95 && $2 + 0 <= 2.05 } END { exit !found }' out/summary.json
 ok $? "the Taylor remainder falls with slope 2: $(key taylor_slope)"
 
-# is_refused_by_ranks NUMBER REMEDY WHAT OPTION...: in one line of the program, whatever mpirun says.
+# is_refused_by_ranks NUMBER REMEDY WHAT OPTION...: a check that the program refuses the options in one line, besides the
+# lines of mpirun.
 is_refused_by_ranks() {
 	number=$1 remedy=$2 what=$3
 	shift 3
@@ -122,7 +123,7 @@ is_refused_by_ranks 3 'larger --budget' 'a budget that the states exceed' --chec
 	--budget 300K
 is_refused_by_ranks 5 'start fewer' 'a rank without rows for its neighbours' --region 160,170,0,8
 
-# A cell falls dry on one rank, and all stop.
+# A cell falls dry on one rank, and all ranks stop.
 relief=/usr/share/ferret-vis/data/etopo20.cdf
 if [ -r $relief ]; then
 	dry="--grid $relief --resolution 60 --magnitude 10 --min-depth 0.1 --hours 5 --quiet --threads 1"

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The tsunami obeys the limits of a batch job: a run that is asked to end is gone on with by the next
-# one, to the same bits; and one whose control group has little memory is not killed.
+# Tests the tsunami within the limits of a batch job: the next run resumes a run that was asked to end, with the
+# same bits, and a run whose control group has little memory is not killed.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 . "$SOURCE_DIR/tests/whole/example.sh"
 
 tsunami=$TSUNAMI
 [ -n "$tsunami" ] || skip_all 'the example is not built: libnetcdf or cairo is missing'
 
-# run OPTION...: with coarse cells.
+# run OPTION...: runs the tsunami on coarse cells.
 run() {
 	rm -rf out
 	"$tsunami" --quiet --basin idealised --threads 1 --output out "$@" >stdout 2>stderr
@@ -16,7 +16,7 @@ run() {
 
 # ---- Asked to end ----
 
-# goes_on SECONDS OPTION...: runs that are asked to end after so long, until one comes to its end.
+# goes_on SECONDS OPTION...: asks each run to end after SECONDS, and resumes it by the next one, until one finishes.
 goes_on() {
 	after=$1 ends=0 status=75
 	shift
@@ -61,7 +61,7 @@ REEL_END_AFTER=0.01 run $short --checkpoint binomial:4 --restart file
 [ $? -eq 75 ] && [ "$(wc -l <stderr)" -eq 1 ] && grep -q 'goes on from file' stderr && [ ! -s out/gradient.nc ]
 ok $? "status 75, and a line that names the file: $(cat stderr)"
 
-# refuses WHAT REMEDY OPTION...
+# refuses WHAT REMEDY OPTION...: a check that the program refuses the options in one line with the remedy.
 refuses() {
 	what=$1 wanted=$2
 	shift 2
@@ -92,7 +92,7 @@ refuses 'a restart of several runs' 'leave one' --checkpoint binomial:4 --verify
 
 # ---- In a control group ----
 
-# make_group BYTES: one below that of this shell, of either version.
+# make_group BYTES: makes a control group of version 1 or 2, below the group of this shell, with a limit of BYTES.
 make_group() {
 	group=/sys/fs/cgroup/memory$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup)/reel-$$
 	mkdir "$group" && echo "$1" >"$group/memory.limit_in_bytes" && return

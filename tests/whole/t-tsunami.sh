@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The main job: the gradient of the tsunami is right, the same for any number of threads, and bad
+# Tests the program of examples/tsunami: its gradient is right and equal for any number of threads, and bad
 # input ends in one line with a remedy.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 . "$SOURCE_DIR/tests/whole/example.sh"
@@ -9,7 +9,7 @@ tsunami=$TSUNAMI
 relief=/usr/share/ferret-vis/data/etopo20.cdf
 [ -n "$tsunami" ] || skip_all 'the example is not built: libnetcdf or cairo is missing'
 
-# is_within NAME LEAST MOST
+# is_within NAME LEAST MOST: succeeds if the value of NAME in the summary is between both numbers.
 is_within() {
 	key "$1" | awk -v least="$2" -v most="$3" '{ found = $1 + 0 >= least && $1 + 0 <= most }
 		END { exit !found }'
@@ -90,7 +90,7 @@ else
 	skip "the Pacific: $relief is not installed"
 fi
 
-# refuses WHAT REMEDY OPTION...
+# refuses WHAT REMEDY OPTION...: a check that the program refuses the options in one line with the remedy.
 refuses() {
 	what=$1 wanted=$2
 	shift 2
@@ -123,7 +123,7 @@ refuses 'a device and a plan that weighs tapes against states' 'name a planner' 
 	--device cuda --checkpoint auto
 refuses 'a device and tapes in the place of states' 'binomial' --basin idealised --device cuda \
 	--checkpoint mixed:4:2
-# Built without CUDA, or there is no GPU; where there is one the gradient is that of the CPU.
+# The option is refused in builds without CUDA, and on machines without a GPU. With a GPU the gradient is bitwise equal.
 run --basin idealised --threads 1 --hours 5 --device cuda
 if [ -e out ]; then
 	cmp out-1/gradient.nc out/gradient.nc
