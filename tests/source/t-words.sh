@@ -8,12 +8,13 @@ cd "$SOURCE_DIR" || exit
 work=$OLDPWD
 export LC_ALL=C
 
-# plain: text in small letters without what may break a word in two, be it a line, a hyphen or `_`.
+# plain: prints the text on stdin in small letters, as words with one space between them, also for a hyphen, `_` or the end
+# of a line.
 plain() {
 	tr '[:upper:]' '[:lower:]' | tr -cs 'a-z' ' '
 }
 
-# The first columns of the tables, a word a line. A word may be several, as "call site" is.
+# Lists the first columns of the tables, a word a line. A term may have several words, such as "call site".
 sed -nE '/^\|---/d; /^\| word \|/d; s/^\| ([^|]*) \|.*/\1/p' GLOSSARY.md | tr ',' '\n' | while read -r word; do
 	printf '%s\n' "$(printf %s "$word" | plain)"
 done | sort -u >"$work/words"
@@ -30,7 +31,7 @@ ${AWK:-awk} -F '|' '/^[|] / { row = $0
 	if (gsub(/,/, "", $2) != gsub(/;/, "", $3)) print row }' GLOSSARY.md >"$work/ambiguous"
 is_empty "$work/ambiguous" 'each row of the glossary has one meaning for each of its words'
 
-# What needs no explanation, since it means in Reel what it means in C, in the kernel, or in any program.
+# Lists words without an explanation, because they have their meaning in C, in the kernel, or in any program.
 cat >"$work/plain" <<'END'
 accesses
 buffer
@@ -49,7 +50,7 @@ signals
 space
 verb
 END
-# Singular, and "wake-up" as one word, too.
+# Lists the known words in singular, and each term also as one word, such as "wakeup".
 {
 	tr ' ' '\n' <"$work/words"
 	tr -d ' ' <"$work/words"
@@ -62,8 +63,8 @@ ok $? 'there are structs'
 comm -23 "$work/named" "$work/known" >"$work/unknown"
 is_empty "$work/unknown" 'each word in the name of a struct of lib/ is in the glossary'
 
-# sentences: of the text on stdin its sentences and cells, a line each, without programs, commands, questions and words in
-# `code`. A line that begins with \001 names the file of the lines after it, which stands behind each sentence.
+# sentences: prints the sentences and cells of the text on stdin, a line each, without programs, commands, questions and
+# words in `code`. A line that begins with \001 names the file of the lines after it; the name is added to each sentence.
 sentences() {
 	${AWK:-awk} '
 		function say() {
@@ -82,8 +83,8 @@ sentences() {
 		END { say() }' | grep -v '?'
 }
 
-# Free relatives; "that of" in place of the noun; "as many" in place of the number; "too" for "also"; "but for" for
-# "except"; and a lock that somebody has, and does not hold.
+# Free relatives; `that of` in place of the noun; `as many` in place of the number; `too` for `also`; `but for` for
+# `except`; and a lock that somebody has, and does not hold.
 turns='[^a-z](what|whoever|whom|(that|those) of|(so|as) many|but for|(have|has|had|having) (a|the|its|no|their) lock)[^a-z]'
 turns="$turns|, too[^a-z]|([^es]|[^l]e|[^r]s) who[^a-z]"
 
@@ -95,8 +96,8 @@ xargs ${AWK:-awk} 'FNR == 1 { print "\001" FILENAME } { print }' <"$work/pages" 
 is_empty "$work/found" 'no page has a turn that is read twice'
 
 # The comments of headers and sources, without code, as a page.
-find include lib omp mpi gpu dropin tools examples bench/dropin bench/kernels bench/peers bench/ranks bench/scale \
-	bench/spill bench/b-*.c stress tests/helpers -name '*.[ch]' -o -name '*.hpp' -o -name '*.cuh' -o -name '*.cu' -o -name '*.cpp' >"$work/manuals"
+find include lib omp mpi gpu dropin tools examples bench stress tests/helpers -name '*.[ch]' -o -name '*.hpp' \
+	-o -name '*.cuh' -o -name '*.cu' -o -name '*.cpp' >"$work/manuals"
 xargs ${AWK:-awk} '
 	FNR == 1 { print "\001" FILENAME; inside = last = 0 }
 	/\/\*/ { inside = 1; sub(/^.*\/\*/, "") }
@@ -105,6 +106,18 @@ xargs ${AWK:-awk} '
 	{ sub(/^[ 	]*\*/, ""); gsub(/[A-Za-z_]+\(\)/, "CODE"); sub(/^[ 	]+/, ""); print }
 	last { print ""; inside = last = 0 }' <"$work/manuals" | sentences | grep -iE "$turns" >"$work/found"
 is_empty "$work/found" 'no comment has a turn that is read twice'
+
+# The comments of scripts and makefiles. A word in capitals is the name of an argument.
+find . -path ./build -prune -o -path ./bench/results.sh -o \( -name '*.sh' -o -name '*.awk' -o -name '*.mk' -o -name '*.am' \
+	-o -name 'reel_*.m4' -o -name '*.cmake.in' -o -name configure.ac -o -name CMakeLists.txt -o -name check -o -name demo \) \
+	! -name ltmain.sh ! -name tap-driver.sh -type f -print >"$work/scripts"
+[ "$(wc -l <"$work/scripts")" -gt 150 ]
+ok $? 'there are scripts'
+xargs ${AWK:-awk} '
+	FNR == 1 { print "\001" FILENAME }
+	!sub(/^[ 	]*# /, "") { print ""; next }
+	{ gsub(/[A-Z][A-Z]+/, "CODE"); print }' <"$work/scripts" | sentences | grep -iE "$turns" >"$work/found"
+is_empty "$work/found" 'no comment of a script has a turn that is read twice'
 
 # Columns of text: without programs, tables, pictures, and lines that name a program to quote.
 xargs ${AWK:-awk} '
@@ -116,8 +129,8 @@ xargs ${AWK:-awk} '
 	length(line) > 100 { print FILENAME ": " $0 }' <"$work/pages" >"$work/wide"
 is_empty "$work/wide" 'no line of a page has more than 100 columns'
 
-find lib omp mpi gpu include dropin tools examples -name '*.[ch]' -o -name '*.cuh' -o -name '*.cu' -o -name '*.hpp' \
-	-o -name 'reel.f90.in' >"$work/sources"
+find lib omp mpi gpu include dropin tools examples bench stress -name '*.[ch]' -o -name '*.cuh' -o -name '*.cu' \
+	-o -name '*.[ch]pp' -o -name '*.f90.in' >"$work/sources"
 xargs ${AWK:-awk} '
 	{ width = 0; line = $0; gsub(/[\200-\277]/, "", line) }
 	length(line) > 12 {
@@ -127,5 +140,5 @@ xargs ${AWK:-awk} '
 		if (width + length(part[parts]) > 100)
 			print FILENAME ":" FNR ": " $0
 	}' <"$work/sources" >"$work/wide"
-is_empty "$work/wide" 'no line of lib, omp, mpi, gpu, include, dropin, tools and examples has more than 100 columns'
+is_empty "$work/wide" 'no line of lib, omp, mpi, gpu, include, dropin, tools, examples, bench and stress has more than 100 columns'
 end
