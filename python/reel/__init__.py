@@ -33,6 +33,17 @@ def offload(budget: Optional[Size] = None, *, directory: "Union[str, os.PathLike
     return Offload(budget, directory, store, pool, min_bytes)
 
 
+def audit(*, raises: bool = False) -> Any:
+    """For PyTorch: within `with reel.audit() as audit:` each tensor that comes back in the backward pass, from hooks,
+    checkpoints or memory, is compared with what was saved. `audit.report()` names the differences with their lines
+    and their causes; the first one is also a warning, or with `raises` a RuntimeError.
+
+    It changes no result. Run the backward pass within the `with`, and enter all hooks within it.
+    """
+    from ._audit import Audit  # imports torch
+    return Audit(raises)
+
+
 def schedule(planner: str, steps: Optional[int], tiers: Sequence[TierLike], **options: Any) -> Any:
     """A Plan, with its options, as a schedule: `tape.enable_checkpointing(reel.schedule("binomial", 1000, [20]))`."""
     from .schedules import PlanSchedule  # imports checkpoint_schedules
@@ -52,6 +63,6 @@ def check_schedule(schedule: Any, steps: int, *, ram: Optional[int] = None, disk
 __version__ = _lib.reel_version().decode()
 __all__ = [  # without MemoryError, which would take the place of the built-in one
     "Action", "ArgumentError", "Counts", "Error", "GradientCheck", "KINDS", "PackageData", "Parcel", "Plan", "Pool",
-    "Prediction", "Run", "Schedule", "check_gradient", "check_schedule", "Step", "StoreError", "Tier", "choose",
+    "Prediction", "Run", "Schedule", "audit", "check_gradient", "check_schedule", "Step", "StoreError", "Tier", "choose",
     "offload", "planners", "save_now", "schedule",
 ]
