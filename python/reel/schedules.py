@@ -24,7 +24,8 @@ def _forward_class() -> Any:
 class PlanSchedule(CheckpointSchedule):  # type: ignore[misc]
     """A plan, in the words of checkpoint_schedules: its first tier is RAM, the others are DISK.
 
-    A schedule is gone through once. pyadjoint keeps its actions, and repeats them for another gradient.
+    A schedule is gone through once. pyadjoint keeps the actions and repeats them, so one schedule serves all
+    evaluations of a tape.
     """
 
     is_exhausted = False

@@ -55,19 +55,24 @@ class Mix(Block):
         return as_array(x_dot + 0.1 * a_dot * np.sin(y) + 0.1 * a * np.cos(y) * y_dot + np.zeros(y.shape))
 
 
-class Sum(Block):
+class Squares(Block):
+    """The sum of w x^2, with weights w from 1 to 100."""
+
     def __init__(self, x):
         super().__init__()
         self.add_dependency(x)
 
     def recompute_component(self, inputs, variable, index, prepared):
-        return AdjFloat(np.asarray(inputs[0]).sum())
+        x = np.asarray(inputs[0])
+        return AdjFloat((np.logspace(0, 2, x.size) * x ** 2).sum())
 
     def evaluate_adj_component(self, inputs, adj_inputs, variable, index, prepared=None):
-        return np.full(np.asarray(inputs[0]).shape, float(adj_inputs[0]))
+        x = np.asarray(inputs[0])
+        return 2 * np.logspace(0, 2, x.size) * x * float(adj_inputs[0])
 
     def evaluate_tlm_component(self, inputs, tlm_inputs, variable, index, prepared=None):
-        return float(np.asarray(tlm_inputs[0]).sum())
+        x = np.asarray(inputs[0])
+        return float((2 * np.logspace(0, 2, x.size) * x * np.asarray(tlm_inputs[0])).sum())
 
 
 def annotated(tape, block):
@@ -114,7 +119,7 @@ def random_loop(seed, tape, steps):
         fields, numbers = fields[-2:], numbers[-2:]
         if draw.random() < 0.2:
             lagged = lagged[1:]
-    total = annotated(tape, Sum(fields[-1]))
+    total = annotated(tape, Squares(fields[-1]))
     return [total * a * b, total + numbers[-1] * a * b, total * numbers[-1] * a * b], [a, b, x0]
 
 
@@ -152,28 +157,110 @@ def test_values_and_derivatives_at_any_controls_are_those_without_a_schedule(pla
             np.testing.assert_array_equal(one, other, err_msg=f"seed {seed}")
 
 
+def powers(tape, steps):
+    x, a = AdjFloat(0.5), AdjFloat(1.1)
+    for _ in tape.timestepper(iter(range(steps))):
+        x = x + 0.1 * a * x * x
+    return ReducedFunctional(x, Control(a))
+
+
+def test_a_wrong_derivative_of_pyadjoint_is_seen_by_values_and_not_by_the_actions_of_its_schedule():
+    from checkpoint_schedules import Revolve
+
+    def slope(functional, a):
+        functional(AdjFloat(a))
+        return float(functional.derivative())
+
+    def check(functional):
+        return reel.check_gradient(lambda a: float(functional(AdjFloat(a))), lambda a: slope(functional, a), 1.4)
+
+    right, planned, revolved = (powers(new_tape(schedule), 8) for schedule in (
+        None, reel.schedule("binomial", 8, [3]), Revolve(8, 3)))
+    assert check(right) == check(planned)
+    assert reel.check_schedule(Revolve(8, 3), 8, ram=3, disk=0).reversed == 8
+    if slope(revolved, 1.4) == slope(right, 1.4):
+        pytest.skip("this version of pyadjoint has it right")
+    with pytest.raises(AssertionError, match="not that of the function"):
+        check(revolved)
+
+
+STEPS = 8
+"""Of a loop that is optimised."""
+
+
+def predators_and_prey(tape, steps):
+    x, y, *rates = controls = [AdjFloat(number) for number in (1.2, 0.8, 1.1, 0.7, 0.9)]
+    misfit = AdjFloat(0)
+    for step in tape.timestepper(iter(range(steps))):
+        x, y = x + 0.1 * x * (rates[0] - rates[1] * y), y + 0.1 * y * (x - rates[2])
+        misfit = misfit + (x - np.sin(step)) ** 2 + (y - 1.5) ** 2
+    return misfit, controls
+
+
+def two_fields(tape, steps):
+    x, y, a = controls = [as_array(np.linspace(0.1, 2, CELLS)), as_array(np.full(CELLS, 0.7)), AdjFloat(1.1)]
+    for _ in tape.timestepper(iter(range(steps))):
+        x, y = annotated(tape, Mix(x, y, a)), x
+    return annotated(tape, Squares(x)), controls
+
+
+def optimisation(tape, program):
+    """The point, the value and the gradient of each evaluation of 20 steps of L-BFGS."""
+    minimize, seen = pytest.importorskip("scipy.optimize").minimize, []
+    functional, controls = program(tape, STEPS)
+    reduced = ReducedFunctional(functional, [Control(control) for control in controls])
+    ends = np.cumsum([np.size(control) for control in controls])[:-1]
+
+    def value_and_gradient(point):
+        parts = np.split(point, ends)
+        value = float(reduced([as_array(part) if np.ndim(control) else AdjFloat(part[0])
+                               for control, part in zip(controls, parts)]))
+        gradient = np.concatenate([np.ravel(part) for part in reduced.derivative()]).astype(float)
+        seen.append((point.copy(), value, gradient))
+        return value, gradient
+
+    first = np.concatenate([np.ravel(control) for control in controls]).astype(float)
+    found = minimize(value_and_gradient, first, jac=True, method="L-BFGS-B",
+                     options={"maxiter": 20, "ftol": 0, "gtol": 0})
+    assert found.nit == 20
+    return seen
+
+
+@pytest.mark.parametrize("program", [predators_and_prey, two_fields])
+def test_an_optimisation_under_one_schedule_is_that_without_a_schedule(program, tmp_path):
+    pool, wanted = reel.Pool("4M", directory=tmp_path), optimisation(new_tape(), program)
+    for planner, (tiers, problem) in PLANNERS.items():
+        seen = optimisation(new_tape(reel.schedule(planner, STEPS, tiers, **problem), pool), program)
+        assert len(seen) == len(wanted)
+        for one, other in zip(seen, wanted):
+            for part, wanted_part in zip(one, other):
+                np.testing.assert_array_equal(part, wanted_part, err_msg=planner)
+
+
 def long_loop(tape, steps, cells=CELLS):
     x, a = as_array(np.full(cells, 0.5)), AdjFloat(1.1)
     for _ in tape.timestepper(iter(range(steps))):
         x = annotated(tape, Mix(x, x, a))
-    return ReducedFunctional(annotated(tape, Sum(x)), Control(a))
+    return ReducedFunctional(annotated(tape, Squares(x)), Control(a))
 
 
-@pytest.mark.parametrize("planner, tiers", [("multistage", [5, 40]), ("binomial", [6])])
-def test_arrays_that_the_schedule_does_not_keep_leave_memory(planner, tiers, tmp_path):
+@pytest.mark.parametrize("planner, tiers", [("multistage", [5, 60]), ("binomial", [6])])
+def test_arrays_that_the_schedule_does_not_keep_leave_memory_at_all_controls(planner, tiers, tmp_path):
     pool = reel.Pool("4M", directory=tmp_path)
-    tape, field = new_tape(reel.schedule(planner, 100, tiers), pool), 8 << 15
+    tape, field = new_tape(reel.schedule(planner, 100, tiers), pool), 8 << 14
     tracemalloc.start()
     try:
-        functional = long_loop(tape, 100, 1 << 15)
+        functional = long_loop(tape, 100, 1 << 14)
         assert tracemalloc.get_traced_memory()[0] < 20 * field
         functional.derivative()
-        functional(AdjFloat(1.2))
-        functional.derivative()
+        for a in np.linspace(0.5, 1.5, 5):
+            functional(AdjFloat(a))
+            functional.derivative()
         assert tracemalloc.get_traced_memory()[1] < 20 * field
     finally:
         tracemalloc.stop()
     assert pool.stats()["peak_resident_bytes"] <= 4 << 20
+    assert planner == "binomial" or pool.stats()["written_bytes"] > 0
 
 
 def test_a_value_that_is_not_kept_is_an_error_and_not_a_value_of_the_taping():
@@ -203,7 +290,7 @@ def test_an_array_that_the_program_holds_can_be_used_in_later_steps():
         for step in tape.timestepper(iter(range(20))):
             x = annotated(tape, Mix(x, held.pop(step - 9, x), a))
             held[step] = x
-        functional = ReducedFunctional(annotated(tape, Sum(x)), Control(a))
+        functional = ReducedFunctional(annotated(tape, Squares(x)), Control(a))
         del held
         return float(functional.derivative()), float(functional(AdjFloat(0.9))), float(functional.derivative())
 
