@@ -168,6 +168,7 @@ valgrind_stage() {
 }
 
 . build-aux/package.sh
+. build-aux/torch.sh
 . packaging/wheel/stage.sh
 
 case $name in
@@ -226,6 +227,13 @@ python)
 	tests='tests/python/%'
 	left_out='bench/% stress/% examples/% tests/fuzz/%'
 	stage 'the Python package' "${main_options[@]}" --with-tsunami=no
+	;;
+# The release stage runs these tests with Debian's PyTorch.
+torch)
+	index_torch || broken "there is no PyTorch $torch_version, see $directory/torch.log"
+	tests='tests/python/t-torch%'
+	left_out='bench/% stress/% examples/% tests/fuzz/%'
+	stage "reel.offload() with PyTorch $torch_version" "${main_options[@]}" --with-tsunami=no
 	;;
 # Tests each build of PETSc, and PETSc's examples; the release stage tests one build. A test of all builds takes ten
 # minutes or more, so the timeout is longer.

@@ -4,7 +4,7 @@
 case " $CFLAGS " in *-fsanitize=*) skip_all 'the interpreter is built without a sanitizer' ;; esac
 [ -e "$BUILD_DIR/.libs/libreel.so.0" ] || skip_all 'there is no shared library'
 can_spill || skip_all 'no file can be opened beside memory here'
-for python in /usr/bin/python3 python3 none; do
+for python in ${TEST_PYTHON:+"$TEST_PYTHON"} /usr/bin/python3 python3 none; do
 	"$python" -c 'import numpy, pytest' 2>/dev/null && break
 done
 [ $python != none ] || skip_all 'python3 has no numpy, or no pytest'
