@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: MIT
+"""reel.offload() under what changes how PyTorch runs or saves: compilers, classes that wrap tensors, checkpointing,
+transforms of functions, autocast. Each part is skipped where the installed PyTorch lacks it."""
+
+import contextlib
+import functools
+import importlib
+import inspect
+import os
+import random
+import shutil
+import subprocess
+import sys
+import sysconfig
+
+import pytest
+
+import reel
+from test_offload import BIG, MODELS, gradients, model_of, offload, parcels, same, torch  # noqa: F401
+
+nn = torch.nn
+NOTHING = contextlib.nullcontext()
+
+
+def has(name):
+    try:
+        importlib.import_module(name)
+    except ImportError:
+        return False
+    return True
+
+
+def both(function, shapes, manager, dtype=torch.float32):
+    """The gradients of a function by torch alone, and with the saved tensors in the hands of the manager."""
+    found = []
+    for context in NOTHING, manager:
+        torch.manual_seed(3)
+        leaves = [torch.randn(shape).to(dtype).requires_grad_() for shape in shapes]
+        with context:
+            loss = function(*leaves).float().square().sum()
+        found.append(torch.autograd.grad(loss, leaves))
+        del loss
+    return found
+
+
+# ---- Checkpoints ----
+
+checkpointing = pytest.importorskip("torch.utils.checkpoint")
+
+
+def block(x, w):
+    return torch.dropout((x @ w).sin() * x, 0.25, True).tanh()
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+@pytest.mark.parametrize("where", ["around", "within", "both"])
+def test_checkpoints_around_and_within(where, reentrant, offload):
+    def inside(x, w):
+        with offload if where != "around" and is_offloaded else NOTHING:
+            return block(block(x, w), w)
+
+    def function(x, w):
+        for _ in range(3):
+            x = checkpointing.checkpoint(inside, x, w, use_reentrant=reentrant)
+        return x
+
+    found = []
+    for is_offloaded in False, True:
+        torch.manual_seed(3)
+        leaves = [torch.randn(BIG).requires_grad_(), (torch.randn(BIG) / 16).requires_grad_()]
+        with offload if is_offloaded and where != "within" else NOTHING:
+            loss = function(leaves[0] * 1, leaves[1]).square().sum()
+            if where == "both":
+                loss.backward()
+        if where != "both":
+            loss.backward()
+        found.append([leaf.grad for leaf in leaves])
+        del loss
+    assert same(*found) and parcels(offload) == 0
+
+
+@pytest.mark.skipif(not hasattr(checkpointing, "create_selective_checkpoint_contexts"),
+                    reason="torch has no selective checkpointing")
+@pytest.mark.parametrize("options", [{}, {"respect_saved_tensors_hooks": True}, {"respect_saved_tensors_hooks": False}], ids=str)
+def test_selective_checkpoints(options, offload):
+    if not set(options) <= set(inspect.signature(checkpointing.checkpoint).parameters) | set(checkpointing.checkpoint.__doc__.split()):
+        pytest.skip("torch has no such option")
+    options["context_fn"] = functools.partial(checkpointing.create_selective_checkpoint_contexts, [torch.ops.aten.mm.default])
+
+    def function(x, w):
+        for _ in range(3):
+            x = checkpointing.checkpoint(block, x, w, use_reentrant=False, **options)
+        counts.append(parcels(offload))
+        return x
+
+    counts = []
+    assert same(*both(lambda x, w: function(x * 1, w / 16), [BIG, BIG], offload))
+    assert parcels(offload) == 0 and counts[0] == 0 and counts[1] >= (6 if options.get("respect_saved_tensors_hooks") else 3), counts
+
+
+# ---- Gradients of gradients, transforms of functions ----
+
+@pytest.mark.parametrize("name", ["perceptron", "attention"])
+def test_a_penalty_on_the_gradient(name, offload):
+    model, x = model_of(name)
+    found = []
+    for manager in NOTHING, offload:
+        torch.manual_seed(3)
+        leaf = x.clone().requires_grad_()
+        model.zero_grad()
+        with manager:
+            first, = torch.autograd.grad(model(leaf).square().mean(), leaf, create_graph=True)
+            (first.square().sum() + model(leaf).square().mean()).backward()
+        found.append([leaf.grad] + [parameter.grad.clone() for parameter in model.parameters()])
+    assert same(*found)
+    del first
+    assert parcels(offload) == 0
+
+
+def transforms():
+    func = pytest.importorskip("torch.func")
+
+    def f(x, w):
+        return (x * w).sin().square().exp().mean()
+
+    def forward(x, w):
+        return func.jvp(lambda w: f(x, w), (w,), (torch.ones_like(w),))[1]
+
+    return {
+        "grad": lambda x, w: func.grad(f, 1)(x, w).sum(),
+        "vjp": lambda x, w: func.vjp(lambda w: f(x, w), w)[1](torch.ones(()))[0].sum(),
+        "jacrev": lambda x, w: func.jacrev(lambda w: (x[:8, :8] * w).sin().square().mean(0))(w[:8, :8]).sum(),
+        "hessian": lambda x, w: func.hessian(lambda w: f(x[:2, :4], w))(w[:2, :4]).sum(),
+        "vmap_grad": lambda x, w: func.vmap(func.grad(f), (0, None))(x, w[0]).sum(),
+        "functionalize": lambda x, w: func.functionalize(f)(x, w),
+        "jvp": forward,
+        "jacfwd": lambda x, w: func.jacfwd(lambda w: (x[:8, :8] * w).sin().square().mean(0))(w[:8, :8]).sum(),
+        "vmap": lambda x, w: func.vmap(lambda row: f(row, w[0]))(x * 1).sum(),
+        "vmap_of_rows": lambda x, w: func.vmap(lambda row: (row.exp() * row).sin(), 1)(x * w).sum(),
+    }
+
+
+REFUSED = {"grad", "vjp", "jacrev", "hessian", "vmap_grad"}
+
+
+@pytest.mark.parametrize("name", ["grad", "vjp", "jacrev", "hessian", "vmap_grad", "functionalize", "jvp", "jacfwd", "vmap",
+                                  "vmap_of_rows"])
+def test_transforms_of_functions_are_right_or_refused(name, offload):
+    function = transforms()[name]
+    try:
+        found = both(function, [BIG, BIG], offload)
+    except RuntimeError as error:
+        assert name in REFUSED and "saved tensor hooks" in str(error), error
+    else:
+        assert same(*found), name
+    assert parcels(offload) == 0
+    # The hooks are as they were.
+    assert same(*both(lambda x, w: (x * w).exp().sin(), [BIG, BIG], offload))
+
+
+def test_a_transform_around_the_offload_is_right_or_refused(offload):
+    func = pytest.importorskip("torch.func")
+
+    def f(x, manager):
+        with manager:
+            return (x * 1).sin().exp().mul(x).sum()
+
+    x = torch.randn(BIG)
+    wanted = func.grad(lambda x: f(x, NOTHING))(x)
+    try:
+        assert torch.equal(func.grad(lambda x: f(x, offload))(x), wanted)
+    except RuntimeError as error:
+        assert "saved tensor hooks" in str(error), error
+    rows = func.vmap(lambda row: f(row, offload))(x)
+    assert torch.equal(rows, func.vmap(lambda row: f(row, NOTHING))(x))
+
+
+def test_dual_numbers(offload):
+    forward = pytest.importorskip("torch.autograd.forward_ad")
+
+    def function(x, w):
+        with forward.dual_level():
+            dual = forward.make_dual(x * 1, torch.ones(BIG))
+            y = forward.unpack_dual((dual * w).sin().exp())
+            return y.primal + y.tangent
+
+    assert same(*both(function, [BIG, BIG], offload))
+    assert parcels(offload) == 0
+
+
+# ---- Types ----
+
+@pytest.mark.parametrize("name", MODELS)
+def test_autocast(name, offload):
+    model, x = model_of(name)
+    x = x[:16]
+
+    def all_gradients(manager):
+        torch.manual_seed(2)
+        model.zero_grad()
+        with manager:
+            with torch.autocast("cpu", torch.bfloat16):
+                y = model(x)
+            y.float().square().mean().backward()
+        return [parameter.grad.clone() for parameter in model.parameters()]
+
+    wanted = all_gradients(NOTHING)
+    for _ in range(2):
+        assert same(all_gradients(offload), wanted)
+    assert parcels(offload) == 0
+
+
+@pytest.mark.parametrize("dtype", [
+    "uint8", "int8", "int16", "int64", "uint16", "uint32", "uint64", "bool", "float16", "bfloat16", "complex32", "complex64",
+    "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e8m0fnu", "float4_e2m1fn_x2"])
+def test_a_tensor_of_any_type_comes_back(dtype, tmp_path):
+    dtype = getattr(torch, dtype, None)
+    if dtype is None:
+        pytest.skip("torch has no such type")
+    bits = torch.randint(0, 2 if dtype is torch.bool else 256, (1024, 64), dtype=torch.uint8)
+    wanted = bits.view(dtype)
+
+    class Keep(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, other):
+            ctx.save_for_backward(other)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, y_bar):
+            seen, = ctx.saved_tensors
+            assert seen.dtype is dtype and torch.equal(seen.view(torch.uint8), bits)
+            return y_bar * 2, None
+
+    x = torch.ones(3, requires_grad=True)
+    with reel.offload("8M", directory=tmp_path, min_bytes=1) as offload:
+        y = Keep.apply(x, wanted.clone())
+        assert parcels(offload) == 1
+    y.sum().backward()
+    assert torch.equal(x.grad, torch.full((3,), 2.0))
+
+
+# ---- Graphs at random ----
+
+def random_step(choice, values, weights):
+    """One more value of the graph, from those that are there; all are of one shape."""
+    x, y, w = choice.choice(values), choice.choice(values), choice.choice(weights)
+    n = x.shape[0]
+    half = n // 2
+    operations = [
+        lambda: x @ w, lambda: x.t() @ w / 8, lambda: x * y, lambda: x.sin(), lambda: (x.abs() + 0.1).sqrt(),
+        lambda: torch.cat([x[:half], y[half:]]), lambda: x.softmax(-1) * y, lambda: x.mul(1).relu_(),
+        lambda: torch.nn.functional.rrelu(x, training=True), lambda: torch.nn.functional.rrelu_(x * 1, training=True),
+        lambda: torch.nn.functional.leaky_relu_(x * y), lambda: torch.dropout(x, 0.3, True),
+        lambda: torch.nn.functional.layer_norm(x, (n,), w[0]), lambda: x[:, :1].expand(n, n) * y,
+        lambda: x[3:4].expand(n, n).exp().tanh() + y, lambda: torch.where(x > 0, x, y * x), lambda: x.cumsum(0) / n,
+        lambda: (x * 1).index_add_(0, torch.arange(0, n, 2), y[::2]), lambda: x.clone().mul_(y).add_(w).tanh_(),
+        lambda: torch.addmm(y, x, w, alpha=0.1), lambda: x.to(torch.bfloat16).exp().tanh().to(x.dtype),
+        lambda: x.view(-1).flip(0).view(n, n) * x, lambda: torch.nn.functional.gelu(x) + y, lambda: torch.maximum(x, y),
+        lambda: torch.complex(x, y).mul(torch.complex(y, x)).abs(), lambda: torch.nn.functional.logsigmoid(x) * y,
+        lambda: checkpointing.checkpoint(block, x * 1, w, use_reentrant=choice.random() < 0.5),
+        lambda: torch.nn.functional.batch_norm(x, torch.zeros(n), torch.ones(n), training=True),
+        lambda: torch.nn.functional.max_pool1d(x[None], 3, 1, 1)[0],
+    ]
+    return choice.choice(operations)()
+
+
+@pytest.mark.parametrize("seed", range(int(os.environ.get("TEST_SEEDS", 12))))
+def test_graphs_at_random_are_those_of_torch_to_the_bit(seed, tmp_path):
+    found = []
+    for is_offloaded in False, True:
+        choice = random.Random(seed)
+        offload = reel.offload(pool=reel.Pool(choice.choice(["1M", "4M"]), directory=tmp_path, slab="64K"),
+                               min_bytes=choice.choice([1, "4K"]))
+        torch.manual_seed(seed)
+        weights = [(torch.randn(64, 64) / 8).requires_grad_() for _ in range(3)]
+        values = [torch.randn(64, 64), torch.randn(64, 64).requires_grad_() * 1]
+        with contextlib.ExitStack() as stack:
+            for _ in range(choice.randrange(5, 40)):
+                if choice.random() < 0.2:
+                    stack.pop_all().close() if choice.random() < 0.5 else None
+                    stack.enter_context(offload if is_offloaded else NOTHING)
+                values.append(random_step(choice, values[-6:], weights))
+        loss = sum(value.mean() for value in values[-5:]) + weights[0].mean()
+        for again in [True] * choice.randrange(2) + [False]:
+            loss.backward(retain_graph=again)
+        found.append([weight.grad for weight in weights])
+        del loss, values
+    assert len(found[0]) == len(found[1]) and all(
+        a is b if a is None else torch.equal(a.isnan(), b.isnan()) and torch.equal(a.nan_to_num(), b.nan_to_num())
+        for a, b in zip(*found))
+    assert parcels(offload) == 0
