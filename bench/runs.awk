@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The results of several runs of reel-bench --json as those of one: the medians of the runs' medians,
+# Combines the results of several runs of reel-bench --json into one: the medians of the runs' medians,
 # ratios and faults, and the quartiles of their medians. Each run counts. A result that some of the
 # runs lack is an error.
 

@@ -29,7 +29,7 @@ cuda_stubs() {
 }
 
 # index_torch: makes the virtual environment, and sets TEST_PYTHON, its interpreter. Wheels stay in a folder outside of
-# the sources, for the next clone: 540 MB of PyTorch, 30 MB of what it imports.
+# the sources, for the next clone: 540 MB of PyTorch, 30 MB of other packages that it imports.
 index_torch() {
 	local environment=$PWD/$directory/python wheels=${XDG_CACHE_HOME:-$HOME/.cache}/reel/torch-$torch_version
 	export TEST_PYTHON=$environment/bin/python3
