@@ -151,7 +151,8 @@ _INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 class _Shape:
     """How a tensor shows its storage: with its strides, so that kernels take the same way through it."""
 
-    __slots__ = ("dtype", "size", "stride", "offset", "itemsize", "is_conj", "is_neg", "shown", "extent", "nbytes")
+    __slots__ = ("dtype", "size", "stride", "offset", "itemsize", "is_conj", "is_neg", "shown", "extent", "nbytes",
+                 "is_private")
 
     def __init__(self, tensor: Any) -> None:
         self.dtype, self.itemsize = tensor.dtype, tensor.element_size()
@@ -168,6 +169,8 @@ class _Shape:
         if not self.shown:
             self.extent = 0
         self.nbytes = min(self.shown, self.extent) * self.itemsize
+        # The backward pass of compiled code may write to it, or make it part of another tensor.
+        self.is_private = False
 
     def once(self) -> Any:
         """The size, with 1 for each dimension that is expanded."""
@@ -302,7 +305,10 @@ class _Saved(LibraryParcel):
             storage = _storage_of(self._sealed_tensor(torch.uint8))
         else:
             storage = self._copy_on(self.storage.device)
-        return shape.of(shape.show(storage, shape.offset - self.first // shape.itemsize, shape.size))
+        offset = shape.offset - self.first // shape.itemsize
+        if shape.is_private:
+            return shape.spread(shape.show(storage, offset, shape.once()))
+        return shape.of(shape.show(storage, offset, shape.size))
 
     def _copy_on(self, device: Any) -> Any:
         """A copy on the device, one for all tensors that are there at a time on one stream.
@@ -443,17 +449,27 @@ class _Packed:
             offload._order[self.number] = self
 
 
+def _uncompiled(hook: Any) -> Any:
+    """The hook, which torch.compile() does not compile: code that it has compiled in part may call it."""
+    dynamo = sys.modules.get("torch._dynamo")
+    return hook if dynamo is None else dynamo.disable(hook)
+
+
 def _is_compiled() -> bool:
     """Whether compiled code saves the tensor: then torch's runtime of such code has called the hook.
 
     The hook has no caller in Python where a thread of torch's calls it, as it does in the backward pass of a device.
     """
+    if "torch._dynamo" not in sys.modules:
+        return False
     frame: Any = sys._getframe(2).f_back
-    callers: List[str] = []
-    while frame is not None and len(callers) < 3:
-        callers.append(frame.f_globals.get("__name__", ""))
+    for _ in range(5):
+        if frame is None:
+            return False
+        if "aot_autograd" in frame.f_globals.get("__name__", ""):
+            return True
         frame = frame.f_back
-    return any("aot_autograd" in caller for caller in callers)
+    return False
 
 
 class Offload(Uncopied):
@@ -492,7 +508,7 @@ class Offload(Uncopied):
 
     def __enter__(self) -> "Offload":
         # Not kept from the start: the hooks refer to this object, and only the collector would end the two.
-        hooks = torch.autograd.graph.saved_tensors_hooks(self._pack, self._unpack)
+        hooks = torch.autograd.graph.saved_tensors_hooks(_uncompiled(self._pack), _uncompiled(self._unpack))
         hooks.__enter__()
         self._hooks.append(hooks)
         return self
@@ -534,10 +550,7 @@ class Offload(Uncopied):
             return None
         if shape.nbytes < self._min_bytes and nbytes < self._min_bytes:
             return None
-        if _is_compiled():
-            self._warn("compiled", "reel.offload() leaves in memory what code of torch.compile() saves: that code may "
-                       "write to it")
-            return None
+        shape.is_private = _is_compiled()
         return shape
 
     def _hold(self, tensor: Any, shape: _Shape) -> Optional[_Held]:

@@ -1012,14 +1012,3 @@ def test_reel_does_not_import_torch_and_says_if_it_is_missing(tmp_path):
     assert done.returncode == 1 and "ImportError: reel.offload() needs PyTorch" in done.stderr
     text = "import sys, reel\nassert 'torch' not in sys.modules"
     assert subprocess.run([sys.executable, "-c", text]).returncode == 0
-
-
-@pytest.mark.skipif(not hasattr(torch, "compile"), reason="torch has no compile()")
-def test_compiled_code_is_left_alone_with_a_message(offload):
-    function = torch.compile(lambda x: x.sin().exp().cos() * x, backend="aot_eager")
-    x = torch.randn(BIG, requires_grad=True)
-    wanted, = torch.autograd.grad(function(x * 1).sum(), x)
-    with offload, pytest.warns(UserWarning, match="torch.compile"):
-        y = function(x * 1).sum()
-        assert parcels(offload) == 0
-    assert same(torch.autograd.grad(y, x), [wanted])
