@@ -30,6 +30,11 @@ try:
     from torch.multiprocessing.reductions import StorageWeakRef
 except ImportError as error:
     raise ImportError(f"reel.offload() needs PyTorch, which cannot be imported: {error}") from None
+try:
+    from torch.utils._python_dispatch import is_traceable_wrapper_subclass
+except ImportError:  # before PyTorch 2.1
+    def is_traceable_wrapper_subclass(tensor: Any) -> bool:  # type: ignore[misc]
+        return False
 
 _FIRST_ANNOUNCED, _MAX_ANNOUNCED = 32, 4096
 """The first announcement has the first number of tensors, and each later one twice the number of the one before, up to
@@ -449,6 +454,20 @@ class _Packed:
             offload._order[self.number] = self
 
 
+class _Wrapper:
+    """A tensor of a class that wraps others, such as DTensor: its parts, each packed or itself."""
+
+    __slots__ = ("counter", "kind", "context", "size", "stride", "parts")
+
+    def __init__(self, tensor: Any, counter: _Counter, context: Any, parts: Dict[str, Any]) -> None:
+        self.counter, self.kind, self.context, self.parts = counter, type(tensor), context, parts
+        self.size, self.stride = tensor.size(), tensor.stride()
+
+    def tensor(self, unpack: Any) -> Any:
+        parts = {name: unpack(part) if isinstance(part, _Packed) else part for name, part in self.parts.items()}
+        return self.kind.__tensor_unflatten__(parts, self.context, self.size, self.stride)
+
+
 def _uncompiled(hook: Any) -> Any:
     """The hook, which torch.compile() does not compile: code that it has compiled in part may call it."""
     dynamo = sys.modules.get("torch._dynamo")
@@ -527,16 +546,39 @@ class Offload(Uncopied):
         # Parameters may be frozen, and need no gradient then.
         if isinstance(owner, torch.nn.Parameter) or (owner.is_leaf and owner.requires_grad):
             return _Counter(tensor, None)
+        if is_traceable_wrapper_subclass(tensor):
+            return self._pack_wrapper(tensor, owner)
         shape = self._shape_of(tensor)
         if shape is None:
             return _Counter(tensor, None, self._keep(tensor))
-        storage, counter = _storage_of(tensor), _Counter(tensor, _empty_on(tensor.device))
-        known = self._storages.get(id(owner))
+        return self._pack_plain(tensor, owner, shape, _Counter(tensor, _empty_on(tensor.device)))
+
+    def _pack_plain(self, tensor: Any, owner: Any, shape: _Shape, counter: _Counter) -> _Packed:
+        storage, known = _storage_of(tensor), self._storages.get(id(owner))
         if known is None or not known.is_still(owner, storage, counter.version):
             known = self._storages[id(owner)] = _Storage(owner, storage, counter)
         packed = _Packed(self, counter, shape, known, tensor)
         _waiting.packed.append(weakref.ref(packed))
         return packed
+
+    def _pack_wrapper(self, tensor: Any, owner: Any) -> "Union[_Wrapper, _Counter]":
+        names, context = tensor.__tensor_flatten__()
+        counter, parts, is_packed = _Counter(tensor, None), {}, False
+        for name in names if type(counter.alias) is type(tensor) else ():
+            part = getattr(tensor, name)
+            if hasattr(part, "trigger_wait"):  # a collective operation may still write to it
+                part = part.trigger_wait()
+            # Integers stay, such as the offsets of a nested tensor, which its class knows by the object.
+            if isinstance(part, torch.Tensor) and (part.is_floating_point() or part.is_complex()):
+                shape = self._shape_of(part)
+                if shape is not None:
+                    setattr(counter.alias, name, _empty_on(part.device))
+                    part, is_packed = self._pack_plain(part, owner, shape, counter), True
+            parts[name] = part
+        if not is_packed:
+            counter.kept = self._keep(tensor)
+            return counter
+        return _Wrapper(tensor, counter, context, parts)
 
     def _shape_of(self, tensor: Any) -> Optional[_Shape]:
         """The shape of a tensor of which a copy is made; None: it stays."""
@@ -611,6 +653,8 @@ class Offload(Uncopied):
             packed.check()
             return packed.alias
         packed.counter.check()
+        if isinstance(packed, _Wrapper):
+            return packed.tensor(self._unpack)
         held = packed.held
         if held is not None:
             return held

@@ -16,7 +16,7 @@ import sysconfig
 import pytest
 
 import reel
-from test_offload import BIG, MODELS, gradients, model_of, offload, parcels, same, torch  # noqa: F401
+from test_offload import BIG, MODELS, StorageWeakRef, gradients, model_of, offload, parcels, same, torch  # noqa: F401
 
 nn = torch.nn
 NOTHING = contextlib.nullcontext()
@@ -238,6 +238,149 @@ def test_a_tensor_of_any_type_comes_back(dtype, tmp_path):
         assert parcels(offload) == 1
     y.sum().backward()
     assert torch.equal(x.grad, torch.full((3,), 2.0))
+
+
+# ---- Classes that wrap tensors ----
+
+def has_distributed():
+    return torch.distributed.is_available() and has("torch.distributed.device_mesh") and \
+        hasattr(importlib.import_module("torch.distributed.fsdp"), "fully_shard") and torch.distributed.is_gloo_available()
+
+
+class Layer(nn.Module):
+    def __init__(self, width=128):
+        super().__init__()
+        self.norm, self.up, self.down = nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        return x + self.down(torch.nn.functional.gelu(self.up(self.norm(x))))
+
+
+def local(tensor):
+    return tensor.to_local() if hasattr(tensor, "to_local") else tensor
+
+
+def gradients_of_ranks(model, x, manager):
+    """Two steps: the second one has gradients to add to."""
+    model.zero_grad()
+    with manager:
+        for _ in range(2):
+            local(model(x)).square().mean().backward()
+    return [local(parameter.grad).clone() for parameter in model.parameters()]
+
+
+def by_shards(mesh, make):
+    from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+
+    for policy in {}, {"mp_policy": MixedPrecisionPolicy(torch.bfloat16, torch.float32)}, {"reshard_after_forward": False}:
+        model = make()
+        for layer in model:
+            fully_shard(layer, mesh=mesh, **policy)
+        yield "FSDP2 " + str(policy), fully_shard(model, mesh=mesh, **policy)
+    yield "DDP", nn.parallel.DistributedDataParallel(make())
+
+
+def by_tensors(mesh, make):
+    from torch.distributed.tensor import Shard
+    from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, SequenceParallel, parallelize_module
+
+    plans = {
+        "tensor parallel": lambda: {"up": ColwiseParallel(), "down": RowwiseParallel()},
+        "sequence parallel": lambda: {
+            "norm": SequenceParallel(), "up": ColwiseParallel(input_layouts=Shard(1), use_local_output=False),
+            "down": RowwiseParallel(output_layouts=Shard(1))},
+    }
+    for name, plan in plans.items():
+        yield name, nn.Sequential(*(parallelize_module(layer, mesh, plan()) for layer in make()))
+
+
+def in_ranks(rank, directory):
+    """What the two processes run."""
+    from torch.distributed.device_mesh import init_device_mesh
+
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group("gloo", init_method=f"file://{directory}/ranks", rank=rank, world_size=2)
+    mesh = init_device_mesh("cpu", (2,))
+
+    def make():
+        torch.manual_seed(1)
+        return nn.Sequential(*(Layer() for _ in range(3)))
+
+    x = torch.randn(4, 64, 128, generator=torch.Generator().manual_seed(2))
+    for name, model in [*by_shards(mesh, make), *by_tensors(mesh, make)]:
+        wanted = gradients_of_ranks(model, x, NOTHING)
+        offload = reel.offload(pool=reel.Pool("2M", directory=directory, slab="64K"), min_bytes="1K")
+        for _ in range(2):
+            assert same(gradients_of_ranks(model, x, offload), wanted), name
+        assert offload.pool.stats()["written_bytes"] > 0, name
+        assert parcels(offload) == 0 and offload.outside_bytes == 0, name
+    by_operations(mesh, directory)
+    torch.distributed.destroy_process_group()
+
+
+def by_operations(mesh, directory):
+    """Of distributed tensors: what goes to parcels, what comes back, and changes in place."""
+    from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+
+    offload = reel.offload("8M", directory=directory, min_bytes="1K")
+    whole = torch.randn(BIG)
+    found = []
+    for manager in NOTHING, offload:
+        x = distribute_tensor(whole, mesh, [Shard(0)]).requires_grad_()
+        with manager:
+            y = x.exp()
+            z = (y.t() @ y).redistribute(mesh, [Replicate()]).sin().sum()
+            count = parcels(offload)
+        z.backward()
+        found.append([x.grad.to_local()])
+        assert (count > 1) == (manager is offload)
+    assert same(*found)
+    with offload:
+        x = distribute_tensor(whole, mesh, [Shard(0)]).requires_grad_() * 1
+        reference, y = StorageWeakRef(x.to_local().untyped_storage()), x.sin()
+        del x
+        assert parcels(offload) == 1 and reference.expired()
+        y = distribute_tensor(whole, mesh, [Shard(0)]).requires_grad_().exp()
+        z = y.sum()
+        assert parcels(offload) == 1
+        seen = y.grad_fn._saved_result
+        assert type(seen) is type(y) and seen.placements == y.placements and torch.equal(seen.to_local(), y.to_local())
+        with torch.no_grad():
+            y.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.backward()
+
+
+@pytest.mark.skipif(not has_distributed(), reason="torch has no distributed tensors on the CPU")
+def test_distributed_tensors_of_two_processes(tmp_path, monkeypatch):
+    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "lo")
+    torch.multiprocessing.spawn(in_ranks, (str(tmp_path),), 2)
+
+
+def jagged(*lengths):
+    return torch.nested.nested_tensor([torch.randn(n, 64) for n in lengths], layout=torch.jagged)
+
+
+@pytest.mark.skipif(not hasattr(torch, "jagged"), reason="torch has no jagged layout")
+@pytest.mark.parametrize("operation", [
+    lambda n, w: n.exp() * n, lambda n, w: (n @ w).sin(), lambda n, w: torch.nn.functional.layer_norm(n, (64,)).softmax(-1),
+    lambda n, w: n.transpose(1, 2).sin(), lambda n, w: torch.nn.functional.linear(n.sin(), w).cos() + n,
+])
+def test_jagged_tensors(operation, offload):
+    found, counts = [], []
+    for manager in NOTHING, offload:
+        torch.manual_seed(3)
+        n, w = jagged(7, 300, 20).requires_grad_(), torch.randn(64, 64, requires_grad=True)
+        with manager:
+            y = operation(n * 1, w)
+            counts.append(parcels(offload))
+            assert manager is NOTHING or offload.outside_bytes < 1000
+        loss = y.values().square().sum()
+        found.append([x.values() if x is not None and x.is_nested else x
+                      for x in torch.autograd.grad(loss, (n, w), allow_unused=True)])
+        del y, loss
+    assert counts[0] == 0 < counts[1]
+    assert all(a is b if a is None else torch.equal(a, b) for a, b in zip(*found)) and parcels(offload) == 0
 
 
 # ---- Compiled code ----
