@@ -129,6 +129,8 @@ class _Checksum:
 
 def _ends(tensor: Any) -> bytes:
     """Some of the first and of the last elements."""
+    if not tensor.numel():
+        return b""
     elements = _elements(tensor, range(tensor.dim())).flat
     return bytes(elements[:32].tobytes() + elements[-32:].tobytes())
 
@@ -218,6 +220,8 @@ class _Local(threading.local):
         self.segments: List[_Segment] = []
         self.nodes = 0
         self.unfinished: "List[weakref.ref[_Record]]" = []
+        self.last: Callable[[], Any] = lambda: None  # the record of the tensor that was saved last
+        self.compared: Tuple[Any, int] = None, 0  # the checksum of the tensor that was compared last, and its record
 
     def end_operation(self) -> None:
         while self.unfinished:
@@ -256,8 +260,9 @@ class _Again(NamedTuple):
 class _Record:
     """The graph keeps this for a tensor, with what the hooks of the program made of it, or else the tensor."""
 
-    __slots__ = ("audit", "place", "checksum", "packed", "unfinished", "random", "version", "address", "tensor",
-                 "owner", "changed_by_operation", "is_alias", "copies", "again", "is_reported", "__weakref__")
+    __slots__ = ("audit", "place", "before", "checksum", "ends", "packed", "unfinished", "random", "version",
+                 "address", "tensor", "owner", "changed_by_operation", "is_alias", "copies", "again", "is_reported",
+                 "__weakref__")
 
     def __init__(self, audit: "Audit", tensor: Any, is_new: bool) -> None:
         _local.begin_hook()
@@ -271,7 +276,10 @@ class _Record:
         self.random: Any = None
         self.version = tensor._version
         plain = None if _is_statistic(tensor, frame, is_new) else _plain(tensor)
-        self.checksum = _Checksum(plain) if plain is not None else None
+        self.ends, self.before = _ends(plain) if plain is tensor else b"", None
+        self.checksum = self.last_checksum(tensor)
+        if self.checksum is None and plain is not None:
+            self.checksum = _Checksum(plain)
         self.tensor = weakref.ref(tensor)
         self.owner = weakref.ref(tensor if tensor._base is None else tensor._base)
         self.address = _storage_of(tensor).data_ptr() if plain is not None else 0
@@ -279,6 +287,17 @@ class _Record:
             self.unfinished = tensor.detach()
             _local.unfinished.append(weakref.ref(self))
         audit.saved += 1
+        _local.last = weakref.ref(self)
+
+    def last_checksum(self, tensor: Any) -> Optional[_Checksum]:
+        """The checksum of the record before, if it is one of the same tensor: relu() saves its result, and a layer
+        then saves it as its argument."""
+        last = _local.last()
+        if last is None or last.tensor() is not tensor or last.version != self.version or not self.ends or \
+                last.ends != self.ends or last.unfinished is not None:
+            return None
+        self.before = last.before or last.place
+        return last.checksum  # type: ignore[no-any-return]
 
     def finish(self) -> None:
         """Take the checksum anew when the operation that saved the tensor has ended."""
@@ -405,9 +424,17 @@ class Audit(Uncopied):
                 "one of the variables needed for gradient computation has been modified by an inplace operation: "
                 f"{_describe(tensor.dtype, tensor.size())}, saved at {record.place}, is at version {tensor._version}; "
                 f"expected version {record.version} instead")
+        # Operations that save one tensor often follow each other in the backward pass, too.
+        checksum, other = _local.compared
+        if checksum is record.checksum and other != id(record) and record.ends and _ends(tensor) == record.ends:
+            self.compared += 1
+            return tensor
+        _local.compared = record.checksum, id(record)
         if self._differs(record, tensor):
+            before = f"; it was also saved at {record.before}" if record.before else ""
             self._add(record, IN_PLACE, Place(sys._getframe(1)),
-                      "was changed after it was saved, which torch's version of it does not show")
+                      f"was changed after it was saved, which torch's version of it does not show{before}")
+            _local.compared = None, 0
         return tensor
 
     def _differs(self, record: _Record, tensor: Any) -> bool:

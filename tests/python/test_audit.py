@@ -198,6 +198,23 @@ def a_write_without_a_version():
 
 
 @fault("in place")
+def a_write_between_two_operations_that_save_one_tensor():
+    y = big().exp()
+    y.data.add_(1)
+    (y * y).sum().backward()  # back
+    return "float32"
+
+
+@fault("in place")
+def a_write_after_two_operations_that_save_one_tensor():
+    y = big().exp()
+    z = y.sin()  # saved
+    y.data[N // 2].add_(1)
+    z.sum().backward()  # back
+    return "also saved at"
+
+
+@fault("in place")
 def an_array_of_numpy_on_the_same_memory():
     array = numpy.ones((N, N), numpy.float32)
     y = torch.from_numpy(array) * torch.ones((), requires_grad=True)  # saved
@@ -460,16 +477,22 @@ MANAGERS = {
 
 @pytest.mark.parametrize("name", MANAGERS)
 def test_random_models_are_not_reported_and_their_bits_are_the_same(name, tmp_path):
-    for seed in range(200 if LONG else 20):
-        results = []
-        for manager in contextlib.nullcontext(), reel.audit(raises=True):
-            torch.manual_seed(seed)
-            model = Net(seed)
-            x = torch.randn(N, model.width).requires_grad_()
-            with manager:
-                results.append(steps(model, x, *MANAGERS[name](tmp_path), autocast=seed % 5 == 4))
-        assert results[0] == results[1], (seed, model.names)
-        assert manager.compared > 10 and not manager.differences and manager.differing == 0
+    def train(seed, manager):
+        torch.manual_seed(seed)
+        model = Net(seed)
+        x = torch.randn(N, model.width).requires_grad_()
+        with manager:
+            return steps(model, x, *MANAGERS[name](tmp_path), autocast=seed % 5 == 4)
+
+    seeds, unsteady = range(200 if LONG else 20), 0
+    for seed in seeds:
+        wanted, audit = train(seed, contextlib.nullcontext()), reel.audit(raises=True)
+        if train(seed, audit) != wanted:
+            # torch has kernels whose last bits differ from run to run.
+            assert any(train(seed, contextlib.nullcontext()) != wanted for _ in range(5)), seed
+            unsteady += 1
+        assert audit.compared > 10 and not audit.differences and audit.differing == 0
+    assert 10 * unsteady <= len(seeds)
 
 
 @pytest.mark.parametrize("name", zoo.MODELS)
@@ -597,7 +620,7 @@ def test_each_element_and_its_place_counts(size, dtype):
     x = (10 * torch.randn(size)).to(dtype)
     checksum = _Checksum(x)
     assert checksum.matches(x.clone())
-    assert not checksum.matches(x.unsqueeze(0)) and not checksum.matches(x.bool().char())
+    assert not checksum.matches(x.unsqueeze(0)) and not checksum.matches(torch.ones(size, dtype=torch.int8))
     draw = random.Random(1)
     for _ in range(30):
         y = x.clone()
