@@ -233,6 +233,15 @@ def weights_that_change_between_the_passes():
 
 
 @fault("in place")
+def weights_that_change_before_a_recomputation():
+    layer = nn.Linear(N, N)
+    y = checkpoint(lambda x: layer(x.sin()), big(), use_reentrant=False)  # saved, back
+    layer.weight.data.mul_(0.5)
+    y.sum().backward()
+    return "the recomputation uses it"
+
+
+@fault("in place")
 def statistics_that_a_pass_in_training_changes():
     norm = nn.BatchNorm1d(N).eval()
     y = norm(big())  # saved
@@ -526,6 +535,10 @@ def test_nothing_is_kept_longer():
         with reel.audit() as audit:
             for manager in contextlib.nullcontext(), hooks(lambda x: x.clone(), lambda x: x):
                 assert alive(manager) == [False, False]
+            y = big().exp()
+            reference = StorageWeakRef(storage_of(y))
+            del y
+            assert reference.expired()
             y = checkpoint(lambda x: x.exp().sin(), big(), use_reentrant=False)
             reference = StorageWeakRef(storage_of(y))
             y.sum().backward()
@@ -536,6 +549,16 @@ def test_nothing_is_kept_longer():
         assert reference() is None
     finally:
         gc.enable()
+
+
+def test_a_change_between_two_operations_that_save_a_tensor_is_none_under_hooks_that_copy():
+    with reel.audit(raises=True) as audit, hooks(lambda x: x.clone(), lambda copy: copy):
+        y = big().detach()
+        factor = torch.ones((), requires_grad=True)
+        z = y * factor
+        y[N // 2].add_(1)
+        (y * factor + z).sum().backward()
+    assert audit.compared == 2
 
 
 def test_torchs_functions_are_its_own_again():
