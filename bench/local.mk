@@ -18,6 +18,7 @@ noinst_PROGRAMS += %D%/reel-bench
 	%D%/b-single.c \
 	%D%/b-sum.c \
 	%D%/b-cold.c \
+	%D%/b-open.c \
 	%D%/b-threads.c \
 	%D%/b-recording.c \
 	%D%/b-kernels.c \
@@ -149,7 +150,7 @@ noinst_PROGRAMS += %D%/ranks/halo
 %C%_ranks_halo_LDADD = libtsunami.la libreel-mpi.la libreel-omp.la libreel.la $(MPI_LIBS) -lm
 endif
 # offload.py measures PyTorch's saved tensors; its first comment has its usage.
-EXTRA_DIST += %D%/offload.py %D%/python.py %D%/enzyme.sh %D%/petsc.sh %D%/seeing.sh
+EXTRA_DIST += %D%/offload.py %D%/python.py %D%/enzyme.sh %D%/petsc.sh %D%/seeing.sh %D%/two-files.sh
 EXTRA_DIST += %D%/results.sh %D%/runs.awk %D%/rows.awk %D%/machine.awk %D%/figures.awk %D%/tables.awk %D%/front.awk %D%/steps.awk %D%/RESULTS.md %D%/RESULTS-steps.md %D%/RESULTS-seeing.md %D%/RESULTS-gpu.md \
 	%D%/peers/adolc.cpp \
 	%D%/b-cplusplus.cpp %D%/peers/b-clad.cpp %D%/peers/clad-cursors.h %D%/peers/clad-slabs.h \

@@ -19,7 +19,7 @@ static void (*const subjects[])(void) = {
 #if REEL_BENCH_DROPIN
 	bench_dropin,
 #else
-	bench_floor, bench_bulk, bench_record, bench_single, bench_cold, bench_threads,
+	bench_floor, bench_bulk, bench_record, bench_single, bench_cold, bench_open, bench_threads,
 	bench_recording, bench_sum, bench_kernels, bench_peer, bench_memory_held, bench_spill,
 	bench_gpu, bench_plan, bench_checkpoint,
 #if HAVE_OPENMP

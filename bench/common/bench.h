@@ -78,6 +78,7 @@ void bench_record(void);
 void bench_single(void);
 void bench_sum(void);
 void bench_cold(void);
+void bench_open(void);
 void bench_threads(void);
 void bench_recording(void);
 void bench_kernels(void);

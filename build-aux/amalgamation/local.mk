@@ -24,13 +24,14 @@ check-amalgamation:
 		--with-pool=c11 --enable-assertions --without-mpi --without-petsc FC=no; } && \
 	$(MAKE) amalgamation && $(MAKE) check-amalgamated
 
+amalgamated_options = -DREEL_ASSERTIONS=1
 amalgamated_lz4 =
 if HAVE_LZ4
 amalgamated_lz4 += -DHAVE_LZ4=1 $(LZ4_CFLAGS)
 endif
 amalgamation/reel.lo amalgamation/reel-omp.lo: amalgamation/reel.c
 	$(AM_V_CC)$(LIBTOOL) $(AM_V_lt) --tag=CC --mode=compile $(CC) $(CONVENIENCE_CFLAGS) -pthread -Wall -Wextra \
-		-Werror $(OPENMP_CFLAGS) -fexceptions $(CFLAGS) -DREEL_ASSERTIONS=1 $(amalgamated_lz4) -c -o $@ \
+		-Werror $(OPENMP_CFLAGS) -fexceptions $(CFLAGS) $(amalgamated_options) $(amalgamated_lz4) -c -o $@ \
 		$(@:.lo=.c)
 
 # Leaves out tests that replace functions of the library by linker options: the linker cannot do that inside one object.

@@ -27,7 +27,7 @@ ok $? '--help describes the options'
 
 "$bench" --list >cases
 ok $? '--list succeeds'
-for subject in floor bulk record single sum cold threads kernel memory spill gpu plan instructions; do
+for subject in floor bulk record single sum cold open threads kernel memory spill gpu plan instructions; do
 	grep -q "^$subject/" cases
 	ok $? "there is a case of $subject"
 done
