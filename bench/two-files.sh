@@ -15,7 +15,7 @@ sources=../../..
 folder=build/two-files
 options=(--disable-fortran --with-{mpi,petsc,libdw,sqlite,tsunami,adolc,verifier,cuda}=no)
 
-# The objects of the core and of OpenMP, in place of those of their sources.
+# Both files take the place of the sources of the core and of OpenMP.
 of_files=(amalgamated_options= libreel_core_la_OBJECTS=amalgamation/reel.lo 'libreel_core_la_LIBADD=$(LZ4_LIBS)'
 	libreel_omp_core_la_OBJECTS=amalgamation/reel-omp.lo libreel_omp_core_la_LIBADD= libreel_cuda_core_la_LIBADD=)
 
