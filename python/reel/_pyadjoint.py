@@ -10,7 +10,7 @@ for which this module registers functions: they call pyadjoint's functions, and 
 """
 
 import weakref
-from typing import Any, Dict, Tuple
+from typing import Any, Dict, Set, Tuple
 
 import numpy as np
 
@@ -29,6 +29,8 @@ class _Sweeps:
         """The controls may differ from the controls of the taping."""
         self.stored: Dict[int, Any] = {}
         """While taping: the steps whose states are stored, in their order, and the storage."""
+        self.computed: Set[Any] = set()
+        """The outputs of the step that runs. A solver may begin with the last value of its own output."""
 
 
 _sweeps: "weakref.WeakKeyDictionary[Any, _Sweeps]" = weakref.WeakKeyDictionary()
@@ -64,7 +66,7 @@ class Variable(BlockVariable):  # type: ignore[misc]
     @property
     def saved_output(self) -> Any:
         is_gone = "output" not in self.__dict__ and self._array() is None
-        if self.checkpoint is None and (is_gone or self._sweeps.is_replayed):
+        if self.checkpoint is None and (is_gone or self._sweeps.is_replayed and self not in self._sweeps.computed):
             raise CheckpointError(
                 f"the value of a block variable that was made in step {self.creation_timestep} is asked for, and the "
                 "schedule has not kept it; only functionals and their derivatives can be evaluated on a tape with a "
@@ -89,9 +91,8 @@ def _keep_for_later_use(manager: Any, sweeps: _Sweeps, step: int) -> None:
                     package.pause_checkpointing()
 
 
-def _kept_by(step: Any, records: bool) -> Dict[Any, Any]:
+def _kept_by(step: Any, outputs: Set[Any], records: bool) -> Dict[Any, Any]:
     """The inputs of a step that stay: those that nothing computes, and all of them if the step is reversed next."""
-    outputs = {variable for block in step for variable in block.get_outputs()}
     inputs = {variable for block in step for variable in block.get_dependencies()} - outputs
     return {variable: variable._checkpoint for variable in inputs
             if variable._checkpoint is not None and (records or variable.creation_timestep < 0)}
@@ -128,13 +129,18 @@ def _tape(manager: Any, action: Any, timestep: int) -> Any:
 
 @CheckpointManager.process_operation.register(PlannedForward)
 def _run(manager: Any, action: Any, progress_bar: Any, **kwargs: Any) -> None:
-    if manager.mode == Mode.RECOMPUTE:
-        _sweeps.setdefault(manager, _Sweeps()).is_replayed = True
+    sweeps = _sweeps.setdefault(manager, _Sweeps())
+    sweeps.is_replayed |= manager.mode == Mode.RECOMPUTE
     records = action.write_adj_deps and action.storage == StorageType.WORK
     for step in range(action.n0, min(action.n1, manager.total_timesteps)):
-        kept = _kept_by(manager.tape.timesteps[step], records)
-        _run_by_pyadjoint(manager, Forward(
-            step, step + 1, action.write_ics and step == action.n0, action.write_adj_deps, action.storage),
-            progress_bar, **kwargs)
+        blocks = manager.tape.timesteps[step]
+        sweeps.computed = {variable for block in blocks for variable in block.get_outputs()}
+        kept = _kept_by(blocks, sweeps.computed, records)
+        try:
+            _run_by_pyadjoint(manager, Forward(
+                step, step + 1, action.write_ics and step == action.n0, action.write_adj_deps, action.storage),
+                progress_bar, **kwargs)
+        finally:
+            sweeps.computed = set()
         for variable, checkpoint in kept.items():
             variable._checkpoint = checkpoint

@@ -184,6 +184,39 @@ def test_a_wrong_derivative_of_pyadjoint_is_seen_by_values_and_not_by_the_action
         check(revolved)
 
 
+class Square(Block):
+    """x^2, by a block that reads its own output before it computes it, as a solver that begins there does."""
+
+    def __init__(self, x):
+        super().__init__()
+        self.add_dependency(x)
+
+    def prepare_recompute_component(self, inputs, relevant_outputs):
+        return [float(variable.saved_output) for _, variable in relevant_outputs]
+
+    def recompute_component(self, inputs, variable, index, prepared):
+        return AdjFloat(float(inputs[0]) ** 2)
+
+    def evaluate_adj_component(self, inputs, adj_inputs, variable, index, prepared=None):
+        return 2 * float(inputs[0]) * float(adj_inputs[0])
+
+
+@pytest.mark.parametrize("planner", PLANNERS)
+def test_a_block_may_read_its_own_output_before_it_computes_it(planner, tmp_path):
+    def values_and_derivatives(tape):
+        x = a = AdjFloat(0.9)
+        for _ in tape.timestepper(iter(range(10))):
+            x = 0.9 * a + annotated(tape, Square(x)) * 0.1
+        functional = ReducedFunctional(x, Control(a))
+        return [value for number in (0.3, 1.2)
+                for value in (float(functional(AdjFloat(number))), float(functional.derivative()))]
+
+    tiers, problem = PLANNERS[planner]
+    schedule = reel.schedule(planner, 10, tiers, **problem)
+    assert (values_and_derivatives(new_tape(schedule, reel.Pool("4M", directory=tmp_path)))
+            == values_and_derivatives(new_tape()))
+
+
 STEPS = 8
 """Of a loop that is optimised."""
 
