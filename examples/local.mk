@@ -22,6 +22,9 @@ EXTRA_DIST += %D%/quote.awk \
 	%D%/tutorial/step-1.c %D%/tutorial/step-2.c %D%/tutorial/step-3.c \
 	%D%/tutorial/step-4.c %D%/tutorial/step-5.c %D%/tutorial/step-6.c
 
+# heat.py uses the Python package on DOLFINx; tests/python/test_dolfinx.py runs it.
+EXTRA_DIST += %D%/heat.py
+
 # A store that a user writes; a test runs it.
 if BUILD_SQLITE
 check_PROGRAMS += %D%/store-sqlite
