@@ -29,7 +29,7 @@ cuda_stubs() {
 }
 
 # index_torch: makes the virtual environment, and sets TEST_PYTHON, its interpreter. Wheels stay in a folder outside of
-# the sources, for the next clone: 540 MB of PyTorch, 30 MB of other packages that it imports.
+# the sources, for the next clone: 540 MB of PyTorch, 60 MB of other packages.
 index_torch() {
 	local environment=$PWD/$directory/python wheels=${XDG_CACHE_HOME:-$HOME/.cache}/reel/torch-$torch_version
 	export TEST_PYTHON=$environment/bin/python3
@@ -37,9 +37,9 @@ index_torch() {
 	rm -rf "$environment"
 	/usr/bin/python3 -m venv "$environment" && mkdir -p "$wheels" || return
 	[ -e "$wheels/complete" ] || {
-		"$TEST_PYTHON" -m pip download --no-deps -d "$wheels" "torch==$torch_version" &&
+		"$TEST_PYTHON" -m pip download --no-deps -d "$wheels" "torch==$torch_version" accelerate &&
 			"$TEST_PYTHON" -m pip download -d "$wheels" filelock 'typing-extensions>=4.13' 'sympy>=1.13.3' networkx \
-				jinja2 fsspec 'setuptools>=77' numpy pytest expecttest && touch "$wheels/complete" || return
+				jinja2 fsspec 'setuptools>=77' numpy pytest expecttest transformers psutil && touch "$wheels/complete" || return
 	}
 	"$TEST_PYTHON" -m pip install --no-deps --no-index "$wheels"/*.whl &&
 		cuda_stubs "$(echo "$environment"/lib/python3*/site-packages/torch/lib)" &&

@@ -538,6 +538,33 @@ class Offload(Uncopied):
         _waiting.end_operation()
         self._look_outside()
 
+    def attach(self, model: Any) -> Any:
+        """Enter this in each call of the model, and return the model: the loop that trains it needs no `with`."""
+        if not hasattr(torch.nn.Module(), "_forward_hooks_always_called"):
+            raise ImportError(f"attach() needs PyTorch 2.0 or later, and this is {torch.__version__}; use `with`")
+        model.register_forward_pre_hook(self._enter_call)
+        model.register_forward_hook(self._leave_call, always_call=True)
+        return model
+
+    # Methods, which a copy of the model has, too.
+    def _enter_call(self, *_: Any) -> None:
+        self.__enter__()
+
+    def _leave_call(self, *_: Any) -> None:
+        self.__exit__()
+
+    def __str__(self) -> str:
+        """Where saved tensors are, in one line."""
+        parcels = self.pool.parcel_stats()
+        places = {
+            "where they were": sum(kept.nbytes for kept in list(self._kept.values()) if isinstance(kept, _Held)),
+            "parcels in memory": parcels["resident_bytes"],
+            "parcels in the store": parcels["stored_bytes"],
+            "memory outside of the budget": self.outside_bytes,
+        }
+        text = ", ".join(f"{nbytes / (1 << 20):.0f} MiB {place}" for place, nbytes in places.items())
+        return f"saved tensors: {text}; {parcels['wait_ns'] / 1e9:.1f} s of waits for the store so far"
+
     def _pack(self, tensor: Any) -> Any:
         _waiting.begin_hook()
         self._look_outside()

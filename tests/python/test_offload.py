@@ -170,6 +170,28 @@ def chain(n):
     return [large(i / n).exp() for i in range(n)]
 
 
+@pytest.mark.skipif(OLD, reason="a hook of a module is not called after an exception")
+def test_a_model_that_it_is_attached_to_saves_with_each_call(offload):
+    model, x = model_of("perceptron")
+    wanted = gradients(model, x)
+    assert offload.attach(model) is model
+    for seen in model, copy.deepcopy(model):
+        assert same(gradients(seen, x), wanted)
+        with pytest.raises(RuntimeError):
+            seen(x[:, :3])
+        kept = big().exp()
+        assert parcels(offload) == 0
+    y = model(x)
+    assert parcels(offload) > 0 and str(offload).startswith("saved tensors: 0 MiB where they were, ")
+    del y, kept
+
+
+@pytest.mark.skipif(not OLD, reason="it can be attached")
+def test_an_old_torch_is_refused_by_attach(offload):
+    with pytest.raises(ImportError, match="use `with`"):
+        offload.attach(nn.Linear(1, 1))
+
+
 def test_a_large_tensor_stays_where_it_is_while_the_budget_has_room(tmp_path):
     offload = reel.offload("64M", directory=tmp_path)
     with offload:
