@@ -40,7 +40,7 @@ _FIRST_ANNOUNCED, _MAX_ANNOUNCED = 32, 4096
 """The first announcement has the first number of tensors, and each later one twice the number of the one before, up to
 the second number: after a change of the order few tensors are read in vain, and a long sweep announces rarely."""
 
-_HELD_BYTES = 1 << 20
+_HELD_BYTES = 64 << 10
 """From this size on the memory of a tensor stays as it is, charged to the budget, until the budget needs its room. A
 smaller tensor is copied at once."""
 

@@ -104,7 +104,12 @@ def same(these, those):
 
 
 @pytest.fixture
-def offload(tmp_path):
+def copied(monkeypatch):
+    monkeypatch.setattr(reel._offload, "_HELD_BYTES", 1 << 40)
+
+
+@pytest.fixture
+def offload(tmp_path, copied):
     return reel.offload(pool=reel.Pool("3M", directory=tmp_path, slab="64K"), min_bytes="1K")
 
 
@@ -124,11 +129,6 @@ def big(value=1.0):
 def held(request, monkeypatch):
     """Both ways of keeping a tensor: in its own memory until the budget needs it, or in a parcel at once."""
     monkeypatch.setattr(reel._offload, "_HELD_BYTES", request.param)
-
-
-@pytest.fixture
-def copied(monkeypatch):
-    monkeypatch.setattr(reel._offload, "_HELD_BYTES", 1 << 40)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
