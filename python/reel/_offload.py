@@ -31,7 +31,7 @@ try:
 except ImportError as error:
     raise ImportError(f"reel.offload() needs PyTorch, which cannot be imported: {error}") from None
 try:
-    from torch.utils._python_dispatch import is_traceable_wrapper_subclass
+    from torch.utils._python_dispatch import is_traceable_wrapper_subclass  # type: ignore[attr-defined]
 except ImportError:  # before PyTorch 2.1
     def is_traceable_wrapper_subclass(tensor: Any) -> bool:  # type: ignore[misc]
         return False
@@ -133,7 +133,7 @@ class _Counter:
 
     __slots__ = ("alias", "version", "dtype", "kept")
 
-    def __init__(self, tensor: Any, empty: Any, kept: "Optional[_Kept]" = None) -> None:
+    def __init__(self, tensor: Any, empty: Any, kept: "Union[_Held, _Kept, None]" = None) -> None:
         self.alias, self.dtype, self.kept = tensor.detach(), tensor.dtype, kept
         self.version = self.alias._version
         if empty is not None:
