@@ -535,7 +535,7 @@ class Offload(Uncopied):
     def __exit__(self, *exception: Any) -> None:
         # All hooks are alike. Each takes the innermost ones of this thread away.
         self._hooks.pop().__exit__(*exception)
-        _waiting.end_operation()
+        _uncompiled(_waiting.end_operation)()
         self._look_outside()
 
     def attach(self, model: Any) -> Any:
@@ -573,7 +573,7 @@ class Offload(Uncopied):
         # Parameters may be frozen, and need no gradient then.
         if isinstance(owner, torch.nn.Parameter) or (owner.is_leaf and owner.requires_grad):
             return _Counter(tensor, None)
-        if is_traceable_wrapper_subclass(tensor):
+        if type(tensor) is not torch.Tensor and is_traceable_wrapper_subclass(tensor):
             return self._pack_wrapper(tensor, owner)
         shape = self._shape_of(tensor)
         if shape is None:
@@ -611,13 +611,13 @@ class Offload(Uncopied):
         """The shape of a tensor of which a copy is made; None: it stays."""
         if type(tensor) is not torch.Tensor or tensor.layout is not torch.strided or tensor.is_quantized:
             return None
-        try:
-            shape, nbytes = _Shape(tensor), _storage_of(tensor).nbytes()
-        except RuntimeError:  # a nested tensor has no size, and another one may have no storage
-            return None
         if tensor.device.type == "meta" or tensor._is_zerotensor():
             return None
-        if shape.nbytes < self._min_bytes and nbytes < self._min_bytes:
+        try:
+            if _storage_of(tensor).nbytes() < self._min_bytes:
+                return None
+            shape = _Shape(tensor)
+        except RuntimeError:  # a nested tensor has no size, and another one may have no storage
             return None
         shape.is_private = _is_compiled()
         return shape
