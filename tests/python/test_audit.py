@@ -364,13 +364,23 @@ def a_cache_that_only_the_first_run_fills():
     return "another result"
 
 
+# A later PyTorch ends a recomputation at the last tensor that it needs. It saves the noise of rrelu() before it draws
+# the noise, so that a checkpoint that ends with rrelu() has a wrong gradient. Whole recomputations are right.
+early_stop = getattr(torch.utils.checkpoint, "set_checkpoint_early_stop", lambda enabled: contextlib.nullcontext())
+
+
 @pytest.mark.parametrize("function, kind", FAULTS)
 def test_a_silent_fault_is_named_with_its_lines(function, kind):
     torch.manual_seed(1)
     with warnings.catch_warnings(record=True) as messages:
         warnings.simplefilter("always")
-        with reel.audit() as audit:
-            words = function()
+        with reel.audit() as audit, early_stop(False):
+            try:
+                words = function()
+            except RuntimeError as error:
+                if torch.__version__.startswith("1."):
+                    raise
+                pytest.skip(f"a later PyTorch reports it: {error}")
     first = audit.differences[0]
     assert first.kind == kind, audit.report()
     lines, start = inspect.getsourcelines(function)
@@ -466,7 +476,7 @@ def steps(model, x, manager, reentrant, autocast=False):
     optimizer = torch.optim.SGD(model.parameters(), 0.01, momentum=0.9)
     for _ in range(2):
         optimizer.zero_grad()
-        with manager, torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+        with manager, torch.autocast("cpu", torch.bfloat16, enabled=autocast), early_stop(False):
             y = model(x, reentrant)
         y.float().square().mean().backward()
         optimizer.step()
