@@ -59,7 +59,7 @@ install-exec-hook:
 	} >$$script
 endif
 
-# The same functions for optimisation at link time, which alone can inline them in Fortran.
+# This archive has the same functions for optimisation at link time: only the linker can inline them in Fortran programs.
 if ADSTACK_LTO
 adstackltodir = $(libdir)
 adstacklto_DATA = libreel-adstack-lto.a

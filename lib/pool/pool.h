@@ -158,7 +158,7 @@ struct reel_pool {
 	 * tape has few.
 	 */
 	_Atomic size_t unspillable;
-	/* Of these, the charges of the program. */
+	/* The part of `unspillable` that reel_pool_charge() has counted. */
 	_Atomic size_t charged;
 	/* Number of frames of large slabs, each a mapping of its own. */
 	_Atomic size_t large_frames;

@@ -480,7 +480,7 @@ class _Pair:
         self.random = _random_state() if self.is_checkpoint else None
         self.records: "weakref.WeakValueDictionary[int, _Record]" = weakref.WeakValueDictionary()
         self.count = 0
-        # Of the last recomputation, which a report of one tensor explains.
+        # The places that were reported of the last recomputation. One is enough: later tensors differ because it does.
         self.reported: List[Place] = []
         if repeated is not None:
             repeated.reported = self.reported

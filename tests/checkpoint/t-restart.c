@@ -19,7 +19,7 @@
 enum { STEPS = 40, STOPPED = 5 };
 
 #define PATH "restart"
-/* Of the number of the format, behind the magic. */
+/* The offset of the lowest byte in the number of the format, which follows the magic. */
 #define LOWEST_BYTE (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 0 : sizeof(uint32_t) - 1)
 
 static reel_plan *plan_of(enum reel_planner planner)

@@ -156,7 +156,7 @@ prepare_build() {
 	done)
 	make -C "$work/build" V=1 -j "$jobs" $programs >>"$work/make.log" 2>&1 ||
 		refuse "make failed: $work/make.log"
-	# Of several commands for the same object or program the last one counts.
+	# The last command for an object or program counts, because it wrote the file that is there.
 	read_commands "$work/make.log" | "$awk" -F '\t' '
 		{ last[$1, $2] = $0 }
 		END { for (key in last) print last[key] }' | sort >"$work/commands.$$"
