@@ -24,7 +24,7 @@ try:
 except ImportError as error:
     raise ImportError(f"reel.audit() needs PyTorch, which cannot be imported: {error}") from None
 
-from ._offload import _nodes_made, _storage_of
+from ._offload import Operation, _storage_of
 
 KINDS = RECOMPUTATION, OFFLOAD, IN_PLACE, RANDOM, STREAM = (
     "recomputation", "offload", "in place", "random numbers", "another stream")
@@ -206,19 +206,16 @@ def _random_state() -> Tuple[int, ...]:
     return tuple(parts)
 
 
-class _Local(threading.local):
-    """Of one thread: its audits, the pairs whose unpack() runs, and the records whose operation may still write.
+class _Local(Operation):
+    """The audits of one thread, the pairs whose unpack() runs, and the records whose operation may still write.
 
-    An operation saves its arguments before it computes, and some operations then write to them: rrelu() fills its
-    noise. No other code has such a tensor. An operation makes its node before it saves; hence hooks between which no
-    node was made may belong to one operation.
+    No other code has a tensor that its operation writes to after it was saved.
     """
 
     def __init__(self) -> None:
         self.audits: List[Audit] = []
         self.unpacking: List[_Unpacking] = []
         self.segments: List[_Segment] = []
-        self.nodes = 0
         self.unfinished: "List[weakref.ref[_Record]]" = []
         self.last: Callable[[], Any] = lambda: None  # the record of the tensor that was saved last
         self.compared: Tuple[Any, int] = None, 0  # the checksum of the tensor that was compared last, and its record
@@ -228,12 +225,6 @@ class _Local(threading.local):
             record = self.unfinished.pop()()
             if record is not None:
                 record.finish()
-
-    def begin_hook(self) -> None:
-        nodes = _nodes_made()
-        if nodes != self.nodes:
-            self.end_operation()
-            self.nodes = nodes
 
 
 _local = _Local()

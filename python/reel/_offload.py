@@ -81,17 +81,31 @@ if _nodes_made is None:  # before PyTorch 2.1
     _nodes_made.restype = ctypes.c_uint64
 
 
-class _Waiting(threading.local):
-    """The tensors that the last operation of this thread saved, and that no one may copy yet.
+class Operation(threading.local):
+    """The operation of this thread that saved the last tensor.
 
     An operation saves its arguments before it computes, and some operations then write to them: rrelu() fills its
-    noise, whose version torch leaves as it is. So a tensor is copied, at the earliest, when the thread saves one of a
-    later operation, or leaves the `with`. An operation makes its node before it saves; hence hooks between which no
-    node was made may belong to one operation.
+    noise, whose version torch leaves as it is. So the contents of a tensor are known, at the earliest, when the thread
+    saves one of a later operation, or leaves the `with`. An operation makes its node before it saves; hence hooks
+    between which no node was made may belong to one operation.
     """
 
+    nodes = 0
+
+    def begin_hook(self) -> None:
+        nodes = _nodes_made()
+        if nodes != self.nodes:
+            self.end_operation()
+            self.nodes = nodes
+
+    def end_operation(self) -> None:
+        raise NotImplementedError
+
+
+class _Waiting(Operation):
+    """The tensors that the operation saved, and that no one may copy yet."""
+
     def __init__(self) -> None:
-        self.nodes = 0
         self.packed: "Deque[weakref.ref[_Packed]]" = deque()
 
     def end_operation(self) -> None:
@@ -107,12 +121,6 @@ class _Waiting(threading.local):
                 packed.kept.wait_for(packed)
             else:
                 packed.copy()
-
-    def begin_hook(self) -> None:
-        nodes = _nodes_made()
-        if nodes != self.nodes:
-            self.end_operation()
-            self.nodes = nodes
 
 
 _waiting = _Waiting()
