@@ -17,7 +17,7 @@ import warnings
 import weakref
 from collections import deque
 from ctypes import byref, c_void_p
-from typing import Any, Deque, Dict, List, Optional, Set, Tuple, Union
+from typing import Any, Deque, Dict, List, Optional, Tuple, Union
 
 from ._ends import emptied, end_with
 from ._errors import Uncopied, check
@@ -521,7 +521,7 @@ class Offload(Uncopied):
         self._kept: "weakref.WeakValueDictionary[int, Union[_Held, _Kept]]" = weakref.WeakValueDictionary()
         self._held: "Deque[weakref.ref[_Held]]" = deque()
         self.outside_bytes = 0
-        self._warnings_given: Set[str] = set()
+        self._has_warned = False
 
     # A model that holds it can be copied.
     def __deepcopy__(self, memo: Any = None) -> "Offload":
@@ -672,16 +672,12 @@ class Offload(Uncopied):
         return kept
 
     def _look_outside(self) -> None:
-        if self.outside_bytes > self._budget:
-            self._warn("outside", f"saved tensors of {self.outside_bytes >> 20} MiB are in memory outside of the "
-                       f"budget of reel.offload(), which is {self._budget >> 20} MiB: they have fewer than "
-                       f"{self._min_bytes} bytes each, or are of a kind that stays; with a lower min_bytes more of "
-                       "them go to parcels")
-
-    def _warn(self, what: str, text: str) -> None:
-        if what not in self._warnings_given:
-            self._warnings_given.add(what)
-            warnings.warn(text, stacklevel=4)
+        if self.outside_bytes > self._budget and not self._has_warned:
+            self._has_warned = True
+            warnings.warn(f"saved tensors of {self.outside_bytes >> 20} MiB are in memory outside of the budget of "
+                          f"reel.offload(), which is {self._budget >> 20} MiB: they have fewer than {self._min_bytes} "
+                          "bytes each, or are of a kind that stays; with a lower min_bytes more of them go to parcels",
+                          stacklevel=3)
 
     def _unpack(self, packed: Any) -> Any:
         if isinstance(packed, _Counter):
