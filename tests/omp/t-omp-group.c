@@ -239,9 +239,10 @@ static int reverse_in_busy_team(reel_run *run, void *context, void *state, void 
 	_Atomic bool over = false;
 	int error = 0;
 
+	/* Each thread has a copy of `context`: it would read a shared one before it acquires. */
 	reel_annotate_release(context);
-#pragma omp parallel num_threads(options->threads) default(none) \
-	shared(run, context, state, bar, options, stats, over, error)
+#pragma omp parallel num_threads(options->threads) default(none) firstprivate(context) \
+	shared(run, state, bar, options, stats, over, error)
 	{
 		reel_annotate_acquire(context);
 		if (omp_get_thread_num() == 0) {
