@@ -4,7 +4,7 @@ EXTRA_DIST += %D%/README.md %D%/by-hand.md %D%/checkpointing.md %D%/choosing.md 
 	%D%/mpi.md %D%/openmp.md %D%/parcels.md %D%/spilling.md %D%/surroundings.md %D%/tuning.md %D%/tutorial.md %D%/verifying.md
 
 # The date of the release, which the pages show; packaging/release.sh --fill writes it.
-manual_date = November 30, 2026
+manual_date = November 29, 2026
 manual_tool = %D%/reference/pages.sh build-aux/api/figures.awk %D%/reference/headers.awk \
 	%D%/reference/mdoc.awk %D%/reference/tool.awk %D%/reference/reel.7 %D%/reference/reel-environment.7
 site_tool = %D%/reference/site.sh %D%/reference/site.awk %D%/reference/index.awk \
