@@ -109,8 +109,7 @@ def copied(monkeypatch):
 
 
 @pytest.fixture
-def offload(tmp_path, monkeypatch):
-    monkeypatch.setattr(reel._offload, "_HELD_BYTES", 1 << 40)
+def offload(tmp_path, copied):
     return reel.offload(pool=reel.Pool("3M", directory=tmp_path, slab="64K"), min_bytes="1K")
 
 
