@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Collective calls, each against the transpose of its Jacobian. */
+/* Compares the reverse of each collective call with the transpose of the call's Jacobian. */
 #include "config.h"
 
 #include "helpers/ranks.h"
@@ -9,13 +9,13 @@
 #define WORLD MPI_COMM_WORLD
 #define D MPI_DOUBLE
 
-/* Whether the calls are those that begin, and are waited for. */
+/* True: the tests use I-forms, which begin, and wait for them. */
 static bool begin_and_end;
 static struct reel_mpi_request request;
 
 #define IGNORED MPI_STATUS_IGNORE
 
-/* The call in the direction of the program. */
+/* Makes the forward call, or the reverse call if `reverse` is set. */
 #define BOTH(call, ...)                                                                            \
 	(!begin_and_end ? WAITING(call, __VA_ARGS__)                                               \
 	 : reverse	? reel_mpi_wait_reverse(tape, &request, IGNORED) ||                        \
@@ -39,10 +39,10 @@ static const char *const names[] = {
 	"Mprobe and Mrecv"
 };
 
-/* Room for two halves, of at most 3 numbers for each rank. */
+/* Sizes of an array with two halves, each of at most 3 numbers for each rank. */
 enum { HALF = 12, ALL = 2 * HALF };
 
-/* What a rank found by a probe is taken, whatever its length. */
+/* Receives a message of any length that a probe has found. */
 static int take_matched(reel_tape *tape, double *y, bool reverse)
 {
 	MPI_Message message;
@@ -82,7 +82,7 @@ static int move(reel_tape *tape, double *s, bool reverse, void *context)
 	int root = ranks - 1, at = 0, other_at = 0;
 	MPI_Datatype types[4] = {D, D, D, D};
 
-	/* Rank i has i % 3 + 1 numbers; of a matrix, the sum of row and column counts. */
+	/* Rank i sends i % 3 + 1 numbers. Counts of Alltoallv, Alltoallw depend on both ranks. */
 	for (int i = 0; i < 4; i++) {
 		counts[i] = *(int *)context >= ALLTOALLV ? (rank + 2 * i) % 4 % 3 : i % 3 + 1;
 		other[i] = (i + 2 * rank) % 4 % 3;
@@ -137,7 +137,7 @@ static int move(reel_tape *tape, double *s, bool reverse, void *context)
 	}
 }
 
-/* Numbers that differ between ranks; of each four one is 0 on rank 0. */
+/* Sets numbers that differ between ranks; on rank 0 one of four is 0. */
 static void set(double *s, int n)
 {
 	for (int k = 0; k < n; k++)
@@ -194,7 +194,10 @@ static int reduce(reel_tape *tape, double *s, bool reverse, void *context)
 	}
 }
 
-/* Of an operand in place, what a rank keeps behind its block of the result is not defined. */
+/*
+ * Returns true if MPI defines all results. With MPI_IN_PLACE some calls leave undefined numbers
+ * behind the rank's block of the result.
+ */
 static bool is_defined(const struct reduction *r)
 {
 	return !r->in_place || (r->call != SCATTERED && r->call != SCATTERED_BLOCKS);
@@ -369,7 +372,7 @@ static bool reductions_that_end(void)
 	return passed;
 }
 
-/* Ranks wait for two calls in an order of their own, by a call of their own. */
+/* Each rank waits for two calls in another order, and by another call of MPI. */
 static int wait_in_any_order(reel_tape *tape, struct reel_mpi_request *r)
 {
 	int index, error = 0;
@@ -452,7 +455,7 @@ static bool lowest_rank_wins(void)
 	return passed;
 }
 
-/* J is the same on all ranks by Allreduce; it is one number. */
+/* An Allreduce gives all ranks the objective, which is one number and not one for each rank. */
 static bool objective_counts_once(void)
 {
 	double x = rank + 1, J, x_bar = 0, J_bar;
@@ -465,7 +468,7 @@ static bool objective_counts_once(void)
 	return passed & (holds(x_bar == 1) && holds(reel_tape_is_empty(&tape)));
 }
 
-/* The same sums in each run, whichever rank is late: numbers whose sum depends on their order. */
+/* Sums of numbers that depend on their order are equal in each run, with another rank late. */
 static bool order_of_sums_is_fixed(void)
 {
 	double first = 0;
@@ -509,7 +512,7 @@ static bool unknown_operations_are_refused(void)
 	return passed;
 }
 
-/* A winner that is lost would pop as won, on each rank. */
+/* Without the note of the winner each rank would pop that it has the minimum. */
 static bool lost_winners_give_nan(void)
 {
 	double x = rank, y, x_bar = 0, y_bar = 1;
@@ -528,7 +531,7 @@ static bool lost_winners_give_nan(void)
 	return passed;
 }
 
-/* With an operand that is lost the others would choose another minimum. */
+/* Without the operand of one rank the other ranks would choose another minimum. */
 static bool lost_operands_give_nan(void)
 {
 	double x = rank, y, x_bar = 0, y_bar = 1;
@@ -561,14 +564,14 @@ static bool integers_are_reduced(void)
 	return holds(x_bar == 7 && y_bar == 8) && holds(y == (ranks > 2 ? 3 : 1)) && passed;
 }
 
-/* Number i of a sequence that has a sum of its own in each order. */
+/* Returns number i of a sequence whose sum depends on the order of the numbers. */
 static double member(int i)
 {
 	return ldexp(1 + (double)scramble((uint64_t)i) * 0x1p-64, i % 2 ? 60 : i % 40) *
 	       (i % 3 ? 1 : -1);
 }
 
-/* A rank has each number whose index is its own modulo the number of ranks. */
+/* A rank has each number whose index modulo the number of ranks is the number of the rank. */
 static bool sums_are_those_of_one_rank(void)
 {
 	double values[2], values_bar[2] = {member(rank), 0.1}, sums_bar[2] = {1, 2};
@@ -598,26 +601,26 @@ static bool sums_are_those_of_one_rank(void)
 }
 
 static const struct rank_case cases[] = {
-	{"what calls moved is moved back", blocks_are_moved_back},
+	{"blocks that calls move are moved back", blocks_are_moved_back},
 	{"sums are transposed", sums},
 	{"products are transposed, with a factor that is 0", products},
 	{"minima are transposed", minima},
 	{"maxima are transposed", maxima},
 	{"products of matrices are transposed by the program's adjoint", products_of_matrices},
-	{"what calls that begin and end moved is moved back", blocks_are_moved_back_in_the_end},
-	{"reductions that begin and end are transposed", reductions_that_end},
-	{"ranks wait for collective calls in orders of their own",
+	{"blocks that I-forms move are moved back", blocks_are_moved_back_in_the_end},
+	{"reductions by I-forms are transposed", reductions_that_end},
+	{"ranks may wait for collective calls in different orders",
 	 ranks_wait_in_orders_of_their_own},
 	{"the request of a collective call is null in reverse",
 	 requests_of_collectives_are_null_in_reverse},
-	{"operands that are lost give NaN on all ranks", lost_operands_give_nan},
+	{"a lost operand gives NaN on all ranks", lost_operands_give_nan},
 	{"of several ranks the lowest has the minimum, and MINLOC compares indices",
 	 lowest_rank_wins},
 	{"an objective that all ranks have counts once", objective_counts_once},
 	{"the order of sums is fixed", order_of_sums_is_fixed},
 	{"exact sums are those of one rank", sums_are_those_of_one_rank},
-	{"what has no known adjoint is refused", unknown_operations_are_refused},
-	{"winners that are lost give NaN", lost_winners_give_nan},
+	{"operations without a known adjoint are refused", unknown_operations_are_refused},
+	{"a lost note of a minimum gives NaN on its rank", lost_winners_give_nan},
 	{"integers are reduced, and have no adjoint", integers_are_reduced},
 };
 

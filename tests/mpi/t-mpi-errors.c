@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Wrong programs: each gives its error on the rank concerned, and no rank is left waiting. */
+/* Tests wrong programs: each call fails on the rank that is wrong, and no rank waits for ever. */
 #include "config.h"
 
 #include "helpers/ranks.h"
@@ -25,12 +25,12 @@ static bool prepare(void)
 	reel_set_error_handler(be_silent, NULL);
 	MPI_Comm_dup(WORLD, &comm);
 	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-	/* MPICH asks this one when a wait fails, whatever communicator it is of. */
+	/* If a wait fails, MPICH calls this error handler, for any communicator. */
 	MPI_Comm_set_errhandler(WORLD, MPI_ERRORS_RETURN);
 	return holds(!reel_mpi_attach(comm, 0)) && holds(!reel_mpi_attach(WORLD, 0));
 }
 
-/* Whether a call returned an error whose text has two words. */
+/* Returns true if a call returned this error, and its text has both words. */
 static bool is_error_at(int line, int error, int expected, const char *one, const char *other)
 {
 	if (error == expected && (!expected || (strstr(reel_error_text(0), one) &&
@@ -103,7 +103,10 @@ static bool truncated_request(void)
 	return passed;
 }
 
-/* The wait of the second receive looks which message the first one took, and so completes it. */
+/*
+ * The wait of the second receive completes the first one, because it has to know the message that
+ * the first one has received.
+ */
 static bool truncated_behind_another(void)
 {
 	double x[N] = {1, 2, 3, 4}, y[2], z = 0;
@@ -214,7 +217,7 @@ static bool out_of_order(void)
 			-ENOTSUP);
 	passed &= holds(!reel_mpi_waitall(NULL, 2, in, MPI_STATUSES_IGNORE));
 	passed &= holds(y[0] == 1 && y[1] == 2);
-	/* Nothing is left of them: the same order is allowed again. */
+	/* The refused requests have ended: the same order is allowed again. */
 	passed &= holds(!reel_mpi_isend(NULL, x, 1, D, right, TAG, comm, &out[0]));
 	passed &= holds(!reel_mpi_recv(NULL, y, 1, D, left, TAG, comm, MPI_STATUS_IGNORE));
 	passed &= holds(!reel_mpi_wait(NULL, &out[0], MPI_STATUS_IGNORE));
@@ -224,7 +227,10 @@ static bool out_of_order(void)
 
 static bool sending_fails;
 
-/* MPI's profiling interface: the library calls this. Fails once when a request is complete. */
+/*
+ * The library calls this function in place of MPI's, by MPI's profiling interface. It fails once,
+ * when a request is complete.
+ */
 int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
 	int code = PMPI_Test(request, flag, status);
@@ -235,7 +241,7 @@ int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 	return MPI_ERR_OTHER;
 }
 
-/* No call waits for an adjoint that a receive sends back: the end of the sweep tells of it. */
+/* A receive sends the adjoint, and no call waits for it, so the end of the sweep has its error. */
 static bool adjoint_is_not_sent(void)
 {
 	double x = 1, y = 0, x_bar = 0, y_bar = 1;
@@ -282,7 +288,7 @@ static bool misused_requests(void)
 	return passed;
 }
 
-/* ---- What is refused on all ranks ---- */
+/* ---- Calls that all ranks refuse ---- */
 
 /* Each call with a count refuses `n` elements of `type`, before it touches them or MPI. */
 static bool is_refused_everywhere(MPI_Comm c, int n, MPI_Datatype type, int expected,
@@ -331,7 +337,7 @@ static bool is_refused_everywhere(MPI_Comm c, int n, MPI_Datatype type, int expe
 	return passed;
 }
 
-/* A program that was compiled with the other MPI's header has other handles than the library. */
+/* A program that is compiled with the header of another MPI has other handles than the library. */
 static bool another_mpi(void)
 {
 	enum reel_mpi_implementation other = REEL_MPI_IMPLEMENTATION == REEL_MPI_MPICH
@@ -396,7 +402,7 @@ static bool negative_counts(void)
 	return passed;
 }
 
-/* Elements so far apart that the bytes of a few of them wrap to a small number, or to none. */
+/* Elements are so far apart that the bytes of a few elements wrap to a small number, or to zero. */
 static bool bytes_that_wrap(void)
 {
 	enum { BITS = 8 * sizeof(MPI_Aint) };
@@ -416,7 +422,7 @@ static bool bytes_that_wrap(void)
 	return passed;
 }
 
-/* Counts that MPI adds up, or multiplies, by an int. */
+/* MPI adds and multiplies these counts as int. */
 static bool counts_that_wrap(void)
 {
 	int counts[4] = {INT_MAX, INT_MAX, INT_MAX, INT_MAX};
@@ -428,7 +434,7 @@ static bool counts_that_wrap(void)
 	passed &= holds(reel_mpi_reduce_scatter(NULL, &x, &y, counts, D, MPI_SUM, comm) ==
 			-EOVERFLOW);
 	passed &= holds(reel_mpi_sum(NULL, NULL, &y, INT_MAX, comm) == -EOVERFLOW);
-	/* What is packed: an adjoint of 2 GiB. */
+	/* The packed adjoint would have 2 GiB. */
 	passed &= is_error(reel_mpi_send(NULL, &x, 1 << 28, D, 0, TAG, comm), -EOVERFLOW,
 			   "2147483648", "request");
 	passed &= holds(reel_mpi_sendrecv(NULL, &x, 1 << 28, D, 0, TAG, &y, 1, D, 0, TAG, comm,
@@ -455,7 +461,7 @@ static bool unknown_operations(void)
 
 /* ---- A rank whose tape has an error ---- */
 
-/* Numbers go round, and through what a reduction notes; each rank pushes what it has. */
+/* Each rank pushes its numbers. They go round a ring, and through reductions with notes. */
 static int forward(reel_tape *tape, double *x, double *y)
 {
 	int left = (rank + ranks - 1) % ranks, right = (rank + 1) % ranks, error = 0;
@@ -483,7 +489,7 @@ static int reverse(reel_tape *tape, double *x_bar, double *y_bar)
 	return error | reel_mpi_reverse_end(comm);
 }
 
-/* The last rank has a pool with `options`, the others have the default one. */
+/* The last rank has a pool with `options`, the other ranks have the default pool. */
 static bool tape_fails(struct reel_pool_options options, int expected)
 {
 	double x[N] = {1 + rank, 2, 3, 4}, y[N] = {0}, x_bar[N] = {0}, y_bar[N] = {1, 1, 1, 1};
@@ -546,7 +552,7 @@ static bool slab_does_not_come_back(void)
 	passed &= holds(!reel_pool_open(&pool, last ? &options : NULL));
 	passed &= holds(!reel_tape_open(&tape, pool, 0));
 	passed &= holds(!forward(&tape, x, y));
-	/* Something on top of the notes, so that these are in the store. */
+	/* Pushes more words, so that the notes are written to the store. */
 	push_words(&tape, 0, 400);
 	wrong_words(&tape, 0, 400);
 	told = reverse(&tape, x_bar, y_bar);
@@ -570,7 +576,7 @@ static const struct rank_case cases[] = {
 	{"a truncated message is told to its receiver, and in reverse to its sender",
 	 truncated_receive},
 	{"a truncated message is told by the wait of a request", truncated_request},
-	{"a truncated message is told by its own wait, if that of another request completed it",
+	{"a truncated message is told by its own wait, if another wait has completed it",
 	 truncated_behind_another},
 	{"a truncated message is told by the choice among requests, and by a test",
 	 truncated_among_others},
@@ -591,12 +597,12 @@ static const struct rank_case cases[] = {
 	{"a rank whose store is full has NaN, and no rank waits for it", store_fails},
 	{"a rank whose store fails in the reverse sweep has NaN, and no rank waits for it",
 	 slab_does_not_come_back},
-	{"nothing is left", finish},
+	{"no tape, message or request is left", finish},
 };
 
 int main(int argc, char **argv)
 {
-	/* Checked mode has errors of its own (t-mpi-checked.c). */
+	/* Checked mode has other errors (t-mpi-checked.c). */
 	begin_on_ranks(argc, argv, cases, COUNT(cases));
 	return tap_end();
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Messages and requests. Values are small integers, so that the product of the adjoint with the
- * tangent is exact: the sum over all ranks of y_bar . y is the sum of x_bar . x, for linear
- * programs.
+ * Tests messages and requests. Values are small integers, so that products are exact. In a linear
+ * program the sum over all ranks of y_bar . y then is equal to the sum of x_bar . x.
  */
 #include "config.h"
 
@@ -16,7 +15,7 @@ enum { N = 5 };
 
 static uint64_t state;
 
-/* An integer from -4 to 4, another one on each rank. */
+/* Returns an integer from -4 to 4, a different one on each rank. */
 static double draw(void)
 {
 	state = state * 6364136223846793005u + 1442695040888963407u + (uint64_t)rank;
@@ -62,7 +61,10 @@ static bool attach_twice(void)
 
 /* ---- Calls that wait ---- */
 
-/* Even ranks send first; a ring of an odd number works since the last one then receives first. */
+/*
+ * Even ranks send first, and odd ranks receive first. In a ring with an odd number of ranks the
+ * last one receives first.
+ */
 static int ring(reel_tape *tape, int mode, double *x, double *y)
 {
 	int error = 0;
@@ -115,7 +117,7 @@ static bool send_in_each_mode(void)
 		memcpy(seed, y_bar, sizeof seed);
 		for (int i = 0; i < N; i++)
 			x_bar[i] = 0;
-		/* Synchronous sends: an odd ring would wait for itself. */
+		/* With synchronous sends a ring with an odd number of ranks would hang. */
 		if (mode == 1 && ranks % 2)
 			continue;
 		passed &= holds(!ring(&tape, mode, x, y));
@@ -150,14 +152,14 @@ static bool sendrecv_to_nobody(void)
 	passed &= holds(status.MPI_SOURCE == last);
 	passed &= holds(!reel_mpi_reverse_end(WORLD));
 	passed &= holds(dot(seed, y, N) == dot(x_bar, x, N));
-	/* Nobody sent to the first rank: what it has stays its own. */
+	/* No rank sends to the first rank, so its adjoints stay. */
 	if (!rank)
 		passed &= holds(!memcmp(seed, y_bar, sizeof seed));
 	reel_tape_close(&tape);
 	return passed;
 }
 
-/* Rank 0 takes what comes; each message has its own tag and length. */
+/* Rank 0 receives messages in any order. Each one has another tag and length. */
 static bool receive_from_anybody(void)
 {
 	double x[N], y[4][N] = {{0}}, x_bar[N] = {0}, y_bar[4][N], seed[4][N];
@@ -193,7 +195,7 @@ static bool receive_from_anybody(void)
 			passed &= holds(status.MPI_SOURCE == from[i]);
 			passed &= holds(status.MPI_TAG == 10 + from[i]);
 			passed &= holds(count == 1 + from[i]);
-			/* What the message did not write keeps its adjoint. */
+			/* Numbers that the message did not write keep their adjoints. */
 			for (int k = 0; k < N; k++)
 				passed &= holds(y_bar[i][k] == (k < count ? 0 : seed[i][k]));
 		}
@@ -207,8 +209,8 @@ static bool receive_from_anybody(void)
 /* ---- Requests ---- */
 
 /*
- * Steps u = u + left ghost * right ghost, and their adjoint; the gradient is compared with one
- * rank.
+ * Computes steps u = u + left ghost * right ghost and their adjoint, and compares the gradient with
+ * one rank.
  */
 static bool exchange_in_a_loop(void)
 {
@@ -264,8 +266,8 @@ static bool exchange_in_a_loop(void)
 			to_right[i] = before[i] * all[step][(i + ranks - 1) % ranks] / 64;
 		}
 		/*
-		 * The edge takes that of its right neighbour's ghost first, then that of its left
-		 * one's.
+		 * Ranks add the adjoint of their right neighbour's ghost first, and then the
+		 * adjoint of their left neighbour's ghost.
 		 */
 		for (int i = 0; i < ranks; i++)
 			all_bar[i] += to_left[(i + 1) % ranks] + to_right[(i + ranks - 1) % ranks];
@@ -273,7 +275,7 @@ static bool exchange_in_a_loop(void)
 	return passed & holds(u == all[STEPS][rank]) && holds(u_bar == all_bar[rank]);
 }
 
-/* Each rank sends two messages to each other rank; they are taken as they come. */
+/* Each rank sends two messages to each other rank, which receives them in any order. */
 static bool choose(int how)
 {
 	double x[8], y[8], x_bar[8] = {0}, y_bar[8] = {0}, seed[8];
@@ -285,7 +287,7 @@ static bool choose(int how)
 
 	draw_all(x, n), draw_all(y_bar, n);
 	memcpy(seed, y_bar, sizeof seed);
-	/* The last one begins first; half of them may take each other's messages. */
+	/* The last receive begins first. Half of the receives accept messages from any rank. */
 	for (int i = n; i-- > 0;) {
 		int source = how == 3 || i % 4 < 2 ? i / 2 : MPI_ANY_SOURCE;
 
@@ -381,8 +383,8 @@ static bool test_until_done(void)
 }
 
 /*
- * A receive from nobody, or of no element, is complete. The receives from any source, which began
- * before and after it, are not before the rank sends to itself.
+ * A receive from MPI_PROC_NULL, or of no element, is complete at once. The receives from any source
+ * before and after it complete only after the rank has sent to itself.
  */
 static bool empty_receives_do_not_wait(void)
 {
@@ -413,7 +415,7 @@ static bool empty_receives_do_not_wait(void)
 	return passed & holds(y[0] == 3 && y[1] == 4);
 }
 
-/* ---- What is sent ---- */
+/* ---- Types ---- */
 
 struct mixed {
 	int number;
@@ -463,7 +465,7 @@ static bool structs_are_added_by_members(void)
 	return passed;
 }
 
-/* Types over an array of 4 by 6 doubles, with the sum of the adjoints of what each one selects. */
+/* Derived types select elements of an array of 4 by 6 doubles. */
 static bool each_type_selects_what_it_sends(void)
 {
 	int lengths[] = {2, 1, 3}, places[] = {1, 5, 9}, sizes[] = {4, 6}, widths[] = {2, 3},
@@ -492,7 +494,7 @@ static bool each_type_selects_what_it_sends(void)
 		MPI_Type_size(type[t], &size);
 		for (int i = 0; i < 24; i++)
 			x[i] = x_bar[i] = 0, y_bar[i] = 1 + i;
-		/* What the type selects comes as y, and is the only thing that has an adjoint. */
+		/* The selected elements are received as y, and only they have adjoints. */
 		for (int i = 0; i < 24; i++)
 			x[i] = 1 + i;
 		passed &= holds(!reel_mpi_sendrecv(NULL, x, 1, type[t], right(), 0, y, 1, type[t],
@@ -601,7 +603,7 @@ static bool objective_is_agreed_on(void)
 				   WORLD) == -EINVAL);
 }
 
-/* ---- What is refused ---- */
+/* ---- Calls that are refused ---- */
 
 static int errors_reported;
 
@@ -681,7 +683,7 @@ static bool detach_at_the_end(void)
 {
 	bool passed = holds(!reel_mpi_reverse_end(WORLD));
 
-	/* Two of the cases record calls that they do not reverse, which checked mode sees. */
+	/* Two of the cases record calls that they do not reverse, which checked mode reports. */
 	reel_set_error_handler(count_errors, NULL);
 	passed &= holds(reel_mpi_detach(WORLD) == (is_checked() ? -EBADMSG : 0));
 	reel_set_error_handler(NULL, NULL);
@@ -704,12 +706,12 @@ static const struct rank_case cases[] = {
 	{"statuses count the elements of derived types", statuses_count_elements_of_derived_types},
 	{"integers have no adjoint", integers_have_no_adjoint},
 	{"communicators are attached one by one, and freed", other_communicators},
-	{"all ranks say the same of the objective", objective_is_agreed_on},
+	{"all ranks have to agree on the objective", objective_is_agreed_on},
 	{"bytes are refused, and the error sticks", bytes_are_refused},
 	{"a wait out of order is refused", wrong_order_is_refused},
 	{"a short message without a status is refused", short_message_needs_a_status},
 	{"a lost note gives NaN", lost_note_gives_nan},
-	{"nothing is left", detach_at_the_end},
+	{"no message or request is left", detach_at_the_end},
 };
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Collective calls among neighbours, on each topology, against the transpose of their Jacobian. */
+/* Compares collective calls among neighbours, on each topology, with their transposed Jacobian. */
 #include "config.h"
 
 #include "helpers/ranks.h"
@@ -7,13 +7,13 @@
 #define WORLD MPI_COMM_WORLD
 #define D MPI_DOUBLE
 
-/* Whether the calls are those that begin, and are waited for. */
+/* True: the tests use I-forms, which begin, and wait for them. */
 static bool begin_and_end;
 static struct reel_mpi_request request;
 
 #define IGNORED MPI_STATUS_IGNORE
 
-/* The call in the direction of the program. */
+/* Makes the forward call, or the reverse call if `reverse` is set. */
 #define BOTH(call, ...)                                                                            \
 	(!begin_and_end ? (reverse ? reel_mpi_neighbor_##call##_reverse(tape, __VA_ARGS__)         \
 				   : reel_mpi_neighbor_##call(tape, __VA_ARGS__))                  \
@@ -25,7 +25,7 @@ static struct reel_mpi_request request;
 enum { MAX_NEIGHBOURS = 4, MAX_COUNT = 3, HALF = MAX_NEIGHBOURS * MAX_COUNT };
 enum { ALLGATHER, ALLGATHERV, ALLTOALL, ALLTOALLV, ALLTOALLW, CALLS };
 
-/* A communicator with its neighbours, as the program that made it knows them. */
+/* A communicator, with its neighbours in the order in which the program has given them. */
 struct graph {
 	MPI_Comm comm;
 	int call;
@@ -34,9 +34,9 @@ struct graph {
 };
 
 /*
- * Number of elements between two ranks, which is the same of all blocks between them. Of Alltoallw
- * it is the same of all ranks: where a rank has more sources than destinations,
- * MPI_Neighbor_alltoallw() of MPICH 4.0.2 takes the count of another block.
+ * Returns the number of elements in each block between two ranks. For Alltoallw it is equal for all
+ * ranks: if a rank has more sources than destinations, MPI_Neighbor_alltoallw() of MPICH 4.0.2
+ * takes the count of another block.
  */
 static int count_between(int call, int a, int b)
 {
@@ -94,7 +94,7 @@ static bool is_transposed(struct graph *g)
 	return passed;
 }
 
-/* All ranks in a row, and one rank in the other dimension. */
+/* The grid has all ranks in one dimension, and one rank in the other one. */
 static bool is_transposed_on_grid(int periodic, int dimensions)
 {
 	int sizes[] = {ranks, 1}, periods[] = {periodic, periodic};
@@ -181,9 +181,9 @@ static bool others_are_refused(void)
 }
 
 static const struct rank_case cases[] = {
-	{"without neighbours, in place and of bytes: refused", others_are_refused},
+	{"calls without neighbours, in place or with bytes are refused", others_are_refused},
 	{"a grid with borders is transposed", open_grid},
-	{"a ring, of two ranks too, is transposed", ring},
+	{"a ring, also of two ranks, is transposed", ring},
 	{"a torus with ranks that are their own neighbours is transposed", torus},
 	{"a distributed graph with several edges between two ranks is transposed",
 	 distributed_graph},

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs of a plan over ranks, whose steps exchange messages: the gradient is that of one tape; a
- * rank that fails ends all; costs are agreed on; and ranks that are killed go on to the same bits.
+ * Tests runs of a plan over ranks, whose steps exchange messages: the gradient is equal to the
+ * gradient with one tape, an error of one rank ends the run of all, ranks agree on costs, and runs
+ * that are killed are resumed with the same bits.
  */
 #include <config.h>
 
@@ -16,7 +17,7 @@
 
 enum { CELLS = 16, STEPS = 300, SLOTS = 6 };
 
-/* Each rank has CELLS cells of a ring, and before them a copy of its left neighbour's last one. */
+/* CELLS cells of a ring, and before them a copy of the last cell of the left neighbour. */
 struct state {
 	double u[CELLS + 1];
 };
@@ -130,7 +131,7 @@ static reel_plan *plan_with(int64_t slots)
 	return plan;
 }
 
-/* Both sweeps, or what is left of them. */
+/* Runs both sweeps, or the rest of them if the run is resumed. */
 static int sweep(reel_run *run, struct ring *ring, struct state *bar, bool resumes)
 {
 	struct state state = first_state();
@@ -174,8 +175,8 @@ static bool gradients(void)
 }
 
 /*
- * Messages are recorded in communicators of the contexts, and reversed in that of the sweep. What
- * MPI chose is on the tapes.
+ * Steps are recorded with the communicators of the contexts, and reversed with the communicator of
+ * the sweep. The tapes have the choices of MPI.
  */
 static bool looks_ahead(void)
 {
@@ -219,10 +220,10 @@ static bool failures(void)
 	return holds(error == (rank == ranks - 1 ? -EDOM : -ECANCELED)) && holds(names);
 }
 
-/* Before the first action. */
+/* A run that stops before its first action. */
 enum { AT_ONCE = -2 };
 
-/* A run whose loop each rank drives itself; the end, and a stop, are known to one of them only. */
+/* Each rank drives its run itself. Only one rank knows the end of the loop, and when to stop. */
 static int drive(struct state *state, struct state *bar, int64_t stops_at)
 {
 	struct reel_part part = {state, sizeof *state};
@@ -329,7 +330,7 @@ static bool costs(void)
 
 static jmp_buf caller;
 
-/* The last rank leaves in the middle of the forward sweep, whose steps send nothing. */
+/* The last rank leaves in the middle of the forward sweep, whose steps send no messages. */
 static int leave(void *context, void *state, int64_t first, int64_t last)
 {
 	(void)context, (void)state;
@@ -351,7 +352,7 @@ static int reverse_nothing(void *context, void *adjoint, int64_t first, int64_t 
 	return 0;
 }
 
-/* No rank waits for ever for one that a callback has left by longjmp() or an exception. */
+/* If a callback leaves a sweep by longjmp() or an exception, no rank waits for it for ever. */
 static bool a_rank_leaves(void)
 {
 	static const reel_model leaving = {.state_bytes = sizeof(struct state), .advance = leave,
@@ -370,11 +371,11 @@ static bool a_rank_leaves(void)
 
 		passed &= holds(error == -ETIMEDOUT);
 		passed &= holds(strstr(reel_error_text(error), "has left the sweep"));
-		/* Nor does it wait again. */
+		/* A second call does not wait again. */
 		passed &= holds(reel_run_reverse(run, NULL, &state, &state) != 0);
 	}
 	passed &= holds(left == (rank == ranks - 1));
-	/* The one that left comes back when the others have given it up. */
+	/* The rank that left returns after the others have given it up. */
 	MPI_Barrier(MPI_COMM_WORLD);
 	reel_run_close(run);
 	reel_plan_close(plan);
@@ -392,7 +393,7 @@ static const struct rank_case cases[] = {
 	{"a plan gives the gradient of one tape, bit for bit", gradients},
 	{"so does one whose threads look ahead", looks_ahead},
 	{"a rank that fails ends the sweep of all, and is named", failures},
-	{"ranks drive their runs, and end where one of them says", driven},
+	{"ranks drive their runs, and all end where one of them ends", driven},
 	{"programs agree on an error and on a value", agreements},
 	{"ranks with different plans are refused", different_plans},
 	{"costs and a choice are agreed on", costs},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One-sided calls between fences, against the transpose of their Jacobian. */
+/* Compares one-sided calls between fences with the transpose of their Jacobian. */
 #include "config.h"
 
 #include "helpers/ranks.h"
@@ -7,12 +7,12 @@
 #define WORLD MPI_COMM_WORLD
 #define D MPI_DOUBLE
 
-/* The call in the direction of the program. */
+/* Makes the forward call, or the reverse call if `reverse` is set. */
 #define BOTH(call, ...)                                                                            \
 	(reverse ? reel_mpi_##call##_reverse(tape, __VA_ARGS__)                                    \
 		 : reel_mpi_##call(tape, __VA_ARGS__))
 
-/* The program's numbers: those of a rank, and a copy of what is in its window. */
+/* Sizes of the program's numbers: the first half is on the rank, the second one in its window. */
 enum { HALF = 8, ALL = 2 * HALF };
 
 enum { PUT, PUT_A_VECTOR, GET, GET_FROM_ONE, ACCUMULATE, TO_NOBODY, CALLS };
@@ -45,7 +45,7 @@ static int access_window(reel_tape *tape, double *x, bool reverse, const struct 
 	}
 }
 
-/* What is put was calculated after the fence. */
+/* Calculates after the fence the numbers that the rank puts. */
 static void calculate(double *x)
 {
 	for (int k = 0; k < HALF; k++)
