@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Regions as statements, in C and in C++, with and without OpenMP. Prints what is wrong. */
+/* Tests regions as statements, in C and in C++, with OpenMP and without. Prints mistakes. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -53,7 +53,7 @@ static void test_loop(reel_lane *root)
 		CHECK(x_bar[i] == 2. * i);
 }
 
-/* A statement is one, below if and else. Its lanes may end their parts early. */
+/* A region is one statement below if and else. Its lanes may end their parts early. */
 static void test_lanes(reel_lane *root, bool parallel)
 {
 	int seen[LANES] = {0};
@@ -80,7 +80,7 @@ static void test_lanes(reel_lane *root, bool parallel)
 		CHECK(seen[i] == 10 * i + (i % 3 ? 0 : LANES));
 }
 
-/* Phases, in a region within each lane of another one. */
+/* Phases of regions inside of the lanes of another region. */
 static void test_phases(reel_lane *root)
 {
 	int sum[LANES] = {0};
@@ -110,7 +110,7 @@ static void test_phases(reel_lane *root)
 		CHECK(sum[i] == 5);
 }
 
-/* The reverse sweep has a thread for each lane, however few OpenMP would take. */
+/* The reverse sweep has a thread for each lane, also if OpenMP would use fewer threads. */
 static void test_turns(reel_lane *root, reel_ordered *order)
 {
 	REEL_PARALLEL_WITH(root, lane, LANES, 1, )
@@ -124,7 +124,7 @@ static void test_turns(reel_lane *root, reel_ordered *order)
 	}
 }
 
-/* A break out of a loop is an error, in either sweep, though nothing is pushed. */
+/* A break out of a loop is an error in both sweeps, also if nothing is pushed. */
 static void test_break(bool reverse)
 {
 	reel_lane *root;
@@ -167,7 +167,7 @@ static void test_break(bool reverse)
 		reel_lane_close(root);                                                         \
 	}
 
-/* The type of an index holds the bounds of its loop, or the loop is refused. */
+/* A loop is refused if the type of its index does not hold its bounds. */
 static void test_index(void)
 {
 	reel_set_error_handler(ignore, NULL);
@@ -187,7 +187,7 @@ static void test_index(void)
 	reel_set_error_handler(NULL, NULL);
 }
 
-/* Only the reverse sweep has a type that is too narrow. */
+/* Only the index of the reverse sweep has a type that is too narrow. */
 static void test_index_reverse(void)
 {
 	volatile int high = 300;
@@ -206,7 +206,7 @@ static void test_index_reverse(void)
 }
 
 #ifdef _OPENMP
-/* Thread 0 ends its part of the region, while the others come to a barrier. */
+/* Thread 0 ends its part of the region, while the other threads come to a barrier. */
 static void test_early_end(bool by_break)
 {
 	reel_lane *root;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Check mode of adjoints: what it finds, where, and that it finds nothing else. */
+/* Tests the check mode of adjoints: it reports each conflict with its place, and nothing else. */
 #include <config.h>
 
 #include <errno.h>
@@ -87,7 +87,7 @@ static void phases_separate(void)
 	reel_adjoint_close(adjoint);
 }
 
-/* After 2^31 sweeps and phases. */
+/* After 2^31 sweeps and phases their numbers run out, and begin again. */
 static void epochs_run_out(void)
 {
 	double array[ELEMENTS] = {0};
@@ -175,7 +175,10 @@ struct rows {
 	unsigned lanes;
 };
 
-/* Every so many elements; and the shared one, often enough to lose a sum. */
+/*
+ * Each lane adds to its own elements, and to the shared one, so often that a sum is lost without
+ * atomics.
+ */
 static void add_rows(reel_adjoint *adjoint, unsigned lane, void *context)
 {
 	reel_adjoint_view view = reel_adjoint_lane(adjoint, lane);

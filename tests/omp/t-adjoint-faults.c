@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Adjoints when memory runs out: each allocation in turn fails. */
+/* Tests adjoints without memory: one allocation after another fails. */
 #include <config.h>
 
 #include <errno.h>
@@ -19,7 +19,7 @@ static void add_to_all(reel_adjoint *adjoint, unsigned lane, void *context)
 		reel_adjoint_add(&view, i, lane);
 }
 
-/* No threads: they need memory, too. */
+/* Sweeps without threads, which would also need memory. */
 static int sweep_alone(reel_adjoint *adjoint)
 {
 	int error = reel_adjoint_begin(adjoint, LANES);
@@ -40,7 +40,10 @@ static unsigned wrong_sums(const double *array, double wanted)
 	return wrong;
 }
 
-/* The object, a list of lanes, LANES - 1 copies, and in check mode who used what. */
+/*
+ * An adjoint allocates the object, a list of lanes, LANES - 1 copies, and in check mode a table of
+ * the lanes that used each element.
+ */
 static void each_allocation_fails(enum reel_adjoint_policy policy, unsigned flags)
 {
 	unsigned needed = flags & REEL_ADJOINT_CHECKED ? LANES + 2 : LANES + 1;
@@ -81,7 +84,7 @@ static void each_allocation_fails(enum reel_adjoint_policy policy, unsigned flag
 static void an_array_that_is_too_large(void)
 {
 	double array[1];
-	/* Never touched: not even addresses are there for copies of it. */
+	/* The array is never touched. There are not even addresses for copies of it. */
 	size_t n = SIZE_MAX / 4 / sizeof *array;
 	struct reel_adjoint_options options = {.budget = SIZE_MAX};
 	reel_adjoint *adjoint;

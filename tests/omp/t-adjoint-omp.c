@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Adjoints in teams of OpenMP: its barriers, with lanes that are threads and others. */
+/* Tests adjoints in teams of OpenMP, with its barriers. Any thread may run any lane. */
 #include <config.h>
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Adjoint accumulation: sums and bits of every policy, memory, and the life of an object. */
+/* Tests adjoint objects: sums and bits of each policy, memory, and calls in a wrong order. */
 #include <config.h>
 
 #include <errno.h>
@@ -17,7 +17,7 @@ static const char *const policy_names[] = {"AUTOMATIC", "OWNER", "PRIVATE", "ATO
 struct work {
 	size_t n;
 	unsigned adds;
-	/* Elements a lane has to itself; 0: all of them are everybody's. */
+	/* Number of elements that only one lane uses; 0: all lanes use all elements. */
 	size_t own;
 };
 
@@ -71,7 +71,10 @@ static void add_floats_out_of_line(reel_adjoint *adjoint, unsigned lane, void *c
 					    (float)value_of(lane, add));
 }
 
-/* What `sweeps` of them make of an array that begins as i % 5. */
+/*
+ * Returns the number of wrong elements of an array that was i % 5 at the beginning, after `sweeps`
+ * sweeps.
+ */
 static unsigned wrong_sums(const double *array, const struct work *work, unsigned lanes,
 			   unsigned sweeps)
 {
@@ -250,7 +253,7 @@ static void spans(void)
 	is_pointer(reel_adjoint_span(&view, 0, 10), NULL, "there is no span the second time");
 	ok(reported.calls == 1 && strstr(reported.message, "reel_adjoint_add_span"),
 	   "the report says once how to add instead");
-	is_int(reel_adjoint_end(adjoint), -EINVAL, "the end says so, too");
+	is_int(reel_adjoint_end(adjoint), -EINVAL, "the end of the sweep has the error");
 	reel_adjoint_close(adjoint);
 }
 
@@ -265,7 +268,7 @@ static void add_reals(reel_adjoint *adjoint, unsigned lane, void *context)
 	reel_adjoint_view view = reel_adjoint_lane(adjoint, lane);
 	const struct bits *bits = context;
 
-	/* Mostly to every hundredth element, so that lanes meet there. */
+	/* Most adds are to every hundredth element, so that several lanes use the same ones. */
 	for (uint64_t add = 0; add < 3000; add++) {
 		uint64_t random = scramble(add << 16 | lane);
 		size_t i = (size_t)((random >> 8) % bits->n);
@@ -274,7 +277,7 @@ static void add_reals(reel_adjoint *adjoint, unsigned lane, void *context)
 	}
 }
 
-/* Of a small array, which is reduced whole, and of a large one, block by block. */
+/* A small array is reduced as a whole, and a large one block by block. */
 static void adds_go_on_after_a_reduction(size_t n)
 {
 	struct reel_adjoint_options options = {.policy = REEL_ADJOINT_PRIVATE};
@@ -305,7 +308,7 @@ static void private_sums_have_one_value(void)
 {
 	static const unsigned threads[] = {1, 2, 3, 5};
 	struct reel_adjoint_options options = {.policy = REEL_ADJOINT_PRIVATE};
-	/* Seven lines of blocks, so that each thread has some to reduce. */
+	/* The blocks have seven lines of flags, so that each thread has blocks to reduce. */
 	struct bits bits = {50021};
 	static double sums[4][50021], other[50021];
 	unsigned different = 0;
@@ -332,7 +335,7 @@ static void private_sums_have_one_value(void)
 	reel_adjoint_close(adjoint);
 }
 
-/* Adding 0.0 to it would make it 0.0. */
+/* Elements behind the last one are -0.0: an add of 0.0 would change them to 0.0. */
 static void nothing_is_behind_the_last(void)
 {
 	double array[70 + 64];
@@ -412,7 +415,7 @@ static void memory_is_for_what_is_touched(void)
 	munmap(array, n * sizeof *array);
 }
 
-/* Lane 0 stores to the array. */
+/* Lane 0 adds to the array itself, the other lanes to their copies. */
 static void lanes_share_no_line(void)
 {
 	struct reel_adjoint_options options = {.policy = REEL_ADJOINT_PRIVATE};
@@ -568,7 +571,7 @@ static void elements_are_taken(void)
 	}
 }
 
-/* ---- What is refused ---- */
+/* ---- Errors ---- */
 
 static void what_is_refused(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads of the library where OpenMP binds the threads of the program. A runtime reads the
+ * Tests the threads of the library in a program whose threads OpenMP binds. A runtime reads its
  * variables when it is loaded, so the test starts its program once more.
  */
 #include <config.h>
@@ -12,7 +12,7 @@
 #include "helpers/pool-support.h"
 
 #ifdef __linux__
-/* In the second program, whose first thread OpenMP has bound. */
+/* Runs in the second program, whose first thread OpenMP has bound. */
 static void look(int processors)
 {
 	struct reel_pool_options options = {.hard_budget = (size_t)16 << 20};
@@ -33,7 +33,7 @@ static void look(int processors)
 	reel_pool_close(pool);
 }
 
-/* Returns if it cannot. */
+/* Starts this program again with the variables of OpenMP. Returns only if that fails. */
 static void start_bound(const char *program)
 {
 	char processors[16];

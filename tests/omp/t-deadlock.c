@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lanes that wait for turns that cannot come: an error ends the waits. */
+/* Tests lanes that wait for turns that cannot come: an error ends their waits. */
 #include "config.h"
 
 #include "helpers/support.h"
@@ -27,8 +27,8 @@ static void begin(bool leaves_out)
 }
 
 /*
- * After a region or tasks were reversed. Lanes may have other errors, too: one that kept a turn,
- * and whose wait ends since the other lane has failed.
+ * Checks the root after a region or tasks were reversed. Lanes may have other errors: the wait of a
+ * lane that keeps its turn ends because the other lane has failed.
  */
 static void end(const char *what)
 {
@@ -53,7 +53,7 @@ static void await_and_end(reel_lane *lane, reel_ordered *order)
 
 /* ---- A turn that does not end ---- */
 
-/* Lane 0, lane 1: the other section. Lane 1, lane 0: the section. */
+/* In one section lane 0 has its turn before lane 1, in the other section after it. */
 static void note_in_two_sections(const struct member *member)
 {
 	reel_worker worker = worker_of(member);
@@ -71,7 +71,7 @@ static void note_in_two_sections(const struct member *member)
 		reel_ordered_note(worker.lane, &program.order);
 }
 
-/* Lane 0 keeps its turn in the section and waits in the other one. */
+/* Lane 0 keeps its turn in one section, and waits in the other one. */
 static void reverse_two_sections(const struct member *member)
 {
 	reel_worker worker = worker_of(member);
@@ -85,7 +85,7 @@ static void reverse_two_sections(const struct member *member)
 
 /* ---- A phase that does not end ---- */
 
-/* Lane 1 leaves out the end of a phase, so its last turn is in the first one. */
+/* Lane 1 leaves out the end of a phase, so its last turn is in the first phase. */
 static void note_in_two_phases(const struct member *member)
 {
 	reel_worker worker = worker_of(member);
@@ -182,8 +182,8 @@ static void reverse_task(void *context, reel_lane *lane)
 }
 
 /*
- * One thread takes the task that was made last, which has to wait for the other one's turn, with
- * the mistake; and for no turn without it.
+ * One thread takes the task that was made last. With the mistake that task waits for the turn of
+ * the other task, and without the mistake for no turn.
  */
 static void test_tasks_without_threads(bool leaves_out, bool nested)
 {

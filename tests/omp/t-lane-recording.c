@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recordings of roots: several teams reverse readers of one recording at the same time, with loops,
- * phases, ordered sections, nested regions and collective spans in it; and what cannot be frozen.
+ * Tests recordings of roots: several teams reverse readers of one recording at the same time. It
+ * has loops, phases, ordered sections, nested regions and collective spans. Some roots cannot be
+ * frozen.
  */
 #include "config.h"
 
@@ -16,11 +17,11 @@
 
 enum { LANES = 3, REGIONS = 4, ITERATIONS = 60, SPAN = 700, READERS = 4 };
 
-/* The section counts the turns of all regions; who[] is what the lanes did in these turns. */
+/* The section counts the turns of all regions; who[] has the lane of each turn. */
 static reel_ordered order;
 static int who[REGIONS * ITERATIONS], turns;
 
-/* What one sweep works on. */
+/* The root and the region of one sweep, and its mistakes. */
 struct sweep {
 	reel_lane *root;
 	reel_region *region;
@@ -209,7 +210,7 @@ static void with_a_store(void)
 	close_all(pool, late, "readers");
 }
 
-/* ---- What is refused ---- */
+/* ---- Errors ---- */
 
 static void is_refused(reel_lane *root, int error, const char *what)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A root in the context of a run, whose steps are regions: each planner's sweep leaves the bits of
- * a sweep without checkpoints, and the root empty.
+ * Tests runs whose steps are regions, with a root in the context: the gradient by each planner has
+ * the bits of a sweep without checkpoints, and the root is empty afterwards.
  */
 #include "config.h"
 
@@ -18,7 +18,7 @@ struct cells {
 	double x[CELLS];
 };
 
-/* A step of the loop, for the threads of a team. */
+/* Data of a step of the loop for the threads of a team. */
 struct context {
 	reel_lane *root;
 	reel_region *region;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The observer gets what a program tells, in order, with the caller's address. */
+/* Tests that an observer gets the events of a program in order, with the address of the call. */
 #include "config.h"
 
 #include "helpers/support.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thread that OpenMP cancels leaves the parallel region while the others wait for it in Reel's
- * calls: an error ends their waits, also if the system's clock is set back meanwhile. Then they
- * come to a cancellation point, for which LLVM's runtime waits.
+ * Tests cancellation by OpenMP: one thread leaves the parallel region while other threads wait for
+ * it in calls of Reel. An error ends their waits, also if the clock of the system is set back
+ * meanwhile. Then they reach a cancellation point, as LLVM's runtime demands.
  */
 #include "config.h"
 
@@ -28,7 +28,7 @@ static int run_threads(void)
 	return threads;
 }
 
-/* Thread 0 comes to the barrier, thread 1 leaves. */
+/* Thread 0 waits at the barrier, and thread 1 leaves. */
 static void test_barrier(void)
 {
 	reel_lane *root;
@@ -98,7 +98,7 @@ static void test_turn(void)
 int main(int argc, char **argv)
 {
 	(void)argc;
-	/* OpenMP reads it when a program starts. */
+	/* OpenMP reads the variable when a program starts, so the program starts itself again. */
 	if (!getenv("OMP_CANCELLATION")) {
 		setenv("OMP_CANCELLATION", "true", 0);
 		execv("/proc/self/exe", argv);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sweeps by several threads: whatever the plan, the threads, the tapes at once and the
- * memory, the gradient is that of one plain tape, to the last bit.
+ * Tests sweeps by several threads: with any plan, number of threads, number of tapes at a time and
+ * memory, the gradient is bitwise equal to the gradient by one plain tape.
  */
 #include <config.h>
 
@@ -23,7 +23,7 @@
 
 /* ---- A model that several threads may run ---- */
 
-/* Larger than the state of the recurrence, so that memory counts; all of it is replayed. */
+/* A state that is larger than the recurrence's state, so that its memory matters. */
 struct field {
 	struct state state;
 	double history[300];
@@ -34,13 +34,13 @@ enum { HISTORY = 300 };
 struct shared {
 	struct run run;
 	int64_t stopping_record;
-	/* Steps before this one leave so much more on the tape. */
+	/* Steps before this one push `ballast` more values. */
 	int64_t light_from;
 	int ballast;
 	bool saves_fail;
-	/* What has happened, for who waits for it. */
+	/* Flags for threads that wait for an event. */
 	_Atomic bool recorded_ahead, tried;
-	/* A state that is not loaded at first; the attempts that are left. */
+	/* A state whose loads fail at first, and the number of loads that still fail. */
 	struct field unloadable;
 	_Atomic int refusals;
 	reel_tape glutton;
@@ -97,7 +97,7 @@ static int record_field(void *context, void *state, int64_t first, int64_t last,
 	return 0;
 }
 
-/* Not the true adjoint of the history: what is popped makes a difference all the same. */
+/* Computes another number than the adjoint of the history, which depends on all popped values. */
 static int reverse_field(void *context, void *adjoint, int64_t first, int64_t last, reel_tape *tape)
 {
 	struct shared *shared = context;
@@ -194,7 +194,7 @@ static bool is_right(const struct state *bar, const struct shared *shared, int64
 
 /* ---- Runs ---- */
 
-/* threads 0: the serial reverse sweep. */
+/* Runs both sweeps. If `threads` is 0, the reverse sweep is serial. */
 static int sweep_both(reel_run *run, struct shared *shared, struct state *bar, int threads,
 		      unsigned tapes, struct reel_omp_stats *stats)
 {
@@ -227,7 +227,7 @@ static bool two_gradients(reel_run *run, int64_t steps, int threads, unsigned ta
 
 /* ---- Gradients ---- */
 
-/* Both tiers in stores whose transfers end late, or all in memory. */
+/* Both tiers are in stores whose transfers end late, or in memory. */
 static void gradients_of_a_plan(enum reel_planner planner, int64_t steps, bool on_stores,
 				int max_threads, unsigned max_tapes)
 {
@@ -299,7 +299,7 @@ static const reel_action mixed_ranges[] = {
 	{.kind = REEL_ACTION_REVERSE, .first = 0, .last = 2},
 };
 
-/* Actions that no planner makes: one REVERSE for several records, several for one. */
+/* No planner makes these actions: one REVERSE for several records, and several for one. */
 static void any_plan_will_do(void)
 {
 	struct reel_problem problem = {.steps = 12, .tiers = 1, .tier = {{2, 0, 0}}};
@@ -409,7 +409,7 @@ static void the_progress_of_a_sweep(void)
 	reel_plan_close(plan);
 }
 
-/* Records wait for one another: if the sweep did not make two at a time, it would hang. */
+/* Two records wait for each other: a sweep that makes only one at a time hangs. */
 struct rendezvous {
 	struct shared shared;
 	_Atomic int come;
@@ -422,8 +422,8 @@ static int record_in_company(void *context, void *state, int64_t first, int64_t 
 
 	if (first >= 4 && first < 8) {
 		/*
-		 * Until its partner has come: who comes after both may be here before it has
-		 * looked.
+		 * The record waits until its partner has come. A third record may come before the
+		 * first one has looked, so the condition is "at least both".
 		 */
 		int both = (atomic_fetch_add(&rendezvous->come, 1) | 1) + 1;
 
@@ -499,7 +499,7 @@ static void the_program_makes_states(void)
 	reel_plan_close(plan);
 }
 
-/* A state and its context: that of another one is not to be seen with it. */
+/* Each state has a context, and callbacks must never get it with another state. */
 static int advance_counting(void *context, void *state, int64_t first, int64_t last)
 {
 	struct run *run = context;
@@ -562,7 +562,7 @@ static void each_state_has_a_context(void)
 
 /* ---- Failures ---- */
 
-/* What a serial sweep says, with the same faults, is what this one says. */
+/* Returns true if the sweep has the error and the text of a serial sweep with the same faults. */
 static bool says_the_same(reel_run *run, struct shared *faults, int threads, unsigned tapes)
 {
 	struct shared shared = no_fault();
@@ -638,7 +638,7 @@ static void callbacks_fail(enum reel_planner planner, int64_t steps)
 	reel_plan_close(plan);
 }
 
-/* What comes later in the order of actions fails first. */
+/* Actions that are later in the plan fail earlier than others. */
 static int record_and_fail(void *context, void *state, int64_t first, int64_t last, reel_tape *tape)
 {
 	struct shared *shared = context;
@@ -683,7 +683,7 @@ static void the_first_error_is_not_the_earliest(void)
 
 static _Atomic unsigned without_file;
 
-/* Slowly: meanwhile the others have done all that is there to be done. */
+/* Takes so long that the other threads have finished all other actions. */
 static int reverse_with_file(void *context, void *adjoint, int64_t first, int64_t last,
 			     reel_tape *tape)
 {
@@ -804,7 +804,7 @@ static void in_so_many_pages(const reel_plan *plan, size_t pages, int threads, u
 	struct state bar;
 	int error;
 
-	/* The forward sweep's tape is light: there is less room than it makes believe. */
+	/* The tape of the forward sweep is small, so the sweep expects more room than there is. */
 	shared.light_from = (SEGMENTS - 1) * SEGMENT;
 	shared.ballast = 24;
 	error = sweep_both(run, &shared, &bar, 0, 0, NULL);
@@ -818,7 +818,7 @@ static void in_so_many_pages(const reel_plan *plan, size_t pages, int threads, u
 	seen->failed += error && error != -EDQUOT && error != -ENOMEM;
 	seen->loud += reported.calls > (error ? 1 : 0);
 	seen->wrong += !error && !is_right(&bar, &shared, SEGMENTS * SEGMENT);
-	/* The text names a state or the steps, which the meaning of the error does not. */
+	/* The text is the library's own: it names a state or the steps. */
 	seen->wrong += error && !strstr(reel_error_text(error), "state") &&
 		       !strstr(reel_error_text(error), "steps");
 	reel_run_close(run);
@@ -837,25 +837,25 @@ static void memory_is_tight(enum reel_planner planner)
 	for (size_t pages = 2; pages < 160; pages += pages < 80 ? 1 : stride_of(8), budgets++)
 		in_so_many_pages(plan, pages, 2 + (int)(pages % 3), 4, &seen);
 	reel_set_error_handler(NULL, NULL);
-	ok(seen.refused > 0 && seen.refused < budgets, "%s: is too small at first, and then not",
-	   reel_planner_name(planner));
-	is_int(seen.failed, 0, "refuses with an error that says so");
+	ok(seen.refused > 0 && seen.refused < budgets,
+	   "%s: small budgets are refused, large ones not", reel_planner_name(planner));
+	is_int(seen.failed, 0, "a sweep without memory ends with -EDQUOT or -ENOMEM");
 	is_int(seen.wrong, 0, "never gives a wrong gradient, or an error without its text");
-	is_int(seen.loud, 0, "what is tried again is not reported");
+	is_int(seen.loud, 0, "actions that are tried again are not reported");
 	is_int(seen.kept, 0, "all slabs come back");
 	/*
-	 * Four tapes' states, each of a page, twice; what lies idle in threads' magazines; and a
-	 * page that each thread has cut up for first slabs.
+	 * Several threads need more pages: two states for each of four tapes, idle slabs in their
+	 * magazines, and a page for each thread that is cut into first slabs.
 	 */
 	ok(seen.refused <= seen.serial_refused + 24,
-	   "hardly refuses what one thread does (%u of %u, one thread %u)", seen.refused, budgets,
-	   seen.serial_refused);
+	   "refuses hardly more budgets than one thread (%u of %u, one thread %u)", seen.refused,
+	   budgets, seen.serial_refused);
 	tap_note("%lld tapes given up, %lld pauses", (long long)seen.dropped,
 		 (long long)seen.pauses);
 	reel_plan_close(plan);
 }
 
-/* Step 4 is recorded when step 3 has taken up the memory, and is next in line. */
+/* Step 4 is recorded after step 3 has used the memory, and step 3 is reversed next. */
 static int record_too_late(void *context, void *state, int64_t first, int64_t last, reel_tape *tape)
 {
 	struct shared *shared = context;
@@ -869,7 +869,7 @@ static int record_too_late(void *context, void *state, int64_t first, int64_t la
 	return error;
 }
 
-/* Steps 4 and 5 are kept; step 8's tape is there until they have been tried. */
+/* The tape of step 8 exists until the records of steps 4 and 5 have been tried. */
 static int record_to_keep(void *context, void *state, int64_t first, int64_t last, reel_tape *tape)
 {
 	struct shared *shared = context;
@@ -893,7 +893,7 @@ static int reverse_after_keeping(void *context, void *adjoint, int64_t first, in
 	return reverse_field(context, adjoint, first, last, tape);
 }
 
-/* A sweep in so many pages, of which a step takes some: it has to pause, and gets through. */
+/* A sweep with memory for few tapes of a step has to pause, and completes. */
 static void a_sweep_pauses(const reel_plan *plan, const reel_model *model, int64_t steps,
 			   size_t pages, int pages_of_step)
 {
@@ -912,7 +912,7 @@ static void a_sweep_pauses(const reel_plan *plan, const reel_model *model, int64
 	is_int(sweep_both(run, &shared, &bar, 2, 2, &stats), 0, "%lld steps in %zu pages",
 	       (long long)steps, pages);
 	ok(is_right(&bar, &shared, steps), "the gradient is right");
-	ok(stats.pauses > 0, "what had no memory was done alone");
+	ok(stats.pauses > 0, "actions without memory were done alone");
 	is_int(reported.calls, 0, "nothing was reported");
 	reel_set_error_handler(NULL, NULL);
 	reel_run_close(run);
@@ -961,7 +961,7 @@ static void who_has_no_memory_waits(void)
 	reel_plan_close(plan);
 }
 
-/* Not while the tape of step 3 is being made, and not alone when it has been. */
+/* The load fails while step 3 is recorded, and once more after that, when it runs alone. */
 static int load_too_late(void *context, void *state, const void *snapshot)
 {
 	struct shared *shared = context;
@@ -974,7 +974,10 @@ static int load_too_late(void *context, void *state, const void *snapshot)
 	return load_field(context, state, snapshot);
 }
 
-/* Without a budget no state is kept to record from again: no tape is given up for a load. */
+/*
+ * Without a budget a sweep keeps no states from which it could record again, so it gives up no tape
+ * for a load.
+ */
 static void a_load_that_has_no_memory(void)
 {
 	struct reel_omp_options options = {.threads = 2, .tapes = 2, .open_state = open_field,
@@ -1017,7 +1020,7 @@ static int record_the_rest_ahead(void *context, void *state, int64_t first, int6
 	return error;
 }
 
-/* When steps 0 to 4 have been recorded, in two pieces, a tape takes up all memory that is left. */
+/* After steps 0 to 4 are recorded, in two pieces, another tape takes all memory that is left. */
 static int advance_after_the_rest(void *context, void *state, int64_t first, int64_t last)
 {
 	struct shared *shared = context;
@@ -1078,7 +1081,10 @@ static const reel_action several_stores[] = {
 	{.kind = REEL_ACTION_REVERSE, .first = 0, .last = 4},
 };
 
-/* Those of state 5, then: two can have the memory of states 0 and 4, which are dropped ahead. */
+/*
+ * Stores of state 5 find no memory. Two of them can have the memory of states 0 and 4, which are
+ * dropped ahead.
+ */
 static void a_store_that_has_no_memory(void)
 {
 	struct reel_problem problem = {.steps = 8, .tiers = 1, .tier = {{9, 0, 0}}};
@@ -1106,8 +1112,8 @@ static void a_store_that_has_no_memory(void)
 	is_int(sweep_both(run, &shared, &bar, 2, 4, &stats), 0,
 	       "the sweep with a store without memory is done");
 	ok(is_right(&bar, &shared, 8), "the gradient is right");
-	ok(stats.pauses > 0 && stats.dropped > 0, "tapes were given up for it");
-	is_int(reported.calls, 1, "nothing was reported but what took up the memory");
+	ok(stats.pauses > 0 && stats.dropped > 0, "tapes were given up for the store");
+	is_int(reported.calls, 1, "only the tape that took the memory was reported");
 	reel_set_error_handler(NULL, NULL);
 	reel_run_close(run);
 	reel_plan_close(plan);
@@ -1175,7 +1181,7 @@ struct jobs {
 	_Atomic int next, right;
 };
 
-/* Each thread of a team takes what is left; who comes too late waits at its end, and helps. */
+/* Threads of a team take jobs until none is left. Then they wait for the others, and help them. */
 static void do_jobs(void *argument)
 {
 	struct jobs *jobs = argument;
@@ -1194,7 +1200,7 @@ static void sweeps_in_a_team(void)
 {
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 40, 4);
 
-	tap_case("a team that is there already");
+	tap_case("a team of the program");
 	for (int count = 1; count <= JOBS; count += JOBS - 1) {
 		struct jobs jobs = {.plan = plan, .jobs = count};
 
@@ -1202,7 +1208,7 @@ static void sweeps_in_a_team(void)
 		reel_omp_call(3, do_jobs, &jobs);
 		reel_annotate_acquire(&jobs);
 		is_int(atomic_load(&jobs.right), count,
-		       "a team that is there already does %d sweeps", count);
+		       "a team of the program does %d sweeps", count);
 	}
 	reel_plan_close(plan);
 }
@@ -1344,9 +1350,9 @@ static void a_loop_in_a_loop(void)
 	reel_plan_close(plan);
 }
 
-/* ---- What is refused ---- */
+/* ---- Errors ---- */
 
-/* The program owns the loop, with callbacks or without. */
+/* The program drives the loop of the run, which has callbacks or has none. */
 static void driven_runs(reel_run *run, struct shared *shared)
 {
 	struct field field = begun();
@@ -1402,8 +1408,10 @@ static void what_is_refused(void)
 
 int main(void)
 {
-	/* There are more threads than processors; and what order there is between threads,
-	   ThreadSanitizer is told here, not by libomp's own tool. */
+	/*
+	 * There are more threads than processors. Annotations tell ThreadSanitizer the order of
+	 * threads, so libomp's own tool is not needed.
+	 */
 	setenv("OMP_WAIT_POLICY", "passive", 1);
 	setenv("OMP_TOOL", "disabled", 1);
 	tap_begin();

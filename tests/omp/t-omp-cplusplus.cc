@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What exceptions of C++ do in regions and tasks. With an argument the program ends by one. */
+/* Tests C++ exceptions in regions and tasks. With an argument the program ends by an exception. */
 #include <atomic>
 #include <cerrno>
 #include <cmath>
@@ -66,7 +66,7 @@ static void test_tasks()
 	reel_lane_close(other);
 }
 
-/* Records one lane, and throws in its loop, or behind it. */
+/* Records one lane, and throws in its loop or after it. */
 static int record_region(reel_lane *root, bool in_loop)
 {
 	reel_region *region = reel_region_begin(root, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What goes wrong where tapes belong to threads, or to a process: here each value comes back to
- * who pushed it.
+ * Tests programs that go wrong with tapes of threads or of the process: with lanes each value comes
+ * back to the lane that has pushed it.
  */
 #include "config.h"
 
@@ -40,7 +40,7 @@ static void push_lanes(reel_lane *root, int lanes, int pushes)
 	reel_region_end(region);
 }
 
-/* How many values come back wrong; -1: an error, or something is left. */
+/* Returns the number of wrong values, or -1 after an error, or if values are left. */
 static int wrong_in_lanes(reel_lane *root, int threads, int pushes)
 {
 	reel_region *region = reel_region_reverse(root);
@@ -102,7 +102,10 @@ static uint64_t bytes_written(reel_pool *pool)
 	return stats.written_bytes;
 }
 
-/* Returns how many values were wrong, below 0 after an error; and that it did spill. */
+/*
+ * Returns the number of wrong values, or a negative number after an error. Sets *spilled if tapes
+ * were written.
+ */
 static int spill_and_reverse(int threads, bool *spilled)
 {
 	reel_pool *pool = open_spilling();
@@ -129,7 +132,7 @@ static void test_two_threads_spill(void)
 	}
 }
 
-/* ---- Two processes in one directory; before this one has threads ---- */
+/* ---- Two processes in one directory, forked before this process has threads ---- */
 
 static pid_t start_process(void)
 {
@@ -275,7 +278,7 @@ static void test_oversubscribed(void)
 	reel_lane_close(root);
 }
 
-/* ---- A chain of tasks, each of which needs the one before ---- */
+/* ---- A chain of tasks, each of which depends on the one before ---- */
 
 enum { CHAIN = 200 };
 
@@ -494,7 +497,7 @@ static void test_tasks_in_bodies(void)
 
 /* ---- Two threads that have to work at the same time ---- */
 
-/* Not for ever: a thread that does not come is a failed check. */
+/* Waits until `count` is `wanted`. Returns false if that takes longer than 10 seconds. */
 static bool comes(_Atomic int *count, int wanted)
 {
 	for (int i = 0; i < 100000 && atomic_load(count) < wanted; i++)
@@ -540,7 +543,7 @@ static void test_readers_meet(void)
 	reel_lane_close(root);
 }
 
-/* The last task lets the other two begin, when the second thread sleeps. */
+/* The other two tasks begin after the last task, when the second thread sleeps. */
 static void meet_after_last(void *context, reel_lane *task)
 {
 	(void)context;
@@ -567,8 +570,9 @@ static void test_sleeper_wakes(void)
 }
 
 /*
- * A thread in an inner call runs a task of the outer one, whose end lets another task begin just
- * when the inner call is over. The tasks in the order in which they are to begin: */
+ * A thread in an inner call runs a task of the outer call. After this task another one can begin,
+ * just when the inner call is over. The tasks are in the order in which they have to begin.
+ */
 enum { OUTER, HELPER, INNER_FIRST, INNER_SECOND, ENABLER, ENABLED, ROLES };
 
 static struct {
@@ -617,7 +621,7 @@ static void test_inner_call_leaves_task(void)
 	reel_lane_close(root);
 }
 
-/* ---- A phase ends when its tasks have run, in a team of one thread, too ---- */
+/* ---- A phase ends after its tasks have run, also in a team of one thread ---- */
 
 static int tasks_after_phase(reel_lane *root, int threads)
 {

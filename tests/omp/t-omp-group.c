@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sweeps by several threads of several processes that walk through one plan. The processes are
- * threads here, each with a team of its own, and their callbacks wait for each other in each step.
- * So a sweep hangs, or counts steps that differ, unless all processes carry out the same actions,
- * with the same state.
+ * Tests sweeps by several threads of several processes that follow one plan. Here a process is a
+ * thread with its own team, and callbacks of all processes wait for each other in each step. So a
+ * sweep hangs, or counts steps that differ, unless all processes carry out the same actions with
+ * the same state.
  */
 #include <config.h>
 
@@ -24,11 +24,11 @@ enum {
 	STEPS = 30,
 	SLOTS = 4,
 	MAX_TAPES = 8,
-	SERIAL = MAX_TAPES + 1,      /* the meeting of callbacks that get the run's own context */
+	SERIAL = MAX_TAPES + 1,      /* meeting of callbacks that get the run's own context */
 	GROUPS = 2 * (MAX_TAPES + 2) /* meetings of actions */
 };
 
-/* The memory of two snapshots in turn is refused to one run, the second of which is number N. */
+/* One run is refused the memory of two snapshots in a row; the second one has the number N. */
 static const struct reel_snapshots *refused_snapshots;
 static _Atomic int snapshots_to_go = INT_MAX;
 
@@ -65,7 +65,7 @@ static int duplicate(const struct reel_run_group *group, struct reel_run_group *
 	return groups_opened[group->rank] < GROUPS ? 0 : -ENOMEM;
 }
 
-/* As of a process that learns late what all have agreed on. */
+/* A process that gets the result of a meeting late. */
 static int meet_late(void *context, int64_t *values, int count)
 {
 	int error = meet(context, values, count);
@@ -98,8 +98,8 @@ struct place {
 	struct meeting *meeting;
 	_Atomic unsigned *unlike;
 	int fails_with;
-	int64_t ballast; /* values more on the tape for each step */
-	int failing_save; /* the number of the first save that fails, from 1; 0: none does */
+	int64_t ballast; /* number of additional values that a step pushes */
+	int failing_save; /* number of the first save that fails, from 1; 0: none fails */
 	int saves;
 };
 
@@ -187,13 +187,13 @@ static void close_state(void *context, void *state)
 
 /* ---- Parts ---- */
 
-/* One process's part of a case: what it does, and what came of it. */
+/* The part of one process in a case: its settings and its results. */
 struct part {
 	enum reel_planner planner;
 	int64_t steps, slots;
 	struct reel_omp_options options;
 	bool has_contexts, may_duplicate;
-	bool is_copied;      /* the states: the model has no save() and load() */
+	bool is_copied;      /* states are copied: the model has no save() and load() */
 	bool is_late;
 	bool is_busy;        /* the other threads of the team do not take part */
 	size_t budget_slabs; /* 0: no budget */
@@ -206,7 +206,10 @@ struct part {
 
 static _Atomic unsigned unlike;
 
-/* Memory is refused in reverse sweeps alone: from this request on, 0: never; and so many. */
+/*
+ * Memory is refused in reverse sweeps only: `refused_requests` requests, from number
+ * `refused_request` on; 0: none.
+ */
 static struct meeting turn;
 static unsigned refused_request, refused_requests, requests;
 
@@ -231,7 +234,7 @@ static void end_refusing(int member)
 	meet(&turn, &none, 1);
 }
 
-/* reel_omp_run_reverse() in a region whose other threads are busy until it returns. */
+/* Calls reel_omp_run_reverse() in a region whose other threads are busy until it returns. */
 static int reverse_in_busy_team(reel_run *run, void *context, void *state, void *bar,
 				const struct reel_omp_options *options,
 				struct reel_omp_stats *stats)
@@ -318,7 +321,7 @@ static void carry_out(const struct member *member)
 	reel_pool_close(options.pool);
 }
 
-/* Parts that are alike, for a case to change. */
+/* Fills equal parts, which a case then changes. */
 static void make_parts(struct part parts[MEMBERS], enum reel_planner planner)
 {
 	for (int m = 0; m < MEMBERS; m++)
@@ -330,7 +333,7 @@ static void make_parts(struct part parts[MEMBERS], enum reel_planner planner)
 					 .place = {.run = no_failure}};
 }
 
-/* Returns whether all processes made the same calls, and closed what they opened. */
+/* Returns true if all processes made the same calls, and closed all groups that they opened. */
 static bool run_parts(struct part parts[MEMBERS])
 {
 	unsigned opened = 0;
@@ -353,7 +356,7 @@ static int members_right(const struct part parts[MEMBERS])
 	return count;
 }
 
-/* Returns whether all processes have the gradient, after equally many actions and pauses. */
+/* Returns true if all processes have the gradient, after equal numbers of actions and pauses. */
 static bool all_right(const struct part parts[MEMBERS])
 {
 	bool alike = true;
@@ -373,7 +376,7 @@ static bool all_stopped(const struct part parts[MEMBERS], int value)
 	return all;
 }
 
-/* Returns how many processes looked ahead. */
+/* Returns the number of processes that looked ahead. */
 static int members_ahead(const struct part parts[MEMBERS])
 {
 	int count = 0;
@@ -455,7 +458,7 @@ static void different_options(void)
 	   "a wrong option of one is an error on all");
 }
 
-/* Each member that fails has its error, and the others name it. */
+/* Returns true if each member that fails has its error, and the other members name it. */
 static bool failure_is_told(const struct part parts[MEMBERS], int failing)
 {
 	bool told = true;
@@ -485,7 +488,7 @@ static void failures(void)
 			parts[m].place.fails_with = with;
 			*(int64_t *)((char *)&parts[m].place.run + failing[c]) = step;
 			unlike_runs += !run_parts(parts);
-			/* Some steps are never advanced over. */
+			/* A plan does not advance over some steps. */
 			if (members_right(parts) == MEMBERS && c == 0)
 				continue;
 			untold += !(with < 0 ? failure_is_told(parts, m) : all_stopped(parts, 7));
@@ -503,7 +506,7 @@ static bool is_want_of_memory(int error)
 	return error == -ENOMEM || error == -EDQUOT || error == -ECANCELED;
 }
 
-/* Returns whether all processes have the gradient, or all have an error for want of memory. */
+/* Returns true if all processes have the gradient, or all have an error for want of memory. */
 static bool is_well(const struct part parts[MEMBERS])
 {
 	int errors = 0;
@@ -583,7 +586,7 @@ static void refusals(void)
 }
 
 /*
- * A snapshot of one process finds no memory, and none again when the threads go on alone. So the
+ * A snapshot of one process finds no memory, and none again when one thread continues alone. So the
  * process gives up the tapes that it has recorded ahead, and all record their steps again.
  */
 static void tapes_given_up(void)
@@ -594,7 +597,7 @@ static void tapes_given_up(void)
 
 	tap_case("a process that gives up its tapes");
 	/*
-	 * Most often there is no tape to give up. Where other programs use the processors, no
+	 * In most attempts there is no tape to give up. If other programs use the processors, no
 	 * thread records ahead for a while.
 	 */
 	for (int k = 0; k < 36 || (k < 1800 && !went_on); k++) {
@@ -617,7 +620,7 @@ static void tapes_given_up(void)
 	   (long long)given_up);
 }
 
-/* A number below `end` that belongs to a sweep and a question. */
+/* Returns a number below `end` that depends on the sweep and the question. */
 static unsigned choose(uint64_t number, uint64_t question, unsigned end)
 {
 	return (unsigned)(scramble(number << 8 | question) % end);
@@ -657,7 +660,7 @@ static void make_random_parts(struct part parts[MEMBERS], uint64_t number)
 	refused_requests = 1 + choose(number, 14, choose(number, 15, 2) ? 6 : 60);
 }
 
-/* An error of one is an error of all: its own, or -ECANCELED. */
+/* Returns true if no process has an error, or each has one, its own or -ECANCELED. */
 static bool is_all_or_nothing(const struct part parts[MEMBERS])
 {
 	int errors = 0, canceled = 0;
@@ -694,7 +697,7 @@ static void random_sweeps(void)
 
 int main(void)
 {
-	/* There are more threads than processors; libomp's own tool knows no threads of ours. */
+	/* There are more threads than processors; libomp's own tool does not know other threads. */
 	setenv("OMP_WAIT_POLICY", "passive", 1);
 	setenv("OMP_TOOL", "disabled", 1);
 	for (int i = 0; i <= SERIAL; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory runs out at every place of a sweep by several threads where it can (refusals.h),
- * and the pool's budget: a sweep ends with the right gradient, or with an error that says
- * so; nothing is kept, and the next one is right.
+ * Tests sweeps by several threads without memory: each request for memory, or for a slab within the
+ * budget, is refused in turn (refusals.h). A sweep ends with the right gradient or with an error
+ * for want of memory, it frees all memory, and the next sweep is right.
  */
 #include <config.h>
 
@@ -15,7 +15,7 @@
 
 enum { STEPS = 16, THREADS = 3, MAX_REQUESTS = 4000 };
 
-/* A model for several threads at a time: its context is only read. A step fills some slabs. */
+/* A model for several threads at a time, which only reads its context. A step fills some slabs. */
 enum { BALLAST = 1000 };
 
 static int advance_shared(void *context, void *state, int64_t first, int64_t last)
@@ -85,8 +85,8 @@ static int look_ahead(const struct sweep *sweep, struct state *bar)
 }
 
 /*
- * Leaves values on the run's own tape. Returns 0 if the sweep reports them; one_refusal() compares
- * a gradient, so it is given the right one.
+ * Leaves values on the run's own tape. Returns 0 if the sweep reports them, and sets the right
+ * gradient, because one_refusal() compares one.
  */
 static int leave_values(const struct sweep *sweep, struct state *bar)
 {
@@ -101,7 +101,7 @@ static int leave_values(const struct sweep *sweep, struct state *bar)
 
 typedef int sweep_function(const struct sweep *sweep, struct state *bar);
 
-/* Whether all went well with the k-th request refused, and after it. */
+/* Returns true if the sweep with the k-th request refused was right, and also the next one. */
 static bool one_refusal(const struct sweep *sweep, sweep_function *function, unsigned k,
 			bool all_that_follow, unsigned *requests, unsigned *errors)
 {
@@ -109,7 +109,7 @@ static bool one_refusal(const struct sweep *sweep, sweep_function *function, uns
 	bool well;
 	int error;
 
-	/* Frames that are kept for the next one would need no memory. */
+	/* Frames that the pool has kept would need no memory. */
 	reel_pool_trim(sweep->pool, 0);
 	refuse_from(k, all_that_follow);
 	error = function(sweep, &bar);
@@ -119,7 +119,7 @@ static bool one_refusal(const struct sweep *sweep, sweep_function *function, uns
 	return !function(sweep, &bar) && is_right(&bar) && well;
 }
 
-/* How many requests there are depends on how threads meet. */
+/* The number of requests depends on the timing of threads. */
 static void refuse_each(const struct sweep *sweep, sweep_function *function, const char *name,
 			bool all_that_follow)
 {
@@ -152,7 +152,8 @@ static void refuse_in_look_ahead(enum reel_planner planner, size_t budget)
 	for (int all = 0; all < 2; all++)
 		refuse_each(&sweep, look_ahead, reel_planner_name(planner), all);
 	/*
-	 * Steps that were taken back must not hide values that are left: the sweep says -EBADMSG.
+	 * The sweep has to report values that are left with -EBADMSG, also after it has recorded
+	 * steps again.
 	 */
 	if (planner == REEL_MIXED)
 		refuse_each(&sweep, leave_values, "values that are left on its tape", false);
@@ -163,7 +164,7 @@ static void refuse_in_look_ahead(enum reel_planner planner, size_t budget)
 
 int main(void)
 {
-	/* There are more threads than processors; libomp's own tool knows no threads of ours. */
+	/* There are more threads than processors; libomp's own tool does not know other threads. */
 	setenv("OMP_WAIT_POLICY", "passive", 1);
 	setenv("OMP_TOOL", "disabled", 1);
 	tap_begin();

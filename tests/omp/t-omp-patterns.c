@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each pattern of examples/omp gives the derivative that differences give, whatever teams
- * record and reverse it; to the last bit, where the order of additions is fixed.
+ * Tests that each pattern of examples/omp gives the derivative that differences give, with any
+ * teams that record and reverse it, and bitwise if the order of additions is fixed.
  */
 #include "config.h"
 
@@ -23,14 +23,14 @@ static const struct pattern {
 	PATTERNS(ENTRY)
 };
 
-/* A point, a direction, or a gradient; and weights of what comes out. */
+/* A point, a direction or a gradient in x, and in a the weights of the results. */
 struct vector {
 	double x[N], a[N];
 };
 
 static struct vector point, direction;
 static double weight[N];
-static int dynamic; /* what the environment says */
+static int dynamic; /* OMP_DYNAMIC of the environment */
 
 static const int teams[] = {1, 2, 3, 5};
 
@@ -74,7 +74,7 @@ static double objective(const struct pattern *pattern, double h)
 	return sum;
 }
 
-/* Against central differences, whose error falls by 4 when h is halved. */
+/* Compares with central differences, whose error falls by a factor of 4 if h is halved. */
 static void test_taylor(const struct pattern *pattern, const struct vector *gradient)
 {
 	double slope = 0, error[2];
@@ -91,7 +91,7 @@ static void test_taylor(const struct pattern *pattern, const struct vector *grad
 	   slope, error[0], error[1]);
 }
 
-/* Elements that no iteration came to are as they were. */
+/* Returns true if elements that no iteration has reached are unchanged. */
 static bool is_as_far_as_it_went(const struct vector *result, const struct vector *gradient)
 {
 	bool good = true;
@@ -108,7 +108,7 @@ static bool is_as_far_as_it_went(const struct vector *result, const struct vecto
 
 /* ---- By teams ---- */
 
-/* Whether it was recorded and reversed without an error, and left nothing. */
+/* Returns true if the pattern was recorded and reversed without an error, and left no values. */
 static bool run(const struct pattern *pattern, int threads, int threads_back, struct vector *result,
 		struct vector *gradient)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* reel.hpp: owners, exceptions, and loops of a team. */
+/* Tests reel.hpp: owners, exceptions, and loops of a team. */
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
@@ -33,7 +33,7 @@ static_assert(!std::is_copy_constructible<reel::pinned<int>>::value &&
 		      !std::is_copy_assignable<reel::pinned<int>>::value,
 	      "nor is a pin");
 
-/* The code of the system_error that the call throws, or 0. */
+/* Returns the code of the system_error that the call throws, or 0. */
 template <class Call> int thrown(const Call &call, std::string *what = nullptr)
 {
 	try {
@@ -116,7 +116,7 @@ void test_pools()
 
 constexpr int N = 1000;
 
-/* x = a sin x once for each i, on a root; and dx/da, which is sin x. */
+/* Records x = a sin x for each i on a root, and returns dx/da. */
 double gradient(const reel::root &root, reel_chunking chunking)
 {
 	std::vector<double> x(N), a(N, 0.5), a_bar(N);
@@ -181,7 +181,7 @@ int record(void *context, void *state, int64_t first, int64_t last, reel_tape *t
 	return 0;
 }
 
-/* Ends with 7 at the step that the context names. */
+/* Fails with 7 at the step of the context. */
 int reverse(void *context, void *adjoint, int64_t first, int64_t last, reel_tape *tape)
 {
 	for (; last-- > first;) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reductions against differences, and where differences say nothing: zeros, ties, NaN. */
+/* Tests reductions by differences, and in cases without differences: zeros, ties, NaN. */
 #include "config.h"
 
 #include "helpers/support.h"
@@ -13,7 +13,7 @@
 
 static reel_lane *root;
 
-/* The adjoint of each partial result, for an adjoint of the result of 3. */
+/* Sets `bar` to the adjoint of each partial result, if the adjoint of the result is 3. */
 static double reduce_and_reverse(enum reel_reduction kind, const double *partial, double *bar,
 				 int n)
 {
@@ -56,7 +56,7 @@ static void test_sums(void)
 	double bar[4];
 
 	tap_case("sums");
-	/* Some processors round to a double only what goes to memory. */
+	/* Some processors round a number to double only when they store it. */
 	for (int i = 0; i < 4; i++)
 		sum += parts[i];
 	is_double(reduce_and_reverse(REEL_REDUCE_SUM, parts, bar, 4), sum,
@@ -81,7 +81,7 @@ static void test_extremes(void)
 	ok(isnan(reduce_and_reverse(REEL_REDUCE_MIN, with_nan, bar, 3)), "a NaN is the minimum");
 }
 
-/* log(exp(a) + exp(b)), as a pair of a maximum and a sum. */
+/* The logarithm of a sum of exponentials, most + log(sum). */
 struct logarithm {
 	double most, sum;
 };
@@ -97,7 +97,7 @@ static void add_logarithms(void *context, void *into, const void *from)
 	a->most = most;
 }
 
-/* Of most + log(sum), whose adjoint is one number. */
+/* The adjoint of most + log(sum) is one number. */
 static void add_logarithms_reverse(void *context, const void *into, const void *from,
 				   void *into_bar, void *from_bar)
 {
@@ -148,7 +148,7 @@ static void test_declared(void)
 	}
 }
 
-/* What could not be recorded has an adjoint that is no number. */
+/* A reduction that could not be recorded gives adjoints of NaN. */
 static void test_refused(void)
 {
 	static const double parts[] = {4, -2, 7};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thread ends its part of a region before a barrier to which the others come, or without a lane
- * for whose turns they wait: an error ends the waits. If all threads come to the same barriers,
- * there is no error, whichever thread ends first.
+ * Tests threads that end their part of a region before a barrier of the other threads, or without a
+ * lane for whose turns other threads wait: an error ends these waits. If all threads pass the same
+ * barriers, there is no error, and any thread may end first.
  */
 #include "config.h"
 
@@ -21,7 +21,7 @@
 #define NOBODY -1
 
 enum order {
-	ENDS_FIRST, /* the others come to their barrier after the thread has ended */
+	ENDS_FIRST, /* the thread ends before the others come to their barrier */
 	ENDS_LATE,  /* the thread ends while another one sleeps at its barrier */
 	ANY_ORDER
 };
@@ -29,10 +29,10 @@ enum order {
 static struct {
 	reel_region *region;
 	int barriers;     /* number of barriers that all threads pass */
-	int ends;         /* the thread that ends then, while the others come to one more barrier */
+	int ends;         /* the thread that ends before one more barrier of the others */
 	enum order order;
-	bool has_spans;   /* the barriers are those of collective spans */
-	_Atomic int got; /* number of lanes and spans that threads got after waiting in vain */
+	bool has_spans;   /* collective spans have the barriers */
+	_Atomic int got; /* number of lanes and spans that threads got after a wait that failed */
 	reel_ordered turns;
 } program;
 
@@ -71,7 +71,7 @@ static void pass_barriers(const struct member *member)
 	reel_worker_end(&worker);
 }
 
-/* Returns what the region comes to. */
+/* Returns the result of reel_region_end(). */
 static int run_region(reel_lane *root, int threads)
 {
 	int error;
@@ -116,7 +116,7 @@ static void test_early_ends(enum order order)
 	}
 }
 
-/* The same root has its regions without an error, also after those whose threads have ended. */
+/* Regions without a mistake have no error, also on a root whose earlier regions had one. */
 static void test_no_early_end(void)
 {
 	int errors = 0, rounds = 200;
@@ -137,7 +137,7 @@ static void test_no_early_end(void)
 
 /* ---- Turns ---- */
 
-/* Lane 0 comes first, so that in the reverse sweep it waits for the turn of lane 1. */
+/* Lane 0 notes its turn first, so that it waits for the turn of lane 1 in the reverse sweep. */
 static void note_turns(const struct member *member)
 {
 	reel_worker worker = worker_of(member);
@@ -151,7 +151,7 @@ static void note_turns(const struct member *member)
 	reel_worker_end(&worker);
 }
 
-/* Thread 1 ends without its lane, or with it. */
+/* Thread 1 ends without taking its lane, or after it has taken it. */
 static void end_before_turn(const struct member *member)
 {
 	reel_worker worker = worker_of(member);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Regions and tasks where memory runs out, as refusals.h says. What comes back is right, or
- * there is an error.
+ * Tests regions and tasks without memory, by refusals.h. All values come back right, or there is an
+ * error.
  */
 #include "config.h"
 
@@ -47,7 +47,7 @@ static void see(double popped, double pushed)
 		program.wrong++;
 }
 
-/* The first one. */
+/* Keeps the first error. */
 static void note_error(int error)
 {
 	int none = 0;
@@ -92,7 +92,7 @@ static void tasks_in_lane(reel_lane *lane)
 		reel_task_wait(lane);
 }
 
-/* The reverses add before their turn, so each addition has to be kept. */
+/* Reversed tasks add before their turn, so each addition has to be kept until then. */
 static void additions_in_lane(reel_lane *lane)
 {
 	const reel_dependence dependence = {&program, REEL_TASK_IN_ADD};
@@ -164,7 +164,7 @@ static void body(const struct member *member)
 	}
 }
 
-/* The error of all, or 0. Every iteration is done once, whatever is refused. */
+/* Returns an error of the program, or 0. Each iteration runs once, also if memory is refused. */
 static int run_program(reel_pool *pool, int threads)
 {
 	reel_lane *root;
@@ -192,7 +192,7 @@ static int run_program(reel_pool *pool, int threads)
 	return program.error;
 }
 
-/* Loops only, in a root that is frozen and read. */
+/* The body has only loops. Its root is frozen and read. */
 static void loop_body(const struct member *member)
 {
 	reel_worker worker =
@@ -239,7 +239,7 @@ static int run_reader(reel_pool *pool, int threads)
 	return program.error;
 }
 
-/* Lanes that are made in a hold, and held then. Each has a thread, which tries twice to make it. */
+/* Lanes are made in a hold, and then held. Each lane has a thread, which tries twice to make it. */
 static int run_in_hold(reel_pool *pool, int threads)
 {
 	reel_lane *root;
@@ -377,7 +377,7 @@ static void test_waits(void)
 
 /* ---- A region without memory ---- */
 
-/* Its parent is the lane that refuses, which has no region. */
+/* The parent of the region is the lane that the library gives without memory. */
 static void test_dead_region(void)
 {
 	reel_region *region;

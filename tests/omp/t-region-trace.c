@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Regions in a trace: their lanes, one after the other, waits between phases, and regions in lanes.
+ * Tests the events of regions in a trace: their lanes, waits between phases, and regions in lanes.
  */
 #include "config.h"
 
@@ -68,7 +68,7 @@ static int run_program(void)
 	return reel_pool_close(pool) != 0;
 }
 
-/* Returns whether regions and lanes that begin within another one of their track end there. */
+/* Returns true if regions and lanes that begin inside another one of their track end inside it. */
 static bool is_nested(const struct trace *trace)
 {
 	long long begin[64], end[64], track[64];

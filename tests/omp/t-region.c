@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Regions: what lanes record comes back, whatever threads reverse it; and nothing else does. */
+/*
+ * Tests regions: the values of lanes come back to the same lanes, by any number of threads, and all
+ * other uses are errors.
+ */
 #include "config.h"
 
 #include "helpers/support.h"
@@ -28,7 +31,7 @@ static reel_lane *open_root(reel_pool *pool)
 
 #define MOST 40
 
-/* A loop that all lanes share: each iteration pushes its number, and how often it ran. */
+/* A loop that all lanes share. Each iteration pushes its number and the number of its runs. */
 static struct {
 	reel_region *region;
 	reel_chunking chunking;
@@ -73,7 +76,7 @@ static bool each_ran(int times)
 	return true;
 }
 
-/* Whether all comes back, and nothing is left. */
+/* Returns true if all values come back, and none is left. */
 static bool loop_comes_back(reel_lane *root, int lanes, int threads, int threads_back)
 {
 	bool good;
@@ -142,7 +145,7 @@ static void take_none(const struct member *member)
 	}
 }
 
-/* Lane 0 takes all. */
+/* Lane 0 takes all iterations. */
 static void take_all(const struct member *member)
 {
 	reel_worker worker = reel_worker_begin(loop.region, member->number, 1);
@@ -194,7 +197,7 @@ static void go_on(const struct member *member, reel_worker *worker)
 	reel_worker_next_phase(worker);
 }
 
-/* Step s reads what all lanes wrote in step s - 1. */
+/* Step s reads the numbers that all lanes have written in step s - 1. */
 static void phases_forward(const struct member *member)
 {
 	reel_worker worker =
@@ -271,8 +274,9 @@ static void test_phases(void)
 }
 
 /*
- * After a barrier of Reel's each thread sees what all others did before it, and all threads get the
- * same span. The teams have one group of threads, or several on two or three levels.
+ * After a barrier of Reel each thread sees the writes of all other threads before it, and all
+ * threads get the same span. The teams have one group of threads, or several on two or three
+ * levels.
  */
 #define BARRIERS 1500
 
@@ -280,7 +284,7 @@ static const int barrier_teams[] = {1, 2, 3, 4, 5, 8, 16, 17, 23, MAX_THREADS};
 
 static struct {
 	reel_region *region;
-	/* By each thread, on a line of its own; not atomic. */
+	/* Each thread writes its own element, which has its own cache line and is not atomic. */
 	struct {
 		int done;
 		const double *span;
@@ -289,7 +293,7 @@ static struct {
 	_Atomic int wrong;
 } barriers;
 
-/* Threads without a processor take long, so that larger teams pass fewer barriers. */
+/* Threads that share processors are slow, so larger teams pass fewer barriers. */
 static int barrier_rounds(int threads)
 {
 	return BARRIERS / threads / threads + 2;
@@ -518,8 +522,8 @@ static void note_turn(const struct member *member)
 }
 
 /*
- * Lane 0 waits without an order in memory until its turn has come, so that only the turn itself
- * makes visible what lane 1 wrote: ThreadSanitizer says if it does not.
+ * Lane 0 waits by relaxed loads until its turn has come, so that only the turn itself makes the
+ * write of lane 1 visible. If it does not, ThreadSanitizer reports a race.
  */
 static void hand_on(const struct member *member)
 {
@@ -556,7 +560,7 @@ static void test_turn_shows_writes(void)
 	reel_lane_close(root);
 }
 
-/* Turns that are noted and dropped leave what is known of the others. */
+/* Notes turns that a replay drops. The count of turns before them has to stay. */
 static void note_others(reel_lane *root)
 {
 	int who[COUNT(orders.who)];
@@ -576,7 +580,10 @@ static int reverse_orders(reel_lane *root)
 	return reel_region_end(orders.region);
 }
 
-/* A hold in a hold; in each, a sweep that is left behind, and turns that are noted and dropped. */
+/*
+ * Replays a hold, and a hold inside it. In each, one sweep is not finished, and turns are noted
+ * that the next replay drops.
+ */
 static void replay_orders(reel_lane *root, int depth)
 {
 	int count = orders.count;
@@ -637,7 +644,7 @@ static const char *const what_is_missing[MISSING] = {
 
 static enum missing missing;
 
-/* Lane 0 goes to a barrier without a turn. The others' turns come after lane 0's. */
+/* Lane 0 ends without its turns, and the turns of other lanes come after these. */
 static void miss_turns(reel_worker *worker)
 {
 	reel_region *region;
@@ -731,7 +738,7 @@ static void give_up_lane(const struct member *member)
 		reel_tape_give_up(reel_lane_tape(worker.lane), -EIO, "an error before the region");
 }
 
-/* An error ends the wait of each lane, so that every thread comes to the barrier. */
+/* An error ends the wait of each lane, so that each thread reaches the end of the region. */
 static void test_missing_turns(void)
 {
 	static const int error[MISSING] = {-EIO, -EIO, -EBADMSG, -EDEADLK, -EIO, -EBADMSG};
@@ -852,7 +859,7 @@ static void test_misused_turns(void)
 	reel_set_error_handler(NULL, NULL);
 }
 
-/* What a lane pops after that could be another value's. */
+/* Without its notes a lane would pop values of other loops, so it pops all ones. */
 static void test_lost_notes(void)
 {
 	static const struct reel_fault_rule rule = {
@@ -891,7 +898,7 @@ static void test_lost_notes(void)
 	close_pool(pool, "lost notes");
 }
 
-/* More turns than a phase's note can count. */
+/* A lane has more turns than the note of a phase can count. */
 static void test_many_notes(void)
 {
 	int many = (1 << 21) + 1000;
@@ -922,12 +929,12 @@ static void test_many_notes(void)
 #define STATES 60
 #define WIDTH 300
 
-/* State s is a span of WIDTH numbers, each of which comes from two of state s - 1. */
+/* State s is a span of WIDTH numbers, each computed from two numbers of state s - 1. */
 static struct {
 	reel_region *region;
 	uint64_t expected[STATES][WIDTH];
 	const uint64_t *edge; /* the state before the region, or the last one */
-	reel_pool *pressed;   /* NULL: its frames are left alone */
+	reel_pool *pressed;   /* a pool whose frames press() takes; NULL: none */
 	_Atomic int wrong;
 } spans;
 
@@ -947,7 +954,7 @@ static void see_state(const uint64_t *state, int s)
 		spans.wrong++;
 }
 
-/* Another tape of the pool takes all frames that it can have, and gives them back. */
+/* Another tape of the pool takes all frames that it can get, and gives them back. */
 static void press(reel_pool *pool)
 {
 	reel_tape tape;
@@ -969,11 +976,11 @@ static void fill_states(const struct member *member)
 	for (int s = 1; s < STATES; s++) {
 		uint64_t *next;
 
-		/* The others sleep until thread 0 comes, the last one, and takes another slab. */
+		/* The other threads sleep until thread 0 comes last, and takes another slab. */
 		if (member->number == 0 && s == 5)
 			usleep(3000);
 		next = reel_worker_push_span(&worker, uint64_t, WIDTH);
-		/* Thread 0 may push the next one before the others read this one. */
+		/* Thread 0 may push the next state before the other threads read this one. */
 		if (spans.pressed && member->number == threads - 1 && s % 8 == 1) {
 			usleep(1000);
 			press(spans.pressed);
@@ -1060,7 +1067,7 @@ static void test_spilled_spans(unsigned flags)
 	close_pool(pool, "collective spans");
 }
 
-/* `popped` of the 3 spans that were pushed. */
+/* Pushes 3 spans, or pops `popped` of them. */
 static void take_spans(const struct member *member)
 {
 	reel_worker worker = reel_worker_begin(spans.region, member->number, member->team->threads);
@@ -1101,8 +1108,8 @@ static void test_span_counts(void)
 static _Atomic int begun;
 
 /*
- * Threads 1 and 2 both come as thread 1 of two, and thread 0 comes last: it gives them time to wait
- * for their span, also where a processor is late for one of them.
+ * Threads 1 and 2 both have the number 1 in a team of two. Thread 0 comes last, so that both wait
+ * for their span, also if the system runs one of them late.
  */
 static void push_with_wrong_number(const struct member *member)
 {
@@ -1256,8 +1263,7 @@ static void test_short_lanes(void)
 	reel_lane_close(root);
 }
 
-/* What the body of a single notes: an order's turn, a task, a region. */
-/* Returns how many chunks the lane gets. */
+/* Returns the number of chunks that the lane gets. */
 static int take_dynamic(reel_lane *lane, int64_t size)
 {
 	reel_loop part = reel_loop_begin(lane, reel_dynamic(1), 0, size);
@@ -1269,8 +1275,8 @@ static int take_dynamic(reel_lane *lane, int64_t size)
 }
 
 /*
- * The word that lanes share has 24 bits of a loop's number. Loops without iterations leave the
- * word as it is.
+ * The word that lanes share has only 24 bits of the number of a loop. Loops without iterations do
+ * not change the word.
  */
 static void test_lane_far_behind(void)
 {
@@ -1291,6 +1297,7 @@ static void test_lane_far_behind(void)
 	reel_lane_close(root);
 }
 
+/* The body of a single notes a turn of an ordered section, a task and a region. */
 static void test_notes_in_single(void)
 {
 	reel_lane *root = open_root(NULL);
@@ -1341,7 +1348,7 @@ static void test_notes_in_single(void)
 
 /* ---- Recomputing ---- */
 
-/* The reverse sweep of a lane records a piece again, and reverses that. */
+/* The reverse sweep of a lane records a piece again, and reverses it. */
 static void recompute_in_lane(reel_lane *lane)
 {
 	for (int piece = 3; piece-- > 0;) {
@@ -1436,7 +1443,7 @@ static void test_replay(void)
 	close_pool(pool, "replay");
 }
 
-/* In no region; its note has the number of the loop. */
+/* The loop is in no region, and its note has the number of the loop. */
 static void test_replay_of_loop(void)
 {
 	const reel_chunking noted = {REEL_STATIC_LOOP, 1, 0};
@@ -1506,7 +1513,7 @@ static void tasks_in_loop(reel_lane *lane)
 	}
 }
 
-/* The notes of the tasks are below those of the iterations. */
+/* The notes of the tasks are below the notes of the iterations. */
 static void loop_without_tasks(reel_lane *lane)
 {
 	REEL_FOR_REVERSE(lane, int64_t, i, 0, 8, noted_static)
@@ -1619,7 +1626,7 @@ static void make_mistake(const struct mistake *mistake)
 	reel_lane_close(root);
 }
 
-/* All lanes leave before the last loop, and in the first of two phases. */
+/* All lanes leave the region before its last loop, and in the first of two phases. */
 static void test_all_leave_early(void)
 {
 	reel_lane *root = open_root(NULL);
@@ -1725,10 +1732,9 @@ static void test_other_thread(void)
 	reel_lane_close(root);
 }
 
-/* A skipped phase, and a lane that nobody takes in the reverse sweep. */
 /* ---- Lanes that are lost, or taken twice ---- */
 
-/* Takes one lane where all are to be taken. */
+/* Takes one lane, although a thread has to take all. */
 static void take_one_of(reel_region *region, int rounds)
 {
 	reel_worker worker = reel_worker_begin(region, 0, 1);
@@ -1750,7 +1756,7 @@ static void take_one_in_two_phases(reel_region *region)
 	take_one_of(region, 2);
 }
 
-/* A worker for each phase. */
+/* Begins a worker for each phase, although a region needs one worker for all. */
 static void renew_worker(reel_region *region)
 {
 	for (int phase = 0; phase < 2; phase++) {
@@ -1771,7 +1777,7 @@ static void leave_phase_out(reel_region *region)
 			;
 }
 
-/* As two teams of a nested region do: each has a thread 0. */
+/* Two teams, each with a thread 0, come to one region. */
 static void come_twice(reel_region *region)
 {
 	for (int team = 0; team < 2; team++) {
@@ -1850,7 +1856,7 @@ static void test_lost_lanes(void)
 
 /* ---- Checked mode ---- */
 
-/* A lane that pushes nothing, in two loops. `mistake` 0: none. */
+/* Reverses two loops of a lane that pushes nothing, with a mistake, or without one if it is 0. */
 static int reverse_other_loops(reel_pool *pool, unsigned flags, int mistake)
 {
 	reel_worker worker;
@@ -1902,6 +1908,7 @@ static void test_checked_without_pushes(void)
 	close_pool(pool, "checked lanes");
 }
 
+/* A phase is skipped, and a lane is not taken in the reverse sweep. */
 static void test_what_is_skipped(void)
 {
 	reel_lane *root = open_root(NULL);
@@ -1934,7 +1941,7 @@ static void test_what_is_skipped(void)
 	reel_lane_close(root);
 }
 
-/* The notes of a loop find no memory: the lane gives ones, and the region has the error. */
+/* The notes of a loop find no memory: the lane pops all ones, and the region has the error. */
 static void test_refused_notes(void)
 {
 	struct reel_pool_options options = tiny_budget(4);

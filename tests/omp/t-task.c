@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tasks: each one's tape comes back to its reverse, in an order that dependences allow. */
+/* Tests tasks: the reverse of a task gets its tape, in an order that dependences allow. */
 #include "config.h"
 
 #include "helpers/support.h"
@@ -65,7 +65,7 @@ static void test_by_hand(void)
 	close_pool(pool, "tasks");
 }
 
-/* As in a sweep over lanes that have not come to their waits. */
+/* A sweep may reverse waits of lanes that have not waited. */
 static void test_waits_for_nothing(void)
 {
 	reel_lane *root, *task;
@@ -88,7 +88,7 @@ static void test_waits_for_nothing(void)
 
 /* ---- A tree ---- */
 
-/* A value for each task, from its label alone. */
+/* Returns a value of a task, which depends only on its label. */
 static double value_of(int64_t label, int k)
 {
 	return sin((double)label) + k;
@@ -169,7 +169,7 @@ static void stay_alone(void *context, reel_lane *task)
 	atomic_fetch_sub(&crowd.inside, 1);
 }
 
-/* Each adds to the adjoint of what it reads, so none may run beside another one. */
+/* Reversed tasks add to the adjoint of the address that they read, so they run one at a time. */
 static void test_readers_take_turns(void)
 {
 	static const enum reel_dependence_kind kinds[] = {REEL_TASK_IN, REEL_TASK_COMMUTES};
@@ -195,7 +195,7 @@ static void test_readers_take_turns(void)
 #ifdef _OPENMP
 enum { CROWD = 3 };
 
-/* Label 0 is the last task, which is reversed first. The others wait until all of them run. */
+/* The task with label 0 is reversed first. The other tasks wait until all of them run. */
 static void meet(void *context, reel_lane *task)
 {
 	(void)context;
@@ -210,7 +210,7 @@ static void meet(void *context, reel_lane *task)
 		atomic_store(&crowd.wrong, true);
 }
 
-/* While the last task is reversed, the other threads sleep. */
+/* While the first task is reversed, the other threads sleep. */
 static void test_ready_tasks_run_at_once(void)
 {
 	reel_dependence all[CROWD];
@@ -286,7 +286,10 @@ static bool is_one_at_a_time(enum reel_dependence_kind kind)
 	return kind == REEL_TASK_IN || kind == REEL_TASK_COMMUTES;
 }
 
-/* A later task that is no neighbour of the same kind, or that is in order, has to have ended. */
+/*
+ * Returns true if a later task that uses the address has not ended, unless tasks of this kind may
+ * run in any order.
+ */
 static bool comes_too_early(int task, const reel_dependence *use)
 {
 	bool in_set = use->kind != REEL_TASK_OUT &&
@@ -372,7 +375,7 @@ static void test_graph(void)
 	reel_lane_close(root);
 }
 
-/* Tasks 0 to 2: x += a[i], in any order. Tasks 3 to 5: y[i - 3] = factor[i - 3] * x. */
+/* Tasks 0 to 2 are x += a[i], in any order. Tasks 3 to 5 are y[i - 3] = factor[i - 3] * x. */
 static const double factor[3] = {2, 3, 5};
 
 struct commuting {
@@ -434,7 +437,7 @@ static void test_address_twice(void)
 
 /* ---- Additions ---- */
 
-/* In this order their sum is 1; in others it is 0 or 2. */
+/* In this order the sum of these numbers is 1; in other orders it is 0 or 2. */
 static const double parts[3] = {1, -0x1p60, 0x1p60};
 static double sum[2];
 static float float_sum[2];
@@ -501,7 +504,7 @@ static void test_additions(void)
 	reel_lane_close(root);
 }
 
-/* What was added before the turn came is added before what is added afterwards. */
+/* Additions of a task before its turn come before its additions after its turn. */
 static void test_turn_between_additions(void)
 {
 	reel_lane *root = record_additions(), *task[3];
@@ -593,7 +596,7 @@ static void test_replay(void)
 	close_pool(pool, "replay");
 }
 
-/* In a hold, tasks of later waits that have been reversed are still there. */
+/* In a hold tasks of later waits still exist after they have been reversed. */
 static void test_replay_of_waits(void)
 {
 	static reel_dependence dependence[64];
@@ -619,7 +622,7 @@ static void test_replay_of_waits(void)
 	reel_lane_close(root);
 }
 
-/* Tasks of a wait that is still to come count as before. */
+/* Tasks without a wait count again after a replay. */
 static void test_replay_before_wait(void)
 {
 	reel_lane *root;
@@ -686,7 +689,7 @@ static void add_label(void *context, reel_lane *task)
 	reel_task_add(task, &sum_in_hold, &sum_in_hold, &label, 1);
 }
 
-/* Tasks first to last - 1, in one wait. */
+/* Makes tasks first to last - 1, with one wait. */
 static void make_tasks(reel_lane *root, int first, int last)
 {
 	const reel_dependence use = {&sum_in_hold, REEL_TASK_IN_ADD};
@@ -771,7 +774,7 @@ static void test_errors(void)
 	is_int(reel_tasks_left(root), 0, "no task is left to wait for");
 	reel_lane_close(root);
 
-	/* The region between the tasks is not reversed, so that the first one is not found. */
+	/* The region between the tasks is not reversed, so the first task is not found. */
 	reel_lane_open(&root, NULL, 0);
 	reel_task_begin(root, 0, NULL, 0);
 	reel_region_end(reel_region_begin(root, 1));
@@ -870,7 +873,7 @@ static void reverse_without(reel_lane *root, enum omission omission)
 	}
 }
 
-/* Returns the error that the root gives, or that is reported where it is closed. */
+/* Returns the error that is reported in the reverse sweep, or when the root is closed. */
 static int record_and_reverse_without(enum omission omission)
 {
 	reel_lane *root;
@@ -887,7 +890,7 @@ static int record_and_reverse_without(enum omission omission)
 	return reported.error;
 }
 
-/* A loop without values, of a task or of the root, whose reverse is left in the first iteration. */
+/* The reverse of a loop without values, of a task or of the root, ends in the first iteration. */
 static void test_loop_that_is_left(bool in_task)
 {
 	reel_lane *root, *lane;

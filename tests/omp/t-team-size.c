@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The choice between all threads and one: the costs with times that are calculated, so that no
- * other program disturbs them, and the choice in regions.
+ * Tests the choice between all threads and one thread: the costs with calculated times, which other
+ * programs do not disturb, and the choice in regions.
  */
 #include "config.h"
 
@@ -41,7 +41,7 @@ static double uniform(void)
 	return (double)(state >> 11) * 0x1p-53;
 }
 
-/* Evenly on a logarithmic scale. */
+/* Returns a random number, even on a logarithmic scale. */
 static double between(double low, double high)
 {
 	return low * pow(high / low, uniform());
@@ -61,13 +61,13 @@ struct times {
 	double chosen, one, all;
 };
 
-/* Arithmetic alone, of which a sanitizer sees all in a few. */
+/* Returns the number of cases, which is small with a sanitizer: the test is only arithmetic. */
 static int works(void)
 {
 	return !is_brief() ? 200 : is_sanitized() ? 8 : 40;
 }
 
-/* At least so many pieces, and half a second of work. */
+/* Adds at least `pieces` pieces, and half a second of work. */
 static void add(struct times *times, struct reel_team_costs *costs, const struct work *work,
 		int pieces)
 {
@@ -122,7 +122,7 @@ static void test_busy_processors(void)
 		struct times times = {0};
 		struct work work = random_work();
 
-		/* A stall for so much work of one thread. */
+		/* The longer the work of one thread, the more pieces have a stall. */
 		work.stalls = fmin(0.5, work.serial / between(5e5, 1e7));
 		add(&times, &costs, &work, 20000);
 		max = fmax(max, times.chosen / times.one);
@@ -172,7 +172,7 @@ static void test_long_work(void)
 	ok(over_better(&times) < 1.03, "%.3f of the time of all threads", over_better(&times));
 }
 
-/* Trials become rare where they always have the same result. */
+/* Trials become rare if they always have the same result. */
 static void test_trials(void)
 {
 	struct work work = {.threads = 4, .serial = 1e5, .waits = 1000};
@@ -210,8 +210,8 @@ struct program {
 };
 
 /*
- * A function that chooses at a place of its own. Its counter keeps compilers from making one
- * function of all.
+ * Defines a function that chooses at its own place in the program. Its counter keeps compilers from
+ * merging these functions.
  */
 #define PLACE(name)                                                                \
 	__attribute__((noinline)) static int name(struct program *program,         \
@@ -251,7 +251,7 @@ static void go_back(struct program *program, reel_lane *lane, int number)
 			program->wrong += reel_pop(tape, int) != i;
 }
 
-/* The threads that Reel chooses, one after the other. */
+/* Runs the threads that Reel chooses, one after the other. */
 static void run_region(struct program *program, reel_region *region, int threads, int number,
 		       void (*go)(struct program *program, reel_lane *lane, int number))
 {
@@ -264,7 +264,7 @@ static void run_region(struct program *program, reel_region *region, int threads
 	program->wrong += reel_region_end(region) != 0;
 }
 
-/* Returns in how many of REGIONS regions, and of as many reversed ones, there was one thread. */
+/* Counts the regions with one thread, of REGIONS forward and REGIONS reversed ones. */
 static void run_program(struct program *program, unsigned flags, int *forward, int *reverse)
 {
 	reel_lane_open(&program->root, NULL, flags);

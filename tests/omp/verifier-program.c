@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs for t-verifier.sh, by name: some are right, and the verifier says nothing; the others
- * have one mistake each, in the line that is marked "at: NAME".
+ * Programs for t-verifier.sh, selected by name. Some are right, and the verifier reports nothing.
+ * Each of the others has one mistake, in the line that is marked "at: NAME".
  */
 #include <omp.h>
 #include <string.h>
@@ -72,7 +72,7 @@ static void right_steps(void)
 	steps(1);
 }
 
-/* Where nothing is recorded, OpenMP may do what it likes. */
+/* Code that records nothing may use all of OpenMP. */
 static void right_lanes(void)
 {
 	static reel_ordered order;
@@ -181,7 +181,7 @@ static void reverse_inner_tasks(void *context, reel_lane *task)
 #pragma omp taskwait
 }
 
-/* Bodies with tasks of their own, by a team of Reel's and by the program's. */
+/* Bodies have their own tasks, which a team of Reel or of the program reverses. */
 static void right_bodies(void)
 {
 	for (int inside = 0; inside < 2; inside++) {
@@ -199,7 +199,7 @@ static void right_bodies(void)
 	}
 }
 
-/* A region in each lane: by a team of its own, and by the thread alone. */
+/* Each lane has a region, with its own team, or with only the thread of the lane. */
 static void right_nested(void)
 {
 	reel_region *region = reel_region_begin(root, 0);
@@ -231,7 +231,7 @@ static void right_nested(void)
 	reel_region_end(region);
 }
 
-/* ---- Mistakes: what a thread does with its lane, in a region for a team ---- */
+/* ---- Mistakes of a thread with its lane, in a region for a team ---- */
 
 static void region_of(void (*body)(reel_worker *worker, reel_lane *lane), int lanes)
 {
