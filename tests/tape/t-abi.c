@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What programs were compiled with: the layout that inline code and public
- * structs have. A change here is a change of the library's -version-info.
+ * Tests the layouts that are compiled into programs, by inline code and public structs. A change
+ * here changes the library's -version-info.
  */
 #include <config.h>
 
@@ -100,7 +100,7 @@ static const struct {
 	MEMBER(reel_action, tier, 24),
 	MEMBER(reel_action, slot, 28),
 	MEMBER(reel_action, last_use, 32),
-	/* Values that bindings repeat. */
+	/* Values that bindings contain as numbers. */
 	{"REEL_ACTION_ADVANCE", REEL_ACTION_ADVANCE, 0},
 	{"REEL_ACTION_RECORD", REEL_ACTION_RECORD, 1},
 	{"REEL_ACTION_REVERSE", REEL_ACTION_REVERSE, 2},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bits: packed, in order with all other values, across the limits of words and slabs. */
+/* Tests bits: packed, in order with all other values, across the limits of words and slabs. */
 #include <config.h>
 
 #include <errno.h>
@@ -13,7 +13,7 @@ static uint64_t low(uint64_t value, unsigned n)
 	return value & (((uint64_t)1 << n) - 1);
 }
 
-/* So many single bits, so that the next ones begin anywhere in a word. */
+/* Pushes `count` single bits, so that the next bits begin anywhere in a word. */
 static void push_single_bits(reel_tape *tape, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
@@ -29,10 +29,10 @@ static unsigned wrong_single_bits(reel_tape *tape, unsigned count)
 	return wrong;
 }
 
-/* What a test does at a place: with `n` bits, after `before` single ones. */
+/* Tests `n` bits after `before` single bits, and returns the number of wrong values. */
 typedef unsigned test_at(reel_tape *tape, unsigned before, unsigned n);
 
-/* Every n at every place in a word, in the struct, at its end and in slabs. */
+/* Runs a test with each n at each place in a word: in the struct, at its end and in slabs. */
 static void everywhere(test_at *wrong_at, unsigned flags, const char *holds)
 {
 	static const unsigned words[] = {0, INLINE_WORDS - 1, INLINE_WORDS, INLINE_WORDS + 7};
@@ -64,7 +64,7 @@ static unsigned come_back(reel_tape *tape, unsigned before, unsigned n)
 	return reel_pop_bits(tape, n) != low(value, n);
 }
 
-/* Values before, between and behind three pieces, which fill up to two words. */
+/* Pushes values before, between and after three pieces of bits, which fill up to two words. */
 static unsigned keep_their_order(reel_tape *tape, unsigned before, unsigned n)
 {
 	unsigned wrong;
@@ -135,7 +135,7 @@ static unsigned come_back_by_replay(reel_tape *tape, unsigned before, unsigned n
 	return wrong + (reel_pop_bits(tape, n) != low(scramble(n), n));
 }
 
-/* In a hold, bits popped are replaced by others, which stay after the release. */
+/* In a hold popped bits are replaced by others, which stay after the release. */
 static unsigned are_replaced_in_a_hold(reel_tape *tape, unsigned before, unsigned n)
 {
 	unsigned wrong;
@@ -178,7 +178,7 @@ static unsigned bytes_come_back(reel_tape *tape, unsigned before, unsigned n)
 	return wrong;
 }
 
-/* Eight bits, however they were named. */
+/* Bits are the same if they are pushed and popped as bits, or as a bool. */
 static unsigned are_bits_by_any_name(reel_tape *tape, unsigned before, unsigned n)
 {
 	unsigned wrong;
@@ -270,8 +270,8 @@ static bool pops_word_or_bits(reel_tape *tape, unsigned i)
 }
 
 /*
- * Two pushes of bits make a word; the notes of both take memory, too. An array, with one note, in
- * front has the two tapes' slabs end at other places.
+ * Two pushes of bits make a word, and the notes of both also take memory. An array with one note
+ * before them moves the ends of slabs.
  */
 static unsigned wrong_after_a_refusal(unsigned slabs, unsigned words)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Checked mode: the first wrong pop is found, and both places are named. */
+/* Tests checked mode: it finds the first wrong pop, and names both places. */
 #include <config.h>
 
 #include <errno.h>
@@ -19,7 +19,7 @@ struct couple {
 REEL_RECORD(pair, struct pair);
 REEL_RECORD(couple, struct couple);
 
-/* The number of the line where a push or a pop of the test stands. */
+/* Lines of the last push and of the last pop of a test. */
 static int pushed_at, popped_at;
 
 #define PUSH(statement) (pushed_at = __LINE__, (void)(statement))
@@ -178,7 +178,7 @@ static void pop_by_cursor(reel_tape *tape)
 
 typedef void operation(reel_tape *tape);
 
-/* Unchecked, most of these would give wrong values without any error. */
+/* Without checks most of these mistakes would give wrong values without an error. */
 static const struct {
 	operation *push;
 	operation *pop;
@@ -402,7 +402,7 @@ static void a_pool_makes_its_tapes_checked(void)
 	close_pool(pool, "a tape was checked");
 }
 
-/* Pushes of nothing, refused first, last and in between, keep in step. */
+/* Refused pushes of zero elements count like others, as the first, the last, or in between. */
 static void refused_pushes_of_nothing_keep_in_step(unsigned flags)
 {
 	reel_tape tape = open_tape(NULL, flags);
@@ -503,7 +503,7 @@ static void a_tape_can_be_handed_over(void)
 	reel_tape_close(&tape);
 }
 
-/* The slab had data of another tape. */
+/* The slab still has data of another tape. */
 static void what_was_not_written_does_not_look_like_data(void)
 {
 	reel_pool *pool = open_pool((struct reel_pool_options){.slab_bytes = 4096});
@@ -520,7 +520,7 @@ static void what_was_not_written_does_not_look_like_data(void)
 
 /* ---- Copies ---- */
 
-/* What a program does with a copy of a tape, as one in an array that realloc() moved. */
+/* Uses of a copy of a tape, such as one in an array that realloc() has moved. */
 enum use { PUSHES, POPS, LOOKS, CLOSES, MOVES, USES };
 
 static void use_copy(reel_tape *copy, enum use use)
@@ -572,7 +572,7 @@ static void a_copy_is_found(unsigned words, unsigned flags, enum use use)
 static void find_call_sites(const struct member *member)
 {
 	const char **found = (const char **)member->team->context + member->number * CALL_SITES;
-	char file[] = "dir/name.cc"; /* a copy that is gone when the thread ends */
+	char file[] = "dir/name.cc"; /* this copy of a name does not outlive the thread */
 
 	team_barrier(member);
 	for (int line = 0; line < CALL_SITES; line++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The same header from C++. */
+/* Tests the C header from C++. */
 #include <config.h>
 
 #include <cmath>
@@ -36,7 +36,7 @@ struct alignas(32) wide {
 
 enum class colour : unsigned char { red, green = 200 };
 
-/* A std::vector of tapes that grows does not compile, and a tape is what it is in C. */
+/* A std::vector of tapes that grows must not compile. A tape has its layout in C. */
 static_assert(!std::is_copy_constructible<reel_tape>::value &&
 		      !std::is_move_constructible<reel_tape>::value &&
 		      !std::is_copy_assignable<reel_tape>::value,
@@ -209,7 +209,7 @@ void a_handler_may_throw()
 	reel_tape_close(&tape);
 }
 
-/* Number of reverse steps until one throws; below 0: none does. */
+/* Number of reverse steps until one throws; below 0: none throws. */
 int steps_to_go;
 
 int advance(void *, void *state, int64_t first, int64_t last)

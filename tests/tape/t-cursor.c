@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Cursors: loops that keep the top of the tape to themselves. */
+/* Tests cursors: loops that keep the top of the tape in registers. */
 #include <config.h>
 
 #include <errno.h>
@@ -36,7 +36,7 @@ static unsigned wrong_words_by_cursor(reel_tape *tape, uint64_t from, uint64_t t
 	return wrong;
 }
 
-/* Pushed one way and popped the other, so many words before and so many after. */
+/* Values that cursors push are popped by calls, and the reverse, with words before and after. */
 static void cursors_and_calls_are_the_same(unsigned flags)
 {
 	reel_pool *pool = open_pool(TINY);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Errors: they stick, they are reported once, and what was pushed before comes back. */
+/* Tests errors: they stick, they are reported once, and earlier values come back. */
 #include <config.h>
 
 #include <errno.h>
@@ -20,7 +20,7 @@ struct wide {
 	alignas(32) char bytes[64];
 };
 
-/* Larger than the ones that the library keeps for pops. */
+/* A record that is larger than the all-ones bytes that the library keeps for pops. */
 struct large {
 	char bytes[REEL_ONES_BYTES + 1];
 };
@@ -30,8 +30,8 @@ REEL_RECORD(wide, struct wide);
 REEL_RECORD(large, struct large);
 
 /*
- * The shapes that a push can have. Each pop returns whether it gave what its
- * push with the same number gave, or whether it gave all ones, if refused.
+ * A shape of a push. Its pop returns true if the value is that of the push with the same number, or
+ * all ones if the push was refused.
  */
 struct shape {
 	const char *name;
@@ -171,7 +171,7 @@ static bool pop_bool(reel_tape *tape, uint64_t i, bool refused)
 	return bit == (refused ? true : (i & 1)) && bit == looked;
 }
 
-/* Below `most`, and none at times. */
+/* Returns a length below `most`, which is sometimes 0. */
 static size_t length(uint64_t i, size_t most)
 {
 	return (size_t)i % most;
@@ -244,7 +244,7 @@ static const struct shape *shape_of(uint64_t i)
 	return &shapes[scramble(i) % COUNT(shapes)];
 }
 
-/* All shapes in an order without pattern; far more than the budget has room for. */
+/* Pushes all shapes in random order, far more of them than the budget has room for. */
 static void mixed_shapes_keep_in_step(unsigned slabs, unsigned flags)
 {
 	enum { PUSHES = 1000 };
@@ -273,7 +273,7 @@ static void mixed_shapes_keep_in_step(unsigned slabs, unsigned flags)
 	close_pool(pool, "refusals in mixed order");
 }
 
-/* Some pushes of one shape are refused, for a reason that counts nothing itself. */
+/* Some pushes of one shape are refused, for a reason that is no push. */
 static void each_shape_keeps_in_step(unsigned flags)
 {
 	for (size_t s = 0; s < COUNT(shapes); s++) {
@@ -299,7 +299,7 @@ static void each_shape_keeps_in_step(unsigned flags)
 	}
 }
 
-/* The budget ends between a word of bits and the note on it, wherever that is. */
+/* The budget ends between a word of bits and its note, at each place. */
 static void bits_keep_in_step_at_the_end_of_a_word(unsigned flags)
 {
 	unsigned wrong = 0;
@@ -356,7 +356,7 @@ static void cursors_are_refused(unsigned flags)
 	close_pool(pool, "cursors were refused");
 }
 
-/* Though there is room for it, a value pushed after a refused one is refused. */
+/* After a refused push each push is refused, although there is room for it. */
 static void everything_after_a_refusal_is_refused(void)
 {
 	reel_pool *pool = open_pool(tiny_budget(1));
@@ -453,8 +453,8 @@ static void pop_until_left(const struct shape *shape, reel_tape *tape)
 }
 
 /*
- * The handler leaves the first push that is refused. Of that push nothing may be on the tape, and
- * its pop has to be expected, as if the handler had returned.
+ * The handler leaves the first refused push by longjmp(). No part of that push may be on the tape,
+ * and the tape has to expect its pop, as if the handler had returned.
  */
 static void a_handler_may_leave_a_push(unsigned flags)
 {

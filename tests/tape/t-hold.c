@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Holds: a stretch of tape is popped several times, and branches grow on it. */
+/* Tests holds: a stretch of tape is popped several times, with pushes in between. */
 #include <config.h>
 
 #include <errno.h>
 
 #include "helpers/support.h"
 
-/* Words in the struct only, at its limit, in small slabs and beyond them. */
+/* Numbers of words that are in the struct only, at its limit, in small slabs and in larger ones. */
 static const unsigned lengths[] = {0,  1,  INLINE_WORDS - 1, INLINE_WORDS, INLINE_WORDS + 1,
 				   20, 60, 130};
 
-/* Part of a tape's length, in eighths. */
+/* Returns n eighths of the length of a tape. */
 static unsigned eighths(unsigned words, unsigned n)
 {
 	return words * n / 8;
@@ -53,7 +53,7 @@ static void a_tape_is_replayed(unsigned flags)
 	close_pool(pool, "replays");
 }
 
-/* In the hold, words are popped down to a depth and others are pushed there. */
+/* In the hold words are popped down to a depth, and other words are pushed. */
 static unsigned wrong_branch(reel_tape *tape, unsigned words, unsigned depth, unsigned more)
 {
 	unsigned wrong = wrong_words(tape, depth, words);
@@ -161,9 +161,9 @@ static void a_replay_gives_branches_back(void)
 }
 
 /*
- * Two holds: between them and in the second one, words are popped down to some
- * depth and others pushed. Afterwards the inner one, then the outer one, is
- * replayed, or released with the top where it is.
+ * Between two holds, and in the second one, words are popped down to some depth, and other words
+ * are pushed. Then the inner hold is replayed, or released without a replay, and after it the outer
+ * one.
  */
 static unsigned wrong_nested(reel_tape *tape, unsigned words, unsigned outer, unsigned inner,
 			     bool replay_inner, bool replay_outer)
@@ -286,7 +286,7 @@ static void spans_arrays_and_bits_are_replayed(unsigned flags)
 	close_pool(pool, "values of all shapes were held");
 }
 
-/* A slab that is empty, and still the topmost one, when a hold begins. */
+/* The top slab is empty when a hold begins. */
 static void a_hold_on_an_empty_slab(unsigned more, bool replay)
 {
 	reel_pool *pool = open_pool(TINY);
@@ -353,7 +353,7 @@ static void refusals_in_a_hold_go_with_a_replay(unsigned flags)
 	close_pool(pool, "the budget ended in a hold");
 }
 
-/* A replay brings the refused pushes back: the error may not be forgotten. */
+/* A replay brings refused pushes back, so the error has to stay. */
 static void refusals_before_a_hold_come_back(void)
 {
 	reel_pool *pool = open_pool(tiny_budget(8));
@@ -392,7 +392,7 @@ static void a_replay_brings_the_tape_back_in_step(void)
 	reel_tape_close(&tape);
 }
 
-/* A hold keeps the window, so that what is pushed next, be it nothing, needs a slab. */
+/* A hold keeps the window, so the next push needs a slab, also if it has no elements. */
 static void nothing_is_reserved_in_a_hold(void)
 {
 	reel_pool *pool = open_pool(TINY);

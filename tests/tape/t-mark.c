@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Marks and rewinding, and windows on what lies below the top. */
+/* Tests marks, rewinding, and windows on values below the top. */
 #include <config.h>
 
 #include <errno.h>
 
 #include "helpers/support.h"
 
-/* The words [0, n), and a bit before each seventh of them. */
+/* Pushes the words [from, to), and a bit before every seventh word. */
 static void push_mixed(reel_tape *tape, uint64_t from, uint64_t to)
 {
 	for (uint64_t i = from; i < to; i++) {
@@ -57,7 +57,7 @@ static void rewinds_go_any_distance(unsigned flags)
 	close_pool(pool, "rewinds");
 }
 
-/* Number of words of [0, to) that no window has in its place. The tape holds nothing else. */
+/* Returns the number of words of [0, to), all that the tape has, that windows do not show. */
 static unsigned missed_words(const reel_tape *tape, uint64_t to)
 {
 	reel_window window = {0};
@@ -133,7 +133,7 @@ static void values_can_be_changed_in_their_window(void)
 	close_pool(pool, "changes in windows");
 }
 
-/* A branch of a hold stands in the middle of what the hold keeps. */
+/* Values that are pushed in a hold lie on a part of the values that the hold keeps. */
 static void windows_follow_the_branch(void)
 {
 	reel_pool *pool = open_pool(TINY);
@@ -229,7 +229,7 @@ static void a_mark_of_an_unused_tape_is_its_bottom(unsigned flags)
 	reel_tape_close(&tape);
 }
 
-/* Popping to the mark, but not below it, on every path there. */
+/* Pops down to the mark, but not below it, by each kind of pop. */
 static void popping_down_to_a_mark_keeps_it(unsigned flags)
 {
 	reel_pool *pool = open_pool(TINY);
@@ -258,7 +258,7 @@ static void popping_down_to_a_mark_keeps_it(unsigned flags)
 	close_pool(pool, "marks at the top");
 }
 
-/* A large record goes over an empty slab; the mark on that slab stays. */
+/* A large record is pushed over an empty slab, and the mark on that slab stays valid. */
 static void a_mark_on_an_empty_slab_stays(unsigned flags)
 {
 	reel_pool *pool = open_pool(TINY);
@@ -302,7 +302,7 @@ static void a_mark_above_the_top_is_found(unsigned flags)
 	close_pool(pool, "stale marks");
 }
 
-/* The slab that the mark was on has been left, and another stay on it began. */
+/* The tape has left the slab of the mark, and come back to the slab. */
 static void a_mark_on_a_slab_left_is_found(unsigned flags)
 {
 	reel_pool *pool = open_pool(TINY);
@@ -322,7 +322,10 @@ static void a_mark_on_a_slab_left_is_found(unsigned flags)
 	close_pool(pool, "a slab was left");
 }
 
-/* Where slabs cannot tell, since the values fit into the tape itself: their notes do not. */
+/*
+ * Values in the tape's struct have no slab that shows new values. Their notes are on slabs, which
+ * show them.
+ */
 static void a_checked_tape_knows_values_that_were_pushed_anew(void)
 {
 	reel_pool *pool = open_pool(TINY);
@@ -420,7 +423,7 @@ static void rewinding_brings_the_tape_back_in_step(void)
 	push_words(&tape, 0, 3);
 	mark = reel_tape_mark(&tape);
 	push_words(&tape, 3, 5);
-	/* Of 16 bytes on some machines. */
+	/* A long double has 16 bytes on some machines. */
 	reel_pop(&tape, long double _Complex);
 	reel_pop(&tape, long double _Complex);
 	reel_pop(&tape, long double _Complex);
@@ -497,7 +500,7 @@ static void a_mark_in_a_dropped_branch_is_found(void)
 	close_pool(pool, "a branch was dropped");
 }
 
-/* As many bytes are on the tape again as at the mark, but other values. */
+/* The tape has the same number of bytes as at the mark, but other values. */
 static void checked_mode_rewinds_values_and_notes_together(void)
 {
 	reel_pool *pool = open_pool(TINY);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Long sequences of all operations without pattern, compared with a plain stack
- * of notes that says what each pop has to give.
+ * Compares long random sequences of all operations with a plain stack of notes, which knows the
+ * value of each pop.
  *
- * TEST_SEEDS=N runs N sequences for each kind of pool; a failure prints what it
- * takes to run that sequence alone, as TEST_SEED=N.
+ * TEST_SEEDS=N runs N sequences for each kind of pool. A failure prints TEST_SEED=N, which runs
+ * only that sequence.
  */
 #include <config.h>
 
@@ -39,21 +39,21 @@ enum shape { WORD, CHAR, RECORD, LARGE, WIDE, BIT, BITS, SPAN, RESERVED, WIDE_SP
 struct note {
 	enum shape shape;
 	bool refused;
-	/* Elements or bits. */
+	/* Number of elements or bits. */
 	unsigned n;
-	/* Its value is fill()'s for this number. */
+	/* fill() makes the value from this number. */
 	uint64_t number;
-	/* Bytes on the tape before it. */
+	/* Bytes on the tape before the push. */
 	uint64_t bytes;
 };
 
-/* A mark, and as many notes as there were at it. */
+/* A mark, with the number of notes at the mark. */
 struct place {
 	reel_mark mark;
 	size_t notes;
 };
 
-/* All that a replay brings back. */
+/* The state that a replay restores. */
 struct state {
 	struct note *notes;
 	size_t count;
@@ -71,7 +71,7 @@ struct run {
 	struct state now;
 	struct state held[HOLDS];
 	unsigned holds;
-	/* The tape is a reader, which replays to this state where no hold is open. */
+	/* The tape is a reader, which replays to this state if no hold is open. */
 	bool is_reader;
 	struct state frozen;
 	/* The line of the first check that failed, or 0. */
@@ -143,7 +143,7 @@ static bool any_refused(const struct run *run)
 
 /* ---- Pushes ---- */
 
-/* Elements of a span or an array: mostly a few, now and then very many. */
+/* Returns a number of elements for a span or an array: mostly a few, sometimes very many. */
 static unsigned some_elements(struct run *run)
 {
 	return below(run, 20) ? below(run, 30) : below(run, LARGEST);
@@ -185,7 +185,7 @@ static void push_span(struct run *run, const struct note *note, void *span)
 		fill(span, bytes_of(note), note->number);
 }
 
-/* Returns whether nothing was pushed at all. */
+/* Returns true if nothing was pushed. */
 static bool push_reserved(struct run *run, const struct note *note)
 {
 	uint64_t *span = reel_reserve(run->tape, uint64_t, note->n + below(run, 10));
@@ -196,7 +196,7 @@ static bool push_reserved(struct run *run, const struct note *note)
 	return !span;
 }
 
-/* Each value of the loop is a push, which may be the first that is refused. */
+/* Each value of the loop is a push, and any of them may be the first refused one. */
 static void push_by_cursor(struct run *run, struct note note)
 {
 	reel_cursor c = reel_push_cursor(run->tape);
@@ -457,7 +457,10 @@ static void open_reader(struct run *run, reel_tape *reader, reel_recording *reco
 	EXPECT(run, reel_reader_open(reader, recording) == 0);
 }
 
-/* Goes on with a reader, while another one pops all that was there, or leaves in between. */
+/*
+ * Freezes the tape and continues with a reader. Another reader pops all values, or is closed before
+ * the end.
+ */
 static void freeze(struct run *run)
 {
 	reel_tape *reader = run->tape == &run->tapes[0] ? &run->tapes[1] : &run->tapes[0];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recordings: readers see what was pushed, at once and one after the other, in memory and from a
- * store; what they push and hold is their own; what goes wrong is told.
+ * Tests recordings: readers pop the values, at the same time and one after the other, in memory and
+ * from a store. Their pushes and holds are their own, and errors are reported.
  */
 #include <config.h>
 
@@ -12,7 +12,7 @@
 #include "helpers/store-fault.h"
 #include "helpers/support.h"
 
-/* Words in the struct only, at its limit, in small slabs and beyond them. */
+/* Numbers of words that are in the struct only, at its limit, in small slabs and in larger ones. */
 static const unsigned lengths[] = {0,  1,  INLINE_WORDS - 1, INLINE_WORDS, INLINE_WORDS + 1,
 				   20, 60, 130};
 
@@ -74,7 +74,7 @@ static void readers_see_what_was_pushed(unsigned flags)
 	close_pool(pool, "readers");
 }
 
-/* Bits, spans and arrays; the last slab is empty when the tape is frozen. */
+/* Pushes bits, spans and arrays. The last slab is empty when the tape is frozen. */
 static void push_shapes(reel_tape *tape, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
@@ -134,7 +134,7 @@ static void all_shapes_come_back(unsigned flags)
 	close_pool(pool, "shapes");
 }
 
-/* ---- What readers do beside pops ---- */
+/* ---- Other operations of readers ---- */
 
 static void pushes_are_the_readers_own(unsigned flags)
 {
@@ -222,7 +222,7 @@ static void a_reader_moves(void)
 	close_pool(pool, "a reader that was moved");
 }
 
-/* ---- What is refused ---- */
+/* ---- Errors ---- */
 
 static void wrong_calls_are_told(void)
 {
@@ -299,15 +299,15 @@ static void readers_share_what_is_read(void)
 		for (unsigned i = 0; i < COUNT(reader); i++)
 			wrong += wrong_words(&reader[i], from - SLAB_WORDS, from);
 	is_int(wrong, 0, "each sees all of it");
-	/* A fifth more: now and then a slab is evicted before the last reader is there. */
-	ok(bytes_read(pool) - before < words * 8 * 6 / 5, "what is in the store is read once");
+	/* A fifth more is allowed: a slab may be evicted before the last reader needs it. */
+	ok(bytes_read(pool) - before < words * 8 * 6 / 5, "each slab in the store is read once");
 	for (unsigned i = 0; i < COUNT(reader); i++)
 		reel_tape_close(&reader[i]);
 	reel_recording_close(recording);
 	close_all(pool, late, "readers side by side");
 }
 
-/* The second reader begins when the first one is half through. */
+/* The second reader begins when the first one has popped half of the values. */
 static void readers_lie_apart(void)
 {
 	struct late_store *late = late_open(6);
@@ -336,7 +336,7 @@ static void readers_lie_apart(void)
 	close_all(pool, late, "readers far apart");
 }
 
-/* The gets from number 8 on fail, or bring what another put left. */
+/* The gets from number 8 on fail, or return the data of another put. */
 static void a_lost_slab_is_told_to_each_reader(enum reel_fault fault, int error)
 {
 	const struct reel_fault_rule rule = {
@@ -353,7 +353,7 @@ static void a_lost_slab_is_told_to_each_reader(enum reel_fault fault, int error)
 		abort();
 	pool = open_pool(spilling(store, BUDGET, BUDGET / 2));
 	recording = recording_of(pool, 0, words);
-	/* It pins the topmost slab: otherwise this one may be evicted, and lost before the first pop. */
+	/* This reader pins the top slab, which could be evicted and lost before the first pop. */
 	open_reader(&top, recording);
 	for (unsigned i = 0; i < 3; i++) {
 		reel_tape reader;
@@ -395,7 +395,7 @@ static uint64_t below(uint64_t *random, uint64_t n)
 	return *random % n;
 }
 
-/* Pops some words, and now and then pushes some, goes back or holds. */
+/* Pops some words, and sometimes pushes some, rewinds or holds. */
 static unsigned wrong_walk(reel_tape *reader, uint64_t *random)
 {
 	uint64_t top = shared_words;

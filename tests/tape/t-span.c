@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Spans and arrays: many values at once. */
+/* Tests spans and arrays, which push and pop many values at once. */
 #include <config.h>
 
 #include <errno.h>
@@ -30,8 +30,8 @@ struct three {
 };
 
 /*
- * How a span of some type fares: pushed after `words` words and popped, two of
- * them on top of each other. Returns what is wrong.
+ * Defines a function that pushes two spans of a type, one on the other, and pops them. It returns
+ * the number of mistakes.
  */
 #define SPAN_OF(name, type)                                                                        \
 	static unsigned wrong_##name(reel_tape *tape, size_t n, bool reserve)                      \
@@ -75,7 +75,7 @@ static const struct {
 	{"64-byte aligned", wrong_align64}, {"page aligned", wrong_page},
 };
 
-/* None, one, as many as a window or a slab has room for and one less or more, far more. */
+/* Numbers of elements: 0, 1, the room of a window or a slab, one less, one more, and far more. */
 static const size_t counts[] = {0, 1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 127, 128, 129, 1000};
 
 static void spans_come_back(struct reel_pool_options options, unsigned flags, bool reserve)
@@ -157,7 +157,7 @@ static void a_large_slab_does_not_stay_for_small_values(void)
 	close_pool(pool, "a large slab was left");
 }
 
-/* Each span on a slab of its own, and of another size than those next to it. */
+/* Each span has its own slab, and another size than the spans next to it. */
 static void the_last_two_popped_stay_readable(void)
 {
 	enum { SPANS = 12 };
@@ -182,8 +182,8 @@ static void the_last_two_popped_stay_readable(void)
 }
 
 /*
- * What was popped, or reserved and not committed, leaves an empty slab. It must
- * not come between the slabs of two spans.
+ * A value that is popped, or reserved and not committed, leaves an empty slab, which must not come
+ * between the slabs of two spans.
  */
 static void the_last_two_stay_readable_over_an_empty_slab(bool reserve)
 {
@@ -292,7 +292,7 @@ static void too_large_arrays_are_refused(unsigned flags)
 	reel_tape_close(&tape);
 }
 
-/* Such sizes wrap when they are rounded up to words. */
+/* These sizes wrap if they are rounded up to words. */
 static void sizes_that_wrap_are_refused(unsigned flags)
 {
 	reel_tape tape = open_tape(NULL, flags);
@@ -313,7 +313,7 @@ static void sizes_that_wrap_are_refused(unsigned flags)
 	reel_tape_close(&tape);
 }
 
-/* More than can be counted: the tape never gives anything else again. */
+/* More refusals than the tape can count: it gives all ones for ever. */
 static void too_many_refusals_never_end(void)
 {
 	reel_tape tape = {0};
@@ -327,7 +327,7 @@ static void too_many_refusals_never_end(void)
 	reel_tape_close(&tape);
 }
 
-/* So large that its bits are no number of 64 bits, and yet not an overflow. */
+/* The span is so large that the number of its bits has more than 64 bits, its bytes have not. */
 static void a_span_of_exabytes_is_refused(void)
 {
 	reel_tape tape = {0};
@@ -365,7 +365,7 @@ static void unmirrored_pops_of_too_much_are_errors(void)
 	reel_tape_close(&tape);
 }
 
-/* The word behind over-aligned elements is not believed when it is no such word. */
+/* A pop of over-aligned elements checks that the word behind them is the word of such a push. */
 static void unmirrored_pops_of_aligned_spans_are_errors(void)
 {
 	static const uint64_t last_words[] = {0, 8, 31, 33, 47, 63, 64, 1000, (uint64_t)-8, (uint64_t)-1};
@@ -427,7 +427,7 @@ static void arrays_come_back(struct reel_pool_options options, unsigned flags)
 	close_pool(pool, "arrays");
 }
 
-/* At every distance from a line's start, and with every number of bytes left over. */
+/* Arrays begin at each byte of a cache line, and end at each byte. */
 static void arrays_past_the_cache_come_back(unsigned flags)
 {
 	enum { ARRAYS = 130, BYTES = REEL_LARGE_ARRAY + ARRAYS };
@@ -495,7 +495,7 @@ static void an_array_refused_midway_leaves_nothing(unsigned flags)
 	close_pool(pool, "an array was refused");
 }
 
-/* Refused where the tape stands on an empty slab that a hold keeps. */
+/* An array is refused while the top slab is empty and kept by a hold. */
 static void an_array_refused_in_a_hold_leaves_nothing(void)
 {
 	reel_pool *pool = open_pool(tiny_budget(6));
@@ -534,8 +534,8 @@ static void no_elements_need_no_address(void)
 }
 
 /*
- * Returns the bytes that the pool charges for spans or arrays of this size, over those that are
- * pushed. A value lies between two of them, as a step of a program pushes it.
+ * Returns the bytes that the pool charges for spans or arrays of this size, over the bytes that are
+ * pushed. A value lies between two of them, as in a step of a program.
  */
 static double memory_over_pushed(size_t words, bool as_arrays, const double *source)
 {
@@ -545,7 +545,7 @@ static double memory_over_pushed(size_t words, bool as_arrays, const double *sou
 	double ratio;
 
 	reel_tape_open(&tape, pool, 0);
-	/* The first slabs and the rest of the top slab are little beside that. */
+	/* Pushes so much that the first slabs and the unused part of the top slab do not count. */
 	while (reel_tape_bytes(&tape) < (size_t)96 << 20 || reel_tape_bytes(&tape) / 8 < 50 * words) {
 		if (as_arrays)
 			reel_push_array(&tape, source, words);
@@ -569,7 +569,7 @@ static void spans_of_any_size_waste_little(void)
 
 	for (uint64_t i = 0; i < sizes; i++) {
 		double random = 0x1p-64 * (double)scramble(i + 1);
-		/* Each octave of sizes comes as often as the others. */
+		/* Each octave of sizes is equally frequent. */
 		size_t words = (size_t)((double)smallest * pow((double)most / (double)smallest, random));
 
 		worst_span = fmax(worst_span, memory_over_pushed(words, false, NULL));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Exact sums: rounded once, whatever the order, and however they are parted. */
+/* Tests exact sums: they are rounded once, in any order, and in any parts. */
 #include "config.h"
 
 #include <float.h>
@@ -56,7 +56,7 @@ static void special_numbers(void)
 	ok(isnan(SUM(1, NAN, 2)), "NaN");
 }
 
-/* The n-th of some finite doubles: half of them of any exponent, the others between -1 and 1. */
+/* Returns a finite double for n: half of them have any exponent, the others are in -1 ... 1. */
 static double number(uint64_t n)
 {
 	uint64_t bits = scramble(n);
@@ -89,7 +89,7 @@ static void any_order(void)
 	is_int(wrong, 0, "random numbers in another order have the same sum");
 }
 
-/* The sum of numbers of one exponent against that of integers. */
+/* Compares sums of numbers with one exponent with sums of integers. */
 static void same_as_integers(void)
 {
 	int wrong = 0;
@@ -111,7 +111,7 @@ static void same_as_integers(void)
 	is_int(wrong, 0, "sums of such numbers are those of the integers");
 }
 
-/* Sets the count of additions to its limit: a test has no time for 2^30 additions. */
+/* Sets the count of additions to its limit, because 2^30 additions would take too long. */
 static void carries(void)
 {
 	reel_sum sum = {0}, other = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The life of a tape: opening, moving, handing over, closing. */
+/* Tests opening, moving, handing over and closing a tape. */
 #include <config.h>
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 static reel_tape static_tape;
 static _Thread_local reel_tape thread_tape;
 
-/* Counts of words that end in the struct, at its limit, and in several slabs. */
+/* Numbers of words that end in the struct, at its limit, and in several slabs. */
 static const unsigned sizes[] = {0, 1, INLINE_WORDS - 1, INLINE_WORDS, INLINE_WORDS + 1, 100};
 
 static unsigned wrong_after_a_round(reel_tape *tape)
@@ -206,7 +206,7 @@ static bool is_fast(const reel_tape *tape)
 	return tape->ceiling != REEL_FALSE_CEILING && tape->floor != REEL_FALSE_FLOOR;
 }
 
-/* False limits send all calls out of line: they must go with what they are for. */
+/* False limits send all calls out of line. They have to end with their reason. */
 static void false_limits_do_not_last(void)
 {
 	reel_tape tape = {0};
@@ -327,7 +327,7 @@ struct wide {
 	alignas(32) double x[2];
 };
 
-/* The struct moves to every place modulo 64; over-aligned spans must not mind. */
+/* The struct moves to each address modulo 64, and over-aligned spans stay right. */
 static void moving_keeps_over_aligned_spans(void)
 {
 	char room[2 * sizeof(reel_tape) + 256];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Every type of value comes back bit for bit, wherever it lies. */
+/* Tests that each type of value comes back bit for bit, at each place of the tape. */
 #include <config.h>
 
 #include <complex.h>
@@ -10,7 +10,7 @@
 
 #include "helpers/support.h"
 
-/* A long double has bytes that are no part of its value. */
+/* Number of bytes of a long double that are a part of its value. */
 #define LONG_DOUBLE_BYTES (LDBL_MANT_DIG == 64 ? (size_t)10 : sizeof(long double))
 
 static double double_of(uint64_t bits)
@@ -30,8 +30,8 @@ static float float_of(uint32_t bits)
 }
 
 /*
- * Push all values, look at each and pop it; then the same with cursors, but for
- * the looking. `bytes` of each are compared.
+ * Pushes all values, looks at each one and pops it. Then pushes and pops them by cursors. Compares
+ * `bytes` of each value.
  */
 #define ROUND_TRIP(tape, type, bytes, ...)                                                         \
 	do {                                                                                       \
@@ -83,7 +83,7 @@ static void scalars_come_back(reel_tape *tape)
 		   LDBL_TRUE_MIN, LDBL_EPSILON, (long double)INFINITY, 1.0L / 3.0L);
 }
 
-/* A complex number has the layout of two real ones; CMPLX() is not everywhere. */
+/* A complex number has the layout of two real numbers; not all systems have CMPLX(). */
 #define COMPLEX_OF(name, type)                                                                     \
 	static type _Complex name(type real, type imaginary)                                       \
 	{                                                                                          \
@@ -111,7 +111,7 @@ static void long_complex_numbers_come_back(reel_tape *tape)
 {
 	static const long double parts[][2] = {
 		{LDBL_MIN, -LDBL_MAX}, {-0.0L, 0.0L}, {0.3333333333333333333333L, LDBL_EPSILON}};
-	/* An emulator may reckon with fewer bits. */
+	/* An emulator may compute with fewer bits. */
 	volatile long double one = 1;
 	unsigned wrong = 0;
 
@@ -203,7 +203,7 @@ static void all_types_at(unsigned words, unsigned flags, const char *place)
 	X(40) X(56) X(63) X(64) X(65) X(100) X(120) X(121) X(127) X(128) X(129) X(136) X(200)      \
 	X(255) X(256) X(257) X(511) X(512) X(513) X(1000) X(1024) X(2047) X(2048) X(4095) X(4096)
 
-/* How many of some records of one size come back wrong: popped, looked at, by cursor. */
+/* Defines a record, and a function that counts wrong ones: popped, looked at, by cursor. */
 #define RECORD_OF(size, alignment)                                                                 \
 	struct record_##size##_##alignment {                                                       \
 		alignas(alignment) unsigned char bytes[size];                                      \
@@ -290,7 +290,10 @@ static void records_come_back(struct reel_pool_options options, unsigned flags, 
 
 /* ---- Limits ---- */
 
-/* Slabs that a tape of so many words is on: the struct, four of 8 words, then of 16. */
+/*
+ * Returns the number of slabs of a tape with `words` words: they fill the struct, four slabs of 8
+ * words, and then slabs of 16 words.
+ */
 static unsigned slabs_for(unsigned words)
 {
 	unsigned inline_and_first = INLINE_WORDS + 4 * 8;
@@ -379,7 +382,7 @@ static void a_look_leaves_the_value(void)
 	close_pool(pool, "looking");
 }
 
-/* A name that the functions behind REEL_RECORD use, too: a warning, no error. */
+/* The functions of REEL_RECORD also use this name, which is a warning and no error. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow"
 
