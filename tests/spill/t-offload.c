@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the offload thread writes, evicts and keeps ready, how much of it, and when it gives up. */
+/* Tests the offload thread: the slabs that it writes, evicts and keeps ready, and its errors. */
 #include <config.h>
 
 #include <errno.h>
@@ -14,15 +14,17 @@
 #include "helpers/store-verbs.h"
 #include "os/clock.h"
 
-/* ---- How much the offload thread does ---- */
+/* ---- Amounts ---- */
 
-/* So many words fill a tape's inline window, its first slabs, and so many others. */
+/* Returns the words that fill the inline window of a tape, its first slabs, and `slabs` others. */
 static uint64_t words_on(unsigned slabs)
 {
 	return INLINE_WORDS + (1 + slabs) * SLAB_WORDS;
 }
 
-/* The first slabs take one of the eight slabs of the soft budget, a span of another tape more. */
+/*
+ * Of eight slabs of the soft budget the first slabs use one, and a span of another tape uses more.
+ */
 static void only_the_soft_budget_is_in_memory_alone(unsigned span_slabs, unsigned in_memory_alone)
 {
 	enum { SLABS = 12 };
@@ -47,7 +49,7 @@ static void only_the_soft_budget_is_in_memory_alone(unsigned span_slabs, unsigne
 
 #define MAX_TAKEN 32
 
-/* Take all frames that are ready. Returns how many there were. */
+/* Takes all frames that are ready, and returns their number. */
 static unsigned take_ready(reel_pool *pool, struct reel_slab **taken)
 {
 	unsigned n = 0;
@@ -64,7 +66,7 @@ static void give_all(reel_pool *pool, struct reel_slab **taken, unsigned n)
 		reel_pool_give(pool, taken[n]);
 }
 
-/* What is read back in advance of pops can be evicted at once. */
+/* Slabs that were read ahead can be evicted at once. */
 static void frames_are_ready_while_a_tape_grows(unsigned hard, unsigned soft, unsigned ready)
 {
 	struct late_store *late = late_open(16);
@@ -92,7 +94,7 @@ static void frames_are_ready_while_a_tape_grows(unsigned hard, unsigned soft, un
 	close_all(pool, late, "frames that are ready");
 }
 
-/* Each slab has one span, and room for another half. */
+/* Each slab has one span, and room for another half span. */
 static void as_much_is_put_as_was_pushed(size_t words, size_t aligned)
 {
 	enum { SPANS = 20 };
@@ -118,7 +120,7 @@ static void as_much_is_put_as_was_pushed(size_t words, size_t aligned)
 	close_all(pool, late, "slabs that are not full");
 }
 
-/* The owner has come back to the last of them meanwhile, or left them all. */
+/* Before the puts end, the owner comes back to the last slab, or closes its tape. */
 static void a_put_ends_after_its_slab_was(bool left, int error)
 {
 	struct held_store *held = held_open();
@@ -149,7 +151,7 @@ static void a_put_ends_after_its_slab_was(bool left, int error)
 	close_pool_at_rest(pool, left ? "puts of slabs that were left" : "puts of a slab in use");
 }
 
-/* What was asked for in advance is nobody's any more when it turns out that it cannot be read. */
+/* A read ahead fails after the owner has closed its tape. */
 static void a_get_fails_when_its_slab_was_left(void)
 {
 	struct held_store *held = held_open();
@@ -173,7 +175,7 @@ static void a_get_fails_when_its_slab_was_left(void)
 	close_pool_at_rest(pool, "a get of a slab that was left");
 }
 
-/* In place of the offload thread, which is paused. All that can be evicted has been put already. */
+/* Runs rounds while the offload thread is paused. All slabs that can be evicted have copies. */
 static void rounds_that_evict(reel_pool *pool)
 {
 	struct reel_offload *offload = reel_offload_of(pool);
@@ -201,7 +203,7 @@ static void a_round_says_whether_anything_was_done(void)
 
 	tap_case("a round");
 	reel_offload_pause(reel_offload_of(pool));
-	/* An owner counts his slab before he seals it. */
+	/* An owner adds its slab to the count before it seals it. */
 	reel_offload_of(pool)->dirty_bytes += 9 * SLAB;
 	ok(!reel_write_round(reel_offload_of(pool)), "that finds nothing sealed does nothing");
 	reel_offload_of(pool)->dirty_bytes -= 9 * SLAB;
@@ -220,7 +222,7 @@ static void a_round_says_whether_anything_was_done(void)
 	close_pool_at_rest(pool, "rounds");
 }
 
-/* One slab is split for first slabs, 14 slabs are sealed, and the top is the last of 16. */
+/* Of 16 slabs one is cut into first slabs, 14 are sealed, and one is the top. */
 static void more_is_written_where_memory_is_used_up(void)
 {
 	struct held_store *held = held_open();
@@ -245,7 +247,7 @@ static void more_is_written_where_memory_is_used_up(void)
 	close_pool_at_rest(pool, "memory that is used up");
 }
 
-/* ---- Its figures ---- */
+/* ---- Statistics ---- */
 
 static unsigned wanted_depth;
 
@@ -295,7 +297,7 @@ static void stalls_are_counted(void)
 	close_all(pool, late, "stalls");
 }
 
-/* A copy that is dropped makes room: what could not be put before is tried again. */
+/* A dropped copy makes room, so failed puts are tried again. */
 static void failures_are_forgotten(void)
 {
 	struct late_store *late = late_open(21);
@@ -333,7 +335,7 @@ static void failures_are_forgotten(void)
 
 /* ---- Victims ---- */
 
-/* Push until it is refused. Returns how many words were not. */
+/* Pushes until a push is refused. Returns the number of words that were not. */
 static uint64_t push_until_refused(reel_tape *tape, uint64_t from)
 {
 	uint64_t n = from;
@@ -345,12 +347,12 @@ static uint64_t push_until_refused(reel_tape *tape, uint64_t from)
 
 static struct reel_slab *farthest_clean(struct reel_offload *offload)
 {
-	/* The list is used up, so that all slabs are looked at again. */
+	/* The list of victims is used up, so all slabs are ranked again. */
 	offload->clean_victims.next = offload->clean_victims.count;
 	return reel_victim_next(offload, REEL_SLAB_CLEAN, REEL_MIN_DISTANCE);
 }
 
-/* The slab was read for its owner, who has not run since. Evicted, it would be read again. */
+/* The slab was read for its owner, which has not run since. An evicted slab would be read again. */
 static void a_slab_that_is_awaited_is_no_victim(void)
 {
 	struct late_store *late = late_open(23);
@@ -386,8 +388,8 @@ static struct reel_slab *find_slab(reel_pool *pool, enum reel_slab_state state)
 }
 
 /*
- * Pops all slabs that are in memory, and drops their copies. The offload thread drops stale copies when
- * a transfer fails, and with them that of a slab that is lost: here none is left to be dropped.
+ * Pops all slabs that are in memory, and drops their copies. If a transfer fails, the offload
+ * thread drops stale copies, and the copy of a lost slab. After this function there are none.
  */
 static void pop_what_is_in_memory(reel_pool *pool, reel_tape *tape)
 {
@@ -398,7 +400,7 @@ static void pop_what_is_in_memory(reel_pool *pool, reel_tape *tape)
 	do
 		(void)reel_pop(tape, uint64_t);
 	while (reel_slab_state_of(tape->slab->below) < REEL_SLAB_EVICTING);
-	/* Pushes make the copies of this slab stale, and of the one above, which the tape has kept. */
+	/* Pushes make the copies of this slab, and of the spare above it, stale. */
 	lowest = tape->slab;
 	while (tape->slab == lowest)
 		reel_push(tape, (uint64_t)0);
@@ -408,7 +410,7 @@ static void pop_what_is_in_memory(reel_pool *pool, reel_tape *tape)
 	reel_offload_resume(reel_offload_of(pool));
 }
 
-/* Nobody reads the copy of a slab that is lost, so another slab may have its room. */
+/* No owner reads the copy of a lost slab, so another slab may use its room. */
 static void a_slab_that_is_lost_leaves_its_room(void)
 {
 	struct reel_fault_rule broken = {.fault = REEL_FAULT_ERROR, .persistent = true,
@@ -442,8 +444,8 @@ static void a_slab_that_is_lost_leaves_its_room(void)
 }
 
 /*
- * The copies of the first tape fill the store, and are too few to be dropped before a put fails.
- * No slab that is put afterwards had one of them.
+ * The copies of the first tape fill the store. There are too few to be dropped before a put fails,
+ * and the slabs of the second tape are others.
  */
 static void a_full_store_drops_what_nobody_reads(void)
 {
@@ -467,7 +469,7 @@ static void a_full_store_drops_what_nobody_reads(void)
 	close_pool_at_rest(pool, "a full store");
 }
 
-/* In the child of a fork nobody is there who would answer. */
+/* The child of a fork has no offload thread that answers. */
 static void nobody_answers_in_a_child(void)
 {
 	struct late_store *late = late_open(22);
@@ -486,7 +488,7 @@ static void nobody_answers_in_a_child(void)
 
 /* ---- Many waiters ---- */
 
-/* As many tapes wait for a slab as there are tickets; the soft budget is one slab. */
+/* Number of tapes that wait for a slab: one for each ticket. The soft budget is one slab. */
 #define WAITERS REEL_TICKETS
 
 static reel_tape waiting[WAITERS + 1];
@@ -516,7 +518,7 @@ static void *pop_waiting(void *number)
 	return NULL;
 }
 
-/* Those whose owners have come to a slab that is not there. */
+/* Returns the number of tapes whose owners wait for a slab. */
 static unsigned count_waiters(struct reel_offload *offload)
 {
 	unsigned n = 0;
@@ -526,7 +528,7 @@ static unsigned count_waiters(struct reel_offload *offload)
 	return n;
 }
 
-/* Each slab of a tape but the topmost is put and loses its frame; one stays in memory alone. */
+/* Each slab except the top of a tape is put and evicted. One slab stays in memory only. */
 static void open_waiting(reel_pool *pool)
 {
 	for (unsigned i = 0; i < COUNT(waiting); i++) {
@@ -540,7 +542,7 @@ static void open_waiting(reel_pool *pool)
 		;
 }
 
-/* While all tickets are taken by pops that wait, slabs that should be put stay where they are. */
+/* While pops that wait have all tickets, no slab is put. */
 static void tickets_run_out(void)
 {
 	struct held_store *held = held_open();
@@ -574,12 +576,12 @@ static void tickets_run_out(void)
 	close_pool_at_rest(pool, "as many pops that wait as there are tickets");
 }
 
-/* ---- A store that takes nothing ---- */
+/* ---- A store that refuses puts ---- */
 
 struct closed_store {
 	reel_store store;
 	_Atomic unsigned puts;
-	/* With this put a slab of the pool is given back. */
+	/* Number of the put that gives a slab back to the pool. */
 	unsigned gives_at;
 	reel_pool *pool;
 	struct reel_slab *slab;
@@ -607,7 +609,7 @@ static const struct reel_store_verbs closed_verbs = {.name = "closed", .put = cl
 						     .capacity = closed_capacity,
 						     .close = null_close};
 
-/* The budgets are the same, and nothing is put until somebody waits. */
+/* Both budgets are equal, so no slab is put until a thread waits. */
 static reel_pool *open_on_closed(struct closed_store *closed)
 {
 	*closed = (struct closed_store){.store.verbs = &closed_verbs};
@@ -637,7 +639,7 @@ static void a_push_is_refused_after_four_failures(void)
 	close_pool_at_rest(pool, "a store that takes nothing");
 }
 
-/* The third failure comes with a frame from elsewhere. */
+/* With the third failure a frame comes from another place. */
 static void who_waits_anew_is_refused_after_four_failures_more(void)
 {
 	struct closed_store closed;
@@ -661,7 +663,7 @@ static void who_waits_anew_is_refused_after_four_failures_more(void)
 	close_pool_at_rest(pool, "a frame from elsewhere");
 }
 
-/* The first push on a slab of which the store has a copy takes the slow path, the others do not. */
+/* The first push on a slab with a copy in the store takes the slow path, later pushes do not. */
 static void a_slab_that_was_read_is_pushed_on(void)
 {
 	struct late_store *late = late_open(18);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Options of a pool from texts; t-environment has the same texts in the environment. */
+/* Tests options of a pool in texts; t-environment has the same texts in the environment. */
 #include <config.h>
 
 #include <errno.h>

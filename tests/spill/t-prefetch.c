@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is read back when things go badly: no frame is left for a pop, or the store cannot give
- * what was asked for in advance.
+ * Tests reads of slabs in bad cases: no frame is left for a pop, or the store fails a read ahead.
  */
 #include <config.h>
 
@@ -70,7 +69,7 @@ static void open_gate(struct gate_store *gate)
 	reel_store_get(gate->below, transfer);
 }
 
-/* ---- A pool all of whose frames are the tops of tapes ---- */
+/* ---- A pool whose frames are all tops of tapes ---- */
 
 static reel_pool *pool_on(struct gate_store *gate)
 {
@@ -83,7 +82,7 @@ static reel_pool *pool_on(struct gate_store *gate)
 	return open_pool(options);
 }
 
-/* Each of the others has a frame of first slabs, and one on top of them with one value. */
+/* Each other tape has a frame of first slabs, and one on top of them with one value. */
 static void take_all_frames(reel_pool *pool, reel_tape other[OTHERS])
 {
 	for (unsigned i = 0; i < OTHERS; i++) {
@@ -166,7 +165,7 @@ static pthread_t start(void *(*body)(void *), struct worker *worker)
 	return thread;
 }
 
-/* Two frames come free while the get is under way: one pays for what was overdrawn. */
+/* Two frames are freed during the get. One of them pays for the frame beyond the budget. */
 static void a_push_is_not_refused_while_a_pop_reads(void)
 {
 	struct gate_store gate;
@@ -203,7 +202,7 @@ static void a_push_is_not_refused_while_a_pop_reads(void)
 	close_pool_at_rest(pool, "a push that waits");
 }
 
-/* ---- A store that cannot give ---- */
+/* ---- A store whose gets fail ---- */
 
 static unsigned slabs_in(const reel_pool *pool, enum reel_slab_state state)
 {
@@ -214,7 +213,7 @@ static unsigned slabs_in(const reel_pool *pool, enum reel_slab_state state)
 	return n;
 }
 
-/* What it asks for is read only when the offload thread goes on. */
+/* The offload thread is paused, so it reads the requested slabs only when it continues. */
 static uint64_t pop_until_it_asks(reel_tape *tape, uint64_t n)
 {
 	const struct reel_demand *demand = tape->demand;

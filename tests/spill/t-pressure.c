@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory pressure, raised by a pretended trigger: the soft budget is lowered and restored, what is
- * idle and what is stored leaves memory, and no value changes.
+ * Tests memory pressure, which a fake trigger reports: the soft budget is lowered and restored,
+ * idle and stored slabs leave memory, and no value changes.
  */
 #include <config.h>
 
@@ -16,7 +16,7 @@
 #define HARD 64
 #define OPENED 48 /* soft budget, in slabs */
 #define LOWEST (OPENED / 4)
-#define SLABS 32 /* of a tape that no budget would store */
+#define SLABS 32 /* of a tape that is within the soft budget */
 
 /* ---- The trigger ---- */
 
@@ -56,7 +56,7 @@ static void close_under(reel_pool *pool, struct late_store *late, const char *af
 		remove_trigger();
 }
 
-/* ---- What is waited for: a test that would wait for ever is ended by the harness ---- */
+/* ---- Waits. The harness ends a test that waits for ever ---- */
 
 static uint64_t soft_slabs(reel_pool *pool)
 {
@@ -109,7 +109,7 @@ static void memory_is_given_back_while_it_lasts(void)
 	ok(comes_to(pool, soft_slabs, 0, LOWEST), "pressure lowers the soft budget");
 	ok(comes_to(pool, resident_slabs, 0, LOWEST + 2),
 	   "and no more than that and the slabs on top stays in memory");
-	/* More than there are halves from OPENED to LOWEST. */
+	/* More events than the halvings from OPENED to LOWEST. */
 	ok(comes_to(pool, events, 4, UINT64_MAX), "the events are counted");
 	stats = stats_of(pool);
 	is_int((long long)(stats.soft_budget / small_slab()), LOWEST,

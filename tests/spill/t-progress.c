@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thread stops inside an operation of the pool, at each place where another one may come
- * between, and the others have to get on: which of them can is what reel/pool.h says. Threads
- * take turns (stress/scheduler.h), so that who waits for the one that has stopped is known,
- * and nothing depends on time.
+ * Stops a thread inside an operation of the pool, at each place where another thread may run, and
+ * tests that other threads continue as reel/pool.h promises. Threads run in turns
+ * (stress/scheduler.h), so the test knows the threads that wait for the stopped one, and does not
+ * depend on time.
  */
 #include <config.h>
 
@@ -20,12 +20,12 @@
 #define TURNS 12
 #define MAX_STEPS 2000
 
-/* What the stopped thread has begun. */
+/* An operation in which a thread stops. */
 struct operation {
 	const char *name;
 	void (*prepare)(void);
 	void (*run)(void);
-	/* With a store, beyond the budget: who waits for a frame may wait for this thread. */
+	/* With a store, beyond the budget: threads that wait for a frame may wait for this one. */
 	bool stored;
 };
 
@@ -129,14 +129,14 @@ static const struct operation operations[] = {
 	{"dropping slabs", push_tape, drop_tape, true},
 };
 
-/* ---- Who stops, and the others ---- */
+/* ---- The stopped thread, and the others ---- */
 
 static const struct operation *stopped;
 static bool others_push;
 static uint64_t stop_at, steps;
 static _Atomic bool over;
 static _Atomic unsigned turns;
-/* What was so when the others had done all of it. */
+/* The state after the other threads had finished. */
 static bool still_stopped, needed;
 static char place[64];
 
@@ -197,7 +197,7 @@ static void *go_on(void *number)
 			take_and_give();
 		turns++;
 	}
-	/* As many operations as were asked for: from here on it may be woken. */
+	/* The others have finished. From here on the stopped thread may be woken. */
 	if (turns == OTHERS * TURNS) {
 		needed = scheduler_was_needed();
 		still_stopped = scheduler_stopped() != NULL;
@@ -239,7 +239,7 @@ static bool close_everything(struct late_store *late)
 	return whole;
 }
 
-/* Stop at the n-th step. Returns whether all is right; `needed` says who waited. */
+/* Stops at the n-th step. Returns true if all is right. Sets `needed` if a thread had to wait. */
 static bool run_stopped_at(uint64_t n)
 {
 	struct late_store *late;
@@ -263,7 +263,7 @@ static bool has_yield_points(void)
 	return REEL_YIELD_POINTS;
 }
 
-/* Each step of it in turn; where there are many, some of them. */
+/* Stops at each step of the operation in turn, or at some steps if there are many. */
 static void stop_everywhere(const struct operation *operation, bool push)
 {
 	unsigned places = 0, went_on = 0, waited = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a tape's owner does to slabs that may be in the store, while the offload thread is
- * paused: what it asks for, and what it counts, is then the owner's doing alone. Where the two
- * race for a slab, a thread of the test plays the offload thread. Victims are ranked by the test.
+ * Tests the calls of an owner on slabs that may be in the store, while the offload thread is
+ * paused: only the owner makes requests and changes counts. In tests of races for a slab a thread
+ * of the test plays the offload thread. The test ranks victims.
  */
 #include <config.h>
 
@@ -18,7 +18,7 @@
 #define SLAB ((size_t)4096)
 #define SLAB_WORDS (SLAB / 8)
 
-/* As in demand.c; half of the larger budget is more. */
+/* The limit of demand.c. Half of the larger budget is more. */
 #define MAX_AHEAD 32
 enum { SMALL = 32, LARGE = 160 };
 
@@ -42,7 +42,7 @@ struct taped {
 	unsigned wrong;
 };
 
-/* It has seen to the last transfers, which may have signalled since it looked. */
+/* Pauses the offload thread after it has handled the last transfers. */
 static void pause_offload(struct reel_offload *offload)
 {
 	reel_offload_settle(offload);
@@ -69,7 +69,7 @@ static void end(struct taped *taped, const char *after)
 	close_pool_at_rest(taped->pool, after);
 }
 
-/* One word lies on the slab below when it becomes the top. */
+/* Pops until the slab below is the top and has one word. */
 static void step_down(struct taped *taped)
 {
 	const struct reel_slab *left = taped->tape.slab;
@@ -78,7 +78,7 @@ static void step_down(struct taped *taped)
 		taped->wrong += reel_pop(&taped->tape, uint64_t) != scramble(--taped->words);
 }
 
-/* The slab left last comes on top again. */
+/* Pushes until the slab that was left last is the top again. */
 static void step_up(struct taped *taped)
 {
 	const struct reel_slab *top = taped->tape.slab;
@@ -89,7 +89,7 @@ static void step_up(struct taped *taped)
 	}
 }
 
-/* ---- Asking in advance ---- */
+/* ---- Read ahead ---- */
 
 static struct reel_slab *lower(struct reel_slab *slab, unsigned n)
 {
@@ -98,7 +98,7 @@ static struct reel_slab *lower(struct reel_slab *slab, unsigned n)
 	return slab;
 }
 
-/* How far below the top the first slab is that only the store has. */
+/* Returns the number of slabs above the first one that only the store has. */
 static unsigned distance_of_stored(const reel_tape *tape)
 {
 	struct reel_slab *slab = tape->slab;
@@ -109,7 +109,7 @@ static unsigned distance_of_stored(const reel_tape *tape)
 	return n;
 }
 
-/* So that the first one that is stored is the second one below the top. */
+/* Pops until the first stored slab is the second one below the top. */
 static void come_near(struct taped *taped)
 {
 	taped->tape.demand->ahead = 0;
@@ -122,7 +122,10 @@ static uint32_t requested(const struct taped *taped)
 	return taped->tape.demand->requested;
 }
 
-/* Step down. What is asked for then: of the next so many below, those that only the store had. */
+/*
+ * Goes down one slab. Returns true if the owner then requests each of the next `ahead` slabs that
+ * only the store has.
+ */
 static bool asks_for_the_next(struct taped *taped, unsigned ahead)
 {
 	struct reel_demand *demand = taped->tape.demand;
@@ -219,7 +222,7 @@ static void dirty_slabs_give_no_frame_to_requests(void)
 
 /* ---- Ranking ---- */
 
-/* The farthest clean slab, or NULL. */
+/* Returns the clean slab with the largest distance, or NULL. */
 static struct reel_slab *rank_anew(struct reel_offload *offload)
 {
 	offload->clean_victims.next = offload->clean_victims.count;
@@ -242,7 +245,7 @@ static void a_rate_is_of_a_time(void)
 	ok(rate > 0, "slabs were popped");
 	for (unsigned i = 0; i < 20; i++)
 		rank_anew(taped.offload);
-	/* A machine with much to do may let a second pass here, not many. */
+	/* A busy machine may take a second for this, but not many seconds. */
 	ok(taped.tape.demand->rate > rate / 1000, "so many that twenty rankings are no time");
 	end(&taped, "rankings");
 }
@@ -265,7 +268,7 @@ static void a_list_ends_before_the_nearest_slabs(void)
 	end(&taped, "victims");
 }
 
-/* The requests were of a slab that is there: nobody has to read it. */
+/* The requests are of a slab in memory, so the offload thread need not read it. */
 static void a_full_ring_takes_no_more(void)
 {
 	struct taped taped;
@@ -351,7 +354,7 @@ static void step_down_to(struct taped *taped, enum reel_slab_state state)
 		step_down(taped);
 }
 
-/* Half of its slabs are in the store alone, others in both or in memory, one is asked for. */
+/* Half of the slabs are only in the store, others in both or in memory, and one is requested. */
 static void counts_are_those_of_the_slabs(void)
 {
 	struct taped taped;
@@ -393,7 +396,7 @@ static void counts_are_those_of_the_slabs(void)
 	end(&taped, "counting");
 }
 
-/* Close it as it is. */
+/* Closes the tape with slabs in all states. */
 static void a_tape_that_ends_leaves_no_count(void)
 {
 	struct taped taped;
@@ -416,18 +419,18 @@ static void a_tape_that_ends_leaves_no_count(void)
 
 /* ---- Slabs that change while the owner looks ---- */
 
-/* A thread plays the offload thread: it begins a transfer of the slab, which fails, for ever. */
+/* A thread plays the offload thread: it begins transfers of the slab for ever, which all fail. */
 static struct {
 	struct reel_offload *offload;
 	_Atomic(struct reel_slab *) slab;
 	enum reel_slab_state from, to;
-	_Atomic size_t *counter; /* of the slabs in state `from`, by so many for each slab */
+	_Atomic size_t *counter; /* count of slabs in state `from`, with `each` for a slab */
 	size_t each;
 	_Atomic bool ends;
-	_Atomic unsigned met; /* transfers during which the owner came */
+	_Atomic unsigned met; /* number of transfers during which the owner came */
 } play;
 
-/* An eviction never fails, so the library has no way back from it. */
+/* Undoes a transition. Evictions never fail, so the library has no function for that. */
 static bool undo(struct reel_slab *slab)
 {
 	uint8_t state = (uint8_t)play.to;
@@ -489,7 +492,7 @@ static void end_play(pthread_t player)
 	pthread_join(player, NULL);
 }
 
-/* For a while: the player may not be running. */
+/* Waits for the player, but not for ever, because the system may not run it. */
 static void await_player(const struct reel_slab *slab)
 {
 	unsigned looks = 0;
@@ -498,7 +501,7 @@ static void await_player(const struct reel_slab *slab)
 		looks++;
 }
 
-/* Until owner and player have met often; for so long at most, where they take turns. */
+/* Returns true until owner and player have met often, or there were too many rounds. */
 static bool goes_on(unsigned rounds)
 {
 	unsigned often = is_brief() ? 1000 : 10000;
@@ -537,7 +540,7 @@ static void a_visit_finds_a_slab_that_is_written_or_not(void)
 	end(&taped, "visits");
 }
 
-/* A whole slab in this state, as if it were a tape's. */
+/* Returns a whole slab in this state, as a tape would have it. */
 static struct reel_slab *slab_in(reel_pool *pool, enum reel_slab_state state)
 {
 	struct reel_slab *slab;
@@ -545,7 +548,7 @@ static struct reel_slab *slab_in(reel_pool *pool, enum reel_slab_state state)
 	if (reel_pool_take(pool, REEL_SLAB_WHOLE, SLAB, &slab))
 		abort();
 	if (state == REEL_SLAB_READ_QUEUED) {
-		/* As if it could not be read. */
+		/* The slab is in the state of a failed read. */
 		slab->state = REEL_SLAB_READING;
 		reel_evict_frame(reel_offload_of(pool), slab, reel_supply_take_frameless(pool),
 				 REEL_SLAB_READING);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The smallest budget that tapes beside a store can do with: the number of slabs in reel/pool.h,
- * which the message of a refused push names, is enough, and one less is not.
+ * Tests the smallest budget for tapes with a store: the number of slabs in reel/pool.h, which the
+ * message of a refused push names, is enough, and one slab less is not.
  */
 #include <config.h>
 
@@ -19,7 +19,7 @@ struct setting {
 	bool checked;
 };
 
-/* As reel/pool.h says it. */
+/* Returns the number of slabs by the formula of reel/pool.h. */
 static unsigned slabs_for(struct setting setting)
 {
 	unsigned tapes = setting.checked ? 2 : 1;
@@ -107,7 +107,7 @@ static void release(struct climber *climber)
 
 /* ---- The number for one tape ---- */
 
-/* Each hold has a branch from the bottom on, and the last one a branch from half way on, too. */
+/* In each hold values are pushed from the bottom on, and in the last one also from half way on. */
 static void use_all_that_a_tape_may(struct climber *climber, unsigned holds)
 {
 	climb(climber, 10 * SLAB_WORDS);
@@ -127,7 +127,7 @@ static void use_all_that_a_tape_may(struct climber *climber, unsigned holds)
 	descend(climber, climber->height);
 }
 
-/* Returns whether no push was refused and no pop went beyond the budget. */
+/* Returns true if no push was refused and no pop went beyond the budget. */
 static bool is_enough(struct setting setting, unsigned slabs)
 {
 	struct late_store *late = late_open(1);
@@ -168,7 +168,7 @@ static void the_number_for_one_tape(void)
 					(struct setting){pieces[p], holds, checked});
 }
 
-/* ---- As many times the number for several tapes ---- */
+/* ---- Several tapes need a multiple of the number ---- */
 
 enum { THREADS = 2, CLIMBERS = 3 };
 

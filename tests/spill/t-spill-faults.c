@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The k-th put and the k-th get of a program fail, for all k, in every way that a
- * fault can have: once, and from then on. What is popped is what was pushed or, once
- * the error has been told, all ones; nothing is left behind; the next run works.
+ * Lets the k-th put or the k-th get of a program fail, for all k, with each kind of fault: once, or
+ * from then on. Pops give the pushed values or, after the error is reported, all ones. No slab and
+ * no file is left, and the next run works.
  */
 #include <config.h>
 
@@ -23,10 +23,10 @@ enum leaf { MEMORY, LATER, DISK, PACKED, TIER };
 static const char *const leaf_names[] = {"memory", "memory that answers late", "a file",
 					 "packed memory", "memory that falls over to memory"};
 
-/* Memory for so many slabs; a checked tape is two. */
+/* Budget in slabs; a checked tape is two tapes. */
 #define BUDGET_SLABS ((size_t)6)
 
-/* The smallest slab that the file takes is a block. */
+/* A file needs slabs of at least one block. */
 static size_t slab_bytes(enum leaf leaf)
 {
 	return leaf == DISK ? 4096 : 128;
@@ -66,7 +66,7 @@ static reel_store *faulty(reel_store *below, const struct reel_fault_rule *rule)
 	return store;
 }
 
-/* The count is above the fault, and tells whether the fault has come. */
+/* The store that counts is above the fault, so it can tell if the fault has come. */
 static struct stack open_stack(enum leaf leaf, unsigned flags, const struct reel_fault_rule *rule)
 {
 	struct reel_pool_options options = {
@@ -110,7 +110,7 @@ static uint64_t transfers(const struct stack *stack, bool put)
 /* ---- The program ---- */
 
 static struct {
-	unsigned wrong;      /* neither what was pushed nor, after an error, all ones */
+	unsigned wrong;      /* values that are neither right nor, after an error, all ones */
 	unsigned ones;
 	unsigned told_twice;
 	unsigned told;
@@ -118,7 +118,7 @@ static struct {
 	char message[512];
 } seen;
 
-/* Of the present tape. */
+/* Number of errors that the present tape has reported. */
 static unsigned told;
 
 static void note_error(const reel_tape *tape, int error, const char *message, void *context)
@@ -158,7 +158,7 @@ static void sweep_twice(reel_tape *tape, uint64_t n)
 	}
 }
 
-/* Up, half down, up again, to a mark and back, twice down under a hold, and down. */
+/* Pushes, pops half, pushes again, rewinds to a mark, pops twice in a hold, and pops all. */
 static void gradient(reel_pool *pool, unsigned flags, uint64_t n)
 {
 	reel_tape tape = open_tape(pool, flags);
@@ -197,7 +197,7 @@ static void program(reel_pool *pool, unsigned flags)
 
 /* ---- The faults ---- */
 
-/* What the program may see of it. */
+/* The effect of a fault that the program may see. */
 enum sight { UNSEEN, LOST, REFUSED };
 
 static const struct kind {
@@ -207,7 +207,7 @@ static const struct kind {
 	bool put;
 	bool persistent;
 	enum sight sight;
-	/* What the tape says, where it says anything; NULL: what the system says of it. */
+	/* Error and text of the tape, if it has one; NULL: the text of the system for the error. */
 	int told;
 	const char *cause;
 } kinds[] = {
@@ -241,7 +241,7 @@ static const struct kind {
 	{"gets: the store vanishes", REEL_FAULT_VANISH, 0, false, true, LOST, -ENODEV, NULL},
 };
 
-/* In the header and in the data, another one for each k. */
+/* Returns a bit of the header or of the data, which depends on k. */
 static uint64_t some_bit(uint64_t k)
 {
 	return scramble(k) % (8 * (REEL_HEADER_BYTES + 64));
@@ -259,7 +259,7 @@ static bool names_place_and_cause(const struct kind *kind)
 	       (says("the store takes no more") || says("slab ") || says("support.h:") || says("the note of its push"));
 }
 
-/* What a tape keeps that has lost nothing comes back but for what was refused. */
+/* Returns true if all values are right, or the error has its right text. */
 static bool is_as_it_may_be(const struct kind *kind)
 {
 	if (seen.wrong || seen.told_twice)
@@ -276,7 +276,7 @@ static bool run(reel_pool *pool, unsigned flags)
 	return used_bytes(pool) == 0 && slabs_in_use(pool) == 0 && pool_is_whole(pool);
 }
 
-/* Returns whether the fault came; *good: whether all was as it may be. */
+/* Returns true if the fault came. Sets *good to true if its effects are allowed. */
 static bool fails_at(enum leaf leaf, const struct kind *kind, unsigned flags, uint64_t k,
 		     bool *good)
 {
@@ -310,7 +310,7 @@ static void sweep(enum leaf leaf, const struct kind *kind, unsigned flags, uint6
 
 	if (is_brief())
 		step = stride_of(2) * step + 1;
-	/* These take their time. */
+	/* These runs take long, so fewer of them are made. */
 	if (kind->fault == REEL_FAULT_LATE && kind->persistent)
 		step *= 8;
 
@@ -327,7 +327,7 @@ static void everything_fails(enum leaf leaf, unsigned flags, uint64_t step)
 		sweep(leaf, kind, flags, step);
 }
 
-/* What the first store refuses goes to the second one: no put's fault is seen. */
+/* Puts that the first store refuses go to the second one, so the program sees no fault of a put. */
 static void a_tier_falls_over(void)
 {
 	tap_case(leaf_names[TIER]);
@@ -361,7 +361,7 @@ static void *push_much(void *tape)
 	return NULL;
 }
 
-/* Four puts are under way, and all fail; the store is well again when the push waits. */
+/* Four puts are under way, and all fail. The store works again when the push waits. */
 static void all_puts_under_way_fail_at_once(void)
 {
 	struct held_store *held = held_open();
@@ -384,7 +384,7 @@ static void all_puts_under_way_fail_at_once(void)
 	close_pool(pool, "a moment's failure");
 }
 
-/* The first slabs are being put: what lies on them may be read, and stays as it is. */
+/* While the first slabs are put, their values may be read, and do not change. */
 static void a_slab_is_popped_and_pushed_while_it_is_written(void)
 {
 	struct held_store *held = held_open();
@@ -433,7 +433,10 @@ static bool packs(void)
 
 /* ---- A disk that loses a write ---- */
 
-/* It says that it is done, and has what was there before: of the same tape, as high on it. */
+/*
+ * A store that reports success for a lost write, and keeps the old block: of the same tape, from
+ * the same height.
+ */
 struct losing_disk {
 	reel_store store;
 	struct {
@@ -481,7 +484,7 @@ static void losing_drop(reel_store *store, struct reel_extent extent)
 	((struct losing_disk *)store)->slot[extent.location].used = false;
 }
 
-/* To and fro, never the same number twice: slabs are read back, pushed on and put again. */
+/* Pushes and pops different numbers, so that slabs are read back, changed and put again. */
 static unsigned wrong_after_a_lost_write(unsigned loses_at, unsigned *errors)
 {
 	static const struct reel_store_verbs verbs = {

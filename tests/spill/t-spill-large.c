@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Spans larger than a slab, which travel to the store and back in pieces: more of them than memory
- * has room for, with transfers that end late and in any order, that fail, that are mixed up, and
- * spans that their tape leaves while they travel.
+ * Tests spans that are larger than a slab, and are put and read in pieces: with more spans than
+ * memory, with transfers that end late and in any order, that fail or are mixed up, and with spans
+ * that their tape leaves during a transfer.
  */
 #include <config.h>
 
@@ -15,7 +15,7 @@
 
 enum { SPANS = 24, BUDGET = 32 };
 
-/* Two to nine slabs, and not whole ones. */
+/* Returns the words of a span of two to nine slabs, which is no multiple of a slab. */
 static size_t words_of(unsigned span)
 {
 	return SLAB_WORDS * (2 + span % 8) - 3 * span - 5;
@@ -26,7 +26,7 @@ static uint64_t word_at(unsigned span, size_t i)
 	return value_at(span + 1, i);
 }
 
-/* Each other span has a few words on top, which lie on a slab of their own. */
+/* Every second span has a few words on top, which lie on another slab. */
 static void push_spans(reel_tape *tape, unsigned first, unsigned n)
 {
 	for (unsigned span = first; span < n; span++) {
@@ -88,7 +88,7 @@ static void more_than_memory_has_room_for(unsigned failing)
 	close_all(pool, late, "large spans");
 }
 
-/* A checked store, whose contents are compared with their labels. */
+/* Opens a pool with a store that compares blocks with their labels. */
 static reel_pool *faulty_pool(const struct reel_fault_rule *rule)
 {
 	reel_store *memory, *faulty;
@@ -147,7 +147,7 @@ static void a_span_is_left_while_it_travels(bool late_end, int error)
 	close_pool_at_rest(pool, "a span that was left");
 }
 
-/* Its own pages are mapped, and the pool has only whole slabs that are ready. */
+/* A large span has its own mapping, but the pool only has whole slabs that are ready. */
 static void a_large_span_takes_the_room_of_many_slabs(void)
 {
 	struct late_store *late = late_open(3);
@@ -169,8 +169,8 @@ static void a_large_span_takes_the_room_of_many_slabs(void)
 }
 
 /*
- * A get ends when the store is called again, which the offload thread does when it has had nothing
- * to do for a while. It must come to that although it looks for room for the span again and again.
+ * A get ends when the store is called again, which the offload thread does after it was idle for a
+ * while. It has to become idle although it searches for room for the span again and again.
  */
 static void a_span_is_requested_without_room(void)
 {

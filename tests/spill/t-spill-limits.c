@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the system refuses to a store while a tape spills, each in a process of its own:
- * a clear error, and what was pushed before comes back.
+ * Tests limits of the system that a store meets while a tape spills, each in its own process: there
+ * is a clear error, and the values that were pushed before come back.
  */
 #include <config.h>
 
@@ -42,7 +42,7 @@ static int open_file(reel_store **store, const char *directory)
 		.flags = REEL_FILE_TMPFS});
 }
 
-/* Push until it is refused; pop that, and all that was pushed before. */
+/* Pushes until a push is refused. Then pops the refused value, and all values before it. */
 static void fill_and_come_back(reel_pool *pool, int error, const char *cause)
 {
 	reel_tape tape = open_tape(pool, 0);
@@ -67,7 +67,7 @@ static void fill_and_come_back(reel_pool *pool, int error, const char *cause)
 /* ---- A disk that is full ---- */
 
 #ifdef __linux__
-/* A file system of so many slots in a directory that no other process sees. */
+/* Mounts a small file system in a directory, which no other process sees. */
 static bool mount_small(const char *directory)
 {
 	if (mkdir(directory, 0700) || (unshare(CLONE_NEWNS) && unshare(CLONE_NEWUSER | CLONE_NEWNS)))
@@ -112,7 +112,7 @@ static reel_store *disk_of(unsigned slabs, bool compressed)
 	return store;
 }
 
-/* Eight of 40 bytes are without any pattern: the codec makes a fifth of them. */
+/* Returns words in which 8 of 40 bytes are random, so the codec makes a fifth of them. */
 static uint64_t smooth_word(uint64_t i)
 {
 	return (uint64_t)1 << 60 | (scramble(i) & (i / 4096 % 5 < 3 ? 0xffff : 0xff));
@@ -130,7 +130,7 @@ static uint64_t push_smooth_words(reel_tape *tape, uint64_t n)
 	return n;
 }
 
-/* Returns how many slabs of so many that are pushed have room. */
+/* Pushes `slabs` slabs. Returns the number of slabs that have room. */
 static uint64_t slabs_on(reel_store *store, uint64_t slabs)
 {
 	struct reel_pool_options options = options_on(store);
@@ -227,7 +227,7 @@ static void there_is_no_address_space(void)
 	is_int(reel_pool_close(pool), 0, "the pool closes");
 }
 
-/* Far less memory than the budget: slabs are stored as if the budget were less. */
+/* With far less memory than the budget slabs are stored as with a smaller budget. */
 static void address_space_ends(void)
 {
 	struct reel_pool_options options;
@@ -268,8 +268,8 @@ static void *pop_all(void *tape)
 }
 
 /*
- * The budget is what the tops of other tapes take, none of which can be evicted, and there is no
- * memory beyond it: the pop waits until one of the others ends.
+ * The tops of other tapes, which cannot be evicted, use the whole budget, and the system has no
+ * memory beyond it. So the pop waits until another tape ends.
  */
 static void a_pop_waits_for_another_tapes_frame(void)
 {
@@ -300,7 +300,7 @@ static void a_pop_waits_for_another_tapes_frame(void)
 	sem_post(&limited);
 	while (!atomic_load(&tape.demand->awaited))
 		usleep(1000);
-	/* The offload thread looks everywhere, and goes to sleep. */
+	/* Time for the offload thread, which finds no frame and goes to sleep. */
 	usleep(50000);
 	ok(atomic_load(&tape.demand->awaited), "the pop waits");
 	reel_tape_close(&other[0]);

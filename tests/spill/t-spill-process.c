@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Processes that end, fork and are interrupted while their slabs are written: nothing
- * stays behind, and no value is wrong.
+ * Tests processes that end, fork or are interrupted while their slabs are written: no file is left,
+ * and no value is wrong.
  */
 #include <config.h>
 
@@ -22,7 +22,7 @@
 #define SLAB ((size_t)4096)
 #define SLAB_WORDS (SLAB / 8)
 
-/* A sanitizer makes a process slow to start. */
+/* With a sanitizer a process starts slowly, so fewer are started. */
 #if defined(REEL_THREAD_SANITIZER) || defined(REEL_ADDRESS_SANITIZER)
 #define TIMES(n) ((n) / 5)
 #else
@@ -145,7 +145,7 @@ static void *sweep_until_stopped(void *number)
 	return NULL;
 }
 
-/* Words that are neither right nor, once it is known that they are the parent's, all ones. */
+/* Returns the number of words that are neither right nor, after the tape's error, all ones. */
 static unsigned wrong_in_child(reel_tape *tape, uint64_t n)
 {
 	unsigned wrong = 0;
@@ -159,7 +159,7 @@ static unsigned wrong_in_child(reel_tape *tape, uint64_t n)
 	return wrong;
 }
 
-/* The pool has the tapes of threads that are gone, or had none just then. */
+/* The pool has tapes of threads that the child does not have. */
 static _Noreturn void pop_as_child(reel_tape *tape, uint64_t n)
 {
 	int error;
@@ -171,7 +171,7 @@ static _Noreturn void pop_as_child(reel_tape *tape, uint64_t n)
 	tap_child_end();
 }
 
-/* Two generations: the child's child has the tape, too. */
+/* The child forks again, so the child of the child also has the tape. */
 static _Noreturn void fork_as_child(reel_tape *tape, uint64_t n)
 {
 	pid_t child = fork_with_timeout();
@@ -250,7 +250,7 @@ static void a_child_forks(void)
 	close_pool_at_rest(work.pool, "a child's fork");
 }
 
-/* ---- A fork while somebody waits ---- */
+/* ---- A fork while a thread waits ---- */
 
 static void *push_all(void *tape)
 {
@@ -265,7 +265,7 @@ static void *release_later(void *held)
 	return NULL;
 }
 
-/* The fork waits for the transfers under way, and they are what the push waits for. */
+/* The fork and the push wait for the same transfers. */
 static void a_fork_while_a_push_waits(void)
 {
 	struct held_store *held = held_open();
@@ -342,7 +342,7 @@ static void interrupt_every(unsigned us)
 	setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-/* Without SA_RESTART: each wait ends early. */
+/* Signals without SA_RESTART interrupt each wait. */
 static void signals_interrupt_everything(void)
 {
 	struct sigaction action = {.sa_handler = note_alarm};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many tapes over one small memory, at random, against a model that is a list of what
- * was pushed: values of all shapes, marks, holds, moves, and hand-overs between threads.
+ * Runs random operations on many tapes in a small memory, and compares them with a list of the
+ * pushed values: values of all shapes, marks, holds, moves, and hand-overs between threads.
  */
 #include <config.h>
 
@@ -15,7 +15,7 @@
 #include "helpers/pool-support.h"
 #include "helpers/store-fault.h"
 
-/* ---- What is pushed ---- */
+/* ---- Values ---- */
 
 struct wide {
 	_Alignas(32) uint64_t word[4];
@@ -32,7 +32,7 @@ REEL_RECORD(pair, struct pair);
 
 enum shape { WORD, FLOAT, BIT, BITS, RECORD, SPAN, WIDE_SPAN, ARRAY, SHAPES };
 
-/* All that the model keeps of one push. */
+/* A push in the model. */
 struct entry {
 	uint64_t seed;
 	uint16_t n;
@@ -184,7 +184,7 @@ static void go_there_and_back(struct actor *actor, uint64_t *random, unsigned n)
 	actor->count = count;
 }
 
-/* Popping leaves the model's entries in place. */
+/* Replays a hold. Pops leave the entries of the model in place. */
 static void replay(struct actor *actor, uint64_t *random, unsigned n)
 {
 	unsigned count = actor->count, low;
@@ -280,7 +280,7 @@ static struct {
 	struct actor *between;
 } stage = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Lay one of ours down where the other thread takes it up, and take what lies there. */
+/* Exchanges a tape of this thread with a tape that the other thread has left. */
 static void exchange(struct actor **actor)
 {
 	struct actor *taken;
@@ -332,7 +332,7 @@ static reel_pool *pool_of(size_t slab_bytes, size_t slabs, reel_store *store)
 	});
 }
 
-/* Four slabs for each tape; a checked one is two. The one handed over counts, too. */
+/* The budget has four slabs for each tape, also for one between threads. A checked tape is two. */
 static void tapes_at_random(unsigned threads, unsigned flags, unsigned steps, uint64_t seed)
 {
 	struct late_store *late = late_open(seed);
@@ -356,7 +356,7 @@ static void tapes_at_random(unsigned threads, unsigned flags, unsigned steps, ui
 
 /* ---- Checked mode ---- */
 
-/* The slabs of the values and of the notes are stored; the wrong pop is at the bottom. */
+/* Slabs of values and of notes are stored, and the wrong pop is at the bottom. */
 static void notes_come_back_from_the_store(void)
 {
 	struct late_store *late = late_open(5);
@@ -382,7 +382,7 @@ static void notes_come_back_from_the_store(void)
 	reel_set_error_handler(note_error, NULL);
 }
 
-/* So many are inside of the tape, while the last of their notes are on a slab that is stored. */
+/* Number of values in the tape's struct whose last notes are on a slab that is stored. */
 #define INSIDE 15
 
 static reel_pool *pool_that_reads_nothing(void)
@@ -397,7 +397,7 @@ static reel_pool *pool_that_reads_nothing(void)
 	return pool_of(1024, 12, store);
 }
 
-/* A push may not take the place of notes that are lost. */
+/* A push must not replace notes that are lost. */
 static void notes_that_are_lost_stay_lost(void)
 {
 	reel_pool *pool = pool_that_reads_nothing();
@@ -428,7 +428,7 @@ static void notes_that_are_lost_stay_lost(void)
 	reel_set_error_handler(note_error, NULL);
 }
 
-/* So many fill four first slabs, and so many slabs. */
+/* Returns the words that fill four first slabs, and `slabs` slabs. */
 static uint64_t words_of(uint64_t slabs)
 {
 	return INLINE_WORDS + 4 * 8 + slabs * 128;
@@ -436,7 +436,7 @@ static uint64_t words_of(uint64_t slabs)
 
 #define OTHERS 7
 
-/* In a hold a push begins on a slab of its own; with none in between, it looks below first. */
+/* In a hold a push begins a slab, but first looks at the slab below, unless one is in between. */
 static void a_push_that_finds_a_slab_lost_is_refused(void)
 {
 	reel_pool *pool = pool_that_reads_nothing();
@@ -482,8 +482,8 @@ static bool giant_comes_and_goes(reel_tape *tape, size_t words)
 #define PAGE ((size_t)4096)
 
 /*
- * Negates the words of [0, to) that windows show, and counts those that windows refuse. A word of
- * a slab that the store has or takes would keep its value.
+ * Negates the words of [0, to) that windows show, and counts the words that windows refuse. A write
+ * to a slab that is stored, or is being put, would be lost.
  */
 static uint64_t negate_words(reel_tape *tape, uint64_t to, bool negated[])
 {
@@ -553,7 +553,7 @@ static void giants_wait_for_room(void)
 	reel_set_error_handler(note_error, NULL);
 }
 
-/* The large slab fits; the pages that it needs do not. */
+/* The budget has room for the large slab, but not for the pages that it needs. */
 static void a_giant_of_the_last_page_is_refused(void)
 {
 	struct late_store *late = late_open(7);
@@ -592,7 +592,7 @@ static void push_a_giant_in_locked_memory(void)
 	close_all(pool, late, "a giant in locked memory");
 }
 
-/* Where no memory is given back to the system, none can be had for a large slab. */
+/* If the pool cannot give memory back to the system, it has none for a large slab. */
 static void giants_and_locked_memory(void)
 {
 	pid_t child = fork_with_timeout();
@@ -606,7 +606,7 @@ static void giants_and_locked_memory(void)
 }
 #endif
 
-/* ---- Others that use the pool ---- */
+/* ---- Other users of the pool ---- */
 
 static _Atomic bool swept;
 
@@ -641,7 +641,7 @@ static void trimming_does_no_harm(void)
 	close_all(stage.pool, late, "trimming");
 }
 
-/* As many as a pool of 2^20 slabs has when it has nearly all of them. */
+/* Leaves the pool n descriptors, as if it had nearly all of its 2^20 slabs. */
 static void leave_descriptors(reel_pool *pool, size_t n)
 {
 	pool->table_used = reel_supply_table_bytes() / sizeof(struct reel_slab) - n;
@@ -669,13 +669,13 @@ static void the_last_descriptor_is_used(void)
 	is_int(wrong_words(&grows, 0, pushed), 0, "and so does the other one");
 	reel_tape_close(&rests);
 	reel_tape_close(&grows);
-	/* Not whole: most of its descriptors have never been there. */
+	/* pool_is_whole() would fail, because most descriptors never existed. */
 	ok(offload_is_at_rest(reel_offload_of(pool)), "nothing is left of them in the store");
 	close_pool(pool, "the last descriptor");
 	errors = 0;
 }
 
-/* The budget is all whole slabs, of which one could be cut up. */
+/* The whole budget is in whole slabs, one of which could be cut into first slabs. */
 static void no_descriptor_is_left_for_first_slabs(void)
 {
 	enum { SLABS = 12 };

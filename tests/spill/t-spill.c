@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tapes that outgrow their pool's memory: what is pushed comes back, and only so much is resident. */
+/* Tests tapes that are larger than their pool's memory: values come back, within the budget. */
 #include <config.h>
 
 #include <errno.h>
@@ -47,7 +47,7 @@ static void no_transfer_below_the_soft_budget(void)
 	close_all(pool, late, "a small tape");
 }
 
-/* RESIDENT slabs lie above the deepest slab that is not resident. */
+/* Pops and pushes around a depth. RESIDENT slabs lie above the top slab that is not resident. */
 static void oscillate(unsigned percent_of_resident)
 {
 	enum { HARD = 32, SOFT = 24, RESIDENT = HARD };
@@ -61,7 +61,7 @@ static void oscillate(unsigned percent_of_resident)
 	tap_case("an oscillation");
 	push_words(&tape, 0, top);
 	for (int i = 0; i < 12; i++) {
-		/* The tape stands elsewhere as long as the slab at its low point is being put. */
+		/* While the slab at the low point is being put, the tape turns at another place. */
 		if (i < 2)
 			reel_offload_settle(reel_offload_of(pool));
 		if (i == 1) {
@@ -84,7 +84,7 @@ static void oscillate(unsigned percent_of_resident)
 			 (unsigned)((top - low) / SLAB_WORDS));
 		ok(late->puts - puts <= 11 * (top - low) / SLAB_WORDS + 11,
 		   "of %u %% puts no slab twice", percent_of_resident);
-		/* But for those that were asked for in advance when it turned round. */
+		/* Slabs that were requested ahead when the tape turned round may be read again. */
 		ok(late->gets - gets <= 11 * ((top - low) / SLAB_WORDS + 32),
 		   "of %u %% gets no slab twice", percent_of_resident);
 	}
@@ -161,7 +161,7 @@ static void rewinds_over_stored_slabs(void)
 	close_all(pool, late, "a rewind and a close");
 }
 
-/* The two spans popped last are readable together, whatever other tapes need in between. */
+/* The two spans that were popped last are readable, whatever other tapes do in between. */
 static void two_spans_stay_readable(bool held)
 {
 	enum { SPAN = 96, SPANS = 150 };
@@ -190,7 +190,7 @@ static void two_spans_stay_readable(bool held)
 	close_all(pool, late, "spans");
 }
 
-/* Once a pop has overdrawn the budget, pushes are bound by it all the same. */
+/* After a pop has gone beyond the budget, pushes still have to keep it. */
 static void an_overdraft_is_paid_back(void)
 {
 	struct late_store *late = late_open(13);
@@ -207,7 +207,7 @@ static void an_overdraft_is_paid_back(void)
 	close_all(pool, late, "an overdraft");
 }
 
-/* One tape rests with all its slabs in memory while the other one grows. */
+/* One tape is idle with all its slabs in memory, while another one grows. */
 static void a_tape_at_rest_makes_room(void)
 {
 	struct late_store *late = late_open(6);
@@ -293,7 +293,7 @@ static void a_full_store_refuses(void)
 	close_all(pool, late, "a full store");
 }
 
-/* First slabs stay in memory: those of four tapes are all of it. */
+/* First slabs stay in memory, and the first slabs of four tapes fill it. */
 static void a_budget_too_small_for_the_tapes_is_named(void)
 {
 	struct late_store *late = late_open(20);
@@ -332,7 +332,7 @@ static void puts_fail_now_and_then(void)
 	close_all(pool, late, "failing puts");
 }
 
-/* In the child: what is in memory comes back, what is not is all ones, and it may start anew. */
+/* In the child values in memory come back, others are all ones, and a new pool works. */
 static void go_on_as_a_child(reel_pool *pool, reel_tape *tape, uint64_t n)
 {
 	struct late_store *late = late_open(11);
@@ -378,7 +378,7 @@ static void a_fork_leaves_the_store_to_the_parent(void)
 	close_all(pool, late, "a fork");
 }
 
-/* A field that moves smoothly from step to step, taped once a step. */
+/* Pushes a field once a step, which changes smoothly from step to step. */
 static void push_field(reel_tape *tape, unsigned steps)
 {
 	for (unsigned step = 0; step < steps; step++)
@@ -474,7 +474,7 @@ static void a_store_takes_a_slab_at_once(void)
 	   strstr(reel_error_text(-EINVAL), "slot_bytes"), "the text says what to set");
 }
 
-/* The slabs of a file that was opened without slot_bytes: larger than those that pools have by default. */
+/* A file that is opened without slot_bytes takes slabs that are larger than a pool's default. */
 static void a_file_takes_slabs_of_any_size(void)
 {
 	const struct reel_file_options file = {.directory = ".", .flags = REEL_FILE_TMPFS};
@@ -500,7 +500,7 @@ static void a_file_takes_slabs_of_any_size(void)
 	close_pool_at_rest(pool, "slabs of 5 MiB on a file");
 }
 
-/* The pool's checksum is then above the codec, and another one below it. */
+/* The checksum of the pool is above the codec, and another one is below it. */
 static void a_layer_that_may_damage_stands_on_a_codec(void)
 {
 	struct reel_pool_options options = {.slab_bytes = SLAB, .hard_budget = 8 * SLAB};
