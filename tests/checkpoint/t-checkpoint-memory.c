@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory runs out at every place of a run where it can (refusals.h). */
+/* Tests runs without memory: each request for memory is refused in turn (refusals.h). */
 #include <config.h>
 
 #include <unistd.h>
@@ -12,7 +12,7 @@ enum { STEPS = 12 };
 
 #define PATH "restart"
 
-/* What a run is made of, as far as there was memory for it. */
+/* The parts of a run that could be opened. */
 struct parts {
 	reel_pool *pool;
 	reel_plan *plan;
@@ -38,7 +38,7 @@ static int open_run(struct parts *parts, unsigned flags)
 	options.store[0] = parts->store[0];
 	options.store[1] = parts->store[1];
 	error = reel_run_open(&parts->run, parts->plan, &saved, &options);
-	/* They are the run's from now on. */
+	/* The run now owns the stores. */
 	if (!error)
 		parts->store[0] = parts->store[1] = NULL;
 	return error;
@@ -73,7 +73,7 @@ static int resume_and_sweep(struct parts *parts, struct run *counts, struct stat
 	return sweep_both(parts->run, counts, bar);
 }
 
-/* A restart file of a run that was stopped in its reverse sweep, or none. */
+/* Writes the restart file of a run that is stopped in its reverse sweep, or removes it. */
 static void lay_restart_file(reel_pool *pool, bool wanted)
 {
 	struct parts parts = {.pool = pool};
@@ -93,7 +93,9 @@ static bool is_right(const struct state *bar)
 	return !memcmp(bar, &right, sizeof right);
 }
 
-/* Whether all went well with the k-th request refused; the same run then does it right. */
+/*
+ * Returns true if the run with the k-th request refused was right, and so was the same run again.
+ */
 static bool one_refusal(reel_pool *pool, unsigned k, bool all_that_follow, bool resumed,
 			unsigned flags, unsigned *requests)
 {
@@ -104,7 +106,7 @@ static bool one_refusal(reel_pool *pool, unsigned k, bool all_that_follow, bool 
 	int error;
 
 	lay_restart_file(pool, resumed);
-	/* Frames that are kept for the next one would need no memory. */
+	/* Frames that the pool has kept would need no memory. */
 	reel_pool_trim(pool, 0);
 	refuse_from(k, all_that_follow);
 	error = open_run(&parts, flags);

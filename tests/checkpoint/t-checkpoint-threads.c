@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Several threads on one run: strands of a reverse sweep side by side, and its snapshots
- * stored, loaded and dropped while another thread reads ahead. The stores complete late.
+ * Tests several threads on one run: strands of a reverse sweep at the same time, and snapshots that
+ * are stored, loaded and dropped while another thread reads ahead. The stores complete late.
  */
 #include <config.h>
 
@@ -18,7 +18,7 @@ enum { WORKERS = 4 };
 
 enum { GAPS = 24, GAP = 6, STEPS = GAPS * GAP, MAX_ACTIONS = 16 * GAPS };
 
-/* The actions of a gap but its two REVERSEs, which are of the tapes in turn. */
+/* The actions of a gap, without its two REVERSEs, which follow in the order of the tapes. */
 struct job {
 	reel_action action[16];
 	unsigned actions;
@@ -48,7 +48,7 @@ static reel_action of_slot(enum reel_action_kind kind, unsigned tier, unsigned s
 			     .last_use = last_use};
 }
 
-/* Its upper half is recorded from a state that is stored and dropped again on the way. */
+/* The upper half of a gap is recorded from a state that is stored and dropped in between. */
 static size_t reverse_gap(reel_action *to, unsigned gap)
 {
 	int64_t first = (int64_t)gap * GAP, middle = first + GAP / 2, last = first + GAP;
@@ -70,7 +70,7 @@ static size_t reverse_gap(reel_action *to, unsigned gap)
 	return COUNT(actions);
 }
 
-/* Even gaps, the last one of which is recorded on the way forward. */
+/* Returns a plan of equal gaps, the last one of which is recorded in the forward sweep. */
 static reel_plan *plan_of_gaps(reel_action *actions)
 {
 	struct reel_problem problem = {.steps = STEPS, .tiers = 2, .tier = {{GAPS, 0, 0}, {GAPS, 0, 0}}};
@@ -106,7 +106,7 @@ static struct job *take_job(struct sweep *sweep)
 	return job;
 }
 
-/* Memory that others hold for a moment is asked for again. */
+/* Carries out an action. If other threads hold the memory for a moment, tries again. */
 static int carry_out(struct sweep *sweep, struct run *run, const reel_action *action,
 		     struct state *state, reel_tape *tape)
 {
@@ -139,7 +139,7 @@ static void *work(void *argument)
 	return NULL;
 }
 
-/* The actions of the next job; false: there are none. */
+/* Collects the actions of the next job. Returns false if there are none. */
 static bool gather(struct sweep *sweep, struct job *job)
 {
 	reel_action action;
@@ -184,7 +184,7 @@ static int reverse_job(struct sweep *sweep, struct run *run, unsigned which, str
 	return error;
 }
 
-/* Jobs are given as far ahead as there are workers; their adjoints come in order. */
+/* Each worker has one job ahead. Adjoints are computed in order. */
 static int reverse_side_by_side(struct sweep *sweep, struct run *run, struct state *bar)
 {
 	reel_action turn;
@@ -242,7 +242,7 @@ static int one_sweep(struct sweep *sweep, reel_pool *tapes, struct state *bar)
 	return error;
 }
 
-/* Two stores, of which one refuses every fifth put; a budget of so many pages, or none. */
+/* Uses two stores, one of which refuses every fifth put, and a budget of `pages`, or none if 0. */
 static void strands_side_by_side(size_t pages)
 {
 	static reel_action actions[MAX_ACTIONS];
@@ -295,7 +295,7 @@ static void small_puts(reel_store *store, struct reel_store_capacity *capacity)
 						 .max_bytes = 64, .best_depth = 4, .verified = true};
 }
 
-/* Snapshots go to it in four pieces. */
+/* Opens a store that gets each snapshot in four pieces. */
 static struct late_store *open_pieces(struct reel_store_verbs *verbs, uint64_t random)
 {
 	struct late_store *late = late_open(random);
@@ -306,7 +306,7 @@ static struct late_store *open_pieces(struct reel_store_verbs *verbs, uint64_t r
 	return late;
 }
 
-/* A slot of this thread's: what it holds, 0: nothing. */
+/* A slot of this thread, with the number of its state, or 0. */
 struct held {
 	unsigned tier, slot;
 	uint64_t contents;
@@ -342,7 +342,7 @@ static bool drop_one(struct held *held)
 	return !reel_snapshot_drop(&snapshots, held->tier, held->slot, held->slot);
 }
 
-/* The same state comes to a slot again and again: who reads ahead cannot tell one from the next. */
+/* The same state is stored in a slot again and again, so a read ahead cannot tell them apart. */
 static void *use_slots(void *argument)
 {
 	uintptr_t number = (uintptr_t)argument;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs of plans over the recurrence: whatever the plan, the tiers and the segments, the
- * gradient is that of one plain tape, to the last bit.
+ * Tests runs of plans over the recurrence: with any plan, tiers and segments the gradient is
+ * bitwise equal to the gradient by one plain tape.
  */
 #include <config.h>
 
@@ -14,7 +14,7 @@
 #include "helpers/store-fault.h"
 #include "helpers/store-verbs.h"
 
-/* The late stores of the present run; their memory is the test's. */
+/* The late stores of the present run, which the test frees. */
 static struct late_store *lates[2];
 
 static reel_store *late_store(uint64_t random)
@@ -25,7 +25,7 @@ static reel_store *late_store(uint64_t random)
 	return &lates[i]->store;
 }
 
-/* Ends a run. Whether its stores were used rightly. */
+/* Ends a run. Returns true if its stores were used rightly. */
 static bool end_run(reel_run *checkpoint)
 {
 	bool rightly = true;
@@ -48,7 +48,7 @@ static bool is_right(const struct state *bar, const struct run *run, int64_t ste
 	return !memcmp(bar, &right, sizeof right);
 }
 
-/* Both sweeps. The first error, or what a callback stopped with. */
+/* Runs both sweeps. Returns the first error, also of a callback. */
 static int sweep_both(reel_run *checkpoint, struct run *run, struct state *bar)
 {
 	struct state state = start;
@@ -107,7 +107,7 @@ static void every_plan_gives_the_gradient(void)
 		for (size_t i = 0; i < COUNT(lengths); i++)
 			for (unsigned tiers = IN_MEMORY; tiers <= ON_TWO_STORES; tiers++)
 				for (int64_t segment = 1; segment <= 7; segment += 3)
-					/* One in five, whichever the planner, tiers and segment. */
+					/* With a sanitizer one of five combinations runs. */
 					if (turn++ % 5 == 0 || !is_brief() || !is_sanitized())
 						one_gradient(planner, lengths[i], 4, segment, tiers, 0);
 	one_gradient(REEL_BINOMIAL, 60, 4, 1, ON_A_STORE, REEL_RUN_AUDIT);
@@ -157,7 +157,7 @@ static void it_does_what_the_plan_says(void)
 	reel_plan_close(plan);
 }
 
-/* A plan of one's own may load a state before the steps recorded last are reversed. */
+/* A plan of the program may load a state before the last recorded steps are reversed. */
 static void the_forward_sweep_ends_in_the_last_state(void)
 {
 	static const reel_action actions[] = {
@@ -171,7 +171,7 @@ static void the_forward_sweep_ends_in_the_last_state(void)
 		{.kind = REEL_ACTION_REVERSE, .first = 0, .last = 2}};
 	struct reel_problem problem = {.steps = 4, .tiers = 1, .tier = {{1, 0, 0}}};
 	struct state state = start, last = start, replayed, bar = seed;
-	/* Out of the compiler's sight: a sine that it folds may be rounded otherwise. */
+	/* volatile: a compiler may round a sine that it computes itself in another way. */
 	int (*volatile run_steps)(void *, void *, int64_t, int64_t) = advance;
 	struct run run = no_failure;
 	reel_run *checkpoint;
@@ -199,7 +199,7 @@ static bool ends_at_37(void *context, const void *state, int64_t step)
 	return step == 37;
 }
 
-/* A segment that is longer than any loop: nothing but its first steps is ever run. */
+/* The segment is longer than any loop, so only its first steps are run. */
 static void a_plan_goes_beyond_all_steps(void)
 {
 	struct reel_problem problem = {.steps = REEL_UNKNOWN_STEPS, .tiers = 2,
@@ -294,8 +294,8 @@ static bool leaving_finished(void *context, const void *state, int64_t step)
 }
 
 /*
- * Leaves one place of both sweeps, if there are so many, and calls the reverse sweep as if nothing
- * had been. Returns whether a place was left; *error is what the reverse sweep then said.
+ * Leaves callback number `place` of both sweeps by longjmp(), and then calls the reverse sweep.
+ * Returns true if there was such a callback. Sets *error to the result of the reverse sweep.
  */
 static bool leave_one_place(reel_run *checkpoint, int64_t place, bool pieces, int *error)
 {
@@ -359,7 +359,7 @@ static void callbacks_may_be_left(void)
 			each_callback_is_left(planners[i], pieces);
 }
 
-/* Each callback fails at each step; the same run then does it right. */
+/* A callback fails at each step in turn, and after each failure the same run is right. */
 static void a_failing_callback(int64_t steps, size_t member, const char *name)
 {
 	reel_plan *plan = plan_for(REEL_HIERARCHICAL, steps, 3);
@@ -387,7 +387,7 @@ static void a_failing_callback(int64_t steps, size_t member, const char *name)
 	reel_plan_close(plan);
 }
 
-/* Whatever the plan, and where several RECORDs are on the tape. */
+/* Tests each planner, also with several RECORDs on the tape. */
 static void what_reverse_does_not_pop_is_seen(void)
 {
 	tap_case("a value that is left on the tape");
@@ -420,12 +420,12 @@ static void callbacks_fail(void)
 
 /* ---- Messages ---- */
 
-/* The callback of `failing` fails at its call with step `at`; REEL_ACTION_DONE: none fails. */
+/* The callback of the kind `failing` fails at step `at`; REEL_ACTION_DONE: none fails. */
 struct breaking {
 	struct run run;
 	enum reel_action_kind failing;
 	int64_t at;
-	int64_t pushed; /* number of values that the record of that step pushes in excess */
+	int64_t pushed; /* number of additional values that the record of that step pushes */
 };
 
 static bool breaks(const struct breaking *breaking, enum reel_action_kind kind, int64_t first,
@@ -479,7 +479,7 @@ static int breaking_load(void *context, void *state, const void *snapshot)
 		       ? -ECANCELED : load(&breaking->run, state, snapshot);
 }
 
-/* Segments of steps 0 to 3, 4 to 7, and 8 to 9; states 0 and 4 are stored. */
+/* The segments are steps 0 to 3, 4 to 7, and 8 to 9. States 0 and 4 are stored. */
 static void a_message_names_the_steps(struct breaking breaking, int error, const char *message)
 {
 	static const reel_action actions[] = {
@@ -564,7 +564,7 @@ static void a_sweep_out_of_order_says_so(void)
 	reel_plan_close(plan);
 }
 
-/* On the way forward all goes well. */
+/* In the reverse sweep each save fails once. */
 static int save_at_the_second_attempt(void *context, const void *state, void *snapshot)
 {
 	struct run *run = context;
@@ -575,7 +575,9 @@ static int save_at_the_second_attempt(void *context, const void *state, void *sn
 	return 0;
 }
 
-/* Both sweeps, of which the reverse one tries what failed again. How many STOREs that was. */
+/*
+ * Runs both sweeps, the reverse one again after each failure. Returns the number of failed STOREs.
+ */
 static unsigned stores_tried_twice(reel_run *checkpoint, struct run *run, struct state *bar)
 {
 	struct state state = start;
@@ -633,7 +635,7 @@ static void a_put_that_fails_costs_memory_only(void)
 	reel_plan_close(plan);
 }
 
-/* Faults at transfer number `at`, of puts or gets. Returns the run's error. */
+/* Runs both sweeps with a fault at one put or get. Returns the error of the run. */
 static int with_a_fault(reel_plan *plan, struct reel_fault_rule rule, struct state *bar)
 {
 	struct reel_run_options options = {0};
@@ -685,7 +687,7 @@ static void faults_of_the_store(void)
 		}
 		is_int(wrong, 0, "kind %zu%s never gives a wrong gradient (%u errors)", kind / 2,
 		       kind % 2 ? ", persistent," : "", errors);
-		/* A single fault of a get is read again; a put that fails costs memory. */
+		/* After a single fault a get is repeated. A failed put keeps its memory. */
 		if (kinds[kind / 2].fault == REEL_FAULT_ERROR && kinds[kind / 2].put)
 			is_int(errors, 0, "a put that fails is no error");
 	}
@@ -708,7 +710,7 @@ static void codes_of_stores_are_not_those_of_runs(void)
 	reel_plan_close(plan);
 }
 
-/* Keeps what it is given in places of one size, and loses one put: the old data stays. */
+/* A store with places of one size that loses one put, so that the old data stays. */
 struct forgetful {
 	reel_store store;
 	struct {
@@ -755,7 +757,7 @@ static const struct reel_store_verbs forgetful_verbs = {
 	.drop = forgetful_drop, .sync = null_sync, .capacity = null_capacity,
 	.close = null_close};
 
-/* What an earlier sweep left in a place is another state, though of the same step. */
+/* The place has a state of an earlier sweep, with the same step and other numbers. */
 static void a_store_that_loses_a_put(void)
 {
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 8, 8);
@@ -848,7 +850,7 @@ static void buffers_stay_within_the_budget(void)
 	close_pool(pool, "a tight run");
 }
 
-/* What is read ahead holds the last memory, and has not come when a state is to be stored. */
+/* A read ahead has the last memory, and is not complete when a state has to be stored. */
 static void slow_reads_hold_no_memory_back(void)
 {
 	size_t page = 4096;
@@ -882,11 +884,11 @@ static void slow_reads_hold_no_memory_back(void)
 	is_int(wrong, 0, "and the gradients are right");
 }
 
-/* ---- Reading ahead ---- */
+/* ---- Read ahead ---- */
 
 #define REVERSES 64
 
-/* States 0 and 1 are stored, REVERSES steps are reversed one by one, then state 0 is loaded. */
+/* Returns a plan that stores states 0 and 1, reverses REVERSES steps, and then loads state 0. */
 static reel_plan *plan_with_late_load(void)
 {
 	static const reel_action begin[] = {
@@ -916,7 +918,10 @@ static reel_plan *plan_with_late_load(void)
 	return plan;
 }
 
-/* Twice: the first time may end a look that began before the last state was stored. */
+/*
+ * Waits until states have left memory. Waits twice, because the first round of the offload thread
+ * may have begun before the last state was stored.
+ */
 static void let_states_leave(reel_run *checkpoint)
 {
 	for (unsigned i = 0; i < 2; i++)
@@ -924,8 +929,8 @@ static void let_states_leave(reel_run *checkpoint)
 }
 
 /*
- * Nothing can be announced until the LOAD has been taken; then it is too late. Returns how many
- * snapshots were read before it.
+ * The LOAD is taken before it can be announced. Returns the number of snapshots that were read
+ * before it.
  */
 static uint64_t reverse_unannounced(reel_run *checkpoint, struct run *run, struct state *state,
 				    struct state *bar, reel_store *counted)
@@ -972,7 +977,7 @@ static void a_load_that_was_taken_is_not_read_ahead(void)
 	reel_plan_close(plan);
 }
 
-/* Each state, in the store of a tier or of the pool. Returns the number of loads not announced. */
+/* Stores each state in a tier or in the pool. Returns the number of loads without announcement. */
 static long long loads_without_announcement(reel_pool *pool, reel_store *store)
 {
 	struct reel_problem problem = {.steps = 40, .tiers = 2, .period = 1,
@@ -998,7 +1003,7 @@ static long long loads_without_announcement(reel_pool *pool, reel_store *store)
 	return (long long)(stats.loads[1] - parcels.announced);
 }
 
-/* The walk comes to these loads in the forward sweep, before their states are stored. */
+/* The schedule reaches these loads in the forward sweep, before their states are stored. */
 static void loads_are_announced_when_their_states_are_stored(void)
 {
 	struct reel_pool_options spilling = {.slab_bytes = 4096, .first_slab_bytes = 64,
@@ -1025,7 +1030,7 @@ struct unsteady {
 	bool again;
 };
 
-/* One step leaves another state when it is run again. */
+/* One step computes another state when it is run again. */
 static int unsteady_advance(void *context, void *state, int64_t first, int64_t last)
 {
 	struct unsteady *unsteady = context;
@@ -1085,7 +1090,7 @@ static void an_audit_names_the_step(void)
 	reel_plan_close(plan);
 }
 
-/* What is recorded in one call is compared as a whole: its first step is named. */
+/* The steps of one record are compared as a whole, so the audit names the first one. */
 static void an_audit_names_the_segment(void)
 {
 	static const reel_model model = {.state_bytes = sizeof(struct state),
@@ -1110,7 +1115,7 @@ static void an_audit_names_the_segment(void)
 	reel_plan_close(plan);
 }
 
-/* A snapshot that is another state when it comes back. */
+/* A load gives another state than was saved. */
 static int load_with_a_slip(void *context, void *state, const void *snapshot)
 {
 	load(context, state, snapshot);
@@ -1136,7 +1141,7 @@ static void an_audit_tells_snapshots_from_steps(void)
 	reel_plan_close(plan);
 }
 
-/* Of a snapshot in two places, of which the state says which one is in use. */
+/* A snapshot with two places for a state, one of which is in use. */
 struct places {
 	int64_t used;
 	struct state extent[2];
@@ -1229,7 +1234,7 @@ static int record_outer(void *context, void *state, int64_t first, int64_t last,
 	return 0;
 }
 
-/* The adjoint of a step of the outer loop is a run of its own. */
+/* The adjoint of a step of the outer loop is another run. */
 static int reverse_outer(void *context, void *adjoint, int64_t first, int64_t last, reel_tape *tape)
 {
 	struct outer *outer = context;
@@ -1250,7 +1255,7 @@ static int reverse_outer(void *context, void *adjoint, int64_t first, int64_t la
 	return error;
 }
 
-/* The steps of the recurrence depend on their number: in the loop inside it begins anew. */
+/* Steps depend on their number, which begins at 0 in each inner loop. */
 static struct state nested_gradient_by_one_tape(void)
 {
 	struct run run = no_failure;
@@ -1372,7 +1377,7 @@ static void a_large_state_is_put_in_pieces(void)
 	free(right);
 }
 
-/* ---- What is refused ---- */
+/* ---- Errors ---- */
 
 static void refuses(const reel_plan *plan, const reel_model *model, struct reel_run_options options,
 		    const char *why)
@@ -1383,7 +1388,7 @@ static void refuses(const reel_plan *plan, const reel_model *model, struct reel_
 	ok(strstr(reel_error_text(-EINVAL), why), "%s: %s", why, reel_error_text(-EINVAL));
 }
 
-/* Such sizes wrap when they are rounded up, and are most often negative numbers. */
+/* These sizes wrap if they are rounded up. Most programs get them from negative numbers. */
 static void sizes_that_wrap_are_refused(const reel_plan *plan)
 {
 	struct reel_run_options options = {0};

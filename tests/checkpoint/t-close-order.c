@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pools whose tapes, parcels and runs are closed in any order. The pool refuses to close until the
- * last of them is gone, so that none reads memory of a closed pool. A failure prints its seed.
+ * Tests pools whose tapes, parcels and runs are closed in any order. The pool refuses to close
+ * until the last one is closed, so that none reads memory of a closed pool. A failure prints its
+ * seed.
  */
 #include <config.h>
 
@@ -62,7 +63,7 @@ static void open_object(struct object *object, reel_pool *pool, const reel_plan 
 	}
 }
 
-/* A run has no slab when it is new, and after both sweeps. */
+/* A new run, and a run after both sweeps, have no slab. */
 static bool sweep(struct object *object)
 {
 	struct state state = {{0.5}}, bar = {{1}};
@@ -98,7 +99,7 @@ static reel_pool *random_pool(void)
 	return open_pool(options);
 }
 
-/* Returns whether the pool was closed when its last object had been closed, and not before. */
+/* Returns true if the pool could be closed after its last object, and not before. */
 static bool one_order(const reel_plan *plan, uint64_t number)
 {
 	struct object object[MAX_OBJECTS] = {0};
@@ -119,7 +120,7 @@ static bool one_order(const reel_plan *plan, uint64_t number)
 		right &= reel_pool_close(pool) == -EBUSY;
 		close_object(&object[closed]);
 		n--;
-		/* memcpy() moves no tape: one that is moved says so. */
+		/* A tape that memcpy() has moved needs reel_tape_move(). */
 		if (object[n].kind == TAPE && closed != n)
 			reel_tape_move(&object[closed].tape, &object[n].tape);
 		object[closed].kind = object[n].kind;

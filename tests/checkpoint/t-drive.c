@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs that the program drives: it asks for the next action and carries it out itself. What comes
- * of it is what the callbacks of a model come to, to the last bit and the last count.
+ * Tests driven runs: the program asks for the next action and carries it out itself. The gradient
+ * is bitwise equal to the gradient of a model with callbacks, with equal counts.
  */
 #include <config.h>
 
@@ -13,18 +13,18 @@ enum { STEPS = 37, SLOTS = 4 };
 
 #define PATH "driven"
 
-/* A program that owns its time loop. The state and the adjoint lie in two arrays each. */
+/* A program with its own time loop. The state and the adjoint are two arrays each. */
 struct loop {
 	struct run counts;
 	double first[2], rest[LENGTH - 2];
 	double first_bar[2], rest_bar[LENGTH - 2];
-	int64_t ends_at;       /* of a loop of an unknown end */
-	int64_t wanders_at;    /* the step that leaves another state when it is run again; -1 */
+	int64_t ends_at;       /* end of a loop whose plan does not know it */
+	int64_t wanders_at;    /* step that computes another state when it is run again; -1: none */
 	bool has_wandered;
-	int64_t stops_before;  /* number of pieces until it calls reel_run_stop(); -1: it does not */
+	int64_t stops_before;  /* number of pieces until it calls reel_run_stop(); -1: never */
 	int stops_with;
 	int64_t pieces;
-	int64_t longest;       /* ADVANCE, in steps */
+	int64_t longest;       /* maximum number of steps of an ADVANCE */
 };
 
 static const struct loop at_rest = {
@@ -54,7 +54,7 @@ static void begin(struct loop *loop)
 	scatter(&seed, loop->first_bar, loop->rest_bar);
 }
 
-/* Opens a run whose state and adjoint are those of the loop, in parts, one of which is empty. */
+/* Opens a run with the state and adjoint of the loop, in parts, one of which is empty. */
 static reel_run *open_driven(const reel_plan *plan, struct loop *loop,
 			     struct reel_run_options options)
 {
@@ -70,7 +70,7 @@ static reel_run *open_driven(const reel_plan *plan, struct loop *loop,
 	return open_checkpoint(plan, NULL, &options);
 }
 
-/* A program that knows where its state lies when it copies it, and at no other time. */
+/* A program that has the addresses of its state only when it copies it. */
 static int save_loop(void *context, const void *state, void *snapshot)
 {
 	const struct loop *loop = context;
@@ -94,7 +94,7 @@ static int load_loop(void *context, void *state, const void *snapshot)
 static const reel_model of_copies = {sizeof(struct state), NULL, NULL, NULL, save_loop, load_loop};
 static const struct reel_run_options with_copies = {.flags = REEL_RUN_COPIES};
 
-/* Carries one piece out as a program does that has never heard of callbacks. */
+/* Carries one piece out in the program's own loop, without callbacks. */
 static void carry_out(struct loop *loop, const reel_action *action, reel_tape *tape)
 {
 	struct state state = gather(loop->first, loop->rest);
@@ -119,7 +119,7 @@ static void carry_out(struct loop *loop, const reel_action *action, reel_tape *t
 	scatter(&bar, loop->first_bar, loop->rest_bar);
 }
 
-/* Goes on up to the end, or for `most` pieces. Returns what the last call did. */
+/* Drives the run to its end, or for `most` pieces. Returns the result of the last call. */
 static int drive(reel_run *run, struct loop *loop, int64_t most)
 {
 	reel_action action = {.kind = REEL_ACTION_DONE};
@@ -183,7 +183,7 @@ static void by_callbacks(const reel_plan *plan, bool unknown, struct reel_run_st
 	reel_run_close(run);
 }
 
-/* The run copies the state of the loop by itself, or the loop does. */
+/* The run copies the state of the loop itself, or by callbacks if `copies` is set. */
 static void both_ways_are_one(const reel_plan *plan, const char *name, bool unknown, bool copies)
 {
 	struct reel_run_stats wanted, stats;
@@ -336,7 +336,7 @@ static void stopping(void)
 	reel_plan_close(plan);
 }
 
-/* Pops one value less than was pushed in the first step, which is reversed last. */
+/* Leaves one value of the first step, which is reversed last, on the tape. */
 static void the_tape_is_looked_at(void)
 {
 	reel_plan *plan = plan_for(REEL_BINOMIAL, STEPS, SLOTS);
@@ -419,7 +419,7 @@ static int refuse_to_load(void *context, void *state, const void *snapshot)
 	return -EIO;
 }
 
-/* Goes on to the next STORE or LOAD. */
+/* Drives the run to the next action of this kind. */
 static bool go_to(reel_run *run, struct loop *loop, enum reel_action_kind kind)
 {
 	reel_action action;
@@ -501,7 +501,7 @@ static void times(void)
 	reel_plan_close(plan);
 }
 
-/* A process that is told to end after so many pieces. It leaves a restart file. */
+/* A process that is asked to end after `pieces` pieces leaves a restart file. */
 static int begins_and_is_ended(const reel_plan *plan, int64_t ends_at, int64_t pieces)
 {
 	struct reel_run_options options = {.restart = PATH};
@@ -566,7 +566,7 @@ static void restarts(enum reel_planner planner, bool unknown)
 	reel_plan_close(plan);
 }
 
-/* save() is called within reel_run_next(). */
+/* reel_run_next() calls save(), which leaves it. */
 static void a_callback_that_is_left(void)
 {
 	reel_model model = {.state_bytes = sizeof(struct state), .save = leaving_save,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs that are killed, and resumed from their restart files. */
+/* Tests runs that are killed, and resumed from their restart files. */
 #include <config.h>
 
 #include <dirent.h>
@@ -34,7 +34,7 @@ static bool ends(void *context, const void *state, int64_t step)
 	return step == STEPS;
 }
 
-/* ---- What a power failure would need ---- */
+/* ---- The order of calls that survives a power failure ---- */
 
 static struct {
 	unsigned files, directories, out_of_order;
@@ -44,8 +44,9 @@ static struct {
 static void (*before_rename)(void);
 
 /*
- * In place of the system's: a process that ends loses nothing that it has written, so the disk is not
- * waited for. The file is to be whole before it has its name, and then the directory is to know it.
+ * Replaces fsync() of the system. A process that ends loses no data that it has written, so the
+ * test does not wait for the disk. It checks that the file is synchronised before it gets its name,
+ * and the directory after that.
  */
 int fsync(int file)
 {
@@ -69,7 +70,7 @@ int fsync(int file)
 /* Called after each write to a restart file. */
 static void (*after_write)(void);
 
-/* In place of the system's, for the one piece that a restart file writes at a time. */
+/* Replaces pwritev() of the system. A restart file writes one piece at a time. */
 ssize_t pwritev(int file, const struct iovec *pieces, int count, off_t offset)
 {
 	ssize_t written = pwrite(file, pieces->iov_base, pieces->iov_len, offset);
@@ -83,14 +84,14 @@ ssize_t pwritev(int file, const struct iovec *pieces, int count, off_t offset)
 
 static int unlink_error;
 
-/* In place of the system's, too. */
+/* Replaces unlink() of the system. */
 int unlink(const char *path)
 {
 	errno = unlink_error;
 	return unlink_error ? -1 : unlinkat(AT_FDCWD, path, 0);
 }
 
-/* Saves wherever it can. */
+/* Returns options by which a run saves at each place where it can. */
 static struct reel_run_options eager(enum reel_planner planner)
 {
 	return (struct reel_run_options){.restart = PATH,
@@ -115,15 +116,15 @@ static unsigned files_here(void)
 	return files;
 }
 
-/* ---- Going on ---- */
+/* ---- Resuming ---- */
 
 struct outcome {
 	unsigned wrong;
-	unsigned saved;   /* runs that left a file */
-	int64_t advanced; /* by those that were resumed */
+	unsigned saved;   /* number of runs that left a file */
+	int64_t advanced; /* steps that resumed runs advanced over */
 };
 
-/* One callback fails at a step; another run goes on from the file. */
+/* One callback fails at a step, and another run resumes from the file. */
 static void stop_and_go_on(enum reel_planner planner, size_t member, int64_t step, bool on_stores,
 			   struct outcome *outcome)
 {
@@ -164,7 +165,7 @@ static void every_plan_goes_on(void)
 					 offsetof(struct run, failing_record),
 					 offsetof(struct run, failing_reverse)};
 
-	/* A rename over a file may wait for the disk, too. */
+	/* A rename over a file may also wait for the disk. */
 	int64_t stride = is_brief() ? stride_of(15) : 3;
 
 	tap_case("a run that is stopped");
@@ -184,12 +185,12 @@ static void every_plan_goes_on(void)
 	}
 }
 
-/* ---- An adjoint in pieces, and what callbacks gather ---- */
+/* ---- An adjoint in pieces, with data that callbacks collect ---- */
 
-/* The context: of each step that is taken for the first time it keeps a value of its state. */
+/* A context that keeps a value of the state of each step when the step runs for the first time. */
 struct gatherer {
 	struct run run;
-	int64_t known; /* steps that were taken */
+	int64_t known; /* number of steps that have run */
 	double seen[STEPS];
 };
 
@@ -197,7 +198,7 @@ struct pieces {
 	double *piece[LENGTH];
 };
 
-/* save_adjoint packs this. The first `known` of `seen` have a value. */
+/* save_adjoint() packs this. The first `known` elements of `seen` have a value. */
 struct packed {
 	int64_t known;
 	struct state bar;
@@ -303,7 +304,7 @@ static int sweep_pieces(reel_run *checkpoint, struct gatherer *gatherer, struct 
 	return reel_run_reverse(checkpoint, gatherer, &state, pieces);
 }
 
-/* Whether it saw each step's state, by the steps alone. */
+/* Returns true if the context has the state of each step, which the test computes again. */
 static bool saw_all_steps(const struct gatherer *gatherer)
 {
 	struct run run = no_failure;
@@ -318,8 +319,8 @@ static bool saw_all_steps(const struct gatherer *gatherer)
 }
 
 /*
- * Stopped where a callback fails at a step, another run with a new context goes on. Each file has
- * what is known, or as many bytes as all of it.
+ * A callback fails at a step, and another run with a new context resumes. If `is_sized` is set, a
+ * file has only the data that are known, else it has room for all.
  */
 static bool pieces_go_on(size_t member, int64_t step, bool is_sized)
 {
@@ -454,7 +455,7 @@ static bool can_be_cancelled(void)
 	return state == PTHREAD_CANCEL_ENABLE;
 }
 
-/* Whether the call is left in the callback that packs or unpacks `passed` calls later. */
+/* Returns true if the callback that packs or unpacks leaves the call after `passed` calls. */
 static bool is_left(int (*call)(reel_run *checkpoint, struct gatherer *gatherer,
 				struct pieces *pieces),
 		    reel_run *checkpoint, struct gatherer *gatherer, struct pieces *pieces,
@@ -467,7 +468,7 @@ static bool is_left(int (*call)(reel_run *checkpoint, struct gatherer *gatherer,
 	return false;
 }
 
-/* The file that was being written would stay open and locked, and the thread uncancelled. */
+/* Without care the file would stay open and locked, and the thread could not be cancelled. */
 static void callbacks_that_are_left(void)
 {
 	reel_plan *plan = plan_of(REEL_BINOMIAL);
@@ -505,7 +506,7 @@ static void callbacks_that_are_left(void)
 	reel_plan_close(plan);
 }
 
-/* Stopped in the last step of the reverse sweep, little is left to do. */
+/* A run that is stopped in the last step of its reverse sweep has little left to do. */
 static void it_does_not_begin_anew(void)
 {
 	reel_plan *plan = plan_of(REEL_BINOMIAL);
@@ -529,7 +530,7 @@ static void it_does_not_begin_anew(void)
 	reel_plan_close(plan);
 }
 
-/* With other controls it is another sweep. */
+/* A sweep with other controls is another sweep. */
 static void a_sweep_that_begins_anew_leaves_no_file(void)
 {
 	reel_plan *plan = plan_of(REEL_BINOMIAL);
@@ -599,7 +600,7 @@ static void dying_get(reel_store *store, reel_transfer *transfer)
 	raise(SIGKILL);
 }
 
-/* Killed while it writes its second file, for which the first snapshot is read. */
+/* The process is killed while it writes its second file, for which it reads the first snapshot. */
 static void die_in_a_save(const reel_plan *plan)
 {
 	struct reel_run_options options = eager(REEL_BINOMIAL);
@@ -669,7 +670,7 @@ static void a_sweep_in_pieces_removes_it(void)
 	reel_plan_close(plan);
 }
 
-/* ---- Audits that go on ---- */
+/* ---- Audits of resumed runs ---- */
 
 static unsigned loads;
 
@@ -704,7 +705,7 @@ static void an_audit_goes_on(void)
 	reel_plan_close(plan);
 }
 
-/* ---- What is refused ---- */
+/* ---- Errors ---- */
 
 static size_t read_whole(char *data, size_t room)
 {
@@ -723,7 +724,7 @@ static void write_whole(const char *data, size_t bytes)
 	fclose(file);
 }
 
-/* The file of a run that was stopped in its reverse sweep. */
+/* Reads the file of a run that was stopped in its reverse sweep. */
 static size_t make_file(const reel_plan *plan, char *data, size_t room)
 {
 	struct reel_run_options options = eager(REEL_BINOMIAL);
@@ -748,7 +749,7 @@ static int resume(const reel_plan *plan, const struct reel_run_options *options,
 		tap_note("%s", reel_error_text(0));
 	if (names && !strstr(reel_error_text(0), names))
 		error = 0;
-	/* After a refusal the run is as if it had just been opened. */
+	/* After a refusal the run is in the state of a new run. */
 	if (error && (reel_run_is_reversing(checkpoint) ||
 		      reel_run_forward(checkpoint, &run, &(struct state){{0}})))
 		error = 0;
@@ -785,7 +786,7 @@ static void damage_is_found(void)
 	reel_plan_close(plan);
 }
 
-/* ---- What is not the library's ---- */
+/* ---- Files of others ---- */
 
 static const char letter[] = "a letter to a friend, of some length";
 
@@ -817,7 +818,7 @@ static bool make_fifo(const char *path)
 	return !mkfifo(path, 0600);
 }
 
-/* /dev/zero: it can be read without end. */
+/* Makes a device such as /dev/zero, which can be read without end. */
 static bool make_device(const char *path)
 {
 	return !mknod(path, S_IFCHR | 0600, 1 << 8 | 5);
@@ -849,7 +850,7 @@ static const struct {
 	{"a directory", make_directory},
 	{"a symbolic link to nothing", make_link_to_nothing},
 	{"a symbolic link to a restart file", make_link_to_restart_file},
-	/* The last one: with .new at its end it is what a crash leaves. */
+	/* The last one, because an empty file PATH.new may come from a crash. */
 	{"an empty file", make_empty_file},
 };
 
@@ -863,7 +864,7 @@ static bool is_same_file(const char *path, const struct stat *before)
 	       now.st_mtim.tv_nsec == before->st_mtim.tv_nsec;
 }
 
-/* Returns whether a run can be opened; the file that is there stays in any case. */
+/* Opens a run with this restart file. Returns its error, or 0 if the message lacks the remedy. */
 static int open_beside(const reel_plan *plan, const char *path)
 {
 	struct reel_run_options options = eager(REEL_BINOMIAL);
@@ -878,7 +879,7 @@ static int open_beside(const reel_plan *plan, const char *path)
 	return error;
 }
 
-/* It appears when the run is open: the sweeps do without a restart file. */
+/* The file appears after the run is opened, so the sweeps have no restart file. */
 static bool run_beside(const reel_plan *plan, bool (*make)(const char *path), const char *path,
 		       struct stat *made)
 {
@@ -965,7 +966,7 @@ static void a_file_that_appears_during_a_save(void)
 	reel_plan_close(plan);
 }
 
-/* Closes the descriptor of PATH.new, and opens a letter that gets its number. */
+/* Closes the descriptor of PATH.new, and opens another file, which gets its number. */
 static void take_descriptor(void)
 {
 	struct stat beside, other;
@@ -1013,7 +1014,7 @@ static void a_file_of_the_program_is_not_written(void)
 	reel_plan_close(plan);
 }
 
-/* Killed, or without power, before anything was written to it. */
+/* A process was killed, or the power failed, before it had written to the file. */
 static void an_empty_file_beside_it_is_replaced(void)
 {
 	reel_plan *plan = plan_of(REEL_BINOMIAL);
@@ -1056,7 +1057,7 @@ static void a_file_that_cannot_be_removed(void)
 	reel_plan_close(plan);
 }
 
-/* A sound file, of which one byte behind the magic differs. */
+/* Writes a right file with one other byte behind the magic. */
 static void forge(char *data, size_t bytes, size_t at, char change)
 {
 	size_t whole = bytes - 16;
@@ -1069,7 +1070,7 @@ static void forge(char *data, size_t bytes, size_t at, char change)
 	data[REEL_RESTART_MAGIC_BYTES + at] ^= change;
 }
 
-/* The last segment is a shorter one. */
+/* The last segment is shorter than others. */
 static void other_steps_are_refused(void)
 {
 	reel_plan *plan = plan_of(REEL_BINOMIAL);
@@ -1090,7 +1091,7 @@ static void other_steps_are_refused(void)
 	reel_plan_close(plan);
 }
 
-/* All but the snapshots' data and the adjoint, whose bytes nothing can be said about. */
+/* Changes each byte except the data of snapshots and the adjoint, where all bytes are valid. */
 static void forged_files(void)
 {
 	static const char changes[] = {1, 2, 16, (char)0x80, (char)0xff};
@@ -1098,7 +1099,7 @@ static void forged_files(void)
 	struct reel_run_options options = eager(REEL_BINOMIAL);
 	static char data[1 << 16];
 	size_t bytes = make_file(plan, data, sizeof data);
-	/* Magic, run, then a header and a state for each snapshot, adjoint, trailer. */
+	/* The file has magic, run, a header and a state for each snapshot, adjoint, trailer. */
 	size_t end =
 		bytes - REEL_RESTART_MAGIC_BYTES - 16 - sizeof(struct state) - sizeof(struct state);
 	unsigned wrong = 0, refused = 0;
@@ -1170,10 +1171,10 @@ static void fill_in(reel_action *to, const reel_action *from, int padding)
 	to->last_use = from->last_use;
 }
 
-/* Where the header of the run, behind the magic, has the number of actions. */
+/* Place of the number of actions in the header of the run, behind the magic. */
 #define ACTIONS_AT (24 + 32 + sizeof(struct reel_problem) + 6 * sizeof(uint64_t))
 
-/* Between two actions whose working state, or tape, no restart file has. */
+/* The file names a place between two actions where it would need a working state or a tape. */
 static void another_place_is_refused(void)
 {
 	reel_plan *plan = plan_of(REEL_BINOMIAL);
@@ -1211,7 +1212,7 @@ static void bytes_left_over_are_refused(void)
 	reel_plan_close(plan);
 }
 
-/* A plan with other actions for the same problem, the slots of which are numbered otherwise. */
+/* The plan has other actions for the same problem, or other numbers of slots. */
 static void other_actions_are_refused(const struct reel_problem *problem,
 				      const reel_action *actions, size_t count)
 {
@@ -1234,7 +1235,7 @@ static void other_actions_are_refused(const struct reel_problem *problem,
 	write_whole(data, bytes);
 }
 
-/* The same plan, whatever lies between the members of its actions. */
+/* The plan is the same, but the bytes between the members of its actions differ. */
 static void a_plan_of_ones_own_goes_on(void)
 {
 	reel_plan *binomial = plan_of(REEL_BINOMIAL), *plan;
@@ -1289,7 +1290,7 @@ static const reel_action load_before_reverse[] = {
 	{.kind = REEL_ACTION_REVERSE, .first = 0, .last = 1},
 };
 
-/* After its first REVERSE it goes on from a state that was loaded before. */
+/* After its first REVERSE the plan advances from a state that it has loaded before. */
 static void a_working_state_is_not_lost(void)
 {
 	struct reel_problem problem = {.steps = 3, .tiers = 1, .tier = {{2, 0, 0}}};
@@ -1381,7 +1382,10 @@ static void the_limit_of_file_size(void)
 		struct state bar;
 		int error;
 
-		/* The limit is for the message, too, if stderr is a file: its signal would end the child. */
+		/*
+		 * If stderr is a file, the limit also holds for the message, and its signal would
+		 * end the child.
+		 */
 		if (!freopen("/dev/null", "w", stderr))
 			_exit(1);
 		setrlimit(RLIMIT_FSIZE, &limit);
@@ -1394,7 +1398,7 @@ static void the_limit_of_file_size(void)
 	reel_plan_close(plan);
 }
 
-/* When a run opens, not when the first file is due. */
+/* Opening a run refuses them; the first file would be too late. */
 static void impossible_names_are_refused(void)
 {
 	static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs of one plan by several processes, which are threads here: what they agree on, and from which
- * restart files they resume.
+ * Tests runs of one plan by several processes, which are threads here: their agreement, and the
+ * restart files from which they resume.
  */
 #include <config.h>
 
@@ -17,7 +17,7 @@ enum { MEMBERS = 3, STEPS = 40, SLOTS = 4 };
 
 static struct meeting meeting;
 
-/* One member's part of a case: what it does, and what came of it. */
+/* The part of one member in a case: its settings and its results. */
 struct part {
 	enum reel_planner planner;
 	int64_t steps, slots, end;
@@ -47,7 +47,7 @@ static int to_folder(const char *name, char *path)
 
 static int (*route)(const char *name, char *path);
 
-/* A directory that is gone once the runs are open, or NULL. */
+/* A directory that is removed after the runs are opened, or NULL. */
 static const char *lost_directory;
 
 static void carry_out(const struct member *member)
@@ -80,7 +80,7 @@ static void carry_out(const struct member *member)
 	reel_plan_close(plan);
 }
 
-/* Parts that are alike, for a case to change. */
+/* Fills equal parts, which a case then changes. */
 static void make_parts(struct part parts[MEMBERS], enum reel_planner planner)
 {
 	for (int m = 0; m < MEMBERS; m++)
@@ -126,7 +126,7 @@ static void gradients(void)
 	}
 }
 
-/* The member that fails has its own error, and the others name it. */
+/* Returns true if the member that fails has its own error, and the other members name it. */
 static bool failure_is_told(struct part parts[MEMBERS], int failing)
 {
 	bool told = members_with(parts, -ECANCELED) == MEMBERS;
@@ -155,7 +155,7 @@ static void failures(void)
 			make_parts(parts, REEL_BINOMIAL);
 			*(int64_t *)((char *)&parts[failing].counts + callbacks[c]) = step;
 			run_parts(parts);
-			/* Some steps are never advanced over. */
+			/* A plan does not advance over some steps. */
 			wrong += !failure_is_told(parts, failing) && members_right(parts) != MEMBERS;
 			wrong += c && members_right(parts) == MEMBERS;
 		}
@@ -239,7 +239,7 @@ static void clear(void)
 		}
 }
 
-/* Member 1 alone asks for a file at each action at which there may be one. */
+/* Only member 1 asks for a file, at each action where there may be one. */
 static void make_saving_parts(struct part parts[MEMBERS])
 {
 	make_parts(parts, REEL_BINOMIAL);
@@ -277,7 +277,7 @@ static void run_to_the_middle(void)
 		printf("Bail out! the run did not end\n");
 }
 
-/* The same, by copies of the files that the first such run has left. */
+/* Leaves copies of the files of the first such run. */
 static void leave_files(void)
 {
 	static bool kept;
@@ -297,7 +297,7 @@ static void leave_files(void)
 	kept = true;
 }
 
-/* Goes on; the number of steps that are reversed again says from where. -1: it is wrong. */
+/* Resumes. Returns the number of steps that are reversed again, or -1 if the gradient is wrong. */
 static int64_t go_on(void)
 {
 	struct part parts[MEMBERS];
@@ -409,7 +409,7 @@ static int newest_name(void)
 	return epoch_of(0, 1) > epoch_of(0, 0);
 }
 
-/* What a kill may leave of a member's newest file. */
+/* The states in which a kill may leave the newest file of a member. */
 enum left { RENAMED, BESIDE, CUT, ABSENT, KINDS };
 
 static void leave(int rank, enum left kind)
@@ -445,7 +445,7 @@ static void kills(void)
 		bool whole = true;
 
 		leave_files();
-		/* Member 0 tells which files are the newest, so it comes last. */
+		/* The files of member 0 determine the newest epoch, so it comes last. */
 		for (int m = MEMBERS; m-- > 0;) {
 			whole &= kind[m] == RENAMED || kind[m] == BESIDE;
 			leave(m, (enum left)kind[m]);
@@ -455,7 +455,10 @@ static void kills(void)
 	is_int(wrong, 0, "%d mixtures of files: each goes on from the newest that all have", cases);
 }
 
-/* A run of one process with the files' name; its reverse fails at a step, or nowhere (-1). */
+/*
+ * One process runs alone with the name of the files. Its reverse fails at step `failing`; -1:
+ * never.
+ */
 static int go_on_alone(int64_t failing, char text[static 200])
 {
 	struct reel_run_options options = {.restart = NAME, .adjoint_bytes = sizeof(struct state),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How far a run is: the time left beside the one that is known afterwards, the calls of the callback,
- * and the lines on stderr.
+ * Tests the progress of runs: the estimated time left against the real one, the calls of the
+ * callback, and the lines on stderr.
  */
 #include "config.h"
 
@@ -14,12 +14,12 @@
 
 #define STEPS 300
 #define SLOTS 12
-/* More pieces than any plan here has. */
+/* No plan here has more pieces. */
 #define MAX_PIECES 20000
 
 /* ---- A loop whose steps take a known time ---- */
 
-/* In ns: the last step takes `growth` times the first. */
+/* Times in ns. The last step takes `growth` times as long as the first one. */
 struct costs {
 	double growth, record, reverse;
 };
@@ -36,7 +36,7 @@ static double time_of(const struct costs *costs, const reel_action *piece)
 						    : all;
 }
 
-/* Carries the piece out: each step has one value on the tape. */
+/* Carries a piece out. Each step pushes one value. */
 static void carry_out(double *state, const reel_action *piece, reel_tape *tape)
 {
 	for (int64_t step = piece->first; step < piece->last; step++) {
@@ -56,10 +56,10 @@ static void ignore(void *context, const struct reel_progress *progress)
 	(void)progress;
 }
 
-/* The time that is left after each piece: as it was estimated, and as it came. */
+/* The estimated time left after each piece, and the real time. */
 struct history {
 	int pieces;
-	double left[MAX_PIECES], taken[MAX_PIECES]; /* taken: since the beginning */
+	double left[MAX_PIECES], taken[MAX_PIECES]; /* taken: time since the beginning */
 };
 
 static void sweep(reel_run *run, const struct costs *costs, double *state, struct history *history)
@@ -93,7 +93,7 @@ static void sweep(reel_run *run, const struct costs *costs, double *state, struc
 	}
 }
 
-/* The greatest error of the time left from the half of the time on, over what is left and a step. */
+/* Returns the largest error of the time left, over the time left and a step, in the second half. */
 static double greatest_error(const struct history *history)
 {
 	double all = history->taken[history->pieces], greatest = 0;
@@ -173,7 +173,7 @@ static int reverse(void *context, void *adjoint, int64_t first, int64_t last, re
 {
 	(void)context;
 	(void)adjoint;
-	/* So that calls are due between the first and the last one. */
+	/* Takes so long that the callback is due between the first and the last step. */
 	usleep(2000);
 	while (last-- > first)
 		(void)reel_pop(tape, double);
@@ -285,7 +285,7 @@ static void test_failed(void)
 
 /* ---- Lines ---- */
 
-/* Another run in each callback of the first one. */
+/* Each callback of the first run has another run. */
 static int reverse_with_inner(void *context, void *adjoint, int64_t first, int64_t last,
 			      reel_tape *tape)
 {
@@ -309,7 +309,7 @@ static int fail(void *context, void *adjoint, int64_t first, int64_t last, reel_
 	return last == 5 ? -EIO : reverse(context, adjoint, first, last, tape);
 }
 
-/* In a child, whose stderr is `to`. */
+/* Runs both sweeps in a child, whose stderr is `to`. */
 static void run_child(int to, const char *value,
 		      int (*back)(void *context, void *adjoint, int64_t first, int64_t last,
 				  reel_tape *tape))
@@ -386,7 +386,7 @@ static void test_terminal(void)
 	ok(all > 2 && text[all - 1] == '\n', "and ends where the sweep fails");
 }
 
-/* Where the reader of stderr ends before the sweep does. */
+/* The reader of stderr ends before the sweep. */
 static void test_broken_pipe(void)
 {
 	int ends[2], status = 1;

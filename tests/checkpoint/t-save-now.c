@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs that are asked to save themselves, and to end: by calls, by signals and by a limit of time.
- * A process that is to end stays so, so each case is a child of its own.
+ * Tests runs that are asked to save themselves and to end: by calls, by signals and by a limit of
+ * time. A request to end stays for the whole process, so each case has its own child.
  */
 #include <config.h>
 
@@ -79,7 +79,7 @@ struct outcome {
 	struct reel_run_stats stats;
 };
 
-/* Begins or goes on, and asks before callback `at`. */
+/* Begins or resumes a sweep, and asks before callback `at`. */
 static struct outcome sweep(int64_t at, void (*ask)(void))
 {
 	const struct reel_run_options options = {.restart = PATH, .restart_seconds = 1e6,
@@ -106,7 +106,7 @@ static bool file_is_there(void)
 	return access(PATH, F_OK) == 0;
 }
 
-/* Number of callbacks of a sweep that nobody asks anything of. */
+/* Returns the number of callbacks of a sweep without a request. */
 static int64_t callbacks(void)
 {
 	sweep(-1, NULL);
@@ -130,7 +130,7 @@ static void ends_at(int64_t at)
 {
 	struct outcome outcome = sweep(at, end_now);
 
-	/* Asked after the last place to save at, it comes to its end. */
+	/* A run that is asked after its last place to save finishes. */
 	is_int(outcome.error, file_is_there() ? -EINTR : 0, "its error");
 	ok(!outcome.error == outcome.right, "its gradient");
 	ok(!outcome.error || strstr(reel_error_text(0), PATH), "what is said: %s",
@@ -297,7 +297,7 @@ int main(void)
 {
 	tap_begin();
 	record_reports();
-	/* The environment is read once, by children only so far. */
+	/* The environment is read once in a process, and until here only children have read it. */
 	alone("a call that saves", saves_and_goes_on);
 	alone("a signal that saves", saves_by_a_signal);
 	alone("a signal that ends", ends_by_a_signal);

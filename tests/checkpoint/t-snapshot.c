@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Snapshots, when another thread comes at the worst moment: what it does is done where
- * memory has been refused, or while a store holds back what it was given.
- * Linked with --wrap=reel_budget_charge.
+ * Tests snapshots when another thread acts at the worst moment: the test makes its calls when
+ * memory was just refused, or while a store holds transfers back. Linked with
+ * --wrap=reel_budget_charge.
  */
 #include <config.h>
 
@@ -19,7 +19,7 @@ static struct reel_snapshots snapshots;
 static struct held_store *held;
 static reel_pool *memory;
 
-/* What happens next when the pool has refused memory, once. */
+/* Called once, after the pool has refused memory. */
 static void (*after_refusal)(void);
 
 int __real_reel_budget_charge(struct reel_pool *pool, size_t bytes);
@@ -37,7 +37,10 @@ int __wrap_reel_budget_charge(struct reel_pool *pool, size_t bytes)
 	return error;
 }
 
-/* Tier 0 is memory, tier 1 a store that holds all back; for so many snapshots, 0: any number. */
+/*
+ * Opens snapshots: tier 0 is memory, tier 1 a store that holds all transfers back. The budget has
+ * room for `max_snapshots`; 0: for all.
+ */
 static void begin(unsigned max_snapshots)
 {
 	struct reel_pool_options options = small_options();
@@ -123,7 +126,7 @@ static void somebody_gives_a_buffer_back(void)
 	end("a buffer given back");
 }
 
-/* How many bytes of tier 1 are not in its store. */
+/* Returns the number of bytes of tier 1 that are not in its store. */
 static size_t to_put(void)
 {
 	struct reel_offload *offload = reel_offload_of(snapshots.tier[1].pool);
@@ -139,7 +142,7 @@ static void *release_when_held(void *number)
 	return NULL;
 }
 
-/* Memory for all of them may be there. */
+/* There is memory for all snapshots. */
 static void puts_wait_for_others(void)
 {
 	pthread_t thread;
@@ -206,7 +209,7 @@ static void a_restart_file_leaves_what_is_announced(void)
 	end("a restart file");
 }
 
-/* The fork waits for it. */
+/* The fork waits for the transfers. */
 static void a_child_waits_for_nothing(void)
 {
 	pthread_t thread;
@@ -229,14 +232,14 @@ static void a_child_waits_for_nothing(void)
 	end("a fork");
 }
 
-/* ---- A store that knows whether it was asked for the end of its transfers ---- */
+/* ---- A store that counts requests for the end of its transfers ---- */
 
 static struct {
 	reel_store store;
 	reel_store *below;
 	bool may_be_busy;
 	unsigned closed_while_busy;
-	unsigned failing_gets; /* that come next, and spoil what they were to bring */
+	unsigned failing_gets; /* number of next gets that fail, and write wrong data */
 } watched;
 
 static void watched_put(reel_store *store, reel_transfer *transfer)
@@ -289,7 +292,7 @@ static const struct reel_store_verbs watched_verbs = {
 	.name = "watched", .put = watched_put, .get = watched_get, .drop = watched_drop,
 	.sync = watched_sync, .capacity = watched_capacity, .close = watched_close};
 
-/* Tier 0 is the watched store. */
+/* Opens snapshots whose tier 0 is the watched store. */
 static void begin_watched(void)
 {
 	reel_store *store = &watched.store;
@@ -300,7 +303,7 @@ static void begin_watched(void)
 	is_int(reel_snapshots_open(&snapshots, memory, BYTES, 1, &store, 2, 2), 0, "has snapshots");
 }
 
-/* It is read twice for a load. */
+/* A load reads twice, and both reads fail. */
 static void a_failed_load_leaves_nothing(void)
 {
 	tap_case("a snapshot that cannot be loaded");
@@ -326,7 +329,7 @@ static void a_store_is_idle_when_it_is_closed(void)
 	close_pool(memory, "a store that is closed");
 }
 
-/* The checksum of the snapshots is then above the codec, and another one below it. */
+/* The checksum of the snapshots is above the codec, and another one is below it. */
 static void a_layer_that_may_damage_stands_on_a_codec(void)
 {
 	static char first[1 << 16];
@@ -366,7 +369,7 @@ static void coarse_capacity(reel_store *store, struct reel_store_capacity *capac
 						 .max_bytes = 50000, .best_depth = 4, .verified = true};
 }
 
-/* Each transfer is a multiple of it, and what is dropped is gone from the store. */
+/* Each transfer is a multiple of the alignment, and dropped snapshots leave the store. */
 static void a_store_with_a_large_alignment(void)
 {
 	struct late_store *late = late_open(3);
@@ -406,7 +409,7 @@ static void a_store_with_a_large_alignment(void)
 	close_pool(memory, "a large alignment");
 }
 
-/* Snapshots of three slabs, four times as many as the budget has room for. */
+/* The snapshots have three slabs each, and all together four times the budget. */
 static void snapshots_in_memory_go_to_the_store_of_the_pool(void)
 {
 	enum { SLOTS = 32, STATE = 3 * SLAB - 100 };
@@ -434,7 +437,7 @@ static void snapshots_in_memory_go_to_the_store_of_the_pool(void)
 			reel_snapshot_read_ahead(&snapshots, 0, slot - 1, slot - 1);
 		wrong += reel_snapshot_pin(&snapshots, 0, slot, slot, true, &data) != 0;
 		wrong += !is_filled(data, STATE, slot);
-		/* The next one comes meanwhile. */
+		/* The next snapshot is read meanwhile. */
 		settle(memory);
 		reel_snapshot_unpin(&snapshots, 0, slot);
 		wrong += reel_snapshot_drop(&snapshots, 0, slot, slot) != 0;
