@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parcels on each kind of store, where all goes well; where each put or get fails; where the store
- * is full; where each request for memory is refused; and in a program that is killed. A pin gives
- * what was written, or an error.
+ * Tests parcels on each kind of store: without faults, with each put or get failing, with a full
+ * store, with each request for memory refused, and in a program that is killed. A pin gives the
+ * written data or an error.
  */
 #include <config.h>
 
@@ -32,7 +32,7 @@ static size_t size_of(unsigned number)
 /* ---- The program ---- */
 
 static struct {
-	reel_parcel *parcel[PARCELS]; /* NULL: it was refused */
+	reel_parcel *parcel[PARCELS]; /* NULL: opening was refused */
 	uint64_t contents[PARCELS];
 	unsigned wrong;
 	unsigned refused, lost;
@@ -108,7 +108,7 @@ static void rewrite(unsigned i)
 	seen.wrong += reel_parcel_seal(seen.parcel[i]) != 0;
 }
 
-/* Backward, as announced; some are written again; then forward. */
+/* Pins parcels backward, as announced, writes some again, and pins all forward. */
 static void program(reel_pool *pool)
 {
 	reel_parcel *order[PARCELS];
@@ -119,7 +119,7 @@ static void program(reel_pool *pool)
 	for (unsigned i = PARCELS; i-- > 0;)
 		if (seen.parcel[i])
 			order[n++] = seen.parcel[i];
-	/* Without memory nothing is read ahead. */
+	/* An announcement may fail without memory, and then no parcel is read ahead. */
 	(void)reel_parcel_announce(order, n);
 	for (unsigned i = PARCELS; i-- > 0;)
 		read_one(i);
@@ -170,7 +170,7 @@ static void each_store_keeps_parcels(void)
 static const struct kind {
 	const char *name;
 	struct reel_fault_rule rule;
-	/* What a parcel may be lost with, and what it may be refused with; 0: it may not. */
+	/* Errors by which a parcel may be lost and refused; 0: it may not. */
 	int loss, refusal;
 } kinds[] = {
 	{"a put fails", {.fault = REEL_FAULT_ERROR, .put = true, .error = -EIO}, 0, 0},
@@ -197,7 +197,7 @@ static bool is_as_it_may_be(const struct kind *kind)
 						     seen.refusal == -EDQUOT)));
 }
 
-/* Returns whether the fault came. */
+/* Returns true if the fault came. */
 static bool fails_at(const struct kind *kind, uint64_t k, bool *good)
 {
 	struct reel_fault_rule rule = kind->rule;
@@ -256,7 +256,7 @@ static void a_full_store_is_said(void)
 	close_pool_at_rest(pool, "a full store");
 }
 
-/* A parcel that is in the store finds no memory, since nothing can be written there any more. */
+/* A parcel in the store finds no memory, because the store accepts no more puts. */
 static void a_pin_says_that_the_store_is_full(void)
 {
 	reel_parcel *parcel[64];
@@ -309,7 +309,7 @@ static void memory_is_refused(bool all_that_follow)
 	   all_that_follow ? " and after it" : "");
 }
 
-/* The system has no mapping for pages of the parcel's own, but the pool has an idle slab. */
+/* The system has no mapping for the pages of the parcel, but the pool has an idle slab. */
 static void a_slab_serves_without_mappings(void)
 {
 	struct reel_pool_options options = {.slab_bytes = 16 * reel_os_page_bytes()};

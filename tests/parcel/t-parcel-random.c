@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random sequences of calls on many parcels, with a tape and charges beside them, compared with plain
- * copies; by one thread, and by several threads whose small parcels share slabs.
+ * Compares random sequences of calls on many parcels, with a tape and charges beside them, with plain
+ * copies: by one thread, and by several threads whose small parcels share slabs.
  *
- * TEST_SEEDS=N runs N sequences for each kind of pool; TEST_SEED=S runs the sequence S alone. A
+ * TEST_SEEDS=N runs N sequences for each kind of pool; TEST_SEED=S runs only the sequence S. A
  * failure prints its seed.
  */
 #include <config.h>
@@ -18,14 +18,14 @@
 enum { PARCELS = 40, STEPS = 600 };
 
 struct item {
-	reel_parcel *parcel; /* NULL: none here now */
+	reel_parcel *parcel; /* NULL: there is none */
 	unsigned char *copy;
 	void *open; /* NULL: it is sealed */
 	bool unchanged; /* since it was unsealed */
 	unsigned pins;
 };
 
-/* Of one thread. */
+/* The state of one thread. */
 static _Thread_local struct run {
 	reel_pool *pool;
 	reel_tape tape;
@@ -60,16 +60,16 @@ static size_t any_size(void)
 	}
 }
 
-/* The store of this pool refuses a put now and then. */
+/* The store of this pool refuses some puts. */
 static bool puts_fail;
 
-/* Where nothing can leave memory, the last refusal of the store may be the reason. */
+/* If no slab can leave memory, the error may be that of the last refused put. */
 static bool is_want_of_memory(int error)
 {
 	return error == -EDQUOT || (puts_fail && error == -ENOSPC);
 }
 
-/* What may be refused for want of memory, and nothing else. */
+/* Returns true if the call succeeded, or failed for want of memory. */
 static bool went_well(int error)
 {
 	if (!error)
@@ -150,7 +150,7 @@ static void change(struct item *item)
 		rewrite(item);
 }
 
-/* No other parcel may have written to the memory of one that is open. */
+/* Seals a parcel, and checks that no other one has written to its memory. */
 static void seal(struct item *item)
 {
 	run.wrong += memcmp(item->open, item->copy, reel_parcel_bytes(item->parcel)) != 0;
@@ -186,7 +186,7 @@ static void use_tape(void)
 	if (below(2)) {
 		push_values(&run.tape, 1, run.pushed, n);
 		run.pushed += n;
-		/* The parcels that are pinned may leave too little memory for the tape. */
+		/* Pinned parcels may leave too little memory for the tape. */
 		if (is_want_of_memory(reel_tape_error(&run.tape))) {
 			reel_tape_close(&run.tape);
 			run.tape = open_tape(run.pool, 0);
@@ -232,7 +232,7 @@ static void step(void)
 		look(item);
 }
 
-/* Whether the sequence of this seed went well. */
+/* Returns true if the sequence of this seed had no mistake. */
 static bool sequence(reel_pool *pool, uint64_t seed)
 {
 	run.pool = pool;
@@ -282,7 +282,7 @@ static void *run_sequences(void *number)
 	return NULL;
 }
 
-/* A push may be refused, by several threads at once. */
+/* Pushes of several threads may be refused at the same time, which needs no report. */
 static void say_nothing(const reel_tape *tape, int error, const char *message, void *context)
 {
 	(void)tape;
@@ -314,7 +314,7 @@ static void on_a_store(const char *what, unsigned budget, unsigned soft, unsigne
 	late_fail(late, failing);
 	puts_fail = failing;
 	sequences(pool, what);
-	/* One sequence may be over before anything leaves memory. */
+	/* A single sequence may be over before a parcel leaves memory. */
 	if (!number_from_environment("TEST_SEED", 0))
 		ok(stats_of(pool).read_bytes > 0, "some were read from the store");
 	close_all(pool, late, what);

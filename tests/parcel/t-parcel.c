@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parcels: sizes, the life of one, small ones that share slabs, wrong calls, a budget that is
- * used up, lost contents, a fork, announced orders, and several readers at once.
+ * Tests parcels: sizes, small ones that share slabs, wrong calls, a budget that is used up, lost
+ * contents, forks, announced orders, and several readers at the same time.
  */
 #include <config.h>
 
@@ -150,7 +150,7 @@ static void the_alignment_is_as_said(void)
 	close_pool_at_rest(pool, "small parcels");
 }
 
-/* Returns how many of the sizes just below SIZE_MAX are not refused as too large. */
+/* Returns the number of sizes just below SIZE_MAX that are not refused as too large. */
 static unsigned count_accepted(reel_pool *pool)
 {
 	unsigned accepted = 0;
@@ -295,7 +295,7 @@ static void what_is_unsealed_can_be_changed(size_t bytes)
 	close_all(pool, late, "parcels that were written again");
 }
 
-/* The put that is under way must not take half of what is written now. */
+/* The put that is under way must not read data that are written now. */
 static void unsealing_waits_for_a_put(void)
 {
 	struct held_store *held = held_open();
@@ -320,13 +320,13 @@ static void unsealing_waits_for_a_put(void)
 	close_pool_at_rest(pool, "a parcel that was being put");
 }
 
-/* What is sealed as it was keeps its copy; what has changed, or shares a slab with that, does not. */
+/* An unchanged parcel keeps its copy. A changed one, and others in its slab, are put again. */
 static void what_is_unchanged_is_not_written_again(size_t bytes)
 {
 	struct late_store *late = late_open(13);
 	reel_pool *pool = open_pool(spilling(&late->store, BUDGET, 4));
 	reel_parcel *parcel = sealed(pool, bytes, 1), *beside = sealed(pool, bytes, 2);
-	/* Has no room beside small ones, so that no more are added to their slab. */
+	/* This parcel has no room beside small ones, so no more are added to their slab. */
 	reel_parcel *next = sealed(pool, SLAB / 2, 7);
 	uint64_t stored;
 	void *data;
@@ -353,7 +353,7 @@ static void what_is_unchanged_is_not_written_again(size_t bytes)
 	close_all(pool, late, "a parcel that was sealed unchanged");
 }
 
-/* Whoever does not know whether a parcel has changed lets its checksum decide. */
+/* A program that does not know if a parcel has changed lets its checksum decide. */
 static void what_is_compared_is_written_where_it_differs(size_t bytes)
 {
 	reel_store *store = NULL;
@@ -394,7 +394,9 @@ static void what_is_compared_is_written_where_it_differs(size_t bytes)
 
 /* ---- Room ---- */
 
-/* They have addresses, take up next to nothing, and spill with the slab that they share. */
+/*
+ * Parcels of 0 bytes have addresses, take little memory, and spill with the slab that they share.
+ */
 static void parcels_of_no_bytes(void)
 {
 	struct late_store *late = late_open(3);
@@ -423,7 +425,7 @@ static void parcels_of_no_bytes(void)
 
 enum { LITTLE = 400 };
 
-/* Opens parcels of 8 bytes that differ in turn, and seals them. */
+/* Opens parcels of 8 bytes with different options in turn, and seals them. */
 static void little_ones_share(const struct reel_parcel_options *options, unsigned kinds,
 			      const char *what)
 {
@@ -460,7 +462,7 @@ static void small_parcels_share(void)
 	little_ones_share(layouts, COUNT(layouts), "parcels of more layouts than bins");
 }
 
-/* Idle memory of larger parcels may not serve them. */
+/* Parcels must not use idle memory of larger ones. */
 static void waste_little(reel_pool *pool, size_t bytes)
 {
 	enum { PIECES = 20 };
@@ -483,7 +485,7 @@ static void waste_little(reel_pool *pool, size_t bytes)
 		reel_parcel_close(parcel[i]);
 }
 
-/* Slabs of 16 pages, so that whole pages are less than a slab. */
+/* Slabs have 16 pages, so whole pages are less than a slab. */
 static void large_parcels_waste_little(void)
 {
 	size_t slab = 16 * reel_os_page_bytes();
@@ -501,7 +503,7 @@ static void large_parcels_waste_little(void)
 	}
 }
 
-/* A tape that needs all of the budget, beside parcels that are all sealed. */
+/* A tape needs the whole budget while all parcels are sealed. */
 static void a_sealed_parcel_holds_no_slab(unsigned budget)
 {
 	struct reel_parcel_options options[2] = {{{8, 0}, {0}}, {{4, 0}, {0}}};
@@ -532,7 +534,7 @@ static void a_sealed_parcel_holds_no_slab(unsigned budget)
 	close_all(pool, late, "a tape beside small parcels");
 }
 
-/* All of the budget is needed for a pin. */
+/* A pin needs the whole budget. */
 static void a_pin_finds_the_slab_of_a_sealed_parcel(void)
 {
 	struct late_store *late = late_open(67);
@@ -549,7 +551,7 @@ static void a_pin_finds_the_slab_of_a_sealed_parcel(void)
 
 /* ---- A budget that is used up ---- */
 
-/* The room of the one that goes is enough for what the program may need next. */
+/* The room of one parcel is enough for the next call of the program. */
 static void a_full_pool_gives_up_one_parcel_ahead(void)
 {
 	enum { PARCELS = 4, PARCEL = BUDGET / PARCELS * SLAB };
@@ -626,7 +628,7 @@ static void *open_large(void *argument)
 	return NULL;
 }
 
-/* Its put keeps the memory of a closed parcel, for which another thread waits. */
+/* A put keeps the memory of its closed parcel, and another thread waits for that memory. */
 static void a_closed_parcel_makes_room_when_its_put_ends(void)
 {
 	struct held_store *held = held_open();
@@ -675,7 +677,7 @@ static void registering_capacity(reel_store *store, struct reel_store_capacity *
 						 .registers = true};
 }
 
-/* Whoever gives the memory back to the system: a thread that needs another size, or a trim. */
+/* A thread that needs another size, or a trim, gives the memory back to the system. */
 static void memory_is_registered_no_longer_than_it_is_there(void)
 {
 	struct late_store *late = late_open(19);
@@ -704,7 +706,7 @@ static void memory_is_registered_no_longer_than_it_is_there(void)
 	close_all(pool, late, "memory that a store knows");
 }
 
-/* ---- What is lost ---- */
+/* ---- Lost parcels ---- */
 
 static void a_lost_parcel_is_an_error(enum reel_fault fault, int error)
 {
@@ -757,7 +759,7 @@ static void *settle_again_and_again(void *pool)
 	return NULL;
 }
 
-/* Both give the offload thread a command and wait until it has been obeyed. */
+/* A fork and a wait for the store both give the offload thread a command, and wait for it. */
 static void forks_and_waits_for_the_store_meet(void)
 {
 	struct late_store *late = late_open(23);
@@ -810,7 +812,7 @@ static void a_child_has_what_is_in_memory(void)
 
 static _Atomic bool has_locked, may_unlock;
 
-/* As a thread that pins a parcel of this bin, and waits for the store. */
+/* Imitates a thread that pins a parcel of this bin, and waits for the store. */
 static void *lock_pins(void *bin)
 {
 	pthread_mutex_lock(&((struct reel_bin *)bin)->pins.lock);
@@ -821,7 +823,7 @@ static void *lock_pins(void *bin)
 	return NULL;
 }
 
-/* The parcels lie in one slab, which the thread does not work on in the child. */
+/* The parcels are in one slab. In the child the thread that used it does not exist. */
 static void a_child_needs_no_thread_of_the_parent(void)
 {
 	struct late_store *late = late_open(41);
@@ -876,7 +878,7 @@ static void *open_first(void *unused)
 
 static reel_pool *trimming_parent;
 
-/* Runs after what the library does before a fork. */
+/* Runs after the library's own handler before a fork. */
 static void act_amid_fork(void)
 {
 	if (trimming_parent)
@@ -885,7 +887,7 @@ static void act_amid_fork(void)
 		return;
 	if (pthread_create(&opener, NULL, open_first, NULL))
 		abort();
-	/* Longer than it takes to open a parcel, which here waits for the end of the fork. */
+	/* Waits longer than opening a parcel takes, which here waits for the end of the fork. */
 	for (unsigned i = 0; i < 20 && !has_locked; i++)
 		usleep(1000);
 }
@@ -916,7 +918,7 @@ static void the_first_parcel_waits_for_a_fork(void)
 
 enum { FRAMES = 4 };
 
-/* The child's frames are idle afterwards: their parcels are closed. */
+/* Returns a child pool with idle frames, whose parcels are closed. */
 static reel_pool *child_with_idle_frames(reel_pool *parent)
 {
 	reel_pool *child;
@@ -960,7 +962,7 @@ static void idle_frames_serve_a_large_parcel(struct late_store *late)
 	close_family(parent, child, late);
 }
 
-/* The store takes nothing, so that no frame comes from there. */
+/* The store refuses puts, so no frame comes from evictions. */
 static void idle_frames_serve_whole_slabs(void)
 {
 	struct late_store *late = late_open(29);
@@ -1004,7 +1006,7 @@ static void put_slowly(reel_store *store, reel_transfer *transfer)
 	late_put(store, transfer);
 }
 
-/* Takes all of the budget, and gives it back. Returns 0 or what went wrong. */
+/* Takes the whole budget, and gives it back. Returns 0 or an error. */
 static int use_all(reel_pool *pool)
 {
 	reel_parcel *parcel;
@@ -1027,7 +1029,7 @@ static int use_nearly_all_by_a_tape(reel_pool *pool)
 	return error;
 }
 
-/* Parcels of the child fill the budget. Their frames come only when its store has their contents. */
+/* Parcels of the child fill the budget. Their frames come back only after its store has them. */
 struct writing_child {
 	struct late_store *late;
 	struct reel_store_verbs slow;
@@ -1048,7 +1050,7 @@ static void fill_budget(struct writing_child *family, reel_parcel **parcel)
 		reel_parcel_seal(parcel[i]);
 }
 
-/* The parent has a store of its own, or none. The child keeps so many idle frames. */
+/* The parent has its own store, or none. The child keeps `idle` idle frames. */
 static void open_writing(struct writing_child *family, struct late_store *parents, size_t idle)
 {
 	*family = (struct writing_child){.late = late_open(37)};
@@ -1090,7 +1092,7 @@ static void a_child_that_writes_makes_room(int use(reel_pool *), const char *who
 	close_writing(&family, NULL);
 }
 
-/* Open parcels of whole slabs. What the child gives back is no whole slab. */
+/* Opens parcels of whole slabs. The child gives back memory that is no whole slab. */
 static void it_makes_room_for_whole_slabs(size_t idle)
 {
 	struct late_store *late = late_open(41);
@@ -1109,7 +1111,7 @@ static void it_makes_room_for_whole_slabs(size_t idle)
 	close_writing(&family, late);
 }
 
-/* Another child, which is a run's or an arena's, gets it as well. */
+/* Another child pool, such as one of a run or an arena, also gets the memory. */
 static void it_makes_room_for_a_sibling(void)
 {
 	struct writing_child family;
@@ -1139,7 +1141,7 @@ static void it_makes_room_for_a_sibling(void)
 static reel_pool *puts_into;
 static _Atomic int put_error;
 
-/* A store of a program's own that takes memory of the pool whose states it writes. */
+/* A store of the program that takes memory of the pool whose states it writes. */
 static void put_with_memory(reel_store *store, reel_transfer *transfer)
 {
 	reel_parcel *parcel;
@@ -1178,7 +1180,7 @@ static void a_put_does_not_wait_for_itself(void)
 	free(late);
 }
 
-/* A handler of the program's own, which runs amid the fork, finds the lists of children locked. */
+/* A handler of the program, which runs during the fork, finds the lists of children locked. */
 static void a_fork_waits_for_no_trim(void)
 {
 	reel_pool *parent = open_pool(spilling(NULL, BUDGET, 12));
@@ -1237,7 +1239,10 @@ static void an_order_is_read_ahead(bool backward, size_t bytes, unsigned repeate
 	close_all(pool, late, "an order");
 }
 
-/* A thread that waits for the store has locked the pins. The system's clock is set back meanwhile. */
+/*
+ * A thread that waits for the store holds the lock of pins. The system's clock is set back
+ * meanwhile.
+ */
 static void who_waits_is_not_waited_for(reel_parcel *parcel)
 {
 	const void *data;
@@ -1296,7 +1301,7 @@ static void who_cannot_wait_comes_again(void)
 	close_all(pool, late, "pins that do not wait");
 }
 
-/* Pins without a wait, until it comes to something else than "not yet". */
+/* Pins without a wait, until the result is not "not yet". */
 static int ask_until_told(reel_parcel *parcel, const void **data)
 {
 	int error = -EAGAIN;
@@ -1337,7 +1342,7 @@ static void who_only_asks_is_told_of_a_loss(void)
 	close_all(pool, late, "a loss");
 }
 
-/* Nothing is written behind below the hard budget, unless somebody needs the memory. */
+/* Below the hard budget no slab is written, unless a thread needs the memory. */
 static void who_only_asks_gets_room(void)
 {
 	struct late_store *late = late_open(29);
@@ -1374,7 +1379,7 @@ static void who_only_asks_gets_room(void)
 	close_all(pool, late, "asking for room");
 }
 
-/* The store has begun to read the parcel, and holds it back. */
+/* The store has begun to read the parcel, and holds the get back. */
 static void a_wait_has_an_end(void)
 {
 	enum { BYTES = 3 * SLAB };
@@ -1386,7 +1391,7 @@ static void a_wait_has_an_end(void)
 	tap_case("a pin that waits for some time");
 	held_release(held);
 	parcel = sealed(pool, BYTES, 1);
-	/* If all were used in the same millisecond, another parcel may leave memory. */
+	/* If all parcels were used in the same millisecond, another one may leave memory. */
 	while (reel_parcel_is_in_memory(parcel))
 		push_out(pool);
 	held_hold_gets(held);
@@ -1402,7 +1407,7 @@ static void a_wait_has_an_end(void)
 	close_pool_at_rest(pool, "waits that have an end");
 }
 
-/* Several threads pin one bin at once, some of which do not wait. */
+/* Several threads pin parcels of one bin at the same time, and some of them do not wait. */
 static void *pin_now_and_then(void *pinned)
 {
 	uint64_t wrong = 0;
@@ -1470,7 +1475,7 @@ static void announcements_can_be_taken_back(void)
 	for (unsigned i = 0; i < 2 * PARCELS; i++)
 		order[i] = parcel[i % PARCELS];
 	reel_parcel_announce(order, 2 * PARCELS);
-	/* Of every second parcel the first use, of the others none. */
+	/* Withdraws the first use of every second parcel. */
 	for (unsigned i = 1; i < PARCELS; i += 2)
 		reel_parcel_withdraw(&parcel[i], 1);
 	for (unsigned i = 0; i < PARCELS; i += 2)
@@ -1500,7 +1505,7 @@ static void cannot_be_announced(reel_parcel *first, reel_parcel *wrong, const ch
 	   reel_error_text(0));
 }
 
-/* Both pools have offload threads, which would work on the slabs of each other. */
+/* Both pools have offload threads, which would handle slabs of the other pool. */
 static void wrong_orders_are_refused(void)
 {
 	struct late_store *late[2] = {late_open(47), late_open(53)};
@@ -1590,7 +1595,7 @@ static void many_read_at_once(size_t bytes)
 	close_all(pool, late, "several readers");
 }
 
-/* A tape and parcels push each other out, and both come back. */
+/* A tape and parcels evict each other, and both come back. */
 static void tapes_and_parcels_share_the_budget(void)
 {
 	struct late_store *late = late_open(31);
@@ -1615,7 +1620,7 @@ static void tapes_and_parcels_share_the_budget(void)
 	close_all(pool, late, "a tape beside parcels");
 }
 
-/* Else each pin would have frames evicted that are needed soon. */
+/* Otherwise each pin would evict frames that are needed soon. */
 static void a_pin_is_no_growth(void)
 {
 	struct late_store *late = late_open(37);
@@ -1652,7 +1657,7 @@ static void a_pin_is_no_growth(void)
 	close_all(pool, late, "pins");
 }
 
-/* Before the library registers its handlers when it is loaded: the last one comes first. */
+/* Registers before the library does when it is loaded: the last registered handler runs first. */
 __attribute__((constructor(101))) static void register_handler(void)
 {
 	if (pthread_atfork(act_amid_fork, NULL, NULL))

@@ -28,7 +28,7 @@ static reel_pool *open_with_budget(size_t hard, size_t soft)
 	return open_pool(options);
 }
 
-/* Push values until one is refused. Returns how many were taken. */
+/* Pushes values until one is refused. Returns the number of those before it. */
 static uint64_t push_until_refused(reel_tape *tape, uint64_t seed)
 {
 	uint64_t n = 0;
@@ -38,7 +38,7 @@ static uint64_t push_until_refused(reel_tape *tape, uint64_t seed)
 	return n;
 }
 
-/* Fill a tape, look at what it took, and take it off again. */
+/* Fills a tape, checks the memory that it has, and pops all. */
 static bool takes_exactly(size_t budget, size_t whole_slabs)
 {
 	reel_pool *pool = open_with_budget(budget, 0);
@@ -115,7 +115,7 @@ static void take_and_give(reel_pool *pool, enum reel_slab_kind kind, size_t byte
 		reel_pool_give(pool, slab[i]);
 }
 
-/* The budget is all idle memory of one kind; a slab of another kind is asked for. */
+/* Idle memory of one kind fills the budget, and the test takes a slab of another kind. */
 static void idle_memory_makes_room(enum reel_slab_kind idle, enum reel_slab_kind wanted,
 				   const char *what)
 {
@@ -178,7 +178,7 @@ static void at_most_so_much_is_resident_after(size_t keep, size_t left)
 	reel_pool_close(pool);
 }
 
-/* Two tapes of nine whole slabs and a frame of first slabs each, of which one is in use. */
+/* Two tapes have nine whole slabs and a frame of first slabs each. One tape is in use. */
 static void trim_gives_back_down_to_what_is_kept(void)
 {
 	size_t slab = small_slab(), used = 9 + 2;
@@ -222,7 +222,7 @@ static void slabs_that_are_no_pages_stay(void)
 	reel_pool_close(pool);
 }
 
-/* Of sixteen slabs given back, this thread's two magazines keep two each. */
+/* Of sixteen slabs that are given back, the two magazines of this thread keep two each. */
 static void the_soft_budget_gives_back_and_refuses_nothing(void)
 {
 	reel_pool *pool = open_with_budget(32 * small_slab(), 6 * small_slab());
@@ -240,7 +240,7 @@ static void the_soft_budget_gives_back_and_refuses_nothing(void)
 	reel_pool_close(pool);
 }
 
-/* They are room for slabs that come back. */
+/* Idle slabs are room for slabs that come back from the store. */
 static void with_a_store_idle_slabs_stay_above_the_soft_budget(void)
 {
 	struct reel_pool_options options = small_options();
@@ -308,7 +308,7 @@ static size_t resident_bytes(const char *memory, size_t bytes)
 
 #define PAGES_OF_A_SLAB 4
 
-/* Such sizes wrap when they are rounded up. A slab of a wrapped size would be somebody else's. */
+/* These sizes wrap if they are rounded up. A slab of the wrapped size would overlap others. */
 static void a_size_that_wraps_is_refused(size_t hard, int error)
 {
 	reel_pool *pool = open_with_budget(hard, 0);
@@ -329,7 +329,7 @@ static struct reel_pool_options page_options(size_t slab_bytes)
 		.slab_bytes = slab_bytes, .first_slab_bytes = slab_bytes, .magazine_slabs = 2};
 }
 
-/* What the system says of a slab that was written to, given back and trimmed. */
+/* Compares the charge of a slab with the resident memory of the system: written, given, trimmed. */
 static void what_is_charged_is_resident(enum reel_slab_kind kind, size_t bytes, const char *name)
 {
 	reel_pool *pool = open_pool(page_options(PAGES_OF_A_SLAB * small_slab()));
@@ -352,7 +352,7 @@ static void what_is_charged_is_resident(enum reel_slab_kind kind, size_t bytes, 
 	reel_pool_close(pool);
 }
 
-/* Under a budget, where huge pages would make memory resident that belongs to no slab. */
+/* With a budget, huge pages would make memory resident that belongs to no slab. */
 static void a_small_slab_makes_nothing_else_resident(size_t slab_bytes)
 {
 	struct reel_pool_options options = page_options(slab_bytes);
@@ -377,7 +377,7 @@ static reel_pool *raced;
 static _Atomic bool exceeded, lost_values;
 static _Atomic uint64_t refusals;
 
-/* Each of the four wants a third of the budget and keeps it for a while. */
+/* Each of four threads takes a third of the budget, and keeps it for a while. */
 static void *race_for_the_budget(void *number)
 {
 	uint64_t seed = *(unsigned *)number;
@@ -422,7 +422,7 @@ static void the_budget_holds_while_threads_race_for_it(void)
 static _Atomic uint64_t raised[RAISES];
 static _Atomic unsigned raisers;
 
-/* Two at a time raise the same figure, to 1 and to 2. */
+/* Two threads raise the same figure, to 1 and to 2, at the same time. */
 static void *raise_each(void *number)
 {
 	for (unsigned i = 0; i < RAISES; i++) {

@@ -12,7 +12,7 @@
 
 static reel_pool *pool;
 
-/* Whether a new tape takes and returns values, on old slabs and on new ones. */
+/* Returns true if a new tape works, on old slabs and on new ones. */
 static bool a_new_tape_works(void)
 {
 	uint64_t n = values_in(pool, 20);
@@ -60,7 +60,7 @@ static void a_child_goes_on_with_an_open_tape(void)
 
 static pthread_barrier_t meeting;
 
-/* Two whole slabs in one magazine, one in the other, three first ones. */
+/* Two whole slabs in one magazine, one in the other, and three first slabs. */
 #define HELD_WHOLE 3
 #define HELD_FIRST 3
 
@@ -92,7 +92,7 @@ static unsigned slabs_in_magazines(void)
 	return slabs;
 }
 
-/* The fourth first slab came with the third. */
+/* The fourth first slab was made with the third one. */
 static void slabs_of_vanished_threads_are_counted(void)
 {
 	pthread_t thread;
@@ -170,7 +170,7 @@ static void forks_while_threads_hammer_the_pool(void)
 	reel_pool_close(pool);
 }
 
-/* The list of pools is walked in the child. */
+/* The child walks through the list of pools. */
 static void pools_come_and_go_around_a_fork(void)
 {
 	reel_pool *older = open_pool(small_options());
@@ -196,7 +196,7 @@ static void pools_come_and_go_around_a_fork(void)
 #define BUDGET "24M"
 #define BUDGET_BYTES ((size_t)24 << 20)
 #define SPILLED_WORDS (BUDGET_BYTES * 5 / 4 / 8)
-/* With their notes they take as much. */
+/* Number of words that take the same memory with their notes. */
 #define CHECKED_WORDS (SPILLED_WORDS / 4)
 
 static bool returns(reel_tape *tape, uint64_t n)
@@ -210,7 +210,7 @@ static bool spills_right(reel_tape *tape)
 	return returns(tape, SPILLED_WORDS);
 }
 
-/* An array that skips the buffer inside the tape, whose slab stays with the empty tape. */
+/* An array skips the buffer inside the tape, and its slab stays with the empty tape. */
 static bool an_array_spills_right(reel_tape *tape)
 {
 	static uint64_t array[1 << 14];
@@ -270,7 +270,7 @@ static void workers_spill(unsigned generations)
 	ok(spills_right(&of_words) && reel_pool_default() == before, "the parent goes on");
 }
 
-/* What fits in memory, and lies on slabs, stays readable. */
+/* Values on slabs in memory stay readable in the child. */
 static void a_tape_with_values_stays_with_the_parent(reel_tape *tape)
 {
 	uint64_t kept = 100000, n = SPILLED_WORDS;
@@ -333,7 +333,7 @@ static void *open_the_default_pool(void *unused)
 	return NULL;
 }
 
-/* A fork in the middle of the first use, in which another thread has the lock. */
+/* Forks while another thread holds the lock of the first use. */
 static void forks_while_the_default_pool_is_opened(void)
 {
 	unsigned failed = 0;
@@ -365,7 +365,7 @@ static void forks_while_the_default_pool_is_opened(void)
 	       FORKS);
 }
 
-/* The last one opens the default pool of this process. */
+/* The last test opens the default pool of this process. */
 int main(void)
 {
 	tap_begin();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The shared list by itself, with four slabs, so that its races come soon. Built
- * once for each implementation, with yield points, whatever the library has.
+ * Tests the shared list alone, with four slabs, so that races come soon. Built once for each
+ * implementation, with yield points, independently of the library.
  */
 #include <config.h>
 
@@ -63,7 +63,7 @@ static void it_leaves_the_chain_and_the_frame_alone(void)
 	   "a slab keeps its chain and its frame");
 }
 
-/* The double-width swap of a head that is not so aligned ends the program. */
+/* A double-width swap needs an aligned head. On another one it would end the program. */
 static void every_head_in_a_pool_is_aligned(void)
 {
 	ok(_Alignof(struct freelist) >= 16, "a list is aligned to 16 bytes");
@@ -74,7 +74,7 @@ static void every_head_in_a_pool_is_aligned(void)
 	   "the frameless list of a pool is aligned");
 }
 
-/* A pop between its load and its exchange. */
+/* A pop that has loaded the head, and not exchanged it. */
 #if REEL_POOL_CK
 struct late_pop {
 	ck_stack_t seen;
@@ -126,7 +126,7 @@ static void a_late_pop_of_an_unchanged_list_succeeds(void)
 	is_pointer(freelist_pop(&list), &table[SLABS - 2], "the pop leaves the next slab on top");
 }
 
-/* Else it would put slab 2, which somebody has, on top of the list. */
+/* Otherwise it would put slab 2, which is in use, on top of the list. */
 static void a_late_pop_fails_after_its_head_came_back(void)
 {
 	struct late_pop pop;
@@ -168,7 +168,7 @@ static double now(void)
 	return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* What a slab's owner wrote: two words that belong together. */
+/* Writes two words of the slab's owner that belong together. */
 static void write_payload(struct reel_slab *slab, uint64_t word)
 {
 	slab->serial = word;
@@ -196,7 +196,7 @@ static void give(int me, struct reel_slab *slab)
 	freelist_push(&list, slab);
 }
 
-/* Two slabs at once, and given back in either order: so a head goes and comes back. */
+/* Takes two slabs and gives them back in either order, so that a head goes and comes back. */
 static void *exchange_slabs(void *number)
 {
 	int me = 1 + *(int *)number;

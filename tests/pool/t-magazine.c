@@ -41,7 +41,7 @@ static struct idle shared(reel_pool *pool, enum reel_slab_kind kind)
 	return count_idle(pool, &pool->warm[kind], kind, true);
 }
 
-/* After three magazines full were given back: two here, and one in the shared list. */
+/* Gives three magazines full back. Two have to stay here, and one in the shared list. */
 static bool keeps_two_magazines(unsigned size)
 {
 	reel_pool *pool = open_with_magazines(size);
@@ -67,7 +67,7 @@ static void two_magazines_of_any_size_are_kept(void)
 	ok(kept, "a thread keeps two magazines, and sends others off whole, for sizes of 1 to 16");
 }
 
-/* How often the shared list is asked while a magazine full is taken and given ten times. */
+/* Takes and gives a magazine full ten times. Returns the number of calls of the shared list. */
 static uint64_t shared_takes_while_oscillating(unsigned size, unsigned fill)
 {
 	reel_pool *pool = open_with_magazines(size);
@@ -195,7 +195,7 @@ static void close_tape(void *tape)
 	reel_tape_close(tape);
 }
 
-/* The tape is closed after the thread's cache was given up, which gets it one again. */
+/* The tape is closed after the cache of the thread was given up, so the thread gets a new one. */
 static void *leave_a_tape(void *context)
 {
 	struct {
@@ -251,7 +251,7 @@ static void a_pool_may_end_before_its_threads(void)
 
 /* ---- A pool that is closed while its threads end ---- */
 
-/* As a destructor that was called just before the key was deleted. */
+/* Calls the destructor, as if the system had called it just before the key was deleted. */
 static void *end_late(void *pool)
 {
 	void *cache;
@@ -315,7 +315,7 @@ static void leave_stuck(const char *why)
 	exit(EXIT_FAILURE);
 }
 
-/* Not joined before: the program knows that they use the pool no more, and no more than that. */
+/* The threads no longer use the pool, but the program has not joined them. */
 static bool closes_while_threads_end(enum schedule schedule, uint64_t seed)
 {
 	pthread_t thread[2];
@@ -359,7 +359,7 @@ static void close_a_copy(reel_pool *pool)
 	reel_tape_close(&copy);
 }
 
-/* As if two threads had given it at the same time, and neither had seen the other. */
+/* Imitates two threads that give one slab at the same time, without seeing each other. */
 static void take_what_is_in_two_places(reel_pool *pool)
 {
 	struct reel_slab *slab[2];
@@ -371,7 +371,7 @@ static void take_what_is_in_two_places(reel_pool *pool)
 	take_slabs(pool, slab, 2);
 }
 
-/* Whether it ends the program, with these words. */
+/* Returns true if the action ends the program with this text. */
 static bool is_aborted(void (*act)(reel_pool *pool), const char *words)
 {
 	char said[256] = "";
@@ -405,7 +405,7 @@ static void what_changes_hands_twice_is_found(void)
 	   "a slab in two magazines is handed out once");
 }
 
-/* Another one may wait for the frame. */
+/* Another thread may wait for the frame. */
 static void with_a_store_no_thread_keeps_whole_slabs(void)
 {
 	struct reel_pool_options options = small_options();

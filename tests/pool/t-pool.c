@@ -22,7 +22,7 @@
 static const struct {
 	const char *what;
 	struct reel_pool_options options;
-	/* The option that is out of range. */
+	/* Name of the option that is out of range. */
 	const char *refused;
 } judged[] = {
 	{"no option", {0}, NULL},
@@ -242,7 +242,7 @@ static void pools_end_with_the_thread_keys(void)
 	ok(opens(NULL), "the next pool opens");
 }
 
-/* Six slabs: four first ones, cut from one frame, and two whole ones. */
+/* Takes six slabs: four first slabs of one frame, and two whole slabs. */
 static void counters_are_exact(void)
 {
 	reel_pool *pool = open_pool(small_options());
@@ -272,7 +272,7 @@ static void counters_are_exact(void)
 	reel_pool_close(pool);
 }
 
-/* Small slabs, whole slabs and a large slab, all written to. */
+/* Uses small slabs, whole slabs and a large slab, and writes to all of them. */
 static void gradient(reel_pool *pool, uint64_t n)
 {
 	reel_tape tape;
@@ -293,7 +293,7 @@ static long page_faults(void)
 	return usage.ru_minflt + usage.ru_majflt;
 }
 
-/* A sanitizer may fault for itself now and then, hence the best of some gradients. */
+/* A sanitizer may have page faults itself, so the best of some gradients counts. */
 static long fewest_page_faults(reel_pool *pool, uint64_t n)
 {
 	long fewest = LONG_MAX;
@@ -323,7 +323,7 @@ static void a_warm_gradient_takes_no_new_memory(void)
 
 #define MANY 40
 
-/* Forty slabs: both magazines of two, and the shared list. */
+/* Forty slabs fill both magazines of two slabs, and the shared list. */
 static void the_slab_given_last_is_taken_first(enum reel_slab_kind kind, const char *name)
 {
 	reel_pool *pool = open_pool(small_options());
@@ -344,7 +344,7 @@ static void the_slab_given_last_is_taken_first(enum reel_slab_kind kind, const c
 	reel_pool_close(pool);
 }
 
-/* Three to a magazine, four to a frame. */
+/* A magazine has three slabs, and a frame four. */
 static void fresh_slabs_ascend(void)
 {
 	struct reel_pool_options options = small_options();
@@ -365,7 +365,7 @@ static void fresh_slabs_ascend(void)
 	reel_pool_close(pool);
 }
 
-/* Whether the kernel was asked for huge pages at this address. */
+/* Returns true if the kernel was asked for huge pages at this address. */
 static bool huge_pages_wanted(const char *address)
 {
 	FILE *file = fopen("/proc/self/smaps", "r");
@@ -384,7 +384,7 @@ static bool huge_pages_wanted(const char *address)
 	return wanted;
 }
 
-/* And whether it says so, which an emulator need not do. */
+/* Returns true if the kernel reports such requests. An emulator may not. */
 #if REEL_HUGE_PAGES && defined(MADV_HUGEPAGE)
 static bool huge_pages_are_told(void)
 {
@@ -432,7 +432,7 @@ static void memory_is_in_huge_pages(void)
 	   "a giant has no huge pages if it is not to");
 }
 
-/* Takes a large slab of so many pages and gives it back. Returns how large it was. */
+/* Takes a large slab of `pages` pages and gives it back. Returns its size. */
 static uint64_t use_giant(reel_pool *pool, size_t pages)
 {
 	struct reel_slab *slab;
@@ -476,7 +476,7 @@ static void giants_are_whole_pages(void)
 	reel_pool_close(pool);
 }
 
-/* The tape's spare slab is as large as the span. */
+/* The spare of the tape has the size of the span. */
 static void a_span_of_a_whole_slab_comes_and_goes_without_the_pool(void)
 {
 	reel_pool *pool = open_pool(small_options());
@@ -496,7 +496,7 @@ static void a_span_of_a_whole_slab_comes_and_goes_without_the_pool(void)
 	close_pool_at_rest(pool, "a span of a whole slab");
 }
 
-/* As if all but a few descriptors were in use. */
+/* Leaves the pool a few descriptors, as if all others were in use. */
 static void descriptors_run_out(void)
 {
 	reel_pool *pool = open_pool(small_options());
@@ -630,7 +630,7 @@ static void large_slabs_share_mappings(void)
 	is_int(reel_pool_close(pool), 0, "the pool closes");
 }
 
-/* Every other page may not be read, so that no two mappings merge. */
+/* Protects every second page, so that no two mappings merge. */
 static bool use_mappings_up(char *range, size_t pages)
 {
 	size_t page = reel_os_page_bytes();
@@ -638,7 +638,7 @@ static bool use_mappings_up(char *range, size_t pages)
 	for (size_t i = 0; i < pages; i += 2)
 		if (mprotect(range + i * page, page, PROT_NONE))
 			break;
-	/* One more is allowed where it merges with a neighbour; these do not. */
+	/* The kernel allows one more mapping that merges with a neighbour; these do not merge. */
 	for (int i = 0; i < 64; i++)
 		if (mmap(NULL, page, i % 2 ? PROT_NONE : PROT_READ,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == MAP_FAILED)
@@ -646,10 +646,10 @@ static bool use_mappings_up(char *range, size_t pages)
 	return false;
 }
 
-/* Twice the number that Linux allows unless it is raised: every other page is one. */
+/* Twice the number of mappings that Linux allows by default; every second page is one. */
 #define MAX_MAPPINGS 140000
 
-/* Tools that need mappings themselves end the program if they get none. */
+/* Some tools need mappings themselves, and end the program if they get none. */
 static bool runs_in_a_tool(void)
 {
 #if defined(REEL_ADDRESS_SANITIZER) || defined(REEL_THREAD_SANITIZER)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The states of a slab: the table in slab.h is the one that is checked, and a wrong move is seen. */
+/* Tests the states of a slab: the library checks the table in slab.h, and finds a wrong move. */
 #include <config.h>
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ static const char *const names[REEL_SLAB_STATES] = {
 
 static bool documented[REEL_SLAB_STATES][REEL_SLAB_STATES];
 
-/* REEL_SLAB_STATES: it is no state. */
+/* Returns the state with this name, or REEL_SLAB_STATES. */
 static unsigned state_named(const char *name)
 {
 	unsigned state = 0;
@@ -26,7 +26,7 @@ static unsigned state_named(const char *name)
 	return state;
 }
 
-/* A row is " *", a tab, and the names of two states. Returns how many there are. */
+/* Reads the rows of the table: " *", a tab, and the names of two states. Returns their number. */
 static unsigned read_table(FILE *header)
 {
 	char line[200], from[32], to[32];
@@ -67,7 +67,7 @@ static void test_table(void)
 				   names[from], names[to]);
 }
 
-/* What a child writes on stderr before it ends; its status is returned. */
+/* Runs a function in a child. Returns its status, and its stderr in `text`. */
 static int run_in_child(void (*body)(void), char *text, size_t size)
 {
 	int ends[2], status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Eight threads on one pool of tiny slabs, more threads than the machine may have processors. */
+/* Tests eight threads on one pool of tiny slabs; the machine may have fewer processors. */
 #include <config.h>
 
 #include "helpers/pool-support.h"
@@ -10,7 +10,7 @@
 static reel_pool *pool;
 static _Atomic unsigned wrong_tapes;
 
-/* A tape of known values. */
+/* A tape with known values. */
 struct work {
 	reel_tape tape;
 	uint64_t seed;
@@ -23,7 +23,7 @@ static uint64_t random_below(uint64_t *state, uint64_t bound)
 	return (*state >> 33) % bound;
 }
 
-/* Move the top of the tape to a random height. */
+/* Moves the top of the tape to a random height. */
 static void sweep(struct work *work, uint64_t *random)
 {
 	uint64_t height = random_below(random, MAX_VALUES);
@@ -81,7 +81,7 @@ static void tapes_of_their_own(void)
 
 static _Atomic(struct work *) place[TAPES];
 
-/* A tape is taken from its place, used, and put back for whoever comes next. */
+/* Takes a tape from its place, uses it, and puts it back for any thread. */
 static void *sweep_any_tape(void *number)
 {
 	uint64_t random = *(unsigned *)number;
@@ -174,7 +174,7 @@ static void large_slabs(void)
 
 static _Atomic bool stop, torn;
 
-/* Slabs are in use at all times, and never more than all tapes at their highest can have. */
+/* Trims the pool, and checks that slabs in use are between 0 and the maximum of all tapes. */
 static void *trim_and_look(void *unused)
 {
 	(void)unused;

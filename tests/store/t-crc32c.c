@@ -6,7 +6,7 @@
 
 #define MAX_BYTES 70000
 
-/* RFC 3720, B.4, and the check value of the catalogues. */
+/* Values of RFC 3720, B.4, and the check value of the catalogues. */
 static void known_values(void)
 {
 	static const unsigned char read_command[48] = {
@@ -29,7 +29,7 @@ static void known_values(void)
 	is_int(reel_crc32c(0, read_command, 48), 0xd9963a56, "an iSCSI read command");
 }
 
-/* Bit by bit, as the polynomial has it. */
+/* Computes the CRC bit by bit from its polynomial. */
 static uint32_t by_definition(const unsigned char *data, size_t bytes)
 {
 	uint32_t crc = 0xffffffff;

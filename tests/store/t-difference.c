@@ -22,7 +22,7 @@ static uint64_t defined(size_t i, size_t stride)
 	return zigzag(words[i] - 2 * words[i - stride] + words[i - 2 * stride]);
 }
 
-/* Returns the number of words that are wrong, block by block of so many words. */
+/* Returns the number of wrong words, if the words are processed in blocks of `block` words. */
 static unsigned wrong_words_of(size_t stride, size_t block)
 {
 	unsigned wrong = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The slots of a file against a plain model, an array of the owners of all units. There is no
- * file: its room is a number. TEST_SEEDS=N: N random sequences for each size of a slot.
+ * Compares the slots of a file with a plain model, an array of the owners of all units. There is no
+ * file: its room is a number. TEST_SEEDS=N runs N random sequences for each size of a slot.
  * Linked with --wrap=malloc.
  */
 #include <config.h>
@@ -20,12 +20,12 @@ static struct reel_file_slots slots;
 
 static struct {
 	uint16_t owner[MAX_UNITS];
-	uint64_t units; /* that the file may have */
+	uint64_t units; /* maximum number of units of the file */
 	struct held {
 		bool is_held;
 		uint64_t number, bytes, units;
 	} held[HELD];
-	/* Parts that are retired, the one that is tried next first. */
+	/* Retired parts, in the order in which they are tried again. */
 	struct {
 		uint64_t unit, units;
 	} retired[MAX_UNITS];
@@ -35,7 +35,7 @@ static struct {
 
 static unsigned wrong, scattered, refused;
 
-/* Parts of slots cannot be noted. */
+/* There is no memory for notes on parts of slots. */
 static bool no_memory;
 
 void *__real_malloc(size_t bytes);
@@ -92,7 +92,8 @@ static void free_first_retired(void)
 }
 
 /*
- * Returns the range that is to be taken, or REEL_NO_RANGE: several parts, if enough units are free.
+ * Returns the range that the slots have to take, or REEL_NO_RANGE if they have to take several
+ * parts.
  */
 static uint64_t make_room(uint64_t units)
 {
@@ -102,7 +103,7 @@ static uint64_t make_room(uint64_t units)
 	return lowest_range(units);
 }
 
-/* The parts have this number of units, all of which change their owner. */
+/* Checks that the parts have `units` units, which change their owner. */
 static void expect_parts(const struct reel_file_part *part, uint64_t units, uint16_t from,
 			 uint16_t to)
 {
@@ -129,7 +130,7 @@ static void expect_counts(void)
 	       "the file is no larger than it may be");
 }
 
-/* Several parts, of which none can be noted: none stays taken. */
+/* Several parts are needed and cannot be noted, so none stays taken. */
 static void expect_no_memory(uint64_t bytes)
 {
 	struct reel_file_part part;
@@ -171,7 +172,7 @@ static void find(uint16_t number)
 	expect_parts(&part, model.held[number].units, number, number);
 }
 
-/* Twice: the second time it is not taken. */
+/* Gives a slot back twice. The second call finds that it is not taken. */
 static void give(uint16_t number)
 {
 	struct held *held = &model.held[number];
@@ -200,7 +201,7 @@ static void note_retired(const struct held *held)
 	model.retired_units += held->units;
 }
 
-/* A slot of one part takes memory to be retired. Without that it is free. */
+/* A slot of one part needs memory to be retired. Without memory it is freed. */
 static void retire(uint16_t number, bool has_memory)
 {
 	struct held *held = &model.held[number];
@@ -216,7 +217,7 @@ static void retire(uint16_t number, bool has_memory)
 	model.used -= held->units;
 }
 
-/* Small slots, large ones, or any; a header has a block, at the least. */
+/* Returns a size: small, large or any, by the phase. A header has at least one block. */
 static uint64_t some_bytes(uint64_t random, unsigned phase)
 {
 	uint64_t blocks = slots.slot_bytes / BLOCK;
@@ -228,7 +229,7 @@ static uint64_t some_bytes(uint64_t random, unsigned phase)
 	return (random % blocks + 1) * BLOCK - random % 2 * 100;
 }
 
-/* In some phases most slots are taken, in some most are given. */
+/* In some phases most operations take slots, in others most give them back. */
 static void do_something(uint64_t seed, uint64_t n)
 {
 	unsigned phase = (unsigned)scramble(seed << 20 | n >> 7);
@@ -246,7 +247,7 @@ static void do_something(uint64_t seed, uint64_t n)
 		find(number);
 }
 
-/* It grows by a few units at once. */
+/* Begins with a file that grows by a few units at a time. */
 static void begin(uint64_t blocks, uint64_t units)
 {
 	memset(&model, 0, sizeof model);
@@ -257,7 +258,7 @@ static void begin(uint64_t blocks, uint64_t units)
 	own(0, units, FREE);
 }
 
-/* When all is given, the whole file has room for the largest slots. */
+/* After all slots are given back, the whole file has room for the largest slots. */
 static void end(void)
 {
 	for (uint16_t number = 0; number < HELD; number++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Packed memory: it comes back, it is as small as it should be, and damage does no harm. */
+/* Tests packing: data come back, they are small, and damaged data are refused. */
 #include <config.h>
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #define MAX_BYTES ((size_t)1 << 20)
 #define CELLS 1000
 
-/* Where the head of a packed piece has its members, and ends. */
+/* Places of the members in the head of a packed piece, and its end. */
 #define MAGIC 0x316b6361706c6572u
 #define BYTES_AT 8
 #define PACKED_BYTES_AT 16
@@ -27,7 +27,7 @@ static size_t whole_pages(size_t bytes)
 	return (bytes + page - 1) / page * page;
 }
 
-/* Behind its last byte is a page of no access. */
+/* Returns memory with a page without access behind its last byte. */
 static void *guarded(size_t bytes)
 {
 	size_t pages = whole_pages(bytes);
@@ -42,7 +42,7 @@ static void *guarded(size_t bytes)
 }
 
 static struct reel_pack_space *space;
-/* Nobody may read beyond it, either. */
+/* A read beyond the end of the data also ends the program. */
 static unsigned char *data;
 static unsigned char packed[MAX_BYTES], back[MAX_BYTES + 8];
 
@@ -53,7 +53,7 @@ static size_t pack(unsigned element, unsigned stride, const void *from, size_t b
 
 /* ---- Data ---- */
 
-/* A field of doubles that diffuses, step after step. */
+/* Fills the data with a field of doubles that diffuses, step after step. */
 static void fill_with_field(unsigned modes)
 {
 	static double now[CELLS], next[CELLS];
@@ -76,7 +76,9 @@ static void fill_with_field(unsigned modes)
 	}
 }
 
-/* Identifiers of the arguments of statements: three neighbours, a step ago; some are far. */
+/*
+ * Fills the data with identifiers of arguments: three neighbours of the last step, some far ones.
+ */
 static void fill_with_ids(void)
 {
 	for (uint32_t i = 0; i < MAX_BYTES / 4; i++) {
@@ -179,7 +181,7 @@ static void free_guarded(void *memory, size_t bytes)
 	munmap((char *)memory + bytes - pages, pages + whole_pages(1));
 }
 
-/* A piece without a pattern is as long as its head, its lengths and itself, and needs no less. */
+/* A random piece needs exactly its head, its lengths and its own bytes. */
 static void room_is_exact(void)
 {
 	enum { BYTES = 1000, EXACT = HEAD_BYTES + 4 + BYTES };
@@ -203,7 +205,7 @@ static void nothing_takes_a_head_alone(void)
 	is_int(reel_unpack(space, back, 0, packed, HEAD_BYTES), 0, "a head alone comes back");
 }
 
-/* Of these LZ4 makes anything from a few bytes more to a few less, none of which is another. */
+/* LZ4 makes these blocks a few bytes longer or shorter, and none may be taken for another kind. */
 static void a_block_is_never_taken_for_another_kind(void)
 {
 	enum { BYTES = 200, MOST = HEAD_BYTES + 4 + BYTES };
@@ -224,7 +226,7 @@ static void a_block_is_never_taken_for_another_kind(void)
 	ok(a_byte_shorter, "a byte less is good enough");
 }
 
-/* Pieces in a file are read by another version of the library. */
+/* Other versions of the library read pieces in a file. */
 static void a_piece_begins_as_ever(void)
 {
 	uint64_t magic;
@@ -238,7 +240,7 @@ static void a_piece_begins_as_ever(void)
 
 #define DAMAGED_BYTES ((size_t)300000)
 
-/* A packed piece, and where it is unpacked. */
+/* A packed piece, and memory to unpack it. */
 struct piece {
 	unsigned char *packed, *back;
 	size_t length;
@@ -313,7 +315,7 @@ static void a_damaged_head_is_refused(void)
 	free_piece(piece);
 }
 
-/* Each bit of each block's length. */
+/* Changes each bit of each block's length. */
 static void a_damaged_length_is_refused(void)
 {
 	struct piece piece = make_piece(8, CELLS);
@@ -367,7 +369,7 @@ static void what_is_cut_or_longer_is_refused(void)
 	free_piece(piece);
 }
 
-/* A block that unpacks to less than it should. */
+/* A block unpacks to fewer bytes than it should have. */
 static void a_short_block_is_refused(void)
 {
 	uint64_t bytes = 2000;
@@ -380,7 +382,7 @@ static void a_short_block_is_refused(void)
 	       "a block that is too short is refused");
 }
 
-/* Nothing is read behind what there is of it. */
+/* Unpacking does not read behind the end of a piece that is cut. */
 static void a_block_without_pattern_is_refused_if_it_is_cut(void)
 {
 	enum { BYTES = 1000 };
@@ -401,7 +403,7 @@ static void a_block_without_pattern_is_refused_if_it_is_cut(void)
 	is_int(wrong, 0, "a block without a pattern is refused if it is cut");
 }
 
-/* A piece with a block of as many bytes as the error has for its number. */
+/* The number of bytes of a block is the number of an error. */
 static void an_error_is_not_taken_for_a_length(void)
 {
 	enum { BYTES = EBADMSG - 4 };

@@ -10,7 +10,7 @@
 static unsigned char data[MAX_BYTES + GUARD], shuffled[MAX_BYTES + 2 * GUARD],
 	back[MAX_BYTES + 2 * GUARD];
 
-/* As the header says it. */
+/* Returns true if the bytes are shuffled as the header defines it. */
 static bool is_shuffled(const unsigned char *planes, const unsigned char *elements, size_t bytes,
 			unsigned element)
 {

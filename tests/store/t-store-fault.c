@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What may go wrong below: nothing damaged comes back as good, and nothing is lost. */
+/* Tests faults of stores below others: damaged data never come back as good, and none are lost. */
 #include <config.h>
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #define DATA_BITS (8 * PIECE_BYTES)
 #define ROOM ((uint64_t)16 << 20)
 
-/* A piece that a codec makes smaller, of blocks of a file. */
+/* Size of a piece of blocks of a file, which a codec makes smaller. */
 #define STACK_ALIGN 4096
 #define STACK_BYTES ((size_t)4 * STACK_ALIGN)
 
@@ -58,7 +58,7 @@ static reel_store *tier(reel_store *first, reel_store *second)
 	return store;
 }
 
-/* A checksum above one fault above memory. */
+/* Opens a checksum above one fault layer above memory. */
 static reel_store *checked(struct reel_fault_rule rule)
 {
 	return checksum(faults(memory(), &rule, 1));
@@ -86,7 +86,7 @@ static int put(reel_store *store, uint64_t n, struct reel_extent *extent)
 	return error;
 }
 
-/* 1: the ticket is not as it was. */
+/* Returns the error of a get, or 1 if its ticket has changed. */
 static int get(reel_store *store, uint64_t n, struct reel_extent extent)
 {
 	reel_transfer transfer = ticket(n);
@@ -101,7 +101,7 @@ static int get(reel_store *store, uint64_t n, struct reel_extent extent)
 	return error;
 }
 
-/* What a get says of a piece that met this fault; 1: it said good, and was not. */
+/* Returns the error of a get of a piece with this fault; 1: success with wrong data. */
 static int verdict(struct reel_fault_rule rule)
 {
 	reel_store *store = checked(rule);
@@ -162,7 +162,7 @@ static void a_second_read_heals(void)
 	reel_store_close(store);
 }
 
-/* The second read is made within a verb of the tier's second store, which completes at once. */
+/* The second read is inside a call of the tier's second store, which completes at once. */
 static void a_second_read_heals_below_a_tier(void)
 {
 	struct reel_fault_rule flip = {.fault = REEL_FAULT_FLIP, .bit = HEADER_BITS};
@@ -194,7 +194,7 @@ static void a_tier_is_verified_if_both_of_its_stores_are(void)
 	}
 }
 
-/* A pool puts a checksum above two stores. A bit that either of them reads wrong is reported. */
+/* A pool has a checksum above two stores. A wrong bit of either store is reported. */
 static void damage_in_either_store_of_a_tier_is_reported(void)
 {
 	struct reel_fault_rule flip = {
@@ -215,7 +215,7 @@ static void damage_in_either_store_of_a_tier_is_reported(void)
 	}
 }
 
-/* The data of a get is whole, but was put under another label. */
+/* The data of a get are undamaged, but were put with another label. */
 static void labels_count(void)
 {
 	reel_store *store = checksum(memory());
@@ -256,7 +256,7 @@ static void misplaced_pieces_are_reported(void)
 	reel_store_close(store);
 }
 
-/* A store that gives the wrong piece without a fault layer: the older one of the same slab. */
+/* A store returns an older piece of the same slab. */
 static void stale_pieces_are_reported(void)
 {
 	reel_store *store = checksum(memory());
@@ -275,7 +275,7 @@ struct outcome {
 	unsigned failed_puts, failed_gets, wrong;
 };
 
-/* Put pieces, get each back, and drop those that were stored. */
+/* Puts pieces, gets each one back, and drops the stored ones. */
 static struct outcome scenario(reel_store *store)
 {
 	struct outcome outcome = {0};
@@ -310,7 +310,7 @@ static unsigned expected_failures(const struct reel_fault_rule *rule)
 	return rule->at >= PIECES ? 0 : rule->persistent ? PIECES - (unsigned)rule->at : 1;
 }
 
-/* Returns how many scenarios went otherwise than they should. */
+/* Returns the number of scenarios with a wrong outcome. */
 static unsigned differing_scenarios(bool put, bool persistent, bool with_second)
 {
 	unsigned differ = 0;
@@ -416,7 +416,7 @@ static void late_transfers_end_once(void)
 	reel_store_close(store);
 }
 
-/* The second read of a piece that was read wrong is late in its turn. */
+/* The second read of a piece that was read wrong is also late. */
 static void late_and_wrong_is_healed_at_sync(void)
 {
 	struct reel_fault_rule flip = {.fault = REEL_FAULT_FLIP, .bit = HEADER_BITS};
@@ -437,7 +437,7 @@ static void late_and_wrong_is_healed_at_sync(void)
 	reel_store_close(store);
 }
 
-/* The store is called again while it is waited for, or it would keep the completion. */
+/* While a thread waits, the store is called again, because it keeps completions until a call. */
 static void late_transfers_are_waited_for(void)
 {
 	struct reel_fault_rule rules[] = {
@@ -456,7 +456,7 @@ static void late_transfers_are_waited_for(void)
 
 /* ---- Below a codec ---- */
 
-/* Without a checksum between them the codec need not see it, but must stay within bounds. */
+/* Without a checksum below it a codec may miss damage, but must not write out of bounds. */
 static void damage_below_a_codec(void)
 {
 	unsigned wrong = 0;
@@ -480,7 +480,7 @@ static void damage_below_a_codec(void)
 	is_int(wrong, 0, "1000 damaged pieces are unpacked without a fault of the program's");
 }
 
-/* The one buffer belongs to a put that is late: gets have the spare one. */
+/* A late put has the only buffer, and gets use the spare one. */
 static void gets_need_no_free_buffer(void)
 {
 	struct reel_fault_rule late = {.fault = REEL_FAULT_LATE, .put = true, .at = 1,
@@ -539,12 +539,12 @@ static void errors_pass_a_codec(void)
 
 enum layer { CHECKSUM, CODEC, FAULT, COUNTED, IN_FRONT, BEHIND, LAYERS };
 
-/* A stack of layers, the lowest one first: `number` in a system of LAYERS digits. */
+/* A stack of layers, the lowest one first: the digits of `number` in base LAYERS. */
 struct stack {
 	bool on_file;
 	unsigned depth;
 	unsigned number;
-	unsigned faulty; /* the fault layer of this number applies the rule, from 1 on */
+	unsigned faulty; /* number of the fault layer that applies the rule, from 1 */
 	struct reel_fault_rule rule;
 };
 
@@ -618,7 +618,7 @@ static reel_store *stand_on(reel_store *below, enum layer layer, bool verified)
 	}
 }
 
-/* As a pool uses it: what is not verified gets a checksum. */
+/* Opens a stack as a pool does: a stack that is not verified gets a checksum. */
 static reel_store *open_stack(const struct stack *stack, bool verified)
 {
 	reel_store *store = stack->on_file ? file() : memory();
@@ -649,7 +649,7 @@ static int put_and_get(reel_store *store)
 	return error || suite_is_filled(piece, sizeof piece, 1) ? error : 1;
 }
 
-/* A bit of the header may be one that a codec above replaces: then nothing is damaged. */
+/* A codec may replace the damaged bit of the header, and then no data are damaged. */
 static bool is_right(const struct stack *stack, int error)
 {
 	if (!stack->faulty)
@@ -675,7 +675,7 @@ static unsigned wrong_of(const struct stack *stack)
 	return wrong;
 }
 
-/* Without a fault, and with a bit read wrong in each fault layer in turn. */
+/* Runs a stack without a fault, and with a wrong bit in each fault layer in turn. */
 static unsigned wrong_of_all_faults(struct stack stack)
 {
 	unsigned wrong = wrong_of(&stack), layers = faults_in(&stack);
@@ -702,7 +702,7 @@ static void every_stack_is_checked(bool on_file, unsigned max_layers)
 	       on_file ? "a file" : "memory");
 }
 
-/* What cannot be unpacked is read once more, too. */
+/* A piece that cannot be unpacked is also read once more. */
 static void a_second_read_heals_below_a_codec(void)
 {
 	unsigned wrong = 0;
@@ -718,7 +718,7 @@ static void a_second_read_heals_below_a_codec(void)
 	is_int(wrong, 0, "a bit of packed data that is read wrong once is healed by a second read");
 }
 
-/* Data may be damaged in a codec, above the checksum that its store has. */
+/* A codec may damage data, above the checksum of its store. */
 static void a_codec_is_not_verified(void)
 {
 	reel_store *codec = packed(checksum(memory())), *store = checksum(codec);

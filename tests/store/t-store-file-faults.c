@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each request to the system fails, in each way that it can: the k-th of its
- * kind, for k = 1, 2, ... until the program makes fewer, first that one alone,
- * then with all that follow. Linked with --wrap for each function below.
+ * Lets each request of a file store to the system fail, in each way: the k-th request of its kind,
+ * for k = 1, 2, ... up to the number of requests, first this one only, and then also all that
+ * follow. Linked with --wrap for each function below.
  */
 #include <config.h>
 
@@ -20,38 +20,38 @@ enum call {
 	MAP, MEMORY, THREAD
 };
 
-/* Instead of an errno: how much of a read or write is done, and what is said of it. */
+/* Faults that are no errno: how much of a read or write is done and reported. */
 enum {
 	NOTHING = 1,  /* the end of the file */
-	ONE_BLOCK,    /* as many bytes as a block has */
-	ODD_BYTES,    /* and some more, which is no multiple of anything */
+	ONE_BLOCK,    /* the bytes of a block */
+	ODD_BYTES,    /* some more, which is no multiple of any alignment */
 	FEW_BYTES     /* less than any alignment */
 };
 
 static struct {
 	enum call call;
-	/* -errno, or one of the above. */
+	/* -errno, or one of the faults above. */
 	int fault;
-	/* 0: none fails. */
+	/* Number of the first request that fails; 0: none fails. */
 	_Atomic unsigned first;
 	bool all_that_follow;
 	_Atomic unsigned requests;
 	_Atomic unsigned failed;
 } plan;
 
-/* What the machine lacks. */
+/* Features that the machine lacks. */
 static struct {
 	bool nameless;
 	bool alignment;
 	bool direct;
 	bool direct_writes;
 	int allocate; /* the errno of fallocate(), or 0 */
-	/* Of the disk, which all files share; 0: what there is. */
+	/* Size of the disk that all files share; 0: of the real disk. */
 	uint64_t bytes;
 	_Atomic uint64_t taken; /* bytes of the disk that files have */
 } lacks;
 
-/* Returns 0, or what the plan has for this request. */
+/* Returns the fault of this request, or 0. */
 static int fault_of(enum call call)
 {
 	unsigned first = plan.first, request;
@@ -121,7 +121,7 @@ int __wrap_reel_os_file_open_named(char *path)
 	return error ? error : __real_reel_os_file_open_named(path);
 }
 
-/* A name that cannot be removed is removed all the same, or the next test would find it. */
+/* Also removes the name if it reports an error, because the next test would find it. */
 int __wrap_reel_os_file_unlink(const char *path)
 {
 	int error = fault_of(UNLINK);
@@ -168,7 +168,7 @@ int __wrap_fallocate(int file, int mode, off_t offset, off_t bytes)
 }
 
 #ifdef __GLIBC__
-/* What fallocate() is called where a long has 32 bits. */
+/* fallocate() has this name on systems whose long has 32 bits. */
 int __wrap_fallocate64(int file, int mode, off_t offset, off_t bytes)
 {
 	errno = lacks.allocate;
@@ -183,7 +183,7 @@ static size_t bytes_of(const struct iovec *pieces)
 
 typedef ssize_t read_or_write(int file, const struct iovec *pieces, int count, uint64_t offset);
 
-/* The first block only. What is said beyond that was not done. */
+/* Reads or writes only the first block, and reports more. */
 static ssize_t do_part(read_or_write *body, int fault, int file, const struct iovec *pieces,
 		       uint64_t offset)
 {
@@ -283,11 +283,11 @@ static void disarm(void)
 	plan.first = 0;
 }
 
-/* What a run has seen; everything that must not be is counted as wrong. */
+/* The results of a run. `wrong` counts all mistakes. */
 static struct {
 	unsigned wrong;
 	unsigned failed_opens, failed_puts, failed_gets;
-	int error; /* of the last that failed */
+	int error; /* of the last call that failed */
 } seen;
 
 static void expect(bool condition)
@@ -297,7 +297,7 @@ static void expect(bool condition)
 
 enum { PUTS = 6 };
 
-/* The file has no range of two free units, so that each put is stored in parts. */
+/* The file has no range of two free units, so each put is stored in parts. */
 static bool in_parts;
 
 static uint64_t bytes_between_parts(reel_store *store)
@@ -358,7 +358,7 @@ static void note_failure(unsigned *count, int error)
 	}
 }
 
-/* Returns which puts have succeeded, a bit each. */
+/* Returns a bit for each put that has succeeded. */
 static unsigned put_some(reel_store *store, struct reel_extent *places)
 {
 	unsigned succeeded = 0;
@@ -379,7 +379,7 @@ static unsigned put_some(reel_store *store, struct reel_extent *places)
 	return succeeded;
 }
 
-/* What succeeds is right. */
+/* Gets the pieces. Each get that succeeds has to be right. */
 static void get_some(reel_store *store, const struct reel_extent *places, unsigned which)
 {
 	for (unsigned i = 0; i < PUTS; i++) {
@@ -397,7 +397,7 @@ static void get_some(reel_store *store, const struct reel_extent *places, unsign
 	}
 }
 
-/* After the faults the store works, what it took is all there, and no slot is lost. */
+/* After the faults the store works, it has all pieces that it accepted, and no slot is lost. */
 static void use_without_faults(reel_store *store, const struct reel_extent *places, unsigned which)
 {
 	uint64_t slot_bytes = file_of(store)->slots.slot_bytes;
@@ -443,15 +443,15 @@ static void run_armed(void)
 	expect(mapped == before);
 }
 
-/* What must come of it when one request fails so. */
+/* The effect that one failed request must have. */
 enum outcome {
-	HEALED,      /* nothing is seen of it */
+	HEALED,      /* none */
 	ONE_PUT,     /* one put fails, with this error */
 	ONE_GET,
 	NO_OPEN,     /* the store does not open */
 	NO_OPEN_OR_HEALED,
-	OPEN_OR_PUT, /* either of them, with -ENOMEM */
-	OPEN_HEALED  /* fails if it is the first, else nothing is seen of it */
+	OPEN_OR_PUT, /* the store does not open, or one put fails, with -ENOMEM */
+	OPEN_HEALED  /* the store does not open if the first request fails, else none */
 };
 
 static void check_outcome(enum outcome outcome, int error, unsigned k)
@@ -490,9 +490,9 @@ static const struct fault {
 	enum call call;
 	const char *name;
 	int fault;
-	enum outcome once; /* what comes of it when it comes once */
+	enum outcome once; /* the effect if one request fails */
 	int error;
-	bool for_ever;     /* whether it may come for ever: else the program waits */
+	bool for_ever;     /* all later requests may fail too; otherwise the program would wait */
 } faults[] = {
 	{OPEN_NAMELESS, "open: EACCES", -EACCES, NO_OPEN, -EACCES, true},
 	{OPEN_NAMELESS, "open: EOPNOTSUPP", -EOPNOTSUPP, HEALED, 0, true},
@@ -527,7 +527,7 @@ static const struct fault {
 	{THREAD, "thread: EAGAIN", -EAGAIN, OPEN_HEALED, -EAGAIN, true},
 };
 
-/* Whether this error, or none, may come of a fault that does not cease. */
+/* Returns true if a fault of all later requests may cause this error, or none. */
 static bool is_of(const struct fault *fault, int error)
 {
 	if (fault->fault == ONE_BLOCK || fault->fault == ODD_BYTES)
@@ -537,10 +537,10 @@ static bool is_of(const struct fault *fault, int error)
 	return !error || error == fault->fault || error == -ENOMEM;
 }
 
-/* Slots in parts have so many requests that only some of them fail. */
+/* Slots in parts need many requests, so the test lets only some of them fail. */
 enum { MAX_PLACES = 400, PARTS_STEP = 7 };
 
-/* Returns at how many places the fault came. */
+/* Returns the number of requests at which the fault came. */
 static unsigned sweep(const struct fault *fault, bool all_that_follow)
 {
 	for (unsigned k = 1; k < MAX_PLACES; k += in_parts ? PARTS_STEP : 1) {
@@ -563,7 +563,7 @@ static unsigned sweep(const struct fault *fault, bool all_that_follow)
 	return 0;
 }
 
-/* Requests that this way does not make. */
+/* Returns true if the store makes this request in the present way. */
 static bool is_made(enum call call)
 {
 	bool buffered = way->flags & REEL_FILE_BUFFERED;
@@ -641,7 +641,7 @@ static void expect_healthy(const char *what, bool direct)
 	memset(&lacks, 0, sizeof lacks);
 }
 
-/* File systems have several errors for an fallocate() that they do not have. */
+/* File systems without fallocate() return one of several errors. */
 static void it_does_without_allocation(bool direct)
 {
 	static const int errors[] = {EOPNOTSUPP, ENOSYS, EINVAL, ENOTTY};
@@ -684,7 +684,7 @@ static void names_are_refused(void)
 	memset(&lacks, 0, sizeof lacks);
 }
 
-/* The file grows by less and less, so that the last slot of the disk is used. */
+/* The file grows by smaller and smaller steps, so that the last slot of the disk is used. */
 static void the_last_slot_of_a_disk_is_used(void)
 {
 	enum { SLOTS = 37 };
@@ -704,7 +704,7 @@ static void the_last_slot_of_a_disk_is_used(void)
 	memset(&lacks, 0, sizeof lacks);
 }
 
-/* No store takes the room that the next one needs. */
+/* No store allocates room that another one needs. */
 static void stores_share_a_disk(void)
 {
 	enum { STORES = 3, SLOTS = 75 };
@@ -727,7 +727,7 @@ static void stores_share_a_disk(void)
 	memset(&lacks, 0, sizeof lacks);
 }
 
-/* The lowest free slot is used first, but not one that has just failed. */
+/* The lowest free slot is used first, except one that has just failed. */
 static void a_slot_that_cannot_be_written_is_not_used_again(void)
 {
 	reel_store *store = open_store(options_of(way));
@@ -746,7 +746,7 @@ static void a_slot_that_cannot_be_written_is_not_used_again(void)
 	reel_store_close(store);
 }
 
-/* What a write of slot 0 may be refused with, and the slot that the next put gets. */
+/* Errors of a write of slot 0, with the slot that the next put gets. */
 static const struct {
 	int error;
 	const char *name;
@@ -758,7 +758,7 @@ static const struct {
 	{-EFAULT, "EFAULT", 0},
 };
 
-/* A disk may say that a place is bad with any of many errors. */
+/* A disk may report a bad place by any of many errors. */
 static void only_errors_of_a_slot_cost_it(void)
 {
 	for (unsigned i = 0; i < COUNT(refusals); i++) {
@@ -776,7 +776,7 @@ static void only_errors_of_a_slot_cost_it(void)
 	}
 }
 
-/* All slots of a full file are bad: then they are tried in turn, and are good again. */
+/* All slots of a full file were bad. They are tried in turn, and are good again. */
 static void bad_slots_are_tried_again_before_there_is_no_room(void)
 {
 	enum { SLOTS = 3 };
@@ -812,7 +812,7 @@ static void bad_slots_are_tried_again_before_there_is_no_room(void)
 	reel_store_close(store);
 }
 
-/* What would be written to find out how files are written would raise a signal. */
+/* The first write, by which the store finds out the way of writing, would raise a signal. */
 static void a_limit_below_a_block_is_met(void)
 {
 	struct reel_file_options options = options_of(way);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the file is, who can see it, and what the system may have against it. */
+/* Tests opening a file store: its directory, its permissions, and errors of the system. */
 #include <config.h>
 
 #include <dirent.h>
@@ -39,7 +39,7 @@ static bool tells_of(const char *what, const char *remedy)
 	return false;
 }
 
-/* Of a directory that the caller named. */
+/* Returns true if the message on a directory of the caller has this text. */
 static bool problem_names(const char *what)
 {
 	return tells_of(what, "name a directory");
@@ -97,7 +97,7 @@ static void permission_is_wanting(void)
 	in_child(use_directory_of_another, "permission is wanting");
 }
 
-/* A directory in memory, or NULL. */
+/* Returns a directory in memory, or NULL. */
 static const char *memory_directory(void)
 {
 	static const char *const usual[] = {"/dev/shm", "/run", "/tmp"};
@@ -192,7 +192,7 @@ static void the_file_is_ours_alone(void)
 	reel_store_close(store);
 }
 
-/* Says when its file has grown, and is killed. */
+/* Reports that its file has grown, and is killed then. */
 static void spill_for_ever(int told)
 {
 	struct reel_file_options options = options_of(&ways[0]);
@@ -227,7 +227,7 @@ static void nothing_is_left_by_a_kill(void)
 	close(pipe_ends[0]);
 }
 
-/* Returns how many puts succeeded before one failed. */
+/* Returns the number of puts that succeeded before one failed. */
 static unsigned fill_up(reel_store *store, struct reel_extent *places, unsigned most, int *error)
 {
 	unsigned n = 0;
@@ -309,7 +309,7 @@ static void open_without_descriptors(void)
 	reel_store_close(store);
 }
 
-/* A mount point of the child's own, that ends with it. */
+/* Mounts memory in the child, which ends with it. */
 static bool mount_memory(uint64_t bytes)
 {
 	char size[40];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* TEST_SEEDS=N: so many random sequences in each of the file's ways. */
+/* Tests file stores. TEST_SEEDS=N runs N random sequences with each way of reading and writing. */
 #include <config.h>
 
 #include <pthread.h>
@@ -31,7 +31,7 @@ static void put_many(reel_store *store, struct reel_extent *places)
 	}
 }
 
-/* In descending order. Returns how many were wrong. */
+/* Gets pieces in descending order. Returns the number of wrong ones. */
 static unsigned get_many(reel_store *store, const struct reel_extent *places)
 {
 	unsigned wrong = 0;
@@ -108,7 +108,7 @@ static void the_lowest_slot_is_first(void)
 	reel_store_close(store);
 }
 
-/* What the model knows of a key. */
+/* The model's entry for a key. */
 static struct key {
 	bool stored;
 	bool under_way;
@@ -119,7 +119,7 @@ static struct key {
 static unsigned key_of[TICKETS];
 static unsigned started;
 
-/* Returns how many transfers were wrong. */
+/* Returns the number of wrong transfers. */
 static unsigned end_all(reel_store *store)
 {
 	unsigned wrong = reel_store_sync(store, -1) != 0;
@@ -300,7 +300,7 @@ static void a_put_takes_the_room_that_it_needs(void)
 
 enum { SMALL = 31 };
 
-/* A file that is full of small puts. */
+/* Opens a store whose file is full of small puts. */
 static reel_store *open_full(struct reel_extent *places)
 {
 	struct reel_file_options options = options_of(way);
@@ -316,7 +316,7 @@ static reel_store *open_full(struct reel_extent *places)
 	return store;
 }
 
-/* The same, of which each second one is dropped again. */
+/* Opens such a store, and drops every second put. */
 static reel_store *open_fragmented(struct reel_extent *places)
 {
 	reel_store *store = open_full(places);
@@ -326,8 +326,7 @@ static reel_store *open_fragmented(struct reel_extent *places)
 	return store;
 }
 
-/* 15 holes of two blocks: six puts of five, and none more. */
-/* Behind a codec, slabs of zeros need little, so the file must not grow in large steps. */
+/* With a codec slabs of zeros need little room, so the file must not grow by large steps. */
 static void what_is_compressed_well_takes_little_room(void)
 {
 	enum { SLABS = 150 };
@@ -357,6 +356,7 @@ static void what_is_compressed_well_takes_little_room(void)
 	reel_store_close(codec);
 }
 
+/* 15 holes of two blocks have room for exactly six puts of five blocks. */
 static void no_room_is_lost_between_small_puts(void)
 {
 	struct reel_extent small[SMALL], large[6], none;
@@ -400,7 +400,7 @@ static void a_slot_in_parts_may_begin_at_the_end(void)
 	reel_store_close(store);
 }
 
-/* Nothing is known of a slot in parts beyond its last part. */
+/* The store knows no place beyond the last part of a slot in parts. */
 static void a_get_beyond_the_last_part_is_refused(void)
 {
 	struct reel_extent small[SMALL], extent;
@@ -458,9 +458,9 @@ static void use_in_child(reel_store *store, struct reel_extent extent)
 	capacity_of(store);
 	reel_store_close(store);
 	/*
-	 * ThreadSanitizer lets no thread begin in a child of a program with threads. With
-	 * AddressSanitizer one may wait for ever: its allocator's lock is in the child as it was in
-	 * the parent, where a thread of the store that was just beginning may have had it.
+	 * With ThreadSanitizer no thread can start in a child of a program with threads. With
+	 * AddressSanitizer a thread may wait for ever: a thread of the store that was just starting
+	 * in the parent may have held the lock of the allocator, which stays locked in the child.
 	 */
 #if !defined(REEL_THREAD_SANITIZER) && !defined(REEL_ADDRESS_SANITIZER)
 	if (is_emulated())
@@ -497,7 +497,7 @@ static void a_child_only_closes(void)
 
 static const char results[] = "results of the program";
 
-/* Closes a descriptor, as a daemon does, and opens a file of the program's that gets its number. */
+/* Closes a descriptor, as a daemon does, and opens a file of the program, which gets its number. */
 static void take_descriptor(int descriptor)
 {
 	int file;
@@ -545,7 +545,7 @@ static void a_file_of_the_program_is_not_written(void)
 	expect_results(descriptor);
 }
 
-/* Daemons close descriptors in a loop. Streams that a program has closed may still be written. */
+/* Daemons close all descriptors in a loop, also those of streams that are written later. */
 static void use_descriptors(void)
 {
 	struct rlimit limit;
@@ -564,7 +564,7 @@ static void use_descriptors(void)
 	      ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
-/* A file of the program's gets the numbers of all descriptors that the store has opened. */
+/* Files of the program get the numbers of all descriptors that the store has opened. */
 static void take_all_descriptors(void)
 {
 	reel_store *store = open_store(options_of(way));
@@ -578,7 +578,7 @@ static void take_all_descriptors(void)
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
 	usleep(400000);
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
-	/* A thread that polls without end takes all of the time. */
+	/* A thread that polls for ever would use all processor time. */
 	passed = (double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec) < 0.1;
 	reel_store_close(store);
 	for (int descriptor = high - 8; descriptor < high + 8; descriptor++)
@@ -591,7 +591,7 @@ static void descriptors_are_high(void)
 {
 	pid_t child;
 
-	/* ThreadSanitizer lets no thread begin in a child of a program with threads. */
+	/* With ThreadSanitizer no thread can start in a child of a program with threads. */
 #ifdef REEL_THREAD_SANITIZER
 	return;
 #endif
@@ -619,7 +619,7 @@ static void count_signal(int number)
 		signals_elsewhere++;
 }
 
-/* The handler interrupts system calls: there is no SA_RESTART. */
+/* The handler has no SA_RESTART, so it interrupts system calls. */
 static void signals_stay_with_the_program(void)
 {
 	struct sigaction action = {.sa_handler = count_signal}, before;
@@ -634,7 +634,7 @@ static void signals_stay_with_the_program(void)
 	for (uint64_t seed = 0; seed < 3 || !signals_here; seed++)
 		wrong += run_sequence(store, seed);
 	setitimer(ITIMER_REAL, &never, NULL);
-	/* One that is under way would end the program. */
+	/* With the default handler a signal that is pending would end the program. */
 	signal(SIGALRM, SIG_IGN);
 	usleep(10000);
 	sigaction(SIGALRM, &before, NULL);
@@ -643,7 +643,7 @@ static void signals_stay_with_the_program(void)
 	reel_store_close(store);
 }
 
-/* A layer that reads everything twice. */
+/* A layer that reads each piece twice. */
 struct twice {
 	reel_store *below;
 	unsigned again;
@@ -712,7 +712,7 @@ static void close_waits(void)
 	is_int(done, TICKETS, "what is under way ends before the store does");
 }
 
-/* Starts transfers without a wait, which would disable cancellation by itself. */
+/* Starts transfers without a wait, because waits disable cancellation themselves. */
 static void put_and_get_back(void *store)
 {
 	prepare_put(0, 1, SLOT);

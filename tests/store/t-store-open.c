@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stacks of stores from their descriptions. */
+/* Tests opening stacks of stores by their descriptions. */
 #include <config.h>
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 static const struct {
 	const char *description;
-	const char *name; /* of the topmost store */
+	const char *name; /* of the top store */
 	bool compresses;
 } good[] = {
 	{"memory=1", "checksum", false},
@@ -68,7 +68,7 @@ static void good_descriptions_open(void)
 	}
 }
 
-/* Each with what its message must name. */
+/* Wrong descriptions, with the text that the message must have. */
 static const struct {
 	const char *description, *named;
 } bad[] = {
@@ -115,7 +115,7 @@ static void bad_descriptions_are_refused(void)
 	}
 }
 
-/* What was opened already is closed: a leak is for the sanitizer to see. */
+/* Stores that were opened before the error are closed. A sanitizer would report a leak. */
 static void what_cannot_open_is_closed(void)
 {
 	static const char *const descriptions[] = {"memory=1M,lz4,file", "file,memory=1M"};
@@ -154,7 +154,7 @@ static void memory_goes_first(void)
 	reel_store_close(store);
 }
 
-/* Stores of one's own say theirs in the same place. */
+/* A store of the program reports its problem in the same way. */
 static void a_store_can_say_its_problem(void)
 {
 	reel_store *store;

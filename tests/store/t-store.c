@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Each store, and stacks of them, do what every store must do. */
+/* Runs the tests that every store has to pass on each store, and on stacks of stores. */
 #include <config.h>
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 #define ROOM (2 * SUITE_TOTAL_BYTES)
 
-/* Each of these takes over `below`; NULL stays NULL. */
+/* Each of these functions takes over `below`; NULL stays NULL. */
 
 static reel_store *memory(uint64_t max_bytes)
 {
@@ -69,7 +69,7 @@ static reel_store *described(const char *description, const char *directory)
 	return reel_store_open(&store, description, directory) ? NULL : store;
 }
 
-/* ---- A store of the user's own: an array, strict about alignment ---- */
+/* ---- A store of the program: an array that demands alignment ---- */
 
 #define ARRAY_ALIGN 64
 
@@ -183,7 +183,7 @@ static reel_store *open_fault(void)
 	return fault(memory(ROOM));
 }
 
-/* The second one is used by most puts. */
+/* Most puts use the second store. */
 static reel_store *open_overflow(void)
 {
 	return overflow(memory(SUITE_MAX_BYTES), memory(ROOM));
@@ -210,7 +210,7 @@ static reel_store *open_later(void)
 	return store_later_open(memory(ROOM));
 }
 
-/* What the first store refuses comes on its threads to the second one, which has no lock. */
+/* Threads of the first store pass refused puts on to the second one, which has no lock. */
 static reel_store *open_later_overflow(void)
 {
 	return overflow(store_later_open(checksum(memory(SUITE_MAX_BYTES))), checksum(array()));
@@ -258,20 +258,20 @@ static reel_store *open_codec_of_differences(void)
 	return codec(CODEC_OPTIONS(.layout.stride = 25), checksum(memory(ROOM)));
 }
 
-/* Most puts find no buffer, and most gets none either. */
+/* Most puts and gets find no buffer. */
 static reel_store *open_codec_of_one_buffer(void)
 {
 	return codec(CODEC_OPTIONS(.buffers = 1), store_later_open(checksum(memory(ROOM))));
 }
 
-/* Larger pieces go through as they are. */
+/* Larger pieces are not compressed. */
 static reel_store *open_codec_of_small_pieces(void)
 {
 	return codec((struct reel_codec_options){.max_bytes = 16384, .layout.element = 3},
 		     checksum(memory(ROOM)));
 }
 
-/* A codec below another one compresses what that one let pass. */
+/* A codec below another one compresses the pieces that the upper one did not. */
 static reel_store *open_two_codecs(void)
 {
 	return codec((struct reel_codec_options){.max_bytes = 8192, .buffers = 2},
@@ -286,14 +286,17 @@ static reel_store *open_seven_layers(void)
 						overflow(memory(1), checksum(count(array()))))))));
 }
 
-/* The codec is between the header and one of its readers, if the overflow store had no checksum itself. */
+/*
+ * Without its own checksum the overflow store would have the codec between the header and its
+ * reader.
+ */
 static reel_store *open_codec_below_a_checksum(void)
 {
 	return checksum(overflow(codec(CODEC_OPTIONS(.buffers = 2), checksum(memory(ROOM / 4))),
 				 memory(ROOM)));
 }
 
-/* The codec has packed each put before the second store gets it. */
+/* The codec packs each put before the second store gets it. */
 static reel_store *open_codec_on_a_full_store(void)
 {
 	return checksum(overflow(codec(CODEC_OPTIONS(.buffers = 2), checksum(memory(1))),
@@ -350,7 +353,7 @@ static reel_store *open_compressed_file(void)
 	return described("memory=1M,lz4=25,file", directory);
 }
 
-/* A directory where files are kept on a disk, or NULL. */
+/* Returns a directory on a disk, or NULL. */
 static const char *find_directory(void)
 {
 	const char *candidates[] = {".", "/var/tmp", getenv("BUILD_DIR")};
@@ -378,7 +381,7 @@ static void files_do_what_they_must(void)
 		store_suite("memory=1M,lz4=25,file", open_compressed_file);
 }
 
-/* ---- What only some stores do ---- */
+/* ---- Features of some stores ---- */
 
 static void counts_are_right(void)
 {
@@ -417,7 +420,10 @@ static void memory_is_filled_to_the_byte(void)
 	reel_store_close(store);
 }
 
-/* Whole huge pages are mapped, and the rest is allocated. Some are dropped, the others go with the store. */
+/*
+ * Whole huge pages are mapped, and the rest is allocated. Some pieces are dropped, and closing the
+ * store frees the others.
+ */
 static void memory_takes_large_pieces(void)
 {
 	enum { PIECES = 5 };
@@ -472,7 +478,7 @@ static void a_header_that_does_not_come_back_is_missed(void)
 	free(data);
 }
 
-/* ---- What two stores are together ---- */
+/* ---- Properties of two stores together ---- */
 
 struct stated_store {
 	reel_store store;
@@ -578,7 +584,7 @@ static void two_stores_share_the_time(void)
 	reel_store_close(store);
 }
 
-/* Pieces that get smaller by about as much as the alignment, or not at all. */
+/* A codec makes these pieces smaller by about the alignment, or not at all. */
 static void packed_or_not_is_told_apart(void)
 {
 	enum { BYTES = 1024 };
@@ -605,7 +611,10 @@ static void packed_or_not_is_told_apart(void)
 	free(wanted);
 }
 
-/* Whether it can be packed or not: the store below would see only what cannot. */
+/*
+ * The codec refuses pieces that are not aligned, also if it could pack them: the store below would
+ * only get the others.
+ */
 static void what_is_not_aligned_is_refused(void)
 {
 	enum { BYTES = 1024 };
@@ -640,7 +649,7 @@ static void what_is_not_aligned_is_refused(void)
 
 /* ---- In the child of a fork ---- */
 
-/* A layer whose puts stay in it until they are told to go on. */
+/* A layer that holds puts until the test releases them. */
 struct slow_store {
 	reel_store store;
 	reel_store *below;
@@ -704,7 +713,7 @@ static void use_in_child(reel_store *store, reel_transfer transfer)
 	reel_store_close(store);
 }
 
-/* The lock of the second store is held by the thread whose put is in it. */
+/* The thread whose put is in the second store holds its lock. */
 static void a_tier_is_the_parents(void)
 {
 	static unsigned char data[2][64];
