@@ -5,6 +5,8 @@ EXTRA_DIST += %D%/README.md %D%/pyproject.toml %D%/reel/py.typed \
 	%D%/reel/__main__.py \
 	%D%/reel/_api.py \
 	%D%/reel/_audit.py \
+	%D%/reel/_audit_pyadjoint.py \
+	%D%/reel/_audit_torch.py \
 	%D%/reel/_check.py \
 	%D%/reel/_ends.py \
 	%D%/reel/_errors.py \

@@ -34,13 +34,14 @@ def offload(budget: Optional[Size] = None, *, directory: "Union[str, os.PathLike
 
 
 def audit(*, raises: bool = False) -> Any:
-    """For PyTorch: within `with reel.audit() as audit:` each tensor that comes back in the backward pass, from hooks,
-    checkpoints or memory, is compared with what was saved. `audit.report()` names the differences with their lines
-    and their causes; the first one is also a warning, or with `raises` a RuntimeError.
+    """For PyTorch and pyadjoint: within `with reel.audit() as audit:` each value that comes back in the backward pass,
+    from hooks, checkpoints or memory, is compared with what was saved. `audit.report()` names the differences with
+    their lines and their causes; the first one is also a warning, or with `raises` a RuntimeError.
 
-    It changes no result. Run the backward pass within the `with`, and enter all hooks within it.
+    It changes no result. Run the forward and the backward pass within the `with`, and enter all hooks within it. Import
+    the library first: what is compared are the values of those of the two that are imported, or else of PyTorch.
     """
-    from ._audit import Audit  # imports torch
+    from ._audit import Audit
     return Audit(raises)
 
 

@@ -647,7 +647,7 @@ def test_a_hook_may_give_other_strides_and_tensors_of_any_kind():
 @pytest.mark.parametrize("size", [(N, N), (300, 1000), (3, 1 << 17), (1 << 20,), (7,), ()])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.bool, torch.complex128], ids=str)
 def test_each_element_and_its_place_counts(size, dtype):
-    from reel._audit import _Checksum
+    from reel._audit_torch import _Checksum
 
     torch.manual_seed(1)
     x = (10 * torch.randn(size)).to(dtype)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Schedules of Reel in pyadjoint: values, derivatives and memory, beside a tape without a schedule."""
 
+import contextlib
 import gc
 import os
 import random
@@ -151,7 +152,8 @@ def test_values_and_derivatives_at_any_controls_are_those_without_a_schedule(pla
         steps = random.Random(seed).randrange(1, 16)
         wanted = evaluations(seed, new_tape(), steps, seed % 3)
         schedule = reel.schedule(planner, steps, tiers, **problem)
-        seen = evaluations(seed, new_tape(schedule, pool), steps, seed % 3)
+        with reel.audit(raises=True) if seed % 2 else contextlib.nullcontext():
+            seen = evaluations(seed, new_tape(schedule, pool), steps, seed % 3)
         assert len(seen) == len(wanted)
         for one, other in zip(seen, wanted):
             np.testing.assert_array_equal(one, other, err_msg=f"seed {seed}")
@@ -164,7 +166,7 @@ def powers(tape, steps):
     return ReducedFunctional(x, Control(a))
 
 
-def test_a_wrong_derivative_of_pyadjoint_is_seen_by_values_and_not_by_the_actions_of_its_schedule():
+def test_a_wrong_derivative_of_pyadjoint_is_seen_by_values_and_by_an_audit_and_not_by_the_actions_of_its_schedule():
     from checkpoint_schedules import Revolve
 
     def slope(functional, a):
@@ -182,6 +184,59 @@ def test_a_wrong_derivative_of_pyadjoint_is_seen_by_values_and_not_by_the_action
         pytest.skip("this version of pyadjoint has it right")
     with pytest.raises(AssertionError, match="not that of the function"):
         check(revolved)
+    with pytest.warns(UserWarning, match="reel.audit.. found a difference"), reel.audit() as audit:
+        revolved = powers(new_tape(Revolve(8, 3)), 8)
+        assert slope(revolved, 1.1) == slope(right, 1.1) and not audit.differences
+        assert slope(revolved, 1.4) != slope(right, 1.4)
+    first, = audit.differences
+    assert first.kind == "recomputation" and "of step 6 was not computed anew: it is the value of the tap" in str(first)
+    assert (first.saved.file, first.saved.function) == (__file__, "powers") and first.back.function == "slope"
+    assert audit.differing > 1
+
+
+class Noise(Mix):
+    """A step that draws other numbers when it is computed anew."""
+
+    def recompute_component(self, inputs, variable, index, prepared):
+        return as_array(np.asarray(inputs[0]) + np.random.random(CELLS))
+
+
+class Buffer(Mix):
+    """A step whose results share their memory."""
+
+    shared = np.empty(0)
+
+    def recompute_component(self, inputs, variable, index, prepared):
+        result = super().recompute_component(inputs, variable, index, prepared)
+        if Buffer.shared.shape != result.shape:
+            return result
+        Buffer.shared[:] = result
+        return Buffer.shared
+
+
+@pytest.mark.parametrize("kind, detail, block, planner", [
+    ("recomputation", "was computed anew with another result", Noise, "binomial"),
+    ("in place", "was changed after a block had read it", Buffer, "store-all"),
+    ("offload", "came back from a checkpoint with other bytes", Mix, "multistage")])
+def test_an_audit_names_the_value_that_came_back_otherwise_and_the_line_that_made_it(
+        kind, detail, block, planner, tmp_path, monkeypatch):
+    def gradient():
+        x, a = as_array(np.full(CELLS, 0.5)), AdjFloat(1.1)
+        for _ in tape.timestepper(iter(range(10))):
+            x = annotated(tape, block(x, x, a))
+        functional = ReducedFunctional(annotated(tape, Squares(x)), Control(a))
+        monkeypatch.setattr(Buffer, "shared", as_array(np.zeros(CELLS)))
+        functional(AdjFloat(0.9))
+        functional.derivative()
+
+    if kind == "offload":
+        array = reel._package.Value.array
+        monkeypatch.setattr(reel._package.Value, "array", lambda value: as_array(array(value) * (1 + 1e-15)))
+    tiers, problem = PLANNERS[planner]
+    tape = new_tape(reel.schedule(planner, 10, tiers, **problem), reel.Pool("4M", directory=tmp_path))
+    with pytest.raises(RuntimeError, match=rf"{kind}: float64.200. of step \d {detail}\n.*test_pyadjoint.py:\d+ in anno"):
+        with reel.audit(raises=True):
+            gradient()
 
 
 class Square(Block):
@@ -212,9 +267,10 @@ def test_a_block_may_read_its_own_output_before_it_computes_it(planner, tmp_path
                 for value in (float(functional(AdjFloat(number))), float(functional.derivative()))]
 
     tiers, problem = PLANNERS[planner]
-    schedule = reel.schedule(planner, 10, tiers, **problem)
-    assert (values_and_derivatives(new_tape(schedule, reel.Pool("4M", directory=tmp_path)))
-            == values_and_derivatives(new_tape()))
+    schedule, wanted = reel.schedule(planner, 10, tiers, **problem), values_and_derivatives(new_tape())
+    with reel.audit(raises=True) as audit:
+        assert values_and_derivatives(new_tape(schedule, reel.Pool("4M", directory=tmp_path))) == wanted
+    assert audit.saved > 20 and audit.compared > 20
 
 
 STEPS = 8
