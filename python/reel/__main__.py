@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """python -m reel [info]: the library, and the packages that this one works with.
 
-The options --cflags to --cmakedir print what builds C programs with the library inside a wheel.
+The options --cflags to --cmakedir print what builds C programs with the library inside a wheel. --malloc prints what
+LD_PRELOAD is set to for libreel-malloc, with which large arrays and tensors use memory again.
 """
 
 import argparse
@@ -59,9 +60,13 @@ def main(words: Optional[List[str]] = None) -> None:
     parser.add_argument("-V", "--version", action="version", version=f"reel {__version__}")
     parser.add_argument("verb", nargs="?", choices=["info"], help="show the library and the packages; the default")
     parser.add_argument("--json", action="store_true", help="as JSON")
+    parser.add_argument("--malloc", action="store_true", help="for LD_PRELOAD")
     for option, text in _BUILD.items():
         parser.add_argument(option, dest="build", action="append_const", const=text.format(HERE), help="for C programs")
     given = parser.parse_args(words)
+    if given.malloc:
+        beside = os.path.join(os.path.dirname(lib._name), "libreel-malloc.so")
+        return print(beside if os.path.exists(beside) else "libreel-malloc.so")
     if given.build and not os.path.exists(INSIDE):
         parser.error("this package is of no wheel, and has no library inside; ask pkg-config --cflags --libs reel")
     if given.build:

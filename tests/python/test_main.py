@@ -63,5 +63,9 @@ def test_flags_for_c_programs_are_of_the_library_inside_the_package(tmp_path):
     (copy / "lib" / "libreel.so.0").symlink_to(os.environ["REEL_LIBRARY"])
     said = run("--cflags", "--libs", env={**os.environ, "PYTHONPATH": str(tmp_path)})
     assert said.stdout == f"-I{copy}/include -L{copy}/lib -lreel -Wl,-rpath,{copy}/lib\n", said.stderr
+    (copy / "lib" / "libreel-malloc.so").touch()
+    without_variable = {name: value for name, value in os.environ.items() if name != "REEL_LIBRARY"}
+    said = run("--malloc", env={**without_variable, "PYTHONPATH": str(tmp_path)})
+    assert said.stdout == f"{copy}/lib/libreel-malloc.so\n", said.stderr
     said = run("--pkgconfigdir", "--cmakedir", env={**os.environ, "PYTHONPATH": str(tmp_path)})
     assert said.stdout == f"{copy}/lib/pkgconfig {copy}/lib/cmake/Reel\n", said.stderr

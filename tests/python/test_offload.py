@@ -887,6 +887,32 @@ def run_python(text, tmp_path, held=1 << 40, **options):
                           timeout=300, **options)
 
 
+def test_libreel_malloc_saves_the_page_faults_of_each_tensor(tmp_path):
+    said = subprocess.run([sys.executable, "-m", "reel", "--malloc"], stdout=subprocess.PIPE, text=True).stdout.strip()
+    if not os.path.isabs(said):
+        pytest.skip("there is no libreel-malloc")
+    faults, gradients = [], []
+    for library in "", said:
+        done = run_python("""
+import resource
+torch.set_num_threads(1)
+x = torch.linspace(0, 1, 1 << 18).requires_grad_()
+for _ in range(3):
+    x.grad, before = None, resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    with reel.offload("16M", directory=directory) as offload:
+        y = x
+        for _ in range(64):
+            y = y * y
+        y.sum().backward()
+assert offload.pool.stats()["written_bytes"] > 16 << 20
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before, x.grad.double().sum().item())
+""", tmp_path, env={**os.environ, "LD_PRELOAD": library})
+        seen = done.stdout.split()
+        faults.append(int(seen[0]))
+        gradients.append(seen[1])
+    assert gradients[0] == gradients[1] and 10 * faults[1] < faults[0], faults
+
+
 MANY = """
 import reel._offload
 reel._offload._HELD_BYTES = SIZE
