@@ -46,6 +46,28 @@ try_in() {
 		'sh /try/try.sh'
 }
 
+# for_dolfinx PACKAGE...: downloads wheels for Debian 13 to $directory/dolfinx.
+for_dolfinx() {
+	"$directory/tools/bin/pip" download --quiet --dest "$directory/dolfinx" --only-binary :all: --python-version 3.13 \
+		--platform manylinux_2_34_x86_64 --platform manylinux_2_28_x86_64 --platform manylinux_2_27_x86_64 \
+		--platform manylinux2014_x86_64 "$@"
+}
+
+# try_dolfinx: the wheel beside dolfinx-adjoint, for which the package index has wheels for Debian 13's Python. DOLFINx
+# compiles its forms.
+try_dolfinx() {
+	if ! { for_dolfinx dolfinx-solver-real==0.11.0.post0 pyadjoint-ad==2026.10.0 h5py packaging &&
+		for_dolfinx --no-deps fenicsx-compat==0.4.0 dolfinx-adjoint==0.4.0; } >"$directory/dolfinx.log" 2>&1; then
+		skips dolfinx "pip brings no DOLFINx: $(tail -n 1 "$directory/dolfinx.log")"
+		return
+	fi
+	cp packaging/wheel/try_dolfinx.py "$directory"/*manylinux*_x86_64.whl "$directory/dolfinx"
+	tar -cf "$directory/dolfinx.tar" -C "$directory/dolfinx" .
+	in_system dolfinx trixie python3-venv,python3-dev,gcc "$(grep -c '^    ("' packaging/wheel/try_dolfinx.py)" \
+		'cd && python3 -m venv env && env/bin/pip install --quiet --no-index --no-deps /try/*.whl &&
+			OMP_NUM_THREADS=1 env/bin/python /try/try_dolfinx.py'
+}
+
 # ---- Programs in C ----
 
 # gradient COMMAND...: compiles README.md's program, gradient.c, and runs it in this folder.
@@ -173,6 +195,7 @@ wheel() {
 	for suite in bullseye bookworm trixie; do
 		try_in $suite
 	done
+	try_dolfinx
 	/usr/bin/python3 -m venv --system-site-packages "$directory/env" &&
 		"$directory/env/bin/pip" install --quiet --force-reinstall --no-deps "$directory"/*manylinux*_x86_64.whl || broken 'pip does not install'
 	holds 'a program in C is built by --cflags and --libs' flags by_flags
