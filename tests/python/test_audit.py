@@ -9,6 +9,7 @@ import gc
 import inspect
 import os
 import random
+import re
 import tempfile
 import threading
 import warnings
@@ -41,9 +42,10 @@ def big(value=0.5):
 FAULTS = []
 
 
-def fault(kind):
+def fault(kind, error=None):
+    """`error` matches the message of a later PyTorch, which finds the fault itself."""
     def add(function):
-        FAULTS.append(pytest.param(function, kind, id=function.__name__))
+        FAULTS.append(pytest.param(function, kind, error, id=function.__name__))
         return function
     return add
 
@@ -260,7 +262,7 @@ def a_result_that_the_checkpointed_function_changes():
     return "after it was computed anew"
 
 
-@fault("in place")
+@fault("in place", "modified by an inplace operation")
 def an_argument_of_a_checkpoint_that_changes():
     x, factor = torch.ones(N, N), torch.ones((), requires_grad=True)
     y = checkpoint(lambda x: (x * 2 * factor).exp(), x, use_reentrant=False)  # saved
@@ -339,7 +341,7 @@ def a_setting_that_changes_with_reentrance():
     return "module 1 (Softplus)"
 
 
-@fault("recomputation")
+@fault("recomputation", "different metadata")
 def other_numbers_of_a_type():
     types_left = [torch.float32, torch.float64]
 
@@ -369,18 +371,18 @@ def a_cache_that_only_the_first_run_fills():
 early_stop = getattr(torch.utils.checkpoint, "set_checkpoint_early_stop", lambda enabled: contextlib.nullcontext())
 
 
-@pytest.mark.parametrize("function, kind", FAULTS)
-def test_a_silent_fault_is_named_with_its_lines(function, kind):
+@pytest.mark.parametrize("function, kind, error", FAULTS)
+def test_a_silent_fault_is_named_with_its_lines(function, kind, error):
     torch.manual_seed(1)
     with warnings.catch_warnings(record=True) as messages:
         warnings.simplefilter("always")
         with reel.audit() as audit, early_stop(False):
             try:
                 words = function()
-            except RuntimeError as error:
-                if torch.__version__.startswith("1."):
+            except RuntimeError as found:
+                if torch.__version__.startswith("1.") or not error or not re.search(error, str(found)):
                     raise
-                pytest.skip(f"a later PyTorch reports it: {error}")
+                pytest.skip(f"this PyTorch reports it: {found}")
     first = audit.differences[0]
     assert first.kind == kind, audit.report()
     lines, start = inspect.getsourcelines(function)
