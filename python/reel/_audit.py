@@ -14,7 +14,7 @@ from ._errors import Uncopied
 KINDS = RECOMPUTATION, OFFLOAD, IN_PLACE, RANDOM, STREAM = (
     "recomputation", "offload", "in place", "random numbers", "another stream")
 
-_WORDS = 1 << 13
+_WORDS = 2039
 MASK, MULTIPLIER = (1 << 64) - 1, 0x9E3779B97F4A7C15
 _WEIGHTS = numpy.random.Generator(numpy.random.PCG64(1)).integers(-1 << 63, (1 << 63) - 1, _WORDS, numpy.int64) | 1
 
@@ -22,16 +22,14 @@ _WEIGHTS = numpy.random.Generator(numpy.random.PCG64(1)).integers(-1 << 63, (1 <
 def sum_of(data: Any) -> int:
     """A number for bytes that depends on the place of each word.
 
-    It has the sums of the columns and of the rows of a table, with a weight for each: NumPy adds faster than it
-    multiplies.
+    It is a sum with a weight for each column of a table: NumPy adds faster than it multiplies. Rows of a tensor that
+    change places change the sums, too, since the number of columns is a prime: few tensors have rows of such a length.
     """
     words = data[:data.size // 8 * 8].view(numpy.int64)
     number = data.size + int.from_bytes(data[words.size * 8:].tobytes(), "little") * MULTIPLIER
     rows = words.size // _WORDS
     if rows:
-        table = words[:rows * _WORDS].reshape(rows, _WORDS)
-        number += int(numpy.add.reduce(table, 0).dot(_WEIGHTS))
-        number = number * MULTIPLIER + sum_of(numpy.add.reduce(table, 1).view(numpy.uint8))
+        number += int(numpy.add.reduce(words[:rows * _WORDS].reshape(rows, _WORDS), 0).dot(_WEIGHTS))
         words = words[rows * _WORDS:]
     return (number * MULTIPLIER + int(words.dot(_WEIGHTS[:words.size]))) & MASK
 
