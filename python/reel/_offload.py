@@ -17,6 +17,7 @@ import warnings
 import weakref
 from collections import deque
 from ctypes import byref, c_void_p
+from queue import SimpleQueue
 from typing import Any, Deque, Dict, List, Optional, Tuple, Union
 
 from ._ends import emptied, end_with
@@ -44,6 +45,9 @@ _HELD_BYTES = 64 << 10
 """From this size on the memory of a tensor stays as it is, charged to the budget, until the budget needs its room. A
 smaller tensor is copied at once."""
 
+_BESIDE_BYTES = 1 << 20
+"""From this size on a tensor is copied in another thread, beside the calculation, before its room is needed."""
+
 _ALIGNMENT = 64
 """Of the memory of tensors and parcels. A tensor that comes back is aligned as it was: kernels that see another
 alignment may add in another order."""
@@ -65,6 +69,52 @@ def _heap_trimmer() -> Any:
         return lambda _: None
     malloc.mallopt(-3, 128 << 10)  # M_MMAP_THRESHOLD, and its first value
     return malloc.malloc_trim
+
+
+class _Move:
+    """The move of a storage to a parcel, by the thread that copies large tensors."""
+
+    __slots__ = ("offload", "held", "ended")
+
+    def __init__(self, offload: "Offload", held: "_Held") -> None:
+        self.offload, self.held, self.ended = offload, held, threading.Event()
+
+    def run(self) -> None:
+        """If the move fails, the thread that needs the room moves the storage, and gets the exception."""
+        try:
+            self.offload._move(self.held)
+        except Exception:
+            self.offload._moves_ahead = False
+            self.offload._held.appendleft(weakref.ref(self.held))
+        finally:
+            del self.held  # its charge ends before a thread that waits charges again
+            self.ended.set()
+
+
+def _run_moves(queue: "SimpleQueue[_Move]") -> None:
+    while True:
+        queue.get().run()
+
+
+@functools.lru_cache(maxsize=None)
+def _mover() -> "SimpleQueue[_Move]":
+    """The queue of a thread. It is a daemon: what it copies, and where to, stays alive until the program has ended."""
+    queue: "SimpleQueue[_Move]" = SimpleQueue()
+    threading.Thread(target=_run_moves, args=(queue,), name="reel.offload", daemon=True).start()
+    return queue
+
+
+_offloads: "weakref.WeakSet[Offload]" = weakref.WeakSet()
+
+
+def _forget_moves() -> None:
+    """In the child of a fork: it has no such thread, and what the thread was copying stays where it is."""
+    _mover.cache_clear()
+    for offload in _offloads:
+        offload._moves.clear()
+
+
+os.register_at_fork(after_in_child=_forget_moves)
 
 
 # PyTorch 1 has the second one, which its storage() wraps.
@@ -361,7 +411,7 @@ class _Kept:
 class _Held:
     """The storage of saved tensors, which is charged to the budget until its contents move to a parcel."""
 
-    __slots__ = ("nbytes", "packed", "is_listed", "__weakref__")
+    __slots__ = ("offload", "nbytes", "packed", "is_listed", "__weakref__")
 
     def __init__(self, offload: "Offload", nbytes: int) -> None:
         """MemoryError: the budget has no room, also when all that could move has moved."""
@@ -372,10 +422,11 @@ class _Held:
         end_with(self, map(lib.reel_pool_refund, itertools.compress((lease.handle,), is_charged), (nbytes,)),
                  emptied([lease]))
         results.extend(itertools.islice(charge, 1))
-        while results[-1] < 0 and offload._move_oldest():
+        while results[-1] < 0 and (offload._end_move() or offload._move_oldest(offload._move)):
             results.extend(itertools.islice(charge, 1))
         check(results[-1])
-        self.nbytes, self.is_listed = nbytes, False
+        self.offload, self.nbytes, self.is_listed = offload, nbytes, False
+        offload._held_bytes += nbytes
         self.packed: "List[weakref.ref[_Packed]]" = []
 
     def wait_for(self, packed: "_Packed") -> None:
@@ -393,6 +444,10 @@ class _Held:
                 packed.copy(whole)
                 if isinstance(packed.saved, _Saved) and packed.saved._nbytes == self.nbytes:
                     whole = packed.saved
+
+    def __del__(self) -> None:
+        if hasattr(self, "packed"):
+            self.offload._held_bytes -= self.nbytes
 
 
 class _Part:
@@ -520,6 +575,10 @@ class Offload(Uncopied):
         self._storages: "weakref.WeakValueDictionary[int, _Storage]" = weakref.WeakValueDictionary()
         self._kept: "weakref.WeakValueDictionary[int, Union[_Held, _Kept]]" = weakref.WeakValueDictionary()
         self._held: "Deque[weakref.ref[_Held]]" = deque()
+        self._held_bytes = 0
+        self._moves: "Deque[_Move]" = deque()
+        self._moves_ahead = True
+        _offloads.add(self)
         self.outside_bytes = 0
         self._has_warned = False
 
@@ -544,6 +603,8 @@ class Offload(Uncopied):
         # All hooks are alike. Each takes the innermost ones of this thread away.
         self._hooks.pop().__exit__(*exception)
         _uncompiled(_waiting.end_operation)()
+        while self._end_move():
+            pass
         self._look_outside()
 
     def attach(self, model: Any) -> Any:
@@ -640,23 +701,52 @@ class Offload(Uncopied):
         if held is None and 2 * shape.nbytes > nbytes:
             with contextlib.suppress(MemoryError):
                 held = self._kept[storage._cdata] = _Held(self, nbytes)
+                self._move_ahead(nbytes)
         return held
 
-    def _move_oldest(self) -> bool:
+    def _move_oldest(self, move: Any) -> bool:
         """Moves the storage that is held longest to a parcel. False: none is held."""
         try:
             held = self._held.popleft()()
         except IndexError:
             return False
         if held is not None:
-            held.move()
-            self._moved_bytes += held.nbytes
-            del held
-            # The first tensors that move lie in glibc's heap, which a later tensor does not use.
-            if self._old_bytes > 0 and 16 * self._moved_bytes > self._budget:
-                self._old_bytes -= self._moved_bytes
-                self._moved_bytes = 0
-                _heap_trimmer()(0)
+            move(held)
+        return True
+
+    def _move(self, held: _Held) -> None:
+        held.move()
+        self._moved_bytes += held.nbytes
+        # The first tensors that move lie in glibc's heap, which a later tensor does not use.
+        if self._old_bytes > 0 and 16 * self._moved_bytes > self._budget:
+            self._old_bytes -= self._moved_bytes
+            self._moved_bytes = 0
+            _heap_trimmer()(0)
+
+    def _move_beside(self, held: _Held) -> None:
+        move = _Move(self, held)
+        _mover().put(move)
+        self._moves.append(move)
+
+    def _move_ahead(self, nbytes: int) -> None:
+        """Begin to move storages of about this size as soon as half of the budget is used up."""
+        while self._end_move(waits=False):
+            pass
+        if (self._moves_ahead and nbytes >= _BESIDE_BYTES and
+                2 * (self._held_bytes - nbytes * len(self._moves)) > self._budget):
+            self._move_oldest(self._move_beside)
+
+    def _end_move(self, waits: bool = True) -> bool:
+        """Forgets the oldest move of the other thread, when it has ended. False: there is none."""
+        try:
+            move = self._moves[0]
+        except IndexError:
+            return False
+        if not waits and not move.ended.is_set():
+            return False
+        move.ended.wait()
+        with contextlib.suppress(ValueError):  # another thread has waited, too
+            self._moves.remove(move)
         return True
 
     def _keep(self, tensor: Any) -> "Union[_Held, _Kept, None]":
