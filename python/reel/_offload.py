@@ -170,7 +170,7 @@ class _Waiting(Operation):
             if isinstance(packed.kept, _Held):
                 packed.kept.wait_for(packed)
             else:
-                packed.copy()
+                packed.offload._with_room(packed.copy)
 
 
 _waiting = _Waiting()
@@ -408,10 +408,10 @@ class _Kept:
         self.offload.outside_bytes -= self.nbytes
 
 
-class _Held:
-    """The storage of saved tensors, which is charged to the budget until its contents move to a parcel."""
+class _Charge:
+    """Bytes of the budget that are used up as long as this lives."""
 
-    __slots__ = ("offload", "nbytes", "packed", "is_listed", "__weakref__")
+    __slots__ = ("__weakref__",)
 
     def __init__(self, offload: "Offload", nbytes: int) -> None:
         """MemoryError: the budget has no room, also when all that could move has moved."""
@@ -422,9 +422,18 @@ class _Held:
         end_with(self, map(lib.reel_pool_refund, itertools.compress((lease.handle,), is_charged), (nbytes,)),
                  emptied([lease]))
         results.extend(itertools.islice(charge, 1))
-        while results[-1] < 0 and (offload._end_move() or offload._move_oldest(offload._move)):
+        while results[-1] < 0 and offload._make_room():
             results.extend(itertools.islice(charge, 1))
         check(results[-1])
+
+
+class _Held:
+    """The storage of saved tensors, which is charged to the budget until its contents move to a parcel."""
+
+    __slots__ = ("offload", "charge", "nbytes", "packed", "is_listed", "__weakref__")
+
+    def __init__(self, offload: "Offload", nbytes: int) -> None:
+        self.charge: Optional[_Charge] = _Charge(offload, nbytes)
         self.offload, self.nbytes, self.is_listed = offload, nbytes, False
         offload._held_bytes += nbytes
         self.packed: "List[weakref.ref[_Packed]]" = []
@@ -441,7 +450,14 @@ class _Held:
         for reference in self.packed:
             packed = reference()
             if packed is not None:
-                packed.copy(whole)
+                try:
+                    packed.copy(whole)
+                except MemoryError:
+                    if self.charge is None:
+                        raise
+                    # The budget has no room for the copy beside what it copies, if that is a quarter of it or more.
+                    self.charge = None
+                    packed.copy(whole)
                 if isinstance(packed.saved, _Saved) and packed.saved._nbytes == self.nbytes:
                     whole = packed.saved
 
@@ -704,6 +720,19 @@ class Offload(Uncopied):
                 self._move_ahead(nbytes)
         return held
 
+    def _with_room(self, function: Any, *arguments: Any) -> Any:
+        """Call the function, for which storages that are held make room if the budget has none."""
+        while True:
+            try:
+                return function(*arguments)
+            except MemoryError:
+                if not self._make_room():
+                    raise
+
+    def _make_room(self) -> bool:
+        """False: nothing that is held could move."""
+        return self._end_move() or self._move_oldest(self._move)
+
     def _move_oldest(self, move: Any) -> bool:
         """Moves the storage that is held longest to a parcel. False: none is held."""
         try:
@@ -781,7 +810,7 @@ class Offload(Uncopied):
             return held
         if packed.number >= 0:  # it has a parcel
             self._read_ahead(packed)
-        return packed.saved.tensor(packed.shape)
+        return self._with_room(packed.saved.tensor, packed.shape)
 
     def _read_ahead(self, packed: _Packed) -> None:
         """The backward pass needs the last tensors first. Where it goes otherwise, the order begins anew."""

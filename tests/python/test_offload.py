@@ -241,6 +241,26 @@ def test_views_of_a_storage_that_is_held_go_to_one_parcel(tmp_path, monkeypatch)
     del results
 
 
+@pytest.mark.parametrize("beside", [1, 1 << 40])
+def test_a_part_that_is_copied_at_once_gets_the_room_of_storages_that_are_held(beside, tmp_path, monkeypatch):
+    monkeypatch.setattr(reel._offload, "_BESIDE_BYTES", beside)
+    offload = reel.offload("4M", directory=tmp_path)
+    with offload:
+        results = chain(3)
+        part = (torch.arange(3.0 * (1 << 18)).requires_grad_() * 2)[:5 << 16]
+        y = part * part
+    assert torch.equal(y.grad_fn._saved_self, part)
+    (sum(result.sum() for result in results) + y.sum()).backward()
+
+
+def test_a_tensor_may_have_a_quarter_of_the_budget(tmp_path, held):
+    offload = reel.offload("4M", directory=tmp_path)
+    with offload:
+        results = chain(12)
+    assert all(torch.equal(result.grad_fn._saved_result, result) for result in results)
+    sum(result.sum() for result in results).backward()
+
+
 def test_a_storage_that_is_resized_while_it_is_held(tmp_path):
     offload = reel.offload("8M", directory=tmp_path)
     x = torch.full((512, 512), 3.0)
