@@ -50,7 +50,7 @@ class _Known:
 
 
 class _Sweep:
-    """An evaluation, or a reverse sweep over a tape."""
+    """A reverse sweep over a tape, or an evaluation, which has `tape` None."""
 
     __slots__ = ("tape", "computing", "is_reported")
 
@@ -60,13 +60,25 @@ class _Sweep:
         """The outputs of the block that runs. A solver may begin with the last value of its own output."""
         self.is_reported = False
 
+    def look(self, variable: Any, value: Any) -> None:
+        """A block reads the value of a variable."""
+        if variable in self.computing:
+            return
+        if self.tape is None:
+            _learn(variable, value)
+        else:
+            _compare(variable, value, self)
+
 
 _known: "weakref.WeakKeyDictionary[Any, _Known]" = weakref.WeakKeyDictionary()
 _audits: List[Audit] = []
 _sweeps: List[_Sweep] = []
 
 
-def _learn(variable: Any, array: numpy.ndarray) -> None:
+def _learn(variable: Any, value: Any) -> None:
+    array = _array_of(value)
+    if array is None:
+        return
     known = _known.get(variable) or _known.setdefault(variable, _Known())
     known.number, known.array = _number_of(array), weakref.ref(array)
     _audits[-1].saved += 1
@@ -76,9 +88,9 @@ def _number_of(array: numpy.ndarray) -> int:
     return sum_of(numpy.ascontiguousarray(array).reshape(-1).view(numpy.uint8))
 
 
-def _compare(variable: Any, array: numpy.ndarray, sweep: _Sweep) -> None:
-    known = _known.get(variable)
-    if known is None or known.number < 0:
+def _compare(variable: Any, value: Any, sweep: _Sweep) -> None:
+    known, array = _known.get(variable), _array_of(value)
+    if array is None or known is None or known.number < 0:
         return
     audit = _audits[-1]
     audit.compared += 1
@@ -106,13 +118,8 @@ class _Patches(Patches):
 
         def saved_output(variable: Any) -> Any:
             value = old["saved_output"].fget(variable)
-            sweep = _sweeps[-1] if _sweeps else None
-            array = _array_of(value) if sweep is not None and variable not in sweep.computing else None
-            if array is not None and sweep is not None:
-                if sweep.tape is None:
-                    _learn(variable, array)
-                else:
-                    _compare(variable, array, sweep)
+            if _sweeps:
+                _sweeps[-1].look(variable, value)
             return value
 
         def will_add_as_output(variable: Any) -> None:
@@ -121,18 +128,15 @@ class _Patches(Patches):
 
         def will_add_as_dependency(variable: Any) -> None:
             old["will_add_as_dependency"](variable)
-            array = _array_of(variable.saved_output)
-            if array is not None:
-                _learn(variable, array)
+            _learn(variable, variable.saved_output)
 
         def recompute(block: Any, *arguments: Any, **named: Any) -> None:
-            if _sweeps:
-                _sweeps[-1].computing = set(block.get_outputs())
+            sweep = _sweeps[-1] if _sweeps else _Sweep(None)
+            sweep.computing = set(block.get_outputs())
             try:
                 old["recompute"](block, *arguments, **named)
             finally:
-                if _sweeps:
-                    _sweeps[-1].computing = set()
+                sweep.computing = set()
 
         def evaluate_adj(tape: Any, *arguments: Any, **named: Any) -> Any:
             with _sweep(tape):
