@@ -342,7 +342,11 @@ static bool drop_one(struct held *held)
 	return !reel_snapshot_drop(&snapshots, held->tier, held->slot, held->slot);
 }
 
-/* The same state is stored in a slot again and again, so a read ahead cannot tell them apart. */
+/*
+ * Stores, loads and drops states in the slots of this thread. Each state has the number of its
+ * slot. So read_ahead(), which names both numbers, may ask for any slot at any time, also while
+ * this thread stores the slot anew.
+ */
 static void *use_slots(void *argument)
 {
 	uintptr_t number = (uintptr_t)argument;

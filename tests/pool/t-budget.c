@@ -222,7 +222,10 @@ static void slabs_that_are_no_pages_stay(void)
 	reel_pool_close(pool);
 }
 
-/* Of sixteen slabs that are given back, the two magazines of this thread keep two each. */
+/*
+ * This thread gives 16 slabs back. Its two magazines keep two each. The other slabs go to the pool,
+ * which gives the memory of those above the soft budget to the system.
+ */
 static void the_soft_budget_gives_back_and_refuses_nothing(void)
 {
 	reel_pool *pool = open_with_budget(32 * small_slab(), 6 * small_slab());

@@ -23,7 +23,8 @@ static uint64_t words_on(unsigned slabs)
 }
 
 /*
- * Of eight slabs of the soft budget the first slabs use one, and a span of another tape uses more.
+ * The soft budget has eight slabs. The first slabs of the tape take one of them, and the span of
+ * the other tape takes `span_slabs`. The rest is for sealed slabs that are in memory alone.
  */
 static void only_the_soft_budget_is_in_memory_alone(unsigned span_slabs, unsigned in_memory_alone)
 {
@@ -222,7 +223,10 @@ static void a_round_says_whether_anything_was_done(void)
 	close_pool_at_rest(pool, "rounds");
 }
 
-/* Of 16 slabs one is cut into first slabs, 14 are sealed, and one is the top. */
+/*
+ * The tape fills the hard budget of 16 slabs: the pool has cut one into first slabs, 14 are sealed,
+ * and the top slab is open.
+ */
 static void more_is_written_where_memory_is_used_up(void)
 {
 	struct held_store *held = held_open();
