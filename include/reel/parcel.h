@@ -115,6 +115,27 @@ int reel_parcel_seal_compared(reel_parcel *parcel);
 int reel_parcel_unseal(reel_parcel *parcel, void **data);
 
 /*
+ * Makes a sealed parcel of the `bytes` bytes at `data`, which is not NULL. They stay there, count
+ * against the budget, and are put to the store from there when their turn comes. Until
+ * reel_parcel_take_back() has returned `data`, the program neither changes these bytes nor frees
+ * them; it may read them. A short parcel, of at most an eighth of a slab, is copied at once, and so
+ * is one of a pool whose store keeps its frames registered with a device. Returns as
+ * reel_parcel_open(), and -EINVAL: `data` is NULL. Cost: some 200 ns; a wait for the store where
+ * the budget is used up.
+ */
+int reel_parcel_lend(reel_parcel **parcel, reel_pool *pool, void *data, size_t bytes,
+		     const struct reel_parcel_options *options);
+
+/*
+ * Returns memory that was lent and is the program's again, since its parcel was closed or its
+ * contents have left memory; or NULL: there is none now. Each loan is returned once, or ends with
+ * the pool. Call this after each reel_parcel_lend(), until it returns NULL: the budget does not
+ * count this memory any more. If `pool` is NULL, it is the default pool. Any thread may call. Cost:
+ * some 10 ns.
+ */
+void *reel_parcel_take_back(reel_pool *pool);
+
+/*
  * Announces that these sealed parcels will be pinned in this order, parcels[0] first. They are then
  * read ahead, and leave memory in the opposite order. An announcement ends when its last parcel has
  * been pinned. A parcel may occur several times, and several announcements may be under way, for

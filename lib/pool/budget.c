@@ -45,7 +45,7 @@ void reel_budget_note_peak(struct reel_pool *pool)
 /* Relaxed, both: the number says how much to write behind, and guards no data. */
 void reel_budget_count_use(struct reel_pool *pool, const struct reel_slab *slab)
 {
-	if (slab->kind == REEL_SLAB_LARGE)
+	if (slab->kind >= REEL_SLAB_LARGE)
 		atomic_fetch_add_explicit(&pool->unspillable, slab->bytes, memory_order_relaxed);
 }
 
@@ -53,7 +53,7 @@ void reel_budget_end_use(struct reel_pool *pool, const struct reel_slab *slab)
 {
 	size_t before;
 
-	if (slab->kind != REEL_SLAB_LARGE)
+	if (slab->kind < REEL_SLAB_LARGE)
 		return;
 	before = atomic_fetch_sub_explicit(&pool->unspillable, slab->bytes, memory_order_relaxed);
 	REEL_ASSERT(before >= slab->bytes);

@@ -251,6 +251,8 @@ static int take(struct reel_pool *pool, struct reel_cache *cache, enum reel_slab
 {
 	if (kind == REEL_SLAB_LARGE)
 		return reel_supply_take_large(pool, bytes, taken);
+	if (kind == REEL_SLAB_LENT)
+		return reel_supply_take_lent(pool, bytes, taken);
 	return cache && has_magazines(pool, kind) ? cache_take(cache, kind, taken)
 						  : reel_supply_take_one(pool, kind, taken);
 }
@@ -297,14 +299,15 @@ int reel_pool_take(struct reel_pool *pool, enum reel_slab_kind kind, size_t byte
 		REEL_TRACE(REFUSE, 0, pool->number, (int64_t)bytes, error);
 		return error;
 	}
-	REEL_ASSERT((*taken)->kind == kind && (*taken)->frame);
-	REEL_ASSERT(kind != REEL_SLAB_LARGE || (*taken)->bytes >= bytes);
+	REEL_ASSERT((*taken)->kind == kind && !(*taken)->frame == (kind == REEL_SLAB_LENT));
+	REEL_ASSERT(kind < REEL_SLAB_LARGE || (*taken)->bytes >= bytes);
 	if (cache)
 		count(&cache->takes);
 	else
 		atomic_fetch_add_explicit(&pool->uncached_takes, 1, memory_order_relaxed);
 	change_state(*taken, REEL_SLAB_EMPTY, REEL_SLAB_OPEN);
-	reel_annotate_allow((*taken)->frame, (*taken)->bytes);
+	if ((*taken)->frame)
+		reel_annotate_allow((*taken)->frame, (*taken)->bytes);
 	reel_budget_count_use(pool, *taken);
 	trace_use(pool, kind, (int64_t)(*taken)->bytes);
 	return 0;
@@ -333,7 +336,7 @@ void reel_pool_give(struct reel_pool *pool, struct reel_slab *slab)
 	struct reel_cache *cache = own_cache(pool);
 
 	REEL_ASSERT(slab->frame);
-	reel_annotate_forbid(slab->frame, slab->bytes);
+	reel_slab_forbid(slab);
 	change_state(slab, REEL_SLAB_OPEN, REEL_SLAB_EMPTY);
 	count_give(pool, cache);
 	trace_use(pool, slab->kind, -(int64_t)slab->bytes);

@@ -38,7 +38,7 @@ static bool store_helps(struct reel_pool *pool, const struct reel_shortage *shor
 	if (shortage->error == -ENOMEM)
 		return shortage->kind == REEL_SLAB_WHOLE;
 	return shortage->error == -EDQUOT &&
-	       (shortage->kind != REEL_SLAB_LARGE || large_may_fit(pool, shortage->bytes));
+	       (shortage->kind < REEL_SLAB_LARGE || large_may_fit(pool, shortage->bytes));
 }
 
 /*
@@ -47,7 +47,7 @@ static bool store_helps(struct reel_pool *pool, const struct reel_shortage *shor
  */
 static bool await_store(struct reel_pool *pool, struct reel_shortage *shortage)
 {
-	bool needs_eviction = shortage->kind == REEL_SLAB_LARGE || shortage->error == -ENOMEM;
+	bool needs_eviction = shortage->kind >= REEL_SLAB_LARGE || shortage->error == -ENOMEM;
 
 	shortage->refusal = shortage->error;
 	return store_helps(pool, shortage) &&

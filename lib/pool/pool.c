@@ -177,6 +177,7 @@ static void initialise_lists(struct reel_pool *pool)
 		freelist_init(&pool->warm[kind], pool->table);
 	freelist_init(&pool->cold, pool->table);
 	freelist_init(&pool->frameless, pool->table);
+	freelist_init(&pool->lent_back, pool->table);
 }
 
 static void write_figure(FILE *answer, const char *name, uint64_t value)

@@ -96,6 +96,8 @@ struct reel_pool {
 	struct freelist cold;
 	/* Descriptors without a frame, left over from large slabs. */
 	struct freelist frameless;
+	/* Slabs whose frames are memory that the program has lent and can take back. */
+	struct freelist lent_back;
 
 	struct reel_slab *table;
 	_Atomic size_t table_used;
@@ -298,6 +300,14 @@ int reel_supply_take_large(struct reel_pool *pool, size_t bytes, struct reel_sla
 bool reel_supply_overdraw(struct reel_pool *pool, struct reel_slab *slab);
 /* A frameless slab. NULL: the table of descriptors is full. */
 struct reel_slab *reel_supply_take_frameless(struct reel_pool *pool);
+/* A slab without a frame that is charged as one of kind LENT. Returns as reel_supply_take(). */
+int reel_supply_take_lent(struct reel_pool *pool, size_t bytes, struct reel_slab **slab);
+/*
+ * Memory that the program has lent, and that it can use again. Giving it back fails with -ENOMEM if
+ * the table of descriptors is full; taking it back returns NULL if there is none.
+ */
+int reel_supply_give_back(struct reel_pool *pool, void *lent);
+void *reel_supply_take_back(struct reel_pool *pool);
 /* Pop a chain of whole slabs from the warm list, and push it back. NULL: the list is empty. */
 struct reel_slab *reel_supply_pop_warm(struct reel_pool *pool);
 void reel_supply_push_warm(struct reel_pool *pool, struct reel_slab *chain);

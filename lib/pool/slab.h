@@ -57,6 +57,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "os/annotate.h"
 #include "os/assert.h"
 #include "os/yield.h"
 
@@ -83,6 +84,7 @@ enum reel_slab_kind {
 	REEL_SLAB_FIRST, /* a piece of a frame, for the first slabs of a tape */
 	REEL_SLAB_WHOLE, /* a frame of the pool's slab size */
 	REEL_SLAB_LARGE, /* a mapping of its own, for spans that would waste much of a whole slab */
+	REEL_SLAB_LENT,  /* as LARGE, but its first frame is memory of the program */
 	REEL_SLAB_KINDS
 };
 
@@ -107,6 +109,11 @@ struct reel_slab {
 		uint64_t serial;
 		/* In a pool with a parent: the parent's slab, whose frame this is. */
 		struct reel_slab *lender;
+		/*
+		 * In a slab of kind LENT: where the memory that the program has lent begins in the
+		 * frame; NULL: the frame is the pool's.
+		 */
+		char *lent;
 	};
 	/* Number of holds that were open when the slab was put on the tape. */
 	uint32_t holds;
@@ -154,6 +161,22 @@ static inline void reel_slab_become(struct reel_slab *slab, enum reel_slab_state
 {
 	REEL_ASSERT(reel_slab_may_become(reel_slab_state_of(slab), to));
 	atomic_store_explicit(&slab->state, (uint8_t)to, memory_order_relaxed);
+}
+
+/*
+ * Returns true if the frame is memory of the program. Requires a state of the slab that lets the
+ * calling thread use the frame.
+ */
+static inline bool reel_slab_is_lent(const struct reel_slab *slab)
+{
+	return slab->kind == REEL_SLAB_LENT && slab->lent;
+}
+
+/* AddressSanitizer reports uses of the frame from now on. */
+static inline void reel_slab_forbid(const struct reel_slab *slab)
+{
+	if (!reel_slab_is_lent(slab))
+		reel_annotate_forbid(slab->frame, slab->bytes);
 }
 
 _Static_assert(sizeof(struct reel_slab) <= 64, "a descriptor fills at most one cache line");

@@ -293,13 +293,51 @@ static size_t max_warm(const struct reel_pool *pool)
 	return reel_pool_has_store(pool) ? pool->hard_budget : reel_soft_budget(pool);
 }
 
+int reel_supply_give_back(struct reel_pool *pool, void *lent)
+{
+	struct reel_slab *slab = reel_supply_take_frameless(pool);
+
+	if (!slab)
+		return -ENOMEM;
+	slab->kind = REEL_SLAB_LENT;
+	slab->lent = lent;
+	slab->below = NULL;
+	freelist_push(&pool->lent_back, slab);
+	return 0;
+}
+
+void *reel_supply_take_back(struct reel_pool *pool)
+{
+	struct reel_slab *slab = freelist_pop(&pool->lent_back);
+	void *lent;
+
+	if (!slab)
+		return NULL;
+	REEL_ASSERT(reel_slab_is_lent(slab) && reel_slab_state_of(slab) == REEL_SLAB_EMPTY);
+	lent = slab->lent;
+	slab->lent = slab->frame = NULL;
+	freelist_push(&pool->frameless, slab);
+	return lent;
+}
+
 void reel_supply_give(struct reel_pool *pool, enum reel_slab_kind kind, struct reel_slab *chain)
 {
 	bool surplus = atomic_load_explicit(&pool->resident, memory_order_relaxed) >
 		       max_warm(pool);
 
 	REEL_ASSERT(chain->kind == kind && chain->frame);
-	REEL_ASSERT(kind != REEL_SLAB_LARGE || !chain->below);
+	REEL_ASSERT(kind < REEL_SLAB_LARGE || !chain->below);
+	if (reel_slab_is_lent(chain)) {
+		size_t bytes = chain->bytes;
+
+		/* First: a thread that gets this room can take the memory back, and free it. */
+		freelist_push(&pool->lent_back, chain);
+		reel_budget_refund(pool, bytes);
+		return;
+	}
+	/* The contents have been to the store and came back to a frame of the pool. */
+	if (kind == REEL_SLAB_LENT)
+		chain->kind = (uint8_t)(kind = REEL_SLAB_LARGE);
 	if (surplus && kind == REEL_SLAB_LARGE)
 		reel_trim_large(pool, chain);
 	else if (surplus && kind == REEL_SLAB_WHOLE)
@@ -363,7 +401,7 @@ bool reel_supply_overdraw(struct reel_pool *pool, struct reel_slab *slab)
 {
 	REEL_ASSERT(!slab->frame && !pool->parent);
 	do
-		if (slab->kind == REEL_SLAB_LARGE)
+		if (slab->kind >= REEL_SLAB_LARGE)
 			map(pool, slab->bytes, slab);
 		else
 			slab->frame = reel_mapping_carve(pool, slab->bytes);
@@ -420,6 +458,27 @@ static int fresh_large(struct reel_pool *pool, size_t bytes, struct reel_slab **
 	slab->kind = REEL_SLAB_LARGE;
 	slab->below = NULL;
 	atomic_fetch_add_explicit(&pool->fresh_slabs, 1, memory_order_relaxed);
+	*taken = slab;
+	return 0;
+}
+
+int reel_supply_take_lent(struct reel_pool *pool, size_t bytes, struct reel_slab **taken)
+{
+	struct reel_slab *slab = reel_supply_take_frameless(pool);
+	int error;
+
+	REEL_ASSERT(!pool->parent && bytes == reel_supply_large_bytes(bytes));
+	if (!slab)
+		return -ENOMEM;
+	error = reel_supply_charge(pool, bytes);
+	if (error) {
+		freelist_push(&pool->frameless, slab);
+		return error;
+	}
+	reel_budget_note_peak(pool);
+	slab->bytes = bytes;
+	slab->kind = REEL_SLAB_LENT;
+	slab->below = NULL;
 	*taken = slab;
 	return 0;
 }

@@ -355,6 +355,8 @@ FUNCTIONS = {
     "reel_parcel_seal_unchanged": (c_int, c_void_p),
     "reel_parcel_seal_compared": (c_int, c_void_p),
     "reel_parcel_unseal": (c_int, c_void_p, POINTER(c_void_p)),
+    "reel_parcel_lend": (c_int, POINTER(c_void_p), c_void_p, c_void_p, c_size_t, POINTER(ParcelOptions)),
+    "reel_parcel_take_back": (c_void_p, c_void_p),
     "reel_parcel_announce": (c_int, POINTER(c_void_p), c_size_t),
     "reel_parcel_withdraw": (None, POINTER(c_void_p), c_size_t),
     "reel_parcel_pin": (c_int, c_void_p, POINTER(c_void_p)),

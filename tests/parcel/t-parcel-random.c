@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compares random sequences of calls on many parcels, with a tape and charges beside them, with plain
- * copies: by one thread, and by several threads whose small parcels share slabs.
+ * Compares random sequences of calls on many parcels, some of them in memory that is lent, with a
+ * tape and charges beside them, with plain copies: by one thread, and by several threads whose small
+ * parcels share slabs.
  *
  * TEST_SEEDS=N runs N sequences for each kind of pool; TEST_SEED=S runs only the sequence S. A
  * failure prints its seed.
@@ -92,12 +93,74 @@ static void rewrite(struct item *item)
 		((unsigned char *)item->open)[i] = item->copy[i] = (unsigned char)(seed + i * 7);
 }
 
+/* Before memory that is lent, in the same page. */
+struct loan {
+	void *allocation;
+	size_t bytes;
+};
+
+/* Number of loans of all threads that were not taken back. */
+static _Atomic unsigned loans;
+
+static void *borrowed_memory(size_t bytes)
+{
+	char *allocation = malloc(sizeof(struct loan) + 4096 + 64 + bytes);
+	char *data = allocation + sizeof(struct loan) + below(2) * below(4096);
+
+	if (!allocation)
+		abort();
+	if (below(3) == 0)
+		data += -(uintptr_t)data % 64;
+	memcpy(data - sizeof(struct loan), &(struct loan){allocation, bytes}, sizeof(struct loan));
+	return data;
+}
+
+/* Overwrites what comes back, so that a later use of it is seen. */
+static void take_back(void)
+{
+	char *data;
+
+	while ((data = reel_parcel_take_back(run.pool))) {
+		struct loan loan;
+
+		memcpy(&loan, data - sizeof loan, sizeof loan);
+		memset(data - sizeof loan, 0xee, sizeof loan + loan.bytes);
+		free(loan.allocation);
+		loans--;
+	}
+}
+
+static void lend(struct item *item, size_t bytes, const struct reel_parcel_options *options)
+{
+	item->copy = malloc(bytes + 1);
+	item->open = borrowed_memory(bytes);
+	if (!item->copy)
+		abort();
+	for (size_t i = 0; i < bytes; i++)
+		((unsigned char *)item->open)[i] = item->copy[i] = (unsigned char)(bytes + i * 5);
+	loans++;
+	if (!went_well(reel_parcel_lend(&item->parcel, run.pool, item->open, bytes, options))) {
+		struct loan loan;
+
+		memcpy(&loan, (char *)item->open - sizeof loan, sizeof loan);
+		free(loan.allocation);
+		free(item->copy);
+		item->parcel = NULL;
+		loans--;
+	}
+	item->open = NULL;
+}
+
 static void begin(struct item *item)
 {
 	static const uint32_t elements[] = {0, 8, 4, REEL_INCOMPRESSIBLE};
 	struct reel_parcel_options options = {.layout = {.element = elements[below(4)]}};
 	size_t bytes = any_size();
 
+	if (below(2)) {
+		lend(item, bytes, &options);
+		return;
+	}
 	if (!went_well(reel_parcel_open(&item->parcel, run.pool, bytes, &options, &item->open))) {
 		item->parcel = NULL;
 		return;
@@ -212,6 +275,7 @@ static void step(void)
 {
 	struct item *item = &run.item[below(PARCELS)];
 
+	take_back();
 	if (below(40) == 0)
 		announce();
 	else if (below(20) == 0)
@@ -250,6 +314,7 @@ static bool sequence(reel_pool *pool, uint64_t seed)
 		reel_pool_refund(run.pool, run.charged);
 	run.charged = 0;
 	reel_tape_close(&run.tape);
+	take_back();
 	return !run.wrong;
 }
 
@@ -265,6 +330,16 @@ static void sequences(reel_pool *pool, const char *what)
 	if (only)
 		wrong += !sequence(pool, only);
 	is_int(wrong, 0, "%s: all parcels have what was written", what);
+}
+
+/* A put that is under way keeps what was lent to a closed parcel. */
+static void take_all_back(reel_pool *pool)
+{
+	run.pool = pool;
+	if (reel_offload_of(pool))
+		settle(pool);
+	take_back();
+	is_int(loans, 0, "all memory that was lent is back");
 }
 
 enum { THREADS = 3 };
@@ -303,6 +378,7 @@ static void by_threads(unsigned failing)
 	wrong_sequences = 0;
 	run_threads(THREADS, run_sequences);
 	is_int(wrong_sequences, 0, "all parcels of all threads have what was written");
+	take_all_back(shared);
 	close_all(shared, late, "several threads");
 }
 
@@ -317,6 +393,7 @@ static void on_a_store(const char *what, unsigned budget, unsigned soft, unsigne
 	/* A single sequence may be over before a parcel leaves memory. */
 	if (!number_from_environment("TEST_SEED", 0))
 		ok(stats_of(pool).read_bytes > 0, "some were read from the store");
+	take_all_back(pool);
 	close_all(pool, late, what);
 }
 
@@ -328,6 +405,7 @@ int main(void)
 	record_reports();
 	pool = open_pool(small_options());
 	sequences(pool, "in memory");
+	take_all_back(pool);
 	close_pool_at_rest(pool, "parcels in memory");
 	on_a_store("memory for some", 48, 24, 0);
 	on_a_store("memory for few", 16, 8, 0);

@@ -650,6 +650,74 @@ static void a_closed_parcel_makes_room_when_its_put_ends(void)
 	close_pool_at_rest(opening.pool, "a parcel that was closed while it was being put");
 }
 
+/* ---- Memory that is lent ---- */
+
+static void lent_memory_stays_until_its_put_has_ended(void)
+{
+	enum { BYTES = 3 * SLAB + 7 };
+	struct held_store *held = held_open();
+	reel_pool *pool = open_pool(spilling(&held->store, BUDGET, 2));
+	char *memory = malloc(BYTES + 1);
+	reel_parcel *parcel;
+	const void *data;
+
+	tap_case("a parcel in memory that is lent");
+	write_bytes(memory + 1, BYTES, 1);
+	is_int(reel_parcel_lend(&parcel, pool, NULL, 1, NULL), -EINVAL, "no address is refused");
+	is_int(reel_parcel_lend(&parcel, pool, memory + 1, BYTES, NULL), 0, "it is lent");
+	ok(parcel_stats(pool).resident_bytes >= BYTES, "it counts");
+	is_int(reel_parcel_pin(parcel, &data), 0, "the parcel is pinned");
+	ok(data == memory + 1, "and lies there");
+	reel_parcel_unpin(parcel);
+	while (!held_transfers(held))
+		sched_yield();
+	is_int(reel_parcel_close(parcel), 0, "it is closed while it is put");
+	ok(!reel_parcel_take_back(pool), "the put still needs the memory");
+	held_release(held);
+	settle(pool);
+	ok(reel_parcel_take_back(pool) == memory + 1, "then it comes back");
+	ok(!reel_parcel_take_back(pool), "once");
+	is_int(reel_parcel_lend(&parcel, pool, memory, SLAB / 8, NULL), 0, "a short one is lent");
+	ok(reel_parcel_take_back(pool) == memory, "and comes back at once");
+	memset(memory, 0, BYTES);
+	ok(reads(parcel, 1) == false && reel_parcel_close(parcel) == 0, "since it was copied");
+	close_pool_at_rest(pool, "lent memory");
+	free(memory);
+}
+
+static void lent_memory_comes_back_when_its_contents_have_left(void)
+{
+	enum { BYTES = 2 * SLAB, PARCELS = 2 * BUDGET };
+	struct late_store *late = late_open(2);
+	reel_pool *pool = open_pool(spilling(&late->store, BUDGET, 2));
+	reel_parcel *parcel[PARCELS];
+	unsigned wrong = 0, loans = 0;
+	char *memory;
+
+	tap_case("lent memory whose contents leave for the store");
+	for (unsigned i = 0; i < PARCELS; i++) {
+		memory = malloc(BYTES);
+		write_bytes(memory, BYTES, i);
+		wrong += reel_parcel_lend(&parcel[i], pool, memory, BYTES, NULL) != 0;
+		for (loans++; (memory = reel_parcel_take_back(pool)); loans--) {
+			memset(memory, 0, BYTES);
+			free(memory);
+		}
+		wrong += loans > BUDGET / 2;
+	}
+	/* Each lies in parts of three pages. */
+	ok(loans >= BUDGET / 3 - 1, "the others stay while the budget has room");
+	for (unsigned i = PARCELS; i-- > 0;)
+		wrong += !reads(parcel[i], i) || reel_parcel_close(parcel[i]) != 0;
+	is_int(wrong, 0, "all others come back, and so do their contents");
+	is_int(stats_of(pool).peak_resident_bytes <= BUDGET * SLAB, true, "within the budget");
+	settle(pool);
+	for (; (memory = reel_parcel_take_back(pool)); loans--)
+		free(memory);
+	is_int(loans, 0, "all memory is back");
+	close_all(pool, late, "lent memory");
+}
+
 /* ---- Memory that a store knows ---- */
 
 static _Atomic int64_t registered_bytes;
@@ -1723,6 +1791,8 @@ int main(void)
 	a_full_pool_gives_up_one_parcel_ahead();
 	a_used_up_budget_is_said();
 	a_closed_parcel_makes_room_when_its_put_ends();
+	lent_memory_stays_until_its_put_has_ended();
+	lent_memory_comes_back_when_its_contents_have_left();
 	memory_is_registered_no_longer_than_it_is_there();
 	a_lost_parcel_is_an_error(REEL_FAULT_ERROR, -EIO);
 	a_lost_parcel_is_an_error(REEL_FAULT_MISPLACE, -EBADMSG);

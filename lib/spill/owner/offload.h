@@ -110,6 +110,9 @@ struct reel_slab_io {
 	size_t stored_bytes;
 	struct reel_piece piece;   /* of a copy in one piece */
 	struct reel_piece *pieces; /* of a copy in several pieces, one for each; or NULL */
+	/* Bytes of the copy's first and last piece, if it lay in lent memory (transfer.c); or 0. */
+	size_t head, tail;
+	char *staged; /* during a put from lent memory: its head and its tail; or NULL */
 	/* While a transfer is under way: pieces started, pieces on their way, the last error. */
 	uint32_t started;
 	uint32_t moving;

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "os/clock.h"
 #include "os/error.h"
@@ -71,8 +72,9 @@ static const char *options_problem(const struct reel_parcel_options *options)
 	return reel_layout_problem(options->layout);
 }
 
+/* `lent`: memory of the program, which the parcel may lie in; or NULL. */
 static int open_in(struct reel_parcels *parcels, size_t bytes, struct reel_layout layout,
-		   bool alone, struct reel_parcel **opened)
+		   bool alone, void *lent, struct reel_parcel **opened)
 {
 	struct reel_parcel *parcel;
 	int error;
@@ -90,7 +92,9 @@ static int open_in(struct reel_parcels *parcels, size_t bytes, struct reel_layou
 	parcel->bytes = bytes;
 	parcel->alone = alone;
 	atomic_store_explicit(&parcel->pins, REEL_PARCEL_IS_OPEN, memory_order_relaxed);
-	error = reel_parcel_place(parcel, layout);
+	error = lent ? reel_parcel_place_lent(parcel, layout, lent) : -ENOTSUP;
+	if (error == -ENOTSUP)
+		error = reel_parcel_place(parcel, layout);
 	if (error) {
 		free(parcel);
 		return fail_for_room(parcels, "a parcel", bytes, error);
@@ -100,10 +104,9 @@ static int open_in(struct reel_parcels *parcels, size_t bytes, struct reel_layou
 	return 0;
 }
 
-int reel_parcel_open(reel_parcel **opened, reel_pool *pool, size_t bytes,
-		     const struct reel_parcel_options *options, void **data)
+static int open_with(const struct reel_parcel_options *options, reel_pool *pool, size_t bytes,
+		     void *lent, struct reel_parcel **opened)
 {
-	REEL_UNCANCELLED;
 	const char *problem = options ? options_problem(options) : NULL;
 	struct reel_parcels *parcels;
 	int error;
@@ -116,8 +119,16 @@ int reel_parcel_open(reel_parcel **opened, reel_pool *pool, size_t bytes,
 	parcels = reel_parcels_of(pool);
 	if (!parcels)
 		return reel_fail(-ENOMEM, "no memory for a parcel");
-	error = open_in(parcels, bytes, options ? options->layout : (struct reel_layout){0}, false,
-			opened);
+	return open_in(parcels, bytes, options ? options->layout : (struct reel_layout){0}, false,
+		       lent, opened);
+}
+
+int reel_parcel_open(reel_parcel **opened, reel_pool *pool, size_t bytes,
+		     const struct reel_parcel_options *options, void **data)
+{
+	REEL_UNCANCELLED;
+	int error = open_with(options, pool, bytes, NULL, opened);
+
 	if (!error)
 		*data = data_of(*opened);
 	return error;
@@ -127,7 +138,8 @@ int reel_parcel_open_alone(reel_parcel **opened, reel_pool *pool, size_t bytes, 
 {
 	REEL_UNCANCELLED;
 	struct reel_parcels *parcels = reel_parcels_of(pool);
-	int error = parcels ? open_in(parcels, bytes, (struct reel_layout){0}, true, opened)
+	int error = parcels ? open_in(parcels, bytes, (struct reel_layout){0}, true, NULL,
+				      opened)
 			    : -ENOMEM;
 
 	if (!error)
@@ -185,6 +197,35 @@ int reel_parcel_seal_unchanged(reel_parcel *parcel)
 int reel_parcel_seal_compared(reel_parcel *parcel)
 {
 	return seal(parcel, reel_bin_note_use);
+}
+
+int reel_parcel_lend(reel_parcel **opened, reel_pool *pool, void *data, size_t bytes,
+		     const struct reel_parcel_options *options)
+{
+	REEL_UNCANCELLED;
+	struct reel_parcel *parcel;
+	int error;
+
+	if (!data)
+		return reel_fail(-EINVAL, "memory is lent at the address NULL");
+	error = open_with(options, pool, bytes, data, &parcel);
+	if (error)
+		return error;
+	if (data_of(parcel) != data) {
+		memcpy(data_of(parcel), data, bytes);
+		error = reel_supply_give_back(parcel->parcels->pool, data);
+	}
+	if (error) {
+		reel_parcel_close(parcel);
+		return reel_fail(error, "no memory for a parcel");
+	}
+	*opened = parcel;
+	return seal(parcel, NULL);
+}
+
+void *reel_parcel_take_back(reel_pool *pool)
+{
+	return pool || !reel_pool_open_default(&pool) ? reel_supply_take_back(pool) : NULL;
 }
 
 static int pin(struct reel_parcel *parcel, uint64_t until)

@@ -88,6 +88,11 @@ struct reel_parcels *reel_parcels_of(struct reel_pool *pool);
 /* place.c: gives the parcel memory, which is pinned once. Returns 0 or as reel_bin_open(). */
 int reel_parcel_place(struct reel_parcel *parcel, struct reel_layout layout);
 /*
+ * The same, with memory that the program has lent. Returns also -ENOTSUP: such a parcel is better
+ * copied, or its pool cannot put it from there.
+ */
+int reel_parcel_place_lent(struct reel_parcel *parcel, struct reel_layout layout, void *lent);
+/*
  * Takes a parcel out of its bin, which is closed with its last parcel, also if it is open for more.
  */
 void reel_place_leave(struct reel_bin *bin);

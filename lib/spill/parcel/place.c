@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "os/os.h"
 #include "parcel.h"
 
 /* ---- Open bins ---- */
@@ -213,6 +214,17 @@ static enum reel_slab_kind kind_of(const struct reel_parcel *parcel)
 		       : REEL_SLAB_WHOLE;
 }
 
+static void enter_alone(struct reel_parcel *parcel, struct reel_bin *bin, size_t offset)
+{
+	parcel->bin = bin;
+	parcel->offset = offset;
+	/* reel_parcel_get_stats() reads both members. */
+	pthread_mutex_lock(&parcel->parcels->lock);
+	bin->live++;
+	bin->filled = offset + room_of(parcel);
+	pthread_mutex_unlock(&parcel->parcels->lock);
+}
+
 static int place_alone(struct reel_parcel *parcel, struct reel_layout layout)
 {
 	struct reel_parcels *parcels = parcel->parcels;
@@ -229,18 +241,48 @@ static int place_alone(struct reel_parcel *parcel, struct reel_layout layout)
 		error = reel_bin_open(parcels, REEL_SLAB_WHOLE, room_of(parcel), layout, &bin);
 	if (error)
 		return error;
-	parcel->bin = bin;
-	/* reel_parcel_get_stats() reads both members. */
-	pthread_mutex_lock(&parcels->lock);
-	bin->live++;
-	bin->filled = room_of(parcel);
-	pthread_mutex_unlock(&parcels->lock);
+	enter_alone(parcel, bin, 0);
 	return 0;
 }
 
 int reel_parcel_place(struct reel_parcel *parcel, struct reel_layout layout)
 {
 	return is_small(parcel) ? place_small(parcel, layout) : place_alone(parcel, layout);
+}
+
+/* ---- Parcels in memory that the program has lent ---- */
+
+/*
+ * A store that registers frames would have to know such memory before and after its loan. Short
+ * parcels share slabs, so that the store gets few large pieces. Others have a head and a tail of
+ * a page at most (transfer.c).
+ */
+static bool may_lie_in_lent(const struct reel_parcel *parcel)
+{
+	const struct reel_pool *pool = parcel->parcels->pool;
+	const struct reel_offload *offload = reel_offload_of(pool);
+	size_t page = reel_os_page_bytes();
+
+	return !pool->parent && !(offload && offload->registers) &&
+	       parcel->bytes > pool->slab_bytes / 8 && pool->slab_bytes % page == 0;
+}
+
+int reel_parcel_place_lent(struct reel_parcel *parcel, struct reel_layout layout, void *lent)
+{
+	size_t offset = (uintptr_t)lent % reel_os_page_bytes();
+	struct reel_bin *bin;
+	int error;
+
+	if (!may_lie_in_lent(parcel))
+		return -ENOTSUP;
+	error = reel_bin_open(parcel->parcels, REEL_SLAB_LENT,
+			      reel_supply_large_bytes(offset + parcel->bytes), layout, &bin);
+	if (error)
+		return error;
+	bin->slab->lent = lent;
+	bin->slab->frame = bin->slab->lent - offset;
+	enter_alone(parcel, bin, offset);
+	return 0;
 }
 
 /* ---- Leaving ---- */

@@ -40,7 +40,7 @@ void reel_offload_free_deferred(struct reel_offload *offload, struct reel_slab *
 		freelist_push(&offload->pool->frameless, slab);
 		return;
 	}
-	reel_annotate_forbid(slab->frame, slab->bytes);
+	reel_slab_forbid(slab);
 	reel_supply_give(offload->pool, slab->kind, slab);
 }
 

@@ -58,7 +58,7 @@ static struct reel_slab *take_carrier(struct reel_offload *offload, const struct
 {
 	struct reel_slab *carrier = NULL;
 
-	if (slab->kind == REEL_SLAB_LARGE)
+	if (slab->kind >= REEL_SLAB_LARGE)
 		return take_large_carrier(offload, slab->bytes, min_distance);
 	while (reel_supply_take_one(offload->pool, REEL_SLAB_WHOLE, &carrier))
 		if (!reel_evict(offload, min_distance))
@@ -97,7 +97,7 @@ static bool read_slab(struct reel_offload *offload, struct reel_slab *slab,
 	reel_ticket_enter(ticket, REEL_TICKET_FREE);
 	if (!is_queued)
 		return true;
-	offload->lacks_room |= slab->kind == REEL_SLAB_LARGE;
+	offload->lacks_room |= slab->kind >= REEL_SLAB_LARGE;
 	queue_again(offload, slab);
 	return false;
 }

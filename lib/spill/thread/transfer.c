@@ -9,9 +9,11 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "os/cancel.h"
 #include "os/integer.h"
+#include "os/os.h"
 #include "store/store.h"
 #include "transfer.h"
 
@@ -112,9 +114,12 @@ void reel_offload_unregister_frame(struct reel_offload *offload, const struct re
 /* Number of pieces of the copy; one if it is empty. */
 static uint32_t count_pieces(const struct reel_offload *offload, const struct reel_slab_io *slab_io)
 {
-	size_t bytes = slab_io->stored_bytes ? slab_io->stored_bytes : 1;
+	size_t slab_bytes = offload->pool->slab_bytes;
+	size_t body = slab_io->stored_bytes - slab_io->head - slab_io->tail;
+	size_t pieces = (body + slab_bytes - 1) / slab_bytes + (slab_io->head > 0) +
+			(slab_io->tail > 0);
 
-	return (uint32_t)((bytes - 1) / offload->pool->slab_bytes + 1);
+	return pieces ? (uint32_t)pieces : 1;
 }
 
 static struct reel_piece *piece_of(struct reel_slab_io *slab_io, uint32_t piece)
@@ -123,19 +128,32 @@ static struct reel_piece *piece_of(struct reel_slab_io *slab_io, uint32_t piece)
 	return slab_io->pieces ? &slab_io->pieces[piece] : &slab_io->piece;
 }
 
-/* Describes a piece: its label, and its part of the frame. */
+/* Describes a piece: its label, and its part of the frame or of the staged bytes. */
 static void describe(const struct reel_offload *offload, const struct reel_slab *slab,
 		     const struct reel_slab_io *slab_io, uint32_t piece, reel_transfer *transfer)
 {
-	size_t before = piece * offload->pool->slab_bytes;
+	size_t slab_bytes = offload->pool->slab_bytes, head = slab_io->head;
+	size_t tail_begin = slab_io->stored_bytes - slab_io->tail;
+	size_t begin = 0, bytes = head;
+	char *staged = slab_io->staged;
 
-	REEL_ASSERT(before == 0 || before < slab_io->stored_bytes);
+	if (piece > 0 || !head) {
+		begin = head + (piece - (head > 0)) * slab_bytes;
+		/* Mutants survive (arithmetic): a longer piece also lies within the frame. */
+		bytes = reel_min_size(tail_begin - begin, slab_bytes);
+		staged = NULL;
+	}
+	if (slab_io->tail && begin >= tail_begin) {
+		begin = tail_begin;
+		bytes = slab_io->tail;
+		staged = slab_io->staged ? slab_io->staged + head : NULL;
+	}
+	REEL_ASSERT(begin == 0 || begin < slab_io->stored_bytes);
 	transfer->label = slab_io->label;
 	/* Mutants survive (constant): any number that differs from piece to piece will do. */
 	transfer->label.slab_index |= (uint64_t)piece << 32;
-	transfer->data = slab->frame + before;
-	/* Mutants survive (arithmetic): a longer last piece also lies within the frame. */
-	transfer->bytes = reel_min_size(slab_io->stored_bytes - before, offload->pool->slab_bytes);
+	transfer->data = staged ? staged : slab->frame + begin;
+	transfer->bytes = bytes;
 	REEL_ASSERT(transfer->bytes % offload->align == 0);
 }
 
@@ -224,15 +242,55 @@ static void start(struct reel_offload *offload, struct reel_ticket *ticket)
 	start_more(offload, slab, get);
 }
 
+/*
+ * Lent memory may begin and end within pages that hold other data of the program, and a store wants
+ * an alignment. So the bytes in these two pages are copied, and travel as pieces of their own: the
+ * head and the tail. All of a short one is its head: several pieces would take longer than a copy.
+ * False: no memory for the copy.
+ */
+static bool stage(const struct reel_offload *offload, const struct reel_slab *slab,
+		  struct reel_slab_io *slab_io)
+{
+	size_t page = reel_os_page_bytes(), before, after;
+	void *staged;
+
+	REEL_ASSERT(!slab_io->staged);
+	slab_io->head = slab_io->tail = 0;
+	if (!reel_slab_is_lent(slab))
+		return true;
+	before = (size_t)(slab->lent - slab->frame);
+	after = slab_io->filled % page;
+	if (!before && !after)
+		return true;
+	if (slab_io->stored_bytes <= offload->pool->slab_bytes / 2 || slab_io->filled <= page) {
+		slab_io->head = slab_io->stored_bytes;
+	} else {
+		slab_io->head = before ? page : 0;
+		slab_io->tail = after ? slab_io->stored_bytes - (slab_io->filled - after) : 0;
+	}
+	if (posix_memalign(&staged, page, slab_io->head + slab_io->tail))
+		return false;
+	memset(staged, 0, slab_io->head + slab_io->tail);
+	slab_io->staged = staged;
+	if (slab_io->head)
+		memcpy(slab_io->staged + before, slab->lent,
+		       reel_min_size(slab_io->head, slab_io->filled) - before);
+	if (slab_io->tail)
+		memcpy(slab_io->staged + slab_io->head, slab->frame + slab_io->filled - after,
+		       after);
+	return true;
+}
+
 void reel_pieces_put(struct reel_offload *offload, struct reel_ticket *ticket)
 {
 	struct reel_slab_io *slab_io = reel_slab_io_of(offload, ticket->slab);
+	bool is_staged = stage(offload, ticket->slab, slab_io);
 	uint32_t pieces = count_pieces(offload, slab_io);
 
 	REEL_ASSERT(!slab_io->stored && !slab_io->pieces);
-	slab_io->pieces = pieces > 1 ? calloc(pieces, sizeof *slab_io->pieces) : NULL;
-	if (pieces > 1 && !slab_io->pieces) {
-		/* Without a place for its pieces the first piece fails, and with it the slab. */
+	slab_io->pieces = is_staged && pieces > 1 ? calloc(pieces, sizeof *slab_io->pieces) : NULL;
+	if (!is_staged || (pieces > 1 && !slab_io->pieces)) {
+		/* Without memory for its pieces the first piece fails, and with it the slab. */
 		slab_io->started = slab_io->moving = 1;
 		offload->puts++;
 		ticket->piece = 0;
@@ -279,6 +337,9 @@ bool reel_pieces_differ(struct reel_offload *offload, struct reel_slab *slab)
 	uint32_t pieces = count_pieces(offload, slab_io), same = 0;
 
 	REEL_ASSERT(reel_slab_state_of(slab) == REEL_SLAB_PINNED && slab_io->stored);
+	/* The rest of a page that holds other data of the program may have changed. */
+	if (reel_slab_is_lent(slab))
+		return true;
 	while (same < pieces) {
 		reel_transfer transfer;
 
@@ -295,8 +356,10 @@ void reel_pieces_free_all(struct reel_offload *offload)
 	size_t slabs = reel_slab_count(offload);
 
 	/* Mutants survive (constant): ASan alone sees the leak. */
-	for (size_t i = 0; i < slabs; i++)
+	for (size_t i = 0; i < slabs; i++) {
 		free(offload->slab_io[i].pieces);
+		free(offload->slab_io[i].staged);
+	}
 }
 
 static void trace_transfer(const struct reel_offload *offload, const struct reel_ticket *ticket)
@@ -373,8 +436,11 @@ static void end_piece(struct reel_offload *offload, struct reel_ticket *ticket,
 		*piece_of(slab_io, ticket->piece) = (struct reel_piece){
 			ticket->transfer.extent, reel_transfer_checksum(&ticket->transfer)};
 	start_more(offload, slab, get);
-	if (!slab_io->moving)
-		end(offload, slab, get, slab_io->failure);
+	if (slab_io->moving)
+		return;
+	free(slab_io->staged);
+	slab_io->staged = NULL;
+	end(offload, slab, get, slab_io->failure);
 }
 
 bool reel_transfers_collect(struct reel_offload *offload, reel_transfer_end *end)

@@ -195,7 +195,9 @@ static void take_frame(struct reel_slab *slab, struct reel_slab *carrier)
 	carrier->lender = slab->lender;
 	carrier->below = NULL;
 	slab->frame = NULL;
-	reel_annotate_forbid(carrier->frame, carrier->bytes);
+	if (slab->kind == REEL_SLAB_LENT)
+		slab->lent = NULL;
+	reel_slab_forbid(carrier);
 }
 
 /* A large frame stays mapped: a thread that needs its room for another size trims it (supply.c). */
@@ -206,7 +208,7 @@ static void place(struct reel_offload *offload, struct reel_slab *carrier)
 		reel_supply_push_warm(offload->pool, carrier);
 		return;
 	}
-	reel_supply_give(offload->pool, REEL_SLAB_LARGE, carrier);
+	reel_supply_give(offload->pool, carrier->kind, carrier);
 	offload->made_room = true;
 }
 
