@@ -9,18 +9,16 @@ import contextlib
 import ctypes
 import functools
 import itertools
-import operator
 import os
 import sys
 import threading
+import time
 import warnings
 import weakref
 from collections import deque
 from ctypes import byref, c_void_p
-from queue import SimpleQueue
 from typing import Any, Deque, Dict, List, Optional, Tuple, Union
 
-from ._ends import emptied, end_with
 from ._errors import Uncopied, check
 from ._library import lib
 from ._pool import LibraryParcel, Pool
@@ -41,12 +39,8 @@ _FIRST_ANNOUNCED, _MAX_ANNOUNCED = 32, 4096
 """The first announcement has the first number of tensors, and each later one twice the number of the one before, up to
 the second number: after a change of the order few tensors are read in vain, and a long sweep announces rarely."""
 
-_HELD_BYTES = 64 << 10
-"""From this size on the memory of a tensor stays as it is, charged to the budget, until the budget needs its room. A
-smaller tensor is copied at once."""
-
-_BESIDE_BYTES = 1 << 20
-"""From this size on a tensor is copied in another thread, beside the calculation, before its room is needed."""
+_LENT_BYTES = 64 << 10
+"""From this size on the memory of a tensor is lent to its parcel. A smaller tensor is copied."""
 
 _ALIGNMENT = 64
 """Of the memory of tensors and parcels. A tensor that comes back is aligned as it was: kernels that see another
@@ -54,67 +48,17 @@ alignment may add in another order."""
 
 
 @functools.lru_cache(maxsize=None)
-def _heap_trimmer() -> Any:
-    """A function that gives the free memory of glibc's heap back to the system.
+def _map_large_blocks() -> None:
+    """Has glibc map the memory of large tensors one by one from now on, and so give it back when they are freed.
 
-    The first call has glibc map the memory of large tensors one by one from then on, and so give it back when they are
-    freed. glibc does so at first, and raises the size from which it does with each such block that is freed. Aligned
-    blocks from its heap are then hardly used again: a chain of 1 GiB of tensors of which nothing is kept has 1.1 GiB
-    resident, and 32 MiB with the threshold kept. It is kept for the rest of the process, from the first parcel on, and
-    not if its environment sets one.
+    glibc does so at first, and raises the size from which it does with each such block that is freed. Aligned blocks
+    from its heap are then hardly used again: a chain of 1 GiB of tensors of which nothing is kept has 1.1 GiB resident,
+    and 32 MiB with the threshold kept. It is kept for the rest of the process, and not if its environment sets one.
     """
     malloc = ctypes.CDLL(None)
-    if ("MALLOC_MMAP_THRESHOLD_" in os.environ or "mmap_threshold" in os.environ.get("GLIBC_TUNABLES", "") or
-            not hasattr(malloc, "mallopt")):  # musl has none
-        return lambda _: None
-    malloc.mallopt(-3, 128 << 10)  # M_MMAP_THRESHOLD, and its first value
-    return malloc.malloc_trim
-
-
-class _Move:
-    """The move of a storage to a parcel, by the thread that copies large tensors."""
-
-    __slots__ = ("offload", "held", "ended")
-
-    def __init__(self, offload: "Offload", held: "_Held") -> None:
-        self.offload, self.held, self.ended = offload, held, threading.Event()
-
-    def run(self) -> None:
-        """If the move fails, the thread that needs the room moves the storage, and gets the exception."""
-        try:
-            self.offload._move(self.held)
-        except Exception:
-            self.offload._moves_ahead = False
-            self.offload._held.appendleft(weakref.ref(self.held))
-        finally:
-            del self.held  # its charge ends before a thread that waits charges again
-            self.ended.set()
-
-
-def _run_moves(queue: "SimpleQueue[_Move]") -> None:
-    while True:
-        queue.get().run()
-
-
-@functools.lru_cache(maxsize=None)
-def _mover() -> "SimpleQueue[_Move]":
-    """The queue of a thread. It is a daemon: what it copies, and where to, stays alive until the program has ended."""
-    queue: "SimpleQueue[_Move]" = SimpleQueue()
-    threading.Thread(target=_run_moves, args=(queue,), name="reel.offload", daemon=True).start()
-    return queue
-
-
-_offloads: "weakref.WeakSet[Offload]" = weakref.WeakSet()
-
-
-def _forget_moves() -> None:
-    """In the child of a fork: it has no such thread, and what the thread was copying stays where it is."""
-    _mover.cache_clear()
-    for offload in _offloads:
-        offload._moves.clear()
-
-
-os.register_at_fork(after_in_child=_forget_moves)
+    if ("MALLOC_MMAP_THRESHOLD_" not in os.environ and "mmap_threshold" not in os.environ.get("GLIBC_TUNABLES", "") and
+            hasattr(malloc, "mallopt")):  # musl has none
+        malloc.mallopt(-3, 128 << 10)  # M_MMAP_THRESHOLD, and its first value
 
 
 # PyTorch 1 has the second one, which its storage() wraps.
@@ -159,18 +103,14 @@ class _Waiting(Operation):
         self.packed: "Deque[weakref.ref[_Packed]]" = deque()
 
     def end_operation(self) -> None:
-        """Copy the tensors that wait, but for those whose memory is held.
+        """Give the tensors that wait to parcels.
 
-        A tensor whose copy fails stays in memory, and the copy is not tried again.
+        A tensor whose parcel fails stays in memory, and it is not tried again.
         """
         while self.packed:
             packed = self.packed.popleft()()
-            if packed is None:
-                continue
-            if isinstance(packed.kept, _Held):
-                packed.kept.wait_for(packed)
-            else:
-                packed.offload._with_room(packed.copy)
+            if packed is not None:
+                packed.save()
 
 
 _waiting = _Waiting()
@@ -191,7 +131,7 @@ class _Counter:
 
     __slots__ = ("alias", "version", "dtype", "kept")
 
-    def __init__(self, tensor: Any, empty: Any, kept: "Union[_Held, _Kept, None]" = None) -> None:
+    def __init__(self, tensor: Any, empty: Any, kept: "Optional[_Kept]" = None) -> None:
         self.alias, self.dtype, self.kept = tensor.detach(), tensor.dtype, kept
         self.version = self.alias._version
         if empty is not None:
@@ -318,24 +258,47 @@ class _Storage:
 
 
 class _Saved(LibraryParcel):
-    """It has the bytes of a storage from `first` on; or, if that is None, the elements of one shape."""
+    """It has the bytes of a storage from `first` on; or, if that is None, the elements of one shape.
 
-    __slots__ = ("storage", "copies", "first", "_shown")
+    `loan` is the storage itself, as long as its memory is lent to the parcel, and a reference to this object.
+    """
+
+    __slots__ = ("pool", "storage", "copies", "first", "loan", "_shown")
 
     def __init__(self, pool: Pool, known: _Storage, first: Any, nbytes: int, storage: Any, shape: _Shape) -> None:
-        _heap_trimmer()
-        super().__init__(pool, nbytes, None)
-        self.storage, self.copies, self.first = known, known.copies, first
-        self._shown: Any = None, None
+        self.pool, self.storage, self.copies, self.first = pool, known, known.copies, first
+        if not self._lend(storage, nbytes):
+            self.loan: List[Any] = []
+            super().__init__(pool, nbytes, None)
+            self._copy(storage, shape)
         self.copies.nbytes += nbytes
-        if first is None:
+        self._shown: Any = None, None
+
+    def _lend(self, storage: Any, nbytes: int) -> bool:
+        """False: it has to be copied. Memory that was changed since another parcel got it is lent by that one."""
+        pool, address = self.pool, storage.data_ptr()
+        pool._take_back()
+        self.loan = [storage, weakref.ref(self)]
+        if (storage.device.type != "cpu" or nbytes < max(_LENT_BYTES, storage.nbytes()) or
+                pool._loans.setdefault(address, self.loan) is not self.loan):
+            return False
+        try:
+            super().__init__(pool, nbytes, None, address)
+        finally:
+            if not getattr(self, "_handle", None):
+                pool._loans.pop(address, None)
+        pool._take_back()
+        return True
+
+    def _copy(self, storage: Any, shape: _Shape) -> None:
+        if self.first is None:
             size = shape.once()
             self._open_tensor(shape.dtype).view(size).copy_(shape.show(storage, shape.offset, size))
-        elif known.device.type == "cpu":
-            ctypes.memmove(self._address, storage.data_ptr() + first, nbytes)
+        elif storage.device.type == "cpu":
+            ctypes.memmove(self._address, storage.data_ptr() + self.first, self._nbytes)
         else:
             source = torch.empty(0, dtype=torch.uint8, device=storage.device)
-            self._open_tensor(torch.uint8).copy_(source.set_(storage, first, (nbytes,), (1,)))
+            self._open_tensor(torch.uint8).copy_(source.set_(storage, self.first, (self._nbytes,), (1,)))
         check(lib.reel_parcel_seal(self._handle))
 
     def _open_tensor(self, dtype: Any) -> Any:
@@ -346,6 +309,8 @@ class _Saved(LibraryParcel):
 
     def has(self, storage: Any, shape: _Shape) -> bool:
         """Whether it has the part of a storage that the shape shows. It is read for that only if it is in memory."""
+        if _is_lent(storage, self.loan):
+            return True
         if not lib.reel_parcel_is_in_memory(self._handle):
             return False
         wanted = shape.bits(storage, shape.offset)
@@ -364,9 +329,10 @@ class _Saved(LibraryParcel):
         """
         if self.first is None:
             return shape.spread(self._sealed_tensor(shape.dtype).view(shape.once()).to(self.storage.device))
-        if self.storage.device.type == "cpu":
+        storage: Any = next(iter(self.loan), None)
+        if storage is None and self.storage.device.type == "cpu":
             storage = _storage_of(self._sealed_tensor(torch.uint8))
-        else:
+        elif storage is None:
             storage = self._copy_on(self.storage.device)
         offset = shape.offset - self.first // shape.itemsize
         if shape.is_private:
@@ -393,6 +359,46 @@ class _Saved(LibraryParcel):
     def __del__(self) -> None:
         if hasattr(self, "_shown"):
             self.copies.nbytes -= self._nbytes
+            self._lease = None
+            self.pool._take_back()
+
+
+_offloads: "weakref.WeakSet[Offload]" = weakref.WeakSet()
+
+
+def _resize(storage: Any, original: Any, nbytes: int) -> Any:
+    """Storages are resized through this, since a parcel must not read from memory that is gone.
+
+    Then the storage is what was saved, as without Reel.
+    """
+    for pool in [offload.pool for offload in list(_offloads)]:
+        for address, loan in list(pool._loans.items()):
+            if not _is_lent(storage, loan):
+                continue
+            saved = loan[1]()
+            if saved is not None:
+                saved.loan, saved._lease = [storage], None
+            while pool._loans.get(address) is loan:  # until a put that is under way has ended
+                pool._take_back()
+                time.sleep(1e-4)
+    return original(storage, nbytes)
+
+
+def _is_lent(storage: Any, loan: List[Any]) -> bool:
+    return any(lent._cdata == storage._cdata for lent in loan[:1])
+
+
+torch.UntypedStorage.resize_ = functools.partialmethod(  # type: ignore[method-assign, assignment]
+    _resize, torch.UntypedStorage.resize_)
+
+
+def _forget_loans() -> None:
+    """In the child of a fork: no put is under way there, so a storage is as free as its tensors are."""
+    for offload in _offloads:
+        offload.pool._loans.clear()
+
+
+os.register_at_fork(after_in_child=_forget_loans)
 
 
 class _Kept:
@@ -406,64 +412,6 @@ class _Kept:
 
     def __del__(self) -> None:
         self.offload.outside_bytes -= self.nbytes
-
-
-class _Charge:
-    """Bytes of the budget that are used up as long as this lives."""
-
-    __slots__ = ("__weakref__",)
-
-    def __init__(self, offload: "Offload", nbytes: int) -> None:
-        """MemoryError: the budget has no room, also when all that could move has moved."""
-        lease, results = offload.pool._live(), [-1]
-        charge = map(lib.reel_pool_charge, itertools.repeat(lease.handle), itertools.repeat(nbytes))
-        # A signal's handler cannot raise between a charge and its result, nor between a result and its test here.
-        is_charged = map(operator.not_, map(operator.itemgetter(-1), itertools.repeat(results)))
-        end_with(self, map(lib.reel_pool_refund, itertools.compress((lease.handle,), is_charged), (nbytes,)),
-                 emptied([lease]))
-        results.extend(itertools.islice(charge, 1))
-        while results[-1] < 0 and offload._make_room():
-            results.extend(itertools.islice(charge, 1))
-        check(results[-1])
-
-
-class _Held:
-    """The storage of saved tensors, which is charged to the budget until its contents move to a parcel."""
-
-    __slots__ = ("offload", "charge", "nbytes", "packed", "is_listed", "__weakref__")
-
-    def __init__(self, offload: "Offload", nbytes: int) -> None:
-        self.charge: Optional[_Charge] = _Charge(offload, nbytes)
-        self.offload, self.nbytes, self.is_listed = offload, nbytes, False
-        offload._held_bytes += nbytes
-        self.packed: "List[weakref.ref[_Packed]]" = []
-
-    def wait_for(self, packed: "_Packed") -> None:
-        """The tensor may move from now on."""
-        self.packed.append(weakref.ref(packed))
-        if not self.is_listed:
-            self.is_listed = True
-            packed.offload._held.append(weakref.ref(self))
-
-    def move(self) -> None:
-        whole = None
-        for reference in self.packed:
-            packed = reference()
-            if packed is not None:
-                try:
-                    packed.copy(whole)
-                except MemoryError:
-                    if self.charge is None:
-                        raise
-                    # The budget has no room for the copy beside what it copies, if that is a quarter of it or more.
-                    self.charge = None
-                    packed.copy(whole)
-                if isinstance(packed.saved, _Saved) and packed.saved._nbytes == self.nbytes:
-                    whole = packed.saved
-
-    def __del__(self) -> None:
-        if hasattr(self, "packed"):
-            self.offload._held_bytes -= self.nbytes
 
 
 class _Part:
@@ -499,7 +447,7 @@ class _Announcement:
 
 
 class _Packed:
-    """The graph keeps this for a tensor: `held`, the tensor itself, until it is copied, and then `saved`.
+    """The graph keeps this for a tensor: `held`, the tensor itself, until its operation has ended, and then `saved`.
 
     `turn` is its announcement, if there is one, and its place there.
     """
@@ -512,20 +460,20 @@ class _Packed:
         self.stream = torch.cuda.current_stream(tensor.device) if tensor.device.type == "cuda" else None
         # Detached, since the graph would keep itself alive by its own result.
         self.held: Any = tensor.detach()
-        self.kept: "Union[_Held, _Kept, None]" = offload._hold(tensor, shape) or offload._keep(tensor)
+        self.kept: Optional[_Kept] = offload._keep(tensor)
         self.saved: Any = None
         self.number = -1
         self.turn: Optional[Tuple[_Announcement, int]] = None
 
-    def copy(self, saved: Any = None) -> None:
-        """Have a parcel instead of the memory. `saved` is a parcel with all of the storage, if there is one already."""
+    def save(self) -> None:
+        """Have a parcel instead of the tensor."""
         offload, storage = self.offload, _storage_of(self.held)
         if storage.nbytes() != self.storage.nbytes:
             return  # its memory was given up, and may be there again in the backward pass
         # The operation writes to the tensor on the stream that it began on.
         stream: Any = contextlib.nullcontext() if self.stream is None else torch.cuda.stream(self.stream)
         with stream:
-            self.saved = saved or self.storage.save(offload, storage, self.shape)
+            self.saved = self.storage.save(offload, storage, self.shape)
         # A thread that unpacks the tensor takes either of the two.
         self.held = self.kept = None
         if isinstance(self.saved, _Saved):
@@ -580,8 +528,7 @@ class Offload(Uncopied):
         if pool is not None and (directory is not None or store is not None):
             raise TypeError("the pool has its store already")
         self.pool = pool if pool is not None else Pool(budget, directory=directory, store=store)  # type: ignore
-        self._budget = self._old_bytes = self.pool.stats()["hard_budget"]
-        self._moved_bytes = 0
+        self._budget = self.pool.stats()["hard_budget"]
         self._min_bytes = max(to_bytes(min_bytes, "min_bytes"), 1)
         self._hooks: List[Any] = []
         self._numbers = itertools.count()
@@ -589,12 +536,9 @@ class Offload(Uncopied):
         # in itself. At worst, between two of them, a tensor is saved twice, not read ahead, or counted wrongly.
         self._order: "weakref.WeakValueDictionary[int, _Packed]" = weakref.WeakValueDictionary()
         self._storages: "weakref.WeakValueDictionary[int, _Storage]" = weakref.WeakValueDictionary()
-        self._kept: "weakref.WeakValueDictionary[int, Union[_Held, _Kept]]" = weakref.WeakValueDictionary()
-        self._held: "Deque[weakref.ref[_Held]]" = deque()
-        self._held_bytes = 0
-        self._moves: "Deque[_Move]" = deque()
-        self._moves_ahead = True
+        self._kept: "weakref.WeakValueDictionary[int, _Kept]" = weakref.WeakValueDictionary()
         _offloads.add(self)
+        _map_large_blocks()
         self.outside_bytes = 0
         self._has_warned = False
 
@@ -619,8 +563,6 @@ class Offload(Uncopied):
         # All hooks are alike. Each takes the innermost ones of this thread away.
         self._hooks.pop().__exit__(*exception)
         _uncompiled(_waiting.end_operation)()
-        while self._end_move():
-            pass
         self._look_outside()
 
     def attach(self, model: Any) -> Any:
@@ -641,9 +583,10 @@ class Offload(Uncopied):
     def __str__(self) -> str:
         """Where saved tensors are, in one line."""
         parcels = self.pool.parcel_stats()
+        lent = sum(storage.nbytes() for loan in list(self.pool._loans.values()) for storage in loan[:1])
         places = {
-            "where they were": sum(kept.nbytes for kept in list(self._kept.values()) if isinstance(kept, _Held)),
-            "parcels in memory": parcels["resident_bytes"],
+            "where they were": lent,
+            "parcels in memory": max(parcels["resident_bytes"] - lent, 0),
             "parcels in the store": parcels["stored_bytes"],
             "memory outside of the budget": self.outside_bytes,
         }
@@ -707,78 +650,7 @@ class Offload(Uncopied):
         shape.is_private = _is_compiled()
         return shape
 
-    def _hold(self, tensor: Any, shape: _Shape) -> Optional[_Held]:
-        """Charges the storage of the tensor to the budget, once. None: the tensor is copied at once."""
-        storage = _storage_of(tensor)
-        nbytes = storage.nbytes()
-        if nbytes < _HELD_BYTES or tensor.device.type != "cpu":
-            return None
-        held: Any = self._kept.get(storage._cdata)
-        if held is None and 2 * shape.nbytes > nbytes:
-            with contextlib.suppress(MemoryError):
-                held = self._kept[storage._cdata] = _Held(self, nbytes)
-                self._move_ahead(nbytes)
-        return held
-
-    def _with_room(self, function: Any, *arguments: Any) -> Any:
-        """Call the function, for which storages that are held make room if the budget has none."""
-        while True:
-            try:
-                return function(*arguments)
-            except MemoryError:
-                if not self._make_room():
-                    raise
-
-    def _make_room(self) -> bool:
-        """False: nothing that is held could move."""
-        return self._end_move() or self._move_oldest(self._move)
-
-    def _move_oldest(self, move: Any) -> bool:
-        """Moves the storage that is held longest to a parcel. False: none is held."""
-        try:
-            held = self._held.popleft()()
-        except IndexError:
-            return False
-        if held is not None:
-            move(held)
-        return True
-
-    def _move(self, held: _Held) -> None:
-        held.move()
-        self._moved_bytes += held.nbytes
-        # The first tensors that move lie in glibc's heap, which a later tensor does not use.
-        if self._old_bytes > 0 and 16 * self._moved_bytes > self._budget:
-            self._old_bytes -= self._moved_bytes
-            self._moved_bytes = 0
-            _heap_trimmer()(0)
-
-    def _move_beside(self, held: _Held) -> None:
-        move = _Move(self, held)
-        _mover().put(move)
-        self._moves.append(move)
-
-    def _move_ahead(self, nbytes: int) -> None:
-        """Begin to move storages of about this size as soon as half of the budget is used up."""
-        while self._end_move(waits=False):
-            pass
-        if (self._moves_ahead and nbytes >= _BESIDE_BYTES and
-                2 * (self._held_bytes - nbytes * len(self._moves)) > self._budget):
-            self._move_oldest(self._move_beside)
-
-    def _end_move(self, waits: bool = True) -> bool:
-        """Forgets the oldest move of the other thread, when it has ended. False: there is none."""
-        try:
-            move = self._moves[0]
-        except IndexError:
-            return False
-        if not waits and not move.ended.is_set():
-            return False
-        move.ended.wait()
-        with contextlib.suppress(ValueError):  # another thread has waited, too
-            self._moves.remove(move)
-        return True
-
-    def _keep(self, tensor: Any) -> "Union[_Held, _Kept, None]":
+    def _keep(self, tensor: Any) -> "Optional[_Kept]":
         """Counts the memory that a tensor holds: its storage, once."""
         try:
             storage = _storage_of(tensor)
@@ -810,7 +682,8 @@ class Offload(Uncopied):
             return held
         if packed.number >= 0:  # it has a parcel
             self._read_ahead(packed)
-        return self._with_room(packed.saved.tensor, packed.shape)
+        self.pool._take_back()
+        return packed.saved.tensor(packed.shape)
 
     def _read_ahead(self, packed: _Packed) -> None:
         """The backward pass needs the last tensors first. Where it goes otherwise, the order begins anew."""
@@ -834,7 +707,8 @@ class Offload(Uncopied):
         """Announce `length` tensors: the last ones that were packed before number `above`."""
         # Tensors that are gone leave gaps, which may be long.
         left = map(self._order.get, range(above - 1, max(above - 4 * length, 0) - 1, -1))
-        found = [*itertools.islice((packed for packed in left if packed is not None and packed.turn is None), length)]
+        found = [*itertools.islice((packed for packed in left if packed is not None and packed.turn is None and
+                                    packed.saved._lease is not None), length)]
         handles = (c_void_p * len(found))(*(packed.saved._handle.value for packed in found))
         if not found or lib.reel_parcel_announce(handles, len(found)) < 0:
             return  # there is nothing to read ahead, or no memory for the announcement

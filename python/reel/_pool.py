@@ -7,8 +7,10 @@ import math
 import os
 import sys
 import weakref
+from collections import deque
 from ctypes import byref, c_char, c_void_p
-from itertools import compress
+from functools import partial
+from itertools import compress, repeat
 from operator import attrgetter
 from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple, Union
 
@@ -51,6 +53,7 @@ class Pool(Leased):
         check(lib.reel_pool_options_from_text(
             byref(options), to_size_text(budget, "budget"), to_text(store, "store"), to_text(directory, "directory")))
         self._lease = Lease(lib.reel_pool_close)
+        self._loans: Dict[int, List[Any]] = {}
         result = lib.reel_pool_open(byref(self._lease.handle), byref(options))
         if result < 0:
             error = error_of(result)
@@ -98,6 +101,16 @@ class Pool(Leased):
         """Give idle memory above `keep` bytes back to the system; the number of bytes that went."""
         return lib.reel_pool_trim(self._live().handle, to_bytes(keep, "keep"))
 
+    def _take_back(self) -> None:
+        """Empty the list of each loan that has ended; it has what kept the memory alive.
+
+        No handler of a signal runs between a loan's return by the library and that.
+        """
+        if self._loans:
+            returned: Any = iter(partial(lib.reel_parcel_take_back, self._live().handle), None)
+            clear: Any = list.clear
+            deque(map(clear, map(self._loans.pop, returned, repeat([]))), maxlen=0)
+
     def stats(self) -> Dict[str, int]:
         """The bytes in memory, written and read: the members of `struct reel_pool_stats`."""
         return members(PoolStats(), lib.reel_pool_get_stats, self._live())
@@ -132,11 +145,15 @@ class LibraryParcel(Leased):
     _name = "parcel"
     __slots__ = ("_handle", "_address", "_nbytes", "__weakref__")
 
-    def __init__(self, pool: Pool, nbytes: int, options: Any) -> None:
+    def __init__(self, pool: Pool, nbytes: int, options: Any, lent: Optional[int] = None) -> None:
+        """`lent` is the address of memory that is lent to a sealed parcel; without it the parcel is open."""
         its_pool = pool._live()
         self._lease = Lease(lib.reel_parcel_close, its_pool)
         self._handle, self._address, self._nbytes = self._lease.handle, c_void_p(), nbytes
-        check(lib.reel_parcel_open(byref(self._handle), its_pool.handle, nbytes, options, byref(self._address)))
+        if lent is None:
+            check(lib.reel_parcel_open(byref(self._handle), its_pool.handle, nbytes, options, byref(self._address)))
+        else:
+            check(lib.reel_parcel_lend(byref(self._handle), its_pool.handle, lent, nbytes, options))
 
     def _memory_at(self, address: Any, owner: Any) -> Any:
         """The bytes of the parcel. They keep `owner`, the parcel or a pin of it, as long as an array shows them."""

@@ -17,7 +17,7 @@ import pytest
 
 import reel
 from test_offload import (  # noqa: F401
-    BIG, MODELS, StorageWeakRef, copied, gradients, held, model_of, offload, parcels, same, torch,
+    BIG, MODELS, StorageWeakRef, copied, gradients, lent, model_of, offload, parcels, same, torch,
 )
 
 # Where a test does not say otherwise, tensors go to parcels at once.
@@ -327,7 +327,7 @@ def by_operations(mesh, directory):
     """Of distributed tensors: what goes to parcels, what comes back, and changes in place."""
     from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 
-    reel._offload._HELD_BYTES = 1 << 40  # each goes to a parcel at once
+    reel._offload._LENT_BYTES = 1 << 40  # each goes to a parcel at once
     offload = reel.offload("8M", directory=directory, min_bytes="1K")
     whole = torch.randn(BIG)
     found = []
@@ -441,7 +441,7 @@ def test_a_gradient_that_compiled_code_makes_of_what_it_saved_is_no_parcel(backe
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_compiled_model_and_its_weights(backend, offload, held):
+def test_a_compiled_model_and_its_weights(backend, offload, lent):
     model, x = model_of("attention")
     model = nn.Sequential(*(compiled(layer, backend) for layer in model))
     wanted = gradients(model, x)
@@ -468,7 +468,7 @@ def test_an_offload_within_compiled_code_is_right(backend, offload):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_compiled_code_in_a_checkpoint_and_with_one(backend, offload, held):
+def test_compiled_code_in_a_checkpoint_and_with_one(backend, offload, lent):
     call = compiled(block, backend)
     whole = torch.compile(lambda x, w: checkpointing.checkpoint(block, x, w, use_reentrant=False).sin(), backend=backend)
 
@@ -506,7 +506,7 @@ def random_step(choice, values, weights):
 
 
 @pytest.mark.parametrize("seed", range(int(os.environ.get("TEST_SEEDS", 12))))
-def test_graphs_at_random_are_those_of_torch_to_the_bit(seed, tmp_path, held):
+def test_graphs_at_random_are_those_of_torch_to_the_bit(seed, tmp_path, lent):
     found = []
     for is_offloaded in False, True:
         choice = random.Random(seed)
