@@ -28,7 +28,7 @@
  *   (3) threads that used the pool may be ending then, or end later: a program does not know
  *       when OpenMP ends its threads.
  *   (4) of different parcels, or several pins of one; reel/parcel.h has the rest, also
- *       for a child. A charge and a refund are such calls.
+ *       for a child.
  *
  * Inside, a tape's calls take a slab, give it back, and grow; with a store they also seal it, write
  * it, evict its frame, read it ahead, and drop it. A parcel's calls do the same, and pin and
@@ -198,13 +198,11 @@ int reel_pool_open(reel_pool **pool, const struct reel_pool_options *options);
 
 /*
  * End a pool and unmap all its memory. Every tape, parcel and run on it, and every arena that
- * borrows from it, must have been closed, every charge refunded, and no other thread may use it any
- * more. Threads that used it need not have ended: they may be ending at this moment. NULL is
- * allowed.
+ * borrows from it, must have been closed, and no other thread may use it any more. Threads that
+ * used it need not have ended: they may be ending at this moment. NULL is allowed.
  *
  * Returns 0, or
- *   -EBUSY   slabs are still on tapes, parcels, runs or arenas are not closed, or charges are not
- *            refunded; nothing was done
+ *   -EBUSY   slabs are still on tapes, or parcels, runs or arenas are not closed; nothing was done
  *   -EPERM   it is the default pool, which lives as long as the process
  */
 int reel_pool_close(reel_pool *pool);
@@ -252,23 +250,6 @@ reel_pool *reel_pool_default(void);
  * page fault for each page of it when it is next used.
  */
 size_t reel_pool_trim(reel_pool *pool, size_t keep);
-
-/*
- * Charge `bytes` of the program's own memory to the hard budget, such as arrays that may become
- * parcels later: slabs and parcels leave memory for them. The matching reel_pool_refund(), with the
- * same number of bytes, ends the charge; until then the pool cannot be closed. Any thread.
- *
- * Returns 0, or
- *   -EINVAL  `bytes` is 0
- *   -EDQUOT  all charges together would be more than three quarters of the hard budget, the rest of
- *            which is for slabs that travel; or memory that cannot leave has used the budget up
- *   -ECHILD  the same in the child of a fork, where the store is the parent's
- *   the error of a store that is full
- *
- * Cost: some 20 ns; a wait for the store where the budget is used up.
- */
-int reel_pool_charge(reel_pool *pool, size_t bytes);
-void reel_pool_refund(reel_pool *pool, size_t bytes);
 
 /*
  * Read the pool's counters. Any thread, while others use the pool; each counter is exact, but

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where memory comes from when the budget has refused a slab, a pin or a charge. Any thread runs
- * these functions. They hold no lock while they wait.
+ * Where memory comes from when the budget has refused a slab or a pin. Any thread runs these
+ * functions. They hold no lock while they wait.
  */
 #include "config.h"
 
 #include <errno.h>
 
-#include "os/counter.h"
-#include "os/error.h"
 #include "os/os.h"
 #include "pool.h"
 
@@ -112,56 +110,4 @@ bool reel_pool_find_memory(struct reel_pool *pool, struct reel_shortage *shortag
 	/* Once more: another thread may have given memory back while this one asked. */
 	shortage->is_last = true;
 	return shortage->waits != REEL_WAITS_FOR_NONE;
-}
-
-/*
- * ---- Charges of the program ----
- *
- * A refund does not wake the offload thread, which looks at intervals while a thread waits.
- */
-
-static int charge(struct reel_pool *pool, size_t bytes)
-{
-	struct reel_shortage shortage = {
-		.kind = REEL_SLAB_LARGE, .bytes = bytes, .waits = REEL_WAITS_FOR_STORE};
-
-	do
-		shortage.error = reel_supply_charge(pool, bytes);
-	while (shortage.error && reel_pool_find_memory(pool, &shortage));
-	return shortage.error && shortage.refusal ? shortage.refusal : shortage.error;
-}
-
-int reel_pool_charge(reel_pool *pool, size_t bytes)
-{
-	size_t most = pool->hard_budget - pool->hard_budget / 4, before;
-	int error;
-
-	if (!bytes)
-		return reel_fail(-EINVAL, "a charge of 0 bytes");
-	if (!reel_counter_claim(&pool->charged, bytes, most, &before))
-		return reel_fail(-EDQUOT,
-				 "charges are at most three quarters of the hard budget, %zu bytes",
-				 most);
-	error = charge(pool, bytes);
-	if (error) {
-		atomic_fetch_sub_explicit(&pool->charged, bytes, memory_order_relaxed);
-		return reel_fail(error, "a charge of %zu bytes has no room in the hard budget",
-				 bytes);
-	}
-	/* Relaxed, as in reel_budget_count_use(). */
-	atomic_fetch_add_explicit(&pool->unspillable, bytes, memory_order_relaxed);
-	reel_budget_note_peak(pool);
-	reel_pool_add_user(pool);
-	return 0;
-}
-
-void reel_pool_refund(reel_pool *pool, size_t bytes)
-{
-	size_t before = atomic_fetch_sub_explicit(&pool->charged, bytes, memory_order_relaxed);
-
-	REEL_ASSERT(before >= bytes);
-	(void)before;
-	atomic_fetch_sub_explicit(&pool->unspillable, bytes, memory_order_relaxed);
-	reel_budget_refund(pool, bytes);
-	reel_pool_remove_user(pool);
 }

@@ -148,20 +148,17 @@ struct reel_pool {
 	unsigned flags;
 
 	/*
-	 * Number of runs, child pools, bins of parcels and charges, which refer to the pool also
-	 * while they have no slab.
+	 * Number of runs, child pools and bins of parcels, which refer to the pool also while they
+	 * have no slab.
 	 */
 	_Atomic unsigned users;
 	_Atomic size_t resident;
 	_Atomic uint64_t peak_resident;
 	/*
-	 * Resident bytes that the offload thread cannot evict: first slabs, charges of the program,
-	 * and large slabs while their owners use them. Whole slabs in use are not counted, since a
-	 * tape has few.
+	 * Resident bytes that the offload thread cannot evict: first slabs, and large slabs while
+	 * their owners use them. Whole slabs in use are not counted, since a tape has few.
 	 */
 	_Atomic size_t unspillable;
-	/* The part of `unspillable` that reel_pool_charge() has counted. */
-	_Atomic size_t charged;
 	/* Number of frames of large slabs, each a mapping of its own. */
 	_Atomic size_t large_frames;
 	/* Maximum number of holds that were open on one tape at a time. */
@@ -213,8 +210,8 @@ int reel_pool_create(struct reel_pool **pool, const struct reel_pool_options *op
 void reel_pool_destroy(struct reel_pool *pool);
 
 /*
- * Any thread: a run, a child pool, a bin or a charge begins and ends to refer to the pool, which is
- * not closed meanwhile. Relaxed, all: the program orders the close of a pool after all else.
+ * Any thread: a run, a child pool or a bin begins and ends to refer to the pool, which is not
+ * closed meanwhile. Relaxed, all: the program orders the close of a pool after all else.
  */
 static inline void reel_pool_add_user(struct reel_pool *pool)
 {
@@ -283,9 +280,6 @@ struct reel_shortage {
 bool reel_pool_find_memory(struct reel_pool *pool, struct reel_shortage *shortage);
 
 /* supply.c: any thread, lock-free except for system calls. */
-
-/* Charge `bytes`, after a trim where it has to be. Returns 0 or -EDQUOT. */
-int reel_supply_charge(struct reel_pool *pool, size_t bytes);
 
 /*
  * Take a chain of 1 to magazine_slabs empty slabs. Returns 0, -EDQUOT or -ENOMEM, without waiting.

@@ -42,7 +42,7 @@ static void keep_frameless(struct reel_pool *pool, struct reel_slab *slabs, uint
  * Charges `bytes`, and gives idle memory back to the system before it refuses. Another thread may
  * charge the room that a trim has made, so the loop goes on while there is idle memory.
  */
-int reel_supply_charge(struct reel_pool *pool, size_t bytes)
+static int charge(struct reel_pool *pool, size_t bytes)
 {
 	size_t trimmed;
 
@@ -59,8 +59,7 @@ int reel_supply_charge(struct reel_pool *pool, size_t bytes)
 /* With a store, frames move from slab to slab. A trim would only cost page faults. */
 static int charge_whole(struct reel_pool *pool, size_t bytes)
 {
-	return reel_pool_has_store(pool) ? reel_budget_charge(pool, bytes)
-					 : reel_supply_charge(pool, bytes);
+	return reel_pool_has_store(pool) ? reel_budget_charge(pool, bytes) : charge(pool, bytes);
 }
 
 /* Carves a frame of slab_bytes, which the caller has charged, and takes n descriptors for it. */
@@ -413,7 +412,7 @@ bool reel_supply_overdraw(struct reel_pool *pool, struct reel_slab *slab)
 
 static int charge_and_map(struct reel_pool *pool, size_t bytes, struct reel_slab *slab)
 {
-	int error = reel_supply_charge(pool, bytes);
+	int error = charge(pool, bytes);
 
 	if (error)
 		return error;
@@ -470,7 +469,7 @@ int reel_supply_take_lent(struct reel_pool *pool, size_t bytes, struct reel_slab
 	REEL_ASSERT(!pool->parent && bytes == reel_supply_large_bytes(bytes));
 	if (!slab)
 		return -ENOMEM;
-	error = reel_supply_charge(pool, bytes);
+	error = charge(pool, bytes);
 	if (error) {
 		freelist_push(&pool->frameless, slab);
 		return error;

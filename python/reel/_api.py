@@ -345,8 +345,6 @@ FUNCTIONS = {
     "reel_pool_close": (c_int, c_void_p),
     "reel_pool_default": (c_void_p,),
     "reel_pool_trim": (c_size_t, c_void_p, c_size_t),
-    "reel_pool_charge": (c_int, c_void_p, c_size_t),
-    "reel_pool_refund": (None, c_void_p, c_size_t),
     "reel_pool_get_stats": (None, c_void_p, POINTER(PoolStats)),
     "reel_store_open": (c_int, POINTER(c_void_p), c_char_p, c_char_p),
     "reel_store_close": (None, c_void_p),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Compares random sequences of calls on many parcels, some of them in memory that is lent, with a
- * tape and charges beside them, with plain copies: by one thread, and by several threads whose small
- * parcels share slabs.
+ * tape beside them, with plain copies: by one thread, and by several threads whose small parcels share
+ * slabs.
  *
  * TEST_SEEDS=N runs N sequences for each kind of pool; TEST_SEED=S runs only the sequence S. A
  * failure prints its seed.
@@ -31,7 +31,6 @@ static _Thread_local struct run {
 	reel_pool *pool;
 	reel_tape tape;
 	uint64_t pushed;
-	size_t charged;
 	uint64_t random;
 	struct item item[PARCELS];
 	unsigned wrong;
@@ -262,15 +261,6 @@ static void use_tape(void)
 	}
 }
 
-static void use_charge(void)
-{
-	size_t bytes = 1 + below(4 * SLAB);
-
-	if (run.charged)
-		reel_pool_refund(run.pool, run.charged);
-	run.charged = went_well(reel_pool_charge(run.pool, bytes)) ? bytes : 0;
-}
-
 static void step(void)
 {
 	struct item *item = &run.item[below(PARCELS)];
@@ -280,8 +270,6 @@ static void step(void)
 		announce();
 	else if (below(20) == 0)
 		use_tape();
-	else if (below(20) == 0)
-		use_charge();
 	else if (!item->parcel)
 		begin(item);
 	else if (item->open)
@@ -310,9 +298,6 @@ static bool sequence(reel_pool *pool, uint64_t seed)
 	for (struct item *item = run.item; item < run.item + PARCELS; item++)
 		if (item->parcel)
 			end(item);
-	if (run.charged)
-		reel_pool_refund(run.pool, run.charged);
-	run.charged = 0;
 	reel_tape_close(&run.tape);
 	take_back();
 	return !run.wrong;

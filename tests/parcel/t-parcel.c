@@ -1732,33 +1732,6 @@ __attribute__((constructor(101))) static void register_handler(void)
 		abort();
 }
 
-static void charges_and_parcels_share_the_budget(void)
-{
-	enum { CHARGE = BUDGET / 4 * 3 * SLAB };
-	struct late_store *late = late_open(2);
-	reel_pool *pool = open_pool(spilling(&late->store, BUDGET, 0));
-	reel_parcel *parcel[BUDGET];
-	unsigned wrong = 0;
-
-	tap_case("charges and parcels");
-	for (unsigned i = 0; i < BUDGET; i++)
-		parcel[i] = sealed(pool, SLAB, i);
-	is_int(reel_pool_charge(pool, CHARGE), 0, "parcels leave memory for a charge");
-	ok(parcel_stats(pool).resident_bytes <= BUDGET * SLAB - CHARGE, "so many of them");
-	is_int(reel_pool_charge(pool, 1), -EDQUOT, "a quarter of the budget is not charged");
-	is_int(reel_pool_charge(pool, 0), -EINVAL, "a charge of 0 bytes is refused");
-	for (unsigned i = 0; i < BUDGET; i++)
-		wrong += !reads(parcel[i], i);
-	is_int(wrong, 0, "the parcels come back");
-	is_int(stats_of(pool).peak_resident_bytes, BUDGET * SLAB, "all within the budget");
-	for (unsigned i = 0; i < BUDGET; i++)
-		wrong += reel_parcel_close(parcel[i]) != 0;
-	is_int(wrong, 0, "the parcels are closed");
-	is_int(reel_pool_close(pool), -EBUSY, "a pool with a charge is not closed");
-	reel_pool_refund(pool, CHARGE);
-	close_all(pool, late, "charges");
-}
-
 int main(void)
 {
 	tap_begin();
@@ -1828,6 +1801,5 @@ int main(void)
 	many_read_at_once(2 * SLAB);
 	tapes_and_parcels_share_the_budget();
 	a_pin_is_no_growth();
-	charges_and_parcels_share_the_budget();
 	return tap_end();
 }

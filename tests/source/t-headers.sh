@@ -52,8 +52,8 @@ sed -n -e 's/^#define \(reel_[a-z_]*\|REEL_RECORD\)(.*/\1/p' \
 	-e 's/^\(REEL_ALWAYS_INLINE\|template\) .*[ *]\(reel_[a-z_]*\)(.*/\2/p' \
 	"$SOURCE_DIR/include/reel/inline.h" | sort -u >inline
 names_of $(sed -n 's/^#include <\(.*\)>/\1/p' "$SOURCE_DIR/include/reel.h") >names
-[ "$(wc -l <names)" -le 80 ]
-ok $? "reel.h has $(wc -l <names) names, at most 80"
+[ "$(wc -l <names)" -le 78 ]
+ok $? "reel.h has $(wc -l <names) names, at most 78"
 for name in reel_push reel_cursor_push REEL_RECORD reel_tape_close reel_run_forward reel_pool_options; do
 	grep -qx $name names || echo $name
 done >missing
