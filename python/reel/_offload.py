@@ -310,7 +310,7 @@ class _Saved(LibraryParcel):
     def has(self, storage: Any, shape: _Shape) -> bool:
         """Whether it has the part of a storage that the shape shows. It is read for that only if it is in memory."""
         if _is_lent(storage, self.loan):
-            return True
+            return self._is_put_anew(storage.data_ptr())
         if not lib.reel_parcel_is_in_memory(self._handle):
             return False
         wanted = shape.bits(storage, shape.offset)
@@ -320,6 +320,18 @@ class _Saved(LibraryParcel):
             storage = _storage_of(self._sealed_tensor(torch.uint8))
             bits = shape.bits(storage, shape.offset - self.first // shape.itemsize)
         return torch.equal(bits.to(wanted.device), wanted)
+
+    def _is_put_anew(self, address: int) -> bool:
+        """Whether the memory that is lent is written to the store again, if it was already.
+
+        It may have changed since without a version, and what is saved now has to have the present bits. False: the
+        parcel does not lie there any more.
+        """
+        found = c_void_p()
+        # No handler of a signal runs between the two calls.
+        unsealed, _ = next(zip(map(lib.reel_parcel_unseal, (self._handle,), (byref(found),)),
+                               map(lib.reel_parcel_seal, (self._handle,))))
+        return unsealed == 0 and found.value == address
 
     def tensor(self, shape: _Shape) -> Any:
         """The tensor of this shape.

@@ -280,6 +280,26 @@ def test_a_storage_that_is_resized_while_it_is_lent(budget, tmp_path):
     assert float(factor.grad) == 5 * x.numel() and len(results) == 40
 
 
+def test_memory_that_was_written_while_it_is_lent_is_written_again_if_it_is_saved_again(tmp_path):
+    """A batch normalisation changes its running statistics without a version."""
+    offload = reel.offload(pool=reel.Pool("32M", soft_budget="4M", directory=tmp_path))
+    x = torch.full((512, 512), 3.0)
+    first, second = torch.ones((), requires_grad=True), torch.ones((), requires_grad=True)
+    with offload:
+        before = x * first
+        results = chain(12)
+        while offload.pool.stats()["written_bytes"] < 7 << 20:
+            time.sleep(0.001)
+        offload.pool._take_back()
+        assert x.data_ptr() in offload.pool._loans
+        x.data.fill_(5)
+        after = x * second
+        results += chain(40)
+        assert x.data_ptr() not in offload.pool._loans
+    (before.sum() + after.sum()).backward()
+    assert float(second.grad) == float(first.grad) == 5 * x.numel()
+
+
 def test_storages_that_are_resized_while_they_are_written(tmp_path):
     offload = reel.offload("4M", directory=tmp_path)
     factor = torch.ones((), requires_grad=True)
