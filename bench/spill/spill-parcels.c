@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parcels: eight times their budget, written, and read in the order in which they were written and
- * in the opposite one; the cost of a parcel in memory; and several threads that read one set.
+ * Parcels: eight times their budget, in memory of the pool or of the program, written, and read in
+ * the order in which they were written and in the opposite one; the cost of a parcel in memory; and
+ * several threads that read one set.
  */
 #include "config.h"
 
@@ -22,6 +23,9 @@ struct parcels {
 	void **data; /* of parcels that are open */
 	reel_parcel **order;
 	bool is_reversed;
+	bool lends; /* the parcels lie in memory of the program */
+	void **unlent; /* that memory, where it is not lent now */
+	size_t unlents;
 	struct spill_load load;
 };
 
@@ -49,7 +53,8 @@ static void open_set(struct parcels *set, const char *store, size_t budget, size
 	set->of = calloc(most, sizeof *set->of);
 	set->order = calloc(most, sizeof *set->order);
 	set->data = calloc(most, sizeof *set->data);
-	if (!set->of || !set->order || !set->data)
+	set->unlent = calloc(most, sizeof *set->unlent);
+	if (!set->of || !set->order || !set->data || !set->unlent)
 		abort();
 }
 
@@ -58,6 +63,9 @@ static void close_set(struct parcels *set)
 	free(set->of);
 	free(set->order);
 	free(set->data);
+	while (set->unlents)
+		free(set->unlent[--set->unlents]);
+	free(set->unlent);
 	reel_pool_close(set->pool);
 }
 
@@ -66,17 +74,46 @@ static void open_parcel(struct parcels *set, size_t p)
 	demand(reel_parcel_open(&set->of[p], set->pool, set->bytes_each, NULL, &set->data[p]));
 }
 
+static void take_back(struct parcels *set)
+{
+	void *data;
+
+	while ((data = reel_parcel_take_back(set->pool)))
+		set->unlent[set->unlents++] = data;
+}
+
+/* Opens a parcel, or takes memory of the program. */
+static void begin_parcel(struct parcels *set, size_t p)
+{
+	if (!set->lends)
+		open_parcel(set, p);
+	else if (set->unlents)
+		set->data[p] = set->unlent[--set->unlents];
+	else if (!(set->data[p] = malloc(set->bytes_each)))
+		abort();
+}
+
+static void end_parcel(struct parcels *set, size_t p)
+{
+	if (!set->lends) {
+		demand(reel_parcel_seal(set->of[p]));
+		return;
+	}
+	demand(reel_parcel_lend(&set->of[p], set->pool, set->data[p], set->bytes_each, NULL));
+	take_back(set);
+}
+
 static void write_set(struct parcels *set, size_t bytes)
 {
 	size_t spans = set->bytes_each / SPILL_SPAN_BYTES;
 
 	set->count = bytes / set->bytes_each;
 	for (size_t p = 0; p < set->count; p++) {
-		open_parcel(set, p);
+		begin_parcel(set, p);
 		for (size_t s = 0; s < spans; s++)
 			spill_fill(&set->load, (double *)set->data[p] + s * SPILL_SPAN,
 				   (p * spans + s) * SPILL_SPAN);
-		demand(reel_parcel_seal(set->of[p]));
+		end_parcel(set, p);
 	}
 }
 
@@ -125,6 +162,7 @@ static void drop_set(void *context, size_t bytes)
 	(void)bytes;
 	for (size_t p = 0; p < set->count; p++)
 		demand(reel_parcel_close(set->of[p]));
+	take_back(set);
 	set->load.mix = 0;
 }
 
@@ -137,7 +175,7 @@ enum direction { WRITTEN, IN_ORDER, REVERSED };
 static void measure_sets(const struct bench_case *named, enum direction direction)
 {
 	struct spill_plain plain[2];
-	struct parcels in_memory, reel;
+	struct parcels in_memory, reel, lent;
 	bool writes = direction == WRITTEN;
 	double (*transfer)(void *, size_t) = writes ? spill_plain_write : spill_plain_read;
 	double (*run)(void *, size_t) = writes ? run_write : run_read;
@@ -147,15 +185,19 @@ static void measure_sets(const struct bench_case *named, enum direction directio
 		[SPILL_ONE_AT_A_TIME] = {.run = transfer, .context = &plain[0]},
 		[SPILL_FOUR_AT_A_TIME] = {.run = transfer, .context = &plain[1]},
 		[SPILL_OTHERS] = {"reel, budget", run, before, drop_set, &reel},
+		{"reel, lent memory", run, before, drop_set, &lent},
 	};
 	size_t most = spill_tape_bytes() / SPILL_SLAB_BYTES;
 
 	spill_plain_open(plain, spill_tape_bytes(), spill_budget());
 	open_set(&in_memory, NULL, 0, SPILL_SLAB_BYTES, most);
 	open_set(&reel, "file", spill_budget(), SPILL_SLAB_BYTES, most);
-	in_memory.load = reel.load = spill_load(WORK);
-	in_memory.is_reversed = reel.is_reversed = direction == REVERSED;
-	spill_measure(named, variants, SPILL_OTHERS + 1, spill_tape_bytes());
+	open_set(&lent, "file", spill_budget(), SPILL_SLAB_BYTES, most);
+	in_memory.load = reel.load = lent.load = spill_load(WORK);
+	in_memory.is_reversed = reel.is_reversed = lent.is_reversed = direction == REVERSED;
+	lent.lends = true;
+	spill_measure(named, variants, SPILL_OTHERS + 2, spill_tape_bytes());
+	close_set(&lent);
 	close_set(&reel);
 	close_set(&in_memory);
 	spill_plain_close(plain);
