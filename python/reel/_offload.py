@@ -101,12 +101,14 @@ class _Waiting(Operation):
 
     def __init__(self) -> None:
         self.packed: "Deque[weakref.ref[_Packed]]" = deque()
+        self.operation = object()
 
     def end_operation(self) -> None:
         """Give the tensors that wait to parcels.
 
         A tensor whose parcel fails stays in memory, and it is not tried again.
         """
+        self.operation = object()
         while self.packed:
             packed = self.packed.popleft()()
             if packed is not None:
@@ -261,12 +263,14 @@ class _Saved(LibraryParcel):
     """It has the bytes of a storage from `first` on; or, if that is None, the elements of one shape.
 
     `loan` is the storage itself, as long as its memory is lent to the parcel, and a reference to this object.
+    `operation` is the one that saved it first.
     """
 
-    __slots__ = ("pool", "storage", "copies", "first", "loan", "_shown")
+    __slots__ = ("pool", "storage", "copies", "first", "loan", "operation", "_shown")
 
     def __init__(self, pool: Pool, known: _Storage, first: Any, nbytes: int, storage: Any, shape: _Shape) -> None:
         self.pool, self.storage, self.copies, self.first = pool, known, known.copies, first
+        self.operation = _waiting.operation
         if not self._lend(storage, nbytes):
             self.loan: List[Any] = []
             super().__init__(pool, nbytes, None)
@@ -309,6 +313,8 @@ class _Saved(LibraryParcel):
 
     def has(self, storage: Any, shape: _Shape) -> bool:
         """Whether it has the part of a storage that the shape shows. It is read for that only if it is in memory."""
+        if self.operation is _waiting.operation:  # x * x saves x twice
+            return True
         if _is_lent(storage, self.loan):
             return self._is_put_anew(storage.data_ptr())
         if not lib.reel_parcel_is_in_memory(self._handle):
