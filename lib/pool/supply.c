@@ -336,7 +336,8 @@ void reel_supply_give(struct reel_pool *pool, enum reel_slab_kind kind, struct r
 	}
 	/* The contents have been to the store and came back to a frame of the pool. */
 	if (kind == REEL_SLAB_LENT)
-		chain->kind = (uint8_t)(kind = REEL_SLAB_LARGE);
+		kind = REEL_SLAB_LARGE;
+	chain->kind = (uint8_t)kind;
 	if (surplus && kind == REEL_SLAB_LARGE)
 		reel_trim_large(pool, chain);
 	else if (surplus && kind == REEL_SLAB_WHOLE)
