@@ -242,6 +242,15 @@ static void start(struct reel_offload *offload, struct reel_ticket *ticket)
 	start_more(offload, slab, get);
 }
 
+/* Copies `bytes` bytes to `to`, with zeros before and behind them: `room` bytes in all. */
+static void copy_amid_zeros(char *to, size_t room, size_t before, const char *from, size_t bytes)
+{
+	REEL_ASSERT(before + bytes <= room);
+	memset(to, 0, before);
+	memcpy(to + before, from, bytes);
+	memset(to + before + bytes, 0, room - before - bytes);
+}
+
 /*
  * Lent memory may begin and end within pages that hold other data of the program, and a store wants
  * an alignment. So the bytes in these two pages are copied, and travel as pieces of their own: the
@@ -251,7 +260,8 @@ static void start(struct reel_offload *offload, struct reel_ticket *ticket)
 static bool stage(const struct reel_offload *offload, const struct reel_slab *slab,
 		  struct reel_slab_io *slab_io)
 {
-	size_t page = reel_os_page_bytes(), before, after;
+	size_t page = reel_os_page_bytes(), slab_bytes = offload->pool->slab_bytes;
+	size_t stored_bytes = slab_io->stored_bytes, filled = slab_io->filled, before, after;
 	void *staged;
 
 	REEL_ASSERT(!slab_io->staged);
@@ -259,25 +269,24 @@ static bool stage(const struct reel_offload *offload, const struct reel_slab *sl
 	if (!reel_slab_is_lent(slab))
 		return true;
 	before = (size_t)(slab->lent - slab->frame);
-	after = slab_io->filled % page;
+	after = filled % page;
 	if (!before && !after)
 		return true;
-	if (slab_io->stored_bytes <= offload->pool->slab_bytes / 2 || slab_io->filled <= page) {
-		slab_io->head = slab_io->stored_bytes;
+	if (stored_bytes <= slab_bytes && (filled - before <= slab_bytes / 2 || filled <= page)) {
+		slab_io->head = stored_bytes;
 	} else {
 		slab_io->head = before ? page : 0;
-		slab_io->tail = after ? slab_io->stored_bytes - (slab_io->filled - after) : 0;
+		slab_io->tail = after ? stored_bytes - (filled - after) : 0;
 	}
 	if (posix_memalign(&staged, page, slab_io->head + slab_io->tail))
 		return false;
-	memset(staged, 0, slab_io->head + slab_io->tail);
 	slab_io->staged = staged;
 	if (slab_io->head)
-		memcpy(slab_io->staged + before, slab->lent,
-		       reel_min_size(slab_io->head, slab_io->filled) - before);
+		copy_amid_zeros(slab_io->staged, slab_io->head, before, slab->lent,
+				reel_min_size(slab_io->head, filled) - before);
 	if (slab_io->tail)
-		memcpy(slab_io->staged + slab_io->head, slab->frame + slab_io->filled - after,
-		       after);
+		copy_amid_zeros(slab_io->staged + slab_io->head, slab_io->tail, 0,
+				slab->frame + filled - after, after);
 	return true;
 }
 
