@@ -335,9 +335,10 @@ void reel_supply_give(struct reel_pool *pool, enum reel_slab_kind kind, struct r
 		return;
 	}
 	/* The contents have been to the store and came back to a frame of the pool. */
-	if (kind == REEL_SLAB_LENT)
+	if (kind == REEL_SLAB_LENT) {
 		kind = REEL_SLAB_LARGE;
-	chain->kind = (uint8_t)kind;
+		chain->kind = REEL_SLAB_LARGE;
+	}
 	if (surplus && kind == REEL_SLAB_LARGE)
 		reel_trim_large(pool, chain);
 	else if (surplus && kind == REEL_SLAB_WHOLE)
@@ -440,7 +441,18 @@ static bool serves(const struct reel_pool *pool, const struct reel_slab *slab, s
 	return slab->bytes >= bytes && slab->bytes - bytes <= slab->bytes / 8;
 }
 
-static int fresh_large(struct reel_pool *pool, size_t bytes, struct reel_slab **taken)
+/* Charges the bytes of the slab. One of kind LARGE also gets a frame: LENT has the program's. */
+static int supply_large(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
+			struct reel_slab *slab)
+{
+	REEL_ASSERT(kind == REEL_SLAB_LARGE || !pool->parent);
+	if (kind == REEL_SLAB_LENT)
+		return charge(pool, bytes);
+	return pool->parent ? borrow(pool, bytes, slab) : charge_and_map(pool, bytes, slab);
+}
+
+static int fresh_large(struct reel_pool *pool, enum reel_slab_kind kind, size_t bytes,
+		       struct reel_slab **taken)
 {
 	struct reel_slab *slab = reel_supply_take_frameless(pool);
 	int error;
@@ -448,39 +460,24 @@ static int fresh_large(struct reel_pool *pool, size_t bytes, struct reel_slab **
 	if (!slab)
 		return -ENOMEM;
 	REEL_ASSERT(!slab->frame && bytes == reel_supply_large_bytes(bytes));
-	error = pool->parent ? borrow(pool, bytes, slab) : charge_and_map(pool, bytes, slab);
+	error = supply_large(pool, kind, bytes, slab);
 	if (error) {
 		freelist_push(&pool->frameless, slab);
 		return error;
 	}
 	reel_budget_note_peak(pool);
 	slab->bytes = bytes;
-	slab->kind = REEL_SLAB_LARGE;
+	slab->kind = (uint8_t)kind;
 	slab->below = NULL;
-	atomic_fetch_add_explicit(&pool->fresh_slabs, 1, memory_order_relaxed);
+	if (kind == REEL_SLAB_LARGE)
+		atomic_fetch_add_explicit(&pool->fresh_slabs, 1, memory_order_relaxed);
 	*taken = slab;
 	return 0;
 }
 
 int reel_supply_take_lent(struct reel_pool *pool, size_t bytes, struct reel_slab **taken)
 {
-	struct reel_slab *slab = reel_supply_take_frameless(pool);
-	int error;
-
-	REEL_ASSERT(!pool->parent && bytes == reel_supply_large_bytes(bytes));
-	if (!slab)
-		return -ENOMEM;
-	error = charge(pool, bytes);
-	if (error) {
-		freelist_push(&pool->frameless, slab);
-		return error;
-	}
-	reel_budget_note_peak(pool);
-	slab->bytes = bytes;
-	slab->kind = REEL_SLAB_LENT;
-	slab->below = NULL;
-	*taken = slab;
-	return 0;
+	return fresh_large(pool, REEL_SLAB_LENT, bytes, taken);
 }
 
 /*
@@ -505,7 +502,7 @@ int reel_supply_take_large(struct reel_pool *pool, size_t bytes, struct reel_sla
 		reel_trim_idle_large(pool);
 	}
 	do
-		error = fresh_large(pool, bytes, taken);
+		error = fresh_large(pool, REEL_SLAB_LARGE, bytes, taken);
 	while (error == -ENOMEM && reel_trim_idle_large(pool));
 	return error;
 }

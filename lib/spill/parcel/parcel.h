@@ -88,8 +88,9 @@ struct reel_parcels *reel_parcels_of(struct reel_pool *pool);
 /* place.c: gives the parcel memory, which is pinned once. Returns 0 or as reel_bin_open(). */
 int reel_parcel_place(struct reel_parcel *parcel, struct reel_layout layout);
 /*
- * The same, with memory that the program has lent. Returns also -ENOTSUP: such a parcel is better
- * copied, or its pool cannot put it from there.
+ * Gives the parcel the memory that the program has lent, which is pinned once. Returns as
+ * reel_parcel_place(); or -ENOTSUP: the caller has to copy the contents, because the parcel is
+ * short, or because the store of the pool cannot write from that memory.
  */
 int reel_parcel_place_lent(struct reel_parcel *parcel, struct reel_layout layout, void *lent);
 /*
