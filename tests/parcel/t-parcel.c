@@ -256,13 +256,22 @@ static void wrong_calls_are_refused(void)
 
 /* ---- Writing again ---- */
 
+/* Neither of the two can leave memory before the other one is there, and they take all of it. */
 static void push_out(reel_pool *pool)
 {
-	reel_parcel *parcel = sealed(pool, 14 * SLAB, 99), *other = sealed(pool, 9 * SLAB, 98);
+	reel_parcel *parcel[2];
+	void *data;
 
+	for (unsigned i = 0; i < 2; i++) {
+		if (reel_parcel_open(&parcel[i], pool, BUDGET / 2 * SLAB, NULL, &data))
+			abort();
+		write_bytes(data, BUDGET / 2 * SLAB, 98 + i);
+	}
+	for (unsigned i = 0; i < 2; i++)
+		reel_parcel_seal(parcel[i]);
 	settle(pool);
-	reel_parcel_close(parcel);
-	reel_parcel_close(other);
+	for (unsigned i = 0; i < 2; i++)
+		reel_parcel_close(parcel[i]);
 }
 
 static void what_is_unsealed_can_be_changed(size_t bytes)
