@@ -242,6 +242,44 @@ static void start(struct reel_offload *offload, struct reel_ticket *ticket)
 	start_more(offload, slab, get);
 }
 
+/* The largest head that is all of a slab. */
+static size_t stage_bytes(const struct reel_offload *offload)
+{
+	return reel_round_up(offload->pool->slab_bytes / 2, reel_os_page_bytes()) +
+	       reel_os_page_bytes();
+}
+
+static size_t stages_bytes(const struct reel_offload *offload)
+{
+	return REEL_TICKETS * stage_bytes(offload);
+}
+
+/* All of such a slab travels by the stage of its ticket, since disks are faster with huge pages. */
+static bool has_stage(const struct reel_slab_io *slab_io)
+{
+	return slab_io->head && slab_io->head == slab_io->stored_bytes;
+}
+
+/* The stage of a ticket; NULL: no memory. Tickets that are not in use cost only addresses. */
+static char *stage_of(struct reel_offload *offload, const struct reel_ticket *ticket)
+{
+	if (!offload->stages) {
+		offload->stages = reel_os_map(stages_bytes(offload), REEL_HUGE_PAGE);
+		if (offload->stages && !(offload->pool->flags & REEL_POOL_SMALL_PAGES))
+			reel_os_want_huge_pages(offload->stages, stages_bytes(offload));
+	}
+	if (!offload->stages)
+		return NULL;
+	return offload->stages + (size_t)(ticket - offload->ticket) * stage_bytes(offload);
+}
+
+static void free_staged(struct reel_slab_io *slab_io)
+{
+	if (!has_stage(slab_io))
+		free(slab_io->staged);
+	slab_io->staged = NULL;
+}
+
 /* Copies `bytes` bytes to `to`, with zeros before and behind them: `room` bytes in all. */
 static void copy_amid_zeros(char *to, size_t room, size_t before, const char *from, size_t bytes)
 {
@@ -257,12 +295,13 @@ static void copy_amid_zeros(char *to, size_t room, size_t before, const char *fr
  * head and the tail. All of a short one is its head: several pieces would take longer than a copy.
  * False: no memory for the copy.
  */
-static bool stage(const struct reel_offload *offload, const struct reel_slab *slab,
+static bool stage(struct reel_offload *offload, const struct reel_ticket *ticket,
 		  struct reel_slab_io *slab_io)
 {
-	size_t page = reel_os_page_bytes(), slab_bytes = offload->pool->slab_bytes;
-	size_t stored_bytes = slab_io->stored_bytes, filled = slab_io->filled, before, after;
-	void *staged;
+	size_t page = reel_os_page_bytes(), stored_bytes = slab_io->stored_bytes;
+	size_t filled = slab_io->filled, before, after;
+	const struct reel_slab *slab = ticket->slab;
+	void *staged = NULL;
 
 	REEL_ASSERT(!slab_io->staged);
 	slab_io->head = slab_io->tail = 0;
@@ -272,13 +311,17 @@ static bool stage(const struct reel_offload *offload, const struct reel_slab *sl
 	after = filled % page;
 	if (!before && !after)
 		return true;
-	if (stored_bytes <= slab_bytes && (filled - before <= slab_bytes / 2 || filled <= page)) {
+	if (stored_bytes <= stage_bytes(offload)) {
 		slab_io->head = stored_bytes;
 	} else {
 		slab_io->head = before ? page : 0;
 		slab_io->tail = after ? stored_bytes - (filled - after) : 0;
 	}
-	if (posix_memalign(&staged, page, slab_io->head + slab_io->tail))
+	if (has_stage(slab_io))
+		staged = stage_of(offload, ticket);
+	else if (posix_memalign(&staged, page, slab_io->head + slab_io->tail))
+		staged = NULL;
+	if (!staged)
 		return false;
 	slab_io->staged = staged;
 	if (slab_io->head)
@@ -293,7 +336,7 @@ static bool stage(const struct reel_offload *offload, const struct reel_slab *sl
 void reel_pieces_put(struct reel_offload *offload, struct reel_ticket *ticket)
 {
 	struct reel_slab_io *slab_io = reel_slab_io_of(offload, ticket->slab);
-	bool is_staged = stage(offload, ticket->slab, slab_io);
+	bool is_staged = stage(offload, ticket, slab_io);
 	uint32_t pieces = count_pieces(offload, slab_io);
 
 	REEL_ASSERT(!slab_io->stored && !slab_io->pieces);
@@ -318,7 +361,11 @@ void reel_pieces_put(struct reel_offload *offload, struct reel_ticket *ticket)
 
 void reel_pieces_get(struct reel_offload *offload, struct reel_ticket *ticket)
 {
-	REEL_ASSERT(reel_slab_io_of(offload, ticket->slab)->stored);
+	struct reel_slab_io *slab_io = reel_slab_io_of(offload, ticket->slab);
+
+	REEL_ASSERT(slab_io->stored && !slab_io->staged);
+	if (has_stage(slab_io))
+		slab_io->staged = stage_of(offload, ticket);
 	start(offload, ticket);
 }
 
@@ -367,8 +414,10 @@ void reel_pieces_free_all(struct reel_offload *offload)
 	/* Mutants survive (constant): ASan alone sees the leak. */
 	for (size_t i = 0; i < slabs; i++) {
 		free(offload->slab_io[i].pieces);
-		free(offload->slab_io[i].staged);
+		free_staged(&offload->slab_io[i]);
 	}
+	if (offload->stages)
+		reel_os_unmap(offload->stages, stages_bytes(offload));
 }
 
 static void trace_transfer(const struct reel_offload *offload, const struct reel_ticket *ticket)
@@ -447,8 +496,9 @@ static void end_piece(struct reel_offload *offload, struct reel_ticket *ticket,
 	start_more(offload, slab, get);
 	if (slab_io->moving)
 		return;
-	free(slab_io->staged);
-	slab_io->staged = NULL;
+	if (get && slab_io->staged && !slab_io->failure)
+		memcpy(slab->frame, slab_io->staged, slab_io->stored_bytes);
+	free_staged(slab_io);
 	end(offload, slab, get, slab_io->failure);
 }
 
