@@ -100,8 +100,8 @@ def print_best(seconds, peak, gradient):
 def transfer(options):
     pool = reel.Pool(options.budget, directory=options.directory)
     seconds = []
-    # Untouched memory would be the page of zeros, over and over.
-    kept = [pool.keep(bytearray(options.kib << 10)) for _ in range(options.tensors)]
+    # Frames come back with these bytes. The disk of a virtual machine may store no zeros.
+    kept = [pool.keep(bytearray(b"1" * (options.kib << 10))) for _ in range(options.tensors)]
     del kept
     for _ in range(options.repeat):
         begin = time.perf_counter()
@@ -125,7 +125,8 @@ def touch(options):
 def measure(options):
     """Seconds of the two passes, and the peak of resident memory above what there was before: the best of some runs."""
     torch.set_num_threads(options.threads)
-    x = torch.full((options.kib << 8,), 0.5, requires_grad=True)
+    # Squares of smaller numbers would soon be zeros, which the disk of a virtual machine may not store.
+    x = torch.ones(options.kib << 8, requires_grad=True)
     context = WAYS[options.way](options)
     forward(x, argparse.Namespace(tensors=2, work=options.work)).sum().backward()
     before = kilobytes("VmRSS")
