@@ -242,7 +242,7 @@ static void start(struct reel_offload *offload, struct reel_ticket *ticket)
 	start_more(offload, slab, get);
 }
 
-/* The largest head that is all of a slab. */
+/* Room for half a slab that begins anywhere in a page. */
 static size_t stage_bytes(const struct reel_offload *offload)
 {
 	return reel_round_up(offload->pool->slab_bytes / 2, reel_os_page_bytes()) +
@@ -254,13 +254,17 @@ static size_t stages_bytes(const struct reel_offload *offload)
 	return REEL_TICKETS * stage_bytes(offload);
 }
 
-/* All of such a slab travels by the stage of its ticket, since disks are faster with huge pages. */
+/*
+ * Whether the head is all of the slab. Then the slab travels through the stage of its ticket, which
+ * has huge pages: the pages of lent memory and of short frames are small, and a request to a disk
+ * has a limited number of pages.
+ */
 static bool has_stage(const struct reel_slab_io *slab_io)
 {
 	return slab_io->head && slab_io->head == slab_io->stored_bytes;
 }
 
-/* The stage of a ticket; NULL: no memory. Tickets that are not in use cost only addresses. */
+/* NULL: no memory. The stage of a ticket that was never used takes addresses only. */
 static char *stage_of(struct reel_offload *offload, const struct reel_ticket *ticket)
 {
 	if (!offload->stages) {
