@@ -112,7 +112,7 @@ struct reel_slab_io {
 	struct reel_piece *pieces; /* of a copy in several pieces, one for each; or NULL */
 	/* Bytes of the copy's first and last piece, if it lay in lent memory (transfer.c); or 0. */
 	size_t head, tail;
-	char *staged; /* the head and the tail while they travel, or NULL */
+	char *staged; /* while they travel: the memory of the head and the tail; or NULL */
 	/* While a transfer is under way: pieces started, pieces on their way, the last error. */
 	uint32_t started;
 	uint32_t moving;
@@ -213,7 +213,7 @@ struct reel_offload {
 
 	/* Offload thread only. */
 	struct reel_ticket ticket[REEL_TICKETS];
-	char *stages; /* one for each ticket, in huge pages; NULL: none was needed yet */
+	char *stages; /* one for each ticket (transfer.c); NULL: none was needed yet */
 	uint64_t last_put; /* serial number of the last put */
 	unsigned puts;     /* number of pieces that are put now, and got */
 	unsigned gets;

@@ -242,7 +242,12 @@ static void start(struct reel_offload *offload, struct reel_ticket *ticket)
 	start_more(offload, slab, get);
 }
 
-/* Room for half a slab that begins anywhere in a page. */
+/*
+ * Each ticket has a stage. A short slab that lay in lent memory is copied to the stage and put from
+ * there, and is got into the stage and copied to its frame. For the stage has huge pages, while
+ * lent memory and short frames have small ones: a disk's request has a limited number of pages, so
+ * it is slower with small ones. A stage has room for half a slab that begins anywhere in a page.
+ */
 static size_t stage_bytes(const struct reel_offload *offload)
 {
 	return reel_round_up(offload->pool->slab_bytes / 2, reel_os_page_bytes()) +
@@ -254,19 +259,19 @@ static size_t stages_bytes(const struct reel_offload *offload)
 	return REEL_TICKETS * stage_bytes(offload);
 }
 
-/*
- * Whether the head is all of the slab. Then the slab travels through the stage of its ticket, which
- * has huge pages: the pages of lent memory and of short frames are small, and a request to a disk
- * has a limited number of pages.
- */
-static bool has_stage(const struct reel_slab_io *slab_io)
+/* stage() makes all of a short slab its head, and only such a slab travels through a stage. */
+static bool uses_stage(const struct reel_slab_io *slab_io)
 {
 	return slab_io->head && slab_io->head == slab_io->stored_bytes;
 }
 
-/* NULL: no memory. The stage of a ticket that was never used takes addresses only. */
+/*
+ * The stages are mapped when the first one is needed. A ticket that never uses its stage costs
+ * addresses only. NULL: the system has no memory for them.
+ */
 static char *stage_of(struct reel_offload *offload, const struct reel_ticket *ticket)
 {
+	REEL_ASSERT(reel_slab_io_of(offload, ticket->slab)->stored_bytes <= stage_bytes(offload));
 	if (!offload->stages) {
 		offload->stages = reel_os_map(stages_bytes(offload), REEL_HUGE_PAGE);
 		if (offload->stages && !(offload->pool->flags & REEL_POOL_SMALL_PAGES))
@@ -277,9 +282,10 @@ static char *stage_of(struct reel_offload *offload, const struct reel_ticket *ti
 	return offload->stages + (size_t)(ticket - offload->ticket) * stage_bytes(offload);
 }
 
+/* The stages stay until the offload thread is closed. */
 static void free_staged(struct reel_slab_io *slab_io)
 {
-	if (!has_stage(slab_io))
+	if (!uses_stage(slab_io))
 		free(slab_io->staged);
 	slab_io->staged = NULL;
 }
@@ -321,7 +327,7 @@ static bool stage(struct reel_offload *offload, const struct reel_ticket *ticket
 		slab_io->head = before ? page : 0;
 		slab_io->tail = after ? stored_bytes - (filled - after) : 0;
 	}
-	if (has_stage(slab_io))
+	if (uses_stage(slab_io))
 		staged = stage_of(offload, ticket);
 	else if (posix_memalign(&staged, page, slab_io->head + slab_io->tail))
 		staged = NULL;
@@ -368,7 +374,7 @@ void reel_pieces_get(struct reel_offload *offload, struct reel_ticket *ticket)
 	struct reel_slab_io *slab_io = reel_slab_io_of(offload, ticket->slab);
 
 	REEL_ASSERT(slab_io->stored && !slab_io->staged);
-	if (has_stage(slab_io))
+	if (uses_stage(slab_io))
 		slab_io->staged = stage_of(offload, ticket);
 	start(offload, ticket);
 }
