@@ -17,11 +17,11 @@
  *	turn             turn | WRITING    reenter()
  *	free, turn       ENDED             end_block()
  *
- * The list is closed whenever the process is killed. Lines are written by requests to the system,
- * which a kill interrupts only between pages, and no line lies on two pages. The file grows while
- * the first round goes on, by many blocks at a time: first by spaces behind the tail, which may end
- * anywhere, then the tail moves behind them. Between the two requests of that move the list is
- * open.
+ * The list is closed whenever the process is stopped or killed. Lines are written by requests to
+ * the system, which a stop does not interrupt and a kill only between pages, and no line lies on
+ * two pages. While the first round goes on, the file grows by a block at a time. One request writes
+ * spaces over the tail and the tail behind them, so a kill leaves the list open only if it comes
+ * between the three pages of that request.
  *
  * The file may be cut by another process, or the program may have closed its descriptor. Each write
  * looks at that first, and the trace ends there. A mapping of the file would cost less, and the
@@ -49,8 +49,6 @@
 #define HEADER REEL_RING_HEADER
 #define TAIL REEL_RING_TAIL
 #define PAGE 4096
-/* Maximum number of blocks by which the file grows at a time: at first it doubles. */
-#define MAX_GROWTH 512
 #define WRITING 1u
 /* How long the end of the process waits for threads that are writing a line. */
 #define MAX_WAIT_NS (REEL_SECOND_NS / 2)
@@ -115,25 +113,22 @@ static bool write_at(uint64_t offset, const char *text, size_t bytes)
 	       reel_os_file_write(ring.file, &piece, 1, offset) == (ssize_t)bytes;
 }
 
-/* The file becomes longer by empty blocks, at first doubling, before the tail moves behind them. */
+/* The file becomes longer by an empty block, in place of the tail, which goes behind it. */
 static bool grow(void)
 {
-	uint64_t grown = atomic_load_explicit(&ring.grown, memory_order_relaxed), next;
-	char blank[BLOCK];
+	uint64_t grown = atomic_load_explicit(&ring.grown, memory_order_relaxed);
+	char text[BLOCK + TAIL];
 
-	next = grown < 1 ? 1 : grown < MAX_GROWTH ? 2 * grown : grown + MAX_GROWTH;
-	next = next < ring.blocks ? next : ring.blocks;
-	memset(blank, ' ', sizeof blank - 1);
-	blank[sizeof blank - 1] = '\n';
-	for (uint64_t number = grown; number < next; number++)
-		if (!write_at(tail_at(number) + TAIL, blank, sizeof blank))
-			return false;
-	if (!write_at(tail_at(grown), blank, TAIL) || !write_at(tail_at(next), ring.tail, TAIL)) {
+	REEL_ASSERT(grown < ring.blocks);
+	memset(text, ' ', BLOCK - 1);
+	text[BLOCK - 1] = '\n';
+	memcpy(text + BLOCK, ring.tail, TAIL);
+	if (!write_at(tail_at(grown), text, sizeof text)) {
 		write_at(tail_at(grown), ring.tail, TAIL);
 		return false;
 	}
 	/* Release: pairs with the acquires in problem() and has(). */
-	atomic_store_explicit(&ring.grown, next, memory_order_release);
+	atomic_store_explicit(&ring.grown, grown + 1, memory_order_release);
 	return true;
 }
 
