@@ -16,8 +16,9 @@ import time
 import warnings
 import weakref
 from collections import deque
-from ctypes import byref, c_void_p
-from typing import Any, Deque, Dict, List, Optional, Tuple, Union
+from ctypes import byref, c_int, c_size_t, c_void_p
+from itertools import compress
+from typing import Any, Callable, Deque, Dict, List, Optional, Tuple, Union
 
 from ._errors import Uncopied, check
 from ._library import lib
@@ -40,7 +41,10 @@ _FIRST_ANNOUNCED, _MAX_ANNOUNCED = 32, 4096
 the second number: after a change of the order few tensors are read in vain, and a long sweep announces rarely."""
 
 _LENT_BYTES = 64 << 10
-"""From this size on the memory of a tensor is lent to its parcel. A smaller tensor is copied."""
+"""From this size on the memory of a tensor is lent to its parcel, unless it goes to a batch; else it is copied."""
+
+_MAX_BATCH_BYTES = 2 << 20
+"""A batch has the size of a slab, and this one at most."""
 
 _ALIGNMENT = 64
 """Of the memory of tensors and parcels. A tensor that comes back is aligned as it was: kernels that see another
@@ -60,6 +64,11 @@ def _map_large_blocks() -> None:
             hasattr(malloc, "mallopt")):  # musl has none
         malloc.mallopt(-3, 128 << 10)  # M_MMAP_THRESHOLD, and its first value
 
+
+# These hold the lock of the interpreter: no other thread of Python runs meanwhile.
+_seal = ctypes.PYFUNCTYPE(c_int, c_void_p)(("reel_parcel_seal", lib))
+_memmove = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_void_p, c_size_t)(("memmove", ctypes.CDLL(None)))
+_memcmp = ctypes.PYFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t)(("memcmp", ctypes.CDLL(None)))
 
 # PyTorch 1 has the second one, which its storage() wraps.
 _storage_of: Any = getattr(torch.Tensor, "untyped_storage", None) or torch.Tensor._storage
@@ -123,6 +132,9 @@ def _empty_on(device: Any) -> Any:
     return torch.empty(0, device=device)
 
 
+_NO_STREAM: Any = contextlib.nullcontext()
+
+
 class _Counter:
     """Finds a change in place of a tensor since it was saved.
 
@@ -181,9 +193,9 @@ class _Shape:
         """The size, with 1 for each dimension that is expanded."""
         return [n if stride else 1 for n, stride in zip(self.size, self.stride)]
 
-    def show(self, storage: Any, offset: int, size: Any) -> Any:
+    def show(self, storage: Any, offset: int, size: Any, stride: Any = None) -> Any:
         tensor = torch.empty(0, dtype=self.dtype, device=storage.device)
-        return tensor.set_(storage, offset, size, self.stride)
+        return tensor.set_(storage, offset, size, self.stride if stride is None else stride)
 
     def bits(self, storage: Any, offset: int) -> Any:
         """The elements as integers, which compare bit for bit. One of 16 bytes is two integers."""
@@ -204,32 +216,37 @@ class _Shape:
         return torch._neg_view(tensor) if self.is_neg else tensor
 
 
-class _Copies(weakref.WeakValueDictionary):  # type: ignore[type-arg]
+class _Parts(weakref.WeakValueDictionary):  # type: ignore[type-arg]
     """The copies of parts of a storage, by the part, and their bytes."""
 
     nbytes = 0
 
 
+def _none() -> None:
+    """A reference to an object that is gone."""
+
+
 class _Storage:
-    """The storage of a tensor and its views at one version, and its parts that are in parcels.
+    """The storage of a tensor and its views at one version, and where copies of it are: of all of it, and of parts.
 
     It is known by its owner, the tensor that the others are views of. `owner` says that it is the one that it was,
     and not another that was given the address of one that is gone.
     """
 
-    __slots__ = ("owner", "address", "nbytes", "device", "counter", "copies", "__weakref__")
+    __slots__ = ("owner", "address", "nbytes", "device", "counter", "whole", "parts", "__weakref__")
 
     def __init__(self, owner: Any, storage: Any, counter: _Counter) -> None:
         self.owner = weakref.ref(owner)
         self.address, self.nbytes, self.device = storage.data_ptr(), storage.nbytes(), storage.device
         self.counter = counter
-        self.copies = _Copies()
+        self.whole: Callable[[], Any] = _none
+        self.parts: Optional[_Parts] = None
 
     def is_still(self, owner: Any, storage: Any, version: int) -> bool:
         return (self.owner() is owner and self.address == storage.data_ptr() and self.nbytes == storage.nbytes() and
                 self.counter.version == version and not self.counter.is_changed())
 
-    def save(self, offload: "Offload", storage: Any, shape: _Shape) -> "Union[_Saved, _Part]":
+    def save(self, offload: "Offload", storage: Any, shape: _Shape) -> "Union[_Saved, _Batched]":
         """The copy of the part that the shape shows, or of all of the storage.
 
         A small part of a storage goes alone, such as some rows of a data set. The copies of parts that are alive come
@@ -237,45 +254,190 @@ class _Storage:
         the running statistics of a batch normalisation without one, and a NumPy array may share the memory. So a
         copy is taken for a second one only where it has the same bits.
         """
-        pool, budget = offload.pool, offload._budget
-        key: Any = (shape.dtype, shape.offset, shape.size, shape.stride)
-        saved: Any = self.copies.get(None) or self.copies.get(key)
+        key = (shape.dtype, shape.offset, shape.size, shape.stride)
+        saved, parts = self.whole(), self.parts
+        if saved is None and parts is not None:
+            saved = parts.get(key)
         if saved is not None:
             if saved.has(storage, shape):
                 return saved
-            self.copies = _Copies()
-        nbytes = shape.nbytes
-        if self.nbytes <= budget and (2 * nbytes > self.nbytes or self.copies.nbytes + nbytes > self.nbytes):
-            key, saved = None, _Saved(pool, self, 0, self.nbytes, storage, shape)
-        elif nbytes < offload._min_bytes:
-            saved = _Part(offload, self, storage, shape)
-        elif shape.shown >= shape.extent:
+            self.whole, self.parts = _none, None
+        parts, nbytes = self.parts or _Parts(), shape.nbytes
+        if self.nbytes <= offload._budget and (2 * nbytes > self.nbytes or parts.nbytes + nbytes > self.nbytes):
+            saved = self._copy(offload, 0, self.nbytes, storage, shape)
+            self.whole = weakref.ref(saved)
+            return saved
+        if shape.shown >= shape.extent:
             first = shape.offset * shape.itemsize
             first -= first % _ALIGNMENT
-            saved = _Saved(pool, self, first, (shape.offset + shape.extent) * shape.itemsize - first, storage, shape)
+            saved = self._copy(offload, first, (shape.offset + shape.extent) * shape.itemsize - first, storage, shape)
         else:
-            saved = _Saved(pool, self, None, nbytes, storage, shape)
-        self.copies[key] = saved
+            saved = self._copy(offload, None, nbytes, storage, shape)
+        saved.parts, self.parts = parts, parts
+        parts.nbytes += saved._nbytes
+        parts[key] = saved
         return saved
 
+    def _copy(self, offload: "Offload", first: Optional[int], nbytes: int, storage: Any, shape: _Shape) -> Any:
+        if nbytes <= offload._batch_bytes // 8 and self.device.type == "cpu":
+            return _Batched(offload, first, nbytes, storage, shape)
+        return _Saved(offload.pool, self, first, nbytes, storage, shape)
 
-class _Saved(LibraryParcel):
-    """It has the bytes of a storage from `first` on; or, if that is None, the elements of one shape.
 
-    `loan` is the storage itself, as long as its memory is lent to the parcel, and a reference to this object.
-    `operation` is the one that saved it first.
+class _Batch(LibraryParcel):
+    """A parcel with copies of small tensors of the CPU, side by side.
+
+    One thread copies them there while the parcel is open, until it is full. A thread that reads one of them keeps the
+    batch pinned until it reads one of another batch, or this one is gone.
     """
 
-    __slots__ = ("pool", "storage", "copies", "first", "loan", "operation", "_shown")
+    __slots__ = ("offload", "base", "used", "number", "turn")
+
+    def __init__(self, offload: "Offload") -> None:
+        super().__init__(offload.pool, offload._batch_bytes, None)
+        self.offload, self.used = offload, 0
+        self.base: Any = self._address.value
+        self.number, self.turn = -1, None
+
+    @property
+    def saved(self) -> "_Batch":
+        """The parcel to announce, as in a _Packed."""
+        return self
+
+    def storage(self, at: int, nbytes: int) -> Tuple[Any, int]:
+        """A storage, and where in it the bytes are that the batch has at `at`."""
+        pinned = self.offload._thread.pinned
+        if not pinned or pinned[0]() is not self:
+            if self._address:
+                copy = torch.empty(nbytes, dtype=torch.uint8)
+                # The thread of the batch cannot seal it between the look at the address and the end of the copy.
+                if [*map(_memmove, (copy.data_ptr(),), compress((self.base + at,), (self._address,)), (nbytes,))]:
+                    return _storage_of(copy), 0
+            self.offload._read_ahead(self)
+            pinned.clear()
+            storage = _storage_of(torch.frombuffer(self._pinned(), dtype=torch.uint8))
+            pinned += weakref.ref(self, lambda _: pinned.clear()), storage
+        return pinned[1], at
+
+
+class _Batches(threading.local):
+    """Of one thread: the batch that it copies to, and the one that it has pinned, with its storage."""
+
+    def __init__(self) -> None:
+        self.open: Callable[[], Optional[_Batch]] = _none
+        self.pinned: List[Any] = []
+
+    def copy(self, offload: "Offload", source: Any, first: int, nbytes: int) -> Tuple[_Batch, int]:
+        """The batch that has a copy of these bytes of a tensor or a storage, and where."""
+        batch = self.open()
+        if batch is None or batch.used + nbytes > batch._nbytes:
+            self.seal()
+            batch = _Batch(offload)
+            self.open = weakref.ref(batch)
+        at = batch.used
+        batch.used = at + nbytes + -nbytes % _ALIGNMENT
+        _memmove(batch.base + at, source.data_ptr() + first, nbytes)
+        return batch, at
+
+    def seal(self) -> None:
+        """Seal the batch that is open, if there is one."""
+        batch, self.open = self.open(), _none
+        if batch is not None:
+            # In one step: another thread either copies what it reads or pins the batch.
+            next(zip(map(_seal, (batch._handle,)), map(batch._address.__init__, (None,))))  # type: ignore[misc]
+            batch.number = next(batch.offload._numbers)
+            batch.offload._order[batch.number] = batch
+
+    def with_room(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        """The result of the call. If the budget is used up, it is tried again when both batches may leave memory."""
+        try:
+            return call(*arguments)
+        except MemoryError:
+            if not self.pinned and self.open() is None:
+                raise
+            self.pinned.clear()
+            self.seal()
+            return call(*arguments)
+
+
+class _Copy:
+    """A copy of the bytes of a storage from `first` on; or, if that is None, of the elements of one shape.
+
+    `operation` is the one that saved it first. `parts` counts it if it is not of all of the storage.
+    """
+
+    __slots__ = ()
+    first: Optional[int]
+    parts: Optional[_Parts]
+    operation: object
+    _nbytes: int
+
+    def tensor(self, shape: _Shape) -> Any:
+        """The tensor of this shape.
+
+        On the CPU it lies in the memory of the parcel, which stays pinned until the last tensor on it is gone. That
+        takes some 10 us, a copy 0.1 ms more for each MiB; and torch's operations write to no saved tensor.
+        """
+        storage, at = self._place()
+        if self.first is None:
+            return shape.spread(shape.show(storage, at // shape.itemsize, shape.once(), ()))
+        offset = shape.offset + (at - self.first) // shape.itemsize
+        if shape.is_private:
+            return shape.spread(shape.show(storage, offset, shape.once()))
+        return shape.of(shape.show(storage, offset, shape.size))
+
+    def _place(self) -> Tuple[Any, int]:
+        """A storage that has the copy, and where."""
+        raise NotImplementedError
+
+    def __del__(self) -> None:
+        if self.parts is not None:
+            self.parts.nbytes -= self._nbytes
+
+
+class _Batched(_Copy):
+    """A copy in a batch, at `at`."""
+
+    __slots__ = ("batch", "at", "first", "parts", "operation", "_nbytes", "__weakref__")
+
+    def __init__(self, offload: "Offload", first: Optional[int], nbytes: int, storage: Any, shape: _Shape) -> None:
+        self.parts, self.first, self._nbytes, self.operation = None, first, nbytes, _waiting.operation
+        self.batch, self.at = offload._thread.copy(offload, *self._source(storage, shape), nbytes)
+
+    def _source(self, storage: Any, shape: _Shape) -> Tuple[Any, int]:
+        """A tensor or a storage, and where in its memory the bytes are."""
+        if self.first is not None:
+            return storage, self.first
+        return shape.show(storage, shape.offset, shape.once()).clone(memory_format=torch.contiguous_format), 0
+
+    def has(self, storage: Any, shape: _Shape) -> bool:
+        """Whether it has the part of a storage that the shape shows. A batch that is sealed is not read for that."""
+        if self.operation is _waiting.operation:
+            return True
+        if self.batch is not self.batch.offload._thread.open():
+            return False
+        source, first = self._source(storage, shape)
+        return not _memcmp(self.batch.base + self.at, source.data_ptr() + first, self._nbytes)
+
+    def _place(self) -> Tuple[Any, int]:
+        return self.batch.storage(self.at, self._nbytes)
+
+
+class _Saved(LibraryParcel, _Copy):
+    """A copy in a parcel of its own.
+
+    `loan` is the storage itself, as long as its memory is lent to the parcel, and a reference to this object.
+    """
+
+    __slots__ = ("pool", "storage", "parts", "first", "loan", "operation", "_shown")
 
     def __init__(self, pool: Pool, known: _Storage, first: Any, nbytes: int, storage: Any, shape: _Shape) -> None:
-        self.pool, self.storage, self.copies, self.first = pool, known, known.copies, first
-        self.operation = _waiting.operation
+        self.pool, self.storage, self.first = pool, known, first
+        self.parts, self.operation = None, _waiting.operation
         if not self._lend(storage, nbytes):
             self.loan: List[Any] = []
             super().__init__(pool, nbytes, None)
             self._copy(storage, shape)
-        self.copies.nbytes += nbytes
         self._shown: Any = None, None
 
     def _lend(self, storage: Any, nbytes: int) -> bool:
@@ -339,23 +501,13 @@ class _Saved(LibraryParcel):
                                map(lib.reel_parcel_seal, (self._handle,))))
         return unsealed == 0 and found.value == address
 
-    def tensor(self, shape: _Shape) -> Any:
-        """The tensor of this shape.
-
-        On the CPU it lies in the memory of the parcel, which stays pinned until the last tensor on it is gone. That
-        takes some 20 us, a copy 0.1 ms more for each MiB; and torch's operations write to no saved tensor.
-        """
-        if self.first is None:
-            return shape.spread(self._sealed_tensor(shape.dtype).view(shape.once()).to(self.storage.device))
+    def _place(self) -> Tuple[Any, int]:
         storage: Any = next(iter(self.loan), None)
         if storage is None and self.storage.device.type == "cpu":
             storage = _storage_of(self._sealed_tensor(torch.uint8))
         elif storage is None:
             storage = self._copy_on(self.storage.device)
-        offset = shape.offset - self.first // shape.itemsize
-        if shape.is_private:
-            return shape.spread(shape.show(storage, offset, shape.once()))
-        return shape.of(shape.show(storage, offset, shape.size))
+        return storage, 0
 
     def _copy_on(self, device: Any) -> Any:
         """A copy on the device, one for all tensors that are there at a time on one stream.
@@ -376,7 +528,7 @@ class _Saved(LibraryParcel):
 
     def __del__(self) -> None:
         if hasattr(self, "_shown"):
-            self.copies.nbytes -= self._nbytes
+            super().__del__()
             self._lease = None
             self.pool._take_back()
 
@@ -414,6 +566,7 @@ def _forget_loans() -> None:
     """In the child of a fork: no put is under way there, so a storage is as free as its tensors are."""
     for offload in _offloads:
         offload.pool._loans.clear()
+        offload._thread.open = _none  # the batch may be memory of the parent's, too
 
 
 os.register_at_fork(after_in_child=_forget_loans)
@@ -430,29 +583,6 @@ class _Kept:
 
     def __del__(self) -> None:
         self.offload.outside_bytes -= self.nbytes
-
-
-class _Part:
-    """The elements of one small shape of a large storage, in memory: a view would keep the storage there."""
-
-    __slots__ = ("copies", "elements", "kept", "__weakref__")
-
-    def __init__(self, offload: "Offload", known: _Storage, storage: Any, shape: _Shape) -> None:
-        self.copies, self.kept = known.copies, _Kept(offload, shape.nbytes)
-        self.copies.nbytes += self.kept.nbytes
-        self.elements = shape.show(storage, shape.offset, shape.once()).clone(memory_format=torch.contiguous_format)
-
-    def has(self, storage: Any, shape: _Shape) -> bool:
-        wanted = shape.bits(storage, shape.offset)
-        elements = torch.empty(0, dtype=wanted.dtype, device=wanted.device)
-        elements.set_(_storage_of(self.elements), 0, (wanted.numel(),), (1,))
-        return torch.equal(elements.view(wanted.size()), wanted)
-
-    def tensor(self, shape: _Shape) -> Any:
-        return shape.spread(self.elements)
-
-    def __del__(self) -> None:
-        self.copies.nbytes -= self.kept.nbytes
 
 
 class _Announcement:
@@ -478,22 +608,24 @@ class _Packed:
         self.stream = torch.cuda.current_stream(tensor.device) if tensor.device.type == "cuda" else None
         # Detached, since the graph would keep itself alive by its own result.
         self.held: Any = tensor.detach()
-        self.kept: Optional[_Kept] = offload._keep(tensor)
+        self.kept: Optional[_Kept] = None
         self.saved: Any = None
         self.number = -1
         self.turn: Optional[Tuple[_Announcement, int]] = None
 
     def save(self) -> None:
-        """Have a parcel instead of the tensor."""
+        """Have a copy instead of the tensor."""
         offload, storage = self.offload, _storage_of(self.held)
-        if storage.nbytes() != self.storage.nbytes:
-            return  # its memory was given up, and may be there again in the backward pass
-        # The operation writes to the tensor on the stream that it began on.
-        stream: Any = contextlib.nullcontext() if self.stream is None else torch.cuda.stream(self.stream)
-        with stream:
-            self.saved = self.storage.save(offload, storage, self.shape)
-        # A thread that unpacks the tensor takes either of the two.
-        self.held = self.kept = None
+        try:
+            if storage.nbytes() != self.storage.nbytes:
+                return  # its memory was given up, and may be there again in the backward pass
+            # The operation writes to the tensor on the stream that it began on.
+            with _NO_STREAM if self.stream is None else torch.cuda.stream(self.stream):
+                self.saved = offload._thread.with_room(self.storage.save, offload, storage, self.shape)
+            self.held = None  # a thread that unpacks the tensor takes either of the two
+        finally:
+            if self.held is not None:
+                self.kept = offload._keep(self.held)
         if isinstance(self.saved, _Saved):
             self.number = next(offload._numbers)
             offload._order[self.number] = self
@@ -546,13 +678,15 @@ class Offload(Uncopied):
         if pool is not None and (directory is not None or store is not None):
             raise TypeError("the pool has its store already")
         self.pool = pool if pool is not None else Pool(budget, directory=directory, store=store)  # type: ignore
-        self._budget = self.pool.stats()["hard_budget"]
+        stats = self.pool.stats()
+        self._budget, self._batch_bytes = stats["hard_budget"], min(stats["slab_bytes"], _MAX_BATCH_BYTES)
+        self._thread = _Batches()
         self._min_bytes = max(to_bytes(min_bytes, "min_bytes"), 1)
         self._hooks: List[Any] = []
         self._numbers = itertools.count()
         # Threads need no lock here, and a child of fork() finds none that is held: each operation on these is whole
         # in itself. At worst, between two of them, a tensor is saved twice, not read ahead, or counted wrongly.
-        self._order: "weakref.WeakValueDictionary[int, _Packed]" = weakref.WeakValueDictionary()
+        self._order: "weakref.WeakValueDictionary[int, Union[_Packed, _Batch]]" = weakref.WeakValueDictionary()
         self._storages: "weakref.WeakValueDictionary[int, _Storage]" = weakref.WeakValueDictionary()
         self._kept: "weakref.WeakValueDictionary[int, _Kept]" = weakref.WeakValueDictionary()
         _offloads.add(self)
@@ -701,9 +835,9 @@ class Offload(Uncopied):
         if packed.number >= 0:  # it has a parcel
             self._read_ahead(packed)
         self.pool._take_back()
-        return packed.saved.tensor(packed.shape)
+        return self._thread.with_room(packed.saved.tensor, packed.shape)
 
-    def _read_ahead(self, packed: _Packed) -> None:
+    def _read_ahead(self, packed: "Union[_Packed, _Batch]") -> None:
         """The backward pass needs the last tensors first. Where it goes otherwise, the order begins anew."""
         turn, packed.turn = packed.turn, None
         if turn is None:

@@ -127,11 +127,11 @@ class Pin:
     comes between the two. A pin with an address is unpinned when it ends.
     """
 
-    __slots__ = ("parcel", "address", "__weakref__")
+    __slots__ = ("address", "__weakref__")
 
     def __init__(self, parcel: "LibraryParcel") -> None:
         lease = parcel._live()
-        self.parcel, self.address = parcel, c_void_p()
+        self.address = c_void_p()
         end_with(self, map(lib.reel_parcel_unpin, compress((lease.handle,), (self.address,))), emptied([lease]))
         result = -errno.EAGAIN
         while result == -errno.EAGAIN:

@@ -17,7 +17,7 @@ import pytest
 
 import reel
 from test_offload import (  # noqa: F401
-    BIG, MODELS, StorageWeakRef, copied, gradients, lent, model_of, offload, parcels, same, torch,
+    BIG, MODELS, StorageWeakRef, copied, copies, gradients, lent, model_of, offload, parcels, same, torch,
 )
 
 # Where a test does not say otherwise, tensors go to parcels at once.
@@ -336,7 +336,7 @@ def by_operations(mesh, directory):
         with manager:
             y = x.exp()
             z = (y.t() @ y).redistribute(mesh, [Replicate()]).sin().sum()
-            count = parcels(offload)
+            count = copies(offload)
         z.backward()
         found.append([x.grad.to_local()])
         assert (count > 1) == (manager is offload)
@@ -345,10 +345,10 @@ def by_operations(mesh, directory):
         x = distribute_tensor(whole, mesh, [Shard(0)]).requires_grad_() * 1
         reference, y = StorageWeakRef(x.to_local().untyped_storage()), x.sin()
         del x
-        assert parcels(offload) == 1 and reference.expired()
+        assert copies(offload) == 1 and reference.expired()
         y = distribute_tensor(whole, mesh, [Shard(0)]).requires_grad_().exp()
         z = y.sum()
-        assert parcels(offload) == 1
+        assert copies(offload) == 1
         seen = y.grad_fn._saved_result
         assert type(seen) is type(y) and seen.placements == y.placements and torch.equal(seen.to_local(), y.to_local())
         with torch.no_grad():
