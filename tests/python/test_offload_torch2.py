@@ -449,6 +449,28 @@ def test_a_compiled_model_and_its_weights(backend, offload, lent):
         assert same(gradients(model, x), wanted)
     assert parcels(offload) == 0 and offload.outside_bytes == 0
 
+
+def test_a_compiled_backward_pass_has_all_tensors_at_once(tmp_path):
+    autograd = pytest.importorskip("torch._dynamo.compiled_autograd")
+    model, x = model_of("perceptron")
+    model = model[:6]
+    wanted = gradients(model, x)
+
+    def compiled_gradients(budget):
+        offload = reel.offload(pool=reel.Pool(budget, directory=tmp_path, slab="64K"), min_bytes="1K")
+        torch.manual_seed(2)
+        model.zero_grad()
+        with offload:
+            loss = model(x).float().square().mean()
+        with autograd._enable(compiled(None, "aot_eager")):
+            loss.backward()
+        return [parameter.grad for parameter in model.parameters()]
+
+    assert all(torch.allclose(a, b, 1e-4, 1e-6) for a, b in zip(compiled_gradients("64M"), wanted))
+    with pytest.raises(MemoryError, match="EDQUOT"):
+        compiled_gradients("1M")
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_an_offload_within_compiled_code_is_right(backend, offload):
     def function(x, w):
