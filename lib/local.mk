@@ -134,6 +134,7 @@ libreel_core_la_SOURCES = \
 	%D%/store/store-memory.c \
 	%D%/store/store-open.c \
 	%D%/store/store-overflow.c \
+	%D%/store/transfer-threads.c %D%/store/transfer-threads.h \
 	%D%/tape/array.c \
 	%D%/tape/below.c \
 	%D%/tape/bits.c \

@@ -92,10 +92,24 @@ static void unbind(pthread_t thread)
 		return;
 	(void)pthread_setaffinity_np(thread, sizeof all.set, all.set);
 }
+
+unsigned reel_os_processors(void)
+{
+	int count = CPU_COUNT_S(sizeof all.set, all.set);
+
+	return count > 0 ? (unsigned)count : 1;
+}
 #else
 static void unbind(pthread_t thread)
 {
 	(void)thread;
+}
+
+unsigned reel_os_processors(void)
+{
+	long count = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return count > 0 ? (unsigned)count : 1;
 }
 #endif
 

@@ -11,4 +11,7 @@
 int reel_os_thread_start(pthread_t *thread, void *(*body)(void *), void *argument,
 			 const char *name);
 
+/* Returns the number of processors that the process may use, at least 1. */
+unsigned reel_os_processors(void);
+
 #endif

@@ -5,7 +5,6 @@
  *
  * A put that goes on to the second store does so in a thread of the first one, which may not come
  * between two verbs of the caller: `second_store_lock` keeps the verbs of the second store apart.
- * It is recursive, since a transfer may be complete, and start anew, within a verb.
  */
 #include "store.h"
 
@@ -222,20 +221,6 @@ static const struct reel_store_verbs verbs = {
 	.unregister_memory = overflow_unregister,
 };
 
-static int make_recursive_lock(pthread_mutex_t *mutex)
-{
-	pthread_mutexattr_t attributes;
-	int error;
-
-	/* Unreached: the attributes of glibc take no memory. */
-	if (pthread_mutexattr_init(&attributes))
-		return -ENOMEM;
-	pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
-	error = pthread_mutex_init(mutex, &attributes);
-	pthread_mutexattr_destroy(&attributes);
-	return error ? -ENOMEM : 0;
-}
-
 int reel_store_overflow_open(reel_store **store, reel_store *first, reel_store *second)
 {
 	struct overflow *overflow;
@@ -246,7 +231,7 @@ int reel_store_overflow_open(reel_store **store, reel_store *first, reel_store *
 		return reel_fail(-EINVAL,
 				 "an overflow store of one store twice: each is closed once");
 	overflow = calloc(1, sizeof *overflow);
-	if (!overflow || make_recursive_lock(&overflow->second_store_lock)) {
+	if (!overflow || reel_layer_lock_open(&overflow->second_store_lock)) {
 		free(overflow);
 		return reel_fail(-ENOMEM, "no memory for a layer of two stores");
 	}

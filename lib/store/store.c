@@ -156,6 +156,20 @@ void reel_layer_unregister(reel_store *store, void *memory, size_t bytes)
 	reel_store_unregister(reel_layer_below(store), memory, bytes);
 }
 
+int reel_layer_lock_open(pthread_mutex_t *lock)
+{
+	pthread_mutexattr_t attributes;
+	int error;
+
+	/* Unreached: the attributes of glibc take no memory. */
+	if (pthread_mutexattr_init(&attributes))
+		return -ENOMEM;
+	pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
+	error = pthread_mutex_init(lock, &attributes);
+	pthread_mutexattr_destroy(&attributes);
+	return error ? -ENOMEM : 0;
+}
+
 void reel_store_close(reel_store *store)
 {
 	if (store)

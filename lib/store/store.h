@@ -16,6 +16,8 @@
 
 #include "config.h"
 
+#include <pthread.h>
+
 #include <reel/extend.h>
 
 #define REEL_DEFAULT_SLOT_BYTES ((size_t)2 << 20)
@@ -36,6 +38,12 @@ void reel_layer_drop(reel_store *store, struct reel_extent extent);
 int reel_layer_sync(reel_store *store, int64_t timeout_ns);
 int reel_layer_register(reel_store *store, void *memory, size_t bytes);
 void reel_layer_unregister(reel_store *store, void *memory, size_t bytes);
+
+/*
+ * Opens a lock for the verbs of a store below, which one thread at a time may call. It is
+ * recursive, since a transfer may be complete, and start anew, within a verb. Returns 0 or -ENOMEM.
+ */
+int reel_layer_lock_open(pthread_mutex_t *lock);
 
 /* Takes a checksum layer off a store, which is the caller's as before. */
 void reel_store_checksum_leave(reel_store *store);

@@ -13,6 +13,7 @@ struct count {
 	_Atomic uint64_t puts, gets, drops;
 	_Atomic uint64_t put_bytes, got_bytes;
 	_Atomic uint64_t failed_puts, failed_gets;
+	bool registers;
 };
 
 static void add(_Atomic uint64_t *counter, uint64_t n)
@@ -77,7 +78,10 @@ static void count_drop(reel_store *store, struct reel_extent extent)
 
 static void count_capacity(reel_store *store, struct reel_store_capacity *capacity)
 {
-	reel_store_get_capacity(((struct count *)store)->layer.below, capacity);
+	struct count *count = (struct count *)store;
+
+	reel_store_get_capacity(count->layer.below, capacity);
+	capacity->registers |= count->registers;
 }
 
 static void count_close(reel_store *store)
@@ -88,6 +92,11 @@ static void count_close(reel_store *store)
 	free(count);
 }
 
+static int count_register(reel_store *store, void *memory, size_t bytes)
+{
+	return ((struct count *)store)->registers ? 0 : reel_layer_register(store, memory, bytes);
+}
+
 static const struct reel_store_verbs verbs = {
 	.name = "count",
 	.put = count_put,
@@ -96,7 +105,7 @@ static const struct reel_store_verbs verbs = {
 	.sync = reel_layer_sync,
 	.capacity = count_capacity,
 	.close = count_close,
-	.register_memory = reel_layer_register,
+	.register_memory = count_register,
 	.unregister_memory = reel_layer_unregister,
 };
 
@@ -113,6 +122,11 @@ int reel_store_count_open(reel_store **store, reel_store *below)
 	count->layer.below = below;
 	*store = &count->layer.store;
 	return 0;
+}
+
+void reel_store_count_registers(reel_store *store)
+{
+	((struct count *)store)->registers = true;
 }
 
 void reel_store_get_counts(reel_store *store, struct reel_store_counts *counts)

@@ -19,6 +19,9 @@ struct reel_store_counts {
 int reel_store_count_open(reel_store **store, reel_store *below);
 void reel_store_get_counts(reel_store *count, struct reel_store_counts *counts);
 
+/* Makes the store claim to register memory, like a store of a device. Nothing else changes. */
+void reel_store_count_registers(reel_store *store);
+
 #ifdef __cplusplus
 }
 #endif

@@ -709,7 +709,7 @@ int main(void)
 	more_is_written_where_memory_is_used_up();
 	so_many_puts_are_under_way(0, 4);
 	so_many_puts_are_under_way(5, 5);
-	so_many_puts_are_under_way(100, 8);
+	so_many_puts_are_under_way(100, 16);
 	stalls_are_counted();
 	failures_are_forgotten();
 	a_slab_that_is_awaited_is_no_victim();

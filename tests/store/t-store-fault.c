@@ -591,6 +591,8 @@ static reel_store *counted(reel_store *below)
 	reel_store *store;
 
 	must(reel_store_count_open(&store, below));
+	/* A checksum above it has threads of its own. */
+	reel_store_count_registers(store);
 	return store;
 }
 

@@ -48,6 +48,16 @@ static reel_store *count(reel_store *below)
 	return below && !reel_store_count_open(&store, below) ? store : NULL;
 }
 
+/* As a store of a device: a checksum on it has threads of its own. */
+static reel_store *device(reel_store *below)
+{
+	reel_store *store = count(below);
+
+	if (store)
+		reel_store_count_registers(store);
+	return store;
+}
+
 static reel_store *fault(reel_store *below)
 {
 	reel_store *store;
@@ -205,6 +215,17 @@ static reel_store *open_checked_array(void)
 	return checksum(array());
 }
 
+static reel_store *open_checked_device(void)
+{
+	return checksum(device(store_later_open(memory(ROOM))));
+}
+
+/* One thread at a time may call the array. */
+static reel_store *open_checked_array_of_a_device(void)
+{
+	return checksum(device(array()));
+}
+
 static reel_store *open_later(void)
 {
 	return store_later_open(memory(ROOM));
@@ -233,6 +254,8 @@ static const struct {
 	{"overflow(memory, overflow(overflow(memory, memory), array))", open_overflows},
 	{"array", open_array},
 	{"checksum(array)", open_checked_array},
+	{"checksum(device(later(memory)))", open_checked_device},
+	{"checksum(device(array))", open_checked_array_of_a_device},
 	{"later(memory)", open_later},
 	{"overflow(later(checksum(memory)), checksum(array))", open_later_overflow},
 	{"overflow(memory, later(memory))", open_overflow_with_later},
@@ -692,6 +715,11 @@ static reel_store *open_slow(reel_store *below)
 	return &slow.store;
 }
 
+static void post_end(reel_transfer *transfer)
+{
+	sem_post(transfer->context);
+}
+
 static reel_transfer forked;
 
 static void *put_and_wait(void *store)
@@ -700,37 +728,38 @@ static void *put_and_wait(void *store)
 	return NULL;
 }
 
-static void use_in_child(reel_store *store, reel_transfer transfer)
+/* In the child a layer refuses transfers with this error, or leaves them to the store below: 0. */
+static void use_in_child(reel_store *store, reel_transfer transfer, int error)
 {
 	struct reel_store_capacity capacity;
 
-	is_int(reel_store_put_and_wait(store, &transfer), -ECHILD, "a put in the child");
-	is_int(reel_store_get_and_wait(store, &transfer), -ECHILD, "a get in the child");
+	is_int(reel_store_put_and_wait(store, &transfer), error, "a put in the child");
+	is_int(reel_store_get_and_wait(store, &transfer), error, "a get in the child");
 	reel_store_drop(store, transfer.extent);
 	is_int(reel_store_sync(store, -1), 0, "sync in the child");
 	reel_store_get_capacity(store, &capacity);
-	is_int(capacity.used_bytes, transfer.bytes, "a drop in the child does nothing");
+	is_int(capacity.used_bytes, transfer.bytes, "a drop in the child drops what it has put");
 	reel_store_close(store);
 }
 
-/* The thread whose put is in the second store holds its lock. */
-static void a_tier_is_the_parents(void)
+/* The thread whose put is in the slow store holds the lock of the layer. */
+static void a_layer_with_a_lock_is_the_parents(reel_store *store, int child_error)
 {
 	static unsigned char data[2][64];
 	reel_transfer transfer = {.data = data[0], .bytes = sizeof data[0]};
-	reel_store *store = overflow(memory(1), open_slow(memory(ROOM)));
 	pthread_t thread;
 	pid_t child;
 
 	sem_post(&slow.go_on);
-	is_int(reel_store_put_and_wait(store, &transfer), 0, "a piece in an overflow store");
+	is_int(reel_store_put_and_wait(store, &transfer), 0, "a piece in the slow store");
 	wait_for(&slow.entered);
 	forked = (reel_transfer){.data = data[1], .bytes = sizeof data[1]};
 	pthread_create(&thread, NULL, put_and_wait, store);
 	wait_for(&slow.entered);
 	child = fork_with_timeout();
 	if (child == 0) {
-		use_in_child(store, transfer);
+		sem_post(&slow.go_on);
+		use_in_child(store, transfer, child_error);
 		tap_child_end();
 	}
 	ok(tap_child_passed(child), "the child of a fork waits for no lock of its parent's");
@@ -739,6 +768,31 @@ static void a_tier_is_the_parents(void)
 	is_int(forked.error, 0, "what was under way goes on in the parent");
 	is_int(reel_store_get_and_wait(store, &transfer), 0, "the parent's store is as it was");
 	reel_store_close(store);
+}
+
+/* Sums that take longer than memory takes to store the data. */
+static void a_sync_waits_for_sums(void)
+{
+	const size_t bytes = (size_t)64 << 20;
+	reel_store *store = checksum(device(open_slow(memory(2 * bytes))));
+	sem_t ended;
+	reel_transfer transfer = {.data = suite_allocate(bytes), .bytes = bytes,
+				  .done = post_end, .context = &ended};
+
+	sem_init(&ended, 0, 0);
+	sem_post(&slow.go_on);
+	reel_store_put(store, &transfer);
+	is_int(reel_store_sync(store, -1), 0, "sync after a put");
+	ok(!sem_trywait(&ended) && !transfer.error, "waits for it");
+	reel_store_get(store, &transfer);
+	is_int(reel_store_sync(store, -1), 0, "sync after a get");
+	ok(!sem_trywait(&ended) && !transfer.error, "waits for it");
+	reel_store_put(store, &transfer);
+	is_int(reel_store_sync(store, 0), -ETIMEDOUT, "sync has a limit of time");
+	sem_post(&slow.go_on);
+	reel_store_close(store);
+	ok(!sem_trywait(&ended), "close ends the sums");
+	free(transfer.data);
 }
 
 static void a_codec_is_the_parents(void)
@@ -752,7 +806,7 @@ static void a_codec_is_the_parents(void)
 	is_int(reel_store_put_and_wait(store, &transfer), 0, "a piece behind a codec");
 	child = fork_with_timeout();
 	if (child == 0) {
-		use_in_child(store, transfer);
+		use_in_child(store, transfer, -ECHILD);
 		tap_child_end();
 	}
 	ok(tap_child_passed(child), "the piece is the parent's in the child of a fork");
@@ -825,7 +879,9 @@ int main(void)
 	two_stores_share_the_time();
 	a_second_checksum_is_the_first();
 	a_header_that_does_not_come_back_is_missed();
-	a_tier_is_the_parents();
+	a_layer_with_a_lock_is_the_parents(overflow(memory(1), open_slow(memory(ROOM))), -ECHILD);
+	a_layer_with_a_lock_is_the_parents(checksum(device(open_slow(memory(ROOM)))), 0);
+	a_sync_waits_for_sums();
 	if (HAVE_LZ4) {
 		packed_or_not_is_told_apart();
 		what_is_not_aligned_is_refused();

@@ -24,8 +24,8 @@
 #include "trace/trace.h"
 
 #define REEL_REQUESTS 64
-#define REEL_TICKETS 24
-/* Maximum number of gets of read-ahead. It leaves 8 tickets to puts and to waiting owners. */
+#define REEL_TICKETS 32
+/* Maximum number of gets of read-ahead. It leaves 16 tickets to puts and to waiting owners. */
 #define REEL_MAX_GETS 16
 #define REEL_MAX_VICTIMS 64
 /* Maximum number of readers of a recording whose needs count when victims are chosen. */

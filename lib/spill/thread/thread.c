@@ -25,7 +25,7 @@
 /* Number of puts under way: the default for a store that names none, and the maximum. */
 /* Mutants survive (constant): the number of puts under way changes the time only. */
 #define PUT_DEPTH 4
-#define MAX_PUTS 8
+#define MAX_PUTS 16
 
 /*
  * Called when a round has moved nothing. True: another round is useful, because another thread may
@@ -299,7 +299,7 @@ static int use_store(struct reel_offload *offload, reel_store *store)
 	if (reel_store_checksum_open(&offload->store, store))
 		return -ENOMEM;
 	offload->checks = offload->store != store;
-	reel_store_get_capacity(store, &capacity);
+	reel_store_get_capacity(offload->store, &capacity);
 	/* A store that run options name may leave it 0; a pool's store may not. */
 	offload->align = capacity.align ? capacity.align : 1;
 	offload->registers = capacity.registers;
