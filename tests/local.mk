@@ -109,6 +109,7 @@ check_PROGRAMS += \
 	%D%/store/t-store-fault $(locks) \
 	%D%/store/t-store-open $(one_thread) $(locks) \
 	%D%/gpu/t-gpu-driver $(one_thread) \
+	%D%/gpu/t-gpu-hip $(one_thread) \
 	%D%/gpu/t-gpu-fake \
 	%D%/gpu/t-gpu-store \
 	%D%/gpu/t-gpu-spill \
@@ -265,6 +266,7 @@ libreel_test_stores_la_SOURCES = \
 gpu_test_libraries = libreel-tap.la libreel-cuda-core.la libreel-fake-device.la libreel-test-stores.la libreel-core.la -lm
 gpu_test_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/gpu
 %C%_gpu_t_gpu_driver_CPPFLAGS = $(gpu_test_cppflags) $(CUDA_HEADER_CPPFLAGS)
+%C%_gpu_t_gpu_hip_CPPFLAGS = $(gpu_test_cppflags)
 %C%_gpu_t_gpu_fake_CPPFLAGS = $(gpu_test_cppflags)
 %C%_gpu_t_gpu_fake_LDADD = $(gpu_test_libraries)
 %C%_gpu_t_gpu_spill_CPPFLAGS = $(gpu_test_cppflags)

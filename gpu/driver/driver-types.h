@@ -43,6 +43,14 @@ enum {
 	REEL_CU_COMPUTE_MINOR = 76
 };
 
+/* The same attributes of HIP 5 and later. */
+enum {
+	REEL_HIP_MULTIPROCESSORS = 63,
+	REEL_HIP_THREADS_PER_MULTIPROCESSOR = 57,
+	REEL_HIP_COMPUTE_MAJOR = 23,
+	REEL_HIP_COMPUTE_MINOR = 61
+};
+
 /* Flags of cuStreamCreate(), cuEventCreate(), cuMemHostAlloc() and cuMemHostRegister(). */
 enum {
 	REEL_CU_STREAM_NON_BLOCKING = 1,

@@ -2,7 +2,8 @@
 /*
  * GPU memory as a store (store.h): libreel-cuda. It is not a CUDA program: it loads NVIDIA's driver
  * (libcuda.so.1) when a program first asks for a device, so that programs can link and call it on
- * machines without a driver.
+ * machines without a driver. Where there is no libcuda.so.1 it loads AMD's HIP (libamdhip64.so.5 to
+ * 7), which has been tested against a substitute and on no device.
  *
  *	reel_store *store;
  *
@@ -29,7 +30,7 @@ extern "C" {
 struct reel_gpu_device {
 	char name[96];
 	uint64_t memory_bytes;
-	unsigned driver_version; /* of CUDA that the driver is for: 13000 is 13.0 */
+	unsigned driver_version; /* of CUDA that the driver is for: 13000 is 13.0; HIP: its own */
 	unsigned compute_major, compute_minor;
 	unsigned multiprocessors;
 	unsigned threads; /* that a multiprocessor can have at once */
@@ -38,8 +39,8 @@ struct reel_gpu_device {
 
 /*
  * The number of devices, and the properties of one, numbered from 0 as in the driver
- * (CUDA_VISIBLE_DEVICES applies). Any thread. 0, or -ENODEV: there is no driver, or no such device.
- * The first call loads the driver.
+ * (CUDA_VISIBLE_DEVICES or HIP_VISIBLE_DEVICES applies). Any thread. 0, or -ENODEV: there is no
+ * driver, or no such device. The first call loads the driver.
  */
 int reel_gpu_count(unsigned *count);
 int reel_gpu_describe(unsigned number, struct reel_gpu_device *device);

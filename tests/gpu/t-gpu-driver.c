@@ -69,15 +69,18 @@ EQUAL(REEL_CU_HOST_REGISTER_PORTABLE, CU_MEMHOSTREGISTER_PORTABLE);
 #define AGREES(member, symbol, arguments)                                                          \
 	_Static_assert(_Generic(&symbol, CUresult(*) arguments: 1, default: 0),                     \
 		       "the declaration of " #symbol);
-REEL_DRIVER_CALLS(AGREES)
+#define AGREES_IN_CUDA(member, symbol, hip, arguments) AGREES(member, symbol, arguments)
+REEL_DRIVER_CALLS(AGREES_IN_CUDA)
+REEL_CUDA_CALLS(AGREES)
 
 int main(void)
 {
 	unsigned calls = 0;
 
 	tap_begin();
-#define COUNT_CALL(member, symbol, arguments) calls++;
+#define COUNT_CALL(...) calls++;
 	REEL_DRIVER_CALLS(COUNT_CALL)
+	REEL_CUDA_CALLS(COUNT_CALL)
 	ok(calls > 0, "compiled: %u calls of the driver are as cuda.h %d declares them", calls,
 	   CUDA_VERSION);
 	return tap_end();

@@ -14,11 +14,18 @@ $CC $CFLAGS -std=c11 $include -o shared "$SOURCE_DIR/tests/gpu/gpu-open.c" -L"$l
 	-Wl,-rpath,"$libraries" -lreel >messages 2>&1
 is_empty messages 'a program that is linked with libreel alone'
 
-mkdir fake none old alone
+mkdir fake none old alone amd old-amd
 ln -s "$fake" fake/libcuda.so.1
-echo 'no library' >none/libcuda.so.1
+for library in libcuda.so.1 libamdhip64.so libamdhip64.so.5 libamdhip64.so.6 libamdhip64.so.7; do
+	echo 'no library' >none/$library
+	cp none/$library amd
+	cp none/$library old-amd
+done
+rm amd/libamdhip64.so.6 old-amd/libamdhip64.so.6
+ln -s "$fake" amd/libamdhip64.so.6
 echo 'int cuInit(unsigned flags) { return (int)flags; }' >old.c
 $CC $CFLAGS -w -shared -fPIC -o old/libcuda.so.1 old.c
+cp old/libcuda.so.1 old-amd/libamdhip64.so.6
 cp "$libraries/libreel.so.0" alone
 
 # says DRIVER DESCRIPTION PATTERN WHAT: a check that the program prints the pattern with this driver.
@@ -40,8 +47,12 @@ unset FAKE_DEVICES
 says fake gpu=64T,memory=8M '^checksum copies keeps: .*CUDA_ERROR_OUT_OF_MEMORY' \
 	'fake device: without so much memory, too'
 says fake gpu=64T '^error Cannot allocate memory: .*CUDA_ERROR_OUT_OF_MEMORY' 'or there is none'
-says none gpu=4M,memory=8M '^checksum copies keeps: no GPU: no NVIDIA driver: .*libcuda' \
+says none gpu=4M,memory=8M '^checksum copies keeps: no GPU: no NVIDIA driver: .*libcuda.*libamdhip64' \
 	'a driver that cannot be loaded is said to be none'
+says amd gpu=4M,memory=8M '^checksum registers keeps: no error$' 'fake device: AMD'"'"'s driver is used where there is no other one'
+FAKE_DEVICES=0 says amd gpu=4M '^error No such device: no GPU: .*NO_DEVICE' 'fake device: or it says why not'
+says old-amd gpu=4M '^error No such device: no GPU: libamdhip64.so.6 has no hip.*newer ROCm' \
+	'a HIP without a function that is needed is said to be too old'
 says old gpu=4M,memory=8M '^checksum copies keeps: no GPU: libcuda.* has no cu.*newer' \
 	'a driver without a function that is needed is said to be too old'
 
@@ -74,6 +85,10 @@ fi
 LD_LIBRARY_PATH=fake:$libraries "$BUILD_DIR/tools/reel" info >said
 grep -q '^gpu_name: *fake device 0$' said
 ok $? 'fake device: reel info names it'
+LD_LIBRARY_PATH=fake:$libraries "$BUILD_DIR/tools/reel" info | grep '^gpu_' >nvidia
+LD_LIBRARY_PATH=amd:$libraries "$BUILD_DIR/tools/reel" info | grep '^gpu_' >amd-said
+cmp nvidia amd-said
+ok $? 'fake device: by HIP it is described as by CUDA'
 LD_LIBRARY_PATH=none:$libraries "$BUILD_DIR/tools/reel" info >said
 grep -q '^gpu_problem: *no GPU: no NVIDIA driver' said
 ok $? 'the message says why there is no GPU'

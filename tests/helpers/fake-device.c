@@ -543,17 +543,6 @@ static reel_cu_result fake_cuMemHostUnregister(void *memory)
 	return leave(remove_memory(REGISTERED_MEMORY, memory));
 }
 
-static reel_cu_result fake_cuMemHostGetDevicePointer(reel_cu_address *address, void *memory,
-						     unsigned flags)
-{
-	ENTER(enter_in_context);
-	(void)flags;
-	if (!find_memory(memory, 1, false))
-		return leave(REEL_CU_INVALID_VALUE);
-	*address = (uintptr_t)memory;
-	return leave(0);
-}
-
 /* ---- A stream's thread ---- */
 
 static void free_operations(struct operation *operation)
@@ -970,8 +959,10 @@ static reel_cu_result fake_cuEventSynchronize(reel_cu_event handle)
 /* ---- The device ---- */
 
 static const struct reel_driver table = {
-#define MEMBER(member, symbol, arguments) .member = fake_##member,
+#define MEMBER(member, ...) .member = fake_##member,
 	REEL_DRIVER_CALLS(MEMBER)
+	REEL_CUDA_CALLS(MEMBER)
+	REEL_FAKE_CALLS(MEMBER)
 #undef MEMBER
 };
 
@@ -1116,14 +1107,50 @@ void fake_device_stop_failing(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* ---- The same, as the driver's own library ---- */
+/* ---- The same, as the libraries of both drivers ---- */
 
 #if FAKE_DRIVER_LIBRARY
 
 #define EXPORT(member, symbol, arguments)                                                          \
 	reel_cu_result symbol arguments;                                                           \
 	reel_cu_result symbol arguments __attribute__((alias("fake_" #member)));
-REEL_DRIVER_CALLS(EXPORT)
+#define EXPORT_BOTH(member, symbol, hip, arguments)                                                \
+	EXPORT(member, symbol, arguments)                                                          \
+	EXPORT(member, hip, arguments)
+REEL_DRIVER_CALLS(EXPORT_BOTH)
+REEL_CUDA_CALLS(EXPORT)
+
+const char *hipGetErrorName(reel_cu_result result);
+const char *hipGetErrorName(reel_cu_result result)
+{
+	const char *name = NULL;
+
+	return fake_cuGetErrorName(result, &name) ? NULL : name;
+}
+
+const char *hipGetErrorString(reel_cu_result result);
+const char *hipGetErrorString(reel_cu_result result)
+{
+	const char *words = NULL;
+
+	return fake_cuGetErrorString(result, &words) ? NULL : words;
+}
+
+reel_cu_result hipDeviceGetAttribute(int *value, int attribute, reel_cu_device number);
+reel_cu_result hipDeviceGetAttribute(int *value, int attribute, reel_cu_device number)
+{
+	static const int pairs[][2] = {
+		{REEL_HIP_MULTIPROCESSORS, REEL_CU_MULTIPROCESSORS},
+		{REEL_HIP_THREADS_PER_MULTIPROCESSOR, REEL_CU_THREADS_PER_MULTIPROCESSOR},
+		{REEL_HIP_COMPUTE_MAJOR, REEL_CU_COMPUTE_MAJOR},
+		{REEL_HIP_COMPUTE_MINOR, REEL_CU_COMPUTE_MINOR},
+	};
+
+	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+		if (pairs[i][0] == attribute)
+			return fake_cuDeviceGetAttribute(value, pairs[i][1], number);
+	return REEL_CU_INVALID_VALUE;
+}
 
 /* FAKE_DEVICES: how many there are; 0: none. */
 __attribute__((constructor)) static void open_when_loaded(void)
