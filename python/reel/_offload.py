@@ -287,8 +287,8 @@ class _Storage:
 class _Batch(LibraryParcel):
     """A parcel with copies of small tensors of the CPU, side by side.
 
-    One thread copies them there while the parcel is open, until it is full. A thread that reads one of them keeps the
-    batch pinned until it reads one of another batch, or this one is gone.
+    One thread copies them there while the parcel is open, until it is full. A thread keeps the two batches that it has
+    read from last pinned, as long as they are there.
     """
 
     __slots__ = ("offload", "base", "used", "number", "turn")
@@ -307,21 +307,27 @@ class _Batch(LibraryParcel):
     def storage(self, at: int, nbytes: int) -> Tuple[Any, int]:
         """A storage, and where in it the bytes are that the batch has at `at`."""
         pinned = self.offload._thread.pinned
-        if not pinned or pinned[0]() is not self:
-            if self._address:
-                copy = torch.empty(nbytes, dtype=torch.uint8)
-                # The thread of the batch cannot seal it between the look at the address and the end of the copy.
-                if [*map(_memmove, (copy.data_ptr(),), compress((self.base + at,), (self._address,)), (nbytes,))]:
-                    return _storage_of(copy), 0
-            self.offload._read_ahead(self)
-            pinned.clear()
-            storage = _storage_of(torch.frombuffer(self._pinned(), dtype=torch.uint8))
-            pinned += weakref.ref(self, lambda _: pinned.clear()), storage
-        return pinned[1], at
+        for batch, storage in pinned:
+            if batch() is self:
+                return storage, at
+        if self._address:
+            copy = torch.empty(nbytes, dtype=torch.uint8)
+            # The thread of the batch cannot seal it between the look at the address and the end of the copy.
+            if [*map(_memmove, (copy.data_ptr(),), compress((self.base + at,), (self._address,)), (nbytes,))]:
+                return _storage_of(copy), 0
+        self.offload._read_ahead(self)
+        del pinned[:-1]
+        storage = _storage_of(torch.frombuffer(self._pinned(), dtype=torch.uint8))
+        pinned.append((weakref.ref(self, functools.partial(_unpin, pinned)), storage))
+        return storage, at
+
+
+def _unpin(pinned: List[Any], gone: Any) -> None:
+    pinned[:] = [(batch, storage) for batch, storage in pinned if batch is not gone]
 
 
 class _Batches(threading.local):
-    """Of one thread: the batch that it copies to, and the one that it has pinned, with its storage."""
+    """Of one thread: the batch that it copies to, and those that it has pinned, with their storages."""
 
     def __init__(self) -> None:
         self.open: Callable[[], Optional[_Batch]] = _none
@@ -349,7 +355,7 @@ class _Batches(threading.local):
             batch.offload._order[batch.number] = batch
 
     def with_room(self, call: Callable[..., Any], *arguments: Any) -> Any:
-        """The result of the call. If the budget is used up, it is tried again when both batches may leave memory."""
+        """The result of the call. If the budget is used up, it is tried again when the batches may leave memory."""
         try:
             return call(*arguments)
         except MemoryError:
