@@ -5,15 +5,15 @@
  * wire may have been at fault; after that it is -EBADMSG. A get whose header differs from the
  * header of its put never returns 0.
  *
- * A device moves data several times as fast as one thread sums it. So a layer on a store that
- * registers memory has threads of its own:
+ * A device moves data several times as fast as one thread computes checksums. So a layer on a store
+ * that registers memory has threads of its own for them:
  *
- *	put()  ->  `puts`: sum            ->  put() below
- *	get()  ->  get() below, completes ->  `gets`: sum and compare  ->  completes, or get() below
+ *	put()  ->  `puts`: checksum        ->  put() below
+ *	get()  ->  get() below, completes  ->  `gets`: compare  ->  completes, or get() below
  *
  * `below_lock` makes one thread at a time call the store below, as stores expect. On other stores
- * the threads that call the layer and complete its transfers sum the data, and so does the child of
- * a fork, which has no other threads.
+ * the checksums are computed by the threads that call the layer or complete its transfers, and also
+ * in the child of a fork, which has no threads of the layer.
  */
 #include "store.h"
 
@@ -117,7 +117,7 @@ static int64_t time_left(int64_t timeout_ns, uint64_t began)
 
 /* ---- Verbs ---- */
 
-static void sum_and_put(reel_store *store, reel_transfer *transfer)
+static void checksum_and_put(reel_store *store, reel_transfer *transfer)
 {
 	struct header header = header_of(transfer);
 
@@ -132,7 +132,7 @@ static void checksum_put(reel_store *store, reel_transfer *transfer)
 	if (uses_threads(checksum_of(store)))
 		reel_transfer_queue_add(&checksum_of(store)->puts.queue, transfer);
 	else
-		sum_and_put(store, transfer);
+		checksum_and_put(store, transfer);
 }
 
 static void start_get(reel_store *store, reel_transfer *transfer, reel_layer_finish *finish)
@@ -255,22 +255,23 @@ static const struct reel_store_verbs verbs = {
 	.unregister_memory = reel_layer_unregister,
 };
 
-/* Without threads, the callers' threads sum the data. */
+/* Without threads of its own the layer works as on other stores. */
 static void start_threads(struct checksum *checksum)
 {
 	reel_store *store = &checksum->layer.store;
 
 	if (reel_layer_lock_open(&checksum->below_lock))
 		return;
-	if (!reel_transfer_threads_start(&checksum->puts, store, sum_and_put, "reel-sum-out")) {
+	checksum->owner = getpid();
+	if (!reel_transfer_threads_start(&checksum->puts, store, checksum_and_put,
+					 "reel-crc-out")) {
 		checksum->has_threads = !reel_transfer_threads_start(&checksum->gets, store,
-								     compare, "reel-sum-in");
+								     compare, "reel-crc-in");
 		if (!checksum->has_threads)
 			reel_transfer_threads_end(&checksum->puts);
 	}
 	if (!checksum->has_threads)
 		pthread_mutex_destroy(&checksum->below_lock);
-	checksum->owner = getpid();
 }
 
 /* Decides for pools and snapshots whether a store gets a checksum. */

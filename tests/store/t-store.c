@@ -770,8 +770,8 @@ static void a_layer_with_a_lock_is_the_parents(reel_store *store, int child_erro
 	reel_store_close(store);
 }
 
-/* Sums that take longer than memory takes to store the data. */
-static void a_sync_waits_for_sums(void)
+/* Computing this checksum takes longer than storing the data. */
+static void a_sync_waits_for_checksums(void)
 {
 	const size_t bytes = (size_t)64 << 20;
 	reel_store *store = checksum(device(open_slow(memory(2 * bytes))));
@@ -791,7 +791,7 @@ static void a_sync_waits_for_sums(void)
 	is_int(reel_store_sync(store, 0), -ETIMEDOUT, "sync has a limit of time");
 	sem_post(&slow.go_on);
 	reel_store_close(store);
-	ok(!sem_trywait(&ended), "close ends the sums");
+	ok(!sem_trywait(&ended), "close waits for it");
 	free(transfer.data);
 }
 
@@ -881,7 +881,7 @@ int main(void)
 	a_header_that_does_not_come_back_is_missed();
 	a_layer_with_a_lock_is_the_parents(overflow(memory(1), open_slow(memory(ROOM))), -ECHILD);
 	a_layer_with_a_lock_is_the_parents(checksum(device(open_slow(memory(ROOM)))), 0);
-	a_sync_waits_for_sums();
+	a_sync_waits_for_checksums();
 	if (HAVE_LZ4) {
 		packed_or_not_is_told_apart();
 		what_is_not_aligned_is_refused();
