@@ -287,8 +287,8 @@ class _Storage:
 class _Batch(LibraryParcel):
     """A parcel with copies of small tensors of the CPU, side by side.
 
-    One thread copies them there while the parcel is open, until it is full. A thread keeps the two batches that it has
-    read from last pinned, as long as they are there.
+    One thread copies them there while the parcel is open, until it is full. The batches that were read last stay pinned
+    by their storages in `Offload._recent`, so that the next tensor on one of them needs no call of the library.
     """
 
     __slots__ = ("offload", "base", "used", "number", "turn")
@@ -306,8 +306,8 @@ class _Batch(LibraryParcel):
 
     def storage(self, at: int, nbytes: int) -> Tuple[Any, int]:
         """A storage, and where in it the bytes are that the batch has at `at`."""
-        pinned = self.offload._thread.pinned
-        for batch, storage in pinned:
+        recent = self.offload._recent
+        for batch, storage in recent:
             if batch() is self:
                 return storage, at
         if self._address:
@@ -316,22 +316,20 @@ class _Batch(LibraryParcel):
             if [*map(_memmove, (copy.data_ptr(),), compress((self.base + at,), (self._address,)), (nbytes,))]:
                 return _storage_of(copy), 0
         self.offload._read_ahead(self)
-        del pinned[:-1]
+        del recent[:max(len(recent) + 1 - self.offload._max_recent, 0)]
         storage = _storage_of(torch.frombuffer(self._pinned(), dtype=torch.uint8))
-        pinned.append((weakref.ref(self, functools.partial(_unpin, pinned)), storage))
+        recent.append((weakref.ref(self, functools.partial(_forget, recent)), storage))
         return storage, at
 
 
-def _unpin(pinned: List[Any], gone: Any) -> None:
-    pinned[:] = [(batch, storage) for batch, storage in pinned if batch is not gone]
+def _forget(recent: List[Any], gone: Any) -> None:
+    recent[:] = [(batch, storage) for batch, storage in recent if batch is not gone]
 
 
-class _Batches(threading.local):
-    """Of one thread: the batch that it copies to, and those that it has pinned, with their storages."""
+class _Thread(threading.local):
+    """`open` is the batch that this thread copies to, if it is there."""
 
-    def __init__(self) -> None:
-        self.open: Callable[[], Optional[_Batch]] = _none
-        self.pinned: List[Any] = []
+    open: Callable[[], Optional[_Batch]] = staticmethod(_none)
 
     def copy(self, offload: "Offload", source: Any, first: int, nbytes: int) -> Tuple[_Batch, int]:
         """The batch that has a copy of these bytes of a tensor or a storage, and where."""
@@ -353,17 +351,6 @@ class _Batches(threading.local):
             next(zip(map(_seal, (batch._handle,)), map(batch._address.__init__, (None,))))  # type: ignore[misc]
             batch.number = next(batch.offload._numbers)
             batch.offload._order[batch.number] = batch
-
-    def with_room(self, call: Callable[..., Any], *arguments: Any) -> Any:
-        """The result of the call. If the budget is used up, it is tried again when the batches may leave memory."""
-        try:
-            return call(*arguments)
-        except MemoryError:
-            if not self.pinned and self.open() is None:
-                raise
-            self.pinned.clear()
-            self.seal()
-            return call(*arguments)
 
 
 class _Copy:
@@ -417,13 +404,19 @@ class _Batched(_Copy):
         return shape.show(storage, shape.offset, shape.once()).clone(memory_format=torch.contiguous_format), 0
 
     def has(self, storage: Any, shape: _Shape) -> bool:
-        """Whether it has the part of a storage that the shape shows. A batch that is sealed is not read for that."""
+        """Whether it has the part of a storage that the shape shows. No other thread's batch is read for that."""
         if self.operation is _waiting.operation:
             return True
-        if self.batch is not self.batch.offload._thread.open():
+        batch, memory = self.batch, None
+        if batch is batch.offload._thread.open():
+            address = batch.base
+        elif batch._address or not lib.reel_parcel_is_in_memory(batch._handle):
             return False
+        else:
+            memory = batch._pinned()
+            address = ctypes.addressof(memory)
         source, first = self._source(storage, shape)
-        return not _memcmp(self.batch.base + self.at, source.data_ptr() + first, self._nbytes)
+        return not _memcmp(address + self.at, source.data_ptr() + first, self._nbytes)
 
     def _place(self) -> Tuple[Any, int]:
         return self.batch.storage(self.at, self._nbytes)
@@ -627,7 +620,7 @@ class _Packed:
                 return  # its memory was given up, and may be there again in the backward pass
             # The operation writes to the tensor on the stream that it began on.
             with _NO_STREAM if self.stream is None else torch.cuda.stream(self.stream):
-                self.saved = offload._thread.with_room(self.storage.save, offload, storage, self.shape)
+                self.saved = offload._with_room(self.storage.save, offload, storage, self.shape)
             self.held = None  # a thread that unpacks the tensor takes either of the two
         finally:
             if self.held is not None:
@@ -686,7 +679,9 @@ class Offload(Uncopied):
         self.pool = pool if pool is not None else Pool(budget, directory=directory, store=store)  # type: ignore
         stats = self.pool.stats()
         self._budget, self._batch_bytes = stats["hard_budget"], min(stats["slab_bytes"], _MAX_BATCH_BYTES)
-        self._thread = _Batches()
+        self._thread = _Thread()
+        self._recent: List[Any] = []
+        self._max_recent = min(max(self._budget // (8 * max(self._batch_bytes, 1)), 1), 4)
         self._min_bytes = max(to_bytes(min_bytes, "min_bytes"), 1)
         self._hooks: List[Any] = []
         self._numbers = itertools.count()
@@ -841,7 +836,18 @@ class Offload(Uncopied):
         if packed.number >= 0:  # it has a parcel
             self._read_ahead(packed)
         self.pool._take_back()
-        return self._thread.with_room(packed.saved.tensor, packed.shape)
+        return self._with_room(packed.saved.tensor, packed.shape)
+
+    def _with_room(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        """The result of the call. If the budget is used up, it is tried again when the batches may leave memory."""
+        try:
+            return call(*arguments)
+        except MemoryError:
+            if not self._recent and self._thread.open() is None:
+                raise
+            self._recent.clear()
+            self._thread.seal()
+            return call(*arguments)
 
     def _read_ahead(self, packed: "Union[_Packed, _Batch]") -> None:
         """The backward pass needs the last tensors first. Where it goes otherwise, the order begins anew."""

@@ -872,6 +872,19 @@ def test_small_tensors_share_parcels(tmp_path):
     offload.pool.close()
 
 
+def test_a_small_tensor_that_many_operations_save_is_copied_once(tmp_path):
+    offload = reel.offload("32M", directory=tmp_path)
+    y, mask = torch.linspace(-1, 1, 1 << 14).requires_grad_() * 1, torch.ones(1 << 14)
+    with offload:
+        for _ in range(100):
+            y = (y * mask).tanh()
+    assert copies(offload) == 101
+    mask.data[5] = 2
+    with offload:
+        y = (y * mask).tanh()
+    assert copies(offload) == 103
+
+
 def test_a_batch_leaves_memory_for_a_tensor_that_needs_the_room(tmp_path):
     """In the forward pass one that is open, and in the backward pass one that is pinned."""
     offload = reel.offload("4M", directory=tmp_path)
