@@ -618,7 +618,7 @@ def alike(these, those):
 
 
 def test_the_gradients_of_every_operator_of_torch(tmp_path):
-    offload = reel.offload(pool=reel.Pool("16M", directory=tmp_path, slab="4K"), min_bytes=1)
+    offload = reel.offload(pool=reel.Pool("64M", directory=tmp_path, slab="4K"), min_bytes=1)
     wrong, count = [], 0
     warnings.simplefilter("ignore")  # pytest takes it back
     for operator in operators():
