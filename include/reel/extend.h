@@ -13,9 +13,10 @@
  * ticket and its data belong to the store: other threads may read the data of a put, and no thread
  * reads the data of a get.
  *
- * Threads. One thread at a time calls the verbs of a store. Transfers complete on any thread, and a
- * layer may start a transfer again when it completes (to read it once more, or to use a second
- * store). So a simple store that completes each transfer as its last act before it returns needs no
+ * Threads. One thread at a time calls the verbs of a store; several threads in turn if the store
+ * registers memory, since a checksum layer on it has threads of its own. Transfers complete on any
+ * thread, and a layer may start a transfer again when it completes (to read it once more, or to use
+ * a second store). So a simple store that completes each transfer as its last act before it returns needs no
  * lock. A store that completes transfers on threads of its own must expect put and get on these
  * threads. A done function is short, and takes no lock that its caller holds during a verb.
  *
@@ -45,7 +46,8 @@
  * Forks. A fork waits until the offload threads of all pools have ended the verb that they are in.
  * So a verb may fork only where no other thread of the process forks at the same time, and not in a
  * pool that has a run or an arena with a store of its own. A thread of the store may fork after it
- * has completed its transfers.
+ * has completed its transfers. A fork does not wait for the threads of a checksum layer. So a store
+ * that registers memory takes no lock in the child, and refuses transfers there.
  */
 #ifndef REEL_EXTEND_H
 #define REEL_EXTEND_H

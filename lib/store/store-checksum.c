@@ -81,7 +81,7 @@ static bool is_sound(const reel_transfer *transfer)
 struct checksum {
 	struct reel_layer layer;
 	bool has_threads;
-	pid_t owner;
+	pid_t owner; /* the process that has the threads */
 	pthread_mutex_t below_lock;
 	struct reel_transfer_threads puts, gets;
 };
