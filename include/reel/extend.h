@@ -16,9 +16,9 @@
  * Threads. One thread at a time calls the verbs of a store; several threads in turn if the store
  * registers memory, since a checksum layer on it has threads of its own. Transfers complete on any
  * thread, and a layer may start a transfer again when it completes (to read it once more, or to use
- * a second store). So a simple store that completes each transfer as its last act before it returns needs no
- * lock. A store that completes transfers on threads of its own must expect put and get on these
- * threads. A done function is short, and takes no lock that its caller holds during a verb.
+ * a second store). So a simple store that completes each transfer as its last act before it returns
+ * needs no lock. A store that completes transfers on threads of its own must expect put and get on
+ * these threads. A done function is short, and takes no lock that its caller holds during a verb.
  *
  * Cancellation. No verb of the stores below is a cancellation point. Pools, runs and arenas call
  * verbs of your own with cancellation disabled. A program that calls such a verb itself, or by a
@@ -361,7 +361,8 @@ int reel_store_memory_open(reel_store **store, uint64_t max_bytes);
  * that differs is read once more, and then fails with -EBADMSG. If `below` is verified, *store is
  * `below` itself. A codec is not verified: a checksum below it does not detect damage above, so the
  * checksum belongs on top. A pool puts this layer on its store, and a run on the stores of its
- * tiers. 0, or -ENOMEM.
+ * tiers. On a store that registers memory the layer has threads for the CRCs, at most 8 each way.
+ * 0, or -ENOMEM.
  */
 int reel_store_checksum_open(reel_store **store, reel_store *below);
 

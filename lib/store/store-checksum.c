@@ -117,7 +117,7 @@ static int64_t time_left(int64_t timeout_ns, uint64_t began)
 
 /* ---- Verbs ---- */
 
-static void checksum_and_put(reel_store *store, reel_transfer *transfer)
+static void put_checked(reel_store *store, reel_transfer *transfer)
 {
 	struct header header = header_of(transfer);
 
@@ -132,7 +132,7 @@ static void checksum_put(reel_store *store, reel_transfer *transfer)
 	if (uses_threads(checksum_of(store)))
 		reel_transfer_queue_add(&checksum_of(store)->puts.queue, transfer);
 	else
-		checksum_and_put(store, transfer);
+		put_checked(store, transfer);
 }
 
 static void start_get(reel_store *store, reel_transfer *transfer, reel_layer_finish *finish)
@@ -263,8 +263,7 @@ static void start_threads(struct checksum *checksum)
 	if (reel_layer_lock_open(&checksum->below_lock))
 		return;
 	checksum->owner = getpid();
-	if (!reel_transfer_threads_start(&checksum->puts, store, checksum_and_put,
-					 "reel-crc-out")) {
+	if (!reel_transfer_threads_start(&checksum->puts, store, put_checked, "reel-crc-out")) {
 		checksum->has_threads = !reel_transfer_threads_start(&checksum->gets, store,
 								     compare, "reel-crc-in");
 		if (!checksum->has_threads)
