@@ -80,14 +80,14 @@ static void gpu_drop(reel_store *store, struct reel_extent extent)
 static int gpu_sync(reel_store *store, int64_t timeout_ns)
 {
 	struct reel_gpu_store *gpu = gpu_of(store);
-	int64_t end = timeout_ns < 0 ? 0 : (int64_t)reel_clock_ns() + timeout_ns;
-	int error = is_in_child(gpu) ? 0 : reel_transfer_queue_wait(&gpu->out.queue, timeout_ns);
+	uint64_t began = reel_clock_ns();
+	int error;
 
-	if (is_in_child(gpu) || error)
-		return error;
-	if (timeout_ns > 0)
-		timeout_ns = end > (int64_t)reel_clock_ns() ? end - (int64_t)reel_clock_ns() : 0;
-	return reel_transfer_queue_wait(&gpu->in.queue, timeout_ns);
+	if (is_in_child(gpu))
+		return 0;
+	error = reel_transfer_queue_wait(&gpu->out.queue, timeout_ns);
+	return error ? error
+		     : reel_transfer_queue_wait(&gpu->in.queue, reel_clock_left(timeout_ns, began));
 }
 
 static void gpu_capacity(reel_store *store, struct reel_store_capacity *capacity)

@@ -49,6 +49,17 @@ static inline struct timespec reel_clock_after(int64_t ns)
 	return end;
 }
 
+/*
+ * Returns the rest of a timeout that began at `since`: 0 if it has passed. A negative timeout is
+ * without limit, and is returned unchanged.
+ */
+static inline int64_t reel_clock_left(int64_t timeout_ns, uint64_t since)
+{
+	int64_t passed = (int64_t)(reel_clock_ns() - since);
+
+	return timeout_ns < 0 ? timeout_ns : timeout_ns > passed ? timeout_ns - passed : 0;
+}
+
 /* Makes a condition whose waits with a limit go by this clock. Returns 0 or -errno. */
 static inline int reel_clock_condition(pthread_cond_t *condition)
 {

@@ -108,13 +108,6 @@ static void leave_below(struct checksum *checksum)
 		pthread_mutex_unlock(&checksum->below_lock);
 }
 
-static int64_t time_left(int64_t timeout_ns, uint64_t began)
-{
-	int64_t passed = (int64_t)(reel_clock_ns() - began);
-
-	return timeout_ns <= 0 ? timeout_ns : timeout_ns > passed ? timeout_ns - passed : 0;
-}
-
 /* ---- Verbs ---- */
 
 static void put_checked(reel_store *store, reel_transfer *transfer)
@@ -208,11 +201,11 @@ static int checksum_sync(reel_store *store, int64_t timeout_ns)
 		return reel_layer_sync(store, timeout_ns);
 	error = reel_transfer_queue_wait(&checksum->puts.queue, timeout_ns);
 	if (!error)
-		error = reel_layer_sync(store, time_left(timeout_ns, began));
+		error = reel_layer_sync(store, reel_clock_left(timeout_ns, began));
 	if (!error)
 		error = reel_transfer_queue_wait(&checksum->gets.queue,
-						 time_left(timeout_ns, began));
-	return error ? error : reel_layer_sync(store, time_left(timeout_ns, began));
+						 reel_clock_left(timeout_ns, began));
+	return error ? error : reel_layer_sync(store, reel_clock_left(timeout_ns, began));
 }
 
 static void checksum_capacity(reel_store *store, struct reel_store_capacity *capacity)

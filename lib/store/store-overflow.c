@@ -132,17 +132,11 @@ static void overflow_drop(reel_store *store, struct reel_extent extent)
 static int overflow_sync(reel_store *store, int64_t timeout_ns)
 {
 	struct overflow *overflow = (struct overflow *)store;
-	int64_t start = (int64_t)reel_clock_ns();
+	uint64_t began = reel_clock_ns();
 	int error = reel_store_sync(overflow->part[0], timeout_ns);
 
-	if (error)
-		return error;
-	if (timeout_ns >= 0) {
-		int64_t elapsed = (int64_t)reel_clock_ns() - start;
-
-		timeout_ns = elapsed < timeout_ns ? timeout_ns - elapsed : 0;
-	}
-	return reel_store_sync(overflow->part[1], timeout_ns);
+	return error ? error
+		     : reel_store_sync(overflow->part[1], reel_clock_left(timeout_ns, began));
 }
 
 static uint64_t sum(uint64_t a, uint64_t b)
