@@ -17,7 +17,6 @@ import warnings
 import weakref
 from collections import deque
 from ctypes import byref, c_int, c_size_t, c_void_p
-from itertools import compress
 from typing import Any, Callable, Deque, Dict, List, Optional, Tuple, Union
 
 from ._errors import Uncopied, check
@@ -262,8 +261,9 @@ class _Storage:
             if saved.has(storage, shape):
                 return saved
             self.whole, self.parts = _none, None
-        parts, nbytes = self.parts or _Parts(), shape.nbytes
-        if self.nbytes <= offload._budget and (2 * nbytes > self.nbytes or parts.nbytes + nbytes > self.nbytes):
+            parts = None
+        nbytes, in_parts = shape.nbytes, 0 if parts is None else parts.nbytes
+        if self.nbytes <= offload._budget and (2 * nbytes > self.nbytes or in_parts + nbytes > self.nbytes):
             saved = self._copy(offload, 0, self.nbytes, storage, shape)
             self.whole = weakref.ref(saved)
             return saved
@@ -273,7 +273,9 @@ class _Storage:
             saved = self._copy(offload, first, (shape.offset + shape.extent) * shape.itemsize - first, storage, shape)
         else:
             saved = self._copy(offload, None, nbytes, storage, shape)
-        saved.parts, self.parts = parts, parts
+        if parts is None:
+            parts = self.parts = _Parts()
+        saved.parts = parts
         parts.nbytes += saved._nbytes
         parts[key] = saved
         return saved
@@ -313,7 +315,7 @@ class _Batch(LibraryParcel):
         if self._address:
             copy = torch.empty(nbytes, dtype=torch.uint8)
             # The thread of the batch cannot seal it between the look at the address and the end of the copy.
-            if [*map(_memmove, (copy.data_ptr(),), compress((self.base + at,), (self._address,)), (nbytes,))]:
+            if [*map(_memmove, (copy.data_ptr(),), itertools.compress((self.base + at,), (self._address,)), (nbytes,))]:
                 return _storage_of(copy), 0
         self.offload._read_ahead(self)
         del recent[:max(len(recent) + 1 - self.offload._max_recent, 0)]
@@ -407,13 +409,13 @@ class _Batched(_Copy):
         """Whether it has the part of a storage that the shape shows. No other thread's batch is read for that."""
         if self.operation is _waiting.operation:
             return True
-        batch, memory = self.batch, None
+        batch = self.batch
         if batch is batch.offload._thread.open():
             address = batch.base
         elif batch._address or not lib.reel_parcel_is_in_memory(batch._handle):
             return False
         else:
-            memory = batch._pinned()
+            memory = batch._pinned()  # until this function returns
             address = ctypes.addressof(memory)
         source, first = self._source(storage, shape)
         return not _memcmp(address + self.at, source.data_ptr() + first, self._nbytes)
@@ -565,7 +567,7 @@ def _forget_loans() -> None:
     """In the child of a fork: no put is under way there, so a storage is as free as its tensors are."""
     for offload in _offloads:
         offload.pool._loans.clear()
-        offload._thread.open = _none  # the batch may be memory of the parent's, too
+        offload._thread.open = _none  # or the child writes to a batch of the parent
 
 
 os.register_at_fork(after_in_child=_forget_loans)
