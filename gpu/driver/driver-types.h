@@ -43,7 +43,7 @@ enum {
 	REEL_CU_COMPUTE_MINOR = 76
 };
 
-/* The same attributes of HIP 5 and later. */
+/* HIP numbers these attributes in its own way. The numbers are valid from HIP 5 on. */
 enum {
 	REEL_HIP_MULTIPROCESSORS = 63,
 	REEL_HIP_THREADS_PER_MULTIPROCESSOR = 57,

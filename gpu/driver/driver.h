@@ -72,7 +72,10 @@
 	CALL(cuDeviceGetAttribute, cuDeviceGetAttribute,                                           \
 	     (int *value, reel_cu_attribute attribute, reel_cu_device device))
 
-/* The same for functions that only tests of the fake device call. No loaded table has them. */
+/*
+ * CALL(member, symbol of CUDA, arguments) for the functions that only tests call, of the fake
+ * device. reel_driver_get() does not look for them in a driver, and leaves these members NULL.
+ */
 #define REEL_FAKE_CALLS(CALL)                                                                      \
 	CALL(cuStreamQuery, cuStreamQuery, (reel_cu_stream stream))                                \
 	CALL(cuStreamWaitEvent, cuStreamWaitEvent,                                                 \

@@ -738,7 +738,7 @@ static void use_in_child(reel_store *store, reel_transfer transfer, int error)
 	reel_store_drop(store, transfer.extent);
 	is_int(reel_store_sync(store, -1), 0, "sync in the child");
 	reel_store_get_capacity(store, &capacity);
-	is_int(capacity.used_bytes, transfer.bytes, "a drop in the child drops what it has put");
+	is_int(capacity.used_bytes, transfer.bytes, "a drop in the child leaves what the parent has put");
 	reel_store_close(store);
 }
 
