@@ -118,6 +118,8 @@ struct reel_pool {
 	 * slab.
 	 */
 	size_t idle_bytes;
+	/* In a pool with a parent: sealed parcels stay until the parent's budget is short. */
+	bool frames_stay;
 	struct reel_frame_listener *listener; /* in a pool with a parent; may be NULL */
 	struct reel_pool *next_sibling;       /* in a pool with a parent */
 	/* In a pool with a parent: number of threads that trim it, or wait for its store. */

@@ -1212,6 +1212,47 @@ static void it_makes_room_for_a_sibling(void)
 	close_writing(&family, NULL);
 }
 
+/* With room in the parent's budget, sealed parcels stay; without it the oldest are written. */
+static void frames_stay_while_there_is_room(void)
+{
+	enum { FEW = BUDGET / 2 };
+	struct late_store *late = late_open(47);
+	reel_pool *parent = open_pool(spilling(NULL, BUDGET, 12)), *child;
+	reel_parcel *parcel[FEW], *large;
+	unsigned wrong = 0;
+	void *data;
+
+	tap_case("a child whose frames stay");
+	if (reel_pool_open_child(&child, parent, &late->store, SLAB, REEL_FRAMES_STAY, NULL))
+		abort();
+	for (unsigned i = 0; i < FEW; i++) {
+		if (reel_parcel_open_alone(&parcel[i], child, SLAB, &data))
+			abort();
+		write_bytes(data, SLAB, i);
+		reel_parcel_seal(parcel[i]);
+		/* The next one is younger: ages are counted in milliseconds. */
+		usleep(2000);
+	}
+	reel_pool_settle(child);
+	is_int(late->puts, 0, "none of %u parcels is written", FEW);
+	is_int(reel_parcel_open(&large, parent, (BUDGET - 2) * SLAB, NULL, &data), 0,
+	       "the parent gets nearly all of its budget");
+	ok(!reel_parcel_is_in_memory(parcel[0]) && reel_parcel_is_in_memory(parcel[FEW - 1]),
+	   "the parcel that was sealed first leaves memory, the last one stays");
+	for (unsigned i = FEW; i-- > 0;)
+		wrong += !reads(parcel[i], i);
+	is_int(wrong, 0, "the child's parcels keep their contents");
+	for (unsigned i = 0; i < FEW; i++)
+		reel_parcel_close(parcel[i]);
+	reel_pool_settle(child);
+	is_int(late->wrongs + late->used, 0, "the store was used rightly");
+	ok(stats_of(child).resident_bytes > 0, "idle frames stay");
+	reel_parcel_close(large);
+	is_int(use_all(parent), 0, "until the parent needs them");
+	close_family(parent, child, NULL);
+	free(late);
+}
+
 static reel_pool *puts_into;
 static _Atomic int put_error;
 
@@ -1788,6 +1829,7 @@ int main(void)
 	it_makes_room_for_whole_slabs(FRAMES);
 	it_makes_room_for_whole_slabs(0);
 	it_makes_room_for_a_sibling();
+	frames_stay_while_there_is_room();
 	a_put_does_not_wait_for_itself();
 	a_fork_waits_for_no_trim();
 	an_order_is_read_ahead(false, SLAB, 0);

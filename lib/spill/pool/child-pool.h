@@ -14,12 +14,17 @@ struct reel_frame_listener;
 
 /* ---- Exported as REEL_PRIVATE ------------------------------------------------ */
 
+/* For `idle_frames` below. */
+#define REEL_FRAMES_STAY SIZE_MAX
+
 /*
  * pool-open.c: opens a pool whose frames are large slabs of the parent's, of `frame_bytes` each,
  * for parcels that are opened by reel_parcel_open_alone(). A sealed parcel is written to the store
  * at once and leaves memory, unless it is announced. At most `idle_frames` frames stay for the next
- * parcels. `listener` may be NULL, or is told of each frame (pool.h). On success the pool owns the
- * store. Returns 0 or -ENOMEM.
+ * parcels. With REEL_FRAMES_STAY sealed parcels and idle frames stay in memory until the parent's
+ * budget is short: above three quarters of it, the parcels that were sealed first are written.
+ * `listener` may be NULL, or is told of each frame (pool.h). On success the pool owns the store.
+ * Returns 0 or -ENOMEM.
  */
 int reel_pool_open_child(reel_pool **pool, reel_pool *parent, reel_store *store, size_t frame_bytes,
 			 size_t idle_frames, struct reel_frame_listener *listener);

@@ -130,6 +130,22 @@ static void set_sizes(struct reel_pool *pool, const struct reel_store_capacity *
 }
 
 /*
+ * A child whose frames stay begins to write at three quarters of the parent's budget, before the
+ * parent refuses. A parent without a budget counts as one with the budget `auto`.
+ */
+static size_t soft_budget_of_child(const struct reel_pool *parent)
+{
+	size_t budget = parent->hard_budget;
+	struct reel_memory_limit limit;
+
+	if (budget == SIZE_MAX) {
+		reel_memory_limit(&limit, "");
+		budget = reel_memory_share(&limit, REEL_AUTO_PERCENT);
+	}
+	return budget - budget / 4;
+}
+
+/*
  * The parent's budget is the limit: a hard budget of its own would refuse threads that use several
  * slabs at once. With a soft budget of 0 all that is sealed is written at once.
  */
@@ -151,9 +167,12 @@ int reel_pool_open_child(reel_pool **opened, reel_pool *parent, reel_store *stor
 		return error;
 	set_sizes(pool, &capacity, frame_bytes);
 	pool->parent = parent;
-	pool->idle_bytes = idle_frames * pool->frame_bytes;
+	pool->frames_stay = idle_frames == REEL_FRAMES_STAY;
+	pool->idle_bytes = pool->frames_stay ? SIZE_MAX : idle_frames * pool->frame_bytes;
 	pool->listener = listener;
-	atomic_store_explicit(&pool->soft_budget, 0, memory_order_relaxed);
+	atomic_store_explicit(&pool->soft_budget,
+			      pool->frames_stay ? soft_budget_of_child(parent) : 0,
+			      memory_order_relaxed);
 	error = start(opened, pool, store);
 	if (!error)
 		reel_pool_add_user(parent);

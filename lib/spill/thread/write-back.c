@@ -51,6 +51,22 @@ static bool lacks_frames(struct reel_offload *offload)
 /* ---- Writing behind ---- */
 
 /*
+ * Bytes of a pool with a parent that may be in memory only. The lower of the two soft budgets
+ * counts, less the memory that the parent has lent to others. Relaxed, all: how much is written
+ * guards no data.
+ */
+static size_t room_in_parent(const struct reel_pool *pool)
+{
+	const struct reel_pool *parent = pool->parent;
+	size_t most = reel_min_size(reel_soft_budget(pool), reel_soft_budget(parent));
+	size_t own = atomic_load_explicit(&pool->resident, memory_order_relaxed);
+	size_t all = atomic_load_explicit(&parent->resident, memory_order_relaxed);
+	size_t others = all - reel_min_size(own, all);
+
+	return most - reel_min_size(others, most);
+}
+
+/*
  * Bytes that may be in memory only. If no frame is left, the room above the soft budget of a small
  * pool is too small: the store idles with few puts under way, and the owner gets a frame back while
  * other caches still have its contents. If both budgets are the same, nothing is written until a
@@ -62,6 +78,8 @@ static size_t max_dirty_bytes(struct reel_offload *offload)
 	size_t slabs = pool->hard_budget / pool->slab_bytes;
 	size_t soft_budget = reel_soft_budget(pool);
 
+	if (pool->parent)
+		return room_in_parent(pool);
 	if (!lacks_frames(offload) || soft_budget == pool->hard_budget)
 		return soft_budget;
 	return reel_min_size(soft_budget,
@@ -310,14 +328,15 @@ static bool was_used(const struct reel_offload *offload, const struct reel_slab 
 
 /*
  * A pool with a parent keeps only announced slabs in memory, since its parent has better uses for
- * the memory of the others.
+ * the memory of the others, unless its frames stay.
  */
 static bool evict_unannounced(struct reel_offload *offload)
 {
 	size_t slabs = atomic_load_explicit(&offload->pool->table_used, memory_order_relaxed);
 	bool moved = false;
 
-	if (!offload->pool->parent || !atomic_load_explicit(&offload->clean, memory_order_relaxed))
+	if (!offload->pool->parent || offload->pool->frames_stay ||
+	    !atomic_load_explicit(&offload->clean, memory_order_relaxed))
 		return false;
 	for (size_t i = 0; i < slabs; i++) {
 		struct reel_slab *slab = &offload->pool->table[i], *carrier;
