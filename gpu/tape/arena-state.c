@@ -63,6 +63,18 @@ int reel_arena_wait(struct reel_arena *arena, int error)
 	return error;
 }
 
+int reel_arena_record(struct reel_arena *arena, reel_cu_event event)
+{
+	TRY(arena, cuEventRecord, (event, arena->stream));
+	return 0;
+}
+
+int reel_arena_await(struct reel_arena *arena, reel_cu_event event)
+{
+	TRY(arena, cuEventSynchronize, (event));
+	return 0;
+}
+
 /* Slabs that lie side by side on the device become one copy. */
 int reel_arena_copy(struct reel_arena *arena, const uint32_t *slab, size_t stride, uint32_t count,
 		    unsigned char *memory, bool to_device)

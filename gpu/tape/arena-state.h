@@ -45,6 +45,9 @@ int reel_arena_leave(struct reel_arena *arena, int error);
 
 /* Waits for the arena's own stream. Returns `error`, or the error of the wait if `error` is 0. */
 int reel_arena_wait(struct reel_arena *arena, int error);
+/* Records an event behind the copies that were started in the arena's own stream, and awaits it. */
+int reel_arena_record(struct reel_arena *arena, reel_cu_event event);
+int reel_arena_await(struct reel_arena *arena, reel_cu_event event);
 
 /*
  * Starts to copy `count` slabs to or from `memory`, where they lie one after another. Their numbers

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Moves slabs of an arena between the device and its store, in batches. A batch is a parcel of a
- * pool on the store, whose frames the default pool lends. The thread that called a function of
- * reel/arena.h runs these functions. Half of the frames are at the device while the offload thread
- * works on the other half. A batch is dropped when none of its items is in the store any more.
+ * pool on the store, whose frames the default pool lends: it stays in its frame, which the driver
+ * pins, and goes to the store when the budget of the default pool is short. The thread that called
+ * a function of reel/arena.h runs these functions. A batch is dropped when none of its items is in
+ * the store any more.
  */
 #include "config.h"
 
@@ -21,7 +22,9 @@
 #include "spill/pool/default-pool.h"
 
 /* Size of a full batch, unless a slab is larger or the store takes less at once. */
-#define CRATE_BYTES ((size_t)2 << 20)
+#define BATCH_BYTES ((size_t)2 << 20)
+/* An event follows the copies of each HALF batches. The device has two halves to copy at a time. */
+#define HALF 4u
 
 /* ---- Frames that the driver knows ---- */
 
@@ -52,13 +55,29 @@ static void unpin_frame(struct reel_frame_listener *listener, void *frame)
 static uint32_t full_batch(const struct reel_arena *arena, reel_store *store)
 {
 	struct reel_store_capacity capacity;
-	size_t most = CRATE_BYTES;
+	size_t most = BATCH_BYTES;
 
 	reel_store_get_capacity(store, &capacity);
 	if (capacity.max_bytes && capacity.max_bytes < most)
 		most = (size_t)capacity.max_bytes;
 	/* A larger slab travels in pieces. */
 	return most < arena->slab_bytes ? 1 : (uint32_t)(most / arena->slab_bytes);
+}
+
+static int open_events(struct reel_arena *arena, struct reel_batches *batches)
+{
+	for (unsigned half = 0; half < 2; half++)
+		TRY(arena, cuEventCreate,
+		    (&batches->copied[half],
+		     REEL_CU_EVENT_BLOCKING_SYNC | REEL_CU_EVENT_DISABLE_TIMING));
+	return 0;
+}
+
+static void close_events(struct reel_arena *arena, struct reel_batches *batches)
+{
+	for (unsigned half = 0; half < 2; half++)
+		if (batches->copied[half])
+			arena->gpu.driver->cuEventDestroy(batches->copied[half]);
 }
 
 int reel_batches_open(struct reel_arena *arena, struct reel_batches *batches, reel_store *store)
@@ -73,13 +92,19 @@ int reel_batches_open(struct reel_arena *arena, struct reel_batches *batches, re
 		.listener = {.borrowed = pin_frame, .returned = unpin_frame},
 		.process = getpid(),
 	};
+	error = open_events(arena, batches);
+	if (error) {
+		close_events(arena, batches);
+		return error;
+	}
 	reel_pinned_open(&batches->pinned, &arena->gpu);
 	error = reel_pool_open_child(&batches->pool, parent, store,
-				     (size_t)batches->slabs * arena->slab_bytes,
-				     2 * REEL_BATCH_FRAMES_HALF, &batches->listener);
+				     (size_t)batches->slabs * arena->slab_bytes, REEL_FRAMES_STAY,
+				     &batches->listener);
 	if (!error)
 		return 0;
 	reel_pinned_close(&batches->pinned, false);
+	close_events(arena, batches);
 	return reel_fail(error, "no memory for a pool of an arena's slabs");
 }
 
@@ -122,32 +147,147 @@ void reel_batches_close(struct reel_arena *arena, struct reel_batches *batches)
 	REEL_ASSERT(!error && (is_child || !batches->pinned.count));
 	(void)error;
 	reel_pinned_close(&batches->pinned, is_child);
+	if (!is_child)
+		close_events(arena, batches);
 }
 
-/* ---- The device ---- */
+/* ---- Between the device and parcels ---- */
 
-/*
- * Starts to copy between the slabs of a batch and its parcel, which is open or pinned. Notes an
- * error in `is_lost`.
- */
-static int copy(struct reel_arena *arena, struct reel_batches *batches,
-		const struct reel_batch *batch, void *memory, bool to_device)
+/* Batches of a list that are moved in one direction. */
+struct move {
+	struct reel_batch **batch;
+	size_t count;
+	bool to_device;
+	/* Batches before `ended` are moved; those from there to `started` are being copied. */
+	size_t ended, started;
+};
+
+/* Starts to copy the slabs of the next batch. Notes an error of the driver in `is_lost`. */
+static int start_copy(struct reel_arena *arena, struct reel_batches *batches, struct move *move)
 {
+	struct reel_batch *batch = move->batch[move->started];
+	size_t bytes = (size_t)batch->slabs * arena->slab_bytes;
 	size_t stride = sizeof *batch->items / sizeof(uint32_t);
-	int error = reel_arena_copy(arena, &batch->items[0].slab, stride, batch->slabs, memory,
-				    to_device);
+	const void *pinned = NULL;
+	void *opened = NULL;
+	int error = move->to_device ? reel_parcel_pin(batch->parcel, &pinned)
+				    : reel_parcel_open_alone(&batch->parcel, batches->pool, bytes,
+							     &opened);
 
+	if (error)
+		return error;
+	batch->is_pinned = move->to_device;
+	move->started++;
+	error = reel_arena_copy(arena, &batch->items[0].slab, stride, batch->slabs,
+				move->to_device ? (void *)pinned : opened, move->to_device);
 	batches->is_lost |= error != 0;
 	return error;
 }
 
-/* Waits for the copies that were started, also after an error of another kind. */
-static int wait_for_device(struct reel_arena *arena, struct reel_batches *batches, int error)
+/* Starts to copy up to HALF batches, with an event behind them. */
+static int start_half(struct reel_arena *arena, struct reel_batches *batches, struct move *move,
+		      reel_cu_event copied)
 {
-	int waited = reel_arena_wait(arena, 0);
+	size_t end = reel_min_size(move->started + HALF, move->count);
+	int error = 0;
 
-	batches->is_lost |= waited != 0;
-	return error ? error : waited;
+	while (move->started < end && !error)
+		error = start_copy(arena, batches, move);
+	/* If there is no memory for one more batch, those under way have to end first. */
+	if (error && !batches->is_lost && move->started > move->ended)
+		error = 0;
+	if (!error) {
+		error = reel_arena_record(arena, copied);
+		batches->is_lost |= error != 0;
+	}
+	return error;
+}
+
+/* Ends the copies of the batches before `end`, which the device has reached. */
+static void end_half(struct move *move, size_t end)
+{
+	for (; move->ended < end; move->ended++) {
+		struct reel_batch *batch = move->batch[move->ended];
+
+		if (move->to_device)
+			reel_parcel_unpin(batch->parcel);
+		else
+			reel_parcel_seal(batch->parcel);
+		batch->is_pinned = false;
+	}
+}
+
+/*
+ * While the device copies one half, this thread ends the other one and starts it anew. After an
+ * error of the driver a copy may be under way, so parcels stay open or pinned until the arena is
+ * reset.
+ */
+static int move_batches(struct reel_arena *arena, struct reel_batches *batches, struct move *move)
+{
+	int error = 0;
+
+	for (unsigned half = 0; move->ended < move->count && !error; half ^= 1) {
+		size_t end = move->started;
+
+		error = start_half(arena, batches, move, batches->copied[half]);
+		if (!error && end > move->ended) {
+			error = reel_arena_await(arena, batches->copied[half ^ 1]);
+			batches->is_lost |= error != 0;
+		}
+		if (!error)
+			end_half(move, end);
+	}
+	if (error && !batches->is_lost)
+		batches->is_lost = reel_arena_wait(arena, 0) != 0;
+	if (error && !batches->is_lost && move->to_device)
+		end_half(move, move->started);
+	return error;
+}
+
+static bool is_wanted(const struct reel_batch *batch)
+{
+	for (uint32_t n = 0; n < batch->slabs; n++)
+		if (batch->items[n].slab)
+			return true;
+	return false;
+}
+
+/* Announces the parcels, so that the store reads them ahead, until their pins or an error. */
+static int move_to_device(struct reel_arena *arena, struct reel_batches *batches, struct move *move)
+{
+	reel_parcel **parcels = malloc(move->count * sizeof(reel_parcel *));
+	int error;
+
+	if (!parcels)
+		return reel_fail(-ENOMEM, "no host memory to list batches of slabs");
+	for (size_t n = 0; n < move->count; n++)
+		parcels[n] = move->batch[n]->parcel;
+	/* Without memory to announce them, the pins read them. */
+	reel_parcel_announce(parcels, move->count);
+	error = move_batches(arena, batches, move);
+	if (error)
+		reel_parcel_withdraw(parcels, move->count);
+	free(parcels);
+	return error;
+}
+
+/* Moves all batches that have an item with a slab. */
+static int move_wanted(struct reel_arena *arena, struct reel_batches *batches, bool to_device)
+{
+	struct move move = {.to_device = to_device};
+	int error = 0;
+
+	move.batch = malloc((batches->count + 1) * sizeof(struct reel_batch *));
+	if (!move.batch)
+		return reel_fail(-ENOMEM, "no host memory to list batches of slabs");
+	for (size_t n = 0; n < batches->count; n++)
+		if (is_wanted(&batches->batch[n]))
+			move.batch[move.count++] = &batches->batch[n];
+	if (move.count > 0)
+		error = to_device ? move_to_device(arena, batches, &move)
+				  : move_batches(arena, batches, &move);
+	free(move.batch);
+	return error;
 }
 
 /* ---- To the store ---- */
@@ -190,47 +330,17 @@ static int make_batches(struct reel_batches *batches, const struct reel_batch_it
 	return 0;
 }
 
-/* Puts at most one half of the frames, from batch `*next` on, and moves `*next` behind them. */
-static int put_some(struct reel_arena *arena, struct reel_batches *batches, size_t *next)
-{
-	size_t first = *next, end = reel_min_size(first + REEL_BATCH_FRAMES_HALF, batches->count);
-	int error = 0;
-
-	reel_pool_await_puts(batches->pool, REEL_BATCH_FRAMES_HALF);
-	while (*next < end && !error) {
-		struct reel_batch *batch = &batches->batch[*next];
-		void *memory;
-
-		error = reel_parcel_open_alone(&batch->parcel, batches->pool,
-					       (size_t)batch->slabs * arena->slab_bytes, &memory);
-		if (!error)
-			error = copy(arena, batches, batch, memory, false);
-		*next += !error;
-	}
-	/* If there is no room for one more parcel, these have to leave memory first. */
-	if (error && !batches->is_lost && *next > first)
-		error = 0;
-	error = wait_for_device(arena, batches, error);
-	for (size_t n = first; n < *next && !error; n++)
-		reel_parcel_seal(batches->batch[n].parcel);
-	return error;
-}
-
 int reel_batches_put(struct reel_arena *arena, struct reel_batches *batches,
 		     const struct reel_batch_item *items, size_t count)
 {
-	size_t before = batches->count, next = before;
+	size_t before = batches->count;
 	int error = make_batches(batches, items, count);
 
-	while (next < batches->count && !error)
-		error = put_some(arena, batches, &next);
+	if (!error)
+		error = move_wanted(arena, batches, false);
 	for (size_t n = before; n < batches->count; n++)
 		for (uint32_t i = 0; i < batches->batch[n].slabs; i++)
 			batches->batch[n].items[i].slab = 0;
-	/*
-	 * After an error of the driver a copy may be under way, so the parcels stay open until the
-	 * arena is reset.
-	 */
 	while (error && !batches->is_lost && batches->count > before)
 		drop_batch(&batches->batch[--batches->count]);
 	return error;
@@ -238,79 +348,9 @@ int reel_batches_put(struct reel_arena *arena, struct reel_batches *batches,
 
 /* ---- From the store ---- */
 
-static bool is_wanted(const struct reel_batch *batch)
-{
-	for (uint32_t n = 0; n < batch->slabs; n++)
-		if (batch->items[n].slab)
-			return true;
-	return false;
-}
-
-/* Lists at most one half of the frames, from batch `*next` on, and announces them. */
-static size_t announce(struct reel_batches *batches, size_t *next,
-		       struct reel_batch *at[REEL_BATCH_FRAMES_HALF])
-{
-	reel_parcel *parcels[REEL_BATCH_FRAMES_HALF];
-	size_t count = 0;
-
-	for (; *next < batches->count && count < REEL_BATCH_FRAMES_HALF; ++*next) {
-		if (!is_wanted(&batches->batch[*next]))
-			continue;
-		at[count] = &batches->batch[*next];
-		parcels[count] = at[count]->parcel;
-		count++;
-	}
-	/* Without memory to announce them, the pins read them. */
-	if (count > 0)
-		reel_parcel_announce(parcels, count);
-	return count;
-}
-
-/* Gets at least one of these batches, and returns in *got how many. */
-static int get_some(struct reel_arena *arena, struct reel_batches *batches,
-		    struct reel_batch *const *batch, size_t count, size_t *got)
-{
-	size_t pinned = 0;
-	int error = 0;
-
-	while (pinned < count && !error) {
-		const void *memory;
-
-		error = reel_parcel_pin(batch[pinned]->parcel, &memory);
-		if (error)
-			break;
-		batch[pinned]->is_pinned = true;
-		error = copy(arena, batches, batch[pinned++], (void *)memory, true);
-	}
-	/* If there is no room for one more pin, these have to be given up first. */
-	if (error == -EDQUOT && pinned > 0)
-		error = 0;
-	error = wait_for_device(arena, batches, error);
-	/* After an error of the driver a copy may be under way, so the parcels stay pinned. */
-	for (size_t n = 0; n < pinned && !batches->is_lost; n++) {
-		reel_parcel_unpin(batch[n]->parcel);
-		batch[n]->is_pinned = false;
-	}
-	*got = pinned;
-	return error;
-}
-
 int reel_batches_get(struct reel_arena *arena, struct reel_batches *batches)
 {
-	struct reel_batch *at[2][REEL_BATCH_FRAMES_HALF];
-	size_t next = 0, count = announce(batches, &next, at[0]), coming;
-	int error = 0;
-
-	for (unsigned half = 0; count > 0 && !error; half ^= 1, count = coming) {
-		coming = announce(batches, &next, at[half ^ 1]);
-		for (size_t done = 0, got = 0; done < count && !error; done += got)
-			error = get_some(arena, batches, &at[half][done], count - done, &got);
-	}
-	/* A batch that is announced would stay in memory. */
-	for (size_t n = 0; n < batches->count && error; n++)
-		if (is_wanted(&batches->batch[n]))
-			reel_parcel_withdraw(&batches->batch[n].parcel, 1);
-	return error;
+	return move_wanted(arena, batches, true);
 }
 
 void reel_batches_forget(struct reel_batches *batches)

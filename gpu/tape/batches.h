@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Slabs of an arena in a store. A batch is a number of slabs that one parcel holds, of a pool on
- * the store. The pool keeps a batch until the last of its slabs has come back. The items of a
- * batch say which slabs it has, by warp and height.
+ * the store. The pool keeps a batch, in memory or in the store, until the last of its slabs has
+ * come back. The items of a batch say which slabs it has, by warp and height.
  */
 #ifndef REEL_GPU_BATCHES_H
 #define REEL_GPU_BATCHES_H
@@ -15,9 +15,6 @@
 #include "pool/pool.h"
 
 struct reel_arena;
-
-/* Frames in each half: while one half is at the store, the other is at the device. */
-#define REEL_BATCH_FRAMES_HALF 4u
 
 struct reel_batch_item {
 	uint32_t warp;
@@ -37,6 +34,7 @@ struct reel_batches {
 	struct reel_batch *batch;
 	size_t count, room;
 	uint32_t slabs; /* number of slabs in a full batch */
+	reel_cu_event copied[2]; /* behind the copies of every other HALF batches (batches.c) */
 	bool is_lost; /* the driver failed; a copy may be under way, or have ended in part */
 	/* The pool's frames, pinned by the driver while the pool has them. */
 	struct reel_pinned pinned;

@@ -223,11 +223,13 @@ int reel_arena_settle(struct reel_arena *arena, void *stream);
  * call; the contents of its tapes count as settled. The host pins memory for the tables (16 bytes a
  * slab and 400 bytes a warp).
  *
- * Slabs travel in batches of 2 MiB, or of one slab if that is larger. Each batch is a parcel
- * (parcel.h), so a store that is not verified gets a checksum, and a get that fails is repeated.
- * The budget of the default pool (REEL_BUDGET) counts the batches that are in memory: up to eight,
- * which the driver pins while the arena has them, and those that the store refuses. A refused batch
- * stays in memory until the store takes it.
+ * Slabs travel in batches of 2 MiB, or of one slab if that is larger. A batch is first copied to
+ * host memory, which the driver pins while the arena has it, and the budget of the default pool
+ * (REEL_BUDGET) counts it. Batches stay there until three quarters of the budget are in use, or,
+ * without a budget, of half of the memory that the system allows. Then the store gets those that
+ * left the device first. Each batch is a parcel (parcel.h), so a store
+ * that is not verified gets a checksum, and a get that fails is repeated. A batch that the store
+ * refuses stays in memory until the store takes it.
  *
  * Returns 0, or, and the store still belongs to the caller,
  *   -EBUSY   the arena has a store

@@ -9,7 +9,7 @@
 static void small_capacity(reel_store *store, struct reel_store_capacity *capacity)
 {
 	late_capacity(store, capacity);
-	capacity->max_bytes = LATE_CRATE_BYTES;
+	capacity->max_bytes = LATE_BATCH_BYTES;
 }
 
 static void close_and_free(reel_store *store)
@@ -39,4 +39,9 @@ unsigned late_batches_wrongs(const reel_store *store)
 unsigned late_batches_used(const reel_store *store)
 {
 	return ((const struct late_store *)store)->used;
+}
+
+unsigned late_batches_puts(const reel_store *store)
+{
+	return ((const struct late_store *)store)->puts;
 }

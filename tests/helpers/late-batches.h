@@ -4,7 +4,7 @@
 
 #include <reel/extend.h>
 
-#define LATE_CRATE_BYTES 8192
+#define LATE_BATCH_BYTES 8192
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,6 +16,7 @@ reel_store *late_batches_open(uint64_t seed, unsigned put_fails_every);
 unsigned late_batches_wrongs(const reel_store *store);
 /* Places that are in use. */
 unsigned late_batches_used(const reel_store *store);
+unsigned late_batches_puts(const reel_store *store);
 
 #ifdef __cplusplus
 }
