@@ -56,6 +56,7 @@
 	     (reel_cu_stream stream))                                                              \
 	CALL(cuStreamSynchronize, cuStreamSynchronize, hipStreamSynchronize,                       \
 	     (reel_cu_stream stream))                                                              \
+	CALL(cuStreamQuery, cuStreamQuery, hipStreamQuery, (reel_cu_stream stream))                \
 	CALL(cuEventCreate, cuEventCreate, hipEventCreateWithFlags,                                \
 	     (reel_cu_event *event, unsigned flags))                                               \
 	CALL(cuEventDestroy, cuEventDestroy_v2, hipEventDestroy, (reel_cu_event event))            \
@@ -77,7 +78,6 @@
  * device. reel_driver_get() does not look for them in a driver, and leaves these members NULL.
  */
 #define REEL_FAKE_CALLS(CALL)                                                                      \
-	CALL(cuStreamQuery, cuStreamQuery, (reel_cu_stream stream))                                \
 	CALL(cuStreamWaitEvent, cuStreamWaitEvent,                                                 \
 	     (reel_cu_stream stream, reel_cu_event event, unsigned flags))                         \
 	CALL(cuLaunchHostFunc, cuLaunchHostFunc,                                                   \

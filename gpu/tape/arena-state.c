@@ -63,21 +63,9 @@ int reel_arena_wait(struct reel_arena *arena, int error)
 	return error;
 }
 
-int reel_arena_record(struct reel_arena *arena, reel_cu_event event)
-{
-	TRY(arena, cuEventRecord, (event, arena->stream));
-	return 0;
-}
-
-int reel_arena_await(struct reel_arena *arena, reel_cu_event event)
-{
-	TRY(arena, cuEventSynchronize, (event));
-	return 0;
-}
-
 /* Slabs that lie side by side on the device become one copy. */
-int reel_arena_copy(struct reel_arena *arena, const uint32_t *slab, size_t stride, uint32_t count,
-		    unsigned char *memory, bool to_device)
+int reel_arena_copy(struct reel_arena *arena, reel_cu_stream stream, const uint32_t *slab,
+		    size_t stride, uint32_t count, unsigned char *memory, bool to_device)
 {
 	for (uint32_t first = 0, end; first < count; first = end) {
 		uint32_t number = slab[first * stride];
@@ -91,9 +79,9 @@ int reel_arena_copy(struct reel_arena *arena, const uint32_t *slab, size_t strid
 			end++;
 		bytes = (size_t)(end - first) * arena->slab_bytes;
 		if (number && to_device)
-			TRY(arena, cuMemcpyHtoDAsync, (address, place, bytes, arena->stream));
+			TRY(arena, cuMemcpyHtoDAsync, (address, place, bytes, stream));
 		else if (number)
-			TRY(arena, cuMemcpyDtoHAsync, (place, address, bytes, arena->stream));
+			TRY(arena, cuMemcpyDtoHAsync, (place, address, bytes, stream));
 	}
 	return 0;
 }

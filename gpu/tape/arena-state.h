@@ -45,16 +45,14 @@ int reel_arena_leave(struct reel_arena *arena, int error);
 
 /* Waits for the arena's own stream. Returns `error`, or the error of the wait if `error` is 0. */
 int reel_arena_wait(struct reel_arena *arena, int error);
-/* Records an event behind the copies that were started in the arena's own stream, and awaits it. */
-int reel_arena_record(struct reel_arena *arena, reel_cu_event event);
-int reel_arena_await(struct reel_arena *arena, reel_cu_event event);
 
 /*
- * Starts to copy `count` slabs to or from `memory`, where they lie one after another. Their numbers
- * are slab[0], slab[stride], slab[2 * stride] ...; a number 0 leaves its place in `memory` out.
+ * Starts to copy `count` slabs to or from `memory`, where they lie one after another, in the order
+ * of the stream. Their numbers are slab[0], slab[stride], slab[2 * stride] ...; a number 0 leaves
+ * its place in `memory` out.
  */
-int reel_arena_copy(struct reel_arena *arena, const uint32_t *slab, size_t stride, uint32_t count,
-		    unsigned char *memory, bool to_device);
+int reel_arena_copy(struct reel_arena *arena, reel_cu_stream stream, const uint32_t *slab,
+		    size_t stride, uint32_t count, unsigned char *memory, bool to_device);
 
 /*
  * Address of the settled tables of an arena with a store: a copy, behind the slabs, of the tables

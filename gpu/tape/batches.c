@@ -23,8 +23,6 @@
 
 /* Size of a full batch, unless a slab is larger or the store takes less at once. */
 #define BATCH_BYTES ((size_t)2 << 20)
-/* An event follows the copies of each HALF batches. The device has two halves to copy at a time. */
-#define HALF 4u
 
 /* ---- Frames that the driver knows ---- */
 
@@ -64,22 +62,6 @@ static uint32_t full_batch(const struct reel_arena *arena, reel_store *store)
 	return most < arena->slab_bytes ? 1 : (uint32_t)(most / arena->slab_bytes);
 }
 
-static int open_events(struct reel_arena *arena, struct reel_batches *batches)
-{
-	for (unsigned half = 0; half < 2; half++)
-		TRY(arena, cuEventCreate,
-		    (&batches->copied[half],
-		     REEL_CU_EVENT_BLOCKING_SYNC | REEL_CU_EVENT_DISABLE_TIMING));
-	return 0;
-}
-
-static void close_events(struct reel_arena *arena, struct reel_batches *batches)
-{
-	for (unsigned half = 0; half < 2; half++)
-		if (batches->copied[half])
-			arena->gpu.driver->cuEventDestroy(batches->copied[half]);
-}
-
 int reel_batches_open(struct reel_arena *arena, struct reel_batches *batches, reel_store *store)
 {
 	reel_pool *parent;
@@ -92,11 +74,7 @@ int reel_batches_open(struct reel_arena *arena, struct reel_batches *batches, re
 		.listener = {.borrowed = pin_frame, .returned = unpin_frame},
 		.process = getpid(),
 	};
-	error = open_events(arena, batches);
-	if (error) {
-		close_events(arena, batches);
-		return error;
-	}
+	TRY(arena, cuStreamCreate, (&batches->stream, REEL_CU_STREAM_NON_BLOCKING));
 	reel_pinned_open(&batches->pinned, &arena->gpu);
 	error = reel_pool_open_child(&batches->pool, parent, store,
 				     (size_t)batches->slabs * arena->slab_bytes, REEL_FRAMES_STAY,
@@ -104,7 +82,7 @@ int reel_batches_open(struct reel_arena *arena, struct reel_batches *batches, re
 	if (!error)
 		return 0;
 	reel_pinned_close(&batches->pinned, false);
-	close_events(arena, batches);
+	arena->gpu.driver->cuStreamDestroy(batches->stream);
 	return reel_fail(error, "no memory for a pool of an arena's slabs");
 }
 
@@ -123,12 +101,17 @@ static void drop_batch(struct reel_batch *batch)
 
 void reel_batches_empty(struct reel_arena *arena, struct reel_batches *batches)
 {
-	/* The device may still use the frames of parcels that are open or pinned. */
-	if (batches->is_lost)
-		arena->gpu.driver->cuStreamSynchronize(arena->stream);
+	/*
+	 * The device may still use the frames of parcels that are open or pinned. If two waits
+	 * fail, it is lost, and copies nothing any more.
+	 */
+	if (reel_batches_wait(arena, batches))
+		reel_batches_wait(arena, batches);
 	for (size_t n = 0; n < batches->count; n++)
 		drop_batch(&batches->batch[n]);
 	batches->count = 0;
+	batches->moving = REEL_MOVE_NONE;
+	batches->is_awaiting = false;
 	batches->is_lost = false;
 	reel_pool_settle(batches->pool);
 }
@@ -148,152 +131,13 @@ void reel_batches_close(struct reel_arena *arena, struct reel_batches *batches)
 	(void)error;
 	reel_pinned_close(&batches->pinned, is_child);
 	if (!is_child)
-		close_events(arena, batches);
+		arena->gpu.driver->cuStreamDestroy(batches->stream);
 }
 
-/* ---- Between the device and parcels ---- */
+/* ---- The list of batches ---- */
 
-/* Batches of a list that are moved in one direction. */
-struct move {
-	struct reel_batch **batch;
-	size_t count;
-	bool to_device;
-	/* Batches before `ended` are moved; those from there to `started` are being copied. */
-	size_t ended, started;
-};
-
-/* Starts to copy the slabs of the next batch. Notes an error of the driver in `is_lost`. */
-static int start_copy(struct reel_arena *arena, struct reel_batches *batches, struct move *move)
-{
-	struct reel_batch *batch = move->batch[move->started];
-	size_t bytes = (size_t)batch->slabs * arena->slab_bytes;
-	size_t stride = sizeof *batch->items / sizeof(uint32_t);
-	const void *pinned = NULL;
-	void *opened = NULL;
-	int error = move->to_device ? reel_parcel_pin(batch->parcel, &pinned)
-				    : reel_parcel_open_alone(&batch->parcel, batches->pool, bytes,
-							     &opened);
-
-	if (error)
-		return error;
-	batch->is_pinned = move->to_device;
-	move->started++;
-	error = reel_arena_copy(arena, &batch->items[0].slab, stride, batch->slabs,
-				move->to_device ? (void *)pinned : opened, move->to_device);
-	batches->is_lost |= error != 0;
-	return error;
-}
-
-/* Starts to copy up to HALF batches, with an event behind them. */
-static int start_half(struct reel_arena *arena, struct reel_batches *batches, struct move *move,
-		      reel_cu_event copied)
-{
-	size_t end = reel_min_size(move->started + HALF, move->count);
-	int error = 0;
-
-	while (move->started < end && !error)
-		error = start_copy(arena, batches, move);
-	/* If there is no memory for one more batch, those under way have to end first. */
-	if (error && !batches->is_lost && move->started > move->ended)
-		error = 0;
-	if (!error) {
-		error = reel_arena_record(arena, copied);
-		batches->is_lost |= error != 0;
-	}
-	return error;
-}
-
-/* Ends the copies of the batches before `end`, which the device has reached. */
-static void end_half(struct move *move, size_t end)
-{
-	for (; move->ended < end; move->ended++) {
-		struct reel_batch *batch = move->batch[move->ended];
-
-		if (move->to_device)
-			reel_parcel_unpin(batch->parcel);
-		else
-			reel_parcel_seal(batch->parcel);
-		batch->is_pinned = false;
-	}
-}
-
-/*
- * While the device copies one half, this thread ends the other one and starts it anew. After an
- * error of the driver a copy may be under way, so parcels stay open or pinned until the arena is
- * reset.
- */
-static int move_batches(struct reel_arena *arena, struct reel_batches *batches, struct move *move)
-{
-	int error = 0;
-
-	for (unsigned half = 0; move->ended < move->count && !error; half ^= 1) {
-		size_t end = move->started;
-
-		error = start_half(arena, batches, move, batches->copied[half]);
-		if (!error && end > move->ended) {
-			error = reel_arena_await(arena, batches->copied[half ^ 1]);
-			batches->is_lost |= error != 0;
-		}
-		if (!error)
-			end_half(move, end);
-	}
-	if (error && !batches->is_lost)
-		batches->is_lost = reel_arena_wait(arena, 0) != 0;
-	if (error && !batches->is_lost && move->to_device)
-		end_half(move, move->started);
-	return error;
-}
-
-static bool is_wanted(const struct reel_batch *batch)
-{
-	for (uint32_t n = 0; n < batch->slabs; n++)
-		if (batch->items[n].slab)
-			return true;
-	return false;
-}
-
-/* Announces the parcels, so that the store reads them ahead, until their pins or an error. */
-static int move_to_device(struct reel_arena *arena, struct reel_batches *batches, struct move *move)
-{
-	reel_parcel **parcels = malloc(move->count * sizeof(reel_parcel *));
-	int error;
-
-	if (!parcels)
-		return reel_fail(-ENOMEM, "no host memory to list batches of slabs");
-	for (size_t n = 0; n < move->count; n++)
-		parcels[n] = move->batch[n]->parcel;
-	/* Without memory to announce them, the pins read them. */
-	reel_parcel_announce(parcels, move->count);
-	error = move_batches(arena, batches, move);
-	if (error)
-		reel_parcel_withdraw(parcels, move->count);
-	free(parcels);
-	return error;
-}
-
-/* Moves all batches that have an item with a slab. */
-static int move_wanted(struct reel_arena *arena, struct reel_batches *batches, bool to_device)
-{
-	struct move move = {.to_device = to_device};
-	int error = 0;
-
-	move.batch = malloc((batches->count + 1) * sizeof(struct reel_batch *));
-	if (!move.batch)
-		return reel_fail(-ENOMEM, "no host memory to list batches of slabs");
-	for (size_t n = 0; n < batches->count; n++)
-		if (is_wanted(&batches->batch[n]))
-			move.batch[move.count++] = &batches->batch[n];
-	if (move.count > 0)
-		error = to_device ? move_to_device(arena, batches, &move)
-				  : move_batches(arena, batches, &move);
-	free(move.batch);
-	return error;
-}
-
-/* ---- To the store ---- */
-
-static int make_batch(struct reel_batches *batches, const struct reel_batch_item *items,
-		      uint32_t slabs)
+static int add_batch(struct reel_batches *batches, const struct reel_batch_item *items,
+		     uint32_t slabs)
 {
 	struct reel_batch *batch;
 
@@ -317,62 +161,178 @@ static int make_batch(struct reel_batches *batches, const struct reel_batch_item
 	return 0;
 }
 
-static int make_batches(struct reel_batches *batches, const struct reel_batch_item *items,
-			size_t count)
+int reel_batches_add(struct reel_batches *batches, const struct reel_batch_item *items,
+		     size_t count)
 {
-	for (size_t first = 0; first < count; first += batches->slabs) {
-		size_t slabs = count - first < batches->slabs ? count - first : batches->slabs;
+	size_t before = batches->count;
 
-		if (make_batch(batches, items + first, (uint32_t)slabs))
+	for (size_t first = 0; first < count; first += batches->slabs) {
+		size_t slabs = reel_min_size(count - first, batches->slabs);
+
+		if (add_batch(batches, items + first, (uint32_t)slabs)) {
+			reel_batches_drop_from(batches, before);
 			return reel_fail(-ENOMEM,
 					 "no host memory to note which slabs the store has");
+		}
 	}
 	return 0;
 }
 
-int reel_batches_put(struct reel_arena *arena, struct reel_batches *batches,
-		     const struct reel_batch_item *items, size_t count)
+/* After an error of the driver a copy may be under way: the batches stay until a reset. */
+void reel_batches_drop_from(struct reel_batches *batches, size_t first)
 {
-	size_t before = batches->count;
-	int error = make_batches(batches, items, count);
-
-	if (!error)
-		error = move_wanted(arena, batches, false);
-	for (size_t n = before; n < batches->count; n++)
-		for (uint32_t i = 0; i < batches->batch[n].slabs; i++)
-			batches->batch[n].items[i].slab = 0;
-	while (error && !batches->is_lost && batches->count > before)
+	REEL_ASSERT(!batches->moving || first >= batches->end);
+	while (!batches->is_lost && batches->count > first)
 		drop_batch(&batches->batch[--batches->count]);
-	return error;
-}
-
-/* ---- From the store ---- */
-
-int reel_batches_get(struct reel_arena *arena, struct reel_batches *batches)
-{
-	return move_wanted(arena, batches, true);
 }
 
 void reel_batches_forget(struct reel_batches *batches)
 {
-	size_t kept = 0;
+	size_t kept = batches->first;
 
-	for (size_t n = 0; n < batches->count; n++) {
+	REEL_ASSERT(!batches->moving);
+	for (size_t n = kept; n < batches->count; n++) {
 		struct reel_batch *batch = &batches->batch[n];
 		bool is_kept = false;
 
-		for (uint32_t i = 0; i < batch->slabs; i++) {
-			if (batch->items[i].slab)
-				batch->items[i].height = UINT32_MAX;
-			batch->items[i].slab = 0;
+		for (uint32_t i = 0; i < batch->slabs; i++)
 			is_kept |= batch->items[i].height < UINT32_MAX;
-		}
 		if (is_kept)
 			batches->batch[kept++] = *batch;
 		else
 			drop_batch(batch);
 	}
-	if (batches->count > 0 && kept == 0)
-		reel_pool_settle(batches->pool);
 	batches->count = kept;
+	if (kept == 0)
+		reel_pool_settle(batches->pool);
+}
+
+void reel_batches_announce(struct reel_batches *batches)
+{
+	reel_parcel **parcels = malloc(batches->count * sizeof *parcels);
+
+	for (size_t n = 0; n < batches->count && parcels; n++)
+		parcels[n] = batches->batch[batches->count - 1 - n].parcel;
+	/* Without memory to announce them, the pins read them. */
+	if (parcels)
+		reel_parcel_announce(parcels, batches->count);
+	free(parcels);
+}
+
+/* ---- Moving ---- */
+
+static bool is_wanted(const struct reel_batch *batch)
+{
+	for (uint32_t n = 0; n < batch->slabs; n++)
+		if (batch->items[n].slab)
+			return true;
+	return false;
+}
+
+/* Finds the host memory of a batch: opens its parcel, or pins it. */
+static int take_memory(const struct reel_arena *arena, struct reel_batches *batches,
+		       struct reel_batch *batch, bool waits, void **memory)
+{
+	const void *pinned = NULL;
+	int error;
+
+	if (batches->moving == REEL_MOVE_OUT)
+		return reel_parcel_open_alone(&batch->parcel, batches->pool,
+					      (size_t)batch->slabs * arena->slab_bytes, memory);
+	error = waits ? reel_parcel_pin(batch->parcel, &pinned)
+		      : reel_parcel_pin_for(batch->parcel, &pinned, 0);
+	batch->is_pinned = !error;
+	*memory = (void *)pinned;
+	return error;
+}
+
+/* Starts to copy the slabs of a batch. Notes an error of the driver in `is_lost`. */
+static int start_copy(struct reel_arena *arena, struct reel_batches *batches,
+		      struct reel_batch *batch, bool waits)
+{
+	size_t stride = sizeof *batch->items / sizeof(uint32_t);
+	void *memory;
+	int error = take_memory(arena, batches, batch, waits, &memory);
+
+	if (error)
+		return error;
+	error = reel_arena_copy(arena, batches->stream, &batch->items[0].slab, stride, batch->slabs,
+				memory, batches->moving == REEL_MOVE_IN);
+	batches->is_lost |= error != 0;
+	return error;
+}
+
+int reel_batches_begin_out(struct reel_arena *arena, struct reel_batches *batches, size_t first)
+{
+	int error = 0;
+
+	REEL_ASSERT(!batches->moving);
+	batches->moving = REEL_MOVE_OUT;
+	batches->is_awaiting = false;
+	batches->first = batches->end = first;
+	while (batches->end < batches->count && !error) {
+		error = start_copy(arena, batches, &batches->batch[batches->end], true);
+		batches->end += !error;
+	}
+	if (batches->first == batches->end)
+		batches->moving = REEL_MOVE_NONE;
+	return error;
+}
+
+int reel_batches_begin_in(struct reel_arena *arena, struct reel_batches *batches, size_t end,
+			  bool waits)
+{
+	bool moves = false;
+	int error = 0;
+
+	REEL_ASSERT(!batches->moving);
+	batches->moving = REEL_MOVE_IN;
+	batches->first = batches->end = end;
+	while (batches->first > 0 && !error) {
+		struct reel_batch *batch = &batches->batch[batches->first - 1];
+		bool wanted = is_wanted(batch);
+
+		if (wanted)
+			error = start_copy(arena, batches, batch, waits);
+		moves |= wanted && !error;
+		batches->first -= !error;
+	}
+	batches->is_awaiting = error == -EAGAIN;
+	if (!moves)
+		batches->moving = REEL_MOVE_NONE;
+	return error;
+}
+
+int reel_batches_wait(struct reel_arena *arena, struct reel_batches *batches)
+{
+	TRY(arena, cuStreamSynchronize, (batches->stream));
+	return 0;
+}
+
+bool reel_batches_have_arrived(struct reel_arena *arena, const struct reel_batches *batches)
+{
+	if (batches->moving)
+		return !arena->gpu.driver->cuStreamQuery(batches->stream);
+	return batches->is_awaiting &&
+	       reel_parcel_is_in_memory(batches->batch[batches->first - 1].parcel);
+}
+
+int reel_batches_end(struct reel_arena *arena, struct reel_batches *batches)
+{
+	int error = reel_batches_wait(arena, batches);
+
+	batches->is_lost |= error != 0;
+	if (batches->is_lost)
+		return error;
+	for (size_t n = batches->first; n < batches->end; n++) {
+		struct reel_batch *batch = &batches->batch[n];
+
+		if (batch->is_pinned)
+			reel_parcel_unpin(batch->parcel);
+		else if (batches->moving == REEL_MOVE_OUT)
+			reel_parcel_seal(batch->parcel);
+		batch->is_pinned = false;
+	}
+	batches->moving = REEL_MOVE_NONE;
+	return 0;
 }

@@ -19,7 +19,7 @@ struct reel_arena;
 struct reel_batch_item {
 	uint32_t warp;
 	uint32_t height; /* UINT32_MAX: the slab has come back and is not in the store */
-	uint32_t slab; /* its number on the device during a copy; 0: it stays in the store */
+	uint32_t slab; /* its number on the device while it moves; 0: it stays in the store */
 };
 
 struct reel_batch {
@@ -29,12 +29,19 @@ struct reel_batch {
 	bool is_pinned; /* while its slabs are copied to the device */
 };
 
+/* Copies of slabs that were started and not ended. */
+enum reel_move { REEL_MOVE_NONE, REEL_MOVE_OUT, REEL_MOVE_IN };
+
 struct reel_batches {
 	reel_pool *pool; /* a child of the default pool */
 	struct reel_batch *batch;
 	size_t count, room;
 	uint32_t slabs; /* number of slabs in a full batch */
-	reel_cu_event copied[2]; /* behind the copies of every other HALF batches (batches.c) */
+	/* The batches that move, or have moved last, are those from `first` to `end` - 1. */
+	enum reel_move moving;
+	size_t first, end;
+	bool is_awaiting; /* the batch before `first` was not in memory when it should have moved */
+	reel_cu_stream stream; /* of their copies: a launch, or a copy of tables, waits for none */
 	bool is_lost; /* the driver failed; a copy may be under way, or have ended in part */
 	/* The pool's frames, pinned by the driver while the pool has them. */
 	struct reel_pinned pinned;
@@ -42,22 +49,43 @@ struct reel_batches {
 	pid_t process;
 };
 
-/* Returns 0, or -ENOMEM or -ENXIO, and the store still belongs to the caller. */
+/* Returns 0, or -ENOMEM, -EIO or -ENXIO, and the store still belongs to the caller. */
 int reel_batches_open(struct reel_arena *arena, struct reel_batches *batches, reel_store *store);
 /* Also closes the store. Does nothing if the batches were not opened. */
 void reel_batches_close(struct reel_arena *arena, struct reel_batches *batches);
 
-/*
- * Copies these slabs from the device to the store, in batches in this order. If it returns an
- * error, the store has none of them. Slabs that the store refuses stay in memory, and are no error.
- */
-int reel_batches_put(struct reel_arena *arena, struct reel_batches *batches,
-		     const struct reel_batch_item *items, size_t count);
-/* Copies all items that have a slab to the device. After an error no batch has changed. */
-int reel_batches_get(struct reel_arena *arena, struct reel_batches *batches);
-/* Removes the items that have a slab, since they are on the device again. */
+/* Adds batches of these slabs, in this order, at the end. Returns 0, or -ENOMEM and adds none. */
+int reel_batches_add(struct reel_batches *batches, const struct reel_batch_item *items,
+		     size_t count);
+/* Removes the batches from number `first` on. */
+void reel_batches_drop_from(struct reel_batches *batches, size_t first);
+/* Of the batches that have come in, removes those without an item in the store. */
 void reel_batches_forget(struct reel_batches *batches);
-/* Removes all batches. `is_lost` is false then. */
+/* Removes all batches, after waiting for their copies. `is_lost` is false then. */
 void reel_batches_empty(struct reel_arena *arena, struct reel_batches *batches);
+/* Has the store read the batches ahead, the last one first. */
+void reel_batches_announce(struct reel_batches *batches);
+
+/*
+ * Starts to copy batches from the device, from number `first` on. Waits for host memory. Returns 0,
+ * or the error that ended the row: the batches before it move.
+ */
+int reel_batches_begin_out(struct reel_arena *arena, struct reel_batches *batches, size_t first);
+/*
+ * Starts to copy the items that have a slab to the device, of the batches before number `end`,
+ * backwards. Returns as reel_batches_begin_out(). Waits for the store if `waits`, or else returns
+ * -EAGAIN at a batch that is not in memory.
+ */
+int reel_batches_begin_in(struct reel_arena *arena, struct reel_batches *batches, size_t end,
+			  bool waits);
+/*
+ * Returns true if the copies of a move have ended, or if a batch that was not in memory has come
+ * there since.
+ */
+bool reel_batches_have_arrived(struct reel_arena *arena, const struct reel_batches *batches);
+/* Waits for the copies. After an error the parcels stay open, or pinned. */
+int reel_batches_wait(struct reel_arena *arena, struct reel_batches *batches);
+/* Waits for the copies and ends the move. Batches that left the device may go to the store now. */
+int reel_batches_end(struct reel_arena *arena, struct reel_batches *batches);
 
 #endif

@@ -24,6 +24,13 @@
 struct reel_drain {
 	struct reel_spill_policy policy;
 	unsigned tries;
+	/*
+	 * Tapes are popped: the last launch that was undone missed slabs in the store, or the
+	 * program has refilled the arena.
+	 */
+	bool is_reversing;
+	/* Number of free slabs below which a settled launch makes room for the next ones. */
+	uint32_t few_slabs;
 	bool is_broken; /* the driver failed in the middle of a change */
 };
 
@@ -69,9 +76,113 @@ static int write_settled(struct reel_arena *arena)
 	int error = reel_tables_write(arena, reel_arena_settled(arena));
 
 	arena->drain->is_broken |= batches->is_lost;
-	if (!error)
-		reel_batches_forget(batches);
 	return or_broken(arena, error);
+}
+
+/* ---- Changes of the tables ---- */
+
+static int check(const struct reel_arena *arena)
+{
+	if (!arena->drain)
+		return reel_fail(-EINVAL, "the arena has no store");
+	return reel_drain_check(arena);
+}
+
+/* Forgets the repetitions of the last launch. */
+static void begin_step(struct reel_drain *drain)
+{
+	drain->tries = 0;
+	reel_spill_policy_forget(&drain->policy);
+}
+
+/* Begins a change: reads the tables from `address`, and ends the move that was begun. */
+static int begin_change(struct reel_arena *arena, void *stream, reel_cu_address address)
+{
+	int error = reel_tables_read(arena, stream, address);
+
+	if (error)
+		return error;
+	error = or_broken(arena, reel_spill_policy_end(arena, &arena->drain->policy));
+	if (!error)
+		reel_spill_policy_rank(arena, &arena->drain->policy);
+	return error;
+}
+
+static int begin(struct reel_arena *arena, void *stream)
+{
+	int error = check(arena);
+
+	if (!error)
+		error = begin_change(arena, stream, arena->base);
+	if (!error)
+		begin_step(arena->drain);
+	return error;
+}
+
+/* Writes the tables also after an error, since slabs may have been moved before it. */
+static int end(struct reel_arena *arena, int error)
+{
+	int written = write_settled(arena);
+
+	if (!written)
+		written = undo(arena);
+	return error ? error : written;
+}
+
+/* ---- Moves while kernels run ---- */
+
+/* From now on slabs come back: the store reads the batches ahead that left last. */
+static void begin_reversing(struct reel_drain *drain)
+{
+	if (!drain->is_reversing)
+		reel_batches_announce(&drain->policy.batches);
+	drain->is_reversing = true;
+}
+
+/*
+ * Begins to move the slabs that the next launches will want: half of the arena is to be free for
+ * pushes, or half of the free slabs, of which the next launch needs `needed`, is for slabs that
+ * come back. The tables are written afterwards.
+ */
+static void move_ahead(struct reel_arena *arena, uint64_t needed)
+{
+	struct reel_drain *drain = arena->drain;
+	uint32_t unused = arena->tables.free_slabs, half = arena_slabs(&arena->empty) / 2;
+
+	if (drain->is_reversing) {
+		reel_spill_policy_look_ahead(arena, &drain->policy, (unused - needed) / 2);
+		reel_spill_policy_begin_read(arena, &drain->policy);
+	} else if (unused < half) {
+		reel_spill_policy_begin_write(arena, &drain->policy, half - unused);
+	}
+	/* If this has moved little, it is not tried again at each launch. */
+	drain->few_slabs = (half < unused ? half : unused) / 2;
+}
+
+/*
+ * Returns true if a move has ended or can begin, or if few slabs are free in an arena that has used
+ * its store.
+ */
+static bool should_move(struct reel_arena *arena)
+{
+	const struct reel_batches *batches = &arena->drain->policy.batches;
+	uint32_t end = arena->empty.end_slab, queue = arena->header.queue;
+
+	if (reel_batches_have_arrived(arena, batches))
+		return true;
+	return !batches->moving && arena->stats.drained_bytes > 0 &&
+	       (queue < end ? end - queue : 0) < arena->drain->few_slabs;
+}
+
+/* Ends a move and begins the next one, after a launch without a fault. */
+static int move_on(struct reel_arena *arena)
+{
+	int error = begin(arena, arena->stream);
+
+	if (error)
+		return error;
+	move_ahead(arena, 0);
+	return end(arena, 0);
 }
 
 /* ---- A launch that has to be repeated ---- */
@@ -109,7 +220,7 @@ static int cure(struct reel_arena *arena)
 	struct reel_spill_policy *policy = &arena->drain->policy;
 	const uint32_t *unused = &arena->tables.free_slabs;
 	uint64_t missed = reel_spill_policy_miss(arena, policy, arena->warps);
-	uint64_t needed = missed + count_needed(arena), half = arena_slabs(&arena->empty) / 2;
+	uint64_t needed = missed + count_needed(arena);
 	int error = 0;
 
 	if (needed > *unused)
@@ -124,13 +235,14 @@ static int cure(struct reel_arena *arena)
 	if (error)
 		return error;
 	if (missed) {
-		reel_spill_policy_look_ahead(arena, policy, missed + (*unused - needed) / 2);
-		return reel_spill_policy_read(arena, policy);
+		begin_reversing(arena->drain);
+		error = reel_spill_policy_read(arena, policy);
+	} else {
+		arena->drain->is_reversing = false;
 	}
-	/* Errors do not matter here: the slabs that the launch needs are free already. */
-	if (half > *unused)
-		reel_spill_policy_write(arena, policy, half - *unused, false);
-	return 0;
+	if (!error)
+		move_ahead(arena, needed - missed);
+	return error;
 }
 
 /* Keeps the saved tapes: a tape without slabs may have been saved, with bits. */
@@ -167,33 +279,27 @@ static int grow(struct reel_arena *arena, const struct reel_arena_report *report
 
 static int repeat(struct reel_arena *arena, const struct reel_arena_report *report)
 {
-	int error = reel_tables_read(arena, arena->stream, reel_arena_settled(arena)), written;
+	int error = begin_change(arena, arena->stream, reel_arena_settled(arena)), written;
 
 	if (error)
 		return error;
-	reel_spill_policy_rank(arena, &arena->drain->policy);
 	if (arena->drain->policy.batches.count == 0 &&
 	    arena->tables.free_slabs == arena_slabs(&arena->empty))
 		return grow(arena, report);
 	if (report->faults & REEL_DEVICE_WARPS)
-		return reel_fail(-EPROTO,
-				 "a launch has %u warps, and the arena, which is not empty, has "
-				 "room for %u",
-				 (unsigned)report->warps_needed, (unsigned)report->warps);
-	error = cure(arena);
+		error = reel_fail(-EPROTO,
+				  "a launch has %u warps, and the arena, which is not empty, has "
+				  "room for %u",
+				  (unsigned)report->warps_needed, (unsigned)report->warps);
+	else
+		error = cure(arena);
 	if (!error)
 		lower_peaks(arena);
+	/* Also after an error, since slabs may have been moved before it. */
 	written = write_settled(arena);
 	if (!error)
 		error = written;
 	return error ? error : undo(arena);
-}
-
-/* Forgets the repetitions of the last launch. */
-static void begin_step(struct reel_drain *drain)
-{
-	drain->tries = 0;
-	reel_spill_policy_forget(&drain->policy);
 }
 
 int reel_drain_settle(struct reel_arena *arena, const struct reel_arena_report *report)
@@ -205,6 +311,8 @@ int reel_drain_settle(struct reel_arena *arena, const struct reel_arena_report *
 		return error;
 	if (!report->faults) {
 		begin_step(drain);
+		if (should_move(arena))
+			return move_on(arena);
 		return or_broken(arena,
 				 reel_arena_wait(arena, reel_drain_keep(arena, arena->stream)));
 	}
@@ -223,36 +331,6 @@ int reel_drain_settle(struct reel_arena *arena, const struct reel_arena_report *
 
 /* ---- Requests of the program ---- */
 
-static int check(const struct reel_arena *arena)
-{
-	if (!arena->drain)
-		return reel_fail(-EINVAL, "the arena has no store");
-	return reel_drain_check(arena);
-}
-
-static int begin(struct reel_arena *arena, void *stream)
-{
-	int error = check(arena);
-
-	if (!error)
-		error = reel_tables_read(arena, stream, arena->base);
-	if (error)
-		return error;
-	begin_step(arena->drain);
-	reel_spill_policy_rank(arena, &arena->drain->policy);
-	return 0;
-}
-
-/* Writes the tables also after an error, since slabs may have been moved before it. */
-static int end(struct reel_arena *arena, int error)
-{
-	int written = write_settled(arena);
-
-	if (!written)
-		written = undo(arena);
-	return error ? error : written;
-}
-
 static int drain(struct reel_arena *arena, void *stream, uint64_t slabs)
 {
 	const uint32_t *unused = &arena->tables.free_slabs;
@@ -260,6 +338,7 @@ static int drain(struct reel_arena *arena, void *stream, uint64_t slabs)
 
 	if (error)
 		return error;
+	arena->drain->is_reversing = false;
 	if (slabs > *unused)
 		error = reel_spill_policy_write(arena, &arena->drain->policy, slabs - *unused,
 						true);
@@ -276,6 +355,7 @@ static int refill(struct reel_arena *arena, void *stream, uint32_t depth)
 
 	if (error)
 		return error;
+	begin_reversing(arena->drain);
 	coming = reel_spill_policy_deepen(arena, &arena->drain->policy, depth);
 	if (coming > arena->tables.free_slabs)
 		error = reel_fail(-ENOMEM,
@@ -325,14 +405,24 @@ int reel_arena_undo(struct reel_arena *arena, void *stream)
 
 int reel_drain_fit(struct reel_arena *arena, uint32_t warps)
 {
-	return reel_spill_policy_fit(&arena->drain->policy, warps);
+	int error = reel_batches_wait(arena, &arena->drain->policy.batches);
+
+	return error ? error : reel_spill_policy_fit(&arena->drain->policy, warps);
+}
+
+/* No slab is in the store, and none moves. */
+static void begin_anew(struct reel_arena *arena)
+{
+	begin_step(arena->drain);
+	arena->drain->is_reversing = false;
+	arena->drain->few_slabs = arena_slabs(&arena->empty) / 4;
 }
 
 void reel_drain_renew(struct reel_arena *arena, int error)
 {
 	reel_batches_empty(arena, &arena->drain->policy.batches);
 	arena->drain->is_broken = error != 0;
-	begin_step(arena->drain);
+	begin_anew(arena);
 }
 
 static int attach(struct reel_arena *arena, reel_store *store)
@@ -347,6 +437,8 @@ static int attach(struct reel_arena *arena, reel_store *store)
 		error = reel_spill_policy_open(arena, &arena->drain->policy, store);
 	if (error)
 		reel_drain_close(arena, true);
+	else
+		begin_anew(arena);
 	return error;
 }
 

@@ -28,7 +28,10 @@ int reel_drain_settle(struct reel_arena *arena, const struct reel_arena_report *
 int reel_drain_keep(struct reel_arena *arena, reel_cu_stream stream);
 /* Drops all slabs in the store, after the arena was emptied and its tables kept with `error`. */
 void reel_drain_renew(struct reel_arena *arena, int error);
-/* Makes room for `warps` warps. Returns 0, or -ENOMEM and nothing has changed. */
+/*
+ * Makes room for `warps` warps, and waits until no slab is being copied. Returns 0, or -ENOMEM or
+ * -EIO and nothing has changed.
+ */
 int reel_drain_fit(struct reel_arena *arena, uint32_t warps);
 /* Returns -EIO if the arena cannot be used before it is emptied. */
 int reel_drain_check(const struct reel_arena *arena);

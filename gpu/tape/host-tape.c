@@ -106,8 +106,9 @@ static int copy(const struct passage *passage, uint32_t first, uint32_t end, boo
 {
 	struct reel_arena *arena = passage->arena;
 
-	return reel_arena_wait(arena, reel_arena_copy(arena, arena->tables.chain + first, 1,
-						      end - first, passage->frame, to_device));
+	return reel_arena_wait(arena, reel_arena_copy(arena, arena->stream,
+						      arena->tables.chain + first, 1, end - first,
+						      passage->frame, to_device));
 }
 
 static int fetch_warp(struct passage *passage, uint32_t warp)

@@ -146,47 +146,89 @@ static void list_items(struct reel_arena *arena, const struct reel_spill_policy 
 	}
 }
 
-/* Puts the slabs to the store and frees them. */
-static int drain_items(struct reel_arena *arena, struct reel_spill_policy *policy,
-		       struct reel_batch_item *items, size_t count)
+/* Adds batches of the slabs that are to go: `slabs`, or all that may go. */
+static int choose(struct reel_arena *arena, struct reel_spill_policy *policy, uint64_t slabs,
+		  bool deep)
 {
+	uint32_t warps = arena->empty.warps, kept;
+	struct reel_batch_item *items;
+	size_t count;
 	int error;
 
+	for (uint32_t n = 0; n < warps; n++)
+		policy->spare[n] = spare_of(arena, policy, n, false);
+	if (deep && count_beyond(policy->spare, warps, 0) < slabs)
+		for (uint32_t n = 0; n < warps; n++)
+			policy->spare[n] = spare_of(arena, policy, n, true);
+	kept = level_for(policy->spare, warps, slabs);
+	count = (size_t)count_beyond(policy->spare, warps, kept);
+	items = malloc((count + 1) * sizeof *items);
+	if (!items)
+		return reel_fail(-ENOMEM, "no host memory to list the slabs that are to go");
+	list_items(arena, policy, kept, items);
 	qsort(items, count, sizeof *items, compare_items);
-	error = reel_batches_put(arena, &policy->batches, items, count);
-	for (size_t n = 0; n < count && !error; n++) {
-		REEL_ASSERT(policy->there[items[n].warp] > 1);
-		reel_tables_drop_bottom(&arena->tables, items[n].warp);
-		policy->there[items[n].warp]--;
-	}
-	arena->stats.drained_bytes += error ? 0 : (uint64_t)count * arena->slab_bytes;
+	error = reel_batches_add(&policy->batches, items, count);
+	free(items);
 	return error;
+}
+
+/* Begins to move batches out. Their slabs leave the chains now, and are free in the end. */
+static int begin_out(struct reel_arena *arena, struct reel_spill_policy *policy, size_t first)
+{
+	struct reel_batches *batches = &policy->batches;
+	int error = reel_batches_begin_out(arena, batches, first);
+
+	for (size_t n = first; n < batches->end; n++)
+		for (uint32_t i = 0; i < batches->batch[n].slabs; i++) {
+			uint32_t warp = batches->batch[n].items[i].warp;
+
+			REEL_ASSERT(policy->there[warp] > 1);
+			reel_tables_drop_bottom(&arena->tables, warp);
+			policy->there[warp]--;
+			arena->stats.drained_bytes += arena->slab_bytes;
+		}
+	return error;
+}
+
+static void end_out(struct reel_arena *arena, struct reel_batches *batches)
+{
+	for (size_t n = batches->first; n < batches->end; n++)
+		for (uint32_t i = 0; i < batches->batch[n].slabs; i++) {
+			reel_tables_give(&arena->tables, batches->batch[n].items[i].slab);
+			batches->batch[n].items[i].slab = 0;
+		}
 }
 
 int reel_spill_policy_write(struct reel_arena *arena, struct reel_spill_policy *policy,
 			    uint64_t slabs, bool deep)
 {
-	struct reel_batch_item *items;
-	uint32_t kept;
-	size_t count;
-	int error;
+	struct reel_batches *batches = &policy->batches;
+	size_t next = batches->count;
+	int error = choose(arena, policy, slabs, deep), ended;
 
-	for (uint32_t n = 0; n < arena->empty.warps; n++)
-		policy->spare[n] = spare_of(arena, policy, n, false);
-	if (deep && count_beyond(policy->spare, arena->empty.warps, 0) < slabs)
-		for (uint32_t n = 0; n < arena->empty.warps; n++)
-			policy->spare[n] = spare_of(arena, policy, n, true);
-	kept = level_for(policy->spare, arena->empty.warps, slabs);
-	count = (size_t)count_beyond(policy->spare, arena->empty.warps, kept);
-	if (count == 0)
-		return 0;
-	items = malloc(count * sizeof *items);
-	if (!items)
-		return reel_fail(-ENOMEM, "no host memory to list the slabs that are to go");
-	list_items(arena, policy, kept, items);
-	error = drain_items(arena, policy, items, count);
-	free(items);
+	while (next < batches->count && !error) {
+		error = begin_out(arena, policy, next);
+		/* If there is no memory for one more batch, those that move have to end first. */
+		if (batches->end > next && !batches->is_lost)
+			error = 0;
+		next = batches->end;
+		ended = reel_spill_policy_end(arena, policy);
+		error = error ? error : ended;
+	}
+	reel_batches_drop_from(batches, next);
 	return error;
+}
+
+void reel_spill_policy_begin_write(struct reel_arena *arena, struct reel_spill_policy *policy,
+				   uint64_t slabs)
+{
+	struct reel_batches *batches = &policy->batches;
+	size_t first = batches->count;
+
+	if (choose(arena, policy, slabs, false))
+		return;
+	begin_out(arena, policy, first);
+	reel_batches_drop_from(batches, batches->end);
 }
 
 /* ---- Which slabs come back ---- */
@@ -259,26 +301,23 @@ static bool is_coming(const struct reel_arena *arena, const struct reel_spill_po
  * Takes a slab for each item that is coming. Goes backwards through the batches, so that slabs that
  * lay side by side do so again.
  */
-static size_t give_places(struct reel_arena *arena, struct reel_spill_policy *policy)
+static void give_places(struct reel_arena *arena, struct reel_spill_policy *policy)
 {
 	struct reel_batches *batches = &policy->batches;
-	size_t count = 0;
 
 	for (size_t n = batches->count; n-- > 0;)
 		for (uint32_t i = batches->batch[n].slabs; i-- > 0;)
 			if (is_coming(arena, policy, &batches->batch[n].items[i])) {
 				batches->batch[n].items[i].slab = reel_tables_take(&arena->tables);
 				REEL_ASSERT(batches->batch[n].items[i].slab);
-				count++;
 			}
-	return count;
+	memset(policy->coming, 0, policy->warps * sizeof *policy->coming);
 }
 
-static void revoke_places(struct reel_arena *arena, struct reel_spill_policy *policy)
+/* Frees the places of the items before batch number `end`, which do not come after all. */
+static void revoke_places(struct reel_arena *arena, struct reel_batches *batches, size_t end)
 {
-	struct reel_batches *batches = &policy->batches;
-
-	for (size_t n = 0; n < batches->count; n++)
+	for (size_t n = 0; n < end; n++)
 		for (uint32_t i = 0; i < batches->batch[n].slabs; i++) {
 			struct reel_batch_item *item = &batches->batch[n].items[i];
 
@@ -288,36 +327,69 @@ static void revoke_places(struct reel_arena *arena, struct reel_spill_policy *po
 		}
 }
 
-/* Adds the slabs to their warps, from the highest down. */
-static void link_items(struct reel_arena *arena, struct reel_spill_policy *policy,
-		       struct reel_batch_item *items, size_t count)
+/* Adds the slabs to their warps: backwards, the slabs of each warp come from the highest down. */
+static void end_in(struct reel_arena *arena, struct reel_spill_policy *policy)
 {
-	const struct reel_batches *batches = &policy->batches;
-	struct reel_batch_item *item = items;
+	struct reel_batches *batches = &policy->batches;
 
-	for (size_t n = 0; n < batches->count; n++)
-		for (uint32_t i = 0; i < batches->batch[n].slabs; i++)
-			if (batches->batch[n].items[i].slab)
-				*item++ = batches->batch[n].items[i];
-	qsort(items, count, sizeof *items, compare_items);
-	arena->stats.refilled_bytes += (uint64_t)count * arena->slab_bytes;
-	while (count-- > 0) {
-		reel_tables_put_bottom(&arena->tables, items[count].warp, items[count].slab);
-		policy->there[items[count].warp]++;
-	}
+	for (size_t n = batches->end; n-- > batches->first;)
+		for (uint32_t i = batches->batch[n].slabs; i-- > 0;) {
+			struct reel_batch_item *item = &batches->batch[n].items[i];
+
+			if (!item->slab)
+				continue;
+			reel_tables_put_bottom(&arena->tables, item->warp, item->slab);
+			REEL_ASSERT(arena->tables.warp[item->warp].drained == item->height);
+			policy->there[item->warp]++;
+			arena->stats.refilled_bytes += arena->slab_bytes;
+			item->height = UINT32_MAX;
+			item->slab = 0;
+		}
+	reel_batches_forget(batches);
 }
 
 int reel_spill_policy_read(struct reel_arena *arena, struct reel_spill_policy *policy)
 {
-	size_t count = give_places(arena, policy);
-	struct reel_batch_item *items = malloc((count + 1) * sizeof *items);
-	int error = items ? reel_batches_get(arena, &policy->batches)
-			  : reel_fail(-ENOMEM, "no host memory to list slabs");
+	struct reel_batches *batches = &policy->batches;
+	size_t end = batches->count, next;
+	int error = 0, ended;
 
-	if (error)
-		revoke_places(arena, policy);
-	else
-		link_items(arena, policy, items, count);
-	free(items);
+	give_places(arena, policy);
+	for (; end > 0 && !error; end = next) {
+		error = reel_batches_begin_in(arena, batches, end, true);
+		next = batches->first;
+		/* If there is no memory for one more batch, those that move have to end first. */
+		if (next < end && !batches->is_lost)
+			error = 0;
+		ended = reel_spill_policy_end(arena, policy);
+		error = error ? error : ended;
+	}
+	revoke_places(arena, batches, end);
+	return error;
+}
+
+void reel_spill_policy_begin_read(struct reel_arena *arena, struct reel_spill_policy *policy)
+{
+	struct reel_batches *batches = &policy->batches;
+
+	give_places(arena, policy);
+	reel_batches_begin_in(arena, batches, batches->count, false);
+	revoke_places(arena, batches, batches->first);
+}
+
+/* ---- The end of a move ---- */
+
+int reel_spill_policy_end(struct reel_arena *arena, struct reel_spill_policy *policy)
+{
+	struct reel_batches *batches = &policy->batches;
+	enum reel_move move = batches->moving;
+	int error = move ? reel_batches_end(arena, batches) : 0;
+
+	if (batches->is_lost)
+		return error;
+	if (move == REEL_MOVE_OUT)
+		end_out(arena, batches);
+	if (move == REEL_MOVE_IN)
+		end_in(arena, policy);
 	return error;
 }

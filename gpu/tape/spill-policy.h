@@ -38,10 +38,16 @@ void reel_spill_policy_forget(struct reel_spill_policy *policy);
 /*
  * Frees `slabs` more slabs, or the maximum that is possible. Never frees slabs that the step has
  * needed. Frees slabs that lower lanes of a warp may use soon only if `deep`, and the others are
- * too few.
+ * too few. After an error some of them are free.
  */
 int reel_spill_policy_write(struct reel_arena *arena, struct reel_spill_policy *policy,
 			    uint64_t slabs, bool deep);
+/*
+ * Begins to free slabs, not deep ones, while kernels run. If it fails, these slabs stay.
+ * reel_spill_policy_end() ends the move before any other one begins.
+ */
+void reel_spill_policy_begin_write(struct reel_arena *arena, struct reel_spill_policy *policy,
+				   uint64_t slabs);
 
 /* Adds the slabs that a launch has missed to `coming`. Returns the sum of `coming`. */
 uint64_t reel_spill_policy_miss(struct reel_arena *arena, struct reel_spill_policy *policy,
@@ -52,7 +58,18 @@ uint64_t reel_spill_policy_deepen(struct reel_arena *arena, struct reel_spill_po
 /* Raises `coming` evenly over all warps, up to a sum of `most`. */
 void reel_spill_policy_look_ahead(struct reel_arena *arena, struct reel_spill_policy *policy,
 				  uint64_t most);
-/* Brings back the slabs that are coming. The caller has seen that there are free slabs for them. */
+/*
+ * Brings back the slabs that are coming, and clears `coming`. The caller has seen that there are
+ * free slabs for them. After an error some of them are back.
+ */
 int reel_spill_policy_read(struct reel_arena *arena, struct reel_spill_policy *policy);
+/* Begins to bring back those that are in host memory, while kernels run; else as above. */
+void reel_spill_policy_begin_read(struct reel_arena *arena, struct reel_spill_policy *policy);
+
+/*
+ * Waits for the copies of a move that was begun, and adds the slabs to the free ones, or to the
+ * chains. Does nothing if no move was begun. Returns 0 or -EIO.
+ */
+int reel_spill_policy_end(struct reel_arena *arena, struct reel_spill_policy *policy);
 
 #endif

@@ -105,7 +105,6 @@ void reel_tables_drop_bottom(struct reel_tables *tables, uint32_t warp)
 	state->bottom = tables->slab[slab].above;
 	state->drained++;
 	tables->slab[state->bottom].below = 0;
-	reel_tables_give(tables, slab);
 }
 
 void reel_tables_put_bottom(struct reel_tables *tables, uint32_t warp, uint32_t slab)

@@ -47,7 +47,7 @@ uint32_t reel_tables_walk(struct reel_tables *tables, uint32_t warp);
 /* Gives back the slabs above the tops of all lanes, and walks the warp. */
 uint32_t reel_tables_trim(struct reel_tables *tables, uint32_t warp);
 
-/* Takes the lowest slab out of a warp's chain: the store has it. */
+/* Takes the lowest slab out of a warp's chain. It is on its way to the store, and not yet free. */
 void reel_tables_drop_bottom(struct reel_tables *tables, uint32_t warp);
 /* Adds a slab above `highest`; 0: the warp has no slab on the device. */
 void reel_tables_put_top(struct reel_tables *tables, uint32_t warp, uint32_t highest,

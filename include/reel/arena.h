@@ -198,9 +198,13 @@ int reel_arena_settle(struct reel_arena *arena, void *stream);
  * When reel_arena_settle() returns 0, a step has ended: the tapes as they are saved then are
  * settled. If a launch found no free slab (REEL_DEVICE_EXHAUSTED), or came to a slab in the store
  * (REEL_DEVICE_DRAINED), reel_arena_settle() undoes it: the tapes are again as they were settled
- * last. It then moves the slabs that the launch needed, and some more, to the store or back, and
- * returns 1. The program repeats the launches since reel_arena_settle() last returned 0, with the
- * same arguments and data.
+ * last. It then moves the slabs that the launch needed to the store or back, and returns 1. The
+ * program repeats the launches since reel_arena_settle() last returned 0, with the same arguments
+ * and data.
+ *
+ * More slabs move while launches run: reel_arena_settle() begins to copy those that the next
+ * launches will want, in a stream of the arena, and one of its next calls ends the move. Where
+ * launches take longer than the copies, only the first one that finds no slab is repeated.
  *
  * A launch that pops values of an earlier step, and then pushes or calls trim(), cannot be
  * repeated, since the popped values may be overwritten. Call reel_arena_drain() or
@@ -261,7 +265,7 @@ int reel_arena_undo(struct reel_arena *arena, void *stream);
  *   -EIO     the driver failed
  *
  * If the budget has no room for a batch, the store's error is returned, or -EDQUOT: the store has
- * refused nothing. No slab has gone to the store then.
+ * refused nothing. Fewer slabs than `slabs` are free then.
  */
 int reel_arena_drain(struct reel_arena *arena, void *stream, uint64_t slabs);
 
@@ -272,7 +276,7 @@ int reel_arena_drain(struct reel_arena *arena, void *stream, uint64_t slabs);
  *
  * Returns 0, or as reel_arena_drain(); the store's error, such as -EBADMSG: a batch is lost, and
  * each later call that needs it says so until the arena is reset; -ENOMEM: there are too few free
- * slabs, and none came back.
+ * slabs, and none came back. After another error some slabs are back.
  */
 int reel_arena_refill(struct reel_arena *arena, void *stream, uint32_t depth);
 
@@ -281,7 +285,7 @@ struct reel_arena_stats {
 	uint64_t bytes, slabs;                  /* present size of the arena */
 	uint64_t grown;                         /* times that the arena grew */
 	uint64_t undone;                        /* times that reel_arena_settle() undid launches */
-	uint64_t drained_bytes, refilled_bytes; /* moved to the store, and back */
+	uint64_t drained_bytes, refilled_bytes; /* left the device with a store, and came back */
 	uint64_t sent_bytes, fetched_bytes;     /* words of lanes' tapes, see reel/host-tape.h */
 	uint64_t reserved[8];
 };

@@ -1100,6 +1100,15 @@ void fake_device_fail_operation(uint64_t number, reel_cu_result result)
 	pthread_mutex_unlock(&lock);
 }
 
+void fake_device_finish(void)
+{
+	pthread_mutex_lock(&lock);
+	for (struct stream *stream = device.streams; stream; stream = stream->next)
+		while (stream->first && !device.lost)
+			pthread_cond_wait(&changed, &lock);
+	pthread_mutex_unlock(&lock);
+}
+
 void fake_device_stop_failing(void)
 {
 	pthread_mutex_lock(&lock);

@@ -55,6 +55,9 @@ void fake_device_fail_call(uint64_t number, reel_cu_result result, bool persiste
 void fake_device_fail_operation(uint64_t number, reel_cu_result result);
 uint64_t fake_device_operations(void);
 
+/* Waits until no stream has an operation left. */
+void fake_device_finish(void);
+
 /* None of the above any more; a lost device stays lost. */
 void fake_device_stop_failing(void);
 
