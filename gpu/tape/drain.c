@@ -155,8 +155,8 @@ static void move_ahead(struct reel_arena *arena, uint64_t needed)
 	} else if (unused < half) {
 		reel_spill_policy_begin_write(arena, &drain->policy, half - unused);
 	}
-	/* If this has moved little, it is not tried again at each launch. */
-	drain->few_slabs = (half < unused ? half : unused) / 2;
+	/* In small moves, one after another. If this one is empty, not again at each launch. */
+	drain->few_slabs = drain->policy.batches.moving ? half - half / 8 : unused / 2;
 }
 
 /*
@@ -415,7 +415,7 @@ static void begin_anew(struct reel_arena *arena)
 {
 	begin_step(arena->drain);
 	arena->drain->is_reversing = false;
-	arena->drain->few_slabs = arena_slabs(&arena->empty) / 4;
+	arena->drain->few_slabs = arena_slabs(&arena->empty) / 2;
 }
 
 void reel_drain_renew(struct reel_arena *arena, int error)
