@@ -25,7 +25,7 @@ static bool gradient_is_right(uint64_t random, enum reel_planner planner, uint64
 	reel_run *run;
 	bool right;
 
-	open_fake((struct fake_options){.seed = random});
+	open_fake((struct fake_options){.seed = random, .late = random % 3 == 1});
 	options.store[1] = gpu_store(slots * 512, 512, 2, &leaf);
 	if (behind == MEMORY)
 		options.store[1] = before_memory(options.store[1]);

@@ -90,6 +90,31 @@ static void events_order_streams(void)
 	ok(unordered > 0 || !MAY_RACE, "fake device: what none orders came too early %u times", unordered);
 }
 
+/* With such a seed nothing but a wait lets an operation go, so each missing wait is seen. */
+static void late_operations_come_when_they_are_waited_for(void)
+{
+	unsigned wrong = 0, unordered = 0, polls = 0;
+
+	for (uint64_t seed = 0; seed < 40; seed++) {
+		begin((struct fake_options){.seed = seed, .late = true});
+		wrong += !travels(true) + fake_device_wrongs();
+		driver->cuMemcpyDtoHAsync(to, memory, BYTES, stream);
+		while (driver->cuStreamQuery(stream))
+			polls++;
+		wrong += memcmp(from, to, BYTES) != 0;
+		wrong += end();
+		if (!MAY_RACE)
+			continue;
+		begin((struct fake_options){.seed = 4 * seed, .late = true});
+		unordered += !travels(false);
+		end();
+	}
+	is_int(wrong, 0, "fake device: late operations come in order, one with a poll, of %u polls",
+	       polls);
+	ok(unordered == 40 || !MAY_RACE, "fake device: and too late if nobody waits, %u times of 40",
+	   unordered);
+}
+
 static void a_target_is_poisoned_until_its_event(void)
 {
 	unsigned seeds = is_brief() ? 50 : 400, early = 0;
@@ -243,6 +268,7 @@ int main(void)
 {
 	tap_begin();
 	events_order_streams();
+	late_operations_come_when_they_are_waited_for();
 	if (MAY_RACE)
 		a_target_is_poisoned_until_its_event();
 	it_sees_each_fault();

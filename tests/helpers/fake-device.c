@@ -20,7 +20,7 @@ enum { TARGET_POISON = 0xf5, FRESH_POISON = 0xf7, FREED_POISON = 0xfb };
 
 /* ---- Contents of the device ---- */
 
-enum kind { TO_DEVICE, TO_HOST, ON_DEVICE, SET, RECORD, WAIT, CALL };
+enum kind { TO_DEVICE, TO_HOST, ON_DEVICE, SET, RECORD, WAIT, CALL, CANCELLED };
 
 struct event {
 	struct event *next;
@@ -43,6 +43,7 @@ struct operation {
 	const unsigned char *watched;
 	uint64_t hash;
 	bool hashed;
+	bool due; /* a late stream carries it out now */
 };
 
 struct stream {
@@ -170,6 +171,41 @@ static reel_cu_result lost_and_at_rest(void)
 	return device.lost;
 }
 
+/* ---- Late operations ---- */
+
+/* A late stream puts an operation off until a wait needs it, or a call happens to let it go. */
+static bool is_put_off(const struct operation *operation)
+{
+	return device.options.late && !operation->due && !device.lost;
+}
+
+/* Makes the operations due that this turn of the event waits for. */
+static void hurry(const struct event *event, uint64_t turn)
+{
+	for (struct stream *stream = device.streams; stream; stream = stream->next) {
+		const struct operation *last = stream->first;
+
+		while (last && !(last->kind == RECORD && last->event == event &&
+				 last->turn == turn))
+			last = last->next;
+		for (struct operation *at = stream->first; last && at != last->next; at = at->next)
+			at->due = true;
+	}
+	pthread_cond_broadcast(&changed);
+}
+
+/* One call in so many lets a stream's next operation go; 0: none does. The seed draws which. */
+static void let_some_go(void)
+{
+	static const unsigned one_in[] = {0, 2, 8, 32};
+	unsigned calls = one_in[device.options.seed % 4];
+
+	for (struct stream *stream = device.streams; stream && calls; stream = stream->next)
+		if (stream->first && draw() % calls == 0)
+			stream->first->due = true;
+	pthread_cond_broadcast(&changed);
+}
+
 /* ---- Calls ---- */
 
 /* With the lock, which is kept if 0 is returned. */
@@ -186,6 +222,8 @@ static reel_cu_result enter(const char *name)
 		wrong("%s in a host function", name);
 		result = REEL_CU_NOT_PERMITTED;
 	}
+	if (device.options.late)
+		let_some_go();
 	if (device.calls < MAX_CALL_NAMES)
 		device.call_name[device.calls] = name;
 	if (device.calls++ == device.failing_call) {
@@ -433,7 +471,7 @@ static reel_cu_result allocate(enum memory_kind kind, void **start, size_t bytes
 }
 
 /* Of operations that are not carried out, or not settled. */
-static const struct operation *user_of(const void *start, size_t bytes)
+static struct operation *user_of(const void *start, size_t bytes)
 {
 	for (struct stream *stream = device.streams; stream; stream = stream->next) {
 		struct operation *lists[] = {stream->first, stream->unsettled};
@@ -447,6 +485,21 @@ static const struct operation *user_of(const void *start, size_t bytes)
 	return NULL;
 }
 
+/* The test goes on after the fault, so no copy may touch what is freed. */
+static void cancel_users_of(const void *start, size_t bytes)
+{
+	struct operation *user;
+
+	while (device.busy)
+		pthread_cond_wait(&changed, &lock);
+	while ((user = user_of(start, bytes))) {
+		user->kind = CANCELLED;
+		user->to = NULL;
+		user->from = user->watched = NULL;
+		user->hashed = false;
+	}
+}
+
 static reel_cu_result remove_memory(enum memory_kind kind, const void *start)
 {
 	for (struct memory **link = &device.memories; *link; link = &(*link)->next) {
@@ -454,9 +507,11 @@ static reel_cu_result remove_memory(enum memory_kind kind, const void *start)
 
 		if (memory->start != start || memory->kind != kind)
 			continue;
-		if (user_of(memory->start, memory->bytes) && !device.lost)
-			wrong("memory is freed or unregistered that a copy uses");
 		*link = memory->next;
+		if (user_of(memory->start, memory->bytes) && !device.lost) {
+			wrong("memory is freed or unregistered that a copy uses");
+			cancel_users_of(memory->start, memory->bytes);
+		}
 		if (kind == DEVICE_MEMORY)
 			device.used_bytes -= memory->bytes;
 		if (kind != REGISTERED_MEMORY) {
@@ -600,7 +655,7 @@ static void copy(struct stream *stream, struct operation *operation)
 
 	stop_watching(stream, operation);
 	begin_to_touch_memory();
-	change = operation->kind == TO_DEVICE ? find_change(operation) : NULL;
+	change = find_change(operation);
 	if (operation->kind == SET)
 		memset(operation->to, operation->value, operation->bytes);
 	else
@@ -644,11 +699,14 @@ static void carry_out(struct stream *stream, struct operation *operation)
 		record(stream, operation);
 		break;
 	case WAIT:
+		hurry(operation->event, operation->turn);
 		while (operation->event->completed < operation->turn && !device.lost)
 			pthread_cond_wait(&changed, &lock);
 		break;
 	case CALL:
 		call_host(operation);
+		break;
+	case CANCELLED:
 		break;
 	}
 }
@@ -676,7 +734,7 @@ static void *serve(void *argument)
 	while (!stream->ends || stream->first) {
 		struct operation *operation = stream->first;
 
-		if (!operation) {
+		if (!operation || is_put_off(operation)) {
 			pthread_cond_wait(&changed, &lock);
 			continue;
 		}
@@ -735,6 +793,25 @@ static reel_cu_result enqueue(struct stream *stream, struct operation operation)
 	return 0;
 }
 
+static bool kernels_wait(void)
+{
+	for (struct stream *stream = device.streams; stream; stream = stream->next)
+		for (struct operation *at = stream->first; at; at = at->next)
+			if (at->kind == CALL)
+				return true;
+	return false;
+}
+
+/* Unless an earlier copy uses the target, or an emulated kernel, which may use all of the device. */
+static bool poison(const struct operation *operation)
+{
+	if (user_of(operation->to, operation->bytes) ||
+	    (operation->kind != TO_HOST && kernels_wait()))
+		return false;
+	memset(operation->to, TARGET_POISON, operation->bytes);
+	return true;
+}
+
 static bool is_written_soon(const void *start, size_t bytes)
 {
 	for (struct stream *stream = device.streams; stream; stream = stream->next)
@@ -755,8 +832,9 @@ static void watch_source(struct operation *operation)
 static void watch_target(struct operation *operation)
 {
 	operation->watched = operation->to;
-	if (!user_of(operation->to, operation->bytes))
-		memset(operation->to, TARGET_POISON, operation->bytes);
+	operation->hashed = poison(operation);
+	if (operation->hashed)
+		operation->hash = hash_of(operation->to, operation->bytes);
 }
 
 static reel_cu_result start_copy(struct operation operation, reel_cu_stream handle)
@@ -776,6 +854,8 @@ static reel_cu_result start_copy(struct operation operation, reel_cu_stream hand
 		watch_source(&operation);
 	if (operation.kind == TO_HOST)
 		watch_target(&operation);
+	else
+		poison(&operation);
 	if (operation.watched && !find_memory(operation.watched, operation.bytes, false))
 		device.pageable_bytes += operation.bytes;
 	return enqueue(stream, operation);
@@ -852,6 +932,9 @@ static reel_cu_result fake_cuStreamQuery(reel_cu_stream handle)
 	stream = stream_of(handle);
 	if (!stream)
 		return leave(REEL_CU_INVALID_HANDLE);
+	if (stream->first)
+		stream->first->due = true;
+	pthread_cond_broadcast(&changed);
 	return leave(stream->first ? REEL_CU_NOT_READY : 0);
 }
 
@@ -869,6 +952,7 @@ static reel_cu_result wait_for(struct event *event)
 {
 	uint64_t turn = event->recorded;
 
+	hurry(event, turn);
 	while (event->completed < turn && !device.lost)
 		pthread_cond_wait(&changed, &lock);
 	return lost_and_at_rest();
@@ -1020,8 +1104,14 @@ static unsigned free_memories(void)
 
 unsigned fake_device_close(void)
 {
-	unsigned left = free_streams() + free_memories() + device.retained;
+	unsigned left;
 
+	/* What is put off is never carried out: host memory may be gone. */
+	pthread_mutex_lock(&lock);
+	if (device.options.late)
+		device.lost = REEL_CU_UNKNOWN;
+	pthread_mutex_unlock(&lock);
+	left = free_streams() + free_memories() + device.retained;
 	device.retained = 0;
 	while (device.events) {
 		struct event *event = device.events;

@@ -13,6 +13,11 @@
  *	memory that is freed or unregistered while a copy uses it
  *	a handle that is none; a driver call in a host function
  *
+ * With `late` a stream carries an operation out when the host waits for it, or another stream
+ * that the host waits for does; cuStreamQuery() lets one operation go. Unless seed % 4 is 0,
+ * any other call may let one go, too, more or less often by the seed, so that operations come at
+ * any time that is permitted. What is not waited for before fake_device_close() does not come.
+ *
  * A device address is the address of the host memory that stands for it, so an emulated
  * kernel can run in a stream's order, as a host function. One device at a time, of the
  * process. The functions below are any thread's.
@@ -30,6 +35,7 @@ struct fake_options {
 	unsigned devices;      /* 0: 1; all are alike, and share the memory */
 	unsigned delay_us;     /* the longest sleep; 0: threads yield, no more */
 	bool eager;            /* no delays at all */
+	bool late;             /* operations come as late as waits permit; see below */
 	bool absent;           /* there is a driver, but no device */
 };
 

@@ -14,6 +14,7 @@ inline const reel_driver *fake_open(uint64_t seed)
 
 	options.seed = seed;
 	options.delay_us = 20;
+	options.late = seed % 3 == 1;
 	driver = fake_device_open(&options);
 	reel_driver_replace(driver);
 	return driver;
