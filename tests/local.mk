@@ -114,6 +114,7 @@ check_PROGRAMS += \
 	%D%/gpu/t-gpu-store \
 	%D%/gpu/t-gpu-spill \
 	%D%/gpu/t-gpu-faults \
+	%D%/gpu/t-gpu-mutants \
 	%D%/gpu/t-gpu-checkpoint \
 	%D%/gpu/t-gpu-device \
 	%D%/store/t-crc32c $(one_thread) \
@@ -242,7 +243,7 @@ noinst_HEADERS += %D%/helpers/support.h %D%/helpers/pool-support.h %D%/helpers/l
 	%D%/helpers/spill-support.h \
 	%D%/helpers/file-support.h %D%/helpers/plan-support.h %D%/helpers/table.h %D%/helpers/recurrence.h \
 	%D%/helpers/refusals.h %D%/helpers/adstack-support.h %D%/helpers/adjoint-support.h %D%/helpers/thread-team.h \
-	%D%/helpers/omp-reports.h %D%/helpers/gpu-support.h %D%/helpers/file-refusals.h %D%/helpers/process-support.h \
+	%D%/helpers/omp-reports.h %D%/helpers/gpu-support.h %D%/helpers/mutants.h %D%/helpers/file-refusals.h %D%/helpers/process-support.h \
 	%D%/helpers/cancel-support.h %D%/helpers/file-tree.h %D%/helpers/pretended-trigger.h \
 	%D%/helpers/meeting.h %D%/helpers/ranks.h %D%/helpers/slab-refusals.h \
 	%D%/helpers/comma-locale.h %D%/helpers/trace-support.h
@@ -273,6 +274,8 @@ gpu_test_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/gpu
 %C%_gpu_t_gpu_spill_LDADD = $(gpu_test_libraries)
 %C%_gpu_t_gpu_faults_CPPFLAGS = $(gpu_test_cppflags)
 %C%_gpu_t_gpu_faults_LDADD = $(gpu_test_libraries)
+%C%_gpu_t_gpu_mutants_CPPFLAGS = $(gpu_test_cppflags)
+%C%_gpu_t_gpu_mutants_LDADD = $(gpu_test_libraries)
 %C%_gpu_t_gpu_device_SOURCES = %D%/gpu/t-gpu-device.c $(store_suite)
 %C%_gpu_t_gpu_device_LDADD = $(gpu_test_libraries)
 %C%_gpu_t_gpu_checkpoint_CPPFLAGS = $(gpu_test_cppflags)

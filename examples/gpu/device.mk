@@ -63,7 +63,7 @@ tests/gpu/t-device-drain.o: tests/gpu/t-device-drain.cpp
 tests/gpu/t-device-lanes.o: tests/gpu/t-device-lanes.cpp
 tests/gpu/t-device-random.o: tests/gpu/t-device-random.cpp
 tests/gpu/t-device-add.o: tests/gpu/t-device-add.cpp
-$(device_test_objects): tests/helpers/device-support.h tests/helpers/fake-support.h tests/helpers/late-batches.h $(device_examples) $(emulator_headers) $(reelinclude_HEADERS)
+$(device_test_objects): tests/helpers/device-support.h tests/helpers/fake-support.h tests/helpers/late-batches.h tests/helpers/mutants.h $(device_examples) $(emulator_headers) $(reelinclude_HEADERS)
 	@$(MKDIR_P) $(@D)
 	$(AM_V_GEN)$(emulator_compile) $(srcdir)/$(@:.o=.cpp)
 tests/gpu/t-device-examples.o: $(device_examples) $(emulator_headers) $(reelinclude_HEADERS)

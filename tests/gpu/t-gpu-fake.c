@@ -203,6 +203,18 @@ static void memory_is_unregistered_too_early(void)
 	free(registered);
 }
 
+static void nothing_orders_two_streams(void)
+{
+	_Atomic bool goes_on = false;
+
+	driver->cuLaunchHostFunc(stream, release, &goes_on);
+	driver->cuMemcpyHtoDAsync(memory, from, BYTES, stream);
+	driver->cuMemcpyDtoHAsync(to, memory, BYTES, other);
+	driver->cuStreamSynchronize(other);
+	goes_on = true;
+	driver->cuStreamSynchronize(stream);
+}
+
 static const struct {
 	const char *what;
 	void (*does)(void);
@@ -215,6 +227,7 @@ static const struct {
 	{"a handle that is none", a_handle_is_none, false},
 	{"memory that is freed twice", memory_is_freed_twice, false},
 	{"memory that is unregistered under way", memory_is_unregistered_too_early, false},
+	{"two streams on the same memory", nothing_orders_two_streams, false},
 };
 
 static void it_sees_each_fault(void)

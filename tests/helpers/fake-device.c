@@ -15,6 +15,10 @@
 #define MAX_CALL_NAMES 65536
 #define MAX_POISONED ((size_t)64 << 20)
 #define NEVER UINT64_MAX
+/* Of a call that does nothing and succeeds. */
+#define SKIPPED ((reel_cu_result)-1)
+/* Number of waits that a call that was skipped delays: its own, and the next one of each thread. */
+#define PAUSES 4
 
 enum { TARGET_POISON = 0xf5, FRESH_POISON = 0xf7, FREED_POISON = 0xfb };
 
@@ -44,6 +48,7 @@ struct operation {
 	uint64_t hash;
 	bool hashed;
 	bool due; /* a late stream carries it out now */
+	uint64_t number; /* in the order of the calls, of all streams */
 };
 
 struct stream {
@@ -77,11 +82,16 @@ static struct {
 	reel_cu_result lost;
 	unsigned busy; /* threads that copy or look at memory, without the lock */
 
-	uint64_t calls, operations;
+	uint64_t calls, operations, enqueued;
+	void *kernel_memory;
+	size_t kernel_bytes;
 	const char *call_name[MAX_CALL_NAMES];
 	uint64_t failing_call, failing_operation;
 	reel_cu_result call_result, operation_result;
 	bool failing_persistently;
+	const char *skipped_name;
+	uint64_t calls_to_skipped;
+	unsigned pause_us, pauses; /* of waits after it */
 
 	unsigned wrongs;
 	char wrong[200];
@@ -194,11 +204,11 @@ static void hurry(const struct event *event, uint64_t turn)
 	pthread_cond_broadcast(&changed);
 }
 
-/* One call in so many lets a stream's next operation go; 0: none does. The seed draws which. */
+/* One call of 2, 8 or 32 lets the next operation of a stream go, or no call does. */
 static void let_some_go(void)
 {
-	static const unsigned one_in[] = {0, 2, 8, 32};
-	unsigned calls = one_in[device.options.seed % 4];
+	static const unsigned one_of[] = {0, 2, 8, 32};
+	unsigned calls = one_of[device.options.seed % 4];
 
 	for (struct stream *stream = device.streams; stream && calls; stream = stream->next)
 		if (stream->first && draw() % calls == 0)
@@ -230,6 +240,11 @@ static reel_cu_result enter(const char *name)
 		result = device.call_result;
 		if (device.failing_persistently)
 			device.lost = result;
+	}
+	if (device.skipped_name && !strcmp(name, device.skipped_name) &&
+	    device.calls_to_skipped-- == 0) {
+		result = SKIPPED;
+		device.pauses = PAUSES;
 	}
 	if (device.lost)
 		result = lost_and_at_rest();
@@ -264,7 +279,7 @@ static reel_cu_result enter_in_context(const char *name)
 	do {                                                                                       \
 		reel_cu_result entered = how(__func__ + 5);                                        \
 		if (entered)                                                                       \
-			return entered;                                                            \
+			return entered == SKIPPED ? 0 : entered;                                   \
 	} while (0)
 
 static reel_cu_result fake_cuInit(unsigned flags)
@@ -485,7 +500,7 @@ static struct operation *user_of(const void *start, size_t bytes)
 	return NULL;
 }
 
-/* The test goes on after the fault, so no copy may touch what is freed. */
+/* The test goes on after the fault, so no copy may touch memory that is freed. */
 static void cancel_users_of(const void *start, size_t bytes)
 {
 	struct operation *user;
@@ -686,8 +701,28 @@ static void call_host(const struct operation *operation)
 	pthread_mutex_lock(&lock);
 }
 
+/* Whether two operations use the same memory, and one of them writes it. */
+static bool conflicts(const struct operation *a, const struct operation *b)
+{
+	return overlaps(a->to, a->bytes, b->to, b->bytes) ||
+	       overlaps(a->to, a->bytes, b->from, b->bytes) ||
+	       overlaps(a->from, a->bytes, b->to, b->bytes);
+}
+
+/* Another stream has not yet carried out an operation that it was given before this one. */
+static void look_for_race(const struct stream *own, const struct operation *operation)
+{
+	for (struct stream *stream = device.streams; stream; stream = stream->next)
+		for (struct operation *at = stream->first; at && stream != own; at = at->next)
+			if (at->number < operation->number && conflicts(at, operation)) {
+				wrong("streams use the same memory, and no event orders them");
+				return;
+			}
+}
+
 static void carry_out(struct stream *stream, struct operation *operation)
 {
+	look_for_race(stream, operation);
 	switch (operation->kind) {
 	case TO_DEVICE:
 	case TO_HOST:
@@ -759,13 +794,22 @@ static void *serve(void *argument)
 
 /* ---- Operations ---- */
 
+static struct stream *find_stream(reel_cu_stream handle)
+{
+	struct stream *stream = device.streams;
+
+	while (stream && (stream != (struct stream *)(void *)handle || stream->destroyed))
+		stream = stream->next;
+	return stream;
+}
+
 static struct stream *stream_of(reel_cu_stream handle)
 {
-	for (struct stream *stream = device.streams; stream; stream = stream->next)
-		if (stream == (struct stream *)(void *)handle && !stream->destroyed)
-			return stream;
-	wrong("a stream that is none");
-	return NULL;
+	struct stream *stream = find_stream(handle);
+
+	if (!stream)
+		wrong("a stream that is none");
+	return stream;
 }
 
 static struct event *event_of(reel_cu_event handle)
@@ -784,6 +828,7 @@ static reel_cu_result enqueue(struct stream *stream, struct operation operation)
 	if (!copy)
 		return REEL_CU_INVALID_HANDLE;
 	*copy = operation;
+	copy->number = device.enqueued++;
 	if (stream->last)
 		stream->last->next = copy;
 	else
@@ -802,7 +847,7 @@ static bool kernels_wait(void)
 	return false;
 }
 
-/* Unless an earlier copy uses the target, or an emulated kernel, which may use all of the device. */
+/* Does nothing while an earlier copy uses the target, or an emulated kernel may. */
 static bool poison(const struct operation *operation)
 {
 	if (user_of(operation->to, operation->bytes) ||
@@ -952,6 +997,13 @@ static reel_cu_result wait_for(struct event *event)
 {
 	uint64_t turn = event->recorded;
 
+	/* The threads that need not wait go on meanwhile. */
+	if (device.pauses) {
+		device.pauses--;
+		pthread_mutex_unlock(&lock);
+		usleep(device.pause_us);
+		pthread_mutex_lock(&lock);
+	}
 	hurry(event, turn);
 	while (event->completed < turn && !device.lost)
 		pthread_cond_wait(&changed, &lock);
@@ -969,13 +1021,27 @@ static struct event *new_event(void)
 	return event;
 }
 
+/* A wait that has nothing to wait for has another name, since it may be left out. */
+static reel_cu_result enter_wait(reel_cu_stream handle)
+{
+	const struct stream *stream;
+	bool is_idle;
+
+	pthread_mutex_lock(&lock);
+	stream = find_stream(handle);
+	is_idle = stream && !stream->first;
+	pthread_mutex_unlock(&lock);
+	return enter_in_context(is_idle ? "cuStreamSynchronize, idle" : "cuStreamSynchronize");
+}
+
 static reel_cu_result fake_cuStreamSynchronize(reel_cu_stream handle)
 {
 	struct stream *stream;
 	struct event *event;
-	reel_cu_result result;
+	reel_cu_result result = enter_wait(handle);
 
-	ENTER(enter_in_context);
+	if (result)
+		return result == SKIPPED ? 0 : result;
 	stream = stream_of(handle);
 	event = new_event();
 	result = enqueue_event(stream, event, RECORD);
@@ -1000,7 +1066,9 @@ static reel_cu_result fake_cuLaunchHostFunc(reel_cu_stream stream, reel_cu_host_
 	ENTER(enter_in_context);
 	return leave(enqueue(stream_of(stream), (struct operation){.kind = CALL,
 								   .function = function,
-								   .argument = argument}));
+								   .argument = argument,
+								   .to = device.kernel_memory,
+								   .bytes = device.kernel_bytes}));
 }
 
 static reel_cu_result fake_cuEventCreate(reel_cu_event *handle, unsigned flags)
@@ -1106,7 +1174,7 @@ unsigned fake_device_close(void)
 {
 	unsigned left;
 
-	/* What is put off is never carried out: host memory may be gone. */
+	/* Operations that are put off are never carried out: host memory may be gone. */
 	pthread_mutex_lock(&lock);
 	if (device.options.late)
 		device.lost = REEL_CU_UNKNOWN;
@@ -1194,14 +1262,35 @@ void fake_device_finish(void)
 {
 	pthread_mutex_lock(&lock);
 	for (struct stream *stream = device.streams; stream; stream = stream->next)
-		while (stream->first && !device.lost)
+		while (stream->first && !device.lost) {
+			stream->first->due = true;
+			pthread_cond_broadcast(&changed);
 			pthread_cond_wait(&changed, &lock);
+		}
+	pthread_mutex_unlock(&lock);
+}
+
+void fake_device_skip_call(const char *name, uint64_t number, unsigned pause_us)
+{
+	pthread_mutex_lock(&lock);
+	device.skipped_name = name;
+	device.pause_us = pause_us;
+	device.calls_to_skipped = number;
+	pthread_mutex_unlock(&lock);
+}
+
+void fake_device_kernels_use(void *memory, size_t bytes)
+{
+	pthread_mutex_lock(&lock);
+	device.kernel_memory = memory;
+	device.kernel_bytes = bytes;
 	pthread_mutex_unlock(&lock);
 }
 
 void fake_device_stop_failing(void)
 {
 	pthread_mutex_lock(&lock);
+	device.skipped_name = NULL;
 	device.failing_call = device.failing_operation = NEVER;
 	pthread_mutex_unlock(&lock);
 }

@@ -11,12 +11,13 @@
  *	that is written meanwhile (until then a target is poisoned)
  *	a copy from or to memory that is not the device's, or was freed
  *	memory that is freed or unregistered while a copy uses it
+ *	operations of two streams on the same memory that nothing orders
  *	a handle that is none; a driver call in a host function
  *
- * With `late` a stream carries an operation out when the host waits for it, or another stream
- * that the host waits for does; cuStreamQuery() lets one operation go. Unless seed % 4 is 0,
- * any other call may let one go, too, more or less often by the seed, so that operations come at
- * any time that is permitted. What is not waited for before fake_device_close() does not come.
+ * With `late` a stream carries an operation out when the host waits for it, or when another stream
+ * for which the host waits needs it. cuStreamQuery() lets one operation go. Unless seed % 4 is 0,
+ * each other call also lets an operation of a stream go, with a probability that depends on the
+ * seed, so operations come at all times that are permitted. fake_device_close() drops the others.
  *
  * A device address is the address of the host memory that stands for it, so an emulated
  * kernel can run in a stream's order, as a host function. One device at a time, of the
@@ -38,6 +39,9 @@ struct fake_options {
 	bool late;             /* operations come as late as waits permit; see below */
 	bool absent;           /* there is a driver, but no device */
 };
+
+/* The memory of the device that host functions read and write which are enqueued from now on. */
+void fake_device_kernels_use(void *memory, size_t bytes);
 
 const struct reel_driver *fake_device_open(const struct fake_options *options);
 
@@ -63,6 +67,13 @@ uint64_t fake_device_operations(void);
 
 /* Waits until no stream has an operation left. */
 void fake_device_finish(void);
+
+/*
+ * From now on: the call with this number of those with this name does nothing, and says that it
+ * succeeded, as if the program left it out: an event, a wait or a copy. The next waits begin
+ * `pause_us` later, so that other threads have time to use memory that they believe complete.
+ */
+void fake_device_skip_call(const char *name, uint64_t number, unsigned pause_us);
 
 /* None of the above any more; a lost device stays lost. */
 void fake_device_stop_failing(void);
