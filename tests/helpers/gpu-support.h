@@ -49,19 +49,27 @@ static inline reel_store *gpu_store(uint64_t bytes, size_t slot_bytes, unsigned 
 	return faulty_gpu_store(bytes, slot_bytes, depth, NULL, leaf);
 }
 
-/* The next tier; `first` may be NULL: it is not there. */
-static inline reel_store *before_memory(reel_store *first)
+/* Puts that `first` refuses go to `next`. `first` may be NULL: it is not there. */
+static inline reel_store *before(reel_store *first, reel_store *next)
 {
-	reel_store *memory, *second, *store;
+	reel_store *second, *store;
 
-	if (reel_store_memory_open(&memory, UINT64_MAX) ||
-	    reel_store_checksum_open(&second, memory))
+	if (reel_store_checksum_open(&second, next))
 		abort();
 	if (!first)
 		return second;
 	if (reel_store_overflow_open(&store, first, second))
 		abort();
 	return store;
+}
+
+static inline reel_store *before_memory(reel_store *first)
+{
+	reel_store *memory;
+
+	if (reel_store_memory_open(&memory, UINT64_MAX))
+		abort();
+	return before(first, memory);
 }
 
 static inline void close_fake_after(const char *what)
