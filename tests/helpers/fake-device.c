@@ -971,16 +971,21 @@ static reel_cu_result fake_cuStreamDestroy(reel_cu_stream handle)
 
 static reel_cu_result fake_cuStreamQuery(reel_cu_stream handle)
 {
+	reel_cu_result result;
 	struct stream *stream;
 
 	ENTER(enter_in_context);
 	stream = stream_of(handle);
 	if (!stream)
 		return leave(REEL_CU_INVALID_HANDLE);
+	result = stream->first ? REEL_CU_NOT_READY : 0;
 	if (stream->first)
 		stream->first->due = true;
 	pthread_cond_broadcast(&changed);
-	return leave(stream->first ? REEL_CU_NOT_READY : 0);
+	leave(result);
+	/* The stream's thread gets the lock between two polls. */
+	sched_yield();
+	return result;
 }
 
 static reel_cu_result enqueue_event(struct stream *stream, struct event *event, enum kind kind)
