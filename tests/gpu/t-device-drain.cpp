@@ -654,21 +654,18 @@ void cannot_grow()
 void reset_with_slabs_away()
 {
 	fake_program program(11);
-	reel_store *store = memory();
+	reel_store *store = late_batches_open(11, 0);
+	other_memory others(6 * LATE_BATCH_BYTES);
 	sweeps s = {program, open_arena(24, store), EVEN, {}, false};
-	reel_store_capacity capacity;
 
 	is_int(s.forward(0, STEPS), 0, "emulated: steps");
-	reel_store_get_capacity(store, &capacity);
-	ok(capacity.used_bytes > 0, "the store has slabs");
+	ok(late_batches_used(store) > 0, "the store has slabs");
 	is_int(reel_arena_reset(s.arena, program.stream), 0, "the arena is emptied");
-	reel_store_get_capacity(store, &capacity);
-	is_int(capacity.used_bytes, 0, "the store is empty after the reset");
+	is_int(late_batches_used(store), 0, "the store is empty after the reset");
 	is_int(s.forward(0, STEPS), 0, "all begins anew");
 	is_int(s.reverse(0, STEPS), 0, "all steps are reversed after the reset");
 	is_int(s.wrong.n, 0, "value by value");
-	reel_store_get_capacity(store, &capacity);
-	is_int(capacity.used_bytes, 0, "the store is empty in the end");
+	is_int(late_batches_used(store), 0, "the store is empty in the end");
 	reel_arena_close(s.arena);
 	is_int(program.end(), 0, "nothing is left on the device");
 }
