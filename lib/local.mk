@@ -79,6 +79,7 @@ libreel_core_la_SOURCES = \
 	%D%/plan/plan-online.c \
 	%D%/plan/plan-periodic.c \
 	%D%/plan/plan-text.c \
+	%D%/plan/plan-uneven.c \
 	%D%/plan/predict.c \
 	%D%/plan/schedule.c \
 	%D%/plan/schedule-check.c \

@@ -64,6 +64,7 @@ check_PROGRAMS += \
 	%D%/plan/t-plan-binomial $(one_thread) \
 	%D%/plan/t-plan-tables $(one_thread) \
 	%D%/plan/t-plan-text $(one_thread) \
+	%D%/plan/t-plan-uneven $(one_thread) $(slow) \
 	%D%/plan/t-plan-search $(one_thread) $(slow) \
 	%D%/plan/t-costs $(one_thread) \
 	%D%/plan/t-choose $(one_thread) \

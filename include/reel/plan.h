@@ -90,6 +90,44 @@ typedef struct reel_schedule reel_schedule;
 int reel_plan_open_actions(reel_plan **plan, const struct reel_problem *problem,
 			   const reel_action *actions, size_t count);
 
+/* ---- Loops whose steps differ -------------------------------------------------- */
+
+/* A step. Times are in any unit. */
+struct reel_uneven_step {
+	double advance;       /* time to run the step */
+	double record;        /* time to run and record it */
+	double reverse;       /* time to reverse it */
+	uint64_t state_bytes; /* of the state before the step */
+	uint64_t tape_bytes;  /* that the step leaves when it is recorded */
+	uint64_t work_bytes;  /* that it needs besides while it runs or is reversed */
+};
+
+#define REEL_MAX_UNEVEN_STEPS 512
+
+struct reel_uneven_problem {
+	size_t steps;
+	const struct reel_uneven_step *step;
+	uint64_t memory_bytes;  /* for states, tapes and work; not for the working state */
+	double store_bandwidth; /* bytes to the store behind memory in a unit of time; 0: none */
+	double load_bandwidth;  /* bytes that come back from it; 0: there is no store */
+	uint64_t reserved[4];   /* 0 */
+};
+
+/*
+ * Opens the plan that reverses uneven steps in the least time. Of each step it keeps the tape, or
+ * runs the step again from a state before it that it keeps, and keeps each of them in memory or in
+ * the store (Beaumont, Eyraud-Dubois, Herrmann, Joly and Shilova 2019, "Optimal checkpointing for
+ * heterogeneous chains", with a store). The steps are copied. The `tier` of a RECORD is 0 if the
+ * tapes stay in memory, 1 if they go to the store; the pool of a run sends them there by itself.
+ *
+ * The memory is never exceeded. The times are computed at 30,000 levels of memory for 12 steps, and
+ * 100 to 200 for 200 steps: with 12 steps no other plan is faster, with 200 about 1 % may be.
+ *
+ * Returns 0; -EINVAL, a number is wrong; -ENOSPC, no plan fits into the memory; or -ENOMEM. Cost:
+ * O(steps^3 levels), up to 0.1 s for 200 steps, and 32 MiB of memory meanwhile.
+ */
+int reel_plan_open_uneven(reel_plan **plan, const struct reel_uneven_problem *problem);
+
 /* The name of a planner, "binomial" for example; and the planner of a name: 0 or -EINVAL. */
 const char *reel_planner_name(enum reel_planner planner);
 int reel_planner_by_name(const char *name, enum reel_planner *planner);
@@ -142,10 +180,11 @@ struct reel_schedule_report {
 	int64_t peak_tape_steps; /* recorded and not reversed */
 	int64_t actions;
 	double makespan; /* one worker, nothing overlapped */
+	uint64_t peak_bytes; /* of uneven states, tapes and work in memory */
 	/* The number of the first wrong action, and the mistake; NULL: no mistake. */
 	int64_t wrong_action;
 	const char *wrong;
-	uint64_t reserved[4]; /* 0 */
+	uint64_t reserved[3]; /* 0 */
 };
 
 /*

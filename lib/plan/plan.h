@@ -101,6 +101,9 @@ struct reel_plan {
 	struct reel_problem problem;
 	const reel_action *actions;
 	size_t action_count;
+	/* Of uneven steps, or NULL: the same actions, and the problem. The plan owns both. */
+	reel_action *own_actions;
+	struct reel_uneven_problem *uneven;
 
 	int64_t period; /* steps between two sites */
 	/* Number of the first bit of each tier in reel_schedule.used. */

@@ -24,10 +24,14 @@ struct shelf {
 struct tape_range {
 	int64_t first;
 	int64_t last;
+	unsigned tier; /* of uneven steps: where the tapes wait */
 };
 
 struct replay {
 	const struct reel_problem *problem;
+	const struct reel_uneven_problem *uneven; /* NULL: all steps are alike */
+	uint64_t bytes;                 /* of the uneven states and tapes in memory */
+	double seconds;                 /* of the actions so far, if the steps are uneven */
 	struct reel_schedule_report *report;
 	int64_t steps;
 	int64_t working; /* number of the working state */
@@ -40,6 +44,79 @@ struct replay {
 	reel_action loaded; /* the last LOAD */
 	bool out_of_memory;
 };
+
+/* ---- The bytes and the time of uneven steps ---- */
+
+static void note_bytes(struct replay *replay, uint64_t besides)
+{
+	uint64_t bytes = replay->bytes + besides;
+
+	if (bytes > replay->report->peak_bytes)
+		replay->report->peak_bytes = bytes;
+}
+
+/* A transfer of the bytes of a state or a tape, which are in the store if `tier` is not 0. */
+static void move_bytes(struct replay *replay, unsigned tier, double bandwidth, uint64_t bytes)
+{
+	if (tier)
+		replay->seconds += (double)bytes / bandwidth;
+}
+
+static void advance_uneven(struct replay *replay, const reel_action *action)
+{
+	for (int64_t i = action->first; i < action->last && replay->uneven; i++) {
+		note_bytes(replay, replay->uneven->step[i].work_bytes);
+		replay->seconds += replay->uneven->step[i].advance;
+	}
+}
+
+static void record_uneven(struct replay *replay, const reel_action *action)
+{
+	for (int64_t i = action->first; i < action->last && replay->uneven; i++) {
+		const struct reel_uneven_step *step = &replay->uneven->step[i];
+
+		note_bytes(replay, step->tape_bytes + step->work_bytes);
+		replay->seconds += step->record;
+		replay->bytes += action->tier ? 0 : step->tape_bytes;
+		move_bytes(replay, action->tier, replay->uneven->store_bandwidth, step->tape_bytes);
+	}
+}
+
+static void reverse_uneven(struct replay *replay, int64_t first, const struct tape_range *tape)
+{
+	for (int64_t i = tape->last; i-- > first && replay->uneven;) {
+		const struct reel_uneven_step *step = &replay->uneven->step[i];
+
+		move_bytes(replay, tape->tier, replay->uneven->load_bandwidth, step->tape_bytes);
+		replay->bytes += tape->tier ? step->tape_bytes : 0;
+		note_bytes(replay, step->work_bytes);
+		replay->seconds += step->reverse;
+		REEL_ASSERT(replay->bytes >= step->tape_bytes);
+		replay->bytes -= step->tape_bytes;
+	}
+}
+
+/* A state is stored, loaded or dropped. */
+static void access_uneven(struct replay *replay, const reel_action *action)
+{
+	const struct reel_uneven_problem *uneven = replay->uneven;
+	bool stores = action->kind == REEL_ACTION_STORE;
+	uint64_t bytes;
+
+	if (!uneven)
+		return;
+	bytes = uneven->step[action->first].state_bytes;
+	if (action->kind != REEL_ACTION_DROP)
+		move_bytes(replay, action->tier,
+			   stores ? uneven->store_bandwidth : uneven->load_bandwidth, bytes);
+	if (stores && !action->tier)
+		replay->bytes += bytes;
+	if (action->kind == REEL_ACTION_DROP && !action->tier)
+		replay->bytes -= bytes;
+	note_bytes(replay, 0);
+}
+
+/* ---- Slots and tapes ---- */
 
 /* Makes room for `count` elements of `size` bytes at *array, which has room for *room. */
 static bool make_room(void **array, uint64_t *room, uint64_t count, size_t size)
@@ -122,10 +199,11 @@ static const char *replay_advance(struct replay *replay, const reel_action *acti
 				   &replay->report->advances))
 		return "more steps are run than can be counted";
 	replay->working = action->last;
+	advance_uneven(replay, action);
 	return NULL;
 }
 
-static void push_tape(struct replay *replay, int64_t first, int64_t last)
+static void push_tape(struct replay *replay, int64_t first, int64_t last, unsigned tier)
 {
 	void *tape = replay->tape;
 	uint64_t room = replay->tape_room;
@@ -136,7 +214,7 @@ static void push_tape(struct replay *replay, int64_t first, int64_t last)
 	}
 	replay->tape = tape;
 	replay->tape_room = room;
-	replay->tape[replay->tapes++] = (struct tape_range){first, last};
+	replay->tape[replay->tapes++] = (struct tape_range){first, last, tier};
 	replay->tape_steps += last - first;
 	REEL_ASSERT(replay->tapes <= replay->tape_room && replay->tape_steps <= replay->steps);
 	/* Mutants survive (boundary): it writes an equal peak once more. */
@@ -158,7 +236,8 @@ static const char *replay_record(struct replay *replay, const reel_action *actio
 		return "several steps are recorded at once";
 	replay->report->recorded += action->last - action->first;
 	replay->working = action->last;
-	push_tape(replay, action->first, action->last);
+	record_uneven(replay, action);
+	push_tape(replay, action->first, action->last, action->tier);
 	return replay->out_of_memory ? "there is no memory to replay it" : NULL;
 }
 
@@ -173,6 +252,7 @@ static const char *pop_tapes(struct replay *replay, int64_t first)
 			return "steps are reversed that are not recorded";
 		top = &replay->tape[replay->tapes - 1];
 		from = top->first > first ? top->first : first;
+		reverse_uneven(replay, from, top);
 		replay->tape_steps -= top->last - from;
 		REEL_ASSERT(from < replay->end && replay->tape_steps >= 0);
 		top->last = replay->end = from;
@@ -209,6 +289,7 @@ static const char *replay_store(struct replay *replay, const reel_action *action
 	if (replay->working != action->first)
 		return "the working state is another one";
 	*slot = action->first;
+	access_uneven(replay, action);
 	replay->report->stores[action->tier]++;
 	if (++replay->shelf[action->tier].in_use > *peak)
 		*peak = replay->shelf[action->tier].in_use;
@@ -234,6 +315,7 @@ static const char *replay_load(struct replay *replay, const reel_action *action)
 	if (!slot)
 		return wrong;
 	replay->working = *slot;
+	access_uneven(replay, action);
 	replay->report->loads[action->tier]++;
 	replay->owes_drop = action->last_use;
 	replay->loaded = *action;
@@ -248,6 +330,7 @@ static const char *replay_drop(struct replay *replay, const reel_action *action)
 	if (!slot)
 		return wrong;
 	*slot = NO_STATE;
+	access_uneven(replay, action);
 	replay->shelf[action->tier].in_use--;
 	REEL_ASSERT(replay->shelf[action->tier].in_use >= 0);
 	return NULL;
@@ -300,6 +383,8 @@ static bool memory_exceeded(const struct replay *replay, const reel_action *acti
 	int64_t each = replay->problem->tape_states;
 	int64_t free_slots;
 
+	if (replay->uneven)
+		return replay->report->peak_bytes > replay->uneven->memory_bytes;
 	if (!each || !kept || !replay->problem->tiers)
 		return false;
 	REEL_ASSERT(kept > 0);
@@ -320,7 +405,9 @@ static const char *replay_action(struct replay *replay, const reel_action *actio
 		return "the last use of a slot is not followed by its DROP";
 	wrong = replay_kind(replay, action);
 	if (!wrong && memory_exceeded(replay, action))
-		wrong = "states and tapes take up more than the slots of the first tier";
+		wrong = replay->uneven
+				? "states, tapes and work take up more than the memory"
+				: "states and tapes take up more than the slots of the first tier";
 	return wrong;
 }
 
@@ -378,7 +465,8 @@ static double makespan_of(const struct reel_problem *problem,
 int reel_plan_check(const reel_plan *plan, const struct reel_problem *problem, int64_t steps,
 		    struct reel_schedule_report *report)
 {
-	struct replay replay = {.problem = problem ? problem : &plan->problem, .report = report};
+	struct replay replay = {.problem = problem ? problem : &plan->problem,
+				.uneven = plan->uneven, .report = report};
 	reel_schedule *schedule = NULL;
 	int error;
 
@@ -392,7 +480,7 @@ int reel_plan_check(const reel_plan *plan, const struct reel_problem *problem, i
 		return error;
 	replay_all(&replay, schedule);
 	reel_schedule_close(schedule);
-	report->makespan = makespan_of(replay.problem, report);
+	report->makespan = replay.uneven ? replay.seconds : makespan_of(replay.problem, report);
 	for (unsigned t = 0; t < REEL_MAX_TIERS; t++)
 		free(replay.shelf[t].state);
 	free(replay.tape);

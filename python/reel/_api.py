@@ -13,6 +13,7 @@ REVERSE_AT_ONCE = 1
 RUN_AUDIT = 1
 MAX_SLOTS = 4096
 MAX_TABLE_SLOTS = 256
+MAX_UNEVEN_STEPS = 512
 RUN_COPIES = 2
 POOL_CHECKED = 1
 POOL_SMALL_PAGES = 2
@@ -143,6 +144,28 @@ class Action(Structure):
     ]
 
 
+class UnevenStep(Structure):
+    _fields_ = [
+        ("advance", c_double),
+        ("record", c_double),
+        ("reverse", c_double),
+        ("state_bytes", c_uint64),
+        ("tape_bytes", c_uint64),
+        ("work_bytes", c_uint64),
+    ]
+
+
+class UnevenProblem(Structure):
+    _fields_ = [
+        ("steps", c_size_t),
+        ("step", POINTER(UnevenStep)),
+        ("memory_bytes", c_uint64),
+        ("store_bandwidth", c_double),
+        ("load_bandwidth", c_double),
+        ("reserved", c_uint64 * 4),
+    ]
+
+
 class ScheduleReport(Structure):
     _fields_ = [
         ("advances", c_int64),
@@ -154,9 +177,10 @@ class ScheduleReport(Structure):
         ("peak_tape_steps", c_int64),
         ("actions", c_int64),
         ("makespan", c_double),
+        ("peak_bytes", c_uint64),
         ("wrong_action", c_int64),
         ("wrong", c_char_p),
-        ("reserved", c_uint64 * 4),
+        ("reserved", c_uint64 * 3),
     ]
 
 
@@ -286,6 +310,8 @@ STRUCTS = {
     "reel_run_options": RunOptions,
     "reel_run_stats": RunStats,
     "reel_action": Action,
+    "reel_uneven_step": UnevenStep,
+    "reel_uneven_problem": UnevenProblem,
     "reel_schedule_report": ScheduleReport,
     "reel_cost_tier": CostTier,
     "reel_costs": Costs,
@@ -314,6 +340,7 @@ FUNCTIONS = {
     "reel_run_is_reversing": (c_bool, c_void_p),
     "reel_run_get_stats": (None, c_void_p, POINTER(RunStats)),
     "reel_plan_open_actions": (c_int, POINTER(c_void_p), POINTER(Problem), POINTER(Action), c_size_t),
+    "reel_plan_open_uneven": (c_int, POINTER(c_void_p), POINTER(UnevenProblem)),
     "reel_planner_name": (c_char_p, c_int),
     "reel_planner_by_name": (c_int, c_char_p, POINTER(c_int)),
     "reel_action_name": (c_char_p, c_int),

@@ -157,6 +157,26 @@ static void it_does_what_the_plan_says(void)
 	reel_plan_close(plan);
 }
 
+/* Closes the plan. */
+static void carry_out_plan(reel_plan *plan, int64_t steps)
+{
+	struct state state = start, last = start, replayed, bar = seed;
+	/* volatile: a compiler may round a sine that it computes itself in another way. */
+	int (*volatile run_steps)(void *, void *, int64_t, int64_t) = advance;
+	struct run run = no_failure;
+	reel_run *checkpoint;
+
+	run_steps(&run, &last, 0, steps);
+	is_int(reel_run_open(&checkpoint, plan, &copied, NULL), 0, "has a run");
+	is_int(reel_run_forward(checkpoint, &run, &state), 0, "goes forward");
+	ok(!memcmp(&state, &last, sizeof last), "to the last state");
+	replayed = state;
+	is_int(reel_run_reverse(checkpoint, &run, &replayed, &bar), 0, "and back");
+	ok(is_right(&bar, &run, steps), "with the gradient");
+	reel_run_close(checkpoint);
+	reel_plan_close(plan);
+}
+
 /* A plan of the program may load a state before the last recorded steps are reversed. */
 static void the_forward_sweep_ends_in_the_last_state(void)
 {
@@ -170,24 +190,29 @@ static void the_forward_sweep_ends_in_the_last_state(void)
 		{.kind = REEL_ACTION_RECORD, .first = 0, .last = 2},
 		{.kind = REEL_ACTION_REVERSE, .first = 0, .last = 2}};
 	struct reel_problem problem = {.steps = 4, .tiers = 1, .tier = {{1, 0, 0}}};
-	struct state state = start, last = start, replayed, bar = seed;
-	/* volatile: a compiler may round a sine that it computes itself in another way. */
-	int (*volatile run_steps)(void *, void *, int64_t, int64_t) = advance;
-	struct run run = no_failure;
-	reel_run *checkpoint;
 	reel_plan *plan;
 
 	tap_case("a plan of one's own");
 	reel_plan_open_actions(&plan, &problem, actions, COUNT(actions));
-	run_steps(&run, &last, 0, 4);
-	is_int(reel_run_open(&checkpoint, plan, &copied, NULL), 0, "has a run");
-	is_int(reel_run_forward(checkpoint, &run, &state), 0, "goes forward");
-	ok(!memcmp(&state, &last, sizeof last), "to the last state");
-	replayed = state;
-	is_int(reel_run_reverse(checkpoint, &run, &replayed, &bar), 0, "and back");
-	ok(is_right(&bar, &run, 4), "with the gradient");
-	reel_run_close(checkpoint);
-	reel_plan_close(plan);
+	carry_out_plan(plan, 4);
+}
+
+/* Steps that differ: states and tapes are kept in memory and in a second tier. */
+static void uneven_steps(void)
+{
+	struct reel_uneven_step step[20];
+	struct reel_uneven_problem uneven = {.steps = COUNT(step), .step = step, .memory_bytes = 700,
+				   .store_bandwidth = 40, .load_bandwidth = 40};
+	reel_plan *plan;
+
+	tap_case("uneven steps");
+	for (unsigned i = 0; i < COUNT(step); i++)
+		step[i] = (struct reel_uneven_step){.advance = 1 + i % 5, .record = 2 + i % 5,
+						   .reverse = 3, .state_bytes = 20 + i % 7,
+						   .tape_bytes = 100 + 10 * (i % 3)};
+	if (reel_plan_open_uneven(&plan, &uneven))
+		abort();
+	carry_out_plan(plan, COUNT(step));
 }
 
 /* ---- Ends that are found on the way ---- */
@@ -1484,6 +1509,7 @@ int main(void)
 	an_end_is_found_on_the_way(REEL_PERIODIC, 1);
 	a_plan_goes_beyond_all_steps();
 	the_forward_sweep_ends_in_the_last_state();
+	uneven_steps();
 	a_callback_stops_a_run();
 	callbacks_may_be_left();
 	callbacks_fail();
