@@ -12,6 +12,7 @@ bin_PROGRAMS += %D%/reel
 	%D%/memory.c \
 	%D%/options.c \
 	%D%/plan.c %D%/plan.h \
+	%D%/plan-uneven.c \
 	%D%/plan-costs.c \
 	%D%/plan-options.c \
 	%D%/plan-plot.c \

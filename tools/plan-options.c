@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "os/numerals.h"
 #include "plan.h"
@@ -58,7 +59,8 @@ static const char *const takes[] = {
 	[NUMBER] = " takes a number, 0 or more",
 	[SIZE] = " takes bytes: 4096, 64K, 1.5G",
 	[RATE] = " takes bytes a second: 100M, 1.5G",
-	[STEP_COSTS] = " takes seconds: advance=0.1,record=0.3,reverse=0.2,copy=0.01,touch=1e-10",
+	[STEP_COSTS] = " takes seconds: advance=0.1,record=0.3,reverse=0.2,copy=0.01,touch=1e-10; "
+		       "or a file with a line for each step",
 };
 
 int plan_refuse(const char *what, const char *why)
@@ -94,7 +96,7 @@ static bool read_whole(int64_t *number, const char *text)
 }
 
 /* Reads a number of bytes such as 1.5G. */
-static bool read_size(double *bytes, const char *text)
+bool plan_read_size(double *bytes, const char *text)
 {
 	static const char units[] = "KMGTP";
 	char *end;
@@ -115,7 +117,7 @@ static bool read_bytes(uint64_t *bytes, const char *text)
 {
 	double size;
 
-	if (!read_size(&size, text) || size >= 0x1p63)
+	if (!plan_read_size(&size, text) || size >= 0x1p63)
 		return false;
 	*bytes = (uint64_t)size;
 	return true;
@@ -138,6 +140,10 @@ static double *cost_named(struct request *request, const char *text, size_t leng
 
 static bool read_step_costs(struct request *request, const char *text)
 {
+	if (!strchr(text, '=') && access(text, R_OK) == 0) {
+		request->steps_file = text;
+		return true;
+	}
 	for (;;) {
 		size_t length = strcspn(text, "=");
 		double *cost = cost_named(request, text, length);
@@ -167,7 +173,7 @@ static bool read_value(void *member, enum kind kind, const char *text)
 	case SIZE:
 		return read_bytes(member, text);
 	case RATE:
-		return read_size(member, text);
+		return plan_read_size(member, text);
 	case STEP_COSTS:
 		return read_step_costs(member, text);
 	case TEXT:
@@ -197,7 +203,9 @@ static void note_option(struct request *request, const struct plan_option *optio
 
 static int check_request(struct request *request)
 {
-	if (!request->has_steps)
+	if (request->steps_file && request->has_steps)
+		return plan_refuse("--steps", " cannot be given with a file of steps");
+	if (!request->has_steps && !request->steps_file)
 		return plan_refuse("--steps N", " is missing");
 	if (request->cost_option && request->plan_option)
 		return plan_refuse(request->plan_option,

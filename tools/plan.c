@@ -18,6 +18,7 @@
 const char plan_help[] =
 	"Usage: reel plan --steps N [OPTION]...\n"
 	"       reel plan --steps N --costs COSTS --memory SIZE [OPTION]...\n"
+	"       reel plan --costs FILE --memory SIZE [OPTION]...\n"
 	"\n"
 	"Plans the reversal of a loop of N steps with memory for some of its states and shows\n"
 	"what it takes: one 'name: value' a line.\n"
@@ -55,6 +56,10 @@ const char plan_help[] =
 	"  --latency SECONDS of each transfer; default 0\n"
 	"  --workers P       threads, which record segments ahead where each has its state\n"
 	"\n"
+	"  --costs FILE      steps that differ: a line for each with its times (advance record\n"
+	"                    reverse) and bytes (state tape, and what it needs besides while\n"
+	"                    it runs); --memory and the bandwidths of a disk are then known\n"
+	"\n"
 	"  --actions         the actions themselves, one a line, instead of the counts\n"
 	"  --plot FILE.svg   draw the plan: steps over time, and which states are kept\n"
 	"  --json            as JSON; an object for each action\n"
@@ -86,14 +91,20 @@ static void show_counts(const struct request *request, const struct reel_schedul
 {
 	struct facts facts = { 0 };
 
-	facts_add_text(&facts, "planner", reel_planner_name(request->planner));
+	facts_add_text(&facts, "planner",
+		       request->steps_file ? "uneven" : reel_planner_name(request->planner));
 	facts_add_number(&facts, "steps", report->reversed);
 	facts_add_number(&facts, "advances", report->advances);
 	facts_add_number(&facts, "forward_steps", report->advances + report->recorded);
-	add_tier_facts(&facts, report, request->problem.tiers);
+	add_tier_facts(&facts, report,
+		       request->steps_file ? 1 + (request->costs.tiers > 0)
+					   : request->problem.tiers);
 	facts_add_number(&facts, "peak_tape_steps", report->peak_tape_steps);
 	facts_add_number(&facts, "actions", report->actions);
-	facts_add_real(&facts, "makespan_in_advances", report->makespan);
+	facts_add_real(&facts, request->steps_file ? "makespan" : "makespan_in_advances",
+		       report->makespan);
+	if (request->steps_file)
+		facts_add_bytes(&facts, "peak_memory", (long long)report->peak_bytes);
 	facts_print(&facts, request->json, stdout);
 	facts_release(&facts);
 }
@@ -164,7 +175,7 @@ static int count(const reel_plan *plan, int64_t steps, struct reel_schedule_repo
 	return reel_plan_check(plan, NULL, steps, report);
 }
 
-static int show_plan(const struct request *request, const reel_plan *plan, int64_t steps)
+int plan_show(const struct request *request, const reel_plan *plan, int64_t steps)
 {
 	struct reel_schedule_report report;
 	int error = request->actions ? 0 : count(plan, steps, &report);
@@ -190,7 +201,7 @@ static int plan_by_slots(struct request *request)
 		return plan_refuse(reel_error_text(error), "");
 	if (error)
 		return plan_status(error);
-	status = show_plan(request, plan, steps);
+	status = plan_show(request, plan, steps);
 	reel_plan_close(plan);
 	return status;
 }
@@ -202,6 +213,8 @@ int plan_run(int count, char **words)
 
 	if (status)
 		return status;
+	if (request.steps_file)
+		return plan_uneven(&request);
 	if (request.cost_option)
 		return plan_by_costs(&request);
 	return plan_by_slots(&request);

@@ -15,7 +15,8 @@ struct request {
 	const char *plan_text; /* as reel_problem_from_text() reads it; NULL: the default */
 	struct reel_costs costs;
 	int64_t workers;
-	const char *plot; /* NULL: none */
+	const char *plot;       /* NULL: none */
+	const char *steps_file; /* of the costs of each step; NULL: none */
 	/* The first given option of those for a plan, and for a choice by cost; or NULL. */
 	const char *plan_option;
 	const char *cost_option;
@@ -33,8 +34,15 @@ int plan_refuse(const char *what, const char *why);
 /* Report an error (0: none) and return the exit status. */
 int plan_status(int error);
 
-/* Carry out `reel plan --costs`: an exit status. */
+/* Read a number of bytes such as 1.5G. */
+bool plan_read_size(double *bytes, const char *text);
+
+/* Carry out `reel plan --costs` of costs, and of a file: an exit status. */
 int plan_by_costs(const struct request *request);
+int plan_uneven(const struct request *request);
+
+/* Print the counts of a plan, or the parts that the request asks for: an exit status. */
+int plan_show(const struct request *request, const reel_plan *plan, int64_t steps);
 
 /* Print the actions and draw the plan, each if the request asks for it: an exit status. */
 int plan_show_parts(const struct request *request, const reel_plan *plan,

@@ -24,6 +24,7 @@ fuzz_targets = \
 	tools/kernel-file.c tools/kernel-file.h \
 	tools/memory.c \
 	tools/plan.c tools/plan.h \
+	tools/plan-uneven.c \
 	tools/plan-costs.c \
 	tools/options.c \
 	tools/plan-options.c \

@@ -151,6 +151,27 @@ claim 'and the least memory is said' grep -q 'at least 110 bytes are needed' err
 "$reel" plan $by_cost --memory 999 --actions >out
 claim 'the actions of the choice' grep -q '^record 0 8$' out
 
+# Five steps that differ: with less memory one of them runs again, or a disk takes a state.
+cat >steps <<-'END'
+	# advance record reverse state tape work
+	1 1.2 2 4M 20M
+	2 2.5 4 4M 60M 1M
+
+	1 1.2 2 2M 20M
+	3 3.3 6 2M 30M
+	1 1.5 2 1M 10M
+END
+claim 'steps that differ are read from a file' gives 'planner=uneven steps=5 advances=0 makespan=25.7' \
+	--costs steps --memory 1G
+claim 'and planned within the memory' gives 'advances=1 disk_stores=1 makespan=27.9' \
+	--costs steps --memory 84M --write-bandwidth 40M --read-bandwidth 40M
+(cat steps; echo 1 2 3) >steps-bad
+claim 'a line that is no step is refused' refuses 'line 8' --costs steps-bad
+claim 'a file has its own number of steps' refuses 'file of steps' --costs steps --steps 5
+"$reel" plan --costs steps --memory 30M >out 2>err
+claim 'what does not fit into memory is status 1' [ $? -eq 1 ]
+claim 'and what does not fit is said' grep -q 'step 1 alone takes' err
+
 # count_matches PATTERN FILE NUMBER: succeeds if NUMBER lines of the file match.
 count_matches() {
 	[ "$(grep -c -e "$1" "$2")" -eq "$3" ]
