@@ -15,7 +15,7 @@ from ._check import GradientCheck, check_gradient
 from ._errors import ArgumentError, Error, MemoryError, StoreError
 from ._library import lib as _lib
 from ._package import PackageData
-from ._plan import KINDS, Action, Counts, Plan, Prediction, Schedule, Tier, TierLike, choose, planners
+from ._plan import KINDS, Action, UnevenStep, Counts, Plan, Prediction, Schedule, Tier, TierLike, choose, planners
 from ._pool import Parcel, Pool
 from ._run import Run, Step, save_now
 from ._sizes import Size
@@ -63,7 +63,7 @@ def check_schedule(schedule: Any, steps: int, *, ram: Optional[int] = None, disk
 
 __version__ = _lib.reel_version().decode()
 __all__ = [  # without MemoryError, which would take the place of the built-in one
-    "Action", "ArgumentError", "Counts", "Error", "GradientCheck", "KINDS", "PackageData", "Parcel", "Plan", "Pool",
-    "Prediction", "Run", "Schedule", "audit", "check_gradient", "check_schedule", "Step", "StoreError", "Tier", "choose",
+    "Action", "ArgumentError", "UnevenStep", "Counts", "Error", "GradientCheck", "KINDS", "PackageData", "Parcel", "Plan",
+    "Pool", "Prediction", "Run", "Schedule", "audit", "check_gradient", "check_schedule", "Step", "StoreError", "Tier", "choose",
     "offload", "planners", "save_now", "schedule",
 ]

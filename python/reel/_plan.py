@@ -10,7 +10,8 @@ from operator import attrgetter
 from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ._api import (
-    MAX_TIERS, REVERSE_AT_ONCE, UNKNOWN_STEPS, Action as _Action, Choice as _Choice, Costs, Problem, ScheduleReport,
+    MAX_TIERS, REVERSE_AT_ONCE, UNKNOWN_STEPS, Action as _Action, UnevenProblem, UnevenStep as _UnevenStep, Choice as _Choice,
+    Costs, Problem, ScheduleReport,
 )
 from ._ends import handle_of
 from ._errors import Error, MemoryError, Uncopied, check, error_of
@@ -52,6 +53,23 @@ class Counts(NamedTuple):
     peak_tape_steps: int
     actions: int
     makespan: float
+    peak_bytes: int
+    """Of uneven states, tapes and work in memory."""
+
+
+class UnevenStep(NamedTuple):
+    """A step of a loop whose steps differ: its times, in any unit, and its sizes.
+
+    `state` is the state before the step, `tape` what the step leaves when it is recorded, and `work` what it needs
+    besides while it runs or is reversed.
+    """
+
+    advance: float
+    record: float
+    reverse: float
+    state: Size
+    tape: Size
+    work: Size = 0
 
 
 def _names(name_of: Callable[[int], bytes]) -> Iterator[str]:
@@ -86,6 +104,20 @@ def _to_action(action: Any) -> Tuple[int, int, int, int, int, bool]:
         raise ValueError(f"there is no action {kind!r}; there are {', '.join(KINDS)}")
     return (KINDS.index(kind), to_int(first, "first"), to_int(last, "last"), to_int(tier, "tier", 0, MAX_UNSIGNED),
             to_int(slot, "slot", 0, MAX_UNSIGNED), bool(last_use))
+
+
+def _refusal(result: int, reason: str = "") -> Error:
+    """The exception of a planner, to which ENOSPC means that no plan fits into the memory."""
+    error = error_of(result)
+    kind: Any = MemoryError if error.errno == errno.ENOSPC else type(error)
+    return kind(error.errno, reason or error.args[0])  # type: ignore[no-any-return]
+
+
+def _to_step(step: Any) -> Tuple[float, float, float, int, int, int]:
+    if not isinstance(step, (tuple, list)) or not 5 <= len(step) <= 6:
+        raise TypeError(f"a step is a reel.UnevenStep, and not {step!r}")
+    advance, record, reverse, state, tape, work = UnevenStep(*step)
+    return advance, record, reverse, to_bytes(state, "state"), to_bytes(tape, "tape"), to_bytes(work, "work")
 
 
 def _counts(report: ScheduleReport, tiers: int) -> Counts:
@@ -154,6 +186,32 @@ class Plan(Uncopied):
         plan._adopt("actions", cls._problem_of(steps, tiers, **options))
         plan._actions = (_Action * len(listed))(*listed)  # type: ignore[misc]
         check(lib.reel_plan_open_actions(byref(plan._handle), byref(plan._problem), plan._actions, len(listed)))
+        return plan
+
+    @classmethod
+    def of_uneven(cls, steps: Iterable[UnevenStep], memory: Size, *, store_bandwidth: float = 0,
+                 load_bandwidth: float = 0) -> "Plan":
+        """The fastest plan of a loop whose steps differ (`reel_plan_open_uneven()` of `reel/plan.h`).
+
+        The bandwidths are of the store behind memory, in bytes for each unit of time; 0: there is none. The `tier` of
+        a "record" is 1 if the tapes go to the store.
+
+        >>> steps = [UnevenStep(1, 1.2, 2, "4M", "40M"), UnevenStep(3, 3.2, 6, "8M", "20M")]
+        >>> Plan.of_uneven(steps, "60M").check().advances, Plan.of_uneven(steps, "50M").check().advances
+        (0, 1)
+        """
+        plan = cls.__new__(cls)
+        rows = [_to_step(step) for step in steps]
+        listed = (_UnevenStep * len(rows))(*rows)  # type: ignore[misc]
+        problem = UnevenProblem(steps=len(rows), step=listed, memory_bytes=to_bytes(memory, "memory"),
+                      store_bandwidth=store_bandwidth, load_bandwidth=load_bandwidth)
+        has_store = store_bandwidth > 0 and load_bandwidth > 0
+        plan._adopt("uneven", cls._problem_of(len(rows), [0] * (1 + has_store)))
+        result = lib.reel_plan_open_uneven(byref(plan._handle), byref(problem))
+        if result < 0:
+            raise _refusal(result)
+        for tier, slots in zip(plan._problem.tier, plan.check().peak_slots):
+            tier.slots = slots
         return plan
 
     def _adopt(self, planner: str, problem: Problem) -> None:
@@ -314,9 +372,7 @@ def choose(steps: int, *, state: Size, tape: Size, memory: Size, advance: float 
     result = lib.reel_costs_choose(byref(costs), byref(choice))
     reason = choice.reason.decode()
     if result < 0:
-        error = error_of(result)
-        kind: Any = MemoryError if error.errno == errno.ENOSPC else type(error)
-        raise kind(error.errno, reason or error.args[0])
+        raise _refusal(result, reason)
     best = choice.best
     return Prediction(
         lib.reel_planner_name(best.planner).decode(), best.segment_steps, best.tapes, best.spills, best.makespan,

@@ -114,6 +114,32 @@ def test_numbers_as_numpy_gives_them_and_numbers_that_do_not_fit():
             reel.Plan.of_actions(10, [3], [reel.Action("store", *wrong)])
 
 
+def test_a_chain_of_steps_that_differ():
+    steps = [reel.UnevenStep(1, 1.5, 2, "1M", f"{2 + i % 3}M", "512K") for i in range(20)]
+    times = [(memory, reel.Plan.of_uneven(steps, memory)) for memory in ("61M", "30M", "12M")]
+    counts = [plan.check() for memory, plan in times]
+    assert [c.advances > 0 for c in counts] == [False, True, True] and counts[0].makespan == 20 * 3.5
+    assert counts[0].makespan < counts[1].makespan < counts[2].makespan
+    assert counts[2].peak_bytes <= 12 << 20 < counts[1].peak_bytes <= 30 << 20
+    disk = reel.Plan.of_uneven(steps, "12M", store_bandwidth=40 << 20, load_bandwidth=40 << 20)
+    assert disk.check().makespan < counts[2].makespan
+    assert any(action.tier for action in disk) and len(disk.tiers) == 2 and disk.steps == 20
+    assert reel.Plan.of_uneven([], 0).check().actions == 0
+
+
+@pytest.mark.parametrize("make, kind, text", [
+    (lambda: reel.Plan.of_uneven([reel.UnevenStep(1, 1, 1, 10, 100)], 99), MemoryError, "step 0 alone takes 100"),
+    (lambda: reel.Plan.of_uneven([reel.UnevenStep(-1, 1, 1, 10, 100)], 99), reel.ArgumentError, "a time of a step"),
+    (lambda: reel.Plan.of_uneven([(1, 1, 1)], 99), TypeError, "reel.UnevenStep"),
+    (lambda: reel.Plan.of_uneven([(1, 1, 1, 1, "x")], 99), ValueError, "tape is a number of bytes"),
+    (lambda: reel.Plan.of_uneven([(1, 1, 1, 1, 1)] * 513, 99), reel.ArgumentError, "more than 512 steps"),
+    (lambda: reel.Plan.of_uneven([], 99, store_bandwidth=-1), reel.ArgumentError, "bandwidth"),
+])
+def test_chains_that_are_refused(make, kind, text):
+    with pytest.raises(kind, match=text):
+        make()
+
+
 def test_a_list_of_ones_own_is_checked():
     good = list(reel.Plan("binomial", 12, [3]))
     own = reel.Plan.of_actions(12, [3], good)
