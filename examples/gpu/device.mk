@@ -7,7 +7,6 @@ device_examples = \
 	%D%/example.h \
 	%D%/axpy.h \
 	%D%/checks.h \
-	%D%/heap-store.h \
 	%D%/matmul.h \
 	%D%/montecarlo.h \
 	%D%/nbody.h \

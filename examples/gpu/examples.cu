@@ -29,7 +29,7 @@ const example examples[] = {
 	{"what one kernel pushed another pops", checks::kernels, 1},
 	{"an arena that is too small grows to what is needed, at once", checks::memory, 1},
 	{"warps give slabs back and take them", checks::trimmed, 1},
-	{"what does not fit goes to a store between launches, and comes back", checks::in_a_store,
+	{"what does not fit leaves the arena between launches, and comes back", checks::away,
 	 1},
 	{"axpy: the gradient agrees with differences", axpy::check, 1e-7},
 	{"matmul: the gradient agrees with differences", matmul::check, 1e-7},
