@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Schedules: the cost of the next action, and the time of a plan for two tiers. */
+/* Schedules: the cost of the next action, and the time to open plans that compute a table. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 #include "common/bench.h"
 
 #define SEGMENTS 1000
+#define UNEVEN_STEPS 200
 
 static struct reel_problem problem;
 
@@ -71,35 +72,63 @@ static void measure_next(void)
 	reel_plan_close(tiers.plan);
 }
 
-static double milliseconds_to_open(void)
+static reel_plan *open_hierarchical(void)
 {
-	double start = measure_seconds();
-
-	reel_plan_close(open_plan(REEL_HIERARCHICAL));
-	return 1e3 * (measure_seconds() - start);
+	problem = (struct reel_problem){
+		.steps = SEGMENTS, .tiers = 2, .tier = {{64, 0, 0}, {64, 2, 2}}};
+	return open_plan(REEL_HIERARCHICAL);
 }
 
-static void measure_open(void)
+/* Memory for a third of the tapes, and a store behind it. */
+static reel_plan *open_uneven(void)
 {
-	static const struct measure_variant variants[] = {{.name = "hierarchical"}};
-	static const struct bench_case one = {.name = "plan/open",
-					      .variants = variants,
-					      .count = COUNT_OF(variants)};
+	static struct reel_uneven_step step[UNEVEN_STEPS];
+	struct reel_uneven_problem uneven = {.steps = UNEVEN_STEPS, .step = step,
+					     .store_bandwidth = 2e9, .load_bandwidth = 2e9};
+	reel_plan *plan;
+
+	for (size_t i = 0; i < UNEVEN_STEPS; i++) {
+		step[i] = (struct reel_uneven_step){
+			.advance = 1e-3 * (double)(1 + i * 7 % 5),
+			.record = 1.2e-3 * (double)(1 + i * 7 % 5),
+			.reverse = 2e-3 * (double)(1 + i * 7 % 5),
+			.state_bytes = 1000003 * (1 + i * 5 % 7),
+			.tape_bytes = 4000037 * (1 + i * 11 % 13),
+		};
+		uneven.memory_bytes += step[i].tape_bytes / 3;
+	}
+	if (reel_plan_open_uneven(&plan, &uneven))
+		abort();
+	return plan;
+}
+
+static void measure_open(const struct bench_case *one, int64_t steps, reel_plan *(*open)(void))
+{
 	double times[5];
 	struct measure_result result;
 
-	if (!bench_starts(&one))
+	if (!bench_starts(one))
 		return;
-	problem = (struct reel_problem){
-		.steps = SEGMENTS, .tiers = 2, .tier = {{64, 0, 0}, {64, 2, 2}}};
-	for (size_t i = 0; i < COUNT_OF(times); i++)
-		times[i] = milliseconds_to_open();
+	for (size_t i = 0; i < COUNT_OF(times); i++) {
+		double start = measure_seconds();
+
+		reel_plan_close(open());
+		times[i] = 1e3 * (measure_seconds() - start);
+	}
 	result = measure_summary(times, COUNT_OF(times));
-	bench_report(&one, SEGMENTS, "ms/plan", &result);
+	bench_report(one, (size_t)steps, "ms/plan", &result);
 }
 
 void bench_plan(void)
 {
+	static const struct measure_variant variants[] = {{.name = "hierarchical"},
+							  {.name = "uneven"}};
+	static const struct bench_case alike = {
+		.name = "plan/open", .variants = &variants[0], .count = 1};
+	static const struct bench_case differing = {
+		.name = "plan/open uneven", .variants = &variants[1], .count = 1};
+
 	measure_next();
-	measure_open();
+	measure_open(&alike, SEGMENTS, open_hierarchical);
+	measure_open(&differing, UNEVEN_STEPS, open_uneven);
 }
