@@ -31,7 +31,7 @@
 #include "os/integer.h"
 #include "plan.h"
 
-/* Rows consist of blocks of this number of entries, which fit the vectors of the machine. */
+/* Number of entries that are computed at once. */
 #define BLOCK 4u
 /* The sums of two times that the tables may take, and their entries, limit the levels. */
 #define MAX_SUMS ((double)(1u << 28))
@@ -63,11 +63,6 @@ struct table {
 };
 
 /* ---- Rows ---- */
-
-static uint64_t max_u64(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
 
 /* Rows that end at the same step are neighbours. */
 static float *free_row(const struct table *table, size_t first, size_t last)
@@ -153,26 +148,40 @@ static float lower(float a, float b)
 	return b < a ? b : a;
 }
 
-/* best[m] = min(best[m], cost + a[m] + b[m]), from entry `from` to `end` - 1 at least */
+/*
+ * best[m] = min(best[m], cost + a[m] + b[m]), from entry `from` to `end` - 1. Blocks of a constant
+ * size become vectors of the machine.
+ */
 static void relax_sum(float *restrict best, const float *restrict a, const float *restrict b,
 		      float cost, size_t from, size_t end)
 {
 	size_t m = from;
 
-	for (; m < end && m % BLOCK; m++)
-		best[m] = lower(best[m], cost + a[m] + b[m]);
-	/* Blocks of a constant size become vectors of the machine; rows consist of whole blocks. */
-	for (; m < end; m += BLOCK)
+	for (; m + BLOCK <= end; m += BLOCK)
 		for (size_t i = 0; i < BLOCK; i++)
 			best[m + i] = lower(best[m + i], cost + a[m + i] + b[m + i]);
+	for (; m < end; m++)
+		best[m] = lower(best[m], cost + a[m] + b[m]);
 }
 
-/* best[m] = min(best[m], cost + a[m - entries]), from entry `from` to the end */
+/* best[m] = min(best[m], cost + a[m]), as above */
 static void relax(float *restrict best, const float *restrict a, float cost, size_t from,
-		  size_t entries, size_t row)
+		  size_t end)
 {
-	for (size_t m = from > entries ? from : entries; m < row; m++)
-		best[m] = lower(best[m], cost + a[m - entries]);
+	size_t m = from;
+
+	for (; m + BLOCK <= end; m += BLOCK)
+		for (size_t i = 0; i < BLOCK; i++)
+			best[m + i] = lower(best[m + i], cost + a[m + i]);
+	for (; m < end; m++)
+		best[m] = lower(best[m], cost + a[m]);
+}
+
+/* best[m] = min(best[m], cost + a[m - back]), to the end of the row */
+static void relax_back(const struct table *table, float *best, const float *a, float cost,
+		       size_t from, size_t back)
+{
+	relax(best, a - back, cost, from > back ? from : back, table->row);
 }
 
 /* The least times of plans that record the first step now. */
@@ -190,11 +199,12 @@ static void fill_recorded(const struct table *table, size_t first, size_t last)
 	}
 	if (first + 1 == last)
 		return;
-	relax(row, free_row(table, first + 1, last), time, need,
-	      entries_for(table, odd, step->tape_bytes, next_odd), table->row);
+	relax_back(table, row, free_row(table, first + 1, last), time, need,
+		   entries_for(table, odd, step->tape_bytes, next_odd));
 	if (table->places > 1)
-		relax(row, free_row(table, first + 1, last), time + tape_trip_of(table, first),
-		      need, entries_for(table, odd, 0, next_odd), table->row);
+		relax_back(table, row, free_row(table, first + 1, last),
+			   time + tape_trip_of(table, first), need,
+			   entries_for(table, odd, 0, next_odd));
 }
 
 /* The number of entries between a row of held() and the row of free() for the same bytes. */
@@ -213,9 +223,12 @@ static void fill_given_up(const struct table *table, size_t first, size_t last)
 	for (unsigned place = 0; place < table->places; place++) {
 		float *held = held_row(table, place, first, last);
 		size_t entries = entries_of_state(table, place, first);
+		size_t end = table->row - entries;
 
-		for (size_t m = 0; m < table->row; m++)
-			held[m] = lower(held[m], row[reel_min_size(m + entries, table->row - 1)]);
+		relax(held, row + entries, 0, 0, end);
+		/* More memory than all of it is of no use. */
+		for (size_t m = end; m < table->row; m++)
+			held[m] = lower(held[m], row[table->row - 1]);
 	}
 }
 
@@ -251,9 +264,9 @@ static void fill_free(const struct table *table, size_t first, size_t last)
 	float *row = free_row(table, first, last);
 
 	for (unsigned place = 0; place < table->places; place++)
-		relax(row, held_row(table, place, first, last),
-		      place == IN_STORE ? store_of(table, first) : 0, 0,
-		      entries_of_state(table, place, first), table->row);
+		relax_back(table, row, held_row(table, place, first, last),
+			   place == IN_STORE ? store_of(table, first) : 0, 0,
+			   entries_of_state(table, place, first));
 }
 
 static void fill(const struct table *table)
@@ -343,7 +356,7 @@ static int open_table(struct table *table, const struct reel_uneven_problem *une
 	*table = (struct table){.uneven = uneven, .steps = steps, .bytes = useful_bytes(uneven)};
 	table->places = uneven->store_bandwidth > 0 && uneven->load_bandwidth > 0 ? PLACES : 1;
 	table->level_bytes = table->bytes / most_levels(table) + 1;
-	table->row = (size_t)(table->bytes / table->level_bytes + BLOCK) / BLOCK * BLOCK;
+	table->row = (size_t)(table->bytes / table->level_bytes) + 1;
 	times = steps * (steps + 1) / 2 * table->row;
 	table->free_odd = malloc((steps + 1) * 3 * sizeof *table->free_odd);
 	table->advanced = malloc((steps + 1) * 2 * sizeof *table->advanced);
@@ -447,7 +460,8 @@ static float split_time(const struct table *table, unsigned place, size_t first,
 		float time = advance_of(table, first, k) + load + free_time(table, k, last, bytes) +
 			     held_time(table, place, first, k, bytes);
 
-		work = max_u64(work, table->uneven->step[k - 1].work_bytes);
+		if (table->uneven->step[k - 1].work_bytes > work)
+			work = table->uneven->step[k - 1].work_bytes;
 		if (work <= bytes && time < best) {
 			best = time;
 			*turn = k;
