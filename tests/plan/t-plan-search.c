@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Short loops: no sequence of actions at all is cheaper than the planners' ones. The search
- * (Dijkstra) knows the actions and what they cost, and nothing of recursions: a state may be
+ * Short loops: no sequence of actions at all is cheaper than the planners' ones. The search knows
+ * the actions and what they cost, and nothing of recursions: a state may be
  * in any tiers, in any order, stored again, and dropped at any time.
  */
 #include <config.h>
 
+#include "helpers/cheapest.h"
 #include "helpers/plan-support.h"
 
 #define MAX_SHELVES 3
-#define MAX_COST 4096
 /* What an advance costs, so that a tenth of it is a number. */
 #define UNIT 10
 
@@ -31,18 +31,6 @@ struct place {
 	unsigned kept[MAX_SHELVES];
 };
 
-/* The places to look at, by cost; each bucket is a list within `entries`. */
-static struct {
-	uint16_t *cost;
-	size_t places;
-	struct {
-		uint32_t code;
-		int32_t next;
-	} *entries;
-	size_t count, room;
-	int32_t bucket[MAX_COST];
-} queue;
-
 static uint32_t encode(const struct search *search, const struct place *place)
 {
 	uint32_t code = place->working << 4 | place->left;
@@ -61,37 +49,6 @@ static struct place decode(const struct search *search, uint32_t code)
 	place.left = code & 15;
 	place.working = code >> 4;
 	return place;
-}
-
-static void open_queue(const struct search *search)
-{
-	queue.places = (size_t)1 << (8 + search->steps * search->shelves);
-	queue.cost = realloc(queue.cost, queue.places * sizeof *queue.cost);
-	if (!queue.cost)
-		abort();
-	memset(queue.cost, 0xff, queue.places * sizeof *queue.cost);
-	memset(queue.bucket, 0xff, sizeof queue.bucket);
-	queue.count = 0;
-}
-
-static void reach(const struct search *search, const struct place *place, unsigned cost)
-{
-	uint32_t code = encode(search, place);
-
-	if (queue.cost[code] <= cost)
-		return;
-	if (cost >= MAX_COST)
-		abort();
-	if (queue.count == queue.room) {
-		queue.room = queue.room ? 2 * queue.room : 1024;
-		queue.entries = realloc(queue.entries, queue.room * sizeof *queue.entries);
-		if (!queue.entries)
-			abort();
-	}
-	queue.cost[code] = (uint16_t)cost;
-	queue.entries[queue.count].code = code;
-	queue.entries[queue.count].next = queue.bucket[cost];
-	queue.bucket[cost] = (int32_t)queue.count++;
 }
 
 static bool fits(const struct search *search, const struct place *place)
@@ -114,7 +71,7 @@ static void reverse(const struct search *search, struct place place, unsigned co
 	place.left--;
 	for (unsigned s = 0; s < search->shelves; s++)
 		place.kept[s] &= (1u << place.left) - 1;
-	reach(search, &place, cost);
+	cheapest_reach(encode(search, &place), cost);
 }
 
 static void run_step(const struct search *search, struct place place, unsigned cost)
@@ -129,10 +86,10 @@ static void run_step(const struct search *search, struct place place, unsigned c
 		return;
 	}
 	place.working++;
-	reach(search, &place, cost + UNIT);
+	cheapest_reach(encode(search, &place), cost + UNIT);
 	place.kept[1] |= 1u << step;
 	if (search->tape_states && fits(search, &place))
-		reach(search, &place, cost);
+		cheapest_reach(encode(search, &place), cost);
 }
 
 static void use_shelf(const struct search *search, const struct place *from, unsigned shelf,
@@ -143,28 +100,32 @@ static void use_shelf(const struct search *search, const struct place *from, uns
 
 		if (place.kept[shelf] >> state & 1) {
 			place.working = state;
-			reach(search, &place, cost + search->load[shelf]);
+			cheapest_reach(encode(search, &place), cost + search->load[shelf]);
 			place.working = from->working;
 			place.kept[shelf] &= ~(1u << state);
-			reach(search, &place, cost);
+			cheapest_reach(encode(search, &place), cost);
 		} else if (state == from->working) {
 			place.kept[shelf] |= 1u << state;
 			if (fits(search, &place))
-				reach(search, &place, cost + search->store[shelf]);
+				cheapest_reach(encode(search, &place), cost + search->store[shelf]);
 		}
 	}
 }
 
-static void expand(const struct search *search, uint32_t code, unsigned cost)
+static bool visit(const void *context, uint32_t code, unsigned cost)
 {
+	const struct search *search = context;
 	struct place place = decode(search, code);
 	unsigned shelves = search->tape_states ? 1 : search->shelves;
 
+	if (place.left == 0)
+		return true;
 	if (search->tape_states && place.kept[1] >> (place.left - 1) & 1)
 		reverse(search, place, cost);
 	run_step(search, place, cost);
 	for (unsigned s = 0; s < shelves; s++)
 		use_shelf(search, &place, s, cost);
+	return false;
 }
 
 /* What all but recording and reversing costs at the least. */
@@ -172,20 +133,8 @@ static unsigned min_cost(const struct search *search)
 {
 	struct place start = {.left = search->steps};
 
-	open_queue(search);
-	reach(search, &start, 0);
-	for (unsigned cost = 0; cost < MAX_COST; cost++)
-		while (queue.bucket[cost] >= 0) {
-			int32_t entry = queue.bucket[cost];
-			uint32_t code = queue.entries[entry].code;
-
-			queue.bucket[cost] = queue.entries[entry].next;
-			if (decode(search, code).left == 0)
-				return cost;
-			if (queue.cost[code] == cost)
-				expand(search, code, cost);
-		}
-	return MAX_COST;
+	return cheapest_cost((size_t)1 << (8 + search->steps * search->shelves),
+			     encode(search, &start), search, visit);
 }
 
 static int64_t max_steps(void)
@@ -340,7 +289,6 @@ int main(void)
 	no_schedule_of_three_tiers_is_cheaper();
 	no_schedule_with_an_unlimited_tier_is_cheaper();
 	no_schedule_that_keeps_tapes_has_fewer_advances();
-	free(queue.cost);
-	free(queue.entries);
+	cheapest_free();
 	return tap_end();
 }

@@ -8,6 +8,7 @@
 
 #include <math.h>
 
+#include "helpers/cheapest.h"
 #include "helpers/plan-support.h"
 
 #define MAX_STEPS 12
@@ -53,25 +54,14 @@ static void draw_uneven(struct problem *problem, size_t steps, uint64_t seed)
 	}
 }
 
-/* ---- All actions: Dijkstra ---- */
+/* ---- All actions ---- */
 
 enum { IN_MEMORY, IN_STORE, TAPE_IN_MEMORY, TAPE_IN_STORE, SHELVES };
-#define MAX_TIME 65535
 
 /* The working state (steps: none), the steps left, and a bit for each state or tape that is kept. */
 struct place {
 	unsigned working, left, kept[SHELVES];
 };
-
-static struct {
-	uint16_t *time;
-	struct {
-		uint32_t code;
-		int32_t next;
-	} *entry;
-	size_t count, room;
-	int32_t bucket[MAX_TIME + 1];
-} queue;
 
 static uint32_t encode(const struct reel_uneven_problem *uneven, const struct place *place)
 {
@@ -104,25 +94,11 @@ static uint64_t used(const struct reel_uneven_problem *uneven, const struct plac
 	return bytes;
 }
 
+/* The time is a whole number, as all times of the problems are. */
 static void reach(const struct reel_uneven_problem *uneven, const struct place *place, double time)
 {
-	uint32_t code = encode(uneven, place);
-	unsigned at = (unsigned)lround(time);
-
-	if (at >= MAX_TIME)
-		abort();
-	if (used(uneven, place) > uneven->memory_bytes || queue.time[code] <= at)
-		return;
-	if (queue.count == queue.room) {
-		queue.room = queue.room ? 2 * queue.room : 1024;
-		queue.entry = realloc(queue.entry, queue.room * sizeof *queue.entry);
-		if (!queue.entry)
-			abort();
-	}
-	queue.time[code] = (uint16_t)at;
-	queue.entry[queue.count].code = code;
-	queue.entry[queue.count].next = queue.bucket[at];
-	queue.bucket[at] = (int32_t)queue.count++;
+	if (used(uneven, place) <= uneven->memory_bytes)
+		cheapest_reach(encode(uneven, place), (unsigned)lround(time));
 }
 
 static double transfer(double bandwidth, uint64_t bytes)
@@ -200,10 +176,13 @@ static void use_states(const struct reel_uneven_problem *uneven, struct place pl
 		reach(uneven, &to, time + transfer(uneven->load_bandwidth, step->state_bytes));
 }
 
-static void expand(const struct reel_uneven_problem *uneven, uint32_t code, double time)
+static bool visit(const void *context, uint32_t code, unsigned time)
 {
+	const struct reel_uneven_problem *uneven = context;
 	struct place place = decode(uneven, code);
 
+	if (place.left == 0)
+		return true;
 	run_step(uneven, place, time);
 	reverse_step(uneven, place, time);
 	for (unsigned i = 0; i < place.left; i++) {
@@ -211,33 +190,17 @@ static void expand(const struct reel_uneven_problem *uneven, uint32_t code, doub
 		for (unsigned shelf = 0; shelf < SHELVES; shelf++)
 			move_item(uneven, place, shelf, i, time);
 	}
+	return false;
 }
 
 /* The least time of all sequences of actions; INFINITY: none fits. */
 static double least_of_actions(const struct reel_uneven_problem *uneven)
 {
 	struct place start = {.left = (unsigned)uneven->steps};
-	size_t places = (size_t)1 << (6 + SHELVES * uneven->steps);
+	unsigned time = cheapest_cost((size_t)1 << (6 + SHELVES * uneven->steps),
+				      encode(uneven, &start), uneven, visit);
 
-	queue.time = realloc(queue.time, places * sizeof *queue.time);
-	if (!queue.time)
-		abort();
-	memset(queue.time, 0xff, places * sizeof *queue.time);
-	memset(queue.bucket, 0xff, sizeof queue.bucket);
-	queue.count = 0;
-	reach(uneven, &start, 0);
-	for (unsigned time = 0; time < MAX_TIME; time++)
-		while (queue.bucket[time] >= 0) {
-			int32_t entry = queue.bucket[time];
-			uint32_t code = queue.entry[entry].code;
-
-			queue.bucket[time] = queue.entry[entry].next;
-			if (decode(uneven, code).left == 0)
-				return time;
-			if (queue.time[code] == time)
-				expand(uneven, code, time);
-		}
-	return INFINITY;
+	return time < CHEAPEST_MAX ? (double)time : (double)INFINITY;
 }
 
 /* The time of the plan, which the check finds right; INFINITY: there is none. */
@@ -453,7 +416,6 @@ int main(void)
 	no_plan_of_twelve_steps_is_faster();
 	long_chains_stay_within_their_memory();
 	what_is_no_chain_is_refused();
-	free(queue.time);
-	free(queue.entry);
+	cheapest_free();
 	return tap_end();
 }
