@@ -153,6 +153,7 @@ prepare() {
 	'doc/by-hand.md: cc'*) cp program-2 program.c ;;
 	'doc/by-hand.md: c++'*) cp program-3 program.cpp ;;
 	'doc/checkpointing.md: cc'*) cp program-1 program.c ;;
+	'doc/checkpointing.md: reel plan --costs steps.txt'*) printf '1 1.2 2 4M 20M\n2 2.5 4 4M 60M 1M\n' >steps.txt ;;
 	'doc/mpi.md: mpicc'*) cp program-1 program.c ;;
 	'doc/mpi.md: REEL_'*) prints_otherwise 'the page shows what a mistake prints' ;;
 	'doc/mpi.md: mpifort'*) cp program-2 program.f90 ;;
