@@ -664,29 +664,23 @@ static int fail_for_memory(const struct reel_uneven_problem *uneven)
 			 (unsigned long long)uneven->memory_bytes, at, (unsigned long long)most);
 }
 
-/* Owns the actions from here on. */
+/* On success the plan owns the actions of the list. */
 static int open_plan(reel_plan **plan, const struct reel_uneven_problem *uneven,
 		     const struct list *list, unsigned places)
 {
 	struct reel_problem problem = {.steps = (int64_t)uneven->steps, .tiers = places};
-	reel_plan *opened;
-	int error;
+	struct reel_uneven_problem *copy = copy_uneven(uneven);
+	int error = -ENOMEM;
 
 	for (unsigned place = 0; place < places; place++)
 		problem.tier[place].slots = list->slots[place];
-	error = reel_plan_open_actions(&opened, &problem, list->action, list->count);
-	if (error) {
-		free(list->action);
-		return error;
-	}
-	opened->own_actions = list->action;
-	opened->uneven = copy_uneven(uneven);
-	if (opened->uneven) {
-		*plan = opened;
-		return 0;
-	}
-	reel_plan_close(opened);
-	return -ENOMEM;
+	if (copy)
+		error = reel_plan_open_actions(plan, &problem, list->action, list->count);
+	if (error)
+		free(copy);
+	else
+		(*plan)->uneven = copy;
+	return error;
 }
 
 int reel_plan_open_uneven(reel_plan **plan, const struct reel_uneven_problem *uneven)
@@ -699,10 +693,10 @@ int reel_plan_open_uneven(reel_plan **plan, const struct reel_uneven_problem *un
 	if (wrong)
 		return reel_fail(-EINVAL, "%s", wrong);
 	error = list_actions(uneven, &list, &places);
+	if (!error)
+		error = open_plan(plan, uneven, &list, places);
 	if (error)
 		free(list.action);
-	else
-		error = open_plan(plan, uneven, &list, places);
 	if (error == -ENOSPC)
 		return fail_for_memory(uneven);
 	return error ? reel_fail(error, "no memory for a plan") : 0;

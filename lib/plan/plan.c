@@ -255,7 +255,8 @@ void reel_plan_close(reel_plan *plan)
 	free(plan->store_tier);
 	free(plan->site);
 	free(plan->tier_of_depth);
-	free(plan->own_actions);
+	if (plan->uneven)
+		free((void *)plan->actions);
 	free(plan->uneven);
 	free(plan);
 }

@@ -101,8 +101,7 @@ struct reel_plan {
 	struct reel_problem problem;
 	const reel_action *actions;
 	size_t action_count;
-	/* Of uneven steps, or NULL: the same actions, and the problem. The plan owns both. */
-	reel_action *own_actions;
+	/* NULL: all steps are alike. A plan with such a problem owns it, and also its actions. */
 	struct reel_uneven_problem *uneven;
 
 	int64_t period; /* steps between two sites */
