@@ -3,16 +3,16 @@
 #include "config.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "plan.h"
 #include "verb.h"
 
-/* Three times, two numbers of bytes, and one more that may be left out. */
-enum { WORDS = 6, LEAST_WORDS = 5, TIMES = 3 };
+/* A line has three times and three numbers of bytes, of which the last may be left out. */
+enum { MIN_WORDS = 5, MAX_WORDS = 6, TIMES = 3 };
 
+/* Reads a word of a line by its number: a time, or from TIMES on bytes, which may have a unit. */
 static bool read_word(double *value, const char *word, int number)
 {
 	return plan_read_size(value, word) &&
@@ -22,12 +22,12 @@ static bool read_word(double *value, const char *word, int number)
 /* Reads the step of a line, which is changed. */
 static bool read_step(struct reel_uneven_step *step, char *line)
 {
-	double value[WORDS] = {0};
+	double value[MAX_WORDS] = {0};
 	char *rest = line, *word;
 	int words = 0;
 
-	while ((word = strtok_r(rest, " \t\n", &rest)))
-		if (words == WORDS || !read_word(&value[words], word, words) || ++words == 0)
+	for (; (word = strtok_r(rest, " \t\n", &rest)); words++)
+		if (words == MAX_WORDS || !read_word(&value[words], word, words))
 			return false;
 	*step = (struct reel_uneven_step){
 		.advance = value[0],
@@ -37,7 +37,7 @@ static bool read_step(struct reel_uneven_step *step, char *line)
 		.tape_bytes = (uint64_t)value[4],
 		.work_bytes = (uint64_t)value[5],
 	};
-	return words >= LEAST_WORDS;
+	return words >= MIN_WORDS;
 }
 
 static bool is_blank(const char *line)

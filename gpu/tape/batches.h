@@ -59,7 +59,7 @@ int reel_batches_add(struct reel_batches *batches, const struct reel_batch_item 
 		     size_t count);
 /* Removes the batches from number `first` on. */
 void reel_batches_drop_from(struct reel_batches *batches, size_t first);
-/* Of the batches that have come in, removes those without an item in the store. */
+/* After a move in: removes the batches that have no item in the store any more. */
 void reel_batches_forget(struct reel_batches *batches);
 /* Removes all batches, after waiting for their copies. `is_lost` is false then. */
 void reel_batches_empty(struct reel_arena *arena, struct reel_batches *batches);

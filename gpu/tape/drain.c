@@ -131,7 +131,7 @@ static int end(struct reel_arena *arena, int error)
 
 /* ---- Moves while kernels run ---- */
 
-/* From now on slabs come back: the store reads the batches ahead that left last. */
+/* From now on slabs come back. The store reads batches ahead, beginning with the last one. */
 static void begin_reversing(struct reel_drain *drain)
 {
 	if (!drain->is_reversing)
@@ -155,7 +155,11 @@ static void move_ahead(struct reel_arena *arena, uint64_t needed)
 	} else if (unused < half) {
 		reel_spill_policy_begin_write(arena, &drain->policy, half - unused);
 	}
-	/* In small moves, one after another. If this one is empty, not again at each launch. */
+	/*
+	 * While slabs move, the next move begins early, so that moves are small and follow each
+	 * other. If no slab could move, launches do not try again until half of the free slabs are
+	 * used.
+	 */
 	drain->few_slabs = drain->policy.batches.moving ? half - half / 8 : unused / 2;
 }
 

@@ -231,9 +231,9 @@ int reel_arena_settle(struct reel_arena *arena, void *stream);
  * host memory, which the driver pins while the arena has it, and the budget of the default pool
  * (REEL_BUDGET) counts it. Batches stay there until three quarters of the budget are in use, or,
  * without a budget, of half of the memory that the system allows. Then the store gets those that
- * left the device first. Each batch is a parcel (parcel.h), so a store
- * that is not verified gets a checksum, and a get that fails is repeated. A batch that the store
- * refuses stays in memory until the store takes it.
+ * left the device first. Each batch is a parcel (parcel.h), so a store that is not verified gets a
+ * checksum, and a get that fails is repeated. A batch that the store refuses stays in memory until
+ * the store takes it.
  *
  * Returns 0, or, and the store still belongs to the caller,
  *   -EBUSY   the arena has a store

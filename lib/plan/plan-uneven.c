@@ -108,8 +108,8 @@ static size_t entries_for(const struct table *table, uint64_t odd, uint64_t byte
 	return entry_with(table, bytes + next_odd, odd);
 }
 
-/* The time of all steps if each runs once. */
-static float least_of(const struct table *table, size_t first, size_t last)
+/* The time to record and reverse these steps, each once: no plan takes less. */
+static float once_of(const struct table *table, size_t first, size_t last)
 {
 	return (float)(table->recorded[last] - table->recorded[first]);
 }
@@ -233,13 +233,14 @@ static void fill_given_up(const struct table *table, size_t first, size_t last)
 }
 
 /*
- * Plans that run steps again from the state that is held. The turn k costs the advance to it,
- * beside the least time of all plans. So entries from `end` on gain by no later turn.
+ * Plans that run steps again from the state that is held. A turn at state k takes the advance to it
+ * and at least the time to record and reverse all steps once. Later turns take more, so an entry
+ * that is no more than that already is not looked at again: `end` goes down past it.
  */
 static void fill_splits(const struct table *table, unsigned place, size_t first, size_t last)
 {
 	float *held = held_row(table, place, first, last), load = load_of(table, place, first);
-	float least = least_of(table, first, last);
+	float once = once_of(table, first, last);
 	uint64_t odd = table->held_odd[place][first], work = 0;
 	size_t end = table->row, from = 0;
 
@@ -252,7 +253,7 @@ static void fill_splits(const struct table *table, unsigned place, size_t first,
 			from = entry_with(table, work, odd);
 		}
 		from = from > back ? from : back;
-		while (end > from && held[end - 1] <= least + time)
+		while (end > from && held[end - 1] <= once + time)
 			end--;
 		relax_sum(held, free_row(table, k, last) - back, held_row(table, place, first, k),
 			  time, from, end);
@@ -286,7 +287,7 @@ static void fill(const struct table *table)
 
 /* ---- Levels ---- */
 
-static uint32_t most_levels(const struct table *table)
+static uint32_t max_levels(const struct table *table)
 {
 	double steps = (double)table->steps, rows = steps * (steps + 1) / 2;
 	double by_sums = MAX_SUMS / (rows * steps / 3 * table->places);
@@ -355,7 +356,7 @@ static int open_table(struct table *table, const struct reel_uneven_problem *une
 
 	*table = (struct table){.uneven = uneven, .steps = steps, .bytes = useful_bytes(uneven)};
 	table->places = uneven->store_bandwidth > 0 && uneven->load_bandwidth > 0 ? PLACES : 1;
-	table->level_bytes = table->bytes / most_levels(table) + 1;
+	table->level_bytes = table->bytes / max_levels(table) + 1;
 	table->row = (size_t)(table->bytes / table->level_bytes) + 1;
 	times = steps * (steps + 1) / 2 * table->row;
 	table->free_odd = malloc((steps + 1) * 3 * sizeof *table->free_odd);
@@ -381,7 +382,7 @@ struct list {
 	reel_action *action;
 	size_t count, room;
 	unsigned in_use[PLACES]; /* number of slots, which are dropped in the opposite order */
-	unsigned slots[PLACES];  /* the most at a time */
+	unsigned slots[PLACES];  /* maximum of in_use so far */
 	int error;
 };
 

@@ -15,7 +15,7 @@
 #define MAX_CALL_NAMES 65536
 #define MAX_POISONED ((size_t)64 << 20)
 #define NEVER UINT64_MAX
-/* Of a call that does nothing and succeeds. */
+/* enter() returns this to a call that is left out: it does nothing and reports success. */
 #define SKIPPED ((reel_cu_result)-1)
 /* Number of waits that a call that was skipped delays: its own, and the next one of each thread. */
 #define PAUSES 4
@@ -701,7 +701,7 @@ static void call_host(const struct operation *operation)
 	pthread_mutex_lock(&lock);
 }
 
-/* Whether two operations use the same memory, and one of them writes it. */
+/* Returns true if two operations use the same memory, and one of them writes it. */
 static bool conflicts(const struct operation *a, const struct operation *b)
 {
 	return overlaps(a->to, a->bytes, b->to, b->bytes) ||

@@ -70,8 +70,9 @@ static inline struct outcome run_mutant(mutant run, const char *name, const char
 }
 
 /*
- * Whether a wait follows before the device is used, or the call `before`, after which the program
- * waits again. NULL: nothing is harmless.
+ * Returns true if the program waits again before it uses the device, so that the wait that was left
+ * out is not missed: the next call is a wait, or the call `before`, which a wait follows. If
+ * `before` is NULL, no call is harmless.
  */
 static inline bool is_harmless(const struct outcome *outcome, const char *before)
 {

@@ -223,7 +223,7 @@ static double time_of_plan(const struct reel_uneven_problem *uneven)
 /* ---- All plans that keep what they keep until its last use ---- */
 
 #define MAX_BYTES 512
-/* What is known of a range of steps: nothing, or a copy of its first state is kept somewhere. */
+/* Where a copy of the first state of a range is kept: nowhere, in memory or in the store. */
 enum { FREE, HELD_IN_MEMORY, HELD_IN_STORE, KINDS };
 
 /* The least times that are known, by range, kind and free bytes; below 0: not yet. */
