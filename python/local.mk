@@ -8,6 +8,7 @@ EXTRA_DIST += %D%/README.md %D%/pyproject.toml %D%/reel/py.typed \
 	%D%/reel/_audit_pyadjoint.py \
 	%D%/reel/_audit_torch.py \
 	%D%/reel/_check.py \
+	%D%/reel/_checkpoint.py \
 	%D%/reel/_ends.py \
 	%D%/reel/_errors.py \
 	%D%/reel/_library.py \

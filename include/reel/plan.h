@@ -110,8 +110,16 @@ struct reel_uneven_problem {
 	uint64_t memory_bytes;  /* for states, tapes and work; not for the working state */
 	double store_bandwidth; /* bytes to the store behind memory in a unit of time; 0: none */
 	double load_bandwidth;  /* bytes that come back from it; 0: there is no store */
-	uint64_t reserved[4];   /* 0 */
+	uint64_t flags;         /* REEL_UNEVEN_OWN_STATES or 0 */
+	uint64_t reserved[3];   /* 0 */
 };
+
+/*
+ * A step that is run again begins in its own state, which was kept, and runs again once. For
+ * programs that run the steps in the forward sweep themselves, and whose steps the reverse sweep
+ * can run again only one by one.
+ */
+#define REEL_UNEVEN_OWN_STATES 1u
 
 /*
  * Opens the plan that reverses uneven steps in the least time. Of each step it keeps the tape, or

@@ -19,6 +19,7 @@
  * where held() has a copy of state s besides. A step needs room for its tape and its work while it
  * is recorded and reversed. The tables have entries for some numbers of bytes, a level apart. The
  * list of actions is made with exact bytes, so it uses the memory that the tables have rounded off.
+ * With REEL_UNEVEN_OWN_STATES, k is s + 1 alone.
  */
 #include "config.h"
 
@@ -77,6 +78,17 @@ static float *held_row(const struct table *table, unsigned place, size_t first, 
 	REEL_ASSERT(first < last && last <= table->steps);
 	return table->held[place] +
 	       (first * (2 * table->steps - first - 1) / 2 + last - 1) * table->row;
+}
+
+static bool only_own_states(const struct table *table)
+{
+	return table->uneven->flags & REEL_UNEVEN_OWN_STATES;
+}
+
+/* A copy of state `first` serves to run up to the states below the one that is returned. */
+static size_t turns_below(const struct table *table, size_t first, size_t last)
+{
+	return only_own_states(table) ? reel_min_size(first + 2, last) : last;
 }
 
 static float advance_of(const struct table *table, size_t first, size_t last)
@@ -242,9 +254,9 @@ static void fill_splits(const struct table *table, unsigned place, size_t first,
 	float *held = held_row(table, place, first, last), load = load_of(table, place, first);
 	float once = once_of(table, first, last);
 	uint64_t odd = table->held_odd[place][first], work = 0;
-	size_t end = table->row, from = 0;
+	size_t end = table->row, from = 0, turns = turns_below(table, first, last);
 
-	for (size_t k = first + 1; k < last && end > from; k++) {
+	for (size_t k = first + 1; k < turns && end > from; k++) {
 		float time = advance_of(table, first, k) + load;
 		size_t back = odd < table->free_odd[k];
 
@@ -276,6 +288,9 @@ static void fill(const struct table *table)
 		for (size_t first = 0; first + length <= table->steps; first++) {
 			size_t last = first + length;
 
+			/* Such plans are made of the steps to the end, and of single steps. */
+			if (only_own_states(table) && length > 1 && last < table->steps)
+				continue;
 			fill_recorded(table, first, last);
 			fill_given_up(table, first, last);
 			for (unsigned place = 0; place < table->places; place++)
@@ -455,9 +470,10 @@ static float split_time(const struct table *table, unsigned place, size_t first,
 			uint64_t bytes, size_t *turn)
 {
 	float best = INFINITY, load = load_of(table, place, first);
+	size_t turns = turns_below(table, first, last);
 	uint64_t work = 0;
 
-	for (size_t k = first + 1; k < last; k++) {
+	for (size_t k = first + 1; k < turns; k++) {
 		float time = advance_of(table, first, k) + load + free_time(table, k, last, bytes) +
 			     held_time(table, place, first, k, bytes);
 
@@ -613,6 +629,8 @@ static const char *problem_of_uneven(const struct reel_uneven_problem *uneven)
 		if (problem)
 			return problem;
 	}
+	if (uneven->flags & ~(uint64_t)REEL_UNEVEN_OWN_STATES)
+		return "there are unknown flags";
 	return reel_reserved_problem(uneven->reserved, sizeof uneven->reserved);
 }
 

@@ -33,6 +33,21 @@ def offload(budget: Optional[Size] = None, *, directory: "Union[str, os.PathLike
     return Offload(budget, directory, store, pool, min_bytes)
 
 
+def checkpoint(model: Any, budget: Size, *, directory: "Union[str, os.PathLike[str], None]" = None,
+               store: Optional[str] = None, blocks: Any = None) -> Any:
+    """For PyTorch: the backward passes of the model need at most this memory, in the least time.
+
+    In its first call with gradients, each block of the model is run once more, with its backward pass, to learn its
+    time and memory. From then on a block keeps the tensors that it saves, offloads them, or runs again in the backward
+    pass, from an input that is kept or offloaded. Without a directory or a store nothing is offloaded.
+
+    The blocks are the children of the longest torch.nn.ModuleList or Sequential in the model, or those in `blocks`.
+    The budget is for what they keep, and need while they run; not for parameters, their gradients, and the loss.
+    """
+    from ._checkpoint import Checkpoint  # imports torch
+    return Checkpoint(model, budget, directory, store, blocks)
+
+
 def audit(*, raises: bool = False) -> Any:
     """For PyTorch and pyadjoint: within `with reel.audit() as audit:` each value that comes back in the backward pass,
     from hooks, checkpoints or memory, is compared with what was saved. `audit.report()` names the differences with
@@ -64,6 +79,6 @@ def check_schedule(schedule: Any, steps: int, *, ram: Optional[int] = None, disk
 __version__ = _lib.reel_version().decode()
 __all__ = [  # without MemoryError, which would take the place of the built-in one
     "Action", "ArgumentError", "UnevenStep", "Counts", "Error", "GradientCheck", "KINDS", "PackageData", "Parcel", "Plan",
-    "Pool", "Prediction", "Run", "Schedule", "audit", "check_gradient", "check_schedule", "Step", "StoreError", "Tier", "choose",
+    "Pool", "Prediction", "Run", "Schedule", "audit", "check_gradient", "check_schedule", "checkpoint", "Step", "StoreError", "Tier", "choose",
     "offload", "planners", "save_now", "schedule",
 ]

@@ -14,6 +14,7 @@ RUN_AUDIT = 1
 MAX_SLOTS = 4096
 MAX_TABLE_SLOTS = 256
 MAX_UNEVEN_STEPS = 512
+UNEVEN_OWN_STATES = 1
 RUN_COPIES = 2
 POOL_CHECKED = 1
 POOL_SMALL_PAGES = 2
@@ -162,7 +163,8 @@ class UnevenProblem(Structure):
         ("memory_bytes", c_uint64),
         ("store_bandwidth", c_double),
         ("load_bandwidth", c_double),
-        ("reserved", c_uint64 * 4),
+        ("flags", c_uint64),
+        ("reserved", c_uint64 * 3),
     ]
 
 

@@ -669,8 +669,40 @@ def _is_compiled() -> bool:
     return False
 
 
-class Offload(Uncopied):
+class InModel(Uncopied):
+    """What the hooks of a model hold: a copy of the model shares it."""
+
+    _function: str
+
+    def __deepcopy__(self, memo: Any = None) -> "InModel":
+        return self
+
+    __copy__ = __deepcopy__
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(f"what reel.{self._function}() returned cannot be pickled: save the state_dict() of the model "
+                        "that holds it, or leave it out in the model's __getstate__()")
+
+    def attach(self, model: Any) -> Any:
+        """Enter this in each call of the model, and return the model: the loop that trains it needs no `with`."""
+        if not hasattr(torch.nn.Module(), "_forward_hooks_always_called"):
+            raise ImportError(f"attach() needs PyTorch 2.0 or later, and this is {torch.__version__}; use `with`")
+        self._handles = [model.register_forward_pre_hook(self._enter_call),
+                         model.register_forward_hook(self._leave_call, always_call=True)]
+        return model
+
+    # Methods, which a copy of the model has, too.
+    def _enter_call(self, *_: Any) -> None:
+        raise NotImplementedError
+
+    def _leave_call(self, *_: Any) -> None:
+        raise NotImplementedError
+
+
+class Offload(InModel):
     """The result of reel.offload(), which describes the arguments."""
+
+    _function = "offload"
 
     def __init__(self, budget: Optional[Size], directory: Union[str, "os.PathLike[str]", None], store: Optional[str],
                  pool: Optional[Pool], min_bytes: Size) -> None:
@@ -697,16 +729,6 @@ class Offload(Uncopied):
         self.outside_bytes = 0
         self._has_warned = False
 
-    # A model that holds it can be copied.
-    def __deepcopy__(self, memo: Any = None) -> "Offload":
-        return self
-
-    __copy__ = __deepcopy__
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        raise TypeError("what reel.offload() returned cannot be pickled: save the state_dict() of the model that holds "
-                        "it, or leave it out in the model's __getstate__()")
-
     def __enter__(self) -> "Offload":
         # Not kept from the start: the hooks refer to this object, and only the collector would end the two.
         hooks = torch.autograd.graph.saved_tensors_hooks(_uncompiled(self._pack), _uncompiled(self._unpack))
@@ -720,15 +742,6 @@ class Offload(Uncopied):
         _uncompiled(_waiting.end_operation)()
         self._look_outside()
 
-    def attach(self, model: Any) -> Any:
-        """Enter this in each call of the model, and return the model: the loop that trains it needs no `with`."""
-        if not hasattr(torch.nn.Module(), "_forward_hooks_always_called"):
-            raise ImportError(f"attach() needs PyTorch 2.0 or later, and this is {torch.__version__}; use `with`")
-        model.register_forward_pre_hook(self._enter_call)
-        model.register_forward_hook(self._leave_call, always_call=True)
-        return model
-
-    # Methods, which a copy of the model has, too.
     def _enter_call(self, *_: Any) -> None:
         self.__enter__()
 

@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ._api import (
-    MAX_TIERS, REVERSE_AT_ONCE, UNKNOWN_STEPS, Action as _Action, UnevenProblem, UnevenStep as _UnevenStep, Choice as _Choice,
+    MAX_TIERS, REVERSE_AT_ONCE, UNEVEN_OWN_STATES, UNKNOWN_STEPS, Action as _Action, UnevenProblem, UnevenStep as _UnevenStep, Choice as _Choice,
     Costs, Problem, ScheduleReport,
 )
 from ._ends import handle_of
@@ -190,11 +190,11 @@ class Plan(Uncopied):
 
     @classmethod
     def of_uneven(cls, steps: Iterable[UnevenStep], memory: Size, *, store_bandwidth: float = 0,
-                 load_bandwidth: float = 0) -> "Plan":
+                 load_bandwidth: float = 0, own_states: bool = False) -> "Plan":
         """The fastest plan of a loop whose steps differ (`reel_plan_open_uneven()` of `reel/plan.h`).
 
         The bandwidths are of the store behind memory, in bytes for each unit of time; 0: there is none. The `tier` of
-        a "record" is 1 if the tapes go to the store.
+        a "record" is 1 if the tapes go to the store. With `own_states` a step runs again only from its own state.
 
         >>> steps = [UnevenStep(1, 1.2, 2, "4M", "40M"), UnevenStep(3, 3.2, 6, "8M", "20M")]
         >>> Plan.of_uneven(steps, "60M").check().advances, Plan.of_uneven(steps, "50M").check().advances
@@ -204,7 +204,8 @@ class Plan(Uncopied):
         rows = [_to_step(step) for step in steps]
         listed = (_UnevenStep * len(rows))(*rows)  # type: ignore[misc]
         problem = UnevenProblem(steps=len(rows), step=listed, memory_bytes=to_bytes(memory, "memory"),
-                      store_bandwidth=store_bandwidth, load_bandwidth=load_bandwidth)
+                      store_bandwidth=store_bandwidth, load_bandwidth=load_bandwidth,
+                      flags=UNEVEN_OWN_STATES if own_states else 0)
         has_store = store_bandwidth > 0 and load_bandwidth > 0
         plan._adopt("uneven", cls._problem_of(len(rows), [0] * (1 + has_store)))
         result = lib.reel_plan_open_uneven(byref(plan._handle), byref(problem))

@@ -265,6 +265,8 @@ static double least_turn(const struct reel_uneven_problem *uneven, unsigned kind
 	if (kind == HELD_IN_STORE)
 		time = transfer(uneven->load_bandwidth, uneven->step[first].state_bytes);
 	for (size_t k = first + 1; k < last && uneven->step[k - 1].work_bytes <= bytes; k++) {
+		if (k > first + 1 && uneven->flags & REEL_UNEVEN_OWN_STATES)
+			break;
 		time += uneven->step[k - 1].advance;
 		least = min(least, time + least_of(uneven, FREE, k, last, bytes) +
 					   least_of(uneven, kind, first, k, bytes));
@@ -337,7 +339,7 @@ static void no_sequence_of_actions_is_faster(void)
 	ok(none < seeds / 2, "%u problems do not fit into their memory", none);
 }
 
-static void no_plan_of_twelve_steps_is_faster(void)
+static void no_plan_of_twelve_steps_is_faster(uint64_t flags, const char *kind)
 {
 	unsigned seeds = is_exhaustive() ? is_brief() ? 300 : 100000 : 30, wrong = 0;
 	static struct problem problem;
@@ -346,6 +348,7 @@ static void no_plan_of_twelve_steps_is_faster(void)
 		double least, time;
 
 		draw_uneven(&problem, 1 + seed % MAX_STEPS, seed);
+		problem.uneven.flags = flags;
 		forget();
 		least = least_of(&problem.uneven, FREE, 0, problem.uneven.steps,
 				 problem.uneven.memory_bytes);
@@ -354,7 +357,8 @@ static void no_plan_of_twelve_steps_is_faster(void)
 		if (!is_equal(time, least))
 			tap_note("seed %u: %g, %g would do", (unsigned)seed, time, least);
 	}
-	is_int(wrong, 0, "no plan of up to %d steps is faster, in %u chains", MAX_STEPS, seeds);
+	is_int(wrong, 0, "no plan of up to %d steps%s is faster, in %u problems", MAX_STEPS, kind,
+	       seeds);
 }
 
 /* No level divides these sizes. */
@@ -401,6 +405,9 @@ static void what_is_no_chain_is_refused(void)
 	is_int(reel_plan_open_uneven(&plan, &uneven), -EINVAL, "too many steps: %s",
 	       reel_error_text(0));
 	uneven.steps = 1;
+	uneven.flags = 2;
+	is_int(reel_plan_open_uneven(&plan, &uneven), -EINVAL, "a flag: %s", reel_error_text(0));
+	uneven.flags = 0;
 	uneven.memory_bytes = 9;
 	is_int(reel_plan_open_uneven(&plan, &uneven), -ENOSPC, "no memory: %s", reel_error_text(0));
 	uneven.steps = 0;
@@ -413,7 +420,8 @@ int main(void)
 {
 	tap_begin();
 	no_sequence_of_actions_is_faster();
-	no_plan_of_twelve_steps_is_faster();
+	no_plan_of_twelve_steps_is_faster(0, "");
+	no_plan_of_twelve_steps_is_faster(REEL_UNEVEN_OWN_STATES, " from their own states");
 	long_chains_stay_within_their_memory();
 	what_is_no_chain_is_refused();
 	cheapest_free();

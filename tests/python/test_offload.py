@@ -1216,3 +1216,9 @@ def test_reel_does_not_import_torch_and_says_if_it_is_missing(tmp_path):
     assert done.returncode == 1 and "ImportError: reel.offload() needs PyTorch" in done.stderr
     text = "import sys, reel\nassert 'torch' not in sys.modules"
     assert subprocess.run([sys.executable, "-c", text]).returncode == 0
+
+
+@pytest.mark.skipif(not OLD, reason="PyTorch is new enough")
+def test_checkpoint_needs_a_newer_version():
+    with pytest.raises(ImportError, match="needs PyTorch 2.4"):
+        reel.checkpoint(nn.Sequential(nn.Tanh(), nn.Tanh()), "1M")

@@ -1,0 +1,453 @@
+# SPDX-License-Identifier: MIT
+"""The blocks of a model of PyTorch: which of them keep what they save, which offload it, and which run again."""
+
+import collections
+import contextlib
+import enum
+import errno
+import functools
+import itertools
+import os
+import threading
+import time
+import types
+from typing import Any, Counter, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from ._errors import MemoryError
+from ._offload import InModel, Offload, torch, _Counter, _nodes_made, _storage_of, _uncompiled
+from ._plan import Plan, UnevenStep
+from ._pool import Pool
+from ._sizes import Size, to_bytes
+
+try:
+    from torch.func import functional_call
+    from torch.utils import _pytree
+    from torch.utils.checkpoint import checkpoint as run_again
+    getattr(torch._C._autograd._KinetoEvent, "start_ns")
+except (ImportError, AttributeError):
+    raise ImportError(f"reel.checkpoint() needs PyTorch 2.4 or later, and this is {torch.__version__}") from None
+
+_tree: Any = _pytree
+
+_POOL_SHARE = 4
+"""The pool has this part of the budget, and what the blocks keep has the rest."""
+
+_MIN_BYTES = 4 << 10
+"""Smaller tensors stay in memory, in blocks that offload, too."""
+
+_OFFLOAD_SECONDS = 0.25e-9
+"""What the offloading of a byte takes of the calculation's time: a checksum and new pages."""
+
+_SHARES = 0, 0.25, 0.5, 0.75, 1
+"""Shares of the time of transfers: plans are made as if the rest of it were hidden by the calculation."""
+
+KEEP, OFFLOAD, AGAIN, AGAIN_OFFLOAD = "keep", "offload", "run again", "run again from an offloaded input"
+
+
+class Block(NamedTuple):
+    """What one call of a block takes, in seconds and bytes."""
+
+    forward: float
+    backward: float
+    inputs: int
+    saved: int
+    work: int
+    """Beside the inputs and what is saved: results, gradients and intermediate tensors."""
+    small: int
+    """Of `saved`, what is never offloaded."""
+    writes: bool
+    """Whether it changes its arguments in place."""
+
+    def step(self) -> UnevenStep:
+        return UnevenStep(self.forward, self.forward, self.backward, self.inputs, self.saved, self.work)
+
+
+_Key = Tuple[int, int]
+"""The number of a block, and of its call within a call of the model."""
+
+
+def _tensors(values: Iterable[Any]) -> List[Any]:
+    return [value for value in values if isinstance(value, torch.Tensor) and value.layout is torch.strided]
+
+
+def _storages(tensors: Iterable[Any]) -> Dict[int, int]:
+    """The bytes of the storages of the tensors, by their addresses."""
+    found = map(_storage_of, tensors)
+    return {storage.data_ptr(): storage.nbytes() for storage in found}
+
+
+_CONSTANTS = (type(None), bool, int, float, complex, str, bytes, slice, range, enum.Enum, types.FunctionType,
+              torch.dtype, torch.device, torch.layout, torch.memory_format)
+"""Types of arguments that a block does not change."""
+
+
+class _Arguments:
+    """The arguments of a call: their tensors and constants, and the tuples, lists and dictionaries around."""
+
+    def __init__(self, arguments: Tuple[Any, ...], named: Dict[str, Any]) -> None:
+        self.flat, self.shape = _tree.tree_flatten(
+            (arguments, named), is_leaf=lambda value: not isinstance(value, (tuple, list, dict)))
+
+    def check(self, what: str) -> None:
+        for value in self.flat:
+            if not isinstance(value, (torch.Tensor, *_CONSTANTS)):
+                raise TypeError(f"reel.checkpoint() cannot run {what} again, which takes a {type(value).__name__}: it "
+                                "may have changed then (of models of transformers, call the model with "
+                                "use_cache=False)")
+
+    def nbytes(self) -> int:
+        return sum(_storages(_tensors(self.flat)).values())
+
+
+class _Forward:
+    """Takes the place of the forward() of a block."""
+
+    __wrapped__: Any
+
+    def __init__(self, checkpoint: "Checkpoint", number: int, module: Any) -> None:
+        functools.update_wrapper(self, module.forward)
+        self.checkpoint, self.number, self.module = checkpoint, number, module
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        call = self.checkpoint._thread.call
+        if not torch.is_grad_enabled() or call is None or call.is_trying:
+            return self.__wrapped__(*arguments, **named)
+        return _uncompiled(self.checkpoint._run)(call, self, arguments, named)
+
+    def __str__(self) -> str:
+        return f"block {self.number} ({type(self.module).__name__})"
+
+
+_Buffers = List[Tuple[Dict[str, Any], str, Any]]
+"""For each buffer: the dictionary that has it, its name there, and the buffer or a copy."""
+
+
+def _copies_of_buffers(module: Any) -> _Buffers:
+    return [(part._buffers, name, buffer.clone()) for part in module.modules()
+            for name, buffer in part._buffers.items() if buffer is not None]
+
+
+@contextlib.contextmanager
+def _with_buffers(copies: _Buffers) -> Iterator[None]:
+    """Within it, a module has copies of these in place of its buffers."""
+    own = [(buffers, name, buffers[name]) for buffers, name, _ in copies]
+    for buffers, name, copy in copies:
+        buffers[name] = copy.clone()
+    try:
+        yield
+    finally:
+        for buffers, name, buffer in own:
+            buffers[name] = buffer
+
+
+def _copied(flat: Iterable[Any]) -> List[Any]:
+    return [value.clone() if isinstance(value, torch.Tensor) else value for value in flat]
+
+
+class _Again:
+    """Runs a block, and later runs it again with the buffers that it had before it changed them itself."""
+
+    def __init__(self, forward: _Forward, arguments: Tuple[Any, ...], named: Dict[str, Any], shape: Any,
+                 writes: bool) -> None:
+        self.forward, self.shape, self.writes = forward.__wrapped__, shape, writes
+        self.first: Any = forward.module, arguments, named
+        self.changed: _Buffers = []
+
+    def __call__(self, *flat: Any) -> Any:
+        if self.first is not None:
+            module, arguments, named = self.first
+            self.first = None
+            copies = _copies_of_buffers(module)
+            result = self.forward(*arguments, **named)
+            self.changed = [(buffers, name, copy) for buffers, name, copy in copies
+                            if not torch.equal(buffers[name], copy)]
+            return result
+        arguments, named = _tree.tree_unflatten(_copied(flat) if self.writes else flat, self.shape)
+        with _with_buffers(self.changed):
+            return self.forward(*arguments, **named)
+
+
+class _Trial:
+    """A run of a block and its backward pass, which leaves no trace in the model.
+
+    Parameters are other tensors on the same memory, and get the gradients; arguments and buffers are copies, and
+    torch's random numbers are drawn again later.
+    """
+
+    def __init__(self, forward: _Forward, given: _Arguments, label: str) -> None:
+        module, self.label = forward.module, label
+        self.inputs, self.saved = given.nbytes(), {}  # type: int, Dict[int, int]
+        self.of_operation: Counter[int] = collections.Counter()
+        flat = _copied(map(self._alias, given.flat))
+        versions = [tensor._version for tensor in _tensors(flat)]
+        arguments, named = _tree.tree_unflatten(flat, given.shape)
+        parameters = {name: self._alias(parameter) for name, parameter in module.named_parameters()}
+        self._own = _storages(parameters.values())
+        for parameter in parameters.values():
+            if parameter.requires_grad:
+                parameter.register_post_accumulate_grad_hook(self._drop)
+        with torch.autograd.profiler.record_function(label), torch.random.fork_rng(devices=[]), \
+                _with_buffers(_copies_of_buffers(module)):
+            began = time.perf_counter()
+            with torch.autograd.graph.saved_tensors_hooks(self._pack, lambda tensor: tensor):
+                result = functional_call(module, parameters, arguments, named)
+            results = [tensor for tensor in _tensors(_tree.tree_flatten(result)[0]) if tensor.requires_grad]
+            self.results = sum(_storages(results).values())
+            self.writes = versions != [tensor._version for tensor in _tensors(flat)]
+            turned = time.perf_counter()
+            if results:
+                torch.autograd.backward(results, list(map(torch.ones_like, results)))
+            self.forward, self.backward = turned - began, time.perf_counter() - turned
+
+    @staticmethod
+    def _alias(value: Any) -> Any:
+        return value.detach().requires_grad_(value.requires_grad) if isinstance(value, torch.Tensor) else value
+
+    @staticmethod
+    def _drop(parameter: Any) -> None:
+        parameter.grad = None
+
+    def _pack(self, tensor: Any) -> Any:
+        for address, nbytes in _storages(_tensors([tensor])).items():
+            if address not in self._own:
+                self.saved[address] = nbytes
+                self.of_operation[_nodes_made()] += nbytes
+        return tensor
+
+    def block(self, peak: int) -> Block:
+        """`peak` is the largest number of bytes that were allocated in the run.
+
+        A block that runs again in the backward pass has the gradients of its results beside it.
+        """
+        saved = sum(self.saved.values())
+        small = sum(nbytes for nbytes in self.saved.values() if nbytes < _MIN_BYTES)
+        work = max(self.inputs + peak + self.results - saved, 0)
+        return Block(self.forward, self.backward, self.inputs, saved, work, small, self.writes)
+
+
+def _peaks(profile: Any, labels: Iterable[str]) -> List[int]:
+    """For each label, which stands once in the profile, the largest number of bytes that were allocated within it."""
+    events = profile.kineto_results.events()
+    spans = {event.name(): (event.start_ns(), event.start_ns() + event.duration_ns()) for event in events}
+    memory = sorted((event.start_ns(), event.nbytes()) for event in events if event.name() == "[memory]")
+    peaks = []
+    for begin, end in map(spans.__getitem__, labels):
+        peaks.append(max(itertools.accumulate(nbytes for at, nbytes in memory if begin <= at <= end), default=0))
+    return peaks
+
+
+class _Call:
+    """A call of the model. `calls` counts those of its blocks, and `trials` are those that were tried."""
+
+    def __init__(self, outer: "Optional[_Call]") -> None:
+        self.outer, self.is_trying, self.profile = outer, False, None  # type: Optional[_Call], bool, Any
+        self.calls: Counter[int] = collections.Counter()
+        self.trials: Dict[_Key, _Trial] = {}
+
+    def try_block(self, key: _Key, forward: _Forward, given: _Arguments) -> None:
+        if self.profile is None:
+            if torch.autograd._profiler_enabled():  # by the program; in a later call it may be over
+                return
+            self.profile = torch.autograd.profiler.profile(profile_memory=True)
+            self.profile.__enter__()
+        self.is_trying = True
+        try:
+            self.trials[key] = _Trial(forward, given, f"reel.checkpoint {len(self.trials)}")
+        finally:
+            self.is_trying = False
+
+    def end(self) -> Dict[_Key, Block]:
+        """What was learnt of the blocks."""
+        if self.profile is None:
+            return {}
+        self.profile.__exit__(None, None, None)
+        peaks = _peaks(self.profile, [trial.label for trial in self.trials.values()])
+        return {key: trial.block(peak) for (key, trial), peak in zip(self.trials.items(), peaks)}
+
+
+class _Thread(threading.local):
+    call: Optional[_Call] = None
+
+
+def _blocks_of(model: Any) -> List[Any]:
+    """The children of the longest list of modules in a model."""
+    lists = (torch.nn.ModuleList, torch.nn.Sequential)
+    found = [list(module) for module in model.modules() if isinstance(module, lists)]
+    longest: List[Any] = max(found, key=len, default=[])
+    if len(longest) < 2:
+        raise ValueError("the model has no list of blocks, such as a torch.nn.Sequential; name them by blocks=[...]")
+    return longest
+
+
+class Checkpoint(InModel):
+    """The result of reel.checkpoint(), which describes the arguments.
+
+    `plan` is the plan, and None before the first call of the model has ended; `choices` has a text for each call of a
+    block; `blocks` what each took.
+    """
+
+    _function = "checkpoint"
+
+    def __init__(self, model: Any, budget: Size, directory: "Union[str, os.PathLike[str], None]", store: Optional[str],
+                 blocks: Optional[Iterable[Any]]) -> None:
+        self._budget = to_bytes(budget, "budget")
+        self._thread = _Thread()
+        self._place: Dict[str, Any] = {"directory": directory, "store": store}
+        self._offload: Optional[Offload] = None
+        self._pool_bytes = 0
+        modules = _blocks_of(model) if blocks is None else list(dict.fromkeys(blocks))
+        self._check(modules)
+        if directory is not None or store is not None:
+            self._pool_bytes = self._budget // _POOL_SHARE
+            slab = min(max(self._pool_bytes >> 21, 1), 32) << 16
+            self._offload = Offload(None, None, None, Pool(self._pool_bytes, slab=slab, **self._place), _MIN_BYTES)
+        self._bandwidths: Tuple[float, float] = 0, 0
+        self._blocks: Dict[_Key, Block] = {}
+        self._chosen: Dict[_Key, str] = {}
+        self.plan: Optional[Plan] = None
+        self._forwards = [_Forward(self, number, module) for number, module in enumerate(modules)]
+        self.attach(model)
+        for forward in self._forwards:
+            forward.module.forward = forward
+
+    @staticmethod
+    def _check(modules: Sequence[Any]) -> None:
+        inner = {id(module) for block in modules for module in block.modules() if module is not block}
+        for module in modules:
+            if id(module) in inner:
+                raise ValueError(f"a block, {type(module).__name__}, is a part of another block")
+            if isinstance(module.forward, _Forward):
+                raise ValueError(f"reel.checkpoint() has this {type(module).__name__} already; remove() the first one")
+            if any(parameter.device.type != "cpu" for parameter in module.parameters()):
+                raise ValueError("reel.checkpoint() knows the memory of the CPU only, and the model is on a device")
+
+    def remove(self) -> None:
+        """Give the blocks their own forward() back."""
+        for forward in self._forwards:
+            if forward.module.__dict__.get("forward") is forward:
+                del forward.module.forward
+        for handle in self._handles:
+            handle.remove()
+
+    @property
+    def blocks(self) -> List[Block]:
+        return list(self._blocks.values())
+
+    @property
+    def choices(self) -> List[str]:
+        return list(self._chosen.values())
+
+    def _enter_call(self, *arguments: Any) -> None:
+        self._thread.call = _Call(self._thread.call)
+        if self._offload is not None:
+            self._offload.__enter__()
+        if getattr(arguments[0], "_is_replica", False):
+            raise RuntimeError("reel.checkpoint() does not work under DataParallel; use DistributedDataParallel")
+
+    def _leave_call(self, *arguments: Any) -> None:
+        if self._offload is not None:
+            self._offload.__exit__()
+        call, self._thread.call = self._thread.call, self._thread.call.outer  # type: ignore[union-attr]
+        learnt = call.end()  # type: ignore[union-attr]
+        for key, block in learnt.items():
+            self._blocks[key] = Block(*map(max, block, self._blocks.get(key, block)))  # type: ignore[arg-type]
+        if learnt and arguments[-1] is not None:  # the call has succeeded
+            self._choose()
+
+    def _run(self, call: _Call, forward: _Forward, arguments: Tuple[Any, ...], named: Dict[str, Any]) -> Any:
+        key = forward.number, call.calls[forward.number]
+        call.calls[forward.number] += 1
+        given, block, choice = _Arguments(arguments, named), self._blocks.get(key), self._chosen.get(key, AGAIN_OFFLOAD)
+        if block is None or given.nbytes() > block.inputs:
+            given.check(str(forward))
+            call.try_block(key, forward, given)
+            if self._offload is not None and key in call.trials:
+                self._check_pool(forward, call.trials[key])
+            choice = AGAIN_OFFLOAD
+        with self._keep() if choice in (KEEP, AGAIN) else contextlib.nullcontext():
+            if choice in (KEEP, OFFLOAD):
+                return forward.__wrapped__(*arguments, **named)
+            given.check(str(forward))
+            writes = key in call.trials and call.trials[key].writes or block is not None and block.writes
+            again = _Again(forward, arguments, named, given.shape, writes)
+            del arguments, named
+            return run_again(again, *(_copied(given.flat) if writes else given.flat), use_reentrant=False)
+
+    def _check_pool(self, forward: _Forward, trial: _Trial) -> None:
+        """In the backward pass the pool has what one operation has saved, and what is read ahead."""
+        together = max(trial.inputs, *trial.of_operation.values(), 0)
+        if 2 * together > self._pool_bytes:
+            raise MemoryError(
+                errno.EDQUOT, f"{forward} needs {together} bytes from the pool at once, and the pool of "
+                f"reel.checkpoint() has {self._pool_bytes}, a quarter of the budget: raise the budget to "
+                f"{2 * _POOL_SHARE * together}, or name no directory and no store")
+
+    def _keep(self) -> Any:
+        """Within it, tensors are saved in memory, and not by the hooks around."""
+        if self._offload is None:
+            return contextlib.nullcontext()
+        return torch.autograd.graph.saved_tensors_hooks(lambda tensor: _Counter(tensor, None), self._offload._unpack)
+
+    def _choose(self) -> None:
+        memory = self._budget - self._pool_bytes - sum(block.small for block in self._blocks.values())
+        if self._offload is None:
+            self.plan = self._plan(memory, 0)
+        else:
+            self._bandwidths = self._bandwidths if any(self._bandwidths) else _measure(self._place)
+            self.plan = min((self._plan(memory, share) for share in _SHARES), key=self._seconds)
+        self._chosen = dict(zip(self._blocks, _choices(self.plan)))
+
+    def _plan(self, memory: int, share: float) -> Plan:
+        write, read = (bandwidth and 1 / (_OFFLOAD_SECONDS + share / bandwidth) for bandwidth in self._bandwidths)
+        try:
+            return Plan.of_uneven([block.step() for block in self.blocks], max(memory, 0), store_bandwidth=write,
+                                  load_bandwidth=read, own_states=True)
+        except MemoryError as error:
+            raise MemoryError(error.errno, f"reel.checkpoint() with a budget of {self._budget} bytes, of which the "
+                              f"pool has {self._pool_bytes}: {error.args[0]}") from None
+
+    def _seconds(self, plan: Plan) -> float:
+        """The time of both passes of all blocks, in which transfers are beside the calculation."""
+        seconds, moved = 0.0, 0
+        for block, choice in zip(self.blocks, _choices(plan)):
+            seconds += block.forward + block.backward + (block.forward if choice in (AGAIN, AGAIN_OFFLOAD) else 0)
+            moved += {OFFLOAD: block.saved, AGAIN_OFFLOAD: block.inputs}.get(choice, 0)
+        return max(seconds + 2 * moved * _OFFLOAD_SECONDS, sum(moved / bandwidth for bandwidth in self._bandwidths))
+
+    def __str__(self) -> str:
+        if self.plan is None:
+            return "reel.checkpoint(): the first call of the model has not ended"
+        counts = collections.Counter(self.choices)
+        text = ", ".join(f"{counts[choice]} {choice}" for choice in (KEEP, OFFLOAD, AGAIN, AGAIN_OFFLOAD)
+                         if counts[choice])
+        return f"{len(self._blocks)} blocks: {text}"
+
+
+def _choices(plan: Plan) -> List[str]:
+    """What a plan does with each step in the forward pass."""
+    found: Dict[int, str] = {}
+    for action in plan:
+        if action.kind == "store":
+            found.setdefault(action.first, AGAIN_OFFLOAD if action.tier else AGAIN)
+        elif action.kind == "record":
+            for step in range(action.first, action.last):
+                found.setdefault(step, OFFLOAD if action.tier else KEEP)
+    return [found[step] for step in sorted(found)]
+
+
+def _measure(place: Dict[str, Any]) -> Tuple[float, float]:
+    """The bytes a second that go to a store and come back from it, in memory that is used the second time."""
+    array = np.random.default_rng(1).bytes(2 << 20)
+    count = 16
+    with Pool("4M", slab="256K", **place) as pool:
+        began = time.perf_counter()
+        parcels = [pool.keep(np.frombuffer(array, np.uint8)) for _ in range(count)]
+        turned = time.perf_counter()
+        pool.announce(parcels)
+        for parcel in parcels:
+            parcel.view()
+        ended = time.perf_counter()
+    moved = (count - 2) * len(array)
+    return moved / (turned - began), moved / (ended - turned)
