@@ -319,7 +319,7 @@ int reel_fail(int error, const char *format, ...)
 #define REEL_FILE_TMPFS 2u    /* also where files are kept in memory */
 
 struct reel_file_options {
-	const char *directory; /* NULL: REEL_SPILL_DIR, else TMPDIR */
+	const char *directory; /* NULL: REEL_SPILL_DIR, SLURM_TMPDIR or TMPDIR */
 	size_t slot_bytes;     /* the largest put; 0: 1 GiB, any slab, but at most the file */
 	uint64_t max_bytes;    /* 0: as much as the disk has */
 	unsigned threads;      /* transfers at once; 0: 4 */

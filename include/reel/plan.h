@@ -251,7 +251,7 @@ int reel_parse_bytes(const char *text, size_t *bytes);
  *   budget     "4G", "60%" or "auto"; bytes are not compared with the system's limit. NULL: "auto"
  *              with a store, else no bound except the limit of a control group
  *   store      as reel_store_open() describes it. NULL: "file" if there is a directory, else none
- *   directory  directory of the file. NULL: REEL_SPILL_DIR or TMPDIR
+ *   directory  directory of the file. NULL: REEL_SPILL_DIR, SLURM_TMPDIR or TMPDIR
  *
  * With a store the pool gets REEL_POOL_OBEY_LIMITS. options->store is open and belongs to the
  * caller until reel_pool_open() takes it.

@@ -216,7 +216,8 @@ int reel_pool_close(reel_pool *pool);
  *              auto      half of that; also if there is a store and no budget
  *   REEL_SPILL_DIR=DIR   a directory for slabs beyond the budget
  *   REEL_STORE=TEXT      or a store as reel_store_open() describes it, "memory=2G";
- *                        "lz4,file" puts its file in REEL_SPILL_DIR or TMPDIR
+ *                        "lz4,file" puts its file in REEL_SPILL_DIR, else in
+ *                        SLURM_TMPDIR or TMPDIR
  *   REEL_CHECKED=1       checked mode for its tapes
  *   REEL_SLAB=BYTES      slab_bytes: a multiple of 64K of at most 2M
  *   REEL_PAGES=small     REEL_POOL_SMALL_PAGES

@@ -42,7 +42,7 @@ typedef struct reel_store reel_store;
  * it: this is not an error, and reel_error_text(0) gives the reason. If gpu is the last leaf, it is
  * an error.
  *
- * directory: NULL is REEL_SPILL_DIR, else TMPDIR, from the environment.
+ * directory: NULL is REEL_SPILL_DIR, else SLURM_TMPDIR, else TMPDIR, from the environment.
  *
  * Returns 0, or as the stores below, or
  *   -EINVAL  the description is not understood

@@ -25,12 +25,12 @@
 
 static const char *directory_of(const struct reel_file_options *options)
 {
+	/* Some clusters with Slurm name the disk of a job's node so, and leave TMPDIR at /tmp. */
+	static const char *const names[] = {"REEL_SPILL_DIR", "SLURM_TMPDIR", "TMPDIR"};
 	const char *directory = options->directory;
 
-	if (!directory)
-		directory = reel_environment("REEL_SPILL_DIR");
-	if (!directory)
-		directory = reel_environment("TMPDIR");
+	for (size_t i = 0; !directory && i < sizeof names / sizeof *names; i++)
+		directory = reel_environment(names[i]);
 	return directory;
 }
 

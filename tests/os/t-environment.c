@@ -418,6 +418,7 @@ static void spill_by_default(size_t i)
 	reel_tape tape = {0};
 	char text[512];
 
+	unsetenv("SLURM_TMPDIR");
 	unsetenv("TMPDIR");
 	set_variable("REEL_BUDGET", stores[i].budget);
 	set_variable("REEL_STORE", stores[i].store);

@@ -48,6 +48,7 @@ static bool problem_names(const char *what)
 static void use_no_directory(void)
 {
 	unsetenv("REEL_SPILL_DIR");
+	unsetenv("SLURM_TMPDIR");
 	unsetenv("TMPDIR");
 	is_int(open_error(NULL), -EINVAL, "no directory is named");
 	ok(tells_of("directory", "REEL_SPILL_DIR"), "the remedy is told");
@@ -63,6 +64,10 @@ static void use_directories_of_the_environment(void)
 	setenv("TMPDIR", ".", 1);
 	unsetenv("REEL_SPILL_DIR");
 	is_int(open_error(&options), 0, "TMPDIR is used");
+	setenv("SLURM_TMPDIR", "none", 1);
+	is_int(open_error(&options), -ENOENT, "SLURM_TMPDIR is used before it");
+	setenv("SLURM_TMPDIR", "", 1);
+	is_int(open_error(&options), 0, "an empty SLURM_TMPDIR is none");
 	setenv("REEL_SPILL_DIR", "absent", 1);
 	is_int(open_error(&options), -ENOENT, "REEL_SPILL_DIR is used before it");
 	ok(tells_of("absent", "REEL_SPILL_DIR"),
