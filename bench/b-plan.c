@@ -22,11 +22,13 @@ static reel_plan *open_plan(enum reel_planner planner)
 	return plan;
 }
 
-/* A schedule of many actions, of which a run takes n; from the start when it is done. */
+/* A schedule of many actions, of which a run takes n; from the start when it is done, or far. */
 struct walk {
 	reel_plan *plan;
 	reel_schedule *schedule;
 };
+
+#define FAR 100001
 
 static double run_walk(void *context, size_t n)
 {
@@ -37,7 +39,7 @@ static double run_walk(void *context, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		reel_schedule_next(walk->schedule, &action);
 		mix ^= action.last;
-		if (action.kind == REEL_ACTION_DONE)
+		if (action.kind == REEL_ACTION_DONE || action.last >= FAR)
 			reel_schedule_begin(walk->schedule);
 	}
 	return (double)mix;
@@ -52,10 +54,11 @@ static void open_walk(struct walk *walk, enum reel_planner planner)
 
 static void measure_next(void)
 {
-	static struct walk binomial, tiers;
+	static struct walk binomial, tiers, online;
 	static const struct measure_variant variants[] = {
 		{.name = "binomial", .run = run_walk, .context = &binomial},
 		{.name = "hierarchical", .run = run_walk, .context = &tiers},
+		{.name = "online", .run = run_walk, .context = &online},
 	};
 	static const struct bench_case one = {
 		"plan/next", variants, COUNT_OF(variants), 0, {400000}, 400000, 9};
@@ -67,9 +70,13 @@ static void measure_next(void)
 	problem = (struct reel_problem){
 		.steps = SEGMENTS, .tiers = 2, .tier = {{5, 0, 0}, {20, 2, 2}}};
 	open_walk(&tiers, REEL_HIERARCHICAL);
+	problem = (struct reel_problem){
+		.steps = REEL_UNKNOWN_STEPS, .tiers = 1, .tier = {{30, 0, 0}}};
+	open_walk(&online, REEL_ONLINE);
 	bench_run(&one);
 	reel_plan_close(binomial.plan);
 	reel_plan_close(tiers.plan);
+	reel_plan_close(online.plan);
 }
 
 static reel_plan *open_hierarchical(void)

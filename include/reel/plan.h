@@ -162,7 +162,7 @@ int reel_schedule_copy(reel_schedule *to, const reel_schedule *from);
  * Gives the next action; after REEL_ACTION_DONE again REEL_ACTION_DONE. Returns 0, or -EAGAIN if
  * the end of the loop is not known. Then the action is an ADVANCE to a state that may have to be
  * stored. If the caller reaches the end on the way, it calls reel_schedule_end(). Cost: some tens
- * of nanoseconds; REEL_ONLINE moves the levels above a state that it drops.
+ * of nanoseconds; of REEL_ONLINE, while the end is not known, some tens for each slot.
  */
 int reel_schedule_next(reel_schedule *schedule, reel_action *action);
 

@@ -59,11 +59,9 @@ struct reel_schedule {
 	int64_t end;    /* the steps from here on have been reversed */
 	int64_t passed; /* where the last ADVANCE with an unknown end began */
 	int64_t ahead;
-	int64_t stride;
 	int64_t sites;
 	int64_t tape_steps;
 	unsigned phase;
-	unsigned stale;
 	unsigned levels;
 	uint32_t in_use[REEL_MAX_TIERS];
 	uint64_t *used;       /* a bit for each slot of all limited tiers; plan->slot_words */

@@ -387,7 +387,6 @@ void reel_schedule_begin(reel_schedule *schedule)
 	*schedule = (reel_schedule){.plan = plan,
 				    .steps = plan->problem.steps,
 				    .end = plan->problem.steps,
-				    .stride = 1,
 				    .phase = SWEEP,
 				    .used = used};
 	memset(used, 0, plan->slot_words * sizeof *used);
