@@ -92,6 +92,7 @@ libreel_core_la_SOURCES = \
 	%D%/pool/magazine.c \
 	%D%/pool/mapping.c \
 	%D%/pool/memory.c \
+	%D%/pool/page-kind.c %D%/pool/page-kind.h \
 	%D%/pool/pool.c %D%/pool/pool.h \
 	%D%/pool/reclaim.h \
 	%D%/pool/slab.c %D%/pool/slab.h \

@@ -72,6 +72,7 @@ check_PROGRAMS += \
 	%D%/tape/t-check \
 	%D%/tape/t-error $(one_thread) \
 	%D%/tape/t-random \
+	%D%/pool/t-page-kind $(one_thread) \
 	%D%/pool/t-pool \
 	%D%/pool/t-magazine \
 	%D%/pool/t-budget \

@@ -2,10 +2,10 @@
 /*
  * The pool: where tapes get their slabs.
  *
- * A pool carves slabs from large mappings, which huge pages back, hands them to tapes, and keeps
- * returned slabs for the next tape: a warm gradient maps nothing and causes no page fault. A thread
- * keeps a few empty slabs of its own (two magazines), so that most takes touch no shared memory;
- * magazines travel whole through one lock-free list.
+ * A pool carves slabs from large mappings, which huge pages back if they are cheaper, hands them to
+ * tapes, and keeps returned slabs for the next tape: a warm gradient maps nothing and causes no
+ * page fault. A thread keeps a few empty slabs of its own (two magazines), so that most takes touch
+ * no shared memory; magazines travel whole through one lock-free list.
  *
  * Most programs never name a pool: a tape that was opened without a pool, or is simply all zero,
  * uses the process's default pool.
@@ -82,7 +82,7 @@ typedef struct reel_pool reel_pool;
 
 /* Tapes of this pool are checked: see "Checked mode" in reel/tape.h. */
 #define REEL_POOL_CHECKED 1u
-/* Do not ask for huge pages. */
+/* Do not ask for huge pages. See "Pages" below. */
 #define REEL_POOL_SMALL_PAGES 2u
 /*
  * A hard_budget of 0 is half of the memory that the system allows this process (see
@@ -90,6 +90,8 @@ typedef struct reel_pool reel_pool;
  * lower soft budget, and give idle slabs back to the system. See "Memory pressure" below.
  */
 #define REEL_POOL_OBEY_LIMITS 4u
+/* Ask for huge pages, whatever they cost. See "Pages" below. */
+#define REEL_POOL_HUGE_PAGES 8u
 
 /*
  * All zero means all defaults. Sizes are bytes.
@@ -166,6 +168,23 @@ struct reel_pool_stats {
 };
 
 /*
+ * Pages. A fresh huge page costs a fifth of the time of small pages on a machine of one's own, and
+ * several times as much on a virtual machine whose host takes free memory back: that host has to
+ * find memory for each huge page, while small pages lie between others that are in use, and are
+ * there. Where the system makes huge pages on request (transparent_hugepage/enabled is always or
+ * madvise), a pool measures the costs: the thread that takes a fresh frame makes its first 2 MiB
+ * resident, and up to 8 MiB if the costs have changed. Threads that fill a larger span touch the
+ * rest. Each frame gets the kind of page that was cheaper last. The dearer kind is tried from time
+ * to time, which takes about a twentieth of the time of the others. All pools of a process share
+ * the costs. Later sweeps take 1.02 to 1.05 times as long in small pages as in huge ones.
+ *
+ * With REEL_POOL_SMALL_PAGES or REEL_POOL_HUGE_PAGES nothing is measured, and no page is resident
+ * before its first use. The same holds, with huge pages, in a pool with a store, and for slabs that
+ * are not whole huge pages; under a budget these get small pages. A frame whose memory was given
+ * back to the system keeps its kind of page.
+ */
+
+/*
  * Memory pressure. A pool with a store and REEL_POOL_OBEY_LIMITS, which the default pool has, opens
  * a trigger on memory.pressure of the control group (version 2) of this process, or if that fails,
  * on /proc/pressure/memory: some thread has waited for memory in 150 ms of 2 s. If the kernel has
@@ -221,6 +240,7 @@ int reel_pool_close(reel_pool *pool);
  *   REEL_CHECKED=1       checked mode for its tapes
  *   REEL_SLAB=BYTES      slab_bytes: a multiple of 64K of at most 2M
  *   REEL_PAGES=small     REEL_POOL_SMALL_PAGES
+ *              huge      REEL_POOL_HUGE_PAGES
  *
  * The system's limit is the minimum of the limits of the process's control groups (version 2:
  * memory.max and memory.high, version 1: memory.limit_in_bytes) and of all groups above them,

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -100,16 +101,25 @@ static size_t count_lines(const char *path)
 	return lines;
 }
 
-/* 0: a system without such a limit. */
-static size_t max_mappings(void)
+/* Reads the begin of a file of the kernel as text. Returns whether there is any. */
+static bool read_text(const char *path, char *text, size_t size)
 {
-	char text[32] = "";
-	int file = open("/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC);
-	ssize_t bytes = file >= 0 ? read(file, text, sizeof text - 1) : 0;
+	int file = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t bytes = file >= 0 ? read(file, text, size - 1) : 0;
 
 	if (file >= 0)
 		close(file);
-	return bytes > 0 ? strtoul(text, NULL, 10) : 0;
+	text[bytes > 0 ? bytes : 0] = '\0';
+	return bytes > 0;
+}
+
+/* 0: a system without such a limit. */
+static size_t max_mappings(void)
+{
+	char text[32];
+
+	return read_text("/proc/sys/vm/max_map_count", text, sizeof text) ? strtoul(text, NULL, 10)
+									  : 0;
 }
 
 /* Some below the limit, since a refused request may have asked for more than one mapping. */
@@ -132,6 +142,41 @@ void reel_os_want_huge_pages(void *address, size_t bytes)
 	(void)address;
 	(void)bytes;
 #endif
+}
+
+void reel_os_want_small_pages(void *address, size_t bytes)
+{
+#if REEL_HUGE_PAGES && defined(MADV_NOHUGEPAGE)
+	(void)madvise(address, bytes, MADV_NOHUGEPAGE);
+#else
+	(void)address;
+	(void)bytes;
+#endif
+}
+
+/* The kernel lists all modes, with the present mode in brackets. */
+bool reel_os_has_huge_pages(void)
+{
+	REEL_UNCANCELLED;
+	char modes[64];
+
+	return REEL_HUGE_PAGES &&
+	       read_text("/sys/kernel/mm/transparent_hugepage/enabled", modes, sizeof modes) &&
+	       !strstr(modes, "[never]");
+}
+
+/* Writes zeros, since the pages are zero: a page that is read becomes no memory. */
+void reel_os_populate(void *address, size_t bytes)
+{
+	size_t page = reel_os_page_bytes();
+
+	REEL_ASSERT((uintptr_t)address % page == 0 && bytes % page == 0);
+#ifdef MADV_POPULATE_WRITE
+	if (madvise(address, bytes, MADV_POPULATE_WRITE) == 0)
+		return;
+#endif
+	for (size_t at = 0; at < bytes; at += page)
+		((volatile char *)address)[at] = 0;
 }
 
 bool reel_os_drop(void *address, size_t bytes)

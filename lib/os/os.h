@@ -29,6 +29,13 @@ const char *reel_os_mappings_remedy(void);
 /* Asks for huge pages. A refusal costs only speed and is not reported. */
 void reel_os_want_huge_pages(void *address, size_t bytes);
 
+/* The opposite. */
+void reel_os_want_small_pages(void *address, size_t bytes);
+/* Returns whether the system makes huge pages on request. */
+bool reel_os_has_huge_pages(void);
+/* Makes whole pages resident that were never used, by one request where Linux 5.14 has it. */
+void reel_os_populate(void *address, size_t bytes);
+
 /* Gives the memory of whole pages back and keeps the addresses. Returns whether it did. */
 bool reel_os_drop(void *address, size_t bytes);
 

@@ -28,7 +28,8 @@
 #define MAX_FIRST_SLABS 1024
 /* Two full magazines of one thread hold at most this part of the soft budget. */
 #define MAGAZINE_SHARE 32
-#define FLAGS (REEL_POOL_CHECKED | REEL_POOL_SMALL_PAGES | REEL_POOL_OBEY_LIMITS)
+#define PAGES (REEL_POOL_SMALL_PAGES | REEL_POOL_HUGE_PAGES)
+#define FLAGS (REEL_POOL_CHECKED | PAGES | REEL_POOL_OBEY_LIMITS)
 
 size_t reel_pool_slab_bytes(const struct reel_pool_options *options)
 {
@@ -136,8 +137,11 @@ const char *reel_pool_problem(const struct reel_pool_options *options)
 	if (options->magazine_slabs > REEL_MAGAZINE_SLABS)
 		return "magazine_slabs must be at most 16";
 	if (options->flags & ~FLAGS)
-		return "flags must be made of REEL_POOL_CHECKED, REEL_POOL_SMALL_PAGES and "
-		       "REEL_POOL_OBEY_LIMITS";
+		return "flags must be made of REEL_POOL_CHECKED, REEL_POOL_SMALL_PAGES, "
+		       "REEL_POOL_OBEY_LIMITS and REEL_POOL_HUGE_PAGES";
+	if ((options->flags & PAGES) == PAGES)
+		return "flags must have one of REEL_POOL_SMALL_PAGES and REEL_POOL_HUGE_PAGES, or "
+		       "none, to choose by the costs";
 	if (options->store && !options->hard_budget)
 		return "a store needs a hard_budget: without one nothing ever goes there";
 	problem = options->store ? store_problem(options->store, whole) : NULL;
@@ -168,6 +172,8 @@ static void configure_pool(struct reel_pool *pool, const struct reel_pool_option
 	pool->stream_above = stream_above();
 	pool->magazine_slabs = magazine_slabs(options);
 	pool->flags = options->flags;
+	pool->chooses_pages = !(options->flags & PAGES) && !options->store &&
+			      reel_os_has_huge_pages();
 }
 
 /* Mutants survive: an empty list is zero, except a generation that UBSan sees. */

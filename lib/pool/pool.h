@@ -8,6 +8,7 @@
  *	trim.c      gives idle memory back to the system
  *	budget.c    counts resident bytes
  *	mapping.c   carves frames from address space
+ *	page-kind.c chooses huge or small pages by their costs
  *	reclaim.h   gets frames back from tapes, if there is a store
  */
 #ifndef REEL_LIB_POOL_H
@@ -148,6 +149,11 @@ struct reel_pool {
 	size_t stream_above;
 	unsigned magazine_slabs; /* 0: the pool has no magazines */
 	unsigned flags;
+	/*
+	 * Fresh frames get the pages that cost less (page-kind.h). With a store frames go from slab
+	 * to slab, so the costs of their first use weigh little: they are huge.
+	 */
+	bool chooses_pages;
 
 	/*
 	 * Number of runs, child pools and bins of parcels, which refer to the pool also while they
@@ -363,6 +369,8 @@ void reel_budget_note_peak(struct reel_pool *pool);
 
 /* mapping.c: any thread, lock-free except for system calls. NULL: no memory. */
 char *reel_mapping_carve(struct reel_pool *pool, size_t bytes);
+/* A mapping for a large slab alone, aligned to huge pages if it is as large as one. */
+char *reel_mapping_of_large(struct reel_pool *pool, size_t bytes, bool is_aligned);
 void reel_mapping_unmap_all(struct reel_pool *pool);
 
 /*

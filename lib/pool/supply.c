@@ -362,21 +362,14 @@ struct reel_slab *reel_supply_take_frameless(struct reel_pool *pool)
  */
 #define MAX_ALIGNED ((size_t)8192)
 
-/*
- * Maps the frame of a large slab. Frames below the size of a huge page are not aligned either,
- * since no huge page can back them.
- */
 static int map(struct reel_pool *pool, size_t bytes, struct reel_slab *slab)
 {
 	/* Relaxed: the number guards no other data. */
 	bool few = atomic_load_explicit(&pool->large_frames, memory_order_relaxed) < MAX_ALIGNED;
-	bool huge = bytes >= REEL_HUGE_PAGE;
 
-	slab->frame = reel_os_map(bytes, huge && few ? REEL_HUGE_PAGE : 1);
+	slab->frame = reel_mapping_of_large(pool, bytes, few);
 	if (!slab->frame)
 		return -ENOMEM;
-	if (huge && !(pool->flags & REEL_POOL_SMALL_PAGES))
-		reel_os_want_huge_pages(slab->frame, bytes);
 	atomic_fetch_add_explicit(&pool->large_frames, 1, memory_order_relaxed);
 	return 0;
 }

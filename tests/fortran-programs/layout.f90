@@ -177,7 +177,8 @@ program layout
     REEL_ONLINE]), 'constants')
   call ok(constant(13) == REEL_UNKNOWN_STEPS .and. constant(14) == REEL_MAX_TIERS, &
     'and the last of them')
-  call ok(all([(constant(i), i=15, 22)] == [REEL_ACTION_ADVANCE, REEL_ACTION_RECORD, &
+  call ok(all([(constant(i), i=15, 23)] == [REEL_ACTION_ADVANCE, REEL_ACTION_RECORD, &
     REEL_ACTION_REVERSE, REEL_ACTION_STORE, REEL_ACTION_LOAD, REEL_ACTION_DROP, &
-    REEL_ACTION_DONE, REEL_POOL_OBEY_LIMITS]), 'kinds of actions, and a flag')
+    REEL_ACTION_DONE, REEL_POOL_OBEY_LIMITS, REEL_POOL_HUGE_PAGES]), &
+    'kinds of actions, and two flags')
 end program

@@ -256,7 +256,7 @@ static const struct {
 	const char *said;
 } slabs[] = {
 	{"64K", "small", (size_t)64 << 10, REEL_POOL_SMALL_PAGES, ""},
-	{"2M", "huge", (size_t)2 << 20, 0, ""},
+	{"2M", "huge", (size_t)2 << 20, REEL_POOL_HUGE_PAGES, ""},
 	{"320K", "", (size_t)320 << 10, 0, ""},
 	{"3M", NULL, (size_t)2 << 20, 0,
 	 "reel: REEL_SLAB=3M is ignored: it must be bytes, a multiple of 64K of at most 2M\n"},
@@ -281,7 +281,8 @@ static void use_slabs(size_t i)
 	said_on_stderr(text, sizeof text, file);
 	is_string(text, slabs[i].said, "what is said on stderr");
 	is_int(stats_of(pool).slab_bytes, slabs[i].slab_bytes, "the size of slabs");
-	is_int(pool->flags & REEL_POOL_SMALL_PAGES, slabs[i].flags, "their pages");
+	is_int(pool->flags & (REEL_POOL_SMALL_PAGES | REEL_POOL_HUGE_PAGES), slabs[i].flags,
+	       "their pages");
 }
 
 static void slabs_are_configured_by_the_environment(void)

@@ -13,6 +13,7 @@
 
 #include "os/annotate.h"
 #include "os/os.h"
+#include "pool/page-kind.h"
 #include "helpers/pool-support.h"
 
 #define KIB ((size_t)1 << 10)
@@ -58,7 +59,10 @@ static const struct {
 	{"a magazine above the largest", {.magazine_slabs = 17}, "magazine_slabs"},
 	{"every flag", {.flags = REEL_POOL_CHECKED | REEL_POOL_SMALL_PAGES |
 				 REEL_POOL_OBEY_LIMITS}, NULL},
-	{"an unknown flag", {.flags = 8}, "flags"},
+	{"huge pages", {.flags = REEL_POOL_HUGE_PAGES}, NULL},
+	{"huge and small pages",
+	 {.flags = REEL_POOL_HUGE_PAGES | REEL_POOL_SMALL_PAGES}, "flags"},
+	{"an unknown flag", {.flags = 16}, "flags"},
 	{"an option to come", {.reserved = {1}}, "reserved"},
 	{"the last option to come", {.reserved = {0, 0, 1}}, "reserved"},
 };
@@ -365,8 +369,8 @@ static void fresh_slabs_ascend(void)
 	reel_pool_close(pool);
 }
 
-/* Returns true if the kernel was asked for huge pages at this address. */
-static bool huge_pages_wanted(const char *address)
+/* Returns true if the flags of the mapping at this address have the flag " hg" or " nh". */
+static bool has_flag(const char *address, const char *flag)
 {
 	FILE *file = fopen("/proc/self/smaps", "r");
 	bool here = false, wanted = false;
@@ -377,11 +381,17 @@ static bool huge_pages_wanted(const char *address)
 
 		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " ", &start, &end) == 2)
 			here = start <= (uintptr_t)address && (uintptr_t)address < end;
-		wanted = here && strncmp(line, "VmFlags:", 8) == 0 && strstr(line, " hg");
+		wanted = here && strncmp(line, "VmFlags:", 8) == 0 && strstr(line, flag);
 	}
 	if (file)
 		fclose(file);
 	return wanted;
+}
+
+/* Returns true if the kernel was asked for huge pages at this address. */
+static bool huge_pages_wanted(const char *address)
+{
+	return has_flag(address, " hg");
 }
 
 /* Returns true if the kernel reports such requests. An emulator may not. */
@@ -419,7 +429,8 @@ static bool asks_for_huge_pages(struct reel_pool_options options, enum reel_slab
 static void memory_is_in_huge_pages(void)
 {
 	struct reel_pool_options small = {.flags = REEL_POOL_SMALL_PAGES};
-	struct reel_pool_options large = {.hard_budget = 64 * MIB};
+	struct reel_pool_options large = {.hard_budget = 64 * MIB,
+					  .flags = REEL_POOL_HUGE_PAGES};
 
 	if (!huge_pages_are_told()) {
 		tap_skip(4, "no huge pages here, or none that are told of");
@@ -430,6 +441,82 @@ static void memory_is_in_huge_pages(void)
 	ok(!asks_for_huge_pages(small, REEL_SLAB_WHOLE), "a slab has not if it is not to");
 	ok(!asks_for_huge_pages(small, REEL_SLAB_LARGE),
 	   "a giant has no huge pages if it is not to");
+}
+
+/* Returns the number of resident pages in a slab, from a page on. */
+static size_t resident_pages(const struct reel_slab *slab, size_t from)
+{
+	size_t page = reel_os_page_bytes(), n = slab->bytes / page, resident = 0;
+	unsigned char *states = calloc(n, 1);
+
+	mincore(slab->frame, slab->bytes, (void *)states);
+	for (size_t i = from; i < n; i++)
+		resident += states[i] & 1;
+	free(states);
+	return resident;
+}
+
+/* From here on the costs say that pages of this kind are the cheaper ones. */
+static void make_cheaper(enum reel_page_kind kind)
+{
+	for (int i = 0; i < 16; i++) {
+		reel_page_kind_note(&reel_page_costs, REEL_PAGES_HUGE,
+				    kind == REEL_PAGES_HUGE ? 0 : 1000000);
+		reel_page_kind_note(&reel_page_costs, REEL_PAGES_SMALL,
+				    kind == REEL_PAGES_SMALL ? 0 : 1000000);
+	}
+	reel_page_costs.blocks = 0;
+}
+
+/* The first block of a frame is timed. A spike may move the choice after it. */
+static void pages_are_chosen_by_their_costs(void)
+{
+	static const struct {
+		enum reel_page_kind kind;
+		const char *flag;
+	} kinds[] = {{REEL_PAGES_SMALL, " nh"}, {REEL_PAGES_HUGE, " hg"}};
+	size_t block = 2 * MIB / reel_os_page_bytes();
+
+	if (!huge_pages_are_told() || !reel_os_has_huge_pages()) {
+		tap_skip(8, "no huge pages here, or none that are told of");
+		return;
+	}
+	for (int i = 0; i < 2; i++) {
+		reel_pool *pool = open_pool((struct reel_pool_options){.hard_budget = 64 * MIB});
+		struct reel_slab *whole, *large;
+
+		make_cheaper(kinds[i].kind);
+		reel_pool_take(pool, REEL_SLAB_WHOLE, 0, &whole);
+		ok(has_flag(whole->frame, kinds[i].flag), "a slab has the cheaper pages");
+		is_int(resident_pages(whole, 0), block, "and is resident");
+		make_cheaper(kinds[i].kind);
+		reel_pool_take(pool, REEL_SLAB_LARGE, 16 * MIB, &large);
+		ok(has_flag(large->frame, kinds[i].flag), "a giant begins with them");
+		is_int(resident_pages(large, 4 * block), 0, "the rest is left to those who fill it");
+		reel_pool_give(pool, whole);
+		reel_pool_give(pool, large);
+		reel_pool_close(pool);
+	}
+}
+
+/* Frames of a store go from slab to slab. */
+static void pages_of_a_pool_with_a_store_are_huge(void)
+{
+	struct reel_pool_options options = {.hard_budget = 64 * MIB};
+	struct reel_slab *slab;
+	reel_pool *pool;
+
+	make_cheaper(REEL_PAGES_SMALL);
+	reel_store_memory_open(&options.store, 0);
+	pool = open_pool(options);
+	reel_pool_take(pool, REEL_SLAB_WHOLE, 0, &slab);
+	is_int(resident_pages(slab, 0), 0, "the frame of a pool with a store is not touched");
+	if (huge_pages_are_told())
+		ok(huge_pages_wanted(slab->frame), "and has huge pages");
+	else
+		tap_skip(1, "no huge pages here, or none that are told of");
+	reel_pool_give(pool, slab);
+	reel_pool_close(pool);
 }
 
 /* Takes a large slab of `pages` pages and gives it back. Returns its size. */
@@ -718,6 +805,8 @@ int main(void)
 	the_slab_given_last_is_taken_first(REEL_SLAB_LARGE, "giant");
 	fresh_slabs_ascend();
 	memory_is_in_huge_pages();
+	pages_are_chosen_by_their_costs();
+	pages_of_a_pool_with_a_store_are_huge();
 	giants_are_recycled();
 	giants_are_whole_pages();
 	a_span_of_a_whole_slab_comes_and_goes_without_the_pool();

@@ -65,6 +65,12 @@ static void huge_pages(struct gradient_options *options)
 	options->slab_bytes = 2 * MIB;
 }
 
+static void huge_pages_alone(struct gradient_options *options)
+{
+	huge_pages(options);
+	options->flags = REEL_POOL_HUGE_PAGES;
+}
+
 static void no_huge_pages(struct gradient_options *options)
 {
 	huge_pages(options);
@@ -108,7 +114,8 @@ static const struct variant {
 	{"no spill", no_spill, false},
 	{"no compression", no_compression, true},
 	{"no inlining", no_inlining, true},
-	{"huge pages", huge_pages, false},
+	{"pages by their costs", huge_pages, false},
+	{"huge pages", huge_pages_alone, false},
 	{"no huge pages", no_huge_pages, false},
 	{"one thread", one_thread, true},
 	{"more threads than lanes", more_threads_than_lanes, true},

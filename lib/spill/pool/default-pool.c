@@ -128,6 +128,16 @@ static void read_flag(const char *name, const char *unset, const char *set, unsi
 		reel_environment_refuse(name, text, message);
 }
 
+static void read_pages(void)
+{
+	const char *text = reel_environment("REEL_PAGES");
+
+	if (text && !strcmp(text, "huge"))
+		options.flags |= REEL_POOL_HUGE_PAGES;
+	else
+		read_flag("REEL_PAGES", "huge", "small", REEL_POOL_SMALL_PAGES);
+}
+
 /* ---- Forks ---- */
 
 static void before_fork(void)
@@ -176,7 +186,7 @@ static void read_environment(void)
 	store_description = reel_environment("REEL_STORE");
 	read_slab();
 	read_budget();
-	read_flag("REEL_PAGES", "huge", "small", REEL_POOL_SMALL_PAGES);
+	read_pages();
 	read_flag("REEL_CHECKED", "0", "1", REEL_POOL_CHECKED);
 	if (store_value())
 		options.flags |= REEL_POOL_OBEY_LIMITS;
