@@ -16,7 +16,7 @@ from typing import Any, Counter, Dict, Iterable, Iterator, List, NamedTuple, Opt
 import numpy as np
 
 from ._errors import MemoryError
-from ._offload import InModel, Offload, torch, _Counter, _nodes_made, _storage_of, _uncompiled
+from ._offload import InModel, Offload, torch, _Counter, _nodes_made, _storage_of, _uncompiled, _waiting
 from ._plan import Plan, UnevenStep
 from ._pool import Pool
 from ._sizes import Size, to_bytes
@@ -55,6 +55,8 @@ class Block(NamedTuple):
     saved: int
     work: int
     """Beside the inputs and what is saved: results, gradients and intermediate tensors."""
+    together: int
+    """What one operation has saved, or the inputs: it is in memory before the pool has it."""
     small: int
     """Of `saved`, what is never offloaded."""
     writes: bool
@@ -216,6 +218,9 @@ class _Trial:
                 self.of_operation[_nodes_made()] += nbytes
         return tensor
 
+    def together(self) -> int:
+        return max(self.inputs, *self.of_operation.values(), 0)
+
     def block(self, peak: int) -> Block:
         """`peak` is the largest number of bytes that were allocated in the run.
 
@@ -224,7 +229,7 @@ class _Trial:
         saved = sum(self.saved.values())
         small = sum(nbytes for nbytes in self.saved.values() if nbytes < _MIN_BYTES)
         work = max(self.inputs + peak + self.results - saved, 0)
-        return Block(self.forward, self.backward, self.inputs, saved, work, small, self.writes)
+        return Block(self.forward, self.backward, self.inputs, saved, work, self.together(), small, self.writes)
 
 
 def _peaks(profile: Any, labels: Iterable[str]) -> List[int]:
@@ -377,7 +382,7 @@ class Checkpoint(InModel):
 
     def _check_pool(self, forward: _Forward, trial: _Trial) -> None:
         """In the backward pass the pool has what one operation has saved, and what is read ahead."""
-        together = max(trial.inputs, *trial.of_operation.values(), 0)
+        together = trial.together()
         if 2 * together > self._pool_bytes:
             raise MemoryError(
                 errno.EDQUOT, f"{forward} needs {together} bytes from the pool at once, and the pool of "
@@ -388,13 +393,16 @@ class Checkpoint(InModel):
         """Within it, tensors are saved in memory, and not by the hooks around."""
         if self._offload is None:
             return contextlib.nullcontext()
+        _uncompiled(_waiting.end_operation)()
         return torch.autograd.graph.saved_tensors_hooks(lambda tensor: _Counter(tensor, None), self._offload._unpack)
 
     def _choose(self) -> None:
-        memory = self._budget - self._pool_bytes - sum(block.small for block in self._blocks.values())
+        memory = self._budget
         if self._offload is None:
             self.plan = self._plan(memory, 0)
         else:
+            memory -= self._pool_bytes + sum(block.small for block in self.blocks)
+            memory -= max(block.together for block in self.blocks)
             self._bandwidths = self._bandwidths if any(self._bandwidths) else _measure(self._place)
             self.plan = min((self._plan(memory, share) for share in _SHARES), key=self._seconds)
         self._chosen = dict(zip(self._blocks, _choices(self.plan)))
