@@ -63,7 +63,7 @@ libreel_core_la_SOURCES = \
 	%D%/os/memory-pressure.c %D%/os/memory-pressure.h \
 	%D%/os/numerals.h \
 	%D%/os/os-file.c %D%/os/os-file.h \
-	%D%/os/process.h \
+	%D%/os/process.c %D%/os/process.h \
 	%D%/os/signals.h \
 	%D%/os/stream.h \
 	%D%/os/wakeup.h \
@@ -95,6 +95,8 @@ libreel_core_la_SOURCES = \
 	%D%/pool/page-kind.c %D%/pool/page-kind.h \
 	%D%/pool/pool.c %D%/pool/pool.h \
 	%D%/pool/reclaim.h \
+	%D%/pool/share.c %D%/pool/share.h \
+	%D%/pool/share-file.c \
 	%D%/pool/slab.c %D%/pool/slab.h \
 	%D%/pool/supply.c \
 	%D%/pool/trim.c \

@@ -78,6 +78,7 @@ check_PROGRAMS += \
 	%D%/pool/t-budget \
 	%D%/os/t-wakeup \
 	%D%/os/t-wakeup-condition \
+	%D%/pool/t-share \
 	%D%/pool/t-slab $(one_thread) \
 	%D%/spill/t-slab-owner \
 	%D%/spill/t-prefetch \
@@ -88,6 +89,7 @@ check_PROGRAMS += \
 	%D%/spill/t-spill-large \
 	%D%/spill/t-spill-tapes \
 	%D%/spill/t-spill-process \
+	%D%/spill/t-spill-share \
 	%D%/spill/t-spill-limits \
 	%D%/spill/t-spill-budget \
 	%D%/spill/t-pressure \

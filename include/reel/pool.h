@@ -157,8 +157,14 @@ struct reel_pool_options {
 	 * belongs to the caller. NULL: none.
 	 */
 	reel_store *store;
-	/* For options to come: all 0. */
-	uint64_t reserved[3];
+	/*
+	 * The name of a budget that processes of one user on one node share: at most 15 letters,
+	 * digits, - and _. Then all pools with this name together have hard_budget bytes; see
+	 * "Shared budgets" below. "": this pool shares no budget.
+	 */
+	char shared_budget[16];
+	/* For options to come: 0. */
+	uint64_t reserved[1];
 };
 
 /* reel/figures.h explains each figure. */
@@ -201,6 +207,34 @@ struct reel_pool_stats {
  */
 
 /*
+ * Shared budgets. Pools of one user's processes on one node, such as the ranks of a job, share a
+ * budget if they have the same name in `shared_budget`. All of them together have at most
+ * hard_budget bytes resident, except for pops, as within one pool. If they were opened with
+ * different numbers, the smallest one counts, and one line on stderr says so.
+ *
+ * Each pool keeps 4 slabs, so that it can always go on; reel_pool_open() waits up to 5 seconds for
+ * them. The rest of the budget goes to the pools that need it. A pool that is refused memory is
+ * short of it. Then the other pools give idle slabs back to the system, and after 50 ms also slabs
+ * in use: each pool that has more than its allotment writes and evicts slabs that are not needed
+ * within a second. All pools that are short have the same allotment; a pool that is not short keeps
+ * its memory up to that. A pool without a store gives only slabs back that its tapes leave; a push
+ * on such a pool waits up to 2 seconds for memory of others before it is refused with -EDQUOT.
+ *
+ * The memory of a killed process comes back within 100 ms if another process has a pool with a
+ * store, and otherwise as soon as a pool needs it. In the child of a fork, the pools of the parent
+ * have no share, and their memory does not count. The child's default pool, and pools that the
+ * child opens, join anew.
+ *
+ * There is no server: the pools meet in /dev/shm/reel-budget-USER-NAME, a file that only this user
+ * can open (-EPERM otherwise), and that the last process removes when it ends. If that process was
+ * killed, the next one takes the file over. Needs Linux with /proc (-ENOTSUP). Processes that do
+ * not see each other in /proc, as in two containers, cannot share a budget (-EPERM).
+ *
+ * Cost: two atomic operations on shared memory for a slab that was not idle; a pool with a store
+ * looks at the others every 50 ms, and one of them at the processes in /proc every 30 ms.
+ */
+
+/*
  * Open a pool and store it in *pool.
  *
  * options may be NULL (all defaults) and is not kept. Any thread. The pool belongs to the caller,
@@ -210,6 +244,8 @@ struct reel_pool_stats {
  *   -EINVAL  an option is out of its range; *pool is unchanged
  *   -ENOMEM  no memory, or no thread key is left
  *   -EAGAIN  the system starts no thread for a pool with a store
+ *   -EPERM, -EBUSY, -EDQUOT, -ENOTSUP, or another error of a file
+ *            it cannot share a budget: the text names the file and the remedy
  *
  * Cost: some mappings of address space; memory is taken when tapes need it.
  */
@@ -233,6 +269,9 @@ int reel_pool_close(reel_pool *pool);
  *   REEL_BUDGET=BYTES    the hard budget: a number such as 1.5G, with K, M, G or T or without;
  *              60%       this share of the system's limit
  *              auto      half of that; also if there is a store and no budget
+ *              shared:4G (60%, auto): all processes of the user on the node that say so share
+ *                        this budget (see "Shared budgets"); shared:NAME:4G: all that say this
+ *                        name; the name is "node" otherwise
  *   REEL_SPILL_DIR=DIR   a directory for slabs beyond the budget
  *   REEL_STORE=TEXT      or a store as reel_store_open() describes it, "memory=2G";
  *                        "lz4,file" puts its file in REEL_SPILL_DIR, else in
@@ -246,16 +285,16 @@ int reel_pool_close(reel_pool *pool);
  * memory.max and memory.high, version 1: memory.limit_in_bytes) and of all groups above them,
  * RLIMIT_AS, and the physical memory; `reel info` shows which one. It is read once. Ranks of an MPI
  * program that mpirun has started on one node divide it; a REEL_BUDGET in bytes applies to each
- * rank. The budget and the memory of REEL_STORE may together take 95 % of it. A larger or senseless
- * budget is reported in one line on stderr, and replaced by auto: half of the limit, or the memory
- * that the store leaves. Without REEL_BUDGET and without a store memory has no bound, except in a
- * control group with a limit: there it is nine tenths of the memory that is unused at the first
- * use. If the store cannot be opened, for example because the directory is a tmpfs, the pool is
- * refused: the first push on each of its tapes fails with -ENXIO, and its report gives the reason
- * and the remedy. Without that store the program would fail later, when its budget is used up. The
- * child of a fork does not read the environment again: its default pool has the same budget as the
- * parent's, in addition to the memory that the parent keeps. In a set-user-id program the
- * environment is not read.
+ * rank. Neither is so with a shared budget. The budget and the memory of REEL_STORE may together
+ * take 95 % of it. A larger or senseless budget is reported in one line on stderr, and replaced by
+ * auto: half of the limit, or the memory that the store leaves. Without REEL_BUDGET and without a
+ * store memory has no bound, except in a control group with a limit: there it is nine tenths of the
+ * memory that is unused at the first use. If the store cannot be opened, for example because the
+ * directory is a tmpfs, the pool is refused: the first push on each of its tapes fails with -ENXIO,
+ * and its report gives the reason and the remedy. Without that store the program would fail later,
+ * when its budget is used up. The child of a fork does not read the environment again: its default
+ * pool has the same budget as the parent's, in addition to the memory that the parent keeps. In a
+ * set-user-id program the environment is not read.
  *
  * Any thread. NULL if there is no memory for it, or it is refused (see reel_error_text()); the next
  * call tries again.

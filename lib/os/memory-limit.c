@@ -184,6 +184,7 @@ void reel_memory_limit(struct reel_memory_limit *limit, const char *root)
 	*limit = (struct reel_memory_limit){.bytes = UINT64_MAX};
 	bound_by_physical_memory(limit);
 	bound_by_control_groups(limit, root);
+	limit->node_bytes = limit->bytes;
 	divide_by_ranks(limit);
 	bound_by_address_space(limit);
 }

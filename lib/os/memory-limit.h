@@ -9,6 +9,7 @@
 
 struct reel_memory_limit {
 	uint64_t bytes;   /* UINT64_MAX: none is known */
+	uint64_t node_bytes; /* of all ranks of this node together */
 	bool is_of_group; /* a control group's: above it processes are slowed down or killed */
 	char source[512]; /* where the limit was read, as a message names it */
 };

@@ -168,6 +168,39 @@ int reel_os_file_open_shared(const char *path)
 	return -EEXIST;
 }
 
+int reel_os_file_open_private(const char *path, bool creates)
+{
+	int flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | (creates ? O_CREAT : 0);
+	int file = opened(open(path, flags, S_IRUSR | S_IWUSR));
+	struct stat status;
+
+	if (file < 0)
+		return file == -ELOOP ? -EPERM : file;
+	if (!fstat(file, &status) && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
+	    (status.st_mode & 07777) == (S_IRUSR | S_IWUSR) && status.st_nlink <= 1)
+		return file;
+	close(file);
+	return -EPERM;
+}
+
+/* A file without its pages would end a process that writes to it when the system has none left. */
+int reel_os_file_map(int file, size_t bytes, void **map)
+{
+	struct stat status;
+	int error = fstat(file, &status) ? -errno : 0;
+
+	if (!error && !status.st_size)
+		error = reel_os_file_allocate(file, 0, bytes);
+	else if (!error && status.st_size != (off_t)bytes)
+		error = -EPERM;
+	if (error == -EOPNOTSUPP)
+		error = ftruncate(file, (off_t)bytes) ? -errno : 0;
+	if (error)
+		return error;
+	*map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	return *map == MAP_FAILED ? -errno : 0;
+}
+
 int reel_os_file_empty(int file)
 {
 	return ftruncate(file, 0) ? -errno : 0;
@@ -198,6 +231,11 @@ int reel_os_file_lock(int file)
 	if (!flock(file, LOCK_EX | LOCK_NB))
 		return 0;
 	return errno == EWOULDBLOCK ? -EBUSY : -ENOLCK;
+}
+
+void reel_os_file_unlock(int file)
+{
+	flock(file, LOCK_UN);
 }
 
 int reel_os_file_sync(int file)

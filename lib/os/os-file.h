@@ -58,6 +58,16 @@ int reel_os_file_open_new(const char *path);
 int reel_os_file_open_to_read(const char *path);
 /* Opens or creates a file for reading and writing. -EEXIST: something else has this name. */
 int reel_os_file_open_shared(const char *path);
+/*
+ * Opens a file that this user alone can open, or with `creates` creates it. -EPERM: the file
+ * belongs to another user, can be opened by others, has a second name, or is no regular file.
+ */
+int reel_os_file_open_private(const char *path, bool creates);
+/*
+ * Maps a file of `bytes` bytes, so that all processes see the changes; an empty file is
+ * filled with zeros first. -EPERM: it has another size.
+ */
+int reel_os_file_map(int file, size_t bytes, void **map);
 int reel_os_file_empty(int file);
 /* Returns 0 if a file of this name may be created in its directory, or -errno. */
 int reel_os_file_check_directory(const char *path);
@@ -67,6 +77,8 @@ int reel_os_file_check_directory(const char *path);
  * locks.
  */
 int reel_os_file_lock(int file);
+/* Releases the lock also if the child of a fork still has the descriptor. */
+void reel_os_file_unlock(int file);
 int reel_os_file_unlink(const char *path);
 /* Renames a file within its directory. The new name is on the disk when this returns. */
 int reel_os_file_rename(const char *from, const char *to);

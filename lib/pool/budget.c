@@ -2,7 +2,7 @@
 /*
  * The hard budget: how many bytes of a pool may be resident. Any thread charges and refunds,
  * without a lock. Only reel_budget_overdraw() lets `resident` exceed the hard budget. Each charge
- * has one refund of the same size.
+ * has one refund of the same size. Bytes of a pool with a share are charged there as well.
  */
 #include "config.h"
 
@@ -16,13 +16,20 @@ int reel_budget_charge(struct reel_pool *pool, size_t bytes)
 	size_t before;
 
 	REEL_ASSERT(bytes > 0);
-	return reel_counter_claim(&pool->resident, bytes, pool->hard_budget, &before) ? 0 : -EDQUOT;
+	if (!reel_counter_claim(&pool->resident, bytes, pool->hard_budget, &before))
+		return -EDQUOT;
+	if (!pool->share || reel_share_charge(pool->share, bytes))
+		return 0;
+	atomic_fetch_sub_explicit(&pool->resident, bytes, memory_order_relaxed);
+	return -EDQUOT;
 }
 
 void reel_budget_overdraw(struct reel_pool *pool, size_t bytes)
 {
 	REEL_ASSERT(reel_pool_has_store(pool));
 	atomic_fetch_add_explicit(&pool->resident, bytes, memory_order_relaxed);
+	if (pool->share)
+		reel_share_overdraw(pool->share, bytes);
 	reel_budget_note_peak(pool);
 }
 
@@ -34,6 +41,8 @@ void reel_budget_refund(struct reel_pool *pool, size_t bytes)
 	before = atomic_fetch_sub_explicit(&pool->resident, bytes, memory_order_relaxed);
 	REEL_ASSERT(before >= bytes);
 	(void)before;
+	if (pool->share)
+		reel_share_refund(pool->share, bytes);
 }
 
 void reel_budget_note_peak(struct reel_pool *pool)

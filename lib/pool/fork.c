@@ -58,6 +58,8 @@ static void after_fork_in_child(void)
 	for (struct reel_pool *pool = pools; pool; pool = pool->next_pool) {
 		struct reel_pool_client *parcels = reel_pool_parcels(pool);
 
+		/* The slot names the parent, which gives its share back when it ends. */
+		pool->share = NULL;
 		reel_children_orphan(pool);
 		reel_cache_forget_others(pool);
 		if (reel_pool_has_store(pool))
@@ -99,6 +101,16 @@ struct reel_pool *reel_fork_lock_pools(void)
 
 void reel_fork_unlock_pools(void)
 {
+	pthread_mutex_unlock(&pools_lock);
+}
+
+/* The default pool stays open until the end. The file of its shared budget must not. */
+__attribute__((destructor)) static void end_shares(void)
+{
+	pthread_mutex_lock(&pools_lock);
+	for (const struct reel_pool *pool = pools; pool; pool = pool->next_pool)
+		if (pool->share)
+			reel_share_end(pool->share);
 	pthread_mutex_unlock(&pools_lock);
 }
 

@@ -6,9 +6,18 @@
 #include "config.h"
 
 #include <errno.h>
+#include <time.h>
 
+#include "os/cancel.h"
 #include "os/os.h"
 #include "pool.h"
+
+/* Bytes that the budget has to have room for. */
+static size_t needed(const struct reel_pool *pool, const struct reel_shortage *shortage)
+{
+	return shortage->kind < REEL_SLAB_LARGE ? pool->slab_bytes
+						: reel_supply_large_bytes(shortage->bytes);
+}
 
 /*
  * Returns true if the system may find memory for a large slab: other slabs give back whole pages
@@ -76,12 +85,41 @@ static bool await_children(struct reel_pool *pool, struct reel_shortage *shortag
 	       reel_children_await_frame(pool);
 }
 
+/* Nothing tells this process that another one has given memory back, so it looks each ms. */
+#define SHARE_WAIT_MS 2000
+#define SHARE_LOOK_MS 5
+
+/*
+ * Waits until other processes that share the budget have given memory back, as those do that have
+ * more than their allotment. The wait ends, since all may wait for each other.
+ */
+static bool await_share(struct reel_pool *pool, struct reel_shortage *shortage)
+{
+	REEL_UNCANCELLED;
+	uint64_t end = reel_share_now() + SHARE_WAIT_MS;
+
+	if (!pool->share || shortage->error != -EDQUOT || shortage->waits == REEL_WAITS_FOR_NONE ||
+	    shortage->bytes > pool->hard_budget)
+		return false;
+	do {
+		reel_share_look(pool->share, SHARE_LOOK_MS);
+		/* Relaxed: the thread tries again, and waits once more if another one is first. */
+		if (reel_budget_has(pool, needed(pool, shortage)) ||
+		    (shortage->kind < REEL_SLAB_LARGE &&
+		     atomic_load_explicit(&pool->warm_chains, memory_order_relaxed)))
+			return true;
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	} while (reel_share_now() < end);
+	return false;
+}
+
 /* In the order in which they are asked. Each returns true if the caller may try again. */
 static bool (*const sources[])(struct reel_pool *pool, struct reel_shortage *shortage) = {
 	await_store,
 	retire_bins,
 	trim_children,
 	await_children,
+	await_share,
 };
 
 static bool any_source(struct reel_pool *pool, struct reel_shortage *shortage)

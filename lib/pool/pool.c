@@ -132,6 +132,11 @@ const char *reel_pool_problem(const struct reel_pool_options *options)
 	if (options->hard_budget && options->hard_budget < whole)
 		return "hard_budget must have room for one slab (2 MiB unless slab_bytes says "
 		       "else)";
+	problem = reel_share_name_problem(options->shared_budget);
+	if (problem)
+		return problem;
+	if (*options->shared_budget && !options->hard_budget)
+		return "shared_budget needs a hard_budget: that of all processes together";
 	if (options->soft_budget > hard_budget(options))
 		return "soft_budget must not be above hard_budget";
 	if (options->magazine_slabs > REEL_MAGAZINE_SLABS)
@@ -293,6 +298,9 @@ void reel_pool_destroy(struct reel_pool *pool)
 		reel_trim_large(pool, large);
 	reel_mapping_unmap_all(pool);
 	reel_os_unmap(pool->table, reel_supply_table_bytes());
+	/* Last: other processes may use the memory as soon as the share is gone. */
+	if (pool->share)
+		reel_share_leave(pool->share);
 	free(pool);
 }
 

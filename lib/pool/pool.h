@@ -7,6 +7,7 @@
  *	supply.c    fills and empties magazines, from shared lists and with fresh frames
  *	trim.c      gives idle memory back to the system
  *	budget.c    counts resident bytes
+ *	share.h     counts them for all processes that share a budget
  *	mapping.c   carves frames from address space
  *	page-kind.c chooses huge or small pages by their costs
  *	reclaim.h   gets frames back from tapes, if there is a store
@@ -21,6 +22,7 @@
 
 #include "freelist.h"
 #include "reclaim.h"
+#include "share.h"
 #include "trace/live.h"
 
 #define REEL_MAGAZINE_SLABS 16
@@ -137,6 +139,8 @@ struct reel_pool {
 	struct reel_live_object live;
 
 	size_t hard_budget;
+	/* The share of a budget of several processes. NULL: the pool has a budget of its own. */
+	struct reel_share *share;
 	/*
 	 * Relaxed: the number says how much to write and to keep, and guards no data. Only the
 	 * offload thread changes it, while memory is short (pressure.c).
@@ -342,15 +346,28 @@ static inline bool reel_pool_is_being_trimmed(struct reel_pool *pool)
 
 /* Count bytes as resident. Returns 0, or -EDQUOT and counts nothing. */
 int reel_budget_charge(struct reel_pool *pool, size_t bytes);
+/* Returns true if the budget has room for `bytes`, also if processes share it. */
+static inline bool reel_budget_has(struct reel_pool *pool, size_t bytes)
+{
+	return atomic_load_explicit(&pool->resident, memory_order_relaxed) + bytes <=
+		       pool->hard_budget &&
+	       (!pool->share || reel_share_has_room(pool->share, bytes));
+}
+
 /*
  * Returns true if the budget has room for one more slab, or an idle large slab can make room for
  * it. The answer is an estimate, since other threads charge and refund meanwhile.
  */
 static inline bool reel_budget_has_room(struct reel_pool *pool)
 {
-	return atomic_load_explicit(&pool->resident, memory_order_relaxed) + pool->slab_bytes <=
-		       pool->hard_budget ||
+	return reel_budget_has(pool, pool->slab_bytes) ||
 	       !freelist_is_empty(&pool->warm[REEL_SLAB_LARGE]);
+}
+
+/* Bytes that the pool can have now: the hard budget, less the shares of other processes. */
+static inline size_t reel_budget_bound(const struct reel_pool *pool)
+{
+	return pool->share ? reel_share_bound(pool->share) : pool->hard_budget;
 }
 
 static inline size_t reel_soft_budget(const struct reel_pool *pool)

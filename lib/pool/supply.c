@@ -44,14 +44,17 @@ static void keep_frameless(struct reel_pool *pool, struct reel_slab *slabs, uint
  */
 static int charge(struct reel_pool *pool, size_t bytes)
 {
-	size_t trimmed;
+	size_t trimmed, most;
 
 	do {
 		if (!reel_budget_charge(pool, bytes))
 			return 0;
 		if (bytes > pool->hard_budget)
 			return -EDQUOT;
-		trimmed = reel_pool_trim(pool, pool->hard_budget - bytes);
+		/* Relaxed: an estimate. Other processes may have used up a shared budget. */
+		most = pool->share ? atomic_load_explicit(&pool->resident, memory_order_relaxed)
+				   : pool->hard_budget;
+		trimmed = reel_pool_trim(pool, most - reel_min_size(bytes, most));
 	} while (trimmed);
 	return reel_budget_charge(pool, bytes);
 }
@@ -283,12 +286,15 @@ int reel_supply_take_one(struct reel_pool *pool, enum reel_slab_kind kind, struc
 
 /*
  * Resident bytes above which a slab that is given goes back to the system. With a store, the room
- * above the soft budget serves slabs that are read back, so only overdrawn frames go back.
+ * above the soft budget serves slabs that are read back, so only overdrawn frames go back. A pool
+ * without a store has no thread that gives idle slabs back when other processes need them.
  */
 static size_t max_warm(const struct reel_pool *pool)
 {
 	if (pool->parent)
 		return pool->idle_bytes;
+	if (pool->share && !reel_pool_has_store(pool) && reel_share_is_wanted(pool->share))
+		return pool->share->minimum;
 	return reel_pool_has_store(pool) ? pool->hard_budget : reel_soft_budget(pool);
 }
 
@@ -321,8 +327,8 @@ void *reel_supply_take_back(struct reel_pool *pool)
 
 void reel_supply_give(struct reel_pool *pool, enum reel_slab_kind kind, struct reel_slab *chain)
 {
-	bool surplus = atomic_load_explicit(&pool->resident, memory_order_relaxed) >
-		       max_warm(pool);
+	size_t most = max_warm(pool);
+	bool surplus = atomic_load_explicit(&pool->resident, memory_order_relaxed) > most;
 
 	REEL_ASSERT(chain->kind == kind && chain->frame);
 	REEL_ASSERT(kind < REEL_SLAB_LARGE || !chain->below);
@@ -342,7 +348,7 @@ void reel_supply_give(struct reel_pool *pool, enum reel_slab_kind kind, struct r
 	if (surplus && kind == REEL_SLAB_LARGE)
 		reel_trim_large(pool, chain);
 	else if (surplus && kind == REEL_SLAB_WHOLE)
-		reel_trim_chain(pool, chain, max_warm(pool));
+		reel_trim_chain(pool, chain, most);
 	else
 		push_warm(pool, chain);
 }

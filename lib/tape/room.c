@@ -151,9 +151,10 @@ int reel_tape_fail_for_room(reel_tape *tape, int error, const char *push, size_t
 				      push, tape->pool->hard_budget, reel_store_strerror(error));
 	if (error == -EDQUOT)
 		return reel_tape_fail(tape, error,
-				      "%s: %zu bytes more would exceed the hard budget of %zu; "
+				      "%s: %zu bytes more would exceed the hard budget of %zu%s; "
 				      "raise it (REEL_BUDGET, or hard_budget of the pool)%s",
 				      push, bytes, tape->pool->hard_budget,
+				      tape->pool->share ? ", which other processes share" : "",
 				      need_of_memory(tape, bytes, need));
 	return reel_tape_fail(tape, error, "%s: no memory for a slab of %zu bytes%s", push, bytes,
 			      reel_os_mappings_remedy());

@@ -249,7 +249,8 @@ class PoolOptions(Structure):
         ("magazine_slabs", c_uint),
         ("flags", c_uint),
         ("store", c_void_p),
-        ("reserved", c_uint64 * 3),
+        ("shared_budget", c_char * 16),
+        ("reserved", c_uint64 * 1),
     ]
 
 

@@ -37,7 +37,7 @@ class Pool(Leased):
     """Memory under a budget, and a store for parcels that have no room in it.
 
     `budget` is the limit of memory, a number of bytes or a text such as "4G", "60%" or "auto" (`REEL_BUDGET` in
-    `reel/pool.h`), and a slab at least. With a `directory`, parcels that are not needed soon go to a file there, which
+    `reel/pool.h`), and a slab at least; "shared:4G" is the limit of all the user's processes on the node together. With a `directory`, parcels that are not needed soon go to a file there, which
     has no name and is gone with the process. `store` describes other stores, as "lz4,file" or "memory=2G,file"
     (`reel/store.h`). Without either, a parcel that has no room is refused.
 

@@ -64,7 +64,11 @@ static const struct {
 	 {.flags = REEL_POOL_HUGE_PAGES | REEL_POOL_SMALL_PAGES}, "flags"},
 	{"an unknown flag", {.flags = 16}, "flags"},
 	{"an option to come", {.reserved = {1}}, "reserved"},
-	{"the last option to come", {.reserved = {0, 0, 1}}, "reserved"},
+	{"a shared budget without a number", {.shared_budget = "t-pool"}, "shared_budget"},
+	{"a name that does not end", {.hard_budget = 1 << 22, .shared_budget = "sixteen-letters-"},
+	 "shared_budget"},
+	{"a name with a slash", {.hard_budget = 1 << 22, .shared_budget = "./x"},
+	 "shared_budget"},
 };
 
 static bool opens(const struct reel_pool_options *options)

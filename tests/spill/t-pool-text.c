@@ -14,14 +14,17 @@ static const struct {
 	const char *budget, *store, *directory;
 	uint64_t hard_budget;
 	bool stores;
+	const char *shared;
 } right[] = {
-	{"4M", NULL, NULL, (uint64_t)4 << 20, false},
-	{"2.5M", NULL, NULL, (uint64_t)5 << 19, false},
-	{"8191T", NULL, NULL, (uint64_t)8191 << 40, false},
-	{"16M", "memory=64M", NULL, (uint64_t)16 << 20, true},
-	{"16M", "memory=64M", "none", (uint64_t)16 << 20, true},
-	{"16M", NULL, ".", (uint64_t)16 << 20, true},
-	{"16M", "file", ".", (uint64_t)16 << 20, true},
+	{"4M", NULL, NULL, (uint64_t)4 << 20, false, ""},
+	{"2.5M", NULL, NULL, (uint64_t)5 << 19, false, ""},
+	{"8191T", NULL, NULL, (uint64_t)8191 << 40, false, ""},
+	{"16M", "memory=64M", NULL, (uint64_t)16 << 20, true, ""},
+	{"16M", "memory=64M", "none", (uint64_t)16 << 20, true, ""},
+	{"16M", NULL, ".", (uint64_t)16 << 20, true, ""},
+	{"16M", "file", ".", (uint64_t)16 << 20, true, ""},
+	{"shared:t-pool-text:16M", NULL, NULL, (uint64_t)16 << 20, false, "t-pool-text"},
+	{"shared:t-pool-text:16M", "memory=64M", NULL, (uint64_t)16 << 20, true, "t-pool-text"},
 };
 
 static void texts_set_the_options(void)
@@ -37,6 +40,8 @@ static void texts_set_the_options(void)
 						    right[i].directory);
 		ok(!error && options.hard_budget == right[i].hard_budget,
 		   "\"%s\" is %zu bytes", right[i].budget, options.hard_budget);
+		is_string(options.shared_budget, right[i].shared,
+			  "processes share it if the text says so");
 		ok(!options.store != right[i].stores &&
 			   !(options.flags & REEL_POOL_OBEY_LIMITS) != right[i].stores,
 		   "a store obeys the limits of the system");
@@ -54,7 +59,11 @@ static void shares_are_of_what_the_system_allows(void)
 	is_int(options.hard_budget, (size_t)(limit.bytes / 100 * 7), "7%% of the limit");
 	reel_pool_options_from_text(&options, "auto", NULL, NULL);
 	is_int(options.hard_budget, (size_t)(limit.bytes / 100 * 50), "auto is half of it");
-	options.hard_budget = 0;
+	reel_pool_options_from_text(&options, "shared:7%", NULL, NULL);
+	ok(options.hard_budget == limit.node_bytes / 100 * 7 &&
+		   !strcmp(options.shared_budget, "node"),
+	   "of a shared budget, 7%% of the limit of the node");
+	options = (struct reel_pool_options){0};
 	reel_pool_options_from_text(&options, NULL, "memory=64M", NULL);
 	is_int(options.hard_budget, (size_t)(limit.bytes / 100 * 50),
 	       "and so is the budget beside a store that has none");
@@ -71,6 +80,11 @@ static const struct {
 	{"0", NULL, NULL, -EINVAL, "budget \"0\": it must have room for one slab"},
 	{"", NULL, NULL, -EINVAL, "budget \"\": "},
 	{"99999999T", NULL, NULL, -EINVAL, "more than can be addressed"},
+	{"shared:", NULL, NULL, -EINVAL, "shared:NAME:"},
+	{"shared::4M", NULL, NULL, -EINVAL, "shared:NAME:"},
+	{"shared:a name:4M", NULL, NULL, -EINVAL, "letters, digits"},
+	{"shared:../x:4M", NULL, NULL, -EINVAL, "letters, digits"},
+	{"shared:sixteen-and-more:4M", NULL, NULL, -EINVAL, "at most 15"},
 	{"16M", "tape", NULL, -EINVAL, "store \"tape\" is not understood"},
 	{"16M", NULL, "none", -ENOENT, "none"},
 };
@@ -86,6 +100,7 @@ static void a_wrong_text_is_named(void)
 		ok(strstr(reel_error_text(error), wrong[i].said), "the text names it: %s",
 		   reel_error_text(error));
 		ok(!options.hard_budget && !options.store && !options.flags &&
+			   !*options.shared_budget &&
 			   options.magazine_slabs == 3,
 		   "the options are as they were");
 	}
@@ -108,7 +123,7 @@ static void opens(const struct reel_pool_options *options, const char *name)
 
 static void a_bound_by_the_system_has_room_for_a_slab(void)
 {
-	const struct reel_memory_limit little = {.bytes = (uint64_t)1 << 20, .is_of_group = true};
+	struct reel_memory_limit little = {.bytes = (uint64_t)1 << 20, .is_of_group = true};
 	struct reel_pool_options options = {.slab_bytes = (size_t)4 << 20};
 
 	reel_pool_read_budget(&options, NULL, NULL, &little);

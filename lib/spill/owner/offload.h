@@ -155,7 +155,8 @@ struct reel_victims {
 /* Offload thread only. */
 struct reel_pressure {
 	struct reel_memory_pressure trigger;
-	size_t soft_budget; /* that the pool was opened with */
+	size_t opened;      /* the soft budget that the pool was opened with */
+	size_t soft_budget; /* without pressure: the same, or less of a budget that is shared */
 	uint64_t looked_at;
 	uint64_t raised_at;
 };

@@ -7,8 +7,8 @@
  *
  * In the child of a fork, the store of the parent's default pool cannot be used. The first use in
  * the child therefore opens a default pool of the child's own, with a store of its own. The pool of
- * the parent serves the tapes that have slabs there. A default pool without a store stays the
- * child's default pool.
+ * the parent serves the tapes that have slabs there. The same holds for a budget that processes
+ * share. A default pool without either stays the child's default pool.
  */
 #include "config.h"
 
@@ -89,6 +89,8 @@ static void read_budget(void)
 		problem = limit_problem(&limit);
 	if (!problem)
 		return;
+	/* Of a limit that is divided again. */
+	reel_memory_limit(&limit, "");
 	reel_pool_use_auto(&options, store_text(), &limit);
 	snprintf(message, sizeof message, "%s; auto is used now, %zu bytes", problem,
 		 options.hard_budget);
@@ -157,7 +159,7 @@ static void after_fork_in_child(void)
 {
 	struct reel_pool *pool = atomic_load_explicit(&default_pool, memory_order_relaxed);
 
-	if (pool && reel_pool_has_store(pool)) {
+	if (pool && (reel_pool_has_store(pool) || *options.shared_budget)) {
 		pool->flags |= REEL_POOL_LEFT_BEHIND;
 		atomic_store_explicit(&default_pool, NULL, memory_order_relaxed);
 	}

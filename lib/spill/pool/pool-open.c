@@ -57,6 +57,26 @@ static int use_store(struct reel_pool *pool, reel_store *store)
 	return 0;
 }
 
+/* Number of slabs with which a tape in up to 7 holds goes on, also if other pools are short. */
+#define LEAST_SLABS 4
+
+/* The members may have agreed on less. If this fails, the pool is destroyed. */
+static int join(struct reel_pool *pool, const struct reel_pool_options *options)
+{
+	int error = reel_share_join(&pool->share, options->shared_budget, pool->hard_budget,
+				    LEAST_SLABS * pool->slab_bytes);
+
+	if (error) {
+		reel_pool_destroy(pool);
+		return error;
+	}
+	pool->hard_budget = reel_share_budget(pool->share);
+	atomic_store_explicit(&pool->soft_budget,
+			      reel_min_size(reel_soft_budget(pool), pool->hard_budget),
+			      memory_order_relaxed);
+	return 0;
+}
+
 /* If the limit is not known, the budget has no bound, and a store is refused. */
 static void complete_budget(struct reel_pool_options *options)
 {
@@ -100,6 +120,8 @@ int reel_pool_open(reel_pool **opened, const struct reel_pool_options *options)
 	if (problem)
 		return reel_fail(-EINVAL, "%s", problem);
 	error = reel_pool_create(&pool, &complete);
+	if (!error && *complete.shared_budget)
+		error = join(pool, &complete);
 	if (!error)
 		error = start(opened, pool, complete.store);
 	/* No thread for the pool has left its text. */

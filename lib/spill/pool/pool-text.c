@@ -24,6 +24,31 @@ static bool is_percentage(const char *text, unsigned *percent)
 	return *text >= '0' && *text <= '9' && !strcmp(end, "%") && number > 0 && number <= 100;
 }
 
+/* The name of a shared budget that a text does not name. */
+#define NODE "node"
+
+/*
+ * "shared:4G", "shared:NAME:4G". Returns the rest, or the text itself if it is another one. The
+ * processes of a node share it, so a share of the limit is not divided by its ranks.
+ */
+static const char *parse_shared(struct reel_pool_options *options, const char *text,
+				struct reel_memory_limit *limit)
+{
+	const char *rest = text + strlen("shared:"), *end;
+
+	if (strncmp(text, "shared:", strlen("shared:")))
+		return text;
+	end = strchr(rest, ':');
+	if (!end)
+		strcpy(options->shared_budget, NODE);
+	else if (end > rest && (size_t)(end - rest) < sizeof options->shared_budget)
+		memcpy(options->shared_budget, rest, (size_t)(end - rest));
+	else
+		return "";
+	limit->bytes = limit->node_bytes;
+	return end ? end + 1 : rest;
+}
+
 static int parse_budget(const char *text, const struct reel_memory_limit *limit, size_t *budget)
 {
 	unsigned percent = REEL_AUTO_PERCENT;
@@ -51,6 +76,7 @@ static bool has_slab(const struct reel_pool_options *options)
 void reel_pool_use_auto(struct reel_pool_options *options, const char *store,
 			const struct reel_memory_limit *limit)
 {
+	memset(options->shared_budget, 0, sizeof options->shared_budget);
 	options->hard_budget = (size_t)reel_min_u64(reel_memory_share(limit, REEL_AUTO_PERCENT),
 						    reel_pool_max_budget(store, limit));
 	if (limit->bytes == UINT64_MAX || has_slab(options))
@@ -77,14 +103,18 @@ static void bound_by_group(struct reel_pool_options *options, const struct reel_
 }
 
 const char *reel_pool_read_budget(struct reel_pool_options *options, const char *text,
-				  const char *store, const struct reel_memory_limit *limit)
+				  const char *store, struct reel_memory_limit *limit)
 {
-	int error = text ? parse_budget(text, limit, &options->hard_budget) : 0;
+	const char *number = text ? parse_shared(options, text, limit) : NULL;
+	int error = number ? parse_budget(number, limit, &options->hard_budget) : 0;
 
 	if (error == -ERANGE || (!error && options->hard_budget > PTRDIFF_MAX))
 		return "it is more than can be addressed";
 	if (error)
-		return "it must be bytes, a number with K, M, G or T, a percentage or auto";
+		return "it must be bytes, a number with K, M, G or T, a percentage or auto, and "
+		       "before it shared: or shared:NAME: with a name of at most 15 characters";
+	if (reel_share_name_problem(options->shared_budget))
+		return reel_share_name_problem(options->shared_budget);
 	if (!text && !store)
 		bound_by_group(options, limit);
 	else if (!text)

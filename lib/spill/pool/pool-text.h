@@ -20,9 +20,9 @@ void reel_pool_use_auto(struct reel_pool_options *options, const char *store,
 
 /*
  * Sets the budget as the text says, or without one (NULL) as reel_pool_default() says. Returns
- * NULL, or the fault of the text.
+ * NULL, or the fault of the text. If the budget is shared, sets `limit` to the node's limit.
  */
 const char *reel_pool_read_budget(struct reel_pool_options *options, const char *text,
-				  const char *store, const struct reel_memory_limit *limit);
+				  const char *store, struct reel_memory_limit *limit);
 
 #endif

@@ -3,7 +3,13 @@
  * Memory pressure. Each event halves the soft budget and gives all idle frames back to the system.
  * While the soft budget is lowered, the offload thread evicts clean slabs that are not needed soon,
  * until no more than the soft budget is resident. The hard budget stays, since a tape may need all
- * of it to go on. Offload thread only, except open and close.
+ * of it to go on.
+ *
+ * Where processes share a budget, the soft budget follows the memory that the others leave to this
+ * one. While others are short of memory, idle frames go back to the system, and the offload thread
+ * evicts clean slabs that are not needed soon, until no more than the allotment is resident.
+ *
+ * Offload thread only, except open and close.
  */
 #include "config.h"
 
@@ -14,6 +20,8 @@
 /* The time between two looks at the trigger, and the same while the soft budget is lowered. */
 #define LOOK_MS 1000
 #define LOOK_LOWERED_MS 100
+/* The time between two looks at a shared budget while a thread waits for memory. */
+#define LOOK_SHORT_MS 5
 /* Without an event for this time, the pressure has ended. */
 #define CALM_MS (2 * REEL_PRESSURE_WINDOW_MS)
 /*
@@ -35,7 +43,7 @@ void reel_pressure_open(struct reel_offload *offload)
 	struct reel_pressure *pressure = &offload->pressure;
 
 	pressure->trigger.file = -1;
-	pressure->soft_budget = reel_soft_budget(offload->pool);
+	pressure->opened = pressure->soft_budget = reel_soft_budget(offload->pool);
 	if (offload->pool->flags & REEL_POOL_OBEY_LIMITS)
 		reel_memory_pressure_open(&pressure->trigger, "");
 }
@@ -57,6 +65,16 @@ void reel_pressure_close(struct reel_offload *offload)
 {
 	reel_memory_pressure_close(&offload->pressure.trigger);
 	set_soft_budget(offload, offload->pressure.soft_budget);
+}
+
+/* Sets the soft budget that counts without pressure, and keeps a lowered one below it. */
+static void restore_to(struct reel_offload *offload, size_t bytes)
+{
+	bool stays = is_lowered(offload) && reel_soft_budget(offload->pool) < bytes;
+
+	offload->pressure.soft_budget = bytes;
+	if (!stays)
+		set_soft_budget(offload, bytes);
 }
 
 static void lower(struct reel_offload *offload)
@@ -91,18 +109,40 @@ static void look(struct reel_offload *offload, uint64_t now)
 	}
 }
 
-uint32_t reel_pressure_look_after(const struct reel_offload *offload)
+/* Idle frames go first. A process that is short itself keeps its idle frames. */
+static void look_at_share(struct reel_offload *offload, struct reel_share *share)
+{
+	struct reel_pool *pool = offload->pool;
+	size_t bound, opened = offload->pressure.opened;
+
+	if (!reel_share_look(share, offload->has_waiters ? LOOK_SHORT_MS : REEL_SHARE_LOOK_MS))
+		return;
+	bound = reel_share_bound(share);
+	restore_to(offload, opened == pool->hard_budget
+				    ? bound : reel_min_size(opened, bound - bound / 4));
+	if (!offload->has_waiters && reel_share_is_wanted(share))
+		reel_pool_trim(pool, share->minimum);
+}
+
+static uint32_t look_at_trigger_after(const struct reel_offload *offload)
 {
 	if (offload->pressure.trigger.file < 0)
 		return 0;
 	return is_lowered(offload) ? LOOK_LOWERED_MS : LOOK_MS;
 }
 
+uint32_t reel_pressure_look_after(const struct reel_offload *offload)
+{
+	return offload->pool->share ? REEL_SHARE_LOOK_MS : look_at_trigger_after(offload);
+}
+
 void reel_pressure_look(struct reel_offload *offload)
 {
-	uint32_t after = reel_pressure_look_after(offload);
+	uint32_t after = look_at_trigger_after(offload);
 	uint64_t now;
 
+	if (offload->pool->share)
+		look_at_share(offload, offload->pool->share);
 	if (!after)
 		return;
 	now = reel_clock_ns();
@@ -112,13 +152,21 @@ void reel_pressure_look(struct reel_offload *offload)
 	look(offload, now);
 }
 
-bool reel_pressure_forbids(const struct reel_offload *offload, size_t bytes)
+/* Bytes above which memory goes back to the system, or SIZE_MAX. */
+static size_t most_resident(const struct reel_offload *offload)
 {
 	const struct reel_pool *pool = offload->pool;
+	size_t most = is_lowered(offload) ? reel_soft_budget(pool) : SIZE_MAX;
 
-	return is_lowered(offload) &&
-	       atomic_load_explicit(&pool->resident, memory_order_relaxed) + bytes >
-		       reel_soft_budget(pool);
+	return pool->share ? reel_min_size(most, reel_share_most(pool->share)) : most;
+}
+
+bool reel_pressure_forbids(const struct reel_offload *offload, size_t bytes)
+{
+	size_t most = most_resident(offload);
+
+	return most != SIZE_MAX &&
+	       atomic_load_explicit(&offload->pool->resident, memory_order_relaxed) + bytes > most;
 }
 
 /* If the system takes no frames back, eviction would free no memory and cost reads later. */
@@ -129,5 +177,5 @@ bool reel_pressure_relieve(struct reel_offload *offload)
 	if (offload->has_waiters || !reel_pressure_forbids(offload, 0) ||
 	    atomic_load_explicit(&pool->frames_are_locked, memory_order_relaxed))
 		return false;
-	return reel_pool_trim(pool, reel_soft_budget(pool)) || reel_evict(offload, SOON);
+	return reel_pool_trim(pool, most_resident(offload)) || reel_evict(offload, SOON);
 }

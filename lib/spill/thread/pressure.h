@@ -11,14 +11,14 @@ void reel_pressure_close(struct reel_offload *offload);
 
 /* Only the offload thread runs the following functions. */
 
-/* Milliseconds between two looks at the trigger. 0: there is none. */
+/* Milliseconds between two looks at the trigger and at the share. 0: there is neither. */
 uint32_t reel_pressure_look_after(const struct reel_offload *offload);
-/* Look at the trigger if it is time, and lower or restore the soft budget. */
+/* Look at both if it is time, and lower or restore the soft budget. */
 void reel_pressure_look(struct reel_offload *offload);
-/* Returns true if the soft budget is lowered, and `bytes` bytes more would be above it. */
+/* Returns true if memory goes back to the system above a limit, which `bytes` more would exceed. */
 bool reel_pressure_forbids(const struct reel_offload *offload, size_t bytes);
 /*
- * Give a part of the memory above a lowered soft budget back to the system. Returns whether it did.
+ * Give a part of the memory above this limit back to the system. Returns whether it did.
  */
 bool reel_pressure_relieve(struct reel_offload *offload);
 

@@ -36,7 +36,9 @@ static size_t ready_frames(struct reel_pool *pool)
 /* At most half of the room between the budgets, so that dirty slabs also have room there. */
 static size_t wanted_frames(const struct reel_pool *pool)
 {
-	size_t frames = (pool->hard_budget - reel_soft_budget(pool)) / pool->slab_bytes / 2;
+	size_t bound = reel_budget_bound(pool);
+	size_t frames = (bound - reel_min_size(reel_soft_budget(pool), bound)) / pool->slab_bytes /
+			2;
 
 	return frames < 1 ? 1 : reel_min_size(frames, MAX_READY);
 }
@@ -75,12 +77,12 @@ static size_t room_in_parent(const struct reel_pool *pool)
 static size_t max_dirty_bytes(struct reel_offload *offload)
 {
 	const struct reel_pool *pool = offload->pool;
-	size_t slabs = pool->hard_budget / pool->slab_bytes;
+	size_t slabs = reel_budget_bound(pool) / pool->slab_bytes;
 	size_t soft_budget = reel_soft_budget(pool);
 
 	if (pool->parent)
 		return room_in_parent(pool);
-	if (!lacks_frames(offload) || soft_budget == pool->hard_budget)
+	if (!lacks_frames(offload) || soft_budget == reel_budget_bound(pool))
 		return soft_budget;
 	return reel_min_size(soft_budget,
 			     (slabs - reel_min_size(slabs - slabs / 4, TRANSFER_SLABS)) *
