@@ -27,6 +27,7 @@ noinst_PROGRAMS += %D%/reel-bench
 	%D%/spill/b-spill.c %D%/spill/spill.h \
 	%D%/spill/spill-sweep.c \
 	%D%/spill/spill-peers.c \
+	%D%/spill/spill-ranks.c \
 	%D%/spill/spill-share.c \
 	%D%/spill/spill-size.c \
 	%D%/spill/spill-cost.c \

@@ -223,6 +223,7 @@ void bench_spill(void)
 {
 	sweep_cases();
 	spill_shared_cases();
+	spill_rank_cases();
 	spill_size_cases();
 	spill_cost_cases();
 	spill_codec_cases();

@@ -127,6 +127,7 @@ void spill_measure(const struct bench_case *named, struct measure_variant *varia
 		   size_t n);
 
 void spill_shared_cases(void);
+void spill_rank_cases(void);
 void spill_size_cases(void);
 void spill_cost_cases(void);
 void spill_codec_cases(void);
