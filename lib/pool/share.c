@@ -239,9 +239,11 @@ static void reconcile(struct reel_share_file *file)
 {
 	uint64_t total = atomic_load_explicit(&file->total, memory_order_acquire), sum = 0;
 
-	for (unsigned i = 0; i < slots_of(file); i++)
+	for (unsigned i = 0; i < slots_of(file); i++) {
+		reel_yield_point();
 		if (process_of(&file->slot[i]))
 			sum += atomic_load_explicit(&file->slot[i].claimed, memory_order_acquire);
+	}
 	if (sum < bytes_of(total))
 		change_total(file, &total, sum);
 }
