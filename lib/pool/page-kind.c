@@ -16,7 +16,7 @@
 
 /* A trial costs at most this part of the time of the blocks before it. */
 #define TRIAL_SHARE 20 /* a twentieth */
-#define FIRST_INTERVAL 8
+#define FIRST_INTERVAL 8u
 #define MAX_DOUBLINGS 10
 
 /*

@@ -22,7 +22,6 @@ from ._pool import Pool
 from ._sizes import Size, to_bytes
 
 try:
-    from torch.func import functional_call
     from torch.utils import _pytree
     from torch.utils.checkpoint import checkpoint as run_again
     getattr(torch._C._autograd._KinetoEvent, "start_ns")
@@ -33,6 +32,9 @@ _tree: Any = _pytree
 
 _POOL_SHARE = 4
 """The pool has this part of the budget, and what the blocks keep has the rest."""
+
+_SPARE_SHARE = 64
+"""This part of the budget is left for what is between blocks, such as gradients that are not yet accumulated."""
 
 _MIN_BYTES = 4 << 10
 """Smaller tensors stay in memory, in blocks that offload, too."""
@@ -114,7 +116,7 @@ class _Forward:
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         call = self.checkpoint._thread.call
-        if not torch.is_grad_enabled() or call is None or call.is_trying:
+        if not torch.is_grad_enabled() or call is None:
             return self.__wrapped__(*arguments, **named)
         return _uncompiled(self.checkpoint._run)(call, self, arguments, named)
 
@@ -122,26 +124,26 @@ class _Forward:
         return f"block {self.number} ({type(self.module).__name__})"
 
 
-_Buffers = List[Tuple[Dict[str, Any], str, Any]]
-"""For each buffer: the dictionary that has it, its name there, and the buffer or a copy."""
+_Members = List[Tuple[Any, str, Any]]
+"""Of buffers or parameters: the module that has each one, its name there, and a tensor for it."""
 
 
-def _copies_of_buffers(module: Any) -> _Buffers:
-    return [(part._buffers, name, buffer.clone()) for part in module.modules()
-            for name, buffer in part._buffers.items() if buffer is not None]
+def _copies_of_buffers(module: Any) -> _Members:
+    return [(part, name, buffer.clone()) for part in module.modules()
+            for name, buffer in part.named_buffers(recurse=False)]
 
 
 @contextlib.contextmanager
-def _with_buffers(copies: _Buffers) -> Iterator[None]:
-    """Within it, a module has copies of these in place of its buffers."""
-    own = [(buffers, name, buffers[name]) for buffers, name, _ in copies]
-    for buffers, name, copy in copies:
-        buffers[name] = copy.clone()
+def _with(members: _Members) -> Iterator[None]:
+    """Within it, modules have these tensors in place of their own."""
+    own = [(part, name, getattr(part, name)) for part, name, _ in members]
     try:
+        for part, name, tensor in members:
+            setattr(part, name, tensor)
         yield
     finally:
-        for buffers, name, buffer in own:
-            buffers[name] = buffer
+        for part, name, tensor in own:
+            setattr(part, name, tensor)
 
 
 def _copied(flat: Iterable[Any]) -> List[Any]:
@@ -155,7 +157,7 @@ class _Again:
                  writes: bool) -> None:
         self.forward, self.shape, self.writes = forward.__wrapped__, shape, writes
         self.first: Any = forward.module, arguments, named
-        self.changed: _Buffers = []
+        self.changed: _Members = []
 
     def __call__(self, *flat: Any) -> Any:
         if self.first is not None:
@@ -163,11 +165,11 @@ class _Again:
             self.first = None
             copies = _copies_of_buffers(module)
             result = self.forward(*arguments, **named)
-            self.changed = [(buffers, name, copy) for buffers, name, copy in copies
-                            if not torch.equal(buffers[name], copy)]
+            self.changed = [(part, name, copy) for part, name, copy in copies
+                            if not torch.equal(getattr(part, name), copy)]
             return result
         arguments, named = _tree.tree_unflatten(_copied(flat) if self.writes else flat, self.shape)
-        with _with_buffers(self.changed):
+        with _with([(part, name, copy.clone()) for part, name, copy in self.changed]):
             return self.forward(*arguments, **named)
 
 
@@ -182,25 +184,31 @@ class _Trial:
         module, self.label = forward.module, label
         self.inputs, self.saved = given.nbytes(), {}  # type: int, Dict[int, int]
         self.of_operation: Counter[int] = collections.Counter()
-        flat = _copied(map(self._alias, given.flat))
+        leaves = list(map(self._alias, given.flat))
+        flat = _copied(leaves)
         versions = [tensor._version for tensor in _tensors(flat)]
         arguments, named = _tree.tree_unflatten(flat, given.shape)
-        parameters = {name: self._alias(parameter) for name, parameter in module.named_parameters()}
+        parameters: Dict[Any, Any] = {parameter: torch.nn.Parameter(parameter.detach(), parameter.requires_grad)
+                                      for parameter in module.parameters()}
         self._own = _storages(parameters.values())
         for parameter in parameters.values():
             if parameter.requires_grad:
                 parameter.register_post_accumulate_grad_hook(self._drop)
+        members = [(part, name, parameters[parameter]) for part in module.modules()
+                   for name, parameter in part.named_parameters(recurse=False)]
+        # Only these get gradients, also if the module has its parameters by other references.
+        leaves = [leaf for leaf in (*_tensors(leaves), *parameters.values()) if leaf.requires_grad]
         with torch.autograd.profiler.record_function(label), torch.random.fork_rng(devices=[]), \
-                _with_buffers(_copies_of_buffers(module)):
+                _with(members + _copies_of_buffers(module)):
             began = time.perf_counter()
             with torch.autograd.graph.saved_tensors_hooks(self._pack, lambda tensor: tensor):
-                result = functional_call(module, parameters, arguments, named)
+                result = forward.__wrapped__(*arguments, **named)
             results = [tensor for tensor in _tensors(_tree.tree_flatten(result)[0]) if tensor.requires_grad]
             self.results = sum(_storages(results).values())
             self.writes = versions != [tensor._version for tensor in _tensors(flat)]
             turned = time.perf_counter()
             if results:
-                torch.autograd.backward(results, list(map(torch.ones_like, results)))
+                torch.autograd.backward(results, list(map(torch.ones_like, results)), inputs=leaves)
             self.forward, self.backward = turned - began, time.perf_counter() - turned
 
     @staticmethod
@@ -247,7 +255,7 @@ class _Call:
     """A call of the model. `calls` counts those of its blocks, and `trials` are those that were tried."""
 
     def __init__(self, outer: "Optional[_Call]") -> None:
-        self.outer, self.is_trying, self.profile = outer, False, None  # type: Optional[_Call], bool, Any
+        self.outer, self.profile = outer, None  # type: Optional[_Call], Any
         self.calls: Counter[int] = collections.Counter()
         self.trials: Dict[_Key, _Trial] = {}
 
@@ -257,11 +265,7 @@ class _Call:
                 return
             self.profile = torch.autograd.profiler.profile(profile_memory=True)
             self.profile.__enter__()
-        self.is_trying = True
-        try:
-            self.trials[key] = _Trial(forward, given, f"reel.checkpoint {len(self.trials)}")
-        finally:
-            self.is_trying = False
+        self.trials[key] = _Trial(forward, given, f"reel.checkpoint {len(self.trials)}")
 
     def end(self) -> Dict[_Key, Block]:
         """What was learnt of the blocks."""
@@ -397,7 +401,7 @@ class Checkpoint(InModel):
         return torch.autograd.graph.saved_tensors_hooks(lambda tensor: _Counter(tensor, None), self._offload._unpack)
 
     def _choose(self) -> None:
-        memory = self._budget
+        memory = self._budget - self._budget // _SPARE_SHARE
         if self._offload is None:
             self.plan = self._plan(memory, 0)
         else:

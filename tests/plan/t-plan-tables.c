@@ -274,7 +274,7 @@ static void online_schedules_have_few_advances(void)
 
 		ours += (double)advances / optimum;
 		theirs += (double)whole(&table, "pyrevolve_online_advances") / optimum;
-		judge(&table, advances <= 1.14 * optimum &&
+		judge(&table, (double)advances <= 1.14 * optimum &&
 				      advances <= whole(&table, "half_reserved_doubling_then_"
 								"optimal_reverse"));
 	}
