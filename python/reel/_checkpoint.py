@@ -113,6 +113,7 @@ class _Forward:
     def __init__(self, checkpoint: "Checkpoint", number: int, module: Any) -> None:
         functools.update_wrapper(self, module.forward)
         self.checkpoint, self.number, self.module = checkpoint, number, module
+        self.is_of_class = "forward" not in module.__dict__
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         call = self.checkpoint._thread.call
@@ -259,13 +260,14 @@ class _Call:
         self.calls: Counter[int] = collections.Counter()
         self.trials: Dict[_Key, _Trial] = {}
 
-    def try_block(self, key: _Key, forward: _Forward, given: _Arguments) -> None:
+    def try_block(self, key: _Key, forward: _Forward, given: _Arguments) -> Optional[_Trial]:
         if self.profile is None:
             if torch.autograd._profiler_enabled():  # by the program; in a later call it may be over
-                return
+                return None
             self.profile = torch.autograd.profiler.profile(profile_memory=True)
             self.profile.__enter__()
         self.trials[key] = _Trial(forward, given, f"reel.checkpoint {len(self.trials)}")
+        return self.trials[key]
 
     def end(self) -> Dict[_Key, Block]:
         """What was learnt of the blocks."""
@@ -335,8 +337,10 @@ class Checkpoint(InModel):
     def remove(self) -> None:
         """Give the blocks their own forward() back."""
         for forward in self._forwards:
-            if forward.module.__dict__.get("forward") is forward:
+            if forward.is_of_class:
                 del forward.module.forward
+            else:
+                forward.module.forward = forward.__wrapped__
         for handle in self._handles:
             handle.remove()
 
@@ -369,17 +373,18 @@ class Checkpoint(InModel):
         key = forward.number, call.calls[forward.number]
         call.calls[forward.number] += 1
         given, block, choice = _Arguments(arguments, named), self._blocks.get(key), self._chosen.get(key, AGAIN_OFFLOAD)
+        writes = block is None or block.writes
         if block is None or given.nbytes() > block.inputs:
             given.check(str(forward))
-            call.try_block(key, forward, given)
-            if self._offload is not None and key in call.trials:
-                self._check_pool(forward, call.trials[key])
+            trial = call.try_block(key, forward, given)
+            if trial is not None:
+                self._check_pool(forward, trial)
+                writes = trial.writes
             choice = AGAIN_OFFLOAD
         with self._keep() if choice in (KEEP, AGAIN) else contextlib.nullcontext():
             if choice in (KEEP, OFFLOAD):
                 return forward.__wrapped__(*arguments, **named)
             given.check(str(forward))
-            writes = key in call.trials and call.trials[key].writes or block is not None and block.writes
             again = _Again(forward, arguments, named, given.shape, writes)
             del arguments, named
             return run_again(again, *(_copied(given.flat) if writes else given.flat), use_reentrant=False)
@@ -387,7 +392,7 @@ class Checkpoint(InModel):
     def _check_pool(self, forward: _Forward, trial: _Trial) -> None:
         """In the backward pass the pool has what one operation has saved, and what is read ahead."""
         together = trial.together()
-        if 2 * together > self._pool_bytes:
+        if self._offload is not None and 2 * together > self._pool_bytes:
             raise MemoryError(
                 errno.EDQUOT, f"{forward} needs {together} bytes from the pool at once, and the pool of "
                 f"reel.checkpoint() has {self._pool_bytes}, a quarter of the budget: raise the budget to "
