@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Open the store that is described, keep a piece in it, and print its topmost layer, whether
- * it registers memory, and what reel_error_text(0) says; or the error.
+ * Opens the store that the argument describes, keeps a block in it, and prints its topmost layer,
+ * whether it registers memory, and the text of reel_error_text(0). Prints the error if it fails.
  */
 #include <reel.h>
 #include <reel/extend.h>

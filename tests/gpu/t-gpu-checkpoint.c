@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Snapshots of checkpointed sweeps on a GPU, as a tier of the plan: on the fake device. */
+/* Snapshots of checkpointed sweeps go to a GPU as a tier of the plan, on the fake device. */
 #include <config.h>
 
 #include "helpers/gpu-support.h"
@@ -13,7 +13,7 @@ enum behind { NOTHING, MEMORY };
 static struct reel_gpu_stats stats;
 static size_t registered_bytes;
 
-/* Tier 0 is memory, tier 1 the GPU, with another store behind it for what it refuses. */
+/* Tier 0 is memory. Tier 1 is the GPU, with another store behind it for refused puts. */
 static bool gradient_is_right(uint64_t random, enum reel_planner planner, uint64_t slots,
 			      enum behind behind, struct reel_run_stats *of_run)
 {
@@ -58,7 +58,7 @@ static void tiers_on_the_device(enum reel_planner planner)
 	is_int(wrong, 0, "fake device: %s, with a tier there, %u seeds", reel_planner_name(planner),
 	       seeds);
 	ok(gets > 0, "fake device: %llu snapshots came back from it", (unsigned long long)gets);
-	is_int(copied_bytes, 0, "fake device: straight to the buffers of snapshots and from them");
+	is_int(copied_bytes, 0, "fake device: buffers of snapshots travel without a copy");
 }
 
 static void what_it_has_no_room_for_goes_on(void)
@@ -68,11 +68,11 @@ static void what_it_has_no_room_for_goes_on(void)
 	ok(gradient_is_right(7, REEL_HIERARCHICAL, 2, MEMORY, &of_run),
 	   "fake device: with room for two snapshots the others go to the next store");
 	ok(stats.puts > 0 && of_run.failed_puts == 0 && of_run.put_bytes > stats.put_bytes,
-	   "fake device: %llu bytes of %llu", (unsigned long long)stats.put_bytes,
+	   "fake device: %llu bytes of %llu go to it", (unsigned long long)stats.put_bytes,
 	   (unsigned long long)of_run.put_bytes);
 }
 
-/* Their memory goes back to the pool, and from there to the system perhaps. */
+/* The memory of snapshots goes back to the pool, and from there perhaps to the system. */
 static void memory_of_snapshots_is_released(void)
 {
 	struct reel_run_stats of_run;
@@ -81,7 +81,7 @@ static void memory_of_snapshots_is_released(void)
 	ok(right && of_run.failed_puts > 0,
 	   "fake device: snapshots that it refuses stay in memory, after %llu puts in vain",
 	   (unsigned long long)of_run.failed_puts);
-	/* Four idle ones, and that of a snapshot that is on its way to be dropped. */
+	/* Four idle buffers, and that of a snapshot which is dropped when it has arrived. */
 	ok(registered_bytes <= 5 * reel_os_page_bytes(),
 	   "fake device: in the end only memory that is kept is pinned: %zu bytes",
 	   registered_bytes);

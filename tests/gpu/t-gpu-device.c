@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The store on a GPU, on the device that is there; without one nothing is claimed. */
+/* Tests the store on a real GPU. Without a device the test is skipped. */
 #include <config.h>
 
 #include <reel/gpu.h>
@@ -57,8 +57,8 @@ static void a_tape_spills_to_it(void)
 	ok(stats.puts > PAST_THE_BUDGET - 8 && stats.gets > PAST_THE_BUDGET - 8,
 	   "ran on %s: %llu slabs went there, %llu came back", device.name,
 	   (unsigned long long)stats.puts, (unsigned long long)stats.gets);
-	is_int(stats.copied_bytes, 0, "ran on %s: by themselves", device.name);
-	is_string(stats.problem, "", "ran on %s: the driver was content", device.name);
+	is_int(stats.copied_bytes, 0, "ran on %s: slabs travel without a copy", device.name);
+	is_string(stats.problem, "", "ran on %s: the driver reported no error", device.name);
 	close_pool(pool, "a tape on a GPU");
 }
 

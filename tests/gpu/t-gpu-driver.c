@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Our declarations of the driver are those of cuda.h, where that is there. It is for 64 bits. */
+/* Our declarations of the driver agree with cuda.h, if it is there; cuda.h is for 64 bits only. */
 #include <config.h>
 
 #include <stdint.h>
@@ -52,7 +52,7 @@ EQUAL(REEL_CU_EVENT_DISABLE_TIMING, CU_EVENT_DISABLE_TIMING);
 EQUAL(REEL_CU_HOST_ALLOC_PORTABLE, CU_MEMHOSTALLOC_PORTABLE);
 EQUAL(REEL_CU_HOST_REGISTER_PORTABLE, CU_MEMHOSTREGISTER_PORTABLE);
 
-/* The table once more, with their types in the place of ours: then it is theirs to the letter. */
+/* Declares the table again with the types of cuda.h, so that it must agree exactly. */
 #define reel_cu_result CUresult
 #define reel_cu_device CUdevice
 #define reel_cu_attribute CUdevice_attribute

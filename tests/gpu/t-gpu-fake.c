@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The fake device carries out what it is told to, in order, and sees what may not be done. */
+/* The fake device carries out operations in order, and sees those that are not allowed. */
 #include <config.h>
 
 #include "os/annotate.h"
 #include "helpers/gpu-support.h"
 
-/* What is done wrong here on purpose, ThreadSanitizer sees before the fake device does. */
+/* ThreadSanitizer sees the deliberate races of this test before the fake device does. */
 #ifdef REEL_THREAD_SANITIZER
 #define MAY_RACE false
 #else
@@ -55,7 +55,7 @@ static unsigned end(void)
 	return fake_device_close();
 }
 
-/* Out on one stream, back on the other, which waits for an event of the first. */
+/* Copies data out on one stream and back on the other, which may wait for an event of the first. */
 static bool travels(bool waits)
 {
 	driver->cuMemcpyHtoDAsync(memory, from, BYTES, stream);
@@ -84,13 +84,13 @@ static void events_order_streams(void)
 		unordered += !travels(false);
 		end();
 	}
-	is_int(wrong, 0, "fake device: what an event orders comes in order, of %u seeds", seeds);
-	is_int(wrongs, 0, "fake device: and is no fault");
+	is_int(wrong, 0, "fake device: an event orders copies, with %u seeds", seeds);
+	is_int(wrongs, 0, "fake device: these copies are no fault");
 	is_int(left, 0, "fake device: all that was made was freed");
-	ok(unordered > 0 || !MAY_RACE, "fake device: what none orders came too early %u times", unordered);
+	ok(unordered > 0 || !MAY_RACE, "fake device: others came too early %u times", unordered);
 }
 
-/* With such a seed nothing but a wait lets an operation go, so each missing wait is seen. */
+/* If operations are late, only a wait lets them go, so that each missing wait is seen. */
 static void late_operations_come_when_they_are_waited_for(void)
 {
 	unsigned wrong = 0, unordered = 0, polls = 0;
@@ -111,7 +111,7 @@ static void late_operations_come_when_they_are_waited_for(void)
 	}
 	is_int(wrong, 0, "fake device: late operations come in order, one with a poll, of %u polls",
 	       polls);
-	ok(unordered == 40 || !MAY_RACE, "fake device: and too late if nobody waits, %u times of 40",
+	ok(unordered == 40 || !MAY_RACE, "fake device: unordered copies came late %u times of 40",
 	   unordered);
 }
 
@@ -127,11 +127,11 @@ static void a_target_is_poisoned_until_its_event(void)
 			 to[BYTES - 1] == 0xf5;
 		end();
 	}
-	ok(early > 0, "fake device: who looks too early sees poison, %u times of %u", early,
+	ok(early > 0, "fake device: reads that are too early see poison, %u times of %u", early,
 	   seeds);
 }
 
-/* Each leaves one fault. */
+/* Each of these functions leaves one fault. */
 
 static void the_source_changes(void)
 {
@@ -224,7 +224,7 @@ static const struct {
 	{"a target that is written before its event", the_target_is_written, true},
 	{"a copy beyond the memory's end", the_memory_is_too_short, false},
 	{"a driver call in a host function", a_host_function_calls_the_driver, false},
-	{"a handle that is none", a_handle_is_none, false},
+	{"a handle of another kind", a_handle_is_none, false},
 	{"memory that is freed twice", memory_is_freed_twice, false},
 	{"memory that is unregistered under way", memory_is_unregistered_too_early, false},
 	{"two streams on the same memory", nothing_orders_two_streams, false},
@@ -263,9 +263,9 @@ static void a_lost_device_moves_nothing(void)
 	driver->cuMemcpyDtoHAsync(to, memory, BYTES, stream);
 	driver->cuEventRecord(event, stream);
 	is_int(driver->cuEventSynchronize(event), REEL_CU_ILLEGAL_ADDRESS,
-	       "fake device: an operation that fails loses it");
+	       "fake device: an operation that fails loses the device");
 	is_int(driver->cuMemAlloc(&memory, 1), REEL_CU_ILLEGAL_ADDRESS, "fake device: for good");
-	ok(memcmp(from, to, BYTES) != 0, "fake device: and what follows is not carried out");
+	ok(memcmp(from, to, BYTES) != 0, "fake device: later operations are not carried out");
 	fake_device_close();
 	begin((struct fake_options){0});
 	fake_device_fail_call(fake_device_calls() + 1, REEL_CU_UNKNOWN, false);

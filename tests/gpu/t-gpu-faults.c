@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each call of the driver fails, once and for good, and each operation of the device: on
- * the fake device. A call that fails once costs nothing. With the device goes what was
- * there: what was pushed comes back, or the tape says that it does not and gives all ones;
- * and the next tier is used.
+ * Each call of the driver fails, once or for good, and each operation of the device fails, on the
+ * fake device. A call that fails once costs no data. A lost device loses the data on it: pushed
+ * values come back, or the tape has an error and gives all ones; and the next tier is used.
  */
 #include <config.h>
 
@@ -32,7 +31,7 @@ static void note(const reel_tape *tape, int error, const char *message, void *co
 	snprintf(seen.message, sizeof seen.message, "%s", message);
 }
 
-/* All that was pushed and does not come back; each word of it is all ones, or it is wrong. */
+/* Pops all words, and returns the number of lost ones, which are all ones. Others must be right. */
 static unsigned pop_all(reel_tape *tape, uint64_t words)
 {
 	unsigned ones = 0;
@@ -71,7 +70,7 @@ static reel_store *open_store(const struct reel_fault_rule *rule)
 	return before_memory(first);
 }
 
-/* Two sweeps: the second one after whatever has happened. */
+/* Runs two sweeps, the second one after the fault, if any. */
 static void scenario_with(const struct reel_fault_rule *rule)
 {
 	struct reel_pool_options options = small_options();
@@ -115,14 +114,14 @@ static void nothing_fails(uint64_t *calls, uint64_t *operations)
 	*operations = fake_device_operations();
 	is_int(seen.wrong + seen.lost + seen.told, 0, "fake device: without a fault all comes back");
 	end();
-	ok(*calls > 100 && *operations > 20, "fake device: by %llu calls and %llu operations",
+	ok(*calls > 100 && *operations > 20, "fake device: it takes %llu calls and %llu operations",
 	   (unsigned long long)*calls, (unsigned long long)*operations);
 }
 
 static void nothing_is_silently_wrong(const char *after)
 {
 	is_int(seen.wrong, 0, "fake device: no word is wrong after %s", after);
-	is_int(seen.unlike, 0, "fake device: none is missing without an error of the tape");
+	is_int(seen.unlike, 0, "fake device: no word is missing without an error of the tape");
 	is_int(seen.unnamed, 0, "fake device: a store that did not open said why");
 	is_int(seen.wrongs, 0, "fake device: nothing was touched before its event");
 	is_int(seen.pageable, 0, "fake device: no copy was of memory that is not pinned");
@@ -138,7 +137,7 @@ static uint64_t step(uint64_t number)
 	return is_brief() ? 1 + number / 8 : 1;
 }
 
-/* Some more than were counted, since threads come in another order. */
+/* Tries some more calls than were counted, since the order of threads changes their number. */
 static void each_call_fails_once(uint64_t calls)
 {
 	memset(&seen, 0, sizeof seen);
@@ -151,7 +150,7 @@ static void each_call_fails_once(uint64_t calls)
 	}
 	nothing_is_silently_wrong("a call that fails once");
 	the_next_tape_goes_on();
-	is_int(seen.lost, 0, "fake device: and nothing is lost");
+	is_int(seen.lost, 0, "fake device: nothing is lost");
 	ok(seen.absent && seen.opened, "fake device: %u stores did not open, %u did", seen.absent,
 	   seen.opened);
 }
@@ -168,7 +167,7 @@ static void each_call_loses_the_device(uint64_t calls)
 	nothing_is_silently_wrong("a call from which on all fail");
 	the_next_tape_goes_on();
 	ok(seen.lost && seen.error == -ENODEV && strstr(seen.message, "No such device"),
-	   "fake device: %u tapes were told: %s", seen.told, seen.message);
+	   "fake device: %u tapes had an error: %s", seen.told, seen.message);
 }
 
 static void each_operation_loses_the_device(uint64_t operations)
@@ -182,7 +181,7 @@ static void each_operation_loses_the_device(uint64_t operations)
 	}
 	nothing_is_silently_wrong("an operation that fails");
 	the_next_tape_goes_on();
-	ok(seen.lost && seen.error == -ENODEV, "fake device: %u tapes were told: %s", seen.told,
+	ok(seen.lost && seen.error == -ENODEV, "fake device: %u tapes had an error: %s", seen.told,
 	   seen.message);
 }
 
@@ -210,16 +209,16 @@ static void transfers_go_wrong(void)
 	each_transfer_goes_wrong(REEL_FAULT_FLIP, false);
 	each_transfer_goes_wrong(REEL_FAULT_MISPLACE, false);
 	nothing_is_silently_wrong("a transfer that fails, is late or damaged");
-	is_int(seen.lost, 0, "fake device: and nothing is lost");
+	is_int(seen.lost, 0, "fake device: nothing is lost");
 	memset(&seen, 0, sizeof seen);
 	each_transfer_goes_wrong(REEL_FAULT_FLIP, true);
 	nothing_is_silently_wrong("a put that is damaged");
-	ok(seen.lost && seen.error == -EBADMSG, "fake device: %u tapes were told: %s", seen.told,
+	ok(seen.lost && seen.error == -EBADMSG, "fake device: %u tapes had an error: %s", seen.told,
 	   seen.message);
 	memset(&seen, 0, sizeof seen);
 	each_transfer_goes_wrong(REEL_FAULT_VANISH, false);
 	nothing_is_silently_wrong("a device that vanishes");
-	ok(seen.lost && seen.error == -ENODEV, "fake device: %u tapes were told: %s", seen.told,
+	ok(seen.lost && seen.error == -ENODEV, "fake device: %u tapes had an error: %s", seen.told,
 	   seen.message);
 }
 
@@ -237,7 +236,7 @@ static reel_store *open_leaf(void)
 	return store;
 }
 
-/* A pool would get again what it did not get; the store does so itself. */
+/* A pool would repeat a get that failed. Without a pool the store must do so itself. */
 static void a_call_that_fails_costs_no_transfer(void)
 {
 	unsigned failed = 0, k = 0;

@@ -54,7 +54,7 @@ EQUAL(REEL_CU_EVENT_DISABLE_TIMING, hipEventDisableTiming);
 EQUAL(REEL_CU_HOST_ALLOC_PORTABLE, hipHostMallocPortable);
 EQUAL(REEL_CU_HOST_REGISTER_PORTABLE, hipHostRegisterPortable);
 
-/* HIP calls contexts deprecated, and has them on. */
+/* HIP calls contexts deprecated, but still has them. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #define IS_DECLARED(member, symbol, hip, arguments) _Static_assert(sizeof &hip > 0, #hip);
 REEL_DRIVER_CALLS(IS_DECLARED)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs that leave out one call of the driver: each event, each wait and each copy of a store
- * on the GPU in turn. The fake device carries out copies as late as the other calls permit, so
- * that it, an error or the values must show that the call is missing; and behind a checksum no
- * value may be wrong without an error. Races of other projects:
+ * Programs leave out one call of the driver: each event, each wait and each copy of a store on the
+ * GPU in turn. The fake device carries out copies as late as the other calls permit, so that the
+ * device, an error or the values must show that the call is missing. Behind a checksum no value may
+ * be wrong without an error. Races of other projects:
  *
  *	left out             the race                             where it was
  *	record or wait       memory is used again while a copy    torchtitan PR 2581, trl PR 7195
@@ -130,7 +130,7 @@ static void leave_out_calls(mutant run, const char *program)
 {
 	static const char *const names[] = {"cuEventRecord", "cuEventSynchronize",
 					    "cuMemcpyDtoHAsync", "cuMemcpyHtoDAsync"};
-	/* A snapshot that is still in memory is loaded from there: not each copy of it is read. */
+	/* A snapshot that is still in memory is loaded from there, so its copy may not be read. */
 	size_t count = run == snapshots ? COUNT(names) - 1 : COUNT(names);
 	unsigned number_of[VERDICTS];
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tapes on pools whose slabs go to a GPU: on the fake device, with delays from many seeds.
- * What was pushed comes back, straight from the pool's memory and to it, and no frame is
- * touched before its event. TEST_SEEDS=N runs N seeds; TEST_SEED=S runs random
- * schedules only, from the seed S on.
+ * Tapes on pools whose slabs go to a GPU, on the fake device, with delays from many seeds. Pushed
+ * values come back, frames travel without a copy, and no frame is touched before its event.
+ * TEST_SEEDS=N runs N seeds; TEST_SEED=S runs only random schedules, from the seed S on.
  */
 #include <config.h>
 
@@ -51,7 +50,7 @@ static struct reel_gpu_stats gpu_stats(const struct parts *parts)
 	return stats;
 }
 
-/* Sweeps over two tapes at once, with a turn on the way; returns wrong words. */
+/* Sweeps over two tapes at once, and pushes again in between. Returns the number of wrong words. */
 static unsigned sweep(reel_pool *pool, uint64_t words)
 {
 	reel_tape tape[TAPES] = {{0}};
@@ -110,7 +109,7 @@ static void run_seeds(size_t slab_bytes, unsigned seeds, const char *what)
 	for (uint64_t seed = 0; seed < seeds; seed++)
 		one_seed(seed, slab_bytes);
 	is_int(seen.wrong, 0, "fake device: %s come back, with %u seeds", what, seeds);
-	is_int(seen.in_gpu, seeds, "fake device: all went there");
+	is_int(seen.in_gpu, seeds, "fake device: all runs used it");
 	is_int(seen.wrongs, 0, "fake device: nothing was touched before its event");
 	is_int(seen.pageable, 0, "fake device: no copy was of memory that is not pinned");
 	is_int(seen.left, 0, "fake device: nothing is left on it");
@@ -135,7 +134,7 @@ static void slabs_of_less_are_copied(void)
 	ok(seen.copied > 0, "fake device: they were copied, to pinned memory");
 }
 
-/* What is pinned and given back to the system would be another page than the device's. */
+/* If a pinned frame went back to the system, the device would use another page than the pool. */
 static void trimmed_frames_are_released_first(void)
 {
 	struct parts parts;
@@ -152,12 +151,12 @@ static void trimmed_frames_are_released_first(void)
 	   "fake device: %zu bytes were pinned, none is after a trim", pinned);
 	is_int(sweep(parts.pool, 5 * small_slab() / 8), 0, "fake device: another sweep");
 	stats = gpu_stats(&parts);
-	is_int(stats.copied_bytes, 0, "fake device: whose frames were pinned anew");
+	is_int(stats.copied_bytes, 0, "fake device: the frames were pinned anew");
 	close_pool_at_rest(parts.pool, "a trim");
 	close_fake_after("a trim");
 }
 
-/* ---- Frames are released by other threads than those that have them adopted ---- */
+/* ---- A thread releases frames that other threads had adopted ---- */
 
 static struct {
 	reel_pool *pool;
@@ -227,7 +226,7 @@ static uint64_t below(struct actor *actor, uint64_t n)
 	return actor->random % n;
 }
 
-/* An error is right only where the device fails. */
+/* An error is right only if the device fails. */
 static bool went_well(int error)
 {
 	schedule.errors += error != 0;
@@ -381,7 +380,7 @@ static reel_store *open_tiers(uint64_t random, reel_store **leaf)
 	return before(first, next);
 }
 
-/* In three of eight schedules a call fails once, or for good, or an operation. Half are late. */
+/* In three of eight schedules a call fails, once or for good, or an operation. Half are late. */
 static void one_schedule(uint64_t seed)
 {
 	uint64_t random = scramble(seed);
@@ -398,7 +397,7 @@ static void one_schedule(uint64_t seed)
 	else if (schedule.fails)
 		fake_device_fail_call(random % CALLS, REEL_CU_LAUNCH_FAILED, seed % 8 == 6);
 	options.slab_bytes = (random >> 20) % 4 ? small_slab() : 512;
-	/* Idle slabs of less than a page stay, so they leave no memory for a parcel of several. */
+	/* Idle slabs below a page stay, so they leave no memory for parcels of several slabs. */
 	schedule.parcel_words = options.slab_bytes < small_slab() ? 64 : 2 * small_slab() / 8;
 	options.first_slab_bytes = options.slab_bytes / FIRST_SLABS;
 	options.hard_budget = (6 * threads + (random >> 24) % 4) * small_slab();
@@ -426,7 +425,7 @@ static void random_schedules(void)
 	is_int(seen.wrongs, 0, "fake device: nothing was touched before its event");
 	is_int(seen.pageable, 0, "fake device: no copy was of memory that is not pinned");
 	is_int(seen.left, 0, "fake device: nothing is left on it");
-	ok(schedule.errors > 0, "fake device: %u errors, where it failed", schedule.errors);
+	ok(schedule.errors > 0, "fake device: %u errors, when it failed", schedule.errors);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The store on a GPU does what every store must do: on the fake device. */
+/* The store on a GPU does what every store must do, on the fake device. */
 #include <config.h>
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 static uint64_t seed;
 
-/* ---- Each takes over `below`; NULL stays NULL. ---- */
+/* ---- Each function takes over `below`; NULL stays NULL. ---- */
 
 static reel_store *gpu(uint64_t bytes, unsigned depth)
 {
@@ -163,7 +163,7 @@ static int there_and_back(reel_store *store, unsigned char *data, size_t bytes)
 	return error;
 }
 
-/* Below each layer that there is, and behind a store that takes nothing. */
+/* Puts the leaf below each kind of layer, and behind a store that takes nothing. */
 static reel_store *buried(reel_store *leaf)
 {
 	reel_store *store;
@@ -190,23 +190,23 @@ static void adopted_memory_is_not_copied(void)
 	       "memory that is not adopted is copied, to and fro");
 	is_int(reel_store_register(store, data, SLOT), 0, "fake device: memory is adopted");
 	is_int(reel_store_register(store, data, SLOT), 0, "memory is adopted a second time");
-	is_int(there_and_back(store, data, SLOT), 0, "fake device: it travels");
+	is_int(there_and_back(store, data, SLOT), 0, "fake device: adopted memory travels");
 	is_int(there_and_back(store, data + 4096, SLOT / 2), 0, "pieces of adopted memory travel");
 	is_int(stats_of(leaf).copied_bytes, 2 * SLOT, "adopted memory travels without a copy");
 	is_int(there_and_back(store, data + SLOT, SLOT / 2), 0,
 	       "the neighbour of adopted memory travels");
 	is_int(stats_of(leaf).copied_bytes, 3 * SLOT, "the neighbour is copied");
-	is_int(fake_device_registered_bytes(), SLOT, "fake device: so much is pinned");
+	is_int(fake_device_registered_bytes(), SLOT, "fake device: a slot is pinned");
 	reel_store_unregister(store, data, SLOT);
 	reel_store_unregister(store, data + SLOT, SLOT);
-	is_int(fake_device_registered_bytes(), 0, "fake device: and nothing when it is released");
+	is_int(fake_device_registered_bytes(), 0, "fake device: nothing is pinned afterwards");
 	is_int(there_and_back(store, data, SLOT), 0, "fake device: released memory travels");
 	is_int(stats_of(leaf).copied_bytes, 5 * SLOT, "released memory is copied");
-	ok(reel_store_register(store, data + 1, SLOT), "what is not whole pages is not adopted");
+	ok(reel_store_register(store, data + 1, SLOT), "parts of pages are not adopted");
 	is_int(reel_store_register(store, data + SLOT, SLOT), 0,
-	       "fake device: what is left adopted");
+	       "fake device: more memory is adopted");
 	reel_store_close(store);
-	is_int(fake_device_registered_bytes(), 0, "fake device: is released with the store");
+	is_int(fake_device_registered_bytes(), 0, "fake device: it is released with the store");
 	close_fake_after("adopting");
 	free(data);
 }
@@ -225,15 +225,15 @@ static void what_cannot_be_pinned_is_copied(void)
 	data = suite_allocate(4 * SLOT);
 	is_int(reel_store_register(store, data, 4 * SLOT), -ENOMEM, "fake device: four do not");
 	is_int(stats_of(store).refused_adoptions, 1, "the refused adoption is counted");
-	ok(strstr(stats_of(store).problem, "CUDA_ERROR_OUT_OF_MEMORY"), "with the reason: %s",
+	ok(strstr(stats_of(store).problem, "CUDA_ERROR_OUT_OF_MEMORY"), "the reason is kept: %s",
 	   stats_of(store).problem);
-	is_int(there_and_back(store, data, SLOT), 0, "fake device: they travel");
+	is_int(there_and_back(store, data, SLOT), 0, "fake device: refused memory travels");
 	is_int(stats_of(store).copied_bytes, 2 * SLOT, "memory that was refused travels as copies");
 	reel_store_close(store);
 	close_fake_after("a limit of pinned memory");
 	open_fake((struct fake_options){.pinned_bytes = 3 * SLOT});
 	ok(!gpu(ROOM, 2) && strstr(reel_error_text(0), "pinned memory"),
-	   "fake device: without any a store does not open: %s", reel_error_text(0));
+	   "fake device: without such memory no store opens: %s", reel_error_text(0));
 	close_fake_after("no pinned memory");
 	free(data);
 }
@@ -274,7 +274,7 @@ static void what_is_absent_is_said(void)
 	unsigned count = 1;
 
 	open_fake((struct fake_options){.absent = true});
-	is_int(reel_store_gpu_open(&store, NULL), -ENODEV, "fake device: no device");
+	is_int(reel_store_gpu_open(&store, NULL), -ENODEV, "fake device: no device is there");
 	ok(strstr(reel_error_text(0), "CUDA_ERROR_NO_DEVICE"), "%s", reel_error_text(0));
 	ok(reel_gpu_count(&count) == -ENODEV && count == 0, "fake device: none is counted");
 	close_fake();
@@ -282,10 +282,10 @@ static void what_is_absent_is_said(void)
 	is_int(reel_store_gpu_open(&store, &(struct reel_gpu_store_options){.device = 2}), -ENODEV,
 	       "fake device: there is no third one");
 	ok(strstr(reel_error_text(0), "there are 2"), "%s", reel_error_text(0));
-	ok(!gpu(5 * SLOT, 0), "fake device: it has not so much memory");
+	ok(!gpu(5 * SLOT, 0), "fake device: it does not have that much memory");
 	ok(strstr(reel_error_text(0), "CUDA_ERROR_OUT_OF_MEMORY"), "%s", reel_error_text(0));
 	is_int(reel_store_gpu_open(&store, &(struct reel_gpu_store_options){0}), -ENOMEM,
-	       "fake device: nor for one slot of 2 MiB");
+	       "fake device: it has no memory for one slot of 2 MiB");
 	ok(strstr(reel_error_text(0), "2097152"), "%s", reel_error_text(0));
 	store = gpu(0, 1);
 	is_int(stats_of(store).total_bytes, 3 * SLOT, "fake device: three quarters are taken");
@@ -297,7 +297,7 @@ static void what_is_absent_is_said(void)
 	ok(!reel_gpu_describe(1, &device) && !strcmp(device.name, "fake device 1") &&
 		   device.memory_bytes == 4 * SLOT && device.compute_major == 9 &&
 		   device.multiprocessors == 2 && device.driver_version == 13000,
-	   "fake device: and described");
+	   "fake device: the second one is described");
 	close_fake_after("absence");
 }
 
@@ -325,7 +325,7 @@ static void slots_are_used_again_last_first(void)
 	is_int(reel_store_get_and_wait(store, &transfer[1]), -EINVAL,
 	       "a get of another length is refused");
 	transfer[1].bytes = SLOT + 1;
-	is_int(reel_store_put_and_wait(store, &transfer[1]), -EMSGSIZE, "a put too large, too");
+	is_int(reel_store_put_and_wait(store, &transfer[1]), -EMSGSIZE, "so is a put too large");
 	reel_store_close(store);
 	close_fake_after("slots");
 	free(data);

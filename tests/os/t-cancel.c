@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads of the program that are cancelled: no function of the library is a cancellation point,
- * and what such a thread leaves can be used and closed by others. Stores are in store-suite.c,
- * sweeps by several threads in t-omp-checkpoint.c, a whole program in t-gradient.c.
+ * The program cancels its threads: no function of the library is a cancellation point, and other
+ * threads can use and close what a cancelled thread leaves. store-suite.c does the same for stores,
+ * t-omp-checkpoint.c for sweeps by several threads, t-gradient.c for a whole program.
  */
 #include <config.h>
 
@@ -22,7 +22,7 @@
 
 static reel_pool *pool;
 
-/* ---- A store of the program's, each verb of which is a cancellation point ---- */
+/* ---- A store of the program, each verb of which is a cancellation point ---- */
 
 struct tempting {
 	reel_store store;
@@ -133,7 +133,7 @@ static void use_tape(reel_pool *on)
 	reel_tape_close(&tape);
 }
 
-/* Of half a slab each, so that two share one, and one that is larger than a slab. */
+/* Uses parcels of half a slab, two of which share a slab, and one that is larger than a slab. */
 static void use_parcels(reel_pool *on)
 {
 	reel_parcel *parcel[4 * SLABS];
@@ -259,7 +259,7 @@ static void a_waiting_push(void)
 	is_int(reel_pool_close(pool), 0, "the pool closes");
 }
 
-/* It waits for the slab that is asked for first. */
+/* The pop waits for the slab that is read first. */
 static void a_waiting_pop(void)
 {
 	pthread_t thread;
@@ -300,7 +300,7 @@ static void reports(void)
 	outlasted = outlasts_cancellation(report_everything, NULL);
 	dup2(shown, STDERR_FILENO);
 	ok(outlasted, "no report on stderr is a cancellation point");
-	ok(lseek(hidden, 0, SEEK_END) > 100, "all of the reports is written");
+	ok(lseek(hidden, 0, SEEK_END) > 100, "the reports are written in full");
 	close(shown);
 	close(hidden);
 }
@@ -330,7 +330,7 @@ static void a_report_before_the_end(void)
 	}
 	waitpid(child, &status, 0);
 	ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT,
-	   "a thread that is cancelled ends the program where it was to");
+	   "a cancelled thread ends the program where it must");
 }
 
 /* ---- A store without a pool ---- */
@@ -394,7 +394,7 @@ static void runs(void)
 	   "no function of a run with stores and a restart file is a cancellation point");
 }
 
-/* Callbacks are the program's, and may be. */
+/* Callbacks belong to the program, so they may be cancellation points. */
 static int reverse_and_end(void *context, void *adjoint, int64_t first, int64_t last,
 			   reel_tape *on)
 {

@@ -129,7 +129,7 @@ static void numbers_of_bytes_are_parsed(void)
 #define RANGE "it is more than can be addressed"
 #define SWITCH "reel: REEL_CHECKED=%s is ignored: it must be 0 or 1\n"
 
-/* Half of what the system allows. */
+/* Percentage of what the system allows. */
 #define AUTO 50
 #define OF_LIMIT(percent) (UINT64_MAX - 100 + (percent))
 
@@ -146,7 +146,7 @@ static const struct {
 	const char *checked;
 	uint64_t hard_budget;
 	unsigned flags;
-	const char *problem; /* of the budget; auto is used then */
+	const char *problem; /* why the budget is refused; auto is used then */
 	const char *said;
 } cases[] = {
 	{NULL, NULL, UINT64_MAX, 0, NULL, ""},
@@ -190,7 +190,7 @@ static uint64_t wanted_budget(size_t i)
 		       : percent_of_limit((unsigned)(wanted - OF_LIMIT(0)));
 }
 
-/* What is said of the budget is checked, and cut off. */
+/* Checks the line about a refused budget, and returns the text behind it. */
 static const char *behind_the_problem(size_t i, const char *text)
 {
 	char begins[128], ends[64];
@@ -229,7 +229,7 @@ static void use_default_pool(size_t i)
 	reel_pool_default();
 	said_on_stderr(text, sizeof text, file);
 	snprintf(said, sizeof said, cases[i].said, cases[i].checked);
-	is_string(behind_the_problem(i, text), said, "what else is said on stderr");
+	is_string(behind_the_problem(i, text), said, "the other text on stderr");
 	is_int(stats_of(pool).hard_budget, wanted_budget(i), "the hard budget");
 	is_int(pool->flags & REEL_POOL_CHECKED, cases[i].flags, "checked mode");
 }
@@ -279,10 +279,10 @@ static void use_slabs(size_t i)
 	dup2(file, STDERR_FILENO);
 	pool = reel_pool_default();
 	said_on_stderr(text, sizeof text, file);
-	is_string(text, slabs[i].said, "what is said on stderr");
+	is_string(text, slabs[i].said, "the text on stderr");
 	is_int(stats_of(pool).slab_bytes, slabs[i].slab_bytes, "the size of slabs");
 	is_int(pool->flags & (REEL_POOL_SMALL_PAGES | REEL_POOL_HUGE_PAGES), slabs[i].flags,
-	       "their pages");
+	       "the pages of slabs");
 }
 
 static void slabs_are_configured_by_the_environment(void)
@@ -300,7 +300,7 @@ static void slabs_are_configured_by_the_environment(void)
 	}
 }
 
-/* What a store keeps in memory and the budget are killed together. */
+/* The system kills a process by the sum of its budget and of a store in memory. */
 static void a_store_in_memory_leaves_the_rest_for_the_budget(void)
 {
 	int file = open("said", O_RDWR | O_CREAT | O_TRUNC, 0600);
@@ -314,10 +314,10 @@ static void a_store_in_memory_leaves_the_rest_for_the_budget(void)
 	       "the budget has what a store in memory leaves");
 	said_on_stderr(text, sizeof text, file);
 	ok(strstr(text, "REEL_BUDGET=50% is ignored: ") && strstr(text, "of which REEL_STORE keeps"),
-	   "the reason is said: %s", text);
+	   "the message has the reason: %s", text);
 }
 
-/* A share that is smaller than a slab, as of a rank of very many. */
+/* The share of one of very many ranks is smaller than a slab. */
 static void auto_is_never_without_a_bound(void)
 {
 	int file = open("said", O_RDWR | O_CREAT | O_TRUNC, 0600);
@@ -335,7 +335,7 @@ static void auto_is_never_without_a_bound(void)
 	       "a share of less than a slab is a slab");
 	said_on_stderr(text, sizeof text, file);
 	ok(strstr(text, ROOM) && strstr(text, "; auto is used now, 2097152 bytes"),
-	   "the reason is said: %s", text);
+	   "the message has the reason: %s", text);
 }
 
 static void a_store_larger_than_memory_is_refused(void)
@@ -350,12 +350,12 @@ static void a_store_larger_than_memory_is_refused(void)
 	ok(!stats_of(reel_pool_default()).written_bytes, "the default pool is there");
 	said_on_stderr(text, sizeof text, file);
 	ok(strstr(text, " is ignored: its memory exceeds the limit of the system"),
-	   "the reason is said: %s", text);
+	   "the message has the reason: %s", text);
 }
 
 #define REFUSED " is refused, and with it the default pool: "
 
-/* Of what is said, the beginning and another part. */
+/* `said` is the beginning of the message, `also` another part of it. */
 static const struct {
 	const char *budget, *store, *directory;
 	bool stores;
@@ -392,7 +392,7 @@ static void keep_message(const reel_tape *tape, int error, const char *message, 
 	snprintf(told, sizeof told, "%s", message);
 }
 
-/* At the first push, and not when the budget is used up. */
+/* The first push is refused at once, and not only when the budget is used up. */
 static void refuse_at_the_first_push(const char *remedy)
 {
 	reel_plan *plan = plan_for(REEL_BINOMIAL, 10, 3);
@@ -404,14 +404,14 @@ static void refuse_at_the_first_push(const char *remedy)
 	is_int(reel_tape_open(&other, NULL, 0), -ENXIO, "no tape can be opened on it");
 	is_int(reel_run_open(&run, plan, &copied, NULL), -ENXIO, "no run can be opened on it");
 	reel_push(&tape, 1.0);
-	is_int(reel_tape_error(&tape), -ENXIO, "a tape that is not opened is told");
-	ok(strstr(told, remedy), "the tape is told the remedy: %s", told);
-	ok(reel_pop(&tape, double) != reel_pop(&tape, double), "pops of the tape are no numbers");
+	is_int(reel_tape_error(&tape), -ENXIO, "a tape that is not opened has an error");
+	ok(strstr(told, remedy), "the message has the remedy: %s", told);
+	ok(reel_pop(&tape, double) != reel_pop(&tape, double), "pops of the tape give NaN");
 	reel_tape_close(&tape);
 	reel_plan_close(plan);
 }
 
-/* A tape that is larger than the budget; the second use of the pool says nothing more. */
+/* The tape is larger than the budget. The second use of the pool reports nothing more. */
 static void spill_by_default(size_t i)
 {
 	int file = open("said", O_RDWR | O_CREAT | O_TRUNC, 0600);
@@ -434,9 +434,9 @@ static void spill_by_default(size_t i)
 		       "a store without a budget has half of what the system allows");
 	said_on_stderr(text, sizeof text, file);
 	ok(stores[i].said[0] ? strncmp(text, stores[i].said, strlen(stores[i].said)) == 0 : !text[0],
-	   "what is said on stderr: %s", text);
+	   "the text on stderr: %s", text);
 	ok(strstr(text, stores[i].also), "the line has the reason: %s", text);
-	ok(!text[0] || strchr(text, '\n') == text + strlen(text) - 1, "all is said in one line");
+	ok(!text[0] || strchr(text, '\n') == text + strlen(text) - 1, "the text is one line");
 	if (strstr(text, REFUSED)) {
 		refuse_at_the_first_push(stores[i].also);
 		return;
@@ -447,13 +447,13 @@ static void spill_by_default(size_t i)
 	       !stores[i].stores ? -EDQUOT : 0, "the error of a tape above the budget");
 	while (reel_tape_refused(&tape))
 		(void)reel_pop(&tape, uint64_t);
-	is_int(wrong_words(&tape, 0, taken), 0, "what was taken comes back");
+	is_int(wrong_words(&tape, 0, taken), 0, "all values that were not refused come back");
 	is_int(stats_of(reel_pool_default()).written_bytes > 0, stores[i].stores,
 	       "values are stored if there is a store");
 	reel_tape_close(&tape);
 }
 
-/* The first push on the default pool is refused with this error, and a text that has these words. */
+/* Checks that the first push on the default pool fails with `error` and a text with `words`. */
 static void push_is_refused(int error, const char *words)
 {
 	reel_tape tape = {0};
@@ -461,7 +461,7 @@ static void push_is_refused(int error, const char *words)
 	reel_set_error_handler(keep_message, NULL);
 	reel_push(&tape, 1.0);
 	is_int(reel_tape_error(&tape), error, "a push is refused");
-	ok(strstr(told, words), "and told why: %s", told);
+	ok(strstr(told, words), "the message has the reason: %s", told);
 }
 
 static void *do_nothing(void *unused)
@@ -469,7 +469,7 @@ static void *do_nothing(void *unused)
 	return unused;
 }
 
-/* Root has no such limit, so it becomes a user who has no other process. */
+/* Root has no limit of processes, so the child becomes a user who has no other process. */
 static void a_thread_is_refused(void)
 {
 	pthread_t thread;
@@ -479,7 +479,7 @@ static void a_thread_is_refused(void)
 	LIMIT(RLIMIT_NPROC, 1);
 	if ((!getuid() && setuid(1000000 + (uid_t)getpid())) ||
 	    !pthread_create(&thread, NULL, do_nothing, NULL)) {
-		tap_skip(2, "no limit of processes here");
+		tap_skip(2, "there is no limit of processes here");
 		return;
 	}
 	push_is_refused(-EAGAIN, "the default pool cannot be opened: the system starts no more threads: "
@@ -613,7 +613,7 @@ static void the_default_pool_is_tried_again(void)
 #ifdef __linux__
 #define CANNOT 77
 
-/* As another user than who started it. */
+/* Runs as another user than the one who started the program. */
 static int look_as_another_user(void)
 {
 	if (!getauxval(AT_SECURE))
@@ -660,11 +660,11 @@ static int look_as_another_user(void)
 
 static void a_set_user_id_program_ignores_the_environment(void)
 {
-	tap_skip(1, "it is not known how a program is told that it is one");
+	tap_skip(1, "it is not known here how to detect a set-user-id program");
 }
 #endif
 
-/* The last one opens the default pool of this process. */
+/* The last test opens the default pool of this process. */
 int main(int argc, char **argv)
 {
 	if (argc > 1 && !strcmp(argv[1], "as-another-user"))
@@ -680,8 +680,8 @@ int main(int argc, char **argv)
 	a_change_of_the_environment_comes_too_late();
 	the_default_pool_is_tried_again();
 	in_child(a_store_in_memory_leaves_the_rest_for_the_budget, "budget and store together");
-	in_child(auto_is_never_without_a_bound, "auto of a rank of very many");
-	in_child(a_store_larger_than_memory_is_refused, "a store that memory does not hold");
+	in_child(auto_is_never_without_a_bound, "auto with very many ranks");
+	in_child(a_store_larger_than_memory_is_refused, "a store larger than memory");
 	in_child(a_thread_is_refused, "a thread that the system does not start");
 	in_child(address_space_is_refused, "a limit of address space");
 	threads_open_the_default_pool_once();

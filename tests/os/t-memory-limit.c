@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The limit of memory that the system sets: read from trees of files that pretend to be the kernel's,
- * and obeyed by the default pool in a real control group, where one can be made.
+ * The memory limit of the system is read from trees of files that pretend to be the kernel's. The
+ * default pool obeys it in a real control group, if one can be made.
  */
 #include <config.h>
 
@@ -19,14 +19,14 @@
 
 #define MIB ((uint64_t)1 << 20)
 
-/* ---- Trees that pretend ---- */
+/* ---- Trees that pretend to be the kernel's ---- */
 
 static const struct {
 	const char *what, *groups;
 	struct {
 		const char *path, *text;
 	} file[4];
-	uint64_t bytes; /* 0: that of the machine */
+	uint64_t bytes; /* 0: the limit of the machine */
 	const char *source; /* the end of its path */
 } trees[] = {
 	{"version 2, a group", "0::/batch/job\n",
@@ -56,7 +56,7 @@ static const struct {
 	 {{"/memory/job/memory.limit_in_bytes", "62914560\n"},
 	  {"/unified/job/memory.max", "41943040\n"}}, 40 * MIB, "/unified/job/memory.max"},
 	{"a group that cannot be read", "0::/gone\n", {{"/batch/memory.max", "1\n"}}, 0, ""},
-	{"lines that are none", "\n0\n0:\n0::\n::relative\n4:memory\n", {{"/memory.max", "4096\n"}}, 0, ""},
+	{"no groups", "\n0\n0:\n0::\n::relative\n4:memory\n", {{"/memory.max", "4096\n"}}, 0, ""},
 	{"a limit that is no number", "0::/\n", {{"/memory.max", "much\n"}}, 0, ""},
 };
 
@@ -132,7 +132,7 @@ static void ranks_share_a_limit(void)
 	}
 	setenv(names[0], "none", 1);
 	reel_memory_limit(&limit, "ranks");
-	is_int((long long)limit.bytes, 100 * MIB, "what is no number does not");
+	is_int((long long)limit.bytes, 100 * MIB, "a value that is no number does not divide it");
 	unsetenv(names[0]);
 }
 
@@ -177,7 +177,7 @@ static bool write_to_group(const char *name, const char *text)
 	return !fclose(file) && done;
 }
 
-/* Makes a group below that of this process, of either version. */
+/* Makes a control group of version 1 or 2 below the group of this process. */
 static bool make_group(void)
 {
 	char line[512], limit[32], *path;
@@ -267,7 +267,7 @@ static void use_more_than_the_group_has(void)
 	a_pool_of_the_program_takes_its_share();
 }
 
-/* The share of a rank is less than what the process has, as on a node with many ranks. */
+/* The share of a rank is less than the process has already, as on a node with many ranks. */
 static void have_no_share_left(void)
 {
 	setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "1000", 1);
@@ -278,7 +278,7 @@ static void have_no_share_left(void)
 static void a_process_in_a_group_is_not_killed(void)
 {
 #ifdef REEL_THREAD_SANITIZER
-	/* It takes several times the memory of the program. */
+	/* ThreadSanitizer takes several times the memory of the program. */
 	const bool fits = false;
 #else
 	const bool fits = true;
@@ -288,8 +288,8 @@ static void a_process_in_a_group_is_not_killed(void)
 		const char *what;
 	} bodies[] = {
 		{use_more_than_the_group_has, "has a tape of 320 MiB"},
-		{push_more_than_the_group_has, "is told that a tape of 320 MiB has no room"},
-		{have_no_share_left, "with a thousand ranks has a slab"},
+		{push_more_than_the_group_has, "has an error when a tape of 320 MiB has no room"},
+		{have_no_share_left, "with a thousand ranks has a budget of a slab"},
 	};
 
 	tap_case("a control group");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The trigger on memory pressure: opened in trees of files that pretend to be the kernel's, raised
- * by a socket, and opened in the real kernel where it has one.
+ * The trigger on memory pressure is opened in trees of files that pretend to be the kernel's, is
+ * raised by a socket, and is opened in the real kernel if it has one.
  */
 #include <config.h>
 
@@ -28,7 +28,7 @@ static const struct {
 	{"a group without the file", "0::/job\n", {"/proc/pressure/memory"},
 	 "/proc/pressure/memory"},
 	{"no file at all", "0::/job\n", {NULL}, ""},
-	{"lines that are none", "\n0\n0:\n0::\n0::relative\n", {NULL}, ""},
+	{"no groups", "\n0\n0:\n0::\n0::relative\n", {NULL}, ""},
 };
 
 static bool has_text(const char *path, const char *text, size_t bytes)
@@ -96,7 +96,7 @@ static void an_event_is_seen(void)
 	is_int(reel_memory_pressure_look(&pressure), REEL_PRESSURE_NONE,
 	       "there is no event at first");
 	raise_trigger();
-	is_int(reel_memory_pressure_look(&pressure), REEL_PRESSURE_RAISED, "one is seen");
+	is_int(reel_memory_pressure_look(&pressure), REEL_PRESSURE_RAISED, "an event is seen");
 	lower_trigger();
 	is_int(reel_memory_pressure_look(&pressure), REEL_PRESSURE_NONE, "an event is seen once");
 	remove_trigger();

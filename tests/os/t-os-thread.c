@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which processors the threads of the library run on, if the thread that starts them is bound. */
+/* Threads of the library may run on all processors, though the thread that starts them is bound. */
 #include <config.h>
 
 #include <sched.h>
@@ -44,7 +44,7 @@ static void threads_are_not_bound_with_their_starter(void)
 	size_t last = CPU_SETSIZE;
 
 	if (pthread_getaffinity_np(pthread_self(), sizeof all, &all) || CPU_COUNT(&all) < 2) {
-		tap_skip(4, "the process has one processor, or more than can be told");
+		tap_skip(4, "the process has one processor, or more than a cpu_set_t can tell");
 		return;
 	}
 	ok(offload_thread_has(&all), "an offload thread has the processors of the process");
@@ -65,7 +65,7 @@ static void threads_are_not_bound_with_their_starter(void)
 #else
 static void threads_are_not_bound_with_their_starter(void)
 {
-	tap_skip(1, "it is not known here how a thread is bound");
+	tap_skip(1, "it is not known here how to bind a thread");
 }
 #endif
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reports that nobody can read: to a pipe without a reader, and to a file at the limit of the size of
- * files. Each case is a child of its own, since the signals of such writes end a process.
+ * Reports that nobody can read go to a pipe without a reader, or to a file at the limit of the size
+ * of files. Each case runs in its own child, because the signals of such writes end a process.
  */
 #include <config.h>
 
@@ -33,7 +33,7 @@ static void use_broken_pipe(void)
 	close(ends[1]);
 }
 
-/* Different lines, since equal ones are counted. */
+/* The lines differ, because equal lines are only counted. */
 static void report_twice(void)
 {
 	reel_report(NULL, -EDQUOT, "no room");
@@ -104,7 +104,7 @@ int main(void)
 {
 	tap_begin();
 	is_int(status_of(report_to_pipe), 0, "a report to a pipe without a reader ends no program");
-	is_int(status_of(report_to_full_file), 0, "nor does one to a file at the limit of its size");
+	is_int(status_of(report_to_full_file), 0, "a report to a full file ends no program");
 	is_int(status_of(report_with_handler), 0, "the program's handler is not called");
 	is_int(status_of(report_with_pending_signal), 0, "a signal of the program's own stays pending");
 	is_int(WTERMSIG(status_of(write_itself)), SIGPIPE, "the program's own writes are signalled");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The checks of t-wakeup.c, as if the system had no sem_clockwait(): a wake-up is a condition then. */
+/* Runs t-wakeup.c as if the system had no sem_clockwait(), so that a wake-up uses a condition. */
 #include <config.h>
 
 #undef HAVE_SEM_CLOCKWAIT

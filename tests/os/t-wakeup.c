@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An event: no signal is lost, and how long a wait takes is nobody's clock to set. */
+/* No signal to an event is lost, and setting the clock does not change how long a wait takes. */
 #include <config.h>
 
 #include <pthread.h>
@@ -7,7 +7,7 @@
 
 #include "tap/tap.h"
 
-/* As if the wall clock were set back by an hour as soon as it has been read. */
+/* If true, the wall clock seems to be set back by an hour as soon as it has been read. */
 static bool is_set_back;
 
 static inline int read_clock(clockid_t clock, struct timespec *time)
@@ -41,7 +41,7 @@ static void signals_are_kept(void)
 	reel_wakeup_signal(&event);
 	reel_wakeup_signal(&event);
 	reel_wakeup_wait(&event);
-	ok(!reel_wakeup_wait_for(&event, 1), "two that nobody waited for are one");
+	ok(!reel_wakeup_wait_for(&event, 1), "two signals that nobody waited for are one");
 	reel_wakeup_signal(&event);
 	ok(reel_wakeup_wait_for(&event, 60000), "the next signal is kept, too");
 	reel_wakeup_close(&event);
@@ -59,7 +59,7 @@ static void a_wait_takes_its_time(void)
 		clock_gettime(CLOCK_MONOTONIC, &start);
 		ok(!reel_wakeup_wait_for(&event, milliseconds[i]),
 		   "a wait for nothing ends without a signal");
-		ok(seconds_since(&start) >= 1e-3 * milliseconds[i], "after %u ms, not before",
+		ok(seconds_since(&start) >= 1e-3 * milliseconds[i], "it takes at least %u ms",
 		   milliseconds[i]);
 	}
 	is_set_back = true;
@@ -101,7 +101,7 @@ static void what_was_done_before_is_seen(void)
 		wrong += ball != 2 * i + 2;
 	}
 	pthread_join(thread, NULL);
-	is_int(wrong, 0, "each sees what the other has done before it signalled");
+	is_int(wrong, 0, "each thread sees what the other one did before its signal");
 	reel_wakeup_close(&there);
 	reel_wakeup_close(&back);
 }

@@ -6,7 +6,7 @@
 
 #include "plan/costs.h"
 
-/* The choice; all 0 if there is none. */
+/* Returns the choice; all 0 if there is no choice. */
 static struct reel_choice choose(const struct reel_costs *costs)
 {
 	struct reel_choice choice;
@@ -70,7 +70,7 @@ static int refused(const struct reel_costs *costs, const char *words)
 	return error && (choice.best.segment_steps || !says(&choice, words)) ? 0 : error;
 }
 
-/* The first time that a tape or a state takes up so much; then its memory is there. */
+/* Only the first use of memory takes touch_seconds a byte; later tapes and states use it again. */
 static void memory_is_touched_once(void)
 {
 	struct reel_costs costs = {
@@ -84,16 +84,16 @@ static void memory_is_touched_once(void)
 	costs.memory_bytes = 500;
 	costs.tiers = 1;
 	ok(close_to(predicted(&costs, REEL_STORE_ALL, 1, 0).makespan, 40 + 5),
-	   "what is spilled goes through the same memory");
+	   "spilled tapes go through the same memory");
 	costs.memory_bytes = costs.tiers = 0;
 	costs.touch_seconds = 1;
 	choice = choose(&costs);
 	ok(choice.best.peak_memory_bytes < 2000, "less memory is taken where it takes long");
 	costs.touch_seconds = -1;
-	is_int(refused(&costs, "a time is not"), -EINVAL, "less than no time is refused");
+	is_int(refused(&costs, "a time is not"), -EINVAL, "a time below 0 is refused");
 }
 
-/* Nine tapes and a state: one step is run twice. Two segments of five: five are. */
+/* With nine tapes and a state, one step runs twice; with two segments of five, five steps do. */
 static void a_byte_less_and_one_step_is_run_again(void)
 {
 	struct reel_costs costs = {
@@ -115,7 +115,7 @@ static void a_byte_less_and_one_step_is_run_again(void)
 	   "the reason says why it lost");
 }
 
-/* Tapes of as many steps as in 1,000 segments do not fit; with the disk it is a sixth faster. */
+/* With 1,000 segments a segment's tape does not fit; with the disk the loop is a sixth faster. */
 static void long_loops_use_the_disk(void)
 {
 	struct reel_costs costs = {.steps = 100000,
@@ -136,7 +136,7 @@ static void long_loops_use_the_disk(void)
 	costs.memory_bytes = (uint64_t)1 << 30;
 	choice = choose(&costs);
 	ok(choice.best.planner == REEL_BINOMIAL && says(&choice, "no other planner"),
-	   "the reason says where only more segments fit: %s", choice.reason);
+	   "where only more segments fit, the reason says so: %s", choice.reason);
 }
 
 static void a_sweep_that_spills_takes_the_longer_of_two_times(void)
@@ -194,7 +194,6 @@ static void workers_record_ahead_of_the_reverse_chain(void)
 	   "no more than the time of recording is hidden");
 }
 
-/* Four steps, a state each in the slower tier: stores wait for the buffer, loads do not. */
 static void workers_who_would_wait_are_not_asked_for(void)
 {
 	struct reel_costs costs = {.steps = 2000, .record_seconds = 3, .state_bytes = 1,
@@ -208,6 +207,7 @@ static void workers_who_would_wait_are_not_asked_for(void)
 	   "there are two tapes though there are 65,535 workers");
 }
 
+/* Four steps with a state each in the slower tier: stores wait for a buffer, loads do not wait. */
 static void transfers_go_on_beside_the_loop(void)
 {
 	struct reel_costs costs = {.steps = 4,
@@ -234,7 +234,7 @@ static void transfers_go_on_beside_the_loop(void)
 	is_int(way.read_bytes[1], 300, "three states are read");
 	costs.tier[0].read_bandwidth = 10;
 	is_int(reel_predict(&costs, &slow), 0, "slow reads");
-	ok(close_to(slow.makespan, 44), "each is waited for (%g s)", slow.makespan);
+	ok(close_to(slow.makespan, 44), "each read is waited for (%g s)", slow.makespan);
 	ahead.tapes = 2;
 	is_int(reel_predict(&costs, &ahead), 0, "a prediction with tapes ahead");
 	ok(close_to(ahead.makespan, 3 * 1.5 + 3 * 10.5), "the tier is what takes longest (%g s)",
@@ -242,7 +242,7 @@ static void transfers_go_on_beside_the_loop(void)
 	is_int(ahead.peak_memory_bytes, 220, "a tape more");
 }
 
-/* What a segment has less than the others counts. */
+/* The last segment has two steps, not four, and the prediction counts only two. */
 static void the_last_segment_is_shorter(void)
 {
 	struct reel_costs costs = {.steps = 10, .tape_bytes = 1};
@@ -258,7 +258,7 @@ static void the_last_segment_is_shorter(void)
 	is_int(reel_predict(&costs, &way), -ENOTSUP, "no look-ahead where states are missing");
 }
 
-/* Where 2 sqrt(steps state tape) fits, sqrt(steps state / tape) is the one length that does. */
+/* In a memory of 2 sqrt(steps state tape) only the length sqrt(steps state / tape) fits. */
 static void segments_are_as_long_as_the_rule_says(void)
 {
 	struct reel_costs costs = {
@@ -277,7 +277,7 @@ static void segments_are_as_long_as_the_rule_says(void)
 	is_int(choice.best.advances, 3 * (2 * 3334 - 202), "200 slots, 3334 segments");
 }
 
-/* A table has no room for a slot of a byte each. */
+/* The memory holds 50,500 states of a byte, more than a planner's table has slots. */
 static void small_states_leave_room_for_tapes(void)
 {
 	struct reel_costs costs = {
@@ -317,7 +317,7 @@ static void too_little_memory_is_refused_with_the_least_that_would_do(void)
 	ok(choose(&costs).best.spills, "the smallest memory is enough");
 	costs = (struct reel_costs){.steps = (int64_t)1 << 40, .tape_bytes = UINT64_MAX,
 				    .state_bytes = UINT64_MAX, .memory_bytes = UINT64_MAX - 1};
-	is_int(refused(&costs, "at least"), -ENOSPC, "more bytes than there are numbers");
+	is_int(refused(&costs, "at least"), -ENOSPC, "a sum beyond all numbers is refused");
 }
 
 static void wrong_costs_are_refused(void)
@@ -351,7 +351,7 @@ static void wrong_costs_are_refused(void)
 	       "all zero is right");
 }
 
-/* 0, or any positive double, the small and the large ones as often as those between them. */
+/* Returns 0, or a positive double of random bits, so that all magnitudes are equally frequent. */
 static double any_amount(uint64_t *n)
 {
 	uint64_t bits = scramble((*n)++) & INT64_MAX;
@@ -402,7 +402,7 @@ static void what_is_chosen_can_be_planned(void)
 		unplanned += choice.runner_up.segment_steps && !can_be_planned(&choice.runner_up);
 	}
 	is_int(unplanned, 0, "all plans of %u choices can be opened", chosen);
-	ok(chosen > 20 && refused_costs > 20, "costs for which none can are refused: %u of %u",
+	ok(chosen > 20 && refused_costs > 20, "costs for which no plan opens are refused: %u of %u",
 	   refused_costs, most);
 }
 
@@ -425,7 +425,7 @@ static void the_shortest_loops_are_planned(void)
 
 /* ---- Properties ---- */
 
-/* The plan is right, within the memory, and as long as predicted where nothing overlaps. */
+/* Whether the plan is right, fits and, if nothing overlaps, takes as long as predicted. */
 static bool is_kept(const struct reel_costs *costs, const struct reel_prediction *way)
 {
 	struct reel_schedule_report report;
@@ -512,7 +512,7 @@ static void with_slower_tiers_it_is_some_hundredths_at_most(void)
 	}
 }
 
-/* By their slots alone the periods would be longer with more memory, and reads waited for. */
+/* Chosen by slots alone, a period would grow with the memory, and reads would be waited for. */
 static void periods_are_tried(void)
 {
 	struct reel_costs costs = {.steps = 300, .copy_seconds = 0.05, .state_bytes = 100,
@@ -533,7 +533,7 @@ struct alternatives {
 	unsigned tried, better;
 };
 
-/* What the plan is given: its slots, tapes and buffers of transfers. */
+/* Whether the plan's slots, tapes and transfer buffers fit into the memory. */
 static bool fits(const struct reel_costs *costs, const struct reel_prediction *way)
 {
 	int64_t tapes = way->segment_steps * (int64_t)way->tapes;
@@ -581,7 +581,7 @@ static void try_slots(struct alternatives *all, struct reel_prediction way)
 	}
 }
 
-/* In segments of so many steps, with so many slots of memory. */
+/* The problem of a loop in segments of `each` steps, with `slots` slots in memory. */
 static struct reel_problem segmented(const struct reel_costs *costs, int64_t each, int64_t slots)
 {
 	const struct reel_cost_tier *disk = &costs->tier[0];
@@ -631,7 +631,7 @@ static struct reel_costs short_loop(uint64_t n)
 	return costs;
 }
 
-/* Tapes that fit nowhere, and a disk for some states. */
+/* A loop whose tapes together fit nowhere, with a disk that holds some states. */
 static struct reel_costs loop_beside_a_disk(uint64_t n)
 {
 	struct reel_costs costs = {
@@ -677,7 +677,7 @@ static void nothing_is_better_than_the_choice(void)
 	nothing_is_better_for(loop_beside_a_disk, 183, 193, "where hierarchical plans win");
 }
 
-/* Of all planners that differ from the others in what they take. */
+/* Leaves out Disk-Revolve, which does not differ from the other planners in its times. */
 static void each_planner_is_best_for_some_loop(void)
 {
 	unsigned best[REEL_PLANNERS] = {0};
@@ -695,7 +695,7 @@ static void each_planner_is_best_for_some_loop(void)
 			   best[p]);
 }
 
-/* Three steps in two segments or in three: both have two advances. */
+/* Three steps take two advances, both in two segments and in three. */
 static void of_equal_times_the_one_with_less_memory_is_taken(void)
 {
 	struct reel_costs costs = {

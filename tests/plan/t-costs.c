@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measuring a loop's costs, by a clock of the test's own: it stands still but where a
- * callback says what it takes.
+ * Measures a loop's costs by a clock of the test, which only callbacks and pools move on, by the
+ * times that the test gives them.
  */
 #include <config.h>
 
@@ -28,7 +28,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 	return 0;
 }
 
-/* Of memory that a pool takes from the system; 0 but in one test. */
+/* The time of a KiB that a pool takes from the system, 0 in most tests; and the bytes taken. */
 static int64_t nanoseconds_of_kilobyte;
 static uint64_t fresh_bytes;
 
@@ -58,14 +58,14 @@ struct state {
 };
 
 struct run {
-	/* What a step takes; each third call takes a thousand times as long. */
+	/* Nanoseconds of a step; each thirtieth call takes a thousand times as long. */
 	int64_t advance, record, reverse, save, load;
 	int64_t calls;
 	int64_t failing_call; /* 0: none */
 	int64_t last_step;    /* the highest that was run */
-	int64_t recorded;     /* at the most at a time */
+	int64_t recorded;     /* highest number of steps in one call */
 	bool pops_too_little;
-	bool out_of_step;     /* a range was run from another state */
+	bool out_of_step;     /* a range was run from a wrong state */
 };
 
 static int take(struct run *run, int64_t time, int64_t steps)
@@ -146,7 +146,7 @@ struct outcome {
 	uint64_t bytes;
 };
 
-/* On a tape that holds some words; `adjoint` false: none is given. */
+/* Measures on a tape that holds some words, and without an adjoint if `adjoint` is false. */
 static struct outcome measure(struct run *run, const reel_model *model, struct reel_costs costs,
 			      bool adjoint)
 {
@@ -220,7 +220,7 @@ static void loop_and_memory_limit_what_is_run(void)
 	struct outcome outcome = measure(&run, &saved, (struct reel_costs){.steps = 5}, true);
 
 	is_int(outcome.error, 0, "a loop of five steps");
-	ok(run.last_step <= 5, "no step is run that the loop has not");
+	ok(run.last_step <= 5, "no step beyond the end of the loop is run");
 	ok(is_seconds(outcome.costs.advance_seconds, 3000), "the time is that of a step");
 	run = usual;
 	outcome = measure(&run, &saved,
@@ -231,8 +231,8 @@ static void loop_and_memory_limit_what_is_run(void)
 	   (long long)run.recorded);
 	run = (struct run){0};
 	outcome = measure(&run, &saved, (struct reel_costs){.steps = 1}, true);
-	is_int(outcome.error, 0, "a step that takes no time does not go on for ever");
-	ok(outcome.costs.advance_seconds == 0, "a step that takes no time has none");
+	is_int(outcome.error, 0, "measuring a step that takes no time comes to an end");
+	ok(outcome.costs.advance_seconds == 0, "a step that takes no time costs none");
 }
 
 static void short_steps_are_run_until_their_tape_leaves_the_caches(void)
@@ -250,7 +250,7 @@ static void short_steps_are_run_until_their_tape_leaves_the_caches(void)
 	   "steps of 2 ns are run for 16 MiB of tape: %lld", (long long)run.recorded);
 }
 
-/* A MB of new memory takes a millisecond: twenty are enough to know. */
+/* A MiB of new memory takes a millisecond, so that 20 MiB are enough to measure it. */
 static void new_memory_takes_time(void)
 {
 	struct run run = usual;
@@ -262,15 +262,15 @@ static void new_memory_takes_time(void)
 	is_int(outcome.error, 0, "a loop whose new memory takes time is measured");
 	ok(fabs(outcome.costs.touch_seconds * 1e9 - 1000.0 / 1024) < 0.2,
 	   "a byte takes about a nanosecond (%g)", outcome.costs.touch_seconds * 1e9);
-	/* Two magazines of the pool that is measured on, and not 64 MiB besides. */
-	ok(fresh_bytes < (uint64_t)100 << 20, "no more is taken than it needs to know (%g MiB)",
+	/* Two magazines of the measured pool, and less than 64 MiB besides. */
+	ok(fresh_bytes < (uint64_t)100 << 20, "no more memory is taken than needed (%g MiB)",
 	   (double)fresh_bytes / 0x1p20);
 	outcome = measure(&run, &copied, (struct reel_costs){.steps = 10, .memory_bytes = 1 << 22},
 			  true);
-	ok(outcome.costs.touch_seconds > 0, "a megabyte of four is enough, too");
+	ok(outcome.costs.touch_seconds > 0, "a megabyte of four is enough to measure it");
 	nanoseconds_of_kilobyte = 0;
 	outcome = measure(&run, &copied, (struct reel_costs){.steps = 10}, true);
-	ok(outcome.costs.touch_seconds == 0, "where memory is not new a byte takes none");
+	ok(outcome.costs.touch_seconds == 0, "a byte of memory that is not new takes no time");
 }
 
 /* The budget refuses a push after 2 MiB of the sample. */
@@ -283,14 +283,14 @@ static void memory_may_be_refused_meanwhile(void)
 
 	nanoseconds_of_kilobyte = 1000;
 	is_int(reel_costs_measure_touch(&tape, 0, &seconds), 0, "a refused push is no error");
-	ok(fabs(seconds * 1e9 - 1000.0 / 1024) < 0.2, "a byte takes what it took before (%g)",
+	ok(fabs(seconds * 1e9 - 1000.0 / 1024) < 0.2, "a byte's time is measured (%g)",
 	   seconds * 1e9);
 	nanoseconds_of_kilobyte = 0;
 	reel_tape_close(&tape);
 	close_pool(pool, "a refused push");
 }
 
-/* But for the very last call, after which nothing is left to do but to load the state. */
+/* Each call fails but the very last one, after which only the state is left to load. */
 static void errors_of_callbacks_end_it(void)
 {
 	unsigned wrong = 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Accesses of binomial schedules by depth: their own recursion for large numbers of steps. */
+/* Accesses of binomial schedules by depth follow their recursion for large numbers of steps. */
 #include <config.h>
 
 #include "helpers/plan-support.h"
 
 #include "plan/plan.h"
 
-/* A held schedule is a split, the schedule above it with one slot less, and the one below it. */
+/* Whether accesses are those of a split, of the part below, and of that above with a slot less. */
 static bool holds_together(int64_t steps, int64_t slots)
 {
 	int64_t below = reel_binomial_split(steps, slots), above = steps - below;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Short loops: no sequence of actions at all is cheaper than the planners' ones. The search knows
- * the actions and what they cost, and nothing of recursions: a state may be
- * in any tiers, in any order, stored again, and dropped at any time.
+ * For short loops no sequence of actions is cheaper than those of the planners. The search knows
+ * the actions and their costs, but no recursion: a state may be in any tiers, in any order, stored
+ * again, and dropped at any time.
  */
 #include <config.h>
 
@@ -10,21 +10,21 @@
 #include "helpers/plan-support.h"
 
 #define MAX_SHELVES 3
-/* What an advance costs, so that a tenth of it is a number. */
+/* The cost of an advance, so that a tenth of an advance is a whole number. */
 #define UNIT 10
 
-/* What may be kept: states in a tier, or tapes of steps. All are bits of one word. */
+/* A shelf keeps the states of a tier, or tapes of steps. All shelves are bits of one word. */
 struct search {
 	unsigned steps;
 	unsigned shelves;
 	unsigned capacity[MAX_SHELVES];
 	unsigned store[MAX_SHELVES];
 	unsigned load[MAX_SHELVES];
-	/* Tapes of steps, each as large as so many states, take up the slots of shelf 0. */
+	/* The size of a tape in states; tapes take up slots of shelf 0. */
 	unsigned tape_states;
 };
 
-/* A place in the search: the working state (steps: none), the steps left, what is kept. */
+/* A place in the search: the working state (`steps`: none), the steps left, the kept objects. */
 struct place {
 	unsigned working;
 	unsigned left;
@@ -65,7 +65,7 @@ static bool fits(const struct search *search, const struct place *place)
 	return true;
 }
 
-/* The last step left is recorded: it is reversed. */
+/* Reverses the last step left, which is recorded. */
 static void reverse(const struct search *search, struct place place, unsigned cost)
 {
 	place.left--;
@@ -128,7 +128,7 @@ static bool visit(const void *context, uint32_t code, unsigned cost)
 	return false;
 }
 
-/* What all but recording and reversing costs at the least. */
+/* The least cost of all actions but recording and reversing. */
 static unsigned min_cost(const struct search *search)
 {
 	struct place start = {.left = search->steps};
@@ -204,7 +204,7 @@ static void no_schedule_of_two_tiers_is_cheaper(void)
 	is_int(wrong, 0, "two tiers, %u problems", cases);
 }
 
-/* Whether a state is worth its store in the first tier depends on how many may be there. */
+/* Whether it pays to store a state in the first tier depends on the number of slots there. */
 static void no_schedule_of_two_costly_tiers_is_cheaper(void)
 {
 	unsigned wrong = 0, cases = 0;
@@ -219,7 +219,7 @@ static void no_schedule_of_two_costly_tiers_is_cheaper(void)
 			problem.tier[0].load_cost = 0.1;
 			wrong += !takes_least_time(REEL_HIERARCHICAL, &problem);
 		}
-	is_int(wrong, 0, "two tiers that cost something, %u problems", cases);
+	is_int(wrong, 0, "two tiers with costs, %u problems", cases);
 }
 
 static void no_schedule_of_three_tiers_is_cheaper(void)
@@ -242,7 +242,7 @@ static void no_schedule_of_three_tiers_is_cheaper(void)
 	is_int(wrong, 0, "three tiers, %u problems", cases);
 }
 
-/* Disk-Revolve reads a state of the last tier once, which is best where that is expensive. */
+/* Disk-Revolve reads a state of the last tier once, which is best where reading is expensive. */
 static void no_schedule_with_an_unlimited_tier_is_cheaper(void)
 {
 	unsigned wrong = 0, cases = 0;

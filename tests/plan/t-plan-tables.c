@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The planners against tables of optima and of other programs' counts: every row. */
+/* Compares the planners with every row of tables of optima and of other programs' counts. */
 #include <config.h>
 
 #include <reel/plan.h>
@@ -9,7 +9,7 @@
 
 #include "plan/plan.h"
 
-/* Longer schedules are counted by formula. */
+/* Schedules with more steps are counted by formula. */
 #define MAX_WALKED 20000
 
 /* ---- Binomial ---- */
@@ -46,7 +46,7 @@ static void binomial_schedules_have_the_least_advances_and_stores(void)
 	is_int(reel_binomial_advances(REEL_MAX_STEPS, 2), 1086983719266232369, "2^40 steps");
 	is_int(reel_binomial_advances((int64_t)1 << 32, 1), 9223372034707292160, "2^32, 1 slot");
 	is_int(reel_binomial_advances(((int64_t)1 << 32) + 1, 1), INT64_MAX,
-	       "a step more, and they cannot be counted");
+	       "advances of a step more cannot be counted");
 	is_int(reel_binomial_advances(REEL_MAX_STEPS, 1), INT64_MAX,
 	       "advances of 2^40 steps cannot be counted");
 }
@@ -180,7 +180,7 @@ static bool two_level_row_is_right(const struct table *table)
 	       report.peak_slots[1] == whole(table, "max_disk");
 }
 
-/* Who knows the end does not run the last gap twice, and the last step is in a gap before. */
+/* With a known end the last gap is not run twice, and the last step belongs to the gap before. */
 static bool two_level_with_known_end_is_right(const struct table *table)
 {
 	int64_t steps = whole(table, "n_steps"), period = whole(table, "period");
@@ -204,10 +204,10 @@ static void two_level_schedules_keep_a_state_each_period(void)
 		judge(&table, two_level_row_is_right(&table));
 		judge(&table, two_level_with_known_end_is_right(&table));
 	}
-	close_table(&table, 90, "all counts of each row; and fewer where the end is known");
+	close_table(&table, 90, "all counts of each row, and fewer advances with a known end");
 }
 
-/* The busiest states in the first tier: no more accesses of the other than the table has. */
+/* The first tier has the busiest states: the other one has no more accesses than in the table. */
 static bool multistage_row_is_right(const struct table *table)
 {
 	struct reel_problem problem =

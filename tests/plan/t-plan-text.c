@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The planner and the slots of a problem from a text, and what a text leaves open. */
+/* Takes the planner and the slots of a problem from a text, and defaults for what is left out. */
 #include <config.h>
 
 #include <errno.h>
@@ -64,7 +64,7 @@ static void a_text_fills_in_a_problem(void)
 		ok(!error && is_as_wanted(i, &problem, planner), "%s: %s",
 		   texts[i].text ? texts[i].text : "the default",
 		   error ? reel_error_text(error) : reel_planner_name(planner));
-		is_int(reel_plan_open(&plan, planner, &problem), 0, "such a plan opens");
+		is_int(reel_plan_open(&plan, planner, &problem), 0, "its plan opens");
 		reel_plan_close(plan);
 	}
 }
@@ -109,7 +109,7 @@ static void the_default_planner_is_that_of_the_tiers(void)
 		is_int(reel_problem_from_text(&problem, &planner, "disk-revolve"), 0,
 		       "a planner is named");
 		ok(planner == REEL_DISK_REVOLVE && !memcmp(&before, &problem, sizeof problem),
-		   "nothing but the planner is taken");
+		   "only the planner is taken from the text");
 	}
 }
 
@@ -120,7 +120,7 @@ static void costs_that_are_given_stay(void)
 
 	problem.tier[1].load_cost = 2;
 	is_int(reel_problem_from_text(&problem, &planner, "hierarchical:3:4"), 0, "a cost is given");
-	ok(problem.tier[1].store_cost == 0 && problem.tier[1].load_cost == 2, "it stays");
+	ok(problem.tier[1].store_cost == 0 && problem.tier[1].load_cost == 2, "the cost stays");
 }
 
 static const struct {
@@ -176,7 +176,7 @@ static void numbers_that_are_too_large_are_left_to_the_plan(void)
 	reel_plan *plan;
 
 	is_int(reel_problem_from_text(&problem, &planner, "binomial:99999999999999999999"), 0,
-	       "a number beyond all numbers");
+	       "a number that is too large is read");
 	is_int(reel_plan_open(&plan, planner, &problem), -EINVAL, "the plan refuses it");
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Plans of uneven steps. Two searches judge them: one over all actions, which knows
- * nothing of recursions, for few steps, and one over all plans that keep what they keep until its
- * last use, for up to twelve steps, in bytes and not in levels.
+ * Plans of uneven steps, judged by two searches. For few steps, one of them tries all actions and
+ * knows no recursion. For up to twelve steps, the other one tries all plans that keep each object
+ * until its last use, and counts bytes, not levels.
  */
 #include <config.h>
 
@@ -58,7 +58,7 @@ static void draw_uneven(struct problem *problem, size_t steps, uint64_t seed)
 
 enum { IN_MEMORY, IN_STORE, TAPE_IN_MEMORY, TAPE_IN_STORE, SHELVES };
 
-/* The working state (steps: none), the steps left, and a bit for each state or tape that is kept. */
+/* The working state (`steps`: none), the steps left, and a bit for each kept state or tape. */
 struct place {
 	unsigned working, left, kept[SHELVES];
 };
@@ -123,7 +123,7 @@ static void run_step(const struct reel_uneven_problem *uneven, struct place plac
 	reach(uneven, &place, time + step->record);
 }
 
-/* The last step left is recorded: it is reversed. The working state is lost or past. */
+/* Reverses the last step left, which is recorded. The working state is lost or past. */
 static void reverse_step(const struct reel_uneven_problem *uneven, struct place place, double time)
 {
 	unsigned i = --place.left;
@@ -193,7 +193,7 @@ static bool visit(const void *context, uint32_t code, unsigned time)
 	return false;
 }
 
-/* The least time of all sequences of actions; INFINITY: none fits. */
+/* The least time of all sequences of actions; INFINITY if none fits. */
 static double least_of_actions(const struct reel_uneven_problem *uneven)
 {
 	struct place start = {.left = (unsigned)uneven->steps};
@@ -203,7 +203,7 @@ static double least_of_actions(const struct reel_uneven_problem *uneven)
 	return time < CHEAPEST_MAX ? (double)time : (double)INFINITY;
 }
 
-/* The time of the plan, which the check finds right; INFINITY: there is none. */
+/* The time of the plan; INFINITY if there is no plan, -1 if the check finds it wrong. */
 static double time_of_plan(const struct reel_uneven_problem *uneven)
 {
 	struct reel_schedule_report report;
@@ -220,13 +220,13 @@ static double time_of_plan(const struct reel_uneven_problem *uneven)
 	return report.makespan;
 }
 
-/* ---- All plans that keep what they keep until its last use ---- */
+/* ---- All plans that keep each object until its last use ---- */
 
 #define MAX_BYTES 512
 /* Where a copy of the first state of a range is kept: nowhere, in memory or in the store. */
 enum { FREE, HELD_IN_MEMORY, HELD_IN_STORE, KINDS };
 
-/* The least times that are known, by range, kind and free bytes; below 0: not yet. */
+/* The least times that are known, by range, kind and free bytes; below 0: not known yet. */
 static double known[MAX_STEPS][MAX_STEPS + 1][KINDS][MAX_BYTES];
 
 static double least_of(const struct reel_uneven_problem *uneven, unsigned kind, size_t first, size_t last,
@@ -237,7 +237,7 @@ static double min(double a, double b)
 	return b < a ? b : a;
 }
 
-/* The first step is recorded now. */
+/* The least time if the first step is recorded now. */
 static double least_recorded(const struct reel_uneven_problem *uneven, size_t first, size_t last,
 			     uint64_t bytes)
 {
@@ -256,7 +256,7 @@ static double least_recorded(const struct reel_uneven_problem *uneven, size_t fi
 	return time + least;
 }
 
-/* The first steps run, the others are reversed, and the first state is loaded. */
+/* The least time if the first steps run, the others are reversed, and the first state is loaded. */
 static double least_turn(const struct reel_uneven_problem *uneven, unsigned kind, size_t first, size_t last,
 			 uint64_t bytes)
 {
@@ -274,7 +274,7 @@ static double least_turn(const struct reel_uneven_problem *uneven, unsigned kind
 	return least;
 }
 
-/* A copy that is held may be given up, for a copy elsewhere, too. */
+/* A copy that is held may be given up, also for a copy elsewhere. */
 static double search(const struct reel_uneven_problem *uneven, unsigned kind, size_t first, size_t last,
 		     uint64_t bytes)
 {
@@ -361,7 +361,7 @@ static void no_plan_of_twelve_steps_is_faster(uint64_t flags, const char *kind)
 	       seeds);
 }
 
-/* No level divides these sizes. */
+/* These sizes are no multiples of a level. */
 static void long_chains_stay_within_their_memory(void)
 {
 	static struct problem problem;

@@ -70,7 +70,7 @@ static void many_slots_are_no_trouble(void)
 	}
 }
 
-/* Planners with a closed form have thousands of slots. */
+/* Planners with a closed form may have thousands of slots. */
 static void thousands_of_slots(void)
 {
 	static const enum reel_planner planners[] = {REEL_BINOMIAL, REEL_MULTISTAGE, REEL_TWO_LEVEL,
@@ -87,7 +87,7 @@ static void thousands_of_slots(void)
 	}
 }
 
-/* Several actions a call: up to the end, or to where the loop may end. */
+/* A call takes several actions, at most up to the end or to an action on which the loop may end. */
 static void actions_are_taken_together(void)
 {
 	struct reel_problem problem = one_tier(300, 7), unknown = one_tier(REEL_UNKNOWN_STEPS, 7);
@@ -107,12 +107,12 @@ static void actions_are_taken_together(void)
 		wrong += n < COUNT(actions) && actions[n - 1].kind != REEL_ACTION_DONE;
 	} while (n == COUNT(actions) && !wrong);
 	is_int(wrong, 0, "64 actions a call are those of single calls");
-	is_int(reel_schedule_take(many, actions, 5), 1, "after the end there is one");
-	is_int(actions[0].kind, REEL_ACTION_DONE, "which is DONE");
+	is_int(reel_schedule_take(many, actions, 5), 1, "a call after the end takes one action");
+	is_int(actions[0].kind, REEL_ACTION_DONE, "this action is DONE");
 	n = reel_schedule_take(online, actions, COUNT(actions));
 	ok(n > 0 && n < COUNT(actions) && actions[n - 1].kind == REEL_ACTION_ADVANCE,
 	   "an ADVANCE on which the loop may end is the last of a call");
-	is_int(reel_schedule_copy(online, one), -EINVAL, "a copy is of the same plan");
+	is_int(reel_schedule_copy(online, one), -EINVAL, "a copy of another plan is refused");
 	reel_schedule_close(one);
 	reel_schedule_close(many);
 	reel_schedule_close(online);
@@ -130,7 +130,7 @@ static void is_refused(enum reel_planner planner, struct reel_problem problem, c
 	ok(!plan, "nothing is stored");
 }
 
-/* A state of the last tier is kept track of beside those of the first. */
+/* A schedule keeps track of one state of the last tier beside those of the first tier. */
 static void an_unlimited_tier_takes_up_one_slot(void)
 {
 	static const enum reel_planner planners[] = {REEL_TWO_LEVEL, REEL_PERIODIC,
@@ -168,7 +168,7 @@ static void limited_last_tiers_make_the_period_longer(void)
 	is_int(wrong, 0, "the last tier has no more states than slots");
 }
 
-/* Where storing costs nothing; the last step but one has a state at most, the last one none. */
+/* Storing costs nothing. States may be stored up to the last step but one, and not for the last. */
 static void periods_are_no_longer_than_they_have_to_be(void)
 {
 	unsigned wrong = 0;
@@ -287,7 +287,7 @@ static unsigned differences_of_copies(enum reel_planner planner, uint64_t seed)
 			reel_schedule *copy = open_schedule(plan);
 
 			wrong += reel_schedule_copy(copy, schedule) != 0;
-			/* They have nothing in common. */
+			/* The original moves on; the copy shares nothing with it. */
 			while (!reel_schedule_next(schedule, &action) &&
 			       action.kind != REEL_ACTION_DONE)
 				;
@@ -696,12 +696,12 @@ static void the_largest_numbers_are_taken(void)
 	dear.tier[1].slots = 30;
 	is_int(checked(REEL_DISK_REVOLVE, &dear, 30).reversed, 30,
 	       "costs of 1e100, where the last tier has no limit");
-	is_int(checked(REEL_DISK_REVOLVE, &roomy, 10).reversed, 10, "as many slots as can be said");
+	is_int(checked(REEL_DISK_REVOLVE, &roomy, 10).reversed, 10, "the largest number of slots");
 	roomy.tier[0].slots = 0;
 	is_refused(REEL_DISK_REVOLVE, roomy, "no tier but the last");
 }
 
-/* Recorded, and reversed. */
+/* One action records the steps, and one reverses them. */
 static void steps_that_are_all_recorded_are_one_tape(void)
 {
 	struct reel_problem problem = {
@@ -852,8 +852,8 @@ static void an_end_that_cannot_be_is_refused(void)
 	is_int(reel_schedule_end(schedule, 20, 13), -EINVAL, "a state to come");
 	is_int(reel_schedule_end(schedule, 8, 9), -EINVAL, "fewer steps than were run");
 	is_int(reel_schedule_end(schedule, REEL_MAX_STEPS + 1, 9), -EINVAL,
-	       "an end beyond the most steps");
-	is_int(reel_schedule_end(schedule, 9, 9), 0, "a good one");
+	       "an end beyond REEL_MAX_STEPS");
+	is_int(reel_schedule_end(schedule, 9, 9), 0, "a valid end");
 	is_int(reel_schedule_end(schedule, 9, 9), -EINVAL, "a second end");
 	is_int(reel_plan_check(plan, NULL, -1, &report), -EINVAL, "a check with less than 0 steps");
 	reel_schedule_close(schedule);
@@ -867,7 +867,7 @@ static void an_end_that_cannot_be_is_refused(void)
 
 /* ---- The bound of online schedules ---- */
 
-/* The states that the plan has kept when state `at` is reached, the last one not stored. */
+/* The states that the plan keeps when the sweep reaches state `at`; the last one is not stored. */
 struct sweep {
 	int64_t state[REEL_MAX_SLOTS];
 	int64_t kept;
@@ -900,7 +900,7 @@ static int64_t stretch_at(const struct sweep *sweep, int64_t at, int64_t slots)
 	return stretch;
 }
 
-/* With one more state than slots, that one goes without which the reverse sweep is shortest. */
+/* With one more state than slots, drops the one without which the reverse sweep is shortest. */
 static void keep_or_drop(struct sweep *sweep, int64_t at, int64_t slots)
 {
 	int64_t end, worst, least = INT64_MAX;
@@ -954,7 +954,7 @@ static int64_t walked_advances(int64_t steps, int64_t slots)
 	return advances;
 }
 
-/* Walks short loops, and one of `stride` longer ones. The ratios are to a loop whose end is known. */
+/* Walks short loops, and every `stride`-th longer one. The ratios are to loops with known ends. */
 static void judge_online(int64_t slots, int64_t max_steps, int64_t stride)
 {
 	struct sweep sweep = {.kept = 1, .next = 1};
@@ -986,7 +986,7 @@ static void online_schedules_stay_near_the_optimum(void)
 		judge_online(slots[i], 20000, 37);
 }
 
-/* Steps that are run again and again; a walk comes to them one after the other. */
+/* The actions run more steps than can be counted; the last action passes the limit. */
 static void a_walk_that_runs_too_many_steps_is_wrong(void)
 {
 	struct reel_problem problem = one_tier(INT64_MAX, 1);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A page of reel report in a browser, by way of chromedriver: what it shows, and, with dygraphs, that it zooms.
+"""Checks what a page of reel report shows in a browser (by chromedriver), and, with dygraphs, that it zooms.
 
 Usage: report-browser.py PORT FILE
 """
@@ -58,14 +58,14 @@ def show_the_same():
 
 
 def luminance(colour):
-    """That of WCAG, of "rgb(r, g, b)"."""
+    """The relative luminance, as in WCAG, of a colour "rgb(r, g, b)"."""
     parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
     return sum(share * (c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4)
                for share, c in zip((0.2126, 0.7152, 0.0722), parts))
 
 
 def contrasts(scheme):
-    """Of texts of charts, then of lines, with what is behind them; then whether that is dark."""
+    """The least contrasts of the texts and of the lines of charts to the background, and whether that is dark."""
     call("POST", at + "/goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": {
         "features": [{"name": "prefers-color-scheme", "value": scheme}]}})
     behind = luminance(run("""const probe = document.body.appendChild(document.createElement("p"));
@@ -88,7 +88,7 @@ def look_at_pictures():
             [...paths, ...texts].every((e) => inside(e.getBoundingClientRect())) &&
             paths.some((e) => e.getBoundingClientRect().width > plot.width / 500 && e.getTotalLength() > 1);
     })"""), "each chart is a picture, with a line and an entry of the legend for each name, and axes, all in its place")
-    check(run("return document.querySelectorAll('canvas, button').length === 0"), "and without anything that needs a script")
+    check(run("return document.querySelectorAll('canvas, button').length === 0"), "nothing on the page needs a script")
 
 
 def look_at_charts():
@@ -101,7 +101,7 @@ def look_at_charts():
         return chart.numRows() === 500 && chart.numColumns() === names.length + 1 &&
             chart.getLabels().slice(1).join() === names.map((n) => n.textContent).join() &&
             !figure.querySelector("svg") && canvas.getImageData(0, 0, ...size).data.some((part) => part > 0);
-    })"""), "by dygraphs, with 500 values for each name")
+    })"""), "dygraphs draws it, with 500 values for each name")
 
 
 def look_at_zoom():
@@ -111,11 +111,11 @@ def look_at_zoom():
     check(zoomed[0] > whole[0] and zoomed[1] < whole[1], "a key zooms in")
     check(show_the_same(), "all charts show the same time")
     keys("0")
-    check(stretch() == whole, "and another one shows all again")
+    check(stretch() == whole, "another key shows all again")
     run("document.querySelector('button[data-key=\"+\"]').click()")
-    check(stretch() == zoomed, "so does a button")
+    check(stretch() == zoomed, "a button zooms in")
     run("document.querySelector('button[data-key=\"0\"]').click()")
-    check(stretch() == whole, "and the one for all")
+    check(stretch() == whole, "another button shows all again")
     box = run("const plot = document.querySelector('.plot'); plot.scrollIntoView({block: 'center'});"
               "const b = plot.getBoundingClientRect(), area = charts[0].getArea();"
               "return [b.left + area.x, b.top + area.y, area.w, area.h]")
@@ -131,7 +131,7 @@ def look_at_zoom():
     length = whole[1] - whole[0]
     check(abs(zoomed[0] - whole[0] - 0.25 * length) < 0.05 * length and
           abs(zoomed[1] - whole[0] - 0.5 * length) < 0.05 * length, "dragging zooms to what was dragged over")
-    check(show_the_same(), "in all charts")
+    check(show_the_same(), "all charts zoom with it")
 
 
 try:
@@ -147,7 +147,7 @@ try:
         look_at_pictures()
     for scheme in "light", "dark":
         (texts, lines), is_dark = contrasts(scheme)
-        check(texts > 4.5 and lines > 2 and is_dark == (scheme == "dark"), f"it can be read where all is {scheme}: {texts:.1f}, {lines:.1f}")
+        check(texts > 4.5 and lines > 2 and is_dark == (scheme == "dark"), f"it can be read in {scheme} mode: {texts:.1f}, {lines:.1f}")
     call("POST", at + "/window/rect", {"width": 400, "height": 800})
     time.sleep(1)
     check(run("return document.documentElement.scrollWidth <= window.innerWidth"), "it fits on a phone")

@@ -3,8 +3,8 @@
 # Tests the options of reel-bench, and the form of its results, but no times.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
-# With a sanitizer it would take half a minute, and its parts have tests of their own.
-case " $CFLAGS " in *-fsanitize=*) skip_all 'it measures what is no matter of this build' ;; esac
+# With a sanitizer reel-bench would take half a minute, and its parts have tests of their own.
+case " $CFLAGS " in *-fsanitize=*) skip_all 'its times mean nothing in this build' ;; esac
 
 bench=$BUILD_DIR/bench/reel-bench
 
@@ -32,7 +32,7 @@ for subject in floor bulk record single sum cold open threads kernel memory spil
 	ok $? "there is a case of $subject"
 done
 [ "$(sort cases | uniq -d | wc -l)" -eq 0 ]
-ok $? 'no case comes twice'
+ok $? 'no case is listed twice'
 
 "$bench" --quick --only '^kernel/mttkrp/paper$' --json results >table 2>err
 ok $? 'a case runs alone'
@@ -55,7 +55,7 @@ if [ -s counts ]; then
 	ok $? 'the instructions of four ways to push and to pop are counted'
 else
 	grep -q 'no process be stepped' err
-	ok $? 'where no instruction can be counted, it says so'
+	ok $? 'it says that no instruction can be counted'
 fi
 
 "$bench" --quick --only '^spill/replay' --directory . --json spilled >/dev/null 2>err
@@ -63,10 +63,10 @@ ok $? 'a tape outgrows memory'
 if [ -s spilled ]; then
 	[ "$(grep -c '"unit": "ns/byte", "median": [0-9]' spilled)" -eq 5 ] &&
 		[ "$(grep -c '"unit": "bytes", "median": [0-9]' spilled)" -eq 3 ] && [ ! -s err ]
-	ok $? 'its times are of a byte'
+	ok $? 'its times are per byte'
 else
 	[ "$(wc -l <err)" -eq 1 ] && grep -q 'spill/ is left out: .*--directory' err
-	ok $? 'where there is no disk for it, it says so'
+	ok $? 'it says that there is no disk for the tape'
 fi
 "$bench" --quick --only '^(spill|kernel/mttkrp/paper$)' --directory no/where --json results >/dev/null 2>err
 [ $? -eq 0 ] && [ "$(wc -l <err)" -eq 1 ] &&
@@ -79,7 +79,7 @@ if grep -q ^omp/ cases && ! grep -q __tsan_ "$bench"; then
 	ok $? 'the gradient of an example is measured'
 	OMP_WAIT_POLICY=active "$bench" --quick --only '^omp/mlp$' >table 2>err
 	[ $? -eq 0 ] && [ "$(wc -l <err)" -eq 1 ] && grep -q OMP_WAIT_POLICY=passive err
-	ok $? 'threads that do not sleep are remarked on'
+	ok $? 'a remark says that threads do not sleep'
 else
 	skip 'the gradient of an example is measured: there is no OpenMP, or ThreadSanitizer'
 fi
@@ -156,7 +156,7 @@ ok $? 'the floor is the better store and the load'
 grep -q '^| mass spring, .* bytes of the pool | 60 x | ± 0 % |' figures
 ok $? 'quotients are the right way round'
 [ "$(grep -c '^| .* | not measured |  |  |$' figures)" -gt 50 ]
-ok $? 'what was not measured is said to be so, without a remark'
+ok $? 'what was not measured is marked so, without a remark'
 [ "$(grep -c '^## .*?$' figures)" -eq 6 ] && [ "$(grep -c "reel-bench --only '" figures)" -eq 6 ]
 ok $? 'each of six questions has its command'
 sed -n "s/.*reel-bench --only '\(.*\)'/\1/p" figures >commands
@@ -225,7 +225,7 @@ ok $? 'the worst sweep is named, with and without calculation'
 grep -q '^| what was resident.* | 1.02 x | ± 0 % |  |$' figures
 ok $? 'what is resident without a tape is not counted'
 grep -q '^| tape of 16 GiB .* | 1.2 x | ± 0 % | A disk .* |$' figures
-ok $? 'growth is that from 4 to 16 GiB'
+ok $? 'growth is from 4 to 16 GiB'
 
 {
 	result omp/regions 'parallel regions' 1 2
@@ -237,7 +237,7 @@ ok $? 'growth is that from 4 to 16 GiB'
 figures
 grep -q '^| region .* | 0.75 us | ± 0 % |  |$' figures &&
 	grep -q '^| .* network.* 0.5 x of one | 1.5 x | ± 0 % | Each sweep .* |$' figures
-ok $? 'regions are a difference, threads a quotient of those by hand'
+ok $? 'regions are a difference, threads a quotient to those by hand'
 
 table() { "$SOURCE_DIR/bench/results.sh" --table "$BUILD_DIR" "$@"; }
 
@@ -246,7 +246,7 @@ grep -q '^| region .* | not measured | 0.75 us |  |  |$' results.md &&
 	[ "$(grep -c '^| what | -O2 | native | noise | remark |$' results.md)" -eq 6 ]
 ok $? 'the figures of the other flags have a column'
 table "$PWD/made-up" "$PWD/made-up" | grep -q '^| omp/mlp | two threads | 1 | ns/value | 3.000 | 1.00 | 0 | 3.000 | 1.00 |$'
-ok $? 'and so have all results'
+ok $? 'all results have a column for them, too'
 
 cat spilled >>results
 table "$PWD/results" >results.md
@@ -261,7 +261,7 @@ done >several
 awk -f "$SOURCE_DIR/bench/runs.awk" several >merged
 [ "$(wc -l <merged)" -eq 2 ] &&
 	grep -q 'reel push.*"median": 3.0000, "lower": 1.0000, "upper": 7.0000, "max": 7.0000' merged
-ok $? 'of several runs the medians count, and their distance is the noise'
+ok $? 'the median of several runs counts, and their range is the noise'
 result single/push+pop 'reel push, pop' 1000 2 >>several
 ! awk -f "$SOURCE_DIR/bench/runs.awk" several >merged 2>err && grep -q '3 runs, and 4 of ' err
 ok $? 'a result that some runs lack is an error'
@@ -293,5 +293,5 @@ for subject in real8 control1b real8array64 repeat stencil spill; do
 done
 "$dropin" --quick --only '^dropin/repeat$' --json results >table 2>err
 [ $? -eq 0 ] && [ "$(grep -c '"case": "dropin/repeat"' results)" -eq 4 ]
-ok $? 'one of them runs alone'
+ok $? 'a case of reel-bench-dropin runs alone'
 end

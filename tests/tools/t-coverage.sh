@@ -73,15 +73,15 @@ cover
 [ "$(cat table)" = 'sample.c 4/7 2/4' ]
 ok $? 'lines and branches are counted'
 [ "$(cut -d : -f 2 unreached | tr '\n' ' ')" = '15 17 ' ]
-ok $? 'what has no note is listed, but not what follows what has one, nor the branch of a switch'
+ok $? 'lines without a note are listed, but not those behind a noted line, nor the branch of a switch'
 cat >wanted <<'END'
 sample.c:10: this note excuses nothing: remove it
 sample.c:20: this note excuses nothing: remove it
 END
 diff wanted stale >difference
-is_empty difference 'a note is stale if all below it is reached, or nothing is there'
+is_empty difference 'a note is stale if all lines below it are reached, or if there are none'
 sed -i 's/^line sample.c 25 1/line sample.c 30 1/' rows
 cover
 [ "$(tail -n 1 stale)" = 'sample.c:24: this note excuses nothing: remove it' ]
-ok $? 'a note about what is rarely reached is stale without code below it'
+ok $? 'a note about rarely reached code is stale without code below it'
 end

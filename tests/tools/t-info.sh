@@ -67,7 +67,7 @@ claim 'reel --help lists plan' says '^  plan '
 claim 'reel -h succeeds' gives 0 -h
 claim 'reel -h lists plan' says '^  plan '
 claim 'reel help plan describes its options' gives 0 help plan
-claim 'of which --steps is one' says '--steps N'
+claim 'one of these options is --steps' says '--steps N'
 claim 'help for an unknown verb is refused' refuses "'reel --help'" help rewind
 claim 'reel --version succeeds' gives 0 --version
 claim 'reel --version names the version' says '^reel [0-9]'
@@ -83,13 +83,13 @@ for name in version compiler sanitizer pool_implementation built_with_openmp arc
 do
 	claim "reel info tells $name" says "^$name: "
 done
-claim 'reel info tells of the GPU, or why there is none' says '^gpu_\(name\|problem\): *[^ ]'
+claim 'reel info describes the GPU, or says why there is none' says '^gpu_\(name\|problem\): *[^ ]'
 claim 'the page size is that of getconf' says "^page_bytes: *$(getconf PAGESIZE)"
 
 REEL_BUDGET=64M
 export REEL_BUDGET
 claim 'reel info with a budget succeeds' gives 0 info
-claim 'the verdict is of the budget' says '^verdict: *tapes may have 64 MiB of memory.*set REEL_SPILL_DIR'
+claim 'the verdict is about the budget' says '^verdict: *tapes may have 64 MiB of memory.*set REEL_SPILL_DIR'
 claim 'the budget is shown as given' says '^REEL_BUDGET: *64M$'
 claim 'the budget is shown as understood' \
 	says '^default_pool_hard_budget_bytes: *67108864 (64 MiB)$'
@@ -99,11 +99,11 @@ claim 'reel info with an empty directory succeeds' gives 0 info
 claim 'an empty directory is no store' says '^verdict: .*set REEL_SPILL_DIR'
 REEL_SPILL_DIR=$PWD/none
 claim 'reel info with a directory that is not there succeeds' gives 0 info
-claim 'and says why there are no spill files' says '^spill_file_problem: *no file can be made in .*none: '
+claim 'it says why there are no spill files' says '^spill_file_problem: *no file can be made in .*none: '
 if can_spill; then
 	REEL_SPILL_DIR=$PWD
 	claim 'reel info with a directory succeeds' gives 0 info
-	claim 'and tells how files there are read and written' \
+	claim 'it tells how files there are read and written' \
 		says '^spill_file_access: *by threads, \(past the page cache (O_DIRECT)\|through the page cache: \)'
 else
 	skip 'a directory: files here are kept in memory'
@@ -119,9 +119,9 @@ cp kept.profile profile
 REEL_TRACE=trace.json REEL_PROFILE=profile "$reel" info >out
 claim 'the trace and the profile of the user' says '^REEL_TRACE: *trace.json$'
 claim 'the trace stays as it is' cmp kept.json trace.json
-claim 'and so does the profile' cmp kept.profile profile
+claim 'the profile stays as it is' cmp kept.profile profile
 claim 'the limit of memory is shown' says '^memory_limit_bytes: *[0-9]'
-claim 'and where it was read' says '^memory_limit_source: *\(/\|RLIMIT_AS\|the physical memory\)'
+claim 'the source of this limit is shown' says '^memory_limit_source: *\(/\|RLIMIT_AS\|the physical memory\)'
 claim 'a trigger for memory pressure is shown, or that there is none' \
 	says '^memory_pressure_source: *\(/.*/memory\(\.pressure\)\{0,1\}$\|unknown$\)'
 
@@ -143,7 +143,7 @@ if python3 -c '' 2>/dev/null; then
 	export REEL_CHECKED
 	"$reel" info --json >json 2>/dev/null
 	claim 'no value breaks the JSON' python3 -m json.tool json formatted
-	claim 'JSON keeps what is UTF-8 of a value' \
+	claim 'JSON keeps the UTF-8 of a value' \
 		grep -q '"REEL_CHECKED": "a\\"b\\\\c\\u000ad\\ufffd\\ufffd' json
 	claim 'no value breaks the text' gives 0 info
 	claim 'the text still has one fact a line' every_line_has_a_value

@@ -53,14 +53,14 @@ smaller	logic	if (a < b || text)
 smaller	sign	return b;
 END
 diff wanted seen >difference
-is_empty difference 'comments and strings are left alone, all else is changed once a mutant'
+is_empty difference 'comments and strings are left alone, and each mutant changes one other place'
 
 awk -v make=11 -f "$mutants" lib/part/sample.c >changed
 diff lib/part/sample.c changed | sed -n '/^>/p' >difference
 [ "$(cat difference)" = "$(printf '> \tif (a <= b && text)')" ]
 ok $? 'a mutant differs in one place'
 
-# Writes the commands and times that mutate.sh finds by itself in a build.
+# Writes the commands and times that mutate.sh finds by itself in a real build.
 read -r compiler flags <<END
 ${CC:-cc}
 END
@@ -79,7 +79,7 @@ mutate() {
 	MUTATE_SOURCE=$PWD sh "$SOURCE_DIR/tests/mutate/mutate.sh" --work work "$@"
 }
 mutate --file lib/part/sample.c >out 2>&1
-ok $? 'all are tried'
+ok $? 'all mutants are tried'
 cut -f 6,7,8 work/verdicts | sort >seen
 sort >wanted <<'END'
 ;	same	-
@@ -97,14 +97,14 @@ unused += a / 0;	same	-
 unused -= a * 0;	same	-
 END
 diff wanted seen >difference
-is_empty difference 'who changes nothing is the same, who fails a test is killed, else one survives'
+is_empty difference 'a mutant with the same code is the same, one that fails a test is killed, and any other survives'
 
 mutate --file lib/part/sample.c >out 2>&1
 [ "$(head -n 1 out)" = '# 0 mutants to try, seed 1' ]
-ok $? 'none is tried twice'
+ok $? 'no mutant is tried twice'
 mutate --report --results results >report
 [ "$(grep -c '^+ ' report)" -eq 2 ]
-ok $? 'the report has who survived, but not below a note'
+ok $? 'the report has the survivors, but not those below a note'
 for row in 'run 13' 'killed 4' 'same-code 5' 'explained 2' 'survived 2'; do
 	grep -qx "$row" results
 	ok $? "results: $row"
@@ -132,7 +132,7 @@ lib/part/sample.c:10: this note excuses no mutant of operator sign: remove it
 lib/part/sample.c:12: this note excuses no mutant of operator logic: remove it
 END
 diff wanted messages >difference
-is_empty difference 'an operator is one too many if there is no mutant, or if all were killed'
+is_empty difference 'an operator in a note excuses nothing if it has no mutant, or if all were killed'
 
 mkdir tree && : >tree/verdicts
 sh "$SOURCE_DIR/tests/mutate/mutate.sh" --work tree --report >report 2>messages

@@ -66,10 +66,10 @@ claim 'no steps are refused' refuses 'plan --help' --slots 3
 claim 'an unknown option is refused' refuses "'reel plan --help'" --rewind
 claim 'an argument is refused' refuses "'reel plan --help'" --steps 10 rewind
 claim 'an option without its value is refused' refuses 'needs a value' --steps
-claim 'a number that is none is refused' refuses 'whole number' --steps 10x --slots 3
+claim 'a text that is no number is refused' refuses 'whole number' --steps 10x --slots 3
 claim 'a number below 0 is refused' refuses 'whole number' --steps -1 --slots 3
 claim 'too large a number is refused' refuses 'whole number' --steps 99999999999999999999
-claim 'a cost that is none is refused' refuses 'takes a number' --steps 9 --read-cost dear
+claim 'a text that is no cost is refused' refuses 'takes a number' --steps 9 --read-cost dear
 claim 'an unknown planner is refused' refuses 'no such planner' --steps 9 --planner revolve
 claim 'no slots are refused' refuses 'give it one' --steps 10 --slots 0
 claim 'slots are given once' refuses 'name the planner alone' --steps 10 --slots 3 --planner binomial:4
@@ -81,10 +81,10 @@ claim 'a choice by cost takes no slots' refuses 'slots cannot be given with cost
 claim 'step costs that are none are refused' refuses 'takes seconds' --steps 9 --costs record
 claim 'unknown step costs are refused' refuses 'takes seconds' --steps 9 --costs rewind=1
 claim 'step costs below 0 are refused' refuses 'takes seconds' --steps 9 --costs record=-1
-claim 'a size that is none is refused' refuses 'takes bytes' --steps 9 --memory 3X
+claim 'a text that is no size is refused' refuses 'takes bytes' --steps 9 --memory 3X
 claim 'a size with too many units is refused' refuses 'takes bytes' --steps 9 --memory 3GG
 claim 'too large a size is refused' refuses 'takes bytes' --steps 9 --memory 9000000T
-claim 'a bandwidth that is none is refused' refuses 'bytes a second' --steps 9 --read-bandwidth x
+claim 'a text that is no bandwidth is refused' refuses 'bytes a second' --steps 9 --read-bandwidth x
 "$reel" plan --help >out
 ok $? 'reel plan --help succeeds'
 claim 'and describes --planner' grep -q -e '--planner TEXT' out
@@ -135,7 +135,7 @@ by_cost='--steps 10 --state-bytes 10 --tape-bytes 100'
 claim 'the choice by cost, its prediction and the runner-up' gives 'planner=mixed segment_steps=1
 	makespan_seconds=21 peak_memory=910 advances=1 runner_up=binomial' \
 	$by_cost --memory 999
-claim 'and why it lost' grep -q 'reason: .*it runs 5 steps without recording them, not 1, in' out
+claim 'the reason says why it lost' grep -q 'reason: .*it runs 5 steps without recording them, not 1, in' out
 claim 'step costs are taken' gives 'makespan_seconds=5.1 planner=store-all' $by_cost \
 	--costs record=0.3,reverse=0.21
 claim 'bytes have units' gives 'planner=store-all makespan_seconds=20' $by_cost --memory 1K
@@ -146,8 +146,8 @@ claim 'so are workers' gives 'tapes_at_once=2 makespan_seconds=26 peak_memory=27
 	--state-bytes 1 --tape-bytes 10 --memory 43 --workers 2 \
 	--costs advance=1,record=3,reverse=1
 "$reel" plan $by_cost --memory 109 >out 2>err
-claim 'what does not fit is status 1' [ $? -eq 1 ]
-claim 'and the least memory is said' grep -q 'at least 110 bytes are needed' err
+claim 'a loop that does not fit is status 1' [ $? -eq 1 ]
+claim 'the message has the least memory' grep -q 'at least 110 bytes are needed' err
 "$reel" plan $by_cost --memory 999 --actions >out
 claim 'the actions of the choice' grep -q '^record 0 8$' out
 
@@ -169,8 +169,8 @@ claim 'and planned within the memory' gives 'advances=1 disk_stores=1 makespan=2
 claim 'a line that is no step is refused' refuses 'line 8' --costs steps-bad
 claim 'a file has its own number of steps' refuses 'file of steps' --costs steps --steps 5
 "$reel" plan --costs steps --memory 30M >out 2>err
-claim 'what does not fit into memory is status 1' [ $? -eq 1 ]
-claim 'and what does not fit is said' grep -q 'step 1 alone takes' err
+claim 'steps that do not fit into memory are status 1' [ $? -eq 1 ]
+claim 'the message says what does not fit' grep -q 'step 1 alone takes' err
 
 # count_matches PATTERN FILE NUMBER: succeeds if NUMBER lines of the file match.
 count_matches() {

@@ -52,10 +52,10 @@ build() {
 }
 
 build push
-ok $? 'a program'
+ok $? 'a program is built'
 REEL_PROFILE=profile ./push && "$reel" profile profile >text && "$reel" profile --json profile >json &&
 	"$reel" profile --folded profile >folded
-ok $? 'is profiled, and the profile is shown'
+ok $? 'the program is profiled, and its profile is shown'
 sed 's/^/#   /' text
 
 # figure LINE NUMBER: prints the bytes of a line: pushed (NUMBER 1), or on tapes at the peak (NUMBER 2).
@@ -72,14 +72,14 @@ is_about() {
 
 all=$((20 * 8 * 1048576))
 is_about "$(figure 8 1)" $((3 * all / 4)) 'bytes that three() has pushed'
-is_about "$(figure 8 2)" $((3 * all * 4 / 5 / 4)) 'and those at the peak'
+is_about "$(figure 8 2)" $((3 * all * 4 / 5 / 4)) 'bytes of three() at the peak'
 seen=$(sed -n 's/.*"pushed_bytes": \([0-9]*\), "peak_bytes": \([0-9]*\), .*/\1 \2/p' json)
 sum=$(($(figure 8 1) + $(figure 13 1)))
 # The top slab may be off by a stride, an eighth of a MiB.
 [ "${seen% *}" -eq "$sum" ] && [ "$sum" -le $((all + 131072)) ] && [ "$sum" -ge $((all - 4194304)) ]
-ok $? "nothing is missing but what is pushed again on a slab: $sum of $all bytes"
+ok $? "no bytes are missing but those pushed again on a slab: $sum of $all bytes"
 [ "${seen#* }" -eq $(($(figure 8 2) + $(figure 13 2))) ]
-ok $? "nor at the peak: ${seen#* }"
+ok $? "no bytes are missing at the peak: ${seen#* }"
 head -n 4 text | tail -n 1 | grep -qE '^ *[0-9.]+M +[678][0-9]\.[0-9] % +[0-9]+M +[678][0-9]\.[0-9] %  push.c:8'
 ok $? 'the line that pushes most comes first'
 [ "$(awk '{ sum += $NF } END { printf "%.0f", sum }' folded)" = "$sum" ] && grep -q 'push.c:8 [0-9]*$' folded
@@ -156,11 +156,11 @@ if "$reel" info | grep -q '^built_with_libdw: *yes' && [ -n "$CXX" ]; then
 		-Wl,-rpath,"$BUILD_DIR/.libs" -lreel && REEL_PROFILE=method.profile ./method && "$reel" profile method.profile >text.cpp &&
 		grep -q 'method.cpp:11, waves::sea<double>::step$' text.cpp &&
 		grep -q 'method.cpp:17, waves::shore$' text.cpp
-	ok $? 'those of C++ have their namespace and their class'
+	ok $? 'functions of C++ have their namespace and their class'
 	$CXX $CFLAGS -O0 -g -I"$SOURCE_DIR/include" method.cpp -o method -L"$BUILD_DIR/.libs" \
 		-Wl,-rpath,"$BUILD_DIR/.libs" -lreel && REEL_PROFILE=method.profile ./method &&
 		"$reel" profile method.profile | grep -q 'method.cpp:11, waves::sea<double>::step$'
-	ok $? 'also where the compiler inlines nothing'
+	ok $? 'they have them also if the compiler inlines nothing'
 else
 	skip 'names of C++: no libdw, or no compiler'
 fi
@@ -179,7 +179,7 @@ if "$reel" info | grep -q '^built_with_libdw: *yes' && [ -n "$CXX" ]; then
 		-Wl,-rpath,"$BUILD_DIR/.libs" -lreel && REEL_PROFILE=inlined.profile ./inlined-method &&
 		"$reel" profile inlined.profile >text.inlined && grep -q 'inlined.cpp:11, waves::sea<double>::step$' text.inlined &&
 		grep -q 'inlined.cpp:17, waves::shore$' text.inlined
-	ok $? 'in C++ with its namespace and its class'
+	ok $? 'an inlined function of C++ has its namespace and its class'
 else
 	skip 'names of C++ that are inlined: no libdw, or no compiler'
 fi
@@ -216,7 +216,7 @@ if "$reel" info | grep -q '^built_with_libdw: *yes' && [ -n "$FC" ] &&
 	$FC $FCFLAGS -O0 -g -I"$BUILD_DIR/dropin/fortran" module.f90 -o module -L"$BUILD_DIR/.libs" \
 		-Wl,-rpath,"$BUILD_DIR/.libs" -lreel-fortran -lreel && REEL_PROFILE=module.profile ./module && "$reel" profile module.profile >text.f90 &&
 		grep -q 'module.f90:10, waves::step$' text.f90
-	ok $? 'and those of Fortran their module'
+	ok $? 'functions of Fortran have their module'
 else
 	skip 'names of Fortran: no libdw, or no compiler'
 fi
@@ -236,10 +236,10 @@ mkdir "$folder" && build newline && mv newline "$folder" && REEL_PROFILE=newline
 ok $? 'a newline in a name does not end a line'
 "$reel" profile newline.profile | grep -q 'new?line/\\n.c:8' && "$reel" profile --folded newline.profile >folded &&
 	! grep -qv ' [0-9]*$' folded
-ok $? 'nor one of the text'
+ok $? 'it ends no line of the text either'
 if "$reel" info | grep -q '^built_with_libdw: *yes'; then
 	grep -q 'main;three;' folded
-	ok $? 'and the functions of the program are found'
+	ok $? 'the functions of this program are found'
 else
 	skip 'names of functions: built without libdw'
 fi
@@ -266,5 +266,5 @@ ok $? 'a file that is no profile'
 REEL_PROFILE=push.c ./push 2>err
 [ $? -eq 0 ] && grep -q 'REEL_PROFILE=push.c is ignored: another kind of file has this name' err &&
 	grep -q three push.c
-ok $? 'which is not overwritten'
+ok $? 'such a file is not overwritten'
 end

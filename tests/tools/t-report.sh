@@ -51,7 +51,7 @@ class Chart:
     def integral(self, name):
         return sum(self.values[name]) * self.seconds / len(self.rows)
     def drawn(self, path):
-        """What the path has in each bin."""
+        """Returns the value of the path in each bin."""
         steps, x, y = [None] * len(self.rows), 0, None
         for kind, to, height in re.findall(r"([MHV])(\d+)(?: (\d+))?", path):
             if kind == "H":
@@ -77,8 +77,8 @@ look() {
 report() { "$reel" report --dygraphs none --output page.html "$@" >/dev/null; }
 look 'assert sums["wait for memory"]["count"] == 2 and abs(sums["wait for memory"]["seconds"] - 0.002000001) < 1e-12' \
 	'waits, to the nanosecond'
-look 'assert abs(sums["wait for memory"]["longest"] - 0.0015) < 1e-12' 'and the longest'
-look 'assert sums["put"]["bytes"] == 2097152 and abs(charts["Memory"].seconds - 0.009) < 1e-9' 'bytes, and the stretch of time'
+look 'assert abs(sums["wait for memory"]["longest"] - 0.0015) < 1e-12' 'the longest wait'
+look 'assert sums["put"]["bytes"] == 2097152 and abs(charts["Memory"].seconds - 0.009) < 1e-9' 'bytes, and the duration'
 look 'm = charts["Memory"].values; used, resident = list(m.values())[:2]
 assert max(used) == 8388608 and resident[0] == 0 and resident[-1] == 4194304 and set(m["hard budget"]) == {4194304}' \
 	'memory over time, and its budget'
@@ -87,24 +87,24 @@ look 'assert abs(charts["Store"].integral("put") - 2097152) < 2000' \
 look 'assert abs(charts["main thread"].integral("wait for memory") - 0.002) < 2e-5' 'what a thread waited for'
 look 'p = charts["Plan"].values; assert max(v for v in p["advance"] if v) > 9.5 and p["reverse"][-1] < 9.5' \
 	'the plan as it was carried out'
-look 'assert any("Pushes waited 0.002 s for memory, 22 %" in f for f in findings)' 'and in words'
-look 'assert not any("plan" in f for f in findings)' 'steps that are advanced once are no waste'
+look 'assert any("Pushes waited 0.002 s for memory, 22 %" in f for f in findings)' 'the wait in words'
+look 'assert not any("plan" in f for f in findings)' 'steps that advance once are not called waste'
 look 'assert page.findtext(".//h1") == page.findtext(".//title") == "Reel: </script><b>"' 'hostile names do not end the data'
 look 'c = charts["Memory"]; assert c.axes == ["0", "2.0M", "4.0M", "6.0M", "8.0M"] + [f"{i / 500:.4g} s" for i in range(5)]
 assert c.paths[0] == "M0 1000H27V762H277V48H500" and [p.get("class") for p in page.iter("path")][:3] == [None, None, "dashed"]' \
-	'a picture of it: axes with units, and a line'
+	'the picture of memory has axes with units, and lines'
 look 'assert charts["main thread"].stacked and charts["main thread"].paths[0].startswith("M0 1000H")' 'areas begin at the axis'
 grep -q "Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"" page.html
-ok $? 'the page may not ask for anything, nor run anything'
+ok $? 'the page may not load or run anything'
 dygraphs=/usr/share/javascript/dygraphs/dygraph.min.js
 if [ -f $dygraphs ]; then
 	"$reel" report --output zooms.html trace.json >said && [ "$(cat said)" = 'zooms.html: open it in a browser' ] &&
 		grep -q "style-src 'unsafe-inline'; script-src 'unsafe-inline'\"" zooms.html &&
 		sed '1,/^<script>$/d' zooms.html | head -c "$(wc -c <$dygraphs)" | cmp - $dygraphs
-	ok $? 'with dygraphs its page has a copy of that, with its licence'
+	ok $? 'a page with dygraphs has a copy of it, with its licence'
 	sed '/<\/main>/q' zooms.html | sed "s/; script-src 'unsafe-inline'//" >with
 	sed '/<\/main>/q' page.html | cmp - with
-	ok $? 'and the pictures, for where scripts do not run'
+	ok $? 'such a page also has the pictures, in case scripts do not run'
 else
 	skip "a page that zooms: $dygraphs is not there (libjs-dygraphs)"
 fi
@@ -123,8 +123,8 @@ fi
 } >blocks.json
 report blocks.json
 look 'm = list(charts["Memory"].values.values())[0]; assert m == tuple(sorted(m)) and m[200] == 2097152 and m[-1] == 8388608' \
-	'what a trace has in another order is shown in that of time'
-look 'assert sums["advance"]["count"] == 1 and "; 3 older events were dropped" in page.findtext(".//p")' 'times that are none are left out'
+	'events in another order are shown in the order of time'
+look 'assert sums["advance"]["count"] == 1 and "; 3 older events were dropped" in page.findtext(".//p")' 'wrong times are left out'
 look 'assert any("1 requests for memory were refused at the hard budget" in f for f in findings)' \
 	'the budget is blamed for what it refuses'
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that take turns as a seed says: what a seed gives is always the same, known faults
- * are found within a few seeds, and threads that cannot go on are told of at once.
+ * Threads take turns in an order that a seed chooses: the same seed always gives the same order,
+ * known faults are found within a few seeds, and threads that cannot go on are reported at once.
  */
 #include <config.h>
 
@@ -56,7 +56,7 @@ static void *use_tape(void *number)
 	return NULL;
 }
 
-/* Tapes, a store that completes late, threads that end; and room for less than they need. */
+/* Runs tapes on threads that end, with a store that completes late and less memory than needed. */
 static struct scheduler_trace run_tapes(enum schedule schedule, uint64_t seed)
 {
 	struct reel_pool_options options = small_options();
@@ -92,7 +92,7 @@ static void a_seed_gives_the_same_each_time(unsigned which)
 	       schedule_names[which]);
 }
 
-/* Without yield points there are few steps, and so few ways. */
+/* Without yield points there are few steps, and so few different orders. */
 static void seeds_differ(unsigned which)
 {
 	uint64_t hash[20];
@@ -103,13 +103,13 @@ static void seeds_differ(unsigned which)
 		for (unsigned before = 0; before < seed; before++)
 			same += hash[before] == hash[seed];
 	}
-	ok(same < COUNT(hash), "threads, %s: %zu seeds give different ones, but for %u pairs",
+	ok(same < COUNT(hash), "threads, %s: %zu seeds give different steps, but for %u pairs",
 	   schedule_names[which], COUNT(hash), same);
 }
 
 /* ---- Faults that are known ---- */
 
-/* How a program ends with a seed, in a child. */
+/* Runs a program with a seed in a child. Returns its exit status, or -1. */
 static int end_of(void (*program)(void), enum schedule schedule, uint64_t seed)
 {
 	pid_t child = fork();
@@ -126,7 +126,7 @@ static int end_of(void (*program)(void), enum schedule schedule, uint64_t seed)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* Seeds are tried until one finds it and another one does not. */
+/* Tries seeds until one of them finds the fault and another one does not. */
 static void is_found(void (*program)(void), int fault, const char *what)
 {
 	for (unsigned which = 0; which < (is_brief() ? 1 : COUNT(schedules)); which++) {
@@ -165,7 +165,7 @@ static void lock_in_two_orders(void)
 	run_threads(2, lock_both);
 }
 
-/* Looks, and falls asleep after it has released the lock. */
+/* Releases the lock after it has looked, so that it may miss the wake-up before it sleeps. */
 static void *sleep_unlocked(void *unused)
 {
 	bool there;
@@ -202,7 +202,7 @@ static void lose_a_wake_up(void)
 	run_threads(2, sleep_or_wake);
 }
 
-/* Takes what is there for what was waited for. */
+/* Waits without a loop, so that it takes any wake-up for the one that it waited for. */
 static void *take_what_came(void *number)
 {
 	if (*(unsigned *)number)
@@ -222,7 +222,7 @@ static void trust_a_wake_up(void)
 	run_threads(2, take_what_came);
 }
 
-/* A stack without a tag: its head goes and comes back. */
+/* A stack without a tag: its head may go and come back unseen. */
 static struct node {
 	struct node *_Atomic next;
 	_Atomic bool owned;
@@ -295,7 +295,7 @@ static void a_wait_ends_by_its_time(void)
 	clock_gettime(CLOCK_REALTIME, &after);
 	scheduler_end();
 	sem_destroy(&never);
-	is_int(error, ETIMEDOUT, "an hour's wait ends when nobody can run");
+	is_int(error, ETIMEDOUT, "an hour's wait ends when no thread can run");
 	ok(after.tv_sec >= before.tv_sec, "the wait does not end before its hour");
 }
 
@@ -369,7 +369,7 @@ int main(void)
 	}
 	is_found(lock_in_two_orders, STUCK, "a deadlock");
 	is_found(lose_a_wake_up, STUCK, "a wake-up that is lost");
-	is_found(trust_a_wake_up, WRONG, "a wake-up that is no sign");
+	is_found(trust_a_wake_up, WRONG, "a spurious wake-up that is trusted");
 	is_found(use_a_stack_without_a_tag, WRONG, "a stack without a tag");
 	a_wait_ends_by_its_time();
 	destructors_are_scheduled();

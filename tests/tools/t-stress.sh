@@ -29,7 +29,7 @@ for case in tapes parcels runs regions tasks; do
 	ok $? "there is a case $case"
 done
 [ "$(sort cases | uniq -d | wc -l)" -eq 0 ]
-ok $? 'no case comes twice'
+ok $? 'no case is listed twice'
 
 # n operations have n (n + 1) / 2 pairs. Each pair has a case, or a reason why it has none.
 grep -o 'pairs/[a-z-]*/[a-z-]*' cases >pairs
@@ -101,7 +101,7 @@ for case in tapes parcels; do
 	sed 's/^/# /' out
 	faults=$(sed -n 's/^ok.*operations, \([0-9]*\) faults as told/\1/p' out)
 	[ "${faults:-0}" -gt 0 ]
-	ok $? "the faults of the round are told: $faults"
+	ok $? "the faults of the round are reported: $faults"
 done
 
 "$stress" --seed 2 --rounds 1 --only '^parcels$' --threads 3 --store none --pool-slabs 0 \
@@ -117,14 +117,14 @@ ok $? 'a wrong gradient of a run is a failure'
 [ $? -eq 1 ] && grep -q '^not ok - tapes: tape [0-9]*, position' out
 ok $? 'a wrong value is a failure'
 grep -q '^#   thread [1-3]: operation [0-9]*, [a-z]' out
-ok $? 'it is said what each thread did'
+ok $? 'a failure says what each thread did'
 grep -q '"failed": "tapes"' summary
-ok $? 'JSON says it too'
+ok $? 'the JSON names the failed case, too'
 sed -n 's/^# to run it again: reel-stress //p' out >again
 [ -s again ] && eval "$stress $(cat again)" >out 2>&1
-ok $? 'the command that runs it again is one'
+ok $? 'a failure has the command that runs it again'
 grep -q -e '--seed 2,' out
-ok $? 'the command that runs it again has the seed'
+ok $? 'this command has the seed'
 
 refuses 'an unknown schedule' --schedule often
 

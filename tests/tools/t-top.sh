@@ -48,7 +48,7 @@ ok $? 'the budget and the command'
 figures $one 'p, = p; assert p["written_per_second"] == 0 and p["waits_per_second"] == 0'
 ok $? 'a process that rests writes nothing'
 "$reel" top --once >table && awk -v process=$one '$1 == process && $3 == "160K" && $5 == "40K" { found = 1 } END { exit !found }' table
-ok $? 'the table has them'
+ok $? 'the table has the bytes and the budget'
 timeout 30 "$reel" top >tables &
 again=$!
 for i in $(seq 100); do
@@ -56,7 +56,7 @@ for i in $(seq 100); do
 	sleep 0.1
 done
 [ "$(grep -c "^ *$one " tables)" -ge 2 ]
-ok $? 'again and again'
+ok $? 'the table is written again and again'
 kill $again
 
 kill -STOP $one
@@ -64,13 +64,13 @@ figures $one 'p, = p; assert not p["answers"]' && "$reel" top --once | grep -q "
 ok $? 'a process that is stopped is shown'
 kill -CONT $one
 figures $one 'p, = p; assert p["answers"]'
-ok $? 'and answers when it goes on'
+ok $? 'the process answers when it goes on'
 kill -KILL $one
 wait $one 2>/dev/null
 figures $one 'assert not p'
 ok $? 'a process that was killed is not shown'
 ! ls "$directory/$one"-* 2>/dev/null
-ok $? 'and what it has left is removed'
+ok $? 'the socket that it has left is removed'
 
 for rank in 3 10 2; do
 	start $rank OMPI_COMM_WORLD_RANK=$rank "PMIX_NAMESPACE=job-$$"
@@ -82,7 +82,7 @@ ranks="$ranks $!"
 grep -A3 "^ *ranks  *3 .* job job-$$\$" table | sed 1d | awk '{ print $2, $3 }' | tr '\n' ' ' | grep -q '^2 8\.0K 3 12K 10 40K $'
 ok $? 'ranks of a job come together, in order'
 awk '/^ *ranks/ && /job-'$$'/ && $3 == "60K" && $5 == "120K" { found = 1 } END { exit !found }' table
-ok $? 'with the sum of their figures'
+ok $? 'a line has the sum of their figures'
 ! grep -q "^ *ranks .*other-$$" table
 ok $? 'a rank that is alone here has no sum'
 stop $ranks
@@ -107,7 +107,7 @@ import json, sys
 seen = {p["pid"]: p["pools"][0]["in_use_bytes"] for p in json.load(open("top.json"))["processes"] if p["answers"]}
 assert [seen[int(pid)] for pid in sys.argv[1:]] == [4096 * n for n in range(1, 65)]
 PROGRAM
-ok $? 'and each has its own figures'
+ok $? 'each of them has its own figures'
 stop $many
 
 # answers ANSWER ANSWER: runs `reel top` on a process that sends these two answers.
@@ -146,9 +146,9 @@ pool number=3 written_bytes=0 read_bytes=0 stall_ns=0
 pool number=1 written_bytes=1000000 read_bytes=4000000 stall_ns=1000000000 later=7
 end
 ' 'p, = p; assert (p["written_per_second"], p["read_per_second"], p["pools"][1]["later"]) == (0, 1600000, 7)'
-ok $? 'rates are those of the time that the process says; what a pool that was closed had is no loss'
+ok $? 'rates are per second of the process, and a closed pool makes no rate negative'
 answers "$first" "$first" 'p, = p; assert not p["answers"]'
-ok $? 'an answer without its end is none'
+ok $? 'an answer without its end is not taken'
 second='process pid=0 rank=01 job=0123 seconds=1e999 command=./a rank=7 job=foo
 pool number=1 in_use_bytes=+1 resident_bytes=01 in_store_bytes=1. written_bytes=.5 read_bytes=1e2 stall_ns=-0
 end
@@ -156,13 +156,13 @@ end
 answers "$second" "$second" 'p, = p; o = p["pools"][0]
 assert (p["rank"], p["job"], p["seconds"], p["command"]) == ("01", "0123", "1e999", "./a rank=7 job=foo")
 assert [o[k] for k in ("in_use_bytes", "resident_bytes", "in_store_bytes", "written_bytes", "read_bytes", "stall_ns")] == ["+1", "01", "1.", ".5", 100, 0]'
-ok $? 'what is no number of JSON is a text, and words of a command are no more than that'
+ok $? 'a value that is no number of JSON is a text, and words of a command are no figures'
 third="process pid=0 seconds=1 command=$(printf 'a\302\233b\233c\303\251')
 end
 "
 answers "$third" "$third" ''
 grep -q 'a?b?c' table && ! LC_ALL=C grep -q "$(printf '\233')" table
-ok $? 'what could be a command to the terminal is not written to it'
+ok $? 'commands to the terminal are not written to it'
 run="process pid=0 seconds=1 command=x
 run reverses=1 done=3 steps=10 seconds=2.5 steps_per_second=1
 end
@@ -178,7 +178,7 @@ answers "$left_out" "$left_out" ''
 grep -q 'has too many pools and runs for an answer' table
 ok $? 'an answer that was too long'
 answers "$left_out" "$left_out" 'p, = p; assert p["answers"] and p["left_out"]'
-ok $? 'also as JSON'
+ok $? 'the JSON says so, too'
 fourth='process pid=0 seconds=1 command=x
 pool number=7 parent=3 in_use_bytes=8192 resident_bytes=4096 in_store_bytes=0
 end
@@ -193,7 +193,7 @@ for name in sys.argv[1:]:
     socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).bind(name)' "$@")
 }
 leave .1-1 && "$reel" top --once >/dev/null && [ ! -e "$directory/.1-1" ]
-ok $? 'what another reader has left is removed'
+ok $? 'the socket that another reader has left is removed'
 (cd "$directory" && echo data >2026-results && echo data >2026-1 && mkfifo 1-f && ln -s 2026-1 2-2 && mkdir 3-3) &&
 	leave 2026-archive 2026- 12 .12 && ln -s 2026-archive "$directory/4-4"
 ls -A "$directory" >before
@@ -217,21 +217,21 @@ if [ "$(id -u)" -eq 0 ] && setpriv --reuid $other "$reel" --version >/dev/null 2
 	ok $? "another user's process is not shown"
 	setpriv --reuid $other "$reel" top --json >theirs.json
 	grep -q "\"pid\": $foreign," theirs.json && ! grep -q "\"pid\": $mine," theirs.json
-	ok $? 'who sees his own'
+	ok $? 'the other user sees their own process'
 	! setpriv --reuid $other ls "$directory" 2>/dev/null
-	ok $? 'and cannot look into the directory'
+	ok $? 'the other user cannot look into the directory'
 	stop $mine $foreign
 	rm -rf "$theirs"
 	mkdir "$theirs"
 	setpriv --reuid $other "$program" 1 </dev/null >said 2>&1
 	[ $? -eq 0 ] && grep -q 'REEL_STATS=live.*must be a directory of this user' said
-	ok $? 'a directory that is not its own is refused, and the program goes on'
+	ok $? 'a directory of another user is refused, and the program goes on'
 	setpriv --reuid $other "$reel" top --once >said 2>&1
 	[ $? -eq 1 ] && grep -q "cannot read '$theirs': it is not a directory of yours alone; remove it, or set REEL_STATS=live:DIR" said
-	ok $? 'also by reel top'
+	ok $? 'reel top refuses this directory, too'
 	rmdir "$theirs"
 else
-	skip 'another user: who is not root cannot be one'
+	skip 'another user: only root can become one'
 fi
 start 1 REEL_STATS=live
 usual=$!

@@ -21,15 +21,15 @@ ok $? 'settings are tried'
 grep -q '^as it is  *[0-9]*\.[0-9]* s  *1\.00 x  *[0-9]* %' out && grep -q '^SPEED=fast  *[0-9]*\.[0-9]* s' out
 ok $? 'the table has their times'
 grep -q '^SPEED=broken  *failed with status 3$' out
-ok $? 'and which one the command fails with'
+ok $? 'the table shows with which setting the command fails'
 grep -q '^Best: SPEED=fast, [0-9]* % less time\.$' out
-ok $? 'the best one is named'
+ok $? 'the best setting is named'
 ! grep -q 'a result' out && [ ! -s err ]
 ok $? 'the output of the command is dropped'
 rm runs
 SPEED=fast "$reel" tune --runs 3 --set SPEED=broken --set SPEED=fast --set OTHER=1 -- ./command >out
 [ "$(cut -d ' ' -f 1 <runs | tr '\n' ' ')" = 'fast fast broken fast fast fast fast fast ' ]
-ok $? 'runs are in turns; what fails is run once, and what is set already is not a setting'
+ok $? 'settings take turns; one that fails is run once, and one that is set already is not tried'
 
 rm runs
 REEL_TRACE=trace.json REEL_SPILL_DIR=. REEL_BUDGET=64M "$reel" tune --runs 1 -- ./command >out
@@ -40,25 +40,25 @@ grep -q '^ passive unset 64M $' runs && grep -q '^ active unset 64M $' runs &&
 	grep -q '^ unset file 64M $' runs && grep -q '^ unset unset 33554432 $' runs &&
 	grep -q '^ unset unset 134217728 $' runs && grep -q '^ unset unset 64M 256K$' runs &&
 	grep -q '^ unset unset 64M small$' runs
-ok $? 'the waits of threads, slabs, pages, stores and budgets'
+ok $? 'they are waits of threads, slabs, pages, stores and budgets'
 rm runs
 OMP_WAIT_POLICY=passive "$reel" tune --runs 1 -- ./command >out
 [ "$(wc -l <runs)" -eq 5 ] && grep -q '^ active' runs
-ok $? 'what is set already is not tried again; no store and no budget without one'
+ok $? 'a variable that is set is not tried again; without a store or budget none is tried'
 
 grep -q '^No verdict: the noise is not known; give at least --runs 3\.$' out && ! grep -q '^Best:' out
 ok $? 'one run has no verdict'
 grep -q '^as it is  *[0-9.]* s  *1\.00 x  *-  *[0-9.]* MiB$' out
-ok $? 'and no noise'
+ok $? 'one run has no noise'
 "$reel" tune --runs 2 --set SPEED=fast -- ./command >out
 grep -q '^No verdict:' out && ! grep -q '^Best:' out
-ok $? 'nor have two'
+ok $? 'two runs have no verdict'
 SPEED=fast "$reel" tune --runs 3 --set OTHER=1 -- ./command >out
 grep -q '^No setting gains more than the noise' out || grep -q '^Best:' out
-ok $? 'a verdict ends the table of three'
+ok $? 'the table of three runs ends with a verdict'
 SPEED=broken "$reel" tune -- ./command >out 2>err
 [ $? -eq 1 ] && grep -q 'status 3): repair that first' err && [ ! -s out ]
-ok $? 'a command that fails as it is'
+ok $? 'a command that fails without a setting is refused'
 is_refused "'reel tune --help'" "$reel" tune
 ok $? 'no command is refused'
 is_refused "'reel tune --help'" "$reel" tune ./command

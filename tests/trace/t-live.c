@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * REEL_STATS=live: what a process answers is what its statistics say, and how far its run is; many
- * ask at the same time; forks, ends, and descriptors that the program closes. With an argument, the
- * program is one for `reel top` to look at (tests/tools/t-top.sh).
+ * REEL_STATS=live: a process answers with its statistics and with the progress of its run, also if
+ * many readers ask at once, if it forks or ends, and if the program closes descriptors. With an
+ * argument, the program is a process for `reel top` to look at (tests/tools/t-top.sh).
  */
 #include "config.h"
 
@@ -31,7 +31,7 @@ enum { SLABS = 40, HARD_SLABS = 10 };
 
 /* ---- Asking ---- */
 
-/* The socket of a process; false: it has none, or several. */
+/* Finds the socket of a process. Returns false if the process has none, or several. */
 static bool find_socket(pid_t process, struct sockaddr_un *name)
 {
 	char pattern[REEL_LIVE_NAME + 32], directory[REEL_LIVE_NAME];
@@ -49,7 +49,7 @@ static bool find_socket(pid_t process, struct sockaddr_un *name)
 	return one;
 }
 
-/* Asks the process, from a socket of this name. Returns the socket, or -1: nobody is there. */
+/* Asks the process from a socket of this name. Returns the socket, or -1 if no process is there. */
 static int send_to(pid_t process, const char *own_name)
 {
 	struct sockaddr_un name, own = {.sun_family = AF_UNIX};
@@ -68,7 +68,7 @@ static int send_to(pid_t process, const char *own_name)
 	return -1;
 }
 
-/* An empty text: nobody answers. */
+/* Returns the answer of the process; an empty text if there is none. */
 static const char *ask(pid_t process)
 {
 	static _Thread_local char answer[1 << 18];
@@ -105,7 +105,7 @@ static unsigned count_lines(const char *answer, const char *object)
 	return lines;
 }
 
-/* A number of the first line of such an object; -1: it has none of this name. */
+/* The number `name` of the first line of such an object; -1 if it has no such number. */
 static double figure(const char *answer, const char *object, const char *name)
 {
 	const char *line = strstr(answer, object), *end = line ? strchr(line + 1, '\n') : NULL;
@@ -142,7 +142,7 @@ static void figures_are_those_of_the_pool(void)
 	answer = ask(getpid());
 	stats = stats_of(pool);
 	ok(is_whole(answer), "there is an answer");
-	is_int(count_lines(answer, "pool "), 1, "with a pool");
+	is_int(count_lines(answer, "pool "), 1, "the answer has a pool");
 	is_int((long long)figure(answer, "pool ", "in_use_bytes"),
 	       (long long)(stats.slabs_in_use * SLAB), "bytes of tapes");
 	is_int((long long)figure(answer, "pool ", "resident_bytes"),
@@ -154,9 +154,9 @@ static void figures_are_those_of_the_pool(void)
 	is_int((long long)figure(answer, "pool ", "stall_ns"), (long long)stats.stall_ns, "waits");
 	ok(stats.in_store_bytes >= (SLABS - HARD_SLABS) * SLAB &&
 		   stats.in_store_bytes <= stats.written_bytes,
-	   "what is not in memory is in the store");
+	   "the slabs that are not in memory are in the store");
 	is_int((long long)figure(answer, "pool ", "in_store_bytes"),
-	       (long long)stats.in_store_bytes, "which is a figure, too");
+	       (long long)stats.in_store_bytes, "bytes in the store");
 	is_int((long long)wrong_words(&tape, 0, SLABS * WORDS), 0, "the tape is popped");
 	settle(pool);
 	answer = ask(getpid());
@@ -165,18 +165,20 @@ static void figures_are_those_of_the_pool(void)
 	reel_tape_close(&tape);
 	settle(pool);
 	answer = ask(getpid());
-	is_int((long long)figure(answer, "pool ", "in_use_bytes"), 0, "a tape that is closed");
-	is_int((long long)figure(answer, "pool ", "in_store_bytes"), 0, "leaves nothing behind");
+	is_int((long long)figure(answer, "pool ", "in_use_bytes"), 0,
+	       "a closed tape has no bytes in use");
+	is_int((long long)figure(answer, "pool ", "in_store_bytes"), 0,
+	       "a closed tape has no bytes in the store");
 	reel_pool_close(pool);
 	answer = ask(getpid());
-	ok(is_whole(answer) && !count_lines(answer, "pool "), "nor does a pool");
+	ok(is_whole(answer) && !count_lines(answer, "pool "), "a closed pool is not in the answer");
 }
 
 /* ---- Runs ---- */
 
 enum { STEPS = 5 };
 
-/* Longer than the time between two descriptions of a run. */
+/* Takes longer than the time between two descriptions of a run. */
 static void take_time(void)
 {
 	usleep(250000);
@@ -202,7 +204,7 @@ static void look_at_run(int64_t first, int64_t last)
 	take_time();
 }
 
-/* The last piece takes longer than was expected: nobody knows how long. */
+/* Makes the last piece take longer than expected: then no share and no time left is known. */
 static void outlast(void)
 {
 	unsigned tries = 200;
@@ -252,14 +254,14 @@ static void run_slowly(void)
 	    reel_run_open(&run, plan, &model, NULL))
 		abort();
 	began = reel_clock_seconds();
-	is_int(reel_run_forward(run, NULL, &state), 0, "its forward sweep");
+	is_int(reel_run_forward(run, NULL, &state), 0, "the forward sweep");
 	reverses = true;
-	is_int(reel_run_reverse(run, NULL, &state, &adjoint), 0, "and its reverse sweep");
-	ok(looks > 2 * STEPS, "are looked at in %u pieces", looks);
-	is_int(wrong_places, 0, "are where they are said to be");
-	is_int(wrong_seconds, 0, "and not older");
+	is_int(reel_run_reverse(run, NULL, &state, &adjoint), 0, "the reverse sweep");
+	ok(looks > 2 * STEPS, "the run is looked at in %u pieces", looks);
+	is_int(wrong_places, 0, "each answer has the right place of the run");
+	is_int(wrong_seconds, 0, "no answer makes the run older than it is");
 	is_int(wrong_shares, 0, "a piece that takes longer than expected has no share");
-	ok(!count_lines(ask(getpid()), "run "), "when it has ended, it is not shown");
+	ok(!count_lines(ask(getpid()), "run "), "a run that has ended is not shown");
 	reel_run_close(run);
 	reel_plan_close(plan);
 }
@@ -275,7 +277,7 @@ static void a_run_is_where_it_is(void)
 		run_slowly();
 		tap_child_end();
 	}
-	ok(tap_child_passed(child), "is where it is said to be");
+	ok(tap_child_passed(child), "the answers say where a run is");
 	if (find_socket(child, &name))
 		unlink(name.sun_path);
 }
@@ -296,7 +298,7 @@ static void too_long_an_answer_says_so(void)
 	reel_live_add(&much);
 	answer = ask(getpid());
 	ok(is_whole(answer) && count_lines(answer, "left_out ") && !count_lines(answer, "pool "),
-	   "it leaves all out, and says so");
+	   "an answer that is too long leaves all out, and says so");
 	reel_live_remove(&much);
 	is_int(count_lines(ask(getpid()), "pool "), 1, "a shorter one leaves nothing out");
 	reel_pool_close(pool);
@@ -338,10 +340,10 @@ static void many_ask_at_once(void)
 	tap_case("threads");
 	working = 3;
 	run_threads(6, use_or_ask);
-	is_int(wrong_answers, 0, "answers while pools come and go");
+	is_int(wrong_answers, 0, "all answers are whole while pools come and go");
 }
 
-/* More answers than the system keeps for a reader. */
+/* The reader asks for more answers than the system keeps for it. */
 static void who_does_not_read_is_given_up(void)
 {
 	struct sockaddr_un name;
@@ -353,7 +355,7 @@ static void who_does_not_read_is_given_up(void)
 		while (sendto(reader, "?", 1, MSG_DONTWAIT, (const struct sockaddr *)&name,
 			      sizeof name) < 0)
 			usleep(1000);
-	ok(is_whole(ask(getpid())), "does not keep the thread for ever");
+	ok(is_whole(ask(getpid())), "such a reader does not keep the thread for ever");
 	close(reader);
 	unlink("sleeper");
 }
@@ -372,22 +374,23 @@ static void a_child_has_its_own(void)
 		reel_pool *own;
 
 		ok(!find_socket(getpid(), &name), "a child without a pool has no socket");
-		ok(is_whole(ask(parent)), "its parent has one");
+		ok(is_whole(ask(parent)), "the parent of such a child has a socket");
 		own = open_pool((struct reel_pool_options){0});
-		is_int(count_lines(ask(getpid()), "pool "), 1, "with a pool, it has one");
-		is_int((long long)figure(ask(getpid()), "process ", "pid"), getpid(), "of its own");
+		is_int(count_lines(ask(getpid()), "pool "), 1, "a child with a pool has a socket");
+		is_int((long long)figure(ask(getpid()), "process ", "pid"), getpid(),
+		       "the socket is the child's own");
 		reel_pool_close(own);
 		tap_child_end();
 	}
-	ok(tap_child_passed(child), "the child");
-	/* It has ended by _exit(), which runs no destructor. */
+	ok(tap_child_passed(child), "the child passes");
+	/* The child has ended by _exit(), which runs no destructor. */
 	if (find_socket(child, &name))
 		unlink(name.sun_path);
 	is_int(count_lines(ask(parent), "pool "), 1, "the parent still answers");
 	reel_pool_close(pool);
 }
 
-/* Has neither the thread nor the handlers of fork(), so it must leave the socket alone. */
+/* The child has no thread and no handlers of fork(), so it must leave the socket alone. */
 static void a_bare_child_leaves_all_to_its_parent(void)
 {
 #ifdef SYS_fork
@@ -400,12 +403,12 @@ static void a_bare_child_leaves_all_to_its_parent(void)
 	if (!child)
 		exit(0);
 	waitpid(child, NULL, 0);
-	ok(is_whole(ask(getpid())), "ends, and its parent answers");
+	ok(is_whole(ask(getpid())), "when such a child has ended, its parent answers");
 	reel_pool_close(pool);
 #endif
 }
 
-/* Ends as a program ends that is given this signal; 0: by itself. */
+/* Runs a child that ends by this signal, or by itself if it is 0. Returns its number. */
 static pid_t run_and_end(int signal)
 {
 	pid_t child = fork_with_timeout();
@@ -429,13 +432,13 @@ static void what_processes_leave(void)
 	child = run_and_end(0);
 	ok(!find_socket(child, &name), "a process that ends leaves nothing");
 	child = run_and_end(SIGKILL);
-	ok(find_socket(child, &name), "one that was killed leaves a socket");
-	is_int(send_to(child, "asker"), -1, "at which nobody is");
+	ok(find_socket(child, &name), "a process that was killed leaves a socket");
+	is_int(send_to(child, "asker"), -1, "nobody receives at this socket");
 	unlink(name.sun_path);
 	unlink("asker");
 }
 
-/* Puts `own` in the place of all descriptors that the process has but the first three. */
+/* Replaces all descriptors of the process but the first three by copies of `own`. */
 static void replace_descriptors(int own)
 {
 	struct rlimit limit;
@@ -446,7 +449,7 @@ static void replace_descriptors(int own)
 			dup2(own, file);
 }
 
-/* A daemon closes what it does not know, and gets descriptors of the same numbers. */
+/* A daemon closes descriptors that it does not know, and then opens others of the same numbers. */
 static bool keeps_its_connections(void)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = "own"};
@@ -462,7 +465,7 @@ static bool keeps_its_connections(void)
 	to = socket(AF_UNIX, SOCK_STREAM, 0);
 	if (connect(to, (const struct sockaddr *)&name, sizeof name))
 		return false;
-	/* Longer than the thread waits between two looks. */
+	/* Wait longer than the thread does between two looks. */
 	usleep(1500000);
 	return answers && accept(own, NULL, NULL) >= 0;
 }
@@ -485,7 +488,7 @@ static void descriptors_may_be_replaced(void)
 
 /* ---- Programs to look at ---- */
 
-/* Has `slabs` slabs on a tape until its input ends. */
+/* Keeps `slabs` slabs on a tape until the input ends. */
 static int stand_by(const char *slabs)
 {
 	reel_pool *pool = open_spilling();
@@ -519,7 +522,7 @@ static void what_is_no_word_is_refused(void)
 	waitpid(child, NULL, 0);
 	ok(pread(file, text, sizeof text - 1, 0) > 0 &&
 		   !strcmp(text, "reel: REEL_STATS=Live is ignored: it must be 0, 1, live or live:DIR\n"),
-	   "is refused: %s", text);
+	   "another word is refused: %s", text);
 	close(file);
 }
 

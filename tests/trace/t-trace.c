@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Traces: their sums are those of the statistics, for random programs with several threads and a
- * store that fails; rings that go round; processes that fork and that are killed; and what
- * REEL_TRACE may not be.
+ * The sums of a trace are those of the statistics, for random programs with several threads and a
+ * store that fails. Traces are right in rings that go round, and in processes that fork or are
+ * killed. Wrong values of REEL_TRACE are refused.
  */
 #include "config.h"
 
@@ -168,7 +168,7 @@ static int checkpoint(void)
 	return 0;
 }
 
-/* Until it is killed. */
+/* Spills until the process is killed. */
 static int spill_for_ever(void)
 {
 	reel_store *store;
@@ -227,7 +227,7 @@ static int run_away(void)
 	return 0;
 }
 
-/* Tapes in all the ways in which they come and go: nothing is left of them. */
+/* Uses tapes in all ways in which slabs come and go; nothing may be left of them. */
 static int use_all_ways(void)
 {
 	reel_tape tape, moved, reader;
@@ -262,7 +262,7 @@ static int use_all_ways(void)
 	return reel_pool_close(pool) != 0;
 }
 
-/* Names that are hostile to JSON, in the parent and in the child of a fork. */
+/* The thread has a name that is hostile to JSON, in the parent and in the child of a fork. */
 static int branch(void)
 {
 	int status = -1;
@@ -285,7 +285,7 @@ static int branch(void)
 	return status;
 }
 
-/* The main thread is not the one that opens the first pool. */
+/* A thread that is not the main thread opens the first pool. */
 static void *open_elsewhere(void *unused)
 {
 #if HAVE_PTHREAD_SETNAME_NP
@@ -309,7 +309,7 @@ static int open_in_thread(void)
 
 enum { BARE_EVENTS = 1000 };
 
-/* A child without the handlers of fork() ends when its parent has filled some blocks more. */
+/* A child without the handlers of fork() ends when its parent has filled some more blocks. */
 static int leave_bare_child(void)
 {
 #ifdef SYS_fork
@@ -335,7 +335,7 @@ static int leave_bare_child(void)
 #endif
 }
 
-/* A disk that is full: here the limit of the process, which ends with a block. SIGXFSZ would kill it. */
+/* A file size limit at the end of a block acts as a full disk. SIGXFSZ would kill the program. */
 static int fill_disk(void)
 {
 	signal(SIGXFSZ, SIG_DFL);
@@ -388,7 +388,7 @@ static int run_program(const char *what, const char *argument)
 	return 98;
 }
 
-/* ---- What they leave ---- */
+/* ---- What the programs leave ---- */
 
 static long long stat_of(const char *name)
 {
@@ -429,7 +429,7 @@ static void random_program(unsigned number)
 	trace = read_trace("spill.json");
 	is_sound(&trace, "it");
 	is_int(sum_of(&trace, "put", "bytes"), stat_of("written"), "bytes written");
-	is_int(sum_of(&trace, "put", "stored_bytes"), stat_of("stored"), "and what they took");
+	is_int(sum_of(&trace, "put", "stored_bytes"), stat_of("stored"), "stored bytes");
 	is_int(sum_of(&trace, "get", "bytes"), stat_of("read"), "bytes read");
 	is_int(count_events(&trace, "failed put"), stat_of("failed_puts"), "failed puts");
 	is_int(count_events(&trace, "failed get"), stat_of("failed_gets"), "failed gets");
@@ -463,7 +463,7 @@ static void test_run(void)
 	close_trace(&trace);
 }
 
-/* Each thread's events are the last ones that it wrote, with no gap. */
+/* Counts the threads whose events are not the last ones that they wrote; -1: a wrong event. */
 static int count_gaps(const struct trace *trace)
 {
 	long long next[THREADS] = {0};
@@ -479,7 +479,7 @@ static int count_gaps(const struct trace *trace)
 			return -1;
 		next[thread] += (long long)events_each() - number;
 	}
-	/* n numbers up to the last one, without a gap: n + (n - 1) + ... + 1. */
+	/* Without a gap, the distances of n events to the end sum up to n + (n - 1) + ... + 1. */
 	for (int thread = 0; thread < THREADS; thread++) {
 		long long n = 0;
 
@@ -500,15 +500,15 @@ static void test_ring(void)
 	is_int(run_traced("ring.json,1M", "ring", "0"), 0, "%lld events", all);
 	trace = read_trace("ring.json");
 	ok(!trace.wrong_lines && trace.is_list && trace.is_closed, "the trace is whole");
-	ok(trace.bytes <= 1 << 20, "and of the size that was asked for: %zu", trace.bytes);
-	/* And the event of the pool that was closed. */
+	ok(trace.bytes <= 1 << 20, "it has at most the size that was asked for: %zu", trace.bytes);
+	/* The pool that was opened and closed adds two events. */
 	is_int(trace.events + trace.dropped, all + 2, "%d events are there, %lld were dropped",
 	       trace.events, trace.dropped);
 	is_int(count_gaps(&trace), 0, "each thread's newest events are there, with no gap");
 	close_trace(&trace);
 }
 
-/* Until the process has written to its store and read from it, at most as long as it may take. */
+/* Waits until the process has written to its store and read from it, for at most 100 s. */
 static void await_transfers(const char *path)
 {
 	for (int tries = 0; tries < 1000; tries++) {
@@ -548,7 +548,7 @@ static void test_killed(void)
 	close_trace(&trace);
 }
 
-/* A process stops where it would end if it were killed. */
+/* Stops a process at random moments, at which its trace is as if it had been killed. */
 static void test_moments(void)
 {
 	const int moments = is_brief() ? 50 : 1000;
@@ -592,7 +592,7 @@ static void test_end(void)
 	is_int(whole, times, "its trace is whole");
 }
 
-/* The last value of each counter of this kind must be 0; returns the number of counters. */
+/* Returns the number of counters of this kind that end with 0; `*others` is that of the others. */
 static int count_zeros(const struct trace *trace, const char *kind, int *others)
 {
 	int zeros = 0;
@@ -614,7 +614,7 @@ static int count_zeros(const struct trace *trace, const char *kind, int *others)
 	return zeros;
 }
 
-/* Within a tenth: what is pushed on a slab that was popped halfway is not counted again. */
+/* Allows a tenth, because pushes on a slab that was popped halfway are not counted again. */
 static void is_near(long long seen, long long wanted, const char *what)
 {
 	ok(10 * seen >= 9 * wanted && 10 * seen <= 11 * wanted, "%s: %lld of %lld", what, seen, wanted);
@@ -648,8 +648,8 @@ static void test_ways(void)
 	if (file)
 		fclose(file);
 	/*
-	 * Besides the first values, a quarter of them in each of five replays, a reader's, and a
-	 * thousand slabs back and forth.
+	 * The program pushes all values, a quarter of them in each of five replays, all of them on
+	 * the reader, and a thousand slabs back and forth.
 	 */
 	ok(peak > all * 9 / 10 && peak < 2 * all, "the peak of the profile: %lld", peak);
 	is_near(pushed, all * 13 / 4 + 1000 * (long long)SLAB, "the bytes that were pushed");
@@ -678,8 +678,8 @@ static void test_fork(void)
 	ok(count_events(&parent, "store") == 1 && !count_events(&parent, "drop") &&
 		   count_events(&child, "drop") == 1 && !count_events(&child, "store"),
 	   "each has its own events");
-	is_int(number_in(child.event[0], "pid"), stat_of("child"), "and its number");
-	is_int(number_in(child.event[0], "tid"), stat_of("child"), "also as a thread");
+	is_int(number_in(child.event[0], "pid"), stat_of("child"), "the child has its number");
+	is_int(number_in(child.event[0], "tid"), stat_of("child"), "so has its thread");
 #if HAVE_PTHREAD_SETNAME_NP
 	ok(has_line(&parent, "\"____<script>\""), "hostile names are legible");
 #endif
@@ -704,12 +704,12 @@ static void test_processes(void)
 	is_int(run_traced("bare.json", "bare", "0"), 0, "a child without handlers");
 	trace = read_trace("bare.json");
 	is_sound(&trace, "leaves the trace to its parent");
-	is_int(count_events(&trace, "store"), BARE_EVENTS, "which goes on");
+	is_int(count_events(&trace, "store"), BARE_EVENTS, "the parent goes on");
 	close_trace(&trace);
 #endif
 }
 
-/* Slabs that were taken while nobody counted are given back. */
+/* Gives back slabs that were taken before a tracer counted. */
 static void test_late_tracer(void)
 {
 	reel_tape tape;
@@ -720,12 +720,12 @@ static void test_late_tracer(void)
 	push_words(&tape, 0, 10 * SLAB / 8);
 	reel_event_semaphore = 1;
 	reel_tape_close(&tape);
-	ok(atomic_load(&pool->in_use) == 0, "that comes late sees no bytes below 0");
+	ok(atomic_load(&pool->in_use) == 0, "a tracer that comes late sees no bytes below 0");
 	reel_pool_close(pool);
 	pool = open_pool((struct reel_pool_options){.slab_bytes = SLAB});
 	tape = open_tape(pool, 0);
 	push_words(&tape, 0, 10 * SLAB / 8);
-	ok(atomic_load(&pool->in_use) >= 10 * SLAB, "one that is there sees what is in use");
+	ok(atomic_load(&pool->in_use) >= 10 * SLAB, "a tracer that is there sees the bytes in use");
 	reel_event_semaphore = 0;
 	reel_tape_close(&tape);
 	reel_pool_close(pool);
@@ -784,7 +784,7 @@ static void test_refusals(void)
 					 "this name; choose another name"),
 	   "another file");
 	file = fopen("results", "r");
-	ok(file && fgets(text, sizeof text, file) && !strcmp(text, "figures"), "it is as it was");
+	ok(file && fgets(text, sizeof text, file) && !strcmp(text, "figures"), "its text stays");
 	fclose(file);
 	ok(says("nowhere/trace", "checkpoint", "is ignored: No such file"), "a file in no directory");
 	ok(says(".", "checkpoint", "is ignored"), "a directory");
@@ -794,11 +794,11 @@ static void test_refusals(void)
 	ok(says("full.json", "full", "the trace ends here: there is no room"),
 	   "a disk that is full ends the trace, not the program");
 	trace = read_trace("full.json");
-	ok(!trace.wrong_lines && trace.is_list, "which is a list of JSON");
+	ok(!trace.wrong_lines && trace.is_list, "the trace is a list of JSON");
 	close_trace(&trace);
 	ok(says("cut.json", "cut", "the trace ends here: another process has cut its file"),
 	   "a file that is cut ends the trace, not the program");
-	ok(!stat("cut.json", &status) && !status.st_size, "it stays as it was cut");
+	ok(!stat("cut.json", &status) && !status.st_size, "the file stays as it was cut");
 	ok(says("closed.json", "taken", "the trace ends here: the program has closed the descriptor"),
 	   "a descriptor that is closed ends the trace");
 	ok(!stat("taken", &status) && !status.st_size, "the program's file stays as it was");
