@@ -206,18 +206,20 @@ static double least_of_actions(const struct reel_uneven_problem *uneven)
 /* The time of the plan; INFINITY if there is no plan, -1 if the check finds it wrong. */
 static double time_of_plan(const struct reel_uneven_problem *uneven)
 {
-	struct reel_schedule_report report;
-	reel_plan *plan;
+	struct reel_schedule_report report = {0};
+	reel_plan *plan = NULL;
 	int error = reel_plan_open_uneven(&plan, uneven);
 
 	if (error == -ENOSPC)
 		return INFINITY;
-	if (error || reel_plan_check(plan, NULL, 0, &report)) {
-		tap_note("%d: action %lld: %s", error, (long long)report.wrong_action, report.wrong);
-		return -1;
-	}
+	if (!error)
+		error = reel_plan_check(plan, NULL, 0, &report);
 	reel_plan_close(plan);
-	return report.makespan;
+	if (!error)
+		return report.makespan;
+	tap_note("%d: action %lld: %s", error, (long long)report.wrong_action,
+		 report.wrong ? report.wrong : "no plan");
+	return -1;
 }
 
 /* ---- All plans that keep each object until its last use ---- */
