@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Makes RESULTS.md and its charts anew, on an idle machine, in an hour. Two builds, with the flags of a plain
-# configure and for this processor, are measured in turns, one subject after the other; subjects that wait for
-# a disk, with the former alone. How often is fixed here, before anything is measured, and no result is
-# measured again or left out because of its value.
+# configure and for this processor, are measured in turns, one subject after the other. Subjects that wait for
+# a disk are measured with the first build alone. The number of runs is fixed here, before anything is measured,
+# and no result is measured again or left out because of its value.
 # Usage: bench/results.sh [DIRECTORY-ON-A-DISK]
 #        bench/results.sh --table BUILD-DIRECTORY RESULTS.json [RESULTS-NATIVE.json] >RESULTS.md
 set -eEu
@@ -11,7 +11,7 @@ trap 'echo "${0##*/}: line $LINENO has failed: $BASH_COMMAND" >&2' ERR
 cd "$(dirname "$0")/.."
 runs=3
 rounds=3
-of_disk='spill parcels' # their rounds take seconds: one a run
+of_disk='spill parcels' # a round of these takes seconds, so each run has one
 native='-O3 -march=native'
 results=build/results
 
@@ -80,7 +80,7 @@ END
 	rm "$listed"
 }
 
-# build NAME [CFLAGS]: in build/NAME.
+# build NAME [CFLAGS]: builds the programs in build/NAME.
 build() {
 	mkdir -p "build/$1"
 	(
@@ -90,7 +90,7 @@ build() {
 	) >&2
 }
 
-# measure PROGRAM SUBJECT: the builds in turns.
+# measure PROGRAM SUBJECT: runs the builds in turns.
 measure() {
 	local run name options number=$rounds builds='o2 native'
 	[[ " $of_disk " != *" $2 "* ]] || number=1 builds=o2

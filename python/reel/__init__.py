@@ -26,8 +26,8 @@ def offload(budget: Optional[Size] = None, *, directory: "Union[str, os.PathLike
     """For PyTorch: within `with reel.offload("4G", directory="/scratch"):` tensors that are saved for the backward
     pass go to parcels, which leave memory and are read ahead. Tensors of fewer than `min_bytes` bytes stay.
 
-    The parcels are on a pool with this budget, directory and store, or on `pool`. It can be used any number of times,
-    and its `pool` has the statistics.
+    The parcels are on a pool with this budget, directory and store, or on `pool`. The result can be used any number of
+    times, and its `pool` has the statistics.
     """
     from ._offload import Offload  # imports torch
     return Offload(budget, directory, store, pool, min_bytes)
@@ -54,7 +54,7 @@ def audit(*, raises: bool = False) -> Any:
     their lines and their causes; the first one is also a warning, or with `raises` a RuntimeError.
 
     It changes no result. Run the forward and the backward pass within the `with`, and enter all hooks within it. Import
-    the library first: what is compared are the values of those of the two that are imported, or else of PyTorch.
+    the library first: values of each of the two libraries that is imported are compared, or else those of PyTorch.
     """
     from ._audit import Audit
     return Audit(raises)

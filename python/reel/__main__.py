@@ -35,7 +35,7 @@ def _version_of(module: str) -> str:
 
 
 def _mpi() -> str:
-    """The MPI over which runs go, or why they go over none."""
+    """The MPI that runs over ranks use, or the reason why there is none."""
     try:
         import mpi4py  # type: ignore[import-not-found]
 

@@ -22,8 +22,8 @@ _WEIGHTS = numpy.random.Generator(numpy.random.PCG64(1)).integers(-1 << 63, (1 <
 def sum_of(data: Any) -> int:
     """A number for bytes that depends on the place of each word.
 
-    It is a sum with a weight for each column of a table: NumPy adds faster than it multiplies. Rows of a tensor that
-    change places change the sums, too, since the number of columns is a prime: few tensors have rows of such a length.
+    It is a sum with a weight for each column of a table: NumPy adds faster than it multiplies. It also changes when
+    rows of a tensor change places: the number of columns is a prime, and few tensors have rows of such a length.
     """
     words = data[:data.size // 8 * 8].view(numpy.int64)
     number = data.size + int.from_bytes(data[words.size * 8:].tobytes(), "little") * MULTIPLIER

@@ -39,7 +39,7 @@ class _Memory:
 def _elements(tensor: Any, dimensions: Any) -> Any:
     """The elements along some dimensions, as an array of integers.
 
-    It takes no operation of torch, which modes of the program would see.
+    It calls no operation of torch, since modes of the program would see it.
     """
     memory, n, stride = _Memory(), tensor.element_size(), tensor.stride()
     memory.__array_interface__ = {
@@ -68,8 +68,8 @@ def _plain(tensor: Any) -> Any:
 class _Checksum:
     """The type and the size of a tensor, and a checksum of its elements.
 
-    They are taken in the order of their addresses, and those along an expanded dimension once. Another tensor is read
-    in this order, too, whatever its own strides are.
+    The elements are taken in the order of their addresses, and those along an expanded dimension once. A tensor that is
+    compared is read in the same order, whatever its own strides are.
     """
 
     __slots__ = ("dtype", "size", "order", "expanded", "number")
@@ -150,8 +150,8 @@ class _Place(Place):
                 outer = frame
                 inner = inner or frame
             frame = frame.f_back
-        # The variables of torch's own function, which lives as long as its arguments: those of the program's functions
-        # would be kept by their frames.
+        # Only variables of torch's own function are read, which live as long as its arguments. Frames of the program's
+        # functions would keep their variables alive.
         self._module, self.root = (frame and weakref.ref(frame.f_locals["self"]) for frame in (inner, outer))
 
     def name_module(self, *roots: Any) -> None:
@@ -268,7 +268,7 @@ class _Record:
             self.checksum, self.changed_by_operation = _Checksum(tensor), True
 
     def look_for_copies(self, tensor: Any) -> None:
-        """Find copies that the program's pack() returned before they were there."""
+        """Find copies that the program's pack() returned before their contents were there."""
         if self.checksum is None:
             return
         packed, tensor = self.packed, _plain(tensor)
@@ -423,7 +423,7 @@ class _Pair:
         self.random = _random_state() if self.is_checkpoint else None
         self.records: "weakref.WeakValueDictionary[int, _Record]" = weakref.WeakValueDictionary()
         self.count = 0
-        # The places that were reported of the last recomputation. One is enough: later tensors differ because it does.
+        # The place that was reported in the last recomputation. One is enough: later tensors differ because of it.
         self.reported: List[_Place] = []
         if repeated is not None:
             repeated.reported = self.reported
@@ -446,7 +446,8 @@ class _Pair:
         return record
 
     def compare(self, first: Optional[_Record], second: _Record, tensor: Any) -> None:
-        """Compare a tensor that is computed anew with the first one. This finds the first of a recomputation."""
+        """Compare a tensor that is computed anew with the first one. Only the first difference in a recomputation is
+        reported."""
         if first is None:
             return
         is_open = first.unfinished is not None or second.unfinished is not None
@@ -674,7 +675,7 @@ _patches = _Patches()
 
 
 def _current_audit() -> Optional[Audit]:
-    """That of the pair that unpacks, or else of this thread, or else of another one."""
+    """The audit of the pair that unpacks, or else of this thread, or else of another thread."""
     if _local.unpacking:
         return _local.unpacking[-1].pair.audit
     audits = _local.audits or _patches.opened
@@ -710,7 +711,7 @@ def _without_reentrance(checkpoint: Any) -> Any:
 
 
 def _count_references() -> int:
-    """The references to a tensor that no code of Python has, as a hook counts them."""
+    """The number of references that a hook counts to a tensor that no Python code holds."""
     counts = []
 
     class Hooks:

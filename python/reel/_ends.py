@@ -32,7 +32,7 @@ def handle_of(owner: Any, close: Callable[[c_void_p], Any], *used: Any) -> c_voi
 
 
 def emptied(used: Iterable[Any]) -> Iterator[None]:
-    """Lets go of the used objects. The collector would do so at its next run, since the callback is in a cycle then."""
+    """Lets go of the used objects. Otherwise only the collector would do so, since the callback is in a cycle then."""
     clear: Any = list.clear
     return map(clear, (list(used),))
 
@@ -64,7 +64,7 @@ class Leased(Uncopied):
         return lease
 
     def _let_go(self) -> bool:
-        """Close it. False, and it stays: other objects also have its lease."""
+        """Close it. Returns False, and leaves it open, if other objects also have its lease."""
         if self._lease:
             others = weakref.ref(self._lease)
             self._lease = None

@@ -56,7 +56,7 @@ class Uncopied:
 
 
 def error_of(result: int) -> Error:
-    """The exception for a result below 0, which was the last call of this thread."""
+    """The exception for a result below 0, which the last call of this thread returned."""
     text = lib.reel_error_text(result).decode(errors="replace")
     return _CLASSES.get(-result, Error)(-result, text)
 

@@ -54,9 +54,9 @@ alignment may add in another order."""
 def _map_large_blocks() -> None:
     """Has glibc map the memory of large tensors one by one from now on, and so give it back when they are freed.
 
-    glibc does so at first, and raises the size from which it does with each such block that is freed. Aligned blocks
-    from its heap are then hardly used again: a chain of 1 GiB of tensors of which nothing is kept has 1.1 GiB resident,
-    and 32 MiB with the threshold kept. It is kept for the rest of the process, and not if its environment sets one.
+    glibc does so at first, and raises the threshold with each such block that is freed. Aligned blocks from its heap
+    are then hardly used again: a chain of 1 GiB of tensors of which nothing is kept has 1.1 GiB resident, and 32 MiB
+    with a fixed threshold. It is fixed for the rest of the process, unless the environment sets a threshold.
     """
     malloc = ctypes.CDLL(None)
     if ("MALLOC_MMAP_THRESHOLD_" not in os.environ and "mmap_threshold" not in os.environ.get("GLIBC_TUNABLES", "") and
@@ -175,8 +175,8 @@ class _Shape:
         self.size, self.stride, self.offset = tensor.size(), tensor.stride(), tensor.storage_offset()
         # Complex numbers that are conjugated, or the imaginary part of such, when they are read.
         self.is_conj, self.is_neg = tensor.is_conj(), tensor.is_neg()
-        # The elements of the storage that the tensor shows, and those from the first of them to the last one. What
-        # is expanded has stride 0, and is there once.
+        # The number of elements of the storage that the tensor shows, and of those from the first of them to the last
+        # one. An expanded dimension has stride 0, and its elements are there once.
         self.shown = self.extent = 1
         for n, stride in zip(self.size, self.stride):
             self.extent += (n - 1) * stride
@@ -228,8 +228,8 @@ def _none() -> None:
 class _Storage:
     """The storage of a tensor and its views at one version, and where copies of it are: of all of it, and of parts.
 
-    It is known by its owner, the tensor that the others are views of. `owner` says that it is the one that it was,
-    and not another that was given the address of one that is gone.
+    It is known by its owner, the tensor that the others are views of. The reference `owner` tells this tensor from a
+    later one at the same address.
     """
 
     __slots__ = ("owner", "address", "nbytes", "device", "counter", "whole", "parts", "__weakref__")
@@ -329,12 +329,12 @@ def _forget(recent: List[Any], gone: Any) -> None:
 
 
 class _Thread(threading.local):
-    """`open` is the batch that this thread copies to, if it is there."""
+    """`open` is the batch that this thread copies to, if there is one."""
 
     open: Callable[[], Optional[_Batch]] = staticmethod(_none)
 
     def copy(self, offload: "Offload", source: Any, first: int, nbytes: int) -> Tuple[_Batch, int]:
-        """The batch that has a copy of these bytes of a tensor or a storage, and where."""
+        """The batch that has a copy of these bytes of a tensor or a storage, and the place of the copy there."""
         batch = self.open()
         if batch is None or batch.used + nbytes > batch._nbytes:
             self.seal()
@@ -442,7 +442,7 @@ class _Saved(LibraryParcel, _Copy):
         self._shown: Any = None, None
 
     def _lend(self, storage: Any, nbytes: int) -> bool:
-        """False: it has to be copied. Memory that was changed since another parcel got it is lent by that one."""
+        """False: it has to be copied. Memory that is lent to another parcel and has changed since is not lent again."""
         pool, address = self.pool, storage.data_ptr()
         pool._take_back()
         self.loan = [storage, weakref.ref(self)]
@@ -511,9 +511,9 @@ class _Saved(LibraryParcel, _Copy):
         return storage, 0
 
     def _copy_on(self, device: Any) -> Any:
-        """A copy on the device, one for all tensors that are there at a time on one stream.
+        """A copy on the device, which all tensors that are there at the same time on one stream share.
 
-        The device's allocator may give memory on when the stream that it was taken on comes to it.
+        Streams share no copy: the device's allocator may reuse memory in the order of the stream that it was taken on.
         """
         stream = torch.cuda.current_stream(device) if device.type == "cuda" else None
         shown, its_stream = self._shown
@@ -540,7 +540,7 @@ _offloads: "weakref.WeakSet[Offload]" = weakref.WeakSet()
 def _resize(storage: Any, original: Any, nbytes: int) -> Any:
     """Storages are resized through this, since a parcel must not read from memory that is gone.
 
-    Then the storage is what was saved, as without Reel.
+    From then on the storage itself is kept in place of a parcel, as without Reel.
     """
     for pool in [offload.pool for offload in list(_offloads)]:
         for address, loan in list(pool._loans.items()):
@@ -564,7 +564,7 @@ torch.UntypedStorage.resize_ = functools.partialmethod(  # type: ignore[method-a
 
 
 def _forget_loans() -> None:
-    """In the child of a fork: no put is under way there, so a storage is as free as its tensors are."""
+    """In the child of a fork: no put is under way there, so only its tensors keep a storage alive."""
     for offload in _offloads:
         offload.pool._loans.clear()
         offload._thread.open = _none  # or the child writes to a batch of the parent
@@ -865,7 +865,7 @@ class Offload(InModel):
             return call(*arguments)
 
     def _read_ahead(self, packed: "Union[_Packed, _Batch]") -> None:
-        """The backward pass needs the last tensors first. Where it goes otherwise, the order begins anew."""
+        """The backward pass needs the last tensors first. If it takes another order, the announcements begin anew."""
         turn, packed.turn = packed.turn, None
         if turn is None:
             self._announce(packed.number, _FIRST_ANNOUNCED)

@@ -57,7 +57,7 @@ class Value:
 
 
 def _cover(cls: type) -> None:
-    """Make the class ask, where it makes a checkpoint and where it takes one, whether the array is a parcel."""
+    """Change the functions of the class that make and restore checkpoints, so that a checkpoint may be a Value."""
     if cls in _covered:
         return
     create: Callable[[Any], Any] = getattr(cls, "_ad_create_checkpoint")
@@ -90,8 +90,8 @@ class PackageData:
     are changed once, so that a checkpoint of them may be a parcel. Arrays below 1 KiB, of objects, or with a mask,
     and values of other classes stay as they are.
 
-    A value is brought back when a block asks for it, as a read-only array. The first one of a step that is asked
-    for has the rest of the step, and the step that is reversed next, read ahead.
+    A value is brought back when a block asks for it, as a read-only array. When the first value of a step is asked
+    for, the rest of the step, and the step that is reversed next, are read ahead.
     """
 
     _newest: Optional[_Group] = None

@@ -142,7 +142,7 @@ class Plan(Uncopied):
     """
 
     _actions: Any
-    """Of a plan of one's own: the actions, which the library reads as long as the plan is open."""
+    """The actions of a plan of one's own, which the library reads as long as the plan is open."""
 
     def __init__(self, planner: Optional[str], steps: Optional[int], tiers: Sequence[TierLike] = (),
                  **options: Any) -> None:
@@ -355,8 +355,8 @@ def choose(steps: int, *, state: Size, tape: Size, memory: Size, advance: float 
            disks: Sequence[Tuple[Size, float, float]] = ()) -> Prediction:
     """The way to reverse a loop in the least time (`reel_costs_choose()`).
 
-    `state` and `tape` are bytes, of a state and of the tape of a step; `memory` is the limit of both together.
-    Times are seconds of a step; `disks` are slower tiers: bytes, and bytes a second that they take and give.
+    `state` and `tape` are the bytes of a state and of the tape of a step; `memory` is the limit of both together.
+    Times are seconds for a step. `disks` are slower tiers: their bytes, and the bytes a second written and read.
 
     >>> choose(1000, state="1M", tape="64M", memory="1G").planner
     'binomial'

@@ -37,9 +37,10 @@ class Pool(Leased):
     """Memory under a budget, and a store for parcels that have no room in it.
 
     `budget` is the limit of memory, a number of bytes or a text such as "4G", "60%" or "auto" (`REEL_BUDGET` in
-    `reel/pool.h`), and a slab at least; "shared:4G" is the limit of all the user's processes on the node together. With a `directory`, parcels that are not needed soon go to a file there, which
-    has no name and is gone with the process. `store` describes other stores, as "lz4,file" or "memory=2G,file"
-    (`reel/store.h`). Without either, a parcel that has no room is refused.
+    `reel/pool.h`), and at least a slab; "shared:4G" is the limit of all the user's processes on the node together.
+    With a `directory`, parcels that are not needed soon go to a file there, which has no name and is gone with the
+    process. `store` describes other stores, as "lz4,file" or "memory=2G,file" (`reel/store.h`). Without either, a
+    parcel that has no room is refused.
 
     Any thread may use a pool. It is closed with the last object that uses it, or by close(). At the end of a
     `with` it is closed as soon as its last parcel is gone.
@@ -85,7 +86,7 @@ class Pool(Leased):
         return parcel
 
     def announce(self, parcels: Iterable["Parcel"]) -> None:
-        """Say in which order these parcels are viewed next, each once for each time that it is named.
+        """Say in which order these parcels are viewed next. One that is named twice is viewed twice, and so on.
 
         They are read ahead in this order, as far as the budget goes.
         """
@@ -93,18 +94,18 @@ class Pool(Leased):
         check(lib.reel_parcel_announce(handles, len(kept)))
 
     def withdraw(self, parcels: Iterable["Parcel"]) -> None:
-        """Take an announcement back for these parcels, of one view each."""
+        """Take back the announcement of one view of each of these parcels."""
         kept, handles = _handles_of(parcels)
         lib.reel_parcel_withdraw(handles, len(kept))
 
     def trim(self, keep: Size = 0) -> int:
-        """Give idle memory above `keep` bytes back to the system; the number of bytes that went."""
+        """Give idle memory above `keep` bytes back to the system. Returns the number of bytes given back."""
         return lib.reel_pool_trim(self._live().handle, to_bytes(keep, "keep"))
 
     def _take_back(self) -> None:
-        """Empty the list of each loan that has ended; it has what kept the memory alive.
+        """Empty the list of each loan that has ended, whose objects kept the memory alive.
 
-        No handler of a signal runs between a loan's return by the library and that.
+        No handler of a signal runs between the call that ends a loan and the call that empties its list.
         """
         if self._loans:
             returned: Any = iter(partial(lib.reel_parcel_take_back, self._live().handle), None)
@@ -116,7 +117,7 @@ class Pool(Leased):
         return members(PoolStats(), lib.reel_pool_get_stats, self._live())
 
     def parcel_stats(self) -> Dict[str, int]:
-        """The same of its parcels: `struct reel_parcel_stats`."""
+        """The statistics of its parcels: the members of `struct reel_parcel_stats`."""
         return members(ParcelStats(), lib.reel_parcel_get_stats, self._live())
 
 
@@ -214,7 +215,7 @@ class Parcel(LibraryParcel):
 
     @property
     def is_in_memory(self) -> bool:
-        """An estimate: the next moment it may leave, or have come."""
+        """An estimate: the parcel may leave memory or come back at any moment."""
         return self.is_open or lib.reel_parcel_is_in_memory(self._live().handle)
 
     def _sealed(self) -> c_void_p:

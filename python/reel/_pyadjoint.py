@@ -75,7 +75,7 @@ class Variable(BlockVariable):  # type: ignore[misc]
 
 
 def _keep_for_later_use(manager: Any, sweeps: _Sweeps, step: int) -> None:
-    """A variable of an earlier step that this step uses is one of the states that were stored in between."""
+    """Add each variable of an earlier step that this step uses to the states that were stored in between."""
     timesteps = manager.tape.timesteps
     for variable in timesteps[step].checkpointable_state:
         for stored in reversed(sweeps.stored):

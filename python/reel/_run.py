@@ -50,7 +50,7 @@ def _parts(arrays: State, what: str) -> Tuple[List[np.ndarray], Any]:
 
 
 class _Changes:
-    """A step, and whether it has ever changed the state: one that binds a new array to a name does not."""
+    """A step, and whether it has ever changed the state: a step that binds a new array to a name does not."""
 
     def __init__(self, step: Callable[[int], Any], state: Sequence[np.ndarray]) -> None:
         self._step, self._state = step, state
@@ -190,7 +190,7 @@ class Run(Leased):
                 lib.reel_run_next(self._lease.handle, byref(action))
 
     def end_loop(self) -> None:
-        """Of a plan without a known end: the loop ends in the state to which the last "advance" has led."""
+        """For a plan without a known end: the loop ends in the state to which the last "advance" has led."""
         check(lib.reel_run_end_loop(self._live().handle))
 
     @property
@@ -240,7 +240,7 @@ class Run(Leased):
 
     @property
     def total_steps(self) -> Optional[int]:
-        """How many steps both sweeps run, again or not, and reverse; None: the end of the loop is not known.
+        """The number of steps that both sweeps run, run again and reverse; None: the end of the loop is not known.
 
         A run that goes on from a restart file has less to do.
         """

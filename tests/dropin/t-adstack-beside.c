@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What stands beside the stack of libreel-adstack: schedules, binomial and fixed-point loops. */
+/* The parts of libreel-adstack besides the stack: schedules, binomial and fixed-point loops. */
 #include <config.h>
 
 #include <limits.h>
@@ -38,7 +38,7 @@ int omp_get_num_threads(void)
 	return team;
 }
 
-/* Whether each iteration is a thread's, in order, and threads differ by one iteration at most. */
+/* Whether threads share all iterations in order, and differ by one iteration at most. */
 static bool shares_fairly(int low, int high, int stride)
 {
 	int64_t trips = ((int64_t)high - low + stride) / stride;
@@ -116,7 +116,7 @@ static void test_dynamic(void)
 	ok(right && pops_run(4, 12), "the last run first");
 	initDynamicSchedule();
 	finalizeDynamicSchedule();
-	is_int(adStack_getCurrentStackSize(), 4, "a thread without iterations has a number only");
+	is_int(adStack_getCurrentStackSize(), 4, "a thread without iterations pushes a number");
 	is_int(popped_integer4(), 0, "the number is 0");
 }
 
@@ -131,7 +131,7 @@ static void test_nested_dynamic(void)
 	ok(popped_integer4() == 1 && pops_run(100, 90), "the inner loop's runs");
 	record_run(6, 9, 1);
 	finalizeDynamicSchedule();
-	ok(popped_integer4() == 1 && pops_run(1, 9), "the outer loop's go on");
+	ok(popped_integer4() == 1 && pops_run(1, 9), "the outer loop's runs go on");
 	is_int(adStack_getCurrentStackSize(), 0, "all is popped");
 }
 
@@ -141,7 +141,7 @@ enum { PUSHSNAP = 1, LOOKSNAP, POPSNAP, ADVANCE, FIRSTTURN, TURN };
 
 enum { MAX_SNAPSHOTS = 1000 };
 
-/* A loop that follows the actions; its state is the number of steps that it is behind. */
+/* A loop that follows the actions. Its state is the number of the last step that it has run. */
 struct loop {
 	int length;
 	int state;
@@ -214,7 +214,7 @@ static struct loop reverse(int length, int snapshots)
 	return loop;
 }
 
-/* Whether a line of the table is what happens; lines of other programs' limits are passed over. */
+/* Whether a loop has the counts of a line of the table. Lines without counts are skipped. */
 static bool is_as_recorded(const char *line, int *rows)
 {
 	long long n, s, advances, stores;
@@ -310,7 +310,7 @@ static void test_binomial_threads(void)
 		ok(thread_reversed[i], "thread %u reverses a loop of its own", i);
 }
 
-/* While it advances over step 61 the loop finds that this is its last one. */
+/* While it advances over step 61 the loop finds that this is its last step. */
 static void test_binomial_resize(void)
 {
 	struct loop loop = begin(100, 4);

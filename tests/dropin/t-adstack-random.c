@@ -4,8 +4,8 @@
  * the bytes of the stack, the height of each, and a word of up to 31 bits. A run either pops
  * what it pushed, in mirrored order, or takes bytes as values of any other type.
  *
- * TEST_SEEDS=N runs N sequences for each kind of pool; a failure prints what it takes to run that
- * sequence alone, as TEST_SEED=N. Both together: N sequences from that one on.
+ * TEST_SEEDS=N runs N sequences for each kind of pool. A failure prints the TEST_SEED=N that runs
+ * its sequence alone. Both variables together run TEST_SEEDS sequences from TEST_SEED on.
  */
 #include <config.h>
 
@@ -16,7 +16,7 @@ enum { OPERATIONS = 250, LARGEST = 3000, LEVELS = 6, DEFAULT_SEEDS = 60 };
 
 enum family { VALUE, ARRAY, BITS };
 
-/* What was pushed, for the pop that mirrors it. */
+/* Describes a push, for the pop that mirrors it. */
 struct note {
 	enum family family;
 	unsigned type;
@@ -25,14 +25,14 @@ struct note {
 
 struct model {
 	unsigned char *bytes;
-	/* Of the end of each byte. */
+	/* The height of the stack at the end of each byte. */
 	uint64_t *heights;
 	size_t count;
 	uint32_t bits;
 	unsigned bit_count;
 	struct note *notes;
 	size_t notes_count;
-	/* Pushes stand above this, in a level. */
+	/* In a repeat level, pushes stand above this place. */
 	uint64_t least;
 };
 
@@ -110,7 +110,7 @@ static void model_push(struct model *model, const void *source, size_t n)
 	model->count += n;
 }
 
-/* Whether the topmost bytes are these; they are taken off. */
+/* Takes the topmost bytes off. Returns whether they are those at `seen`. */
 static bool model_pop(struct model *model, const void *seen, size_t n)
 {
 	model->count -= n;
@@ -221,7 +221,7 @@ static void push(struct run *run)
 	model_push(&run->now, source, bytes_of(&note));
 }
 
-/* Whether the model has what a pop of this would take. */
+/* Whether the model has enough for such a pop. */
 static bool serves(const struct model *model, const struct note *note)
 {
 	if (note->family != BITS)
@@ -255,7 +255,7 @@ static void take(struct run *run, struct model *model, const struct note *note, 
 	EXPECT(run, model_pop(model, target, bytes_of(note)));
 }
 
-/* What is to be popped next of a model: what was pushed last, or anything that it serves. */
+/* Chooses the next pop of a model: of the last push, or any that the model has enough for. */
 static bool choose(struct run *run, struct model *model, struct note *note)
 {
 	if (!run->mirrored) {
@@ -435,7 +435,7 @@ static void run_seeds(size_t which, uint64_t first, uint64_t seeds)
 	stack_on(NULL);
 	close_pool(pool, pools[which].name);
 	if (late)
-		is_int(late->wrongs, 0, "the store was used as it may be");
+		is_int(late->wrongs, 0, "the store was used correctly");
 	free(late);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Segments of libreel-adstack: stacks that wait for whoever takes them up, and frozen ones. */
+/* Segments of libreel-adstack: stacks that any thread may take up, and frozen ones. */
 #include "config.h"
 
 #include <pthread.h>
@@ -17,7 +17,7 @@ static void push_numbers(int first, int n)
 	}
 }
 
-/* How many are not as they were pushed. */
+/* Returns the number of pops that do not give what was pushed. */
 static int pop_numbers(int first, int n)
 {
 	int wrong = 0, bits;
@@ -31,7 +31,7 @@ static int pop_numbers(int first, int n)
 	return wrong;
 }
 
-/* ---- What goes wrong ---- */
+/* ---- Errors ---- */
 
 static struct {
 	jmp_buf place;
@@ -46,7 +46,7 @@ static void catch(int error, const char *message, void *context)
 	longjmp(caught.place, 1);
 }
 
-/* What the program ends with that does this; "" if it goes on. */
+/* Returns the message of the error that act() causes; "" if it causes none. */
 static const char *failure(void (*act)(void))
 {
 	caught.message[0] = '\0';
@@ -97,7 +97,7 @@ static void test_errors(void)
 	reel_adstack_segment_leave(&second);
 	reel_adstack_segment_leave(&first);
 	ok(!first && !second, "empty segments are freed");
-	/* Checked mode says it in other words. */
+	/* Checked mode has another message, which has this name, too. */
 	ok(strstr(failure(pop_of_thread), "popReal8"),
 	   "what is on the thread's stack is not in the segment");
 	reel_adstack_reset();
@@ -129,9 +129,9 @@ static void test_nesting(void)
 	is_int(pop_numbers(7, 30), 0, "the inner segment is taken up");
 	reel_adstack_segment_leave(&inner);
 	reel_adstack_segment_enter(&outer);
-	is_int(pop_numbers(100, 15000), 0, "the outer one, too");
+	is_int(pop_numbers(100, 15000), 0, "the outer segment is taken up, too");
 	reel_adstack_segment_leave(&outer);
-	ok(!outer && !inner, "used up, they are freed");
+	ok(!outer && !inner, "segments that are used up are freed");
 }
 
 static void test_bits(void)
@@ -150,7 +150,7 @@ static void test_bits(void)
 	reel_adstack_segment_enter(&segment);
 	popControl1b(&bit);
 	reel_adstack_segment_leave(&segment);
-	ok(bit == 0 && !segment, "the segment's, too");
+	ok(bit == 0 && !segment, "the segment's bits are its own, too");
 }
 
 static void test_drop(void)
@@ -228,7 +228,7 @@ static void test_threads(void)
 		in_thread(empty_segment, &work[i]);
 	for (int i = 0; i < 4; i++)
 		wrong += work[i].wrong + (work[i].segment != NULL);
-	is_int(wrong, 0, "each segment is popped by another thread than filled it");
+	is_int(wrong, 0, "another thread pops the values of each segment");
 	before = slabs_in_use(reel_pool_default());
 	in_thread(end_inside, &work[0]);
 	is_int(slabs_in_use(reel_pool_default()), before, "a thread that ends in a segment drops it");
@@ -271,7 +271,7 @@ static void test_frozen(void)
 		adStack_resetRepeat();
 	}
 	adStack_endRepeat();
-	is_int(work.wrong, 0, "the stack of a thread is reversed, too");
+	is_int(work.wrong, 0, "the stack of a thread is reversed three times, too");
 	is_int(pop_numbers(5, 30000), 0, "the thread's numbers are popped at last");
 	is_int(reel_adstack_bytes(), 0, "the stack is empty");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What libreel-adstack promises, one by one; t-adstack-random.c has it all at once. */
+/* Tests each promise of libreel-adstack; t-adstack-random.c tests all of them together. */
 #include <config.h>
 
 #include <errno.h>
@@ -118,7 +118,7 @@ static void test_bytes(void)
 	is_double(halves[1], 2.5, "values may be popped as an array");
 	pushReal8Array(numbers, 0);
 	pushReal8Array(numbers, -3);
-	is_int(adStack_getCurrentStackSize(), 0, "no element, or fewer, is none");
+	is_int(adStack_getCurrentStackSize(), 0, "an array of no or fewer elements pushes nothing");
 	reel_adstack_push_bytes("Christianson and Griewank", 24);
 	reel_adstack_pop_bytes(text, 24);
 	ok(!memcmp(text, "Christianson and Griewank", 24), "bytes without a type");
@@ -140,7 +140,7 @@ static void test_pointers(void)
 	is_pointer(seen, pointer, "Pointer8");
 }
 
-/* It has 8, 12 or 16 bytes, of 16 that are pushed. */
+/* A long double has 8, 12 or 16 bytes. 16 bytes are pushed. */
 static void test_long_double(void)
 {
 	struct {
@@ -218,9 +218,9 @@ static void test_repeat(void)
 	push_numbers(5000, 6000);
 	is_int(adStack_getCurrentStackSize(), 16000, "pushes stand above what is protected");
 	ok(right && pop_numbers(5000, 6000) && pop_numbers(800, 900),
-	   "reading goes on where it was once the pushes are popped");
+	   "after the pushes are popped, reading goes on where it was");
 	adStack_endRepeat();
-	is_int(adStack_getCurrentStackSize(), 6400, "the end leaves the top where it is");
+	is_int(adStack_getCurrentStackSize(), 6400, "the end of a level does not move the top");
 	push_numbers(1, 3);
 	ok(pop_numbers(1, 3) && pop_numbers(0, 800), "values above the protected ones are gone");
 	is_int(adStack_getCurrentStackSize(), 0, "all is popped");
@@ -358,7 +358,7 @@ static void leave(int error, const char *message, void *context)
 	longjmp(caught.place, 1);
 }
 
-/* What is said of an action that must fail; the stack is empty afterwards. */
+/* Returns the message of an action that must fail. The stack is empty afterwards. */
 static const char *failure(void (*action)(void))
 {
 	caught.error = 0;
@@ -426,12 +426,12 @@ static void test_errors(void)
 	ok(says(caught.message, "thread 1, repeat level 1, 0 bytes"),
 	   "the message has thread, level and bytes");
 	ok(says(failure(end_no_level), "adStack_endRepeat: no repeat level is open"),
-	   "the end of a level that did not begin");
+	   "the end of a level that did not begin is named");
 	pool = stack_on(&tight);
 	ok(says(failure(push_beyond_the_budget), "hard budget of 32768"),
 	   "a push beyond the budget is refused");
 	is_int(caught.error, -EDQUOT, "the push beyond the budget has an error of its own");
-	ok(says(failure(push_huge_array), "hard budget"), "an array of 16 GiB is no small one");
+	ok(says(failure(push_huge_array), "hard budget"), "an array of 16 GiB is refused");
 	stack_on(NULL);
 	close_pool(pool, "errors");
 	pushReal8(3);

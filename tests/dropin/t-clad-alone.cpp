@@ -9,7 +9,7 @@ double cube(double x, double *calls)
 	return x * x * x;
 }
 
-/* f = sum of the cubes of x, which a call counts in a variable of the caller. */
+/* f = sum of the cubes of x. Each call of cube() is counted in a variable of the caller. */
 static double gradient(const double *x, int n, double *_d_x)
 {
 	double calls = 0, s = 0, _d_s = 0, last[2] = {0, 0};

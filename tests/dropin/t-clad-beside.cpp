@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Beside Clad's headers, which declare the same names in the same namespace. The calls of generated
- * code must find their way with both there, and Clad's own tape keeps its own.
+ * Reel's tape beside Clad's headers, which declare the same names in the same namespace. The calls
+ * of generated code must find the right functions, and those on Clad's own tape must find Clad's.
  */
 #include "helpers/clad-names.h"
 

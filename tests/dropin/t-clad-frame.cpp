@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A gradient with 19 tapes: for the stack that it takes, and the time that it takes to compile. */
+/* A gradient with 19 tapes, to measure its stack frame and the time to compile it. */
 #if defined(SLABS)
 #include "peers/clad-slabs.h"
 template <class T> using tape = slabs::slab_tape<T>;

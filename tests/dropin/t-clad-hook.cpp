@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that declares clad::custom_tape itself, which REEL_CLAD_OWN_HOOK says: by the type of a
- * value it takes Reel's tape, Clad's own, or a tape of its own. Calls of generated code find each.
+ * A program that declares clad::custom_tape itself, as REEL_CLAD_OWN_HOOK says. The type of a value
+ * selects Reel's tape, Clad's own, or a tape of the program. Calls of generated code find each.
  */
 #include <type_traits>
 #include <vector>
@@ -30,7 +30,7 @@ private:
 	std::vector<T> values_;
 };
 
-/* The traits that choose a tape: all types of values on Reel's, unless a specialisation says more. */
+/* The traits that choose a tape: Reel's for each type of values without a specialisation. */
 template <class T> struct tape_for {
 	using type = clad::tape_of_reel<T>;
 };
@@ -48,7 +48,7 @@ template <class T> using custom_tape = typename tape_for<T>::type;
 static_assert(std::is_same<clad::custom_tape<double>, clad::tape_of_reel<double>>::value,
 	      "the hook leads to Reel's tape");
 
-/* The product of x, in a loop that counts its steps and leaves out what is negative. */
+/* The product of x, in a loop that counts its steps and leaves out negative values. */
 static double gradient(const double *x, int n, double *_d_x)
 {
 	clad::custom_tape<double> _t1 = {};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What Clad emits for an OpenMP loop: static tapes that are threadprivate, and a parallel region
- * for each sweep over the same part of the loop. Far more than 64 values a thread.
+ * for each sweep over the same part of the loop. Each thread pushes far more than 64 values.
  */
 #include <config.h>
 

@@ -21,7 +21,7 @@ extern "C" {
 
 namespace {
 
-/* The addresses of the tapes that threads lend: nothing else is made by a new that does not throw. */
+/* Addresses of the tapes that threads lend. Only these are made by a new that does not throw. */
 std::atomic<void *> lent[1000];
 
 } // namespace
@@ -76,7 +76,7 @@ template <class Part> void in_threads(int count, Part part)
 		thread.join();
 }
 
-/* All that a thread has on tapes, as its copy of what is threadprivate. */
+/* The tapes of a thread: its copies of the threadprivate ones. */
 struct copies {
 	clad::custom_tape<double> _t0;
 	clad::custom_tape<bool> _cond0;
@@ -154,7 +154,7 @@ void zero_filled_copies(int count)
 	std::free(all);
 }
 
-/* Ends after the tapes that its thread keeps for others. */
+/* `kept` ends after the idle tapes that its thread keeps for later ones. */
 void tapes_end_with_their_thread(int count)
 {
 	std::size_t size[max_threads] = {};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Gradients in the very forms that Clad emits, on clad::custom_tape, which is force-included.
- * `forms` is all that a program may do; the other subjects are run by t-clad.sh in an environment
- * that suits them.
+ * The subject `forms` has all that a program may do. t-clad.sh runs each other subject in the
+ * environment that it needs.
  */
 #include <config.h>
 
@@ -22,7 +22,7 @@ extern "C" {
 }
 
 namespace clad {
-/* By this name Clad prints it where its own tape is used, with the parameters of that one. */
+/* Clad prints this name where its own tape is used, with the parameters of its own tape. */
 template <class T, std::size_t SBO_SIZE = 64, std::size_t SLAB_SIZE = 1024,
 	  bool is_multithread = false, bool DiskOffload = false, bool GpuOffload = false>
 using tape = custom_tape<T, SBO_SIZE, SLAB_SIZE, is_multithread, DiskOffload, GpuOffload>;
@@ -78,7 +78,7 @@ void loops_are_reversed()
 		ok(product_is_right(n), "the gradient of a product of %zu", n);
 }
 
-/* f = sum over i, j <= i of x[i] x[j], by a counter of each inner loop on a tape. */
+/* f = sum over i, j <= i of x[i] x[j]. The count of each inner loop is on a tape. */
 void nested_gradient(double *x, int n, double *_d_x)
 {
 	double _d_s = 0, s = 0;
@@ -277,7 +277,7 @@ void tops_stay_where_they_are()
 
 /* ---- Types ---- */
 
-/* Counts those that are alive, and throws where it is told to. */
+/* Counts its objects that are alive, and throws after a number of steps. */
 struct counted {
 	static int alive;
 	static int until_throw;
@@ -458,8 +458,8 @@ void objects_are_moved_and_dropped()
 			clad::push(left, i);
 		clad::push(_t, 3, 0.5);
 		clad::push(_t);
-		is_int(clad::pop(_t).size(), 0, "no argument makes what T() is");
-		is_int(clad::pop(_t).size(), 3, "two go to the constructor");
+		is_int(clad::pop(_t).size(), 0, "a push without an argument makes T()");
+		is_int(clad::pop(_t).size(), 3, "two arguments go to the constructor");
 	}
 	is_int(counted::alive, 0, "what is left on a tape is destroyed with it");
 }
@@ -605,7 +605,7 @@ void tapes_begin_and_end()
 	delete state;
 }
 
-/* Up and down around the ends of slabs, blocks and words, against a std::vector. */
+/* Moves up and down around the ends of slabs, blocks and words, beside a std::vector. */
 template <class T> void walk_is_right(const char *what)
 {
 	clad::tape<T> _t = {};
@@ -672,7 +672,7 @@ void empty_tapes_throw()
 	reel_set_error_handler(nullptr, nullptr);
 }
 
-/* Throws at each of its steps once, wherever on the tape that is. */
+/* Each step of an element throws once, at any height of the tape. */
 void throwing_elements_are_not_pushed()
 {
 	unsigned wrong = 0;
@@ -822,7 +822,7 @@ template <class Tape, class T> unsigned wrong_at(Tape &_t, const std::vector<T> 
 	return !(_t[i] == model[i]) + !(fixed[i] == model[i]);
 }
 
-/* Up and down by more than slabs and blocks hold, with other values each time. */
+/* Moves up and down by more than slabs and blocks hold, with other values each time. */
 template <class T> void positions_are_found(const char *what)
 {
 	clad::tape<T> _t = {};
@@ -895,7 +895,7 @@ template <class T> bool has_no_position_above()
 	       throws(-ERANGE, [&] { (void)_t[50]; }) && _t[49] == number<T>(49);
 }
 
-/* The next tape goes on with what is behind the one that ended, in which a value was found. */
+/* The next tape takes up the memory of the tape that ended, in which a value was found. */
 template <class T> bool has_no_position_of_the_last_one()
 {
 	{
@@ -996,7 +996,7 @@ void budget()
 
 /* ---- With a store, under a budget that a tape exceeds several times ---- */
 
-/* Whether a slab ends above so many values of 8 bytes: 16 are inside, then come four of 64 KiB. */
+/* Whether a slab ends above `count` values: 16 are in the tape, then come 4 slabs of 8192 each. */
 bool at_end_of_slab(std::uint64_t count)
 {
 	const std::uint64_t first = 16 + 4 * 8192;
@@ -1004,7 +1004,7 @@ bool at_end_of_slab(std::uint64_t count)
 	return count > first && (count - first) % 262144 == 0;
 }
 
-/* Changes the top, covers it with more than the budget has room for, and sees it again. */
+/* Changes the top, covers it with more than the budget has room for, and reads it again. */
 std::uint64_t change_and_cover(clad::tape<unsigned long> &_t, std::uint64_t i)
 {
 	const unsigned long more = 3200000;
@@ -1019,8 +1019,8 @@ std::uint64_t change_and_cover(clad::tape<unsigned long> &_t, std::uint64_t i)
 }
 
 /*
- * What back() changes comes back changed, also where the store has a copy of what it was: of a
- * slab that has been read back and is covered at once, without a push on it.
+ * A value that back() changes comes back changed, also if the store has a copy of the old one: then
+ * its slab has been read back, and is covered at once, without a push on it.
  */
 void spilled_tops_can_be_changed()
 {
@@ -1052,7 +1052,7 @@ void spilled_tops_can_be_changed()
 	is_int(changed, 4, "tops are changed where slabs end");
 }
 
-/* Each value is right, or refused; those that are changed come back changed. */
+/* Each position is right, or refused. */
 template <class T> void spilled_positions_are_right_or_refused(std::size_t n)
 {
 	clad::tape<T> _t = {};

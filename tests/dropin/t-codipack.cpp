@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Streams of reel/codipack.hpp beside plain vectors: random programs record, evaluate, edit and
- * reset tapes of four streams, as CoDiPack's tapes have them, on pools of many sizes, with and
+ * Compares streams of reel/codipack.hpp with plain vectors: random programs record, evaluate, edit
+ * and reset tapes of four streams, as CoDiPack's tapes have them, on pools of many sizes, with and
  * without a store. Each evaluation compares all that it sees.
  */
 #include <config.h>
@@ -107,7 +107,7 @@ template <template <class, class> class Data> struct tape {
 	void record(const statement &s)
 	{
 		statements.reserveItems(1);
-		/* More than is needed, as where arguments turn out to be constants. */
+		/* More than is needed: in CoDiPack arguments may turn out to be constants. */
 		auto before = jacobians.reserveItems(s.arguments.size() + 2);
 		if (!s.bytes.empty()) {
 			infos.reserveItems(1);
@@ -154,7 +154,7 @@ template <bool forward, class Visit> auto statements_of(Visit &visit)
 
 			if (!forward)
 				at--;
-			/* An odd number on the left says that there are bytes. */
+			/* An odd left-hand side says that the statement has bytes. */
 			has_bytes = lhs[at] % 2;
 			std::size_t n_bytes = 0;
 			if (has_bytes && !forward)
@@ -197,7 +197,7 @@ struct marked {
 	std::size_t statements;
 };
 
-/* A tape, and the same in plain vectors. */
+/* A tape, and the same statements in plain vectors. */
 struct pair {
 	explicit pair(std::size_t items) : real(items) { mark(); }
 
@@ -206,7 +206,7 @@ struct pair {
 	std::vector<marked> marks; /* in their order, the first one at 0 */
 
 	void mark() { marks.push_back({real.bytes.getPosition(), model.size()}); }
-	/* Also those at the same statement: one may be at the end of a chunk, one in the next. */
+	/* Forgets marks at the same statement, too: one may end a chunk, another begin the next. */
 	void forget_marks_behind(std::size_t mark) { marks.resize(mark + 1); }
 };
 
@@ -237,7 +237,7 @@ bool is_same(const statement &wanted, const seen &found)
 	return same;
 }
 
-/* Changes some of what it sees, in the model as well. Even numbers stay even. */
+/* Changes some data of a statement, and the model as well. Even numbers stay even. */
 void edit(statement &wanted, const seen &found)
 {
 	if (below(8) == 0)
@@ -252,7 +252,7 @@ void edit(statement &wanted, const seen &found)
 
 struct differs {};
 
-/* Returns whether a walk sees what is between two marks, and nothing else. */
+/* Returns whether a walk sees all statements between two marks, and no others. */
 template <bool forward> bool agrees(pair &tested, const marked &low, const marked &high, bool edits)
 {
 	std::size_t at = forward ? low.statements : high.statements;
@@ -353,7 +353,7 @@ void delete_chunk(codi::ChunkBase *chunk)
 	chunk->deleteData();
 }
 
-/* Returns whether a walk over data that was deleted throws; then it is read from a file. */
+/* Returns whether a walk over deleted data throws. Restores the data from a file afterwards. */
 bool goes_through_a_file(pair &tested)
 {
 	const marked &low = tested.marks.front(), high = tested.marks.back();
@@ -375,7 +375,7 @@ bool goes_through_a_file(pair &tested)
 	return thrown;
 }
 
-/* A walk may end early: what it has announced is taken back. */
+/* A walk may end early. Its announcements are taken back then. */
 bool ends_early(pair &tested)
 {
 	const marked &low = tested.marks.front(), &high = tested.marks.back();
@@ -494,7 +494,7 @@ void fill(pair &tested, int n)
 unsigned random_program(const setting &how, unsigned steps)
 {
 	pair tested(how.items), other(how.items);
-	/* More than a budget has room for, and no more chunks than take a second to go through. */
+	/* More than a budget has room for, but few enough chunks for a walk of a second. */
 	const std::size_t many = std::min<std::size_t>(9000, 200 * how.items);
 	unsigned wrong = 0;
 
@@ -520,12 +520,12 @@ bool is_brief()
 	return !full || !*full;
 }
 
-/* In the short form. Under a sanitizer, t-codipack.sh gives fewer. */
+/* Number of steps in the short form. Under a sanitizer, t-codipack.sh gives fewer. */
 #ifndef BRIEF_STEPS
 #define BRIEF_STEPS 100
 #endif
 
-/* A pool that is closed had nothing open any more. */
+/* A pool closes only if nothing on it is open any more. */
 void random_programs()
 {
 	static const setting settings[] = {
@@ -563,7 +563,7 @@ int error_of_walk(pair &tested, const marked &from, const marked &to)
 	return 0;
 }
 
-/* Whoever keeps a position may use it again when the same was recorded up to there. */
+/* A position is valid again when the same data is recorded up to it. */
 void positions_stay_valid()
 {
 	reel_pool *pool = open_pool({64, 512, 60, "memory=64M"});
@@ -651,7 +651,7 @@ void a_refusal_leaves_the_tape_as_it_was()
 	reel_pool_close(pool);
 }
 
-/* Whoever is called from an evaluation may not take away what is evaluated. */
+/* A function that an evaluation calls must not take away the data of the evaluation. */
 void a_reset_within_a_walk_is_refused()
 {
 	reel_pool *pool = open_pool({64, 512, 60, "memory=64M"});
@@ -708,7 +708,7 @@ void one_stream_is_erased()
 	reel_pool_close(pool);
 }
 
-/* Threads that evaluate the same tape have its chunks in memory together. */
+/* Threads that evaluate the same tape share its chunks in memory. */
 void threads_evaluate_one_tape()
 {
 	reel_pool *pool = open_pool({64, 512, 80, "memory=64M"});
@@ -756,7 +756,7 @@ void the_first_statement_takes_little()
 	reel_pool_close(pool);
 }
 
-/* Values with constructors of their own stay where they are. */
+/* Values with constructors of their own stay in CoDiPack's streams. */
 struct owning {
 	std::string text;
 };

@@ -94,7 +94,7 @@ static void count(int64_t (*advances)[MAX_STEPS + 1], rule *advance_of)
 		for (int64_t steps = 2; steps <= MAX_STEPS; steps++) {
 			int64_t advance = advance_of(steps, slots);
 
-			/* With the last slot nothing but the state itself is left. */
+			/* With one slot, all steps but one have to be advanced from its state. */
 			if (advance < 1 || advance >= steps || (slots == 1 && advance < steps - 1))
 				abort();
 			advances[slots][steps] = advance + advances[slots - 1][steps - advance] +

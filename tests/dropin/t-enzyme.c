@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The checkpoint scheme for Enzyme, by a driver that asks and obeys as Enzyme's does: loops of
+ * The checkpoint scheme for Enzyme, with a driver that asks and obeys as Enzyme's does: loops of
  * known and unknown ends over all planners, both layouts of regions, callbacks, address spaces,
  * loops within loops, and what goes wrong.
  */
@@ -246,7 +246,7 @@ static void planners(enum layout layout, const char *name)
 	}
 }
 
-/* A plan's own count has the step before the first turn, which Enzyme runs plainly, in it. */
+/* Enzyme runs one step more than the plan counts: plainly, before the first turn. */
 static void counts(void)
 {
 	struct reel_run_stats stats;
@@ -266,7 +266,7 @@ static void counts(void)
 	is_int(stats.reversed, 37, "each step is reversed once");
 }
 
-/* What a step does to the state is not looked at: nothing of it is kept. */
+/* The scheme keeps nothing of such a state, so it does not matter what a step does to it. */
 static void no_regions(void)
 {
 	struct reel_enzyme_options options = {.plan = "binomial:3"};
@@ -365,7 +365,7 @@ static void the_program_copies(void)
 
 /* ---- Annotated loops ---- */
 
-/* The first member of Enzyme's own configuration. */
+/* The number of snapshots is the first member of Enzyme's own configuration. */
 static void annotated_loops(void)
 {
 	int64_t config[8] = {3};
@@ -389,7 +389,7 @@ static void annotated_loops(void)
 	unsetenv("REEL_ENZYME");
 }
 
-/* ---- What goes wrong ---- */
+/* ---- Errors ---- */
 
 static void plans_that_are_refused(void)
 {
@@ -410,7 +410,7 @@ static void plans_that_are_refused(void)
 	is_int(wrong, 0, "each with an error and no step");
 }
 
-/* The reverse sweep comes to an end, or the process is aborted. Never does a wrong number come. */
+/* The reverse sweep comes to its end, or the process is aborted. No gradient is wrong. */
 static void memory_is_used_up(void)
 {
 	tap_case("a budget that is used up");

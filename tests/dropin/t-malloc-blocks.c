@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The blocks by themselves, linked into the program, on a machine of 64 MiB as
- * far as they know. One case a run, by name.
+ * The blocks by themselves, linked into this program, which tells them that the
+ * machine has 64 MiB. A run tests one case, by its name.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static void take_and_give(size_t bytes)
 		blocks_give(taken[i]);
 }
 
-/* Idle blocks of one class make room for the next class: never more than 3/4 of the memory. */
+/* Idle blocks of one class make room for the next one: all have at most 3/4 of the memory. */
 static bool short_of_memory(void)
 {
 	struct blocks_counts counts;
@@ -43,7 +43,7 @@ static bool short_of_memory(void)
 	       counts.peak_bytes >= 31 * MEGABYTE;
 }
 
-/* There are addresses for 16 times the memory; then none, until one is given back. */
+/* There are addresses for 16 times the memory. Then a block has to be given back for another. */
 static bool exhausted(void)
 {
 	char *last = NULL, *block;

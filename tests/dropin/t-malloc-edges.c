@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One case a run, by name; the exit status tells whether it held. */
+/* A run tests one case, by its name. The exit status tells whether it passes. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <malloc.h>
@@ -14,9 +14,9 @@
 #define MEGABYTE ((size_t)1 << 20)
 #define PAGE ((size_t)4096)
 
-/* The compiler knows these functions too well: it may not see what the arguments are. */
+/* The compiler knows these functions too well, so it must not see their arguments. */
 static volatile size_t huge = SIZE_MAX / 2 + 3;
-/* Eight times this is a megabyte and a carry. */
+/* Eight times this number overflows to a megabyte. */
 static volatile size_t wraps = SIZE_MAX / 8 + 1 + ((size_t)1 << 17);
 static volatile size_t nothing;
 
@@ -98,7 +98,7 @@ static int alignment(void)
 	return 1;
 }
 
-/* What is recycled was dirty; what is fresh or was given back must be zero by itself. */
+/* Recycled memory was dirty. Memory that is fresh or was given back must be zero by itself. */
 static int cleared(void)
 {
 	for (int round = 0; round < 20; round++) {
@@ -158,7 +158,7 @@ static long gradient(void)
 	return faults() - before;
 }
 
-/* One of several: what else runs may have the kernel move a page. */
+/* One round of several has to pass, since other programs may make the kernel move a page. */
 static int warm(void)
 {
 	for (int round = 0; round < 5; round++) {

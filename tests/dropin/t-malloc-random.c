@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Random calls of the whole malloc family; what each block must hold is computed anew. */
+/* Random calls of the whole malloc family. The right contents of each block are computed anew. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <malloc.h>
@@ -27,7 +27,7 @@ static uint64_t chance(void)
 	return state;
 }
 
-/* Around the threshold of 128 KiB, more small than large. */
+/* Draws sizes around the threshold of 128 KiB, more small ones than large ones. */
 static size_t any_size(void)
 {
 	size_t bytes = (size_t)1 << chance() % 23;
@@ -41,7 +41,7 @@ static void fail(const char *what)
 	exit(1);
 }
 
-/* The first bytes, the last ones, and one in 509 of those between. */
+/* Visits the first bytes, the last ones, and one in 509 of those between. */
 static size_t next_place(const struct shadow *s, size_t at)
 {
 	return at < 64 || at + 64 >= s->bytes ? at + 1 : at + 509;
@@ -60,7 +60,7 @@ static void fill(struct shadow *s)
 		s->start[at] = content(s, at);
 }
 
-/* As far as `bytes`, what is left of it. */
+/* Checks the contents of a block, up to `bytes`. */
 static void verify(const struct shadow *s, size_t bytes)
 {
 	for (size_t at = 0; at < s->bytes; at = next_place(s, at))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads pass blocks on to each other, who check and free them; meanwhile the
- * first thread forks, and the children go on allocating. The last child becomes
- * the program that the arguments name.
+ * Threads pass blocks to each other, and check and free those that they get.
+ * Meanwhile the first thread forks, and the children go on allocating. The last
+ * child becomes the program that the arguments name.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -61,7 +61,7 @@ static void *work(void *number)
 	uint64_t name = (uint64_t)(uintptr_t)number * ROUNDS;
 
 	for (int i = 0; i < ROUNDS; i++, name++) {
-		/* Both: hands a block over, and pairs with itself in the thread that takes it. */
+		/* Both: pairs with itself. Makes the block visible to the thread that takes it. */
 		struct message *m = atomic_exchange_explicit(&places[name * 31 % PLACES],
 							     make(name), memory_order_acq_rel);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For t-petsc.sh: n oscillators of van der Pol, x' = y, y' = mu (1 - x^2) y - x, on all ranks, by
- * whatever the options say, and the gradient of the sum of x at the end. It is written as bytes:
- * those of initial values, and that of mu.
+ * For t-petsc.sh: solves n oscillators of van der Pol, x' = y, y' = mu (1 - x^2) y - x, on all
+ * ranks, as the options say, and computes the gradient of the sum of x at the end. The output has
+ * the bytes of the derivatives by the initial values, and then by mu.
  *
  *	-n N            oscillators; ranks may have none
- *	-solves N       forward and back so often, from other initial values
- *	-adjoints N     so many times back after each forward sweep
+ *	-solves N       forward and back N times, from other initial values
+ *	-adjoints N     back N times after each forward sweep
  *	-pause N        the adjoint solve stops after N steps, and is gone on with
  *	-bounce         an event, where x of the first oscillator passes 0, halves all y
  *	-clip           a function between two steps changes the solution
@@ -15,14 +15,14 @@
  *	-halt N         the solve stops after N steps, and is gone on with
  *	-spoil          the solution is overwritten before the adjoint solve
  *	-hand           the program takes the steps itself
- *	-work N         the right-hand side is calculated so often
+ *	-work N         the right-hand side is calculated N times
  *	-lookup         no adjoint: solutions are looked up in a random order
  *	-first          no adjoint: the first solution is looked up
  *	-switch         the trajectory was set up as one of another type before options are read
  *	-clone          at last, another TS with the same controller, and no trajectory, solves
- *	-later N        after the first solve there are N checkpoints
+ *	-later N        the number of checkpoints is N after the first solve
  *	-mu MU
- *	-forget MU      this is mu in the adjoint solve
+ *	-forget MU      mu in the adjoint solve
  *	-integral HOW   forward or reverse: that sweep adds the integral of the sum of x^2 up
  *	-kill N         the process ends itself before step N
  *	-kill_adjoint N the same, before the first adjoint step at or below N
@@ -40,7 +40,7 @@ typedef struct {
 	PetscViewer output;
 	Vec lambda, mu_bar;
 	Mat jacobian, parameter;
-	Mat square, nothing; /* of the integrand, by x and by mu, or NULL */
+	Mat square, nothing; /* derivatives of the integrand by x and by mu, or NULL */
 } Problem;
 
 static PetscErrorCode rhs(TS ts, PetscReal t, Vec X, Vec F, void *context)
@@ -388,7 +388,7 @@ static PetscErrorCode solve_adjoint(TS ts, Problem *problem)
 	PetscFunctionReturn(0);
 }
 
-/* Half of them are times between two steps. */
+/* Half of the times are between two steps. */
 static PetscErrorCode look_up(TS ts, Vec X, Problem *problem)
 {
 	TSTrajectory trajectory;

@@ -3,14 +3,14 @@
  * For t-petsc-random.sh: programs at random. A seed says how oscillators are solved, forward and
  * back: the method, what happens between steps and between several TSSolve(), how often. Each of
  * them is solved with PETSc's type "basic" first, which keeps the stages of all steps, then with
- * Reel's and options at random. All solutions and gradients are the same bytes, or Reel says that a
+ * Reel's and random options. All solutions and gradients have the same bytes, or Reel says that a
  * step does not replay where the right-hand side is not a function of the solution and the time.
  *
- *	-first SEED -seeds N	these programs
- *	-show			each of them, and each set of options
+ *	-first SEED -seeds N	runs N programs, from this seed on
+ *	-show			prints each program, and each set of options
  *
- * It prints a line for each set of options that is wrong, and at last one with counts. Some programs
- * have a right-hand side that fails once, and resume from a restart file.
+ * It prints a line for each set of options with wrong results, and at the end a line with counts.
+ * Some programs have a right-hand side that fails once, and resume from a restart file.
  */
 #include <petscts.h>
 
@@ -52,7 +52,7 @@ typedef struct {
 
 /* ---- Random numbers ---- */
 
-/* Each is made of the seed and its place in the row. */
+/* Each number is made of the seed and of its place in the sequence. */
 static uint64_t draw(Program *program, uint64_t below)
 {
 	uint64_t x = program->random += 0x9e3779b97f4a7c15u;
@@ -226,7 +226,7 @@ static PetscErrorCode look_for_event(TS ts, PetscReal t, Vec X, PetscScalar *val
 	PetscFunctionReturn(0);
 }
 
-/* The adjoint solve switches the right-hand side back, if it does not forget it. */
+/* The adjoint solve switches the right-hand side back, unless the program forgets it. */
 static PetscErrorCode handle_event(TS ts, PetscInt n, PetscInt *events, PetscReal t, Vec X,
 				   PetscBool is_forward, void *context)
 {
@@ -380,7 +380,7 @@ static PetscErrorCode solve(TS ts, Vec X, Program *program)
 	PetscFunctionReturn(0);
 }
 
-/* The program, by these options of the trajectory. */
+/* Runs the program with these options of the trajectory. */
 static PetscErrorCode run(Program *program, const char *trajectory)
 {
 	PetscInt local = 2 * program->oscillators;
@@ -412,7 +412,7 @@ typedef struct {
 	PetscBool takes_again, is_compared, is_restarted;
 } Options;
 
-/* All but the first ones need to know the number of steps, and the last one as many slots on a disk. */
+/* All planners but the first two need the number of steps, and the last one as many disk slots. */
 static void draw_planner(Program *program, int slots, int disk_slots, Options *options)
 {
 	static const char *const planners[] = {"online",     "periodic",     "binomial",
@@ -454,7 +454,7 @@ static void draw_checkpoints(Program *program, Options *options)
 	}
 }
 
-/* What a restart file does not have, or a resumed step does not begin with. */
+/* Whether a restart file has all that the program needs, and a resumed step begins with it. */
 static PetscBool may_restart(const Program *program)
 {
 	return (PetscBool)(program->event == NO_EVENT && program->sections == 1 &&
@@ -500,7 +500,7 @@ static PetscBool is_for_memory(const Program *program)
 			   program->between != CLIPS_AFTER);
 }
 
-/* Takes away all that draw_options() may have set. */
+/* Clears all options that draw_options() may have set. */
 static PetscErrorCode clear_options(void)
 {
 	static const char *const names[] = {

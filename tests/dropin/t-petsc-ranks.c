@@ -4,7 +4,7 @@
  * several sizes. Each rank prints its error, or the sum of the gradient.
  *
  *	-local N        unknowns on each rank
- *	-grow N         so many more on the last rank in each further solve
+ *	-grow N         N more on the last rank in each further solve
  *	-solves N
  *	-lost           the last rank has no directory for its files
  *	-broken         the last rank cannot read its files
@@ -18,7 +18,7 @@
 
 static int is_broken;
 
-/* In place of libc's, for all libraries. */
+/* Replaces libc's function for all libraries. */
 ssize_t preadv(int file, const struct iovec *parts, int n, off_t at)
 {
 	if (!is_broken)

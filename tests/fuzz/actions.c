@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Plans that are any actions: the checker takes those that can be carried out, and of the others
- * names the first that cannot.
+ * Plans of arbitrary actions: the checker accepts a plan that can be carried out, and names the
+ * first action that cannot in any other.
  */
 #include <config.h>
 
@@ -28,7 +28,7 @@ static struct reel_problem draw_problem(struct fuzz_input *input)
 	return problem;
 }
 
-/* Those of a planner to begin with. */
+/* Begins with the actions of a planner. */
 static void take_plan(enum reel_planner planner, const struct reel_problem *problem)
 {
 	reel_schedule *schedule;
@@ -57,7 +57,7 @@ static reel_action draw_action(struct fuzz_input *input)
 			     .last_use = slot / 32 % 2};
 }
 
-/* One action is put in, taken out, replaced, or has a member changed. */
+/* Inserts, removes or replaces an action, or changes a member of it. */
 static void edit(struct fuzz_input *input)
 {
 	unsigned how = fuzz_below(input, 5);
@@ -80,14 +80,14 @@ static void edit(struct fuzz_input *input)
 	}
 }
 
-/* One that runs no step may be anywhere in the loop. */
+/* An ADVANCE that runs no step may be anywhere in the loop. */
 static bool is_empty_advance(const struct walk *walk, const reel_action *action)
 {
 	return action->kind == REEL_ACTION_ADVANCE && action->first == action->last &&
 	       action->first >= 0 && action->first <= walk->steps;
 }
 
-/* Returns whether all can be carried out; if not, the walk's count is the first that cannot. */
+/* Returns whether all can be carried out. If not, the walk's count is the first that cannot. */
 static bool carry_out(struct walk *walk)
 {
 	static const reel_action done = {.kind = REEL_ACTION_DONE};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The stack of Tapenade's adjoints, by all of its functions' names, against plain bytes: a thread's
- * stack and two segments, repeat levels and looks in each, and pops of more than there is.
+ * The stack of Tapenade's adjoints, by all names of its functions, compared with plain bytes: a
+ * thread's stack and two segments, repeat levels and looks in each, and pops of too many bytes.
  */
 #include <config.h>
 
@@ -14,7 +14,7 @@
 
 enum { STACKS = 3, LEVELS = 4, MAX_BYTES = 1 << 16, MAX_OPERATION = 4096 };
 
-/* Bits that wait are in `word`, the oldest lowest. */
+/* `word` has the bits that wait, the oldest one as its lowest bit. */
 struct plain {
 	size_t count;
 	uint32_t word;
@@ -30,10 +30,10 @@ struct stack {
 	bool looking;
 };
 
-/* The first is the thread's own, the others are segments. */
+/* The first one is the thread's own stack, the others are segments. */
 static struct stack stacks[STACKS];
 static reel_adstack_segment *segments[STACKS];
-/* Those that the thread is in, the innermost last. */
+/* The segments that the thread is in, the innermost last. */
 static unsigned within[STACKS], depth;
 static struct fuzz_input *input;
 static reel_pool *pool;
@@ -212,7 +212,7 @@ static void leave_by_jump(int error, const char *message, void *context)
 	longjmp(refused, 1);
 }
 
-/* It never comes back with a value, and the stack can be used again. */
+/* Such a pop never returns a value, and the stack can be used again after a reset. */
 static void pop_too_much(const struct call *call)
 {
 	static struct plain none;
@@ -407,7 +407,7 @@ static void open_stacks(void)
 		clear_stack(&stacks[i]);
 }
 
-/* All that is left comes back, byte by byte. */
+/* Pops all that is left, and compares each byte. */
 static void pop_all(void)
 {
 	struct plain *plain = &stack_in_use()->now;

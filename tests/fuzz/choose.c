@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The choice by cost: what is chosen can be planned, is checked, fits, and takes the least time. */
+/* The choice by cost can be planned, passes the check, fits, and takes the least time. */
 #include <config.h>
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 enum { MAX_STEPS = 24 };
 
-/* Small and large ones; now and then, any bits. */
+/* Draws small and large numbers; now and then, any bits. */
 static double draw_seconds(struct fuzz_input *input)
 {
 	unsigned code = fuzz_byte(input);
@@ -91,7 +91,7 @@ int fuzz_choose(const uint8_t *data, size_t size)
 	if (!choice.runner_up.segment_steps)
 		return 0;
 	check_prediction(&costs, &choice.runner_up);
-	/* Of times that differ by a rounding error the one with less memory is taken. */
+	/* If times differ by a rounding error only, the choice has less memory. */
 	FUZZ_EXPECT(choice.best.makespan <= choice.runner_up.makespan * (1 + 1e-8));
 	return 0;
 }

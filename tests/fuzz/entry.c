@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What libFuzzer, and AFL++ in its place, call: one program with all targets, of which
- * FUZZ_TARGET in the environment names one, or else the program's own name does: OSS-Fuzz sets no
- * variables, and runs a copy of the program for each target.
+ * The functions that libFuzzer, or AFL++ in its place, calls. The program has all targets.
+ * FUZZ_TARGET in the environment names the one to run, or else the name of the program does:
+ * OSS-Fuzz sets no variables, and runs a copy of the program for each target.
  */
 #include <config.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The environment that governs the default pool. The library reads it once in a process, so this
- * is its source once more, under other names.
+ * The environment variables of the default pool. The library reads them once in a process, so this
+ * file includes its source again, under other names.
  */
 #include <config.h>
 
@@ -23,10 +23,10 @@
 static const char *const names[] = {"REEL_BUDGET", "REEL_CHECKED", "REEL_STORE", "REEL_SPILL_DIR"};
 enum { BUDGET, CHECKED, STORE, DIRECTORY, NAMES };
 
-/* What the variables are set to; NULL: not set. */
+/* The values of the variables; NULL: not set, or empty. */
 static char *text_of[NAMES];
 
-/* Each line of the input is one of them, by its first character. */
+/* Each line of the input sets the variable that its first character selects. */
 static void set_variables(char *lines)
 {
 	for (char *line = strtok(lines, "\n"); line; line = strtok(NULL, "\n"))
@@ -41,7 +41,7 @@ static void set_variables(char *lines)
 	}
 }
 
-/* What the text asks for; 0: nothing that makes sense. */
+/* The number of bytes that the text asks for; 0: it makes no sense. */
 static size_t wanted_budget(const char *text, size_t limit)
 {
 	size_t length = strlen(text), bytes = 0;
@@ -53,7 +53,7 @@ static size_t wanted_budget(const char *text, size_t limit)
 	return reel_parse_bytes(text, &bytes) || bytes > limit ? 0 : bytes;
 }
 
-/* A budget of 0 asks for none; a store has one all the same. */
+/* A budget of 0 asks for none. With a store there is a budget in any case. */
 static size_t expected_budget(void)
 {
 	const char *text = text_of[BUDGET];
@@ -88,7 +88,7 @@ static void check_options(void)
 	FUZZ_EXPECT(!spill_directory == !text_of[DIRECTORY]);
 }
 
-/* With whatever store it has, if it has one, a pool opens and serves. */
+/* Opens a pool with the store that the variables name, if any, and uses it. */
 static void use_pool(void)
 {
 	struct reel_pool_options complete = options;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What `reel info` prints of any text: one line of it, or JSON that means it again. */
+/* `reel info` prints any text as one line, or as JSON that means the same text. */
 #include <config.h>
 
 #include <stdio.h>
@@ -56,7 +56,7 @@ static unsigned hexadecimal(const char *digits)
 	return number;
 }
 
-/* Whether a character of UTF-8 of so many bytes begins here: RFC 3629, table by table. */
+/* Whether a UTF-8 character of `bytes` bytes begins here, by the tables of RFC 3629. */
 static bool is_character(const unsigned char *text, unsigned bytes)
 {
 	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -83,7 +83,7 @@ static unsigned character_bytes(const unsigned char *text)
 	return 0;
 }
 
-/* A string, which means the text; a byte of no character is U+FFFD. Returns what follows it. */
+/* Checks a string that means `text`; an invalid byte is U+FFFD. Returns the place behind it. */
 static const char *check_string(const char *at, const char *text)
 {
 	at = expect(at, "\"");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the targets share: the input, read as numbers, and how a failure ends. */
+/* Functions that all targets share: they read the input as numbers, and report a failure. */
 #ifndef FUZZ_FUZZ_H
 #define FUZZ_FUZZ_H
 
@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 /*
- * A target runs one input and checks it against its oracle; what is wrong ends the program.
- * Nothing is left of an input when the next one comes. Returns 0.
+ * A target runs one input and checks it against its oracle; a failed check ends the program.
+ * A target leaves nothing behind for the next input. Returns 0.
  */
 typedef int fuzz_run(const uint8_t *data, size_t size);
 
@@ -20,15 +20,15 @@ struct fuzz_target {
 	size_t max_bytes;
 };
 
-/* The last one has no name. */
+/* The list ends with an entry without a name. */
 extern const struct fuzz_target fuzz_targets[];
 
-/* NULL: there is none of this name. */
+/* Returns NULL if no target has this name. */
 const struct fuzz_target *fuzz_find(const char *name);
 
 /* ---- Input ---- */
 
-/* Behind its end it is zeros. */
+/* Bytes behind the end are read as zeros. */
 struct fuzz_input {
 	const uint8_t *next;
 	size_t left;
@@ -42,7 +42,7 @@ static inline unsigned fuzz_byte(struct fuzz_input *input)
 	return *input->next++;
 }
 
-/* A number of so many bytes, the lowest first. */
+/* Reads a number of `bytes` bytes, the lowest byte first. */
 static inline uint64_t fuzz_number(struct fuzz_input *input, unsigned bytes)
 {
 	uint64_t number = 0;
@@ -60,28 +60,28 @@ static inline unsigned fuzz_below(struct fuzz_input *input, unsigned bound)
 
 /* ---- Failure ---- */
 
-/* Says what did not hold, and aborts, which every engine takes for a find. */
+/* Prints the condition that failed, and aborts, which each fuzzer counts as a failure. */
 _Noreturn void fuzz_fail(const char *file, int line, const char *condition);
 
 #define FUZZ_EXPECT(condition)                                                                     \
 	((condition) ? (void)0 : fuzz_fail(__FILE__, __LINE__, #condition))
 
-/* malloc() that ends the program where there is none. Not 0 bytes. */
+/* malloc() that ends the program if there is no memory. `bytes` is not 0. */
 void *fuzz_allocate(size_t bytes);
 
 /*
- * An unnamed file in memory that holds just this; `path` is by what it can be opened. It is one
- * file, overwritten each time.
+ * Writes the data to an unnamed file in memory, and returns a path that opens it. All calls use the
+ * same file, and overwrite it.
  */
 const char *fuzz_file(const void *data, size_t bytes);
 
 /*
- * The decimal digits that the text begins with, as a number. Returns how many they are; *huge: it
- * is above UINT64_MAX.
+ * Reads the decimal digits at the beginning of the text as a number. Returns the number of digits.
+ * *huge: the number is above UINT64_MAX.
  */
 size_t fuzz_digits(const char *text, uint64_t *number, bool *huge);
 
-/* CRC-32C bit by bit, as its polynomial says. */
+/* CRC-32C, computed bit by bit from its polynomial. */
 uint32_t fuzz_crc32c(uint32_t crc, const void *data, size_t bytes);
 
 #endif

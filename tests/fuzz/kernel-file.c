@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The files by which the kernel describes the machine, against a second reading of them. */
+/* Compares the reader of the kernel's files about the machine with a second reader. */
 #include <config.h>
 
 #include <limits.h>
@@ -11,7 +11,7 @@
 #include "fuzz.h"
 #include "targets.h"
 
-/* Up to the first that is no digit, which *rest is; UNKNOWN: none, or more than there are. */
+/* Reads the digits before *rest; UNKNOWN: there are none, or the number is too large. */
 static long long read_number(const char *text, const char **rest)
 {
 	uint64_t number;
@@ -30,7 +30,7 @@ static long long right_number(const char *line)
 	return *end ? UNKNOWN : number;
 }
 
-/* UNKNOWN, too, if they are more than can be counted. */
+/* Counts the numbers of a list; UNKNOWN, too, if they are more than LLONG_MAX. */
 static long long right_count(const char *line)
 {
 	uint64_t count = 0;
@@ -50,7 +50,7 @@ static long long right_count(const char *line)
 	return count ? (long long)count : UNKNOWN;
 }
 
-/* The first line that fits, cut where a NUL is. */
+/* Copies the first line. Returns false if the file is empty, or the line has no room. */
 static bool right_line(char *line, size_t room, const uint8_t *data, size_t size)
 {
 	const uint8_t *end = size ? memchr(data, '\n', size) : NULL;
@@ -69,7 +69,7 @@ int fuzz_kernel_file(const uint8_t *data, size_t size)
 	char line[4096], right[4096];
 	bool found;
 
-	/* The kernel writes text. */
+	/* The kernel writes no NUL. */
 	if (size && memchr(data, 0, size))
 		return 0;
 	found = right_line(right, 64, data, size);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Regions of lanes: recorded by so many threads, reversed by another number, against the values
- * that a serial run has. The threads are of this program's own: the input says which goes on next,
- * so that any order that a team of OpenMP can come in is one of an input, and the same each time.
+ * Regions of lanes, recorded by a number of threads and reversed by another number, compared with
+ * the values of a serial run. The threads are simulated: the input says which one goes on next. So
+ * an input can have any order in which an OpenMP team may run, and has the same order each time.
  */
 #include <config.h>
 
@@ -50,10 +50,10 @@ struct program {
 	reel_lane *root;
 	int regions;
 	struct region_plan plan[MAX_REGIONS];
-	/* Variables that the iterations of each loop change, and what they are at first. */
+	/* Variables that the iterations of each loop change, and their first values. */
 	uint64_t x[MAX_LOOPS][ELEMENTS], first[MAX_LOOPS][ELEMENTS];
 	double partial[MAX_LANES];
-	/* Of the region that runs now. */
+	/* The region that runs now, and its state. */
 	const struct region_plan *now;
 	int phase;
 	bool reverse;
@@ -65,7 +65,7 @@ static struct program program;
 
 /* ---- The program ---- */
 
-/* It has an inverse, so that the reverse sweep can tell what each pop has to give. */
+/* It has an inverse, so that the reverse sweep knows the value of each pop. */
 static uint64_t step(uint64_t x, int phase, int loop, int i)
 {
 	return (x + (uint64_t)(unsigned)(phase * 64 + loop * 16 + i)) * 0x9e3779b97f4a7c15u;
@@ -102,7 +102,7 @@ static void draw_region(struct fuzz_input *input, struct region_plan *plan)
 
 /* ---- A lane's work ---- */
 
-/* Two lanes of a region of its own, which one thread runs. */
+/* Runs an inner region of two lanes on one thread. */
 static void run_nested(reel_lane *lane, uint64_t value)
 {
 	reel_region *inner = program.reverse ? reel_region_reverse(lane)
@@ -163,7 +163,7 @@ static void run_chunk(struct thread *thread, int loop)
 			record_iteration(lane, loop, (int)i);
 }
 
-/* The loop that the thread has come to; in the reverse sweep the last one is the first. */
+/* Runs a step of the thread's present loop. The reverse sweep begins with the last loop. */
 static void go_on_with_loop(struct thread *thread)
 {
 	int loop = program.reverse ? program.now->loops - 1 - thread->loop : thread->loop;
@@ -201,7 +201,7 @@ static void do_single(struct thread *thread)
 
 /* ---- Threads ---- */
 
-/* One step of a thread, between any two of which others may come. */
+/* Runs one step of a thread. Other threads may run between two steps. */
 static void go_on(struct thread *thread)
 {
 	switch (thread->stage) {
@@ -228,7 +228,7 @@ static void go_on(struct thread *thread)
 	}
 }
 
-/* The n-th of those that have not come to the end of the phase; NULL: all have. */
+/* Chooses one of the threads that are not at the end of the phase by `n`; NULL: all are. */
 static struct thread *choose(int threads, unsigned n)
 {
 	struct thread *working[MAX_THREADS];
@@ -318,7 +318,7 @@ static void reduce(int which)
 	FUZZ_EXPECT(reel_reduce(program.root, kind, program.partial, MAX_LANES) == result);
 }
 
-/* Of a minimum, or maximum, the first of those that are it has all of the adjoint. */
+/* If several operands are the minimum, or maximum, the first of them has all of the adjoint. */
 static double right_bar(enum reel_reduction kind, int i)
 {
 	if (kind == REEL_REDUCE_SUM)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Packed pieces: any data comes back; of other bytes nothing is read beyond their end. */
+/* Packed pieces: any data comes back, and nothing is read beyond the end of arbitrary bytes. */
 #include <config.h>
 
 #include "targets.h"
@@ -20,7 +20,7 @@ enum { MAX_BYTES = 3 * REEL_PACK_BLOCK_BYTES };
 
 static struct reel_pack_space space;
 
-/* The input, repeated, and as often changed a little. */
+/* Repeats the input, and changes each repetition a little. */
 static unsigned char *draw_data(struct fuzz_input *input, size_t *bytes)
 {
 	unsigned repeat = fuzz_byte(input), step = fuzz_byte(input);
@@ -38,7 +38,7 @@ static unsigned char *draw_data(struct fuzz_input *input, size_t *bytes)
 static void check_unpack(const unsigned char *packed, size_t packed_bytes,
 			 const unsigned char *data, size_t bytes)
 {
-	/* Copies of just their sizes, so that a sanitizer sees all that is beyond. */
+	/* Copies of exactly these sizes, so that a sanitizer sees accesses beyond them. */
 	unsigned char *from = fuzz_allocate(packed_bytes + 1), *to = fuzz_allocate(bytes + 1);
 	int error;
 
@@ -51,7 +51,7 @@ static void check_unpack(const unsigned char *packed, size_t packed_bytes,
 	free(to);
 }
 
-/* It comes back; also with zeros behind it, and not where there is less room. */
+/* Data comes back, also with zeros behind the packed bytes. Packing keeps to its room. */
 static void go_and_return(struct fuzz_input *input)
 {
 	unsigned element = 1 + fuzz_below(input, REEL_SHUFFLE_MAX_ELEMENT);
@@ -78,7 +78,7 @@ static void go_and_return(struct fuzz_input *input)
 	free(data);
 }
 
-/* What was packed, and changed; the head can be made to fit again. */
+/* Unpacks a piece after some of its bytes were changed, or its end was cut off. */
 static void change(struct fuzz_input *input)
 {
 	static unsigned char packed[8192];
@@ -107,7 +107,7 @@ static void change(struct fuzz_input *input)
 	check_unpack(packed, used, NULL, bytes);
 }
 
-/* The input itself is what was packed, behind a head that is right in all but what it says. */
+/* Unpacks the input as it is, or as packed bytes behind a head that is right in form. */
 static void take_bytes(struct fuzz_input *input, bool with_head)
 {
 	static unsigned char packed[HEAD_BYTES + 65536];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The words of `reel plan`: what is read keeps its bounds, and small plans are made and shown. */
+/* The words of `reel plan`: values keep to their bounds, and small plans are made and shown. */
 #include <config.h>
 
 #include <math.h>
@@ -44,7 +44,7 @@ static bool is_short(const struct request *request)
 	       problem->tier[1].slots <= 4 * MAX_STEPS;
 }
 
-/* Words are lines. */
+/* Each line is a word. */
 static int split(char *text, char **words)
 {
 	int count = 0;
@@ -55,14 +55,14 @@ static int split(char *text, char **words)
 	return count;
 }
 
-/* The whole verb, but for drawings, which would be files by any name. */
+/* Runs all of `reel plan`, except for drawings, which would write files of any name. */
 static void run_words(char *text)
 {
 	char *words[MAX_WORDS];
 	int count = split(text, words), status;
 	struct request request;
 
-	/* getopt_long() begins again. */
+	/* Makes getopt_long() begin again. */
 	optind = 0;
 	status = plan_read_request(&request, count, words);
 	FUZZ_EXPECT(status == 0 || status == EXIT_USAGE);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Restart files, and the checked files that they are: any bytes, or the file of a run that was
- * stopped, with changes. What has another checksum is refused; what has the right one and is
- * wrong does no harm. What does not begin as a restart file stays as it is.
+ * Restart files, which are checked files: any bytes, or the file of a run that was stopped, with
+ * changes. A file with a wrong checksum is refused. A wrong file with the right checksum does no
+ * harm. A file that does not begin as a restart file is not changed.
  */
 #include <config.h>
 
@@ -19,7 +19,7 @@
 
 enum { STEPS = 12, SLOTS = 3, STOPPED = 5, MAX_BYTES = 8192 };
 
-/* The sound file, and what is made of it. */
+/* The sound file, and the changed one. */
 static unsigned char sound[MAX_BYTES], bytes[MAX_BYTES];
 static size_t sound_bytes, size_now;
 
@@ -44,7 +44,7 @@ static int go_on(reel_run *run, struct run *context, struct state *bar)
 	return error ? error : reel_run_reverse(run, context, &state, bar);
 }
 
-/* Of a run that saves wherever it can, and stops in its reverse sweep. */
+/* Makes the file of a run that saves wherever it can, and stops in its reverse sweep. */
 static void make_file(void)
 {
 	char directory[] = "fuzz-restart-XXXXXX", path[sizeof directory + 8];
@@ -107,7 +107,7 @@ static void take_bytes(struct fuzz_input *input)
 	input->left = 0;
 }
 
-/* A regular file: a run refuses the symbolic links below /proc. */
+/* Writes a regular file, since a run refuses the symbolic links below /proc. */
 static const char *write_file(void)
 {
 	static char path[64];
@@ -121,7 +121,7 @@ static const char *write_file(void)
 	return path;
 }
 
-/* ---- What has to come of it ---- */
+/* ---- Expected results ---- */
 
 static bool begins_as_restart_file(void)
 {
@@ -189,7 +189,7 @@ static void run_whole(reel_run *run)
 	FUZZ_EXPECT(!memcmp(&bar, &right, sizeof right));
 }
 
-/* A forged file may go on to anything, or end in an error; but it ends. */
+/* A run from a forged file may have any result, or an error; but it ends. */
 static void resume(const char *path, bool is_whole, bool is_same)
 {
 	struct reel_run_options options = options_for(path);

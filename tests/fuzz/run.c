@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The targets without a fuzzer: the inputs of their corpora, and seeded mutations of them, by
- * any compiler and sanitizer. Each target runs in a child, so that whatever ends it, this
- * program can say which input did, and leaves it in a file.
+ * Runs the targets without a fuzzer, on the inputs of their corpora and on seeded mutations of
+ * them, with any compiler and sanitizer. Each target runs in a child. However the child ends, this
+ * program can name the input that ended it, and leaves it in a file.
  */
 #include <config.h>
 
@@ -46,7 +46,7 @@ static struct {
 	uint64_t pretend;
 } options = {.seed = 1};
 
-/* What a child did last, for its parent; shared by both. */
+/* The last input of the child, in memory that its parent shares. */
 static struct progress {
 	uint64_t runs;
 	uint64_t mutation; /* 0: the file itself */
@@ -90,7 +90,7 @@ static void read_file(const char *path, const char *name)
 	file_count++;
 }
 
-/* Fills `data` with what the hexadecimal digits in `line` stand for. Returns the number of bytes. */
+/* Fills `data` with the bytes of the hexadecimal digits in `line`. Returns the number of bytes. */
 static size_t decode(const char *line, uint8_t *data)
 {
 	size_t size = 0;
@@ -164,7 +164,7 @@ static size_t below(struct random *random, size_t bound)
 	return bound ? (size_t)(scramble(random->next++) % bound) : 0;
 }
 
-/* A piece of another file, or of this one, is put over what is there, or in front of it. */
+/* Copies a piece of any file over the data, or inserts it. */
 static void splice(struct random *random, bool insert)
 {
 	const struct file *from = &files[below(random, file_count)];
@@ -232,7 +232,7 @@ static void mutate(struct random *random)
 
 static void run_one(const struct fuzz_target *target)
 {
-	/* A copy of just this size, so that a sanitizer sees what is read behind it. */
+	/* A copy of exactly this size, so that a sanitizer sees reads behind it. */
 	uint8_t *data = fuzz_allocate(progress->size + 1);
 
 	memcpy(data, progress->data, progress->size);
@@ -252,7 +252,7 @@ static void take_file(unsigned which)
 	memcpy(progress->data, files[which].data, files[which].size);
 }
 
-/* To be mutated: a file, or, some of the time, any bytes, which make the longest programs. */
+/* Draws the data to mutate: a file, or at times any bytes, which make the longest programs. */
 static void draw_file(struct random *random)
 {
 	if (file_count && below(random, 4)) {
@@ -280,7 +280,7 @@ static void run_all(const struct fuzz_target *target)
 	}
 }
 
-/* What the library says of an input, and what is wrong, is shown only if it is. */
+/* Returns a file for the messages of a target, which are shown only if it fails. */
 static FILE *silence(void)
 {
 	FILE *said = tmpfile();
@@ -295,7 +295,7 @@ static void run_child(const struct fuzz_target *target, FILE *said)
 	dup2(fileno(said), STDOUT_FILENO);
 	dup2(fileno(said), STDERR_FILENO);
 	run_all(target);
-	/* Where leaks are looked for. */
+	/* exit() looks for leaks. */
 	exit(EXIT_SUCCESS);
 }
 
@@ -378,7 +378,7 @@ static void list_targets(void)
 	exit(EXIT_SUCCESS);
 }
 
-/* Returns how many words are options. */
+/* Returns the number of words that are options. */
 static int read_options(int count, char **words)
 {
 	int i = 1;

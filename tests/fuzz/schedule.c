@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Plans of all planners for problems of all kinds: each is carried out, and its checker says what
- * was seen.
+ * Plans of all planners for problems of all kinds. Each one is carried out, and the checker has to
+ * report the same counts.
  */
 #include <config.h>
 
@@ -16,7 +16,7 @@
 
 enum { MAX_STEPS = 300, MAX_TABLE_STEPS = 60, MAX_ACTIONS = 200000 };
 
-/* A small number; or, now and then, any. */
+/* Draws a small number, or any number if `wild`. */
 static int64_t draw_whole(struct fuzz_input *input, unsigned bound, bool wild)
 {
 	return wild ? (int64_t)fuzz_number(input, 8) : fuzz_below(input, bound);
@@ -64,7 +64,7 @@ static bool uses_table(enum reel_planner planner)
 	       planner == REEL_DISK_REVOLVE;
 }
 
-/* Whether it is small enough to be walked through. */
+/* Whether the problem is small enough to walk through its plan. */
 static bool is_short(enum reel_planner planner, const struct reel_problem *problem)
 {
 	int64_t most = uses_table(planner) ? MAX_TABLE_STEPS : MAX_STEPS;
@@ -72,7 +72,7 @@ static bool is_short(enum reel_planner planner, const struct reel_problem *probl
 	return problem->steps <= most;
 }
 
-/* The end is met somewhere behind where the last ADVANCE began. */
+/* Ends the loop in any state from the one where the last ADVANCE began. */
 static void meet_end(struct fuzz_input *input, reel_schedule *schedule, reel_action *action,
 		     int64_t steps)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Byte shuffle and second differences against loops that say what they are, and back. */
+/* Compares byte shuffle and second differences with plain loops, and undoes them. */
 #include <config.h>
 
 #include <string.h>
@@ -38,7 +38,7 @@ static uint64_t zigzag(uint64_t difference)
 	return difference << 1 ^ (difference >> 63 ? UINT64_MAX : 0);
 }
 
-/* What is before the stride, and before two of them, counts as nothing. */
+/* The first `stride` words have no difference, and the next ones a first difference. */
 static uint64_t difference_at(const uint64_t *word, size_t i, size_t stride)
 {
 	if (i < stride)
@@ -48,7 +48,7 @@ static uint64_t difference_at(const uint64_t *word, size_t i, size_t stride)
 	return zigzag(word[i] - 2 * word[i - stride] + word[i - 2 * stride]);
 }
 
-/* In two pieces, of which the second one looks back into the first. */
+/* Takes differences of two pieces, the second of which reads words of the first. */
 static void check_difference(const uint8_t *data, size_t size, size_t stride, size_t cut)
 {
 	static uint64_t word[MOST / 8], difference[MOST / 8], back[MOST / 8];

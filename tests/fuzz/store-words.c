@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Descriptions of stores, and sizes in bytes, against a second reading of them; a store that opens
- * gives back what it is given.
+ * Compares how descriptions of stores, and sizes in bytes, are read with a second reader. A store
+ * that opens gives back the data that is put to it.
  */
 #include <config.h>
 
@@ -17,7 +17,7 @@
 
 enum { PUTS = 3, PUT_BYTES = 512 };
 
-/* A number with an optional unit, up to the end of a word: 0, -EINVAL or -ERANGE. */
+/* Reads a number with an optional unit, up to the end of a word. 0, -EINVAL or -ERANGE. */
 static int read_bytes(const char *text, size_t *bytes)
 {
 	static const char units[] = "KMGT";
@@ -38,7 +38,7 @@ static int read_bytes(const char *text, size_t *bytes)
 	shift = unit ? 10 * (1 + (unsigned)(unit - units)) : 0;
 	if (!digits)
 		return -EINVAL;
-	/* What is too large is said before what stands behind it. */
+	/* A number that is too large is reported before an error behind it. */
 	if (huge)
 		return -ERANGE;
 	digits += unit != NULL;
@@ -130,7 +130,7 @@ static void check_description(const char *text, const char *directory)
 	if (!right) {
 		FUZZ_EXPECT(error == -EINVAL);
 	} else {
-		/* Without LZ4, memory or a GPU, or without a directory that will do. */
+		/* LZ4, memory, a GPU or a usable directory may be missing. */
 		FUZZ_EXPECT(error == 0 || error == -ENOTSUP || error == -ENOMEM ||
 			    (error == -ENODEV && strstr(text, "gpu")) ||
 			    ((error == -ENOENT || error == -EINVAL) && strstr(text, "file")));
@@ -143,7 +143,7 @@ static void check_description(const char *text, const char *directory)
 	reel_store_close(store);
 }
 
-/* A comma ends words of descriptions alone. */
+/* A comma ends a word in descriptions, but not in sizes. */
 static void check_bytes(const char *text)
 {
 	size_t bytes = 0, right = 0;

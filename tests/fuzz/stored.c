@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A piece in a store behind a checksum, compressed or not: what is changed in its data or its
- * header, brought back for another one or under another label is reported, never returned.
+ * A piece in a store behind a checksum, compressed or not. If its data or header is changed, or if
+ * it comes back for another piece or under another label, the get fails and returns no wrong data.
  */
 #include <config.h>
 
@@ -17,7 +17,7 @@
 
 enum { PIECES = 2, MAX_BYTES = 4096 };
 
-/* What a leaf was given. */
+/* A piece that was put to a leaf. */
 struct piece {
 	unsigned char data[MAX_BYTES];
 	uint64_t header[REEL_HEADER_BYTES / 8];
@@ -28,9 +28,9 @@ struct leaf {
 	reel_store store;
 	struct piece piece[PIECES];
 	unsigned puts, gets;
-	/* The first get alone sees the changes. */
+	/* Only the first get sees the changes. */
 	bool heals;
-	/* What the changed gets bring back. */
+	/* The piece that these gets return. */
 	struct piece changed;
 };
 
@@ -87,7 +87,7 @@ static reel_store *open_stack(unsigned kind)
 	return codec;
 }
 
-/* A few bytes of the input, over and over. */
+/* Repeats a few bytes of the input, each time changed by a step. */
 static void draw_data(struct fuzz_input *input, unsigned char *data, size_t bytes)
 {
 	unsigned char seed[16];
@@ -99,7 +99,7 @@ static void draw_data(struct fuzz_input *input, unsigned char *data, size_t byte
 		data[i] = (unsigned char)(seed[i % sizeof seed] + i / sizeof seed * step);
 }
 
-/* In the data and then the header; returns whether anything is another now. */
+/* Changes bytes of the data and the header. Returns whether any byte differs now. */
 static bool change(struct fuzz_input *input, struct piece *changed, const struct piece *piece)
 {
 	unsigned char *header = (unsigned char *)changed->header;
@@ -118,7 +118,7 @@ static bool change(struct fuzz_input *input, struct piece *changed, const struct
 	       memcmp(changed->header, piece->header, sizeof piece->header);
 }
 
-/* The header ends with a checksum of its beginning and the data, which may be met by a guess. */
+/* The header ends with a checksum of its beginning and the data. Changes may meet it by chance. */
 static bool is_forged(const struct piece *changed)
 {
 	const size_t covered = REEL_HEADER_BYTES - sizeof(uint64_t);

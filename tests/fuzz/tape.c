@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Operations on two tapes of one pool, by two threads in turn, against plain arrays of what was
- * pushed. The first bytes choose the pool, its budget and its store.
+ * Operations on two tapes of one pool, by two threads in turn, compared with plain arrays of the
+ * pushed data. The first bytes choose the pool, its budget and its store.
  */
 #include <config.h>
 
@@ -66,45 +66,45 @@ struct item {
 	enum kind kind;
 	bool refused;
 	unsigned n;
-	size_t at; /* of its bytes */
-	uint64_t height; /* bytes on the tape before */
+	size_t at; /* place of its bytes in the data of the model */
+	uint64_t height; /* bytes on the tape before the push; UINT64_MAX: not known */
 };
 
 struct place {
 	reel_mark mark;
 	unsigned items;
-	unsigned holds; /* that there were */
+	unsigned holds; /* number of holds at that time */
 };
 
-/* The plain array, and all else that a replay brings back. */
+/* The plain array, and all other data that a replay restores. */
 struct model {
 	unsigned count;
 	size_t bytes;
 	struct item item[MAX_ITEMS];
 	unsigned char data[MAX_BYTES];
 	unsigned marked;
-	/* Marks below are from outside of the innermost hold. */
+	/* Marks below this number are from outside of the innermost hold. */
 	unsigned outside;
 	struct place mark[MARKS];
 };
 
 struct subject {
-	/* The tape is in either place. */
+	/* The tape is in place[where]. */
 	reel_tape place[2];
 	unsigned where;
 	struct model now;
 	struct model held[HOLDS];
 	unsigned holds;
-	/* The store has lost something: what is popped is right, or all ones. */
+	/* The store has lost something: a pop gives the right value, or all ones. */
 	bool lost;
 };
 
 static struct subject subjects[TAPES];
 static struct fuzz_input *input;
 static reel_pool *pool;
-/* The store loses what it was given, or refuses it. */
+/* Checked mode is on; there is a store; it may lose data; it may be full. */
 static bool checked, stores, loses, fills;
-/* The most bytes of one push. */
+/* The number of bytes of the largest push. */
 static size_t largest;
 static uint64_t values;
 
@@ -152,7 +152,7 @@ static size_t bytes_of(const struct item *item)
 	return element_bytes[item->kind] * (is_of_bits(item->kind) ? 1 : item->n);
 }
 
-/* Without pattern; all the same; or smooth. */
+/* Draws data that is without a pattern, all the same, or smooth. */
 static void draw_data(void *data, size_t bytes)
 {
 	unsigned char *byte = data;
@@ -233,7 +233,7 @@ static void fill_span(void *span, const unsigned char *data, size_t bytes)
 		memcpy(span, data, bytes);
 }
 
-/* Nothing may be pushed, since the room itself was refused. */
+/* Returns false if the room was refused. Then nothing may be pushed. */
 static bool push_reserved(reel_tape *tape, const struct item *item, const unsigned char *data)
 {
 	double *room = reel_reserve(tape, double, item->n + fuzz_below(input, 9));
@@ -286,7 +286,7 @@ static bool push_item(reel_tape *tape, const struct item *item, unsigned char *d
 
 #define OUT_OF_STEP (UINT64_MAX / 8 + 1)
 
-/* A push was refused for want of room: nothing is lost. */
+/* Whether a push was refused for lack of room, which loses nothing. */
 static bool is_refusal(int error)
 {
 	return error == -EDQUOT || (error == -ENOSPC && fills);
@@ -299,7 +299,7 @@ static int any_error(struct subject *subject)
 	FUZZ_EXPECT(!error || is_refusal(error) || loses);
 	if (error && !is_refusal(error))
 		subject->lost = true;
-	/* An error of before hides what is lost later, but for this. */
+	/* An earlier error hides a later loss, except for this one. */
 	if (reel_tape_refused(tape_of(subject)) == OUT_OF_STEP) {
 		FUZZ_EXPECT(error && loses);
 		subject->lost = true;
@@ -307,7 +307,7 @@ static int any_error(struct subject *subject)
 	return error;
 }
 
-/* Aligned for what is copied by its own type. */
+/* Aligned for all types that are copied from it. */
 static alignas(64) unsigned char scratch[64 << 10];
 
 static void push_kind(struct subject *subject, enum kind kind)
@@ -334,7 +334,7 @@ static void push_any(struct subject *subject)
 	push_kind(subject, fuzz_below(input, KINDS));
 }
 
-/* Each value is a push, the first of which may be refused. */
+/* Each value is a push, and the first one may already be refused. */
 static void push_by_cursor(struct subject *subject)
 {
 	reel_tape *tape = tape_of(subject);
@@ -352,7 +352,7 @@ static void push_by_cursor(struct subject *subject)
 		memcpy(model->data + item->at, &word, sizeof word);
 		c = reel_cursor_push(tape, c, word);
 		item->refused = any_error(subject);
-		/* Under a cursor it is not known. */
+		/* The height is not known while a cursor is open. */
 		item->height = UINT64_MAX;
 	}
 	reel_cursor_close(tape, c);
@@ -405,7 +405,7 @@ static bool is_span(enum kind kind)
 	return kind >= OF_halves && kind <= RESERVED;
 }
 
-/* The value that is read may be an error's first sign. */
+/* Asks for an error first, since the pop of the value may have caused it. */
 #define CHECK(subject, right)                                                                      \
 	do {                                                                                       \
 		any_error(subject);                                                                \
@@ -474,7 +474,7 @@ static void pop(struct subject *subject)
 	cut_model(&subject->now, subject->now.count - 1);
 }
 
-/* Two spans are read together. */
+/* Reads two spans at the same time. */
 static void pop_two_spans(struct subject *subject)
 {
 	struct model *model = &subject->now;
@@ -655,7 +655,7 @@ static void trim(struct subject *subject)
 	reel_pool_trim(pool, (size_t)fuzz_byte(input) << 10);
 }
 
-/* Back to an empty tape; holds end. */
+/* Makes the tape empty again, and ends its holds. */
 static void close_and_open(struct subject *subject)
 {
 	reel_tape_close(tape_of(subject));
@@ -670,7 +670,7 @@ static void close_and_open(struct subject *subject)
 
 /* ---- Calls that are wrong ---- */
 
-/* A mark of a hold that has ended is taken for one of the present hold, if it was as deep. */
+/* The tape takes a mark of an ended hold for one of the present hold if both are equally deep. */
 static int rewind_out_of_hold(struct subject *subject)
 {
 	const struct place *place = &subject->now.mark[0];
@@ -682,7 +682,7 @@ static int rewind_out_of_hold(struct subject *subject)
 	return refused ? -EBUSY : 0;
 }
 
-/* What it has to be told, if nothing was wrong before. */
+/* Returns the error that the tape has to have if it had none before. */
 static int call_wrongly(struct subject *subject, unsigned which)
 {
 	reel_tape *tape = tape_of(subject);
@@ -742,7 +742,7 @@ static void (*const operations[])(struct subject *subject) = {
 #define OTHER_TAPE 32
 #define OTHER_THREAD 64
 
-/* What is popped of a tape that has lost something is all that is certain. */
+/* If a tape has lost something, only its pops can be checked. */
 static void operate(unsigned code)
 {
 	struct subject *subject = &subjects[code & OTHER_TAPE ? 1 : 0];
@@ -757,7 +757,7 @@ static void operate(unsigned code)
 		close_and_open(subject);
 }
 
-/* Operations up to the next that is the other thread's, which is left in *code. */
+/* Runs operations up to the next one of the other thread, which is left in *code. */
 static bool run_turn(unsigned *code)
 {
 	do {
@@ -929,7 +929,7 @@ static struct reel_pool_options draw_pool(void)
 	return options;
 }
 
-/* A store may want larger slabs than these. */
+/* Returns false if the pool does not open: its store may need larger slabs. */
 static bool open_pool_and_tapes(void)
 {
 	struct reel_pool_options options = draw_pool();
@@ -953,7 +953,7 @@ static bool open_pool_and_tapes(void)
 	return true;
 }
 
-/* All that is left comes back; then nothing is in use any more. */
+/* Pops all that is left. Then nothing is in use any more. */
 static void pop_all_and_close(void)
 {
 	struct reel_pool_stats stats;
@@ -968,9 +968,9 @@ static void pop_all_and_close(void)
 	reel_pool_get_stats(pool, &stats);
 	FUZZ_EXPECT(stats.slabs_in_use == 0);
 	/*
-	 * A pop is never refused: what comes back takes memory where nothing can be moved, a few
-	 * slabs, and of each tape two adjacent spans, which may be larger than a slab and then have
-	 * whole pages.
+	 * A pop is never refused. If nothing can be moved, it takes memory above the budget: a few
+	 * slabs, and for each tape two adjacent spans, which may be larger than a slab and then
+	 * have whole pages.
 	 */
 	if (stores)
 		FUZZ_EXPECT(stats.peak_resident_bytes <=

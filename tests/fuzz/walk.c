@@ -44,7 +44,7 @@ static int64_t more(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-/* ---- One of each kind ---- */
+/* ---- Actions of each kind ---- */
 
 static bool are_steps(const struct walk *walk, const reel_action *action)
 {
@@ -60,7 +60,7 @@ static bool advance(struct walk *walk, const reel_action *action)
 	return true;
 }
 
-/* Tapes lie on each other as the steps do. */
+/* A tape lies on those of earlier steps. */
 static bool record(struct walk *walk, const reel_action *action)
 {
 	if (!are_steps(walk, action) || walk->working != action->first || action->last > walk->end)
@@ -76,7 +76,7 @@ static bool record(struct walk *walk, const reel_action *action)
 	return true;
 }
 
-/* Step by step, the last one first. */
+/* Reverses step by step, the last one first. */
 static bool reverse(struct walk *walk, const reel_action *action)
 {
 	if (!are_steps(walk, action) || action->last != walk->end)
@@ -128,7 +128,7 @@ static bool drop(struct walk *walk, const reel_action *action)
 	return true;
 }
 
-/* ---- Any ---- */
+/* ---- Any action ---- */
 
 static bool is_slot(const struct walk *walk, const reel_action *action)
 {
@@ -157,7 +157,7 @@ static bool carry_out(struct walk *walk, const reel_action *action)
 	return false;
 }
 
-/* Tapes take up slots of the first tier, but for the step that is recorded last. */
+/* Tapes take up slots of the first tier, except for the step that is recorded last. */
 static bool fits_memory(const struct walk *walk, const reel_action *action)
 {
 	int64_t kept = tape_steps(walk) - (action->kind == REEL_ACTION_RECORD);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who carries out a schedule by the words of reel/plan.h alone: what its checker must say. */
+/* Carries out a schedule by the text of reel/plan.h alone, to compare its checker with. */
 #ifndef FUZZ_WALK_H
 #define FUZZ_WALK_H
 
@@ -29,7 +29,7 @@ struct walk {
 
 void walk_begin(struct walk *walk, const struct reel_problem *problem, int64_t steps);
 
-/* Carry it out; false: it may not be. */
+/* Carries out an action. Returns false if it is not allowed. */
 bool walk_action(struct walk *walk, const reel_action *action);
 
 #endif

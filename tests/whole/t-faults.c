@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory runs out at every place where it can, as refusals.h says. */
+/* Refuses each request for memory in turn, by the hooks of helpers/refusals.h. */
 #include <config.h>
 
 #include <errno.h>
@@ -32,7 +32,7 @@ static void expect(bool condition)
 		wrong = true;
 }
 
-/* Push n values. Returns how many were taken before the first was refused. */
+/* Pushes n values. Returns the number of values taken before the first refusal. */
 static uint64_t push_some(reel_tape *tape, uint64_t seed, uint64_t n)
 {
 	uint64_t taken = 0;
@@ -70,7 +70,7 @@ static void pop_giant(reel_tape *tape, size_t n, bool taken)
 		expect(span[i] == value_at(3, i));
 }
 
-/* Twice through the topmost values, with a push in between, if a hold can be had. */
+/* Pops the topmost values; if a hold can be had, pops them again, with a push in between. */
 static void pop_twice(reel_tape *tape, uint64_t seed, uint64_t n, uint64_t taken)
 {
 	bool held = reel_tape_hold(tape) == 0;
@@ -113,7 +113,7 @@ static void use_tape(reel_pool *pool, unsigned flags)
 	reel_tape_close(&tape);
 }
 
-/* A tape that cannot be frozen is as it was, and a reader that cannot be opened is nothing. */
+/* A tape that cannot be frozen keeps its values. A reader that cannot be opened may be closed. */
 static void use_recording(reel_pool *pool, unsigned flags)
 {
 	size_t n = (size_t)values_in(pool, 2);
@@ -175,7 +175,7 @@ static void arm(unsigned first, bool all_that_follow)
 	errors_told = 0;
 }
 
-/* Returns how often memory ran out until it was for the first time enough. */
+/* Refuses request 1, 2, ... until a run makes fewer requests. Returns the number of requests. */
 static unsigned refuse_each(bool all_that_follow)
 {
 	for (unsigned k = 1;; k++) {
@@ -198,8 +198,8 @@ static void memory_runs_out_anywhere(bool all_that_follow, const char *what)
 	wrong = false;
 	faults = refuse_each(all_that_follow);
 	ok(faults > 10, "%s: %u places", what, faults);
-	ok(!wrong, "what was pushed before is kept, the error is told, nothing leaks, "
-		   "and the next run is as if nothing had happened");
+	ok(!wrong, "values pushed before are kept, the error is reported, nothing leaks, "
+		   "and the next run succeeds");
 }
 
 #define THREADS 8
@@ -217,7 +217,7 @@ static void *take_the_first_slab(void *unused)
 	return NULL;
 }
 
-/* Each thread that finds no arena maps one, and all but one come too late with it. */
+/* Each thread that finds no arena maps one. All but the first thread must unmap theirs. */
 static void threads_need_the_first_arena_at_once(void)
 {
 	size_t before = refusal.mapped;
@@ -237,7 +237,7 @@ static void threads_need_the_first_arena_at_once(void)
 static _Atomic bool may_take, has_taken, may_give, has_given;
 static int written;
 
-/* Relaxed, as nothing may order the threads but the pool. */
+/* Relaxed: nothing but the pool may order the threads. */
 static void await(_Atomic bool *event)
 {
 	while (!atomic_load_explicit(event, memory_order_relaxed))
@@ -270,7 +270,7 @@ static void let_the_other_take(void)
 	await(&has_taken);
 }
 
-/* In a build with yield points, between the counting of gives and of takes. */
+/* With yield points, the other thread takes a slab between the counts of gives and of takes. */
 static bool takes_while_it_is_counted;
 
 #if REEL_YIELD_POINTS
@@ -286,7 +286,7 @@ bool reel_yield_hook(const char *function, int line)
 }
 #endif
 
-/* By that order no give is counted before its take. ThreadSanitizer says if it is not there. */
+/* Without this order a give may be counted before its take. ThreadSanitizer checks the order. */
 static void who_sees_a_give_sees_what_was_before_it(bool cached)
 {
 	pthread_t thread;
@@ -303,11 +303,11 @@ static void who_sees_a_give_sees_what_was_before_it(bool cached)
 	is_int(stats_of(shared_pool).slabs_in_use, 1, "a slab is in use that another thread took");
 	allow(&may_give);
 	await(&has_given);
-	/* It may take a moment until that arrives here. */
+	/* The give may become visible here with a delay. */
 	for (unsigned i = 0; i < 100000 && stats_of(shared_pool).slabs_in_use; i++)
 		sched_yield();
 	ok(!slabs_in_use(shared_pool) && written,
-	   "a thread that sees a give sees what was before it, of a thread %s magazines",
+	   "a thread that sees a give sees all writes before it, by a thread %s magazines",
 	   cached ? "with" : "without");
 	pthread_join(thread, NULL);
 	refusal.key = NULL;
@@ -322,7 +322,7 @@ static void a_thread_comes_while_takes_are_counted(void)
 	takes_while_it_is_counted = false;
 }
 
-/* The tape has no pool yet; its first slab needs the default one. */
+/* The all-zero tape has no pool yet; its first slab needs the default pool. */
 static void the_default_pool_is_wanting(void)
 {
 	reel_tape tape = {0};
@@ -355,7 +355,7 @@ static void limit_address_space(size_t more)
 	setrlimit(RLIMIT_AS, &(struct rlimit){.rlim_cur = bytes, .rlim_max = bytes});
 }
 
-/* Push as much as the system gives, and take all of it back. */
+/* Pushes until the system refuses memory, and pops all values. */
 static void fill_address_space(size_t more)
 {
 	reel_tape tape;
@@ -369,7 +369,7 @@ static void fill_address_space(size_t more)
 	while (push_values(&tape, 1, n, 1), !reel_tape_error(&tape))
 		n++;
 	is_int(reel_tape_error(&tape), -ENOMEM, "the error");
-	ok(n * sizeof(uint64_t) > (more - reel_supply_table_bytes()) / 2, "most of it was used");
+	ok(n * sizeof(uint64_t) > (more - reel_supply_table_bytes()) / 2, "most memory was used");
 	(void)reel_pop(&tape, uint64_t);
 	ok(pop_values(&tape, 1, 0, n), "all values come back");
 	reel_tape_close(&tape);
@@ -398,17 +398,17 @@ static void address_space_is_limited(void)
 		fill_address_space(table + ((size_t)48 << 20));
 		tap_child_end();
 	}
-	ok(tap_child_passed(child), "the system's limit is met as any other want of memory");
+	ok(tap_child_passed(child), "the system's limit is handled as any other lack of memory");
 	child = fork();
 	if (child == 0) {
 		have_no_address_space();
 		tap_child_end();
 	}
-	ok(tap_child_passed(child), "a limit without room for a pool, too");
+	ok(tap_child_passed(child), "a limit without room for a pool is handled, too");
 }
 #endif
 
-/* Opens a plan and checks it: 0 or -ENOMEM. */
+/* Opens a plan and checks it. Returns 0 or -ENOMEM. */
 static int use_plan(enum reel_planner planner)
 {
 	struct reel_problem problem = {
@@ -460,7 +460,7 @@ static int measure_costs(void)
 	return reel_costs_measure(&costs, &tape, &model, NULL, &state, &adjoint);
 }
 
-/* Some of what a pool asks for it can do without, or get in another way. */
+/* A refusal may cause no error: a pool can replace some requests, or do without them. */
 static void measuring_says_that_it_has_no_memory(void)
 {
 	unsigned k = 0, refused = 0;
@@ -490,7 +490,7 @@ static void a_choice_says_that_it_has_no_memory(void)
 	ok(!wrong && k > 2, "costs: memory runs out at each of %u places", k - 1);
 }
 
-/* On a thread of its own, which has no text yet. */
+/* Runs on a thread of its own, which has no error text yet. */
 static void *have_no_text(void *unused)
 {
 	static const char general[] = "invalid argument, or a mark that is not on the tape";
@@ -537,7 +537,7 @@ int main(void)
 	tap_begin();
 	reel_set_error_handler(note_error, NULL);
 	memory_runs_out_anywhere(false, "one request is refused");
-	memory_runs_out_anywhere(true, "one and all that follow are refused");
+	memory_runs_out_anywhere(true, "one request and all that follow are refused");
 	an_error_without_memory_has_words();
 	a_plan_says_that_it_has_no_memory();
 	a_choice_says_that_it_has_no_memory();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each request that a whole program makes of the system fails, kind by kind: once, and then
- * with all that follow. It ends with the right gradient, or with an error that is told once
- * and has a name; nothing leaks; and the next run is right. GRADIENT_FAULTS=all: each request,
- * else some of them.
+ * The requests that a whole program makes of the system fail, kind by kind: first one request
+ * alone, then it and all that follow. The program ends with the right gradient, or with an error
+ * that is reported once and has a text; nothing leaks; and the next run is right.
+ * GRADIENT_FAULTS=all tests each request, without it some are skipped.
  */
 #include <config.h>
 
@@ -18,13 +18,13 @@
 #include "helpers/process-support.h"
 #include "helpers/support.h"
 
-/* A kind of request, and what is said to it. */
+/* A kind of request, and the error that it fails with. */
 static const struct fault {
 	const char *name;
 	unsigned kinds;
 	int error;
-	bool for_ever; /* or once only: it is one that is tried again */
-	bool restart;  /* with a restart file, for which each run waits */
+	bool for_ever; /* false: refused only once, since the library tries again */
+	bool restart;  /* with a restart file, whose writes slow each run down */
 } faults[] = {
 	{"memory", REFUSE_MEMORY, -ENOMEM, true, true},
 	{"mmap", REFUSE_MAPPING, -ENOMEM, true, false},
@@ -50,7 +50,7 @@ static bool is_right(const struct gradient *gradient)
 	return !memcmp(gradient, &expected, sizeof expected);
 }
 
-/* ---- What may not be left ---- */
+/* ---- Leaks ---- */
 
 struct holdings {
 	size_t mapped;
@@ -70,14 +70,14 @@ static bool are_equal(struct holdings a, struct holdings b)
 
 /* ---- The sweep ---- */
 
-/* What a run may end with when this is refused. A budget does what memory does. */
+/* Whether a run may end with this error. Any refusal may also cause a lack of memory or budget. */
 static bool may_end_with(const struct fault *fault, int error)
 {
 	return !error || error == fault->error || error == -ENOMEM || error == -EDQUOT ||
 	       (fault->kinds == REFUSE_OPEN && error == -ENOENT);
 }
 
-/* NULL, or what is wrong with a run that ended so. */
+/* Returns what is wrong with a run that ended in this way, or NULL. */
 static const char *wrong_with(const struct fault *fault, int error,
 			      const struct gradient *gradient,
 			      const struct gradient_report *report)
@@ -93,7 +93,7 @@ static const char *wrong_with(const struct fault *fault, int error,
 	return NULL;
 }
 
-/* The same after it, with nothing refused. */
+/* Runs the program again, with nothing refused. Returns what is wrong, or NULL. */
 static const char *wrong_with_next(struct holdings before)
 {
 	struct gradient_report report;
@@ -109,7 +109,7 @@ static const char *wrong_with_next(struct holdings before)
 	return are_equal(holdings_now(), before) ? NULL : "something is left";
 }
 
-/* Returns whether there was such a request. */
+/* Refuses request k. Returns false if the run makes fewer requests. */
 static bool one_fault(const struct fault *fault, unsigned k, bool all_that_follow,
 		      unsigned *errors, unsigned *wrongs)
 {
@@ -136,7 +136,7 @@ static bool one_fault(const struct fault *fault, unsigned k, bool all_that_follo
 	return true;
 }
 
-/* The first ones, and later ones farther and farther apart. */
+/* Tests the first requests, and later ones at growing distances. */
 static unsigned next_place(unsigned k)
 {
 	const char *all = getenv("GRADIENT_FAULTS");
@@ -148,7 +148,7 @@ static unsigned next_place(unsigned k)
 
 static void sweep(const struct fault *fault, bool all_that_follow)
 {
-	/* By builds and kernels without huge pages. */
+	/* Builds and kernels without huge pages never call madvise(). */
 	bool may_be_unused = fault->kinds & REFUSE_ADVICE;
 	unsigned errors = 0, wrongs = 0, places = 0;
 

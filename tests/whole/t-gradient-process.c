@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A whole program in processes that are killed, limited and interrupted. Killed at any time, it
- * leaves nothing but its restart file, from which another one comes to the right gradient, and so
- * does a process beside it. GRADIENT_KILLS=N: so many are killed, at times of GRADIENT_SEED;
- * GRADIENT_ONLY=kills: no other test. GRADIENT_RUNS=N: no test, but N runs of the program here, for
- * those who make its calls fail: each has the right gradient or an error.
+ * A whole program in processes that are killed, limited and interrupted. A process that is killed
+ * at any time leaves nothing but its restart file, from which another process computes the right
+ * gradient. A process that runs beside it has the right gradient, too. GRADIENT_KILLS=N kills N
+ * processes, at times drawn by GRADIENT_SEED; GRADIENT_ONLY=kills runs no other test.
+ * GRADIENT_RUNS=N runs no test, but the program N times in this process, for tools that make its
+ * calls fail: each run has the right gradient or an error.
  */
 #include <config.h>
 
@@ -31,7 +32,7 @@
 #include "helpers/pool-support.h"
 #include "helpers/process-support.h"
 
-/* How a child ends beside 0 and by a signal. */
+/* Exit statuses of a child, besides 0. */
 enum { WRONG = 1, REFUSED = 2 };
 
 #define NOBODY 65534
@@ -59,7 +60,7 @@ static int end_of(pid_t child)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-/* The right gradient, or an error with words. */
+/* Returns 0 for the right gradient, REFUSED for an error with a text, and WRONG otherwise. */
 static int run_once(void)
 {
 	struct gradient_report report;
@@ -86,7 +87,7 @@ static void run_for_ever(void)
 
 /* ---- Kills ---- */
 
-/* Where a process beside it runs, whose restart file is another one. */
+/* Runs beside the process that is killed, in a directory with another restart file. */
 static void survive(void)
 {
 	if (chdir("beside"))
@@ -99,7 +100,7 @@ static bool is_restart_file(const char *name)
 	return !strcmp(name, "restart") || !strcmp(name, "restart.new");
 }
 
-/* Files that are not the program's restart file, or the one beside it that replaces it. */
+/* Returns the number of files other than the restart file and the file that is to replace it. */
 static unsigned strangers(void)
 {
 	DIR *names = opendir(".");
@@ -138,7 +139,7 @@ static struct {
 	unsigned killed, wrong, left, resumed, torn;
 } kills;
 
-/* It is killed at a time that no state of it can be told from. */
+/* Kills the program at a random time, so in any of its states. */
 static void kill_one(unsigned number, int64_t max_ns)
 {
 	pid_t child = start(run_for_ever), beside = start(survive);
@@ -173,7 +174,7 @@ static void processes_are_killed(void)
 	for (unsigned i = 0; i < wanted; i++)
 		kill_one(first + i, max_ns);
 	is_int(kills.killed, wanted, "as many processes as wanted are killed");
-	is_int(kills.wrong, 0, "those that go on, and those beside them, have the right gradient");
+	is_int(kills.wrong, 0, "resumed processes, and those beside them, have the right gradient");
 	if (files_have_no_name())
 		is_int(kills.left, 0, "nothing but restart files is left, and those are used up");
 	else
@@ -196,7 +197,7 @@ static void limit_file_size(void)
 static void limit_descriptors(void)
 {
 #ifdef _OPENMP
-	/* It opens a file when it starts, or ends the program: that is to come before the limit. */
+	/* Starts OpenMP before the limit: it opens a file at its start, or ends the program. */
 	omp_get_max_threads();
 #endif
 	LIMIT(RLIMIT_NOFILE, 3 + most);
@@ -209,7 +210,7 @@ static void limit_address_space(void)
 	_exit(CANNOT);
 }
 #else
-/* A thread that OpenMP cannot start is the end of the program: it has one. */
+/* One thread: OpenMP ends the program if it cannot start a thread. */
 static void limit_address_space(void)
 {
 	if (is_emulated())
@@ -220,7 +221,7 @@ static void limit_address_space(void)
 }
 #endif
 
-/* Root has none. */
+/* Root has no limit of threads, so it becomes another user. */
 static void limit_threads(void)
 {
 	options.threads = 1;
@@ -231,7 +232,7 @@ static void limit_threads(void)
 	run_and_exit();
 }
 
-/* Higher and higher, until the program has what it needs. */
+/* Raises the limit until the program has what it needs. */
 static void a_limit(const char *what, void (*body)(void), bool is_reached)
 {
 	unsigned refused = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whatever is switched off, the gradient of a whole program is the same, bit for bit. What can
- * only be chosen when the library is built is for `make check-equivalence`, which compares what
- * this prints.
+ * The gradient of a whole program is the same, bit for bit, whatever is switched off. Options that
+ * can only be chosen when the library is built are tested by `make check-equivalence`, which
+ * compares the output of this program.
  */
 #include <config.h>
 
@@ -16,7 +16,7 @@
 
 #define MIB ((size_t)1 << 20)
 
-/* Reading ahead has no switch but this. */
+/* The library has no switch for reading ahead, so the function is wrapped. */
 static bool reads_ahead = true;
 
 void __real_reel_below_read_ahead(reel_tape *tape);
@@ -154,7 +154,7 @@ static void run_program(void *argument)
 	run->error = gradient_run(&run->options, &run->gradient, &run->report);
 }
 
-/* One thread: to wait for others is a cancellation point in some runtimes of OpenMP. */
+/* One thread: waiting for others is a cancellation point in some OpenMP runtimes. */
 static void a_cancelled_thread_comes_to_the_end(const struct gradient *expected)
 {
 	struct run run = {.options = gradient_defaults()};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The adjoints of the benchmark's kernels: against differences of the primal,
- * and all variants against each other.
+ * Compares the adjoints of the benchmark's kernels with differences of the primal,
+ * and all variants with each other.
  *
- * Differences are of five points, with an error of the order h^4. Tolerances are
- * relative to the largest component of the input's adjoint; what limits them is
+ * Differences use five points, with an error of the order h^4. Tolerances are
+ * relative to the largest component of the input's adjoint. They are limited by
  * the rounding of the objective, which is much larger than its change.
  */
 #include "config.h"
@@ -32,7 +32,7 @@ static const struct {
 	{"lenet5", 1e-5, 1e-6},     {"pathfinder", 1e-5, 1e-8}, {"massspring", 1e-2, 1e-5},
 };
 
-/* The adjoints of all inputs; of the largest input, a direction and where it was. */
+/* The adjoints of all inputs. For one input: a direction, and the values before it is moved. */
 static double reference[MAX_VALUES];
 static double direction[MAX_VALUES];
 static double origin[MAX_VALUES];
@@ -46,7 +46,7 @@ static double largest(const double *values, size_t count)
 	return most;
 }
 
-/* A NaN is the largest. */
+/* A NaN counts as larger than any number. */
 static double larger(double most, double error)
 {
 	return error <= most ? most : error;
@@ -133,7 +133,7 @@ static void spoil_adjoints(struct kernel_case *one)
 			inputs[n].adjoint[i] = NAN;
 }
 
-/* All adjoints one behind the other. */
+/* Copies the adjoints of all inputs to `reference`, one after the other. */
 static void keep_adjoints(struct kernel_case *one)
 {
 	struct kernel_input inputs[KERNEL_MAX_INPUTS];
@@ -145,7 +145,7 @@ static void keep_adjoints(struct kernel_case *one)
 	}
 }
 
-/* The largest difference from those kept, relative to the largest component of its input. */
+/* The largest difference from `reference`, relative to the largest component of its input. */
 static double disagreement(struct kernel_case *one)
 {
 	struct kernel_input inputs[KERNEL_MAX_INPUTS];
@@ -175,7 +175,7 @@ static double run(struct kernel_case *one, const struct kernel_variant *variant,
 	return objective;
 }
 
-/* One variant on one tape; its objective and its adjoint against those of the first. */
+/* Compares a variant's objective with the primal's, and its adjoint with the first variant's. */
 static void test_agreement(struct kernel_case *one, const struct kernel_variant *variant,
 			   reel_tape *tape, const char *where)
 {
@@ -189,7 +189,7 @@ static void test_agreement(struct kernel_case *one, const struct kernel_variant 
 	   variant->name, where, one->kernel->variants[0].name, error);
 }
 
-/* Every variant twice: the second time its columns are warm and the tape has slabs. */
+/* Runs every variant twice: the second time its columns are warm and the tape has slabs. */
 static void test_variants(struct kernel_case *one, reel_tape *tape, const char *where)
 {
 	for (size_t v = 0; v < one->kernel->variant_count; v++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The gradient of the blast of examples/sedov: it is the transpose of the tangent, its remainder is
- * what Taylor's theorem says, and it has the same bits whatever team records and reverses it,
- * wherever the tape is, and by every plan.
+ * The gradient of the blast of examples/sedov is the transpose of the tangent, and its remainder
+ * falls as Taylor's theorem says. Its bits depend neither on the teams that record and reverse it,
+ * nor on where the tape is, nor on the plan.
  */
 #include "config.h"
 
@@ -19,8 +19,8 @@
 #include "gradient/sweep.h"
 
 /*
- * Most elements are at rest at first, and their branches change soon along a direction: those of a
- * few steps stay as they are.
+ * Most elements are at rest at first, and a small move along a direction soon changes their
+ * branches. It changes none in a run of FEW_STEPS steps.
  */
 enum { SIZE = 3, STEPS = 25, FEW_STEPS = 8, MANY_STEPS = 60, SENSOR_ELEMENT = SIZE + 1 };
 
@@ -31,7 +31,7 @@ static int controls_count(void)
 	return mesh.elements + AXES * mesh.nodes + 3;
 }
 
-/* All controls in one array, or from it. */
+/* Lists the arrays of the controls, to copy them to one array or from it. */
 static void list_controls(struct controls *controls, double **field, int *count)
 {
 	field[0] = controls->energy;
@@ -128,7 +128,7 @@ static void finish(struct recording *recording)
 	state_destroy(&recording->state);
 }
 
-/* By teams of so many threads in the two sweeps, with tapes on a pool. */
+/* Records with a team of `recorders` threads and reverses with `reversers`, on tapes of a pool. */
 static void gradient_of(const struct sedov_run *run, int recorders, int reversers,
 			  reel_pool *pool, double *gradient)
 {
@@ -154,7 +154,7 @@ static void gradient_of(const struct sedov_run *run, int recorders, int reverser
 	finish(&recording);
 }
 
-/* The objective, and a number that is another one if any branch of the run went another way. */
+/* Returns the objective. *branches is another number if any branch of the run goes another way. */
 static double run_forward(const struct sedov_run *run, uint64_t *branches)
 {
 	struct recording recording = start(run);
@@ -239,13 +239,13 @@ static void test_bits(const struct sedov_run *run)
 	gradient_of(run, 2, 3, pool, gradient);
 	reel_pool_get_stats(pool, &stats);
 	ok(stats.written_bytes > 0 && memcmp(gradient, one, bytes) == 0,
-	   "so it has with a tape that was spilled");
+	   "it has the bits of one thread with a spilled tape, too");
 	reel_pool_close(pool);
 	free(one);
 	free(gradient);
 }
 
-/* To the end of the run, whose number of steps ONLINE is not told. */
+/* Each plan reverses the whole run. ONLINE does not know its number of steps. */
 static void test_plans(const struct sedov_run *run)
 {
 	static const char *const plans[] = {
@@ -281,8 +281,8 @@ static void test_plans(const struct sedov_run *run)
 }
 
 /*
- * The forces of an element sum up to nothing, so momentum is conserved, and a mesh that is moved as a
- * whole runs alike: the derivatives by the positions along an axis sum up to 0.
+ * The forces of an element sum up to 0, so momentum is conserved, and a mesh that is moved as a
+ * whole gives the same run: the derivatives by the positions along an axis sum up to 0.
  */
 static void test_translation(const struct sedov_run *run, const char *name)
 {

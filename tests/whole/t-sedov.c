@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The blast of examples/sedov: what it computes is what was published, for any number of threads.
+ * The blast of examples/sedov computes the published results, with any number of threads.
  */
 #include "config.h"
 
@@ -31,7 +31,7 @@ static struct blast blast_create(int size)
 	return blast;
 }
 
-/* The mesh of the model is that of the struct, which stays where it is. */
+/* The model has a pointer to the mesh in the struct, so the struct must not move. */
 static void blast_run(struct blast *blast, int max_steps)
 {
 	blast->model = model_create(&blast->mesh, &blast->controls);
@@ -73,7 +73,7 @@ static double total_energy(const struct blast *blast)
 	return sum;
 }
 
-/* The mass is that of the cube in all steps. The scheme is not quite conservative: it loses energy. */
+/* The mass is always that of the cube. The scheme is not quite conservative: it loses energy. */
 static void test_conservation(int size)
 {
 	const double edge = 1.125;
@@ -136,7 +136,7 @@ static void test_threads(void)
 
 enum { MAX_PARTS = 27 };
 
-/* The border of a part with another one. */
+/* Returns the border of the mesh with another part. */
 static const struct border *border_with(const struct mesh *mesh, int part)
 {
 	const struct border *border = mesh->border;
@@ -159,7 +159,7 @@ static void exchange_corners(const struct mesh *mesh, int parts, int **array)
 		}
 }
 
-/* The number in the whole cube of what is beside an element; -1: nothing. */
+/* Returns the number in the whole cube of the element beside an element; -1: there is none. */
 static int number_beside(const struct mesh *mesh, int part, int element, int axis, int side)
 {
 	const struct face_border *face = &mesh[part].face[axis][side];
@@ -173,7 +173,7 @@ static int number_beside(const struct mesh *mesh, int part, int element, int axi
 				  mesh[face->part].face[axis][!side].own[beside - face->ghosts]);
 }
 
-/* Returns true if a node has its corners in the order of the whole cube, and is held as there. */
+/* Returns whether a node has its corners in the order of the whole cube, and is held as there. */
 static int is_node_of(const struct mesh *whole, const struct mesh *part, const int *whole_corner, int n)
 {
 	int all = mesh_whole_node(part, n), first = part->corner_start[n];
@@ -239,7 +239,7 @@ static void give_no_energy(struct blast *blast)
 	blast->controls.energy[0] = 0.0;
 }
 
-/* A viscosity that drives the shock on, until the numbers are none. */
+/* A negative viscosity accelerates the shock, until the numbers are not finite. */
 static void turn_viscosity_round(struct blast *blast)
 {
 	blast->controls.linear_viscosity = blast->controls.quadratic_viscosity = -9.0;
