@@ -64,9 +64,6 @@ class Block(NamedTuple):
     writes: bool
     """Whether it changes its arguments in place."""
 
-    def step(self) -> UnevenStep:
-        return UnevenStep(self.forward, self.forward, self.backward, self.inputs, self.saved, self.work)
-
 
 _Key = Tuple[int, int]
 """The number of a block, and of its call within a call of the model."""
@@ -391,12 +388,11 @@ class Checkpoint(InModel):
 
     def _check_pool(self, forward: _Forward, trial: _Trial) -> None:
         """In the backward pass the pool has what one operation has saved, and what is read ahead."""
-        together = trial.together()
-        if self._offload is not None and 2 * together > self._pool_bytes:
+        if self._offload is not None and 2 * trial.together() > self._pool_bytes:
             raise MemoryError(
-                errno.EDQUOT, f"{forward} needs {together} bytes from the pool at once, and the pool of "
+                errno.EDQUOT, f"{forward} needs {trial.together()} bytes from the pool at once, and the pool of "
                 f"reel.checkpoint() has {self._pool_bytes}, a quarter of the budget: raise the budget to "
-                f"{2 * _POOL_SHARE * together}, or name no directory and no store")
+                f"{2 * _POOL_SHARE * trial.together()}, or name no directory and no store")
 
     def _keep(self) -> Any:
         """Within it, tensors are saved in memory, and not by the hooks around."""
@@ -418,9 +414,9 @@ class Checkpoint(InModel):
 
     def _plan(self, memory: int, share: float) -> Plan:
         write, read = (bandwidth and 1 / (_OFFLOAD_SECONDS + share / bandwidth) for bandwidth in self._bandwidths)
+        steps = [UnevenStep(block.forward, *block[:5]) for block in self.blocks]
         try:
-            return Plan.of_uneven([block.step() for block in self.blocks], max(memory, 0), store_bandwidth=write,
-                                  load_bandwidth=read, own_states=True)
+            return Plan.of_uneven(steps, max(memory, 0), store_bandwidth=write, load_bandwidth=read, own_states=True)
         except MemoryError as error:
             raise MemoryError(error.errno, f"reel.checkpoint() with a budget of {self._budget} bytes, of which the "
                               f"pool has {self._pool_bytes}: {error.args[0]}") from None
