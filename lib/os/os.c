@@ -157,12 +157,15 @@ void reel_os_want_small_pages(void *address, size_t bytes)
 /* The kernel lists all modes, with the present mode in brackets. */
 bool reel_os_has_huge_pages(void)
 {
+#if REEL_HUGE_PAGES
 	REEL_UNCANCELLED;
 	char modes[64];
 
-	return REEL_HUGE_PAGES &&
-	       read_text("/sys/kernel/mm/transparent_hugepage/enabled", modes, sizeof modes) &&
+	return read_text("/sys/kernel/mm/transparent_hugepage/enabled", modes, sizeof modes) &&
 	       !strstr(modes, "[never]");
+#else
+	return false;
+#endif
 }
 
 /* Writes zeros, since the pages are zero: a page that is read becomes no memory. */

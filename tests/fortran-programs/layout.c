@@ -49,7 +49,7 @@ int constant(int number)
 
 void fill_pool_options(struct reel_pool_options *options)
 {
-	*options = (struct reel_pool_options){1, 2, 3, 4, 5, 6, POINTER(7), {8, 9, 10}};
+	*options = (struct reel_pool_options){1, 2, 3, 4, 5, 6, POINTER(7), "name", {8}};
 }
 
 void fill_problem(struct reel_problem *problem)

@@ -106,7 +106,8 @@ program layout
     int(pool%magazine_slabs, c_size_t), int(pool%flags, c_size_t), &
     transfer(pool%store%handle, 0_c_size_t)] == [1, 2, 3, 4, 5, 6, 7]), &
     'members of reel_pool_options')
-  call ok(all(pool%reserved == [8, 9, 10]), 'and the last of them')
+  call ok(all(pool%shared_budget(1:5) == ['n', 'a', 'm', 'e', c_null_char]) .and. &
+    all(pool%reserved == [8]), 'and the last of them')
 
   call fill_problem(problem)
   call ok(problem%steps == 1 .and. problem%advance_cost == 2 .and. problem%record_cost == 3 .and. &
