@@ -63,6 +63,9 @@ static void shares_are_of_what_the_system_allows(void)
 	ok(options.hard_budget == limit.node_bytes / 100 * 7 &&
 		   !strcmp(options.shared_budget, "node"),
 	   "of a shared budget, 7%% of the limit of the node");
+	reel_pool_options_from_text(&options, "shared:a-long-name:7%", NULL, NULL);
+	reel_pool_options_from_text(&options, "shared:ab:7%", NULL, NULL);
+	is_string(options.shared_budget, "ab", "a second text has another name");
 	options = (struct reel_pool_options){0};
 	reel_pool_options_from_text(&options, NULL, "memory=64M", NULL);
 	is_int(options.hard_budget, (size_t)(limit.bytes / 100 * 50),

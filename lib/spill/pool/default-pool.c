@@ -80,18 +80,18 @@ static const char *limit_problem(const struct reel_memory_limit *limit)
 static void read_budget(void)
 {
 	const char *text = reel_environment("REEL_BUDGET"), *problem;
-	struct reel_memory_limit limit;
+	struct reel_memory_limit of_rank, limit;
 	char message[768];
 
-	reel_memory_limit(&limit, "");
+	reel_memory_limit(&of_rank, "");
+	limit = of_rank;
 	problem = reel_pool_read_budget(&options, text, store_text(), &limit);
 	if (text && !problem)
 		problem = limit_problem(&limit);
 	if (!problem)
 		return;
-	/* Of a limit that is divided again. */
-	reel_memory_limit(&limit, "");
-	reel_pool_use_auto(&options, store_text(), &limit);
+	/* This rank has a budget of its own then, also if the text was about a shared one. */
+	reel_pool_use_auto(&options, store_text(), &of_rank);
 	snprintf(message, sizeof message, "%s; auto is used now, %zu bytes", problem,
 		 options.hard_budget);
 	reel_environment_refuse("REEL_BUDGET", text, message);

@@ -58,13 +58,13 @@ static int use_store(struct reel_pool *pool, reel_store *store)
 }
 
 /* Number of slabs with which a tape in up to 7 holds goes on, also if other pools are short. */
-#define LEAST_SLABS 4
+#define MIN_SLABS 4
 
 /* The members may have agreed on less. If this fails, the pool is destroyed. */
 static int join(struct reel_pool *pool, const struct reel_pool_options *options)
 {
 	int error = reel_share_join(&pool->share, options->shared_budget, pool->hard_budget,
-				    LEAST_SLABS * pool->slab_bytes);
+				    MIN_SLABS * pool->slab_bytes);
 
 	if (error) {
 		reel_pool_destroy(pool);

@@ -39,12 +39,10 @@ static const char *parse_shared(struct reel_pool_options *options, const char *t
 	if (strncmp(text, "shared:", strlen("shared:")))
 		return text;
 	end = strchr(rest, ':');
-	if (!end)
-		strcpy(options->shared_budget, NODE);
-	else if (end > rest && (size_t)(end - rest) < sizeof options->shared_budget)
-		memcpy(options->shared_budget, rest, (size_t)(end - rest));
-	else
+	if (end && (end == rest || (size_t)(end - rest) >= sizeof options->shared_budget))
 		return "";
+	snprintf(options->shared_budget, sizeof options->shared_budget, "%.*s",
+		 end ? (int)(end - rest) : (int)strlen(NODE), end ? rest : NODE);
 	limit->bytes = limit->node_bytes;
 	return end ? end + 1 : rest;
 }
