@@ -25,11 +25,11 @@
  */
 static int64_t stretch_at(const reel_schedule *schedule)
 {
-	int64_t slots = schedule->plan->problem.tier[0].slots, stretch = 1;
-	int64_t most = reel_binomial_advances(schedule->at, slots) / PART;
+	int64_t slots = schedule->plan->problem.tier[0].slots, stretch = 1, most;
 
 	if (schedule->levels < slots)
 		return 1;
+	most = reel_binomial_advances(schedule->at, slots) / PART;
 	while (2 * stretch * stretch <= most)
 		stretch *= 2;
 	return stretch;
@@ -80,17 +80,17 @@ static unsigned level_to_replace(const reel_schedule *schedule, int64_t end)
 
 int reel_online_next(reel_schedule *schedule, reel_action *action)
 {
-	int64_t stretch = stretch_at(schedule), slots = schedule->plan->problem.tier[0].slots;
-	unsigned levels = schedule->levels, replaced = 0;
+	bool is_held = reel_schedule_top_holds_working_state(schedule);
+	int64_t slots = schedule->plan->problem.tier[0].slots, stretch;
+	unsigned replaced;
 
-	REEL_ASSERT(schedule->in_use[0] == levels && levels <= slots);
-	if (levels == 0 || schedule->level[levels - 1].first != schedule->at) {
-		if (levels < slots) {
-			reel_schedule_push_level(schedule, 0, action);
-			return 0;
-		}
-		replaced = level_to_replace(schedule, schedule->at + stretch);
+	REEL_ASSERT(schedule->in_use[0] == schedule->levels && schedule->levels <= slots);
+	if (!is_held && schedule->levels < slots) {
+		reel_schedule_push_level(schedule, 0, action);
+		return 0;
 	}
+	stretch = stretch_at(schedule);
+	replaced = is_held ? 0 : level_to_replace(schedule, schedule->at + stretch);
 	if (replaced) {
 		reel_schedule_pop_level(schedule, replaced, action);
 		return 0;

@@ -201,6 +201,12 @@ const char *reel_plan_problem(enum reel_planner planner, const struct reel_probl
 /* plan-online.c: the next action while the end of the loop is unknown. */
 int reel_online_next(reel_schedule *schedule, reel_action *action);
 
+static inline bool reel_schedule_top_holds_working_state(const reel_schedule *schedule)
+{
+	return schedule->levels > 0 &&
+	       schedule->level[schedule->levels - 1].first == schedule->at;
+}
+
 /* schedule.c: claims a slot for the working state and pushes a level; removes a level. */
 void reel_schedule_push_level(reel_schedule *schedule, unsigned tier, reel_action *action);
 void reel_schedule_pop_level(reel_schedule *schedule, unsigned level, reel_action *action);

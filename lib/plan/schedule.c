@@ -53,16 +53,10 @@ static const uint8_t next_phases[PHASES] = {
 /* Mutants survive (constant): the choice is made once more, and is the same. */
 #define AHEAD_DROP (-1)
 
-static bool top_holds_working_state(const reel_schedule *schedule)
-{
-	return schedule->levels > 0 &&
-	       schedule->level[schedule->levels - 1].first == schedule->at;
-}
-
 static void enter(reel_schedule *schedule, enum phase phase)
 {
 	REEL_ASSERT(next_phases[schedule->phase] >> phase & 1);
-	REEL_ASSERT(phase != HELD || top_holds_working_state(schedule));
+	REEL_ASSERT(phase != HELD || reel_schedule_top_holds_working_state(schedule));
 	REEL_ASSERT(phase == SWEEP || schedule->steps != REEL_UNKNOWN_STEPS);
 	schedule->phase = phase;
 }
@@ -190,7 +184,7 @@ static int leave_sweep(reel_schedule *schedule, reel_action *action)
 	if (schedule->at >= schedule->end)
 		enter(schedule, RETURN);
 	else
-		enter(schedule, top_holds_working_state(schedule) ? HELD : FORWARD);
+		enter(schedule, reel_schedule_top_holds_working_state(schedule) ? HELD : FORWARD);
 	return reel_schedule_next(schedule, action);
 }
 
@@ -293,7 +287,7 @@ static void look_ahead(reel_schedule *schedule)
 
 static void go_on_from_held(reel_schedule *schedule, reel_action *action)
 {
-	REEL_ASSERT(top_holds_working_state(schedule));
+	REEL_ASSERT(reel_schedule_top_holds_working_state(schedule));
 	if (schedule->ahead == AHEAD_UNKNOWN)
 		look_ahead(schedule);
 	if (schedule->ahead == AHEAD_DROP)
