@@ -247,7 +247,7 @@ noinst_HEADERS += %D%/helpers/support.h %D%/helpers/pool-support.h %D%/helpers/l
 	%D%/helpers/spill-support.h \
 	%D%/helpers/file-support.h %D%/helpers/cheapest.h %D%/helpers/plan-support.h %D%/helpers/table.h %D%/helpers/recurrence.h \
 	%D%/helpers/refusals.h %D%/helpers/adstack-support.h %D%/helpers/adjoint-support.h %D%/helpers/thread-team.h \
-	%D%/helpers/omp-reports.h %D%/helpers/gpu-support.h %D%/helpers/mutants.h %D%/helpers/file-refusals.h %D%/helpers/process-support.h \
+	%D%/helpers/omp-reports.h %D%/helpers/gpu-support.h %D%/helpers/mutants.h %D%/helpers/file-refusals.h %D%/helpers/process-support.h %D%/helpers/share-support.h \
 	%D%/helpers/cancel-support.h %D%/helpers/file-tree.h %D%/helpers/pretended-trigger.h \
 	%D%/helpers/meeting.h %D%/helpers/ranks.h %D%/helpers/slab-refusals.h \
 	%D%/helpers/comma-locale.h %D%/helpers/trace-support.h

@@ -38,7 +38,7 @@ int omp_get_num_threads(void)
 	return team;
 }
 
-/* Whether threads share all iterations in order, and differ by one iteration at most. */
+/* True if threads share all iterations in order, and differ by one iteration at most. */
 static bool shares_fairly(int low, int high, int stride)
 {
 	int64_t trips = ((int64_t)high - low + stride) / stride;
@@ -214,7 +214,7 @@ static struct loop reverse(int length, int snapshots)
 	return loop;
 }
 
-/* Whether a loop has the counts of a line of the table. Lines without counts are skipped. */
+/* True if a loop has the counts of a line of the table. Lines without counts are skipped. */
 static bool is_as_recorded(const char *line, int *rows)
 {
 	long long n, s, advances, stores;

@@ -221,7 +221,7 @@ static void push(struct run *run)
 	model_push(&run->now, source, bytes_of(&note));
 }
 
-/* Whether the model has enough for such a pop. */
+/* Returns true if the model has enough values for such a pop. */
 static bool serves(const struct model *model, const struct note *note)
 {
 	if (note->family != BITS)

@@ -996,7 +996,7 @@ void budget()
 
 /* ---- With a store, under a budget that a tape exceeds several times ---- */
 
-/* Whether a slab ends above `count` values: 16 are in the tape, then come 4 slabs of 8192 each. */
+/* True if a slab ends above `count` values: 16 are in the tape, then come 4 slabs of 8192 each. */
 bool at_end_of_slab(std::uint64_t count)
 {
 	const std::uint64_t first = 16 + 4 * 8192;

@@ -454,7 +454,7 @@ static void draw_checkpoints(Program *program, Options *options)
 	}
 }
 
-/* Whether a restart file has all that the program needs, and a resumed step begins with it. */
+/* True if a restart file has all that the program needs, and a resumed step begins with it. */
 static PetscBool may_restart(const Program *program)
 {
 	return (PetscBool)(program->event == NO_EVENT && program->sections == 1 &&

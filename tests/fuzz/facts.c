@@ -56,7 +56,7 @@ static unsigned hexadecimal(const char *digits)
 	return number;
 }
 
-/* Whether a UTF-8 character of `bytes` bytes begins here, by the tables of RFC 3629. */
+/* Returns true if a UTF-8 character of `bytes` bytes begins here, by the tables of RFC 3629. */
 static bool is_character(const unsigned char *text, unsigned bytes)
 {
 	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};

@@ -64,7 +64,7 @@ static bool uses_table(enum reel_planner planner)
 	       planner == REEL_DISK_REVOLVE;
 }
 
-/* Whether the problem is small enough to walk through its plan. */
+/* Returns true if the problem is small enough to walk through its plan. */
 static bool is_short(enum reel_planner planner, const struct reel_problem *problem)
 {
 	int64_t most = uses_table(planner) ? MAX_TABLE_STEPS : MAX_STEPS;

@@ -286,7 +286,7 @@ static bool push_item(reel_tape *tape, const struct item *item, unsigned char *d
 
 #define OUT_OF_STEP (UINT64_MAX / 8 + 1)
 
-/* Whether a push was refused for lack of room, which loses nothing. */
+/* Returns true if a push was refused for lack of room, which loses nothing. */
 static bool is_refusal(int error)
 {
 	return error == -EDQUOT || (error == -ENOSPC && fills);

@@ -425,7 +425,7 @@ static void the_shortest_loops_are_planned(void)
 
 /* ---- Properties ---- */
 
-/* Whether the plan is right, fits and, if nothing overlaps, takes as long as predicted. */
+/* Returns true if the plan is right, fits and, if nothing overlaps, takes as long as predicted. */
 static bool is_kept(const struct reel_costs *costs, const struct reel_prediction *way)
 {
 	struct reel_schedule_report report;
@@ -533,7 +533,7 @@ struct alternatives {
 	unsigned tried, better;
 };
 
-/* Whether the plan's slots, tapes and transfer buffers fit into the memory. */
+/* Returns true if the plan's slots, tapes and transfer buffers fit into the memory. */
 static bool fits(const struct reel_costs *costs, const struct reel_prediction *way)
 {
 	int64_t tapes = way->segment_steps * (int64_t)way->tapes;

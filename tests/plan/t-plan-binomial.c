@@ -6,7 +6,7 @@
 
 #include "plan/plan.h"
 
-/* Whether accesses are those of a split, of the part below, and of that above with a slot less. */
+/* Returns true if accesses are the sum of a split, the part below, and the part above. */
 static bool holds_together(int64_t steps, int64_t slots)
 {
 	int64_t below = reel_binomial_split(steps, slots), above = steps - below;

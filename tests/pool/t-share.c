@@ -12,16 +12,11 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "helpers/pool-support.h"
-#include "os/process.h"
-#include "pool/share.h"
+#include "helpers/share-support.h"
 
 #define SLAB ((size_t)4096)
 #define BUDGET (64 * SLAB)
-#define LEAST (4 * SLAB)
-
-/* No other test has it, and no program of a user. */
-static char name[16], path[64];
+#define MINIMUM (4 * SLAB)
 
 static bool file_is_there(void)
 {
@@ -42,13 +37,7 @@ static struct reel_share *join_with(size_t budget, size_t minimum)
 
 static struct reel_share *join(void)
 {
-	return join_with(BUDGET, LEAST);
-}
-
-/* Bytes of all members. */
-static size_t total_of(const struct reel_share *share)
-{
-	return (size_t)(share->file->total & (((uint64_t)1 << 44) - 1)) * 64;
+	return join_with(BUDGET, MINIMUM);
 }
 
 static void sleep_us(unsigned us)
@@ -68,10 +57,10 @@ static void the_last_member_removes_the_file(void)
 	ok(!stat(path, &status) && (status.st_mode & 07777) == 0600,
 	   "nobody else can open the file");
 	second = join();
-	ok(first->slot != second->slot && total_of(first) == 2 * LEAST,
+	ok(first->slot != second->slot && total_of(first) == 2 * MINIMUM,
 	   "two members have their minimum");
 	reel_share_leave(first);
-	ok(file_is_there() && total_of(second) == LEAST, "one leaves, and the other one stays");
+	ok(file_is_there() && total_of(second) == MINIMUM, "one leaves, and the other one stays");
 	reel_share_leave(second);
 	ok(!file_is_there(), "the last one removes the file");
 }
@@ -89,7 +78,7 @@ static void is_refused(int error, const char *said, const char *what)
 {
 	struct reel_share *share;
 
-	is_int(reel_share_join(&share, name, BUDGET, LEAST), error, "%s is refused", what);
+	is_int(reel_share_join(&share, name, BUDGET, MINIMUM), error, "%s is refused", what);
 	ok(strstr(reel_error_text(error), path) && strstr(reel_error_text(error), said),
 	   "with its name and a remedy: %s", reel_error_text(error));
 }
@@ -118,7 +107,7 @@ static void other_files_are_refused(void)
 	unlink(other);
 	if (mkdir(path, 0700))
 		abort();
-	ok(reel_share_join(&(struct reel_share *){NULL}, name, BUDGET, LEAST) < 0,
+	ok(reel_share_join(&(struct reel_share *){NULL}, name, BUDGET, MINIMUM) < 0,
 	   "a directory is refused");
 	rmdir(path);
 	if (geteuid()) {
@@ -149,12 +138,12 @@ static void other_versions_and_containers_are_refused(void)
 
 static void the_smaller_budget_counts(void)
 {
-	struct reel_share *first = join(), *second = join_with(BUDGET / 2, LEAST);
+	struct reel_share *first = join(), *second = join_with(BUDGET / 2, MINIMUM);
 
 	tap_case("two budgets");
 	is_int(reel_share_budget(first), BUDGET / 2, "the smaller of two budgets counts");
 	reel_share_leave(second);
-	second = join_with(2 * BUDGET, LEAST);
+	second = join_with(2 * BUDGET, MINIMUM);
 	is_int(reel_share_budget(first), BUDGET / 2, "a larger one changes nothing");
 	reel_share_leave(second);
 	reel_share_leave(first);
@@ -165,7 +154,7 @@ static void the_smaller_budget_counts(void)
 static void members_have_one_budget(void)
 {
 	struct reel_share *first = join(), *second = join();
-	size_t room = BUDGET - LEAST;
+	size_t room = BUDGET - MINIMUM;
 
 	tap_case("charges");
 	ok(reel_share_charge(first, room), "a member gets all but the minimum of the other one");
@@ -173,12 +162,12 @@ static void members_have_one_budget(void)
 	is_int(reel_share_claimed(first), room, "a refusal leaves its share as it is");
 	ok(reel_share_is_wanted(second) && !reel_share_is_wanted(first),
 	   "the other one learns that memory is short");
-	ok(reel_share_charge(second, LEAST), "the other one gets its minimum");
+	ok(reel_share_charge(second, MINIMUM), "the other one gets its minimum");
 	ok(!reel_share_charge(second, SLAB), "and no more either");
 	reel_share_refund(first, SLAB);
 	ok(reel_share_charge(second, SLAB), "until something is given back");
-	reel_share_refund(second, LEAST + SLAB);
-	is_int(reel_share_claimed(second), LEAST, "what it gives back stays, up to the minimum");
+	reel_share_refund(second, MINIMUM + SLAB);
+	is_int(reel_share_claimed(second), MINIMUM, "what it gives back stays, up to the minimum");
 	is_int(total_of(first), BUDGET - SLAB, "the total is the sum");
 	reel_share_overdraw(second, 8 * SLAB);
 	is_int(total_of(first), BUDGET - SLAB + 4 * SLAB, "a pop goes beyond it");
@@ -202,30 +191,30 @@ static void a_member_has_its_allotment(void)
 	struct reel_share *first = join(), *second = join();
 
 	tap_case("allotments");
-	reel_share_charge(first, BUDGET - LEAST);
+	reel_share_charge(first, BUDGET - MINIMUM);
 	reel_share_look(first, 0);
 	is_int(reel_share_most(first), SIZE_MAX, "while nobody is short a member keeps all");
-	ok(!reel_share_charge(second, 2 * LEAST), "a second one is short");
+	ok(!reel_share_charge(second, 2 * MINIMUM), "a second one is short");
 	pass_ms(REEL_SHARE_LOOK_MS);
-	reel_share_has_room(second, 2 * LEAST);
+	reel_share_has_room(second, 2 * MINIMUM);
 	reel_share_look(first, 0);
 	ok(reel_share_most(first) <= BUDGET / 2 && reel_share_most(first) > BUDGET / 2 - SLAB,
 	   "then its allotment is half");
 	reel_share_refund(first, SLAB);
 	ok(!reel_share_charge(first, SLAB), "what it gives back is not its own");
-	ok(reel_share_charge(second, LEAST + SLAB), "but that of the one that is short");
-	reel_share_refund(second, LEAST + SLAB);
-	reel_share_refund(first, BUDGET - LEAST - SLAB);
+	ok(reel_share_charge(second, MINIMUM + SLAB), "but that of the one that is short");
+	reel_share_refund(second, MINIMUM + SLAB);
+	reel_share_refund(first, BUDGET - MINIMUM - SLAB);
 	reel_share_leave(second);
 	reel_share_leave(first);
 }
 
 static void a_member_too_many_is_refused(void)
 {
-	struct reel_share *share = join_with(LEAST, LEAST), *other;
+	struct reel_share *share = join_with(MINIMUM, MINIMUM), *other;
 
 	tap_case("too many");
-	is_int(reel_share_join(&other, name, LEAST, LEAST), -EDQUOT, "there is no room for two");
+	is_int(reel_share_join(&other, name, MINIMUM, MINIMUM), -EDQUOT, "there is no room for two");
 	ok(strstr(reel_error_text(0), "raise the budget"), "the text says so: %s",
 	   reel_error_text(0));
 	reel_share_leave(share);
@@ -284,7 +273,7 @@ static void what_killed_processes_had_comes_back(void)
 			for (unsigned i = 0; i < CHILDREN; i++)
 				waitpid(child[i], NULL, 0);
 		reel_share_free_ended(own->file);
-		kept += total_of(own) != LEAST;
+		kept += total_of(own) != MINIMUM;
 		for (unsigned i = 0; round % 2 && i < CHILDREN; i++)
 			waitpid(child[i], NULL, 0);
 	}
@@ -306,8 +295,8 @@ static void looks_give_back_what_the_dead_had(void)
 		kill(getpid(), SIGKILL);
 	}
 	waitpid(child, NULL, 0);
-	is_int(total_of(own), LEAST + BUDGET / 2, "a process died with half of the budget");
-	for (; total_of(own) > LEAST && looks < 1000; looks++) {
+	is_int(total_of(own), MINIMUM + BUDGET / 2, "a process died with half of the budget");
+	for (; total_of(own) > MINIMUM && looks < 1000; looks++) {
 		pass_ms(REEL_SHARE_LOOK_MS);
 		reel_share_look(own, REEL_SHARE_LOOK_MS);
 	}
@@ -327,8 +316,8 @@ static void the_file_of_dead_processes_is_taken_over(void)
 	}
 	waitpid(child, NULL, 0);
 	ok(file_is_there(), "the last process was killed, and left the file");
-	share = join_with(BUDGET / 2, LEAST);
-	ok(total_of(share) == LEAST && reel_share_budget(share) == BUDGET / 2,
+	share = join_with(BUDGET / 2, MINIMUM);
+	ok(total_of(share) == MINIMUM && reel_share_budget(share) == BUDGET / 2,
 	   "the next one begins anew, with its own budget");
 	reel_share_leave(share);
 	ok(!file_is_there(), "and removes it");
@@ -503,7 +492,7 @@ static void children_of_forks_join_anew(void)
 
 		ok(!pool->share, "the child has no part of its parent's share");
 		own = open_pool(shared_options());
-		is_int(total_of(own->share), before + LEAST, "it joins with a pool of its own");
+		is_int(total_of(own->share), before + MINIMUM, "it joins with a pool of its own");
 		tap_child_end();
 	}
 	ok(tap_child_passed(child), "the child has a share of its own");
@@ -534,12 +523,7 @@ static void a_process_that_exits_leaves_no_file(void)
 
 int main(void)
 {
-	snprintf(name, sizeof name, "t%ld", (long)getpid());
-	snprintf(path, sizeof path, "/dev/shm/reel-budget-%ld-%s", (long)geteuid(), name);
-	if (access("/dev/shm", W_OK) || !reel_process_identity())
-		tap_skip_all("there is no /dev/shm, or no /proc");
-	if (is_emulated())
-		tap_skip_all("an emulator has a /proc of its own for each process");
+	name_shared_budget();
 	tap_begin();
 	reel_set_error_handler(ignore_report, NULL);
 	the_last_member_removes_the_file();

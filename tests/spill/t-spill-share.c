@@ -10,16 +10,12 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "helpers/pool-support.h"
 #include "helpers/process-support.h"
-#include "os/process.h"
-#include "pool/share.h"
+#include "helpers/share-support.h"
 
 #define SLAB ((size_t)16384)
 #define BUDGET (96 * SLAB)
 #define RANKS 8
-
-static char name[16], path[64];
 
 static reel_pool *open_sharing(bool stores)
 {
@@ -34,11 +30,6 @@ static reel_pool *open_sharing(bool stores)
 		_exit(EXIT_FAILURE);
 	}
 	return open_pool(options);
-}
-
-static size_t total_of(const struct reel_share *share)
-{
-	return (size_t)(share->file->total & (((uint64_t)1 << 44) - 1)) * 64;
 }
 
 static void pass_ms(unsigned ms)
@@ -259,12 +250,7 @@ int main(int count, char **arguments)
 		memcpy(name, arguments[1], strlen(arguments[1]));
 		be_other(strtoul(arguments[2], NULL, 10), *arguments[3]);
 	}
-	snprintf(name, sizeof name, "t%ld", (long)getpid());
-	snprintf(path, sizeof path, "/dev/shm/reel-budget-%ld-%s", (long)geteuid(), name);
-	if (access("/dev/shm", W_OK) || !reel_process_identity())
-		tap_skip_all("there is no /dev/shm, or no /proc");
-	if (is_emulated())
-		tap_skip_all("an emulator has a /proc of its own for each process");
+	name_shared_budget();
 	tap_begin();
 	reel_set_error_handler(ignore_report, NULL);
 	unlike_ranks_finish();

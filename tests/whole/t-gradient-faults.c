@@ -70,7 +70,7 @@ static bool are_equal(struct holdings a, struct holdings b)
 
 /* ---- The sweep ---- */
 
-/* Whether a run may end with this error. Any refusal may also cause a lack of memory or budget. */
+/* True if a run may end with this error. Any refusal may also cause a lack of memory or budget. */
 static bool may_end_with(const struct fault *fault, int error)
 {
 	return !error || error == fault->error || error == -ENOMEM || error == -EDQUOT ||
