@@ -60,33 +60,12 @@ static double run_array(void *context, size_t n)
 	return (double)mix;
 }
 
-static void open_tape_on(unsigned flags)
-{
-	struct reel_pool_options options = {.flags = flags};
-
-	if (reel_pool_open(&pool, &options) || reel_tape_open(&tape, pool, 0))
-		abort();
-}
-
+/* The context is the options of the pool. */
 static void open_tape(void *context, size_t n)
 {
-	(void)context;
 	(void)n;
-	open_tape_on(0);
-}
-
-static void open_huge_tape(void *context, size_t n)
-{
-	(void)context;
-	(void)n;
-	open_tape_on(REEL_POOL_HUGE_PAGES);
-}
-
-static void open_small_tape(void *context, size_t n)
-{
-	(void)context;
-	(void)n;
-	open_tape_on(REEL_POOL_SMALL_PAGES);
+	if (reel_pool_open(&pool, context) || reel_tape_open(&tape, pool, 0))
+		abort();
 }
 
 static void close_tape(void *context, size_t n)
@@ -112,13 +91,15 @@ static double run_spans(void *context, size_t n)
 
 void bench_cold(void)
 {
+	static struct reel_pool_options huge = {.flags = REEL_POOL_HUGE_PAGES};
+	static struct reel_pool_options small = {.flags = REEL_POOL_SMALL_PAGES};
 	static const struct measure_variant variants[] = {
 		{"fresh array, huge pages", run_array, map_huge_array, unmap_array, NULL},
 		{"fresh array, small pages", run_array, map_array, unmap_array, NULL},
 		{"reel span, fresh pool", run_spans, open_tape, close_tape, NULL},
 		{"reel cursor, fresh pool", run_cursor, open_tape, close_tape, NULL},
-		{"reel span, huge pages", run_spans, open_huge_tape, close_tape, NULL},
-		{"reel span, small pages", run_spans, open_small_tape, close_tape, NULL},
+		{"reel span, huge pages", run_spans, open_tape, close_tape, &huge},
+		{"reel span, small pages", run_spans, open_tape, close_tape, &small},
 	};
 	static const struct bench_case one = {
 		"cold/push+pop", variants, COUNT_OF(variants), 0, {QUICK, LARGE}, QUICK, 5};

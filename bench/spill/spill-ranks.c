@@ -17,7 +17,7 @@
 /* Number of units of all tapes. */
 #define UNITS (RANKS * (RANKS + 1) / 2)
 /* Without more slabs, a tape waits for each transfer. */
-#define LEAST (4 * SPILL_SLAB_BYTES)
+#define MINIMUM (4 * SPILL_SLAB_BYTES)
 
 /* Weights of a split are powers of the tapes' lengths. */
 struct split {
@@ -33,7 +33,7 @@ static size_t ranks_budget(size_t bytes)
 static void write_budget(char *text, size_t size, const struct split *split, unsigned rank,
 			 size_t bytes)
 {
-	size_t budget = ranks_budget(bytes), rest = budget - RANKS * LEAST;
+	size_t budget = ranks_budget(bytes), rest = budget - RANKS * MINIMUM;
 	double weights = 0;
 
 	for (unsigned r = 0; r < RANKS; r++)
@@ -42,7 +42,7 @@ static void write_budget(char *text, size_t size, const struct split *split, uns
 		snprintf(text, size, "shared:b%ld:%zu", (long)getppid(), budget);
 	else
 		snprintf(text, size, "%zu",
-			 LEAST + (size_t)((double)rest * pow(rank + 1, split->power) / weights));
+			 MINIMUM + (size_t)((double)rest * pow(rank + 1, split->power) / weights));
 }
 
 static _Noreturn void be_rank(const struct split *split, unsigned rank, size_t bytes)
