@@ -60,6 +60,12 @@ static inline int64_t reel_clock_left(int64_t timeout_ns, uint64_t since)
 	return timeout_ns < 0 ? timeout_ns : timeout_ns > passed ? timeout_ns - passed : 0;
 }
 
+/* Lets other threads and processes run for this time, less than a second. */
+static inline void reel_clock_pause(uint64_t ns)
+{
+	nanosleep(&(struct timespec){.tv_nsec = (long)ns}, NULL);
+}
+
 /* Makes a condition whose waits with a limit go by this clock. Returns 0 or -errno. */
 static inline int reel_clock_condition(pthread_cond_t *condition)
 {

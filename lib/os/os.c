@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -101,16 +102,20 @@ static size_t count_lines(const char *path)
 	return lines;
 }
 
-/* Reads the begin of a file of the kernel as text. Returns whether there is any. */
-static bool read_text(const char *path, char *text, size_t size)
+int reel_os_read_text(const char *path, char *text, size_t size)
 {
-	int file = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t bytes = file >= 0 ? read(file, text, size - 1) : 0;
+	int file = open(path, O_RDONLY | O_CLOEXEC), error = 0;
+	ssize_t bytes;
 
-	if (file >= 0)
-		close(file);
-	text[bytes > 0 ? bytes : 0] = '\0';
-	return bytes > 0;
+	if (file < 0)
+		return -errno;
+	bytes = read(file, text, size - 1);
+	if (bytes < 0)
+		error = -errno;
+	else
+		text[bytes] = '\0';
+	close(file);
+	return error;
 }
 
 /* 0: a system without such a limit. */
@@ -118,8 +123,8 @@ static size_t max_mappings(void)
 {
 	char text[32];
 
-	return read_text("/proc/sys/vm/max_map_count", text, sizeof text) ? strtoul(text, NULL, 10)
-									  : 0;
+	return reel_os_read_text("/proc/sys/vm/max_map_count", text, sizeof text)
+		       ? 0 : strtoul(text, NULL, 10);
 }
 
 /* Some below the limit, since a refused request may have asked for more than one mapping. */
@@ -161,8 +166,9 @@ bool reel_os_has_huge_pages(void)
 	REEL_UNCANCELLED;
 	char modes[64];
 
-	return read_text("/sys/kernel/mm/transparent_hugepage/enabled", modes, sizeof modes) &&
-	       !strstr(modes, "[never]");
+	return !reel_os_read_text("/sys/kernel/mm/transparent_hugepage/enabled", modes,
+				  sizeof modes) &&
+	       *modes && !strstr(modes, "[never]");
 #else
 	return false;
 #endif

@@ -13,6 +13,9 @@
 
 size_t reel_os_page_bytes(void);
 
+/* Reads the beginning of a file of the kernel as a text, without stdio. Returns 0 or -errno. */
+int reel_os_read_text(const char *path, char *text, size_t size);
+
 /* Returns the bytes of the cache of level 2 or 3 of the first processor, or 0: not known. */
 size_t reel_os_cache_bytes(unsigned level);
 
@@ -29,7 +32,7 @@ const char *reel_os_mappings_remedy(void);
 /* Asks for huge pages. A refusal costs only speed and is not reported. */
 void reel_os_want_huge_pages(void *address, size_t bytes);
 
-/* The opposite. */
+/* Asks for pages of the usual size. */
 void reel_os_want_small_pages(void *address, size_t bytes);
 /* Returns whether the system makes huge pages on request. */
 bool reel_os_has_huge_pages(void);

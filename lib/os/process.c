@@ -3,13 +3,13 @@
 #include "config.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "cancel.h"
+#include "os.h"
 #include "process.h"
 
 /* Linux has no more than 2^22 processes. */
@@ -40,18 +40,12 @@ static int identify(pid_t process, const char *text, uint64_t *identity)
 static int read_identity(pid_t process, uint64_t *identity)
 {
 	char path[32], text[512];
-	ssize_t length;
-	int file;
+	int error;
 
 	snprintf(path, sizeof path, "/proc/%ld/stat", (long)process);
-	file = open(path, O_RDONLY | O_CLOEXEC);
-	if (file < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
-	length = read(file, text, sizeof text - 1);
-	close(file);
-	if (length < 0)
-		return -errno;
-	text[length] = 0;
+	error = reel_os_read_text(path, text, sizeof text);
+	if (error)
+		return error == -ENOENT ? -ESRCH : error;
 	return identify(process, text, identity);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether this process is the child of a fork, and whether another process still runs. A child has
- * its parent's objects but neither its threads nor its transfers, so it must not wait for them.
+ * Tells whether this process is the child of a fork, and whether another process still runs. A
+ * child has its parent's objects but neither its threads nor its transfers, so it must not wait for
+ * them.
  */
 #ifndef REEL_LIB_PROCESS_H
 #define REEL_LIB_PROCESS_H

@@ -6,9 +6,9 @@
 #include "config.h"
 
 #include <errno.h>
-#include <time.h>
 
 #include "os/cancel.h"
+#include "os/clock.h"
 #include "os/os.h"
 #include "pool.h"
 
@@ -85,9 +85,7 @@ static bool await_children(struct reel_pool *pool, struct reel_shortage *shortag
 	       reel_children_await_frame(pool);
 }
 
-/* Nothing tells this process that another one has given memory back, so it looks each ms. */
 #define SHARE_WAIT_MS 2000
-#define SHARE_LOOK_MS 5
 
 /*
  * Waits until other processes that share the budget have given memory back, as those do that have
@@ -102,13 +100,13 @@ static bool await_share(struct reel_pool *pool, struct reel_shortage *shortage)
 	    shortage->bytes > pool->hard_budget)
 		return false;
 	do {
-		reel_share_look(pool->share, SHARE_LOOK_MS);
+		reel_share_look(pool->share, REEL_SHARE_LOOK_SHORT_MS);
 		/* Relaxed: the thread tries again, and waits once more if another one is first. */
 		if (reel_budget_has(pool, needed(pool, shortage)) ||
 		    (shortage->kind < REEL_SLAB_LARGE &&
 		     atomic_load_explicit(&pool->warm_chains, memory_order_relaxed)))
 			return true;
-		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+		reel_clock_pause(1000000);
 	} while (reel_share_now() < end);
 	return false;
 }

@@ -11,13 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <time.h>
 
 #include <reel/extend.h>
 
 #include "os/cancel.h"
+#include "os/clock.h"
 #include "os/integer.h"
+#include "os/os.h"
 #include "os/process.h"
 #include "pool.h"
 #include "share.h"
@@ -46,11 +46,6 @@ const char *reel_share_name_problem(const char *name)
 	return "shared_budget must be a name of at most 15 letters, digits, - and _";
 }
 
-static void pause_ms(unsigned ms)
-{
-	nanosleep(&(struct timespec){.tv_nsec = (long)ms * 1000000}, NULL);
-}
-
 /* A process holds the lock for less than a millisecond, unless it is stopped. */
 static int lock(int file)
 {
@@ -59,7 +54,7 @@ static int lock(int file)
 
 	while ((error = reel_os_file_lock(file)) == -EBUSY &&
 	       reel_share_now() < since + MAX_WAIT_MS)
-		pause_ms(1);
+		reel_clock_pause(1000000);
 	return error;
 }
 
@@ -206,7 +201,7 @@ static int enter(struct reel_share *share, size_t budget)
 		share->file = map;
 		error = enter_locked(share, budget);
 		if (error)
-			munmap(map, sizeof *share->file);
+			reel_os_unmap(map, sizeof *share->file);
 	}
 	unlock_and_close(file);
 	return error;
@@ -224,8 +219,8 @@ static int await_minimum(struct reel_share *share)
 					 "bytes, and a pool needs %zu: raise the budget, or begin "
 					 "later",
 					 share->path, reel_share_budget(share), share->minimum);
-		reel_share_look(share, 5);
-		pause_ms(1);
+		reel_share_look(share, REEL_SHARE_LOOK_SHORT_MS);
+		reel_clock_pause(1000000);
 	}
 	atomic_store_explicit(&share->reserve, share->minimum, memory_order_relaxed);
 	return 0;
@@ -295,6 +290,6 @@ void reel_share_leave(struct reel_share *share)
 
 	reel_share_return_all(share);
 	remove_if_last(share, 0);
-	munmap(share->file, sizeof *share->file);
+	reel_os_unmap(share->file, sizeof *share->file);
 	free(share);
 }

@@ -27,6 +27,8 @@
 #define REEL_MEMBERS 1023
 /* Milliseconds between two looks of a member at all slots. */
 #define REEL_SHARE_LOOK_MS 50
+/* The same while a thread waits for memory: nothing tells it when others give some. */
+#define REEL_SHARE_LOOK_SHORT_MS 5
 
 struct reel_share_slot {
 	/* The identity of the process, or 0: the slot is free. */
@@ -48,7 +50,7 @@ struct reel_share_file {
 	struct reel_share_slot slot[REEL_MEMBERS];
 };
 
-/* Of one pool. */
+/* The membership of one pool. */
 struct reel_share {
 	struct reel_share_file *file;
 	struct reel_share_slot *slot;

@@ -343,7 +343,7 @@ static void end_block(uint64_t number, uint64_t deadline)
 		if (before & WRITING) {
 			if (reel_clock_ns() > deadline)
 				return;
-			nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+			reel_clock_pause(100000);
 			continue;
 		}
 		if (atomic_compare_exchange_strong_explicit(&block->owner, &before, ENDED << 1,

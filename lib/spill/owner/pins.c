@@ -104,7 +104,7 @@ static bool lock_until(struct reel_pins *pins, uint64_t until)
 	while (pthread_mutex_trylock(&pins->lock)) {
 		if (reel_clock_ns() >= until)
 			return false;
-		nanosleep(&(struct timespec){.tv_nsec = LOOK_AGAIN_NS}, NULL);
+		reel_clock_pause(LOOK_AGAIN_NS);
 	}
 	return true;
 }

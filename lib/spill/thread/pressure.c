@@ -20,8 +20,6 @@
 /* The time between two looks at the trigger, and the same while the soft budget is lowered. */
 #define LOOK_MS 1000
 #define LOOK_LOWERED_MS 100
-/* The time between two looks at a shared budget while a thread waits for memory. */
-#define LOOK_SHORT_MS 5
 /* Without an event for this time, the pressure has ended. */
 #define CALM_MS (2 * REEL_PRESSURE_WINDOW_MS)
 /*
@@ -115,7 +113,8 @@ static void look_at_share(struct reel_offload *offload, struct reel_share *share
 	struct reel_pool *pool = offload->pool;
 	size_t bound, opened = offload->pressure.opened;
 
-	if (!reel_share_look(share, offload->has_waiters ? LOOK_SHORT_MS : REEL_SHARE_LOOK_MS))
+	if (!reel_share_look(share, offload->has_waiters ? REEL_SHARE_LOOK_SHORT_MS
+							 : REEL_SHARE_LOOK_MS))
 		return;
 	bound = reel_share_bound(share);
 	restore_to(offload, opened == pool->hard_budget
@@ -153,7 +152,7 @@ void reel_pressure_look(struct reel_offload *offload)
 }
 
 /* Bytes above which memory goes back to the system, or SIZE_MAX. */
-static size_t most_resident(const struct reel_offload *offload)
+static size_t max_resident(const struct reel_offload *offload)
 {
 	const struct reel_pool *pool = offload->pool;
 	size_t most = is_lowered(offload) ? reel_soft_budget(pool) : SIZE_MAX;
@@ -163,7 +162,7 @@ static size_t most_resident(const struct reel_offload *offload)
 
 bool reel_pressure_forbids(const struct reel_offload *offload, size_t bytes)
 {
-	size_t most = most_resident(offload);
+	size_t most = max_resident(offload);
 
 	return most != SIZE_MAX &&
 	       atomic_load_explicit(&offload->pool->resident, memory_order_relaxed) + bytes > most;
@@ -177,5 +176,5 @@ bool reel_pressure_relieve(struct reel_offload *offload)
 	if (offload->has_waiters || !reel_pressure_forbids(offload, 0) ||
 	    atomic_load_explicit(&pool->frames_are_locked, memory_order_relaxed))
 		return false;
-	return reel_pool_trim(pool, most_resident(offload)) || reel_evict(offload, SOON);
+	return reel_pool_trim(pool, max_resident(offload)) || reel_evict(offload, SOON);
 }
