@@ -44,6 +44,7 @@ libreel_core_la_SOURCES = \
 	%D%/checkpoint/run/run-lookahead.h \
 	%D%/checkpoint/snapshot/snapshot.c %D%/checkpoint/snapshot/snapshot.h \
 	%D%/checkpoint/sweep/run-action.c \
+	%D%/checkpoint/sweep/run-learn.c \
 	%D%/checkpoint/sweep/run-open.c \
 	%D%/checkpoint/sweep/run-read-ahead.c \
 	%D%/checkpoint/sweep/sweep.c %D%/checkpoint/sweep/sweep.h \
@@ -73,6 +74,7 @@ libreel_core_la_SOURCES = \
 	%D%/plan/costs.c %D%/plan/costs.h \
 	%D%/plan/costs-memory.c \
 	%D%/plan/plan.c %D%/plan/plan.h \
+	%D%/plan/plan-auto.c \
 	%D%/plan/plan-binomial.c \
 	%D%/plan/plan-hierarchical.c \
 	%D%/plan/plan-mixed.c \

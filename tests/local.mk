@@ -58,12 +58,14 @@ check_PROGRAMS += \
 	%D%/checkpoint/t-close-order $(one_thread) \
 	%D%/checkpoint/t-restart $(one_thread) \
 	%D%/checkpoint/t-drive $(one_thread) \
+	%D%/checkpoint/t-learn \
 	%D%/checkpoint/t-run-progress $(one_thread) \
 	%D%/checkpoint/t-save-now \
 	%D%/checkpoint/t-run-group \
 	%D%/plan/t-plan-binomial $(one_thread) \
 	%D%/plan/t-plan-tables $(one_thread) \
 	%D%/plan/t-plan-text $(one_thread) \
+	%D%/plan/t-auto $(one_thread) $(slow) \
 	%D%/plan/t-plan-uneven $(one_thread) $(slow) \
 	%D%/plan/t-plan-search $(one_thread) $(slow) \
 	%D%/plan/t-costs $(one_thread) \

@@ -66,7 +66,9 @@ enum reel_action_kind {
 	REEL_ACTION_STORE,   /* copy the working state, which is state first, to a slot */
 	REEL_ACTION_LOAD,    /* copy a slot, which holds state first, to the working state */
 	REEL_ACTION_DROP,    /* the slot is not needed any more */
-	REEL_ACTION_DONE     /* all steps have been reversed and all slots are empty */
+	REEL_ACTION_DONE,    /* all steps have been reversed and all slots are empty */
+	/* REEL_AUTO: the tape of steps first to last - 1, recorded last, is not needed any more */
+	REEL_ACTION_FORGET
 };
 
 typedef struct reel_action {
@@ -161,7 +163,8 @@ int reel_schedule_copy(reel_schedule *to, const reel_schedule *from);
 /*
  * Gives the next action; after REEL_ACTION_DONE again REEL_ACTION_DONE. Returns 0, or -EAGAIN if
  * the end of the loop is not known. Then the action is an ADVANCE to a state that may have to be
- * stored. If the caller reaches the end on the way, it calls reel_schedule_end(). Cost: some tens
+ * stored, or of REEL_AUTO also a RECORD of one step. If the caller reaches the end on the way, or
+ * before that step, it calls reel_schedule_end(). Cost: some tens
  * of nanoseconds; of REEL_ONLINE, while the end is not known, some tens for each slot.
  */
 int reel_schedule_next(reel_schedule *schedule, reel_action *action);
@@ -169,13 +172,13 @@ int reel_schedule_next(reel_schedule *schedule, reel_action *action);
 /*
  * Gives up to `n` actions at once, for callers to which a call costs more than an action, and
  * returns their number. It stops after REEL_ACTION_DONE and, while the end of the loop is not
- * known, after an ADVANCE, on which the loop may end: either is the last action given.
+ * known, after an action in which the loop may end: either is the last action given.
  */
 size_t reel_schedule_take(reel_schedule *schedule, reel_action *actions, size_t n);
 
 /*
  * Tells the schedule that the loop ends after `steps` steps, and that the working state is state
- * `at`, which the last ADVANCE has passed or come to. A caller that knows before the last step that
+ * `at`, which the last action has passed or come to. A caller that knows before the last step that
  * it is the last need not run it: at = steps - 1. Returns 0, or -EINVAL: the end is known already,
  * or these numbers are impossible.
  */
@@ -214,6 +217,7 @@ int reel_plan_check(const reel_plan *plan, const struct reel_problem *problem, i
  * open, in the same way for all programs of Reel. The caller has set the steps, and other known
  * members.
  *
+ *   auto                learns the loop and the machine: see reel_plan_open_auto()
  *   binomial:SLOTS, online:SLOTS, disk-revolve:SLOTS
  *   mixed:SLOTS:TAPE_STATES
  *   multistage:SLOTS:STORE_SLOTS, hierarchical:SLOTS:STORE_SLOTS
@@ -221,7 +225,8 @@ int reel_plan_check(const reel_plan *plan, const struct reel_problem *problem, i
  *   store-all
  *   all               the state before each step: two-level:1:1
  *
- * SLOTS is by default the square root of the number of steps, or 30 if that is not known or online;
+ * SLOTS is by default the square root of the number of steps, or 30 if that is not known or online,
+ * and 1,024 of auto, which may also have it;
  * TAPE_STATES and PERIOD may also be left out. A second tier costs 5 steps for each store and each
  * load if the problem has no costs for it, and is unlimited where the text has no number for it. If
  * the problem has tiers, they stay as they are, and the text is the name of a planner alone.
@@ -497,6 +502,41 @@ int reel_costs_choose(const struct reel_costs *costs, struct reel_choice *choice
  */
 int reel_costs_measure(struct reel_costs *costs, reel_tape *tape, const reel_model *model,
 		       void *context, void *state, void *adjoint);
+
+/* ---- Plans that learn --------------------------------------------------------- */
+
+/*
+ * Opens a plan of REEL_AUTO, which needs no parameter: its schedules learn the loop and the machine
+ * in the forward sweep. They record steps while the tapes have room in memory, or while a store
+ * takes and returns tapes faster than steps run again; otherwise they keep states. The number of
+ * steps need not be known. A run measures, and tells its schedule, by itself. Its memory is the
+ * budget of its pool, or half of the system's limit.
+ *
+ * `problem` gives the steps and the flags; without tiers it gets one with 1,024 slots. A schedule
+ * begins with the knowledge of `costs`, which is copied: a member that is not above 0 is not known,
+ * and NULL knows nothing.
+ *
+ * On random machines (tests/plan/t-auto.c) 97 of 100 loops of an unknown end, and 99 of 100 of a
+ * known end, take at most 1.10 of the time of the best plan of reel_costs_choose().
+ *
+ * The run drops the tape of a FORGET itself. A program that keeps the data of a RECORD elsewhere
+ * than on the tape of the run sets REEL_REVERSE_AT_ONCE; if the first step leaves nothing on the
+ * tape, the plan goes on as with this flag. With a restart file a sweep keeps no tape of more than
+ * a sixteenth of the loop.
+ *
+ * Returns as reel_plan_open(). Cost of a step in the forward sweep, while the end is not known:
+ * some tens of nanoseconds, and for each state that is kept some hundreds for each slot in use.
+ */
+int reel_plan_open_auto(reel_plan **plan, const struct reel_problem *problem,
+			const struct reel_costs *costs);
+
+/*
+ * Tells a schedule of REEL_AUTO the costs that are known now: times and bytes of a step so far, the
+ * memory for states and tapes together, and the bandwidths and the room of the stores behind it.
+ * Without effect after the first forward sweep, and on other plans. A program calls it before
+ * reel_schedule_next().
+ */
+void reel_schedule_learn(reel_schedule *schedule, const struct reel_costs *costs);
 
 #ifdef __cplusplus
 }

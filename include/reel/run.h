@@ -121,6 +121,7 @@ enum reel_planner {
 	REEL_DISK_REVOLVE, /* the same; the last tier is unlimited, each state read once */
 	REEL_PERIODIC,     /* the same with even gaps, for an unknown end too */
 	REEL_ONLINE,       /* for an unknown end: about 1.01 times the steps of a known one */
+	REEL_AUTO,         /* learns the loop and the machine; for an unknown end too */
 	REEL_PLANNERS
 };
 

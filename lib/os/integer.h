@@ -11,6 +11,11 @@ static inline size_t reel_min_size(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
+static inline uint64_t reel_max_u64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 static inline uint64_t reel_min_u64(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;

@@ -78,12 +78,14 @@ static unsigned level_to_replace(const reel_schedule *schedule, int64_t end)
 	return best;
 }
 
-int reel_online_next(reel_schedule *schedule, reel_action *action)
+static int sweep(reel_schedule *schedule, reel_action *action)
 {
 	bool is_held = reel_schedule_top_holds_working_state(schedule);
 	int64_t slots = schedule->plan->problem.tier[0].slots, stretch;
 	unsigned replaced;
 
+	if (schedule->steps != REEL_UNKNOWN_STEPS)
+		return -ENOENT;
 	REEL_ASSERT(schedule->in_use[0] == schedule->levels && schedule->levels <= slots);
 	if (!is_held && schedule->levels < slots) {
 		reel_schedule_push_level(schedule, 0, action);
@@ -95,16 +97,13 @@ int reel_online_next(reel_schedule *schedule, reel_action *action)
 		reel_schedule_pop_level(schedule, replaced, action);
 		return 0;
 	}
-	action->kind = REEL_ACTION_ADVANCE;
-	action->first = schedule->at;
-	action->last = schedule->at + stretch;
-	schedule->at = action->last;
-	return -EAGAIN;
+	return reel_schedule_sweep_to(schedule, schedule->at + stretch, action);
 }
 
 const struct planner reel_planner_online = {
 	.name = "online",
 	.problem = reel_problem_of_first_tier,
 	.decide = reel_binomial_decide,
+	.sweep = sweep,
 	.unknown_end = true,
 };

@@ -43,6 +43,7 @@ static const struct form forms[REEL_PLANNERS] = {
 	[REEL_PERIODIC] = {.numbers = ":SLOTS:PERIOD", .second = SECOND(period),
 			   .has_two_tiers = true, .is_unlimited = true},
 	[REEL_ONLINE] = {.numbers = ":SLOTS"},
+	[REEL_AUTO] = {.numbers = ":SLOTS"},
 };
 
 /*
@@ -87,7 +88,7 @@ static int read_planner(const char *text, enum reel_planner *planner)
 	return reel_fail(
 		-EINVAL,
 		"plan \"%s\": there is no such planner; there are store-all, binomial, mixed, "
-		"multistage, two-level, hierarchical, disk-revolve, periodic, online and all",
+		"multistage, two-level, hierarchical, disk-revolve, periodic, online, auto and all",
 		text);
 }
 
@@ -121,8 +122,10 @@ static void add_tiers(struct reel_problem *problem, const struct form *form)
 
 	problem->tiers = form->has_two_tiers ? 2 : 1;
 	if (*form->numbers)
-		problem->tier[0].slots = default_slots(
-			form == &forms[REEL_ONLINE] ? REEL_UNKNOWN_STEPS : problem->steps);
+		problem->tier[0].slots =
+			form == &forms[REEL_AUTO]     ? REEL_AUTO_SLOTS
+			: form == &forms[REEL_ONLINE] ? UNKNOWN_SLOTS
+						      : default_slots(problem->steps);
 	if (form->is_unlimited)
 		second->slots = REEL_MAX_STEPS;
 	if (form->has_two_tiers && !(second->store_cost > 0) && !(second->load_cost > 0))

@@ -47,6 +47,7 @@ static const struct planner *const planners[REEL_PLANNERS] = {
 	[REEL_DISK_REVOLVE] = &reel_planner_disk_revolve,
 	[REEL_PERIODIC] = &reel_planner_periodic,
 	[REEL_ONLINE] = &reel_planner_online,
+	[REEL_AUTO] = &reel_planner_auto,
 };
 
 static const struct planner *planner_of(enum reel_planner planner)
@@ -81,8 +82,8 @@ static const char *problem_of_steps(const struct planner *planner, int64_t steps
 	if (steps == REEL_UNKNOWN_STEPS)
 		return planner->unknown_end
 			       ? NULL
-			       : "the number of steps has to be known: online, two-level "
-				 "and periodic do without";
+			       : "the number of steps has to be known: auto, online, "
+				 "two-level and periodic do without";
 	if (steps < 0)
 		return "there are less than 0 steps";
 	if (steps > REEL_MAX_STEPS)
@@ -176,6 +177,9 @@ static void number_slots(reel_plan *plan)
 	plan->slot_words = (slots + 63) / 64;
 	plan->max_levels = slots + planner->unlimited_last_tier;
 	REEL_ASSERT(plan->max_levels <= REEL_MAX_SLOTS);
+	/* Below and above each state there may be a tape. */
+	if (reel_plan_learns(plan))
+		plan->max_levels = 2 * slots + 1;
 }
 
 static reel_plan *new_plan(const struct planner *planner, const struct reel_problem *problem)
@@ -225,6 +229,24 @@ int reel_plan_open(reel_plan **plan, enum reel_planner planner, const struct ree
 	return 0;
 }
 
+static const struct reel_costs nothing_known;
+
+int reel_plan_open_auto(reel_plan **plan, const struct reel_problem *problem,
+			const struct reel_costs *costs)
+{
+	struct reel_problem complete = problem ? *problem : (struct reel_problem){0};
+	int error;
+
+	if (!complete.tiers) {
+		complete.tiers = 1;
+		complete.tier[0].slots = REEL_AUTO_SLOTS;
+	}
+	error = reel_plan_open(plan, REEL_AUTO, problem ? &complete : NULL);
+	if (!error)
+		(*plan)->costs = costs ? *costs : nothing_known;
+	return error;
+}
+
 int reel_plan_open_actions(reel_plan **plan, const struct reel_problem *problem,
 			   const reel_action *actions, size_t count)
 {
@@ -267,7 +289,7 @@ const char *reel_action_name(enum reel_action_kind kind)
 		[REEL_ACTION_ADVANCE] = "advance", [REEL_ACTION_RECORD] = "record",
 		[REEL_ACTION_REVERSE] = "reverse", [REEL_ACTION_STORE] = "store",
 		[REEL_ACTION_LOAD] = "load",	   [REEL_ACTION_DROP] = "drop",
-		[REEL_ACTION_DONE] = "done",
+		[REEL_ACTION_DONE] = "done",	   [REEL_ACTION_FORGET] = "forget",
 	};
 
 	return (unsigned)kind < sizeof names / sizeof *names ? names[kind] : "unknown";

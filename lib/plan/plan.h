@@ -14,6 +14,12 @@
 
 #include "os/assert.h"
 
+/*
+ * The default of REEL_AUTO. More add little: with 500,000 groups of steps each step runs again at
+ * most twice.
+ */
+#define REEL_AUTO_SLOTS 1024
+
 /* Tier of a level that is the tape of some steps and not a state in a slot. */
 #define TAPE_TIER UINT32_MAX
 
@@ -49,7 +55,7 @@ struct level {
 	int64_t first; /* the state, or the first step of the tape */
 	int64_t last;  /* of a tape; else `first` */
 	uint32_t tier;
-	uint32_t slot;
+	uint32_t slot; /* of a tape: 1 if its steps were recorded one by one; else 0 */
 };
 
 struct reel_schedule {
@@ -63,6 +69,8 @@ struct reel_schedule {
 	int64_t tape_steps;
 	unsigned phase;
 	unsigned levels;
+	struct reel_costs costs; /* REEL_AUTO: of the loop and the machine, as known so far */
+	bool is_saved; /* REEL_AUTO: a restart file is written between the actions */
 	uint32_t in_use[REEL_MAX_TIERS];
 	uint64_t *used;       /* a bit for each slot of all limited tiers; plan->slot_words */
 	struct level level[]; /* plan->max_levels */
@@ -91,6 +99,12 @@ struct planner {
 	bool unlimited_last_tier; /* the slots of the last tier are not claimed one by one */
 	bool unknown_end;         /* plans loops of REEL_UNKNOWN_STEPS */
 	bool keeps_tapes;         /* of steps that are not reversed at once */
+	/*
+	 * The next action of the first forward sweep; -EAGAIN: the loop may end in this action;
+	 * -ENOENT: the sweep is over, and the recursion begins at the working state. NULL: it
+	 * begins at once.
+	 */
+	int (*sweep)(reel_schedule *schedule, reel_action *action);
 };
 
 struct reel_plan {
@@ -101,6 +115,7 @@ struct reel_plan {
 	size_t action_count;
 	/* NULL: all steps are alike. A plan with such a problem owns it, and also its actions. */
 	struct reel_uneven_problem *uneven;
+	struct reel_costs costs; /* REEL_AUTO: known when a schedule begins */
 
 	int64_t period; /* steps between two sites */
 	/* Number of the first bit of each tier in reel_schedule.used. */
@@ -140,6 +155,7 @@ extern const struct planner reel_planner_hierarchical;
 extern const struct planner reel_planner_disk_revolve;
 extern const struct planner reel_planner_periodic;
 extern const struct planner reel_planner_online;
+extern const struct planner reel_planner_auto;
 
 /*
  * reel_binomial_advances() returns the least number of advances that reverse `steps` steps with
@@ -198,18 +214,50 @@ struct decision reel_tiers_decide(const reel_schedule *schedule, int64_t steps, 
 /* plan.c: the mistake for which reel_plan_open() would refuse it, and the remedy; or NULL. */
 const char *reel_plan_problem(enum reel_planner planner, const struct reel_problem *problem);
 
-/* plan-online.c: the next action while the end of the loop is unknown. */
-int reel_online_next(reel_schedule *schedule, reel_action *action);
-
 static inline bool reel_schedule_top_holds_working_state(const reel_schedule *schedule)
 {
 	return schedule->levels > 0 &&
 	       schedule->level[schedule->levels - 1].first == schedule->at;
 }
 
+/* Returns true if the plan is of REEL_AUTO. */
+static inline bool reel_plan_learns(const reel_plan *plan)
+{
+	return plan->planner == &reel_planner_auto;
+}
+
+/* schedule.c: returns true if reel_schedule_learn() still has an effect. */
+bool reel_schedule_learns(const reel_schedule *schedule);
+/* Returns true if the last steps of the loop, which are known, are on the tape. */
+bool reel_schedule_is_recorded(const reel_schedule *schedule);
+/* Returns true if a tape begins with this step, which was just given to be recorded. */
+bool reel_schedule_begins_tape(const reel_schedule *schedule, int64_t step);
+
+/*
+ * The place of a schedule without tapes and sites, besides its levels: for restart files of plans
+ * that learn.
+ */
+struct schedule_place {
+	int64_t steps, at, end;
+	uint32_t phase, levels;
+	struct reel_costs costs;
+};
+
+struct schedule_place reel_schedule_place(const reel_schedule *schedule);
+/* Goes to a place. Returns 0, or -EBADMSG: the schedule has no such place; then it has begun. */
+int reel_schedule_go_to(reel_schedule *schedule, const struct schedule_place *place,
+			const struct level *level);
+/* Returns true if the next action does not use the working state. */
+bool reel_schedule_returns(const reel_schedule *schedule);
+
 /* schedule.c: claims a slot for the working state and pushes a level; removes a level. */
 void reel_schedule_push_level(reel_schedule *schedule, unsigned tier, reel_action *action);
 void reel_schedule_pop_level(reel_schedule *schedule, unsigned level, reel_action *action);
+/* schedule.c: records the next step; gives up the last tape, which is this level. */
+void reel_schedule_record_step(reel_schedule *schedule, reel_action *action);
+void reel_schedule_forget(reel_schedule *schedule, unsigned level, reel_action *action);
+/* Advances while the end is unknown. Returns -EAGAIN: the loop may end on the way. */
+int reel_schedule_sweep_to(reel_schedule *schedule, int64_t last, reel_action *action);
 
 /* Number of slots of the first `tiers` tiers, all of which are limited. */
 static inline int64_t reel_plan_slots_of(const struct reel_problem *problem, unsigned tiers)

@@ -233,6 +233,7 @@ static void carry_out(struct walk *walk, const reel_action *action)
 		walk->slots -= action->tier == 0;
 		REEL_ASSERT(walk->slots >= 0);
 		break;
+	case REEL_ACTION_FORGET:
 	case REEL_ACTION_DONE:
 		break;
 	}

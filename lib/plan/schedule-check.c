@@ -276,6 +276,22 @@ static const char *replay_reverse(struct replay *replay, const reel_action *acti
 	return pop_tapes(replay, action->first);
 }
 
+/* The steps of a FORGET are those recorded last. */
+static const char *replay_forget(struct replay *replay, const reel_action *action)
+{
+	const char *wrong = check_range(replay, action);
+	int64_t last = action->last;
+
+	if (wrong)
+		return wrong;
+	while (replay->tapes && last > action->first &&
+	       replay->tape[replay->tapes - 1].last == last) {
+		last = replay->tape[--replay->tapes].first;
+		replay->tape_steps -= replay->tape[replay->tapes].last - last;
+	}
+	return last == action->first ? NULL : "steps are forgotten that were not recorded last";
+}
+
 static const char *replay_store(struct replay *replay, const reel_action *action)
 {
 	int64_t *peak = &replay->report->peak_slots[action->tier % REEL_MAX_TIERS];
@@ -372,6 +388,8 @@ static const char *replay_kind(struct replay *replay, const reel_action *action)
 		return replay_drop(replay, action);
 	case REEL_ACTION_DONE:
 		return replay_done(replay);
+	case REEL_ACTION_FORGET:
+		return replay_forget(replay, action);
 	}
 	return "there is no such action";
 }
@@ -411,13 +429,16 @@ static const char *replay_action(struct replay *replay, const reel_action *actio
 	return wrong;
 }
 
-/* Ends a loop of an unknown end in the ADVANCE that passes the state replay->steps. */
+/* Ends a loop of an unknown end in the action that passes the state replay->steps. */
 static void meet_end(struct replay *replay, reel_schedule *schedule, reel_action *action)
 {
 	if (action->last < replay->steps)
 		return;
-	REEL_ASSERT(action->kind == REEL_ACTION_ADVANCE && action->first <= replay->steps);
+	REEL_ASSERT(action->kind <= REEL_ACTION_RECORD && action->first <= replay->steps);
 	action->last = replay->steps;
+	/* The loop ends before the step that was to be recorded. */
+	if (action->first == action->last)
+		action->kind = REEL_ACTION_ADVANCE;
 	if (reel_schedule_end(schedule, replay->steps, replay->steps))
 		action->kind = REEL_ACTION_DONE;
 }

@@ -138,6 +138,14 @@ static void push_level(reel_schedule *schedule, int64_t first, int64_t last, uns
 	schedule->level[level].slot = slot;
 }
 
+static void remove_level(reel_schedule *schedule, unsigned level)
+{
+	REEL_ASSERT(level < schedule->levels);
+	schedule->levels--;
+	memmove(&schedule->level[level], &schedule->level[level + 1],
+		(schedule->levels - level) * sizeof schedule->level[0]);
+}
+
 /* Slots at sites are not claimed: schedule->sites counts them. */
 static bool tier_has_sites(const reel_schedule *schedule, unsigned tier)
 {
@@ -162,9 +170,32 @@ void reel_schedule_pop_level(reel_schedule *schedule, unsigned level, reel_actio
 	make_slot(action, REEL_ACTION_DROP, schedule->level[level].first, tier, slot);
 	if (!tier_has_sites(schedule, tier))
 		free_slot(schedule, tier, slot);
-	schedule->levels--;
-	memmove(&schedule->level[level], &schedule->level[level + 1],
-		(schedule->levels - level) * sizeof schedule->level[0]);
+	remove_level(schedule, level);
+}
+
+/* The tape grows by the steps that are recorded one by one, until its level is not the last one. */
+void reel_schedule_record_step(reel_schedule *schedule, reel_action *action)
+{
+	struct level *top = schedule->levels ? &schedule->level[schedule->levels - 1] : NULL;
+
+	REEL_ASSERT(schedule->phase == SWEEP && schedule->at < REEL_MAX_STEPS + 1);
+	make(action, REEL_ACTION_RECORD, schedule->at, schedule->at + 1);
+	if (top && top->tier == TAPE_TIER && top->last == schedule->at)
+		top->last++;
+	else
+		push_level(schedule, schedule->at, schedule->at + 1, TAPE_TIER, 1);
+	schedule->tape_steps++;
+	schedule->at++;
+}
+
+void reel_schedule_forget(reel_schedule *schedule, unsigned level, reel_action *action)
+{
+	struct level tape = schedule->level[level];
+
+	REEL_ASSERT(tape.tier == TAPE_TIER && level > 0);
+	make(action, REEL_ACTION_FORGET, tape.first, tape.last);
+	schedule->tape_steps -= tape.last - tape.first;
+	remove_level(schedule, level);
 }
 
 /* Makes a level of the last site, from which the steps above it are reversed next. */
@@ -194,13 +225,10 @@ static void store_at_site(reel_schedule *schedule, reel_action *action)
 		  (unsigned)schedule->sites++);
 }
 
-/*
- * Advances while the end is unknown: to the next site, or by a period if no slot is left for one.
- * The result -EAGAIN tells the caller that the loop may end on the way.
- */
-static int sweep_on(reel_schedule *schedule, bool more_slots, int64_t site, reel_action *action)
+int reel_schedule_sweep_to(reel_schedule *schedule, int64_t last, reel_action *action)
 {
-	advance(schedule, more_slots ? site : schedule->at + schedule->plan->period, action);
+	REEL_ASSERT(schedule->steps == REEL_UNKNOWN_STEPS);
+	advance(schedule, last, action);
 	return -EAGAIN;
 }
 
@@ -216,8 +244,10 @@ static int sweep_sites(reel_schedule *schedule, reel_action *action)
 		store_at_site(schedule, action);
 		return 0;
 	}
+	/* If no slot is left for a site, the sweep goes on by a period. */
 	if (schedule->steps == REEL_UNKNOWN_STEPS)
-		return sweep_on(schedule, more, site, action);
+		return reel_schedule_sweep_to(schedule, more ? site : schedule->at + plan->period,
+					      action);
 	if (more ||
 	    (schedule->sites == count && !planner->last_gap_has_site && schedule->at < site)) {
 		advance(schedule, site, action);
@@ -228,15 +258,18 @@ static int sweep_sites(reel_schedule *schedule, reel_action *action)
 
 static int sweep(reel_schedule *schedule, reel_action *action)
 {
-	bool unknown = schedule->steps == REEL_UNKNOWN_STEPS;
+	const struct planner *planner = schedule->plan->planner;
+	int result = -ENOENT;
 
 	schedule->passed = schedule->at;
 	/* Mutants survive (boundary): at the end sweep_sites() also leaves the sweep. */
-	if (!unknown && schedule->at >= schedule->end)
+	if (schedule->steps != REEL_UNKNOWN_STEPS && schedule->at >= schedule->end)
 		return leave_sweep(schedule, action);
-	if (schedule->plan->planner->site)
+	if (planner->site)
 		return sweep_sites(schedule, action);
-	return unknown ? reel_online_next(schedule, action) : leave_sweep(schedule, action);
+	if (planner->sweep)
+		result = planner->sweep(schedule, action);
+	return result == -ENOENT ? leave_sweep(schedule, action) : result;
 }
 
 static void record(reel_schedule *schedule, int64_t steps, reel_action *action)
@@ -249,7 +282,6 @@ static void record(reel_schedule *schedule, int64_t steps, reel_action *action)
 		enter(schedule, REVERSE);
 		return;
 	}
-	/* Mutants survive (constant): a tape has no slot; nothing reads its number. */
 	push_level(schedule, first, last, TAPE_TIER, 0);
 	schedule->tape_steps += steps;
 	schedule->at = last;
@@ -305,6 +337,19 @@ static void reverse(reel_schedule *schedule, int64_t first, reel_action *action)
 	enter(schedule, RETURN);
 }
 
+/* Reverses the steps of a tape; of steps that were recorded one by one the last one. */
+static void reverse_tape(reel_schedule *schedule, struct level *tape, reel_action *action)
+{
+	int64_t first = tape->slot ? tape->last - 1 : tape->first;
+
+	REEL_ASSERT(tape->last == schedule->end && first >= tape->first);
+	schedule->tape_steps -= tape->last - first;
+	tape->last = first;
+	if (first == tape->first)
+		schedule->levels--;
+	reverse(schedule, first, action);
+}
+
 static void load_top(reel_schedule *schedule, reel_action *action)
 {
 	unsigned top = schedule->levels - 1;
@@ -331,10 +376,7 @@ static void go_back(reel_schedule *schedule, reel_action *action)
 	}
 	top = schedule->levels - 1;
 	if (schedule->level[top].tier == TAPE_TIER) {
-		schedule->levels--;
-		REEL_ASSERT(schedule->level[top].last == schedule->end);
-		schedule->tape_steps -= schedule->level[top].last - schedule->level[top].first;
-		reverse(schedule, schedule->level[top].first, action);
+		reverse_tape(schedule, &schedule->level[top], action);
 	} else if (schedule->level[top].first >= schedule->end) {
 		reel_schedule_pop_level(schedule, top, action);
 	} else {
@@ -363,6 +405,7 @@ int reel_schedule_open(reel_schedule **opened, const reel_plan *plan)
 		return reel_fail(-ENOMEM, "no memory for a schedule");
 	schedule->plan = plan;
 	schedule->used = (uint64_t *)&schedule->level[plan->max_levels];
+	schedule->costs = plan->costs;
 	reel_schedule_begin(schedule);
 	*opened = schedule;
 	return 0;
@@ -382,6 +425,7 @@ void reel_schedule_begin(reel_schedule *schedule)
 				    .steps = plan->problem.steps,
 				    .end = plan->problem.steps,
 				    .phase = SWEEP,
+				    .costs = schedule->costs,
 				    .used = used};
 	memset(used, 0, plan->slot_words * sizeof *used);
 }
@@ -397,6 +441,77 @@ int reel_schedule_copy(reel_schedule *to, const reel_schedule *from)
 	*to = *from;
 	to->used = used;
 	return 0;
+}
+
+struct schedule_place reel_schedule_place(const reel_schedule *schedule)
+{
+	REEL_ASSERT(!schedule->tape_steps && !schedule->sites);
+	return (struct schedule_place){.steps = schedule->steps,
+				       .at = schedule->at,
+				       .end = schedule->end,
+				       .phase = schedule->phase,
+				       .levels = schedule->levels,
+				       .costs = schedule->costs};
+}
+
+/* Claims the slot of a level; false: there is no such slot, or it is in use. */
+static bool reclaim_slot(reel_schedule *schedule, const struct level *level)
+{
+	const struct reel_problem *problem = &schedule->plan->problem;
+	unsigned bit;
+
+	REEL_ASSERT(problem->tiers <= REEL_MAX_TIERS);
+	if (level->tier >= problem->tiers || level->slot >= problem->tier[level->tier].slots)
+		return false;
+	bit = schedule->plan->first_slot[level->tier] + level->slot;
+	if (schedule->used[bit / 64] >> bit % 64 & 1)
+		return false;
+	schedule->used[bit / 64] |= (uint64_t)1 << bit % 64;
+	schedule->in_use[level->tier]++;
+	return true;
+}
+
+static bool is_place(const struct schedule_place *place)
+{
+	bool is_open = place->steps == REEL_UNKNOWN_STEPS;
+
+	if (place->at < 0 || place->end != place->steps)
+		return place->phase == RETURN && place->end >= 0 && place->end <= place->steps;
+	if (is_open)
+		return place->phase == SWEEP;
+	return place->steps >= 0 && place->at <= place->steps &&
+	       (place->phase == SWEEP || place->phase == HELD || place->phase == RETURN);
+}
+
+int reel_schedule_go_to(reel_schedule *schedule, const struct schedule_place *place,
+			const struct level *level)
+{
+	int64_t below = 0;
+
+	reel_schedule_begin(schedule);
+	if (!is_place(place) || place->levels > schedule->plan->max_levels)
+		return -EBADMSG;
+	for (uint32_t k = 0; k < place->levels; k++) {
+		if (level[k].first < below || level[k].last != level[k].first ||
+		    !reclaim_slot(schedule, &level[k])) {
+			reel_schedule_begin(schedule);
+			return -EBADMSG;
+		}
+		schedule->level[k] = level[k];
+		below = level[k].first;
+	}
+	schedule->levels = place->levels;
+	schedule->steps = place->steps;
+	schedule->at = schedule->passed = place->at;
+	schedule->end = place->end;
+	schedule->phase = place->phase;
+	schedule->costs = place->costs;
+	return 0;
+}
+
+bool reel_schedule_returns(const reel_schedule *schedule)
+{
+	return schedule->phase == RETURN;
 }
 
 int reel_schedule_next(reel_schedule *schedule, reel_action *action)
@@ -442,6 +557,49 @@ size_t reel_schedule_take(reel_schedule *schedule, reel_action *actions, size_t 
 	return taken;
 }
 
+/* The loop has ended before the step that was to be recorded next. */
+static void take_back_step(reel_schedule *schedule)
+{
+	struct level *top = schedule->levels ? &schedule->level[schedule->levels - 1] : NULL;
+
+	if (!top || top->last <= schedule->at)
+		return;
+	REEL_ASSERT(top->tier == TAPE_TIER && top->last == schedule->at + 1);
+	top->last--;
+	schedule->tape_steps--;
+	if (top->last == top->first)
+		schedule->levels--;
+}
+
+bool reel_schedule_learns(const reel_schedule *schedule)
+{
+	return reel_plan_learns(schedule->plan) && schedule->phase == SWEEP;
+}
+
+void reel_schedule_learn(reel_schedule *schedule, const struct reel_costs *costs)
+{
+	if (reel_schedule_learns(schedule))
+		schedule->costs = *costs;
+}
+
+bool reel_schedule_is_recorded(const reel_schedule *schedule)
+{
+	unsigned k = schedule->levels;
+
+	REEL_ASSERT(schedule->steps != REEL_UNKNOWN_STEPS);
+	while (k > 0 && schedule->level[k - 1].first == schedule->steps)
+		k--;
+	return k > 0 && schedule->level[k - 1].tier == TAPE_TIER &&
+	       schedule->level[k - 1].last == schedule->steps;
+}
+
+bool reel_schedule_begins_tape(const reel_schedule *schedule, int64_t step)
+{
+	const struct level *top = schedule->levels ? &schedule->level[schedule->levels - 1] : NULL;
+
+	return top && top->tier == TAPE_TIER && top->first == step && top->last == step + 1;
+}
+
 int reel_schedule_end(reel_schedule *schedule, int64_t steps, int64_t at)
 {
 	if (schedule->steps != REEL_UNKNOWN_STEPS || !schedule->plan->planner)
@@ -451,5 +609,6 @@ int reel_schedule_end(reel_schedule *schedule, int64_t steps, int64_t at)
 	schedule->steps = steps;
 	schedule->end = steps;
 	schedule->at = at;
+	take_back_step(schedule);
 	return 0;
 }

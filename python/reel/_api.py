@@ -372,6 +372,8 @@ FUNCTIONS = {
     "reel_run_give_up": (None, c_void_p),
     "reel_costs_choose": (c_int, POINTER(Costs), POINTER(Choice)),
     "reel_costs_measure": (c_int, POINTER(Costs), c_void_p, POINTER(Model), c_void_p, c_void_p, c_void_p),
+    "reel_plan_open_auto": (c_int, POINTER(c_void_p), POINTER(Problem), POINTER(Costs)),
+    "reel_schedule_learn": (None, c_void_p, POINTER(Costs)),
     "reel_pool_open": (c_int, POINTER(c_void_p), POINTER(PoolOptions)),
     "reel_pool_close": (c_int, c_void_p),
     "reel_pool_default": (c_void_p,),

@@ -139,7 +139,8 @@ static int drive(reel_run *run, struct loop *loop, int64_t most)
 			reel_run_copy(run, loop);
 		else
 			carry_out(loop, &action, reel_run_tape(run));
-		if (action.kind == REEL_ACTION_ADVANCE && action.last == loop->ends_at)
+		if (action.kind < REEL_ACTION_REVERSE && action.last == loop->ends_at &&
+		    reel_run_steps(run) == REEL_UNKNOWN_STEPS)
 			reel_run_end_loop(run);
 		if (loop->stops_before-- == 0)
 			reel_run_stop(run, loop->stops_with);
@@ -515,7 +516,7 @@ static int begins_and_is_ended(const reel_plan *plan, int64_t ends_at, int64_t p
 	if (!error)
 		error = drive(run, &loop, pieces);
 	reel_save_now(1);
-	if (!error)
+	if (!error && loop.pieces == pieces)
 		error = drive(run, &loop, INT64_MAX);
 	return error == -EINTR ? 0 : error ? 1 : 2;
 }
@@ -607,6 +608,8 @@ int main(void)
 	restarts(REEL_BINOMIAL, false);
 	restarts(REEL_HIERARCHICAL, false);
 	restarts(REEL_ONLINE, true);
+	restarts(REEL_AUTO, true);
+	restarts(REEL_AUTO, false);
 	a_callback_that_is_left();
 	return tap_end();
 }

@@ -72,7 +72,7 @@ static bool is_short(enum reel_planner planner, const struct reel_problem *probl
 	return problem->steps <= most;
 }
 
-/* Ends the loop in any state from the one where the last ADVANCE began. */
+/* Ends the loop in any state from the one where the last action began. */
 static void meet_end(struct fuzz_input *input, reel_schedule *schedule, reel_action *action,
 		     int64_t steps)
 {
@@ -93,11 +93,11 @@ static void carry_out(struct fuzz_input *input, const reel_plan *plan, struct wa
 	do {
 		int error = reel_schedule_next(schedule, &action);
 
-		FUZZ_EXPECT(error == 0 || (error == -EAGAIN && action.kind == REEL_ACTION_ADVANCE));
+		FUZZ_EXPECT(error == 0 || (error == -EAGAIN && action.kind <= REEL_ACTION_RECORD));
 		FUZZ_EXPECT(++count < MAX_ACTIONS);
 		if (error)
 			meet_end(input, schedule, &action, walk->steps);
-		if (action.kind != REEL_ACTION_ADVANCE || action.first != action.last)
+		if (action.kind > REEL_ACTION_RECORD || action.first != action.last)
 			FUZZ_EXPECT(walk_action(walk, &action));
 	} while (action.kind != REEL_ACTION_DONE);
 	FUZZ_EXPECT(reel_schedule_next(schedule, &action) == 0 && action.kind == REEL_ACTION_DONE);

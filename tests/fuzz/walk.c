@@ -92,6 +92,21 @@ static bool reverse(struct walk *walk, const reel_action *action)
 	return true;
 }
 
+/* Takes whole tapes off, the last one first, down to the first step of the action. */
+static bool forget(struct walk *walk, const reel_action *action)
+{
+	int64_t last = action->last;
+
+	if (!are_steps(walk, action))
+		return false;
+	while (last > action->first) {
+		if (!walk->tapes || walk->tape[walk->tapes - 1].last != last)
+			return false;
+		last = walk->tape[--walk->tapes].first;
+	}
+	return last == action->first;
+}
+
 static bool store(struct walk *walk, const reel_action *action)
 {
 	int64_t *peak = &walk->report.peak_slots[action->tier];
@@ -151,6 +166,8 @@ static bool carry_out(struct walk *walk, const reel_action *action)
 		return is_slot(walk, action) && load(walk, action);
 	case REEL_ACTION_DROP:
 		return is_slot(walk, action) && drop(walk, action);
+	case REEL_ACTION_FORGET:
+		return forget(walk, action);
 	case REEL_ACTION_DONE:
 		return !walk->end && !walk->tapes && !walk->helds;
 	}

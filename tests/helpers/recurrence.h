@@ -219,7 +219,7 @@ static inline bool is_gradient(const struct state *bar, int64_t steps)
 static inline unsigned tiers_of(enum reel_planner planner)
 {
 	return planner == REEL_STORE_ALL || planner == REEL_BINOMIAL || planner == REEL_MIXED ||
-			       planner == REEL_ONLINE ? 1 : 2;
+			       planner == REEL_ONLINE || planner == REEL_AUTO ? 1 : 2;
 }
 
 /* For this number of the plan's steps, with the slots of a tight problem. */

@@ -522,6 +522,37 @@ static void surplus_actions_are_found(void)
 	is_found(&broken_problem, count, "steps are recorded that have been reversed");
 }
 
+/* Steps are recorded, given up and recorded again. */
+static void steps_that_were_recorded_last_can_be_forgotten(void)
+{
+	static const reel_action first[] = {
+		{.kind = REEL_ACTION_STORE},
+		{.kind = REEL_ACTION_RECORD, .last = 4},
+		{.kind = REEL_ACTION_RECORD, .first = 4, .last = 10},
+	};
+	static const reel_action last[] = {
+		{.kind = REEL_ACTION_LOAD, .last_use = true},
+		{.kind = REEL_ACTION_DROP},
+		{.kind = REEL_ACTION_RECORD, .last = 10},
+		{.kind = REEL_ACTION_REVERSE, .last = 10},
+	};
+	size_t at = COUNT(first), count = at + 1 + COUNT(last);
+
+	broken_problem = one_tier(10, 3);
+	memcpy(list, first, sizeof first);
+	memcpy(&list[at + 1], last, sizeof last);
+	list[at] = (reel_action){.kind = REEL_ACTION_FORGET, .last = 10};
+	is_found(&broken_problem, count, NULL);
+	list[at].first = 4;
+	is_found(&broken_problem, count, "steps are recorded above the tape of later ones");
+	list[at].first = 5;
+	is_found(&broken_problem, count, "steps are forgotten that were not recorded last");
+	list[at] = (reel_action){.kind = REEL_ACTION_FORGET, .last = 4};
+	is_found(&broken_problem, count, "steps are forgotten that were not recorded last");
+	list[at].first = 4;
+	is_found(&broken_problem, count, "there are no such steps");
+}
+
 static void actions_that_cannot_be_are_found(void)
 {
 	size_t count = sound_list(), at = find(REEL_ACTION_STORE, 1);
@@ -745,7 +776,7 @@ static void names_come_back(void)
 	is_int(reel_planner_by_name("revolve", &found), -EINVAL, "an unknown name");
 	is_string(reel_planner_name(REEL_PLANNERS), "unknown", "an unknown planner");
 	is_string(reel_action_name(REEL_ACTION_LOAD), "load", "the name of an action");
-	is_string(reel_action_name(REEL_ACTION_DONE + 1), "unknown", "an unknown action");
+	is_string(reel_action_name(REEL_ACTION_FORGET + 1), "unknown", "an unknown action");
 }
 
 /* ---- Unknown ends ---- */
@@ -1028,6 +1059,7 @@ int main(void)
 	store_all_wants_room_for_its_tapes_only();
 	missing_actions_are_found();
 	surplus_actions_are_found();
+	steps_that_were_recorded_last_can_be_forgotten();
 	actions_that_cannot_be_are_found();
 	ranges_that_cannot_be_are_found();
 	loads_and_drops_of_another_slot_are_found();

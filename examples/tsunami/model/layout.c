@@ -270,6 +270,7 @@ static void count_action(const struct layout *layout, const reel_action *action,
 	case REEL_ACTION_STORE: counts->stores[action->tier]++; break;
 	case REEL_ACTION_LOAD: counts->loads[action->tier]++; break;
 	case REEL_ACTION_DROP: break;
+	case REEL_ACTION_FORGET: break;
 	case REEL_ACTION_DONE: break;
 	}
 }

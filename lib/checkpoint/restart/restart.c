@@ -5,7 +5,8 @@
  * is a header of the run, a header and the data of each snapshot, and the adjoint. Its numbers are
  * laid out as on the machine that wrote it, and the first header says how. It holds the number of
  * actions that the run has taken: a run that resumes takes this number of actions from the plan
- * without carrying them out.
+ * without carrying them out. The actions of a plan that learns depend on measured costs: its file
+ * has the place of the schedule instead.
  */
 #include "config.h"
 
@@ -148,6 +149,19 @@ static int write_snapshots(reel_run *run, struct reel_restart_file *file)
 	return 0;
 }
 
+/* The place of a schedule, and its levels. */
+static void write_place(const reel_run *run, struct reel_restart_file *file)
+{
+	struct schedule_place place;
+
+	if (!reel_plan_learns(run->plan))
+		return;
+	place = reel_schedule_place(run->schedule);
+	reel_restart_file_write(file, &place, sizeof place);
+	reel_restart_file_write(file, run->schedule->level,
+				place.levels * sizeof *run->schedule->level);
+}
+
 static void write_run(reel_run *run, struct reel_restart_file *file)
 {
 	struct run_header header;
@@ -161,6 +175,7 @@ static void write_run(reel_run *run, struct reel_restart_file *file)
 		header.snapshots++;
 	header.counts = reel_run_get_counts(run);
 	reel_restart_file_write(file, &header, sizeof header);
+	write_place(run, file);
 }
 
 /*
@@ -544,6 +559,44 @@ static int walk(reel_run *run, const struct run_header *header)
 	return 0;
 }
 
+/* Goes to the place of the schedule in the file, and enters the phase of the saved run. */
+static int go_to_place(reel_run *run, struct reel_restart_file *file,
+		       const struct run_header *header)
+{
+	reel_schedule *schedule = run->schedule;
+	struct schedule_place place;
+	struct level *level;
+	bool reverses;
+	int error = reel_restart_file_read(file, &place, sizeof place);
+
+	if (error || place.levels > run->plan->max_levels)
+		return error ? error : -EBADMSG;
+	level = malloc(place.levels * sizeof *level + !place.levels);
+	if (!level)
+		return -ENOMEM;
+	error = reel_restart_file_read(file, level, place.levels * sizeof *level);
+	if (!error)
+		error = reel_schedule_go_to(schedule, &place, level);
+	free(level);
+	if (error)
+		return error;
+	reverses = reel_schedule_returns(schedule);
+	run->steps = header->steps;
+	if ((run->steps == REEL_UNKNOWN_STEPS) != (schedule->steps == REEL_UNKNOWN_STEPS) ||
+	    (schedule->steps != REEL_UNKNOWN_STEPS &&
+	     reel_run_step_of(run, schedule->steps) != run->steps) ||
+	    (!reverses && !reel_schedule_top_holds_working_state(schedule)))
+		return -EBADMSG;
+	if (!reverses)
+		run->stored = (reel_action){.kind = REEL_ACTION_STORE, .first = schedule->at,
+					    .last = schedule->at,
+					    .tier = schedule->level[schedule->levels - 1].tier,
+					    .slot = schedule->level[schedule->levels - 1].slot};
+	run->actions = header->actions;
+	reel_run_enter(run, reverses ? REEL_RUN_REVERSE : REEL_RUN_RESUMED);
+	return 0;
+}
+
 /* Reads the adjoint, or the bytes of save_adjoint() if there is a load_adjoint(). */
 static int read_adjoint(reel_run *run, struct reel_restart_file *file, void *adjoint)
 {
@@ -572,7 +625,8 @@ static int read_adjoint(reel_run *run, struct reel_restart_file *file, void *adj
 static int read_run(reel_run *run, struct reel_restart_file *file, void *adjoint,
 		    const struct run_header *header)
 {
-	int error = walk(run, header);
+	int error = reel_plan_learns(run->plan) ? go_to_place(run, file, header)
+						: walk(run, header);
 
 	REEL_ASSERT(error || run->actions == header->actions);
 	for (uint64_t i = 0; i < header->snapshots && !error; i++)

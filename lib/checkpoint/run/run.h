@@ -136,6 +136,7 @@ struct reel_run {
 	char path[REEL_GROUP_EPOCHS][REEL_GROUP_PATH_BYTES];
 
 	struct reel_run_progress *progress; /* NULL: nobody looks at it */
+	struct reel_run_learning *learning; /* of a plan of REEL_AUTO; else NULL */
 
 	/* Counters, relaxed everywhere: no thread reads other memory because of their values. */
 	_Atomic uint64_t counts[REEL_RUN_COUNTS];

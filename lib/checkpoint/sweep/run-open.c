@@ -247,6 +247,8 @@ static int fill(reel_run *run)
 	if (!error)
 		error = reel_progress_open(run);
 	if (!error)
+		error = reel_learning_open(run);
+	if (!error)
 		error = reel_snapshots_open(&run->snapshots, run->options.pool,
 					    run->model.state_bytes, run->plan->problem.tiers,
 					    run->options.store, run->options.puts,
@@ -267,6 +269,7 @@ static void free_run(reel_run *run)
 	if (run->group.close)
 		run->group.close(run->group.context);
 	reel_progress_close(run);
+	reel_learning_close(run);
 	reel_schedule_close(run->schedule);
 	reel_schedule_close(run->ahead);
 	reel_schedule_close(run->later);

@@ -84,8 +84,14 @@ int reel_run_carry_out(reel_run *run, const reel_action *action, void *context, 
 	return error;
 }
 
-static void take_action(reel_run *run, reel_action *action)
+static int take_action(reel_run *run, reel_action *action)
 {
+	int error = reel_learn(run);
+
+	if (error) {
+		*action = (reel_action){.kind = REEL_ACTION_DONE};
+		return error;
+	}
 	/* The result -EAGAIN needs no care: `run->steps` also says that the end is unknown. */
 	reel_schedule_next(run->schedule, action);
 	REEL_ASSERT(action->kind > REEL_ACTION_REVERSE || action->first <= action->last);
@@ -95,6 +101,7 @@ static void take_action(reel_run *run, reel_action *action)
 		    action->tier < run->snapshots.tiers);
 	run->actions++;
 	reel_ahead_extend(run);
+	return action->kind == REEL_ACTION_RECORD ? reel_learn_start(run, action) : 0;
 }
 
 /*
@@ -133,6 +140,7 @@ void reel_run_begin(reel_run *run)
 	reel_audit_begin(run);
 	reel_restart_begin(run);
 	reel_schedule_begin(run->schedule);
+	reel_learning_begin(run);
 	reel_ahead_begin(run);
 	reel_progress_begin(run);
 	REEL_ASSERT(run->steps == REEL_UNKNOWN_STEPS ||
@@ -206,18 +214,28 @@ static int look_for_end(reel_run *run, int error, bool *ends)
 }
 
 /*
- * Cuts the next piece off an ADVANCE. A loop of an unknown end is run step by step; so is one that
- * is audited, so that the audit names the first step that does not replay. Returns whether there is
- * a piece.
+ * Returns true if the action is handed out in pieces. A loop of an unknown end is run step by step,
+ * and so is an ADVANCE that is audited, so that the audit names the first step that does not
+ * replay.
  */
-static bool cut_advance(reel_run *run, reel_action *piece, int *error)
+static bool is_cut(const reel_run *run, const reel_action *action)
+{
+	return action->kind == REEL_ACTION_ADVANCE ||
+	       (action->kind == REEL_ACTION_RECORD && run->steps == REEL_UNKNOWN_STEPS);
+}
+
+/*
+ * Cuts the next piece off an action. If the loop ends before it and its last steps are recorded
+ * already, the forward sweep ends as after their RECORD. Returns whether there is a piece.
+ */
+static bool cut(reel_run *run, reel_action *piece, int *error)
 {
 	struct reel_sweep *sweep = &run->sweep;
 	bool is_unknown = run->steps == REEL_UNKNOWN_STEPS;
 	bool ends = false;
 	int64_t last;
 
-	if (sweep->action.kind != REEL_ACTION_ADVANCE)
+	if (!is_cut(run, &sweep->action))
 		return false;
 	last = reel_run_step_of(run, sweep->action.last);
 	REEL_ASSERT(sweep->at <= last);
@@ -225,9 +243,13 @@ static bool cut_advance(reel_run *run, reel_action *piece, int *error)
 		return false;
 	if (is_unknown)
 		*error = look_for_end(run, *error, &ends);
+	if (ends && reel_schedule_is_recorded(run->schedule))
+		sweep->action = (reel_action){.kind = REEL_ACTION_RECORD,
+					      .first = run->schedule->steps,
+					      .last = run->schedule->steps};
 	if (*error || ends)
 		return false;
-	*piece = (reel_action){.kind = REEL_ACTION_ADVANCE, .first = sweep->at, .last = last};
+	*piece = (reel_action){.kind = sweep->action.kind, .first = sweep->at, .last = last};
 	if (is_unknown || reel_run_audits(run))
 		piece->last = sweep->at + 1;
 	sweep->at = piece->last;
@@ -269,8 +291,8 @@ static bool is_copy(const reel_action *action)
 
 /*
  * Takes the next action of the plan. Returns whether it is handed out: STORE, LOAD and DROP are
- * carried out here, unless the program copies its state itself, and an ADVANCE is cut into pieces
- * first.
+ * carried out here, as FORGET is, unless the program copies its state itself, and some actions are
+ * cut into pieces first.
  */
 static bool take(reel_run *run, reel_action *piece, int *error)
 {
@@ -278,14 +300,20 @@ static bool take(reel_run *run, reel_action *piece, int *error)
 	reel_action *action = &sweep->action;
 
 	REEL_ASSERT(sweep->piece.kind == REEL_ACTION_DONE);
-	take_action(run, action);
+	*error = take_action(run, action);
 	*piece = reel_run_piece_of(run, action);
+	if (*error)
+		return false;
 	if (action->kind == REEL_ACTION_DONE)
 		*error = complete(run, 1);
-	else if (action->kind == REEL_ACTION_ADVANCE)
+	else if (is_cut(run, action))
 		sweep->at = piece->first;
 	if (action->kind < REEL_PIECE_KINDS || action->kind == REEL_ACTION_DONE)
-		return action->kind != REEL_ACTION_ADVANCE;
+		return !is_cut(run, action);
+	if (action->kind == REEL_ACTION_FORGET) {
+		reel_learn_forget(run, action);
+		return false;
+	}
 	if (is_copy(action) && run->options.flags & REEL_RUN_COPIES) {
 		piece->tier = action->tier;
 		piece->slot = action->slot;
@@ -304,7 +332,7 @@ static bool take(reel_run *run, reel_action *piece, int *error)
 static int go_on(reel_run *run, reel_action *piece, int error)
 {
 	for (;;) {
-		if (cut_advance(run, piece, &error))
+		if (cut(run, piece, &error))
 			return 0;
 		error = conclude(run, error);
 		if (error)
@@ -438,13 +466,15 @@ void reel_run_look_ahead(reel_run *run, void *context)
 
 int reel_run_take(reel_run *run, reel_action *action)
 {
+	int error;
+
 	if (!run->model.reverse)
 		return no_callbacks();
 	if (!may_reverse(run))
 		return no_reverse_sweep(run);
 	run->sweep.resumed = false;
-	take_action(run, action);
-	return action->kind == REEL_ACTION_DONE ? complete(run, 0) : 0;
+	error = take_action(run, action);
+	return !error && action->kind == REEL_ACTION_DONE ? complete(run, 0) : error;
 }
 
 /* ---- Sweeps that the program drives ---- */
@@ -587,6 +617,7 @@ int reel_run_resume(reel_run *run, void *context, void *adjoint)
 	}
 	REEL_ASSERT(error || run->phase != REEL_RUN_IDLE);
 	run->sweep.resumed = !error;
+	reel_learning_resume(run);
 	reel_ahead_begin(run);
 	reel_progress_begin(run);
 	reel_progress_count(run);

@@ -29,6 +29,20 @@ int reel_piece_end(reel_run *run, const reel_action *piece, void *context, const
 /* Adds to the time that pieces of this kind have taken. */
 void reel_piece_note_time(reel_run *run, const reel_action *piece, uint64_t ns);
 
+/* run-learn.c: the schedule of a plan that learns is told of the run's costs. 0 or -ENOMEM. */
+int reel_learning_open(reel_run *run);
+void reel_learning_close(reel_run *run);
+/* A forward sweep begins. */
+void reel_learning_begin(reel_run *run);
+/* The run was resumed: the schedule has the costs of the restart file. */
+void reel_learning_resume(reel_run *run);
+/* Before the next action is taken. Collective. Returns 0 or the error of the other ranks. */
+int reel_learn(reel_run *run);
+/* Notes where the tape of a RECORD begins that was just taken. Returns 0 or -ENOMEM. */
+int reel_learn_start(reel_run *run, const reel_action *record);
+/* Carries a FORGET out. */
+void reel_learn_forget(reel_run *run, const reel_action *forget);
+
 /* run-read-ahead.c: begins at the next action of `run->schedule`. */
 void reel_ahead_begin(reel_run *run);
 /* Looks some actions further after an action was taken from `run->schedule`. */

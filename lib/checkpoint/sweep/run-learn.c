@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Measures the loop and the machine in the forward sweep of a plan that learns (REEL_AUTO), and
+ * tells its schedule: the times of steps, the bytes of states and tapes, the memory, and the rate
+ * at which the store of the pool takes slabs. Also drops the tape of steps that such a plan
+ * forgets. The thread that owns the run runs these functions. On several ranks all tell their
+ * schedules the same numbers, since they walk through one plan.
+ */
+#include "config.h"
+
+#include "sweep.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "os/clock.h"
+#include "os/error.h"
+#include "os/integer.h"
+#include "os/memory-limit.h"
+#include "plan/plan.h"
+#include "tape/tape.h"
+
+/* The part of the memory that is left free: slabs are not filled to the last byte. */
+#define UNUSED 8
+/* The schedule learns again when the loop is longer by this part. */
+#define LATER 16
+/* The memory that ranks agree on: each counts its bytes in parts of its own memory. */
+#define COMMON_MEMORY ((uint64_t)1 << 40)
+
+/* The place on the tape at which a tape of the schedule begins. */
+struct start {
+	int64_t step;
+	reel_mark mark;
+};
+
+struct reel_run_learning {
+	struct reel_costs costs; /* as the schedule was told last, kept for the next sweep */
+	/* The steps of the model that were counted before their times were measured. */
+	struct reel_run_counts before;
+	uint64_t beside;         /* bytes that other users of the pool had when the sweep began */
+	int64_t next;            /* the state from which on the schedule learns again */
+	/* At the last look: */
+	uint64_t at_ns, written, stall_ns;
+	uint64_t tape_bytes;
+	int64_t steps_on_tape;
+	struct start *start; /* of the tapes of the schedule, the last one last */
+	size_t starts, room;
+};
+
+int reel_learning_open(reel_run *run)
+{
+	if (!reel_plan_learns(run->plan))
+		return 0;
+	run->learning = calloc(1, sizeof *run->learning);
+	return run->learning ? 0 : reel_fail(-ENOMEM, "no memory for a run");
+}
+
+void reel_learning_close(reel_run *run)
+{
+	if (run->learning)
+		free(run->learning->start);
+	free(run->learning);
+}
+
+/* ---- Memory ---- */
+
+/* The bytes that a snapshot takes up in the pool: small ones share slabs. */
+static uint64_t snapshot_bytes(const reel_run *run)
+{
+	uint64_t slab = run->options.pool->slab_bytes, bytes = run->model.state_bytes;
+
+	REEL_ASSERT(slab > 0);
+	if (bytes > slab / 2)
+		return bytes;
+	return slab / (slab / (bytes + !bytes));
+}
+
+/* A pool without a bound has the share of the system's memory that a budget of auto would be. */
+static uint64_t memory_bytes(const reel_run *run)
+{
+	uint64_t bytes = reel_soft_budget(run->options.pool);
+	struct reel_memory_limit limit;
+
+	bytes = reel_min_u64(bytes, reel_budget_bound(run->options.pool));
+	if (bytes > SIZE_MAX / 2) {
+		reel_memory_limit(&limit, "");
+		bytes = reel_memory_share(&limit, REEL_AUTO_PERCENT);
+	}
+	bytes -= reel_min_u64(bytes, run->learning->beside);
+	bytes -= bytes / UNUSED;
+	return bytes + !bytes;
+}
+
+/* ---- Measured costs ---- */
+
+static double seconds_of(const reel_run *run, enum reel_action_kind kind)
+{
+	/* Relaxed, both: counters, which order nothing. */
+	uint64_t steps = atomic_load_explicit(&run->counts[kind], memory_order_relaxed) -
+			 run->learning->before.of[kind];
+	uint64_t ns = atomic_load_explicit(&run->ns[kind], memory_order_relaxed);
+
+	if (!steps)
+		return 0;
+	return 1e-9 * (double)(ns + !ns) / (double)steps * (double)run->options.segment_steps;
+}
+
+/* The bytes of the tape of a segment: of all on the tape, or of the last ones if they have more. */
+static uint64_t segment_bytes(reel_run *run)
+{
+	struct reel_run_learning *learning = run->learning;
+	uint64_t bytes = reel_tape_bytes(&run->tape), each = learning->costs.tape_bytes;
+	int64_t steps = run->steps_on_tape, more = steps - learning->steps_on_tape;
+	uint64_t segment = (uint64_t)run->options.segment_steps;
+
+	REEL_ASSERT(steps >= 0 && segment > 0);
+	if (steps > 0)
+		each = reel_max_u64(each, bytes * segment / (uint64_t)steps);
+	if (more > 0 && bytes > learning->tape_bytes)
+		each = reel_max_u64(each, (bytes - learning->tape_bytes) * segment /
+						  (uint64_t)more);
+	learning->tape_bytes = bytes;
+	learning->steps_on_tape = steps;
+	return each;
+}
+
+/*
+ * The rate at which the store takes slabs. It is known if pushes have waited for the store for a
+ * good part of the time. Otherwise the store may have written all that there was to write.
+ */
+static void see_store(reel_run *run)
+{
+	struct reel_run_learning *learning = run->learning;
+	struct reel_cost_tier *tier = &learning->costs.tier[0];
+	uint64_t now = reel_clock_ns(), passed = now - learning->at_ns + 1;
+	struct reel_pool_stats stats;
+	double rate;
+	bool waits;
+
+	REEL_ASSERT(now >= learning->at_ns);
+	learning->costs.tiers = reel_pool_has_store(run->options.pool);
+	if (!learning->costs.tiers)
+		return;
+	reel_pool_get_stats(run->options.pool, &stats);
+	rate = 1e9 * (double)(stats.written_bytes - learning->written) / (double)passed;
+	waits = stats.stall_ns - learning->stall_ns > passed / 2;
+	if (rate > 0 && (waits || rate > tier->write_bandwidth))
+		tier->write_bandwidth = rate;
+	learning->at_ns = now;
+	learning->written = stats.written_bytes;
+	learning->stall_ns = stats.stall_ns;
+}
+
+static void look(reel_run *run)
+{
+	struct reel_costs *costs = &run->learning->costs;
+	double advance = seconds_of(run, REEL_ACTION_ADVANCE);
+	double record = seconds_of(run, REEL_ACTION_RECORD);
+
+	REEL_ASSERT(run->phase == REEL_RUN_FORWARD);
+	costs->state_bytes = snapshot_bytes(run);
+	costs->memory_bytes = memory_bytes(run);
+	costs->tape_bytes = segment_bytes(run);
+	if (advance > 0)
+		costs->advance_seconds = advance;
+	if (record > 0)
+		costs->record_seconds = record;
+	see_store(run);
+}
+
+/* ---- Ranks ---- */
+
+static int64_t part_of(uint64_t bytes, uint64_t memory)
+{
+	double part = (double)bytes / (double)memory * (double)COMMON_MEMORY;
+
+	REEL_ASSERT(memory > 0);
+	return part < (double)INT64_MAX / 2 ? (int64_t)part : INT64_MAX / 2;
+}
+
+/*
+ * Collective: the rank whose steps, states and tapes need most decides, each in parts of the memory
+ * of its rank.
+ */
+static int agree(const reel_run *run, struct reel_costs *costs)
+{
+	uint64_t memory = costs->memory_bytes;
+	double rate = costs->tier[0].write_bandwidth / (double)memory * 1e9;
+	int64_t values[] = {
+		(int64_t)(1e9 * costs->advance_seconds),
+		(int64_t)(1e9 * costs->record_seconds),
+		part_of(costs->state_bytes, memory),
+		part_of(costs->tape_bytes, memory),
+		costs->tiers,
+		-(int64_t)(rate < 1e18 ? rate : 1e18),
+	};
+	int error = reel_group_max(&run->group, values, (int)(sizeof values / sizeof *values));
+
+	if (error)
+		return error;
+	costs->advance_seconds = 1e-9 * (double)values[0];
+	costs->record_seconds = 1e-9 * (double)values[1];
+	costs->memory_bytes = COMMON_MEMORY;
+	costs->state_bytes = (uint64_t)values[2];
+	costs->tape_bytes = (uint64_t)values[3];
+	costs->tiers = (unsigned)values[4];
+	costs->tier[0].write_bandwidth = 1e-9 * (double)-values[5] * (double)COMMON_MEMORY;
+	return 0;
+}
+
+/* ---- Learning ---- */
+
+void reel_learning_begin(reel_run *run)
+{
+	struct reel_run_learning *learning = run->learning;
+	struct reel_pool_stats stats;
+
+	if (!learning)
+		return;
+	reel_pool_get_stats(run->options.pool, &stats);
+	learning->beside = stats.slabs_in_use * stats.slab_bytes;
+	learning->next = 0;
+	learning->at_ns = reel_clock_ns();
+	learning->written = stats.written_bytes;
+	learning->stall_ns = stats.stall_ns;
+	learning->tape_bytes = 0;
+	learning->steps_on_tape = 0;
+	learning->starts = 0;
+	learning->before = reel_run_get_counts(run);
+	run->schedule->is_saved = run->options.restart;
+}
+
+void reel_learning_resume(reel_run *run)
+{
+	struct reel_run_learning *learning = run->learning;
+	struct reel_costs *costs;
+	double scale;
+
+	if (!learning)
+		return;
+	REEL_ASSERT(run->schedule->tape_steps == 0);
+	reel_learning_begin(run);
+	costs = &learning->costs;
+	*costs = run->schedule->costs;
+	if (reel_group_is_alone(&run->group))
+		return;
+	scale = (double)memory_bytes(run) / (double)COMMON_MEMORY;
+	costs->tape_bytes = (uint64_t)((double)costs->tape_bytes * scale);
+	costs->tier[0].write_bandwidth *= scale;
+}
+
+int reel_learn(reel_run *run)
+{
+	struct reel_run_learning *learning = run->learning;
+	struct reel_costs costs;
+	int error = 0;
+
+	if (!learning || !reel_schedule_learns(run->schedule) ||
+	    run->schedule->at < learning->next)
+		return 0;
+	look(run);
+	learning->next = run->schedule->at + 1 + run->schedule->at / LATER;
+	costs = learning->costs;
+	if (!reel_group_is_alone(&run->group))
+		error = agree(run, &costs);
+	if (error)
+		return error;
+	reel_schedule_learn(run->schedule, &costs);
+	reel_ahead_begin(run);
+	return 0;
+}
+
+/* ---- Tapes that are forgotten ---- */
+
+int reel_learn_start(reel_run *run, const reel_action *record)
+{
+	struct reel_run_learning *learning = run->learning;
+	size_t room = learning ? 2 * learning->room + 16 : 0;
+	struct start *start;
+
+	if (!learning || !reel_schedule_begins_tape(run->schedule, record->first))
+		return 0;
+	REEL_ASSERT(learning->starts <= learning->room);
+	if (learning->starts == learning->room) {
+		start = realloc(learning->start, room * sizeof *start);
+		if (!start)
+			return reel_fail(-ENOMEM, "no memory for a run");
+		learning->start = start;
+		learning->room = room;
+	}
+	learning->start[learning->starts++] =
+		(struct start){record->first, reel_tape_mark(&run->tape)};
+	return 0;
+}
+
+void reel_learn_forget(reel_run *run, const reel_action *forget)
+{
+	struct reel_run_learning *learning = run->learning;
+	const struct start *start;
+
+	REEL_ASSERT(learning && learning->starts > 0);
+	start = &learning->start[--learning->starts];
+	REEL_ASSERT(start->step == forget->first);
+	reel_run_take_back(run, forget, start->mark);
+	learning->tape_bytes = reel_tape_bytes(&run->tape);
+	learning->steps_on_tape = run->steps_on_tape;
+}
