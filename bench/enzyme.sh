@@ -14,7 +14,7 @@ trap 'rm -rf "$directory"' EXIT
 cd "$directory"
 all=$((steps * bytes))
 unset REEL_BUDGET REEL_SPILL_DIR REEL_STORE
-export REEL_ENZYME=all
+export REEL_PLAN=all
 
 # transfer OPTION...: prints the nanoseconds a byte of a transfer of 256 MiB. With direct I/O in OPTION it does not use
 # the cache of the system.

@@ -207,13 +207,18 @@ static int check_request(struct request *request)
 		return plan_refuse("--steps", " cannot be given with a file of steps");
 	if (!request->has_steps && !request->steps_file)
 		return plan_refuse("--steps N", " is missing");
-	if (request->cost_option && request->plan_option)
+	if (request->plan_text && !strcmp(request->plan_text, "auto"))
+		request->planner = REEL_AUTO;
+	else if (request->cost_option && request->plan_option)
 		return plan_refuse(request->plan_option,
 				   " cannot be given with costs, which choose it");
 	if (request->workers > UINT16_MAX)
 		return plan_refuse("--workers", " takes at most 65535");
-	if (!request->cost_option && reel_problem_from_text(&request->problem, &request->planner,
-							    request->plan_text))
+	/* A plan that learns has nothing to learn here, except for costs that are given. */
+	if (!request->plan_text && !request->problem.tiers)
+		request->plan_text = reel_planner_name(REEL_BINOMIAL);
+	if ((!request->cost_option || request->planner == REEL_AUTO) &&
+	    reel_problem_from_text(&request->problem, &request->planner, request->plan_text))
 		return plan_refuse(reel_error_text(-EINVAL), "");
 	request->costs.steps = request->problem.steps;
 	request->costs.workers = (unsigned)request->workers;

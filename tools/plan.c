@@ -28,8 +28,9 @@ const char plan_help[] =
 	"  --planner TEXT    binomial:S or disk-revolve:S, for S states in memory;\n"
 	"                    multistage:S:D, hierarchical:S:D; two-level:S:P, periodic:S:P;\n"
 	"                    mixed:S:K; online:S, which is not told N in advance; store-all;\n"
-	"                    or all, a state for each step; default: binomial, S the square\n"
-	"                    root of N\n"
+	"                    all, a state for each step; or auto, which learns as it goes,\n"
+	"                    also with the costs below, all known at first; default:\n"
+	"                    binomial, S the square root of N\n"
 	"  --slots S         room for S states in memory; --planner is then a name alone\n"
 	"  --disk-slots D    room for D states more, on a disk; default: hierarchical with\n"
 	"                    costs, else multistage\n"
@@ -196,7 +197,9 @@ static int plan_by_slots(struct request *request)
 	/* Numbers of steps that other planners refuse are also refused here. */
 	if (request->planner == REEL_ONLINE && steps >= 0 && steps <= REEL_MAX_STEPS)
 		request->problem.steps = REEL_UNKNOWN_STEPS;
-	error = reel_plan_open(&plan, request->planner, &request->problem);
+	error = request->planner == REEL_AUTO
+			? reel_plan_open_auto(&plan, &request->problem, &request->costs)
+			: reel_plan_open(&plan, request->planner, &request->problem);
 	if (error == -EINVAL)
 		return plan_refuse(reel_error_text(error), "");
 	if (error)
@@ -215,7 +218,7 @@ int plan_run(int count, char **words)
 		return status;
 	if (request.steps_file)
 		return plan_uneven(&request);
-	if (request.cost_option)
+	if (request.cost_option && request.planner != REEL_AUTO)
 		return plan_by_costs(&request);
 	return plan_by_slots(&request);
 }

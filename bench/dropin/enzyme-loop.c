@@ -9,7 +9,7 @@
  *	                                sweeps, the seconds that they waited for the store, and the
  *	                                bytes that were written and read
  *
- * REEL_ENZYME, REEL_BUDGET and REEL_SPILL_DIR or REEL_STORE say the rest.
+ * REEL_PLAN, REEL_BUDGET and REEL_SPILL_DIR or REEL_STORE say the rest.
  */
 #include <config.h>
 

@@ -36,24 +36,10 @@ static int open_run(struct enzyme_loop *loop, bool needs_store)
 	return error;
 }
 
-/*
- * The environment says one plan for all loops: there binomial is online where the end is not known.
- */
-static int choose_plan(const struct enzyme_loop *loop, const char *text,
-		       struct reel_problem *problem, enum reel_planner *planner)
-{
-	int error = reel_problem_from_text(problem, planner, text);
-
-	if (!error && !loop->options.plan && *planner == REEL_BINOMIAL &&
-	    loop->steps == REEL_UNKNOWN_STEPS)
-		*planner = REEL_ONLINE;
-	return error;
-}
-
 int reel_enzyme_open(struct enzyme_loop *loop, int64_t snapshots)
 {
 	const char *text = loop->options.plan ? loop->options.plan
-					      : reel_environment("REEL_ENZYME");
+					      : reel_environment("REEL_PLAN");
 	const char *reserved = reel_reserved_problem(loop->options.reserved,
 						     sizeof loop->options.reserved);
 	bool all = text && !strcmp(text, "all");
@@ -67,7 +53,7 @@ int reel_enzyme_open(struct enzyme_loop *loop, int64_t snapshots)
 		problem.tiers = 1;
 		problem.tier[0].slots = reel_min_i64(snapshots, REEL_MAX_SLOTS);
 	}
-	error = choose_plan(loop, text, &problem, &planner);
+	error = reel_problem_from_text(&problem, &planner, loop->options.plan);
 	if (error)
 		return error;
 	loop->first_slots = problem.tier[0].slots;

@@ -363,7 +363,7 @@ const struct reel_enzyme_table *__enzyme_checkpoint_builtin(int64_t mode)
 		.finalize = finalize,
 	};
 
-	/* Enzyme's mode is another way to say a plan, which REEL_ENZYME says. */
+	/* Enzyme's mode is another way to say a plan, which REEL_PLAN says. */
 	(void)mode;
 	return &table;
 }

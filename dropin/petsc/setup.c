@@ -262,6 +262,13 @@ static PetscErrorCode check_numbers(const struct trajectory *self)
 	PetscFunctionReturn(0);
 }
 
+/* Steps that need not be looked up in any order give way to checkpoints where memory ends. */
+static PetscBool memory_is_all(const struct trajectory *self, TSTrajectory tj)
+{
+	return (PetscBool)(*self->used.budget && !*self->used.store && !*self->used.directory &&
+			   tj->adjoint_solve_mode);
+}
+
 PetscErrorCode reel_petsc_set_up(TSTrajectory tj, TS ts)
 {
 	struct trajectory *self = tj->data;
@@ -274,7 +281,7 @@ PetscErrorCode reel_petsc_set_up(TSTrajectory tj, TS ts)
 	PetscCall(check_numbers(self));
 	self->is_planned =
 		(PetscBool)(is_set(self->used.memory_slots) || is_set(self->used.disk_slots) ||
-			    has_stride(self) || *self->used.planner);
+			    has_stride(self) || *self->used.planner || memory_is_all(self, tj));
 	PetscCheck(!self->is_planned || tj->adjoint_solve_mode, self->comm, PETSC_ERR_ARG_INCOMP,
 		   "Reel: -ts_trajectory_adjointmode 0 looks steps up in any order, for which all "
 		   "of them are kept: leave out -ts_trajectory_max_cps_ram and the other options "

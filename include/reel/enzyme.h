@@ -13,7 +13,7 @@
  *
  * Loops that are annotated need no change of their source, if no file of the program includes
  * Enzyme's header: the program is linked with -lreel-enzyme, which has the function that Enzyme
- * asks for the scheme (__enzyme_checkpoint_builtin), and REEL_ENZYME=binomial:30 in the environment
+ * asks for the scheme (__enzyme_checkpoint_builtin), and REEL_PLAN=binomial:30 in the environment
  * selects the plan. A file with the header has its own function, which takes precedence.
  *
  * The tables have the layout that Enzyme's header gives EnzymeCheckpointScheme in version 1. That
@@ -50,10 +50,10 @@ struct reel_enzyme_options {
 	 * memory. For multistage and hierarchical MORE is the number of additional states in the
 	 * store; for two-level and periodic it is the number of steps between states in the store,
 	 * whose number has no limit. "all" keeps the state before each step. Two more states, at
-	 * the loop's end, are also kept. online, two-level, periodic and all also serve loops whose
-	 * end is not known. NULL: REEL_ENZYME in the environment, where binomial means online for
-	 * such a loop; without it binomial with the square root of the number of steps as slots, or
-	 * online:30. store-all and mixed are refused, since Enzyme keeps the tape of one step only.
+	 * the loop's end, are also kept. auto, online, two-level, periodic and all also serve loops
+	 * whose end is not known. NULL: REEL_PLAN in the environment, where binomial means online
+	 * for such a loop; without it auto, which fills its memory with states. store-all and
+	 * mixed are refused, since Enzyme keeps the tape of one step only.
 	 */
 	const char *plan;
 	/*

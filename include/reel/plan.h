@@ -231,10 +231,11 @@ int reel_plan_check(const reel_plan *plan, const struct reel_problem *problem, i
  * load if the problem has no costs for it, and is unlimited where the text has no number for it. If
  * the problem has tiers, they stay as they are, and the text is the name of a planner alone.
  *
- * NULL for the text is the default planner: REEL_BINOMIAL, or REEL_ONLINE where the number of steps
- * is not known. Of a problem with two tiers it is REEL_TWO_LEVEL if there is a period; else
- * REEL_PERIODIC where the number of steps is not known; else REEL_HIERARCHICAL if the second tier
- * has costs, up to 1,000 steps and 256 slots; else REEL_MULTISTAGE.
+ * NULL for the text is REEL_PLAN in the environment, where binomial means online if the number of
+ * steps is not known, or else REEL_AUTO. For a problem that has tiers NULL is REEL_BINOMIAL, or
+ * REEL_ONLINE where the number of steps is not known. Of two tiers it is REEL_TWO_LEVEL if there is
+ * a period; else REEL_PERIODIC where the number of steps is not known; else REEL_HIERARCHICAL if
+ * the second tier has costs, up to 1,000 steps and 256 slots; else REEL_MULTISTAGE.
  *
  * Returns 0, or -EINVAL with a text that names the mistake; then nothing is changed. Problems that
  * reel_plan_open() refuses, such as too many slots, are not refused here. Any thread.

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "os/environment.h"
 #include "os/error.h"
 #include "os/integer.h"
 #include "plan.h"
@@ -56,6 +57,8 @@ static enum reel_planner default_planner(const struct reel_problem *problem)
 
 	if (problem->tiers > 1 && problem->period)
 		return REEL_TWO_LEVEL;
+	if (!problem->tiers)
+		return REEL_AUTO;
 	if (problem->steps == REEL_UNKNOWN_STEPS)
 		return problem->tiers > 1 ? REEL_PERIODIC : REEL_ONLINE;
 	if (problem->tiers < 2)
@@ -137,24 +140,28 @@ int reel_problem_from_text(struct reel_problem *problem, enum reel_planner *plan
 {
 	struct reel_problem complete = *problem;
 	enum reel_planner chosen = default_planner(problem);
-	const char *words = text && !strcmp(text, "all") ? "two-level:1:1" : text;
+	const char *named = text || problem->tiers ? text : reel_environment("REEL_PLAN");
+	const char *words = named && !strcmp(named, "all") ? "two-level:1:1" : named;
 	const struct form *form;
 	const char *numbers;
 
-	if (text && read_planner(words, &chosen))
+	if (named && read_planner(words, &chosen))
 		return -EINVAL;
+	/* The environment says one plan for all loops, whether or not their ends are known. */
+	if (named != text && chosen == REEL_BINOMIAL && problem->steps == REEL_UNKNOWN_STEPS)
+		chosen = REEL_ONLINE;
 	form = &forms[chosen];
 	numbers = words ? words + strcspn(words, ":") : "";
 	if (problem->tiers && *numbers)
 		return reel_fail(-EINVAL,
 				 "plan \"%s\": its slots are given otherwise: name the planner "
 				 "alone",
-				 text);
+				 named);
 	if (!problem->tiers) {
 		add_tiers(&complete, form);
 		if (!read_numbers(numbers, form, &complete))
 			return reel_fail(-EINVAL, "plan \"%s\": it is %s%s, with numbers from 1 on",
-					 text, reel_planner_name(chosen), form->numbers);
+					 named, reel_planner_name(chosen), form->numbers);
 	}
 	*problem = complete;
 	*planner = chosen;

@@ -130,7 +130,8 @@ class Plan(Uncopied):
 
     `planner` is a text such as "binomial:30" or "multistage:5:200" (`reel_problem_from_text()` of `reel/plan.h`), or
     the name of a planner with its `tiers`: the slots of memory, then of slower tiers, each a number or a Tier.
-    None is the default planner. The options are members of `struct reel_problem` (`reel/run.h`): period, tape_states,
+    None is "auto" without tiers, or REEL_PLAN in the environment: it learns the loop and the machine, and fills the
+    memory of the run's pool with states. The options are members of `struct reel_problem` (`reel/run.h`): period, tape_states,
     advance_cost, record_cost, reverse_cost; and reverse_at_once, a flag.
     Iterating over a plan gives its actions.
 
@@ -144,7 +145,7 @@ class Plan(Uncopied):
     _actions: Any
     """The actions of a plan of one's own, which the library reads as long as the plan is open."""
 
-    def __init__(self, planner: Optional[str], steps: Optional[int], tiers: Sequence[TierLike] = (),
+    def __init__(self, planner: Optional[str] = None, steps: Optional[int] = None, tiers: Sequence[TierLike] = (),
                  **options: Any) -> None:
         self._compute(planner, self._problem_of(steps, tiers, **options))
 
@@ -174,6 +175,9 @@ class Plan(Uncopied):
         number = c_int()
         check(lib.reel_problem_from_text(byref(problem), byref(number), to_text(planner, "planner")))
         self._adopt(lib.reel_planner_name(number).decode(), problem)
+        if self._planner == "auto":
+            # A program of Python keeps the data of a step itself, and not on the tape of the run.
+            problem.flags |= REVERSE_AT_ONCE
         check(lib.reel_plan_open(byref(self._handle), number, byref(problem)))
 
     @classmethod

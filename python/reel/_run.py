@@ -240,12 +240,13 @@ class Run(Leased):
 
     @property
     def total_steps(self) -> Optional[int]:
-        """The number of steps that both sweeps run, run again and reverse; None: the end of the loop is not known.
+        """The number of steps that both sweeps run, run again and reverse; None: it is not known yet.
 
-        A run that goes on from a restart file has less to do.
+        So it is where the end of the loop is not known, and of a plan that learns. A run that goes on from a restart
+        file has less to do.
         """
         segments, steps = self._plan.steps, self.steps
-        if segments is None or steps is None:
+        if segments is None or steps is None or self._plan.planner == "auto":
             return None
         if steps == segments:
             counts = self._plan.check()

@@ -375,18 +375,21 @@ static void annotated_loops(void)
 	tap_case("annotated loops");
 	ok(runs_as(&loop, REEL_BINOMIAL, 3, 0), "as many snapshots as Enzyme says");
 	config[0] = 0;
-	ok(runs_as(&loop, REEL_BINOMIAL, 4, 0), "or the root of the number of steps");
-	setenv("REEL_ENZYME", "multistage:1:2", 1);
+	ok(runs_as(&loop, REEL_BINOMIAL, 20, 0), "or as many as have room");
+	loop.is_while = true;
+	ok(gives_the_gradient(&loop), "also if the end is not known");
+	loop.is_while = false;
+	setenv("REEL_PLAN", "multistage:1:2", 1);
 	setenv("REEL_STORE", "memory=16M", 1);
 	ok(runs_as(&loop, REEL_MULTISTAGE, 1, 2), "or what the environment says");
-	setenv("REEL_ENZYME", "binomial:2", 1);
+	setenv("REEL_PLAN", "binomial:2", 1);
 	loop.is_while = true;
 	ok(gives_the_gradient(&loop), "which is for loops of unknown ends, too");
 	loop.is_while = false;
-	setenv("REEL_ENZYME", "twice", 1);
+	setenv("REEL_PLAN", "twice", 1);
 	is_int(forward_loop(&loop), ERROR, "which is refused if it makes no sense");
 	finish(&loop);
-	unsetenv("REEL_ENZYME");
+	unsetenv("REEL_PLAN");
 }
 
 /* ---- Errors ---- */

@@ -77,6 +77,7 @@ checkpoints() {
 	same
 	same -ts_trajectory_solution_only
 	same -ts_trajectory_max_cps_ram 5
+	same -ts_trajectory_reel_budget 4M
 	[ -z "$TEST_LONG" ] || for n in 2 60; do
 		same -ts_trajectory_max_cps_ram "$n"
 	done
@@ -134,6 +135,7 @@ restarts() {
 		'rk -ts_adapt_type none -integral reverse'; do
 		wanted 1 -ts_type $method
 		resumed -ts_trajectory_max_cps_ram 4
+		resumed -ts_trajectory_reel_planner auto:4
 		resumed -ts_trajectory_max_cps_ram 2 -ts_trajectory_max_cps_disk 4 -ts_trajectory_reel_directory "$PWD"
 	done
 	wanted 2 -ts_rk_type 3bs -ts_adapt_type none -n 5

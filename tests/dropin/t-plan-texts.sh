@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # `reel plan` predicts for the text of a plan the counts of loops of Enzyme and Python, and of the examples; t-petsc.sh
-# compares the counts of PETSc. An empty text is the default plan, which the examples do not have.
+# compares the counts of PETSc.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 . "$SOURCE_DIR/tests/whole/example.sh"
 
-texts="'' binomial:5 multistage:2:6 hierarchical:2:5 two-level:3:10 periodic:3:7 disk-revolve:3 all"
+texts='binomial:5 multistage:2:6 hierarchical:2:5 two-level:3:10 periodic:3:7 disk-revolve:3 all'
 counted='advances|(memory|disk)_(stores|loads)'
 
 # predicted STEPS TEXT: prints the counts that `reel plan` predicts.
@@ -25,7 +25,7 @@ runs_so() {
 		"$@" $steps >>seen 2>>messages || echo failed >>seen
 	done
 	[ -s expected ] && cmp -s expected seen
-	ok $? "$what: ${text:-the default}"
+	ok $? "$what: $text"
 	diff expected seen | sed 's/^/#   /' | head -n 10
 	[ ! -s messages ] || sed 's/^/#   /' messages
 	rm -f expected seen messages
@@ -103,12 +103,12 @@ END
 with_plan() {
 	text=$1
 	shift
-	REEL_ENZYME=$text "$@"
+	REEL_PLAN=$text "$@"
 }
 
 # tiers_of TEXT: prints the number of tiers of the plan.
 tiers_of() {
-	case $1 in '' | binomial*) echo 1 ;; *) echo 2 ;; esac
+	case $1 in binomial*) echo 1 ;; *) echo 2 ;; esac
 }
 
 # tsunami TEXT STEPS: runs the tsunami by the plan, and prints its count of advances.
@@ -136,7 +136,7 @@ tiers_named() { [ "$(tiers_of "$1")" = 1 ] && echo memory || echo memory disk; }
 case $CFLAGS in *-fsanitize*) skip_all 'the interpreter has no sanitizer' ;; esac
 if [ -e "$BUILD_DIR/.libs/libreel-enzyme.so" ] && $CC $CFLAGS -std=c11 -I"$SOURCE_DIR/include" -I"$SOURCE_DIR/tests" \
 	-o loop loop.c -L"$BUILD_DIR/.libs" -Wl,-rpath,"$BUILD_DIR/.libs" -lreel-enzyme -lreel; then
-	eval "set -- $texts"
+	set -- $texts
 	for text; do
 		runs_so Enzyme "$text" with_plan "$text" ./loop "$(tiers_of "$text")"
 	done
@@ -146,7 +146,7 @@ fi
 
 export PYTHONPATH="$SOURCE_DIR/python" REEL_LIBRARY="$BUILD_DIR/.libs/libreel.so.0" PYTHONDONTWRITEBYTECODE=1
 if [ -e "$REEL_LIBRARY" ] && /usr/bin/python3 -c 'import numpy' 2>/dev/null; then
-	eval "set -- $texts"
+	set -- $texts
 	for text; do
 		runs_so Python "$text" /usr/bin/python3 loop.py "$text"
 	done
@@ -154,8 +154,7 @@ else
 	skip 'Python: there is no shared library, or no numpy'
 fi
 
-eval "set -- $texts"
-shift
+set -- $texts
 loops=30
 for text; do
 	if [ -n "$TSUNAMI" ]; then

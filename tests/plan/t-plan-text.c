@@ -3,6 +3,7 @@
 #include <config.h>
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <reel/plan.h>
@@ -19,12 +20,14 @@ static const struct {
 	int64_t slots, store_slots, period, tape_states;
 	unsigned tiers;
 } texts[] = {
-	{NULL, 100, REEL_BINOMIAL, 10, 0, 0, 0, 1},
-	{NULL, 0, REEL_BINOMIAL, 1, 0, 0, 0, 1},
-	{NULL, 120, REEL_BINOMIAL, 10, 0, 0, 0, 1},
-	{NULL, (int64_t)1 << 40, REEL_BINOMIAL, REEL_MAX_SLOTS, 0, 0, 0, 1},
-	{NULL, UNKNOWN, REEL_ONLINE, 30, 0, 0, 0, 1},
+	{NULL, 100, REEL_AUTO, 1024, 0, 0, 0, 1},
+	{NULL, UNKNOWN, REEL_AUTO, 1024, 0, 0, 0, 1},
+	{"auto", UNKNOWN, REEL_AUTO, 1024, 0, 0, 0, 1},
+	{"auto:50", 100, REEL_AUTO, 50, 0, 0, 0, 1},
 	{"binomial", 100, REEL_BINOMIAL, 10, 0, 0, 0, 1},
+	{"binomial", 0, REEL_BINOMIAL, 1, 0, 0, 0, 1},
+	{"binomial", 120, REEL_BINOMIAL, 10, 0, 0, 0, 1},
+	{"binomial", (int64_t)1 << 40, REEL_BINOMIAL, REEL_MAX_SLOTS, 0, 0, 0, 1},
 	{"binomial:30", 100, REEL_BINOMIAL, 30, 0, 0, 0, 1},
 	{"online:8", 100, REEL_ONLINE, 8, 0, 0, 0, 1},
 	{"online", 100, REEL_ONLINE, 30, 0, 0, 0, 1},
@@ -113,6 +116,29 @@ static void the_default_planner_is_that_of_the_tiers(void)
 	}
 }
 
+/* REEL_PLAN is for loops of which the program says nothing. */
+static void the_environment_names_a_plan(void)
+{
+	struct reel_problem known = {.steps = 100}, unknown = {.steps = UNKNOWN};
+	struct reel_problem tiers = {.steps = 100, .tiers = 1, .tier = {{.slots = 5}}};
+	enum reel_planner planner;
+
+	setenv("REEL_PLAN", "binomial:7", 1);
+	ok(!reel_problem_from_text(&known, &planner, NULL) && planner == REEL_BINOMIAL &&
+	   known.tier[0].slots == 7, "binomial:7 for a loop of a known end");
+	ok(!reel_problem_from_text(&unknown, &planner, NULL) && planner == REEL_ONLINE &&
+	   unknown.tier[0].slots == 7, "online:7 for a loop of an unknown end");
+	ok(!reel_problem_from_text(&tiers, &planner, NULL) && planner == REEL_BINOMIAL &&
+	   tiers.tier[0].slots == 5, "not where the program gives the slots");
+	known = (struct reel_problem){.steps = 100};
+	ok(!reel_problem_from_text(&known, &planner, "mixed:3") && planner == REEL_MIXED,
+	   "nor where it names a planner");
+	setenv("REEL_PLAN", "twice", 1);
+	known = (struct reel_problem){.steps = 100};
+	is_int(reel_problem_from_text(&known, &planner, NULL), -EINVAL, "a wrong one is refused");
+	unsetenv("REEL_PLAN");
+}
+
 static void costs_that_are_given_stay(void)
 {
 	struct reel_problem problem = {.steps = 100};
@@ -185,6 +211,7 @@ int main(void)
 	tap_begin();
 	a_text_fills_in_a_problem();
 	the_default_planner_is_that_of_the_tiers();
+	the_environment_names_a_plan();
 	costs_that_are_given_stay();
 	a_wrong_text_is_named();
 	slots_are_given_once();

@@ -8,7 +8,7 @@ import reel
 
 
 def tiers_of(planner):
-    if planner in ("binomial", "mixed", "online", "store-all"):
+    if planner in ("auto", "binomial", "mixed", "online", "store-all"):
         return [4]
     return [3, reel.Tier(300 if planner == "disk-revolve" else 40, 2, 2)]
 
@@ -240,7 +240,7 @@ def test_arguments_that_make_no_sense_are_named(call, error, text):
 
 
 @pytest.mark.parametrize("text, planner, slots", [
-    (None, "binomial", [10]), ("binomial", "binomial", [10]), ("binomial:30", "binomial", [30]),
+    (None, "auto", [1024]), ("binomial", "binomial", [10]), ("binomial:30", "binomial", [30]),
     ("multistage:5:20", "multistage", [5, 20]), ("all", "two-level", [1, 1 << 40])])
 def test_a_text_is_a_whole_plan(text, planner, slots):
     plan = reel.Plan(text, 100)

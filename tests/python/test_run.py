@@ -55,7 +55,7 @@ def by_one_tape(steps=STEPS):
 
 
 def tiers_of(planner):
-    if planner in ("binomial", "mixed", "online", "store-all"):
+    if planner in ("auto", "binomial", "mixed", "online", "store-all"):
         return [4]
     return [3, reel.Tier(100 if planner == "disk-revolve" else 20, 2, 2)]
 
@@ -75,6 +75,32 @@ def test_every_plan_has_the_bits_of_one_tape(planner, stores, tmp_path):
     assert (stats["advanced"], stats["recorded"], stats["reversed"]) == (counts.advances, STEPS, STEPS)
     assert stats["stores"][:len(plan.tiers)] == counts.stores and stats["loads"][:len(plan.tiers)] == counts.loads
     assert growth.run_steps == 2 * (counts.advances + STEPS) and growth.reversed == 2 * STEPS
+
+
+@pytest.mark.parametrize("steps", [STEPS, None])
+@pytest.mark.parametrize("budget", [8, 20, 100])
+def test_a_plan_that_learns_fills_the_memory(steps, budget):
+    x, ended = np.linspace(0, 1, 4096), []
+    kept, run_steps = {}, 0
+    with reel.Pool(budget * x.nbytes, slab=x.nbytes) as pool, reel.Run(reel.Plan(steps=steps), x, pool=pool) as run:
+        assert run.total_steps is None
+        for action in run:
+            for i in range(action.first, action.last) if action.kind != "reverse" else ():
+                kept = {i: x.copy()}
+                x[:] = np.sin(x + 0.1)
+                run_steps += 1
+            if action.kind == "reverse":
+                assert list(kept) == [action.first]
+                ended.append(action.first)
+            elif steps is None and run.steps is None and action.last == STEPS:
+                run.end_loop()
+        assert ended == list(reversed(range(STEPS)))
+        assert pool.stats()["peak_resident_bytes"] <= budget * x.nbytes
+        stores = run.stats()["stores"][0]
+    if budget > STEPS:
+        assert run_steps <= 2 * STEPS and stores <= STEPS + 1
+    else:
+        assert run_steps > 2 * STEPS
 
 
 def test_a_loop_that_asks_what_comes_next():
