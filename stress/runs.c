@@ -49,7 +49,8 @@ static void open_run(struct sweep *sweep)
 {
 	struct stress_random *random = &sweep->random;
 	enum reel_planner planner = (enum reel_planner)stress_below(random, REEL_PLANNERS);
-	bool unknown = planner == REEL_ONLINE;
+	bool unknown = planner == REEL_ONLINE ||
+		       (planner == REEL_AUTO && stress_one_in(random, 2));
 	struct reel_run_options options = {
 		.pool = sweep->stage->pool,
 		.finished = unknown ? is_over : NULL,

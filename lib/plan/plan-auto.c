@@ -604,10 +604,11 @@ static bool records_rest(const reel_schedule *schedule, int64_t steps, struct ro
 
 static int sweep_to_unknown_end(reel_schedule *schedule, reel_action *action)
 {
-	if (has_recorded(schedule) && make_room(schedule, action))
-		return 0;
+	/* A step that is recorded for the store needs no room beside the others. */
 	if (records_next(schedule))
 		return record_next(schedule, action);
+	if (has_recorded(schedule) && make_room(schedule, action))
+		return 0;
 	if (reel_schedule_top_holds_working_state(schedule))
 		return reel_schedule_sweep_to(schedule, schedule->at + stretch_at(schedule),
 					      action);

@@ -497,6 +497,26 @@ static void all_steps_are_recorded_if_nothing_is_known(void)
 	ok(report.recorded == 20 && !report.advances, "nor if the number of steps is known");
 }
 
+/* A store takes all where others use the memory; without one there is little to hold. */
+static void loops_end_where_there_is_no_memory(void)
+{
+	for (unsigned tiers = 0; tiers < 2; tiers++) {
+		struct reel_costs costs = {.record_seconds = 1, .tape_bytes = 100,
+					   .state_bytes = 100, .memory_bytes = 1, .tiers = tiers};
+		struct reel_problem problem = {.steps = REEL_UNKNOWN_STEPS};
+		struct reel_schedule_report report;
+		reel_plan *plan;
+
+		if (reel_plan_open_auto(&plan, &problem, &costs))
+			bail_out();
+		is_int(reel_plan_check(plan, NULL, 50, &report), 0, "a byte of memory, %u stores",
+		       tiers);
+		ok(tiers ? !report.advances : report.advances > 50 * 49 / 2 - 10,
+		   "%lld advances", (long long)report.advances);
+		reel_plan_close(plan);
+	}
+}
+
 static void what_is_known_at_first_is_used_at_first(void)
 {
 	struct reel_problem problem = {.steps = 100};
@@ -530,6 +550,7 @@ int main(void)
 	tapes_are_short_where_restart_files_are_written(unknown, "unknown end");
 	tapes_are_short_where_restart_files_are_written(known, "known end");
 	all_steps_are_recorded_if_nothing_is_known();
+	loops_end_where_there_is_no_memory();
 	what_is_known_at_first_is_used_at_first();
 	free(actions);
 	return tap_end();

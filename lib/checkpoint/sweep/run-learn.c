@@ -218,7 +218,9 @@ void reel_learning_begin(reel_run *run)
 	if (!learning)
 		return;
 	reel_pool_get_stats(run->options.pool, &stats);
-	learning->beside = stats.slabs_in_use * stats.slab_bytes;
+	/* With a store the data of others give way. */
+	learning->beside = reel_pool_has_store(run->options.pool)
+				   ? 0 : stats.slabs_in_use * stats.slab_bytes;
 	learning->next = 0;
 	learning->at_ns = reel_clock_ns();
 	learning->written = stats.written_bytes;
@@ -255,7 +257,7 @@ int reel_learn(reel_run *run)
 	struct reel_costs costs;
 	int error = 0;
 
-	if (!learning || !reel_schedule_learns(run->schedule) ||
+	if (!learning || run->phase != REEL_RUN_FORWARD || !reel_schedule_learns(run->schedule) ||
 	    run->schedule->at < learning->next)
 		return 0;
 	look(run);
