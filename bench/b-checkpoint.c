@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Runs of plans whose snapshots are on a disk: written behind and read ahead, against the same in
- * memory, and against a store that has each transfer waited for. And the cost of a run itself,
- * with steps of next to nothing, by callbacks and driven by the program.
+ * memory, and against a store that has each transfer waited for. Plans that learn, against the plan
+ * that measured costs choose. And the cost of a run itself, with steps of next to nothing, by
+ * callbacks and driven by the program.
  */
 #include "config.h"
 
@@ -102,6 +103,7 @@ struct loop {
 	reel_run *run;
 	double *state;
 	double *bar;
+	reel_pool *pool; /* NULL: the default pool */
 };
 
 static double run_loop(void *context, size_t n)
@@ -139,6 +141,8 @@ static void close_loop(struct loop *loop)
 	reel_plan_close(loop->plan);
 	bench_memory_free(loop->state, STATE * sizeof(double));
 	bench_memory_free(loop->bar, STATE * sizeof(double));
+	if (loop->pool)
+		reel_pool_close(loop->pool);
 }
 
 static reel_store *file(void)
@@ -171,6 +175,91 @@ static void measure_tiers(void)
 	close_loop(&memory);
 	close_loop(&disk);
 	close_loop(&waiting);
+}
+
+/* ---- Plans that learn ---- */
+
+static const reel_model spans = {.state_bytes = STATE * sizeof(double), .advance = advance,
+				 .record = record, .reverse = reverse};
+
+static bool is_over(void *context, const void *state, int64_t step)
+{
+	(void)context;
+	(void)state;
+	return step == STEPS;
+}
+
+static void open_pool(struct loop *loop, size_t budget, bool spills)
+{
+	struct reel_pool_options options = {.hard_budget = budget,
+					    .store = spills ? file() : NULL};
+
+	if (reel_pool_open(&loop->pool, &options))
+		abort();
+	loop->state = bench_memory(STATE * sizeof(double));
+	loop->bar = bench_memory(STATE * sizeof(double));
+}
+
+/* The plan that the costs of the first steps choose, which are measured before. */
+static void open_chosen(struct loop *loop, size_t budget)
+{
+	struct reel_costs costs = {.steps = STEPS, .memory_bytes = budget - budget / 8};
+	struct reel_run_options options = {0};
+	struct reel_choice choice;
+	reel_tape tape;
+
+	open_pool(loop, budget, false);
+	reel_tape_open(&tape, loop->pool, 0);
+	if (reel_costs_measure(&costs, &tape, &spans, NULL, loop->state, loop->bar) ||
+	    reel_costs_choose(&costs, &choice))
+		abort();
+	reel_tape_close(&tape);
+	options.pool = loop->pool;
+	options.segment_steps = choice.best.segment_steps;
+	options.steps = STEPS;
+	if (reel_plan_open(&loop->plan, choice.best.planner, &choice.best.problem) ||
+	    reel_run_open(&loop->run, loop->plan, &spans, &options))
+		abort();
+}
+
+static void open_learning(struct loop *loop, size_t budget, int64_t steps, bool spills)
+{
+	const struct reel_problem problem = {.steps = steps};
+	struct reel_run_options options = {
+		.finished = steps == REEL_UNKNOWN_STEPS ? is_over : NULL};
+
+	open_pool(loop, budget, spills);
+	options.pool = loop->pool;
+	if (reel_plan_open_auto(&loop->plan, &problem, NULL) ||
+	    reel_run_open(&loop->run, loop->plan, &spans, &options))
+		abort();
+}
+
+/* Memory for a number of the 48 tapes; each tape is as large as a state. */
+static void measure_learning(const char *name, size_t tapes)
+{
+	static struct loop chosen, known, unknown, spilling;
+	static const struct measure_variant variants[] = {
+		{.name = "chosen by measured costs", .run = run_loop, .context = &chosen},
+		{.name = "auto", .run = run_loop, .context = &known},
+		{.name = "auto, the end not known", .run = run_loop, .context = &unknown},
+		{.name = "auto, with a file", .run = run_loop, .context = &spilling},
+	};
+	const struct bench_case one = {name, variants, COUNT_OF(variants), 0,
+				       {STATE * STEPS}, STATE * STEPS, 5};
+	size_t budget = tapes * STATE * sizeof(double);
+
+	if (!bench_wants(&one, 1))
+		return;
+	open_chosen(&chosen, budget);
+	open_learning(&known, budget, STEPS, false);
+	open_learning(&unknown, budget, REEL_UNKNOWN_STEPS, false);
+	open_learning(&spilling, budget, REEL_UNKNOWN_STEPS, true);
+	bench_run(&one);
+	close_loop(&chosen);
+	close_loop(&known);
+	close_loop(&unknown);
+	close_loop(&spilling);
 }
 
 /* ---- Steps of next to nothing ---- */
@@ -272,4 +361,7 @@ void bench_checkpoint(void)
 {
 	measure_short_steps();
 	measure_tiers();
+	measure_learning("checkpoint/memory for 6 of 48 tapes", 6);
+	measure_learning("checkpoint/memory for 24 of 48 tapes", 24);
+	measure_learning("checkpoint/memory for 64 tapes", 64);
 }
