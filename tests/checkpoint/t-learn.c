@@ -15,7 +15,9 @@
 #include "helpers/pool-support.h"
 #include "helpers/thread-team.h"
 
-enum { CELLS = 500 };
+enum { FEW_CELLS = 500, MAX_CELLS = 8000 };
+
+static int cells = FEW_CELLS;
 
 /* A state fills nearly a slab, and so does the tape of a step, `copies` times. */
 struct loop {
@@ -29,15 +31,15 @@ static void step(double *x, int64_t i)
 {
 	double first = x[0], weight = 0.25 * cos((double)i);
 
-	for (int k = 0; k < CELLS; k++)
-		x[k] = sin(x[k]) + weight * (k + 1 < CELLS ? x[k + 1] : first);
+	for (int k = 0; k < cells; k++)
+		x[k] = sin(x[k]) + weight * (k + 1 < cells ? x[k + 1] : first);
 }
 
 static void reverse_step(double *bar, const double *x, int64_t i)
 {
-	double weight = 0.25 * cos((double)i), above = bar[CELLS - 1];
+	double weight = 0.25 * cos((double)i), above = bar[cells - 1];
 
-	for (int k = CELLS; k-- > 0;) {
+	for (int k = cells; k-- > 0;) {
 		double from_below = k > 0 ? bar[k - 1] : above;
 
 		bar[k] = cos(x[k]) * bar[k] + weight * from_below;
@@ -65,11 +67,11 @@ static int record(void *context, void *state, int64_t first, int64_t last, reel_
 		if (i == loop->stops_at)
 			return -ECANCELED;
 		for (unsigned c = 0; c < loop->copies; c++) {
-			double *kept = reel_push_span(tape, double, CELLS);
+			double *kept = reel_push_span(tape, double, (size_t)cells);
 
 			if (!kept)
 				return reel_tape_error(tape);
-			memcpy(kept, state, CELLS * sizeof *kept);
+			memcpy(kept, state, (size_t)cells * sizeof *kept);
 		}
 		step(state, i);
 		loop->recorded++;
@@ -86,7 +88,7 @@ static int reverse(void *context, void *adjoint, int64_t first, int64_t last, re
 		if (i == loop->stops_at)
 			return -ECANCELED;
 		for (unsigned c = 0; c < loop->copies; c++)
-			x = reel_pop_span(tape, double, CELLS);
+			x = reel_pop_span(tape, double, (size_t)cells);
 		if (!x)
 			return reel_tape_error(tape);
 		reverse_step(adjoint, x, i);
@@ -101,12 +103,12 @@ static bool finished(void *context, const void *state, int64_t i)
 	return i == ((const struct loop *)context)->end;
 }
 
-static const reel_model model = {.state_bytes = CELLS * sizeof(double), .advance = advance,
-				 .record = record, .reverse = reverse};
+static reel_model model = {.state_bytes = FEW_CELLS * sizeof(double), .advance = advance,
+			   .record = record, .reverse = reverse};
 
 static void set_start(double *x, double *bar)
 {
-	for (int k = 0; k < CELLS; k++) {
+	for (int k = 0; k < cells; k++) {
 		x[k] = sin(k);
 		bar[k] = cos(k);
 	}
@@ -114,8 +116,8 @@ static void set_start(double *x, double *bar)
 
 static bool is_right(const double *bar, int64_t steps)
 {
-	double(*x)[CELLS] = malloc((size_t)(steps + 1) * sizeof *x);
-	double right[CELLS];
+	double(*x)[MAX_CELLS] = malloc((size_t)(steps + 1) * sizeof *x);
+	double right[MAX_CELLS];
 	bool is_same;
 
 	if (!x)
@@ -127,7 +129,7 @@ static bool is_right(const double *bar, int64_t steps)
 	}
 	for (int64_t i = steps; i-- > 0;)
 		reverse_step(right, x[i], i);
-	is_same = !memcmp(bar, right, sizeof right);
+	is_same = !memcmp(bar, right, (size_t)cells * sizeof *right);
 	free(x);
 	return is_same;
 }
@@ -214,10 +216,10 @@ static int sweep(reel_run *run, struct loop *loop, double *x, double *bar, bool 
 
 static struct outcome carry_out(const struct scheme *scheme)
 {
-	static const reel_model driven = {.state_bytes = CELLS * sizeof(double)};
+	const reel_model driven = {.state_bytes = model.state_bytes};
 	struct reel_run_options options = {.segment_steps = scheme->segment};
 	struct loop loop = {.end = scheme->steps, .copies = scheme->copies, .stops_at = -1};
-	double x[CELLS], bar[CELLS];
+	double x[MAX_CELLS], bar[MAX_CELLS];
 	reel_plan *plan = plan_of(scheme);
 	struct outcome outcome = {0};
 	struct late_store *late;
@@ -302,6 +304,30 @@ static void steps_run_once_where_tapes_have_room(bool knows_end)
 	   "the system", name);
 }
 
+/* A state, and the tape of a step, have memory of their own, which is a sixth of the budget. */
+static void large_states_fit_beside_the_tape(void)
+{
+	struct scheme scheme = {.steps = 48, .segment = 1, .copies = 1,
+				.budget = 6 * (size_t)64 << 10};
+	int wrong = 0;
+
+	cells = MAX_CELLS;
+	model.state_bytes = MAX_CELLS * sizeof(double);
+	for (int knows_end = 0; knows_end < 2; knows_end++) {
+		struct outcome outcome;
+
+		scheme.knows_end = knows_end;
+		outcome = carry_out(&scheme);
+		wrong += outcome.error ||
+			 outcome.pool.peak_resident_bytes > outcome.pool.hard_budget;
+		if (wrong)
+			describe(&scheme, &outcome);
+	}
+	is_int(wrong, 0, "states of a sixth of the budget");
+	cells = FEW_CELLS;
+	model.state_bytes = FEW_CELLS * sizeof(double);
+}
+
 #define PATH "learn-restart"
 
 /* A run that is stopped at each step goes on from its file, in both sweeps. */
@@ -310,7 +336,7 @@ static void a_run_that_is_stopped_goes_on(bool knows_end)
 	struct scheme scheme = {.steps = 60, .segment = 1, .copies = 1, .knows_end = knows_end,
 				.budget = 40 * (size_t)4096};
 	struct reel_run_options options = {.restart = PATH, .restart_seconds = 1e-9,
-					   .adjoint_bytes = CELLS * sizeof(double)};
+					   .adjoint_bytes = FEW_CELLS * sizeof(double)};
 	struct late_store *late;
 	int wrong = 0, resumed = 0;
 
@@ -319,7 +345,7 @@ static void a_run_that_is_stopped_goes_on(bool knows_end)
 		for (int pass = 0; pass < 2; pass++) {
 			struct loop loop = {.end = scheme.steps, .copies = 1,
 					    .stops_at = pass ? -1 : stop};
-			double x[CELLS], bar[CELLS];
+			double x[MAX_CELLS], bar[MAX_CELLS];
 			reel_plan *plan = plan_of(&scheme);
 			reel_run *run;
 			int error;
@@ -369,7 +395,7 @@ static void run_part(const struct member *member)
 	struct reel_run_options options = {.finished = finished};
 	reel_plan *plan = plan_of(&part->scheme);
 	struct late_store *late;
-	double x[CELLS], bar[CELLS];
+	double x[MAX_CELLS], bar[MAX_CELLS];
 	reel_run *run;
 	int error;
 
@@ -436,6 +462,7 @@ int main(void)
 	}
 	steps_run_once_where_tapes_have_room(false);
 	steps_run_once_where_tapes_have_room(true);
+	large_states_fit_beside_the_tape();
 	a_run_that_is_stopped_goes_on(false);
 	a_run_that_is_stopped_goes_on(true);
 	ranks_learn_together();

@@ -16,6 +16,7 @@
 #include "os/clock.h"
 #include "os/error.h"
 #include "plan/plan.h"
+#include "tape/tape.h"
 #include "checkpoint/restart/restart.h"
 #include "checkpoint/watch/watch.h"
 
@@ -321,6 +322,12 @@ static bool take(reel_run *run, reel_action *piece, int *error)
 		return true;
 	}
 	*error = reel_run_act(run, action, sweep->context, sweep->state, sweep->adjoint, NULL);
+	/* The slab that the tape left last may be as large as the state that has no room. */
+	if (*error == -EDQUOT) {
+		reel_tape_drop_spare(&run->tape);
+		*error = reel_run_act(run, action, sweep->context, sweep->state, sweep->adjoint,
+				      NULL);
+	}
 	return false;
 }
 
