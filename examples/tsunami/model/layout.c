@@ -38,7 +38,7 @@ struct tape_shape tape_shape(const struct grid *grid, uint64_t budget)
 	shape.chunks = divide_up(rows, shape.chunk_rows);
 	chunk = (uint64_t)shape.chunk_rows * row;
 	shape.chunks_in_slab = slab > chunk ? (int64_t)(slab / chunk) : 1;
-	shape.slab_bytes = round_up((uint64_t)shape.chunks_in_slab * chunk, SMALLEST_SLAB);
+	shape.slab_bytes = round_up((uint64_t)shape.chunks_in_slab * chunk, PAGE);
 	shape.kept_bytes = round_up(shape.state_bytes, PAGE);
 	return shape;
 }
