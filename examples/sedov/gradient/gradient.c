@@ -141,7 +141,7 @@ static double gradient_by_plan(const struct model *model, const struct controls 
 {
 	struct loop loop = loop_open(model, controls, method->steps);
 	struct loop_adjoint passed = {.adjoint = *adjoint, .after = state_create(model->mesh)};
-	struct layout layout = layout_create(method, &loop, controls);
+	struct layout layout = layout_create(method, &loop);
 	reel_pool *pool = pool_open(layout.budget, layout.slab_bytes,
 				    layout.spills_tapes ? method->spill : NULL);
 	reel_plan *plan = open_plan(method, &layout);

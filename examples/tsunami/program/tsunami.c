@@ -285,7 +285,6 @@ static void print_tapes(const struct results *results)
 
 	if (results->checkpointing) {
 		account_print(results->checkpointing, full_tape_bytes(results->model),
-			      results->forward_seconds + results->reverse_seconds,
 			      results->options->audit);
 		return;
 	}
@@ -375,7 +374,7 @@ static void name_gauge(struct results *results, char *text, size_t size)
 static int run(struct results *results, const struct model *here, struct controls *gradient)
 {
 	const struct options *options = results->options;
-	struct reversal reversal = reversal_open(options, here, results->controls);
+	struct reversal reversal = reversal_open(options, here);
 	struct checkpointing_use use = {0};
 	double *gauge = allocate((size_t)results->model->steps, sizeof(double));
 	struct verification verification;
