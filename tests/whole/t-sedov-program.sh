@@ -52,6 +52,8 @@ for option in '' '--spill .'; do
 done
 run --checkpoint auto && cmp reference/$gradient out/$gradient && [ "$(key steps_run_again)" -eq 0 ]
 ok $? 'a plan that learns in the memory of the machine gives the same bits, and runs no step again'
+run --budget 2M && cmp reference/$gradient out/$gradient && [ "$(key planner)" = '"auto"' ]
+ok $? "tapes that exceed the budget give way to a plan that learns: $(key planner)"
 if run --checkpoint binomial:6 --look-ahead; then
 	cmp reference/$gradient out/$gradient
 	ok $? 'segments that are recorded ahead give the same bits'

@@ -125,6 +125,10 @@ for option in '' '--spill .'; do
 		[ $(($(key steps_run_again) + $(key spilled_bytes))) -gt 0 ]
 	ok $? "they keep the budget: $(key steps_run_again) steps again, $(key spilled_bytes) bytes spilled"
 done
+on_ranks 8 --quiet --size 8 --threads 1 --budget 2M
+is_same learnt $? '8 ranks whose tapes exceed the budget'
+[ "$(key planner)" = '"auto"' ]
+ok $? "they take a plan that learns: $(key planner)"
 one_process large --size 30 --checkpoint binomial:30
 on_ranks 8 --quiet --size 30 --threads 1 --checkpoint binomial:30
 is_same large $? '8 ranks of 15^3 elements each'

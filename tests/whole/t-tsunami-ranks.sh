@@ -77,7 +77,7 @@ fi
 [ -z "$(ls -A spill)" ]
 ok $? 'nothing is left on the disk'
 
-for options in '--checkpoint auto --audit' '--checkpoint auto --spill spill'; do
+for options in '--checkpoint auto --audit' '--checkpoint auto --spill spill' ''; do
 	can_spill || [ "${options% spill}" = "$options" ] || continue
 	on_ranks 3 --quiet --threads 1 --budget 1M $options &&
 		cmp reference/gradient.nc out/gradient.nc && [ "$(key planner)" = '"auto"' ]

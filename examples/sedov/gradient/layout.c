@@ -23,7 +23,7 @@
 /* Returns the bytes of a slab that whole steps fill, so that little of it is unused. */
 static uint64_t slab_of_whole_steps(const struct loop *loop, uint64_t budget)
 {
-	uint64_t step = loop_step_bytes(loop), bytes = budget / SLABS_IN_BUDGET;
+	uint64_t step = loop_step_bytes(loop->model->mesh), bytes = budget / SLABS_IN_BUDGET;
 
 	if (bytes < SMALLEST_SLAB)
 		bytes = SMALLEST_SLAB;

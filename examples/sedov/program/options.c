@@ -46,7 +46,8 @@ static void print_help(void)
 	     "                    nodes; sensor: time integral of an element's pressure (origin)\n"
 	     "  --sensor E        the number of that element (the middle of the first edge)\n"
 	     "  --frozen          derivatives take the time steps as given\n"
-	     "  --checkpoint PLANNER  instead of the tapes of all steps:");
+	     "  --checkpoint PLANNER  instead of the tapes of all steps; auto is taken without it\n"
+	     "                    if they exceed the budget and there is no --spill:");
 	scheme_print_help();
 	puts("  --look-ahead      with --checkpoint: each thread records segments of its own\n"
 	     "  --budget BYTES    of tapes and states in memory, as 256M\n"
