@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The gradient of examples/sedov over its primal: with all steps on tapes, in memory that has been
- * used before, and with memory for a twentieth of them, by the plan that `auto` chooses. n is
- * elements times steps.
+ * used before, and with memory for a twentieth of them, by REEL_AUTO. n is elements times steps.
  */
 #include "config.h"
 
@@ -86,10 +85,9 @@ static void run_on_tapes(struct blast *blast, struct state *state)
 	adjoint_destroy(&adjoint);
 }
 
-/* The choice of the plan is not counted: it takes as long for a long run. */
 static double seconds_by_plan(struct blast *blast)
 {
-	const struct scheme scheme = {.text = "auto", .automatic = 1};
+	const struct scheme scheme = {.text = "auto", .planner = REEL_AUTO};
 	struct method method = {
 		.scheme = &scheme, .steps = blast->steps, .budget = blast->tape_bytes / 20};
 	struct cost cost;

@@ -6,7 +6,6 @@
 #define EXAMPLES_DISK_H
 
 #include <reel.h>
-#include <reel/plan.h>
 
 /* A store in the directory. Ends the program if there can be none. */
 reel_store *disk_open(const char *directory);
@@ -17,8 +16,5 @@ reel_store *disk_open(const char *directory);
  * be none.
  */
 reel_pool *pool_open(uint64_t budget, uint64_t slab_bytes, const char *directory);
-
-/* Measures the bandwidths of a tier that is in the directory, in some hundredths of a second. */
-void disk_measure(const char *directory, struct reel_cost_tier *tier);
 
 #endif

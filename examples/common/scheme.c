@@ -2,7 +2,6 @@
 #include "scheme.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include <reel.h>
 
@@ -13,7 +12,7 @@ static struct reel_problem read_problem(const char *text, int64_t steps, enum re
 	struct reel_problem problem = {.steps = steps};
 
 	if (reel_problem_from_text(&problem, planner, text))
-		fail("--checkpoint: %s; --help explains them, and auto", reel_error_text(0));
+		fail("--checkpoint: %s; --help explains them", reel_error_text(0));
 	if (*planner == REEL_ONLINE)
 		problem.steps = REEL_UNKNOWN_STEPS;
 	return problem;
@@ -21,15 +20,10 @@ static struct reel_problem read_problem(const char *text, int64_t steps, enum re
 
 struct scheme scheme_read(const char *text)
 {
-	struct scheme scheme = {.text = text, .planner = REEL_BINOMIAL};
-	struct reel_problem problem;
+	struct scheme scheme = {.text = text};
+	struct reel_problem problem = read_problem(text, 1, &scheme.planner);
 	reel_plan *plan;
 
-	if (strcmp(text, "auto") == 0) {
-		scheme.automatic = 1;
-		return scheme;
-	}
-	problem = read_problem(text, 1, &scheme.planner);
 	/* Refuses numbers that are too large before the program calculates with them. */
 	if (reel_plan_open(&plan, scheme.planner, &problem))
 		fail("--checkpoint %s: %s", text, reel_error_text(0));
@@ -57,5 +51,5 @@ void scheme_print_help(void)
 	     "    disk-revolve:SLOTS                the same, any number on the disk, read once\n"
 	     "    periodic:SLOTS:PERIOD             the same with even gaps\n"
 	     "    all                               the state before each segment, on the disk\n"
-	     "    auto                              measures a few steps and chooses");
+	     "    auto                              measures steps, memory and disk as it runs");
 }

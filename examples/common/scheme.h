@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The text of --checkpoint: a plan, such as binomial:8, which reel_problem_from_text() of
- * reel/plan.h reads; or auto, which only the examples have: they measure a few steps and choose the
- * fastest plan.
+ * The text of --checkpoint: a plan, such as binomial:8 or auto, which reel_problem_from_text() of
+ * reel/plan.h reads.
  */
 #ifndef EXAMPLES_SCHEME_H
 #define EXAMPLES_SCHEME_H
@@ -13,8 +12,7 @@
 
 struct scheme {
 	const char *text;
-	int automatic;
-	enum reel_planner planner; /* of auto REEL_BINOMIAL */
+	enum reel_planner planner;
 	int has_disk;              /* the plan keeps states on a disk */
 };
 

@@ -26,11 +26,6 @@ static void add_up(uint64_t *numbers, int count)
 	MPI_Allreduce(MPI_IN_PLACE, numbers, count, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
 }
 
-static int choose(struct reel_costs *costs, struct reel_choice *choice)
-{
-	return reel_mpi_costs_choose(costs, MPI_COMM_WORLD, choice);
-}
-
 static int open_run(reel_run **run, const reel_plan *plan, const reel_model *model,
 		    const struct reel_run_options *options)
 {
@@ -67,7 +62,7 @@ static void end_all(int status)
 
 const struct world *world_join(int *count, char ***arguments)
 {
-	static struct world world = {.lowest = lowest, .add_up = add_up, .choose = choose,
+	static struct world world = {.lowest = lowest, .add_up = add_up,
 				     .open_run = open_run};
 	int provided;
 

@@ -8,7 +8,6 @@
 
 #include <stdint.h>
 
-#include <reel/plan.h>
 #include <reel/run.h>
 
 /* All functions are called by the main thread of every rank, in the same order. */
@@ -21,8 +20,7 @@ struct world {
 	/* Each number becomes the sum over all ranks. */
 	void (*add_up)(uint64_t *numbers, int count);
 
-	/* reel_costs_choose(), whose choice is the same on all ranks; and reel_run_open(). */
-	int (*choose)(struct reel_costs *costs, struct reel_choice *choice);
+	/* reel_run_open() for a run whose plan is the same on all ranks. */
 	int (*open_run)(reel_run **run, const reel_plan *plan, const reel_model *model,
 			const struct reel_run_options *options);
 };

@@ -183,7 +183,7 @@ result setting::by_options(const std::vector<const char *> &more,
 			   struct checkpointing_use *use) const
 {
 	struct options options = read(more);
-	struct checkpointing *run = checkpointing_open(&options, &model, &controls);
+	struct checkpointing *run = checkpointing_open(&options, &model);
 	result r = by([&](double *gauge, struct controls *gradient) {
 		checkpointing_forward(run, &controls, gauge);
 		checkpointing_reverse(run, weights.data(), gradient);
@@ -350,7 +350,7 @@ void check_reserve()
 void check_verification(const setting &s)
 {
 	struct options options = read({"--checkpoint", "binomial:3", "--segment", "7"});
-	struct reversal reversal = reversal_open(&options, &s.model, &s.controls);
+	struct reversal reversal = reversal_open(&options, &s.model);
 	struct verification verification = {};
 
 	s.by([&](double *gauge, struct controls *gradient) {
@@ -378,7 +378,7 @@ void measure(const struct region &region, double minutes, int steps)
 {
 	setting s(region, minutes, steps);
 	struct options options = read({});
-	struct reversal reversal = reversal_open(&options, &s.model, &s.controls);
+	struct reversal reversal = reversal_open(&options, &s.model);
 	double start, primal = HUGE_VAL, gradient_seconds = HUGE_VAL;
 
 	s.by([&](double *gauge, struct controls *gradient) {

@@ -18,7 +18,6 @@ libtsunami_la_SOURCES = \
 	%D%/gradient/loop.c %D%/gradient/loop.h \
 	%D%/gradient/gpu.h \
 	%D%/model/layout.c %D%/model/layout.h \
-	%D%/program/measure.c %D%/program/measure.h \
 	%D%/gradient/checkpointing.c %D%/gradient/checkpointing.h \
 	%D%/gradient/restart.c %D%/gradient/restart.h \
 	%D%/gradient/look-ahead.c %D%/gradient/look-ahead.h \

@@ -250,7 +250,7 @@ static void test_plans(const struct sedov_run *run)
 {
 	static const char *const plans[] = {
 		"store-all", "binomial:5", "mixed:20:2", "online:6", "multistage:3:4",
-		"two-level:3:10", "hierarchical:3:4", "disk-revolve:3", "periodic:3:10",
+		"two-level:3:10", "hierarchical:3:4", "disk-revolve:3", "periodic:3:10", "auto",
 	};
 	size_t bytes = (size_t)controls_count() * sizeof(double);
 	double *lanes = malloc(bytes), *gradient = malloc(bytes);

@@ -43,10 +43,17 @@ run --checkpoint two-level:4:20 --spill . && cmp reference/$gradient out/$gradie
 	[ "$(key spilled_bytes)" -gt 0 ]
 ok $? 'a plan with states on the disk gives the same bits'
 
-run --checkpoint auto --budget 500K --spill . && cmp reference/$gradient out/$gradient
-ok $? "a plan that is chosen gives the same bits: $(key planner), $(key steps_run_again) steps again"
-run --checkpoint auto && cmp reference/$gradient out/$gradient
-ok $? "a plan that is chosen for the memory of the machine gives the same bits: $(key planner)"
+for option in '' '--spill .'; do
+	run --checkpoint auto --budget 1M $option && cmp reference/$gradient out/$gradient
+	ok $? "a plan that learns within 1M $option gives the same bits"
+	[ "$(key peak_resident_bytes)" -le $((1 << 20)) ] &&
+		[ $(($(key steps_run_again) + $(key spilled_bytes))) -gt 0 ]
+	ok $? "and keeps the budget: $(key steps_run_again) steps again, $(key spilled_bytes) bytes spilled"
+done
+run --checkpoint auto && cmp reference/$gradient out/$gradient && [ "$(key steps_run_again)" -eq 0 ]
+ok $? 'a plan that learns in the memory of the machine gives the same bits, and runs no step again'
+run --budget 2M && cmp reference/$gradient out/$gradient && [ "$(key planner)" = '"auto"' ]
+ok $? "tapes that exceed the budget give way to a plan that learns: $(key planner)"
 if run --checkpoint binomial:6 --look-ahead; then
 	cmp reference/$gradient out/$gradient
 	ok $? 'segments that are recorded ahead give the same bits'
@@ -56,14 +63,16 @@ else
 fi
 
 # Each run is asked to end after a moment and resumed by the next one, until one finishes.
-ends=0 status=75
-while [ $status -eq 75 ] && [ $ends -lt 500 ]; do
-	REEL_END_AFTER=0.02 run --checkpoint binomial:4 --restart file
-	status=$?
-	[ $status -ne 75 ] || ends=$((ends + 1))
+for plan in binomial:4 'auto --budget 1M'; do
+	ends=0 status=75
+	while [ $status -eq 75 ] && [ $ends -lt 500 ]; do
+		REEL_END_AFTER=0.02 run --checkpoint $plan --restart file
+		status=$?
+		[ $status -ne 75 ] || ends=$((ends + 1))
+	done
+	[ $status -eq 0 ] && cmp reference/$gradient out/$gradient && [ ! -e file ]
+	ok $? "runs of $plan that were asked to end are gone on with, to the same bits: $ends"
 done
-[ $status -eq 0 ] && cmp reference/$gradient out/$gradient && [ ! -e file ]
-ok $? "runs that were asked to end are gone on with, to the same bits: $ends"
 
 # refuses WANTED OPTION...: a check that the program refuses the options before it computes the blast and draws a picture.
 refuses() {
@@ -79,8 +88,8 @@ refuses 'there are elements 0 to 124' --sensor 125
 refuses 'nothing goes there without a --budget' --spill .
 refuses 'with --spill' --checkpoint two-level:4:20
 refuses 'only a run with --checkpoint' --restart file
-refuses 'may choose another plan' --checkpoint auto --restart file
 refuses 'with --checkpoint' --look-ahead
+refuses 'fills the memory with one tape' --checkpoint auto --look-ahead
 refuses 'not with --restart' --checkpoint binomial:6 --look-ahead --restart file
 refuses 'too little for --checkpoint auto' --checkpoint auto --budget 16K
 refuses 'choose a larger --budget' --budget 1K

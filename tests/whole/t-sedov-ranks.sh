@@ -51,31 +51,33 @@ ok $? 'ranks draw what one process draws'
 # The default place of the sensor is not in the part of rank 0. Some states are on a disk.
 sensor="--size $size --objective sensor"
 one_process sensor $sensor
-plan='--checkpoint two-level:3:10 --spill .'
+two_level='--checkpoint two-level:3:10 --spill .'
 if ! can_spill; then
 	skip 'states on a disk: there is none here'
-	plan='--checkpoint binomial:4'
+	two_level='--checkpoint binomial:4'
 fi
 
-# restarts MOMENT: asks a run to end after MOMENT seconds, and resumes it.
+# restarts MOMENT OPTION...: asks a run to end after MOMENT seconds, and resumes it.
 restarts() {
 	REEL_END_AFTER=$1
+	shift
 	export REEL_END_AFTER
-	on_ranks 8 --quiet $sensor --threads 2 $plan --restart file
-	status=$?
+	on_ranks 8 --quiet $sensor --threads 2 "$@" --restart file
+	status=$? moment=$REEL_END_AFTER
 	unset REEL_END_AFTER
 	what='came to the end before that'
 	if [ $status -eq 75 ]; then
 		what='are gone on with'
 		[ "$(cat stdout stderr | grep -c '^sedov: ')" -eq 1 ] && [ -n "$(ls file.7.*)" ] &&
-			on_ranks 8 --quiet $sensor --threads 2 $plan --restart file
+			on_ranks 8 --quiet $sensor --threads 2 "$@" --restart file
 		status=$?
 	fi
-	is_same sensor $status "8 ranks with 2 threads each that were to end after $1 s $what"
+	is_same sensor $status "8 ranks with 2 threads each, $*, that were to end after $moment s $what"
 	[ -z "$(ls file* 2>/dev/null)" ]
 	ok $? "their files are gone; $(key spilled_bytes) bytes were spilled"
 }
-restarts 0.1
+restarts 0.1 $two_level
+restarts 0.1 --checkpoint auto --budget 1M
 
 # is_refused_by_ranks NUMBER REMEDY OPTION...: a check that the program refuses the options in one line, besides the lines
 # of mpirun.
@@ -93,11 +95,12 @@ is_refused_by_ranks 2 'leave it out' --checkpoint binomial:3 --look-ahead
 
 [ -n "$TEST_LONG" ] || end
 for moment in 0.001 0.1 0.2 0.6 0.8; do
-	restarts $moment
+	restarts $moment $two_level
+	restarts $moment --checkpoint auto --budget 1M
 done
 one_process frozen $kinetic --frozen
 on_ranks 8 --quiet $kinetic --frozen --threads 1 --checkpoint auto
-is_same frozen $? "what 8 ranks choose by their measurements, with frozen time steps: $(key planner)"
+is_same frozen $? '8 ranks with a plan that learns, with frozen time steps'
 one_process origin --size $size
 on_ranks 8 --quiet --size $size --threads 1 --verify
 is_same origin $? '8 ranks verify the gradient'
@@ -114,6 +117,18 @@ on_ranks 8 --quiet --size 14 --threads 1 --budget 8M --spill .
 is_same spilled $? '8 ranks that spill tapes'
 [ "$(key spilled_bytes)" -gt 0 ]
 ok $? "$(key spilled_bytes) bytes are spilled"
+one_process learnt --size 8
+for option in '' '--spill .'; do
+	on_ranks 8 --quiet --size 8 --threads 1 --checkpoint auto --budget 1M $option
+	is_same learnt $? "8 ranks with a plan that learns within 1M each $option"
+	[ "$(key peak_resident_bytes)" -le $((8 * (1 << 20))) ] &&
+		[ $(($(key steps_run_again) + $(key spilled_bytes))) -gt 0 ]
+	ok $? "they keep the budget: $(key steps_run_again) steps again, $(key spilled_bytes) bytes spilled"
+done
+on_ranks 8 --quiet --size 8 --threads 1 --budget 2M
+is_same learnt $? '8 ranks whose tapes exceed the budget'
+[ "$(key planner)" = '"auto"' ]
+ok $? "they take a plan that learns: $(key planner)"
 one_process large --size 30 --checkpoint binomial:30
 on_ranks 8 --quiet --size 30 --threads 1 --checkpoint binomial:30
 is_same large $? '8 ranks of 15^3 elements each'

@@ -77,26 +77,38 @@ fi
 [ -z "$(ls -A spill)" ]
 ok $? 'nothing is left on the disk'
 
-on_ranks 3 --quiet --threads 1 --checkpoint auto && cmp reference/gradient.nc out/gradient.nc
-ok $? "what three ranks choose by their measurements gives the gradient: $(key planner)"
+for options in '--checkpoint auto --audit' '--checkpoint auto --spill spill' ''; do
+	can_spill || [ "${options% spill}" = "$options" ] || continue
+	on_ranks 3 --quiet --threads 1 --budget 1M $options &&
+		cmp reference/gradient.nc out/gradient.nc && [ "$(key planner)" = '"auto"' ]
+	ok $? "a plan that three ranks learn gives the gradient ($options)"
+	[ "$(key tape_resident_bytes)" -le $((3 * (1 << 20))) ] &&
+		[ $(($(key advanced) + $(key tape_spilled_bytes))) -gt 0 ]
+	ok $? "within 1M each: $(key advanced) steps again, $(key tape_spilled_bytes) bytes spilled"
+done
+[ -z "$(ls -A spill)" ]
+ok $? 'nothing of it is left on the disk'
 
 # Runs are asked to end after a moment, and resumed.
-restart='--quiet --threads 1 --checkpoint binomial:4 --restart file'
 ends=0
-for moment in 0.01 0.03; do
-	REEL_END_AFTER=$moment
-	export REEL_END_AFTER
-	on_ranks 2 $restart
-	status=$?
-	unset REEL_END_AFTER
-	if [ $status -eq 75 ]; then
-		ends=$((ends + 1))
-		[ "$(cat stdout stderr | grep -c '^tsunami: ')" -eq 1 ] && [ -n "$(ls file.0.*)" ] &&
-			[ -n "$(ls file.1.*)" ] && on_ranks 2 $restart
+for plan in binomial:4 'auto --budget 1M'; do
+	for moment in 0.01 0.03; do
+		restart="--quiet --threads 1 --checkpoint $plan --restart file"
+		REEL_END_AFTER=$moment
+		export REEL_END_AFTER
+		on_ranks 2 $restart
 		status=$?
-	fi
-	[ $status -eq 0 ] && cmp reference/gradient.nc out/gradient.nc
-	ok $? "two ranks that were asked to end after $moment s are gone on with, to the same bits"
+		unset REEL_END_AFTER
+		if [ $status -eq 75 ]; then
+			ends=$((ends + 1))
+			[ "$(cat stdout stderr | grep -c '^tsunami: ')" -eq 1 ] &&
+				[ -n "$(ls file.0.*)" ] && [ -n "$(ls file.1.*)" ] &&
+				on_ranks 2 $restart
+			status=$?
+		fi
+		[ $status -eq 0 ] && cmp reference/gradient.nc out/gradient.nc
+		ok $? "two ranks, $plan, that were asked to end after $moment s are gone on with, to the same bits"
+	done
 done
 [ $ends -gt 0 ] && [ -z "$(ls file* 2>/dev/null)" ]
 ok $? "$ends of them ended early, and their files are gone"

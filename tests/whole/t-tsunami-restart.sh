@@ -32,20 +32,24 @@ goes_on() {
 short='--resolution 60 --steps 200 --hours 16'
 mkdir spill
 run $short && mv out reference
-moments='0.01 0.03' planners='binomial:4'
+moments='0.01 0.03' planners='binomial:4 auto'
 if [ -n "$TEST_LONG" ]; then
 	moments=$(awk 'BEGIN { srand(1); for (k = 0; k < 25; k++) print 0.02 + 0.06 * rand() }')
-	planners='binomial:4 binomial:1 online:5'
-	can_spill && planners="$planners hierarchical:2:5"
+	planners='binomial:4 binomial:1 online:5 auto'
+	can_spill && planners="$planners hierarchical:2:5 auto+spill"
 fi
 total=0
 for planner in $planners; do
-	spill=
-	[ "$planner" != hierarchical:2:5 ] || spill='--spill spill'
+	case $planner in
+	hierarchical:2:5) options='--checkpoint hierarchical:2:5 --spill spill' ;;
+	auto) options='--checkpoint auto --budget 1M' ;;
+	auto+spill) options='--checkpoint auto --budget 1M --spill spill' ;;
+	*) options="--checkpoint $planner" ;;
+	esac
 	rm -f file
 	wrong=0 stopped=0
 	for moment in $moments; do
-		goes_on $moment $short --checkpoint $planner $spill &&
+		goes_on $moment $short $options &&
 			cmp reference/gradient.nc out/gradient.nc || wrong=$((wrong + 1))
 		[ ! -e file ] || wrong=$((wrong + 1))
 		stopped=$((stopped + ends))
@@ -80,7 +84,6 @@ refuses 'a file of another kind' 'not a restart file' $short --checkpoint binomi
 [ "$(cat mine)" = precious ]
 ok $? 'a file of another kind stays as it is'
 refuses 'a restart without a plan' 'checkpoint' --restart file
-refuses 'a restart of auto' 'name the planner' --checkpoint auto --restart file
 refuses 'a restart of tapes' 'binomial' --checkpoint store-all --restart file
 refuses 'a restart of what looks ahead' 'leave one' --checkpoint binomial:4 --look-ahead --restart file
 refuses 'a restart of several runs' 'leave one' --checkpoint binomial:4 --verify --restart file

@@ -81,6 +81,12 @@ else
 	ok $? 'nothing is left of what was spilled'
 fi
 
+run --basin idealised --threads 1 --hours 20 --budget 13M && cmp out-20/gradient.nc out/gradient.nc
+ok $? 'a tape that exceeds the budget gives way to a plan that learns, which gives the same bits'
+[ "$(key planner)" = '"auto"' ] && is_within tape_resident_bytes 1 $((13 << 20)) &&
+	[ "$(key advanced)" -gt 0 ]
+ok $? "within the budget: $(key tape_resident_bytes) bytes, $(key advanced) steps again"
+
 if [ -r $relief ]; then
 	run --resolution 60 --grid $relief
 	ok $? 'the Pacific runs'
@@ -107,7 +113,8 @@ refuses 'a gauge on land' 'in the sea' --basin idealised --gauge 34.8,160.2
 refuses 'a region without water' 'water' --region 80,100,35,47 --resolution 60
 refuses 'a budget of one byte' 'budget' --basin idealised --budget 1
 refuses 'a budget that is no number' 'budget' --basin idealised --budget 4Z
-refuses 'a budget that the tape exceeds' 'budget' --basin idealised --budget 16M
+refuses 'threads to reverse a tape that exceeds the budget' 'spill' --basin idealised --budget 4M \
+	--reverse-threads 2
 refuses 'a directory to spill to without a budget' 'budget' --basin idealised --spill .
 refuses 'a directory to spill to that is not there' 'spill' --basin idealised --budget 64M \
 	--spill missing

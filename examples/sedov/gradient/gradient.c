@@ -6,12 +6,18 @@
 #include <reel.h>
 
 #include "common/disk.h"
+#include "common/parallel.h"
 #include "common/progress.h"
 #include "common/report.h"
 #include "look-ahead.h"
 #include "loop.h"
 #include "model/ranks.h"
 #include "sweep.h"
+
+/* Bytes of the slabs that a lane fills in part. */
+#define LANE_BYTES ((uint64_t)4 << 20)
+
+static const struct scheme automatic = {.text = "auto", .planner = REEL_AUTO};
 
 static void close_pool(reel_pool *pool, struct cost *cost)
 {
@@ -141,7 +147,7 @@ static double gradient_by_plan(const struct model *model, const struct controls 
 {
 	struct loop loop = loop_open(model, controls, method->steps);
 	struct loop_adjoint passed = {.adjoint = *adjoint, .after = state_create(model->mesh)};
-	struct layout layout = layout_create(method, &loop, controls);
+	struct layout layout = layout_create(method, &loop);
 	reel_pool *pool = pool_open(layout.budget, layout.slab_bytes,
 				    layout.spills_tapes ? method->spill : NULL);
 	reel_plan *plan = open_plan(method, &layout);
@@ -162,7 +168,7 @@ static double gradient_by_plan(const struct model *model, const struct controls 
 	}
 	cost->forward_seconds = wall_time() - start;
 	reverse_by_plan(run, method, &loop, state, &passed, cost);
-	cost->planner = layout.planner;
+	cost->planner = reel_planner_name(layout.planner);
 	cost->segment = layout.segment;
 	*adjoint = passed.adjoint;
 	state_destroy(&passed.after);
@@ -186,21 +192,35 @@ void require_gradient(const struct model *model, const struct controls *controls
 	loop_close(&loop);
 }
 
+/* Returns true if lanes of all steps have no room in the budget of a rank, and do not spill. */
+static bool exceeds_budget(const struct model *model, const struct method *method)
+{
+	struct ranks *ranks = model->mesh->ranks;
+	uint64_t need = (uint64_t)method->steps * loop_step_bytes(model->mesh) +
+			(uint64_t)default_threads() * LANE_BYTES;
+	bool exceeds = method->budget && !method->spill && need > method->budget;
+
+	return ranks ? ranks->world->lowest(exceeds) >= 0 : exceeds;
+}
+
 double take_gradient(const struct model *model, const struct controls *controls,
-		     enum objective objective, const struct method *method,
+		     enum objective objective, const struct method *given,
 		     struct controls *gradient, struct cost *cost)
 {
+	struct method method = *given;
 	struct adjoint adjoint = adjoint_create(model->mesh);
 	struct state state = state_create(model->mesh);
 	double value;
 
 	*cost = (struct cost){0};
 	state_start(model, controls, &state);
-	if (method->scheme)
-		value = gradient_by_plan(model, controls, objective, method, &state, &adjoint,
+	if (!method.scheme && exceeds_budget(model, &method))
+		method.scheme = &automatic;
+	if (method.scheme)
+		value = gradient_by_plan(model, controls, objective, &method, &state, &adjoint,
 					 cost);
 	else
-		value = gradient_by_lanes(model, objective, method, &state, &adjoint, cost);
+		value = gradient_by_lanes(model, objective, &method, &state, &adjoint, cost);
 	controls_reverse(model, controls, &adjoint, gradient);
 	adjoint_destroy(&adjoint);
 	state_destroy(&state);

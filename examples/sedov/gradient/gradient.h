@@ -10,8 +10,8 @@
 
 struct cost {
 	int64_t steps, advanced; /* steps that were run but not recorded */
-	enum reel_planner planner;
-	int64_t segment; /* steps, with a plan */
+	const char *planner; /* its name; NULL: lanes */
+	int64_t segment;     /* steps, with a plan */
 	double forward_seconds, reverse_seconds;
 	uint64_t tape_bytes, resident_bytes, spilled_bytes;
 };
@@ -23,7 +23,10 @@ struct cost {
 void require_gradient(const struct model *model, const struct controls *controls,
 		      const struct method *method);
 
-/* Returns the objective. A refusal of the machine ends the program. */
+/*
+ * Returns the objective. Takes REEL_AUTO if there is no scheme, the tapes of all steps exceed the
+ * budget and nothing can be spilled. A refusal of the machine ends the program.
+ */
 double take_gradient(const struct model *model, const struct controls *controls,
 		     enum objective objective, const struct method *method,
 		     struct controls *gradient, struct cost *cost);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The layout of the steps of a plan: of the plan that --checkpoint names, or that `auto` has chosen
- * by the costs of a few steps.
+ * The layout of the steps of the plan that --checkpoint names.
  */
 #ifndef SEDOV_LAYOUT_H
 #define SEDOV_LAYOUT_H
@@ -33,8 +32,6 @@ struct layout {
  */
 void layout_require(const struct method *method, const struct loop *loop);
 
-/* `auto` runs the first steps of `loop`, which is as it was afterwards. */
-struct layout layout_create(const struct method *method, struct loop *loop,
-			    const struct controls *controls);
+struct layout layout_create(const struct method *method, const struct loop *loop);
 
 #endif

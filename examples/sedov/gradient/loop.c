@@ -172,9 +172,9 @@ reel_model loop_model(const struct loop *loop)
 	};
 }
 
-size_t loop_step_bytes(const struct loop *loop)
+size_t loop_step_bytes(const struct mesh *mesh)
 {
-	struct part whole = whole_of(loop->model->mesh);
+	struct part whole = whole_of(mesh);
 
 	return state_bytes(whole) + branch_bytes(whole);
 }

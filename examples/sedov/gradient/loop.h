@@ -38,7 +38,7 @@ void loop_close(struct loop *loop);
 reel_model loop_model(const struct loop *loop);
 
 /* The number of bytes that record() pushes for a step. */
-size_t loop_step_bytes(const struct loop *loop);
+size_t loop_step_bytes(const struct mesh *mesh);
 
 /* For the options of a run: whether the loop ends before a step; the adjoint in restart files. */
 bool loop_is_finished(void *loop, const void *state, int64_t step);

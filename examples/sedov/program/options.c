@@ -46,7 +46,8 @@ static void print_help(void)
 	     "                    nodes; sensor: time integral of an element's pressure (origin)\n"
 	     "  --sensor E        the number of that element (the middle of the first edge)\n"
 	     "  --frozen          derivatives take the time steps as given\n"
-	     "  --checkpoint PLANNER  instead of the tapes of all steps:");
+	     "  --checkpoint PLANNER  instead of the tapes of all steps; auto is taken without it\n"
+	     "                    if they exceed the budget and there is no --spill:");
 	scheme_print_help();
 	puts("  --look-ahead      with --checkpoint: each thread records segments of its own\n"
 	     "  --budget BYTES    of tapes and states in memory, as 256M\n"
@@ -96,21 +97,22 @@ static void read_option(int code, const char *text, struct options *options)
 static void check_options(const struct options *options)
 {
 	const struct scheme *scheme = &options->scheme;
-	int disk = scheme->text && (scheme->automatic || scheme->has_disk);
+	int learns = scheme->text && scheme->planner == REEL_AUTO;
+	int disk = learns || (scheme->text && scheme->has_disk);
 
 	if (options->spill && !disk && !options->budget)
 		fail("--spill %s: nothing goes there without a --budget", options->spill);
 	if (options->restart && !options->scheme.text)
 		fail("--restart %s: only a run with --checkpoint can be gone on with",
 		     options->restart);
-	if (options->looks_ahead && (!scheme->text || scheme->automatic || options->restart))
-		fail("--look-ahead: it goes with --checkpoint and the name of a planner, and not "
-		     "with --restart, whose file would lack what is recorded ahead");
+	if (options->looks_ahead && learns)
+		fail("--look-ahead: --checkpoint auto fills the memory with one tape and leaves "
+		     "no room for tapes recorded ahead; name another planner");
+	if (options->looks_ahead && (!scheme->text || options->restart))
+		fail("--look-ahead: it goes with --checkpoint, and not with --restart, whose file "
+		     "would lack what is recorded ahead");
 	if (options->looks_ahead && !look_ahead_is_there())
 		fail("--look-ahead: this program was built without OpenMP; leave it out");
-	if (options->restart && scheme->automatic)
-		fail("--restart %s: --checkpoint auto may choose another plan in the next run; "
-		     "name the planner that it chose", options->restart);
 	if (options->sensor >= options->size * options->size * options->size)
 		fail("--sensor %d: there are elements 0 to %d", options->sensor,
 		     options->size * options->size * options->size - 1);

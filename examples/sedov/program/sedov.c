@@ -91,9 +91,9 @@ static void write_summary(const struct results *results, const struct controls *
 		fprintf(file, "  \"taylor_slope\": %.4f,\n  \"taylor_decades\": %d,\n"
 			"  \"relative_error\": %.2e,\n",
 			results->taylor.slope, results->taylor.decades, results->taylor.error);
-	if (options->scheme.text)
+	if (cost->planner)
 		fprintf(file, "  \"planner\": \"%s\",\n  \"segment\": %lld,\n",
-			reel_planner_name(cost->planner), (long long)cost->segment);
+			cost->planner, (long long)cost->segment);
 	fprintf(file, "  \"steps_run_again\": %lld,\n  \"tape_bytes\": %llu,\n",
 		(long long)cost->advanced, (unsigned long long)cost->tape_bytes);
 	fprintf(file, "  \"peak_resident_bytes\": %llu,\n  \"spilled_bytes\": %llu,\n",
@@ -122,9 +122,9 @@ static void print_summary(const struct results *results, const struct controls *
 	printf("Tape            %.1f MB at most, %.1f MB resident, %.1f MB to the disk\n",
 	       (double)cost->tape_bytes / 1e6, (double)cost->resident_bytes / 1e6,
 	       (double)cost->spilled_bytes / 1e6);
-	if (options->scheme.text)
+	if (cost->planner)
 		printf("Plan            %s, segments of %lld steps: %lld steps were run again\n",
-		       reel_planner_name(cost->planner), (long long)cost->segment,
+		       cost->planner, (long long)cost->segment,
 		       (long long)cost->advanced);
 	else
 		printf("                %.1f bytes an element and step\n",

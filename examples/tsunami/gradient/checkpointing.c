@@ -8,7 +8,6 @@
 #include <reel.h>
 
 #include "loop.h"
-#include "program/measure.h"
 #include "common/disk.h"
 #include "common/progress.h"
 #include "common/report.h"
@@ -28,8 +27,6 @@ struct checkpointing {
 	struct loop loop;
 	struct layout layout;
 	uint64_t budget;         /* of auto also where there is no --budget */
-	struct reel_costs costs; /* of auto, and the following */
-	struct reel_choice choice;
 	reel_plan *plan;
 	reel_pool *pool;
 	reel_run *run;
@@ -41,48 +38,6 @@ struct checkpointing {
 	int resumed;            /* in a reverse sweep: it has the last state */
 };
 
-/*
- * The number of steps that are measured depends on the time that they take, so that ranks would
- * wait for each other in vain: each measures its part of the basin as if it were all of it.
- */
-static void measure(struct checkpointing *checkpointing, const struct tape_shape *shape,
-		    const struct controls *controls)
-{
-	const struct options *options = checkpointing->options;
-	struct loop *loop = &checkpointing->loop;
-	struct model alone = *checkpointing->model;
-
-	alone.ranks = NULL;
-	loop->model = &alone;
-	loop->depth = controls->depth;
-	checkpointing->costs = measure_costs(loop, shape, controls->displacement,
-					     checkpointing->budget, options->spill,
-					     options->disk_budget);
-	loop->model = checkpointing->model;
-}
-
-static int choose_by_costs(struct checkpointing *checkpointing)
-{
-	struct ranks *ranks = checkpointing->model->ranks;
-
-	return ranks ? ranks->world->choose(&checkpointing->costs, &checkpointing->choice)
-		     : reel_costs_choose(&checkpointing->costs, &checkpointing->choice);
-}
-
-static void choose(struct checkpointing *checkpointing, const struct tape_shape *shape,
-		   const struct controls *controls)
-{
-	struct reel_choice *choice = &checkpointing->choice;
-
-	if (!checkpointing->budget)
-		checkpointing->budget = default_budget_bytes();
-	measure(checkpointing, shape, controls);
-	if (choose_by_costs(checkpointing))
-		fail("--checkpoint auto: %s", choice->reason[0] ? choice->reason
-						: "no memory to choose a plan");
-	checkpointing->layout = layout_of(&choice->best, shape, checkpointing->model->steps);
-}
-
 static void create_layout(struct checkpointing *checkpointing, const struct tape_shape *shape)
 {
 	const struct options *options = checkpointing->options;
@@ -90,7 +45,11 @@ static void create_layout(struct checkpointing *checkpointing, const struct tape
 
 	*layout = layout_create(&checkpointing->scheme, shape, checkpointing->model->steps,
 				options->segment, options->budget);
-	layout->spills = layout->planner == REEL_STORE_ALL && options->spill && options->budget;
+	checkpointing->budget = options->budget;
+	if (layout_learns(layout) && !options->budget)
+		checkpointing->budget = default_budget_bytes();
+	layout->spills = options->spill && checkpointing->budget &&
+			 (layout_learns(layout) || layout->planner == REEL_STORE_ALL);
 }
 
 static struct scheme scheme_on_gpu(const struct options *options, int64_t steps, int64_t fitting)
@@ -142,7 +101,7 @@ static void check_disk_on_gpu(const struct options *options)
 static void check_options(const struct options *options)
 {
 	const struct scheme *scheme = &options->scheme;
-	int uses_disk = scheme->automatic || scheme->planner == REEL_STORE_ALL ||
+	int uses_disk = scheme->planner == REEL_AUTO || scheme->planner == REEL_STORE_ALL ||
 			scheme->has_disk;
 
 	if (options->on_gpu)
@@ -155,8 +114,6 @@ static void check_options(const struct options *options)
 		     "hierarchical, two-level or store-all", options->spill, scheme->text);
 	if (options->spill && scheme->planner == REEL_STORE_ALL && !options->budget)
 		fail("--spill %s: nothing goes there without a --budget", options->spill);
-	if (scheme->automatic && options->segment)
-		fail("--segment: with --checkpoint auto it is chosen, too; leave it out");
 }
 
 static reel_model model_of_loop(const struct checkpointing *checkpointing)
@@ -206,11 +163,9 @@ static void open_run(struct checkpointing *checkpointing)
 		fail("--checkpoint %s: %s", checkpointing->scheme.text, reel_error_text(0));
 }
 
-struct checkpointing *checkpointing_open(const struct options *options,
-					 const struct model *model,
-					 const struct controls *controls)
+struct checkpointing *checkpointing_open(const struct options *options, const struct model *model)
 {
-	/* The plan is the same on all ranks, since it is made for the largest of them. */
+	/* The layout is the same on all ranks, since it is made for the largest of them. */
 	struct grid grid = largest_grid(model);
 	struct tape_shape shape = tape_shape(&grid, options->budget);
 	struct checkpointing *checkpointing;
@@ -227,11 +182,7 @@ struct checkpointing *checkpointing_open(const struct options *options,
 		checkpointing->gpu = checkpointing->gpu_calls->open(model, options->budget);
 		create_layout_on_gpu(checkpointing);
 	} else {
-		checkpointing->budget = options->budget;
-		if (options->scheme.automatic)
-			choose(checkpointing, &shape, controls);
-		else
-			create_layout(checkpointing, &shape);
+		create_layout(checkpointing, &shape);
 	}
 	checkpointing->plan = layout_open_plan(&checkpointing->layout, checkpointing->budget);
 	checkpointing->pool = pool_open(checkpointing->budget,
@@ -409,15 +360,18 @@ struct checkpointing_use checkpointing_use(struct checkpointing *checkpointing)
 	struct reel_run_stats stats;
 	struct reel_pool_stats pool;
 	struct gpu_use gpu = {0};
+	struct counts planned = {0};
 
 	if (checkpointing->gpu)
 		gpu = checkpointing->gpu_calls->use(checkpointing->gpu);
+	if (!layout_learns(&checkpointing->layout))
+		planned = layout_count(&checkpointing->layout, checkpointing->plan);
 	reel_run_get_stats(checkpointing->run, &stats);
 	reel_pool_get_stats(checkpointing->pool, &pool);
 	return (struct checkpointing_use){
 		.scheme = checkpointing->scheme.text,
 		.layout = checkpointing->layout,
-		.planned = layout_count(&checkpointing->layout, checkpointing->plan),
+		.planned = planned,
 		.done = counts_of(&stats),
 		.snapshot_bytes = stats.peak_snapshot_bytes,
 		.tape_bytes = checkpointing->gpu ? gpu.tape_bytes : stats.peak_tape_bytes,
@@ -427,8 +381,5 @@ struct checkpointing_use checkpointing_use(struct checkpointing *checkpointing)
 		.waits = stats.waits + pool.stalls,
 		.look_ahead = checkpointing->look_ahead,
 		.wait_seconds = 1e-9 * (double)(stats.wait_ns + pool.stall_ns),
-		.is_measured = checkpointing->options->scheme.automatic,
-		.costs = checkpointing->costs,
-		.choice = checkpointing->choice,
 	};
 }

@@ -18,7 +18,8 @@ struct checkpointing;
 struct checkpointing_use {
 	const char *scheme;      /* its text */
 	struct layout layout;
-	struct counts planned, done;
+	struct counts planned;   /* zeros of a plan that learns */
+	struct counts done;
 	uint64_t snapshot_bytes; /* the most that was in memory */
 	uint64_t tape_bytes;     /* the most that was on the tape */
 	uint64_t resident_bytes; /* the most that both took, idle memory included */
@@ -27,20 +28,14 @@ struct checkpointing_use {
 	double wait_seconds;     /* for the disk */
 	struct look_ahead look_ahead;
 	struct gpu_use gpu;
-	int is_measured;         /* by auto: the costs, and the choice by them */
-	struct reel_costs costs;
-	struct reel_choice choice;
 };
 
 /*
- * As the options say. Model and controls are the rank's, the plan is the same on all ranks. `gauge`
- * and `final` of a sweep are the caller's. auto measures a few steps from the controls first. On a
- * GPU without a scheme all steps are on its tapes, or states are kept if those do not fit. Ends the
- * program if it cannot be.
+ * As the options say. The model is the rank's, the plan is the same on all ranks. `gauge` and
+ * `final` of a sweep are the caller's. On a GPU without a scheme all steps are on its tapes, or
+ * states are kept if those do not fit. Ends the program if it cannot be.
  */
-struct checkpointing *checkpointing_open(const struct options *options,
-					 const struct model *model,
-					 const struct controls *controls);
+struct checkpointing *checkpointing_open(const struct options *options, const struct model *model);
 void checkpointing_close(struct checkpointing *checkpointing);
 
 /* Run the steps and keep nothing. */

@@ -7,8 +7,7 @@
 #include "model/ranks.h"
 #include "sweep.h"
 
-struct reversal reversal_open(const struct options *options, const struct model *model,
-			      const struct controls *controls)
+struct reversal reversal_open(const struct options *options, const struct model *model)
 {
 	struct reversal reversal = {
 		.model = model,
@@ -18,13 +17,10 @@ struct reversal reversal_open(const struct options *options, const struct model 
 							    : options->threads,
 	};
 
-	if (options->scheme.text || options->on_gpu) {
-		struct controls here = controls_here(model->ranks, controls);
-
-		reversal.checkpointing = checkpointing_open(options, model, &here);
-		return reversal;
-	}
-	reversal.tapes = tapes_open(options->budget, options->spill);
+	if (options->scheme.text || options->on_gpu)
+		reversal.checkpointing = checkpointing_open(options, model);
+	else
+		reversal.tapes = tapes_open(options->budget, options->spill);
 	return reversal;
 }
 

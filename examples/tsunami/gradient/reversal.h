@@ -21,9 +21,8 @@ struct reversal {
 	struct checkpointing *checkpointing;
 };
 
-/* As the options say; the controls are for measuring. */
-struct reversal reversal_open(const struct options *options, const struct model *model,
-			      const struct controls *controls);
+/* As the options say. */
+struct reversal reversal_open(const struct options *options, const struct model *model);
 void reversal_close(struct reversal *reversal);
 
 /* The elevations at the gauge, without a tape. */

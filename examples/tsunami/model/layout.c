@@ -15,6 +15,11 @@
 #define PAGE 4096
 /* A pool keeps some slabs besides those that are full: the one left last, and a frame cut up. */
 #define SPARE_SLABS 3
+/*
+ * A plan that learns counts the bytes of states and tapes, not of slabs, and leaves an eighth of
+ * the memory to their unused parts. In fewer slabs besides a state and a tape that is too little.
+ */
+#define UNUSED_SLABS 4
 /* A planner with a table takes its time for more. */
 #define MAX_TABLE_SEGMENTS 1000
 
@@ -38,7 +43,7 @@ struct tape_shape tape_shape(const struct grid *grid, uint64_t budget)
 	shape.chunks = divide_up(rows, shape.chunk_rows);
 	chunk = (uint64_t)shape.chunk_rows * row;
 	shape.chunks_in_slab = slab > chunk ? (int64_t)(slab / chunk) : 1;
-	shape.slab_bytes = round_up((uint64_t)shape.chunks_in_slab * chunk, SMALLEST_SLAB);
+	shape.slab_bytes = round_up((uint64_t)shape.chunks_in_slab * chunk, PAGE);
 	shape.kept_bytes = round_up(shape.state_bytes, PAGE);
 	return shape;
 }
@@ -81,11 +86,16 @@ static int64_t fitting_segment(const struct layout *layout, uint64_t budget)
 	return segment > 0 ? segment : 1;
 }
 
+int layout_learns(const struct layout *layout)
+{
+	return layout->planner == REEL_AUTO;
+}
+
 static int64_t choose_segment(const struct layout *layout, uint64_t budget)
 {
 	int64_t segment = layout->problem.tier[0].slots;
 
-	if (layout->planner == REEL_STORE_ALL)
+	if (layout->planner == REEL_STORE_ALL || layout_learns(layout))
 		return 1;
 	if (layout->planner == REEL_MIXED)
 		return layout->problem.tape_states;
@@ -118,39 +128,6 @@ struct layout layout_create(const struct scheme *scheme, const struct tape_shape
 	if (problem->steps != REEL_UNKNOWN_STEPS)
 		problem->steps = layout.segments;
 	return layout;
-}
-
-void layout_bound(const struct tape_shape *shape, uint64_t memory, struct reel_costs *costs)
-{
-	/* One more for the slab that the last step fills in part. */
-	uint64_t besides = (SPARE_SLABS + 1) * shape->slab_bytes +
-			   MOVING_STATES * shape->kept_bytes, need;
-	uint64_t slabs = (uint64_t)shape->chunks * shape->slab_bytes;
-
-	costs->state_bytes = shape->kept_bytes;
-	costs->tape_bytes = round_up(slabs, (uint64_t)shape->chunks_in_slab) /
-			    (uint64_t)shape->chunks_in_slab;
-	need = besides + costs->state_bytes + costs->tape_bytes;
-	if (memory < need)
-		fail("--budget of %.1f MB is too small: a state, two on their way and the tape "
-		     "of a step need %.1f MB; choose a larger --budget", (double)memory / 1e6,
-		     ceil((double)need / 1e5) / 10.0);
-	costs->memory_bytes = memory - besides;
-}
-
-struct layout layout_of(const struct reel_prediction *chosen, const struct tape_shape *shape,
-			int64_t steps)
-{
-	return (struct layout){
-		.shape = *shape,
-		.planner = chosen->planner,
-		.problem = chosen->problem,
-		.steps = steps,
-		.segment = chosen->segment_steps,
-		.segments = chosen->problem.steps,
-		.has_disk = chosen->problem.tiers > 1,
-		.spills = chosen->spills,
-	};
 }
 
 /* The model's step at which a segment begins. */
@@ -222,26 +199,45 @@ static struct content largest_content(const struct layout *layout, const reel_pl
 	return largest;
 }
 
+/* A plan that learns fills the memory that it has. Returns the least that it needs. */
+static struct content least_content(const struct layout *layout)
+{
+	struct content content = {0};
+
+	carry_out(layout, &(reel_action){.kind = REEL_ACTION_STORE}, &content);
+	carry_out(layout, &(reel_action){.kind = REEL_ACTION_RECORD, .last = 1}, &content);
+	content.bytes += (double)(UNUSED_SLABS * layout->shape.slab_bytes);
+	return content;
+}
+
+static const char *memory_remedy(const struct layout *layout)
+{
+	if (layout->planner == REEL_STORE_ALL)
+		return "--spill with a --budget, or a planner that keeps states";
+	return layout_learns(layout) ? "a shorter --segment or a coarser --resolution"
+				     : "fewer states or a shorter --segment";
+}
+
 static void check_memory(const struct layout *layout, const reel_plan *plan, uint64_t budget)
 {
 	double limit = budget ? (double)budget : memory_limit_bytes();
 	struct reel_schedule_report report;
 	struct content most;
+	int spills;
 
 	if (reel_plan_check(plan, NULL, layout->segments, &report))
 		fail("the plan cannot be carried out: %s",
 		     report.wrong ? report.wrong : "no memory");
-	most = largest_content(layout, plan);
-	if (most.bytes <= limit ||
-	    (layout->spills && budget >= SLABS_TO_SPILL * layout->shape.slab_bytes))
+	most = layout_learns(layout) ? least_content(layout) : largest_content(layout, plan);
+	spills = layout->spills && !layout_learns(layout) &&
+		 budget >= SLABS_TO_SPILL * layout->shape.slab_bytes;
+	if (most.bytes <= limit || spills)
 		return;
 	fail("%s of %.1f MB is too small: states in memory (%lld) and tape (of %lld step%s) need "
 	     "%.1f MB; choose %s%s", budget ? "--budget" : "the machine's memory", limit / 1e6,
 	     (long long)most.states, (long long)most.steps, most.steps == 1 ? "" : "s",
 	     ceil(most.bytes / 1e5) / 10.0, budget ? "a larger --budget, " : "",
-	     layout->planner == REEL_STORE_ALL
-			    ? "--spill with a --budget, or a planner that keeps states"
-			    : "fewer states or a shorter --segment");
+	     memory_remedy(layout));
 }
 
 reel_plan *layout_open_plan(const struct layout *layout, uint64_t budget)

@@ -49,20 +49,13 @@ struct layout {
 /*
  * The layout for a scheme and a number of steps. `segment` is the user's, 0: chosen so that the
  * tape of a segment fills the budget that the states leave; without a budget it takes
- * as much as the states. Ends the program if it cannot be.
+ * as much as the states; of a plan that learns it is one step. Ends the program if it cannot be.
  */
 struct layout layout_create(const struct scheme *scheme, const struct tape_shape *shape,
 			    int64_t steps, int64_t segment, uint64_t budget);
 
-/*
- * For a choice by cost: the bytes of a state and of a step's tape, and the part of `memory` that
- * they can fill in whole slabs. Ends the program if no slab fits.
- */
-void layout_bound(const struct tape_shape *shape, uint64_t memory, struct reel_costs *costs);
-
-/* The layout of a choice by such costs. */
-struct layout layout_of(const struct reel_prediction *chosen, const struct tape_shape *shape,
-			int64_t steps);
+/* Returns true if the plan is made while it is carried out (REEL_AUTO). */
+int layout_learns(const struct layout *layout);
 
 /* Open its plan, or end the program: it cannot be, or is for more memory than there is. */
 reel_plan *layout_open_plan(const struct layout *layout, uint64_t budget);
@@ -73,7 +66,7 @@ struct counts {
 	uint64_t stores[2], loads[2]; /* memory, disk */
 };
 
-/* The counts that the plan predicts. */
+/* The counts that the plan predicts. Not for a plan that learns. */
 struct counts layout_count(const struct layout *layout, const reel_plan *plan);
 
 #endif

@@ -15,7 +15,7 @@ static void print_plan(const struct layout *layout)
 	const struct reel_problem *problem = &layout->problem;
 
 	printf("Plan            %s", reel_planner_name(layout->planner));
-	if (layout->planner != REEL_STORE_ALL)
+	if (layout->planner != REEL_STORE_ALL && !layout_learns(layout))
 		printf(", %lld %s%s in memory", (long long)problem->tier[0].slots,
 		       layout->planner == REEL_MIXED ? "slot" : "state",
 		       plural(problem->tier[0].slots));
@@ -29,29 +29,38 @@ static void print_plan(const struct layout *layout)
 	       plural(layout->segments), (long long)layout->segment, plural(layout->segment));
 }
 
-static void print_count(const char *what, uint64_t planned, uint64_t done)
+/* The counts of a plan that learns are not known beforehand. */
+static void print_count(const struct layout *layout, const char *what, uint64_t planned,
+			uint64_t done)
 {
-	if (planned || done)
-		printf("  %-22s %10llu %10llu\n", what, (unsigned long long)planned,
-		       (unsigned long long)done);
+	if (!planned && !done)
+		return;
+	printf("  %-22s", what);
+	if (!layout_learns(layout))
+		printf(" %10llu", (unsigned long long)planned);
+	printf(" %10llu\n", (unsigned long long)done);
 }
 
-static void print_counts(const struct counts *planned, const struct counts *done)
+static void print_counts(const struct checkpointing_use *use)
 {
 	static const char *const tier[] = {"memory", "disk"};
+	const struct layout *layout = &use->layout;
+	const struct counts *planned = &use->planned, *done = &use->done;
 
-	printf("                            planned       done\n");
-	print_count("steps run", (uint64_t)planned->advanced, (uint64_t)done->advanced);
-	print_count("steps run and recorded", (uint64_t)planned->recorded,
+	if (!layout_learns(layout))
+		printf("                            planned       done\n");
+	print_count(layout, "steps run", (uint64_t)planned->advanced, (uint64_t)done->advanced);
+	print_count(layout, "steps run and recorded", (uint64_t)planned->recorded,
 		    (uint64_t)done->recorded);
-	print_count("steps reversed", (uint64_t)planned->reversed, (uint64_t)done->reversed);
+	print_count(layout, "steps reversed", (uint64_t)planned->reversed,
+		    (uint64_t)done->reversed);
 	for (int t = 0; t < 2; t++) {
 		char what[32];
 
 		snprintf(what, sizeof(what), "states stored, %s", tier[t]);
-		print_count(what, planned->stores[t], done->stores[t]);
+		print_count(layout, what, planned->stores[t], done->stores[t]);
 		snprintf(what, sizeof(what), "states loaded, %s", tier[t]);
-		print_count(what, planned->loads[t], done->loads[t]);
+		print_count(layout, what, planned->loads[t], done->loads[t]);
 	}
 }
 
@@ -90,42 +99,16 @@ static void print_look_ahead(const struct look_ahead *use)
 		       plural(use->max_tapes));
 }
 
-static void print_costs(const struct reel_costs *costs)
-{
-	printf("Measured        a step takes %.3g ms to run, %.3g to record, %.3g to reverse; a "
-	       "state %.2g ms to copy, a MB of new memory %.2g ms", 1e3 * costs->advance_seconds,
-	       1e3 * costs->record_seconds, 1e3 * costs->reverse_seconds,
-	       1e3 * costs->copy_seconds, 1e9 * costs->touch_seconds);
-	if (costs->tiers)
-		printf("; the disk takes %.3g MB a second and gives %.3g",
-		       costs->tier[0].write_bandwidth / 1e6, costs->tier[0].read_bandwidth / 1e6);
-	puts("");
-}
-
-static void print_choice(const struct reel_choice *choice, double seconds)
-{
-	double predicted = choice->best.makespan;
-
-	printf("Makespan        predicted %.2f s, took %.2f s: %+.1f %%\n", predicted, seconds,
-	       100.0 * (seconds / predicted - 1.0));
-	printf("Runner-up       %s\n", choice->reason);
-}
-
-void account_print(const struct checkpointing_use *use, uint64_t full_tape_bytes, double seconds,
-		   int audited)
+void account_print(const struct checkpointing_use *use, uint64_t full_tape_bytes, int audited)
 {
 	print_plan(&use->layout);
-	print_counts(&use->planned, &use->done);
+	print_counts(use);
 	if (use->gpu.name)
 		print_gpu(use, full_tape_bytes);
 	else
 		print_memory(use, full_tape_bytes);
 	print_disk(use);
 	print_look_ahead(&use->look_ahead);
-	if (use->is_measured) {
-		print_costs(&use->costs);
-		print_choice(&use->choice, seconds);
-	}
 	if (audited)
 		puts("Audit           all states that were reached again are bitwise the same");
 }

@@ -5,10 +5,9 @@
 #include "gradient/checkpointing.h"
 
 /*
- * Print planned beside measured use of memory and time. `seconds` is the time of both
- * sweeps, `full_tape_bytes` the size that the tape of all steps would have had.
+ * Prints the counts of the plan and of the run, and the memory of the run.
+ * `full_tape_bytes` is the size that the tape of all steps would have had.
  */
-void account_print(const struct checkpointing_use *use, uint64_t full_tape_bytes, double seconds,
-		   int audited);
+void account_print(const struct checkpointing_use *use, uint64_t full_tape_bytes, int audited);
 
 #endif

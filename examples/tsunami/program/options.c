@@ -64,9 +64,10 @@ static void print_help(void)
 	     "                         GPU of its memory, three quarters of what is free there)\n"
 	     "  --spill DIR            a directory on a disk for what is above the budget\n"
 	     "  --checkpoint PLANNER   keep some states and run steps again, as planned by one of\n"
-	     "                         those below (default: all steps on tape)\n"
-	     "  --segment N            steps that are recorded on one tape (default: what fits)\n"
-	     "  --disk-budget BYTES    what auto may put on the disk (default: no bound)\n"
+	     "                         those below (default: all steps on tape, or auto if they\n"
+	     "                         do not fit and there is no --spill)\n"
+	     "  --segment N            steps that are recorded on one tape (default: what fits;\n"
+	     "                         of auto 1)\n"
 	     "  --audit                with --checkpoint: compare states that are reached again\n"
 	     "  --look-ahead           with --checkpoint: each thread records segments of its\n"
 	     "                         own, ahead of the one that is reversed\n"
@@ -144,7 +145,7 @@ enum option_code {
 	OPTION_STEPS, OPTION_TIME_STEP, OPTION_EPICENTRE, OPTION_MAGNITUDE, OPTION_STRIKE,
 	OPTION_GAUGE, OPTION_MIN_DEPTH, OPTION_DEVICE, OPTION_THREADS, OPTION_REVERSE_THREADS,
 	OPTION_BUDGET, OPTION_SPILL,
-	OPTION_CHECKPOINT, OPTION_SEGMENT, OPTION_DISK_BUDGET, OPTION_AUDIT, OPTION_LOOK_AHEAD,
+	OPTION_CHECKPOINT, OPTION_SEGMENT, OPTION_AUDIT, OPTION_LOOK_AHEAD,
 	OPTION_RESTART, OPTION_OUTPUT, OPTION_VERIFY, OPTION_QUIET, OPTION_HELP
 };
 
@@ -168,7 +169,6 @@ static const struct option long_options[] = {
 	{"spill", required_argument, NULL, OPTION_SPILL},
 	{"checkpoint", required_argument, NULL, OPTION_CHECKPOINT},
 	{"segment", required_argument, NULL, OPTION_SEGMENT},
-	{"disk-budget", required_argument, NULL, OPTION_DISK_BUDGET},
 	{"audit", no_argument, NULL, OPTION_AUDIT},
 	{"look-ahead", no_argument, NULL, OPTION_LOOK_AHEAD},
 	{"restart", required_argument, NULL, OPTION_RESTART},
@@ -248,9 +248,6 @@ static void read_option(int code, const char *text, struct options *options, str
 	case OPTION_SEGMENT:
 		options->segment = read_integer("segment", text, 1, MAX_STEPS);
 		break;
-	case OPTION_DISK_BUDGET:
-		options->disk_budget = read_bytes("disk-budget", text);
-		break;
 	case OPTION_AUDIT: options->audit = 1; break;
 	case OPTION_LOOK_AHEAD: options->look_ahead = 1; break;
 	case OPTION_RESTART: options->restart = text; break;
@@ -293,14 +290,11 @@ static void check_checkpointing(const struct options *options)
 	if (options->look_ahead && options->audit)
 		fail("--look-ahead runs steps side by side, --audit compares them one after the "
 		     "other: leave one of them out");
-	if (options->look_ahead && options->scheme.automatic)
-		fail("--look-ahead: --checkpoint auto predicts sweeps whose threads share out "
-		     "rows; name a planner");
+	if (options->look_ahead && options->scheme.planner == REEL_AUTO)
+		fail("--look-ahead: --checkpoint auto fills the memory with one tape and leaves "
+		     "no room for tapes recorded ahead; name another planner");
 	if (options->look_ahead && !look_ahead_is_there())
 		fail("--look-ahead: this program was built without OpenMP; leave it out");
-	if (options->disk_budget && (!options->scheme.automatic || !options->spill))
-		fail("--disk-budget is for --checkpoint auto with --spill; other planners name "
-		     "their number of states");
 }
 
 /* Ends the program for a run that a restart file cannot continue. */
@@ -312,9 +306,6 @@ static void check_restart(const struct options *options)
 		return;
 	if (!scheme->text)
 		fail("--restart is for checkpointing: give --checkpoint, too");
-	if (scheme->automatic)
-		fail("--restart: --checkpoint auto may choose another plan in the next run; name "
-		     "the planner that it chose");
 	if (scheme->planner == REEL_STORE_ALL || scheme->planner == REEL_MIXED)
 		fail("--restart: --checkpoint %s holds tapes, which no file has; choose a planner "
 		     "that holds states alone, as binomial", scheme->text);
@@ -340,7 +331,7 @@ static void check_gpu(const struct options *options)
 	if (options->look_ahead)
 		fail("--look-ahead: with --device cuda all its threads share out each step; leave "
 		     "it out");
-	if (options->scheme.automatic)
+	if (options->scheme.planner == REEL_AUTO)
 		fail("--checkpoint auto: it weighs tapes against states in one memory, and with "
 		     "--device cuda they are in two; name a planner");
 	if (options->scheme.text && options->scheme.planner == REEL_MIXED)

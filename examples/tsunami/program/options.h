@@ -28,7 +28,6 @@ struct options {
 	const char *spill; /* directory for slabs beyond it; NULL: none */
 	struct scheme scheme; /* of checkpointing; its text is NULL: all steps on tape */
 	int64_t segment;      /* steps, 0: chosen */
-	uint64_t disk_budget; /* of auto, in bytes, 0: no bound */
 	int audit;
 	int look_ahead;       /* threads record segments, instead of sharing out rows */
 	double min_depth;

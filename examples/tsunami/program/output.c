@@ -278,7 +278,8 @@ static void put_checkpointing(FILE *file, const struct results *results)
 	put_json_text(file, "planner", reel_planner_name(use->layout.planner));
 	put_json_count(file, "segment_steps", (uint64_t)use->layout.segment);
 	put_json_count(file, "segments", (uint64_t)use->layout.segments);
-	put_counts(file, "planned_", &use->planned);
+	if (!layout_learns(&use->layout))
+		put_counts(file, "planned_", &use->planned);
 	put_counts(file, "", &use->done);
 	put_json_count(file, "snapshot_bytes", use->snapshot_bytes);
 	if (use->gpu.name) {
@@ -289,10 +290,6 @@ static void put_checkpointing(FILE *file, const struct results *results)
 	if (use->look_ahead.threads) {
 		put_json_count(file, "look_ahead_threads", (uint64_t)use->look_ahead.threads);
 		put_json_count(file, "recorded_ahead", (uint64_t)use->look_ahead.ahead);
-	}
-	if (use->is_measured) {
-		put_json_number(file, "predicted_seconds", use->choice.best.makespan);
-		put_json_text(file, "reason", use->choice.reason);
 	}
 }
 

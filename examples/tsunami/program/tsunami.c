@@ -142,28 +142,44 @@ static void check_ranks(const struct options *options)
 		     "out, or start one rank");
 }
 
-/* Of a run that keeps all steps on tape. */
-static void check_budget(const struct options *options, const struct model *model)
+/*
+ * Returns true if the tape of all steps has no room in the budget, or else in the memory that the
+ * system allows, of a rank.
+ */
+static int exceeds_memory(const struct options *options, const struct model *model)
 {
-	uint64_t cells = (uint64_t)model->grid->rows * (uint64_t)model->grid->columns;
-	uint64_t need = full_tape_bytes(model);
+	double room = options->budget ? (double)options->budget : memory_limit_bytes();
+	int exceeds = (double)full_tape_bytes(model) > room;
+
+	return model->ranks ? model->ranks->world->lowest(exceeds) >= 0 : exceeds;
+}
+
+/*
+ * A run without --checkpoint keeps all steps on tape. If they have no room in memory, and there is
+ * no directory to spill to, it takes --checkpoint auto.
+ */
+static void choose_scheme(struct options *options, const struct model *model)
+{
+	double need = (double)full_tape_bytes(model);
 
 	if (options->spill && !options->budget)
 		fail("--spill %s: nothing goes there without a --budget", options->spill);
 	if (options->spill)
 		return;
-	if (options->budget && options->budget < need)
-		fail("--budget %llu bytes is too small: the tape of %d steps of %llu cells needs "
-		     "%llu bytes (%.0f MiB); choose a directory on a disk with --spill, "
-		     "--checkpoint, a larger --budget, fewer --hours or a coarser --resolution",
-		     (unsigned long long)options->budget, model->steps,
-		     (unsigned long long)cells, (unsigned long long)need,
-		     ceil((double)need / 0x1p20));
-	if ((double)need > memory_limit_bytes())
-		fail("the tape of %d steps of %llu cells needs %.1f GiB and the system allows "
-		     "%.1f: choose --checkpoint, a --budget and --spill, fewer --hours or a "
-		     "coarser --resolution", model->steps, (unsigned long long)cells,
-		     (double)need / 0x1p30, memory_limit_bytes() / 0x1p30);
+	if (exceeds_memory(options, model)) {
+		if (options->reverse_threads)
+			fail("--reverse-threads is for all steps on tape, which needs %.1f MB and "
+			     "exceeds the memory: leave it out, or choose a larger --budget, or a "
+			     "directory on a disk with --spill", need / 1e6);
+		options->scheme = scheme_read("auto");
+		if (!options->quiet)
+			printf("The tape of all steps needs %.1f MB, which is too much: "
+			       "--checkpoint auto is used.\n", need / 1e6);
+	} else if (need > memory_limit_bytes()) {
+		fail("the tape of all steps needs %.1f GiB, which --budget allows, but the system "
+		     "allows %.1f: choose a smaller --budget", need / 0x1p30,
+		     memory_limit_bytes() / 0x1p30);
+	}
 }
 
 static double euclidean_norm(const struct grid *grid, const struct controls *controls)
@@ -285,7 +301,6 @@ static void print_tapes(const struct results *results)
 
 	if (results->checkpointing) {
 		account_print(results->checkpointing, full_tape_bytes(results->model),
-			      results->forward_seconds + results->reverse_seconds,
 			      results->options->audit);
 		return;
 	}
@@ -375,7 +390,7 @@ static void name_gauge(struct results *results, char *text, size_t size)
 static int run(struct results *results, const struct model *here, struct controls *gradient)
 {
 	const struct options *options = results->options;
-	struct reversal reversal = reversal_open(options, here, results->controls);
+	struct reversal reversal = reversal_open(options, here);
 	struct checkpointing_use use = {0};
 	double *gauge = allocate((size_t)results->model->steps, sizeof(double));
 	struct verification verification;
@@ -409,8 +424,8 @@ static int run(struct results *results, const struct model *here, struct control
 	return status;
 }
 
-/* The model of this rank. */
-static struct model share_out(struct ranks *ranks, const struct options *options,
+/* Returns the model of this rank. */
+static struct model share_out(struct ranks *ranks, struct options *options,
 			      const struct model *whole)
 {
 	struct model here;
@@ -421,7 +436,7 @@ static struct model share_out(struct ranks *ranks, const struct options *options
 	}
 	here = model_here(ranks, whole);
 	if (!options->scheme.text && !options->on_gpu)
-		check_budget(options, &here);
+		choose_scheme(options, &here);
 	return here;
 }
 
