@@ -28,6 +28,8 @@
 #define CHUNKS 16
 /* The states at the beginning of these parts take up at most this share of the memory. */
 #define STATE_SHARE 8
+/* Maximum number of steps that are recorded one by one before a plan of a known end decides. */
+#define MAX_LEARNT 8
 /* The stretch to the next state that could be kept costs at most this part of all advances. */
 #define PART 64
 /* Repetitions of steps for which the groups are chosen by a formula. */
@@ -615,14 +617,24 @@ static int sweep_to_unknown_end(reel_schedule *schedule, reel_action *action)
 	return keep_or_leave(schedule, action);
 }
 
-/* A step is recorded to learn the bytes of its tape, which is given up if not all steps fit. */
+/* Returns true if one more step is recorded to learn how much memory tapes take up. */
+static bool learns_more(const reel_schedule *schedule)
+{
+	int64_t most = reel_min_i64(MAX_LEARNT, 1 + schedule->steps / CHUNKS);
+
+	return !has_recorded(schedule) || (schedule->at < most && schedule->at > 0 &&
+					   schedule->at == schedule->tape_steps &&
+					   next_step_fits(schedule));
+}
+
+/* Some steps are recorded to learn from, and their tape is given up if not all steps fit. */
 static int sweep_to_known_end(reel_schedule *schedule, reel_action *action)
 {
 	unsigned tape = last_tape(schedule);
 
 	REEL_ASSERT(schedule->at <= schedule->steps);
-	if (!schedule->at && !has_recorded(schedule) &&
-	    !(schedule->plan->problem.flags & REEL_REVERSE_AT_ONCE))
+	if (!(schedule->plan->problem.flags & REEL_REVERSE_AT_ONCE) && learns_more(schedule) &&
+	    !(has_recorded(schedule) && reverses_at_once(schedule)))
 		return record_next(schedule, action);
 	if (!tape ||
 	    (!keeps_states_only(schedule) && leaves_room(schedule, 0) &&

@@ -18,7 +18,7 @@
  * A plan that learns counts the bytes of states and tapes, not of slabs, and leaves an eighth of
  * the memory to their unused parts. In fewer slabs that is too little.
  */
-#define LEAST_SLABS 16
+#define LEAST_SLABS 6
 
 /* Returns the bytes of a slab that whole steps fill, so that little of it is unused. */
 static uint64_t slab_of_whole_steps(const struct loop *loop, uint64_t budget)

@@ -19,7 +19,7 @@
  * A plan that learns counts the bytes of states and tapes, not of slabs, and leaves an eighth of
  * the memory to their unused parts. In fewer slabs besides a state and a tape that is too little.
  */
-#define UNUSED_SLABS 4
+#define UNUSED_SLABS 1
 /* A planner with a table takes its time for more. */
 #define MAX_TABLE_SEGMENTS 1000
 

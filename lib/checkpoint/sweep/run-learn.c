@@ -20,8 +20,13 @@
 #include "plan/plan.h"
 #include "tape/tape.h"
 
-/* The part of the memory that is left free: slabs are not filled to the last byte. */
+/* The part of the memory that is left free, and the number of slabs, if they are more. */
 #define UNUSED 8
+#define UNUSED_SLABS 3
+/* A large snapshot takes up whole pages. */
+#define PAGE ((uint64_t)4096)
+/* Fewer steps do not show that later ones push more. */
+#define LAST_STEPS 4
 /* The schedule learns again when the loop is longer by this part. */
 #define LATER 16
 /* The memory that ranks agree on: each counts its bytes in parts of its own memory. */
@@ -70,15 +75,15 @@ static uint64_t snapshot_bytes(const reel_run *run)
 	uint64_t slab = run->options.pool->slab_bytes, bytes = run->model.state_bytes;
 
 	REEL_ASSERT(slab > 0);
-	if (bytes > slab / 2)
-		return bytes;
-	return slab / (slab / (bytes + !bytes));
+	if (bytes <= slab / 2)
+		return slab / (slab / (bytes + !bytes));
+	return (bytes + PAGE - 1) / PAGE * PAGE;
 }
 
 /* A pool without a bound has the share of the system's memory that a budget of auto would be. */
 static uint64_t memory_bytes(const reel_run *run)
 {
-	uint64_t bytes = reel_soft_budget(run->options.pool);
+	uint64_t bytes = reel_soft_budget(run->options.pool), unused;
 	struct reel_memory_limit limit;
 
 	bytes = reel_min_u64(bytes, reel_budget_bound(run->options.pool));
@@ -87,7 +92,8 @@ static uint64_t memory_bytes(const reel_run *run)
 		bytes = reel_memory_share(&limit, REEL_AUTO_PERCENT);
 	}
 	bytes -= reel_min_u64(bytes, run->learning->beside);
-	bytes -= bytes / UNUSED;
+	unused = reel_min_u64(bytes / 2, UNUSED_SLABS * run->options.pool->slab_bytes);
+	bytes -= reel_max_u64(bytes / UNUSED, unused);
 	return bytes + !bytes;
 }
 
@@ -105,7 +111,19 @@ static double seconds_of(const reel_run *run, enum reel_action_kind kind)
 	return 1e-9 * (double)(ns + !ns) / (double)steps * (double)run->options.segment_steps;
 }
 
-/* The bytes of the tape of a segment: of all on the tape, or of the last ones if they have more. */
+/* The memory that the tape takes up. The top slab is full if no other step has room in it. */
+static uint64_t tape_memory(const reel_run *run, uint64_t step)
+{
+	const reel_tape *tape = &run->tape;
+	uint64_t filled = tape->slab ? reel_window_filled(tape) : reel_tape_bytes(tape);
+
+	for (const struct reel_slab *slab = tape->slab; slab; slab = slab->below)
+		if (slab != tape->slab || slab->bytes - filled < step)
+			filled += slab->bytes - (slab == tape->slab ? filled : 0);
+	return filled;
+}
+
+/* The memory of the tape of a segment: of all on the tape, or of the last if they push more. */
 static uint64_t segment_bytes(reel_run *run)
 {
 	struct reel_run_learning *learning = run->learning;
@@ -114,9 +132,9 @@ static uint64_t segment_bytes(reel_run *run)
 	uint64_t segment = (uint64_t)run->options.segment_steps;
 
 	REEL_ASSERT(steps >= 0 && segment > 0);
-	if (steps > 0)
-		each = reel_max_u64(each, bytes * segment / (uint64_t)steps);
-	if (more > 0 && bytes > learning->tape_bytes)
+	if (steps > 0 && bytes > 0)
+		each = tape_memory(run, bytes / (uint64_t)steps) * segment / (uint64_t)steps;
+	if (more >= LAST_STEPS && bytes > learning->tape_bytes)
 		each = reel_max_u64(each, (bytes - learning->tape_bytes) * segment /
 						  (uint64_t)more);
 	learning->tape_bytes = bytes;
