@@ -80,17 +80,29 @@ static uint64_t snapshot_bytes(const reel_run *run)
 	return (bytes + PAGE - 1) / PAGE * PAGE;
 }
 
-/* A pool without a bound has the share of the system's memory that a budget of auto would be. */
+/* A budget of auto. The system's files are read once: a program may open a run for each loop. */
+static uint64_t system_bytes(void)
+{
+	static _Atomic uint64_t known;
+	struct reel_memory_limit limit;
+	/* Relaxed, both: the number guards no other data, and all threads compute the same one. */
+	uint64_t bytes = atomic_load_explicit(&known, memory_order_relaxed);
+
+	if (bytes)
+		return bytes;
+	reel_memory_limit(&limit, "");
+	bytes = reel_memory_share(&limit, REEL_AUTO_PERCENT);
+	atomic_store_explicit(&known, bytes, memory_order_relaxed);
+	return bytes;
+}
+
 static uint64_t memory_bytes(const reel_run *run)
 {
 	uint64_t bytes = reel_soft_budget(run->options.pool), unused;
-	struct reel_memory_limit limit;
 
 	bytes = reel_min_u64(bytes, reel_budget_bound(run->options.pool));
-	if (bytes > SIZE_MAX / 2) {
-		reel_memory_limit(&limit, "");
-		bytes = reel_memory_share(&limit, REEL_AUTO_PERCENT);
-	}
+	if (bytes > SIZE_MAX / 2)
+		bytes = system_bytes();
 	bytes -= reel_min_u64(bytes, run->learning->beside);
 	unused = reel_min_u64(bytes / 2, UNUSED_SLABS * run->options.pool->slab_bytes);
 	bytes -= reel_max_u64(bytes / UNUSED, unused);
