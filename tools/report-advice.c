@@ -8,6 +8,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include <reel/plan.h>
+
 #include "profile.h"
 #include "report.h"
 
@@ -145,7 +147,7 @@ static int advise_on_store(const struct report *report, void (*say)(const char *
  */
 static double advanced_again(const struct report *report)
 {
-	double again = report->advanced;
+	double again = report->steps[ADVANCING];
 
 	for (int i = 0; i < report->loops; i++)
 		again -= report->loop[i].steps * fmax(report->loop[i].runs, 1);
@@ -160,9 +162,9 @@ static int advise_on_plan(const struct report *report, void (*say)(const char *s
 	double again = advanced_again(report);
 	char text[512], seconds[24];
 
-	if (all <= 0 || report->advanced <= 0)
+	if (all <= 0 || report->steps[ADVANCING] <= 0)
 		return 0;
-	advance *= again / report->advanced;
+	advance *= again / report->steps[ADVANCING];
 	if (advance < 0.2 * all)
 		return 0;
 	snprintf(text, sizeof text,
@@ -174,6 +176,71 @@ static int advise_on_plan(const struct report *report, void (*say)(const char *s
 		 report_text(SECONDS, 1e-9 * advance, seconds), 100 * advance / all);
 	say(text);
 	return 1;
+}
+
+/* Seconds that a step took in an action of the plan. */
+static double seconds_a_step(const struct report *report, enum activity kind)
+{
+	double ns = report_sum(report, report_activities[kind].name)->ns;
+
+	return report->steps[kind] > 0 ? 1e-9 * ns / report->steps[kind] : 0;
+}
+
+/* The best fixed plan by the costs of this run, and the time that the plan took. */
+static void compare_with_fixed(const struct report *report, void (*say)(const char *sentence))
+{
+	const struct learnt *learnt = &report->learnt;
+	const struct sum *put = report_sum(report, "put");
+	struct reel_costs costs = {
+		.steps = (int64_t)report->loop[0].steps,
+		.advance_seconds = seconds_a_step(report, ADVANCING),
+		.record_seconds = seconds_a_step(report, RECORDING),
+		.reverse_seconds = seconds_a_step(report, REVERSING),
+		.state_bytes = (uint64_t)learnt->state_bytes,
+		.tape_bytes = (uint64_t)learnt->tape_bytes,
+		.memory_bytes = (uint64_t)learnt->memory_bytes,
+		.tiers = put->ns > 0,
+	};
+	double runs = fmax(report->loop[0].runs, 1), seconds = 0;
+	struct reel_choice choice;
+	char text[512], took[24], best[24];
+
+	if (costs.tiers)
+		costs.tier[0].write_bandwidth = costs.tier[0].read_bandwidth =
+			(double)put->bytes / (1e-9 * put->ns);
+	for (int kind = 0; kind < PLANNED_ACTIVITIES; kind++)
+		seconds += report->steps[kind] * seconds_a_step(report, (enum activity)kind) / runs;
+	if (reel_costs_choose(&costs, &choice))
+		return;
+	snprintf(text, sizeof text,
+		 "The actions of the plan took %s in a gradient. By these costs the best fixed "
+		 "plan takes %s: %s, of segments of %lld steps%s.",
+		 report_text(SECONDS, seconds, took),
+		 report_text(SECONDS, choice.best.makespan, best),
+		 reel_planner_name(choice.best.planner), (long long)choice.best.segment_steps,
+		 choice.best.spills ? ", spilled" : "");
+	say(text);
+}
+
+/* A plan that learns says how it came to its choices. */
+static void tell_what_was_learnt(const struct report *report, void (*say)(const char *sentence))
+{
+	const struct learnt *learnt = &report->learnt;
+	char text[512], state[24], tape[24], memory[24], moved[64] = "It recorded all steps.";
+
+	if (learnt->step < 0 || report->loops != 1)
+		return;
+	if (learnt->first_advance >= 0)
+		snprintf(moved, sizeof moved, "From step %.0f on it kept states.",
+			 learnt->first_advance);
+	snprintf(text, sizeof text,
+		 "The plan learnt until step %.0f: a state of %s bytes and a tape of %s, in memory "
+		 "of %s. %s It gave up the tape of %.0f steps.",
+		 learnt->step, report_text(BYTES, learnt->state_bytes, state),
+		 report_text(BYTES, learnt->tape_bytes, tape),
+		 report_text(BYTES, learnt->memory_bytes, memory), moved, learnt->forgotten);
+	say(text);
+	compare_with_fixed(report, say);
 }
 
 static int advise_on_refusals(const struct report *report, void (*say)(const char *sentence))
@@ -197,6 +264,7 @@ void report_advise(const struct report *report, void (*say)(const char *sentence
 	int said = advise_on_refusals(report, say) + advise_on_waits(report, say) +
 		   advise_on_store(report, say) + advise_on_plan(report, say);
 
+	tell_what_was_learnt(report, say);
 	if (!said)
 		say("Nothing here waits for long: neither the budget, the store, the plan nor the "
 		    "threads "

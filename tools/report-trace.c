@@ -402,8 +402,12 @@ static void look_at_action(struct report *report, const struct event *event, enu
 
 	struct loop *loop = loop_of(report, event->process);
 
-	if (kind == ADVANCING)
-		report->advanced += last - first;
+	report->steps[kind] += last - first;
+	if (kind == ADVANCING && (report->learnt.first_advance < 0 ||
+				  event->begin < report->learnt.first_advance_ns)) {
+		report->learnt.first_advance = first;
+		report->learnt.first_advance_ns = event->begin;
+	}
 	if (kind != REVERSING)
 		loop->steps = fmax(loop->steps, last);
 	loop->runs += kind == REVERSING && first <= 0;
@@ -458,6 +462,19 @@ static void note_budget(struct report *report, const struct event *event)
 		hard > 0 && hard < 1e18 ? hard : 0;
 }
 
+static void note_costs(struct report *report, const struct event *event)
+{
+	struct learnt *learnt = &report->learnt;
+	double step = number_of(event->arguments, "step", 0);
+
+	if (step < learnt->step)
+		return;
+	learnt->step = step;
+	learnt->state_bytes = number_of(event->arguments, "state_bytes", 0);
+	learnt->tape_bytes = number_of(event->arguments, "tape_bytes", 0);
+	learnt->memory_bytes = number_of(event->arguments, "memory_bytes", 0);
+}
+
 static void look_at_figures(struct report *report, const struct event *event)
 {
 	switch (event->phase) {
@@ -473,6 +490,11 @@ static void look_at_figures(struct report *report, const struct event *event)
 		if (!strcmp(event->name, "refused") &&
 		    (int)number_of(event->arguments, "error", 0) == -EDQUOT)
 			report->refused_by_budget++;
+		if (!strcmp(event->name, "learn"))
+			note_costs(report, event);
+		if (!strcmp(event->name, "forget"))
+			report->learnt.forgotten += number_of(event->arguments, "last", 0) -
+						    number_of(event->arguments, "first", 0);
 		if (!strcmp(event->name, "trace ends"))
 			return;
 		break;
@@ -522,6 +544,7 @@ static void complete(struct report *report)
 int report_read(struct report *report, char **paths, int number)
 {
 	memset(report, 0, sizeof *report);
+	report->learnt.step = report->learnt.first_advance = -1;
 	report->traces = number;
 	for (int kind = 0; kind < PLANNED_ACTIVITIES; kind++)
 		for (int bin = 0; bin < BINS; bin++)

@@ -86,6 +86,15 @@ struct loop {
 	int runs;     /* reverse sweeps that have ended */
 };
 
+/* The costs that the plan of a run knew last, and its choices. */
+struct learnt {
+	double step; /* at which it learnt; below 0: no plan learnt anything */
+	double state_bytes, tape_bytes, memory_bytes;
+	double first_advance; /* the first step that it advanced; below 0: none */
+	double first_advance_ns;
+	double forgotten;     /* steps whose tape it gave up */
+};
+
 struct report {
 	char program[MAX_LABEL];
 	double begin_ns, end_ns; /* by the clock of the traces */
@@ -98,7 +107,8 @@ struct report {
 	struct series put, get;                  /* bytes a second */
 	/* The step at which the run is in each action of the plan; -1: none. */
 	struct series plan[PLANNED_ACTIVITIES];
-	double advanced; /* steps advanced */
+	double steps[PLANNED_ACTIVITIES]; /* that were advanced, recorded and reversed */
+	struct learnt learnt;
 	struct loop *loop;
 	int loops, loop_room;
 	struct samples transfers; /* of all stores: when it began, and when it ended */

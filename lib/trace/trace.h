@@ -62,6 +62,9 @@
 	X(STORE, "store", "run", ON_THREAD, "step", "slot", "tier") \
 	X(LOAD, "load", "run", ON_THREAD, "step", "slot", "tier") \
 	X(DROP, "drop", "run", ON_THREAD, "step", "slot", "tier") \
+	X(LEARN, "learn", "run", ON_THREAD, \
+	  "step", "state_bytes", "tape_bytes", "memory_bytes", "advance_ns", "record_ns") \
+	X(FORGET, "forget", "run", ON_THREAD, "first", "last") \
 	X(REGION, "region", "region", ON_THREAD, "lanes", "phases") \
 	X(REGION_REVERSE, "region, reverse", "region", ON_THREAD, "lanes", "phases") \
 	X(LANE, "lane", "region", ON_THREAD, "lane") \

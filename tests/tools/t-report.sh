@@ -137,6 +137,24 @@ look 'assert any("1 requests for memory were refused at the hard budget" in f fo
 report again.json
 look 'assert any("advanced again from stored states took about 0.002 s, 40 %" in f for f in findings)' \
 	'but steps that are advanced again are'
+look 'assert not any("learnt" in f for f in findings)' 'a plan that learns nothing says nothing of it'
+# A plan records 40 steps of 100 s, and gives up 10 of them. In memory for 40 tapes the best plan runs few steps again.
+{
+	sed -n 1p trace.json
+	event learn i 7 '"s":"t",' 1000.000 '' '"step":0,"state_bytes":1000,"tape_bytes":0,"memory_bytes":40000000,"advance_ns":0,"record_ns":0'
+	event record X 7 '' 1000.000 '"dur":4000.000,' '"first":0,"last":40'
+	event learn i 7 '"s":"t",' 5000.000 '' '"step":40,"state_bytes":1000,"tape_bytes":1000000,"memory_bytes":40000000,"advance_ns":0,"record_ns":100000'
+	event forget i 7 '"s":"t",' 5000.000 '' '"first":30,"last":40'
+	event advance X 7 '' 5000.000 '"dur":500.000,' '"first":40,"last":50'
+	event advance X 7 '' 6000.000 '"dur":1000.000,' '"first":30,"last":50'
+	event record X 7 '' 7000.000 '"dur":2000.000,' '"first":30,"last":50'
+	event reverse X 7 '' 9000.000 '"dur":5000.000,' '"first":0,"last":50'
+} >learns.json
+report learns.json
+look 'assert any("until step 40: a state of 1000 bytes and a tape of 977K, in memory of 38M. From step 40 on it kept" in f
+                 and "the tape of 10 steps" in f for f in findings)' 'a plan that learns says what it learnt and when it moved'
+look 'assert any("took 0.0125 s in a gradient" in f and "the best fixed plan takes 0.0106 s" in f for f in findings)' \
+	'and what the best fixed plan would take'
 # Two gradients, or two processes, advance each step once each, so no step is run again.
 {
 	sed -n 1p trace.json

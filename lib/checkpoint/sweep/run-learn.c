@@ -19,6 +19,7 @@
 #include "os/memory-limit.h"
 #include "plan/plan.h"
 #include "tape/tape.h"
+#include "trace/trace.h"
 
 /* The part of the memory that is left free, and the number of slabs, if they are more. */
 #define UNUSED 8
@@ -281,6 +282,19 @@ void reel_learning_resume(reel_run *run)
 	costs->tier[0].write_bandwidth *= scale;
 }
 
+/* Times and tapes are of a step of the model. */
+static void trace_costs(const reel_run *run)
+{
+	const struct reel_costs *costs = &run->learning->costs;
+	int64_t segment = run->options.segment_steps;
+	double scale = 1e9 / (double)segment;
+
+	REEL_TRACE(LEARN, 0, reel_run_step_of(run, run->schedule->at),
+		   (int64_t)costs->state_bytes, (int64_t)costs->tape_bytes / segment,
+		   (int64_t)costs->memory_bytes, (int64_t)(scale * costs->advance_seconds),
+		   (int64_t)(scale * costs->record_seconds));
+}
+
 int reel_learn(reel_run *run)
 {
 	struct reel_run_learning *learning = run->learning;
@@ -298,6 +312,7 @@ int reel_learn(reel_run *run)
 	if (error)
 		return error;
 	reel_schedule_learn(run->schedule, &costs);
+	trace_costs(run);
 	reel_ahead_begin(run);
 	return 0;
 }
@@ -333,6 +348,8 @@ void reel_learn_forget(reel_run *run, const reel_action *forget)
 	REEL_ASSERT(learning && learning->starts > 0);
 	start = &learning->start[--learning->starts];
 	REEL_ASSERT(start->step == forget->first);
+	REEL_TRACE(FORGET, 0, reel_run_step_of(run, forget->first),
+		   reel_run_step_of(run, forget->last));
 	reel_run_take_back(run, forget, start->mark);
 	learning->tape_bytes = reel_tape_bytes(&run->tape);
 	learning->steps_on_tape = run->steps_on_tape;
