@@ -14,10 +14,7 @@
 #define SLABS_IN_BUDGET 32
 #define SMALLEST_SLAB ((uint64_t)64 << 10)
 #define LARGEST_SLAB ((uint64_t)2 << 20)
-/*
- * A plan that learns counts the bytes of states and tapes, not of slabs, and leaves an eighth of
- * the memory to their unused parts. In fewer slabs that is too little.
- */
+/* A plan that learns leaves three slabs free: tapes and states end within one. */
 #define LEAST_SLABS 6
 
 /* Returns the bytes of a slab that whole steps fill, so that little of it is unused. */

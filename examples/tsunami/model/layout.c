@@ -15,10 +15,7 @@
 #define PAGE 4096
 /* A pool keeps some slabs besides those that are full: the one left last, and a frame cut up. */
 #define SPARE_SLABS 3
-/*
- * A plan that learns counts the bytes of states and tapes, not of slabs, and leaves an eighth of
- * the memory to their unused parts. In fewer slabs besides a state and a tape that is too little.
- */
+/* Besides a state and a tape a plan that learns needs room for the slab that the tape left last. */
 #define UNUSED_SLABS 1
 /* A planner with a table takes its time for more. */
 #define MAX_TABLE_SEGMENTS 1000
