@@ -249,7 +249,7 @@ static void measure_learning(const char *name, size_t tapes)
 				       {STATE * STEPS}, STATE * STEPS, 5};
 	size_t budget = tapes * STATE * sizeof(double);
 
-	if (!bench_wants(&one, 1))
+	if (!bench_starts(&one))
 		return;
 	open_chosen(&chosen, budget);
 	open_learning(&known, budget, STEPS, false);

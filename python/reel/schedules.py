@@ -36,6 +36,8 @@ class PlanSchedule(CheckpointSchedule):  # type: ignore[misc]
         if plan.planner == "online":
             raise ValueError("a plan of 'online' is no schedule: it drops states of which those that stay do not take "
                              "over the steps; take 'periodic' or 'two-level'")
+        if plan.planner == "auto":
+            raise ValueError("a plan of 'auto' is no schedule: it learns in a run; name a planner, such as 'binomial:20'")
         if plan.steps == 0:
             raise ValueError("a schedule has at least one step")
         super().__init__(plan.steps)

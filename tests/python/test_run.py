@@ -159,7 +159,7 @@ def test_segments_and_states_of_several_arrays():
     assert (growth.gradient() == by_one_tape()).all()
 
 
-@pytest.mark.parametrize("planner", [planner for planner in reel.planners() if planner != "online"])
+@pytest.mark.parametrize("planner", [planner for planner in reel.planners() if planner not in ("auto", "online")])
 @pytest.mark.parametrize("segments", [{}, {"segment_steps": 1}, {"segment_steps": 8, "steps": STEPS}])
 def test_progress_comes_to_the_total(planner, segments):
     growth = Growth()

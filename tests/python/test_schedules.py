@@ -15,7 +15,7 @@ from checkpoint_schedules.schedule import (
 from reel import schedules
 
 RAM, DISK, WORK = StorageType.RAM, StorageType.DISK, StorageType.WORK
-KNOWN = [planner for planner in reel.planners() if planner != "online"]
+KNOWN = [planner for planner in reel.planners() if planner not in ("auto", "online")]
 
 
 def tiers_of(planner, slots, steps):
@@ -60,6 +60,8 @@ def test_a_last_tier_without_room_for_another_period():
 def test_what_is_no_schedule_is_refused():
     with pytest.raises(ValueError, match="'online'.*'two-level'"):
         reel.schedule("online", None, [5])
+    with pytest.raises(ValueError, match="'auto'.*'binomial:20'"):
+        reel.schedule("auto", 10, [])
     with pytest.raises(ValueError, match="one step"):
         reel.schedule("binomial", 0, [5])
 
