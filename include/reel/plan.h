@@ -164,8 +164,8 @@ int reel_schedule_copy(reel_schedule *to, const reel_schedule *from);
  * Gives the next action; after REEL_ACTION_DONE again REEL_ACTION_DONE. Returns 0, or -EAGAIN if
  * the end of the loop is not known. Then the action is an ADVANCE to a state that may have to be
  * stored, or of REEL_AUTO also a RECORD of one step. If the caller reaches the end on the way, or
- * before that step, it calls reel_schedule_end(). Cost: some tens
- * of nanoseconds; of REEL_ONLINE, while the end is not known, some tens for each slot.
+ * before that step, it calls reel_schedule_end(). Cost: some tens of nanoseconds; of REEL_ONLINE,
+ * while the end is not known, some tens for each slot.
  */
 int reel_schedule_next(reel_schedule *schedule, reel_action *action);
 
@@ -226,10 +226,10 @@ int reel_plan_check(const reel_plan *plan, const struct reel_problem *problem, i
  *   all               the state before each step: two-level:1:1
  *
  * SLOTS is by default the square root of the number of steps, or 30 if that is not known or online,
- * and 1,024 of auto, which may also have it;
- * TAPE_STATES and PERIOD may also be left out. A second tier costs 5 steps for each store and each
- * load if the problem has no costs for it, and is unlimited where the text has no number for it. If
- * the problem has tiers, they stay as they are, and the text is the name of a planner alone.
+ * and 1,024 of auto, which may also have it; TAPE_STATES and PERIOD may also be left out. A second
+ * tier costs 5 steps for each store and each load if the problem has no costs for it, and is
+ * unlimited where the text has no number for it. If the problem has tiers, they stay as they are,
+ * and the text is the name of a planner alone.
  *
  * NULL for the text is REEL_PLAN in the environment, where binomial means online if the number of
  * steps is not known, or else REEL_AUTO. For a problem that has tiers NULL is REEL_BINOMIAL, or

@@ -301,10 +301,7 @@ static void add_level(struct use *use, const struct level *level)
 		use->states++;
 }
 
-/*
- * A change of the levels that the schedule considers, at a working state from which it goes on to
- * `end`.
- */
+/* A choice for the levels, at a working state from which the sweep goes on to `end`. */
 struct change {
 	int64_t end;
 	bool keeps;       /* the working state becomes a level */
@@ -312,14 +309,18 @@ struct change {
 	unsigned forgets; /* this level, a tape, is given up; 0: none */
 };
 
+/* Level 0 stays: its number says that the change gives nothing up. */
+static bool gives_up(const struct change *change, unsigned k)
+{
+	return k > 0 && (k == change->without || k == change->forgets);
+}
+
 /* The first step above the gap that begins at level k. */
 static int64_t end_of_gap(const reel_schedule *schedule, const struct change *change, unsigned k)
 {
 	do
 		k++;
-	while (k < schedule->levels &&
-	       ((change->without && k == change->without) ||
-		(change->forgets && k == change->forgets)));
+	while (k < schedule->levels && gives_up(change, k));
 	if (k < schedule->levels)
 		return schedule->level[k].first;
 	return change->keeps ? schedule->at : change->end;
@@ -339,10 +340,8 @@ static double seconds_after(const reel_schedule *schedule, const struct change *
 	for (unsigned k = 0; k < schedule->levels; k++) {
 		const struct level *level = &schedule->level[k];
 
-		if (change->without && k == change->without)
-			continue;
-		if (change->forgets && k == change->forgets) {
-			forgotten = (double)(level->last - level->first);
+		if (gives_up(change, k)) {
+			forgotten += (double)(level->last - level->first);
 			continue;
 		}
 		add_level(&use, level);
@@ -530,10 +529,7 @@ static void consider(const reel_schedule *schedule, struct change change, struct
 	}
 }
 
-/*
- * Takes the best choice for a loop that ends after one stretch more. Steps are not recorded any
- * more.
- */
+/* Takes the best choice for a loop that ends after one stretch more. */
 static int keep_or_leave(reel_schedule *schedule, reel_action *action)
 {
 	const struct change leave = {.end = schedule->at + stretch_at(schedule)};
@@ -622,9 +618,10 @@ static bool learns_more(const reel_schedule *schedule)
 {
 	int64_t most = reel_min_i64(MAX_LEARNT, 1 + schedule->steps / CHUNKS);
 
+	if (reverses_at_once(schedule))
+		return false;
 	return !has_recorded(schedule) || (schedule->at < most && schedule->at > 0 &&
-					   schedule->at == schedule->tape_steps &&
-					   next_step_fits(schedule));
+					   !has_gap(schedule) && next_step_fits(schedule));
 }
 
 /* Some steps are recorded to learn from, and their tape is given up if not all steps fit. */
@@ -633,8 +630,7 @@ static int sweep_to_known_end(reel_schedule *schedule, reel_action *action)
 	unsigned tape = last_tape(schedule);
 
 	REEL_ASSERT(schedule->at <= schedule->steps);
-	if (!(schedule->plan->problem.flags & REEL_REVERSE_AT_ONCE) && learns_more(schedule) &&
-	    !(has_recorded(schedule) && reverses_at_once(schedule)))
+	if (learns_more(schedule))
 		return record_next(schedule, action);
 	if (!tape ||
 	    (!keeps_states_only(schedule) && leaves_room(schedule, 0) &&

@@ -14,10 +14,7 @@
 
 #include "os/assert.h"
 
-/*
- * The default of REEL_AUTO. More add little: with 500,000 groups of steps each step runs again at
- * most twice.
- */
+/* The default of REEL_AUTO: with it 500,000 groups of steps run again at most twice each. */
 #define REEL_AUTO_SLOTS 1024
 
 /* Tier of a level that is the tape of some steps and not a state in a slot. */

@@ -234,7 +234,7 @@ static void act(struct machine *machine, const reel_action *action)
 
 /* ---- Loops ---- */
 
-/* What is simulated besides the machine. */
+/* The loop and the program that a simulation runs on a machine. */
 struct way {
 	bool knows_end;  /* the number of steps is known from the first */
 	bool is_saved;   /* restart files are written */

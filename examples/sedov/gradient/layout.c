@@ -15,7 +15,7 @@
 #define SMALLEST_SLAB ((uint64_t)64 << 10)
 #define LARGEST_SLAB ((uint64_t)2 << 20)
 /* A plan that learns leaves three slabs free: tapes and states end within one. */
-#define LEAST_SLABS 6
+#define MIN_SLABS 6
 
 /* Returns the bytes of a slab that whole steps fill, so that little of it is unused. */
 static uint64_t slab_of_whole_steps(const struct loop *loop, uint64_t budget)
@@ -31,9 +31,9 @@ static uint64_t slab_of_whole_steps(const struct loop *loop, uint64_t budget)
 
 static void require_room(uint64_t budget, uint64_t slab)
 {
-	if (budget < LEAST_SLABS * slab)
+	if (budget < MIN_SLABS * slab)
 		fail("--budget: %.1f MB are too little for --checkpoint auto, which needs %.1f MB "
-		     "here", (double)budget / 1e6, (double)(LEAST_SLABS * slab) / 1e6);
+		     "here", (double)budget / 1e6, (double)(MIN_SLABS * slab) / 1e6);
 }
 
 static uint64_t budget_of(const struct method *method)

@@ -127,13 +127,14 @@ static double seconds_of(const reel_run *run, enum reel_action_kind kind)
 /* The memory that the tape takes up. The top slab is full if no other step has room in it. */
 static uint64_t tape_memory(const reel_run *run, uint64_t step)
 {
-	const reel_tape *tape = &run->tape;
-	uint64_t filled = tape->slab ? reel_window_filled(tape) : reel_tape_bytes(tape);
+	const struct reel_slab *slab = run->tape.slab;
+	uint64_t bytes = slab ? reel_window_filled(&run->tape) : reel_tape_bytes(&run->tape);
 
-	for (const struct reel_slab *slab = tape->slab; slab; slab = slab->below)
-		if (slab != tape->slab || slab->bytes - filled < step)
-			filled += slab->bytes - (slab == tape->slab ? filled : 0);
-	return filled;
+	if (slab && slab->bytes - bytes < step)
+		bytes = slab->bytes;
+	while (slab && (slab = slab->below))
+		bytes += slab->bytes;
+	return bytes;
 }
 
 /* The memory of the tape of a segment: of all on the tape, or of the last if they push more. */
