@@ -510,8 +510,9 @@ int reel_costs_measure(struct reel_costs *costs, reel_tape *tape, const reel_mod
  * Opens a plan of REEL_AUTO, which needs no parameter: its schedules learn the loop and the machine
  * in the forward sweep. They record steps while the tapes have room in memory, or while a store
  * takes and returns tapes faster than steps run again; otherwise they keep states. The number of
- * steps need not be known. A run measures, and tells its schedule, by itself. Its memory is the
- * budget of its pool, or half of the system's limit.
+ * steps need not be known. A run measures, and tells its schedule, by itself; it measures reversals
+ * and the reads of a store in one gradient for the next. Its memory is the budget of its pool, or
+ * half of the system's limit.
  *
  * `problem` gives the steps and the flags; without tiers it gets one with 1,024 slots. A schedule
  * begins with the knowledge of `costs`, which is copied: a member that is not above 0 is not known,

@@ -93,19 +93,28 @@ static double reverse_seconds(const struct reel_costs *costs)
 	return costs->reverse_seconds > 0 ? costs->reverse_seconds : record_seconds(costs);
 }
 
-/* Bytes that may lie in the store after `steps` steps were run, in the time that they take. */
+/* The rate at which the tier gives bytes back; if it is not known, that at which it takes them. */
+static double read_bandwidth(const struct reel_cost_tier *tier)
+{
+	return tier->read_bandwidth > 0 ? tier->read_bandwidth : tier->write_bandwidth;
+}
+
+/*
+ * Bytes that may lie in the store after `steps` steps were run: it takes them in the time of these
+ * steps, and gives them back in no more time.
+ */
 static double bytes_in_store(const struct reel_costs *costs, int64_t steps)
 {
 	double bytes = 0;
 
 	for (unsigned t = 0; t < costs->tiers; t++) {
 		const struct reel_cost_tier *tier = &costs->tier[t];
-		double written = tier->write_bandwidth > 0
-					 ? tier->write_bandwidth * (double)steps *
-						   advance_seconds(costs)
-					 : NEVER;
+		double rate = tier->write_bandwidth > 0 ? tier->write_bandwidth : NEVER;
 
-		bytes += tier->bytes ? smaller(written, (double)tier->bytes) : written;
+		if (read_bandwidth(tier) > 0)
+			rate = smaller(rate, read_bandwidth(tier));
+		rate *= (double)steps * advance_seconds(costs);
+		bytes += tier->bytes ? smaller(rate, (double)tier->bytes) : rate;
 	}
 	return bytes;
 }
@@ -118,10 +127,8 @@ static double transfer_seconds(const struct reel_costs *costs, double bytes, boo
 	for (unsigned t = 0; t < costs->tiers && bytes > 0; t++) {
 		const struct reel_cost_tier *tier = &costs->tier[t];
 		double part = tier->bytes ? smaller((double)tier->bytes, bytes) : bytes;
-		double bandwidth = writes ? tier->write_bandwidth : tier->read_bandwidth;
+		double bandwidth = writes ? tier->write_bandwidth : read_bandwidth(tier);
 
-		if (!writes && !(bandwidth > 0))
-			bandwidth = tier->write_bandwidth;
 		seconds += bandwidth > 0 ? part / bandwidth : 0;
 		bytes -= part;
 	}
@@ -613,29 +620,40 @@ static int sweep_to_unknown_end(reel_schedule *schedule, reel_action *action)
 	return keep_or_leave(schedule, action);
 }
 
-/* Returns true if one more step is recorded to learn how much memory tapes take up. */
+/*
+ * Returns true if one more step is recorded to learn how much memory tapes take up; or how fast the
+ * store is, which shows when the memory is full.
+ */
 static bool learns_more(const reel_schedule *schedule)
 {
+	const struct reel_costs *costs = &schedule->costs;
 	int64_t most = reel_min_i64(MAX_LEARNT, 1 + schedule->steps / CHUNKS);
+	int64_t left = schedule->steps - schedule->at;
 
 	if (reverses_at_once(schedule))
 		return false;
-	return !has_recorded(schedule) || (schedule->at < most && schedule->at > 0 &&
-					   !has_gap(schedule) && next_step_fits(schedule));
+	if (!has_recorded(schedule))
+		return true;
+	if (has_gap(schedule) || schedule->at == 0 || left == 0)
+		return false;
+	if (schedule->at < most && next_step_fits(schedule))
+		return true;
+	return !keeps_states_only(schedule) && costs->tiers &&
+	       !(costs->tier[0].write_bandwidth > 0) && has_limit(costs) &&
+	       (double)left * tape_bytes(schedule) > (double)costs->memory_bytes;
 }
 
 /* Some steps are recorded to learn from, and their tape is given up if not all steps fit. */
 static int sweep_to_known_end(reel_schedule *schedule, reel_action *action)
 {
 	unsigned tape = last_tape(schedule);
+	int64_t steps = schedule->steps - schedule->at;
 
-	REEL_ASSERT(schedule->at <= schedule->steps);
+	REEL_ASSERT(steps >= 0);
 	if (learns_more(schedule))
 		return record_next(schedule, action);
-	if (!tape ||
-	    (!keeps_states_only(schedule) && leaves_room(schedule, 0) &&
-	     records_rest(schedule, schedule->steps - schedule->at,
-			  room_beside(schedule, all_and(schedule, 0)))))
+	if (!tape || !steps || (!keeps_states_only(schedule) && leaves_room(schedule, 0) &&
+		      records_rest(schedule, steps, room_beside(schedule, all_and(schedule, 0)))))
 		return -ENOENT;
 	reel_schedule_forget(schedule, tape, action);
 	return 0;

@@ -141,6 +141,7 @@ struct scheme {
 	size_t budget; /* bytes; 0: no bound */
 	unsigned copies;
 	bool knows_end, has_store, is_driven;
+	unsigned pause_us; /* of the store, for each transfer */
 };
 
 struct outcome {
@@ -170,8 +171,10 @@ static reel_pool *pool_of(const struct scheme *scheme, struct late_store **late)
 	reel_pool *pool;
 
 	*late = scheme->has_store ? late_open(1) : NULL;
-	if (*late)
+	if (*late) {
+		(*late)->pause_us = scheme->pause_us;
 		options.store = &(*late)->store;
+	}
 	if (reel_pool_open(&pool, &options)) {
 		printf("Bail out! no pool: %s\n", reel_error_text(0));
 		exit(EXIT_FAILURE);
@@ -302,6 +305,18 @@ static void steps_run_once_where_tapes_have_room(bool knows_end)
 	outcome = carry_out(&scheme);
 	ok(!outcome.error && !outcome.stats.advanced, "%s: a pool without a bound has the memory of "
 	   "the system", name);
+}
+
+/* A store that takes as long for the tape of a step as a hundred steps is left alone. */
+static void slow_store_is_not_waited_for(bool knows_end)
+{
+	struct scheme scheme = {.steps = 400, .segment = 1, .copies = 1, .knows_end = knows_end,
+				.budget = 60 * (size_t)4096, .has_store = true, .pause_us = 2000};
+	struct outcome outcome = carry_out(&scheme);
+
+	ok(!outcome.error && outcome.pool.written_bytes < 200 * 4096, "slow store: %d of 800 tapes are written",
+	   (int)(outcome.pool.written_bytes / 4096));
+	describe(&scheme, &outcome);
 }
 
 /* A state, and the tape of a step, have memory of their own, which is a sixth of the budget. */
@@ -463,6 +478,8 @@ int main(void)
 	steps_run_once_where_tapes_have_room(false);
 	steps_run_once_where_tapes_have_room(true);
 	large_states_fit_beside_the_tape();
+	slow_store_is_not_waited_for(false);
+	slow_store_is_not_waited_for(true);
 	a_run_that_is_stopped_goes_on(false);
 	a_run_that_is_stopped_goes_on(true);
 	ranks_learn_together();

@@ -44,6 +44,7 @@ struct late_store {
 	unsigned free_extent[LATE_EXTENTS];
 	unsigned free_extents;
 	unsigned put_fails_every;
+	unsigned pause_us; /* before each transfer ends */
 	size_t align;
 	/* For the test to read. */
 	_Atomic unsigned puts, gets, used, wrongs;
@@ -102,6 +103,8 @@ static inline void *late_run(void *argument)
 		int error = late_finish(late, transfer, get);
 		late->completing++;
 		pthread_mutex_unlock(&late->lock);
+		if (late->pause_us)
+			usleep(late->pause_us);
 		reel_transfer_complete(transfer, error);
 		pthread_mutex_lock(&late->lock);
 		late->completing--;

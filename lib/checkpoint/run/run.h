@@ -73,6 +73,7 @@ struct reel_sweep {
 	/* The members below belong to a sweep that is driven. */
 	reel_action piece; /* the piece that the program carries out; DONE: none */
 	uint64_t since;    /* the time at which the piece was handed out */
+	uint64_t waited;   /* reel_offload_waited_ns() at that time */
 	uint64_t ns;       /* how long the piece took, by reel_run_set_time(); 0: not set */
 	bool copied;       /* reel_run_copy() was called for this STORE or LOAD */
 	int copy_error;    /* its result */

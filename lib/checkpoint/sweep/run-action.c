@@ -19,11 +19,13 @@
 #include "os/clock.h"
 #include "os/counter.h"
 #include "os/error.h"
+#include "os/integer.h"
 #include "plan/plan.h"
 #include "store/store.h"
 #include "tape/tape.h"
 #include "trace/trace.h"
 #include "checkpoint/watch/watch.h"
+#include "spill/owner/offload.h"
 
 static const enum reel_trace_kind kinds[] = {
 	[REEL_ACTION_ADVANCE] = REEL_TRACE_ADVANCE, [REEL_ACTION_RECORD] = REEL_TRACE_RECORD,
@@ -116,11 +118,13 @@ static void trace_piece(const reel_action *piece, uint64_t ns)
 			 piece->last);
 }
 
-void reel_piece_note_time(reel_run *run, const reel_action *piece, uint64_t ns)
+void reel_piece_note_time(reel_run *run, const reel_action *piece, uint64_t ns,
+			  uint64_t waited_ns)
 {
 	REEL_ASSERT(piece->kind <= REEL_ACTION_REVERSE);
 	/* Relaxed is enough: a counter, which orders nothing. */
-	atomic_fetch_add_explicit(&run->ns[piece->kind], ns, memory_order_relaxed);
+	atomic_fetch_add_explicit(&run->ns[piece->kind], ns - reel_min_u64(ns, waited_ns),
+				  memory_order_relaxed);
 	if (reel_traces())
 		trace_piece(piece, ns);
 }
@@ -128,12 +132,12 @@ void reel_piece_note_time(reel_run *run, const reel_action *piece, uint64_t ns)
 int reel_piece_call(reel_run *run, const reel_action *piece, void *context, void *state,
 		    void *adjoint, reel_tape *tape)
 {
-	uint64_t since = reel_clock_ns(), ns;
+	uint64_t since = reel_clock_ns(), waited = reel_offload_waited_ns(), ns;
 	int error = call(run, piece, context, state, adjoint, tape);
 
 	REEL_ASSERT(run->model.advance && run->model.record && run->model.reverse);
 	ns = reel_clock_ns() - since;
-	reel_piece_note_time(run, piece, ns);
+	reel_piece_note_time(run, piece, ns, reel_offload_waited_ns() - waited);
 	error = reel_piece_end(run, piece, context, state, tape, error);
 	if (!error)
 		reel_progress_note(run, piece, ns);

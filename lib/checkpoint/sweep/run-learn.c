@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures the loop and the machine in the forward sweep of a plan that learns (REEL_AUTO), and
- * tells its schedule: the times of steps, the bytes of states and tapes, the memory, and the rate
- * at which the store of the pool takes slabs. Also drops the tape of steps that such a plan
- * forgets. The thread that owns the run runs these functions. On several ranks all tell their
- * schedules the same numbers, since they walk through one plan.
+ * Measures the loop and the machine for a plan that learns (REEL_AUTO), and tells its schedule in
+ * the forward sweep: the times of steps, the bytes of states and tapes, the memory, and the rate at
+ * which the store of the pool takes slabs. It keeps the measurements of the reverse sweep for the
+ * next forward sweep. Also drops the tape of steps that such a plan forgets. The thread that owns
+ * the run runs these functions. On several ranks all tell their schedules the same numbers, since
+ * they walk through one plan.
  */
 #include "config.h"
 
@@ -32,6 +33,9 @@
 #define LATER 16
 /* The memory that ranks agree on: each counts its bytes in parts of its own memory. */
 #define COMMON_MEMORY ((uint64_t)1 << 40)
+#define MAX_PART ((int64_t)1 << 62)
+/* Stands for an unknown rate: the lowest rate of all ranks counts. */
+#define UNKNOWN 1e300
 
 /* The place on the tape at which a tape of the schedule begins. */
 struct start {
@@ -45,8 +49,9 @@ struct reel_run_learning {
 	struct reel_run_counts before;
 	uint64_t beside;         /* bytes that other users of the pool had when the sweep began */
 	int64_t next;            /* the state from which on the schedule learns again */
+	/* At the last look, or when the reverse sweep began: */
+	uint64_t at_ns, moved, stall_ns;
 	/* At the last look: */
-	uint64_t at_ns, written, stall_ns;
 	uint64_t tape_bytes;
 	int64_t steps_on_tape;
 	struct start *start; /* of the tapes of the schedule, the last one last */
@@ -112,16 +117,17 @@ static uint64_t memory_bytes(const reel_run *run)
 
 /* ---- Measured costs ---- */
 
-static double seconds_of(const reel_run *run, enum reel_action_kind kind)
+/* Sets *seconds to the time of a step, without waits for the store, if one was carried out. */
+static void see_time(const reel_run *run, enum reel_action_kind kind, double *seconds)
 {
 	/* Relaxed, both: counters, which order nothing. */
 	uint64_t steps = atomic_load_explicit(&run->counts[kind], memory_order_relaxed) -
 			 run->learning->before.of[kind];
 	uint64_t ns = atomic_load_explicit(&run->ns[kind], memory_order_relaxed);
 
-	if (!steps)
-		return 0;
-	return 1e-9 * (double)(ns + !ns) / (double)steps * (double)run->options.segment_steps;
+	if (steps)
+		*seconds = 1e-9 * (double)(ns + !ns) / (double)steps *
+			   (double)run->options.segment_steps;
 }
 
 /* The memory that the tape takes up. The top slab is full if no other step has room in it. */
@@ -156,58 +162,87 @@ static uint64_t segment_bytes(reel_run *run)
 	return each;
 }
 
+/* Returns the bytes that the store has taken; in the reverse sweep, that it has given back. */
+static uint64_t moved_bytes(const reel_run *run, const struct reel_pool_stats *stats)
+{
+	return run->phase == REEL_RUN_REVERSE ? stats->read_bytes : stats->written_bytes;
+}
+
+static void begin_to_see_store(reel_run *run, const struct reel_pool_stats *stats)
+{
+	run->learning->at_ns = reel_clock_ns();
+	run->learning->moved = moved_bytes(run, stats);
+	run->learning->stall_ns = stats->stall_ns;
+}
+
 /*
- * The rate at which the store takes slabs. It is known if pushes have waited for the store for a
- * good part of the time. Otherwise the store may have written all that there was to write.
+ * The rate at which the store takes slabs, or gives them back. It is known if pushes or pops have
+ * waited for the store for a good part of the time. Otherwise the store may have moved all that
+ * there was to move, and is only known to be no slower. An unknown rate is 0: a store takes slabs
+ * at once, and gives them back as fast as it takes them.
  */
 static void see_store(reel_run *run)
 {
 	struct reel_run_learning *learning = run->learning;
 	struct reel_cost_tier *tier = &learning->costs.tier[0];
-	uint64_t now = reel_clock_ns(), passed = now - learning->at_ns + 1;
+	double *known = run->phase == REEL_RUN_REVERSE ? &tier->read_bandwidth
+						       : &tier->write_bandwidth;
+	double assumed = *known > 0 ? *known : tier->write_bandwidth, rate;
+	uint64_t passed = reel_clock_ns() - learning->at_ns + 1;
 	struct reel_pool_stats stats;
-	double rate;
 	bool waits;
 
-	REEL_ASSERT(now >= learning->at_ns);
 	learning->costs.tiers = reel_pool_has_store(run->options.pool);
 	if (!learning->costs.tiers)
 		return;
 	reel_pool_get_stats(run->options.pool, &stats);
-	rate = 1e9 * (double)(stats.written_bytes - learning->written) / (double)passed;
+	REEL_ASSERT(moved_bytes(run, &stats) >= learning->moved);
+	rate = 1e9 * (double)(moved_bytes(run, &stats) - learning->moved) / (double)passed;
 	waits = stats.stall_ns - learning->stall_ns > passed / 2;
-	if (rate > 0 && (waits || rate > tier->write_bandwidth))
-		tier->write_bandwidth = rate;
-	learning->at_ns = now;
-	learning->written = stats.written_bytes;
-	learning->stall_ns = stats.stall_ns;
+	if (rate > 0 && (waits || (assumed > 0 && rate > assumed)))
+		*known = rate;
+	begin_to_see_store(run, &stats);
 }
 
 static void look(reel_run *run)
 {
 	struct reel_costs *costs = &run->learning->costs;
-	double advance = seconds_of(run, REEL_ACTION_ADVANCE);
-	double record = seconds_of(run, REEL_ACTION_RECORD);
 
 	REEL_ASSERT(run->phase == REEL_RUN_FORWARD);
 	costs->state_bytes = snapshot_bytes(run);
 	costs->memory_bytes = memory_bytes(run);
 	costs->tape_bytes = segment_bytes(run);
-	if (advance > 0)
-		costs->advance_seconds = advance;
-	if (record > 0)
-		costs->record_seconds = record;
+	see_time(run, REEL_ACTION_ADVANCE, &costs->advance_seconds);
+	see_time(run, REEL_ACTION_RECORD, &costs->record_seconds);
+	see_store(run);
+}
+
+void reel_learn_reverse_begin(reel_run *run)
+{
+	struct reel_pool_stats stats;
+
+	if (!run->learning)
+		return;
+	reel_pool_get_stats(run->options.pool, &stats);
+	begin_to_see_store(run, &stats);
+}
+
+void reel_learn_reverse_end(reel_run *run)
+{
+	if (!run->learning)
+		return;
+	see_time(run, REEL_ACTION_REVERSE, &run->learning->costs.reverse_seconds);
 	see_store(run);
 }
 
 /* ---- Ranks ---- */
 
-static int64_t part_of(uint64_t bytes, uint64_t memory)
+static int64_t part_of(double bytes, uint64_t memory)
 {
-	double part = (double)bytes / (double)memory * (double)COMMON_MEMORY;
+	double part = bytes / (double)memory * (double)COMMON_MEMORY;
 
 	REEL_ASSERT(memory > 0);
-	return part < (double)INT64_MAX / 2 ? (int64_t)part : INT64_MAX / 2;
+	return part < (double)MAX_PART ? (int64_t)part : MAX_PART;
 }
 
 /*
@@ -217,14 +252,16 @@ static int64_t part_of(uint64_t bytes, uint64_t memory)
 static int agree(const reel_run *run, struct reel_costs *costs)
 {
 	uint64_t memory = costs->memory_bytes;
-	double rate = costs->tier[0].write_bandwidth / (double)memory * 1e9;
+	struct reel_cost_tier *tier = &costs->tier[0];
 	int64_t values[] = {
 		(int64_t)(1e9 * costs->advance_seconds),
 		(int64_t)(1e9 * costs->record_seconds),
-		part_of(costs->state_bytes, memory),
-		part_of(costs->tape_bytes, memory),
+		(int64_t)(1e9 * costs->reverse_seconds),
+		part_of((double)costs->state_bytes, memory),
+		part_of((double)costs->tape_bytes, memory),
 		costs->tiers,
-		-(int64_t)(rate < 1e18 ? rate : 1e18),
+		-part_of(tier->write_bandwidth > 0 ? tier->write_bandwidth : UNKNOWN, memory),
+		-part_of(tier->read_bandwidth > 0 ? tier->read_bandwidth : UNKNOWN, memory),
 	};
 	int error = reel_group_max(&run->group, values, (int)(sizeof values / sizeof *values));
 
@@ -232,11 +269,13 @@ static int agree(const reel_run *run, struct reel_costs *costs)
 		return error;
 	costs->advance_seconds = 1e-9 * (double)values[0];
 	costs->record_seconds = 1e-9 * (double)values[1];
+	costs->reverse_seconds = 1e-9 * (double)values[2];
 	costs->memory_bytes = COMMON_MEMORY;
-	costs->state_bytes = (uint64_t)values[2];
-	costs->tape_bytes = (uint64_t)values[3];
-	costs->tiers = (unsigned)values[4];
-	costs->tier[0].write_bandwidth = 1e-9 * (double)-values[5] * (double)COMMON_MEMORY;
+	costs->state_bytes = (uint64_t)values[3];
+	costs->tape_bytes = (uint64_t)values[4];
+	costs->tiers = (unsigned)values[5];
+	tier->write_bandwidth = -values[6] < MAX_PART ? (double)-values[6] : 0;
+	tier->read_bandwidth = -values[7] < MAX_PART ? (double)-values[7] : 0;
 	return 0;
 }
 
@@ -254,9 +293,7 @@ void reel_learning_begin(reel_run *run)
 	learning->beside = reel_pool_has_store(run->options.pool)
 				   ? 0 : stats.slabs_in_use * stats.slab_bytes;
 	learning->next = 0;
-	learning->at_ns = reel_clock_ns();
-	learning->written = stats.written_bytes;
-	learning->stall_ns = stats.stall_ns;
+	begin_to_see_store(run, &stats);
 	learning->tape_bytes = 0;
 	learning->steps_on_tape = 0;
 	learning->starts = 0;
@@ -281,6 +318,7 @@ void reel_learning_resume(reel_run *run)
 	scale = (double)memory_bytes(run) / (double)COMMON_MEMORY;
 	costs->tape_bytes = (uint64_t)((double)costs->tape_bytes * scale);
 	costs->tier[0].write_bandwidth *= scale;
+	costs->tier[0].read_bandwidth *= scale;
 }
 
 /* Times and tapes are of a step of the model. */

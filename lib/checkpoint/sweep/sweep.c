@@ -19,6 +19,7 @@
 #include "tape/tape.h"
 #include "checkpoint/restart/restart.h"
 #include "checkpoint/watch/watch.h"
+#include "spill/owner/offload.h"
 
 static void end_sweep(reel_run *run)
 {
@@ -112,6 +113,7 @@ static int take_action(reel_run *run, reel_action *action)
 static int complete(reel_run *run, unsigned entered)
 {
 	REEL_ASSERT(run->phase == REEL_RUN_REVERSE);
+	reel_learn_reverse_end(run);
 	end_sweep(run);
 	if (was_left(run, entered))
 		return reel_fail(-EINVAL,
@@ -347,6 +349,7 @@ static int go_on(reel_run *run, reel_action *piece, int error)
 		if (has_turned(run)) {
 			REEL_ASSERT(run->steps != REEL_UNKNOWN_STEPS);
 			reel_run_enter(run, REEL_RUN_REVERSE);
+			reel_learn_reverse_begin(run);
 			reel_progress_end(run);
 			*piece = run->sweep.action = (reel_action){.kind = REEL_ACTION_DONE};
 			if (!run->sweep.driven)
@@ -532,7 +535,7 @@ static int end_piece(reel_run *run)
 	sweep->piece.kind = REEL_ACTION_DONE;
 	if (is_copy(&piece))
 		return end_copy(sweep);
-	reel_piece_note_time(run, &piece, ns);
+	reel_piece_note_time(run, &piece, ns, reel_offload_waited_ns() - sweep->waited);
 	error = reel_piece_end(run, &piece, sweep->context, sweep->state, &run->tape, sweep->error);
 	if (!error)
 		reel_progress_note(run, &piece, ns);
@@ -558,6 +561,7 @@ int reel_run_next(reel_run *run, reel_action *action)
 	sweep->piece = *action;
 	sweep->copied = false;
 	sweep->since = reel_clock_ns();
+	sweep->waited = reel_offload_waited_ns();
 	sweep->ns = 0;
 	leave_function(run);
 	return error;

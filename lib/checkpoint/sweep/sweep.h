@@ -26,8 +26,12 @@ int reel_piece_call(reel_run *run, const reel_action *piece, void *context, void
  */
 int reel_piece_end(reel_run *run, const reel_action *piece, void *context, const void *state,
 		   reel_tape *tape, int error);
-/* Adds to the time that pieces of this kind have taken. */
-void reel_piece_note_time(reel_run *run, const reel_action *piece, uint64_t ns);
+/*
+ * Adds to the time that pieces of this kind have taken. `waited_ns` is the part of it in which the
+ * thread has waited for a store, by reel_offload_waited_ns().
+ */
+void reel_piece_note_time(reel_run *run, const reel_action *piece, uint64_t ns,
+			  uint64_t waited_ns);
 
 /* run-learn.c: the schedule of a plan that learns is told of the run's costs. 0 or -ENOMEM. */
 int reel_learning_open(reel_run *run);
@@ -36,6 +40,9 @@ void reel_learning_close(reel_run *run);
 void reel_learning_begin(reel_run *run);
 /* The run was resumed: the schedule has the costs of the restart file. */
 void reel_learning_resume(reel_run *run);
+/* The reverse sweep begins, or has come to its end. */
+void reel_learn_reverse_begin(reel_run *run);
+void reel_learn_reverse_end(reel_run *run);
 /* Before the next action is taken. Collective. Returns 0 or the error of the other ranks. */
 int reel_learn(reel_run *run);
 /* Notes where the tape of a RECORD begins that was just taken. Returns 0 or -ENOMEM. */

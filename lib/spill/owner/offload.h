@@ -309,5 +309,7 @@ static inline uint32_t reel_now_ms(void)
 /* slab-owner.c: counts a wait of this kind that began at `since`. Any thread. */
 void reel_offload_note_stall(struct reel_offload *offload, enum reel_trace_kind kind,
 			     uint64_t since);
+/* Returns the time that the calling thread has waited for the stores of all pools so far. */
+uint64_t reel_offload_waited_ns(void);
 
 #endif

@@ -351,12 +351,20 @@ void reel_slab_free(struct reel_pool *pool, struct reel_slab *slab)
 
 /* ---- Waits ---- */
 
+static _Thread_local uint64_t waited_ns;
+
+uint64_t reel_offload_waited_ns(void)
+{
+	return waited_ns;
+}
+
 void reel_offload_note_stall(struct reel_offload *offload, enum reel_trace_kind kind,
 			     uint64_t since)
 {
 	uint64_t now = reel_clock_ns();
 
 	REEL_ASSERT(now >= since);
+	waited_ns += now - since;
 	atomic_fetch_add_explicit(&offload->stalls, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&offload->stall_ns, now - since, memory_order_relaxed);
 	REEL_TRACE_UNTIL(now, kind, since, offload->pool->number);
