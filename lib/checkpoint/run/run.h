@@ -143,6 +143,7 @@ struct reel_run {
 	_Atomic uint64_t counts[REEL_RUN_COUNTS];
 	_Atomic uint64_t peak_tape_bytes;
 	_Atomic uint64_t ns[REEL_PIECE_KINDS];
+	_Atomic uint64_t waited_ns[REEL_PIECE_KINDS]; /* of `ns`, for a store */
 };
 
 /* Changes the phase by the table above. */

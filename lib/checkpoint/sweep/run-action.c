@@ -122,8 +122,9 @@ void reel_piece_note_time(reel_run *run, const reel_action *piece, uint64_t ns,
 			  uint64_t waited_ns)
 {
 	REEL_ASSERT(piece->kind <= REEL_ACTION_REVERSE);
-	/* Relaxed is enough: a counter, which orders nothing. */
-	atomic_fetch_add_explicit(&run->ns[piece->kind], ns - reel_min_u64(ns, waited_ns),
+	/* Relaxed, both: counters, which order nothing. */
+	atomic_fetch_add_explicit(&run->ns[piece->kind], ns, memory_order_relaxed);
+	atomic_fetch_add_explicit(&run->waited_ns[piece->kind], reel_min_u64(ns, waited_ns),
 				  memory_order_relaxed);
 	if (reel_traces())
 		trace_piece(piece, ns);

@@ -120,10 +120,11 @@ static uint64_t memory_bytes(const reel_run *run)
 /* Sets *seconds to the time of a step, without waits for the store, if one was carried out. */
 static void see_time(const reel_run *run, enum reel_action_kind kind, double *seconds)
 {
-	/* Relaxed, both: counters, which order nothing. */
+	/* Relaxed, all: counters, which order nothing. */
 	uint64_t steps = atomic_load_explicit(&run->counts[kind], memory_order_relaxed) -
 			 run->learning->before.of[kind];
-	uint64_t ns = atomic_load_explicit(&run->ns[kind], memory_order_relaxed);
+	uint64_t ns = atomic_load_explicit(&run->ns[kind], memory_order_relaxed) -
+		      atomic_load_explicit(&run->waited_ns[kind], memory_order_relaxed);
 
 	if (steps)
 		*seconds = 1e-9 * (double)(ns + !ns) / (double)steps *

@@ -138,8 +138,10 @@ void reel_run_begin(reel_run *run)
 	reel_run_set_counts(run, &nothing);
 	/* Relaxed, all: no other thread carries actions out now. */
 	atomic_store_explicit(&run->peak_tape_bytes, 0, memory_order_relaxed);
-	for (unsigned kind = 0; kind < REEL_PIECE_KINDS; kind++)
+	for (unsigned kind = 0; kind < REEL_PIECE_KINDS; kind++) {
 		atomic_store_explicit(&run->ns[kind], 0, memory_order_relaxed);
+		atomic_store_explicit(&run->waited_ns[kind], 0, memory_order_relaxed);
+	}
 	reel_audit_begin(run);
 	reel_restart_begin(run);
 	reel_schedule_begin(run->schedule);

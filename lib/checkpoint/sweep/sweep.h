@@ -27,8 +27,8 @@ int reel_piece_call(reel_run *run, const reel_action *piece, void *context, void
 int reel_piece_end(reel_run *run, const reel_action *piece, void *context, const void *state,
 		   reel_tape *tape, int error);
 /*
- * Adds to the time that pieces of this kind have taken. `waited_ns` is the part of it in which the
- * thread has waited for a store, by reel_offload_waited_ns().
+ * Adds to the time that pieces of this kind have taken. In `waited_ns` of it the thread has waited
+ * for a store, by reel_offload_waited_ns().
  */
 void reel_piece_note_time(reel_run *run, const reel_action *piece, uint64_t ns,
 			  uint64_t waited_ns);
