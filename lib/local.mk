@@ -9,6 +9,7 @@ core_headers = \
 	include/reel/figures.h \
 	include/reel/inline.h \
 	include/reel/layout.h \
+	include/reel/loss.h \
 	include/reel/model.h \
 	include/reel/pool.h \
 	include/reel/parcel.h \
@@ -42,6 +43,7 @@ libreel_core_la_SOURCES = \
 	%D%/checkpoint/run/run.c %D%/checkpoint/run/run.h \
 	%D%/checkpoint/run/run-group.c %D%/checkpoint/run/run-group.h \
 	%D%/checkpoint/run/run-lookahead.h \
+	%D%/checkpoint/run/run-loss.c %D%/checkpoint/run/run-loss.h \
 	%D%/checkpoint/snapshot/snapshot.c %D%/checkpoint/snapshot/snapshot.h \
 	%D%/checkpoint/sweep/run-action.c \
 	%D%/checkpoint/sweep/run-learn.c \
@@ -131,6 +133,7 @@ libreel_core_la_SOURCES = \
 	%D%/store/file-slots.c %D%/store/file-slots.h \
 	%D%/store/file-threads.c \
 	%D%/store/pack.c %D%/store/pack.h \
+	%D%/store/quantise.c %D%/store/quantise.h \
 	%D%/store/shuffle.c %D%/store/shuffle.h \
 	%D%/store/store.c %D%/store/store.h \
 	%D%/store/store-checksum.c \
@@ -166,7 +169,7 @@ libreel_core_la_SOURCES = \
 	%D%/trace/ring.c %D%/trace/ring.h \
 	%D%/trace/trace.c %D%/trace/trace.h
 # Makes vector loops of its loops with -O2 also.
-libreel_vectorised = %D%/store/libreel_core_la-difference.lo
+libreel_vectorised = %D%/store/libreel_core_la-difference.lo %D%/store/libreel_core_la-quantise.lo
 $(libreel_vectorised): AM_CFLAGS += $(VECTORISE_CFLAGS)
 
 lib_LTLIBRARIES += libreel.la

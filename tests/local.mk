@@ -59,6 +59,7 @@ check_PROGRAMS += \
 	%D%/checkpoint/t-restart $(one_thread) \
 	%D%/checkpoint/t-drive $(one_thread) \
 	%D%/checkpoint/t-learn \
+	%D%/checkpoint/t-loss \
 	%D%/checkpoint/t-run-progress $(one_thread) \
 	%D%/checkpoint/t-save-now \
 	%D%/checkpoint/t-run-group \
@@ -126,6 +127,7 @@ check_PROGRAMS += \
 	%D%/store/t-crc32c $(one_thread) \
 	%D%/store/t-shuffle $(one_thread) \
 	%D%/store/t-difference $(one_thread) \
+	%D%/store/t-quantise $(one_thread) \
 	%D%/pool/t-freelist-c11 \
 	%D%/tools/t-scheduler \
 	%D%/spill/t-progress \

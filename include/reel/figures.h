@@ -73,6 +73,8 @@
 	X(uint64_t, reverse_ns, "in reverse(), of all threads together")                       \
 	X(int64_t, unlike_step, "REEL_RUN_AUDIT: the step that does not replay, or -1")        \
 	X(uint64_t, saves, "restart files written")                                            \
-	X(uint64_t, failed_saves, "restart files that could not be written")
+	X(uint64_t, failed_saves, "restart files that could not be written")                   \
+	X(uint64_t, rounded_bytes, "of states stored with loss")                               \
+	X(uint64_t, kept_bytes, "that these states took up")
 
 #endif

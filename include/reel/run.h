@@ -60,6 +60,7 @@
 #include <stdint.h>
 
 #include <reel/figures.h>
+#include <reel/loss.h>
 #include <reel/model.h>
 #include <reel/store.h>
 
@@ -248,6 +249,13 @@ struct reel_run_options {
 	 * it, so with look-ahead (omp.h) several threads do, also at the same time. NULL: none.
 	 */
 	void (*progress)(void *context, const struct reel_progress *progress);
+	/*
+	 * Stores states with loss, in fewer bytes; copied, with its list. NULL: as they are. Such a
+	 * run has memory of its own to pack states in: of a state for each thread that stores
+	 * states, and of another one if the model has save() or the state is in parts. Not with
+	 * REEL_RUN_AUDIT, since repeated states differ a little from the first ones.
+	 */
+	const struct reel_loss *loss;
 	/* For options to come: all 0. */
 	uint64_t reserved[1];
 };

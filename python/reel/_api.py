@@ -7,6 +7,7 @@ from ctypes import (
 )
 
 VERSION = 200
+MAX_DIMENSIONS = 4
 MAX_TIERS = 4
 UNKNOWN_STEPS = -1
 REVERSE_AT_ONCE = 1
@@ -26,6 +27,23 @@ class Layout(Structure):
     _fields_ = [
         ("element", c_uint32),
         ("stride", c_uint32),
+    ]
+
+
+class Field(Structure):
+    _fields_ = [
+        ("type", c_int),
+        ("dimensions", c_uint),
+        ("extent", c_size_t * MAX_DIMENSIONS),
+    ]
+
+
+class Loss(Structure):
+    _fields_ = [
+        ("field", POINTER(Field)),
+        ("fields", c_uint),
+        ("tolerance", c_double),
+        ("reserved", c_uint64 * 4),
     ]
 
 
@@ -106,6 +124,7 @@ class RunOptions(Structure):
         ("adjoint_parts", c_uint),
         ("packed_bytes", c_void_p),
         ("progress", c_void_p),
+        ("loss", POINTER(Loss)),
         ("reserved", c_uint64 * 1),
     ]
 
@@ -131,6 +150,8 @@ class RunStats(Structure):
         ("unlike_step", c_int64),
         ("saves", c_uint64),
         ("failed_saves", c_uint64),
+        ("rounded_bytes", c_uint64),
+        ("kept_bytes", c_uint64),
         ("reserved", c_uint64 * 2),
     ]
 
@@ -306,6 +327,8 @@ class ParcelStats(Structure):
 
 STRUCTS = {
     "reel_layout": Layout,
+    "reel_field": Field,
+    "reel_loss": Loss,
     "reel_model": Model,
     "reel_tier": Tier,
     "reel_problem": Problem,

@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 
 import numpy as np
 
-from ._api import MAX_TIERS, RUN_AUDIT, Action as _Action, Part, RunOptions, RunStats
+from ._api import MAX_DIMENSIONS, MAX_TIERS, RUN_AUDIT, Action as _Action, Field, Loss, Part, RunOptions, RunStats
 from ._ends import Lease, Leased
 from ._errors import check, error_of
 from ._library import lib
@@ -47,6 +47,24 @@ def _parts(arrays: State, what: str) -> Tuple[List[np.ndarray], Any]:
     parts = (Part * max(len(listed), 1))(*[  # type: ignore[misc]
         (array.ctypes.data, array.nbytes) for array in listed])
     return listed, parts
+
+
+# The type of a field in C, and the numbers of it that a number of the array has.
+_FIELDS = {np.dtype(np.float64): (1, 1), np.dtype(np.complex128): (1, 2),
+           np.dtype(np.float32): (2, 1), np.dtype(np.complex64): (2, 2)}
+
+
+def _loss(arrays: Sequence[np.ndarray], tolerance: float) -> Any:
+    fields = (Field * max(len(arrays), 1))()
+    for field, array in zip(fields, arrays):
+        field.type, each = _FIELDS.get(array.dtype, (0, array.itemsize))
+        extents = [*(array.shape if array.flags.c_contiguous else array.shape[::-1]), *([each] if each > 1 else [])]
+        if len(extents) > MAX_DIMENSIONS or not field.type or not extents:
+            kept = MAX_DIMENSIONS - 1 if field.type and extents else 0
+            extents = [int(np.prod(extents[:len(extents) - kept])), *extents[len(extents) - kept:]]
+        field.dimensions = len(extents)
+        field.extent[:len(extents)] = extents
+    return Loss(field=fields, fields=len(arrays), tolerance=tolerance)
 
 
 class _Changes:
@@ -94,6 +112,10 @@ class Run(Leased):
     together: they open the run, begin the sweeps, ask for the next steps, resume and close. An exception that leaves
     the loop on one rank, also by gradient(), ends it on all: the others get an Error that names the rank.
 
+    With a `tolerance` snapshots keep numbers of floating point to it, relative to the largest one in their array, and
+    in fewer bytes (include/reel/loss.h): stats()["kept_bytes"] of ["rounded_bytes"]. The gradient has an error in
+    proportion to it: compute the gradient with two tolerances, and compare.
+
     With a file `restart` a run that was killed goes on where it was: resume() says whether there was one. The
     file needs `adjoint`, all arrays to which the reverse sweep adds.
     """
@@ -103,7 +125,7 @@ class Run(Leased):
     def __init__(self, plan: Plan, state: State, *, pool: Optional[Pool] = None, stores: Sequence[Optional[str]] = (),
                  directory: Union[str, "os.PathLike[str]", None] = None, segment_steps: int = 0, steps: int = 0,
                  adjoint: Optional[State] = None, restart: Union[str, "os.PathLike[str]", None] = None,
-                 restart_seconds: float = 0, audit: bool = False, comm: Any = None) -> None:
+                 restart_seconds: float = 0, audit: bool = False, tolerance: float = 0, comm: Any = None) -> None:
         self._ranks = None if comm is None else Ranks(comm)
         opened: List[c_void_p] = []
         self._lease = Lease(lib.reel_run_close, plan, pool._lease if isinstance(pool, Pool) else None)
@@ -128,6 +150,8 @@ class Run(Leased):
                     steps=to_int(steps, "steps", 0), flags=RUN_AUDIT if audit else 0, restart=self._restart,
                     restart_seconds=restart_seconds, state_part=parts, state_parts=len(self._state),
                     adjoint_part=adjoint_parts, adjoint_parts=len(self._adjoint))
+                if tolerance != 0:
+                    options.loss.contents = _loss(self._state, tolerance)
                 for tier, description in enumerate(stores):
                     if description is not None:
                         store = c_void_p()

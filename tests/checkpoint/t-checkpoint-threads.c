@@ -316,7 +316,7 @@ static bool store_one(struct held *held, uint64_t contents)
 {
 	void *data;
 
-	if (reel_snapshot_reserve(&snapshots, held->tier, held->slot, held->slot, &data))
+	if (reel_snapshot_reserve(&snapshots, held->tier, held->slot, held->slot, BYTES, &data))
 		return false;
 	fill(data, BYTES, contents);
 	reel_snapshot_commit(&snapshots, held->tier, held->slot);
@@ -439,7 +439,7 @@ static void slots_that_cannot_be(void)
 
 	tap_case("a slot's number");
 	reel_snapshots_open(&snapshots, pool, BYTES, 1, none, 2, 2);
-	is_int(reel_snapshot_reserve(&snapshots, 0, UINT_MAX, 1, &data), -ENOMEM,
+	is_int(reel_snapshot_reserve(&snapshots, 0, UINT_MAX, 1, BYTES, &data), -ENOMEM,
 	       "that no memory suffices for is refused");
 	is_int(reel_snapshot_state(&snapshots, 0, UINT_MAX), -1, "it holds nothing");
 	reel_snapshots_close(&snapshots);

@@ -66,7 +66,7 @@ static void end(const char *after)
 static int store_one(unsigned tier, unsigned slot)
 {
 	void *data;
-	int error = reel_snapshot_reserve(&snapshots, tier, slot, slot, &data);
+	int error = reel_snapshot_reserve(&snapshots, tier, slot, slot, BYTES, &data);
 
 	if (error)
 		return error;
@@ -155,7 +155,7 @@ static void puts_wait_for_others(void)
 	if (pthread_create(&thread, NULL, release_when_held, (void *)2))
 		abort();
 	is_int(store_one(1, 1), 0, "and another one");
-	is_int(reel_snapshot_reserve(&snapshots, 1, 2, 2, &data), 0, "a third is prepared");
+	is_int(reel_snapshot_reserve(&snapshots, 1, 2, 2, BYTES, &data), 0, "a third is prepared");
 	ok(to_put() <= reel_supply_large_bytes(BYTES), "when one of them has ended");
 	fill(data, BYTES, 2);
 	reel_snapshot_commit(&snapshots, 1, 2);
@@ -346,7 +346,7 @@ static void a_layer_that_may_damage_stands_on_a_codec(void)
 	is_int(reel_snapshots_open(&snapshots, memory, sizeof first, 1, &store, 2, 0), 0,
 	       "has snapshots");
 	for (unsigned slot = 0; slot < 2; slot++) {
-		is_int(reel_snapshot_reserve(&snapshots, 0, slot, slot, &data), 0, "one is stored");
+		is_int(reel_snapshot_reserve(&snapshots, 0, slot, slot, sizeof first, &data), 0, "one is stored");
 		memset(data, (int)slot, sizeof first);
 		reel_snapshot_commit(&snapshots, 0, slot);
 	}
@@ -389,7 +389,7 @@ static void a_store_with_a_large_alignment(void)
 	ok(strstr(reel_error_text(-EINVAL), "at most a page"), "%s", reel_error_text(-EINVAL));
 	coarse_align = page;
 	is_int(reel_snapshots_open(&snapshots, memory, STATE, 1, &store, 2, 2), 0, "has snapshots");
-	is_int(reel_snapshot_reserve(&snapshots, 0, 0, 0, &data), 0, "one is reserved");
+	is_int(reel_snapshot_reserve(&snapshots, 0, 0, 0, STATE, &data), 0, "one is reserved");
 	fill(data, STATE, 7);
 	reel_snapshot_commit(&snapshots, 0, 0);
 	settle(snapshots.tier[0].pool);
@@ -424,7 +424,7 @@ static void snapshots_in_memory_go_to_the_store_of_the_pool(void)
 	for (unsigned slot = 0; slot < SLOTS; slot++) {
 		void *data;
 
-		wrong += reel_snapshot_reserve(&snapshots, 0, slot, slot, &data) != 0;
+		wrong += reel_snapshot_reserve(&snapshots, 0, slot, slot, STATE, &data) != 0;
 		fill(data, STATE, slot);
 		reel_snapshot_commit(&snapshots, 0, slot);
 	}

@@ -33,12 +33,12 @@ static const struct reel_snapshots *refused_snapshots;
 static _Atomic int snapshots_to_go = INT_MAX;
 
 int __real_reel_snapshot_reserve(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
-				 int64_t state, void **data);
+				 int64_t state, size_t bytes, void **data);
 int __wrap_reel_snapshot_reserve(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
-				 int64_t state, void **data);
+				 int64_t state, size_t bytes, void **data);
 
 int __wrap_reel_snapshot_reserve(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
-				 int64_t state, void **data)
+				 int64_t state, size_t bytes, void **data)
 {
 	if (snapshots == refused_snapshots) {
 		int to_go = atomic_fetch_sub(&snapshots_to_go, 1);
@@ -46,7 +46,7 @@ int __wrap_reel_snapshot_reserve(struct reel_snapshots *snapshots, unsigned tier
 		if (to_go == 2 || to_go == 1)
 			return -ENOMEM;
 	}
-	return __real_reel_snapshot_reserve(snapshots, tier, number, state, data);
+	return __real_reel_snapshot_reserve(snapshots, tier, number, state, bytes, data);
 }
 
 /* ---- Processes ---- */

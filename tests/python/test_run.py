@@ -317,6 +317,38 @@ def test_a_run_that_was_killed_goes_on(dies_at, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+def gradient_with_loss(state, tolerance):
+    state = [np.copy(array, order="K") for array in state]
+    bar = np.zeros_like(state[0])
+
+    def step(i):
+        before = state[0].copy()
+        state[0][...] = np.sin(before) + 0.1 * np.roll(before, 1, 0)
+        return before
+
+    def adjoint_step(i, before):
+        bar[...] = np.cos(before) * bar + 0.1 * np.roll(bar, -1, 0)
+
+    with reel.Run(reel.Plan("binomial:6", steps=40), state, tolerance=tolerance) as run:
+        run.gradient(step, adjoint_step, lambda: bar.fill(1))
+        return bar, run.stats()
+
+
+WAVE = np.sin(np.linspace(0, 6, 60))[:, None] * np.cos(np.linspace(0, 3, 80))
+
+
+@pytest.mark.parametrize("state", [
+    [WAVE], [np.asfortranarray(WAVE), np.arange(5), np.array(1.5)], [WAVE.astype(np.float32)], [WAVE + 1j * WAVE.T[0, 0]],
+    [WAVE.reshape(2, 3, 10, 8, 10)], [WAVE, np.zeros(0)]], ids=["2-D", "order", "float", "complex", "5-D", "none"])
+def test_states_in_fewer_bytes(state):
+    right, whole = gradient_with_loss(state, 0)
+    rounded, stats = gradient_with_loss(state, 1e-5)
+    error = abs(right - rounded).max() / abs(right).max()
+    assert 0 < error < 1e-3 and 3 * stats["kept_bytes"] < stats["rounded_bytes"]
+    assert whole["rounded_bytes"] == 0
+    assert abs(right - gradient_with_loss(state, 1e-3)[0]).max() > abs(right - rounded).max()
+
+
 def test_one_iteration_over_a_run_at_a_time():
     growth = Growth()
     run = reel.Run(reel.Plan("binomial", STEPS, [5]), growth.x)

@@ -27,9 +27,10 @@
 #include "plan/plan.h"
 #include "store/store.h"
 #include "tape/tape.h"
+#include "checkpoint/run/run-loss.h"
 
 /* Number of the format. Raised with each change of it, and of the actions of a planner. */
-#define HEADER_VERSION 2
+#define HEADER_VERSION 3
 #define BYTE_ORDER_MARK 0x01020304u
 /* Default of options.restart_seconds. */
 #define SECONDS 600
@@ -41,7 +42,7 @@ struct run_header {
 	uint32_t header_bytes;
 	/* The process that wrote it: 0 of 1, if there is no group. */
 	uint32_t rank, ranks;
-	uint32_t reserved;
+	uint32_t fields_crc; /* of options.loss */
 	/* The plan, the model and the options: equal in the run that resumes. */
 	char planner[32];
 	struct reel_problem problem;
@@ -49,6 +50,7 @@ struct run_header {
 	int64_t segment_steps;
 	uint64_t state_bytes;
 	uint64_t adjoint_bytes;
+	double tolerance; /* of the values of its snapshots; 0: they are as they were */
 	/* The position of the run. */
 	uint64_t epoch;
 	int64_t steps;
@@ -66,6 +68,7 @@ struct snapshot_header {
 	uint32_t tier;
 	uint32_t slot;
 	int64_t state;
+	uint64_t bytes;
 };
 
 /* Computes a CRC of the members, since the padding between them has any value. */
@@ -100,6 +103,12 @@ static void describe(const reel_run *run, struct run_header *header)
 	header->segment_steps = run->options.segment_steps;
 	header->state_bytes = run->model.state_bytes;
 	header->adjoint_bytes = run->options.adjoint_bytes;
+	if (run->options.loss) {
+		header->tolerance = run->options.loss->tolerance;
+		header->fields_crc = reel_crc32c(0, run->options.loss->field,
+						 run->options.loss->fields *
+							 sizeof *run->options.loss->field);
+	}
 	REEL_ASSERT(header->segment_steps > 0 && header->planner[0]);
 }
 
@@ -110,6 +119,7 @@ uint32_t reel_restart_plan_crc(const reel_run *run)
 	describe(run, &header);
 	header.rank = 0;
 	header.state_bytes = 0;
+	header.fields_crc = 0;
 	/* All processes write restart files, or none does. */
 	header.adjoint_bytes = !!run->options.restart;
 	return reel_crc32c(0, &header, sizeof header);
@@ -140,8 +150,9 @@ static int write_snapshots(reel_run *run, struct reel_restart_file *file)
 
 		if (error)
 			return error;
+		at.bytes = reel_snapshot_bytes(&run->snapshots, at.tier, at.slot);
 		reel_restart_file_write(file, &at, sizeof at);
-		reel_restart_file_write(file, data, run->model.state_bytes);
+		reel_restart_file_write(file, data, at.bytes);
 		reel_snapshot_unpin(&run->snapshots, at.tier, at.slot);
 		if (file->error)
 			return file->error;
@@ -488,10 +499,12 @@ static int check_header(const reel_run *run, const char *path, const struct run_
 	    header->actions_crc != own.actions_crc)
 		return refuse(path, -EINVAL, "belongs to another plan");
 	if (header->segment_steps != own.segment_steps || header->state_bytes != own.state_bytes ||
-	    header->adjoint_bytes != own.adjoint_bytes ||
+	    header->adjoint_bytes != own.adjoint_bytes || header->fields_crc != own.fields_crc ||
+	    header->tolerance < own.tolerance || header->tolerance > own.tolerance ||
 	    (run->steps != REEL_UNKNOWN_STEPS && header->steps != run->steps))
 		return refuse(path, -EINVAL,
-			      "belongs to a run with other segments, steps, states or adjoints");
+			      "belongs to a run with other segments, steps, states or adjoints, or "
+			      "another loss of states");
 	return 0;
 }
 
@@ -499,7 +512,9 @@ static bool has_slot(const reel_run *run, const struct snapshot_header *header)
 {
 	REEL_ASSERT(run->snapshots.tiers == run->plan->problem.tiers);
 	return header->tier < run->snapshots.tiers && header->state >= 0 &&
-	       header->slot < run->plan->problem.tier[header->tier].slots;
+	       header->slot < run->plan->problem.tier[header->tier].slots &&
+	       header->bytes <= reel_loss_room(run) &&
+	       (run->options.loss || header->bytes == run->model.state_bytes);
 }
 
 static int read_snapshot(reel_run *run, struct reel_restart_file *file)
@@ -512,11 +527,10 @@ static int read_snapshot(reel_run *run, struct reel_restart_file *file)
 		error = -EBADMSG;
 	if (!error)
 		error = reel_snapshot_reserve(&run->snapshots, header.tier, header.slot,
-					      header.state, &data);
+					      header.state, header.bytes, &data);
 	if (error)
 		return error;
-	REEL_ASSERT(reel_snapshot_state(&run->snapshots, header.tier, header.slot) == header.state);
-	error = reel_restart_file_read(file, data, run->model.state_bytes);
+	error = reel_restart_file_read(file, data, header.bytes);
 	reel_snapshot_commit(&run->snapshots, header.tier, header.slot);
 	return error;
 }

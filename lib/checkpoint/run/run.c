@@ -214,6 +214,8 @@ void reel_run_get_stats(reel_run *run, struct reel_run_stats *stats)
 		.unlike_step = run->unlike_step,
 		.saves = run->saves,
 		.failed_saves = run->failed_saves,
+		.rounded_bytes = atomic_load_explicit(&run->rounded_bytes, memory_order_relaxed),
+		.kept_bytes = atomic_load_explicit(&run->kept_bytes, memory_order_relaxed),
 	};
 	memcpy(stats->stores, &counts.of[REEL_RUN_STORES], sizeof stats->stores);
 	memcpy(stats->loads, &counts.of[REEL_RUN_LOADS], sizeof stats->loads);

@@ -86,6 +86,7 @@ struct reel_run {
 	reel_model model;
 	struct reel_run_options options;
 	struct reel_part *part; /* memory of the options' lists, the state's first; or NULL */
+	struct reel_loss *loss; /* memory of options.loss, with its fields behind it; or NULL */
 	reel_tape tape;
 	struct reel_snapshots snapshots;
 	reel_schedule *schedule;
@@ -138,10 +139,13 @@ struct reel_run {
 
 	struct reel_run_progress *progress; /* NULL: nobody looks at it */
 	struct reel_run_learning *learning; /* of a plan of REEL_AUTO; else NULL */
+	/* Memory to pack states in, added to the front of the list, and freed with the run. */
+	struct reel_loss_space *_Atomic spaces;
 
 	/* Counters, relaxed everywhere: no thread reads other memory because of their values. */
 	_Atomic uint64_t counts[REEL_RUN_COUNTS];
 	_Atomic uint64_t peak_tape_bytes;
+	_Atomic uint64_t rounded_bytes, kept_bytes; /* of states stored with loss */
 	_Atomic uint64_t ns[REEL_PIECE_KINDS];
 	_Atomic uint64_t waited_ns[REEL_PIECE_KINDS]; /* of `ns`, for a store */
 };

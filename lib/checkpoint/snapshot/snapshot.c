@@ -111,7 +111,8 @@ static void note_peak(struct reel_snapshots *snapshots)
 
 /* ---- Storing ---- */
 
-static int claim(struct reel_snapshots *snapshots, unsigned tier, unsigned number, int64_t state)
+static int claim(struct reel_snapshots *snapshots, unsigned tier, unsigned number, int64_t state,
+		 size_t bytes)
 {
 	struct reel_slot *slot;
 	int error = 0;
@@ -122,25 +123,27 @@ static int claim(struct reel_snapshots *snapshots, unsigned tier, unsigned numbe
 		error = -ENOMEM;
 	else if (slot->state != NO_STATE)
 		error = -EBADMSG;
-	if (!error)
+	if (!error) {
 		slot->state = state;
+		slot->bytes = bytes;
+	}
 	unlock(snapshots);
 	return error;
 }
 
 int reel_snapshot_reserve(struct reel_snapshots *snapshots, unsigned tier, unsigned number,
-			  int64_t state, void **data)
+			  int64_t state, size_t bytes, void **data)
 {
 	reel_parcel *parcel = NULL;
 	struct reel_slot *slot;
 	reel_pool *pool = snapshots->tier[tier].pool;
-	int error = claim(snapshots, tier, number, state);
+	int error = claim(snapshots, tier, number, state, bytes);
 
 	if (error)
 		return error;
 	if (has_store(snapshots, tier))
 		reel_pool_await_puts(pool, snapshots->max_puts - 1);
-	error = reel_parcel_open_alone(&parcel, pool, snapshots->bytes, data);
+	error = reel_parcel_open_alone(&parcel, pool, bytes, data);
 	if (error) {
 		reel_snapshot_drop(snapshots, tier, number, state);
 		return error;
@@ -150,7 +153,7 @@ int reel_snapshot_reserve(struct reel_snapshots *snapshots, unsigned tier, unsig
 	REEL_ASSERT(slot->state == state && !slot->saved && !slot->parcel);
 	slot->parcel = parcel;
 	if (!has_store(snapshots, tier))
-		snapshots->memory_bytes += snapshots->bytes;
+		snapshots->memory_bytes += bytes;
 	note_peak(snapshots);
 	unlock(snapshots);
 	return 0;
@@ -270,6 +273,17 @@ int64_t reel_snapshot_state(struct reel_snapshots *snapshots, unsigned number_of
 	return state;
 }
 
+size_t reel_snapshot_bytes(struct reel_snapshots *snapshots, unsigned tier, unsigned number)
+{
+	size_t bytes;
+
+	lock(snapshots);
+	REEL_ASSERT(snapshots->tier[tier].slot[number].state != NO_STATE);
+	bytes = snapshots->tier[tier].slot[number].bytes;
+	unlock(snapshots);
+	return bytes;
+}
+
 /* ---- Dropping ---- */
 
 static void close_parcel(struct reel_snapshots *snapshots, unsigned tier, struct reel_slot *slot)
@@ -283,8 +297,8 @@ static void close_parcel(struct reel_snapshots *snapshots, unsigned tier, struct
 	(void)error;
 	if (has_store(snapshots, tier))
 		return;
-	REEL_ASSERT(snapshots->memory_bytes >= snapshots->bytes);
-	snapshots->memory_bytes -= snapshots->bytes;
+	REEL_ASSERT(snapshots->memory_bytes >= slot->bytes);
+	snapshots->memory_bytes -= slot->bytes;
 }
 
 /*
@@ -388,8 +402,8 @@ int reel_snapshots_open(struct reel_snapshots *snapshots, reel_pool *pool, size_
 	REEL_UNCANCELLED;
 
 	REEL_ASSERT(tiers <= REEL_MAX_TIERS && puts > 0 && puts <= REEL_MAX_PUTS);
-	*snapshots = (struct reel_snapshots){.pool = pool, .bytes = bytes, .tiers = tiers,
-					     .max_puts = puts, .max_ahead = ahead};
+	*snapshots = (struct reel_snapshots){.pool = pool, .tiers = tiers, .max_puts = puts,
+					     .max_ahead = ahead};
 	for (unsigned tier = 0; tier < tiers; tier++)
 		snapshots->tier[tier].pool = pool;
 	for (unsigned tier = 0; tier < tiers; tier++) {

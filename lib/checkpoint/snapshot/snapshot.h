@@ -22,6 +22,7 @@
 
 struct reel_slot {
 	int64_t state;            /* number of the state; -1: the slot is empty */
+	size_t bytes;             /* of the snapshot */
 	reel_parcel *parcel;      /* NULL: the slot is empty, or its parcel is being opened */
 	unsigned announced_loads; /* number of announced loads that did not come yet */
 	bool saved;  /* the snapshot is complete, and the parcel is sealed */
@@ -36,7 +37,6 @@ struct reel_snapshot_tier {
 
 struct reel_snapshots {
 	reel_pool *pool;
-	size_t bytes; /* size of a snapshot */
 	unsigned tiers;
 	unsigned max_puts;
 	unsigned max_ahead;
@@ -53,10 +53,10 @@ struct reel_snapshots {
 };
 
 /*
- * Opens the snapshots of `tiers` tiers. `store` has one entry for each tier; NULL: memory. At most
- * `puts` snapshots of a store are written at a time, and `ahead` read before their load comes. On
- * success the snapshots own the stores and close them. Returns 0, -ENOMEM, or -EINVAL: a store asks
- * for data that is aligned to more than a page.
+ * Opens the snapshots of `tiers` tiers, of at most `bytes` bytes each. `store` has one entry for
+ * each tier; NULL: memory. At most `puts` snapshots of a store are written at a time, and `ahead`
+ * read before their load comes. On success the snapshots own the stores and close them. Returns 0,
+ * -ENOMEM, or -EINVAL: a store asks for data that is aligned to more than a page.
  */
 int reel_snapshots_open(struct reel_snapshots *snapshots, reel_pool *pool, size_t bytes,
 			unsigned tiers, reel_store *const *store, unsigned puts, unsigned ahead);
@@ -69,13 +69,13 @@ void reel_snapshots_close(struct reel_snapshots *snapshots);
 void reel_snapshots_get_stats(struct reel_snapshots *snapshots, struct reel_run_stats *stats);
 
 /*
- * reel_snapshot_reserve() gives an empty slot to state `state`, and *data points to memory for the
- * snapshot. When the caller has filled it, reel_snapshot_commit() starts the put if the tier has a
- * store. reel_snapshot_drop() instead of commit gives the slot up. Returns 0, -EDQUOT or -ENOMEM;
- * -EBADMSG: the slot is not empty.
+ * reel_snapshot_reserve() gives an empty slot to state `state`, and *data points to `bytes` bytes
+ * of memory for the snapshot. When the caller has filled it, reel_snapshot_commit() starts the put
+ * if the tier has a store. reel_snapshot_drop() instead of commit gives the slot up. Returns 0,
+ * -EDQUOT or -ENOMEM; -EBADMSG: the slot is not empty.
  */
 int reel_snapshot_reserve(struct reel_snapshots *snapshots, unsigned tier, unsigned slot,
-			  int64_t state, void **data);
+			  int64_t state, size_t bytes, void **data);
 void reel_snapshot_commit(struct reel_snapshots *snapshots, unsigned tier, unsigned slot);
 
 /*
@@ -98,6 +98,8 @@ bool reel_snapshot_read_ahead(struct reel_snapshots *snapshots, unsigned tier, u
 
 /* Returns the number of the state that the slot holds, or -1. */
 int64_t reel_snapshot_state(struct reel_snapshots *snapshots, unsigned tier, unsigned slot);
+/* Returns the size of the snapshot that the slot holds. */
+size_t reel_snapshot_bytes(struct reel_snapshots *snapshots, unsigned tier, unsigned slot);
 
 /* Empties the slot. Returns 0; or -EBADMSG: the slot does not hold this state. */
 int reel_snapshot_drop(struct reel_snapshots *snapshots, unsigned tier, unsigned slot,

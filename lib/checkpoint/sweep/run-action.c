@@ -24,6 +24,7 @@
 #include "store/store.h"
 #include "tape/tape.h"
 #include "trace/trace.h"
+#include "checkpoint/run/run-loss.h"
 #include "checkpoint/watch/watch.h"
 #include "spill/owner/offload.h"
 
@@ -177,13 +178,26 @@ static int fail_snapshot(const reel_run *run, int error, const char *what,
 static int run_store(reel_run *run, const reel_action *action, void *context, const void *state)
 {
 	int64_t step = reel_run_step_of(run, action->first);
+	struct reel_loss_space *space = NULL;
+	size_t bytes = run->model.state_bytes;
+	const void *packed;
 	void *data;
-	int error = reel_snapshot_reserve(&run->snapshots, action->tier, action->slot,
-					  action->first, &data);
+	int error = 0;
 
+	if (run->options.loss)
+		error = reel_loss_save(run, context, state, &space, &packed, &bytes);
+	if (error)
+		return callback(error, "save", step, step + 1);
+	error = reel_snapshot_reserve(&run->snapshots, action->tier, action->slot, action->first,
+				      bytes, &data);
+	if (!error && space)
+		memcpy(data, packed, bytes);
+	if (space)
+		reel_loss_give(space);
 	if (error)
 		return fail_snapshot(run, error, "store", action);
-	error = reel_run_save_state(run, context, state, data);
+	if (!space)
+		error = reel_run_save_state(run, context, state, data);
 	if (error) {
 		reel_snapshot_drop(&run->snapshots, action->tier, action->slot, action->first);
 		return callback(error, "save", step, step + 1);
@@ -202,7 +216,12 @@ static int run_load(reel_run *run, const reel_action *action, void *context, voi
 
 	if (error)
 		return fail_snapshot(run, error, "load", action);
-	error = reel_run_load_state(run, context, state, data);
+	if (run->options.loss)
+		error = reel_loss_load(run, context, state, data,
+				       reel_snapshot_bytes(&run->snapshots, action->tier,
+							   action->slot));
+	else
+		error = reel_run_load_state(run, context, state, data);
 	reel_snapshot_unpin(&run->snapshots, action->tier, action->slot);
 	if (error)
 		return callback(error, "load", step, step + 1);

@@ -79,8 +79,13 @@ void reel_learning_close(reel_run *run)
 static uint64_t snapshot_bytes(const reel_run *run)
 {
 	uint64_t slab = run->options.pool->slab_bytes, bytes = run->model.state_bytes;
+	/* Relaxed, both: counters, which order nothing. */
+	uint64_t rounded = atomic_load_explicit(&run->rounded_bytes, memory_order_relaxed);
+	uint64_t packed = atomic_load_explicit(&run->kept_bytes, memory_order_relaxed);
 
 	REEL_ASSERT(slab > 0);
+	if (rounded)
+		bytes = (uint64_t)((double)packed / (double)rounded * (double)bytes);
 	if (bytes <= slab / 2)
 		return slab / (slab / (bytes + !bytes));
 	return (bytes + PAGE - 1) / PAGE * PAGE;

@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <string.h>
 #include <stdlib.h>
 
 #include "os/error.h"
@@ -16,6 +17,7 @@
 #include "plan/plan.h"
 #include "checkpoint/restart/restart.h"
 #include "checkpoint/restart/save-request.h"
+#include "checkpoint/run/run-loss.h"
 #include "checkpoint/watch/watch.h"
 
 /* Maximum numbers of snapshots under way to stores and from stores, if the options are 0. */
@@ -72,6 +74,9 @@ static const char *problem_with_options(const reel_plan *plan,
 	problem = reel_reserved_problem(options->reserved, sizeof options->reserved);
 	if (problem)
 		return problem;
+	if (options->loss && options->flags & REEL_RUN_AUDIT)
+		return "REEL_RUN_AUDIT compares states that were repeated, which differ from the "
+		       "first ones where states are stored with loss";
 	problem = problem_with_stores(plan, options);
 	return problem ? problem : problem_with_steps(plan, options);
 }
@@ -134,6 +139,15 @@ static const char *problem_with_model(const reel_model *model,
 	if (!model->advance && !model->state_bytes && !options->state_parts)
 		return "a run needs a model, or, if it is driven, state_bytes or the parts of a "
 		       "state";
+	if (options->loss) {
+		size_t bytes = options->state_parts ? total(options->state_part,
+							    options->state_parts)
+						    : model->state_bytes;
+		const char *problem = reel_loss_problem(options->loss, bytes);
+
+		if (problem)
+			return problem;
+	}
 	return problem_with_parts(model, options);
 }
 
@@ -233,10 +247,31 @@ static int own_parts(reel_run *run)
 	return 0;
 }
 
+/* Nor need the caller's loss. */
+static int own_loss(reel_run *run)
+{
+	const struct reel_loss *loss = run->options.loss;
+	size_t bytes = loss ? loss->fields * sizeof *loss->field : 0;
+
+	if (!loss)
+		return 0;
+	run->loss = malloc(sizeof *run->loss + bytes);
+	if (!run->loss)
+		return reel_fail(-ENOMEM, "no memory for a run");
+	*run->loss = *loss;
+	run->loss->field = (const struct reel_field *)(run->loss + 1);
+	if (bytes)
+		memcpy(run->loss + 1, loss->field, bytes);
+	run->options.loss = run->loss;
+	return 0;
+}
+
 static int fill(reel_run *run)
 {
 	int error = own_parts(run);
 
+	if (!error)
+		error = own_loss(run);
 	if (!error)
 		error = open_schedules(run);
 	if (!error)
@@ -250,7 +285,7 @@ static int fill(reel_run *run)
 		error = reel_learning_open(run);
 	if (!error)
 		error = reel_snapshots_open(&run->snapshots, run->options.pool,
-					    run->model.state_bytes, run->plan->problem.tiers,
+					    reel_loss_room(run), run->plan->problem.tiers,
 					    run->options.store, run->options.puts,
 					    run->options.gets);
 	if (error)
@@ -273,7 +308,9 @@ static void free_run(reel_run *run)
 	reel_schedule_close(run->schedule);
 	reel_schedule_close(run->ahead);
 	reel_schedule_close(run->later);
+	reel_loss_close(run);
 	free(run->part);
+	free(run->loss);
 	free(run);
 }
 

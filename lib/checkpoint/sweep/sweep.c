@@ -18,6 +18,7 @@
 #include "plan/plan.h"
 #include "tape/tape.h"
 #include "checkpoint/restart/restart.h"
+#include "checkpoint/run/run-loss.h"
 #include "checkpoint/watch/watch.h"
 #include "spill/owner/offload.h"
 
@@ -142,6 +143,7 @@ void reel_run_begin(reel_run *run)
 		atomic_store_explicit(&run->ns[kind], 0, memory_order_relaxed);
 		atomic_store_explicit(&run->waited_ns[kind], 0, memory_order_relaxed);
 	}
+	reel_loss_begin(run);
 	reel_audit_begin(run);
 	reel_restart_begin(run);
 	reel_schedule_begin(run->schedule);

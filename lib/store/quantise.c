@@ -1,0 +1,689 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Packs a field: a head, the runs of values that are not finite, and blocks of 64 differences. Any
+ * thread. Whatever bytes are unpacked, nothing outside of the values is written.
+ *
+ * Values become whole numbers, multiples of a step. In a smooth field their first or second
+ * differences along a dimension are small; how often to take differences is chosen for each
+ * dimension by samples. All of this is exact and undone exactly: only the rounding loses anything.
+ * Differences along different dimensions may be taken in any order. Each needs the numbers that it
+ * was taken of at the place before: one number along the last dimension, a row of numbers along the
+ * one before, and so on. Along a dimension of few places none are taken, so a row is along the last
+ * dimension of more: components that lie beside each other in memory stay together.
+ *
+ * The field is walked through in pieces of a row, which stay in the cache through all stages.
+ */
+#include "config.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "os/assert.h"
+#include "os/integer.h"
+#include "quantise.h"
+
+#define PIECE 1024
+#define BLOCK 64
+#define LANES 4
+#define MAX_ORDER 2
+/* Differences along fewer places would be differences from nothing. */
+#define LEAST_EXTENT 4
+/* Places along three dimensions of fewer places each. */
+#define MAX_ROW_STRIDE 27
+/* Samples of a field, and the number of its values for each. */
+#define MAX_SAMPLES 512
+#define SAMPLED 64
+/* Numbers are below 2^50, so that differences of differences have 64 bits. */
+#define MAX_NUMBER 1125899906842624.0
+/* Added to a double below 2^51 in magnitude, it leaves the rounded number in the low bits. */
+#define ROUNDER 6755399441055744.0
+#define ROUNDER_BITS 0x4338000000000000u
+#define NOT_FINITE 0x7ff0000000000000u
+/* Beside the rounding to a multiple, values are rounded to their type, a few times. */
+#define DOUBLE_ERROR (4 * DBL_EPSILON)
+#define FLOAT_ERROR (double)FLT_EPSILON
+
+struct head {
+	uint64_t bytes; /* of all, with this head */
+	double step;    /* 0: the values follow as they are */
+	uint64_t runs;
+	uint8_t order[REEL_MAX_DIMENSIONS]; /* number of differences along each dimension */
+	uint32_t unused;
+};
+
+/* Values that are not finite and have the same bits. */
+struct run {
+	uint64_t first, values;
+	uint64_t bits; /* of a double */
+};
+
+struct dimension {
+	size_t extent, stride; /* numbers of values */
+	unsigned order;
+	uint64_t *before[MAX_ORDER]; /* `stride` numbers at the place before */
+};
+
+/* The first numbers of a row, from which differences are taken at the beginning of the next row. */
+struct row_start {
+	uint64_t number[MAX_ROW_STRIDE];
+};
+
+struct grid {
+	const struct reel_field *field;
+	size_t values;
+	struct dimension dimension[REEL_MAX_DIMENSIONS];
+	struct row_start row_start[MAX_ORDER];
+	uint64_t *memory;
+	double step, inverse;
+};
+
+/* ---- Fields ---- */
+
+static size_t value_bytes(const struct reel_field *field)
+{
+	static const size_t bytes[] = {
+		[REEL_FIELD_BYTES] = 1,
+		[REEL_FIELD_DOUBLE] = sizeof(double),
+		[REEL_FIELD_FLOAT] = sizeof(float),
+	};
+
+	REEL_ASSERT(field->type <= REEL_FIELD_FLOAT);
+	return bytes[field->type];
+}
+
+size_t reel_field_bytes(const struct reel_field *field)
+{
+	size_t bytes = 1;
+
+	if ((unsigned)field->type > REEL_FIELD_FLOAT || field->dimensions < 1 ||
+	    field->dimensions > REEL_MAX_DIMENSIONS)
+		return SIZE_MAX;
+	bytes = value_bytes(field);
+	for (unsigned d = 0; d < field->dimensions; d++) {
+		if (field->extent[d] && bytes > SIZE_MAX / 2 / field->extent[d])
+			return SIZE_MAX;
+		bytes *= field->extent[d];
+	}
+	return bytes;
+}
+
+size_t reel_field_room(const struct reel_field *field)
+{
+	return sizeof(struct head) + reel_field_bytes(field);
+}
+
+static struct grid grid_of(const struct reel_field *field)
+{
+	struct grid grid = {.field = field, .values = 1};
+
+	REEL_ASSERT(field->dimensions > 0);
+	for (unsigned d = field->dimensions; d-- > 0;) {
+		grid.dimension[d] = (struct dimension){.extent = field->extent[d],
+						       .stride = grid.values};
+		grid.values *= field->extent[d];
+	}
+	return grid;
+}
+
+static const struct dimension *row_of(const struct grid *grid)
+{
+	unsigned d = grid->field->dimensions - 1;
+
+	while (d > 0 && grid->dimension[d].extent < LEAST_EXTENT)
+		d--;
+	REEL_ASSERT(grid->dimension[d].stride <= MAX_ROW_STRIDE);
+	return &grid->dimension[d];
+}
+
+static double value_at(const struct reel_field *field, const void *values, size_t i)
+{
+	return field->type == REEL_FIELD_DOUBLE ? ((const double *)values)[i]
+						: (double)((const float *)values)[i];
+}
+
+static uint64_t bits_of(double value)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &value, sizeof bits);
+	return bits;
+}
+
+static bool is_finite(double value)
+{
+	return (bits_of(value) & NOT_FINITE) != NOT_FINITE;
+}
+
+/* Values of a piece as doubles, 0 in place of those that are not finite. */
+static void load(const struct reel_field *field, const void *values, size_t at, size_t n,
+		 double *piece, bool all_finite)
+{
+	if (field->type == REEL_FIELD_DOUBLE)
+		memcpy(piece, (const double *)values + at, n * sizeof *piece);
+	else
+		for (size_t i = 0; i < n; i++)
+			piece[i] = (double)((const float *)values)[at + i];
+	for (size_t i = 0; i < n && !all_finite; i++)
+		piece[i] = is_finite(piece[i]) ? piece[i] : 0;
+}
+
+/* Returns the largest magnitude, unless a value is not finite: then *all_finite is false. */
+static double largest_of(const struct grid *grid, const void *values, bool zeroes,
+			 bool *all_finite)
+{
+	double largest[LANES] = {0}, none[LANES] = {0}, piece[PIECE];
+
+	for (size_t at = 0, n; at < grid->values; at += n) {
+		n = reel_min_size(PIECE, grid->values - at);
+		load(grid->field, values, at, n, piece, !zeroes);
+		for (; n % LANES; n++)
+			piece[n] = 0;
+		for (size_t i = 0; i < n; i += LANES)
+			for (unsigned k = 0; k < LANES; k++) {
+				double magnitude = fabs(piece[i + k]);
+
+				largest[k] = magnitude > largest[k] ? magnitude : largest[k];
+				none[k] += magnitude - magnitude;
+			}
+	}
+	for (unsigned k = 1; k < LANES; k++) {
+		largest[0] = largest[k] > largest[0] ? largest[k] : largest[0];
+		none[0] += none[k];
+	}
+	*all_finite = !isnan(none[0]);
+	return largest[0];
+}
+
+/* ---- Values that are not finite ---- */
+
+/* Writes runs as far as the room goes. Returns their number, also of those that have no room. */
+static uint64_t write_runs(const struct grid *grid, const void *values, char *to, size_t room)
+{
+	struct run run = {0};
+	uint64_t runs = 0;
+
+	for (size_t i = 0; i < grid->values; i++) {
+		double value = value_at(grid->field, values, i);
+		uint64_t bits = is_finite(value) ? 0 : bits_of(value);
+
+		if (bits != run.bits) {
+			runs += bits != 0;
+			run = (struct run){.first = i, .bits = bits};
+		}
+		run.values++;
+		if (bits && runs * sizeof run <= room)
+			memcpy(to + (runs - 1) * sizeof run, &run, sizeof run);
+	}
+	return runs;
+}
+
+/* Returns false if a run is not of this field. */
+static bool put_runs(const struct grid *grid, void *values, const char *packed, uint64_t runs)
+{
+	struct run run;
+
+	for (; runs > 0; runs--, packed += sizeof run) {
+		double value;
+
+		memcpy(&run, packed, sizeof run);
+		if (run.first > grid->values || run.values > grid->values - run.first)
+			return false;
+		memcpy(&value, &run.bits, sizeof value);
+		for (size_t i = run.first; i < run.first + run.values; i++)
+			if (grid->field->type == REEL_FIELD_DOUBLE)
+				((double *)values)[i] = value;
+			else
+				((float *)values)[i] = (float)value;
+	}
+	return true;
+}
+
+/* ---- Rounding ---- */
+
+/* Returns the step, or 0: rounding to it would not keep the error or save anything. */
+static double step_of(const struct reel_field *field, double tolerance, double largest)
+{
+	double rounding = field->type == REEL_FIELD_DOUBLE ? DOUBLE_ERROR : FLOAT_ERROR;
+	double step = 2 * (tolerance - rounding) * largest;
+
+	REEL_ASSERT(tolerance > 0 && largest >= 0);
+	if (!(largest > 0))
+		return 1;
+	if (tolerance < 2 * rounding || !(step > DBL_MIN / DBL_EPSILON) || isinf(1 / step) ||
+	    !(largest / step < MAX_NUMBER))
+		return 0;
+	return step;
+}
+
+static uint64_t number_of(double value, double inverse)
+{
+	return bits_of(value * inverse + ROUNDER) - ROUNDER_BITS;
+}
+
+/* ---- Differences ---- */
+
+static uint64_t zigzag(uint64_t difference)
+{
+	return difference << 1 ^ -(difference >> 63);
+}
+
+static uint64_t undo_zigzag(uint64_t word)
+{
+	return word >> 1 ^ -(word & 1);
+}
+
+/* Each number becomes its difference from the one before along a dimension. */
+static void take_differences(uint64_t *restrict numbers, size_t n, uint64_t *restrict before)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint64_t number = numbers[i];
+
+		numbers[i] = number - before[i];
+		before[i] = number;
+	}
+}
+
+static void undo_differences(uint64_t *restrict numbers, size_t n, uint64_t *restrict before)
+{
+	for (size_t i = 0; i < n; i++)
+		before[i] = numbers[i] += before[i];
+}
+
+/* The same along the row: only the first numbers of the piece have theirs before in `before`. */
+static void take_differences_of_row(uint64_t *numbers, size_t n, uint64_t *before, size_t stride)
+{
+	uint64_t last[MAX_ROW_STRIDE];
+
+	REEL_ASSERT(n >= stride && stride <= MAX_ROW_STRIDE);
+	memcpy(last, numbers + n - stride, stride * sizeof *last);
+	for (size_t i = n; i-- > stride;)
+		numbers[i] -= numbers[i - stride];
+	for (size_t i = 0; i < stride; i++)
+		numbers[i] -= before[i];
+	memcpy(before, last, stride * sizeof *last);
+}
+
+static void undo_differences_of_row(uint64_t *numbers, size_t n, uint64_t *before, size_t stride)
+{
+	for (size_t i = 0; i < stride; i++)
+		numbers[i] += before[i];
+	for (size_t i = stride; i < n; i++)
+		numbers[i] += numbers[i - stride];
+	memcpy(before, numbers + n - stride, stride * sizeof *before);
+}
+
+/* The differences along one dimension, or their reversal, of a piece that begins at value `at`. */
+static void pass(struct grid *grid, unsigned d, size_t at, uint64_t *numbers, size_t n, bool undoes)
+{
+	const struct dimension *dimension = &grid->dimension[d];
+	size_t stride = dimension->stride;
+	bool is_row = dimension == row_of(grid);
+	bool is_first = at / stride % dimension->extent == 0;
+
+	REEL_ASSERT(dimension->order <= MAX_ORDER);
+	for (unsigned k = 0; k < dimension->order; k++) {
+		unsigned which = undoes ? dimension->order - 1 - k : k;
+		uint64_t *before = dimension->before[which] + at % stride;
+		uint64_t *start = grid->row_start[which].number;
+		size_t bytes = stride * sizeof *start;
+
+		if (!is_row) {
+			if (is_first)
+				memset(before, 0, n * sizeof *before);
+			(undoes ? undo_differences : take_differences)(numbers, n, before);
+			continue;
+		}
+		if (is_first)
+			memcpy(before, start, bytes);
+		if (is_first && !undoes)
+			memcpy(start, numbers, bytes);
+		(undoes ? undo_differences_of_row : take_differences_of_row)(numbers, n, before,
+									     stride);
+		if (is_first && undoes)
+			memcpy(start, numbers, bytes);
+	}
+}
+
+/* Gets memory for the numbers before. Returns false: there is none. */
+static bool prepare(struct grid *grid)
+{
+	size_t numbers = 0;
+
+	REEL_ASSERT(!grid->memory);
+	for (unsigned d = 0; d < grid->field->dimensions; d++)
+		numbers += grid->dimension[d].order * grid->dimension[d].stride;
+	grid->memory = malloc((numbers + 1) * sizeof *grid->memory);
+	if (!grid->memory)
+		return false;
+	numbers = 0;
+	for (unsigned d = 0; d < grid->field->dimensions; d++)
+		for (unsigned k = 0; k < grid->dimension[d].order; k++) {
+			grid->dimension[d].before[k] = grid->memory + numbers;
+			numbers += grid->dimension[d].stride;
+		}
+	return true;
+}
+
+/* ---- How often to take differences ---- */
+
+/* The number at a place after the differences along this dimension and all later ones. */
+static uint64_t sample(const struct grid *grid, const void *values, size_t at, unsigned d)
+{
+	const struct dimension *dimension = &grid->dimension[d];
+	uint64_t number, before;
+
+	if (d == grid->field->dimensions) {
+		double value = value_at(grid->field, values, at);
+
+		return number_of(is_finite(value) ? value : 0, grid->inverse);
+	}
+	number = sample(grid, values, at, d + 1);
+	if (!dimension->order)
+		return number;
+	before = sample(grid, values, at - dimension->stride, d + 1);
+	if (dimension->order == 1)
+		return number - before;
+	return number - 2 * before + sample(grid, values, at - 2 * dimension->stride, d + 1);
+}
+
+/* The place of a sample, which has two places before it along each dimension of some extent. */
+static size_t place_of(const struct grid *grid, size_t i, size_t samples)
+{
+	size_t at = i * (grid->values / samples), place = 0;
+
+	for (unsigned d = 0; d < grid->field->dimensions; d++) {
+		const struct dimension *dimension = &grid->dimension[d];
+		size_t coordinate = at / dimension->stride % dimension->extent;
+
+		if (coordinate < MAX_ORDER && dimension->extent >= LEAST_EXTENT)
+			coordinate += MAX_ORDER;
+		place += coordinate * dimension->stride;
+	}
+	REEL_ASSERT(place < grid->values);
+	return place;
+}
+
+/* The bits that samples need. */
+static unsigned bits_needed(const struct grid *grid, const void *values)
+{
+	size_t samples = 1 + reel_min_size(MAX_SAMPLES, grid->values / SAMPLED);
+	unsigned bits = 0;
+
+	for (size_t i = 0; i < samples; i++) {
+		uint64_t word = zigzag(sample(grid, values, place_of(grid, i, samples), 0));
+
+		bits += word ? 64 - (unsigned)__builtin_clzll(word) : 0;
+	}
+	return bits;
+}
+
+/* From the last dimension on, each gets the order that needs the fewest bits with those before. */
+static void choose_orders(struct grid *grid, const void *values)
+{
+	unsigned least = bits_needed(grid, values);
+
+	for (unsigned d = grid->field->dimensions; d-- > 0;) {
+		struct dimension *dimension = &grid->dimension[d];
+		unsigned best = 0;
+
+		if (dimension->extent < LEAST_EXTENT)
+			continue;
+		for (dimension->order = 1; dimension->order <= MAX_ORDER; dimension->order++) {
+			unsigned bits = bits_needed(grid, values);
+
+			if (bits < least) {
+				least = bits;
+				best = dimension->order;
+			}
+		}
+		dimension->order = best;
+	}
+}
+
+/* ---- Blocks ---- */
+
+/* Writes a block: its width, then the low bits of each word. Returns the end of it. */
+static char *write_block(char *to, const uint64_t *words)
+{
+	uint64_t all = 0, bits = 0;
+	unsigned width, used = 0;
+
+	for (unsigned i = 0; i < BLOCK; i++)
+		all |= words[i];
+	width = all ? 64 - (unsigned)__builtin_clzll(all) : 0;
+	REEL_ASSERT(width <= 64);
+	*to++ = (char)width;
+	for (unsigned i = 0; i < BLOCK && width; i++) {
+		bits |= words[i] << used;
+		used += width;
+		if (used < 64)
+			continue;
+		memcpy(to, &bits, sizeof bits);
+		to += sizeof bits;
+		used -= 64;
+		bits = used ? words[i] >> (width - used) : 0;
+	}
+	return to;
+}
+
+static size_t block_bytes(unsigned width)
+{
+	return width * (size_t)(BLOCK / 8);
+}
+
+/* Reads the words of a block. Returns the end of it, or NULL: it is no block. */
+static const char *read_block(const char *from, const char *end, uint64_t *words)
+{
+	uint64_t packed[BLOCK + 1], mask;
+	unsigned width;
+
+	REEL_ASSERT(from <= end);
+	if (from == end)
+		return NULL;
+	width = (unsigned char)*from++;
+	if (width > 64 || block_bytes(width) > (size_t)(end - from))
+		return NULL;
+	if (!width) {
+		memset(words, 0, BLOCK * sizeof *words);
+		return from;
+	}
+	memcpy(packed, from, block_bytes(width));
+	packed[width] = 0;
+	mask = UINT64_MAX >> (64 - width);
+	for (unsigned i = 0; i < BLOCK; i++) {
+		unsigned bit = i * width, shift = bit % 64;
+		uint64_t word = packed[bit / 64] >> shift;
+
+		if (shift)
+			word |= packed[bit / 64 + 1] << (64 - shift);
+		words[i] = word & mask;
+	}
+	return from + block_bytes(width);
+}
+
+/* ---- Packing ---- */
+
+/* The length of the piece that begins at value `at`: it ends with its row. */
+static size_t piece_at(const struct grid *grid, size_t at)
+{
+	const struct dimension *row = row_of(grid);
+	size_t values = row->extent * row->stride;
+
+	return reel_min_size(PIECE - PIECE % row->stride, values - at % values);
+}
+
+static void take_piece(struct grid *grid, const void *values, size_t at, size_t n, bool all_finite,
+		       uint64_t *numbers)
+{
+	double piece[PIECE];
+
+	load(grid->field, values, at, n, piece, all_finite);
+	for (size_t i = 0; i < n; i++)
+		numbers[i] = number_of(piece[i], grid->inverse);
+	for (unsigned d = 0; d < grid->field->dimensions; d++)
+		pass(grid, d, at, numbers, n, false);
+	for (size_t i = 0; i < n; i++)
+		numbers[i] = zigzag(numbers[i]);
+}
+
+/* Returns the end of the blocks, or NULL: they need more than the room. */
+static char *write_blocks(struct grid *grid, const void *values, bool all_finite, char *to,
+			  const char *end)
+{
+	uint64_t words[PIECE + 2 * BLOCK];
+	size_t held = 0;
+
+	for (size_t at = 0, n; at < grid->values; at += n) {
+		size_t done = 0;
+
+		n = piece_at(grid, at);
+		take_piece(grid, values, at, n, all_finite, words + held);
+		held += n;
+		if (at + n == grid->values) {
+			memset(words + held, 0, (BLOCK - 1) * sizeof *words);
+			held = reel_round_up(held, BLOCK);
+		}
+		for (; held - done >= BLOCK; done += BLOCK) {
+			if ((size_t)(end - to) < 1 + block_bytes(64))
+				return NULL;
+			to = write_block(to, words + done);
+		}
+		held -= done;
+		REEL_ASSERT(held < BLOCK);
+		memmove(words, words + done, held * sizeof *words);
+	}
+	return to;
+}
+
+static size_t keep(const struct grid *grid, char *packed, const void *values)
+{
+	size_t bytes = reel_field_bytes(grid->field);
+	struct head head = {.bytes = sizeof head + bytes};
+
+	REEL_ASSERT(bytes < SIZE_MAX);
+	memcpy(packed, &head, sizeof head);
+	memcpy(packed + sizeof head, values, bytes);
+	return sizeof head + bytes;
+}
+
+size_t reel_field_pack(const struct reel_field *field, double tolerance, void *packed,
+		       const void *values, double *step)
+{
+	struct grid grid = grid_of(field);
+	char *to = packed, *end = to + reel_field_room(field);
+	struct head head = {0};
+	double largest;
+	bool all_finite;
+
+	*step = 0;
+	if (field->type == REEL_FIELD_BYTES || !grid.values)
+		return keep(&grid, packed, values);
+	largest = largest_of(&grid, values, false, &all_finite);
+	to += sizeof head;
+	if (!all_finite) {
+		largest = largest_of(&grid, values, true, &all_finite);
+		head.runs = write_runs(&grid, values, to, (size_t)(end - to));
+		if (head.runs > (size_t)(end - to) / sizeof(struct run))
+			return keep(&grid, packed, values);
+		to += head.runs * sizeof(struct run);
+	}
+	grid.step = step_of(field, tolerance, largest);
+	if (!(grid.step > 0))
+		return keep(&grid, packed, values);
+	grid.inverse = 1 / grid.step;
+	choose_orders(&grid, values);
+	if (!prepare(&grid))
+		return 0;
+	to = write_blocks(&grid, values, !head.runs, to, end);
+	free(grid.memory);
+	if (!to)
+		return keep(&grid, packed, values);
+	head.bytes = (size_t)(to - (char *)packed);
+	REEL_ASSERT(head.bytes <= reel_field_room(field));
+	head.step = *step = grid.step;
+	for (unsigned d = 0; d < field->dimensions; d++)
+		head.order[d] = (uint8_t)grid.dimension[d].order;
+	memcpy(packed, &head, sizeof head);
+	return head.bytes;
+}
+
+/* ---- Unpacking ---- */
+
+static void put_piece(struct grid *grid, void *values, size_t at, size_t n, uint64_t *numbers)
+{
+	for (size_t i = 0; i < n; i++)
+		numbers[i] = undo_zigzag(numbers[i]);
+	for (unsigned d = grid->field->dimensions; d-- > 0;)
+		pass(grid, d, at, numbers, n, true);
+	for (size_t i = 0; i < n; i++)
+		if (grid->field->type == REEL_FIELD_DOUBLE)
+			((double *)values)[at + i] = (double)(int64_t)numbers[i] * grid->step;
+		else
+			((float *)values)[at + i] =
+				(float)((double)(int64_t)numbers[i] * grid->step);
+}
+
+static const char *read_blocks(struct grid *grid, void *values, const char *from, const char *end)
+{
+	uint64_t words[PIECE + BLOCK];
+	size_t held = 0;
+
+	for (size_t at = 0, n; at < grid->values; at += n) {
+		n = piece_at(grid, at);
+		for (; held < n; held += BLOCK) {
+			from = read_block(from, end, words + held);
+			if (!from)
+				return NULL;
+		}
+		put_piece(grid, values, at, n, words);
+		held -= n;
+		REEL_ASSERT(held < BLOCK);
+		memmove(words, words + n, held * sizeof *words);
+	}
+	return from;
+}
+
+static bool is_sound(struct grid *grid, const struct head *head, size_t bytes)
+{
+	if (head->bytes > bytes || head->bytes < sizeof *head ||
+	    head->runs > (head->bytes - sizeof *head) / sizeof(struct run))
+		return false;
+	for (unsigned d = 0; d < grid->field->dimensions; d++) {
+		grid->dimension[d].order = head->order[d];
+		if (head->order[d] > MAX_ORDER)
+			return false;
+	}
+	return true;
+}
+
+size_t reel_field_unpack(const struct reel_field *field, void *values, const void *packed,
+			 size_t bytes)
+{
+	struct grid grid = grid_of(field);
+	const char *from = packed, *end;
+	struct head head;
+	bool is_right;
+
+	if (bytes < sizeof head)
+		return 0;
+	memcpy(&head, packed, sizeof head);
+	if (!is_sound(&grid, &head, bytes))
+		return 0;
+	end = from + head.bytes;
+	from += sizeof head;
+	if (!(head.step > 0)) {
+		if (head.bytes != reel_field_room(field))
+			return 0;
+		memcpy(values, from, reel_field_bytes(field));
+		return head.bytes;
+	}
+	grid.step = head.step;
+	if (!prepare(&grid))
+		return 0;
+	is_right = read_blocks(&grid, values, from + head.runs * sizeof(struct run), end) == end &&
+		   put_runs(&grid, values, from, head.runs);
+	free(grid.memory);
+	return is_right ? head.bytes : 0;
+}
