@@ -40,6 +40,7 @@ libreel_core_la_SOURCES = \
 	%D%/checkpoint/restart/restart-file.c %D%/checkpoint/restart/restart-file.h \
 	%D%/checkpoint/restart/restart-name.c \
 	%D%/checkpoint/restart/save-request.c %D%/checkpoint/restart/save-request.h \
+	%D%/checkpoint/run/accuracy.c \
 	%D%/checkpoint/run/run.c %D%/checkpoint/run/run.h \
 	%D%/checkpoint/run/run-group.c %D%/checkpoint/run/run-group.h \
 	%D%/checkpoint/run/run-lookahead.h \

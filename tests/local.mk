@@ -60,6 +60,7 @@ check_PROGRAMS += \
 	%D%/checkpoint/t-drive $(one_thread) \
 	%D%/checkpoint/t-learn \
 	%D%/checkpoint/t-loss \
+	%D%/checkpoint/t-accuracy $(one_thread) \
 	%D%/checkpoint/t-run-progress $(one_thread) \
 	%D%/checkpoint/t-save-now \
 	%D%/checkpoint/t-run-group \

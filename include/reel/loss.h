@@ -14,13 +14,14 @@
  * Cost: about 0.5 ns a byte to store a state, and 0.4 ns to load it, by the thread that does.
  *
  * The steps that follow a LOAD start from the rounded state, which moves the gradient. Its error is
- * in proportion to the tolerance, by a factor that only the loop knows: compute the gradient for
- * two tolerances, and compare. For a given tolerance the gradient has the same bits in every run of
- * a plan, and after a restart.
+ * in proportion to the tolerance, by a factor that only the loop knows: reel_accuracy_open() finds
+ * the tolerance for the digits that you need. For a given tolerance the gradient has the same bits
+ * in every run of a plan, and after a restart.
  */
 #ifndef REEL_LOSS_H
 #define REEL_LOSS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -53,12 +54,63 @@ struct reel_loss {
 	unsigned fields;
 	/*
 	 * The largest error of a value, relative to the largest magnitude in the same field of the
-	 * same state; above 0 and below 1.
+	 * same state; below 1. 0: states are kept as they are, until reel_run_set_tolerance().
 	 */
 	double tolerance;
 	/* For options to come: all 0. */
 	uint64_t reserved[4];
 };
+
+/* ---- The digits of the gradient ------------------------------------------------ */
+
+/*
+ * Finds the tolerance at which a gradient has the digits asked for, and bounds its error. The
+ * gradient is computed for some tolerances, the last one the least:
+ *
+ *	do {
+ *		error = reel_run_set_tolerance(run, reel_accuracy_tolerance(accuracy));
+ *		... set the state and the adjoint to their first values, and carry out both sweeps
+ *	} while (!error && reel_accuracy_again(accuracy, gradient));
+ *
+ * The last gradient is the result. Rounding is as good as random, so that a gradient at another
+ * tolerance has another error, which is larger in proportion: the differences of four such
+ * gradients from the last one show the size of its error. The bound is 5 times the largest of these
+ * sizes. It holds for 999 of 1,000 random loops, and is 7 times the error in the median
+ * (tests/checkpoint/t-accuracy.c); for a gradient of many components both are better.
+ *
+ * The first result takes 5 gradients, or some more if the loop multiplies errors by much. Each
+ * later one takes one, at the tolerance that was found, as long as the object is kept: for the next
+ * controls of an optimisation. A loop whose errors do not go down with the tolerance, since it is
+ * chaotic, has its states kept as they are, without an error and without a gain.
+ */
+typedef struct reel_accuracy reel_accuracy;
+
+struct reel_accuracy_report {
+	double error;     /* bound of the error of each component of the last gradient */
+	double largest;   /* magnitude of its largest component */
+	double tolerance; /* of its states; 0: they were kept as they are */
+	unsigned gradients; /* computed so far */
+	/* For figures to come. */
+	uint64_t reserved[4];
+};
+
+/*
+ * `digits` of the largest component are asked for, from 1 to 12: no component is to have an error
+ * above 10^-digits times the largest one. Returns 0, -EINVAL or -ENOMEM.
+ */
+int reel_accuracy_open(reel_accuracy **accuracy, unsigned digits, size_t components);
+void reel_accuracy_close(reel_accuracy *accuracy);
+
+/* Returns the tolerance for the next gradient; 0: states are to be kept as they are. */
+double reel_accuracy_tolerance(const reel_accuracy *accuracy);
+
+/*
+ * Takes the gradient, which was computed with that tolerance. Returns true if it is to be computed
+ * again, with the next tolerance.
+ */
+bool reel_accuracy_again(reel_accuracy *accuracy, const double *gradient);
+
+void reel_accuracy_get_report(const reel_accuracy *accuracy, struct reel_accuracy_report *report);
 
 #ifdef __cplusplus
 }

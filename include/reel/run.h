@@ -283,6 +283,13 @@ int reel_run_open(reel_run **run, const reel_plan *plan, const reel_model *model
 void reel_run_close(reel_run *run);
 
 /*
+ * Sets the tolerance of options.loss for the next sweeps; 0: states are kept as they are. Between
+ * two gradients. Returns 0; or -EINVAL, the run has no options.loss, a sweep is under way or the
+ * tolerance makes no sense.
+ */
+int reel_run_set_tolerance(reel_run *run, double tolerance);
+
+/*
  * The forward sweep, from `state` as state 0; afterwards `state` is the last state. Starts again,
  * whatever the run did before, unless the run was resumed in a forward sweep: then that sweep
  * continues, and `state` is overwritten.

@@ -248,7 +248,7 @@ static double step_of(const struct reel_field *field, double tolerance, double l
 	double rounding = field->type == REEL_FIELD_DOUBLE ? DOUBLE_ERROR : FLOAT_ERROR;
 	double step = 2 * (tolerance - rounding) * largest;
 
-	REEL_ASSERT(tolerance > 0 && largest >= 0);
+	REEL_ASSERT(tolerance >= 0 && largest >= 0);
 	if (!(largest > 0))
 		return 1;
 	if (tolerance < 2 * rounding || !(step > DBL_MIN / DBL_EPSILON) || isinf(1 / step) ||

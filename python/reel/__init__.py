@@ -17,7 +17,7 @@ from ._library import lib as _lib
 from ._package import PackageData
 from ._plan import KINDS, Action, UnevenStep, Counts, Plan, Prediction, Schedule, Tier, TierLike, choose, planners
 from ._pool import Parcel, Pool
-from ._run import Run, Step, save_now
+from ._run import Accuracy, Run, Step, save_now
 from ._sizes import Size
 
 
@@ -78,7 +78,7 @@ def check_schedule(schedule: Any, steps: int, *, ram: Optional[int] = None, disk
 
 __version__ = _lib.reel_version().decode()
 __all__ = [  # without MemoryError, which would take the place of the built-in one
-    "Action", "ArgumentError", "UnevenStep", "Counts", "Error", "GradientCheck", "KINDS", "PackageData", "Parcel", "Plan",
-    "Pool", "Prediction", "Run", "Schedule", "audit", "check_gradient", "check_schedule", "checkpoint", "Step", "StoreError", "Tier", "choose",
-    "offload", "planners", "save_now", "schedule",
+    "Accuracy", "Action", "ArgumentError", "audit", "check_gradient", "check_schedule", "checkpoint", "choose",
+    "Counts", "Error", "GradientCheck", "KINDS", "offload", "PackageData", "Parcel", "Plan", "planners", "Pool",
+    "Prediction", "Run", "save_now", "Schedule", "schedule", "Step", "StoreError", "Tier", "UnevenStep",
 ]

@@ -47,6 +47,16 @@ class Loss(Structure):
     ]
 
 
+class AccuracyReport(Structure):
+    _fields_ = [
+        ("error", c_double),
+        ("largest", c_double),
+        ("tolerance", c_double),
+        ("gradients", c_uint),
+        ("reserved", c_uint64 * 4),
+    ]
+
+
 class Model(Structure):
     _fields_ = [
         ("state_bytes", c_size_t),
@@ -329,6 +339,7 @@ STRUCTS = {
     "reel_layout": Layout,
     "reel_field": Field,
     "reel_loss": Loss,
+    "reel_accuracy_report": AccuracyReport,
     "reel_model": Model,
     "reel_tier": Tier,
     "reel_problem": Problem,
@@ -356,10 +367,16 @@ FUNCTIONS = {
     "reel_version_number": (c_int,),
     "reel_error_text": (c_char_p, c_int),
     "reel_set_error_handler": (None, c_void_p, c_void_p),
+    "reel_accuracy_open": (c_int, POINTER(c_void_p), c_uint, c_size_t),
+    "reel_accuracy_close": (None, c_void_p),
+    "reel_accuracy_tolerance": (c_double, c_void_p),
+    "reel_accuracy_again": (c_bool, c_void_p, POINTER(c_double)),
+    "reel_accuracy_get_report": (None, c_void_p, POINTER(AccuracyReport)),
     "reel_plan_open": (c_int, POINTER(c_void_p), c_int, POINTER(Problem)),
     "reel_plan_close": (None, c_void_p),
     "reel_run_open": (c_int, POINTER(c_void_p), c_void_p, POINTER(Model), POINTER(RunOptions)),
     "reel_run_close": (None, c_void_p),
+    "reel_run_set_tolerance": (c_int, c_void_p, c_double),
     "reel_run_forward": (c_int, c_void_p, c_void_p, c_void_p),
     "reel_run_reverse": (c_int, c_void_p, c_void_p, c_void_p, c_void_p),
     "reel_run_resume": (c_int, c_void_p, c_void_p, c_void_p),

@@ -7,12 +7,14 @@ import os
 import warnings
 import weakref
 import zlib
-from ctypes import byref, c_void_p
+from ctypes import POINTER, byref, c_double, c_void_p
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 import numpy as np
 
-from ._api import MAX_DIMENSIONS, MAX_TIERS, RUN_AUDIT, Action as _Action, Field, Loss, Part, RunOptions, RunStats
+from ._api import (
+    MAX_DIMENSIONS, MAX_TIERS, RUN_AUDIT, AccuracyReport, Action as _Action, Field, Loss, Part, RunOptions, RunStats
+)
 from ._ends import Lease, Leased
 from ._errors import check, error_of
 from ._library import lib
@@ -67,6 +69,15 @@ def _loss(arrays: Sequence[np.ndarray], tolerance: float) -> Any:
     return Loss(field=fields, fields=len(arrays), tolerance=tolerance)
 
 
+class Accuracy(NamedTuple):
+    """The `error` of no number of a gradient is larger than this; the `largest` number of it; and what it took."""
+
+    error: float
+    largest: float
+    tolerance: float
+    gradients: int
+
+
 class _Changes:
     """A step, and whether it has ever changed the state: a step that binds a new array to a name does not."""
 
@@ -114,7 +125,8 @@ class Run(Leased):
 
     With a `tolerance` snapshots keep numbers of floating point to it, relative to the largest one in their array, and
     in fewer bytes (include/reel/loss.h): stats()["kept_bytes"] of ["rounded_bytes"]. The gradient has an error in
-    proportion to it: compute the gradient with two tolerances, and compare.
+    proportion to it. With `digits` and `adjoint`, gradient() finds the tolerance: it computes the first gradient five
+    times, and returns the Accuracy of the last one, whose error is at most 10**-digits of its largest number.
 
     With a file `restart` a run that was killed goes on where it was: resume() says whether there was one. The
     file needs `adjoint`, all arrays to which the reverse sweep adds.
@@ -125,7 +137,8 @@ class Run(Leased):
     def __init__(self, plan: Plan, state: State, *, pool: Optional[Pool] = None, stores: Sequence[Optional[str]] = (),
                  directory: Union[str, "os.PathLike[str]", None] = None, segment_steps: int = 0, steps: int = 0,
                  adjoint: Optional[State] = None, restart: Union[str, "os.PathLike[str]", None] = None,
-                 restart_seconds: float = 0, audit: bool = False, tolerance: float = 0, comm: Any = None) -> None:
+                 restart_seconds: float = 0, audit: bool = False, tolerance: float = 0, digits: int = 0,
+                 comm: Any = None) -> None:
         self._ranks = None if comm is None else Ranks(comm)
         opened: List[c_void_p] = []
         self._lease = Lease(lib.reel_run_close, plan, pool._lease if isinstance(pool, Pool) else None)
@@ -150,8 +163,10 @@ class Run(Leased):
                     steps=to_int(steps, "steps", 0), flags=RUN_AUDIT if audit else 0, restart=self._restart,
                     restart_seconds=restart_seconds, state_part=parts, state_parts=len(self._state),
                     adjoint_part=adjoint_parts, adjoint_parts=len(self._adjoint))
-                if tolerance != 0:
+                if tolerance != 0 or digits:
                     options.loss.contents = _loss(self._state, tolerance)
+                if digits and (not self._adjoint or self._restart or self._ranks):
+                    raise ValueError("digits= asks for the gradient in adjoint=, without a restart file or ranks")
                 for tier, description in enumerate(stores):
                     if description is not None:
                         store = c_void_p()
@@ -168,6 +183,10 @@ class Run(Leased):
                 for store in opened:
                     lib.reel_store_close(store)
             raise
+        self._accuracy = c_void_p()
+        if digits:
+            check(lib.reel_accuracy_open(byref(self._accuracy), to_int(digits, "digits"), self._numbers().size))
+            weakref.finalize(self, lib.reel_accuracy_close, self._accuracy)
         self._unclosed: Any = None
         if self._ranks:
             self._unclosed = weakref.finalize(
@@ -224,7 +243,7 @@ class Run(Leased):
 
     def gradient(self, step: Callable[[int], Any], adjoint_step: Callable[[int, Any], Any],
                  at_end: Optional[Callable[[], Any]] = None, *,
-                 progress: Optional[Callable[[int], Any]] = None) -> None:
+                 progress: Optional[Callable[[int], Any]] = None) -> Optional[Accuracy]:
         """Both sweeps: step(i) runs step i on the state, in place, and returns `kept` for adjoint_step(i, kept).
 
         at_end() is called between the sweeps, when the state is the last one, to set the adjoint. progress(1) is
@@ -232,7 +251,33 @@ class Run(Leased):
 
             with tqdm.tqdm(total=run.total_steps) as bar:
                 run.gradient(step, adjoint_step, at_end, progress=bar.update)
+
+        A run with `digits` does so for each tolerance that it tries, from the same state and adjoint.
         """
+        if not self._accuracy:
+            self._gradient(step, adjoint_step, at_end, progress)
+            return None
+        arrays = self._state + self._adjoint
+        first = [array.copy() for array in arrays]
+        again = True
+        while again:
+            for array, copy in zip(arrays, first):
+                array[...] = copy
+            check(lib.reel_run_set_tolerance(self._live().handle, lib.reel_accuracy_tolerance(self._accuracy)))
+            self._gradient(step, adjoint_step, at_end, progress)
+            numbers = self._numbers()
+            again = lib.reel_accuracy_again(self._accuracy, numbers.ctypes.data_as(POINTER(c_double)))
+        report = AccuracyReport()
+        lib.reel_accuracy_get_report(self._accuracy, byref(report))
+        return Accuracy(report.error, report.largest, report.tolerance, report.gradients)
+
+    def _numbers(self) -> np.ndarray:
+        """All numbers of the adjoint."""
+        return np.concatenate([np.ravel(array).astype(complex if np.iscomplexobj(array) else float).view(float)
+                               for array in self._adjoint])
+
+    def _gradient(self, step: Callable[[int], Any], adjoint_step: Callable[[int, Any], Any],
+                  at_end: Optional[Callable[[], Any]], progress: Optional[Callable[[int], Any]]) -> None:
         step = changes = _Changes(step, self._state)
         tell = progress or (lambda _: None)
         kept: Dict[int, Any] = {}

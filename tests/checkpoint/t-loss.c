@@ -326,8 +326,8 @@ static void what_makes_no_sense_is_refused(void)
 
 	is_int(refusal(loss, 0), 0, "a loss");
 	is_int(refusal(loss, REEL_RUN_AUDIT), -EINVAL, "states that are audited");
-	loss.tolerance = 0;
-	is_int(refusal(loss, 0), -EINVAL, "no tolerance");
+	loss.tolerance = -1e-3;
+	is_int(refusal(loss, 0), -EINVAL, "a tolerance below 0");
 	loss.tolerance = (double)NAN;
 	is_int(refusal(loss, 0), -EINVAL, "one that is no number");
 	loss.tolerance = 1e-3;

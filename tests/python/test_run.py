@@ -317,7 +317,7 @@ def test_a_run_that_was_killed_goes_on(dies_at, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def gradient_with_loss(state, tolerance):
+def gradient_with_loss(state, tolerance, digits=0):
     state = [np.copy(array, order="K") for array in state]
     bar = np.zeros_like(state[0])
 
@@ -329,9 +329,9 @@ def gradient_with_loss(state, tolerance):
     def adjoint_step(i, before):
         bar[...] = np.cos(before) * bar + 0.1 * np.roll(bar, -1, 0)
 
-    with reel.Run(reel.Plan("binomial:6", steps=40), state, tolerance=tolerance) as run:
-        run.gradient(step, adjoint_step, lambda: bar.fill(1))
-        return bar, run.stats()
+    with reel.Run(reel.Plan("binomial:6", steps=40), state, tolerance=tolerance, adjoint=bar, digits=digits) as run:
+        accuracy = run.gradient(step, adjoint_step, lambda: bar.fill(1))
+        return bar, run.stats(), accuracy
 
 
 WAVE = np.sin(np.linspace(0, 6, 60))[:, None] * np.cos(np.linspace(0, 3, 80))
@@ -341,12 +341,22 @@ WAVE = np.sin(np.linspace(0, 6, 60))[:, None] * np.cos(np.linspace(0, 3, 80))
     [WAVE], [np.asfortranarray(WAVE), np.arange(5), np.array(1.5)], [WAVE.astype(np.float32)], [WAVE + 1j * WAVE.T[0, 0]],
     [WAVE.reshape(2, 3, 10, 8, 10)], [WAVE, np.zeros(0)]], ids=["2-D", "order", "float", "complex", "5-D", "none"])
 def test_states_in_fewer_bytes(state):
-    right, whole = gradient_with_loss(state, 0)
-    rounded, stats = gradient_with_loss(state, 1e-5)
+    right, whole, _ = gradient_with_loss(state, 0)
+    rounded, stats, accuracy = gradient_with_loss(state, 1e-5)
     error = abs(right - rounded).max() / abs(right).max()
     assert 0 < error < 1e-3 and 3 * stats["kept_bytes"] < stats["rounded_bytes"]
-    assert whole["rounded_bytes"] == 0
+    assert whole["rounded_bytes"] == 0 and accuracy is None
     assert abs(right - gradient_with_loss(state, 1e-3)[0]).max() > abs(right - rounded).max()
+
+
+@pytest.mark.parametrize("digits", [2, 5, 8, 12])
+@pytest.mark.parametrize("state", [[WAVE], [WAVE + 1j * WAVE, np.arange(3)]], ids=["real", "complex"])
+def test_a_gradient_of_the_digits_asked_for(state, digits):
+    right, _, _ = gradient_with_loss(state, 0)
+    bar, stats, accuracy = gradient_with_loss(state, 0, digits)
+    assert abs(right - bar).max() <= accuracy.error * 2 ** .5 <= 2 ** .5 * 10. ** -digits * accuracy.largest
+    assert accuracy.gradients >= 5 and np.isclose(accuracy.largest, max(abs(bar.real).max(), abs(bar.imag).max()))
+    assert stats["kept_bytes"] * (3 if digits < 8 else 1) < stats["rounded_bytes"]
 
 
 def test_one_iteration_over_a_run_at_a_time():
@@ -383,6 +393,8 @@ def test_steps_that_change_no_state_are_an_error():
     (dict(stores="file"), TypeError, "stores .* 'file'"), (dict(stores=[3]), TypeError, "store .* 3"),
     (dict(state=3), TypeError, "state is an array.* 3"), (dict(restart="a\0b"), ValueError, "restart has a NUL"),
     (dict(stores=[None, "file"], directory="/tmp\0"), ValueError, "directory has a NUL"),
+    (dict(tolerance=1), reel.ArgumentError, "below 1"), (dict(digits=3), ValueError, "adjoint="),
+    (dict(digits=13, adjoint=np.zeros(3)), reel.ArgumentError, "1 to 12"),
 ])
 def test_arguments_of_a_run_that_make_no_sense_are_named(arguments, error, text):
     with pytest.raises(error, match=text):

@@ -24,6 +24,11 @@ struct reel_loss_space {
 	unsigned char packed[]; /* of one */
 };
 
+static bool is_tolerance(double tolerance)
+{
+	return tolerance >= 0 && tolerance < 1;
+}
+
 static const char *problem_with_field(const struct reel_field *field, size_t at, size_t bytes)
 {
 	static const size_t align[] = {
@@ -47,8 +52,8 @@ const char *reel_loss_problem(const struct reel_loss *loss, size_t state_bytes)
 	const char *problem = reel_reserved_problem(loss->reserved, sizeof loss->reserved);
 	size_t at = 0;
 
-	if (!(loss->tolerance > 0 && loss->tolerance < 1))
-		return "the tolerance of a loss is above 0 and below 1";
+	if (!is_tolerance(loss->tolerance))
+		return "a tolerance is 0 or more and below 1";
 	if (loss->fields && !loss->field)
 		return "fields is the number of fields in the list field, which is missing";
 	for (unsigned i = 0; i < loss->fields && !problem; i++) {
@@ -66,6 +71,20 @@ size_t reel_loss_room(const reel_run *run)
 	for (unsigned i = 0; loss && i < loss->fields; i++)
 		bytes += reel_field_room(&loss->field[i]) - reel_field_bytes(&loss->field[i]);
 	return bytes;
+}
+
+int reel_run_set_tolerance(reel_run *run, double tolerance)
+{
+	if (!run->loss)
+		return reel_fail(-EINVAL, "a run without options.loss has no tolerance");
+	if (run->phase != REEL_RUN_IDLE)
+		return reel_fail(-EINVAL, "the tolerance of a run is set before its forward sweep, "
+					  "and a sweep is under way");
+	if (!is_tolerance(tolerance))
+		return reel_fail(-EINVAL, "a tolerance is 0 or more and below 1, not %g",
+				 tolerance);
+	run->loss->tolerance = tolerance;
+	return 0;
 }
 
 /* ---- Memory ---- */

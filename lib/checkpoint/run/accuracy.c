@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Finds the tolerance of a gradient of the digits asked for. One thread at a time uses an object.
+ *
+ * First the gradient is computed for SAMPLES coarse tolerances, then for a fine one. Errors of
+ * different tolerances are independent of each other, and their size is in proportion to the
+ * tolerance: so a difference from the fine gradient, times the ratio of both tolerances, is as
+ * large as the error of the fine gradient. If the bound is above the wish, a finer gradient
+ * follows, and the one before it is a further sample. If that has not come nearer to the new one
+ * than the samples let expect, the loop is chaotic.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <reel/loss.h>
+
+#include "os/assert.h"
+#include "os/error.h"
+
+#define SAMPLES 4
+/* Gradients that are computed at most after the samples, before states are kept as they are. */
+#define MAX_REFINEMENTS 6
+/* Of the bound to the size of the error: it holds for 999 of 1,000 loops. */
+#define SAFETY 5
+/* Tolerances of samples, as multiples of the fine one: this, and 1 + SPREAD times it, and so on. */
+#define RATIO 8
+#define SPREAD 0.07
+/* A finer tolerance is at most this part of the one before, and aims below the wish. */
+#define FINER 0.25
+#define AIM 0.7
+/* A loop that multiplies errors by less meets the wish with the first tolerance. */
+#define GAIN 16
+/* At finer tolerances there is nothing to gain. */
+#define LEAST_TOLERANCE 1e-14
+
+struct sample {
+	double tolerance;
+	double *gradient;
+};
+
+struct reel_accuracy {
+	double wish; /* relative error */
+	size_t components;
+	double tolerance;
+	double factor; /* size of the relative error, in tolerances; below 0: not known */
+	unsigned samples;
+	struct sample sample[SAMPLES + MAX_REFINEMENTS];
+	struct reel_accuracy_report report;
+};
+
+int reel_accuracy_open(reel_accuracy **opened, unsigned digits, size_t components)
+{
+	reel_accuracy *accuracy;
+
+	if (digits < 1 || digits > 12)
+		return reel_fail(-EINVAL, "digits of a gradient are 1 to 12, not %u", digits);
+	accuracy = calloc(1, sizeof *accuracy);
+	if (!accuracy)
+		return reel_fail(-ENOMEM, "no memory for an accuracy");
+	accuracy->wish = 1;
+	for (; digits > 0; digits--)
+		accuracy->wish /= 10;
+	accuracy->components = components;
+	accuracy->factor = -1;
+	accuracy->tolerance = RATIO * accuracy->wish / GAIN / SAFETY;
+	for (unsigned i = 0; i < SAMPLES + MAX_REFINEMENTS; i++) {
+		accuracy->sample[i].gradient = malloc(components * sizeof(double) + 1);
+		if (!accuracy->sample[i].gradient) {
+			reel_accuracy_close(accuracy);
+			return reel_fail(-ENOMEM, "no memory for gradients");
+		}
+	}
+	*opened = accuracy;
+	return 0;
+}
+
+void reel_accuracy_close(reel_accuracy *accuracy)
+{
+	if (!accuracy)
+		return;
+	for (unsigned i = 0; i < SAMPLES + MAX_REFINEMENTS; i++)
+		free(accuracy->sample[i].gradient);
+	free(accuracy);
+}
+
+double reel_accuracy_tolerance(const reel_accuracy *accuracy)
+{
+	return accuracy->tolerance;
+}
+
+/* A component that is no number is the largest. */
+static double larger(double a, double b)
+{
+	return isnan(a) || a > b ? a : b;
+}
+
+static double largest_of(const reel_accuracy *accuracy, const double *gradient)
+{
+	double largest = 0;
+
+	for (size_t i = 0; i < accuracy->components; i++)
+		largest = larger(largest, fabs(gradient[i]));
+	return largest;
+}
+
+/* The size of the error of the gradient, as the sample shows it. */
+static double seen_by(const reel_accuracy *accuracy, const struct sample *sample,
+		      const double *gradient)
+{
+	double difference = 0;
+
+	REEL_ASSERT(sample->tolerance > accuracy->tolerance);
+	for (size_t i = 0; i < accuracy->components; i++)
+		difference = larger(difference, fabs(sample->gradient[i] - gradient[i]));
+	return difference * accuracy->tolerance / sample->tolerance;
+}
+
+/* The largest size that the first `samples` samples show. */
+static double seen_by_all(const reel_accuracy *accuracy, unsigned samples, const double *gradient)
+{
+	double largest = 0;
+
+	REEL_ASSERT(samples > 0 && samples <= accuracy->samples);
+	for (unsigned i = 0; i < samples; i++)
+		largest = larger(largest, seen_by(accuracy, &accuracy->sample[i], gradient));
+	return largest;
+}
+
+static void keep(reel_accuracy *accuracy, const double *gradient)
+{
+	struct sample *sample = &accuracy->sample[accuracy->samples++];
+
+	REEL_ASSERT(accuracy->samples <= SAMPLES + MAX_REFINEMENTS);
+	sample->tolerance = accuracy->tolerance;
+	memcpy(sample->gradient, gradient, accuracy->components * sizeof *gradient);
+}
+
+/* Returns true if the last sample is farther from the gradient than the others let expect. */
+static bool is_chaotic(const reel_accuracy *accuracy, const double *gradient)
+{
+	unsigned last = accuracy->samples - 1;
+
+	return !(seen_by(accuracy, &accuracy->sample[last], gradient) <=
+		 SAFETY * seen_by_all(accuracy, last, gradient));
+}
+
+static bool go_on_with(reel_accuracy *accuracy, double tolerance)
+{
+	accuracy->tolerance = tolerance < LEAST_TOLERANCE ? 0 : tolerance;
+	return true;
+}
+
+static bool take_sample(reel_accuracy *accuracy, const double *gradient)
+{
+	double first;
+
+	keep(accuracy, gradient);
+	first = accuracy->sample[0].tolerance;
+	return go_on_with(accuracy, accuracy->samples < SAMPLES
+					    ? first * (1 + SPREAD * accuracy->samples)
+					    : first / RATIO);
+}
+
+bool reel_accuracy_again(reel_accuracy *accuracy, const double *gradient)
+{
+	struct reel_accuracy_report *report = &accuracy->report;
+	double size, finer;
+
+	report->gradients++;
+	report->largest = largest_of(accuracy, gradient);
+	report->tolerance = accuracy->tolerance;
+	report->error = 0;
+	if (!(accuracy->tolerance > 0))
+		return false;
+	if (accuracy->factor >= 0) {
+		report->error = SAFETY * accuracy->factor * accuracy->tolerance * report->largest;
+		return false;
+	}
+	if (accuracy->samples < SAMPLES)
+		return take_sample(accuracy, gradient);
+	size = seen_by_all(accuracy, accuracy->samples, gradient);
+	report->error = SAFETY * size;
+	if (report->error <= accuracy->wish * report->largest) {
+		accuracy->factor = size > 0 ? size / accuracy->tolerance / report->largest : 0;
+		return false;
+	}
+	if (accuracy->samples == SAMPLES + MAX_REFINEMENTS ||
+	    (accuracy->samples > SAMPLES && is_chaotic(accuracy, gradient)))
+		return go_on_with(accuracy, 0);
+	keep(accuracy, gradient);
+	finer = AIM * accuracy->wish * report->largest / report->error;
+	return go_on_with(accuracy, accuracy->tolerance * (finer < FINER ? finer : FINER));
+}
+
+void reel_accuracy_get_report(const reel_accuracy *accuracy, struct reel_accuracy_report *report)
+{
+	*report = accuracy->report;
+}
