@@ -50,12 +50,14 @@ const char top_help[] =
 	"\n"
 	"TAPES are bytes of tapes, parcels and snapshots of runs, wherever they are: in\n"
 	"MEMORY, or in a STORE.  WAITS are of all threads of a process together, in seconds\n"
-	"per second.\n";
+	"per second.  The line of a shared budget has the processes here that share it,\n"
+	"what they have of it, and how many were refused memory in the last 200 ms.\n";
 
 /* ---- Processes ---- */
 
 struct figures {
 	double in_use, budget, resident, in_store;
+	double shared; /* the part of `budget` that the process shares with others */
 };
 
 struct process {
@@ -189,6 +191,8 @@ static void add_up(struct process *process)
 		}
 		figures->resident += number_of(pool, "resident_bytes");
 		figures->budget += number_of(pool, "hard_budget");
+		if (*value_of(pool, "shared_budget"))
+			figures->shared += number_of(pool, "hard_budget");
 	}
 }
 
@@ -492,18 +496,48 @@ static int put_job(const struct processes *now, const struct processes *before, 
 		ranks++;
 		sum.in_use += figures->in_use;
 		sum.resident += figures->resident;
-		sum.budget += figures->budget;
+		/* Ranks that share a budget have it once. */
+		sum.budget += figures->budget - figures->shared;
+		sum.shared = fmax(sum.shared, figures->shared);
 		sum.in_store += figures->in_store;
 		add_rates(&rates, &now->one[i], before);
 	}
 	if (ranks < 2)
 		return 1;
+	sum.budget += sum.shared;
 	printf("%8s %4d", "ranks", ranks);
 	put_figures(&sum, &rates);
 	printf(" %12s %9s job ", "", "");
 	json_print_plain(stdout, job, 128);
 	putchar('\n');
 	return ranks;
+}
+
+/* A line for the budget that this pool shares, if no pool before it shares the same one. */
+static void put_shared(const struct processes *now, const char *sharing)
+{
+	const char *name = value_of(sharing, "shared_budget");
+	int members = 0, waiting = 0;
+	double held = 0;
+
+	for (int i = 0; *name && i < now->count; i++)
+		for (const char *pool = first(&now->one[i], "pool"); pool;
+		     pool = next(pool, "pool")) {
+			if (strcmp(value_of(pool, "shared_budget"), name) != 0)
+				continue;
+			if (!members++ && pool != sharing)
+				return;
+			held += number_of(pool, "share_bytes");
+			waiting += number_of(pool, "share_short_ms") > 0;
+		}
+	if (!members)
+		return;
+	printf("%8s %4d %7s", "shared", members, "");
+	put_bytes(held);
+	put_bytes(number_of(sharing, "hard_budget"));
+	printf(" %d wait: ", waiting);
+	json_print_plain(stdout, name, 128);
+	putchar('\n');
 }
 
 static void put_table(const struct processes *now, const struct processes *before)
@@ -516,6 +550,10 @@ static void put_table(const struct processes *now, const struct processes *befor
 			ranks = put_job(now, before, i);
 		put_process(&now->one[i], before);
 	}
+	for (int i = 0; i < now->count; i++)
+		for (const char *pool = first(&now->one[i], "pool"); pool;
+		     pool = next(pool, "pool"))
+			put_shared(now, pool);
 	if (!now->count)
 		puts("No process of yours on this machine runs with REEL_STATS=live.");
 }

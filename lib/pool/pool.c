@@ -208,6 +208,10 @@ static void write_live(const struct reel_live_object *object, FILE *answer)
 	fprintf(answer, "pool number=%u", pool->number);
 	if (pool->parent)
 		fprintf(answer, " parent=%u", pool->parent->number);
+	if (pool->share)
+		fprintf(answer, " shared_budget=%s share_bytes=%zu share_short_ms=%" PRIu64,
+			pool->share->path, reel_share_claimed(pool->share),
+			reel_share_short_ms(pool->share));
 	/* Relaxed: statistics guard no other data. */
 	write_figure(answer, "in_use_bytes",
 		     atomic_load_explicit(&pool->in_use, memory_order_relaxed));

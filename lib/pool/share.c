@@ -336,6 +336,15 @@ bool reel_share_is_wanted(const struct reel_share *share)
 	return !is_short(share->slot, now) && others_are_short(share, now, 0);
 }
 
+uint64_t reel_share_short_ms(const struct reel_share *share)
+{
+	uint64_t since = atomic_load_explicit(&share->slot->short_since, memory_order_relaxed);
+	uint64_t now = reel_share_now();
+
+	/* Another thread may have been refused memory after this one read the clock. */
+	return is_short(share->slot, now) ? now - reel_min_u64(since, now) + 1 : 0;
+}
+
 bool reel_share_look(struct reel_share *share, unsigned after_ms)
 {
 	uint64_t now = reel_share_now(), allotment, within_reach;

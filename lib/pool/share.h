@@ -93,6 +93,8 @@ void reel_share_return_all(struct reel_share *share);
 bool reel_share_has_room(struct reel_share *share, size_t bytes);
 /* Returns true if another member is short of memory, and this one is not. */
 bool reel_share_is_wanted(const struct reel_share *share);
+/* Milliseconds for which the member has been short of memory. 0: it is not short. */
+uint64_t reel_share_short_ms(const struct reel_share *share);
 /*
  * If the last look of this member was `after_ms` ago: free the slots of ended processes, and set
  * `bound` and `most`. Returns whether it did.

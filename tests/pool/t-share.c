@@ -162,6 +162,7 @@ static void members_have_one_budget(void)
 	is_int(reel_share_claimed(first), room, "a refusal leaves its share as it is");
 	ok(reel_share_is_wanted(second) && !reel_share_is_wanted(first),
 	   "the other one learns that memory is short");
+	ok(reel_share_short_ms(first) && !reel_share_short_ms(second), "and who is short");
 	ok(reel_share_charge(second, MINIMUM), "the other one gets its minimum");
 	ok(!reel_share_charge(second, SLAB), "and no more either");
 	reel_share_refund(first, SLAB);
@@ -205,6 +206,8 @@ static void a_member_has_its_allotment(void)
 	ok(reel_share_charge(second, MINIMUM + SLAB), "but that of the one that is short");
 	reel_share_refund(second, MINIMUM + SLAB);
 	reel_share_refund(first, BUDGET - MINIMUM - SLAB);
+	pass_ms(4 * REEL_SHARE_LOOK_MS);
+	is_int(reel_share_short_ms(second), 0, "a shortage ends if no charge is refused any more");
 	reel_share_leave(second);
 	reel_share_leave(first);
 }

@@ -87,6 +87,28 @@ ok $? 'a line has the sum of their figures'
 ok $? 'a rank that is alone here has no sum'
 stop $ranks
 
+if [ -w /dev/shm ] && [ -d /proc/self ]; then
+	# Each rank keeps 4 slabs of 4 KiB of the budget of 10, and says so, also while it does not run.
+	for rank in 0 1; do
+		start 40 OMPI_COMM_WORLD_RANK=$rank PMIX_NAMESPACE=sharing-$$ SHARED_BUDGET=top-$$
+		sharing="$sharing $!"
+	done
+	"$reel" top --once >table
+	awk '/^ *ranks/ && /sharing-'$$'/ && $5 == "40K" { found = 1 } END { exit !found }' table
+	ok $? 'ranks that share a budget have it once'
+	awk '/^ *shared +2 / && /reel-budget-[0-9]+-top-'$$'$/ && $3 + 0 >= 32 && $3 + 0 <= 40 && $4 == "40K" && $6 == "wait:" {
+			found = 1
+		}
+		END { exit !found }' table
+	ok $? 'a line has the processes that share a budget, and what they have of it'
+	figures $! 'p, = p; q = p["pools"][0]; assert 16384 <= q["share_bytes"] <= 24576 and "share_short_ms" in q'
+	ok $? 'a process has a part of a shared budget'
+	stop $sharing
+	rm -f "/dev/shm/reel-budget-$(id -u)-top-$$"
+else
+	skip 3 'there is no /dev/shm, or no /proc'
+fi
+
 start 1 "$(printf 'OMPI_COMM_WORLD_RANK=0 x\nend')" "$(printf 'PMIX_NAMESPACE=\033[31m"}')"
 hostile=$!
 figures $hostile 'p, = p; assert p["rank"] == "0_x_end" and p["job"] == "_[31m\"}"'

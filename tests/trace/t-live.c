@@ -124,6 +124,10 @@ static reel_pool *open_spilling(void)
 	struct reel_pool_options options = {.slab_bytes = SLAB, .first_slab_bytes = SLAB,
 					    .hard_budget = HARD_SLABS * SLAB};
 
+	const char *shared = getenv("SHARED_BUDGET");
+
+	if (shared)
+		snprintf(options.shared_budget, sizeof options.shared_budget, "%s", shared);
 	if (reel_store_memory_open(&options.store, UINT64_MAX))
 		abort();
 	return open_pool(options);
