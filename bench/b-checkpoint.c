@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Runs of plans whose snapshots are on a disk: written behind and read ahead, against the same in
- * memory, and against a store that has each transfer waited for. Plans that learn, against the plan
+ * memory, against a store that has each transfer waited for, and rounded to a tolerance. Plans that learn, against the plan
  * that measured costs choose. And the cost of a run itself, with steps of next to nothing, by
  * callbacks and driven by the program.
  */
 #include "config.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include <reel/extend.h>
@@ -111,7 +112,7 @@ static double run_loop(void *context, size_t n)
 	struct loop *loop = context;
 
 	for (size_t i = 0; i < STATE; i++) {
-		loop->state[i] = bench_value(i) - 1;
+		loop->state[i] = 0.5 + 0.4 * sin(1e-3 * (double)i);
 		loop->bar[i] = 1;
 	}
 	if (reel_run_forward(loop->run, NULL, loop->state) ||
@@ -120,13 +121,18 @@ static double run_loop(void *context, size_t n)
 	return loop->bar[n % STATE];
 }
 
-static void open_loop(struct loop *loop, reel_store *store)
+/* A tolerance above 0 rounds the snapshots to it. */
+static void open_loop(struct loop *loop, reel_store *store, double tolerance)
 {
+	static const struct reel_field field = {REEL_FIELD_DOUBLE, 1, {STATE}};
 	static const reel_model model = {.state_bytes = STATE * sizeof(double), .advance = advance,
 					 .record = record, .reverse = reverse};
 	struct reel_problem problem = {.steps = STEPS, .period = PERIOD, .tiers = 2,
 				       .tier = {{.slots = 2}, {.slots = STEPS}}};
-	struct reel_run_options options = {.store = {NULL, store}};
+	const struct reel_loss loss = {.field = &field, .fields = 1, .tolerance = tolerance,
+				       .first_tier = 1};
+	struct reel_run_options options = {.store = {NULL, store},
+					   .loss = tolerance > 0 ? &loss : NULL};
 
 	loop->state = bench_memory(STATE * sizeof(double));
 	loop->bar = bench_memory(STATE * sizeof(double));
@@ -157,24 +163,27 @@ static reel_store *file(void)
 
 static void measure_tiers(void)
 {
-	static struct loop memory, disk, waiting;
+	static struct loop memory, disk, waiting, rounded;
 	static const struct measure_variant variants[] = {
 		{.name = "in memory", .run = run_loop, .context = &memory},
 		{.name = "disk", .run = run_loop, .context = &disk},
 		{.name = "disk, without overlap", .run = run_loop, .context = &waiting},
+		{.name = "disk, rounded to 1e-6", .run = run_loop, .context = &rounded},
 	};
 	static const struct bench_case one = {"checkpoint/tiers", variants, COUNT_OF(variants), 0,
 					      {STATE * STEPS}, STATE * STEPS, 7};
 
 	if (!bench_wants(&one, 1))
 		return;
-	open_loop(&memory, NULL);
-	open_loop(&disk, file());
-	open_loop(&waiting, without_overlap(file()));
+	open_loop(&memory, NULL, 0);
+	open_loop(&disk, file(), 0);
+	open_loop(&waiting, without_overlap(file()), 0);
+	open_loop(&rounded, file(), 1e-6);
 	bench_run(&one);
 	close_loop(&memory);
 	close_loop(&disk);
 	close_loop(&waiting);
+	close_loop(&rounded);
 }
 
 /* ---- Plans that learn ---- */

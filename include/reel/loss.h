@@ -57,6 +57,8 @@ struct reel_loss {
 	 * same state; below 1. 0: states are kept as they are, until reel_run_set_tolerance().
 	 */
 	double tolerance;
+	/* Tiers before this one keep states as they are, in memory for example; 0: all lose. */
+	unsigned first_tier;
 	/* For options to come: all 0. */
 	uint64_t reserved[4];
 };

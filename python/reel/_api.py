@@ -43,6 +43,7 @@ class Loss(Structure):
         ("field", POINTER(Field)),
         ("fields", c_uint),
         ("tolerance", c_double),
+        ("first_tier", c_uint),
         ("reserved", c_uint64 * 4),
     ]
 

@@ -137,6 +137,8 @@ struct scheme {
 	size_t slots;
 	bool copies;
 	enum reel_planner planner;
+	size_t disk_slots;   /* of a second tier; 0: there is none */
+	unsigned first_tier; /* that loses */
 };
 
 struct outcome {
@@ -155,8 +157,9 @@ static void bail_out(void)
 
 static reel_plan *plan_of(const struct scheme *scheme)
 {
-	struct reel_problem problem = {.steps = STEPS, .tiers = 1,
-				       .tier[0].slots = (int64_t)scheme->slots};
+	struct reel_problem problem = {.steps = STEPS, .tiers = scheme->disk_slots ? 2 : 1,
+				       .tier = {{.slots = (int64_t)scheme->slots},
+						{.slots = (int64_t)scheme->disk_slots}}};
 	reel_plan *plan;
 
 	if (reel_plan_open(&plan, scheme->planner, &problem))
@@ -169,7 +172,8 @@ static struct outcome gradient(const struct scheme *scheme, const char *restart,
 {
 	struct reel_pool_options pool_options = {.slab_bytes = 4096};
 	struct reel_loss loss = {.field = fields, .fields = COUNT(fields),
-				 .tolerance = scheme->tolerance};
+				 .tolerance = scheme->tolerance,
+				 .first_tier = scheme->first_tier};
 	reel_model model = {.state_bytes = sizeof(struct state), .advance = advance,
 			    .record = record, .reverse = reverse};
 	struct reel_run_options options = {.loss = scheme->tolerance > 0 ? &loss : NULL,
@@ -272,12 +276,32 @@ static void all_ways_have_the_same_bits(void)
 		}
 }
 
-static void a_run_that_is_stopped_goes_on(void)
+static void tiers_above_lose_nothing(void)
 {
-	struct scheme scheme = {.tolerance = 1e-5, .slots = 6, .planner = REEL_BINOMIAL};
-	struct outcome whole = gradient(&scheme, NULL, -1, false);
+	struct scheme scheme = {.tolerance = 1e-2, .slots = 3, .disk_slots = 5,
+				.planner = REEL_MULTISTAGE};
+	struct outcome all = gradient(&scheme, NULL, -1, false), below, none;
+
+	scheme.first_tier = 1;
+	below = gradient(&scheme, NULL, -1, false);
+	scheme.first_tier = 2;
+	none = gradient(&scheme, NULL, -1, false);
+	ok(below.stats.rounded_bytes < all.stats.rounded_bytes && below.stats.rounded_bytes &&
+	   difference(&right.bar, &below.bar) > 0, "the second tier alone rounds states");
+	ok(!none.stats.rounded_bytes && !memcmp(&right.bar, &none.bar, sizeof none.bar),
+	   "or none");
+}
+
+static void a_run_that_is_stopped_goes_on(size_t disk_slots)
+{
+	struct scheme scheme = {.tolerance = 1e-5, .slots = 6, .planner = REEL_BINOMIAL,
+				.disk_slots = disk_slots, .first_tier = disk_slots > 0};
+	struct outcome whole;
 	int wrong = 0, resumed = 0;
 
+	if (disk_slots)
+		scheme.planner = REEL_MULTISTAGE;
+	whole = gradient(&scheme, NULL, -1, false);
 	for (int64_t stop = 0; stop < STEPS; stop += is_brief() ? 5 : 1) {
 		struct outcome outcome = gradient(&scheme, "loss-restart", stop, false);
 
@@ -355,7 +379,9 @@ int main(void)
 	the_error_goes_with_the_tolerance(REEL_MIXED);
 	states_are_small();
 	all_ways_have_the_same_bits();
-	a_run_that_is_stopped_goes_on();
+	tiers_above_lose_nothing();
+	a_run_that_is_stopped_goes_on(0);
+	a_run_that_is_stopped_goes_on(6);
 	what_makes_no_sense_is_refused();
 	return tap_end();
 }

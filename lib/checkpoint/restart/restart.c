@@ -105,7 +105,8 @@ static void describe(const reel_run *run, struct run_header *header)
 	header->adjoint_bytes = run->options.adjoint_bytes;
 	if (run->options.loss) {
 		header->tolerance = run->options.loss->tolerance;
-		header->fields_crc = reel_crc32c(0, run->options.loss->field,
+		header->fields_crc = reel_crc32c(run->options.loss->first_tier,
+						 run->options.loss->field,
 						 run->options.loss->fields *
 							 sizeof *run->options.loss->field);
 	}
@@ -514,7 +515,7 @@ static bool has_slot(const reel_run *run, const struct snapshot_header *header)
 	return header->tier < run->snapshots.tiers && header->state >= 0 &&
 	       header->slot < run->plan->problem.tier[header->tier].slots &&
 	       header->bytes <= reel_loss_room(run) &&
-	       (run->options.loss || header->bytes == run->model.state_bytes);
+	       (reel_loss_in(run, header->tier) || header->bytes == run->model.state_bytes);
 }
 
 static int read_snapshot(reel_run *run, struct reel_restart_file *file)

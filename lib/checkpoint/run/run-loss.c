@@ -63,6 +63,11 @@ const char *reel_loss_problem(const struct reel_loss *loss, size_t state_bytes)
 	return problem;
 }
 
+bool reel_loss_in(const reel_run *run, unsigned tier)
+{
+	return run->options.loss && tier >= run->options.loss->first_tier;
+}
+
 size_t reel_loss_room(const reel_run *run)
 {
 	const struct reel_loss *loss = run->options.loss;

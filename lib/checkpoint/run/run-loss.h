@@ -10,6 +10,8 @@ struct reel_loss_space;
 
 /* Returns the problem with the option, or NULL. */
 const char *reel_loss_problem(const struct reel_loss *loss, size_t state_bytes);
+/* Returns true if the states of the tier are packed. */
+bool reel_loss_in(const reel_run *run, unsigned tier);
 /* Returns the maximum number of bytes of a snapshot, with loss or without. */
 size_t reel_loss_room(const reel_run *run);
 

@@ -184,7 +184,7 @@ static int run_store(reel_run *run, const reel_action *action, void *context, co
 	void *data;
 	int error = 0;
 
-	if (run->options.loss)
+	if (reel_loss_in(run, action->tier))
 		error = reel_loss_save(run, context, state, &space, &packed, &bytes);
 	if (error)
 		return callback(error, "save", step, step + 1);
@@ -216,7 +216,7 @@ static int run_load(reel_run *run, const reel_action *action, void *context, voi
 
 	if (error)
 		return fail_snapshot(run, error, "load", action);
-	if (run->options.loss)
+	if (reel_loss_in(run, action->tier))
 		error = reel_loss_load(run, context, state, data,
 				       reel_snapshot_bytes(&run->snapshots, action->tier,
 							   action->slot));
