@@ -134,7 +134,7 @@ struct reel_uneven_problem {
  * 100 to 200 for 200 steps: with 12 steps no other plan is faster, with 200 about 1 % may be.
  *
  * Returns 0; -EINVAL, a number is wrong; -ENOSPC, no plan fits into the memory; or -ENOMEM. Cost:
- * O(steps^3 levels), about 0.1 s for 200 steps, and 32 MiB of memory meanwhile.
+ * O(steps^3 levels), about 0.05 s for 200 steps, and 32 MiB of memory meanwhile.
  */
 int reel_plan_open_uneven(reel_plan **plan, const struct reel_uneven_problem *problem);
 

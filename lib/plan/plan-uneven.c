@@ -4,7 +4,8 @@
  * and tapes, with a budget of memory and a store behind it. The dynamic programme of
  * Beaumont, Eyraud-Dubois, Herrmann, Joly and Shilova (2019, "Optimal checkpointing for
  * heterogeneous chains") is extended: a state or a tape may also be kept in the store. A state or
- * a tape stays where it is kept until its last use.
+ * a tape stays where it is kept until its last use, and all steps above a kept state are reversed
+ * before a state below it is loaded.
  *
  * The least times to reverse the steps s to t - 1 from the working state s, with m free bytes, are
  *
@@ -36,7 +37,7 @@
 #define BLOCK 4u
 /* The sums of two times that the tables may take, and their entries, limit the levels. */
 #define MAX_SUMS ((double)(1u << 28))
-#define MAX_ENTRIES ((double)(1u << 23))
+#define MAX_ENTRIES 8e6
 #define MIN_LEVELS 32u
 /* Sums of the bytes of all steps do not overflow. */
 #define MAX_BYTES ((uint64_t)1 << 50)
@@ -57,10 +58,16 @@ struct table {
 	 * exactly the bytes that remain. Only free(k, t) is read at an entry with fewer bytes.
 	 */
 	uint64_t *free_odd, *held_odd[PLACES];
+	/*
+	 * Fewest free bytes while the state or the tape of a step and of each step below it is in
+	 * memory. A state takes a level more, for the bytes that are rounded off.
+	 */
+	uint64_t *least_left;
 	/* Sums of the times of the steps before each state: to advance; to record and reverse. */
 	double *advanced, *recorded;
 	double unit; /* all times are divided by it, so that no float overflows */
 	float *free, *held[PLACES];
+	const float *zeros; /* a row of them */
 };
 
 /* ---- Rows ---- */
@@ -91,9 +98,10 @@ static size_t turns_below(const struct table *table, size_t first, size_t last)
 	return only_own_states(table) ? reel_min_size(first + 2, last) : last;
 }
 
-static float advance_of(const struct table *table, size_t first, size_t last)
+/* The time of these steps, by the sums `advanced` or `recorded` of the table. */
+static float time_of(const double *sums, size_t first, size_t last)
 {
-	return (float)(table->advanced[last] - table->advanced[first]);
+	return (float)(sums[last] - sums[first]);
 }
 
 static float transfer_of(const struct table *table, double bandwidth, uint64_t bytes)
@@ -118,12 +126,6 @@ static size_t entries_for(const struct table *table, uint64_t odd, uint64_t byte
 			  uint64_t next_odd)
 {
 	return entry_with(table, bytes + next_odd, odd);
-}
-
-/* The time to record and reverse these steps, each once: no plan takes less. */
-static float once_of(const struct table *table, size_t first, size_t last)
-{
-	return (float)(table->recorded[last] - table->recorded[first]);
 }
 
 /* The time of a load of a state. */
@@ -161,39 +163,28 @@ static float lower(float a, float b)
 }
 
 /*
- * best[m] = min(best[m], cost + a[m] + b[m]), from entry `from` to `end` - 1. Blocks of a constant
- * size become vectors of the machine.
+ * best[m] = min(best[m], cost + a[m] + b[m]) for the first entries. Blocks of a constant size
+ * become vectors of the machine. The function is not inlined, because gcc then keeps some addresses
+ * of the inner loop on the stack, and the plan takes a fifth longer.
  */
-static void relax_sum(float *restrict best, const float *restrict a, const float *restrict b,
-		      float cost, size_t from, size_t end)
+__attribute__((noinline)) static void relax_sum(float *restrict best, const float *restrict a,
+						const float *restrict b, float cost, size_t entries)
 {
-	size_t m = from;
+	size_t m = 0;
 
-	for (; m + BLOCK <= end; m += BLOCK)
+	for (; m + BLOCK <= entries; m += BLOCK)
 		for (size_t i = 0; i < BLOCK; i++)
 			best[m + i] = lower(best[m + i], cost + a[m + i] + b[m + i]);
-	for (; m < end; m++)
+	for (; m < entries; m++)
 		best[m] = lower(best[m], cost + a[m] + b[m]);
-}
-
-/* best[m] = min(best[m], cost + a[m]), as above */
-static void relax(float *restrict best, const float *restrict a, float cost, size_t from,
-		  size_t end)
-{
-	size_t m = from;
-
-	for (; m + BLOCK <= end; m += BLOCK)
-		for (size_t i = 0; i < BLOCK; i++)
-			best[m + i] = lower(best[m + i], cost + a[m + i]);
-	for (; m < end; m++)
-		best[m] = lower(best[m], cost + a[m]);
 }
 
 /* best[m] = min(best[m], cost + a[m - back]), to the end of the row */
 static void relax_back(const struct table *table, float *best, const float *a, float cost,
 		       size_t from, size_t back)
 {
-	relax(best, a - back, cost, from > back ? from : back, table->row);
+	from = from > back ? from : back;
+	relax_sum(best + from, a + (from - back), table->zeros, cost, table->row - from);
 }
 
 /* The least times of plans that record the first step now. */
@@ -204,11 +195,8 @@ static void fill_recorded(const struct table *table, size_t first, size_t last)
 	uint64_t odd = table->free_odd[first], next_odd = table->free_odd[first + 1];
 	size_t need = entry_with(table, step->tape_bytes + step->work_bytes, odd);
 
-	for (size_t m = 0; m < table->row; m++) {
+	for (size_t m = 0; m < table->row; m++)
 		row[m] = m >= need && first + 1 == last ? time : INFINITY;
-		for (unsigned place = 0; place < table->places; place++)
-			held_row(table, place, first, last)[m] = INFINITY;
-	}
 	if (first + 1 == last)
 		return;
 	relax_back(table, row, free_row(table, first + 1, last), time, need,
@@ -227,48 +215,58 @@ static size_t entries_of_state(const struct table *table, unsigned place, size_t
 	return entries_for(table, table->free_odd[state], bytes, table->held_odd[place][state]);
 }
 
-/* A state that is held may be given up at once. In memory it leaves its bytes. */
-static void fill_given_up(const struct table *table, size_t first, size_t last)
+/*
+ * A state that is held may be given up at once. In memory it leaves its bytes. Before the splits,
+ * the rows of held() are empty.
+ */
+static void fill_given_up(const struct table *table, size_t first, size_t last, bool empty)
 {
-	const float *row = free_row(table, first, last);
+	const float *row = free_row(table, first, last), all = row[table->row - 1];
 
 	for (unsigned place = 0; place < table->places; place++) {
 		float *held = held_row(table, place, first, last);
 		size_t entries = entries_of_state(table, place, first);
 		size_t end = table->row - entries;
 
-		relax(held, row + entries, 0, 0, end);
+		if (empty)
+			memcpy(held, row + entries, end * sizeof *held);
+		else
+			relax_sum(held, row + entries, table->zeros, 0, end);
 		/* More memory than all of it is of no use. */
 		for (size_t m = end; m < table->row; m++)
-			held[m] = lower(held[m], row[table->row - 1]);
+			held[m] = empty ? all : lower(held[m], all);
 	}
 }
 
 /*
- * Plans that run steps again from the state that is held. A turn at state k takes the advance to it
- * and at least the time to record and reverse all steps once. Later turns take more, so an entry
- * that is no more than that already is not looked at again: `end` goes down past it.
+ * Plans that run steps again from the state that is held. A turn at state k takes the advance to
+ * it, at least held(place, first, k) for the steps below it, and the time to record and reverse the
+ * steps above it once. This bound rises with k, because a plan for the steps below k + 1 without
+ * its actions for step k is a plan for the steps below k. An entry that takes no more than the
+ * bound is not looked at again: `from` and `end` close in past it. No plan of all steps reaches an
+ * entry with fewer bytes than `least_left`.
  */
 static void fill_splits(const struct table *table, unsigned place, size_t first, size_t last)
 {
 	float *held = held_row(table, place, first, last), load = load_of(table, place, first);
-	float once = once_of(table, first, last);
-	uint64_t odd = table->held_odd[place][first], work = 0;
-	size_t end = table->row, from = 0, turns = turns_below(table, first, last);
+	const float *below = held_row(table, place, first, first + 1);
+	uint64_t level = table->level_bytes, odd = table->held_odd[place][first];
+	size_t from = entry_with(table, table->least_left[first], odd + level);
+	size_t end = table->row, turns = turns_below(table, first, last);
 
-	for (size_t k = first + 1; k < turns && end > from; k++) {
-		float time = advance_of(table, first, k) + load;
+	for (size_t k = first + 1; k < turns && end > from; k++, below += table->row) {
+		float time = time_of(table->advanced, first, k) + load;
+		float bound = time + time_of(table->recorded, k, last);
+		uint64_t work = table->uneven->step[k - 1].work_bytes;
 		size_t back = odd < table->free_odd[k];
 
-		if (table->uneven->step[k - 1].work_bytes > work) {
-			work = table->uneven->step[k - 1].work_bytes;
-			from = entry_with(table, work, odd);
-		}
-		from = from > back ? from : back;
-		while (end > from && held[end - 1] <= once + time)
+		while (end > from && held[end - 1] <= bound + below[end - 1])
 			end--;
-		relax_sum(held, free_row(table, k, last) - back, held_row(table, place, first, k),
-			  time, from, end);
+		while (end > from && (from < back || from * level + odd < work ||
+				      held[from] <= bound + below[from]))
+			from++;
+		relax_sum(held + from, free_row(table, k, last) + (from - back), below + from, time,
+			  end - from);
 	}
 }
 
@@ -284,19 +282,17 @@ static void fill_free(const struct table *table, size_t first, size_t last)
 
 static void fill(const struct table *table)
 {
-	for (size_t length = 1; length <= table->steps; length++)
-		for (size_t first = 0; first + length <= table->steps; first++) {
-			size_t last = first + length;
-
+	for (size_t first = table->steps; first-- > 0;)
+		for (size_t last = first + 1; last <= table->steps; last++) {
 			/* Such plans are made of the steps to the end, and of single steps. */
-			if (only_own_states(table) && length > 1 && last < table->steps)
+			if (only_own_states(table) && last > first + 1 && last < table->steps)
 				continue;
 			fill_recorded(table, first, last);
-			fill_given_up(table, first, last);
+			fill_given_up(table, first, last, true);
 			for (unsigned place = 0; place < table->places; place++)
 				fill_splits(table, place, first, last);
 			fill_free(table, first, last);
-			fill_given_up(table, first, last);
+			fill_given_up(table, first, last, false);
 		}
 }
 
@@ -334,7 +330,7 @@ static uint64_t odd_without(const struct table *table, uint64_t odd, uint64_t by
 static void measure(struct table *table)
 {
 	double advanced = 0, recorded = 0;
-	uint64_t odd = table->bytes % table->level_bytes;
+	uint64_t odd = table->bytes % table->level_bytes, left = table->bytes;
 
 	for (size_t i = 0; i < table->steps; i++) {
 		const struct reel_uneven_step *step = &table->uneven->step[i];
@@ -343,6 +339,9 @@ static void measure(struct table *table)
 		table->held_odd[IN_MEMORY][i] = odd_without(table, odd, step->state_bytes);
 		table->held_odd[IN_STORE][i] = odd;
 		odd = odd_without(table, odd, step->tape_bytes);
+		left -= reel_min_u64(left, reel_max_u64(step->state_bytes + table->level_bytes,
+							step->tape_bytes));
+		table->least_left[i] = left;
 		table->advanced[i] = advanced;
 		table->recorded[i] = recorded;
 		advanced += step->advance;
@@ -374,18 +373,21 @@ static int open_table(struct table *table, const struct reel_uneven_problem *une
 	table->level_bytes = table->bytes / max_levels(table) + 1;
 	table->row = (size_t)(table->bytes / table->level_bytes) + 1;
 	times = steps * (steps + 1) / 2 * table->row;
-	table->free_odd = malloc((steps + 1) * 3 * sizeof *table->free_odd);
+	table->free_odd = malloc((steps + 1) * 4 * sizeof *table->free_odd);
 	table->advanced = malloc((steps + 1) * 2 * sizeof *table->advanced);
-	table->free = malloc((1 + table->places) * times * sizeof *table->free);
+	table->free = malloc(((1 + table->places) * times + table->row) * sizeof *table->free);
 	if (!table->free_odd || !table->advanced || !table->free) {
 		close_table(table);
 		return -ENOMEM;
 	}
 	table->recorded = table->advanced + steps + 1;
+	table->least_left = table->free_odd + 3 * (steps + 1);
 	for (unsigned place = 0; place < PLACES; place++) {
 		table->held_odd[place] = table->free_odd + (1 + place) * (steps + 1);
 		table->held[place] = table->free + (1 + place) * times;
 	}
+	table->zeros = memset(table->free + (1 + table->places) * times, 0,
+			      table->row * sizeof *table->zeros);
 	measure(table);
 	return 0;
 }
@@ -474,7 +476,8 @@ static float split_time(const struct table *table, unsigned place, size_t first,
 	uint64_t work = 0;
 
 	for (size_t k = first + 1; k < turns; k++) {
-		float time = advance_of(table, first, k) + load + free_time(table, k, last, bytes) +
+		float time = time_of(table->advanced, first, k) + load +
+			     free_time(table, k, last, bytes) +
 			     held_time(table, place, first, k, bytes);
 
 		if (table->uneven->step[k - 1].work_bytes > work)
