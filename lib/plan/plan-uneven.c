@@ -35,8 +35,11 @@
 
 /* Number of entries that are computed at once. */
 #define BLOCK 4u
-/* The sums of two times that the tables may take, and their entries, limit the levels. */
-#define MAX_SUMS ((double)(1u << 28))
+/*
+ * The sums of two times that the tables may take, and their entries, limit the levels. With these
+ * limits a plan of 200 steps takes at most 0.95 % longer than with 4,000 levels.
+ */
+#define MAX_SUMS 1.9e8
 #define MAX_ENTRIES 8e6
 #define MIN_LEVELS 32u
 /* Sums of the bytes of all steps do not overflow. */
@@ -298,25 +301,30 @@ static void fill(const struct table *table)
 
 /* ---- Levels ---- */
 
-static uint32_t max_levels(const struct table *table)
-{
-	double steps = (double)table->steps, rows = steps * (steps + 1) / 2;
-	double by_sums = MAX_SUMS / (rows * steps / 3 * table->places);
-	double by_entries = MAX_ENTRIES / (rows * (1 + table->places));
-	double levels = by_sums < by_entries ? by_sums : by_entries;
-
-	return levels < MIN_LEVELS ? MIN_LEVELS : (uint32_t)levels;
-}
-
-/* Memory for all that could be kept: more is not used. */
-static uint64_t useful_bytes(const struct reel_uneven_problem *uneven)
+/* All that could be kept: more memory is not used. */
+static uint64_t all_bytes(const struct reel_uneven_problem *uneven)
 {
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < uneven->steps; i++)
 		sum += uneven->step[i].state_bytes + uneven->step[i].tape_bytes +
 		       uneven->step[i].work_bytes;
-	return reel_min_u64(sum, uneven->memory_bytes);
+	return sum;
+}
+
+/*
+ * fill_splits() looks at fewer entries if more of all bytes fit into memory, so there can be more
+ * levels.
+ */
+static uint32_t max_levels(const struct table *table)
+{
+	double steps = (double)table->steps, rows = steps * (steps + 1) / 2;
+	double unused = 1 - (double)table->bytes / (1 + (double)all_bytes(table->uneven));
+	double by_sums = MAX_SUMS / (rows * steps / 3 * table->places * unused);
+	double by_entries = MAX_ENTRIES / (rows * (1 + table->places));
+	double levels = by_sums < by_entries ? by_sums : by_entries;
+
+	return levels < MIN_LEVELS ? MIN_LEVELS : (uint32_t)levels;
 }
 
 /* The odd bytes that remain of a number of levels and `odd` bytes without `bytes`. */
@@ -368,7 +376,8 @@ static int open_table(struct table *table, const struct reel_uneven_problem *une
 {
 	size_t steps = uneven->steps, times;
 
-	*table = (struct table){.uneven = uneven, .steps = steps, .bytes = useful_bytes(uneven)};
+	*table = (struct table){.uneven = uneven, .steps = steps};
+	table->bytes = reel_min_u64(all_bytes(uneven), uneven->memory_bytes);
 	table->places = uneven->store_bandwidth > 0 && uneven->load_bandwidth > 0 ? PLACES : 1;
 	table->level_bytes = table->bytes / max_levels(table) + 1;
 	table->row = (size_t)(table->bytes / table->level_bytes) + 1;
