@@ -130,8 +130,11 @@ struct reel_uneven_problem {
  * heterogeneous chains", with a store). The steps are copied. The `tier` of a RECORD is 0 if the
  * tapes stay in memory, 1 if they go to the store; the pool of a run sends them there by itself.
  *
- * The memory is never exceeded. The times are computed at 30,000 levels of memory for 12 steps, and
- * 100 to 200 for 200 steps: with 12 steps no other plan is faster, with 200 about 1 % may be.
+ * The memory is never exceeded. The plan is the fastest of those that reverse all steps above a
+ * kept state before they load a state below it. Others are rarely faster: of 15,000 random problems
+ * of up to four steps two had a faster one, by 7 and 11 %. The times are computed at 30,000 levels
+ * of memory for 12 steps, and 80 to 200 for 200 steps: with 12 steps no such plan is faster, with
+ * 200 steps one may be faster by up to 1 %.
  *
  * Returns 0; -EINVAL, a number is wrong; -ENOSPC, no plan fits into the memory; or -ENOMEM. Cost:
  * O(steps^3 levels), about 0.05 s for 200 steps, and 32 MiB of memory meanwhile.
