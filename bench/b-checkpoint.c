@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Runs of plans whose snapshots are on a disk: written behind and read ahead, against the same in
- * memory, against a store that has each transfer waited for, and rounded to a tolerance. Plans that learn, against the plan
- * that measured costs choose. And the cost of a run itself, with steps of next to nothing, by
- * callbacks and driven by the program.
+ * memory, against a store that has each transfer waited for, and rounded to a tolerance. Plans that
+ * learn, against the plan that measured costs choose. And the cost of a run itself, with steps of
+ * next to nothing, by callbacks and driven by the program.
  */
 #include "config.h"
 

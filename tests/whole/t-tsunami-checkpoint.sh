@@ -45,6 +45,19 @@ learns_the_gradient() {
 	ok $? "within $bytes bytes: $(key advanced) steps again, $(key tape_spilled_bytes) bytes spilled"
 }
 
+# near WHAT DIGITS OPTION...: a check that the norm of the gradient has some digits of that in the folder $reference, and that
+# states take up less than a third of their bytes.
+near() {
+	what=$1 digits=$2
+	shift 2
+	run --steps 127 --hours 10 --checkpoint "$@" && ! cmp -s $reference/gradient.nc out/gradient.nc &&
+		awk -v a="$(sed -n 's/.*"gradient_norm": *\([^,]*\),/\1/p' $reference/summary.json)" -v b="$(key gradient_norm)" \
+			-v digits="$digits" 'BEGIN { exit !(a > 0 && (a - b) ^ 2 <= (a * 10 ^ -digits) ^ 2) }'
+	ok $? "with states that are rounded, $what, the gradient has $digits digits"
+	[ $((3 * $(key kept_bytes))) -lt "$(key rounded_bytes)" ]
+	ok $? "they take up $(key kept_bytes) of $(key rounded_bytes) bytes"
+}
+
 mkdir spill
 run --steps 127 --hours 10 && mv out all
 reference=all
@@ -70,6 +83,8 @@ done
 		gives_the_gradient "$planner" --steps 127 --hours 10 --checkpoint $planner --audit \
 			--spill spill
 	done
+near 'binomial' 3 binomial:4 --tolerance 1e-5
+near 'auto' 5 auto --budget 1M --tolerance 1e-7
 for segment in 1 3; do
 	learns_the_gradient "in segments of $segment" $((1 << 20)) --steps 127 --hours 10 --audit \
 		--segment $segment
@@ -186,6 +201,8 @@ refuses 'a disk for a planner that uses none' 'leave it out' --checkpoint binomi
 refuses 'a directory that is not there' 'spill' --checkpoint hierarchical:3:4 --spill missing
 refuses 'a segment without a plan' 'checkpoint' --segment 3
 refuses 'an audit without a plan' 'checkpoint' --audit
+refuses 'a tolerance without a plan' 'checkpoint' --tolerance 1e-6
+refuses 'a tolerance in an audit' 'leave one' --tolerance 1e-6 --audit --checkpoint binomial:3
 refuses 'a look ahead without a plan' 'checkpoint' --look-ahead
 refuses 'a look ahead in an audit' 'leave one' --look-ahead --audit --checkpoint binomial:3
 refuses 'a look ahead of auto' 'another planner' --look-ahead --checkpoint auto

@@ -134,12 +134,19 @@ static void report_from_failed_rank(struct checkpointing *checkpointing, int err
 static void open_run(struct checkpointing *checkpointing)
 {
 	const struct layout *layout = &checkpointing->layout;
+	const struct grid *grid = checkpointing->model->grid;
+	/* A row has the elevations of its cells, then the velocities u, then v. */
+	const struct reel_field field = {REEL_FIELD_DOUBLE, 3,
+					 {(size_t)grid->rows, 3, (size_t)grid->columns}};
+	const struct reel_loss loss = {.field = &field, .fields = 1,
+				       .tolerance = checkpointing->options->tolerance};
 	struct reel_run_options options = {
 		.pool = checkpointing->pool,
 		.segment_steps = layout->segment,
 		.puts = MOVING_STATES / 2,
 		.gets = MOVING_STATES / 2,
 		.flags = checkpointing->options->audit ? REEL_RUN_AUDIT : 0,
+		.loss = loss.tolerance > 0 ? &loss : NULL,
 		.restart = checkpointing->options->restart,
 		.adjoint_bytes = restart_bytes(checkpointing->model),
 		.save_adjoint = restart_save,
@@ -378,6 +385,8 @@ struct checkpointing_use checkpointing_use(struct checkpointing *checkpointing)
 		.gpu = gpu,
 		.resident_bytes = pool.peak_resident_bytes,
 		.disk_bytes = stats.put_bytes + pool.written_bytes,
+		.rounded_bytes = stats.rounded_bytes,
+		.kept_bytes = stats.kept_bytes,
 		.waits = stats.waits + pool.stalls,
 		.look_ahead = checkpointing->look_ahead,
 		.wait_seconds = 1e-9 * (double)(stats.wait_ns + pool.stall_ns),

@@ -24,6 +24,8 @@ struct checkpointing_use {
 	uint64_t tape_bytes;     /* the most that was on the tape */
 	uint64_t resident_bytes; /* the most that both took, idle memory included */
 	uint64_t disk_bytes;     /* written to the disk */
+	uint64_t rounded_bytes;  /* of states that were stored with loss */
+	uint64_t kept_bytes;     /* that they took */
 	uint64_t waits;
 	double wait_seconds;     /* for the disk */
 	struct look_ahead look_ahead;

@@ -108,6 +108,9 @@ void account_print(const struct checkpointing_use *use, uint64_t full_tape_bytes
 	else
 		print_memory(use, full_tape_bytes);
 	print_disk(use);
+	if (use->rounded_bytes)
+		printf("Rounding        states in 1/%.0f of their bytes\n",
+		       (double)use->rounded_bytes / (double)use->kept_bytes);
 	print_look_ahead(&use->look_ahead);
 	if (audited)
 		puts("Audit           all states that were reached again are bitwise the same");

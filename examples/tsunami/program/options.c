@@ -69,6 +69,8 @@ static void print_help(void)
 	     "  --segment N            steps that are recorded on one tape (default: what fits;\n"
 	     "                         of auto 1)\n"
 	     "  --audit                with --checkpoint: compare states that are reached again\n"
+	     "  --tolerance T          with --checkpoint: round stored states to T times their\n"
+	     "                         largest value, in fewer bytes\n"
 	     "  --look-ahead           with --checkpoint: each thread records segments of its\n"
 	     "                         own, ahead of the one that is reversed\n"
 	     "  --restart FILE         with --checkpoint: begin where the run that wrote it was,\n"
@@ -145,7 +147,7 @@ enum option_code {
 	OPTION_STEPS, OPTION_TIME_STEP, OPTION_EPICENTRE, OPTION_MAGNITUDE, OPTION_STRIKE,
 	OPTION_GAUGE, OPTION_MIN_DEPTH, OPTION_DEVICE, OPTION_THREADS, OPTION_REVERSE_THREADS,
 	OPTION_BUDGET, OPTION_SPILL,
-	OPTION_CHECKPOINT, OPTION_SEGMENT, OPTION_AUDIT, OPTION_LOOK_AHEAD,
+	OPTION_CHECKPOINT, OPTION_SEGMENT, OPTION_AUDIT, OPTION_TOLERANCE, OPTION_LOOK_AHEAD,
 	OPTION_RESTART, OPTION_OUTPUT, OPTION_VERIFY, OPTION_QUIET, OPTION_HELP
 };
 
@@ -170,6 +172,7 @@ static const struct option long_options[] = {
 	{"checkpoint", required_argument, NULL, OPTION_CHECKPOINT},
 	{"segment", required_argument, NULL, OPTION_SEGMENT},
 	{"audit", no_argument, NULL, OPTION_AUDIT},
+	{"tolerance", required_argument, NULL, OPTION_TOLERANCE},
 	{"look-ahead", no_argument, NULL, OPTION_LOOK_AHEAD},
 	{"restart", required_argument, NULL, OPTION_RESTART},
 	{"output", required_argument, NULL, OPTION_OUTPUT},
@@ -249,6 +252,9 @@ static void read_option(int code, const char *text, struct options *options, str
 		options->segment = read_integer("segment", text, 1, MAX_STEPS);
 		break;
 	case OPTION_AUDIT: options->audit = 1; break;
+	case OPTION_TOLERANCE:
+		options->tolerance = read_number("tolerance", text, 1e-15, 0.5);
+		break;
 	case OPTION_LOOK_AHEAD: options->look_ahead = 1; break;
 	case OPTION_RESTART: options->restart = text; break;
 	case OPTION_OUTPUT: options->output = text; break;
@@ -283,6 +289,11 @@ static void check_checkpointing(const struct options *options)
 {
 	if (!options->scheme.text && (options->segment || options->audit))
 		fail("--segment and --audit are for checkpointing: give --checkpoint, too");
+	if (options->tolerance > 0 && (!options->scheme.text || options->on_gpu))
+		fail("--tolerance is for checkpointing by threads: give --checkpoint, too");
+	if (options->tolerance > 0 && options->audit)
+		fail("--tolerance: states that are reached again differ from the first ones, which "
+		     "--audit compares: leave one of them out");
 	if (options->reverse_threads && options->scheme.text)
 		fail("--reverse-threads is for all steps on tape: leave it out, or --checkpoint");
 	if (options->look_ahead && !options->scheme.text)

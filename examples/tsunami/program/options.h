@@ -29,6 +29,7 @@ struct options {
 	struct scheme scheme; /* of checkpointing; its text is NULL: all steps on tape */
 	int64_t segment;      /* steps, 0: chosen */
 	int audit;
+	double tolerance;     /* of stored states; 0: they lose nothing */
 	int look_ahead;       /* threads record segments, instead of sharing out rows */
 	double min_depth;
 	const char *restart;  /* a file from which the next run goes on; NULL: none */

@@ -287,6 +287,10 @@ static void put_checkpointing(FILE *file, const struct results *results)
 		put_json_count(file, "device_tape_memory_bytes", use->gpu.memory_bytes);
 		put_json_count(file, "segments_repeated", use->gpu.repeats);
 	}
+	if (use->rounded_bytes) {
+		put_json_count(file, "rounded_bytes", use->rounded_bytes);
+		put_json_count(file, "kept_bytes", use->kept_bytes);
+	}
 	if (use->look_ahead.threads) {
 		put_json_count(file, "look_ahead_threads", (uint64_t)use->look_ahead.threads);
 		put_json_count(file, "recorded_ahead", (uint64_t)use->look_ahead.ahead);
