@@ -43,7 +43,7 @@
 #define NOT_FINITE 0x7ff0000000000000u
 /* Beside the rounding to a multiple, values are rounded to their type, a few times. */
 #define DOUBLE_ERROR (4 * DBL_EPSILON)
-#define FLOAT_ERROR (double)FLT_EPSILON
+#define FLOAT_ERROR ((double)FLT_EPSILON)
 
 struct head {
 	uint64_t bytes; /* of all, with this head */
@@ -65,17 +65,13 @@ struct dimension {
 	uint64_t *before[MAX_ORDER]; /* `stride` numbers at the place before */
 };
 
-/* The first numbers of a row, from which differences are taken at the beginning of the next row. */
-struct row_start {
-	uint64_t number[MAX_ROW_STRIDE];
-};
-
 struct grid {
 	const struct reel_field *field;
 	size_t values;
 	struct dimension dimension[REEL_MAX_DIMENSIONS];
-	struct row_start row_start[MAX_ORDER];
-	uint64_t *memory;
+	/* The first numbers of a row, from which the next row begins with differences. */
+	uint64_t row_start[MAX_ORDER][MAX_ROW_STRIDE];
+	uint64_t *memory; /* of the numbers before */
 	double step, inverse;
 };
 
@@ -169,15 +165,17 @@ static void load(const struct reel_field *field, const void *values, size_t at, 
 		piece[i] = is_finite(piece[i]) ? piece[i] : 0;
 }
 
-/* Returns the largest magnitude, unless a value is not finite: then *all_finite is false. */
-static double largest_of(const struct grid *grid, const void *values, bool zeroes,
-			 bool *all_finite)
+/*
+ * Returns the largest magnitude. Where a value is not finite, *all_finite becomes false; if it was
+ * false before, such values count as 0.
+ */
+static double largest_of(const struct grid *grid, const void *values, bool *all_finite)
 {
 	double largest[LANES] = {0}, none[LANES] = {0}, piece[PIECE];
 
 	for (size_t at = 0, n; at < grid->values; at += n) {
 		n = reel_min_size(PIECE, grid->values - at);
-		load(grid->field, values, at, n, piece, !zeroes);
+		load(grid->field, values, at, n, piece, *all_finite);
 		for (; n % LANES; n++)
 			piece[n] = 0;
 		for (size_t i = 0; i < n; i += LANES)
@@ -192,7 +190,7 @@ static double largest_of(const struct grid *grid, const void *values, bool zeroe
 		largest[0] = largest[k] > largest[0] ? largest[k] : largest[0];
 		none[0] += none[k];
 	}
-	*all_finite = !isnan(none[0]);
+	*all_finite = *all_finite && !isnan(none[0]);
 	return largest[0];
 }
 
@@ -326,7 +324,7 @@ static void pass(struct grid *grid, unsigned d, size_t at, uint64_t *numbers, si
 	for (unsigned k = 0; k < dimension->order; k++) {
 		unsigned which = undoes ? dimension->order - 1 - k : k;
 		uint64_t *before = dimension->before[which] + at % stride;
-		uint64_t *start = grid->row_start[which].number;
+		uint64_t *start = grid->row_start[which];
 		size_t bytes = stride * sizeof *start;
 
 		if (!is_row) {
@@ -575,15 +573,15 @@ size_t reel_field_pack(const struct reel_field *field, double tolerance, void *p
 	char *to = packed, *end = to + reel_field_room(field);
 	struct head head = {0};
 	double largest;
-	bool all_finite;
+	bool all_finite = true;
 
 	*step = 0;
 	if (field->type == REEL_FIELD_BYTES || !grid.values)
 		return keep(&grid, packed, values);
-	largest = largest_of(&grid, values, false, &all_finite);
+	largest = largest_of(&grid, values, &all_finite);
 	to += sizeof head;
 	if (!all_finite) {
-		largest = largest_of(&grid, values, true, &all_finite);
+		largest = largest_of(&grid, values, &all_finite);
 		head.runs = write_runs(&grid, values, to, (size_t)(end - to));
 		if (head.runs > (size_t)(end - to) / sizeof(struct run))
 			return keep(&grid, packed, values);
@@ -596,7 +594,7 @@ size_t reel_field_pack(const struct reel_field *field, double tolerance, void *p
 	choose_orders(&grid, values);
 	if (!prepare(&grid))
 		return 0;
-	to = write_blocks(&grid, values, !head.runs, to, end);
+	to = write_blocks(&grid, values, all_finite, to, end);
 	free(grid.memory);
 	if (!to)
 		return keep(&grid, packed, values);
@@ -652,7 +650,8 @@ static bool is_sound(struct grid *grid, const struct head *head, size_t bytes)
 		return false;
 	for (unsigned d = 0; d < grid->field->dimensions; d++) {
 		grid->dimension[d].order = head->order[d];
-		if (head->order[d] > MAX_ORDER)
+		if (head->order[d] > MAX_ORDER ||
+		    (head->order[d] && grid->dimension[d].extent < LEAST_EXTENT))
 			return false;
 	}
 	return true;

@@ -13,6 +13,9 @@
 
 enum { MAX_VALUES = 200000 };
 
+/* The place of the numbers of differences in the head of a packed field. */
+#define ORDERS_AT 24
+
 static double *values, *back;
 static float *singles;
 static unsigned char *packed;
@@ -249,9 +252,8 @@ static void smooth_fields_get_small(void)
 
 /* ---- Damage ---- */
 
-static void damaged_data_write_nothing_elsewhere(void)
+static void damaged_data_write_nothing_elsewhere(struct reel_field field)
 {
-	struct reel_field field = field_of(REEL_FIELD_DOUBLE, 2, 30, 40, 0, 0);
 	size_t bytes, all = reel_field_bytes(&field);
 	int taken = 0, wrong = 0;
 
@@ -261,6 +263,15 @@ static void damaged_data_write_nothing_elsewhere(void)
 	for (size_t short_of = 0; short_of < bytes; short_of++)
 		taken += reel_field_unpack(&field, back, packed, short_of) > 0;
 	is_int(taken, 0, "data that are cut off are refused");
+	/* Differences along three places would need more memory than they get. */
+	for (unsigned d = 0; d < field.dimensions; d++) {
+		unsigned char before = packed[ORDERS_AT + d];
+
+		packed[ORDERS_AT + d] = field.extent[d] < 4 ? 1 : 3;
+		taken += reel_field_unpack(&field, back, packed, bytes) > 0;
+		packed[ORDERS_AT + d] = before;
+	}
+	is_int(taken, 0, "and so are numbers of differences that no field has");
 	for (int i = 0; i < 20000; i++) {
 		size_t at = below(bytes < 100 ? bytes : i % 2 ? bytes : 100);
 		unsigned char before = packed[at];
@@ -286,7 +297,8 @@ int main(void)
 	constant_fields_and_zeros();
 	bytes_stay_as_they_are();
 	smooth_fields_get_small();
-	damaged_data_write_nothing_elsewhere();
+	damaged_data_write_nothing_elsewhere(field_of(REEL_FIELD_DOUBLE, 2, 30, 40, 0, 0));
+	damaged_data_write_nothing_elsewhere(field_of(REEL_FIELD_FLOAT, 3, 30, 40, 3, 0));
 	free(values);
 	free(back);
 	free(singles);
