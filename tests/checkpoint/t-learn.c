@@ -141,7 +141,7 @@ struct scheme {
 	size_t budget; /* bytes; 0: no bound */
 	unsigned copies;
 	bool knows_end, has_store, is_driven;
-	unsigned pause_us; /* of the store, for each transfer */
+	int pause_ms; /* of the store, for each transfer */
 };
 
 struct outcome {
@@ -172,7 +172,7 @@ static reel_pool *pool_of(const struct scheme *scheme, struct late_store **late)
 
 	*late = scheme->has_store ? late_open(1) : NULL;
 	if (*late) {
-		(*late)->pause_us = scheme->pause_us;
+		(*late)->pause_ms = scheme->pause_ms;
 		options.store = &(*late)->store;
 	}
 	if (reel_pool_open(&pool, &options)) {
@@ -311,7 +311,7 @@ static void steps_run_once_where_tapes_have_room(bool knows_end)
 static void slow_store_is_not_waited_for(bool knows_end)
 {
 	struct scheme scheme = {.steps = 400, .segment = 1, .copies = 1, .knows_end = knows_end,
-				.budget = 60 * (size_t)4096, .has_store = true, .pause_us = 2000};
+				.budget = 60 * (size_t)4096, .has_store = true, .pause_ms = 2};
 	struct outcome outcome = carry_out(&scheme);
 
 	ok(!outcome.error && outcome.pool.written_bytes < 200 * 4096, "slow store: %d of 800 tapes are written",

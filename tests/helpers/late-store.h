@@ -7,6 +7,7 @@
 #ifndef LATE_STORE_H
 #define LATE_STORE_H
 
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -44,7 +45,7 @@ struct late_store {
 	unsigned free_extent[LATE_EXTENTS];
 	unsigned free_extents;
 	unsigned put_fails_every;
-	unsigned pause_us; /* before each transfer ends */
+	int pause_ms; /* before each transfer ends */
 	size_t align;
 	/* For the test to read. */
 	_Atomic unsigned puts, gets, used, wrongs;
@@ -103,8 +104,8 @@ static inline void *late_run(void *argument)
 		int error = late_finish(late, transfer, get);
 		late->completing++;
 		pthread_mutex_unlock(&late->lock);
-		if (late->pause_us)
-			usleep(late->pause_us);
+		if (late->pause_ms)
+			poll(NULL, 0, late->pause_ms);
 		reel_transfer_complete(transfer, error);
 		pthread_mutex_lock(&late->lock);
 		late->completing--;
