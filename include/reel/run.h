@@ -256,14 +256,11 @@ struct reel_run_options {
 	 * REEL_RUN_AUDIT, since repeated states differ a little from the first ones.
 	 */
 	const struct reel_loss *loss;
-	/* For options to come: all 0. */
-	uint64_t reserved[1];
 };
 
 /* reel/figures.h explains each figure. */
 struct reel_run_stats {
 	REEL_RUN_FIGURES(REEL_FIGURE_MEMBER, REEL_FIGURE_TIERS)
-	uint64_t reserved[2]; /* 0 */
 };
 
 /*

@@ -136,7 +136,6 @@ class RunOptions(Structure):
         ("packed_bytes", c_void_p),
         ("progress", c_void_p),
         ("loss", POINTER(Loss)),
-        ("reserved", c_uint64 * 1),
     ]
 
 
@@ -163,7 +162,6 @@ class RunStats(Structure):
         ("failed_saves", c_uint64),
         ("rounded_bytes", c_uint64),
         ("kept_bytes", c_uint64),
-        ("reserved", c_uint64 * 2),
     ]
 
 

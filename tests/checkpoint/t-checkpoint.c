@@ -1472,7 +1472,9 @@ static void what_is_refused(void)
 	refuses(plan, &copied, (struct reel_run_options){.save_adjoint = save}, "load_adjoint()");
 	refuses(plan, &copied, (struct reel_run_options){.packed_bytes = no_bytes},
 		"packed_bytes()");
-	refuses(plan, &copied, (struct reel_run_options){.reserved = {1}}, "reserved");
+	refuses(plan, &copied,
+		(struct reel_run_options){.loss = &(struct reel_loss){.reserved = {1}}},
+		"reserved");
 	refuses(plan, &copied, (struct reel_run_options){.segment_steps = -1}, "segment_steps");
 	refuses(plan, &copied, (struct reel_run_options){.segment_steps = REEL_MAX_STEPS + 1},
 		"segment_steps");

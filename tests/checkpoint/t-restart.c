@@ -1147,7 +1147,7 @@ static void others_are_refused(void)
 	write_whole(data, bytes);
 	is_int(resume(plan, &segments, "adjoints"), -EINVAL, "another adjoint");
 	forge(data, bytes, LOWEST_BYTE, 1);
-	is_int(resume(plan, &options, "has format 3, and this Reel reads format 2: resume"),
+	is_int(resume(plan, &options, "has format 2, and this Reel reads format 3: resume"),
 	       -EPROTO, "another format");
 	forge(data, bytes, sizeof(uint32_t), 1);
 	is_int(resume(plan, &options, "another kind of machine"), -EPROTO, "another byte order");
@@ -1172,7 +1172,7 @@ static void fill_in(reel_action *to, const reel_action *from, int padding)
 }
 
 /* Place of the number of actions in the header of the run, behind the magic. */
-#define ACTIONS_AT (24 + 32 + sizeof(struct reel_problem) + 6 * sizeof(uint64_t))
+#define ACTIONS_AT (24 + 32 + sizeof(struct reel_problem) + 7 * sizeof(uint64_t))
 
 /* The file names a place between two actions where it would need a working state or a tape. */
 static void another_place_is_refused(void)

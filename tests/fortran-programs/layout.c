@@ -81,7 +81,7 @@ void fill_options(struct reel_run_options *options)
 		.adjoint_parts = 20,
 		.packed_bytes = (size_t (*)(void *, const void *))(uintptr_t)21,
 		.progress = (void (*)(void *, const struct reel_progress *))(uintptr_t)22,
-		.reserved = {23}};
+		.loss = POINTER(23)};
 }
 
 /* Statistics are words of 8 bytes. */

@@ -130,7 +130,7 @@ program layout
     transfer(options%state_part, 0_c_size_t) == 17 .and. &
     transfer(options%adjoint_part, 0_c_size_t) == 18 .and. options%state_parts == 19 .and. &
     options%adjoint_parts == 20 .and. transfer(options%packed_bytes, 0_c_size_t) == 21 .and. &
-    transfer(options%progress, 0_c_size_t) == 22 .and. all(options%reserved == [23]), &
+    transfer(options%progress, 0_c_size_t) == 22 .and. transfer(options%loss, 0_c_size_t) == 23, &
     'and the last of them')
 
   call fill_stats(stats)

@@ -71,9 +71,6 @@ static const char *problem_with_options(const reel_plan *plan,
 		       "the state at other times";
 	if (options->puts > REEL_MAX_PUTS || options->gets > REEL_MAX_PUTS)
 		return "puts and gets must be at most 64";
-	problem = reel_reserved_problem(options->reserved, sizeof options->reserved);
-	if (problem)
-		return problem;
 	if (options->loss && options->flags & REEL_RUN_AUDIT)
 		return "REEL_RUN_AUDIT compares states that were repeated, which differ from the "
 		       "first ones where states are stored with loss";
