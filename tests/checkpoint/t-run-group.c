@@ -390,7 +390,7 @@ static void failed_saves(void)
 
 static int64_t epoch_of(int rank, int name)
 {
-	struct { char magic[8]; uint32_t head[6]; char rest[32 + sizeof(struct reel_problem) + 32];
+	struct { char magic[8]; uint32_t head[6]; char rest[32 + sizeof(struct reel_problem) + 40];
 		 uint64_t epoch; } begins = {.epoch = 0};
 	char path[40];
 	FILE *file;
