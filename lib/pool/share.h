@@ -27,7 +27,7 @@
 #define REEL_MEMBERS 1023
 /* Milliseconds between two looks of a member at all slots. */
 #define REEL_SHARE_LOOK_MS 50
-/* The same while a thread waits for memory. Other processes do not wake it when they give some. */
+/* The interval while a thread waits for memory: others that give some do not wake it. */
 #define REEL_SHARE_LOOK_SHORT_MS 5
 
 struct reel_share_slot {

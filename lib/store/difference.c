@@ -21,16 +21,6 @@ static inline void store(unsigned char *words, size_t i, uint64_t word)
 	memcpy(words + 8 * i, &word, sizeof word);
 }
 
-static inline uint64_t zigzag(uint64_t difference)
-{
-	return difference << 1 ^ -(difference >> 63);
-}
-
-static inline uint64_t undo_zigzag(uint64_t word)
-{
-	return word >> 1 ^ -(word & 1);
-}
-
 /* The linear extrapolation of word i from the two words before it. */
 static inline uint64_t expected(const unsigned char *words, size_t i, size_t stride)
 {
@@ -48,9 +38,9 @@ void reel_difference(void *to, const void *words, size_t first, size_t n, size_t
 	for (; i < reel_min_size(end, stride); i++)
 		store(out, i - first, load(from, i));
 	for (; i < reel_min_size(end, 2 * stride); i++)
-		store(out, i - first, zigzag(load(from, i) - load(from, i - stride)));
+		store(out, i - first, reel_zigzag(load(from, i) - load(from, i - stride)));
 	for (; i < end; i++)
-		store(out, i - first, zigzag(load(from, i) - expected(from, i, stride)));
+		store(out, i - first, reel_zigzag(load(from, i) - expected(from, i, stride)));
 }
 
 /*
@@ -61,7 +51,7 @@ static void undo_run(unsigned char *restrict to, const unsigned char *restrict o
 {
 	for (size_t i = 0; i < n; i++)
 		store(to, i,
-		      undo_zigzag(load(to, i)) + 2 * load(one_back, i) - load(two_back, i));
+		      reel_undo_zigzag(load(to, i)) + 2 * load(one_back, i) - load(two_back, i));
 }
 
 void reel_undo_difference(void *words, size_t first, size_t n, size_t stride)
@@ -72,7 +62,7 @@ void reel_undo_difference(void *words, size_t first, size_t n, size_t stride)
 
 	REEL_ASSERT(stride > 0);
 	for (; i < reel_min_size(end, 2 * stride); i++)
-		store(at, i, undo_zigzag(load(at, i)) + load(at, i - stride));
+		store(at, i, reel_undo_zigzag(load(at, i)) + load(at, i - stride));
 	for (; i < end; i += reel_min_size(end - i, stride))
 		undo_run(at + 8 * i, at + 8 * (i - stride), at + 8 * (i - 2 * stride),
 			 reel_min_size(end - i, stride));

@@ -11,6 +11,17 @@
 #define REEL_LIB_DIFFERENCE_H
 
 #include <stddef.h>
+#include <stdint.h>
+
+static inline uint64_t reel_zigzag(uint64_t difference)
+{
+	return difference << 1 ^ -(difference >> 63);
+}
+
+static inline uint64_t reel_undo_zigzag(uint64_t word)
+{
+	return word >> 1 ^ -(word & 1);
+}
 
 /* The differences of words[first] to words[first + n - 1], to `to`, which is elsewhere. */
 void reel_difference(void *to, const void *words, size_t first, size_t n, size_t stride);

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "difference.h"
 #include "os/assert.h"
 #include "os/integer.h"
 #include "quantise.h"
@@ -29,7 +30,7 @@
 #define LANES 4
 #define MAX_ORDER 2
 /* Differences along fewer places would be differences from nothing. */
-#define LEAST_EXTENT 4
+#define MIN_EXTENT 4
 /* Places along three dimensions of fewer places each. */
 #define MAX_ROW_STRIDE 27
 /* Samples of a field, and the number of its values for each. */
@@ -77,7 +78,7 @@ struct grid {
 
 /* ---- Fields ---- */
 
-static size_t value_bytes(const struct reel_field *field)
+size_t reel_field_value_bytes(const struct reel_field *field)
 {
 	static const size_t bytes[] = {
 		[REEL_FIELD_BYTES] = 1,
@@ -96,7 +97,7 @@ size_t reel_field_bytes(const struct reel_field *field)
 	if ((unsigned)field->type > REEL_FIELD_FLOAT || field->dimensions < 1 ||
 	    field->dimensions > REEL_MAX_DIMENSIONS)
 		return SIZE_MAX;
-	bytes = value_bytes(field);
+	bytes = reel_field_value_bytes(field);
 	for (unsigned d = 0; d < field->dimensions; d++) {
 		if (field->extent[d] && bytes > SIZE_MAX / 2 / field->extent[d])
 			return SIZE_MAX;
@@ -127,7 +128,7 @@ static const struct dimension *row_of(const struct grid *grid)
 {
 	unsigned d = grid->field->dimensions - 1;
 
-	while (d > 0 && grid->dimension[d].extent < LEAST_EXTENT)
+	while (d > 0 && grid->dimension[d].extent < MIN_EXTENT)
 		d--;
 	REEL_ASSERT(grid->dimension[d].stride <= MAX_ROW_STRIDE);
 	return &grid->dimension[d];
@@ -137,6 +138,14 @@ static double value_at(const struct reel_field *field, const void *values, size_
 {
 	return field->type == REEL_FIELD_DOUBLE ? ((const double *)values)[i]
 						: (double)((const float *)values)[i];
+}
+
+static void put_value(const struct reel_field *field, void *values, size_t i, double value)
+{
+	if (field->type == REEL_FIELD_DOUBLE)
+		((double *)values)[i] = value;
+	else
+		((float *)values)[i] = (float)value;
 }
 
 static uint64_t bits_of(double value)
@@ -230,10 +239,7 @@ static bool put_runs(const struct grid *grid, void *values, const char *packed, 
 			return false;
 		memcpy(&value, &run.bits, sizeof value);
 		for (size_t i = run.first; i < run.first + run.values; i++)
-			if (grid->field->type == REEL_FIELD_DOUBLE)
-				((double *)values)[i] = value;
-			else
-				((float *)values)[i] = (float)value;
+			put_value(grid->field, values, i, value);
 	}
 	return true;
 }
@@ -262,16 +268,6 @@ static uint64_t number_of(double value, double inverse)
 
 /* ---- Differences ---- */
 
-static uint64_t zigzag(uint64_t difference)
-{
-	return difference << 1 ^ -(difference >> 63);
-}
-
-static uint64_t undo_zigzag(uint64_t word)
-{
-	return word >> 1 ^ -(word & 1);
-}
-
 /* Each number becomes its difference from the one before along a dimension. */
 static void take_differences(uint64_t *restrict numbers, size_t n, uint64_t *restrict before)
 {
@@ -289,7 +285,10 @@ static void undo_differences(uint64_t *restrict numbers, size_t n, uint64_t *res
 		before[i] = numbers[i] += before[i];
 }
 
-/* The same along the row: only the first numbers of the piece have theirs before in `before`. */
+/*
+ * The same along the row. `before` has the last numbers of the piece before: the other numbers of
+ * this piece find theirs within it.
+ */
 static void take_differences_of_row(uint64_t *numbers, size_t n, uint64_t *before, size_t stride)
 {
 	uint64_t last[MAX_ROW_STRIDE];
@@ -366,6 +365,12 @@ static bool prepare(struct grid *grid)
 
 /* ---- How often to take differences ---- */
 
+/* The number of bits without the zeros at the front. */
+static unsigned width_of(uint64_t word)
+{
+	return word ? 64 - (unsigned)__builtin_clzll(word) : 0;
+}
+
 /* The number at a place after the differences along this dimension and all later ones. */
 static uint64_t sample(const struct grid *grid, const void *values, size_t at, unsigned d)
 {
@@ -395,7 +400,7 @@ static size_t place_of(const struct grid *grid, size_t i, size_t samples)
 		const struct dimension *dimension = &grid->dimension[d];
 		size_t coordinate = at / dimension->stride % dimension->extent;
 
-		if (coordinate < MAX_ORDER && dimension->extent >= LEAST_EXTENT)
+		if (coordinate < MAX_ORDER && dimension->extent >= MIN_EXTENT)
 			coordinate += MAX_ORDER;
 		place += coordinate * dimension->stride;
 	}
@@ -410,9 +415,9 @@ static unsigned bits_needed(const struct grid *grid, const void *values)
 	unsigned bits = 0;
 
 	for (size_t i = 0; i < samples; i++) {
-		uint64_t word = zigzag(sample(grid, values, place_of(grid, i, samples), 0));
+		uint64_t word = reel_zigzag(sample(grid, values, place_of(grid, i, samples), 0));
 
-		bits += word ? 64 - (unsigned)__builtin_clzll(word) : 0;
+		bits += width_of(word);
 	}
 	return bits;
 }
@@ -426,7 +431,7 @@ static void choose_orders(struct grid *grid, const void *values)
 		struct dimension *dimension = &grid->dimension[d];
 		unsigned best = 0;
 
-		if (dimension->extent < LEAST_EXTENT)
+		if (dimension->extent < MIN_EXTENT)
 			continue;
 		for (dimension->order = 1; dimension->order <= MAX_ORDER; dimension->order++) {
 			unsigned bits = bits_needed(grid, values);
@@ -450,7 +455,7 @@ static char *write_block(char *to, const uint64_t *words)
 
 	for (unsigned i = 0; i < BLOCK; i++)
 		all |= words[i];
-	width = all ? 64 - (unsigned)__builtin_clzll(all) : 0;
+	width = width_of(all);
 	REEL_ASSERT(width <= 64);
 	*to++ = (char)width;
 	for (unsigned i = 0; i < BLOCK && width; i++) {
@@ -523,7 +528,7 @@ static void take_piece(struct grid *grid, const void *values, size_t at, size_t 
 	for (unsigned d = 0; d < grid->field->dimensions; d++)
 		pass(grid, d, at, numbers, n, false);
 	for (size_t i = 0; i < n; i++)
-		numbers[i] = zigzag(numbers[i]);
+		numbers[i] = reel_zigzag(numbers[i]);
 }
 
 /* Returns the end of the blocks, or NULL: they need more than the room. */
@@ -567,7 +572,7 @@ static size_t keep(const struct grid *grid, char *packed, const void *values)
 }
 
 size_t reel_field_pack(const struct reel_field *field, double tolerance, void *packed,
-		       const void *values, double *step)
+		       const void *values)
 {
 	struct grid grid = grid_of(field);
 	char *to = packed, *end = to + reel_field_room(field);
@@ -575,7 +580,6 @@ size_t reel_field_pack(const struct reel_field *field, double tolerance, void *p
 	double largest;
 	bool all_finite = true;
 
-	*step = 0;
 	if (field->type == REEL_FIELD_BYTES || !grid.values)
 		return keep(&grid, packed, values);
 	largest = largest_of(&grid, values, &all_finite);
@@ -600,7 +604,7 @@ size_t reel_field_pack(const struct reel_field *field, double tolerance, void *p
 		return keep(&grid, packed, values);
 	head.bytes = (size_t)(to - (char *)packed);
 	REEL_ASSERT(head.bytes <= reel_field_room(field));
-	head.step = *step = grid.step;
+	head.step = grid.step;
 	for (unsigned d = 0; d < field->dimensions; d++)
 		head.order[d] = (uint8_t)grid.dimension[d].order;
 	memcpy(packed, &head, sizeof head);
@@ -612,15 +616,11 @@ size_t reel_field_pack(const struct reel_field *field, double tolerance, void *p
 static void put_piece(struct grid *grid, void *values, size_t at, size_t n, uint64_t *numbers)
 {
 	for (size_t i = 0; i < n; i++)
-		numbers[i] = undo_zigzag(numbers[i]);
+		numbers[i] = reel_undo_zigzag(numbers[i]);
 	for (unsigned d = grid->field->dimensions; d-- > 0;)
 		pass(grid, d, at, numbers, n, true);
 	for (size_t i = 0; i < n; i++)
-		if (grid->field->type == REEL_FIELD_DOUBLE)
-			((double *)values)[at + i] = (double)(int64_t)numbers[i] * grid->step;
-		else
-			((float *)values)[at + i] =
-				(float)((double)(int64_t)numbers[i] * grid->step);
+		put_value(grid->field, values, at + i, (double)(int64_t)numbers[i] * grid->step);
 }
 
 static const char *read_blocks(struct grid *grid, void *values, const char *from, const char *end)
@@ -651,7 +651,7 @@ static bool is_sound(struct grid *grid, const struct head *head, size_t bytes)
 	for (unsigned d = 0; d < grid->field->dimensions; d++) {
 		grid->dimension[d].order = head->order[d];
 		if (head->order[d] > MAX_ORDER ||
-		    (head->order[d] && grid->dimension[d].extent < LEAST_EXTENT))
+		    (head->order[d] && grid->dimension[d].extent < MIN_EXTENT))
 			return false;
 	}
 	return true;

@@ -6,9 +6,10 @@
 #ifndef REEL_LIB_QUANTISE_H
 #define REEL_LIB_QUANTISE_H
 
-#include <stdbool.h>
-
 #include <reel/loss.h>
+
+/* Returns the bytes of one value, to which the values are aligned. */
+size_t reel_field_value_bytes(const struct reel_field *field);
 
 /* Returns the bytes of the field's values; SIZE_MAX: more than memory has, or no such field. */
 size_t reel_field_bytes(const struct reel_field *field);
@@ -18,12 +19,10 @@ size_t reel_field_room(const struct reel_field *field);
 
 /*
  * Packs the values of a field. No value comes back with an error above `tolerance` times the
- * largest magnitude. Sets *step to the distance of the numbers that values are rounded to, so that
- * an error is evenly distributed between half of it on either side; 0: values come back as they
- * are. Returns the number of bytes, or 0: no memory.
+ * largest magnitude. Returns the number of bytes, or 0: no memory.
  */
 size_t reel_field_pack(const struct reel_field *field, double tolerance, void *packed,
-		       const void *values, double *step);
+		       const void *values);
 
 /*
  * Returns the number of bytes that the field took of `packed`; 0: `bytes` bytes are too few, this

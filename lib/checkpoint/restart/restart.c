@@ -90,6 +90,8 @@ static uint64_t actions_crc(const reel_plan *plan)
 /* Fills in all but the position of the run: equal in a run that may resume. */
 static void describe(const reel_run *run, struct run_header *header)
 {
+	const struct reel_loss *loss = run->options.loss;
+
 	memset(header, 0, sizeof *header);
 	header->version = HEADER_VERSION;
 	header->byte_order = BYTE_ORDER_MARK;
@@ -103,12 +105,10 @@ static void describe(const reel_run *run, struct run_header *header)
 	header->segment_steps = run->options.segment_steps;
 	header->state_bytes = run->model.state_bytes;
 	header->adjoint_bytes = run->options.adjoint_bytes;
-	if (run->options.loss) {
-		header->tolerance = run->options.loss->tolerance;
-		header->fields_crc = reel_crc32c(run->options.loss->first_tier,
-						 run->options.loss->field,
-						 run->options.loss->fields *
-							 sizeof *run->options.loss->field);
+	if (loss) {
+		header->tolerance = loss->tolerance;
+		header->fields_crc = reel_crc32c(loss->first_tier, loss->field,
+						 loss->fields * sizeof *loss->field);
 	}
 	REEL_ASSERT(header->segment_steps > 0 && header->planner[0]);
 }
@@ -531,6 +531,7 @@ static int read_snapshot(reel_run *run, struct reel_restart_file *file)
 					      header.state, header.bytes, &data);
 	if (error)
 		return error;
+	REEL_ASSERT(reel_snapshot_state(&run->snapshots, header.tier, header.slot) == header.state);
 	error = reel_restart_file_read(file, data, header.bytes);
 	reel_snapshot_commit(&run->snapshots, header.tier, header.slot);
 	return error;

@@ -24,7 +24,7 @@
 #define SAMPLES 4
 /* Gradients that are computed at most after the samples, before states are kept as they are. */
 #define MAX_REFINEMENTS 6
-/* Of the bound to the size of the error: it holds for 999 of 1,000 loops. */
+/* The bound is this many times the size of the error, so that it holds for 999 of 1,000 loops. */
 #define SAFETY 5
 /* Tolerances of samples, as multiples of the fine one: this, and 1 + SPREAD times it, and so on. */
 #define RATIO 8
@@ -35,7 +35,7 @@
 /* A loop that multiplies errors by less meets the wish with the first tolerance. */
 #define GAIN 16
 /* At finer tolerances there is nothing to gain. */
-#define LEAST_TOLERANCE 1e-14
+#define MIN_TOLERANCE 1e-14
 
 struct sample {
 	double tolerance;
@@ -150,7 +150,7 @@ static bool is_chaotic(const reel_accuracy *accuracy, const double *gradient)
 
 static bool go_on_with(reel_accuracy *accuracy, double tolerance)
 {
-	accuracy->tolerance = tolerance < LEAST_TOLERANCE ? 0 : tolerance;
+	accuracy->tolerance = tolerance < MIN_TOLERANCE ? 0 : tolerance;
 	return true;
 }
 

@@ -31,18 +31,13 @@ static bool is_tolerance(double tolerance)
 
 static const char *problem_with_field(const struct reel_field *field, size_t at, size_t bytes)
 {
-	static const size_t align[] = {
-		[REEL_FIELD_BYTES] = 1,
-		[REEL_FIELD_DOUBLE] = sizeof(double),
-		[REEL_FIELD_FLOAT] = sizeof(float),
-	};
 	size_t own = reel_field_bytes(field);
 
 	if (own == SIZE_MAX)
 		return "a field has a type, 1 to 4 dimensions and their extents";
 	if (own > bytes - at)
 		return "the fields are longer than a state";
-	if (at % align[field->type])
+	if (at % reel_field_value_bytes(field))
 		return "a field of doubles or floats begins where such a number can";
 	return NULL;
 }
@@ -161,11 +156,10 @@ static size_t pack(const reel_run *run, unsigned char *packed, const unsigned ch
 {
 	const struct reel_loss *loss = run->options.loss;
 	size_t at = 0, used = 0;
-	double step;
 
 	for (unsigned i = 0; i < loss->fields; i++) {
 		size_t bytes = reel_field_pack(&loss->field[i], loss->tolerance, packed + used,
-					       state + at, &step);
+					       state + at);
 
 		if (!bytes)
 			return 0;
