@@ -261,12 +261,9 @@ static void write_adjoint(const reel_run *run, struct reel_restart_file *file, c
 
 static int fill_file(reel_run *run, struct reel_restart_file *file, const void *adjoint)
 {
-	reel_action failed;
-	int error;
+	int error = reel_packer_finish(run, NULL);
 
 	REEL_ASSERT(run->phase != REEL_RUN_IDLE);
-	reel_packer_finish(run, NULL);
-	error = reel_packer_error(run, &failed);
 	if (error)
 		return error;
 	write_run(run, file);

@@ -5,6 +5,10 @@
  * another copy waits, a STORE packs its own state: so there are no more than two copies, and a loop
  * takes no longer than without the thread.
  *
+ * A snapshot may find no room. Then its state stays. The next STORE, or an action that needs the
+ * slot, packs it again and returns the error: its caller may give memory back and repeat the
+ * action.
+ *
  * `packer->lock` guards the members. No thread packs, or calls a function of the program, while it
  * holds it.
  */
@@ -25,15 +29,17 @@
 enum use {
 	FREE,
 	TAKEN,   /* by a thread, for itself */
+	PACKING, /* a thread packs its state */
 	WAITS,   /* has a state that any thread may pack */
-	PACKING, /* a thread packs it */
+	REFUSED, /* the same, but its snapshot found no room: the packer's thread leaves it */
 };
 
 /* Memory to pack or unpack a state in. */
-struct space {
-	struct space *next;
+struct reel_packing {
+	struct reel_packing *next;
 	enum use use;
-	reel_action store;      /* WAITS and PACKING: where the snapshot goes */
+	bool has_state;         /* the state to pack is the one in `state` */
+	reel_action store;      /* PACKING, WAITS and REFUSED: where the snapshot goes */
 	unsigned char *state;   /* a copy of a state; NULL: not needed so far */
 	unsigned char packed[]; /* of a packed one */
 };
@@ -41,84 +47,92 @@ struct space {
 struct reel_packer {
 	pthread_mutex_t lock;
 	pthread_cond_t work;   /* a state waits, or the thread is to end */
-	pthread_cond_t packed; /* one that was being packed is in its slot */
-	struct space *spaces;
-	int error;          /* the first one of this sweep, or 0 */
-	reel_action failed; /* its STORE */
+	pthread_cond_t packed; /* a state is not PACKING any more */
+	struct reel_packing *all;
 	bool ends;
 	bool has_thread;
 	pid_t process; /* that has the thread */
 	pthread_t thread;
 };
 
+/* Returns memory in this use, or NULL. Requires `packer->lock`. */
+static struct reel_packing *find(const struct reel_packer *packer, enum use use)
+{
+	struct reel_packing *packing = packer->all;
+
+	while (packing && packing->use != use)
+		packing = packing->next;
+	return packing;
+}
+
 /* ---- Memory ---- */
 
-static void give_space(struct reel_packer *packer, struct space *space)
+static void give(struct reel_packer *packer, struct reel_packing *packing)
 {
 	pthread_mutex_lock(&packer->lock);
-	space->use = FREE;
+	packing->use = FREE;
 	pthread_mutex_unlock(&packer->lock);
 }
 
-/* Returns memory that is free, or NULL. */
-static struct space *find_space(struct reel_packer *packer)
+static struct reel_packing *take_free(struct reel_packer *packer)
 {
-	struct space *space;
+	struct reel_packing *packing;
 
 	pthread_mutex_lock(&packer->lock);
-	for (space = packer->spaces; space && space->use != FREE; space = space->next)
-		;
-	if (space)
-		space->use = TAKEN;
+	packing = find(packer, FREE);
+	if (packing)
+		packing->use = TAKEN;
 	pthread_mutex_unlock(&packer->lock);
-	return space;
+	return packing;
 }
 
-static struct space *add_space(reel_run *run)
+static struct reel_packing *add(reel_run *run)
 {
 	struct reel_packer *packer = run->packer;
-	struct space *space = malloc(sizeof *space + reel_loss_room(run));
+	struct reel_packing *packing = malloc(sizeof *packing + reel_loss_room(run));
 
-	if (!space)
+	if (!packing)
 		return NULL;
-	*space = (struct space){.use = TAKEN};
+	*packing = (struct reel_packing){.use = TAKEN};
 	pthread_mutex_lock(&packer->lock);
-	space->next = packer->spaces;
-	packer->spaces = space;
+	packing->next = packer->all;
+	packer->all = packing;
 	pthread_mutex_unlock(&packer->lock);
-	return space;
+	return packing;
 }
 
 /* Returns memory for this thread alone, with room for a state if `with_state`; NULL: none. */
-static struct space *take_space(reel_run *run, bool with_state)
+static struct reel_packing *take(reel_run *run, bool with_state)
 {
-	struct space *space = find_space(run->packer);
+	struct reel_packing *packing = take_free(run->packer);
 
-	if (!space)
-		space = add_space(run);
-	if (space && with_state && !space->state)
-		space->state = malloc(run->model.state_bytes + 1);
-	if (!space || !with_state || space->state)
-		return space;
-	give_space(run->packer, space);
+	if (!packing)
+		packing = add(run);
+	if (packing && with_state && !packing->state)
+		packing->state = malloc(run->model.state_bytes + 1);
+	if (!packing || !with_state || packing->state)
+		return packing;
+	give(run->packer, packing);
 	return NULL;
 }
 
 /* ---- Packing ---- */
 
-/* Packs the state into the slot of the action. */
-static int pack(reel_run *run, struct space *space, const reel_action *store, const void *state)
+/* Packs the state into the slot of packing->store. */
+static int pack(reel_run *run, struct reel_packing *packing, const void *state)
 {
-	size_t bytes = reel_loss_pack(run, space->packed, state);
+	const reel_action *store = &packing->store;
+	size_t bytes = reel_loss_pack(run, packing->packed, state);
 	void *data;
-	int error = -ENOMEM;
+	int error;
 
-	if (bytes)
-		error = reel_snapshot_reserve(&run->snapshots, store->tier, store->slot,
-					      store->first, bytes, &data);
+	if (!bytes)
+		return reel_fail(-ENOMEM, "no memory to pack a state");
+	error = reel_snapshot_reserve(&run->snapshots, store->tier, store->slot, store->first,
+				      bytes, &data);
 	if (error)
 		return error;
-	memcpy(data, space->packed, bytes);
+	memcpy(data, packing->packed, bytes);
 	reel_snapshot_commit(&run->snapshots, store->tier, store->slot);
 	/* Relaxed, both: counters, which order nothing. */
 	atomic_fetch_add_explicit(&run->rounded_bytes, run->model.state_bytes,
@@ -127,37 +141,21 @@ static int pack(reel_run *run, struct space *space, const reel_action *store, co
 	return 0;
 }
 
-/*
- * Packs the state, which may be in `space`, for the action that is there. Requires `packer->lock`,
- * and releases it meanwhile.
- */
-static void pack_unlocked(reel_run *run, struct space *space, const void *state)
+/* Does the same. Requires `packer->lock`, and releases it meanwhile. */
+static int pack_unlocked(reel_run *run, struct reel_packing *packing, const void *state)
 {
 	struct reel_packer *packer = run->packer;
 	int error;
 
-	REEL_ASSERT(space->use != FREE);
-	space->use = PACKING;
+	REEL_ASSERT(packing->use != FREE && packing->use != PACKING);
+	packing->use = PACKING;
 	pthread_mutex_unlock(&packer->lock);
-	error = pack(run, space, &space->store, state);
+	error = pack(run, packing, state);
 	pthread_mutex_lock(&packer->lock);
-	if (error && !packer->error) {
-		packer->error = error;
-		packer->failed = space->store;
-	}
-	REEL_ASSERT(space->use == PACKING);
-	space->use = FREE;
+	REEL_ASSERT(packing->use == PACKING);
+	packing->use = error ? REFUSED : FREE;
 	pthread_cond_broadcast(&packer->packed);
-}
-
-/* Returns memory with a state that waits, or NULL. Requires `packer->lock`. */
-static struct space *find_waiting(const struct reel_packer *packer)
-{
-	struct space *space = packer->spaces;
-
-	while (space && space->use != WAITS)
-		space = space->next;
-	return space;
+	return error;
 }
 
 static void *work(void *argument)
@@ -167,10 +165,10 @@ static void *work(void *argument)
 
 	pthread_mutex_lock(&packer->lock);
 	while (!packer->ends) {
-		struct space *space = find_waiting(packer);
+		struct reel_packing *packing = find(packer, WAITS);
 
-		if (space)
-			pack_unlocked(run, space, space->state);
+		if (packing)
+			pack_unlocked(run, packing, packing->state);
 		else
 			pthread_cond_wait(&packer->work, &packer->lock);
 	}
@@ -186,15 +184,21 @@ static bool copies(const reel_run *run)
 	return run->model.save || run->options.state_parts;
 }
 
+/* Requires `packer->lock`. */
+static bool may_wait(const struct reel_packer *packer)
+{
+	return packer->has_thread && !find(packer, WAITS);
+}
+
 /*
  * Returns true if a state may wait for the packer's thread. The first STORE starts the thread, if
  * there is a processor for it.
  */
-static bool may_wait(reel_run *run)
+static bool has_help(reel_run *run)
 {
 	REEL_UNCANCELLED;
 	struct reel_packer *packer = run->packer;
-	bool may_wait;
+	bool helps;
 
 	pthread_mutex_lock(&packer->lock);
 	if (!packer->process) {
@@ -202,101 +206,124 @@ static bool may_wait(reel_run *run)
 		packer->has_thread = reel_os_processors() > 1 &&
 				     !reel_os_thread_start(&packer->thread, work, run, "reel-pack");
 	}
-	may_wait = packer->has_thread && !find_waiting(packer);
+	helps = may_wait(packer);
 	pthread_mutex_unlock(&packer->lock);
-	return may_wait;
+	return helps;
 }
 
-int reel_packer_store(reel_run *run, const reel_action *store, void *context, const void *state)
+int reel_packer_take(reel_run *run, void *context, const void *state, struct reel_packing **taken)
+{
+	bool has_state = has_help(run) || copies(run);
+	struct reel_packing *packing = take(run, has_state);
+	int error = 0;
+
+	if (!packing)
+		return reel_fail(-ENOMEM, "no memory to pack a state");
+	packing->has_state = has_state;
+	if (has_state)
+		error = reel_run_save_state(run, context, state, packing->state);
+	if (error)
+		give(run->packer, packing);
+	else
+		*taken = packing;
+	return error;
+}
+
+int reel_packer_store(reel_run *run, const reel_action *store, const void *state,
+		      struct reel_packing *packing)
 {
 	struct reel_packer *packer = run->packer;
-	bool waits = may_wait(run);
-	struct space *space = take_space(run, waits || copies(run));
+	struct reel_packing *refused;
+	int error = 0;
 
-	if (!space)
-		return reel_fail(-ENOMEM, "no memory to pack a state");
-	space->store = *store;
-	if (waits || copies(run)) {
-		int error = reel_run_save_state(run, context, state, space->state);
-
-		if (error) {
-			give_space(packer, space);
-			return error;
-		}
-		state = space->state;
-	}
+	packing->store = *store;
 	pthread_mutex_lock(&packer->lock);
-	if (waits) {
-		space->use = WAITS;
+	while (!error && (refused = find(packer, REFUSED)))
+		error = pack_unlocked(run, refused, refused->state);
+	if (!error && packing->has_state && may_wait(packer)) {
+		packing->use = WAITS;
 		pthread_cond_signal(&packer->work);
-	} else {
-		pack_unlocked(run, space, state);
+	} else if (!error) {
+		error = pack_unlocked(run, packing, packing->has_state ? packing->state : state);
 	}
+	if (error)
+		packing->use = FREE;
 	pthread_mutex_unlock(&packer->lock);
-	return 0;
+	return error;
 }
 
-/* ---- Waiting ---- */
+/* ---- Snapshots that are not in their slots yet ---- */
 
-/* Returns memory whose snapshot goes to the slot, or to any; or NULL. Requires `packer->lock`. */
-static struct space *on_its_way(const struct reel_packer *packer, const reel_action *action)
+/* Returns one that goes to the slot, or to any slot; or NULL. Requires `packer->lock`. */
+static struct reel_packing *on_its_way(const struct reel_packer *packer, const reel_action *slot)
 {
-	struct space *space = packer->spaces;
+	struct reel_packing *packing = packer->all;
 
-	while (space && (space->use < WAITS ||
-			 (action && (space->store.tier != action->tier ||
-				     space->store.slot != action->slot))))
-		space = space->next;
-	return space;
+	while (packing && (packing->use < PACKING ||
+			   (slot && (packing->store.tier != slot->tier ||
+				     packing->store.slot != slot->slot))))
+		packing = packing->next;
+	return packing;
 }
 
-void reel_packer_finish(reel_run *run, const reel_action *action)
+/* As on_its_way(), but waits while another thread packs it. */
+static struct reel_packing *wait_for(struct reel_packer *packer, const reel_action *slot)
+{
+	struct reel_packing *packing;
+
+	while ((packing = on_its_way(packer, slot)) && packing->use == PACKING)
+		pthread_cond_wait(&packer->packed, &packer->lock);
+	return packing;
+}
+
+int reel_packer_finish(reel_run *run, const reel_action *slot)
 {
 	REEL_UNCANCELLED;
 	struct reel_packer *packer = run->packer;
-	struct space *space;
-
-	if (!packer)
-		return;
-	pthread_mutex_lock(&packer->lock);
-	while ((space = on_its_way(packer, action)))
-		if (space->use == WAITS)
-			pack_unlocked(run, space, space->state);
-		else
-			pthread_cond_wait(&packer->packed, &packer->lock);
-	pthread_mutex_unlock(&packer->lock);
-}
-
-int reel_packer_error(reel_run *run, reel_action *failed)
-{
-	struct reel_packer *packer = run->packer;
-	int error;
+	struct reel_packing *packing;
+	int error = 0;
 
 	if (!packer)
 		return 0;
 	pthread_mutex_lock(&packer->lock);
-	error = packer->error;
-	*failed = packer->failed;
+	while (!error && (packing = wait_for(packer, slot)))
+		error = pack_unlocked(run, packing, packing->state);
 	pthread_mutex_unlock(&packer->lock);
 	return error;
+}
+
+bool reel_packer_drop(reel_run *run, const reel_action *slot)
+{
+	REEL_UNCANCELLED;
+	struct reel_packer *packer = run->packer;
+	struct reel_packing *packing;
+
+	if (!packer)
+		return false;
+	pthread_mutex_lock(&packer->lock);
+	packing = wait_for(packer, slot);
+	if (packing)
+		packing->use = FREE;
+	pthread_mutex_unlock(&packer->lock);
+	return packing;
 }
 
 /* ---- Loading ---- */
 
 int reel_packer_load(reel_run *run, void *context, void *state, const void *packed, size_t bytes)
 {
-	struct space *space;
+	struct reel_packing *packing;
 	int error;
 
 	if (!copies(run))
 		return reel_loss_unpack(run, state, packed, bytes);
-	space = take_space(run, true);
-	if (!space)
+	packing = take(run, true);
+	if (!packing)
 		return reel_fail(-ENOMEM, "no memory to unpack a state");
-	error = reel_loss_unpack(run, space->state, packed, bytes);
+	error = reel_loss_unpack(run, packing->state, packed, bytes);
 	if (!error)
-		error = reel_run_load_state(run, context, state, space->state);
-	give_space(run->packer, space);
+		error = reel_run_load_state(run, context, state, packing->state);
+	give(run->packer, packing);
 	return error;
 }
 
@@ -321,10 +348,11 @@ void reel_packer_begin(reel_run *run)
 
 	if (!packer)
 		return;
-	reel_packer_finish(run, NULL);
-	packer->error = 0;
-	for (struct space *space = packer->spaces; space; space = space->next)
-		space->use = FREE;
+	while (reel_packer_drop(run, NULL))
+		;
+	/* A callback that was left has not given its memory back. */
+	for (struct reel_packing *packing = packer->all; packing; packing = packing->next)
+		packing->use = FREE;
 	/* Relaxed, both: no other thread stores states now. */
 	atomic_store_explicit(&run->rounded_bytes, 0, memory_order_relaxed);
 	atomic_store_explicit(&run->kept_bytes, 0, memory_order_relaxed);
@@ -348,15 +376,16 @@ void reel_packer_close(reel_run *run)
 	/* The child of a fork has no such thread, which may have held the lock. */
 	if (!packer || (packer->has_thread && reel_process_is_child(packer->process)))
 		return;
-	reel_packer_finish(run, NULL);
+	while (reel_packer_drop(run, NULL))
+		;
 	if (packer->has_thread)
 		end_thread(packer);
-	while (packer->spaces) {
-		struct space *space = packer->spaces;
+	while (packer->all) {
+		struct reel_packing *packing = packer->all;
 
-		packer->spaces = space->next;
-		free(space->state);
-		free(space);
+		packer->all = packing->next;
+		free(packing->state);
+		free(packing);
 	}
 	pthread_cond_destroy(&packer->packed);
 	pthread_cond_destroy(&packer->work);

@@ -176,15 +176,6 @@ static int fail_snapshot(const reel_run *run, int error, const char *what,
 			 action->tier, reel_store_strerror(error));
 }
 
-/* Returns the error of a STORE whose snapshot the packer could not bring to its slot. */
-static int packing_error(reel_run *run)
-{
-	reel_action failed;
-	int error = reel_packer_error(run, &failed);
-
-	return error ? fail_snapshot(run, error, "store", &failed) : 0;
-}
-
 static int store_whole(reel_run *run, const reel_action *action, void *context, const void *state)
 {
 	int64_t step = reel_run_step_of(run, action->first);
@@ -206,9 +197,13 @@ static int store_whole(reel_run *run, const reel_action *action, void *context, 
 static int store_packed(reel_run *run, const reel_action *action, void *context, const void *state)
 {
 	int64_t step = reel_run_step_of(run, action->first);
-	int error = reel_packer_store(run, action, context, state);
+	struct reel_packing *packing;
+	int error = reel_packer_take(run, context, state, &packing);
 
-	return error ? callback(error, "save", step, step + 1) : packing_error(run);
+	if (error)
+		return callback(error, "save", step, step + 1);
+	error = reel_packer_store(run, action, state, packing);
+	return error ? fail_snapshot(run, error, "store", action) : 0;
 }
 
 static int run_store(reel_run *run, const reel_action *action, void *context, const void *state)
@@ -227,12 +222,10 @@ static int run_load(reel_run *run, const reel_action *action, void *context, voi
 {
 	int64_t step = reel_run_step_of(run, action->first);
 	const void *data;
-	int error;
+	int error = reel_packer_finish(run, action);
 
-	reel_packer_finish(run, action);
-	error = packing_error(run);
 	if (error)
-		return error;
+		return fail_snapshot(run, error, "store", action);
 	error = reel_snapshot_pin(&run->snapshots, action->tier, action->slot, action->first, true,
 				  &data);
 	if (error)
@@ -254,10 +247,8 @@ static int run_drop(reel_run *run, const reel_action *action)
 {
 	int error;
 
-	reel_packer_finish(run, action);
-	error = packing_error(run);
-	if (error)
-		return error;
+	if (reel_packer_drop(run, action))
+		return 0;
 	error = reel_snapshot_drop(&run->snapshots, action->tier, action->slot, action->first);
 	return error ? fail_snapshot(run, error, "drop", action) : 0;
 }
