@@ -538,8 +538,8 @@ int reel_plan_open_auto(reel_plan **plan, const struct reel_problem *problem,
 /*
  * Tells a schedule of REEL_AUTO the costs that are known now: times and bytes of a step so far, the
  * memory for states and tapes together, and the bandwidths and the room of the stores behind it.
- * Without effect after the first forward sweep, and on other plans. A program calls it before
- * reel_schedule_next().
+ * Without effect on other plans. A program calls it before reel_schedule_next(), in the forward
+ * sweep and when that has ended.
  */
 void reel_schedule_learn(reel_schedule *schedule, const struct reel_costs *costs);
 

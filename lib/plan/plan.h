@@ -223,7 +223,7 @@ static inline bool reel_plan_learns(const reel_plan *plan)
 	return plan->planner == &reel_planner_auto;
 }
 
-/* schedule.c: returns true if reel_schedule_learn() still has an effect. */
+/* schedule.c: returns true if the plan learns, and the forward sweep has not ended. */
 bool reel_schedule_learns(const reel_schedule *schedule);
 /* Returns true if the last steps of the loop, which are known, are on the tape. */
 bool reel_schedule_is_recorded(const reel_schedule *schedule);

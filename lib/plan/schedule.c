@@ -578,7 +578,7 @@ bool reel_schedule_learns(const reel_schedule *schedule)
 
 void reel_schedule_learn(reel_schedule *schedule, const struct reel_costs *costs)
 {
-	if (reel_schedule_learns(schedule))
+	if (reel_plan_learns(schedule->plan))
 		schedule->costs = *costs;
 }
 

@@ -138,6 +138,7 @@ struct scheme {
 	bool copies;
 	enum reel_planner planner;
 	size_t budget;       /* of the pool; 0: without limit */
+	int repetitions;     /* gradients that are computed before */
 	size_t disk_slots;   /* of a second tier; 0: there is none */
 	unsigned first_tier; /* that loses */
 };
@@ -162,9 +163,11 @@ static reel_plan *plan_of(const struct scheme *scheme)
 	struct reel_problem problem = {.steps = STEPS, .tiers = scheme->disk_slots ? 2 : 1,
 				       .tier = {{.slots = (int64_t)scheme->slots},
 						{.slots = (int64_t)scheme->disk_slots}}};
+	const struct reel_problem loop = {.steps = STEPS};
 	reel_plan *plan;
 
-	if (reel_plan_open(&plan, scheme->planner, &problem))
+	if (scheme->planner == REEL_AUTO ? reel_plan_open_auto(&plan, &loop, NULL)
+					 : reel_plan_open(&plan, scheme->planner, &problem))
 		bail_out();
 	return plan;
 }
@@ -196,13 +199,15 @@ static struct outcome gradient(const struct scheme *scheme, const char *restart,
 	    (scheme->store && reel_store_open(&options.store[0], scheme->store, ".")) ||
 	    reel_run_open(&run, plan, &model, &options))
 		bail_out();
-	set_start(&x, &outcome.bar);
-	if (resumes)
-		outcome.error = reel_run_resume(run, &outcome.loop, &outcome.bar);
-	if (!outcome.error && !reel_run_is_reversing(run))
-		outcome.error = reel_run_forward(run, &outcome.loop, &x);
-	if (!outcome.error)
-		outcome.error = reel_run_reverse(run, &outcome.loop, &x, &outcome.bar);
+	for (int i = 0; i <= scheme->repetitions && !outcome.error; i++) {
+		set_start(&x, &outcome.bar);
+		if (resumes)
+			outcome.error = reel_run_resume(run, &outcome.loop, &outcome.bar);
+		if (!outcome.error && !reel_run_is_reversing(run))
+			outcome.error = reel_run_forward(run, &outcome.loop, &x);
+		if (!outcome.error)
+			outcome.error = reel_run_reverse(run, &outcome.loop, &x, &outcome.bar);
+	}
 	snprintf(outcome.text, sizeof outcome.text, "%s", reel_error_text(outcome.error));
 	reel_run_get_stats(run, &outcome.stats);
 	reel_run_close(run);
@@ -297,6 +302,34 @@ static void without_room_a_sweep_ends(void)
 	}
 	ok(!wrong && complete > 3 && refused > 3, "under budgets from 40 to 400 KiB %d gradients "
 	   "are complete, and %d are refused since a state has no room", complete, refused);
+}
+
+/*
+ * A plan that learns takes states for whole until some are stored. It knows their bytes when the
+ * reverse sweep begins, and in the next gradient from the beginning.
+ */
+static void a_plan_that_learns_keeps_more_states(void)
+{
+	struct scheme scheme = {.tolerance = 1e-6, .planner = REEL_AUTO};
+	int64_t whole = 0, first = 0, second = 0;
+	int wrong = 0;
+
+	for (scheme.budget = 120 << 10; scheme.budget < 300 << 10; scheme.budget += 20 << 10) {
+		struct scheme lossless = {.budget = scheme.budget, .planner = REEL_AUTO};
+		struct outcome outcome = gradient(&scheme, NULL, -1, false);
+
+		whole += gradient(&lossless, NULL, -1, false).stats.advanced;
+		first += outcome.stats.advanced;
+		wrong += outcome.error || !(difference(&right.bar, &outcome.bar) < 50 * 1e-6);
+		scheme.repetitions = 1;
+		outcome = gradient(&scheme, NULL, -1, false);
+		second += outcome.stats.advanced;
+		wrong += outcome.error || !(difference(&right.bar, &outcome.bar) < 50 * 1e-6);
+		scheme.repetitions = 0;
+	}
+	ok(!wrong && 5 * first < 4 * whole && second < first, "auto: %lld steps are run again, in "
+	   "the next gradient %lld, without loss %lld", (long long)first, (long long)second,
+	   (long long)whole);
 }
 
 static void tiers_above_lose_nothing(void)
@@ -403,6 +436,7 @@ int main(void)
 	states_are_small();
 	all_ways_have_the_same_bits();
 	without_room_a_sweep_ends();
+	a_plan_that_learns_keeps_more_states();
 	tiers_above_lose_nothing();
 	a_run_that_is_stopped_goes_on(0);
 	a_run_that_is_stopped_goes_on(6);

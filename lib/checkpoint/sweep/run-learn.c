@@ -3,9 +3,10 @@
  * Measures the loop and the machine for a plan that learns (REEL_AUTO), and tells its schedule in
  * the forward sweep: the times of steps, the bytes of states and tapes, the memory, and the rate at
  * which the store of the pool takes slabs. It keeps the measurements of the reverse sweep for the
- * next forward sweep. Also drops the tape of steps that such a plan forgets. The thread that owns
- * the run runs these functions. On several ranks all tell their schedules the same numbers, since
- * they walk through one plan.
+ * next forward sweep. States with loss count as whole until a forward sweep has stored some: those
+ * at its beginning may be smaller than all others. Also drops the tape of steps that such a plan
+ * forgets. The thread that owns the run runs these functions. On several ranks all tell their
+ * schedules the same numbers, since they walk through one plan.
  */
 #include "config.h"
 
@@ -20,11 +21,16 @@
 #include "os/memory-limit.h"
 #include "plan/plan.h"
 #include "tape/tape.h"
+#include "checkpoint/run/run-loss.h"
+#include "checkpoint/run/run-packer.h"
 #include "trace/trace.h"
 
 /* The part of the memory that is left free, and the number of slabs, if they are more. */
 #define UNUSED 8
 #define UNUSED_SLABS 3
+/* Packed states are taken to be larger by this than those that are known; a bit of a double. */
+#define MARGIN 1.1
+#define BIT (1.0 / 64)
 /* A large snapshot takes up whole pages. */
 #define PAGE ((uint64_t)4096)
 /* Fewer steps do not show that later ones push more. */
@@ -54,6 +60,9 @@ struct reel_run_learning {
 	/* At the last look: */
 	uint64_t tape_bytes;
 	int64_t steps_on_tape;
+	/* Of the states of an earlier sweep, or of this one: their bytes, packed to `tolerance`. */
+	double packed; /* part of the whole ones; 0: not known */
+	double tolerance;
 	struct start *start; /* of the tapes of the schedule, the last one last */
 	size_t starts, room;
 };
@@ -75,17 +84,47 @@ void reel_learning_close(reel_run *run)
 
 /* ---- Memory ---- */
 
+/* Looks how many bytes the packed states of this sweep take up. */
+static void see_packed(reel_run *run)
+{
+	struct reel_run_learning *learning = run->learning;
+	uint64_t rounded, packed;
+
+	/* Snapshots that find no room are stored by the next action. */
+	if (reel_packer_finish(run, NULL))
+		return;
+	/* Relaxed, both: counters, which order nothing. */
+	rounded = atomic_load_explicit(&run->rounded_bytes, memory_order_relaxed);
+	packed = atomic_load_explicit(&run->kept_bytes, memory_order_relaxed);
+	if (!rounded)
+		return;
+	learning->packed = (double)packed / (double)rounded;
+	learning->tolerance = run->loss->tolerance;
+}
+
+/*
+ * The part of its bytes that a packed state takes up: more than those did that are known, whose
+ * tolerance may be another one. Half the tolerance is a bit more for each value.
+ */
+static double packed_part(const reel_run *run)
+{
+	const struct reel_run_learning *learning = run->learning;
+	double part = MARGIN * learning->packed, tolerance = learning->tolerance;
+
+	if (!reel_loss_in(run, 0) || !(learning->packed > 0) || !(run->loss->tolerance > 0))
+		return 1;
+	for (; run->loss->tolerance < tolerance && part < 1; tolerance /= 2)
+		part += BIT;
+	return part < 1 ? part : 1;
+}
+
 /* The bytes that a snapshot takes up in the pool: small ones share slabs. */
 static uint64_t snapshot_bytes(const reel_run *run)
 {
-	uint64_t slab = run->options.pool->slab_bytes, bytes = run->model.state_bytes;
-	/* Relaxed, both: counters, which order nothing. */
-	uint64_t rounded = atomic_load_explicit(&run->rounded_bytes, memory_order_relaxed);
-	uint64_t packed = atomic_load_explicit(&run->kept_bytes, memory_order_relaxed);
+	uint64_t slab = run->options.pool->slab_bytes;
+	uint64_t bytes = (uint64_t)(packed_part(run) * (double)run->model.state_bytes);
 
 	REEL_ASSERT(slab > 0);
-	if (rounded)
-		bytes = (uint64_t)((double)packed / (double)rounded * (double)bytes);
 	if (bytes <= slab / 2)
 		return slab / (slab / (bytes + !bytes));
 	return (bytes + PAGE - 1) / PAGE * PAGE;
@@ -223,15 +262,6 @@ static void look(reel_run *run)
 	see_store(run);
 }
 
-void reel_learn_reverse_begin(reel_run *run)
-{
-	struct reel_pool_stats stats;
-
-	if (!run->learning)
-		return;
-	reel_pool_get_stats(run->options.pool, &stats);
-	begin_to_see_store(run, &stats);
-}
 
 void reel_learn_reverse_end(reel_run *run)
 {
@@ -239,6 +269,7 @@ void reel_learn_reverse_end(reel_run *run)
 		return;
 	see_time(run, REEL_ACTION_REVERSE, &run->learning->costs.reverse_seconds);
 	see_store(run);
+	see_packed(run);
 }
 
 /* ---- Ranks ---- */
@@ -340,26 +371,42 @@ static void trace_costs(const reel_run *run)
 		   (int64_t)(scale * costs->record_seconds));
 }
 
-int reel_learn(reel_run *run)
+static int tell(reel_run *run)
 {
-	struct reel_run_learning *learning = run->learning;
-	struct reel_costs costs;
-	int error = 0;
+	struct reel_costs costs = run->learning->costs;
+	int error = reel_group_is_alone(&run->group) ? 0 : agree(run, &costs);
 
-	if (!learning || run->phase != REEL_RUN_FORWARD || !reel_schedule_learns(run->schedule) ||
-	    run->schedule->at < learning->next)
-		return 0;
-	look(run);
-	learning->next = run->schedule->at + 1 + run->schedule->at / LATER;
-	costs = learning->costs;
-	if (!reel_group_is_alone(&run->group))
-		error = agree(run, &costs);
 	if (error)
 		return error;
 	reel_schedule_learn(run->schedule, &costs);
 	trace_costs(run);
 	reel_ahead_begin(run);
 	return 0;
+}
+
+int reel_learn(reel_run *run)
+{
+	struct reel_run_learning *learning = run->learning;
+
+	if (!learning || run->phase != REEL_RUN_FORWARD || !reel_schedule_learns(run->schedule) ||
+	    run->schedule->at < learning->next)
+		return 0;
+	look(run);
+	learning->next = run->schedule->at + 1 + run->schedule->at / LATER;
+	return tell(run);
+}
+
+int reel_learn_reverse_begin(reel_run *run)
+{
+	struct reel_pool_stats stats;
+
+	if (!run->learning)
+		return 0;
+	reel_pool_get_stats(run->options.pool, &stats);
+	begin_to_see_store(run, &stats);
+	see_packed(run);
+	run->learning->costs.state_bytes = snapshot_bytes(run);
+	return tell(run);
 }
 
 /* ---- Tapes that are forgotten ---- */

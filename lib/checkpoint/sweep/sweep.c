@@ -353,7 +353,9 @@ static int go_on(reel_run *run, reel_action *piece, int error)
 		if (has_turned(run)) {
 			REEL_ASSERT(run->steps != REEL_UNKNOWN_STEPS);
 			reel_run_enter(run, REEL_RUN_REVERSE);
-			reel_learn_reverse_begin(run);
+			error = reel_learn_reverse_begin(run);
+			if (error)
+				return error;
 			reel_progress_end(run);
 			*piece = run->sweep.action = (reel_action){.kind = REEL_ACTION_DONE};
 			if (!run->sweep.driven)

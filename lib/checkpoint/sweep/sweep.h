@@ -40,8 +40,9 @@ void reel_learning_close(reel_run *run);
 void reel_learning_begin(reel_run *run);
 /* The run was resumed: the schedule has the costs of the restart file. */
 void reel_learning_resume(reel_run *run);
-/* The reverse sweep begins, or has come to its end. */
-void reel_learn_reverse_begin(reel_run *run);
+/* The reverse sweep begins. Collective, as reel_learn(). */
+int reel_learn_reverse_begin(reel_run *run);
+/* It has come to its end. */
 void reel_learn_reverse_end(reel_run *run);
 /* Before the next action is taken. Collective. Returns 0 or the error of the other ranks. */
 int reel_learn(reel_run *run);
