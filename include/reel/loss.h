@@ -65,6 +65,36 @@ struct reel_loss {
 	uint64_t reserved[4];
 };
 
+/* ---- Fields in buffers of your own -------------------------------------------- */
+
+/*
+ * By these functions a program packs fields besides states, and keeps the bytes in a parcel
+ * (reel/parcel.h) or anywhere else. Any thread. Fields that reel_field_bytes() refuses are for none
+ * of the other functions.
+ *
+ * reel_field_bytes() returns the bytes of the values of a field, or SIZE_MAX: it is no such field,
+ * or larger than memory. reel_field_room() returns the number of bytes that a packed field takes up
+ * at most.
+ */
+size_t reel_field_bytes(const struct reel_field *field);
+size_t reel_field_room(const struct reel_field *field);
+
+/*
+ * Packs the values into `packed`, which has that room. `values` are aligned as their type is. No
+ * value comes back with an error above `tolerance` times the largest magnitude of all. Returns the
+ * number of bytes, or 0: no memory. Cost: 0.5 ns a byte.
+ */
+size_t reel_field_pack(const struct reel_field *field, double tolerance, void *packed,
+		       const void *values);
+
+/*
+ * Unpacks the field into `values`. Returns the number of bytes that it took of the `bytes` bytes at
+ * `packed`; or 0: they are too few, were packed from no such field, or there is no memory. Then
+ * `values` holds anything. Whatever the bytes are, nothing else is written. Cost: 0.4 ns a byte.
+ */
+size_t reel_field_unpack(const struct reel_field *field, void *values, const void *packed,
+			 size_t bytes);
+
 /* ---- The digits of the gradient ------------------------------------------------ */
 
 /*
