@@ -134,11 +134,8 @@ static void report_from_failed_rank(struct checkpointing *checkpointing, int err
 static void open_run(struct checkpointing *checkpointing)
 {
 	const struct layout *layout = &checkpointing->layout;
-	const struct grid *grid = checkpointing->model->grid;
-	/* A row has the elevations of its cells, then the velocities u, then v. */
-	const struct reel_field field = {REEL_FIELD_DOUBLE, 3,
-					 {(size_t)grid->rows, 3, (size_t)grid->columns}};
-	const struct reel_loss loss = {.field = &field, .fields = 1,
+	struct reel_field field[COMPONENTS];
+	const struct reel_loss loss = {.field = field, .fields = COMPONENTS,
 				       .tolerance = checkpointing->options->tolerance};
 	struct reel_run_options options = {
 		.pool = checkpointing->pool,
@@ -156,6 +153,7 @@ static void open_run(struct checkpointing *checkpointing)
 	struct ranks *ranks = checkpointing->model->ranks;
 	int error;
 
+	loop_list_fields(checkpointing->model->grid, field);
 	if (layout->problem.steps == REEL_UNKNOWN_STEPS)
 		options.finished = loop_is_finished;
 	else
