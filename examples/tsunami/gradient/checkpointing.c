@@ -143,7 +143,7 @@ static void open_run(struct checkpointing *checkpointing)
 		.puts = MOVING_STATES / 2,
 		.gets = MOVING_STATES / 2,
 		.flags = checkpointing->options->audit ? REEL_RUN_AUDIT : 0,
-		.loss = loss.tolerance > 0 ? &loss : NULL,
+		.loss = loss.tolerance > 0 || checkpointing->options->digits ? &loss : NULL,
 		.restart = checkpointing->options->restart,
 		.adjoint_bytes = restart_bytes(checkpointing->model),
 		.save_adjoint = restart_save,
@@ -264,6 +264,12 @@ void checkpointing_primal(struct checkpointing *checkpointing, const struct cont
 	void *context, *state = start(checkpointing, controls, gauge, &context);
 
 	require(checkpointing, model.advance(context, state, 0, checkpointing->model->steps));
+}
+
+void checkpointing_set_tolerance(struct checkpointing *checkpointing, double tolerance)
+{
+	if (reel_run_set_tolerance(checkpointing->run, tolerance))
+		fail("--checkpoint %s: %s", checkpointing->scheme.text, reel_error_text(0));
 }
 
 /* If there is a file to go on from. */
