@@ -301,6 +301,28 @@ static void a_chaotic_loop_keeps_its_states(void)
 	reel_accuracy_close(accuracy);
 }
 
+/* As a root in a step does, where rounding makes its argument negative. */
+static void a_gradient_that_is_no_number_asks_for_a_finer_tolerance(void)
+{
+	double gradient[2] = {1, -2}, tolerance;
+	struct reel_accuracy_report report;
+	reel_accuracy *accuracy;
+
+	if (reel_accuracy_open(&accuracy, 4, 2))
+		bail_out();
+	random_state = 7;
+	do {
+		tolerance = reel_accuracy_tolerance(accuracy);
+		gradient[0] = tolerance > 1e-8 ? (double)NAN : 1 + tolerance * uniform(-1, 1);
+	} while (reel_accuracy_again(accuracy, gradient));
+	reel_accuracy_get_report(accuracy, &report);
+	ok(report.tolerance > 1e-12 && report.tolerance <= 1e-8 && report.gradients <= 8,
+	   "the tolerance is %.1e, after %u gradients", report.tolerance, report.gradients);
+	ok(fabs(gradient[0] - 1) <= report.error && report.error <= 1e-4 * report.largest,
+	   "and the bound %.1e holds", report.error);
+	reel_accuracy_close(accuracy);
+}
+
 static void what_makes_no_sense_is_refused(void)
 {
 	struct setting setting = {.loop = {.cells = 8, .steps = 3, .components = 1}, .slots = 2};
@@ -331,6 +353,7 @@ int main(void)
 	the_bound_holds();
 	later_gradients_are_computed_once();
 	a_chaotic_loop_keeps_its_states();
+	a_gradient_that_is_no_number_asks_for_a_finer_tolerance();
 	what_makes_no_sense_is_refused();
 	return tap_end();
 }

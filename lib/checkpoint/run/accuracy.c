@@ -7,7 +7,8 @@
  * tolerance: so a difference from the fine gradient, times the ratio of both tolerances, is as
  * large as the error of the fine gradient. If the bound is above the wish, a finer gradient
  * follows, and the one before it is a further sample. If that has not come nearer to the new one
- * than the samples let expect, the loop is chaotic.
+ * than the samples let expect, the loop is chaotic. If a gradient is no number, since a root of the
+ * loop has no value for states that are so coarse, the search begins anew with a finer tolerance.
  */
 #include "config.h"
 
@@ -34,6 +35,8 @@
 #define AIM 0.7
 /* A loop that multiplies errors by less meets the wish with the first tolerance. */
 #define GAIN 16
+/* A gradient that is no number is computed again with this part of its tolerance. */
+#define MUCH_FINER (1.0 / 64)
 /* At finer tolerances there is nothing to gain. */
 #define MIN_TOLERANCE 1e-14
 
@@ -179,6 +182,10 @@ bool reel_accuracy_again(reel_accuracy *accuracy, const double *gradient)
 	if (accuracy->factor >= 0) {
 		report->error = SAFETY * accuracy->factor * accuracy->tolerance * report->largest;
 		return false;
+	}
+	if (!isfinite(report->largest)) {
+		accuracy->samples = 0;
+		return go_on_with(accuracy, accuracy->tolerance * MUCH_FINER);
 	}
 	if (accuracy->samples < SAMPLES)
 		return take_sample(accuracy, gradient);
