@@ -10,12 +10,18 @@
 
 #include "report.h"
 
+/* A number that is none is the larger one, so that no bound and no error hides it. */
+static double larger(double a, double b)
+{
+	return isnan(a) || a > b ? a : b;
+}
+
 static double largest_of(const struct gradient_part *part)
 {
 	double largest = 0.0;
 
 	for (size_t i = 0; i < part->count; i++)
-		largest = fmax(largest, fabs(part->value[i]));
+		largest = larger(largest, fabs(part->value[i]));
 	return largest;
 }
 
@@ -50,9 +56,8 @@ static void scaled_set(struct scaled *scaled, const struct gradient_part *part, 
 		if (!(scaled->scale[p] > 0.0))
 			scaled->scale[p] = largest_of(&part[p]);
 		for (size_t i = 0; i < part[p].count; i++, k++)
-			scaled->value[k] = scaled->scale[p] > 0.0
-						   ? part[p].value[i] / scaled->scale[p]
-						   : 0.0;
+			scaled->value[k] = part[p].value[i] / (scaled->scale[p] > 0.0 ?
+							       scaled->scale[p] : 1.0);
 	}
 }
 
@@ -66,7 +71,7 @@ static double bound_of(const struct scaled *scaled, const struct gradient_part *
 		double largest = largest_of(&part[p]);
 
 		if (largest > 0.0)
-			bound = fmax(bound, error * scaled->scale[p] / largest);
+			bound = larger(bound, error * scaled->scale[p] / largest);
 	}
 	return bound;
 }
@@ -101,8 +106,8 @@ double digits_error(const struct gradient_part *part, const struct gradient_part
 	for (int p = 0; p < parts; p++) {
 		double largest = largest_of(&exact[p]);
 
-		for (size_t i = 0; i < part[p].count && largest > 0.0; i++)
-			error = fmax(error, fabs(part[p].value[i] - exact[p].value[i]) / largest);
+		for (size_t i = 0; i < part[p].count && !(largest <= 0.0); i++)
+			error = larger(error, fabs(part[p].value[i] - exact[p].value[i]) / largest);
 	}
 	return error;
 }
