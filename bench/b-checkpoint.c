@@ -9,11 +9,13 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include <reel/extend.h>
 #include <reel/plan.h>
 
 #include "common/bench.h"
+#include "helpers/store-later.h"
 #include "helpers/store-verbs.h"
 
 /* Doubles; a snapshot is 8 MiB. */
@@ -58,6 +60,46 @@ static reel_store *without_overlap(reel_store *below)
 		abort();
 	*waiting = (struct passing_store){{&waiting_verbs}, below};
 	return &waiting->store;
+}
+
+/* ---- A disk of 0.6 GB/s ---- */
+
+static void take_time(const reel_transfer *transfer)
+{
+	const struct timespec time = {.tv_nsec = (long)((double)transfer->bytes / 0.6)};
+
+	nanosleep(&time, NULL);
+}
+
+static void slow_put(reel_store *store, reel_transfer *transfer)
+{
+	take_time(transfer);
+	reel_store_put(store_below(store), transfer);
+}
+
+static void slow_get(reel_store *store, reel_transfer *transfer)
+{
+	take_time(transfer);
+	reel_store_get(store_below(store), transfer);
+}
+
+static const struct reel_store_verbs slow_verbs = {
+	.name = "slow", .put = slow_put, .get = slow_get, .drop = pass_drop,
+	.sync = pass_sync, .capacity = pass_capacity, .close = wait_close};
+
+/* Keeps its data in memory, one transfer at a time. */
+static reel_store *slow_disk(void)
+{
+	struct passing_store *slow = malloc(sizeof *slow);
+	reel_store *memory, *store;
+
+	if (!slow || reel_store_memory_open(&memory, UINT64_MAX))
+		abort();
+	*slow = (struct passing_store){{&slow_verbs}, memory};
+	store = store_later_open(&slow->store);
+	if (!store)
+		abort();
+	return store;
 }
 
 /* ---- The loop ---- */
@@ -122,12 +164,12 @@ static double run_loop(void *context, size_t n)
 }
 
 /* A tolerance above 0 rounds the snapshots to it. */
-static void open_loop(struct loop *loop, reel_store *store, double tolerance)
+static void open_loop(struct loop *loop, reel_store *store, int64_t period, double tolerance)
 {
 	static const struct reel_field field = {REEL_FIELD_DOUBLE, 1, {STATE}};
 	static const reel_model model = {.state_bytes = STATE * sizeof(double), .advance = advance,
 					 .record = record, .reverse = reverse};
-	struct reel_problem problem = {.steps = STEPS, .period = PERIOD, .tiers = 2,
+	struct reel_problem problem = {.steps = STEPS, .period = period, .tiers = 2,
 				       .tier = {{.slots = 2}, {.slots = STEPS}}};
 	const struct reel_loss loss = {.field = &field, .fields = 1, .tolerance = tolerance,
 				       .first_tier = 1};
@@ -175,14 +217,34 @@ static void measure_tiers(void)
 
 	if (!bench_wants(&one, 1))
 		return;
-	open_loop(&memory, NULL, 0);
-	open_loop(&disk, file(), 0);
-	open_loop(&waiting, without_overlap(file()), 0);
-	open_loop(&rounded, file(), 1e-6);
+	open_loop(&memory, NULL, PERIOD, 0);
+	open_loop(&disk, file(), PERIOD, 0);
+	open_loop(&waiting, without_overlap(file()), PERIOD, 0);
+	open_loop(&rounded, file(), PERIOD, 1e-6);
 	bench_run(&one);
 	close_loop(&memory);
 	close_loop(&disk);
 	close_loop(&waiting);
+	close_loop(&rounded);
+}
+
+/* Stores each state: the disk takes longer than the steps. */
+static void measure_slow_disk(void)
+{
+	static struct loop whole, rounded;
+	static const struct measure_variant variants[] = {
+		{.name = "whole states", .run = run_loop, .context = &whole},
+		{.name = "rounded to 1e-6", .run = run_loop, .context = &rounded},
+	};
+	static const struct bench_case one = {"checkpoint/slow-disk", variants, COUNT_OF(variants),
+					      0, {STATE * STEPS}, STATE * STEPS, 7};
+
+	if (!bench_wants(&one, 1))
+		return;
+	open_loop(&whole, slow_disk(), 1, 0);
+	open_loop(&rounded, slow_disk(), 1, 1e-6);
+	bench_run(&one);
+	close_loop(&whole);
 	close_loop(&rounded);
 }
 
@@ -370,6 +432,7 @@ void bench_checkpoint(void)
 {
 	measure_short_steps();
 	measure_tiers();
+	measure_slow_disk();
 	measure_learning("checkpoint/memory for 6 of 48 tapes", 6);
 	measure_learning("checkpoint/memory for 24 of 48 tapes", 24);
 	measure_learning("checkpoint/memory for 64 tapes", 64);

@@ -42,7 +42,7 @@ noinst_PROGRAMS += %D%/reel-bench
 	%D%/spill/spill-parcels.c \
 	%D%/b-gpu.c \
 	%D%/b-plan.c \
-	%D%/b-checkpoint.c \
+	%D%/b-checkpoint.c tests/helpers/store-later.c \
 	%D%/b-instructions.c
 %C%_reel_bench_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/bench -I$(top_srcdir)/examples/gradients
 %C%_reel_bench_CFLAGS = $(AM_CFLAGS)

@@ -45,6 +45,7 @@ libreel_core_la_SOURCES = \
 	%D%/checkpoint/run/run-group.c %D%/checkpoint/run/run-group.h \
 	%D%/checkpoint/run/run-lookahead.h \
 	%D%/checkpoint/run/run-loss.c %D%/checkpoint/run/run-loss.h \
+	%D%/checkpoint/run/run-packer.c %D%/checkpoint/run/run-packer.h \
 	%D%/checkpoint/snapshot/snapshot.c %D%/checkpoint/snapshot/snapshot.h \
 	%D%/checkpoint/sweep/run-action.c \
 	%D%/checkpoint/sweep/run-learn.c \

@@ -395,11 +395,11 @@ struct digits_outcome take_digits(const struct model *model, unsigned digits)
 	struct digits_outcome outcome;
 	reel_accuracy *accuracy;
 
-	if (reel_accuracy_open(&accuracy, digits, model->components))
+	if (reel_accuracy_open(&accuracy, sweep->run, digits, model->components))
 		bail_out();
 	do
 		sweep_run(sweep, reel_accuracy_tolerance(accuracy));
-	while (reel_accuracy_again(accuracy, sweep->gradient));
+	while (reel_accuracy_again(accuracy, sweep->gradient) > 0);
 	reel_accuracy_get_report(accuracy, &outcome.report);
 	sweep_run(exact, 0);
 	outcome.bound = outcome.report.error / outcome.report.largest;

@@ -136,3 +136,44 @@ int reel_fortran_run_carry_out(reel_run **run, const reel_action *action,
 	return reel_run_carry_out(*run, action, context->base_addr, state ? state->base_addr : NULL,
 				  adjoint ? adjoint->base_addr : NULL, tape);
 }
+
+/* ---- States in fewer bytes ---- */
+
+/*
+ * The first dimension of Fortran is the last one of C. Further ones than C's field has are joined
+ * to the outermost one.
+ */
+static void set_extents(struct reel_field *field, const CFI_cdesc_t *array)
+{
+	unsigned d = field->dimensions;
+
+	for (int of = 0; of < array->rank; of++) {
+		if (d > 0)
+			field->extent[--d] = (size_t)array->dim[of].extent;
+		else
+			field->extent[0] *= (size_t)array->dim[of].extent;
+	}
+}
+
+/* A field without dimensions, for an array without a known size or with gaps, is refused later. */
+struct reel_field reel_fortran_field_of(const CFI_cdesc_t *array)
+{
+	size_t elements = reel_fortran_elements(array);
+	bool is_double = array->type == CFI_type_double, is_float = array->type == CFI_type_float;
+	struct reel_field field = {0};
+
+	if (elements == SIZE_MAX || !reel_fortran_is_contiguous(array))
+		return field;
+	field.dimensions = 1;
+	if (!is_double && !is_float) {
+		field.extent[0] = elements * array->elem_len;
+		return field;
+	}
+	field.type = is_double ? REEL_FIELD_DOUBLE : REEL_FIELD_FLOAT;
+	field.extent[0] = 1;
+	if (array->rank > 1)
+		field.dimensions = array->rank < REEL_MAX_DIMENSIONS ? (unsigned)array->rank
+								     : REEL_MAX_DIMENSIONS;
+	set_extents(&field, array);
+	return field;
+}

@@ -84,12 +84,12 @@ struct digits digits_compute(int wanted, const struct gradient_part *part, int p
 	struct digits digits = {.wanted = wanted, .error = -1.0};
 	reel_accuracy *accuracy;
 
-	if (reel_accuracy_open(&accuracy, (unsigned)wanted, scaled.components))
+	if (reel_accuracy_open(&accuracy, NULL, (unsigned)wanted, scaled.components))
 		fail("--digits %d: %s", wanted, reel_error_text(0));
 	do {
 		compute(context, reel_accuracy_tolerance(accuracy));
 		scaled_set(&scaled, part, parts);
-	} while (reel_accuracy_again(accuracy, scaled.value));
+	} while (reel_accuracy_again(accuracy, scaled.value) > 0);
 	reel_accuracy_get_report(accuracy, &report);
 	digits.bound = bound_of(&scaled, part, parts, report.error);
 	digits.tolerance = report.tolerance;

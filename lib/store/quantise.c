@@ -447,8 +447,16 @@ static void choose_orders(struct grid *grid, const void *values)
 
 /* ---- Blocks ---- */
 
-/* Writes a block: its width, then the low bits of each word. Returns the end of it. */
-static char *write_block(char *to, const uint64_t *words)
+static size_t block_bytes(unsigned width)
+{
+	return width * (size_t)(BLOCK / 8);
+}
+
+/*
+ * Writes a block: its width, then the low bits of each word. Returns the end of it, or NULL: it
+ * needs more than the room.
+ */
+static char *write_block(char *to, const char *end, const uint64_t *words)
 {
 	uint64_t all = 0, bits = 0;
 	unsigned width, used = 0;
@@ -457,6 +465,8 @@ static char *write_block(char *to, const uint64_t *words)
 		all |= words[i];
 	width = width_of(all);
 	REEL_ASSERT(width <= 64);
+	if ((size_t)(end - to) < 1 + block_bytes(width))
+		return NULL;
 	*to++ = (char)width;
 	for (unsigned i = 0; i < BLOCK && width; i++) {
 		bits |= words[i] << used;
@@ -469,11 +479,6 @@ static char *write_block(char *to, const uint64_t *words)
 		bits = used ? words[i] >> (width - used) : 0;
 	}
 	return to;
-}
-
-static size_t block_bytes(unsigned width)
-{
-	return width * (size_t)(BLOCK / 8);
 }
 
 /* Reads the words of a block. Returns the end of it, or NULL: it is no block. */
@@ -549,9 +554,9 @@ static char *write_blocks(struct grid *grid, const void *values, bool all_finite
 			held = reel_round_up(held, BLOCK);
 		}
 		for (; held - done >= BLOCK; done += BLOCK) {
-			if ((size_t)(end - to) < 1 + block_bytes(64))
+			to = write_block(to, end, words + done);
+			if (!to)
 				return NULL;
-			to = write_block(to, words + done);
 		}
 		held -= done;
 		REEL_ASSERT(held < BLOCK);
@@ -646,7 +651,8 @@ static const char *read_blocks(struct grid *grid, void *values, const char *from
 static bool is_sound(struct grid *grid, const struct head *head, size_t bytes)
 {
 	if (head->bytes > bytes || head->bytes < sizeof *head ||
-	    head->runs > (head->bytes - sizeof *head) / sizeof(struct run))
+	    head->runs > (head->bytes - sizeof *head) / sizeof(struct run) ||
+	    (grid->field->type == REEL_FIELD_BYTES && head->step > 0))
 		return false;
 	for (unsigned d = 0; d < grid->field->dimensions; d++) {
 		grid->dimension[d].order = head->order[d];

@@ -165,8 +165,8 @@ class Run(Leased):
                     adjoint_part=adjoint_parts, adjoint_parts=len(self._adjoint))
                 if tolerance != 0 or digits:
                     options.loss.contents = _loss(self._state, tolerance)
-                if digits and (not self._adjoint or self._restart or self._ranks):
-                    raise ValueError("digits= asks for the gradient in adjoint=, without a restart file or ranks")
+                if digits and (not self._adjoint or self._restart):
+                    raise ValueError("digits= asks for the gradient in adjoint=, without a restart file")
                 for tier, description in enumerate(stores):
                     if description is not None:
                         store = c_void_p()
@@ -185,7 +185,8 @@ class Run(Leased):
             raise
         self._accuracy = c_void_p()
         if digits:
-            check(lib.reel_accuracy_open(byref(self._accuracy), to_int(digits, "digits"), self._numbers().size))
+            check(lib.reel_accuracy_open(byref(self._accuracy), handle, to_int(digits, "digits"),
+                                         self._numbers().size))
             weakref.finalize(self, lib.reel_accuracy_close, self._accuracy)
         self._unclosed: Any = None
         if self._ranks:
@@ -259,14 +260,13 @@ class Run(Leased):
             return None
         arrays = self._state + self._adjoint
         first = [array.copy() for array in arrays]
-        again = True
+        again = 1
         while again:
             for array, copy in zip(arrays, first):
                 array[...] = copy
-            check(lib.reel_run_set_tolerance(self._live().handle, lib.reel_accuracy_tolerance(self._accuracy)))
             self._gradient(step, adjoint_step, at_end, progress)
             numbers = self._numbers()
-            again = lib.reel_accuracy_again(self._accuracy, numbers.ctypes.data_as(POINTER(c_double)))
+            again = check(lib.reel_accuracy_again(self._accuracy, numbers.ctypes.data_as(POINTER(c_double))))
         report = AccuracyReport()
         lib.reel_accuracy_get_report(self._accuracy, byref(report))
         return Accuracy(report.error, report.largest, report.tolerance, report.gradients)

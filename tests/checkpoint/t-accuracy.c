@@ -184,14 +184,13 @@ static struct outcome compare(struct setting *setting, unsigned again)
 
 	carry_out(run, setting);
 	memcpy(right, setting->loop.gradient, sizeof right);
-	if (reel_accuracy_open(&accuracy, setting->digits, (size_t)setting->loop.components))
+	if (reel_accuracy_open(&accuracy, run, setting->digits,
+			       (size_t)setting->loop.components))
 		bail_out();
 	for (unsigned i = 0; i <= again; i++)
-		do {
-			if (reel_run_set_tolerance(run, reel_accuracy_tolerance(accuracy)))
-				bail_out();
+		do
 			carry_out(run, setting);
-		} while (reel_accuracy_again(accuracy, setting->loop.gradient));
+		while (reel_accuracy_again(accuracy, setting->loop.gradient) > 0);
 	reel_accuracy_get_report(accuracy, &outcome.report);
 	reel_run_get_stats(run, &outcome.stats);
 	for (int c = 0; c < setting->loop.components; c++) {
@@ -277,7 +276,7 @@ static void a_chaotic_loop_keeps_its_states(void)
 	reel_accuracy *accuracy;
 	unsigned rounds = 0;
 
-	if (reel_accuracy_open(&accuracy, 6, 2))
+	if (reel_accuracy_open(&accuracy, NULL, 6, 2))
 		bail_out();
 	random_state = 99;
 	do {
@@ -285,16 +284,16 @@ static void a_chaotic_loop_keeps_its_states(void)
 		gradient[0] = tolerance > 0 ? uniform(-1, 1) : 0.5;
 		gradient[1] = tolerance > 0 ? uniform(-1, 1) : -0.25;
 		rounds++;
-	} while (reel_accuracy_again(accuracy, gradient));
+	} while (reel_accuracy_again(accuracy, gradient) > 0);
 	reel_accuracy_get_report(accuracy, &report);
 	ok(!(tolerance > 0) && !(report.error > 0) && !(report.tolerance > 0) && rounds < 10,
 	   "a gradient that no tolerance settles is computed without loss, after %u", rounds);
 	gradient[0] = (double)NAN;
 	ok(!reel_accuracy_again(accuracy, gradient), "and so is the next one");
 	reel_accuracy_close(accuracy);
-	if (reel_accuracy_open(&accuracy, 6, 2))
+	if (reel_accuracy_open(&accuracy, NULL, 6, 2))
 		bail_out();
-	for (rounds = 0; reel_accuracy_again(accuracy, gradient) && rounds < 30; rounds++)
+	for (rounds = 0; reel_accuracy_again(accuracy, gradient) > 0 && rounds < 30; rounds++)
 		;
 	ok(rounds < 30 && !(reel_accuracy_tolerance(accuracy) > 0),
 	   "a gradient that is no number is not taken for exact");
@@ -309,13 +308,13 @@ static bool has_false_bound(unsigned digits, size_t components)
 	reel_accuracy *accuracy;
 	bool is_false = false;
 
-	if (reel_accuracy_open(&accuracy, digits, components))
+	if (reel_accuracy_open(&accuracy, NULL, digits, components))
 		bail_out();
 	do {
 		tolerance = reel_accuracy_tolerance(accuracy);
 		for (size_t c = 0; c < components; c++)
 			gradient[c] = uniform(-1, 1) * exp(uniform(0, 10));
-	} while (reel_accuracy_again(accuracy, gradient));
+	} while (reel_accuracy_again(accuracy, gradient) > 0);
 	reel_accuracy_get_report(accuracy, &report);
 	for (size_t c = 0; c < components && tolerance > 0; c++) {
 		exact[c] = uniform(-1, 1) * exp(uniform(0, 10));
@@ -342,13 +341,13 @@ static void a_gradient_that_is_no_number_asks_for_a_finer_tolerance(void)
 	struct reel_accuracy_report report;
 	reel_accuracy *accuracy;
 
-	if (reel_accuracy_open(&accuracy, 4, 2))
+	if (reel_accuracy_open(&accuracy, NULL, 4, 2))
 		bail_out();
 	random_state = 7;
 	do {
 		tolerance = reel_accuracy_tolerance(accuracy);
 		gradient[0] = tolerance > 1e-8 ? (double)NAN : 1 + tolerance * uniform(-1, 1);
-	} while (reel_accuracy_again(accuracy, gradient));
+	} while (reel_accuracy_again(accuracy, gradient) > 0);
 	reel_accuracy_get_report(accuracy, &report);
 	ok(report.tolerance > 1e-12 && report.tolerance <= 1e-8 && report.gradients <= 8,
 	   "the tolerance is %.1e, after %u gradients", report.tolerance, report.gradients);
@@ -365,16 +364,22 @@ static void what_makes_no_sense_is_refused(void)
 	reel_run *run;
 	double x[MAX_CELLS] = {0};
 
-	is_int(reel_accuracy_open(&accuracy, 0, 1), -EINVAL, "no digits");
-	is_int(reel_accuracy_open(&accuracy, 13, 1), -EINVAL, "more than a double has");
+	is_int(reel_accuracy_open(&accuracy, NULL, 0, 1), -EINVAL, "no digits");
+	is_int(reel_accuracy_open(&accuracy, NULL, 13, 1), -EINVAL, "more than a double has");
 	reel_accuracy_close(NULL);
 	run = open_run(&setting, &plan, NULL);
 	is_int(reel_run_set_tolerance(run, 1e-3), -EINVAL, "a run without loss");
+	is_int(reel_accuracy_open(&accuracy, run, 6, 1), -EINVAL, "and digits of it");
 	reel_run_close(run);
 	reel_plan_close(plan);
 	run = open_run(&setting, &plan, &(struct reel_loss){.tolerance = 1e-3});
 	is_int(reel_run_set_tolerance(run, 1), -EINVAL, "a tolerance of all");
-	is_int(reel_run_set_tolerance(run, 0), 0, "none");
+	if (reel_accuracy_open(&accuracy, run, 6, 1))
+		bail_out();
+	is_int(reel_accuracy_again(accuracy, x), 1, "a gradient is one of several");
+	is_int(reel_run_set_tolerance(run, 0), 0, "no tolerance");
+	is_int(reel_accuracy_again(accuracy, x), -EINVAL, "and not the one of the digits");
+	reel_accuracy_close(accuracy);
 	is_int(reel_run_forward(run, &setting.loop, x), 0, "in a sweep");
 	is_int(reel_run_set_tolerance(run, 1e-3), -EINVAL, "it is refused");
 	reel_run_close(run);

@@ -2,7 +2,7 @@
 /*
  * Runs whose states are stored with loss. The gradient is a little off, by less the smaller the
  * tolerance; it has the same bits whatever the tier, in a second run and after a restart; and the
- * snapshots take up few bytes of the budget.
+ * snapshots take up few bytes of the budget, whose end is met as without loss.
  */
 #include <config.h>
 
@@ -137,12 +137,14 @@ struct scheme {
 	size_t slots;
 	bool copies;
 	enum reel_planner planner;
+	size_t budget;       /* of the pool; 0: without limit */
 	size_t disk_slots;   /* of a second tier; 0: there is none */
 	unsigned first_tier; /* that loses */
 };
 
 struct outcome {
 	int error;
+	char text[200];
 	struct state bar;
 	struct loop loop;
 	struct reel_run_stats stats;
@@ -170,7 +172,8 @@ static reel_plan *plan_of(const struct scheme *scheme)
 static struct outcome gradient(const struct scheme *scheme, const char *restart, int64_t stops_at,
 			       bool resumes)
 {
-	struct reel_pool_options pool_options = {.slab_bytes = 4096};
+	struct reel_pool_options pool_options = {.slab_bytes = 4096,
+						 .hard_budget = scheme->budget};
 	struct reel_loss loss = {.field = fields, .fields = COUNT(fields),
 				 .tolerance = scheme->tolerance,
 				 .first_tier = scheme->first_tier};
@@ -200,6 +203,7 @@ static struct outcome gradient(const struct scheme *scheme, const char *restart,
 		outcome.error = reel_run_forward(run, &outcome.loop, &x);
 	if (!outcome.error)
 		outcome.error = reel_run_reverse(run, &outcome.loop, &x, &outcome.bar);
+	snprintf(outcome.text, sizeof outcome.text, "%s", reel_error_text(outcome.error));
 	reel_run_get_stats(run, &outcome.stats);
 	reel_run_close(run);
 	reel_pool_get_stats(options.pool, &pool);
@@ -274,6 +278,25 @@ static void all_ways_have_the_same_bits(void)
 			   !memcmp(&first.bar, &other.bar, sizeof first.bar), "%s%s: the same bits",
 			   stores[i] ? stores[i] : "the pool", copies ? ", save()" : "");
 		}
+}
+
+/* A snapshot is packed after its STORE, and may then find no room. */
+static void without_room_a_sweep_ends(void)
+{
+	struct scheme scheme = {.tolerance = 1e-9, .slots = 12, .planner = REEL_BINOMIAL};
+	struct outcome whole = gradient(&scheme, NULL, -1, false);
+	int wrong = 0, complete = 0, refused = 0;
+
+	for (scheme.budget = 40 << 10; scheme.budget < 400 << 10; scheme.budget += 4 << 10) {
+		struct outcome outcome = gradient(&scheme, NULL, -1, false);
+
+		complete += !outcome.error;
+		refused += outcome.error == -EDQUOT && !strncmp(outcome.text, "store of state", 14);
+		wrong += outcome.error ? outcome.error != -EDQUOT
+				       : memcmp(&whole.bar, &outcome.bar, sizeof whole.bar) != 0;
+	}
+	ok(!wrong && complete > 3 && refused > 3, "under budgets from 40 to 400 KiB %d gradients "
+	   "are complete, and %d are refused since a state has no room", complete, refused);
 }
 
 static void tiers_above_lose_nothing(void)
@@ -379,6 +402,7 @@ int main(void)
 	the_error_goes_with_the_tolerance(REEL_MIXED);
 	states_are_small();
 	all_ways_have_the_same_bits();
+	without_room_a_sweep_ends();
 	tiers_above_lose_nothing();
 	a_run_that_is_stopped_goes_on(0);
 	a_run_that_is_stopped_goes_on(6);

@@ -22,6 +22,9 @@ static const size_t sizes[] = {
 	sizeof(reel_dependence),
 	sizeof(struct reel_ordered),
 	sizeof(reel_worker),
+	sizeof(struct reel_field),
+	sizeof(struct reel_loss),
+	sizeof(struct reel_accuracy_report),
 };
 
 size_t bytes_of(int number)

@@ -81,6 +81,9 @@ program layout
   type(reel_dependence) :: dependence
   type(reel_ordered) :: order
   type(reel_worker) :: worker
+  type(reel_field) :: one_field
+  type(reel_loss) :: loss
+  type(reel_accuracy_report) :: report
   integer :: i
 
   call ok(c_sizeof(tape) >= bytes_of(0), 'reel_tape')
@@ -100,6 +103,9 @@ program layout
   call ok(c_sizeof(dependence) == bytes_of(13), 'reel_dependence')
   call ok(c_sizeof(order) == bytes_of(14), 'reel_ordered')
   call ok(c_sizeof(worker) == bytes_of(15), 'reel_worker')
+  call ok(c_sizeof(one_field) == bytes_of(16), 'reel_field')
+  call ok(c_sizeof(loss) == bytes_of(17), 'reel_loss')
+  call ok(c_sizeof(report) == bytes_of(18), 'reel_accuracy_report')
 
   call fill_pool_options(pool)
   call ok(all([pool%hard_budget, pool%soft_budget, pool%slab_bytes, pool%first_slab_bytes, &

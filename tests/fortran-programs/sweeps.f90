@@ -134,6 +134,8 @@ program sweeps
   call stopped()
   call resumed()
   call real_states()
+  call fields()
+  call digits()
   call refused()
 
 contains
@@ -302,6 +304,72 @@ contains
     call ok(reel_run_forward(run, c, u) == 7, 'what a callback returns ends the sweep')
     c%stop_at = -1
     call sweep(run, 'after that')
+    call reel_plan_close(plan)
+  end subroutine
+
+  ! Neighbours in memory are along the first dimension in Fortran, along the last one in C.
+  subroutine fields()
+    real(c_double) :: a(3, 5), b(2, 3, 1, 4, 5)
+    real(c_float) :: c(7)
+    integer(c_int) :: d(6)
+    type(reel_field) :: f
+
+    f = reel_field_of(a)
+    call ok(f%type == REEL_FIELD_DOUBLE .and. f%dimensions == 2 .and. &
+      all(f%extent(:2) == [5, 3]), 'the field of a matrix')
+    f = reel_field_of(b)
+    call ok(f%dimensions == 4 .and. all(f%extent == [20, 1, 3, 2]), 'of five dimensions')
+    f = reel_field_of(c)
+    call ok(f%type == REEL_FIELD_FLOAT .and. f%dimensions == 1 .and. f%extent(1) == 7, &
+      'of single precision')
+    f = reel_field_of(d)
+    call ok(f%type == REEL_FIELD_BYTES .and. f%extent(1) == 24, 'of integers')
+    f = reel_field_of(a(:, ::2))
+    call ok(f%dimensions == 0, 'an array with gaps is none')
+  end subroutine
+
+  subroutine digits()
+    type(reel_problem) :: problem
+    type(reel_plan) :: plan
+    type(reel_run) :: run
+    type(reel_run_options) :: options
+    type(reel_run_stats) :: stats
+    type(reel_field), target :: x
+    type(reel_loss), target :: loss
+    type(reel_accuracy) :: accuracy
+    type(reel_accuracy_report) :: report
+    type(field) :: u
+    type(gradient) :: bar
+    real(c_double) :: error
+    integer :: again
+
+    problem%steps = steps
+    problem%tier(1)%slots = 6
+    x = reel_field_of(u%x)
+    loss%field = c_loc(x)
+    loss%fields = 1
+    options%loss = c_loc(loss)
+    if (reel_plan_open(plan, REEL_BINOMIAL, problem) /= 0) error stop
+    if (reel_run_open(run, plan, u, c_funloc(advance), c_funloc(record), &
+      c_funloc(reverse), options) /= 0) error stop
+    call ok(reel_accuracy_open(accuracy, run, 4, cells) == 0, 'four digits are asked for')
+    again = 1
+    do while (again == 1)
+      call first_state(u)
+      if (reel_run_forward(run, c, u) /= 0) error stop
+      call seed(u, bar)
+      if (reel_run_reverse(run, c, u, bar) /= 0) error stop
+      again = reel_accuracy_again(accuracy, bar%a)
+    end do
+    call reel_accuracy_get_report(accuracy, report)
+    call reel_run_get_stats(run, stats)
+    error = maxval(abs(bar%a - wanted%a))
+    call ok(again == 0 .and. error > 0 .and. error <= report%error .and. &
+      report%error <= 1e-4 * report%largest, 'and the bound of the error holds')
+    call ok(stats%kept_bytes < stats%rounded_bytes, 'with states of fewer bytes')
+    call ok(reel_run_set_tolerance(run, 2.0_c_double) == -22, 'a tolerance of 2 is refused')
+    call reel_accuracy_close(accuracy)
+    call reel_run_close(run)
     call reel_plan_close(plan)
   end subroutine
 

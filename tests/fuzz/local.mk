@@ -14,6 +14,7 @@ fuzz_targets = \
 	%D%/stored.c \
 	%D%/pack.c \
 	%D%/shuffle.c \
+	%D%/field.c \
 	%D%/store-words.c \
 	%D%/environment.c \
 	%D%/plan-words.c \

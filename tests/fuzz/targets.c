@@ -16,6 +16,7 @@ const struct fuzz_target fuzz_targets[] = {
 	{"pack", fuzz_pack, 4096},
 #endif
 	{"shuffle", fuzz_shuffle, 2048},
+	{"field", fuzz_field, 1024},
 	{"store-words", fuzz_store_words, 256},
 	{"environment", fuzz_environment, 512},
 	{"plan-words", fuzz_plan_words, 512},

@@ -7,6 +7,7 @@
 #include <config.h>
 
 #include <errno.h>
+#include <math.h>
 #include <setjmp.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -172,6 +173,43 @@ static bool gradients(void)
 	bool names;
 
 	return holds(!run_with(SLOTS, -1, &bar, &names)) && holds(is_gradient(&bar));
+}
+
+/* The components of a gradient are on all ranks but the first. More digits of so few save nothing. */
+static bool digits(void)
+{
+	static const struct reel_field field = {REEL_FIELD_DOUBLE, 1, {CELLS + 1}};
+	struct reel_loss loss = {.field = &field, .fields = 1};
+	struct reel_run_options options = {.loss = &loss};
+	struct reel_accuracy_report report, of_0;
+	struct ring ring = make_ring();
+	struct state bar, right = gradient_by_one_tape();
+	reel_accuracy *accuracy = NULL;
+	reel_plan *plan = plan_with(SLOTS);
+	reel_run *run = NULL;
+	bool passed = holds(!reel_mpi_run_open(&run, plan, &model, &options, NULL, MPI_COMM_WORLD));
+	double largest = 0;
+	int again;
+
+	passed &= holds(!reel_accuracy_open(&accuracy, run, 2, rank ? CELLS + 1 : 0));
+	do
+		passed &= holds(!sweep(run, &ring, &bar, false));
+	while ((again = reel_accuracy_again(accuracy, bar.u)) > 0);
+	reel_accuracy_get_report(accuracy, &report);
+	for (int i = 0; i <= CELLS && rank; i++) {
+		passed &= holds(fabs(bar.u[i] - right.u[i]) <= report.error);
+		largest = fmax(largest, fabs(bar.u[i]));
+	}
+	MPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+	passed &= holds(!again && report.largest == largest && report.error <= 1e-2 * largest);
+	passed &= holds(report.error > 0 && memcmp(&bar, &right, sizeof bar) != 0);
+	of_0 = report;
+	MPI_Bcast(&of_0, sizeof of_0, MPI_BYTE, 0, MPI_COMM_WORLD);
+	passed &= holds(!memcmp(&report, &of_0, sizeof report));
+	reel_accuracy_close(accuracy);
+	reel_run_close(run);
+	reel_plan_close(plan);
+	return passed;
 }
 
 /*
@@ -392,6 +430,7 @@ static const struct rank_case cases[] = {
 	{"a communicator is attached", attach},
 	{"a plan gives the gradient of one tape, bit for bit", gradients},
 	{"so does one whose threads look ahead", looks_ahead},
+	{"ranks agree on the tolerance for the digits of a gradient, and on its bound", digits},
 	{"a rank that fails ends the sweep of all, and is named", failures},
 	{"ranks drive their runs, and all end where one of them ends", driven},
 	{"programs agree on an error and on a value", agreements},

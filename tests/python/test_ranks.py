@@ -84,6 +84,18 @@ with reel.Run(binomial(), ring.x, comm=WORLD) as run:
         ring.gradient(run)
         assert is_right(ring)
 """,
+    "ranks agree on the bound of a gradient of the digits asked for": """
+CELLS = 1200
+ring = Ring(WORLD)
+with reel.Run(binomial(), ring.x, comm=WORLD) as run:
+    ring.gradient(run)
+right = ring.x_bar.copy()
+ring.x[:] = ring.first
+with reel.Run(binomial(), ring.x, comm=WORLD, adjoint=ring.x_bar, digits=4) as run:
+    accuracy = run.gradient(ring.step, ring.adjoint_step, ring.at_end)
+assert 0 < abs(ring.x_bar - right).max() <= accuracy.error <= 1e-4 * accuracy.largest
+assert len(set(WORLD.allgather(accuracy))) == 1
+""",
     "an exception of one rank ends the sweep on all, and the next sweep is right": """
 ring = Ring(WORLD)
 run = reel.Run(binomial(), ring.x, comm=WORLD)

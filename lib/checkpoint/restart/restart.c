@@ -28,6 +28,7 @@
 #include "store/store.h"
 #include "tape/tape.h"
 #include "checkpoint/run/run-loss.h"
+#include "checkpoint/run/run-packer.h"
 
 /* Number of the format. Raised with each change of it, and of the actions of a planner. */
 #define HEADER_VERSION 3
@@ -260,9 +261,14 @@ static void write_adjoint(const reel_run *run, struct reel_restart_file *file, c
 
 static int fill_file(reel_run *run, struct reel_restart_file *file, const void *adjoint)
 {
+	reel_action failed;
 	int error;
 
 	REEL_ASSERT(run->phase != REEL_RUN_IDLE);
+	reel_packer_finish(run, NULL);
+	error = reel_packer_error(run, &failed);
+	if (error)
+		return error;
 	write_run(run, file);
 	error = write_snapshots(run, file);
 	if (error)

@@ -10,8 +10,10 @@
  * than the samples let expect, the loop is chaotic. A sample that is farther from the gradient than
  * a part of it says nothing about finer tolerances: errors of a chaotic loop are as large as its
  * gradient at any tolerance, and would be taken for small ones at a tolerance that is fine enough.
- * If a gradient is no number, since a root of the
- * loop has no value for states that are so coarse, the search begins anew with a finer tolerance.
+ * If a gradient is no number, since a root of the loop has no value for states that are so coarse,
+ * the search begins anew with a finer tolerance.
+ *
+ * The ranks of a run agree on each magnitude, and so on the tolerances and the report.
  */
 #include "config.h"
 
@@ -20,10 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <reel/loss.h>
-
-#include "os/assert.h"
 #include "os/error.h"
+#include "run.h"
 
 #define SAMPLES 4
 /* Gradients that are computed at most after the samples, before states are kept as they are. */
@@ -54,30 +54,39 @@ struct sample {
 };
 
 struct reel_accuracy {
-	double wish; /* relative error */
+	reel_run *run; /* NULL: the program sets the tolerance where it is needed */
+	double wish;   /* relative error */
 	size_t components;
 	double tolerance;
 	double factor; /* size of the relative error, in tolerances; below 0: not known */
 	unsigned samples;
 	struct sample sample[SAMPLES + MAX_REFINEMENTS];
+	int error; /* of the agreement of the ranks, or 0 */
 	struct reel_accuracy_report report;
 };
 
-int reel_accuracy_open(reel_accuracy **opened, unsigned digits, size_t components)
+int reel_accuracy_open(reel_accuracy **opened, reel_run *run, unsigned digits, size_t components)
 {
 	reel_accuracy *accuracy;
+	int error;
 
 	if (digits < 1 || digits > 12)
 		return reel_fail(-EINVAL, "digits of a gradient are 1 to 12, not %u", digits);
 	accuracy = calloc(1, sizeof *accuracy);
 	if (!accuracy)
 		return reel_fail(-ENOMEM, "no memory for an accuracy");
+	accuracy->run = run;
 	accuracy->wish = 1;
 	for (; digits > 0; digits--)
 		accuracy->wish /= 10;
 	accuracy->components = components;
 	accuracy->factor = -1;
 	accuracy->tolerance = RATIO * accuracy->wish / GAIN / SAFETY;
+	error = run ? reel_run_set_tolerance(run, accuracy->tolerance) : 0;
+	if (error) {
+		free(accuracy);
+		return error;
+	}
 	for (unsigned i = 0; i < SAMPLES + MAX_REFINEMENTS; i++) {
 		accuracy->sample[i].gradient = malloc(components * sizeof(double) + 1);
 		if (!accuracy->sample[i].gradient) {
@@ -109,27 +118,44 @@ static double larger(double a, double b)
 	return isnan(a) || a > b ? a : b;
 }
 
-static double largest_of(const reel_accuracy *accuracy, const double *gradient)
+/* Of the magnitudes of all ranks; they and the integers of the same bits have one order. */
+static double largest_of_ranks(reel_accuracy *accuracy, double magnitude)
+{
+	int64_t bits;
+	int error = 0;
+
+	REEL_ASSERT(isnan(magnitude) || magnitude >= 0);
+	if (!accuracy->run)
+		return magnitude;
+	memcpy(&bits, &magnitude, sizeof bits);
+	error = reel_group_max(&accuracy->run->group, &bits, 1);
+	if (!accuracy->error)
+		accuracy->error = error;
+	memcpy(&magnitude, &bits, sizeof bits);
+	return magnitude;
+}
+
+static double largest_of(reel_accuracy *accuracy, const double *gradient)
 {
 	double largest = 0;
 
 	for (size_t i = 0; i < accuracy->components; i++)
 		largest = larger(largest, fabs(gradient[i]));
-	return largest;
+	return largest_of_ranks(accuracy, largest);
 }
 
-static double distance_of(const reel_accuracy *accuracy, const struct sample *sample,
+static double distance_of(reel_accuracy *accuracy, const struct sample *sample,
 			  const double *gradient)
 {
 	double distance = 0;
 
 	for (size_t i = 0; i < accuracy->components; i++)
 		distance = larger(distance, fabs(sample->gradient[i] - gradient[i]));
-	return distance;
+	return largest_of_ranks(accuracy, distance);
 }
 
 /* The size of the error of the gradient, as the sample shows it. */
-static double seen_by(const reel_accuracy *accuracy, const struct sample *sample,
+static double seen_by(reel_accuracy *accuracy, const struct sample *sample,
 		      const double *gradient)
 {
 	REEL_ASSERT(sample->tolerance > accuracy->tolerance);
@@ -137,7 +163,7 @@ static double seen_by(const reel_accuracy *accuracy, const struct sample *sample
 }
 
 /* The largest size that the first `samples` samples show. */
-static double seen_by_all(const reel_accuracy *accuracy, unsigned samples, const double *gradient)
+static double seen_by_all(reel_accuracy *accuracy, unsigned samples, const double *gradient)
 {
 	double largest = 0;
 
@@ -157,7 +183,7 @@ static void keep(reel_accuracy *accuracy, const double *gradient)
 }
 
 /* Returns true if the last samples are near enough to show errors in proportion to tolerances. */
-static bool is_near(const reel_accuracy *accuracy, const double *gradient)
+static bool is_near(reel_accuracy *accuracy, const double *gradient)
 {
 	REEL_ASSERT(accuracy->samples >= NEAR_SAMPLES);
 	for (unsigned i = accuracy->samples - NEAR_SAMPLES; i < accuracy->samples; i++)
@@ -168,7 +194,7 @@ static bool is_near(const reel_accuracy *accuracy, const double *gradient)
 }
 
 /* Returns true if the last sample is farther from the gradient than the others let expect. */
-static bool is_chaotic(const reel_accuracy *accuracy, const double *gradient)
+static bool is_chaotic(reel_accuracy *accuracy, const double *gradient)
 {
 	unsigned last = accuracy->samples - 1;
 
@@ -193,7 +219,7 @@ static bool take_sample(reel_accuracy *accuracy, const double *gradient)
 					    : first / RATIO);
 }
 
-bool reel_accuracy_again(reel_accuracy *accuracy, const double *gradient)
+static bool take_gradient(reel_accuracy *accuracy, const double *gradient)
 {
 	struct reel_accuracy_report *report = &accuracy->report;
 	double size, finer;
@@ -228,6 +254,24 @@ bool reel_accuracy_again(reel_accuracy *accuracy, const double *gradient)
 	keep(accuracy, gradient);
 	finer = near ? AIM * accuracy->wish * report->largest / report->error : NEARER;
 	return go_on_with(accuracy, accuracy->tolerance * (finer < FINER ? finer : FINER));
+}
+
+int reel_accuracy_again(reel_accuracy *accuracy, const double *gradient)
+{
+	reel_run *run = accuracy->run;
+	bool again;
+	int error;
+
+	/* Any difference is a change: the run was given this number. */
+	if (run && memcmp(&run->loss->tolerance, &accuracy->tolerance, sizeof(double)) != 0)
+		return reel_fail(-EINVAL, "the tolerance of the run is not the one that its "
+					  "accuracy has set: it was changed meanwhile");
+	again = take_gradient(accuracy, gradient);
+	error = accuracy->error;
+	accuracy->error = 0;
+	if (!error && run)
+		error = reel_run_set_tolerance(run, accuracy->tolerance);
+	return error ? error : again;
 }
 
 void reel_accuracy_get_report(const reel_accuracy *accuracy, struct reel_accuracy_report *report)

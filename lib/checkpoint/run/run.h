@@ -139,8 +139,7 @@ struct reel_run {
 
 	struct reel_run_progress *progress; /* NULL: nobody looks at it */
 	struct reel_run_learning *learning; /* of a plan of REEL_AUTO; else NULL */
-	/* Memory to pack states in, added to the front of the list, and freed with the run. */
-	struct reel_loss_space *_Atomic spaces;
+	struct reel_packer *packer;           /* of a run with options.loss; else NULL */
 
 	/* Counters, relaxed everywhere: no thread reads other memory because of their values. */
 	_Atomic uint64_t counts[REEL_RUN_COUNTS];

@@ -25,6 +25,7 @@
 #include "tape/tape.h"
 #include "trace/trace.h"
 #include "checkpoint/run/run-loss.h"
+#include "checkpoint/run/run-packer.h"
 #include "checkpoint/watch/watch.h"
 #include "spill/owner/offload.h"
 
@@ -175,34 +176,49 @@ static int fail_snapshot(const reel_run *run, int error, const char *what,
 			 action->tier, reel_store_strerror(error));
 }
 
-static int run_store(reel_run *run, const reel_action *action, void *context, const void *state)
+/* Returns the error of a STORE whose snapshot the packer could not bring to its slot. */
+static int packing_error(reel_run *run)
+{
+	reel_action failed;
+	int error = reel_packer_error(run, &failed);
+
+	return error ? fail_snapshot(run, error, "store", &failed) : 0;
+}
+
+static int store_whole(reel_run *run, const reel_action *action, void *context, const void *state)
 {
 	int64_t step = reel_run_step_of(run, action->first);
-	struct reel_loss_space *space = NULL;
-	size_t bytes = run->model.state_bytes;
-	const void *packed;
 	void *data;
-	int error = 0;
+	int error = reel_snapshot_reserve(&run->snapshots, action->tier, action->slot,
+					  action->first, run->model.state_bytes, &data);
 
-	if (reel_loss_in(run, action->tier))
-		error = reel_loss_save(run, context, state, &space, &packed, &bytes);
-	if (error)
-		return callback(error, "save", step, step + 1);
-	error = reel_snapshot_reserve(&run->snapshots, action->tier, action->slot, action->first,
-				      bytes, &data);
-	if (!error && space)
-		memcpy(data, packed, bytes);
-	if (space)
-		reel_loss_give(space);
 	if (error)
 		return fail_snapshot(run, error, "store", action);
-	if (!space)
-		error = reel_run_save_state(run, context, state, data);
+	error = reel_run_save_state(run, context, state, data);
 	if (error) {
 		reel_snapshot_drop(&run->snapshots, action->tier, action->slot, action->first);
 		return callback(error, "save", step, step + 1);
 	}
 	reel_snapshot_commit(&run->snapshots, action->tier, action->slot);
+	return 0;
+}
+
+static int store_packed(reel_run *run, const reel_action *action, void *context, const void *state)
+{
+	int64_t step = reel_run_step_of(run, action->first);
+	int error = reel_packer_store(run, action, context, state);
+
+	return error ? callback(error, "save", step, step + 1) : packing_error(run);
+}
+
+static int run_store(reel_run *run, const reel_action *action, void *context, const void *state)
+{
+	int64_t step = reel_run_step_of(run, action->first);
+	int error = (reel_loss_in(run, action->tier) ? store_packed : store_whole)(
+		run, action, context, state);
+
+	if (error)
+		return error;
 	count(run, REEL_RUN_STORES + action->tier, 1);
 	return reel_audit_state(run, context, state, step, step);
 }
@@ -211,15 +227,20 @@ static int run_load(reel_run *run, const reel_action *action, void *context, voi
 {
 	int64_t step = reel_run_step_of(run, action->first);
 	const void *data;
-	int error = reel_snapshot_pin(&run->snapshots, action->tier, action->slot, action->first,
-				      true, &data);
+	int error;
 
+	reel_packer_finish(run, action);
+	error = packing_error(run);
+	if (error)
+		return error;
+	error = reel_snapshot_pin(&run->snapshots, action->tier, action->slot, action->first, true,
+				  &data);
 	if (error)
 		return fail_snapshot(run, error, "load", action);
 	if (reel_loss_in(run, action->tier))
-		error = reel_loss_load(run, context, state, data,
-				       reel_snapshot_bytes(&run->snapshots, action->tier,
-							   action->slot));
+		error = reel_packer_load(run, context, state, data,
+					 reel_snapshot_bytes(&run->snapshots, action->tier,
+							     action->slot));
 	else
 		error = reel_run_load_state(run, context, state, data);
 	reel_snapshot_unpin(&run->snapshots, action->tier, action->slot);
@@ -231,8 +252,13 @@ static int run_load(reel_run *run, const reel_action *action, void *context, voi
 
 static int run_drop(reel_run *run, const reel_action *action)
 {
-	int error = reel_snapshot_drop(&run->snapshots, action->tier, action->slot, action->first);
+	int error;
 
+	reel_packer_finish(run, action);
+	error = packing_error(run);
+	if (error)
+		return error;
+	error = reel_snapshot_drop(&run->snapshots, action->tier, action->slot, action->first);
 	return error ? fail_snapshot(run, error, "drop", action) : 0;
 }
 

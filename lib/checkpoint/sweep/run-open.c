@@ -18,6 +18,7 @@
 #include "checkpoint/restart/restart.h"
 #include "checkpoint/restart/save-request.h"
 #include "checkpoint/run/run-loss.h"
+#include "checkpoint/run/run-packer.h"
 #include "checkpoint/watch/watch.h"
 
 /* Maximum numbers of snapshots under way to stores and from stores, if the options are 0. */
@@ -260,7 +261,7 @@ static int own_loss(reel_run *run)
 	if (bytes)
 		memcpy(run->loss + 1, loss->field, bytes);
 	run->options.loss = run->loss;
-	return 0;
+	return reel_packer_open(run);
 }
 
 static int fill(reel_run *run)
@@ -305,7 +306,7 @@ static void free_run(reel_run *run)
 	reel_schedule_close(run->schedule);
 	reel_schedule_close(run->ahead);
 	reel_schedule_close(run->later);
-	reel_loss_close(run);
+	reel_packer_close(run);
 	free(run->part);
 	free(run->loss);
 	free(run);
@@ -394,6 +395,7 @@ void reel_run_close(reel_run *run)
 	if (!run)
 		return;
 	reel_tape_close(&run->tape);
+	reel_packer_close(run);
 	reel_snapshots_close(&run->snapshots);
 	reel_audit_end(run);
 	reel_restart_drop_packed(run);

@@ -19,7 +19,7 @@
 #include "tape/tape.h"
 #include "trace/trace.h"
 #include "checkpoint/restart/restart.h"
-#include "checkpoint/run/run-loss.h"
+#include "checkpoint/run/run-packer.h"
 #include "checkpoint/watch/watch.h"
 #include "spill/owner/offload.h"
 
@@ -140,6 +140,7 @@ void reel_run_begin(reel_run *run)
 {
 	reel_tape_close(&run->tape);
 	reel_tape_open(&run->tape, run->options.pool, 0);
+	reel_packer_begin(run);
 	reel_snapshots_empty(&run->snapshots);
 	run->steps = reel_run_steps_at_first(run);
 	run->steps_on_tape = 0;
@@ -151,7 +152,6 @@ void reel_run_begin(reel_run *run)
 		atomic_store_explicit(&run->ns[kind], 0, memory_order_relaxed);
 		atomic_store_explicit(&run->waited_ns[kind], 0, memory_order_relaxed);
 	}
-	reel_loss_begin(run);
 	reel_audit_begin(run);
 	reel_restart_begin(run);
 	reel_schedule_begin(run->schedule);
