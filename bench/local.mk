@@ -1,6 +1,13 @@
 # SPDX-License-Identifier: MIT
 include bench/kernels/local.mk
 
+# bench/digits/digits.sh runs this program. A test has its loops.
+bench_models = %D%/digits/models.c %D%/digits/models.h
+noinst_PROGRAMS += %D%/digits/digits
+%C%_digits_digits_SOURCES = %D%/digits/digits.c $(bench_models)
+%C%_digits_digits_LDADD = libreel.la -lm
+$(%C%_digits_digits_OBJECTS): CFLAGS += $(FAST_CFLAGS)
+
 # `make bench` runs reel-bench; BENCH_FLAGS are its options.
 noinst_PROGRAMS += %D%/reel-bench
 %C%_reel_bench_SOURCES = \
@@ -156,5 +163,6 @@ EXTRA_DIST += %D%/results.sh %D%/runs.awk %D%/rows.awk %D%/machine.awk %D%/figur
 	%D%/peers/adolc.cpp \
 	%D%/b-cplusplus.cpp %D%/peers/b-clad.cpp %D%/peers/clad-cursors.h %D%/peers/clad-slabs.h \
 	%D%/kernels.svg %D%/front.svg %D%/steps.svg \
+	%D%/digits/digits.sh %D%/digits/digits.awk %D%/RESULTS-digits.md %D%/digits.svg \
 	%D%/ranks/ranks.sh %D%/ranks/ranks.awk \
 	%D%/scale/scaling.sh %D%/scale/scaling.awk %D%/SCALING.md %D%/scaling.svg

@@ -1,6 +1,6 @@
 # The guide, and the reference: a page of the manual for each public name, made from the comments of
 # the headers.
-EXTRA_DIST += %D%/README.md %D%/by-hand.md %D%/checkpointing.md %D%/choosing.md %D%/comparison.md %D%/compatibility.md %D%/errors.md %D%/faq.md %D%/installing.md \
+EXTRA_DIST += %D%/README.md %D%/by-hand.md %D%/checkpointing.md %D%/choosing.md %D%/comparison.md %D%/compatibility.md %D%/digits.md %D%/errors.md %D%/faq.md %D%/installing.md \
 	%D%/mpi.md %D%/openmp.md %D%/parcels.md %D%/spilling.md %D%/surroundings.md %D%/tuning.md %D%/tutorial.md %D%/verifying.md
 
 # The date of the release, which the pages show; packaging/release.sh --fill writes it.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Sources that the programs of the examples share.
 examples_common = \
+	%D%/common/digits.c %D%/common/digits.h \
 	%D%/common/numbers.c %D%/common/numbers.h \
 	%D%/common/fingerprint.h \
 	%D%/common/disk.c %D%/common/disk.h \

@@ -72,6 +72,7 @@ check_PROGRAMS += \
 	%D%/plan/t-plan-search $(one_thread) $(slow) \
 	%D%/plan/t-costs $(one_thread) \
 	%D%/plan/t-choose $(one_thread) \
+	%D%/whole/t-digits $(one_thread) \
 	%D%/whole/t-kernels $(one_thread) \
 	%D%/tape/t-check \
 	%D%/tape/t-error $(one_thread) \
@@ -382,6 +383,8 @@ mpi_test_libraries = libreel-tap.la libreel-mpi-core.la libreel-core.la $(MPI_LI
 %C%_mpi_t_mpi_run_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 %C%_mpi_t_mpi_run_LDADD = libreel-omp-core.la $(mpi_test_libraries)
 
+%C%_whole_t_digits_SOURCES = %D%/whole/t-digits.c $(bench_models)
+%C%_whole_t_digits_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/bench
 %C%_whole_t_kernels_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/bench
 %C%_whole_t_kernels_LDADD = libreel-tap.la libreel-kernels.la libreel-test-stores.la libreel-core.la -lm
 

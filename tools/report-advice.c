@@ -243,6 +243,20 @@ static void tell_what_was_learnt(const struct report *report, void (*say)(const 
 	compare_with_fixed(report, say);
 }
 
+static void tell_what_was_saved(const struct report *report, void (*say)(const char *sentence))
+{
+	const struct sum *rounded = report_sum(report, "states rounded");
+	char text[256], before[16], after[16];
+
+	if (!rounded->count || !rounded->stored_bytes)
+		return;
+	snprintf(text, sizeof text,
+		 "Stored states were rounded, and took up 1/%.1f of their bytes: %s of %s.",
+		 (double)rounded->bytes / (double)rounded->stored_bytes,
+		 bytes_text(rounded->stored_bytes, after), bytes_text(rounded->bytes, before));
+	say(text);
+}
+
 static int advise_on_refusals(const struct report *report, void (*say)(const char *sentence))
 {
 	int64_t refused = report->refused_by_budget;
@@ -265,6 +279,7 @@ void report_advise(const struct report *report, void (*say)(const char *sentence
 		   advise_on_store(report, say) + advise_on_plan(report, say);
 
 	tell_what_was_learnt(report, say);
+	tell_what_was_saved(report, say);
 	if (!said)
 		say("Nothing here waits for long: neither the budget, the store, the plan nor the "
 		    "threads "

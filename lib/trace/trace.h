@@ -65,6 +65,7 @@
 	X(LEARN, "learn", "run", ON_THREAD, \
 	  "step", "state_bytes", "tape_bytes", "memory_bytes", "advance_ns", "record_ns") \
 	X(FORGET, "forget", "run", ON_THREAD, "first", "last") \
+	X(ROUND, "states rounded", "run", ON_THREAD, "bytes", "stored_bytes") \
 	X(REGION, "region", "region", ON_THREAD, "lanes", "phases") \
 	X(REGION_REVERSE, "region, reverse", "region", ON_THREAD, "lanes", "phases") \
 	X(LANE, "lane", "region", ON_THREAD, "lane") \

@@ -300,6 +300,62 @@ static void a_chaotic_loop_keeps_its_states(void)
 	reel_accuracy_close(accuracy);
 }
 
+/* A gradient that has another value at each tolerance, over many magnitudes. */
+static bool has_false_bound(unsigned digits, size_t components)
+{
+	double gradient[3], exact[3], tolerance;
+	struct reel_accuracy_report report;
+	reel_accuracy *accuracy;
+	bool is_false = false;
+
+	if (reel_accuracy_open(&accuracy, NULL, digits, components))
+		bail_out();
+	do {
+		tolerance = reel_accuracy_tolerance(accuracy);
+		for (size_t c = 0; c < components; c++)
+			gradient[c] = uniform(-1, 1) * exp(uniform(0, 10));
+	} while (reel_accuracy_again(accuracy, gradient) > 0);
+	reel_accuracy_get_report(accuracy, &report);
+	for (size_t c = 0; c < components && tolerance > 0; c++) {
+		exact[c] = uniform(-1, 1) * exp(uniform(0, 10));
+		is_false |= fabs(exact[c] - gradient[c]) > report.error;
+	}
+	reel_accuracy_close(accuracy);
+	return is_false;
+}
+
+static void a_chaotic_loop_has_no_false_bound(void)
+{
+	int loops = 3000, bounds = 0;
+
+	random_state = 12;
+	for (int i = 0; i < loops; i++)
+		bounds += has_false_bound(1 + (unsigned)i % 8, 1 + (size_t)i % 3);
+	ok(1000 * bounds <= 2 * loops, "%d of %d chaotic gradients have a bound", bounds, loops);
+}
+
+/* As a root in a step does, where rounding makes its argument negative. */
+static void a_gradient_that_is_no_number_asks_for_a_finer_tolerance(void)
+{
+	double gradient[2] = {1, -2}, tolerance;
+	struct reel_accuracy_report report;
+	reel_accuracy *accuracy;
+
+	if (reel_accuracy_open(&accuracy, NULL, 4, 2))
+		bail_out();
+	random_state = 7;
+	do {
+		tolerance = reel_accuracy_tolerance(accuracy);
+		gradient[0] = tolerance > 1e-8 ? (double)NAN : 1 + tolerance * uniform(-1, 1);
+	} while (reel_accuracy_again(accuracy, gradient) > 0);
+	reel_accuracy_get_report(accuracy, &report);
+	ok(report.tolerance > 1e-12 && report.tolerance <= 1e-8 && report.gradients <= 8,
+	   "the tolerance is %.1e, after %u gradients", report.tolerance, report.gradients);
+	ok(fabs(gradient[0] - 1) <= report.error && report.error <= 1e-4 * report.largest,
+	   "and the bound %.1e holds", report.error);
+	reel_accuracy_close(accuracy);
+}
+
 static void what_makes_no_sense_is_refused(void)
 {
 	struct setting setting = {.loop = {.cells = 8, .steps = 3, .components = 1}, .slots = 2};
@@ -336,6 +392,8 @@ int main(void)
 	the_bound_holds();
 	later_gradients_are_computed_once();
 	a_chaotic_loop_keeps_its_states();
+	a_chaotic_loop_has_no_false_bound();
+	a_gradient_that_is_no_number_asks_for_a_finer_tolerance();
 	what_makes_no_sense_is_refused();
 	return tap_end();
 }

@@ -22,6 +22,7 @@ event() {
 	event 'memory of pool 1' C 7 '' 6000.000 '' '"resident":4194304,"in_use":8388608'
 	event advance X 7 '' 7000.000 '"dur":2000.000,' '"first":0,"last":10'
 	event reverse X 7 '' 9000.000 '"dur":1000.000,' '"first":9,"last":10'
+	event 'states rounded' i 7 '"s":"t",' 9500.000 '' '"bytes":8000000,"stored_bytes":1000000'
 	echo '{"name":"half written","ph":"X","pid":7,"ti'
 } >trace.json
 
@@ -78,6 +79,8 @@ report() { "$reel" report --dygraphs none --output page.html "$@" >/dev/null; }
 look 'assert sums["wait for memory"]["count"] == 2 and abs(sums["wait for memory"]["seconds"] - 0.002000001) < 1e-12' \
 	'waits, to the nanosecond'
 look 'assert abs(sums["wait for memory"]["longest"] - 0.0015) < 1e-12' 'the longest wait'
+look 'assert sums["states rounded"]["bytes"] == 8000000 and any("took up 1/8.0 of their bytes" in f for f in findings)' \
+	'the bytes that rounding saved'
 look 'assert sums["put"]["bytes"] == 2097152 and abs(charts["Memory"].seconds - 0.009) < 1e-9' 'bytes, and the duration'
 look 'm = charts["Memory"].values; used, resident = list(m.values())[:2]
 assert max(used) == 8388608 and resident[0] == 0 and resident[-1] == 4194304 and set(m["hard budget"]) == {4194304}' \
@@ -266,6 +269,12 @@ PROGRAM
 		REEL_TRACE=real.json REEL_BUDGET=12M REEL_STORE=memory=100M ./program &&
 		report real.json
 	ok $? 'a program is traced'
+	# The wave of doc/digits.md has rounded states in each of its gradients.
+	awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$SOURCE_DIR/doc/digits.md" >wave.c
+	$CC $CFLAGS -I"$SOURCE_DIR/include" wave.c -o wave -L"$BUILD_DIR/.libs" -Wl,-rpath,"$BUILD_DIR/.libs" -lreel -lm &&
+		REEL_TRACE=wave.json ./wave >printed && [ "$(grep -c '"states rounded"' wave.json)" -ge 5 ] &&
+		"$reel" report --output wave.html wave.json >said && grep -q 'Stored states were rounded, and took up 1/' wave.html
+	ok $? 'a report says how many bytes the rounding of states saved'
 	look 'trace = json.load(open("real.json"))
 for name in "put", "get", "seal", "evict":
     events = [e for e in trace if e["name"] == name]

@@ -62,6 +62,27 @@ else
 	ok $? 'there is no look-ahead without OpenMP'
 fi
 
+# has_digits DIGITS OPTION...: a check that --verify finds the error of a gradient of these digits below its bound, that the
+# bound is as small as was asked for, and that states take up less than two thirds of their bytes.
+has_digits() {
+	digits=$1
+	shift
+	run --checkpoint binomial:6 --digits $digits --verify "$@" &&
+		awk -v error="$(key error)" -v bound="$(key error_bound)" -v digits=$digits \
+			'BEGIN { exit !(error > 0 && error <= bound && bound <= 10 ^ -digits) }'
+	ok $? "$digits digits${*:+ with $*} are right: an error of $(key error), at most $(key error_bound)"
+	[ $((3 * $(key kept_bytes))) -lt $((2 * $(key rounded_bytes))) ]
+	ok $? "states take up $(key kept_bytes) of $(key rounded_bytes) bytes, at a tolerance of $(key tolerance)"
+}
+has_digits 4
+has_digits 5 --frozen
+run --checkpoint binomial:6 --tolerance 1e-9 && ! cmp -s reference/$gradient out/$gradient &&
+	[ "$(key kept_bytes)" -lt $(($(key rounded_bytes) / 2)) ]
+ok $? "a tolerance rounds states: $(key kept_bytes) of $(key rounded_bytes) bytes"
+run --checkpoint binomial:6 --tolerance 0.4
+[ $? -eq 2 ] && grep -q 'choose a smaller --tolerance, or more --digits' stderr
+ok $? "states without a next step are reported: $(head -n 1 stderr)"
+
 # Each run is asked to end after a moment and resumed by the next one, until one finishes.
 for plan in binomial:4 'auto --budget 1M'; do
 	ends=0 status=75
@@ -91,6 +112,11 @@ refuses 'only a run with --checkpoint' --restart file
 refuses 'with --checkpoint' --look-ahead
 refuses 'fills the memory with one tape' --checkpoint auto --look-ahead
 refuses 'not with --restart' --checkpoint binomial:6 --look-ahead --restart file
+refuses 'give --checkpoint, too' --digits 4
+refuses 'give --checkpoint, too' --tolerance 1e-6
+refuses 'leave --tolerance out' --checkpoint binomial:6 --digits 4 --tolerance 1e-6
+refuses 'leave one of them out' --checkpoint binomial:6 --digits 4 --restart file
+refuses 'from 1 to 12' --checkpoint binomial:6 --digits 0
 refuses 'too little for --checkpoint auto' --checkpoint auto --budget 16K
 refuses 'choose a larger --budget' --budget 1K
 for plan in '' '--checkpoint auto' '--checkpoint store-all' '--checkpoint two-level:4:20'; do

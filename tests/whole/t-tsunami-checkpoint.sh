@@ -58,6 +58,19 @@ near() {
 	ok $? "they take up $(key kept_bytes) of $(key rounded_bytes) bytes"
 }
 
+# has_digits WHAT DIGITS PLAN...: a check that --verify finds the error of a gradient of these digits below its bound, that
+# the bound is as small as was asked for, and that states take up less than half of their bytes.
+has_digits() {
+	what=$1 digits=$2
+	shift 2
+	run --steps 127 --hours 10 --digits "$digits" --verify --checkpoint "$@" &&
+		awk -v error="$(key error)" -v bound="$(key error_bound)" -v digits="$digits" \
+			'BEGIN { exit !(error > 0 && error <= bound && bound <= 10 ^ -digits) }'
+	ok $? "with $what, $digits digits are right: an error of $(key error), at most $(key error_bound)"
+	[ $((2 * $(key kept_bytes))) -lt "$(key rounded_bytes)" ]
+	ok $? "states take up $(key kept_bytes) of $(key rounded_bytes) bytes, at a tolerance of $(key tolerance)"
+}
+
 mkdir spill
 run --steps 127 --hours 10 && mv out all
 reference=all
@@ -85,6 +98,11 @@ done
 	done
 near 'binomial' 3 binomial:4 --tolerance 1e-5
 near 'auto' 5 auto --budget 1M --tolerance 1e-7
+has_digits 'binomial' 4 binomial:4
+# The tolerance that is tried first is small enough if velocities have a scale of their own.
+[ "$(key gradients)" = 5 ]
+ok $? "they took $(key gradients) gradients"
+has_digits 'auto' 6 auto --budget 1M
 for segment in 1 3; do
 	learns_the_gradient "in segments of $segment" $((1 << 20)) --steps 127 --hours 10 --audit \
 		--segment $segment
@@ -203,6 +221,11 @@ refuses 'a segment without a plan' 'checkpoint' --segment 3
 refuses 'an audit without a plan' 'checkpoint' --audit
 refuses 'a tolerance without a plan' 'checkpoint' --tolerance 1e-6
 refuses 'a tolerance in an audit' 'leave one' --tolerance 1e-6 --audit --checkpoint binomial:3
+refuses 'digits without a plan' 'checkpoint' --digits 6
+refuses 'digits for a tolerance' 'leave' --digits 6 --tolerance 1e-6 --checkpoint binomial:3
+refuses 'digits in an audit' 'leave one' --digits 6 --audit --checkpoint binomial:3
+refuses 'digits in a restart file' 'leave one' --digits 6 --restart file --checkpoint binomial:3
+refuses 'more digits than a double has' 'from 1 to 12' --digits 13 --checkpoint binomial:3
 refuses 'a look ahead without a plan' 'checkpoint' --look-ahead
 refuses 'a look ahead in an audit' 'leave one' --look-ahead --audit --checkpoint binomial:3
 refuses 'a look ahead of auto' 'another planner' --look-ahead --checkpoint auto

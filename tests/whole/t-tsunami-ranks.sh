@@ -149,6 +149,11 @@ else
 	skip "a cell that falls dry: $relief is not installed"
 fi
 
+on_ranks 3 --quiet --threads 1 --checkpoint binomial:4 --digits 4 --verify &&
+	awk -v error="$(key error)" -v bound="$(key error_bound)" \
+		'BEGIN { exit !(error > 0 && error <= bound && bound <= 1e-4) }'
+ok $? "three ranks find one tolerance for the digits: an error of $(key error), at most $(key error_bound)"
+
 # One rank shows progress, each rank writes a trace, and one page is made of both traces.
 export REEL_PROGRESS=1 REEL_TRACE=ranks.json
 on_ranks 2 --quiet --threads 1 --checkpoint binomial:4

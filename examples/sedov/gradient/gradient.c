@@ -12,6 +12,7 @@
 #include "look-ahead.h"
 #include "loop.h"
 #include "model/ranks.h"
+#include "pack.h"
 #include "sweep.h"
 
 /* Bytes of the slabs that a lane fills in part. */
@@ -74,9 +75,13 @@ static reel_run *open_run(const struct method *method, const struct loop *loop,
 {
 	reel_model model = loop_model(loop);
 	struct ranks *ranks = loop->model->mesh->ranks;
+	struct reel_field field[STATE_FIELDS];
+	const struct reel_loss loss = {.field = field, .fields = STATE_FIELDS,
+				       .tolerance = method->tolerance};
 	struct reel_run_options options = {
 		.pool = pool,
 		.segment_steps = layout->segment,
+		.loss = method->rounds ? &loss : NULL,
 		.restart = method->restart,
 		.adjoint_bytes = loop_adjoint_bytes(loop),
 		.save_adjoint = loop_save_adjoint,
@@ -85,6 +90,7 @@ static reel_run *open_run(const struct method *method, const struct loop *loop,
 	reel_run *run;
 	int error;
 
+	state_list_fields(loop->model->mesh, field);
 	if (layout->problem.steps == REEL_UNKNOWN_STEPS)
 		options.finished = loop_is_finished;
 	else
@@ -130,15 +136,21 @@ static void reverse_by_plan(reel_run *run, const struct method *method, struct l
 {
 	struct reel_run_stats stats;
 	double start = wall_time();
+	int error = method->looks_ahead ? look_ahead_reverse(run, loop, state, adjoint)
+					: reel_run_reverse(run, loop, state, adjoint);
 
-	require(loop, state, method->looks_ahead ? look_ahead_reverse(run, loop, state, adjoint)
-						 : reel_run_reverse(run, loop, state, adjoint));
+	if (error && loop->fields.trouble && method->tolerance > 0)
+		fail("states that are rounded to %.1e of their largest value have no next step: "
+		     "choose a smaller --tolerance, or more --digits", method->tolerance);
+	require(loop, state, error);
 	cost->reverse_seconds = wall_time() - start;
 	reel_run_get_stats(run, &stats);
 	cost->steps = stats.reversed;
 	cost->advanced = stats.advanced;
 	cost->tape_bytes = stats.peak_tape_bytes;
 	cost->spilled_bytes = stats.put_bytes;
+	cost->rounded_bytes = stats.rounded_bytes;
+	cost->kept_bytes = stats.kept_bytes;
 }
 
 static double gradient_by_plan(const struct model *model, const struct controls *controls,

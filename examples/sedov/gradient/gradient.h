@@ -13,6 +13,7 @@ struct cost {
 	const char *planner; /* its name; NULL: lanes */
 	int64_t segment;     /* steps, with a plan */
 	double forward_seconds, reverse_seconds;
+	uint64_t rounded_bytes, kept_bytes; /* of rounded states: before and after */
 	uint64_t tape_bytes, resident_bytes, spilled_bytes;
 };
 

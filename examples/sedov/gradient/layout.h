@@ -15,6 +15,8 @@ struct method {
 	uint64_t budget;             /* bytes of tapes and snapshots in memory; 0: no bound */
 	const char *spill;           /* directory for data beyond it; or NULL */
 	const char *restart;         /* file to go on from, with a scheme; or NULL */
+	bool rounds;                 /* with a scheme: stored states are rounded */
+	double tolerance;            /* to this part of the largest value of a field; 0: not now */
 	bool looks_ahead;            /* with a scheme: threads record segments of their own */
 };
 

@@ -58,6 +58,19 @@ size_t branch_bytes(struct part whole)
 	return (bytes + 7) / 8 * 8;
 }
 
+/* The clock decides the next time step, so it is kept as it is. */
+void state_list_fields(const struct mesh *mesh, struct reel_field field[STATE_FIELDS])
+{
+	size_t elements = (size_t)mesh->size, nodes = elements + 1;
+
+	*field++ = (struct reel_field){REEL_FIELD_BYTES, 1, {sizeof(struct clock)}};
+	for (int i = 0; i < NODE_ARRAYS; i++)
+		*field++ = (struct reel_field){REEL_FIELD_DOUBLE, AXES, {nodes, nodes, nodes}};
+	for (int i = 0; i < ELEMENT_ARRAYS; i++)
+		*field++ = (struct reel_field){REEL_FIELD_DOUBLE, AXES,
+					       {elements, elements, elements}};
+}
+
 static bool has_clock(struct part part)
 {
 	return part.elements.count > 0 && part.elements.first == 0;

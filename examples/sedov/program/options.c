@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/digits.h"
 #include "common/numbers.h"
 #include "common/parallel.h"
 #include "common/report.h"
@@ -25,6 +26,8 @@ static const struct option long_options[] = {
 	{"sensor", required_argument, NULL, 'e'},
 	{"frozen", no_argument, NULL, 'f'},
 	{"checkpoint", required_argument, NULL, 'c'},
+	{"tolerance", required_argument, NULL, 'l'},
+	{"digits", required_argument, NULL, 'd'},
 	{"look-ahead", no_argument, NULL, 'a'},
 	{"budget", required_argument, NULL, 'b'},
 	{"spill", required_argument, NULL, 'p'},
@@ -49,7 +52,11 @@ static void print_help(void)
 	     "  --checkpoint PLANNER  instead of the tapes of all steps; auto is taken without it\n"
 	     "                    if they exceed the budget and there is no --spill:");
 	scheme_print_help();
-	puts("  --look-ahead      with --checkpoint: each thread records segments of its own\n"
+	puts("  --tolerance T     with --checkpoint: round stored states to T times their largest\n"
+	     "                    value, in fewer bytes\n"
+	     "  --digits N        with --checkpoint: find the tolerance for N digits of the\n"
+	     "                    gradient, and bound its error\n"
+	     "  --look-ahead      with --checkpoint: each thread records segments of its own\n"
 	     "  --budget BYTES    of tapes and states in memory, as 256M\n"
 	     "  --spill DIR       a directory for what exceeds it\n"
 	     "  --restart FILE    with --checkpoint: go on from it, and write it when asked to\n"
@@ -81,6 +88,8 @@ static void read_option(int code, const char *text, struct options *options)
 	case 'e': options->sensor = read_integer("sensor", text, 0, 1 << 28); break;
 	case 'f': options->freezes_time_step = 1; break;
 	case 'c': options->scheme = scheme_read(text); break;
+	case 'l': options->tolerance = read_number("tolerance", text, 1e-15, 0.5); break;
+	case 'd': options->digits = read_integer("digits", text, 1, MAX_DIGITS); break;
 	case 'a': options->looks_ahead = 1; break;
 	case 'b': options->budget = read_bytes("budget", text); break;
 	case 'p': options->spill = text; break;
@@ -92,6 +101,17 @@ static void read_option(int code, const char *text, struct options *options)
 		print_help();
 		exit(EXIT_WELL);
 	}
+}
+
+static void check_rounding(const struct options *options)
+{
+	if ((options->tolerance > 0 || options->digits) && !options->scheme.text)
+		fail("--tolerance and --digits are of stored states: give --checkpoint, too");
+	if (options->tolerance > 0 && options->digits)
+		fail("--digits finds the tolerance: leave --tolerance out");
+	if (options->digits && options->restart)
+		fail("--digits is several gradients, and a file of --restart is of one; leave one "
+		     "of them out");
 }
 
 static void check_options(const struct options *options)
@@ -137,5 +157,6 @@ struct options options_read(int count, char **arguments)
 	if (options.sensor < 0)
 		options.sensor = options.size / 2;
 	check_options(&options);
+	check_rounding(&options);
 	return options;
 }

@@ -12,6 +12,8 @@ struct options {
 	enum objective objective;
 	int freezes_time_step, looks_ahead, verify, quiet;
 	struct scheme scheme; /* text NULL: lanes */
+	double tolerance;     /* of stored states; 0: they lose nothing */
+	int digits;           /* of the gradient, by states of fewer bytes; 0: as above */
 	uint64_t budget;
 	const char *spill, *restart, *output;
 };

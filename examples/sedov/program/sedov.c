@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/digits.h"
 #include "common/parallel.h"
 #include "common/progress.h"
 #include "common/report.h"
@@ -34,6 +35,7 @@ struct results {
 	struct cost cost;
 	double primal_seconds, objective, energy;
 	struct taylor taylor;
+	struct digits digits;
 };
 
 /* The path stays valid until the next call. */
@@ -63,10 +65,25 @@ static int count_ranks(const struct results *results)
 	return results->mesh->ranks ? results->mesh->ranks->world->number : 1;
 }
 
+/* With --frozen, --verify compares only digits: runs of other controls have other time steps. */
+static bool compares_differences(const struct options *options)
+{
+	return options->verify && !options->freezes_time_step;
+}
+
 static double adjoint_over_primal(const struct results *results)
 {
 	return (results->cost.forward_seconds + results->cost.reverse_seconds) /
 	       results->primal_seconds;
+}
+
+static void write_digits(FILE *file, const struct digits *digits)
+{
+	fprintf(file, "  \"digits\": %d,\n  \"error_bound\": %.3e,\n  \"tolerance\": %.3e,\n"
+		"  \"gradients\": %u,\n", digits->wanted, digits->bound, digits->tolerance,
+		digits->gradients);
+	if (digits->error >= 0.0)
+		fprintf(file, "  \"error\": %.3e,\n", digits->error);
 }
 
 static void write_summary(const struct results *results, const struct controls *gradient)
@@ -87,13 +104,19 @@ static void write_summary(const struct results *results, const struct controls *
 		gradient->energy[0], gradient->linear_viscosity);
 	fprintf(file, "  \"by_quadratic_viscosity\": %.17g,\n  \"by_adiabatic_exponent\": %.17g,\n",
 		gradient->quadratic_viscosity, gradient->adiabatic_exponent);
-	if (options->verify)
+	if (compares_differences(options))
 		fprintf(file, "  \"taylor_slope\": %.4f,\n  \"taylor_decades\": %d,\n"
 			"  \"relative_error\": %.2e,\n",
 			results->taylor.slope, results->taylor.decades, results->taylor.error);
 	if (cost->planner)
 		fprintf(file, "  \"planner\": \"%s\",\n  \"segment\": %lld,\n",
 			cost->planner, (long long)cost->segment);
+	if (cost->rounded_bytes)
+		fprintf(file, "  \"rounded_bytes\": %llu,\n  \"kept_bytes\": %llu,\n",
+			(unsigned long long)cost->rounded_bytes,
+			(unsigned long long)cost->kept_bytes);
+	if (results->digits.wanted)
+		write_digits(file, &results->digits);
 	fprintf(file, "  \"steps_run_again\": %lld,\n  \"tape_bytes\": %llu,\n",
 		(long long)cost->advanced, (unsigned long long)cost->tape_bytes);
 	fprintf(file, "  \"peak_resident_bytes\": %llu,\n  \"spilled_bytes\": %llu,\n",
@@ -129,13 +152,20 @@ static void print_summary(const struct results *results, const struct controls *
 	else
 		printf("                %.1f bytes an element and step\n",
 		       bytes_per_element(results));
+	if (results->digits.wanted)
+		digits_print(&results->digits, cost->rounded_bytes, cost->kept_bytes);
+	else if (cost->rounded_bytes)
+		printf("Rounding        states in 1/%.1f of their bytes\n",
+		       (double)cost->rounded_bytes / (double)cost->kept_bytes);
+	if (results->digits.error >= 0.0 && results->digits.wanted)
+		digits_print_error(&results->digits);
 	printf("Seconds         primal %.3f, forward %.3f, reverse %.3f: %.2f primal runs\n",
 	       results->primal_seconds, cost->forward_seconds, cost->reverse_seconds,
 	       adjoint_over_primal(results));
-	for (int k = 0; k < TAYLOR_STEPS && options->verify; k++)
+	for (int k = 0; k < TAYLOR_STEPS && compares_differences(options); k++)
 		printf("%-16sstep %.0e: remainder %.3e\n", k ? "" : "Taylor",
 		       results->taylor.step[k], results->taylor.remainder[k]);
-	if (options->verify)
+	if (compares_differences(options))
 		printf("%-16sa difference quotient is off by %.1e (to be at most %.0e)\n", "",
 		       results->taylor.error, MAX_ERROR);
 	if (results->taylor.decades)
@@ -276,17 +306,87 @@ static int run_primal(struct results *results, const struct model *model,
 	return steps;
 }
 
+/* The arguments of take_gradient(), which --digits calls several times. */
+struct computation {
+	struct results *results;
+	const struct model *model;
+	const struct controls *controls;
+	struct method *method;
+	struct controls *gradient;
+	struct cost *cost;
+};
+
+static void compute_with_tolerance(void *context, double tolerance)
+{
+	struct computation *computation = context;
+	struct results *results = computation->results;
+
+	computation->method->tolerance = tolerance;
+	results->objective = take_gradient(computation->model, computation->controls,
+					   results->options->objective, computation->method,
+					   computation->gradient, computation->cost);
+}
+
+enum { MAX_PARTS = 4 + AXES };
+
+/*
+ * Returns the number of parts: each kind of control has a largest derivative of its own. Elements
+ * that set a time step together, by symmetry, do so no longer if their states are rounded. There
+ * the objective has a kink along the positions, whose derivatives have no digits then.
+ */
+static int list_parts(const struct model *model, const struct controls *gradient,
+		      struct gradient_part part[MAX_PARTS])
+{
+	const struct mesh *mesh = model->mesh;
+
+	*part++ = (struct gradient_part){gradient->energy, (size_t)mesh->elements};
+	*part++ = (struct gradient_part){&gradient->linear_viscosity, 1};
+	*part++ = (struct gradient_part){&gradient->quadratic_viscosity, 1};
+	*part++ = (struct gradient_part){&gradient->adiabatic_exponent, 1};
+	for (int a = 0; a < AXES; a++)
+		*part++ = (struct gradient_part){gradient->position[a], (size_t)mesh->nodes};
+	return model->freezes_time_step ? MAX_PARTS : MAX_PARTS - AXES;
+}
+
+static void compute_digits(struct computation *computation)
+{
+	struct results *results = computation->results;
+	struct controls exact = controls_create(computation->model->mesh);
+	struct computation other = *computation;
+	struct cost cost;
+	struct gradient_part part[MAX_PARTS], exact_part[MAX_PARTS];
+	int parts = list_parts(computation->model, computation->gradient, part);
+
+	results->digits = digits_compute(results->options->digits, part, parts,
+					 compute_with_tolerance, computation);
+	if (results->options->verify) {
+		other.gradient = &exact;
+		other.cost = &cost;
+		compute_with_tolerance(&other, 0.0);
+		list_parts(computation->model, &exact, exact_part);
+		results->digits.error = digits_error(part, exact_part, parts);
+		if (compares_differences(results->options))
+			results->taylor = verify_gradient(other.model, other.controls,
+							  results->options->objective, &exact);
+	}
+	controls_destroy(&exact);
+}
+
 /* Returns the exit status. */
 static int run(const struct options *options, const struct mesh *mesh, const struct mesh *whole)
 {
 	struct results results = {.options = options, .mesh = mesh, .whole = whole};
 	struct controls controls = controls_create(mesh), gradient = controls_create(mesh);
+	struct model model;
 	struct method method = {
 		.scheme = options->scheme.text ? &options->scheme : NULL,
 		.budget = options->budget, .spill = options->spill, .restart = options->restart,
 		.looks_ahead = options->looks_ahead,
+		.rounds = options->tolerance > 0 || options->digits,
+		.tolerance = options->tolerance,
 	};
-	struct model model;
+	struct computation computation = {&results, &model, &controls, &method, &gradient,
+					  &results.cost};
 	int status = EXIT_WELL;
 
 	controls_publish(mesh, &controls);
@@ -295,23 +395,29 @@ static int run(const struct options *options, const struct mesh *mesh, const str
 	model.freezes_time_step = options->freezes_time_step;
 	require_gradient(&model, &controls, &method);
 	method.steps = run_primal(&results, &model, &controls);
-	results.objective = take_gradient(&model, &controls, options->objective, &method, &gradient,
-					  &results.cost);
+	if (options->digits)
+		compute_digits(&computation);
+	else
+		compute_with_tolerance(&computation, options->tolerance);
 	add_up_bytes(mesh, &results.cost);
-	if (options->verify) {
+	if (compares_differences(options) && !options->digits)
 		results.taylor = verify_gradient(&model, &controls, options->objective, &gradient);
-		if (!(results.taylor.error <= MAX_ERROR))
-			status = EXIT_UNVERIFIED;
-	}
+	if (compares_differences(options) && !(results.taylor.error <= MAX_ERROR))
+		status = EXIT_UNVERIFIED;
 	draw_sensitivity(&results, &controls, &gradient);
 	write_gradient(&results, &controls, &gradient);
 	if (whole)
 		write_summary(&results, &gradient);
 	if (!options->quiet)
 		print_summary(&results, &gradient);
-	if (whole && status == EXIT_UNVERIFIED)
+	if (options->verify && options->digits && !digits_hold(&results.digits)) {
+		fprintf(stderr, "sedov: --digits: the error %.2e is above the bound %.2e\n",
+			results.digits.error, results.digits.bound);
+		status = EXIT_UNVERIFIED;
+	} else if (whole && status == EXIT_UNVERIFIED) {
 		fprintf(stderr, "sedov: differences are off the gradient by %.1e of it or more\n",
 			results.taylor.error);
+	}
 	controls_destroy(&controls);
 	controls_destroy(&gradient);
 	model_destroy(&model);
@@ -332,8 +438,11 @@ static void make_mesh(struct ranks *ranks, int size, struct mesh *mesh, struct m
 
 static void check_options(const struct options *options, const struct ranks *ranks)
 {
-	if (options->verify && options->freezes_time_step)
+	if (options->verify && options->freezes_time_step && !options->digits)
 		fail("--verify: runs of other controls have other time steps; leave --frozen out");
+	if (ranks && options->digits)
+		fail("--digits: each rank has a part of the gradient, and would find a tolerance "
+		     "of its own; give --tolerance, or start one rank");
 	if (ranks && options->looks_ahead)
 		fail("--look-ahead: threads that are at different steps cannot exchange with other "
 		     "ranks; leave it out, or start one rank");

@@ -134,11 +134,8 @@ static void report_from_failed_rank(struct checkpointing *checkpointing, int err
 static void open_run(struct checkpointing *checkpointing)
 {
 	const struct layout *layout = &checkpointing->layout;
-	const struct grid *grid = checkpointing->model->grid;
-	/* A row has the elevations of its cells, then the velocities u, then v. */
-	const struct reel_field field = {REEL_FIELD_DOUBLE, 3,
-					 {(size_t)grid->rows, 3, (size_t)grid->columns}};
-	const struct reel_loss loss = {.field = &field, .fields = 1,
+	struct reel_field field[COMPONENTS];
+	const struct reel_loss loss = {.field = field, .fields = COMPONENTS,
 				       .tolerance = checkpointing->options->tolerance};
 	struct reel_run_options options = {
 		.pool = checkpointing->pool,
@@ -146,7 +143,7 @@ static void open_run(struct checkpointing *checkpointing)
 		.puts = MOVING_STATES / 2,
 		.gets = MOVING_STATES / 2,
 		.flags = checkpointing->options->audit ? REEL_RUN_AUDIT : 0,
-		.loss = loss.tolerance > 0 ? &loss : NULL,
+		.loss = loss.tolerance > 0 || checkpointing->options->digits ? &loss : NULL,
 		.restart = checkpointing->options->restart,
 		.adjoint_bytes = restart_bytes(checkpointing->model),
 		.save_adjoint = restart_save,
@@ -156,6 +153,7 @@ static void open_run(struct checkpointing *checkpointing)
 	struct ranks *ranks = checkpointing->model->ranks;
 	int error;
 
+	loop_list_fields(checkpointing->model->grid, field);
 	if (layout->problem.steps == REEL_UNKNOWN_STEPS)
 		options.finished = loop_is_finished;
 	else
@@ -266,6 +264,12 @@ void checkpointing_primal(struct checkpointing *checkpointing, const struct cont
 	void *context, *state = start(checkpointing, controls, gauge, &context);
 
 	require(checkpointing, model.advance(context, state, 0, checkpointing->model->steps));
+}
+
+void checkpointing_set_tolerance(struct checkpointing *checkpointing, double tolerance)
+{
+	if (reel_run_set_tolerance(checkpointing->run, tolerance))
+		fail("--checkpoint %s: %s", checkpointing->scheme.text, reel_error_text(0));
 }
 
 /* If there is a file to go on from. */

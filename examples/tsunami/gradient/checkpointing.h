@@ -44,6 +44,9 @@ void checkpointing_close(struct checkpointing *checkpointing);
 void checkpointing_primal(struct checkpointing *checkpointing, const struct controls *controls,
 			  double *gauge);
 
+/* The tolerance of stored states from the next forward sweep on, with --digits. */
+void checkpointing_set_tolerance(struct checkpointing *checkpointing, double tolerance);
+
 /* As forward_sweep() and reverse_sweep(); a forward sweep begins anew. */
 void checkpointing_forward(struct checkpointing *checkpointing, const struct controls *controls,
 			   double *gauge);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <reel.h>
 
@@ -296,32 +297,56 @@ static int reverse(void *context, void *passed, int64_t first, int64_t last, ree
 	return 0;
 }
 
-static int save(void *context, const void *state, void *snapshot)
+/*
+ * A snapshot has all elevations, then all velocities u, then all v: fields of their own, since a
+ * tolerance is relative to the largest value of a field. In one field, velocities would be rounded
+ * to a part of the largest elevation, which is 20 times as large.
+ */
+static int save(void *context, const void *passed, void *snapshot)
 {
 	const struct grid *grid = ((const struct loop *)context)->model->grid;
+	const struct state *state = passed;
+	const double *field[COMPONENTS] = {state->elevation, state->u, state->v};
+	size_t columns = (size_t)grid->columns;
 
 	PARALLEL_REGION
 	{
 		struct rows rows = rows_of_part(grid->rows, thread_number(), team_size());
+		double *place = snapshot;
 
-		state_pack(grid, state, rows,
-			   (double *)snapshot + (size_t)rows.first * row_values(grid));
+		for (int k = 0; k < COMPONENTS; k++, place += (size_t)grid->rows * columns)
+			for (int j = rows.first; j < rows.last; j++)
+				memcpy(place + (size_t)j * columns, field[k] + grid_row(grid, j),
+				       columns * sizeof(double));
 	}
 	return 0;
 }
 
-static int load(void *context, void *state, const void *snapshot)
+static int load(void *context, void *passed, const void *snapshot)
 {
 	const struct grid *grid = ((const struct loop *)context)->model->grid;
+	const struct state *state = passed;
+	double *field[COMPONENTS] = {state->elevation, state->u, state->v};
+	size_t columns = (size_t)grid->columns;
 
 	PARALLEL_REGION
 	{
 		struct rows rows = rows_of_part(grid->rows, thread_number(), team_size());
+		const double *place = snapshot;
 
-		state_unpack(grid, state, rows,
-			     (const double *)snapshot + (size_t)rows.first * row_values(grid));
+		for (int k = 0; k < COMPONENTS; k++, place += (size_t)grid->rows * columns)
+			for (int j = rows.first; j < rows.last; j++)
+				memcpy(field[k] + grid_row(grid, j), place + (size_t)j * columns,
+				       columns * sizeof(double));
 	}
 	return 0;
+}
+
+void loop_list_fields(const struct grid *grid, struct reel_field field[COMPONENTS])
+{
+	for (int k = 0; k < COMPONENTS; k++)
+		field[k] = (struct reel_field){REEL_FIELD_DOUBLE, 2,
+					       {(size_t)grid->rows, (size_t)grid->columns}};
 }
 
 reel_model loop_model(const struct loop *loop)

@@ -12,6 +12,7 @@
 
 #include <pthread.h>
 
+#include <reel/loss.h>
 #include <reel/run.h>
 
 #include "model/shallow.h"
@@ -44,6 +45,10 @@ void loop_close(struct loop *loop);
 
 /* The callbacks: `state` is a struct state, `adjoint` a struct adjoint. */
 reel_model loop_model(const struct loop *loop);
+
+/* The fields of a snapshot, for the options of a run. */
+enum { COMPONENTS = 3 };
+void loop_list_fields(const struct grid *grid, struct reel_field field[COMPONENTS]);
 
 /* For reel_run_options.finished: whether the loop ends before `step`. */
 bool loop_is_finished(void *loop, const void *state, int64_t step);

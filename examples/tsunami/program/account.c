@@ -99,7 +99,8 @@ static void print_look_ahead(const struct look_ahead *use)
 		       plural(use->max_tapes));
 }
 
-void account_print(const struct checkpointing_use *use, uint64_t full_tape_bytes, int audited)
+void account_print(const struct checkpointing_use *use, uint64_t full_tape_bytes, int audited,
+		   const struct digits *digits)
 {
 	print_plan(&use->layout);
 	print_counts(use);
@@ -108,7 +109,9 @@ void account_print(const struct checkpointing_use *use, uint64_t full_tape_bytes
 	else
 		print_memory(use, full_tape_bytes);
 	print_disk(use);
-	if (use->rounded_bytes)
+	if (digits)
+		digits_print(digits, use->rounded_bytes, use->kept_bytes);
+	else if (use->rounded_bytes)
 		printf("Rounding        states in 1/%.0f of their bytes\n",
 		       (double)use->rounded_bytes / (double)use->kept_bytes);
 	print_look_ahead(&use->look_ahead);

@@ -13,6 +13,7 @@
 
 #include "gradient/gpu.h"
 #include "gradient/look-ahead.h"
+#include "common/digits.h"
 #include "common/numbers.h"
 #include "common/parallel.h"
 #include "common/report.h"
@@ -71,6 +72,8 @@ static void print_help(void)
 	     "  --audit                with --checkpoint: compare states that are reached again\n"
 	     "  --tolerance T          with --checkpoint: round stored states to T times their\n"
 	     "                         largest value, in fewer bytes\n"
+	     "  --digits N             with --checkpoint: find the tolerance for N digits of the\n"
+	     "                         gradient, and bound its error\n"
 	     "  --look-ahead           with --checkpoint: each thread records segments of its\n"
 	     "                         own, ahead of the one that is reversed\n"
 	     "  --restart FILE         with --checkpoint: begin where the run that wrote it was,\n"
@@ -147,8 +150,8 @@ enum option_code {
 	OPTION_STEPS, OPTION_TIME_STEP, OPTION_EPICENTRE, OPTION_MAGNITUDE, OPTION_STRIKE,
 	OPTION_GAUGE, OPTION_MIN_DEPTH, OPTION_DEVICE, OPTION_THREADS, OPTION_REVERSE_THREADS,
 	OPTION_BUDGET, OPTION_SPILL,
-	OPTION_CHECKPOINT, OPTION_SEGMENT, OPTION_AUDIT, OPTION_TOLERANCE, OPTION_LOOK_AHEAD,
-	OPTION_RESTART, OPTION_OUTPUT, OPTION_VERIFY, OPTION_QUIET, OPTION_HELP
+	OPTION_CHECKPOINT, OPTION_SEGMENT, OPTION_AUDIT, OPTION_TOLERANCE, OPTION_DIGITS,
+	OPTION_LOOK_AHEAD, OPTION_RESTART, OPTION_OUTPUT, OPTION_VERIFY, OPTION_QUIET, OPTION_HELP
 };
 
 static const struct option long_options[] = {
@@ -173,6 +176,7 @@ static const struct option long_options[] = {
 	{"segment", required_argument, NULL, OPTION_SEGMENT},
 	{"audit", no_argument, NULL, OPTION_AUDIT},
 	{"tolerance", required_argument, NULL, OPTION_TOLERANCE},
+	{"digits", required_argument, NULL, OPTION_DIGITS},
 	{"look-ahead", no_argument, NULL, OPTION_LOOK_AHEAD},
 	{"restart", required_argument, NULL, OPTION_RESTART},
 	{"output", required_argument, NULL, OPTION_OUTPUT},
@@ -255,6 +259,7 @@ static void read_option(int code, const char *text, struct options *options, str
 	case OPTION_TOLERANCE:
 		options->tolerance = read_number("tolerance", text, 1e-15, 0.5);
 		break;
+	case OPTION_DIGITS: options->digits = read_integer("digits", text, 1, MAX_DIGITS); break;
 	case OPTION_LOOK_AHEAD: options->look_ahead = 1; break;
 	case OPTION_RESTART: options->restart = text; break;
 	case OPTION_OUTPUT: options->output = text; break;
@@ -306,6 +311,22 @@ static void check_checkpointing(const struct options *options)
 		     "no room for tapes recorded ahead; name another planner");
 	if (options->look_ahead && !look_ahead_is_there())
 		fail("--look-ahead: this program was built without OpenMP; leave it out");
+}
+
+static void check_digits(const struct options *options)
+{
+	if (!options->digits)
+		return;
+	if (!options->scheme.text || options->on_gpu)
+		fail("--digits is for checkpointing by threads: give --checkpoint, too");
+	if (options->tolerance > 0)
+		fail("--digits finds the tolerance: leave --tolerance out");
+	if (options->audit)
+		fail("--digits: states that are reached again differ from the first ones, which "
+		     "--audit compares: leave one of them out");
+	if (options->restart)
+		fail("--digits is several gradients, and a file of --restart is of one; leave one "
+		     "of them out");
 }
 
 /* Ends the program for a run that a restart file cannot continue. */
@@ -387,6 +408,7 @@ struct options options_read(int count, char **arguments)
 		options.hours = 0.0;
 	check_restart(&options);
 	check_checkpointing(&options);
+	check_digits(&options);
 	check_gpu(&options);
 	if (!*options.output)
 		fail("--output: give the name of a directory");

@@ -30,6 +30,7 @@ struct options {
 	int64_t segment;      /* steps, 0: chosen */
 	int audit;
 	double tolerance;     /* of stored states; 0: they lose nothing */
+	int digits;           /* of the gradient, by states of fewer bytes; 0: as above */
 	int look_ahead;       /* threads record segments, instead of sharing out rows */
 	double min_depth;
 	const char *restart;  /* a file from which the next run goes on; NULL: none */

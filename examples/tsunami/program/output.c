@@ -270,6 +270,16 @@ static void put_counts(FILE *file, const char *prefix, const struct counts *coun
 	}
 }
 
+static void put_digits(FILE *file, const struct digits *digits)
+{
+	put_json_count(file, "digits", (uint64_t)digits->wanted);
+	put_json_number(file, "error_bound", digits->bound);
+	put_json_number(file, "tolerance", digits->tolerance);
+	put_json_count(file, "gradients", digits->gradients);
+	if (digits->error >= 0.0)
+		put_json_number(file, "error", digits->error);
+}
+
 static void put_checkpointing(FILE *file, const struct results *results)
 {
 	const struct checkpointing_use *use = results->checkpointing;
@@ -330,6 +340,8 @@ void output_write_summary(const struct results *results)
 		put_json_number(file, "warm_reverse_seconds",
 				results->verification->reverse_seconds);
 	}
+	if (results->digits)
+		put_digits(file, results->digits);
 	if (results->checkpointing)
 		put_checkpointing(file, results);
 	put_json_number(file, "time_step_seconds", results->model->time_step);

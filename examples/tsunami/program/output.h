@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "common/digits.h"
 #include "gradient/checkpointing.h"
 #include "options.h"
 #include "model/shallow.h"
@@ -32,6 +33,7 @@ struct results {
 	uint64_t tape_bytes;
 	struct tapes_use tapes_use;
 	const struct checkpointing_use *checkpointing; /* NULL: all steps on tape */
+	const struct digits *digits; /* NULL: no --digits */
 	double primal_seconds, forward_seconds, reverse_seconds;
 	const struct verification *verification; /* NULL: not verified */
 };

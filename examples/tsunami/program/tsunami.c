@@ -237,6 +237,65 @@ static void compute_gradient(struct results *results, struct reversal *reversal,
 	free(weights);
 }
 
+/* The arguments of compute_gradient(), which --digits calls several times. */
+struct computation {
+	struct results *results;
+	struct reversal *reversal;
+	double *gauge;
+	struct controls *gradient;
+};
+
+static void compute_with_tolerance(void *context, double tolerance)
+{
+	struct computation *computation = context;
+
+	checkpointing_set_tolerance(computation->reversal->checkpointing, tolerance);
+	compute_gradient(computation->results, computation->reversal, computation->gauge,
+			 computation->gradient);
+}
+
+/* The two controls have derivatives of unlike units. */
+enum { PARTS = 2 };
+
+static void list_parts(const struct grid *grid, const struct controls *gradient,
+		       struct gradient_part part[PARTS])
+{
+	part[0] = (struct gradient_part){gradient->displacement, grid_elements(grid)};
+	part[1] = (struct gradient_part){gradient->depth, grid_elements(grid)};
+}
+
+static void compute_digits(struct results *results, struct reversal *reversal, double *gauge,
+			   struct controls *gradient, struct digits *digits)
+{
+	struct computation computation = {results, reversal, gauge, gradient};
+	struct gradient_part part[PARTS];
+
+	list_parts(results->model->grid, gradient, part);
+	*digits = digits_compute(results->options->digits, part, PARTS, compute_with_tolerance,
+				 &computation);
+	results->digits = digits;
+}
+
+/* Replaces the gradient by the gradient without rounding, for the other tests of --verify. */
+static void compare_digits(const struct results *results, struct reversal *reversal, double *gauge,
+			   struct controls *gradient, struct digits *digits)
+{
+	struct results others = *results;
+	const struct grid *grid = results->model->grid;
+	struct controls exact = {grid_field(grid), grid_field(grid)};
+	struct computation computation = {&others, reversal, gauge, &exact};
+	struct gradient_part part[PARTS], exact_part[PARTS];
+	struct controls rounded = *gradient;
+
+	compute_with_tolerance(&computation, 0.0);
+	list_parts(grid, &rounded, part);
+	list_parts(grid, &exact, exact_part);
+	digits->error = digits_error(part, exact_part, PARTS);
+	*gradient = exact;
+	free(rounded.displacement);
+	free(rounded.depth);
+}
+
 static void take_account_here(struct results *results, struct reversal *reversal,
 			      struct checkpointing_use *use)
 {
@@ -301,7 +360,7 @@ static void print_tapes(const struct results *results)
 
 	if (results->checkpointing) {
 		account_print(results->checkpointing, full_tape_bytes(results->model),
-			      results->options->audit);
+			      results->options->audit, results->digits);
 		return;
 	}
 	printf("Tape            %.1f MB on %d thread%s", (double)results->tape_bytes / 1e6,
@@ -354,8 +413,16 @@ static int report_verification(const struct results *results, const struct ranks
 	const struct verification *verification = results->verification;
 
 	if (!results->options->quiet) {
+		if (results->digits)
+			digits_print_error(results->digits);
 		verification_print(verification);
 		print_warm_cost(results);
+	}
+	if (results->digits && !digits_hold(results->digits)) {
+		if (is_first_rank(ranks))
+			fprintf(stderr, "tsunami: --digits: the error %.2e is above the bound "
+				"%.2e\n", results->digits->error, results->digits->bound);
+		return EXIT_UNVERIFIED;
 	}
 	if (verification_passed(verification))
 		return EXIT_WELL;
@@ -394,12 +461,16 @@ static int run(struct results *results, const struct model *here, struct control
 	struct checkpointing_use use = {0};
 	double *gauge = allocate((size_t)results->model->steps, sizeof(double));
 	struct verification verification;
+	struct digits digits;
 	int status = EXIT_WELL;
 
 	results->gauge = gauge;
 	results->gradient = gradient;
 	time_primal(results, &reversal, gauge);
-	compute_gradient(results, &reversal, gauge, gradient);
+	if (options->digits)
+		compute_digits(results, &reversal, gauge, gradient, &digits);
+	else
+		compute_gradient(results, &reversal, gauge, gradient);
 	take_account(results, &reversal, &use);
 	if (!options->quiet)
 		print_results(results);
@@ -410,6 +481,8 @@ static int run(struct results *results, const struct model *here, struct control
 		fflush(stdout);
 	}
 	if (options->verify) {
+		if (options->digits)
+			compare_digits(results, &reversal, gauge, gradient, &digits);
 		verification = verify_gradient(results->model, results->controls, gauge, gradient,
 					       options->threads, &reversal);
 		results->verification = &verification;
@@ -419,6 +492,7 @@ static int run(struct results *results, const struct model *here, struct control
 	if (is_first_rank(here->ranks))
 		output_write_summary(results);
 	results->verification = NULL;
+	results->digits = NULL;
 	results->checkpointing = NULL;
 	free(gauge);
 	return status;

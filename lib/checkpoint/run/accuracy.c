@@ -7,7 +7,11 @@
  * tolerance: so a difference from the fine gradient, times the ratio of both tolerances, is as
  * large as the error of the fine gradient. If the bound is above the wish, a finer gradient
  * follows, and the one before it is a further sample. If that has not come nearer to the new one
- * than the samples let expect, the loop is chaotic.
+ * than the samples let expect, the loop is chaotic. A sample that is farther from the gradient than
+ * a part of it says nothing about finer tolerances: errors of a chaotic loop are as large as its
+ * gradient at any tolerance, and would be taken for small ones at a tolerance that is fine enough.
+ * If a gradient is no number, since a root of the loop has no value for states that are so coarse,
+ * the search begins anew with a finer tolerance.
  *
  * The ranks of a run agree on each magnitude, and so on the tolerances and the report.
  */
@@ -23,7 +27,7 @@
 
 #define SAMPLES 4
 /* Gradients that are computed at most after the samples, before states are kept as they are. */
-#define MAX_REFINEMENTS 6
+#define MAX_REFINEMENTS 8
 /* The bound is this many times the size of the error, so that it holds for 999 of 1,000 loops. */
 #define SAFETY 5
 /* Tolerances of samples, as multiples of the fine one: this, and 1 + SPREAD times it, and so on. */
@@ -32,8 +36,15 @@
 /* A finer tolerance is at most this part of the one before, and aims below the wish. */
 #define FINER 0.25
 #define AIM 0.7
+/* Errors are in proportion to tolerances if the last samples are this near to the gradient. */
+#define NEAR 0.2
+#define NEAR_SAMPLES 3
+/* Where they are not, the next tolerance is this part. */
+#define NEARER (1.0 / 16)
 /* A loop that multiplies errors by less meets the wish with the first tolerance. */
 #define GAIN 16
+/* A gradient that is no number is computed again with this part of its tolerance. */
+#define MUCH_FINER (1.0 / 64)
 /* At finer tolerances there is nothing to gain. */
 #define MIN_TOLERANCE 1e-14
 
@@ -133,16 +144,22 @@ static double largest_of(reel_accuracy *accuracy, const double *gradient)
 	return largest_of_ranks(accuracy, largest);
 }
 
+static double distance_of(reel_accuracy *accuracy, const struct sample *sample,
+			  const double *gradient)
+{
+	double distance = 0;
+
+	for (size_t i = 0; i < accuracy->components; i++)
+		distance = larger(distance, fabs(sample->gradient[i] - gradient[i]));
+	return largest_of_ranks(accuracy, distance);
+}
+
 /* The size of the error of the gradient, as the sample shows it. */
 static double seen_by(reel_accuracy *accuracy, const struct sample *sample,
 		      const double *gradient)
 {
-	double difference = 0;
-
 	REEL_ASSERT(sample->tolerance > accuracy->tolerance);
-	for (size_t i = 0; i < accuracy->components; i++)
-		difference = larger(difference, fabs(sample->gradient[i] - gradient[i]));
-	return largest_of_ranks(accuracy, difference) * accuracy->tolerance / sample->tolerance;
+	return distance_of(accuracy, sample, gradient) * accuracy->tolerance / sample->tolerance;
 }
 
 /* The largest size that the first `samples` samples show. */
@@ -163,6 +180,17 @@ static void keep(reel_accuracy *accuracy, const double *gradient)
 	REEL_ASSERT(accuracy->samples <= SAMPLES + MAX_REFINEMENTS);
 	sample->tolerance = accuracy->tolerance;
 	memcpy(sample->gradient, gradient, accuracy->components * sizeof *gradient);
+}
+
+/* Returns true if the last samples are near enough to show errors in proportion to tolerances. */
+static bool is_near(reel_accuracy *accuracy, const double *gradient)
+{
+	REEL_ASSERT(accuracy->samples >= NEAR_SAMPLES);
+	for (unsigned i = accuracy->samples - NEAR_SAMPLES; i < accuracy->samples; i++)
+		if (!(distance_of(accuracy, &accuracy->sample[i], gradient) <=
+		      NEAR * accuracy->report.largest))
+			return false;
+	return true;
 }
 
 /* Returns true if the last sample is farther from the gradient than the others let expect. */
@@ -195,6 +223,7 @@ static bool take_gradient(reel_accuracy *accuracy, const double *gradient)
 {
 	struct reel_accuracy_report *report = &accuracy->report;
 	double size, finer;
+	bool near;
 
 	report->gradients++;
 	report->largest = largest_of(accuracy, gradient);
@@ -206,11 +235,16 @@ static bool take_gradient(reel_accuracy *accuracy, const double *gradient)
 		report->error = SAFETY * accuracy->factor * accuracy->tolerance * report->largest;
 		return false;
 	}
+	if (!isfinite(report->largest)) {
+		accuracy->samples = 0;
+		return go_on_with(accuracy, accuracy->tolerance * MUCH_FINER);
+	}
 	if (accuracy->samples < SAMPLES)
 		return take_sample(accuracy, gradient);
 	size = seen_by_all(accuracy, accuracy->samples, gradient);
 	report->error = SAFETY * size;
-	if (report->error <= accuracy->wish * report->largest) {
+	near = is_near(accuracy, gradient);
+	if (near && report->error <= accuracy->wish * report->largest) {
 		accuracy->factor = size > 0 ? size / accuracy->tolerance / report->largest : 0;
 		return false;
 	}
@@ -218,7 +252,7 @@ static bool take_gradient(reel_accuracy *accuracy, const double *gradient)
 	    (accuracy->samples > SAMPLES && is_chaotic(accuracy, gradient)))
 		return go_on_with(accuracy, 0);
 	keep(accuracy, gradient);
-	finer = AIM * accuracy->wish * report->largest / report->error;
+	finer = near ? AIM * accuracy->wish * report->largest / report->error : NEARER;
 	return go_on_with(accuracy, accuracy->tolerance * (finer < FINER ? finer : FINER));
 }
 

@@ -17,6 +17,7 @@
 #include "os/error.h"
 #include "plan/plan.h"
 #include "tape/tape.h"
+#include "trace/trace.h"
 #include "checkpoint/restart/restart.h"
 #include "checkpoint/run/run-packer.h"
 #include "checkpoint/watch/watch.h"
@@ -113,9 +114,16 @@ static int take_action(reel_run *run, reel_action *action)
  */
 static int complete(reel_run *run, unsigned entered)
 {
+	int64_t rounded, kept;
+
 	REEL_ASSERT(run->phase == REEL_RUN_REVERSE);
 	reel_learn_reverse_end(run);
 	end_sweep(run);
+	/* Relaxed, both: all threads that stored states have ended their actions. */
+	rounded = (int64_t)atomic_load_explicit(&run->rounded_bytes, memory_order_relaxed);
+	kept = (int64_t)atomic_load_explicit(&run->kept_bytes, memory_order_relaxed);
+	if (rounded)
+		REEL_TRACE(ROUND, 0, rounded, kept);
 	if (was_left(run, entered))
 		return reel_fail(-EINVAL,
 				 "a callback of the reverse sweep was left by an exception "
