@@ -219,6 +219,23 @@ static bool take_sample(reel_accuracy *accuracy, const double *gradient)
 					    : first / RATIO);
 }
 
+/*
+ * The wish is met. Later gradients have the coarsest tolerance that meets it, of those from which
+ * on errors are in proportion to tolerances.
+ */
+static void settle(reel_accuracy *accuracy, double size)
+{
+	double largest = accuracy->report.largest, coarsest = 0, coarse;
+
+	REEL_ASSERT(accuracy->samples >= NEAR_SAMPLES);
+	for (unsigned i = accuracy->samples - NEAR_SAMPLES; i < accuracy->samples; i++)
+		coarsest = larger(coarsest, accuracy->sample[i].tolerance);
+	accuracy->factor = size > 0 ? size / accuracy->tolerance / largest : 0;
+	coarse = size > 0 ? AIM * accuracy->wish / SAFETY / accuracy->factor : coarsest;
+	coarse = coarse < coarsest ? coarse : coarsest;
+	accuracy->tolerance = larger(accuracy->tolerance, coarse);
+}
+
 static bool take_gradient(reel_accuracy *accuracy, const double *gradient)
 {
 	struct reel_accuracy_report *report = &accuracy->report;
@@ -245,7 +262,7 @@ static bool take_gradient(reel_accuracy *accuracy, const double *gradient)
 	report->error = SAFETY * size;
 	near = is_near(accuracy, gradient);
 	if (near && report->error <= accuracy->wish * report->largest) {
-		accuracy->factor = size > 0 ? size / accuracy->tolerance / report->largest : 0;
+		settle(accuracy, size);
 		return false;
 	}
 	if (accuracy->samples == SAMPLES + MAX_REFINEMENTS ||
