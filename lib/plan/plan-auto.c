@@ -270,7 +270,13 @@ static struct grouping group(const reel_schedule *schedule, int64_t steps, struc
 	if (found.steps == steps && all * tape <= room.memory)
 		return found;
 	found.advances = NEVER;
-	if (room.memory < tape || room.states < tape)
+	/*
+	 * If the store turns out to be slower than it was, more states are held than have room. Steps
+	 * without a tape are reversed nevertheless.
+	 */
+	if (!(tape > 0))
+		room.states = larger(room.states, 0);
+	else if (room.memory < tape || room.states < tape)
 		return found;
 	most = smaller(whole((room.states - tape) / state_bytes(schedule)), (double)room.slots);
 	if (most < 0)
