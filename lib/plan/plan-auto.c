@@ -270,7 +270,13 @@ static struct grouping group(const reel_schedule *schedule, int64_t steps, struc
 	if (found.steps == steps && all * tape <= room.memory)
 		return found;
 	found.advances = NEVER;
-	if (room.memory < tape || room.states < tape)
+	/*
+	 * If the store turns out to be slower than it was, more states are held than have room. Steps
+	 * without a tape are reversed nevertheless.
+	 */
+	if (!(tape > 0))
+		room.states = larger(room.states, 0);
+	else if (room.memory < tape || room.states < tape)
 		return found;
 	most = smaller(whole((room.states - tape) / state_bytes(schedule)), (double)room.slots);
 	if (most < 0)
@@ -499,21 +505,6 @@ static int record_next(reel_schedule *schedule, reel_action *action)
 	return schedule->steps == REEL_UNKNOWN_STEPS ? -EAGAIN : 0;
 }
 
-/*
- * Returns the number of steps to the next state that could be kept. If the loop ends there, their
- * reversal from the state below adds little.
- */
-static int64_t stretch_at(const reel_schedule *schedule)
-{
-	double most = advances_of_gap(schedule, schedule->at, (struct use){1, 0}) / PART;
-	int64_t stretch = 1;
-
-	while (stretch < schedule->at / CHUNKS &&
-	       advances_of_gap(schedule, 2 * stretch, all_and(schedule, 0)) <= most)
-		stretch *= 2;
-	return stretch;
-}
-
 /* Returns true if a step can be recorded beside all that is held and `more` states. */
 static bool leaves_room(const reel_schedule *schedule, int64_t more)
 {
@@ -521,6 +512,37 @@ static bool leaves_room(const reel_schedule *schedule, int64_t more)
 	double tape = tape_bytes(schedule);
 
 	return room.slots >= 0 && room.memory >= tape && room.states >= tape;
+}
+
+/*
+ * Returns true if all states below the working state are kept, and the working state has room. Then
+ * no step runs again but to be recorded.
+ */
+static bool keeps_all_states(const reel_schedule *schedule)
+{
+	int64_t states = schedule->in_use[0];
+
+	if (reel_schedule_top_holds_working_state(schedule))
+		states--;
+	return reverses_at_once(schedule) && states == schedule->at && leaves_room(schedule, 1);
+}
+
+/*
+ * Returns the number of steps to the next state that could be kept. If the loop ends there, their
+ * reversal from the state below adds little. It adds to each gap, though, so every state is kept
+ * while all have room.
+ */
+static int64_t stretch_at(const reel_schedule *schedule)
+{
+	double most = advances_of_gap(schedule, schedule->at, (struct use){1, 0}) / PART;
+	int64_t stretch = 1;
+
+	if (keeps_all_states(schedule))
+		return 1;
+	while (stretch < schedule->at / CHUNKS &&
+	       advances_of_gap(schedule, 2 * stretch, all_and(schedule, 0)) <= most)
+		stretch *= 2;
+	return stretch;
 }
 
 /* Takes the change instead of the best one so far if less time is left after it. */
@@ -617,6 +639,10 @@ static int sweep_to_unknown_end(reel_schedule *schedule, reel_action *action)
 	if (reel_schedule_top_holds_working_state(schedule))
 		return reel_schedule_sweep_to(schedule, schedule->at + stretch_at(schedule),
 					      action);
+	if (keeps_all_states(schedule)) {
+		reel_schedule_push_level(schedule, 0, action);
+		return 0;
+	}
 	return keep_or_leave(schedule, action);
 }
 

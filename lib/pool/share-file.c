@@ -24,7 +24,7 @@
 
 #define DIRECTORY "/dev/shm"
 /* "ReelSha", the version of the layout, and the size of addresses, which the layout depends on. */
-#define LAYOUT (UINT64_C(0x5265656c53686100) + 0x10 + sizeof(void *))
+#define LAYOUT (UINT64_C(0x5265656c53686100) + 0x20 + sizeof(void *))
 /* A process waits this long for the lock, and for the memory of others. */
 #define MAX_WAIT_MS 5000
 
@@ -99,15 +99,29 @@ static int open_locked(const char *path)
 	}
 }
 
-/* Requires the lock. Returns true if other processes than this one are members. */
-static bool has_members(struct reel_share_file *file, uint64_t except)
+/* Requires the lock. Returns true if a process is a member. */
+static bool has_members(struct reel_share_file *file)
+{
+	reel_share_free_ended(file);
+	for (unsigned i = 0; i < REEL_MEMBERS; i++)
+		if (atomic_load_explicit(&file->slot[i].process, memory_order_relaxed))
+			return true;
+	return false;
+}
+
+/*
+ * Requires the lock. Returns true if a process other than `except` will remove the file when it
+ * leaves. Relaxed: a process sets `ends` before it takes the lock.
+ */
+static bool has_lasting_members(struct reel_share_file *file, uint64_t except)
 {
 	reel_share_free_ended(file);
 	for (unsigned i = 0; i < REEL_MEMBERS; i++) {
-		uint64_t process =
-			atomic_load_explicit(&file->slot[i].process, memory_order_relaxed);
+		const struct reel_share_slot *slot = &file->slot[i];
+		uint64_t process = atomic_load_explicit(&slot->process, memory_order_relaxed);
 
-		if (process && process != except)
+		if (process && process != except &&
+		    !atomic_load_explicit(&slot->ends, memory_order_relaxed))
 			return true;
 	}
 	return false;
@@ -137,7 +151,7 @@ static int agree(struct reel_share_file *file, const char *path, size_t budget)
 		return reel_fail(-EPERM,
 				 "%s belongs to processes of another container, which cannot be "
 				 "told from ended ones: choose another name for the budget", path);
-	if (!version || !has_members(file, 0)) {
+	if (!version || !has_members(file)) {
 		begin_anew(file, budget);
 		return 0;
 	}
@@ -163,6 +177,7 @@ static struct reel_share_slot *take_slot(struct reel_share_file *file)
 	slot = &file->slot[i];
 	atomic_store_explicit(&slot->claimed, 0, memory_order_relaxed);
 	atomic_store_explicit(&slot->short_at, 0, memory_order_relaxed);
+	atomic_store_explicit(&slot->ends, 0, memory_order_relaxed);
 	/* Release: pairs with the acquire in process_of() (share.c). The slot has no claim yet. */
 	atomic_store_explicit(&slot->process, reel_process_identity(), memory_order_release);
 	if (i == used)
@@ -270,7 +285,8 @@ static void remove_if_last(const struct reel_share *share, uint64_t except)
 	if (file < 0)
 		return;
 	if (reel_os_file_is(file, &share->identity) && !lock(file)) {
-		if (reel_os_file_has_name(file, share->path) && !has_members(share->file, except))
+		if (reel_os_file_has_name(file, share->path) &&
+		    !has_lasting_members(share->file, except))
 			reel_os_file_unlink(share->path);
 		reel_os_file_unlock(file);
 	}
@@ -281,6 +297,11 @@ void reel_share_end(const struct reel_share *share)
 {
 	REEL_UNCANCELLED;
 
+	/*
+	 * The process still runs for the other processes until its memory and the file of its store
+	 * are gone. If two processes end at the same time, each would leave the file to the other.
+	 */
+	atomic_store_explicit(&share->slot->ends, 1, memory_order_relaxed);
 	remove_if_last(share, reel_process_identity());
 }
 

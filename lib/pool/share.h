@@ -37,6 +37,8 @@ struct reel_share_slot {
 	/* Time of the last charge that was refused (ms), and of the first one of its row; or 0. */
 	_Atomic uint64_t short_at;
 	_Atomic uint64_t short_since;
+	/* 1: the process is ending, and will not remove the file. Its memory still counts. */
+	_Atomic unsigned ends;
 };
 
 struct reel_share_file {
@@ -77,7 +79,10 @@ const char *reel_share_name_problem(const char *name);
 int reel_share_join(struct reel_share **share, const char *name, size_t budget, size_t minimum);
 /* Give all back. The last member removes the file. */
 void reel_share_leave(struct reel_share *share);
-/* As the process ends, while other threads may use the share: remove the file if it is the last. */
+/*
+ * As the process ends, while other threads may use the share: remove the file if no other process
+ * is a member, except for processes that have called this function, too.
+ */
 void reel_share_end(const struct reel_share *share);
 
 /* ---- share.c: any thread ---- */

@@ -482,6 +482,69 @@ static void steps_are_reversed_at_once_where_the_program_says_so(void)
 	   "and %lld", (long long)result.report.advances, (long long)least);
 }
 
+/*
+ * In memory, or in a store that is ten times as fast as the steps. With half of the memory the
+ * schedule cannot keep all states, and still runs few steps again.
+ */
+static void all_states_that_have_room_are_kept(void)
+{
+	struct reel_costs costs = {.steps = 1000, .advance_seconds = 1, .record_seconds = 1,
+				   .reverse_seconds = 2, .tape_bytes = 1, .state_bytes = 100,
+				   .memory_bytes = 100200};
+	struct way way = {.flags = REEL_REVERSE_AT_ONCE};
+	struct result result = simulate(&costs, way);
+
+	ok(!result.wrong && result.report.advances <= 1000,
+	   "no step runs a third time if all states have room in memory: %lld advances",
+	   (long long)result.report.advances);
+	costs.memory_bytes = 10100;
+	costs.tiers = 1;
+	costs.tier[0].write_bandwidth = costs.tier[0].read_bandwidth = 1000;
+	result = simulate(&costs, way);
+	ok(!result.wrong && result.report.advances <= 1000,
+	   "nor if they have room in the store: %lld advances", (long long)result.report.advances);
+	costs.memory_bytes = 50101;
+	costs.tiers = 0;
+	result = simulate(&costs, way);
+	ok(!result.wrong && result.report.advances <= 1600,
+	   "half of the states save half of the advances: %lld", (long long)result.report.advances);
+}
+
+/* The store takes 300 states at once, and from then on one state in 50 steps. */
+static void a_store_that_gets_slow_costs_few_steps(void)
+{
+	struct reel_costs costs = {.advance_seconds = 1, .state_bytes = 100, .memory_bytes = 1000,
+				   .tiers = 1};
+	struct reel_problem problem = {.steps = REEL_UNKNOWN_STEPS, .flags = REEL_REVERSE_AT_ONCE,
+				       .tiers = 1, .tier[0].slots = 1024};
+	struct result result = {0};
+	reel_schedule *schedule;
+	reel_plan *plan;
+	reel_action action;
+
+	if (reel_plan_open_auto(&plan, &problem, NULL))
+		bail_out();
+	schedule = open_schedule(plan);
+	count = 0;
+	do {
+		costs.tier[0].write_bandwidth = schedule->at < 300 ? 0 : 2;
+		reel_schedule_learn(schedule, &costs);
+		if (reel_schedule_next(schedule, &action) == -EAGAIN && action.last >= 1000) {
+			action.last = 1000;
+			reel_schedule_end(schedule, 1000, 1000);
+		}
+		if (action.kind <= REEL_ACTION_RECORD && action.first == action.last)
+			continue;
+		note_action(&action);
+	} while (action.kind != REEL_ACTION_DONE);
+	problem.steps = 1000;
+	check_actions(problem, &result);
+	ok(!result.wrong && result.report.advances < 8000,
+	   "a store that gets slow: %lld advances", (long long)result.report.advances);
+	reel_schedule_close(schedule);
+	reel_plan_close(plan);
+}
+
 /* A restart file is written where no tape is held: often enough in both sweeps. */
 static void tapes_are_short_where_restart_files_are_written(struct way way, const char *name)
 {
@@ -580,6 +643,8 @@ int main(void)
 	the_time_is_near_that_of_the_best_fixed_plan(second, "unknown end, second gradient");
 	the_time_is_near_that_of_the_best_fixed_plan(known_second, "known end, second gradient");
 	steps_are_reversed_at_once_where_the_program_says_so();
+	all_states_that_have_room_are_kept();
+	a_store_that_gets_slow_costs_few_steps();
 	tapes_are_short_where_restart_files_are_written(unknown, "unknown end");
 	tapes_are_short_where_restart_files_are_written(known, "known end");
 	all_steps_are_recorded_if_nothing_is_known();

@@ -65,6 +65,39 @@ static void the_last_member_removes_the_file(void)
 	ok(!file_is_there(), "the last one removes the file");
 }
 
+/* A process that ends is in /proc until its memory is gone. */
+static void processes_that_end_at_the_same_time_leave_no_file(void)
+{
+	int ends[2], lives[2], status;
+	struct reel_share *share;
+	pid_t child;
+	char byte;
+
+	tap_case("processes that end at the same time");
+	if (pipe(ends) || pipe(lives))
+		abort();
+	share = join();
+	child = fork_with_timeout();
+	if (child == 0) {
+		close(lives[1]);
+		reel_share_end(join());
+		if (write(ends[1], "", 1) != 1 || read(lives[0], &byte, 1))
+			_exit(EXIT_FAILURE);
+		_exit(EXIT_SUCCESS);
+	}
+	ok(read(ends[0], &byte, 1) == 1 && file_is_there(), "the first one leaves the file");
+	is_int((long long)total_of(share), 2 * MINIMUM, "its memory counts until it has ended");
+	reel_share_end(share);
+	ok(!file_is_there(), "the second one removes it, although the first one still runs");
+	reel_share_leave(share);
+	close(lives[1]);
+	waitpid(child, &status, 0);
+	ok(WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS, "the first one ends");
+	close(lives[0]);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 static void make_file(mode_t mode, off_t bytes)
 {
 	int file = open(path, O_CREAT | O_RDWR, 0600);
@@ -530,6 +563,7 @@ int main(void)
 	tap_begin();
 	reel_set_error_handler(ignore_report, NULL);
 	the_last_member_removes_the_file();
+	processes_that_end_at_the_same_time_leave_no_file();
 	other_files_are_refused();
 	other_versions_and_containers_are_refused();
 	the_smaller_budget_counts();
