@@ -113,10 +113,11 @@ size_t reel_field_unpack(const struct reel_field *field, void *values, const voi
  *
  * The first result takes 5 gradients, or some more if the loop multiplies errors by much. Each
  * later one takes one, at the coarsest of these tolerances with which it has the digits: for the
- * next controls of an optimisation, whose loop is taken to multiply errors as the first one did. Open another object when they have
- * moved far. If a coarse tolerance gives a gradient that is not finite, the search begins anew with
- * a finer one. A loop whose errors do not go down with the tolerance, since it is chaotic, has its
- * states kept as they are, without an error and without a gain.
+ * next controls of an optimisation, whose loop is taken to multiply errors as the first one did.
+ * Open another object when they have moved far. If a coarse tolerance gives a gradient that is not
+ * finite, the search begins anew with a finer one. A loop whose errors do not go down with the
+ * tolerance, since it is chaotic, has its states kept as they are, without an error and without a
+ * gain.
  *
  * Ranks. The run of reel_mpi_run_open() (mpi.h) may have the components of its gradient on any
  * ranks: all ranks open an accuracy of the same digits, and reel_accuracy_again() is collective.

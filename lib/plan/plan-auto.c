@@ -271,8 +271,8 @@ static struct grouping group(const reel_schedule *schedule, int64_t steps, struc
 		return found;
 	found.advances = NEVER;
 	/*
-	 * If the store turns out to be slower than it was, more states are held than have room. Steps
-	 * without a tape are reversed nevertheless.
+	 * If the store turns out to be slower than it was, more states are held than have room.
+	 * Steps without a tape are reversed nevertheless.
 	 */
 	if (!(tape > 0))
 		room.states = larger(room.states, 0);

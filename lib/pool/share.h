@@ -81,7 +81,7 @@ int reel_share_join(struct reel_share **share, const char *name, size_t budget, 
 void reel_share_leave(struct reel_share *share);
 /*
  * As the process ends, while other threads may use the share: remove the file if no other process
- * is a member, except for processes that have called this function, too.
+ * is a member. A process that has called this function does not count.
  */
 void reel_share_end(const struct reel_share *share);
 

@@ -40,12 +40,15 @@ size_t restart_bytes(const struct model *model)
 	return sizeof(struct header) + gauge_bytes(model) + FIELDS * field_bytes(model);
 }
 
+/* Of the values in a snapshot (save() in loop.c): raised with each change. */
+#define SNAPSHOT_ORDER 2
+
 /* The number of all that the values at the gauge and the gradient depend on. */
 static uint64_t fingerprint(const struct loop *loop)
 {
 	const struct model *model = loop->model;
 	const double real[] = {model->time_step, model->drag, model->min_speed, model->viscosity};
-	const int whole[] = {model->steps, model->gauge_column, model->gauge_row};
+	const int whole[] = {SNAPSHOT_ORDER, model->steps, model->gauge_column, model->gauge_row};
 	size_t bytes = field_bytes(model);
 	uint64_t value = FINGERPRINT_START;
 
