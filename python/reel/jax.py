@@ -1,0 +1,615 @@
+# SPDX-License-Identifier: MIT
+"""For JAX on the CPU: what the backward pass needs goes to parcels, which leave memory for a disk.
+
+>>> import reel.jax
+>>> pool = reel.Pool("64M", directory="/var/tmp")
+>>> layer = reel.jax.offload(lambda w, x: jax.numpy.tanh(x @ w), pool)
+"""
+
+import atexit
+import ctypes
+import functools
+import os
+import threading
+import weakref
+from ctypes import CFUNCTYPE, POINTER, byref, c_char_p, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from ._api import MAX_TIERS
+from ._library import HERE
+from ._plan import Plan
+from ._pool import Pool
+from ._sizes import Size, to_bytes, to_text
+
+try:
+    import jax
+    from jax import lax
+    from jax.extend import core
+    from jax.interpreters import ad, batching, mlir, xla
+except ImportError as error:
+    raise ImportError(f"reel.jax needs JAX, which cannot be imported: {error}") from None
+
+_SILENT_SECONDS = 60
+"""A session that has no call for so long, and whose token no array has, is given up. The program that has opened it may
+still run before."""
+
+_CALLS = os.environ.get("REEL_JAX_LIBRARY") or os.path.join(HERE, "lib", "libreel-jax.so")
+
+try:
+    _calls = ctypes.CDLL(_CALLS)
+except OSError as error:
+    raise ImportError(f"no foreign calls of reel.jax ({error}): this package was built without them; build "
+                      "libreel-jax.so, as python/README.md describes, and set REEL_JAX_LIBRARY to its path") from None
+
+_calls.reel_jax_open_place.argtypes = [c_void_p, c_void_p, c_int, POINTER(c_char_p), c_char_p]
+_calls.reel_jax_open_place.restype = c_int64
+_calls.reel_jax_close_place.argtypes = [c_int64]
+_calls.reel_jax_close_place.restype = None
+_calls.reel_jax_silent.argtypes = [c_uint64, POINTER(c_uint32), c_size_t]
+_calls.reel_jax_silent.restype = c_size_t
+_calls.reel_jax_give_up.argtypes = [c_uint64, POINTER(c_uint32), c_size_t]
+_calls.reel_jax_give_up.restype = c_size_t
+_calls.reel_jax_remind.argtypes = [c_void_p, c_void_p, c_uint64]
+_calls.reel_jax_remind.restype = None
+
+_TOKEN = jax.ShapeDtypeStruct((2,), np.uint32)
+
+
+# ---- The foreign calls as primitives of JAX -------------------------------------------------------------------------
+
+def _refuse(what: str) -> Callable[..., Any]:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise NotImplementedError(f"reel.jax does not work under {what}")
+    return refuse
+
+
+def _primitive(name: str, target: Any, aliases: Callable[..., Dict[int, int]]) -> Any:
+    """A primitive for a foreign call. `shapes` are those of its results; XLA neither drops nor repeats it.
+
+    JAX itself may drop it where nothing uses its results, and needs no effect for that: their order is one of data.
+    """
+    jax.ffi.register_ffi_target(f"reel_jax_{name}", jax.ffi.pycapsule(target), platform="cpu")
+    primitive = core.Primitive(f"reel_jax_{name}")
+    primitive.multiple_results = True
+    primitive.def_impl(functools.partial(xla.apply_primitive, primitive))
+    primitive.def_abstract_eval(lambda *_, shapes, **__: [
+        jax.core.ShapedArray(shape, dtype) for shape, dtype in shapes])
+
+    def lower(context: Any, *operands: Any, shapes: Any, **attributes: int) -> Any:
+        if getattr(context.module_context.axis_context, "num_devices", 1) != 1:
+            raise NotImplementedError("reel.jax does not work in a program for several devices (shard_map, pmap, or "
+                                      "arrays that are sharded)")
+        rule = jax.ffi.ffi_lowering(f"reel_jax_{name}", has_side_effect=True,
+                                    operand_output_aliases=aliases(len(operands), **attributes))
+        return rule(context, *operands, **{key: np.int64(value) for key, value in attributes.items()})
+
+    mlir.register_lowering(primitive, lower, platform="cpu")
+    batching.primitive_batchers[primitive] = _refuse("vmap; map inside the function that is offloaded")
+    ad.primitive_jvps[primitive] = _refuse("a second derivative, nor under jvp")
+    return primitive
+
+
+_save = _primitive("save", _calls.reel_jax_save, lambda _, tied, **__: {i: i for i in range(1, tied + 1)})
+_load = _primitive("load", _calls.reel_jax_load, lambda _: {})
+_visit = _primitive("visit", _calls.reel_jax_visit, lambda *_, **__: {})
+_turn = _primitive("turn", _calls.reel_jax_turn, lambda n: {i: i for i in range(2, n)})
+
+
+def _shapes(*arrays: Any) -> Tuple[Any, ...]:
+    return tuple((tuple(array.shape), np.dtype(array.dtype)) for array in arrays)
+
+
+# ---- Places and sessions --------------------------------------------------------------------------------------------
+
+class _Places:
+    """The places of a pool, by the plan and its stores. They live as long as the pool."""
+
+    def __init__(self) -> None:
+        self.numbers: Dict[Any, int] = {}
+        self.plans: List[Plan] = []
+
+
+_places: "weakref.WeakKeyDictionary[Any, _Places]" = weakref.WeakKeyDictionary()
+_places_lock = threading.Lock()
+
+
+def _place(pool: Pool, plan: Optional[Plan] = None, stores: Sequence[Optional[str]] = (), directory: Any = None) -> int:
+    """The number of the place for these. Programs have it as a constant, so it stays the same for the same arguments."""
+    if not isinstance(pool, Pool):
+        raise TypeError(f"reel.jax needs a reel.Pool, and not {pool!r}")
+    lease = pool._live()
+    texts = [to_text(store, "a store") for store in stores]
+    texts += [None] * (MAX_TIERS - len(texts))
+    if len(texts) > MAX_TIERS:
+        raise ValueError(f"a plan has at most {MAX_TIERS} tiers")
+    folder = to_text(directory, "directory")
+    with _places_lock:
+        places = _places.setdefault(lease, _Places())
+        key = (plan and id(plan), *texts, folder)
+        if key not in places.numbers:
+            number = _calls.reel_jax_open_place(
+                lease.handle, plan and plan._handle, plan is not None and plan.steps is None,
+                (c_char_p * MAX_TIERS)(*texts), folder)
+            if number < 0:
+                raise MemoryError("no memory for a pool of reel.jax")
+            # The callback of a newer reference comes first: the sessions end before the pool is closed.
+            weakref.finalize(lease, _calls.reel_jax_close_place, number)
+            places.numbers[key] = number
+            if plan is not None:
+                places.plans.append(plan)
+        return places.numbers[key]
+
+
+def collect(silent_seconds: float = 0) -> int:
+    """Give up what forward passes have kept and no backward pass will use. Returns the number of these passes.
+
+    It is what an abandoned result of jax.vjp() has left, or a program that an exception of others has ended. Reel knows
+    by the arrays of JAX that are alive, which include what jax.vjp() holds. Call it while no program of reel.jax runs,
+    since the arrays inside of a program do not count. Without a call this happens by itself for passes that had
+    nothing to do for a minute. What is given up too early is an error in the backward pass.
+    """
+    silent = int(silent_seconds * 1e9)
+    room = 64
+    while True:
+        ids = (c_uint32 * room)()
+        found = _calls.reel_jax_silent(silent, ids, room)
+        if found <= room:
+            break
+        room = 2 * found
+    if not found:
+        return 0
+    alive = set()
+    for array in jax.live_arrays("cpu"):
+        if array.dtype == np.uint32 and array.ndim and array.shape[-1] == 2 and not array.is_deleted():
+            alive.update(np.asarray(array).reshape(-1, 2)[:, 0].tolist())
+    gone = [number for number in ids[:found] if number not in alive]
+    return int(_calls.reel_jax_give_up(silent, (c_uint32 * len(gone))(*gone), len(gone)))
+
+
+@CFUNCTYPE(c_int, c_void_p)
+def _collect_silent(_: Any) -> int:
+    try:
+        collect(_SILENT_SECONDS)
+    except Exception:  # JAX may be about to end; the next reminder tries again
+        pass
+    return 0
+
+
+_calls.reel_jax_remind(ctypes.cast(ctypes.pythonapi.Py_AddPendingCall, c_void_p),
+                       ctypes.cast(_collect_silent, c_void_p), _SILENT_SECONDS * 10**9)
+atexit.register(_calls.reel_jax_remind, None, None, 0)
+
+
+# ---- The derivative of a function, with its residuals as arrays -----------------------------------------------------
+
+def _is_float(array: Any) -> bool:
+    return bool(jax.numpy.issubdtype(array.dtype, np.inexact))
+
+
+def _can_leave(aval: Any) -> bool:
+    """Whether a parcel holds an array: one with numbers of whole bytes."""
+    return not jax.dtypes.issubdtype(aval.dtype, jax.dtypes.extended) and not str(aval.dtype).endswith(("int4", "int2"))
+
+
+def _nbytes(aval: Any) -> int:
+    return int(np.prod(aval.shape, dtype=np.int64)) * aval.dtype.itemsize
+
+
+class _Function:
+    """A function of flat arrays: of those that it closes over, and of its arguments. `tree` is that of its results."""
+
+    def __init__(self, f: Callable[..., Any], *arguments: Any) -> None:
+        flat, tree = jax.tree.flatten(arguments)
+        closed, shape = jax.make_jaxpr(lambda *flat: f(*jax.tree.unflatten(tree, flat)), return_shape=True)(*flat)
+        self.jaxpr, self.consts = closed.jaxpr, list(closed.consts)
+        self.tree = jax.tree.structure(shape)
+        self.results = [atom.aval for atom in self.jaxpr.outvars]
+
+    def __call__(self, *flat: Any) -> List[Any]:
+        n = len(self.consts)
+        return jax.core.eval_jaxpr(self.jaxpr, flat[:n], *flat[n:])
+
+
+class _Linear:
+    """The forward pass of a function by some of its flat arguments. Its backward pass needs residuals.
+
+    `forward` gives the results and then the residuals. A residual is an argument ("input", its number), a constant
+    ("const", its value), depends only on the first `fixed` arguments ("fixed"), or is new ("kept").
+    """
+
+    def __init__(self, f: Callable[..., List[Any]], results: Sequence[Any], by: Sequence[int], arguments: Sequence[Any],
+                 fixed: int) -> None:
+        is_float = [_is_float(aval) for aval in results]
+        self.by, self.float_results = list(by), [i for i, yes in enumerate(is_float) if yes]
+        trees = []
+
+        def forward(*flat: Any) -> List[Any]:
+            def differentiable(*chosen: Any) -> Any:
+                full = list(flat)
+                for i, value in zip(self.by, chosen):
+                    full[i] = value
+                outs = f(*full)
+                return ([out for out, yes in zip(outs, is_float) if yes],
+                        [out for out, yes in zip(outs, is_float) if not yes])
+            floats, backward, others = jax.vjp(differentiable, *[flat[i] for i in self.by], has_aux=True)
+            leaves, tree = jax.tree.flatten(backward)
+            trees.append(tree)
+            rest, first = iter(others), iter(floats)
+            return [next(first if yes else rest) for yes in is_float] + leaves
+
+        closed = jax.make_jaxpr(forward)(*arguments)
+        self.jaxpr, self.consts, self.tree = closed.jaxpr, closed.consts, trees[-1]
+        self.avals = [atom.aval for atom in self.jaxpr.outvars[len(results):]]
+        self.kinds = self._kinds(len(results), fixed)
+
+    def _kinds(self, results: int, fixed: int) -> List[Tuple[str, Any]]:
+        varying = set(self.jaxpr.invars[fixed:])
+        for equation in self.jaxpr.eqns:
+            if equation.effects or any(atom in varying for atom in equation.invars if not hasattr(atom, "val")):
+                varying.update(equation.outvars)
+        inputs = {var: i for i, var in enumerate(self.jaxpr.invars)}
+        consts = dict(zip(self.jaxpr.constvars, self.consts))
+        kinds: List[Tuple[str, Any]] = []
+        for atom in self.jaxpr.outvars[results:]:
+            if hasattr(atom, "val"):
+                kinds.append(("const", atom.val))
+            elif atom in inputs:
+                kinds.append(("input", inputs[atom]))
+            elif atom in consts:
+                kinds.append(("const", consts[atom]))
+            else:
+                kinds.append(("kept" if atom in varying else "fixed", None))
+        return kinds
+
+    def forward(self, *flat: Any) -> Tuple[List[Any], List[Any]]:
+        """The results, and the residuals."""
+        outs = jax.core.eval_jaxpr(self.jaxpr, self.consts, *flat)
+        n = len(outs) - len(self.kinds)
+        return outs[:n], outs[n:]
+
+    def backward(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> Sequence[Any]:
+        """The cotangents of the arguments in `by`, from those of all results."""
+        backward = jax.tree.unflatten(self.tree, residuals)
+        return backward([cotangents[i] for i in self.float_results])  # type: ignore[no-any-return]
+
+
+def _check_context() -> None:
+    if jax.sharding.get_abstract_mesh().manual_axes:
+        raise NotImplementedError("reel.jax does not work under shard_map or pmap")
+
+
+class _Kept:
+    """What a forward pass leaves: arrays, and what was learnt when it was traced."""
+
+    def __init__(self, arrays: Any, known: Any) -> None:
+        self.arrays, self.known = arrays, known
+
+
+jax.tree_util.register_pytree_node(_Kept, lambda kept: ((kept.arrays,), kept.known),
+                                   lambda known, arrays: _Kept(arrays[0], known))
+
+
+def _with_rules(primal: Callable[..., Any], forward: Callable[..., Any], backward: Callable[..., Any]) -> Any:
+    """A function of flat arguments. `forward` is told which of them have a tangent; `backward` gives a cotangent, or
+    None, for each."""
+    function = jax.custom_vjp(primal)
+
+    def with_values(*arguments: Any) -> Any:
+        perturbed = tuple(bool(argument.perturbed) for argument in arguments)
+        return forward(perturbed, *[argument.value for argument in arguments])
+
+    def with_zeros(kept: Any, cotangents: Any) -> Any:
+        return backward(kept, [
+            (np.zeros(ct.aval.shape, jax.dtypes.float0) if ct.aval.dtype == jax.dtypes.float0 else
+             jax.numpy.zeros(ct.aval.shape, ct.aval.dtype)) if isinstance(ct, jax.custom_derivatives.SymbolicZero) else ct
+            for ct in cotangents])
+
+    function.defvjp(with_values, with_zeros, symbolic_zeros=True)
+    return function
+
+
+def _zero_token() -> Any:
+    return jax.numpy.zeros(2, np.uint32)
+
+
+def _spread(by: Sequence[int], n: int, cotangents: Sequence[Any]) -> Tuple[Any, ...]:
+    found = dict(zip(by, cotangents))
+    return tuple(found.get(i) for i in range(n))
+
+
+# ---- offload --------------------------------------------------------------------------------------------------------
+
+def offload(f: Callable[..., Any], pool: Pool, *, min_bytes: Size = "64K") -> Callable[..., Any]:
+    """f, whose residuals go to parcels of the pool between the forward and the backward pass.
+
+    Residuals are what jax.vjp(f) keeps. Arguments, arrays that f closes over, and residuals of fewer than `min_bytes`
+    bytes stay. The residuals of one call are in memory together: offload the layers of a model, and not the model.
+
+    A result of jax.vjp() has one backward pass. vmap, second derivatives and shard_map are refused.
+    """
+    smallest = to_bytes(min_bytes, "min_bytes")
+    place = _place(pool)
+
+    @functools.wraps(f)
+    def offloaded(*arguments: Any, **named: Any) -> Any:
+        pool._live()
+        _check_context()
+        function = _Function(lambda arguments, named: f(*arguments, **named), arguments, named)
+        flat = [*function.consts, *jax.tree.leaves((arguments, named))]
+
+        def forward(perturbed: Sequence[bool], *flat: Any) -> Any:
+            by = [i for i, yes in enumerate(perturbed) if yes]
+            linear = _Linear(function, function.results, by, flat, len(function.consts))
+            outs, residuals = linear.forward(*flat)
+            leaves = [i for i, (kind, _) in enumerate(linear.kinds) if kind in ("kept", "fixed") and
+                      _can_leave(linear.avals[i]) and _nbytes(linear.avals[i]) >= smallest]
+            token = _zero_token()
+            if leaves:
+                leaves.sort(key=lambda i: not any(residuals[i] is out for out in outs))
+                token, outs = _save_behind(place, outs, flat, [residuals[i] for i in leaves])
+            stay = [None if i in leaves else value for i, value in enumerate(residuals)]
+            return outs, _Kept((token, stay), (linear, leaves, len(flat)))
+
+        def backward(kept: _Kept, cotangents: Any) -> Any:
+            (token, residuals), (linear, leaves, n) = kept.arrays, kept.known
+            residuals = list(residuals)
+            if leaves:
+                after = [ct for ct in cotangents if ct.dtype != jax.dtypes.float0]
+                _, *loaded = _load.bind(token, *after, shapes=_shapes(_TOKEN, *[linear.avals[i] for i in leaves]))
+                for i, value in zip(leaves, loaded):
+                    residuals[i] = value
+            return _spread(linear.by, n, linear.backward(residuals, cotangents))
+
+        outs = _with_rules(function, forward, backward)(*flat)
+        return jax.tree.unflatten(function.tree, outs)
+
+    return offloaded
+
+
+def _save_behind(place: int, outs: Sequence[Any], arguments: Sequence[Any], leaves: Sequence[Any]) -> Any:
+    """Save the leaves, and pass results through the call, so that what uses these runs when the leaves are saved.
+
+    Without that XLA could keep the leaves of all layers until the last one has run. Leaves that are results come first.
+    """
+    taken = {id(array) for array in arguments}
+    saved = [id(leaf) for leaf in leaves]
+    tied = {id(out): out for out in outs if id(out) not in taken and isinstance(out, jax.Array) and _can_leave(out)}
+    unsaved = [out for key, out in tied.items() if key not in saved]
+    both = [leaf for i, leaf in enumerate(leaves) if saved[i] in tied and saved[i] not in saved[:i]]
+    assert all(leaf is other for leaf, other in zip(leaves, both))
+    passed = [*unsaved, *both]
+    token, *through = _save.bind(_zero_token(), *unsaved, *leaves, shapes=_shapes(_TOKEN, *passed), place=place,
+                                 tied=len(passed), unsaved=len(unsaved))
+    instead = {id(out): new for out, new in zip(passed, through)}
+    return token, [instead.get(id(out), out) for out in outs]
+
+
+# ---- scan -----------------------------------------------------------------------------------------------------------
+
+class _Loop(NamedTuple):
+    """The step of a scan as a function of flat arrays: constants, the state, and what step i gets of xs."""
+
+    step: _Function
+    length: int
+    consts: int
+    carry: int
+    arguments: int
+    """Number of all arguments of the step."""
+
+    def one(self, *flat: Any) -> Tuple[List[Any], List[Any]]:
+        outs = self.step(*flat)
+        return outs[:self.carry], outs[self.carry:]
+
+    def split(self, flat: Sequence[Any]) -> Tuple[List[Any], List[Any], List[Any]]:
+        """Constants, state, and xs."""
+        return (list(flat[:self.consts]), list(flat[self.consts:self.consts + self.carry]),
+                list(flat[self.consts + self.carry:]))
+
+    def primal(self, *flat: Any) -> List[Any]:
+        consts, init, xs = self.split(flat)
+        carry, ys = lax.scan(lambda carry, x: self.one(*consts, *carry, *x), init, xs, self.length)
+        return [*carry, *ys]
+
+    def linear(self, perturbed: Sequence[bool], flat: Sequence[Any]) -> _Linear:
+        """The derivative of a step by the state, and by the constants and xs that have a tangent."""
+        consts, init, xs = self.split(flat)
+        avals = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in (*consts, *init)]
+        avals += [jax.ShapeDtypeStruct(x.shape[1:], x.dtype) for x in xs]
+        by = [i for i, aval in enumerate(avals) if _is_float(aval) and
+              (perturbed[i] or self.consts <= i < self.consts + self.carry)]
+        return _Linear(self.step, self.step.results, by, avals, self.consts)
+
+    def backward(self, linear: _Linear, flat: Sequence[Any], cotangents: Sequence[Any], token: Any, more: Any,
+                 residuals: Callable[..., Any]) -> Tuple[Any, ...]:
+        """The reverse sweep. `residuals(token, i, state, x, more)` gives a token, a state and the residuals of step i,
+        where the state is what it gave for step i + 1."""
+        consts, init, xs = self.split(flat)
+        end = self.consts + self.carry
+        of_consts = [i for i in linear.by if i < self.consts]
+        of_carry = [i for i in linear.by if self.consts <= i < end]
+        of_xs = [i for i in linear.by if i >= end]
+        carry_bar = [cotangents[i - self.consts] for i in of_carry]
+        sums = [jax.numpy.zeros(flat[i].shape, flat[i].dtype) for i in of_consts]
+        float_ys = [i for i in linear.float_results if i >= self.carry]
+        ys_bar = [cotangents[i] for i in float_ys]
+
+        def body(state: Any, slices: Any) -> Any:
+            token, values, carry_bar, sums = state
+            i, x, y_bar, extra = slices
+            token, values, leaves = residuals(token, i, values, x, extra)
+            bars: List[Any] = [None] * len(self.step.results)
+            for index, bar in zip((j - self.consts for j in of_carry), carry_bar):
+                bars[index] = bar
+            for index, bar in zip(float_ys, y_bar):
+                bars[index] = bar
+            found = dict(zip(linear.by, linear.backward(leaves, bars)))
+            sums = [total + found[j] for total, j in zip(sums, of_consts)]
+            return (token, values, [found[j] for j in of_carry], sums), [found[j] for j in of_xs]
+
+        values, extra = more
+        steps = np.arange(self.length, dtype=np.int32)
+        (_, _, carry_bar, sums), xs_bar = lax.scan(
+            body, (token, values, carry_bar, sums), (steps, xs, ys_bar, extra), self.length, reverse=True)
+        return _spread([*of_consts, *of_carry, *of_xs], self.arguments, [*sums, *carry_bar, *xs_bar])
+
+
+def scan(step: Callable[[Any, Any], Any], init: Any, xs: Any = None, length: Optional[int] = None, *,
+         plan: Union[Plan, str] = "store-all", pool: Pool, stores: Sequence[Optional[str]] = (),
+         directory: Any = None) -> Any:
+    """jax.lax.scan(step, init, xs, length), for which the backward pass needs little memory.
+
+    With the plan "store-all" the residuals of each step go to a parcel of the pool. Any other plan, such as "binomial:20"
+    or a reel.Plan for this number of steps, keeps states in its slots, and runs the steps in between again; "all" keeps
+    each state. A plan of several tiers takes `stores` and `directory` as reel.Run does.
+
+    A result of jax.vjp() has one backward pass. vmap, second derivatives and shard_map are refused.
+    """
+    _check_context()
+    lengths = {np.shape(x)[0] for x in jax.tree.leaves(xs)} | ({int(length)} if length is not None else set())
+    if len(lengths) != 1:
+        raise ValueError(f"scan needs xs of one length, or length=, and got {sorted(lengths)}")
+    length = lengths.pop()
+    if length >= 1 << 31:
+        raise ValueError("reel.jax.scan() has at most 2^31 - 1 steps")
+    init = jax.tree.map(lambda x: lax.convert_element_type(x, jax.numpy.asarray(x).dtype), init)
+    one = jax.tree.map(lambda x: jax.ShapeDtypeStruct(np.shape(x)[1:], jax.numpy.asarray(x).dtype), xs)
+    function = _Function(step, init, one)
+    carry_tree = jax.tree.structure(init)
+    _check_step(function, init)
+    loop = _Loop(function, length, len(function.consts), carry_tree.num_leaves,
+                 len(function.consts) + len(jax.tree.leaves((init, xs))))
+    if isinstance(plan, str) and plan == "store-all":
+        forward, backward = _store_all(loop, _place(pool))
+    else:
+        forward, backward = _planned(loop, _place(pool, _plan_of(plan, length, pool), stores, directory))
+    flat = [*function.consts, *jax.tree.leaves((init, xs))]
+    outs = _with_rules(loop.primal, forward, backward)(*flat) if length else loop.primal(*flat)
+    return jax.tree.unflatten(function.tree, outs)
+
+
+def _check_step(function: _Function, init: Any) -> None:
+    leaves, tree = jax.tree.flatten(init)
+    if function.tree.num_nodes < 2 or len(function.tree.children()) != 2:
+        raise TypeError("the step of a scan returns a pair: the new state, and what is stacked, or None")
+    if function.tree.children()[0] != tree:
+        raise TypeError(f"the step of a scan changes the structure of the state: {tree} to {function.tree.children()[0]}")
+    for before, after in zip(leaves, function.results):
+        if before.shape != after.shape or before.dtype != after.dtype:
+            raise TypeError(f"the step of a scan makes {after.str_short()} of {before.dtype}{list(before.shape)} in the "
+                            "state")
+
+
+def _plan_of(plan: Any, length: int, pool: Pool) -> Plan:
+    if isinstance(plan, Plan):
+        if plan.steps not in (None, length):
+            raise ValueError(f"the plan is for {plan.steps} steps, and the scan has {length}")
+        return plan
+    return _plan_from_text(plan, length, pool._live())
+
+
+_texts: "weakref.WeakKeyDictionary[Any, Dict[Any, Plan]]" = weakref.WeakKeyDictionary()
+
+
+def _plan_from_text(text: str, length: int, lease: Any) -> Plan:
+    plans = _texts.setdefault(lease, {})
+    if (text, length) not in plans:
+        online = text.split(":")[0] == "online"
+        plans[text, length] = Plan(text, None if online else length)
+    return plans[text, length]
+
+
+def _store_all(loop: _Loop, place: int) -> Tuple[Callable[..., Any], Callable[..., Any]]:
+    """Residuals of steps that are the state before a step, or new, go to a parcel for each step."""
+
+    def forward(perturbed: Sequence[bool], *flat: Any) -> Any:
+        linear = loop.linear(perturbed, flat)
+        consts, init, xs = loop.split(flat)
+        end = loop.consts + loop.carry
+        saved = [i for i, (kind, at) in enumerate(linear.kinds) if _can_leave(linear.avals[i]) and
+                 (kind == "kept" or kind == "input" and loop.consts <= at < end)]
+        stacked = [i for i, (kind, at) in enumerate(linear.kinds) if i not in saved and
+                   (kind == "kept" or kind == "input" and loop.consts <= at < end)]
+
+        def body(state: Any, x: Any) -> Any:
+            token, carry = state
+            outs, leaves = linear.forward(*consts, *carry, *x)
+            if saved:
+                token, = _save.bind(token, *[leaves[i] for i in saved], shapes=_shapes(_TOKEN), place=place, tied=0,
+                                    unsaved=0)
+            return (token, outs[:loop.carry]), (outs[loop.carry:], [leaves[i] for i in stacked])
+
+        (token, carry), (ys, stacks) = lax.scan(body, (_zero_token(), init), xs, loop.length)
+        return [*carry, *ys], _Kept((token, flat, stacks), (linear, saved, stacked))
+
+    def backward(kept: _Kept, cotangents: Any) -> Any:
+        (token, flat, stacks), (linear, saved, stacked) = kept.arrays, kept.known
+        consts, init, xs = loop.split(flat)
+        end = loop.consts + loop.carry
+        fixed: List[Any] = [None] * len(linear.kinds)
+        if any(kind == "fixed" for kind, _ in linear.kinds):
+            # They depend on the constants only. XLA computes what they need of a step of zeros, once.
+            _, fixed = jax.jit(linear.forward)(*consts, *[jax.numpy.zeros_like(x) for x in init],
+                                               *[jax.numpy.zeros(x.shape[1:], x.dtype) for x in xs])
+
+        def residuals(token: Any, i: Any, values: Any, x: Any, extra: Any) -> Any:
+            loaded: Any = ()
+            if saved:
+                token, *loaded = _load.bind(token, shapes=_shapes(_TOKEN, *[linear.avals[j] for j in saved]))
+            found = {**dict(zip(saved, loaded)), **dict(zip(stacked, extra))}
+            for j, (kind, at) in enumerate(linear.kinds):
+                if j not in found:
+                    found[j] = (fixed[j] if kind == "fixed" else at if kind == "const" else
+                                consts[at] if at < loop.consts else x[at - end])
+            return token, values, [found[j] for j in range(len(found))]
+
+        return loop.backward(linear, flat, cotangents, token, ((), stacks), residuals)
+
+    return forward, backward
+
+
+def _planned(loop: _Loop, place: int) -> Tuple[Callable[..., Any], Callable[..., Any]]:
+    """The plan decides at each state. Foreign calls walk through it, so that the program has the step twice, whatever
+    the length: `visit` sees each state of the forward sweep, and `turn` gives the state before each step of the reverse
+    sweep, with the number of a step to run first, or to reverse."""
+
+    def forward(perturbed: Sequence[bool], *flat: Any) -> Any:
+        linear = loop.linear(perturbed, flat)
+        consts, init, xs = loop.split(flat)
+
+        def body(state: Any, x: Any) -> Any:
+            token, carry = state
+            token, = _visit.bind(token, *carry, shapes=_shapes(_TOKEN), place=place)
+            carry, ys = loop.one(*consts, *carry, *x)
+            return (token, carry), ys
+
+        (token, carry), ys = lax.scan(body, (_zero_token(), init), xs, loop.length)
+        return [*carry, *ys], _Kept((token, flat), linear)
+
+    def backward(kept: _Kept, cotangents: Any) -> Any:
+        (token, flat), linear = kept.arrays, kept.known
+        consts, init, xs = loop.split(flat)
+
+        def turn(token: Any, i: Any, values: Any) -> Any:
+            token, order, *values = _turn.bind(
+                token, i, *values, shapes=_shapes(_TOKEN, jax.ShapeDtypeStruct((2,), np.int32), *values))
+            return token, order, values
+
+        def residuals(token: Any, i: Any, values: Any, x: Any, extra: Any) -> Any:
+            def run_step(state: Any) -> Any:
+                token, order, values = state
+                its_x = [lax.dynamic_index_in_dim(each, order[1], keepdims=False) for each in xs]
+                values, _ = loop.one(*consts, *values, *its_x)
+                return turn(token, i, values)
+
+            token, _, values = lax.while_loop(lambda state: state[1][0] == 1, run_step, turn(token, i, values))
+            _, leaves = linear.forward(*consts, *values, *x)
+            return token, values, leaves
+
+        return loop.backward(linear, flat, cotangents, token, ([jax.numpy.zeros_like(x) for x in init], None), residuals)
+
+    return forward, backward
+
+
+__all__ = ["collect", "offload", "scan"]
