@@ -65,7 +65,10 @@ struct session {
 	struct session *older, *newer; /* of the place */
 	struct session *chained;       /* of the same bucket */
 
-	/* A stack: of saved arrays, or of the states of recorded steps of a plan. */
+	/*
+	 * Of saved arrays, or of the states of recorded steps of a plan, in the order of their
+	 * calls. NULL: the parcel was loaded. The last one is not NULL.
+	 */
 	reel_parcel **parcel;
 	size_t parcels, room;
 
@@ -171,7 +174,7 @@ static void free_session(struct session *session)
 {
 	reel_run_close(session->run);
 	while (session->parcels)
-		reel_parcel_close(session->parcel[--session->parcels]);
+		reel_parcel_close(session->parcel[--session->parcels]); /* or NULL */
 	free(session->parcel);
 	free(session);
 }
@@ -191,7 +194,7 @@ static struct session *removed(struct session *session, struct session *list)
 {
 	remove_session(session);
 	session->chained = list;
-	return list = session;
+	return session;
 }
 
 /* ---- The frame of a call --------------------------------------------------------- */
@@ -292,7 +295,8 @@ static void pass(const XLA_FFI_CallFrame *frame, int64_t from, int64_t to)
 		memmove(target->data, source->data, bytes);
 }
 
-static int64_t attribute(const XLA_FFI_CallFrame *frame, const char *name)
+/* An XLA_FFI_Scalar or an XLA_FFI_Array of int64_t; NULL: the call has no such attribute. */
+static const void *find_attribute(const XLA_FFI_CallFrame *frame, const char *name)
 {
 	int64_t i;
 
@@ -300,9 +304,16 @@ static int64_t attribute(const XLA_FFI_CallFrame *frame, const char *name)
 		const XLA_FFI_ByteSpan *span = frame->attrs.names[i];
 
 		if (span->len == strlen(name) && !memcmp(span->ptr, name, span->len))
-			return *(const int64_t *)((XLA_FFI_Scalar *)frame->attrs.attrs[i])->value;
+			return frame->attrs.attrs[i];
 	}
-	return 0;
+	return NULL;
+}
+
+static int64_t attribute(const XLA_FFI_CallFrame *frame, const char *name)
+{
+	const XLA_FFI_Scalar *found = find_attribute(frame, name);
+
+	return found ? *(const int64_t *)found->value : 0;
 }
 
 /* The number of the execution of the program that makes the call; 0: not known. */
@@ -371,7 +382,6 @@ static XLA_FFI_Error *failed(const XLA_FFI_CallFrame *frame, struct session *ses
 	int64_t execution = execution_of(frame);
 	struct session *gone = NULL, *other, *older;
 	struct place *place;
-	XLA_FFI_Error *created;
 
 	pthread_mutex_lock(&table_lock);
 	if (session)
@@ -384,8 +394,7 @@ static XLA_FFI_Error *failed(const XLA_FFI_CallFrame *frame, struct session *ses
 		}
 	pthread_mutex_unlock(&table_lock);
 	end_sessions(gone);
-	created = frame->api->XLA_FFI_Error_Create(&args);
-	return created;
+	return frame->api->XLA_FFI_Error_Create(&args);
 }
 
 /* ---- A call in a session --------------------------------------------------------- */
@@ -424,8 +433,9 @@ static int find_session(struct session **session, uint32_t id, uint32_t call)
 	found = buckets ? *entry_of(id) : NULL;
 	if (!found)
 		error = refused(-ENOENT, "reel.jax: these residuals are gone: a backward pass has "
-				"used them, or they were given up after an error or because nothing "
-				"held them; run the forward pass again");
+				"used them (in a lax.scan() that of a later step, if all arguments "
+				"are the same in each step), or they were given up after an error or "
+				"because no array of JAX had their token; run the forward pass again");
 	else if (found->busy || found->call != call)
 		error = refused(-EINVAL, "reel.jax: these residuals are used twice or out of order; "
 				"a forward pass has one backward pass");
@@ -453,7 +463,8 @@ static int enter(const XLA_FFI_CallFrame *frame, bool opens, struct session **se
 }
 
 /* Ends the call. The token of the next call is the first result. An ended session has none. */
-static void leave(const XLA_FFI_CallFrame *frame, struct session *session, uint32_t call, bool ended)
+static void leave(const XLA_FFI_CallFrame *frame, struct session *session, uint32_t call,
+		  bool ended)
 {
 	uint32_t token[2] = {ended ? 0 : session->id, ended ? 0 : call};
 
@@ -487,23 +498,23 @@ static int push(struct session *session, struct arrays arrays)
 		session->parcel = list;
 		session->room = room;
 	}
-	error = checked(reel_parcel_open(&list[session->parcels], session->place->pool, total(arrays),
-					 &options, &data));
+	error = checked(reel_parcel_open(&list[session->parcels], session->place->pool,
+					 total(arrays), &options, &data));
 	if (error)
 		return error;
 	gather(arrays, data);
 	return checked(reel_parcel_seal(list[session->parcels++]));
 }
 
-static int pop(struct session *session, struct arrays arrays)
+/* Loads the parcel with this number, which is gone then. */
+static int pop(struct session *session, size_t number, struct arrays arrays)
 {
-	reel_parcel *parcel;
+	reel_parcel *parcel = number < session->parcels ? session->parcel[number] : NULL;
 	const void *data;
 	int error;
 
-	if (!session->parcels)
-		return refused(-EINVAL, "reel.jax: nothing is left of these residuals");
-	parcel = session->parcel[session->parcels - 1];
+	if (!parcel)
+		return refused(-EINVAL, "reel.jax: residual %zu is not there", number);
 	if (reel_parcel_bytes(parcel) != total(arrays))
 		return refused(-EINVAL, "reel.jax: residuals of %zu bytes are loaded as %zu",
 			       reel_parcel_bytes(parcel), total(arrays));
@@ -513,20 +524,36 @@ static int pop(struct session *session, struct arrays arrays)
 	scatter(arrays, data);
 	reel_parcel_unpin(parcel);
 	reel_parcel_close(parcel);
-	session->parcels--;
+	session->parcel[number] = NULL;
+	while (session->parcels && !session->parcel[session->parcels - 1])
+		session->parcels--;
 	return 0;
 }
 
+/* Appends the parcels of a session, in this order or from the last one to the first. */
+static size_t append(reel_parcel **list, size_t n, const struct session *session,
+		     const XLA_FFI_Array *order)
+{
+	size_t i, number;
+
+	for (i = 0; i < (order ? order->size : session->parcels); i++) {
+		number = order ? (size_t)((const int64_t *)order->data)[i] : session->parcels - 1 - i;
+		if (number < session->parcels && session->parcel[number])
+			list[n++] = session->parcel[number];
+	}
+	return n;
+}
+
 /*
- * Announces the parcels of the session, from the last one to the first, so that they are read
- * ahead. Those of older sessions of the same execution come next: a lax.scan() over a function
- * that is offloaded has a session for each step.
+ * Announces the parcels of the session in the order of the loads, so that they are read ahead.
+ * Those of older sessions of the same execution come next: a lax.scan() over a function that is
+ * offloaded has a session for each step.
  */
-static void announce(struct session *session)
+static void announce(struct session *session, const XLA_FFI_Array *order)
 {
 	reel_parcel **list = NULL, **larger;
 	struct session *each;
-	size_t n = 0, i;
+	size_t n = 0;
 
 	if (session->announced)
 		return;
@@ -540,8 +567,7 @@ static void announce(struct session *session)
 		if (!larger)
 			break;
 		list = larger;
-		for (i = each->parcels; i-- > 0;)
-			list[n++] = each->parcel[i];
+		n = append(list, n, each, order && order->size <= each->parcels ? order : NULL);
 		each->announced = true;
 	}
 	/* Without an announcement parcels are read when they are pinned. */
@@ -574,19 +600,25 @@ static XLA_FFI_Error *save(const XLA_FFI_CallFrame *frame)
 	return NULL;
 }
 
-/* Arguments behind the token are values that are to exist before. */
+/*
+ * Loads the last parcel, or with `order` the one with this number, where `order` lists the numbers
+ * in the order of the loads. Arguments behind the token are values that are to exist before.
+ */
 static XLA_FFI_Error *load(const XLA_FFI_CallFrame *frame)
 {
+	const XLA_FFI_Array *order = find_attribute(frame, "order");
+	int64_t number = attribute(frame, "number");
 	struct session *session;
 	int error = enter(frame, false, &session);
 
 	if (!error) {
-		announce(session);
-		error = pop(session, (struct arrays){frame->rets.rets + 1, frame->rets.size - 1});
+		announce(session, order);
+		error = pop(session, order ? (size_t)number : session->parcels - 1,
+			    (struct arrays){frame->rets.rets + 1, frame->rets.size - 1});
 	}
 	if (error)
 		return failed(frame, session, error);
-	leave(frame, session, session->call - 1, !session->parcels);
+	leave(frame, session, session->call + 1, !session->parcels);
 	return NULL;
 }
 
@@ -654,7 +686,8 @@ static int visit_state(struct session *session, struct arrays state)
 		if (session->action.kind == REEL_ACTION_STORE)
 			error = checked(reel_run_copy(session->run, &state));
 		else if (!steps)
-			error = refused(-EINVAL, "reel.jax: the plan goes back before the end of the loop");
+			error = refused(-EINVAL,
+					"reel.jax: the plan goes back before the end of the loop");
 		if (!error)
 			error = next_action(session);
 	}
@@ -733,7 +766,7 @@ static int turn_state(struct session *session, struct arrays state, int32_t orde
 				break;
 			order[0] = REVERSE_STEP;
 			order[1] = (int32_t)--session->left;
-			return pop(session, state);
+			return pop(session, session->parcels - 1, state);
 		default:
 			return refused(-EINVAL, "reel.jax: a plan of \"%s\" is not for a scan",
 				       reel_action_name(action->kind));
@@ -760,8 +793,8 @@ static XLA_FFI_Error *turn(const XLA_FFI_CallFrame *frame)
 	if (!error)
 		error = turn_state(session, state, order);
 	if (!error && order[0] == REVERSE_STEP && order[1] != step)
-		error = refused(-EINVAL, "reel.jax: the plan reverses step %d instead of %d", order[1],
-				step);
+		error = refused(-EINVAL, "reel.jax: the plan reverses step %d instead of %d",
+				order[1], step);
 	if (error)
 		return failed(frame, session, error);
 	memcpy(result(frame, 1)->data, order, sizeof order);
@@ -778,8 +811,9 @@ static bool is_question(const XLA_FFI_CallFrame *frame)
 
 	for (; each; each = each->next)
 		if (each->type == XLA_FFI_Extension_Metadata) {
-			XLA_FFI_Metadata *metadata = ((XLA_FFI_Metadata_Extension *)each)->metadata;
+			XLA_FFI_Metadata *metadata;
 
+			metadata = ((XLA_FFI_Metadata_Extension *)each)->metadata;
 			metadata->api_version.major_version = XLA_FFI_API_MAJOR;
 			metadata->api_version.minor_version = XLA_FFI_API_MINOR;
 			return true;
@@ -929,7 +963,8 @@ size_t reel_jax_give_up(uint64_t ns, const uint32_t *ids, size_t n)
  * From now on a call that opens a session has Python's main thread call `function`, at most once
  * in `ns`. `add` is Py_AddPendingCall(); NULL: no more.
  */
-PUBLIC void reel_jax_remind(int (*add)(int (*)(void *), void *), int (*function)(void *), uint64_t ns);
+PUBLIC void reel_jax_remind(int (*add)(int (*)(void *), void *), int (*function)(void *),
+			    uint64_t ns);
 
 void reel_jax_remind(int (*add)(int (*)(void *), void *), int (*function)(void *), uint64_t ns)
 {

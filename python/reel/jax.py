@@ -13,7 +13,7 @@ import os
 import threading
 import weakref
 from ctypes import CFUNCTYPE, POINTER, byref, c_char_p, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 import numpy as np
 
@@ -83,7 +83,7 @@ def _primitive(name: str, target: Any, aliases: Callable[..., Dict[int, int]]) -
                                       "arrays that are sharded)")
         rule = jax.ffi.ffi_lowering(f"reel_jax_{name}", has_side_effect=True,
                                     operand_output_aliases=aliases(len(operands), **attributes))
-        return rule(context, *operands, **{key: np.int64(value) for key, value in attributes.items()})
+        return rule(context, *operands, **{key: np.array(value, np.int64) if isinstance(value, tuple) else np.int64(value) for key, value in attributes.items()})
 
     mlir.register_lowering(primitive, lower, platform="cpu")
     batching.primitive_batchers[primitive] = _refuse("vmap; map inside the function that is offloaded")
@@ -92,7 +92,7 @@ def _primitive(name: str, target: Any, aliases: Callable[..., Dict[int, int]]) -
 
 
 _save = _primitive("save", _calls.reel_jax_save, lambda _, tied, **__: {i: i for i in range(1, tied + 1)})
-_load = _primitive("load", _calls.reel_jax_load, lambda _: {})
+_load = _primitive("load", _calls.reel_jax_load, lambda *_, **__: {})
 _visit = _primitive("visit", _calls.reel_jax_visit, lambda *_, **__: {})
 _turn = _primitive("turn", _calls.reel_jax_turn, lambda n: {i: i for i in range(2, n)})
 
@@ -197,6 +197,17 @@ def _nbytes(aval: Any) -> int:
     return int(np.prod(aval.shape, dtype=np.int64)) * aval.dtype.itemsize
 
 
+def _is_literal(atom: Any) -> bool:
+    return hasattr(atom, "val")
+
+
+def _has_calls(parameters: Any, primitive: Any) -> bool:
+    """Whether an equation makes a foreign call, which gives another token each time."""
+    return primitive in (_save, _load, _visit, _turn) or any(
+        _has_calls(equation.params, equation.primitive)
+        for jaxpr in core.jaxprs_in_params(parameters) for equation in jaxpr.eqns)
+
+
 class _Function:
     """A function of flat arrays: of those that it closes over, and of its arguments. `tree` is that of its results."""
 
@@ -242,18 +253,20 @@ class _Linear:
         closed = jax.make_jaxpr(forward)(*arguments)
         self.jaxpr, self.consts, self.tree = closed.jaxpr, closed.consts, trees[-1]
         self.avals = [atom.aval for atom in self.jaxpr.outvars[len(results):]]
+        self.cotangents = [jax.ShapeDtypeStruct(results[i].shape, results[i].dtype) for i in self.float_results]
         self.kinds = self._kinds(len(results), fixed)
 
     def _kinds(self, results: int, fixed: int) -> List[Tuple[str, Any]]:
         varying = set(self.jaxpr.invars[fixed:])
         for equation in self.jaxpr.eqns:
-            if equation.effects or any(atom in varying for atom in equation.invars if not hasattr(atom, "val")):
+            if _has_calls(equation.params, equation.primitive) or any(
+                    atom in varying for atom in equation.invars if not _is_literal(atom)):
                 varying.update(equation.outvars)
         inputs = {var: i for i, var in enumerate(self.jaxpr.invars)}
         consts = dict(zip(self.jaxpr.constvars, self.consts))
         kinds: List[Tuple[str, Any]] = []
         for atom in self.jaxpr.outvars[results:]:
-            if hasattr(atom, "val"):
+            if _is_literal(atom):
                 kinds.append(("const", atom.val))
             elif atom in inputs:
                 kinds.append(("input", inputs[atom]))
@@ -271,8 +284,11 @@ class _Linear:
 
     def backward(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> Sequence[Any]:
         """The cotangents of the arguments in `by`, from those of all results."""
+        return self.backward_of_floats(residuals, [cotangents[i] for i in self.float_results])
+
+    def backward_of_floats(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> Sequence[Any]:
         backward = jax.tree.unflatten(self.tree, residuals)
-        return backward([cotangents[i] for i in self.float_results])  # type: ignore[no-any-return]
+        return backward(cotangents)  # type: ignore[no-any-return]
 
 
 def _check_context() -> None:
@@ -321,11 +337,159 @@ def _spread(by: Sequence[int], n: int, cotangents: Sequence[Any]) -> Tuple[Any, 
 
 # ---- offload --------------------------------------------------------------------------------------------------------
 
+class _Pieces:
+    """A program in pieces: `between(number, values)` is called before equation `number`, and may change the values."""
+
+    def __init__(self, jaxpr: Any, consts: Sequence[Any], cuts: Iterable[int]) -> None:
+        self.jaxpr, self.consts = jaxpr, consts
+        n = len(jaxpr.eqns)
+        self.cuts = [0, *sorted(set(cuts) - {0, n}), n] if n else [0]
+        self.last_use = {var: n for var in jaxpr.outvars if not _is_literal(var)}
+        for number, equation in reversed([*enumerate(jaxpr.eqns)]):
+            for var in equation.invars:
+                if not _is_literal(var):
+                    self.last_use.setdefault(var, number)
+
+    def run(self, arguments: Dict[Any, Any], between: Callable[[int, Dict[Any, Any]], None]) -> List[Any]:
+        values = {**dict(zip(self.jaxpr.constvars, self.consts)), **arguments}
+        for begin, end in zip(self.cuts, self.cuts[1:]):
+            between(begin, values)
+            equations = self.jaxpr.eqns[begin:end]
+            made = {var: None for equation in equations for var in equation.outvars if self.last_use.get(var, -1) >= end}
+            inner = {var for equation in equations for var in equation.outvars}
+            used = {var: None for equation in equations for var in equation.invars
+                    if not _is_literal(var) and var not in inner}
+            piece = self.jaxpr.replace(constvars=[], invars=[*used], outvars=[*made], eqns=equations,
+                                       debug_info=self.jaxpr.debug_info.with_unknown_names())
+            results = jax.core.eval_jaxpr(piece, [], *map(values.__getitem__, used))
+            values.update(zip(made, results))
+            for var in [var for var in values if self.last_use.get(var, -1) < end]:
+                del values[var]
+        between(len(self.jaxpr.eqns), values)
+        return [var.val if _is_literal(var) else values[var] for var in self.jaxpr.outvars]
+
+
+class _Offloaded:
+    """Both passes of a function, in whose forward pass a residual is saved when it is there, and in whose backward pass
+    it is loaded for its first use.
+
+    XLA runs what is ready in any order. It runs a save before the equations that follow, because an array that these
+    use passes through the call; and a load after the equations before, because the call has a result of these.
+    """
+
+    def __init__(self, linear: _Linear, place: int, smallest: int) -> None:
+        self.linear, self.place = linear, place
+        self.n = len(linear.jaxpr.outvars) - len(linear.kinds)
+        self.results, self.leaves = linear.jaxpr.outvars[:self.n], linear.jaxpr.outvars[self.n:]
+        closed = jax.make_jaxpr(lambda leaves, bars: linear.backward_of_floats(leaves, bars))(
+            [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in linear.avals], linear.cotangents)
+        self.back = closed.jaxpr
+        first_use = self._first_uses()
+        made = {var: number for number, equation in enumerate(linear.jaxpr.eqns) for var in equation.outvars}
+        self.saved: List[int] = []
+        for i, (kind, _) in enumerate(linear.kinds):
+            if (kind in ("kept", "fixed") and self.leaves[i] in made and i in first_use and
+                    _can_leave(linear.avals[i]) and _nbytes(linear.avals[i]) >= smallest):
+                self.saved.append(i)
+        self.saved.sort(key=lambda i: made[self.leaves[i]])
+        self.forward_pieces = _Pieces(linear.jaxpr, linear.consts, [made[self.leaves[i]] + 1 for i in self.saved])
+        self.save_at: Dict[int, List[int]] = {}
+        for i in self.saved:
+            self.save_at.setdefault(made[self.leaves[i]] + 1, []).append(i)
+        self.last_use = self._last_uses()
+        self.backward_pieces = _Pieces(self.back, closed.consts, [first_use[i] for i in self.saved])
+        self.load_at: Dict[int, List[int]] = {}
+        for i in self.saved:
+            self.load_at.setdefault(first_use[i], []).append(i)
+        numbers = {i: number for number, i in enumerate(self.saved)}
+        self.numbers = numbers
+        self.order = tuple(numbers[i] for at in sorted(self.load_at) for i in self.load_at[at])
+
+    def _first_uses(self) -> Dict[int, int]:
+        """The equation of the backward pass that uses a residual first; that of the end, if it is a result."""
+        found: Dict[Any, int] = {var: len(self.back.eqns) for var in self.back.outvars if not _is_literal(var)}
+        for number, equation in reversed([*enumerate(self.back.eqns)]):
+            found.update((var, number) for var in equation.invars if not _is_literal(var))
+        return {i: found[var] for i, var in enumerate(self.back.invars[:len(self.leaves)]) if var in found}
+
+    def _last_uses(self) -> Dict[Any, int]:
+        """The equation of the forward pass that uses a variable last; that of the end, if it is a result."""
+        found: Dict[Any, int] = {}
+        for number, equation in enumerate(self.linear.jaxpr.eqns):
+            found.update((var, number) for var in equation.invars if not _is_literal(var))
+        found.update((var, len(self.linear.jaxpr.eqns)) for var in self.results if not _is_literal(var))
+        return found
+
+    def forward(self, *flat: Any) -> Tuple[List[Any], Any]:
+        jaxpr, tokens = self.linear.jaxpr, [_zero_token()]
+
+        def save(number: int, values: Dict[Any, Any]) -> None:
+            for i in self.save_at.get(number, ()):
+                var = self.leaves[i]
+                through = self._through(var, number, values)
+                unsaved = [values[each] for each in through if each is not var]
+                token, *passed = _save.bind(tokens[0], *unsaved, values[var], shapes=_shapes(
+                    _TOKEN, *[each.aval for each in through]), place=self.place, tied=len(through), unsaved=len(unsaved))
+                tokens[0] = token
+                values.update(zip(through, passed))
+                kept.discard(i)
+
+        kept = set(range(len(self.leaves)))
+        outs = self.forward_pieces.run(dict(zip(jaxpr.invars, flat)), save)
+        stay = [value if i in kept else None for i, value in enumerate(outs[self.n:])]
+        return outs[:self.n], (tokens[0], stay)
+
+    def _through(self, var: Any, number: int, values: Dict[Any, Any]) -> List[Any]:
+        """The variable that passes through the save of `var`: one that equations from `number` on use, and if that is
+        not `var`, the one that was made last."""
+        if self.last_use.get(var, -1) >= number:
+            return [var]
+        for equation in reversed(self.linear.jaxpr.eqns[:number]):
+            for other in equation.outvars:
+                if other in values and self.last_use.get(other, -1) >= number and _can_leave(other.aval):
+                    return [other]
+        return []
+
+    def backward(self, kept: Any, bars: Sequence[Any]) -> Sequence[Any]:
+        token, residuals = kept
+        tokens, jaxpr = [token], self.back
+        leaves, inputs = jaxpr.invars[:len(self.leaves)], jaxpr.invars[len(self.leaves):]
+        arguments = {var: value for var, value in zip(leaves, residuals) if value is not None}
+        arguments.update(zip(inputs, bars))
+        known = set(arguments)
+
+        def load(number: int, values: Dict[Any, Any]) -> None:
+            for i in self.load_at.get(number, ()):
+                after = self._after(number, values, known)
+                token, values[leaves[i]] = _load.bind(
+                    tokens[0], *after, shapes=_shapes(_TOKEN, self.linear.avals[i]), number=self.numbers[i],
+                    order=self.order)
+                tokens[0] = token
+                known.add(leaves[i])
+
+        known -= set(inputs)
+        return self.backward_pieces.run(arguments, load)
+
+    def _after(self, number: int, values: Dict[Any, Any], residuals: Set[Any]) -> List[Any]:
+        """Values that the backward pass has before equation `number`: those that it uses, or else the last ones."""
+        equations = self.back.eqns
+        for equation in ([equations[number]] if number < len(equations) else []):
+            found = [values[var] for var in equation.invars
+                     if not _is_literal(var) and var in values and var not in residuals]
+            if found:
+                return found
+        for equation in reversed(equations[:number]):
+            found = [values[var] for var in equation.outvars if var in values]
+            if found:
+                return found
+        return [values[var] for var in self.back.invars[len(self.leaves):] if var in values]
+
+
 def offload(f: Callable[..., Any], pool: Pool, *, min_bytes: Size = "64K") -> Callable[..., Any]:
     """f, whose residuals go to parcels of the pool between the forward and the backward pass.
 
     Residuals are what jax.vjp(f) keeps. Arguments, arrays that f closes over, and residuals of fewer than `min_bytes`
-    bytes stay. The residuals of one call are in memory together: offload the layers of a model, and not the model.
+    bytes stay. What one equation makes is in memory together: a loop within f should be a reel.jax.scan().
 
     A result of jax.vjp() has one backward pass. vmap, second derivatives and shard_map are refused.
     """
@@ -341,49 +505,19 @@ def offload(f: Callable[..., Any], pool: Pool, *, min_bytes: Size = "64K") -> Ca
 
         def forward(perturbed: Sequence[bool], *flat: Any) -> Any:
             by = [i for i, yes in enumerate(perturbed) if yes]
-            linear = _Linear(function, function.results, by, flat, len(function.consts))
-            outs, residuals = linear.forward(*flat)
-            leaves = [i for i, (kind, _) in enumerate(linear.kinds) if kind in ("kept", "fixed") and
-                      _can_leave(linear.avals[i]) and _nbytes(linear.avals[i]) >= smallest]
-            token = _zero_token()
-            if leaves:
-                leaves.sort(key=lambda i: not any(residuals[i] is out for out in outs))
-                token, outs = _save_behind(place, outs, flat, [residuals[i] for i in leaves])
-            stay = [None if i in leaves else value for i, value in enumerate(residuals)]
-            return outs, _Kept((token, stay), (linear, leaves, len(flat)))
+            passes = _Offloaded(_Linear(function, function.results, by, flat, len(function.consts)), place, smallest)
+            outs, kept = passes.forward(*flat)
+            return outs, _Kept(kept, (passes, len(flat)))
 
         def backward(kept: _Kept, cotangents: Any) -> Any:
-            (token, residuals), (linear, leaves, n) = kept.arrays, kept.known
-            residuals = list(residuals)
-            if leaves:
-                after = [ct for ct in cotangents if ct.dtype != jax.dtypes.float0]
-                _, *loaded = _load.bind(token, *after, shapes=_shapes(_TOKEN, *[linear.avals[i] for i in leaves]))
-                for i, value in zip(leaves, loaded):
-                    residuals[i] = value
-            return _spread(linear.by, n, linear.backward(residuals, cotangents))
+            passes, n = kept.known
+            bars = [cotangents[i] for i in passes.linear.float_results]
+            return _spread(passes.linear.by, n, passes.backward(kept.arrays, bars))
 
         outs = _with_rules(function, forward, backward)(*flat)
         return jax.tree.unflatten(function.tree, outs)
 
     return offloaded
-
-
-def _save_behind(place: int, outs: Sequence[Any], arguments: Sequence[Any], leaves: Sequence[Any]) -> Any:
-    """Save the leaves, and pass results through the call, so that what uses these runs when the leaves are saved.
-
-    Without that XLA could keep the leaves of all layers until the last one has run. Leaves that are results come first.
-    """
-    taken = {id(array) for array in arguments}
-    saved = [id(leaf) for leaf in leaves]
-    tied = {id(out): out for out in outs if id(out) not in taken and isinstance(out, jax.Array) and _can_leave(out)}
-    unsaved = [out for key, out in tied.items() if key not in saved]
-    both = [leaf for i, leaf in enumerate(leaves) if saved[i] in tied and saved[i] not in saved[:i]]
-    assert all(leaf is other for leaf, other in zip(leaves, both))
-    passed = [*unsaved, *both]
-    token, *through = _save.bind(_zero_token(), *unsaved, *leaves, shapes=_shapes(_TOKEN, *passed), place=place,
-                                 tied=len(passed), unsaved=len(unsaved))
-    instead = {id(out): new for out, new in zip(passed, through)}
-    return token, [instead.get(id(out), out) for out in outs]
 
 
 # ---- scan -----------------------------------------------------------------------------------------------------------
