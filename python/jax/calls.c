@@ -3,7 +3,8 @@
  * The foreign calls of reel.jax, for XLA on the CPU. python/reel/jax.py makes programs of them:
  *
  *	save   token, arrays -> token          keeps the arrays in a parcel
- *	load   token -> token, arrays          gives back those that were saved last
+ *	load   token -> token, arrays          gives back those that were saved last, or some others
+ *	end    token, arrays -> arrays         ends the session of such loads
  *	visit  token, state -> token           a state of the forward sweep of a plan
  *	turn   token, step, state -> token, order, state
  *	                                       the next state of the reverse sweep of a plan
@@ -13,7 +14,7 @@
  * calls is an order of data, which XLA keeps. A token that is used twice, or late, names no session
  * or another call, and is refused: a wrong order is an error and never a wrong number.
  *
- * A session ends with its last load or turn, with a failure of a call of the same execution, or
+ * A session ends with its end, its last load or its last turn, with a failure of a call of the same execution, or
  * when reel_jax_give_up() is told that nothing has its token any more.
  *
  * Threads. XLA makes the calls of different sessions at once. `table_lock` guards the sessions and
@@ -432,10 +433,12 @@ static int find_session(struct session **session, uint32_t id, uint32_t call)
 	pthread_mutex_lock(&table_lock);
 	found = buckets ? *entry_of(id) : NULL;
 	if (!found)
-		error = refused(-ENOENT, "reel.jax: these residuals are gone: a backward pass has "
-				"used them (in a lax.scan() that of a later step, if all arguments "
-				"are the same in each step), or they were given up after an error or "
-				"because no array of JAX had their token; run the forward pass again");
+		error = refused(
+			-ENOENT,
+			"reel.jax: these residuals are gone: a backward pass has used them (in a "
+			"lax.scan() that of a later step, if all arguments are the same in each step), "
+			"or they were given up after an error or because no array of JAX had their "
+			"token; run the forward pass again");
 	else if (found->busy || found->call != call)
 		error = refused(-EINVAL, "reel.jax: these residuals are used twice or out of order; "
 				"a forward pass has one backward pass");
@@ -537,7 +540,9 @@ static size_t append(reel_parcel **list, size_t n, const struct session *session
 	size_t i, number;
 
 	for (i = 0; i < (order ? order->size : session->parcels); i++) {
-		number = order ? (size_t)((const int64_t *)order->data)[i] : session->parcels - 1 - i;
+		number = session->parcels - 1 - i;
+		if (order)
+			number = (size_t)((const int64_t *)order->data)[i];
 		if (number < session->parcels && session->parcel[number])
 			list[n++] = session->parcel[number];
 	}
@@ -618,7 +623,25 @@ static XLA_FFI_Error *load(const XLA_FFI_CallFrame *frame)
 	}
 	if (error)
 		return failed(frame, session, error);
-	leave(frame, session, session->call + 1, !session->parcels);
+	leave(frame, session, session->call + 1, !order && !session->parcels);
+	return NULL;
+}
+
+/* The arrays are what the loads were for: if a program uses one, none of the loads is dropped. */
+static XLA_FFI_Error *end(const XLA_FFI_CallFrame *frame)
+{
+	struct session *session, *gone;
+	int64_t i;
+	int error = enter(frame, false, &session);
+
+	if (error)
+		return failed(frame, session, error);
+	for (i = 1; i < frame->args.size; i++)
+		pass(frame, i, i - 1);
+	pthread_mutex_lock(&table_lock);
+	gone = removed(session, NULL);
+	pthread_mutex_unlock(&table_lock);
+	end_sessions(gone);
 	return NULL;
 }
 
@@ -830,6 +853,7 @@ static bool is_question(const XLA_FFI_CallFrame *frame)
 
 CALL(save)
 CALL(load)
+CALL(end)
 CALL(visit)
 CALL(turn)
 

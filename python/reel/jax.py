@@ -93,6 +93,7 @@ def _primitive(name: str, target: Any, aliases: Callable[..., Dict[int, int]]) -
 
 _save = _primitive("save", _calls.reel_jax_save, lambda _, tied, **__: {i: i for i in range(1, tied + 1)})
 _load = _primitive("load", _calls.reel_jax_load, lambda *_, **__: {})
+_end = _primitive("end", _calls.reel_jax_end, lambda n: {i: i - 1 for i in range(1, n)})
 _visit = _primitive("visit", _calls.reel_jax_visit, lambda *_, **__: {})
 _turn = _primitive("turn", _calls.reel_jax_turn, lambda n: {i: i for i in range(2, n)})
 
@@ -162,7 +163,8 @@ def collect(silent_seconds: float = 0) -> int:
         return 0
     alive = set()
     for array in jax.live_arrays("cpu"):
-        if array.dtype == np.uint32 and array.ndim and array.shape[-1] == 2 and not array.is_deleted():
+        if (array.dtype == np.uint32 and array.ndim and array.shape[-1] == 2 and array.is_fully_addressable and
+                not array.is_deleted()):
             alive.update(np.asarray(array).reshape(-1, 2)[:, 0].tolist())
     gone = [number for number in ids[:found] if number not in alive]
     return int(_calls.reel_jax_give_up(silent, (c_uint32 * len(gone))(*gone), len(gone)))
@@ -177,8 +179,13 @@ def _collect_silent(_: Any) -> int:
     return 0
 
 
-_calls.reel_jax_remind(ctypes.cast(ctypes.pythonapi.Py_AddPendingCall, c_void_p),
-                       ctypes.cast(_collect_silent, c_void_p), _SILENT_SECONDS * 10**9)
+def _remind(seconds: float) -> None:
+    """Have a call that opens a session ask the main thread to collect(), at most once in this time."""
+    _calls.reel_jax_remind(ctypes.cast(ctypes.pythonapi.Py_AddPendingCall, c_void_p),
+                           ctypes.cast(_collect_silent, c_void_p), int(seconds * 1e9))
+
+
+_remind(_SILENT_SECONDS)
 atexit.register(_calls.reel_jax_remind, None, None, 0)
 
 
@@ -203,9 +210,15 @@ def _is_literal(atom: Any) -> bool:
 
 def _has_calls(parameters: Any, primitive: Any) -> bool:
     """Whether an equation makes a foreign call, which gives another token each time."""
-    return primitive in (_save, _load, _visit, _turn) or any(
+    return primitive in (_save, _load, _end, _visit, _turn) or any(
         _has_calls(equation.params, equation.primitive)
         for jaxpr in core.jaxprs_in_params(parameters) for equation in jaxpr.eqns)
+
+
+def _arrays(values: Iterable[Any], avals: Iterable[Any]) -> List[Any]:
+    """The results of a program, some of which may be numbers in its text."""
+    return [value if isinstance(value, jax.Array) else jax.numpy.asarray(value, aval.dtype)
+            for value, aval in zip(values, avals)]
 
 
 class _Function:
@@ -220,7 +233,7 @@ class _Function:
 
     def __call__(self, *flat: Any) -> List[Any]:
         n = len(self.consts)
-        return jax.core.eval_jaxpr(self.jaxpr, flat[:n], *flat[n:])
+        return _arrays(jax.core.eval_jaxpr(self.jaxpr, flat[:n], *flat[n:]), self.results)
 
 
 class _Linear:
@@ -278,7 +291,7 @@ class _Linear:
 
     def forward(self, *flat: Any) -> Tuple[List[Any], List[Any]]:
         """The results, and the residuals."""
-        outs = jax.core.eval_jaxpr(self.jaxpr, self.consts, *flat)
+        outs = _arrays(jax.core.eval_jaxpr(self.jaxpr, self.consts, *flat), [var.aval for var in self.jaxpr.outvars])
         n = len(outs) - len(self.kinds)
         return outs[:n], outs[n:]
 
@@ -366,7 +379,8 @@ class _Pieces:
             for var in [var for var in values if self.last_use.get(var, -1) < end]:
                 del values[var]
         between(len(self.jaxpr.eqns), values)
-        return [var.val if _is_literal(var) else values[var] for var in self.jaxpr.outvars]
+        return _arrays([var.val if _is_literal(var) else values[var] for var in self.jaxpr.outvars],
+                       [var.aval for var in self.jaxpr.outvars])
 
 
 class _Offloaded:
@@ -468,7 +482,8 @@ class _Offloaded:
                 known.add(leaves[i])
 
         known -= set(inputs)
-        return self.backward_pieces.run(arguments, load)
+        results = self.backward_pieces.run(arguments, load)
+        return _end.bind(tokens[0], *results, shapes=_shapes(*results)) if self.saved else results
 
     def _after(self, number: int, values: Dict[Any, Any], residuals: Set[Any]) -> List[Any]:
         """Values that the backward pass has before equation `number`: those that it uses, or else the last ones."""
@@ -546,14 +561,22 @@ class _Loop(NamedTuple):
         carry, ys = lax.scan(lambda carry, x: self.one(*consts, *carry, *x), init, xs, self.length)
         return [*carry, *ys]
 
-    def linear(self, perturbed: Sequence[bool], flat: Sequence[Any]) -> _Linear:
-        """The derivative of a step by the state, and by the constants and xs that have a tangent."""
+    def linear(self, perturbed: Sequence[bool], flat: Sequence[Any], adds: bool = False) -> _Linear:
+        """The derivative of a step by the state, and by the constants and xs that have a tangent.
+
+        With `adds` the constants are results too, behind those of the step. Their cotangents are the sums over later
+        steps, to which the backward pass of the step adds its own terms one by one, as that of lax.scan() does.
+        """
         consts, init, xs = self.split(flat)
         avals = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in (*consts, *init)]
         avals += [jax.ShapeDtypeStruct(x.shape[1:], x.dtype) for x in xs]
         by = [i for i, aval in enumerate(avals) if _is_float(aval) and
               (perturbed[i] or self.consts <= i < self.consts + self.carry)]
-        return _Linear(self.step, self.step.results, by, avals, self.consts)
+        if not adds:
+            return _Linear(self.step, self.step.results, by, avals, self.consts)
+        summed = [i for i in by if i < self.consts]
+        return _Linear(lambda *flat: [*self.step(*flat), *[flat[i] for i in summed]],
+                       [*self.step.results, *[avals[i] for i in summed]], by, avals, self.consts)
 
     def backward(self, linear: _Linear, flat: Sequence[Any], cotangents: Sequence[Any], token: Any, more: Any,
                  residuals: Callable[..., Any]) -> Tuple[Any, ...]:
@@ -566,20 +589,22 @@ class _Loop(NamedTuple):
         of_xs = [i for i in linear.by if i >= end]
         carry_bar = [cotangents[i - self.consts] for i in of_carry]
         sums = [jax.numpy.zeros(flat[i].shape, flat[i].dtype) for i in of_consts]
-        float_ys = [i for i in linear.float_results if i >= self.carry]
+        n = len(self.step.results)
+        adds = of_consts and linear.float_results[-1] >= n
+        float_ys = [i for i in linear.float_results if self.carry <= i < n]
         ys_bar = [cotangents[i] for i in float_ys]
 
         def body(state: Any, slices: Any) -> Any:
             token, values, carry_bar, sums = state
             i, x, y_bar, extra = slices
             token, values, leaves = residuals(token, i, values, x, extra)
-            bars: List[Any] = [None] * len(self.step.results)
+            bars: List[Any] = [None] * n + sums
             for index, bar in zip((j - self.consts for j in of_carry), carry_bar):
                 bars[index] = bar
             for index, bar in zip(float_ys, y_bar):
                 bars[index] = bar
             found = dict(zip(linear.by, linear.backward(leaves, bars)))
-            sums = [total + found[j] for total, j in zip(sums, of_consts)]
+            sums = [found[j] if adds else total + found[j] for total, j in zip(sums, of_consts)]
             return (token, values, [found[j] for j in of_carry], sums), [found[j] for j in of_xs]
 
         values, extra = more
@@ -658,7 +683,7 @@ def _store_all(loop: _Loop, place: int) -> Tuple[Callable[..., Any], Callable[..
     """Residuals of steps that are the state before a step, or new, go to a parcel for each step."""
 
     def forward(perturbed: Sequence[bool], *flat: Any) -> Any:
-        linear = loop.linear(perturbed, flat)
+        linear = loop.linear(perturbed, flat, adds=True)
         consts, init, xs = loop.split(flat)
         end = loop.consts + loop.carry
         saved = [i for i, (kind, at) in enumerate(linear.kinds) if _can_leave(linear.avals[i]) and
@@ -672,7 +697,7 @@ def _store_all(loop: _Loop, place: int) -> Tuple[Callable[..., Any], Callable[..
             if saved:
                 token, = _save.bind(token, *[leaves[i] for i in saved], shapes=_shapes(_TOKEN), place=place, tied=0,
                                     unsaved=0)
-            return (token, outs[:loop.carry]), (outs[loop.carry:], [leaves[i] for i in stacked])
+            return (token, outs[:loop.carry]), (outs[loop.carry:len(loop.step.results)], [leaves[i] for i in stacked])
 
         (token, carry), (ys, stacks) = lax.scan(body, (_zero_token(), init), xs, loop.length)
         return [*carry, *ys], _Kept((token, flat, stacks), (linear, saved, stacked))
@@ -711,6 +736,10 @@ def _planned(loop: _Loop, place: int) -> Tuple[Callable[..., Any], Callable[...,
     def forward(perturbed: Sequence[bool], *flat: Any) -> Any:
         linear = loop.linear(perturbed, flat)
         consts, init, xs = loop.split(flat)
+        for array in init:
+            if not _can_leave(array):
+                raise TypeError(f"a plan keeps states of numbers, and not of {array.dtype}: put jax.random.key_data(key) "
+                                "into the state")
 
         def body(state: Any, x: Any) -> Any:
             token, carry = state
