@@ -32,8 +32,7 @@ except ImportError as error:
     raise ImportError(f"reel.jax needs JAX, which cannot be imported: {error}") from None
 
 _SILENT_SECONDS = 60
-"""A session that has no call for so long, and whose token no array has, is given up. The program that has opened it may
-still run before."""
+"""A session may be given up that had no call for so long."""
 
 _CALLS = os.environ.get("REEL_JAX_LIBRARY") or os.path.join(HERE, "lib", "libreel-jax.so")
 
@@ -143,38 +142,82 @@ def _place(pool: Pool, plan: Optional[Plan] = None, stores: Sequence[Optional[st
         return places.numbers[key]
 
 
-def collect(silent_seconds: float = 0) -> int:
-    """Give up what forward passes have kept and no backward pass will use. Returns the number of these passes.
+def _alive(arrays: Iterable[Any]) -> Set[int]:
+    """The sessions whose token is in one of these arrays, which are ready."""
+    found: Set[int] = set()
+    for array in arrays:
+        if array.dtype == np.uint32 and array.ndim and array.shape[-1] == 2 and array.is_fully_addressable:
+            found.update(np.asarray(array).reshape(-1, 2)[:, 0].tolist())
+    return found
 
-    It is what an abandoned result of jax.vjp() has left, or a program that an exception of others has ended. Reel knows
-    by the arrays of JAX that are alive, which include what jax.vjp() holds. Call it while no program of reel.jax runs,
-    since the arrays inside of a program do not count. Without a call this happens by itself for passes that had
-    nothing to do for a minute. What is given up too early is an error in the backward pass.
-    """
-    silent = int(silent_seconds * 1e9)
+
+def _silent(seconds: float) -> List[int]:
+    """The sessions that had no call for so long."""
     room = 64
     while True:
         ids = (c_uint32 * room)()
-        found = _calls.reel_jax_silent(silent, ids, room)
+        found = _calls.reel_jax_silent(int(seconds * 1e9), ids, room)
         if found <= room:
-            break
+            return ids[:found]
         room = 2 * found
-    if not found:
-        return 0
-    alive = set()
+
+
+def _give_up(ids: Sequence[int], seconds: float) -> int:
+    return int(_calls.reel_jax_give_up(int(seconds * 1e9), (c_uint32 * len(ids))(*ids), len(ids)))
+
+
+def collect() -> int:
+    """Give up what forward passes have kept and no backward pass will use. Returns the number of these passes.
+
+    It is what an abandoned result of jax.vjp() has left, or a program that an exception of others has ended. Reel knows
+    by the arrays of JAX that are alive, which include what jax.vjp() holds. Call it while no other thread runs a
+    program of reel.jax, since the arrays inside of a program do not count; it waits for those of this thread. Without a
+    call this happens by itself after some minutes. What is given up too early is an error in the backward pass.
+    """
     for array in jax.live_arrays("cpu"):
-        if (array.dtype == np.uint32 and array.ndim and array.shape[-1] == 2 and array.is_fully_addressable and
-                not array.is_deleted()):
-            alive.update(np.asarray(array).reshape(-1, 2)[:, 0].tolist())
-    gone = [number for number in ids[:found] if number not in alive]
-    return int(_calls.reel_jax_give_up(silent, (c_uint32 * len(gone))(*gone), len(gone)))
+        try:
+            array.block_until_ready()
+        except Exception:  # its program has failed, or it was donated
+            pass
+    silent = _silent(0)
+    alive = _alive(array for array in jax.live_arrays("cpu") if not array.is_deleted()) if silent else set()
+    return _give_up([each for each in silent if each not in alive], 0)
+
+
+class _Epoch:
+    """Sessions without a token in an array, and the arrays that programs were about to make at that time.
+
+    A token may be inside of such a program, until its arrays are ready.
+    """
+
+    def __init__(self) -> None:
+        self.sessions: Set[int] = set()
+        self.arrays: List[Callable[[], Any]] = []
+
+    def is_over(self) -> bool:
+        arrays = [array() for array in self.arrays]
+        return all(array is None or array.is_deleted() or array.is_ready() for array in arrays)
+
+
+_epoch = _Epoch()
 
 
 @CFUNCTYPE(c_int, c_void_p)
 def _collect_silent(_: Any) -> int:
+    """Give up sessions of an epoch that is over, and begin another one. Waits for nothing."""
+    global _epoch
     try:
-        collect(_SILENT_SECONDS)
-    except Exception:  # JAX may be about to end; the next reminder tries again
+        silent = _silent(_SILENT_SECONDS)
+        arrays = [array for array in jax.live_arrays("cpu") if not array.is_deleted()] if silent else []
+        coming = [array for array in arrays if not array.is_ready()]
+        alive = _alive(array for array in arrays if array.is_ready())
+        left = {each for each in silent if each not in alive}
+        if _epoch.is_over() or not coming:
+            gone = left if not coming else left & _epoch.sessions
+            _give_up([*gone], _SILENT_SECONDS)
+            _epoch = _Epoch()
+            _epoch.sessions, _epoch.arrays = left - gone, [weakref.ref(array) for array in coming]
+    except Exception:  # an array was donated just now, or JAX ends; the next reminder tries again
         pass
     return 0
 
