@@ -3,8 +3,8 @@
 
 jax_version=0.10.2
 
-# index_jax: makes the virtual environment, and sets TEST_PYTHON, its interpreter. Wheels stay in a folder outside of the
-# sources, for the next clone: 180 MB.
+# index_jax: makes the virtual environment, and sets TEST_PYTHON, its interpreter. Wheels stay in a folder outside of
+# the sources, for the next clone: 180 MB.
 index_jax() {
 	local environment=$PWD/$directory/python wheels=${XDG_CACHE_HOME:-$HOME/.cache}/reel/jax-$jax_version
 	export TEST_PYTHON=$environment/bin/python3

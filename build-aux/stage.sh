@@ -239,9 +239,10 @@ torch)
 # JAX is in no package of Debian.
 jax)
 	index_jax || broken "there is no JAX $jax_version, see $directory/jax.log"
+	export TEST_LONG=yes
 	tests='tests/python/t-jax%'
 	left_out='bench/% stress/% examples/% tests/fuzz/%'
-	check_options+=(TEST_TIMEOUT=1800)
+	check_options+=(TEST_TIMEOUT=3600)
 	stage "reel.jax with JAX $jax_version" "${main_options[@]}" --with-tsunami=no
 	;;
 # Tests each build of PETSc, and PETSc's examples; the release stage tests one build. A test of all builds takes ten

@@ -11,6 +11,7 @@ EXTRA_DIST += %D%/README.md %D%/jax/calls.c %D%/pyproject.toml %D%/reel/py.typed
 	%D%/reel/_checkpoint.py \
 	%D%/reel/_ends.py \
 	%D%/reel/_errors.py \
+	%D%/reel/_jax_calls.py \
 	%D%/reel/_library.py \
 	%D%/reel/_mpi.py \
 	%D%/reel/_offload.py \

@@ -14,8 +14,8 @@
  * calls is an order of data, which XLA keeps. A token that is used twice, or late, names no session
  * or another call, and is refused: a wrong order is an error and never a wrong number.
  *
- * A session ends with its end, its last load or its last turn, with a failure of a call of the same execution, or
- * when reel_jax_give_up() is told that nothing has its token any more.
+ * A session ends with its end, its last load or its last turn, with a failure of a call of the
+ * same execution, or when reel_jax_give_up() is told that nothing has its token any more.
  *
  * Threads. XLA makes the calls of different sessions at once. `table_lock` guards the sessions and
  * the places; a call marks its session as busy and works on it without the lock.
@@ -436,12 +436,13 @@ static int find_session(struct session **session, uint32_t id, uint32_t call)
 		error = refused(
 			-ENOENT,
 			"reel.jax: these residuals are gone: a backward pass has used them (in a "
-			"lax.scan() that of a later step, if all arguments are the same in each step), "
-			"or they were given up after an error or because no array of JAX had their "
-			"token; run the forward pass again");
+			"lax.scan() that of a later step, if all arguments are the same in each "
+			"step), or they were given up after an error or because no array of JAX "
+			"had their token; run the forward pass again");
 	else if (found->busy || found->call != call)
-		error = refused(-EINVAL, "reel.jax: these residuals are used twice or out of order; "
-				"a forward pass has one backward pass");
+		error = refused(-EINVAL,
+				"reel.jax: these residuals are used twice or out of order; a "
+				"forward pass has one backward pass");
 	else
 		found->busy = true;
 	pthread_mutex_unlock(&table_lock);

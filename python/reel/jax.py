@@ -6,230 +6,21 @@
 >>> layer = reel.jax.offload(lambda w, x: jax.numpy.tanh(x @ w), pool)
 """
 
-import atexit
-import ctypes
 import functools
-import os
-import threading
 import weakref
-from ctypes import CFUNCTYPE, POINTER, byref, c_char_p, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 import numpy as np
 
-from ._api import MAX_TIERS
-from ._library import HERE
+from . import _jax_calls as calls  # says so if there is no JAX, and so comes first
+from ._jax_calls import TOKEN, collect, place_of, shapes_of
 from ._plan import Plan
 from ._pool import Pool
-from ._sizes import Size, to_bytes, to_text
+from ._sizes import Size, to_bytes
 
-try:
-    import jax
-    from jax import lax
-    from jax.extend import core
-    from jax.interpreters import ad, batching, mlir, xla
-except ImportError as error:
-    raise ImportError(f"reel.jax needs JAX, which cannot be imported: {error}") from None
-
-_SILENT_SECONDS = 60
-"""A session may be given up that had no call for so long."""
-
-_CALLS = os.environ.get("REEL_JAX_LIBRARY") or os.path.join(HERE, "lib", "libreel-jax.so")
-
-try:
-    _calls = ctypes.CDLL(_CALLS)
-except OSError as error:
-    raise ImportError(f"no foreign calls of reel.jax ({error}): this package was built without them; build "
-                      "libreel-jax.so, as python/README.md describes, and set REEL_JAX_LIBRARY to its path") from None
-
-_calls.reel_jax_open_place.argtypes = [c_void_p, c_void_p, c_int, POINTER(c_char_p), c_char_p]
-_calls.reel_jax_open_place.restype = c_int64
-_calls.reel_jax_close_place.argtypes = [c_int64]
-_calls.reel_jax_close_place.restype = None
-_calls.reel_jax_silent.argtypes = [c_uint64, POINTER(c_uint32), c_size_t]
-_calls.reel_jax_silent.restype = c_size_t
-_calls.reel_jax_give_up.argtypes = [c_uint64, POINTER(c_uint32), c_size_t]
-_calls.reel_jax_give_up.restype = c_size_t
-_calls.reel_jax_remind.argtypes = [c_void_p, c_void_p, c_uint64]
-_calls.reel_jax_remind.restype = None
-
-_TOKEN = jax.ShapeDtypeStruct((2,), np.uint32)
-
-
-# ---- The foreign calls as primitives of JAX -------------------------------------------------------------------------
-
-def _refuse(what: str) -> Callable[..., Any]:
-    def refuse(*_: Any, **__: Any) -> Any:
-        raise NotImplementedError(f"reel.jax does not work under {what}")
-    return refuse
-
-
-def _primitive(name: str, target: Any, aliases: Callable[..., Dict[int, int]]) -> Any:
-    """A primitive for a foreign call. `shapes` are those of its results; XLA neither drops nor repeats it.
-
-    JAX itself may drop it where nothing uses its results, and needs no effect for that: their order is one of data.
-    """
-    jax.ffi.register_ffi_target(f"reel_jax_{name}", jax.ffi.pycapsule(target), platform="cpu")
-    primitive = core.Primitive(f"reel_jax_{name}")
-    primitive.multiple_results = True
-    primitive.def_impl(functools.partial(xla.apply_primitive, primitive))
-    primitive.def_abstract_eval(lambda *_, shapes, **__: [
-        jax.core.ShapedArray(shape, dtype) for shape, dtype in shapes])
-
-    def lower(context: Any, *operands: Any, shapes: Any, **attributes: int) -> Any:
-        if getattr(context.module_context.axis_context, "num_devices", 1) != 1:
-            raise NotImplementedError("reel.jax does not work in a program for several devices (shard_map, pmap, or "
-                                      "arrays that are sharded)")
-        rule = jax.ffi.ffi_lowering(f"reel_jax_{name}", has_side_effect=True,
-                                    operand_output_aliases=aliases(len(operands), **attributes))
-        return rule(context, *operands, **{key: np.array(value, np.int64) if isinstance(value, tuple) else np.int64(value) for key, value in attributes.items()})
-
-    mlir.register_lowering(primitive, lower, platform="cpu")
-    batching.primitive_batchers[primitive] = _refuse("vmap; map inside the function that is offloaded")
-    ad.primitive_jvps[primitive] = _refuse("a second derivative, nor under jvp")
-    return primitive
-
-
-_save = _primitive("save", _calls.reel_jax_save, lambda _, tied, **__: {i: i for i in range(1, tied + 1)})
-_load = _primitive("load", _calls.reel_jax_load, lambda *_, **__: {})
-_end = _primitive("end", _calls.reel_jax_end, lambda n: {i: i - 1 for i in range(1, n)})
-_visit = _primitive("visit", _calls.reel_jax_visit, lambda *_, **__: {})
-_turn = _primitive("turn", _calls.reel_jax_turn, lambda n: {i: i for i in range(2, n)})
-
-
-def _shapes(*arrays: Any) -> Tuple[Any, ...]:
-    return tuple((tuple(array.shape), np.dtype(array.dtype)) for array in arrays)
-
-
-# ---- Places and sessions --------------------------------------------------------------------------------------------
-
-class _Places:
-    """The places of a pool, by the plan and its stores. They live as long as the pool."""
-
-    def __init__(self) -> None:
-        self.numbers: Dict[Any, int] = {}
-        self.plans: List[Plan] = []
-
-
-_places: "weakref.WeakKeyDictionary[Any, _Places]" = weakref.WeakKeyDictionary()
-_places_lock = threading.Lock()
-
-
-def _place(pool: Pool, plan: Optional[Plan] = None, stores: Sequence[Optional[str]] = (), directory: Any = None) -> int:
-    """The number of the place for these. Programs have it as a constant, so it stays the same for the same arguments."""
-    if not isinstance(pool, Pool):
-        raise TypeError(f"reel.jax needs a reel.Pool, and not {pool!r}")
-    lease = pool._live()
-    texts = [to_text(store, "a store") for store in stores]
-    texts += [None] * (MAX_TIERS - len(texts))
-    if len(texts) > MAX_TIERS:
-        raise ValueError(f"a plan has at most {MAX_TIERS} tiers")
-    folder = to_text(directory, "directory")
-    with _places_lock:
-        places = _places.setdefault(lease, _Places())
-        key = (plan and id(plan), *texts, folder)
-        if key not in places.numbers:
-            number = _calls.reel_jax_open_place(
-                lease.handle, plan and plan._handle, plan is not None and plan.steps is None,
-                (c_char_p * MAX_TIERS)(*texts), folder)
-            if number < 0:
-                raise MemoryError("no memory for a pool of reel.jax")
-            # The callback of a newer reference comes first: the sessions end before the pool is closed.
-            weakref.finalize(lease, _calls.reel_jax_close_place, number)
-            places.numbers[key] = number
-            if plan is not None:
-                places.plans.append(plan)
-        return places.numbers[key]
-
-
-def _alive(arrays: Iterable[Any]) -> Set[int]:
-    """The sessions whose token is in one of these arrays, which are ready."""
-    found: Set[int] = set()
-    for array in arrays:
-        if array.dtype == np.uint32 and array.ndim and array.shape[-1] == 2 and array.is_fully_addressable:
-            found.update(np.asarray(array).reshape(-1, 2)[:, 0].tolist())
-    return found
-
-
-def _silent(seconds: float) -> List[int]:
-    """The sessions that had no call for so long."""
-    room = 64
-    while True:
-        ids = (c_uint32 * room)()
-        found = _calls.reel_jax_silent(int(seconds * 1e9), ids, room)
-        if found <= room:
-            return ids[:found]
-        room = 2 * found
-
-
-def _give_up(ids: Sequence[int], seconds: float) -> int:
-    return int(_calls.reel_jax_give_up(int(seconds * 1e9), (c_uint32 * len(ids))(*ids), len(ids)))
-
-
-def collect() -> int:
-    """Give up what forward passes have kept and no backward pass will use. Returns the number of these passes.
-
-    It is what an abandoned result of jax.vjp() has left, or a program that an exception of others has ended. Reel knows
-    by the arrays of JAX that are alive, which include what jax.vjp() holds. Call it while no other thread runs a
-    program of reel.jax, since the arrays inside of a program do not count; it waits for those of this thread. Without a
-    call this happens by itself after some minutes. What is given up too early is an error in the backward pass.
-    """
-    for array in jax.live_arrays("cpu"):
-        try:
-            array.block_until_ready()
-        except Exception:  # its program has failed, or it was donated
-            pass
-    silent = _silent(0)
-    alive = _alive(array for array in jax.live_arrays("cpu") if not array.is_deleted()) if silent else set()
-    return _give_up([each for each in silent if each not in alive], 0)
-
-
-class _Epoch:
-    """Sessions without a token in an array, and the arrays that programs were about to make at that time.
-
-    A token may be inside of such a program, until its arrays are ready.
-    """
-
-    def __init__(self) -> None:
-        self.sessions: Set[int] = set()
-        self.arrays: List[Callable[[], Any]] = []
-
-    def is_over(self) -> bool:
-        arrays = [array() for array in self.arrays]
-        return all(array is None or array.is_deleted() or array.is_ready() for array in arrays)
-
-
-_epoch = _Epoch()
-
-
-@CFUNCTYPE(c_int, c_void_p)
-def _collect_silent(_: Any) -> int:
-    """Give up sessions of an epoch that is over, and begin another one. Waits for nothing."""
-    global _epoch
-    try:
-        silent = _silent(_SILENT_SECONDS)
-        arrays = [array for array in jax.live_arrays("cpu") if not array.is_deleted()] if silent else []
-        coming = [array for array in arrays if not array.is_ready()]
-        alive = _alive(array for array in arrays if array.is_ready())
-        left = {each for each in silent if each not in alive}
-        if _epoch.is_over() or not coming:
-            gone = left if not coming else left & _epoch.sessions
-            _give_up([*gone], _SILENT_SECONDS)
-            _epoch = _Epoch()
-            _epoch.sessions, _epoch.arrays = left - gone, [weakref.ref(array) for array in coming]
-    except Exception:  # an array was donated just now, or JAX ends; the next reminder tries again
-        pass
-    return 0
-
-
-def _remind(seconds: float) -> None:
-    """Have a call that opens a session ask the main thread to collect(), at most once in this time."""
-    _calls.reel_jax_remind(ctypes.cast(ctypes.pythonapi.Py_AddPendingCall, c_void_p),
-                           ctypes.cast(_collect_silent, c_void_p), int(seconds * 1e9))
-
-
-_remind(_SILENT_SECONDS)
-atexit.register(_calls.reel_jax_remind, None, None, 0)
+import jax
+from jax import lax
+from jax.extend import core
 
 
 # ---- The derivative of a function, with its residuals as arrays -----------------------------------------------------
@@ -253,7 +44,7 @@ def _is_literal(atom: Any) -> bool:
 
 def _has_calls(parameters: Any, primitive: Any) -> bool:
     """Whether an equation makes a foreign call, which gives another token each time."""
-    return primitive in (_save, _load, _end, _visit, _turn) or any(
+    return primitive in (calls.save, calls.load, calls.end, calls.visit, calls.turn) or any(
         _has_calls(equation.params, equation.primitive)
         for jaxpr in core.jaxprs_in_params(parameters) for equation in jaxpr.eqns)
 
@@ -271,7 +62,7 @@ class _Function:
         flat, tree = jax.tree.flatten(arguments)
         closed, shape = jax.make_jaxpr(lambda *flat: f(*jax.tree.unflatten(tree, flat)), return_shape=True)(*flat)
         self.jaxpr, self.consts = closed.jaxpr, list(closed.consts)
-        self.tree = jax.tree.structure(shape)
+        self.tree: Any = jax.tree.structure(shape)
         self.results = [atom.aval for atom in self.jaxpr.outvars]
 
     def __call__(self, *flat: Any) -> List[Any]:
@@ -373,13 +164,16 @@ def _with_rules(primal: Callable[..., Any], forward: Callable[..., Any], backwar
         return forward(perturbed, *[argument.value for argument in arguments])
 
     def with_zeros(kept: Any, cotangents: Any) -> Any:
-        return backward(kept, [
-            (np.zeros(ct.aval.shape, jax.dtypes.float0) if ct.aval.dtype == jax.dtypes.float0 else
-             jax.numpy.zeros(ct.aval.shape, ct.aval.dtype)) if isinstance(ct, jax.custom_derivatives.SymbolicZero) else ct
-            for ct in cotangents])
+        return backward(kept, [_zeros(ct.aval) if isinstance(ct, jax.custom_derivatives.SymbolicZero) else ct
+                               for ct in cotangents])
 
     function.defvjp(with_values, with_zeros, symbolic_zeros=True)
     return function
+
+
+def _zeros(aval: Any) -> Any:
+    make: Any = np.zeros if aval.dtype == jax.dtypes.float0 else jax.numpy.zeros
+    return make(aval.shape, aval.dtype)
 
 
 def _zero_token() -> Any:
@@ -411,7 +205,8 @@ class _Pieces:
         for begin, end in zip(self.cuts, self.cuts[1:]):
             between(begin, values)
             equations = self.jaxpr.eqns[begin:end]
-            made = {var: None for equation in equations for var in equation.outvars if self.last_use.get(var, -1) >= end}
+            made = {var: None for equation in equations for var in equation.outvars
+                    if self.last_use.get(var, -1) >= end}
             inner = {var for equation in equations for var in equation.outvars}
             used = {var: None for equation in equations for var in equation.invars
                     if not _is_literal(var) and var not in inner}
@@ -485,8 +280,8 @@ class _Offloaded:
                 var = self.leaves[i]
                 through = self._through(var, number, values)
                 unsaved = [values[each] for each in through if each is not var]
-                token, *passed = _save.bind(tokens[0], *unsaved, values[var], shapes=_shapes(
-                    _TOKEN, *[each.aval for each in through]), place=self.place, tied=len(through), unsaved=len(unsaved))
+                token, *passed = calls.save.bind(tokens[0], *unsaved, values[var], shapes=shapes_of(
+                    TOKEN, *[each.aval for each in through]), place=self.place, tied=len(through), unsaved=len(unsaved))
                 tokens[0] = token
                 values.update(zip(through, passed))
                 kept.discard(i)
@@ -518,15 +313,15 @@ class _Offloaded:
         def load(number: int, values: Dict[Any, Any]) -> None:
             for i in self.load_at.get(number, ()):
                 after = self._after(number, values, known)
-                token, values[leaves[i]] = _load.bind(
-                    tokens[0], *after, shapes=_shapes(_TOKEN, self.linear.avals[i]), number=self.numbers[i],
+                token, values[leaves[i]] = calls.load.bind(
+                    tokens[0], *after, shapes=shapes_of(TOKEN, self.linear.avals[i]), number=self.numbers[i],
                     order=self.order)
                 tokens[0] = token
                 known.add(leaves[i])
 
         known -= set(inputs)
         results = self.backward_pieces.run(arguments, load)
-        return _end.bind(tokens[0], *results, shapes=_shapes(*results)) if self.saved else results
+        return calls.end.bind(tokens[0], *results, shapes=shapes_of(*results)) if self.saved else results
 
     def _after(self, number: int, values: Dict[Any, Any], residuals: Set[Any]) -> List[Any]:
         """Values that the backward pass has before equation `number`: those that it uses, or else the last ones."""
@@ -552,7 +347,7 @@ def offload(f: Callable[..., Any], pool: Pool, *, min_bytes: Size = "64K") -> Ca
     A result of jax.vjp() has one backward pass. vmap, second derivatives and shard_map are refused.
     """
     smallest = to_bytes(min_bytes, "min_bytes")
-    place = _place(pool)
+    place = place_of(pool)
 
     @functools.wraps(f)
     def offloaded(*arguments: Any, **named: Any) -> Any:
@@ -662,9 +457,9 @@ def scan(step: Callable[[Any, Any], Any], init: Any, xs: Any = None, length: Opt
          directory: Any = None) -> Any:
     """jax.lax.scan(step, init, xs, length), for which the backward pass needs little memory.
 
-    With the plan "store-all" the residuals of each step go to a parcel of the pool. Any other plan, such as "binomial:20"
-    or a reel.Plan for this number of steps, keeps states in its slots, and runs the steps in between again; "all" keeps
-    each state. A plan of several tiers takes `stores` and `directory` as reel.Run does.
+    With the plan "store-all" the residuals of each step go to a parcel of the pool. Any other plan, such as
+    "binomial:20" or a reel.Plan for this number of steps, keeps states in its slots, and runs the steps in between
+    again; "all" keeps each state. A plan of several tiers takes `stores` and `directory` as reel.Run does.
 
     A result of jax.vjp() has one backward pass. vmap, second derivatives and shard_map are refused.
     """
@@ -678,14 +473,30 @@ def scan(step: Callable[[Any, Any], Any], init: Any, xs: Any = None, length: Opt
     init = jax.tree.map(lambda x: lax.convert_element_type(x, jax.numpy.asarray(x).dtype), init)
     one = jax.tree.map(lambda x: jax.ShapeDtypeStruct(np.shape(x)[1:], jax.numpy.asarray(x).dtype), xs)
     function = _Function(step, init, one)
-    carry_tree = jax.tree.structure(init)
+    carry_tree: Any = jax.tree.structure(init)
     _check_step(function, init)
+    leaves, stores_all = jax.tree.leaves(init), isinstance(plan, str) and plan == "store-all"
+    changed = [i for i in range(len(leaves)) if function.jaxpr.outvars[i] is not function.jaxpr.invars[i]]
+    if len(changed) < len(leaves) and stores_all:
+        # What no step changes is a constant, as in lax.scan(), so that the sums of its gradient have the same order.
+        # lax.scan() over jax.checkpoint(step), whose order the other plans have, leaves it in the state.
+        def merge(values: Sequence[Any]) -> Any:
+            found = dict(zip(changed, values))
+            return jax.tree.unflatten(carry_tree, [found.get(i, leaf) for i, leaf in enumerate(leaves)])
+
+        def smaller(values: Any, x: Any) -> Any:
+            carry, y = step(merge(values), x)
+            after = jax.tree.leaves(carry)
+            return [after[i] for i in changed], y
+        values, ys = scan(smaller, [leaves[i] for i in changed], xs, length, plan=plan, pool=pool, stores=stores,
+                          directory=directory)
+        return merge(values), ys
     loop = _Loop(function, length, len(function.consts), carry_tree.num_leaves,
                  len(function.consts) + len(jax.tree.leaves((init, xs))))
-    if isinstance(plan, str) and plan == "store-all":
-        forward, backward = _store_all(loop, _place(pool))
+    if stores_all:
+        forward, backward = _store_all(loop, place_of(pool))
     else:
-        forward, backward = _planned(loop, _place(pool, _plan_of(plan, length, pool), stores, directory))
+        forward, backward = _planned(loop, place_of(pool, _plan_of(plan, length, pool), stores, directory))
     flat = [*function.consts, *jax.tree.leaves((init, xs))]
     outs = _with_rules(loop.primal, forward, backward)(*flat) if length else loop.primal(*flat)
     return jax.tree.unflatten(function.tree, outs)
@@ -693,14 +504,15 @@ def scan(step: Callable[[Any, Any], Any], init: Any, xs: Any = None, length: Opt
 
 def _check_step(function: _Function, init: Any) -> None:
     leaves, tree = jax.tree.flatten(init)
-    if function.tree.num_nodes < 2 or len(function.tree.children()) != 2:
+    results = function.tree.children()
+    if len(results) != 2:
         raise TypeError("the step of a scan returns a pair: the new state, and what is stacked, or None")
-    if function.tree.children()[0] != tree:
-        raise TypeError(f"the step of a scan changes the structure of the state: {tree} to {function.tree.children()[0]}")
+    if results[0] != tree:
+        raise TypeError(f"the step of a scan changes the structure of the state: {tree} to {results[0]}")
     for before, after in zip(leaves, function.results):
         if before.shape != after.shape or before.dtype != after.dtype:
-            raise TypeError(f"the step of a scan makes {after.str_short()} of {before.dtype}{list(before.shape)} in the "
-                            "state")
+            raise TypeError("the step of a scan changes an array in the state: "
+                            f"{before.dtype}{list(before.shape)} to {after.dtype}{list(after.shape)}")
 
 
 def _plan_of(plan: Any, length: int, pool: Pool) -> Plan:
@@ -738,8 +550,8 @@ def _store_all(loop: _Loop, place: int) -> Tuple[Callable[..., Any], Callable[..
             token, carry = state
             outs, leaves = linear.forward(*consts, *carry, *x)
             if saved:
-                token, = _save.bind(token, *[leaves[i] for i in saved], shapes=_shapes(_TOKEN), place=place, tied=0,
-                                    unsaved=0)
+                token, = calls.save.bind(token, *[leaves[i] for i in saved], shapes=shapes_of(TOKEN), place=place,
+                                         tied=0, unsaved=0)
             return (token, outs[:loop.carry]), (outs[loop.carry:len(loop.step.results)], [leaves[i] for i in stacked])
 
         (token, carry), (ys, stacks) = lax.scan(body, (_zero_token(), init), xs, loop.length)
@@ -758,7 +570,7 @@ def _store_all(loop: _Loop, place: int) -> Tuple[Callable[..., Any], Callable[..
         def residuals(token: Any, i: Any, values: Any, x: Any, extra: Any) -> Any:
             loaded: Any = ()
             if saved:
-                token, *loaded = _load.bind(token, shapes=_shapes(_TOKEN, *[linear.avals[j] for j in saved]))
+                token, *loaded = calls.load.bind(token, shapes=shapes_of(TOKEN, *[linear.avals[j] for j in saved]))
             found = {**dict(zip(saved, loaded)), **dict(zip(stacked, extra))}
             for j, (kind, at) in enumerate(linear.kinds):
                 if j not in found:
@@ -781,12 +593,12 @@ def _planned(loop: _Loop, place: int) -> Tuple[Callable[..., Any], Callable[...,
         consts, init, xs = loop.split(flat)
         for array in init:
             if not _can_leave(array):
-                raise TypeError(f"a plan keeps states of numbers, and not of {array.dtype}: put jax.random.key_data(key) "
-                                "into the state")
+                raise TypeError(f"a plan keeps states of numbers, and not of {array.dtype}: put "
+                                "jax.random.key_data(key) into the state")
 
         def body(state: Any, x: Any) -> Any:
             token, carry = state
-            token, = _visit.bind(token, *carry, shapes=_shapes(_TOKEN), place=place)
+            token, = calls.visit.bind(token, *carry, shapes=shapes_of(TOKEN), place=place)
             carry, ys = loop.one(*consts, *carry, *x)
             return (token, carry), ys
 
@@ -798,8 +610,8 @@ def _planned(loop: _Loop, place: int) -> Tuple[Callable[..., Any], Callable[...,
         consts, init, xs = loop.split(flat)
 
         def turn(token: Any, i: Any, values: Any) -> Any:
-            token, order, *values = _turn.bind(
-                token, i, *values, shapes=_shapes(_TOKEN, jax.ShapeDtypeStruct((2,), np.int32), *values))
+            token, order, *values = calls.turn.bind(
+                token, i, *values, shapes=shapes_of(TOKEN, jax.ShapeDtypeStruct((2,), np.int32), *values))
             return token, order, values
 
         def residuals(token: Any, i: Any, values: Any, x: Any, extra: Any) -> Any:
@@ -813,7 +625,8 @@ def _planned(loop: _Loop, place: int) -> Tuple[Callable[..., Any], Callable[...,
             _, leaves = linear.forward(*consts, *values, *x)
             return token, values, leaves
 
-        return loop.backward(linear, flat, cotangents, token, ([jax.numpy.zeros_like(x) for x in init], None), residuals)
+        values = [jax.numpy.zeros_like(x) for x in init]
+        return loop.backward(linear, flat, cotangents, token, (values, None), residuals)
 
     return forward, backward
 
