@@ -129,7 +129,8 @@ def test_random_step(pool, seed):
     step, plan = Random(seed), PLANS[seed % len(PLANS)] if seed % 2 else "store-all"
     seen = step.gradient(functools.partial(reel.jax.scan, plan=plan, pool=pool))
     wanted = step.gradient(lax.scan if plan == "store-all" else checkpointed)
-    assert_same(seen, wanted)
+    assert_close(seen[0], wanted[0])    # a sum outside of the scan, which XLA fuses with its last step
+    assert_same(seen[1], wanted[1])
     assert parcels(pool) == 0
 
 
