@@ -677,6 +677,8 @@ static int open_run(struct session *session, struct arrays state)
 	reel_model model = {.state_bytes = total(state), .save = save_state, .load = load_state};
 	int error = 0, tier;
 
+	if (!place->plan)
+		return refused(-EINVAL, "reel.jax: the place of this scan has no plan");
 	for (tier = 0; !error && tier < REEL_MAX_TIERS; tier++)
 		if (place->store[tier])
 			error = checked(reel_store_open(&options.store[tier], place->store[tier],
