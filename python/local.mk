@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # The Python package, which pip installs from this folder. It calls the shared library.
-EXTRA_DIST += %D%/README.md %D%/jax/calls.c %D%/pyproject.toml %D%/reel/py.typed \
+EXTRA_DIST += %D%/README.md %D%/jax-calls.c %D%/pyproject.toml %D%/reel/py.typed \
 	%D%/reel/__init__.py \
 	%D%/reel/__main__.py \
 	%D%/reel/_api.py \

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The foreign calls of reel.jax as primitives of JAX, the places where they keep arrays, and sessions without an end.
 
-python/jax/calls.c has the calls, and says what sessions and tokens are.
+python/jax-calls.c has the calls, and says what sessions and tokens are.
 """
 
 import atexit

@@ -10,7 +10,7 @@ case " $CFLAGS " in *' -m32 '*) skip_all 'JAX has no 32 bits' ;; esac
 
 "${CC:-cc}" -std=c11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Werror -fvisibility=hidden -shared -fPIC \
 	-I"$SOURCE_DIR/include" -I"$BUILD_DIR/include" -isystem "$header" -o libreel-jax.so \
-	"$SOURCE_DIR/python/jax/calls.c" "$REEL_LIBRARY" \
+	"$SOURCE_DIR/python/jax-calls.c" "$REEL_LIBRARY" \
 	-pthread >compiled 2>&1
 ok $? 'the foreign calls compile' || cat compiled
 export REEL_JAX_LIBRARY=$PWD/libreel-jax.so

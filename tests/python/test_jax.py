@@ -15,7 +15,7 @@ import pytest
 
 import reel
 
-# XLA fuses the same equations differently in different programs, and in a fusion it rounds and adds differently. Bits are
+# XLA fuses the same equations differently in different programs, and a fusion rounds and adds differently. Bits are
 # compared without fusions, and without the instruction that multiplies and adds. Memory is measured with both.
 os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "--xla_cpu_max_isa=AVX --xla_disable_hlo_passes=fusion")
 
