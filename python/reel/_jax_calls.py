@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Set,
 import numpy as np
 
 from ._api import MAX_TIERS
-from ._library import HERE
+from ._library import lib
 from ._plan import Plan
 from ._pool import Pool
 from ._sizes import to_text
@@ -31,13 +31,14 @@ except ImportError as error:
 _SILENT_SECONDS = 60
 """A session may be given up that had no call for so long."""
 
-_CALLS = os.environ.get("REEL_JAX_LIBRARY") or os.path.join(HERE, "lib", "libreel-jax.so")
+# They lie beside the library, or else where the loader finds both.
+_CALLS = os.path.join(os.path.dirname(lib._name), "libreel-jax.so")
 
 try:
     _calls = ctypes.CDLL(_CALLS)
 except OSError as error:
     raise ImportError(f"no foreign calls of reel.jax ({error}): this package was built without them; build "
-                      "libreel-jax.so, as python/README.md describes, and set REEL_JAX_LIBRARY to its path") from None
+                      "libreel-jax.so beside libreel.so.0, as python/README.md describes") from None
 
 _calls.reel_jax_open_place.argtypes = [c_void_p, c_void_p, c_int, POINTER(c_char_p), c_char_p]
 _calls.reel_jax_open_place.restype = c_int64

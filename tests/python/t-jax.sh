@@ -13,7 +13,8 @@ case " $CFLAGS " in *' -m32 '*) skip_all 'JAX has no 32 bits' ;; esac
 	"$SOURCE_DIR/python/jax-calls.c" "$REEL_LIBRARY" \
 	-pthread >compiled 2>&1
 ok $? 'the foreign calls compile' || cat compiled
-export REEL_JAX_LIBRARY=$PWD/libreel-jax.so
+ln -s "$REEL_LIBRARY" libreel.so.0
+export REEL_LIBRARY=$PWD/libreel.so.0
 
 run_pytest "$SOURCE_DIR/tests/python/test_jax.py" "$SOURCE_DIR/python/reel/jax.py" \
 	"$SOURCE_DIR/python/README.md"
