@@ -493,7 +493,7 @@ def scan(step: Callable[[Any, Any], Any], init: Any, xs: Any = None, length: Opt
         return merge(values), ys
     loop = _Loop(function, length, len(function.consts), carry_tree.num_leaves,
                  len(function.consts) + len(jax.tree.leaves((init, xs))))
-    if stores_all:
+    if stores_all or not length:
         forward, backward = _store_all(loop, place_of(pool))
     else:
         forward, backward = _planned(loop, place_of(pool, _plan_of(plan, length, pool), stores, directory))
