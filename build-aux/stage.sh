@@ -167,6 +167,7 @@ valgrind_stage() {
 		--with-tsunami=no --disable-huge-pages --with-mpi=no
 }
 
+. build-aux/jax.sh
 . build-aux/package.sh
 . build-aux/torch.sh
 . packaging/wheel/stage.sh
@@ -234,6 +235,15 @@ torch)
 	tests='tests/python/t-torch%'
 	left_out='bench/% stress/% examples/% tests/fuzz/%'
 	stage "reel.offload() with PyTorch $torch_version" "${main_options[@]}" --with-tsunami=no
+	;;
+# JAX is in no package of Debian.
+jax)
+	index_jax || broken "there is no JAX $jax_version, see $directory/jax.log"
+	export TEST_LONG=yes
+	tests='tests/python/t-jax%'
+	left_out='bench/% stress/% examples/% tests/fuzz/%'
+	check_options+=(TEST_TIMEOUT=3600)
+	stage "reel.jax with JAX $jax_version" "${main_options[@]}" --with-tsunami=no
 	;;
 # Tests each build of PETSc, and PETSc's examples; the release stage tests one build. A test of all builds takes ten
 # minutes or more, so the timeout is longer.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # The Python package, which pip installs from this folder. It calls the shared library.
-EXTRA_DIST += %D%/README.md %D%/pyproject.toml %D%/reel/py.typed \
+EXTRA_DIST += %D%/README.md %D%/jax-calls.c %D%/pyproject.toml %D%/reel/py.typed \
 	%D%/reel/__init__.py \
 	%D%/reel/__main__.py \
 	%D%/reel/_api.py \
@@ -11,6 +11,7 @@ EXTRA_DIST += %D%/README.md %D%/pyproject.toml %D%/reel/py.typed \
 	%D%/reel/_checkpoint.py \
 	%D%/reel/_ends.py \
 	%D%/reel/_errors.py \
+	%D%/reel/_jax_calls.py \
 	%D%/reel/_library.py \
 	%D%/reel/_mpi.py \
 	%D%/reel/_offload.py \
@@ -20,6 +21,7 @@ EXTRA_DIST += %D%/README.md %D%/pyproject.toml %D%/reel/py.typed \
 	%D%/reel/_pyadjoint.py \
 	%D%/reel/_run.py \
 	%D%/reel/_sizes.py \
+	%D%/reel/jax.py \
 	%D%/reel/schedules.py
 
 # The table of functions and structs of the headers for ctypes. It is under version control, because pip installs the

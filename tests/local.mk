@@ -183,6 +183,7 @@ check_PROGRAMS += \
 # Scripts find the source and build directories in the environment. The longest ones come first.
 dist_check_SCRIPTS += \
 	%D%/python/t-torch.sh $(one_thread) \
+	%D%/python/t-jax.sh $(one_thread) \
 	%D%/python/t-python.sh $(one_thread) \
 	%D%/dropin/t-adstack-process.sh $(parts) \
 	%D%/dropin/t-adstack-programs.sh $(compiles) $(one_thread) \
@@ -445,7 +446,7 @@ EXTRA_DIST += \
 
 EXTRA_DIST += \
 	%D%/python/test_audit.py %D%/python/test_check.py %D%/python/test_checkpoint.py \
-	%D%/python/test_dolfinx.py %D%/python/test_library.py \
+	%D%/python/test_dolfinx.py %D%/python/test_jax.py %D%/python/test_library.py \
 	%D%/python/test_main.py %D%/python/test_offload.py %D%/python/test_offload_torch2.py \
 	%D%/python/test_offload_trainer.py %D%/python/test_package.py \
 	%D%/python/test_plan.py %D%/python/test_pool.py %D%/python/test_pyadjoint.py %D%/python/test_ranks.py %D%/python/test_run.py \
