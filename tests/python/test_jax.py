@@ -656,8 +656,7 @@ def test_a_residual_above_the_budget():
     assert parcels(pool) == 0
 
 
-def test_damage_in_the_store(tmp_path):
-    """What the store gives back has a checksum."""
+def test_a_store_in_memory():
     pool = reel.Pool("2M", store="memory=64M")
     w, x = weights()
     assert_close(jax.jit(jax.grad(functools.partial(loop, functools.partial(reel.jax.scan, pool=pool), n=1000)))(w, x),
