@@ -3,7 +3,7 @@
  * The foreign calls of reel.jax, for XLA on the CPU. python/reel/jax.py makes programs of them:
  *
  *	save   token, arrays -> token          keeps the arrays in a parcel
- *	load   token -> token, arrays          gives back those that were saved last, or some others
+ *	load   token -> token, arrays          gives back the last ones that were saved, or others
  *	end    token, arrays -> arrays         ends the session of such loads
  *	visit  token, state -> token           a state of the forward sweep of a plan
  *	turn   token, step, state -> token, order, state

@@ -255,6 +255,12 @@ static void tell_what_was_saved(const struct report *report, void (*say)(const c
 		 (double)rounded->bytes / (double)rounded->stored_bytes,
 		 bytes_text(rounded->stored_bytes, after), bytes_text(rounded->bytes, before));
 	say(text);
+	if (!(report->bound.gradients > 0))
+		return;
+	snprintf(text, sizeof text,
+		 "The gradient is off by at most %.1e of its largest component, after %.0f "
+		 "gradients.", report->bound.error, report->bound.gradients);
+	say(text);
 }
 
 static int advise_on_refusals(const struct report *report, void (*say)(const char *sentence))

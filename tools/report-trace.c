@@ -475,6 +475,16 @@ static void note_costs(struct report *report, const struct event *event)
 	learnt->memory_bytes = number_of(event->arguments, "memory_bytes", 0);
 }
 
+static void note_bound(struct report *report, const struct event *event)
+{
+	struct bound *bound = &report->bound;
+	double gradients = number_of(event->arguments, "gradients", 0);
+
+	if (gradients > bound->gradients)
+		*bound = (struct bound){1e-15 * number_of(event->arguments, "parts_of_1e15", 0),
+					gradients};
+}
+
 static void look_at_figures(struct report *report, const struct event *event)
 {
 	switch (event->phase) {
@@ -492,6 +502,8 @@ static void look_at_figures(struct report *report, const struct event *event)
 			report->refused_by_budget++;
 		if (!strcmp(event->name, "learn"))
 			note_costs(report, event);
+		if (!strcmp(event->name, "error bounded"))
+			note_bound(report, event);
 		if (!strcmp(event->name, "forget"))
 			report->learnt.forgotten += number_of(event->arguments, "last", 0) -
 						    number_of(event->arguments, "first", 0);

@@ -95,6 +95,12 @@ struct learnt {
 	double forgotten;     /* steps whose tape it gave up */
 };
 
+/* Of the gradient that was computed last with rounded states. */
+struct bound {
+	double error;     /* in parts of the largest component */
+	double gradients; /* computed so far; 0: none had a bound */
+};
+
 struct report {
 	char program[MAX_LABEL];
 	double begin_ns, end_ns; /* by the clock of the traces */
@@ -109,6 +115,7 @@ struct report {
 	struct series plan[PLANNED_ACTIVITIES];
 	double steps[PLANNED_ACTIVITIES]; /* that were advanced, recorded and reversed */
 	struct learnt learnt;
+	struct bound bound;
 	struct loop *loop;
 	int loops, loop_room;
 	struct samples transfers; /* of all stores: when it began, and when it ended */

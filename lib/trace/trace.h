@@ -66,6 +66,7 @@
 	  "step", "state_bytes", "tape_bytes", "memory_bytes", "advance_ns", "record_ns") \
 	X(FORGET, "forget", "run", ON_THREAD, "first", "last") \
 	X(ROUND, "states rounded", "run", ON_THREAD, "bytes", "stored_bytes") \
+	X(BOUND, "error bounded", "run", ON_THREAD, "parts_of_1e15", "gradients") \
 	X(REGION, "region", "region", ON_THREAD, "lanes", "phases") \
 	X(REGION_REVERSE, "region, reverse", "region", ON_THREAD, "lanes", "phases") \
 	X(LANE, "lane", "region", ON_THREAD, "lane") \

@@ -273,7 +273,8 @@ PROGRAM
 	awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$SOURCE_DIR/doc/digits.md" >wave.c
 	$CC $CFLAGS -I"$SOURCE_DIR/include" wave.c -o wave -L"$BUILD_DIR/.libs" -Wl,-rpath,"$BUILD_DIR/.libs" -lreel -lm &&
 		REEL_TRACE=wave.json ./wave >printed && [ "$(grep -c '"states rounded"' wave.json)" -ge 5 ] &&
-		"$reel" report --output wave.html wave.json >said && grep -q 'Stored states were rounded, and took up 1/' wave.html
+		"$reel" report --output wave.html wave.json >said && grep -q 'Stored states were rounded, and took up 1/' wave.html &&
+		grep -q 'off by at most [1-9].[0-9]e-[01][0-9] of its largest component, after 5 gradients' wave.html
 	ok $? 'a report says how many bytes the rounding of states saved'
 	look 'trace = json.load(open("real.json"))
 for name in "put", "get", "seal", "evict":

@@ -24,6 +24,7 @@
 
 #include "os/error.h"
 #include "run.h"
+#include "trace/trace.h"
 
 #define SAMPLES 4
 /* Gradients that are computed at most after the samples, before states are kept as they are. */
@@ -273,6 +274,14 @@ static bool take_gradient(reel_accuracy *accuracy, const double *gradient)
 	return go_on_with(accuracy, accuracy->tolerance * (finer < FINER ? finer : FINER));
 }
 
+/* In parts of the largest component. */
+static void trace_bound(const struct reel_accuracy_report *report)
+{
+	if (report->largest > 0 && report->error < report->largest)
+		REEL_TRACE(BOUND, 0, (int64_t)(1e15 * (report->error / report->largest)),
+			   (int64_t)report->gradients);
+}
+
 int reel_accuracy_again(reel_accuracy *accuracy, const double *gradient)
 {
 	reel_run *run = accuracy->run;
@@ -288,6 +297,8 @@ int reel_accuracy_again(reel_accuracy *accuracy, const double *gradient)
 	accuracy->error = 0;
 	if (!error && run)
 		error = reel_run_set_tolerance(run, accuracy->tolerance);
+	if (!error && !again)
+		trace_bound(&accuracy->report);
 	return error ? error : again;
 }
 
