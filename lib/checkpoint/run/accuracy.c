@@ -150,6 +150,7 @@ static double distance_of(reel_accuracy *accuracy, const struct sample *sample,
 {
 	double distance = 0;
 
+	REEL_ASSERT(sample->gradient != gradient);
 	for (size_t i = 0; i < accuracy->components; i++)
 		distance = larger(distance, fabs(sample->gradient[i] - gradient[i]));
 	return largest_of_ranks(accuracy, distance);

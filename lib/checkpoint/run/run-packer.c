@@ -70,6 +70,7 @@ static struct reel_packing *find(const struct reel_packer *packer, enum use use)
 static void give(struct reel_packer *packer, struct reel_packing *packing)
 {
 	pthread_mutex_lock(&packer->lock);
+	REEL_ASSERT(packing->use == TAKEN);
 	packing->use = FREE;
 	pthread_mutex_unlock(&packer->lock);
 }
@@ -158,7 +159,7 @@ static int pack_unlocked(reel_run *run, struct reel_packing *packing, const void
 	return error;
 }
 
-static void *work(void *argument)
+static void *pack_beside(void *argument)
 {
 	reel_run *run = argument;
 	struct reel_packer *packer = run->packer;
@@ -204,7 +205,8 @@ static bool has_help(reel_run *run)
 	if (!packer->process) {
 		packer->process = getpid();
 		packer->has_thread = reel_os_processors() > 1 &&
-				     !reel_os_thread_start(&packer->thread, work, run, "reel-pack");
+				     !reel_os_thread_start(&packer->thread, pack_beside, run,
+							   "reel-pack");
 	}
 	helps = may_wait(packer);
 	pthread_mutex_unlock(&packer->lock);
@@ -236,6 +238,7 @@ int reel_packer_store(reel_run *run, const reel_action *store, const void *state
 	struct reel_packing *refused;
 	int error = 0;
 
+	REEL_ASSERT(packing->use == TAKEN && store->kind == REEL_ACTION_STORE);
 	packing->store = *store;
 	pthread_mutex_lock(&packer->lock);
 	while (!error && (refused = find(packer, REFUSED)))
@@ -286,8 +289,10 @@ int reel_packer_finish(reel_run *run, const reel_action *slot)
 	if (!packer)
 		return 0;
 	pthread_mutex_lock(&packer->lock);
-	while (!error && (packing = wait_for(packer, slot)))
+	while (!error && (packing = wait_for(packer, slot))) {
+		REEL_ASSERT(packing->has_state);
 		error = pack_unlocked(run, packing, packing->state);
+	}
 	pthread_mutex_unlock(&packer->lock);
 	return error;
 }
@@ -302,6 +307,7 @@ bool reel_packer_drop(reel_run *run, const reel_action *slot)
 		return false;
 	pthread_mutex_lock(&packer->lock);
 	packing = wait_for(packer, slot);
+	REEL_ASSERT(!packing || packing->use == WAITS || packing->use == REFUSED);
 	if (packing)
 		packing->use = FREE;
 	pthread_mutex_unlock(&packer->lock);
@@ -315,6 +321,7 @@ int reel_packer_load(reel_run *run, void *context, void *state, const void *pack
 	struct reel_packing *packing;
 	int error;
 
+	REEL_ASSERT(bytes <= reel_loss_room(run));
 	if (!copies(run))
 		return reel_loss_unpack(run, state, packed, bytes);
 	packing = take(run, true);
