@@ -31,8 +31,6 @@
 /* Packed states are taken to be larger by this than those that are known; a bit of a double. */
 #define MARGIN 1.1
 #define BIT (1.0 / 64)
-/* A large snapshot takes up whole pages. */
-#define PAGE ((uint64_t)4096)
 /* Fewer steps do not show that later ones push more. */
 #define LAST_STEPS 4
 /* The schedule learns again when the loop is longer by this part. */
@@ -98,6 +96,7 @@ static void see_packed(reel_run *run)
 	packed = atomic_load_explicit(&run->kept_bytes, memory_order_relaxed);
 	if (!rounded)
 		return;
+	REEL_ASSERT(run->loss && packed > 0);
 	learning->packed = (double)packed / (double)rounded;
 	learning->tolerance = run->loss->tolerance;
 }
@@ -118,16 +117,12 @@ static double packed_part(const reel_run *run)
 	return part < 1 ? part : 1;
 }
 
-/* The bytes that a snapshot takes up in the pool: small ones share slabs. */
+/* The bytes that a snapshot takes up in the pool: whole pages. */
 static uint64_t snapshot_bytes(const reel_run *run)
 {
-	uint64_t slab = run->options.pool->slab_bytes;
-	uint64_t bytes = (uint64_t)(packed_part(run) * (double)run->model.state_bytes);
+	size_t bytes = (size_t)(packed_part(run) * (double)run->model.state_bytes);
 
-	REEL_ASSERT(slab > 0);
-	if (bytes <= slab / 2)
-		return slab / (slab / (bytes + !bytes));
-	return (bytes + PAGE - 1) / PAGE * PAGE;
+	return reel_supply_large_bytes(bytes ? bytes : 1);
 }
 
 /* A budget of auto. The system's files are read once: a program may open a run for each loop. */
