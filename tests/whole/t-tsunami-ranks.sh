@@ -92,7 +92,7 @@ ok $? 'nothing of it is left on the disk'
 # Runs are asked to end after a moment, and resumed.
 ends=0
 for plan in binomial:4 'auto --budget 1M'; do
-	for moment in 0.01 0.03; do
+	for moment in 0.001 0.02; do
 		restart="--quiet --threads 1 --checkpoint $plan --restart file"
 		REEL_END_AFTER=$moment
 		export REEL_END_AFTER
