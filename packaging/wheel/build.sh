@@ -31,6 +31,11 @@ echo "installing the compiler: about 90 MB, by the network"
 "$tools/pip" install --quiet --require-hashes -r packaging/wheel/requirements.txt
 [ -d "$out/sources" ] ||
 	"$tools/pip" download --quiet --no-deps --require-hashes --no-binary :all: -d "$out/sources" -r packaging/wheel/sources.txt
+# The wheel of jaxlib has the header of XLA's foreign calls.
+[ -d "$out/headers" ] || "$tools/pip" download --quiet --no-deps --require-hashes --only-binary :all: --python-version 3.11 \
+	--platform manylinux_2_27_x86_64 -d "$out/headers" -r packaging/wheel/headers.txt
+"$tools/python" -c 'import sys, zipfile
+zipfile.ZipFile(sys.argv[1]).extract("jaxlib/include/xla/ffi/api/c_api.h", sys.argv[2])' "$out"/headers/jaxlib-*.whl "$work"
 mkdir "$work/lz4"
 tar -C "$work/lz4" --strip-components=1 -xf "$out"/sources/lz4-*.tar.gz
 
@@ -83,6 +88,9 @@ libraries() {
 	link "$target" "$folder/libreel-enzyme.so.0" dropin/enzyme/enzyme.map "${headers[@]}" dropin/enzyme/*.c \
 		"$folder/libreel.so.0" -Wl,-rpath,'$ORIGIN'
 	case $target in *-gnu*)
+		# Of jaxlib there are wheels for glibc alone.
+		compile "$target" -shared -fvisibility=hidden -D_GNU_SOURCE -Iinclude -isystem "$work/jaxlib/include" \
+			-o "$folder/libreel-jax.so" python/jax-calls.c "$folder/libreel.so.0" -Wl,-rpath,'$ORIGIN'
 		link "$target" "$folder/libreel-malloc.so" dropin/malloc/malloc.map "${headers[@]}" -ftls-model=initial-exec \
 			dropin/malloc/*.c "$work/$target"/*.o -ldl
 		;;
