@@ -10,7 +10,7 @@
 
 #include "report.h"
 
-/* A number that is none is the larger one, so that no bound and no error hides it. */
+/* NaN counts as the larger number, so that no bound and no error hides it. */
 static double larger(double a, double b)
 {
 	return isnan(a) || a > b ? a : b;

@@ -41,7 +41,7 @@ struct reel_packing {
 	bool has_state;         /* the state to pack is the one in `state` */
 	reel_action store;      /* PACKING, WAITS and REFUSED: where the snapshot goes */
 	unsigned char *state;   /* a copy of a state; NULL: not needed so far */
-	unsigned char packed[]; /* of a packed one */
+	unsigned char packed[]; /* a packed state */
 };
 
 struct reel_packer {
@@ -142,7 +142,7 @@ static int pack(reel_run *run, struct reel_packing *packing, const void *state)
 	return 0;
 }
 
-/* Does the same. Requires `packer->lock`, and releases it meanwhile. */
+/* As pack(). Requires `packer->lock`, and releases it while it packs. */
 static int pack_unlocked(reel_run *run, struct reel_packing *packing, const void *state)
 {
 	struct reel_packer *packer = run->packer;

@@ -28,8 +28,9 @@
 /* The part of the memory that is left free, and the number of slabs, if they are more. */
 #define UNUSED 8
 #define UNUSED_SLABS 3
-/* Packed states are taken to be larger by this than those that are known; a bit of a double. */
+/* Packed states are taken to be this much larger than those that are known. */
 #define MARGIN 1.1
+/* A bit of each value, as a part of a whole state of doubles. */
 #define BIT (1.0 / 64)
 /* Fewer steps do not show that later ones push more. */
 #define LAST_STEPS 4
