@@ -52,6 +52,7 @@
 struct sample {
 	double tolerance;
 	double *gradient;
+	double distance; /* its largest difference from the gradient that was taken last */
 };
 
 struct reel_accuracy {
@@ -119,11 +120,14 @@ static double larger(double a, double b)
 	return isnan(a) || a > b ? a : b;
 }
 
-/* Of the magnitudes of all ranks; they and the integers of the same bits have one order. */
+/*
+ * Returns the largest magnitude of all ranks. The ranks compare integers of the same bits, which
+ * have the order of the magnitudes.
+ */
 static double largest_of_ranks(reel_accuracy *accuracy, double magnitude)
 {
 	int64_t bits;
-	int error = 0;
+	int error;
 
 	REEL_ASSERT(isnan(magnitude) || magnitude >= 0);
 	if (!accuracy->run)
@@ -145,33 +149,35 @@ static double largest_of(reel_accuracy *accuracy, const double *gradient)
 	return largest_of_ranks(accuracy, largest);
 }
 
-static double distance_of(reel_accuracy *accuracy, const struct sample *sample,
-			  const double *gradient)
+/* Compares all samples with the gradient. */
+static void measure(reel_accuracy *accuracy, const double *gradient)
 {
-	double distance = 0;
+	for (unsigned k = 0; k < accuracy->samples; k++) {
+		struct sample *sample = &accuracy->sample[k];
+		double distance = 0;
 
-	REEL_ASSERT(sample->gradient != gradient);
-	for (size_t i = 0; i < accuracy->components; i++)
-		distance = larger(distance, fabs(sample->gradient[i] - gradient[i]));
-	return largest_of_ranks(accuracy, distance);
+		REEL_ASSERT(sample->gradient != gradient);
+		for (size_t i = 0; i < accuracy->components; i++)
+			distance = larger(distance, fabs(sample->gradient[i] - gradient[i]));
+		sample->distance = largest_of_ranks(accuracy, distance);
+	}
 }
 
 /* The size of the error of the gradient, as the sample shows it. */
-static double seen_by(reel_accuracy *accuracy, const struct sample *sample,
-		      const double *gradient)
+static double seen_by(const reel_accuracy *accuracy, const struct sample *sample)
 {
 	REEL_ASSERT(sample->tolerance > accuracy->tolerance);
-	return distance_of(accuracy, sample, gradient) * accuracy->tolerance / sample->tolerance;
+	return sample->distance * accuracy->tolerance / sample->tolerance;
 }
 
 /* The largest size that the first `samples` samples show. */
-static double seen_by_all(reel_accuracy *accuracy, unsigned samples, const double *gradient)
+static double seen_by_all(const reel_accuracy *accuracy, unsigned samples)
 {
 	double largest = 0;
 
 	REEL_ASSERT(samples > 0 && samples <= accuracy->samples);
 	for (unsigned i = 0; i < samples; i++)
-		largest = larger(largest, seen_by(accuracy, &accuracy->sample[i], gradient));
+		largest = larger(largest, seen_by(accuracy, &accuracy->sample[i]));
 	return largest;
 }
 
@@ -185,23 +191,22 @@ static void keep(reel_accuracy *accuracy, const double *gradient)
 }
 
 /* Returns true if the last samples are near enough to show errors in proportion to tolerances. */
-static bool is_near(reel_accuracy *accuracy, const double *gradient)
+static bool is_near(const reel_accuracy *accuracy)
 {
 	REEL_ASSERT(accuracy->samples >= NEAR_SAMPLES);
 	for (unsigned i = accuracy->samples - NEAR_SAMPLES; i < accuracy->samples; i++)
-		if (!(distance_of(accuracy, &accuracy->sample[i], gradient) <=
-		      NEAR * accuracy->report.largest))
+		if (!(accuracy->sample[i].distance <= NEAR * accuracy->report.largest))
 			return false;
 	return true;
 }
 
 /* Returns true if the last sample is farther from the gradient than the others let expect. */
-static bool is_chaotic(reel_accuracy *accuracy, const double *gradient)
+static bool is_chaotic(const reel_accuracy *accuracy)
 {
 	unsigned last = accuracy->samples - 1;
 
-	return !(seen_by(accuracy, &accuracy->sample[last], gradient) <=
-		 SAFETY * seen_by_all(accuracy, last, gradient));
+	return !(seen_by(accuracy, &accuracy->sample[last]) <=
+		 SAFETY * seen_by_all(accuracy, last));
 }
 
 static bool go_on_with(reel_accuracy *accuracy, double tolerance)
@@ -260,22 +265,23 @@ static bool take_gradient(reel_accuracy *accuracy, const double *gradient)
 	}
 	if (accuracy->samples < SAMPLES)
 		return take_sample(accuracy, gradient);
-	size = seen_by_all(accuracy, accuracy->samples, gradient);
+	measure(accuracy, gradient);
+	size = seen_by_all(accuracy, accuracy->samples);
 	report->error = SAFETY * size;
-	near = is_near(accuracy, gradient);
+	near = is_near(accuracy);
 	if (near && report->error <= accuracy->wish * report->largest) {
 		settle(accuracy, size);
 		return false;
 	}
 	if (accuracy->samples == SAMPLES + MAX_REFINEMENTS ||
-	    (accuracy->samples > SAMPLES && is_chaotic(accuracy, gradient)))
+	    (accuracy->samples > SAMPLES && is_chaotic(accuracy)))
 		return go_on_with(accuracy, 0);
 	keep(accuracy, gradient);
 	finer = near ? AIM * accuracy->wish * report->largest / report->error : NEARER;
 	return go_on_with(accuracy, accuracy->tolerance * (finer < FINER ? finer : FINER));
 }
 
-/* In parts of the largest component. */
+/* The event has the bound as a part of the largest component. */
 static void trace_bound(const struct reel_accuracy_report *report)
 {
 	if (report->largest > 0 && report->error < report->largest)
