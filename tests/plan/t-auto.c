@@ -277,6 +277,24 @@ static void check_actions(struct reel_problem problem, struct result *result)
 	reel_plan_close(plan);
 }
 
+/*
+ * Takes the next action, and notes it. Ends the loop after `steps` steps. Returns false if the
+ * action is an empty one: another one comes next.
+ */
+static bool take_action(reel_schedule *schedule, int64_t steps, reel_action *action,
+			const char **wrong)
+{
+	if (reel_schedule_next(schedule, action) == -EAGAIN && action->last >= steps) {
+		action->last = steps;
+		if (reel_schedule_end(schedule, steps, steps))
+			*wrong = "the loop does not end";
+	}
+	if (action->kind <= REEL_ACTION_RECORD && action->first == action->last)
+		return false;
+	note_action(action);
+	return true;
+}
+
 /* Runs the loop once. *known is what has been seen before, and then also what it shows. */
 static struct result run_loop(const struct reel_costs *costs, struct way way,
 			      struct reel_costs *known)
@@ -297,15 +315,8 @@ static struct result run_loop(const struct reel_costs *costs, struct way way,
 	count = 0;
 	do {
 		reel_schedule_learn(schedule, &machine.known);
-		if (reel_schedule_next(schedule, &action) == -EAGAIN && action.last >= steps) {
-			action.last = steps;
-			if (reel_schedule_end(schedule, steps, steps))
-				machine.wrong = "the loop does not end";
-		}
-		if (action.kind <= REEL_ACTION_RECORD && action.first == action.last)
-			continue;
-		note_action(&action);
-		act(&machine, &action);
+		if (take_action(schedule, steps, &action, &machine.wrong))
+			act(&machine, &action);
 	} while (action.kind != REEL_ACTION_DONE && !machine.wrong);
 	result.seconds = machine.now;
 	result.peak = machine.peak;
@@ -529,13 +540,7 @@ static void a_store_that_gets_slow_costs_few_steps(void)
 	do {
 		costs.tier[0].write_bandwidth = schedule->at < 300 ? 0 : 2;
 		reel_schedule_learn(schedule, &costs);
-		if (reel_schedule_next(schedule, &action) == -EAGAIN && action.last >= 1000) {
-			action.last = 1000;
-			reel_schedule_end(schedule, 1000, 1000);
-		}
-		if (action.kind <= REEL_ACTION_RECORD && action.first == action.last)
-			continue;
-		note_action(&action);
+		take_action(schedule, 1000, &action, &result.wrong);
 	} while (action.kind != REEL_ACTION_DONE);
 	problem.steps = 1000;
 	check_actions(problem, &result);
