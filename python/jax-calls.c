@@ -67,8 +67,8 @@ struct session {
 	struct session *chained;       /* of the same bucket */
 
 	/*
-	 * Of saved arrays, or of the states of recorded steps of a plan, in the order of their
-	 * calls. NULL: the parcel was loaded. The last one is not NULL.
+	 * The parcels have the saved arrays, or the states of the steps that a plan has recorded,
+	 * in the order of their calls. A parcel that was loaded is NULL. The last one is not.
 	 */
 	reel_parcel **parcel;
 	size_t parcels, room;
@@ -86,7 +86,7 @@ static struct session **bucket; /* `buckets` lists of sessions, a power of two *
 static size_t buckets, sessions;
 static uint32_t last_id;
 
-/* What reel_jax_remind() has set. */
+/* reel_jax_remind() sets these. */
 static int (*add_pending_call)(int (*)(void *), void *);
 static int (*collect)(void *);
 static uint64_t collect_after_ns, collected_ns;
@@ -337,7 +337,7 @@ static int64_t execution_of(const XLA_FFI_CallFrame *frame)
 
 /* ---- Errors ---------------------------------------------------------------------- */
 
-/* Of this thread, for the call that fails; empty: there is none. */
+/* The text of the error with which the call of this thread fails. Empty: it has no error. */
 static _Thread_local char error_text[1024];
 
 __attribute__((format(printf, 2, 3))) static int refused(int error, const char *format, ...)
@@ -736,7 +736,7 @@ static XLA_FFI_Error *visit(const XLA_FFI_CallFrame *frame)
 	return NULL;
 }
 
-/* Whether the program is to run step `order[1]` from the state, or to reverse it. */
+/* The first number of an order. The second one is the step that the program runs or reverses. */
 enum order { REVERSE_STEP, RUN_STEP };
 
 /*

@@ -95,7 +95,7 @@ struct learnt {
 	double forgotten;     /* steps whose tape it gave up */
 };
 
-/* Of the gradient that was computed last with rounded states. */
+/* The bound of the gradient that was computed last with rounded states. */
 struct bound {
 	double error;     /* in parts of the largest component */
 	double gradients; /* computed so far; 0: none had a bound */

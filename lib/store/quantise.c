@@ -286,8 +286,8 @@ static void undo_differences(uint64_t *restrict numbers, size_t n, uint64_t *res
 }
 
 /*
- * The same along the row. `before` has the last numbers of the piece before: the other numbers of
- * this piece find theirs within it.
+ * Does the same along the row. `before` has the last numbers of the previous piece, from which the
+ * first numbers of this piece are subtracted. The other numbers have theirs in this piece.
  */
 static void take_differences_of_row(uint64_t *numbers, size_t n, uint64_t *before, size_t stride)
 {

@@ -88,7 +88,7 @@ libraries() {
 	link "$target" "$folder/libreel-enzyme.so.0" dropin/enzyme/enzyme.map "${headers[@]}" dropin/enzyme/*.c \
 		"$folder/libreel.so.0" -Wl,-rpath,'$ORIGIN'
 	case $target in *-gnu*)
-		# Of jaxlib there are wheels for glibc alone.
+		# jaxlib has wheels for glibc only, so reel.jax works there only.
 		compile "$target" -shared -fvisibility=hidden -D_GNU_SOURCE -Iinclude -isystem "$work/jaxlib/include" \
 			-o "$folder/libreel-jax.so" python/jax-calls.c "$folder/libreel.so.0" -Wl,-rpath,'$ORIGIN'
 		link "$target" "$folder/libreel-malloc.so" dropin/malloc/malloc.map "${headers[@]}" -ftls-model=initial-exec \

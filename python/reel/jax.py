@@ -478,8 +478,9 @@ def scan(step: Callable[[Any, Any], Any], init: Any, xs: Any = None, length: Opt
     leaves, stores_all = jax.tree.leaves(init), isinstance(plan, str) and plan == "store-all"
     changed = [i for i in range(len(leaves)) if function.jaxpr.outvars[i] is not function.jaxpr.invars[i]]
     if len(changed) < len(leaves) and stores_all:
-        # What no step changes is a constant, as in lax.scan(), so that the sums of its gradient have the same order.
-        # lax.scan() over jax.checkpoint(step), whose order the other plans have, leaves it in the state.
+        # lax.scan() takes the parts of a state that no step changes out of the state, as constants. This plan does
+        # so too, so that it adds the terms of their gradients in the same order. The other plans have the order of
+        # lax.scan() over jax.checkpoint(step), which leaves these parts in the state.
         def merge(values: Sequence[Any]) -> Any:
             found = dict(zip(changed, values))
             return jax.tree.unflatten(carry_tree, [found.get(i, leaf) for i, leaf in enumerate(leaves)])

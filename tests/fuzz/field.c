@@ -89,7 +89,7 @@ int fuzz_field(const uint8_t *data, size_t size)
 	double tolerance = ldexp(1, -(int)fuzz_below(&input, 60) - 1);
 	unsigned edits = fuzz_below(&input, 8);
 	size_t bytes = reel_field_bytes(&field), room = reel_field_room(&field), used;
-	/* Of exactly these sizes, so that a sanitizer sees accesses beyond them. */
+	/* The blocks have exactly these sizes, so that a sanitizer sees accesses beyond them. */
 	char *values = fuzz_allocate(bytes + !bytes), *back = fuzz_allocate(bytes + !bytes);
 	char *packed = fuzz_allocate(room), *changed;
 

@@ -40,7 +40,10 @@ size_t restart_bytes(const struct model *model)
 	return sizeof(struct header) + gauge_bytes(model) + FIELDS * field_bytes(model);
 }
 
-/* Of the values in a snapshot (save() in loop.c): raised with each change. */
+/*
+ * This number stands for the order of the values in a snapshot (save() in loop.c). A change of the
+ * order raises it, so that a file of the old order is refused.
+ */
 #define SNAPSHOT_ORDER 2
 
 /* The number of all that the values at the gauge and the gradient depend on. */

@@ -59,8 +59,11 @@ struct reel_run_learning {
 	/* At the last look: */
 	uint64_t tape_bytes;
 	int64_t steps_on_tape;
-	/* Of the states of an earlier sweep, or of this one: their bytes, packed to `tolerance`. */
-	double packed; /* part of the whole ones; 0: not known */
+	/*
+	 * The last states that were seen took up this part of their bytes when they were packed to
+	 * `tolerance`, in this sweep or an earlier one. 0: not known.
+	 */
+	double packed;
 	double tolerance;
 	struct start *start; /* of the tapes of the schedule, the last one last */
 	size_t starts, room;
