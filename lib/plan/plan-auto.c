@@ -239,11 +239,15 @@ static bool covers(const reel_schedule *schedule, double slots, struct room room
 static double slots_for(const reel_schedule *schedule, struct room room, int64_t times,
 			double steps, double most)
 {
-	double all = room.states / state_bytes(schedule), low = 0, high;
+	double all = room.states / state_bytes(schedule), low = most, high = most;
 
 	REEL_ASSERT(all >= 0 && most >= 0);
-	high = tape_bytes(schedule) > 0
-		       ? smaller(most, whole(all * (double)times / (double)(times + 1))) : most;
+	if (tape_bytes(schedule) > 0) {
+		low = smaller(most, whole(all * (double)(times - 1) / (double)times));
+		high = smaller(most, whole(all * (double)times / (double)(times + 1)));
+	}
+	if (covers(schedule, low, room, times, steps))
+		return low;
 	if (!covers(schedule, high, room, times, steps))
 		high = smaller(most, high + 1);
 	if (!covers(schedule, high, room, times, steps))
@@ -256,9 +260,7 @@ static double slots_for(const reel_schedule *schedule, struct room room, int64_t
 		else
 			low = middle + 1;
 	}
-	if (tape_bytes(schedule) > 0)
-		most = smaller(most, whole(all * (double)(times - 1) / (double)times));
-	return larger(high, most);
+	return high;
 }
 
 /* The groups of a gap of `steps` steps whose first state is held besides the room. */
