@@ -12,6 +12,11 @@
  * recorded last for it, or give up the state that is missed least. It assumes that the loop ends a
  * few steps later, and takes the choice after which the reverse sweep takes the least time.
  *
+ * If steps are recorded only to be reversed next, states alone are kept. A binomial schedule of all
+ * states that memory and the store have room for would have the store write again and again. So
+ * where the end is known, the forward sweep keeps a state for the store as often as the store takes
+ * one, and the gaps between these are reversed in memory.
+ *
  * In the reverse sweep a gap between two states is recorded at once where its tape has room.
  * Otherwise it is divided into groups of steps, each of which is recorded at once, and the groups
  * are reversed by a binomial schedule. The size of a group divides the memory between the tape of
@@ -28,7 +33,7 @@
 #define CHUNKS 16
 /* The states at the beginning of these parts take up at most this share of the memory. */
 #define STATE_SHARE 8
-/* Maximum number of steps that are recorded one by one before a plan of a known end decides. */
+/* Maximum number of steps that run one by one before a plan of a known end decides. */
 #define MAX_LEARNT 8
 /* The stretch to the next state that could be kept costs at most this part of all advances. */
 #define PART 64
@@ -109,7 +114,8 @@ static double bytes_in_store(const struct reel_costs *costs, int64_t steps)
 
 	for (unsigned t = 0; t < costs->tiers; t++) {
 		const struct reel_cost_tier *tier = &costs->tier[t];
-		double rate = tier->write_bandwidth > 0 ? tier->write_bandwidth : NEVER;
+		double rate = tier->write_bandwidth > 0 ? tier->write_bandwidth
+							: REEL_ASSUMED_BANDWIDTH;
 
 		if (read_bandwidth(tier) > 0)
 			rate = smaller(rate, read_bandwidth(tier));
@@ -195,8 +201,38 @@ static struct room room_beside(const reel_schedule *schedule, struct use use)
 /* All that the schedule holds, and some states more. */
 static struct use all_and(const reel_schedule *schedule, int64_t states)
 {
-	REEL_ASSERT(states >= 0 || schedule->in_use[0] > 0);
+	REEL_ASSERT((int64_t)schedule->in_use[0] + states >= 0);
 	return (struct use){schedule->in_use[0] + states, schedule->tape_steps};
+}
+
+/*
+ * The room for the reversal of a gap, which holds some states already. If states alone are kept,
+ * those in a gap have no more room than the memory: in the store each would be waited for. If more
+ * states are below than now seem to have room, the store was faster before, and has them.
+ */
+static struct room room_in_gap(const reel_schedule *schedule, struct use below, int64_t inside)
+{
+	struct room room = room_beside(schedule, below);
+	double memory = (double)schedule->costs.memory_bytes;
+
+	REEL_ASSERT(inside >= 0);
+	if (reverses_at_once(schedule) && has_limit(&schedule->costs))
+		room.states = room.states < 0 ? memory / 2 : smaller(room.states, memory);
+	room.states -= (double)inside * state_bytes(schedule);
+	room.slots -= inside;
+	return room;
+}
+
+/* The room for the gap that is reversed next, with or without the state that is held last. */
+static struct room room_now(const reel_schedule *schedule, bool without_last)
+{
+	int64_t inside = (int64_t)schedule->levels - (int64_t)schedule->swept;
+	int64_t last = without_last ? 1 : 0;
+
+	REEL_ASSERT(inside >= 0);
+	if (!inside || !reverses_at_once(schedule))
+		return room_in_gap(schedule, all_and(schedule, -last), 0);
+	return room_in_gap(schedule, all_and(schedule, -inside), inside - last);
 }
 
 /* ---- Groups ---- */
@@ -343,7 +379,7 @@ static int64_t end_of_gap(const reel_schedule *schedule, const struct change *ch
 
 static double advances_of_gap(const reel_schedule *schedule, int64_t steps, struct use use)
 {
-	return steps > 0 ? group(schedule, steps, room_beside(schedule, use)).advances : 0;
+	return steps > 0 ? group(schedule, steps, room_in_gap(schedule, use, 0)).advances : 0;
 }
 
 /* The time of all advances of the reverse sweep after the change. */
@@ -381,10 +417,24 @@ static bool can_be_without(const reel_schedule *schedule, unsigned k)
 	return k > 0 && !is_tape(level) && !is_base && !is_tape(&level[-1]);
 }
 
+/*
+ * Returns how many of the lowest states are not given up: the store has them, so that memory would
+ * gain nothing. All can be if slots are short.
+ */
+static double states_to_stay(const reel_schedule *schedule)
+{
+	bool lacks_slots = schedule->in_use[0] == schedule->plan->problem.tier[0].slots;
+
+	if (lacks_slots || !reverses_at_once(schedule))
+		return 0;
+	return bytes_in_store(&schedule->costs, schedule->at) / state_bytes(schedule);
+}
+
 /* Returns the state that is missed least, by the gaps around it alone; 0: no state can be. */
 static unsigned least_missed(const reel_schedule *schedule)
 {
 	const struct change none = {.keeps = true, .end = schedule->at};
+	double stay = states_to_stay(schedule);
 	struct use use = {0}, use_below = {0};
 	double least = NEVER, below = 0;
 	unsigned found = 0;
@@ -397,7 +447,7 @@ static unsigned least_missed(const reel_schedule *schedule)
 		add_level(&use, &schedule->level[k]);
 		if (!is_tape(&schedule->level[k]))
 			above = advances_of_gap(schedule, last - first, use);
-		if (can_be_without(schedule, k)) {
+		if (k >= stay && can_be_without(schedule, k)) {
 			merged = advances_of_gap(schedule, last - schedule->level[k - 1].first,
 						 use_below) - below - above;
 			if (merged < least) {
@@ -425,7 +475,7 @@ static unsigned last_tape(const reel_schedule *schedule)
 	return 0;
 }
 
-/* ---- The first forward sweep ---- */
+/* ---- The first forward sweep, of an unknown end ---- */
 
 static bool top_is_tape(const reel_schedule *schedule)
 {
@@ -648,6 +698,14 @@ static int sweep_to_unknown_end(reel_schedule *schedule, reel_action *action)
 	return keep_or_leave(schedule, action);
 }
 
+/* ---- The first forward sweep, of a known end ---- */
+
+/* Number of steps that run one by one before a plan of a known end decides. */
+static int64_t learnt_steps(const reel_schedule *schedule)
+{
+	return reel_min_i64(MAX_LEARNT, 1 + schedule->steps / CHUNKS);
+}
+
 /*
  * Returns true if one more step is recorded to learn how much memory tapes take up; or how fast the
  * store is, which shows when the memory is full.
@@ -655,7 +713,6 @@ static int sweep_to_unknown_end(reel_schedule *schedule, reel_action *action)
 static bool learns_more(const reel_schedule *schedule)
 {
 	const struct reel_costs *costs = &schedule->costs;
-	int64_t most = reel_min_i64(MAX_LEARNT, 1 + schedule->steps / CHUNKS);
 	int64_t left = schedule->steps - schedule->at;
 
 	if (reverses_at_once(schedule))
@@ -664,11 +721,66 @@ static bool learns_more(const reel_schedule *schedule)
 		return true;
 	if (has_gap(schedule) || schedule->at == 0 || left == 0)
 		return false;
-	if (schedule->at < most && next_step_fits(schedule))
+	if (schedule->at < learnt_steps(schedule) && next_step_fits(schedule))
 		return true;
 	return !keeps_states_only(schedule) && costs->tiers &&
 	       !(costs->tier[0].write_bandwidth > 0) && has_limit(costs) &&
 	       (double)left * tape_bytes(schedule) > (double)costs->memory_bytes;
+}
+
+/* Number of states that the store takes in some steps, and that leave slots to those in memory. */
+static double states_for_store(const reel_schedule *schedule, int64_t steps)
+{
+	double state = state_bytes(schedule), slots = (double)room_now(schedule, false).slots;
+	double in_memory = (double)schedule->costs.memory_bytes / state;
+
+	return smaller(bytes_in_store(&schedule->costs, steps) / state,
+		       slots - smaller(in_memory, slots / 2));
+}
+
+/*
+ * Returns the number of steps from one state for the store to the next, in the last `steps` steps;
+ * or `steps`, if fewer of them run again without such states.
+ */
+static int64_t period_of_store(const reel_schedule *schedule, int64_t steps)
+{
+	double states = states_for_store(schedule, steps), advances;
+	double memory = (double)schedule->costs.memory_bytes - state_bytes(schedule);
+	struct room now = room_now(schedule, false), in_gap;
+	int64_t period, gaps;
+
+	REEL_ASSERT(steps > 0);
+	if (!(states >= 1) || memory < 0)
+		return steps;
+	period = 1 + (int64_t)((double)steps / states);
+	gaps = (steps - 1) / period;
+	in_gap = (struct room){.memory = memory, .states = memory, .slots = now.slots - gaps};
+	advances = (double)gaps * ((double)period + group(schedule, period, in_gap).advances) +
+		   group(schedule, steps - gaps * period, in_gap).advances;
+	return advances < group(schedule, steps, now).advances ? period : steps;
+}
+
+/* The first steps run one by one, so that their time is known. */
+static int sweep_with_states_only(reel_schedule *schedule, reel_action *action)
+{
+	int64_t last = schedule->steps - 1, state, next;
+
+	if (schedule->at > last || !has_limit(&schedule->costs) || !schedule->costs.tiers)
+		return -ENOENT;
+	if (top_is_tape(schedule)) {
+		reel_schedule_push_level(schedule, 0, action);
+		return 0;
+	}
+	if (schedule->at < reel_min_i64(learnt_steps(schedule), last))
+		return reel_schedule_sweep_to(schedule, schedule->at + 1, action);
+	state = schedule->level[schedule->levels - 1].first;
+	next = state + period_of_store(schedule, schedule->steps - state);
+	if (next > last)
+		return -ENOENT;
+	if (next > schedule->at)
+		return reel_schedule_sweep_to(schedule, next, action);
+	reel_schedule_push_level(schedule, 0, action);
+	return 0;
 }
 
 /* Some steps are recorded to learn from, and their tape is given up if not all steps fit. */
@@ -678,6 +790,8 @@ static int sweep_to_known_end(reel_schedule *schedule, reel_action *action)
 	int64_t steps = schedule->steps - schedule->at;
 
 	REEL_ASSERT(steps >= 0);
+	if (reverses_at_once(schedule))
+		return sweep_with_states_only(schedule, action);
 	if (learns_more(schedule))
 		return record_next(schedule, action);
 	if (!tape || !steps || (!keeps_states_only(schedule) && leaves_room(schedule, 0) &&
@@ -715,15 +829,14 @@ static int64_t split_of(const reel_schedule *schedule, int64_t first, struct roo
 
 static struct decision decide(const reel_schedule *schedule, int64_t steps, bool held)
 {
-	struct room room = room_beside(schedule, all_and(schedule, held ? -1 : 0));
 	int64_t split = schedule->at;
 
-	if (records_rest(schedule, steps, room))
+	if (records_rest(schedule, steps, room_now(schedule, held)))
 		return held ? (struct decision){DECIDE_MOVE, 0, 0}
 			    : (struct decision){DECIDE_RECORD, steps, 0};
 	if (held || (schedule->levels && !top_is_tape(schedule)))
 		split = split_of(schedule, schedule->level[schedule->levels - 1].first,
-				 room_beside(schedule, all_and(schedule, 0)));
+				 room_now(schedule, false));
 	return split > schedule->at ? (struct decision){DECIDE_ADVANCE, split - schedule->at, 0}
 				    : (struct decision){DECIDE_STORE, 0, 0};
 }

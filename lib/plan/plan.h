@@ -66,6 +66,7 @@ struct reel_schedule {
 	int64_t tape_steps;
 	unsigned phase;
 	unsigned levels;
+	unsigned swept; /* number of levels, from the lowest on, that are of the first sweep */
 	struct reel_costs costs; /* REEL_AUTO: of the loop and the machine, as known so far */
 	bool is_saved; /* REEL_AUTO: a restart file is written between the actions */
 	uint32_t in_use[REEL_MAX_TIERS];
@@ -217,6 +218,12 @@ static inline bool reel_schedule_top_holds_working_state(const reel_schedule *sc
 	       schedule->level[schedule->levels - 1].first == schedule->at;
 }
 
+/*
+ * Bytes that a store takes in a second, for REEL_AUTO, as long as nothing is known of it. For each
+ * state that is left out a step runs again, which costs less than to wait for a slow store.
+ */
+#define REEL_ASSUMED_BANDWIDTH 5e8
+
 /* Returns true if the plan is of REEL_AUTO. */
 static inline bool reel_plan_learns(const reel_plan *plan)
 {
@@ -253,7 +260,7 @@ void reel_schedule_pop_level(reel_schedule *schedule, unsigned level, reel_actio
 /* schedule.c: records the next step; gives up the last tape, which is this level. */
 void reel_schedule_record_step(reel_schedule *schedule, reel_action *action);
 void reel_schedule_forget(reel_schedule *schedule, unsigned level, reel_action *action);
-/* Advances while the end is unknown. Returns -EAGAIN: the loop may end on the way. */
+/* Advances in the sweep. Returns -EAGAIN if the loop may end on the way, and else 0. */
 int reel_schedule_sweep_to(reel_schedule *schedule, int64_t last, reel_action *action);
 
 /* Number of slots of the first `tiers` tiers, all of which are limited. */

@@ -136,6 +136,8 @@ static void push_level(reel_schedule *schedule, int64_t first, int64_t last, uns
 	schedule->level[level].last = last;
 	schedule->level[level].tier = tier;
 	schedule->level[level].slot = slot;
+	if (schedule->phase == SWEEP)
+		schedule->swept = schedule->levels;
 }
 
 static void remove_level(reel_schedule *schedule, unsigned level)
@@ -144,6 +146,8 @@ static void remove_level(reel_schedule *schedule, unsigned level)
 	schedule->levels--;
 	memmove(&schedule->level[level], &schedule->level[level + 1],
 		(schedule->levels - level) * sizeof schedule->level[0]);
+	if (schedule->swept > schedule->levels)
+		schedule->swept = schedule->levels;
 }
 
 /* Slots at sites are not claimed: schedule->sites counts them. */
@@ -227,9 +231,8 @@ static void store_at_site(reel_schedule *schedule, reel_action *action)
 
 int reel_schedule_sweep_to(reel_schedule *schedule, int64_t last, reel_action *action)
 {
-	REEL_ASSERT(schedule->steps == REEL_UNKNOWN_STEPS);
 	advance(schedule, last, action);
-	return -EAGAIN;
+	return schedule->steps == REEL_UNKNOWN_STEPS ? -EAGAIN : 0;
 }
 
 static int sweep_sites(reel_schedule *schedule, reel_action *action)
@@ -346,7 +349,7 @@ static void reverse_tape(reel_schedule *schedule, struct level *tape, reel_actio
 	schedule->tape_steps -= tape->last - first;
 	tape->last = first;
 	if (first == tape->first)
-		schedule->levels--;
+		remove_level(schedule, schedule->levels - 1);
 	reverse(schedule, first, action);
 }
 
@@ -501,6 +504,7 @@ int reel_schedule_go_to(reel_schedule *schedule, const struct schedule_place *pl
 		below = level[k].first;
 	}
 	schedule->levels = place->levels;
+	schedule->swept = place->levels;
 	schedule->steps = place->steps;
 	schedule->at = schedule->passed = place->at;
 	schedule->end = place->end;
@@ -568,7 +572,7 @@ static void take_back_step(reel_schedule *schedule)
 	top->last--;
 	schedule->tape_steps--;
 	if (top->last == top->first)
-		schedule->levels--;
+		remove_level(schedule, schedule->levels - 1);
 }
 
 bool reel_schedule_learns(const reel_schedule *schedule)

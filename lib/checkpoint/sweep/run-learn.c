@@ -222,8 +222,9 @@ static void begin_to_see_store(reel_run *run, const struct reel_pool_stats *stat
 /*
  * The rate at which the store takes slabs, or gives them back. It is known if pushes or pops have
  * waited for the store for a good part of the time. Otherwise the store may have moved all that
- * there was to move, and is only known to be no slower. An unknown rate is 0: a store takes slabs
- * at once, and gives them back as fast as it takes them.
+ * there was to move, and is only known to be no slower. An unknown rate is 0: the plan assumes one,
+ * and that the store gives slabs back as fast as it takes them. If states alone are kept, the plan
+ * gives the store no more than this, so where nothing has waited, more is tried.
  */
 static void see_store(reel_run *run)
 {
@@ -231,10 +232,10 @@ static void see_store(reel_run *run)
 	struct reel_cost_tier *tier = &learning->costs.tier[0];
 	double *known = run->phase == REEL_RUN_REVERSE ? &tier->read_bandwidth
 						       : &tier->write_bandwidth;
+	bool has_states_only = !learning->costs.tape_bytes;
 	double assumed = *known > 0 ? *known : tier->write_bandwidth, rate;
-	uint64_t passed = reel_clock_ns() - learning->at_ns + 1;
+	uint64_t passed = reel_clock_ns() - learning->at_ns + 1, waited;
 	struct reel_pool_stats stats;
-	bool waits;
 
 	learning->costs.tiers = reel_pool_has_store(run->options.pool);
 	if (!learning->costs.tiers)
@@ -242,9 +243,13 @@ static void see_store(reel_run *run)
 	reel_pool_get_stats(run->options.pool, &stats);
 	REEL_ASSERT(moved_bytes(run, &stats) >= learning->moved);
 	rate = 1e9 * (double)(moved_bytes(run, &stats) - learning->moved) / (double)passed;
-	waits = stats.stall_ns - learning->stall_ns > passed / 2;
-	if (rate > 0 && (waits || (assumed > 0 && rate > assumed)))
+	waited = stats.stall_ns - learning->stall_ns;
+	if (!(assumed > 0) && has_states_only)
+		assumed = REEL_ASSUMED_BANDWIDTH;
+	if (rate > 0 && (waited > passed / 2 || (assumed > 0 && rate > assumed)))
 		*known = rate;
+	else if (has_states_only && !waited && 2 * rate > assumed)
+		*known = 2 * assumed;
 	begin_to_see_store(run, &stats);
 }
 
