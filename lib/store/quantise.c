@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Packs a field: a head, the runs of values that are not finite, and blocks of 64 differences. Any
- * thread. Whatever bytes are unpacked, nothing outside of the values is written.
+ * Packs a field: a head, the runs of values that are not finite, and differences in a Rice code.
+ * Any thread. Whatever bytes are unpacked, nothing outside of the values is written.
  *
  * Values become whole numbers, multiples of a step. In a smooth field their first or second
  * differences along a dimension are small; how often to take differences is chosen for each
@@ -24,9 +24,9 @@
 #include "os/assert.h"
 #include "os/integer.h"
 #include "quantise.h"
+#include "rice.h"
 
 #define PIECE 1024
-#define BLOCK 64
 #define LANES 4
 #define MAX_ORDER 2
 /* Differences along fewer places would be differences from nothing. */
@@ -365,12 +365,6 @@ static bool prepare(struct grid *grid)
 
 /* ---- How often to take differences ---- */
 
-/* The number of bits without the zeros at the front. */
-static unsigned width_of(uint64_t word)
-{
-	return word ? 64 - (unsigned)__builtin_clzll(word) : 0;
-}
-
 /* The number at a place after the differences along this dimension and all later ones. */
 static uint64_t sample(const struct grid *grid, const void *values, size_t at, unsigned d)
 {
@@ -417,7 +411,7 @@ static unsigned bits_needed(const struct grid *grid, const void *values)
 	for (size_t i = 0; i < samples; i++) {
 		uint64_t word = reel_zigzag(sample(grid, values, place_of(grid, i, samples), 0));
 
-		bits += width_of(word);
+		bits += reel_width(word);
 	}
 	return bits;
 }
@@ -445,72 +439,6 @@ static void choose_orders(struct grid *grid, const void *values)
 	}
 }
 
-/* ---- Blocks ---- */
-
-static size_t block_bytes(unsigned width)
-{
-	return width * (size_t)(BLOCK / 8);
-}
-
-/*
- * Writes a block: its width, then the low bits of each word. Returns the end of it, or NULL: it
- * needs more than the room.
- */
-static char *write_block(char *to, const char *end, const uint64_t *words)
-{
-	uint64_t all = 0, bits = 0;
-	unsigned width, used = 0;
-
-	for (unsigned i = 0; i < BLOCK; i++)
-		all |= words[i];
-	width = width_of(all);
-	REEL_ASSERT(width <= 64);
-	if ((size_t)(end - to) < 1 + block_bytes(width))
-		return NULL;
-	*to++ = (char)width;
-	for (unsigned i = 0; i < BLOCK && width; i++) {
-		bits |= words[i] << used;
-		used += width;
-		if (used < 64)
-			continue;
-		memcpy(to, &bits, sizeof bits);
-		to += sizeof bits;
-		used -= 64;
-		bits = used ? words[i] >> (width - used) : 0;
-	}
-	return to;
-}
-
-/* Reads the words of a block. Returns the end of it, or NULL: it is no block. */
-static const char *read_block(const char *from, const char *end, uint64_t *words)
-{
-	uint64_t packed[BLOCK + 1], mask;
-	unsigned width;
-
-	REEL_ASSERT(from <= end);
-	if (from == end)
-		return NULL;
-	width = (unsigned char)*from++;
-	if (width > 64 || block_bytes(width) > (size_t)(end - from))
-		return NULL;
-	if (!width) {
-		memset(words, 0, BLOCK * sizeof *words);
-		return from;
-	}
-	memcpy(packed, from, block_bytes(width));
-	packed[width] = 0;
-	mask = UINT64_MAX >> (64 - width);
-	for (unsigned i = 0; i < BLOCK; i++) {
-		unsigned bit = i * width, shift = bit % 64;
-		uint64_t word = packed[bit / 64] >> shift;
-
-		if (shift)
-			word |= packed[bit / 64 + 1] << (64 - shift);
-		words[i] = word & mask;
-	}
-	return from + block_bytes(width);
-}
-
 /* ---- Packing ---- */
 
 /* The length of the piece that begins at value `at`: it ends with its row. */
@@ -536,33 +464,27 @@ static void take_piece(struct grid *grid, const void *values, size_t at, size_t 
 		numbers[i] = reel_zigzag(numbers[i]);
 }
 
-/* Returns the end of the blocks, or NULL: they need more than the room. */
-static char *write_blocks(struct grid *grid, const void *values, bool all_finite, char *to,
-			  const char *end)
+/* Returns the end of the differences, or NULL: they need more than the room. */
+static char *write_differences(struct grid *grid, const void *values, bool all_finite, char *to,
+			       char *end)
 {
-	uint64_t words[PIECE + 2 * BLOCK];
+	struct reel_rice_code code = {.to = to, .end = end};
+	uint64_t words[PIECE + REEL_RICE_GROUP];
 	size_t held = 0;
 
 	for (size_t at = 0, n; at < grid->values; at += n) {
-		size_t done = 0;
+		size_t rest;
 
 		n = piece_at(grid, at);
 		take_piece(grid, values, at, n, all_finite, words + held);
 		held += n;
-		if (at + n == grid->values) {
-			memset(words + held, 0, (BLOCK - 1) * sizeof *words);
-			held = reel_round_up(held, BLOCK);
-		}
-		for (; held - done >= BLOCK; done += BLOCK) {
-			to = write_block(to, end, words + done);
-			if (!to)
-				return NULL;
-		}
-		held -= done;
-		REEL_ASSERT(held < BLOCK);
-		memmove(words, words + done, held * sizeof *words);
+		rest = at + n < grid->values ? held % REEL_RICE_GROUP : 0;
+		if (!reel_rice_write(&code, words, held - rest))
+			return NULL;
+		memmove(words, words + held - rest, rest * sizeof *words);
+		held = rest;
 	}
-	return to;
+	return reel_rice_finish(&code);
 }
 
 static size_t keep(const struct grid *grid, char *packed, const void *values)
@@ -603,7 +525,7 @@ size_t reel_field_pack(const struct reel_field *field, double tolerance, void *p
 	choose_orders(&grid, values);
 	if (!prepare(&grid))
 		return 0;
-	to = write_blocks(&grid, values, all_finite, to, end);
+	to = write_differences(&grid, values, all_finite, to, end);
 	free(grid.memory);
 	if (!to)
 		return keep(&grid, packed, values);
@@ -628,24 +550,27 @@ static void put_piece(struct grid *grid, void *values, size_t at, size_t n, uint
 		put_value(grid->field, values, at + i, (double)(int64_t)numbers[i] * grid->step);
 }
 
-static const char *read_blocks(struct grid *grid, void *values, const char *from, const char *end)
+/* Returns false if the bytes are not of this field. */
+static bool read_differences(struct grid *grid, void *values, const char *from, const char *end)
 {
-	uint64_t words[PIECE + BLOCK];
+	struct reel_rice_code code = {.from = from, .end = end};
+	uint64_t words[PIECE + REEL_RICE_GROUP];
 	size_t held = 0;
 
 	for (size_t at = 0, n; at < grid->values; at += n) {
+		size_t more = 0;
+
 		n = piece_at(grid, at);
-		for (; held < n; held += BLOCK) {
-			from = read_block(from, end, words + held);
-			if (!from)
-				return NULL;
-		}
+		if (held < n)
+			more = reel_min_size(reel_round_up(n - held, REEL_RICE_GROUP),
+					     grid->values - at - held);
+		if (!reel_rice_read(&code, words + held, more))
+			return false;
+		held += more - n;
 		put_piece(grid, values, at, n, words);
-		held -= n;
-		REEL_ASSERT(held < BLOCK);
 		memmove(words, words + n, held * sizeof *words);
 	}
-	return from;
+	return reel_rice_is_read(&code);
 }
 
 static bool is_sound(struct grid *grid, const struct head *head, size_t bytes)
@@ -687,7 +612,7 @@ size_t reel_field_unpack(const struct reel_field *field, void *values, const voi
 	grid.step = head.step;
 	if (!prepare(&grid))
 		return 0;
-	is_right = read_blocks(&grid, values, from + head.runs * sizeof(struct run), end) == end &&
+	is_right = read_differences(&grid, values, from + head.runs * sizeof(struct run), end) &&
 		   put_runs(&grid, values, from, head.runs);
 	free(grid.memory);
 	return is_right ? head.bytes : 0;
