@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Runs of plans whose snapshots are on a disk: written behind and read ahead, against the same in
- * memory, against a store that has each transfer waited for, and rounded to a tolerance. Plans that
- * learn, against the plan that measured costs choose. And the cost of a run itself, with steps of
- * next to nothing, by callbacks and driven by the program.
+ * memory, against a store that has each transfer waited for, and rounded to a tolerance. The time
+ * that rounding takes. Plans that learn, against the plan that measured costs choose. And the cost
+ * of a run itself, with steps of next to nothing, by callbacks and driven by the program.
  */
 #include "config.h"
 
@@ -248,6 +248,57 @@ static void measure_slow_disk(void)
 	close_loop(&rounded);
 }
 
+/* ---- Fields ---- */
+
+static const struct reel_field grid = {REEL_FIELD_DOUBLE, 2, {1024, STATE / 1024}};
+
+struct field {
+	double *values;
+	char *packed;
+	size_t bytes;
+};
+
+static double pack_field(void *context, size_t n)
+{
+	struct field *field = context;
+
+	(void)n;
+	field->bytes = reel_field_pack(&grid, 1e-6, field->packed, field->values);
+	return (double)field->bytes;
+}
+
+static double unpack_field(void *context, size_t n)
+{
+	struct field *field = context;
+
+	if (reel_field_unpack(&grid, field->values, field->packed, field->bytes) != field->bytes)
+		abort();
+	return field->values[n / 2];
+}
+
+static void measure_field(void)
+{
+	static struct field field;
+	static const struct measure_variant variants[] = {
+		{.name = "pack", .run = pack_field, .context = &field},
+		{.name = "unpack", .run = unpack_field, .context = &field},
+	};
+	static const struct bench_case one = {"checkpoint/field", variants, COUNT_OF(variants), 0,
+					      {STATE}, STATE, 7};
+
+	if (!bench_wants(&one, 1))
+		return;
+	field.values = bench_memory(STATE * sizeof(double));
+	field.packed = bench_memory(reel_field_room(&grid));
+	for (size_t i = 0; i < STATE && field.values; i++)
+		field.values[i] = sin(6e-3 * (double)(i / 1024)) * cos(1e-2 * (double)(i % 1024));
+	if (field.values)
+		pack_field(&field, STATE);
+	bench_run(&one);
+	bench_memory_free(field.values, STATE * sizeof(double));
+	bench_memory_free(field.packed, reel_field_room(&grid));
+}
+
 /* ---- Plans that learn ---- */
 
 static const reel_model spans = {.state_bytes = STATE * sizeof(double), .advance = advance,
@@ -433,6 +484,7 @@ void bench_checkpoint(void)
 	measure_short_steps();
 	measure_tiers();
 	measure_slow_disk();
+	measure_field();
 	measure_learning("checkpoint/memory for 6 of 48 tapes", 6);
 	measure_learning("checkpoint/memory for 24 of 48 tapes", 24);
 	measure_learning("checkpoint/memory for 64 tapes", 64);

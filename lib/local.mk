@@ -136,6 +136,7 @@ libreel_core_la_SOURCES = \
 	%D%/store/file-threads.c \
 	%D%/store/pack.c %D%/store/pack.h \
 	%D%/store/quantise.c %D%/store/quantise.h \
+	%D%/store/rice.c %D%/store/rice.h \
 	%D%/store/shuffle.c %D%/store/shuffle.h \
 	%D%/store/store.c %D%/store/store.h \
 	%D%/store/store-checksum.c \

@@ -130,6 +130,7 @@ check_PROGRAMS += \
 	%D%/store/t-shuffle $(one_thread) \
 	%D%/store/t-difference $(one_thread) \
 	%D%/store/t-quantise $(one_thread) \
+	%D%/store/t-rice $(one_thread) \
 	%D%/pool/t-freelist-c11 \
 	%D%/tools/t-scheduler \
 	%D%/spill/t-progress \

@@ -7,11 +7,11 @@
  * A field is rounded to multiples of a step, so that no value is off by more than the tolerance,
  * and the differences between neighbours along each dimension are kept in as few bits as they need.
  * How many bytes this saves depends on how smooth the field is beside the tolerance: fields of
- * waves take up 1/10 to 1/30 of their bytes at 1e-6, and 1/15 to 1/100 at 1e-3. Values that are no
+ * waves take up 1/7 to 1/30 of their bytes at 1e-6, and 1/30 to 1/100 at 1e-3. Values that are no
  * numbers, or not finite, come back as they were. A field is kept as it is if this would save
  * nothing, or if the tolerance is near the accuracy of its type.
  *
- * Cost: about 0.5 ns a byte to store a state, and 0.4 ns to load it, by the thread that does. If a
+ * Cost: about 0.6 ns a byte to store a state, and 0.5 ns to load it, by the thread that does. If a
  * processor is free, a state that is stored is only copied, at 0.2 ns a byte, and packed by a
  * thread of the run, beside the steps. Memory beside the budget: two copies of a state.
  *
@@ -82,7 +82,7 @@ size_t reel_field_room(const struct reel_field *field);
 /*
  * Packs the values into `packed`, which has that room. `values` are aligned as their type is. No
  * value comes back with an error above `tolerance` times the largest magnitude of all. Returns the
- * number of bytes, or 0: no memory. Cost: 0.5 ns a byte.
+ * number of bytes, or 0: no memory. Cost: 0.6 ns a byte.
  */
 size_t reel_field_pack(const struct reel_field *field, double tolerance, void *packed,
 		       const void *values);
@@ -90,7 +90,7 @@ size_t reel_field_pack(const struct reel_field *field, double tolerance, void *p
 /*
  * Unpacks the field into `values`. Returns the number of bytes that it took of the `bytes` bytes at
  * `packed`; or 0: they are too few, were packed from no such field, or there is no memory. Then
- * `values` holds anything. Whatever the bytes are, nothing else is written. Cost: 0.4 ns a byte.
+ * `values` holds anything. Whatever the bytes are, nothing else is written. Cost: 0.5 ns a byte.
  */
 size_t reel_field_unpack(const struct reel_field *field, void *values, const void *packed,
 			 size_t bytes);

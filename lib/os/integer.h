@@ -26,6 +26,12 @@ static inline int64_t reel_min_i64(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+/* The number of bits without the zeros at the front. */
+static inline unsigned reel_width(uint64_t word)
+{
+	return word ? 64 - (unsigned)__builtin_clzll(word) : 0;
+}
+
 /*
  * The next multiple of `unit`, which need not be a power of two, or SIZE_MAX if that is larger: a
  * size that wrapped would be granted, and its memory be somebody else's. No memory has SIZE_MAX

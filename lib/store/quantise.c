@@ -1,21 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Packs a field: a head, the runs of values that are not finite, and blocks of 64 differences. Any
- * thread. Whatever bytes are unpacked, nothing outside of the values is written.
+ * Packs a field: a head, the runs of values that are not finite, and differences in a Rice code.
+ * Any thread. Whatever bytes are unpacked, nothing outside of the values is written.
  *
  * Values become whole numbers, multiples of a step. In a smooth field their first or second
  * differences along a dimension are small; how often to take differences is chosen for each
  * dimension by samples. All of this is exact and undone exactly: only the rounding loses anything.
- * Differences along different dimensions may be taken in any order. Each needs the numbers that it
- * was taken of at the place before: one number along the last dimension, a row of numbers along the
- * one before, and so on. Along a dimension of few places none are taken, so a row is along the last
- * dimension of more: components that lie beside each other in memory stay together.
+ * Differences are taken first along the row, then along the other dimensions. Each needs the
+ * numbers that it was taken of at the place before: one number along the row, a row of numbers
+ * along the dimension before, and so on. Along a dimension of few places none are taken, so a row
+ * is along the last dimension of more: components that lie beside each other in memory stay
+ * together.
+ *
+ * A number and the one before along another dimension are each off by up to half a step. At coarse
+ * tolerances this is most of their difference. If the row is smooth, the number is therefore
+ * compared with a mean of three neighbours in the row before, whose roundings cancel in part: the
+ * states of a tsunami take up a tenth to a fifth less.
  *
  * The field is walked through in pieces of a row, which stay in the cache through all stages.
  */
 #include "config.h"
 
 #include <float.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,18 +31,23 @@
 #include "os/assert.h"
 #include "os/integer.h"
 #include "quantise.h"
+#include "rice.h"
 
 #define PIECE 1024
-#define BLOCK 64
 #define LANES 4
 #define MAX_ORDER 2
+/* Of orders along REEL_MAX_DIMENSIONS dimensions. */
+#define COMBINATIONS 81
 /* Differences along fewer places would be differences from nothing. */
 #define MIN_EXTENT 4
 /* Places along three dimensions of fewer places each. */
 #define MAX_ROW_STRIDE 27
-/* Samples of a field, and the number of its values for each. */
-#define MAX_SAMPLES 512
-#define SAMPLED 64
+/* Samples of a field, and the number of its values for each, which each dimension doubles. */
+#define MAX_SAMPLES 32
+#define SAMPLED 256
+/* Places of a sample along the row, and numbers of all of them. */
+#define MAX_PLACES 36
+#define SAMPLE 256
 /* Numbers are below 2^50, so that differences of differences have 64 bits. */
 #define MAX_NUMBER 1125899906842624.0
 /* Added to a double below 2^51 in magnitude, it leaves the rounded number in the low bits. */
@@ -70,8 +82,6 @@ struct grid {
 	const struct reel_field *field;
 	size_t values;
 	struct dimension dimension[REEL_MAX_DIMENSIONS];
-	/* The first numbers of a row, from which the next row begins with differences. */
-	uint64_t row_start[MAX_ORDER][MAX_ROW_STRIDE];
 	uint64_t *memory; /* of the numbers before */
 	double step, inverse;
 };
@@ -261,85 +271,125 @@ static double step_of(const struct reel_field *field, double tolerance, double l
 	return step;
 }
 
-static uint64_t number_of(double value, double inverse)
+/* The numbers of n values from value `at` on. */
+static void take_numbers(const struct grid *grid, const void *values, size_t at, size_t n,
+			 bool all_finite, uint64_t *numbers)
 {
-	return bits_of(value * inverse + ROUNDER) - ROUNDER_BITS;
+	double piece[PIECE];
+
+	REEL_ASSERT(n <= PIECE);
+	load(grid->field, values, at, n, piece, all_finite);
+	for (size_t i = 0; i < n; i++)
+		numbers[i] = bits_of(piece[i] * grid->inverse + ROUNDER) - ROUNDER_BITS;
 }
 
 /* ---- Differences ---- */
 
-/* Each number becomes its difference from the one before along a dimension. */
-static void take_differences(uint64_t *restrict numbers, size_t n, uint64_t *restrict before)
+/*
+ * Expects numbers to be as those before along a dimension; if the row is smooth, as the mean of
+ * three of these with weights 1, 2 and 1. The first numbers of a row are no differences, and those
+ * at the end have no neighbours: for the first and the last ones of each piece, one number counts.
+ * With 2^63 added, numbers of either sign are divided alike.
+ */
+static void expect(uint64_t *restrict expected, const uint64_t *restrict before, size_t n,
+		   const struct dimension *row)
 {
-	for (size_t i = 0; i < n; i++) {
-		uint64_t number = numbers[i];
+	size_t stride = row->stride;
 
-		numbers[i] = number - before[i];
-		before[i] = number;
+	REEL_ASSERT(n <= PIECE);
+	memcpy(expected, before, n * sizeof *expected);
+	for (size_t i = (MAX_ORDER + 1) * stride; row->order && i + stride < n; i++) {
+		uint64_t sum = before[i - stride] + 2 * before[i] + before[i + stride] + 2;
+
+		expected[i] = ((sum + (UINT64_C(1) << 63)) >> 2) - (UINT64_C(1) << 61);
 	}
 }
 
-static void undo_differences(uint64_t *restrict numbers, size_t n, uint64_t *restrict before)
+/* Each number becomes its difference from the one expected by those before along a dimension. */
+static void take_differences(uint64_t *restrict numbers, size_t n, uint64_t *restrict before,
+			     const struct dimension *row)
 {
+	uint64_t expected[PIECE];
+
+	expect(expected, before, n, row);
+	memcpy(before, numbers, n * sizeof *before);
 	for (size_t i = 0; i < n; i++)
-		before[i] = numbers[i] += before[i];
+		numbers[i] -= expected[i];
+}
+
+static void undo_differences(uint64_t *restrict numbers, size_t n, uint64_t *restrict before,
+			     const struct dimension *row)
+{
+	uint64_t expected[PIECE];
+
+	expect(expected, before, n, row);
+	for (size_t i = 0; i < n; i++)
+		before[i] = numbers[i] += expected[i];
 }
 
 /*
  * Does the same along the row. `before` has the last numbers of the previous piece, from which the
- * first numbers of this piece are subtracted. The other numbers have theirs in this piece.
+ * first numbers of this piece are subtracted. The other numbers have theirs in this piece. The
+ * first `kept` numbers stay as they are.
  */
-static void take_differences_of_row(uint64_t *numbers, size_t n, uint64_t *before, size_t stride)
+static void take_differences_of_row(uint64_t *numbers, size_t n, uint64_t *before, size_t stride,
+				    size_t kept)
 {
 	uint64_t last[MAX_ROW_STRIDE];
 
 	REEL_ASSERT(n >= stride && stride <= MAX_ROW_STRIDE);
 	memcpy(last, numbers + n - stride, stride * sizeof *last);
-	for (size_t i = n; i-- > stride;)
+	for (size_t i = n; i-- > reel_max_u64(stride, kept);)
 		numbers[i] -= numbers[i - stride];
-	for (size_t i = 0; i < stride; i++)
+	for (size_t i = kept; i < stride; i++)
 		numbers[i] -= before[i];
 	memcpy(before, last, stride * sizeof *last);
 }
 
-static void undo_differences_of_row(uint64_t *numbers, size_t n, uint64_t *before, size_t stride)
+static void undo_differences_of_row(uint64_t *numbers, size_t n, uint64_t *before, size_t stride,
+				    size_t kept)
 {
-	for (size_t i = 0; i < stride; i++)
+	for (size_t i = kept; i < stride; i++)
 		numbers[i] += before[i];
-	for (size_t i = stride; i < n; i++)
+	for (size_t i = reel_max_u64(stride, kept); i < n; i++)
 		numbers[i] += numbers[i - stride];
 	memcpy(before, numbers + n - stride, stride * sizeof *before);
 }
 
-/* The differences along one dimension, or their reversal, of a piece that begins at value `at`. */
-static void pass(struct grid *grid, unsigned d, size_t at, uint64_t *numbers, size_t n, bool undoes)
+/*
+ * The differences along the row, or their reversal, of a piece that begins at value `at`. The first
+ * numbers of a row have none before them, and stay; so do first differences that have none.
+ */
+static void pass_along(struct grid *grid, size_t at, uint64_t *numbers, size_t n, bool undoes)
 {
-	const struct dimension *dimension = &grid->dimension[d];
-	size_t stride = dimension->stride;
-	bool is_row = dimension == row_of(grid);
-	bool is_first = at / stride % dimension->extent == 0;
+	const struct dimension *row = row_of(grid);
+	bool is_first = at / row->stride % row->extent == 0;
+
+	REEL_ASSERT(row->order <= MAX_ORDER);
+	for (unsigned k = 0; k < row->order; k++) {
+		unsigned which = undoes ? row->order - 1 - k : k;
+		size_t kept = is_first ? (which + 1) * row->stride : 0;
+
+		(undoes ? undo_differences_of_row : take_differences_of_row)(
+			numbers, n, row->before[which], row->stride, kept);
+	}
+}
+
+/* The same along another dimension. */
+static void pass_across(struct grid *grid, unsigned d, size_t at, uint64_t *numbers, size_t n,
+			bool undoes)
+{
+	const struct dimension *dimension = &grid->dimension[d], *row = row_of(grid);
+	bool is_first = at / dimension->stride % dimension->extent == 0;
 
 	REEL_ASSERT(dimension->order <= MAX_ORDER);
-	for (unsigned k = 0; k < dimension->order; k++) {
+	for (unsigned k = 0; k < dimension->order && dimension != row; k++) {
 		unsigned which = undoes ? dimension->order - 1 - k : k;
-		uint64_t *before = dimension->before[which] + at % stride;
-		uint64_t *start = grid->row_start[which];
-		size_t bytes = stride * sizeof *start;
+		uint64_t *before = dimension->before[which] + at % dimension->stride;
 
-		if (!is_row) {
-			if (is_first)
-				memset(before, 0, n * sizeof *before);
-			(undoes ? undo_differences : take_differences)(numbers, n, before);
-			continue;
-		}
 		if (is_first)
-			memcpy(before, start, bytes);
-		if (is_first && !undoes)
-			memcpy(start, numbers, bytes);
-		(undoes ? undo_differences_of_row : take_differences_of_row)(numbers, n, before,
-									     stride);
-		if (is_first && undoes)
-			memcpy(start, numbers, bytes);
+			memset(before, 0, n * sizeof *before);
+		(undoes ? undo_differences : take_differences)(numbers, n, before, row);
 	}
 }
 
@@ -365,38 +415,40 @@ static bool prepare(struct grid *grid)
 
 /* ---- How often to take differences ---- */
 
-/* The number of bits without the zeros at the front. */
-static unsigned width_of(uint64_t word)
+struct orders {
+	unsigned along[REEL_MAX_DIMENSIONS];
+};
+
+/* The numbers of n places of a row, from value `at` on, after differences of these orders. */
+static void sample(const struct grid *grid, const void *values, size_t at, size_t n,
+		   struct orders orders, uint64_t *numbers)
 {
-	return word ? 64 - (unsigned)__builtin_clzll(word) : 0;
-}
+	const struct dimension *row = row_of(grid);
+	uint64_t before[SAMPLE];
+	unsigned d = 0;
 
-/* The number at a place after the differences along this dimension and all later ones. */
-static uint64_t sample(const struct grid *grid, const void *values, size_t at, unsigned d)
-{
-	const struct dimension *dimension = &grid->dimension[d];
-	uint64_t number, before;
-
-	if (d == grid->field->dimensions) {
-		double value = value_at(grid->field, values, at);
-
-		return number_of(is_finite(value) ? value : 0, grid->inverse);
+	REEL_ASSERT(n <= SAMPLE);
+	while (d < REEL_MAX_DIMENSIONS && (!orders.along[d] || &grid->dimension[d] == row))
+		d++;
+	if (d < REEL_MAX_DIMENSIONS) {
+		orders.along[d]--;
+		sample(grid, values, at, n, orders, numbers);
+		sample(grid, values, at - grid->dimension[d].stride, n, orders, before);
+		take_differences(numbers, n, before, row);
+		return;
 	}
-	number = sample(grid, values, at, d + 1);
-	if (!dimension->order)
-		return number;
-	before = sample(grid, values, at - dimension->stride, d + 1);
-	if (dimension->order == 1)
-		return number - before;
-	return number - 2 * before + sample(grid, values, at - 2 * dimension->stride, d + 1);
+	take_numbers(grid, values, at, n, false, numbers);
+	for (unsigned k = 0; k < row->order; k++)
+		take_differences_of_row(numbers, n, before, row->stride, (k + 1) * row->stride);
 }
 
-/* The place of a sample, which has two places before it along each dimension of some extent. */
-static size_t place_of(const struct grid *grid, size_t i, size_t samples)
+/* The place of a sample, which has two places before it along each dimension but the row. */
+static size_t place_of(const struct grid *grid, size_t at, size_t n)
 {
-	size_t at = i * (grid->values / samples), place = 0;
+	const struct dimension *row = row_of(grid);
+	size_t values = row->extent * row->stride, place = reel_min_size(at % values, values - n);
 
-	for (unsigned d = 0; d < grid->field->dimensions; d++) {
+	for (unsigned d = 0; &grid->dimension[d] < row; d++) {
 		const struct dimension *dimension = &grid->dimension[d];
 		size_t coordinate = at / dimension->stride % dimension->extent;
 
@@ -404,111 +456,67 @@ static size_t place_of(const struct grid *grid, size_t i, size_t samples)
 			coordinate += MAX_ORDER;
 		place += coordinate * dimension->stride;
 	}
-	REEL_ASSERT(place < grid->values);
+	REEL_ASSERT(place + n <= grid->values);
 	return place;
 }
 
-/* The bits that samples need. */
-static unsigned bits_needed(const struct grid *grid, const void *values)
+/*
+ * The bits that samples need, without their first places, which have no MAX_ORDER differences. From
+ * `limit` on, the number is not of all samples.
+ */
+static unsigned bits_needed(const struct grid *grid, const void *values, unsigned limit)
 {
-	size_t samples = 1 + reel_min_size(MAX_SAMPLES, grid->values / SAMPLED);
+	const struct dimension *row = row_of(grid);
+	size_t sampled = (size_t)SAMPLED << grid->field->dimensions;
+	size_t samples = 1 + reel_min_size(MAX_SAMPLES, grid->values / sampled);
+	size_t places = reel_min_size(MAX_PLACES, SAMPLE / row->stride);
+	size_t n = reel_min_size(places, row->extent) * row->stride;
+	struct orders orders;
 	unsigned bits = 0;
 
-	for (size_t i = 0; i < samples; i++) {
-		uint64_t word = reel_zigzag(sample(grid, values, place_of(grid, i, samples), 0));
+	for (unsigned d = 0; d < REEL_MAX_DIMENSIONS; d++)
+		orders.along[d] = grid->dimension[d].order;
+	for (size_t i = 0; i < samples && bits < limit; i++) {
+		size_t at = (2 * i + 1) * (grid->values / samples / 2);
+		uint64_t numbers[SAMPLE];
 
-		bits += width_of(word);
+		sample(grid, values, place_of(grid, at, n), n, orders, numbers);
+		for (size_t k = MAX_ORDER * row->stride; k < n; k++)
+			bits += reel_width(reel_zigzag(numbers[k]));
 	}
 	return bits;
 }
 
-/* From the last dimension on, each gets the order that needs the fewest bits with those before. */
-static void choose_orders(struct grid *grid, const void *values)
+/* Sets the orders of a combination. Returns false if a dimension has too few places for its own. */
+static bool set_orders(struct grid *grid, unsigned combination)
 {
-	unsigned least = bits_needed(grid, values);
-
-	for (unsigned d = grid->field->dimensions; d-- > 0;) {
+	for (unsigned d = 0; d < REEL_MAX_DIMENSIONS; d++, combination /= MAX_ORDER + 1) {
 		struct dimension *dimension = &grid->dimension[d];
-		unsigned best = 0;
 
-		if (dimension->extent < MIN_EXTENT)
-			continue;
-		for (dimension->order = 1; dimension->order <= MAX_ORDER; dimension->order++) {
-			unsigned bits = bits_needed(grid, values);
-
-			if (bits < least) {
-				least = bits;
-				best = dimension->order;
-			}
-		}
-		dimension->order = best;
+		dimension->order = combination % (MAX_ORDER + 1);
+		if (dimension->order && dimension->extent < MIN_EXTENT)
+			return false;
 	}
-}
-
-/* ---- Blocks ---- */
-
-static size_t block_bytes(unsigned width)
-{
-	return width * (size_t)(BLOCK / 8);
+	return true;
 }
 
 /*
- * Writes a block: its width, then the low bits of each word. Returns the end of it, or NULL: it
- * needs more than the room.
+ * Tries all combinations, since the best order along a dimension depends on the other orders. Of
+ * equal ones the highest is taken: a field that is constant leaves its first number only.
  */
-static char *write_block(char *to, const char *end, const uint64_t *words)
+static void choose_orders(struct grid *grid, const void *values)
 {
-	uint64_t all = 0, bits = 0;
-	unsigned width, used = 0;
+	unsigned best = 0, least = UINT_MAX;
 
-	for (unsigned i = 0; i < BLOCK; i++)
-		all |= words[i];
-	width = width_of(all);
-	REEL_ASSERT(width <= 64);
-	if ((size_t)(end - to) < 1 + block_bytes(width))
-		return NULL;
-	*to++ = (char)width;
-	for (unsigned i = 0; i < BLOCK && width; i++) {
-		bits |= words[i] << used;
-		used += width;
-		if (used < 64)
-			continue;
-		memcpy(to, &bits, sizeof bits);
-		to += sizeof bits;
-		used -= 64;
-		bits = used ? words[i] >> (width - used) : 0;
+	for (unsigned i = COMBINATIONS; i-- > 0;) {
+		unsigned bits = set_orders(grid, i) ? bits_needed(grid, values, least) : UINT_MAX;
+
+		if (bits < least) {
+			least = bits;
+			best = i;
+		}
 	}
-	return to;
-}
-
-/* Reads the words of a block. Returns the end of it, or NULL: it is no block. */
-static const char *read_block(const char *from, const char *end, uint64_t *words)
-{
-	uint64_t packed[BLOCK + 1], mask;
-	unsigned width;
-
-	REEL_ASSERT(from <= end);
-	if (from == end)
-		return NULL;
-	width = (unsigned char)*from++;
-	if (width > 64 || block_bytes(width) > (size_t)(end - from))
-		return NULL;
-	if (!width) {
-		memset(words, 0, BLOCK * sizeof *words);
-		return from;
-	}
-	memcpy(packed, from, block_bytes(width));
-	packed[width] = 0;
-	mask = UINT64_MAX >> (64 - width);
-	for (unsigned i = 0; i < BLOCK; i++) {
-		unsigned bit = i * width, shift = bit % 64;
-		uint64_t word = packed[bit / 64] >> shift;
-
-		if (shift)
-			word |= packed[bit / 64 + 1] << (64 - shift);
-		words[i] = word & mask;
-	}
-	return from + block_bytes(width);
+	set_orders(grid, best);
 }
 
 /* ---- Packing ---- */
@@ -525,44 +533,35 @@ static size_t piece_at(const struct grid *grid, size_t at)
 static void take_piece(struct grid *grid, const void *values, size_t at, size_t n, bool all_finite,
 		       uint64_t *numbers)
 {
-	double piece[PIECE];
-
-	load(grid->field, values, at, n, piece, all_finite);
-	for (size_t i = 0; i < n; i++)
-		numbers[i] = number_of(piece[i], grid->inverse);
+	take_numbers(grid, values, at, n, all_finite, numbers);
+	pass_along(grid, at, numbers, n, false);
 	for (unsigned d = 0; d < grid->field->dimensions; d++)
-		pass(grid, d, at, numbers, n, false);
+		pass_across(grid, d, at, numbers, n, false);
 	for (size_t i = 0; i < n; i++)
 		numbers[i] = reel_zigzag(numbers[i]);
 }
 
-/* Returns the end of the blocks, or NULL: they need more than the room. */
-static char *write_blocks(struct grid *grid, const void *values, bool all_finite, char *to,
-			  const char *end)
+/* Returns the end of the differences, or NULL: they need more than the room. */
+static char *write_differences(struct grid *grid, const void *values, bool all_finite, char *to,
+			       char *end)
 {
-	uint64_t words[PIECE + 2 * BLOCK];
+	struct reel_rice_code code = {.to = to, .end = end};
+	uint64_t words[PIECE + REEL_RICE_GROUP];
 	size_t held = 0;
 
 	for (size_t at = 0, n; at < grid->values; at += n) {
-		size_t done = 0;
+		size_t rest;
 
 		n = piece_at(grid, at);
 		take_piece(grid, values, at, n, all_finite, words + held);
 		held += n;
-		if (at + n == grid->values) {
-			memset(words + held, 0, (BLOCK - 1) * sizeof *words);
-			held = reel_round_up(held, BLOCK);
-		}
-		for (; held - done >= BLOCK; done += BLOCK) {
-			to = write_block(to, end, words + done);
-			if (!to)
-				return NULL;
-		}
-		held -= done;
-		REEL_ASSERT(held < BLOCK);
-		memmove(words, words + done, held * sizeof *words);
+		rest = at + n < grid->values ? held % REEL_RICE_GROUP : 0;
+		if (!reel_rice_write(&code, words, held - rest))
+			return NULL;
+		memmove(words, words + held - rest, rest * sizeof *words);
+		held = rest;
 	}
-	return to;
+	return reel_rice_finish(&code);
 }
 
 static size_t keep(const struct grid *grid, char *packed, const void *values)
@@ -603,7 +602,7 @@ size_t reel_field_pack(const struct reel_field *field, double tolerance, void *p
 	choose_orders(&grid, values);
 	if (!prepare(&grid))
 		return 0;
-	to = write_blocks(&grid, values, all_finite, to, end);
+	to = write_differences(&grid, values, all_finite, to, end);
 	free(grid.memory);
 	if (!to)
 		return keep(&grid, packed, values);
@@ -623,29 +622,33 @@ static void put_piece(struct grid *grid, void *values, size_t at, size_t n, uint
 	for (size_t i = 0; i < n; i++)
 		numbers[i] = reel_undo_zigzag(numbers[i]);
 	for (unsigned d = grid->field->dimensions; d-- > 0;)
-		pass(grid, d, at, numbers, n, true);
+		pass_across(grid, d, at, numbers, n, true);
+	pass_along(grid, at, numbers, n, true);
 	for (size_t i = 0; i < n; i++)
 		put_value(grid->field, values, at + i, (double)(int64_t)numbers[i] * grid->step);
 }
 
-static const char *read_blocks(struct grid *grid, void *values, const char *from, const char *end)
+/* Returns false if the bytes are not of this field. */
+static bool read_differences(struct grid *grid, void *values, const char *from, const char *end)
 {
-	uint64_t words[PIECE + BLOCK];
+	struct reel_rice_code code = {.from = from, .end = end};
+	uint64_t words[PIECE + REEL_RICE_GROUP];
 	size_t held = 0;
 
 	for (size_t at = 0, n; at < grid->values; at += n) {
+		size_t more = 0;
+
 		n = piece_at(grid, at);
-		for (; held < n; held += BLOCK) {
-			from = read_block(from, end, words + held);
-			if (!from)
-				return NULL;
-		}
+		if (held < n)
+			more = reel_min_size(reel_round_up(n - held, REEL_RICE_GROUP),
+					     grid->values - at - held);
+		if (!reel_rice_read(&code, words + held, more))
+			return false;
+		held += more - n;
 		put_piece(grid, values, at, n, words);
-		held -= n;
-		REEL_ASSERT(held < BLOCK);
 		memmove(words, words + n, held * sizeof *words);
 	}
-	return from;
+	return reel_rice_is_read(&code);
 }
 
 static bool is_sound(struct grid *grid, const struct head *head, size_t bytes)
@@ -687,7 +690,7 @@ size_t reel_field_unpack(const struct reel_field *field, void *values, const voi
 	grid.step = head.step;
 	if (!prepare(&grid))
 		return 0;
-	is_right = read_blocks(&grid, values, from + head.runs * sizeof(struct run), end) == end &&
+	is_right = read_differences(&grid, values, from + head.runs * sizeof(struct run), end) &&
 		   put_runs(&grid, values, from, head.runs);
 	free(grid.memory);
 	return is_right ? head.bytes : 0;

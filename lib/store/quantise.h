@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Fields of numbers, packed with a bounded error by reel_field_pack() (reel/loss.h): they are
- * rounded to multiples of a step, and differences along each dimension are kept in blocks, each in
- * the bits that its largest one needs.
+ * rounded to multiples of a step, and differences along each dimension are kept in a Rice code.
  */
 #ifndef REEL_LIB_QUANTISE_H
 #define REEL_LIB_QUANTISE_H

@@ -1147,7 +1147,7 @@ static void others_are_refused(void)
 	write_whole(data, bytes);
 	is_int(resume(plan, &segments, "adjoints"), -EINVAL, "another adjoint");
 	forge(data, bytes, LOWEST_BYTE, 1);
-	is_int(resume(plan, &options, "has format 2, and this Reel reads format 3: resume"),
+	is_int(resume(plan, &options, "has format 5, and this Reel reads format 4: resume"),
 	       -EPROTO, "another format");
 	forge(data, bytes, sizeof(uint32_t), 1);
 	is_int(resume(plan, &options, "another kind of machine"), -EPROTO, "another byte order");

@@ -146,7 +146,7 @@ for language in $languages; do
 	./digits-$language >printed
 	sed 's/,.*//; 1q' printed | diff wanted - >difference
 	is_empty difference "digits, as $language, prints what states without loss give"
-	sed -n 's/.*at most //p; s/.*1.\([0-9]*\) of .*/\1/p' printed | tr '\n' ' ' |
+	sed -n 's/.*at most //p; s/.* 1.\([0-9]*\) of .*/\1/p' printed | tr '\n' ' ' |
 		awk '{ exit !($1 > 0 && $1 <= 1e-6 && $2 >= 5) }'
 	ok $? "digits, as $language, bounds the error and saves bytes: $(tr '\n' ' ' <printed)"
 done

@@ -28,10 +28,10 @@ int main(void)
 	struct digits_outcome outcome;
 
 	tap_begin();
-	has_digits(&shallow_water, 4, 0.2);
-	has_digits(&shallow_water, 8, 0.4);
-	has_digits(&burgers, 6, 0.25);
-	has_digits(&lorenz, 4, 0.5);
+	has_digits(&shallow_water, 4, 0.13);
+	has_digits(&shallow_water, 8, 0.34);
+	has_digits(&burgers, 6, 0.19);
+	has_digits(&lorenz, 4, 0.37);
 	for (unsigned digits = 2; digits <= 6; digits += 2) {
 		outcome = take_digits(&lorenz_chaotic, digits);
 		ok(!(outcome.report.tolerance > 0) || outcome.error <= outcome.bound,

@@ -31,7 +31,7 @@
 #include "checkpoint/run/run-packer.h"
 
 /* Number of the format. Raised with each change of it, and of the actions of a planner. */
-#define HEADER_VERSION 3
+#define HEADER_VERSION 4
 #define BYTE_ORDER_MARK 0x01020304u
 /* Default of options.restart_seconds. */
 #define SECONDS 600

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "os/cancel.h"
+#include "os/counter.h"
 #include "os/error.h"
 #include "os/os-thread.h"
 #include "os/process.h"
@@ -139,6 +140,7 @@ static int pack(reel_run *run, struct reel_packing *packing, const void *state)
 	atomic_fetch_add_explicit(&run->rounded_bytes, run->model.state_bytes,
 				  memory_order_relaxed);
 	atomic_fetch_add_explicit(&run->kept_bytes, bytes, memory_order_relaxed);
+	reel_counter_raise(&run->largest_kept, bytes);
 	return 0;
 }
 
@@ -360,9 +362,10 @@ void reel_packer_begin(reel_run *run)
 	/* A callback that was left has not given its memory back. */
 	for (struct reel_packing *packing = packer->all; packing; packing = packing->next)
 		packing->use = FREE;
-	/* Relaxed, both: no other thread stores states now. */
+	/* Relaxed, all: no other thread stores states now. */
 	atomic_store_explicit(&run->rounded_bytes, 0, memory_order_relaxed);
 	atomic_store_explicit(&run->kept_bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&run->largest_kept, 0, memory_order_relaxed);
 }
 
 static void end_thread(struct reel_packer *packer)

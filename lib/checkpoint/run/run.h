@@ -145,6 +145,7 @@ struct reel_run {
 	_Atomic uint64_t counts[REEL_RUN_COUNTS];
 	_Atomic uint64_t peak_tape_bytes;
 	_Atomic uint64_t rounded_bytes, kept_bytes; /* of states stored with loss */
+	_Atomic uint64_t largest_kept;              /* of the largest of these */
 	_Atomic uint64_t ns[REEL_PIECE_KINDS];
 	_Atomic uint64_t waited_ns[REEL_PIECE_KINDS]; /* of `ns`, for a store */
 };

@@ -60,7 +60,7 @@ struct reel_run_learning {
 	uint64_t tape_bytes;
 	int64_t steps_on_tape;
 	/*
-	 * The last states that were seen took up this part of their bytes when they were packed to
+	 * The largest state of those seen last took up this part of its bytes when it was packed to
 	 * `tolerance`, in this sweep or an earlier one. 0: not known.
 	 */
 	double packed;
@@ -86,28 +86,30 @@ void reel_learning_close(reel_run *run)
 
 /* ---- Memory ---- */
 
-/* Looks how many bytes the packed states of this sweep take up. */
+/*
+ * Looks how many bytes the packed states of this sweep take up at most: a mean would leave no room
+ * for the states of a loop that begins smoothly.
+ */
 static void see_packed(reel_run *run)
 {
 	struct reel_run_learning *learning = run->learning;
-	uint64_t rounded, packed;
+	uint64_t packed;
 
 	/* Snapshots that find no room are stored by the next action. */
 	if (reel_packer_finish(run, NULL))
 		return;
-	/* Relaxed, both: counters, which order nothing. */
-	rounded = atomic_load_explicit(&run->rounded_bytes, memory_order_relaxed);
-	packed = atomic_load_explicit(&run->kept_bytes, memory_order_relaxed);
-	if (!rounded)
+	/* Relaxed: a counter, which orders nothing. */
+	packed = atomic_load_explicit(&run->largest_kept, memory_order_relaxed);
+	if (!packed)
 		return;
-	REEL_ASSERT(run->loss && packed > 0);
-	learning->packed = (double)packed / (double)rounded;
+	REEL_ASSERT(run->loss && run->model.state_bytes > 0);
+	learning->packed = (double)packed / (double)run->model.state_bytes;
 	learning->tolerance = run->loss->tolerance;
 }
 
 /*
- * The part of its bytes that a packed state takes up: more than those did that are known, whose
- * tolerance may be another one. Half the tolerance is a bit more for each value.
+ * The part of its bytes that a packed state takes up: more than the largest of those did that are
+ * known, whose tolerance may be another one. Half the tolerance is a bit more for each value.
  */
 static double packed_part(const reel_run *run)
 {
