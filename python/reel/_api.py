@@ -375,6 +375,7 @@ FUNCTIONS = {
     "reel_accuracy_tolerance": (c_double, c_void_p),
     "reel_accuracy_again": (c_int, c_void_p, POINTER(c_double)),
     "reel_accuracy_get_report": (None, c_void_p, POINTER(AccuracyReport)),
+    "reel_accuracy_get_errors": (None, c_void_p, POINTER(c_double)),
     "reel_plan_open": (c_int, POINTER(c_void_p), c_int, POINTER(Problem)),
     "reel_plan_close": (None, c_void_p),
     "reel_run_open": (c_int, POINTER(c_void_p), c_void_p, POINTER(Model), POINTER(RunOptions)),

@@ -70,12 +70,16 @@ def _loss(arrays: Sequence[np.ndarray], tolerance: float) -> Any:
 
 
 class Accuracy(NamedTuple):
-    """The `error` of no number of a gradient is larger than this; the `largest` number of it; and what it took."""
+    """The `error` of no number of a gradient is larger than this; the `largest` number of it; and what it took.
+
+    `errors` has an array for each one of the adjoint: a bound of the error of each number.
+    """
 
     error: float
     largest: float
     tolerance: float
     gradients: int
+    errors: List[np.ndarray]
 
 
 class _Changes:
@@ -269,7 +273,18 @@ class Run(Leased):
             again = check(lib.reel_accuracy_again(self._accuracy, numbers.ctypes.data_as(POINTER(c_double))))
         report = AccuracyReport()
         lib.reel_accuracy_get_report(self._accuracy, byref(report))
-        return Accuracy(report.error, report.largest, report.tolerance, report.gradients)
+        return Accuracy(report.error, report.largest, report.tolerance, report.gradients, self._errors())
+
+    def _errors(self) -> List[np.ndarray]:
+        errors = np.empty(self._numbers().size)
+        lib.reel_accuracy_get_errors(self._accuracy, errors.ctypes.data_as(POINTER(c_double)))
+        arrays, used = [], 0
+        for array in self._adjoint:
+            kind: Any = complex if np.iscomplexobj(array) else float
+            taken = errors[used:used + array.size * np.dtype(kind).itemsize // errors.itemsize].view(kind)
+            arrays.append(taken.reshape(array.shape))
+            used += taken.size * taken.itemsize // errors.itemsize
+        return arrays
 
     def _numbers(self) -> np.ndarray:
         """All numbers of the adjoint."""

@@ -170,13 +170,15 @@ struct outcome {
 	double largest;
 	struct reel_accuracy_report report;
 	struct reel_run_stats stats;
+	int within; /* number of components whose error is within their bound */
+	double bounds; /* mean of these bounds, as a part of the report's */
 };
 
 static struct outcome compare(struct setting *setting, unsigned again)
 {
 	struct reel_field field = {REEL_FIELD_DOUBLE, 1, {(size_t)setting->loop.cells}};
 	struct reel_loss loss = {.field = &field, .fields = 1};
-	double right[MAX_COMPONENTS];
+	double right[MAX_COMPONENTS], bound[MAX_COMPONENTS];
 	struct outcome outcome = {0};
 	reel_accuracy *accuracy;
 	reel_plan *plan;
@@ -192,9 +194,14 @@ static struct outcome compare(struct setting *setting, unsigned again)
 			carry_out(run, setting);
 		while (reel_accuracy_again(accuracy, setting->loop.gradient) > 0);
 	reel_accuracy_get_report(accuracy, &outcome.report);
+	reel_accuracy_get_errors(accuracy, bound);
 	reel_run_get_stats(run, &outcome.stats);
 	for (int c = 0; c < setting->loop.components; c++) {
-		outcome.error = fmax(outcome.error, fabs(right[c] - setting->loop.gradient[c]));
+		double error = fabs(right[c] - setting->loop.gradient[c]);
+
+		outcome.within += error <= bound[c];
+		outcome.bounds += bound[c] / outcome.report.error / setting->loop.components;
+		outcome.error = fmax(outcome.error, error);
 		outcome.largest = fmax(outcome.largest, fabs(right[c]));
 	}
 	reel_accuracy_close(accuracy);
@@ -215,9 +222,9 @@ static double the_bound_holds(unsigned again)
 {
 	static double ratio[MAX_LOOPS];
 	int loops = is_brief() ? is_sanitized() ? 100 : 1000 : MAX_LOOPS;
-	int held = 0, bounded = 0, wished = 0;
+	int held = 0, bounded = 0, wished = 0, components = 0, within = 0;
 	uint64_t gradients = 0;
-	double bytes = 0;
+	double bytes = 0, bounds = 0;
 
 	for (int i = 0; i < loops; i++) {
 		struct setting setting;
@@ -227,6 +234,9 @@ static double the_bound_holds(unsigned again)
 		setting = random_setting();
 		outcome = compare(&setting, again);
 		held += outcome.error <= outcome.report.error;
+		within += outcome.within;
+		components += setting.loop.components;
+		bounds += outcome.report.error > 0 ? outcome.bounds : 1;
 		wished += outcome.report.error <=
 			  pow(10, -(double)setting.digits) * outcome.report.largest * 1.001;
 		gradients += outcome.report.gradients;
@@ -245,6 +255,9 @@ static double the_bound_holds(unsigned again)
 	}
 	qsort(ratio, (size_t)bounded, sizeof *ratio, up);
 	ok(1000 * held >= 999 * loops - 1000, "the bound holds in %d of %d loops", held, loops);
+	ok(1000.0 * within >= 999.0 * components && bounds < 0.9 * loops, "the bound of a component "
+	   "holds for %d of %d, and is %.2f of that of all in the mean", within, components,
+	   bounds / loops);
 	is_int(wished, loops, "all bounds are as small as was asked for");
 	ok(bounded > loops / 2 && ratio[bounded / 2] <= 10, "the bound is %.1f times the error in "
 	   "the median, 10 %% of loops: at most %.1f, 90 %%: %.1f", ratio[bounded / 2],

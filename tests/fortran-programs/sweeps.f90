@@ -340,7 +340,7 @@ contains
     type(reel_accuracy_report) :: report
     type(field) :: u
     type(gradient) :: bar
-    real(c_double) :: error
+    real(c_double) :: error, errors(cells)
     integer :: again
 
     problem%steps = steps
@@ -362,10 +362,13 @@ contains
       again = reel_accuracy_again(accuracy, bar%a)
     end do
     call reel_accuracy_get_report(accuracy, report)
+    call reel_accuracy_get_errors(accuracy, errors)
     call reel_run_get_stats(run, stats)
     error = maxval(abs(bar%a - wanted%a))
     call ok(again == 0 .and. error > 0 .and. error <= report%error .and. &
       report%error <= 1e-4 * report%largest, 'and the bound of the error holds')
+    call ok(all(abs(bar%a - wanted%a) <= errors) .and. maxval(errors) <= report%error, &
+      'and those of each component')
     call ok(stats%kept_bytes < stats%rounded_bytes, 'with states of fewer bytes')
     call ok(reel_run_set_tolerance(run, 2.0_c_double) == -22, 'a tolerance of 2 is refused')
     call reel_accuracy_close(accuracy)

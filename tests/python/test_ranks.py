@@ -94,7 +94,7 @@ ring.x[:] = ring.first
 with reel.Run(binomial(), ring.x, comm=WORLD, adjoint=ring.x_bar, digits=4) as run:
     accuracy = run.gradient(ring.step, ring.adjoint_step, ring.at_end)
 assert 0 < abs(ring.x_bar - right).max() <= accuracy.error <= 1e-4 * accuracy.largest
-assert len(set(WORLD.allgather(accuracy))) == 1
+assert len(set(WORLD.allgather(accuracy[:4]))) == 1
 """,
     "an exception of one rank ends the sweep on all, and the next sweep is right": """
 ring = Ring(WORLD)

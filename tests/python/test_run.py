@@ -355,6 +355,9 @@ def test_a_gradient_of_the_digits_asked_for(state, digits):
     right, _, _ = gradient_with_loss(state, 0)
     bar, stats, accuracy = gradient_with_loss(state, 0, digits)
     assert abs(right - bar).max() <= accuracy.error * 2 ** .5 <= 2 ** .5 * 10. ** -digits * accuracy.largest
+    (errors,) = accuracy.errors
+    wrong = (abs(right.real - bar.real) > errors.real) | (abs(right.imag - bar.imag) > errors.imag)
+    assert errors.shape == bar.shape and errors.dtype == bar.dtype and wrong.sum() <= 5 and errors.real.min() < accuracy.error
     assert accuracy.gradients >= 5 and np.isclose(accuracy.largest, max(abs(bar.real).max(), abs(bar.imag).max()))
     assert stats["kept_bytes"] * (3 if digits < 8 else 1) < stats["rounded_bytes"]
 

@@ -31,6 +31,8 @@
 #define MAX_REFINEMENTS 8
 /* The bound is this many times the size of the error, so that it holds for 999 of 1,000 loops. */
 #define SAFETY 5
+/* The same for one component, whose bound rests on fewer differences. */
+#define COMPONENT_SAFETY 8
 /* Tolerances of samples, as multiples of the fine one: this, and 1 + SPREAD times it, and so on. */
 #define RATIO 8
 #define SPREAD 0.07
@@ -61,11 +63,26 @@ struct reel_accuracy {
 	size_t components;
 	double tolerance;
 	double factor; /* size of the relative error, in tolerances; below 0: not known */
+	double *factors; /* the same of each component, relative to the largest one */
 	unsigned samples;
 	struct sample sample[SAMPLES + MAX_REFINEMENTS];
 	int error; /* of the agreement of the ranks, or 0 */
 	struct reel_accuracy_report report;
 };
+
+static bool allocate(reel_accuracy *accuracy)
+{
+	size_t bytes = accuracy->components * sizeof(double) + 1;
+	bool has_all;
+
+	accuracy->factors = calloc(1, bytes);
+	has_all = accuracy->factors;
+	for (unsigned i = 0; i < SAMPLES + MAX_REFINEMENTS && has_all; i++) {
+		accuracy->sample[i].gradient = malloc(bytes);
+		has_all = accuracy->sample[i].gradient;
+	}
+	return has_all;
+}
 
 int reel_accuracy_open(reel_accuracy **opened, reel_run *run, unsigned digits, size_t components)
 {
@@ -89,12 +106,9 @@ int reel_accuracy_open(reel_accuracy **opened, reel_run *run, unsigned digits, s
 		free(accuracy);
 		return error;
 	}
-	for (unsigned i = 0; i < SAMPLES + MAX_REFINEMENTS; i++) {
-		accuracy->sample[i].gradient = malloc(components * sizeof(double) + 1);
-		if (!accuracy->sample[i].gradient) {
-			reel_accuracy_close(accuracy);
-			return reel_fail(-ENOMEM, "no memory for gradients");
-		}
+	if (!allocate(accuracy)) {
+		reel_accuracy_close(accuracy);
+		return reel_fail(-ENOMEM, "no memory for gradients");
 	}
 	*opened = accuracy;
 	return 0;
@@ -106,6 +120,7 @@ void reel_accuracy_close(reel_accuracy *accuracy)
 		return;
 	for (unsigned i = 0; i < SAMPLES + MAX_REFINEMENTS; i++)
 		free(accuracy->sample[i].gradient);
+	free(accuracy->factors);
 	free(accuracy);
 }
 
@@ -226,11 +241,27 @@ static bool take_sample(reel_accuracy *accuracy, const double *gradient)
 					    : first / RATIO);
 }
 
+/* Sets the factor of each component to the largest that a sample shows. */
+static void set_factors(reel_accuracy *accuracy, const double *gradient)
+{
+	for (unsigned k = 0; k < accuracy->samples; k++) {
+		const struct sample *sample = &accuracy->sample[k];
+		double scale = 1 / sample->tolerance / accuracy->report.largest;
+
+		REEL_ASSERT(sample->tolerance > 0);
+		for (size_t i = 0; i < accuracy->components; i++) {
+			double distance = fabs(sample->gradient[i] - gradient[i]);
+
+			accuracy->factors[i] = larger(accuracy->factors[i], distance * scale);
+		}
+	}
+}
+
 /*
  * The wish is met. Later gradients have the coarsest tolerance that meets it, of those from which
  * on errors are in proportion to tolerances.
  */
-static void settle(reel_accuracy *accuracy, double size)
+static void settle(reel_accuracy *accuracy, const double *gradient, double size)
 {
 	double largest = accuracy->report.largest, coarsest = 0, coarse;
 
@@ -238,6 +269,8 @@ static void settle(reel_accuracy *accuracy, double size)
 	for (unsigned i = accuracy->samples - NEAR_SAMPLES; i < accuracy->samples; i++)
 		coarsest = larger(coarsest, accuracy->sample[i].tolerance);
 	accuracy->factor = size > 0 ? size / accuracy->tolerance / largest : 0;
+	if (size > 0)
+		set_factors(accuracy, gradient);
 	coarse = size > 0 ? AIM * accuracy->wish / SAFETY / accuracy->factor : coarsest;
 	coarse = coarse < coarsest ? coarse : coarsest;
 	accuracy->tolerance = larger(accuracy->tolerance, coarse);
@@ -270,7 +303,7 @@ static bool take_gradient(reel_accuracy *accuracy, const double *gradient)
 	report->error = SAFETY * size;
 	near = is_near(accuracy);
 	if (near && report->error <= accuracy->wish * report->largest) {
-		settle(accuracy, size);
+		settle(accuracy, gradient, size);
 		return false;
 	}
 	if (accuracy->samples == SAMPLES + MAX_REFINEMENTS ||
@@ -307,6 +340,19 @@ int reel_accuracy_again(reel_accuracy *accuracy, const double *gradient)
 	if (!error && !again)
 		trace_bound(&accuracy->report);
 	return error ? error : again;
+}
+
+void reel_accuracy_get_errors(const reel_accuracy *accuracy, double *errors)
+{
+	const struct reel_accuracy_report *report = &accuracy->report;
+
+	double scale = COMPONENT_SAFETY * report->tolerance * report->largest;
+
+	for (size_t i = 0; i < accuracy->components; i++) {
+		double own = scale * accuracy->factors[i];
+
+		errors[i] = own < report->error ? own : report->error;
+	}
 }
 
 void reel_accuracy_get_report(const reel_accuracy *accuracy, struct reel_accuracy_report *report)
