@@ -384,6 +384,103 @@ static void measure_learning(const char *name, size_t tapes)
 	close_loop(&spilling);
 }
 
+/* ---- States alone, in a loop of short steps ---- */
+
+enum { CELLS = 12500, ALONE_STEPS = 2000, ALONE_BUDGET = 20 << 20 };
+
+static double cells[CELLS], cells_bar[CELLS], kept_cells[CELLS];
+
+static int alone_advance(void *context, void *state, int64_t first, int64_t last)
+{
+	double *x = state;
+
+	(void)context;
+	for (int64_t step = first; step < last; step++)
+		for (size_t i = CELLS; --i > 0;)
+			x[i] -= 0.1 * (x[i] * x[i] - x[i - 1] * x[i - 1]);
+	return 0;
+}
+
+static int alone_record(void *context, void *state, int64_t first, int64_t last, reel_tape *tape)
+{
+	(void)tape;
+	memcpy(kept_cells, state, sizeof kept_cells);
+	return alone_advance(context, state, first, last);
+}
+
+static int alone_reverse(void *context, void *adjoint, int64_t first, int64_t last, reel_tape *tape)
+{
+	double *bar = adjoint;
+
+	(void)context, (void)first, (void)last, (void)tape;
+	for (size_t i = 0; i + 1 < CELLS; i++)
+		bar[i] += 0.2 * kept_cells[i] * (bar[i + 1] - bar[i]);
+	return 0;
+}
+
+static bool is_alone_over(void *context, const void *state, int64_t step)
+{
+	(void)context;
+	(void)state;
+	return step == ALONE_STEPS;
+}
+
+struct alone {
+	enum reel_planner planner;
+	int64_t steps, slots;
+	bool spills;
+};
+
+/* The first gradient of a run: nothing is known of the loop and the disk. */
+static double run_alone(void *context, size_t n)
+{
+	const reel_model model = {.state_bytes = sizeof cells, .advance = alone_advance,
+				  .record = alone_record, .reverse = alone_reverse};
+	const struct alone *alone = context;
+	struct reel_problem problem = {.steps = alone->steps, .flags = REEL_REVERSE_AT_ONCE,
+				       .tiers = 1, .tier = {{.slots = alone->slots}}};
+	struct reel_pool_options pool = {.hard_budget = ALONE_BUDGET,
+					 .store = alone->spills ? slow_disk() : NULL};
+	struct reel_run_options options = {
+		.finished = alone->steps == REEL_UNKNOWN_STEPS ? is_alone_over : NULL};
+	reel_plan *plan;
+	reel_run *run;
+
+	for (size_t i = 0; i < CELLS; i++) {
+		cells[i] = 1 + 0.5 * sin(5e-4 * (double)i);
+		cells_bar[i] = 1;
+	}
+	if (reel_pool_open(&options.pool, &pool) ||
+	    reel_plan_open(&plan, alone->planner, &problem) ||
+	    reel_run_open(&run, plan, &model, &options) || reel_run_forward(run, NULL, cells) ||
+	    reel_run_reverse(run, NULL, cells, cells_bar))
+		abort();
+	reel_run_close(run);
+	reel_plan_close(plan);
+	reel_pool_close(options.pool);
+	return cells_bar[n % CELLS];
+}
+
+static void measure_states_alone(void)
+{
+	static struct alone memory = {REEL_BINOMIAL, ALONE_STEPS, 100, false};
+	static struct alone all = {REEL_BINOMIAL, ALONE_STEPS, 1000, true};
+	static struct alone known = {REEL_AUTO, ALONE_STEPS, 1024, true};
+	static struct alone unknown = {REEL_AUTO, REEL_UNKNOWN_STEPS, 1024, true};
+	static const struct measure_variant variants[] = {
+		{.name = "binomial in memory", .run = run_alone, .context = &memory},
+		{.name = "binomial in memory and disk", .run = run_alone, .context = &all},
+		{.name = "auto, with a disk", .run = run_alone, .context = &known},
+		{.name = "auto, the end not known", .run = run_alone, .context = &unknown},
+	};
+	static const struct bench_case one = {"checkpoint/states alone", variants,
+					      COUNT_OF(variants), 0, {CELLS * ALONE_STEPS},
+					      CELLS * ALONE_STEPS, 7};
+
+	if (bench_wants(&one, 1))
+		bench_run(&one);
+}
+
 /* ---- Steps of next to nothing ---- */
 
 enum { SHORT_STEPS = 1000, SHORT_SLOTS = 20 };
@@ -485,6 +582,7 @@ void bench_checkpoint(void)
 	measure_tiers();
 	measure_slow_disk();
 	measure_field();
+	measure_states_alone();
 	measure_learning("checkpoint/memory for 6 of 48 tapes", 6);
 	measure_learning("checkpoint/memory for 24 of 48 tapes", 24);
 	measure_learning("checkpoint/memory for 64 tapes", 64);
