@@ -239,7 +239,6 @@ torch)
 # JAX is in no package of Debian.
 jax)
 	index_jax || broken "there is no JAX $jax_version, see $directory/jax.log"
-	export TEST_LONG=yes
 	tests='tests/python/t-jax%'
 	left_out='bench/% stress/% examples/% tests/fuzz/%'
 	check_options+=(TEST_TIMEOUT=3600)

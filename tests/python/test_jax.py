@@ -129,7 +129,7 @@ SAME_BITS = []
 """Of each random step: whether its gradient has the bits of JAX."""
 
 
-@pytest.mark.parametrize("seed", range(200 if os.environ.get("TEST_LONG") else 40))
+@pytest.mark.parametrize("seed", range(200 if os.environ.get("TEST_LONG") else 2 * len(PLANS)))
 def test_random_step(pool, seed):
     step, plan = Random(seed), PLANS[seed % len(PLANS)] if seed % 2 else "store-all"
     seen = step.gradient(functools.partial(reel.jax.scan, plan=plan, pool=pool))
@@ -142,10 +142,10 @@ def test_random_step(pool, seed):
 
 def test_nearly_all_random_steps_have_the_bits_of_jax():
     """XLA may compile a step of two programs in two ways."""
-    assert SAME_BITS.count(False) <= len(SAME_BITS) // 40
+    assert SAME_BITS.count(False) <= 1 + len(SAME_BITS) // 50
 
 
-@pytest.mark.parametrize("seed", range(200, 240))
+@pytest.mark.parametrize("seed", range(200, 240 if os.environ.get("TEST_LONG") else 212))
 def test_random_function_is_offloaded(pool, seed):
     step = Random(seed)
 
