@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""reel.jax: gradients of functions and scans, plans, memory, sessions that are given up, threads, failures."""
+"""reel.jax: gradients of functions and loops, plans, memory, sessions that are given up, threads,
+failures."""
 
 import functools
 import gc
@@ -218,7 +219,7 @@ def test_nested_scans(pool, outer, inner):
 
 def test_what_scan_is_given(pool):
     scan = functools.partial(reel.jax.scan, pool=pool)
-    with pytest.raises(ValueError, match="the plan is for 9 steps, and the scan has 10"):
+    with pytest.raises(ValueError, match="the plan is for 9 steps, and the loop has 10"):
         scan(lambda c, x: (c, None), 0., length=10, plan=reel.Plan("binomial:3", 9))
     with pytest.raises(ValueError, match="xs of one length"):
         scan(lambda c, x: (c, None), 0., (np.ones(3), np.ones(4)))
@@ -238,6 +239,56 @@ def test_what_scan_is_given(pool):
         jax.grad(lambda x: scan(lambda c, _: ((c[0] * 2, c[1]), None), (x, jax.random.key(1)), length=3,
                                 plan="all")[0][0])(1.)
     assert scan(lambda c, x: (c + x, c), 0., np.arange(4.))[0] == 6
+
+
+@pytest.mark.parametrize("unroll", [1, 4, True])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_scan_in_reverse_and_unrolled(pool, reverse, unroll):
+    def loss(scan, w, x, xs):
+        x, ys = scan(lambda c, a: (jnp.sin(c * w + a), c.sum() * a), x, xs, reverse=reverse, unroll=unroll)
+        return (x ** 2).sum() + (ys * jnp.arange(13.)).sum()
+    arguments = 1.1, jnp.linspace(0.1, 1, 50), jnp.linspace(0, 1, 13)
+    wanted = jax.jit(jax.grad(functools.partial(loss, lax.scan), argnums=(0, 1, 2)))(*arguments)
+    for plan in PLANS[:3]:
+        scan = functools.partial(reel.jax.scan, plan=plan, pool=pool)
+        assert_close(jax.jit(jax.grad(functools.partial(loss, scan), argnums=(0, 1, 2)))(*arguments), wanted)
+    assert parcels(pool) == 0
+
+
+def bounded(condition, body, init):
+    """A while loop that JAX differentiates."""
+    return lax.scan(lambda c, _: (lax.cond(condition(c), body, lambda c: c, c), None), init, length=60)[0]
+
+
+@pytest.mark.parametrize("plan", ["store-all", "online:4", "auto", "periodic:3:30", "two-level:3:30"])
+def test_while_loop(pool, plan):
+    w, x = weights()
+
+    def loss(loop, w, x, limit):
+        _, x, shift = loop(lambda c: (c[0] < 37) & (c[1].sum() < limit),
+                           lambda c: (c[0] + 1, layer(w, c[1]) + 0.1 * c[2], c[2]), (0, x, 0.5 + w[0, 0]))
+        return (x ** 2).sum() * shift
+    loop = functools.partial(reel.jax.while_loop, plan=plan, pool=pool)
+    gradient = jax.jit(jax.value_and_grad(functools.partial(loss, loop), argnums=(0, 1)))
+    for limit in 1e9, float(x.sum()) + 1, -1e9:             # 37 steps, as many as it takes, none
+        wanted = jax.jit(jax.value_and_grad(functools.partial(loss, bounded), argnums=(0, 1)))(w, x, limit)
+        assert_close(gradient(w, x, limit), wanted)
+        assert parcels(pool) == 0
+    assert_close(loss(loop, w, x, 1e9), loss(lax.while_loop, w, x, 1e9))
+
+
+def test_what_while_loop_is_given(pool):
+    loop = functools.partial(reel.jax.while_loop, lambda c: c[0] < 3, pool=pool)
+    with pytest.raises(ValueError, match="a number that is not known"):
+        loop(lambda c: c, (0,), plan=reel.Plan("binomial:3", 9))
+    with pytest.raises(ValueError, match="the number of steps has to be known"):
+        loop(lambda c: c, (0,), plan="binomial:3")
+    with pytest.raises(TypeError, match="changes the structure"):
+        loop(lambda c: c[0], (0,))
+    with pytest.raises(TypeError, match="key_data"):
+        draw = jax.checkpoint(lambda x, key: jnp.sin(x * jax.random.normal(key)))
+        jax.grad(lambda x: loop(lambda c: (c[0] + 1, draw(c[1], c[2]), jax.random.split(c[2])[0]),
+                                (0, x, jax.random.key(1)))[1])(1.)
 
 
 def test_keys_stay(pool):
