@@ -55,6 +55,31 @@ def _arrays(values: Iterable[Any], avals: Iterable[Any]) -> List[Any]:
             for value, aval in zip(values, avals)]
 
 
+class _Hidden:
+    """A leaf that is no array, as a part of the structure of its tree."""
+
+    def __init__(self, leaf: Any) -> None:
+        self.leaf = leaf
+
+
+jax.tree_util.register_pytree_node(_Hidden, lambda hidden: ((), hidden.leaf), lambda leaf, _: _Hidden(leaf))
+
+
+def _is_value(leaf: Any) -> bool:
+    return isinstance(leaf, (jax.Array, np.ndarray, np.generic, bool, int, float, complex)) or hasattr(
+        leaf, "__jax_array__")
+
+
+def _hide(tree: Any) -> Any:
+    """The tree with arrays as its only leaves: an equinox module has functions, too."""
+    return jax.tree.map(lambda leaf: leaf if _is_value(leaf) else _Hidden(leaf), tree)
+
+
+def _show(tree: Any) -> Any:
+    return jax.tree.map(lambda leaf: leaf.leaf if isinstance(leaf, _Hidden) else leaf, tree,
+                        is_leaf=lambda leaf: isinstance(leaf, _Hidden))
+
+
 class _Function:
     """A function of flat arrays: of those that it closes over, and of its arguments. `tree` is that of its results."""
 
@@ -353,8 +378,13 @@ def offload(f: Callable[..., Any], pool: Pool, *, min_bytes: Size = "64K") -> Ca
     def offloaded(*arguments: Any, **named: Any) -> Any:
         pool._live()
         _check_context()
-        function = _Function(lambda arguments, named: f(*arguments, **named), arguments, named)
-        flat = [*function.consts, *jax.tree.leaves((arguments, named))]
+        given = _hide((arguments, named))
+
+        def shown(given: Any) -> Any:
+            arguments, named = _show(given)
+            return _hide(f(*arguments, **named))
+        function = _Function(shown, given)
+        flat = [*function.consts, *jax.tree.leaves(given)]
 
         def forward(perturbed: Sequence[bool], *flat: Any) -> Any:
             by = [i for i, yes in enumerate(perturbed) if yes]
@@ -368,7 +398,7 @@ def offload(f: Callable[..., Any], pool: Pool, *, min_bytes: Size = "64K") -> Ca
             return _spread(passes.linear.by, n, passes.backward(kept.arrays, bars))
 
         outs = _with_rules(function, forward, backward)(*flat)
-        return (jax.tree.unflatten(function.tree, outs))
+        return _show(jax.tree.unflatten(function.tree, outs))
 
     return offloaded
 
@@ -510,12 +540,12 @@ def scan(step: Callable[[Any, Any], Any], init: Any, xs: Any = None, length: Opt
         raise ValueError("reel.jax.scan() has at most 2^31 - 1 steps")
 
     def shown(state: Any, x: Any) -> Any:
-        results = step((state), x)
+        results = step(_show(state), x)
         if not isinstance(results, (tuple, list)) or len(results) != 2:
             raise TypeError("the step of a scan returns a pair: the new state, and what is stacked, or None")
-        return (results[0]), results[1]
-    state, ys = _repeat(shown, (init), xs, length, None, bool(reverse), unroll, plan, (pool, stores, directory))
-    return (state), ys
+        return _hide(results[0]), results[1]
+    state, ys = _repeat(shown, _hide(init), xs, length, None, bool(reverse), unroll, plan, (pool, stores, directory))
+    return _show(state), ys
 
 
 def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init: Any, *,
@@ -525,9 +555,9 @@ def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init
 
     A plan is one for a number of steps that is not known, such as "online:20" or "auto".
     """
-    state, _ = _repeat(lambda state, _: ((body((state))), None), (init), None, None,
-                       lambda state: condition((state)), False, 1, plan, (pool, stores, directory))
-    return (state)
+    state, _ = _repeat(lambda state, _: (_hide(body(_show(state))), None), _hide(init), None, None,
+                       lambda state: condition(_show(state)), False, 1, plan, (pool, stores, directory))
+    return _show(state)
 
 
 def _repeat(step: Callable[[Any, Any], Any], init: Any, xs: Any, length: Optional[int],

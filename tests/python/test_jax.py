@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""reel.jax: gradients of functions and loops, plans, memory, sessions that are given up, threads,
+"""reel.jax: gradients of functions and loops, plans, equinox and diffrax, memory, sessions that are given up, threads,
 failures."""
 
 import functools
@@ -358,6 +358,30 @@ def test_arguments(pool):
                 jax.grad(functools.partial(loss, function), argnums=(0, 1))(tree[0], 2.))
 
 
+def test_leaves_that_are_no_arrays(pool):
+    """Functions and texts are arguments, parts of a state, and results."""
+    w, x = weights()
+
+    def step(c):
+        return {**c, "x": c["act"](c["x"] @ c["w"])}
+
+    def by(how, w, x):
+        init = {"x": x, "w": w, "act": jnp.tanh, "name": "layer"}
+        if how == "offload":
+            last = reel.jax.offload(lambda c: step(step(c)), pool, min_bytes=0)(init)
+        elif how == "while":
+            last = reel.jax.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, step(c[1])), (0, init), pool=pool)[1]
+        else:
+            last = reel.jax.scan(lambda c, _: (step(c), None), init, length=2, plan=how, pool=pool)[0]
+        assert last["act"] is jnp.tanh and last["name"] == "layer"
+        return last["x"].sum()
+    wanted = jax.jit(jax.grad(lambda w, x: jnp.tanh(jnp.tanh(x @ w) @ w).sum(), argnums=(0, 1)))(w, x)
+    for how in "offload", "while", "store-all", "binomial:1":
+        assert_close(jax.jit(jax.grad(functools.partial(by, how), argnums=(0, 1)))(w, x), wanted)
+    with pytest.raises(TypeError, match="changes the structure"):
+        reel.jax.scan(lambda c, _: ({**c, "act": jnp.sin}, None), {"x": x, "act": jnp.tanh}, length=2, pool=pool)
+
+
 def test_small_residuals_stay(pool):
     w, x = weights()
     _, backward = jax.vjp(reel.jax.offload(chain, pool), w, x)
@@ -469,6 +493,41 @@ def test_remat_around(pool):
     w, x = weights()
     for wrap in (jax.jit, lambda f: f):
         assert_close(wrap(jax.grad(jax.checkpoint(offloaded(pool))))(w, x), jax.grad(chain)(w, x))
+
+
+# ---- Equinox --------------------------------------------------------------------------------------------------------
+
+def test_equinox_modules(pool):
+    """A module among the arguments, and as the state of a scan that trains it."""
+    eqx = pytest.importorskip("equinox")
+    model = eqx.nn.MLP(8, 8, 32, 3, activation=jnp.tanh, key=jax.random.key(1))
+    x = jax.random.normal(jax.random.key(2), (8,))
+
+    def loss(wrap, model):
+        return (wrap(lambda model, x: model(model(x)))(model, x) ** 2).sum()
+    offload = functools.partial(reel.jax.offload, pool=pool, min_bytes=0)
+    gradient = [eqx.filter_jit(eqx.filter_grad(functools.partial(loss, wrap)))(model) for wrap in (offload, lambda f: f)]
+    assert_close(eqx.filter(gradient[0], eqx.is_array), eqx.filter(gradient[1], eqx.is_array))
+
+    def trained(scan, rate):
+        def step(model, x):
+            value, bars = eqx.filter_value_and_grad(lambda model: (model(x) ** 2).sum())(model)
+            return eqx.apply_updates(model, jax.tree.map(lambda bar: -rate * bar, bars)), value
+        model_, values = scan(step, model, jax.random.normal(jax.random.key(3), (9, 8)))
+        return values.sum() + model_(x).sum()
+
+    def plain(step, init, xs):
+        arrays, rest = eqx.partition(init, eqx.is_array)
+
+        def one(arrays, x):
+            model, y = step(eqx.combine(arrays, rest), x)
+            return eqx.filter(model, eqx.is_array), y
+        arrays, ys = lax.scan(one, arrays, xs)
+        return eqx.combine(arrays, rest), ys
+    wanted = jax.jit(jax.grad(functools.partial(trained, plain)))(0.1)
+    for plan in "store-all", "binomial:4":
+        scan = functools.partial(reel.jax.scan, plan=plan, pool=pool)
+        assert_close(jax.jit(jax.grad(functools.partial(trained, scan)))(0.1), wanted)
 
 
 # ---- Refusals -------------------------------------------------------------------------------------------------------
