@@ -242,7 +242,7 @@ jax)
 	tests='tests/python/t-jax%'
 	left_out='bench/% stress/% examples/% tests/fuzz/%'
 	check_options+=(TEST_TIMEOUT=3600)
-	stage "reel.jax with JAX $jax_version" "${main_options[@]}" --with-tsunami=no
+	stage "reel.jax with JAX $jax_version and diffrax $diffrax_version" "${main_options[@]}" --with-tsunami=no
 	;;
 # Tests each build of PETSc, and PETSc's examples; the release stage tests one build. A test of all builds takes ten
 # minutes or more, so the timeout is longer.

@@ -735,4 +735,27 @@ def _planned(loop: _Loop, place: int) -> Tuple[Callable[..., Any], Callable[...,
     return forward, backward
 
 
-__all__ = ["collect", "offload", "scan", "while_loop"]
+# ---- diffrax --------------------------------------------------------------------------------------------------------
+
+def diffrax_adjoint(pool: Pool, plan: Union[Plan, str] = "store-all", *, stores: Sequence[Optional[str]] = (),
+                    directory: Any = None) -> Any:
+    """An adjoint for diffrax.diffeqsolve(), whose steps are those of while_loop() with these arguments."""
+    import diffrax
+    from equinox import internal
+
+    class Adjoint(diffrax.AbstractAdjoint):  # type: ignore[misc]
+        """The solve itself is differentiated, as by diffrax.RecursiveCheckpointAdjoint."""
+
+        def loop(self, *, throw: bool, passed_solver_state: bool, passed_controller_state: bool, **given: Any) -> Any:
+            return self._loop(**given, outer_while_loop=steps, inner_while_loop=functools.partial(
+                internal.while_loop, kind="checkpointed"))
+
+    def steps(condition: Any, body: Any, init: Any, *, max_steps: Optional[int], buffers: Any) -> Any:
+        def goes_on(state: Any) -> Any:
+            return condition(state) if max_steps is None else condition(state) & (state.num_steps < max_steps)
+        return while_loop(goes_on, body, init, plan=plan, pool=pool, stores=stores, directory=directory)
+
+    return Adjoint()
+
+
+__all__ = ["collect", "diffrax_adjoint", "offload", "scan", "while_loop"]

@@ -495,7 +495,7 @@ def test_remat_around(pool):
         assert_close(wrap(jax.grad(jax.checkpoint(offloaded(pool))))(w, x), jax.grad(chain)(w, x))
 
 
-# ---- Equinox --------------------------------------------------------------------------------------------------------
+# ---- Equinox and diffrax --------------------------------------------------------------------------------------------
 
 def test_equinox_modules(pool):
     """A module among the arguments, and as the state of a scan that trains it."""
@@ -528,6 +528,41 @@ def test_equinox_modules(pool):
     for plan in "store-all", "binomial:4":
         scan = functools.partial(reel.jax.scan, plan=plan, pool=pool)
         assert_close(jax.jit(jax.grad(functools.partial(trained, scan)))(0.1), wanted)
+
+
+@pytest.mark.parametrize("solve, plan", [
+    ("fixed", "auto"), ("adaptive", "store-all"), ("saved", "store-all"), ("saved", "online:5"),
+    ("implicit", "store-all"), ("unbounded", "auto")])
+def test_diffrax(pool, solve, plan):
+    diffrax = pytest.importorskip("diffrax")
+    eqx = pytest.importorskip("equinox")
+    model = eqx.nn.MLP(4, 4, 16, 2, activation=jnp.tanh, key=jax.random.key(1))
+    y0 = jax.random.normal(jax.random.key(2), (4,))
+    adaptive = {"stepsize_controller": diffrax.PIDController(1e-5, 1e-5)}
+    how = {"fixed": {}, "adaptive": adaptive, "implicit": {"solver": diffrax.Kvaerno5(), **adaptive},
+           "saved": {"saveat": diffrax.SaveAt(ts=jnp.linspace(0, 2, 7)), **adaptive},
+           "unbounded": {"max_steps": None, **adaptive}}[solve]
+    arguments = {"solver": diffrax.Tsit5(), "t0": 0., "dt0": 0.05, **how}
+
+    def gradient(adjoint):
+        def loss(given):
+            model, y0, t1 = given
+            solution = diffrax.diffeqsolve(diffrax.ODETerm(lambda t, y, model: model(y)), t1=t1, y0=y0, args=model,
+                                           adjoint=adjoint, **arguments)
+            return (solution.ys ** 2).sum(), solution.stats["num_steps"]
+        found = eqx.filter_jit(eqx.filter_value_and_grad(loss, has_aux=True))((model, y0, jnp.float32(2)))
+        return eqx.filter(found, eqx.is_array)
+    wanted = gradient(diffrax.RecursiveCheckpointAdjoint(checkpoints=50))
+    assert_close(gradient(reel.jax.diffrax_adjoint(pool, plan)), wanted)
+    assert wanted[0][1] > 2 and parcels(pool) == 0
+
+
+def test_diffrax_has_an_end(pool):
+    diffrax = pytest.importorskip("diffrax")
+    solution = diffrax.diffeqsolve(
+        diffrax.ODETerm(lambda t, y, _: -y), diffrax.Tsit5(), 0., 1., 0.1, jnp.ones(3), max_steps=4, throw=False,
+        adjoint=reel.jax.diffrax_adjoint(pool))
+    assert solution.result == diffrax.RESULTS.max_steps_reached and solution.stats["num_steps"] == 4
 
 
 # ---- Refusals -------------------------------------------------------------------------------------------------------
