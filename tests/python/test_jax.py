@@ -802,6 +802,60 @@ def test_a_full_store_gives_no_number(plan):
         assert_same(gradient(w, small), wanted)
 
 
+@pytest.mark.parametrize("plan", ["store-all", "all", "multistage:2:30"])
+def test_a_full_disk_gives_no_number(tmp_path, plan):
+    """The file may have 8 MiB, and then cannot grow; later it can."""
+    assert in_process("""
+        import functools, jax, numpy as np, reel, reel.jax, resource
+        pool = reel.Pool("4M", directory={directory!r})
+        scan = functools.partial(reel.jax.scan, lambda c, _: (jax.numpy.sin(c), None), length=60, pool=pool,
+                                 plan={plan!r}, stores=[None, "file"], directory={directory!r})
+        gradient = jax.jit(jax.grad(lambda x: scan(x)[0].sum()))
+        plain = jax.jit(jax.grad(lambda x: jax.lax.fori_loop(0, 60, lambda i, c: jax.numpy.sin(c), x).sum()))
+        x = jax.numpy.linspace(0.1, 1, 1 << 18)
+        for limit in 8 << 20, resource.RLIM_INFINITY:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+            try:
+                print("same" if np.allclose(gradient(x), plain(x)) else "wrong")
+            except Exception as error:
+                print(str(error).split(": ")[-1], end=", then ")
+            assert pool.parcel_stats()["parcels"] == 0
+        """.format(directory=str(tmp_path), plan=plan)) == "File too large, then same"
+
+
+def damage(directory):
+    """Changes a byte of each page of the files that a pool has written there, and returns the number of these."""
+    pages = 0
+    for name in os.listdir("/proc/self/fd"):
+        path = "/proc/self/fd/" + name
+        if os.path.exists(path) and os.readlink(path).startswith(str(directory)):
+            with open(path, "r+b", buffering=0) as file:
+                for at in range(0, os.fstat(file.fileno()).st_size, 4096):
+                    byte = os.pread(file.fileno(), 1, at)
+                    pages += os.pwrite(file.fileno(), bytes([byte[0] ^ 1]), at)
+    return pages
+
+
+@pytest.mark.parametrize("how", ["offload", "store-all", "all", "multistage:2:30"])
+def test_damage_in_a_file_gives_no_number(tmp_path, how):
+    pool = reel.Pool("4M", directory=tmp_path)
+
+    def loss(x):
+        if how == "offload":
+            return reel.jax.offload(lambda x: functools.reduce(lambda c, _: jnp.sin(c), range(40), x).sum(), pool)(x)
+        return reel.jax.scan(lambda c, _: (jnp.sin(c), None), x, length=40, pool=pool, plan=how,
+                             stores=[None, "file"], directory=tmp_path)[0].sum()
+    x = jnp.linspace(0.1, 1, 1 << 18)
+    wanted = jax.grad(loss)(x)
+    _, backward = jax.vjp(jax.jit(loss), x)
+    jax.block_until_ready(jax.tree.leaves(backward))
+    assert damage(tmp_path) > 1000
+    with pytest.raises(Exception, match="returned other bytes than were put"):
+        jax.block_until_ready(backward(1.))
+    assert parcels(pool) == 0
+    assert_same(jax.grad(loss)(x), wanted)
+
+
 def test_a_residual_above_the_budget():
     pool = reel.Pool("4M")
     f = jax.grad(reel.jax.offload(lambda x: jnp.sin(x).sum(), pool))
