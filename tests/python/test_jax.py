@@ -631,6 +631,50 @@ def test_several_devices():
         """, XLA_FLAGS="--xla_force_host_platform_device_count=2") == "done"
 
 
+def test_numbers_of_64_bits(tmp_path):
+    assert in_process("""
+        import functools, jax, numpy as np, reel, reel.jax
+        jnp, lax = jax.numpy, jax.lax
+        pool = reel.Pool("8M", directory={directory!r})
+        x, xs = jnp.linspace(0.1, 1, 1 << 16), jnp.linspace(0, 1, 30)
+        def loss(scan, x, xs):
+            x, ys = scan(lambda c, a: (jnp.sin(c) * a + c, c.sum() * a), x, xs)
+            return (x ** 2).sum() + ys.sum()
+        def compare(seen, wanted):
+            for a, b in zip(jax.tree.leaves(seen), jax.tree.leaves(wanted)):
+                assert a.dtype == b.dtype == np.float64
+                assert np.allclose(a, b, rtol=1e-13, atol=0)
+        wanted = jax.jit(jax.grad(functools.partial(loss, lax.scan), argnums=(0, 1)))(x, xs)
+        for plan in "store-all", "binomial:4":
+            scan = functools.partial(reel.jax.scan, pool=pool, plan=plan)
+            compare(jax.jit(jax.grad(functools.partial(loss, scan), argnums=(0, 1)))(x, xs), wanted)
+        def chain(x):
+            return functools.reduce(lambda c, _: jnp.sin(c), range(9), x).sum()
+        compare(jax.grad(reel.jax.offload(chain, pool))(x), jax.grad(chain)(x))
+        for plan in "store-all", "online:4":
+            loop = functools.partial(reel.jax.while_loop, lambda c: c[0] < 9, lambda c: (c[0] + 1, jnp.sin(c[1])),
+                                     pool=pool, plan=plan)
+            compare(jax.jit(jax.grad(lambda x: loop((0, x))[1].sum()))(x), jax.grad(chain)(x))
+        print(pool.parcel_stats()["parcels"])
+        """.format(directory=str(tmp_path)), JAX_ENABLE_X64="1") == "0"
+
+
+@pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")
+def test_a_fork_between_the_passes(tmp_path):
+    """The child cannot use JAX, and leaves the residuals of its parent alone."""
+    pool = reel.Pool("4M", directory=tmp_path)
+    gradient = functools.partial(loop, functools.partial(reel.jax.scan, pool=pool), n=100)
+    w, x = weights(512)[0], jnp.ones((512, 512))
+    _, backward = jax.vjp(jax.jit(gradient), w, x)
+    child = os.fork()
+    if not child:
+        pool.close()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert_close(backward(1.), jax.grad(functools.partial(loop, lax.scan, n=100), argnums=(0, 1))(w, x))
+    assert parcels(pool) == 0
+
+
 def test_threads(pool):
     gradient = jax.jit(jax.value_and_grad(offloaded(pool)))
     plain = jax.jit(jax.value_and_grad(chain))
