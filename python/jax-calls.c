@@ -435,10 +435,9 @@ static int find_session(struct session **session, uint32_t id, uint32_t call)
 	if (!found)
 		error = refused(
 			-ENOENT,
-			"reel.jax: these residuals are gone: a backward pass has used them (in a "
-			"lax.scan() that of a later step, if all arguments are the same in each "
-			"step), or they were given up after an error or because no array of JAX "
-			"had their token; run the forward pass again");
+			"reel.jax: these residuals are gone: a backward pass has used them, or "
+			"they were given up after an error or because no array of JAX had their "
+			"token; run the forward pass again");
 	else if (found->busy || found->call != call)
 		error = refused(-EINVAL,
 				"reel.jax: these residuals are used twice or out of order; a "

@@ -66,8 +66,7 @@ jax.tree_util.register_pytree_node(_Hidden, lambda hidden: ((), hidden.leaf), la
 
 
 def _is_value(leaf: Any) -> bool:
-    return isinstance(leaf, (jax.Array, np.ndarray, np.generic, bool, int, float, complex)) or hasattr(
-        leaf, "__jax_array__")
+    return isinstance(leaf, (jax.Array, np.ndarray, np.generic, int, float, complex)) or hasattr(leaf, "__jax_array__")
 
 
 def _hide(tree: Any) -> Any:
@@ -544,7 +543,7 @@ def scan(step: Callable[[Any, Any], Any], init: Any, xs: Any = None, length: Opt
         if not isinstance(results, (tuple, list)) or len(results) != 2:
             raise TypeError("the step of a scan returns a pair: the new state, and what is stacked, or None")
         return _hide(results[0]), results[1]
-    state, ys = _repeat(shown, _hide(init), xs, length, None, bool(reverse), unroll, plan, (pool, stores, directory))
+    state, ys = _repeat(shown, _hide(init), xs, length, None, bool(reverse), unroll, plan, pool, stores, directory)
     return _show(state), ys
 
 
@@ -556,12 +555,12 @@ def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init
     A plan is one for a number of steps that is not known, such as "online:20" or "auto".
     """
     state, _ = _repeat(lambda state, _: (_hide(body(_show(state))), None), _hide(init), None, None,
-                       lambda state: condition(_show(state)), False, 1, plan, (pool, stores, directory))
+                       lambda state: condition(_show(state)), False, 1, plan, pool, stores, directory)
     return _show(state)
 
 
 def _repeat(step: Callable[[Any, Any], Any], init: Any, xs: Any, length: Optional[int],
-            condition: Optional[Callable[[Any], Any]], reverse: bool, unroll: Any, plan: Any, where: Any) -> Any:
+            condition: Optional[Callable[[Any], Any]], reverse: bool, unroll: Any, plan: Any, pool: Pool, *where: Any) -> Any:
     """The last state of the loop, and what it stacks."""
     _check_context()
     init = jax.tree.map(lambda x: lax.convert_element_type(x, jax.numpy.asarray(x).dtype), init)
@@ -587,16 +586,15 @@ def _repeat(step: Callable[[Any, Any], Any], init: Any, xs: Any, length: Optiona
         def goes_on(values: Sequence[Any]) -> Any:
             return condition and condition(merge(values))
         values, ys = _repeat(smaller, [leaves[i] for i in changed], xs, length, condition and goes_on, reverse, unroll,
-                             plan, where)
+                             plan, pool, *where)
         return merge(values), ys
     until = _Function(condition, init) if condition else None
     flat = [*function.consts, *jax.tree.leaves((init, xs)), *(until.consts if until else [])]
     loop = _Loop(function, length, len(function.consts), carry_tree.num_leaves, len(flat), until, reverse, unroll)
-    pool, stores, directory = where
     if stores_all or length == 0:
         forward, backward = _store_all(loop, place_of(pool))
     else:
-        forward, backward = _planned(loop, place_of(pool, _plan_of(plan, length, pool), stores, directory))
+        forward, backward = _planned(loop, place_of(pool, _plan_of(plan, length, pool), *where))
     outs = _with_rules(loop.primal, forward, backward)(*flat) if length != 0 else loop.primal(*flat)
     return jax.tree.unflatten(function.tree, outs)
 
