@@ -559,8 +559,8 @@ def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init
     return _show(state)
 
 
-def _repeat(step: Callable[[Any, Any], Any], init: Any, xs: Any, length: Optional[int],
-            condition: Optional[Callable[[Any], Any]], reverse: bool, unroll: Any, plan: Any, pool: Pool, *where: Any) -> Any:
+def _repeat(step: Callable[..., Any], init: Any, xs: Any, length: Optional[int], condition: Any, reverse: bool,
+            unroll: Any, plan: Any, pool: Pool, *where: Any) -> Any:
     """The last state of the loop, and what it stacks."""
     _check_context()
     init = jax.tree.map(lambda x: lax.convert_element_type(x, jax.numpy.asarray(x).dtype), init)

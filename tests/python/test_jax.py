@@ -407,7 +407,8 @@ def test_the_same_arguments_in_each_step(pool):
     """JAX would save once before the loop, and load in each step."""
     w, x = weights()
     f = reel.jax.offload(layer, pool, min_bytes=0)
-    arounds = [lambda f: f, jax.jit, jax.checkpoint, lambda f: lambda w, x: lax.cond(w[0, 0] > 9, lambda w, x: x @ w, f, w, x),
+    arounds = [lambda f: f, jax.jit, jax.checkpoint,
+               lambda f: lambda w, x: lax.cond(w[0, 0] > 9, lambda w, x: x @ w, f, w, x),
                lambda f: lambda w, x: lax.scan(lambda c, _: (c + f(w, x), None), x, length=3)[0]]
 
     def loss(scan, around, f, w):
@@ -508,9 +509,10 @@ def test_equinox_modules(pool):
 
     def loss(wrap, model):
         return (wrap(lambda model, x: model(model(x)))(model, x) ** 2).sum()
-    offload = functools.partial(reel.jax.offload, pool=pool, min_bytes=0)
-    gradient = [eqx.filter_jit(eqx.filter_grad(functools.partial(loss, wrap)))(model) for wrap in (offload, lambda f: f)]
-    assert_close(eqx.filter(gradient[0], eqx.is_array), eqx.filter(gradient[1], eqx.is_array))
+
+    def gradient(wrap):
+        return eqx.filter(eqx.filter_jit(eqx.filter_grad(functools.partial(loss, wrap)))(model), eqx.is_array)
+    assert_close(gradient(functools.partial(reel.jax.offload, pool=pool, min_bytes=0)), gradient(lambda f: f))
 
     def trained(scan, rate):
         def step(model, x):
@@ -832,6 +834,24 @@ def test_memory(tmp_path, function, plain):
         peak, wanted = in_process(MEASURE.format(budget="16M", directory=str(tmp_path), function=plain)).split()
         assert int(peak) > 160 << 20
         assert value == wanted
+
+
+def test_bytes_of_a_step_in_the_memory_of_xla(pool):
+    """A scan keeps none, whatever the number of steps; a lax.scan() over an offloaded function keeps its token."""
+    w, x = weights()
+    f = reel.jax.offload(layer, pool, min_bytes=0)
+
+    def temporary(scan, layer, n):
+        def loss(w):
+            return scan(lambda c, _: (layer(w, c), None), x, length=n)[0].sum()
+        return jax.jit(jax.grad(loss)).lower(w).compile().memory_analysis().temp_size_in_bytes
+
+    def per_step(scan, layer):
+        return (temporary(scan, layer, 10100) - temporary(scan, layer, 100)) / 10000
+    for plan in PLANS[:3]:
+        assert per_step(functools.partial(reel.jax.scan, plan=plan, pool=pool), layer) == 0
+    assert per_step(lax.scan, layer) > x.nbytes
+    assert per_step(lax.scan, f) <= 8
 
 
 @pytest.mark.parametrize("plan", ["store-all", "all", "binomial:60"])
