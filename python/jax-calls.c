@@ -859,6 +859,27 @@ CALL(end)
 CALL(visit)
 CALL(turn)
 
+/* ---- The child of a fork --------------------------------------------------------- */
+
+/*
+ * The child forgets all sessions: those on which a thread of the parent worked would be busy for
+ * ever. JAX works in no child.
+ */
+static void forget_all(void)
+{
+	pthread_mutex_init(&table_lock, NULL);
+	pthread_cond_init(&not_busy, NULL);
+	places = NULL;
+	bucket = NULL;
+	buckets = sessions = 0;
+	add_pending_call = NULL;
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	pthread_atfork(NULL, NULL, forget_all);
+}
+
 /* ---- What jax.py calls ----------------------------------------------------------- */
 
 static void free_place(struct place *place)

@@ -6,6 +6,7 @@ import functools
 import gc
 import os
 import random
+import signal
 import subprocess
 import sys
 import textwrap
@@ -665,18 +666,24 @@ def test_numbers_of_64_bits(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")
-def test_a_fork_between_the_passes(tmp_path):
-    """The child cannot use JAX, and leaves the residuals of its parent alone."""
+def test_a_fork_during_a_pass(tmp_path):
+    """The child cannot use JAX. It can close the pool, and leaves the residuals of its parent alone."""
     pool = reel.Pool("4M", directory=tmp_path)
     gradient = functools.partial(loop, functools.partial(reel.jax.scan, pool=pool), n=100)
     w, x = weights(512)[0], jnp.ones((512, 512))
-    _, backward = jax.vjp(jax.jit(gradient), w, x)
-    child = os.fork()
-    if not child:
-        pool.close()
-        os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0
+    forward = jax.jit(lambda w, x: jax.vjp(gradient, w, x)[1]).lower(w, x).compile()
+    for _ in range(10):
+        backward = forward(w, x)                        # it goes on while this thread forks
+        child = os.fork()
+        if not child:
+            signal.alarm(20)
+            pool.close()
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
     assert_close(backward(1.), jax.grad(functools.partial(loop, lax.scan, n=100), argnums=(0, 1))(w, x))
+    del backward
+    gc.collect()
+    assert reel.jax.collect() == 9
     assert parcels(pool) == 0
 
 
