@@ -167,9 +167,8 @@ valgrind_stage() {
 		--with-tsunami=no --disable-huge-pages --with-mpi=no
 }
 
-. build-aux/jax.sh
+. build-aux/index.sh
 . build-aux/package.sh
-. build-aux/torch.sh
 . packaging/wheel/stage.sh
 
 case $name in
@@ -231,19 +230,18 @@ python)
 	;;
 # The release stage runs these tests with Debian's PyTorch.
 torch)
-	index_torch || broken "there is no PyTorch $torch_version, see $directory/torch.log"
+	index_python "torch-$torch_version" || broken "there is no PyTorch $torch_version, see $directory/torch.log"
 	tests='tests/python/t-torch%'
 	left_out='bench/% stress/% examples/% tests/fuzz/%'
 	stage "reel.offload() with PyTorch $torch_version" "${main_options[@]}" --with-tsunami=no
 	;;
 # JAX is in no package of Debian.
 jax)
-	index_jax || broken "there is no JAX $jax_version, see $directory/jax.log"
-	export TEST_LONG=yes
+	index_python "jax-$jax_version-diffrax-$diffrax_version-equinox-$equinox_version" || broken "there is no JAX $jax_version, see $directory/jax.log"
 	tests='tests/python/t-jax%'
 	left_out='bench/% stress/% examples/% tests/fuzz/%'
 	check_options+=(TEST_TIMEOUT=3600)
-	stage "reel.jax with JAX $jax_version" "${main_options[@]}" --with-tsunami=no
+	stage "reel.jax with JAX $jax_version and diffrax $diffrax_version" "${main_options[@]}" --with-tsunami=no
 	;;
 # Tests each build of PETSc, and PETSc's examples; the release stage tests one build. A test of all builds takes ten
 # minutes or more, so the timeout is longer.

@@ -435,10 +435,9 @@ static int find_session(struct session **session, uint32_t id, uint32_t call)
 	if (!found)
 		error = refused(
 			-ENOENT,
-			"reel.jax: these residuals are gone: a backward pass has used them (in a "
-			"lax.scan() that of a later step, if all arguments are the same in each "
-			"step), or they were given up after an error or because no array of JAX "
-			"had their token; run the forward pass again");
+			"reel.jax: these residuals are gone: a backward pass has used them, or "
+			"they were given up after an error or because no array of JAX had their "
+			"token; run the forward pass again");
 	else if (found->busy || found->call != call)
 		error = refused(-EINVAL,
 				"reel.jax: these residuals are used twice or out of order; a "
@@ -859,6 +858,27 @@ CALL(load)
 CALL(end)
 CALL(visit)
 CALL(turn)
+
+/* ---- The child of a fork --------------------------------------------------------- */
+
+/*
+ * The child forgets all sessions: those on which a thread of the parent worked would be busy for
+ * ever. JAX works in no child.
+ */
+static void forget_all(void)
+{
+	pthread_mutex_init(&table_lock, NULL);
+	pthread_cond_init(&not_busy, NULL);
+	places = NULL;
+	bucket = NULL;
+	buckets = sessions = 0;
+	add_pending_call = NULL;
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	pthread_atfork(NULL, NULL, forget_all);
+}
 
 /* ---- What jax.py calls ----------------------------------------------------------- */
 

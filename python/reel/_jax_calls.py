@@ -24,7 +24,7 @@ from ._sizes import to_text
 try:
     import jax
     from jax.extend import core
-    from jax.interpreters import ad, batching, mlir, xla
+    from jax.interpreters import ad, batching, mlir, partial_eval, xla
 except ImportError as error:
     raise ImportError(f"reel.jax needs JAX, which cannot be imported: {error}") from None
 
@@ -88,6 +88,10 @@ def _primitive(name: str, target: Any, aliases: Callable[..., Dict[int, int]]) -
     batching.primitive_batchers[primitive] = _refuse(
         "reel.jax does not work under vmap: map inside of the function that is offloaded, or of the step")
     ad.primitive_jvps[primitive] = _refuse("reel.jax gives no second derivatives")
+    # lax.scan() makes a forward pass once for all steps if nothing in it differs from step to step, and a backward pass
+    # in each. A call that always counts as unknown stays in the loop.
+    partial_eval.custom_partial_eval_rules[primitive] = lambda trace, *operands, **parameters: (
+        trace.default_process_primitive(primitive, [*map(trace.instantiate_const, operands)], parameters))
     return primitive
 
 

@@ -55,6 +55,30 @@ def _arrays(values: Iterable[Any], avals: Iterable[Any]) -> List[Any]:
             for value, aval in zip(values, avals)]
 
 
+class _Hidden:
+    """A leaf that is no array, as a part of the structure of its tree."""
+
+    def __init__(self, leaf: Any) -> None:
+        self.leaf = leaf
+
+
+jax.tree_util.register_pytree_node(_Hidden, lambda hidden: ((), hidden.leaf), lambda leaf, _: _Hidden(leaf))
+
+
+def _is_value(leaf: Any) -> bool:
+    return isinstance(leaf, (jax.Array, np.ndarray, np.generic, int, float, complex)) or hasattr(leaf, "__jax_array__")
+
+
+def _hide(tree: Any) -> Any:
+    """The tree with arrays as its only leaves: an equinox module has functions, too."""
+    return jax.tree.map(lambda leaf: leaf if _is_value(leaf) else _Hidden(leaf), tree)
+
+
+def _show(tree: Any) -> Any:
+    return jax.tree.map(lambda leaf: leaf.leaf if isinstance(leaf, _Hidden) else leaf, tree,
+                        is_leaf=lambda leaf: isinstance(leaf, _Hidden))
+
+
 class _Function:
     """A function of flat arrays: of those that it closes over, and of its arguments. `tree` is that of its results."""
 
@@ -353,8 +377,13 @@ def offload(f: Callable[..., Any], pool: Pool, *, min_bytes: Size = "64K") -> Ca
     def offloaded(*arguments: Any, **named: Any) -> Any:
         pool._live()
         _check_context()
-        function = _Function(lambda arguments, named: f(*arguments, **named), arguments, named)
-        flat = [*function.consts, *jax.tree.leaves((arguments, named))]
+        given = _hide((arguments, named))
+
+        def shown(given: Any) -> Any:
+            arguments, named = _show(given)
+            return _hide(f(*arguments, **named))
+        function = _Function(shown, given)
+        flat = [*function.consts, *jax.tree.leaves(given)]
 
         def forward(perturbed: Sequence[bool], *flat: Any) -> Any:
             by = [i for i, yes in enumerate(perturbed) if yes]
@@ -368,7 +397,7 @@ def offload(f: Callable[..., Any], pool: Pool, *, min_bytes: Size = "64K") -> Ca
             return _spread(passes.linear.by, n, passes.backward(kept.arrays, bars))
 
         outs = _with_rules(function, forward, backward)(*flat)
-        return jax.tree.unflatten(function.tree, outs)
+        return _show(jax.tree.unflatten(function.tree, outs))
 
     return offloaded
 
@@ -376,14 +405,21 @@ def offload(f: Callable[..., Any], pool: Pool, *, min_bytes: Size = "64K") -> Ca
 # ---- scan -----------------------------------------------------------------------------------------------------------
 
 class _Loop(NamedTuple):
-    """The step of a scan as a function of flat arrays: constants, the state, and what step i gets of xs."""
+    """The step of a loop as a function of flat arrays: constants, the state, and what step i gets of xs.
+
+    The last arguments of a while loop are the constants of its condition.
+    """
 
     step: _Function
-    length: int
+    length: Optional[int]
+    """None: as long as the condition is true."""
     consts: int
     carry: int
     arguments: int
-    """Number of all arguments of the step."""
+    """Number of all arguments."""
+    condition: Optional[_Function] = None
+    reverse: bool = False
+    unroll: Any = 1
 
     def one(self, *flat: Any) -> Tuple[List[Any], List[Any]]:
         outs = self.step(*flat)
@@ -391,12 +427,45 @@ class _Loop(NamedTuple):
 
     def split(self, flat: Sequence[Any]) -> Tuple[List[Any], List[Any], List[Any]]:
         """Constants, state, and xs."""
+        end = self.arguments - (len(self.condition.consts) if self.condition else 0)
         return (list(flat[:self.consts]), list(flat[self.consts:self.consts + self.carry]),
-                list(flat[self.consts + self.carry:]))
+                list(flat[self.consts + self.carry:end]))
+
+    def run(self, body: Callable[[Any, Any], Any], token: Any, flat: Sequence[Any]) -> Tuple[Any, Any, Any]:
+        """The forward sweep. `body((token, state), x)` gives both anew, and a pair of lists to stack. Returns the last
+        ones, the stacked ones, and the number of steps."""
+        _, init, xs = self.split(flat)
+        condition = self.condition
+        if condition is None:
+            values, stacked = lax.scan(body, (token, init), xs, self.length, self.reverse, self.unroll)
+            return values, stacked, self.length
+        given = flat[self.arguments - len(condition.consts):]
+
+        def counted(state: Any) -> Any:
+            n, values = state
+            return n + 1, body(values, [])[0]
+        n, values = lax.while_loop(lambda state: condition(*given, *state[1][1])[0], counted,
+                                   (np.int32(0), (token, init)))
+        return values, ([], []), n
+
+    def run_back(self, body: Callable[[Any, Any], Any], state: Any, slices: Any, n: Any) -> Tuple[Any, Any]:
+        """The reverse sweep. `body(state, (i, slices))` is called for the steps n - 1, ..., 0."""
+        if self.condition is None:
+            steps = np.arange(n, dtype=np.int32)[::-1 if self.reverse else 1]
+            return lax.scan(body, state, (steps, slices), n, not self.reverse, self.unroll)
+
+        def counted(state: Any) -> Any:
+            i, values = state[0] - 1, state[1]
+            return i, body(values, (i, slices))[0]
+        return lax.while_loop(lambda state: state[0] > 0, counted, (n, state))[1], []
 
     def primal(self, *flat: Any) -> List[Any]:
-        consts, init, xs = self.split(flat)
-        carry, ys = lax.scan(lambda carry, x: self.one(*consts, *carry, *x), init, xs, self.length)
+        consts, _, _ = self.split(flat)
+
+        def body(state: Any, x: Any) -> Any:
+            carry, ys = self.one(*consts, *state[1], *x)
+            return ((), carry), (ys, [])
+        (_, carry), (ys, _), _ = self.run(body, (), flat)
         return [*carry, *ys]
 
     def linear(self, perturbed: Sequence[bool], flat: Sequence[Any], adds: bool = False) -> _Linear:
@@ -416,10 +485,10 @@ class _Loop(NamedTuple):
         return _Linear(lambda *flat: [*self.step(*flat), *[flat[i] for i in summed]],
                        [*self.step.results, *[avals[i] for i in summed]], by, avals, self.consts)
 
-    def backward(self, linear: _Linear, flat: Sequence[Any], cotangents: Sequence[Any], token: Any, more: Any,
+    def backward(self, linear: _Linear, flat: Sequence[Any], cotangents: Sequence[Any], token: Any, more: Any, n: Any,
                  residuals: Callable[..., Any]) -> Tuple[Any, ...]:
-        """The reverse sweep. `residuals(token, i, state, x, more)` gives a token, a state and the residuals of step i,
-        where the state is what it gave for step i + 1."""
+        """The cotangents of the arguments. `residuals(token, i, state, x, more)` gives a token, a state and the
+        residuals of step i, where the state is what it gave for step i + 1. There are n steps."""
         consts, init, xs = self.split(flat)
         end = self.consts + self.carry
         of_consts = [i for i in linear.by if i < self.consts]
@@ -427,16 +496,16 @@ class _Loop(NamedTuple):
         of_xs = [i for i in linear.by if i >= end]
         carry_bar = [cotangents[i - self.consts] for i in of_carry]
         sums = [jax.numpy.zeros(flat[i].shape, flat[i].dtype) for i in of_consts]
-        n = len(self.step.results)
-        adds = of_consts and linear.float_results[-1] >= n
-        float_ys = [i for i in linear.float_results if self.carry <= i < n]
+        results = len(self.step.results)
+        adds = of_consts and linear.float_results[-1] >= results
+        float_ys = [i for i in linear.float_results if self.carry <= i < results]
         ys_bar = [cotangents[i] for i in float_ys]
 
         def body(state: Any, slices: Any) -> Any:
             token, values, carry_bar, sums = state
-            i, x, y_bar, extra = slices
+            i, (x, y_bar, extra) = slices
             token, values, leaves = residuals(token, i, values, x, extra)
-            bars: List[Any] = [None] * n + sums
+            bars: List[Any] = [None] * results + sums
             for index, bar in zip((j - self.consts for j in of_carry), carry_bar):
                 bars[index] = bar
             for index, bar in zip(float_ys, y_bar):
@@ -446,16 +515,15 @@ class _Loop(NamedTuple):
             return (token, values, [found[j] for j in of_carry], sums), [found[j] for j in of_xs]
 
         values, extra = more
-        steps = np.arange(self.length, dtype=np.int32)
-        (_, _, carry_bar, sums), xs_bar = lax.scan(
-            body, (token, values, carry_bar, sums), (steps, xs, ys_bar, extra), self.length, reverse=True)
+        (_, _, carry_bar, sums), xs_bar = self.run_back(
+            body, (token, values, carry_bar, sums), (xs, ys_bar, extra), n)
         return _spread([*of_consts, *of_carry, *of_xs], self.arguments, [*sums, *carry_bar, *xs_bar])
 
 
-def scan(step: Callable[[Any, Any], Any], init: Any, xs: Any = None, length: Optional[int] = None, *,
-         plan: Union[Plan, str] = "store-all", pool: Pool, stores: Sequence[Optional[str]] = (),
-         directory: Any = None) -> Any:
-    """jax.lax.scan(step, init, xs, length), for which the backward pass needs little memory.
+def scan(step: Callable[[Any, Any], Any], init: Any, xs: Any = None, length: Optional[int] = None,
+         reverse: bool = False, unroll: Union[int, bool] = 1, *, plan: Union[Plan, str] = "store-all", pool: Pool,
+         stores: Sequence[Optional[str]] = (), directory: Any = None) -> Any:
+    """jax.lax.scan(step, init, xs, length, reverse, unroll), for which the backward pass needs little memory.
 
     With the plan "store-all" the residuals of each step go to a parcel of the pool. Any other plan, such as
     "binomial:20" or a reel.Plan for this number of steps, keeps states in its slots, and runs the steps in between
@@ -463,13 +531,38 @@ def scan(step: Callable[[Any, Any], Any], init: Any, xs: Any = None, length: Opt
 
     A result of jax.vjp() has one backward pass. vmap, second derivatives and shard_map are refused.
     """
-    _check_context()
     lengths = {np.shape(x)[0] for x in jax.tree.leaves(xs)} | ({int(length)} if length is not None else set())
     if len(lengths) != 1:
         raise ValueError(f"scan needs xs of one length, or length=, and got {sorted(lengths)}")
     length = lengths.pop()
     if length >= 1 << 31:
         raise ValueError("reel.jax.scan() has at most 2^31 - 1 steps")
+
+    def shown(state: Any, x: Any) -> Any:
+        results = step(_show(state), x)
+        if not isinstance(results, (tuple, list)) or len(results) != 2:
+            raise TypeError("the step of a scan returns a pair: the new state, and what is stacked, or None")
+        return _hide(results[0]), results[1]
+    state, ys = _repeat(shown, _hide(init), xs, length, None, bool(reverse), unroll, plan, pool, stores, directory)
+    return _show(state), ys
+
+
+def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init: Any, *,
+               plan: Union[Plan, str] = "store-all", pool: Pool, stores: Sequence[Optional[str]] = (),
+               directory: Any = None) -> Any:
+    """jax.lax.while_loop(condition, body, init), of which JAX has no backward pass. The arguments are those of scan().
+
+    A plan is one for a number of steps that is not known, such as "online:20" or "auto".
+    """
+    state, _ = _repeat(lambda state, _: (_hide(body(_show(state))), None), _hide(init), None, None,
+                       lambda state: condition(_show(state)), False, 1, plan, pool, stores, directory)
+    return _show(state)
+
+
+def _repeat(step: Callable[..., Any], init: Any, xs: Any, length: Optional[int], condition: Any, reverse: bool,
+            unroll: Any, plan: Any, pool: Pool, *where: Any) -> Any:
+    """The last state of the loop, and what it stacks."""
+    _check_context()
     init = jax.tree.map(lambda x: lax.convert_element_type(x, jax.numpy.asarray(x).dtype), init)
     one = jax.tree.map(lambda x: jax.ShapeDtypeStruct(np.shape(x)[1:], jax.numpy.asarray(x).dtype), xs)
     function = _Function(step, init, one)
@@ -489,37 +582,39 @@ def scan(step: Callable[[Any, Any], Any], init: Any, xs: Any = None, length: Opt
             carry, y = step(merge(values), x)
             after = jax.tree.leaves(carry)
             return [after[i] for i in changed], y
-        values, ys = scan(smaller, [leaves[i] for i in changed], xs, length, plan=plan, pool=pool, stores=stores,
-                          directory=directory)
+
+        def goes_on(values: Sequence[Any]) -> Any:
+            return condition and condition(merge(values))
+        values, ys = _repeat(smaller, [leaves[i] for i in changed], xs, length, condition and goes_on, reverse, unroll,
+                             plan, pool, *where)
         return merge(values), ys
-    loop = _Loop(function, length, len(function.consts), carry_tree.num_leaves,
-                 len(function.consts) + len(jax.tree.leaves((init, xs))))
-    if stores_all or not length:
+    until = _Function(condition, init) if condition else None
+    flat = [*function.consts, *jax.tree.leaves((init, xs)), *(until.consts if until else [])]
+    loop = _Loop(function, length, len(function.consts), carry_tree.num_leaves, len(flat), until, reverse, unroll)
+    if stores_all or length == 0:
         forward, backward = _store_all(loop, place_of(pool))
     else:
-        forward, backward = _planned(loop, place_of(pool, _plan_of(plan, length, pool), stores, directory))
-    flat = [*function.consts, *jax.tree.leaves((init, xs))]
-    outs = _with_rules(loop.primal, forward, backward)(*flat) if length else loop.primal(*flat)
+        forward, backward = _planned(loop, place_of(pool, _plan_of(plan, length, pool), *where))
+    outs = _with_rules(loop.primal, forward, backward)(*flat) if length != 0 else loop.primal(*flat)
     return jax.tree.unflatten(function.tree, outs)
 
 
 def _check_step(function: _Function, init: Any) -> None:
     leaves, tree = jax.tree.flatten(init)
     results = function.tree.children()
-    if len(results) != 2:
-        raise TypeError("the step of a scan returns a pair: the new state, and what is stacked, or None")
     if results[0] != tree:
-        raise TypeError(f"the step of a scan changes the structure of the state: {tree} to {results[0]}")
+        raise TypeError(f"a step changes the structure of the state: {tree} to {results[0]}")
     for before, after in zip(leaves, function.results):
         if before.shape != after.shape or before.dtype != after.dtype:
-            raise TypeError("the step of a scan changes an array in the state: "
+            raise TypeError("a step changes an array in the state: "
                             f"{before.dtype}{list(before.shape)} to {after.dtype}{list(after.shape)}")
 
 
-def _plan_of(plan: Any, length: int, pool: Pool) -> Plan:
+def _plan_of(plan: Any, length: Optional[int], pool: Pool) -> Plan:
     if isinstance(plan, Plan):
         if plan.steps not in (None, length):
-            raise ValueError(f"the plan is for {plan.steps} steps, and the scan has {length}")
+            raise ValueError(f"the plan is for {plan.steps} steps, and the loop has "
+                             f"{'a number that is not known' if length is None else length}")
         return plan
     return _plan_from_text(plan, length, pool._live())
 
@@ -527,7 +622,7 @@ def _plan_of(plan: Any, length: int, pool: Pool) -> Plan:
 _texts: "weakref.WeakKeyDictionary[Any, Dict[Any, Plan]]" = weakref.WeakKeyDictionary()
 
 
-def _plan_from_text(text: str, length: int, lease: Any) -> Plan:
+def _plan_from_text(text: str, length: Optional[int], lease: Any) -> Plan:
     plans = _texts.setdefault(lease, {})
     if (text, length) not in plans:
         online = text.split(":")[0] == "online"
@@ -540,12 +635,15 @@ def _store_all(loop: _Loop, place: int) -> Tuple[Callable[..., Any], Callable[..
 
     def forward(perturbed: Sequence[bool], *flat: Any) -> Any:
         linear = loop.linear(perturbed, flat, adds=True)
-        consts, init, xs = loop.split(flat)
+        consts, _, _ = loop.split(flat)
         end = loop.consts + loop.carry
         saved = [i for i, (kind, at) in enumerate(linear.kinds) if _can_leave(linear.avals[i]) and
                  (kind == "kept" or kind == "input" and loop.consts <= at < end)]
         stacked = [i for i, (kind, at) in enumerate(linear.kinds) if i not in saved and
                    (kind == "kept" or kind == "input" and loop.consts <= at < end)]
+        if stacked and loop.condition:
+            raise TypeError(f"a while loop keeps residuals of numbers, and not of {linear.avals[stacked[0]].dtype}: "
+                            "put jax.random.key_data(key) into the state")
 
         def body(state: Any, x: Any) -> Any:
             token, carry = state
@@ -555,11 +653,12 @@ def _store_all(loop: _Loop, place: int) -> Tuple[Callable[..., Any], Callable[..
                                          tied=0, unsaved=0)
             return (token, outs[:loop.carry]), (outs[loop.carry:len(loop.step.results)], [leaves[i] for i in stacked])
 
-        (token, carry), (ys, stacks) = lax.scan(body, (_zero_token(), init), xs, loop.length)
-        return [*carry, *ys], _Kept((token, flat, stacks), (linear, saved, stacked))
+        (token, carry), (ys, stacks), n = loop.run(body, _zero_token(), flat)
+        return [*carry, *ys], _Kept((token, flat, stacks, None if loop.length else n), (linear, saved, stacked))
 
     def backward(kept: _Kept, cotangents: Any) -> Any:
-        (token, flat, stacks), (linear, saved, stacked) = kept.arrays, kept.known
+        (token, flat, stacks, n), (linear, saved, stacked) = kept.arrays, kept.known
+        n = loop.length or n
         consts, init, xs = loop.split(flat)
         end = loop.consts + loop.carry
         fixed: List[Any] = [None] * len(linear.kinds)
@@ -579,7 +678,7 @@ def _store_all(loop: _Loop, place: int) -> Tuple[Callable[..., Any], Callable[..
                                 consts[at] if at < loop.consts else x[at - end])
             return token, values, [found[j] for j in range(len(found))]
 
-        return loop.backward(linear, flat, cotangents, token, ((), stacks), residuals)
+        return loop.backward(linear, flat, cotangents, token, ((), stacks), n, residuals)
 
     return forward, backward
 
@@ -591,7 +690,7 @@ def _planned(loop: _Loop, place: int) -> Tuple[Callable[..., Any], Callable[...,
 
     def forward(perturbed: Sequence[bool], *flat: Any) -> Any:
         linear = loop.linear(perturbed, flat)
-        consts, init, xs = loop.split(flat)
+        consts, init, _ = loop.split(flat)
         for array in init:
             if not _can_leave(array):
                 raise TypeError(f"a plan keeps states of numbers, and not of {array.dtype}: put "
@@ -601,13 +700,14 @@ def _planned(loop: _Loop, place: int) -> Tuple[Callable[..., Any], Callable[...,
             token, carry = state
             token, = calls.visit.bind(token, *carry, shapes=shapes_of(TOKEN), place=place)
             carry, ys = loop.one(*consts, *carry, *x)
-            return (token, carry), ys
+            return (token, carry), (ys, [])
 
-        (token, carry), ys = lax.scan(body, (_zero_token(), init), xs, loop.length)
-        return [*carry, *ys], _Kept((token, flat), linear)
+        (token, carry), (ys, _), n = loop.run(body, _zero_token(), flat)
+        return [*carry, *ys], _Kept((token, flat, None if loop.length else n), linear)
 
     def backward(kept: _Kept, cotangents: Any) -> Any:
-        (token, flat), linear = kept.arrays, kept.known
+        (token, flat, n), linear = kept.arrays, kept.known
+        n = loop.length or n
         consts, init, xs = loop.split(flat)
 
         def turn(token: Any, i: Any, values: Any) -> Any:
@@ -618,7 +718,8 @@ def _planned(loop: _Loop, place: int) -> Tuple[Callable[..., Any], Callable[...,
         def residuals(token: Any, i: Any, values: Any, x: Any, extra: Any) -> Any:
             def run_step(state: Any) -> Any:
                 token, order, values = state
-                its_x = [lax.dynamic_index_in_dim(each, order[1], keepdims=False) for each in xs]
+                at = n - 1 - order[1] if loop.reverse else order[1]
+                its_x = [lax.dynamic_index_in_dim(each, at, keepdims=False) for each in xs]
                 values, _ = loop.one(*consts, *values, *its_x)
                 return turn(token, i, values)
 
@@ -627,9 +728,32 @@ def _planned(loop: _Loop, place: int) -> Tuple[Callable[..., Any], Callable[...,
             return token, values, leaves
 
         values = [jax.numpy.zeros_like(x) for x in init]
-        return loop.backward(linear, flat, cotangents, token, (values, None), residuals)
+        return loop.backward(linear, flat, cotangents, token, (values, None), n, residuals)
 
     return forward, backward
 
 
-__all__ = ["collect", "offload", "scan"]
+# ---- diffrax --------------------------------------------------------------------------------------------------------
+
+def diffrax_adjoint(pool: Pool, plan: Union[Plan, str] = "store-all", *, stores: Sequence[Optional[str]] = (),
+                    directory: Any = None) -> Any:
+    """An adjoint for diffrax.diffeqsolve(), whose steps are those of while_loop() with these arguments."""
+    import diffrax
+    from equinox import internal
+
+    class Adjoint(diffrax.AbstractAdjoint):  # type: ignore[misc]
+        """The solve itself is differentiated, as by diffrax.RecursiveCheckpointAdjoint."""
+
+        def loop(self, *, throw: bool, passed_solver_state: bool, passed_controller_state: bool, **given: Any) -> Any:
+            return self._loop(**given, outer_while_loop=steps, inner_while_loop=functools.partial(
+                internal.while_loop, kind="checkpointed"))
+
+    def steps(condition: Any, body: Any, init: Any, *, max_steps: Optional[int], buffers: Any) -> Any:
+        def goes_on(state: Any) -> Any:
+            return condition(state) if max_steps is None else condition(state) & (state.num_steps < max_steps)
+        return while_loop(goes_on, body, init, plan=plan, pool=pool, stores=stores, directory=directory)
+
+    return Adjoint()
+
+
+__all__ = ["collect", "diffrax_adjoint", "offload", "scan", "while_loop"]

@@ -1355,6 +1355,45 @@ static void an_order_is_read_ahead(bool backward, size_t bytes, unsigned repeate
 }
 
 /*
+ * The budget has room for one of these parcels. The next one is read as soon as this one is closed,
+ * or is not pinned any more, and stays until its pin.
+ */
+static void a_frame_that_is_free_is_read_into(bool closes)
+{
+	enum { LARGE = 14 * SLAB, PARCELS = 20 };
+	struct late_store *late = late_open(31);
+	reel_pool *pool = open_pool(spilling(&late->store, BUDGET, 16));
+	reel_parcel *parcel[PARCELS];
+	struct reel_pool_stats stats;
+	unsigned wrong = 0, in_time = 0;
+
+	tap_case("a frame that is free");
+	for (unsigned i = PARCELS; i-- > 0;)
+		parcel[i] = sealed(pool, LARGE, i);
+	reel_parcel_announce(parcel, PARCELS);
+	for (unsigned i = 0; i < PARCELS; i++) {
+		for (unsigned tries = 0; tries < 1000; tries++) {
+			if (reel_parcel_is_in_memory(parcel[i]))
+				break;
+			usleep(1000);
+		}
+		in_time += reel_parcel_is_in_memory(parcel[i]);
+		wrong += !reads(parcel[i], i);
+		if (closes)
+			reel_parcel_close(parcel[i]);
+	}
+	is_int(wrong, 0, "all parcels come back");
+	ok(in_time >= (closes ? PARCELS : PARCELS / 2), "they are read before their pins: %u of %d",
+	   in_time, PARCELS);
+	reel_pool_get_stats(pool, &stats);
+	ok(stats.read_bytes <= PARCELS * LARGE, "each of them once: %llu bytes of %d",
+	   (unsigned long long)stats.read_bytes, PARCELS * LARGE);
+	for (unsigned i = 0; !closes && i < PARCELS; i++)
+		reel_parcel_close(parcel[i]);
+	close_all(pool, late, "frames that are free");
+}
+
+/*
  * A thread that waits for the store holds the lock of pins. The system's clock is set back
  * meanwhile.
  */
@@ -1836,6 +1875,8 @@ int main(void)
 	an_order_is_read_ahead(true, SLAB, 0);
 	an_order_is_read_ahead(true, 2 * SLAB + 9, 0);
 	an_order_is_read_ahead(false, SLAB / 4, 7);
+	a_frame_that_is_free_is_read_into(true);
+	a_frame_that_is_free_is_read_into(false);
 	wrong_orders_are_refused();
 	orders_may_be_changed();
 	announcements_can_be_taken_back();

@@ -200,6 +200,11 @@ struct reel_offload {
 	_Atomic size_t stale;
 	/* Set when a slab is sealed: the tape will need frames. */
 	_Atomic bool growth_hint;
+	/*
+	 * In the last round no thread waited, and a slab that was requested in advance found no
+	 * frame. Relaxed: a thread that misses it wakes nobody, which costs time only.
+	 */
+	_Atomic bool wants_frame;
 
 	/* Threads that wait for a frame. Requires `lock`. */
 	pthread_mutex_t lock;

@@ -20,6 +20,17 @@ static bool spills(const struct reel_bin *bin)
 	return bin->parcels->unordered;
 }
 
+/*
+ * Returns true if a bin that is requested in advance waits for a frame. It may take the frame of a
+ * bin that was closed, or that nothing pins any more.
+ */
+static bool is_frame_wanted(const struct reel_parcels *parcels)
+{
+	return parcels->unordered &&
+	       atomic_load_explicit(&reel_offload_of(parcels->pool)->wants_frame,
+				    memory_order_relaxed);
+}
+
 /* ---- Opening and closing ---- */
 
 /* The frame of a lost slab has nothing of value, and other slabs can use it. */
@@ -84,7 +95,7 @@ void reel_bin_close(struct reel_bin *bin)
 		reel_slab_free(parcels->pool, bin->slab);
 	}
 	/* A pool with a parent drops the copy in its store at once. */
-	if (parcels->pool->parent)
+	if (parcels->pool->parent || is_frame_wanted(parcels))
 		reel_offload_wake(reel_offload_of(parcels->pool));
 	reel_pool_remove_user(parcels->pool);
 	reel_pins_close(&bin->pins);
@@ -143,10 +154,11 @@ static int acquire(void *context)
 	since = away ? reel_clock_ns() : 0;
 	pin->waited |= away;
 	/*
-	 * First, so that the bins that come next are read while this thread waits. A pin whose wait
-	 * has a limit may come to nothing, and then its use is still to come.
+	 * First, so that the bins that come next are read while this thread waits. A bin that is in
+	 * memory is acquired first: without its announced use it may be evicted for these. A pin
+	 * whose wait has a limit may come to nothing, and then its use is still to come.
 	 */
-	if (!pin->has_advanced && pin->until == REEL_FOREVER) {
+	if (away && !pin->has_advanced && pin->until == REEL_FOREVER) {
 		advance(bin, away);
 		pin->has_advanced = true;
 	}
@@ -250,6 +262,8 @@ static void seal(void *context)
 	/* A pool with a parent evicts slabs that are not announced. */
 	if (reel_slab_state_of(bin->slab) == REEL_SLAB_DIRTY || parcels->pool->parent)
 		reel_slab_tell_of_growth(parcels->pool);
+	if (is_frame_wanted(parcels))
+		reel_offload_wake(reel_offload_of(parcels->pool));
 }
 
 void reel_bin_unpin(struct reel_bin *bin)

@@ -345,6 +345,8 @@ static bool read_requested(struct reel_offload *offload, struct reel_demand *dem
 	if (reel_pressure_forbids(offload, offload->pool->slab_bytes))
 		return false;
 	ticket = reel_offload_ticket(offload, slab, true);
+	/* First: a thread that gives a frame while this one looks for it sees it. */
+	atomic_store_explicit(&offload->wants_frame, true, memory_order_relaxed);
 	if (!ticket ||
 	    !read_slab(offload, slab, ticket, FARTHER * reel_reuse_distance(offload, slab), false))
 		return false;
@@ -392,6 +394,7 @@ bool reel_read_round(struct reel_offload *offload)
 	bool moved;
 
 	offload->lacks_room = false;
+	atomic_store_explicit(&offload->wants_frame, false, memory_order_relaxed);
 	moved = for_all_demands(offload, read_awaited);
 	if (offload->is_hurried)
 		moved |= for_all_demands(offload, read_hurried);
