@@ -419,7 +419,7 @@ static bool can_be_without(const reel_schedule *schedule, unsigned k)
 
 /*
  * Returns how many of the lowest states are not given up: the store has them, so that memory would
- * gain nothing. All can be if slots are short.
+ * gain nothing. If slots are short, any state makes room for another.
  */
 static double states_to_stay(const reel_schedule *schedule)
 {
@@ -760,7 +760,10 @@ static int64_t period_of_store(const reel_schedule *schedule, int64_t steps)
 	return advances < group(schedule, steps, now).advances ? period : steps;
 }
 
-/* The first steps run one by one, so that their time is known. */
+/*
+ * Keeps a state for the store as often as the store takes one. Before, the first steps run one by
+ * one, so that their time is known.
+ */
 static int sweep_with_states_only(reel_schedule *schedule, reel_action *action)
 {
 	int64_t last = schedule->steps - 1, state, next;
