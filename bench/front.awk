@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Makes the chart of README.md, with absolute figures, from RESULTS.md:
 #
-#	awk -f bench/front.awk bench/RESULTS.md >bench/front.svg
+#	awk -f bench/chart.awk -f bench/front.awk bench/RESULTS.md >bench/front.svg
 #
 # A result that was not measured has no bar.
 
@@ -20,19 +20,19 @@ BEGIN {
 
 # ---- The bars ----
 
-function group(text, its_unit) {
-	title[++rows] = text
+function group(label, its_unit) {
+	title[++rows] = label
 	unit = its_unit
 	highest[rows] = 0
 	its_group = rows
 }
 
 # Adds a bar. In a group with the unit ns it shows the median; in one with GB/s, the inverse of nanoseconds a byte.
-function bar(text, name, variant, n,   time) {
+function bar(label, name, variant, n,   time) {
 	if (!((name, variant, n) in median))
 		return
 	time = median[name, variant, n]
-	title[++rows] = text
+	title[++rows] = label
 	value[rows] = unit == "ns" ? time : 1 / time
 	shown[rows] = sprintf(value[rows] < 10 ? "%.1f" : "%.0f", value[rows]) " " unit
 	of[rows] = its_group
@@ -40,9 +40,9 @@ function bar(text, name, variant, n,   time) {
 		highest[its_group] = value[rows]
 }
 
-function sweep(text, name,   n) {
+function sweep(label, name,   n) {
 	n = "2147483648"
-	group("A tape of eight times its memory, " text, "GB/s")
+	group("A tape of eight times its memory, " label, "GB/s")
 	bar("Reel", name, "reel, budget", n)
 	bar("mapped file (mmap)", name, "mapped file", n)
 	bar("stdio (fwrite, fread)", name, "stdio files", n)
@@ -61,30 +61,6 @@ function collect(   n) {
 
 # ---- Drawing ----
 
-function text(x, y, class, s) {
-	printf "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\">%s</text>\n", x, y, class, s
-}
-
-function head(height) {
-	printf "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\">\n",
-		EDGE, height, EDGE, height
-	print "<title>Reel beside other tapes</title>"
-	print "<style>"
-	print "text { font: 12px sans-serif; fill: #222 }"
-	print ".group { font-weight: bold }"
-	print ".small { font-size: 11px; fill: #666 }"
-	print ".sheet { fill: #fff }"
-	print ".reel { fill: #0072b2 }"
-	print ".other { fill: #999 }"
-	print "@media (prefers-color-scheme: dark) {"
-	print "text { fill: #ddd }"
-	print ".small { fill: #aaa }"
-	print ".sheet { fill: #161616 }"
-	print "}"
-	print "</style>"
-	print "<rect class=\"sheet\" width=\"100%\" height=\"100%\"/>"
-}
-
 function put_bar(r, y,   length_) {
 	length_ = WIDTH * value[r] / highest[of[r]]
 	text(MARGIN + 12, y, "", title[r])
@@ -97,7 +73,12 @@ END {
 	collect()
 	for (r = 1; r <= rows; r++)
 		height += r in value ? ROW : highest[r] ? ROW + 8 : 0
-	head(height + 40)
+	begin_chart(EDGE, height + 40, "Reel beside other tapes",
+		".group { font-weight: bold }\n" \
+		".small { font-size: 11px; fill: #666 }\n" \
+		".reel { fill: #0072b2 }\n" \
+		".other { fill: #999 }\n",
+		".small { fill: #aaa }\n")
 	y = 16
 	for (r = 1; r <= rows; r++)
 		if (r in value)

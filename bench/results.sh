@@ -130,4 +130,4 @@ for name in o2 native; do
 	awk -f bench/runs.awk "$results/$name.runs" >"$results/$name.json"
 done
 table build/o2 "$results/o2.json" "$results/native.json" >bench/RESULTS.md
-awk -f bench/front.awk bench/RESULTS.md >bench/front.svg
+awk -f bench/chart.awk -f bench/front.awk bench/RESULTS.md >bench/front.svg

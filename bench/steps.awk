@@ -2,7 +2,7 @@
 # Makes a chart from the table of RESULTS-steps.md: the time of two threads, and of the number of threads that
 # Reel chooses, over the time of one thread, by the size of a step.
 #
-#	awk -f bench/steps.awk bench/RESULTS-steps.md >bench/steps.svg
+#	awk -f bench/chart.awk -f bench/steps.awk bench/RESULTS-steps.md >bench/steps.svg
 
 BEGIN {
 	FS = " [|] "
@@ -23,39 +23,6 @@ BEGIN {
 function across(cells) { return LEFT + WIDTH * log(cells / MIN_CELLS) / log(MAX_CELLS / MIN_CELLS) }
 
 function down(q) { return TOP + HEIGHT * (1 - log(q / LOW) / log(HIGH / LOW)) }
-
-function text(x, y, class, s) {
-	printf "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\">%s</text>\n", x, y, class, s
-}
-
-function put_line(class, x1, y1, x2, y2) {
-	printf "<line class=\"%s\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", class, x1, y1, x2, y2
-}
-
-function head(width, height) {
-	printf "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\">\n",
-		width, height, width, height
-	print "<title>Time over that of one thread</title>"
-	print "<style>"
-	print "text { font: 12px sans-serif; fill: #222 }"
-	print ".down { text-anchor: end }"
-	print ".across { text-anchor: middle }"
-	print ".sheet { fill: #fff }"
-	print ".line { stroke: #ccc }"
-	print ".one { stroke: #666 }"
-	print ".two, .chosen { fill: none; stroke-width: 2 }"
-	print ".two { stroke: #d55e00 }"
-	print ".chosen { stroke: #0072b2 }"
-	print "@media (prefers-color-scheme: dark) {"
-	print "text { fill: #ddd }"
-	print ".sheet { fill: #161616 }"
-	print ".line { stroke: #444 }"
-	print ".one { stroke: #aaa }"
-	print "}"
-	print "</style>"
-	print "<rect class=\"sheet\" width=\"100%\" height=\"100%\"/>"
-	text(16, 24, "", "Time of a region for each step over that of one thread (1); logarithmic")
-}
 
 function legend(x, class, s) {
 	put_line(class, x, 41, x + 20, 41)
@@ -81,7 +48,13 @@ function curve(class, variant,   i) {
 }
 
 END {
-	head(LEFT + WIDTH + 24, TOP + HEIGHT + 48)
+	begin_chart(LEFT + WIDTH + 24, TOP + HEIGHT + 48, "Time over that of one thread",
+		".one { stroke: #666 }\n" \
+		".two, .chosen { fill: none; stroke-width: 2 }\n" \
+		".two { stroke: #d55e00 }\n" \
+		".chosen { stroke: #0072b2 }\n",
+		".one { stroke: #aaa }\n")
+	text(16, 24, "", "Time of a region for each step over that of one thread (1); logarithmic")
 	legend(16, "two", "two threads, which sleep between steps")
 	legend(290, "chosen", "as Reel chooses")
 	grid()

@@ -2,7 +2,7 @@
 # Makes a chart from the tables of RESULTS-digits.md: on the left the bytes of states by the digits of the gradient, on the
 # right the error of the gradient by the bytes of states.
 #
-#	awk -f bench/digits/digits.awk bench/RESULTS-digits.md >bench/digits.svg
+#	awk -f bench/chart.awk -f bench/digits/digits.awk bench/RESULTS-digits.md >bench/digits.svg
 
 BEGIN {
 	FS = " [|] "
@@ -36,34 +36,6 @@ table == "ways" && $2 ~ /^[0-9]/ {
 	}
 }
 
-function text(x, y, class, s) {
-	printf "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\">%s</text>\n", x, y, class, s
-}
-
-function put_line(x1, y1, x2, y2) {
-	printf "<line class=\"line\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", x1, y1, x2, y2
-}
-
-function head(width, height) {
-	printf "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\">\n",
-		width, height, width, height
-	print "<title>Bytes of states by digits, and errors by bytes</title>"
-	print "<style>"
-	print "text { font: 12px sans-serif; fill: #222 }"
-	print ".down { text-anchor: end }"
-	print ".across { text-anchor: middle }"
-	print ".sheet { fill: #fff }"
-	print ".line { stroke: #ccc }"
-	print ".curve { fill: none; stroke-width: 2 }"
-	print "@media (prefers-color-scheme: dark) {"
-	print "text { fill: #ddd }"
-	print ".sheet { fill: #161616 }"
-	print ".line { stroke: #444 }"
-	print "}"
-	print "</style>"
-	print "<rect class=\"sheet\" width=\"100%\" height=\"100%\"/>"
-}
-
 # ---- Bytes by digits ----
 
 function by_digits(d) { return LEFT + WIDTH * (d - 2) / 8 }
@@ -74,7 +46,7 @@ function draw_loops(   i, k, b, y, d) {
 	text(16, 24, "", "Bytes of states, over those of doubles,")
 	text(16, 40, "", "by the digits of the gradient asked for")
 	for (b = 0; b <= MOST + 0.01; b += 0.1) {
-		put_line(LEFT, down_bytes(b), LEFT + WIDTH, down_bytes(b))
+		put_line("line", LEFT, down_bytes(b), LEFT + WIDTH, down_bytes(b))
 		text(LEFT - 8, down_bytes(b) + 4, "down", sprintf("%.1f", b))
 	}
 	for (d = 2; d <= 10; d += 2)
@@ -103,7 +75,7 @@ function draw_ways(   i, b, d, left) {
 	text(left - 40, 24, "", "Error of the gradient of shallow water,")
 	text(left - 40, 40, "", "by the bytes of states, over those of doubles")
 	for (d = 0; d >= LOWEST; d -= 2) {
-		put_line(left, down_error(10 ^ d), left + WIDTH, down_error(10 ^ d))
+		put_line("line", left, down_error(10 ^ d), left + WIDTH, down_error(10 ^ d))
 		text(left - 8, down_error(10 ^ d) + 4, "down", d ? "1e" d : 1)
 	}
 	for (b = 0; b <= MOST + 0.01; b += 0.1)
@@ -127,7 +99,8 @@ function draw_ways(   i, b, d, left) {
 }
 
 END {
-	head(LEFT + 2 * WIDTH + GAP + 90, TOP + HEIGHT + 48)
+	begin_chart(LEFT + 2 * WIDTH + GAP + 90, TOP + HEIGHT + 48, "Bytes of states by digits, and errors by bytes",
+		".curve { fill: none; stroke-width: 2 }\n")
 	draw_loops()
 	draw_ways()
 	print "</svg>"

@@ -4,7 +4,7 @@
 # store states in fewer bytes. Prints the tables, from which digits.awk makes the chart:
 #
 #	bench/digits/digits.sh build/main >bench/RESULTS-digits.md
-#	awk -f bench/digits/digits.awk bench/RESULTS-digits.md >bench/digits.svg
+#	awk -f bench/chart.awk -f bench/digits/digits.awk bench/RESULTS-digits.md >bench/digits.svg
 set -eEu
 trap 'echo "${0##*/}: line $LINENO has failed: $BASH_COMMAND" >&2' ERR
 build=${1:-.}
@@ -44,7 +44,7 @@ Bytes are those of the stored states, over those of their doubles. The bound, an
 nothing, are relative to the largest component. The tables, and the chart from them, are made by
 
 	bench/digits/digits.sh build/main >bench/RESULTS-digits.md
-	awk -f bench/digits/digits.awk bench/RESULTS-digits.md >bench/digits.svg
+	awk -f bench/chart.awk -f bench/digits/digits.awk bench/RESULTS-digits.md >bench/digits.svg
 
 The tsunami has an idealised basin, 10 hours on cells of 20 minutes; the Sedov blast 8^3 elements and
 \`--frozen\`; both \`--checkpoint binomial:20\`. The others are in bench/digits/models.c.

@@ -266,7 +266,7 @@ result single/push+pop 'reel push, pop' 1000 2 >>several
 ! awk -f "$SOURCE_DIR/bench/runs.awk" several >merged 2>err && grep -q '3 runs, and 4 of ' err
 ok $? 'a result that some runs lack is an error'
 
-awk -f "$SOURCE_DIR/bench/front.awk" "$SOURCE_DIR/bench/RESULTS.md" | cmp - "$SOURCE_DIR/bench/front.svg"
+awk -f "$SOURCE_DIR/bench/chart.awk" -f "$SOURCE_DIR/bench/front.awk" "$SOURCE_DIR/bench/RESULTS.md" | cmp - "$SOURCE_DIR/bench/front.svg"
 ok $? 'front.svg is drawn from RESULTS.md (its remedy: bench/front.awk)'
 {
 	result single/push+pop 'realloc, doubling' 100000000 8
@@ -274,15 +274,18 @@ ok $? 'front.svg is drawn from RESULTS.md (its remedy: bench/front.awk)'
 	result spill/forward/0.3 'stdio files' 2147483648 4
 } >made-up
 figures
-awk -f "$SOURCE_DIR/bench/front.awk" figures >front.svg
+awk -f "$SOURCE_DIR/bench/chart.awk" -f "$SOURCE_DIR/bench/front.awk" figures >front.svg
 grep -c '<rect class=".*height="11.0"' front.svg | grep -qx 3 && grep -q '>8.0 ns</text>' front.svg &&
 	grep -q 'class="reel" .* width="100.0"' front.svg && grep -q '>0.2 GB/s</text>' front.svg
 ok $? 'front.svg has a bar for what was measured: a time, or a rate'
 
-awk -f "$SOURCE_DIR/bench/steps.awk" "$SOURCE_DIR/bench/RESULTS-steps.md" | cmp - "$SOURCE_DIR/bench/steps.svg"
+awk -f "$SOURCE_DIR/bench/chart.awk" -f "$SOURCE_DIR/bench/steps.awk" "$SOURCE_DIR/bench/RESULTS-steps.md" | cmp - "$SOURCE_DIR/bench/steps.svg"
 ok $? 'steps.svg is drawn from RESULTS-steps.md (its remedy: bench/steps.awk)'
 [ "$(grep -c '<polyline .*,.* .*,' "$SOURCE_DIR/bench/steps.svg")" -eq 2 ]
 ok $? 'steps.svg has two curves'
+awk -f "$SOURCE_DIR/bench/chart.awk" -f "$SOURCE_DIR/bench/digits/digits.awk" "$SOURCE_DIR/bench/RESULTS-digits.md" |
+	cmp - "$SOURCE_DIR/bench/digits.svg"
+ok $? 'digits.svg is drawn from RESULTS-digits.md (its remedy: bench/digits/digits.awk)'
 
 dropin=$BUILD_DIR/bench/reel-bench-dropin
 "$dropin" --list >cases
