@@ -2,8 +2,9 @@
 /*
  * Runs of plans whose snapshots are on a disk: written behind and read ahead, against the same in
  * memory, against a store that has each transfer waited for, and rounded to a tolerance. The time
- * that rounding takes. Plans that learn, against the plan that measured costs choose. And the cost
- * of a run itself, with steps of next to nothing, by callbacks and driven by the program.
+ * that rounding takes. Plans that learn, against the plan that measured costs choose, and where
+ * states alone are kept. And the cost of a run itself, with steps of next to nothing, by callbacks
+ * and driven by the program.
  */
 #include "config.h"
 
@@ -152,13 +153,14 @@ struct loop {
 static double run_loop(void *context, size_t n)
 {
 	struct loop *loop = context;
+	int64_t steps = STEPS;
 
 	for (size_t i = 0; i < STATE; i++) {
 		loop->state[i] = 0.5 + 0.4 * sin(1e-3 * (double)i);
 		loop->bar[i] = 1;
 	}
-	if (reel_run_forward(loop->run, NULL, loop->state) ||
-	    reel_run_reverse(loop->run, NULL, loop->state, loop->bar))
+	if (reel_run_forward(loop->run, &steps, loop->state) ||
+	    reel_run_reverse(loop->run, &steps, loop->state, loop->bar))
 		abort();
 	return loop->bar[n % STATE];
 }
@@ -304,11 +306,11 @@ static void measure_field(void)
 static const reel_model spans = {.state_bytes = STATE * sizeof(double), .advance = advance,
 				 .record = record, .reverse = reverse};
 
+/* The context of a run is the number of its steps. */
 static bool is_over(void *context, const void *state, int64_t step)
 {
-	(void)context;
 	(void)state;
-	return step == STEPS;
+	return step == *(const int64_t *)context;
 }
 
 static void open_pool(struct loop *loop, size_t budget, bool spills)
@@ -418,13 +420,6 @@ static int alone_reverse(void *context, void *adjoint, int64_t first, int64_t la
 	return 0;
 }
 
-static bool is_alone_over(void *context, const void *state, int64_t step)
-{
-	(void)context;
-	(void)state;
-	return step == ALONE_STEPS;
-}
-
 struct alone {
 	enum reel_planner planner;
 	int64_t steps, slots;
@@ -442,7 +437,8 @@ static double run_alone(void *context, size_t n)
 	struct reel_pool_options pool = {.hard_budget = ALONE_BUDGET,
 					 .store = alone->spills ? slow_disk() : NULL};
 	struct reel_run_options options = {
-		.finished = alone->steps == REEL_UNKNOWN_STEPS ? is_alone_over : NULL};
+		.finished = alone->steps == REEL_UNKNOWN_STEPS ? is_over : NULL};
+	int64_t steps = ALONE_STEPS;
 	reel_plan *plan;
 	reel_run *run;
 
@@ -452,8 +448,8 @@ static double run_alone(void *context, size_t n)
 	}
 	if (reel_pool_open(&options.pool, &pool) ||
 	    reel_plan_open(&plan, alone->planner, &problem) ||
-	    reel_run_open(&run, plan, &model, &options) || reel_run_forward(run, NULL, cells) ||
-	    reel_run_reverse(run, NULL, cells, cells_bar))
+	    reel_run_open(&run, plan, &model, &options) || reel_run_forward(run, &steps, cells) ||
+	    reel_run_reverse(run, &steps, cells, cells_bar))
 		abort();
 	reel_run_close(run);
 	reel_plan_close(plan);

@@ -36,7 +36,7 @@
 #define PIECE 1024
 #define LANES 4
 #define MAX_ORDER 2
-/* Of orders along REEL_MAX_DIMENSIONS dimensions. */
+/* Number of ways to give each of REEL_MAX_DIMENSIONS dimensions an order. */
 #define COMBINATIONS 81
 /* Differences along fewer places would be differences from nothing. */
 #define MIN_EXTENT 4
@@ -375,7 +375,7 @@ static void pass_along(struct grid *grid, size_t at, uint64_t *numbers, size_t n
 	}
 }
 
-/* The same along another dimension. */
+/* Takes the differences of a piece along another dimension than the row, or undoes them. */
 static void pass_across(struct grid *grid, unsigned d, size_t at, uint64_t *numbers, size_t n,
 			bool undoes)
 {

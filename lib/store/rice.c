@@ -29,8 +29,8 @@ static inline uint64_t low_bits(uint64_t number, unsigned n)
 }
 
 /*
- * Of the mean m the width of m / 2. For numbers that are small more often than large, as
- * differences are, it is the parameter of the fewest bits.
+ * Returns the width of half the mean. This parameter gives the fewest bits to numbers of which the
+ * small ones are the most frequent, as differences are.
  */
 static inline unsigned parameter_of(uint64_t mean)
 {

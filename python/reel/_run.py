@@ -276,15 +276,11 @@ class Run(Leased):
         return Accuracy(report.error, report.largest, report.tolerance, report.gradients, self._errors())
 
     def _errors(self) -> List[np.ndarray]:
-        errors = np.empty(self._numbers().size)
+        numbers = [array.size * (2 if np.iscomplexobj(array) else 1) for array in self._adjoint]
+        errors = np.empty(sum(numbers))
         lib.reel_accuracy_get_errors(self._accuracy, errors.ctypes.data_as(POINTER(c_double)))
-        arrays, used = [], 0
-        for array in self._adjoint:
-            kind: Any = complex if np.iscomplexobj(array) else float
-            taken = errors[used:used + array.size * np.dtype(kind).itemsize // errors.itemsize].view(kind)
-            arrays.append(taken.reshape(array.shape))
-            used += taken.size * taken.itemsize // errors.itemsize
-        return arrays
+        return [part.view(np.dtype(complex if np.iscomplexobj(array) else float)).reshape(array.shape)
+                for part, array in zip(np.split(errors, np.cumsum(numbers)[:-1]), self._adjoint)]
 
     def _numbers(self) -> np.ndarray:
         """All numbers of the adjoint."""

@@ -13,7 +13,7 @@
 
 #define STATE 0
 #define TAPE 1
-/* Of a tier. */
+/* Number of slots of each tier. */
 #define SLOTS 1024
 
 /* A state, or the tape of some steps. The pile is in the order of the steps. */

@@ -31,7 +31,7 @@
 #define MAX_REFINEMENTS 8
 /* The bound is this many times the size of the error, so that it holds for 999 of 1,000 loops. */
 #define SAFETY 5
-/* The same for one component, whose bound rests on fewer differences. */
+/* The bound of one component is a larger multiple: it rests on the errors of this one alone. */
 #define COMPONENT_SAFETY 8
 /* Tolerances of samples, as multiples of the fine one: this, and 1 + SPREAD times it, and so on. */
 #define RATIO 8
@@ -345,7 +345,6 @@ int reel_accuracy_again(reel_accuracy *accuracy, const double *gradient)
 void reel_accuracy_get_errors(const reel_accuracy *accuracy, double *errors)
 {
 	const struct reel_accuracy_report *report = &accuracy->report;
-
 	double scale = COMPONENT_SAFETY * report->tolerance * report->largest;
 
 	for (size_t i = 0; i < accuracy->components; i++) {

@@ -268,7 +268,6 @@ static void look(reel_run *run)
 	see_store(run);
 }
 
-
 void reel_learn_reverse_end(reel_run *run)
 {
 	if (!run->learning)
