@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
- * A device of PyTorch in host memory, whose streams run as late as a GPU's may: for tests that must find a missing wait
- * for another stream, or a reference that is dropped too early.
+ * A device of PyTorch in host memory, whose streams run as late as those of a GPU may: for tests
+ * that must find a missing wait for another stream, or a reference that is dropped too early.
  *
- * A stream is a queue of operations, which run when something has to wait for them: see run_until(). All memory of the
- * device is there twice:
+ * A stream is a queue of operations, which run when something has to wait for them: run_until().
+ * All memory of the device is there twice:
  *
  *   - the memory, at the address that tensors have. It changes when an operation runs.
- *   - its shadow, which changes when an operation is issued. It has the contents that the program means: the order of
- *     issue is one of the orders that streams and events permit, and in a program without races all of these give
- *     the same result.
+ *   - its shadow, which changes when an operation is issued. It has the contents that the program
+ *     means: the order of issue is one of the orders that streams and events permit, and in a
+ *     program without races all of these give the same result.
  *
- * So the kernels of the CPU compute on shadows, when the program issues them. A queue has the results, and digests of
- * the arguments. When the operation runs, its arguments in the memory have to have these digests. If one of them does
- * not, the operation came too early or too late; it writes NaNs, and reports a fault.
+ * Kernels are those of the CPU. They compute on shadows, when the program issues them. The queue
+ * has the results, and digests of the arguments. When the operation runs, its arguments in the
+ * memory must have these digests. Otherwise the operation came too early or too late: it writes
+ * NaNs, and reports a fault.
  */
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
@@ -24,6 +25,7 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <torch/library.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -42,7 +44,8 @@ namespace {
 
 constexpr c10::DeviceType FAKE = c10::DeviceType::PrivateUse1;
 constexpr int DEVICES = 2;
-constexpr size_t ALIGNMENT = 512;	// of the address and the size of a block, as CUDA's allocator has it
+constexpr size_t ALIGNMENT = 512;	// of addresses and sizes of blocks, as in CUDA's allocator
+constexpr c10::DispatchKeySet KEYS(c10::DispatchKey::PrivateUse1);
 
 // ---- Streams ----
 
@@ -61,16 +64,19 @@ struct Event {
 
 enum Mode { LATE, RANDOM, EAGER };
 
-// Tensors may be freed when the process ends, after the destructors of this file would have run, so there are none.
+// Tensors may be freed when the process ends, after the destructors of these variables would have
+// run, so there are none.
 
-// Protects everything here. Recursive, because an operation of PyTorch holds it, and allocates memory for its results.
+// Protects everything here. Recursive, because call_host() holds it and allocates memory for
+// results. A thread that holds it must drop no tensor that may be the last reference to an object
+// of Python: it would wait for the lock of the interpreter, whose holder may wait for this one.
 std::recursive_mutex &mutex = *new std::recursive_mutex;
 using Lock = std::lock_guard<std::recursive_mutex>;
 
 Mode mode = LATE;
 std::mt19937 &generator = *new std::mt19937;
 int patience;	// number of queries that may still say that work is not done
-std::vector<std::string> &faults = *new std::vector<std::string>;
+std::deque<std::string> &faults = *new std::deque<std::string>;
 // First the default streams of the devices, then the others, whose number is the id.
 std::deque<Stream> &streams = *new std::deque<Stream>;
 
@@ -89,11 +95,12 @@ thread_local int64_t current_streams[DEVICES];	// ids
 
 Stream &current_stream(c10::DeviceIndex device)
 {
-	return stream_of(c10::Stream(c10::Stream::UNSAFE, c10::Device(FAKE, device), current_streams[device]));
+	int64_t id = current_streams[device];
+	return streams[id ? id : device];
 }
 
-// Runs the operations of a stream up to a position. One that waits for an event of another stream runs that one up to
-// the event. That ends: an event that is waited for was issued before the wait.
+// Runs the operations of a stream up to a position. An operation that waits for an event of another
+// stream runs that stream up to the event. That ends, because the event was issued before the wait.
 void run_until(Stream &stream, uint64_t position)
 {
 	for (; stream.done < position; stream.done++) {
@@ -102,12 +109,24 @@ void run_until(Stream &stream, uint64_t position)
 	}
 }
 
+// The streams with work, beginning with one that the seed says. Streams of earlier tests have none,
+// so they change nothing.
+std::vector<Stream *> busy_streams()
+{
+	std::vector<Stream *> busy;
+	for (Stream &stream : streams)
+		if (!stream.queue.empty())
+			busy.push_back(&stream);
+	if (!busy.empty())
+		std::rotate(busy.begin(), busy.begin() + generator() % busy.size(), busy.end());
+	return busy;
+}
+
 void run_some()
 {
-	while (mode == RANDOM && generator() % 2) {
-		Stream &stream = streams[generator() % streams.size()];
-		run_until(stream, stream.done + generator() % (stream.queue.size() + 1));
-	}
+	while (mode == RANDOM && generator() % 2)
+		for (Stream *stream : busy_streams())
+			run_until(*stream, stream->done + generator() % (stream->queue.size() + 1));
 }
 
 void issue(Stream &stream, std::function<void()> operation)
@@ -119,7 +138,8 @@ void issue(Stream &stream, std::function<void()> operation)
 	run_some();
 }
 
-// Work that is not done may be said to be under way a few times. A program that polls ends nevertheless.
+// Tells whether work is done. If it is not, the answer is no a few times, and then the work is
+// done: a program that polls ends.
 bool query(Stream &stream, uint64_t position)
 {
 	run_some();
@@ -143,11 +163,12 @@ struct Block {
 
 using FreeBlocks = std::map<std::pair<Stream *, size_t>, std::vector<Block *>>;
 FreeBlocks &free_blocks = *new FreeBlocks;	// the one that was freed last at the end
-std::list<Block *> &used_blocks = *new std::list<Block *>;	// freed, but other streams have not ended their work on them
+// Freed, but other streams have not ended their work on them.
+std::list<Block *> &used_blocks = *new std::list<Block *>;
 size_t bytes, peak_bytes;
 
-// A block is poisoned when it is free for other tensors, in the order of its stream. A tensor that is read afterwards
-// has NaNs, although on a GPU its memory may have its contents until the next allocation.
+// A block is poisoned when it is free for other tensors, in the order of its stream. So a tensor
+// that is used too late has NaNs even if no other tensor gets its memory.
 void make_free(Block *block)
 {
 	block->freed++;
@@ -200,8 +221,9 @@ struct Allocator final : c10::Allocator {
 		std::vector<Block *> &free = free_blocks[{&stream, size}];
 		Block *block;
 		if (free.empty()) {
-			block = new Block{static_cast<char *>(std::aligned_alloc(ALIGNMENT, 2 * size)), size, &stream};
-			memset(block->memory, 0xFF, 2 * size);
+			void *memory = std::aligned_alloc(ALIGNMENT, 2 * size);
+			memset(memory, 0xFF, 2 * size);
+			block = new Block{static_cast<char *>(memory), size, &stream};
 		} else {
 			block = free.back();
 			free.pop_back();
@@ -211,13 +233,17 @@ struct Allocator final : c10::Allocator {
 		return c10::DataPtr(block->memory, block, free_block, device);
 	}
 	c10::DeleterFnPtr raw_deleter() const override { return nullptr; }
-	void copy_data(void *, const void *, size_t) const override { TORCH_CHECK(false, "copy_data() is not there"); }
+	void copy_data(void *, const void *, size_t) const override
+	{
+		TORCH_CHECK(false, "copies are operations of a stream");
+	}
 };
 Allocator &allocator = *new Allocator;
 
 Block *block_of(const c10::Storage &storage)
 {
-	return storage.device_type() == FAKE ? static_cast<Block *>(storage.data_ptr().get_context()) : nullptr;
+	void *context = storage.device_type() == FAKE ? storage.data_ptr().get_context() : nullptr;
+	return static_cast<Block *>(context);
 }
 
 void record_stream(const c10::DataPtr &data, Stream &stream)
@@ -233,19 +259,21 @@ struct Region {
 	std::ptrdiff_t shadow;	// from the memory to its shadow; 0 on the host
 	Block *block;
 	uint64_t generation;	// the block's at the time of issue
-	// Of the host, if PyTorch frees the memory with it. Memory of others may outlive the tensors on it.
+	// The storage, if it owns memory of the host. Other memory of the host may outlive it.
 	std::optional<c10::weak_intrusive_ptr<c10::StorageImpl>> owner;
 	size_t item;
 	std::vector<int64_t> sizes, strides;
 
-	Region(char *base, Block *block, size_t item) :
-		base(base), shadow(block ? block->size : 0), block(block), generation(block ? block->freed : 0), item(item)
+	Region(void *memory, Block *block, size_t item) :
+		base(static_cast<char *>(memory)), shadow(block ? block->size : 0), block(block),
+		generation(block ? block->freed : 0), item(item)
 	{
 	}
 	explicit Region(const at::Tensor &tensor) :
-		Region(static_cast<char *>(tensor.storage().mutable_data()) + tensor.storage_offset() * tensor.element_size(),
-		       block_of(tensor.storage()), tensor.element_size())
+		Region(tensor.storage().mutable_data(), block_of(tensor.storage()),
+		       tensor.element_size())
 	{
+		base += tensor.storage_offset() * item;
 		if (!block && tensor.storage().resizable())
 			owner = tensor.storage().getWeakStorageImpl();
 		if (tensor.is_contiguous()) {
@@ -267,40 +295,54 @@ struct Region {
 	std::string pack(char *at) const
 	{
 		std::string packed;
-		walk(at, [&](char *item_at) { packed.append(item_at, item); });
+		walk(at, [&](char *place) { packed.append(place, item); });
 		return packed;
 	}
-	size_t digest(std::ptrdiff_t from_base) const { return std::hash<std::string>()(pack(base + from_base)); }
-	size_t digest() const { return digest(shadow); }	// of what the program means
 	void unpack(char *at, const std::string &packed) const
 	{
 		const char *from = packed.data();
-		walk(at, [&](char *item_at) { memcpy(item_at, from, item), from += item; });
+		walk(at, [&](char *place) {
+			memcpy(place, from, item);
+			from += item;
+		});
 	}
+	bool is_gone() const { return owner && owner->expired(); }
+	std::string read() const { return pack(base); }
+	std::string read_shadow() const { return pack(base + shadow); }
+	void write(const std::string &packed) const { unpack(base, packed); }
+	void write_shadow(const std::string &packed) const { unpack(base + shadow, packed); }
 };
 
 // ---- Operations ----
 
-// Reports a fault unless the memory of a region is with the tensor that the operation was issued for.
+size_t digest(const std::string &packed)
+{
+	return std::hash<std::string>()(packed);
+}
+
+// Reports a fault unless the memory of a region has the tensor that the operation was issued for.
 bool check_memory(const char *name, const Region &region)
 {
-	if (region.block ? region.block->poisoned == region.generation : !region.owner || !region.owner->expired())
+	Block *block = region.block;
+	if (block ? block->poisoned == region.generation : !region.is_gone())
 		return true;
-	faults.push_back(std::string(name) + (region.block && region.block->poisoned < region.generation ?
-		" used memory before its stream was done with the tensor that had it before" :
+	bool is_early = block && block->poisoned < region.generation;
+	faults.push_back(std::string(name) + (is_early ?
+		" used memory whose stream was not done with the tensor that had it before" :
 		" used the memory of a tensor that was freed"));
 	return false;
 }
 
 // Reports a fault unless a region has the contents that the program means.
-bool check_contents(const char *name, const Region &region, size_t digest)
+bool check_contents(const char *name, const Region &region, size_t meant)
 {
 	if (!check_memory(name, region))
 		return false;
-	if (region.digest(0) == digest)
+	if (digest(region.read()) == meant)
 		return true;
-	faults.push_back(std::string(name) + (region.block ? " read a tensor" : " read host memory") +
-		" too early, or after it was overwritten");
+	faults.push_back(std::string(name) +
+			 (region.block ? " read a tensor" : " read host memory") +
+			 " too early, or after it was overwritten");
 	return false;
 }
 
@@ -315,12 +357,18 @@ std::list<HostWrite> &host_writes = *new std::list<HostWrite>;
 std::string meant(const Region &region)
 {
 	char *first = region.base, *last = region.base;
-	region.walk(region.base, [&](char *at) { first = std::min(first, at), last = std::max(last, at + region.item); });
+	region.walk(region.base, [&](char *at) {
+		first = std::min(first, at);
+		last = std::max(last, at + region.item);
+	});
 	std::string image(first, last - first);
 	for (const HostWrite &write : host_writes) {
+		if (write.target.is_gone())
+			continue;
 		const char *from = write.packed.data();
 		write.target.walk(write.target.base, [&](char *at) {
-			char *low = std::max(at, first), *high = std::min(at + write.target.item, last);
+			char *low = std::max(at, first);
+			char *high = std::min(at + write.target.item, last);
 			if (low < high)
 				memcpy(&image[low - first], from + (low - at), high - low);
 			from += write.target.item;
@@ -329,70 +377,78 @@ std::string meant(const Region &region)
 	return region.pack(&image[region.base - first]);
 }
 
-// Issues a copy of bytes. It holds no reference, and the host's side is read or written when it runs.
+// Issues a copy of bytes, which holds no reference, and uses the host's memory when it runs.
 void issue_copy(Stream &stream, const Region &from, const Region &to)
 {
-	const char *name = !from.block ? "a copy to the device" : !to.block ? "a copy to the host" : "a copy";
-	std::string packed = from.block ? from.pack(from.base + from.shadow) : meant(from);
-	size_t digest = std::hash<std::string>()(packed), size = packed.size();
+	const char *name = from.block && to.block ? "a copy" :
+			   from.block ? "a copy to the host" : "a copy to the device";
+	std::string packed = from.block ? from.read_shadow() : meant(from);
+	size_t meant = digest(packed), size = packed.size();
 	auto write = host_writes.end();
 	if (to.block)
-		to.unpack(to.base + to.shadow, packed);
+		to.write_shadow(packed);
 	else
 		write = host_writes.insert(write, {to, std::move(packed)});
 	issue(stream, [=] {
-		check_contents(name, from, digest);
-		bool is_there = from.block || !from.owner || !from.owner->expired();
+		check_contents(name, from, meant);
 		if (check_memory(name, to) || to.block)
-			to.unpack(to.base, is_there ? from.pack(from.base) : std::string(size, '\xFF'));
+			to.write(from.is_gone() ? std::string(size, -1) : from.read());
 		if (!to.block)
 			host_writes.erase(write);
 	});
 }
 
-using Digests = std::vector<std::pair<Region, size_t>>;
-using Results = std::vector<std::pair<Region, std::string>>;
+// What a kernel reads, with digests, and what it writes.
+struct Kernel {
+	const char *name;
+	std::vector<std::pair<Region, size_t>> reads;
+	std::vector<std::pair<Region, std::string>> writes;
 
-// Issues a kernel whose results are known, and are in the shadows already.
-void issue_kernel(Stream &stream, const char *name, Digests reads, Results writes)
-{
-	issue(stream, [name, reads = std::move(reads), writes = std::move(writes)] {
+	void read(const Region &region)
+	{
+		reads.emplace_back(region, digest(region.read_shadow()));
+	}
+	void write(const Region &region, std::string packed)
+	{
+		region.write_shadow(packed);
+		writes.emplace_back(region, std::move(packed));
+	}
+	bool check() const
+	{
 		bool is_right = true;
-		for (auto &[region, digest] : reads)
-			is_right &= check_contents(name, region, digest);
-		for (auto &[region, packed] : writes)
+		for (const auto &[region, meant] : reads)
+			is_right &= check_contents(name, region, meant);
+		return is_right;
+	}
+	void operator()() const
+	{
+		bool is_right = check();
+		for (const auto &[region, packed] : writes)
 			if (check_memory(name, region))
-				region.unpack(region.base, is_right ? packed : std::string(packed.size(), '\xFF'));
-	});
-}
-
-void wait_event(Stream &stream, Event event)
-{
-	issue(stream, [event] { run_until(*event.stream, event.position); });
-}
-
-Stream &stream_for(const at::Tensor &tensor)
-{
-	return current_stream(tensor.device().index());
-}
+				region.write(is_right ? packed : std::string(packed.size(), -1));
+	}
+};
 
 // ---- Kernels ----
 
-// A tensor of the CPU on the shadow of a tensor, or on its memory.
+// A tensor of the CPU in place of one of the device, on its shadow or its memory.
 at::Tensor on_host(const at::Tensor &tensor, bool on_shadow)
 {
 	const c10::Storage &storage = tensor.storage();
 	Block *block = block_of(storage);
-	auto *data = static_cast<char *>(storage.mutable_data());
 	if (!tensor.numel() && !tensor.storage_offset())	// its kernel may resize it
 		return at::empty(tensor.sizes(), tensor.options().device(at::kCPU));
-	at::Tensor result = at::detail::make_tensor<c10::TensorImpl>(
+	auto *data = static_cast<char *>(storage.mutable_data());
+	if (block && on_shadow)
+		data += block->size;
+	auto result = at::detail::make_tensor<c10::TensorImpl>(
 		c10::Storage(c10::Storage::use_byte_size_t(), storage.nbytes(),
-			     c10::DataPtr(data + (block && on_shadow ? block->size : 0), at::kCPU), nullptr, false),
+			     c10::DataPtr(data, at::kCPU), nullptr, false),
 		c10::DispatchKeySet(c10::DispatchKey::CPU), tensor.dtype());
-	result.unsafeGetTensorImpl()->set_sizes_and_strides(tensor.sizes(), tensor.strides(), tensor.storage_offset());
+	c10::TensorImpl *its = result.unsafeGetTensorImpl();
+	its->set_sizes_and_strides(tensor.sizes(), tensor.strides(), tensor.storage_offset());
 	if (tensor.unsafeGetTensorImpl()->is_wrapped_number())
-		result.unsafeGetTensorImpl()->set_wrapped_number(true);
+		its->set_wrapped_number(true);
 	result._set_conj(tensor.is_conj());
 	result._set_neg(tensor.is_neg());
 	return result;
@@ -400,38 +456,45 @@ at::Tensor on_host(const at::Tensor &tensor, bool on_shadow)
 
 at::Tensor copy_from(const at::Tensor &from, const at::Tensor &to, bool non_blocking)
 {
-	at::Tensor source = from.expand_as(to);
-	bool is_inside = source.device() == to.device();
-	if (!is_inside && source.device().type() == to.device().type()) {
-		copy_from(at::_to_copy(from, at::TensorOptions().device(at::kCPU)), to, false);
+	bool is_inside = from.device() == to.device();
+	if (!is_inside && from.device().type() == to.device().type()) {
+		copy_from(at::_to_copy(from, at::TensorOptions(at::kCPU)), to, false);
 		return to;
 	}
 	if (!to.numel())
 		return to;
-	bool converts = source.scalar_type() != to.scalar_type() || source.is_conj() != to.is_conj() ||
-			source.is_neg() != to.is_neg();
+	at::Tensor source = from.expand_as(to);
+	bool converts = source.scalar_type() != to.scalar_type() ||
+			source.is_conj() != to.is_conj() || source.is_neg() != to.is_neg();
 	if (converts && !is_inside) {
-		// The side of the source converts. On the host that makes a tensor of which a copy is staged.
-		source = at::_to_copy(source, at::TensorOptions().dtype(to.scalar_type()));
+		// The side of the source converts. The result is freed before a copy of it may run,
+		// which is right on the device, in the order of the stream; the host's is staged.
+		at::Tensor converted = at::empty(to.sizes(),
+						 source.options().dtype(to.scalar_type()));
+		converted._set_conj(to.is_conj());
+		converted._set_neg(to.is_neg());
+		source = converted.copy_(source);
 		non_blocking &= source.device().type() == FAKE;
 	}
 	Lock lock(mutex);
-	Region source_region(source), target(to);
-	Stream &stream = stream_for(to.device().type() == FAKE ? to : source);
+	Region in(source), out(to);
+	Stream &stream = current_stream((out.block ? to : source).device().index());
 	if (is_inside && converts) {
-		Digests reads{{source_region, source_region.digest()}};
+		Kernel kernel{"a conversion"};
+		kernel.read(in);
 		on_host(to, true).copy_(on_host(source, true));
-		issue_kernel(stream, "a conversion", std::move(reads), {{target, target.pack(target.base + target.shadow)}});
+		kernel.write(out, out.read_shadow());
+		issue(stream, std::move(kernel));
 	} else if (is_inside || non_blocking) {
-		issue_copy(stream, source_region, target);
-	} else if (target.block) {
-		std::string packed = source_region.pack(source_region.base);
-		target.unpack(target.base + target.shadow, packed);
-		issue_kernel(stream, "a copy to the device", {}, {{target, packed}});
+		issue_copy(stream, in, out);
+	} else if (out.block) {
+		Kernel kernel{"a copy to the device"};
+		kernel.write(out, in.read());
+		issue(stream, std::move(kernel));
 	} else {
 		run_until(stream, stream.issued);
-		check_contents("a copy to the host", source_region, source_region.digest());
-		target.unpack(target.base, source_region.pack(source_region.base));
+		check_contents("a copy to the host", in, digest(in.read_shadow()));
+		out.write(in.read());
 	}
 	return to;
 }
@@ -441,23 +504,25 @@ void resize_storage(const c10::Storage &storage, size_t nbytes)
 	Lock lock(mutex);
 	c10::DeviceGuard guard(storage.device());
 	c10::DataPtr data = allocator.allocate(nbytes);
-	size_t both = std::min(nbytes, storage.nbytes());
-	if (both)
-		issue_copy(current_stream(current_device), Region(static_cast<char *>(storage.mutable_data()), block_of(storage), both),
-			   Region(static_cast<char *>(data.get()), static_cast<Block *>(data.get_context()), both));
+	size_t kept = std::min(nbytes, storage.nbytes());
+	if (kept)
+		issue_copy(current_stream(current_device),
+			   Region(storage.mutable_data(), block_of(storage), kept),
+			   Region(data.get(), static_cast<Block *>(data.get_context()), kept));
 	storage.unsafeGetStorageImpl()->set_data_ptr_noswap(std::move(data));
 	storage.unsafeGetStorageImpl()->set_nbytes(nbytes);
 }
 
 void grow_storage(const at::Tensor &tensor)
 {
-	size_t nbytes = at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), tensor.element_size(),
-							 tensor.storage_offset());
-	if (tensor.numel() && nbytes > tensor.storage().nbytes())
+	size_t nbytes = at::detail::computeStorageNbytes(
+		tensor.sizes(), tensor.strides(), tensor.element_size(), tensor.storage_offset());
+	if (nbytes > tensor.storage().nbytes())
 		resize_storage(tensor.storage(), nbytes);
 }
 
-const at::Tensor &resize(const at::Tensor &self, at::IntArrayRef size, std::optional<at::MemoryFormat> format)
+const at::Tensor &resize(const at::Tensor &self, at::IntArrayRef size,
+			 std::optional<at::MemoryFormat> format)
 {
 	self.unsafeGetTensorImpl()->set_sizes_contiguous(size);
 	if (format && *format != at::MemoryFormat::Preserve)
@@ -466,12 +531,13 @@ const at::Tensor &resize(const at::Tensor &self, at::IntArrayRef size, std::opti
 	return self;
 }
 
-at::Tensor &set_storage(at::Tensor &self, at::Storage storage, int64_t offset, at::IntArrayRef size, at::IntArrayRef stride)
+at::Tensor &set_storage(at::Tensor &self, at::Storage storage, int64_t offset, at::IntArrayRef size,
+			at::IntArrayRef stride)
 {
-	c10::TensorImpl *tensor = self.unsafeGetTensorImpl();
-	tensor->set_storage_keep_dtype(std::move(storage));
-	tensor->set_sizes_contiguous(size);
-	tensor->set_sizes_and_strides(size, stride.size() == size.size() ? stride : self.strides(), offset);
+	c10::TensorImpl *its = self.unsafeGetTensorImpl();
+	its->set_storage_keep_dtype(std::move(storage));
+	its->set_sizes_contiguous(size);
+	its->set_sizes_and_strides(size, stride.size() ? stride : self.strides(), offset);
 	grow_storage(self);
 	return self;
 }
@@ -484,47 +550,47 @@ at::Tensor &set_whole_storage(at::Tensor &self, at::Storage storage)
 
 at::Tensor &set_tensor(at::Tensor &self, const at::Tensor &source)
 {
-	return set_storage(self, source.storage(), source.storage_offset(), source.sizes(), source.strides());
+	return set_storage(self, source.storage(), source.storage_offset(), source.sizes(),
+			   source.strides());
 }
 
-at::Tensor &set_nothing(at::Tensor &self)
+c10::Device with_index(c10::Device device)
 {
-	c10::DeviceGuard guard(self.device());
-	return set_storage(self, c10::Storage(c10::Storage::use_byte_size_t(), 0, allocator.allocate(0), &allocator, true), 0, 0, {});
+	return device.has_index() ? device : c10::Device(FAKE, current_device);
 }
 
-c10::DeviceGuard guard_for(std::optional<at::Device> device)
+using Type = std::optional<at::ScalarType>;
+using Layout = std::optional<at::Layout>;
+using Device = std::optional<at::Device>;
+using Pinned = std::optional<bool>;
+
+at::Tensor empty(at::IntArrayRef size, Type type, Layout, Device device, Pinned,
+		 std::optional<at::MemoryFormat> format)
 {
-	return c10::DeviceGuard(device && device->has_index() ? *device : c10::Device(FAKE, current_device));
+	c10::DeviceGuard guard(with_index(device.value_or(FAKE)));
+	return at::detail::empty_generic(size, &allocator, KEYS, c10::dtype_or_default(type),
+					 format);
 }
 
-at::Tensor empty(at::IntArrayRef size, std::optional<at::ScalarType> type, std::optional<at::Layout>,
-		 std::optional<at::Device> device, std::optional<bool>, std::optional<at::MemoryFormat> format)
+at::Tensor empty_strided(at::IntArrayRef size, at::IntArrayRef stride, Type type, Layout,
+			 Device device, Pinned)
 {
-	auto guard = guard_for(device);
-	return at::detail::empty_generic(size, &allocator, c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
-					 c10::dtype_or_default(type), format);
-}
-
-at::Tensor empty_strided(at::IntArrayRef size, at::IntArrayRef stride, std::optional<at::ScalarType> type,
-			 std::optional<at::Layout>, std::optional<at::Device> device, std::optional<bool>)
-{
-	auto guard = guard_for(device);
-	return at::detail::empty_strided_generic(size, stride, &allocator, c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
+	c10::DeviceGuard guard(with_index(device.value_or(FAKE)));
+	return at::detail::empty_strided_generic(size, stride, &allocator, KEYS,
 						 c10::dtype_or_default(type));
 }
 
-// One call of a kernel of the CPU.
+// The arguments of a call that are tensors of the device, and the CPU's tensors in their place.
 struct Call {
 	bool is_synchronous;	// returns numbers, which the host reads from the memory
-	std::vector<at::Tensor> tensors, hosts;	// the tensors of the device among the arguments, and the CPU's in their place
-	std::optional<c10::Device> device;
+	std::vector<at::Tensor> tensors, hosts;
+	Device device;
 
 	at::Tensor argument(const at::Tensor &tensor)
 	{
 		if (!tensor.defined() || tensor.device().type() != FAKE)
 			return tensor;
-		if (!device || tensors.empty())
+		if (tensors.empty())
 			device = tensor.device();
 		tensors.push_back(tensor);
 		hosts.push_back(on_host(tensor, !is_synchronous));
@@ -542,104 +608,117 @@ struct Call {
 		}
 		if (value.isOptionalTensorList()) {
 			c10::List<std::optional<at::Tensor>> list;
-			for (const auto &tensor : value.toOptionalTensorVector())
-				list.push_back(tensor ? std::optional<at::Tensor>(argument(*tensor)) : std::nullopt);
+			for (std::optional<at::Tensor> tensor : value.toOptionalTensorVector()) {
+				if (tensor)
+					tensor = argument(*tensor);
+				list.push_back(tensor);
+			}
 			return list;
 		}
 		if (value.isDevice() && value.toDevice().type() == FAKE) {
 			if (!device)
-				device = value.toDevice().has_index() ? value.toDevice() : c10::Device(FAKE, current_device);
+				device = with_index(value.toDevice());
 			return c10::Device(at::kCPU);
 		}
 		return value;
 	}
-	// The tensor of the device in place of one of the CPU: an argument, a view of one, or a new one.
-	at::Tensor result(const at::Tensor &host, Results &writes)
+	// The device's tensor in place of one of the CPU: an argument, a view of one, or a new one.
+	at::Tensor result(const at::Tensor &host, Kernel &kernel) const
 	{
 		if (!host.defined())
 			return host;
 		for (size_t i = 0; i < hosts.size(); i++)
-			if (host.unsafeGetTensorImpl() == hosts[i].unsafeGetTensorImpl())
+			if (host.is_same(hosts[i]))
 				return tensors[i];
-		for (size_t i = 0; i < hosts.size(); i++)
-			if (host.storage().unsafeGetStorageImpl() == hosts[i].storage().unsafeGetStorageImpl()) {
-				at::Tensor view = at::detail::make_tensor<c10::TensorImpl>(
-					c10::TensorImpl::VIEW, c10::Storage(tensors[i].storage()), tensors[i].key_set(), host.dtype());
-				view.unsafeGetTensorImpl()->set_sizes_and_strides(host.sizes(), host.strides(), host.storage_offset());
-				return view;
-			}
-		at::Tensor tensor = at::detail::empty_strided_generic(host.sizes(), host.strides(), &allocator,
-			c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), host.scalar_type());
-		if (host.numel()) {
-			writes.emplace_back(Region(tensor), Region(host).pack(static_cast<char *>(host.data_ptr())));
-			writes.back().first.unpack(writes.back().first.base + writes.back().first.shadow, writes.back().second);
+		for (size_t i = 0; i < hosts.size(); i++) {
+			if (!host.is_alias_of(hosts[i]))
+				continue;
+			auto view = at::detail::make_tensor<c10::TensorImpl>(
+				c10::TensorImpl::VIEW, c10::Storage(tensors[i].storage()),
+				tensors[i].key_set(), host.dtype());
+			view.unsafeGetTensorImpl()->set_sizes_and_strides(
+				host.sizes(), host.strides(), host.storage_offset());
+			return view;
 		}
+		at::Tensor tensor = at::detail::empty_strided_generic(
+			host.sizes(), host.strides(), &allocator, KEYS, host.scalar_type());
+		kernel.write(Region(tensor), Region(host).read());
 		return tensor;
 	}
 };
 
-// Runs any operation that has no kernel above by the CPU's kernel.
+// Has the CPU's kernel compute. Two operations are there for devices alone.
+void redispatch(const c10::OperatorHandle &op, torch::jit::Stack *stack)
+{
+	const std::string &name = op.schema().name();
+	std::string other = name;
+	if (name == "aten::convolution_overrideable") {
+		other = "aten::convolution";
+	} else if (name == "aten::convolution_backward_overrideable") {
+		other = "aten::convolution_backward";
+		auto arguments = static_cast<int64_t>(op.schema().arguments().size());
+		stack->insert(stack->end() - arguments + 3, c10::IValue());	// sizes of the bias
+	}
+	c10::OperatorHandle its = other == name ? op :
+		c10::Dispatcher::singleton().findSchemaOrThrow(other.c_str(), "");
+	its.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack);
+}
+
+// Carries out all operations that have no kernel above.
 void call_host(const c10::OperatorHandle &op, torch::jit::Stack *stack)
 {
-	Lock lock(mutex);
 	const c10::FunctionSchema &schema = op.schema();
-	const char *name = schema.name().c_str();
-	size_t count = schema.arguments().size();
-	bool is_view = false, has_tensor = false;
+	size_t first = stack->size() - schema.arguments().size();
+	bool is_view = false, has_tensors = schema.returns().empty();
 	for (const auto &returned : schema.returns()) {
+		auto kind = returned.type()->kind();
 		is_view |= returned.alias_info() && !returned.alias_info()->isWrite();
-		has_tensor |= returned.type()->kind() == c10::TypeKind::TensorType || returned.type()->kind() == c10::TypeKind::ListType;
+		has_tensors |= kind == c10::TypeKind::TensorType || kind == c10::TypeKind::ListType;
 	}
-	Call call{!has_tensor && !schema.returns().empty()};
-	Digests reads;
-	std::vector<size_t> written;
-	for (size_t i = 0; i < count; i++) {
-		size_t first = call.tensors.size();
-		c10::IValue &value = (*stack)[stack->size() - count + i];
-		value = call.argument(value);
-		const c10::AliasInfo *alias = schema.arguments()[i].alias_info();
-		for (size_t k = first; k < call.tensors.size(); k++) {
-			Region region(call.tensors[k]);
-			if (!is_view && !schema.arguments()[i].is_out() && call.tensors[k].numel())
-				reads.emplace_back(region, region.digest());
-			if (alias && alias->isWrite())
-				written.push_back(k);
-		}
+	Kernel kernel{schema.name().c_str()};
+	Call call{!has_tensors};
+	std::vector<bool> is_out;
+	Lock lock(mutex);
+	for (size_t i = 0; i < schema.arguments().size(); i++) {
+		(*stack)[first + i] = call.argument((*stack)[first + i]);
+		is_out.resize(call.tensors.size(), schema.arguments()[i].is_out());
 	}
-	TORCH_CHECK(call.device, name, " has no argument on a device");
+	for (size_t i = 0; i < call.tensors.size(); i++)
+		if (!is_view && !is_out[i])
+			kernel.read(Region(call.tensors[i]));
+	TORCH_CHECK(call.device, schema.name(), " has no argument that is on a device");
 	c10::DeviceGuard guard(*call.device);
 	Stream &stream = current_stream(current_device);
 	if (call.is_synchronous) {
 		run_until(stream, stream.issued);
-		for (auto &[region, digest] : reads)
-			check_contents(name, region, digest);
+		kernel.check();
 	}
-	op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack);
+	redispatch(op, stack);
 	if (call.is_synchronous)
 		return;
-	Results writes;
-	for (size_t k : written) {
-		at::Tensor &tensor = call.tensors[k], &host = call.hosts[k];
+	// The schema of an operation does not tell all arguments that it writes to.
+	auto read = kernel.reads.begin();
+	for (size_t i = 0; i < call.tensors.size() && !is_view; i++) {
+		const at::Tensor &tensor = call.tensors[i], &host = call.hosts[i];
 		if (!tensor.sizes().equals(host.sizes()))
 			resize(tensor, host.sizes(), std::nullopt);
-		if (!host.numel())
-			continue;
-		writes.emplace_back(Region(tensor), Region(host).pack(static_cast<char *>(host.data_ptr())));
-		writes.back().first.unpack(writes.back().first.base + writes.back().first.shadow, writes.back().second);
+		std::string packed = Region(host).read();
+		if (is_out[i] || digest(packed) != read++->second)
+			kernel.write(Region(tensor), std::move(packed));
 	}
-	for (size_t i = 0; i < schema.returns().size(); i++) {
-		c10::IValue &value = (*stack)[stack->size() - schema.returns().size() + i];
+	for (size_t i = first; i < stack->size(); i++) {
+		c10::IValue &value = (*stack)[i];
 		if (value.isTensor()) {
-			value = call.result(value.toTensor(), writes);
+			value = call.result(value.toTensor(), kernel);
 		} else if (value.isTensorList()) {
 			c10::List<at::Tensor> list;
 			for (const at::Tensor &tensor : value.toTensorVector())
-				list.push_back(call.result(tensor, writes));
+				list.push_back(call.result(tensor, kernel));
 			value = list;
 		}
 	}
-	if (!is_view && (!reads.empty() || !writes.empty()))
-		issue_kernel(stream, name, std::move(reads), std::move(writes));
+	if (!is_view)
+		issue(stream, std::move(kernel));
 }
 
 // ---- What PyTorch asks of a device ----
@@ -648,68 +727,43 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
 	c10::DeviceType type() const override { return FAKE; }
 	c10::DeviceIndex deviceCount() const noexcept override { return DEVICES; }
 	c10::Device getDevice() const override { return c10::Device(FAKE, current_device); }
-	void uncheckedSetDevice(c10::Device device) const noexcept override { current_device = device.index(); }
 	void setDevice(c10::Device device) const override
 	{
-		TORCH_CHECK(device.index() >= 0 && device.index() < DEVICES, "there is no ", device);
-		current_device = device.index();
+		TORCH_CHECK(device.index() < DEVICES, "there is no device ", device);
+		uncheckedSetDevice(device);
+	}
+	void uncheckedSetDevice(c10::Device device) const noexcept override
+	{
+		current_device = with_index(device).index();
 	}
 	c10::Device exchangeDevice(c10::Device device) const override
 	{
 		c10::Device previous = getDevice();
-		if (device.has_index())
-			setDevice(device);
+		setDevice(device);
 		return previous;
 	}
+
 	c10::Stream getStream(c10::Device device) const override
 	{
 		Lock lock(mutex);
-		return handle_of(current_stream(device.has_index() ? device.index() : current_device));
+		return handle_of(current_stream(with_index(device).index()));
 	}
 	c10::Stream getDefaultStream(c10::Device device) const override
 	{
-		return c10::Stream(c10::Stream::DEFAULT, c10::Device(FAKE, device.has_index() ? device.index() : current_device));
+		return c10::Stream(c10::Stream::DEFAULT, with_index(device));
 	}
 	c10::Stream getNewStream(c10::Device device, int = 0) const override
 	{
 		Lock lock(mutex);
 		auto id = static_cast<int64_t>(streams.size());
-		streams.push_back({device.has_index() ? device.index() : current_device, id});
+		streams.push_back({with_index(device).index(), id});
 		return handle_of(streams.back());
 	}
-	c10::Stream getStreamFromGlobalPool(c10::Device device, bool = false) const override { return getNewStream(device); }
 	c10::Stream exchangeStream(c10::Stream stream) const override
 	{
 		c10::Stream previous = getStream(stream.device());
 		current_streams[stream.device_index()] = stream.id();
 		return previous;
-	}
-	void record(void **event, const c10::Stream &stream, c10::DeviceIndex, c10::EventFlag) const override
-	{
-		Lock lock(mutex);
-		if (!*event)
-			*event = new Event;
-		Stream &its = stream_of(stream);
-		issue(its, [] {});	// so that even an event of a stream without work is not done at once
-		*static_cast<Event *>(*event) = {&its, its.issued};
-	}
-	void destroyEvent(void *event, c10::DeviceIndex) const noexcept override { delete static_cast<Event *>(event); }
-	void block(void *event, const c10::Stream &stream) const override
-	{
-		Lock lock(mutex);
-		if (event)
-			wait_event(stream_of(stream), *static_cast<Event *>(event));
-	}
-	bool queryEvent(void *event) const override
-	{
-		Lock lock(mutex);
-		return !event || query(*static_cast<Event *>(event)->stream, static_cast<Event *>(event)->position);
-	}
-	void synchronizeEvent(void *event) const override
-	{
-		Lock lock(mutex);
-		if (event)
-			run_until(*static_cast<Event *>(event)->stream, static_cast<Event *>(event)->position);
 	}
 	bool queryStream(const c10::Stream &stream) const override
 	{
@@ -724,16 +778,51 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
 	void synchronizeDevice(c10::DeviceIndex device) const override
 	{
 		Lock lock(mutex);
-		for (Stream &stream : streams)
-			if (stream.device == device)
-				run_until(stream, stream.issued);
+		for (Stream *stream : busy_streams())
+			if (stream->device == device)
+				run_until(*stream, stream->issued);
 	}
-	void recordDataPtrOnStream(const c10::DataPtr &data, const c10::Stream &stream) const override
+
+	void record(void **event, const c10::Stream &stream, c10::DeviceIndex,
+		    c10::EventFlag) const override
+	{
+		Lock lock(mutex);
+		Stream &its = stream_of(stream);
+		issue(its, [] {});	// or an event of an idle stream would be done at once
+		if (!*event)
+			*event = new Event;
+		*static_cast<Event *>(*event) = {&its, its.issued};
+	}
+	void destroyEvent(void *event, c10::DeviceIndex) const noexcept override
+	{
+		delete static_cast<Event *>(event);
+	}
+	void block(void *event, const c10::Stream &stream) const override
+	{
+		Lock lock(mutex);
+		Event its = *static_cast<Event *>(event);
+		issue(stream_of(stream), [its] { run_until(*its.stream, its.position); });
+	}
+	bool queryEvent(void *event) const override
+	{
+		Lock lock(mutex);
+		auto *its = static_cast<Event *>(event);
+		return !its || query(*its->stream, its->position);
+	}
+	void synchronizeEvent(void *event) const override
+	{
+		Lock lock(mutex);
+		auto *its = static_cast<Event *>(event);
+		if (its)
+			run_until(*its->stream, its->position);
+	}
+
+	void recordDataPtrOnStream(const c10::DataPtr &data,
+				   const c10::Stream &stream) const override
 	{
 		Lock lock(mutex);
 		record_stream(data, stream_of(stream));
 	}
-	double elapsedTime(void *, void *, c10::DeviceIndex) const override { return 0; }
 };
 
 struct Hooks final : at::PrivateUse1HooksInterface {
@@ -741,15 +830,14 @@ struct Hooks final : at::PrivateUse1HooksInterface {
 	bool isAvailable() const override { return true; }
 	bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
 	c10::DeviceIndex deviceCount() const override { return DEVICES; }
-	c10::DeviceIndex getCurrentDevice() const override { return current_device; }
-	void setCurrentDevice(c10::DeviceIndex device) const override { Guard().setDevice(c10::Device(FAKE, device)); }
-	c10::DeviceIndex exchangeDevice(c10::DeviceIndex device) const override
+	c10::Allocator *getPinnedMemoryAllocator() const override
 	{
-		return Guard().exchangeDevice(c10::Device(FAKE, device)).index();
+		return c10::GetAllocator(at::kCPU);
 	}
-	c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex device) const override { return exchangeDevice(device); }
-	c10::Allocator *getPinnedMemoryAllocator() const override { return c10::GetAllocator(at::kCPU); }
-	void resizePrivateUse1Bytes(const c10::Storage &storage, size_t nbytes) const override { resize_storage(storage, nbytes); }
+	void resizePrivateUse1Bytes(const c10::Storage &storage, size_t nbytes) const override
+	{
+		resize_storage(storage, nbytes);
+	}
 };
 
 // Calls that tests count or leave out, by their kind.
@@ -793,14 +881,25 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library)
 	library.impl("empty_strided", empty_strided);
 	library.impl("_copy_from", copy_from);
 	library.impl("resize_", resize);
-	library.impl("set_", set_nothing);
 	library.impl("set_.source_Storage", set_whole_storage);
 	library.impl("set_.source_Storage_storage_offset", set_storage);
 	library.impl("set_.source_Tensor", set_tensor);
 	library.impl("record_stream", record_tensor);
-	// These have kernels of the CPU, and for any other device parts that round differently.
-	for (const char *name : {"native_layer_norm", "native_group_norm"})
+	// PyTorch has other ways for devices without such kernels. They round differently, or fail.
+	for (const char *name : {"native_layer_norm", "native_group_norm",
+				 "convolution_overrideable", "convolution_backward_overrideable"})
 		library.impl(name, torch::CppFunction::makeFromBoxedFunction<&call_host>());
+}
+
+// Otherwise PyTorch would copy a conjugated or negated tensor before a copy of it.
+TORCH_LIBRARY_IMPL(aten, Conjugate, library)
+{
+	library.impl("_copy_from", torch::CppFunction::makeFallthrough());
+}
+
+TORCH_LIBRARY_IMPL(aten, Negative, library)
+{
+	library.impl("_copy_from", torch::CppFunction::makeFallthrough());
 }
 
 } // namespace
@@ -847,12 +946,45 @@ const char *fake_fault(size_t number)
 	return number < faults.size() ? faults[number].c_str() : nullptr;
 }
 
-bool fake_is_left_out(const char *kind) { return is_left_out(kind); }
-long fake_calls(const char *kind) { Lock lock(mutex); return calls[kind].made; }
-void fake_leave_out(const char *kind, long number) { Lock lock(mutex); calls[kind].left_out = number; }
-int fake_current_device() { return current_device; }
-void fake_set_device(int device) { Guard().uncheckedSetDevice(c10::Device(FAKE, device)); }
-int64_t fake_current_stream(int device) { return current_streams[device]; }
-void fake_synchronize(int device) { Guard().synchronizeDevice(device); }
-void fake_set_stream(int64_t id, int device) { current_streams[device] = id; }
+bool fake_is_left_out(const char *kind)
+{
+	return is_left_out(kind);
+}
+
+long fake_calls(const char *kind)
+{
+	Lock lock(mutex);
+	return calls[kind].made;
+}
+
+void fake_leave_out(const char *kind, long number)
+{
+	Lock lock(mutex);
+	calls[kind].left_out = number;
+}
+
+int fake_current_device()
+{
+	return current_device;
+}
+
+void fake_set_device(int device)
+{
+	current_device = device;
+}
+
+int64_t fake_current_stream(int device)
+{
+	return current_streams[device];
+}
+
+void fake_set_stream(int64_t id, int device)
+{
+	current_streams[device] = id;
+}
+
+void fake_synchronize(int device)
+{
+	Guard().synchronizeDevice(device);
+}
 }

@@ -2,6 +2,7 @@
 """A device of PyTorch for tests, `torch.fake`, whose streams run as late as a GPU's may: fake_torch_device.cpp.
 
 load() compiles and registers it. The module has the part of torch.cuda's interface that Reel uses, and what tests need.
+PyTorch has no fused LSTM of the CPU, which a device needs for an LSTMCell; the layers of models have kernels otherwise.
 """
 
 import atexit
@@ -28,13 +29,18 @@ def compiler():
 
 
 def load(directory):
-    """Compile the device into the directory, unless it is there, and make it the device "fake" of this process."""
+    """Compile the device into the directory, unless it is there, and make it the device "fake" of this process.
+
+    The first backward pass of a process starts a thread for each device that is there. So tests of this device have a
+    process of their own.
+    """
     global _lib
     if _lib is not None:
         return
     root = pathlib.Path(torch.__file__).parent
     command = [compiler(), "-std=c++20", "-O1", "-shared", "-fPIC", "-isystem", root / "include", _SOURCE,
-               f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}", "-L", root / "lib", "-lc10", "-ltorch_cpu"]
+               f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}",
+               "-L", root / "lib", "-lc10", "-ltorch_cpu"]
     key = hashlib.sha256(_SOURCE.read_bytes() + f"{torch.__version__} {command}".encode()).hexdigest()[:16]
     library = pathlib.Path(directory, f"fake-{key}.so")
     if not library.exists():
@@ -53,15 +59,22 @@ def load(directory):
     _lib.fake_set_stream.argtypes = [ctypes.c_int64, ctypes.c_int]
     torch.utils.rename_privateuse1_backend("fake")
     torch._register_device_module("fake", sys.modules[__name__])
-    # PyTorch's thread of a device drops a graph just after backward() has returned, and aborts if the interpreter is gone.
+    try:
+        torch.ones((), device="fake", requires_grad=True).exp().backward()
+    except RuntimeError as error:
+        raise RuntimeError("load() comes after the first backward pass of this process") from error
+    # PyTorch's thread of a device drops a graph when backward() has returned, and aborts if the interpreter is gone.
     atexit.register(time.sleep, 0.1)
 
 
 # ---- For tests ----
 
 def reset(seed=0, mode="late"):
-    """Run all work, forget all calls and faults, and let streams run anew: `late`, only when something waits for them;
-    `random`, as the seed says; or `eager`, at once."""
+    """Run all work, forget calls and faults, and begin anew with this seed and mode.
+
+    Streams run only when something waits for them (`late`), also whenever the seed says so (`random`), or at once
+    (`eager`). In all modes the seed says which of several streams runs first, and how often a query has to ask.
+    """
     global _is_capturing
     _is_capturing = False
     _lib.fake_reset(seed, _MODES.index(mode))
@@ -78,8 +91,8 @@ def peak_bytes():
 
 
 def faults():
-    """What operations found when they ran: memory that another tensor had, or contents that are not those that they
-    would have found had each operation run when it was issued. Each of these is a fault of the program."""
+    """The races that operations have found when they ran: memory of a tensor that was freed, or contents that differ from
+    those that the order of issue gives. The first one is the cause; operations that use its result add theirs."""
     found = []
     while (fault := _lib.fake_fault(len(found))) is not None:
         found.append(fault.decode())
@@ -89,8 +102,8 @@ def faults():
 def leave_out(kind, number):
     """Have the call of this number and kind do nothing, counted from 1 since reset().
 
-    Kinds: `wait_event`, of an event or a stream; `record`, `record_stream`, `synchronize` and `query` (which says True).
-    A test may have more kinds, and ask is_left_out().
+    Kinds: `wait_event`, for an event or a stream; `record`; `record_stream`; `synchronize`; and `query`, which then says
+    that all is done. PyTorch's own calls do not count. A test may have more kinds, and ask is_left_out().
     """
     _lib.fake_leave_out(kind.encode(), number)
 
@@ -142,9 +155,6 @@ class Stream(torch.Stream):
 
     def query(self):
         return is_left_out("query") or super().query()
-
-    def __enter__(self):
-        raise NotImplementedError("use torch.fake.stream(), as with torch.cuda.Stream")
 
 
 class Event(torch.Event):
@@ -227,10 +237,15 @@ def is_current_stream_capturing():
     return _is_capturing
 
 
-# torch.manual_seed() calls these. Random numbers are those of the CPU.
+# torch.manual_seed() calls these two. Random numbers are those of the CPU.
 def _is_in_bad_fork():
     return False
 
 
 def manual_seed_all(seed):
     pass
+
+
+# torch.utils.checkpoint() asks for it.
+def get_amp_supported_dtype():
+    return [torch.bfloat16, torch.float16]
