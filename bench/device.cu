@@ -5,6 +5,7 @@
  */
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 
 #include "../examples/gpu/montecarlo.h"
 #include "../examples/gpu/stencil.h"
@@ -148,96 +149,212 @@ double measure_copy(clock_of_the_device &clock, size_t bytes, const char *what)
 
 /* ---- More tape than the arena holds ---- */
 
-__global__ void push_step(reel_device_arena arena, bool is_first, unsigned rows)
+/* A value costs `work` multiplications more. */
+__global__ void push_step(reel_device_arena arena, bool is_first, unsigned rows, unsigned work)
 {
 	reel_device_tape<> tape;
+	double value = threadIdx.x;
 
 	if (is_first)
 		tape.open(arena);
 	else
 		tape.resume(arena);
-	for (unsigned i = 0; i < rows; i++)
-		tape.push((double)i);
+	for (unsigned i = 0; i < rows; i++) {
+		for (unsigned k = 0; k < work; k++)
+			value = value * 0.999 + 1;
+		tape.push(value + i);
+	}
 	tape.save();
 }
 
-__global__ void pop_step(reel_device_arena arena, unsigned rows, double *sums)
+__global__ void pop_step(reel_device_arena arena, unsigned rows, unsigned work, double *sums)
 {
 	reel_device_tape<> tape;
 	double sum = 0;
 
 	tape.resume(arena);
-	for (unsigned i = 0; i < rows; i++)
-		sum += tape.pop<double>();
+	for (unsigned i = 0; i < rows; i++) {
+		double value = tape.pop<double>();
+
+		for (unsigned k = 0; k < work; k++)
+			sum = sum * 0.999 + value;
+		sum += value;
+	}
 	tape.save();
 	sums[GLOBAL_THREAD] = sum;
 }
 
-template <class Launch> double settled(const device::tapes &tapes, unsigned steps, Launch launch)
-{
-	auto start = std::chrono::steady_clock::now();
+/* Steps push `bytes` in all. The steps back leave the sums of each thread. */
+const unsigned steps = 16;
 
-	for (unsigned step = 0; step < steps; step++) {
-		int error;
+struct sweep {
+	unsigned blocks, lanes, rows, work = 0;
+	device::array<double> sums;
+	double bytes;
 
-		do
-			launch(step);
-		while ((error = reel_arena_settle(tapes.arena, nullptr)) > 0);
-		if (error)
-			device::stop("an arena with a store", reel_error_text(error));
+	sweep(unsigned all_blocks, size_t all_bytes)
+	    : blocks(all_blocks), lanes(blocks * threads),
+	      rows((unsigned)(all_bytes / steps / lanes / sizeof(double))),
+	      sums((size_t)steps * lanes), bytes((double)steps * lanes * rows * sizeof(double))
+	{
 	}
-	return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+	/* Returns the seconds of all steps, with the launches that are repeated. */
+	template <class Launch> double settled(device::tapes &tapes, Launch launch)
+	{
+		auto start = std::chrono::steady_clock::now();
+
+		for (unsigned step = 0; step < steps; step++) {
+			int error;
+
+			do
+				error = tapes.attempt([&](reel_device_arena arena) {
+					launch(arena, step);
+				});
+			while (error > 0);
+			if (error)
+				device::stop("an arena with a store", reel_error_text(error));
+		}
+		return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+			.count();
+	}
+	double push(device::tapes &tapes)
+	{
+		return settled(tapes, [&](reel_device_arena arena, unsigned step) {
+			LAUNCH(push_step, blocks, threads, arena, step == 0, rows, work);
+		});
+	}
+	double pop(device::tapes &tapes)
+	{
+		return settled(tapes, [&](reel_device_arena arena, unsigned step) {
+			LAUNCH(pop_step, blocks, threads, arena, rows, work,
+			       sums.data + (size_t)step * lanes);
+		});
+	}
+};
+
+enum { PUSH, POP, OUT_RATE, BACK_RATE, REPEATED_PUSHES, REPEATED_POPS, BUSY, FIGURES, FIRST_PUSH };
+
+double processor_seconds()
+{
+	timespec time;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+	return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/*
+ * Stores the medians of five sweeps: the seconds of the pushes and of the pops, the bytes a second
+ * that left the arena and came back, the numbers of launches that were repeated, and the share of
+ * the time in which the host used a processor. In the sweep before these the driver pins memory;
+ * stores the seconds of its pushes.
+ */
+void measure_sweeps(sweep &s, device::tapes &tapes, double *medians)
+{
+	double all[FIGURES][5];
+
+	for (int n = -1; n < 5; n++) {
+		reel_arena_stats before, between, after;
+		double used = processor_seconds();
+
+		reel_arena_get_stats(tapes.arena, &before);
+		double push = s.push(tapes);
+		reel_arena_get_stats(tapes.arena, &between);
+		double pop = s.pop(tapes);
+		reel_arena_get_stats(tapes.arena, &after);
+		double figures[FIGURES] = {
+			push,
+			pop,
+			(double)(between.drained_bytes - before.drained_bytes) / push,
+			(double)(after.refilled_bytes - between.refilled_bytes) / pop,
+			(double)(between.undone - before.undone),
+			(double)(after.undone - between.undone),
+			(processor_seconds() - used) / (push + pop),
+		};
+		for (int figure = 0; figure < FIGURES && n >= 0; figure++)
+			all[figure][n] = figures[figure];
+		if (n < 0)
+			medians[FIRST_PUSH] = push;
+	}
+	for (int figure = 0; figure < FIGURES; figure++) {
+		std::sort(all[figure], all[figure] + 5);
+		medians[figure] = all[figure][2];
+	}
+}
+
+/* Returns bytes a second, in pieces of a step. */
+double measure_link(clock_of_the_device &clock, size_t bytes, cudaMemcpyKind kind)
+{
+	device::array<char> on_device(bytes);
+	void *pinned;
+
+	device::check(cudaMallocHost(&pinned, bytes), "pinned memory");
+	memset(pinned, 1, bytes);
+	double seconds = clock.median([&] {
+		bool out = kind == cudaMemcpyDeviceToHost;
+
+		device::check(cudaMemcpyAsync(out ? pinned : on_device.data,
+					      out ? on_device.data : pinned, bytes, kind),
+			      "copy");
+	});
+	device::check(cudaFreeHost(pinned), "pinned memory");
+	return (double)bytes / seconds;
 }
 
 /*
  * Sixteen steps push four times the size of the arena. A store in host memory keeps the slabs that
- * find no room in the arena.
+ * find no room in the arena. So few warps have a tape that their highest slabs, which always stay
+ * there, are an eighth of it. First the steps calculate nothing, and the copies determine the time.
+ * Then each step takes twice the time of its copies, and is compared with the same step in an arena
+ * that holds all.
  */
 void measure_spill(clock_of_the_device &clock, size_t bytes)
 {
-	const unsigned steps = 16;
-	unsigned blocks = resident(push_step), lanes = blocks * threads;
-	unsigned rows = (unsigned)(bytes / steps / lanes / sizeof(double));
-	double moved = (double)steps * lanes * rows * sizeof(double);
-	device::array<double> sums(lanes);
-	device::array<char> on_device(bytes / steps);
-	device::tapes tapes(lanes / 32, 0, bytes / 4 + ((size_t)lanes / 32 << 16));
+	unsigned most = std::min(resident(push_step), resident(pop_step));
+	unsigned few = (unsigned)(bytes / 4 / 8 / (threads / 32) >> 16);
+	sweep s(std::min(most, few), bytes);
+	size_t tops = (size_t)s.lanes / 32 << 16;
+	double out = measure_link(clock, bytes / steps, cudaMemcpyDeviceToHost);
+	double back = measure_link(clock, bytes / steps, cudaMemcpyHostToDevice);
+	double spilled[FIRST_PUSH + 1], whole[FIRST_PUSH + 1];
+	double wanted_seconds = 2 * s.bytes / std::min(out, back);
+	device::tapes small(s.lanes / 32, 0, bytes / 4 + tops);
+	device::tapes large(s.lanes / 32, 0, bytes + bytes / 8 + tops);
 	reel_store *store;
-	void *pinned;
-	double forward[3], reverse[3];
 
-	if (reel_store_open(&store, "memory=32G", nullptr) || reel_arena_attach(tapes.arena, store))
+	if (reel_store_open(&store, "memory=32G", nullptr) || reel_arena_attach(small.arena, store))
 		device::stop("an arena with a store", reel_error_text(0));
-	for (unsigned n = 0; n < 3; n++) {
-		forward[n] = settled(tapes, steps, [&](unsigned step) {
-			LAUNCH(push_step, blocks, threads, reel_arena_device(tapes.arena),
-			       step == 0, rows);
-		});
-		reverse[n] = settled(tapes, steps, [&](unsigned) {
-			LAUNCH(pop_step, blocks, threads, reel_arena_device(tapes.arena), rows,
-			       sums.data);
-		});
-	}
-	std::sort(forward, forward + 3);
-	std::sort(reverse, reverse + 3);
-	device::check(cudaMallocHost(&pinned, bytes / steps), "pinned memory");
-	double out = clock.median([&] {
-		device::check(cudaMemcpyAsync(pinned, on_device.data, bytes / steps,
-					      cudaMemcpyDeviceToHost),
-			      "copy");
-	});
-	double back = clock.median([&] {
-		device::check(cudaMemcpyAsync(on_device.data, pinned, bytes / steps,
-					      cudaMemcpyHostToDevice),
-			      "copy");
-	});
-	device::check(cudaFreeHost(pinned), "pinned memory");
-	row("tape of four times the arena, pushed", moved / forward[1] * 1e-9, "GB/s", 0, true);
-	row("... over a copy to pinned memory", moved / forward[1] * out / (bytes / steps), "", 0,
+	measure_sweeps(s, small, spilled);
+	row("tape of four times the arena, pushed", s.bytes / spilled[PUSH] * 1e-9, "GB/s", 0,
 	    true);
-	row("tape of four times the arena, popped", moved / reverse[1] * 1e-9, "GB/s", 0, true);
-	row("... over a copy from pinned memory", moved / reverse[1] * back / (bytes / steps), "",
-	    0, true);
+	row("... the first time, while memory is pinned", s.bytes / spilled[FIRST_PUSH] * 1e-9,
+	    "GB/s", 0, true);
+	row("... what left, over a copy to pinned memory", spilled[OUT_RATE] / out, "", 0.8, true);
+	row("... launches that were repeated, of 16", spilled[REPEATED_PUSHES], "", 0, true);
+	row("tape of four times the arena, popped", s.bytes / spilled[POP] * 1e-9, "GB/s", 0, true);
+	row("... what came back, over a copy from pinned memory", spilled[BACK_RATE] / back, "",
+	    0.8, true);
+	row("... launches that were repeated, of 16", spilled[REPEATED_POPS], "", 0, true);
+
+	s.work = 100;
+	for (int n = 0; n < 4; n++) {
+		double seconds = s.push(large);
+
+		s.pop(large);
+		s.work = (unsigned)(s.work * wanted_seconds / seconds) + 1;
+	}
+	measure_sweeps(s, large, whole);
+	std::vector<double> wanted = s.sums.host();
+	measure_sweeps(s, small, spilled);
+	if (memcmp(wanted.data(), s.sums.host().data(), wanted.size() * sizeof(double)))
+		device::stop("an arena with a store", "other values were popped than were pushed");
+	row("steps of twice the time of the copies, pushed", spilled[PUSH] * 1e3, "ms", 0, true);
+	row("... over an arena that holds all", spilled[PUSH] / whole[PUSH], "", 1.1, false);
+	row("... launches that were repeated, of 16", spilled[REPEATED_PUSHES], "", 0, true);
+	row("steps of twice the time of the copies, popped", spilled[POP] * 1e3, "ms", 0, true);
+	row("... over an arena that holds all", spilled[POP] / whole[POP], "", 1.1, false);
+	row("... launches that were repeated, of 16", spilled[REPEATED_POPS], "", 0, true);
+	row("... processor time of the host, over the time of both", spilled[BUSY], "", 0.9, false);
+	row("... the same in an arena that holds all", whole[BUSY], "", 0, false);
 }
 
 /* ---- A tape of in-kernel malloc ---- */
@@ -371,6 +488,8 @@ int main(int count, char **arguments)
 	clock_of_the_device clock;
 
 	(void)cudaGetLastError();
+	/* Or else it is a part of the memory of the host, which may be small at first. */
+	setenv("REEL_BUDGET", "16G", 0);
 	setvbuf(stdout, nullptr, _IOLBF, 0);
 	device::check(cudaGetDeviceProperties(&properties, 0), "no GPU");
 	processors = (unsigned)properties.multiProcessorCount;
@@ -382,11 +501,11 @@ int main(int count, char **arguments)
 	measure_push_pop<32, 16>(clock, bytes, copy);
 	measure_stencil(clock, quick ? 2048 : 8192, 8);
 	measure_montecarlo(clock, quick ? 1 << 18 : 1 << 21);
-	measure_spill(clock, bytes);
 	measure_copy(clock, bytes, "the copy, once more");
 	if (has_heap)
 		measure_malloc(clock, heap);
 	else
 		printf("| in-kernel malloc: the device gives no heap of %zu bytes | | |\n", heap);
+	measure_spill(clock, bytes);
 	return 0;
 }

@@ -157,9 +157,9 @@ noinst_PROGRAMS += %D%/ranks/halo
 %C%_ranks_halo_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) $(MPI_CFLAGS)
 %C%_ranks_halo_LDADD = libtsunami.la libreel-mpi.la libreel-omp.la libreel.la $(MPI_LIBS) -lm
 endif
-# checkpoint.py and offload.py measure PyTorch's saved tensors, wave.py a gradient in JAX; their first comments have
-# their usage.
-EXTRA_DIST += %D%/checkpoint.py %D%/offload.py %D%/python.py %D%/enzyme.sh %D%/petsc.sh %D%/seeing.sh %D%/two-files.sh %D%/wave.py
+# checkpoint.py, offload.py and, on a GPU, perceptron.py measure PyTorch's saved tensors, wave.py a gradient in JAX; their
+# first comments have their usage.
+EXTRA_DIST += %D%/checkpoint.py %D%/offload.py %D%/perceptron.py %D%/python.py %D%/enzyme.sh %D%/petsc.sh %D%/seeing.sh %D%/two-files.sh %D%/wave.py
 EXTRA_DIST += %D%/results.sh %D%/runs.awk %D%/rows.awk %D%/machine.awk %D%/figures.awk %D%/tables.awk %D%/chart.awk %D%/front.awk %D%/steps.awk %D%/RESULTS.md %D%/RESULTS-steps.md %D%/RESULTS-seeing.md %D%/RESULTS-gpu.md \
 	%D%/peers/adolc.cpp \
 	%D%/b-cplusplus.cpp %D%/peers/b-clad.cpp %D%/peers/clad-cursors.h %D%/peers/clad-slabs.h \

@@ -156,11 +156,14 @@ static void move_ahead(struct reel_arena *arena, uint64_t needed)
 		reel_spill_policy_begin_write(arena, &drain->policy, half - unused);
 	}
 	/*
-	 * While slabs move, the next move begins early, so that moves are small and follow each
-	 * other. If no slab could move, launches do not try again until half of the free slabs are
-	 * used.
+	 * While slabs move, or enough are free, the next move begins early, so that moves are small
+	 * and follow each other. If no slab could move, launches do not try again until half of the
+	 * free slabs are used.
 	 */
-	drain->few_slabs = drain->policy.batches.moving ? half - half / 8 : unused / 2;
+	if (drain->policy.batches.moving || unused >= half)
+		drain->few_slabs = half - half / 8;
+	else
+		drain->few_slabs = unused / 2;
 }
 
 /*
