@@ -127,7 +127,7 @@ void reel_batches_close(struct reel_arena *arena, struct reel_batches *batches)
 	free(batches->batch);
 	error = reel_pool_close_child(batches->pool, true);
 	/* The pool has given all frames back, and a frame of another owner must not be pinned. */
-	REEL_ASSERT(!error && (is_child || !batches->pinned.count));
+	REEL_ASSERT(!error && (is_child || !batches->pinned.table.count));
 	(void)error;
 	reel_pinned_close(&batches->pinned, is_child);
 	if (!is_child)
