@@ -6,6 +6,7 @@ libreel_cuda_core_la_SOURCES = \
 	%D%/driver/context.c %D%/driver/context.h \
 	%D%/driver/driver.c %D%/driver/driver.h \
 	%D%/driver/driver-types.h \
+	%D%/driver/frames.c %D%/driver/frames.h \
 	%D%/driver/pinned.c %D%/driver/pinned.h \
 	%D%/store/copy-stream.c %D%/store/copy-stream.h \
 	%D%/store/device-memory.c %D%/store/device-memory.h \

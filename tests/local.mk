@@ -124,6 +124,7 @@ check_PROGRAMS += \
 	%D%/gpu/t-gpu-spill \
 	%D%/gpu/t-gpu-faults \
 	%D%/gpu/t-gpu-mutants \
+	%D%/gpu/t-gpu-pinned \
 	%D%/gpu/t-gpu-checkpoint \
 	%D%/gpu/t-gpu-device \
 	%D%/store/t-crc32c $(one_thread) \
@@ -288,6 +289,8 @@ gpu_test_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/gpu
 %C%_gpu_t_gpu_faults_LDADD = $(gpu_test_libraries)
 %C%_gpu_t_gpu_mutants_CPPFLAGS = $(gpu_test_cppflags)
 %C%_gpu_t_gpu_mutants_LDADD = $(gpu_test_libraries)
+%C%_gpu_t_gpu_pinned_CPPFLAGS = $(gpu_test_cppflags)
+%C%_gpu_t_gpu_pinned_LDADD = $(gpu_test_libraries)
 %C%_gpu_t_gpu_device_SOURCES = %D%/gpu/t-gpu-device.c $(store_suite)
 %C%_gpu_t_gpu_device_LDADD = $(gpu_test_libraries)
 %C%_gpu_t_gpu_checkpoint_CPPFLAGS = $(gpu_test_cppflags)

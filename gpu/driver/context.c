@@ -66,6 +66,7 @@ int reel_gpu_context_open(struct reel_gpu_context *context, unsigned number)
 
 	if (error)
 		return error;
+	context->number = number;
 	result = context->driver->cuDevicePrimaryCtxRetain(&context->context, context->device);
 	return result ? reel_gpu_refuse(context->driver, result, -ENODEV, "the GPU cannot be used")
 		      : 0;

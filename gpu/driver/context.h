@@ -7,6 +7,7 @@
 
 struct reel_gpu_context {
 	const struct reel_driver *driver;
+	unsigned number; /* of the device, as in the driver */
 	reel_cu_device device;
 	reel_cu_context context;
 };

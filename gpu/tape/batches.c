@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "arena-state.h"
+#include "gpu/driver/frames.h"
 #include "os/assert.h"
 #include "os/integer.h"
 #include "os/process.h"
@@ -23,30 +24,6 @@
 
 /* Size of a full batch, unless a slab is larger or the store takes less at once. */
 #define BATCH_BYTES ((size_t)2 << 20)
-
-/* ---- Frames that the driver knows ---- */
-
-static struct reel_batches *batches_of(struct reel_frame_listener *listener)
-{
-	return (struct reel_batches *)((char *)listener - offsetof(struct reel_batches, listener));
-}
-
-/* If the driver pins no more memory, its copies from and to this frame take longer. */
-static void pin_frame(struct reel_frame_listener *listener, void *frame, size_t bytes)
-{
-	struct reel_batches *batches = batches_of(listener);
-
-	if (!reel_process_is_child(batches->process))
-		reel_pinned_add(&batches->pinned, frame, bytes);
-}
-
-static void unpin_frame(struct reel_frame_listener *listener, void *frame)
-{
-	struct reel_batches *batches = batches_of(listener);
-
-	if (!reel_process_is_child(batches->process))
-		reel_pinned_remove(&batches->pinned, frame);
-}
 
 /* ---- Opening and closing ---- */
 
@@ -62,28 +39,39 @@ static uint32_t full_batch(const struct reel_arena *arena, reel_store *store)
 	return most < arena->slab_bytes ? 1 : (uint32_t)(most / arena->slab_bytes);
 }
 
-int reel_batches_open(struct reel_arena *arena, struct reel_batches *batches, reel_store *store)
+/* The driver pins the pool's frames while the pool has them. */
+static int open_pool(struct reel_arena *arena, struct reel_batches *batches, reel_store *store)
 {
+	struct reel_frame_listener *listener;
 	reel_pool *parent;
 	int error = reel_pool_open_default(&parent);
 
+	if (!error)
+		error = reel_frames_open(&listener, arena->gpu.number);
 	if (error)
 		return error;
+	error = reel_pool_open_child(&batches->pool, parent, store,
+				     (size_t)batches->slabs * arena->slab_bytes, REEL_FRAMES_STAY,
+				     listener);
+	if (!error)
+		return 0;
+	listener->closed(listener);
+	return reel_fail(error, "no memory for a pool of an arena's slabs");
+}
+
+int reel_batches_open(struct reel_arena *arena, struct reel_batches *batches, reel_store *store)
+{
+	int error;
+
 	*batches = (struct reel_batches){
 		.slabs = full_batch(arena, store),
-		.listener = {.borrowed = pin_frame, .returned = unpin_frame},
 		.process = getpid(),
 	};
 	TRY(arena, cuStreamCreate, (&batches->stream, REEL_CU_STREAM_NON_BLOCKING));
-	reel_pinned_open(&batches->pinned, &arena->gpu);
-	error = reel_pool_open_child(&batches->pool, parent, store,
-				     (size_t)batches->slabs * arena->slab_bytes, REEL_FRAMES_STAY,
-				     &batches->listener);
-	if (!error)
-		return 0;
-	reel_pinned_close(&batches->pinned, false);
-	arena->gpu.driver->cuStreamDestroy(batches->stream);
-	return reel_fail(error, "no memory for a pool of an arena's slabs");
+	error = open_pool(arena, batches, store);
+	if (error)
+		arena->gpu.driver->cuStreamDestroy(batches->stream);
+	return error;
 }
 
 static void drop_batch(struct reel_batch *batch)
@@ -126,10 +114,8 @@ void reel_batches_close(struct reel_arena *arena, struct reel_batches *batches)
 	reel_batches_empty(arena, batches);
 	free(batches->batch);
 	error = reel_pool_close_child(batches->pool, true);
-	/* The pool has given all frames back, and a frame of another owner must not be pinned. */
-	REEL_ASSERT(!error && (is_child || !batches->pinned.count));
+	REEL_ASSERT(!error);
 	(void)error;
-	reel_pinned_close(&batches->pinned, is_child);
 	if (!is_child)
 		arena->gpu.driver->cuStreamDestroy(batches->stream);
 }

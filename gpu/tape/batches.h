@@ -11,8 +11,7 @@
 
 #include <reel/parcel.h>
 
-#include "gpu/driver/pinned.h"
-#include "pool/pool.h"
+#include "gpu/driver/driver.h"
 
 struct reel_arena;
 
@@ -43,9 +42,6 @@ struct reel_batches {
 	bool is_awaiting; /* the batch before `first` was not in memory when it should have moved */
 	reel_cu_stream stream; /* of their copies: a launch, or a copy of tables, waits for none */
 	bool is_lost; /* the driver failed; a copy may be under way, or have ended in part */
-	/* The pool's frames, pinned by the driver while the pool has them. */
-	struct reel_pinned pinned;
-	struct reel_frame_listener listener;
 	pid_t process;
 };
 

@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <reel/pool.h>
 #include <reel/store.h>
 
 #ifdef __cplusplus
@@ -75,20 +76,50 @@ struct reel_gpu_store_options {
  */
 int reel_store_gpu_open(reel_store **store, const struct reel_gpu_store_options *options);
 
+/* Of a store, or of a pool whose frames are pinned: there all but the last three members are 0. */
 struct reel_gpu_stats {
 	uint64_t total_bytes, used_bytes;   /* of slots */
 	uint64_t puts, gets;                /* that succeeded */
 	uint64_t put_bytes, got_bytes;
 	uint64_t failed_puts, failed_gets;
 	uint64_t copied_bytes;              /* of these, through the store's own buffers */
-	uint64_t pinned_bytes;              /* now: adopted memory, and those buffers */
-	uint64_t refused_adoptions;
+	uint64_t pinned_bytes;              /* now: adopted memory or frames, and those buffers */
+	uint64_t refused_adoptions;         /* of memory or frames that the driver did not pin */
 	uint64_t reserved[5];
 	char problem[160];                  /* text of the driver's last failure, or "" */
 };
 
 /* Of a store that reel_store_gpu_open() has opened. Any thread, but not in the child of a fork. */
 void reel_gpu_get_stats(reel_store *store, struct reel_gpu_stats *stats);
+
+/*
+ * From now on the driver pins each frame of the pool while it is resident, for as long as the pool
+ * lives: the memory of parcels, tapes and recordings, but not memory that the program lends to
+ * parcels. Every device copies from and to it at the speed of its link, and asynchronously. NULL is
+ * the default pool.
+ *
+ * The pinned bytes are at most the resident bytes, which the budget counts. If the driver pins no
+ * more memory, frames are taken without, and copies from and to them take longer;
+ * reel_gpu_get_pool_stats() has their number and the reason. The call gives the idle memory of the
+ * pool back to the system, so that it is pinned when it comes again; frames that are in use are
+ * pinned after they have been idle and gone back.
+ *
+ * To pin a frame takes the driver about as long as the system takes to make it resident. A frame
+ * stays pinned while slabs come and go in it, so choose a soft budget from which the pool does not
+ * give frames back in each sweep. A store in the memory of the same device shares the pins of the
+ * pool.
+ *
+ * Any thread, also while other threads use the pool. In the child of a fork the pool goes on, and
+ * no more of its frames are pinned. Returns 0, also if the frames of the pool are pinned already,
+ * for whichever device, or
+ *   -ENODEV  there is no driver, no such device, or it does not work; or this is a child
+ *   -ENOMEM  no memory
+ *   -EINVAL  the pool's slabs are not whole pages
+ *   or an error of the default pool
+ */
+int reel_gpu_pin_pool(reel_pool *pool, unsigned device);
+/* NULL: the default pool. All 0 if its frames are not pinned, and in a child. Any thread. */
+void reel_gpu_get_pool_stats(reel_pool *pool, struct reel_gpu_stats *stats);
 
 #ifdef __cplusplus
 }

@@ -261,6 +261,31 @@ free_pool:
 	return -ENOMEM;
 }
 
+struct reel_frame_listener *reel_pool_listen(struct reel_pool *pool,
+					     struct reel_frame_listener *listener)
+{
+	struct reel_frame_listener *before = NULL;
+
+	/*
+	 * Release: pairs with the acquires in reel_pool_tell_taken() and reel_pool_tell_returned().
+	 * Makes the listener visible. Acquire: pairs with this release of another thread.
+	 */
+	atomic_compare_exchange_strong_explicit(&pool->listener, &before, listener,
+						memory_order_acq_rel, memory_order_acquire);
+	return before ? before : listener;
+}
+
+/* The pool has all frames that were carved from mappings still, in memory or not. */
+static void dismiss_listener(struct reel_pool *pool)
+{
+	/* Relaxed is enough: no other thread uses the pool. */
+	struct reel_frame_listener *listener =
+		atomic_load_explicit(&pool->listener, memory_order_relaxed);
+
+	if (listener)
+		listener->closed(listener);
+}
+
 static void free_caches(struct reel_pool *pool)
 {
 	/* Relaxed is enough: no other thread uses the pool. */
@@ -300,6 +325,7 @@ void reel_pool_destroy(struct reel_pool *pool)
 	free_caches(pool);
 	while ((large = freelist_pop(&pool->warm[REEL_SLAB_LARGE])))
 		reel_trim_large(pool, large);
+	dismiss_listener(pool);
 	reel_mapping_unmap_all(pool);
 	reel_os_unmap(pool->table, reel_supply_table_bytes());
 	/* Last: other processes may use the memory as soon as the share is gone. */

@@ -83,13 +83,17 @@ struct reel_pool_client {
 };
 
 /*
- * A listener is told of each frame that a pool borrows from its parent, before its first use, and
- * of each that goes back, after its last: the driver of a device keeps these frames in place. Any
- * thread calls it.
+ * A listener is told of each frame that a pool takes from the system or from its parent, before its
+ * first use, and of each that goes back, after its last: the driver of a device keeps these frames
+ * in place. A frame that goes back may be one of which the listener was not told. Any thread calls
+ * these two functions. Memory that a program lends is no frame of the pool, and no listener hears
+ * of it.
  */
 struct reel_frame_listener {
-	void (*borrowed)(struct reel_frame_listener *listener, void *frame, size_t bytes);
+	void (*taken)(struct reel_frame_listener *listener, void *frame, size_t bytes);
 	void (*returned)(struct reel_frame_listener *listener, void *frame);
+	/* When the pool is destroyed: before the frames that it still has are unmapped. */
+	void (*closed)(struct reel_frame_listener *listener);
 };
 
 struct reel_pool {
@@ -123,11 +127,12 @@ struct reel_pool {
 	size_t idle_bytes;
 	/* In a pool with a parent: sealed parcels stay until the parent's budget is short. */
 	bool frames_stay;
-	struct reel_frame_listener *listener; /* in a pool with a parent; may be NULL */
-	struct reel_pool *next_sibling;       /* in a pool with a parent */
+	struct reel_pool *next_sibling; /* in a pool with a parent */
 	/* In a pool with a parent: number of threads that trim it, or wait for its store. */
 	unsigned visitors;
 	_Atomic(struct reel_pool *) children;
+	/* NULL: none. It is set once. */
+	_Atomic(struct reel_frame_listener *) listener;
 
 	unsigned number; /* in traces; no two pools of a process have the same */
 	/*
@@ -384,6 +389,28 @@ void reel_budget_end_use(struct reel_pool *pool, const struct reel_slab *slab);
 /* Note the peak of the resident bytes, after the charged bytes have become memory. */
 void reel_budget_note_peak(struct reel_pool *pool);
 
+/*
+ * Any thread: tells the listener of a frame that the pool has taken, and of one that goes back.
+ * Acquire, both: pairs with the release in reel_pool_listen() (pool.c). Makes the listener visible.
+ */
+static inline void reel_pool_tell_taken(struct reel_pool *pool, void *frame, size_t bytes)
+{
+	struct reel_frame_listener *listener =
+		atomic_load_explicit(&pool->listener, memory_order_acquire);
+
+	if (listener)
+		listener->taken(listener, frame, bytes);
+}
+
+static inline void reel_pool_tell_returned(struct reel_pool *pool, void *frame)
+{
+	struct reel_frame_listener *listener =
+		atomic_load_explicit(&pool->listener, memory_order_acquire);
+
+	if (listener)
+		listener->returned(listener, frame);
+}
+
 /* mapping.c: any thread, lock-free except for system calls. NULL: no memory. */
 char *reel_mapping_carve(struct reel_pool *pool, size_t bytes);
 /* A mapping for a large slab alone, aligned to huge pages if it is as large as one. */
@@ -432,5 +459,15 @@ void reel_children_forbid_wait(void);
 void reel_children_lock_for_fork(void);
 void reel_children_unlock_after_fork(void);
 void reel_children_orphan(struct reel_pool *pool);
+
+/* ---- Exported as REEL_PRIVATE ------------------------------------------------ */
+
+/*
+ * pool.c: any thread, also while others use the pool. Gives the pool this listener, which then
+ * belongs to the pool, unless it has one. Returns the listener of the pool; with NULL, that is all
+ * it does. The listener does not know the frames that the pool has by then.
+ */
+struct reel_frame_listener *reel_pool_listen(struct reel_pool *pool,
+					     struct reel_frame_listener *listener);
 
 #endif

@@ -65,13 +65,22 @@ static int charge_whole(struct reel_pool *pool, size_t bytes)
 	return reel_pool_has_store(pool) ? reel_budget_charge(pool, bytes) : charge(pool, bytes);
 }
 
+static char *carve(struct reel_pool *pool)
+{
+	char *frame = reel_mapping_carve(pool, pool->slab_bytes);
+
+	if (frame)
+		reel_pool_tell_taken(pool, frame, pool->slab_bytes);
+	return frame;
+}
+
 /* Carves a frame of slab_bytes, which the caller has charged, and takes n descriptors for it. */
 static int fresh_frame(struct reel_pool *pool, uint32_t n, char **frame, struct reel_slab **slabs)
 {
 	REEL_ASSERT(atomic_load_explicit(&pool->resident, memory_order_relaxed) >=
 		    pool->slab_bytes);
 	*slabs = new_descriptors(pool, n);
-	*frame = *slabs ? reel_mapping_carve(pool, pool->slab_bytes) : NULL;
+	*frame = *slabs ? carve(pool) : NULL;
 	if (!*frame) {
 		keep_frameless(pool, *slabs, n);
 		reel_budget_refund(pool, pool->slab_bytes);
@@ -240,11 +249,13 @@ static int rewarm(struct reel_pool *pool, struct reel_slab *slab)
 	int error = charge_whole(pool, slab->bytes);
 
 	REEL_ASSERT(slab->frame && slab->bytes == pool->slab_bytes && !slab->below);
-	if (error)
+	if (error) {
 		freelist_push(&pool->cold, slab);
-	else
-		reel_budget_note_peak(pool);
-	return error;
+		return error;
+	}
+	reel_budget_note_peak(pool);
+	reel_pool_tell_taken(pool, slab->frame, slab->bytes);
+	return 0;
 }
 
 static int take(struct reel_pool *pool, enum reel_slab_kind kind, struct reel_slab **chain)
@@ -377,6 +388,7 @@ static int map(struct reel_pool *pool, size_t bytes, struct reel_slab *slab)
 	if (!slab->frame)
 		return -ENOMEM;
 	atomic_fetch_add_explicit(&pool->large_frames, 1, memory_order_relaxed);
+	reel_pool_tell_taken(pool, slab->frame, bytes);
 	return 0;
 }
 
@@ -392,8 +404,7 @@ static int borrow(struct reel_pool *pool, size_t bytes, struct reel_slab *slab)
 	if (error)
 		return error;
 	slab->frame = slab->lender->frame;
-	if (pool->listener)
-		pool->listener->borrowed(pool->listener, slab->frame, bytes);
+	reel_pool_tell_taken(pool, slab->frame, bytes);
 	return reel_budget_charge(pool, bytes);
 }
 
@@ -404,7 +415,7 @@ bool reel_supply_overdraw(struct reel_pool *pool, struct reel_slab *slab)
 		if (slab->kind >= REEL_SLAB_LARGE)
 			map(pool, slab->bytes, slab);
 		else
-			slab->frame = reel_mapping_carve(pool, slab->bytes);
+			slab->frame = carve(pool);
 	while (!slab->frame && reel_trim_idle_large(pool));
 	if (slab->frame)
 		reel_budget_overdraw(pool, slab->bytes);

@@ -22,13 +22,24 @@ static bool above(struct reel_pool *pool, size_t keep)
 	return atomic_load_explicit(&pool->resident, memory_order_relaxed) > keep;
 }
 
+/*
+ * The store and the listener let go of a frame before the system takes its pages: a device that has
+ * pinned them would go on to use them, and not those that the frame gets later.
+ */
+static void let_go(struct reel_pool *pool, struct reel_slab *slab)
+{
+	if (reel_pool_has_store(pool))
+		pool->reclaim->release_frame(pool->reclaimer, slab);
+	reel_pool_tell_returned(pool, slab->frame);
+}
+
 static bool drop(struct reel_pool *pool, struct reel_slab *slab)
 {
 	REEL_ASSERT(slab->kind == REEL_SLAB_WHOLE && reel_slab_state_of(slab) == REEL_SLAB_EMPTY);
-	if (reel_pool_has_store(pool))
-		pool->reclaim->release_frame(pool->reclaimer, slab);
+	let_go(pool, slab);
 	if (reel_os_drop(slab->frame, slab->bytes))
 		return true;
+	reel_pool_tell_taken(pool, slab->frame, slab->bytes);
 	/* Relaxed: the flag guards no other data. */
 	atomic_store_explicit(&pool->frames_are_locked, true, memory_order_relaxed);
 	return false;
@@ -66,14 +77,11 @@ size_t reel_trim_large(struct reel_pool *pool, struct reel_slab *slab)
 	size_t trimmed = slab->bytes;
 
 	REEL_ASSERT(slab->kind == REEL_SLAB_LARGE && slab->frame);
-	if (reel_pool_has_store(pool))
-		pool->reclaim->release_frame(pool->reclaimer, slab);
+	let_go(pool, slab);
 	if (!pool->parent)
 		unmap(pool, slab);
 	count_trimmed(pool, slab->bytes);
-	if (pool->listener)
-		pool->listener->returned(pool->listener, slab->frame);
-	/* After the refund and the listener: from here on another thread may borrow the frame. */
+	/* After the refund: from here on another thread may borrow the frame. */
 	if (pool->parent)
 		reel_pool_give(pool->parent, slab->lender);
 	slab->frame = NULL;

@@ -196,7 +196,8 @@ static void adopted_memory_is_not_copied(void)
 	is_int(there_and_back(store, data + SLOT, SLOT / 2), 0,
 	       "the neighbour of adopted memory travels");
 	is_int(stats_of(leaf).copied_bytes, 3 * SLOT, "the neighbour is copied");
-	is_int(fake_device_registered_bytes(), SLOT, "fake device: a slot is pinned");
+	reel_store_unregister(store, data + 4096, SLOT - 4096);
+	is_int(fake_device_registered_bytes(), SLOT, "fake device: a slot is pinned, as a whole");
 	reel_store_unregister(store, data, SLOT);
 	reel_store_unregister(store, data + SLOT, SLOT);
 	is_int(fake_device_registered_bytes(), 0, "fake device: nothing is pinned afterwards");
@@ -238,25 +239,82 @@ static void what_cannot_be_pinned_is_copied(void)
 	free(data);
 }
 
-/* Two stores cannot both rely on memory that one of them may release. */
-static void memory_is_adopted_by_one_device_at_a_time(void)
+/* Memory that two stores have adopted stays pinned until neither needs it. */
+static void stores_share_what_is_pinned(void)
+{
+	unsigned char *data = suite_allocate(2 * SLOT);
+	reel_store *first, *second;
+
+	open_fake((struct fake_options){.pinned_bytes = 5 * SLOT});
+	first = gpu(ROOM, 1);
+	second = gpu(ROOM, 1);
+	is_int(reel_store_register(first, data, SLOT), 0,
+	       "fake device: one store registers memory");
+	is_int(reel_store_register(second, data + SLOT, 4096), -ENOMEM,
+	       "fake device: it pins no more");
+	ok(reel_store_register(second, data + 4096, SLOT / 2) == 0 &&
+		   fake_device_registered_bytes() == SLOT,
+	   "fake device: another one registers a part, which is pinned already");
+	reel_store_unregister(first, data, SLOT);
+	is_int(fake_device_registered_bytes(), SLOT, "fake device: it stays for the other one");
+	is_int(reel_store_register(first, data, SLOT), 0, "and serves the first one again");
+	reel_store_close(first);
+	is_int(fake_device_registered_bytes(), SLOT, "also after the end of a store");
+	is_int(there_and_back(second, data + 4096, SLOT / 2), 0, "the second store transfers it");
+	is_int(stats_of(second).copied_bytes, 0, "without a copy");
+	reel_store_close(second);
+	is_int(fake_device_registered_bytes(), 0, "fake device: the last store unpins it");
+	close_fake_after("two stores");
+	free(data);
+}
+
+/* A device pins in its own context, which may end before that of another device. */
+static void devices_share_no_pins(void)
 {
 	unsigned char *data = suite_allocate(SLOT);
 	reel_store *first, *second;
 
 	open_fake((struct fake_options){.devices = 2});
 	first = gpu(ROOM, 1);
-	second = gpu(ROOM, 1);
-	is_int(reel_store_register(first, data, SLOT), 0,
-	       "fake device: one store registers memory");
+	if (reel_store_gpu_open(&second, &(struct reel_gpu_store_options){
+						 .device = 1, .bytes = ROOM, .slot_bytes = SLOT}))
+		abort();
+	is_int(reel_store_register(first, data, SLOT), 0, "fake device: one device pins memory");
 	is_int(reel_store_register(second, data, SLOT), -EBUSY,
 	       "fake device: another one does not");
+	is_int(there_and_back(second, data, SLOT), 0, "its store copies the memory");
 	reel_store_close(first);
-	is_int(there_and_back(second, data, SLOT), 0, "the second store copies the memory");
 	is_int(reel_store_register(second, data, SLOT), 0,
-	       "the second store adopts it once the first one is closed");
+	       "fake device: it pins the memory after the end of the first store");
 	reel_store_close(second);
-	close_fake_after("two stores");
+	close_fake_after("two devices");
+	free(data);
+}
+
+/* The program may unpin its memory at any time. */
+static void memory_that_the_program_pins_is_copied(void)
+{
+	unsigned char *data = suite_allocate(SLOT);
+	const struct reel_driver *driver;
+	struct reel_gpu_context context;
+	reel_store *store;
+
+	open_fake((struct fake_options){0});
+	driver = reel_driver_get(NULL);
+	store = gpu(ROOM, 1);
+	reel_gpu_context_open(&context, 0);
+	reel_gpu_enter(&context);
+	driver->cuMemHostRegister(data, 4096, REEL_CU_HOST_REGISTER_PORTABLE);
+	is_int(reel_store_register(store, data, SLOT), -EBUSY,
+	       "fake device: memory that the program has pinned is refused");
+	driver->cuMemHostUnregister(data);
+	is_int(there_and_back(store, data, SLOT), 0, "fake device: it is transferred by copies");
+	is_int(reel_store_register(store, data, SLOT), 0,
+	       "fake device: memory is adopted once the program has unpinned it");
+	reel_store_close(store);
+	reel_gpu_leave(&context);
+	reel_gpu_context_close(&context);
+	close_fake_after("memory of the program");
 	free(data);
 }
 
@@ -379,7 +437,9 @@ int main(void)
 	it_does_what_stores_must();
 	adopted_memory_is_not_copied();
 	what_cannot_be_pinned_is_copied();
-	memory_is_adopted_by_one_device_at_a_time();
+	stores_share_what_is_pinned();
+	devices_share_no_pins();
+	memory_that_the_program_pins_is_copied();
 	what_is_absent_is_said();
 	slots_are_used_again_last_first();
 	a_child_leaves_the_device_alone();

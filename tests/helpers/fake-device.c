@@ -3,12 +3,14 @@
 
 #include "fake-device.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -66,6 +68,7 @@ struct memory {
 	enum memory_kind kind;
 	unsigned char *start;
 	size_t bytes;
+	bool populated; /* of registered memory: each page is in memory, or on the disk of swap */
 };
 
 static struct {
@@ -108,12 +111,14 @@ static _Thread_local struct {
 	unsigned depth;
 } current;
 
-/* A context has nothing in it. */
-static char context_object;
+#define MAX_DEVICES 8
 
-static reel_cu_context the_context(void)
+/* A context has nothing in it. */
+static char context_object[MAX_DEVICES];
+
+static reel_cu_context context_of(reel_cu_device handle)
 {
-	return (reel_cu_context)(void *)&context_object;
+	return (reel_cu_context)(void *)&context_object[handle];
 }
 
 #if defined(__GNUC__)
@@ -385,9 +390,8 @@ static reel_cu_result fake_cuDeviceTotalMem(size_t *bytes, reel_cu_device handle
 static reel_cu_result fake_cuDevicePrimaryCtxRetain(reel_cu_context *context, reel_cu_device handle)
 {
 	ENTER(enter);
-	(void)handle;
 	device.retained++;
-	*context = the_context();
+	*context = context_of(handle);
 	return leave(0);
 }
 
@@ -406,7 +410,8 @@ static reel_cu_result fake_cuDevicePrimaryCtxRelease(reel_cu_device handle)
 static reel_cu_result fake_cuCtxPushCurrent(reel_cu_context context)
 {
 	ENTER(enter);
-	if (context != the_context() || !device.retained) {
+	if ((char *)context < context_object ||
+	    (char *)context >= context_object + device.options.devices || !device.retained) {
 		wrong("a context is pushed that is none");
 		return leave(REEL_CU_INVALID_CONTEXT);
 	}
@@ -427,7 +432,7 @@ static reel_cu_result fake_cuCtxPopCurrent(reel_cu_context *context)
 	else if (!result)
 		return leave(REEL_CU_INVALID_CONTEXT);
 	if (context)
-		*context = the_context();
+		*context = context_of(0);
 	return result ? result : leave(0);
 }
 
@@ -458,13 +463,46 @@ static struct memory *find_memory(const void *start, size_t bytes, bool of_devic
 	return NULL;
 }
 
+/* A driver makes the pages resident. False: this system cannot do so without a write. */
+static bool populate(void *memory, size_t bytes)
+{
+#ifdef MADV_POPULATE_WRITE
+	return madvise(memory, bytes, MADV_POPULATE_WRITE) == 0;
+#else
+	(void)memory;
+	(void)bytes;
+	return false;
+#endif
+}
+
+/* The upper two bits of an entry in the system's table: the page is in memory, or swapped. */
+static bool is_populated(const struct memory *memory)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	int table = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	bool populated = true;
+
+	for (size_t at = 0; at < memory->bytes && table >= 0; at += page) {
+		uint64_t entry;
+		uintptr_t number = (uintptr_t)(memory->start + at) / page;
+
+		if (pread(table, &entry, sizeof entry, (off_t)(number * sizeof entry)) ==
+		    sizeof entry)
+			populated &= entry >> 62 != 0;
+	}
+	if (table >= 0)
+		close(table);
+	return populated;
+}
+
 static bool add_memory(enum memory_kind kind, void *start, size_t bytes)
 {
 	struct memory *memory = calloc(1, sizeof *memory);
 
 	if (!memory)
 		return false;
-	*memory = (struct memory){device.memories, kind, start, bytes};
+	*memory = (struct memory){device.memories, kind, start, bytes,
+				  kind == REGISTERED_MEMORY && populate(start, bytes)};
 	device.memories = memory;
 	return true;
 }
@@ -527,6 +565,8 @@ static reel_cu_result remove_memory(enum memory_kind kind, const void *start)
 			wrong("memory is freed or unregistered that a copy uses");
 			cancel_users_of(memory->start, memory->bytes);
 		}
+		if (memory->populated && !is_populated(memory))
+			wrong("memory went back to the system while it was registered");
 		if (kind == DEVICE_MEMORY)
 			device.used_bytes -= memory->bytes;
 		if (kind != REGISTERED_MEMORY) {

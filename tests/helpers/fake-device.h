@@ -11,6 +11,7 @@
  *	that is written meanwhile (until then a target is poisoned)
  *	a copy from or to memory that is not the device's, or was freed
  *	memory that is freed or unregistered while a copy uses it
+ *	registered memory that went back to the system before it was unregistered
  *	operations of two streams on the same memory that nothing orders
  *	a handle that is none; a driver call in a host function
  *

@@ -23,8 +23,8 @@ struct reel_frame_listener;
  * at once and leaves memory, unless it is announced. At most `idle_frames` frames stay for the next
  * parcels. With REEL_FRAMES_STAY sealed parcels and idle frames stay in memory until the parent's
  * budget is short: above three quarters of it, the parcels that were sealed first are written.
- * `listener` may be NULL, or is told of each frame (pool.h). On success the pool owns the store.
- * Returns 0 or -ENOMEM.
+ * `listener` may be NULL, or is told of each frame (pool.h). On success the pool owns the store and
+ * the listener. Returns 0 or -ENOMEM.
  */
 int reel_pool_open_child(reel_pool **pool, reel_pool *parent, reel_store *store, size_t frame_bytes,
 			 size_t idle_frames, struct reel_frame_listener *listener);

@@ -191,14 +191,16 @@ int reel_pool_open_child(reel_pool **opened, reel_pool *parent, reel_store *stor
 	pool->parent = parent;
 	pool->frames_stay = idle_frames == REEL_FRAMES_STAY;
 	pool->idle_bytes = pool->frames_stay ? SIZE_MAX : idle_frames * pool->frame_bytes;
-	pool->listener = listener;
 	atomic_store_explicit(&pool->soft_budget,
 			      pool->frames_stay ? soft_budget_of_child(parent) : 0,
 			      memory_order_relaxed);
 	error = start(opened, pool, store);
-	if (!error)
-		reel_pool_add_user(parent);
-	return error;
+	if (error)
+		return error;
+	if (listener)
+		reel_pool_listen(pool, listener);
+	reel_pool_add_user(parent);
+	return 0;
 }
 
 static int close_pool(reel_pool *pool, bool closes_store)
