@@ -9,6 +9,7 @@ EXTRA_DIST += %D%/README.md %D%/jax-calls.c %D%/pyproject.toml %D%/reel/py.typed
 	%D%/reel/_audit_torch.py \
 	%D%/reel/_check.py \
 	%D%/reel/_checkpoint.py \
+	%D%/reel/_device.py \
 	%D%/reel/_ends.py \
 	%D%/reel/_errors.py \
 	%D%/reel/_jax_calls.py \

@@ -452,8 +452,8 @@ EXTRA_DIST += \
 	%D%/python/fake_torch_device.cpp %D%/python/fake_torch_device.py \
 	%D%/python/test_audit.py %D%/python/test_check.py %D%/python/test_checkpoint.py \
 	%D%/python/test_dolfinx.py %D%/python/test_fake_device.py %D%/python/test_jax.py %D%/python/test_library.py \
-	%D%/python/test_main.py %D%/python/test_offload.py %D%/python/test_offload_torch2.py \
-	%D%/python/test_offload_trainer.py %D%/python/test_package.py \
+	%D%/python/test_main.py %D%/python/test_offload.py %D%/python/test_offload_device.py \
+	%D%/python/test_offload_torch2.py %D%/python/test_offload_trainer.py %D%/python/test_package.py \
 	%D%/python/test_plan.py %D%/python/test_pool.py %D%/python/test_pyadjoint.py %D%/python/test_ranks.py %D%/python/test_run.py \
 	%D%/python/test_schedules.py %D%/python/test_tables.py %D%/python/pytest.sh \
 	%D%/helpers/fortran.sh \

@@ -5,7 +5,6 @@ torch calls a hook, pack(), for each tensor that an operation saves, keeps the r
 unpack() with it when the backward pass needs the tensor.
 """
 
-import contextlib
 import ctypes
 import functools
 import itertools
@@ -19,7 +18,7 @@ from collections import deque
 from ctypes import byref, c_int, c_size_t, c_void_p
 from typing import Any, Callable, Deque, Dict, List, Optional, Tuple, Union
 
-from ._errors import Uncopied, check
+from ._errors import Error, Uncopied, check
 from ._library import lib
 from ._pool import LibraryParcel, Pool
 from ._sizes import Size, to_bytes
@@ -34,6 +33,7 @@ try:
 except ImportError:  # before PyTorch 2.1
     def is_traceable_wrapper_subclass(tensor: Any) -> bool:  # type: ignore[misc]
         return False
+from ._device import Transfer, device_of, end_first_of_all  # imports torch
 
 _FIRST_ANNOUNCED, _MAX_ANNOUNCED = 32, 4096
 """The first announcement has the first number of tensors, and each later one twice the number of the one before, up to
@@ -44,6 +44,16 @@ _LENT_BYTES = 64 << 10
 
 _MAX_BATCH_BYTES = 2 << 20
 """A batch has the size of a slab, and this one at most."""
+
+_MAX_MOVING = 256 << 20
+"""Copies of at most this many bytes are under way to a device, and as many from it, or a quarter of the budget: they
+take memory on both sides."""
+
+_MAX_LOOK = 256
+"""The number of tensors among which those are found that the backward pass needs next."""
+
+_RESAVED_BYTES = 1 << 20
+"""A tensor of a device below this size is copied again when another operation saves it."""
 
 _ALIGNMENT = 64
 """Of the memory of tensors and parcels. A tensor that comes back is aligned as it was: kernels that see another
@@ -68,6 +78,9 @@ def _map_large_blocks() -> None:
 _seal = ctypes.PYFUNCTYPE(c_int, c_void_p)(("reel_parcel_seal", lib))
 _memmove = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_void_p, c_size_t)(("memmove", ctypes.CDLL(None)))
 _memcmp = ctypes.PYFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t)(("memcmp", ctypes.CDLL(None)))
+
+# PyTorch before 2.5 has the second one.
+_OUT_OF_MEMORY: Any = MemoryError, getattr(torch, "OutOfMemoryError", torch.cuda.OutOfMemoryError)
 
 # PyTorch 1 has the second one, which its storage() wraps.
 _storage_of: Any = getattr(torch.Tensor, "untyped_storage", None) or torch.Tensor._storage
@@ -105,11 +118,15 @@ class Operation(threading.local):
 
 
 class _Waiting(Operation):
-    """The tensors that the operation saved, and that no one may copy yet."""
+    """The tensors that the operation saved, and that no one may copy yet.
+
+    `stream` is the one that writes the tensor that is copied now, if that is on a device with streams.
+    """
 
     def __init__(self) -> None:
         self.packed: "Deque[weakref.ref[_Packed]]" = deque()
         self.operation = object()
+        self.stream: Any = None
 
     def end_operation(self) -> None:
         """Give the tensors that wait to parcels.
@@ -129,9 +146,6 @@ _waiting = _Waiting()
 @functools.lru_cache(maxsize=None)
 def _empty_on(device: Any) -> Any:
     return torch.empty(0, device=device)
-
-
-_NO_STREAM: Any = contextlib.nullcontext()
 
 
 class _Counter:
@@ -283,7 +297,8 @@ class _Storage:
     def _copy(self, offload: "Offload", first: Optional[int], nbytes: int, storage: Any, shape: _Shape) -> Any:
         if nbytes <= offload._batch_bytes // 8 and self.device.type == "cpu":
             return _Batched(offload, first, nbytes, storage, shape)
-        return _Saved(offload.pool, self, first, nbytes, storage, shape)
+        kind = _Saved if device_of(storage.device) is None else _Streamed
+        return kind(offload, self, first, nbytes, storage, shape)
 
 
 class _Batch(LibraryParcel):
@@ -294,6 +309,7 @@ class _Batch(LibraryParcel):
     """
 
     __slots__ = ("offload", "base", "used", "number", "turn")
+    is_leaving = False
 
     def __init__(self, offload: "Offload") -> None:
         super().__init__(offload.pool, offload._batch_bytes, None)
@@ -430,20 +446,22 @@ class _Saved(LibraryParcel, _Copy):
     `loan` is the storage itself, as long as its memory is lent to the parcel, and a reference to this object.
     """
 
-    __slots__ = ("pool", "storage", "parts", "first", "loan", "operation", "_shown")
+    __slots__ = ("offload", "storage", "parts", "first", "loan", "operation")
+    is_leaving = False
+    """The device still writes the parcel, which is open."""
 
-    def __init__(self, pool: Pool, known: _Storage, first: Any, nbytes: int, storage: Any, shape: _Shape) -> None:
-        self.pool, self.storage, self.first = pool, known, first
+    def __init__(self, offload: "Offload", known: _Storage, first: Any, nbytes: int, storage: Any,
+                 shape: _Shape) -> None:
+        self.offload, self.storage, self.first = offload, known, first
         self.parts, self.operation = None, _waiting.operation
         if not self._lend(storage, nbytes):
             self.loan: List[Any] = []
-            super().__init__(pool, nbytes, None)
+            super().__init__(offload.pool, nbytes, None)
             self._copy(storage, shape)
-        self._shown: Any = None, None
 
     def _lend(self, storage: Any, nbytes: int) -> bool:
         """False: it has to be copied. Memory that is lent to another parcel and has changed since is not lent again."""
-        pool, address = self.pool, storage.data_ptr()
+        pool, address = self.offload.pool, storage.data_ptr()
         pool._take_back()
         self.loan = [storage, weakref.ref(self)]
         if (storage.device.type != "cpu" or nbytes < max(_LENT_BYTES, storage.nbytes()) or
@@ -457,19 +475,22 @@ class _Saved(LibraryParcel, _Copy):
         pool._take_back()
         return True
 
-    def _copy(self, storage: Any, shape: _Shape) -> None:
+    def _source_and_target(self, storage: Any, shape: _Shape) -> Tuple[Any, Any]:
+        """Tensors on the bytes to save, and on the parcel, which is open. The second one keeps this object."""
+        memory = self._memory_at(self._address.value, self)
         if self.first is None:
             size = shape.once()
-            self._open_tensor(shape.dtype).view(size).copy_(shape.show(storage, shape.offset, size))
-        elif storage.device.type == "cpu":
+            return shape.show(storage, shape.offset, size), torch.frombuffer(memory, dtype=shape.dtype).view(size)
+        source = torch.empty(0, dtype=torch.uint8, device=storage.device)
+        return (source.set_(storage, self.first, (self._nbytes,), (1,)), torch.frombuffer(memory, dtype=torch.uint8))
+
+    def _copy(self, storage: Any, shape: _Shape) -> None:
+        if self.first is not None and storage.device.type == "cpu":
             ctypes.memmove(self._address, storage.data_ptr() + self.first, self._nbytes)
         else:
-            source = torch.empty(0, dtype=torch.uint8, device=storage.device)
-            self._open_tensor(torch.uint8).copy_(source.set_(storage, self.first, (self._nbytes,), (1,)))
+            source, target = self._source_and_target(storage, shape)
+            target.copy_(source)
         check(lib.reel_parcel_seal(self._handle))
-
-    def _open_tensor(self, dtype: Any) -> Any:
-        return torch.frombuffer(self._memory_at(self._address.value, self), dtype=dtype)
 
     def _sealed_tensor(self, dtype: Any) -> Any:
         return torch.frombuffer(self._pinned(), dtype=dtype)
@@ -504,34 +525,129 @@ class _Saved(LibraryParcel, _Copy):
 
     def _place(self) -> Tuple[Any, int]:
         storage: Any = next(iter(self.loan), None)
-        if storage is None and self.storage.device.type == "cpu":
-            storage = _storage_of(self._sealed_tensor(torch.uint8))
-        elif storage is None:
-            storage = self._copy_on(self.storage.device)
+        if storage is None:
+            storage = _storage_of(self._sealed_tensor(torch.uint8).to(self.storage.device))
         return storage, 0
 
-    def _copy_on(self, device: Any) -> Any:
-        """A copy on the device, which all tensors that are there at the same time on one stream share.
-
-        Streams share no copy: the device's allocator may reuse memory in the order of the stream that it was taken on.
-        """
-        stream = torch.cuda.current_stream(device) if device.type == "cuda" else None
-        shown, its_stream = self._shown
-        storage: Any = None
-        if shown is not None and stream is not None and stream == its_stream:
-            storage = torch.UntypedStorage._new_with_weak_ptr(shown.cdata)
-            if storage is not None:
-                lib.reel_parcel_withdraw(byref(self._handle), 1)
-                return storage
-        storage = _storage_of(self._sealed_tensor(torch.uint8).to(device))
-        self._shown = StorageWeakRef(storage), stream
-        return storage
-
     def __del__(self) -> None:
-        if hasattr(self, "_shown"):
+        if hasattr(self, "loan"):
             super().__del__()
             self._lease = None
-            self.pool._take_back()
+            self.offload.pool._take_back()
+
+
+class _Arrival:
+    """A copy of a parcel on a device, in memory that was taken on `stream`. It is there when `transfer` has ended."""
+
+    __slots__ = ("offload", "tensor", "transfer", "stream")
+
+    def __init__(self, offload: "Offload", tensor: Any, transfer: Transfer, stream: Any) -> None:
+        self.offload, self.tensor, self.transfer, self.stream = offload, tensor, transfer, stream
+        offload.arriving_bytes += tensor.nbytes
+
+    def storage_on(self, stream: Any) -> Any:
+        """Its storage, for operations of this stream."""
+        stream.wait_event(self.transfer.event)
+        if stream != self.stream:
+            self.tensor.record_stream(stream)
+        # Operations that reuse the memory come after this wait.
+        del self.transfer.held[1:]
+        return _storage_of(self.tensor)
+
+    def __del__(self) -> None:
+        self.offload.arriving_bytes -= self.tensor.nbytes
+
+
+class _Streamed(_Saved):
+    """A copy of a tensor of a device with streams.
+
+    `leaving` is the copy to the parcel, which is sealed when that has ended. `arrival` is a copy back that was begun
+    before the backward pass needed the tensor.
+    """
+
+    __slots__ = ("device", "leaving", "arrival", "_shown")
+
+    def __init__(self, offload: "Offload", known: _Storage, first: Any, nbytes: int, storage: Any,
+                 shape: _Shape) -> None:
+        self.device: Any = device_of(storage.device)
+        self._shown: Any = None, None
+        self.arrival: Optional[_Arrival] = None
+        self.device.out.limit(offload.max_moving)
+        super().__init__(offload, known, first, nbytes, storage, shape)
+
+    def _copy(self, storage: Any, shape: _Shape) -> None:
+        source, target = self._source_and_target(storage, shape)
+        self.leaving = self.device.out.begin(target, source, _waiting.stream, [target, storage],
+                                             map(_seal, (self._handle,)))
+
+    @property
+    def is_leaving(self) -> bool:  # type: ignore[override]
+        return bool(self.leaving.held)
+
+    def has(self, storage: Any, shape: _Shape) -> bool:
+        """As in a _Saved. A comparison would wait for the device, so a large tensor is taken for the same one.
+
+        Those that operations of a device change without a version are small, as the statistics of a normalisation.
+        """
+        return self.operation is _waiting.operation or self._nbytes >= _RESAVED_BYTES
+
+    def tensor(self, shape: _Shape) -> Any:
+        """As in a _Copy. While the copy to the parcel is under way, it is the tensor itself."""
+        for storage in self.leaving.held[1:]:
+            if shape.is_private:
+                return shape.spread(shape.show(storage, shape.offset, shape.once()))
+            return shape.of(shape.show(storage, shape.offset, shape.size))
+        return super().tensor(shape)
+
+    def _place(self) -> Tuple[Any, int]:
+        """All tensors that are there at the same time on one stream share a copy.
+
+        Streams share none: the device's allocator may reuse memory in the order of the stream that it was taken on.
+        """
+        stream = self.device.stream()
+        storage = self._shown_on(stream)
+        if storage is not None:
+            lib.reel_parcel_withdraw(byref(self._handle), 1)
+            return storage, 0
+        arrival = self.arrival
+        if arrival is None:
+            self.offload.end_arrivals()  # the backward pass takes another order
+            arrival = self._fetch(stream)
+        self.arrival = None
+        storage = arrival.storage_on(stream)
+        self._shown = StorageWeakRef(storage), stream
+        return storage, 0
+
+    def _shown_on(self, stream: Any) -> Any:
+        shown, its_stream = self._shown
+        if shown is None or stream != its_stream:
+            return None
+        return torch.UntypedStorage._new_with_weak_ptr(shown.cdata)
+
+    def _fetch(self, stream: Any) -> _Arrival:
+        """Begin to copy the parcel to memory of this stream."""
+        self.device.back.limit(self.offload.max_moving)
+        source = self._sealed_tensor(torch.uint8)
+        with self.device.on(stream):
+            target = torch.empty(self._nbytes, dtype=torch.uint8, device=self.device.device)
+        transfer = self.device.back.begin(target, source, stream, [source, target])
+        return _Arrival(self.offload, target, transfer, stream)
+
+    def fetch_ahead(self, stream: Any) -> bool:
+        """Have it on the device when an operation of this stream needs it. False: there is no room, or it is stored."""
+        if self.is_leaving or self.arrival is not None or self._shown_on(stream) is not None:
+            return True
+        offload = self.offload
+        if offload.arriving_bytes and offload.arriving_bytes + self._nbytes > offload.max_moving:
+            return False
+        if not lib.reel_parcel_is_in_memory(self._handle):
+            return False
+        try:
+            self.arrival = self._fetch(stream)
+        except (Error, RuntimeError):  # as there is too little memory on the device; what unpacks the tensor says it
+            return False
+        offload.arrivals.add(self)
+        return True
 
 
 _offloads: "weakref.WeakSet[Offload]" = weakref.WeakSet()
@@ -606,7 +722,9 @@ class _Packed:
 
     def __init__(self, offload: "Offload", counter: _Counter, shape: _Shape, storage: _Storage, tensor: Any) -> None:
         self.offload, self.counter, self.shape, self.storage = offload, counter, shape, storage
-        self.stream = torch.cuda.current_stream(tensor.device) if tensor.device.type == "cuda" else None
+        device = device_of(tensor.device)
+        # The operation writes to the tensor on the stream that it began on.
+        self.stream = None if device is None else device.stream()
         # Detached, since the graph would keep itself alive by its own result.
         self.held: Any = tensor.detach()
         self.kept: Optional[_Kept] = None
@@ -620,15 +738,14 @@ class _Packed:
         try:
             if storage.nbytes() != self.storage.nbytes:
                 return  # its memory was given up, and may be there again in the backward pass
-            # The operation writes to the tensor on the stream that it began on.
-            with _NO_STREAM if self.stream is None else torch.cuda.stream(self.stream):
-                self.saved = offload._with_room(self.storage.save, offload, storage, self.shape)
+            _waiting.stream = self.stream
+            self.saved = offload._with_room(self.storage.save, offload, storage, self.shape)
             self.held = None  # a thread that unpacks the tensor takes either of the two
         finally:
             if self.held is not None:
                 self.kept = offload._keep(self.held)
         if isinstance(self.saved, _Saved):
-            self.number = next(offload._numbers)
+            self.number = offload.last_fetched = next(offload._numbers)
             offload._order[self.number] = self
 
 
@@ -727,6 +844,10 @@ class Offload(InModel):
         _offloads.add(self)
         _map_large_blocks()
         self.outside_bytes = 0
+        self.max_moving = min(self._budget // 4, _MAX_MOVING)
+        # Tensors that were fetched ahead, and the number of the last one.
+        self.arrivals: "weakref.WeakSet[_Streamed]" = weakref.WeakSet()
+        self.arriving_bytes = self.last_fetched = 0
         self._has_warned = False
 
     def __enter__(self) -> "Offload":
@@ -848,21 +969,53 @@ class Offload(InModel):
         held = packed.held
         if held is not None:
             return held
-        if packed.number >= 0:  # it has a parcel
+        saved = packed.saved
+        if packed.stream is not None:
+            saved.device.end_past()
+        if packed.number >= 0 and not saved.is_leaving:  # it has a parcel
             self._read_ahead(packed)
         self.pool._take_back()
-        return self._with_room(packed.saved.tensor, packed.shape)
+        tensor = self._with_room(saved.tensor, packed.shape)
+        if packed.stream is not None:
+            self._fetch_ahead(packed)
+        return tensor
+
+    def _fetch_ahead(self, packed: _Packed) -> None:
+        """Begin to copy the tensors to the device that the backward pass needs next."""
+        last = min(packed.number, self.last_fetched)
+        for number in range(last - 1, max(last - _MAX_LOOK, 0) - 1, -1):
+            following = self._order.get(number)
+            if isinstance(following, _Packed) and isinstance(following.saved, _Streamed) and \
+                    not following.saved.fetch_ahead(following.stream):
+                return
+            self.last_fetched = number
+
+    def end_arrivals(self) -> bool:
+        """Give up the tensors that were fetched ahead. False: there are none."""
+        arrivals = [saved for saved in self.arrivals if saved.arrival is not None]
+        self.arrivals.clear()
+        for saved in arrivals:
+            saved.arrival = None
+        return bool(arrivals)
 
     def _with_room(self, call: Callable[..., Any], *arguments: Any) -> Any:
-        """The result of the call. If the budget is used up, it is tried again when the batches may leave memory."""
-        try:
-            return call(*arguments)
-        except MemoryError:
-            if not self._recent and self._thread.open() is None:
-                raise
-            self._recent.clear()
-            self._thread.seal()
-            return call(*arguments)
+        """The result of the call. If there is too little memory, it is tried again as long as some can be freed."""
+        while True:
+            try:
+                return call(*arguments)
+            except _OUT_OF_MEMORY:
+                if not self._make_room():
+                    raise
+
+    def _make_room(self) -> bool:
+        """End a copy that is under way, or let the batches leave memory. False: there was nothing to do."""
+        if end_first_of_all() or self.end_arrivals():
+            return True
+        if not self._recent and self._thread.open() is None:
+            return False
+        self._recent.clear()
+        self._thread.seal()
+        return True
 
     def _read_ahead(self, packed: "Union[_Packed, _Batch]") -> None:
         """The backward pass needs the last tensors first. If it takes another order, the announcements begin anew."""
@@ -887,7 +1040,7 @@ class Offload(InModel):
         # Tensors that are gone leave gaps, which may be long.
         left = map(self._order.get, range(above - 1, max(above - 4 * length, 0) - 1, -1))
         found = [*itertools.islice((packed for packed in left if packed is not None and packed.turn is None and
-                                    packed.saved._lease is not None), length)]
+                                    packed.saved._lease is not None and not packed.saved.is_leaving), length)]
         handles = (c_void_p * len(found))(*(packed.saved._handle.value for packed in found))
         if not found or lib.reel_parcel_announce(handles, len(found)) < 0:
             return  # there is nothing to read ahead, or no memory for the announcement
