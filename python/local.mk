@@ -32,4 +32,5 @@ python_api = %D%/reel/_api.py
 api:
 	cd $(srcdir) && $(AWK) $(api_reader) -f build-aux/api/python.awk include/reel/version.h include/reel/error.h \
 		include/reel/figures.h include/reel/layout.h include/reel/loss.h include/reel/model.h include/reel/run.h \
-		include/reel/plan.h include/reel/pool.h include/reel/store.h include/reel/parcel.h >$(python_api).new && mv $(python_api).new $(python_api)
+		include/reel/plan.h include/reel/pool.h include/reel/store.h include/reel/parcel.h \
+		include/reel/gpu.h >$(python_api).new && mv $(python_api).new $(python_api)

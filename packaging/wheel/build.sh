@@ -44,7 +44,7 @@ sources=../../..
 configure build/wheel/make --prefix=/reel --libdir=/reel/lib --disable-static --disable-openmp --disable-fortran \
 	--with-pool=c11 --with-lz4=no --with-mpi=no --with-libdw=no --with-sqlite=no --with-tsunami=no --with-adolc=no \
 	--with-verifier=no --with-cuda=no
-make -s -C "$make" amalgamation lib/libreel.map
+make -s -C "$make" amalgamation lib/libreel.map gpu/libreel-cuda.map
 make -s -C "$make" DESTDIR="$work" pkgconfig_DATA='reel.pc reel-enzyme.pc' \
 	include_HEADERS='include/reel.h include/reel.hpp' reelinclude_HEADERS='$(core_headers) include/reel/enzyme.h' \
 	install-includeHEADERS install-reelincludeHEADERS install-pkgconfigDATA install-cmakeDATA
@@ -87,6 +87,10 @@ libraries() {
 	link "$target" "$folder/libreel.so.0" "$make/lib/libreel.map" "$work/$target"/*.o -ldl
 	link "$target" "$folder/libreel-enzyme.so.0" dropin/enzyme/enzyme.map "${headers[@]}" dropin/enzyme/*.c \
 		"$folder/libreel.so.0" -Wl,-rpath,'$ORIGIN'
+	# Python loads this one, and so does libreel for the word "gpu". The map hides its copies of functions of libreel.
+	link "$target" "$folder/libreel-cuda.so.0" "$make/gpu/libreel-cuda.map" "${headers[@]}" -I. \
+		-ffunction-sections gpu/*/*.c lib/os/os.c lib/os/os-thread.c lib/store/transfer-queue.c \
+		"$folder/libreel.so.0" -ldl -Wl,-rpath,'$ORIGIN'
 	case $target in *-gnu*)
 		# jaxlib has wheels for glibc only, so reel.jax works there only.
 		compile "$target" -shared -fvisibility=hidden -D_GNU_SOURCE -Iinclude -isystem "$work/jaxlib/include" \

@@ -34,6 +34,13 @@ library_is_inside() {
 	grep -q "^library: .*$PWD/env/.*/reel/lib/libreel.so.0" info
 }
 
+# It is loaded, and looks for a driver, which this system lacks.
+library_for_gpus() {
+	[ -f "$(dirname "$("$python" -m reel --pkgconfigdir)")/libreel-cuda.so.0" ] || return
+	"$python" -c 'import reel; print(reel.Pool("64M")._pin())' | tee reason
+	grep -q '^no GPU: no NVIDIA driver' reason
+}
+
 flags() {
 	set -- $("$python" -m reel --cflags --libs)
 	[ -f "${1#-I}/reel.h" ] && [ -f "${2#-L}/libreel.so.0" ] && [ -f "$("$python" -m reel --pkgconfigdir)/reel.pc" ] &&
@@ -65,6 +72,7 @@ python=$PWD/env/bin/python3
 files >before
 holds 'the wheel is installed, and 1 GiB of arrays goes through 128 MiB' two_commands
 holds 'its library is the one inside' library_is_inside
+holds 'so is libreel-cuda, which needs no driver' library_for_gpus
 holds 'the examples of the pages' examples
 holds 'it says where headers and library are' flags
 holds 'it heeds the variables of the library' environment

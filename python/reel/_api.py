@@ -334,6 +334,47 @@ class ParcelStats(Structure):
     ]
 
 
+class GpuDevice(Structure):
+    _fields_ = [
+        ("name", c_char * 96),
+        ("memory_bytes", c_uint64),
+        ("driver_version", c_uint),
+        ("compute_major", c_uint),
+        ("compute_minor", c_uint),
+        ("multiprocessors", c_uint),
+        ("threads", c_uint),
+        ("reserved", c_uint * 7),
+    ]
+
+
+class GpuStoreOptions(Structure):
+    _fields_ = [
+        ("device", c_uint),
+        ("depth", c_uint),
+        ("slot_bytes", c_size_t),
+        ("bytes", c_uint64),
+        ("reserved", c_uint64 * 4),
+    ]
+
+
+class GpuStats(Structure):
+    _fields_ = [
+        ("total_bytes", c_uint64),
+        ("used_bytes", c_uint64),
+        ("puts", c_uint64),
+        ("gets", c_uint64),
+        ("put_bytes", c_uint64),
+        ("got_bytes", c_uint64),
+        ("failed_puts", c_uint64),
+        ("failed_gets", c_uint64),
+        ("copied_bytes", c_uint64),
+        ("pinned_bytes", c_uint64),
+        ("refused_adoptions", c_uint64),
+        ("reserved", c_uint64 * 5),
+        ("problem", c_char * 160),
+    ]
+
+
 STRUCTS = {
     "reel_layout": Layout,
     "reel_field": Field,
@@ -358,6 +399,9 @@ STRUCTS = {
     "reel_pool_stats": PoolStats,
     "reel_parcel_options": ParcelOptions,
     "reel_parcel_stats": ParcelStats,
+    "reel_gpu_device": GpuDevice,
+    "reel_gpu_store_options": GpuStoreOptions,
+    "reel_gpu_stats": GpuStats,
 }
 """The structs by their names in C."""
 
@@ -441,5 +485,11 @@ FUNCTIONS = {
     "reel_parcel_close": (c_int, c_void_p),
     "reel_parcel_bytes": (c_size_t, c_void_p),
     "reel_parcel_get_stats": (None, c_void_p, POINTER(ParcelStats)),
+    "reel_gpu_count": (c_int, POINTER(c_uint)),
+    "reel_gpu_describe": (c_int, c_uint, POINTER(GpuDevice)),
+    "reel_store_gpu_open": (c_int, POINTER(c_void_p), POINTER(GpuStoreOptions)),
+    "reel_gpu_get_stats": (None, c_void_p, POINTER(GpuStats)),
+    "reel_gpu_pin_pool": (c_int, c_void_p, c_uint),
+    "reel_gpu_get_pool_stats": (None, c_void_p, POINTER(GpuStats)),
 }
 """The type of the result and of the arguments of each function."""

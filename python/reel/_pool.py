@@ -16,10 +16,10 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple, Union
 
 import numpy as np
 
-from ._api import ParcelOptions, ParcelStats, PoolOptions, PoolStats
+from ._api import GpuStats, ParcelOptions, ParcelStats, PoolOptions, PoolStats
 from ._ends import Lease, Leased, emptied, end_with
-from ._errors import check, error_of
-from ._library import lib
+from ._errors import Error, check, error_of
+from ._library import gpu_library, lib
 from ._sizes import Size, to_bytes, to_int, to_size_text, to_text
 
 _LOOK_MS = 100
@@ -101,6 +101,19 @@ class Pool(Leased):
     def trim(self, keep: Size = 0) -> int:
         """Give idle memory above `keep` bytes back to the system. Returns the number of bytes given back."""
         return lib.reel_pool_trim(self._live().handle, to_bytes(keep, "keep"))
+
+    def _pin(self) -> str:
+        """Have the driver of the first GPU pin the memory of the pool while it is resident. Returns "", or why not."""
+        try:
+            check(gpu_library().reel_gpu_pin_pool(self._live().handle, 0))
+        except (ImportError, Error) as error:
+            return str(error)
+        return ""
+
+    def _pins(self) -> Dict[str, Any]:
+        """After _pin(): pinned_bytes, and the refused_adoptions of frames that are not, with the last problem."""
+        pins = members(GpuStats(), gpu_library().reel_gpu_get_pool_stats, self._live())
+        return {**pins, "problem": pins["problem"].decode(errors="replace")}
 
     def _take_back(self) -> None:
         """Empty the list of each loan that has ended, whose objects kept the memory alive.

@@ -27,7 +27,8 @@ def members():
 
 def test_structs_are_those_of_the_headers(tmp_path):
     source = os.environ["SOURCE_DIR"]
-    lines = ["#include <stddef.h>", "#include <reel.h>", "#include <reel/parcel.h>", "#include <reel/plan.h>"]
+    lines = ["#include <stddef.h>", "#include <reel.h>", "#include <reel/gpu.h>", "#include <reel/parcel.h>",
+             "#include <reel/plan.h>"]
     for name, member, place, size in members():
         if member is None:
             lines.append(f"_Static_assert(sizeof(struct {name}) == {size}, \"{name}\");")
@@ -95,10 +96,13 @@ def test_the_interpreter_may_end_while_a_thread_is_in_a_run():
     assert subprocess.run([sys.executable, "-c", program]).returncode == 0
 
 
+def run(program, **variables):
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env={**os.environ, **variables})
+
+
 def import_reel(**variables):
     """What an interpreter says that imports the package."""
-    return subprocess.run([sys.executable, "-c", "import reel; print(reel._lib._name)"], capture_output=True, text=True,
-                          env={**os.environ, **variables})
+    return run("import reel; print(reel._lib._name)", **variables)
 
 
 @pytest.mark.parametrize("library, reason", [
@@ -127,3 +131,32 @@ def test_the_library_inside_the_package_comes_after_the_one_that_is_named(tmp_pa
     inside.symlink_to(os.environ["REEL_LIBRARY"])
     assert import_reel(PYTHONPATH=str(tmp_path)).stdout.strip() == os.environ["REEL_LIBRARY"]
     assert import_reel(PYTHONPATH=str(tmp_path), REEL_LIBRARY="").stdout.strip() == str(inside)
+
+
+LOAD_GPU = "from reel._library import gpu_library; print(gpu_library()._name)"
+
+
+def test_the_library_for_gpus_lies_beside_the_library():
+    beside = os.path.join(os.path.dirname(os.environ["REEL_LIBRARY"]), "libreel-cuda.so.0")
+    if not os.path.exists(beside):
+        pytest.skip("libreel-cuda was not built")
+    said = run(LOAD_GPU)
+    assert said.stdout == f"{beside}\n", said.stderr
+
+
+def test_a_missing_library_for_gpus_is_named_with_remedies(tmp_path):
+    library = shutil.copy(os.environ["REEL_LIBRARY"], tmp_path / "libreel.so.0")
+    said = run(LOAD_GPU, REEL_LIBRARY=str(library))
+    if said.returncode == 0:
+        pytest.skip("the system has libreel-cuda")
+    last = said.stderr.splitlines()[-1]
+    assert last.startswith("ImportError: no libreel-cuda") and "cannot open" in last and "libreel-cuda0" in last, said
+
+
+def test_a_library_for_gpus_of_another_version_is_refused(tmp_path):
+    library = shutil.copy(os.environ["REEL_LIBRARY"], tmp_path / "libreel.so.0")
+    (tmp_path / "other.c").write_text("int reel_gpu_count(unsigned *count) { return *count = 0; }")
+    subprocess.run([*os.environ["CC"].split(), "-shared", "-fPIC", "-o", str(tmp_path / "libreel-cuda.so.0"),
+                    str(tmp_path / "other.c")], check=True)
+    said = run(LOAD_GPU, REEL_LIBRARY=str(library))
+    assert said.returncode == 1 and "ImportError: no libreel-cuda" in said.stderr and "undefined symbol" in said.stderr

@@ -6,6 +6,7 @@ import gc
 import os
 import random
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -674,3 +675,39 @@ def test_what_is_no_parcel_is_not_announced():
     for call in (pool.announce, pool.withdraw):
         with pytest.raises(TypeError, match="parcels .* 3"):
             call([3])
+
+
+PIN = """import reel
+with reel.Pool("64M") as pool:
+    print(pool._pin() or "pinned")
+    parcel = pool.empty(1 << 20)
+    pins = pool._pins()
+    print(pins["pinned_bytes"] == pool.stats()["resident_bytes"], pins["refused_adoptions"], pins["problem"])
+"""
+
+
+def pin_with(driver, folder):
+    """What a program says about its pins in a process that finds this driver, in the order of its lines."""
+    libraries = os.path.dirname(os.environ["REEL_LIBRARY"])
+    if not os.path.exists(os.path.join(libraries, "libreel-cuda.so.0")):
+        pytest.skip("libreel-cuda was not built")
+    for name in "libcuda.so.1", "libamdhip64.so", "libamdhip64.so.5", "libamdhip64.so.6", "libamdhip64.so.7":
+        (folder / name).write_text("no library")
+    if driver:
+        (folder / "libcuda.so.1").unlink()
+        (folder / "libcuda.so.1").symlink_to(os.path.join(libraries, driver))
+    said = subprocess.run([sys.executable, "-c", PIN], capture_output=True, text=True,
+                          env={**os.environ, "LD_LIBRARY_PATH": str(folder)})
+    assert said.returncode == 0, said.stderr
+    return said.stdout.splitlines()
+
+
+def test_without_a_driver_nothing_is_pinned_and_the_reason_is_said(tmp_path):
+    reason, figures = pin_with("", tmp_path)
+    assert reason.startswith("no GPU: no NVIDIA driver") and figures == "False 0 "
+
+
+def test_a_driver_pins_what_is_resident(tmp_path):
+    if not os.path.exists(os.path.join(os.path.dirname(os.environ["REEL_LIBRARY"]), "libreel-fake-driver.so")):
+        pytest.skip("there is no fake driver")
+    assert pin_with("libreel-fake-driver.so", tmp_path) == ["pinned", "True 0 "]
