@@ -22,15 +22,17 @@ from ._sizes import Size
 
 
 def offload(budget: Optional[Size] = None, *, directory: "Union[str, os.PathLike[str], None]" = None,
-            store: Optional[str] = None, pool: Optional[Pool] = None, min_bytes: Size = "64K") -> Any:
+            store: Optional[str] = None, pool: Optional[Pool] = None, min_bytes: Size = "64K",
+            pinned: bool = True) -> Any:
     """For PyTorch: within `with reel.offload("4G", directory="/scratch"):` tensors that are saved for the backward
     pass go to parcels, which leave memory and are read ahead. Tensors of fewer than `min_bytes` bytes stay.
 
-    The parcels are on a pool with this budget, directory and store, or on `pool`. The result can be used any number of
+    The parcels are on a pool with this budget, directory and store, or on `pool`. When the first tensor of a GPU
+    comes, its driver pins the memory of the pool, unless `pinned` is False. The result can be used any number of
     times, and its `pool` has the statistics.
     """
     from ._offload import Offload  # imports torch
-    return Offload(budget, directory, store, pool, min_bytes)
+    return Offload(budget, directory, store, pool, min_bytes, pinned)
 
 
 def checkpoint(model: Any, budget: Size, *, directory: "Union[str, os.PathLike[str], None]" = None,

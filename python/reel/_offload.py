@@ -573,6 +573,7 @@ class _Streamed(_Saved):
         self._shown: Any = None, None
         self.arrival: Optional[_Arrival] = None
         self.device.out.limit(offload.max_moving)
+        offload.pin(storage.device)
         super().__init__(offload, known, first, nbytes, storage, shape)
 
     def _copy(self, storage: Any, shape: _Shape) -> None:
@@ -822,7 +823,7 @@ class Offload(InModel):
     _function = "offload"
 
     def __init__(self, budget: Optional[Size], directory: Union[str, "os.PathLike[str]", None], store: Optional[str],
-                 pool: Optional[Pool], min_bytes: Size) -> None:
+                 pool: Optional[Pool], min_bytes: Size, pinned: bool = True) -> None:
         if (budget is None) == (pool is None):
             raise TypeError("offload() takes either a budget or a pool")
         if pool is not None and (directory is not None or store is not None):
@@ -844,6 +845,8 @@ class Offload(InModel):
         _offloads.add(self)
         _map_large_blocks()
         self.outside_bytes = 0
+        # Why the frames of the pool are not pinned, or "" if they are. None: no tensor of a device has come yet.
+        self._unpinned: Optional[str] = None if pinned else "pinned=False"
         self.max_moving = min(self._budget // 4, _MAX_MOVING)
         # Tensors that were fetched ahead, and the number of the last one.
         self.arrivals: "weakref.WeakSet[_Streamed]" = weakref.WeakSet()
@@ -879,7 +882,11 @@ class Offload(InModel):
             "parcels in the store": parcels["stored_bytes"],
             "memory outside of the budget": self.outside_bytes,
         }
+        if self._unpinned == "":
+            places["pinned for the GPU"] = self.pool._pins()["pinned_bytes"]
         text = ", ".join(f"{nbytes / (1 << 20):.0f} MiB {place}" for place, nbytes in places.items())
+        if self._unpinned:
+            text += f", none pinned for the GPU ({self._unpinned})"
         return f"saved tensors: {text}; {parcels['wait_ns'] / 1e9:.1f} s of waits for the store so far"
 
     def _pack(self, tensor: Any) -> Any:
@@ -989,6 +996,11 @@ class Offload(InModel):
                     not following.saved.fetch_ahead(following.stream):
                 return
             self.last_fetched = number
+
+    def pin(self, device: Any) -> None:
+        """Have the driver of the device pin the frames of the pool, at the first call."""
+        if self._unpinned is None:
+            self._unpinned = self.pool._pin(device.index)
 
     def end_arrivals(self) -> bool:
         """Give up the tensors that were fetched ahead. False: there are none."""

@@ -102,10 +102,10 @@ class Pool(Leased):
         """Give idle memory above `keep` bytes back to the system. Returns the number of bytes given back."""
         return lib.reel_pool_trim(self._live().handle, to_bytes(keep, "keep"))
 
-    def _pin(self) -> str:
-        """Have the driver of the first GPU pin the memory of the pool while it is resident. Returns "", or why not."""
+    def _pin(self, device: int) -> str:
+        """Have the driver of this GPU pin the memory of the pool while it is resident. Returns "", or why not."""
         try:
-            check(gpu_library().reel_gpu_pin_pool(self._live().handle, 0))
+            check(gpu_library().reel_gpu_pin_pool(self._live().handle, device))
         except (ImportError, Error) as error:
             return str(error)
         return ""

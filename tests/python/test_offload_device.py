@@ -233,6 +233,20 @@ def test_a_graph_of_the_device_is_refused(offload, monkeypatch):
         x.exp()
 
 
+def test_the_driver_pins_the_memory_of_the_pool(monkeypatch):
+    x, asked = leaf(1 << 20), []
+    if not HAS_GPU:
+        monkeypatch.setattr(reel.Pool, "_pin", lambda pool, device: asked.append(device) or "no driver")
+    offload = reel.offload("64M")
+    assert "GPU" not in str(offload)
+    gradient_with(offload, lambda x: chain(x, 4), x)
+    assert "GPU (no driver)" in str(offload) and asked == [0] if not HAS_GPU else "MiB pinned for" in str(offload)
+    assert not HAS_GPU or offload.pool._pins()["pinned_bytes"] >= 4 << 20
+    offload = reel.offload("64M", pinned=False)
+    gradient_with(offload, lambda x: chain(x, 4), x)
+    assert "none pinned for the GPU (pinned=False)" in str(offload)
+
+
 def test_two_devices(offload):
     if module.device_count() < 2:
         pytest.skip("there is one device")

@@ -679,7 +679,7 @@ def test_what_is_no_parcel_is_not_announced():
 
 PIN = """import reel
 with reel.Pool("64M") as pool:
-    print(pool._pin() or "pinned")
+    print(pool._pin(0) or "pinned")
     parcel = pool.empty(1 << 20)
     pins = pool._pins()
     print(pins["pinned_bytes"] == pool.stats()["resident_bytes"], pins["refused_adoptions"], pins["problem"])
