@@ -300,6 +300,80 @@ with offload:
     assert subprocess.run([sys.executable, "-c", text]).returncode == 0
 
 
+class Clock:
+    """The time of a device whose copies take this many seconds, in two directions at the same time.
+
+    A stream begins nothing before the host issued it, or before what it waits for. A call of a hook takes the host
+    0.1 ms.
+    """
+
+    def __init__(self, monkeypatch, copy):
+        self.copy, self.host, self.streams, self.events = copy, 0.0, {}, {}
+        begin, use, end, query = Way.begin, _Arrival.storage_on, Way._end_now, module.Event.query
+
+        def timed_begin(way, target, source, stream, *rest):
+            transfer = begin(way, target, source, stream, *rest)
+            self.events[transfer.event] = self.run(way._stream, self.copy, self.streams.get(stream, 0.0))
+            return transfer
+
+        def timed_use(arrival, stream):
+            self.run(stream, 0.0, self.events[arrival.transfer.event])
+            return use(arrival, stream)
+
+        def timed_end(way, transfer):
+            self.host = max(self.host, self.events[transfer.event])
+            end(way, transfer)
+
+        monkeypatch.setattr(Way, "begin", timed_begin)
+        monkeypatch.setattr(_Arrival, "storage_on", timed_use)
+        monkeypatch.setattr(Way, "_end_now", timed_end)
+        monkeypatch.setattr(module.Event, "query", lambda event: self.events[event] <= self.host and query(event))
+
+    def run(self, stream, seconds, after=0.0):
+        self.streams[stream] = max(self.streams.get(stream, 0.0), self.host, after) + seconds
+        return self.streams[stream]
+
+    def layer(self, forth, back):
+        """A layer that saves one tensor, and takes these seconds."""
+        class Layer(torch.autograd.Function):
+            @staticmethod
+            def forward(context, x):
+                self.host += 1e-4
+                self.run(module.current_stream(x.device), forth)
+                context.save_for_backward(x)
+                return x.tanh()
+
+            @staticmethod
+            def backward(context, gradient):
+                self.host += 1e-4
+                x, = context.saved_tensors
+                self.run(module.current_stream(x.device), back)
+                return gradient * (1 - x.tanh() ** 2)
+
+        return Layer.apply
+
+    def seconds(self):
+        return max(self.streams.values())
+
+
+@pytest.mark.skipif(HAS_GPU, reason="a GPU has a clock of its own: bench/perceptron.py")
+@pytest.mark.parametrize("forth, back, most", [
+    (0.7e-3, 1.3e-3, 0.15), (0.1e-3, 0.2e-3, 0.14), (3e-3, 6e-3, 48 * 9e-3 + 3e-3)])
+def test_copies_take_no_time_of_their_own(monkeypatch, mode, forth, back, most):
+    """48 tensors of 64 MiB over a link of 50 GB/s: 0.064 s in each direction. Here they have 64 KiB, as all has less."""
+    if mode != "eager":
+        pytest.skip("the clock is for one mode")
+    monkeypatch.setattr(reel._offload, "_MAX_MOVING", 256 << 10)
+    offload = reel.offload(pool=reel.Pool("4M", slab="64K"), min_bytes="1K")
+    clock = Clock(monkeypatch, (64 << 20) / 50e9)
+    x = leaf(64 << 10)
+    with offload:
+        y = chain(x * 1, 48, clock.layer(forth, back)).sum()
+    middle = clock.seconds()
+    y.backward()
+    assert clock.seconds() <= most, (middle, clock.seconds())
+
+
 @contextlib.contextmanager
 def stream_of(stream):
     with contextlib.nullcontext() if stream is None else module.stream(stream):
