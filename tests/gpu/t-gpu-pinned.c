@@ -379,6 +379,50 @@ static void exactly_the_resident_frames_are_pinned(void)
 	       (unsigned long long)seeds);
 }
 
+/* Returns true if the pinned bytes are those that are resident in two pools. */
+static bool pins_of_two_are_resident(const struct schedule two[2])
+{
+	size_t resident = 0;
+
+	for (unsigned i = 0; i < 2; i++) {
+		size_t of_pool = (size_t)stats_of(two[i].pool).resident_bytes;
+
+		if (pins_of(two[i].pool).pinned_bytes != of_pool)
+			return false;
+		resident += of_pool;
+	}
+	return fake_device_registered_bytes() == resident;
+}
+
+/* Each pool gives idle memory back while the other one is short. */
+static void pools_share_a_budget(void)
+{
+	struct reel_pool_options options = budget(48, NULL);
+	struct schedule two[2];
+	bool exact = true;
+	reel_pool *pool;
+
+	snprintf(options.shared_budget, sizeof options.shared_budget, "p%ld", (long)getpid());
+	if (is_emulated() || reel_pool_open(&pool, &options)) {
+		tap_skip(1, "processes share no budget here");
+		return;
+	}
+	close_pool(pool, "a shared budget");
+	open_fake((struct fake_options){0});
+	for (unsigned i = 0; i < 2; i++)
+		begin_schedule(&two[i], open_pinned(options), i);
+	for (unsigned n = 0; n < 4 * STEPS && exact; n++) {
+		step(&two[n % 2]);
+		exact = pins_of_two_are_resident(two);
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		end_schedule(&two[i]);
+		exact = exact && !two[i].wrong && !reel_pool_close(two[i].pool);
+	}
+	ok(exact, "fake device: two pools share a budget");
+	close_fake_after("a shared budget");
+}
+
 /* ---- Threads ---- */
 
 static reel_pool *shared_pool;
@@ -612,6 +656,7 @@ int main(void)
 	locked_frames_stay_pinned();
 	frames_from_before_are_left_alone();
 	exactly_the_resident_frames_are_pinned();
+	pools_share_a_budget();
 	threads_share_a_pool();
 	one_thread_pins_a_pool();
 	what_cannot_be_pinned_is_said();
