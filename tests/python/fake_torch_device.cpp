@@ -37,7 +37,6 @@
 #include <random>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace {
@@ -678,6 +677,7 @@ void call_host(const c10::OperatorHandle &op, torch::jit::Stack *stack)
 	Kernel kernel{schema.name().c_str()};
 	Call call{!has_tensors};
 	std::vector<bool> is_out;
+	torch::jit::Stack kept(stack->begin() + first, stack->end());	// until the lock is free
 	Lock lock(mutex);
 	for (size_t i = 0; i < schema.arguments().size(); i++) {
 		(*stack)[first + i] = call.argument((*stack)[first + i]);

@@ -91,8 +91,8 @@ def peak_bytes():
 
 
 def faults():
-    """The races that operations have found when they ran: memory of a tensor that was freed, or contents that differ from
-    those that the order of issue gives. The first one is the cause; operations that use its result add theirs."""
+    """The races that operations have found when they ran: memory of a tensor that was freed, or contents that differ
+    from those that the order of issue gives. The first one is the cause; operations that use its result add theirs."""
     found = []
     while (fault := _lib.fake_fault(len(found))) is not None:
         found.append(fault.decode())
@@ -102,8 +102,8 @@ def faults():
 def leave_out(kind, number):
     """Have the call of this number and kind do nothing, counted from 1 since reset().
 
-    Kinds: `wait_event`, for an event or a stream; `record`; `record_stream`; `synchronize`; and `query`, which then says
-    that all is done. PyTorch's own calls do not count. A test may have more kinds, and ask is_left_out().
+    Kinds: `wait_event`, for an event or a stream; `record`; `record_stream`; `synchronize`; and `query`, which then
+    says that all is done. PyTorch's own calls do not count. A test may have more kinds, and ask is_left_out().
     """
     _lib.fake_leave_out(kind.encode(), number)
 

@@ -124,7 +124,7 @@ def test_a_checkpoint_of_pytorch(reentrant):
 def round_trip(looks, left_out=None):
     """A tensor goes to the host and comes back by two streams, with all that this needs, or one thing left out.
 
-    If it looks, the program has the host wait for one stream or the other meanwhile. Returns whether the result is right.
+    If it looks, the host waits for one stream or the other meanwhile. Returns whether the result is right.
     """
     has = {thing: thing != left_out for thing in THINGS}
     main, out, back = fake.current_stream(), fake.Stream(), fake.Stream()
