@@ -572,6 +572,7 @@ class _Streamed(_Saved):
         self.device: Any = device_of(storage.device)
         self._shown: Any = None, None
         self.arrival: Optional[_Arrival] = None
+        self.device.back.end_past()  # or the frames of the last backward pass would not serve this forward pass
         self.device.out.limit(offload.max_moving)
         offload.pin(storage.device)
         super().__init__(offload, known, first, nbytes, storage, shape)
