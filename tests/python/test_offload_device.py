@@ -27,7 +27,8 @@ HAS_GPU = torch.cuda.is_available()
 if not HAS_GPU and fake.compiler() is None:
     pytest.skip("there is no C++ compiler for the fake device", allow_module_level=True)
 NAME, module = ("cuda", torch.cuda) if HAS_GPU else ("fake", fake)
-SEEDS = int(os.environ.get("TEST_SEEDS", 40))
+FIRST, SEEDS = int(os.environ.get("TEST_SEED", 1)), int(os.environ.get("TEST_SEEDS", 40))
+"""Of the random programs: the first seed, and their number."""
 
 
 @pytest.fixture(scope="session")
@@ -479,7 +480,7 @@ def shared(monkeypatch):
 
 def test_random_programs(mode, tmp_path, shared):
     refused = 0
-    for seed in range(1, SEEDS + 1):
+    for seed in range(FIRST, FIRST + SEEDS):
         right = is_right(seed, mode, tmp_path)
         assert right is not False, seed
         refused += right is None
