@@ -65,10 +65,7 @@ class Way:
 
     def _end_now(self, transfer: Transfer) -> None:
         """Wait for the end of the copy. The thread sleeps meanwhile."""
-        if transfer.event is None:
-            self._stream.synchronize()
-        else:
-            transfer.event.synchronize()
+        (transfer.event or self._stream).synchronize()
         self._end(transfer)
 
     def _first(self) -> Optional[Transfer]:

@@ -500,7 +500,7 @@ MUTANTS = {
     "an event in the stream of the program": (Way, "begin", "event.record(self._stream)", "event.record(stream)"),
     "a copy in the stream of the program": (Way, "begin", "self._module.stream(self._stream)", "self._module.stream(stream)"),
     "a transfer that ends before its event": (Way, "end_past", " and first.event.query()", ""),
-    "a wait that does not wait": (Way, "_end_now", "transfer.event.synchronize()", "pass"),
+    "a wait that does not wait": (Way, "_end_now", "(transfer.event or self._stream).synchronize()", "pass"),
     "a tensor that is freed while it is copied": (_Streamed, "_copy", "[target, storage]", "[target, storage.clone()]"),
     "a parcel that is closed while it is written": (_Streamed, "_copy", "[target, storage]", "[None, storage]"),
     "a parcel that leaves while it is read": (_Streamed, "_fetch", "[source, target]", "[None, target]"),
