@@ -184,8 +184,10 @@ static void configure_pool(struct reel_pool *pool, const struct reel_pool_option
 /* Mutants survive: an empty list is zero, except a generation that UBSan sees. */
 static void initialise_lists(struct reel_pool *pool)
 {
-	for (unsigned kind = 0; kind < REEL_SLAB_KINDS; kind++)
+	for (unsigned kind = 0; kind < REEL_SLAB_LARGE; kind++)
 		freelist_init(&pool->warm[kind], pool->table);
+	for (unsigned n = 0; n < REEL_LARGE_LISTS; n++)
+		freelist_init(&pool->large[n], pool->table);
 	freelist_init(&pool->cold, pool->table);
 	freelist_init(&pool->frameless, pool->table);
 	freelist_init(&pool->lent_back, pool->table);
@@ -323,7 +325,7 @@ void reel_pool_destroy(struct reel_pool *pool)
 		parcels->verbs->close(parcels);
 	pthread_key_delete(pool->cache_key);
 	free_caches(pool);
-	while ((large = freelist_pop(&pool->warm[REEL_SLAB_LARGE])))
+	while ((large = reel_supply_pop_large(pool)))
 		reel_trim_large(pool, large);
 	dismiss_listener(pool);
 	reel_mapping_unmap_all(pool);

@@ -27,6 +27,12 @@
 
 #define REEL_MAGAZINE_SLABS 16
 
+/*
+ * Programs have large slabs of a few sizes, in any order. With a list for each quarter of a power
+ * of two, and the same list again for sizes sixteen times as large, most find one of their size.
+ */
+#define REEL_LARGE_LISTS 16
+
 /* Flag of the default pool, which stays open until the process ends. */
 #define REEL_POOL_PERMANENT 0x80000000u
 /*
@@ -98,7 +104,9 @@ struct reel_frame_listener {
 
 struct reel_pool {
 	/* Chains of empty slabs whose frames are resident, by kind. */
-	struct freelist warm[REEL_SLAB_KINDS];
+	struct freelist warm[REEL_SLAB_LARGE];
+	/* Empty large slabs, by size: large_list() (supply.c). */
+	struct freelist large[REEL_LARGE_LISTS];
 	/* Whole slabs that keep their addresses, but whose memory went back to the system. */
 	struct freelist cold;
 	/* Descriptors without a frame, left over from large slabs. */
@@ -322,6 +330,10 @@ void *reel_supply_take_back(struct reel_pool *pool);
 /* Pop a chain of whole slabs from the warm list, and push it back. NULL: the list is empty. */
 struct reel_slab *reel_supply_pop_warm(struct reel_pool *pool);
 void reel_supply_push_warm(struct reel_pool *pool, struct reel_slab *chain);
+/* Pop an empty large slab of any size. NULL: there is none. */
+struct reel_slab *reel_supply_pop_large(struct reel_pool *pool);
+/* A hint, as freelist_is_empty() is. */
+bool reel_supply_has_large(const struct reel_pool *pool);
 /* Take one slab as reel_supply_take() does; the rest of its chain stays on the warm list. */
 int reel_supply_take_one(struct reel_pool *pool, enum reel_slab_kind kind, struct reel_slab **slab);
 /* The size of the pool's table of descriptors. */
@@ -334,7 +346,7 @@ size_t reel_supply_table_bytes(void);
  */
 size_t reel_trim_chain(struct reel_pool *pool, struct reel_slab *chain, size_t keep);
 size_t reel_trim_large(struct reel_pool *pool, struct reel_slab *slab);
-/* Unmap one large slab of the list of idle ones. False: there is none. */
+/* Unmap one idle large slab. False: there is none. */
 bool reel_trim_idle_large(struct reel_pool *pool);
 
 /*
@@ -365,8 +377,7 @@ static inline bool reel_budget_has(struct reel_pool *pool, size_t bytes)
  */
 static inline bool reel_budget_has_room(struct reel_pool *pool)
 {
-	return reel_budget_has(pool, pool->slab_bytes) ||
-	       !freelist_is_empty(&pool->warm[REEL_SLAB_LARGE]);
+	return reel_budget_has(pool, pool->slab_bytes) || reel_supply_has_large(pool);
 }
 
 /* Bytes that the pool can have now: the hard budget, less the shares of other processes. */

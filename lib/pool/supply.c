@@ -138,10 +138,40 @@ void reel_supply_push_warm(struct reel_pool *pool, struct reel_slab *chain)
 	freelist_push(&pool->warm[REEL_SLAB_WHOLE], chain);
 }
 
+/* Slabs of one size have one list, which is also the list of some other sizes. */
+static struct freelist *large_list(struct reel_pool *pool, size_t bytes)
+{
+	unsigned width = reel_width(bytes);
+	unsigned quarter = (unsigned)(bytes >> (width - 3) & 3);
+
+	REEL_ASSERT(width >= 3);
+	return &pool->large[(4 * width + quarter) % REEL_LARGE_LISTS];
+}
+
+struct reel_slab *reel_supply_pop_large(struct reel_pool *pool)
+{
+	struct reel_slab *slab = NULL;
+
+	for (unsigned n = 0; n < REEL_LARGE_LISTS && !slab; n++)
+		slab = freelist_pop(&pool->large[n]);
+	return slab;
+}
+
+bool reel_supply_has_large(const struct reel_pool *pool)
+{
+	bool found = false;
+
+	for (unsigned n = 0; n < REEL_LARGE_LISTS && !found; n++)
+		found = !freelist_is_empty(&pool->large[n]);
+	return found;
+}
+
 static void push_warm(struct reel_pool *pool, struct reel_slab *chain)
 {
 	if (chain->kind == REEL_SLAB_WHOLE)
 		reel_supply_push_warm(pool, chain);
+	else if (chain->kind == REEL_SLAB_LARGE)
+		freelist_push(large_list(pool, chain->bytes), chain);
 	else
 		freelist_push(&pool->warm[chain->kind], chain);
 }
@@ -491,28 +521,29 @@ int reel_supply_take_lent(struct reel_pool *pool, size_t bytes, struct reel_slab
 }
 
 /*
- * Takes the first large slab of the list if it has the right size. Tapes give large slabs in the
- * reverse order of their taking, so in a program that repeats itself the first one has. A slab of
- * another size goes back to the list before it is trimmed: reel_trim_idle_large() raises `trimming`
- * before its pop, so the offload thread refuses no waiting thread meanwhile.
+ * Takes the first large slab of the list for the size, if it has the right size. If a program
+ * repeats itself, there is one, in whatever order it takes and gives slabs. Otherwise the program
+ * needs other sizes now, and an idle slab is trimmed. The first slab goes back to its list before
+ * that: reel_trim_idle_large() raises `trimming` before its pop, so the offload thread refuses no
+ * waiting thread meanwhile.
  */
 int reel_supply_take_large(struct reel_pool *pool, size_t bytes, struct reel_slab **taken)
 {
-	struct reel_slab *slab = freelist_pop(&pool->warm[REEL_SLAB_LARGE]);
+	size_t wanted = reel_supply_large_bytes(bytes);
+	struct freelist *list = large_list(pool, wanted);
+	struct reel_slab *slab = freelist_pop(list);
 	int error;
 
 	REEL_ASSERT(!slab || slab->kind == REEL_SLAB_LARGE);
-	bytes = reel_supply_large_bytes(bytes);
-	if (slab && serves(pool, slab, bytes)) {
+	if (slab && serves(pool, slab, wanted)) {
 		*taken = slab;
 		return 0;
 	}
-	if (slab) {
-		freelist_push(&pool->warm[REEL_SLAB_LARGE], slab);
-		reel_trim_idle_large(pool);
-	}
+	if (slab)
+		freelist_push(list, slab);
+	reel_trim_idle_large(pool);
 	do
-		error = fresh_large(pool, REEL_SLAB_LARGE, bytes, taken);
+		error = fresh_large(pool, REEL_SLAB_LARGE, wanted, taken);
 	while (error == -ENOMEM && reel_trim_idle_large(pool));
 	return error;
 }

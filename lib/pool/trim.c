@@ -96,7 +96,7 @@ static size_t trim(struct reel_pool *pool, size_t keep)
 	size_t trimmed = 0;
 
 	REEL_ASSERT(atomic_load_explicit(&pool->trimming, memory_order_relaxed) > 0);
-	while (above(pool, keep) && (idle = freelist_pop(&pool->warm[REEL_SLAB_LARGE])))
+	while (above(pool, keep) && (idle = reel_supply_pop_large(pool)))
 		trimmed += reel_trim_large(pool, idle);
 	while (above(pool, keep) && (idle = reel_supply_pop_warm(pool))) {
 		size_t dropped = reel_trim_chain(pool, idle, keep);
@@ -146,10 +146,10 @@ bool reel_trim_idle_large(struct reel_pool *pool)
 	 * Without this check each call that finds nothing would wake the offload thread in
 	 * end_trim().
 	 */
-	if (freelist_is_empty(&pool->warm[REEL_SLAB_LARGE]))
+	if (!reel_supply_has_large(pool))
 		return false;
 	begin_trim(pool);
-	idle = freelist_pop(&pool->warm[REEL_SLAB_LARGE]);
+	idle = reel_supply_pop_large(pool);
 	if (idle)
 		reel_trim_large(pool, idle);
 	end_trim(pool);

@@ -200,13 +200,18 @@ static inline bool pool_is_whole(struct reel_pool *pool)
 	/* Above the soft budget, frames that come back are given to the system. */
 	reel_pool_flush(pool);
 	stats = stats_of(pool);
-	for (enum reel_slab_kind kind = 0; kind < REEL_SLAB_KINDS; kind++) {
-		bool chained = kind != REEL_SLAB_LARGE;
-		struct idle idle = count_idle(pool, &pool->warm[kind], kind, chained);
+	for (enum reel_slab_kind kind = 0; kind < REEL_SLAB_LARGE; kind++) {
+		struct idle idle = count_idle(pool, &pool->warm[kind], kind, true);
 
 		slabs += idle.slabs;
 		bytes += idle.bytes;
 		unspillable += kind < REEL_SLAB_WHOLE ? idle.bytes : 0;
+	}
+	for (unsigned n = 0; n < REEL_LARGE_LISTS; n++) {
+		struct idle idle = count_idle(pool, &pool->large[n], REEL_SLAB_LARGE, false);
+
+		slabs += idle.slabs;
+		bytes += idle.bytes;
 	}
 	slabs += count_idle(pool, &pool->cold, REEL_SLAB_WHOLE, false).slabs;
 	slabs += count_idle(pool, &pool->frameless, NO_FRAME, false).slabs;

@@ -553,6 +553,23 @@ static void giants_are_recycled(void)
 	reel_pool_close(pool);
 }
 
+static void giants_of_several_sizes_are_recycled(void)
+{
+	reel_pool *pool = open_pool(small_options());
+	struct reel_slab *slab[3];
+
+	for (unsigned order = 0; order < 6; order++) {
+		for (unsigned n = 0; n < 3; n++)
+			reel_pool_take(pool, REEL_SLAB_LARGE, (9 + 11 * n) * small_slab(),
+				       &slab[n]);
+		for (unsigned n = 0; n < 3; n++)
+			reel_pool_give(pool, slab[(order + n * (order % 2 + 1)) % 3]);
+	}
+	is_int(stats_of(pool).fresh_slabs, 3, "giants of three sizes serve again in any order");
+	ok(pool_is_whole(pool), "the pool is whole");
+	reel_pool_close(pool);
+}
+
 static void giants_are_whole_pages(void)
 {
 	reel_pool *pool = open_pool(small_options());
@@ -812,6 +829,7 @@ int main(void)
 	pages_are_chosen_by_their_costs();
 	pages_of_a_pool_with_a_store_are_huge();
 	giants_are_recycled();
+	giants_of_several_sizes_are_recycled();
 	giants_are_whole_pages();
 	a_span_of_a_whole_slab_comes_and_goes_without_the_pool();
 	descriptors_run_out();

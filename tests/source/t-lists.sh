@@ -31,7 +31,7 @@ done
 
 # Counts lines of code, without comments and empty lines. A change that adds a concept removes another one; the message of a
 # change that raises a bar gives the reason.
-for bar in lib:25440 omp:7070 mpi:5310 gpu:3490 include:4190 dropin:7030 tools:4500; do
+for bar in lib:25464 omp:7070 mpi:5310 gpu:3490 include:4190 dropin:7030 tools:4500; do
 	product=${bar%:*}
 	lines=$(find "$SOURCE_DIR/$product" \( -name '*.[ch]' -o -name '*.cuh' -o -name '*.hpp' \) \
 		! -name report-page.c -exec cat {} + |
@@ -47,8 +47,8 @@ lines=$(find "$SOURCE_DIR/python/reel" -name '*.py' ! -name _api.py -exec cat {}
 	/^[ \t]*"""/ { inside = !/""".*"""/; next }
 	{ lines++ }
 	END { print lines + 0 }')
-[ "$lines" -gt 1000 ] && [ "$lines" -le 3931 ]
-ok $? "python/ has $lines lines of code, at most 3931"
+[ "$lines" -gt 1000 ] && [ "$lines" -le 3929 ]
+ok $? "python/ has $lines lines of code, at most 3929"
 
 # Computes the share of functions of lib/ with an assertion. The body of a function begins and ends in the first column.
 share=$(find "$SOURCE_DIR/lib" -name '*.[ch]' -exec cat {} + | ${AWK:-awk} '
