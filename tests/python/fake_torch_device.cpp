@@ -444,10 +444,8 @@ at::Tensor on_host(const at::Tensor &tensor, bool on_shadow)
 		c10::Storage(c10::Storage::use_byte_size_t(), storage.nbytes(),
 			     c10::DataPtr(data, at::kCPU), nullptr, false),
 		c10::DispatchKeySet(c10::DispatchKey::CPU), tensor.dtype());
-	c10::TensorImpl *its = result.unsafeGetTensorImpl();
-	its->set_sizes_and_strides(tensor.sizes(), tensor.strides(), tensor.storage_offset());
-	if (tensor.unsafeGetTensorImpl()->is_wrapped_number())
-		its->set_wrapped_number(true);
+	result.unsafeGetTensorImpl()->set_sizes_and_strides(tensor.sizes(), tensor.strides(),
+							    tensor.storage_offset());
 	result._set_conj(tensor.is_conj());
 	result._set_neg(tensor.is_neg());
 	return result;
@@ -589,7 +587,7 @@ struct Call {
 	{
 		if (!tensor.defined() || tensor.device().type() != FAKE)
 			return tensor;
-		if (tensors.empty())
+		if (!device)
 			device = tensor.device();
 		tensors.push_back(tensor);
 		hosts.push_back(on_host(tensor, !is_synchronous));

@@ -41,7 +41,7 @@ class Model(nn.Module):
         super().__init__()
         self.embedding = nn.Embedding(11, 8)
         self.layers = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.LayerNorm(16), nn.Linear(16, 8), nn.BatchNorm1d(8),
-                                    nn.ReLU(), nn.Dropout(0.5))
+                                    nn.GroupNorm(2, 8), nn.ReLU(), nn.Dropout(0.5))
         self.convolution = nn.Conv1d(1, 2, 3)
 
     def forward(self, tokens):
@@ -243,6 +243,22 @@ def test_a_query_ends():
         for asked in fake.current_stream().record_event(), fake.current_stream():
             torch.ones(1, device="fake")
             assert sum(1 for _ in iter(asked.query, True)) < 100
+    fake.reset()
+    assert not all(fake.current_stream().record_event().query() for _ in SEEDS)  # the stream has no work
+
+
+def test_a_seed_says_which_stream_is_first():
+    found = set()
+    for seed in SEEDS:
+        fake.reset(seed)
+        x = torch.zeros(1, device="fake")
+        fake.synchronize()
+        for value in 1.0, 2.0:
+            with fake.stream(fake.Stream()):
+                x.copy_(torch.full((1,), value))
+        fake.synchronize()
+        found.add(x.item())
+    assert found == {1, 2}
 
 
 def test_memory_that_was_freed_last_is_taken_first():
@@ -350,6 +366,8 @@ def test_storages_views_and_types(mode):
     assert view.half().cpu().tolist() == [[2, 3, 4], [6, 7, 8]] and x[5].item() == 0
     assert view.to("cpu", torch.int64).sum() == 30 and torch.equal(view, view.clone())
     assert torch.view_as_complex(x.view(6, 2)).conj().cpu()[0].item() == -0j
+    assert torch.view_as_complex(x.view(6, 2)).conj().imag.cpu().tolist() == [0, -3, 0, -7, 0, -11]
+    assert torch.where(x > 6, x.half(), 1.0).dtype == torch.float16
     storage.resize_(8)
     assert x[:2].tolist() == [0, 0]
     storage.resize_(0)
