@@ -73,8 +73,11 @@ static inline reel_cu_address reel_arena_settled(const struct reel_arena *arena)
 int reel_tables_read(struct reel_arena *arena, void *stream, reel_cu_address address);
 /* Makes the tables the tables of an empty arena, without reading the device. */
 int reel_tables_clear(struct reel_arena *arena);
-/* Sets the top of each lane by its `rows`, and writes the tables to the device. */
-int reel_tables_write(struct reel_arena *arena, reel_cu_address address);
+/*
+ * Sets the top of each lane by its `rows`, and starts to write the tables to the device. The caller
+ * waits for the arena's stream before the tables change.
+ */
+int reel_tables_start_to_write(struct reel_arena *arena, reel_cu_address address);
 void reel_tables_close(struct reel_arena *arena);
 
 /* ---- arena-state.c ---- */

@@ -69,11 +69,11 @@ static int undo(struct reel_arena *arena)
 	return or_broken(arena, reel_arena_wait(arena, start_to_undo(arena)));
 }
 
-/* Writes the tables that the host has changed as the settled tables. */
-static int write_settled(struct reel_arena *arena)
+/* Starts to write the tables that the host has changed as the settled tables. */
+static int start_to_settle(struct reel_arena *arena)
 {
 	struct reel_batches *batches = &arena->drain->policy.batches;
-	int error = reel_tables_write(arena, reel_arena_settled(arena));
+	int error = reel_tables_start_to_write(arena, reel_arena_settled(arena));
 
 	arena->drain->is_broken |= batches->is_lost;
 	return or_broken(arena, error);
@@ -122,7 +122,7 @@ static int begin(struct reel_arena *arena, void *stream)
 /* Writes the tables also after an error, since slabs may have been moved before it. */
 static int end(struct reel_arena *arena, int error)
 {
-	int written = write_settled(arena);
+	int written = start_to_settle(arena);
 
 	if (!written)
 		written = undo(arena);
@@ -274,7 +274,7 @@ static int grow(struct reel_arena *arena, const struct reel_arena_report *report
 			memcpy(arena->tables.saved, saved, saved_bytes);
 			memcpy(arena->tables.rows, rows, rows_bytes);
 			arena->tables.header->saved_block = block;
-			error = write_settled(arena);
+			error = start_to_settle(arena);
 		}
 		if (!error)
 			error = undo(arena);
@@ -303,10 +303,10 @@ static int repeat(struct reel_arena *arena, const struct reel_arena_report *repo
 	if (!error)
 		lower_peaks(arena);
 	/* Also after an error, since slabs may have been moved before it. */
-	written = write_settled(arena);
+	written = start_to_settle(arena);
 	if (!error)
 		error = written;
-	return error ? error : undo(arena);
+	return error ? reel_arena_wait(arena, error) : undo(arena);
 }
 
 int reel_drain_settle(struct reel_arena *arena, const struct reel_arena_report *report)

@@ -298,10 +298,11 @@ static int send_warp(struct passage *passage, uint32_t warp)
 static int send_tables(struct passage *passage)
 {
 	struct reel_arena *arena = passage->arena;
-	int error = reel_tables_write(arena, arena->base);
+	int error = reel_tables_start_to_write(arena, arena->base);
 
 	if (!error && arena->drain)
-		error = reel_arena_wait(arena, reel_drain_keep(arena, arena->stream));
+		error = reel_drain_keep(arena, arena->stream);
+	error = reel_arena_wait(arena, error);
 	/* After an error the arena is emptied, so that only the host has the tapes. */
 	if (error)
 		reel_arena_wait(arena, reel_arena_reset(arena, arena->stream));

@@ -105,15 +105,10 @@ int reel_tables_clear(struct reel_arena *arena)
 	return 0;
 }
 
-static int start_to_write(struct reel_arena *arena, reel_cu_address address)
+int reel_tables_start_to_write(struct reel_arena *arena, reel_cu_address address)
 {
+	reel_tables_place(&arena->tables);
 	TRY(arena, cuMemcpyHtoDAsync,
 	    (address, arena->tables.memory, arena->tables.bytes, arena->stream));
 	return 0;
-}
-
-int reel_tables_write(struct reel_arena *arena, reel_cu_address address)
-{
-	reel_tables_place(&arena->tables);
-	return reel_arena_wait(arena, start_to_write(arena, address));
 }

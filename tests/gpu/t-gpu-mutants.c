@@ -136,7 +136,7 @@ static void leave_out_calls(mutant run, const char *program)
 
 	tap_case(program);
 	for (size_t i = 0; i < count; i++) {
-		leave_out_each(names[i], run, NULL, number_of);
+		leave_out_each(names[i], run, false, number_of);
 		ok(number_of[SEEN] && !number_of[UNSEEN] && !number_of[BY_VALUES],
 		   "fake device: %s: %u runs without a %s are seen", program, number_of[SEEN],
 		   names[i]);

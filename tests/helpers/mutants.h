@@ -71,31 +71,30 @@ static inline struct outcome run_mutant(mutant run, const char *name, const char
 
 /*
  * Returns true if the program waits again before it uses the device, so that the wait that was left
- * out is not missed: the next call is a wait, or the call `before`, which a wait follows. If
- * `before` is NULL, no call is harmless.
+ * out is not missed. If the program does not wait twice, no call is harmless.
  */
-static inline bool is_harmless(const struct outcome *outcome, const char *before)
+static inline bool is_harmless(const struct outcome *outcome, bool waits_twice)
 {
-	return before && outcome->verdict == UNSEEN &&
-	       (strstr(outcome->next, "Synchronize") || strcmp(outcome->next, before) == 0);
+	return waits_twice && outcome->verdict == UNSEEN &&
+	       strstr(outcome->next, "Synchronize") != NULL;
 }
 
 /* On a busy machine other threads may need a longer pause. */
 static inline struct outcome without(mutant run, const char *name, uint64_t number,
-				     const char *before)
+				     bool waits_twice)
 {
 	struct outcome outcome = {UNSEEN, UINT64_MAX, ""};
 
 	for (unsigned pause_us = 1000; pause_us < 100000; pause_us *= 3) {
 		outcome = run_mutant(run, name, name, number, pause_us);
-		if (outcome.verdict != UNSEEN || is_harmless(&outcome, before))
+		if (outcome.verdict != UNSEEN || is_harmless(&outcome, waits_twice))
 			break;
 	}
 	return outcome;
 }
 
 /* Leaves out each call with this name, and counts the verdicts on those that are not harmless. */
-static inline void leave_out_each(const char *name, mutant run, const char *before,
+static inline void leave_out_each(const char *name, mutant run, bool waits_twice,
 				  unsigned number_of[VERDICTS])
 {
 	struct outcome whole = run_mutant(run, name, NULL, 0, 0);
@@ -104,10 +103,10 @@ static inline void leave_out_each(const char *name, mutant run, const char *befo
 	if (whole.verdict != UNSEEN)
 		number_of[UNSEEN] = UINT32_MAX;
 	for (uint64_t n = 0; n < whole.calls && whole.verdict == UNSEEN; n += is_brief() ? 3 : 1) {
-		struct outcome outcome = without(run, name, n, before);
+		struct outcome outcome = without(run, name, n, waits_twice);
 
 		/* In another order of threads a run may have fewer calls. */
-		if (outcome.calls <= n || is_harmless(&outcome, before))
+		if (outcome.calls <= n || is_harmless(&outcome, waits_twice))
 			continue;
 		number_of[outcome.verdict]++;
 		if (outcome.verdict != SEEN)
