@@ -42,7 +42,7 @@ class Way:
     def begin(self, target: Any, source: Any, stream: Any, held: List[Any], seal: Any = iter(())) -> Transfer:
         """Copy when all is done that `stream` was given before."""
         event = self._module.Event(blocking=True)
-        transfer = Transfer(source.nbytes, held, seal)
+        transfer = Transfer(source.numel() * source.element_size(), held, seal)
         self.nbytes += transfer.nbytes
         self._transfers.append(transfer)
         try:

@@ -543,7 +543,7 @@ class _Arrival:
 
     def __init__(self, offload: "Offload", tensor: Any, transfer: Transfer, stream: Any) -> None:
         self.offload, self.tensor, self.transfer, self.stream = offload, tensor, transfer, stream
-        offload.arriving_bytes += tensor.nbytes
+        offload.arriving_bytes += tensor.numel()
 
     def storage_on(self, stream: Any) -> Any:
         """Its storage, for operations of this stream."""
@@ -555,7 +555,7 @@ class _Arrival:
         return _storage_of(self.tensor)
 
     def __del__(self) -> None:
-        self.offload.arriving_bytes -= self.tensor.nbytes
+        self.offload.arriving_bytes -= self.tensor.numel()
 
 
 class _Streamed(_Saved):

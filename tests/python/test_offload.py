@@ -1218,6 +1218,55 @@ def test_reel_does_not_import_torch_and_says_if_it_is_missing(tmp_path):
     assert subprocess.run([sys.executable, "-c", text]).returncode == 0
 
 
+class Streams:
+    """Of the CPU, in the place of a device: copies are made at once, and end when they are waited for."""
+
+    class Stream:
+        def __init__(self, device=None):
+            pass
+
+        def synchronize(self):
+            pass
+
+        wait_event = wait_stream = lambda self, other: None
+
+    class Event:
+        def __init__(self, blocking=False):
+            pass
+
+        def record(self, stream):
+            pass
+
+        def query(self):
+            return False
+
+        def synchronize(self):
+            pass
+
+    current = Stream()
+    stream = staticmethod(lambda stream: contextlib.nullcontext())
+    current_stream = staticmethod(lambda device: Streams.current)
+    is_current_stream_capturing = staticmethod(lambda: False)
+
+
+def test_copies_of_a_device(monkeypatch, offload):
+    """With each version of PyTorch. test_offload_device.py has the rest, for those with a fake device."""
+    cpu = torch.device("cpu")
+    monkeypatch.setitem(reel._device._devices, cpu, reel._device.Device(Streams, cpu))
+    monkeypatch.setattr(reel._offload._Storage, "_copy",
+                        lambda self, offload, *rest: reel._offload._Streamed(offload, self, *rest))
+    monkeypatch.setattr(reel._offload._Saved, "_lend", lambda *_: False)
+    monkeypatch.setattr(offload, "pin", lambda device: None)
+    model, x = model_of("perceptron")
+    wanted = gradients(model, x)
+    with offload:
+        assert same(gradients(model, x), wanted)
+        assert same(gradients(model, x), wanted)
+    while reel._device.end_first_of_all():
+        pass
+    assert parcels(offload) == 0 and offload.arriving_bytes == 0
+
+
 @pytest.mark.skipif(not OLD, reason="PyTorch is new enough")
 def test_checkpoint_needs_a_newer_version():
     with pytest.raises(ImportError, match="needs PyTorch 2.4"):
