@@ -39,6 +39,12 @@
 #include <string>
 #include <vector>
 
+// From Python.h, which may not be installed. The process has these functions.
+struct PyThreadState;
+extern "C" int PyGILState_Check(void);
+extern "C" PyThreadState *PyEval_SaveThread(void);
+extern "C" void PyEval_RestoreThread(PyThreadState *);
+
 namespace {
 
 constexpr c10::DeviceType FAKE = c10::DeviceType::PrivateUse1;
@@ -70,7 +76,23 @@ enum Mode { LATE, RANDOM, EAGER };
 // results. A thread that holds it must drop no tensor that may be the last reference to an object
 // of Python: it would wait for the lock of the interpreter, whose holder may wait for this one.
 std::recursive_mutex &mutex = *new std::recursive_mutex;
-using Lock = std::lock_guard<std::recursive_mutex>;
+
+// A thread waits for the mutex without the lock of the interpreter, since the thread that holds the
+// mutex may need that one, to count a reference to a tensor.
+struct Lock {
+	std::recursive_mutex &held;
+
+	explicit Lock(std::recursive_mutex &wanted) : held(wanted)
+	{
+		if (held.try_lock())
+			return;
+		PyThreadState *state = PyGILState_Check() ? PyEval_SaveThread() : nullptr;
+		held.lock();
+		if (state)
+			PyEval_RestoreThread(state);
+	}
+	~Lock() { held.unlock(); }
+};
 
 Mode mode = LATE;
 std::mt19937 &generator = *new std::mt19937;
