@@ -104,10 +104,9 @@ void reel_gpu_get_stats(reel_store *store, struct reel_gpu_stats *stats);
  * pool back to the system, so that it is pinned when it comes again; frames that are in use are
  * pinned after they have been idle and gone back.
  *
- * To pin a frame takes the driver about as long as the system takes to make it resident. A frame
- * stays pinned while slabs come and go in it, so choose a soft budget from which the pool does not
- * give frames back in each sweep. A store in the memory of the same device shares the pins of the
- * pool.
+ * The driver works on each page of a frame that it pins. A frame stays pinned while slabs come and
+ * go in it, so choose a soft budget from which the pool does not give frames back in each sweep. A
+ * store in the memory of the same device shares the pins of the pool.
  *
  * Any thread, also while other threads use the pool. In the child of a fork the pool goes on, and
  * no more of its frames are pinned. Returns 0, also if the frames of the pool are pinned already,
