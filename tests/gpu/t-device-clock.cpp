@@ -177,6 +177,20 @@ void no_calculation()
 	});
 }
 
+void calculation()
+{
+	const double seconds = 2 * STEP_COPIES;
+
+	sweeps(seconds).measure([=](const figures &f, const char *what) {
+		double ratio = f.seconds / (STEPS * seconds);
+
+		ok(ratio <= 1.1,
+		   "emulated: steps of twice the time of their copies, %s: %.3f of their time",
+		   what, ratio);
+		is_int(f.repeated, 0, "no launch is repeated");
+	});
+}
+
 } // namespace
 
 int main()
@@ -184,5 +198,6 @@ int main()
 	tap_begin();
 	setenv("REEL_BUDGET", "1G", 1);
 	no_calculation();
+	calculation();
 	return tap_end();
 }
