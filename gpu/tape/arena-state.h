@@ -73,7 +73,7 @@ static inline reel_cu_address reel_arena_settled(const struct reel_arena *arena)
 int reel_tables_read(struct reel_arena *arena, void *stream, reel_cu_address address);
 /* Makes the tables the tables of an empty arena, without reading the device. */
 int reel_tables_clear(struct reel_arena *arena);
-/* Sets the top of each lane by its `rows`, and writes the tables to the device. */
+/* Sets the top of each lane by its `rows`, and begins to write the tables to the device. */
 int reel_tables_write(struct reel_arena *arena, reel_cu_address address);
 void reel_tables_close(struct reel_arena *arena);
 

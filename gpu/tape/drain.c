@@ -70,7 +70,7 @@ static int undo(struct reel_arena *arena)
 	return or_broken(arena, reel_arena_wait(arena, start_to_undo(arena)));
 }
 
-/* Writes the tables that the host has changed as the settled tables. */
+/* Begins to write the tables that the host has changed as the settled tables. */
 static int write_settled(struct reel_arena *arena)
 {
 	struct reel_batches *batches = &arena->drain->policy.batches;
@@ -324,9 +324,9 @@ static int repeat(struct reel_arena *arena, const struct reel_arena_report *repo
 		lower_peaks(arena);
 	/* Also after an error, since slabs may have been moved before it. */
 	written = write_settled(arena);
-	if (!error)
-		error = written;
-	return error ? error : undo(arena);
+	if (!written)
+		written = error ? or_broken(arena, reel_arena_wait(arena, 0)) : undo(arena);
+	return error ? error : written;
 }
 
 int reel_drain_settle(struct reel_arena *arena, const struct reel_arena_report *report)

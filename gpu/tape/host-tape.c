@@ -301,7 +301,8 @@ static int send_tables(struct passage *passage)
 	int error = reel_tables_write(arena, arena->base);
 
 	if (!error && arena->drain)
-		error = reel_arena_wait(arena, reel_drain_keep(arena, arena->stream));
+		error = reel_drain_keep(arena, arena->stream);
+	error = reel_arena_wait(arena, error);
 	/* After an error the arena is emptied, so that only the host has the tapes. */
 	if (error)
 		reel_arena_wait(arena, reel_arena_reset(arena, arena->stream));

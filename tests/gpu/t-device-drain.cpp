@@ -263,9 +263,9 @@ verdict there_and_back_without(const char *name, uint64_t number, unsigned pause
 
 /*
  * The device does not know which slabs a kernel uses, and the checksum of a batch that is sealed
- * too early is that of the poison: so the values alone tell. After write_settled() undo() waits for
- * the same stream, before anything is used. The wait of the drain that a refill follows may be left
- * out here: the copies of the refill are behind those of the drain, in the same stream.
+ * too early is that of the poison: so the values alone tell. The wait of the drain that a refill
+ * follows may be left out here: the copies of the refill are behind those of the drain, in the same
+ * stream.
  */
 void left_out()
 {
