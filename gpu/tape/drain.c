@@ -65,9 +65,17 @@ static int or_broken(struct reel_arena *arena, int error)
 	return error;
 }
 
+/*
+ * Starts the copies of slabs that come back only after the tables are written: a device may have
+ * one copy from the host at a time, and the tables would wait for the slabs.
+ */
 static int undo(struct reel_arena *arena)
 {
-	return or_broken(arena, reel_arena_wait(arena, start_to_undo(arena)));
+	int error = reel_arena_wait(arena, start_to_undo(arena));
+
+	if (!error)
+		error = reel_batches_start(arena, &arena->drain->policy.batches);
+	return or_broken(arena, error);
 }
 
 /* Begins to write the tables that the host has changed as the settled tables. */
