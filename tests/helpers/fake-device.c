@@ -105,7 +105,8 @@ static struct {
 	char wrong[200];
 	uint64_t pageable_bytes;
 
-	double host_seconds, kernel_seconds; /* on the clock */
+	/* On the clock; the link's times are of the last copy in each direction. */
+	double host_seconds, kernel_seconds, to_device_seconds, to_host_seconds;
 } device;
 
 /* Guards all of the above; not held while memory is copied. */
@@ -259,12 +260,24 @@ static double later(double a, double b)
 	return a > b ? a : b;
 }
 
-/* Adds an operation to the time of its stream. It begins after the host's call. */
+/*
+ * Adds an operation to the time of its stream. It begins after the host's call, and a copy by the
+ * link after those before it.
+ */
 static void count_operation(struct stream *stream, const struct operation *operation)
 {
+	double *link = operation->kind == TO_DEVICE ? &device.to_device_seconds
+		       : operation->kind == TO_HOST ? &device.to_host_seconds
+						    : NULL;
+
 	if (!has_clock())
 		return;
-	stream->seconds = later(stream->seconds, device.host_seconds) + seconds_of(operation);
+	stream->seconds = later(stream->seconds, device.host_seconds);
+	if (link)
+		stream->seconds = later(stream->seconds, *link);
+	stream->seconds += seconds_of(operation);
+	if (link)
+		*link = stream->seconds;
 	if (operation->kind == RECORD)
 		operation->event->seconds = stream->seconds;
 	if (operation->kind == WAIT)

@@ -24,8 +24,9 @@
  * calls are made, so that all runs have the same ones. A copy between host and device takes its
  * bytes over this rate, and a copy on the device a sixtieth of this. fake_device_kernels_take() sets
  * the time of a kernel. A call of the driver takes the host 2 us, and all else that the host does
- * takes none. Streams share neither the link nor the processors. A stream begins an operation after
- * the call that enqueued it, and after all that the stream waits for. A wait lasts until the stream
+ * takes none. The link carries one copy at a time in each direction, in the order of the calls, and
+ * kernels share nothing. A stream begins an operation after the call that enqueued it, and after all
+ * that the stream waits for. A wait lasts until the stream
  * or event has ended, and cuStreamQuery() compares the stream with the host's time. With a clock
  * only one thread may call the driver.
  *
