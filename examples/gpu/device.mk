@@ -23,7 +23,7 @@ device_tests = \
 	tests/gpu/t-device-tape \
 	tests/gpu/t-device-faults \
 	tests/gpu/t-device-arena \
-	tests/gpu/t-device-clock \
+	tests/gpu/t-device-clock $(emulated) \
 	tests/gpu/t-device-drain $(emulated) \
 	tests/gpu/t-device-lanes \
 	tests/gpu/t-device-random $(emulated) \
