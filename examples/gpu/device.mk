@@ -23,6 +23,7 @@ device_tests = \
 	tests/gpu/t-device-tape \
 	tests/gpu/t-device-faults \
 	tests/gpu/t-device-arena \
+	tests/gpu/t-device-clock $(emulated) \
 	tests/gpu/t-device-drain $(emulated) \
 	tests/gpu/t-device-lanes \
 	tests/gpu/t-device-random $(emulated) \
@@ -58,6 +59,7 @@ tests/gpu/t-device-emulator.o: tests/gpu/t-device-emulator.cpp
 tests/gpu/t-device-tape.o: tests/gpu/t-device-tape.cpp
 tests/gpu/t-device-faults.o: tests/gpu/t-device-faults.cpp
 tests/gpu/t-device-arena.o: tests/gpu/t-device-arena.cpp
+tests/gpu/t-device-clock.o: tests/gpu/t-device-clock.cpp
 tests/gpu/t-device-drain.o: tests/gpu/t-device-drain.cpp
 tests/gpu/t-device-lanes.o: tests/gpu/t-device-lanes.cpp
 tests/gpu/t-device-random.o: tests/gpu/t-device-random.cpp
@@ -82,6 +84,8 @@ tests_gpu_t_device_faults_SOURCES =
 tests_gpu_t_device_faults_LDADD = tests/gpu/t-device-faults.o $(device_test_libraries)
 tests_gpu_t_device_arena_SOURCES =
 tests_gpu_t_device_arena_LDADD = tests/gpu/t-device-arena.o $(device_test_libraries)
+tests_gpu_t_device_clock_SOURCES =
+tests_gpu_t_device_clock_LDADD = tests/gpu/t-device-clock.o $(device_test_libraries)
 tests_gpu_t_device_drain_SOURCES = tests/helpers/late-batches.c tests/helpers/late-batches.h
 tests_gpu_t_device_drain_LDADD = tests/gpu/t-device-drain.o $(device_test_libraries)
 tests_gpu_t_device_lanes_SOURCES =

@@ -99,6 +99,7 @@ void reel_batches_empty(struct reel_arena *arena, struct reel_batches *batches)
 		drop_batch(&batches->batch[n]);
 	batches->count = 0;
 	batches->moving = REEL_MOVE_NONE;
+	batches->is_put_off = false;
 	batches->is_awaiting = false;
 	batches->is_lost = false;
 	reel_pool_settle(batches->pool);
@@ -217,33 +218,30 @@ static bool is_wanted(const struct reel_batch *batch)
 
 /* Finds the host memory of a batch: opens its parcel, or pins it. */
 static int take_memory(const struct reel_arena *arena, struct reel_batches *batches,
-		       struct reel_batch *batch, bool waits, void **memory)
+		       struct reel_batch *batch, bool waits)
 {
 	const void *pinned = NULL;
 	int error;
 
 	if (batches->moving == REEL_MOVE_OUT)
 		return reel_parcel_open_alone(&batch->parcel, batches->pool,
-					      (size_t)batch->slabs * arena->slab_bytes, memory);
+					      (size_t)batch->slabs * arena->slab_bytes,
+					      &batch->memory);
 	error = waits ? reel_parcel_pin(batch->parcel, &pinned)
 		      : reel_parcel_pin_for(batch->parcel, &pinned, 0);
 	batch->is_pinned = !error;
-	*memory = (void *)pinned;
+	batch->memory = (void *)pinned;
 	return error;
 }
 
 /* Starts to copy the slabs of a batch. Notes an error of the driver in `is_lost`. */
 static int start_copy(struct reel_arena *arena, struct reel_batches *batches,
-		      struct reel_batch *batch, bool waits)
+		      const struct reel_batch *batch)
 {
 	size_t stride = sizeof *batch->items / sizeof(uint32_t);
-	void *memory;
-	int error = take_memory(arena, batches, batch, waits, &memory);
+	int error = reel_arena_copy(arena, batches->stream, &batch->items[0].slab, stride,
+				    batch->slabs, batch->memory, batches->moving == REEL_MOVE_IN);
 
-	if (error)
-		return error;
-	error = reel_arena_copy(arena, batches->stream, &batch->items[0].slab, stride, batch->slabs,
-				memory, batches->moving == REEL_MOVE_IN);
 	batches->is_lost |= error != 0;
 	return error;
 }
@@ -257,7 +255,11 @@ int reel_batches_begin_out(struct reel_arena *arena, struct reel_batches *batche
 	batches->is_awaiting = false;
 	batches->first = batches->end = first;
 	while (batches->end < batches->count && !error) {
-		error = start_copy(arena, batches, &batches->batch[batches->end], true);
+		struct reel_batch *batch = &batches->batch[batches->end];
+
+		error = take_memory(arena, batches, batch, true);
+		if (!error)
+			error = start_copy(arena, batches, batch);
 		batches->end += !error;
 	}
 	if (batches->first == batches->end)
@@ -279,13 +281,27 @@ int reel_batches_begin_in(struct reel_arena *arena, struct reel_batches *batches
 		bool wanted = is_wanted(batch);
 
 		if (wanted)
-			error = start_copy(arena, batches, batch, waits);
+			error = take_memory(arena, batches, batch, waits);
+		if (wanted && !error && waits)
+			error = start_copy(arena, batches, batch);
 		moves |= wanted && !error;
 		batches->first -= !error;
 	}
 	batches->is_awaiting = error == -EAGAIN;
+	batches->is_put_off = moves && !waits;
 	if (!moves)
 		batches->moving = REEL_MOVE_NONE;
+	return error;
+}
+
+int reel_batches_start(struct reel_arena *arena, struct reel_batches *batches)
+{
+	int error = 0;
+
+	for (size_t n = batches->end; batches->is_put_off && n-- > batches->first && !error;)
+		if (is_wanted(&batches->batch[n]))
+			error = start_copy(arena, batches, &batches->batch[n]);
+	batches->is_put_off = false;
 	return error;
 }
 
@@ -307,6 +323,7 @@ int reel_batches_end(struct reel_arena *arena, struct reel_batches *batches)
 {
 	int error = reel_batches_wait(arena, batches);
 
+	REEL_ASSERT(!batches->is_put_off);
 	batches->is_lost |= error != 0;
 	if (batches->is_lost)
 		return error;

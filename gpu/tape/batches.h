@@ -26,6 +26,7 @@ struct reel_batch {
 	struct reel_batch_item *items;
 	uint32_t slabs;
 	bool is_pinned; /* while its slabs are copied to the device */
+	void *memory;   /* its frame, while it moves */
 };
 
 /* Copies of slabs that were started and not ended. */
@@ -39,6 +40,7 @@ struct reel_batches {
 	/* The batches that move, or have moved last, are those from `first` to `end` - 1. */
 	enum reel_move moving;
 	size_t first, end;
+	bool is_put_off;  /* their copies wait for reel_batches_start() */
 	bool is_awaiting; /* the batch before `first` was not in memory when it should have moved */
 	reel_cu_stream stream; /* of their copies: a launch, or a copy of tables, waits for none */
 	bool is_lost; /* the driver failed; a copy may be under way, or have ended in part */
@@ -69,11 +71,13 @@ void reel_batches_announce(struct reel_batches *batches);
 int reel_batches_begin_out(struct reel_arena *arena, struct reel_batches *batches, size_t first);
 /*
  * Starts to copy the items that have a slab to the device, of the batches before number `end`,
- * backwards. Returns as reel_batches_begin_out(). Waits for the store if `waits`, or else returns
- * -EAGAIN at a batch that is not in memory.
+ * backwards. Returns as reel_batches_begin_out(). Waits for the store if `waits`. Otherwise returns
+ * -EAGAIN at a batch that is not in memory, and puts the copies off.
  */
 int reel_batches_begin_in(struct reel_arena *arena, struct reel_batches *batches, size_t end,
 			  bool waits);
+/* Starts the copies that were put off, if any. Returns 0, or -EIO. */
+int reel_batches_start(struct reel_arena *arena, struct reel_batches *batches);
 /*
  * Returns true if the copies of a move have ended, or if a batch that was not in memory has come
  * there since.

@@ -26,9 +26,10 @@ struct reel_drain {
 	unsigned tries;
 	/*
 	 * Tapes are popped: the last launch that was undone missed slabs in the store, or the
-	 * program has refilled the arena.
+	 * program has refilled the arena, or the tapes have become lower since then.
 	 */
 	bool is_reversing;
+	uint64_t height; /* number of slabs of all warps at the last change of the tables */
 	/* Number of free slabs below which a settled launch makes room for the next ones. */
 	uint32_t few_slabs;
 	bool is_broken; /* the driver failed in the middle of a change */
@@ -64,9 +65,17 @@ static int or_broken(struct reel_arena *arena, int error)
 	return error;
 }
 
+/*
+ * Starts the copies of slabs that come back only after the tables are written: a device may have
+ * one copy from the host at a time, and the tables would wait for the slabs.
+ */
 static int undo(struct reel_arena *arena)
 {
-	return or_broken(arena, reel_arena_wait(arena, start_to_undo(arena)));
+	int error = reel_arena_wait(arena, start_to_undo(arena));
+
+	if (!error)
+		error = reel_batches_start(arena, &arena->drain->policy.batches);
+	return or_broken(arena, error);
 }
 
 /* Starts to write the tables that the host has changed as the settled tables. */
@@ -77,6 +86,37 @@ static int start_to_settle(struct reel_arena *arena)
 
 	arena->drain->is_broken |= batches->is_lost;
 	return or_broken(arena, error);
+}
+
+/* ---- The direction of the tapes ---- */
+
+/* From now on slabs come back. The store reads batches ahead, beginning with the last one. */
+static void begin_reversing(struct reel_drain *drain)
+{
+	if (!drain->is_reversing)
+		reel_batches_announce(&drain->policy.batches);
+	drain->is_reversing = true;
+}
+
+/* Number of slabs of a warp, on the device and in the store. */
+static uint32_t height_of(const struct reel_arena *arena, uint32_t warp)
+{
+	return arena->tables.warp[warp].drained + arena->drain->policy.there[warp];
+}
+
+/* Tapes that have become lower since the last change are popped, and higher ones are pushed. */
+static void find_direction(struct reel_arena *arena)
+{
+	struct reel_drain *drain = arena->drain;
+	uint64_t height = 0;
+
+	for (uint32_t n = 0; n < arena->empty.warps; n++)
+		height += height_of(arena, n);
+	if (height < drain->height)
+		begin_reversing(drain);
+	else if (height > drain->height)
+		drain->is_reversing = false;
+	drain->height = height;
 }
 
 /* ---- Changes of the tables ---- */
@@ -103,9 +143,11 @@ static int begin_change(struct reel_arena *arena, void *stream, reel_cu_address 
 	if (error)
 		return error;
 	error = or_broken(arena, reel_spill_policy_end(arena, &arena->drain->policy));
-	if (!error)
-		reel_spill_policy_rank(arena, &arena->drain->policy);
-	return error;
+	if (error)
+		return error;
+	reel_spill_policy_rank(arena, &arena->drain->policy);
+	find_direction(arena);
+	return 0;
 }
 
 static int begin(struct reel_arena *arena, void *stream)
@@ -130,14 +172,6 @@ static int end(struct reel_arena *arena, int error)
 }
 
 /* ---- Moves while kernels run ---- */
-
-/* From now on slabs come back. The store reads batches ahead, beginning with the last one. */
-static void begin_reversing(struct reel_drain *drain)
-{
-	if (!drain->is_reversing)
-		reel_batches_announce(&drain->policy.batches);
-	drain->is_reversing = true;
-}
 
 /*
  * Begins to move the slabs that the next launches will want: half of the arena is to be free for
@@ -193,12 +227,6 @@ static int move_on(struct reel_arena *arena)
 }
 
 /* ---- A launch that has to be repeated ---- */
-
-/* Number of slabs of a warp, on the device and in the store. */
-static uint32_t height_of(const struct reel_arena *arena, uint32_t warp)
-{
-	return arena->tables.warp[warp].drained + arena->drain->policy.there[warp];
-}
 
 /* Counts the slabs missing in warps that are higher than ever before; only their need is known. */
 static uint64_t count_needed(const struct reel_arena *arena)
@@ -304,9 +332,9 @@ static int repeat(struct reel_arena *arena, const struct reel_arena_report *repo
 		lower_peaks(arena);
 	/* Also after an error, since slabs may have been moved before it. */
 	written = start_to_settle(arena);
-	if (!error)
-		error = written;
-	return error ? reel_arena_wait(arena, error) : undo(arena);
+	if (!written)
+		written = error ? or_broken(arena, reel_arena_wait(arena, 0)) : undo(arena);
+	return error ? error : written;
 }
 
 int reel_drain_settle(struct reel_arena *arena, const struct reel_arena_report *report)
@@ -422,6 +450,7 @@ static void begin_anew(struct reel_arena *arena)
 {
 	begin_step(arena->drain);
 	arena->drain->is_reversing = false;
+	arena->drain->height = 0;
 	arena->drain->few_slabs = arena_slabs(&arena->empty) / 2;
 }
 

@@ -305,6 +305,7 @@ static void give_places(struct reel_arena *arena, struct reel_spill_policy *poli
 {
 	struct reel_batches *batches = &policy->batches;
 
+	reel_tables_sort_free(&arena->tables);
 	for (size_t n = batches->count; n-- > 0;)
 		for (uint32_t i = batches->batch[n].slabs; i-- > 0;)
 			if (is_coming(arena, policy, &batches->batch[n].items[i])) {

@@ -48,17 +48,17 @@ static int allocate(struct reel_arena *arena, size_t bytes)
 }
 
 /*
- * Makes memory for the tables, whose size changes when the arena grows. Waits first, because a wait
- * that failed before may have left a copy of the old tables under way.
+ * Makes memory for the tables, whose size changes when the arena grows. Waits before it frees the
+ * old memory, because a wait that failed before may have left a copy of it under way.
  */
 static int prepare(struct reel_arena *arena)
 {
 	size_t bytes = arena_tables(&arena->empty);
 	int error;
 
-	TRY(arena, cuStreamSynchronize, (arena->stream));
 	if (arena->tables.memory && arena->tables.bytes == bytes)
 		return 0;
+	TRY(arena, cuStreamSynchronize, (arena->stream));
 	reel_tables_close(arena);
 	error = allocate(arena, bytes);
 	if (error)
@@ -72,7 +72,8 @@ static int start_to_read(struct reel_arena *arena, void *stream, reel_cu_address
 {
 	struct reel_tables *tables = &arena->tables;
 
-	TRY(arena, cuStreamSynchronize, (stream));
+	if (stream != arena->stream)
+		TRY(arena, cuStreamSynchronize, (stream));
 	TRY(arena, cuMemcpyDtoHAsync, (tables->memory, address, tables->bytes, arena->stream));
 	return 0;
 }
@@ -95,7 +96,7 @@ int reel_tables_read(struct reel_arena *arena, void *stream, reel_cu_address add
 int reel_tables_clear(struct reel_arena *arena)
 {
 	struct reel_tables *tables = &arena->tables;
-	int error = prepare(arena);
+	int error = reel_arena_wait(arena, prepare(arena));
 
 	if (error)
 		return error;

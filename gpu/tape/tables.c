@@ -8,6 +8,8 @@
 
 #include "tables.h"
 
+#include <string.h>
+
 #include "arena-layout.h"
 #include "os/assert.h"
 
@@ -35,17 +37,29 @@ static void list_free(struct reel_tables *tables)
 		reel_tables_give(tables, slab);
 }
 
-/* All free slabs are in the queue afterwards, where no lane fails to take one. */
+void reel_tables_sort_free(struct reel_tables *tables)
+{
+	uint32_t end = tables->header->end_slab, *is_free = tables->chain, count = 0;
+
+	memset(is_free, 0, end * sizeof *is_free);
+	for (uint32_t n = 0; n < tables->free_slabs; n++)
+		is_free[tables->free[n]] = 1;
+	for (uint32_t slab = 0; slab < end; slab++)
+		if (is_free[slab])
+			tables->free[count++] = slab;
+	REEL_ASSERT(count == tables->free_slabs);
+}
+
+/* All free slabs are in the queue afterwards, the lowest first, where no lane fails to take one. */
 static void queue_free(struct reel_tables *tables)
 {
-	uint32_t entry = tables->header->end_slab;
+	uint32_t entry = tables->header->end_slab - tables->free_slabs;
 
+	reel_tables_sort_free(tables);
 	tables->header->given = 0;
-	for (uint32_t n = 0; n < tables->free_slabs; n++) {
-		entry--;
-		tables->slab[entry].queued = tables->free[n] - entry;
-	}
 	tables->header->queue = entry;
+	for (uint32_t n = 0; n < tables->free_slabs; n++, entry++)
+		tables->slab[entry].queued = tables->free[n] - entry;
 }
 
 static bool is_slab(uint32_t link)

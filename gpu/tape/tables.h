@@ -41,6 +41,8 @@ void reel_tables_place(struct reel_tables *tables);
 /* Takes a free slab. Returns 0 if there is none. */
 uint32_t reel_tables_take(struct reel_tables *tables);
 void reel_tables_give(struct reel_tables *tables, uint32_t slab);
+/* Sorts the free slabs, so that the next ones taken lie side by side. Overwrites `chain`. */
+void reel_tables_sort_free(struct reel_tables *tables);
 
 /* Lists a warp's slabs on the device in `tables->chain`. Returns their number. */
 uint32_t reel_tables_walk(struct reel_tables *tables, uint32_t warp);

@@ -277,6 +277,48 @@ static void a_lost_device_moves_nothing(void)
 	end();
 }
 
+static void calculate(void *argument)
+{
+	*(int *)argument += 1;
+}
+
+/* Returns the nearest number of microseconds on the clock since `start`. */
+static long long passed_us(double start)
+{
+	return (long long)((fake_device_seconds() - start) * 1e6 + 0.5);
+}
+
+/* A copy takes 6000 us. Each call takes 2 us, and counts before what it enqueues begins. */
+static void the_clock_is_calculated(void)
+{
+	double start;
+	int ran = 0;
+
+	begin((struct fake_options){.link_bytes_per_second = BYTES / 6e-3});
+	fake_device_kernels_take(3e-3);
+	start = fake_device_seconds();
+	driver->cuMemcpyHtoDAsync(memory, from, BYTES, stream);
+	driver->cuEventRecord(event, stream);
+	driver->cuMemsetD8Async(memory, 1, BYTES, stream);
+	driver->cuStreamWaitEvent(other, event, 0);
+	driver->cuLaunchHostFunc(other, calculate, &ran);
+	is_int(driver->cuStreamQuery(stream), REEL_CU_NOT_READY,
+	       "fake device: a stream is busy until its time has come");
+	is_int(passed_us(start), 12, "fake device: the clock counts calls");
+	driver->cuEventSynchronize(event);
+	is_int(passed_us(start), 6002, "fake device: a copy takes its time by the clock");
+	driver->cuStreamSynchronize(stream);
+	is_int(passed_us(start), 6102, "fake device: a set takes a sixtieth of that");
+	driver->cuStreamSynchronize(other);
+	is_int(passed_us(start), 9002, "fake device: a kernel runs beside it, after the event");
+	ok(!driver->cuStreamQuery(other) && ran == 1, "fake device: a stream ends in its time");
+	driver->cuMemcpyDtoHAsync(to, memory, BYTES / 2, stream);
+	driver->cuMemcpyDtoHAsync(to + BYTES / 2, memory, BYTES / 2, other);
+	fake_device_finish();
+	is_int(passed_us(start), 15006, "fake device: the link carries one copy after the other");
+	end();
+}
+
 int main(void)
 {
 	tap_begin();
@@ -287,5 +329,6 @@ int main(void)
 	it_sees_each_fault();
 	it_counts_pageable_copies();
 	a_lost_device_moves_nothing();
+	the_clock_is_calculated();
 	return tap_end();
 }

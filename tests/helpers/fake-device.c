@@ -21,6 +21,9 @@
 #define SKIPPED ((reel_cu_result)-1)
 /* Number of waits that a call that was skipped delays: its own, and the next one of each thread. */
 #define PAUSES 4
+/* The clock: time of a call of the driver, and speed of a copy on the device over one by the link. */
+#define CALL_SECONDS 2e-6
+#define SPEED_ON_DEVICE 60
 
 enum { TARGET_POISON = 0xf5, FRESH_POISON = 0xf7, FREED_POISON = 0xfb };
 
@@ -32,6 +35,7 @@ struct event {
 	struct event *next;
 	bool destroyed;
 	uint64_t recorded, completed; /* how often */
+	double seconds;               /* on the clock, when its last turn completes */
 };
 
 struct operation {
@@ -59,6 +63,7 @@ struct stream {
 	struct operation *unsettled;    /* copies that were, since the last event */
 	bool destroyed, ends;
 	pthread_t thread;
+	double seconds; /* on the clock, when its last operation ends */
 };
 
 enum memory_kind { DEVICE_MEMORY, HOST_MEMORY, REGISTERED_MEMORY };
@@ -99,6 +104,9 @@ static struct {
 	unsigned wrongs;
 	char wrong[200];
 	uint64_t pageable_bytes;
+
+	/* On the clock; the link's times are of the last copy in each direction. */
+	double host_seconds, kernel_seconds, to_device_seconds, to_host_seconds;
 } device;
 
 /* Guards all of the above; not held while memory is copied. */
@@ -221,6 +229,61 @@ static void let_some_go(void)
 	pthread_cond_broadcast(&changed);
 }
 
+/* ---- The clock ---- */
+
+static bool has_clock(void)
+{
+	return device.options.link_bytes_per_second > 0;
+}
+
+/* Returns how long an operation takes its stream, without the waits. */
+static double seconds_of(const struct operation *operation)
+{
+	double seconds = (double)operation->bytes / device.options.link_bytes_per_second;
+
+	switch (operation->kind) {
+	case TO_DEVICE:
+	case TO_HOST:
+		return seconds;
+	case ON_DEVICE:
+	case SET:
+		return seconds / SPEED_ON_DEVICE;
+	case CALL:
+		return device.kernel_seconds;
+	default:
+		return 0;
+	}
+}
+
+static double later(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+/*
+ * Adds an operation to the time of its stream. It begins after the host's call, and a copy by the
+ * link after those before it.
+ */
+static void count_operation(struct stream *stream, const struct operation *operation)
+{
+	double *link = operation->kind == TO_DEVICE ? &device.to_device_seconds
+		       : operation->kind == TO_HOST ? &device.to_host_seconds
+						    : NULL;
+
+	if (!has_clock())
+		return;
+	stream->seconds = later(stream->seconds, device.host_seconds);
+	if (link)
+		stream->seconds = later(stream->seconds, *link);
+	stream->seconds += seconds_of(operation);
+	if (link)
+		*link = stream->seconds;
+	if (operation->kind == RECORD)
+		operation->event->seconds = stream->seconds;
+	if (operation->kind == WAIT)
+		stream->seconds = later(stream->seconds, operation->event->seconds);
+}
+
 /* ---- Calls ---- */
 
 /* With the lock, which is kept if 0 is returned. */
@@ -233,6 +296,8 @@ static reel_cu_result enter(const char *name)
 		abort();
 	}
 	pthread_mutex_lock(&lock);
+	if (has_clock())
+		device.host_seconds += CALL_SECONDS;
 	if (in_host_function) {
 		wrong("%s in a host function", name);
 		result = REEL_CU_NOT_PERMITTED;
@@ -791,7 +856,7 @@ static void dawdle(void)
 	uint64_t random = draw();
 	unsigned most = device.options.delay_us;
 
-	if (device.options.eager)
+	if (device.options.eager || has_clock())
 		return;
 	pthread_mutex_unlock(&lock);
 	for (unsigned i = 0; i < random % 4; i++)
@@ -869,6 +934,7 @@ static reel_cu_result enqueue(struct stream *stream, struct operation operation)
 		return REEL_CU_INVALID_HANDLE;
 	*copy = operation;
 	copy->number = device.enqueued++;
+	count_operation(stream, copy);
 	if (stream->last)
 		stream->last->next = copy;
 	else
@@ -1018,6 +1084,10 @@ static reel_cu_result fake_cuStreamQuery(reel_cu_stream handle)
 	stream = stream_of(handle);
 	if (!stream)
 		return leave(REEL_CU_INVALID_HANDLE);
+	if (stream->seconds > device.host_seconds)
+		return leave(REEL_CU_NOT_READY);
+	while (has_clock() && stream->first && !device.lost)
+		pthread_cond_wait(&changed, &lock);
 	result = stream->first ? REEL_CU_NOT_READY : 0;
 	if (stream->first)
 		stream->first->due = true;
@@ -1052,6 +1122,7 @@ static reel_cu_result wait_for(struct event *event)
 	hurry(event, turn);
 	while (event->completed < turn && !device.lost)
 		pthread_cond_wait(&changed, &lock);
+	device.host_seconds = later(device.host_seconds, event->seconds);
 	return lost_and_at_rest();
 }
 
@@ -1312,6 +1383,8 @@ void fake_device_finish(void)
 			pthread_cond_broadcast(&changed);
 			pthread_cond_wait(&changed, &lock);
 		}
+	for (struct stream *stream = device.streams; stream; stream = stream->next)
+		device.host_seconds = later(device.host_seconds, stream->seconds);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -1330,6 +1403,18 @@ void fake_device_kernels_use(void *memory, size_t bytes)
 	device.kernel_memory = memory;
 	device.kernel_bytes = bytes;
 	pthread_mutex_unlock(&lock);
+}
+
+void fake_device_kernels_take(double seconds)
+{
+	pthread_mutex_lock(&lock);
+	device.kernel_seconds = seconds;
+	pthread_mutex_unlock(&lock);
+}
+
+double fake_device_seconds(void)
+{
+	UNDER_LOCK(double, device.host_seconds);
 }
 
 void fake_device_stop_failing(void)

@@ -20,6 +20,16 @@
  * each other call also lets an operation of a stream go, with a probability that depends on the
  * seed, so operations come at all times that are permitted. fake_device_close() drops the others.
  *
+ * With `link_bytes_per_second` the device has a clock, and no delays. Its times are calculated when
+ * calls are made, so that all runs have the same ones. A copy between host and device takes its
+ * bytes over this rate, and a copy on the device a sixtieth of this. fake_device_kernels_take() sets
+ * the time of a kernel. A call of the driver takes the host 2 us, and all else that the host does
+ * takes none. The link carries one copy at a time in each direction, in the order of the calls, and
+ * kernels share nothing. A stream begins an operation after the call that enqueued it, and after all
+ * that the stream waits for. A wait lasts until the stream
+ * or event has ended, and cuStreamQuery() compares the stream with the host's time. With a clock
+ * only one thread may call the driver.
+ *
  * A device address is the address of the host memory that stands for it, so an emulated
  * kernel can run in a stream's order, as a host function. One device at a time, of the
  * process. The functions below are any thread's.
@@ -39,10 +49,16 @@ struct fake_options {
 	bool eager;            /* no delays at all */
 	bool late;             /* operations come as late as waits permit; see below */
 	bool absent;           /* there is a driver, but no device */
+	double link_bytes_per_second; /* 0: no clock; see below */
 };
 
 /* The memory of the device that host functions read and write which are enqueued from now on. */
 void fake_device_kernels_use(void *memory, size_t bytes);
+
+/* Sets the time that each host function takes by the clock, of those enqueued from now on. */
+void fake_device_kernels_take(double seconds);
+/* The host's time by the clock. */
+double fake_device_seconds(void);
 
 const struct reel_driver *fake_device_open(const struct fake_options *options);
 

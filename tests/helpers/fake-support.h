@@ -7,14 +7,16 @@ extern "C" {
 #include "fake-device.h"
 }
 
-inline const reel_driver *fake_open(uint64_t seed)
+/* With a link the device has a clock, and no delays. */
+inline const reel_driver *fake_open(uint64_t seed, double link_bytes_per_second = 0)
 {
 	fake_options options = {};
 	const reel_driver *driver;
 
 	options.seed = seed;
 	options.delay_us = 20;
-	options.late = seed % 3 == 1;
+	options.late = !link_bytes_per_second && seed % 3 == 1;
+	options.link_bytes_per_second = link_bytes_per_second;
 	driver = fake_device_open(&options);
 	reel_driver_replace(driver);
 	return driver;
@@ -55,7 +57,8 @@ struct fake_program {
 	reel_cu_context context = nullptr;
 	reel_cu_stream stream = nullptr;
 
-	explicit fake_program(uint64_t seed) : driver(fake_open(seed))
+	explicit fake_program(uint64_t seed, double link_bytes_per_second = 0)
+	    : driver(fake_open(seed, link_bytes_per_second))
 	{
 		stream = fake_open_stream(driver, &context);
 	}
