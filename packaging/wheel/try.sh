@@ -37,7 +37,7 @@ library_is_inside() {
 # It is loaded, and looks for a driver, which this system lacks.
 library_for_gpus() {
 	[ -f "$(dirname "$("$python" -m reel --pkgconfigdir)")/libreel-cuda.so.0" ] || return
-	"$python" -c 'import reel; print(reel.Pool("64M")._pin())' | tee reason
+	"$python" -c 'import reel; print(reel.Pool("64M")._pin(0))' | tee reason
 	grep -q '^no GPU: no NVIDIA driver' reason
 }
 
