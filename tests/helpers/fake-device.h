@@ -26,9 +26,8 @@
  * the time of a kernel. A call of the driver takes the host 2 us, and all else that the host does
  * takes none. The link carries one copy at a time in each direction, in the order of the calls, and
  * kernels share nothing. A stream begins an operation after the call that enqueued it, and after all
- * that the stream waits for. A wait lasts until the stream
- * or event has ended, and cuStreamQuery() compares the stream with the host's time. With a clock
- * only one thread may call the driver.
+ * that the stream waits for. A wait lasts until the stream or event has ended, and cuStreamQuery()
+ * compares the stream with the host's time. With a clock only one thread may call the driver.
  *
  * A device address is the address of the host memory that stands for it, so an emulated
  * kernel can run in a stream's order, as a host function. One device at a time, of the
