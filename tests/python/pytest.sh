@@ -17,7 +17,8 @@ run_pytest() {
 		--doctest-ignore-import-errors --doctest-glob=README.md "$@" >report 2>&1
 	grep -E '^(PASSED|FAILED|ERROR|SKIPPED) ' report | sed "s|$SOURCE_DIR/||" >results
 	[ -s results ]
-	ok $? "pytest runs" || cat report
+	ok $? "pytest runs"
+	[ -s results ] || sed 's/^/#   /' report
 	while read -r result what; do
 		if [ "$result" = SKIPPED ]; then
 			skip "$what"
