@@ -543,7 +543,7 @@ class _Arrival:
 
     def __init__(self, offload: "Offload", tensor: Any, transfer: Transfer, stream: Any) -> None:
         self.offload, self.tensor, self.transfer, self.stream = offload, tensor, transfer, stream
-        offload.arriving_bytes += tensor.numel()
+        offload._arriving_bytes += tensor.numel()
 
     def storage_on(self, stream: Any) -> Any:
         """Its storage, for operations of this stream."""
@@ -555,7 +555,7 @@ class _Arrival:
         return _storage_of(self.tensor)
 
     def __del__(self) -> None:
-        self.offload.arriving_bytes -= self.tensor.numel()
+        self.offload._arriving_bytes -= self.tensor.numel()
 
 
 class _Streamed(_Saved):
@@ -573,8 +573,8 @@ class _Streamed(_Saved):
         self._shown: Any = None, None
         self.arrival: Optional[_Arrival] = None
         self.device.back.end_past()  # or the frames of the last backward pass would not serve this forward pass
-        self.device.out.limit(offload.max_moving)
-        offload.pin(storage.device)
+        self.device.out.limit(offload._max_moving)
+        offload._pin(storage.device)
         super().__init__(offload, known, first, nbytes, storage, shape)
 
     def _copy(self, storage: Any, shape: _Shape) -> None:
@@ -613,7 +613,7 @@ class _Streamed(_Saved):
             return storage, 0
         arrival = self.arrival
         if arrival is None:
-            self.offload.end_arrivals()  # the backward pass takes another order
+            self.offload._end_arrivals()  # the backward pass takes another order
             arrival = self._fetch(stream)
         self.arrival = None
         storage = arrival.storage_on(stream)
@@ -628,7 +628,7 @@ class _Streamed(_Saved):
 
     def _fetch(self, stream: Any) -> _Arrival:
         """Begin to copy the parcel to memory of this stream."""
-        self.device.back.limit(self.offload.max_moving)
+        self.device.back.limit(self.offload._max_moving)
         source = self._sealed_tensor(torch.uint8)
         with self.device.on(stream):
             target = torch.empty(self._nbytes, dtype=torch.uint8, device=self.device.device)
@@ -640,7 +640,7 @@ class _Streamed(_Saved):
         if self.is_leaving or self.arrival is not None or self._shown_on(stream) is not None:
             return True
         offload = self.offload
-        if offload.arriving_bytes and offload.arriving_bytes + self._nbytes > offload.max_moving:
+        if offload._arriving_bytes and offload._arriving_bytes + self._nbytes > offload._max_moving:
             return False
         if not lib.reel_parcel_is_in_memory(self._handle):
             return False
@@ -648,7 +648,7 @@ class _Streamed(_Saved):
             self.arrival = self._fetch(stream)
         except (Error, RuntimeError):  # as there is too little memory on the device; what unpacks the tensor says it
             return False
-        offload.arrivals.add(self)
+        offload._arrivals.add(self)
         return True
 
 
@@ -747,7 +747,7 @@ class _Packed:
             if self.held is not None:
                 self.kept = offload._keep(self.held)
         if isinstance(self.saved, _Saved):
-            self.number = offload.last_fetched = next(offload._numbers)
+            self.number = offload._last_fetched = next(offload._numbers)
             offload._order[self.number] = self
 
 
@@ -848,10 +848,10 @@ class Offload(InModel):
         self.outside_bytes = 0
         # Why the frames of the pool are not pinned, or "" if they are. None: no tensor of a device has come yet.
         self._unpinned: Optional[str] = None if pinned else "pinned=False"
-        self.max_moving = min(self._budget // 4, _MAX_MOVING)
+        self._max_moving = min(self._budget // 4, _MAX_MOVING)
         # Tensors that were fetched ahead, and the number of the last one.
-        self.arrivals: "weakref.WeakSet[_Streamed]" = weakref.WeakSet()
-        self.arriving_bytes = self.last_fetched = 0
+        self._arrivals: "weakref.WeakSet[_Streamed]" = weakref.WeakSet()
+        self._arriving_bytes = self._last_fetched = 0
         self._has_warned = False
 
     def __enter__(self) -> "Offload":
@@ -990,23 +990,23 @@ class Offload(InModel):
 
     def _fetch_ahead(self, packed: _Packed) -> None:
         """Begin to copy the tensors to the device that the backward pass needs next."""
-        last = min(packed.number, self.last_fetched)
+        last = min(packed.number, self._last_fetched)
         for number in range(last - 1, max(last - _MAX_LOOK, 0) - 1, -1):
             following = self._order.get(number)
             if isinstance(following, _Packed) and isinstance(following.saved, _Streamed) and \
                     not following.saved.fetch_ahead(following.stream):
                 return
-            self.last_fetched = number
+            self._last_fetched = number
 
-    def pin(self, device: Any) -> None:
+    def _pin(self, device: Any) -> None:
         """Have the driver of the device pin the frames of the pool, at the first call."""
         if self._unpinned is None:
             self._unpinned = self.pool._pin(device.index)
 
-    def end_arrivals(self) -> bool:
+    def _end_arrivals(self) -> bool:
         """Give up the tensors that were fetched ahead. False: there are none."""
-        arrivals = [saved for saved in self.arrivals if saved.arrival is not None]
-        self.arrivals.clear()
+        arrivals = [saved for saved in self._arrivals if saved.arrival is not None]
+        self._arrivals.clear()
         for saved in arrivals:
             saved.arrival = None
         return bool(arrivals)
@@ -1022,7 +1022,7 @@ class Offload(InModel):
 
     def _make_room(self) -> bool:
         """End a copy that is under way, or let the batches leave memory. False: there was nothing to do."""
-        if end_first_of_all() or self.end_arrivals():
+        if end_first_of_all() or self._end_arrivals():
             return True
         if not self._recent and self._thread.open() is None:
             return False

@@ -1256,7 +1256,7 @@ def test_copies_of_a_device(monkeypatch, offload):
     monkeypatch.setattr(reel._offload._Storage, "_copy",
                         lambda self, offload, *rest: reel._offload._Streamed(offload, self, *rest))
     monkeypatch.setattr(reel._offload._Saved, "_lend", lambda *_: False)
-    monkeypatch.setattr(offload, "pin", lambda device: None)
+    monkeypatch.setattr(offload, "_pin", lambda device: None)
     model, x = model_of("perceptron")
     wanted = gradients(model, x)
     with offload:
@@ -1264,7 +1264,7 @@ def test_copies_of_a_device(monkeypatch, offload):
         assert same(gradients(model, x), wanted)
     while reel._device.end_first_of_all():
         pass
-    assert parcels(offload) == 0 and offload.arriving_bytes == 0
+    assert parcels(offload) == 0 and offload._arriving_bytes == 0
 
 
 @pytest.mark.skipif(not OLD, reason="PyTorch is new enough")
