@@ -28,6 +28,7 @@ import time
 import torch
 
 import reel
+from offload import kilobytes
 
 TARGETS = {("perceptron", "memory", "both"): 0.15, ("perceptron", "memory", "busiest"): 0.9,
            ("perceptron", "disk", "busiest"): 0.9, ("transformer", "memory", "busiest"): 0.9}
@@ -123,11 +124,6 @@ class Clock:
             with contextlib.suppress(OSError):  # the thread has ended
                 seconds[thread] = time.clock_gettime(~thread << 3 | 6)  # CPUCLOCK_SCHED of a thread, as in pthreads
         return seconds
-
-
-def kilobytes(name):
-    with open("/proc/self/status") as file:
-        return next(int(line.split()[1]) for line in file if line.startswith(name))
 
 
 def measure(options):
