@@ -76,7 +76,10 @@ struct reel_gpu_store_options {
  */
 int reel_store_gpu_open(reel_store **store, const struct reel_gpu_store_options *options);
 
-/* Of a store, or of a pool whose frames are pinned: there all but the last three members are 0. */
+/*
+ * The figures of a store on a GPU, or of a pool whose frames are pinned. A pool has no slots and
+ * makes no transfers: only pinned_bytes, refused_adoptions and problem are set, and the rest is 0.
+ */
 struct reel_gpu_stats {
 	uint64_t total_bytes, used_bytes;   /* of slots */
 	uint64_t puts, gets;                /* that succeeded */

@@ -419,7 +419,8 @@ void issue_copy(Stream &stream, const Region &from, const Region &to)
 	});
 }
 
-// What a kernel reads, with digests, and what it writes.
+// A call of a kernel. It keeps the digest of each argument that the kernel reads, and the contents
+// of each result, for the time when the operation runs.
 struct Kernel {
 	const char *name;
 	std::vector<std::pair<Region, size_t>> reads;
