@@ -130,14 +130,18 @@ static void leave_out_calls(mutant run, const char *program)
 {
 	static const char *const names[] = {"cuEventRecord", "cuEventSynchronize",
 					    "cuMemcpyDtoHAsync", "cuMemcpyHtoDAsync"};
-	/* A snapshot that is still in memory is loaded from there, so its copy may not be read. */
+	/*
+	 * A snapshot that is still in memory is loaded from there, so its copy may not be read. Two
+	 * puts at a time may still be under way when the program turns round.
+	 */
 	size_t count = run == snapshots ? COUNT(names) - 1 : COUNT(names);
+	unsigned unread = run == snapshots ? 2 : 0;
 	unsigned number_of[VERDICTS];
 
 	tap_case(program);
 	for (size_t i = 0; i < count; i++) {
 		leave_out_each(names[i], run, false, number_of);
-		ok(number_of[SEEN] && !number_of[UNSEEN] && !number_of[BY_VALUES],
+		ok(number_of[SEEN] && number_of[UNSEEN] <= unread && !number_of[BY_VALUES],
 		   "fake device: %s: %u runs without a %s are seen", program, number_of[SEEN],
 		   names[i]);
 	}
