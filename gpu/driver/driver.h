@@ -62,6 +62,7 @@
 	CALL(cuEventDestroy, cuEventDestroy_v2, hipEventDestroy, (reel_cu_event event))            \
 	CALL(cuEventRecord, cuEventRecord, hipEventRecord,                                         \
 	     (reel_cu_event event, reel_cu_stream stream))                                         \
+	CALL(cuEventQuery, cuEventQuery, hipEventQuery, (reel_cu_event event))                     \
 	CALL(cuEventSynchronize, cuEventSynchronize, hipEventSynchronize,                          \
 	     (reel_cu_event event))
 

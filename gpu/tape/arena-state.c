@@ -14,6 +14,9 @@
 
 #include "os/assert.h"
 
+/* A query takes the driver one or two microseconds. */
+#define QUERIES 32
+
 int reel_arena_refuse_faults(uint32_t faults)
 {
 	static const struct {
@@ -54,12 +57,38 @@ int reel_arena_leave(struct reel_arena *arena, int error)
 	return error;
 }
 
+/*
+ * The driver's wait for a stream keeps a processor busy. Its wait for an event of this kind sleeps,
+ * but wakes up tens of microseconds late, so a wait asks for about as long before it sleeps.
+ */
+static reel_cu_result wait_for_event(struct reel_arena *arena, reel_cu_stream stream)
+{
+	const struct reel_driver *driver = arena->gpu.driver;
+	reel_cu_result result = driver->cuEventRecord(arena->event, stream);
+
+	if (result)
+		return result;
+	for (unsigned n = 0; n < QUERIES; n++) {
+		result = driver->cuEventQuery(arena->event);
+		if (result != REEL_CU_NOT_READY)
+			return result;
+	}
+	return driver->cuEventSynchronize(arena->event);
+}
+
+/* If the event is refused, or tells of an error, waits for the stream, whose answer counts. */
+int reel_arena_wait_for(struct reel_arena *arena, reel_cu_stream stream)
+{
+	if (wait_for_event(arena, stream))
+		TRY(arena, cuStreamSynchronize, (stream));
+	return 0;
+}
+
 int reel_arena_wait(struct reel_arena *arena, int error)
 {
-	if (error)
-		arena->gpu.driver->cuStreamSynchronize(arena->stream);
-	else
-		TRY(arena, cuStreamSynchronize, (arena->stream));
+	if (!error)
+		return reel_arena_wait_for(arena, arena->stream);
+	arena->gpu.driver->cuStreamSynchronize(arena->stream);
 	return error;
 }
 

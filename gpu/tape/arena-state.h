@@ -14,6 +14,7 @@ struct reel_drain;
 struct reel_arena {
 	struct reel_gpu_context gpu;
 	reel_cu_stream stream; /* for copies that need not be in the order of a caller's stream */
+	reel_cu_event event;   /* for waits */
 	reel_cu_address base;
 	uint64_t bytes;
 	uint32_t slab_bytes;
@@ -43,6 +44,8 @@ struct reel_arena {
 int reel_arena_enter(struct reel_arena *arena);
 int reel_arena_leave(struct reel_arena *arena, int error);
 
+/* Waits until all is done that the stream was given before. The thread sleeps in a long wait. */
+int reel_arena_wait_for(struct reel_arena *arena, reel_cu_stream stream);
 /* Waits for the arena's own stream. Returns `error`, or the error of the wait if `error` is 0. */
 int reel_arena_wait(struct reel_arena *arena, int error);
 

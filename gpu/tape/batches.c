@@ -90,11 +90,10 @@ static void drop_batch(struct reel_batch *batch)
 void reel_batches_empty(struct reel_arena *arena, struct reel_batches *batches)
 {
 	/*
-	 * The device may still use the frames of parcels that are open or pinned. If two waits
-	 * fail, it is lost, and copies nothing any more.
+	 * The device may still use the frames of parcels that are open or pinned. If the wait
+	 * fails, it is lost, and copies nothing any more.
 	 */
-	if (reel_batches_wait(arena, batches))
-		reel_batches_wait(arena, batches);
+	reel_arena_wait_for(arena, batches->stream);
 	for (size_t n = 0; n < batches->count; n++)
 		drop_batch(&batches->batch[n]);
 	batches->count = 0;
@@ -305,12 +304,6 @@ int reel_batches_start(struct reel_arena *arena, struct reel_batches *batches)
 	return error;
 }
 
-int reel_batches_wait(struct reel_arena *arena, struct reel_batches *batches)
-{
-	TRY(arena, cuStreamSynchronize, (batches->stream));
-	return 0;
-}
-
 bool reel_batches_have_arrived(struct reel_arena *arena, const struct reel_batches *batches)
 {
 	if (batches->moving)
@@ -321,7 +314,7 @@ bool reel_batches_have_arrived(struct reel_arena *arena, const struct reel_batch
 
 int reel_batches_end(struct reel_arena *arena, struct reel_batches *batches)
 {
-	int error = reel_batches_wait(arena, batches);
+	int error = reel_arena_wait_for(arena, batches->stream);
 
 	REEL_ASSERT(!batches->is_put_off);
 	batches->is_lost |= error != 0;

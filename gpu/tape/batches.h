@@ -83,9 +83,10 @@ int reel_batches_start(struct reel_arena *arena, struct reel_batches *batches);
  * there since.
  */
 bool reel_batches_have_arrived(struct reel_arena *arena, const struct reel_batches *batches);
-/* Waits for the copies. After an error the parcels stay open, or pinned. */
-int reel_batches_wait(struct reel_arena *arena, struct reel_batches *batches);
-/* Waits for the copies and ends the move. Batches that left the device may go to the store now. */
+/*
+ * Waits for the copies and ends the move. Batches that left the device may go to the store now.
+ * After an error their parcels stay open, or pinned.
+ */
 int reel_batches_end(struct reel_arena *arena, struct reel_batches *batches);
 
 #endif

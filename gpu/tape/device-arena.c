@@ -118,6 +118,8 @@ static int open_memory(struct reel_arena *arena, const struct reel_arena_options
 	if (error)
 		return error;
 	TRY(arena, cuStreamCreate, (&arena->stream, REEL_CU_STREAM_NON_BLOCKING));
+	TRY(arena, cuEventCreate,
+	    (&arena->event, REEL_CU_EVENT_BLOCKING_SYNC | REEL_CU_EVENT_DISABLE_TIMING));
 	return take_memory(arena, bytes, warps);
 }
 
@@ -131,6 +133,8 @@ static void close_memory(struct reel_arena *arena)
 	reel_tables_close(arena);
 	if (arena->base)
 		arena->gpu.driver->cuMemFree(arena->base);
+	if (arena->event)
+		arena->gpu.driver->cuEventDestroy(arena->event);
 	if (arena->stream)
 		arena->gpu.driver->cuStreamDestroy(arena->stream);
 }
@@ -235,7 +239,10 @@ int reel_arena_reset(struct reel_arena *arena, void *stream)
 
 static int start_to_fetch(struct reel_arena *arena, reel_cu_stream stream)
 {
-	TRY(arena, cuStreamSynchronize, (stream));
+	int error = reel_arena_wait_for(arena, stream);
+
+	if (error)
+		return error;
 	TRY(arena, cuMemcpyDtoHAsync,
 	    (&arena->header, arena->base, sizeof arena->header, arena->stream));
 	TRY(arena, cuMemcpyDtoHAsync,

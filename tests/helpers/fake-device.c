@@ -21,8 +21,9 @@
 #define SKIPPED ((reel_cu_result)-1)
 /* Number of waits that a call that was skipped delays: its own, and the next one of each thread. */
 #define PAUSES 4
-/* The clock: time of a call of the driver, and speed of a copy on the device over one by the link. */
+/* The clock: times of a call of the driver and of waking up, and speed of a copy on the device over one by the link. */
 #define CALL_SECONDS 2e-6
+#define WAKE_UP_SECONDS 50e-6
 #define SPEED_ON_DEVICE 60
 
 enum { TARGET_POISON = 0xf5, FRESH_POISON = 0xf7, FREED_POISON = 0xfb };
@@ -33,7 +34,7 @@ enum kind { TO_DEVICE, TO_HOST, ON_DEVICE, SET, RECORD, WAIT, CALL, CANCELLED };
 
 struct event {
 	struct event *next;
-	bool destroyed;
+	bool destroyed, sleeps;
 	uint64_t recorded, completed; /* how often */
 	double seconds;               /* on the clock, when its last turn completes */
 };
@@ -107,6 +108,7 @@ static struct {
 
 	/* On the clock; the link's times are of the last copy in each direction. */
 	double host_seconds, kernel_seconds, to_device_seconds, to_host_seconds;
+	double idle_seconds; /* of the host, while it sleeps */
 } device;
 
 /* Guards all of the above; not held while memory is copied. */
@@ -282,6 +284,20 @@ static void count_operation(struct stream *stream, const struct operation *opera
 		operation->event->seconds = stream->seconds;
 	if (operation->kind == WAIT)
 		stream->seconds = later(stream->seconds, operation->event->seconds);
+}
+
+/* The host waits until the event has come: it sleeps, or the driver uses its processor. */
+static void count_wait(const struct event *event)
+{
+	double seconds = event->seconds - device.host_seconds;
+
+	if (!has_clock() || seconds <= 0)
+		return;
+	if (event->sleeps) {
+		seconds += WAKE_UP_SECONDS;
+		device.idle_seconds += seconds;
+	}
+	device.host_seconds += seconds;
 }
 
 /* ---- Calls ---- */
@@ -1122,7 +1138,7 @@ static reel_cu_result wait_for(struct event *event)
 	hurry(event, turn);
 	while (event->completed < turn && !device.lost)
 		pthread_cond_wait(&changed, &lock);
-	device.host_seconds = later(device.host_seconds, event->seconds);
+	count_wait(event);
 	return lost_and_at_rest();
 }
 
@@ -1137,27 +1153,50 @@ static struct event *new_event(void)
 	return event;
 }
 
-/* A wait that has nothing to wait for has another name, since it may be left out. */
-static reel_cu_result enter_wait(reel_cu_stream handle)
+/* Returns true if a stream has nothing left, or nothing but the record of this event. */
+static bool is_idle(const struct stream *stream, const struct event *event)
+{
+	const struct operation *first = stream->first;
+
+	return !first || (first == stream->last && first->kind == RECORD && first->event == event);
+}
+
+/*
+ * The names of the calls of a wait that has nothing to wait for are other ones, since they may be
+ * left out.
+ */
+static reel_cu_result enter_record(reel_cu_stream handle)
 {
 	const struct stream *stream;
-	bool is_idle;
+	bool idle;
 
 	pthread_mutex_lock(&lock);
 	stream = find_stream(handle);
-	is_idle = stream && !stream->first;
+	idle = stream && is_idle(stream, NULL);
 	pthread_mutex_unlock(&lock);
-	return enter_in_context(is_idle ? "cuStreamSynchronize, idle" : "cuStreamSynchronize");
+	return enter_in_context(idle ? "cuEventRecord, idle" : "cuEventRecord");
+}
+
+static reel_cu_result enter_wait(reel_cu_event handle)
+{
+	const struct event *event = (struct event *)(void *)handle;
+	bool idle = true;
+
+	pthread_mutex_lock(&lock);
+	for (const struct stream *at = device.streams; at; at = at->next)
+		for (const struct operation *o = at->first; o; o = o->next)
+			idle &= o->event != event || is_idle(at, event);
+	pthread_mutex_unlock(&lock);
+	return enter_in_context(idle ? "cuEventSynchronize, idle" : "cuEventSynchronize");
 }
 
 static reel_cu_result fake_cuStreamSynchronize(reel_cu_stream handle)
 {
 	struct stream *stream;
 	struct event *event;
-	reel_cu_result result = enter_wait(handle);
+	reel_cu_result result;
 
-	if (result)
-		return result == SKIPPED ? 0 : result;
+	ENTER(enter_in_context);
 	stream = stream_of(handle);
 	event = new_event();
 	result = enqueue_event(stream, event, RECORD);
@@ -1192,8 +1231,9 @@ static reel_cu_result fake_cuEventCreate(reel_cu_event *handle, unsigned flags)
 	struct event *event;
 
 	ENTER(enter_in_context);
-	(void)flags;
 	event = new_event();
+	if (event)
+		event->sleeps = flags & REEL_CU_EVENT_BLOCKING_SYNC;
 	*handle = (reel_cu_event)(void *)event;
 	return leave(event ? 0 : REEL_CU_OUT_OF_MEMORY);
 }
@@ -1211,15 +1251,44 @@ static reel_cu_result fake_cuEventDestroy(reel_cu_event handle)
 
 static reel_cu_result fake_cuEventRecord(reel_cu_event event, reel_cu_stream stream)
 {
-	ENTER(enter_in_context);
+	reel_cu_result result = enter_record(stream);
+
+	if (result)
+		return result == SKIPPED ? 0 : result;
 	return leave(enqueue_event(stream_of(stream), event_of(event), RECORD));
+}
+
+/*
+ * On a late device it does not let the operations before the event go, as a wait does. Otherwise it
+ * is a wait, so that the calls of all runs are the same.
+ */
+static reel_cu_result fake_cuEventQuery(reel_cu_event handle)
+{
+	reel_cu_result result;
+	struct event *event;
+
+	ENTER(enter_in_context);
+	event = event_of(handle);
+	if (!event)
+		return leave(REEL_CU_INVALID_HANDLE);
+	if (event->seconds > device.host_seconds)
+		return leave(REEL_CU_NOT_READY);
+	while (!device.options.late && event->completed < event->recorded && !device.lost)
+		pthread_cond_wait(&changed, &lock);
+	result = event->completed < event->recorded ? REEL_CU_NOT_READY : 0;
+	leave(result);
+	/* The streams' threads get the lock between two polls. */
+	sched_yield();
+	return result;
 }
 
 static reel_cu_result fake_cuEventSynchronize(reel_cu_event handle)
 {
+	reel_cu_result result = enter_wait(handle);
 	struct event *event;
 
-	ENTER(enter_in_context);
+	if (result)
+		return result == SKIPPED ? 0 : result;
 	event = event_of(handle);
 	return leave(event ? wait_for(event) : REEL_CU_INVALID_HANDLE);
 }
@@ -1415,6 +1484,11 @@ void fake_device_kernels_take(double seconds)
 double fake_device_seconds(void)
 {
 	UNDER_LOCK(double, device.host_seconds);
+}
+
+double fake_device_idle_seconds(void)
+{
+	UNDER_LOCK(double, device.idle_seconds);
 }
 
 void fake_device_stop_failing(void)

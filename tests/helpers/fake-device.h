@@ -26,8 +26,9 @@
  * the time of a kernel. A call of the driver takes the host 2 us, and all else that the host does
  * takes none. The link carries one copy at a time in each direction, in the order of the calls, and
  * kernels share nothing. A stream begins an operation after the call that enqueued it, and after all
- * that the stream waits for. A wait lasts until the stream or event has ended, and cuStreamQuery()
- * compares the stream with the host's time. With a clock only one thread may call the driver.
+ * that the stream waits for. A wait lasts until the stream or event has ended, and queries compare
+ * with the host's time. The host sleeps in a wait for an event of that kind (BLOCKING_SYNC), and
+ * wakes up 50 us late; in other waits it is busy. With a clock only one thread may call the driver.
  *
  * A device address is the address of the host memory that stands for it, so an emulated
  * kernel can run in a stream's order, as a host function. One device at a time, of the
@@ -56,8 +57,9 @@ void fake_device_kernels_use(void *memory, size_t bytes);
 
 /* Sets the time that each host function takes by the clock, of those enqueued from now on. */
 void fake_device_kernels_take(double seconds);
-/* The host's time by the clock. */
+/* The host's time by the clock, and for how much of it the host slept. */
 double fake_device_seconds(void);
+double fake_device_idle_seconds(void);
 
 const struct reel_driver *fake_device_open(const struct fake_options *options);
 
