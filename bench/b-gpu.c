@@ -23,7 +23,8 @@
 #define WINDOW ((size_t)1 << 30)
 #define LARGE ((size_t)8 << 30)
 #define QUICK ((size_t)1 << 30)
-#define TICKETS 8
+/* Transfers under way at once, as of a pool. */
+#define TICKETS 16
 
 static struct reel_gpu_context context;
 static char *window;

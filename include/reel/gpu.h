@@ -49,7 +49,8 @@ int reel_gpu_describe(unsigned number, struct reel_gpu_device *device);
 /* All zero, or NULL, is sensible. */
 struct reel_gpu_store_options {
 	unsigned device;       /* its number */
-	unsigned depth;        /* transfers under way at once, each way: 1 to 64; 0: 4 */
+	/* Transfers under way at once, each way: 1 to 64; 0: 8, or 2 to 7 if 8 are above 16 MiB. */
+	unsigned depth;
 	size_t slot_bytes;     /* the largest put; 0: 2 MiB */
 	uint64_t bytes;        /* of the device's memory; 0: three quarters of its free memory */
 	uint64_t reserved[4];  /* 0 */

@@ -38,6 +38,7 @@ says() {
 
 says fake gpu=4M,memory=8M '^checksum registers keeps: no error$' 'fake device: a stack with an overflow store on it opens'
 says fake gpu=4M '^checksum registers keeps: no error$' 'fake device: so does one that is nothing else'
+FAKE_LINK=1e9 says fake gpu=4M '^checksum registers keeps: no error$' 'fake device: over a paced link it keeps a block as well'
 FAKE_DEVICES=0
 export FAKE_DEVICES
 says fake gpu=4M,memory=8M '^checksum copies keeps: .*CUDA_ERROR_NO_DEVICE' \

@@ -318,6 +318,34 @@ static void memory_that_the_program_pins_is_copied(void)
 	free(data);
 }
 
+/* ---- Depth ---- */
+
+/* Pinned buffers of a store without registered memory: one for each transfer under way. */
+static void enough_is_under_way(void)
+{
+	static const struct {
+		size_t slot_bytes;
+		unsigned depth, expected;
+	} row[] = {{4096, 0, 8}, {0, 0, 8}, {4 << 20, 0, 4}, {16 << 20, 0, 2}, {4096, 3, 3}};
+	size_t slot_bytes;
+	reel_store *store;
+
+	open_fake((struct fake_options){0});
+	for (size_t i = 0; i < COUNT(row); i++) {
+		slot_bytes = row[i].slot_bytes ? row[i].slot_bytes : 2 << 20;
+		if (reel_store_gpu_open(&store, &(struct reel_gpu_store_options){
+							.slot_bytes = row[i].slot_bytes,
+							.bytes = slot_bytes,
+							.depth = row[i].depth}))
+			abort();
+		is_int(stats_of(store).pinned_bytes, 2 * row[i].expected * slot_bytes,
+		       "fake device: slots of %zu bytes, depth %u: %u transfers each way",
+		       slot_bytes, row[i].depth, row[i].expected);
+		reel_store_close(store);
+	}
+	close_fake_after("depths");
+}
+
 /* ---- Absence ---- */
 
 static void what_is_absent_is_said(void)
@@ -440,6 +468,7 @@ int main(void)
 	stores_share_what_is_pinned();
 	devices_share_no_pins();
 	memory_that_the_program_pins_is_copied();
+	enough_is_under_way();
 	what_is_absent_is_said();
 	slots_are_used_again_last_first();
 	a_child_leaves_the_device_alone();

@@ -3,6 +3,7 @@
 
 #include "fake-device.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -25,6 +26,8 @@
 #define CALL_SECONDS 2e-6
 #define WAKE_UP_SECONDS 50e-6
 #define SPEED_ON_DEVICE 60
+/* A paced link carries these bytes while a thread wakes up. */
+#define WAKE_UP_BYTES (9 << 20)
 
 enum { TARGET_POISON = 0xf5, FRESH_POISON = 0xf7, FREED_POISON = 0xfb };
 
@@ -235,7 +238,7 @@ static void let_some_go(void)
 
 static bool has_clock(void)
 {
-	return device.options.link_bytes_per_second > 0;
+	return device.options.link_bytes_per_second > 0 && !device.options.paced;
 }
 
 /* Returns how long an operation takes its stream, without the waits. */
@@ -262,15 +265,21 @@ static double later(double a, double b)
 	return a > b ? a : b;
 }
 
+/* Returns the time when the last copy in this direction ends; NULL: it does not use the link. */
+static double *link_of(const struct operation *operation)
+{
+	return operation->kind == TO_DEVICE ? &device.to_device_seconds
+	       : operation->kind == TO_HOST ? &device.to_host_seconds
+					    : NULL;
+}
+
 /*
  * Adds an operation to the time of its stream. It begins after the host's call, and a copy by the
  * link after those before it.
  */
 static void count_operation(struct stream *stream, const struct operation *operation)
 {
-	double *link = operation->kind == TO_DEVICE ? &device.to_device_seconds
-		       : operation->kind == TO_HOST ? &device.to_host_seconds
-						    : NULL;
+	double *link = link_of(operation);
 
 	if (!has_clock())
 		return;
@@ -785,8 +794,33 @@ static void stop_watching(struct stream *stream, const struct operation *writer)
 			copy->hashed = false;
 }
 
+static double seconds_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static double paced_seconds(size_t bytes)
+{
+	return (double)bytes / device.options.link_bytes_per_second;
+}
+
+static void sleep_until(double seconds)
+{
+	struct timespec until = {.tv_sec = (time_t)seconds};
+
+	until.tv_nsec = (long)(1e9 * (seconds - (double)until.tv_sec));
+	pthread_mutex_unlock(&lock);
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+		;
+	pthread_mutex_lock(&lock);
+}
+
 static void copy(struct stream *stream, struct operation *operation)
 {
+	double *link = link_of(operation), began = seconds_now();
 	const char *change;
 
 	stop_watching(stream, operation);
@@ -796,11 +830,15 @@ static void copy(struct stream *stream, struct operation *operation)
 		memset(operation->to, operation->value, operation->bytes);
 	else
 		memmove(operation->to, operation->from, operation->bytes);
-	if (operation->kind == TO_HOST) {
+	if (operation->kind == TO_HOST && operation->watched) {
 		operation->hash = hash_of(operation->to, operation->bytes);
 		operation->hashed = true;
 	}
 	end_touching_memory();
+	if (device.options.paced && link) {
+		*link = later(*link, began) + paced_seconds(operation->bytes);
+		sleep_until(*link);
+	}
 	if (change) {
 		wrong("%s", change);
 		operation->hashed = false;
@@ -1004,6 +1042,16 @@ static void watch_target(struct operation *operation)
 		operation->hash = hash_of(operation->to, operation->bytes);
 }
 
+static void watch(struct operation *operation)
+{
+	if (operation->kind == TO_DEVICE)
+		watch_source(operation);
+	if (operation->kind == TO_HOST)
+		watch_target(operation);
+	else
+		poison(operation);
+}
+
 static reel_cu_result start_copy(struct operation operation, reel_cu_stream handle)
 {
 	struct stream *stream = stream_of(handle);
@@ -1017,12 +1065,8 @@ static reel_cu_result start_copy(struct operation operation, reel_cu_stream hand
 		wrong("a copy from or to what is not the device's memory");
 		return REEL_CU_INVALID_VALUE;
 	}
-	if (operation.kind == TO_DEVICE)
-		watch_source(&operation);
-	if (operation.kind == TO_HOST)
-		watch_target(&operation);
-	else
-		poison(&operation);
+	if (!device.options.paced)
+		watch(&operation);
 	if (operation.watched && !find_memory(operation.watched, operation.bytes, false))
 		device.pageable_bytes += operation.bytes;
 	return enqueue(stream, operation);
@@ -1127,6 +1171,7 @@ static reel_cu_result enqueue_event(struct stream *stream, struct event *event, 
 static reel_cu_result wait_for(struct event *event)
 {
 	uint64_t turn = event->recorded;
+	bool sleeps;
 
 	/* The threads that need not wait go on meanwhile. */
 	if (device.pauses) {
@@ -1136,8 +1181,11 @@ static reel_cu_result wait_for(struct event *event)
 		pthread_mutex_lock(&lock);
 	}
 	hurry(event, turn);
+	sleeps = event->sleeps && event->completed < turn;
 	while (event->completed < turn && !device.lost)
 		pthread_cond_wait(&changed, &lock);
+	if (device.options.paced && sleeps)
+		sleep_until(seconds_now() + paced_seconds(WAKE_UP_BYTES));
 	count_wait(event);
 	return lost_and_at_rest();
 }
@@ -1544,13 +1592,21 @@ reel_cu_result hipDeviceGetAttribute(int *value, int attribute, reel_cu_device n
 	return REEL_CU_INVALID_VALUE;
 }
 
-/* FAKE_DEVICES: how many there are; 0: none. */
+/*
+ * FAKE_DEVICES: how many there are; 0: none. FAKE_LINK: bytes a second of a paced link, on a device
+ * with all the memory that is asked for.
+ */
 __attribute__((constructor)) static void open_when_loaded(void)
 {
-	const char *devices = getenv("FAKE_DEVICES");
+	const char *devices = getenv("FAKE_DEVICES"), *link = getenv("FAKE_LINK");
 	struct fake_options options = {.devices = devices ? (unsigned)atoi(devices) : 1};
 
 	options.absent = options.devices == 0;
+	options.paced = options.eager = link != NULL;
+	if (link) {
+		options.link_bytes_per_second = atof(link);
+		options.memory_bytes = (size_t)1 << 40;
+	}
 	fake_device_open(&options);
 }
 
