@@ -1232,7 +1232,7 @@ class Streams:
 
     class Event:
         def __init__(self, blocking=False):
-            pass
+            assert blocking, "a wait for another event keeps a processor busy"
 
         def record(self, stream):
             pass
