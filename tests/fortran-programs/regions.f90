@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: MIT
-! Regions, loops, orders, reductions, tasks and shared adjoints, by teams of every size.
+! Regions, loops, orders, reductions, tasks and shared adjoints, by teams of 1 to 4 threads.
 module model
   use, intrinsic :: iso_c_binding
   use reel
@@ -8,7 +8,7 @@ module model
   integer, parameter :: n = 1000, steps = 3
   real(c_double) :: a(0:n + 1) = 0
 contains
-  ! sum(y) of y(i) = sin(x(i)) * x(i) * a(mod(i, 7) + 1), steps times x = y; serially.
+  ! One thread: y = x, then `steps` times y(i) = sin(y(i)) * a(mod(i, 7) + 1). Returns sum(y).
   real(c_double) function primal(x)
     real(c_double), intent(in) :: x(n)
     real(c_double) :: y(n)
@@ -68,7 +68,7 @@ contains
     !$ size_of_team = omp_get_num_threads()
   end function
 
-  ! x and a from three lanes, by so many threads forward, and so many back.
+  ! The gradient of primal() by three lanes, with `threads` threads forward and `threads_back` back.
   subroutine sweep(threads, threads_back)
     integer, intent(in) :: threads, threads_back
     real(c_double) :: x(n), y(n), x_bar(n), result, partial(3), partial_bar(3), step
@@ -159,7 +159,7 @@ contains
     a(3) = a(3) - step
   end subroutine
 
-  ! A run may hold several chunks: each was pushed as an array of its own, 10 at most.
+  ! Reverses an interval. It may have several chunks, each pushed as an array of at most 10 values.
   subroutine reverse_chunks(tape, adjoint, lane, loop, x_bar)
     type(reel_tape), intent(inout) :: tape
     type(reel_adjoint), intent(in) :: adjoint
@@ -183,7 +183,7 @@ contains
     end do
   end subroutine
 
-  ! Each lane reads what its neighbours wrote in the step before: states on the root's tape.
+  ! Lanes read values that their neighbours wrote in the last step. States lie on the root's tape.
   subroutine waves(threads, threads_back)
     integer, intent(in) :: threads, threads_back
     real(c_double), pointer, contiguous :: u(:), next(:), first(:)
@@ -263,7 +263,7 @@ contains
     height = u(n / 2)
   end function
 
-  ! Turns in a critical section are reversed in the exact opposite order.
+  ! Turns in a critical section are reversed in the opposite order.
   subroutine turns
     integer, parameter :: each = 50
     type(reel_ordered) :: order
