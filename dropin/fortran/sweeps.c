@@ -137,6 +137,16 @@ int reel_fortran_run_carry_out(reel_run **run, const reel_action *action,
 				  adjoint ? adjoint->base_addr : NULL, tape);
 }
 
+/* ---- Adjoint objects ---- */
+
+/* Called by reel_omp. The object keeps the address of the array, so the array must have no gaps. */
+int reel_fortran_check_adjoint(const CFI_cdesc_t *array)
+{
+	const char *why = reel_fortran_wrong_argument(array, 0);
+
+	return why ? reel_fail(-EINVAL, "the adjoint %s", why) : 0;
+}
+
 /* ---- States in fewer bytes ---- */
 
 /*

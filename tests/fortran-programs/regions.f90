@@ -54,6 +54,7 @@ program regions
   end do
   call turns
   call tasks
+  call refused
   call ok(reel_lane_error(root) == 0, 'no error')
   call ok(reel_lane_is_empty(root), 'nothing is left on the root')
   call reel_lane_close(root)
@@ -323,5 +324,21 @@ contains
     call ok(reel_tasks_reverse(root, c_funloc(reverse_task), c_loc(total), 2) == 0, &
       'tasks are reversed')
     call ok(nint(total) == many * (many + 1), 'each of them once, one at a time')
+  end subroutine
+
+  ! An adjoint object keeps the address of its array. A copy of a section would lose the sums.
+  subroutine refused
+    real(c_double), target :: x_bar(9)
+    type(reel_adjoint) :: adjoint
+    integer :: error
+
+    x_bar = 0
+    error = reel_adjoint_open(adjoint, x_bar(::2))
+    call ok(error == -22, 'a section with gaps is refused: '//reel_error_text(error))
+    call ok(reel_adjoint_open(adjoint, x_bar(5:5:2)) == 0, 'one element is not')
+    error = reel_adjoint_begin(adjoint, 1)
+    call reel_adjoint_add(adjoint, 0, 1, 7d0)
+    call ok(reel_adjoint_end(adjoint) == 0 .and. x_bar(5) == 7, 'and gets its sum')
+    error = reel_adjoint_close(adjoint)
   end subroutine
 end program
