@@ -166,6 +166,16 @@ if [ -z "$fortran" ]; then
 fi
 fflags='-O2 -ffp-contract=off -fallow-argument-mismatch -w'
 
+# In Fortran the bytes after a string do not belong to it.
+cat >place.f90 <<'END'
+character(6) :: place = 'before'
+call adstack_showstack(place(1:3))
+end
+END
+echo 'Stack of thread 0 at bef: repeat level 0, 0 bytes and 0 bits' >wanted
+builds place.f90 $fortran $fflags -o place place.f90 "$library" $static_libs -Wl,-rpath,"$BUILD_DIR/.libs" -lpthread &&
+	same 'a place is printed by its length in Fortran' place
+
 for name in stencil tangent binomial openmp tasks; do
 	more=
 	case $name in
