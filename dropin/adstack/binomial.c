@@ -2,8 +2,8 @@
 /*
  * Binomial checkpointing of a loop of known length (Griewank 1992). The functions tell the program
  * which snapshot to push, look at or pop, which step to advance over and which step to reverse.
- * The actions have the order of adBinomial, which rounds cuts downwards and may therefore
- * cost a few advances more than the optimum. Sessions and snapshots have no maximum number here.
+ * The actions come in the order of the original, which rounds cuts downwards and may therefore cost
+ * a few advances more than the optimum. The numbers of sessions and snapshots have no limit.
  *
  * Each thread has sessions of its own. A session holds segments of the loop; each segment begins at
  * a snapshot, and the topmost segment is reversed first.
@@ -185,7 +185,7 @@ static int next(int *action, int *step)
 	return 1;
 }
 
-/* Called if the step that the program was to advance over was the last step of the loop. */
+/* Ends the loop early: the step that the program was told to advance over was its last one. */
 static void resize(void)
 {
 	struct adstack_session *session = reel_adstack.stack.sessions;

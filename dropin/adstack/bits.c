@@ -2,7 +2,7 @@
 /*
  * The slow path of bits. The push that fills the word of 32 bits pushes the word onto the stack;
  * the pop that needs the word again pops it. The thread that owns the stack runs these functions.
- * The lowest set bit of `bits` tells how many bits wait (reel-adstack.h).
+ * The lowest set bit of `bits` gives the number of waiting bits (reel-adstack.h).
  */
 #include "stack.h"
 

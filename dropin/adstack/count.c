@@ -86,7 +86,7 @@ static void report_thread(const struct adstack_counts *counts)
 				     &counts->type[type]);
 }
 
-/* The thread that began last comes first. */
+/* The report begins with the thread that began last. */
 static void report(void)
 {
 	REEL_UNCANCELLED;

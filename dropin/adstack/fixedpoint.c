@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tells when an adjoint fixed-point loop ends (Christianson 1994). The call with a negative
- * variation, which is -1, begins a loop. Each later call passes the variation of the last
- * iteration. Loops nest, and each thread has loops of its own.
+ * Decides when an adjoint fixed-point loop ends (Christianson 1994). A call with a negative
+ * variation (generated code passes -1) begins a loop. Each later call passes the variation of the
+ * last iteration. Loops nest, and each thread has loops of its own.
  */
 #include "forms.h"
 
 #include <stdlib.h>
 
-/* A variation below NEGLIGIBLE ends a loop after its second iteration. */
+/* A loop ends if its first variation is at most NEGLIGIBLE. */
 #define NEGLIGIBLE 1e-10
-/* Maximum number of iterations that may let the variation grow. */
+/* A variation that grows ends the loop, but not in the first PATIENCE iterations. */
 #define PATIENCE 5
 
 struct adstack_fixed_point {
 	struct adstack_fixed_point *outer;
-	/* The first variation (negative: there is none yet), and the last one. */
+	/* The first variation (negative before the first one), and the last one. */
 	double reference;
 	double previous;
 	uint64_t iterations;
@@ -59,7 +59,6 @@ static int too_large(double variation, float least)
 	return go_on(variation > (double)least);
 }
 
-/* The loop also ends if the variation grows. */
 static int not_reduced(double variation, float reduction)
 {
 	struct adstack_fixed_point *loop = reel_adstack.stack.fixed_points;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Macros that define a function of the original by all of its names. Each function is declared
+ * Macros that define a function of the original under all of its names. Each function is declared
  * before its definition, because no header of this library declares it. The declaration without
  * `inline` exports the function; `inline` in the definition lets gcc's link-time optimisation
  * replace calls.

@@ -43,9 +43,8 @@ libreel_adstack_la_DEPENDENCIES = libreel-adstack-core.la %D%/adstack.map
 endif
 EXTRA_DIST += %D%/adstack.map %D%/README.md
 
-# A call into a shared library goes through two tables, which costs as much as a push. So a program
-# that is linked with -lreel-adstack gets its own copy of the scalars: libreel-adstack.so is
-# a linker script that names the archive first.
+# A call into a shared library goes through two tables, which takes the time of a push. So a program that is linked with
+# -lreel-adstack gets its own copy of the scalars: libreel-adstack.so is a linker script that names the archive first.
 scalars_cflags = $(AM_CFLAGS) $(ADSTACK_SCALARS_CFLAGS) -ftls-model=initial-exec
 if ADSTACK_SCALARS
 lib_LIBRARIES += libreel-adstack-scalars.a

@@ -12,7 +12,7 @@ FORTRAN(void, adstack_startrepeat, (void), { reel_adstack_start_repeat(); })
 FORTRAN(void, adstack_resetrepeat, (void), { reel_adstack_reset_repeat(); })
 FORTRAN(void, adstack_endrepeat, (void), { reel_adstack_end_repeat(); })
 
-/* A look pops nothing from the program's view, so the height is the one before the look. */
+/* A look takes values off and puts them back at its end, so the look ends first. */
 static uint64_t height(void)
 {
 	reel_adstack_end_look();

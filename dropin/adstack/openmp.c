@@ -47,8 +47,8 @@ FORTRAN(void, getstaticschedule,
 /* ---- Dynamic ---- */
 
 /*
- * A loop that is being recorded. They nest: the thread may begin a team before the loop ends,
- * and records the loops of that team.
+ * A loop that is being recorded. Loops nest: before a loop ends, its thread may begin a team and
+ * record loops of that team.
  */
 struct adstack_schedule {
 	struct adstack_schedule *outer;

@@ -15,9 +15,9 @@
  *
  * The stack. Each thread has one stack, a tape of Reel that belongs to the library. It begins
  * with the thread's first push and ends with the thread. Values are packed: a Real8 takes 8
- * bytes, an Integer4 takes 4, a Control3b takes 3 bits of a word of 32. They are one sequence
- * of bytes, whatever slabs they lie on: ten Real8 that were pushed as an array may be popped one
- * by one. Bits are collected in a word of 32 that is pushed when it is full, so bits and bytes
+ * bytes, an Integer4 takes 4, a Control3b takes 3 bits of a word of 32. They are one sequence of
+ * bytes, on any number of slabs: ten Real8 that were pushed as an array may be popped one
+ * by one. Bits are collected in a word of 32 bits that is pushed when it is full, so bits and bytes
  * keep their common order.
  *
  * Repeat levels. adStack_startRepeat() protects the values on the stack: they can be popped, and
@@ -185,7 +185,7 @@ enum reel_adstack_type {
 /* The topmost tape of the calling thread's stack. Programs must not use its members. */
 extern _Thread_local reel_tape reel_adstack_tape __attribute__((tls_model("initial-exec")));
 
-/* Returns where a value of `bytes` bytes is to be stored; the caller then raises the top. */
+/* Returns the address for a value of `bytes` bytes. The caller stores it and raises the top. */
 REEL_COLD char *reel_adstack_push_slow(size_t bytes, enum reel_adstack_type type);
 /* Pops a value and returns its address, which is valid until the next call. */
 REEL_COLD const char *reel_adstack_pop_slow(size_t bytes, enum reel_adstack_type type);
@@ -227,7 +227,7 @@ REEL_ADSTACK_SCALARS(REEL_ADSTACK_SCALAR)
  * highest bit of the word, and the lowest set bit of the word, below all waiting bits, tells their
  * number. The least significant bit of a value is pushed first. The push of the 32nd bit would move
  * the lowest set bit into the lower half of the word; it sends all of them to the stack as 4 bytes
- * instead. In a word of 0 no bit has ever waited.
+ * instead. The word of a tape that has not begun is 0.
  */
 #define REEL_ADSTACK_WORD_BITS 32u
 #define REEL_ADSTACK_NO_BITS ((uint64_t)1 << 63)
@@ -327,7 +327,7 @@ REEL_ALWAYS_INLINE int popBit(void)
 #define popComplex8(x) reel_adstack_pop_bytes((x), 8)
 #define popComplex16(x) reel_adstack_pop_bytes((x), 16)
 
-/* A Real16 takes 16 bytes, even if a long double has fewer; so do the elements of its arrays. */
+/* A Real16, alone or in an array, takes 16 bytes, even if a long double has fewer. */
 void pushReal16(long double *x);
 void popReal16(long double *x);
 void lookReal16(long double *x);

@@ -4,7 +4,7 @@
  * the stack runs these functions.
  *
  * A level moves the thread's tape to a layer and holds all layers. The bit word stays in
- * reel_adstack_tape, whichever tape that is.
+ * reel_adstack_tape.
  */
 #include "stack.h"
 
@@ -98,7 +98,7 @@ void reel_adstack_reset_repeat(void)
 	reel_adstack_find_reader();
 }
 
-/* Values that were pushed in the level and not popped stay on top of the present read position. */
+/* Values that were pushed in the level and not popped stay, above the current read position. */
 void reel_adstack_end_repeat(void)
 {
 	struct adstack_layer *level;

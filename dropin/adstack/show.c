@@ -34,11 +34,11 @@ static void show_size(int label)
 	fflush(stdout);
 }
 
-/* Fortran's strings may lack a final zero byte, so at most 60 bytes of the place are printed. */
-static void show_stack(const char *place)
+/* Prints at most 60 bytes of the place: a caller in Fortran may pass a wrong length. */
+static void show_stack(const char *place, size_t bytes)
 {
-	printf("Stack of thread %u at %.60s: repeat level %u, %llu bytes and %u bits\n",
-	       reel_adstack.number, place, reel_adstack.stack.levels,
+	printf("Stack of thread %u at %.*s: repeat level %u, %llu bytes and %u bits\n",
+	       reel_adstack.number, bytes < 60 ? (int)bytes : 60, place, reel_adstack.stack.levels,
 	       (unsigned long long)reel_adstack_height(), reel_adstack_bit_count());
 	fflush(stdout);
 }
@@ -47,9 +47,10 @@ FORM(void, adStack_showPeakSize, (void), { show_peak(); })
 FORM(void, adStack_showTotalTraffic, (void), { show_traffic(); })
 FORM(void, adStack_showTraffic, (void), { show_traffic(); })
 FORM(void, adStack_showStackSize, (int label), { show_size(label); })
-FORM(void, adStack_showStack, (const char *place), { show_stack(place); })
+FORM(void, adStack_showStack, (const char *place), { show_stack(place, 60); })
 FORTRAN(void, adstack_showpeaksize, (void), { show_peak(); })
 FORTRAN(void, adstack_showtotaltraffic, (void), { show_traffic(); })
 FORTRAN(void, adstack_showtraffic, (void), { show_traffic(); })
 FORTRAN(void, adstack_showstacksize, (const int *label), { show_size(*label); })
-FORTRAN(void, adstack_showstack, (const char *place), { show_stack(place); })
+/* Fortran compilers pass the length of a string as the last argument, and no final zero byte. */
+FORTRAN(void, adstack_showstack, (const char *place, size_t bytes), { show_stack(place, bytes); })

@@ -39,7 +39,7 @@ static void start_library(void)
 	reel_adstack_counts_start();
 }
 
-/* A destructor of the thread may push after end_thread(): the stack then begins and ends again. */
+/* Destructors of the thread may push after end_thread(): the stack then begins and ends again. */
 void reel_adstack_begin(void)
 {
 	if (reel_adstack.number)

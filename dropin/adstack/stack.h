@@ -9,12 +9,12 @@
  *	layers->below        the values that the next outer level protects
  *	...                  the lowest layer: the values that were pushed outside of all levels
  *
- * A level protects values by a hold (reel_tape_hold()) on each layer that is there when the level
+ * A level protects values by a hold (reel_tape_hold()) on each layer that exists when the level
  * begins. After the end of the level its layer becomes the thread's tape again as soon as the
  * values above it are popped.
  *
- * A stack has one bit word. It is in reel_adstack_tape, whichever tape that is, and each layer
- * keeps the word of the time when its level began.
+ * A stack has one bit word, in reel_adstack_tape. Each layer keeps a copy of the word from the
+ * beginning of its level.
  *
  *	stack.c    begin and end; the slow path of a push
  *	take.c     the slow path of a pop
@@ -45,11 +45,11 @@ struct adstack_layer {
 	/* The heights of the bottoms of this tape and of the tape above it. */
 	uint64_t base;
 	uint64_t above;
-	/* The bit word when the level began. */
+	/* The bit word at the beginning of the level. */
 	uint64_t bits;
 };
 
-/* A stack beside its topmost tape. All zero: an empty stack. */
+/* A stack without its topmost tape. All zero: an empty stack. */
 struct adstack_stack {
 	struct adstack_layer *layers;
 	/* Number of open levels; a look does not count. */
@@ -60,7 +60,7 @@ struct adstack_stack {
 	struct adstack_fixed_point *fixed_points;
 };
 
-/* The members of a thread beside the tape. All zero until its first call. */
+/* A thread without its tape. All zero until the thread's first call. */
 struct adstack {
 	/* The stack of the thread, or of the segment that the thread is in. */
 	struct adstack_stack stack;
@@ -82,7 +82,7 @@ extern _Thread_local struct adstack_layer *reel_adstack_reader
 	__attribute__((tls_model("initial-exec")));
 
 /*
- * The thread's tape. The empty assembly hides where the address comes from. Without it,
+ * The thread's tape. The empty assembly hides the origin of the address. Without it,
  * UndefinedBehaviorSanitizer's test for NULL uses the flags of the addition that makes the address,
  * but the linker may replace that addition by an instruction that sets no flags.
  */
@@ -138,7 +138,7 @@ void reel_adstack_pop_array(void *target, size_t bytes, enum reel_adstack_type t
 
 /*
  * The fast path of a pop in a repeat level, whose own tape is empty: takes `bytes` bytes off the
- * layer and returns where they lie, or NULL.
+ * layer and returns their address, or NULL.
  */
 static inline const char *reel_adstack_read(size_t bytes)
 {
@@ -162,7 +162,7 @@ void reel_adstack_end_look(void);
 void reel_adstack_look(void *target, size_t bytes, enum reel_adstack_type type);
 unsigned reel_adstack_look_bits(unsigned n, enum reel_adstack_type type);
 
-/* segment.c: warn once if an explicit task uses the stack of a thread and the runtime tells so. */
+/* segment.c: warn once if the runtime reports that an explicit task uses a thread's stack. */
 void reel_adstack_note_task(void);
 void reel_adstack_segments_end(void);
 
@@ -176,7 +176,7 @@ extern const struct adstack_type {
 	const char *pop;
 } reel_adstack_types[REEL_ADSTACK_TYPES];
 
-/* count.c: whether REEL_STATS=1. If so, begins the counts of the calling thread. */
+/* count.c: returns true with REEL_STATS=1, and begins the counts of the calling thread. */
 bool reel_adstack_is_counting(void);
 void reel_adstack_counts_start(void);
 void reel_adstack_count_push(enum reel_adstack_type type, size_t bytes);

@@ -2,8 +2,8 @@
 /*
  * The slow path of a pop. The thread that owns the stack runs these functions.
  *
- * The bytes of a stack are one sequence, whichever slabs and layers they lie on. Bytes that were
- * pushed as one value may therefore be popped as several values, and the other way round.
+ * The bytes of a stack are one sequence, on any number of slabs and layers. Bytes that were pushed
+ * as one value may therefore be popped as several values, and the other way round.
  */
 #include "stack.h"
 

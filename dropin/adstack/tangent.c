@@ -6,7 +6,7 @@
  */
 #include "forms.h"
 
-/* An n below 1 counts as 0. The product of two ints and a small size does not overflow. */
+/* Numbers below 1 count as 0. The product does not overflow: the array lies in memory. */
 static size_t bytes_of(int n, int directions, size_t element)
 {
 	return n > 0 && directions > 0 ? (size_t)n * (size_t)directions * element : 0;

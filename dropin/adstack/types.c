@@ -4,7 +4,7 @@
 
 /*
  * Checked mode compares named structs by their names, and bits by their number. Bytes without a
- * type mirror each type of the same size, because generated code pushes some values in either way.
+ * type mirror each type of the same size, because generated code pushes some values in both ways.
  */
 #define ARRAY(Name, name, element, bytes)                                                          \
 	[REEL_ADSTACK_##Name] = {                                                                  \

@@ -54,7 +54,7 @@ static void *address_of(const CFI_cdesc_t *array)
 						      : array->base_addr;
 }
 
-/* Reads the section or writes to it. */
+/* Copies the section to `buffer->copy`, or back. */
 static void move(struct reel_fortran_buffer *buffer, bool to_copy)
 {
 	size_t bytes = reel_fortran_elements(buffer->array) * buffer->array->elem_len;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arguments of mpi_f08 as C takes them, for the functions that the module reel_mpi of reel_mpi.F90
- * calls:
+ * Converts the arguments of mpi_f08 to arguments of C, for the functions that reel_mpi.F90 calls:
  *
- *	buffers.c      buffers, statuses, and the variables of mpi_f08 that stand for something else
+ *	buffers.c      buffers, statuses, and MPI_IN_PLACE and its like
  *	messages.c     communicators, and messages whose calls wait
  *	requests.c     requests, which are the program's variables
  *	collectives.c  collective calls
@@ -28,9 +27,9 @@ struct reel_fortran_buffer {
 };
 
 /*
- * Opens an argument; closing it ends its copy, if there is one, which a section with gaps has.
- * `changed`: the call may have changed the buffer. Returns 0, or -ENOMEM, which sticks to the tape;
- * then there is nothing to close.
+ * Opens an argument: copies a section with gaps. The close writes the copy back if the call may
+ * have changed it (`changed`), and frees it. Returns 0, or -ENOMEM, which sticks to the tape; then
+ * there is nothing to close.
  */
 int reel_fortran_open_buffer(struct reel_fortran_buffer *buffer, const CFI_cdesc_t *array,
 			     reel_tape *tape);
@@ -73,7 +72,7 @@ void reel_fortran_close_buffers(struct reel_fortran_buffers *buffers, bool sent_
 	reel_fortran_close_buffers(&buffers, (sent_changed));                                      \
 	return error
 
-/* A status that may have been left out. type(MPI_Status) is C's struct, which configure tests. */
+/* NULL: the program omitted the status. configure tests that type(MPI_Status) is the C struct. */
 MPI_Status *reel_fortran_status(MPI_Status *status);
 MPI_Status *reel_fortran_statuses(MPI_Status *statuses);
 

@@ -21,7 +21,7 @@ static int refuse(reel_tape *tape, const char *what, const char *why)
 	return -EINVAL;
 }
 
-/* The adjoint is NULL if the program left it out. */
+/* The adjoint is NULL if the program omitted it. */
 static int check(reel_tape *tape, const reel_model *model, const CFI_cdesc_t *context,
 		 const CFI_cdesc_t *state, const CFI_cdesc_t *adjoint)
 {

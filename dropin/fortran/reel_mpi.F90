@@ -1,6 +1,6 @@
 ! SPDX-License-Identifier: MIT
 !
-! Message passing in Fortran, with mpi_f08: the reverse of programs whose ranks talk by MPI.
+! Message passing in Fortran, with mpi_f08: the reverse of programs whose ranks communicate by MPI.
 !
 !     gfortran -O2 program.f90 $(pkg-config --cflags --libs reel-fortran-mpi)
 !
@@ -19,33 +19,33 @@
 !     end if
 !     error = reel_mpi_reverse_end(MPI_COMM_WORLD)
 !
-! reel/mpi.h is the manual: it says what the C function of the same name does. This is different:
+! reel/mpi.h is the manual: it describes the C functions of the same names. Fortran differs in this:
 !
 ! Arguments. They have the order and the names of MPI's, with a tape before them. Each function
-! returns what C's returns, 0 or an error below 0 (reel_error_text). There is no ierror.
+! returns 0 or an error below 0 (reel_error_text), as in C. There is no ierror.
 !
-! Without a tape. A null pointer, `type(reel_tape), pointer :: none => null()`, is C's NULL: the
-! forward call notes nothing.
+! No tape. If the tape is a null pointer, `type(reel_tape), pointer :: none => null()`, the forward
+! call notes nothing.
 !
-! Statuses. They are optional. A status that is left out is MPI_STATUS_IGNORE. Both calls of a pair
-! have a status, or neither.
+! Statuses are optional. A status that is omitted is MPI_STATUS_IGNORE. Pass a status to both calls
+! of a pair, or to neither.
 !
-! Buffers. Variables of any type and rank. The type that counts is the datatype: MPI_REAL,
-! MPI_DOUBLE_PRECISION, MPI_REAL8, MPI_COMPLEX, MPI_2DOUBLE_PRECISION, derived ones and so on; what
-! has MPI_INTEGER or MPI_LOGICAL has no adjoint. Elements that lie together are not copied. A
-! section that has gaps, such as u(1, :), is copied to memory of its own and back by the calls that
-! wait, and `count` elements of `datatype` lie together in that copy. For requests it is refused
-! (-EINVAL), because the copy would be gone before the transfer ends; a derived type
-! (MPI_Type_vector) describes it without a copy.
+! Buffers are variables of any type and rank. The datatype decides whether they have an adjoint:
+! MPI_REAL, MPI_DOUBLE_PRECISION, MPI_REAL8, MPI_COMPLEX, MPI_2DOUBLE_PRECISION and types derived
+! from them have one, MPI_INTEGER and MPI_LOGICAL have none. A contiguous buffer is not copied. A
+! section with gaps, such as u(1, :), is copied to contiguous memory and back by calls that wait;
+! `count` elements of `datatype` must fit into that copy. Calls with requests refuse such a section
+! (-EINVAL), because the copy would be freed before the transfer ends: use a derived type
+! (MPI_Type_vector), which needs no copy.
 !
-! Requests. A variable of type(reel_mpi_request) is C's struct, null as declared. Between its start
-! and its wait it stays where it is, and so does the buffer: neither is copied, reallocated or a
-! temporary. Declare the buffers of requests `asynchronous`, so that the compiler keeps none of
-! their elements in a register across a wait. Arrays of requests are whole arrays, or sections
-! without gaps. The index of reel_mpi_waitany begins at 1, as MPI's in Fortran does.
+! Requests are variables of type(reel_mpi_request), null as declared. From the start of a request to
+! its wait, the program must not copy or move the request, nor free or reallocate the buffer.
+! Declare the buffers of requests `asynchronous`, so that the compiler keeps none of their elements
+! in a register across a wait. An array of requests is a whole array or a contiguous section. The
+! index of reel_mpi_waitany counts from 1, as in MPI's own Fortran.
 !
-! Call sites. Messages name a call by program and address: `addr2line -e PROGRAM ADDRESS` prints
-! the line.
+! Call sites. Messages give program and address of a call: `addr2line -e PROGRAM ADDRESS` prints
+! file and line.
 !
 module reel_mpi
   use, intrinsic :: iso_c_binding
@@ -55,13 +55,13 @@ module reel_mpi
   implicit none
   private
 
-  ! Whose number the objective is: of one rank, or the sum over the ranks.
+  ! The objective is a number of one rank, or the sum over all ranks.
   enum, bind(C)
     enumerator :: REEL_MPI_ON_ONE_RANK, REEL_MPI_SUM_OF_RANKS
   end enum
   public :: REEL_MPI_ON_ONE_RANK, REEL_MPI_SUM_OF_RANKS
 
-  ! The C struct. It is null as declared, and is not copied between its start and its wait.
+  ! A request, null as declared. It must not be copied between its start and its wait.
   type, bind(C), public :: reel_mpi_request
     integer(c_int64_t), private :: storage(REEL_MPI_REQUEST_WORDS) = 0
   end type
@@ -108,7 +108,7 @@ module reel_mpi
       type(MPI_Comm), intent(in) :: comm
     end function
 
-    ! objective: REEL_MPI_ON_ONE_RANK or REEL_MPI_SUM_OF_RANKS.
+    ! root: the rank that has J; 0 with REEL_MPI_SUM_OF_RANKS.
     integer(c_int) function reel_mpi_seed(J_bar, objective, root, comm) &
       bind(C, name="reel_fortran_mpi_seed")
       import
@@ -120,8 +120,8 @@ module reel_mpi
 
   ! ---- Messages ----
 
-  ! A macro is a list of arguments, which several functions have. DIRECTION is `in` where the call
-  ! only reads the buffer that it sends, and `inout` where it adds to the adjoint of that buffer.
+  ! A macro declares a function; functions with the same arguments share a macro. DIRECTION is `in`
+  ! if the call only reads the buffer, and `inout` if it receives, or adds to an adjoint.
 
 #define SEND(NAME, LABEL, DIRECTION) \
     integer(c_int) function NAME(tape, buf, count, datatype, dest, tag, comm) bind(C, name=LABEL); \
@@ -195,7 +195,7 @@ module reel_mpi
 
   ! ---- Requests ----
 
-  ! Unlike C's, these return an error: of a buffer that has gaps.
+  ! The C functions return nothing. These return -EINVAL if the buffer has gaps.
 #define DESCRIBE(NAME, LABEL, PEER) \
     integer(c_int) function NAME(buf, count, datatype, PEER, tag, comm, request) \
       bind(C, name=LABEL); \
@@ -447,7 +447,7 @@ module reel_mpi
     REDUCE(reel_mpi_exscan_reverse, "reel_fortran_mpi_exscan_reverse", inout)
   end interface
 
-  ! ---- Variables of mpi_f08 that stand for something else ----
+  ! ---- Variables of mpi_f08 whose addresses have a meaning, such as MPI_IN_PLACE ----
 
   interface
     subroutine note_sentinels(places, in_place, bottom, status, statuses) &
@@ -460,7 +460,7 @@ module reel_mpi
 
 contains
 
-  ! C compares the addresses of arguments with these.
+  ! Gives C the addresses of these variables. C compares arguments with them.
   subroutine find_sentinels(places) bind(C, name="reel_fortran_mpi_find_sentinels")
     type(c_ptr), intent(inout) :: places(4)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests for Fortran. They stay where the program declared them. */
+/* Requests for Fortran. The program must not move them between start and wait. */
 #include "buffers.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ DESCRIBE(send_init)
 DESCRIBE(ssend_init)
 DESCRIBE(recv_init)
 
-/* `begin` takes the place of the call's beginning. */
+/* `begin` is the function of C, and `__VA_ARGS__` the mode that it takes first, if it has one. */
 #define BEGIN(NAME, begin, ...)                                                                    \
 	int reel_fortran_mpi_##NAME(reel_tape *tape, const CFI_cdesc_t *buf, int count,            \
 				    const MPI_Fint *type, int peer, int tag, const MPI_Fint *comm, \
@@ -72,7 +72,7 @@ int reel_fortran_mpi_wait_reverse(reel_tape *tape, struct reel_mpi_request *requ
 	return reel_mpi_wait_reverse_at(tape, MPI_CALL_SITE, request, reel_fortran_status(status));
 }
 
-/* Returns 0, or -EINVAL, which sticks to the tape: there are no n requests in a row. */
+/* Returns 0; or -EINVAL, which sticks to the tape, if there are no n contiguous requests. */
 static int check_requests(const CFI_cdesc_t *requests, int n, reel_tape *tape)
 {
 	if (n <= 0 ||
@@ -100,7 +100,7 @@ static int check_requests(const CFI_cdesc_t *requests, int n, reel_tape *tape)
 WAITALL(waitall)
 WAITALL(waitall_reverse)
 
-/* Fortran counts from 1. */
+/* The index counts from 1 in Fortran. */
 #define WAITANY(NAME)                                                                              \
 	int reel_fortran_mpi_##NAME(reel_tape *tape, int n, const CFI_cdesc_t *requests,           \
 				    int *index, MPI_Status *status)                                \

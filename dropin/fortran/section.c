@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Elements of Fortran's arrays in their order, which may be spread in memory. The functions read
- * descriptors only, so any thread may run them. A stride may be negative.
+ * The elements of an array in Fortran's order, which may have gaps in memory. The functions keep
+ * no state, so any thread may run them. A stride may be negative.
  */
 #include "fortran.h"
 

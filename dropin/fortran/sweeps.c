@@ -100,7 +100,7 @@ int reel_fortran_run_resume(reel_run **run, const CFI_cdesc_t *context, const CF
 	return error ? error : reel_run_resume(*run, context->base_addr, adjoint->base_addr);
 }
 
-/* Arguments that the program left out are NULL. */
+/* Arguments that the program omitted are NULL. */
 static const char *wrong_piece(reel_run *run, const reel_action *action, const CFI_cdesc_t *state,
 			       const CFI_cdesc_t *adjoint)
 {
@@ -137,11 +137,21 @@ int reel_fortran_run_carry_out(reel_run **run, const reel_action *action,
 				  adjoint ? adjoint->base_addr : NULL, tape);
 }
 
+/* ---- Adjoint objects ---- */
+
+/* Called by reel_omp. The object keeps the address of the array, so the array must have no gaps. */
+int reel_fortran_check_adjoint(const CFI_cdesc_t *array)
+{
+	const char *why = reel_fortran_wrong_argument(array, 0);
+
+	return why ? reel_fail(-EINVAL, "the adjoint %s", why) : 0;
+}
+
 /* ---- States in fewer bytes ---- */
 
 /*
- * The first dimension of Fortran is the last one of C. Further ones than C's field has are joined
- * to the outermost one.
+ * The first dimension in Fortran is the last one in C. If the array has more dimensions than a
+ * field may have, the outermost ones become one.
  */
 static void set_extents(struct reel_field *field, const CFI_cdesc_t *array)
 {

@@ -1,7 +1,7 @@
 ! SPDX-License-Identifier: MIT
-! A time loop under binomial checkpointing as generated code has it: the snapshots are arrays on the
-! stack, a look at one is a repeat level, and the reverse step has a call with a checkpoint of its
-! own. The same gradient is computed with all states stored.
+! A time loop under binomial checkpointing, in the form of generated code: snapshots are arrays on
+! the stack, a look at a snapshot is a repeat level, and the reverse step has a call with its own
+! checkpoint. The program compares the gradient with a gradient from all stored states.
       PROGRAM BINOMIAL
       IMPLICIT NONE
       INTEGER, PARAMETER :: N = 20, STEPS = 150

@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: MIT
-! Worksharing in Fortran: each thread pushes and pops what getStaticSchedule gives to it.
+! Worksharing in Fortran: each thread pushes and pops in its iterations by getStaticSchedule.
 program worksharing
   implicit none
   integer, parameter :: n = 2000

@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: MIT
-! A stencil's adjoint in the shape of generated Fortran: implicit interfaces, scalars that are
+! A stencil's adjoint in the form of generated Fortran: implicit interfaces, scalars that are
 ! pushed as arrays, branches, a loop of unknown length.
 subroutine step_fwd(n, u, count)
   implicit none

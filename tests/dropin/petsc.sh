@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The tests of the trajectory for PETSc source this: it finds the installed builds of PETSc, and compiles for one of them.
+# Functions for tests of the trajectory for PETSc: they find the installed builds of PETSc, and compile for one of them.
 
 export LD_LIBRARY_PATH="$BUILD_DIR/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export OMP_NUM_THREADS=1

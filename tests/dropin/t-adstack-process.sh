@@ -106,7 +106,7 @@ done
 
 # ---- Tasks ----
 
-# The program pretends to have an OpenMP 6 runtime, which can tell an explicit task. With it the library prints a warning.
+# The program defines omp_in_explicit_task(), as a runtime of OpenMP 6 does, so the library can detect explicit tasks.
 ./program task 2>stderr
 status=$?
 [ $status = 0 ] && [ "$(wc -l <stderr)" -eq 1 ] &&

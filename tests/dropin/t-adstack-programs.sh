@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Programs in the form of generated code, in C and Fortran, are linked in each way that the library offers. They
-# print the same bits as with a plain stack, or without a stack.
+# Links programs in the form of generated code, in C and Fortran, in each way that the library offers. They print the
+# bits of a plain stack, or of a program without a stack.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 
 programs=$SOURCE_DIR/tests/adstack-programs
@@ -77,7 +77,7 @@ for name in stencil branches; do
 	each_way $name "$programs/$name.c"
 done
 
-# The program of the page of the drop-in.
+# The program in the README.md of the drop-in.
 sed -n '/^```c$/,/^```$/{/^```/!p;}' "$SOURCE_DIR/dropin/adstack/README.md" >manual.c
 builds 'manual, plain stack' $CC $flags -o reference manual.c "$programs/reference.c" -lm && {
 	./reference >wanted
@@ -106,14 +106,14 @@ case " $CFLAGS " in
 	;;
 esac
 
-# A program needs its own copy of these functions, because a call into a shared library costs as much as a push.
+# A program needs its own copy of these functions, because a call into a shared library takes the time of a push.
 if [ -n "$scalars" ]; then
 	$NM -D --undefined-only stencil-shared |
 		grep -E ' (push|pop)(Real8|Integer4)(@|$)' >called_in_library
 	is_empty called_in_library 'shared library: the program has its own copy of the scalars'
 fi
 
-# The program uses features that only the header has.
+# The program uses names that only the header has.
 library=$shared
 [ -f "$library" ] || library=$static
 builds 'early names' $CC $flags $forced -Wall -Wextra -Wpedantic -Werror -o early \
@@ -165,6 +165,16 @@ if [ -z "$fortran" ]; then
 	exit
 fi
 fflags='-O2 -ffp-contract=off -fallow-argument-mismatch -w'
+
+# In Fortran the bytes after a string do not belong to it.
+cat >place.f90 <<'END'
+character(6) :: place = 'before'
+call adstack_showstack(place(1:3))
+end
+END
+echo 'Stack of thread 0 at bef: repeat level 0, 0 bytes and 0 bits' >wanted
+builds place.f90 $fortran $fflags -o place place.f90 "$library" $static_libs -Wl,-rpath,"$BUILD_DIR/.libs" -lpthread &&
+	same 'a place is printed by its length in Fortran' place
 
 for name in stencil tangent binomial openmp tasks; do
 	more=

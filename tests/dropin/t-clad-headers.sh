@@ -38,8 +38,8 @@ code_of() {
 		END { print bytes["man"] - bytes["few"] }'
 }
 
-# is_small COMPILER TYPE REGISTER: a check that a push has little code. A value of the type is in a register of the kind
-# REGISTER, a constraint of inline assembly.
+# is_small COMPILER TYPE REGISTER: a check that a push has little code. REGISTER is the constraint of inline assembly for a
+# register that holds a value of the type.
 is_small() {
 	pushes=$(code_of $1 "$2" -DPUSH)
 	takes=$(code_of $1 "$2" "-DTAKE=\"$3\"")

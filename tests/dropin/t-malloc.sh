@@ -68,7 +68,7 @@ for name in zero growth; do
 	env LD_PRELOAD="$library $PWD/other.so" ./edges $name
 	ok $? "with another allocator behind the library: $name"
 done
-# The program of the page of the library.
+# The program in the README.md of the library.
 sed -n '/^```c$/,/^```$/{/^```/!p;}' "$SOURCE_DIR/dropin/malloc/README.md" >manual.c
 $CC $CFLAGS -std=gnu11 -Wall -Wextra -Werror -o manual manual.c
 under ./manual >stdout

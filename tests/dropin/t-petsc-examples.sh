@@ -39,7 +39,7 @@ without_trajectory() {
 	done
 }
 
-# with_reel OPTION...: sets $planned to the options, with reel for the type, and without the software that plans.
+# with_reel OPTION...: sets $planned to the options, except those for another type, its planning software and its files.
 with_reel() {
 	planned=
 	while [ $# -gt 0 ]; do
@@ -62,15 +62,15 @@ gradient() {
 		"$@" -ts_adjoint_view_solution "binary:$file" </dev/null) >out 2>&1
 }
 
-# is_wanted: succeeds if the gradient is equal, or differs for a known reason, which it sets as $remark. Some events switch
-# the right-hand side, and checkpoints are refused. Some solvers have more state than the solution (an approximated Jacobian
-# on several ranks), so a step that is run again has other last bits, also by PETSc itself.
+# is_wanted: succeeds if the gradient is equal, or differs for a known reason, and sets $remark to that reason. If an event
+# switches the right-hand side, checkpoints are refused. If a solver has more state than the solution (an approximated
+# Jacobian on several ranks), a repeated step has other last bits, also by PETSc itself.
 is_wanted() {
 	remark='' wrong=''
 	cmp -s wanted seen && return
 	remark=', a second-order adjoint from checkpoints, which is refused'
 	grep -q 'second-order adjoint' out && return
-	# PETSc's type "memory" does not keep tangents, and Newton's method takes another way.
+	# PETSc's type "memory" does not keep tangents, so Newton's method takes other steps.
 	remark=', with another Hessian than that of PETSc'
 	case " $others " in *' -tao_type bntr '*) [ -s seen ] && return ;; esac
 	remark=', which is told to be no function of the solution'

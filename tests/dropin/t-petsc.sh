@@ -47,7 +47,7 @@ on_ranks() {
 		grep '^rank' out | sort
 }
 
-# ranks: tests errors of one rank, and solutions that change their size on one rank.
+# ranks: tests errors on one rank, and solutions that change their size on one rank.
 ranks() {
 	on_ranks -ts_trajectory_type basic -solves 3 -grow -30 >wanted
 	set -- -dll_append "$PWD/libreel-petsc.so" -ts_trajectory_type reel
@@ -65,7 +65,7 @@ ranks() {
 	ok $? "$name: a rank cannot read its file, and the program goes on"
 }
 
-# in_turn NUMBER OPTION...: calls same(). In the short form each call of checkpoints() makes another one of five such calls.
+# in_turn NUMBER OPTION...: calls same(). In the short form, each call of checkpoints() makes one of five calls, in turn.
 turn=0
 in_turn() {
 	number=$1
@@ -107,8 +107,8 @@ predicted() {
 	diff expected seen | sed 's/^/#   /'
 }
 
-# resumed OPTION...: checks that a program that is killed resumes its run: in both sweeps, before step $killed and others.
-# The short form kills it between the sweeps and, in turn, at one of the other places.
+# resumed OPTION...: checks that a killed program resumes its run. Kills it in both sweeps, first before step $killed. The
+# short form kills it between the sweeps, and at one of the other places, another one in each call.
 resumed() {
 	set -- "$@" -ts_trajectory_reel_restart "$PWD/restart" -ts_trajectory_reel_restart_seconds 1e-9
 	turn=$((turn + 1)) place=0
@@ -140,7 +140,7 @@ restarts() {
 	done
 	wanted 2 -ts_rk_type 3bs -ts_adapt_type none -n 5
 	resumed -ts_trajectory_max_cps_ram 4
-	# The TS takes fewer steps than its plan: the program ends it, or 0.07 / 0.01 is rounded to a number above 7.
+	# The TS takes fewer steps than planned: the program ends it, or 0.07 / 0.01 is rounded to a number above 7.
 	reference=basic
 	wanted 1 -ts_rk_type 4 -ts_adapt_type none -end 20
 	resumed -ts_trajectory_max_cps_ram 4

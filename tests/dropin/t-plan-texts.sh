@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# `reel plan` predicts for the text of a plan the counts of loops of Enzyme and Python, and of the examples; t-petsc.sh
+# From the text of a plan, `reel plan` predicts the counts of loops of Enzyme and Python, and of the examples. t-petsc.sh
 # compares the counts of PETSc.
 . "$SOURCE_DIR/tests/tap/tap.sh"
 . "$SOURCE_DIR/tests/whole/example.sh"

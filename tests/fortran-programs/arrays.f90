@@ -64,7 +64,7 @@ contains
     call ok(all(a(:, 1, 1, 1, 1, 1, 1) == b(:, 1, 1, 1, 1, 1, 1)), 'an array of rank 1')
   end subroutine
 
-  ! through(a, b, what): b gets what a has; of all else in `around` nothing changes.
+  ! Each section of a goes by the tape to the same section of b; the rest of b stays 0.
   subroutine sections()
     real(real64), target :: a(10, 11, 12), b(10, 11, 12)
     real(real64), pointer :: p(:, :)
@@ -147,7 +147,7 @@ contains
     call ok(all(bytes_back == [1_int8, 0_int8, 3_int8, 0_int8, 5_int8]), 'bytes')
   end subroutine
 
-  ! Several pieces of what a section is copied by, and several slabs.
+  ! Sections of several pieces (4 KiB), and of several slabs.
   subroutine large()
     real(real32), allocatable :: a(:, :), b(:, :)
     integer :: i

@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: MIT
-! One line for each check: t-fortran.sh counts them.
+! Prints a line for each check, which tests/helpers/fortran.sh makes a check of the test.
 module checks
   implicit none
 contains
@@ -14,7 +14,7 @@ contains
     end if
   end subroutine
 
-  ! For errors that are meant: an error handler that keeps stderr empty.
+  ! An error handler for expected errors: it keeps stderr empty.
   subroutine print_error(error, message)
     integer, intent(in) :: error
     character(*), intent(in) :: message

@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: MIT
-! Collective calls. Numbers 1 to 12 of a rank are sent, and 13 to 24 are received.
+! Collective calls. Each rank sends its numbers 1 to 12, and receives its numbers 13 to 24.
 module collectives
   use transpose_of_ranks
   implicit none
@@ -227,7 +227,7 @@ contains
     end select
   end function
 
-  ! Of equal values the lowest place wins: rank 1 has the place 0.
+  ! All ranks have the same value, so MINLOC chooses the lowest index, 0, which rank 1 passes.
   subroutine check_lowest_place()
     real(8) :: x(2), y(2), x_bar(2), y_bar(2)
     type(reel_tape) :: tape

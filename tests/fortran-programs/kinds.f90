@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: MIT
-! A program that names no kinds: its integers, logicals and reals have those that the compiler's options give.
+! A program without explicit kinds: the options of the compiler choose the kinds of its variables.
 program kinds
   use checks
   use reel

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The other side of layout.f90. */
+/* The C part of layout.f90: sizes, constants, and structs with known members. */
 #include <reel.h>
 #include <reel/adjoint.h>
 #include <reel/plan.h>
@@ -87,7 +87,7 @@ void fill_options(struct reel_run_options *options)
 		.loss = POINTER(23)};
 }
 
-/* Statistics are words of 8 bytes. */
+/* Each member of the statistics has 8 bytes. */
 static void fill_words(void *stats, size_t bytes)
 {
 	for (size_t i = 0; i < bytes / sizeof(uint64_t); i++)

@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: MIT
-! Each type has the layout of its struct: layout.c fills the members with 1, 2, 3 and so on.
+! Each type has the layout of its C struct: layout.c sets the members to 1, 2, 3 and so on.
 program layout
   use, intrinsic :: iso_c_binding
   use reel

@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: MIT
-! Messages whose calls wait.
+! Messages by calls that wait.
 module messages
   use transpose_of_ranks
   implicit none
@@ -24,7 +24,7 @@ contains
     call check_refusals
   end subroutine
 
-  ! In mode `name`, to the next rank.
+  ! Sends to the next rank, in the mode `name`.
   integer function send_by_mode(tape, x, name) result(error)
     type(reel_tape), intent(inout), optional :: tape
     real(8), intent(in) :: x(:)
@@ -44,7 +44,7 @@ contains
     end select
   end function
 
-  ! From each rank but the last one to the next one.
+  ! Each rank except the last one sends to the next rank.
   integer function pass_on(tape, s, reverse, name) result(error)
     type(reel_tape), intent(inout), optional :: tape
     real(8), intent(inout), target, contiguous, asynchronous :: s(:)
@@ -62,7 +62,7 @@ contains
     end if
   end function
 
-  ! A ring, and a chain: s is a matrix of four rows.
+  ! Messages in a ring of all ranks; Sendrecv_replace has a chain. s is a matrix of four rows.
   integer function exchange(tape, s, reverse, name) result(error)
     type(reel_tape), intent(inout), optional :: tape
     real(8), intent(inout), target, contiguous, asynchronous :: s(:)

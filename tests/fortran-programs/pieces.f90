@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: MIT
-! The choice of a plan by what the loop costs, reverse sweeps in pieces, driven runs.
+! The choice of a plan by the costs of the loop, reverse sweeps in pieces, driven runs.
 module growth
   use, intrinsic :: iso_c_binding
   use reel
@@ -98,7 +98,7 @@ contains
     call reel_tape_close(tape)
   end subroutine
 
-  ! Memory for a tenth of the loop's tape: what is chosen is opened and run.
+  ! Chooses a plan for memory of a tenth of the loop's tape, and runs it.
   subroutine costs()
     type(reel_costs) :: known
     type(reel_choice) :: choice
@@ -157,7 +157,7 @@ contains
     call reel_plan_close(plan)
   end subroutine
 
-  ! The program carries the plan's actions out, each segment on a tape of its own.
+  ! The program carries out the plan's actions. The first REVERSE uses the tape of the run.
   subroutine actions()
     type(reel_problem) :: problem
     type(reel_plan) :: plan
@@ -221,7 +221,7 @@ contains
     call reel_plan_close(plan)
   end subroutine
 
-  ! The program owns the loop: a known end, an end that it meets, and an end that it makes.
+  ! The program owns the loop. Its end is known or not; a second sweep stops early.
   subroutine driven(unknown)
     logical, intent(in) :: unknown
     type(reel_problem) :: problem

@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: MIT
-! Marks, rewinding, holds and replay; and what goes wrong.
+! Marks, rewinding, holds, replay, and errors.
 module handler
   implicit none
   integer :: calls = 0, last_error = 0
@@ -38,7 +38,7 @@ program places
 
 contains
 
-  ! sum_of(tape, n): what n pops give.
+  ! The sum of n values that are popped.
   real(real64) function sum_of(tape, n)
     type(reel_tape), intent(inout) :: tape
     integer, intent(in) :: n
@@ -173,7 +173,7 @@ contains
     call ok(.not. c_associated(pool%handle), 'and its handle is none any more')
   end subroutine
 
-  ! A section is refused as a whole, though parts of it had room.
+  ! A section is refused as a whole, even if there is room for a part of it.
   subroutine refused_section()
     type(reel_pool) :: pool
     type(reel_tape) :: tape
@@ -262,7 +262,7 @@ contains
       'which is said: '//reel_error_text(-einval))
   end subroutine
 
-  ! 8 MB through 2 MiB of memory; another store holds the rest.
+  ! A tape of 8 MB on a pool of 2 MiB: a store keeps the rest.
   subroutine store()
     type(reel_pool) :: pool
     type(reel_pool_options) :: options

@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: MIT
-! What each rank of t-mpi-fortran.sh runs.
+! The program of t-mpi-fortran.sh, which each rank runs.
 program ranks_of_test
   use transpose_of_ranks
   use messages

@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: MIT
-! Records of derived types, room that is reserved and committed, and what a pool tells.
+! Records of derived types, spans that are reserved and committed, and statistics of pools.
 program records
   use, intrinsic :: iso_c_binding
   use, intrinsic :: iso_fortran_env
@@ -12,7 +12,7 @@ program records
     integer(c_int32_t) :: id
   end type
 
-  ! Not one that C could have.
+  ! A type that is not interoperable with C.
   type :: cell
     real(real64) :: u, v
     logical :: wet
@@ -144,7 +144,7 @@ contains
     call ok(all(i4 == [1, 2, 3, 4, 5]), 'integer(4)')
   end subroutine
 
-  ! The steps of an iteration that ends when it ends: each leaves as many values as it took.
+  ! The number of steps of an iteration is known only at its end. Each step writes a value.
   subroutine unknown_count()
     integer, parameter :: most = 64, runs = 5000
     real(real64), pointer, contiguous :: r(:)

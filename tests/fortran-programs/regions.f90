@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: MIT
-! Regions, loops, orders, reductions, tasks and shared adjoints, by teams of every size.
+! Regions, loops, orders, reductions, tasks and shared adjoints, by teams of 1 to 4 threads.
 module model
   use, intrinsic :: iso_c_binding
   use reel
@@ -8,7 +8,7 @@ module model
   integer, parameter :: n = 1000, steps = 3
   real(c_double) :: a(0:n + 1) = 0
 contains
-  ! sum(y) of y(i) = sin(x(i)) * x(i) * a(mod(i, 7) + 1), steps times x = y; serially.
+  ! One thread: y = x, then `steps` times y(i) = sin(y(i)) * a(mod(i, 7) + 1). Returns sum(y).
   real(c_double) function primal(x)
     real(c_double), intent(in) :: x(n)
     real(c_double) :: y(n)
@@ -54,6 +54,7 @@ program regions
   end do
   call turns
   call tasks
+  call refused
   call ok(reel_lane_error(root) == 0, 'no error')
   call ok(reel_lane_is_empty(root), 'nothing is left on the root')
   call reel_lane_close(root)
@@ -68,7 +69,7 @@ contains
     !$ size_of_team = omp_get_num_threads()
   end function
 
-  ! x and a from three lanes, by so many threads forward, and so many back.
+  ! The gradient of primal() by three lanes, with `threads` threads forward and `threads_back` back.
   subroutine sweep(threads, threads_back)
     integer, intent(in) :: threads, threads_back
     real(c_double) :: x(n), y(n), x_bar(n), result, partial(3), partial_bar(3), step
@@ -159,7 +160,7 @@ contains
     a(3) = a(3) - step
   end subroutine
 
-  ! A run may hold several chunks: each was pushed as an array of its own, 10 at most.
+  ! Reverses an interval. It may have several chunks, each pushed as an array of at most 10 values.
   subroutine reverse_chunks(tape, adjoint, lane, loop, x_bar)
     type(reel_tape), intent(inout) :: tape
     type(reel_adjoint), intent(in) :: adjoint
@@ -183,7 +184,7 @@ contains
     end do
   end subroutine
 
-  ! Each lane reads what its neighbours wrote in the step before: states on the root's tape.
+  ! Lanes read values that their neighbours wrote in the last step. States lie on the root's tape.
   subroutine waves(threads, threads_back)
     integer, intent(in) :: threads, threads_back
     real(c_double), pointer, contiguous :: u(:), next(:), first(:)
@@ -263,7 +264,7 @@ contains
     height = u(n / 2)
   end function
 
-  ! Turns in a critical section are reversed in the exact opposite order.
+  ! Turns in a critical section are reversed in the opposite order.
   subroutine turns
     integer, parameter :: each = 50
     type(reel_ordered) :: order
@@ -323,5 +324,21 @@ contains
     call ok(reel_tasks_reverse(root, c_funloc(reverse_task), c_loc(total), 2) == 0, &
       'tasks are reversed')
     call ok(nint(total) == many * (many + 1), 'each of them once, one at a time')
+  end subroutine
+
+  ! An adjoint object keeps the address of its array. A copy of a section would lose the sums.
+  subroutine refused
+    real(c_double), target :: x_bar(9)
+    type(reel_adjoint) :: adjoint
+    integer :: error
+
+    x_bar = 0
+    error = reel_adjoint_open(adjoint, x_bar(::2))
+    call ok(error == -22, 'a section with gaps is refused: '//reel_error_text(error))
+    call ok(reel_adjoint_open(adjoint, x_bar(5:5:2)) == 0, 'one element is not')
+    error = reel_adjoint_begin(adjoint, 1)
+    call reel_adjoint_add(adjoint, 0, 1, 7d0)
+    call ok(reel_adjoint_end(adjoint) == 0 .and. x_bar(5) == 7, 'and gets its sum')
+    error = reel_adjoint_close(adjoint)
   end subroutine
 end program

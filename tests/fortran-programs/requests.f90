@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: MIT
-! Calls that begin, and calls that wait for what has begun.
+! Calls that start requests, and calls that wait for requests.
 module requests
   use transpose_of_ranks
   implicit none
@@ -20,7 +20,7 @@ contains
     call check_refusals
   end subroutine
 
-  ! Sends x in mode `name`; the receives have begun on all ranks.
+  ! Sends x in the mode `name`. A ready send needs that the receives have begun on all ranks.
   integer function begin_by_mode(tape, x, name, request) result(error)
     type(reel_tape), intent(inout), optional :: tape
     real(8), intent(in), contiguous, asynchronous :: x(:)
@@ -46,7 +46,7 @@ contains
     end select
   end function
 
-  ! Request 2 of a send that waited is null, and nothing is done for it.
+  ! With Rsend, which has no request, the second request is null: a wait for it does nothing.
   integer function exchange(tape, s, reverse, name) result(error)
     type(reel_tape), intent(inout), optional :: tape
     real(8), intent(inout), target, contiguous, asynchronous :: s(:)
@@ -109,7 +109,7 @@ contains
     if (error == 0) error = reel_mpi_start_reverse(tape, pair(1))
   end function
 
-  ! Two rounds: what was received is added up, and what is sent is doubled between them.
+  ! Two rounds. Each adds the received numbers to s(9:12), and doubles the sent numbers.
   integer function persist(tape, s, reverse, name) result(error)
     type(reel_tape), intent(inout), optional :: tape
     real(8), intent(inout), target, contiguous, asynchronous :: s(:)
@@ -137,7 +137,7 @@ contains
     end do
   end function
 
-  ! From both neighbours, whichever comes first. Each index comes once, and in the reverse order.
+  ! Waits for messages of both neighbours. The reverse waits return the indices in reverse order.
   integer function choose(tape, s, reverse, name) result(error)
     type(reel_tape), intent(inout), optional :: tape
     real(8), intent(inout), target, contiguous, asynchronous :: s(:)

@@ -1,12 +1,12 @@
 ! SPDX-License-Identifier: MIT
-! Checkpointed reverse sweeps: the gradient is that of a tape for the whole loop, to the last bit.
+! Checkpointed reverse sweeps: the gradient has the bits of a sweep with one tape for all steps.
 module loop
   use, intrinsic :: iso_c_binding
   use reel
   implicit none
   integer, parameter :: cells = 40
 
-  ! The context. What it has beside the coefficients the tests count with.
+  ! The context: coefficients, a count of steps, and the step at which advance() fails.
   type, bind(C) :: coefficients
     real(c_double) :: a(cells)
     integer(c_int64_t) :: advanced = 0
@@ -90,7 +90,7 @@ contains
     finished = u%step >= 500 .and. step == u%step .and. c%stop_at < 0
   end function
 
-  ! A snapshot keeps the field in a form of its own: backwards.
+  ! A snapshot keeps the field backwards, so its bytes differ from the bytes of the state.
   integer(c_int) function save(c, u, snapshot) result(error) bind(C)
     type(coefficients), intent(in) :: c
     type(field), intent(in) :: u
@@ -173,7 +173,7 @@ contains
     equal = all(bar%x == wanted%x) .and. all(bar%a == wanted%a)
   end function
 
-  ! Both sweeps of a run, which is closed then.
+  ! Carries out both sweeps of a run, and closes it.
   subroutine sweep(run, what)
     type(reel_run), intent(inout) :: run
     character(*), intent(in) :: what
@@ -307,7 +307,7 @@ contains
     call reel_plan_close(plan)
   end subroutine
 
-  ! Neighbours in memory are along the first dimension in Fortran, along the last one in C.
+  ! Elements of the first dimension are neighbours in memory, in C elements of the last one.
   subroutine fields()
     real(c_double) :: a(3, 5), b(2, 3, 1, 4, 5)
     real(c_float) :: c(7)
@@ -376,7 +376,7 @@ contains
     call reel_plan_close(plan)
   end subroutine
 
-  ! A run that is stopped in its reverse sweep is taken up from its file by another one.
+  ! Another run resumes a run that was stopped in its reverse sweep, from the restart file.
   subroutine resumed()
     character(kind=c_char), target :: name(8)
     type(reel_problem) :: problem
@@ -415,7 +415,7 @@ contains
     call reel_plan_close(plan)
   end subroutine
 
-  ! States that are an array.
+  ! States that are arrays.
   subroutine real_states()
     type(reel_problem) :: problem
     type(reel_plan) :: plan

@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: MIT
-! Whether the reverse of a program on ranks is the transpose of its Jacobian.
+! Checks that the reverse of a program on ranks is the transpose of its Jacobian.
 module transpose_of_ranks
   use, intrinsic :: iso_c_binding
   use mpi_f08
@@ -12,8 +12,8 @@ module transpose_of_ranks
   type(MPI_Datatype), parameter :: d = MPI_DOUBLE_PRECISION
   integer :: rank, ranks
 
-  ! A program over the numbers s of each rank, which it changes in place; or its reverse, over their
-  ! adjoints. Without a tape it notes nothing. Returns an error.
+  ! A program that changes the numbers s of each rank in place; or its reverse, which does so with
+  ! their adjoints. Without a tape it notes nothing. Returns 0 or an error.
   abstract interface
     integer function rank_program(tape, s, reverse, name)
       import
@@ -34,7 +34,7 @@ contains
     right = modulo(rank + 1, ranks)
   end function
 
-  ! On rank 0: whether it holds on all ranks.
+  ! Rank 0 prints a check that the condition holds on all ranks.
   subroutine ok_on_all(holds, what)
     logical, intent(in) :: holds
     character(*), intent(in) :: what
@@ -45,9 +45,9 @@ contains
     if (rank == 0) call ok(all_hold, what)
   end subroutine
 
-  ! For a direction v of each rank, (J v) . seed, summed over ranks, is v . (what the
-  ! reverse makes of seed). J v is a difference with step h. All is exact if the program is linear
-  ! in the numbers of a rank, which are small multiples of powers of 2.
+  ! Checks, for a direction v on each rank: (J v) . seed, summed over ranks, is v . bar, where the
+  ! reverse computes bar from seed. J v is a difference with step h. The sums are exact if the
+  ! program is linear in the numbers of a rank, which are small multiples of powers of 2.
   subroutine check_transpose(program, name, n, h)
     procedure(rank_program) :: program
     character(*), intent(in) :: name

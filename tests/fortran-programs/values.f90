@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: MIT
-! Scalars of each kind, bits, looks, and what a tape says of itself.
+! Scalars of each kind, bits, looks, and the size of a tape.
 program values
   use, intrinsic :: iso_c_binding
   use, intrinsic :: iso_fortran_env
