@@ -329,7 +329,7 @@ class _Batch(LibraryParcel):
             if batch() is self:
                 return storage, at
         if self._address:
-            copy = torch.empty(nbytes, dtype=torch.uint8)
+            copy = torch.empty(nbytes, dtype=torch.uint8, device="cpu")
             # The thread of the batch cannot seal it between the look at the address and the end of the copy.
             if [*map(_memmove, (copy.data_ptr(),), itertools.compress((self.base + at,), (self._address,)), (nbytes,))]:
                 return _storage_of(copy), 0
