@@ -174,6 +174,16 @@ class _Counter:
                 f"a tensor of {self.dtype} is at version {self.alias._version}; expected version "
                 f"{self.version} instead")
 
+    def counted(self, tensor: Any) -> Any:
+        """A tensor on the memory of this one, whose changes count as changes of the saved tensor.
+
+        The backward() of a custom function may write to what it gets. Other operations that saved the same tensor would
+        then find other numbers, without an error.
+        """
+        counted = self.alias.detach()
+        counted.data = tensor
+        return counted
+
 
 _INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
@@ -986,7 +996,10 @@ class Offload(InModel):
         tensor = self._with_room(saved.tensor, packed.shape)
         if packed.stream is not None:
             self._fetch_ahead(packed)
-        return tensor
+        # A part of a tensor that wraps others has the counter of that one, whose alias is of another class. What is
+        # made in inference mode has none.
+        is_counted = type(packed.counter.alias) is torch.Tensor and not (packed.shape.is_private or tensor.is_inference())
+        return packed.counter.counted(tensor) if is_counted else tensor
 
     def _fetch_ahead(self, packed: _Packed) -> None:
         """Begin to copy the tensors to the device that the backward pass needs next."""

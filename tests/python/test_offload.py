@@ -680,6 +680,46 @@ def test_a_change_in_place_is_an_error_as_without(change, min_bytes, tmp_path):
         z.backward()
 
 
+class Overwriting(torch.autograd.Function):
+    """Its backward pass writes to the tensor that it has saved."""
+
+    @staticmethod
+    def forward(context, x):
+        context.save_for_backward(x)
+        return x * 2
+
+    @staticmethod
+    def backward(context, gradient):
+        x, = context.saved_tensors
+        return x.mul_(0).add_(2).mul_(gradient)
+
+
+def test_a_backward_pass_that_writes_to_what_it_saved(offload, lent):
+    """Alone it may do so, once. The other operations that saved the tensor have no numbers to go on with."""
+    for shape in (8, 8), (300, 300), BIG:
+        leaf = torch.randn(shape, requires_grad=True)
+        with offload:
+            alone, x = Overwriting.apply(leaf * 1), leaf * 1
+            shared = x.sin() + Overwriting.apply(x)
+            torch.ones((), requires_grad=True).exp()
+        gradient, = torch.autograd.grad(alone.sum(), leaf, retain_graph=True)
+        assert torch.equal(gradient, torch.full(shape, 2.0))
+        for result in alone, shared:
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                result.sum().backward()
+
+
+@pytest.mark.skipif(OLD, reason="torch refuses it under any hooks")
+def test_a_backward_pass_in_inference_mode(offload, lent):
+    x = torch.randn(BIG, requires_grad=True)
+    with offload:
+        y = ((x * 1).sin() * x[:1]).sum()
+    wanted, = torch.autograd.grad(y, x, retain_graph=True)
+    with torch.inference_mode():
+        y.backward()
+    assert torch.equal(x.grad, wanted)
+
+
 VIEWS = [
     lambda x: x, lambda x: x.t(), lambda x: x[::3, 1::5], lambda x: x[5:9], lambda x: x[:, None, :].expand(-1, 3, -1),
     lambda x: x.as_strided((40, 50), (1, 2), 7), lambda x: x[:0], lambda x: x[200],
