@@ -665,8 +665,8 @@ class _Streamed(_Saved):
 _offloads: "weakref.WeakSet[Offload]" = weakref.WeakSet()
 
 
-def _resize(storage: Any, original: Any, nbytes: int) -> Any:
-    """Storages are resized through this, since a parcel must not read from memory that is gone.
+def _move(storage: Any, original: Any, *arguments: Any) -> Any:
+    """The memory of storages is exchanged through this, since a parcel must not read from memory that is gone.
 
     From then on the storage itself is kept in place of a parcel, as without Reel.
     """
@@ -680,15 +680,16 @@ def _resize(storage: Any, original: Any, nbytes: int) -> Any:
             while pool._loans.get(address) is loan:  # until a put that is under way has ended
                 pool._take_back()
                 time.sleep(1e-4)
-    return original(storage, nbytes)
+    return original(storage, *arguments)
 
 
 def _is_lent(storage: Any, loan: List[Any]) -> bool:
     return any(lent._cdata == storage._cdata for lent in loan[:1])
 
 
-torch.UntypedStorage.resize_ = functools.partialmethod(  # type: ignore[method-assign, assignment]
-    _resize, torch.UntypedStorage.resize_)
+# The others move a tensor to memory that processes share: share_memory_(), a queue of torch.multiprocessing.
+for _name in "resize_", "_share_fd_cpu_", "_share_filename_cpu_":
+    setattr(torch.UntypedStorage, _name, functools.partialmethod(_move, getattr(torch.UntypedStorage, _name)))
 
 
 def _forget_loans() -> None:

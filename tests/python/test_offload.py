@@ -288,6 +288,23 @@ def test_a_storage_that_is_resized_while_it_is_lent(budget, tmp_path):
     assert float(factor.grad) == 5 * x.numel() and len(results) == 40
 
 
+def test_tensors_that_are_shared_with_processes_while_they_are_lent(tmp_path):
+    offload = reel.offload("16M", directory=tmp_path)
+    leaf, factors = torch.ones(512, 512, requires_grad=True), [torch.full((512, 512), 1 + i / 64) for i in range(64)]
+    with offload:
+        x = leaf * 1
+        for i, factor in enumerate(factors):
+            x = x * factor
+            if i % 2:
+                factors[i - 1].share_memory_()
+        x.sum().backward()
+    wanted = torch.ones(512, 512)
+    for factor in reversed(factors):
+        wanted *= factor
+    assert torch.equal(leaf.grad, wanted) and offload.pool.stats()["written_bytes"] > 0
+    assert [factor.is_shared() for factor in factors] == [True, False] * 32
+
+
 def test_memory_that_was_written_while_it_is_lent_is_written_again_if_it_is_saved_again(tmp_path):
     """A batch normalisation changes its running statistics without a version."""
     offload = reel.offload(pool=reel.Pool("32M", soft_budget="4M", directory=tmp_path))
