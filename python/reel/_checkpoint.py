@@ -8,6 +8,7 @@ import errno
 import functools
 import itertools
 import os
+import random
 import threading
 import time
 import types
@@ -148,34 +149,65 @@ def _copied(flat: Iterable[Any]) -> List[Any]:
     return [value.clone() if isinstance(value, torch.Tensor) else value for value in flat]
 
 
+_States = List[Tuple[Any, Any]]
+"""Functions that set the state of a generator of random numbers, and the states."""
+
+
+def _states_of(module: Any) -> _States:
+    """Those of generators that torch.utils.checkpoint leaves as they are: also of the module's own ones."""
+    states: _States = [(random.setstate, random.getstate()),
+                       (np.random.set_state, np.random.get_state(legacy=False))]  # type: ignore[list-item]
+    return states + [(value.set_state, value.get_state()) for part in module.modules()
+                     for value in vars(part).values() if isinstance(value, torch.Generator)]
+
+
+def _set(states: _States) -> None:
+    for set_state, state in states:
+        set_state(state)
+
+
+@contextlib.contextmanager
+def _drawn_again(module: Any, states: _States) -> Iterator[None]:
+    """Within it, generators begin with these states; after it, they go on from their own."""
+    own = _states_of(module)
+    try:
+        _set(states)
+        yield
+    finally:
+        _set(own)
+
+
 class _Again:
-    """Runs a block, and later runs it again with the buffers that it had before it changed them itself."""
+    """Runs a block, and later runs it again with the buffers that it had before it changed them itself, and with the
+    same random numbers."""
 
     def __init__(self, forward: _Forward, arguments: Tuple[Any, ...], named: Dict[str, Any], shape: Any,
                  writes: bool) -> None:
         self.forward, self.shape, self.writes = forward.__wrapped__, shape, writes
-        self.first: Any = forward.module, arguments, named
+        self.module, self.first = forward.module, (arguments, named)  # type: Any, Any
         self.changed: _Members = []
+        self.states = _states_of(forward.module)
 
     def __call__(self, *flat: Any) -> Any:
         if self.first is not None:
-            module, arguments, named = self.first
+            arguments, named = self.first
             self.first = None
-            copies = _copies_of_buffers(module)
+            copies = _copies_of_buffers(self.module)
             result = self.forward(*arguments, **named)
             self.changed = [(part, name, copy) for part, name, copy in copies
                             if not torch.equal(getattr(part, name), copy)]
             return result
         arguments, named = _tree.tree_unflatten(_copied(flat) if self.writes else flat, self.shape)
-        with _with([(part, name, copy.clone()) for part, name, copy in self.changed]):
+        with _with([(part, name, copy.clone()) for part, name, copy in self.changed]), \
+                _drawn_again(self.module, self.states):
             return self.forward(*arguments, **named)
 
 
 class _Trial:
     """A run of a block and its backward pass, which leaves no trace in the model.
 
-    Parameters are other tensors on the same memory, and get the gradients; arguments and buffers are copies, and
-    torch's random numbers are drawn again later.
+    Parameters are other tensors on the same memory, and get the gradients; arguments and buffers are copies, and the
+    random numbers are drawn again later.
     """
 
     def __init__(self, forward: _Forward, given: _Arguments, label: str) -> None:
@@ -197,7 +229,7 @@ class _Trial:
         # Only these get gradients, also if the module has its parameters by other references.
         leaves = [leaf for leaf in (*_tensors(leaves), *parameters.values()) if leaf.requires_grad]
         with torch.autograd.profiler.record_function(label), torch.random.fork_rng(devices=[]), \
-                _with(members + _copies_of_buffers(module)):
+                _drawn_again(module, []), _with(members + _copies_of_buffers(module)):
             began = time.perf_counter()
             with torch.autograd.graph.saved_tensors_hooks(self._pack, lambda tensor: tensor):
                 result = forward.__wrapped__(*arguments, **named)

@@ -8,6 +8,7 @@ import os
 import pickle
 import random
 
+import numpy as np
 import pytest
 
 import reel
@@ -82,6 +83,18 @@ class Tied(nn.Module):
 
     def forward(self, x):
         return self.second(self.first(x).relu_())
+
+
+class Drawn(Tall):
+    """Draws random numbers of which torch's own checkpoint keeps no state."""
+
+    def __init__(self, factor):
+        super().__init__(factor)
+        self.generator = torch.Generator()
+
+    def forward(self, x):
+        drawn = torch.rand((), generator=self.generator)
+        return super().forward(x * drawn + random.random()).mul(np.random.rand()).sin()
 
 
 class Tower(nn.Module):
@@ -210,6 +223,22 @@ def test_a_larger_batch_is_tried_anew():
     blocks = chosen.blocks
     gradients(model, x)
     assert chosen.blocks == blocks, "a smaller batch has the same plan"
+
+
+def test_random_numbers_are_drawn_once():
+    def seeded(model):
+        random.seed(1)
+        np.random.seed(1)
+        for block in model:
+            block.generator.manual_seed(1)
+        found = gradients(model, x)
+        return found + [torch.rand((), generator=model[0].generator), torch.tensor([random.random(), np.random.rand()])]
+
+    model, x = chain(*(Drawn(4) for _ in range(6)))
+    wanted = seeded(model)
+    chosen = reel.checkpoint(model, "8M")
+    assert same(seeded(model), wanted) and same(seeded(model), wanted)
+    assert reel._checkpoint.AGAIN in chosen.choices
 
 
 def test_calls_without_gradients_change_nothing():
