@@ -382,11 +382,11 @@ class Checkpoint(InModel):
         return list(self._chosen.values())
 
     def _enter_call(self, *arguments: Any) -> None:
-        self._thread.call = _Call(self._thread.call)
-        if self._offload is not None:
-            self._offload.__enter__()
         if getattr(arguments[0], "_is_replica", False):
             raise RuntimeError("reel.checkpoint() does not work under DataParallel; use DistributedDataParallel")
+        if self._offload is not None:
+            self._offload.__enter__()
+        self._thread.call = _Call(self._thread.call)
 
     def _leave_call(self, *arguments: Any) -> None:
         if self._offload is not None:

@@ -16,7 +16,7 @@ import warnings
 import weakref
 from collections import deque
 from ctypes import byref, c_int, c_size_t, c_void_p
-from typing import Any, Callable, Deque, Dict, List, Optional, Tuple, Union
+from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Tuple, Union
 
 from ._errors import Error, Uncopied, check
 from ._library import lib
@@ -799,6 +799,20 @@ def _is_compiled() -> bool:
     return False
 
 
+class _Calls(threading.local):
+    """The calls of models that this thread is in: the frames of torch's function that makes each one."""
+
+    def __init__(self) -> None:
+        self.frames: List[Any] = []
+
+
+def _frames() -> Iterator[Any]:
+    frame = sys._getframe(1)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back  # type: ignore[assignment]
+
+
 class InModel(Uncopied):
     """What the hooks of a model hold: a copy of the model shares it."""
 
@@ -817,11 +831,29 @@ class InModel(Uncopied):
         """Enter this in each call of the model, and return the model: the loop that trains it needs no `with`."""
         if not hasattr(torch.nn.Module(), "_forward_hooks_always_called"):
             raise ImportError(f"attach() needs PyTorch 2.0 or later, and this is {torch.__version__}; use `with`")
-        self._handles = [model.register_forward_pre_hook(self._enter_call),
-                         model.register_forward_hook(self._leave_call, always_call=True)]
+        self._calls: _Calls = vars(self).setdefault("_calls", _Calls())
+        self._handles = [model.register_forward_pre_hook(self._begin_call),
+                         model.register_forward_hook(self._end_call, always_call=True)]
         return model
 
     # Methods, which a copy of the model has, too.
+    def _begin_call(self, *arguments: Any) -> None:
+        _uncompiled(self._enter_frame)(*arguments)
+
+    def _end_call(self, *arguments: Any) -> None:
+        if self._calls.frames:  # or another hook has failed before the call was begun here
+            self._calls.frames.pop()
+            self._leave_call(*arguments)
+
+    def _enter_frame(self, *arguments: Any) -> None:
+        frames, running = self._calls.frames, list(_frames())
+        # torch calls no hook at the end of a call that Ctrl-C has ended.
+        while frames and frames[-1] not in running:
+            frames.pop()
+            self._leave_call(None)
+        self._enter_call(*arguments)
+        frames.append(next((frame for frame in running if frame.f_code.co_name == "_call_impl"), running[-1]))
+
     def _enter_call(self, *_: Any) -> None:
         raise NotImplementedError
 
