@@ -86,11 +86,18 @@ _CONSTANTS = (type(None), bool, int, float, complex, str, bytes, slice, range, e
 
 
 class _Arguments:
-    """The arguments of a call: their tensors and constants, and the tuples, lists and dictionaries around."""
+    """The arguments of a call: their tensors and constants, each once, and the tuples, lists and dictionaries around."""
 
     def __init__(self, arguments: Tuple[Any, ...], named: Dict[str, Any]) -> None:
-        self.flat, self.shape = _tree.tree_flatten(
-            (arguments, named), is_leaf=lambda value: not isinstance(value, (tuple, list, dict)))
+        flat, shape = _tree.tree_flatten((arguments, named), is_leaf=lambda value: not isinstance(value, (tuple, list, dict)))
+        once = {id(value): value for value in flat}
+        self.flat, places = list(once.values()), list(map(list(once).index, map(id, flat)))
+        self.placed = functools.partial(self._placed, places, shape)
+
+    @staticmethod
+    def _placed(places: List[int], shape: Any, flat: Sequence[Any]) -> Any:
+        """The arguments of a call with these tensors and constants. A copy that stands there twice is one tensor."""
+        return _tree.tree_unflatten([flat[place] for place in places], shape)
 
     def check(self, what: str) -> None:
         for value in self.flat:
@@ -98,6 +105,13 @@ class _Arguments:
                 raise TypeError(f"reel.checkpoint() cannot run {what} again, which takes a {type(value).__name__}: it "
                                 "may have changed then (of models of transformers, call the model with "
                                 "use_cache=False)")
+
+    def check_copies(self, what: str) -> None:
+        """A copy shares no memory with other copies."""
+        tensors = [tensor for tensor in _tensors(self.flat) if tensor.numel()]
+        if len(_storages(tensors)) < len(tensors):
+            raise TypeError(f"reel.checkpoint() cannot run {what} again, which writes to its arguments, of which two are "
+                            "views of the same memory: pass one tensor, and make the views in the block")
 
     def nbytes(self) -> int:
         return sum(_storages(_tensors(self.flat)).values())
@@ -181,9 +195,9 @@ class _Again:
     """Runs a block, and later runs it again with the buffers that it had before it changed them itself, and with the
     same random numbers."""
 
-    def __init__(self, forward: _Forward, arguments: Tuple[Any, ...], named: Dict[str, Any], shape: Any,
+    def __init__(self, forward: _Forward, arguments: Tuple[Any, ...], named: Dict[str, Any], placed: Any,
                  writes: bool) -> None:
-        self.forward, self.shape, self.writes = forward.__wrapped__, shape, writes
+        self.forward, self.placed, self.writes = forward.__wrapped__, placed, writes
         self.module, self.first = forward.module, (arguments, named)  # type: Any, Any
         self.changed: _Members = []
         self.states = _states_of(forward.module)
@@ -197,7 +211,7 @@ class _Again:
             self.changed = [(part, name, copy) for part, name, copy in copies
                             if not torch.equal(getattr(part, name), copy)]
             return result
-        arguments, named = _tree.tree_unflatten(_copied(flat) if self.writes else flat, self.shape)
+        arguments, named = self.placed(_copied(flat) if self.writes else flat)
         with _with([(part, name, copy.clone()) for part, name, copy in self.changed]), \
                 _drawn_again(self.module, self.states):
             return self.forward(*arguments, **named)
@@ -217,7 +231,7 @@ class _Trial:
         leaves = list(map(self._alias, given.flat))
         flat = _copied(leaves)
         versions = [tensor._version for tensor in _tensors(flat)]
-        arguments, named = _tree.tree_unflatten(flat, given.shape)
+        arguments, named = given.placed(flat)
         parameters: Dict[Any, Any] = {parameter: torch.nn.Parameter(parameter.detach(), parameter.requires_grad)
                                       for parameter in module.parameters()}
         self._own = _storages(parameters.values())
@@ -402,7 +416,7 @@ class Checkpoint(InModel):
         key = forward.number, call.calls[forward.number]
         call.calls[forward.number] += 1
         given, block, choice = _Arguments(arguments, named), self._blocks.get(key), self._chosen.get(key, AGAIN_OFFLOAD)
-        writes = block is None or block.writes
+        writes, trial = block is None or block.writes, None
         if block is None or given.nbytes() > block.inputs:
             given.check(str(forward))
             trial = call.try_block(key, forward, given)
@@ -410,11 +424,13 @@ class Checkpoint(InModel):
                 self._check_pool(forward, trial)
                 writes = trial.writes
             choice = AGAIN_OFFLOAD
+        if writes and (block is not None or trial is not None) and choice in (AGAIN, AGAIN_OFFLOAD):
+            given.check_copies(str(forward))
         with self._keep() if choice in (KEEP, AGAIN) else contextlib.nullcontext():
             if choice in (KEEP, OFFLOAD):
                 return forward.__wrapped__(*arguments, **named)
             given.check(str(forward))
-            again = _Again(forward, arguments, named, given.shape, writes)
+            again = _Again(forward, arguments, named, given.placed, writes)
             del arguments, named
             return run_again(again, *(_copied(given.flat) if writes else given.flat), use_reentrant=False)
 

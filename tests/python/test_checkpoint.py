@@ -241,6 +241,37 @@ def test_random_numbers_are_drawn_once():
     assert reel._checkpoint.AGAIN in chosen.choices
 
 
+class Halving(nn.Module):
+    """Each block writes to its first argument, and reads the second one."""
+
+    class Half(Tall):
+        def forward(self, x, other):
+            return super().forward(x.mul_(0.5)) + other.view_as(x).sin()
+
+    def __init__(self, view):
+        super().__init__()
+        self.blocks, self.view = nn.ModuleList(self.Half(4) for _ in range(4)), view
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = x * 1
+            x = block(x, self.view(x))
+        return x
+
+
+@pytest.mark.parametrize("directory", [False, True])
+def test_an_argument_that_stands_there_twice_is_one_tensor_when_a_block_runs_again(directory, tmp_path, fast):
+    (model, x), place = chain(Halving(lambda x: x)), {"directory": tmp_path} if directory else {}
+    wanted = gradients(model, x)
+    chosen = reel.checkpoint(model, "12M", **place)
+    assert same(gradients(model, x), wanted) and same(gradients(model, x), wanted)
+    assert chosen.plan is not None
+    other, x = chain(Halving(lambda x: x.view(-1)))
+    reel.checkpoint(other, "12M", **place)
+    with pytest.raises(TypeError, match=r"block 0 \(Half\) again, which writes .* two are views of the same memory"):
+        other(x)
+
+
 def test_calls_without_gradients_change_nothing():
     model, x = talls()
     chosen = reel.checkpoint(model, "64M")
