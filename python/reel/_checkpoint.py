@@ -16,6 +16,7 @@ from typing import Any, Counter, Dict, Iterable, Iterator, List, NamedTuple, Opt
 
 import numpy as np
 
+from ._audit_torch import _Checksum, _plain
 from ._errors import MemoryError
 from ._offload import InModel, Offload, torch, _Counter, _nodes_made, _storage_of, _uncompiled, _waiting
 from ._plan import Plan, UnevenStep
@@ -25,6 +26,7 @@ from ._sizes import Size, to_bytes
 try:
     from torch.utils import _pytree
     from torch.utils.checkpoint import checkpoint as run_again
+    from torch.utils.checkpoint import set_checkpoint_early_stop  # type: ignore[attr-defined]
     getattr(torch._C._autograd._KinetoEvent, "start_ns")
 except (ImportError, AttributeError):
     raise ImportError(f"reel.checkpoint() needs PyTorch 2.4 or later, and this is {torch.__version__}") from None
@@ -64,6 +66,8 @@ class Block(NamedTuple):
     """Of `saved`, what is never offloaded."""
     writes: bool
     """Whether it changes its arguments in place."""
+    ends_late: bool
+    """Whether its last operation writes to a tensor that it has saved, such as the noise of rrelu()."""
 
 
 _Key = Tuple[int, int]
@@ -78,6 +82,12 @@ def _storages(tensors: Iterable[Any]) -> Dict[int, int]:
     """The bytes of the storages of the tensors, by their addresses."""
     found = map(_storage_of, tensors)
     return {storage.data_ptr(): storage.nbytes() for storage in found}
+
+
+def _bits(tensor: Any) -> Optional[int]:
+    """A checksum of a tensor that has bytes to look at. It takes no memory of torch's, which a trial counts."""
+    plain = _plain(tensor)
+    return None if plain is None else _Checksum(plain).number
 
 
 _CONSTANTS = (type(None), bool, int, float, complex, str, bytes, slice, range, enum.Enum, types.FunctionType,
@@ -235,6 +245,8 @@ class _Trial:
         parameters: Dict[Any, Any] = {parameter: torch.nn.Parameter(parameter.detach(), parameter.requires_grad)
                                       for parameter in module.parameters()}
         self._own = _storages(parameters.values())
+        self._last: List[Tuple[Any, Optional[int]]] = []
+        self._operation = 0
         for parameter in parameters.values():
             if parameter.requires_grad:
                 parameter.register_post_accumulate_grad_hook(self._drop)
@@ -250,6 +262,8 @@ class _Trial:
             results = [tensor for tensor in _tensors(_tree.tree_flatten(result)[0]) if tensor.requires_grad]
             self.results = sum(_storages(results).values())
             self.writes = versions != [tensor._version for tensor in _tensors(flat)]
+            self.ends_late = any(_bits(tensor) != bits for tensor, bits in self._last)
+            self._last.clear()
             turned = time.perf_counter()
             if results:
                 torch.autograd.backward(results, list(map(torch.ones_like, results)), inputs=leaves)
@@ -268,6 +282,11 @@ class _Trial:
             if address not in self._own:
                 self.saved[address] = nbytes
                 self.of_operation[_nodes_made()] += nbytes
+        if _nodes_made() != self._operation:
+            self._operation = _nodes_made()
+            self._last.clear()
+        if _tensors([tensor]) and not tensor.requires_grad:
+            self._last.append((tensor, _bits(tensor)))
         return tensor
 
     def together(self) -> int:
@@ -281,7 +300,8 @@ class _Trial:
         saved = sum(self.saved.values())
         small = sum(nbytes for nbytes in self.saved.values() if nbytes < _MIN_BYTES)
         work = max(self.inputs + peak + self.results - saved, 0)
-        return Block(self.forward, self.backward, self.inputs, saved, work, self.together(), small, self.writes)
+        return Block(self.forward, self.backward, self.inputs, saved, work, self.together(), small, self.writes,
+                     self.ends_late)
 
 
 def _peaks(profile: Any, labels: Iterable[str]) -> List[int]:
@@ -416,13 +436,13 @@ class Checkpoint(InModel):
         key = forward.number, call.calls[forward.number]
         call.calls[forward.number] += 1
         given, block, choice = _Arguments(arguments, named), self._blocks.get(key), self._chosen.get(key, AGAIN_OFFLOAD)
-        writes, trial = block is None or block.writes, None
+        writes, ends_late, trial = block is None or block.writes, block is None or block.ends_late, None
         if block is None or given.nbytes() > block.inputs:
             given.check(str(forward))
             trial = call.try_block(key, forward, given)
             if trial is not None:
                 self._check_pool(forward, trial)
-                writes = trial.writes
+                writes, ends_late = trial.writes, trial.ends_late
             choice = AGAIN_OFFLOAD
         if writes and (block is not None or trial is not None) and choice in (AGAIN, AGAIN_OFFLOAD):
             given.check_copies(str(forward))
@@ -432,7 +452,9 @@ class Checkpoint(InModel):
             given.check(str(forward))
             again = _Again(forward, arguments, named, given.placed, writes)
             del arguments, named
-            return run_again(again, *(_copied(given.flat) if writes else given.flat), use_reentrant=False)
+            # torch's checkpoint stops when the last tensor is saved, and the operation has not written to it yet.
+            with set_checkpoint_early_stop(False) if ends_late else contextlib.nullcontext():
+                return run_again(again, *(_copied(given.flat) if writes else given.flat), use_reentrant=False)
 
     def _check_pool(self, forward: _Forward, trial: _Trial) -> None:
         """In the backward pass the pool has what one operation has saved, and what is read ahead."""

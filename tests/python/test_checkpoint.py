@@ -272,6 +272,14 @@ def test_an_argument_that_stands_there_twice_is_one_tensor_when_a_block_runs_aga
         other(x)
 
 
+def test_a_block_whose_last_operation_writes_to_what_it_has_saved():
+    model, x = chain(*(nn.Sequential(Tall(4), nn.RReLU()) if i % 2 else Tall(4) for i in range(6)))
+    wanted = gradients(model, x)
+    chosen = reel.checkpoint(model, "8M")
+    assert same(gradients(model, x), wanted) and same(gradients(model, x), wanted)
+    assert [block.ends_late for block in chosen.blocks] == [False, True] * 3 and reel._checkpoint.AGAIN in chosen.choices
+
+
 def test_calls_without_gradients_change_nothing():
     model, x = talls()
     chosen = reel.checkpoint(model, "64M")
