@@ -665,8 +665,8 @@ class _Streamed(_Saved):
 _offloads: "weakref.WeakSet[Offload]" = weakref.WeakSet()
 
 
-def _move(storage: Any, original: Any, *arguments: Any) -> Any:
-    """The memory of storages is exchanged through this, since a parcel must not read from memory that is gone.
+def _end_loans(storage: Any) -> None:
+    """A parcel must not read from memory that is gone. So each function that exchanges it calls this first.
 
     From then on the storage itself is kept in place of a parcel, as without Reel.
     """
@@ -680,7 +680,17 @@ def _move(storage: Any, original: Any, *arguments: Any) -> Any:
             while pool._loans.get(address) is loan:  # until a put that is under way has ended
                 pool._take_back()
                 time.sleep(1e-4)
+
+
+def _move(storage: Any, original: Any, *arguments: Any) -> Any:
+    _end_loans(storage)
     return original(storage, *arguments)
+
+
+def _resize(tensor: Any, original: Any, *arguments: Any, **named: Any) -> Any:
+    if type(tensor) is torch.Tensor and tensor.layout is torch.strided:
+        _end_loans(_storage_of(tensor))
+    return original(tensor, *arguments, **named)
 
 
 def _is_lent(storage: Any, loan: List[Any]) -> bool:
@@ -690,6 +700,8 @@ def _is_lent(storage: Any, loan: List[Any]) -> bool:
 # The others move a tensor to memory that processes share: share_memory_(), a queue of torch.multiprocessing.
 for _name in "resize_", "_share_fd_cpu_", "_share_filename_cpu_":
     setattr(torch.UntypedStorage, _name, functools.partialmethod(_move, getattr(torch.UntypedStorage, _name)))
+for _name in "resize_", "resize_as_":
+    setattr(torch.Tensor, _name, functools.partialmethod(_resize, getattr(torch.Tensor, _name)))
 
 
 def _forget_loans() -> None:

@@ -337,6 +337,21 @@ def test_tensors_that_are_shared_with_processes_while_they_are_lent(tmp_path):
     assert [factor.is_shared() for factor in factors] == [True, False] * 32
 
 
+@pytest.mark.parametrize("resize", [lambda x: x.resize_(1 << 20), lambda x: x.resize_as_(torch.empty(1 << 20))])
+def test_tensors_that_are_resized_while_they_are_lent(resize, tmp_path):
+    offload = reel.offload("16M", directory=tmp_path)
+    x, factors = torch.ones(512, 512, requires_grad=True), [torch.ones(512, 512) for _ in range(64)]
+    with offload:
+        for i, factor in enumerate(factors):
+            x = x * factor
+            if i % 2:
+                resize(factors[i - 1])
+    assert offload.pool.stats()["written_bytes"] > 0
+    # torch 1 counts no version.
+    with contextlib.nullcontext() if OLD else pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        x.sum().backward()
+
+
 def test_memory_that_was_written_while_it_is_lent_is_written_again_if_it_is_saved_again(tmp_path):
     """A batch normalisation changes its running statistics without a version."""
     offload = reel.offload(pool=reel.Pool("32M", soft_budget="4M", directory=tmp_path))
