@@ -15,7 +15,7 @@ import reel
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
-from test_offload import Attention, gradients, same  # noqa: E402
+from test_offload import Attention, copied, gradients, model_of, offload, same  # noqa: E402, F401
 
 if not hasattr(nn.Module, "compile"):
     pytest.skip("reel.checkpoint() needs a newer PyTorch", allow_module_level=True)
@@ -372,6 +372,34 @@ def test_an_exception_in_the_model():
     model[1].fails = False
     gradients(model, x)
     assert chosen.plan.steps == 3
+
+
+def hooks_left():
+    return torch._C._autograd._top_saved_tensors_default_hooks(True) is not None
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt], ids=str)
+@pytest.mark.parametrize("place", ["before", "within", "after"])
+@pytest.mark.parametrize("kind", ["offload", "checkpoint"])
+def test_a_call_of_a_model_that_fails_leaves_no_hooks_for_the_next_one(kind, place, error, offload):
+    def fail(*_):
+        raise error
+
+    model, x = model_of("perceptron")
+    wanted = gradients(model, x)
+    if place == "before":
+        handle = model.register_forward_pre_hook(fail)
+    chosen = reel.checkpoint(model, "8M", store="memory=64M") if kind == "checkpoint" else offload.attach(model)
+    if place != "before":
+        handle = (model[4] if place == "within" else model).register_forward_hook(fail)
+    for _ in range(2):
+        with offload, pytest.raises(error):
+            model(x)
+    handle.remove()
+    for _ in range(2):
+        assert same(gradients(model, x), wanted)
+    assert not hooks_left() and not offload._hooks and not torch.autograd._profiler_enabled()
+    assert kind == "offload" or chosen.plan is not None
 
 
 def test_a_program_that_profiles():
