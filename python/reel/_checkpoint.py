@@ -8,6 +8,7 @@ import errno
 import functools
 import itertools
 import os
+import random
 import threading
 import time
 import types
@@ -15,6 +16,7 @@ from typing import Any, Counter, Dict, Iterable, Iterator, List, NamedTuple, Opt
 
 import numpy as np
 
+from ._audit_torch import _Checksum, _plain
 from ._errors import MemoryError
 from ._offload import InModel, Offload, torch, _Counter, _nodes_made, _storage_of, _uncompiled, _waiting
 from ._plan import Plan, UnevenStep
@@ -24,6 +26,7 @@ from ._sizes import Size, to_bytes
 try:
     from torch.utils import _pytree
     from torch.utils.checkpoint import checkpoint as run_again
+    from torch.utils.checkpoint import set_checkpoint_early_stop  # type: ignore[attr-defined]
     getattr(torch._C._autograd._KinetoEvent, "start_ns")
 except (ImportError, AttributeError):
     raise ImportError(f"reel.checkpoint() needs PyTorch 2.4 or later, and this is {torch.__version__}") from None
@@ -63,6 +66,8 @@ class Block(NamedTuple):
     """Of `saved`, what is never offloaded."""
     writes: bool
     """Whether it changes its arguments in place."""
+    ends_late: bool
+    """Whether its last operation writes to a tensor that it has saved, such as the noise of rrelu()."""
 
 
 _Key = Tuple[int, int]
@@ -79,17 +84,30 @@ def _storages(tensors: Iterable[Any]) -> Dict[int, int]:
     return {storage.data_ptr(): storage.nbytes() for storage in found}
 
 
+def _bits(tensor: Any) -> Optional[int]:
+    """A checksum of a tensor that has bytes to look at. It takes no memory of torch's, which a trial counts."""
+    plain = _plain(tensor)
+    return None if plain is None else _Checksum(plain).number
+
+
 _CONSTANTS = (type(None), bool, int, float, complex, str, bytes, slice, range, enum.Enum, types.FunctionType,
               torch.dtype, torch.device, torch.layout, torch.memory_format)
 """Types of arguments that a block does not change."""
 
 
 class _Arguments:
-    """The arguments of a call: their tensors and constants, and the tuples, lists and dictionaries around."""
+    """The arguments of a call: their tensors and constants, each once, and the tuples, lists and dictionaries around."""
 
     def __init__(self, arguments: Tuple[Any, ...], named: Dict[str, Any]) -> None:
-        self.flat, self.shape = _tree.tree_flatten(
-            (arguments, named), is_leaf=lambda value: not isinstance(value, (tuple, list, dict)))
+        flat, shape = _tree.tree_flatten((arguments, named), is_leaf=lambda value: not isinstance(value, (tuple, list, dict)))
+        once = {id(value): value for value in flat}
+        self.flat, places = list(once.values()), list(map(list(once).index, map(id, flat)))
+        self.placed = functools.partial(self._placed, places, shape)
+
+    @staticmethod
+    def _placed(places: List[int], shape: Any, flat: Sequence[Any]) -> Any:
+        """The arguments of a call with these tensors and constants. A copy that stands there twice is one tensor."""
+        return _tree.tree_unflatten([flat[place] for place in places], shape)
 
     def check(self, what: str) -> None:
         for value in self.flat:
@@ -97,6 +115,13 @@ class _Arguments:
                 raise TypeError(f"reel.checkpoint() cannot run {what} again, which takes a {type(value).__name__}: it "
                                 "may have changed then (of models of transformers, call the model with "
                                 "use_cache=False)")
+
+    def check_copies(self, what: str) -> None:
+        """A copy shares no memory with other copies."""
+        tensors = [tensor for tensor in _tensors(self.flat) if tensor.numel()]
+        if len(_storages(tensors)) < len(tensors):
+            raise TypeError(f"reel.checkpoint() cannot run {what} again, which writes to its arguments, of which two are "
+                            "views of the same memory: pass one tensor, and make the views in the block")
 
     def nbytes(self) -> int:
         return sum(_storages(_tensors(self.flat)).values())
@@ -148,34 +173,65 @@ def _copied(flat: Iterable[Any]) -> List[Any]:
     return [value.clone() if isinstance(value, torch.Tensor) else value for value in flat]
 
 
-class _Again:
-    """Runs a block, and later runs it again with the buffers that it had before it changed them itself."""
+_States = List[Tuple[Any, Any]]
+"""Functions that set the state of a generator of random numbers, and the states."""
 
-    def __init__(self, forward: _Forward, arguments: Tuple[Any, ...], named: Dict[str, Any], shape: Any,
+
+def _states_of(module: Any) -> _States:
+    """Those of generators that torch.utils.checkpoint leaves as they are: also of the module's own ones."""
+    states: _States = [(random.setstate, random.getstate()),
+                       (np.random.set_state, np.random.get_state(legacy=False))]  # type: ignore[list-item]
+    return states + [(value.set_state, value.get_state()) for part in module.modules()
+                     for value in vars(part).values() if isinstance(value, torch.Generator)]
+
+
+def _set(states: _States) -> None:
+    for set_state, state in states:
+        set_state(state)
+
+
+@contextlib.contextmanager
+def _drawn_again(module: Any, states: _States) -> Iterator[None]:
+    """Within it, generators begin with these states; after it, they go on from their own."""
+    own = _states_of(module)
+    try:
+        _set(states)
+        yield
+    finally:
+        _set(own)
+
+
+class _Again:
+    """Runs a block, and later runs it again with the buffers that it had before it changed them itself, and with the
+    same random numbers."""
+
+    def __init__(self, forward: _Forward, arguments: Tuple[Any, ...], named: Dict[str, Any], placed: Any,
                  writes: bool) -> None:
-        self.forward, self.shape, self.writes = forward.__wrapped__, shape, writes
-        self.first: Any = forward.module, arguments, named
+        self.forward, self.placed, self.writes = forward.__wrapped__, placed, writes
+        self.module, self.first = forward.module, (arguments, named)  # type: Any, Any
         self.changed: _Members = []
+        self.states = _states_of(forward.module)
 
     def __call__(self, *flat: Any) -> Any:
         if self.first is not None:
-            module, arguments, named = self.first
+            arguments, named = self.first
             self.first = None
-            copies = _copies_of_buffers(module)
+            copies = _copies_of_buffers(self.module)
             result = self.forward(*arguments, **named)
             self.changed = [(part, name, copy) for part, name, copy in copies
                             if not torch.equal(getattr(part, name), copy)]
             return result
-        arguments, named = _tree.tree_unflatten(_copied(flat) if self.writes else flat, self.shape)
-        with _with([(part, name, copy.clone()) for part, name, copy in self.changed]):
+        arguments, named = self.placed(_copied(flat) if self.writes else flat)
+        with _with([(part, name, copy.clone()) for part, name, copy in self.changed]), \
+                _drawn_again(self.module, self.states):
             return self.forward(*arguments, **named)
 
 
 class _Trial:
     """A run of a block and its backward pass, which leaves no trace in the model.
 
-    Parameters are other tensors on the same memory, and get the gradients; arguments and buffers are copies, and
-    torch's random numbers are drawn again later.
+    Parameters are other tensors on the same memory, and get the gradients; arguments and buffers are copies, and the
+    random numbers are drawn again later.
     """
 
     def __init__(self, forward: _Forward, given: _Arguments, label: str) -> None:
@@ -185,10 +241,12 @@ class _Trial:
         leaves = list(map(self._alias, given.flat))
         flat = _copied(leaves)
         versions = [tensor._version for tensor in _tensors(flat)]
-        arguments, named = _tree.tree_unflatten(flat, given.shape)
+        arguments, named = given.placed(flat)
         parameters: Dict[Any, Any] = {parameter: torch.nn.Parameter(parameter.detach(), parameter.requires_grad)
                                       for parameter in module.parameters()}
         self._own = _storages(parameters.values())
+        self._last: List[Tuple[Any, Optional[int]]] = []
+        self._operation = 0
         for parameter in parameters.values():
             if parameter.requires_grad:
                 parameter.register_post_accumulate_grad_hook(self._drop)
@@ -197,13 +255,15 @@ class _Trial:
         # Only these get gradients, also if the module has its parameters by other references.
         leaves = [leaf for leaf in (*_tensors(leaves), *parameters.values()) if leaf.requires_grad]
         with torch.autograd.profiler.record_function(label), torch.random.fork_rng(devices=[]), \
-                _with(members + _copies_of_buffers(module)):
+                _drawn_again(module, []), _with(members + _copies_of_buffers(module)):
             began = time.perf_counter()
             with torch.autograd.graph.saved_tensors_hooks(self._pack, lambda tensor: tensor):
                 result = forward.__wrapped__(*arguments, **named)
             results = [tensor for tensor in _tensors(_tree.tree_flatten(result)[0]) if tensor.requires_grad]
             self.results = sum(_storages(results).values())
             self.writes = versions != [tensor._version for tensor in _tensors(flat)]
+            self.ends_late = any(_bits(tensor) != bits for tensor, bits in self._last)
+            self._last.clear()
             turned = time.perf_counter()
             if results:
                 torch.autograd.backward(results, list(map(torch.ones_like, results)), inputs=leaves)
@@ -222,6 +282,11 @@ class _Trial:
             if address not in self._own:
                 self.saved[address] = nbytes
                 self.of_operation[_nodes_made()] += nbytes
+        if _nodes_made() != self._operation:
+            self._operation = _nodes_made()
+            self._last.clear()
+        if _tensors([tensor]) and not tensor.requires_grad:
+            self._last.append((tensor, _bits(tensor)))
         return tensor
 
     def together(self) -> int:
@@ -235,7 +300,8 @@ class _Trial:
         saved = sum(self.saved.values())
         small = sum(nbytes for nbytes in self.saved.values() if nbytes < _MIN_BYTES)
         work = max(self.inputs + peak + self.results - saved, 0)
-        return Block(self.forward, self.backward, self.inputs, saved, work, self.together(), small, self.writes)
+        return Block(self.forward, self.backward, self.inputs, saved, work, self.together(), small, self.writes,
+                     self.ends_late)
 
 
 def _peaks(profile: Any, labels: Iterable[str]) -> List[int]:
@@ -350,11 +416,11 @@ class Checkpoint(InModel):
         return list(self._chosen.values())
 
     def _enter_call(self, *arguments: Any) -> None:
-        self._thread.call = _Call(self._thread.call)
-        if self._offload is not None:
-            self._offload.__enter__()
         if getattr(arguments[0], "_is_replica", False):
             raise RuntimeError("reel.checkpoint() does not work under DataParallel; use DistributedDataParallel")
+        if self._offload is not None:
+            self._offload.__enter__()
+        self._thread.call = _Call(self._thread.call)
 
     def _leave_call(self, *arguments: Any) -> None:
         if self._offload is not None:
@@ -370,21 +436,25 @@ class Checkpoint(InModel):
         key = forward.number, call.calls[forward.number]
         call.calls[forward.number] += 1
         given, block, choice = _Arguments(arguments, named), self._blocks.get(key), self._chosen.get(key, AGAIN_OFFLOAD)
-        writes = block is None or block.writes
+        writes, ends_late, trial = block is None or block.writes, block is None or block.ends_late, None
         if block is None or given.nbytes() > block.inputs:
             given.check(str(forward))
             trial = call.try_block(key, forward, given)
             if trial is not None:
                 self._check_pool(forward, trial)
-                writes = trial.writes
+                writes, ends_late = trial.writes, trial.ends_late
             choice = AGAIN_OFFLOAD
+        if writes and (block is not None or trial is not None) and choice in (AGAIN, AGAIN_OFFLOAD):
+            given.check_copies(str(forward))
         with self._keep() if choice in (KEEP, AGAIN) else contextlib.nullcontext():
             if choice in (KEEP, OFFLOAD):
                 return forward.__wrapped__(*arguments, **named)
             given.check(str(forward))
-            again = _Again(forward, arguments, named, given.shape, writes)
+            again = _Again(forward, arguments, named, given.placed, writes)
             del arguments, named
-            return run_again(again, *(_copied(given.flat) if writes else given.flat), use_reentrant=False)
+            # torch's checkpoint stops when the last tensor is saved, and the operation has not written to it yet.
+            with set_checkpoint_early_stop(False) if ends_late else contextlib.nullcontext():
+                return run_again(again, *(_copied(given.flat) if writes else given.flat), use_reentrant=False)
 
     def _check_pool(self, forward: _Forward, trial: _Trial) -> None:
         """In the backward pass the pool has what one operation has saved, and what is read ahead."""

@@ -16,7 +16,7 @@ import warnings
 import weakref
 from collections import deque
 from ctypes import byref, c_int, c_size_t, c_void_p
-from typing import Any, Callable, Deque, Dict, List, Optional, Tuple, Union
+from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Tuple, Union
 
 from ._errors import Error, Uncopied, check
 from ._library import lib
@@ -174,6 +174,16 @@ class _Counter:
                 f"a tensor of {self.dtype} is at version {self.alias._version}; expected version "
                 f"{self.version} instead")
 
+    def counted(self, tensor: Any) -> Any:
+        """A tensor on the memory of this one, whose changes count as changes of the saved tensor.
+
+        The backward() of a custom function may write to what it gets. Other operations that saved the same tensor would
+        then find other numbers, without an error.
+        """
+        counted = self.alias.detach()
+        counted.data = tensor
+        return counted
+
 
 _INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
@@ -329,7 +339,7 @@ class _Batch(LibraryParcel):
             if batch() is self:
                 return storage, at
         if self._address:
-            copy = torch.empty(nbytes, dtype=torch.uint8)
+            copy = torch.empty(nbytes, dtype=torch.uint8, device="cpu")
             # The thread of the batch cannot seal it between the look at the address and the end of the copy.
             if [*map(_memmove, (copy.data_ptr(),), itertools.compress((self.base + at,), (self._address,)), (nbytes,))]:
                 return _storage_of(copy), 0
@@ -655,8 +665,8 @@ class _Streamed(_Saved):
 _offloads: "weakref.WeakSet[Offload]" = weakref.WeakSet()
 
 
-def _resize(storage: Any, original: Any, nbytes: int) -> Any:
-    """Storages are resized through this, since a parcel must not read from memory that is gone.
+def _end_loans(storage: Any) -> None:
+    """A parcel must not read from memory that is gone. So each function that exchanges it calls this first.
 
     From then on the storage itself is kept in place of a parcel, as without Reel.
     """
@@ -670,15 +680,28 @@ def _resize(storage: Any, original: Any, nbytes: int) -> Any:
             while pool._loans.get(address) is loan:  # until a put that is under way has ended
                 pool._take_back()
                 time.sleep(1e-4)
-    return original(storage, nbytes)
+
+
+def _move(storage: Any, original: Any, *arguments: Any) -> Any:
+    _end_loans(storage)
+    return original(storage, *arguments)
+
+
+def _resize(tensor: Any, original: Any, *arguments: Any, **named: Any) -> Any:
+    if type(tensor) is torch.Tensor and tensor.layout is torch.strided:
+        _end_loans(_storage_of(tensor))
+    return original(tensor, *arguments, **named)
 
 
 def _is_lent(storage: Any, loan: List[Any]) -> bool:
     return any(lent._cdata == storage._cdata for lent in loan[:1])
 
 
-torch.UntypedStorage.resize_ = functools.partialmethod(  # type: ignore[method-assign, assignment]
-    _resize, torch.UntypedStorage.resize_)
+# The others move a tensor to memory that processes share: share_memory_(), a queue of torch.multiprocessing.
+for _name in "resize_", "_share_fd_cpu_", "_share_filename_cpu_":
+    setattr(torch.UntypedStorage, _name, functools.partialmethod(_move, getattr(torch.UntypedStorage, _name)))
+for _name in "resize_", "resize_as_":
+    setattr(torch.Tensor, _name, functools.partialmethod(_resize, getattr(torch.Tensor, _name)))
 
 
 def _forget_loans() -> None:
@@ -788,6 +811,20 @@ def _is_compiled() -> bool:
     return False
 
 
+class _Calls(threading.local):
+    """The calls of models that this thread is in: the frames of torch's function that makes each one."""
+
+    def __init__(self) -> None:
+        self.frames: List[Any] = []
+
+
+def _frames() -> Iterator[Any]:
+    frame = sys._getframe(1)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back  # type: ignore[assignment]
+
+
 class InModel(Uncopied):
     """What the hooks of a model hold: a copy of the model shares it."""
 
@@ -806,11 +843,29 @@ class InModel(Uncopied):
         """Enter this in each call of the model, and return the model: the loop that trains it needs no `with`."""
         if not hasattr(torch.nn.Module(), "_forward_hooks_always_called"):
             raise ImportError(f"attach() needs PyTorch 2.0 or later, and this is {torch.__version__}; use `with`")
-        self._handles = [model.register_forward_pre_hook(self._enter_call),
-                         model.register_forward_hook(self._leave_call, always_call=True)]
+        self._calls: _Calls = vars(self).setdefault("_calls", _Calls())
+        self._handles = [model.register_forward_pre_hook(self._begin_call),
+                         model.register_forward_hook(self._end_call, always_call=True)]
         return model
 
     # Methods, which a copy of the model has, too.
+    def _begin_call(self, *arguments: Any) -> None:
+        _uncompiled(self._enter_frame)(*arguments)
+
+    def _end_call(self, *arguments: Any) -> None:
+        if self._calls.frames:  # or another hook has failed before the call was begun here
+            self._calls.frames.pop()
+            self._leave_call(*arguments)
+
+    def _enter_frame(self, *arguments: Any) -> None:
+        frames, running = self._calls.frames, list(_frames())
+        # torch calls no hook at the end of a call that Ctrl-C has ended.
+        while frames and frames[-1] not in running:
+            frames.pop()
+            self._leave_call(None)
+        self._enter_call(*arguments)
+        frames.append(next((frame for frame in running if frame.f_code.co_name == "_call_impl"), running[-1]))
+
     def _enter_call(self, *_: Any) -> None:
         raise NotImplementedError
 
@@ -986,7 +1041,10 @@ class Offload(InModel):
         tensor = self._with_room(saved.tensor, packed.shape)
         if packed.stream is not None:
             self._fetch_ahead(packed)
-        return tensor
+        # A part of a tensor that wraps others has the counter of that one, whose alias is of another class. What is
+        # made in inference mode has none.
+        is_counted = type(packed.counter.alias) is torch.Tensor and not (packed.shape.is_private or tensor.is_inference())
+        return packed.counter.counted(tensor) if is_counted else tensor
 
     def _fetch_ahead(self, packed: _Packed) -> None:
         """Begin to copy the tensors to the device that the backward pass needs next."""

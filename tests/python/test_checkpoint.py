@@ -8,13 +8,14 @@ import os
 import pickle
 import random
 
+import numpy as np
 import pytest
 
 import reel
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
-from test_offload import Attention, gradients, same  # noqa: E402
+from test_offload import Attention, copied, gradients, model_of, offload, same  # noqa: E402, F401
 
 if not hasattr(nn.Module, "compile"):
     pytest.skip("reel.checkpoint() needs a newer PyTorch", allow_module_level=True)
@@ -82,6 +83,18 @@ class Tied(nn.Module):
 
     def forward(self, x):
         return self.second(self.first(x).relu_())
+
+
+class Drawn(Tall):
+    """Draws random numbers of which torch's own checkpoint keeps no state."""
+
+    def __init__(self, factor):
+        super().__init__(factor)
+        self.generator = torch.Generator()
+
+    def forward(self, x):
+        drawn = torch.rand((), generator=self.generator)
+        return super().forward(x * drawn + random.random()).mul(np.random.rand()).sin()
 
 
 class Tower(nn.Module):
@@ -212,6 +225,61 @@ def test_a_larger_batch_is_tried_anew():
     assert chosen.blocks == blocks, "a smaller batch has the same plan"
 
 
+def test_random_numbers_are_drawn_once():
+    def seeded(model):
+        random.seed(1)
+        np.random.seed(1)
+        for block in model:
+            block.generator.manual_seed(1)
+        found = gradients(model, x)
+        return found + [torch.rand((), generator=model[0].generator), torch.tensor([random.random(), np.random.rand()])]
+
+    model, x = chain(*(Drawn(4) for _ in range(6)))
+    wanted = seeded(model)
+    chosen = reel.checkpoint(model, "8M")
+    assert same(seeded(model), wanted) and same(seeded(model), wanted)
+    assert reel._checkpoint.AGAIN in chosen.choices
+
+
+class Halving(nn.Module):
+    """Each block writes to its first argument, and reads the second one."""
+
+    class Half(Tall):
+        def forward(self, x, other):
+            return super().forward(x.mul_(0.5)) + other.view_as(x).sin()
+
+    def __init__(self, view):
+        super().__init__()
+        self.blocks, self.view = nn.ModuleList(self.Half(4) for _ in range(4)), view
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = x * 1
+            x = block(x, self.view(x))
+        return x
+
+
+@pytest.mark.parametrize("directory", [False, True])
+def test_an_argument_that_stands_there_twice_is_one_tensor_when_a_block_runs_again(directory, tmp_path, fast):
+    (model, x), place = chain(Halving(lambda x: x)), {"directory": tmp_path} if directory else {}
+    wanted = gradients(model, x)
+    chosen = reel.checkpoint(model, "12M", **place)
+    assert same(gradients(model, x), wanted) and same(gradients(model, x), wanted)
+    assert chosen.plan is not None
+    other, x = chain(Halving(lambda x: x.view(-1)))
+    reel.checkpoint(other, "12M", **place)
+    with pytest.raises(TypeError, match=r"block 0 \(Half\) again, which writes .* two are views of the same memory"):
+        other(x)
+
+
+def test_a_block_whose_last_operation_writes_to_what_it_has_saved():
+    model, x = chain(*(nn.Sequential(Tall(4), nn.RReLU()) if i % 2 else Tall(4) for i in range(6)))
+    wanted = gradients(model, x)
+    chosen = reel.checkpoint(model, "8M")
+    assert same(gradients(model, x), wanted) and same(gradients(model, x), wanted)
+    assert [block.ends_late for block in chosen.blocks] == [False, True] * 3 and reel._checkpoint.AGAIN in chosen.choices
+
+
 def test_calls_without_gradients_change_nothing():
     model, x = talls()
     chosen = reel.checkpoint(model, "64M")
@@ -304,6 +372,34 @@ def test_an_exception_in_the_model():
     model[1].fails = False
     gradients(model, x)
     assert chosen.plan.steps == 3
+
+
+def hooks_left():
+    return torch._C._autograd._top_saved_tensors_default_hooks(True) is not None
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt], ids=str)
+@pytest.mark.parametrize("place", ["before", "within", "after"])
+@pytest.mark.parametrize("kind", ["offload", "checkpoint"])
+def test_a_call_of_a_model_that_fails_leaves_no_hooks_for_the_next_one(kind, place, error, offload):
+    def fail(*_):
+        raise error
+
+    model, x = model_of("perceptron")
+    wanted = gradients(model, x)
+    if place == "before":
+        handle = model.register_forward_pre_hook(fail)
+    chosen = reel.checkpoint(model, "8M", store="memory=64M") if kind == "checkpoint" else offload.attach(model)
+    if place != "before":
+        handle = (model[4] if place == "within" else model).register_forward_hook(fail)
+    for _ in range(2):
+        with offload, pytest.raises(error):
+            model(x)
+    handle.remove()
+    for _ in range(2):
+        assert same(gradients(model, x), wanted)
+    assert not hooks_left() and not offload._hooks and not torch.autograd._profiler_enabled()
+    assert kind == "offload" or chosen.plan is not None
 
 
 def test_a_program_that_profiles():

@@ -288,6 +288,38 @@ def test_a_storage_that_is_resized_while_it_is_lent(budget, tmp_path):
     assert float(factor.grad) == 5 * x.numel() and len(results) == 40
 
 
+def test_tensors_that_are_shared_with_processes_while_they_are_lent(tmp_path):
+    offload = reel.offload("16M", directory=tmp_path)
+    leaf, factors = torch.ones(512, 512, requires_grad=True), [torch.full((512, 512), 1 + i / 64) for i in range(64)]
+    with offload:
+        x = leaf * 1
+        for i, factor in enumerate(factors):
+            x = x * factor
+            if i % 2:
+                factors[i - 1].share_memory_()
+        x.sum().backward()
+    wanted = torch.ones(512, 512)
+    for factor in reversed(factors):
+        wanted *= factor
+    assert torch.equal(leaf.grad, wanted) and offload.pool.stats()["written_bytes"] > 0
+    assert [factor.is_shared() for factor in factors] == [True, False] * 32
+
+
+@pytest.mark.parametrize("resize", [lambda x: x.resize_(1 << 20), lambda x: x.resize_as_(torch.empty(1 << 20))])
+def test_tensors_that_are_resized_while_they_are_lent(resize, tmp_path):
+    offload = reel.offload("16M", directory=tmp_path)
+    x, factors = torch.ones(512, 512, requires_grad=True), [torch.ones(512, 512) for _ in range(64)]
+    with offload:
+        for i, factor in enumerate(factors):
+            x = x * factor
+            if i % 2:
+                resize(factors[i - 1])
+    assert offload.pool.stats()["written_bytes"] > 0
+    # torch 1 counts no version.
+    with contextlib.nullcontext() if OLD else pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        x.sum().backward()
+
+
 def test_memory_that_was_written_while_it_is_lent_is_written_again_if_it_is_saved_again(tmp_path):
     """A batch normalisation changes its running statistics without a version."""
     offload = reel.offload(pool=reel.Pool("32M", soft_budget="4M", directory=tmp_path))
@@ -678,6 +710,46 @@ def test_a_change_in_place_is_an_error_as_without(change, min_bytes, tmp_path):
     del y
     with pytest.raises(RuntimeError, match=f"modified by an inplace operation: a tensor of {x.dtype} is at version"):
         z.backward()
+
+
+class Overwriting(torch.autograd.Function):
+    """Its backward pass writes to the tensor that it has saved."""
+
+    @staticmethod
+    def forward(context, x):
+        context.save_for_backward(x)
+        return x * 2
+
+    @staticmethod
+    def backward(context, gradient):
+        x, = context.saved_tensors
+        return x.mul_(0).add_(2).mul_(gradient)
+
+
+def test_a_backward_pass_that_writes_to_what_it_saved(offload, lent):
+    """Alone it may do so, once. The other operations that saved the tensor have no numbers to go on with."""
+    for shape in (8, 8), (300, 300), BIG:
+        leaf = torch.randn(shape, requires_grad=True)
+        with offload:
+            alone, x = Overwriting.apply(leaf * 1), leaf * 1
+            shared = x.sin() + Overwriting.apply(x)
+            torch.ones((), requires_grad=True).exp()
+        gradient, = torch.autograd.grad(alone.sum(), leaf, retain_graph=True)
+        assert torch.equal(gradient, torch.full(shape, 2.0))
+        for result in alone, shared:
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                result.sum().backward()
+
+
+@pytest.mark.skipif(OLD, reason="torch refuses it under any hooks")
+def test_a_backward_pass_in_inference_mode(offload, lent):
+    x = torch.randn(BIG, requires_grad=True)
+    with offload:
+        y = ((x * 1).sin() * x[:1]).sum()
+    wanted, = torch.autograd.grad(y, x, retain_graph=True)
+    with torch.inference_mode():
+        y.backward()
+    assert torch.equal(x.grad, wanted)
 
 
 VIEWS = [

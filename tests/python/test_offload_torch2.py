@@ -193,6 +193,17 @@ def test_dual_numbers(offload):
     assert parcels(offload) == 0
 
 
+@pytest.mark.skipif(not hasattr(torch, "set_default_device"), reason="torch has no default device")
+def test_another_default_device(offload, lent):
+    x = torch.randn(16, 16, requires_grad=True)
+    with offload:
+        y = (x * 1).sin()
+        torch.ones((), requires_grad=True).exp()
+        with torch.device("meta"):
+            saved = y.grad_fn._saved_self
+    assert torch.equal(saved, x)
+
+
 # ---- Types ----
 
 @pytest.mark.parametrize("name", MODELS)
