@@ -53,7 +53,7 @@ static size_t wanted_budget(const char *text, size_t limit)
 	return reel_parse_bytes(text, &bytes) || bytes > limit ? 0 : bytes;
 }
 
-/* A budget of 0 asks for none. With a store there is a budget in any case. */
+/* A budget of 0 asks for none where no limit is known. With a store there is a budget in any case. */
 static size_t expected_budget(void)
 {
 	const char *text = text_of[BUDGET];
@@ -65,7 +65,9 @@ static size_t expected_budget(void)
 	budget = text ? wanted_budget(text, (size_t)limit.bytes) : 0;
 	if (budget >= SLAB_BYTES)
 		return budget;
-	if (!has_store && (!text || (!reel_parse_bytes(text, &zero) && !zero)))
+	if (!has_store && !text)
+		return 0;
+	if (!has_store && limit.bytes == UINT64_MAX && !reel_parse_bytes(text, &zero) && !zero)
 		return 0;
 	return (size_t)limit.bytes / 100 * 50;
 }

@@ -145,6 +145,7 @@ static bool is_sound(void)
 
 static void check_file(const char *path, bool is_whole)
 {
+	const unsigned char *at = bytes + REEL_RESTART_MAGIC_BYTES, *end;
 	struct reel_restart_file file;
 	unsigned char data[64];
 	const char *wrong;
@@ -155,11 +156,13 @@ static void check_file(const char *path, bool is_whole)
 	if (error)
 		return;
 	FUZZ_EXPECT(file.bytes == size_now - TRAILER_BYTES);
-	for (const unsigned char *at = bytes + REEL_RESTART_MAGIC_BYTES;
-	     at + sizeof data <= bytes + size_now; at += sizeof data) {
+	end = bytes + file.bytes;
+	for (; at + sizeof data <= end; at += sizeof data) {
 		FUZZ_EXPECT(!reel_restart_file_read(&file, data, sizeof data));
 		FUZZ_EXPECT(!memcmp(data, at, sizeof data));
 	}
+	/* The trailer is not read as data. */
+	FUZZ_EXPECT(reel_restart_file_read(&file, data, (size_t)(end - at) + 1) == -EBADMSG);
 	reel_restart_file_close(&file);
 }
 

@@ -337,6 +337,10 @@ int reel_restart_file_read(struct reel_restart_file *file, void *data, size_t by
 {
 	char *at = data;
 
+	REEL_ASSERT(!file->bytes || file->offset <= file->bytes);
+	/* The trailer is not data, whatever sizes the file says its parts have. */
+	if (file->bytes && bytes > file->bytes - file->offset)
+		return -EBADMSG;
 	while (bytes) {
 		size_t got = 0;
 		int error = read_some(file, at, bytes, &got);

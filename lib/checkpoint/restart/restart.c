@@ -623,7 +623,6 @@ static int read_adjoint(reel_run *run, struct reel_restart_file *file, void *adj
 	struct adjoint_arrays arrays;
 	int error = 0;
 
-	REEL_ASSERT(file->offset <= file->bytes);
 	if (run->phase != REEL_RUN_REVERSE && !run->options.load_adjoint)
 		bytes = 0;
 	if (run->options.packed_bytes)
