@@ -18,7 +18,8 @@
  * The steps that follow a LOAD start from the rounded state, which moves the gradient. Its error is
  * in proportion to the tolerance, by a factor that only the loop knows: reel_accuracy_open() finds
  * the tolerance for the digits that you need. For a given tolerance the gradient has the same bits
- * in every run of a plan, and after a restart.
+ * in every run of a plan, and after a restart in the reverse sweep. A run that was stopped before
+ * goes on from the rounded state that it stored last, within the same error.
  */
 #ifndef REEL_LOSS_H
 #define REEL_LOSS_H
