@@ -456,11 +456,14 @@ REEL_ALWAYS_INLINE reel_region *reel_region_finish(reel_region *region)
 	return NULL;
 }
 
-/* Number of threads of a team that OpenMP makes here. */
+/* Number of threads of a team that OpenMP makes here, which OMP_THREAD_LIMIT may bound. */
 REEL_ALWAYS_INLINE int reel_max_threads(void)
 {
 #ifdef _OPENMP
-	return omp_get_active_level() < omp_get_max_active_levels() ? omp_get_max_threads() : 1;
+	int threads = omp_get_max_threads(), limit = omp_get_thread_limit();
+	bool has_team = omp_get_active_level() < omp_get_max_active_levels();
+
+	return !has_team ? 1 : threads < limit ? threads : limit;
 #else
 	return 1;
 #endif
