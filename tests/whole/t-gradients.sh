@@ -76,7 +76,8 @@ elif grep -q __asan_ "$gradients" ||
 	skip "another compiler: $other has no OpenMP here, or the library has a sanitizer"
 else
 	$other -std=gnu11 -O2 -fopenmp -ffp-contract=off -I"$BUILD_DIR" -I"$SOURCE_DIR" -I"$SOURCE_DIR/include" \
-		-I"$SOURCE_DIR/lib" "$SOURCE_DIR"/omp/[!v]*/*.c "$SOURCE_DIR"/examples/gradients/*.c \
+		-I"$SOURCE_DIR/lib" -I"$SOURCE_DIR/examples" "$SOURCE_DIR"/omp/[!v]*/*.c \
+		"$SOURCE_DIR"/examples/gradients/*.c "$SOURCE_DIR/lib/os/os.c" \
 		-L"$BUILD_DIR/.libs" -Wl,-rpath,"$BUILD_DIR/.libs" -lreel -lm -o gradients 2>err
 	ok $? "$other builds it"
 	for name in burgers-1d burgers-2d mlp lorenz cholesky; do
