@@ -465,13 +465,13 @@ static PetscBool may_restart(const Program *program)
 static void draw_options(Program *program, Options *options)
 {
 	uint64_t kind = draw(program, 5);
+	PetscBool is_audited, has_budget, has_store, learns;
 
-	*options = (Options){.takes_again = (PetscBool)(kind > 0)};
+	*options = (Options){.text = ""};
 	if (kind == 1)
 		PetscStrcpy(options->text, " -ts_trajectory_solution_only");
 	else if (kind > 1)
 		draw_checkpoints(program, options);
-	options->is_compared = (PetscBool)(kind == 1 || program->event != NO_EVENT);
 	if (kind > 1 && may_restart(program) && one_in(program, 2)) {
 		options->is_restarted = PETSC_TRUE;
 		PetscSNPrintf(options->text + strlen(options->text), 128,
@@ -479,14 +479,21 @@ static void draw_options(Program *program, Options *options)
 			      " -ts_trajectory_reel_restart_seconds 1e-9",
 			      (int)program->seed, (int)draw(program, 1000));
 	}
+	is_audited = one_in(program, 4);
+	has_budget = one_in(program, 3);
+	has_store = one_in(program, 4);
+	/* With a budget alone the plan is learned, and steps are taken again. */
+	learns = (PetscBool)(kind <= 1 && has_budget && !has_store);
+	options->takes_again = (PetscBool)(kind > 0 || learns);
+	options->is_compared = (PetscBool)((kind == 1 && !learns) || program->event != NO_EVENT);
 	/* Where nothing is compared, a step that does not replay is not noticed. */
-	if (one_in(program, 4) || (switches(program) && !options->is_compared)) {
+	if (is_audited || (switches(program) && !options->is_compared)) {
 		options->is_compared = PETSC_TRUE;
 		PetscStrcat(options->text, " -ts_trajectory_reel_audit");
 	}
-	if (one_in(program, 3))
+	if (has_budget)
 		PetscStrcat(options->text, " -ts_trajectory_reel_budget 4M");
-	if (one_in(program, 4))
+	if (has_store)
 		PetscStrcat(options->text, " -ts_trajectory_reel_store memory=8M");
 }
 
