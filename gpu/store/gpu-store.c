@@ -289,9 +289,7 @@ static int open_parts(struct reel_gpu_store *gpu, uint64_t bytes)
 
 static unsigned default_depth(size_t slot_bytes)
 {
-	size_t depth = DEFAULT_DEPTH_BYTES / slot_bytes;
-
-	return depth < 2 ? 2 : depth > 8 ? 8 : (unsigned)depth;
+	return (unsigned)reel_min_u64(reel_max_u64(DEFAULT_DEPTH_BYTES / slot_bytes, 2), 8);
 }
 
 static int open_in_context(struct reel_gpu_store *gpu, uint64_t bytes)

@@ -65,9 +65,8 @@ static size_t expected_budget(void)
 	budget = text ? wanted_budget(text, (size_t)limit.bytes) : 0;
 	if (budget >= SLAB_BYTES)
 		return budget;
-	if (!has_store && !text)
-		return 0;
-	if (!has_store && limit.bytes == UINT64_MAX && !reel_parse_bytes(text, &zero) && !zero)
+	if (!has_store && (!text || (limit.bytes == UINT64_MAX && !reel_parse_bytes(text, &zero) &&
+				     !zero)))
 		return 0;
 	return (size_t)limit.bytes / 100 * 50;
 }

@@ -400,9 +400,9 @@ bool has_tapes(fake_program &program, reel_arena *arena)
 /* Each call of the driver fails once: then either side is as the header says. */
 void every_call_fails(bool send)
 {
-	unsigned told = 0, wrong = 0, left = 0, stride = is_brief() ? 3 : 1;
+	unsigned told = 0, wrong = 0, left = 0;
 
-	for (uint64_t n = 0, calls = 1; n < calls; n += stride) {
+	for (uint64_t n = 0, calls = 1; n < calls; n++) {
 		fake_program program(24);
 		reel_arena *arena = open_arena(8);
 		host h(8);
@@ -434,8 +434,7 @@ void every_call_fails(bool send)
 		unsigned objects = program.end();
 		left += frees ? 0 : objects;
 	}
-	/* If an event fails, the arena waits for the stream, so that nothing is to be told. */
-	ok(told > 0, "%s: a call that fails is told of, %u of them", send ? "send" : "fetch", told);
+	ok(told > 3, "%s: a call that fails is told of, %u of them", send ? "send" : "fetch", told);
 	is_int(wrong, 0, "each side has what it shall have then");
 	is_int(left, 0, "nothing is left on the device");
 }

@@ -361,6 +361,14 @@ static bool has_context(void)
 	return current.generation == device.generation && current.depth > 0;
 }
 
+/* The streams' threads get the lock between two queries. */
+static reel_cu_result leave_query(reel_cu_result result)
+{
+	leave(result);
+	sched_yield();
+	return result;
+}
+
 static reel_cu_result enter_in_context(const char *name)
 {
 	reel_cu_result result = enter(name);
@@ -1152,10 +1160,7 @@ static reel_cu_result fake_cuStreamQuery(reel_cu_stream handle)
 	if (stream->first)
 		stream->first->due = true;
 	pthread_cond_broadcast(&changed);
-	leave(result);
-	/* The stream's thread gets the lock between two polls. */
-	sched_yield();
-	return result;
+	return leave_query(result);
 }
 
 static reel_cu_result enqueue_event(struct stream *stream, struct event *event, enum kind kind)
@@ -1324,10 +1329,7 @@ static reel_cu_result fake_cuEventQuery(reel_cu_event handle)
 	while (!device.options.late && event->completed < event->recorded && !device.lost)
 		pthread_cond_wait(&changed, &lock);
 	result = event->completed < event->recorded ? REEL_CU_NOT_READY : 0;
-	leave(result);
-	/* The streams' threads get the lock between two polls. */
-	sched_yield();
-	return result;
+	return leave_query(result);
 }
 
 static reel_cu_result fake_cuEventSynchronize(reel_cu_event handle)
