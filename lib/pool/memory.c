@@ -77,12 +77,15 @@ static bool trim_children(struct reel_pool *pool, struct reel_shortage *shortage
 	return reel_children_trim(pool);
 }
 
-/* Waits until the store of a child has freed a frame. */
+/*
+ * Waits until the store of a child has freed a frame. A parcel that is closed while its put is
+ * under way leaves an idle frame when the put ends, which may have been just before the wait.
+ */
 static bool await_children(struct reel_pool *pool, struct reel_shortage *shortage)
 {
 	return shortage->waits >= REEL_WAITS_FOR_CHILDREN &&
 	       reel_supply_large_bytes(shortage->bytes) <= pool->hard_budget &&
-	       reel_children_await_frame(pool);
+	       (reel_children_await_frame(pool) || reel_children_trim(pool));
 }
 
 #define SHARE_WAIT_MS 2000

@@ -1166,6 +1166,24 @@ static void a_child_that_writes_makes_room(int use(reel_pool *), const char *who
 	close_writing(&family, NULL);
 }
 
+/* The puts of some parcels are under way when these are closed. */
+static void a_child_that_closes_makes_room(void)
+{
+	struct writing_child family;
+
+	tap_case("a child that closes what it writes");
+	open_writing(&family, NULL, BUDGET);
+	while (!family.late->puts)
+		sched_yield();
+	for (unsigned i = 0; i < BUDGET; i++)
+		reel_parcel_close(family.stored[i]);
+	is_int(use_all(family.parent), 0, "a parcel of the parent waits for its memory");
+	reel_pool_settle(family.child);
+	is_int(family.late->wrongs + family.late->used, 0, "the store was used rightly");
+	close_family(family.parent, family.child, NULL);
+	free(family.late);
+}
+
 /* Opens parcels of whole slabs. The child gives back memory that is no whole slab. */
 static void it_makes_room_for_whole_slabs(size_t idle)
 {
@@ -1865,6 +1883,7 @@ int main(void)
 	idle_frames_serve_a_pin();
 	a_child_that_writes_makes_room(use_all, "a parcel");
 	a_child_that_writes_makes_room(use_nearly_all_by_a_tape, "a tape");
+	a_child_that_closes_makes_room();
 	it_makes_room_for_whole_slabs(FRAMES);
 	it_makes_room_for_whole_slabs(0);
 	it_makes_room_for_a_sibling();
