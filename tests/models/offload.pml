@@ -508,8 +508,7 @@ inline await_arrival(t)
 		sleep_on(me);
 		LOWER_LATE(me)
 	:: else -> break
-	od;
-	awaited[me] = NONE
+	od
 }
 
 inline visit(t)
@@ -538,7 +537,8 @@ inline visit(t)
 		:: else -> break
 		fi
 	od;
-	was = 0
+	was = 0;
+	awaited[me] = NONE
 }
 
 inline leave_slab()

@@ -103,9 +103,40 @@ static uint32_t milliseconds_to(uint64_t until)
 	return left < UINT32_MAX ? (uint32_t)left + 1 : UINT32_MAX;
 }
 
+static bool try_acquire(struct reel_offload *offload, struct reel_slab *slab)
+{
+	switch (reel_slab_state_of(slab)) {
+	case REEL_SLAB_DIRTY:
+		/* Rarely reached: the offload thread moves the slab after the look at its state. */
+		if (!reel_slab_move(slab, REEL_SLAB_DIRTY, REEL_SLAB_OPEN))
+			return false;
+		count(&offload->dirty_bytes, -slab->bytes);
+		break;
+	case REEL_SLAB_WRITING:
+		if (!reel_slab_move(slab, REEL_SLAB_WRITING, REEL_SLAB_PINNED_WRITING))
+			return false;
+		break;
+	case REEL_SLAB_CLEAN:
+		if (!reel_slab_move(slab, REEL_SLAB_CLEAN, REEL_SLAB_PINNED))
+			return false;
+		count(&offload->clean, (size_t)-1);
+		break;
+	case REEL_SLAB_OPEN:
+	case REEL_SLAB_PINNED:
+	case REEL_SLAB_PINNED_WRITING:
+	case REEL_SLAB_LOST:
+		return true;
+	default:
+		return false;
+	}
+	reel_budget_count_use(offload->pool, slab);
+	return true;
+}
+
 /*
- * Waits until the slab is there, or until its put has ended. Returns 0; -EDQUOT: the offload thread
- * refuses to exceed the budget; or -EAGAIN: the time `until` has come.
+ * Waits until the slab is there, and acquires it while the offload thread does not evict it; or, if
+ * the caller has it, waits until its put has ended. Returns 0; -EDQUOT: the offload thread refuses
+ * to exceed the budget; or -EAGAIN: the time `until` has come.
  */
 static int await(struct reel_offload *offload, struct reel_slab *slab, struct reel_demand *demand,
 		 uint64_t until)
@@ -116,11 +147,9 @@ static int await(struct reel_offload *offload, struct reel_slab *slab, struct re
 	 */
 	atomic_store_explicit(&demand->refused, NULL, memory_order_relaxed);
 	for (;;) {
-		enum reel_slab_state state;
-
 		reel_slab_move(slab, REEL_SLAB_STORED, REEL_SLAB_READ_QUEUED);
-		state = reel_slab_state_of(slab);
-		if (!reel_slab_is_away(state) && state != REEL_SLAB_PINNED_WRITING)
+		if (reel_slab_state_of(slab) != REEL_SLAB_PINNED_WRITING &&
+		    try_acquire(offload, slab))
 			return 0;
 		if (atomic_load_explicit(&demand->refused, memory_order_relaxed) == slab)
 			return -EDQUOT;
@@ -183,36 +212,6 @@ static void give_up(struct reel_offload *offload, struct reel_slab *slab)
 	REEL_ASSERT(reel_slab_is_away(reel_slab_state_of(slab)));
 	reel_slab_io_of(offload, slab)->error = -ECHILD;
 	reel_slab_become(slab, REEL_SLAB_LOST);
-}
-
-static bool try_acquire(struct reel_offload *offload, struct reel_slab *slab)
-{
-	switch (reel_slab_state_of(slab)) {
-	case REEL_SLAB_DIRTY:
-		/* Rarely reached: the offload thread moves the slab after the look at its state. */
-		if (!reel_slab_move(slab, REEL_SLAB_DIRTY, REEL_SLAB_OPEN))
-			return false;
-		count(&offload->dirty_bytes, -slab->bytes);
-		break;
-	case REEL_SLAB_WRITING:
-		if (!reel_slab_move(slab, REEL_SLAB_WRITING, REEL_SLAB_PINNED_WRITING))
-			return false;
-		break;
-	case REEL_SLAB_CLEAN:
-		if (!reel_slab_move(slab, REEL_SLAB_CLEAN, REEL_SLAB_PINNED))
-			return false;
-		count(&offload->clean, (size_t)-1);
-		break;
-	case REEL_SLAB_OPEN:
-	case REEL_SLAB_PINNED:
-	case REEL_SLAB_PINNED_WRITING:
-	case REEL_SLAB_LOST:
-		return true;
-	default:
-		return false;
-	}
-	reel_budget_count_use(offload->pool, slab);
-	return true;
 }
 
 int reel_slab_acquire(struct reel_pool *pool, struct reel_slab *slab, struct reel_demand *demand,
