@@ -146,12 +146,16 @@ count() {
 		END { close_file(); print passed + 0, failed + 0, skipped + 0 }'))
 }
 
-# show_failures DIRECTORY: prints the output of each test program that failed, without the checks that passed.
+# show_failures DIRECTORY: prints the output of each test program that failed, without the checks that passed: the lines
+# around each check that failed, and the last lines.
 show_failures() {
 	local results
 	find "$1" -name '*.trs' -exec grep -lE '^:test-result: (FAIL|XPASS|ERROR)' {} + | while read -r results; do
 		printf -- '---- %s\n' "${results%.trs}.log"
-		grep -vE '^(ok|PASS:|FAIL:) ' "${results%.trs}.log" | head -n 40
+		grep -vE '^(ok|PASS:|FAIL:) ' "${results%.trs}.log" | awk '
+			{ line[NR] = $0 }
+			/^not ok / { for (i = NR - 8; i <= NR + 8; i++) shown[i] = 1 }
+			END { for (i = 1; i <= NR; i++) if (i in shown || i > NR - 20) print line[i] }' | head -n 60
 	done
 }
 

@@ -5,6 +5,7 @@
 
 #include <ftw.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +37,12 @@ static void remove_directory(void)
 		printf("# cannot remove %s\n", directory);
 }
 
+/* A child ends with an error for its own failures only. */
+static void forget_failures(void)
+{
+	failures = 0;
+}
+
 void tap_begin(void)
 {
 	const char *parent = getenv("TMPDIR");
@@ -50,6 +57,7 @@ void tap_begin(void)
 		exit(EXIT_FAILURE);
 	}
 	atexit(remove_directory);
+	pthread_atfork(NULL, NULL, forget_failures);
 }
 
 int tap_end(void)
