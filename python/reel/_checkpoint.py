@@ -42,6 +42,9 @@ _SPARE_SHARE = 64
 _MIN_BYTES = 4 << 10
 """Smaller tensors stay in memory, in blocks that offload, too."""
 
+_SAME = 1e-3
+"""Two runs of a block are taken for different if sums of their results differ by more than this share."""
+
 _OFFLOAD_SECONDS = 0.25e-9
 """What the offloading of a byte takes of the calculation's time: a checksum and new pages."""
 
@@ -82,6 +85,14 @@ def _storages(tensors: Iterable[Any]) -> Dict[int, int]:
     """The bytes of the storages of the tensors, by their addresses."""
     found = map(_storage_of, tensors)
     return {storage.data_ptr(): storage.nbytes() for storage in found}
+
+
+def _sums(result: Any) -> List[Tuple[float, float]]:
+    """For each tensor of numbers in a result, their sum and that of their absolute values."""
+    plain = filter(torch.is_tensor, map(_plain, _tensors(_tree.tree_flatten(result)[0])))
+    real = (torch.view_as_real(tensor) if tensor.is_complex() else tensor for tensor in plain)
+    numbers = (tensor.detach().double() for tensor in real if tensor.is_floating_point())
+    return [(float(tensor.sum()), float(tensor.abs_().sum())) for tensor in numbers]
 
 
 def _bits(tensor: Any) -> Optional[int]:
@@ -268,6 +279,17 @@ class _Trial:
             if results:
                 torch.autograd.backward(results, list(map(torch.ones_like, results)), inputs=leaves)
             self.forward, self.backward = turned - began, time.perf_counter() - turned
+        self.sums = _sums(result)
+
+    def check(self, what: _Forward, result: Any) -> None:
+        """Refuse a block that has another result when it runs once more, as it does in the backward pass."""
+        sums = _sums(result)
+        if len(sums) != len(self.sums) or any(max(abs(total - first), abs(size - first_size)) > _SAME * first_size
+                                              for (total, size), (first, first_size) in zip(sums, self.sums)):
+            raise RuntimeError(f"reel.checkpoint() cannot run {what} again: two runs of it had different results: it may "
+                               "change an attribute or a parameter that it uses, or draw from a generator that is no "
+                               "attribute of a module; make what it changes a buffer, or name other blocks by "
+                               "blocks=[...]")
 
     @staticmethod
     def _alias(value: Any) -> Any:
@@ -454,7 +476,10 @@ class Checkpoint(InModel):
             del arguments, named
             # torch's checkpoint stops when the last tensor is saved, and the operation has not written to it yet.
             with set_checkpoint_early_stop(False) if ends_late else contextlib.nullcontext():
-                return run_again(again, *(_copied(given.flat) if writes else given.flat), use_reentrant=False)
+                result = run_again(again, *(_copied(given.flat) if writes else given.flat), use_reentrant=False)
+            if trial is not None:
+                trial.check(forward, result)
+            return result
 
     def _check_pool(self, forward: _Forward, trial: _Trial) -> None:
         """In the backward pass the pool has what one operation has saved, and what is read ahead."""

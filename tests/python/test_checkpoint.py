@@ -344,6 +344,44 @@ def test_an_argument_that_may_change_is_refused():
         model(torch.ones(4, WIDTH))
 
 
+class Fading(nn.Module):
+    """Has another factor in each run."""
+
+    def __init__(self, change):
+        super().__init__()
+        self.factor, self.weight, self.draws = 1.0, nn.Parameter(torch.ones(WIDTH)), [torch.Generator()]
+        self.change = change
+
+    def forward(self, x):
+        self.change(self)
+        return torch.sin(x * self.weight) * self.factor
+
+
+def fade(block):
+    block.factor *= -1
+
+
+def shrink(block):
+    with torch.no_grad():
+        block.weight.mul_(0.9)
+
+
+def draw(block):
+    block.factor = float(torch.rand((), generator=block.draws[0]))
+
+
+@pytest.mark.parametrize("change", [fade, shrink, draw])
+def test_a_block_that_is_another_one_in_each_run_is_refused(change):
+    model, x = chain(Tall(4), Fading(change), Tall(4))
+    reel.checkpoint(model, "8M")
+    with pytest.raises(RuntimeError, match=r"cannot run block 1 \(Fading\) again: two runs of it had different results"):
+        gradients(model, x)
+    model, x = chain(Tall(4), Fading(lambda block: setattr(block, "calls", block.factor)), Tall(4))
+    wanted = gradients(model, x)
+    reel.checkpoint(model, "8M")
+    assert same(gradients(model, x), wanted)
+
+
 def test_too_small_budgets(tmp_path, fast):
     model, x = talls()
     reel.checkpoint(model, "1M")

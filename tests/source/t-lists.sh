@@ -47,8 +47,8 @@ lines=$(find "$SOURCE_DIR/python/reel" -name '*.py' ! -name _api.py -exec cat {}
 	/^[ \t]*"""/ { inside = !/""".*"""/; next }
 	{ lines++ }
 	END { print lines + 0 }')
-[ "$lines" -gt 1000 ] && [ "$lines" -le 4013 ]
-ok $? "python/ has $lines lines of code, at most 4013"
+[ "$lines" -gt 1000 ] && [ "$lines" -le 4031 ]
+ok $? "python/ has $lines lines of code, at most 4031"
 
 # Computes the share of functions of lib/ with an assertion. The body of a function begins and ends in the first column.
 share=$(find "$SOURCE_DIR/lib" -name '*.[ch]' -exec cat {} + | ${AWK:-awk} '
