@@ -869,6 +869,33 @@ void frames()
 	is_int(program.end(), 0, "nothing is left on the device");
 }
 
+/* Each call of the driver for an attach fails once. After an error the arena has no store. */
+void attach_fails()
+{
+	unsigned told = 0, kept = 0;
+
+	for (uint64_t n = 0, calls = 1; n < calls; n++) {
+		fake_program program(26);
+		reel_arena *arena = open_arena(24, nullptr);
+		reel_store *store = memory();
+		uint64_t first = fake_device_calls();
+		int error;
+
+		if (n > 0)
+			fake_device_fail_call(first + n - 1, REEL_CU_UNKNOWN, false);
+		error = reel_arena_attach(arena, store);
+		if (n == 0)
+			calls = fake_device_calls() - first + 1;
+		fake_device_stop_failing();
+		told += error != 0;
+		kept += error && reel_arena_attach(arena, store);
+		reel_arena_close(arena);
+		program.end();
+	}
+	ok(told > 0, "emulated: %u calls that fail prevent an attach", told);
+	is_int(kept, 0, "the store is attached afterwards");
+}
+
 /*
  * Every call of the driver fails once: either it is told, or nothing is wrong. A copy that fails is
  * always told. Of the calls that fail, the order of threads decides how many are copies.
@@ -953,6 +980,7 @@ int main()
 	full_store();
 	failing_once(true);
 	failing_once(false);
+	attach_fails();
 	every_call_fails();
 	return tap_end();
 }
