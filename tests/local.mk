@@ -493,7 +493,8 @@ EXTRA_DIST += \
 %C%_spill_t_progress_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/stress
 %C%_spill_t_progress_LDFLAGS = $(AM_LDFLAGS) $(scheduler_ldflags)
 
-# A clock that the test sets.
+# A clock that the test sets, or stops.
+%C%_pool_t_share_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime
 %C%_plan_t_costs_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime,--wrap=reel_supply_take
 
 # A memory pressure that the test makes.

@@ -30,7 +30,7 @@
 #include "trace/live.h"
 #include "verb.h"
 
-/* How long a process may take to answer, and the time between two looks. */
+/* How long the command waits for the next answer, and the time between two looks. */
 #define PATIENCE_MS 1000
 #define INTERVAL_MS 1000
 /* The column in which commands begin. */
@@ -306,15 +306,15 @@ static bool receive(struct processes *processes, int reader, char *text)
 	return false;
 }
 
+/* Many processes answer one after the other, so the wait begins anew with each answer. */
 static void receive_all(struct processes *processes, int reader)
 {
-	uint64_t now = reel_clock_ns(), until = now + PATIENCE_MS * UINT64_C(1000000);
 	struct pollfd input = {.fd = reader, .events = POLLIN};
 	char *text = need_memory(NULL, REEL_LIVE_MAX_ANSWER + 1);
+	int answers = 0;
 
-	for (int answers = 0; answers < processes->count && now < until; now = reel_clock_ns())
-		if (poll(&input, 1, (int)((until - now) / 1000000) + 1) > 0)
-			answers += receive(processes, reader, text);
+	while (answers < processes->count && poll(&input, 1, PATIENCE_MS) > 0)
+		answers += receive(processes, reader, text);
 	free(text);
 }
 

@@ -488,7 +488,12 @@ int reel_arena_attach(struct reel_arena *arena, reel_store *store)
 	if (arena->drain)
 		return reel_fail(-EBUSY, "the arena has a store");
 	error = reel_arena_enter(arena);
-	return error ? error : reel_arena_leave(arena, attach(arena, store));
+	if (error)
+		return error;
+	error = attach(arena, store);
+	/* After an error the store belongs to the caller, so an arena that has it returns none. */
+	reel_arena_leave(arena, error);
+	return error;
 }
 
 void reel_drain_close(struct reel_arena *arena, bool within)

@@ -111,7 +111,7 @@ has 'gpu/out  reel store'
 
 good_programs
 printf 'echo "| a row |"\nsleep 60\n' | program built/bench
-! try --seconds 3 --run built
+! try --seconds 10 --run built
 ok $? 'a program that does not end is a failure'
 has 'It came to its end: 4 passed, 0 failed.'
 has 'Stopped: there was no more time.'

@@ -1390,7 +1390,8 @@ static void a_frame_that_is_free_is_read_into(bool closes)
 		parcel[i] = sealed(pool, LARGE, i);
 	reel_parcel_announce(parcel, PARCELS);
 	for (unsigned i = 0; i < PARCELS; i++) {
-		for (unsigned tries = 0; tries < 1000; tries++) {
+		/* Each parcel comes if its predecessor is closed, however long a busy machine takes. */
+		for (unsigned tries = 0; tries < (closes ? 60000 : 1000); tries++) {
 			if (reel_parcel_is_in_memory(parcel[i]))
 				break;
 			usleep(1000);

@@ -12,6 +12,7 @@ import random
 import re
 import tempfile
 import threading
+import unittest.mock
 import warnings
 import weakref
 
@@ -52,14 +53,21 @@ def fault(kind, error=None):
 
 @fault("another stream")
 def a_read_that_the_backward_pass_does_not_wait_for():  # Megatron-LM#7398
+    reads = []
+
     def unpack(copy):
         target = torch.zeros_like(copy)
-        threading.Timer(0.05, target.copy_, (copy,)).start()
+        reads.append(threading.Thread(target=target.copy_, args=(copy,)))
         return target
 
-    with hooks(lambda x: x.clone(), unpack):
+    def come(_):
+        while reads:
+            reads[-1].start()
+            reads.pop().join()
+
+    with hooks(lambda x: x.clone(), unpack), unittest.mock.patch("time.sleep", come):  # the audit sleeps between looks
         y = big().exp()  # saved
-    y.sum().backward()  # back
+        y.sum().backward()  # back
     return "not yet there"
 
 

@@ -158,6 +158,32 @@ answers() {
 	wait $!
 	return $seen
 }
+# Two processes answer 0.6 s after one another. Either may be later on a busy machine, so the check has ten tries.
+cat >late.py <<'PROGRAM'
+import contextlib, os, socket, sys, time
+with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as here:
+    here.bind("%s/%d-1" % (sys.argv[1], os.getpid()))
+    print("ready", flush=True)
+    while True:
+        _, reader = here.recvfrom(1)
+        time.sleep(float(sys.argv[2]))
+        with contextlib.suppress(OSError):
+            here.sendto(b"process pid=%d seconds=1 command=late\nend\n" % os.getpid(), reader)
+PROGRAM
+rm -f output
+mkfifo output
+late=
+for seconds in 0.6 1.2; do
+	python3 late.py "$directory" $seconds 9<&- >output &
+	late="$late $!"
+done
+head -n 2 output >ready
+tries=0
+until "$reel" top --once >table && [ "$(grep -c ' late$' table)" -eq 2 ] || [ $((tries += 1)) -ge 10 ]; do :; done
+[ $tries -lt 10 ]
+ok $? 'the last of several answers may come later than one alone may'
+stop $late
+
 first='process pid=0 seconds=10 command=x
 pool number=1 written_bytes=1000000 read_bytes=0 stall_ns=1000000000
 pool number=2 written_bytes=5000000 read_bytes=0 stall_ns=0
