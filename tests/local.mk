@@ -499,6 +499,9 @@ EXTRA_DIST += \
 # A memory pressure that the test makes.
 %C%_spill_t_pressure_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=reel_memory_pressure_open
 
+# Pauses that the test counts.
+%C%_spill_t_spill_share_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=nanosleep
+
 # Functions of refusals.h and file-refusals.h stand between the library and the system, and refuse calls on demand. The
 # library has to be linked into the program for that.
 clock_back_ldflags = -Wl,--wrap=clock_gettime

@@ -15,8 +15,6 @@ static pthread_cond_t visit_ended = PTHREAD_COND_INITIALIZER;
  * True from before a fork of this thread until after it. The thread holds the lock all that time.
  */
 static _Thread_local bool forks;
-/* This thread is an offload thread, which must not wait for the store of a child. */
-static _Thread_local bool never_waits;
 
 void reel_children_lock_for_fork(void)
 {
@@ -133,10 +131,5 @@ bool reel_children_trim(struct reel_pool *parent)
  */
 bool reel_children_await_frame(struct reel_pool *parent)
 {
-	return !never_waits && visit_all(parent, await_one, 1) > 0;
-}
-
-void reel_children_forbid_wait(void)
-{
-	never_waits = true;
+	return visit_all(parent, await_one, 1) > 0;
 }

@@ -12,6 +12,14 @@
 #include "os/os.h"
 #include "pool.h"
 
+/* This thread is an offload thread. */
+static _Thread_local bool never_waits;
+
+void reel_pool_forbid_waits(void)
+{
+	never_waits = true;
+}
+
 /* Bytes that the budget has to have room for. */
 static size_t needed(const struct reel_pool *pool, const struct reel_shortage *shortage)
 {
@@ -83,7 +91,7 @@ static bool trim_children(struct reel_pool *pool, struct reel_shortage *shortage
  */
 static bool await_children(struct reel_pool *pool, struct reel_shortage *shortage)
 {
-	return shortage->waits >= REEL_WAITS_FOR_CHILDREN &&
+	return !never_waits && shortage->waits >= REEL_WAITS_FOR_CHILDREN &&
 	       reel_supply_large_bytes(shortage->bytes) <= pool->hard_budget &&
 	       (reel_children_await_frame(pool) || reel_children_trim(pool));
 }
@@ -99,8 +107,8 @@ static bool await_share(struct reel_pool *pool, struct reel_shortage *shortage)
 	REEL_UNCANCELLED;
 	uint64_t end = reel_share_now() + SHARE_WAIT_MS;
 
-	if (!pool->share || shortage->error != -EDQUOT || shortage->waits == REEL_WAITS_FOR_NONE ||
-	    shortage->bytes > pool->hard_budget)
+	if (!pool->share || never_waits || shortage->error != -EDQUOT ||
+	    shortage->waits == REEL_WAITS_FOR_NONE || shortage->bytes > pool->hard_budget)
 		return false;
 	do {
 		reel_share_look(pool->share, REEL_SHARE_LOOK_SHORT_MS);

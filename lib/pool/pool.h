@@ -303,6 +303,12 @@ struct reel_shortage {
  * and likewise from the parent. Returns whether the caller tries again, also for the last time.
  */
 bool reel_pool_find_memory(struct reel_pool *pool, struct reel_shortage *shortage);
+/*
+ * An offload thread calls this once. From then on this thread waits neither for the stores of child
+ * pools nor for other processes: memory may come from a transfer that this thread has to end, or
+ * from a thread that waits for it.
+ */
+void reel_pool_forbid_waits(void);
 
 /* supply.c: any thread, lock-free except for system calls. */
 
@@ -460,12 +466,6 @@ bool reel_children_trim(struct reel_pool *parent);
  * since other threads may have given back enough during the wait.
  */
 bool reel_children_await_frame(struct reel_pool *parent);
-/*
- * An offload thread calls this once. From then on reel_children_await_frame() returns false at once
- * in this thread. A wait there might never end: the frame may depend on a transfer of this thread,
- * or on a thread that waits for it.
- */
-void reel_children_forbid_wait(void);
 /* For the handlers of fork(): last before it, first after it, and for each pool in the child. */
 void reel_children_lock_for_fork(void);
 void reel_children_unlock_after_fork(void);

@@ -168,7 +168,7 @@ static void *run(void *argument)
 {
 	struct reel_offload *offload = argument;
 
-	reel_children_forbid_wait();
+	reel_pool_forbid_waits();
 	/* Waits without a limit: before the first signal the pool and its store are incomplete. */
 	reel_wakeup_wait(&offload->work);
 	for (;;) {
