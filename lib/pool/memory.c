@@ -96,11 +96,25 @@ static bool await_children(struct reel_pool *pool, struct reel_shortage *shortag
 	       (reel_children_await_frame(pool) || reel_children_trim(pool));
 }
 
+/*
+ * Returns true if threads of this process have given memory back that the next attempt will find,
+ * or will trim. Relaxed: the thread tries again, and waits once more if another one is first.
+ */
+static bool has_idle_memory(struct reel_pool *pool, const struct reel_shortage *shortage)
+{
+	bool whole_serves = shortage->kind < REEL_SLAB_LARGE ||
+			    !atomic_load_explicit(&pool->frames_are_locked, memory_order_relaxed);
+
+	return reel_supply_has_large(pool) ||
+	       (whole_serves && atomic_load_explicit(&pool->warm_chains, memory_order_relaxed));
+}
+
 #define SHARE_WAIT_MS 2000
 
 /*
  * Waits until other processes that share the budget have given memory back, as those do that have
- * more than their allotment. The wait ends, since all may wait for each other.
+ * more than their allotment, or other threads of this one. The wait ends, since all may wait for
+ * each other.
  */
 static bool await_share(struct reel_pool *pool, struct reel_shortage *shortage)
 {
@@ -112,10 +126,8 @@ static bool await_share(struct reel_pool *pool, struct reel_shortage *shortage)
 		return false;
 	do {
 		reel_share_look(pool->share, REEL_SHARE_LOOK_SHORT_MS);
-		/* Relaxed: the thread tries again, and waits once more if another one is first. */
 		if (reel_budget_has(pool, needed(pool, shortage)) ||
-		    (shortage->kind < REEL_SLAB_LARGE &&
-		     atomic_load_explicit(&pool->warm_chains, memory_order_relaxed)))
+		    has_idle_memory(pool, shortage))
 			return true;
 		reel_clock_pause(1000000);
 	} while (reel_share_now() < end);

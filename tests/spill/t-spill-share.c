@@ -46,10 +46,20 @@ int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
 /* Number of pauses of the offload thread of this pool. */
 static reel_pool *watched;
 static _Atomic unsigned naps;
+/* A pause closes this parcel, as another thread would, and those that follow are counted. */
+static reel_parcel *unused;
+static _Atomic unsigned pauses;
 
 int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
 {
 	naps += watched && reel_offload_is_this_thread(reel_offload_of(watched));
+	if (unused) {
+		reel_parcel_close(unused);
+		unused = NULL;
+		pauses = 0;
+	} else {
+		pauses++;
+	}
 	return __real_nanosleep(time, left);
 }
 
@@ -209,6 +219,21 @@ static void a_process_without_a_store_waits_for_memory(void)
 	close_pool_at_rest(pool, "a process without a store");
 }
 
+/* Idle memory counts for the shared budget: the process has it already. */
+static void threads_of_one_process_give_each_other_memory(void)
+{
+	reel_pool *pool = open_sharing(false);
+	reel_parcel *parcel;
+	void *data;
+
+	tap_case("two threads");
+	is_int(reel_parcel_open(&unused, pool, BUDGET / 4 * 3, NULL, &data), 0, "one has memory");
+	is_int(reel_parcel_open(&parcel, pool, BUDGET / 2, NULL, &data), 0, "the other one waits");
+	is_int(pauses, 0, "no longer than until the first gives it back");
+	reel_parcel_close(parcel);
+	close_pool_at_rest(pool, "two threads");
+}
+
 /* Such as a run in the default pool. Two frames of the child serve all of its parcels by turns. */
 static void a_child_that_reads_waits_for_no_process(void)
 {
@@ -314,6 +339,7 @@ int main(int count, char **arguments)
 	a_process_that_calculates_gives_memory();
 	idle_memory_goes_first();
 	a_process_without_a_store_waits_for_memory();
+	threads_of_one_process_give_each_other_memory();
 	a_child_that_reads_waits_for_no_process();
 	killed_processes_give_back();
 	if (is_sanitized())
