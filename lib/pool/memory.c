@@ -96,6 +96,23 @@ static bool await_children(struct reel_pool *pool, struct reel_shortage *shortag
 	       (reel_children_await_frame(pool) || reel_children_trim(pool));
 }
 
+#define TRIM_LOOK_NS 100000
+
+/*
+ * Waits while other threads give idle memory back to the system, which may take long: meanwhile it
+ * is on no list, and counts as resident. No thread that trims waits for memory.
+ */
+static bool await_trim(struct reel_pool *pool, struct reel_shortage *shortage)
+{
+	REEL_UNCANCELLED;
+
+	if (shortage->waits == REEL_WAITS_FOR_NONE || !reel_pool_is_being_trimmed(pool))
+		return false;
+	while (reel_pool_is_being_trimmed(pool))
+		reel_clock_pause(TRIM_LOOK_NS);
+	return true;
+}
+
 /*
  * Returns true if threads of this process have given memory back that the next attempt will find,
  * or will trim. Relaxed: the thread tries again, and waits once more if another one is first.
@@ -140,6 +157,7 @@ static bool (*const sources[])(struct reel_pool *pool, struct reel_shortage *sho
 	retire_bins,
 	trim_children,
 	await_children,
+	await_trim,
 	await_share,
 };
 
@@ -163,7 +181,7 @@ bool reel_pool_find_memory(struct reel_pool *pool, struct reel_shortage *shortag
 {
 	REEL_ASSERT(shortage->error);
 	if (shortage->is_last)
-		return false;
+		return await_trim(pool, shortage);
 	if (any_source(pool, shortage) || ask_parent(pool, *shortage))
 		return true;
 	/* Once more: another thread may have given memory back while this one asked. */

@@ -354,6 +354,8 @@ size_t reel_trim_chain(struct reel_pool *pool, struct reel_slab *chain, size_t k
 size_t reel_trim_large(struct reel_pool *pool, struct reel_slab *slab);
 /* Unmap one idle large slab. False: there is none. */
 bool reel_trim_idle_large(struct reel_pool *pool);
+/* In the child of a fork, which has no other thread that trims. */
+void reel_trim_orphan(struct reel_pool *pool);
 
 /*
  * Returns true while a thread gives idle frames back to the system. The frames are on no list then,
