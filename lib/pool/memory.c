@@ -91,9 +91,12 @@ static bool trim_children(struct reel_pool *pool, struct reel_shortage *shortage
  */
 static bool await_children(struct reel_pool *pool, struct reel_shortage *shortage)
 {
-	return !never_waits && shortage->waits >= REEL_WAITS_FOR_CHILDREN &&
-	       reel_supply_large_bytes(shortage->bytes) <= pool->hard_budget &&
-	       (reel_children_await_frame(pool) || reel_children_trim(pool));
+	if (never_waits || shortage->waits < REEL_WAITS_FOR_CHILDREN ||
+	    reel_supply_large_bytes(shortage->bytes) > pool->hard_budget)
+		return false;
+	/* Relaxed: a child that is being opened has no frame yet. */
+	shortage->has_waited |= atomic_load_explicit(&pool->children, memory_order_relaxed) != NULL;
+	return reel_children_await_frame(pool) || reel_children_trim(pool);
 }
 
 #define TRIM_LOOK_NS 100000
@@ -141,6 +144,7 @@ static bool await_share(struct reel_pool *pool, struct reel_shortage *shortage)
 	if (!pool->share || never_waits || shortage->error != -EDQUOT ||
 	    shortage->waits == REEL_WAITS_FOR_NONE || shortage->bytes > pool->hard_budget)
 		return false;
+	shortage->has_waited = true;
 	do {
 		reel_share_look(pool->share, REEL_SHARE_LOOK_SHORT_MS);
 		if (reel_budget_has(pool, needed(pool, shortage)) ||
@@ -151,6 +155,17 @@ static bool await_share(struct reel_pool *pool, struct reel_shortage *shortage)
 	return false;
 }
 
+/*
+ * Asks the first sources once more after a wait for children or for other processes. Meanwhile
+ * other threads may have sealed slabs, which can leave memory now, or given frames to a child.
+ */
+static bool ask_again(struct reel_pool *pool, struct reel_shortage *shortage)
+{
+	return shortage->has_waited && (await_store(pool, shortage) ||
+					retire_bins(pool, shortage) ||
+					trim_children(pool, shortage));
+}
+
 /* In the order in which they are asked. Each returns true if the caller may try again. */
 static bool (*const sources[])(struct reel_pool *pool, struct reel_shortage *shortage) = {
 	await_store,
@@ -159,6 +174,7 @@ static bool (*const sources[])(struct reel_pool *pool, struct reel_shortage *sho
 	await_children,
 	await_trim,
 	await_share,
+	ask_again,
 };
 
 static bool any_source(struct reel_pool *pool, struct reel_shortage *shortage)

@@ -294,7 +294,8 @@ struct reel_shortage {
 	enum reel_waits waits;
 	/* Set by reel_pool_find_memory(): the reason why the store frees no frame, or `error`. */
 	int refusal;
-	bool is_last; /* no source has memory: the next attempt is the last one */
+	bool has_waited; /* for the stores of children, or for other processes */
+	bool is_last;    /* no source has memory: the next attempt is the last one */
 };
 
 /*

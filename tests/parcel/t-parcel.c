@@ -1313,6 +1313,49 @@ static void a_put_does_not_wait_for_itself(void)
 	free(late);
 }
 
+static reel_parcel *open_parcel[BUDGET];
+
+/* A store that is full. With its first put another thread seals the parcels of the parent. */
+static void refuse_put(reel_store *store, reel_transfer *transfer)
+{
+	(void)store;
+	for (unsigned i = 0; i < BUDGET && open_parcel[i]; i++)
+		reel_parcel_seal(open_parcel[i]);
+	open_parcel[0] = NULL;
+	reel_transfer_complete(transfer, -ENOSPC);
+}
+
+/* The parent's store has nothing to write at first, and waits for the child end in vain. */
+static void the_store_is_asked_again_after_a_wait_for_a_child(void)
+{
+	struct late_store *late = late_open(43), *childs = late_open(53);
+	struct reel_store_verbs verbs = *childs->store.verbs;
+	reel_pool *parent = open_pool(spilling(&late->store, BUDGET, BUDGET)), *child;
+	reel_parcel *parcel[BUDGET], *more = NULL;
+	void *data;
+
+	tap_case("parcels that are sealed while a thread waits for a child");
+	verbs.put = refuse_put;
+	childs->store.verbs = &verbs;
+	if (reel_pool_open_child(&child, parent, &childs->store, SLAB, REEL_FRAMES_STAY, NULL))
+		abort();
+	for (unsigned i = 0; i < BUDGET; i++)
+		if (i < FRAMES ? reel_parcel_open_alone(&parcel[i], child, SLAB, &data)
+			       : reel_parcel_open(&parcel[i], parent, SLAB, NULL, &data))
+			abort();
+	for (unsigned i = FRAMES; i < BUDGET; i++)
+		open_parcel[i - FRAMES] = parcel[i];
+	for (unsigned i = 0; i < FRAMES; i++)
+		reel_parcel_seal(parcel[i]);
+	is_int(reel_parcel_open(&more, parent, SLAB, NULL, &data), 0, "give their memory");
+	reel_parcel_close(more);
+	for (unsigned i = 0; i < BUDGET; i++)
+		reel_parcel_close(parcel[i]);
+	is_int(reel_pool_close_child(child, true), 0, "the child is closed");
+	close_all(parent, late, "a parent");
+	free(childs);
+}
+
 /* A handler of the program, which runs during the fork, finds the lists of children locked. */
 static void a_fork_waits_for_no_trim(void)
 {
@@ -1889,6 +1932,7 @@ int main(void)
 	it_makes_room_for_a_sibling();
 	frames_stay_while_there_is_room();
 	a_put_does_not_wait_for_itself();
+	the_store_is_asked_again_after_a_wait_for_a_child();
 	a_fork_waits_for_no_trim();
 	an_order_is_read_ahead(false, SLAB, 0);
 	an_order_is_read_ahead(true, SLAB, 0);
