@@ -83,9 +83,9 @@ static size_t trim_one(struct reel_pool *child)
 static size_t await_one(struct reel_pool *child)
 {
 	int ignored = 0;
+	bool freed = child->reclaim->await_frame(child->reclaimer, SIZE_MAX, &ignored);
 
-	return child->reclaim->await_frame(child->reclaimer, true, &ignored) ? child->frame_bytes
-									     : 0;
+	return freed ? child->frame_bytes : 0;
 }
 
 /* Calls visit() without the lock. While `visitors` is above 0, the child is not closed. */

@@ -57,16 +57,17 @@ static bool store_helps(struct reel_pool *pool, const struct reel_shortage *shor
 }
 
 /*
- * Waits until the pool's own store has freed a frame. A large slab needs more than a frame, and a
- * system without memory gives none, budget or not: room in the budget does not help these two.
+ * Waits until the pool's own store has freed a frame. Room in the budget helps neither a pool whose
+ * parent has the budget, nor if the system has no memory.
  */
 static bool await_store(struct reel_pool *pool, struct reel_shortage *shortage)
 {
-	bool needs_eviction = shortage->kind >= REEL_SLAB_LARGE || shortage->error == -ENOMEM;
+	size_t room = pool->parent || shortage->error == -ENOMEM ? SIZE_MAX
+								 : needed(pool, shortage);
 
 	shortage->refusal = shortage->error;
 	return store_helps(pool, shortage) &&
-	       pool->reclaim->await_frame(pool->reclaimer, needs_eviction, &shortage->refusal);
+	       pool->reclaim->await_frame(pool->reclaimer, room, &shortage->refusal);
 }
 
 /* Gives up bins that are kept open for the next small parcels, so that they can leave memory. */

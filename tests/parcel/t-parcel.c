@@ -822,6 +822,50 @@ static void a_lost_parcel_is_an_error(enum reel_fault fault, int error)
 	close_pool_at_rest(pool, "lost parcels");
 }
 
+/* ---- Waits ---- */
+
+static _Atomic bool has_opened;
+
+static void *open_twelve(void *pool)
+{
+	reel_parcel *parcel;
+	void *data;
+
+	if (!reel_parcel_open(&parcel, pool, 12 * SLAB, NULL, &data)) {
+		has_opened = true;
+		reel_parcel_close(parcel);
+	}
+	return NULL;
+}
+
+/* While the store writes other parcels, which takes for ever. */
+static void a_large_parcel_gets_what_another_thread_gives(void)
+{
+	struct held_store *held = held_open();
+	reel_pool *pool = open_pool(spilling(&held->store, BUDGET, BUDGET));
+	reel_parcel *written[8], *large;
+	pthread_t thread;
+	void *data;
+
+	tap_case("a large parcel, and memory that another thread gives back");
+	for (unsigned i = 0; i < 8; i++)
+		written[i] = sealed(pool, SLAB, i);
+	if (reel_parcel_open(&large, pool, 16 * SLAB, NULL, &data) ||
+	    pthread_create(&thread, NULL, open_twelve, pool))
+		abort();
+	while (!somebody_waits(reel_offload_of(pool)) || !held_transfers(held))
+		sched_yield();
+	reel_parcel_close(large);
+	for (unsigned tries = 0; tries < 1000 && !has_opened; tries++)
+		usleep(10000);
+	ok(has_opened, "a thread that waits for the store takes it");
+	held_release(held);
+	pthread_join(thread, NULL);
+	for (unsigned i = 0; i < 8; i++)
+		reel_parcel_close(written[i]);
+	close_pool_at_rest(pool, "waits");
+}
+
 /* ---- Forks ---- */
 
 static _Atomic bool settling;
@@ -1916,6 +1960,7 @@ int main(void)
 	memory_is_registered_no_longer_than_it_is_there();
 	a_lost_parcel_is_an_error(REEL_FAULT_ERROR, -EIO);
 	a_lost_parcel_is_an_error(REEL_FAULT_MISPLACE, -EBADMSG);
+	a_large_parcel_gets_what_another_thread_gives();
 	forks_and_waits_for_the_store_meet();
 	a_child_has_what_is_in_memory();
 	a_child_needs_no_thread_of_the_parent();
