@@ -824,6 +824,51 @@ static void a_lost_parcel_is_an_error(enum reel_fault fault, int error)
 
 /* ---- Waits ---- */
 
+bool __real_reel_write_round(struct reel_offload *offload);
+bool __wrap_reel_write_round(struct reel_offload *offload);
+
+/* When the offload thread has found no frame for the first parcel, the second one is closed. */
+static struct {
+	reel_parcel *asked, *closed;
+} meeting;
+
+bool __wrap_reel_write_round(struct reel_offload *offload)
+{
+	reel_parcel *closed = meeting.closed;
+
+	if (closed && reel_slab_state_of(meeting.asked->bin->slab) == REEL_SLAB_READ_QUEUED) {
+		meeting.closed = NULL;
+		reel_parcel_close(closed);
+	}
+	return __real_reel_write_round(offload);
+}
+
+static void a_pin_that_does_not_wait_gets_a_frame(void)
+{
+	struct late_store *late = late_open(59);
+	reel_pool *pool = open_pool(spilling(&late->store, BUDGET, BUDGET));
+	reel_parcel *away = sealed(pool, SLAB, 1), *parcel[BUDGET];
+	unsigned tries = 0;
+	const void *read;
+	void *data;
+
+	tap_case("a pin that does not wait, and a frame that comes after the look for one");
+	for (unsigned i = 0; i < BUDGET; i++)
+		if (reel_parcel_open(&parcel[i], pool, SLAB, NULL, &data))
+			abort();
+	settle(pool);
+	meeting.asked = away;
+	meeting.closed = parcel[0];
+	is_int(reel_parcel_pin_for(away, &read, 0), -EAGAIN, "asks for its parcel");
+	while (!reel_parcel_is_in_memory(away) && tries++ < 1000)
+		usleep(1000);
+	ok(reel_parcel_is_in_memory(away), "which comes, though it is not asked for again");
+	for (unsigned i = 1; i < BUDGET; i++)
+		reel_parcel_close(parcel[i]);
+	reel_parcel_close(away);
+	close_all(pool, late, "a pin that does not wait");
+}
+
 static _Atomic bool has_opened;
 
 static void *open_twelve(void *pool)
@@ -1960,6 +2005,7 @@ int main(void)
 	memory_is_registered_no_longer_than_it_is_there();
 	a_lost_parcel_is_an_error(REEL_FAULT_ERROR, -EIO);
 	a_lost_parcel_is_an_error(REEL_FAULT_MISPLACE, -EBADMSG);
+	a_pin_that_does_not_wait_gets_a_frame();
 	a_large_parcel_gets_what_another_thread_gives();
 	forks_and_waits_for_the_store_meet();
 	a_child_has_what_is_in_memory();
