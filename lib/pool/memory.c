@@ -56,18 +56,19 @@ static bool store_helps(struct reel_pool *pool, const struct reel_shortage *shor
 	       (shortage->kind < REEL_SLAB_LARGE || large_may_fit(pool, shortage->bytes));
 }
 
-/*
- * Waits until the pool's own store has freed a frame. Room in the budget helps neither a pool whose
- * parent has the budget, nor if the system has no memory.
- */
+/* As needed(), or SIZE_MAX: the system has no memory, and room in the budget does not help. */
+static size_t room_for(const struct reel_pool *pool, const struct reel_shortage *shortage)
+{
+	return shortage->error == -ENOMEM ? SIZE_MAX : needed(pool, shortage);
+}
+
+/* Waits until the pool's own store has freed a frame. */
 static bool await_store(struct reel_pool *pool, struct reel_shortage *shortage)
 {
-	size_t room = pool->parent || shortage->error == -ENOMEM ? SIZE_MAX
-								 : needed(pool, shortage);
-
 	shortage->refusal = shortage->error;
 	return store_helps(pool, shortage) &&
-	       pool->reclaim->await_frame(pool->reclaimer, room, &shortage->refusal);
+	       pool->reclaim->await_frame(pool->reclaimer, room_for(pool, shortage),
+					  &shortage->refusal);
 }
 
 /* Gives up bins that are kept open for the next small parcels, so that they can leave memory. */
@@ -97,7 +98,8 @@ static bool await_children(struct reel_pool *pool, struct reel_shortage *shortag
 		return false;
 	/* Relaxed: a child that is being opened has no frame yet. */
 	shortage->has_waited |= atomic_load_explicit(&pool->children, memory_order_relaxed) != NULL;
-	return reel_children_await_frame(pool) || reel_children_trim(pool);
+	return reel_children_await_frame(pool, room_for(pool, shortage)) ||
+	       reel_children_trim(pool);
 }
 
 #define TRIM_LOOK_NS 100000

@@ -465,10 +465,11 @@ void reel_children_remove(struct reel_pool *child);
 bool reel_children_trim(struct reel_pool *parent);
 /*
  * Any thread: waits until the store of a child frees a frame, which the child may keep as an idle
- * one. False: no child has anything to give. A thread that is refused after that tries once more,
- * since other threads may have given back enough during the wait.
+ * one, or until the parent's budget has `room` bytes. False: no child has anything to give. A
+ * thread that is refused after that tries once more, since other threads may have given back enough
+ * during the wait.
  */
-bool reel_children_await_frame(struct reel_pool *parent);
+bool reel_children_await_frame(struct reel_pool *parent, size_t room);
 /* For the handlers of fork(): last before it, first after it, and for each pool in the child. */
 void reel_children_lock_for_fork(void);
 void reel_children_unlock_after_fork(void);

@@ -883,22 +883,31 @@ static void *open_twelve(void *pool)
 	return NULL;
 }
 
-/* While the store writes other parcels, which takes for ever. */
-static void a_large_parcel_gets_what_another_thread_gives(void)
+/* While the store writes other parcels, which takes for ever. It may be the store of a child. */
+static void a_large_parcel_gets_what_another_thread_gives(bool has_child)
 {
 	struct held_store *held = held_open();
-	reel_pool *pool = open_pool(spilling(&held->store, BUDGET, BUDGET));
+	reel_pool *pool = open_pool(spilling(has_child ? NULL : &held->store, BUDGET, BUDGET));
+	reel_pool *writer = pool;
 	reel_parcel *written[8], *large;
 	pthread_t thread;
 	void *data;
 
 	tap_case("a large parcel, and memory that another thread gives back");
-	for (unsigned i = 0; i < 8; i++)
-		written[i] = sealed(pool, SLAB, i);
+	has_opened = false;
+	if (has_child && reel_pool_open_child(&writer, pool, &held->store, SLAB, 0, NULL))
+		abort();
+	for (unsigned i = 0; i < 8; i++) {
+		if (has_child ? reel_parcel_open_alone(&written[i], writer, SLAB, &data)
+			      : reel_parcel_open(&written[i], writer, SLAB, NULL, &data))
+			abort();
+		memset(data, 0, SLAB);
+		reel_parcel_seal(written[i]);
+	}
 	if (reel_parcel_open(&large, pool, 16 * SLAB, NULL, &data) ||
 	    pthread_create(&thread, NULL, open_twelve, pool))
 		abort();
-	while (!somebody_waits(reel_offload_of(pool)) || !held_transfers(held))
+	while (!somebody_waits(reel_offload_of(writer)) || !held_transfers(held))
 		sched_yield();
 	reel_parcel_close(large);
 	for (unsigned tries = 0; tries < 1000 && !has_opened; tries++)
@@ -908,6 +917,8 @@ static void a_large_parcel_gets_what_another_thread_gives(void)
 	pthread_join(thread, NULL);
 	for (unsigned i = 0; i < 8; i++)
 		reel_parcel_close(written[i]);
+	if (has_child)
+		is_int(reel_pool_close_child(writer, true), 0, "the child is closed");
 	close_pool_at_rest(pool, "waits");
 }
 
@@ -2006,7 +2017,8 @@ int main(void)
 	a_lost_parcel_is_an_error(REEL_FAULT_ERROR, -EIO);
 	a_lost_parcel_is_an_error(REEL_FAULT_MISPLACE, -EBADMSG);
 	a_pin_that_does_not_wait_gets_a_frame();
-	a_large_parcel_gets_what_another_thread_gives();
+	a_large_parcel_gets_what_another_thread_gives(false);
+	a_large_parcel_gets_what_another_thread_gives(true);
 	forks_and_waits_for_the_store_meet();
 	a_child_has_what_is_in_memory();
 	a_child_needs_no_thread_of_the_parent();

@@ -112,11 +112,13 @@ bool reel_offload_has_waiting(struct reel_offload *offload)
 static bool frame_is_there(struct reel_offload *offload)
 {
 	struct reel_pool *pool = offload->pool;
+	struct reel_pool *lender = pool->parent ? pool->parent : pool;
 
 	if (atomic_load_explicit(&pool->warm_chains, memory_order_relaxed) || offload->made_room)
 		return true;
 	return offload->least_room < SIZE_MAX &&
-	       (reel_budget_has(pool, offload->least_room) || reel_supply_has_large(pool));
+	       (reel_budget_has(lender, offload->least_room) || reel_supply_has_large(lender) ||
+		reel_supply_has_large(pool));
 }
 
 static void wake_all(struct reel_offload *offload)
