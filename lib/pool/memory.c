@@ -76,8 +76,11 @@ static bool retire_bins(struct reel_pool *pool, struct reel_shortage *shortage)
 {
 	struct reel_pool_client *client = reel_pool_parcels(pool);
 
-	(void)shortage;
-	return client && reel_pool_has_store(pool) && client->verbs->retire_idle(client);
+	if (!client || !reel_pool_has_store(pool))
+		return false;
+	/* Another thread may have given up the last one since the store was asked. */
+	shortage->asks_again = true;
+	return client->verbs->retire_idle(client);
 }
 
 /* Takes back the frames that the children keep for their next slabs. */
@@ -97,7 +100,7 @@ static bool await_children(struct reel_pool *pool, struct reel_shortage *shortag
 	    reel_supply_large_bytes(shortage->bytes) > pool->hard_budget)
 		return false;
 	/* Relaxed: a child that is being opened has no frame yet. */
-	shortage->has_waited |= atomic_load_explicit(&pool->children, memory_order_relaxed) != NULL;
+	shortage->asks_again |= atomic_load_explicit(&pool->children, memory_order_relaxed) != NULL;
 	return reel_children_await_frame(pool, room_for(pool, shortage)) ||
 	       reel_children_trim(pool);
 }
@@ -147,7 +150,7 @@ static bool await_share(struct reel_pool *pool, struct reel_shortage *shortage)
 	if (!pool->share || never_waits || shortage->error != -EDQUOT ||
 	    shortage->waits == REEL_WAITS_FOR_NONE || shortage->bytes > pool->hard_budget)
 		return false;
-	shortage->has_waited = true;
+	shortage->asks_again = true;
 	do {
 		reel_share_look(pool->share, REEL_SHARE_LOOK_SHORT_MS);
 		if (reel_budget_has(pool, needed(pool, shortage)) ||
@@ -159,12 +162,12 @@ static bool await_share(struct reel_pool *pool, struct reel_shortage *shortage)
 }
 
 /*
- * Asks the first sources once more after a wait for children or for other processes. Meanwhile
- * other threads may have sealed slabs, which can leave memory now, or given frames to a child.
+ * Asks the first sources once more. Since they were asked, most of all in a wait for children or
+ * for other processes, other threads may have sealed slabs, or given frames to a child.
  */
 static bool ask_again(struct reel_pool *pool, struct reel_shortage *shortage)
 {
-	return shortage->has_waited && (await_store(pool, shortage) ||
+	return shortage->asks_again && (await_store(pool, shortage) ||
 					retire_bins(pool, shortage) ||
 					trim_children(pool, shortage));
 }

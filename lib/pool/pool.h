@@ -294,7 +294,7 @@ struct reel_shortage {
 	enum reel_waits waits;
 	/* Set by reel_pool_find_memory(): the reason why the store frees no frame, or `error`. */
 	int refusal;
-	bool has_waited; /* for the stores of children, or for other processes */
+	bool asks_again; /* memory may have come since the first sources were asked */
 	bool is_last;    /* no source has memory: the next attempt is the last one */
 };
 

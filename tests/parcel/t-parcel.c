@@ -832,6 +832,9 @@ static struct {
 	reel_parcel *asked, *closed;
 } meeting;
 
+/* When the offload thread of this pool has found nothing to write, another thread seals a slab. */
+static reel_pool *retired;
+
 bool __wrap_reel_write_round(struct reel_offload *offload)
 {
 	reel_parcel *closed = meeting.closed;
@@ -840,7 +843,39 @@ bool __wrap_reel_write_round(struct reel_offload *offload)
 		meeting.closed = NULL;
 		reel_parcel_close(closed);
 	}
-	return __real_reel_write_round(offload);
+	if (__real_reel_write_round(offload))
+		return true;
+	if (offload->pool == retired && offload->has_waiters) {
+		retired = NULL;
+		reel_parcels_retire_idle(reel_pool_parcels(offload->pool));
+	}
+	return false;
+}
+
+/*
+ * A small parcel lies in a slab that is kept for the next ones. Two threads that are refused at the
+ * same time both look for such a slab, and the one that is later finds it sealed.
+ */
+static void a_slab_that_another_thread_seals_is_found(void)
+{
+	struct late_store *late = late_open(61);
+	reel_pool *pool = open_pool(spilling(&late->store, BUDGET, BUDGET));
+	reel_parcel *parcel[BUDGET], *more = NULL;
+	void *data;
+
+	tap_case("a slab of small parcels that another thread seals");
+	parcel[0] = sealed(pool, 100, 1);
+	for (unsigned i = 1; i < BUDGET; i++)
+		if (reel_parcel_open(&parcel[i], pool, SLAB, NULL, &data))
+			abort();
+	settle(pool);
+	retired = pool;
+	is_int(reel_parcel_open(&more, pool, SLAB, NULL, &data), 0, "serves a thread that waited");
+	ok(!retired, "and was refused before");
+	reel_parcel_close(more);
+	for (unsigned i = 0; i < BUDGET; i++)
+		reel_parcel_close(parcel[i]);
+	close_all(pool, late, "a slab that another thread seals");
 }
 
 static void a_pin_that_does_not_wait_gets_a_frame(void)
@@ -2017,6 +2052,7 @@ int main(void)
 	a_lost_parcel_is_an_error(REEL_FAULT_ERROR, -EIO);
 	a_lost_parcel_is_an_error(REEL_FAULT_MISPLACE, -EBADMSG);
 	a_pin_that_does_not_wait_gets_a_frame();
+	a_slab_that_another_thread_seals_is_found();
 	a_large_parcel_gets_what_another_thread_gives(false);
 	a_large_parcel_gets_what_another_thread_gives(true);
 	forks_and_waits_for_the_store_meet();
