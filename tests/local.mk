@@ -500,10 +500,13 @@ EXTRA_DIST += \
 # A memory pressure that the test makes.
 %C%_spill_t_pressure_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=reel_memory_pressure_open
 
+# Pauses that the test counts.
+%C%_spill_t_spill_share_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=nanosleep
+
 # Functions of refusals.h and file-refusals.h stand between the library and the system, and refuse calls on demand. The
 # library has to be linked into the program for that.
 clock_back_ldflags = -Wl,--wrap=clock_gettime
-%C%_parcel_t_parcel_LDFLAGS = $(AM_LDFLAGS) $(clock_back_ldflags)
+%C%_parcel_t_parcel_LDFLAGS = $(AM_LDFLAGS) $(clock_back_ldflags) -Wl,--wrap=reel_write_round
 %C%_omp_t_omp_cancel_LDFLAGS = $(AM_LDFLAGS) $(clock_back_ldflags)
 refusals_ldflags = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc \
 	-Wl,--wrap=mmap,--wrap=mmap64,--wrap=munmap,--wrap=madvise,--wrap=pthread_setspecific

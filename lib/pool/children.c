@@ -15,8 +15,6 @@ static pthread_cond_t visit_ended = PTHREAD_COND_INITIALIZER;
  * True from before a fork of this thread until after it. The thread holds the lock all that time.
  */
 static _Thread_local bool forks;
-/* This thread is an offload thread, which must not wait for the store of a child. */
-static _Thread_local bool never_waits;
 
 void reel_children_lock_for_fork(void)
 {
@@ -75,29 +73,30 @@ void reel_children_remove(struct reel_pool *child)
 }
 
 /* A visit of a child returns the bytes that it has gained. */
-typedef size_t visit_fn(struct reel_pool *child);
+typedef size_t visit_fn(struct reel_pool *child, size_t room);
 
-static size_t trim_one(struct reel_pool *child)
+static size_t trim_one(struct reel_pool *child, size_t room)
 {
+	(void)room;
 	return reel_pool_trim(child, 0);
 }
 
-static size_t await_one(struct reel_pool *child)
+static size_t await_one(struct reel_pool *child, size_t room)
 {
 	int ignored = 0;
+	bool freed = child->reclaim->await_frame(child->reclaimer, room, &ignored);
 
-	return child->reclaim->await_frame(child->reclaimer, true, &ignored) ? child->frame_bytes
-									     : 0;
+	return freed ? child->frame_bytes : 0;
 }
 
 /* Calls visit() without the lock. While `visitors` is above 0, the child is not closed. */
-static size_t visit_one(struct reel_pool *child, visit_fn *visit)
+static size_t visit_one(struct reel_pool *child, visit_fn *visit, size_t room)
 {
 	size_t gained;
 
 	child->visitors++;
 	pthread_mutex_unlock(&children_lock);
-	gained = visit(child);
+	gained = visit(child, room);
 	pthread_mutex_lock(&children_lock);
 	REEL_ASSERT(child->visitors > 0);
 	if (--child->visitors == 0)
@@ -106,7 +105,7 @@ static size_t visit_one(struct reel_pool *child, visit_fn *visit)
 }
 
 /* Returns the bytes that the children gave, of which `enough` end the round. */
-static size_t visit_all(struct reel_pool *parent, visit_fn *visit, size_t enough)
+static size_t visit_all(struct reel_pool *parent, visit_fn *visit, size_t room, size_t enough)
 {
 	size_t gained = 0;
 	struct reel_pool *child;
@@ -117,26 +116,21 @@ static size_t visit_all(struct reel_pool *parent, visit_fn *visit, size_t enough
 	pthread_mutex_lock(&children_lock);
 	child = atomic_load_explicit(&parent->children, memory_order_relaxed);
 	for (; child && gained < enough; child = child->next_sibling)
-		gained += visit_one(child, visit);
+		gained += visit_one(child, visit, room);
 	pthread_mutex_unlock(&children_lock);
 	return gained;
 }
 
 bool reel_children_trim(struct reel_pool *parent)
 {
-	return visit_all(parent, trim_one, SIZE_MAX) > 0;
+	return visit_all(parent, trim_one, 0, SIZE_MAX) > 0;
 }
 
 /*
  * The store of a child may have freed more frames than the one for which this thread has waited, or
  * some while it waited in vain, so a thread that is refused tries once more.
  */
-bool reel_children_await_frame(struct reel_pool *parent)
+bool reel_children_await_frame(struct reel_pool *parent, size_t room)
 {
-	return !never_waits && visit_all(parent, await_one, 1) > 0;
-}
-
-void reel_children_forbid_wait(void)
-{
-	never_waits = true;
+	return visit_all(parent, await_one, room, 1) > 0;
 }

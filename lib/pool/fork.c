@@ -61,6 +61,7 @@ static void after_fork_in_child(void)
 		/* The slot names the parent, which gives its share back when it ends. */
 		pool->share = NULL;
 		reel_children_orphan(pool);
+		reel_trim_orphan(pool);
 		reel_cache_forget_others(pool);
 		if (reel_pool_has_store(pool))
 			pool->reclaim->orphan(pool->reclaimer);

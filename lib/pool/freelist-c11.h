@@ -46,9 +46,10 @@ static inline void freelist_push(struct freelist *list, struct reel_slab *slab)
 							memory_order_relaxed));
 }
 
+/* Acquire: pairs with the release in freelist_pop(), as the acquire there does. */
 static inline bool freelist_is_empty(const struct freelist *list)
 {
-	return !(atomic_load_explicit(&list->head, memory_order_relaxed) & FREELIST_INDEX_MASK);
+	return !(atomic_load_explicit(&list->head, memory_order_acquire) & FREELIST_INDEX_MASK);
 }
 
 /* Mutants survive (order): either the load or the exchange is enough. */

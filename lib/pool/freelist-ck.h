@@ -66,7 +66,12 @@ static inline void freelist_push(struct freelist *list, struct reel_slab *slab)
 
 static inline bool freelist_is_empty(const struct freelist *list)
 {
-	return !ck_pr_load_ptr(&list->stack.head);
+	bool is_empty = !ck_pr_load_ptr(&list->stack.head);
+
+	/* Acquire: pairs with the release fence in freelist_pop(). */
+	/* Mutants survive (statement): on x86 no load overtakes another one. */
+	ck_pr_fence_acquire();
+	return is_empty;
 }
 
 static inline struct reel_slab *freelist_pop(struct freelist *list)

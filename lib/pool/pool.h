@@ -294,7 +294,8 @@ struct reel_shortage {
 	enum reel_waits waits;
 	/* Set by reel_pool_find_memory(): the reason why the store frees no frame, or `error`. */
 	int refusal;
-	bool is_last; /* no source has memory: the next attempt is the last one */
+	bool asks_again; /* memory may have come since the first sources were asked */
+	bool is_last;    /* no source has memory: the next attempt is the last one */
 };
 
 /*
@@ -303,6 +304,12 @@ struct reel_shortage {
  * and likewise from the parent. Returns whether the caller tries again, also for the last time.
  */
 bool reel_pool_find_memory(struct reel_pool *pool, struct reel_shortage *shortage);
+/*
+ * An offload thread calls this once. From then on this thread waits neither for the stores of child
+ * pools nor for other processes: memory may come from a transfer that this thread has to end, or
+ * from a thread that waits for it.
+ */
+void reel_pool_forbid_waits(void);
 
 /* supply.c: any thread, lock-free except for system calls. */
 
@@ -348,6 +355,8 @@ size_t reel_trim_chain(struct reel_pool *pool, struct reel_slab *chain, size_t k
 size_t reel_trim_large(struct reel_pool *pool, struct reel_slab *slab);
 /* Unmap one idle large slab. False: there is none. */
 bool reel_trim_idle_large(struct reel_pool *pool);
+/* In the child of a fork, which has no other thread that trims. */
+void reel_trim_orphan(struct reel_pool *pool);
 
 /*
  * Returns true while a thread gives idle frames back to the system. The frames are on no list then,
@@ -456,16 +465,11 @@ void reel_children_remove(struct reel_pool *child);
 bool reel_children_trim(struct reel_pool *parent);
 /*
  * Any thread: waits until the store of a child frees a frame, which the child may keep as an idle
- * one. False: no child has anything to give. A thread that is refused after that tries once more,
- * since other threads may have given back enough during the wait.
+ * one, or until the parent's budget has `room` bytes. False: no child has anything to give. A
+ * thread that is refused after that tries once more, since other threads may have given back enough
+ * during the wait.
  */
-bool reel_children_await_frame(struct reel_pool *parent);
-/*
- * An offload thread calls this once. From then on reel_children_await_frame() returns false at once
- * in this thread. A wait there might never end: the frame may depend on a transfer of this thread,
- * or on a thread that waits for it.
- */
-void reel_children_forbid_wait(void);
+bool reel_children_await_frame(struct reel_pool *parent, size_t room);
 /* For the handlers of fork(): last before it, first after it, and for each pool in the child. */
 void reel_children_lock_for_fork(void);
 void reel_children_unlock_after_fork(void);

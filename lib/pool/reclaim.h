@@ -16,10 +16,11 @@ struct reel_slab;
 
 struct reel_reclaim {
 	/*
-	 * Any thread that was refused a slab: wait until it may try again. With `needs_eviction`
-	 * room in the budget does not help it. False: no frame will come, and *error may say why.
+	 * Any thread that was refused a slab: wait until it may try again, also when the budget, or
+	 * the parent's, has `room` bytes (SIZE_MAX: that does not help). False: no frame will come,
+	 * and *error may say why.
 	 */
-	bool (*await_frame)(struct reel_offload *offload, bool needs_eviction, int *error);
+	bool (*await_frame)(struct reel_offload *offload, size_t room, int *error);
 	/* Any thread: tell waiting threads that a trim made room under the budget. */
 	void (*wake)(struct reel_offload *offload);
 	/* Any thread, before the memory of this slab's frame goes back to the system. */

@@ -521,26 +521,40 @@ int reel_supply_take_lent(struct reel_pool *pool, size_t bytes, struct reel_slab
 }
 
 /*
- * Takes the first large slab of the list for the size, if it has the right size. If a program
- * repeats itself, there is one, in whatever order it takes and gives slabs. Otherwise the program
- * needs other sizes now, and an idle slab is trimmed. The first slab goes back to its list before
- * that: reel_trim_idle_large() raises `trimming` before its pop, so the offload thread refuses no
- * waiting thread meanwhile.
+ * Pops the first large slab of the list for the size, if it has the right size. If not, the slab
+ * goes back to the list. Meanwhile it is on no list, so `trimming` is raised as in trim.c, and no
+ * thread is refused for want of the slab. NULL: there is none.
+ */
+static struct reel_slab *pop_large_of(struct reel_pool *pool, size_t wanted)
+{
+	struct freelist *list = large_list(pool, wanted);
+	struct reel_slab *slab;
+
+	/* Relaxed, and release below: as in begin_trim() and end_trim(). */
+	atomic_fetch_add_explicit(&pool->trimming, 1, memory_order_relaxed);
+	slab = freelist_pop(list);
+	REEL_ASSERT(!slab || slab->kind == REEL_SLAB_LARGE);
+	if (slab && !serves(pool, slab, wanted)) {
+		freelist_push(list, slab);
+		slab = NULL;
+	}
+	atomic_fetch_sub_explicit(&pool->trimming, 1, memory_order_release);
+	return slab;
+}
+
+/*
+ * Takes an idle slab of the size. If a program repeats itself, there is one, in whatever order it
+ * takes and gives slabs. Otherwise the program needs other sizes now, and an idle slab is trimmed.
  */
 int reel_supply_take_large(struct reel_pool *pool, size_t bytes, struct reel_slab **taken)
 {
 	size_t wanted = reel_supply_large_bytes(bytes);
-	struct freelist *list = large_list(pool, wanted);
-	struct reel_slab *slab = freelist_pop(list);
 	int error;
 
-	REEL_ASSERT(!slab || slab->kind == REEL_SLAB_LARGE);
-	if (slab && serves(pool, slab, wanted)) {
-		*taken = slab;
+	*taken = pop_large_of(pool, wanted);
+	REEL_ASSERT(!*taken || (*taken)->frame);
+	if (*taken)
 		return 0;
-	}
-	if (slab)
-		freelist_push(list, slab);
 	reel_trim_idle_large(pool);
 	do
 		error = fresh_large(pool, REEL_SLAB_LARGE, wanted, taken);

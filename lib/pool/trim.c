@@ -2,8 +2,8 @@
 /*
  * Gives the memory of idle slabs back to the system. A whole slab keeps its addresses and goes to
  * the cold list; a large slab is unmapped and becomes frameless. Any thread. `trimming` is above 0
- * while a thread holds idle slabs that are on no list, so that the offload thread does not refuse a
- * push or a pin for want of them.
+ * while a thread holds idle slabs that are on no list, so that no push and no pin is refused for
+ * want of them.
  */
 #include "config.h"
 
@@ -108,8 +108,12 @@ static size_t trim(struct reel_pool *pool, size_t keep)
 	return trimmed;
 }
 
+/* The pool that this thread trims, or NULL. */
+static _Thread_local const struct reel_pool *trimmed_here;
+
 static void begin_trim(struct reel_pool *pool)
 {
+	trimmed_here = pool;
 	/* Relaxed is enough: the release in freelist_pop() makes `trimming` visible. */
 	atomic_fetch_add_explicit(&pool->trimming, 1, memory_order_relaxed);
 	reel_yield_point();
@@ -117,6 +121,7 @@ static void begin_trim(struct reel_pool *pool)
 
 static void end_trim(struct reel_pool *pool)
 {
+	trimmed_here = NULL;
 	reel_yield_point();
 	/*
 	 * Release: pairs with the acquire in reel_pool_is_being_trimmed(). Makes the frames
@@ -127,11 +132,29 @@ static void end_trim(struct reel_pool *pool)
 		pool->reclaim->wake(pool->reclaimer);
 }
 
+/*
+ * Acquire: pairs with the release in reel_supply_pop_warm(). A thread that finds nothing idle also
+ * sees `trimming` of the thread that took the last slab.
+ */
+static bool has_idle(struct reel_pool *pool)
+{
+	return reel_supply_has_large(pool) ||
+	       atomic_load_explicit(&pool->warm_chains, memory_order_acquire);
+}
+
+void reel_trim_orphan(struct reel_pool *pool)
+{
+	atomic_store_explicit(&pool->trimming, trimmed_here == pool, memory_order_relaxed);
+}
+
 size_t reel_pool_trim(reel_pool *pool, size_t keep)
 {
 	size_t trimmed;
 
 	reel_pool_flush(pool);
+	/* A trim in vain would make refused threads wait for each other. */
+	if (!has_idle(pool))
+		return 0;
 	begin_trim(pool);
 	trimmed = trim(pool, keep);
 	end_trim(pool);

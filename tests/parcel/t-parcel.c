@@ -822,6 +822,141 @@ static void a_lost_parcel_is_an_error(enum reel_fault fault, int error)
 	close_pool_at_rest(pool, "lost parcels");
 }
 
+/* ---- Waits ---- */
+
+bool __real_reel_write_round(struct reel_offload *offload);
+bool __wrap_reel_write_round(struct reel_offload *offload);
+
+/* When the offload thread has found no frame for the first parcel, the second one is closed. */
+static struct {
+	reel_parcel *asked, *closed;
+} meeting;
+
+/* When the offload thread of this pool has found nothing to write, another thread seals a slab. */
+static reel_pool *retired;
+
+bool __wrap_reel_write_round(struct reel_offload *offload)
+{
+	reel_parcel *closed = meeting.closed;
+
+	if (closed && reel_slab_state_of(meeting.asked->bin->slab) == REEL_SLAB_READ_QUEUED) {
+		meeting.closed = NULL;
+		reel_parcel_close(closed);
+	}
+	if (__real_reel_write_round(offload))
+		return true;
+	if (offload->pool == retired && offload->has_waiters) {
+		retired = NULL;
+		reel_parcels_retire_idle(reel_pool_parcels(offload->pool));
+	}
+	return false;
+}
+
+/*
+ * A small parcel lies in a slab that is kept for the next ones. Two threads that are refused at the
+ * same time both look for such a slab, and the one that is later finds it sealed.
+ */
+static void a_slab_that_another_thread_seals_is_found(void)
+{
+	struct late_store *late = late_open(61);
+	reel_pool *pool = open_pool(spilling(&late->store, BUDGET, BUDGET));
+	reel_parcel *parcel[BUDGET], *more = NULL;
+	void *data;
+
+	tap_case("a slab of small parcels that another thread seals");
+	parcel[0] = sealed(pool, 100, 1);
+	for (unsigned i = 1; i < BUDGET; i++)
+		if (reel_parcel_open(&parcel[i], pool, SLAB, NULL, &data))
+			abort();
+	settle(pool);
+	retired = pool;
+	is_int(reel_parcel_open(&more, pool, SLAB, NULL, &data), 0, "serves a thread that waited");
+	ok(!retired, "and was refused before");
+	reel_parcel_close(more);
+	for (unsigned i = 0; i < BUDGET; i++)
+		reel_parcel_close(parcel[i]);
+	close_all(pool, late, "a slab that another thread seals");
+}
+
+static void a_pin_that_does_not_wait_gets_a_frame(void)
+{
+	struct late_store *late = late_open(59);
+	reel_pool *pool = open_pool(spilling(&late->store, BUDGET, BUDGET));
+	reel_parcel *away = sealed(pool, SLAB, 1), *parcel[BUDGET];
+	unsigned tries = 0;
+	const void *read;
+	void *data;
+
+	tap_case("a pin that does not wait, and a frame that comes after the look for one");
+	for (unsigned i = 0; i < BUDGET; i++)
+		if (reel_parcel_open(&parcel[i], pool, SLAB, NULL, &data))
+			abort();
+	settle(pool);
+	meeting.asked = away;
+	meeting.closed = parcel[0];
+	is_int(reel_parcel_pin_for(away, &read, 0), -EAGAIN, "asks for its parcel");
+	while (!reel_parcel_is_in_memory(away) && tries++ < 1000)
+		usleep(1000);
+	ok(reel_parcel_is_in_memory(away), "which comes, though it is not asked for again");
+	for (unsigned i = 1; i < BUDGET; i++)
+		reel_parcel_close(parcel[i]);
+	reel_parcel_close(away);
+	close_all(pool, late, "a pin that does not wait");
+}
+
+static _Atomic bool has_opened;
+
+static void *open_twelve(void *pool)
+{
+	reel_parcel *parcel;
+	void *data;
+
+	if (!reel_parcel_open(&parcel, pool, 12 * SLAB, NULL, &data)) {
+		has_opened = true;
+		reel_parcel_close(parcel);
+	}
+	return NULL;
+}
+
+/* While the store writes other parcels, which takes for ever. It may be the store of a child. */
+static void a_large_parcel_gets_what_another_thread_gives(bool has_child)
+{
+	struct held_store *held = held_open();
+	reel_pool *pool = open_pool(spilling(has_child ? NULL : &held->store, BUDGET, BUDGET));
+	reel_pool *writer = pool;
+	reel_parcel *written[8], *large;
+	pthread_t thread;
+	void *data;
+
+	tap_case("a large parcel, and memory that another thread gives back");
+	has_opened = false;
+	if (has_child && reel_pool_open_child(&writer, pool, &held->store, SLAB, 0, NULL))
+		abort();
+	for (unsigned i = 0; i < 8; i++) {
+		if (has_child ? reel_parcel_open_alone(&written[i], writer, SLAB, &data)
+			      : reel_parcel_open(&written[i], writer, SLAB, NULL, &data))
+			abort();
+		memset(data, 0, SLAB);
+		reel_parcel_seal(written[i]);
+	}
+	if (reel_parcel_open(&large, pool, 16 * SLAB, NULL, &data) ||
+	    pthread_create(&thread, NULL, open_twelve, pool))
+		abort();
+	while (!somebody_waits(reel_offload_of(writer)) || !held_transfers(held))
+		sched_yield();
+	reel_parcel_close(large);
+	for (unsigned tries = 0; tries < 1000 && !has_opened; tries++)
+		usleep(10000);
+	ok(has_opened, "a thread that waits for the store takes it");
+	held_release(held);
+	pthread_join(thread, NULL);
+	for (unsigned i = 0; i < 8; i++)
+		reel_parcel_close(written[i]);
+	if (has_child)
+		is_int(reel_pool_close_child(writer, true), 0, "the child is closed");
+	close_pool_at_rest(pool, "waits");
+}
+
 /* ---- Forks ---- */
 
 static _Atomic bool settling;
@@ -1311,6 +1446,49 @@ static void a_put_does_not_wait_for_itself(void)
 	is_int(reel_pool_close_child(child, true), 0, "and ends");
 	close_pool_at_rest(parent, "a parent");
 	free(late);
+}
+
+static reel_parcel *open_parcel[BUDGET];
+
+/* A store that is full. With its first put another thread seals the parcels of the parent. */
+static void refuse_put(reel_store *store, reel_transfer *transfer)
+{
+	(void)store;
+	for (unsigned i = 0; i < BUDGET && open_parcel[i]; i++)
+		reel_parcel_seal(open_parcel[i]);
+	open_parcel[0] = NULL;
+	reel_transfer_complete(transfer, -ENOSPC);
+}
+
+/* The parent's store has nothing to write at first, and waits for the child end in vain. */
+static void the_store_is_asked_again_after_a_wait_for_a_child(void)
+{
+	struct late_store *late = late_open(43), *childs = late_open(53);
+	struct reel_store_verbs verbs = *childs->store.verbs;
+	reel_pool *parent = open_pool(spilling(&late->store, BUDGET, BUDGET)), *child;
+	reel_parcel *parcel[BUDGET], *more = NULL;
+	void *data;
+
+	tap_case("parcels that are sealed while a thread waits for a child");
+	verbs.put = refuse_put;
+	childs->store.verbs = &verbs;
+	if (reel_pool_open_child(&child, parent, &childs->store, SLAB, REEL_FRAMES_STAY, NULL))
+		abort();
+	for (unsigned i = 0; i < BUDGET; i++)
+		if (i < FRAMES ? reel_parcel_open_alone(&parcel[i], child, SLAB, &data)
+			       : reel_parcel_open(&parcel[i], parent, SLAB, NULL, &data))
+			abort();
+	for (unsigned i = FRAMES; i < BUDGET; i++)
+		open_parcel[i - FRAMES] = parcel[i];
+	for (unsigned i = 0; i < FRAMES; i++)
+		reel_parcel_seal(parcel[i]);
+	is_int(reel_parcel_open(&more, parent, SLAB, NULL, &data), 0, "give their memory");
+	reel_parcel_close(more);
+	for (unsigned i = 0; i < BUDGET; i++)
+		reel_parcel_close(parcel[i]);
+	is_int(reel_pool_close_child(child, true), 0, "the child is closed");
+	close_all(parent, late, "a parent");
+	free(childs);
 }
 
 /* A handler of the program, which runs during the fork, finds the lists of children locked. */
@@ -1874,6 +2052,10 @@ int main(void)
 	memory_is_registered_no_longer_than_it_is_there();
 	a_lost_parcel_is_an_error(REEL_FAULT_ERROR, -EIO);
 	a_lost_parcel_is_an_error(REEL_FAULT_MISPLACE, -EBADMSG);
+	a_pin_that_does_not_wait_gets_a_frame();
+	a_slab_that_another_thread_seals_is_found();
+	a_large_parcel_gets_what_another_thread_gives(false);
+	a_large_parcel_gets_what_another_thread_gives(true);
 	forks_and_waits_for_the_store_meet();
 	a_child_has_what_is_in_memory();
 	a_child_needs_no_thread_of_the_parent();
@@ -1890,6 +2072,7 @@ int main(void)
 	it_makes_room_for_a_sibling();
 	frames_stay_while_there_is_room();
 	a_put_does_not_wait_for_itself();
+	the_store_is_asked_again_after_a_wait_for_a_child();
 	a_fork_waits_for_no_trim();
 	an_order_is_read_ahead(false, SLAB, 0);
 	an_order_is_read_ahead(true, SLAB, 0);

@@ -226,6 +226,139 @@ static void slabs_that_are_no_pages_stay(void)
  * This thread gives 16 slabs back. Its two magazines keep two each. The other slabs go to the pool,
  * which gives the memory of those above the soft budget to the system.
  */
+/* ---- Memory that is on its way to the system ---- */
+
+static _Atomic bool is_returning, may_return;
+
+/* The system takes its time. */
+static void return_slowly(struct reel_frame_listener *listener, void *frame)
+{
+	(void)listener;
+	(void)frame;
+	is_returning = true;
+	while (!may_return)
+		sched_yield();
+}
+
+static void ignore_taken(struct reel_frame_listener *listener, void *frame, size_t bytes)
+{
+	(void)listener;
+	(void)frame;
+	(void)bytes;
+}
+
+static void ignore_closed(struct reel_frame_listener *listener)
+{
+	(void)listener;
+}
+
+static void *take_two(void *pool)
+{
+	take_and_give(pool, REEL_SLAB_LARGE, 2 * small_slab(), 1);
+	return NULL;
+}
+
+/* Returns the error, if any. */
+static void *take_three(void *pool)
+{
+	static int error;
+	struct reel_slab *slab;
+
+	error = reel_pool_take(pool, REEL_SLAB_LARGE, 3 * small_slab(), &slab);
+	if (!error)
+		reel_pool_give(pool, slab);
+	return error ? &error : NULL;
+}
+
+static void memory_that_goes_back_is_awaited(void)
+{
+	struct reel_frame_listener slow = {ignore_taken, return_slowly, ignore_closed};
+	struct reel_pool_options options = small_options();
+	pthread_t trims, waits;
+	reel_pool *pool;
+	void *error;
+	pid_t child;
+
+	tap_case("memory that another thread gives back to the system");
+	options.hard_budget = 8 * small_slab();
+	pool = open_pool(options);
+	take_and_give(pool, REEL_SLAB_LARGE, 7 * small_slab(), 1);
+	reel_pool_listen(pool, &slow);
+	if (pthread_create(&trims, NULL, take_two, pool))
+		abort();
+	while (!is_returning)
+		sched_yield();
+	child = fork_with_timeout();
+	if (!child) {
+		ok(take_three(pool) != NULL, "the child of a fork is refused: it has no such thread");
+		tap_child_end();
+	}
+	ok(tap_child_passed(child), "and does not wait");
+	if (pthread_create(&waits, NULL, take_three, pool))
+		abort();
+	/* Longer than a refusal takes. */
+	usleep(20000);
+	may_return = true;
+	pthread_join(trims, NULL);
+	pthread_join(waits, &error);
+	ok(!error, "a thread that is short of memory waits until it has gone");
+	close_pool_at_rest(pool, "memory that goes back");
+}
+
+#if REEL_YIELD_POINTS
+/* A thread that looks at an idle slab of 16 times its size stops before it puts the slab back. */
+static _Thread_local bool stops;
+static _Atomic bool has_stopped, may_go_on;
+
+bool reel_yield_hook(const char *function, int line);
+bool reel_yield_hook(const char *function, int line)
+{
+	(void)line;
+	if (!stops || strcmp(function, "freelist_push") != 0)
+		return false;
+	stops = false;
+	has_stopped = true;
+	while (!may_go_on)
+		sched_yield();
+	return true;
+}
+
+static void *stop_at_idle_slab(void *pool)
+{
+	stops = true;
+	take_and_give(pool, REEL_SLAB_LARGE, 2 * small_slab(), 1);
+	return NULL;
+}
+
+static void a_slab_that_is_looked_at_is_awaited(void)
+{
+	reel_pool *pool = open_with_budget(34 * small_slab(), 0);
+	pthread_t looks, waits;
+	void *error;
+
+	tap_case("a slab that another thread looks at");
+	take_and_give(pool, REEL_SLAB_LARGE, 32 * small_slab(), 1);
+	if (pthread_create(&looks, NULL, stop_at_idle_slab, pool))
+		abort();
+	while (!has_stopped)
+		sched_yield();
+	if (pthread_create(&waits, NULL, take_three, pool))
+		abort();
+	/* Longer than a refusal takes. */
+	usleep(20000);
+	may_go_on = true;
+	pthread_join(looks, NULL);
+	pthread_join(waits, &error);
+	ok(!error, "a thread that is short of memory waits until the slab is back");
+	close_pool_at_rest(pool, "a slab that is looked at");
+}
+#else
+static void a_slab_that_is_looked_at_is_awaited(void)
+{
+	tap_skip(1, "only builds with yield points stop between a pop and a push");
+}
+#endif
+
 static void the_soft_budget_gives_back_and_refuses_nothing(void)
 {
 	reel_pool *pool = open_with_budget(32 * small_slab(), 6 * small_slab());
@@ -464,6 +597,8 @@ int main(void)
 	trim_gives_back_down_to_what_is_kept();
 	trim_gives_giants_back();
 	slabs_that_are_no_pages_stay();
+	memory_that_goes_back_is_awaited();
+	a_slab_that_is_looked_at_is_awaited();
 	the_soft_budget_gives_back_and_refuses_nothing();
 	with_a_store_idle_slabs_stay_above_the_soft_budget();
 	who_takes_one_slab_leaves_the_others_of_its_chain();

@@ -482,7 +482,7 @@ static void nobody_answers_in_a_child(void)
 
 	tap_case("a child");
 	reel_offload_orphan(reel_offload_of(pool));
-	ok(!reel_offload_await_frame(reel_offload_of(pool), false, &error),
+	ok(!reel_offload_await_frame(reel_offload_of(pool), 1, &error),
 	   "does not wait for a frame");
 	is_int(error, -ENOMEM, "the reason stays");
 	is_int(stats_of(pool).stalls, 0, "and it is no stall");

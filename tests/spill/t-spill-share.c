@@ -10,8 +10,11 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include <reel/parcel.h>
+
 #include "helpers/process-support.h"
 #include "helpers/share-support.h"
+#include "spill/pool/child-pool.h"
 
 #define SLAB ((size_t)16384)
 #define BUDGET (96 * SLAB)
@@ -35,6 +38,29 @@ static reel_pool *open_sharing(bool stores)
 static void pass_ms(unsigned ms)
 {
 	nanosleep(&(struct timespec){.tv_nsec = (long)ms * 1000000}, NULL);
+}
+
+int __real_nanosleep(const struct timespec *time, struct timespec *left);
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
+
+/* Number of pauses of the offload thread of this pool. */
+static reel_pool *watched;
+static _Atomic unsigned naps;
+/* A pause closes this parcel, as another thread would, and those that follow are counted. */
+static reel_parcel *unused;
+static _Atomic unsigned pauses;
+
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
+{
+	naps += watched && reel_offload_is_this_thread(reel_offload_of(watched));
+	if (unused) {
+		reel_parcel_close(unused);
+		unused = NULL;
+		pauses = 0;
+	} else {
+		pauses++;
+	}
+	return __real_nanosleep(time, left);
 }
 
 static uint64_t resident_slabs(reel_pool *pool)
@@ -193,6 +219,62 @@ static void a_process_without_a_store_waits_for_memory(void)
 	close_pool_at_rest(pool, "a process without a store");
 }
 
+/* Idle memory counts for the shared budget: the process has it already. */
+static void threads_of_one_process_give_each_other_memory(void)
+{
+	reel_pool *pool = open_sharing(false);
+	reel_parcel *parcel;
+	void *data;
+
+	tap_case("two threads");
+	is_int(reel_parcel_open(&unused, pool, BUDGET / 4 * 3, NULL, &data), 0, "one has memory");
+	is_int(reel_parcel_open(&parcel, pool, BUDGET / 2, NULL, &data), 0, "the other one waits");
+	is_int(pauses, 0, "no longer than until the first gives it back");
+	reel_parcel_close(parcel);
+	close_pool_at_rest(pool, "two threads");
+}
+
+/* Such as a run in the default pool. Two frames of the child serve all of its parcels by turns. */
+static void a_child_that_reads_waits_for_no_process(void)
+{
+	enum { PARCELS = 8 };
+	reel_pool *parent = open_sharing(false), *child;
+	reel_parcel *parcel[PARCELS], *large;
+	reel_store *memory;
+	unsigned wrong = 0;
+	void *data;
+
+	tap_case("a child pool");
+	if (reel_store_memory_open(&memory, 1 << 24) ||
+	    reel_pool_open_child(&child, parent, memory, SLAB, 0, NULL))
+		abort();
+	for (unsigned i = 0; i < PARCELS; i++) {
+		wrong += reel_parcel_open_alone(&parcel[i], child, SLAB, &data) != 0;
+		memset(data, (int)i, SLAB);
+		reel_parcel_seal(parcel[i]);
+	}
+	reel_pool_settle(child);
+	wrong += reel_parcel_open(&large, parent, BUDGET - 2 * SLAB, NULL, &data) != 0;
+	reel_parcel_announce(parcel, PARCELS);
+	naps = 0;
+	watched = child;
+	for (unsigned i = 0; i < PARCELS; i++) {
+		const unsigned char *bytes;
+
+		wrong += reel_parcel_pin(parcel[i], (const void **)&bytes) || bytes[0] != i ||
+			 bytes[SLAB - 1] != i;
+		reel_parcel_unpin(parcel[i]);
+	}
+	is_int(wrong, 0, "reads its parcels back while the budget is used up");
+	is_int(naps, 0, "its offload thread does not wait for other processes");
+	watched = NULL;
+	for (unsigned i = 0; i < PARCELS; i++)
+		reel_parcel_close(parcel[i]);
+	reel_parcel_close(large);
+	is_int(reel_pool_close_child(child, true), 0, "the child is closed");
+	close_pool_at_rest(parent, "a parent");
+}
+
 /* ---- Ends ---- */
 
 static void killed_processes_give_back(void)
@@ -257,6 +339,8 @@ int main(int count, char **arguments)
 	a_process_that_calculates_gives_memory();
 	idle_memory_goes_first();
 	a_process_without_a_store_waits_for_memory();
+	threads_of_one_process_give_each_other_memory();
+	a_child_that_reads_waits_for_no_process();
 	killed_processes_give_back();
 	if (is_sanitized())
 		tap_skip(2, "threads in the child of a fork");

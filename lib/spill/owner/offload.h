@@ -210,8 +210,8 @@ struct reel_offload {
 	pthread_mutex_t lock;
 	pthread_cond_t answered;
 	unsigned waiting;
-	unsigned waiting_for_eviction; /* number of these that room in the budget does not help */
-	unsigned waiting_for_puts;     /* number of threads in reel_offload_await_puts() */
+	size_t least_room;         /* bytes in the budget that help one of these, or SIZE_MAX */
+	unsigned waiting_for_puts; /* number of threads in reel_offload_await_puts() */
 	uint64_t asked;
 	uint64_t freed;
 	uint64_t refused;

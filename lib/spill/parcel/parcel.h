@@ -74,7 +74,8 @@ struct reel_parcels {
 	/* Small parcels are added to these. The first `slots` are in use, where NULL is no bin. */
 	struct reel_bin *open_bins[REEL_MAX_OPEN_BINS];
 	unsigned slots;
-	unsigned turn; /* the slot whose bin gives way next, if no slot serves */
+	unsigned turn;     /* the slot whose bin gives way next, if no slot serves */
+	unsigned retiring; /* number of threads that give up the pin of an open bin */
 	/* Statistics. Relaxed: they guard no other data. */
 	_Atomic uint64_t announced;
 	_Atomic uint64_t hits;
@@ -99,7 +100,8 @@ int reel_parcel_place_lent(struct reel_parcel *parcel, struct reel_layout layout
 void reel_place_leave(struct reel_bin *bin);
 /*
  * place.c: gives up the pins of open bins of which nothing is open or pinned. True: there was one,
- * and its slab can be spilled. Any thread, without a lock of parcels.
+ * and its slab can be spilled, or another thread gives up such a pin. Any thread, without a lock of
+ * parcels.
  */
 bool reel_parcels_retire_idle(struct reel_pool_client *parcels);
 

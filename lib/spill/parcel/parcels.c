@@ -34,6 +34,7 @@ static void orphan(struct reel_pool_client *client)
 {
 	for (struct reel_bin *bin = of_client(client)->bins; bin; bin = bin->next)
 		reel_pins_unlock_in_child(&bin->pins);
+	of_client(client)->retiring = 0;
 	unlock(client);
 }
 

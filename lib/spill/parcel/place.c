@@ -146,13 +146,21 @@ bool reel_parcels_retire_idle(struct reel_pool_client *client)
 {
 	struct reel_parcels *parcels = (struct reel_parcels *)client;
 	struct reel_bin *idle;
+	bool is_found;
 
 	pthread_mutex_lock(&parcels->lock);
 	idle = take_out_idle(parcels);
+	parcels->retiring += idle != NULL;
+	is_found = parcels->retiring > 0;
 	pthread_mutex_unlock(&parcels->lock);
-	if (idle)
-		retire(idle);
-	return idle;
+	if (!idle)
+		return is_found;
+	retire(idle);
+	pthread_mutex_lock(&parcels->lock);
+	REEL_ASSERT(parcels->retiring > 0);
+	parcels->retiring--;
+	pthread_mutex_unlock(&parcels->lock);
+	return true;
 }
 
 /*

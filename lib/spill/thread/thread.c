@@ -29,7 +29,8 @@
 
 /*
  * Called when a round has moved nothing. True: another round is useful, because another thread may
- * have taken the frame that was there, or an owner waits for it in a pop.
+ * have taken the frame that was there, or it came after the look for one: for an owner that waits
+ * in a pop, or for a thread that has asked for a slab.
  */
 static bool answer_waiters(struct reel_offload *offload)
 {
@@ -43,7 +44,8 @@ static bool answer_waiters(struct reel_offload *offload)
 	answered = reel_offload_answer(offload, nothing_moves);
 	if (offload->lacks_frame || reel_transfers_are_under_way(offload))
 		return false;
-	return !answered || reel_read_is_awaited(offload);
+	return !answered || reel_read_is_awaited(offload) ||
+	       (offload->is_hurried && reel_read_is_hurried(offload));
 }
 
 /* ---- The thread ---- */
@@ -168,7 +170,7 @@ static void *run(void *argument)
 {
 	struct reel_offload *offload = argument;
 
-	reel_children_forbid_wait();
+	reel_pool_forbid_waits();
 	/* Waits without a limit: before the first signal the pool and its store are incomplete. */
 	reel_wakeup_wait(&offload->work);
 	for (;;) {

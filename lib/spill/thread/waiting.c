@@ -10,13 +10,14 @@
 #include "copy.h"
 #include "os/cancel.h"
 #include "os/clock.h"
+#include "os/integer.h"
 #include "store/store.h"
 #include "transfer.h"
 #include "waiting.h"
 
 /* ---- Threads that wait for a frame ---- */
 
-bool reel_offload_await_frame(struct reel_offload *offload, bool needs_eviction, int *error)
+bool reel_offload_await_frame(struct reel_offload *offload, size_t room, int *error)
 {
 	REEL_UNCANCELLED;
 	uint64_t since = reel_clock_ns();
@@ -32,7 +33,7 @@ bool reel_offload_await_frame(struct reel_offload *offload, bool needs_eviction,
 	REEL_ASSERT(!reel_offload_is_this_thread(offload));
 	pthread_mutex_lock(&offload->lock);
 	offload->waiting++;
-	offload->waiting_for_eviction += needs_eviction;
+	offload->least_room = reel_min_size(offload->least_room, room);
 	offload->asked++;
 	freed = offload->freed;
 	refused = offload->refused;
@@ -98,27 +99,32 @@ bool reel_offload_has_waiting(struct reel_offload *offload)
 	bool waiting;
 
 	pthread_mutex_lock(&offload->lock);
-	REEL_ASSERT(offload->waiting_for_eviction <= offload->waiting);
 	waiting = offload->waiting > 0;
 	offload->asked_before = offload->asked;
 	pthread_mutex_unlock(&offload->lock);
 	return waiting;
 }
 
-/* Requires `lock`. Relaxed is enough: a woken waiter checks again by taking a slab. */
+/*
+ * Requires `lock`. Relaxed is enough: a woken waiter checks again by taking a slab. If it is
+ * refused again, it has trimmed all idle large slabs, so no slab wakes waiters twice.
+ */
 static bool frame_is_there(struct reel_offload *offload)
 {
 	struct reel_pool *pool = offload->pool;
+	struct reel_pool *lender = pool->parent ? pool->parent : pool;
 
 	if (atomic_load_explicit(&pool->warm_chains, memory_order_relaxed) || offload->made_room)
 		return true;
-	return offload->waiting > offload->waiting_for_eviction && reel_budget_has_room(pool);
+	return offload->least_room < SIZE_MAX &&
+	       (reel_budget_has(lender, offload->least_room) || reel_supply_has_large(lender) ||
+		reel_supply_has_large(pool));
 }
 
 static void wake_all(struct reel_offload *offload)
 {
 	offload->waiting = 0;
-	offload->waiting_for_eviction = 0;
+	offload->least_room = SIZE_MAX;
 	pthread_cond_broadcast(&offload->answered);
 }
 
@@ -151,6 +157,7 @@ void reel_offload_open_waiting(struct reel_offload *offload)
 {
 	pthread_mutex_init(&offload->lock, NULL);
 	reel_clock_condition(&offload->answered);
+	offload->least_room = SIZE_MAX;
 }
 
 void reel_offload_close_waiting(struct reel_offload *offload)

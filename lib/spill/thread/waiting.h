@@ -10,11 +10,11 @@ void reel_offload_open_waiting(struct reel_offload *offload);
 void reel_offload_close_waiting(struct reel_offload *offload);
 
 /*
- * Wait until there may be a frame, or room for more, or with `needs_eviction` until slabs have left
- * memory: room in the budget does not help then. False: there will be none, and *error may say why.
- * Any thread but the offload thread.
+ * Wait until slabs have left memory, or the budget has `room` bytes (SIZE_MAX: that does not help);
+ * the budget of a pool with a parent is the parent's.
+ * False: there will be neither, and *error may say why. Any thread but the offload thread.
  */
-bool reel_offload_await_frame(struct reel_offload *offload, bool needs_eviction, int *error);
+bool reel_offload_await_frame(struct reel_offload *offload, size_t room, int *error);
 /*
  * Wait while more than `most` bytes are on their way to the store, unless it has refused the last
  * put. Any thread but the offload thread.
