@@ -114,6 +114,7 @@ static struct reel_bin *take_out(struct reel_bin **slot)
 	return bin;
 }
 
+/* The bin counts in `retiring`. The caller is taking memory of the pool, so nobody closes it. */
 static void retire(struct reel_bin *bin)
 {
 	struct reel_parcels *parcels = bin->parcels;
@@ -127,6 +128,10 @@ static void retire(struct reel_bin *bin)
 	pthread_mutex_unlock(&parcels->lock);
 	if (!live)
 		reel_bin_close(bin);
+	pthread_mutex_lock(&parcels->lock);
+	/* It is 0 in the child of a fork that a function of the store has made. */
+	parcels->retiring -= parcels->retiring > 0;
+	pthread_mutex_unlock(&parcels->lock);
 }
 
 /* Requires parcels->lock. */
@@ -153,14 +158,9 @@ bool reel_parcels_retire_idle(struct reel_pool_client *client)
 	parcels->retiring += idle != NULL;
 	is_found = parcels->retiring > 0;
 	pthread_mutex_unlock(&parcels->lock);
-	if (!idle)
-		return is_found;
-	retire(idle);
-	pthread_mutex_lock(&parcels->lock);
-	REEL_ASSERT(parcels->retiring > 0);
-	parcels->retiring--;
-	pthread_mutex_unlock(&parcels->lock);
-	return true;
+	if (idle)
+		retire(idle);
+	return is_found;
 }
 
 /*
@@ -178,6 +178,7 @@ static bool put_into_open(struct reel_parcel *parcel, struct reel_layout layout,
 	fitted = fits(*slot, parcel);
 	if (!fitted) {
 		full = take_out(slot);
+		parcel->parcels->retiring += full != NULL;
 		if (fresh)
 			enter(fresh, slot);
 	}
