@@ -85,7 +85,7 @@ static inline struct outcome without(mutant run, const char *name, uint64_t numb
 {
 	struct outcome outcome = {UNSEEN, UINT64_MAX, ""};
 
-	for (unsigned pause_us = 1000; pause_us < 100000; pause_us *= 3) {
+	for (unsigned pause_us = 1000; pause_us < 1000000; pause_us *= 3) {
 		outcome = run_mutant(run, name, name, number, pause_us);
 		if (outcome.verdict != UNSEEN || is_harmless(&outcome, waits_twice))
 			break;
