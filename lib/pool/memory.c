@@ -96,13 +96,22 @@ static bool trim_children(struct reel_pool *pool, struct reel_shortage *shortage
  */
 static bool await_children(struct reel_pool *pool, struct reel_shortage *shortage)
 {
+	size_t room = room_for(pool, shortage);
+
 	if (never_waits || shortage->waits < REEL_WAITS_FOR_CHILDREN ||
 	    reel_supply_large_bytes(shortage->bytes) > pool->hard_budget)
 		return false;
 	/* Relaxed: a child that is being opened has no frame yet. */
 	shortage->asks_again |= atomic_load_explicit(&pool->children, memory_order_relaxed) != NULL;
-	return reel_children_await_frame(pool, room_for(pool, shortage)) ||
-	       reel_children_trim(pool);
+	if (!pool->parent && room < SIZE_MAX && reel_budget_has(pool, room)) {
+		if (!shortage->had_room) {
+			shortage->had_room = true;
+			return true;
+		}
+		/* It did not help: the system has no memory, which the refusal of a pin hides. */
+		room = SIZE_MAX;
+	}
+	return reel_children_await_frame(pool, room) || reel_children_trim(pool);
 }
 
 #define TRIM_LOOK_NS 100000
@@ -192,11 +201,16 @@ static bool any_source(struct reel_pool *pool, struct reel_shortage *shortage)
 }
 
 /* The take or the read that was refused has waited for the parent's own store. */
-static bool ask_parent(struct reel_pool *pool, struct reel_shortage shortage)
+static bool ask_parent(struct reel_pool *pool, struct reel_shortage *shortage)
 {
-	if (shortage.waits == REEL_WAITS_FOR_STORE)
-		shortage.waits = REEL_WAITS_FOR_CHILDREN;
-	return pool->parent && any_source(pool->parent, &shortage);
+	struct reel_shortage parents = *shortage;
+	bool found;
+
+	if (parents.waits == REEL_WAITS_FOR_STORE)
+		parents.waits = REEL_WAITS_FOR_CHILDREN;
+	found = pool->parent && any_source(pool->parent, &parents);
+	shortage->had_room = parents.had_room;
+	return found;
 }
 
 bool reel_pool_find_memory(struct reel_pool *pool, struct reel_shortage *shortage)
@@ -204,7 +218,7 @@ bool reel_pool_find_memory(struct reel_pool *pool, struct reel_shortage *shortag
 	REEL_ASSERT(shortage->error);
 	if (shortage->is_last)
 		return await_trim(pool, shortage);
-	if (any_source(pool, shortage) || ask_parent(pool, *shortage))
+	if (any_source(pool, shortage) || ask_parent(pool, shortage))
 		return true;
 	/* Once more: another thread may have given memory back while this one asked. */
 	shortage->is_last = true;

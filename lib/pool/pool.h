@@ -295,6 +295,7 @@ struct reel_shortage {
 	/* Set by reel_pool_find_memory(): the reason why the store frees no frame, or `error`. */
 	int refusal;
 	bool asks_again; /* memory may have come since the first sources were asked */
+	bool had_room;   /* an attempt was made with room in the budget */
 	bool is_last;    /* no source has memory: the next attempt is the last one */
 };
 

@@ -19,6 +19,7 @@
 #include "helpers/store-count.h"
 #include "helpers/store-fault.h"
 #include "os/os.h"
+#include "spill/pool/child-pool.h"
 
 enum { BUDGET = 12, PARCELS = 30 };
 
@@ -330,6 +331,38 @@ static void a_slab_serves_without_mappings(void)
 	close_pool_at_rest(pool, "mappings that were refused");
 }
 
+/* The budget has room for the frame, which no wait for the store of the child brings. */
+static void a_pin_in_a_child_ends_without_mappings(void)
+{
+	reel_pool *parent = open_pool(spilling(NULL, BUDGET, BUDGET)), *child;
+	reel_store *store;
+	reel_parcel *parcel;
+	void *written;
+	const void *data;
+	int error;
+
+	tap_case("mappings that are refused to a child pool");
+	if (reel_store_memory_open(&store, 1 << 24) ||
+	    reel_pool_open_child(&child, parent, store, SLAB, 0, NULL) ||
+	    reel_parcel_open_alone(&parcel, child, SLAB, &written))
+		abort();
+	fill(written, SLAB, 1);
+	reel_parcel_seal(parcel);
+	reel_pool_settle(child);
+	reel_pool_trim(parent, 0);
+	refuse(REFUSE_MAPPING, 1, true);
+	error = reel_parcel_pin(parcel, &data);
+	stop_refusing();
+	ok(refusal.refused > 0 && (error == -EDQUOT || error == -ENOMEM),
+	   "a pin that gets no frame ends: %d", error);
+	is_int(reel_parcel_pin(parcel, &data), 0, "and is right later");
+	ok(is_filled(data, SLAB, 1), "value by value");
+	reel_parcel_unpin(parcel);
+	reel_parcel_close(parcel);
+	is_int(reel_pool_close_child(child, true), 0, "the child is closed");
+	close_pool_at_rest(parent, "mappings that were refused to a child");
+}
+
 /* ---- Processes ---- */
 
 static _Noreturn void use_parcels_for_ever(void)
@@ -380,6 +413,7 @@ int main(void)
 	memory_is_refused(false);
 	memory_is_refused(true);
 	a_slab_serves_without_mappings();
+	a_pin_in_a_child_ends_without_mappings();
 	a_process_is_killed();
 	return tap_end();
 }

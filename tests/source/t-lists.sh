@@ -31,7 +31,7 @@ done
 
 # Counts lines of code, without comments and empty lines. A change that adds a concept removes another one; the message of a
 # change that raises a bar gives the reason.
-for bar in lib:25542 omp:7070 mpi:5310 gpu:3569 include:4191 dropin:7030 tools:4500; do
+for bar in lib:25554 omp:7070 mpi:5310 gpu:3569 include:4191 dropin:7030 tools:4500; do
 	product=${bar%:*}
 	lines=$(find "$SOURCE_DIR/$product" \( -name '*.[ch]' -o -name '*.cuh' -o -name '*.hpp' \) \
 		! -name report-page.c -exec cat {} + |
