@@ -895,7 +895,7 @@ static void a_pin_that_does_not_wait_gets_a_frame(void)
 	meeting.asked = away;
 	meeting.closed = parcel[0];
 	is_int(reel_parcel_pin_for(away, &read, 0), -EAGAIN, "asks for its parcel");
-	while (!reel_parcel_is_in_memory(away) && tries++ < 1000)
+	while (!reel_parcel_is_in_memory(away) && tries++ < 60000)
 		usleep(1000);
 	ok(reel_parcel_is_in_memory(away), "which comes, though it is not asked for again");
 	for (unsigned i = 1; i < BUDGET; i++)
@@ -945,7 +945,7 @@ static void a_large_parcel_gets_what_another_thread_gives(bool has_child)
 	while (!somebody_waits(reel_offload_of(writer)) || !held_transfers(held))
 		sched_yield();
 	reel_parcel_close(large);
-	for (unsigned tries = 0; tries < 1000 && !has_opened; tries++)
+	for (unsigned tries = 0; tries < 6000 && !has_opened; tries++)
 		usleep(10000);
 	ok(has_opened, "a thread that waits for the store takes it");
 	held_release(held);
