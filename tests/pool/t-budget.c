@@ -270,13 +270,28 @@ static void *take_three(void *pool)
 	return error ? &error : NULL;
 }
 
+/* Returns true if a thread that is short of memory gets it when the one that holds it goes on. */
+static bool awaits(reel_pool *pool, pthread_t holder, _Atomic bool *may_go)
+{
+	pthread_t waits;
+	void *error;
+
+	if (pthread_create(&waits, NULL, take_three, pool))
+		abort();
+	/* Longer than a refusal takes. */
+	usleep(20000);
+	*may_go = true;
+	pthread_join(holder, NULL);
+	pthread_join(waits, &error);
+	return !error;
+}
+
 static void memory_that_goes_back_is_awaited(void)
 {
 	struct reel_frame_listener slow = {ignore_taken, return_slowly, ignore_closed};
 	struct reel_pool_options options = small_options();
-	pthread_t trims, waits;
+	pthread_t trims;
 	reel_pool *pool;
-	void *error;
 	pid_t child;
 
 	tap_case("memory that another thread gives back to the system");
@@ -294,14 +309,8 @@ static void memory_that_goes_back_is_awaited(void)
 		tap_child_end();
 	}
 	ok(tap_child_passed(child), "and does not wait");
-	if (pthread_create(&waits, NULL, take_three, pool))
-		abort();
-	/* Longer than a refusal takes. */
-	usleep(20000);
-	may_return = true;
-	pthread_join(trims, NULL);
-	pthread_join(waits, &error);
-	ok(!error, "a thread that is short of memory waits until it has gone");
+	ok(awaits(pool, trims, &may_return),
+	   "a thread that is short of memory waits until it has gone");
 	close_pool_at_rest(pool, "memory that goes back");
 }
 
@@ -333,8 +342,7 @@ static void *stop_at_idle_slab(void *pool)
 static void a_slab_that_is_looked_at_is_awaited(void)
 {
 	reel_pool *pool = open_with_budget(34 * small_slab(), 0);
-	pthread_t looks, waits;
-	void *error;
+	pthread_t looks;
 
 	tap_case("a slab that another thread looks at");
 	take_and_give(pool, REEL_SLAB_LARGE, 32 * small_slab(), 1);
@@ -342,14 +350,8 @@ static void a_slab_that_is_looked_at_is_awaited(void)
 		abort();
 	while (!has_stopped)
 		sched_yield();
-	if (pthread_create(&waits, NULL, take_three, pool))
-		abort();
-	/* Longer than a refusal takes. */
-	usleep(20000);
-	may_go_on = true;
-	pthread_join(looks, NULL);
-	pthread_join(waits, &error);
-	ok(!error, "a thread that is short of memory waits until the slab is back");
+	ok(awaits(pool, looks, &may_go_on),
+	   "a thread that is short of memory waits until the slab is back");
 	close_pool_at_rest(pool, "a slab that is looked at");
 }
 #else

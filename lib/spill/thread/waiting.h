@@ -11,8 +11,8 @@ void reel_offload_close_waiting(struct reel_offload *offload);
 
 /*
  * Wait until slabs have left memory, or the budget has `room` bytes (SIZE_MAX: that does not help);
- * the budget of a pool with a parent is the parent's.
- * False: there will be neither, and *error may say why. Any thread but the offload thread.
+ * the budget of a pool with a parent is the parent's. False: there will be neither, and *error may
+ * say why. Any thread but the offload thread.
  */
 bool reel_offload_await_frame(struct reel_offload *offload, size_t room, int *error);
 /*
